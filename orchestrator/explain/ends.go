@@ -68,7 +68,7 @@ func endOfHold(r queue.Reason) (Who, string) {
 	case r.Name == "task_deps" && waits:
 		return WhoTask, "Wait for the end of " + others + " (done or stopped), or remove the relation"
 	case r.Name == "task_deps":
-		return WhoOutside, "Wait for the tracker's answer, a minute at most"
+		return WhoOutside, "Wait for the tracker's answer: the card starts without it at " + r.Since.Add(time.Minute).UTC().Format(time.TimeOnly) + " UTC at the latest"
 	case r.Name == "task_deps_cycle":
 		return WhoYou, "Remove one of these relations, or stop one of the tasks"
 	case r.Name == "freeze":

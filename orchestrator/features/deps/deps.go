@@ -69,9 +69,13 @@ type Deps struct {
 	cards map[string]bool // of which a webhook has come since
 	set   bool            // the local table was changed since
 
-	// known is what the relations said when they were read; only Pass uses it, and
-	// one pass runs at a time.
-	known map[int64]related
+	ended []reading // that have ended since
+
+	// Only the loop uses these.
+	known   map[int64]related // what the relations said when they were read
+	reading int               // how many are being read
+	started time.Time         // when the loop began
+	again   time.Time         // when what is known is next read again
 }
 
 // New checks the options.
@@ -164,14 +168,17 @@ func (d *Deps) takeHeard() (ids []int64) {
 }
 
 func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
+	reads := run.NewOn(e.Scheduler, ctx, d.opt.Log)
+	defer reads.Stop()
+	d.started = d.opt.Now()
 	for whole := e.Now(); ; {
-		all, err := !e.Now().Before(whole), error(nil)
-		if !all {
-			all, err = d.touch(ctx)
-		}
-		if all {
-			whole = e.Now().Add(d.opt.Every)
-			err = errors.Join(err, d.Pass(ctx, e))
+		all, err := d.touch(ctx, e, reads)
+		if all || !e.Now().Before(whole) {
+			next, failed := d.pass(ctx, e, reads)
+			whole, err = e.Now().Add(d.opt.Every), errors.Join(err, failed)
+			if !next.IsZero() && next.Before(whole) {
+				whole = next
+			}
 		}
 		if err != nil && ctx.Err() == nil {
 			d.opt.Log.Error("dependencies could not be looked after", "err", err)
@@ -197,44 +204,39 @@ func (d *Deps) takeMoved() []task.Task {
 	return moved
 }
 
-// touch looks after tasks that have begun or ended, and reports whether others wait for
-// them or they for others: then all are looked at.
-func (d *Deps) touch(ctx context.Context) (all bool, err error) {
+// touch looks after tasks that have begun or ended or whose relations were read, and reports
+// whether others wait for them or they for others: then all are looked at.
+func (d *Deps) touch(ctx context.Context, e *orchestrator.Engine, reads *run.Group) (all bool, err error) {
 	moved := d.takeMoved()
+	first, all, err := d.takeRead()
 	for _, id := range d.takeHeard() {
 		r := d.known[id]
 		r.at, all = time.Time{}, true
 		d.known[id] = r
 	}
-	if d.takeSet() || all {
-		return true, nil
+	if all = d.takeSet() || all; all || len(moved)+len(first) == 0 {
+		return all, err
 	}
-	if len(moved) == 0 {
-		return false, nil
+	table, failed := d.opt.Table.Dependencies(ctx)
+	if failed != nil {
+		return true, errors.Join(err, failed)
 	}
-	table, err := d.opt.Table.Dependencies(ctx)
-	if err != nil {
-		return true, err
-	}
-	for _, t := range moved {
+	var free []queue.Hold
+	for i, t := range append(first, moved...) {
 		item, _ := task.ParseTombstone(t.TrackerIssueID)
 		switch {
 		case slices.ContainsFunc(table, func(r task.Dependency) bool { return r.On == t.ID || r.TaskID == t.ID }), d.waitedFor(item):
-			return true, nil
+			return true, err
+		case i < len(first):
+			free = append(free, queue.Hold{Subject: subject(t.ID), Name: Name})
 		case t.State.Stage.Terminal():
 			delete(d.known, t.ID)
 		case d.opt.Relations != nil:
-			r, err := d.read(ctx, t)
-			if err != nil || len(r.refs) > 0 {
-				return true, err
-			}
-			d.known[t.ID] = r
-			if err := d.opt.Queue.Free(ctx, queue.Hold{Subject: subject(t.ID), Name: Name}); err != nil {
-				return true, err
-			}
+			d.begin(e, reads, t, d.opt.Now().Add(wait))
+			all = all || !d.known[t.ID].reading
 		}
 	}
-	return false, nil
+	return all, errors.Join(err, d.opt.Queue.Free(ctx, free...))
 }
 
 // waitedFor reports whether the relations of a task name a card.

@@ -24,10 +24,15 @@ import (
 // relations is the board's, which can be made to fail.
 type relations struct {
 	tracker.Relations
-	err error
+	err   error
+	hangs func(item string) bool // no answer comes; nil = of none
 }
 
 func (r *relations) BlockedBy(ctx context.Context, p, i string) ([]tracker.Ref, error) {
+	if r.hangs != nil && r.hangs(i) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -149,6 +154,40 @@ func TestDependenciesFailOpen(t *testing.T) {
 		r.Move(orchestratortest.App, two, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
 		require.Equal(r, 2, r.Ran(stage.Analyst))
+	})
+}
+
+// Each task begins a minute after it began to wait, whatever does not answer, and says when; one
+// whose relations can be read does not wait for those of others.
+func TestDependenciesThatHang(t *testing.T) {
+	dependent(t, func(r *orchestratortest.Rig, rel *relations) {
+		healthy := r.Card(orchestratortest.Self, "healthy")
+		rel.hangs = func(item string) bool { return item != healthy }
+		begun, items := time.Now(), []string{}
+		for range 3 {
+			items = append(items, r.Card(orchestratortest.App, "x"))
+			r.Move(orchestratortest.App, items[len(items)-1], stage.StatusToAnalyse)
+			r.Settle(5 * time.Second)
+		}
+		r.Move(orchestratortest.Self, healthy, stage.StatusToAnalyse)
+		r.Settle(5 * time.Second)
+		require.Equal(r, stage.HoldApproval, r.Task(healthy).State.Hold, "it was read")
+		b := r.Explain(items[2]).Blockers[0]
+		require.Equal(r, "Wait for the tracker's answer: the card starts without it at "+begun.Add(70*time.Second).UTC().Format(time.TimeOnly)+" UTC at the latest", b.Do)
+		for i, item := range items {
+			at := begun.Add(time.Duration(5*i)*time.Second + time.Minute)
+			r.Settle(time.Until(at) - time.Second)
+			require.Equal(r, 1+i, r.Ran(stage.Analyst), "not before its minute is over")
+			r.Settle(2 * time.Second)
+			require.Equal(r, 2+i, r.Ran(stage.Analyst), item)
+		}
+		for range 25 { // more than are read at the same time
+			r.Move(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+		}
+		r.Settle(59 * time.Second)
+		require.Equal(r, 4, r.Ran(stage.Analyst))
+		r.Settle(10 * time.Second)
+		require.Equal(r, 29, r.Ran(stage.Analyst))
 	})
 }
 

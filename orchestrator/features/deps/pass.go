@@ -12,24 +12,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
-
-// burst is how many tasks have their relations read again in one pass: trackers
-// limit requests, and what is known stays true most of the time.
-const burst = 20
-
-// related is what a task's relations said when they were read.
-type related struct {
-	at    time.Time
-	item  string // the task's own card
-	refs  []tracker.Ref
-	cards map[tracker.Ref]string // names of unfinished cards among those without a task
-}
 
 // world is what a pass has read of the unfinished tasks.
 type world struct {
@@ -38,19 +27,21 @@ type world struct {
 	line  Graph              // who waits for whom because tasks of a repository begin one at a time
 	cards map[int64][]string // cards that a task waits for and that have no task
 	since time.Time          // when the newest dependency was recorded
+
+	unread []queue.Hold // of tasks whose relations may still be read in time
 }
 
-// Pass reads the relations that are due, and makes the holds those that the dependencies
-// require. Two passes of one Deps must not run at the same time.
-func (d *Deps) Pass(ctx context.Context, e *orchestrator.Engine) error {
+// pass begins to read the relations that are due, and makes the holds those that the
+// dependencies require. next is when the first hold ends for which nothing could be read.
+func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Group) (next time.Time, err error) {
 	w := world{tasks: map[int64]task.Task{}, graph: Graph{}, line: Graph{}, cards: map[int64][]string{}}
 	live, err := d.live(ctx)
 	if err != nil {
-		return err
+		return next, err
 	}
 	held, err := d.opt.Inspector.Holds(ctx)
 	if err != nil {
-		return err
+		return next, err
 	}
 	for _, t := range live {
 		w.tasks[t.ID] = t
@@ -60,7 +51,8 @@ func (d *Deps) Pass(ctx context.Context, e *orchestrator.Engine) error {
 	}
 	var errs []error
 	if d.opt.Relations != nil {
-		errs = d.relations(ctx, live, held, w)
+		w.unread, next = d.readDue(e, reads, live, held)
+		errs = d.record(ctx, w)
 	}
 	table, err := d.opt.Table.Dependencies(ctx)
 	if err != nil {
@@ -77,7 +69,7 @@ func (d *Deps) Pass(ctx context.Context, e *orchestrator.Engine) error {
 			w.graph[dep.TaskID] = append(w.graph[dep.TaskID], dep.On)
 		}
 	}
-	return errors.Join(append(errs, d.apply(ctx, e, w, held))...)
+	return next, errors.Join(append(errs, d.apply(ctx, e, w, held))...)
 }
 
 // live lists the unfinished tasks.
@@ -91,26 +83,16 @@ func (d *Deps) live(ctx context.Context) (out []task.Task, err error) {
 	}
 }
 
-// relations brings the table up to what the tracker says.
-func (d *Deps) relations(ctx context.Context, live []task.Task, held []queue.Hold, w world) (errs []error) {
-	for id := range d.known {
-		if _, ok := w.tasks[id]; !ok {
-			delete(d.known, id)
-		}
-	}
-	for _, t := range d.due(live, held) {
-		r, err := d.read(ctx, t)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		d.known[t.ID] = r
-	}
+// record brings the table up to what the tracker says.
+func (d *Deps) record(ctx context.Context, w world) (errs []error) {
 	table, err := d.opt.Table.Dependencies(ctx)
 	if err != nil {
-		return append(errs, err)
+		return []error{err}
 	}
 	for _, id := range slices.Sorted(maps.Keys(d.known)) {
+		if !d.known[id].read {
+			continue
+		}
 		on, cards, err := d.resolve(ctx, d.known[id])
 		if err != nil {
 			errs = append(errs, err)
@@ -124,51 +106,6 @@ func (d *Deps) relations(ctx context.Context, live []task.Task, held []queue.Hol
 		}
 	}
 	return errs
-}
-
-// due returns the tasks whose relations are to be read now: those that are held and
-// whose relations are not in the memory of this process, and a few that were read longest ago.
-func (d *Deps) due(live []task.Task, held []queue.Hold) []task.Task {
-	waiting := map[string]bool{}
-	for _, h := range held {
-		waiting[h.Subject] = waiting[h.Subject] || h.Name == Name
-	}
-	var now, later []task.Task
-	for _, t := range live {
-		r, known := d.known[t.ID]
-		switch {
-		case !known && waiting[subject(t.ID)]:
-			now = append(now, t)
-		case d.opt.Now().Sub(r.at) >= d.opt.Read:
-			later = append(later, t)
-		}
-	}
-	slices.SortStableFunc(later, func(a, b task.Task) int {
-		return cmp.Compare(d.known[a.ID].at.UnixNano(), d.known[b.ID].at.UnixNano())
-	})
-	return append(now, later[:min(burst, len(later))]...)
-}
-
-// read queries the tracker for what a task waits for.
-func (d *Deps) read(ctx context.Context, t task.Task) (related, error) {
-	r := related{at: d.opt.Now(), item: t.TrackerIssueID, cards: map[tracker.Ref]string{}}
-	refs, err := d.opt.Relations.BlockedBy(ctx, t.TrackerProjectID, t.TrackerIssueID)
-	if errors.Is(err, tracker.ErrNoRelations) || errors.Is(err, tracker.ErrNotFound) {
-		return r, nil
-	}
-	if err != nil {
-		return r, fmt.Errorf("relations of task %d: %w", t.ID, err)
-	}
-	r.refs = refs
-	for _, ref := range refs {
-		if d.opt.Items == nil {
-			break
-		}
-		if item, err := d.opt.Items.Item(ctx, ref.ProjectID, ref.ItemID); err == nil && !over(item) {
-			r.cards[ref] = fmt.Sprintf("the card %q", item.Title)
-		}
-	}
-	return r, nil
 }
 
 // over reports whether the column of a card means that its work is over, whatever the
@@ -253,6 +190,9 @@ func (w world) holds() map[key]queue.Hold {
 			h := queue.Hold{Subject: subject(id), Name: Name, Reason: waitsFor(w.graph[id], w.tasks, w.cards[id])}
 			want[keyOf(h)] = h
 		}
+	}
+	for _, h := range w.unread {
+		want[keyOf(h)] = h
 	}
 	for _, c := range w.cycles() {
 		for _, id := range c {
