@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/signalbox-dev/signalbox/adapters/rehearse"
 	"github.com/signalbox-dev/signalbox/examples/setup"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 )
@@ -84,6 +85,9 @@ func rehearseAll(ctx context.Context, settings wiring.Settings, s *streams) erro
 			return fmt.Errorf("%s: %w", repo, err)
 		}
 		fmt.Fprintf(s.out, "ok    rehearsal    a card of %s went through every stage, and nothing is left of it\n", repo)
+		if settings.Agent != rehearse.Name {
+			fmt.Fprintf(s.out, "warn  rehearsal    its agent was one that costs nothing; cards get %s: %s doctor --probe lets that run once\n", settings.Agent, program)
+		}
 	}
 	return err
 }

@@ -158,7 +158,9 @@ func TestFromNothing(t *testing.T) {
 
 	said, ok = n.do("init", "--no-rehearse", "--prefix", "OTHER", "--agent", "claude", "--listen", "127.0.0.1:1")
 	require.True(t, ok, said)
-	require.Contains(t, said, "projects.yaml: has local/app, with cards APP-…; kept as it is\nsignalbox.env: complete, nothing was changed\n")
+	require.Contains(t, said, "projects.yaml: has local/app, with cards APP-…; kept as it is\nprojects.yaml:7: project 1 (local/app): prefix: --prefix is not taken: change it here\n")
+	require.Contains(t, said, "ORCH_AGENT is rehearse: --agent is not taken: change it here\n")
+	require.Contains(t, said, "signalbox.env: complete, nothing was changed\n")
 	for name, body := range files {
 		now, err := os.ReadFile(n.path(name))
 		require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
@@ -34,14 +35,14 @@ func (s *setup) accounts(ctx context.Context) error {
 	}
 	var err1, err2, err3, err4 error
 	if s.Plane {
-		s.env.add("ORCH_TRACKER", "plane", "cards are on a board of Plane")
+		s.take("--plane", "ORCH_TRACKER", "plane", "cards are on a board of Plane")
 		s.PlaneURL, err1 = s.setting(ctx, "ORCH_PLANE_URL", "--plane-url", s.PlaneURL, "Address of Plane, such as https://plane.example.org")
 		s.PlaneWorkspace, err2 = s.setting(ctx, "ORCH_PLANE_WORKSPACE", "--plane-workspace", s.PlaneWorkspace, "Slug of the workspace, as in Plane's addresses")
 		s.planeToken, err3 = s.token(ctx, "PLANE_TOKEN", "Token of Plane (profile settings, API tokens, at "+cmp.Or(s.PlaneURL, "Plane")+")")
 	}
 	if s.GitHub {
+		s.take("--github-url", "ORCH_GITHUB_URL", s.GitHubURL, "GitHub's REST API")
 		s.GitHubURL = cmp.Or(valueOf("ORCH_GITHUB_URL"), s.GitHubURL)
-		s.env.add("ORCH_GITHUB_URL", s.GitHubURL, "GitHub's REST API")
 		s.githubToken, err4 = s.token(ctx, "GITHUB_TOKEN", "Token of GitHub that may write contents and pull requests ("+s.tokenPage()+")")
 	}
 	return errors.Join(err1, err2, err3, err4, s.hostAccounts(ctx))
@@ -50,6 +51,7 @@ func (s *setup) accounts(ctx context.Context) error {
 // setting is one that is set, or is asked for and noted.
 func (s *setup) setting(ctx context.Context, name, flag, given, question string) (string, error) {
 	if s.env.has(name) {
+		s.take(flag, name, given, question)
 		return valueOf(name), nil
 	}
 	value, err := s.ask(ctx, flag, given, question, "")
@@ -62,6 +64,7 @@ func (s *setup) setting(ctx context.Context, name, flag, given, question string)
 func (s *setup) token(ctx context.Context, name, question string) (secret.String, error) {
 	value, err := wiring.FindSecret(wiring.Environ(), name)
 	if err != nil || value.IsSet() {
+		s.env.add(wiring.Prefix+name, "", question)
 		return value, err
 	}
 	typed, err := s.unseen(ctx, wiring.Prefix+name, question)
@@ -164,6 +167,7 @@ func (s *setup) checks(ctx context.Context, c codeHost, e *entry) error {
 		return err
 	}
 	names := b.Contexts
+	e.CI = "any"
 	if len(names) == 0 {
 		list, err := c.Checks(ctx, e.Repo, e.Main, b.SHA)
 		if err != nil {
@@ -176,12 +180,21 @@ func (s *setup) checks(ctx context.Context, c codeHost, e *entry) error {
 		}
 		slices.Sort(names)
 		names = slices.Compact(names)
+		files, unseen := git(ctx, cmp.Or(s.local.root, "."), "ls-tree", "-r", "--name-only", b.SHA) // where this is a clone of it
+		if len(list) == 0 && unseen == nil && checks.FindCI(strings.Split(files, "\n")) == "" {
+			e.CI = none
+		}
 	}
-	e.CI = "any"
 	if len(names) > 0 {
 		e.CI = list(names)
 	}
 	s.say("%s: main is %s, checks: %s", e.Repo, e.Main, e.CI)
+	switch {
+	case e.CI == none:
+		s.say("%s: nothing reports on %s, and no file there configures a CI: ci is none, so that no card waits for one; name checks in ci of %s when there are some", e.Repo, e.Main, registry())
+	case len(names) == 0:
+		s.say("%s: nothing has reported on %s yet: cards wait for the first check that does; set ci to none in %s if there will be none", e.Repo, e.Main, registry())
+	}
 	return nil
 }
 

@@ -8,16 +8,18 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // entry is a new one of the project registry.
 type entry struct {
 	Tracker, Board, Host, Repo, CloneURL, Main, Prefix string
-	CI                                                 string // as it stands in the file
+	CI, Verify                                         string // as they stand in the file
 	copied                                             bool   // CloneURL is a copy of the local repository, which may have to be made
 	before                                             string // the registry
 	head                                               string // hosts and boards that it lacks
@@ -37,10 +39,10 @@ func (s *setup) entry(ctx context.Context) (*entry, error) {
 			return nil, err
 		}
 		have = r.Neighbours
-		for _, p := range r.Projects.All() {
+		for i, p := range r.Projects.All() {
 			if s.Repo == "" && s.CloneURL == "" || strings.EqualFold(p.Repo, s.Repo) || p.CloneURL == s.CloneURL {
 				s.say("%s: has %s, with cards %s-…; kept as it is", registry(), p.Repo, p.Prefix)
-				return nil, nil
+				return nil, s.untaken(r, i, p)
 			}
 		}
 	}
@@ -86,19 +88,53 @@ func (s *setup) fill(ctx context.Context, e *entry) (err error) {
 		return err
 	}
 	e.Tracker = cmp.Or(e.Tracker, strings.ToLower(e.Prefix))
-	if e.CI != "" { // the host has said
-		return nil
+	ci := s.CI
+	if e.CI == "" { // no host has said
+		if ci, err = s.ask(ctx, "--ci", ci, "Command that tests a commit, such as make test", none); err != nil {
+			return err
+		}
 	}
-	ci, err := s.ask(ctx, "--ci", s.CI, "Command that tests a commit, such as make test", none)
-	if err != nil {
-		return err
-	}
-	if e.CI = none; ci != none {
+	var commands string
+	if ci != "" && ci != none {
 		argv, err := agentcli.Split(ci)
 		if err != nil {
 			return fmt.Errorf("--ci: %w", err)
 		}
-		e.CI = "[" + list(argv) + "]"
+		commands = "[" + list(argv) + "]"
+	}
+	if e.CI == "" {
+		e.CI = cmp.Or(commands, none)
+	} else { // the service runs it beside the host's checks
+		e.Verify = commands
+	}
+	return nil
+}
+
+// untaken says which flags differ from the entry that is kept, and where each stands.
+func (s *setup) untaken(r projectfile.Registry, at int, p task.Project) error {
+	argv, err := agentcli.Split(s.CI)
+	if err != nil && s.CI != "" {
+		return fmt.Errorf("--ci: %w", err)
+	}
+	isRun := func(one []string) bool { return slices.Equal(one, argv) }
+	host, _ := r.Neighbours.Host(p.Host)
+	for _, f := range []struct {
+		flag, field string
+		differs     bool
+	}{
+		{"--repo", "repo", s.Repo != "" && !strings.EqualFold(s.Repo, p.Repo)},
+		{"--clone-url", "clone_url", s.CloneURL != "" && pathOrURL(s.CloneURL) != p.CloneURL},
+		{"--main", "main", s.Main != "" && s.Main != p.Main},
+		{"--prefix", "prefix", s.Prefix != "" && s.Prefix != p.Prefix},
+		{"--ci", "ci", s.CI != "" && !(s.CI == none && p.WithoutCI()) && !slices.ContainsFunc(append(p.CI, p.Verify...), isRun)},
+		{"--github", "host", s.GitHub && p.HostName() != task.HostGitHub},
+		{"--gitea", "host", s.Gitea != "" && strings.TrimSuffix(s.Gitea, "/") != host.URL},
+		{"--labels", "board", s.Labels && p.Board == ""},
+		{"--plane-project", "tracker_project", s.PlaneProject != "" && s.PlaneProject != p.TrackerProject && !strings.EqualFold(s.PlaneProject, p.Prefix)},
+	} {
+		if f.differs {
+			s.say("%v", r.Placed(&task.FieldError{Entry: at, Repo: p.Repo, Field: f.field, Text: f.flag + " is not taken: change it here"}))
+		}
 	}
 	return nil
 }
@@ -123,7 +159,11 @@ func (e *entry) text() string {
 			fmt.Fprintf(&b, "    %s: %s\n", f.name, one[1:len(one)-1])
 		}
 	}
-	return "  - " + strings.TrimLeft(b.String(), " ") + "    ci: " + e.CI + "\n"
+	ci := "    ci: " + e.CI + "\n"
+	if e.Verify != "" {
+		ci += "    verify: " + e.Verify + "\n"
+	}
+	return "  - " + strings.TrimLeft(b.String(), " ") + ci
 }
 
 // after is the registry with the entry.

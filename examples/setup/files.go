@@ -53,9 +53,12 @@ func valueOf(name string) string {
 	return value
 }
 
-// add notes a setting to write, unless it is empty or set already.
+// add notes a setting to write, unless it is empty or set already. One of the environment is
+// written as it is there: the next shell has none.
 func (e *envFile) add(name, value, why string) {
-	if value == "" || e.has(name) {
+	if given := os.Getenv(name); given != "" && !e.have[name] && !strings.Contains(given, "\n") {
+		value = given
+	} else if value == "" || e.has(name) {
 		return
 	}
 	e.have[name] = true
@@ -71,6 +74,23 @@ func (e *envFile) generate(name, why string) error {
 	}
 	e.add(name, hex.EncodeToString(secret), why)
 	return nil
+}
+
+// placeOf is where a setting stands.
+func (e *envFile) placeOf(name string) string {
+	for _, one := range wiring.List(wiring.Environ()) {
+		if one.Name == name && one.Origin != "environment" {
+			return one.Origin
+		}
+	}
+	number := 0
+	for line := range strings.Lines(e.before) {
+		number++
+		if _, is := strings.CutPrefix(strings.TrimSpace(line), name+"="); is {
+			return fmt.Sprintf("%s:%d", wiring.EnvFile, number)
+		}
+	}
+	return "the environment"
 }
 
 // write completes the file, for its owner's eyes only.

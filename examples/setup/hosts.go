@@ -62,7 +62,9 @@ func (s *setup) hostAccounts(ctx context.Context) (err error) {
 	case s.Gitea == "":
 		return nil
 	}
-	if s.giteaToken = os.Getenv(giteaToken); s.giteaToken == "" {
+	if s.giteaToken = os.Getenv(giteaToken); s.giteaToken != "" {
+		s.env.add(giteaToken, "", "Token of Gitea")
+	} else {
 		s.giteaToken, err = s.unseen(ctx, giteaToken, "Token of Gitea with the scopes write:repository, write:issue and read:user ("+s.Gitea+"/user/settings/applications)")
 	}
 	return err

@@ -14,6 +14,8 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/examples/setup"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
 // forge is a Gitea with a repository, and what init is called with.
@@ -72,11 +74,63 @@ func TestGiteaWithLabels(t *testing.T) {
 	said, wrong = examine(t, wiring.Examination{})
 	require.Zero(t, wrong, said)
 	require.Contains(t, said, "SHOP         every board status has a column")
-	require.NotEmpty(t, server.Issues().Labels("acme/shop"))
+	for i, label := range server.Issues().Labels("acme/shop") {
+		require.Equal(t, "status/"+cards.Columns()[i+1].Name, label.Name, "columns are made in the order in which cards meet them")
+	}
+	require.Len(t, server.Issues().Labels("acme/shop"), len(stage.Statuses()))
 
 	said, err = attempt(t, setup.Options{})
 	require.NoError(t, err)
 	require.Contains(t, said, "projects.yaml: has acme/shop, with cards SHOP-…; kept as it is")
+	require.NotContains(t, said, "not taken")
+
+	o.Prefix, o.Main, o.CI, o.Agent = "OTHER", "trunk", "make test", "claude"
+	said, err = attempt(t, o)
+	require.NoError(t, err)
+	for _, want := range []string{
+		"projects.yaml:11: project 1 (acme/shop): main: --main is not taken", "projects.yaml:12: project 1 (acme/shop): prefix: --prefix is not taken",
+		"projects.yaml:13: project 1 (acme/shop): ci: --ci is not taken", "signalbox.env:6: ORCH_AGENT is rehearse: --agent is not taken",
+	} {
+		require.Contains(t, said, want)
+	}
+	require.Equal(t, 4, strings.Count(said, "not taken"), said)
+}
+
+// What init was given by the environment the next shell has too, from a file that nobody else reads.
+func TestTokensOfTheEnvironmentAreKept(t *testing.T) {
+	_, o := forge(t)
+	_, err := attempt(t, o)
+	require.NoError(t, err)
+	pairs, err := wiring.ReadEnvFile(wiring.EnvFile) // refuses one that others may read
+	require.NoError(t, err)
+	require.Contains(t, pairs, "GITEA_TOKEN=gitea-token")
+}
+
+// Where nothing reports on main no card waits for CI, unless a file there configures one.
+func TestNothingReports(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, command, wrote, said string
+	}{
+		"no CI":               {"README", "", "    ci: none\n", "nothing reports on main, and no file there configures a CI: ci is none"},
+		"a command in place":  {"README", "make test", "    ci: none\n    verify: [[\"make\",\"test\"]]\n", "ci is none"},
+		"a workflow is there": {".gitea/workflows/test.yaml", "", "    ci: any\n", "nothing has reported on main yet: cards wait for the first check that does"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, o := forge(t)
+			require.NoError(t, os.MkdirAll(filepath.Dir(c.file), 0o700))
+			require.NoError(t, os.WriteFile(c.file, []byte("another\n"), 0o600))
+			git(t, "add", "--all")
+			git(t, "commit", "--quiet", "-m", "on which nothing has reported")
+			git(t, "push", "--quiet", o.CloneURL, "main")
+			o.CI = c.command
+			said, err := attempt(t, o)
+			require.NoError(t, err)
+			require.Contains(t, said, c.said)
+			body, err := os.ReadFile("projects.yaml")
+			require.NoError(t, err)
+			require.Contains(t, string(body), c.wrote)
+		})
+	}
 }
 
 // What is wrong at the forge is said, by init and by doctor, with where it is mended.

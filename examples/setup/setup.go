@@ -156,13 +156,21 @@ func (s *setup) line(ctx context.Context) (string, error) {
 	return "", ErrStopped
 }
 
+// take notes a setting that a flag gives. Where another value stands it says so, and where.
+func (s *setup) take(flag, name, given, why string) {
+	if stands := valueOf(name); given != "" && given != stands && s.env.has(name) {
+		s.say("%s: %s is %s: %s is not taken: change it here", s.env.placeOf(name), name, stands, flag)
+	}
+	s.env.add(name, given, why)
+}
+
 // none is the answer that stands for nothing, where that is one.
 const none = "none"
 
 // settings completes the settings.
 func (s *setup) settings(ctx context.Context) error {
 	s.env.add("ORCH_TRACKER", "board", "cards are on a board of the service's own")
-	var agent string
+	agent := s.Agent
 	if !s.env.has("ORCH_AGENT") {
 		var err error
 		if agent, err = s.ask(ctx, "--agent", s.Agent, "Agent: claude, codex, gemini, opencode, a command, or "+rehearse.Name+", which costs nothing", installed()); err != nil {
@@ -172,9 +180,9 @@ func (s *setup) settings(ctx context.Context) error {
 			return fmt.Errorf("--agent: %w", err)
 		}
 	}
-	s.env.add("ORCH_AGENT", agent, "of every role that projects.yaml gives none")
-	s.env.add("ORCH_LISTEN", s.Listen, "address of the server")
-	s.env.add("ORCH_PUBLIC_URL", s.PublicURL, "as others reach it")
+	s.take("--agent", "ORCH_AGENT", agent, "of every role that projects.yaml gives none")
+	s.take("--listen", "ORCH_LISTEN", s.Listen, "address of the server")
+	s.take("--public-url", "ORCH_PUBLIC_URL", s.PublicURL, "as others reach it")
 	err1, err2 := error(nil), error(nil)
 	if s.Plane {
 		err1 = s.env.generate("ORCH_PLANE_WEBHOOK_SECRET", "of Plane's webhook; Plane makes its own, which belongs here in place of this one")

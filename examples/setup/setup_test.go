@@ -119,7 +119,7 @@ func TestWhatIsThereIsKept(t *testing.T) {
 	require.NoError(t, os.WriteFile(wiring.EnvFile, []byte("ORCH_AGENT=claude # best"), 0o600))
 	said, err := attempt(t, setup.Options{Agent: "rehearse"})
 	require.NoError(t, err)
-	require.Contains(t, said, "projects.yaml: has acme/other, with cards OTH-…; kept as it is\nsignalbox.env: added ORCH_TRACKER, ORCH_ADMIN_TOKEN\n")
+	require.Contains(t, said, "projects.yaml: has acme/other, with cards OTH-…; kept as it is\nsignalbox.env:1: ORCH_AGENT is claude # best: --agent is not taken: change it here\nsignalbox.env: added ORCH_TRACKER, ORCH_ADMIN_TOKEN\n")
 	require.NoDirExists(t, "data", "nothing was to be done with this repository")
 
 	require.NoError(t, os.Unsetenv("ORCH_ADMIN_TOKEN"))

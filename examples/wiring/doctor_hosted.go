@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
 	"github.com/signalbox-dev/signalbox/tracker/mux"
 )
 
@@ -252,9 +253,9 @@ func (d *doctor) addColumns(ctx context.Context, v *Service, p task.Project, col
 	if board == nil {
 		return columns
 	}
-	for _, s := range stage.Statuses() {
-		if !strings.EqualFold(strings.TrimSpace(columns[s.Key]), s.Name) {
-			d.check(p.Prefix, "the column "+s.Name+" was made", mend(board.AddColumn(ctx, id, s.Key), "add a column "+s.Name+" to the board yourself, or let the token's account be a member of the project"))
+	for _, s := range cards.Columns()[1:] { // boards show them as they were made
+		if !strings.EqualFold(strings.TrimSpace(columns[s.Status]), s.Name) {
+			d.check(p.Prefix, "the column "+s.Name+" was made", mend(board.AddColumn(ctx, id, s.Status), "add a column "+s.Name+" to the board yourself, or let the token's account be a member of the project"))
 		}
 	}
 	if now, err := v.Tracker.Columns(ctx, p.Sync()); err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -22,6 +23,18 @@ func ciFiles() []ciFile {
 		{".gitlab-ci.yml", ""}, {".circleci/config.yml", ""}, {".woodpecker.y*ml", ""}, {".woodpecker/*.y*ml", ""}, {".drone.yml", ""}, {".travis.yml", ""},
 		{"azure-pipelines.yml", ""}, {"Jenkinsfile", ""}, {"buildkite.yml", ""}, {".buildkite/*.y*ml", ""}, {".ci/*", ""},
 	}
+}
+
+// FindCI returns the first of a repository's files that configures a CI; empty when none does.
+func FindCI(files []string) string {
+	for _, f := range ciFiles() {
+		for _, name := range files {
+			if found, _ := path.Match(f.pattern, name); found {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 // ciGreen judges the CI results of the branch head.
