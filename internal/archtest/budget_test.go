@@ -21,14 +21,14 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        114_000,
-		"tokens outside tests":       775_500,
-		"tokens of tests":            660_500,
-		"exported names":             2_781,
-		"lines over 140 columns":     1_368,
+		"lines outside tests":        114_700,
+		"tokens outside tests":       780_000,
+		"tokens of tests":            666_000,
+		"exported names":             2_790,
+		"lines over 140 columns":     1_388,
 		"packages of the server":     100,
-		"tokens of the server":       595_800,
-		"settings":                   143,
+		"tokens of the server":       603_000,
+		"settings":                   145,
 		"fields of Feature":          18,
 		"methods of Engine":          160,
 		"exported methods of Engine": 47,
