@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-jail test-agents conformance check lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants apidiff build site drill test-manifests tools
+.PHONY: help demo test test-browser test-jail test-agents conformance check lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants apidiff build drill test-manifests tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -120,9 +120,6 @@ drill: tools ## an older build's cards are taken over by this one, and the way b
 
 test-manifests: tools ## the Kubernetes manifests by the API's own types
 	@cd bench/manifests && $(GO) test -count 1 ./...
-
-site: tools ## the documentation as static pages, in .bin/site; a link that leads nowhere is an error
-	$(GO) run ./examples/docsite -out $(BIN)/site
 
 tools:
 	@command -v $(GO) >/dev/null || { echo "Go is missing: install Go 1.26 or newer (https://go.dev/dl)"; exit 1; }

@@ -14,7 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// happyComments are the comments of a life in which nothing goes wrong, as docs/board.md has them:
+// happyComments are the comments of a life in which nothing goes wrong, as docs/operations.md has them:
 // of whom, and how many at most.
 var happyComments = []struct {
 	kind, author, form string

@@ -35,7 +35,7 @@ func realPlane(t *testing.T) site {
 	t.Helper()
 	p := site{os.Getenv("PLANE_URL"), os.Getenv("PLANE_TOKEN"), os.Getenv("PLANE_WORKSPACE"), os.Getenv("PLANE_PROJECT"), http.DefaultTransport.RoundTrip}
 	if p.url == "" || p.token == "" || p.workspace == "" || p.project == "" {
-		t.Skip("PLANE_URL, PLANE_TOKEN, PLANE_WORKSPACE and PLANE_PROJECT name a Plane (docs/board.md)")
+		t.Skip("PLANE_URL, PLANE_TOKEN, PLANE_WORKSPACE and PLANE_PROJECT name a Plane (docs/embedding.md)")
 	}
 	t.Cleanup(http.DefaultClient.CloseIdleConnections) // else they count as leaked
 	return p

@@ -65,7 +65,7 @@ func TestCommandsOfTheManual(t *testing.T) {
 		command, typed := strings.CutPrefix(line, "$ ")
 		switch person, is := strings.CutPrefix(line, "<!-- person: "); {
 		case strings.HasPrefix(line, "```"):
-			inside = !inside
+			inside = line == "```console"
 		case is:
 			persons[strings.TrimSuffix(person, " -->")]()
 		case inside && typed:

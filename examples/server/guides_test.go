@@ -18,57 +18,62 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 )
 
-const guides = "../../docs/guides/"
+const manual = "../../docs/operations.md"
 
 // examples are addresses of the documentation, and what they are in a test.
 type examples map[string]string
 
-// guide is a page of docs/guides, and somebody who does what it says.
-type guide func(t *testing.T, page []step)
+// section is the text below a heading of the second level, up to the next; all of the page without one.
+func section(t *testing.T, file, heading string) string {
+	t.Helper()
+	body, err := os.ReadFile(file)
+	require.NoError(t, err)
+	if heading == "" {
+		return string(body)
+	}
+	_, text, found := strings.Cut(string(body), "\n## "+heading+"\n")
+	require.True(t, found, "%s has no section %q", file, heading)
+	text, _, _ = strings.Cut(text, "\n## ")
+	return text
+}
 
-// Each command of each guide does what the guide says.
+// Each command of the manual does what the manual says.
 func TestGuides(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make check plays it")
 	}
 	t.Parallel()
-	played := map[string]guide{
-		"plane-github.md": planeAndGitHub, "telegram.md": onTelegram, "postgresql.md": onPostgreSQL, "replicas.md": twoServers, "backup.md": backedUp, "jail.md": jailed,
-		"proxy.md": nothingRuns, "install.md": nothingRuns, "upgrade.md": func(*testing.T, []step) {}, // make drill
+	played := map[string]func(t *testing.T, page []step){
+		"Connect Plane and GitHub": planeAndGitHub, "Telegram": onTelegram, "PostgreSQL": onPostgreSQL, "Several servers": twoServers, "Back up and restore": backedUp,
+		"Upgrade and roll back": func(*testing.T, []step) {}, // make drill
 	}
-	files, err := filepath.Glob(guides + "*.md")
-	require.NoError(t, err)
-	require.Len(t, files, len(played))
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
+	for _, part := range strings.Split(section(t, manual, ""), "\n## ")[1:] {
+		heading, _, _ := strings.Cut(part, "\n")
+		page := steps(t, manual, heading)
+		if len(page) == 0 {
+			continue
+		}
+		play, ok := played[heading]
+		require.True(t, ok, "nobody follows %q", heading)
+		delete(played, heading)
+		t.Run(heading, func(t *testing.T) {
 			t.Parallel()
-			play, ok := played[filepath.Base(file)]
-			require.True(t, ok, "nobody follows %s", file)
-			play(t, steps(t, file))
+			play(t, page)
 		})
 	}
+	require.Empty(t, played, "the manual has no such sections")
+	t.Run("the jail", func(t *testing.T) {
+		t.Parallel()
+		jailed(t, steps(t, "../../docs/agents.md", "The jail"))
+	})
 }
 
-// Commands that no test runs are in the documentation, each with its reason.
+// Commands that no test runs are in the manual, each with its reason.
 func TestUnrunCommands(t *testing.T) {
-	var all strings.Builder
-	files, err := filepath.Glob(guides + "*.md")
-	require.NoError(t, err)
-	for _, file := range append(files, "../../docs/tutorial.md") {
-		body, err := os.ReadFile(file)
-		require.NoError(t, err)
-		all.Write(body)
-	}
 	for command, reason := range unrun() {
 		require.NotEmpty(t, reason)
-		require.Contains(t, all.String(), "\n"+command+"\n", "no page has it any more")
+		require.Contains(t, section(t, manual, ""), "\n"+command+"\n", "no page has it any more")
 	}
-}
-
-// nothingRuns is a page whose recipes TestProxies and the tests of packaging hold.
-func nothingRuns(t *testing.T, page []step) {
-	t.Helper()
-	require.Empty(t, page, "a command that no test runs")
 }
 
 // settled is a reader in a repository that init has set up as the tutorial says.
@@ -114,9 +119,7 @@ func onTelegram(t *testing.T, page []step) {
 func database(t *testing.T) string {
 	t.Helper()
 	super := pgtest.Start(t, pgtest.Options{Durable: true}).URL("postgres")
-	body, err := os.ReadFile(guides + "postgresql.md")
-	require.NoError(t, err)
-	_, rest, _ := strings.Cut(string(body), "```sql\n")
+	_, rest, _ := strings.Cut(section(t, manual, "PostgreSQL"), "```sql\n")
 	sql, _, found := strings.Cut(rest, "```")
 	require.True(t, found)
 	c, err := pgx.Connect(t.Context(), super)

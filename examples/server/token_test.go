@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The commands of docs/access.md: a token is printed once, listed without its secret, and revoked;
+// The commands of docs/operations.md: a token is printed once, listed without its secret, and revoked;
 // the journal has who did it.
 func TestTokens(t *testing.T) {
 	t.Setenv("ORCH_DATA_DIR", t.TempDir())

@@ -33,14 +33,12 @@ func unrun() map[string]string {
 	}
 }
 
-// steps are what a page of the documentation says: the lines of its blocks sh, and what a
-// person does. Other blocks are no commands.
-func steps(t *testing.T, file string) (out []step) {
+// steps are what a section of the documentation says, or a whole page without a heading: the
+// lines of its blocks sh, and what a person does. Other blocks are no commands.
+func steps(t *testing.T, file, heading string) (out []step) {
 	t.Helper()
-	body, err := os.ReadFile(file)
-	require.NoError(t, err)
 	fence := ""
-	for line := range strings.Lines(string(body)) {
+	for line := range strings.Lines(section(t, file, heading)) {
 		line = strings.TrimSuffix(line, "\n")
 		person, isPerson := strings.CutPrefix(line, "<!-- person: ")
 		switch {
@@ -170,7 +168,7 @@ func TestTutorial(t *testing.T) {
 	t.Parallel()
 	r := newNewcomer(t).read()
 	d := &doer{reader: r}
-	said := r.follow(steps(t, "../../docs/tutorial.md"), map[string]func(){"begins a card": d.begins, "approves it": d.approves})
+	said := r.follow(steps(t, "../../docs/tutorial.md", ""), map[string]func(){"begins a card": d.begins, "approves it": d.approves})
 	require.Equal(t, string(stage.StatusDone), story(t, r.desk(), d.id).Column)
 	require.Contains(t, said["signalbox why APP-1"], "do: Set Approved on the card")
 	require.Contains(t, said["git log --oneline"], "APP-1: rehearsal of the developer")

@@ -76,7 +76,7 @@ func drill(t *testing.T, old, url string) {
 	d.until("the second one waits", waits)
 
 	running := func() { d.stops(len(d.serve)-1, "TERM") }
-	d.follow(steps(t, guides+"upgrade.md"), map[string]func(){
+	d.follow(steps(t, manual, "Upgrade and roll back"), map[string]func(){
 		"stops the server":         running,
 		"installs the new program": func() { install(self) },
 		"approves what waited": func() {

@@ -90,7 +90,7 @@ func (d *doctor) gateway(v *Service, prefix string, a work.Agent) {
 	switch {
 	case vendor == "": // a command, which may call none
 	case v.Gateway == nil || !slices.Contains(v.Gateway.Vendors(), vendor):
-		how := "set " + Prefix + "MODEL_GATEWAY and the vendor's key: docs/gateway.md"
+		how := "set " + Prefix + "MODEL_GATEWAY and the vendor's key: docs/agents.md#the-gateway-of-models"
 		if !served {
 			how = "the gateway does not serve this vendor"
 		}

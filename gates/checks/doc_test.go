@@ -11,9 +11,9 @@ import (
 	"github.com/signalbox-dev/signalbox/gates/fixture"
 )
 
-// The case that docs/gate-fixtures.md shows is one, and holds.
+// The case that docs/gates.md shows is one, and holds.
 func TestFixtureDocument(t *testing.T) {
-	body, err := os.ReadFile("../../docs/gate-fixtures.md")
+	body, err := os.ReadFile("../../docs/gates.md")
 	require.NoError(t, err)
 	_, rest, found := strings.Cut(string(body), "```json\n")
 	require.True(t, found)

@@ -13,11 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// document is written from the rows.
-const document = "docs/conformance.md"
-
 var (
-	write = flag.Bool("write", false, "write "+document)
 	drive = flag.Bool("drive", false, "run the tests that the rows name, and print the rows")
 	only  = flag.String("part", "", "with -drive: only the parts whose name contains this")
 )
@@ -34,16 +30,9 @@ func TestConformance(t *testing.T) {
 	require.True(t, r.print(os.Stdout, parts))
 }
 
-// docs/conformance.md is what the rows say, and each test function that they name exists.
-func TestDocument(t *testing.T) {
-	want, err := render(os.DirFS("../.."), specification())
-	require.NoError(t, err)
-	if *write {
-		require.NoError(t, os.WriteFile("../../"+document, []byte(want), 0o600))
-	}
-	got, err := os.ReadFile("../../" + document)
-	require.NoError(t, err)
-	require.Equal(t, want, string(got), "run go test ./internal/conformance -write")
+// Each test function that the rows name exists.
+func TestNamedTests(t *testing.T) {
+	require.NoError(t, check(os.DirFS("../.."), specification()))
 }
 
 // Each row has a name of its own, a text that fits in a table and a section.
@@ -60,19 +49,14 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// A test that is not there, and a row without one, are errors of the document.
-func TestDocumentRefuses(t *testing.T) {
+// A test that is not there, and a row without one, are errors.
+func TestCheckRefuses(t *testing.T) {
 	root := fstest.MapFS{"a/x_test.go": {Data: []byte("package a\nfunc TestIs(t *testing.T) {}\nfunc (k *kit) TestMethod() {}\n")}}
 	rows := func(tests ...string) []part { return []part{{"P", []row{{"r", "S", "Text.", tests}}}} }
-	text, err := render(root, rows("a TestIs/part of it"))
-	require.NoError(t, err)
-	require.Contains(t, text, "| `r` | Text. | S | [`TestIs/part of it`](../a/x_test.go) |\n")
-	_, err = render(root, rows("a TestIs", "a TestWas"))
-	require.EqualError(t, err, "row r: there is no TestWas in a")
-	_, err = render(root, rows("a TestMethod"))
-	require.Error(t, err)
-	_, err = render(root, rows())
-	require.EqualError(t, err, "row r: no test drives it")
+	require.NoError(t, check(root, rows("a TestIs/part of it")))
+	require.EqualError(t, check(root, rows("a TestIs", "a TestWas")), "row r: there is no TestWas in a")
+	require.Error(t, check(root, rows("a TestMethod")))
+	require.EqualError(t, check(root, rows()), "row r: no test drives it")
 }
 
 // A row passes when each of its tests has run and passed, and not otherwise.

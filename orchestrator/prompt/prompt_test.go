@@ -37,7 +37,7 @@ func Example() {
 // value with methods could be called.
 func TestFields(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../../docs/prompts.md")
+	doc, err := os.ReadFile("../../docs/registry.md")
 	require.NoError(t, err)
 	v := reflect.ValueOf(fields())
 	for i := range v.NumField() {

@@ -15,7 +15,7 @@ import (
 func TestPipelineDocument(t *testing.T) {
 	const file = "../../docs/pipeline.md"
 	var b strings.Builder
-	b.WriteString("<!-- page: reference 60 -->\n# The pipeline\n\nThis page is made of the transition registry (`go test ./orchestrator/stage -update`).\n\n```mermaid\n")
+	b.WriteString("# The pipeline\n\nThis page is made of the transition registry (`go test ./orchestrator/stage -update`).\n\n```mermaid\n")
 	require.NoError(t, stage.Default().Mermaid(&b))
 	b.WriteString("```\n\n## Transitions\n\nThe first row that matches applies. Red says what happens when a gate is not green.\n\n```\n")
 	require.NoError(t, stage.Default().Print(&b))

@@ -11,7 +11,7 @@ import (
 
 // The texts of comments and notices. They stand in one place, beside the code
 // that decides, so that what people read is what was decided. A comment has two lines
-// at most; docs/board.md lists them.
+// at most; docs/operations.md lists them.
 const (
 	wordsStart         = "The task is taken up: the analyst is next."
 	wordsApproval      = "The requirements are ready. Set the status Approved to go on, or Rejected with a comment that says why."

@@ -2,12 +2,10 @@ package web_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,8 +23,6 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
-
-var update = flag.Bool("update", false, "write the tables of docs/access.md")
 
 // place is one of two repositories, with one of everything in it.
 type place struct {
@@ -226,23 +222,4 @@ func TestRowsAreRequired(t *testing.T) {
 		_, err := g.Mux(access.Table{Routes: []access.Route{row}})
 		require.ErrorContains(t, err, want)
 	}
-}
-
-// docs/access.md has the tables of the routes as they are; -update writes them.
-func TestMatrixInTheDocs(t *testing.T) {
-	t.Parallel()
-	d := openDoor(t)
-	const file, begin, end = "../../docs/access.md", "<!-- routes: made by go test ./orchestrator/web -run TestMatrixInTheDocs -update -->\n", "<!-- end of routes -->\n"
-	page, err := os.ReadFile(file)
-	require.NoError(t, err)
-	before, rest, ok := strings.Cut(string(page), begin)
-	require.True(t, ok)
-	_, after, ok := strings.Cut(rest, end)
-	require.True(t, ok)
-	want := before + begin + "\n" + access.Matrix(d.api, "") + "\nThe dashboard's:\n\n" + access.Matrix(d.pages, "/dashboard") + "\n" + end + after
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
-		return
-	}
-	require.Equal(t, want, string(page))
 }

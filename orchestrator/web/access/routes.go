@@ -108,31 +108,3 @@ func (g *Guard) judge(t Table, row Route, r *http.Request, p Principal) error {
 	}
 	return g.Check(p, row.Needs, repo)
 }
-
-// Matrix is a table of routes in Markdown, with a column for each role. prefix comes before their
-// paths.
-func Matrix(routes []Route, prefix string) string {
-	var b strings.Builder
-	columns := append([]Role{Everybody}, Roles()...)
-	b.WriteString("| route |")
-	for _, role := range columns {
-		b.WriteString(" " + string(role) + " |")
-	}
-	b.WriteString(" of the repository |\n|---|" + strings.Repeat(":-:|", len(columns)) + "---|\n")
-	for _, r := range routes {
-		fmt.Fprintf(&b, "| `%s %s%s` |", r.Method, prefix, r.Pattern)
-		for _, role := range columns {
-			mark := " "
-			if r.Needs == Everybody || role.Includes(r.Needs) {
-				mark = " ● "
-			}
-			b.WriteString(mark + "|")
-		}
-		of := string(r.Of)
-		if r.Note != "" {
-			of += "; " + r.Note
-		}
-		b.WriteString(" " + of + " |\n")
-	}
-	return b.String()
-}
