@@ -12,10 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wordBudget is how many words all Markdown files have at most. It only falls: a new sentence
-// takes the place of an old one.
-const wordBudget = 25_000
-
 var (
 	fence    = regexp.MustCompile("(?ms)^ *```.*?^ *```$|`[^`\n]*`")
 	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
@@ -149,12 +145,4 @@ func flat(text string) string {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
 	return strings.Join(lines, "\n")
-}
-
-// All of what there is to read has a bound.
-func TestWordBudget(t *testing.T) {
-	words := 0
-	walk(t, func(_, text string) { words += len(strings.Fields(text)) }, ".md")
-	t.Logf("%d words", words)
-	require.LessOrEqual(t, words, wordBudget, "say it in fewer words, or take out what only retells the code")
 }
