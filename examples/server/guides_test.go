@@ -164,7 +164,7 @@ func twoServers(t *testing.T, page []step) {
 		"approves it":            d.approves,
 	})
 	for _, at := range []string{"127.0.0.1:8081", "127.0.0.1:8082"} {
-		require.Contains(t, said["signalbox tasks --url http://"+addresses[at]], "APP-1")
+		require.Contains(t, said["signalbox tasks --server http://"+addresses[at]], "APP-1")
 	}
 }
 
