@@ -35,11 +35,11 @@ type world struct {
 // dependencies require. next is when the first hold ends for which nothing could be read.
 func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Group) (next time.Time, err error) {
 	w := world{tasks: map[int64]task.Task{}, graph: Graph{}, line: Graph{}, cards: map[int64][]string{}}
-	live, err := d.live(ctx)
+	held, err := d.opt.Inspector.Holds(ctx) // first: what begins meanwhile is held, and would be let go as unlisted
 	if err != nil {
 		return next, err
 	}
-	held, err := d.opt.Inspector.Holds(ctx)
+	live, err := d.live(ctx)
 	if err != nil {
 		return next, err
 	}
@@ -64,6 +64,12 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 			w.since = dep.CreatedAt
 		}
 		_, waiting := w.tasks[dep.TaskID]
+		if waiting && dep.On > live[len(live)-1].ID { // it has begun since they were listed
+			t, err := d.opt.Store.Task(ctx, dep.On)
+			if errs = append(errs, err); err == nil && !t.State.Stage.Terminal() {
+				w.tasks[t.ID] = t
+			}
+		}
 		_, unfinished := w.tasks[dep.On]
 		if waiting && unfinished && !w.merging(dep.TaskID) {
 			w.graph[dep.TaskID] = append(w.graph[dep.TaskID], dep.On)
