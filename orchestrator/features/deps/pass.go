@@ -64,6 +64,12 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 			w.since = dep.CreatedAt
 		}
 		_, waiting := w.tasks[dep.TaskID]
+		if waiting && dep.On > live[len(live)-1].ID { // it has begun since they were listed
+			t, err := d.opt.Store.Task(ctx, dep.On)
+			if errs = append(errs, err); err == nil && !t.State.Stage.Terminal() {
+				w.tasks[t.ID] = t
+			}
+		}
 		_, unfinished := w.tasks[dep.On]
 		if waiting && unfinished && !w.merging(dep.TaskID) {
 			w.graph[dep.TaskID] = append(w.graph[dep.TaskID], dep.On)
