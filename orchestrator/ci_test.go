@@ -226,3 +226,35 @@ func TestRejectedBeforeTheMerge(t *testing.T) {
 		require.Zero(r, r.Host.Merges())
 	})
 }
+
+// A branch that is deleted just before the merge is made anew by In Progress, whether the host has
+// pull requests or the repository is plain, and its commits are there.
+func TestMergeOfADeletedBranch(t *testing.T) {
+	deleted := func(r *orchestratortest.Rig) {
+		r.Place.OnPush = func(repo, branch, sha string) {
+			if r.Pushed(repo, branch, sha); repo == orchestratortest.AppRepo && r.Ran(stage.Deployer) == 1 {
+				r.Place.OnPush = r.Pushed
+				r.Place.SetRemote(repo, branch, "")
+				require.NoError(r, r.Host.DeleteBranch(context.Background(), repo, branch))
+			}
+		}
+	}
+	merged := func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(2 * time.Minute)
+		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		require.Contains(r, r.Task(item).State.HoldReason, "was deleted on the remote; In Progress")
+		ran := r.Roles()
+		r.Move(orchestratortest.App, item, stage.StatusInProgress)
+		r.Settle(2 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Task(item).State.HoldReason)
+		require.LessOrEqual(r, len(r.Roles()), len(ran)+2, "the stage once more, and the deployment")
+		require.False(r, r.Commented(orchestratortest.App, item, "force-with-lease"))
+		r.Replays()
+	}
+	t.Run("host", func(t *testing.T) { orchestratortest.Run(t, deleted, merged) })
+	t.Run("plain", func(t *testing.T) {
+		plain(t, func(p *plainRig) { deleted(p.Rig) }, func(p *plainRig) { merged(p.Rig) })
+	})
+}
