@@ -2,6 +2,8 @@ package orchestrator_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -256,5 +258,30 @@ func TestMergeOfADeletedBranch(t *testing.T) {
 	t.Run("host", func(t *testing.T) { orchestratortest.Run(t, deleted, merged) })
 	t.Run("plain", func(t *testing.T) {
 		plain(t, func(p *plainRig) { deleted(p.Rig) }, func(p *plainRig) { merged(p.Rig) })
+	})
+}
+
+// A remote that begins to refuse the branch while an agent works ends that agent: no later stage
+// could publish either. A deployment of what is merged is not ended by it.
+func TestRefusedWhileAnAgentWorks(t *testing.T) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(20 * time.Second)
+		r.Place.SetScript(orchestratortest.Instead(stage.Developer, orchestratortest.Hang))
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(500 * time.Millisecond) // the architect works
+		r.Place.FailCall("Push", fmt.Errorf("%w: not on a Friday", work.ErrRefused))
+		r.Settle(5 * time.Second)
+		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		require.Empty(r, r.Task(item).State.Active)
+		require.Contains(r, r.Task(item).State.HoldReason, "not on a Friday")
+		require.Equal(r, 1, strings.Count(strings.Join(r.Comments(orchestratortest.App, item), "\n"), "not on a Friday"))
+		r.Place.FailCall("Push", nil)
+		r.Place.SetScript(orchestratortest.GoodAgent)
+		r.Move(orchestratortest.App, item, stage.StatusInProgress)
+		r.Settle(2 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Task(item).State.HoldReason)
+		r.Replays()
 	})
 }

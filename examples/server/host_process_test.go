@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -206,5 +208,26 @@ func TestDeletedBranch(t *testing.T) {
 			w.until("it is done", func() bool { return w.isOver(item) })
 			require.NotContains(t, strings.Join(w.said(item, "bot"), "\n"), "force-with-lease")
 		}
+	}
+}
+
+// A remote whose rules refuse the branches is quoted at the first push: the task is held there, no
+// further agent starts, and the word on the card ends it.
+func TestRefusedBranch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{"MONITOR_ENABLED": "false"}, &place{prefix: "HST"}, &place{prefix: "PLN", plain: true, more: ", ci: [[\"true\"]]"})
+	for _, prefix := range []string{"HST", "PLN"} {
+		hook := filepath.Join(w.places[prefix].bare, "hooks", "update")
+		require.NoError(t, os.WriteFile(hook, []byte("#!/bin/sh\ncase $1 in refs/heads/feature/*) echo 'names begin with team/' >&2; exit 1;; esac\n"), 0o700))
+		item := w.card(prefix, "Refused")
+		w.move(item, "To Analyse")
+		w.until("it is held", func() bool { return w.column(item) == "Blocked" && !owed(w.task(item)) })
+		require.Len(t, w.runs(prefix+"-1"), 1)
+		require.Contains(t, w.task(item).HoldReason, "names begin with team/")
+		require.Equal(t, 1, strings.Count(strings.Join(w.said(item, "bot"), "\n"), "names begin with team/"), "it is said once")
+		require.NoError(t, os.Remove(hook))
+		w.move(item, "In Progress")
+		w.approve(item)
+		w.until("it is done", func() bool { return w.isOver(item) })
 	}
 }

@@ -43,10 +43,20 @@ func (d Deps) prepare(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	if err == nil && tip.SHA != "" && t.State.Head == "" {
 		err = d.Workspaces.Push(ctx, space, tip.SHA, t.State.Pushed)
 	}
+	if errors.Is(err, work.ErrRefused) {
+		return report(e, d.unpublished(t, err))
+	}
 	if err != nil && !errors.Is(err, work.ErrMoved) {
 		return d.retry(e, err)
 	}
 	return finished
+}
+
+// unpublished is reported when the remote's own rules refuse the branch, at its first word: no later
+// stage could publish it either.
+func (d Deps) unpublished(t task.Task, err error) stage.Event {
+	why := fmt.Sprintf("the remote refuses the branch %s, which the service must be able to push: %s", t.Branch, fault.Words(err.Error()))
+	return stage.Event{On: stage.OnEffectFailed, At: d.Now(), Final: true, Reason: why}
 }
 
 // publish pushes a commit. That it did goes back to the task as an event; once there is
@@ -68,6 +78,9 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	}
 	if errors.Is(err, work.ErrMoved) {
 		return report(e, stage.Event{On: stage.OnEffectFailed, At: d.Now(), Reason: "the branch could not be published: " + t.OthersPushed(e.Expected)})
+	}
+	if errors.Is(err, work.ErrRefused) && t.State.MergeSHA == "" {
+		return report(e, d.unpublished(t, err))
 	}
 	if errors.Is(err, work.ErrProtected) || errors.Is(err, work.ErrBadName) {
 		return dead(err.Error())

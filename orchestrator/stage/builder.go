@@ -341,6 +341,7 @@ func (w *builder) failed() {
 		return
 	}
 	if w.ev.On == OnEffectFailed {
+		w.d.Cancel, w.d.State.Active = w.d.State.Active != "", ""
 		w.block(w.ev.Reason, wordsTaskBlocked(w.ev.Reason))
 		return
 	}
