@@ -224,7 +224,7 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t 
 		return e.attempt(c, p, t, l, result)
 	}
 	report := reportOf(l.Role, result)
-	report.Caveat = caveat
+	report.Caveat = strings.Trim(caveat+"; "+refusedHosts(p, l.Role, result.Refused), "; ")
 	if report.Filed, tip.SHA, err = e.file(ctx, p, t, l, tip.SHA); err != nil {
 		result.Kind, result.Reason = work.ResultUnusable, "its report could not be put into the branch: "+fault.Words(err.Error())
 		return e.attempt(c, p, t, l, result)
@@ -250,7 +250,7 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t 
 }
 
 // attempt reports an attempt that failed: the queue tries again until the agent has had
-// all its retries. One that ended at its budget would do so again.
+// all its retries. One that ended at its budget, or that the network refused a host, would do so again.
 func (e *Engine) attempt(c queue.Claim, p task.Project, t task.Task, l stage.Launch, r work.Result) *queue.Outcome {
 	if r.Kind == work.ResultBudget {
 		r.Reason = fmt.Sprintf("the run was ended at its budget of %s (budget_usd of the %s)", stage.Dollars(p.Agents[l.Role].MicroUSD), l.Role)
@@ -261,8 +261,12 @@ func (e *Engine) attempt(c queue.Claim, p task.Project, t task.Task, l stage.Lau
 	if report.Hindered != nil {
 		return e.hindered(c, t, l, r, ev)
 	}
-	failures := t.State.Failures
-	if failures >= len(e.opt.AgentRetries) || r.Kind == work.ResultBudget {
+	failures, refused := t.State.Failures, refusedHosts(p, l.Role, r.Refused)
+	if refused != "" {
+		r.Reason = strings.TrimPrefix(r.Reason+"; "+refused, "; ")
+		report.Reason = r.Reason
+	}
+	if failures >= len(e.opt.AgentRetries) || r.Kind == work.ResultBudget || refused != "" {
 		ev.On = stage.OnAgentFailed
 		return &queue.Outcome{Kind: queue.OutcomeDead, Error: r.Reason, Then: []queue.Job{e.agentEvent(c, t, l, r, ev)}}
 	}

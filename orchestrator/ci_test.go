@@ -2,6 +2,8 @@ package orchestrator_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -224,5 +226,62 @@ func TestRejectedBeforeTheMerge(t *testing.T) {
 		require.Equal(r, 2, r.Ran(stage.Developer))
 		require.Equal(r, stage.Development, r.Task(item).State.Stage)
 		require.Zero(r, r.Host.Merges())
+	})
+}
+
+// A branch that is deleted just before the merge is made anew by In Progress, whether the host has
+// pull requests or the repository is plain, and its commits are there.
+func TestMergeOfADeletedBranch(t *testing.T) {
+	deleted := func(r *orchestratortest.Rig) {
+		r.Place.OnPush = func(repo, branch, sha string) {
+			if r.Pushed(repo, branch, sha); repo == orchestratortest.AppRepo && r.Ran(stage.Deployer) == 1 {
+				r.Place.OnPush = r.Pushed
+				r.Place.SetRemote(repo, branch, "")
+				require.NoError(r, r.Host.DeleteBranch(context.Background(), repo, branch))
+			}
+		}
+	}
+	merged := func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(2 * time.Minute)
+		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		require.Contains(r, r.Task(item).State.HoldReason, "was deleted on the remote; In Progress")
+		ran := r.Roles()
+		r.Move(orchestratortest.App, item, stage.StatusInProgress)
+		r.Settle(2 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Task(item).State.HoldReason)
+		require.LessOrEqual(r, len(r.Roles()), len(ran)+2, "the stage once more, and the deployment")
+		require.False(r, r.Commented(orchestratortest.App, item, "force-with-lease"))
+		r.Replays()
+	}
+	t.Run("host", func(t *testing.T) { orchestratortest.Run(t, deleted, merged) })
+	t.Run("plain", func(t *testing.T) {
+		plain(t, func(p *plainRig) { deleted(p.Rig) }, func(p *plainRig) { merged(p.Rig) })
+	})
+}
+
+// A remote that begins to refuse the branch while an agent works ends that agent: no later stage
+// could publish either. A deployment of what is merged is not ended by it.
+func TestRefusedWhileAnAgentWorks(t *testing.T) {
+	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(20 * time.Second)
+		r.Place.SetScript(orchestratortest.Instead(stage.Developer, orchestratortest.Hang))
+		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Settle(500 * time.Millisecond) // the architect works
+		r.Place.FailCall("Push", fmt.Errorf("%w: not on a Friday", work.ErrRefused))
+		r.Settle(5 * time.Second)
+		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		require.Empty(r, r.Task(item).State.Active)
+		require.Contains(r, r.Task(item).State.HoldReason, "not on a Friday")
+		require.Equal(r, 1, strings.Count(strings.Join(r.Comments(orchestratortest.App, item), "\n"), "not on a Friday"))
+		r.Place.FailCall("Push", nil)
+		r.Place.SetScript(orchestratortest.GoodAgent)
+		r.Move(orchestratortest.App, item, stage.StatusInProgress)
+		r.Settle(2 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Task(item).State.HoldReason)
+		r.Replays()
 	})
 }

@@ -35,6 +35,8 @@ type Failed struct {
 	Stderr string // its last lines
 	Err    error
 	final  bool
+
+	rejected bool // by the remote's own rules, for good
 }
 
 // Error names the subcommand and what it said. It has no URL that was given.
@@ -47,6 +49,9 @@ func (f *Failed) Error() string {
 
 // Unwrap gives the cause.
 func (f *Failed) Unwrap() error { return f.Err }
+
+// Is reports a push that the remote's own rules refuse as work.ErrRefused.
+func (f *Failed) Is(target error) bool { return f.rejected && target == work.ErrRefused }
 
 // Retryable implements the contract of package fault.
 func (f *Failed) Retryable() bool { return !f.final }
@@ -180,6 +185,7 @@ func failed(ctx context.Context, verb, stderr string, err error) error {
 		f.Err = ctx.Err()
 	} else {
 		f.final = f.Exit > 0 && final(stderr)
+		f.rejected = f.final && rejected.MatchString(stderr)
 	}
 	return f
 }

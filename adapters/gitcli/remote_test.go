@@ -2,6 +2,7 @@ package gitcli_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/cgi"
@@ -151,6 +152,7 @@ func TestRemotesThatRefuse(t *testing.T) {
 		require.Error(t, err, name)
 		require.False(t, classed.Retryable(err), "%s: %v", name, err)
 		require.NotErrorIs(t, err, work.ErrMoved)
+		require.Equal(t, name != "not for writing", errors.Is(err, work.ErrRefused), "%s: %v", name, err)
 	}
 	k, _, sha := opened(t, gitcli.Options{})
 	write(k, k.bare, "refs/heads/feature/APP-1-cache.lock", "")

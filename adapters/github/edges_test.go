@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/githost"
 )
 
@@ -316,4 +317,43 @@ func TestRetries(t *testing.T) {
 			require.Equal(t, k.calls, calls.Load())
 		})
 	}
+}
+
+// A renamed repository is worked with under its old name: reads and writes are led on by GitHub, and
+// webhooks of the new name are the registered repository's. The examination has the new name.
+func TestRenamed(t *testing.T) {
+	t.Parallel()
+	k := setup(t, githubtest.Options{})
+	k.write("first", "1\n")
+	run(t, k.clone, "checkout", "--quiet", "-B", "feature/a")
+	head := k.write("second", "2\n")
+	k.server.Rename(repo, "store/shop2")
+	pr, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
+	require.NoError(t, err)
+	again, err := k.client.PullRequest(t.Context(), repo, "feature/a")
+	require.NoError(t, err)
+	require.Equal(t, pr.Number, again.Number)
+	hook, err := k.client.Decode("push", []byte(`{"ref":"refs/heads/main","after":"`+head+`","repository":{"full_name":"Store/shop2"}}`))
+	require.NoError(t, err)
+	require.Equal(t, repo, hook.Repo)
+	_, err = k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+	require.NoError(t, err)
+	require.Equal(t, 1, k.server.Merges())
+	r, err := k.client.Repository(t.Context(), repo)
+	require.NoError(t, err)
+	require.Equal(t, "store/shop2", r.Name)
+}
+
+// The token goes to no other host with a write either.
+func TestRedirectedWriteElsewhere(t *testing.T) {
+	t.Parallel()
+	called := false
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true }))
+	t.Cleanup(elsewhere.Close)
+	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	})
+	_, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3, HeadSHA: head40})
+	require.Error(t, err)
+	require.False(t, called)
 }

@@ -161,7 +161,7 @@ func (c *Client) Decode(event string, body []byte) (githost.Hook, error) {
 	if h.Kind == githost.HookOther {
 		return h, nil
 	}
-	h.Repo, h.Sender, h.Bot = p.Repository.FullName, p.Sender.Login, p.Sender.Type == bot
+	h.Repo, h.Sender, h.Bot = c.registered(p.Repository.FullName), p.Sender.Login, p.Sender.Type == bot
 	if lacks := missing(h); lacks != "" {
 		return githost.Hook{}, fmt.Errorf("github: a webhook of %q without %s", event, lacks)
 	}

@@ -21,7 +21,7 @@ func (c *Client) PullRequest(ctx context.Context, repo, branch string) (githost.
 
 // find looks for the newest pull request of a branch into a base (empty = any).
 func (c *Client) find(ctx context.Context, repo, branch, base, state string) (githost.PullRequest, error) {
-	owner, name, err := split(repo)
+	owner, name, err := split(c.calledNow(repo))
 	if err != nil {
 		return githost.PullRequest{}, err
 	}
@@ -35,6 +35,7 @@ func (c *Client) find(ctx context.Context, repo, branch, base, state string) (gi
 		return githost.PullRequest{}, unreadable("the pull requests of " + repo)
 	}
 	for _, pr := range list { // GitHub ignores a filter that it cannot read
+		c.learn(repo, pr.GetBase().GetRepo().GetFullName())
 		if ours(pr, repo) && pr.GetHead().GetRef() == branch && (base == "" || pr.GetBase().GetRef() == base) {
 			return pullRequest(pr), nil
 		}
@@ -42,10 +43,10 @@ func (c *Client) find(ctx context.Context, repo, branch, base, state string) (gi
 	return githost.PullRequest{}, fmt.Errorf("github: a pull request of %s in %s: %w", branch, repo, githost.ErrNotFound)
 }
 
-// ours reports whether a pull request's branch is in the repository itself. A
-// branch of a fork may have the name of one of ours.
+// ours reports whether a pull request's branch is in the repository itself, whatever that is called
+// by now. A branch of a fork may have the name of one of ours.
 func ours(pr *gh.PullRequest, repo string) bool {
-	return strings.EqualFold(pr.GetHead().GetRepo().GetFullName(), repo)
+	return strings.EqualFold(pr.GetHead().GetRepo().GetFullName(), cmp.Or(pr.GetBase().GetRepo().GetFullName(), repo))
 }
 
 // OpenPullRequest implements githost.Host. What is open already into the same

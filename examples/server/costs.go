@@ -48,7 +48,7 @@ func (c costsCmd) Run(s *streams) error {
 		sums["all"] = costs.Total
 		for _, name := range append(names, "all") {
 			sum := sums[name]
-			fmt.Fprintf(t, "%s\t%.2f\t%d\t%s\t%d\t%d\n", oneLine(name, 60), sum.CostUSD, sum.Runs, time.Duration(sum.Worked)*time.Second, sum.Input, sum.Output)
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%d\n", oneLine(name, 60), sum.Price(), sum.Runs, time.Duration(sum.Worked)*time.Second, sum.Input, sum.Output)
 		}
 		_ = t.Flush() // as in tasksCmd
 	})
@@ -57,5 +57,6 @@ func (c costsCmd) Run(s *streams) error {
 // plus adds up what is printed.
 func plus(a, b web.CostSum) web.CostSum {
 	a.Runs, a.Worked, a.CostUSD, a.Input, a.Output = a.Runs+b.Runs, a.Worked+b.Worked, a.CostUSD+b.CostUSD, a.Input+b.Input, a.Output+b.Output
+	a.Unpriced += b.Unpriced
 	return a
 }

@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
 // at waits until a card is at a stage with a role at work.
@@ -171,5 +175,59 @@ git checkout --quiet -b side; echo s >side; keep; git checkout --quiet "$own"; e
 			w.until("the second is done", func() bool { return w.isOver(two) })
 			require.Equal(t, merged, w.git(bare, "merge-base", merged, w.task(two).MergeSHA+"^2"), "behind main it is brought onto it")
 		})
+	}
+}
+
+// A branch that a person deletes on the remote while an agent works is made anew by In Progress at
+// every stage, with a git host and without one: the word that why gives ends it.
+func TestDeletedBranch(t *testing.T) {
+	t.Parallel()
+	settings := map[string]string{"GIT_POLL": "10m", "MONITOR_ENABLED": "false"}
+	w := newWorld(t, settings, &place{prefix: "HST"}, &place{prefix: "PLN", plain: true, more: ", ci: [[\"true\"]]"})
+	for _, prefix := range []string{"HST", "PLN"} {
+		for i, at := range []struct {
+			stage stage.Stage
+			role  stage.Role
+		}{{stage.Architecture, stage.Architect}, {stage.Testing, stage.Tester}, {stage.DeployStaging, stage.Deployer}} {
+			name := fmt.Sprintf("%s-%d", prefix, i+1)
+			w.write(name+"-"+string(at.role), "await $WORLD_DIR/go-"+name+"\n")
+			item := w.card(prefix, "deleted at "+string(at.stage))
+			w.move(item, "To Analyse")
+			w.approve(item)
+			w.at(item, at.stage, at.role)
+			branch := w.task(item).Branch
+			w.until("it is published", func() bool {
+				owed := slices.DeleteFunc(w.task(item).Jobs, func(j web.JobView) bool { return j.Status.Terminal() })
+				return w.branches(prefix)[branch] != "" && len(owed) == 1 // the agent
+			})
+			w.git(w.places[prefix].bare, "update-ref", "-d", "refs/heads/"+branch)
+			w.write("go-"+name, "")
+			w.until("it is said", func() bool { return w.column(item) == "Blocked" && !owed(w.task(item)) })
+			require.Contains(t, w.task(item).HoldReason, "was deleted on the remote; In Progress")
+			w.move(item, "In Progress")
+			w.until("it is done", func() bool { return w.isOver(item) })
+			require.NotContains(t, strings.Join(w.said(item, "bot"), "\n"), "force-with-lease")
+		}
+	}
+}
+
+// A remote whose rules refuse the branches is quoted at the first push: the task is held there, no
+// further agent starts, and the word on the card ends it.
+func TestRefusedBranch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, map[string]string{"MONITOR_ENABLED": "false"}, &place{prefix: "HST"}, &place{prefix: "PLN", plain: true, more: ", ci: [[\"true\"]]"})
+	for _, prefix := range []string{"HST", "PLN"} {
+		hook := filepath.Join(w.places[prefix].bare, "hooks", "update")
+		require.NoError(t, os.WriteFile(hook, []byte("#!/bin/sh\ncase $1 in refs/heads/feature/*) echo 'names begin with team/' >&2; exit 1;; esac\n"), 0o700))
+		item := w.card(prefix, "Refused")
+		w.move(item, "To Analyse")
+		w.until("it is held", func() bool { return w.column(item) == "Blocked" && !owed(w.task(item)) })
+		require.Len(t, w.runs(prefix+"-1"), 1)
+		require.Contains(t, w.task(item).HoldReason, "names begin with team/")
+		require.Equal(t, 1, strings.Count(strings.Join(w.said(item, "bot"), "\n"), "names begin with team/"), "it is said once")
+		require.NoError(t, os.Remove(hook))
+		w.move(item, "In Progress")
+		w.approve(item)
+		w.until("it is done", func() bool { return w.isOver(item) })
 	}
 }

@@ -123,7 +123,9 @@ func (c logsCmd) step(w io.Writer, event, data string) (err error) {
 	case work.StepFile:
 		text = "changes " + step.Path
 	case work.StepUsage:
-		if step.Usage != nil {
+		if step.Usage != nil && step.Usage.Unpriced() {
+			text = "price not known"
+		} else if step.Usage != nil {
 			text = fmt.Sprintf("%.2f USD so far", float64(step.Usage.MicroUSD)/1e6)
 		}
 	case work.StepText, work.StepNote:

@@ -244,6 +244,28 @@ func TestWhy(t *testing.T) {
 	require.Contains(t, out, `"work_item":"GPX-1"`)
 }
 
+// What has no known price is no 0.00 on the command line.
+func TestUnknownPrices(t *testing.T) {
+	environment(t)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/costs" {
+			_, _ = w.Write([]byte(`{"total":{"runs":3,"cost_usd":1.2,"unpriced_runs":2},"costs":[{"repo":"a/b","runs":1,"cost_usd":1.2},{"repo":"a/c","runs":2,"cost_usd":0,"unpriced_runs":2}]}`))
+			return
+		}
+		_, _ = w.Write([]byte(`{"id":3,"stage":"done","totals":{"cost_usd":1.2,"unpriced_runs":1},"agent_runs":[{"run":1,"attempt":1,"role":"analyst","cost_usd":0,"unpriced_runs":1}]}`))
+	}))
+	defer srv.Close()
+	code, out := server("costs", "--url", srv.URL)
+	require.Zero(t, code, out)
+	require.Regexp(t, `a/b +1\.20 +1 `, out)
+	require.Regexp(t, `a/c +\? +2 `, out)
+	require.Regexp(t, `all +1\.20 \+ \? +3 `, out)
+	code, out = server("show", "--url", srv.URL, "3")
+	require.Zero(t, code, out)
+	require.Contains(t, out, "1 runs, 1.20 + ? USD")
+	require.NotContains(t, out, "0.00")
+}
+
 // Dependencies are listed, added and removed with the operator's token. A name is the newest
 // task's that lives, or the cancelled one's when there is no other.
 func TestDepsCommand(t *testing.T) {

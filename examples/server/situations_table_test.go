@@ -250,6 +250,9 @@ func apart() []situation {
 			o.end(syscall.SIGKILL)
 			o.start()
 		}, kind: "worker", who: service, why: "nothing was heard of the worker", do: "Wait"},
+		{name: "egress", prefix: "EGR", world: "restarts", often: true, agents: script("architect", "fixed || git ls-remote http://evil.example.net/x || exit 7\n"), make: restarted("EGRESS", "allow-list", func(o *obedient, _ situation) {
+			o.move(o.item, "To Analyse")
+		}), mend: func(o *obedient, _ situation) { require.Len(o, o.runs("EGR-1"), 2, "it is not tried again for money") }, kind: "human", who: you, why: "add evil.example.net to egress of acme/egr (architect)", do: "Set In Progress"},
 		{name: "a repository that was taken out", prefix: "REG", world: "restarts", make: func(o *obedient, s situation) {
 			o.move(o.item, "To Analyse")
 			o.until("the analyst finishes", func() bool { return o.world.task(o.item).Hold == "approval" && o.column(o.item) == "In Review" })

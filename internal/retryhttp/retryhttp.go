@@ -45,11 +45,11 @@ func New(given *http.Client) *http.Client {
 	return out
 }
 
-// followRedirect goes only where a read of the same host leads: a redirected
+// followRedirect goes only where the same host leads, with the same method: a redirected
 // POST could become a GET, and the token is nobody else's business.
 func followRedirect(req *http.Request, via []*http.Request) error {
 	first := via[0]
-	if first.Method != http.MethodGet || req.URL.Host != first.URL.Host || req.URL.Scheme != first.URL.Scheme || len(via) > hopsMax {
+	if req.Method != first.Method || req.URL.Host != first.URL.Host || req.URL.Scheme != first.URL.Scheme || len(via) > hopsMax {
 		return http.ErrUseLastResponse
 	}
 	return nil

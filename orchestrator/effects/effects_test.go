@@ -161,6 +161,7 @@ func TestMergeIsPinned(t *testing.T) {
 	k.host.Push("acme/app", "main", "base")
 	k.host.Push("acme/app", k.task.Branch, "somebody else's")
 	f := stage.Effect{Kind: stage.EffectMerge, SHA: k.head()}
+	k.place.SetRemote("acme/app", k.task.Branch, "somebody else's")
 	require.Equal(t, queue.OutcomeRetry, k.run(f, 1).Kind, "the host may show our push a moment later")
 	o := k.run(f, 3)
 	require.Equal(t, queue.OutcomeDone, o.Kind)

@@ -43,10 +43,20 @@ func (d Deps) prepare(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	if err == nil && tip.SHA != "" && t.State.Head == "" {
 		err = d.Workspaces.Push(ctx, space, tip.SHA, t.State.Pushed)
 	}
+	if errors.Is(err, work.ErrRefused) {
+		return report(e, d.unpublished(t, err))
+	}
 	if err != nil && !errors.Is(err, work.ErrMoved) {
 		return d.retry(e, err)
 	}
 	return finished
+}
+
+// unpublished is reported when the remote's own rules refuse the branch, at its first word: no later
+// stage could publish it either.
+func (d Deps) unpublished(t task.Task, err error) stage.Event {
+	why := fmt.Sprintf("the remote refuses the branch %s, which the service must be able to push: %s", t.Branch, fault.Words(err.Error()))
+	return stage.Event{On: stage.OnEffectFailed, At: d.Now(), Final: true, Reason: why}
 }
 
 // publish pushes a commit. That it did goes back to the task as an event; once there is
@@ -64,11 +74,13 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 		return d.publishReport(ctx, e, p, t, err)
 	}
 	if errors.Is(err, work.ErrRemoved) {
-		why := fmt.Sprintf("the branch could not be published: %s was deleted on the remote; In Progress runs the stage again and makes it anew, STOP gives the task up", t.Branch)
-		return report(e, stage.Event{On: stage.OnEffectFailed, At: d.Now(), Gone: true, Reason: why})
+		return report(e, stage.Event{On: stage.OnEffectFailed, At: d.Now(), Gone: true, Reason: t.Deleted()})
 	}
 	if errors.Is(err, work.ErrMoved) {
 		return report(e, stage.Event{On: stage.OnEffectFailed, At: d.Now(), Reason: "the branch could not be published: " + t.OthersPushed(e.Expected)})
+	}
+	if errors.Is(err, work.ErrRefused) && t.State.MergeSHA == "" {
+		return report(e, d.unpublished(t, err))
 	}
 	if errors.Is(err, work.ErrProtected) || errors.Is(err, work.ErrBadName) {
 		return dead(err.Error())
@@ -165,13 +177,24 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return report(e, d.unmergeable(ctx, p, t, err))
 	case errors.Is(err, githost.ErrHeadMoved) && !orchestrator.GivenUp(err, e.Attempt): // hosts show a push a moment later
 		return d.retry(e, err)
-	case errors.Is(err, githost.ErrHeadMoved):
-		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: t.OthersPushed(e.SHA), Final: true})
-	case errors.Is(err, githost.ErrDenied), orchestrator.GivenUp(err, e.Attempt):
-		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: fault.Words(err.Error()), Final: true})
+	case errors.Is(err, githost.ErrHeadMoved), errors.Is(err, githost.ErrDenied), orchestrator.GivenUp(err, e.Attempt):
+		return report(e, d.refused(ctx, p, t, e.SHA, err))
 	default:
 		return d.retry(e, err)
 	}
+}
+
+// refused is what follows when a merge was refused for good. A push of what the remote should have
+// shows whether it has the branch.
+func (d Deps) refused(ctx context.Context, p task.Project, t task.Task, sha string, err error) stage.Event {
+	ev := stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: fault.Words(err.Error()), Final: true}
+	switch {
+	case errors.Is(d.Workspaces.Push(ctx, p.Workspace(t), sha, sha), work.ErrRemoved):
+		ev.Reason, ev.Gone = t.Deleted(), true
+	case errors.Is(err, githost.ErrHeadMoved):
+		ev.Reason = t.OthersPushed(sha)
+	}
+	return ev
 }
 
 // unmergeable is what follows when a host does not merge a branch as it is: git itself shows
@@ -206,7 +229,8 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 		return d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Head: t.Branch, Base: p.Main, HeadSHA: e.SHA, Title: subject(t)})
 	}
 	pr, err := d.Host.PullRequest(ctx, p.Repo, t.Branch)
-	if errors.Is(err, githost.ErrNotFound) || err == nil && pr.Merged && t.State.Landed != "" && pr.MergeSHA == t.State.Landed {
+	anew := err == nil && !pr.Open && !pr.Merged && t.State.PR == 0 // its branch was deleted, and made once more
+	if anew || errors.Is(err, githost.ErrNotFound) || err == nil && pr.Merged && t.State.Landed != "" && pr.MergeSHA == t.State.Landed {
 		pr, err = d.Host.OpenPullRequest(ctx, pullRequest(p, t))
 	}
 	if err != nil {

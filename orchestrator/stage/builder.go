@@ -118,9 +118,9 @@ func (w *builder) accept() {
 		if w.ev.PR != 0 {
 			s.PR, s.PRURL = w.ev.PR, w.ev.URL
 		}
-	case OnCI, OnEffectFailed:
-		if w.ev.Gone { // else no push would expect what is there
-			s.Pushed = ""
+	case OnCI, OnEffectFailed, OnMergeFailed, OnCatchUpFailed:
+		if w.ev.Gone { // else no push would expect what is there; the host has closed its pull request
+			s.Pushed, s.PR, s.PRURL = "", 0, ""
 		}
 		if w.ev.CI != nil {
 			s.CI = *w.ev.CI
@@ -341,6 +341,7 @@ func (w *builder) failed() {
 		return
 	}
 	if w.ev.On == OnEffectFailed {
+		w.d.Cancel, w.d.State.Active = w.d.State.Active != "", ""
 		w.block(w.ev.Reason, wordsTaskBlocked(w.ev.Reason))
 		return
 	}

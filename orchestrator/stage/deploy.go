@@ -11,6 +11,9 @@ func (w *builder) resumeDeploy(phase Phase) {
 		w.d.State.Phase = PhaseRelease
 		w.launch("")
 	default:
+		if s := w.d.State; s.Pushed == "" && s.Head != "" { // the remote has the branch no more
+			w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPublish, SHA: s.Head})
+		}
 		w.merge()
 	}
 }
@@ -39,7 +42,7 @@ func (w *builder) mergeFailed() {
 	}
 	if w.ev.Final {
 		block := w.block
-		if w.edge.From == Deploy {
+		if w.edge.From == Deploy && !w.ev.Gone {
 			block = w.blockOutside
 		}
 		block("the merge failed: "+w.ev.Reason, wordsDeployFailure(w.ev.Reason))

@@ -160,8 +160,8 @@ type Event struct {
 	Branch  string    `json:"branch,omitempty"` // branch_taken
 	PR      int64     `json:"pr,omitempty"`
 	URL     string    `json:"url,omitempty"`
-	Final   bool      `json:"final,omitempty"`   // merge_failed: a retry cannot help; ci: waiting cannot
-	Gone    bool      `json:"gone,omitempty"`    // ci, effect_failed: the remote has the branch no more
+	Final   bool      `json:"final,omitempty"`   // merge_failed, effect_failed: a retry cannot help; ci: waiting cannot
+	Gone    bool      `json:"gone,omitempty"`    // ci, effect_failed, merge_failed, catch_up_failed: the remote has the branch no more
 	CI      *CI       `json:"ci,omitempty"`      // ci: what the service has run itself
 	Since   time.Time `json:"since,omitzero"`    // ci: since when results of the commit are waited for
 	Moved   bool      `json:"moved,omitempty"`   // merge_failed: what was tested is not what would land

@@ -20,6 +20,7 @@ const (
 	WhenReady   Condition = "phase A, deployer finished"
 	WhenMerging Condition = "merging"
 	WhenRelease Condition = "phase B"
+	WhenRefused Condition = "refused by the remote"
 
 	WhenCatchingUp Condition = "catching up"
 	WhenRetesting  Condition = "testing again"
@@ -51,6 +52,8 @@ func (c Condition) holds(s State, e Event) bool {
 		return s.Phase == PhaseAwait && s.Active == ""
 	case WhenMerging:
 		return s.Phase == PhaseMerge
+	case WhenRefused:
+		return e.Final && s.MergeSHA == "" && s.Hold != HoldBlocked
 	case WhenRelease:
 		return s.Phase == PhaseRelease
 	case WhenCatchingUp:
@@ -252,6 +255,7 @@ func sharedEdges(s Stage) []Edge {
 		{s, OnAgentAttempt, WhenActive, nil, DoRecord, s, RedNone, "an attempt failed; the queue tries again"},
 		{s, OnAgentFailed, WhenActive, nil, DoBlock, s, RedNone, "the agent failed for good"},
 		{s, OnPublished, Always, nil, DoRecord, s, RedNone, "the branch is published"},
+		{s, OnEffectFailed, WhenRefused, nil, DoBlock, s, RedNone, "the remote refuses the branch"},
 		{s, OnEffectFailed, WhenActive, nil, DoNothing, s, RedNone, "an agent is at work; what failed is owed again when it has finished"},
 		{s, OnEffectFailed, WhenBlocked, nil, DoNothing, s, RedNone, "the task is blocked already"},
 		{s, OnEffectFailed, Always, nil, DoBlock, s, RedNone, "what the stage needs was refused for good"},

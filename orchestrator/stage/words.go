@@ -121,11 +121,29 @@ func wordsFinished(role Role, s Stage) string {
 // with the cached part in brackets.
 func wordsUsage(r Report) string {
 	in := r.Input + r.CacheRead + r.CacheCreate
-	text := fmt.Sprintf("%s tokens in (%s cached), %s out, %s", Thousands(in), Thousands(r.CacheRead), Thousands(r.Output), Dollars(r.MicroUSD))
+	unpriced := int64(0)
+	if r.MicroUSD == 0 && in+r.Output > 0 {
+		unpriced = 1
+	}
+	text := fmt.Sprintf("%s tokens in (%s cached), %s out, %s", Thousands(in), Thousands(r.CacheRead), Thousands(r.Output), Price(r.MicroUSD, unpriced))
 	if r.Model != "" {
 		text += ", " + r.Model
 	}
 	return text
+}
+
+// Price prints what runs have cost, of which so many have no known price.
+func Price(micro, unpriced int64) string {
+	switch {
+	case unpriced == 0:
+		return Dollars(micro)
+	case micro == 0:
+		return "price not known"
+	case unpriced == 1:
+		return Dollars(micro) + " and 1 run of unknown price"
+	default:
+		return fmt.Sprintf("%s and %d runs of unknown price", Dollars(micro), unpriced)
+	}
 }
 
 // Dollars prints an amount of millionths of a dollar, to the cent, or to the

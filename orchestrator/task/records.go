@@ -57,14 +57,16 @@ type AgentRun struct {
 
 // Cost is what agent runs have cost together. Usage.Model is empty.
 type Cost struct {
-	Runs   int64
-	Usage  work.Usage
-	Worked time.Duration // from start to end, added up
+	Runs     int64
+	Unpriced int64 // of the runs: what they cost is not known, and not in Usage
+	Usage    work.Usage
+	Worked   time.Duration // from start to end, added up
 }
 
 // Add adds another sum.
 func (c *Cost) Add(o Cost) {
 	c.Runs += o.Runs
+	c.Unpriced += o.Unpriced
 	c.Worked += o.Worked
 	c.Usage.Input += o.Usage.Input
 	c.Usage.Output += o.Usage.Output
@@ -76,10 +78,27 @@ func (c *Cost) Add(o Cost) {
 // In is everything that went in, cached or not.
 func (c Cost) In() int64 { return c.Usage.Input + c.Usage.CacheRead + c.Usage.CacheCreate }
 
+// Price is the cost in words.
+func (c Cost) Price() string { return stage.Price(c.Usage.MicroUSD, c.Unpriced) }
+
+// Tight is Price where there is little room: $? stands for what is not known.
+func (c Cost) Tight() string {
+	switch {
+	case c.Unpriced == 0:
+		return stage.Dollars(c.Usage.MicroUSD)
+	case c.Usage.MicroUSD == 0:
+		return "$?"
+	default:
+		return stage.Dollars(c.Usage.MicroUSD) + " + $?"
+	}
+}
+
 // CostOf is the cost of one run.
 func CostOf(r AgentRun) Cost {
 	c := Cost{Runs: 1, Usage: r.Usage, Worked: max(r.Finished.Sub(r.Started), 0)}
-	c.Usage.Model = ""
+	if c.Usage.Model = ""; r.Usage.Unpriced() {
+		c.Unpriced = 1
+	}
 	return c
 }
 

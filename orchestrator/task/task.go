@@ -50,6 +50,11 @@ func (t Task) AwaitsCI(sha string) bool {
 	return at && s.Head == sha && s.Active == "" && !s.Stopping
 }
 
+// Deleted is the reason of a task whose branch the remote has no more, with the way on.
+func (t Task) Deleted() string {
+	return fmt.Sprintf("the branch %s was deleted on the remote; In Progress runs the stage again and makes it anew, STOP gives the task up", t.Branch)
+}
+
 // OthersPushed is the reason of a task whose branch has commits that the service has not
 // made, with the way on: the service overwrites nobody's. pushed is where it left the
 // branch; empty when it has not made one.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -77,7 +78,8 @@ type Totals struct {
 	Output        int64   `json:"output_tokens"`
 	CacheRead     int64   `json:"cache_read_input_tokens"`
 	CacheCreation int64   `json:"cache_creation_input_tokens"`
-	CostUSD       float64 `json:"cost_usd"`
+	CostUSD       float64 `json:"cost_usd"`                // of what has a known price
+	Unpriced      int64   `json:"unpriced_runs,omitempty"` // runs whose price is not known: they are not in cost_usd
 	microUSD      int64
 }
 
@@ -86,8 +88,21 @@ func (t *Totals) add(c task.Cost) {
 	t.Output += c.Usage.Output
 	t.CacheRead += c.Usage.CacheRead
 	t.CacheCreation += c.Usage.CacheCreate
+	t.Unpriced += c.Unpriced
 	t.microUSD += c.Usage.MicroUSD
 	t.CostUSD = float64(t.microUSD) / 1e6
+}
+
+// Price is the cost in dollars, as people read it: ? stands for what is not known.
+func (t Totals) Price() string {
+	switch {
+	case t.Unpriced == 0:
+		return fmt.Sprintf("%.2f", t.CostUSD)
+	case t.CostUSD == 0:
+		return "?"
+	default:
+		return fmt.Sprintf("%.2f + ?", t.CostUSD)
+	}
 }
 
 // RunView is one agent run.

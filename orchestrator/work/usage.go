@@ -26,5 +26,8 @@ func (m *Measured) Differs(u Usage) bool {
 	return m != nil && (apart(u.MicroUSD, m.Told.MicroUSD) || apart(u.Tokens(), m.Told.Tokens()))
 }
 
+// Unpriced reports whether tokens were used whose price is not known.
+func (u Usage) Unpriced() bool { return u.MicroUSD == 0 && u.Tokens() > 0 }
+
 // Tokens is the number of all tokens.
 func (u Usage) Tokens() int64 { return u.Input + u.Output + u.CacheRead + u.CacheCreate }

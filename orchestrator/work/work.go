@@ -28,6 +28,8 @@ var (
 	ErrMoved = errors.New("work: the remote branch has moved")
 	// ErrRemoved is the ErrMoved of a branch that the remote has no more.
 	ErrRemoved = fmt.Errorf("%w: it was removed", ErrMoved)
+	// ErrRefused means that the remote does not take a push, by its own rules and words.
+	ErrRefused = errors.New("work: the remote refuses the branch")
 	// ErrTaken means that the remote has a branch of the name which is not the task's.
 	ErrTaken = errors.New("work: the remote has a branch of that name already")
 	// ErrRemote means that the remote did not answer, or not as it should.

@@ -42,12 +42,9 @@ func (s *Server) routes() *http.ServeMux {
 		"DELETE /repos/{owner}/{repo}/git/refs/heads/{branch...}":     s.deleteRef,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			repo := s.repo(r.PathValue("owner") + "/" + r.PathValue("repo"))
-			if repo == nil {
-				fail(w, http.StatusNotFound, "Not Found")
-				return
+			if repo := s.named(w, r); repo != nil {
+				handle(w, r, repo)
 			}
-			handle(w, r, repo)
 		})
 	}
 	mux.HandleFunc("GET "+files+"{id}", s.logFile)

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -57,7 +58,8 @@ type status struct{ context, state, description string }
 
 type repository struct {
 	*fakehost.Repo
-	name     string
+	name     string // of AddRepo, and of the methods of a Server
+	called   string // see Rename
 	settings Settings
 }
 
@@ -124,8 +126,35 @@ func (s *Server) AddRepo(name, bareDir string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.repos = append(s.repos, &repository{
-		Repo: bare, name: name, settings: Settings{Push: true, Methods: []string{"merge", "squash", "rebase"}, Required: map[string][]string{}, Rules: map[string][]string{}},
+		Repo: bare, name: name, called: name, settings: Settings{Push: true, Methods: []string{"merge", "squash", "rebase"}, Required: map[string][]string{}, Rules: map[string][]string{}},
 	})
+	return nil
+}
+
+// Rename gives a repository another name in all that is served and sent. The old one leads there:
+// reads with 301, all else with 307.
+func (s *Server) Rename(name, to string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.repo(name).called = to
+}
+
+// named finds the repository of a path; it has answered when there is none, or when it is called
+// otherwise now.
+func (s *Server) named(w http.ResponseWriter, r *http.Request) *repository {
+	name := r.PathValue("owner") + "/" + r.PathValue("repo")
+	for i, repo := range s.repos {
+		switch {
+		case strings.EqualFold(repo.called, name), name == fmt.Sprintf("repositories/%d", i):
+			return repo
+		case strings.EqualFold(repo.name, name):
+			rest := strings.TrimPrefix(r.URL.RequestURI(), "/repos/"+name)
+			w.Header().Set("Location", strings.Repeat("../", strings.Count(r.URL.Path, "/")-1)+fmt.Sprintf("repos/repositories/%d", i)+rest)
+			w.WriteHeader(map[bool]int{true: http.StatusMovedPermanently, false: http.StatusTemporaryRedirect}[r.Method == http.MethodGet])
+			return nil
+		}
+	}
+	fail(w, http.StatusNotFound, "Not Found")
 	return nil
 }
 

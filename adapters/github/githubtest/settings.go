@@ -47,10 +47,10 @@ func (s *Server) Settings(repo string) (out Settings) {
 func (s *Server) describe(w http.ResponseWriter, _ *http.Request, repo *repository) {
 	with := repo.settings
 	if with.CloneURL == "" {
-		with.CloneURL = "https://github.com/" + repo.name + ".git"
+		with.CloneURL = "https://github.com/" + repo.called + ".git"
 	}
 	reply(w, http.StatusOK, map[string]any{
-		"id": 1, "full_name": repo.name, "clone_url": with.CloneURL, "default_branch": repo.First(), "archived": with.Archived,
+		"id": 1, "full_name": repo.called, "clone_url": with.CloneURL, "default_branch": repo.First(), "archived": with.Archived,
 		"delete_branch_on_merge": with.DeleteHead,
 		"permissions":            map[string]bool{"admin": with.Admin, "maintain": with.Admin, "push": with.Push, "pull": true},
 		"allow_merge_commit":     slices.Contains(with.Methods, "merge"), "allow_squash_merge": slices.Contains(with.Methods, "squash"), "allow_rebase_merge": slices.Contains(with.Methods, "rebase"),

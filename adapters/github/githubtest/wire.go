@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-func wireRepo(name string) map[string]any {
+func (s *Server) wireRepo(name string) map[string]any {
+	name = s.repo(name).called
 	_, short, _ := strings.Cut(name, "/")
 	return map[string]any{"id": 1, "name": short, "full_name": name, "owner": map[string]any{"login": owner(name)}, "default_branch": "main"}
 }
@@ -31,8 +32,8 @@ func (s *Server) wirePull(p *Pull) map[string]any {
 	out := map[string]any{
 		"id": p.Number, "number": p.Number, "state": state, "title": p.Title, "body": p.Body, "merged": p.Merged, "draft": s.standing(p) == "draft", "mergeable_state": s.standing(p), "merged_at": nil, "merge_commit_sha": nil, "user": wireUser(p.Author),
 		"html_url": "https://github.example.org/" + p.Repo + "/pull/" + strconv.Itoa(p.Number), "created_at": p.Created.UTC().Format(time.RFC3339),
-		"head": map[string]any{"ref": p.Head, "sha": head, "label": owner(p.Repo) + ":" + p.Head, "repo": wireRepo(p.Repo)},
-		"base": map[string]any{"ref": p.Base, "sha": s.repo(p.Repo).Heads()[p.Base], "repo": wireRepo(p.Repo)},
+		"head": map[string]any{"ref": p.Head, "sha": head, "label": owner(p.Repo) + ":" + p.Head, "repo": s.wireRepo(p.Repo)},
+		"base": map[string]any{"ref": p.Base, "sha": s.repo(p.Repo).Heads()[p.Base], "repo": s.wireRepo(p.Repo)},
 	}
 	if p.Merged {
 		out["merged_at"], out["merge_commit_sha"] = p.MergeTime.UTC().Format(time.RFC3339), p.MergeSHA
@@ -57,7 +58,7 @@ func (s *Server) standing(p *Pull) string {
 }
 
 func (s *Server) wirePullEvent(p *Pull, action string) map[string]any {
-	return map[string]any{"action": action, "number": p.Number, "pull_request": s.wirePull(p), "repository": wireRepo(p.Repo), "sender": wireUser("someone")}
+	return map[string]any{"action": action, "number": p.Number, "pull_request": s.wirePull(p), "repository": s.wireRepo(p.Repo), "sender": wireUser("someone")}
 }
 
 // wireReview encodes a review. Every account with a role is MEMBER: it is a filter, and no more.
@@ -75,7 +76,7 @@ func (s *Server) wireReview(r Review, state string) map[string]any {
 // wireReviewEvent writes the state in lower case, as webhooks do.
 func (s *Server) wireReviewEvent(p *Pull, r Review) map[string]any {
 	return map[string]any{
-		"action": "submitted", "review": s.wireReview(r, strings.ToLower(r.State)), "pull_request": s.wirePull(p), "repository": wireRepo(p.Repo), "sender": wireUser(r.Author),
+		"action": "submitted", "review": s.wireReview(r, strings.ToLower(r.State)), "pull_request": s.wirePull(p), "repository": s.wireRepo(p.Repo), "sender": wireUser(r.Author),
 	}
 }
 
@@ -83,7 +84,7 @@ func (s *Server) wirePush(r *repository, branch, before, after string) map[strin
 	gone := strings.Trim(after, "0") == ""
 	out := map[string]any{
 		"ref": "refs/heads/" + branch, "before": before, "after": after, "created": strings.Trim(before, "0") == "", "deleted": gone, "forced": false,
-		"repository": wireRepo(r.name), "sender": wireUser("someone"), "commits": []any{}, "head_commit": nil,
+		"repository": s.wireRepo(r.name), "sender": wireUser("someone"), "commits": []any{}, "head_commit": nil,
 	}
 	return out
 }
@@ -101,14 +102,14 @@ func wireCheck(c checkRun, sha, branch string) map[string]any {
 }
 
 func (s *Server) wireCheckEvent(r *repository, branch, sha string, c checkRun, action string) map[string]any {
-	return map[string]any{"action": action, "check_run": wireCheck(c, sha, branch), "repository": wireRepo(r.name), "sender": wireUser("ci")}
+	return map[string]any{"action": action, "check_run": wireCheck(c, sha, branch), "repository": s.wireRepo(r.name), "sender": wireUser("ci")}
 }
 
 func (s *Server) wireSuiteEvent(r *repository, branch, sha string, c checkRun) map[string]any {
 	return map[string]any{
 		"action":      "completed",
 		"check_suite": map[string]any{"id": c.id, "head_branch": branch, "head_sha": sha, "status": "completed", "conclusion": c.conclusion, "pull_requests": []any{}},
-		"repository":  wireRepo(r.name), "sender": wireUser("ci"),
+		"repository":  s.wireRepo(r.name), "sender": wireUser("ci"),
 	}
 }
 
@@ -123,6 +124,6 @@ func (s *Server) wireStatusEvent(r *repository, sha, contextName, state string) 
 	}
 	return map[string]any{
 		"id": 1, "sha": sha, "name": r.name, "context": contextName, "state": state, "description": nil, "branches": branches,
-		"commit": map[string]any{"sha": sha}, "repository": wireRepo(r.name), "sender": wireUser("ci"),
+		"commit": map[string]any{"sha": sha}, "repository": s.wireRepo(r.name), "sender": wireUser("ci"),
 	}
 }

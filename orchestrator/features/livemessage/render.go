@@ -26,21 +26,21 @@ func Render(v View) messenger.Message {
 	m.Lines = append(m.Lines, move(v)...)
 	var total sum
 	for _, s := range stage.Stages() {
-		if u := sumOf(v.Runs, s); u.runs > 0 {
+		if u := sumOf(v.Runs, s); u.Runs > 0 {
 			m.Lines = append(m.Lines, fmt.Sprintf("%s: %s", s, u))
-			total.add(u)
+			total.Add(u.Cost)
 		}
 	}
 	human := review(v)
 	if human > 0 {
 		m.Lines = append(m.Lines, "human review: "+stage.Span(human))
 	}
-	if total.runs > 0 {
+	if total.Runs > 0 {
 		total.model = ""
 		m.Lines = append(m.Lines, "total: "+total.String())
 	}
 	if v.Task.State.Stage.Terminal() {
-		m.Lines = append(m.Lines, fmt.Sprintf("wall %s, agents %s, human %s", stage.Span(v.Task.UpdatedAt.Sub(v.Task.CreatedAt)), stage.Span(total.worked), stage.Span(human)))
+		m.Lines = append(m.Lines, fmt.Sprintf("wall %s, agents %s, human %s", stage.Span(v.Task.UpdatedAt.Sub(v.Task.CreatedAt)), stage.Span(total.Worked), stage.Span(human)))
 	}
 	if v.Card != "" {
 		m.Lines = append(m.Lines, "card: "+v.Card)
@@ -117,10 +117,8 @@ func review(v View) time.Duration {
 
 // sum is what runs have cost together.
 type sum struct {
-	runs                  int
-	in, cached, out, cost int64
-	model                 string // the newest
-	worked                time.Duration
+	task.Cost
+	model string // the newest
 }
 
 func sumOf(runs []task.AgentRun, s stage.Stage) (u sum) {
@@ -128,11 +126,7 @@ func sumOf(runs []task.AgentRun, s stage.Stage) (u sum) {
 		if r.Stage != s {
 			continue
 		}
-		one := sum{
-			runs: 1, in: r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheCreate, cached: r.Usage.CacheRead, out: r.Usage.Output, cost: r.Usage.MicroUSD,
-			worked: max(r.Finished.Sub(r.Started), 0),
-		}
-		u.add(one)
+		u.Add(task.CostOf(r))
 		if r.Usage.Model != "" {
 			u.model = r.Usage.Model
 		}
@@ -140,24 +134,15 @@ func sumOf(runs []task.AgentRun, s stage.Stage) (u sum) {
 	return u
 }
 
-func (u *sum) add(o sum) {
-	u.runs += o.runs
-	u.in += o.in
-	u.cached += o.cached
-	u.out += o.out
-	u.cost += o.cost
-	u.worked += o.worked
-}
-
 // String is the sum in one line: input as everything that went in, the cached
 // part in brackets.
 func (u sum) String() string {
-	text := fmt.Sprintf("in %s (%s cached), out %s, %s", stage.Thousands(u.in), stage.Thousands(u.cached), stage.Thousands(u.out), stage.Dollars(u.cost))
+	text := fmt.Sprintf("in %s (%s cached), out %s, %s", stage.Thousands(u.In()), stage.Thousands(u.Usage.CacheRead), stage.Thousands(u.Usage.Output), u.Price())
 	if u.model != "" {
 		text += ", " + u.model
 	}
-	if u.runs > 1 {
-		text += fmt.Sprintf(" (%d runs)", u.runs)
+	if u.Runs > 1 {
+		text += fmt.Sprintf(" (%d runs)", u.Runs)
 	}
 	return text
 }

@@ -76,6 +76,10 @@ func TestRender(t *testing.T) {
 			developed(v)
 			v.Task.State.Hold, v.Task.State.HoldReason = stage.HoldBlocked, "out of retries (3): build failed"
 		}),
+		"unpriced": view(func(v *livemessage.View) { // codex and gemini tell tokens alone
+			developed(v)
+			v.Runs = append(v.Runs, run(stage.Review, v.Task.CreatedAt, 100, 0, 20, 0, "gpt-5"))
+		}),
 		"questions": view(func(v *livemessage.View) {
 			developed(v)
 			v.Task.State.Hold, v.Task.State.HoldReason = stage.HoldNeedsInput, "Which zoom levels?"

@@ -67,6 +67,8 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 		err = g.opt.Spaces.Push(ctx, p.Workspace(t), got.SHA, e.SHA)
 	}
 	switch {
+	case errors.Is(err, work.ErrRemoved):
+		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Gone: true, Reason: t.Deleted()})
 	case errors.Is(err, work.ErrMoved):
 		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Reason: t.OthersPushed(e.SHA)})
 	case errors.Is(err, work.ErrProtected), errors.Is(err, work.ErrBadName), orchestrator.GivenUp(err, e.Attempt):

@@ -175,9 +175,8 @@ func (w *watch) gone(ctx context.Context, e *orchestrator.Engine, t task.Task) e
 	if s.Active != "" || s.Hold != stage.HoldNone || s.Stage == stage.Deploy || w.hasRaised(t.ID, "gone "+s.Pushed) {
 		return nil
 	}
-	why := fmt.Sprintf("the branch %s was deleted on the remote; In Progress runs the stage again and makes it anew, STOP gives the task up", t.Branch)
 	w.opt.Log.Info("a branch was deleted by hand", "task", t.ID, "repo", t.Repo, "branch", t.Branch)
-	err := e.Raise(ctx, t, stage.Event{On: stage.OnEffectFailed, At: w.opt.Now(), Gone: true, Reason: why}, fmt.Sprintf("remotes/gone/%d/%s", t.ID, s.Pushed))
+	err := e.Raise(ctx, t, stage.Event{On: stage.OnEffectFailed, At: w.opt.Now(), Gone: true, Reason: t.Deleted()}, fmt.Sprintf("remotes/gone/%d/%s", t.ID, s.Pushed))
 	return w.raised(t.ID, "gone "+s.Pushed, err)
 }
 

@@ -12,8 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // A repository says what holds it: the freeze and its cause, the line of the
@@ -85,6 +87,29 @@ func TestCost(t *testing.T) {
 		}
 		require.Contains(w, text, "a task may cost $9.00")
 		require.Contains(w, plain(w.get("/").body), "Cost today (UTC) "+stage.Dollars(by[time.Now().UTC().Format(time.DateOnly)]))
+	})
+}
+
+// A price that is not known is no price of nothing: on the cards, the page of a task and the page of
+// costs. What its runs may cost yet is held by the budget as before.
+func TestUnknownPrices(t *testing.T) {
+	unpriced := func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		r := orchestratortest.GoodAgent(ctx, c, files)
+		if c.Role != stage.Analyst {
+			r.Usage.MicroUSD = 0
+		}
+		return r
+	}
+	inWorld(t, nil, func(w *world) {
+		w.Place.SetScript(unpriced)
+		item := w.Card(project, "x")
+		w.ToDone(project, item)
+		w.Settle(time.Minute)
+		for page, want := range map[string]string{"/cost": "$0.0015 and 1 run of unknown price for 2 runs", "/": "$0.0015 + $?", "/tasks/1": "price not known"} {
+			text := plain(w.get(page).body)
+			require.Contains(w, text, want, page)
+		}
+		require.True(w, w.Commented(project, item, "20 out, price not known"))
 	})
 }
 
