@@ -316,6 +316,7 @@ func (c validateCmd) Run(s *streams) error {
 	}
 	_, err = settings.HookSecrets(registry, os.Getenv)
 	err = errors.Join(settings.NeedsToServe(registry.Projects), settings.CheckRepos(registry.Projects), registry.Placed(settings.CheckAgents(registry.Projects)), err)
+	out.Missing = settings.MissingAgents(registry.Projects)
 	if out.Valid = err == nil; !out.Valid {
 		out.Wrong = err.Error()
 	}
@@ -326,6 +327,9 @@ func (c validateCmd) Run(s *streams) error {
 			}
 		}
 		fmt.Fprintf(w, "%s: %d projects; %d transitions\n", out.Registry, out.Projects, out.Transitions)
+		for _, agent := range out.Missing {
+			fmt.Fprintf(w, "warning: the program of the agent %s is not installed for this user: tasks that need it will wait\n", agent)
+		}
 		for _, name := range slices.Sorted(maps.Keys(out.Secrets)) {
 			fmt.Fprintf(w, "%s: from %s\n", name, out.Secrets[name])
 		}
@@ -340,6 +344,7 @@ type validated struct {
 	Registry    string            `json:"registry"`
 	Projects    int               `json:"projects"`
 	Transitions int               `json:"transitions"`
+	Missing     []string          `json:"missing_agents,omitempty"`
 	Secrets     map[string]string `json:"secrets"` // where each is from
 }
 

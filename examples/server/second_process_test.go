@@ -40,8 +40,9 @@ func TestSecondServer(t *testing.T) {
 	}
 	require.NoError(t, first.Process.Kill())
 	require.Error(t, first.Wait())
-	n.env = nil
+	n.env = []string{"ORCH_AGENT=no-such-agent"}
 	next, log := start()
+	require.Contains(t, log.String(), `msg="an agent's program is not installed: tasks that need it will wait" agent=no-such-agent`)
 	require.NoError(t, next.Process.Kill())
 	require.Error(t, next.Wait(), log)
 }
