@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -40,15 +41,12 @@ func (d *DB) Fill(ctx context.Context, from *sql.DB, check func(task.Chain) erro
 		if _, err := t.Exec(ctx, d.q(lockTurn)); err != nil {
 			return err
 		}
-		var names string
-		if err := from.QueryRowContext(ctx, "select json_group_array(name) from sqlite_schema where type = 'table' and name not like 'sqlite%' and name <> 'counters'").Scan(&names); err != nil {
+		var names []byte
+		var list []string // in an order in which cards come before what refers to them
+		err := from.QueryRowContext(ctx, "select json_group_array(name) from (select name from sqlite_schema where type = 'table' and name not like 'sqlite%' and name <> 'counters' order by name)").Scan(&names)
+		if err = errors.Join(err, json.Unmarshal(names, &list)); err != nil {
 			return err
 		}
-		var list []string
-		if err := json.Unmarshal([]byte(names), &list); err != nil {
-			return err
-		}
-		slices.Sort(list) // cards come before what refers to them
 		for _, name := range list {
 			if counts[name], err = d.fill(ctx, t, from, name, slices.Contains(begun, name)); err != nil {
 				return fmt.Errorf("table %s: %w", name, err)
@@ -73,37 +71,30 @@ func (d *DB) fill(ctx context.Context, t pgx.Tx, from *sql.DB, name string, begu
 		return 0, err
 	}
 	var there int // merge_defers is of a program of before, and empty
-	if err := from.QueryRowContext(ctx, `select (select count(*) from pragma_table_info(?) where name <> 'merge_defers'), (select count(*) from "`+name+`")`, name).Scan(&there, &count); err != nil {
-		return 0, err
-	}
-	if there != len(columns) && (count > 0 || len(columns) > 0) {
-		return 0, fmt.Errorf("it has %d columns in the file and %d in the schema %s: use one build for both", there, len(columns), d.schema)
-	}
-	if len(columns) == 0 {
-		return 0, nil
-	}
+	err = from.QueryRowContext(ctx, `select (select count(*) from pragma_table_info(?) where name <> 'merge_defers'), (select count(*) from "`+name+`")`, name).Scan(&there, &count)
 	var filled int64
-	if begun {
+	switch {
+	case err != nil:
+	case there != len(columns) && (count > 0 || len(columns) > 0):
+		err = fmt.Errorf("it has %d columns in the file and %d in the schema %s: use one build for both", there, len(columns), d.schema)
+	case len(columns) == 0: // of SQLite alone, and empty
+		return 0, nil
+	case begun:
 		_, err = t.Exec(ctx, "delete from "+to.Sanitize())
-	} else if err = t.QueryRow(ctx, "select count(*) from "+to.Sanitize()).Scan(&filled); filled > 0 {
-		err = ErrFilled
+	default:
+		if err = t.QueryRow(ctx, "select count(*) from "+to.Sanitize()).Scan(&filled); filled > 0 {
+			err = ErrFilled
+		}
 	}
 	if err != nil {
 		return 0, err
 	}
-	query := "select "
-	for i, column := range columns {
-		query += map[bool]string{true: ", "}[i > 0] + pgx.Identifier{column}.Sanitize()
-	}
-	rows, err := from.QueryContext(ctx, query+` from "`+name+`"`)
+	rows, err := from.QueryContext(ctx, `select "`+strings.Join(columns, `", "`)+`" from "`+name+`"`)
 	if err != nil {
 		return 0, err
 	}
 	defer rows.Close()
-	_, err = t.CopyFrom(ctx, to, columns, pgx.CopyFromFunc(func() ([]any, error) { return carry(rows, kinds) }))
-	if err == nil {
-		err = t.QueryRow(ctx, "select count(*) from "+to.Sanitize()).Scan(&filled)
-	}
+	filled, err = t.CopyFrom(ctx, to, columns, pgx.CopyFromFunc(func() ([]any, error) { return carry(rows, kinds) }))
 	if err == nil && filled != count {
 		err = fmt.Errorf("%d rows were read, and %d are there now", count, filled)
 	}
@@ -124,9 +115,7 @@ func carry(rows *sql.Rows, kinds []string) ([]any, error) {
 		switch v := row[i].(type) {
 		case int64:
 			if kind == "timestamptz" {
-				if row[i] = nil; v != 0 {
-					row[i] = time.UnixMicro(v)
-				}
+				row[i] = when(map[bool]time.Time{true: time.UnixMicro(v)}[v != 0])
 			}
 		case []byte:
 			row[i] = append([]byte{}, v...) // one that is empty is not null

@@ -11,7 +11,6 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/board"
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
-	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
@@ -19,12 +18,8 @@ import (
 // of it or nothing. No server may run on either. It returns the rows of each table; the journal's
 // chain is the same and whole in both.
 func (s Settings) CopyTo(ctx context.Context, address string) (counts map[string]int64, err error) {
-	to := s
-	if to.DatabaseURL = secret.New(address); s.Shared() {
+	if s.Shared() {
 		return nil, fmt.Errorf("%sDATABASE_URL is set: the SQLite file of %sDATA_DIR is copied; unset it until that is done", Prefix, Prefix)
-	}
-	if err := to.checkDatabase(); err != nil {
-		return nil, fmt.Errorf("--to: %w", err)
 	}
 	if _, err := os.Stat(s.file()); err != nil {
 		return nil, fmt.Errorf("%sDATA_DIR: %w", Prefix, err)

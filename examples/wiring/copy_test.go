@@ -127,6 +127,11 @@ func TestCopyRefused(t *testing.T) {
 	defer c.Close(t.Context())
 	to, err := postgres.Open(t.Context(), postgres.Options{URL: address})
 	require.NoError(t, err)
+	for _, wrong := range []string{"mysql://u:hidden@x/y", "postgres://u:hidden%zz@x/y", "postgres://u:hidden@x:99999999/y", "postgres://u:hidden@127.0.0.1:1/y", "password=hidden port=x"} {
+		_, err := s.CopyTo(t.Context(), wrong)
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "hidden", wrong)
+	}
 	refused := func(want string) {
 		t.Helper()
 		_, err := s.CopyTo(t.Context(), address)
