@@ -21,10 +21,21 @@ var ErrFilled = errors.New("postgres: the schema is not empty")
 
 // goOn has what numbers rows and tasks go on behind the last of them.
 const goOn = `do $$ declare c record; begin
-	for c in select format('%I.%I', table_schema, table_name) as t from information_schema.columns where '~' = '"' || table_schema || '".' and is_identity = 'YES' and column_name = 'id'
-	loop execute format('select setval(pg_get_serial_sequence(%L, ''id''), max(id)) from %s having max(id) is not null', c.t, c.t); end loop;
-	perform setval('~task_ids', max(n)) from (select max(id) as n from ~tasks union all select max(task_id) from ~journal) last having max(n) is not null;
+	for c in select format('%I.%I', table_schema, table_name) as t from information_schema.columns
+		where '~' = '"' || table_schema || '".' and is_identity = 'YES' and column_name = 'id'
+	loop execute format('select setval(pg_get_serial_sequence(%L, ''id''), max(id)) from %s having max(id) > 0', c.t, c.t); end loop;
+	perform setval('~task_ids', max(n)) from (select max(id) as n from ~tasks union all select max(task_id) from ~journal) x having max(n) > 0;
 end $$`
+
+const (
+	// ofFile and ofSchema are the tables and columns that there are.
+	ofFile   = "select json_group_array(name) from (select name from sqlite_schema where type = 'table' and name not like 'sqlite%' order by name)"
+	ofSchema = `select coalesce(array_agg(column_name::text), '{}'), coalesce(array_agg(udt_name::text), '{}')
+		from information_schema.columns where table_schema = $1 and table_name = $2`
+
+	// inFile counts columns and rows. merge_defers is of a program of before, and empty.
+	inFile = "select (select count(*) from pragma_table_info('%[1]s') where name <> 'merge_defers'), count(*) from \"%[1]s\""
+)
 
 // Fill fills the schema, in one transaction, with what an SQLite file of this program keeps that
 // nobody writes: all of its tables that are here too. It returns how many rows each has. begun are
@@ -43,7 +54,7 @@ func (d *DB) Fill(ctx context.Context, from *sql.DB, check func(task.Chain) erro
 		}
 		var names []byte
 		var list []string // in an order in which cards come before what refers to them
-		err := from.QueryRowContext(ctx, "select json_group_array(name) from (select name from sqlite_schema where type = 'table' and name not like 'sqlite%' and name <> 'counters' order by name)").Scan(&names)
+		err := from.QueryRowContext(ctx, ofFile).Scan(&names)
 		if err = errors.Join(err, json.Unmarshal(names, &list)); err != nil {
 			return err
 		}
@@ -65,16 +76,14 @@ func (d *DB) Fill(ctx context.Context, from *sql.DB, check func(task.Chain) erro
 func (d *DB) fill(ctx context.Context, t pgx.Tx, from *sql.DB, name string, begun bool) (count int64, err error) {
 	to := pgx.Identifier{d.schema, name}
 	var columns, kinds []string
-	err = t.QueryRow(ctx, `select coalesce(array_agg(column_name::text order by ordinal_position), '{}'), coalesce(array_agg(udt_name::text order by ordinal_position), '{}')
-		from information_schema.columns where table_schema = $1 and table_name = $2`, d.schema, name).Scan(&columns, &kinds)
-	if err != nil {
-		return 0, err
-	}
-	var there int // merge_defers is of a program of before, and empty
-	err = from.QueryRowContext(ctx, `select (select count(*) from pragma_table_info(?) where name <> 'merge_defers'), (select count(*) from "`+name+`")`, name).Scan(&there, &count)
+	var there int
 	var filled int64
+	err = t.QueryRow(ctx, ofSchema, d.schema, name).Scan(&columns, &kinds)
+	err = errors.Join(err, from.QueryRowContext(ctx, fmt.Sprintf(inFile, name)).Scan(&there, &count))
 	switch {
 	case err != nil:
+	case name == "counters": // here sequences count
+		return 0, nil
 	case there != len(columns) && (count > 0 || len(columns) > 0):
 		err = fmt.Errorf("it has %d columns in the file and %d in the schema %s: use one build for both", there, len(columns), d.schema)
 	case len(columns) == 0: // of SQLite alone, and empty

@@ -51,7 +51,7 @@ func (c copyCmd) Run(s *streams) error {
 		for _, name := range slices.Sorted(maps.Keys(counts)) {
 			fmt.Fprintf(w, "%s: %d rows in both\n", name, counts[name])
 		}
-		_, err := fmt.Fprintln(w, "The journal's chain is whole and the same in both. Set ORCH_DATABASE_URL to the address before a server starts. Tracks were not copied: collect them again.")
+		_, err := fmt.Fprintln(w, "The journal is whole and the same. Set ORCH_DATABASE_URL before a server starts. Tracks are collected again.")
 		return err
 	})
 }

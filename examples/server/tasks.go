@@ -62,7 +62,8 @@ func (c tasksCmd) Run(s *streams) error {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "TASK\tITEM\tREPOSITORY\tSTAGE\tSTATE\tSINCE\tTITLE")
 		for _, k := range list.Tasks {
-			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, task.OriginalKey(k.WorkItemID), k.Repo, k.Stage, state(k), moment(k.StageEnteredAt), oneLine(k.Title, 60))
+			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n",
+				k.ID, task.OriginalKey(k.WorkItemID), k.Repo, k.Stage, state(k), moment(k.StageEnteredAt), oneLine(k.Title, 60))
 		}
 		_ = t.Flush() // of w, whose errors nobody can be told of
 		if list.Next != 0 {

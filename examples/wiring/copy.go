@@ -19,7 +19,7 @@ import (
 // chain is the same and whole in both.
 func (s Settings) CopyTo(ctx context.Context, address string) (counts map[string]int64, err error) {
 	if s.Shared() {
-		return nil, fmt.Errorf("%sDATABASE_URL is set: the SQLite file of %sDATA_DIR is copied; unset it until that is done", Prefix, Prefix)
+		return nil, fmt.Errorf("%sDATABASE_URL is set: unset it, so that the SQLite file is what is copied", Prefix)
 	}
 	if _, err := os.Stat(s.file()); err != nil {
 		return nil, fmt.Errorf("%sDATA_DIR: %w", Prefix, err)
@@ -59,7 +59,7 @@ func (s Settings) CopyTo(ctx context.Context, address string) (counts map[string
 	return db.Fill(ctx, from.Reader(), func(c task.Chain) error {
 		after, err := task.Verify(ctx, c)
 		if err == nil && !reflect.DeepEqual(after, before) {
-			err = fmt.Errorf("the journal is another one there: %d entries in place of %d; %s", after.Entries, before.Entries, strings.Join(after.Broken, "; "))
+			err = fmt.Errorf("the journal is another one there: %s", strings.Join(after.Broken, "; "))
 		}
 		return err
 	}, "board_revision")

@@ -94,9 +94,18 @@ func (s Settings) Occupy() (io.Closer, error) {
 		err = f.Truncate(0)
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(f, "process %d on %s, since %s, at http://%s\n", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339), s.Listen)
+		since := time.Now().UTC().Format(time.RFC3339)
+		_, err = fmt.Fprintf(f, "process %d on %s, since %s, at http://%s\n", os.Getpid(), host, since, s.Listen)
 	}
-	return f, err
+	return held{f}, err
+}
+
+// held is a file with a lock, which a child that is being started may have open for a moment too.
+type held struct{ *os.File }
+
+// Close gives the lock back.
+func (h held) Close() error {
+	return errors.Join(unix.Flock(int(h.Fd()), unix.LOCK_UN), h.File.Close())
 }
 
 // Shared reports whether replicas can share the database.

@@ -274,7 +274,8 @@ func (v *Service) otherProjects(ctx context.Context, id string) string {
 	list, err := v.Plane.Projects(ctx)
 	switch {
 	case err != nil && !fault.Retryable(err):
-		return "; correct " + Prefix + "PLANE_WORKSPACE: the token may not read the workspace " + v.Settings.PlaneWorkspace + " (its slug stands in the addresses of Plane's pages), or invite its account at " + v.Settings.membersPage()
+		return "; the token may not read the workspace: correct " + Prefix + "PLANE_WORKSPACE (the slug of its pages), or invite the account at " +
+			v.Settings.membersPage()
 	case err != nil || len(list) == 0:
 		return ""
 	case slices.ContainsFunc(list, func(p plane.Project) bool { return p.ID == id }):

@@ -175,7 +175,7 @@ func TestDoctorFindsMistakes(t *testing.T) {
 		},
 		"another workspace": {
 			func(c *clinic) { c.env["PLANE_WORKSPACE"] = "v" },
-			[]string{"403", "; correct ORCH_PLANE_WORKSPACE: the token may not read the workspace v (its slug stands in the addresses of Plane's pages)"},
+			[]string{"403", "; the token may not read the workspace: correct ORCH_PLANE_WORKSPACE (the slug of its pages), or invite the account at http"},
 		},
 		"a guest": {func(c *clinic) { c.board.SetRole(c.project, "bot", planetest.Guest) }, []string{"ORCH_PLANE_TOKEN: bot may not change cards, so none would ever move: make it a member of the project, and no guest, at http", "/plane/w/settings/projects/"}},
 		"a role's account": {func(c *clinic) {

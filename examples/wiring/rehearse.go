@@ -33,11 +33,13 @@ func (s Settings) MissingAgents(projects *task.Projects) (out []string) {
 	for _, p := range projects.All() {
 		for _, role := range stage.Roles() {
 			agent := s.agentOf(p, role)
-			program, err := agentcli.Program(agent)
-			if _, absent := exec.LookPath(program); err != nil || absent == nil || agent == rehearse.Name || s.Jail == "container" || slices.Contains(out, agent) {
+			if agent == rehearse.Name || s.Jail == "container" || slices.Contains(out, agent) {
 				continue
 			}
-			out = append(out, agent)
+			program, err := agentcli.Program(agent)
+			if _, absent := exec.LookPath(program); err == nil && absent != nil {
+				out = append(out, agent)
+			}
 		}
 	}
 	return out
