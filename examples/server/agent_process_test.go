@@ -22,8 +22,12 @@ func TestAgentOfYourOwn(t *testing.T) {
 	body, err := os.ReadFile(script)
 	require.NoError(t, err)
 	require.LessOrEqual(t, strings.Count(string(body), "\n"), 40)
-	said, ok := n.do("init", "--listen", n.addr, "--ci", "true", "--agent", script, "--no-rehearse")
+	said, ok := n.do("init", "--listen", n.addr, "--ci", "true", "--agent", script)
 	require.True(t, ok, said)
+	require.Contains(t, said, "its agent was one that costs nothing; cards get "+script+": signalbox doctor --probe lets that run once\n")
+	said, ok = n.do("doctor", "--probe")
+	require.True(t, ok, said)
+	require.Contains(t, said, "agent "+script+" has run, as it will for cards\n")
 	serve, log := n.command("serve")
 	require.NoError(t, serve.Start())
 	defer func() {
