@@ -14,7 +14,7 @@ help: ## list the targets
 
 demo: tools ## watch cards go from the board to deployed; ends with Ctrl-C
 	@echo "compiling the demo: about a minute the first time, seconds after that" >&2
-	@$(GO) run ./examples/demo $(ARGS)
+	@$(GO) run -trimpath ./examples/demo $(ARGS)
 
 test: tools ## the quick suite: everything but long lives, tortures and most of the browser (make check has these)
 	@command -v node >/dev/null && command -v npm >/dev/null || echo "!! node or npm is missing: no tile will be decoded with @mapbox/vector-tile (install Node.js 18 or newer)"

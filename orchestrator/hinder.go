@@ -35,7 +35,7 @@ func (e *Engine) hindrance(p task.Project, role stage.Role, r work.Result) *stag
 
 // hindered gives an attempt back that its agent could not make.
 func (e *Engine) hindered(c queue.Claim, t task.Task, l stage.Launch, r work.Result, ev stage.Event) *queue.Outcome {
-	e.Log.Warn("an agent cannot work", "task", t.ID, "repo", t.Repo, "agent", ev.Agent.Hindered.Agent, "trouble", r.Trouble.Kind, "until", r.Trouble.Until, "why", r.Reason)
+	e.Log.Warn("an agent cannot work", "task", t.ID, "repo", t.Repo, "agent", ev.Agent.Hindered.Agent, "why", r.Reason)
 	return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(takeIn), Error: r.Reason, Then: []queue.Job{e.agentEvent(c, t, l, r, ev)}}
 }
 

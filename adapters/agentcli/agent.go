@@ -37,6 +37,12 @@ func (r *Runner) preset(use string) (p Preset, name string, err error) {
 	return p, "", p.check(use)
 }
 
+// Program is the executable of an agent that is no preset of a Runner's own.
+func Program(use string) (string, error) {
+	p, _, err := (&Runner{}).preset(use)
+	return append(p.Argv, "")[0], err
+}
+
 func (r *Runner) named(name string) (Preset, bool) {
 	if p, ok := r.opt.Presets[name]; ok {
 		return p, true

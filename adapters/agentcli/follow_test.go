@@ -261,7 +261,7 @@ func TestTrouble(t *testing.T) {
 	cmd = command(t, "")
 	cmd.Agent.Use = "no-such-agent --x"
 	res := newRunner(t, nil).Run(t.Context(), cmd)
-	require.Equal(t, work.TroubleOutdated, res.Trouble.Kind)
+	require.Equal(t, work.TroubleMissing, res.Trouble.Kind)
 	require.Contains(t, res.Reason, "no-such-agent is not installed")
 	cmd = command(t, "echo no-such-agent is not installed >&2; exit 127")
 	require.Zero(t, newRunner(t, nil).Run(t.Context(), cmd).Trouble)

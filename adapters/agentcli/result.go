@@ -69,7 +69,7 @@ func (r *Runner) toResult(e execution, end ending, seen Seen) work.Result {
 		}
 	case end.missing != "":
 		res.Kind, res.Reason = work.ResultFailed, end.missing+"; install it for the service's user, or name another agent"
-		res.Trouble.Kind = work.TroubleOutdated
+		res.Trouble.Kind = work.TroubleMissing
 	case found && printed.Budget && limit > 0:
 		res.Kind, res.Reason = work.ResultBudget, overBudget(res.Usage.MicroUSD, limit)+": "+printed.Reason
 	case found && printed.Failed:

@@ -87,8 +87,8 @@ type members struct {
 	read time.Time
 }
 
-// Person implements tracker.People; a role is one of the workspace. Plane describes its
-// members to an administrator of the workspace, and refuses any other token.
+// Person implements tracker.People; a role is one of the workspace. Plane describes them
+// to every member of the workspace.
 func (c *Client) Person(ctx context.Context, _, accountID string) (tracker.Person, error) {
 	c.mu.Lock()
 	known := c.members

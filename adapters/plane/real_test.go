@@ -135,7 +135,7 @@ func (p site) suite(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, may, "the token may change cards")
 	me, err := c.Person(t.Context(), p.project, tokens[0].Account.ID)
-	require.NoError(t, err, "the token's account is an administrator of the workspace")
+	require.NoError(t, err, "the token's account is a member of the workspace")
 	trackertest.Run(t, func(t *testing.T) trackertest.Fixture { return p.fixture(t, me) })
 }
 

@@ -189,8 +189,14 @@ func Unused(ctx context.Context, url, schema string) error {
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}
-	var n int
-	err = c.QueryRow(ctx, "select count(*) from pg_stat_activity where datname = current_database() and application_name = $1", sessionName(schema)).Scan(&n)
+	const inUse = "select count(*) from pg_stat_activity where datname = current_database() and application_name = $1"
+	n := 0
+	for range 20 { // the server shows a session for a moment after its end
+		if err = c.QueryRow(ctx, inUse, sessionName(schema)).Scan(&n); err != nil || n == 0 {
+			break
+		}
+		_, _ = c.Exec(ctx, "select pg_sleep(0.1)") // the next look says what is wrong
+	}
 	if err == nil && n > 0 {
 		err = ErrInUse
 	}

@@ -167,6 +167,9 @@ func (d *DB) query(ctx context.Context, query string, args ...any) (*sql.Rows, e
 	return s.QueryContext(ctx, args...)
 }
 
+// Reader is the pool that reads the file, until Close: for a copy of it.
+func (d *DB) Reader() *sql.DB { return d.read }
+
 // Ping reports whether the store takes writes.
 func (d *DB) Ping(ctx context.Context) error {
 	return d.write(ctx, func(t *tx) error {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/examples/wiring"
@@ -26,6 +28,30 @@ func (c backupCmd) Run(s *streams) error {
 	}
 	return c.print(s.out, b, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s: %v of %s\n", c.Dir, b.Files, b.At.Format(time.RFC3339))
+		return err
+	})
+}
+
+type copyCmd struct {
+	To string `required:"" help:"The PostgreSQL, as postgres://user@host/name; its password may be in PGPASSWORD."`
+	output
+}
+
+// Run fills a PostgreSQL with what the SQLite file keeps.
+func (c copyCmd) Run(s *streams) error {
+	settings, err := wiring.Load(wiring.Environ())
+	if err != nil {
+		return err
+	}
+	counts, err := settings.CopyTo(context.Background(), c.To)
+	if err != nil {
+		return fmt.Errorf("nothing was copied: %w", err)
+	}
+	return c.print(s.out, map[string]any{"rows": counts}, func(w io.Writer) error {
+		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			fmt.Fprintf(w, "%s: %d rows in both\n", name, counts[name])
+		}
+		_, err := fmt.Fprintln(w, "The journal is whole and the same. Set ORCH_DATABASE_URL before a server starts. Tracks are collected again.")
 		return err
 	})
 }

@@ -6,8 +6,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
 // stepsOfRun is what a server sends of a run.
@@ -74,4 +78,13 @@ func TestStreamThatIsCutOff(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ended)
 	require.Equal(t, "40", last)
+}
+
+// A cancelled task is shown by the names that it had.
+func TestShowOfACancelledTask(t *testing.T) {
+	var out strings.Builder
+	at := time.Unix(1795485138, 0)
+	showTask(&out, web.TaskDetail{TaskView: web.TaskView{ID: 6, WorkItemID: task.Tombstone("APP-6", 6, at), Branch: task.Tombstone("feature/APP-6-x", 6, at)}})
+	require.Contains(t, out.String(), "APP-6 (task 6, ")
+	require.NotContains(t, out.String(), "#cancelled")
 }

@@ -22,6 +22,7 @@
 //	signalbox deps         what a task waits for: list, add, remove
 //	signalbox backup       copy what a server keeps, while it runs
 //	signalbox restore      put a backup in its place
+//	signalbox copy         fill a PostgreSQL with what the SQLite file keeps
 //	signalbox token        tokens of people and programs: add, list, revoke
 //	signalbox session      who has signed in: list, revoke
 //	signalbox tracks       hide places and take tracks away: hide, unhide, remove, readmit; export
@@ -80,6 +81,7 @@ type cli struct {
 	Reload   reloadCmd     `cmd:"" help:"Have the running server read its settings file and the project registry again."`
 	Backup   backupCmd     `cmd:"" help:"Copy what a server keeps of tasks and tracks, while it runs."`
 	Restore  restoreCmd    `cmd:"" help:"Put a backup in the place of what a server keeps; no server may run."`
+	Copy     copyCmd       `cmd:"" help:"Fill an empty PostgreSQL with what the SQLite file keeps; no server may run."`
 	Token    tokenCmd      `cmd:"" help:"Keep the tokens of people and programs: add, list, revoke."`
 	Session  sessionCmd    `cmd:"" help:"Show who has signed in, and end sessions: list, revoke."`
 	Tracks   tracksCmd     `cmd:"" help:"Keep the track layer: hide, unhide, remove, readmit and export tracks, list what is hidden and removed."`
@@ -188,6 +190,11 @@ func (serveCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
+	held, err := settings.Occupy()
+	if err != nil {
+		return err
+	}
+	defer held.Close()
 	service, err := wiring.Open(ctx, settings, itself(), settings.Logger(s.err))
 	if err != nil {
 		return err
@@ -309,6 +316,7 @@ func (c validateCmd) Run(s *streams) error {
 	}
 	_, err = settings.HookSecrets(registry, os.Getenv)
 	err = errors.Join(settings.NeedsToServe(registry.Projects), settings.CheckRepos(registry.Projects), registry.Placed(settings.CheckAgents(registry.Projects)), err)
+	out.Missing = settings.MissingAgents(registry.Projects)
 	if out.Valid = err == nil; !out.Valid {
 		out.Wrong = err.Error()
 	}
@@ -319,6 +327,9 @@ func (c validateCmd) Run(s *streams) error {
 			}
 		}
 		fmt.Fprintf(w, "%s: %d projects; %d transitions\n", out.Registry, out.Projects, out.Transitions)
+		for _, agent := range out.Missing {
+			fmt.Fprintf(w, "warning: the program of the agent %s is not installed for this user: tasks that need it will wait\n", agent)
+		}
 		for _, name := range slices.Sorted(maps.Keys(out.Secrets)) {
 			fmt.Fprintf(w, "%s: from %s\n", name, out.Secrets[name])
 		}
@@ -333,6 +344,7 @@ type validated struct {
 	Registry    string            `json:"registry"`
 	Projects    int               `json:"projects"`
 	Transitions int               `json:"transitions"`
+	Missing     []string          `json:"missing_agents,omitempty"`
 	Secrets     map[string]string `json:"secrets"` // where each is from
 }
 

@@ -183,3 +183,12 @@ func TestUnit(t *testing.T) {
 	out, _ = exec.CommandContext(t.Context(), tool, "verify", "--man=no", unit).CombinedOutput() // where systemd does not run it complains of other units
 	require.NotContains(t, string(out), "signalbox.service:", "a line is ignored")
 }
+
+// What the demo has compiled the build takes from the cache: flags that change each package are the same.
+func TestDemoAndBuildShareTheCache(t *testing.T) {
+	body, err := os.ReadFile("../../Makefile")
+	require.NoError(t, err)
+	for _, command := range []string{"run -trimpath ./examples/demo", "build -trimpath -o bin/signalbox ./examples/server"} {
+		require.Contains(t, string(body), "$(GO) "+command)
+	}
+}

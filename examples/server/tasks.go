@@ -14,6 +14,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
@@ -61,7 +62,8 @@ func (c tasksCmd) Run(s *streams) error {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "TASK\tITEM\tREPOSITORY\tSTAGE\tSTATE\tSINCE\tTITLE")
 		for _, k := range list.Tasks {
-			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.WorkItemID, k.Repo, k.Stage, state(k), moment(k.StageEnteredAt), oneLine(k.Title, 60))
+			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n",
+				k.ID, task.OriginalKey(k.WorkItemID), k.Repo, k.Stage, state(k), moment(k.StageEnteredAt), oneLine(k.Title, 60))
 		}
 		_ = t.Flush() // of w, whose errors nobody can be told of
 		if list.Next != 0 {
@@ -145,12 +147,12 @@ func ending(cut bool) string {
 const storyMost = 20
 
 func showTask(w io.Writer, k web.TaskDetail) {
-	fmt.Fprintf(w, "%s (task %d, %s): %s\n", k.WorkItemID, k.ID, k.Repo, oneLine(k.Title, 200))
+	fmt.Fprintf(w, "%s (task %d, %s): %s\n", task.OriginalKey(k.WorkItemID), k.ID, k.Repo, oneLine(k.Title, 200))
 	fmt.Fprintf(w, "  at %s since %s, %s", k.Stage, moment(k.StageEnteredAt), state(k.TaskView))
 	if k.HoldReason != "" {
 		fmt.Fprintf(w, ": %s", oneLine(k.HoldReason, 400))
 	}
-	fmt.Fprintf(w, "\n  branch %s, head %s\n", k.Branch, cmp.Or(k.HeadSHA, "-"))
+	fmt.Fprintf(w, "\n  branch %s, head %s\n", task.OriginalKey(k.Branch), cmp.Or(k.HeadSHA, "-"))
 	if k.PullRequest != "" {
 		fmt.Fprintf(w, "  %s\n", k.PullRequest)
 	}

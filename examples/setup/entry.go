@@ -19,7 +19,7 @@ import (
 // entry is a new one of the project registry.
 type entry struct {
 	Tracker, Board, Host, Repo, CloneURL, Main, Prefix string
-	CI, Verify                                         string // as they stand in the file
+	CI                                                 string // as it stands in the file
 	copied                                             bool   // CloneURL is a copy of the local repository, which may have to be made
 	before                                             string // the registry
 	head                                               string // hosts and boards that it lacks
@@ -104,8 +104,8 @@ func (s *setup) fill(ctx context.Context, e *entry) (err error) {
 	}
 	if e.CI == "" {
 		e.CI = cmp.Or(commands, none)
-	} else { // the service runs it beside the host's checks
-		e.Verify = commands
+	} else if commands != "" { // the service runs it beside the host's checks
+		e.CI += "\n    verify: " + commands
 	}
 	return nil
 }
@@ -159,11 +159,7 @@ func (e *entry) text() string {
 			fmt.Fprintf(&b, "    %s: %s\n", f.name, one[1:len(one)-1])
 		}
 	}
-	ci := "    ci: " + e.CI + "\n"
-	if e.Verify != "" {
-		ci += "    verify: " + e.Verify + "\n"
-	}
-	return "  - " + strings.TrimLeft(b.String(), " ") + ci
+	return "  - " + strings.TrimLeft(b.String(), " ") + "    ci: " + e.CI + "\n"
 }
 
 // after is the registry with the entry.

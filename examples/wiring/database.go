@@ -1,12 +1,18 @@
 package wiring
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/signalbox-dev/signalbox/adapters/filelease"
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
@@ -66,6 +72,40 @@ func (v *Service) openDatabase(ctx context.Context) error {
 	}
 	v.DB, v.Leases = db, files
 	return nil
+}
+
+// Occupy takes the data directory for one server, until the file is closed or this process is no
+// more, however it ends. A refusal names who has it. Servers that share a PostgreSQL take none.
+func (s Settings) Occupy() (io.Closer, error) {
+	if s.Shared() {
+		return io.NopCloser(nil), nil
+	}
+	f, err := os.OpenFile(filepath.Join(s.DataDir, "server.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		who, _ := io.ReadAll(io.LimitReader(f, 1000)) // nothing yet, when it has just begun
+		return nil, errors.Join(fmt.Errorf("%sDATA_DIR: a server works in %s already (%s): stop it first, or name another directory",
+			Prefix, s.DataDir, cmp.Or(strings.TrimSpace(string(who)), "it has just begun")), f.Close())
+	}
+	host, err := os.Hostname()
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		since := time.Now().UTC().Format(time.RFC3339)
+		_, err = fmt.Fprintf(f, "process %d on %s, since %s, at http://%s\n", os.Getpid(), host, since, s.Listen)
+	}
+	return held{f}, err
+}
+
+// held is a file with a lock, which a child that is being started may have open for a moment too.
+type held struct{ *os.File }
+
+// Close gives the lock back.
+func (h held) Close() error {
+	return errors.Join(unix.Flock(int(h.Fd()), unix.LOCK_UN), h.File.Close())
 }
 
 // Shared reports whether replicas can share the database.

@@ -211,7 +211,7 @@ func (d *doctor) disk(dir string) {
 func (d *doctor) project(ctx context.Context, v *Service, p task.Project) {
 	columns, err := v.Tracker.Columns(ctx, p.Sync())
 	if err != nil {
-		d.bad(p.Prefix, fmt.Errorf("the board's columns: %w%s", err, v.otherProjects(ctx)))
+		d.bad(p.Prefix, fmt.Errorf("the board's columns: %w%s", err, v.otherProjects(ctx, p.Sync())))
 		return
 	}
 	if v.Plane != nil && p.Board == "" {
@@ -222,7 +222,7 @@ func (d *doctor) project(ctx context.Context, v *Service, p task.Project) {
 	}
 	if p.People.Described() {
 		if _, err := v.Tracker.Person(ctx, p.TrackerProject, ""); err != nil && !errors.Is(err, tracker.ErrNotFound) {
-			d.bad(p.Prefix, fmt.Errorf("starters, approvers or releasers are named by e-mail address or role, and the tracker does not describe its accounts: use ids, or a token of an administrator of the workspace: %w", err))
+			d.bad(p.Prefix, fmt.Errorf("starters, approvers or releasers are named by e-mail address or role, and the tracker does not describe its accounts: use ids, or a token of a member of the workspace (with labels: of an administrator of the repository): %w", err))
 		}
 	}
 	var missing []string

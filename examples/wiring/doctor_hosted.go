@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -264,14 +266,20 @@ func (d *doctor) addColumns(ctx context.Context, v *Service, p task.Project, col
 	return columns
 }
 
-// otherProjects says which projects the token sees, where one is unknown.
-func (v *Service) otherProjects(ctx context.Context) string {
+// otherProjects says what mends a project of Plane that cannot be read: the workspace, the account's membership, or the id.
+func (v *Service) otherProjects(ctx context.Context, id string) string {
 	if v.Plane == nil {
 		return ""
 	}
 	list, err := v.Plane.Projects(ctx)
-	if err != nil || len(list) == 0 {
+	switch {
+	case err != nil && !fault.Retryable(err):
+		return "; the token may not read the workspace: correct " + Prefix + "PLANE_WORKSPACE (the slug of its pages), or invite the account at " +
+			v.Settings.membersPage()
+	case err != nil || len(list) == 0:
 		return ""
+	case slices.ContainsFunc(list, func(p plane.Project) bool { return p.ID == id }):
+		return "; the project is there, and the token's account is no member of it: make it one at " + v.Settings.projectMembersPage(id)
 	}
 	var names []string
 	for _, p := range list {

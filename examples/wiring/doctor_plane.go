@@ -20,7 +20,7 @@ func (d *doctor) plane(ctx context.Context, v *Service) (accepted bool) {
 	d.planeHooks(ctx, v)
 	if s := v.Settings; s.Reconcile && s.ReconcileTracker && accepted {
 		limit, boards := v.Plane.Budgets()[0].Limit, len(v.Projects.Boards())
-		of := fmt.Sprintf(" of %d", limit)
+		of := fmt.Sprintf(" of at least %d", limit) // what others have used of it does not show
 		if limit == 0 {
 			of = "" // it names none
 		}
@@ -92,7 +92,7 @@ func (d *doctor) planeHooks(ctx context.Context, v *Service) {
 	case err != nil:
 		d.bad("plane", err)
 	case last.IsZero():
-		d.warn("plane", "no webhook has come yet: make one for work items (issues) to %s in the workspace's settings at %s, and set its secret as %sPLANE_WEBHOOK_SECRET; without it boards are read every %s",
+		d.warn("plane", "no webhook has come yet: make one for work items (issues) to %s in the workspace's settings at %s, and set its secret as %sPLANE_WEBHOOK_SECRET (Plane takes none to its own host or to loopback); without it boards are read every %s",
 			address, v.Settings.PlaneURL, Prefix, v.Settings.ReconcileInterval)
 	default:
 		d.ok("plane", "the last webhook came at %s", last.UTC().Format("2006-01-02 15:04:05 MST"))

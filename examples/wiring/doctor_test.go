@@ -169,7 +169,15 @@ func TestDoctorFindsMistakes(t *testing.T) {
 		"Plane's token":          {func(c *clinic) { c.env["PLANE_TOKEN"] = "wrong" }, []string{"FAIL  plane ", "set it as ORCH_PLANE_TOKEN"}},
 		"no such project":        {func(c *clinic) { c.entry["tracker_project"] = "My-Project" }, []string{"the board's columns: ", `"My-Project" is not the id of a project, which is a UUID`, "correct tracker_project in ", "(APP)"}},
 		"columns":                {func(c *clinic) { c.board.RemoveState(c.project, "Approved") }, []string{"the board lacks Approved: the pipeline cannot be used without them; add columns of these names, or let signalbox doctor --fix do it"}},
-		"a guest":                {func(c *clinic) { c.board.SetRole(c.project, "bot", planetest.Guest) }, []string{"ORCH_PLANE_TOKEN: bot may not change cards, so none would ever move: make it a member of the project, and no guest, at http", "/plane/w/settings/projects/"}},
+		"outside the project": {
+			func(c *clinic) { c.board.SetRole(c.project, "bot", planetest.Nobody) },
+			[]string{"the board's columns: ", "; the project is there, and the token's account is no member of it: make it one at http", "/plane/w/settings/projects/"},
+		},
+		"another workspace": {
+			func(c *clinic) { c.env["PLANE_WORKSPACE"] = "v" },
+			[]string{"403", "; the token may not read the workspace: correct ORCH_PLANE_WORKSPACE (the slug of its pages), or invite the account at http"},
+		},
+		"a guest": {func(c *clinic) { c.board.SetRole(c.project, "bot", planetest.Guest) }, []string{"ORCH_PLANE_TOKEN: bot may not change cards, so none would ever move: make it a member of the project, and no guest, at http", "/plane/w/settings/projects/"}},
 		"a role's account": {func(c *clinic) {
 			c.env["PLANE_TOKEN_REVIEWER"] = "reviewer-token"
 			c.board.SetRole(c.project, "reviewer-bot", planetest.Nobody)
@@ -222,7 +230,7 @@ func TestDoctorOfAGoodDeployment(t *testing.T) {
 	for _, want := range []string{
 		"ok    github       the token is accepted\n", "the bot sees the chat\n", "the token may push to acme/app\n", "pull requests may be merged by merge, squash, rebase\n",
 		"the repository acme/app answers, and main is at " + c.head[:12], "ci: build is a check of main\n", "its last delivery was answered 202\n",
-		"ok    plane        idle cost is 1 of 60 requests a minute, for each server with this token (1 boards)\n", "every board status has a column\n", "warn  plane        no webhook has come yet: make one for work items (issues) to https://box.example.org/webhooks/tracker",
+		"ok    plane        idle cost is 1 of at least 60 requests a minute, for each server with this token (1 boards)\n", "every board status has a column\n", "warn  plane        no webhook has come yet: make one for work items (issues) to https://box.example.org/webhooks/tracker",
 		"agent claude (9.8.7) has run, as it will for cards\n",
 	} {
 		require.Contains(t, said, want)

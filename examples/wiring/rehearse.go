@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
+	"slices"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
@@ -24,6 +26,23 @@ func ownAgents() map[string]agentcli.Preset {
 // agentOf is the agent of a role.
 func (s Settings) agentOf(p task.Project, r stage.Role) string {
 	return cmp.Or(p.Agents[r].Use, s.Agent)
+}
+
+// MissingAgents names the agents of a registry whose programs are not here. A container's are its image's.
+func (s Settings) MissingAgents(projects *task.Projects) (out []string) {
+	for _, p := range projects.All() {
+		for _, role := range stage.Roles() {
+			agent := s.agentOf(p, role)
+			if agent == rehearse.Name || s.Jail == "container" || slices.Contains(out, agent) {
+				continue
+			}
+			program, err := agentcli.Program(agent)
+			if _, absent := exec.LookPath(program); err == nil && absent != nil {
+				out = append(out, agent)
+			}
+		}
+	}
+	return out
 }
 
 // CheckAgents is the error of a project where the rehearsal agent is one among others (a

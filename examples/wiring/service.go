@@ -261,6 +261,9 @@ func (v *Service) Run(ctx context.Context, l, hooks net.Listener) error {
 	if v.Settings.InsecureWebhooks {
 		v.Log.Warn("unsigned webhooks are taken", "setting", "ORCH_INSECURE_WEBHOOKS")
 	}
+	for _, agent := range v.Settings.MissingAgents(v.Projects) {
+		v.Log.Warn("an agent's program is not installed: tasks that need it will wait", "agent", agent)
+	}
 	v.Log.Info("starting", "version", Version(), "settings_file", cmp.Or(v.Settings.from.file, noConfig))
 	if err := v.listenGateway(ctx, v.Settings.ModelGateway); err != nil {
 		return err

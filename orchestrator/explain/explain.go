@@ -124,7 +124,7 @@ func newSituation(e *orchestrator.Engine) situation {
 // explain returns why a task stands where it stands.
 func explain(e *orchestrator.Engine, t task.Task, s situation) Explanation {
 	x := Explanation{
-		TaskID: t.ID, WorkItem: t.WorkItemID, Title: t.Title, Repo: t.Repo, Stage: t.State.Stage,
+		TaskID: t.ID, WorkItem: task.OriginalKey(t.WorkItemID), Title: t.Title, Repo: t.Repo, Stage: t.State.Stage,
 		Phase: t.State.Phase, Since: t.StageEnteredAt, Refused: t.State.Refused, Blockers: []Blocker{}, Moves: []Move{}, Owed: s.owed(t),
 	}
 	if p, ok := e.Projects.ByRepo(t.Repo); ok {

@@ -17,6 +17,7 @@ const (
 	TroubleCredit   TroubleKind = "credit"   // the account is empty
 	TroubleLimit    TroubleKind = "limit"    // a limit of use or of requests is reached
 	TroubleModel    TroubleKind = "model"    // the vendor has no such model
+	TroubleMissing  TroubleKind = "missing"  // the tool is not installed
 	TroubleOutdated TroubleKind = "outdated" // the tool is too old, or does not take what it is called with
 	TroublePerson   TroubleKind = "person"   // the tool waits for a person: trust, terms, a permission
 )
@@ -32,6 +33,8 @@ func (k TroubleKind) What() string {
 		return "its usage limit is reached"
 	case TroubleModel:
 		return "its vendor has no such model"
+	case TroubleMissing:
+		return "its program is not installed"
 	case TroubleOutdated:
 		return "it is too old, or does not take what it is called with"
 	case TroublePerson:

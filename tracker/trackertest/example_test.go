@@ -24,12 +24,14 @@ func open(t *testing.T) trackertest.Fixture {
 	b := memtracker.New(func() time.Time { at = at.Add(time.Second); return at })
 	kim := tracker.Person{ID: memtracker.Somebody, Name: "Kim", Email: "kim@example.org", Role: "member"}
 	b.AddPerson(kim)
-	items := map[string]tracker.Item{}
+	items, projects := map[string]tracker.Item{}, 0
 	return trackertest.Fixture{
 		Tracker: b,
 		NewProject: func(columns ...stage.Status) string {
-			b.AddProject("p", columns...)
-			return "p"
+			projects++
+			p := fmt.Sprint("p", projects)
+			b.AddProject(p, columns...)
+			return p
 		},
 		NewItem: func(project, title, description string) string {
 			i := tracker.Item{ID: fmt.Sprint("i", len(items)), ProjectID: project, Title: title, Description: description}

@@ -19,6 +19,7 @@ func faults(t *testing.T, open func(t *testing.T) Fixture) {
 		t.Run(call, func(t *testing.T) {
 			faulttest.Run(t, func(t *testing.T) faulttest.Trial {
 				f := open(t)
+				f.canFail(t)
 				x := trial(t, f)
 				x.Fail, x.Repeats = func(k faulttest.Kind) { f.Fail(call, k) }, true
 				return x
@@ -67,6 +68,12 @@ func setting(t *testing.T, f Fixture) faulttest.Trial {
 			return 0
 		},
 	}
+}
+
+// canFail is needed of each fixture.
+func (f Fixture) canFail(t *testing.T) {
+	t.Helper()
+	require.NotNil(t, f.Fail, "Fixture.Fail is nil: the suite needs a way to have one call of the tracker fail")
 }
 
 // reads makes the calls that read.

@@ -62,6 +62,8 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, body []byte) {
 		paginate(w, r, rows)
 	case len(path) >= 4 && path[0] == "workspaces" && path[1] == s.opt.Workspace && path[2] == "projects":
 		s.inProject(w, r, body, actor, path[3], path[4:])
+	case len(path) > 2 && path[0] == "workspaces" && path[1] != s.opt.Workspace:
+		reply(w, http.StatusForbidden, map[string]string{"detail": "You do not have permission to perform this action."})
 	default:
 		noRoute(w)
 	}

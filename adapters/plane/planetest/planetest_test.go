@@ -93,7 +93,7 @@ func TestHabits(t *testing.T) {
 		{"no key", "GET", item, "", "", 401, "not provided"},
 		{"a wrong key", "GET", item, "wrong", "", 403, "not valid"},
 		{"a foreign project", "GET", at + "/api/v1/workspaces/acme/projects/00000000-0000-4000-8000-00000000dead/states/", token, "", 403, "permission"},
-		{"a foreign workspace", "GET", at + "/api/v1/workspaces/other/projects/", token, "", 404, "Page not found."},
+		{"a foreign workspace", "GET", at + "/api/v1/workspaces/other/projects/", token, "", 403, "do not have permission"},
 		{"no such item", "GET", project + "work-items/00000000-0000-4000-8000-00000000dead/", token, "", 404, "does not exist"},
 		{"no id", "GET", project + "work-items/x/", token, "", 404, "Page not found."},
 		{"no such address", "DELETE", item + "comments/", token, "", 404, "Page not found."},

@@ -198,7 +198,7 @@ func (f *Pauses) attempted(ctx context.Context, c orchestrator.Change, r stage.R
 		fresh := !slices.ContainsFunc(stored, func(o task.Pause) bool { return o.Agent == p.Agent && o.Model == p.Model && o.Kind == p.Kind })
 		with.Pauses = append(with.Pauses, p)
 		if fresh {
-			f.opt.Log.Error("an agent is paused for all tasks", "agent", p.Agent, "model", p.Model, "trouble", p.Kind, "until", p.Until, "why", p.Reason)
+			f.opt.Log.Error("an agent is paused for all tasks", "trouble", p.Kind, "task", waitText(p), "why", p.Reason)
 			with.Jobs = append(with.Jobs, notice(p, "paused", name(p)+" is paused", pausedText(p, now)))
 		}
 		if f.uses(c.Task, p) {

@@ -1,8 +1,10 @@
 package agentpause_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -55,6 +57,25 @@ type world struct {
 	*orchestratortest.Rig
 	account
 	feature *agentpause.Pauses
+	said    lines // the log of the feature
+}
+
+// lines is a log that may be read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	body bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.body.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.body.String()
 }
 
 // paused makes a rig whose roles have agents: all claude, the reviewer codex.
@@ -75,7 +96,7 @@ func paused(t *testing.T, f func(*world)) {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			r.Registry = projects
-			w.feature, err = agentpause.New(agentpause.Options{Store: r.Store, Pauses: r.Store, Projects: projects, Queue: r.Store, Inspector: r.Store, Agents: r.Place})
+			w.feature, err = agentpause.New(agentpause.Options{Store: r.Store, Pauses: r.Store, Projects: projects, Queue: r.Store, Inspector: r.Store, Agents: r.Place, Log: slog.New(slog.NewTextHandler(&w.said, nil))})
 			require.NoError(r, err)
 			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
 			require.NoError(r, err)
@@ -225,6 +246,18 @@ func TestLogin(t *testing.T) {
 		}
 		require.Equal(w, 2, w.notices("claude"))
 		w.nothingLeft()
+	})
+}
+
+// A program that is not there is to be installed, not updated; no log line has a time that is none.
+func TestMissingProgram(t *testing.T) {
+	paused(t, func(w *world) {
+		w.set(work.Trouble{Kind: work.TroubleMissing})
+		w.cards(1)
+		w.Settle(time.Minute)
+		require.Contains(w, w.Notices(), "claude: its program is not installed. Install it for the service's user, or name another agent in the registry and reload it.")
+		require.Contains(w, w.said.String(), "an agent is paused for all tasks")
+		require.NotContains(w, w.said.String(), "0001-01-01")
 	})
 }
 

@@ -32,6 +32,8 @@ func mend(p task.Pause) string {
 		return "Wait, or name another agent in the registry and reload it."
 	case work.TroubleModel:
 		return "Name another model under agents in the registry and reload it."
+	case work.TroubleMissing:
+		return "Install it for the service's user, or name another agent in the registry and reload it."
 	case work.TroubleOutdated:
 		return "Update it, or mend its args in the registry and reload that."
 	case work.TroublePerson:

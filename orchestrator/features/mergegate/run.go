@@ -155,6 +155,8 @@ func (g *Gate) unfit(ctx context.Context, e orchestrator.Effect, p task.Project,
 		return fmt.Sprintf("the branch is behind %s, which is at %.12s", p.Main, main), nil
 	case e.Tested == "":
 		return "", nil
+	case e.Base == "":
+		return fmt.Sprintf("it is not known on which commit of %s the branch was tested; it is at %.12s now", p.Main, main), nil
 	case main != e.Base:
 		return fmt.Sprintf("%s has moved from %.12s, where the branch was tested, to %.12s", p.Main, e.Base, main), nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -273,5 +274,23 @@ func TestStoreFails(t *testing.T) {
 		require.Equal(w, http.StatusServiceUnavailable, a.status)
 		require.Contains(w, a.body, "The store does not answer.")
 		require.NotContains(w, a.body, "deadline", "the inside stays inside")
+	})
+}
+
+// A task for whose deployment its repository is frozen is none of those that are simply done.
+func TestDegradedIsNotDone(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		for range 2 {
+			id := w.card(project, "a deployment")
+			w.move(project, id, stage.StatusApproved)
+			w.Settle(time.Minute)
+		}
+		require.Equal(w, 2, strings.Count(w.get("/").body, `<article class="card done"`))
+		require.NoError(w, w.gate.Freeze(context.Background(), repo, "APP-1 (task 1) is degraded after its deployment: 500"))
+		body := w.get("/").body
+		require.Equal(w, 1, strings.Count(body, `<article class="card done"`))
+		require.Contains(w, body, `<article class="card blocked" id="t1">`)
+		require.Contains(w, w.get("/tasks/1").body, `<section class="now blocked"`)
+		require.Contains(w, w.get("/tasks/2").body, `<section class="now done"`)
 	})
 }

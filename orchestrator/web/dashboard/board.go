@@ -167,9 +167,12 @@ func (s *server) board(r *http.Request) (view, error) {
 			p.Needs = append(p.Needs, needOf(t, why[i]))
 		}
 	}
+	serial := readBlocks(ctx, s.Engine).Serial
 	for _, t := range readable(ctx, ended) {
 		if f.selects(t) {
-			p.Ended = append(p.Ended, cardOf(t, explain.Explanation{Stage: t.State.Stage}, task.Cost{}))
+			c := cardOf(t, explain.Explanation{Stage: t.State.Stage}, task.Cost{})
+			serial.blame(&c)
+			p.Ended = append(p.Ended, c)
 		}
 	}
 	slices.SortStableFunc(p.Needs, func(a, b need) int { return a.Since.Compare(b.Since) })

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -114,6 +115,13 @@ func (s *server) repos(r *http.Request) (view, error) {
 
 func (b serialBlock) covers(repo string) bool {
 	return b.Enabled && slices.ContainsFunc(b.Repos, func(r string) bool { return r == "*" || strings.EqualFold(r, repo) })
+}
+
+// blame has the lamp of a task burn because of whose deployment its repository is frozen.
+func (b serialBlock) blame(c *card) {
+	if f := b.frozen(c.Repo); c.Lamp == lampDone && f != nil && strings.Contains(f.Reason, fmt.Sprintf("(task %d)", c.ID)) {
+		c.Lamp, c.Why = lampBlocked, f.Reason
+	}
 }
 
 func (b serialBlock) frozen(repo string) *frozen {

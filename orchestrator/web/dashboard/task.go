@@ -84,6 +84,7 @@ func (s *server) taskAgain(r *http.Request, in typed) (view, error) {
 		story = story[:storyMax]
 	}
 	p.Why, p.Lamp = why, cardOf(t, why, task.Cost{})
+	readBlocks(ctx, s.Engine).Serial.blame(&p.Lamp)
 	delayed := slices.ContainsFunc(why.Blockers, func(b explain.Blocker) bool { return b.Kind == string(queue.ReasonDelay) })
 	p.MayRetry = !t.State.Stage.Terminal() && (t.State.Active == "" || delayed)
 	p.Runs = runLines(follow.Executions(t, runs, jobs))

@@ -1,0 +1,35 @@
+#!/bin/sh
+# An agent of your own, whole: every role of a card (docs/agents.md, "An agent of your own").
+# Put your model in the place of think; what each role leaves behind stays as it is.
+set -eu
+
+# think reads an assignment and prints what is to be written. Of those who judge its exit code is the verdict.
+think() { grep -c . | sed 's/$/ lines were read, and nobody has thought about them yet./'; }
+
+say() { printf '{"type":"text","text":"%s"}\n' "$1"; } # a step on the task's page
+keep() {                                               # what is not committed does not count
+	git add --all
+	git diff --cached --quiet || git commit --quiet -m "$SIGNALBOX_WORK_ITEM: $SIGNALBOX_ROLE"
+}
+write() {
+	mkdir -p "$(dirname "$1")"
+	{ printf '# %s of %s\n\n1. ' "$2" "$SIGNALBOX_WORK_ITEM" && think <"$SIGNALBOX_PROMPT_FILE"; } >"$1"
+}
+judge() { # the word that is good, and the other one
+	if words=$(think <"$SIGNALBOX_PROMPT_FILE"); then verdict=$1; else verdict=$2; fi
+	printf -- '---\nverdict: %s\nsha: %s\nsummary: %s\n---\n' "$verdict" "$SIGNALBOX_SHA" "$words" >"$SIGNALBOX_REPORT"
+}
+
+say "The $SIGNALBOX_ROLE is at work on $SIGNALBOX_WORK_ITEM."
+case $SIGNALBOX_ROLE in
+analyst)
+	write "$SIGNALBOX_DOCS/requirements.md" Requirements
+	write "$SIGNALBOX_DOCS/acceptance.md" Acceptance
+	keep
+	;;
+architect) write "$SIGNALBOX_DOCS/design.md" Design && keep ;;
+developer) write "work/$SIGNALBOX_WORK_ITEM.md" Work && keep ;;
+reviewer) judge approved changes_requested ;;
+tester) judge passed failed ;;
+deployer) if [ -n "${SIGNALBOX_REPORT:-}" ]; then judge success failure; else write "$SIGNALBOX_DOCS/deploy-plan.md" Plan && keep; fi ;;
+esac
