@@ -14,7 +14,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
-	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -112,42 +111,6 @@ func TestDependencies(t *testing.T) {
 		require.NoError(r, r.Store.SetDependencies(context.Background(), r.Task(third).ID, deps.SourceDB, nil))
 		r.Settle(5 * time.Minute)
 		require.Equal(r, stage.Done, r.Task(third).State.Stage)
-	})
-}
-
-// late is a store whose list of unfinished tasks was made a moment before the newest of them began.
-type late struct {
-	*memstore.Store
-	unseen map[int64]bool
-}
-
-func (l late) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
-	list, err := l.Store.Tasks(ctx, f)
-	if n := len(list); f.Live && n > 1 && !l.unseen[list[n-1].ID] {
-		l.unseen[list[n-1].ID] = true
-		list = list[:n-1]
-	}
-	return list, err
-}
-
-// A prerequisite that becomes a task while all are looked at holds who waits for it.
-func TestDependencyThatBegins(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
-		r.Features = func() []orchestrator.Feature {
-			d, err := deps.New(deps.Options{
-				Store: late{r.Store, map[int64]bool{}}, Table: r.Store, Queue: r.Store, Inspector: r.Store, Relations: r.Board, Items: r.Board,
-			})
-			require.NoError(r, err)
-			return []orchestrator.Feature{d.Feature()}
-		}
-	}, func(r *orchestratortest.Rig) {
-		waits, first := r.Card(orchestratortest.App, "waits"), r.Card(orchestratortest.Self, "first")
-		r.Board.Block(waits, first)
-		r.Move(orchestratortest.App, waits, stage.StatusToAnalyse)
-		r.Settle(time.Second)
-		r.Move(orchestratortest.Self, first, stage.StatusToAnalyse)
-		r.Settle(10 * time.Minute)
-		require.Equal(r, 1, r.Ran(stage.Analyst), "that of the first")
 	})
 }
 
