@@ -92,6 +92,10 @@ func (e *Engine) Stranded(ctx context.Context) (out []Stranded, err error) {
 	return out, nil
 }
 
+// HoldAccess is the name of holds that keep no job: each records that a neighbour refuses the service at a
+// repository, or everywhere (*), of which people were notified. Its reason has a line with what they do.
+const HoldAccess = "access"
+
 // strandedTold is the name of holds that keep no job: each records that people were notified of the
 // tasks of a repository that is not registered, until it is, or they have ended.
 const strandedTold = "stranded_told"

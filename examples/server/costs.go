@@ -48,7 +48,7 @@ func (c costsCmd) Run(s *streams) error {
 		sums["all"] = costs.Total
 		for _, name := range append(names, "all") {
 			sum := sums[name]
-			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%d\n", oneLine(name, 60), sum.Price(), sum.Runs, time.Duration(sum.Worked)*time.Second, sum.Input, sum.Output)
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%d\n", oneLine(name, 60), price(sum.Totals), sum.Runs, time.Duration(sum.Worked)*time.Second, sum.Input, sum.Output)
 		}
 		_ = t.Flush() // as in tasksCmd
 	})
@@ -59,4 +59,16 @@ func plus(a, b web.CostSum) web.CostSum {
 	a.Runs, a.Worked, a.CostUSD, a.Input, a.Output = a.Runs+b.Runs, a.Worked+b.Worked, a.CostUSD+b.CostUSD, a.Input+b.Input, a.Output+b.Output
 	a.Unpriced += b.Unpriced
 	return a
+}
+
+// price is a cost in dollars; ? stands for what is not known.
+func price(t web.Totals) string {
+	switch {
+	case t.Unpriced == 0:
+		return fmt.Sprintf("%.2f", t.CostUSD)
+	case t.CostUSD == 0:
+		return "?"
+	default:
+		return fmt.Sprintf("%.2f + ?", t.CostUSD)
+	}
 }

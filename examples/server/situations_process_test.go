@@ -263,6 +263,7 @@ func (o *obedient) heed(b explain.Blocker) {
 			who = ann.ID
 		}
 		require.NoError(o, o.board.MoveAs(who, o.item, info.Name))
+	case strings.HasPrefix(b.Do, "Make a token"): // the row's mend has
 	case putsBack.MatchString(b.Do):
 		require.Contains(o, o.registry, putsBack.FindStringSubmatch(b.Do)[1])
 		o.write("projects.yaml", o.registry)

@@ -222,6 +222,12 @@ func apart() []situation {
 			o.board.Break("GET work-items/*/relations", planetest.Held)
 			o.move(o.item, "To Analyse")
 		}, mend: func(o *obedient, _ situation) { o.board.Break("GET work-items/*/relations", planetest.None) }, kind: "task_deps", who: outside, why: "is being looked up", do: "Wait"},
+		{name: "revoked access", prefix: "RVK", world: "outages", often: true, make: func(o *obedient, _ situation) {
+			o.move(o.item, "To Analyse")
+			o.until("the analyst finishes", func() bool { return o.world.task(o.item).Hold == "approval" && o.column(o.item) == "In Review" })
+			o.sick["plane"].Sicken(fakehttp.Refuse)
+			o.Cleanup(o.sick["plane"].Heal)
+		}, mend: healed("plane"), kind: "access", who: you, why: "the tracker refuses the service at the board of ", do: "set it as ORCH_PLANE_TOKEN, or make its account a member of the project at "},
 		{name: "git host down", prefix: "HST", world: "outages", place: place{remote: true}, agents: script("developer", awaits), make: sickened("github", fakehttp.Error), mend: healed("github"), kind: "ci", who: outside, why: "the git host (host events) has not answered", do: "Look at the checks"},
 		{name: "git remote down", prefix: "GIT", world: "outages", place: place{remote: true}, agents: script("developer", awaits), make: sickened("git", fakehttp.Error), mend: healed("git"), kind: "push", who: outside, why: "the git remote", do: "Wait"},
 		{name: "git host refuses", prefix: "REF", world: "outages", place: place{remote: true}, agents: script("developer", awaits), make: sickened("github", fakehttp.Refuse), mend: healed("github"), kind: "ci", who: outside, why: "refused for good", do: "Look at the checks"},

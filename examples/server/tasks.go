@@ -156,11 +156,11 @@ func showTask(w io.Writer, k web.TaskDetail) {
 	if k.PullRequest != "" {
 		fmt.Fprintf(w, "  %s\n", k.PullRequest)
 	}
-	fmt.Fprintf(w, "  %d runs, %s USD\n\n", len(k.Runs), k.Totals.Price())
+	fmt.Fprintf(w, "  %d runs, %s USD\n\n", len(k.Runs), price(k.Totals))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "RUN\tROLE\tMODEL\tRESULT\tTOOK\tUSD")
 	for _, r := range k.Runs {
-		fmt.Fprintf(t, "%d.%d\t%s\t%s\t%s\t%s\t%s\n", r.Run, r.Attempt, r.Role, cmp.Or(r.Model, "-"), r.Status, r.Finished.Sub(r.Started).Round(time.Second), r.Price())
+		fmt.Fprintf(t, "%d.%d\t%s\t%s\t%s\t%s\t%s\n", r.Run, r.Attempt, r.Role, cmp.Or(r.Model, "-"), r.Status, r.Finished.Sub(r.Started).Round(time.Second), price(r.Totals))
 	}
 	fmt.Fprintln(t)
 	for _, e := range k.Journal[max(0, len(k.Journal)-storyMost):] {

@@ -1,6 +1,7 @@
 package wiring
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -29,6 +30,15 @@ func (h hosts) at(repo string) (orchestrator.Hosting, string, error) {
 		return host, p.HostPath(), nil
 	}
 	return nil, "", fmt.Errorf("%w: the host of %s", githost.ErrNotFound, repo)
+}
+
+// Repository describes a repository as its host does; a plain one has none.
+func (h hosts) Repository(ctx context.Context, repo string) (githost.Repository, error) {
+	at, path, err := h.at(repo)
+	if e, ok := at.(githost.Examiner); ok && err == nil {
+		return e.Repository(ctx, path)
+	}
+	return githost.Repository{}, cmp.Or(err, githost.ErrLacking)
 }
 
 // Checks implements githost.Host.

@@ -96,6 +96,27 @@ func (a hostAccess) hooksPath() string {
 	return "/webhooks/" + a.Name
 }
 
+// mend is what a person does when a neighbour refuses the service; see service.Options.
+func (v *Service) mend(of string, p task.Project) string {
+	a, hosted := v.access[p.HostName()]
+	switch {
+	case of == "host":
+		return fmt.Sprintf("Make a token that may write contents and pull requests there and set it as %s (%s), or correct repo in %s",
+			a.tokenName, a.tokenPage(), v.Settings.Projects)
+	case of == "webhooks" && p.Host != trackerPlane && hosted:
+		return "Set the secret of the webhook at " + a.title() + " to that of " + a.secretName() + ", or correct that one and run signalbox reload"
+	case of == "webhooks" && p.Host == trackerPlane:
+		return fmt.Sprintf("Set %sPLANE_WEBHOOK_SECRET to the secret that Plane shows for the webhook, and run signalbox reload", Prefix)
+	case of == "webhooks":
+		return "Set the secret of the webhook at " + p.Host + " to that of its entry in " + v.Settings.Projects
+	case p.Board == "" && v.Plane != nil:
+		return fmt.Sprintf("Make a token in Plane's profile settings (API tokens, at %s) and set it as %sPLANE_TOKEN, or make its account a member of the project at %s",
+			v.Settings.PlaneURL, Prefix, v.Settings.projectMembersPage(p.TrackerProject))
+	default:
+		return "Make a token for the board of " + p.Prefix + " and set it as its entry in " + v.Settings.Projects + " says"
+	}
+}
+
 // hostAccesses are those of the settings and of the registry, by name.
 func (s Settings) hostAccesses(n projectfile.Neighbours, secrets HookSecrets, getenv func(string) string) (map[string]hostAccess, error) {
 	out, errs := map[string]hostAccess{}, []error{}

@@ -206,7 +206,7 @@ func (v *Service) assemble(ctx context.Context) error {
 			MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, VerifyTimeout: s.VerifyTimeout, ProbeWait: s.ProbeWait, GateTimeout: s.GateTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
 			StatusDefer: s.StatusDefer, CIWait: s.CIWait, Stage: stage.Options{MaxRetries: s.MaxDeveloperRetries, CIPoll: s.CIPoll}, Places: v.places(),
 		},
-		Features: s.features(), Identify: v.identifiers(), Reread: v.reread,
+		Features: s.features(), Identify: v.identifiers(), Mend: v.mend, Reread: v.reread,
 		Web:        web.Options{Access: v.Access, Sources: v.sources(), Metrics: meter.Handler(), Checks: v.checks(), Hosts: s.hosts(), Reload: v.Reload},
 		Dashboard:  dashboard.Options{Links: s.Links, Markdown: markdown.Render},
 		Pages:      s.pages(),

@@ -89,6 +89,12 @@ func block(e *orchestrator.Engine, x *Explanation, t task.Task, s situation) {
 			Do: fmt.Sprintf("Start the stage again: POST /tasks/%d/retry, or the button of the dashboard", t.ID),
 		})
 	}
+	for _, h := range s.refused {
+		if at := strings.TrimPrefix(h.Subject, h.Name+"/"); strings.HasPrefix(at, "*/") || strings.HasPrefix(at, t.Repo+"/") {
+			why, do, _ := strings.Cut(h.Reason, "\n")
+			x.add(s, Blocker{Kind: h.Name, Why: why, Since: h.Since, Who: WhoYou, Do: do})
+		}
+	}
 	if h, is := s.gone[t.ID]; is {
 		x.Summary = "Held: " + h.Reason + "."
 	}

@@ -64,7 +64,7 @@ func One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation
 	if s.running, err = busy(ctx, e); err != nil {
 		return Explanation{}, err
 	}
-	if s.gone, err = e.GoneCards(ctx); err != nil {
+	if err = s.readMarks(ctx, e); err != nil {
 		return Explanation{}, err
 	}
 	x := explain(e, t, s)
@@ -89,7 +89,7 @@ func All(ctx context.Context, e *orchestrator.Engine, tasks []task.Task) ([]Expl
 		return nil, err
 	}
 	s := newSituation(e)
-	if s.gone, err = e.GoneCards(ctx); err != nil {
+	if err = s.readMarks(ctx, e); err != nil {
 		return nil, err
 	}
 	byTask, failedOf, heardOf := map[int64][]queue.Wait{}, map[int64][]queue.Job{}, map[string][]queue.Job{}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -8,6 +9,15 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
+
+// readMarks reads the holds that keep no job and explain something.
+func (s *situation) readMarks(ctx context.Context, e *orchestrator.Engine) (err error) {
+	if s.gone, err = e.GoneCards(ctx); err != nil {
+		return err
+	}
+	s.refused, err = e.Jobs.HoldsIn(ctx, orchestrator.HoldAccess+"/", orchestrator.HoldAccess+"0", explainMax) // 0 is behind the slash
+	return err
+}
 
 // blockOfCard explains a task whose card is gone: nobody can move it there any more.
 func (s situation) blockOfCard(x *Explanation, t task.Task) {

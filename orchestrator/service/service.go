@@ -68,6 +68,7 @@ type Service struct {
 	identities map[string]*identity // by the names of trackers; empty = the first
 	boards     *boards
 	stranded   stranded
+	reach      reach
 	reload     func(context.Context) (web.Reloaded, error)
 	reloading  sync.Mutex            // held while the registry is read: one at a time
 	wrong      atomic.Pointer[error] // of the registry, when it was read last
@@ -84,6 +85,7 @@ func New(o Options) (*Service, error) {
 		Log: o.Log, opt: o, identities: map[string]*identity{}, boards: newBoards(o.Tracker, o.Projects, o.Log),
 		stranded: stranded{changed: make(chan struct{}, 1)}, stopping: make(chan struct{}),
 	}
+	s.reach.found, s.reach.wrong, s.reach.told = map[string]finding{}, map[string]int{}, map[string]time.Time{}
 	s.endWaits = sync.OnceFunc(func() { close(s.stopping) })
 	s.opt.Store = redactedStore{o.Store, o.Redactor}
 	for name := range o.Identify {
@@ -136,7 +138,7 @@ func (s *Service) engine() (err error) {
 func (s *Service) handlers() (err error) {
 	w, o := s.opt.Web, s.opt
 	w.Engine, w.Log, w.Checks, w.Stop, w.Unfreeze, w.Resume, w.Done = s.Engine, s.Log, s.readiness(), o.Features.Stop, s.unfreeze(), s.resume(), s.stopping
-	w.History, w.Redactor = o.Store, o.Redactor
+	w.History, w.Redactor, w.Signed = o.Store, o.Redactor, s.reach.signed
 	if o.Logs != nil {
 		w.Logs = o.Logs
 	}
@@ -217,6 +219,7 @@ func beside(rest, other http.Handler, path string) http.Handler {
 func (s *Service) readiness() []web.Check {
 	list := append(slices.Clone(s.opt.Web.Checks),
 		web.Check{Name: "tracker", Warning: true, Ping: s.unidentified},
+		web.Check{Name: "access", Warning: true, Ping: s.broken},
 		web.Check{Name: "board", Warning: true, Ping: s.boards.incomplete},
 		web.Check{Name: "registry", Warning: true, Ping: s.stranded.warning},
 		web.Check{Name: "registry file", Warning: true, Ping: s.registryFile},
@@ -277,6 +280,7 @@ func (s *Service) Run(ctx context.Context, l, hooks net.Listener) error {
 	s.identify(g)
 	g.Go("boards", s.boards.watch)
 	g.Go("stranded", s.watchStranded)
+	g.Go("access", s.watchAccess)
 	g.Go("reload", s.reloadBySignal)
 	g.Go("let go", func(ctx context.Context) {
 		s.persist(ctx, "let go of what features held", s.letGo, func(error) {})

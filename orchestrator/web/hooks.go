@@ -92,6 +92,9 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, from sender) (body
 			return nil, nil, false
 		}
 	}
+	if wrong := errors.Is(err, errUnsigned); err == nil || wrong && !errors.Is(err, signature.ErrMissing) {
+		s.Signed(from.source, !wrong)
+	}
 	if err == nil {
 		return body, signed, true
 	}

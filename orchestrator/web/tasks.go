@@ -2,7 +2,6 @@ package web
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -91,18 +90,6 @@ func (t *Totals) add(c task.Cost) {
 	t.Unpriced += c.Unpriced
 	t.microUSD += c.Usage.MicroUSD
 	t.CostUSD = float64(t.microUSD) / 1e6
-}
-
-// Price is the cost in dollars, as people read it: ? stands for what is not known.
-func (t Totals) Price() string {
-	switch {
-	case t.Unpriced == 0:
-		return fmt.Sprintf("%.2f", t.CostUSD)
-	case t.CostUSD == 0:
-		return "?"
-	default:
-		return fmt.Sprintf("%.2f + ?", t.CostUSD)
-	}
 }
 
 // RunView is one agent run.

@@ -65,6 +65,8 @@ type Options struct {
 	// Logs is what agents print, for the steps of runs; nil = they are not shown.
 	Logs     work.Logs
 	Redactor *secret.Redactor // of documents and diffs; nil = nothing is hidden
+	// Signed is called for each webhook that has a signature, with whether it is right; nil = nobody listens.
+	Signed func(source string, right bool)
 	// Dashboard serves the pages below /dashboard/; nil = none.
 	Dashboard http.Handler
 	// Done ends streams when it is closed, so that a server can stop at once; nil
@@ -122,6 +124,9 @@ func newServer(o Options) (*server, error) {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Signed == nil {
+		o.Signed = func(string, bool) {}
 	}
 	sources, err := index(o.Sources)
 	if err != nil {
