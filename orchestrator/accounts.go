@@ -7,6 +7,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/mux"
 )
 
@@ -54,7 +55,8 @@ func (m ourMove) isEcho(to stage.Status) bool {
 // read from a replica that lags while a task goes on.
 func (m ourMove) made(at stage.Status, now time.Time) bool {
 	moving := len(m.writes) > 0 || now.Sub(m.task.UpdatedAt) < overwriteWindow
-	return m.set(at) || at == stage.StatusInProgress && moving
+	_, served := tracker.Resolve(m.task.State.Set, func(s stage.Status) bool { return s == at }) // a board that lacked the column then
+	return m.set(at) || served || at == stage.StatusInProgress && moving
 }
 
 // set reports whether a status was set last, or a write that is owed sets or replaces it.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -79,4 +80,29 @@ func TestOneTrackerIsUnidentified(t *testing.T) {
 	require.ErrorIs(t, e.Identified(task.Project{Board: "forge"}), tracker.ErrUnidentified)
 	silent.SetIdentified(true)
 	require.NoError(t, e.Identified(task.Project{Board: "forge"}))
+}
+
+// Our own fallback column counts as nobody's word when the board has the column again that it stood for.
+func TestColumnThatComesBack(t *testing.T) {
+	reconciled(t, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+		var few []stage.Status
+		for _, info := range stage.Statuses() {
+			if info.Key != stage.StatusInReview {
+				few = append(few, info.Key)
+			}
+		}
+		r.Board.AddProject(orchestratortest.App, few...)
+		item := r.Card(orchestratortest.App, "x")
+		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.StatusInProgress, r.Status(orchestratortest.App, item))
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		r.Board.AddProject(orchestratortest.App)
+		for range 3 {
+			r.Settle(time.Hour)
+			require.NoError(r, rec.Pass(r.Context(), r.Engine))
+		}
+		require.Equal(r, 1, r.Ran(stage.Analyst))
+		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+	})
 }

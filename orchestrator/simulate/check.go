@@ -273,6 +273,8 @@ func (c *checker) word(t task.Task, was stage.State) {
 		c.fail(HumanWord, "the requirements of task %d were taken for approved, and nobody has approved them", t.ID)
 	case was.Stage == stage.Development && n.Stage == stage.Review && c.workflowAt(n.Head) != "on: push\n" && c.workflowAt(n.Head) != c.workflowAt(n.Vouched):
 		c.fail(HumanWord, "task %d left development at %.12s, which changes %s, and nobody stands for that", t.ID, n.Head, workflow)
+	case n.Acted != was.Acted && n.Acted != stage.StatusStop && !c.s.people.hasSet(card, n.Acted, time.Time{}):
+		c.fail(HumanWord, "task %d acted on %s, which nobody has ever set", t.ID, n.Acted)
 	case n.Stage == stage.Cancelled && !c.s.people.hasSet(card, stage.StatusStop, c.s.people.last(card, stage.StatusToAnalyse, c.began[t.ID])) && // a STOP may come before what To Analyse has begun late
 		c.s.people.stops[t.ID].IsZero():
 		c.fail(HumanWord, "task %d was cancelled, and nobody has said STOP", t.ID)

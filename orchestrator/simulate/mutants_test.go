@@ -44,7 +44,7 @@ func chosen(name string) bool {
 func mended() []string {
 	return []string{
 		"questions-swallowed", "old-stop", "own-column-taken-for-a-person", "prepare-in-the-checkout",
-		"tidy-without-quiesce", "no-op-without-version", "memory-trusted",
+		"tidy-without-quiesce", "no-op-without-version", "memory-trusted", "fallback-taken-for-a-person",
 	}
 }
 

@@ -45,7 +45,8 @@ type node struct {
 	engine *orchestrator.Engine
 	serial *serialgate.Gate
 	edge   http.Handler // where webhooks arrive
-	recent map[string]recentItem
+
+	memories memories
 }
 
 func (n *node) name() string { return n.label }
@@ -54,7 +55,8 @@ func (n *node) name() string { return n.label }
 func (n *node) boot() {
 	s := n.sim
 	n.life++
-	n.label, n.recent = fmt.Sprintf("r%d.%d", n.machine, n.life), map[string]recentItem{}
+	n.label = fmt.Sprintf("r%d.%d", n.machine, n.life)
+	n.memories = n.newMemories()
 	n.domain = s.v.Domain()
 	if err := n.build(); err != nil {
 		s.check.fail(BadStart, "%s cannot be built: %v", n.name(), err)

@@ -28,14 +28,16 @@ type people struct {
 	changes  map[string]int // of the status, ours too
 	answered map[string]int64
 	rejected map[string]int
-	stops    map[int64]time.Time // tasks that an operator stopped
-	met      map[string]int      // status writes of ours, by card
+	stops    map[int64]time.Time       // tasks that an operator stopped
+	met      map[string]int            // status writes of ours, by card
+	columns  map[string][]stage.Status // of each board by the names that the service has for them
 }
 
 func newPeople(s *sim) *people {
 	return &people{
 		s: s, words: map[string][]word{}, history: map[string][]tracker.Item{}, changes: map[string]int{},
 		answered: map[string]int64{}, rejected: map[string]int{}, stops: map[int64]time.Time{}, met: map[string]int{},
+		columns: map[string][]stage.Status{},
 	}
 }
 
@@ -76,7 +78,7 @@ func (p *people) item(i int) tracker.Item {
 // move is a person moving a card.
 func (p *people) move(i int, to stage.Status, lost bool) {
 	s := p.s
-	if columns := s.world.Projects[s.world.Cards[i].Project].Columns; len(columns) > 0 && !slices.Contains(columns, to) {
+	if columns := p.columns[s.list[s.world.Cards[i].Project].TrackerProject]; !slices.Contains(columns, to) {
 		return
 	}
 	item := p.item(i)
@@ -130,11 +132,33 @@ func (p *people) meet(item string) {
 	}
 }
 
-// ourMove notes a status that the service has set.
-func (p *people) ourMove(_, item string, err error) {
-	if err == nil {
-		p.changed(item)
+// ours is the account by which the service moves cards.
+const ours = "service/"
+
+// ourMove sets a status as the service does, by the columns that the process takes to be the board's: a
+// column that has another name by now is still there.
+func (p *people) ourMove(project, item string, status stage.Status, known columns) (tracker.Item, error) {
+	s := p.s
+	before, err := s.board.Item(s.ctx, project, item)
+	column, ok := tracker.Resolve(status, func(c stage.Status) bool { return slices.Contains(known.list, c) })
+	switch {
+	case err != nil:
+	case !ok:
+		err = s.board.SetStatus(s.ctx, project, item, status)
+	case before.Status != column:
+		i := before
+		i.Status = column
+		s.board.PutAs(ours, i)
 	}
+	if err != nil {
+		return before, err
+	}
+	p.changed(item)
+	set, err := s.board.Item(s.ctx, project, item)
+	if s.world.Recalls && set.Status != before.Status {
+		s.senders.moved(set, ours)
+	}
+	return set, err
 }
 
 // past is a card as it was a while ago; nil when nobody can say.
@@ -168,6 +192,8 @@ func (p *people) act(i int, a Act) {
 		}
 	case DoPause, DoUnpause:
 		p.pause(i, a.Do)
+	case DoRename:
+		p.rename(s.world.Cards[i].Project, a.To)
 	case DoMerge:
 		if live {
 			p.merge(t)

@@ -23,61 +23,80 @@ func ofBoard(name string) op { return op{name: "tracker." + name, lane: LaneBoar
 func (p *trackerPort) Item(ctx context.Context, project, item string) (tracker.Item, error) {
 	o, s := ofBoard("Item"), p.n.sim
 	o.stale = func(lag time.Duration) any { return s.people.past(item, lag) }
-	i, err := call(ctx, p.n, o, item, func() (tracker.Item, error) { return s.board.Item(ctx, project, item) })
+	i, err := request(ctx, p.n, o, item, func() (tracker.Item, error) { return s.board.Item(ctx, project, item) })
+	if err != nil {
+		return i, err
+	}
+	known, err := p.remembered(ctx, project)
+	i = known.seen(i)
 	if err == nil {
-		p.n.recent[item] = recentItem{i, p.n.domain.Now()}
+		p.n.memories.recent[item] = recentItem{i, p.n.domain.Now()}
 	}
 	return i, err
 }
 
-// recentItem is a card as a process has read or written it last, as the adapter of Plane keeps it.
-type recentItem struct {
-	tracker.Item
-
-	at time.Time
-}
-
 // Recent implements tracker.Recent.
 func (p *trackerPort) Recent(_, item string) (tracker.Item, bool) {
-	i, ok := p.n.recent[item]
-	return i.Item, ok && p.n.sim.world.Recalls && p.n.domain.Now().Sub(i.at) <= 10*time.Second
+	i, ok := p.n.memories.recent[item]
+	return i.Item, ok && p.n.sim.world.Recalls && p.n.domain.Now().Sub(i.at) <= recentFor
 }
 
 func (p *trackerPort) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
-	return call(ctx, p.n, ofBoard("List"), q.ProjectID, func() (tracker.Page, error) { return p.n.sim.board.List(ctx, q) })
+	page, err := request(ctx, p.n, ofBoard("List"), q.ProjectID, func() (tracker.Page, error) { return p.n.sim.board.List(ctx, q) })
+	if err != nil {
+		return page, err
+	}
+	known, err := p.remembered(ctx, q.ProjectID)
+	for i := range page.Items {
+		page.Items[i] = known.seen(page.Items[i])
+	}
+	return page, err
 }
 
 func (p *trackerPort) SetStatus(ctx context.Context, project, item string, status stage.Status) error {
-	o := op{name: "tracker.SetStatus", lane: LaneStatus}
-	delete(p.n.recent, item)
-	set, err := call(ctx, p.n, o, item+" "+string(status), func() (tracker.Item, error) {
-		p.n.sim.people.meet(item)
-		err := p.n.sim.board.SetStatus(ctx, project, item, status)
-		p.n.sim.people.ourMove(project, item, err)
-		set, _ := p.n.sim.board.Item(ctx, project, item)
-		return set, err
+	o, s := op{name: "tracker.SetStatus", lane: LaneStatus}, p.n.sim
+	delete(p.n.memories.recent, item)
+	known, err := p.remembered(ctx, project)
+	if err != nil {
+		return err
+	}
+	set, err := request(ctx, p.n, o, item+" "+string(status), func() (tracker.Item, error) {
+		s.people.meet(item)
+		return s.people.ourMove(project, item, status, known)
 	})
 	if err == nil {
-		p.n.recent[item] = recentItem{set, p.n.domain.Now()}
+		p.n.memories.recent[item] = recentItem{known.seen(set), p.n.domain.Now()}
 	}
 	return err
 }
 
 func (p *trackerPort) Comments(ctx context.Context, project, item string) ([]tracker.Comment, error) {
-	return call(ctx, p.n, ofBoard("Comments"), item, func() ([]tracker.Comment, error) { return p.n.sim.board.Comments(ctx, project, item) })
+	if !p.n.identified() {
+		return nil, tracker.ErrUnidentified
+	}
+	return request(ctx, p.n, ofBoard("Comments"), item, func() ([]tracker.Comment, error) { return p.n.sim.board.Comments(ctx, project, item) })
 }
 
-func (p *trackerPort) Own(account string) (bool, error) { return p.n.sim.board.Own(account) }
+func (p *trackerPort) Own(account string) (bool, error) {
+	if !p.n.identified() {
+		return false, tracker.ErrUnidentified
+	}
+	return p.n.sim.board.Own(account)
+}
 
-// Budgets is more than anybody uses: what a limit refuses is a fate like any other. What is used
-// and paused of it is only shown.
+// Budgets is as far as the process can say: what others use is not in it. In a world without a limit
+// there is more than anybody uses.
 func (p *trackerPort) Budgets() []tracker.Budget {
+	m := p.n.memories
+	if limit := p.n.sim.world.Budget; limit > 0 {
+		return []tracker.Budget{{Token: "Token", Limit: limit, Used: len(m.sent), Paused: m.paused}}
+	}
 	return []tracker.Budget{{Token: "Token", Limit: 1_000_000, Used: 1, Paused: time.Unix(1, 0)}}
 }
 
 func (p *trackerPort) AddComment(ctx context.Context, c tracker.NewComment) (string, error) {
 	o := op{name: "tracker.AddComment", lane: LaneComments}
-	return call(ctx, p.n, o, c.ItemID+" "+c.Key, func() (string, error) {
+	return request(ctx, p.n, o, c.ItemID+" "+c.Key, func() (string, error) {
 		got, err := p.n.sim.board.AddComment(ctx, c)
 		if err == nil {
 			p.n.sim.check.commented(p.n, c)
@@ -88,23 +107,32 @@ func (p *trackerPort) AddComment(ctx context.Context, c tracker.NewComment) (str
 
 func (p *trackerPort) SetComment(ctx context.Context, c tracker.NewComment) error {
 	o := op{name: "tracker.SetComment", lane: LaneComments}
-	return void(ctx, p.n, o, c.ItemID+" "+c.Key, func() error { return p.n.sim.board.SetComment(ctx, c) })
+	_, err := request(ctx, p.n, o, c.ItemID+" "+c.Key, func() (any, error) { return nil, p.n.sim.board.SetComment(ctx, c) })
+	return err
 }
 
 func (p *trackerPort) Columns(ctx context.Context, project string) (map[stage.Status]string, error) {
-	return call(ctx, p.n, ofBoard("Columns"), project, func() (map[stage.Status]string, error) { return p.n.sim.board.Columns(ctx, project) })
+	c, err := p.columnsOf(ctx, project, "Columns")
+	if err != nil {
+		return nil, err
+	}
+	return c.board.Columns(ctx, project)
 }
 
 func (p *trackerPort) StatusOf(ctx context.Context, project, column string) (stage.Status, error) {
-	return call(ctx, p.n, ofBoard("StatusOf"), column, func() (stage.Status, error) { return p.n.sim.board.StatusOf(ctx, project, column) })
+	c, err := p.columnsOf(ctx, project, "StatusOf")
+	if err != nil {
+		return stage.StatusUnknown, err
+	}
+	return c.board.StatusOf(ctx, project, column)
 }
 
 func (p *trackerPort) LastMove(ctx context.Context, project, item string) (tracker.Move, error) {
-	return call(ctx, p.n, ofBoard("LastMove"), item, func() (tracker.Move, error) { return p.n.sim.board.LastMove(ctx, project, item) })
+	return request(ctx, p.n, ofBoard("LastMove"), item, func() (tracker.Move, error) { return p.n.sim.board.LastMove(ctx, project, item) })
 }
 
 func (p *trackerPort) BlockedBy(ctx context.Context, project, item string) ([]tracker.Ref, error) {
-	return call(ctx, p.n, ofBoard("BlockedBy"), item, func() ([]tracker.Ref, error) { return p.n.sim.board.BlockedBy(ctx, project, item) })
+	return request(ctx, p.n, ofBoard("BlockedBy"), item, func() ([]tracker.Ref, error) { return p.n.sim.board.BlockedBy(ctx, project, item) })
 }
 
 // hostPort is the git host as a replica reaches it.

@@ -48,6 +48,9 @@ type lifted struct {
 // rest ends all faults. From here on people help.
 func (s *sim) rest() {
 	s.calm = true
+	for i, p := range s.world.Projects { // columns have their own names again
+		s.people.setColumns(s.list[i].TrackerProject, p.Columns)
+	}
 	s.trace.line(s.since(), "world", "rests", "")
 	for _, n := range s.nodes {
 		n.domain.Skew(0)

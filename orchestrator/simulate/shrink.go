@@ -108,6 +108,8 @@ func (k *shrinker) simplify() {
 	}
 	k.change(func(w *World) { w.InOrder = true })
 	k.change(func(w *World) { w.Rates.Agent = 0 })
+	k.change(func(w *World) { w.Nameless = 0 })
+	k.change(func(w *World) { w.Budget = 0 })
 	for i := range k.best.World.Projects {
 		k.change(func(w *World) { w.Projects[i].CIRed = 0 })
 		k.change(func(w *World) { w.Projects[i].Columns = nil })

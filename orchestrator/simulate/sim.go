@@ -48,6 +48,8 @@ type sim struct {
 	nodes  []*node          // one for each replica
 	list   []task.Project
 
+	requests []time.Time // of the tracker, of all replicas, in the last minute
+
 	caller  *node      // whose call is being made
 	chance  *rand.Rand // of fates
 	calls   map[string]int
@@ -104,7 +106,7 @@ func newSim(w World, keep bool) *sim {
 
 func (s *sim) addProject(i int, p Project) {
 	id := "p-" + p.Name
-	s.board.AddProject(id, p.Columns...)
+	s.people.setColumns(id, p.Columns)
 	repo := "acme/" + p.Name
 	s.host.Push(repo, "main", "main-0")
 	s.list = append(s.list, task.Project{

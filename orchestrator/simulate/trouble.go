@@ -138,3 +138,31 @@ func (w *World) addUpsets(r *rand.Rand, may func(string) bool) {
 	}
 	slices.SortStableFunc(w.Upsets, func(a, b Upset) int { return int(a.At - b.At) })
 }
+
+// addMemories has people rename columns for a while, the tracker be slow to tell which accounts are the
+// service's own, and its limit be shared, each in a part of the worlds in which processes remember.
+func (w *World) addMemories(seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 0x4e3e4))
+	if !w.Recalls {
+		return
+	}
+	if r.IntN(2) == 0 {
+		w.Nameless = minutes(r, 1, 5)
+	}
+	if r.IntN(3) == 0 {
+		w.Budget = 20 + r.IntN(60)
+	}
+	if r.IntN(2) == 0 {
+		return
+	}
+	words := []stage.Status{stage.StatusStop, stage.StatusApproved, stage.StatusRejected, stage.StatusInProgress, stage.StatusInReview, stage.StatusDone}
+	for i := range w.Cards {
+		away := Act{At: minutes(r, 0, 10), Do: DoRename, To: words[r.IntN(len(words))]}
+		back := away
+		back.At += minutes(r, 1, 12)
+		w.Cards[i].Acts = append(w.Cards[i].Acts, away, back)
+		if away.To == stage.StatusStop {
+			w.Cards[i].Acts = append(w.Cards[i].Acts, Act{At: back.At + minutes(r, 0, 5), Do: DoMove, To: stage.StatusStop})
+		}
+	}
+}

@@ -30,7 +30,11 @@ type World struct {
 	Poll    time.Duration `json:"poll"`
 	Tempo   int           `json:"tempo"`             // how many times the usual the periods of background loops are
 	Curious bool          `json:"curious,omitempty"` // every analyst has questions at first
-	Recalls bool          `json:"recalls,omitempty"` // each process keeps cards as it has seen them for some seconds, and agents are quick
+	Recalls bool          `json:"recalls,omitempty"` // each process keeps cards for some seconds and columns for some minutes as it has seen them, and agents are quick
+	// Nameless is how long a process may have to wait for the tracker's answer which accounts are the
+	// service's own; Budget is how many requests a minute the tracker takes of all replicas together.
+	Nameless time.Duration `json:"nameless,omitempty"`
+	Budget   int           `json:"budget,omitempty"`
 	// Traps are what is known to break an invariant: see Traps.
 	Traps []string `json:"traps,omitempty"`
 }
@@ -73,7 +77,7 @@ type Card struct {
 // Act is what a person does with a card at a moment.
 type Act struct {
 	At   time.Duration `json:"at"`
-	Do   string        `json:"do"` // move, comment, merge, push, stop, retry, pause, unpause
+	Do   string        `json:"do"` // move, comment, merge, push, stop, retry, pause, unpause, rename
 	To   stage.Status  `json:"to,omitempty"`
 	Lost bool          `json:"lost,omitempty"` // the webhook never arrives
 }
@@ -88,6 +92,7 @@ const (
 	DoRetry   = "retry" // on the dashboard
 	DoPause   = "pause" // no agent starts: in the card's repository, or anywhere for every other card
 	DoUnpause = "unpause"
+	DoRename  = "rename" // the column of the card's board, or its own name again
 )
 
 // Spell is a time in which a neighbour is sick.
@@ -181,6 +186,7 @@ func NewWorld(seed uint64, l Limits) World {
 	}
 	w.addLimit(seed, l)
 	w.addPause(seed)
+	w.addMemories(seed)
 	w.Rates = Rates{AgentTime: time.Duration(5+r.IntN(90)) * time.Second, Agent: 4 + r.IntN(12)}
 	if w.Recalls {
 		w.Rates.AgentTime = time.Duration(1+r.IntN(4)) * time.Second
