@@ -54,6 +54,11 @@ func (e *Engine) try(ctx context.Context, c queue.Claim, p task.Project, t task.
 			ev.Verdict.Reason = fault.Words(v.Reason)
 		}
 	}
+	if _, word := stage.BoardTrigger(stage.Status(ev.On)); word && t.State.Active != "" {
+		if ev.Waits, err = e.describeWait(ctx, t); err != nil {
+			return retryOutcome(err), nil
+		}
+	}
 	if ev.On == stage.OnCI && undecided(ev.Verdict) {
 		if err := e.endHopelessWait(ctx, p, t, &ev); err != nil {
 			return retryOutcome(err), nil
@@ -143,7 +148,7 @@ func (e *Engine) commit(ctx context.Context, c *queue.Claim, p task.Project, t t
 			if p.NeedsCIRun(next, f.SHA) {
 				out.Jobs = append(out.Jobs, ownCIJob(next, f))
 			} else {
-				out.Jobs = append(out.Jobs, e.askCIJob(next, f, waitsSince(ev, f, now), now, lastLook(ev)))
+				out.Jobs = append(out.Jobs, e.askCIJob(next, f, ev, now))
 			}
 			continue
 		}

@@ -20,13 +20,21 @@ const goneAfter = 2 * time.Minute
 // counted from the last change of the task.
 const ciSettles = 3 * time.Minute
 
-// waitsSince is since when results of the commit of a timer are waited for.
-func waitsSince(ev stage.Event, f stage.Effect, now time.Time) time.Time {
-	if ev.On == stage.OnCI && ev.SHA == f.SHA && !ev.Since.IsZero() {
+// waitsSince is since when results of the commit of a timer are waited for; changed is when the task has changed last.
+func waitsSince(ev stage.Event, f stage.Effect, changed, now time.Time) time.Time {
+	switch {
+	case isHeard(ev):
+		return changed
+	case ev.On == stage.OnCI && ev.SHA == f.SHA && !ev.Since.IsZero():
 		return ev.Since
+	default:
+		return now
 	}
-	return now
 }
+
+// isHeard reports whether the host has said something of CI that decides nothing yet. It has a timer of its own
+// beside the one that runs, which carries what is missing now.
+func isHeard(ev stage.Event) bool { return ev.Since.IsZero() && lastLook(ev) != "" }
 
 // lastLook is why a look at CI has decided nothing; empty for another event.
 func lastLook(ev stage.Event) string {
@@ -61,7 +69,7 @@ func (e *Engine) endHopelessWait(ctx context.Context, p task.Project, t task.Tas
 		ev.Reason = fmt.Sprintf("%.12s is not at the git host any more: the branch %s was deleted there; In Progress runs the stage again and makes the branch anew, STOP gives the task up", t.State.Head, t.Branch)
 	case waited >= e.opt.CIWait:
 		ev.Final = true
-		ev.Reason = fmt.Sprintf("CI of %.12s has not finished for %s: %s. Look at it at the git host; In Progress runs the stage again", t.State.Head, stage.Span(e.opt.CIWait), ev.Verdict.Reason)
+		ev.Reason = fmt.Sprintf("CI of %.12s has not finished for %s: %s. Look at it at the git host", t.State.Head, stage.Span(e.opt.CIWait), ev.Verdict.Reason)
 	}
 	return nil
 }

@@ -26,7 +26,8 @@ func atCI(r *orchestratortest.Rig) (item string) {
 	return item
 }
 
-// A wait for CI ends, whatever CI does: a person is notified, once, and can go on.
+// A wait for CI ends, whatever CI does: a person is notified, once, and can have it looked at again, which
+// runs no agent.
 func TestCIThatNeverEnds(t *testing.T) {
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Options.CIWait = 2 * time.Hour }, func(r *orchestratortest.Rig) {
 		item := atCI(r)
@@ -39,11 +40,17 @@ func TestCIThatNeverEnds(t *testing.T) {
 		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, item))
 		require.Contains(r, r.Notices(), "blocked: CI of ")
 		r.Settle(5 * time.Hour)
-		require.Equal(r, 1, count(r.Comments(orchestratortest.App, item), "Blocked: "+task.State.HoldReason+".\nSet the status In Progress to try again."))
-		r.SetCI(githost.CheckPassed)
+		do, _ := stage.Remedy(task.State)
+		require.Contains(r, do, "In Progress on the card has it looked at again")
+		require.Equal(r, 1, count(r.Comments(orchestratortest.App, item), "Blocked: "+task.State.HoldReason+".\n"+do+"."))
 		r.Move(orchestratortest.App, item, stage.StatusInProgress)
+		r.Settle(time.Hour)
+		require.Empty(r, r.Task(item).State.Hold, "it waits for CI once more")
+		r.SetCI(githost.CheckPassed)
+		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
 		r.Settle(time.Minute)
 		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Equal(r, 1, r.Ran(stage.Developer))
 		r.Replays()
 	})
 }

@@ -254,6 +254,7 @@ func TestExplainNamesARefusedLookAtCI(t *testing.T) {
 		require.Contains(r, b.Why, "403 the token may not read checks")
 		r.Host.FailCall("Checks", nil)
 		r.SetCI(githost.CheckPassed)
+		r.Host.SetChecks(r.Task(item).State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
 		r.Move(orchestratortest.App, item, b.Status)
 		r.Settle(10 * time.Minute)
 		require.Equal(r, stage.Done, r.Task(item).State.Stage)

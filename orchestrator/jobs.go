@@ -171,14 +171,16 @@ func FollowUpJob(e Effect, f stage.Effect, key string, at time.Time) queue.Job {
 	return j
 }
 
-// askCIJob makes the timer that looks at CI again, of which results are waited for since
-// a moment, after a look that has decided nothing because of last. It has no key: a job that
+// askCIJob makes the timer that looks at CI again, after what was decided by an event. It has no key: a job that
 // waits for its time keeps its place in the order, and would hold up every other
 // event of the item meanwhile.
-func (e *Engine) askCIJob(t task.Task, f stage.Effect, since, now time.Time, last string) queue.Job {
-	ev := stage.Event{On: stage.OnCI, SHA: f.SHA, Since: since}
-	j := e.triggerJob(t, ev, nil, fmt.Sprintf("ask_ci/%d/%s", t.ID, f.SHA))
-	j.Key, j.AvailableAt, j.Payload = "", now.Add(f.Delay), encode(triggerPayload{TaskID: t.ID, Event: ev, Last: last})
+func (e *Engine) askCIJob(t task.Task, f stage.Effect, by stage.Event, now time.Time) queue.Job {
+	ev, key := stage.Event{On: stage.OnCI, SHA: f.SHA, Since: waitsSince(by, f, t.UpdatedAt, now)}, fmt.Sprintf("ask_ci/%d/%s", t.ID, f.SHA)
+	if isHeard(by) {
+		key += fmt.Sprintf("/%.100s", lastLook(by))
+	}
+	j := e.triggerJob(t, ev, nil, key)
+	j.Key, j.AvailableAt, j.Payload = "", now.Add(f.Delay), encode(triggerPayload{TaskID: t.ID, Event: ev, Last: lastLook(by)})
 	return j
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -81,6 +82,11 @@ func TestReviewByAStranger(t *testing.T) {
 			r.HostHook(githost.Hook{Kind: githost.HookReview, Repo: orchestratortest.AppRepo, Branch: task.Branch, SHA: task.State.Head, State: string(state), Sender: "stranger"})
 			r.Settle(500 * time.Millisecond)
 			require.Equal(r, task.State, r.Task(item).State)
+			if state != githost.ReviewCommented {
+				x, err := explain.One(r.Context(), r.Engine, task.ID)
+				require.NoError(r, err)
+				require.Contains(r, x.LastNote, "the review of stranger does not count: the account may not write (read)")
+			}
 		})
 	}
 }

@@ -165,6 +165,9 @@ func reviewApproved(ctx context.Context, s gates.Facts) gates.Verdict {
 		return filed
 	case host.approval != "":
 		return gates.Greenf("%s has approved the head", host.approval).With(filed.Evidence...)
+	case host.uncounted != "":
+		filed.Reason += "; " + host.uncounted
+		return filed
 	default:
 		return filed
 	}
@@ -172,8 +175,9 @@ func reviewApproved(ctx context.Context, s gates.Facts) gates.Verdict {
 
 // opinion is what the git host's reviews say of the head.
 type opinion struct {
-	approval, objection string
-	evidence            []gates.Evidence
+	approval, objection, uncounted string
+
+	evidence []gates.Evidence
 }
 
 // standing sums up the newest review of each author on the head. Comments do
@@ -194,6 +198,7 @@ func standing(ctx context.Context, s gates.Facts) (o opinion, err error) {
 		}
 		if why := uncounted(r, s.Policy.Reviewers); why != "" {
 			o.evidence = append(o.evidence, gates.Evidence{Kind: "review", Name: r.Author, Note: string(r.State) + ", which does not count: " + why})
+			o.uncounted = fmt.Sprintf("the review of %s does not count: %s", r.Author, why)
 			continue
 		}
 		if _, seen := newest[r.Author]; !seen {

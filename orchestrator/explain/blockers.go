@@ -168,6 +168,9 @@ func blockOfCI(x *Explanation, t task.Task, p task.Project, s situation) {
 		Kind: "ci", Why: fmt.Sprintf("CI of %.12s has not finished", st.Head), Since: t.UpdatedAt, Who: WhoOutside, Link: p.CommitURL(st.Head),
 		Do: fmt.Sprintf("Look at the checks of %.12s at the git host when none comes: a green or a red result ends it", st.Head),
 	}
+	if len(p.Contexts) > 0 {
+		b.Why += ": it takes " + strings.Join(p.Contexts, ", ")
+	}
 	x.Summary = "Waits for CI."
 	if st.Phase == stage.PhaseRetest {
 		b.Why = fmt.Sprintf("what will be merged is tested again at %.12s", st.Head)
@@ -181,7 +184,7 @@ func blockOfCI(x *Explanation, t task.Task, p task.Project, s situation) {
 		if !ok {
 			continue
 		}
-		if last != "" {
+		if last != "" && w.Job.CreatedAt.After(b.CheckedAt) {
 			b.Why, b.CheckedAt = last, w.Job.CreatedAt
 		}
 		if timer.Since.After(b.Since) {

@@ -3,6 +3,7 @@ package explain
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,6 +66,8 @@ func endOfHold(r queue.Reason) (Who, string) {
 		return WhoTask, "Wait until " + before + " is done, or stop it"
 	case r.Name == "wip":
 		return WhoTask, "Wait until one of them is done or waits for a person, stop one, or raise wip of the repository in projects.yaml"
+	case r.Name == "task_deps" && waits && strings.HasPrefix(others, "the card "):
+		return WhoYou, endOfCards(others)
 	case r.Name == "task_deps" && waits:
 		return WhoTask, "Wait for the end of " + others + " (done or stopped), or remove the relation"
 	case r.Name == "task_deps":
@@ -75,7 +78,7 @@ func endOfHold(r queue.Reason) (Who, string) {
 		_, repo, _ := strings.Cut(r.Subject, "@")
 		return WhoYou, fmt.Sprintf("Run signalbox unfreeze %s, or press Unfreeze on the dashboard (Repositories)", repo)
 	case r.Name == "budget":
-		return WhoYou, "Raise the cap (ORCH_BUDGET_TASK_USD, ORCH_BUDGET_REPO_DAY_USD) and restart the service; the cap of a day ends with the day (UTC)"
+		return WhoYou, endOfBudget(reason)
 	case r.Name == orchestrator.HoldPause:
 		_, repo, _ := strings.Cut(r.Subject, "/")
 		return WhoYou, strings.TrimSpace("Run signalbox unpause " + repo)
@@ -86,12 +89,40 @@ func endOfHold(r queue.Reason) (Who, string) {
 	}
 }
 
+// endOfCards returns how a wait ends for cards without a task, which are named before tasks.
+func endOfCards(others string) string {
+	last := strings.LastIndex(others, "\"")
+	if tasks, more := strings.CutPrefix(others[last+1:], ", "); more {
+		return fmt.Sprintf("Set To Analyse on %s, which nobody has begun, and wait for the end of %s; or remove the relations", others[:last+1], tasks)
+	}
+	return "Set To Analyse on " + others + ", which nobody has begun, or remove the relation"
+}
+
+// endOfBudget returns how the caps are raised that a reason names.
+func endOfBudget(reason string) string {
+	var caps []string
+	day := ""
+	if strings.Contains(reason, " for a task") {
+		caps = append(caps, "ORCH_BUDGET_TASK_USD")
+	}
+	if strings.Contains(reason, " for a repository and day") {
+		caps, day = append(caps, "ORCH_BUDGET_REPO_DAY_USD"), "; it ends with the day (UTC)"
+	}
+	if len(caps) > 1 {
+		day = "; the cap of a day ends with the day (UTC)"
+	}
+	return "Raise " + strings.Join(caps, " and ") + " and restart the service" + day
+}
+
 // endOfPause returns who ends the pause of an agent: nobody need where it has said when it
 // can work again.
 func endOfPause(agent string) (Who, string) {
 	what, _, _ := strings.Cut(agent, ": ")
 	agent, _, limited := strings.Cut(what, " until ")
 	agent, _, _ = strings.Cut(agent, " with the model ")
+	if strings.Contains(agent, " ") { // a command line
+		agent = strconv.Quote(agent)
+	}
 	resume := "to try at once, run signalbox resume " + agent + ", or press Resume on the dashboard (Queue)"
 	if limited {
 		return WhoOutside, "Wait, it ends by itself; " + resume

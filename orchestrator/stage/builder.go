@@ -203,6 +203,9 @@ func (w *builder) notGreen() {
 	case v.Outcome == Red && w.edge.Red == RedBack:
 		w.accept()
 		w.back(v.Reason)
+	case w.ev.On == OnCI && w.ev.Final && !w.ev.Gone && !w.ev.Since.IsZero(): // it may end yet, and no agent can make it
+		w.accept()
+		w.blockOutside(w.ev.Reason, wordsTaskBlocked(w.ev.Reason))
 	case w.ev.On == OnCI && w.ev.Final:
 		w.accept()
 		w.block(w.ev.Reason, wordsTaskBlocked(w.ev.Reason))

@@ -93,6 +93,9 @@ func (m *Machine) decide(s State, e Event) Decision {
 	if !ok {
 		return Decision{State: s, Notes: []string{unexpected(s, e)}}
 	}
+	if e.Waits != "" && edge.When == WhenActive {
+		edge.Why = e.Waits
+	}
 	if edge.Do == DoNothing && declined(s, e) {
 		return m.decline(s, e, edge.String(), edge.Why)
 	}

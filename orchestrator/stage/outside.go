@@ -26,6 +26,9 @@ func (w *builder) lookAgain() {
 	s := &w.d.State
 	w.note(w.edge.Why)
 	s.HoldReason = w.edge.Why
+	if s.Stage == Development { // it waits for CI again; what the merge gate tests stays where it is
+		s.Hold, s.HoldReason, s.Outside = HoldNone, "", false
+	}
 	w.status(w.statusOf(s.Stage))
 	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectAskCI, SHA: s.Head})
 }
