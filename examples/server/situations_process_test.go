@@ -233,10 +233,10 @@ func (o *obedient) isPlain(x explain.Explanation) {
 // What an explanation can say to do, beside to set a status.
 var (
 	addsColumn = regexp.MustCompile(`Add the column ([A-Z][\w ]+) to the board of (\w+)`)
-	runs       = regexp.MustCompile(`Run signalbox (\w+) ([^\s,]+)`)
+	runs       = regexp.MustCompile(`[Rr]un signalbox (\w+) ("[^"]+"|[^\s,]+)`)
 	posts      = regexp.MustCompile(`POST (/[\w/]+)`)
 	waitsFor   = regexp.MustCompile(`Wait (?:until|for the end of) [A-Z]+-\d+ \(task (\d+)\)`)
-	waitsCard  = regexp.MustCompile(`Wait for the end of the card "([^"]+)"`)
+	beginsCard = regexp.MustCompile(`Set To Analyse on the card "([^"]+)"`)
 	putsBack   = regexp.MustCompile(`Put (\S+) back into projects.yaml and reload it`)
 )
 
@@ -269,7 +269,8 @@ func (o *obedient) heed(b explain.Blocker) {
 		o.write("projects.yaml", o.registry)
 		o.signalbox("reload")
 	case runs.MatchString(b.Do):
-		o.signalbox(runs.FindStringSubmatch(b.Do)[1:]...)
+		m := runs.FindStringSubmatch(b.Do)
+		o.signalbox(m[1], strings.Trim(m[2], `"`))
 	case posts.MatchString(b.Do):
 		require.Less(o, o.post(posts.FindStringSubmatch(b.Do)[1]), 300, b.Do)
 	case waitsFor.MatchString(b.Do):
@@ -279,8 +280,8 @@ func (o *obedient) heed(b explain.Blocker) {
 		o.registry = strings.ReplaceAll(o.registry, "wip: 1", "wip: 9")
 		o.write("projects.yaml", o.registry)
 		o.signalbox("reload")
-	case waitsCard.MatchString(b.Do):
-		o.move(o.titled(waitsCard.FindStringSubmatch(b.Do)[1]), "Done")
+	case beginsCard.MatchString(b.Do):
+		o.move(o.titled(beginsCard.FindStringSubmatch(b.Do)[1]), "To Analyse")
 	case strings.HasPrefix(b.Do, "Remove one of these relations"):
 		for _, i := range o.board.Items("") {
 			o.board.Unblock(o.item, i.ID)

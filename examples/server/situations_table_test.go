@@ -120,6 +120,11 @@ func machines() []situation {
 			o.move(o.item, "STOP")
 			o.until("it is cancelled", func() bool { return o.world.task(o.item).Stage == stage.Cancelled })
 		}, why: "The task is cancelled", end: stage.Cancelled},
+		{name: "a reviewer that may not be independent", prefix: "IND", place: place{more: ", agents: {reviewer: {independent: true}}"}, make: func(o *obedient, s situation) {
+			o.move(o.item, "To Analyse")
+			o.to("it ends", func(x explain.Explanation) bool { return x.Stage == stage.Done })
+			o.until("the card says it", func() bool { return strings.Contains(strings.Join(o.said(o.item), " "), "it may not be independent") })
+		}, why: "The task is done"},
 		{name: "degraded", prefix: "DEG", place: place{monitor: "/nowhere"}, make: func(o *obedient, _ situation) {
 			o.move(o.item, "To Analyse")
 			o.to("it ends", func(x explain.Explanation) bool { return x.Stage == stage.Done })
@@ -160,11 +165,15 @@ func others() []situation {
 			o.item, o.task = o.card(s.prefix, "Over the limit"), 0
 			o.move(o.item, "To Analyse")
 		}, kind: "wip", who: another, why: "WIP-1", do: "raise wip of the repository in projects.yaml"},
+		{name: "an operator's pause", prefix: "PAU", often: true, make: func(o *obedient, s situation) {
+			o.signalbox("pause", "acme/pau")
+			o.move(o.item, "To Analyse")
+		}, kind: "pause", who: you, why: "paused by", do: "Run signalbox unpause acme/pau"},
 		{name: "dependency", prefix: "DEP", also: "DEQ", often: true, make: first("DEQ"), kind: "task_deps", who: another, why: "DEQ-1 (task ", do: "remove the relation"},
 		{name: "a card that never began", prefix: "NEV", also: "NEW", make: func(o *obedient, s situation) {
 			o.board.Block(o.item, o.card(s.also, "Not begun"))
 			o.move(o.item, "To Analyse")
-		}, kind: "task_deps", who: another, why: `the card "Not begun"`, do: "remove the relation"},
+		}, kind: "task_deps", who: you, why: `the card "Not begun"`, do: `Set To Analyse on the card "Not begun"`},
 		{name: "a cycle", prefix: "CYC", also: "CYD", make: func(o *obedient, s situation) {
 			first(s.also)(o, s)
 			o.board.Block(o.titled("First of CYD"), o.item)
@@ -249,8 +258,13 @@ func apart() []situation {
 			o.until("the slot is taken", func() bool { return o.worked(s.also+"-1", "analyst") })
 			o.move(o.item, "To Analyse")
 		}), kind: "slot", who: another, why: "slots are taken", do: "ORCH_MAX_CONCURRENCY"},
-		{name: "budget", prefix: "BUD", world: "restarts", often: true, make: restarted("BUDGET_TASK_USD", "1.50", func(o *obedient, _ situation) { o.move(o.item, "To Analyse") }), kind: "budget", who: you, why: "BUD-1", do: "ORCH_BUDGET_TASK_USD"},
-		{name: "budget of a day", prefix: "DAY", world: "restarts", make: restarted("BUDGET_REPO_DAY_USD", "1.50", func(o *obedient, _ situation) { o.move(o.item, "To Analyse") }), kind: "budget", who: you, why: "acme/day", do: "ORCH_BUDGET_REPO_DAY_USD"},
+		{name: "budget", prefix: "BUD", world: "restarts", often: true, make: restarted("BUDGET_TASK_USD", "1.50", func(o *obedient, _ situation) { o.move(o.item, "To Analyse") }), kind: "budget", who: you, why: "BUD-1", do: "Raise ORCH_BUDGET_TASK_USD and restart"},
+		{name: "budget of a day", prefix: "DAY", world: "restarts", make: restarted("BUDGET_REPO_DAY_USD", "1.50", func(o *obedient, _ situation) { o.move(o.item, "To Analyse") }), kind: "budget", who: you, why: "acme/day", do: "Raise ORCH_BUDGET_REPO_DAY_USD and restart"},
+		{
+			name: "an agent that is paused", prefix: "AGP", world: "restarts",
+			agents: script("developer", "fixed || { echo '{\"type\":\"result\",\"error\":\"nobody is signed in\",\"trouble\":\"login\"}'; exit 1; }\n"),
+			kind:   "agent_pause", who: you, why: "nobody is signed in", do: `run signalbox resume "sh /`,
+		},
 		{name: "a worker that died", prefix: "KIL", world: "restarts", agents: script("developer", awaits), make: func(o *obedient, s situation) {
 			atWork(o, s)
 			o.end(syscall.SIGKILL)

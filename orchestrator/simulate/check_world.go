@@ -130,6 +130,15 @@ func (c *checker) begins(cmd work.Command) {
 	}
 }
 
+// freed notes tasks that go on because a hold of theirs is freed: as people's answers do.
+func (c *checker) freed(holds []queue.Hold) {
+	for t := range c.working {
+		if slices.ContainsFunc(holds, func(h queue.Hold) bool { return h.Subject == "task/"+id(t) }) {
+			c.working[t] = c.s.v.Now()
+		}
+	}
+}
+
 // finished looks at a claim that was ended.
 func (c *checker) finished(claim queue.Claim, o queue.Outcome, held bool, err error) {
 	if err != nil {

@@ -195,7 +195,10 @@ func (p *storePort) Free(ctx context.Context, holds ...queue.Hold) error {
 	if len(holds) == 0 {
 		return nil
 	}
-	return void(ctx, p.n, writes("Free"), holds[0].Subject, func() error { return p.mem().Free(ctx, holds...) })
+	return void(ctx, p.n, writes("Free"), holds[0].Subject, func() error {
+		p.n.sim.check.freed(holds)
+		return p.mem().Free(ctx, holds...)
+	})
 }
 
 func (p *storePort) Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error) {

@@ -170,3 +170,28 @@ func TestStopOfOneStaleLook(t *testing.T) {
 		})
 	}
 }
+
+// A card that is set to To Analyse again right after a STOP is not set back to STOP: the column is a newer word,
+// though it is the one that the task began by.
+func TestStopAndStartAgainAtOnce(t *testing.T) {
+	stoppable(t, func(r *orchestratortest.Rig) {
+		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
+		item := r.Card(orchestratortest.App, "x")
+		r.Hook(moveTold(r, item, stage.StatusToAnalyse))
+		r.Settle(10 * time.Second)
+		first := r.Task(item).ID
+		stop := moveTold(r, item, stage.StatusStop)
+		stop.Word = stage.StatusStop
+		r.Settle(10 * time.Millisecond)
+		again := moveTold(r, item, stage.StatusToAnalyse)
+		r.Hook(stop)
+		r.Settle(10 * time.Second)
+		r.Hook(again)
+		r.Settle(2 * time.Minute)
+		require.NotEqual(r, first, r.Task(item).ID)
+		require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
+		for _, m := range r.Board.Moves() {
+			require.NotEqual(r, stage.StatusStop, m.To, "nobody but people sets STOP here")
+		}
+	})
+}

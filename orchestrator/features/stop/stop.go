@@ -102,12 +102,13 @@ func cancel(s stage.State, e stage.Event, d stage.Decision, why string) stage.De
 	n := &out.State
 	n.Stage, n.Phase, n.Active, n.Hold, n.HoldReason, n.Feedback, n.Stopping = stage.Cancelled, stage.PhaseNone, "", stage.HoldNone, "", "", false
 	n.EnteredAt, n.Seq = e.At, s.Seq+1
-	if e.On == stage.OnStop && !e.Seen.IsZero() { // else the board still shows the word before
-		n.Acted, n.ActedAt = stage.StatusStop, e.Seen
+	replaces := stage.Replaceable(s.Acted, s.Set)
+	if e.On == stage.OnStop && !e.Seen.IsZero() { // else the board still shows the word before, which is a newer one here
+		n.Acted, n.ActedAt, replaces = stage.StatusStop, e.Seen, stage.Replaceable(s.Set)
 	}
 	out.Effects = append(out.Effects,
 		stage.Effect{Kind: orchestrator.EffectCancel, SHA: n.Head, Text: why},
-		stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusStop, Replaces: stage.Replaceable(s.Acted, s.Set), Previous: s.Set})
+		stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusStop, Replaces: replaces, Previous: s.Set})
 	return out
 }
 
