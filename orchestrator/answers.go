@@ -16,7 +16,7 @@ import (
 
 // describeWait returns that the agent of a task is not at work and what it waits for, for who sets a
 // status meanwhile; empty when it is at work.
-func (e *Engine) describeWait(ctx context.Context, t task.Task) (string, error) {
+func describeWait(ctx context.Context, e *Engine, t task.Task) (string, error) {
 	waits, err := e.Waiting(ctx, queue.Filter{TaskID: t.ID})
 	for _, w := range waits {
 		if w.Job.Kind != KindAgent || w.Job.Status == queue.Running {

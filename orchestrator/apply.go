@@ -55,7 +55,7 @@ func (e *Engine) try(ctx context.Context, c queue.Claim, p task.Project, t task.
 		}
 	}
 	if _, word := stage.BoardTrigger(stage.Status(ev.On)); word && t.State.Active != "" {
-		if ev.Waits, err = e.describeWait(ctx, t); err != nil {
+		if ev.Waits, err = describeWait(ctx, e, t); err != nil {
 			return retryOutcome(err), nil
 		}
 	}

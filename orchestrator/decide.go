@@ -49,7 +49,7 @@ func (e *Engine) Decide(ctx context.Context, taskID int64, w Word, by stage.Prin
 	case !ok:
 		return &RefusedError{fmt.Sprintf("%s moves nothing: the task is at %s", statusName(on), t.State.Stage)}
 	case edge.Do == stage.DoNothing, edge.Do == stage.DoDecline:
-		if why, err := e.describeWait(ctx, t); edge.When == stage.WhenActive && why != "" && err == nil {
+		if why, err := describeWait(ctx, e, t); edge.When == stage.WhenActive && why != "" && err == nil {
 			edge.Why = why
 		}
 		return &RefusedError{fmt.Sprintf("%s moves nothing: %s", statusName(on), edge.Why)}

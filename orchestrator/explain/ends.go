@@ -106,10 +106,7 @@ func endOfBudget(reason string) string {
 		caps = append(caps, "ORCH_BUDGET_TASK_USD")
 	}
 	if strings.Contains(reason, " for a repository and day") {
-		caps, day = append(caps, "ORCH_BUDGET_REPO_DAY_USD"), "; it ends with the day (UTC)"
-	}
-	if len(caps) > 1 {
-		day = "; the cap of a day ends with the day (UTC)"
+		caps, day = append(caps, "ORCH_BUDGET_REPO_DAY_USD"), "; the cap of a day ends with the day (UTC)"
 	}
 	return "Raise " + strings.Join(caps, " and ") + " and restart the service" + day
 }

@@ -17,7 +17,7 @@ func TestEndOfHold(t *testing.T) {
 		do           string
 	}{
 		{"budget", task, WhoYou, "Raise ORCH_BUDGET_TASK_USD and restart the service"},
-		{"budget", day, WhoYou, "Raise ORCH_BUDGET_REPO_DAY_USD and restart the service; it ends with the day (UTC)"},
+		{"budget", day, WhoYou, "Raise ORCH_BUDGET_REPO_DAY_USD and restart the service; the cap of a day ends with the day (UTC)"},
 		{"budget", task + "; " + day, WhoYou, "Raise ORCH_BUDGET_TASK_USD and ORCH_BUDGET_REPO_DAY_USD and restart the service; the cap of a day ends with the day (UTC)"},
 		{"task_deps", `waits for the card "D"`, WhoYou, `Set To Analyse on the card "D", which nobody has begun, or remove the relation`},
 		{"task_deps", "waits for GPX-1 (task 1)", WhoTask, "Wait for the end of GPX-1 (task 1) (done or stopped), or remove the relation"},
