@@ -93,7 +93,8 @@ func endOfHold(r queue.Reason) (Who, string) {
 func endOfCards(others string) string {
 	last := strings.LastIndex(others, "\"")
 	if tasks, more := strings.CutPrefix(others[last+1:], ", "); more {
-		return fmt.Sprintf("Set To Analyse on %s, which nobody has begun, and wait for the end of %s; or remove the relations", others[:last+1], tasks)
+		return fmt.Sprintf("Set To Analyse on %s, which nobody has begun, and wait for the end of %s; or remove the relations",
+			others[:last+1], tasks)
 	}
 	return "Set To Analyse on " + others + ", which nobody has begun, or remove the relation"
 }

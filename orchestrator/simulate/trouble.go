@@ -155,7 +155,9 @@ func (w *World) addMemories(seed uint64) {
 	if r.IntN(2) == 0 {
 		return
 	}
-	words := []stage.Status{stage.StatusStop, stage.StatusApproved, stage.StatusRejected, stage.StatusInProgress, stage.StatusInReview, stage.StatusDone}
+	words := []stage.Status{
+		stage.StatusStop, stage.StatusApproved, stage.StatusRejected, stage.StatusInProgress, stage.StatusInReview, stage.StatusDone,
+	}
 	for i := range w.Cards {
 		away := Act{At: minutes(r, 0, 10), Do: DoRename, To: words[r.IntN(len(words))]}
 		back := away

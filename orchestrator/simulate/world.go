@@ -30,7 +30,7 @@ type World struct {
 	Poll    time.Duration `json:"poll"`
 	Tempo   int           `json:"tempo"`             // how many times the usual the periods of background loops are
 	Curious bool          `json:"curious,omitempty"` // every analyst has questions at first
-	Recalls bool          `json:"recalls,omitempty"` // each process keeps cards for some seconds and columns for some minutes as it has seen them, and agents are quick
+	Recalls bool          `json:"recalls,omitempty"` // each process keeps what it has seen of its tracker (see memories), and agents are quick
 	// Nameless is how long a process may have to wait for the tracker's answer which accounts are the
 	// service's own; Budget is how many requests a minute the tracker takes of all replicas together.
 	Nameless time.Duration `json:"nameless,omitempty"`
