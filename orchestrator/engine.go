@@ -11,6 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -71,18 +72,18 @@ type Deps struct {
 
 // Options are an engine's settings; zero values mean the defaults.
 type Options struct {
-	MaxConcurrency int             // agents at a time; default 2
+	MaxConcurrency int             `env:"MAX_CONCURRENCY" envDefault:"2" min:"1" doc:"agents at a time"`
 	EventWorkers   int             // for each pool of events; default 4
 	EffectWorkers  int             // for each lane; default 4
-	AgentTimeout   time.Duration   // default 60 min
-	VerifyTimeout  time.Duration   // of one command that the service runs to verify a test report; default 30 min
-	GateTimeout    time.Duration   // of one command that a gate runs; default 10 min
-	AgentRetries   []time.Duration // waits before an agent is tried again; default 30 s, 2 min, 10 min
-	JobTTL         time.Duration   // a claim without a heartbeat for this long is given back; default 30 s
-	Poll           time.Duration   // how often queues are looked at without a hint; default 1 s
-	StatusDefer    time.Duration   // how long a board event waits before it looks at the board again; default 500 ms
-	ProbeWait      time.Duration   // how long a deployment has after its report until it answers with the commit; default 10 min
-	CIWait         time.Duration   // how long a task waits for the CI of a commit before it waits for a person; default 6 h
+	AgentTimeout   time.Duration   `env:"AGENT_TIMEOUT" envDefault:"60m" doc:"time limit of an agent"`
+	ProbeWait      time.Duration   `env:"PROBE_WAIT" envDefault:"10m" doc:"how long a deployment has until the registry's probe answers with the commit"`
+	VerifyTimeout  time.Duration   `env:"VERIFY_TIMEOUT" envDefault:"30m" doc:"time limit of each command of the registry's verify"`
+	GateTimeout    time.Duration   `env:"GATE_TIMEOUT" envDefault:"10m" doc:"time limit of each command of the registry's gates"`
+	AgentRetries   []time.Duration `env:"AGENT_RETRY_DELAYS" envDefault:"30s,2m,10m" doc:"waits before a failed agent is tried again"`
+	CIWait         time.Duration   `env:"CI_WAIT" envDefault:"6h" doc:"how long a task waits for the CI of a commit before it is blocked and a human is asked"`
+	JobTTL         time.Duration   `env:"JOB_TTL" envDefault:"30s" doc:"a claim without a heartbeat for this long is given back"`
+	Poll           time.Duration   `env:"POLL" envDefault:"1s" doc:"how often queues are looked at without a hint"`
+	StatusDefer    time.Duration   `env:"STATUS_DEFER" envDefault:"500ms" doc:"how long a board event waits before it looks at the board again"`
 	// Columns is what a board was last seen to have, by tracker project, and whether it was
 	// seen; nil = that is not known.
 	Columns func(trackerProject string) (columns map[stage.Status]string, seen bool)
@@ -93,29 +94,12 @@ type Options struct {
 }
 
 func (o *Options) defaults() {
-	set := func(p *int, v int) {
-		if *p <= 0 {
-			*p = v
-		}
+	defaults.Fill(o)
+	if o.EventWorkers <= 0 {
+		o.EventWorkers = 4
 	}
-	setD := func(p *time.Duration, v time.Duration) {
-		if *p <= 0 {
-			*p = v
-		}
-	}
-	set(&o.MaxConcurrency, 2)
-	set(&o.EventWorkers, 4)
-	set(&o.EffectWorkers, 4)
-	setD(&o.AgentTimeout, time.Hour)
-	setD(&o.CIWait, 6*time.Hour)
-	setD(&o.ProbeWait, 10*time.Minute)
-	setD(&o.VerifyTimeout, 30*time.Minute)
-	setD(&o.GateTimeout, 10*time.Minute)
-	setD(&o.JobTTL, 30*time.Second)
-	setD(&o.Poll, time.Second)
-	setD(&o.StatusDefer, 500*time.Millisecond)
-	if o.AgentRetries == nil {
-		o.AgentRetries = []time.Duration{30 * time.Second, 2 * time.Minute, 10 * time.Minute}
+	if o.EffectWorkers <= 0 {
+		o.EffectWorkers = 4
 	}
 	if o.Worker == "" {
 		o.Worker = "worker"

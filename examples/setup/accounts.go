@@ -204,7 +204,7 @@ func Clicks(settings wiring.Settings) []string {
 	case settings.Tracker != "plane":
 		return nil
 	case settings.PublicURL == "":
-		return []string{"For Plane's webhooks the server needs an address that Plane reaches: run it again with --public-url; until then boards are read every " + settings.ReconcileInterval.String()}
+		return []string{"For Plane's webhooks the server needs an address that Plane reaches: run it again with --public-url; until then boards are read every " + settings.Features.Reconciler.Every.String()}
 	}
 	return []string{"In Plane (" + settings.PlaneURL + ", settings of the workspace, Webhooks) make a webhook for work items to " + strings.TrimSuffix(settings.PublicURL, "/") +
 		"/webhooks/tracker, and put the secret that Plane shows into " + wiring.EnvFile + " as ORCH_PLANE_WEBHOOK_SECRET, in place of the generated one"}

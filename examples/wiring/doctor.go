@@ -168,7 +168,7 @@ func (d *doctor) trackers(ctx context.Context, v *Service) map[string]bool {
 		case err != nil:
 			d.bad(b.Name, err)
 		case last.IsZero():
-			d.warn(b.Name, "no webhook has come yet: make one to /webhooks/%s of this server; without it boards are read every %s", b.Name, v.Settings.ReconcileInterval)
+			d.warn(b.Name, "no webhook has come yet: make one to /webhooks/%s of this server; without it boards are read every %s", b.Name, v.Settings.Features.Reconciler.Every)
 		}
 	}
 	return out

@@ -169,7 +169,7 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha s
 	for _, k := range demands {
 		known = append(known, k.Context)
 		if near := nearest(k.Context, seen); !slices.Contains(seen, k.Context) {
-			d.warn(p.Prefix, "%s demands the check %s, and nothing has reported one of that name on %s: cards wait for it, at most %s, which is right when it runs on pull requests alone; else correct the rule%s", k.By, k.Context, p.Main, v.Settings.CIWait, near)
+			d.warn(p.Prefix, "%s demands the check %s, and nothing has reported one of that name on %s: cards wait for it, at most %s, which is right when it runs on pull requests alone; else correct the rule%s", k.By, k.Context, p.Main, v.Settings.Engine.CIWait, near)
 		}
 	}
 	for _, name := range p.Contexts {
@@ -191,7 +191,7 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha s
 func (d *doctor) hostHooks(ctx context.Context, v *Service, p task.Project, page string) {
 	s, a := v.Settings, v.access[p.HostName()]
 	if s.PublicURL == "" {
-		d.warn(p.Prefix, "webhooks: %sPUBLIC_URL is not set, so nobody can say whether those of "+a.title()+" arrive; without them CI is looked at every %s", Prefix, s.CIPoll)
+		d.warn(p.Prefix, "webhooks: %sPUBLIC_URL is not set, so nobody can say whether those of "+a.title()+" arrive; without them CI is looked at every %s", Prefix, s.Engine.Stage.CIPoll)
 		return
 	}
 	target, page := s.publicURL()+a.hooksPath(), page+"/settings/hooks"

@@ -18,13 +18,13 @@ func (d *doctor) plane(ctx context.Context, v *Service) (accepted bool) {
 	d.tokens = tokens
 	accepted = d.check("plane", "the tokens are accepted by "+v.Settings.PlaneURL, mend(err, "make a token in Plane's profile settings (API tokens, at "+v.Settings.PlaneURL+") and set it as "+Prefix+"PLANE_TOKEN"))
 	d.planeHooks(ctx, v)
-	if s := v.Settings; s.Reconcile && s.ReconcileTracker && accepted {
+	if s := v.Settings; s.Features.Reconcile && s.Features.ReadBoards && accepted {
 		limit, boards := v.Plane.Budgets()[0].Limit, len(v.Projects.Boards())
 		of := fmt.Sprintf(" of at least %d", limit) // what others have used of it does not show
 		if limit == 0 {
 			of = "" // it names none
 		}
-		d.ok("plane", "idle cost is %.0f%s requests a minute, for each server with this token (%d boards)", reconcile.IdleCost(boards, limit, s.ReconcileInterval), of, boards)
+		d.ok("plane", "idle cost is %.0f%s requests a minute, for each server with this token (%d boards)", reconcile.IdleCost(boards, limit, s.Features.Reconciler.Every), of, boards)
 	}
 	return accepted
 }
@@ -93,7 +93,7 @@ func (d *doctor) planeHooks(ctx context.Context, v *Service) {
 		d.bad("plane", err)
 	case last.IsZero():
 		d.warn("plane", "no webhook has come yet: make one for work items (issues) to %s in the workspace's settings at %s, and set its secret as %sPLANE_WEBHOOK_SECRET (Plane takes none to its own host or to loopback); without it boards are read every %s",
-			address, v.Settings.PlaneURL, Prefix, v.Settings.ReconcileInterval)
+			address, v.Settings.PlaneURL, Prefix, v.Settings.Features.Reconciler.Every)
 	default:
 		d.ok("plane", "the last webhook came at %s", last.UTC().Format("2006-01-02 15:04:05 MST"))
 	}

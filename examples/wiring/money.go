@@ -2,30 +2,12 @@ package wiring
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
-
-// dollars is an amount in millionths of a dollar.
-type dollars int64
-
-var amount = regexp.MustCompile(`^([0-9]{1,9})(?:\.([0-9]{1,6}))?$`)
-
-// UnmarshalText reads a decimal amount such as 12.50. No binary fraction is
-// involved.
-func (d *dollars) UnmarshalText(text []byte) error {
-	part := amount.FindSubmatch(text)
-	if part == nil {
-		return fmt.Errorf("%q, want an amount in dollars such as 12.50", text)
-	}
-	n, err := strconv.ParseInt(string(part[1])+(string(part[2]) + "000000")[:6], 10, 64)
-	*d = dollars(n)
-	return err
-}
 
 // prices are those of models, and of agents that name no model.
 type prices map[string]agentcli.Price
@@ -36,7 +18,7 @@ func (p *prices) UnmarshalText(text []byte) error {
 	for one := range strings.SplitSeq(string(text), ",") {
 		model, list, _ := strings.Cut(strings.TrimSpace(one), "=")
 		parts := strings.Split(list, "/")
-		var d [4]dollars
+		var d [4]work.Dollars
 		wrong := model == "" || len(parts) != len(d)
 		for i := 0; !wrong && i < len(d); i++ {
 			wrong = d[i].UnmarshalText([]byte(parts[i])) != nil
@@ -54,5 +36,3 @@ func (s Settings) priceOf(r task.AgentRun) (microUSD int64, known bool) {
 	p, known := agentcli.PriceOf(s.AgentPrices, r.Usage.Model, r.Agent)
 	return p.Cost(r.Usage), known
 }
-
-func (s Settings) budgetOn() bool { return s.BudgetTask > 0 || s.BudgetRepoDay > 0 }

@@ -92,9 +92,8 @@ func cause(err error) error {
 
 // secretNames are the names of the settings that are secret.
 func secretNames() (out []string) {
-	t := reflect.TypeFor[Settings]()
-	for i := range t.NumField() {
-		if f := t.Field(i); isSecret(f) {
+	for _, f := range declared() {
+		if isSecret(f) {
 			out = append(out, Prefix+f.Tag.Get("env"))
 		}
 	}

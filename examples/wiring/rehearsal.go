@@ -115,12 +115,12 @@ func (r *Rehearsal) find() error {
 func (s Settings) scratch(dir, listen string) Settings {
 	s.DataDir, s.DatabaseURL, s.Tracker, s.rehearses = dir, secret.String{}, trackerBoard, true
 	s.Listen, s.HooksListen, s.PublicURL = listen, "", ""
-	s.Agent, s.AgentRetryDelays, s.MaxDeveloperRetries = rehearse.Name, nil, 1
+	s.Agent, s.Engine.AgentRetries, s.Engine.Stage.MaxRetries = rehearse.Name, nil, 1
 	s.TelegramToken, s.TelegramChat = secret.String{}, ""
-	s.BudgetTask, s.BudgetRepoDay = 0, 0
-	s.GPSTracks, s.Monitor, s.LiveMessage, s.WaitComment = false, false, false, false
-	s.SerialGateRepos, s.MergeGateRepos = nil, nil
-	s.Poll, s.StatusDefer, s.CIPoll, s.GitPoll = 100*time.Millisecond, 50*time.Millisecond, 2*time.Second, time.Second
+	s.Features.BudgetTask, s.Features.BudgetRepoDay = 0, 0
+	s.GPSTracks, s.Features.Monitor, s.Features.LiveMessage, s.Features.WaitComment = false, false, false, false
+	s.Features.SerialGate.Repos, s.Features.MergeGate.Repos = nil, nil
+	s.Engine.Poll, s.Engine.StatusDefer, s.Engine.Stage.CIPoll, s.Features.Remotes.Every = 100*time.Millisecond, 50*time.Millisecond, 2*time.Second, time.Second
 	return s
 }
 

@@ -3,7 +3,6 @@ package wiring_test
 import (
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -100,9 +99,5 @@ func TestSettingsPrintNoSecret(t *testing.T) {
 	s, err := wiring.Load(append(environ, "ORCH_TELEGRAM_CHAT_ID=1", "ORCH_EVENTS_URL=https://canary-of-the-settings/n", "ORCH_OTLP_URL=https://canary-of-the-settings/n"))
 	require.NoError(t, err)
 	require.Equal(t, "postgres://canary-of-the-settings/n", s.StreamToken.Reveal())
-	body, err := json.Marshal(s)
-	require.NoError(t, err)
-	for _, text := range []string{fmt.Sprintf("%v %+v %#v", s, &s, s), string(body)} {
-		require.NotContains(t, text, "canary")
-	}
+	require.NotContains(t, fmt.Sprintf("%v %+v %#v", s, &s, s), "canary")
 }

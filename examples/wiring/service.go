@@ -30,9 +30,9 @@ import (
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/subscriber"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/service"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -198,15 +198,12 @@ func (v *Service) assemble(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.Engine.Places = v.places()
 	o := service.Options{
 		Store: v.DB, Projects: v.Projects, Tracker: v.Tracker, Host: hosts{gitonly.New(v.Git, gitonly.Registered(v.Projects)), v.Projects, v.Hosts},
 		Workspaces: v.Git, Agents: v.Agents, Leases: v.Leases,
 		Gates: checks.All(v.getenv), Commands: v.Git, Hooks: v.Git, Probe: commitprobe.New(nil), Logs: v.Agents, Meter: meter, Redactor: s.hidden, Log: v.Log,
-		Engine: orchestrator.Options{
-			MaxConcurrency: s.MaxConcurrency, AgentTimeout: s.AgentTimeout, VerifyTimeout: s.VerifyTimeout, ProbeWait: s.ProbeWait, GateTimeout: s.GateTimeout, AgentRetries: s.AgentRetryDelays, JobTTL: s.JobTTL, Poll: s.Poll,
-			StatusDefer: s.StatusDefer, CIWait: s.CIWait, Stage: stage.Options{MaxRetries: s.MaxDeveloperRetries, CIPoll: s.CIPoll}, Places: v.places(),
-		},
-		Features: s.features(), Identify: v.identifiers(), Mend: v.mend, Reread: v.reread,
+		Engine: s.Engine, Features: s.features(), Identify: v.identifiers(), Mend: v.mend, Reread: v.reread,
 		Web:        web.Options{Access: v.Access, Sources: v.sources(), Metrics: meter.Handler(), Checks: v.checks(), Hosts: s.hosts(), Reload: v.Reload},
 		Dashboard:  dashboard.Options{Links: s.Links, Markdown: markdown.Render},
 		Pages:      s.pages(),
@@ -220,6 +217,24 @@ func (v *Service) assemble(ctx context.Context) error {
 	}
 	v.Service, err = service.New(o)
 	return err
+}
+
+// features are those of the settings, with what they call others with.
+func (s Settings) features() *service.Features {
+	f := s.Features
+	f.Reconciler.Source, f.Budget.Price = s.Tracker, s.priceOf
+	f.Events.Source, f.Events.Client, f.Traces.Client = s.publicURL(), s.client(), s.client()
+	return &f
+}
+
+func (s Settings) checkEvents(wrong func(name, format string, args ...any)) {
+	f := s.features()
+	if f.Traces.URL.IsSet() && f.Traces.Check() != nil {
+		wrong("OTLP_URL", "is no address such as http://127.0.0.1:4318") // what it is may hold a key
+	}
+	if _, err := subscriber.Feature(f.Events); f.Events.URL.IsSet() && err != nil {
+		wrong("EVENTS_URL", "is no address such as https://example.org/events") // what it is may hold a token
+	}
 }
 
 // checks are the parts of readiness that are adapters'.

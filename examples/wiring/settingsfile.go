@@ -201,14 +201,30 @@ func word(n ast.Node) (string, error) {
 	return "", errors.New("has a value of another form, want a word, a number or a list of them")
 }
 
-// settingFields are the fields of Settings by their names in the settings file.
+// declared are the fields that are settings, in order: those of Settings and of the options within it.
+func declared() (out []reflect.StructField) {
+	var walk func(t reflect.Type, at []int)
+	walk = func(t reflect.Type, at []int) {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			f.Index = append(slices.Clone(at), i)
+			switch {
+			case f.Tag.Get("env") != "":
+				out = append(out, f)
+			case f.IsExported() && f.Type.Kind() == reflect.Struct:
+				walk(f.Type, f.Index)
+			}
+		}
+	}
+	walk(reflect.TypeFor[Settings](), nil)
+	return out
+}
+
+// settingFields are these fields by their names in the settings file.
 func settingFields() map[string]reflect.StructField {
 	out := map[string]reflect.StructField{}
-	t := reflect.TypeFor[Settings]()
-	for i := range t.NumField() {
-		if f := t.Field(i); f.IsExported() {
-			out[keyOf(Prefix+f.Tag.Get("env"))] = f
-		}
+	for _, f := range declared() {
+		out[keyOf(Prefix+f.Tag.Get("env"))] = f
 	}
 	return out
 }
@@ -232,18 +248,14 @@ type Setting struct {
 func List(environ []string) []Setting {
 	v, _ := gather(environ) // Load says what is wrong
 	var out []Setting
-	t := reflect.TypeFor[Settings]()
-	for i := range t.NumField() {
-		if !t.Field(i).IsExported() {
-			continue
-		}
-		tag := t.Field(i).Tag
+	for _, f := range declared() {
+		tag := f.Tag
 		s := Setting{Name: Prefix + tag.Get("env"), Default: tag.Get("envDefault"), Origin: "default", Doc: tag.Get("doc")}
 		s.Value = s.Default
 		if value, set := v.set[s.Name]; set {
 			s.Value, s.Origin = value, cmp.Or(v.origins[s.Name], "environment")
 		}
-		if s.Secret = isSecret(t.Field(i)); s.Secret && s.Value != "" {
+		if s.Secret = isSecret(f); s.Secret && s.Value != "" {
 			s.Value = "***"
 		}
 		out = append(out, s)

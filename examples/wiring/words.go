@@ -13,24 +13,26 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// wrongVariables says in words which settings have values of a wrong form.
-func wrongVariables(err error, have *values) error {
-	var all env.AggregateError
-	if !errors.As(err, &all) {
-		return err
-	}
+// wrongVariables says in words which settings have values of a wrong form: each is read by itself, for an error of
+// the reader names a field and not the options that it is of.
+func wrongVariables(all *values) error {
 	var errs []error
-	for _, one := range all.Errors {
-		var p env.ParseError
-		if errors.As(one, &p) {
-			f, _ := reflect.TypeFor[Settings]().FieldByName(p.Name)
-			name := Prefix + f.Tag.Get("env")
-			one = fmt.Errorf("%s: %w", have.named(name), p.Err)
-			if form, ok := forms()[f.Type]; ok {
-				one = fmt.Errorf("%s is %q: write %s", have.named(name), have.set[name], form)
-			}
+	for _, f := range declared() {
+		name := Prefix + f.Tag.Get("env")
+		value, given := all.set[name]
+		if !given {
+			continue
 		}
-		errs = append(errs, one)
+		_, err := env.ParseAsWithOptions[Settings](env.Options{Environment: map[string]string{name: value}, Prefix: Prefix})
+		var wrong env.ParseError
+		if !errors.As(err, &wrong) {
+			continue
+		}
+		if form, ok := forms()[f.Type]; ok {
+			errs = append(errs, fmt.Errorf("%s is %q: write %s", all.named(name), value, form))
+		} else {
+			errs = append(errs, fmt.Errorf("%s: %w", all.named(name), wrong.Err))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -72,7 +74,7 @@ func (s Settings) CheckRepos(p *task.Projects) error {
 	for _, list := range []struct {
 		name  string
 		repos []string
-	}{{"SERIAL_GATE_REPOS", s.SerialGateRepos}, {"MERGE_GATE_REPOS", s.MergeGateRepos}} {
+	}{{"SERIAL_GATE_REPOS", s.Features.SerialGate.Repos}, {"MERGE_GATE_REPOS", s.Features.MergeGate.Repos}} {
 		for _, repo := range list.repos {
 			if _, ok := p.ByRepo(repo); !ok && repo != "*" {
 				errs = append(errs, fmt.Errorf("%s%s names %q, which is not in %s%s It has %s; * is all",

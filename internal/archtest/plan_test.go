@@ -45,7 +45,7 @@ func plan() []room {
 		{"orchestrator/web/limit", 2, nil}, {"orchestrator/web/access", 2, []string{"orchestrator/web/limit"}}, {"orchestrator/web/dashboard", 3, []string{"orchestrator", "orchestrator/explain", "orchestrator/follow", "orchestrator/documents"}},
 		{"orchestrator/simulate", 3, simulated()},
 		{"orchestrator/service", 3, assembled()},
-		{"orchestrator/memstore", 3, nil}, {"orchestrator/features/", 3, []string{"orchestrator"}},
+		{"orchestrator/memstore", 3, nil}, {"orchestrator/features", 3, featured()}, {"orchestrator/features/", 3, []string{"orchestrator"}},
 		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},
 		{"adapters/projectfile", 4, []string{"adapters/agentcli", "adapters/egress", "internal/yamlplace"}}, // agent commands and hosts are checked where they are written
 		{"adapters/credential", 4, []string{"adapters/agentcli"}}, {"adapters/egress", 4, []string{"adapters/agentcli"}}, {"adapters/agentcli/agentout", 4, nil}, {"adapters/agentcli", 4, []string{"internal/jail", "adapters/agentcli/agentout"}}, {"adapters/gitcli", 4, []string{"internal/jail"}},
@@ -59,27 +59,31 @@ func plan() []room {
 		{"examples/wiring", 5, []string{"examples/mappage"}}, {"examples/mappage", 5, nil},
 		{"examples/setup", 5, []string{"examples/wiring"}},
 		{"examples/", 5, []string{"examples/wiring", "examples/mappage", "examples/setup"}},
-		{"internal/guard", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, nil}, {"internal/yamlplace", 4, nil}, {"internal/jail/jailtest", 4, []string{"internal/jail"}}, {"internal/trackstore", 4, nil}, {"internal/pgerror", 4, nil}, {"internal/sqlstore", 4, nil}, {"internal/sqlstore/sqlstoretest", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/fakehost", 4, nil}, {"internal/fakeissues", 3, nil}, {"internal/retryhttp", 4, nil}, {"internal/post", 2, nil}, {"internal/apidoc", -1, nil}, {"internal/archtest", 5, nil}, {"internal/conformance", 5, nil},
+		{"internal/guard", -1, nil}, {"internal/defaults", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, nil}, {"internal/yamlplace", 4, nil}, {"internal/jail/jailtest", 4, []string{"internal/jail"}}, {"internal/trackstore", 4, nil}, {"internal/pgerror", 4, nil}, {"internal/sqlstore", 4, nil}, {"internal/sqlstore/sqlstoretest", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/fakehost", 4, nil}, {"internal/fakeissues", 3, nil}, {"internal/retryhttp", 4, nil}, {"internal/post", 2, nil}, {"internal/apidoc", -1, nil}, {"internal/archtest", 5, nil}, {"internal/conformance", 5, nil},
 	}
+}
+
+// featured are the features that their table puts in order.
+func featured() []string {
+	out := []string{"orchestrator"}
+	for _, f := range []string{
+		"agentpause", "budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "remotes", "retention", "serialgate", "signals", "stop", "subscriber",
+		"traces", "waitcomment", "wip",
+	} {
+		out = append(out, "orchestrator/features/"+f)
+	}
+	return out
 }
 
 // simulated are the packages of its own floor that the simulator puts together, as
 // the reference server does.
 func simulated() []string {
-	out := []string{"orchestrator", "orchestrator/effects", "orchestrator/explain", "orchestrator/memstore", "orchestrator/web"}
-	for _, f := range []string{"agentpause", "budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "retention", "serialgate", "signals", "stop", "waitcomment", "wip"} {
-		out = append(out, "orchestrator/features/"+f)
-	}
-	return out
+	return append(featured(), "orchestrator/effects", "orchestrator/explain", "orchestrator/features", "orchestrator/memstore", "orchestrator/web")
 }
 
 // assembled are the packages of its own floor that the service puts together; adapters are none.
 func assembled() []string {
-	out := []string{"orchestrator", "orchestrator/effects", "orchestrator/web", "orchestrator/web/dashboard"}
-	for _, f := range []string{"agentpause", "budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "remotes", "retention", "serialgate", "signals", "stop", "subscriber", "traces", "waitcomment", "wip"} {
-		out = append(out, "orchestrator/features/"+f)
-	}
-	return out
+	return []string{"orchestrator", "orchestrator/effects", "orchestrator/features", "orchestrator/web", "orchestrator/web/dashboard"}
 }
 
 // suites are packages that only tests import; they may use test libraries.

@@ -203,11 +203,7 @@ func (s *Service) broken(ctx context.Context) error {
 }
 
 func (s *Service) watchAccess(ctx context.Context) {
-	every := accessEvery
-	if r := s.opt.Features.Reconcile; r != nil && r.Every > 0 {
-		every = r.Every
-	}
-	for run.Sleep(ctx, run.Real{}, every) == nil {
+	for run.Sleep(ctx, run.Real{}, cmp.Or(s.opt.Features.Reconciler.Every, accessEvery)) == nil {
 		if err := s.lookAtAccess(ctx); err != nil && ctx.Err() == nil {
 			s.Log.Warn("access to the neighbours could not be looked at", "err", err)
 		}

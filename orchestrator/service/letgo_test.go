@@ -23,7 +23,7 @@ import (
 func TestSwitchedOffLetsGo(t *testing.T) {
 	ours := []string{serialgate.Name, serialgate.Freeze, wip.Name, wip.Waits, wip.Works, deps.Name, deps.Cycle, budget.Name, reconcile.Told, reconcile.BrakeTold, waitcomment.Name, agentpause.Name}
 	on := DefaultFeatures()
-	on.Budget = &budget.Options{}
+	on.BudgetTask = 1
 	for _, c := range []struct {
 		features *Features
 		left     []string

@@ -9,22 +9,12 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/remotes"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/subscriber"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/traces"
+	"github.com/signalbox-dev/signalbox/orchestrator/features"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -82,64 +72,20 @@ type Options struct {
 	Proxies     []netip.Prefix          // whose X-Forwarded-For is believed
 }
 
-// Features are the additive behaviours of a service: those that are nil or false are off. In
-// the options of features the service fills in its own parts, such as stores and ports.
-type Features struct {
-	Stop        bool // STOP on the board cancels a task
-	Work        bool // a task that changes nothing leaves development by a person's word alone
-	AgentPause  bool // an agent that no task could use is paused for all
-	WaitComment bool // one comment on each card that waits, where the tracker is a tracker.Editor
-	LiveMessage bool // one chat message for each task, with a Messenger
-	WIP         bool // task.Project.WIP bounds what is in work, where the serial gate does not
-	Serial      *serialgate.Options
-	Freeze      bool     // with Serial and Monitor: a degraded deployment freezes its repository
-	Deps        []string // where dependencies of tasks come from: deps.SourceDB, deps.SourceTracker
-	Reconcile   *reconcile.Options
-	Unread      bool // the reconciler reads no board
-	Monitor     *monitor.Options
-	Events      *subscriber.Options
-	Traces      *traces.Options
-	Budget      *budget.Options
-
-	// These are always on: what they do is bounded by their own options.
-
-	Merge     mergegate.Options // with Off, only a branch that is behind is brought up to date
-	Remotes   remotes.Options   // of repositories without a git host
-	Retention retention.Options // Disks are further ones: those of Workspaces and Agents are among them
-	KeepLogs  time.Duration     // of agents whose task has ended; 0 = for ever
-}
+// Features are the additive behaviours of a service; see package features.
+type Features = features.Set
 
 // DefaultFeatures are the features of the reference server where nothing is set.
 func DefaultFeatures() *Features {
-	const day = 24 * time.Hour
-	return &Features{
-		Stop: true, Work: true, AgentPause: true, WaitComment: true, LiveMessage: true, WIP: true, Serial: &serialgate.Options{}, Freeze: true,
-		Deps: []string{deps.SourceDB, deps.SourceTracker}, Reconcile: &reconcile.Options{}, Monitor: &monitor.Options{},
-		Retention: retention.Options{KeepJobs: 30 * day, KeepDeliveries: 90 * day, KeepLeft: 90 * day}, KeepLogs: 30 * day,
-	}
+	set := features.Default()
+	return &set
 }
 
 // Store keeps tasks, their story and the queue, which share transactions: adapters/sqlite and
 // adapters/postgres, or memstore, which forgets.
 type Store interface {
-	Records
-	orchestrator.Jobs
-}
-
-// Records is what a Store remembers of tasks.
-type Records interface {
-	task.Store
-	Past
-	task.Dependencies
-	task.CostStore
-	task.Pauses
-}
-
-// Past is what it remembers of what is over.
-type Past interface {
-	task.Records
+	features.Store
 	task.History
-	task.Pruner
 }
 
 // Tracker is the board. What is beside these in package tracker (Log, People, Linker, Editor,
@@ -150,10 +96,7 @@ type Tracker interface {
 }
 
 // Workspaces are the places of work: adapters/gitcli, or memwork.
-type Workspaces interface {
-	orchestrator.Workspaces
-	work.Rebaser
-}
+type Workspaces = features.Workspaces
 
 // Logs keeps logs and shows them: adapters/agentcli.
 type Logs interface {
@@ -186,10 +129,10 @@ func (o *Options) check() error {
 		tokens, _ := o.Store.(access.Store) // nil: one that is empty
 		o.Web.Access = access.New(access.Options{Store: tokens, Local: access.IsLoopback(o.Listen), Log: o.Log})
 	}
-	features := *cmp.Or(o.Features, DefaultFeatures())
-	o.Features = &features
+	set := *cmp.Or(o.Features, DefaultFeatures())
+	o.Features = &set
 	if _, edits := o.Tracker.(tracker.Editor); !edits { // the one comment is edited
-		features.WaitComment = false
+		set.WaitComment = false
 	}
 	if o.Engine.Worker == "" {
 		host, err := os.Hostname()

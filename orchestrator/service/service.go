@@ -35,13 +35,7 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
+	"github.com/signalbox-dev/signalbox/orchestrator/features"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
@@ -56,14 +50,8 @@ type Service struct {
 	Reloads <-chan os.Signal // each has Run reload, with Options.Reread; nil = none
 	Log     *slog.Logger
 
-	opt     Options
-	runners map[stage.EffectKind]orchestrator.Runner
-	serial  *serialgate.Gate      // nil: switched off
-	wip     *wip.Limit            // nil: switched off
-	pauses  *agentpause.Pauses    // nil: switched off
-	deps    *deps.Deps            // nil: switched off, or without the local table
-	budget  *budget.Budget        // nil: there is no cap
-	rec     *reconcile.Reconciler // nil: switched off
+	opt      Options
+	features *features.Made
 
 	identities map[string]*identity // by the names of trackers; empty = the first
 	boards     *boards
@@ -112,15 +100,18 @@ func (s *Service) chat() messenger.Messenger {
 
 func (s *Service) engine() (err error) {
 	o := s.opt
-	s.runners = effects.Runners(effects.Deps{
+	runners := effects.Runners(effects.Deps{
 		Store: o.Store, Jobs: o.Store, Projects: o.Projects, Tracker: s.tracker(), Host: s.host(), Messenger: s.chat(), Workspaces: o.Workspaces, Agents: o.Agents, Pages: o.Pages, Log: o.Log,
 	})
+	parts := features.Parts{
+		Store: o.Store, Projects: o.Projects, Tracker: boarded{s.tracker(), s.boards}, Polled: !s.announced(), Host: s.host(), Messenger: s.chat(),
+		Workspaces: o.Workspaces, Agents: o.Agents, Leases: o.Leases, Merger: runners[stage.EffectMerge], Log: o.Log,
+	}
 	// What a feature owes that is switched off now is cleared away all the same.
 	if !o.Features.Stop {
-		s.runners[orchestrator.EffectCancel] = stop.CleanUp(s.stopOptions())
+		runners[orchestrator.EffectCancel] = o.Features.CleanUp(parts)
 	}
-	features, err := s.features()
-	if err != nil {
+	if s.features, err = o.Features.Make(parts); err != nil {
 		return err
 	}
 	o.Engine.Columns = s.boards.known
@@ -129,9 +120,52 @@ func (s *Service) engine() (err error) {
 	}
 	s.Engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
 		Store: o.Store, Records: o.Store, Jobs: o.Store, Projects: o.Projects, Tracker: s.tracker(), Host: s.host(), Workspaces: o.Workspaces, Agents: o.Agents,
-		Gates: o.Gates, Commands: o.Commands, Hooks: o.Hooks, Probe: o.Probe, Logs: o.Logs, Log: o.Log, Meter: o.Meter, Runners: s.runners,
-	}, o.Engine, append(features, o.Further...)...)
+		Gates: o.Gates, Commands: o.Commands, Hooks: o.Hooks, Probe: o.Probe, Logs: o.Logs, Log: o.Log, Meter: o.Meter, Runners: runners,
+	}, o.Engine, append(s.features.List, o.Further...)...)
 	return err
+}
+
+// announced reports whether anything tells of the tracker's changes.
+func (s *Service) announced() bool {
+	return s.opt.Dashboard.Cards != nil || slices.ContainsFunc(s.opt.Web.Sources, func(w web.Source) bool { return w.Tracker != nil })
+}
+
+// boarded is the tracker with the columns as the service has read them last.
+type boarded struct {
+	redactedTracker
+	boards *boards
+}
+
+// Columns implements tracker.Board.
+func (b boarded) Columns(ctx context.Context, projectID string) (map[stage.Status]string, error) {
+	return b.boards.Columns(ctx, projectID)
+}
+
+// resume returns what ends the pause of an agent; nil when there is none.
+func (s *Service) resume() func(context.Context, string) (bool, error) {
+	if s.features.Pauses == nil {
+		return nil
+	}
+	return s.features.Pauses.Resume
+}
+
+// unfreeze returns what ends a freeze; nil when there is none.
+func (s *Service) unfreeze() func(context.Context, string) (bool, string, error) {
+	serial := s.features.Serial
+	if serial == nil {
+		return nil
+	}
+	return func(ctx context.Context, repo string) (bool, string, error) {
+		was, reason, err := serial.Unfreeze(ctx, repo)
+		if err == nil && was {
+			err = s.Engine.TellUnfrozen(ctx, repo, reason)
+		}
+		return was, reason, err
+	}
+}
+
+func (s *Service) letGo(ctx context.Context) error {
+	return s.opt.Features.LetGo(ctx, s.opt.Store, s.Log)
 }
 
 // handlers makes what is served: webhooks, the API, the dashboard, and what is beside them.
@@ -142,8 +176,8 @@ func (s *Service) handlers() (err error) {
 	if o.Logs != nil {
 		w.Logs = o.Logs
 	}
-	if s.deps != nil {
-		w.Deps = s.deps
+	if s.features.Deps != nil {
+		w.Deps = s.features.Deps
 	}
 	s.reload = s.Reload
 	if w.Reload != nil {
@@ -226,8 +260,8 @@ func (s *Service) readiness() []web.Check {
 		web.Check{Name: "pause", Warning: true, Ping: s.Engine.CheckPaused},
 		web.Check{Name: "events", Warning: true, Ping: s.Engine.CheckEvents},
 		web.Check{Name: "lanes", Warning: true, Ping: s.Engine.Reachable})
-	if s.rec != nil {
-		list = append(list, web.Check{Name: "reconcile", Warning: true, Ping: s.rec.Webhooks})
+	if s.features.Reconciler != nil {
+		list = append(list, web.Check{Name: "reconcile", Warning: true, Ping: s.features.Reconciler.Webhooks})
 	}
 	return list
 }

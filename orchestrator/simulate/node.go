@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,18 +11,16 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/signals"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -178,79 +175,30 @@ func (p ports) effects() effects.Deps {
 	}
 }
 
-// makeFeatures makes the features that are on, in the order of the reference
-// server.
-func (n *node) makeFeatures(p ports) (list []orchestrator.Feature, err error) {
-	now, log := n.domain.Now, n.sim.check.logger(n)
+// makeFeatures makes the features that are on, as the reference server does.
+func (n *node) makeFeatures(p ports) ([]orchestrator.Feature, error) {
 	every := time.Duration(n.sim.world.Tempo) * 30 * time.Second
-	add := func(f orchestrator.Feature, failed error) {
-		list = append(list, f)
-		err = errors.Join(err, failed)
+	set := features.Set{
+		Stop: n.has("stop"), AgentPause: n.has("agent_pause"), Reconcile: n.has("reconcile"), ReadBoards: true, WaitComment: true, LiveMessage: n.has("live_message"),
+		Serial: n.has("serial_gate"), WIP: n.has("wip"), Deps: n.has("task_deps"), DepsSource: []string{deps.SourceDB, deps.SourceTracker},
+		Merge: n.has("merge_gate"), RebaseAlways: true, Monitor: n.has("monitor"), Freeze: true,
+		Pauses: agentpause.Options{Every: every}, Reconciler: reconcile.Options{Source: sourceBoard, Every: 2 * every}, SerialGate: serialgate.Options{Repos: n.gated(), Every: every},
+		Limit: wip.Options{Every: every}, Dependencies: deps.Options{Every: every}, MergeGate: mergegate.Options{Repos: []string{"*"}},
+		Watch: monitor.Options{Probe: n.probe, Window: 3 * time.Minute}, Budget: budget.Options{Every: every}, Signals: signals.Options{Every: 10 * every},
+		Retention: retention.Options{Every: 2 * every, Unknown: 10 * every},
 	}
-	if n.has("stop") {
-		add(stop.Feature(stop.Options{Store: p.store, Projects: p.projects, Workspaces: p.work, Agents: p.agents, Now: now, Log: log}))
-	}
-	if n.has("reconcile") {
-		rec, failed := reconcile.New(reconcile.Options{Tracker: p.tracker, Board: p.tracker, Source: sourceBoard, Every: 2 * every, Now: now, Log: log})
-		add(rec.Feature(), failed)
-	}
-	if n.has("live_message") {
-		add(livemessage.Feature(livemessage.Options{Store: p.store, Records: p.store, Jobs: p.store, Projects: p.projects, Messenger: p.chat, Now: now, Log: log}))
-	}
-	if n.has("agent_pause") {
-		f, failed := agentpause.New(agentpause.Options{Store: p.store, Pauses: p.store, Projects: p.projects, Queue: p.store, Inspector: p.store, Agents: p.agents, Every: every, Now: now, Log: log})
-		add(f.Feature(), failed)
-	}
-	n.serial = nil
-	if n.has("serial_gate") {
-		gate, failed := serialgate.New(serialgate.Options{Store: p.store, Holds: p.store, Inspector: p.store, Repos: n.gated(), Projects: p.projects, Every: every, Log: log})
-		n.serial = gate
-		add(gate.Feature(), failed)
-	}
-	changed := func() {}
-	if n.has("wip") {
-		o := wip.Options{Store: p.store, Holds: p.store, Finder: p.store, Projects: p.projects, Every: every, Log: log}
-		if n.serial != nil {
-			o.Except, o.Before = n.serial.Covers, n.serial.Repair
-		}
-		limit, failed := wip.New(o)
-		changed = limit.Look
-		add(limit.Feature(), failed)
-	}
-	if n.has("task_deps") {
-		d, failed := deps.New(deps.Options{
-			Store: p.store, Table: p.store, Queue: p.store, Inspector: p.store, Relations: p.tracker, Items: p.tracker, Line: serialgate.Name, Changed: changed, Every: every, Now: now, Log: log,
-		})
-		add(d.Feature(), failed)
-	}
-	measured := signals.Options{Store: p.store, Jobs: p.store, Projects: p.projects, Every: 10 * every, Log: log}
 	if n.has("budget") {
-		b, failed := budget.New(budget.Options{
-			Store: p.store, Records: p.store, Costs: p.store, Projects: p.projects, Queue: p.store, Inspector: p.store,
-			Caps: budget.Caps{Task: 400 * cost, RepoDay: 400 * cost, Run: cost}, Every: every, Now: now, Log: log,
-		})
-		add(b.Feature(), failed)
-		measured.Spent, measured.Limit = b.Spent, 400*cost
+		set.BudgetTask, set.BudgetRepoDay, set.BudgetRun = 400*cost, 400*cost, cost
 	}
-	add(signals.Feature(measured))
-	gate, failed := mergegate.New(mergegate.Options{
-		Store: p.store, Jobs: p.store, Projects: p.projects, Spaces: p.work, Leases: p.leases, Host: p.host,
-		Merge: effects.Runners(p.effects())[stage.EffectMerge], Off: !n.has("merge_gate"), Repos: []string{"*"}, Now: now, Log: log,
+	made, err := set.Make(features.Parts{
+		Store: p.store, Projects: p.projects, Tracker: p.tracker, Host: p.host, Messenger: p.chat, Workspaces: p.work, Agents: p.agents, Leases: p.leases,
+		Merger: effects.Runners(p.effects())[stage.EffectMerge], Log: n.sim.check.logger(n), Now: n.domain.Now,
 	})
-	add(gate.Feature(), failed)
-	if n.has("monitor") {
-		o := monitor.Options{Store: p.store, Projects: p.projects, Jobs: p.store, Probe: n.probe, Window: 3 * time.Minute, Now: now, Log: log}
-		if n.serial != nil {
-			o.Freeze = n.serial.Freeze
-		}
-		add(monitor.Feature(o))
+	if err != nil {
+		return nil, err
 	}
-	add(waitcomment.Feature(waitcomment.Options{Store: p.store, Jobs: p.store, Log: log}))
-	add(retention.Feature(retention.Options{
-		Store: p.store, Jobs: p.store, Projects: p.projects, Agents: p.agents, Disks: []retention.Disk{{Disk: p.work, Name: "checkouts"}},
-		Every: 2 * every, Unknown: 10 * every, Now: now, Log: log,
-	}))
-	return list, err
+	n.serial = made.Serial
+	return made.List, nil
 }
 
 // gated are the repositories of the serial gate: beside a limit of work in progress

@@ -3,12 +3,14 @@ package stage
 import (
 	"fmt"
 	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 )
 
 // Options of a machine. Zero values mean the defaults.
 type Options struct {
-	MaxRetries int           // how often a task may be sent back; default 3
-	CIPoll     time.Duration // how often CI is looked at while no webhook comes; default 30 s
+	MaxRetries int           `env:"MAX_DEVELOPER_RETRIES" envDefault:"3" min:"1" doc:"times that a task is sent back before a human is asked"`
+	CIPoll     time.Duration `env:"CI_POLL" envDefault:"30s" doc:"how often CI is looked at while no webhook comes"`
 }
 
 // Rule lets a feature change decisions: it sees what was decided so far and
@@ -28,12 +30,7 @@ func New(p Pipeline, opt Options, rules ...Rule) (*Machine, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if opt.MaxRetries <= 0 {
-		opt.MaxRetries = 3
-	}
-	if opt.CIPoll <= 0 {
-		opt.CIPoll = 30 * time.Second
-	}
+	defaults.Fill(&opt)
 	m := &Machine{pipeline: p, info: map[Stage]Info{}, opt: opt, rules: rules}
 	for _, i := range p.Stages {
 		m.info[i.Stage] = i

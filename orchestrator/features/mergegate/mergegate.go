@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -65,18 +66,18 @@ type Options struct {
 	Merge    orchestrator.Runner // merges, when the gate says so
 
 	Off        bool          // on for no repository
-	Repos      []string      // owner/name, or * for all; empty = the repositories of the service itself
 	OnlyBehind bool          // leave a branch alone that has all of main, merges and all
-	DeferMax   int           // how often a merge is put off because main has moved under it; default 20
-	DeferDelay time.Duration // how often the lines are put right that a holder or a process which died has left; default 60 s
-	TTL        time.Duration // of the lease; renewed while it is held; default 30 min
-	LineMax    time.Duration // how long a task stands in line before people are told; default 24 h
+	Repos      []string      `env:"MERGE_GATE_REPOS" doc:"owner/name,… or * for all; unset: the repositories with self_hosting"`
+	DeferMax   int           `env:"MERGE_DEFER_MAX" envDefault:"20" min:"1" max:"35" doc:"how often a merge is put off because main has moved under it"`
+	DeferDelay time.Duration `env:"MERGE_DEFER_DELAY" envDefault:"60s" doc:"how often the lines for the merge leases are put right"`
+	LineMax    time.Duration `env:"MERGE_LINE_MAX" envDefault:"24h" doc:"a task that stands in line for the merge lease for so long is Blocked, with the name of who has it"`
+	TTL        time.Duration `env:"MERGE_LEASE_TTL" envDefault:"30m" doc:"a merge lease that nobody renews is free after this long"`
 	Log        *slog.Logger  // nil discards
 	Now        func() time.Time
 }
 
-// DeferLimit is the largest DeferMax.
-const DeferLimit = 35
+// deferLimit is the largest DeferMax, as its tag says for those who set it.
+const deferLimit = 35
 
 // Gate is the feature.
 type Gate struct{ opt Options }
@@ -91,19 +92,8 @@ func New(o Options) (*Gate, error) {
 			return nil, fmt.Errorf("mergegate: Options.%s is required", name)
 		}
 	}
-	if o.DeferMax == 0 {
-		o.DeferMax = 20
-	}
-	if o.DeferMax < 0 || o.DeferMax > DeferLimit {
-		return nil, fmt.Errorf("mergegate: Options.DeferMax is %d, want 1 to %d", o.DeferMax, DeferLimit)
-	}
-	for _, d := range []struct {
-		at *time.Duration
-		to time.Duration
-	}{{&o.DeferDelay, time.Minute}, {&o.TTL, 30 * time.Minute}, {&o.LineMax, 24 * time.Hour}} {
-		if *d.at <= 0 {
-			*d.at = d.to
-		}
+	if defaults.Fill(&o); o.DeferMax < 0 || o.DeferMax > deferLimit {
+		return nil, fmt.Errorf("mergegate: Options.DeferMax is %d, want 1 to %d", o.DeferMax, deferLimit)
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -56,9 +57,9 @@ type Options struct {
 		Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error)
 	}
 	Probe    Probe         // nil = HTTP
-	Window   time.Duration // default 15 min
-	Interval time.Duration // default 30 s
-	Failures int           // in a row; default 3
+	Window   time.Duration `env:"MONITOR_WINDOW" envDefault:"15m" doc:"for how long"`
+	Interval time.Duration `env:"MONITOR_INTERVAL" envDefault:"30s" doc:"how often"`
+	Failures int           `env:"MONITOR_FAILURES" envDefault:"3" min:"1" doc:"bad looks in a row that count as degraded"`
 	// Freeze lets no task of a repository begin; nil = freezes are off.
 	Freeze func(ctx context.Context, repo, reason string) error
 	Log    *slog.Logger // nil discards
@@ -73,15 +74,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Probe == nil {
 		o.Probe = HTTP(nil)
 	}
-	if o.Window <= 0 {
-		o.Window = 15 * time.Minute
-	}
-	if o.Interval <= 0 {
-		o.Interval = 30 * time.Second
-	}
-	if o.Failures <= 0 {
-		o.Failures = 3
-	}
+	defaults.Fill(&o)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -31,9 +31,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -47,10 +50,10 @@ const Name = "reconcile"
 
 // Options of the feature. Tracker may be nil: then only F-1 is done.
 type Options struct {
-	Tracker tracker.Tracker               // how many boards a pass looks at follows from its tracker.Budgeted
-	Board   tracker.Board                 // returns which column serves a status; required with Tracker
-	Every   time.Duration                 // default 60 s
-	Grace   map[stage.Stage]time.Duration // default: development 10 min, others 5 min
+	Tracker tracker.Tracker // how many boards a pass looks at follows from its tracker.Budgeted
+	Board   tracker.Board   // returns which column serves a status; required with Tracker
+	Every   time.Duration   `env:"RECONCILE_INTERVAL" envDefault:"60s" doc:"how often the reconciler looks"`
+	Grace   Graces          `env:"RECONCILE_GRACE" envDefault:"development:10m" doc:"how long a stage may stand still, as stage:duration,…; others 5 min"`
 	// Brake is how many work items of one project may be replayed in one pass.
 	// More, when they are more than a quarter of those that stand in a status by which a person
 	// requests something, are taken for a misunderstanding, and none is. Default 20.
@@ -89,14 +92,29 @@ type state struct {
 	Error  string    `json:"error,omitempty"` // of the last pass
 }
 
+// Graces are spans by stage.
+type Graces map[stage.Stage]time.Duration
+
+// UnmarshalText reads stage:duration pairs.
+func (g *Graces) UnmarshalText(text []byte) error {
+	*g = Graces{}
+	for pair := range strings.SplitSeq(string(text), ",") {
+		name, span, _ := strings.Cut(strings.TrimSpace(pair), ":")
+		d, err := time.ParseDuration(span)
+		if !slices.Contains(stage.Stages(), stage.Stage(name)) || err != nil || d <= 0 {
+			return fmt.Errorf("%q, want stage:duration such as development:10m", pair)
+		}
+		(*g)[stage.Stage(name)] = d
+	}
+	return nil
+}
+
 // New checks the options.
 func New(o Options) (*Reconciler, error) {
 	if o.Tracker != nil && o.Board == nil {
 		return nil, errors.New("reconcile: Options.Board is required with Tracker")
 	}
-	if o.Every <= 0 {
-		o.Every = time.Minute
-	}
+	defaults.Fill(&o)
 	if o.Brake <= 0 {
 		o.Brake = 20
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -33,7 +34,7 @@ const Name = "remotes"
 type Options struct {
 	Projects *task.Projects
 	Host     githost.Host
-	Every    time.Duration // default 30 s
+	Every    time.Duration `env:"GIT_POLL" envDefault:"30s" doc:"how often repositories without a git host are looked at while a task is under way there"`
 	Limit    time.Duration // of the look at one repository; default 30 s
 	Log      *slog.Logger  // nil discards
 	Now      func() time.Time
@@ -63,9 +64,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Projects == nil || o.Host == nil {
 		return orchestrator.Feature{}, errors.New("remotes: Options.Projects and Host are required")
 	}
-	if o.Every <= 0 {
-		o.Every = 30 * time.Second
-	}
+	defaults.Fill(&o)
 	if o.Limit <= 0 {
 		o.Limit = 30 * time.Second
 	}

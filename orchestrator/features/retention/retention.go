@@ -44,9 +44,10 @@ type Options struct {
 	Mirrors  work.Mirrors // nil = none
 
 	// How long is kept; 0 = for ever.
-	KeepJobs       time.Duration // that have ended
-	KeepDeliveries time.Duration
-	KeepLeft       time.Duration // what attempts have left in mirrors
+	KeepJobs       Span `env:"KEEP_JOBS" envDefault:"30d" doc:"how long jobs are kept that have ended, once their task has; 0: for ever"`
+	KeepDeliveries Span `env:"KEEP_DELIVERIES" envDefault:"90d" doc:"how long a webhook that comes again is known; 0: for ever"`
+	KeepLogs       Span `env:"KEEP_LOGS" envDefault:"30d" doc:"how long agents' logs are kept, once their task has ended; 0: for ever"`
+	KeepLeft       Span `env:"KEEP_LEFT" envDefault:"90d" doc:"how long is kept what attempts have left uncommitted, once their task has ended; 0: for ever"`
 
 	Every   time.Duration // default 1 h
 	Unknown time.Duration // how long what is of no known task stays, default 24 h
@@ -113,7 +114,7 @@ func (s *sweeper) failed(ctx context.Context, err error, what string, args ...an
 func (s *sweeper) prune(ctx context.Context, e *orchestrator.Engine) {
 	now, jobs, deliveries := s.opt.Now(), 0, 0
 	for after, more := int64(0), s.opt.KeepJobs > 0; more; {
-		n, next, err := s.opt.Store.PruneJobs(ctx, now.Add(-s.opt.KeepJobs), after, batch)
+		n, next, err := s.opt.Store.PruneJobs(ctx, now.Add(-time.Duration(s.opt.KeepJobs)), after, batch)
 		if s.failed(ctx, err, "ended jobs") {
 			break
 		}
@@ -121,7 +122,7 @@ func (s *sweeper) prune(ctx context.Context, e *orchestrator.Engine) {
 		more = next > 0 && e.Wait(ctx, pause) == nil
 	}
 	for more := s.opt.KeepDeliveries > 0; more; {
-		n, err := s.opt.Store.PruneDeliveries(ctx, now.Add(-s.opt.KeepDeliveries), batch)
+		n, err := s.opt.Store.PruneDeliveries(ctx, now.Add(-time.Duration(s.opt.KeepDeliveries)), batch)
 		if s.failed(ctx, err, "old deliveries") {
 			break
 		}
@@ -198,7 +199,7 @@ func (s *sweeper) maintain(ctx context.Context) {
 				return s.live(ctx, task.Filter{Repo: p.Repo, WorkItemID: item})
 			}}
 			if s.opt.KeepLeft > 0 {
-				m.LeftBefore = s.opt.Now().Add(-s.opt.KeepLeft)
+				m.LeftBefore = s.opt.Now().Add(-time.Duration(s.opt.KeepLeft))
 			}
 			err = s.opt.Mirrors.Maintain(ctx, p.Workspace(task.Task{}), m)
 		}

@@ -30,7 +30,7 @@ func retaining(t *testing.T, f func(r *orchestratortest.Rig, other *memwork.Plac
 			require.NoError(r, err)
 			feature, err := retention.Feature(retention.Options{
 				Store: r.Store, Jobs: r.Store, Projects: projects, Agents: r.Place, Disks: []retention.Disk{{Disk: r.Place, Name: "here"}, {Disk: other, Name: "there"}},
-				KeepJobs: 10 * time.Minute, KeepDeliveries: 10 * time.Minute, Every: time.Minute, Unknown: 5 * time.Minute,
+				KeepJobs: retention.Span(10 * time.Minute), KeepDeliveries: retention.Span(10 * time.Minute), Every: time.Minute, Unknown: 5 * time.Minute,
 			})
 			require.NoError(r, err)
 			return []orchestrator.Feature{feature}

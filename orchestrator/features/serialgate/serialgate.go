@@ -42,7 +42,7 @@ type Options struct {
 	Store     task.Store
 	Holds     queue.Admin
 	Inspector queue.Inspector
-	Repos     []string // owner/name, or "*" for all; empty: the self-hosting ones of Projects
+	Repos     []string `env:"SERIAL_GATE_REPOS" doc:"owner/name,… or * for all; unset: the repositories with self_hosting"`
 	// Projects is the registry; nil with no Repos = no repository is gated.
 	Projects *task.Projects
 	Every    time.Duration // how often the holds are compared with the tasks; default 1 h

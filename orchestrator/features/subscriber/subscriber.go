@@ -24,6 +24,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/post"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -36,17 +37,17 @@ const Type = "dev.signalbox.task.changed"
 
 // Options of the feature. URL and Source are required.
 type Options struct {
-	URL    string       // where events are posted
-	Source string       // names this service in events: its address, or another URI
-	Secret []byte       // signs events; empty = they are not signed
-	Client *http.Client // nil = one with a limit of 10 s; redirects are not followed
+	URL    secret.String `env:"EVENTS_URL" doc:"address that each change of a task is posted to, as a CloudEvent; unset: none"`
+	Source string        // names this service in events: its address, or another URI
+	Secret secret.String `env:"EVENTS_SECRET" doc:"signs these events, as Standard Webhooks are"`
+	Client *http.Client  // nil = one with a limit of 10 s; redirects are not followed
 	Now    func() time.Time
 }
 
 // Feature makes the feature.
 func Feature(o Options) (orchestrator.Feature, error) {
 	switch {
-	case !post.IsAddress(o.URL):
+	case !post.IsAddress(o.URL.Reveal()):
 		return orchestrator.Feature{}, errors.New("subscriber: Options.URL: want an address such as https://example.org/events") // what it is may hold a token
 	case o.Source == "":
 		return orchestrator.Feature{}, errors.New("subscriber: Options.Source is required: it names the service in events")
@@ -141,7 +142,7 @@ func (o Options) send(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 }
 
 func (o Options) post(ctx context.Context, id string, body []byte) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.URL, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, o.URL.Reveal(), bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -149,8 +150,8 @@ func (o Options) post(ctx context.Context, id string, body []byte) error {
 	at := strconv.FormatInt(o.Now().Unix(), 10)
 	req.Header.Set("Webhook-Id", id)
 	req.Header.Set("Webhook-Timestamp", at)
-	if len(o.Secret) > 0 {
-		req.Header.Set("Webhook-Signature", Sign(o.Secret, id, at, body))
+	if o.Secret.IsSet() {
+		req.Header.Set("Webhook-Signature", Sign([]byte(o.Secret.Reveal()), id, at, body))
 	}
 	return post.Send(ctx, o.Client, req, "the subscriber", o.Now(), http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/subscriber"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -53,7 +54,7 @@ func subscribed(t *testing.T, f func(*orchestratortest.Rig, *inbox)) {
 	in := &inbox{status: http.StatusAccepted, ids: map[string]int{}}
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		r.Features = func() []orchestrator.Feature {
-			f, err := subscriber.Feature(subscriber.Options{URL: "https://example.org/events", Source: "https://box.example.org", Client: &http.Client{Transport: in}})
+			f, err := subscriber.Feature(subscriber.Options{URL: secret.New("https://example.org/events"), Source: "https://box.example.org", Client: &http.Client{Transport: in}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{f}
 		}
@@ -120,12 +121,12 @@ func TestRefused(t *testing.T) {
 // On the wire: the content type, a signature that a receiver can check, no redirect, and a
 // Retry-After that is kept.
 func TestWire(t *testing.T) {
-	secret := []byte("0123456789abcdef0123456789abcdef")
+	key := []byte("0123456789abcdef0123456789abcdef")
 	var problem string
 	status := http.StatusTooManyRequests
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		want := subscriber.Sign(secret, r.Header.Get("Webhook-Id"), r.Header.Get("Webhook-Timestamp"), body)
+		want := subscriber.Sign(key, r.Header.Get("Webhook-Id"), r.Header.Get("Webhook-Timestamp"), body)
 		switch {
 		case err != nil:
 			problem = err.Error()
@@ -141,7 +142,7 @@ func TestWire(t *testing.T) {
 		w.WriteHeader(status)
 	}))
 	defer srv.Close()
-	f, err := subscriber.Feature(subscriber.Options{URL: srv.URL + "/events?token=hidden", Source: "s", Secret: secret})
+	f, err := subscriber.Feature(subscriber.Options{URL: secret.New(srv.URL + "/events?token=hidden"), Source: "s", Secret: secret.New(string(key))})
 	require.NoError(t, err)
 	send := func() queue.Outcome {
 		return f.Runners[orchestrator.EffectEvent].Run(t.Context(), orchestrator.Effect{Key: "k", Effect: stage.Effect{Text: `{"stage":"review"}`}})
@@ -164,7 +165,7 @@ func TestWire(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	for _, o := range []subscriber.Options{{}, {URL: "example.org", Source: "s"}, {URL: "ftp://example.org", Source: "s"}, {URL: "https://example.org"}} {
+	for _, o := range []subscriber.Options{{}, {URL: secret.New("example.org"), Source: "s"}, {URL: secret.New("ftp://example.org"), Source: "s"}, {URL: secret.New("https://example.org")}} {
 		_, err := subscriber.Feature(o)
 		require.Error(t, err)
 	}

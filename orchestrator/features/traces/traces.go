@@ -19,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/post"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -32,18 +33,29 @@ const path = "/v1/traces"
 
 // Options of the feature. URL, Store and Records are required.
 type Options struct {
-	URL     string            // of the collector, such as http://127.0.0.1:4318
-	Headers map[string]string // sent with each trace, such as a key
-	Service string            // service.name; default signalbox
+	URL     secret.String `env:"OTLP_URL" doc:"OpenTelemetry collector (OTLP over HTTP) that the life of each task is sent to as a trace when it has ended, such as http://127.0.0.1:4318; unset: none"`
+	Headers secret.String `env:"OTLP_HEADERS" doc:"name=value,… that are sent with each trace, such as a key"`
+	Service string        // service.name; default signalbox
 	Store   task.Store
 	Records task.Records
 	Client  *http.Client // nil = one with a limit of 10 s; redirects are not followed
 	Now     func() time.Time
 }
 
+// HeaderValues are the headers, by name.
+func (o Options) HeaderValues() map[string]string {
+	out := map[string]string{}
+	for pair := range strings.SplitSeq(o.Headers.Reveal(), ",") {
+		if name, value, ok := strings.Cut(pair, "="); ok {
+			out[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return out
+}
+
 // Check reports whether the address is one.
 func (o Options) Check() error {
-	if !post.IsAddress(o.URL) {
+	if !post.IsAddress(o.URL.Reveal()) {
 		return errors.New("traces: Options.URL: want the address of a collector such as http://127.0.0.1:4318") // what it is may hold a key
 	}
 	return nil
@@ -104,11 +116,11 @@ func (o Options) send(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 }
 
 func (o Options) post(ctx context.Context, body []byte) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(o.URL, "/")+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(o.URL.Reveal(), "/")+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	for name, value := range o.Headers {
+	for name, value := range o.HeaderValues() {
 		req.Header.Set(name, value)
 	}
 	req.Header.Set("Content-Type", "application/json")

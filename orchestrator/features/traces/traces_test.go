@@ -16,6 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/traces"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -95,7 +96,7 @@ func traced(t *testing.T, f func(*orchestratortest.Rig, *collector)) {
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		r.Features = func() []orchestrator.Feature {
 			f, err := traces.Feature(traces.Options{
-				URL: "http://collector.example.org:4318/", Headers: map[string]string{"Api-Key": "k"}, Store: r.Store, Records: r.Store, Client: &http.Client{Transport: c},
+				URL: secret.New("http://collector.example.org:4318/"), Headers: secret.New("Api-Key=k"), Store: r.Store, Records: r.Store, Client: &http.Client{Transport: c},
 			})
 			require.NoError(r, err)
 			projects, err := task.NewProjects(r.Projects...)
@@ -182,9 +183,9 @@ func TestTraceOfACancelledTask(t *testing.T) {
 func TestOptions(t *testing.T) {
 	store := memstore.New(nil)
 	for _, address := range []string{"", "collector:4318", "grpc://collector:4317", "http://"} {
-		_, err := traces.Feature(traces.Options{URL: address, Store: store, Records: store})
+		_, err := traces.Feature(traces.Options{URL: secret.New(address), Store: store, Records: store})
 		require.ErrorContains(t, err, "Options.URL", address)
 	}
-	_, err := traces.Feature(traces.Options{URL: "http://collector:4318"})
+	_, err := traces.Feature(traces.Options{URL: secret.New("http://collector:4318")})
 	require.ErrorContains(t, err, "Options.Store and Records")
 }

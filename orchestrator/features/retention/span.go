@@ -1,4 +1,4 @@
-package wiring
+package retention
 
 import (
 	"fmt"
@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// leastDeliveries is how long deliveries are known at least: senders repeat them for days.
-const leastDeliveries = span(7 * day)
+// LeastDeliveries is the shortest KeepDeliveries: senders repeat webhooks for days.
+const LeastDeliveries = Span(7 * day)
 
 const day = 24 * time.Hour
 
-// span is a duration that may be written in days. 0 means for ever.
-type span time.Duration
+// Span is a duration that may be written in days. 0 means for ever.
+type Span time.Duration
 
 // String writes whole days as days.
-func (s span) String() string {
+func (s Span) String() string {
 	if d := time.Duration(s); d%day != 0 {
 		return d.String()
 	}
@@ -25,7 +25,7 @@ func (s span) String() string {
 }
 
 // UnmarshalText reads 30d, 36h or 0.
-func (s *span) UnmarshalText(text []byte) error {
+func (s *Span) UnmarshalText(text []byte) error {
 	d, err := time.ParseDuration(string(text))
 	if days, is := strings.CutSuffix(string(text), "d"); is {
 		n, wrong := strconv.ParseInt(days, 10, 64)
@@ -37,6 +37,6 @@ func (s *span) UnmarshalText(text []byte) error {
 	if err != nil || d < 0 || d > 0 && d < time.Hour {
 		return fmt.Errorf("%q, want days or hours such as 30d or 36h, or 0 for ever", text)
 	}
-	*s = span(d)
+	*s = Span(d)
 	return nil
 }

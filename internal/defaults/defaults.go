@@ -1,0 +1,46 @@
+// Package defaults gives options their defaults from the tags that also declare them as settings, so that each
+// default stands in one place.
+package defaults
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Tag names the default of a field.
+const Tag = "envDefault"
+
+// Fill sets the fields of a struct that are zero, or below, to the defaults of their tags: numbers, words, spans of time, and
+// lists of words and spans. Switches stay: false is a value. A field of another kind, or a default that is not of
+// its kind, is a mistake of the program and stays zero; see the test of whoever declares one.
+func Fill[T any](options *T) {
+	v := reflect.ValueOf(options).Elem()
+	for i := range v.NumField() {
+		field, text := v.Field(i), v.Type().Field(i).Tag.Get(Tag)
+		if text != "" && field.CanSet() && (field.IsZero() || field.CanInt() && field.Int() < 0) {
+			set(field, text)
+		}
+	}
+}
+
+func set(field reflect.Value, text string) {
+	span := reflect.TypeFor[time.Duration]()
+	switch kind := field.Kind(); {
+	case field.Type() == span:
+		d, _ := time.ParseDuration(text)
+		field.SetInt(int64(d))
+	case kind == reflect.Int || kind == reflect.Int64:
+		n, _ := strconv.ParseInt(text, 10, 64)
+		field.SetInt(n)
+	case kind == reflect.String:
+		field.SetString(text)
+	case kind == reflect.Slice && (field.Type().Elem() == span || field.Type().Elem().Kind() == reflect.String):
+		for part := range strings.SplitSeq(text, ",") {
+			one := reflect.New(field.Type().Elem()).Elem()
+			set(one, strings.TrimSpace(part))
+			field.Set(reflect.Append(field, one))
+		}
+	}
+}

@@ -1,0 +1,368 @@
+// Package features is the table of the additive behaviours: which there are, the order in which
+// they see a decision, what switches and tunes each of them, and what a program has to give them.
+// One that is off is not made at all.
+package features
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/remotes"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/signals"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/subscriber"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/traces"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/queue/lease"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Set switches and tunes the features. Its tags are their settings. What the options of a feature
+// need beside these, such as stores, comes from Parts.
+type Set struct {
+	WaitComment bool `env:"WAIT_COMMENT_ENABLED" envDefault:"true" doc:"one comment on each card that waits says what for"`
+	LiveMessage bool `env:"LIVE_MESSAGE_ENABLED" envDefault:"true" doc:"one chat message for each task shows where it stands"`
+	Stop        bool `env:"STOP_STATUS_ENABLED" envDefault:"true" doc:"STOP on the board cancels a task"`
+	// Work is checks.WorkDone, which the engine judges by.
+	Work          bool `env:"WORK_DONE_ENABLED" envDefault:"true" doc:"a task whose branch changes nothing but its own documents leaves development by a person's word alone"`
+	Serial        bool `env:"SERIAL_GATE_ENABLED" envDefault:"true" doc:"one task of a repository begins at a time"`
+	SerialGate    serialgate.Options
+	WIP           bool `env:"WIP_ENABLED" envDefault:"true" doc:"where the serial gate is not, so many tasks of a repository are in work at a time as the registry's wip says"`
+	Limit         wip.Options
+	Deps          bool     `env:"TASK_DEPS_ENABLED" envDefault:"true" doc:"a task waits for the tasks that it depends on"`
+	DepsSource    []string `env:"TASK_DEPS_SOURCE" envDefault:"db,tracker" doc:"where dependencies come from: db (the local table), tracker (relations of cards) or both"`
+	Dependencies  deps.Options
+	Merge         bool `env:"MERGE_GATE_ENABLED" envDefault:"true" doc:"a branch is brought up to date and tested again before it is merged; false: only one that is behind main"`
+	RebaseAlways  bool `env:"PREMERGE_REBASE_ALWAYS" envDefault:"true" doc:"make branches straight even when they have all of main"`
+	MergeGate     mergegate.Options
+	Reconcile     bool `env:"RECONCILE_ENABLED" envDefault:"true" doc:"lost events are found and replayed"`
+	ReadBoards    bool `env:"RECONCILE_TRACKER_ENABLED" envDefault:"true" doc:"the reconciler reads boards too"`
+	Reconciler    reconcile.Options
+	Remotes       remotes.Options
+	Monitor       bool `env:"MONITOR_ENABLED" envDefault:"true" doc:"what was deployed is looked at for a while"`
+	Watch         monitor.Options
+	Freeze        bool         `env:"SERIAL_GATE_FREEZE_ENABLED" envDefault:"true" doc:"a degraded deployment freezes its repository"`
+	BudgetTask    work.Dollars `env:"BUDGET_TASK_USD" envDefault:"0" doc:"what a task may cost in dollars; 0: no cap"`
+	BudgetRepoDay work.Dollars `env:"BUDGET_REPO_DAY_USD" envDefault:"0" doc:"what the tasks of a repository may cost on one day (UTC); 0: no cap"`
+	BudgetRun     work.Dollars `env:"BUDGET_RUN_USD" envDefault:"1.00" doc:"what a run is taken to cost until it is known, where there is a cap"`
+	Budget        budget.Options
+	AgentPause    bool `env:"AGENT_PAUSE_ENABLED" envDefault:"true" doc:"an agent that cannot work for any task (login, credit, limits) is paused for all, with one notice, in the place of failures of each task"`
+	Pauses        agentpause.Options
+	Retention     retention.Options
+	Signals       signals.Options
+	Events        subscriber.Options
+	Traces        traces.Options
+}
+
+// CapsCosts reports whether there is a cap of what agents cost.
+func (s Set) CapsCosts() bool { return s.BudgetTask > 0 || s.BudgetRepoDay > 0 }
+
+// Default is the set of the reference server where nothing is set.
+func Default() Set {
+	const day = retention.Span(24 * time.Hour)
+	return Set{
+		Stop: true, Work: true, AgentPause: true, WaitComment: true, LiveMessage: true, Serial: true, WIP: true, Freeze: true, Merge: true, RebaseAlways: true,
+		Deps: true, DepsSource: []string{deps.SourceDB, deps.SourceTracker}, Reconcile: true, ReadBoards: true, Monitor: true,
+		Retention: retention.Options{KeepJobs: 30 * day, KeepDeliveries: 90 * day, KeepLeft: 90 * day, KeepLogs: 30 * day},
+	}
+}
+
+// Store keeps tasks, what they cost and wait for, and the queue, which share transactions.
+type Store interface {
+	Records
+	orchestrator.Jobs
+}
+
+// Records are what a Store keeps of tasks.
+type Records interface {
+	task.Store
+	task.Records
+	task.Pruner
+	Reasons
+}
+
+// Reasons are what tasks wait for.
+type Reasons interface {
+	task.Dependencies
+	task.CostStore
+	task.Pauses
+}
+
+// Tracker is the board. Its tracker.Relations and tracker.Linker are used where it has them.
+type Tracker interface {
+	orchestrator.Tracking
+	tracker.Board
+}
+
+// Workspaces are the places of work.
+type Workspaces interface {
+	orchestrator.Workspaces
+	work.Rebaser
+}
+
+// Parts are what a program gives its features.
+type Parts struct {
+	Store      Store
+	Projects   *task.Projects
+	Tracker    Tracker
+	Polled     bool // nothing announces the tracker's changes
+	Host       orchestrator.Hosting
+	Messenger  messenger.Messenger // nil = no feature sends live messages
+	Workspaces Workspaces
+	Agents     work.Agents
+	Leases     lease.Locker
+	Merger     orchestrator.Runner // of stage.EffectMerge
+	Log        *slog.Logger        // nil discards
+	Now        func() time.Time    // nil = the real clock
+}
+
+// Made are the features that are on, in order, and those that a program has to do with; these are nil when they
+// are off.
+type Made struct {
+	List       []orchestrator.Feature
+	Serial     *serialgate.Gate
+	Pauses     *agentpause.Pauses
+	Deps       *deps.Deps // nil without the local table, too
+	Reconciler *reconcile.Reconciler
+
+	limit  *wip.Limit
+	budget *budget.Budget
+}
+
+// Make makes the features of a set that are on.
+func (s Set) Make(p Parts) (*Made, error) {
+	if p.Log == nil {
+		p.Log = slog.New(slog.DiscardHandler)
+	}
+	if p.Now == nil {
+		p.Now = run.Real{}.Now
+	}
+	m := &Made{}
+	for _, one := range []struct {
+		on   bool
+		make func(Set, Parts) (orchestrator.Feature, error)
+	}{
+		{s.Stop, Set.stop},
+		{s.AgentPause, m.agentPause}, // before those that reserve something for a run
+		{s.Reconcile, m.reconciler},
+		{s.WaitComment, waitComment},
+		{s.Serial, m.serialGate},
+		{s.WIP, m.limitWork},
+		{s.Deps && len(s.DepsSource) > 0, m.dependencies},
+		{true, mergeGate},
+		{s.LiveMessage && p.Messenger != nil, liveMessage}, // shows what the rules before it have made of a decision
+		{s.Events.URL.IsSet(), func(s Set, _ Parts) (orchestrator.Feature, error) { return subscriber.Feature(s.Events) }},
+		{s.Traces.URL.IsSet(), trace},
+		{s.Monitor, m.monitor},
+		{true, watchRemotes},
+		{s.CapsCosts(), m.capCosts},
+		{true, prune},
+		{true, m.signals},
+	} {
+		if !one.on {
+			continue
+		}
+		feature, err := one.make(s, p)
+		if err != nil {
+			return nil, err
+		}
+		m.List = append(m.List, feature)
+	}
+	return m, nil
+}
+
+// CleanUp removes what STOP has left to remove. Where the feature is switched off it is owed all the same.
+func (s Set) CleanUp(p Parts) orchestrator.Runner { return stop.CleanUp(s.stopOptions(p)) }
+
+func (s Set) stopOptions(p Parts) stop.Options {
+	return stop.Options{Store: p.Store, Projects: p.Projects, Workspaces: p.Workspaces, Agents: p.Agents, Log: p.Log, Now: p.Now}
+}
+
+func (s Set) stop(p Parts) (orchestrator.Feature, error) { return stop.Feature(s.stopOptions(p)) }
+
+func (m *Made) agentPause(s Set, p Parts) (f orchestrator.Feature, err error) {
+	o := s.Pauses
+	o.Store, o.Pauses, o.Projects, o.Queue, o.Inspector, o.Agents, o.Log, o.Now = p.Store, p.Store, p.Projects, p.Store, p.Store, p.Agents, p.Log, p.Now
+	if m.Pauses, err = agentpause.New(o); err != nil {
+		return f, err
+	}
+	return m.Pauses.Feature(), nil
+}
+
+// polledEvery is how often a board is read whose changes nothing else reports.
+const polledEvery = 5 * time.Second
+
+func (m *Made) reconciler(s Set, p Parts) (f orchestrator.Feature, err error) {
+	o := s.Reconciler
+	o.Log, o.Now, o.Polled = p.Log, p.Now, p.Polled
+	if p.Polled && o.Every == 0 {
+		o.Every = polledEvery
+	}
+	if s.ReadBoards {
+		o.Tracker, o.Board = p.Tracker, p.Tracker
+	}
+	if m.Reconciler, err = reconcile.New(o); err != nil {
+		return f, err
+	}
+	return m.Reconciler.Feature(), nil
+}
+
+func waitComment(_ Set, p Parts) (orchestrator.Feature, error) {
+	return waitcomment.Feature(waitcomment.Options{Store: p.Store, Jobs: p.Store, Log: p.Log})
+}
+
+func (m *Made) serialGate(s Set, p Parts) (f orchestrator.Feature, err error) {
+	o := s.SerialGate
+	o.Store, o.Holds, o.Inspector, o.Projects, o.Log = p.Store, p.Store, p.Store, p.Projects, p.Log
+	if m.Serial, err = serialgate.New(o); err != nil {
+		return f, err
+	}
+	return m.Serial.Feature(), nil
+}
+
+func (m *Made) limitWork(s Set, p Parts) (f orchestrator.Feature, err error) {
+	o := s.Limit
+	o.Store, o.Holds, o.Finder, o.Projects, o.Log = p.Store, p.Store, p.Store, p.Projects, p.Log
+	if m.Serial != nil {
+		o.Except, o.Before = m.Serial.Covers, m.Serial.Repair
+	}
+	if m.limit, err = wip.New(o); err != nil {
+		return f, err
+	}
+	return m.limit.Feature(), nil
+}
+
+func (m *Made) dependencies(s Set, p Parts) (f orchestrator.Feature, err error) {
+	o := s.Dependencies
+	o.Store, o.Table, o.Queue, o.Inspector, o.Line, o.Log, o.Now = p.Store, p.Store, p.Store, p.Store, serialgate.Name, p.Log, p.Now
+	if m.limit != nil {
+		o.Changed = m.limit.Look
+	}
+	if relations, has := p.Tracker.(tracker.Relations); has && slices.Contains(s.DepsSource, deps.SourceTracker) {
+		o.Relations, o.Items = relations, p.Tracker
+	}
+	d, err := deps.New(o)
+	if err != nil {
+		return f, err
+	}
+	if slices.Contains(s.DepsSource, deps.SourceDB) {
+		m.Deps = d
+	}
+	return d.Feature(), nil
+}
+
+func mergeGate(s Set, p Parts) (f orchestrator.Feature, err error) {
+	o := s.MergeGate
+	o.Off, o.OnlyBehind = !s.Merge, !s.RebaseAlways
+	o.Store, o.Jobs, o.Projects, o.Log, o.Now = p.Store, p.Store, p.Projects, p.Log, p.Now
+	o.Spaces, o.Leases, o.Host, o.Merge = p.Workspaces, p.Leases, p.Host, p.Merger
+	g, err := mergegate.New(o)
+	if err != nil {
+		return f, err
+	}
+	return g.Feature(), nil
+}
+
+func liveMessage(_ Set, p Parts) (orchestrator.Feature, error) {
+	o := livemessage.Options{Store: p.Store, Records: p.Store, Jobs: p.Store, Projects: p.Projects, Messenger: p.Messenger, Log: p.Log, Now: p.Now}
+	o.Cards, _ = p.Tracker.(tracker.Linker)
+	return livemessage.Feature(o)
+}
+
+func trace(s Set, p Parts) (orchestrator.Feature, error) {
+	o := s.Traces
+	o.Store, o.Records, o.Now = p.Store, p.Store, p.Now
+	return traces.Feature(o)
+}
+
+func (m *Made) monitor(s Set, p Parts) (orchestrator.Feature, error) {
+	o := s.Watch
+	o.Store, o.Projects, o.Jobs, o.Log, o.Now = p.Store, p.Projects, p.Store, p.Log, p.Now
+	if s.Freeze && m.Serial != nil {
+		o.Freeze = m.Serial.Freeze
+	}
+	return monitor.Feature(o)
+}
+
+func watchRemotes(s Set, p Parts) (orchestrator.Feature, error) {
+	o := s.Remotes
+	o.Projects, o.Host, o.Log, o.Now = p.Projects, p.Host, p.Log, p.Now
+	return remotes.Feature(o)
+}
+
+func (m *Made) capCosts(s Set, p Parts) (f orchestrator.Feature, err error) {
+	o := s.Budget
+	o.Caps = budget.Caps{Task: int64(s.BudgetTask), RepoDay: int64(s.BudgetRepoDay), Run: int64(s.BudgetRun)}
+	o.Store, o.Records, o.Costs, o.Projects, o.Queue, o.Inspector, o.Log, o.Now = p.Store, p.Store, p.Store, p.Projects, p.Store, p.Store, p.Log, p.Now
+	if m.budget, err = budget.New(o); err != nil {
+		return f, err
+	}
+	return m.budget.Feature(), nil
+}
+
+func prune(s Set, p Parts) (orchestrator.Feature, error) {
+	o := s.Retention
+	o.Store, o.Jobs, o.Projects, o.Agents, o.Log, o.Now = p.Store, p.Store, p.Projects, p.Agents, p.Log, p.Now
+	if disk, ok := p.Workspaces.(work.Disk); ok {
+		o.Disks = append(slices.Clone(o.Disks), retention.Disk{Disk: disk, Name: "checkouts"})
+	}
+	if mirrors, ok := p.Workspaces.(work.Mirrors); ok {
+		o.Mirrors = mirrors
+	}
+	if a, ok := p.Agents.(interface{ Marks() work.Disk }); ok {
+		o.Disks = append(o.Disks, retention.Disk{Disk: a.Marks(), Name: "marks of runs"})
+	}
+	if a, ok := p.Agents.(interface{ LogDisk() work.Disk }); ok && o.KeepLogs > 0 {
+		o.Disks = append(o.Disks, retention.Disk{Disk: a.LogDisk(), Name: "logs", Keep: time.Duration(o.KeepLogs)})
+	}
+	return retention.Feature(o)
+}
+
+func (m *Made) signals(s Set, p Parts) (orchestrator.Feature, error) {
+	o := s.Signals
+	o.Store, o.Jobs, o.Projects, o.Log = p.Store, p.Store, p.Projects, p.Log
+	if m.budget != nil {
+		o.Spent, o.Limit = m.budget.Spent, int64(s.BudgetRepoDay)
+	}
+	return signals.Feature(o)
+}
+
+// LetGo frees what features hold that were switched off since: off is the same as
+// without, and nobody else would ever do it.
+func (s Set) LetGo(ctx context.Context, store Store, log *slog.Logger) error {
+	held, err := store.Holds(ctx)
+	if err != nil {
+		return err
+	}
+	on := map[string]bool{
+		serialgate.Name: s.Serial, serialgate.Freeze: s.Serial, wip.Name: s.WIP, wip.Waits: s.WIP, wip.Works: s.WIP,
+		deps.Name: s.Deps, deps.Cycle: s.Deps, budget.Name: s.CapsCosts(), agentpause.Name: s.AgentPause,
+		reconcile.Told: s.Reconcile, reconcile.BrakeTold: s.Reconcile, waitcomment.Name: s.WaitComment,
+	}
+	var left []queue.Hold
+	for _, h := range held {
+		if is, known := on[h.Name]; known && !is {
+			log.Warn("what a feature held is let go: it is switched off", "feature", h.Name, "held", h.Subject, "why", h.Reason)
+			left = append(left, h)
+		}
+	}
+	return store.Free(ctx, left...)
+}
