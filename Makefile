@@ -48,9 +48,9 @@ conformance: tools ## the rows of the specification, each with what came of its 
 
 check: tools fmt lint ## format, lint, floor plan, every test with the race detector, simulated worlds, all of the browser, coverage
 	$(GO) mod tidy -diff
-	$(GO) test -timeout 40m -race $$($(GO) list ./... | grep -v 'orchestrator/simulate$$')
-	$(GO) test -timeout 20m -race -short ./orchestrator/simulate
-	$(GO) test -timeout 20m ./orchestrator/simulate
+	$(GO) test -timeout 40m -race $$($(GO) list ./... | grep -v 'internal/simulate$$')
+	$(GO) test -timeout 20m -race -short ./internal/simulate
+	$(GO) test -timeout 20m ./internal/simulate
 	SOAK=1 $(GO) test -timeout 40m -run 'TestSickNeighbours|TestSituations' ./examples/server
 	@$(MAKE) --no-print-directory sim
 	@$(MAKE) --no-print-directory test-browser
@@ -98,10 +98,10 @@ soak: ## tests that look for rare things, SOAK times as long
 
 SEEDS ?= 2000
 sim: ## simulated worlds, SEEDS of them (100000 for a night)
-	$(GO) run ./examples/server sim -seeds 0..$(SEEDS)
+	$(GO) run ./internal/simulate/sim -seeds 0..$(SEEDS)
 
 mutants: ## plant every bug of the list and find it; writes the table in docs/reliability.md
-	MUTANTS=all $(GO) test ./orchestrator/simulate -run 'TestMutants|TestKnownFaults' -count 1 -timeout 60m -v
+	MUTANTS=all $(GO) test ./internal/simulate -run 'TestMutants|TestKnownFaults' -count 1 -timeout 60m -v
 
 APIDIFF := $(BIN)/apidiff
 apidiff: ## changes of the public API since the last release

@@ -28,7 +28,6 @@
 //	signalbox tracks       hide places and take tracks away: hide, unhide, remove, readmit; export
 //	signalbox audit        prove that the journal is as it was written: verify, export
 //	signalbox replay       decide every journal again
-//	signalbox sim          simulated worlds by seed
 package main
 
 import (
@@ -87,7 +86,6 @@ type cli struct {
 	Tracks   tracksCmd     `cmd:"" help:"Keep the track layer: hide, unhide, remove, readmit and export tracks, list what is hidden and removed."`
 	Audit    auditCmd      `cmd:"" help:"Prove that the journal is as it was written, or export it: verify, export."`
 	Replay   replayCmd     `cmd:"" help:"Decide every task's journal again, and say where the decision is another one now."`
-	Sim      simCmd        `cmd:"" help:"Let simulated worlds live by seed, and check what must hold in them."`
 	Complete completeCmd   `cmd:"" passthrough:"" hidden:""`
 	Script   completionCmd `cmd:"" name:"completion" help:"Print what makes a shell complete command lines."`
 	Man      manCmd        `cmd:"" help:"Print the manual page (signalbox man | man -l -)."`

@@ -66,7 +66,7 @@ func TestEveryCommandIsForPrograms(t *testing.T) {
 	var c cli
 	parser, err := kong.New(&c, kong.Vars{"version": "x"})
 	require.NoError(t, err)
-	without := []string{"init", "serve", "sim", "completion", "man", "token revoke", "tracks unhide", "tracks readmit"}
+	without := []string{"init", "serve", "completion", "man", "token revoke", "tracks unhide", "tracks readmit"}
 	calling := []string{
 		"tasks", "show", "queue", "costs", "logs", "approve", "reject", "confirm", "pause", "unpause", "drain", "stop", "retry", "why",
 		"deps list", "deps add", "deps remove", "unfreeze", "resume", "reload",

@@ -32,7 +32,7 @@ func TestRules(t *testing.T) {
 		"clock":           {"orchestrator/stage/x.go", `package stage; import "time"; var errX = error(nil); func f() time.Time { return time.Now() }`, "no clock"},
 		"testing":         {"gates/fixture/x.go", `package fixture; import _ "testing"`, "test framework"},
 		"suite":           {"adapters/sqlite/x.go", `package sqlite; import _ ` + mod + `queue/queuetest"`, "only tests do"},
-		"rig":             {"orchestrator/simulate/x.go", `package simulate; import _ ` + mod + `orchestrator/orchestratortest"`, "only tests do"},
+		"rig":             {"internal/simulate/x.go", `package simulate; import _ ` + mod + `orchestrator/orchestratortest"`, "only tests do"},
 		"rig and feature": {"orchestrator/orchestratortest/x.go", `package orchestratortest; import _ ` + mod + `orchestrator/features/stop"`, "takes features as values"},
 		"unplanned":       {"somewhere/x.go", `package somewhere`, "not on the floor plan"},
 		"unplanned there": {"adapters/plane/x.go", `package plane; import _ ` + mod + `somewhere"`, "not on the floor plan"},

@@ -10,7 +10,7 @@ import (
 // behindDoor reports the packages that start, wait and read the clock through
 // internal/run only, so that the simulator can drive them.
 func behindDoor(pkg string) bool {
-	return slices.Contains([]string{"orchestrator", "orchestrator/effects", "orchestrator/simulate", "gates", "gates/checks"}, pkg) ||
+	return slices.Contains([]string{"orchestrator", "orchestrator/effects", "internal/simulate", "gates", "gates/checks"}, pkg) ||
 		strings.HasPrefix(pkg, "orchestrator/features/")
 }
 

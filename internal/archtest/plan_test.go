@@ -43,7 +43,7 @@ func plan() []room {
 		{"orchestrator/follow", 3, []string{"orchestrator"}}, {"orchestrator/documents", 3, []string{"orchestrator", "orchestrator/follow"}},
 		{"orchestrator/web", 3, []string{"orchestrator", "orchestrator/explain", "orchestrator/follow", "orchestrator/documents"}},
 		{"orchestrator/web/limit", 2, nil}, {"orchestrator/web/access", 2, []string{"orchestrator/web/limit"}}, {"orchestrator/web/dashboard", 3, []string{"orchestrator", "orchestrator/explain", "orchestrator/follow", "orchestrator/documents"}},
-		{"orchestrator/simulate", 3, simulated()},
+		{"internal/simulate", 3, simulated()}, {"internal/simulate/sim", 5, nil},
 		{"orchestrator/service", 3, assembled()},
 		{"orchestrator/memstore", 3, nil}, {"orchestrator/features", 3, featured()}, {"orchestrator/features/", 3, []string{"orchestrator"}},
 		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},

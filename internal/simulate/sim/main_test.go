@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// simulated runs the sim command and returns what it prints and its exit code.
+// simulated runs the program and returns what it prints and its exit code.
 func simulated(args ...string) (out, errs string, code int) {
 	var o, e bytes.Buffer
-	code = run(append([]string{"sim"}, args...), &o, &e, nil)
+	code = run(args, &o, &e)
 	return o.String(), e.String(), code
 }
 
@@ -32,11 +32,11 @@ func TestSimTellsAStory(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "an invariant is broken")
 	require.Contains(t, out, "BROKEN: replays")
-	_, world, found := bytes.Cut([]byte(out), []byte("for --world:\n"))
+	_, world, found := bytes.Cut([]byte(out), []byte("for -world:\n"))
 	require.True(t, found)
 	file := filepath.Join(t.TempDir(), "world.json")
 	require.NoError(t, os.WriteFile(file, world, 0o600))
-	again, _, code := simulated("-world", file, "--no-shrink")
+	again, _, code := simulated("-world", file, "-shrink=false")
 	require.Equal(t, 1, code)
 	_, story, _ := strings.Cut(out, "BROKEN: ")
 	story, _, _ = strings.Cut(story, "\n")

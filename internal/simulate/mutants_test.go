@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/txtar"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/simulate"
+	"github.com/signalbox-dev/signalbox/internal/simulate"
 )
 
 // mutantSeeds is within how many seeds every planted bug is found.

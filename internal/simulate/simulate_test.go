@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/simulate"
+	"github.com/signalbox-dev/signalbox/internal/simulate"
 )
 
 // Every invariant holds in the worlds of the first seeds, and most of them are not
@@ -27,7 +27,7 @@ func TestSeeds(t *testing.T) {
 	ended, fates := 0, 0
 	for _, r := range simulate.Sweep(0, seeds, simulate.Limits{}, runtime.GOMAXPROCS(0)) {
 		if r.Failure != nil {
-			t.Errorf("seed %d: %s (signalbox sim -seed %d tells the story)", r.World.Seed, r.Failure, r.World.Seed)
+			t.Errorf("seed %d: %s (go run ./internal/simulate/sim -seed %d tells the story)", r.World.Seed, r.Failure, r.World.Seed)
 		}
 		ended += r.Ended
 		fates += len(r.Fates)

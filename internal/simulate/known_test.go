@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/simulate"
+	"github.com/signalbox-dev/signalbox/internal/simulate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
