@@ -21,14 +21,14 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        114_700,
-		"tokens outside tests":       780_000,
-		"tokens of tests":            666_000,
-		"exported names":             2_790,
-		"lines over 140 columns":     1_375,
-		"packages of the server":     100,
-		"tokens of the server":       603_000,
-		"words of Markdown":          24_100,
+		"lines outside tests":        115_000,
+		"tokens outside tests":       782_500,
+		"tokens of tests":            671_500,
+		"exported names":             2_720,
+		"lines over 140 columns":     1_352,
+		"packages of the server":     93,
+		"tokens of the server":       547_000,
+		"words of Markdown":          24_150,
 		"settings":                   145,
 		"fields of Feature":          18,
 		"methods of Engine":          160,
