@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-jail test-agents conformance check lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants apidiff build drill test-manifests tools
+.PHONY: help demo test test-browser test-jail test-agents conformance check nightly lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants apidiff build drill test-manifests tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,15 +46,19 @@ test-agents: tools ## the real tools (npm installs them) against imitations of t
 conformance: tools ## the rows of the specification, each with what came of its tests; ARGS='-part stop' for some
 	@$(GO) test -count 1 -timeout 60m -v ./internal/conformance -run TestConformance -drive $(ARGS)
 
-check: tools fmt lint ## format, lint, floor plan, every test with the race detector, simulated worlds, all of the browser, coverage
+check: tools fmt lint ## format, lint, floor plan, the quick suite with the race detector, every test, simulated worlds, all of the browser, coverage
 	$(GO) mod tidy -diff
-	$(GO) test -timeout 40m -race $$($(GO) list ./... | grep -v 'internal/simulate$$')
-	$(GO) test -timeout 20m -race -short ./internal/simulate
-	$(GO) test -timeout 20m ./internal/simulate
-	SOAK=1 $(GO) test -timeout 40m -run 'TestSickNeighbours|TestSituations' ./examples/server
+	$(GO) test -timeout 40m -race -short ./...
+	$(GO) test -timeout 40m ./...
 	@$(MAKE) --no-print-directory sim
 	@$(MAKE) --no-print-directory test-browser
 	@$(MAKE) --no-print-directory cover
+
+nightly: tools ## hours: every test with the race detector, each sickness and situation, planted bugs, 20000 worlds, the upgrade, fuzzing
+	$(GO) test -timeout 90m -race ./...
+	SOAK=1 $(GO) test -timeout 40m -run 'TestSickNeighbours|TestSituations' ./examples/server
+	@$(MAKE) --no-print-directory soak drill mutants sim SEEDS=20000
+	@$(MAKE) --no-print-directory fuzz
 
 fmt:
 	@out="$$(gofmt -l .)"; if [ -n "$$out" ]; then echo "not formatted (gofmt -w):"; echo "$$out"; exit 1; fi
