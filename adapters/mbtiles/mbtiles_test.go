@@ -14,16 +14,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/mbtiles"
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/export"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
 // planned is a plan of generated tracks.
-func planned(ctx context.Context, zoom int) (*memtracks.Store, *export.Plan, error) {
-	s := memtracks.New()
-	if _, err := s.Upsert(ctx, memtracks.Generate(50, 3)); err != nil {
+func planned(ctx context.Context, zoom int) (*tracksqlite.Tracks, *export.Plan, error) {
+	s, err := tracksqlite.Open(ctx, tracksqlite.Options{Path: tracksqlite.Memory})
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := s.Upsert(ctx, sample.Tracks(50, 3)); err != nil {
 		return nil, nil, err
 	}
 	p, err := export.NewPlan(ctx, export.Options{Store: s, Tiles: s, Sources: []string{"club", "osm", "upload"}, MaxZoom: zoom})

@@ -13,32 +13,32 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/gpsfile"
 	"github.com/signalbox-dev/signalbox/adapters/osm"
-	"github.com/signalbox-dev/signalbox/adapters/osm/osmtest"
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 )
 
 // valley is a server with traces that gather around one place: some boxes hold
 // far more pages than others.
-func valley(o osmtest.Options) *osmtest.Server {
+func valley(o serverOptions) *server {
 	rng := rand.New(rand.NewPCG(4, 4))
-	s := osmtest.New(o)
+	s := newServer(o)
 	for id := range 120 {
-		v := []osmtest.Visibility{osmtest.Identifiable, osmtest.Trackable, osmtest.Public}[id%3]
-		points := make([]osmtest.Point, 0, 60)
+		v := []visibility{identifiable, trackable, public}[id%3]
+		points := make([]spot, 0, 60)
 		lon, lat := 7.9+0.05*rng.NormFloat64(), 46.59+0.03*rng.NormFloat64()
 		for i := range cap(points) {
-			points = append(points, osmtest.Point{Lon: lon, Lat: lat, At: start().Add(time.Duration(id)*24*time.Hour + time.Duration(10*i)*time.Second)})
+			points = append(points, spot{Lon: lon, Lat: lat, At: start().Add(time.Duration(id)*24*time.Hour + time.Duration(10*i)*time.Second)})
 			lon, lat = lon+0.0002*rng.Float64(), lat+0.0001*rng.NormFloat64()
 		}
-		s.Add(osmtest.Trace{ID: id + 1, User: "somebody", Name: "walk", Visibility: v, Segments: [][]osmtest.Point{points}})
+		s.Add(upload{ID: id + 1, User: "somebody", Name: "walk", Visibility: v, Segments: [][]spot{points}})
 	}
 	return s
 }
 
 type run struct {
-	store *memtracks.Store
+	store *tracksqlite.Tracks
 	c     *collect.Collector
 	s     collect.Source
 	r     collect.Region
@@ -48,7 +48,7 @@ func newRun(t *testing.T) run {
 	t.Helper()
 	config, licences, err := gpsfile.Load(gpsfile.Paths{})
 	require.NoError(t, err)
-	x := run{store: memtracks.New(), s: config.Sources[0], r: config.Regions[0]}
+	x := run{store: storetest.Memory(t), s: config.Sources[0], r: config.Regions[0]}
 	x.s.PageSize, x.s.MaxPages = 100, 3
 	x.c, err = collect.New(collect.Options{Store: x.store, Runs: x.store, Licences: licences})
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func (x run) keys(t *testing.T) (keys []string, points int) {
 // of the API, whole and with breaks and faults, the same tracks come of it.
 func TestCollect(t *testing.T) {
 	t.Parallel()
-	for what, o := range map[string]osmtest.Options{"cursors": {PageSize: 100}, "pages": {PageSize: 100, Pages: true}} {
+	for what, o := range map[string]serverOptions{"cursors": {PageSize: 100}, "pages": {PageSize: 100, Pages: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			s, x := valley(o), newRun(t)
 			feed := client(t, s, osm.Options{PageSize: 100, Pause: x.s.Pause})
@@ -99,7 +99,7 @@ func TestCollect(t *testing.T) {
 			runs := 0
 			for done := false; !done; runs++ {
 				ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
-				s2.Fail(osmtest.None, osmtest.CutOff, osmtest.Dropped)
+				s2.Fail(noFault, cutOff, dropped)
 				_, err := y.c.Region(ctx, y.s, y.r, client(t, s2, osm.Options{PageSize: 100, Pause: x.s.Pause}))
 				done = err == nil
 				cancel()

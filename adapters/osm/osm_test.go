@@ -16,18 +16,17 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/signalbox-dev/signalbox/adapters/osm"
-	"github.com/signalbox-dev/signalbox/adapters/osm/osmtest"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func Example() {
-	server := httptest.NewServer(osmtest.New(osmtest.Options{}, osmtest.Trace{ID: 7, Visibility: osmtest.Trackable, Segments: [][]osmtest.Point{{
+	server := httptest.NewServer(newServer(serverOptions{}, upload{ID: 7, Visibility: trackable, Segments: [][]spot{{
 		{Lon: 7.9, Lat: 46.6, At: time.Unix(1e9, 0)}, {Lon: 7.91, Lat: 46.6, At: time.Unix(1e9+60, 0)},
 	}}}))
 	defer server.Close()
-	client, err := osm.New(osm.Options{URL: server.URL + osmtest.Path, UserAgent: "example/1.0"})
+	client, err := osm.New(osm.Options{URL: server.URL + apiPath, UserAgent: "example/1.0"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -41,10 +40,10 @@ func Example() {
 // wherever pages end.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	for _, form := range []osmtest.Options{{}, {Pages: true}, {Gzip: true}, {Pages: true, Gzip: true}} {
+	for _, form := range []serverOptions{{}, {Pages: true}, {Gzip: true}, {Pages: true, Gzip: true}} {
 		for _, size := range []int{1, 7, 20, 30, 60, 61, 5000} {
 			form.PageSize = size
-			s := osmtest.New(form, trace(3, 20, osmtest.Identifiable), trace(1, 25, osmtest.Trackable), trace(2, 15, osmtest.Trackable))
+			s := newServer(form, trace(3, 20, identifiable), trace(1, 25, trackable), trace(2, 15, trackable))
 			tracks, pages, err := all(t.Context(), client(t, s, osm.Options{PageSize: size}))
 			require.NoError(t, err)
 			require.Equal(t, 60, points(tracks), "%+v", form)
@@ -65,15 +64,15 @@ func TestPages(t *testing.T) {
 // for a full one of the older form.
 func TestLongPage(t *testing.T) {
 	t.Parallel()
-	same := trace(1, 12, osmtest.Trackable)
+	same := trace(1, 12, trackable)
 	for i := range same.Segments[0] {
 		same.Segments[0][i].At = start()
 	}
-	s := osmtest.New(osmtest.Options{PageSize: 5}, same)
+	s := newServer(serverOptions{PageSize: 5}, same)
 	tracks, pages, err := all(t.Context(), client(t, s, osm.Options{PageSize: 5}))
 	require.NoError(t, err)
 	require.Equal(t, []int{12, 1}, []int{points(tracks), pages})
-	s.Add(trace(2, 7, osmtest.Trackable))
+	s.Add(trace(2, 7, trackable))
 	tracks, pages, err = all(t.Context(), client(t, s, osm.Options{PageSize: 5}))
 	require.NoError(t, err)
 	require.Equal(t, []int{19, 2}, []int{points(tracks), pages})
@@ -83,7 +82,7 @@ func TestLongPage(t *testing.T) {
 // small numbers are written as Ruby writes them.
 func TestQuirks(t *testing.T) {
 	t.Parallel()
-	old := osmtest.New(osmtest.Options{Pages: true}, trace(1, 4, osmtest.Public), trace(2, 4, osmtest.Private), trace(3, 3, osmtest.Trackable))
+	old := newServer(serverOptions{Pages: true}, trace(1, 4, public), trace(2, 4, private), trace(3, 3, trackable))
 	tracks, _, err := all(t.Context(), client(t, old, osm.Options{}))
 	require.NoError(t, err)
 	require.Len(t, tracks, 2)
@@ -91,11 +90,11 @@ func TestQuirks(t *testing.T) {
 	require.True(t, tracks[1].Segments[0][0].Time.IsZero())
 	require.True(t, slices.IsSortedFunc(tracks[1].Segments[0], func(a, b gpx.Point) int { return int(1e9 * (a.At[1] - b.At[1])) }))
 
-	small := osmtest.New(osmtest.Options{}, osmtest.Trace{ID: 1, Visibility: osmtest.Trackable, Segments: [][]osmtest.Point{{{Lon: 0.00005, Lat: -0.00003, At: start()}, {Lon: 1e-7, Lat: 0, At: start()}, {Lon: 0.5, Lat: 0.25, At: start()}}}})
+	small := newServer(serverOptions{}, upload{ID: 1, Visibility: trackable, Segments: [][]spot{{{Lon: 0.00005, Lat: -0.00003, At: start()}, {Lon: 1e-7, Lat: 0, At: start()}, {Lon: 0.5, Lat: 0.25, At: start()}}}})
 	p, err := client(t, small, osm.Options{}).Page(t.Context(), orb.Bound{Min: orb.Point{-0.1, -0.1}, Max: orb.Point{0.6, 0.3}}, "")
 	require.Error(t, err, "0.28 square degrees are too many")
 	require.Empty(t, p.Tracks)
-	p, err = client(t, osmtest.New(osmtest.Options{MaxArea: 1}, osmtest.Trace{ID: 1, Visibility: osmtest.Trackable, Segments: [][]osmtest.Point{{{Lon: 0.00005, Lat: -0.00003, At: start()}, {Lon: 1e-7, Lat: 0, At: start()}, {Lon: 0.5, Lat: 0.25, At: start()}}}}), osm.Options{}).
+	p, err = client(t, newServer(serverOptions{MaxArea: 1}, upload{ID: 1, Visibility: trackable, Segments: [][]spot{{{Lon: 0.00005, Lat: -0.00003, At: start()}, {Lon: 1e-7, Lat: 0, At: start()}, {Lon: 0.5, Lat: 0.25, At: start()}}}}), osm.Options{}).
 		Page(t.Context(), orb.Bound{Min: orb.Point{-0.1, -0.1}, Max: orb.Point{0.6, 0.3}}, "")
 	require.NoError(t, err)
 	var got []orb.Point
@@ -108,7 +107,7 @@ func TestQuirks(t *testing.T) {
 // The box of the request is not larger than the one that was given.
 func TestBox(t *testing.T) {
 	t.Parallel()
-	s := osmtest.New(osmtest.Options{})
+	s := newServer(serverOptions{})
 	c := client(t, s, osm.Options{})
 	for _, b := range []orb.Bound{{Min: orb.Point{7.1, 46.6}, Max: orb.Point{7.6, 47.1}}, {Min: orb.Point{-180, -90}, Max: orb.Point{-179.5, -89.5}}, {Min: orb.Point{1. / 3, -2. / 3}, Max: orb.Point{1./3 + 0.5, -2./3 + 0.5}}} {
 		_, err := c.Page(t.Context(), b, "")
@@ -129,29 +128,29 @@ func TestBox(t *testing.T) {
 // comes of it.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	f := func(f ...osmtest.Fault) []osmtest.Fault { return f }
+	f := func(f ...fault) []fault { return f }
 	for _, c := range []struct {
-		faults []osmtest.Fault
+		faults []fault
 		waits  []time.Duration
 		want   string
 	}{
 		{nil, nil, "1 tracks, 1 requests"},
-		{f(osmtest.TooMany), []time.Duration{7 * time.Second}, "1 tracks, 2 requests"},
-		{f(osmtest.Bandwidth, osmtest.Bandwidth), []time.Duration{7 * time.Second, 7 * time.Second}, "1 tracks, 3 requests"},
-		{f(osmtest.TooMany, osmtest.Bandwidth, osmtest.TooMany), []time.Duration{7 * time.Second, 7 * time.Second}, "0 tracks, 3 requests: osm: the server answered 429 Too Many Requests: Too Many Requests"},
-		{f(osmtest.Unavailable), []time.Duration{5 * time.Second}, "1 tracks, 2 requests"},
-		{f(osmtest.ErrorFault, osmtest.Dropped), []time.Duration{5 * time.Second, 20 * time.Second}, "1 tracks, 3 requests"},
-		{f(osmtest.Dropped, osmtest.Dropped, osmtest.Dropped), []time.Duration{5 * time.Second, 20 * time.Second}, "0 tracks, 3 requests: osm: there was no answer: unexpected EOF"},
-		{f(osmtest.CutOff), []time.Duration{5 * time.Second}, "1 tracks, 2 requests"},
-		{f(osmtest.Broken), []time.Duration{5 * time.Second}, "1 tracks, 2 requests"},
-		{f(osmtest.NoGPX, osmtest.NoGPX, osmtest.NoGPX), []time.Duration{5 * time.Second, 5 * time.Second}, "0 tracks, 3 requests: osm: a page cannot be read: GPX line 1: a document type is not read: remove it"},
-		{f(osmtest.Hang), []time.Duration{6*time.Minute + 5*time.Second}, "1 tracks, 2 requests"},
-		{f(osmtest.Blocked), nil, "0 tracks, 1 requests: osm: the server answered 403 Forbidden: You are blocked: the User-Agent does not say who you are"},
-		{f(osmtest.NotFound), nil, "0 tracks, 1 requests: osm: the server answered 404 Not Found: Traces are not available"},
-		{f(osmtest.Moved), nil, `0 tracks, 1 requests: osm: the server answered 301 Moved Permanently to "https://elsewhere.example/api/0.6/trackpoints": Options.URL must be the address that answers itself`},
+		{f(tooMany), []time.Duration{7 * time.Second}, "1 tracks, 2 requests"},
+		{f(overBandwidth, overBandwidth), []time.Duration{7 * time.Second, 7 * time.Second}, "1 tracks, 3 requests"},
+		{f(tooMany, overBandwidth, tooMany), []time.Duration{7 * time.Second, 7 * time.Second}, "0 tracks, 3 requests: osm: the server answered 429 Too Many Requests: Too Many Requests"},
+		{f(unavailable), []time.Duration{5 * time.Second}, "1 tracks, 2 requests"},
+		{f(timedOut, dropped), []time.Duration{5 * time.Second, 20 * time.Second}, "1 tracks, 3 requests"},
+		{f(dropped, dropped, dropped), []time.Duration{5 * time.Second, 20 * time.Second}, "0 tracks, 3 requests: osm: there was no answer: unexpected EOF"},
+		{f(cutOff), []time.Duration{5 * time.Second}, "1 tracks, 2 requests"},
+		{f(halfPage), []time.Duration{5 * time.Second}, "1 tracks, 2 requests"},
+		{f(noGPX, noGPX, noGPX), []time.Duration{5 * time.Second, 5 * time.Second}, "0 tracks, 3 requests: osm: a page cannot be read: GPX line 1: a document type is not read: remove it"},
+		{f(hang), []time.Duration{6*time.Minute + 5*time.Second}, "1 tracks, 2 requests"},
+		{f(blocked), nil, "0 tracks, 1 requests: osm: the server answered 403 Forbidden: You are blocked: the User-Agent does not say who you are"},
+		{f(notFound), nil, "0 tracks, 1 requests: osm: the server answered 404 Not Found: Traces are not available"},
+		{f(moved), nil, `0 tracks, 1 requests: osm: the server answered 301 Moved Permanently to "https://elsewhere.example/api/0.6/trackpoints": Options.URL must be the address that answers itself`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := osmtest.New(osmtest.Options{}, trace(1, 9, osmtest.Trackable))
+			s := newServer(serverOptions{}, trace(1, 9, trackable))
 			s.Fail(c.faults...)
 			require.Equal(t, c.want, summary(client(t, s, osm.Options{}).Page(t.Context(), cell(), "")))
 			require.Equal(t, c.waits, waits(s), "%v", c.faults)
@@ -160,7 +159,7 @@ func TestFaults(t *testing.T) {
 }
 
 // waits are the times between requests.
-func waits(s *osmtest.Server) (out []time.Duration) {
+func waits(s *server) (out []time.Duration) {
 	r := s.Requests()
 	for i := 1; i < len(r); i++ {
 		out = append(out, r[i].At.Sub(r[i-1].At))
@@ -172,16 +171,16 @@ func waits(s *osmtest.Server) (out []time.Duration) {
 func TestLongWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := osmtest.New(osmtest.Options{})
+		s := newServer(serverOptions{})
 		s.SetRetryAfter(3600)
-		s.Fail(osmtest.TooMany)
+		s.Fail(tooMany)
 		_, err := client(t, s, osm.Options{}).Page(t.Context(), cell(), "")
 		var e *osm.Error
 		require.ErrorAs(t, err, &e)
 		require.True(t, e.Retryable() && e.RetryAfter() == time.Hour)
 		require.Len(t, s.Requests(), 1)
 		s.SetRetryAfter(0)
-		s.Fail(osmtest.TooMany, osmtest.TooMany)
+		s.Fail(tooMany, tooMany)
 		_, err = client(t, s, osm.Options{}).Page(t.Context(), cell(), "")
 		require.NoError(t, err)
 		require.Equal(t, []time.Duration{time.Minute, 2 * time.Minute}, waits(s)[1:])
@@ -192,7 +191,7 @@ func TestLongWait(t *testing.T) {
 func TestPolite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := osmtest.New(osmtest.Options{PageSize: 10}, trace(1, 35, osmtest.Trackable))
+		s := newServer(serverOptions{PageSize: 10}, trace(1, 35, trackable))
 		c := client(t, s, osm.Options{PageSize: 10, Pause: time.Second})
 		done := make(chan error)
 		for range 2 {
@@ -211,9 +210,9 @@ func TestPolite(t *testing.T) {
 // The end of a run does not wait for a wait.
 func TestEnded(t *testing.T) {
 	t.Parallel()
-	for _, f := range []osmtest.Fault{osmtest.TooMany, osmtest.Hang} {
+	for _, f := range []fault{tooMany, hang} {
 		synctest.Test(t, func(t *testing.T) {
-			s := osmtest.New(osmtest.Options{})
+			s := newServer(serverOptions{})
 			s.SetRetryAfter(600)
 			s.Fail(f)
 			begun := time.Now()
@@ -230,8 +229,8 @@ func TestEnded(t *testing.T) {
 // A next page at another host is not requested.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
-	s := osmtest.New(osmtest.Options{PageSize: 5}, trace(1, 9, osmtest.Trackable))
-	s.Fail(osmtest.Elsewhere)
+	s := newServer(serverOptions{PageSize: 5}, trace(1, 9, trackable))
+	s.Fail(elsewhere)
 	_, err := client(t, s, osm.Options{PageSize: 5}).Page(t.Context(), cell(), "")
 	require.EqualError(t, err, "osm: the server names a next page in another place than osm.example/api/0.6/trackpoints: it is not followed")
 	for header, want := range map[string]string{

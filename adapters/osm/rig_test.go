@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/osm"
-	"github.com/signalbox-dev/signalbox/adapters/osm/osmtest"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
 )
@@ -63,7 +62,7 @@ const agent = "test/1.0 (test@example.org)"
 
 func client(t *testing.T, s http.Handler, o osm.Options) *osm.Client {
 	t.Helper()
-	o.URL, o.UserAgent, o.HTTP = "http://osm.example"+osmtest.Path, agent, &http.Client{Transport: memory{s}}
+	o.URL, o.UserAgent, o.HTTP = "http://osm.example"+apiPath, agent, &http.Client{Transport: memory{s}}
 	c, err := osm.New(o)
 	require.NoError(t, err)
 	return c
@@ -75,12 +74,12 @@ func cell() orb.Bound { return orb.Bound{Min: orb.Point{7.5, 46.5}, Max: orb.Poi
 func start() time.Time { return time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC) }
 
 // trace is a walk of n points in the cell, seven seconds each.
-func trace(id, n int, v osmtest.Visibility) osmtest.Trace {
-	points := make([]osmtest.Point, 0, n)
+func trace(id, n int, v visibility) upload {
+	points := make([]spot, 0, n)
 	for i := range n {
-		points = append(points, osmtest.Point{Lon: 7.6 + 0.01*float64(id%30), Lat: 46.6 + 0.0001*float64(i), At: start().Add(time.Duration(id)*time.Hour + time.Duration(7*i)*time.Second)})
+		points = append(points, spot{Lon: 7.6 + 0.01*float64(id%30), Lat: 46.6 + 0.0001*float64(i), At: start().Add(time.Duration(id)*time.Hour + time.Duration(7*i)*time.Second)})
 	}
-	return osmtest.Trace{ID: id, User: "some body", Name: fmt.Sprintf("walk %d.gpx", id), Desc: "hike", Visibility: v, Segments: [][]osmtest.Point{points}}
+	return upload{ID: id, User: "some body", Name: fmt.Sprintf("walk %d.gpx", id), Desc: "hike", Visibility: v, Segments: [][]spot{points}}
 }
 
 // all reads a box to its end.

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -24,142 +22,84 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
+	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
 
-// BenchmarkPostGIS makes the same cold tiles with this store and with PostGIS, on
-// one server, in one run, in turns: by ST_AsMVT on geometry that was simplified for
-// the zoom beforehand. All tracks are drawn by both. Times are medians of as many rounds
-// for each. ratio is how many times longer PostGIS takes than the encoder does with blocks
-// in memory, store-ratio than with blocks from the same server.
-func BenchmarkPostGIS(b *testing.B) {
-	tracks := memtracks.Generate(4000, 1)
-	kept, pool := withPostGIS(b, tracks)
-	for z := 5; z <= 14; z++ {
-		unit := mercatorWidth / (tile.Extent * math.Exp2(float64(z)))
-		execute(b, pool, fmt.Sprintf(`create table gis_z%d as %s ST_Simplify(geom, %g) as geom from mercator
-			where greatest(ST_XMax(geom) - ST_XMin(geom), ST_YMax(geom) - ST_YMin(geom)) >= %g`, z, gisColumns, 2*unit, tile.Visible*unit),
-			fmt.Sprintf("create index on gis_z%d using gist (geom)", z))
-	}
-	execute(b, pool, "vacuum analyze")
-	mem := memtracks.New()
-	_, err := mem.Upsert(b.Context(), tracks)
-	require.NoError(b, err)
-	e := tile.NewEncoder(everyTrack())
-	for z := 5; z <= 14; z++ {
-		ids := tilesOf(tracks, z)
-		prepared := fmt.Sprintf(asMVT, "geom", 64, fmt.Sprintf("gis_z%d", z), "geom && "+envelope(64))
-		if z > 10 { // tiles are a small part of the ground
-			requireIndex(b, pool, prepared, ids[0])
+// BenchmarkPeers makes the same cold tiles in several ways, on one server, in one run, in turns. All
+// tracks are drawn by each. Times are medians of as many rounds; each ratio is to the way of this layer
+// that it names. encoder is it with blocks in memory; prepared/encoder is PostGIS by ST_AsMVT on geometry
+// that was simplified for the zoom beforehand. The others are whole requests over HTTP with gzip: own is
+// this layer's; transforming/own and projected/own are plain tile servers, written for this after what
+// well-known ones do by themselves: one sends the statement of pg_tileserv (geometry as it was stored, in
+// degrees, a margin of 256 units, at most 10,000 tracks), the other that of a layer of tegola of the kind
+// mvt_postgis (geometry stored in the map's projection, a margin of 64).
+func BenchmarkPeers(b *testing.B) {
+	for name, tracks := range map[string][]gpstracks.Track{
+		"long": sample.Tracks(4000, 1), "short": gpstracks.PlanUpsert(sample.Short(47_000, 1, 100), nil).New,
+	} {
+		kept, pool := withPostGIS(b, tracks)
+		ours, err := trackhttp.New(trackhttp.Options{Store: kept, Tiles: kept, Limits: everyTrack()})
+		require.NoError(b, err)
+		memory := storetest.Memory(b)
+		_, err = memory.Upsert(b.Context(), tracks)
+		require.NoError(b, err)
+		e := tile.NewEncoder(everyTrack())
+		ways := []func(tile.ID) int{func(id tile.ID) int {
+			body, _, err := e.Encode(b.Context(), nil, memory, id, gpstracks.Filter{})
+			require.NoError(b, err)
+			return len(body)
+		}, nil}
+		for _, h := range []http.Handler{
+			ours,
+			plainTiles(pool, fmt.Sprintf(asMVT, "ST_Transform(geom, 3857)", 256, "gis", "ST_Intersects(geom, ST_Transform("+envelope(256)+", 4326)) limit 10000")),
+			plainTiles(pool, fmt.Sprintf(asMVT, "geom", 64, "mercator", "geom && "+envelope(64))),
+		} {
+			server := httptest.NewServer(h)
+			b.Cleanup(server.Close)
+			ways = append(ways, func(id tile.ID) int {
+				ours.Invalidate(orb.Bound{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}})
+				return fetch(b, fmt.Sprintf("%s/api/gps-tracks/tiles/%d/%d/%d.mvt", server.URL, id.Z, id.X, id.Y))
+			})
 		}
-		b.Run(fmt.Sprintf("z%d", z), func(b *testing.B) {
-			var body []byte
-			encoded := func(s tile.Source) func(tile.ID) int {
-				return func(id tile.ID) int {
-					body, _, err = e.Encode(b.Context(), body[:0], s, id, gpstracks.Filter{})
-					require.NoError(b, err)
-					return len(body)
-				}
+		for z := 5; z <= 14; z++ {
+			ids := tilesOf(tracks, z)
+			if z < 9 { // one takes seconds
+				ids = ids[:1]
 			}
-			gis := func(id tile.ID) int {
+			unit := mercatorWidth / (tile.Extent * math.Exp2(float64(z)))
+			execute(b, pool, fmt.Sprintf(`create table gis_z%d as %s ST_Simplify(geom, %g) as geom from mercator
+				where greatest(ST_XMax(geom) - ST_XMin(geom), ST_YMax(geom) - ST_YMin(geom)) >= %g`, z, gisColumns, 2*unit, tile.Visible*unit),
+				fmt.Sprintf("create index on gis_z%d using gist (geom)", z), fmt.Sprintf("vacuum analyze gis_z%d", z))
+			prepared := fmt.Sprintf(asMVT, "geom", 64, fmt.Sprintf("gis_z%d", z), "geom && "+envelope(64))
+			if z > 10 { // tiles are a small part of the ground
+				requireIndex(b, pool, prepared, ids[0])
+			}
+			ways[1] = func(id tile.ID) int {
 				var body []byte
 				require.NoError(b, pool.QueryRow(b.Context(), prepared, id.Z, id.X, id.Y).Scan(&body))
 				return len(body)
 			}
-			for range b.N {
-				times, bytes := inTurns(7, ids, encoded(mem), encoded(kept), gis)
-				report(b, map[string]float64{
-					"memory-ns": times[0], "store-ns": times[1], "postgis-ns": times[2], "ratio": times[2] / times[0], "store-ratio": times[2] / times[1],
-					"bytes": bytes[0], "postgis-bytes": bytes[2],
-				})
-			}
-		})
-	}
-}
-
-// BenchmarkServers gets cold tiles over HTTP with gzip, one at a time, from this layer and
-// from two plain tile servers on the same PostgreSQL, in turns. They are written for this, after
-// what well-known ones do by themselves: transforming sends the statement of pg_tileserv (geometry as it was
-// stored, in degrees, a margin of 256 units, at most 10,000 tracks), projected that of a layer of
-// tegola of the kind mvt_postgis (geometry stored in the map's projection, a margin of 64). Both
-// compress as Go does by default.
-func BenchmarkServers(b *testing.B) {
-	for name, generate := range map[string]func() []gpstracks.Track{
-		"long": func() []gpstracks.Track { return memtracks.Generate(4000, 1) }, "short": func() []gpstracks.Track { return pieces(b, memtracks.Generate(1500, 1)) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			kept, pool, zooms := servedBeside(b, generate())
-			runtime.GC() // no server holds all tracks in memory
-			ours, err := trackhttp.New(trackhttp.Options{Store: kept, Tiles: kept, Limits: everyTrack()})
-			require.NoError(b, err)
-			sources := []http.Handler{ours,
-				plainTiles(pool, fmt.Sprintf(asMVT, "ST_Transform(geom, 3857)", 256, "gis", "ST_Intersects(geom, ST_Transform("+envelope(256)+", 4326)) limit 10000")),
-				plainTiles(pool, fmt.Sprintf(asMVT, "geom", 64, "mercator", "geom && "+envelope(64))),
-			}
-			var ways []func(tile.ID) int
-			for _, h := range sources {
-				server := httptest.NewServer(h)
-				b.Cleanup(server.Close)
-				ways = append(ways, func(id tile.ID) int {
-					ours.Invalidate(orb.Bound{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}})
-					return fetch(b, fmt.Sprintf("%s/api/gps-tracks/tiles/%d/%d/%d.mvt", server.URL, id.Z, id.X, id.Y))
-				})
-			}
-			for z := 5; z <= 14; z++ {
-				ids := zooms[z]
-				if z < 9 { // the others take seconds for one
-					ids = ids[:1]
-				}
-				b.Run(fmt.Sprintf("z%d", z), func(b *testing.B) {
-					for range b.N {
-						times, bytes := inTurns(5, ids, ways...)
-						report(b, map[string]float64{
-							"own-ns": times[0], "transforming-ns": times[1], "projected-ns": times[2], "transforming-ratio": times[1] / times[0], "projected-ratio": times[2] / times[0],
-							"bytes": bytes[0], "transforming-bytes": bytes[1], "projected-bytes": bytes[2],
-						})
+			b.Run(fmt.Sprintf("%s/z%d", name, z), func(b *testing.B) {
+				for range b.N {
+					times, bytes := inTurns(5, ids, ways...)
+					b.ReportMetric(0, "ns/op")
+					b.ReportMetric(times[1]/times[0], "prepared/encoder-ratio")
+					b.ReportMetric(times[3]/times[2], "transforming/own-ratio")
+					b.ReportMetric(times[4]/times[2], "projected/own-ratio")
+					for i, way := range []string{"encoder", "prepared", "own", "transforming", "projected"} {
+						b.ReportMetric(times[i]/1000, way+"-µs")
+						b.ReportMetric(bytes[i], way+"-bytes")
 					}
-				})
-			}
-		})
-	}
-}
-
-// servedBeside keeps tracks in a store and beside it, and names tiles of each zoom where some are.
-func servedBeside(b *testing.B, tracks []gpstracks.Track) (kept *trackpostgres.Tracks, pool *pgxpool.Pool, zooms [15][]tile.ID) {
-	b.Helper()
-	kept, pool = withPostGIS(b, tracks)
-	for z := 5; z <= 14; z++ {
-		zooms[z] = tilesOf(tracks, z)
-	}
-	return kept, pool, zooms
-}
-
-// pieces cuts lines into tracks of 7 to 100 points.
-func pieces(b *testing.B, long []gpstracks.Track) (out []gpstracks.Track) {
-	rng := rand.New(rand.NewPCG(7, 7))
-	for _, k := range long {
-		for line := k.Lines[0]; len(line) > 7; {
-			n := min(7+rng.IntN(94), len(line))
-			piece, err := gpstracks.Prepare(gpstracks.Track{
-				Source: k.Source, Name: fmt.Sprint(k.Name, " ", len(out)), Activity: k.Activity, Attribution: k.Attribution, LastSeenAt: k.LastSeenAt, Lines: orb.MultiLineString{line[:n]},
+				}
 			})
-			require.NoError(b, err)
-			out, line = append(out, piece), line[n-1:]
 		}
 	}
-	return distinct(out)
 }
 
 func everyTrack() tile.Limits { return tile.Limits{Features: math.MaxInt32, Bytes: math.MaxInt32} }
-
-func report(b *testing.B, values map[string]float64) {
-	b.ReportMetric(0, "ns/op")
-	for unit, v := range values {
-		b.ReportMetric(v, unit)
-	}
-}
 
 // withPostGIS keeps tracks in a store, and on the same server as they are in gis, and projected
 // in mercator.

@@ -9,6 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
 	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 )
 
 // The migration is applied once, and may be applied again: what it would make is
@@ -17,7 +18,7 @@ func TestTracksMigration(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Open(t)
 	s := open(t, trackpostgres.Options{URL: url})
-	_, err := s.Upsert(t.Context(), short(t, 5))
+	_, err := s.Upsert(t.Context(), sample.Short(5, 7, 3))
 	require.NoError(t, err)
 	_, err = s.SaveRun(t.Context(), gpstracks.Run{Source: "osm", Rejected: 2})
 	require.NoError(t, err)

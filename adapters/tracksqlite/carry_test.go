@@ -18,8 +18,8 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
+	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 )
 
 // sharedFile is a file that the last version with tracks beside the queue has made, by the
@@ -39,10 +39,10 @@ func sharedFile(t *testing.T) string {
 	return path
 }
 
-// sharedTracks are the same calls on the double.
-func sharedTracks(t *testing.T) *memtracks.Store {
+// sharedTracks are the same calls on a new store.
+func sharedTracks(t *testing.T) *tracksqlite.Tracks {
 	t.Helper()
-	s, tracks := memtracks.New(), memtracks.Generate(8, 1)
+	s, tracks := storetest.Memory(t), sample.Tracks(8, 1)
 	for i := range 80 {
 		p := orb.Point{6 + 0.1*float64(i), 45 + 0.02*float64(i)}
 		k, err := gpstracks.Prepare(gpstracks.Track{
@@ -63,31 +63,10 @@ func sharedTracks(t *testing.T) *memtracks.Store {
 	return s
 }
 
-func all(t *testing.T, s gpstracks.Store) (out []gpstracks.Track) {
-	t.Helper()
-	for k, err := range s.List(t.Context(), gpstracks.Filter{}) {
-		require.NoError(t, err)
-		out = append(out, k)
-	}
-	return out
-}
-
 // requireCarried compares a store with what the shared file held.
 func requireCarried(t *testing.T, s *tracksqlite.Tracks) {
 	t.Helper()
-	double := sharedTracks(t)
-	require.Equal(t, all(t, double), all(t, s))
-	e := tile.NewEncoder(tile.Limits{})
-	for _, k := range all(t, double) {
-		for _, z := range []int{3, 7, 11, 15} {
-			id := tileAt(z, k.Lines[0][0])
-			want, _, err := e.Encode(t.Context(), nil, double, id, gpstracks.Filter{})
-			require.NoError(t, err)
-			got, _, err := e.Encode(t.Context(), nil, s, id, gpstracks.Filter{})
-			require.NoError(t, err)
-			require.Equal(t, want, got, "%v", id)
-		}
-	}
+	storetest.RequireShows(t, s, all(t, sharedTracks(t)))
 	begun := time.Unix(1e9, 0).UTC()
 	runs, err := s.Runs(t.Context(), gpstracks.RunFilter{})
 	require.NoError(t, err)
@@ -109,7 +88,7 @@ func TestCarryOver(t *testing.T) {
 	requireCarried(t, s)
 	_, err = s.Remove(t.Context(), 1, 2)
 	require.NoError(t, err)
-	_, err = s.Upsert(t.Context(), short(t, 1))
+	_, err = s.Upsert(t.Context(), sample.Short(1, 7, 3))
 	require.NoError(t, err)
 	after := all(t, s)
 	require.True(t, slices.ContainsFunc(after, func(k gpstracks.Track) bool { return k.ID == 89 }), "88 was removed before")
@@ -125,6 +104,10 @@ func TestCarryOver(t *testing.T) {
 	require.NoError(t, raw.QueryRowContext(t.Context(), "select count(*) from jobs").Scan(&jobs))
 	require.Equal(t, 2, jobs)
 	require.Empty(t, all(t, open(t, tracksqlite.Options{Path: filepath.Join(t.TempDir(), "t.db"), From: filepath.Join(t.TempDir(), "none.db")})))
+}
+
+func all(t *testing.T, s gpstracks.Store) []gpstracks.Track {
+	return storetest.All(t, s, gpstracks.Filter{})
 }
 
 // envCarrier holds the directory of the files of a process that is to be killed.

@@ -26,10 +26,13 @@ var migrations embed.FS
 
 // Options of Tracks.
 type Options struct {
-	Path string       // of the file; its directory is made
+	Path string       // of the file, whose directory is made; or Memory
 	From string       // a file that held tracks beside other things: they are copied once; "" = none
 	Log  *slog.Logger // nil discards
 }
+
+// Memory is the Path of a store that ends with the program, and is on no disk.
+const Memory = ":memory:"
 
 // Tracks is an open file of tracks. It is safe for concurrent use.
 type Tracks struct{ *trackstore.Store }
@@ -53,24 +56,34 @@ func Open(ctx context.Context, o Options) (*Tracks, error) {
 	return &Tracks{s}, nil
 }
 
-// connections is how many are open at most: one writes, the others read.
-const connections = 5
-
 func open(ctx context.Context, o Options) (*trackstore.Store, error) {
-	if err := os.MkdirAll(filepath.Dir(o.Path), 0o700); err != nil {
-		return nil, err
+	connections := 1 // each would have a memory of its own
+	if o.Path != Memory {
+		connections = 5 // one writes, the others read
+		if err := create(o.Path); err != nil {
+			return nil, err
+		}
 	}
-	file, err := os.OpenFile(o.Path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite makes those beside it with the same mode
+	pragmas := []string{"journal_mode(WAL)", "journal_size_limit(67108864)", "synchronous(FULL)", "wal_autocheckpoint(4000)"}
+	db, err := sql.Open("sqlite", dsn(o.Path, pragmas...)+"&_txlock=immediate")
 	if err != nil {
-		return nil, err
-	}
-	db, err := sql.Open("sqlite", dsn(o.Path, "journal_mode(WAL)", "journal_size_limit(67108864)", "synchronous(FULL)", "wal_autocheckpoint(4000)")+"&_txlock=immediate")
-	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections) // one that is opened anew reads the schema
 	return trackstore.Open(ctx, trackstore.Options{Dialect: dialect(), DB: db, Prepare: o.prepare, Log: o.Log})
+}
+
+// create makes a file and its directory. SQLite makes those beside it with the same mode.
+func create(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 func dsn(path string, pragmas ...string) string {
@@ -81,7 +94,8 @@ func dsn(path string, pragmas ...string) string {
 // prepare brings the tables up to date, and carries tracks over.
 func (o Options) prepare(ctx context.Context, conn *sql.Conn) error {
 	err := trackstore.Within(ctx, conn, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "create table if not exists schema_migrations (name text primary key, applied_at text not null default current_timestamp) without rowid")
+		_, err := tx.ExecContext(ctx, `create table if not exists schema_migrations
+			(name text primary key, applied_at text not null default current_timestamp) without rowid`)
 		if err != nil {
 			return err
 		}

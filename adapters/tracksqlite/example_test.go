@@ -8,7 +8,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 )
 
 // Tracks are kept once, however often they are brought.
@@ -27,7 +27,7 @@ func Example() {
 	}
 	defer store.Close()
 	for range 2 {
-		done, err := store.Upsert(ctx, memtracks.Generate(100, 1))
+		done, err := store.Upsert(ctx, sample.Tracks(100, 1))
 		fmt.Println("new:", done.Inserted, err)
 	}
 	n := 0

@@ -12,10 +12,11 @@ import (
 
 	"github.com/paulmach/orb"
 
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/examples/mappage"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/export"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 	work "github.com/signalbox-dev/signalbox/internal/run"
 )
@@ -34,7 +35,11 @@ func mapSites() [][3]string {
 
 // startMaps serves the map pages, with the real API over tracks in memory.
 func startMaps(ctx context.Context, g *work.Group, modules string, sites map[string]string) error {
-	store := memtracks.New()
+	store, err := tracksqlite.Open(ctx, tracksqlite.Options{Path: tracksqlite.Memory})
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { _ = store.Close() })
 	tracks, err := testTracks()
 	if err != nil {
 		return err
@@ -85,7 +90,7 @@ func startMaps(ctx context.Context, g *work.Group, modules string, sites map[str
 }
 
 // archive is a file that a page has as its base: the tracks themselves, as others would have land.
-func archive(ctx context.Context, store *memtracks.Store) (path string, err error) {
+func archive(ctx context.Context, store *tracksqlite.Tracks) (path string, err error) {
 	plan, err := export.NewPlan(ctx, export.Options{Store: store, Tiles: store, Sources: []string{"osm", "club", "upload"}, MaxZoom: 10})
 	if err != nil {
 		return "", err
@@ -100,7 +105,7 @@ func archive(ctx context.Context, store *memtracks.Store) (path string, err erro
 // testTracks are 1,200 generated tracks, and at 10 E 45.2 N, where nobody else
 // walks, those that tests look for.
 func testTracks() ([]gpstracks.Track, error) {
-	tracks := memtracks.Generate(1200, 1)
+	tracks := sample.Tracks(1200, 1)
 	add := func(t gpstracks.Track) error {
 		t, err := gpstracks.Prepare(t)
 		tracks = append(tracks, t)

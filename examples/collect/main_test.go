@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/osm/osmtest"
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
 	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
@@ -25,30 +25,46 @@ import (
 type desk struct {
 	*testing.T
 	dir      string
-	api      *osmtest.Server
+	asked    []string // the agents of all requests
+	broken   bool     // the source
 	terminal bool
 }
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	d := &desk{T: t, dir: t.TempDir(), api: osmtest.New(osmtest.Options{})}
-	server := httptest.NewServer(d.api)
+	d := &desk{T: t, dir: t.TempDir()}
+	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
-	at := time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)
-	for id := range 3 {
-		var points []osmtest.Point
-		for i := range 40 {
-			points = append(points, osmtest.Point{Lon: 7.9 + 0.01*float64(id), Lat: 46.55 + 0.0002*float64(i), At: at.Add(time.Duration(15*i) * time.Second)})
-		}
-		d.api.Add(osmtest.Trace{ID: id + 1, User: "somebody", Name: "<b>walk</b>.gpx", Visibility: osmtest.Identifiable, Segments: [][]osmtest.Point{points}})
-	}
 	d.write("sources.yaml", fmt.Sprintf(`sources:
-- {name: osm, enabled: true, kind: osm, url: %s%s, max_area: 0.24, page_size: 5000, max_pages: 4, need_times: true}
+- {name: osm, enabled: true, kind: osm, url: %s/, max_area: 0.24, page_size: 5000, max_pages: 4, need_times: true}
 - {name: local, enabled: true, kind: files}
 - {name: hikr, kind: placeholder}
 - {name: club, kind: placeholder, enabled: true}
-`, server.URL, osmtest.Path))
+`, server.URL))
 	return d
+}
+
+// ServeHTTP answers as the source: three walks, in the box that they begin in.
+func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if d.asked = append(d.asked, r.UserAgent()); d.broken {
+		http.NotFound(w, r)
+		return
+	}
+	var west, south, east, north float64
+	_, _ = fmt.Sscanf(r.URL.Query().Get("bbox"), "%g,%g,%g,%g", &west, &south, &east, &north) // the client's own test looks at it
+	fmt.Fprint(w, "<gpx>")
+	for _, lon := range []float64{7.9, 7.91, 7.92} {
+		if lon < west || lon > east {
+			continue
+		}
+		fmt.Fprintf(w, "<trk><name>&lt;b&gt;walk&lt;/b&gt;.gpx</name><url>/user/somebody/traces/%g</url><trkseg>", lon)
+		for i := range 40 {
+			at := time.Date(2026, 5, 1, 8, 0, 15*i, 0, time.UTC)
+			fmt.Fprintf(w, `<trkpt lat="%.4f" lon="%g"><time>%s</time></trkpt>`, 46.55+0.0002*float64(i), lon, at.Format(time.RFC3339))
+		}
+		fmt.Fprint(w, "</trkseg></trk>")
+	}
+	fmt.Fprint(w, "</gpx>")
 }
 
 func (d *desk) write(name, text string) string {
@@ -92,7 +108,7 @@ func TestCollect(t *testing.T) {
 	require.Contains(t, out, "osm bernese-oberland done 2 3 3 0 0 0")
 	require.Contains(t, out, "dry run: no track was kept")
 	require.Empty(t, d.tracks())
-	require.Regexp(t, `^signalbox-collect/.+ \(me@example.org\)$`, d.api.Requests()[0].Agent)
+	require.Regexp(t, `^signalbox-collect/.+ \(me@example.org\)$`, d.asked[0])
 
 	code, out, errs = d.run("--source", "osm")
 	require.Equal(t, exitOK, code, errs)
@@ -118,20 +134,19 @@ func TestCollect(t *testing.T) {
 	require.Equal(t, exitOK, code)
 	require.Contains(t, out, "3 tracks were removed")
 	require.Empty(t, d.tracks())
-	asked := len(d.api.Requests())
+	asked := len(d.asked)
 	for _, args := range [][]string{{"--source", "osm"}, {"--source", "osm", "--file", "testdata"}} {
 		code, out, errs = d.run(args...)
 		require.Equal(t, exitRefused, code)
 		require.Regexp(t, `osm \S+ refused 0 0 0`, out)
 		require.Contains(t, errs, "refused: source osm is switched off: set its enabled to true")
 	}
-	require.Len(t, d.api.Requests(), asked, "who is switched off is not asked")
+	require.Len(t, d.asked, asked, "who is switched off is not asked")
 }
 
 // Each end has its exit code.
 func TestExitCodes(t *testing.T) {
 	d := newDesk(t)
-	asked := func() int { return len(d.api.Requests()) }
 	code, out, errs := d.run("--source", "hikr")
 	require.Equal(t, exitRefused, code)
 	require.Contains(t, errs, `its licence record hikr.md has the status "proposed", not accepted`)
@@ -141,7 +156,7 @@ func TestExitCodes(t *testing.T) {
 	require.Contains(t, errs, "its licence record osm.md does not exist")
 	code, _, _ = d.run("--source", "local", "--licences", d.dir, "--file", "testdata")
 	require.Equal(t, exitRefused, code)
-	require.Zero(t, asked(), "who is refused asks nobody")
+	require.Empty(t, d.asked, "who is refused asks nobody")
 
 	code, out, _ = d.run() // all that are on: one of them without a record
 	require.Equal(t, exitRefused, code)
@@ -151,7 +166,7 @@ func TestExitCodes(t *testing.T) {
 	code, _, errs = d.run("--source", "osm", "--region", "julian-alps")
 	require.Equal(t, exitRefused, code)
 	require.Contains(t, errs, "region julian-alps is switched off")
-	d.api.Fail(osmtest.NotFound)
+	d.broken = true
 	code, out, _ = d.run("--source", "osm")
 	require.Equal(t, exitFailed, code)
 	require.Contains(t, out, "osm bernese-oberland failed 1")

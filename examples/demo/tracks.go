@@ -5,8 +5,9 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/examples/mappage"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
 
@@ -19,9 +20,12 @@ const mapPrefix = "/map/"
 // tracks serves the track layer over generated tracks, which are made when
 // somebody looks, and a page with a real map.
 func tracks(mux *http.ServeMux, seed uint64) {
-	store := sync.OnceValues(func() (*memtracks.Store, error) {
-		s := memtracks.New()
-		_, err := s.Upsert(context.Background(), memtracks.Generate(generated, seed))
+	store := sync.OnceValues(func() (*tracksqlite.Tracks, error) {
+		s, err := tracksqlite.Open(context.Background(), tracksqlite.Options{Path: tracksqlite.Memory})
+		if err != nil {
+			return nil, err
+		}
+		_, err = s.Upsert(context.Background(), sample.Tracks(generated, seed))
 		return s, err
 	})
 	layer := func(path string) {

@@ -18,9 +18,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/examples/mappage"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
@@ -54,14 +55,17 @@ func serve(address, base, credit, folder string) error {
 }
 
 // load keeps the tracks of a folder in memory, or generated ones without a folder.
-func load(ctx context.Context, folder string) (*memtracks.Store, error) {
-	store := memtracks.New()
+func load(ctx context.Context, folder string) (*tracksqlite.Tracks, error) {
+	store, err := tracksqlite.Open(ctx, tracksqlite.Options{Path: tracksqlite.Memory})
+	if err != nil {
+		return nil, err
+	}
 	if folder == "" {
-		_, err := store.Upsert(ctx, memtracks.Generate(2000, 1))
+		_, err := store.Upsert(ctx, sample.Tracks(2000, 1))
 		return store, err
 	}
 	var files []collect.File
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		name := strings.ToLower(strings.TrimSuffix(path, ".gz"))
 		if err == nil && d.Type().IsRegular() && strings.HasSuffix(name, ".gpx") {
 			files = append(files, collect.File{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }})
@@ -89,7 +93,7 @@ func load(ctx context.Context, folder string) (*memtracks.Store, error) {
 }
 
 // service is the mux of the service.
-func service(store *memtracks.Store, base mappage.Base) (http.Handler, error) {
+func service(store *tracksqlite.Tracks, base mappage.Base) (http.Handler, error) {
 	layer, err := trackhttp.New(trackhttp.Options{Store: store, Tiles: store, AllowOrigins: []string{"*"}, Sources: []trackhttp.Source{
 		{Name: "club", Enabled: true}, {Name: "osm", Enabled: true}, {Name: "upload", Enabled: true}, {Name: "local", Enabled: true, Download: true},
 	}})

@@ -12,7 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
 
@@ -39,7 +39,7 @@ func TestTracks(t *testing.T) {
 	store, err := tracksqlite.Open(t.Context(), tracksqlite.Options{Path: filepath.Join(v.Settings.DataDir, "tracks.db")})
 	require.NoError(t, err)
 	defer store.Close()
-	_, err = store.Upsert(t.Context(), memtracks.Generate(40, 1))
+	_, err = store.Upsert(t.Context(), sample.Tracks(40, 1))
 	require.NoError(t, err)
 	require.Equal(t, http.StatusNoContent, get(t, v, tile).Code, "from the cache")
 	require.NoError(t, v.Tracks.Refresh(t.Context()))
@@ -72,7 +72,7 @@ func TestTracksShared(t *testing.T) {
 	require.NoError(t, err)
 	store, err := wiring.OpenTracks(t.Context(), s, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	_, err = store.Upsert(t.Context(), memtracks.Generate(40, 1))
+	_, err = store.Upsert(t.Context(), sample.Tracks(40, 1))
 	require.NoError(t, err)
 	require.NoError(t, store.Close())
 	require.NoError(t, v.Tracks.Refresh(t.Context()))

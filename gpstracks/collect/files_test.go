@@ -13,10 +13,10 @@ import (
 	"github.com/paulmach/orb"
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 )
 
@@ -28,7 +28,12 @@ func gpxFile(opened *atomic.Bool, text string) collect.File {
 }
 
 func Example() {
-	store := memtracks.New()
+	store, err := tracksqlite.Open(context.Background(), tracksqlite.Options{Path: tracksqlite.Memory})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer store.Close()
 	c, err := collect.New(collect.Options{
 		Store: store, Runs: store,
 		Licences: collect.Licences{{Record: "club.md", Source: "club", Status: "accepted", Attribution: "© the club"}},

@@ -18,7 +18,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 )
 
@@ -126,7 +126,7 @@ func BenchmarkImport(b *testing.B) {
 		require.NoError(b, err)
 	}
 	require.NoError(b, z.Close())
-	store := memtracks.New()
+	store := storetest.Memory(b)
 	c, err := collect.New(collect.Options{Store: store, Runs: store, Licences: licences(), DryRun: true})
 	require.NoError(b, err)
 	for name, files := range map[string][]collect.File{"files": files, "archive": {file(archive.String())}} {

@@ -9,10 +9,11 @@ import (
 	"github.com/paulmach/orb"
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 )
 
 // source is a source of four boxes a square degree, quartered from the third page on.
@@ -72,13 +73,13 @@ func oneEach() *feed {
 // rig is a collector over a store in memory.
 type rig struct {
 	*testing.T
-	store   *memtracks.Store
+	store   *tracksqlite.Tracks
 	changed int
 	o       collect.Options
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{T: t, store: memtracks.New()}
+	r := &rig{T: t, store: storetest.Memory(t)}
 	r.o = collect.Options{
 		Store: r.store, Runs: r.store, Licences: licences(), Now: func() time.Time { return start().AddDate(0, 0, 20) },
 		Changed: func(b ...orb.Bound) { r.changed += len(b) },
@@ -93,13 +94,9 @@ func (r *rig) collector() *collect.Collector {
 	return c
 }
 
-func (r *rig) list() (out []gpstracks.Track) {
+func (r *rig) list() []gpstracks.Track {
 	r.Helper()
-	for t, err := range r.store.List(r.Context(), gpstracks.Filter{}) {
-		require.NoError(r, err)
-		out = append(out, t)
-	}
-	return out
+	return storetest.All(r, r.store, gpstracks.Filter{})
 }
 
 // runs are the rows of all runs, the first one first, without their times.

@@ -11,6 +11,7 @@ import (
 	"github.com/paulmach/orb"
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
@@ -288,14 +289,13 @@ func TestCircle(t *testing.T) {
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	r, f := newRig(t), oneEach()
-	gone := errors.New("no disk")
 	good := f.page
 	f.page = func(ctx context.Context, box orb.Bound, next string) (collect.Page, error) {
-		r.store.Fail(gone)
+		_ = r.store.Close()
 		return good(ctx, box, next)
 	}
 	_, err := r.collector().Region(t.Context(), source(), region(), f)
-	require.ErrorIs(t, err, gone)
+	require.ErrorIs(t, err, tracksqlite.ErrClosed)
 	require.ErrorContains(t, err, "the tracks cannot be kept")
 	require.ErrorContains(t, err, "the end of the run cannot be kept")
 	_, err = r.collector().Region(t.Context(), source(), region(), f)

@@ -16,18 +16,20 @@ import (
 	"github.com/paulmach/orb"
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/export"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
+	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
 // stored are generated tracks, and some that are hard to cover: across the antimeridian, with a
 // step across an ocean, in one place, at the pole.
-func stored(t *testing.T, n int) *memtracks.Store {
+func stored(t *testing.T, n int) *tracksqlite.Tracks {
 	t.Helper()
-	s := memtracks.New()
-	tracks := memtracks.Generate(n, 5)
+	s := storetest.Memory(t)
+	tracks := sample.Tracks(n, 5)
 	for i, lines := range []orb.MultiLineString{
 		{{{179.9, 60}, {-179.9, 60.1}}}, {{{-70, 40}, {-5, 50}}}, {{{7, 46}, {7.000001, 46}}}, {{{10, 84.9}, {12, 89}}},
 	} {
@@ -40,12 +42,12 @@ func stored(t *testing.T, n int) *memtracks.Store {
 	return s
 }
 
-func options(s *memtracks.Store) export.Options {
+func options(s *tracksqlite.Tracks) export.Options {
 	return export.Options{Store: s, Tiles: s, Sources: []string{"club", "osm", "upload"}, MaxZoom: 8}
 }
 
 // served is what a server has of a tile.
-func served(t *testing.T, e *tile.Encoder, s *memtracks.Store, id tile.ID) []byte {
+func served(t *testing.T, e *tile.Encoder, s *tracksqlite.Tracks, id tile.ID) []byte {
 	t.Helper()
 	body, _, err := e.Encode(t.Context(), nil, s, id, gpstracks.Filter{})
 	require.NoError(t, err)
@@ -199,8 +201,14 @@ func TestSelection(t *testing.T) {
 
 // The generated tracks as an archive.
 func ExamplePlan_WritePMTiles() {
-	ctx, store := context.Background(), memtracks.New()
-	if _, err := store.Upsert(ctx, memtracks.Generate(20, 1)); err != nil {
+	ctx := context.Background()
+	store, err := tracksqlite.Open(ctx, tracksqlite.Options{Path: tracksqlite.Memory})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer store.Close()
+	if _, err := store.Upsert(ctx, sample.Tracks(20, 1)); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -42,7 +42,7 @@ func hides(k *kit) {
 			require.Greater(k, gpstracks.Distance(p, home.Center), home.RadiusM)
 		}
 	}
-	k.showsOnce(cut)
+	RequireShows(k.T, k.s, cut)
 	require.NotContains(k, string(k.encode(id, gpstracks.Filter{})), "within")
 	require.Empty(k, k.list(gpstracks.Filter{Bounds: []orb.Bound{{Min: orb.Point{7.1, 45.999}, Max: orb.Point{7.11, 46.001}}}}))
 

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
@@ -177,10 +176,7 @@ func twiceInOneCall(k *kit) {
 	full := k.track("c", 7, 46, 5)
 	u := k.upsert(bare, named, full, full)
 	require.Equal(k, []int{1, 2, 1}, []int{u.Inserted, u.Updated, u.Duplicates})
-	double := memtracks.New()
-	_, err := double.Upsert(k.Context(), []gpstracks.Track{bare, named, full, full})
-	require.NoError(k, err)
-	k.same(double)
+	RequireShows(k.T, k.s, gpstracks.PlanUpsert([]gpstracks.Track{bare, named, full, full}, nil).New)
 	id := tile.ID{Z: 10, X: 532, Y: 364}
 	_, stats, err := tile.NewEncoder(tile.Limits{}).Encode(k.Context(), nil, k.s, id, gpstracks.Filter{})
 	require.NoError(k, err)

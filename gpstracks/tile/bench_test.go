@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
@@ -72,7 +72,7 @@ func (s *stock) encode(id tile.ID) ([]byte, error) {
 // times longer that takes. All tracks are drawn by both; there is no cap.
 func BenchmarkEncode(b *testing.B) {
 	const n = 4000
-	tracks := memtracks.Generate(n, 1)
+	tracks := sample.Tracks(n, 1)
 	store, ids := loaded(b, n)
 	anchor := newStock(tracks)
 	e := tile.NewEncoder(tile.Limits{Features: math.MaxInt32, Bytes: math.MaxInt32})
@@ -137,7 +137,7 @@ func timed(b *testing.B, s *stock, ids []tile.ID) (perTile float64, bytes int) {
 
 // BenchmarkPack prepares tracks for all levels, as an ingest does.
 func BenchmarkPack(b *testing.B) {
-	tracks := memtracks.Generate(200, 1)
+	tracks := sample.Tracks(200, 1)
 	var p tile.Packer
 	bytes, points := 0, 0
 	for i := range b.N {

@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
 // Building on all processors gives the blocks that packing, sorting and cutting one
 // after the other give.
 func TestBuild(t *testing.T) {
-	tracks := memtracks.Generate(150, 1)
+	tracks := sample.Tracks(150, 1)
 	for i := range 700 {
 		at := orb.Point{7 + float64(i%350)/1000, 46} // two at each place
 		k, err := gpstracks.Prepare(gpstracks.Track{
@@ -70,7 +70,7 @@ func BenchmarkBuild(b *testing.B) {
 		require.NoError(b, err)
 		short = append(short, k)
 	}
-	for name, tracks := range map[string][]gpstracks.Track{"short": short, "long": memtracks.Generate(1000, 1)} {
+	for name, tracks := range map[string][]gpstracks.Track{"short": short, "long": sample.Tracks(1000, 1)} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			bytes := 0

@@ -13,15 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
-// crowd is a store with tracks of any size: wanderings, odd ones of several lines, many that
+// crowd makes tracks of any size: wanderings, odd ones of several lines, many that
 // are smaller than a pixel, and some at the edges of the world.
-func crowd(t *testing.T) (*memtracks.Store, []gpstracks.Track) {
+func crowd(t *testing.T) (source, []gpstracks.Track) {
 	t.Helper()
-	tracks := append(memtracks.Generate(200, 5), odd(t)...)
+	tracks := append(sample.Tracks(200, 5), odd(t)...)
 	for i := range 1500 {
 		at := orb.Point{8 + float64(i*7919%1500)/3000, 47 + float64(i*104729%1500)/4000}
 		k := gpstracks.Track{Source: [...]string{"osm", "club"}[i%2], ExternalID: fmt.Sprint(i), Activity: gpstracks.Activities()[i%3], Attribution: "© all"}
@@ -34,15 +34,7 @@ func crowd(t *testing.T) (*memtracks.Store, []gpstracks.Track) {
 		require.NoError(t, err)
 		tracks = append(tracks, k)
 	}
-	store := memtracks.New()
-	_, err := store.Upsert(t.Context(), tracks)
-	require.NoError(t, err)
-	tracks = tracks[:0]
-	for k, err := range store.List(t.Context(), gpstracks.Filter{}) { // those of the same key are one
-		require.NoError(t, err)
-		tracks = append(tracks, k)
-	}
-	return store, tracks
+	return sourceOf(t, tracks), tracks
 }
 
 // middle is the point that a track is counted at.
@@ -74,7 +66,7 @@ func TestDensity(t *testing.T) {
 				}
 			}
 			for id := range ids {
-				body, _, err := tile.NewEncoder(tile.Limits{}).Encode(t.Context(), nil, store, id, f)
+				body, _, err := tile.NewEncoder(tile.Limits{}).Encode(t.Context(), nil, &store, id, f)
 				require.NoError(t, err)
 				layers, err := mvt.Unmarshal(body)
 				require.NoError(t, err)
@@ -126,7 +118,6 @@ func strongest(kinds map[string]int) string {
 // A crowd in every cell of a tile, of many kinds, stays within bytes and loses nobody.
 func TestDensityIsBounded(t *testing.T) {
 	t.Parallel()
-	store := memtracks.New()
 	var tracks []gpstracks.Track
 	for x := range 128 {
 		for y := range 128 {
@@ -138,11 +129,10 @@ func TestDensityIsBounded(t *testing.T) {
 			tracks = append(tracks, k)
 		}
 	}
-	_, err := store.Upsert(t.Context(), tracks)
-	require.NoError(t, err)
+	store := sourceOf(t, tracks)
 	for z := range tile.DensityZoom {
 		id := at(z, orb.Point{-170, 62})
-		body, stats, err := tile.NewEncoder(tile.Limits{}).Encode(t.Context(), nil, store, id, gpstracks.Filter{})
+		body, stats, err := tile.NewEncoder(tile.Limits{}).Encode(t.Context(), nil, &store, id, gpstracks.Filter{})
 		require.NoError(t, err)
 		if stats.Features > 0 {
 			continue
@@ -166,7 +156,7 @@ func TestDensityIsBounded(t *testing.T) {
 func TestSummarize(t *testing.T) {
 	t.Parallel()
 	store, tracks := crowd(t)
-	s, err := tile.Summarize(t.Context(), store)
+	s, err := tile.Summarize(t.Context(), &store)
 	require.NoError(t, err)
 	want := tracks[0].Bounds
 	names := map[string]bool{}
@@ -181,7 +171,7 @@ func TestSummarize(t *testing.T) {
 	require.Equal(t, "© all", s.Attributions[0], "the most frequent one")
 	require.InDelta(t, want.Min[0], s.Bounds.Min[0], 2e-4)
 	require.InDelta(t, min(180, want.Max[0]), s.Bounds.Max[0], 2e-4)
-	none, err := tile.Summarize(t.Context(), memtracks.New())
+	none, err := tile.Summarize(t.Context(), &source{})
 	require.NoError(t, err)
 	require.Zero(t, none)
 }

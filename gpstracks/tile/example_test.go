@@ -7,8 +7,8 @@ import (
 	"github.com/paulmach/orb"
 	"github.com/paulmach/orb/encoding/mvt"
 
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
@@ -18,7 +18,12 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	store := memtracks.New() // any tile.Source
+	store, err := tracksqlite.Open(context.Background(), tracksqlite.Options{Path: tracksqlite.Memory}) // any tile.Source
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer store.Close()
 	if _, err := store.Upsert(context.Background(), []gpstracks.Track{track}); err != nil {
 		fmt.Println(err)
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
@@ -43,7 +43,7 @@ func TestMapboxDecoder(t *testing.T) {
 		t.Skip("node is missing: NO TILE WAS DECODED with @mapbox/vector-tile; install Node.js 18 or newer")
 	}
 	install(t)
-	tracks := memtracks.Generate(150, 5)
+	tracks := sample.Tracks(150, 5)
 	for _, name := range []string{`<img src=x onerror=alert(1)>`, "Zürich 🏔 \u202eevil", strings.Repeat("a", 300), `"'&\`, ""} {
 		tracks = append(tracks, gpstracks.Track{Name: name, Lines: orb.MultiLineString{{{7.8, 46.5}, {7.9, 46.6}, {8, 46.5}}, {{7.81, 46.5}, {7.82, 46.6}}}, URL: "https://tracks.example/ä?b=<c>"})
 	}

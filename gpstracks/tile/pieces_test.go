@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
@@ -31,7 +31,7 @@ func piecesOf(level int, tracks ...gpstracks.Track) (out []tile.Feature) {
 // shows of it; one that fits in a tile is whole.
 func TestPieces(t *testing.T) {
 	t.Parallel()
-	tracks := prepared(t, memtracks.Generate(40, 3)...)
+	tracks := prepared(t, sample.Tracks(40, 3)...)
 	cut := 0
 	for level := range tile.MaxLevel + 1 {
 		for _, k := range tracks {
@@ -55,7 +55,7 @@ func TestPieces(t *testing.T) {
 // tile is the same; and a track is one feature of it, however many pieces are drawn.
 func TestPiecesJoin(t *testing.T) {
 	t.Parallel()
-	tracks := prepared(t, memtracks.Generate(20, 8)...)
+	tracks := prepared(t, sample.Tracks(20, 8)...)
 	drawn := 0
 	rapid.Check(t, func(r *rapid.T) {
 		k := tracks[rapid.IntRange(0, len(tracks)-1).Draw(r, "track")]

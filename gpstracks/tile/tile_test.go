@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
@@ -35,19 +35,38 @@ func prepared(t require.TestingT, tracks ...gpstracks.Track) []gpstracks.Track {
 	return tracks
 }
 
-// blocks packs tracks for a level.
-func blocks(level int, tracks ...gpstracks.Track) [][]byte {
-	var p tile.Packer
-	var features []tile.Feature
+// source hands out blocks in memory, by level.
+type source [tile.Levels][]tile.Block
+
+// sourceOf gives tracks ids in their order and makes their blocks.
+func sourceOf(t testing.TB, tracks []gpstracks.Track) (s source) {
+	t.Helper()
 	for i := range tracks {
-		for _, f := range p.Pack(&tracks[i]) {
-			if f.Level == level {
-				features = append(features, f)
-			}
+		tracks[i].ID = int64(i + 1)
+	}
+	blocks, err := tile.Build(t.Context(), nil, tracks)
+	require.NoError(t, err)
+	for _, b := range blocks {
+		s[b.Level] = append(s[b.Level], b)
+	}
+	return s
+}
+
+func (s *source) Blocks(ctx context.Context, level int, w tile.Window, yield func([]byte) error) error {
+	for i := range s[level] {
+		if !s[level][i].Window.Touches(w) {
+			continue
+		}
+		if err := errors.Join(ctx.Err(), yield(s[level][i].Data)); err != nil {
+			return err
 		}
 	}
-	var out [][]byte
-	for _, b := range tile.Blocks(level, 0, features) {
+	return ctx.Err()
+}
+
+// blocks packs tracks for a level.
+func blocks(level int, tracks ...gpstracks.Track) (out [][]byte) {
+	for _, b := range tile.Blocks(level, 0, piecesOf(level, tracks...)) {
 		out = append(out, b.Data)
 	}
 	return out
@@ -201,10 +220,7 @@ func TestOneTooLarge(t *testing.T) {
 
 func TestDeterministic(t *testing.T) {
 	t.Parallel()
-	tracks := memtracks.Generate(300, 4)
-	for i := range tracks {
-		tracks[i].ID = int64(i + 1)
-	}
+	tracks := prepared(t, sample.Tracks(300, 4)...)
 	id := at(6, orb.Point{8, 46.5})
 	first, _ := encode(t, tile.Limits{}, id, gpstracks.Filter{}, tracks...)
 	require.NotEmpty(t, first)
@@ -230,12 +246,10 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// loaded is a store of n tracks and some tiles of each zoom where they are.
-func loaded(t testing.TB, n int) (*memtracks.Store, []tile.ID) {
-	store := memtracks.New()
-	tracks := memtracks.Generate(n, 1)
-	_, err := store.Upsert(t.Context(), tracks)
-	require.NoError(t, err)
+// loaded makes a source of n tracks and some tiles of each zoom where they are.
+func loaded(t testing.TB, n int) (*source, []tile.ID) {
+	tracks := sample.Tracks(n, 1)
+	store := sourceOf(t, tracks)
 	var ids []tile.ID
 	for z := 5; z <= 14; z++ {
 		for i := range 8 {
@@ -245,7 +259,7 @@ func loaded(t testing.TB, n int) (*memtracks.Store, []tile.ID) {
 			}
 		}
 	}
-	return store, ids
+	return &store, ids
 }
 
 func TestDamagedBlocks(t *testing.T) {
@@ -270,15 +284,11 @@ func TestDamagedBlocks(t *testing.T) {
 
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
-	store, ids := loaded(t, 8)
-	store.Fail(errors.New("disk gone"))
-	body, _, err := tile.NewEncoder(tile.Limits{}).Encode(t.Context(), nil, store, ids[0], gpstracks.Filter{})
-	require.EqualError(t, err, "disk gone")
-	require.Empty(t, body)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err = tile.NewEncoder(tile.Limits{}).Encode(ctx, nil, store, ids[0], gpstracks.Filter{})
+	body, _, err := tile.NewEncoder(tile.Limits{}).Encode(ctx, nil, &source{}, tile.ID{}, gpstracks.Filter{})
 	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, body)
 }
 
 func TestID(t *testing.T) {
@@ -300,10 +310,7 @@ func TestID(t *testing.T) {
 // a block gives back what it was made of.
 func TestRegroup(t *testing.T) {
 	t.Parallel()
-	tracks := memtracks.Generate(80, 5)
-	for i := range tracks {
-		tracks[i].ID = int64(i + 1)
-	}
+	tracks := prepared(t, sample.Tracks(80, 5)...)
 	rapid.Check(t, func(r *rapid.T) {
 		id := at(rapid.IntRange(4, 15).Draw(r, "z"), tracks[rapid.IntRange(0, 79).Draw(r, "track")].Lines[0][0])
 		want, _ := encode(t, tile.Limits{}, id, gpstracks.Filter{}, tracks...)

@@ -12,14 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
+	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 )
 
 // BenchmarkList encodes a list of 200 tracks, and beside it the same tracks with
 // orb/geojson and encoding/json in the same run, both with every point: ratio is
 // how many times longer that takes.
 func BenchmarkList(b *testing.B) {
-	tracks := memtracks.Generate(200, 1)
+	tracks := sample.Tracks(200, 1)
 	var fc geojson.FeatureCollection
 	for i, t := range tracks {
 		f := geojson.NewFeature(t.Lines[0])
@@ -71,8 +72,8 @@ func BenchmarkList(b *testing.B) {
 // BenchmarkTile serves a dense tile with gzip: cold, store and compression
 // included, and from the cache.
 func BenchmarkTile(b *testing.B) {
-	store := memtracks.New()
-	if _, err := store.Upsert(b.Context(), memtracks.Generate(4000, 1)); err != nil {
+	store := storetest.Memory(b)
+	if _, err := store.Upsert(b.Context(), sample.Tracks(4000, 1)); err != nil {
 		b.Fatal(err)
 	}
 	h, err := New(Options{Store: store, Tiles: store})

@@ -2,7 +2,6 @@ package trackhttp_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
@@ -23,7 +22,7 @@ func newRecorder() *httptest.ResponseRecorder { return httptest.NewRecorder() }
 // gated is a rig whose queries wait at a gate.
 func gated(t *testing.T, o trackhttp.Options) (*rig, *gate) {
 	t.Helper()
-	store := memtracks.New()
+	store := storetest.Memory(t)
 	g := newGate(store)
 	o.Store, o.Tiles = store, g
 	r := newRig(t, o)
@@ -169,31 +168,38 @@ func TestBusy(t *testing.T) {
 	require.Equal(t, http.StatusOK, r.get(alpsTile).Code, "and then all is well again")
 }
 
-type explosive struct{ tile.Source }
+// explosive is a source that has a bug, until it is mended.
+type explosive struct {
+	tile.Source
+	mended bool
+}
 
-func (explosive) Blocks(context.Context, int, tile.Window, func([]byte) error) error {
-	panic("a bug in a store")
+func (e *explosive) Blocks(ctx context.Context, level int, w tile.Window, yield func([]byte) error) error {
+	if !e.mended {
+		panic("secret-host: connection refused")
+	}
+	return e.Source.Blocks(ctx, level, w, yield)
 }
 
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{Encoders: 1})
+	store := storetest.Memory(t)
+	source := &explosive{Source: store}
+	r := newRig(t, trackhttp.Options{Encoders: 1, Store: store, Tiles: source, Runs: store})
+	r.store = store
 	r.put(alps("ridge"))
-	r.store.Fail(errors.New("secret-host: connection refused"))
-	for _, path := range []string{alpsTile, alpsBox} {
-		p := r.problem(r.get(path), http.StatusServiceUnavailable)
+	for range 3 { // the only encoder comes back each time
+		p := r.problem(r.get(alpsTile), http.StatusServiceUnavailable)
 		require.NotContains(t, p.Detail, "secret")
 	}
+	source.mended = true
+	require.Equal(t, http.StatusOK, r.get(alpsTile).Code, "a failure is not kept")
+	require.NoError(t, store.Close())
+	p := r.problem(r.get(alpsBox), http.StatusServiceUnavailable)
+	require.NotContains(t, p.Detail, "closed")
 	w := r.get("/health")
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Contains(t, w.Body.String(), `"down"`)
-	r.store.Fail(nil)
-	require.Equal(t, http.StatusOK, r.get(alpsTile).Code, "a failure is not kept")
-
-	r = newRig(t, trackhttp.Options{Encoders: 1, Tiles: explosive{}})
-	for range 3 { // the only encoder comes back each time
-		r.problem(r.get(alpsTile), http.StatusServiceUnavailable)
-	}
 }
 
 func TestClear(t *testing.T) {

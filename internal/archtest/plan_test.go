@@ -32,7 +32,7 @@ func plan() []room {
 		{"orchestrator/stage", 0, nil}, {"gpstracks", 0, nil}, {"gpstracks/licences", 0, nil},
 		{"orchestrator/signature", 0, nil}, {"orchestrator/fault", 0, nil}, {"orchestrator/fault/memfault", 1, nil}, {"orchestrator/prompt", 1, nil},
 		{"gpstracks/tile", 1, nil}, {"gpstracks/gpx", 1, nil}, {"gpstracks/trackfile", 1, []string{"gpstracks/gpx"}}, {"gpstracks/web", 1, nil},
-		{"gpstracks/memtracks", 2, nil}, {"gpstracks/trackhttp", 2, nil}, {"gpstracks/collect", 2, nil}, {"gpstracks/export", 2, []string{"gpstracks/trackhttp"}},
+		{"gpstracks/sample", 1, nil}, {"gpstracks/trackhttp", 2, nil}, {"gpstracks/collect", 2, nil}, {"gpstracks/export", 2, []string{"gpstracks/trackhttp"}},
 		{"githost", 1, nil}, {"tracker", 1, nil}, {"messenger", 1, nil}, {"queue", 1, nil},
 		{"queue/lease", 1, nil}, {"orchestrator/work", 1, nil}, {"orchestrator/secret", 1, nil},
 		{"gates", 1, []string{"githost"}},
@@ -102,7 +102,7 @@ func exceptions() map[string][]string {
 		"orchestrator/fault":  {"context"},      // its two errors, the ends of a time limit and of the program
 		"gpstracks":           {orb, "context"}, // the port of the store ends its queries with their request
 		"gpstracks/tile":      {orb},
-		"gpstracks/memtracks": {orb},
+		"gpstracks/sample":    {orb},
 		"gpstracks/gpx":       {orb},
 		"gpstracks/collect":   {orb},
 		"gpstracks/export":    {orb},

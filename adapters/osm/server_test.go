@@ -1,13 +1,4 @@
-// Package osmtest is OpenStreetMap's trackpoints API in memory, for tests and
-// demonstrations: boxes and their limits, pages in both forms of the API, traces
-// of every visibility, and switches for failures.
-//
-// Its quirks are those of the real one: a page begins a new trk for a trace that
-// goes on from the page before; points of public and private traces lie in one
-// trk without times, in the order of their coordinates; numbers are written as
-// 5.0e-05; pages with cursors never split points of one moment, so their sizes
-// vary.
-package osmtest
+package osm_test
 
 import (
 	"fmt"
@@ -20,137 +11,143 @@ import (
 	"time"
 )
 
-// Path is where the API answers.
-const Path = "/api/0.6/trackpoints"
+// apiPath is where the API answers.
+const apiPath = "/api/0.6/trackpoints"
 
-// Visibility is what the author of a trace allows.
-type Visibility string
+// visibility is what the author of a trace allows.
+type visibility string
 
 // The visibilities.
 const (
-	Identifiable Visibility = "identifiable" // with name and author
-	Trackable    Visibility = "trackable"    // in order and with times, nameless
-	Public       Visibility = "public"       // points of nobody
-	Private      Visibility = "private"      // likewise, and not listed elsewhere
+	identifiable visibility = "identifiable" // with name and author
+	trackable    visibility = "trackable"    // in order and with times, nameless
+	public       visibility = "public"       // points of nobody
+	private      visibility = "private"      // likewise, and not listed elsewhere
 )
 
-// Point is where and when.
-type Point struct {
+// spot is where and when somebody was.
+type spot struct {
 	Lon, Lat float64
 	At       time.Time
 }
 
-// Trace is a file that somebody has uploaded.
-type Trace struct {
+// upload is a file that somebody has uploaded.
+type upload struct {
 	ID               int
 	User, Name, Desc string
-	Visibility       Visibility
-	Segments         [][]Point
+	Visibility       visibility
+	Segments         [][]spot
 }
 
-// Fault is what a request meets.
-type Fault string
+// fault is what a request meets.
+type fault string
 
 // Faults.
 const (
-	None        Fault = ""
-	TooMany     Fault = "429"       // see SetRetryAfter
-	Bandwidth   Fault = "509"       // says when in its text
-	Unavailable Fault = "503"       // does not say when
-	ErrorFault  Fault = "500"       // a timeout of the database
-	Dropped     Fault = "dropped"   // the connection breaks
-	CutOff      Fault = "cut off"   // after half of the page
-	Broken      Fault = "broken"    // half a page that looks whole
-	NoGPX       Fault = "no gpx"    // a page of maintenance, with status 200
-	Hang        Fault = "hang"      // no answer until the client gives up
-	Moved       Fault = "moved"     // a redirection
-	Elsewhere   Fault = "elsewhere" // the next page is at another host
-	Stuck       Fault = "stuck"     // the next page is this one
-	Blocked     Fault = "403"       // the program is banned
-	NotFound    Fault = "404"       // traces are switched off
+	noFault       fault = ""
+	tooMany       fault = "429"       // see SetRetryAfter
+	overBandwidth fault = "509"       // says when in its text
+	unavailable   fault = "503"       // does not say when
+	timedOut      fault = "500"       // a timeout of the database
+	dropped       fault = "dropped"   // the connection breaks
+	cutOff        fault = "cut off"   // after half of the page
+	halfPage      fault = "broken"    // half a page that looks whole
+	noGPX         fault = "no gpx"    // a page of maintenance, with status 200
+	hang          fault = "hang"      // no answer until the client gives up
+	moved         fault = "moved"     // a redirection
+	elsewhere     fault = "elsewhere" // the next page is at another host
+	stuck         fault = "stuck"     // the next page is this one
+	blocked       fault = "403"       // the program is banned
+	notFound      fault = "404"       // traces are switched off
 )
 
-// Options are how a server behaves. Zero values are as openstreetmap.org is.
-type Options struct {
+// serverOptions are how a server behaves. Zero values are as openstreetmap.org is.
+type serverOptions struct {
 	Pages    bool    // pages with numbers only, and points of nobody: the older form
 	PageSize int     // default 5000
 	MaxArea  float64 // square degrees, default 0.25
 	Gzip     bool    // answers are compressed for clients that accept it
 }
 
-// Request is a request as it came in.
-type Request struct {
+// request is one as it came in.
+type request struct {
 	Query  url.Values
 	Agent  string
 	At     time.Time
 	Points int // that were sent
 }
 
-// Server is an http.Handler.
-type Server struct {
-	o Options
+// server is OpenStreetMap's trackpoints API in memory: boxes and their limits, pages in both forms of the
+// API, traces of every visibility, and switches for failures.
+//
+// Its quirks are those of the real one: a page begins a new trk for a trace that goes on from the page
+// before; points of public and private traces lie in one trk without times, in the order of their
+// coordinates; numbers are written as 5.0e-05; pages with cursors never split points of one moment, so
+// their sizes vary.
+type server struct {
+	o serverOptions
 
 	mu       sync.Mutex
-	traces   []Trace
+	traces   []upload
 	after    int // seconds
-	faults   []Fault
-	requests []Request
+	faults   []fault
+	requests []request
 	now      int // requests under way
 	most     int
 }
 
-// New makes a server.
-func New(o Options, traces ...Trace) *Server {
+// newServer makes one.
+func newServer(o serverOptions, traces ...upload) *server {
 	if o.PageSize == 0 {
 		o.PageSize = 5000
 	}
 	if o.MaxArea == 0 {
 		o.MaxArea = 0.25
 	}
-	return &Server{o: o, traces: slices.Clone(traces), after: 7}
+	return &server{o: o, traces: slices.Clone(traces), after: 7}
 }
 
 // SetRetryAfter sets how many seconds the answers TooMany and Bandwidth require to wait; 7 at
 // first.
-func (s *Server) SetRetryAfter(seconds int) {
+func (s *server) SetRetryAfter(seconds int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.after = seconds
 }
 
 // Fail makes the next requests meet faults, one each.
-func (s *Server) Fail(faults ...Fault) {
+func (s *server) Fail(faults ...fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, faults...)
 }
 
 // Add uploads traces.
-func (s *Server) Add(traces ...Trace) {
+func (s *server) Add(traces ...upload) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.traces = append(s.traces, traces...)
 }
 
 // Requests are all requests, oldest first.
-func (s *Server) Requests() []Request {
+func (s *server) Requests() []request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
 // MostAtOnce is how many requests were under way at one time, at most.
-func (s *Server) MostAtOnce() int {
+func (s *server) MostAtOnce() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.most
 }
 
 // begin notes a request and gives the fault that it meets.
-func (s *Server) begin(r *http.Request) (f Fault, at, after int) {
+func (s *server) begin(r *http.Request) (f fault, at, after int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests = append(s.requests, Request{Query: r.URL.Query(), Agent: r.UserAgent(), At: time.Now()})
+	s.requests = append(s.requests, request{Query: r.URL.Query(), Agent: r.UserAgent(), At: time.Now()})
 	s.now++
 	s.most = max(s.most, s.now)
 	if len(s.faults) > 0 {
@@ -159,7 +156,7 @@ func (s *Server) begin(r *http.Request) (f Fault, at, after int) {
 	return f, len(s.requests) - 1, s.after
 }
 
-func (s *Server) end(at, points int) {
+func (s *server) end(at, points int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now--
@@ -167,8 +164,8 @@ func (s *Server) end(at, points int) {
 }
 
 // ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != Path || r.Method != http.MethodGet {
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != apiPath || r.Method != http.MethodGet {
 		refuse(w, http.StatusNotFound, "Not Found")
 		return
 	}
@@ -176,7 +173,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	sent := 0
 	defer func() { s.end(at, sent) }()
 	if agent := r.UserAgent(); agent == "" || strings.HasPrefix(agent, "Go-http-client") {
-		fault = Blocked
+		fault = blocked
 	}
 	if meet(w, r, fault, after) {
 		return
@@ -190,31 +187,31 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // meet answers with a fault, if it is one that has no page.
-func meet(w http.ResponseWriter, r *http.Request, f Fault, after int) bool {
+func meet(w http.ResponseWriter, r *http.Request, f fault, after int) bool {
 	switch f {
-	case TooMany:
+	case tooMany:
 		w.Header().Set("Retry-After", strconv.Itoa(after))
 		refuse(w, http.StatusTooManyRequests, "Too Many Requests")
-	case Bandwidth:
+	case overBandwidth:
 		w.WriteHeader(509)
 		fmt.Fprintf(w, "You have downloaded too much data. Please try again in %d seconds.", after)
-	case Unavailable:
+	case unavailable:
 		refuse(w, http.StatusServiceUnavailable, "Database offline for maintenance")
-	case ErrorFault:
+	case timedOut:
 		refuse(w, http.StatusInternalServerError, "execution expired")
-	case Dropped:
+	case dropped:
 		drop(w)
-	case NoGPX:
+	case noGPX:
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(w, "<!DOCTYPE html><html><body>We will be back soon.</body></html>")
-	case Hang:
+	case hang:
 		<-r.Context().Done()
-	case Moved:
-		w.Header().Set("Location", "https://elsewhere.example"+Path)
+	case moved:
+		w.Header().Set("Location", "https://elsewhere.example"+apiPath)
 		w.WriteHeader(http.StatusMovedPermanently)
-	case Blocked:
+	case blocked:
 		refuse(w, http.StatusForbidden, "You are blocked: the User-Agent does not say who you are")
-	case NotFound:
+	case notFound:
 		refuse(w, http.StatusNotFound, "Traces are not available")
 	default:
 		return false
@@ -246,7 +243,7 @@ type query struct {
 }
 
 // query reads the parameters, or says what is wrong with them.
-func (s *Server) query(v url.Values) (q query, wrong string) {
+func (s *server) query(v url.Values) (q query, wrong string) {
 	if !v.Has("bbox") {
 		return q, "The parameter bbox is required"
 	}

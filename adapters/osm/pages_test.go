@@ -1,4 +1,4 @@
-package osmtest
+package osm_test
 
 import (
 	"bytes"
@@ -17,21 +17,21 @@ import (
 
 // row is a point with what it belongs to.
 type row struct {
-	Point
-	trace   *Trace // nil for points of nobody
+	spot
+	trace   *upload // nil for points of nobody
 	segment int
 }
 
 // rows are the points of a box in the order of the API.
-func (s *Server) rows(q query) []row {
+func (s *server) rows(q query) []row {
 	s.mu.Lock()
 	traces := slices.Clone(s.traces)
 	s.mu.Unlock()
-	slices.SortStableFunc(traces, func(a, b Trace) int { return b.ID - a.ID })
+	slices.SortStableFunc(traces, func(a, b upload) int { return b.ID - a.ID })
 	var ordered, nobody []row
 	for i := range traces {
 		t := &traces[i]
-		own := t.Visibility == Identifiable || t.Visibility == Trackable
+		own := t.Visibility == identifiable || t.Visibility == trackable
 		for n, segment := range t.Segments {
 			begin := len(ordered)
 			for _, p := range segment {
@@ -40,7 +40,7 @@ func (s *Server) rows(q query) []row {
 				case own:
 					ordered = append(ordered, row{p, t, n})
 				default:
-					nobody = append(nobody, row{Point: p})
+					nobody = append(nobody, row{spot: p})
 				}
 			}
 			slices.SortStableFunc(ordered[begin:], func(a, b row) int { return a.At.Compare(b.At) })
@@ -56,7 +56,7 @@ func (s *Server) rows(q query) []row {
 }
 
 // answer sends a page, and returns the number of its points.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, q query, f Fault) int {
+func (s *server) answer(w http.ResponseWriter, r *http.Request, q query, f fault) int {
 	rows := s.rows(q)
 	from := q.cursor
 	if s.o.Pages || q.page >= 0 {
@@ -72,14 +72,14 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q query, f Fault
 			s.linkTo(w, r, fmt.Sprintf("row-%d", to), f)
 		}
 	}
-	if f == Stuck {
+	if f == stuck {
 		s.linkTo(w, r, fmt.Sprintf("row-%d", from), f)
 	}
 	body := s.gpx(rows[from:to])
 	header := w.Header()
 	header.Set("Content-Type", "application/gpx+xml")
 	header.Set("Content-Disposition", `attachment; filename="tracks.gpx"`)
-	if f == Broken {
+	if f == halfPage {
 		body = body[:len(body)/2]
 	}
 	if s.o.Gzip && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
@@ -87,20 +87,20 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, q query, f Fault
 		body = zipped(body)
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
-	if f == CutOff {
+	if f == cutOff {
 		body = body[:len(body)/2] // the connection breaks then: more was announced
 	}
 	_, _ = w.Write(body) // a client that has gone away needs no answer
 	return to - from
 }
 
-func (s *Server) linkTo(w http.ResponseWriter, r *http.Request, cursor string, f Fault) {
+func (s *server) linkTo(w http.ResponseWriter, r *http.Request, cursor string, f fault) {
 	host := r.Host
-	if f == Elsewhere {
+	if f == elsewhere {
 		host = "elsewhere.example"
 	}
 	values := url.Values{"bbox": {r.URL.Query().Get("bbox")}, "cursor": {cursor}}
-	w.Header().Set("Link", fmt.Sprintf(`<http://%s%s?%s>; rel="next"`, host, Path, values.Encode()))
+	w.Header().Set("Link", fmt.Sprintf(`<http://%s%s?%s>; rel="next"`, host, apiPath, values.Encode()))
 }
 
 func zipped(b []byte) []byte {
@@ -112,7 +112,7 @@ func zipped(b []byte) []byte {
 }
 
 // gpx writes a page.
-func (s *Server) gpx(rows []row) []byte {
+func (s *server) gpx(rows []row) []byte {
 	var b bytes.Buffer
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
 		`<gpx version="1.0" creator="OpenStreetMap.org" xmlns="http://www.topografix.com/GPX/1/0">` + "\n")
@@ -142,8 +142,8 @@ func (s *Server) gpx(rows []row) []byte {
 }
 
 // about writes the metadata of an identifiable trace.
-func about(b *bytes.Buffer, t *Trace) {
-	if t == nil || t.Visibility != Identifiable {
+func about(b *bytes.Buffer, t *upload) {
+	if t == nil || t.Visibility != identifiable {
 		return
 	}
 	text := func(s string) string {
@@ -156,7 +156,7 @@ func about(b *bytes.Buffer, t *Trace) {
 }
 
 // number writes a coordinate: seven decimals, or as Ruby does.
-func (s *Server) number(v float64) string {
+func (s *server) number(v float64) string {
 	if s.o.Pages {
 		return strconv.FormatFloat(v, 'f', 7, 64)
 	}
