@@ -76,7 +76,7 @@ cover: ## coverage of the stage machine, gates, queue and leases: at least 90 %
 	@$(GO) tool cover -func=$(BIN)/cover.out | awk '/^total:/ { sub("%", "", $$3); print "coverage of stage, gates, queue, lease: " $$3 " %"; if ($$3 < 90) exit 1 }'
 
 bench: ## benchmarks with their anchors
-	$(GO) test -run '^$$' -bench . -benchtime 2s ./adapters/sqlite ./adapters/tracksqlite ./queue/memqueue ./orchestrator/stage ./orchestrator/web/dashboard
+	$(GO) test -run '^$$' -bench . -benchtime 2s ./adapters/sqlite ./queue/memqueue ./orchestrator/stage ./orchestrator/web/dashboard
 
 bench-queue: ## the queue beside River and goqite; ARGS=-quick for two minutes
 	@cd bench/queue && $(GO) run . $(ARGS)
