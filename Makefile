@@ -84,8 +84,11 @@ bench-queue: ## the queue beside River and goqite; ARGS=-quick for two minutes
 bench-engine: ## whole lives of tasks on real stores, beside 0 to 100,000 others; ARGS=-quick for a few minutes
 	$(GO) run ./examples/benchengine $(ARGS)
 
-bench-tiles: ## tracks and tiles beside orb and PostGIS, as one table; ARGS=-million for a million tracks
-	$(GO) run ./examples/benchtiles $(ARGS)
+TRACKS ?= 200000
+bench-tiles: ## tracks and tiles beside orb and PostGIS, in stores of TRACKS tracks: a million takes long and gigabytes of disk
+	$(GO) test -run '^$$' -timeout 60m -benchtime 300ms -bench '^Benchmark(Encode|List)$$' ./gpstracks/tile ./gpstracks/trackhttp
+	$(GO) test -run '^$$' -timeout 60m -benchtime 1x -bench '^BenchmarkPeers$$' ./adapters/trackpostgres
+	$(GO) test -run '^$$' -timeout 60m -benchtime 1x -bench '^BenchmarkStore$$' ./internal/trackstore -tracks $(TRACKS)
 
 FUZZTIME ?= 20s
 fuzz: ## each fuzz target for FUZZTIME

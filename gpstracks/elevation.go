@@ -10,20 +10,20 @@ import (
 // Elevation is how a track goes up and down, in metres above the sea as its receiver or
 // planner wrote them.
 type Elevation struct {
-	AscentM, DescentM float64 // of changes of AscentThreshold and more
+	AscentM, DescentM float64 // of changes of ascentThreshold and more
 	MinM, MaxM        float64
-	Profile           []ProfilePoint // simplified, from the start to the end, at most MaxProfile
+	Profile           []ProfilePoint // simplified, from the start to the end, at most maxProfile
 }
 
 // ProfilePoint is an elevation at a distance along the track, both in metres.
 type ProfilePoint struct{ AlongM, EleM float64 }
 
 const (
-	// AscentThreshold is the change of elevation in metres below which it is noise of the
+	// ascentThreshold is the change of elevation in metres below which it is noise of the
 	// receiver, and neither ascent nor descent.
-	AscentThreshold = 5.0
-	// MaxProfile is how many points a profile has at most.
-	MaxProfile = 64
+	ascentThreshold = 5.0
+	// maxProfile is how many points a profile has at most.
+	maxProfile = 64
 )
 
 // MeasureElevation measures the elevations of the lines of a track; AlongM goes on from line to
@@ -56,11 +56,11 @@ func (e *Elevation) climb(line []ProfilePoint) {
 			low, high = min(low, p.EleM), max(high, p.EleM)
 		case !up && !down:
 			low, high = min(low, p.EleM), max(high, p.EleM)
-			up, down = p.EleM-low >= AscentThreshold, high-p.EleM >= AscentThreshold
-		case up && high-p.EleM >= AscentThreshold:
+			up, down = p.EleM-low >= ascentThreshold, high-p.EleM >= ascentThreshold
+		case up && high-p.EleM >= ascentThreshold:
 			e.AscentM += high - low
 			low, up, down = p.EleM, false, true
-		case down && p.EleM-low >= AscentThreshold:
+		case down && p.EleM-low >= ascentThreshold:
 			e.DescentM += high - low
 			high, up, down = p.EleM, true, false
 		}
@@ -75,7 +75,7 @@ func (e *Elevation) climb(line []ProfilePoint) {
 
 // thinned are the points that shape a profile most.
 func thinned(all []ProfilePoint, height float64) []ProfilePoint {
-	if len(all) <= MaxProfile {
+	if len(all) <= maxProfile {
 		return all
 	}
 	length := all[len(all)-1].AlongM
@@ -87,20 +87,12 @@ func thinned(all []ProfilePoint, height float64) []ProfilePoint {
 	weights := s.Weights(plane)
 	weights[0], weights[len(all)-1] = math.Inf(1), math.Inf(1)
 	limits := slices.Clone(weights[1 : len(all)-1])
-	slices.SortFunc(limits, func(a, b float64) int {
-		switch {
-		case a > b:
-			return -1
-		case a < b:
-			return 1
-		}
-		return 0
-	})
-	least, inner := limits[MaxProfile-2], 0
-	out := make([]ProfilePoint, 0, MaxProfile)
+	slices.Sort(limits)
+	least, inner := limits[len(limits)-maxProfile+1], 0
+	out := make([]ProfilePoint, 0, maxProfile)
 	for i, p := range all {
 		last := i == len(all)-1
-		if i == 0 || last || weights[i] > least && inner < MaxProfile-2 {
+		if i == 0 || last || weights[i] > least && inner < maxProfile-2 {
 			if i > 0 && !last {
 				inner++
 			}
@@ -113,7 +105,7 @@ func thinned(all []ProfilePoint, height float64) []ProfilePoint {
 // rounded is what stores keep: metres along, and tenths of a metre of elevation. It is nil for
 // what no elevation can be.
 func (e *Elevation) rounded() *Elevation {
-	if e == nil || len(e.Profile) < 2 || len(e.Profile) > MaxProfile {
+	if e == nil || len(e.Profile) < 2 || len(e.Profile) > maxProfile {
 		return nil
 	}
 	r := &Elevation{tenths(e.AscentM), tenths(e.DescentM), tenths(e.MinM), tenths(e.MaxM), make([]ProfilePoint, len(e.Profile))}
@@ -150,7 +142,7 @@ func AppendProfile(dst []byte, profile []ProfilePoint) []byte {
 // ParseProfile reads what AppendProfile wrote.
 func ParseProfile(b []byte) (out []ProfilePoint, err error) {
 	var along, high int64
-	for len(b) > 0 && len(out) < MaxProfile {
+	for len(b) > 0 && len(out) < maxProfile {
 		a, n := binary.Varint(b)
 		if n <= 0 {
 			return nil, errProfile

@@ -52,7 +52,7 @@ func TestProfile(t *testing.T) {
 		if e == nil {
 			return
 		}
-		require.LessOrEqual(t, len(e.Profile), gpstracks.MaxProfile)
+		require.LessOrEqual(t, len(e.Profile), 64)
 		require.Equal(t, []float64{0, all[len(all)-1].AlongM}, []float64{e.Profile[0].AlongM, e.Profile[len(e.Profile)-1].AlongM})
 		again, err := gpstracks.ParseProfile(gpstracks.AppendProfile(nil, e.Profile))
 		require.NoError(t, err)

@@ -132,7 +132,6 @@ func TestDistance(t *testing.T) {
 	require.InDelta(t, 20_015_115, gpstracks.Distance(orb.Point{0, 0}, orb.Point{180, 0}), 1)
 	require.InDelta(t, 11_132, gpstracks.Distance(orb.Point{179.95, 0}, orb.Point{-179.95, 0}), 20)
 	require.Zero(t, gpstracks.Distance(orb.Point{7, 46}, orb.Point{7, 46}))
-	require.Zero(t, gpstracks.Length(orb.LineString{{7, 46}}))
 }
 
 // keyed is a track of which only the fields of its key are known.

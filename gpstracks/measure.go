@@ -22,7 +22,7 @@ func Distance(a, b orb.Point) float64 {
 }
 
 // Length is the length of a line in metres.
-func Length(line orb.LineString) float64 {
+func length(line orb.LineString) float64 {
 	var m float64
 	for i := 1; i < len(line); i++ {
 		m += Distance(line[i-1], line[i])
@@ -30,9 +30,9 @@ func Length(line orb.LineString) float64 {
 	return m
 }
 
-// KeyVersion is the version of DedupeKey, and part of each key. A change of the
+// keyVersion is the version of DedupeKey, and part of each key. A change of the
 // buckets takes a new version, so that keys of two versions are never equal.
-const KeyVersion = 1
+const keyVersion = 1
 
 // Buckets of DedupeKey.
 const (
@@ -52,7 +52,7 @@ func DedupeKey(t Track) string {
 		day = t.RecordedOn.UTC().Format("2006-01-02")
 	}
 	b := append(make([]byte, 0, 96), 'v')
-	b = strconv.AppendInt(b, KeyVersion, 10)
+	b = strconv.AppendInt(b, keyVersion, 10)
 	for _, edge := range [...]int64{
 		floorDiv(fixed(t.Bounds.Min[0]), keyDegrees), floorDiv(fixed(t.Bounds.Min[1]), keyDegrees),
 		-floorDiv(-fixed(t.Bounds.Max[0]), keyDegrees), -floorDiv(-fixed(t.Bounds.Max[1]), keyDegrees),

@@ -48,11 +48,6 @@ type RunFilter struct {
 	Limit          int // at most this many; 0 = all
 }
 
-// Match reports whether a run passes the filter, its limit left aside.
-func (f RunFilter) Match(r Run) bool {
-	return (f.Source == "" || f.Source == r.Source) && (f.Region == "" || f.Region == r.Region) && (f.Status == "" || f.Status == r.Status)
-}
-
 // RunStore keeps the runs of the collector. It is safe for concurrent use.
 type RunStore interface {
 	// SaveRun keeps a run: a new one if its ID is 0, else in place of the one of

@@ -1,6 +1,7 @@
 package gpstracks
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"maps"
@@ -48,14 +49,7 @@ func (t *Track) Cursor() Cursor { return Cursor{int64(t.LengthM + 0.5), t.ID} }
 
 // CompareCursors orders two places: negative if a comes first.
 func CompareCursors(a, b Cursor) int {
-	switch {
-	case a.Metres != b.Metres && a.Metres > b.Metres, a.Metres == b.Metres && a.ID < b.ID:
-		return -1
-	case a == b:
-		return 0
-	default:
-		return 1
-	}
+	return cmp.Or(cmp.Compare(b.Metres, a.Metres), cmp.Compare(a.ID, b.ID))
 }
 
 // Upserted reports what became of the tracks of one call.

@@ -59,8 +59,8 @@ var sourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 // digits, - and _, at most 64.
 func IsSourceName(s string) bool { return sourceName.MatchString(s) }
 
-// IsZoneName reports whether s can be the name of a Zone.
-func IsZoneName(s string) bool {
+// isZoneName reports whether s can be the name of a Zone.
+func isZoneName(s string) bool {
 	for part := range strings.SplitSeq(s, "/") {
 		if !IsSourceName(part) {
 			return false
@@ -116,7 +116,7 @@ func complete(t Track, cut orb.MultiLineString) Track {
 	t.Lines, t.Bounds, t.LengthM, t.Points = cut, cut.Bound(), 0, 0
 	for _, line := range cut {
 		t.Points += len(line)
-		t.LengthM += Length(line)
+		t.LengthM += length(line)
 	}
 	t.Name = plain(t.Name, MaxName)
 	t.ExternalID = plain(t.ExternalID, MaxName)

@@ -18,15 +18,15 @@ import (
 type Zone struct {
 	Name    string    // letters a-z, digits, - and _, in parts with / between; each zone has its own
 	Center  orb.Point // degrees
-	RadiusM float64   // MinRadius to MaxRadius
+	RadiusM float64   // minRadius to maxRadius
 	Secret  string    // drawn by the store when the name is new, and kept
 	MadeAt  time.Time
 }
 
 // The radius of a zone in metres.
 const (
-	MinRadius = 50.0
-	MaxRadius = 10_000.0
+	minRadius = 50.0
+	maxRadius = 10_000.0
 )
 
 // How far a zone is cut, in radii: Center is covered with its radius wherever the middle lies.
@@ -39,11 +39,11 @@ const (
 // Check returns an *InvalidError that names the field.
 func (z Zone) Check() error {
 	switch {
-	case !IsZoneName(z.Name):
+	case !isZoneName(z.Name):
 		return &InvalidError{"zone name", "is not of a-z, 0-9, - and _, with / between parts, 128 characters at most"}
 	case !valid(z.Center) || math.Abs(z.Center[1]) > 85:
 		return &InvalidError{"zone center", "is not on earth between 85 degrees south and north: write longitude and latitude in degrees"}
-	case !(z.RadiusM >= MinRadius && z.RadiusM <= MaxRadius):
+	case !(z.RadiusM >= minRadius && z.RadiusM <= maxRadius):
 		return &InvalidError{"zone radius", "is not from 50 to 10000 metres"}
 	}
 	return nil

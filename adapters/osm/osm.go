@@ -9,6 +9,7 @@ package osm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,9 +62,7 @@ const timeout = 6 * time.Minute
 
 // New makes a client.
 func New(o Options) (*Client, error) {
-	if o.URL == "" {
-		o.URL = DefaultURL
-	}
+	o.URL = cmp.Or(o.URL, DefaultURL)
 	base, err := url.Parse(o.URL)
 	switch {
 	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || base.RawQuery != "" || base.User != nil:
@@ -73,15 +72,11 @@ func New(o Options) (*Client, error) {
 	case o.Pause < 0 || o.PageSize < 0:
 		return nil, errors.New("osm: Pause and PageSize of Options cannot be negative")
 	}
-	if o.PageSize == 0 {
-		o.PageSize = 5000
-	}
+	o.PageSize = cmp.Or(o.PageSize, 5000)
 	if o.Limits.Bytes <= 0 {
 		o.Limits.Bytes = gpx.DefaultLimits().Bytes
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	own := http.Client{}
 	if o.HTTP != nil {
 		own = *o.HTTP

@@ -8,6 +8,7 @@
 package trackpostgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -62,12 +63,8 @@ var schemaForm = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 // the same time. Blocks of another version's layout are built again from the tracks, which
 // takes a while.
 func Open(ctx context.Context, o Options) (*Tracks, error) {
-	if o.Schema == "" {
-		o.Schema = "signalbox"
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Schema = cmp.Or(o.Schema, "signalbox")
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Patience <= 0 {
 		o.Patience = 15 * time.Second
 	}

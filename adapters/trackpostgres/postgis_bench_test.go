@@ -64,6 +64,7 @@ func BenchmarkPeers(b *testing.B) {
 				return fetch(b, fmt.Sprintf("%s/api/gps-tracks/tiles/%d/%d/%d.mvt", server.URL, id.Z, id.X, id.Y))
 			})
 		}
+		var logs [3]float64
 		for z := 5; z <= 14; z++ {
 			ids := tilesOf(tracks, z)
 			if z < 9 { // one takes seconds
@@ -86,9 +87,11 @@ func BenchmarkPeers(b *testing.B) {
 				for range b.N {
 					times, bytes := inTurns(5, ids, ways...)
 					b.ReportMetric(0, "ns/op")
-					b.ReportMetric(times[1]/times[0], "prepared/encoder-ratio")
-					b.ReportMetric(times[3]/times[2], "transforming/own-ratio")
-					b.ReportMetric(times[4]/times[2], "projected/own-ratio")
+					ratios := [...]float64{times[1] / times[0], times[3] / times[2], times[4] / times[2]}
+					for i, name := range []string{"prepared/encoder", "transforming/own", "projected/own"} {
+						b.ReportMetric(ratios[i], name)
+						logs[i] += math.Log(ratios[i]) / float64(10*b.N)
+					}
 					for i, way := range []string{"encoder", "prepared", "own", "transforming", "projected"} {
 						b.ReportMetric(times[i]/1000, way+"-µs")
 						b.ReportMetric(bytes[i], way+"-bytes")
@@ -96,6 +99,7 @@ func BenchmarkPeers(b *testing.B) {
 				}
 			})
 		}
+		b.Logf("geometric means of the ratios of %s: %.1f, %.1f, %.1f", name, math.Exp(logs[0]), math.Exp(logs[1]), math.Exp(logs[2]))
 	}
 }
 

@@ -6,6 +6,7 @@
 package tracksqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
@@ -46,9 +47,7 @@ func Open(ctx context.Context, o Options) (*Tracks, error) {
 	if o.Path == "" {
 		return nil, errors.New("tracksqlite: Options.Path is missing")
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s, err := open(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("tracksqlite: %s: %w", o.Path, err)

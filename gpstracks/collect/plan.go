@@ -14,9 +14,9 @@ import (
 // smallest is the side of a box, in degrees, that is not quartered any more.
 const smallest = 0.01
 
-// Split divides a box into a grid of boxes of at most area square degrees, from
+// split divides a box into a grid of boxes of at most area square degrees, from
 // the south-west, row by row. An area that is not positive divides nothing.
-func Split(b orb.Bound, area float64) []orb.Bound {
+func split(b orb.Bound, area float64) []orb.Bound {
 	if !(area > 0) {
 		return []orb.Bound{b}
 	}
@@ -87,7 +87,7 @@ func newPlan(r Region, area float64) plan {
 	var p plan
 	sum := sha256.New()
 	for _, a := range r.Areas {
-		for _, b := range Split(a.Bounds, area) {
+		for _, b := range split(a.Bounds, area) {
 			p.boxes = append(p.boxes, box{bounds: b, path: strconv.Itoa(len(p.boxes)) + "."})
 			fmt.Fprint(sum, b, ";")
 		}

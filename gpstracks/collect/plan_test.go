@@ -22,7 +22,7 @@ func TestSplit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b, area := drawBound(t), rapid.Float64Range(0.01, 1).Draw(t, "area")
-		parts := Split(b, area)
+		parts := split(b, area)
 		sum := 0.0
 		for _, p := range parts {
 			size := (p.Max[0] - p.Min[0]) * (p.Max[1] - p.Min[1])
@@ -47,7 +47,7 @@ func TestSplit(t *testing.T) {
 		}
 	})
 	for _, area := range []float64{0, -1, math.NaN()} {
-		require.Len(t, Split(orb.Bound{Max: orb.Point{9, 9}}, area), 1)
+		require.Len(t, split(orb.Bound{Max: orb.Point{9, 9}}, area), 1)
 	}
 }
 

@@ -25,11 +25,11 @@ type SweepReason struct {
 	Tracks int
 }
 
-// Stale returns why a track is to be removed, and nothing if it stays: its source is
+// stale returns why a track is to be removed, and nothing if it stays: its source is
 // not configured, switched off or without an accepted licence record, it lies in
 // no region that is switched on, or it was not seen for as long as its source
 // keeps tracks. Tracks from files have no region.
-func Stale(t *gpstracks.Track, c Config, l Licences, now time.Time) string {
+func stale(t *gpstracks.Track, c Config, l Licences, now time.Time) string {
 	s, ok := c.Source(t.Source)
 	switch {
 	case !ok:
@@ -68,7 +68,7 @@ func (c *Collector) PlanSweep(ctx context.Context, conf Config) (Sweep, error) {
 		if err != nil {
 			return Sweep{}, err
 		}
-		if reason := Stale(&t, conf, c.o.Licences, now); reason != "" {
+		if reason := stale(&t, conf, c.o.Licences, now); reason != "" {
 			counts[reason]++
 			s.ids = append(s.ids, t.ID)
 		}

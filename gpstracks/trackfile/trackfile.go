@@ -21,24 +21,18 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
 )
 
-// Limits bound what one file may cost. Zero values take the defaults of DefaultLimits.
+// Limits bound what one file may cost. Zero values stand for the numbers beside them.
 type Limits struct {
-	Document  gpx.Limits // one document, alone or in an archive
-	Bytes     int64      // of all documents of an archive, after decompression
-	Entries   int        // of all archives in it
-	Nesting   int        // compressions and archives in each other
-	Directory int64      // bytes of a ZIP archive's table of contents
-	Memory    int64      // bytes of a ZIP archive that is no file on disk, such as one in another
-}
-
-// DefaultLimits are those of gpx.DefaultLimits for a document; 64 GiB, 200,000 entries, four
-// levels, a table of contents of 32 MiB, and 32 MiB for an archive in another.
-func DefaultLimits() Limits {
-	return Limits{gpx.DefaultLimits(), 64 << 30, 200_000, 4, 32 << 20, 32 << 20}
+	Document  gpx.Limits // one document, alone or in an archive: gpx.DefaultLimits
+	Bytes     int64      // of all documents of an archive, after decompression: 64 GiB
+	Entries   int        // of all archives in it: 200,000
+	Nesting   int        // compressions and archives in each other: 4
+	Directory int64      // bytes of a ZIP archive's table of contents: 32 MiB
+	Memory    int64      // bytes of a ZIP archive that is no file on disk, such as one in another: 32 MiB
 }
 
 func (l Limits) orDefault() Limits {
-	d := DefaultLimits()
+	d := Limits{gpx.DefaultLimits(), 64 << 30, 200_000, 4, 32 << 20, 32 << 20}
 	if l.Document.Bytes <= 0 {
 		l.Document.Bytes = d.Document.Bytes
 	}

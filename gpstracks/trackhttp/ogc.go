@@ -2,6 +2,7 @@ package trackhttp
 
 import (
 	"bytes"
+	_ "embed" // ogc.json
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -64,7 +65,7 @@ func (h *Handler) ogc(w http.ResponseWriter, r *http.Request, path string) {
 		const classes = "http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/"
 		h.sendJSON(w, r, "application/json", map[string]any{"conformsTo": []string{classes + "core", classes + "geojson"}})
 	case "/api":
-		h.sendJSON(w, r, openAPI, ogcDefinition(root))
+		h.sendJSON(w, r, openAPI, with(definition, "servers", []any{map[string]any{"url": root}}))
 	case "/collections", "/collections/tracks":
 		h.collections(w, r, root, path)
 	default:
@@ -250,23 +251,7 @@ func (v interval) meets(t *gpstracks.Track) bool {
 // openAPI is the media type of a definition.
 const openAPI = "application/vnd.oai.openapi+json;version=3.0"
 
-// ogcDefinition describes the addresses in OpenAPI 3.0.
-func ogcDefinition(root string) map[string]any {
-	get := func(summary string, parameters ...any) map[string]any {
-		return map[string]any{"get": map[string]any{
-			"summary": summary, "parameters": parameters, "responses": map[string]any{"200": map[string]any{"description": summary}, "default": map[string]any{"description": "A problem document (RFC 9457)"}},
-		}}
-	}
-	parameter := func(name, in, kind string) map[string]any {
-		return map[string]any{"name": name, "in": in, "required": in == "path", "schema": map[string]any{"type": kind}}
-	}
-	return map[string]any{
-		"openapi": "3.0.3", "info": map[string]any{"title": "Public GPS tracks", "version": "1"}, "servers": []any{map[string]any{"url": root}},
-		"paths": map[string]any{
-			"/": get("Landing page"), "/conformance": get("Conformance classes"), "/collections": get("Collections"), "/collections/tracks": get("The tracks"),
-			itemsPath: get("Tracks as features", parameter("bbox", "query", "string"), parameter("datetime", "query", "string"), parameter("limit", "query", "integer"),
-				parameter("cursor", "query", "string"), parameter("activity", "query", "string"), parameter("source", "query", "string")),
-			itemsPath + "/{id}": get("One track", parameter("id", "path", "integer")),
-		},
-	}
-}
+// definition describes the addresses in OpenAPI 3.0, but for their server.
+//
+//go:embed ogc.json
+var definition []byte

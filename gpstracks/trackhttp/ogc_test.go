@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
 
@@ -166,9 +167,10 @@ func TestStyle(t *testing.T) {
 	require.Equal(t, "&lt;them&gt;", style.Sources["tracks"].Attribution)
 	var kinds []string
 	for _, l := range style.Layers {
-		kinds = append(kinds, fmt.Sprint(l["type"]))
+		kinds = append(kinds, fmt.Sprint(l["type"], " ", l["source-layer"]))
 	}
-	require.Equal(t, []string{"background", "heatmap", "line", "symbol"}, kinds)
+	require.Equal(t, []string{"background <nil>", "heatmap " + tile.DensityLayer, "line " + tile.Layer, "symbol " + tile.Layer}, kinds)
+	require.EqualValues(t, tile.DensityZoom+1, style.Layers[1]["maxzoom"])
 	script, err := os.ReadFile("../web/state.js")
 	require.NoError(t, err)
 	for i, color := range regexp.MustCompile(`#[0-9a-f]{6}`).FindAllString(string(script), 8) {

@@ -98,12 +98,11 @@ func join(all []gpstracks.Activity) string {
 }
 
 func parseNumbers(q *query, values url.Values) error {
-	switch values.Get("profile") {
-	case "", "false":
-	case "true":
-		q.profile = true
-	default:
-		return badQuery("The parameter profile is neither true nor false.")
+	for name, to := range map[string]*bool{"profile": &q.profile, "full": &q.full} {
+		given := values.Get(name)
+		if *to = given == "true"; !*to && given != "" && given != "false" {
+			return badQuery("The parameter " + name + " is neither true nor false.")
+		}
 	}
 	if v := values.Get("zoom"); v != "" {
 		z, ok := number(v)
@@ -112,11 +111,6 @@ func parseNumbers(q *query, values url.Values) error {
 		}
 		q.zoom = z
 	}
-	full := values.Get("full")
-	if full != "" && full != "true" && full != "false" {
-		return badQuery("The parameter full is neither true nor false.")
-	}
-	q.full = full == "true"
 	q.filter.Limit = defaultLimit
 	if v := values.Get("limit"); v != "" {
 		n, ok := whole(v, 4)

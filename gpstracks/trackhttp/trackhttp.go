@@ -9,6 +9,7 @@
 package trackhttp
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -77,26 +78,18 @@ func New(o Options) (*Handler, error) {
 	if u, err := url.Parse(o.BaseURL); o.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
 		return nil, errors.New("trackhttp: Options.BaseURL is not an address: write it like https://example.org")
 	}
-	o.Prefix = orElse(o.Prefix, "/api/gps-tracks")
+	o.Prefix = cmp.Or(o.Prefix, "/api/gps-tracks")
 	o.BaseURL = strings.TrimSuffix(o.BaseURL, "/")
-	o.TileMaxAge = orElse(o.TileMaxAge, 5*time.Minute)
-	o.CacheTiles = orElse(o.CacheTiles, 1024)
-	o.Encoders = orElse(o.Encoders, runtime.GOMAXPROCS(0))
-	o.ListBytes = orElse(o.ListBytes, 4<<20)
-	o.Log = orElse(o.Log, slog.New(slog.DiscardHandler))
+	o.TileMaxAge = cmp.Or(o.TileMaxAge, 5*time.Minute)
+	o.CacheTiles = cmp.Or(o.CacheTiles, 1024)
+	o.Encoders = cmp.Or(o.Encoders, runtime.GOMAXPROCS(0))
+	o.ListBytes = cmp.Or(o.ListBytes, 4<<20)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	c, err := newCache(o.CacheTiles)
 	if err != nil {
 		return nil, err
 	}
 	return &Handler{o: o, cache: c, maker: newMaker(o, c)}, nil
-}
-
-func orElse[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }
 
 // Invalidate removes from the cache the tiles that touch any of the bounds: call
@@ -117,37 +110,41 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	path = strings.TrimPrefix(path, "/")
-	tilePath, isTile := strings.CutPrefix(path, "tiles/")
-	trackPath, isTrack := strings.CutPrefix(path, "tracks/")
-	ogcRest, isOGC := strings.CutPrefix("/"+path, ogcPath)
-	isOGC = isOGC && (ogcRest == "" || ogcRest[0] == '/')
-	switch {
-	case r.Method == http.MethodOptions:
+	if r.Method == http.MethodOptions {
 		h.preflight(w)
-	case path == "cache/clear":
-		if allowed(w, r, http.MethodPost) {
-			h.clear(w, r)
-		}
-	case path != "" && path != "health" && path != "tiles.json" && path != "style.json" && path != "openapi.json" && !isOGC && !isTrack && !(isTile && strings.HasSuffix(tilePath, ".mvt")):
-		notFound(w)
-	case !allowed(w, r, http.MethodGet, http.MethodHead):
-	case path == "":
-		h.list(w, r)
-	case path == "health":
-		h.health(w, r)
-	case path == "tiles.json":
-		h.tileJSON(w, r)
-	case path == "style.json":
-		h.style(w, r)
-	case path == "openapi.json":
-		h.send(w, r, "application/json", description)
-	case isOGC:
-		h.ogc(w, r, ogcRest)
-	case isTrack:
-		h.track(w, r, trackPath)
-	default:
-		h.tile(w, r, strings.TrimSuffix(tilePath, ".mvt"))
+		return
 	}
+	answer, method := h.route(path), http.MethodGet
+	if path == "cache/clear" {
+		answer, method = h.clear, http.MethodPost
+	}
+	switch {
+	case answer == nil:
+		notFound(w)
+	case method == http.MethodPost && allowed(w, r, method), method == http.MethodGet && allowed(w, r, method, http.MethodHead):
+		answer(w, r)
+	}
+}
+
+// route finds what answers a path below the prefix.
+func (h *Handler) route(path string) http.HandlerFunc {
+	first, rest, deeper := strings.Cut(path, "/")
+	below := func(answer func(http.ResponseWriter, *http.Request, string), rest string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { answer(w, r, rest) }
+	}
+	tile, isTile := strings.CutSuffix(rest, ".mvt")
+	switch {
+	case first == "ogc":
+		return below(h.ogc, strings.TrimPrefix(path, "ogc"))
+	case first == "tracks" && deeper:
+		return below(h.track, rest)
+	case first == "tiles" && isTile:
+		return below(h.tile, tile)
+	}
+	return map[string]http.HandlerFunc{
+		"": h.list, "health": h.health, "tiles.json": h.tileJSON, "style.json": h.style,
+		"openapi.json": func(w http.ResponseWriter, r *http.Request) { h.send(w, r, "application/json", description) },
+	}[path]
 }
 
 func allowed(w http.ResponseWriter, r *http.Request, methods ...string) bool {
