@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// Activity is what somebody did while the track was recorded.
+// Activity names the sport or the vehicle of a track.
 type Activity string
 
 // The activities. Unknown is a value like the others: a filter can select it.
@@ -29,7 +29,7 @@ func Activities() []Activity {
 // Valid reports one of Activities.
 func (a Activity) Valid() bool { return slices.Contains(Activities(), a) }
 
-// Evidence is what decided the activity of a track.
+// Evidence names the source of an activity.
 type Evidence string
 
 // The kinds of evidence, the strongest first.
@@ -104,7 +104,7 @@ func words(text string) []string {
 	return strings.Fields(b.String())
 }
 
-// lookUp is what the longest known part of a word says, as "motorbike" does of a word with
+// lookUp finds the activities of the longest known part of a word, as "motorbike" does of a word with
 // "bike" in it.
 func (t vocabulary) lookUp(word string) (found []Activity, weak bool) {
 	longest := 0

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Elevation is how a track goes up and down, in metres above the sea as its receiver or
+// Elevation measures the ups and downs of a track, in metres above the sea as its receiver or
 // planner wrote them.
 type Elevation struct {
 	AscentM, DescentM float64 // of changes of ascentThreshold and more
@@ -22,7 +22,7 @@ const (
 	// ascentThreshold is the change of elevation in metres below which it is noise of the
 	// receiver, and neither ascent nor descent.
 	ascentThreshold = 5.0
-	// maxProfile is how many points a profile has at most.
+	// maxProfile bounds the points of a profile.
 	maxProfile = 64
 )
 
@@ -102,7 +102,7 @@ func thinned(all []ProfilePoint, height float64) []ProfilePoint {
 	return out
 }
 
-// rounded is what stores keep: metres along, and tenths of a metre of elevation. It is nil for
+// rounded returns the values that stores keep: metres along, and tenths of a metre of elevation. It is nil for
 // what no elevation can be.
 func (e *Elevation) rounded() *Elevation {
 	if e == nil || len(e.Profile) < 2 || len(e.Profile) > maxProfile {
@@ -122,7 +122,7 @@ func (e *Elevation) rounded() *Elevation {
 
 func tenths(v float64) float64 { return math.Round(v*10) / 10 }
 
-// errProfile is what every damaged profile is.
+// errProfile is the error of every damaged profile.
 var errProfile = errors.New("gps track: a stored elevation profile is damaged: collect the track again")
 
 // AppendProfile writes a profile as stores keep it: differences as varints, of metres along

@@ -60,7 +60,8 @@ func TestProfile(t *testing.T) {
 	})
 	peak := make([]float64, 500)
 	peak[250] = 1000
-	require.Contains(t, gpstracks.MeasureElevation([][]gpstracks.ProfilePoint{profile(peak...)}).Profile, gpstracks.ProfilePoint{AlongM: 25_000, EleM: 1000})
+	require.Contains(t, gpstracks.MeasureElevation([][]gpstracks.ProfilePoint{profile(peak...)}).Profile,
+		gpstracks.ProfilePoint{AlongM: 25_000, EleM: 1000})
 	for _, damaged := range [][]byte{{0x80}, {2, 0x80}, make([]byte, 1000)} {
 		_, err := gpstracks.ParseProfile(damaged)
 		require.Error(t, err)
@@ -71,19 +72,26 @@ func TestProfile(t *testing.T) {
 func TestActivityOfExports(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]gpstracks.Activity{
-		"ebikeride": "cycling", "EBikeRide": "cycling", "MountainBikeRide": "cycling", "touringbicycle": "cycling", "racebike": "cycling", "mtb_easy": "cycling", "Biking": "cycling",
-		"road_biking": "cycling", "Morning Ride": "cycling", "EuroVelo 6": "cycling", "Radtour": "cycling", "VTT": "cycling", "骑行": "cycling", "gravel_cycling": "cycling",
-		"trail_running": "running", "TrailRun": "running", "RUNNING": "running", "treadmill_running": "running", "Waldlauf": "running", "晨跑 跑步": "running", "Afternoon Run": "running",
-		"hike": "hiking", "suuntoapp-Hiking": "hiking", "Fernwanderweg": "hiking", "casual_walking": "hiking", "mountaineering": "hiking", "Senderismo": "hiking", "徒步": "hiking", "周末徒步活动": "hiking", "登山": "hiking", "Snowshoe": "hiking", "Klettersteig": "hiking",
+		"ebikeride": "cycling", "EBikeRide": "cycling", "MountainBikeRide": "cycling", "touringbicycle": "cycling", "racebike": "cycling",
+		"mtb_easy": "cycling", "Biking": "cycling",
+		"road_biking": "cycling", "Morning Ride": "cycling", "EuroVelo 6": "cycling", "Radtour": "cycling", "VTT": "cycling",
+		"骑行": "cycling", "gravel_cycling": "cycling",
+		"trail_running": "running", "TrailRun": "running", "RUNNING": "running", "treadmill_running": "running", "Waldlauf": "running",
+		"晨跑 跑步": "running", "Afternoon Run": "running",
+		"hike": "hiking", "suuntoapp-Hiking": "hiking", "Fernwanderweg": "hiking", "casual_walking": "hiking", "mountaineering": "hiking",
+		"Senderismo": "hiking", "徒步": "hiking", "周末徒步活动": "hiking", "登山": "hiking", "Snowshoe": "hiking", "Klettersteig": "hiking",
 		"BackcountrySki": "skiing", "cross_country_skiing": "skiing", "Langlauf": "skiing", "snowboard": "skiing",
-		"horseback_riding": "riding", "Horse ride": "riding", "StandUpPaddling": "boating", "Kayaking": "boating", "motorbike tour": "driving", "motorcycling": "driving",
-		"multi_sport": "unknown", "Other": "unknown", "workout": "unknown", "golf course": "unknown", "Bride and pride": "unknown", "bike and hike": "unknown", "": "unknown",
+		"horseback_riding": "riding", "Horse ride": "riding", "StandUpPaddling": "boating", "Kayaking": "boating",
+		"motorbike tour": "driving", "motorcycling": "driving",
+		"multi_sport": "unknown", "Other": "unknown", "workout": "unknown", "golf course": "unknown", "Bride and pride": "unknown",
+		"bike and hike": "unknown", "": "unknown",
 	} {
 		got, from := gpstracks.InferActivity([]gpstracks.Hint{{From: gpstracks.FromType, Text: text}}, nil)
 		require.Equal(t, want, got, text)
 		require.Equal(t, want == gpstracks.Unknown, from == "", text)
 	}
-	all := []gpstracks.Hint{{From: gpstracks.FromType, Text: "multi_sport"}, {From: gpstracks.FromKeywords, Text: "trip, cycling"}, {From: gpstracks.FromName, Text: "Hike"}}
+	all := []gpstracks.Hint{{From: gpstracks.FromType, Text: "multi_sport"}, {From: gpstracks.FromKeywords, Text: "trip, cycling"},
+		{From: gpstracks.FromName, Text: "Hike"}}
 	got, from := gpstracks.InferActivity(all, nil)
 	require.Equal(t, []any{gpstracks.Cycling, gpstracks.FromKeywords}, []any{got, from}, "the first that names one decides")
 	constant := make([]float64, 100)

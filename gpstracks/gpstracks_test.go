@@ -22,14 +22,16 @@ func TestPrepareRefuses(t *testing.T) {
 		track gpstracks.Track
 		field string
 	}{
-		"no source":       {gpstracks.Track{Lines: orb.MultiLineString{{ok, {8, 46}}}}, "source"},
-		"hostile source":  {gpstracks.Track{Source: "osm'; drop", Lines: orb.MultiLineString{{ok, {8, 46}}}}, "source"},
-		"odd activity":    {gpstracks.Track{Source: "osm", Activity: "flying carpet", Lines: orb.MultiLineString{{ok, {8, 46}}}}, "activity"},
+		"no source":      {gpstracks.Track{Lines: orb.MultiLineString{{ok, {8, 46}}}}, "source"},
+		"hostile source": {gpstracks.Track{Source: "osm'; drop", Lines: orb.MultiLineString{{ok, {8, 46}}}}, "source"},
+		"odd activity": {gpstracks.Track{Source: "osm", Activity: "flying carpet", Lines: orb.MultiLineString{{ok, {8, 46}}}},
+			"activity"},
 		"no line":         {gpstracks.Track{Source: "osm"}, "lines"},
 		"empty line":      {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{}}}, "lines"},
 		"one point":       {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok}}}, "lines"},
 		"one point often": {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, ok, ok}, {ok}}}, "lines"},
-		"too many points": {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{make(orb.LineString, gpstracks.MaxPoints), {ok}}}, "lines"},
+		"too many points": {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{make(orb.LineString, gpstracks.MaxPoints), {ok}}},
+			"lines"},
 		"not a number":    {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, {math.NaN(), 46}}}}, "lines"},
 		"no latitude":     {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, {7, math.NaN()}}}}, "lines"},
 		"infinite":        {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, {math.Inf(-1), 46}}}}, "lines"},
@@ -66,7 +68,8 @@ func TestPrepareCompletes(t *testing.T) {
 	require.Len(t, in.Lines[0], 3, "what was given is as it was")
 	for address, keep := range map[string]bool{
 		"https://example.org/a?b=c": true, "http://example.org": true, "//example.org": false, "https://me:pass@example.org/": false,
-		"data:text/html,x": false, "https://": false, "https://example.org/" + strings.Repeat("a", 3000): false, "https://exa mple.org": false,
+		"data:text/html,x": false, "https://": false, "https://example.org/" + strings.Repeat("a", 3000): false,
+		"https://exa mple.org": false,
 	} {
 		in.URL = address
 		got, err = gpstracks.Prepare(in)
@@ -92,11 +95,15 @@ func TestLongName(t *testing.T) {
 func TestAntimeridian(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ in, want orb.MultiLineString }{
-		"eastward":     {orb.MultiLineString{{{179, 10}, {-179, 12}}}, orb.MultiLineString{{{179, 10}, {180, 11}}, {{-180, 11}, {-179, 12}}}},
-		"westward":     {orb.MultiLineString{{{-178, 0}, {179, 3}}}, orb.MultiLineString{{{-178, 0}, {-180, 2}}, {{180, 2}, {179, 3}}}},
-		"on the line":  {orb.MultiLineString{{{179, 1}, {180, 1}, {-180, 1}, {-179, 1}}}, orb.MultiLineString{{{179, 1}, {180, 1}}, {{-180, 1}, {-179, 1}}}},
-		"along it":     {orb.MultiLineString{{{-180, 5}, {180, 6}, {180, 7}}}, orb.MultiLineString{{{-180, 5}, {-180, 6}}, {{180, 6}, {180, 7}}}},
-		"there, back":  {orb.MultiLineString{{{179, 0}, {-179, 0}, {179, 0}}}, orb.MultiLineString{{{179, 0}, {180, 0}}, {{-180, 0}, {-179, 0}, {-180, 0}}, {{180, 0}, {179, 0}}}},
+		"eastward": {orb.MultiLineString{{{179, 10}, {-179, 12}}},
+			orb.MultiLineString{{{179, 10}, {180, 11}}, {{-180, 11}, {-179, 12}}}},
+		"westward": {orb.MultiLineString{{{-178, 0}, {179, 3}}}, orb.MultiLineString{{{-178, 0}, {-180, 2}}, {{180, 2}, {179, 3}}}},
+		"on the line": {orb.MultiLineString{{{179, 1}, {180, 1}, {-180, 1}, {-179, 1}}},
+			orb.MultiLineString{{{179, 1}, {180, 1}}, {{-180, 1}, {-179, 1}}}},
+		"along it": {orb.MultiLineString{{{-180, 5}, {180, 6}, {180, 7}}},
+			orb.MultiLineString{{{-180, 5}, {-180, 6}}, {{180, 6}, {180, 7}}}},
+		"there, back": {orb.MultiLineString{{{179, 0}, {-179, 0}, {179, 0}}},
+			orb.MultiLineString{{{179, 0}, {180, 0}}, {{-180, 0}, {-179, 0}, {-180, 0}}, {{180, 0}, {179, 0}}}},
 		"half the way": {orb.MultiLineString{{{-90, 0}, {90, 0}}}, orb.MultiLineString{{{-90, 0}, {90, 0}}}},
 	} {
 		got, err := gpstracks.Prepare(gpstracks.Track{Source: "osm", Lines: c.in})
@@ -147,7 +154,8 @@ func TestDedupeKey(t *testing.T) {
 	t.Parallel()
 	base := keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_340, "2025-05-05 10:00")
 	key := gpstracks.DedupeKey(base)
-	require.Equal(t, "27e05587ed1d045cb1a60c767cc34d98a2f597d4b8b742a806d3f8a921232339", key, "a key of version 1 never changes: it is in databases")
+	require.Equal(t, "27e05587ed1d045cb1a60c767cc34d98a2f597d4b8b742a806d3f8a921232339", key,
+		"a key of version 1 never changes: it is in databases")
 	for name, c := range map[string]struct {
 		t    gpstracks.Track
 		same bool
@@ -295,7 +303,8 @@ func FuzzPrepare(f *testing.F) {
 	f.Add("osm", "name", "https://example.org", 179.0, 10.0, -179.0, 12.0)
 	f.Add("osm", "\xff", "javascript:x", math.NaN(), math.Inf(1), 1.0, 2.0)
 	f.Fuzz(func(t *testing.T, source, name, url string, ax, ay, bx, by float64) {
-		got, err := gpstracks.Prepare(gpstracks.Track{Source: source, Name: name, URL: url, Lines: orb.MultiLineString{{{ax, ay}, {bx, by}}}})
+		got, err := gpstracks.Prepare(gpstracks.Track{Source: source, Name: name, URL: url,
+			Lines: orb.MultiLineString{{{ax, ay}, {bx, by}}}})
 		if err != nil {
 			var invalid *gpstracks.InvalidError
 			require.True(t, errors.As(err, &invalid))

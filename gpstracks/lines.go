@@ -14,7 +14,7 @@ const (
 	fixedLine = 1 // differences in units of 1e-7 degrees, as varints
 )
 
-// errLines is what every damaged geometry is.
+// errLines is the error of every damaged geometry.
 var errLines = errors.New("gps track: a stored geometry is damaged: collect the track again")
 
 // AppendLines writes lines as stores keep them. They come back exactly as they
@@ -66,7 +66,8 @@ func ParseLines(b []byte) (orb.MultiLineString, error) {
 			b, ok = parseFixed(b, line)
 		} else if ok = ok && len(b) >= 16*points; ok {
 			for i := range line {
-				line[i] = orb.Point{math.Float64frombits(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))}
+				line[i] = orb.Point{math.Float64frombits(binary.LittleEndian.Uint64(b)),
+					math.Float64frombits(binary.LittleEndian.Uint64(b[8:]))}
 				b = b[16:]
 			}
 		}

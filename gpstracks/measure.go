@@ -40,7 +40,7 @@ const (
 	keyMetres  = 50
 )
 
-// DedupeKey is what two tracks share that are the same for this layer: the
+// DedupeKey returns the key that tracks share which are the same for this layer: the
 // SHA-256, in hex, of the edges of the bounding box rounded outward to 0.001
 // degrees, the length rounded to 50 m (a half upward) and the UTC day, or
 // "unknown". Coordinates are first rounded to 1e-7 degrees (about a

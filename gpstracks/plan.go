@@ -2,7 +2,7 @@ package gpstracks
 
 import "time"
 
-// Plan is what an upsert does, as PlanUpsert decides.
+// Plan holds the changes of an upsert, as PlanUpsert decides them.
 type Plan struct {
 	Upserted
 	New  []Track // to be kept, without ids, in the order of the call

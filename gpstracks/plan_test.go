@@ -21,7 +21,8 @@ func TestPlanUpsert(t *testing.T) {
 		{ID: 3, Key: "c", Activity: gpstracks.Unknown, LastSeenAt: day, Bounds: at(3)},
 	}
 	nothing := []gpstracks.Track{
-		{Key: "a", Name: "other", LastSeenAt: day}, {Key: "b", LastSeenAt: day.Add(time.Nanosecond)}, {Key: "c", Activity: gpstracks.Unknown, LastSeenAt: day.Add(-1)},
+		{Key: "a", Name: "other", LastSeenAt: day}, {Key: "b", LastSeenAt: day.Add(time.Nanosecond)},
+		{Key: "c", Activity: gpstracks.Unknown, LastSeenAt: day.Add(-1)},
 	}
 	p := gpstracks.PlanUpsert(nothing, known)
 	require.True(t, p.Empty())
@@ -39,10 +40,13 @@ func TestPlanUpsert(t *testing.T) {
 		{Key: "d", Name: "d", LastSeenAt: later, RunID: 7},
 	}, known)
 	require.False(t, p.Empty())
-	require.Equal(t, gpstracks.Upserted{Inserted: 1, Updated: 3, Duplicates: 3, Changed: []orb.Bound{at(4), at(2), at(4), at(2)}}, p.Upserted)
+	require.Equal(t, gpstracks.Upserted{Inserted: 1, Updated: 3, Duplicates: 3, Changed: []orb.Bound{at(4), at(2), at(4), at(2)}},
+		p.Upserted)
 	require.Equal(t, []gpstracks.Track{{Key: "d", Name: "d", FirstSeenAt: day, LastSeenAt: later, RunID: 7, Bounds: at(4)}}, p.New)
-	require.Equal(t, []gpstracks.Track{{ID: 2, Key: "b", Name: "b", URL: "https://b", Activity: gpstracks.Hiking, LastSeenAt: later, RunID: 7, Bounds: at(2)}}, p.Told)
-	require.Equal(t, []gpstracks.Track{{ID: 1, Key: "a", Name: "a", Activity: gpstracks.Hiking, LastSeenAt: later, RunID: 7, Bounds: at(1)}}, p.Seen)
+	require.Equal(t, []gpstracks.Track{{ID: 2, Key: "b", Name: "b", URL: "https://b", Activity: gpstracks.Hiking, LastSeenAt: later,
+		RunID: 7, Bounds: at(2)}}, p.Told)
+	require.Equal(t, []gpstracks.Track{{ID: 1, Key: "a", Name: "a", Activity: gpstracks.Hiking, LastSeenAt: later, RunID: 7,
+		Bounds: at(1)}}, p.Seen)
 	require.Equal(t, "a", known[0].Name)
 	require.True(t, known[0].LastSeenAt.Equal(day), "what was given is not changed")
 }

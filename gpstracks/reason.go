@@ -30,7 +30,8 @@ const (
 // first one counts.
 func Reasons() []Reason {
 	return []Reason{
-		ReasonUnreadable, ReasonForeign, ReasonWaypoints, ReasonNoTracks, ReasonNoTimes, ReasonGaps, ReasonBadPoints, ReasonOnePlace, ReasonOnePoint,
+		ReasonUnreadable, ReasonForeign, ReasonWaypoints, ReasonNoTracks, ReasonNoTimes, ReasonGaps, ReasonBadPoints, ReasonOnePlace,
+		ReasonOnePoint,
 		ReasonNoPoints, ReasonInvalid, ReasonBadTimes, ReasonCutOff, ReasonSpikes, ReasonRemoved, ReasonHidden,
 	}
 }

@@ -68,7 +68,8 @@ type Store interface {
 	// Upsert keeps tracks by Key. A known key makes no second track: the first
 	// keeps its id and geometry, and takes a name, an address, an attribution, an
 	// activity, times or an elevation that it lacked; see Merge. A small call is one transaction, a large
-	// one may be several, in order: with an error comes what was kept before it. A track whose Key is empty is an *InvalidError, and nothing is kept.
+	// one may be several, in order: with an error comes what was kept before it. A track whose Key is empty
+	// is an *InvalidError, and nothing is kept.
 	Upsert(ctx context.Context, tracks []Track) (Upserted, error)
 	// List yields the tracks that pass, in the order of Cursor. It ends with an
 	// error if the store fails or ctx ends, and may be broken off.
@@ -95,7 +96,7 @@ type Versioned interface {
 	Version(ctx context.Context) (string, error)
 }
 
-// Merge is what a store keeps of a known track that was brought again: the known
+// Merge returns the track to keep of a known one that was brought again: the known
 // one with what it lacked. told reports that it lacked something that people
 // see, and so counts as updated.
 func Merge(known, again Track) (merged Track, told bool) {

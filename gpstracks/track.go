@@ -181,7 +181,7 @@ func appendCut(out orb.MultiLineString, line orb.LineString) orb.MultiLineString
 	return out
 }
 
-// crossing is where a step meets the antimeridian, on this side and on the other.
+// crossing returns the points of a step on the antimeridian, on this side and on the other.
 // A step along the antimeridian, written once as 180 and once as -180 degrees,
 // stays on this side.
 func crossing(a, b orb.Point) (here, there orb.Point) {

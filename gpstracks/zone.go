@@ -67,7 +67,7 @@ func (z Zone) Around() []orb.Bound {
 // metresPerDegree is the length of a degree of latitude.
 const metresPerDegree = earthRadius * math.Pi / 180
 
-// edge is where a zone is cut, on a plane around its middle, in metres.
+// edge bounds a zone, on a plane around its middle, in metres.
 type edge struct {
 	middle  orb.Point
 	stretch float64 // of a degree of longitude

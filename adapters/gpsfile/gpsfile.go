@@ -27,7 +27,7 @@ import (
 //go:embed gps_sources.yaml gps_regions.yaml
 var builtIn embed.FS
 
-// Error is what is wrong with a file.
+// Error reports a file that cannot be used.
 type Error struct {
 	File string
 	Line int // 0 when it is not known
@@ -125,8 +125,10 @@ func Sources(name string, body []byte) ([]collect.Source, error) {
 	out := make([]collect.Source, 0, len(f.Sources))
 	for _, s := range f.Sources {
 		out = append(out, collect.Source{
-			Name: s.Name, Title: s.Title, Enabled: s.Enabled, Kind: collect.Kind(s.Kind), URL: s.URL, MaxArea: s.MaxArea, PageSize: s.PageSize,
-			MaxPages: s.MaxPages, Pause: s.Pause, KeepURL: s.KeepURL, NeedTimes: s.NeedTimes, KeepFor: time.Duration(s.KeepDays) * 24 * time.Hour,
+			Name: s.Name, Title: s.Title, Enabled: s.Enabled, Kind: collect.Kind(s.Kind), URL: s.URL, MaxArea: s.MaxArea,
+			PageSize: s.PageSize,
+			MaxPages: s.MaxPages, Pause: s.Pause, KeepURL: s.KeepURL, NeedTimes: s.NeedTimes,
+			KeepFor: time.Duration(s.KeepDays) * 24 * time.Hour,
 		})
 	}
 	return out, placed(name, tree, len(out), "sources", collect.Config{Sources: out}.Check())
@@ -161,10 +163,12 @@ func Regions(name string, body []byte) ([]collect.Region, error) {
 		own := collect.Region{Name: r.Name, Title: r.Title, Enabled: r.Enabled}
 		for _, a := range r.Areas {
 			if len(a.BBox) != 4 {
-				err := fmt.Errorf("regions, entry %d: areas has one, %s, whose bbox has %d numbers: write it as [west, south, east, north] in degrees", i+1, a.Name, len(a.BBox))
+				err := fmt.Errorf("regions, entry %d: areas has one, %s, whose bbox has %d numbers: write it as [west, south, east, "+
+					"north] in degrees", i+1, a.Name, len(a.BBox))
 				return nil, &Error{name, yamlplace.Line(tree, "regions", i, "areas"), err}
 			}
-			own.Areas = append(own.Areas, collect.Area{Name: a.Name, Bounds: orb.Bound{Min: orb.Point{a.BBox[0], a.BBox[1]}, Max: orb.Point{a.BBox[2], a.BBox[3]}}})
+			own.Areas = append(own.Areas, collect.Area{Name: a.Name, Bounds: orb.Bound{Min: orb.Point{a.BBox[0], a.BBox[1]},
+				Max: orb.Point{a.BBox[2], a.BBox[3]}}})
 		}
 		for _, z := range r.Hidden {
 			own.Hidden = append(own.Hidden, gpstracks.Zone{Name: r.Name + "/" + z.Name, Center: z.At, RadiusM: z.Radius})

@@ -87,19 +87,26 @@ func TestBadFiles(t *testing.T) {
 		"sources:\n- name: [":   "f.yaml:2: sequence end token ']' not found",
 		"sources:\n- nam: osm":  `f.yaml:2: unknown field "nam"`,
 		"sources:\n- name: Osm": "f.yaml:2: sources, entry 1: name is not a name of a-z, 0-9, - and _",
-		"sources:\n- name: osm\n  kind: osm\n  url: https://x.example\n\n  max_area: 90": "f.yaml:6: sources, entry 1: max_area is not from 0.01 to 10 square degrees",
-		"sources:\n- name: a\n  kind: files\n- name: b\n  kind: wms":                     "f.yaml:5: sources, entry 2: kind is none of osm, files and placeholder",
+		"sources:\n- name: osm\n  kind: osm\n  url: https://x.example\n\n  max_area: 90": "f.yaml:6: sources, entry 1: max_area is not " +
+			"from 0.01 to 10 square degrees",
+		"sources:\n- name: a\n  kind: files\n- name: b\n  kind: wms": "f.yaml:5: sources, entry 2: kind is none of " +
+			"osm, files and placeholder",
 	} {
 		_, err := gpsfile.Sources("f.yaml", []byte(text))
 		require.EqualError(t, err, want, text)
 	}
 	for text, want := range map[string]string{
 		"regions: []": "f.yaml: regions: there is none",
-		"regions:\n- name: a\n  areas:\n  - {name: x, bbox: [1, 2, 3]}":           "f.yaml:4: regions, entry 1: areas has one, x, whose bbox has 3 numbers: write it as [west, south, east, north] in degrees",
-		"regions:\n- name: a\n  areas:\n  - {name: x, bbox: [1, 2, .nan, 3]}":     "f.yaml:4: regions, entry 1: areas has one, x, whose bbox is not on earth: write it as [west, south, east, north] in degrees",
-		"regions:\n- name: a\n  areas:\n  - {name: x, bbox: [170, 2, -170, 3]}":   "f.yaml:4: regions, entry 1: areas has one, x, whose bbox is not west before east and south before north; divide one that crosses the antimeridian",
-		"regions:\n- name: a\n  areas:\n  - {name: x, bbox: [0, 0, 100, 80]}":     "f.yaml:4: regions, entry 1: areas have 8000 square degrees, and 1000 are the most that is asked for box by box",
-		"regions:\n- name: a\n  areas:\n  - {name: x, bbox: [\"west\", 0, 1, 2]}": `f.yaml:4: cannot unmarshal string into Go struct field .Regions of type float64`,
+		"regions:\n- name: a\n  areas:\n  - {name: x, bbox: [1, 2, 3]}": "f.yaml:4: regions, entry 1: areas has one, x, whose " +
+			"bbox has 3 numbers: write it as [west, south, east, north] in degrees",
+		"regions:\n- name: a\n  areas:\n  - {name: x, bbox: [1, 2, .nan, 3]}": "f.yaml:4: regions, entry 1: areas has one, x, whose " +
+			"bbox is not on earth: write it as [west, south, east, north] in degrees",
+		"regions:\n- name: a\n  areas:\n  - {name: x, bbox: [170, 2, -170, 3]}": "f.yaml:4: regions, entry 1: areas has one, x, whose " +
+			"bbox is not west before east and south before north; divide one that crosses the antimeridian",
+		"regions:\n- name: a\n  areas:\n  - {name: x, bbox: [0, 0, 100, 80]}": "f.yaml:4: regions, entry 1: areas have 8000 square " +
+			"degrees, and 1000 are the most that is asked for box by box",
+		"regions:\n- name: a\n  areas:\n  - {name: x, bbox: [\"west\", 0, 1, " +
+			"2]}": `f.yaml:4: cannot unmarshal string into Go struct field .Regions of type float64`,
 	} {
 		_, err := gpsfile.Regions("f.yaml", []byte(text))
 		require.EqualError(t, err, want, text)
@@ -120,11 +127,13 @@ func TestRecords(t *testing.T) {
 		"other case":  {"---\nsource: a\nstatus: ACCEPTED\n---\n", `unreadable: status is "ACCEPTED", want proposed, accepted or rejected`},
 		"nobody":      {"---\nsource: a\nstatus: accepted\n---\n", "unreadable: attribution is missing, and an accepted source needs one"},
 		"no source":   {"---\nstatus: accepted\nattribution: x\n---\n", "unreadable: source is missing"},
-		"no end":      {"---\nsource: a\nstatus: accepted\nattribution: x\n", "unreadable: it does not begin with front matter between two lines of ---"},
-		"prose":       {"# accepted\n", "unreadable: it does not begin with front matter between two lines of ---"},
-		"empty":       {"", "unreadable: it does not begin with front matter between two lines of ---"},
-		"typing":      {"---\nsource: a\nstatsu: accepted\n---\n", `unreadable: line 3: unknown field "statsu"`},
-		"twice":       {"---\nsource: a\nstatus: rejected\nstatus: accepted\n---\n", `unreadable: line 4: mapping key "status" already defined at [2:1]`},
+		"no end": {"---\nsource: a\nstatus: accepted\nattribution: x\n",
+			"unreadable: it does not begin with front matter between two lines of ---"},
+		"prose":  {"# accepted\n", "unreadable: it does not begin with front matter between two lines of ---"},
+		"empty":  {"", "unreadable: it does not begin with front matter between two lines of ---"},
+		"typing": {"---\nsource: a\nstatsu: accepted\n---\n", `unreadable: line 3: unknown field "statsu"`},
+		"twice": {"---\nsource: a\nstatus: rejected\nstatus: accepted\n---\n",
+			`unreadable: line 4: mapping key "status" already defined at [2:1]`},
 	} {
 		l := gpsfile.Licences(fstest.MapFS{"a.md": {Data: []byte(c.body)}, "README.md": {}, "b.txt": {}})
 		require.Len(t, l, 1)

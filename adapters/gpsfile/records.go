@@ -60,7 +60,8 @@ func readRecord(dir fs.FS, name string) (l collect.Licence, err error) {
 	if err := yaml.UnmarshalWithOptions(front, &r, yaml.Strict()); err != nil {
 		return l, fmt.Errorf("line %d: %s", yamlplace.Of(err)+1, yamlplace.Short(err))
 	}
-	l = collect.Licence{Source: r.Source, Status: r.Status, Licence: r.Licence, Attribution: r.Attribution, DecidedOn: r.DecidedOn, URL: r.URL, Download: r.Download}
+	l = collect.Licence{Source: r.Source, Status: r.Status, Licence: r.Licence, Attribution: r.Attribution, DecidedOn: r.DecidedOn,
+		URL: r.URL, Download: r.Download}
 	return l, r.check()
 }
 

@@ -21,13 +21,15 @@ import (
 const schema = `
 create table metadata (name text primary key, value text);
 create table images (tile_id blob primary key, tile_data blob not null);
-create table map (zoom_level integer, tile_column integer, tile_row integer, tile_id blob not null, primary key (zoom_level, tile_column, tile_row)) without rowid;
+create table map (zoom_level integer, tile_column integer, tile_row integer, tile_id blob not null, primary key (zoom_level, ` +
+	`tile_column, tile_row)) without rowid;
 create view tiles as select zoom_level, tile_column, tile_row, tile_data from map join images using (tile_id);
 pragma application_id = 0x4d504258;`
 
 // Write writes the tiles of a plan to a new file at path.
 func Write(ctx context.Context, p *export.Plan, path string) (err error) {
-	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String()+"?_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)")
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).
+		String()+"?_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)")
 	if err != nil {
 		return err
 	}

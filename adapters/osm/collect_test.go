@@ -29,7 +29,8 @@ func valley(o serverOptions) *server {
 		points := make([]spot, 0, 60)
 		lon, lat := 7.9+0.05*rng.NormFloat64(), 46.59+0.03*rng.NormFloat64()
 		for i := range cap(points) {
-			points = append(points, spot{Lon: lon, Lat: lat, At: start().Add(time.Duration(id)*24*time.Hour + time.Duration(10*i)*time.Second)})
+			points = append(points, spot{Lon: lon, Lat: lat, At: start().Add(time.Duration(id)*24*time.Hour +
+				time.Duration(10*i)*time.Second)})
 			lon, lat = lon+0.0002*rng.Float64(), lat+0.0001*rng.NormFloat64()
 		}
 		s.Add(upload{ID: id + 1, User: "somebody", Name: "walk", Visibility: v, Segments: [][]spot{points}})

@@ -57,7 +57,8 @@ func failed(resp *http.Response, body []byte) error {
 	if said := resp.Header.Get("Error"); said != "" {
 		text = said[:min(len(said), textMax)]
 	}
-	e := &Error{Status: resp.StatusCode, what: "the server answered " + resp.Status, after: requiredWait(resp.Header.Get("Retry-After"), text, time.Now())}
+	e := &Error{Status: resp.StatusCode, what: "the server answered " + resp.Status,
+		after: requiredWait(resp.Header.Get("Retry-After"), text, time.Now())}
 	e.tooMuch = resp.StatusCode == http.StatusBadRequest && strings.HasPrefix(text, tooLarge)
 	if text != "" && !strings.HasPrefix(text, "<") {
 		e.what += ": " + strings.Map(printable, strings.ToValidUTF8(text, ""))

@@ -31,7 +31,7 @@ import (
 // DefaultURL is the API of openstreetmap.org.
 const DefaultURL = "https://api.openstreetmap.org/api/0.6/trackpoints"
 
-// Options are what a Client needs. UserAgent is required.
+// Options of a Client. UserAgent is required.
 type Options struct {
 	UserAgent string        // program/version, and best a way to reach who runs it
 	URL       string        // default DefaultURL
@@ -68,7 +68,8 @@ func New(o Options) (*Client, error) {
 	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || base.RawQuery != "" || base.User != nil:
 		return nil, fmt.Errorf("osm: Options.URL is not an address of an API: want one such as %s", DefaultURL)
 	case strings.TrimSpace(o.UserAgent) == "" || strings.ContainsAny(o.UserAgent, "\r\n"):
-		return nil, errors.New("osm: Options.UserAgent is missing: the server wants a contact in each request, such as my-map/1.0 (me@example.org)")
+		return nil, errors.New("osm: Options.UserAgent is missing: the server wants a contact in each request, such as my-map/1.0 " +
+			"(me@example.org)")
 	case o.Pause < 0 || o.PageSize < 0:
 		return nil, errors.New("osm: Pause and PageSize of Options cannot be negative")
 	}
@@ -124,7 +125,8 @@ func (c *Client) Page(ctx context.Context, box orb.Bound, next string) (p collec
 func bbox(b orb.Bound) string {
 	number := func(v float64) string { return strconv.FormatFloat(v/1e7, 'f', -1, 64) }
 	return strings.Join([]string{
-		number(math.Ceil(b.Min[0] * 1e7)), number(math.Ceil(b.Min[1] * 1e7)), number(math.Floor(b.Max[0] * 1e7)), number(math.Floor(b.Max[1] * 1e7)),
+		number(math.Ceil(b.Min[0] * 1e7)), number(math.Ceil(b.Min[1] * 1e7)), number(math.Floor(b.Max[0] * 1e7)),
+		number(math.Floor(b.Max[1] * 1e7)),
 	}, ",")
 }
 
@@ -236,7 +238,8 @@ func (c *Client) link(header http.Header) (string, error) {
 			case err != nil || len(u.RawQuery) > linkMax || u.RawQuery == "":
 				return "", &Error{what: "the next page that the server names is no address"}
 			case u.Host != c.base.Host || u.Path != c.base.Path:
-				return "", &Error{what: "the server names a next page in another place than " + c.base.Host + c.base.Path + ": it is not followed"}
+				return "", &Error{what: "the server names a next page in another place than " + c.base.Host + c.base.Path +
+					": it is not followed"}
 			}
 			return u.RawQuery, nil
 		}

@@ -90,11 +90,15 @@ func TestQuirks(t *testing.T) {
 	require.True(t, tracks[1].Segments[0][0].Time.IsZero())
 	require.True(t, slices.IsSortedFunc(tracks[1].Segments[0], func(a, b gpx.Point) int { return int(1e9 * (a.At[1] - b.At[1])) }))
 
-	small := newServer(serverOptions{}, upload{ID: 1, Visibility: trackable, Segments: [][]spot{{{Lon: 0.00005, Lat: -0.00003, At: start()}, {Lon: 1e-7, Lat: 0, At: start()}, {Lon: 0.5, Lat: 0.25, At: start()}}}})
+	small := newServer(serverOptions{}, upload{ID: 1, Visibility: trackable,
+		Segments: [][]spot{{{Lon: 0.00005, Lat: -0.00003, At: start()}, {Lon: 1e-7, Lat: 0, At: start()},
+			{Lon: 0.5, Lat: 0.25, At: start()}}}})
 	p, err := client(t, small, osm.Options{}).Page(t.Context(), orb.Bound{Min: orb.Point{-0.1, -0.1}, Max: orb.Point{0.6, 0.3}}, "")
 	require.Error(t, err, "0.28 square degrees are too many")
 	require.Empty(t, p.Tracks)
-	p, err = client(t, newServer(serverOptions{MaxArea: 1}, upload{ID: 1, Visibility: trackable, Segments: [][]spot{{{Lon: 0.00005, Lat: -0.00003, At: start()}, {Lon: 1e-7, Lat: 0, At: start()}, {Lon: 0.5, Lat: 0.25, At: start()}}}}), osm.Options{}).
+	p, err = client(t, newServer(serverOptions{MaxArea: 1}, upload{ID: 1, Visibility: trackable,
+		Segments: [][]spot{{{Lon: 0.00005, Lat: -0.00003, At: start()}, {Lon: 1e-7, Lat: 0, At: start()},
+			{Lon: 0.5, Lat: 0.25, At: start()}}}}), osm.Options{}).
 		Page(t.Context(), orb.Bound{Min: orb.Point{-0.1, -0.1}, Max: orb.Point{0.6, 0.3}}, "")
 	require.NoError(t, err)
 	var got []orb.Point
@@ -109,7 +113,9 @@ func TestBox(t *testing.T) {
 	t.Parallel()
 	s := newServer(serverOptions{})
 	c := client(t, s, osm.Options{})
-	for _, b := range []orb.Bound{{Min: orb.Point{7.1, 46.6}, Max: orb.Point{7.6, 47.1}}, {Min: orb.Point{-180, -90}, Max: orb.Point{-179.5, -89.5}}, {Min: orb.Point{1. / 3, -2. / 3}, Max: orb.Point{1./3 + 0.5, -2./3 + 0.5}}} {
+	for _, b := range []orb.Bound{{Min: orb.Point{7.1, 46.6}, Max: orb.Point{7.6, 47.1}},
+		{Min: orb.Point{-180, -90}, Max: orb.Point{-179.5, -89.5}}, {Min: orb.Point{1. / 3, -2. / 3},
+			Max: orb.Point{1./3 + 0.5, -2./3 + 0.5}}} {
 		_, err := c.Page(t.Context(), b, "")
 		require.NoError(t, err)
 	}
@@ -120,7 +126,8 @@ func TestBox(t *testing.T) {
 	var much interface{ TooMuch() bool }
 	require.ErrorAs(t, err, &much)
 	require.True(t, much.TooMuch())
-	require.EqualError(t, err, "osm: the server answered 400 Bad Request: The maximum bbox size is 0.25, and your request was too large. Either request a smaller area, or use planet.osm")
+	require.EqualError(t, err, "osm: the server answered 400 Bad Request: The maximum bbox size is 0.25, and your request was too "+
+		"large. Either request a smaller area, or use planet.osm")
 	require.Len(t, s.Requests(), 4, "asking again would not help")
 }
 
@@ -137,17 +144,22 @@ func TestFaults(t *testing.T) {
 		{nil, nil, "1 tracks, 1 requests"},
 		{f(tooMany), []time.Duration{7 * time.Second}, "1 tracks, 2 requests"},
 		{f(overBandwidth, overBandwidth), []time.Duration{7 * time.Second, 7 * time.Second}, "1 tracks, 3 requests"},
-		{f(tooMany, overBandwidth, tooMany), []time.Duration{7 * time.Second, 7 * time.Second}, "0 tracks, 3 requests: osm: the server answered 429 Too Many Requests: Too Many Requests"},
+		{f(tooMany, overBandwidth, tooMany), []time.Duration{7 * time.Second, 7 * time.Second},
+			"0 tracks, 3 requests: osm: the server answered 429 Too Many Requests: Too Many Requests"},
 		{f(unavailable), []time.Duration{5 * time.Second}, "1 tracks, 2 requests"},
 		{f(timedOut, dropped), []time.Duration{5 * time.Second, 20 * time.Second}, "1 tracks, 3 requests"},
-		{f(dropped, dropped, dropped), []time.Duration{5 * time.Second, 20 * time.Second}, "0 tracks, 3 requests: osm: there was no answer: unexpected EOF"},
+		{f(dropped, dropped, dropped), []time.Duration{5 * time.Second, 20 * time.Second},
+			"0 tracks, 3 requests: osm: there was no answer: unexpected EOF"},
 		{f(cutOff), []time.Duration{5 * time.Second}, "1 tracks, 2 requests"},
 		{f(halfPage), []time.Duration{5 * time.Second}, "1 tracks, 2 requests"},
-		{f(noGPX, noGPX, noGPX), []time.Duration{5 * time.Second, 5 * time.Second}, "0 tracks, 3 requests: osm: a page cannot be read: GPX line 1: a document type is not read: remove it"},
+		{f(noGPX, noGPX, noGPX), []time.Duration{5 * time.Second, 5 * time.Second},
+			"0 tracks, 3 requests: osm: a page cannot be read: GPX line 1: a document type is not read: remove it"},
 		{f(hang), []time.Duration{6*time.Minute + 5*time.Second}, "1 tracks, 2 requests"},
-		{f(blocked), nil, "0 tracks, 1 requests: osm: the server answered 403 Forbidden: You are blocked: the User-Agent does not say who you are"},
+		{f(blocked), nil, "0 tracks, 1 requests: osm: the server answered 403 Forbidden: You are blocked: the User-Agent does not say " +
+			"who you are"},
 		{f(notFound), nil, "0 tracks, 1 requests: osm: the server answered 404 Not Found: Traces are not available"},
-		{f(moved), nil, `0 tracks, 1 requests: osm: the server answered 301 Moved Permanently to "https://elsewhere.example/api/0.6/trackpoints": Options.URL must be the address that answers itself`},
+		{f(moved), nil, `0 tracks, 1 requests: osm: the server answered 301 Moved Permanently to ` +
+			`"https://elsewhere.example/api/0.6/trackpoints": Options.URL must be the address that answers itself`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(serverOptions{}, trace(1, 9, trackable))
@@ -232,15 +244,17 @@ func TestElsewhere(t *testing.T) {
 	s := newServer(serverOptions{PageSize: 5}, trace(1, 9, trackable))
 	s.Fail(elsewhere)
 	_, err := client(t, s, osm.Options{PageSize: 5}).Page(t.Context(), cell(), "")
-	require.EqualError(t, err, "osm: the server names a next page in another place than osm.example/api/0.6/trackpoints: it is not followed")
+	require.EqualError(t, err, "osm: the server names a next page in another place than osm.example/api/0.6/trackpoints: it is not "+
+		"followed")
 	for header, want := range map[string]string{
 		`<http://osm.example/api/0.6/trackpoints?cursor=1>; rel="prev", <?cursor=2>; rel="next"`: "cursor=2",
 		`</api/0.6/trackpoints?cursor=3>; rel=next`:                                              "cursor=3",
 		`<http://osm.example/api/0.6/trackpoints?cursor=1>; rel="last"`:                          "",
-		`nonsense; rel=next`:            "",
-		`<?>; rel="next"`:               "osm: the next page that the server names is no address",
-		`<:::?x=1>; rel="next"`:         "osm: the next page that the server names is no address",
-		`</other?cursor=3>; rel="next"`: "osm: the server names a next page in another place than osm.example/api/0.6/trackpoints: it is not followed",
+		`nonsense; rel=next`:    "",
+		`<?>; rel="next"`:       "osm: the next page that the server names is no address",
+		`<:::?x=1>; rel="next"`: "osm: the next page that the server names is no address",
+		`</other?cursor=3>; rel="next"`: "osm: the server names a next page in another place than osm.example/api/0.6/trackpoints: it " +
+			"is not followed",
 	} {
 		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Link", header)
@@ -274,7 +288,8 @@ func TestEndlessPage(t *testing.T) {
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]osm.Options{
-		"UserAgent": {}, "UserAgent is missing": {UserAgent: "a\r\nX: y"}, "Options.URL": {URL: "api.example", UserAgent: "a"}, "Pause": {UserAgent: "a", Pause: -1},
+		"UserAgent": {}, "UserAgent is missing": {UserAgent: "a\r\nX: y"}, "Options.URL": {URL: "api.example", UserAgent: "a"},
+		"Pause":             {UserAgent: "a", Pause: -1},
 		"is not an address": {URL: "https://u:p@api.example/", UserAgent: "a"},
 	} {
 		_, err := osm.New(o)

@@ -65,7 +65,8 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, q query, f fault
 	from = min(max(from, 0), len(rows))
 	to := min(from+s.o.PageSize, len(rows))
 	if cursors := !s.o.Pages && q.page < 0; cursors {
-		for to > from && to < len(rows) && rows[to].trace == rows[to-1].trace && rows[to].segment == rows[to-1].segment && rows[to].At.Equal(rows[to-1].At) {
+		for to > from && to < len(rows) && rows[to].trace == rows[to-1].trace && rows[to].segment == rows[to-1].segment &&
+			rows[to].At.Equal(rows[to-1].At) {
 			to++
 		}
 		if to < len(rows) {

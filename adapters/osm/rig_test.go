@@ -77,7 +77,8 @@ func start() time.Time { return time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC) }
 func trace(id, n int, v visibility) upload {
 	points := make([]spot, 0, n)
 	for i := range n {
-		points = append(points, spot{Lon: 7.6 + 0.01*float64(id%30), Lat: 46.6 + 0.0001*float64(i), At: start().Add(time.Duration(id)*time.Hour + time.Duration(7*i)*time.Second)})
+		points = append(points, spot{Lon: 7.6 + 0.01*float64(id%30), Lat: 46.6 + 0.0001*float64(i),
+			At: start().Add(time.Duration(id)*time.Hour + time.Duration(7*i)*time.Second)})
 	}
 	return upload{ID: id, User: "some body", Name: fmt.Sprintf("walk %d.gpx", id), Desc: "hike", Visibility: v, Segments: [][]spot{points}}
 }
@@ -105,7 +106,7 @@ func points(tracks []gpx.Track) (n int) {
 	return n
 }
 
-// summary is what became of a run.
+// summary words the outcome of a run.
 func summary(page collect.Page, err error) string {
 	text := fmt.Sprintf("%d tracks, %d requests", len(page.Tracks), page.Requests)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// apiPath is where the API answers.
+// apiPath is the path of the API.
 const apiPath = "/api/0.6/trackpoints"
 
-// visibility is what the author of a trace allows.
+// visibility is the consent of the author of a trace.
 type visibility string
 
 // The visibilities.
@@ -25,7 +25,7 @@ const (
 	private      visibility = "private"      // likewise, and not listed elsewhere
 )
 
-// spot is where and when somebody was.
+// spot is a place and a time.
 type spot struct {
 	Lon, Lat float64
 	At       time.Time
@@ -39,7 +39,7 @@ type upload struct {
 	Segments         [][]spot
 }
 
-// fault is what a request meets.
+// fault names a failure of the server.
 type fault string
 
 // Faults.
@@ -61,7 +61,7 @@ const (
 	notFound      fault = "404"       // traces are switched off
 )
 
-// serverOptions are how a server behaves. Zero values are as openstreetmap.org is.
+// serverOptions of a server. Zero values are as openstreetmap.org is.
 type serverOptions struct {
 	Pages    bool    // pages with numbers only, and points of nobody: the older form
 	PageSize int     // default 5000
@@ -136,7 +136,7 @@ func (s *server) Requests() []request {
 	return slices.Clone(s.requests)
 }
 
-// MostAtOnce is how many requests were under way at one time, at most.
+// MostAtOnce counts the requests that were under way at one time, at most.
 func (s *server) MostAtOnce() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -269,7 +269,8 @@ func (s *server) query(v url.Values) (q query, wrong string) {
 	case q.west < -180 || q.east > 180 || q.south < -90 || q.north > 90:
 		wrong = "The latitudes must be between -90 and 90, and longitudes between -180 and 180"
 	case (q.east-q.west)*(q.north-q.south) > s.o.MaxArea:
-		wrong = fmt.Sprintf("The maximum bbox size is %v, and your request was too large. Either request a smaller area, or use planet.osm", s.o.MaxArea)
+		wrong = fmt.Sprintf("The maximum bbox size is %v, and your request was too large. Either request a smaller area, or use planet.osm",
+			s.o.MaxArea)
 	}
 	return q, wrong
 }

@@ -36,7 +36,7 @@ type Options struct {
 	// Schema holds the tables and is made when it is missing; "" = "signalbox".
 	Schema string
 	Log    *slog.Logger // nil discards
-	// Patience is how long a call waits for a server that is away; 0 = 15 s.
+	// Patience bounds the wait of a call for a server that is away; 0 = 15 s.
 	Patience time.Duration
 	// AllowUnsafe opens a server that may forget what it has committed (fsync,
 	// full_page_writes or synchronous_commit off): for tests.
@@ -76,7 +76,8 @@ func Open(ctx context.Context, o Options) (*Tracks, error) {
 	}
 	config, err := pgx.ParseConfig(o.URL)
 	if err != nil {
-		return nil, errors.New("trackpostgres: Options.URL is not a database URL: write it as postgres://user@host/name") // err may hold the password
+		// err may hold the password
+		return nil, errors.New("trackpostgres: Options.URL is not a database URL: write it as postgres://user@host/name")
 	}
 	// Statements are planned for the values that they are given and the tables as they are: a
 	// plan that was made when a table was empty reads all of it when it is full.
@@ -84,21 +85,23 @@ func Open(ctx context.Context, o Options) (*Tracks, error) {
 	db := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(settings))
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
-	store, err := trackstore.Open(ctx, trackstore.Options{Dialect: dialect(o.Schema), DB: db, Prepare: o.prepare, Patience: o.Patience, Log: o.Log})
+	store, err := trackstore.Open(ctx, trackstore.Options{Dialect: dialect(o.Schema), DB: db, Prepare: o.prepare, Patience: o.Patience,
+		Log: o.Log})
 	if err != nil {
 		return nil, fmt.Errorf("trackpostgres: %w", err)
 	}
 	return &Tracks{store, db, o.Schema}, nil
 }
 
-// connections is how many are open at most.
+// connections bounds those that are open.
 const connections = 8
 
 // settings bound what a process that is paused, or cut off, can do to the others, and have
 // statements use indexes although tables look small. Where there is none, that looks costly,
 // and must not start the compiler.
 func settings(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, "select set_config('idle_in_transaction_session_timeout', '60s', false), set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)")
+	_, err := conn.Exec(ctx, "select set_config('idle_in_transaction_session_timeout', '60s', false), set_config('enable_seqscan', "+
+		"'off', false), set_config('jit', 'off', false)")
 	return err
 }
 
@@ -111,19 +114,23 @@ func (o Options) prepare(ctx context.Context, conn *sql.Conn) error {
 			return err
 		}
 		if value == "off" && !o.AllowUnsafe {
-			return fmt.Errorf("the server runs with %s=off and may forget what it has committed: switch it on, or set Options.AllowUnsafe for a test", name)
+			return fmt.Errorf("the server runs with %s=off and may forget what it has committed: switch it on, or set "+
+				"Options.AllowUnsafe for a test", name)
 		}
 	}
 	prefix := pgx.Identifier{o.Schema}.Sanitize()
 	return trackstore.Within(ctx, conn, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 0))", "signalbox track migrations of "+o.Schema); err != nil {
+		if _, err := tx.ExecContext(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 0))",
+			"signalbox track migrations of "+o.Schema); err != nil {
 			return err
 		}
 		var there bool // a role that may not make schemas can be given one
-		if err := tx.QueryRowContext(ctx, "select exists (select 1 from pg_namespace where nspname = $1)", o.Schema).Scan(&there); err != nil {
+		if err := tx.QueryRowContext(ctx, "select exists (select 1 from pg_namespace where nspname = $1)",
+			o.Schema).Scan(&there); err != nil {
 			return err
 		}
-		before := []string{"create schema if not exists " + prefix, "create table if not exists " + prefix + ".schema_migrations (name text primary key, applied_at timestamptz not null default now())"}
+		before := []string{"create schema if not exists " + prefix, "create table if not exists " + prefix +
+			".schema_migrations (name text primary key, applied_at timestamptz not null default now())"}
 		if there {
 			before = before[1:]
 		}
@@ -158,7 +165,8 @@ func (s *Tracks) Alone(ctx context.Context) (unlock func() error, err error) {
 	return func() error {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		if _, err := conn.ExecContext(late, "select pg_advisory_unlock(hashtextextended($1, 0))", name); err != nil { // the lock ends with its connection
+		// the lock ends with its connection
+		if _, err := conn.ExecContext(late, "select pg_advisory_unlock(hashtextextended($1, 0))", name); err != nil {
 			_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		}
 		return conn.Close()

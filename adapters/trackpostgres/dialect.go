@@ -39,10 +39,10 @@ func dialect(schema string) trackstore.Dialect {
 	}
 }
 
-// strip is how far the areas of a level lie east of those of the one before it.
+// strip is the distance of the areas of a level east of those of the one before it.
 const strip = 1 << 28
 
-// box is where an area lies among those of all levels.
+// box places an area among those of all levels.
 func box(a trackstore.Area) pgtype.Box {
 	east, w := float64(a.Level)*strip, a.Window
 	return pgtype.Box{

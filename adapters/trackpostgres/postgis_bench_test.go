@@ -54,7 +54,8 @@ func BenchmarkPeers(b *testing.B) {
 		}, nil}
 		for _, h := range []http.Handler{
 			ours,
-			plainTiles(pool, fmt.Sprintf(asMVT, "ST_Transform(geom, 3857)", 256, "gis", "ST_Intersects(geom, ST_Transform("+envelope(256)+", 4326)) limit 10000")),
+			plainTiles(pool, fmt.Sprintf(asMVT, "ST_Transform(geom, 3857)", 256, "gis",
+				"ST_Intersects(geom, ST_Transform("+envelope(256)+", 4326)) limit 10000")),
 			plainTiles(pool, fmt.Sprintf(asMVT, "geom", 64, "mercator", "geom && "+envelope(64))),
 		} {
 			server := httptest.NewServer(h)
@@ -72,7 +73,8 @@ func BenchmarkPeers(b *testing.B) {
 			}
 			unit := mercatorWidth / (tile.Extent * math.Exp2(float64(z)))
 			execute(b, pool, fmt.Sprintf(`create table gis_z%d as %s ST_Simplify(geom, %g) as geom from mercator
-				where greatest(ST_XMax(geom) - ST_XMin(geom), ST_YMax(geom) - ST_YMin(geom)) >= %g`, z, gisColumns, 2*unit, tile.Visible*unit),
+				where greatest(ST_XMax(geom) - ST_XMin(geom), ST_YMax(geom) - ST_YMin(geom)) >= %g`, z, gisColumns, 2*unit,
+				tile.Visible*unit),
 				fmt.Sprintf("create index on gis_z%d using gist (geom)", z), fmt.Sprintf("vacuum analyze gis_z%d", z))
 			prepared := fmt.Sprintf(asMVT, "geom", 64, fmt.Sprintf("gis_z%d", z), "geom && "+envelope(64))
 			if z > 10 { // tiles are a small part of the ground
@@ -162,16 +164,21 @@ func execute(b *testing.B, pool *pgxpool.Pool, queries ...string) {
 
 func loadPostGIS(b *testing.B, pool *pgxpool.Pool, tracks []gpstracks.Track) {
 	b.Helper()
-	execute(b, pool, "create table raw (id bigint, name text, activity text, source text, length_m bigint, recorded_on text, url text, attribution text, wkb bytea)")
-	_, err := pool.CopyFrom(b.Context(), pgx.Identifier{"raw"}, []string{"id", "name", "activity", "source", "length_m", "recorded_on", "url", "attribution", "wkb"},
+	execute(b, pool, "create table raw (id bigint, name text, activity text, source text, length_m bigint, recorded_on text, url text, "+
+		"attribution text, wkb bytea)")
+	_, err := pool.CopyFrom(b.Context(), pgx.Identifier{"raw"}, []string{"id", "name", "activity", "source", "length_m", "recorded_on",
+		"url", "attribution", "wkb"},
 		pgx.CopyFromSlice(len(tracks), func(i int) ([]any, error) {
 			t := tracks[i]
 			line, err := wkb.Marshal(t.Lines)
-			return []any{int64(i + 1), t.Name, string(t.Activity), t.Source, int64(t.LengthM), t.RecordedOn.Format(time.DateOnly), t.URL, t.Attribution, line}, err
+			return []any{int64(i + 1), t.Name, string(t.Activity), t.Source, int64(t.LengthM), t.RecordedOn.Format(time.DateOnly), t.URL,
+				t.Attribution, line}, err
 		}))
 	require.NoError(b, err)
-	execute(b, pool, "create table gis as "+gisColumns+"ST_LineMerge(ST_GeomFromWKB(wkb, 4326)) as geom from raw", "create index on gis using gist (geom)",
-		"create table mercator as "+gisColumns+"ST_Transform(geom, 3857) as geom from gis", "create index on mercator using gist (geom)", "vacuum analyze")
+	execute(b, pool, "create table gis as "+gisColumns+"ST_LineMerge(ST_GeomFromWKB(wkb, 4326)) as geom from raw",
+		"create index on gis using gist (geom)",
+		"create table mercator as "+gisColumns+"ST_Transform(geom, 3857) as geom from gis", "create index on mercator using gist (geom)",
+		"vacuum analyze")
 }
 
 // plainTiles serves tiles with one query each, and gzip.
@@ -220,7 +227,7 @@ func tilesOf(tracks []gpstracks.Track, z int) (ids []tile.ID) {
 	return ids
 }
 
-// aRound is how long a round of one way lasts at least, so that each is warm.
+// aRound is the least duration of a round of one way, so that each is warm.
 const aRound = 30 * time.Millisecond
 
 // inTurns makes all tiles in each way, after a warm round, in turns: the median of the

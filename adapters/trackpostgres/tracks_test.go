@@ -95,7 +95,8 @@ func TestTracksCancelled(t *testing.T) {
 	require.NoError(t, err)
 	c, watch := admin(t, url), admin(t, url)
 	running := func() (n int) {
-		require.NoError(t, watch.QueryRow(t.Context(), `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+		require.NoError(t, watch.QueryRow(t.Context(), `select count(*) from pg_stat_activity where datname = current_database() and `+
+			`wait_event_type = 'Lock'
 			and query not like '%group by level, tier%'`).Scan(&n)) // what puts blocks together may look at them late
 		return n
 	}
@@ -122,7 +123,8 @@ func TestTracksCancelled(t *testing.T) {
 	} {
 		lock, err := c.Begin(t.Context())
 		require.NoError(t, err)
-		_, err = lock.Exec(t.Context(), "lock table signalbox.tracks, signalbox.track_blocks, signalbox.pipeline_runs in access exclusive mode")
+		_, err = lock.Exec(t.Context(), "lock table signalbox.tracks, signalbox.track_blocks, signalbox.pipeline_runs in access "+
+			"exclusive mode")
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

@@ -41,7 +41,8 @@ func carryOver(ctx context.Context, conn *sql.Conn, o Options) error {
 // that are.
 func copyOld(ctx context.Context, tx *sql.Tx) (n int, err error) {
 	var there, done int
-	if err := tx.QueryRowContext(ctx, "select count(*) from old.sqlite_schema where name in ('tracks', 'counters')").Scan(&there); err != nil || there < 2 {
+	if err := tx.QueryRowContext(ctx, "select count(*) from old.sqlite_schema where name in ('tracks', "+
+		"'counters')").Scan(&there); err != nil || there < 2 {
 		return 0, err
 	}
 	if err := tx.QueryRowContext(ctx, "select count(*) from track_state where name = 'carried over'").Scan(&done); err != nil || done > 0 {
@@ -53,7 +54,8 @@ func copyOld(ctx context.Context, tx *sql.Tx) (n int, err error) {
 		}
 	}
 	// Blocks version 0 has every block built.
-	if _, err := tx.ExecContext(ctx, `insert or replace into track_state (name, value) select 'track', value from old.counters where name = 'track'
+	if _, err := tx.ExecContext(ctx, `insert or replace into track_state (name, value) select 'track', value from old.counters where `+
+		`name = 'track'
 		union all select 'blocks version', 0 union all select 'carried over', 1`); err != nil {
 		return 0, err
 	}
@@ -67,6 +69,7 @@ func copyTable(ctx context.Context, tx *sql.Tx, table string) error {
 		where name in (select name from pragma_table_info($1, 'main'))`, table).Scan(&columns); err != nil || !columns.Valid {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, strings.NewReplacer("TABLE", table, "COLUMNS", columns.String).Replace("insert into main.TABLE (COLUMNS) select COLUMNS from old.TABLE"))
+	_, err := tx.ExecContext(ctx, strings.NewReplacer("TABLE", table, "COLUMNS",
+		columns.String).Replace("insert into main.TABLE (COLUMNS) select COLUMNS from old.TABLE"))
 	return err
 }

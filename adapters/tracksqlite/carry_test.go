@@ -72,7 +72,8 @@ func requireCarried(t *testing.T, s *tracksqlite.Tracks) {
 	require.NoError(t, err)
 	require.Equal(t, []gpstracks.Run{
 		{ID: 2, Source: "club", DryRun: true, StartedAt: begun.Add(90 * time.Second), Status: gpstracks.StatusFailed, Error: "no answer"},
-		{ID: 1, Source: "osm", Region: "alps", StartedAt: begun, FinishedAt: begun.Add(time.Minute), Status: gpstracks.StatusDone, Fetched: 61,
+		{ID: 1, Source: "osm", Region: "alps", StartedAt: begun, FinishedAt: begun.Add(time.Minute), Status: gpstracks.StatusDone,
+			Fetched:  61,
 			Rejected: 2, RejectedFor: gpstracks.Tally{gpstracks.ReasonGaps: 2}},
 	}, runs)
 }
@@ -103,7 +104,8 @@ func TestCarryOver(t *testing.T) {
 	defer raw.Close()
 	require.NoError(t, raw.QueryRowContext(t.Context(), "select count(*) from jobs").Scan(&jobs))
 	require.Equal(t, 2, jobs)
-	require.Empty(t, all(t, open(t, tracksqlite.Options{Path: filepath.Join(t.TempDir(), "t.db"), From: filepath.Join(t.TempDir(), "none.db")})))
+	require.Empty(t, all(t, open(t, tracksqlite.Options{Path: filepath.Join(t.TempDir(), "t.db"),
+		From: filepath.Join(t.TempDir(), "none.db")})))
 }
 
 func all(t *testing.T, s gpstracks.Store) []gpstracks.Track {
@@ -118,7 +120,8 @@ func TestCarryOverKilled(t *testing.T) {
 	t.Parallel()
 	if dir := os.Getenv(envCarrier); dir != "" {
 		fmt.Println("begun")
-		_, err := tracksqlite.Open(t.Context(), tracksqlite.Options{Path: filepath.Join(dir, "tracks.db"), From: filepath.Join(dir, "signalbox.db")})
+		_, err := tracksqlite.Open(t.Context(), tracksqlite.Options{Path: filepath.Join(dir, "tracks.db"),
+			From: filepath.Join(dir, "signalbox.db")})
 		require.NoError(t, err)
 		fmt.Println("done")
 		select {}

@@ -60,7 +60,8 @@ func list[T any](all []T) string {
 }
 
 func insert(ctx context.Context, rows *trackstore.Rows) error {
-	query := "insert into " + rows.Table + " (" + strings.Join(rows.Columns, ", ") + ") values (?" + strings.Repeat(", ?", len(rows.Columns)-1) + ")"
+	query := "insert into " + rows.Table + " (" + strings.Join(rows.Columns, ", ") + ") values (?" +
+		strings.Repeat(", ?", len(rows.Columns)-1) + ")"
 	statement, err := rows.Conn.PrepareContext(ctx, query)
 	if err != nil {
 		return err

@@ -43,7 +43,8 @@ func TestTracksMigration(t *testing.T) {
 	require.NoError(t, err)
 	defer raw.Close()
 	look := func() (schema, applied string) {
-		require.NoError(t, raw.QueryRowContext(t.Context(), `select (select group_concat(type || name || coalesce(sql, '')) from sqlite_schema),
+		require.NoError(t, raw.QueryRowContext(t.Context(), `select (select group_concat(type || name || coalesce(sql, '')) from `+
+			`sqlite_schema),
 			(select group_concat(name || ' ' || applied_at) from schema_migrations)`).Scan(&schema, &applied))
 		return schema, applied
 	}

@@ -35,7 +35,8 @@ func gather(paths []string) (out []collect.File, passed []collect.FileReport, er
 			case d.Type().IsRegular():
 				add(path)
 			default:
-				passed = append(passed, collect.FileReport{File: path, Reason: gpstracks.ReasonForeign, Detail: "a link or a device, which is not followed"})
+				passed = append(passed, collect.FileReport{File: path, Reason: gpstracks.ReasonForeign,
+					Detail: "a link or a device, which is not followed"})
 			}
 			return err
 		})

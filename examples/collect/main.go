@@ -103,7 +103,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer, terminal bool)
 	return code
 }
 
-// work is what is to be done, with everything looked up.
+// work is one call of the command, with everything looked up.
 type work struct {
 	cli
 	config   collect.Config
@@ -205,7 +205,8 @@ func (w *work) do(ctx context.Context) (code int, err error) {
 			return exitFailed, err
 		}
 	}
-	c, err := collect.New(collect.Options{Store: store, Runs: store, Licences: w.licences, DryRun: w.DryRun, Progress: w.screen.progress, Log: log})
+	c, err := collect.New(collect.Options{Store: store, Runs: store, Licences: w.licences, DryRun: w.DryRun, Progress: w.screen.progress,
+		Log: log})
 	if err != nil {
 		return exitFailed, err
 	}

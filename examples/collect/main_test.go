@@ -83,7 +83,8 @@ func (d *desk) run(args ...string) (code int, out, errs string) {
 func (d *desk) runWith(ctx context.Context, args ...string) (code int, out, errs string) {
 	d.Helper()
 	var o, e bytes.Buffer
-	code = run(ctx, append(args, "--data", filepath.Join(d.dir, "data"), "--sources", filepath.Join(d.dir, "sources.yaml")), &o, &e, d.terminal)
+	code = run(ctx, append(args, "--data", filepath.Join(d.dir, "data"), "--sources", filepath.Join(d.dir, "sources.yaml")), &o, &e,
+		d.terminal)
 	return code, regexp.MustCompile(` +`).ReplaceAllString(o.String(), " "), e.String()
 }
 
@@ -176,8 +177,10 @@ func TestExitCodes(t *testing.T) {
 	require.Equal(t, exitFailed, code)
 
 	for _, args := range [][]string{
-		{"--source", "nobody"}, {"--region", "nowhere"}, {"--source", "local"}, {"--gc", "--source", "osm"}, {"--file", "testdata", "--region", "julian-alps"},
-		{"--file", "none"}, {"--report", "x.json"}, {"--file", "testdata", "--report", "none/x.json"}, {"--file", t.TempDir()}, {"--nonsense"}, {"argument"}, {"--regions", "none.yaml"},
+		{"--source", "nobody"}, {"--region", "nowhere"}, {"--source", "local"}, {"--gc", "--source", "osm"},
+		{"--file", "testdata", "--region", "julian-alps"},
+		{"--file", "none"}, {"--report", "x.json"}, {"--file", "testdata", "--report", "none/x.json"}, {"--file", t.TempDir()},
+		{"--nonsense"}, {"argument"}, {"--regions", "none.yaml"},
 	} {
 		code, _, errs := d.run(args...)
 		require.Equal(t, exitUse, code, args)

@@ -43,7 +43,8 @@ func (s *screen) Write(p []byte) (int, error) {
 func (s *screen) progress(p collect.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := fmt.Sprintf("%3.0f %%  %s: %d requests, %d new, %d known", 100*p.Share, title(p.Run), p.Run.Requests, p.Run.Inserted, p.Run.Duplicates+p.Run.Updated)
+	text := fmt.Sprintf("%3.0f %%  %s: %d requests, %d new, %d known", 100*p.Share, title(p.Run), p.Run.Requests, p.Run.Inserted,
+		p.Run.Duplicates+p.Run.Updated)
 	if s.terminal {
 		const width = 30
 		done := int(width * p.Share)
@@ -84,7 +85,8 @@ func table(w io.Writer, runs []gpstracks.Run) error {
 	dry := false
 	for _, r := range runs {
 		dry = dry || r.DryRun
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", r.Source, orDash(r.Region), r.Status, r.Requests, r.Fetched, r.Inserted, r.Updated,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", r.Source, orDash(r.Region), r.Status, r.Requests, r.Fetched,
+			r.Inserted, r.Updated,
 			r.Duplicates, r.Rejected, (r.Bytes+1023)/1024, r.FinishedAt.Sub(r.StartedAt).Round(time.Second))
 	}
 	if err := t.Flush(); err != nil {

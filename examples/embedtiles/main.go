@@ -95,7 +95,8 @@ func load(ctx context.Context, folder string) (*tracksqlite.Tracks, error) {
 // service is the mux of the service.
 func service(store *tracksqlite.Tracks, base mappage.Base) (http.Handler, error) {
 	layer, err := trackhttp.New(trackhttp.Options{Store: store, Tiles: store, AllowOrigins: []string{"*"}, Sources: []trackhttp.Source{
-		{Name: "club", Enabled: true}, {Name: "osm", Enabled: true}, {Name: "upload", Enabled: true}, {Name: "local", Enabled: true, Download: true},
+		{Name: "club", Enabled: true}, {Name: "osm", Enabled: true}, {Name: "upload", Enabled: true},
+		{Name: "local", Enabled: true, Download: true},
 	}})
 	mux := http.NewServeMux()
 	mux.Handle("/api/gps-tracks", layer)

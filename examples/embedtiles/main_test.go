@@ -13,8 +13,9 @@ import (
 func TestService(t *testing.T) {
 	t.Parallel()
 	for folder, want := range map[string]map[string]string{
-		"":                    {"?bbox=5,44,15,48&zoom=8&limit=50": `"numberReturned":50,`, "/health": `"tracks": 2000`},
-		"../collect/testdata": {"?bbox=5,44,15,48&zoom=8": `"numberReturned":2,"truncated":false`, "/health": `"tracks": 2`, "/tracks/1.gpx": "<trkpt"},
+		"": {"?bbox=5,44,15,48&zoom=8&limit=50": `"numberReturned":50,`, "/health": `"tracks": 2000`},
+		"../collect/testdata": {"?bbox=5,44,15,48&zoom=8": `"numberReturned":2,"truncated":false`, "/health": `"tracks": 2`,
+			"/tracks/1.gpx": "<trkpt"},
 	} {
 		store, err := load(t.Context(), folder)
 		require.NoError(t, err)

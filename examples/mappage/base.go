@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Base is what tracks are drawn on.
+// Base is the map under the tracks.
 type Base struct {
 	Name        string `json:"name"`
 	Kind        Kind   `json:"kind"`
@@ -17,7 +17,7 @@ type Base struct {
 	Imagery     bool   `json:"imagery,omitempty"` // tracks have a halo
 }
 
-// Kind is how a base is drawn.
+// Kind names the drawing of a base.
 type Kind string
 
 // The kinds of bases.
@@ -49,7 +49,8 @@ func ParseBase(text, attribution string) (Base, error) {
 	}
 	u, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(text))
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.ContainsAny(u.Host, "; '\"") {
-		return Base{}, fmt.Errorf("%q is no base of a map: want none, https://…/{z}/{x}/{y}.png, https://…/style.json or a file.pmtiles", text)
+		return Base{}, fmt.Errorf("%q is no base of a map: want none, https://…/{z}/{x}/{y}.png, https://…/style.json or a file.pmtiles",
+			text)
 	}
 	switch b.Kind = KindStyle; {
 	case archive:
@@ -60,7 +61,7 @@ func ParseBase(text, attribution string) (Base, error) {
 	return b, nil
 }
 
-// origin is what the page may load for a base: nothing, a host, or any for a style, which names
+// origin names the host that the page may load from for a base: none, one, or any for a style, which names
 // others.
 func (b *Base) origin() string {
 	u, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(b.URL))

@@ -23,7 +23,7 @@ var page embed.FS
 //go:embed maplibre pmtiles
 var builtIn embed.FS
 
-// Options are what a page needs. Only Prefix is required.
+// Options of a page. Only Prefix is required.
 type Options struct {
 	Prefix   string // path of the page, which begins and ends with a slash
 	API      string // address of the list, seen from the page; default api/gps-tracks
@@ -32,7 +32,7 @@ type Options struct {
 	MapLibre fs.FS  // dist directory of another MapLibre GL JS 5 or 6, instead of the built-in one
 }
 
-// mapLibreFiles are what the page loads of MapLibre: version 6 first, then 5.
+// mapLibreFiles lists the files of MapLibre that the page loads: version 6 first, then 5.
 var mapLibreFiles = []string{
 	"maplibre-gl.css", "maplibre-gl.mjs", "maplibre-gl-shared.mjs", "maplibre-gl-worker.mjs",
 	"maplibre-gl-csp.js", "maplibre-gl-csp-worker.js", "LICENSE.txt",
@@ -65,8 +65,10 @@ func Handler(o Options) http.Handler {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", policy(o.Bases))
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Referrer-Policy", "strict-origin-when-cross-origin")                                                         // servers of tiles want one
-		_ = look.Execute(w, map[string]bool{"Five": o.MapLibre != nil && !has(o.MapLibre, "maplibre-gl.mjs"), "Archives": archives}) // a client that has gone away needs no page
+		// servers of tiles want one
+		w.Header().Set("Referrer-Policy", "strict-origin-when-cross-origin")
+		// a client that has gone away needs no page
+		_ = look.Execute(w, map[string]bool{"Five": o.MapLibre != nil && !has(o.MapLibre, "maplibre-gl.mjs"), "Archives": archives})
 	})
 	config, err := json.Marshal(map[string]any{"api": o.API, "bases": o.Bases, "on": o.On})
 	mux.HandleFunc("GET "+o.Prefix+"config.json", func(w http.ResponseWriter, _ *http.Request) {
@@ -83,7 +85,10 @@ func Handler(o Options) http.Handler {
 	}
 	mux.Handle("GET "+o.Prefix+"gpstracks/", http.StripPrefix(o.Prefix+"gpstracks/", web.Handler()))
 	for _, name := range []string{"pmtiles.js", "LICENSE.txt", "LICENSE-fflate.txt"} {
-		mux.HandleFunc("GET "+o.Prefix+"pmtiles/"+name, func(w http.ResponseWriter, r *http.Request) { serveBuiltIn(w, r, "pmtiles/"+name) })
+		mux.HandleFunc("GET "+o.Prefix+"pmtiles/"+name, func(w http.ResponseWriter,
+			r *http.Request) {
+			serveBuiltIn(w, r, "pmtiles/"+name)
+		})
 	}
 	for _, name := range mapLibreFiles {
 		mux.HandleFunc("GET "+o.Prefix+"maplibre/"+name, func(w http.ResponseWriter, r *http.Request) { o.serveMapLibre(w, r, name) })

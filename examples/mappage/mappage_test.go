@@ -37,7 +37,8 @@ func TestHandler(t *testing.T) {
 			require.Contains(t, page.Header().Get("Content-Security-Policy"), "connect-src 'self'; base-uri")
 			require.Contains(t, page.Body.String(), `src="host.js"`)
 			require.NotContains(t, page.Body.String(), "maplibre-gl-csp.js")
-			for _, name := range []string{"host.js", "style.js", "gpstracks/gpstracks.js", "gpstracks/controls.js", "maplibre/maplibre-gl.mjs"} {
+			for _, name := range []string{"host.js", "style.js", "gpstracks/gpstracks.js", "gpstracks/controls.js",
+				"maplibre/maplibre-gl.mjs"} {
 				w := get(h, prefix+name)
 				require.Equal(t, http.StatusOK, w.Code, name)
 				require.Equal(t, "text/javascript; charset=utf-8", w.Header().Get("Content-Type"), name)
@@ -45,9 +46,11 @@ func TestHandler(t *testing.T) {
 			require.Equal(t, http.StatusNotFound, get(h, prefix+"maplibre/secret.txt").Code)
 			require.Equal(t, http.StatusNotFound, get(h, prefix+"maplibre/maplibre-gl-csp.js").Code)
 			require.Equal(t, http.StatusNotFound, get(h, prefix+"nothing").Code)
-			require.JSONEq(t, `{"api": "api/gps-tracks", "on": false, "bases": [{"name": "Map", "kind": "plain"}]}`, get(h, prefix+"config.json").Body.String())
+			require.JSONEq(t, `{"api": "api/gps-tracks", "on": false, "bases": [{"name": "Map", "kind": "plain"}]}`,
+				get(h, prefix+"config.json").Body.String())
 		}
-		require.Contains(t, get(mappage.Handler(mappage.Options{Prefix: prefix, MapLibre: five}), prefix).Body.String(), `<script src="maplibre/maplibre-gl-csp.js">`)
+		require.Contains(t, get(mappage.Handler(mappage.Options{Prefix: prefix, MapLibre: five}), prefix).Body.String(),
+			`<script src="maplibre/maplibre-gl-csp.js">`)
 	}
 }
 
@@ -80,7 +83,8 @@ func TestMapLibreIsBuiltIn(t *testing.T) {
 
 func TestBases(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]mappage.Kind{"": mappage.KindPlain, "none": mappage.KindPlain, "https://tiles.example/{z}/{x}/{y}.png": mappage.KindRaster, "https://maps.example/style.json": mappage.KindStyle} {
+	for text, want := range map[string]mappage.Kind{"": mappage.KindPlain, "none": mappage.KindPlain,
+		"https://tiles.example/{z}/{x}/{y}.png": mappage.KindRaster, "https://maps.example/style.json": mappage.KindStyle} {
 		b, err := mappage.ParseBase(text, "© them")
 		require.NoError(t, err)
 		require.Equal(t, want, b.Kind)
@@ -128,6 +132,7 @@ func TestArchive(t *testing.T) {
 	require.Contains(t, get(h, "/a/pmtiles/pmtiles.js").Body.String(), "var pmtiles=")
 	require.NotContains(t, get(mappage.Handler(mappage.Options{Prefix: "/"}), "/").Body.String(), "pmtiles")
 	if installed, err := os.ReadFile("../browsertest/node_modules/pmtiles/dist/pmtiles.js"); err == nil {
-		require.True(t, bytes.HasPrefix(installed, bytes.TrimSpace(get(h, "/a/pmtiles/pmtiles.js").Body.Bytes())), "it is not that of examples/browsertest: run vendor.sh")
+		require.True(t, bytes.HasPrefix(installed, bytes.TrimSpace(get(h, "/a/pmtiles/pmtiles.js").Body.Bytes())),
+			"it is not that of examples/browsertest: run vendor.sh")
 	}
 }

@@ -66,7 +66,8 @@ func (c tracksHideCmd) Run(s *streams) error {
 	}
 	return inTracks(task.ActTracksHide, c.Name, func(ctx context.Context, store wiring.TrackStore, settings wiring.Settings) error {
 		if c.Name == "" {
-			config, _, err := gpsfile.Load(gpsfile.Paths{Sources: settings.GPSSources, Regions: settings.GPSRegions, Licences: settings.GPSLicences})
+			config, _, err := gpsfile.Load(gpsfile.Paths{Sources: settings.GPSSources, Regions: settings.GPSRegions,
+				Licences: settings.GPSLicences})
 			if err == nil {
 				err = collect.HideZones(ctx, store, config, zone.MadeAt)
 			}
@@ -146,7 +147,8 @@ func (c tracksRemoveCmd) Run(s *streams) error {
 	if notNumber != nil {
 		wish.Source, wish.ExternalID, _ = strings.Cut(c.Track, "/")
 	}
-	return inTracks(task.ActTracksRemove, c.Track+": "+c.Reason, func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
+	return inTracks(task.ActTracksRemove, c.Track+": "+c.Reason, func(ctx context.Context, store wiring.TrackStore,
+		_ wiring.Settings) error {
 		if notNumber == nil {
 			found := false
 			for t, err := range store.List(ctx, gpstracks.Filter{IDs: []int64{id}, Limit: 1}) {
@@ -196,7 +198,8 @@ func (c tracksRemovedCmd) Run(s *streams) error {
 		return c.print(s.out, map[string]any{"removals": views}, func(w io.Writer) error {
 			return table(w, "REMOVAL\tSOURCE\tREFERENCE\tBY\tAT\tREASON", func(w io.Writer) {
 				for _, r := range views {
-					fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Source, r.Reference, r.By, r.At.UTC().Format(time.DateTime), r.Reason)
+					fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Source, r.Reference, r.By, r.At.UTC().Format(time.DateTime),
+						r.Reason)
 				}
 			})
 		})
@@ -209,11 +212,12 @@ type tracksReadmitCmd struct {
 
 // Run forgets a removal.
 func (c tracksReadmitCmd) Run(*streams) error {
-	return inTracks(task.ActTracksReadmit, strconv.FormatInt(c.Removal, 10), func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
-		done, err := store.Readmit(ctx, c.Removal)
-		if err == nil && !done {
-			err = &exitError{exitNotFound, fmt.Errorf("there is no removal %d (signalbox tracks removed)", c.Removal)}
-		}
-		return err
-	})
+	return inTracks(task.ActTracksReadmit, strconv.FormatInt(c.Removal, 10),
+		func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
+			done, err := store.Readmit(ctx, c.Removal)
+			if err == nil && !done {
+				err = &exitError{exitNotFound, fmt.Errorf("there is no removal %d (signalbox tracks removed)", c.Removal)}
+			}
+			return err
+		})
 }

@@ -59,7 +59,7 @@ type Area struct {
 	Bounds orb.Bound
 }
 
-// Config is which sources and regions there are.
+// Config lists the sources and regions.
 type Config struct {
 	Sources []Source
 	Regions []Region
@@ -152,7 +152,7 @@ func (c Config) Check() error {
 	return nil
 }
 
-// mostArea is how large a region may be, in square degrees: larger ones are for
+// mostArea bounds a region, in square degrees: larger ones are for
 // dumps, not for an API.
 const mostArea = 1000
 
@@ -179,7 +179,8 @@ type NoParserError struct{ Source string }
 
 // Page returns the error that there is no parser.
 func (n NoParserError) Page(context.Context, orb.Bound, string) (Page, error) {
-	return Page{}, fmt.Errorf("source %s has a placeholder in place of a parser: nothing can be read from it, and nothing was asked for", n.Source)
+	return Page{}, fmt.Errorf("source %s has a placeholder in place of a parser: nothing can be read from it, and nothing was asked for",
+		n.Source)
 }
 
 // Feed reads pages of a source. A call that fails has been repeated as often as the

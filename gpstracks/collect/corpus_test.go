@@ -26,7 +26,7 @@ const (
 	deviation  = 0.005
 )
 
-// agreement is how far a track is from what another reader says of it: shares of its length,
+// agreement measures a track against another reader: shares of its length,
 // of the size of its box, and of its duration.
 type agreement struct{ length, box, time float64 }
 
@@ -50,7 +50,8 @@ func TestCorpus(t *testing.T) {
 	t.Parallel()
 	total := row{}
 	var table strings.Builder
-	fmt.Fprintf(&table, "%-42s %5s %8s %-22s %6s %9s %9s %9s\n", "EXPORTER", "FILES", "ACCEPTED", "REFUSED", "SPIKES", "LENGTH", "BOX", "TIME")
+	fmt.Fprintf(&table, "%-42s %5s %8s %-22s %6s %9s %9s %9s\n", "EXPORTER", "FILES", "ACCEPTED", "REFUSED", "SPIKES", "LENGTH", "BOX",
+		"TIME")
 	for n, e := range slices.Concat(exporters(), otherFormats()) {
 		one := row{}
 		for k := range filesEach {
@@ -76,13 +77,15 @@ func (w row) sentence() string {
 	for _, n := range w.refused {
 		refused += n
 	}
-	return fmt.Sprintf("of %d files as %d exporters write them %d are accepted and %d refused for a reason that is right; the worst length is %.2f %% from that of another reader, "+
+	return fmt.Sprintf("of %d files as %d exporters write them %d are accepted and %d refused for a reason that is right; the worst "+
+		"length is %.2f %% from that of another reader, "+
 		"the worst box %.2f %%, the worst start or end %.2f %%; %d outliers were planted, and %d points dropped",
 		w.files, w.files/filesEach, w.accepted, refused, 100*w.length, 100*w.box, 100*w.time, w.spikes+w.missed-w.wrong, w.spikes)
 }
 
 func (w row) plus(o row) row {
-	w.files, w.accepted, w.spikes, w.wrong, w.missed = w.files+o.files, w.accepted+o.accepted, w.spikes+o.spikes, w.wrong+o.wrong, w.missed+o.missed
+	w.files, w.accepted, w.spikes, w.wrong, w.missed = w.files+o.files, w.accepted+o.accepted, w.spikes+o.spikes, w.wrong+o.wrong,
+		w.missed+o.missed
 	for why, n := range o.refused {
 		for range n {
 			w.refused = w.refused.Add(why)
@@ -99,7 +102,8 @@ func (w row) print(b *strings.Builder, name string) {
 			refused = append(refused, fmt.Sprintf("%d %s", w.refused[why], why))
 		}
 	}
-	fmt.Fprintf(b, "%-42s %5d %8d %-22s %6d %8.3f%% %8.3f%% %8.3f%%\n", name, w.files, w.accepted, cmp.Or(strings.Join(refused, ", "), "-"), w.spikes, 100*w.length, 100*w.box, 100*w.time)
+	fmt.Fprintf(b, "%-42s %5d %8d %-22s %6d %8.3f%% %8.3f%% %8.3f%%\n", name, w.files, w.accepted, cmp.Or(strings.Join(refused, ", "), "-"),
+		w.spikes, 100*w.length, 100*w.box, 100*w.time)
 }
 
 // take imports a file and compares what comes of it.
@@ -108,7 +112,8 @@ func (w *row) take(t *testing.T, e exporter, s sample) {
 	r := newRig(t)
 	var reports []collect.FileReport
 	file := collect.File{Name: s.name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(s.body)), nil }}
-	_, err := r.collector().Import(t.Context(), local(), []collect.File{file}, trackfile.Limits{}, func(f collect.FileReport) { reports = append(reports, f) })
+	_, err := r.collector().Import(t.Context(), local(), []collect.File{file}, trackfile.Limits{},
+		func(f collect.FileReport) { reports = append(reports, f) })
 	w.files++
 	require.Len(t, reports, 1, e.name)
 	why, dropped := reports[0].Reason, 0
@@ -133,7 +138,7 @@ func (w *row) take(t *testing.T, e exporter, s sample) {
 	w.agreement = w.agreement.worst(far)
 }
 
-// truth is what another reader says of a file.
+// truth reads a file with another reader.
 func truth(t *testing.T, s sample) reading {
 	if s.fit == nil {
 		return independent(t, cmp.Or(s.clean, s.text, s.body))

@@ -30,7 +30,7 @@ type exporter struct {
 	file func(r *rand.Rand) sample
 }
 
-// dialect is how an exporter writes GPX.
+// dialect describes the GPX of an exporter.
 type dialect struct {
 	head     string // attributes of the root, and the metadata
 	before   string // in the track, before its segments
@@ -128,95 +128,129 @@ func exporters() []exporter {
 	}
 	return []exporter{
 		{"Garmin Connect", func(r *rand.Rand) sample {
-			return gpxFile("activity_123.gpx", dialect{head: garmin, before: "<name>Bern Trail Running</name><type>trail_running</type>", point: heart, decimals: 15}, jog(r))
+			return gpxFile("activity_123.gpx", dialect{head: garmin, before: "<name>Bern Trail Running</name><type>trail_running</type>",
+				point: heart, decimals: 15}, jog(r))
 		}},
 		{"Garmin Connect, no places", func(r *rand.Rand) sample {
-			return sample{name: "treadmill.gpx", body: dialect{head: garmin, before: fmt.Sprintf("<name>Treadmill %d</name><type>treadmill_running</type>", r.IntN(1000))}.write(), rejected: gpstracks.ReasonNoPoints}
+			return sample{name: "treadmill.gpx", body: dialect{head: garmin,
+				before: fmt.Sprintf("<name>Treadmill %d</name><type>treadmill_running</type>", r.IntN(1000))}.write(),
+				rejected: gpstracks.ReasonNoPoints}
 		}},
 		{"Garmin eTrex", func(r *rand.Rand) sample {
 			parts := divided(r, hike(r), 4)
 			parts = append(parts, nil, nil)
-			return gpxFile("Track_2024-05-01 080000.gpx", dialect{head: `creator="eTrex 30" ` + gpx11, before: "<name>2024-05-01 08:00:00</name><extensions><gpxx:TrackExtension xmlns:gpxx=\"g\"><gpxx:DisplayColor>Cyan</gpxx:DisplayColor></gpxx:TrackExtension></extensions>", point: stamp(seconds), decimals: 10}, parts...)
+			return gpxFile("Track_2024-05-01 080000.gpx", dialect{head: `creator="eTrex 30" ` + gpx11,
+				before: "<name>2024-05-01 08:00:00</name><extensions><gpxx:TrackExtension " +
+					"xmlns:gpxx=\"g\"><gpxx:DisplayColor>Cyan</gpxx:DisplayColor></gpxx:TrackExtension></extensions>",
+				point: stamp(seconds), decimals: 10}, parts...)
 		}},
 		{"Garmin eTrex, switched on for one point", func(r *rand.Rand) sample {
 			points := hike(r)
-			return gpxFile("Current.gpx", dialect{head: `creator="eTrex 10" ` + gpx11, before: "<name>ACTIVE LOG</name>", point: stamp(seconds)}, points[:1], points[2:])
+			return gpxFile("Current.gpx", dialect{head: `creator="eTrex 10" ` + gpx11, before: "<name>ACTIVE LOG</name>",
+				point: stamp(seconds)}, points[:1], points[2:])
 		}},
 		{"Garmin course", func(r *rand.Rand) sample {
-			return gpxFile("course.gpx", dialect{head: `creator="Garmin Desktop App" ` + gpx11, before: "<name>Ponale</name>", kind: "rte", decimals: 10}, plan(r, 0))
+			return gpxFile("course.gpx", dialect{head: `creator="Garmin Desktop App" ` + gpx11, before: "<name>Ponale</name>", kind: "rte",
+				decimals: 10}, plan(r, 0))
 		}},
 		{"Strava", func(r *rand.Rand) sample {
-			return gpxFile("1234567.gpx", dialect{head: `creator="StravaGPX Android" ` + gpx11, before: "<name>Morning Run</name><type>9</type>", point: stamp(seconds)}, doubled(r, jog(r)))
+			return gpxFile("1234567.gpx", dialect{head: `creator="StravaGPX Android" ` + gpx11,
+				before: "<name>Morning Run</name><type>9</type>", point: stamp(seconds)}, doubled(r, jog(r)))
 		}},
 		{"Strava route", func(r *rand.Rand) sample {
-			return gpxFile("route.gpx", dialect{head: `creator="StravaGPX" ` + gpx11, before: "<name>Loop</name>", point: stamp(seconds)}, plan(r, 0))
+			return gpxFile("route.gpx", dialect{head: `creator="StravaGPX" ` + gpx11, before: "<name>Loop</name>", point: stamp(seconds)},
+				plan(r, 0))
 		}},
 		{"Komoot, planned", func(r *rand.Rand) sample {
-			return gpxFile("tour.gpx", dialect{head: `creator="https://www.komoot.de" ` + gpx11, before: "<name>Rundtour</name><type>hike</type>", point: stamp(millis), decimals: 6}, plan(r, 1.1))
+			return gpxFile("tour.gpx", dialect{head: `creator="https://www.komoot.de" ` + gpx11,
+				before: "<name>Rundtour</name><type>hike</type>", point: stamp(millis), decimals: 6}, plan(r, 1.1))
 		}},
 		{"Komoot, recorded", func(r *rand.Rand) sample {
-			return gpxFile("tour2.gpx", dialect{head: `creator="https://www.komoot.de" ` + gpx11, before: "<name>Abendrunde</name><type>touringbicycle</type>", point: stamp(millis), decimals: 6}, ride(r))
+			return gpxFile("tour2.gpx", dialect{head: `creator="https://www.komoot.de" ` + gpx11,
+				before: "<name>Abendrunde</name><type>touringbicycle</type>", point: stamp(millis), decimals: 6}, ride(r))
 		}},
 		{"OsmAnd", func(r *rand.Rand) sample {
-			return gpxFile("2024-05-01_08-00_Wed.gpx", dialect{head: `creator="OsmAnd 4.7.4" ` + gpx11 + ` xmlns:osmand="https://osmand.net"|<metadata><name>2024-05-01_08-00_Wed</name></metadata>`, point: func(_ int, p gpx.Point) string {
-				return fmt.Sprintf("<ele>%.1f</ele><time>%s</time><hdop>4.2</hdop><extensions><osmand:speed>1.2</osmand:speed></extensions>", p.Ele, p.Time.Format(seconds))
-			}}, divided(r, hike(r), 2)...)
+			return gpxFile("2024-05-01_08-00_Wed.gpx", dialect{head: `creator="OsmAnd 4.7.4" ` + gpx11 +
+				` xmlns:osmand="https://osmand.net"|<metadata><name>2024-05-01_08-00_Wed</name></metadata>`,
+				point: func(_ int, p gpx.Point) string {
+					return fmt.Sprintf("<ele>%.1f</ele><time>%s</time><hdop>4.2</hdop><extensions><osmand:speed>1.2</osmand:speed></extensions>", p.Ele, p.Time.Format(seconds))
+				}}, divided(r, hike(r), 2)...)
 		}},
 		{"OsmAnd, imported", func(r *rand.Rand) sample {
 			return gpxFile("imported.gpx", dialect{head: `creator="OsmAndRouterV2" ` + gpx11}, plan(r, 0))
 		}},
 		{"Locus Map", func(r *rand.Rand) sample {
-			return gpxFile("locus.gpx", dialect{head: `creator="Locus Map, Android" ` + gpx11 + ` xmlns:locus="http://www.locusmap.eu"`, before: "<name>Day</name><extensions><locus:activity>hiking</locus:activity></extensions>", point: stamp(millis)}, hike(r))
+			return gpxFile("locus.gpx", dialect{head: `creator="Locus Map, Android" ` + gpx11 + ` xmlns:locus="http://www.locusmap.eu"`,
+				before: "<name>Day</name><extensions><locus:activity>hiking</locus:activity></extensions>", point: stamp(millis)}, hike(r))
 		}},
 		{"Polar Flow", func(r *rand.Rand) sample {
-			return gpxFile("polar.gpx", dialect{head: `creator="Polar Vantage V2" ` + gpx11, before: "<type>RUNNING</type>", point: stamp(millis), decimals: 8}, jog(r))
+			return gpxFile("polar.gpx", dialect{head: `creator="Polar Vantage V2" ` + gpx11, before: "<type>RUNNING</type>",
+				point: stamp(millis), decimals: 8}, jog(r))
 		}},
 		{"Suunto", func(r *rand.Rand) sample {
-			return gpxFile("suunto.gpx", dialect{head: `creator="Suunto app" ` + gpx11, before: "<name>suuntoapp-Hiking</name>", point: zoned(2, time.RFC3339), decimals: 6}, hike(r))
+			return gpxFile("suunto.gpx", dialect{head: `creator="Suunto app" ` + gpx11, before: "<name>suuntoapp-Hiking</name>",
+				point: zoned(2, time.RFC3339), decimals: 6}, hike(r))
 		}},
 		{"Movescount", func(r *rand.Rand) sample {
-			return gpxFile("Move.gpx", dialect{head: `creator="Movescount" ` + gpx11, before: "<name>Move</name>", point: zoned(-7, "2006-01-02T15:04:05.000-07:00")}, ride(r))
+			return gpxFile("Move.gpx", dialect{head: `creator="Movescount" ` + gpx11, before: "<name>Move</name>",
+				point: zoned(-7, "2006-01-02T15:04:05.000-07:00")}, ride(r))
 		}},
 		{"Coros", func(r *rand.Rand) sample {
-			return gpxFile("coros.gpx", dialect{head: `creator="COROS Wearables" ` + gpx11, before: "<name>Hike</name><type>Hike</type>", point: stamp(seconds)}, doubled(r, hike(r)))
+			return gpxFile("coros.gpx", dialect{head: `creator="COROS Wearables" ` + gpx11, before: "<name>Hike</name><type>Hike</type>",
+				point: stamp(seconds)}, doubled(r, hike(r)))
 		}},
 		{"Apple Health", func(r *rand.Rand) sample {
-			return gpxFile("route_2024-05-01_8.00am.gpx", dialect{head: `creator="Apple Health Export" ` + gpx11 + `|<metadata><time>2024-06-01T08:00:00Z</time></metadata>`, before: "<name>Route 2024-05-01 8:00am</name>", point: stamp(seconds), decimals: 6}, jog(r))
+			return gpxFile("route_2024-05-01_8.00am.gpx", dialect{head: `creator="Apple Health Export" ` + gpx11 +
+				`|<metadata><time>2024-06-01T08:00:00Z</time></metadata>`, before: "<name>Route 2024-05-01 8:00am</name>",
+				point: stamp(seconds), decimals: 6}, jog(r))
 		}},
 		{"WorkOutDoors", func(r *rand.Rand) sample {
-			return gpxFile("wod.gpx", dialect{head: `creator="WorkOutDoors" ` + gpx11, before: "<name>Outdoor Walk</name>", point: stamp(millis)}, divided(r, hike(r), 6)...)
+			return gpxFile("wod.gpx", dialect{head: `creator="WorkOutDoors" ` + gpx11, before: "<name>Outdoor Walk</name>",
+				point: stamp(millis)}, divided(r, hike(r), 6)...)
 		}},
 		{"GPSLogger", func(r *rand.Rand) sample {
-			return gpxFile("20240501.gpx", dialect{head: `creator="GPSLogger 120" version="1.0" xmlns="http://www.topografix.com/GPX/1/0"|<time>2024-05-01T08:00:00Z</time>`, point: func(i int, p gpx.Point) string {
+			return gpxFile("20240501.gpx", dialect{head: `creator="GPSLogger 120" version="1.0" ` +
+				`xmlns="http://www.topografix.com/GPX/1/0"|<time>2024-05-01T08:00:00Z</time>`, point: func(i int, p gpx.Point) string {
 				return stamp(millis)(i, p) + "<course>12.3</course><speed>1.4</speed><src>gps</src><sat>9</sat>"
 			}}, divided(r, drive(r), 2)...)
 		}},
 		{"Organic Maps", func(r *rand.Rand) sample {
-			return gpxFile("organic.gpx", dialect{head: `creator="Organic Maps" ` + gpx11, before: "<name>Lakes</name><extensions><gpx:color xmlns:gpx=\"g\">#0000FF</gpx:color></extensions>", decimals: 6}, plan(r, 0))
+			return gpxFile("organic.gpx", dialect{head: `creator="Organic Maps" ` + gpx11,
+				before: "<name>Lakes</name><extensions><gpx:color xmlns:gpx=\"g\">#0000FF</gpx:color></extensions>", decimals: 6},
+				plan(r, 0))
 		}},
 		{"OpenTracks", func(r *rand.Rand) sample { // a latitude of 100 marks a pause
 			points := hike(r)
 			i := len(points) / 2
 			points = slices.Insert(points, i, gpx.Point{At: orb.Point{0, 100}, Time: points[i].Time})
-			return gpxFile("opentracks.gpx", dialect{head: `creator="OpenTracks" ` + gpx11, before: "<name>2024-05-01T08:00</name><type>mountain biking</type>", point: zoned(1, "2006-01-02T15:04:05.999Z07:00")}, points)
+			return gpxFile("opentracks.gpx", dialect{head: `creator="OpenTracks" ` + gpx11,
+				before: "<name>2024-05-01T08:00</name><type>mountain biking</type>", point: zoned(1, "2006-01-02T15:04:05.999Z07:00")},
+				points)
 		}},
 		{"BRouter", func(r *rand.Rand) sample {
-			return gpxFile("brouter.gpx", dialect{head: `creator="BRouter-1.7" ` + gpx11 + `|<!-- track-length = 12345 filtered ascend = 210 -->`, before: "<name>brouter_trekking_0</name>", point: stamp(""), decimals: 6}, plan(r, 0))
+			return gpxFile("brouter.gpx", dialect{head: `creator="BRouter-1.7" ` + gpx11 +
+				`|<!-- track-length = 12345 filtered ascend = 210 -->`, before: "<name>brouter_trekking_0</name>", point: stamp(""),
+				decimals: 6}, plan(r, 0))
 		}},
 		{"BRouter, timed", func(r *rand.Rand) sample {
 			return gpxFile("brouter2.gpx", dialect{head: `creator="BRouter-1.7" ` + gpx11, point: stamp(millis), decimals: 6}, plan(r, 6))
 		}},
 		{"GraphHopper", func(r *rand.Rand) sample {
-			return gpxFile("GraphHopper.gpx", dialect{head: `creator="Graphhopper" ` + gpx11, before: "<name>GraphHopper Route</name>", kind: "rte"}, plan(r, 0))
+			return gpxFile("GraphHopper.gpx", dialect{head: `creator="Graphhopper" ` + gpx11, before: "<name>GraphHopper Route</name>",
+				kind: "rte"}, plan(r, 0))
 		}},
 		{"Outdooractive", func(r *rand.Rand) sample {
-			return gpxFile("oa.gpx", dialect{head: `creator="Outdooractive" ` + gpx11, before: "<name>Heidschnuckenweg</name><type>Fernwanderweg</type>", point: stamp(seconds), decimals: 6}, plan(r, 0.9))
+			return gpxFile("oa.gpx", dialect{head: `creator="Outdooractive" ` + gpx11,
+				before: "<name>Heidschnuckenweg</name><type>Fernwanderweg</type>", point: stamp(seconds), decimals: 6}, plan(r, 0.9))
 		}},
 		{"Wikiloc", func(r *rand.Rand) sample {
-			return gpxFile("wikiloc.gpx", dialect{head: `creator="Wikiloc" ` + gpx11 + `|<metadata><keywords>Senderismo</keywords></metadata>`, before: "<name>Cumbre</name>", point: stamp(seconds), decimals: 6}, hike(r))
+			return gpxFile("wikiloc.gpx", dialect{head: `creator="Wikiloc" ` + gpx11 +
+				`|<metadata><keywords>Senderismo</keywords></metadata>`, before: "<name>Cumbre</name>", point: stamp(seconds), decimals: 6},
+				hike(r))
 		}},
 		{"inReach", func(r *rand.Rand) sample {
-			return gpxFile("explore.gpx", dialect{head: `creator="Garmin Explore" ` + gpx11, before: "<name>Expedition</name>", point: stamp(seconds), decimals: 6}, message(r))
+			return gpxFile("explore.gpx", dialect{head: `creator="Garmin Explore" ` + gpx11, before: "<name>Expedition</name>",
+				point: stamp(seconds), decimals: 6}, message(r))
 		}},
 		{"Spot", func(r *rand.Rand) sample {
 			return gpxFile("spot.gpx", dialect{head: `creator="SPOT" ` + gpx11, point: zoned(0, time.RFC3339), decimals: 5}, message(r))
@@ -242,7 +276,8 @@ func exporters() []exporter {
 			again := hike(r)
 			shift := orb.Point{last.At[0] - again[0].At[0], last.At[1] - again[0].At[1]}
 			for i := range again {
-				again[i].At = orb.Point{round(max(-179, min(179, again[i].At[0]+shift[0])), 1e7), round(max(-89, min(89, again[i].At[1]+shift[1])), 1e7)}
+				again[i].At = orb.Point{round(max(-179, min(179, again[i].At[0]+shift[0])), 1e7),
+					round(max(-89, min(89, again[i].At[1]+shift[1])), 1e7)}
 				again[i].Time = last.Time.Add(10*time.Hour + time.Duration(12*i)*time.Second)
 			}
 			return gpxFile("trip.gpx", dialect{head: gpx11, point: stamp(seconds)}, slices.Concat(there, back, again))
@@ -263,7 +298,8 @@ func exporters() []exporter {
 			return gpxFile("converter.gpx", dialect{head: gpx11, point: stamp(seconds)}, points)
 		}},
 		{"hours between points", func(r *rand.Rand) sample {
-			return gpxFile("sea.gpx", dialect{head: gpx11, point: stamp(seconds)}, journey{n: 50, seconds: 3600, speed: 3, turn: 0.1}.points(r))
+			return gpxFile("sea.gpx", dialect{head: gpx11, point: stamp(seconds)},
+				journey{n: 50, seconds: 3600, speed: 3, turn: 0.1}.points(r))
 		}},
 	}
 }

@@ -21,7 +21,8 @@ type File struct {
 // left out; if none could be read, that is the error. Each document, of archives too, is passed
 // to report, which may be nil: nothing is left out without a word. The run has no region, and is
 // otherwise one as of Region.
-func (c *Collector) Import(ctx context.Context, s Source, files []File, l trackfile.Limits, report func(FileReport)) (gpstracks.Run, error) {
+func (c *Collector) Import(ctx context.Context, s Source, files []File, l trackfile.Limits, report func(FileReport)) (gpstracks.Run,
+	error) {
 	if report == nil {
 		report = func(FileReport) {}
 	}
@@ -90,7 +91,7 @@ func (r *reading) document(ctx context.Context, d document) error {
 	return nil
 }
 
-// batchPoints is how many points are held back at most for one transaction.
+// batchPoints bounds the points that are held back for one transaction.
 const batchPoints = 250_000
 
 // flush stores what is held.

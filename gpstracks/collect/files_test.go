@@ -47,12 +47,14 @@ func Example() {
 			<trkpt lat="46.59" lon="7.90"/><trkpt lat="46.60" lon="7.91"/></trkseg></trk></gpx>`)), nil
 	}}
 	for _, source := range []string{"club", "nobody"} {
-		run, err := c.Import(context.Background(), collect.Source{Name: source, Kind: collect.Files, Enabled: true}, []collect.File{file}, trackfile.Limits{}, nil)
+		run, err := c.Import(context.Background(), collect.Source{Name: source, Kind: collect.Files, Enabled: true}, []collect.File{file},
+			trackfile.Limits{}, nil)
 		fmt.Println(run.Status, run.Inserted, err)
 	}
 	// Output:
 	// done 1 <nil>
-	// refused 0 source nobody is not run: its licence record nobody.md does not exist: write one, and set its status to accepted when the licence allows it
+	// refused 0 source nobody is not run: its licence record nobody.md does not exist: write one, and set its
+	// status to accepted when the licence allows it
 }
 
 func local() collect.Source {
@@ -64,24 +66,28 @@ func TestImport(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var opened atomic.Bool
-	good := gpxFile(&opened, `<gpx><trk><name>Tour.GPX</name><link href="https://club.example/7"/><type>cycling</type><trkseg><trkpt lat="46" lon="7"/><trkpt lat="46.01" lon="7"/></trkseg></trk>
+	good := gpxFile(&opened, `<gpx><trk><name>Tour.GPX</name><link href="https://club.example/7"/><type>cycling</type><trkseg><trkpt `+
+		`lat="46" lon="7"/><trkpt lat="46.01" lon="7"/></trkseg></trk>
 		<trk><name>one point</name><trkseg><trkpt lat="46" lon="7"/></trkseg></trk><trk><name>empty</name></trk></gpx>`)
 	cut := gpxFile(&opened, `<gpx><trk><name>Cut</name><trkseg><trkpt lat="40" lon="7"/><trkpt lat="40.01" lon="7"/></trkseg></trk>`)
 	gone := collect.File{Name: "gone.gpx", Open: func() (io.ReadCloser, error) { return nil, errors.New("no such file") }}
 	var bad []string
-	run, err := r.collector().Import(t.Context(), local(), []collect.File{good, cut, good, gone}, trackfile.Limits{}, func(f collect.FileReport) {
-		if f.Reason != "" {
-			bad = append(bad, f.File+": "+f.Detail)
-		}
-	})
+	run, err := r.collector().Import(t.Context(), local(), []collect.File{good, cut, good, gone}, trackfile.Limits{},
+		func(f collect.FileReport) {
+			if f.Reason != "" {
+				bad = append(bad, f.File+": "+f.Detail)
+			}
+		})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a.gpx: GPX line 1: unexpected EOF", "gone.gpx: no such file"}, bad)
-	require.Equal(t, []int{6, 1, 1, 6}, []int{run.Fetched, run.Inserted, run.Duplicates, run.Rejected}, "a file that is cut off gives nothing")
+	require.Equal(t, []int{6, 1, 1, 6}, []int{run.Fetched, run.Inserted, run.Duplicates, run.Rejected},
+		"a file that is cut off gives nothing")
 	require.Equal(t, "2 of 4 files could not be read", run.Error)
 	require.Equal(t, gpstracks.StatusDone, run.Status)
 	k := r.list()
 	require.Len(t, k, 1)
-	require.Equal(t, []string{"Tour", "https://club.example/7", "cycling", "the operator"}, []string{k[0].Name, k[0].URL, string(k[0].Activity), k[0].Attribution})
+	require.Equal(t, []string{"Tour", "https://club.example/7", "cycling", "the operator"},
+		[]string{k[0].Name, k[0].URL, string(k[0].Activity), k[0].Attribution})
 
 	run, err = r.collector().Import(t.Context(), local(), []collect.File{gone, cut}, trackfile.Limits{}, nil)
 	require.EqualError(t, err, "none of 2 files could be read; the last one: GPX line 1: unexpected EOF")

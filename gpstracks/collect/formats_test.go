@@ -26,7 +26,9 @@ import (
 
 func tcx(sport string, laps ...[]gpx.Point) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<?xml version="1.0" encoding="UTF-8"?><TrainingCenterDatabase xmlns="http://www.garmin.com/xmlschemas/TrainingCenterDatabase/v2"><Activities><Activity Sport="%s"><Id>2024-05-01T08:00:00Z</Id>`, sport)
+	fmt.Fprintf(&b, `<?xml version="1.0" encoding="UTF-8"?><TrainingCenterDatabase `+
+		`xmlns="http://www.garmin.com/xmlschemas/TrainingCenterDatabase/v2"><Activities><Activity Sport="%s"><Id>2024-05-01T08:00:00Z</Id>`,
+		sport)
 	for _, points := range laps {
 		b.WriteString(`<Lap StartTime="2024-05-01T08:00:00Z"><TotalTimeSeconds>60</TotalTimeSeconds><Track>`)
 		for i, p := range points {
@@ -44,7 +46,8 @@ func tcx(sport string, laps ...[]gpx.Point) string {
 
 func lineKML(points []gpx.Point) string {
 	var b strings.Builder
-	b.WriteString(`<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"><Document><name>d</name><Folder><name>Tracks</name><Placemark><name>Way</name><LineString><tessellate>1</tessellate><coordinates>`)
+	b.WriteString(`<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"><Document><name>d</name><Folder><name>Tracks</name>` +
+		`<Placemark><name>Way</name><LineString><tessellate>1</tessellate><coordinates>`)
 	for _, p := range points {
 		fmt.Fprintf(&b, "\n%.7f,%.7f,%.1f", p.At[0], p.At[1], p.Ele)
 	}
@@ -53,7 +56,8 @@ func lineKML(points []gpx.Point) string {
 
 func trackKML(points []gpx.Point) string {
 	var b strings.Builder
-	b.WriteString(`<kml xmlns="http://www.opengis.net/kml/2.2" xmlns:gx="http://www.google.com/kml/ext/2.2"><Document><Placemark><name>My Tracks</name><gx:Track>`)
+	b.WriteString(`<kml xmlns="http://www.opengis.net/kml/2.2" xmlns:gx="http://www.google.com/kml/ext/2.2"><Document><Placemark>` +
+		`<name>My Tracks</name><gx:Track>`)
 	for _, p := range points {
 		b.WriteString("<when>" + p.Time.Format(millis) + "</when>")
 	}
@@ -69,17 +73,19 @@ func geoJSON(points []gpx.Point) string {
 		line, times = append(line, []float64{p.At[0], p.At[1], p.Ele}), append(times, p.Time.Format(seconds))
 	}
 	body, _ := json.Marshal(map[string]any{"type": "FeatureCollection", "features": []any{map[string]any{
-		"type": "Feature", "properties": map[string]any{"name": "a", "coordTimes": times}, "geometry": map[string]any{"type": "LineString", "coordinates": line},
+		"type": "Feature", "properties": map[string]any{"name": "a", "coordTimes": times},
+		"geometry": map[string]any{"type": "LineString", "coordinates": line},
 	}}})
 	return string(body)
 }
 
-// fitFile is what a device writes, and its points as the format can hold them.
+// fitFile writes as a device does, and returns the points as the format can hold them.
 func fitFile(sport typedef.Sport, points []gpx.Point) (string, [][]gpx.Point) {
 	a := filedef.NewActivity()
 	a.FileId = *mesgdef.NewFileId(nil).SetType(typedef.FileActivity).SetTimeCreated(points[0].Time)
 	for i := range points {
-		r := mesgdef.NewRecord(nil).SetTimestamp(points[i].Time).SetPositionLatDegrees(points[i].At[1]).SetPositionLongDegrees(points[i].At[0]).SetEnhancedAltitudeScaled(points[i].Ele)
+		r := mesgdef.NewRecord(nil).SetTimestamp(points[i].Time).SetPositionLatDegrees(points[i].At[1]).
+			SetPositionLongDegrees(points[i].At[0]).SetEnhancedAltitudeScaled(points[i].Ele)
 		a.Records = append(a.Records, r)
 	}
 	a.Sessions = append(a.Sessions, mesgdef.NewSession(nil).SetTimestamp(points[0].Time).SetSport(sport))
@@ -151,7 +157,10 @@ func otherFormats() []exporter {
 	return []exporter{
 		{"Garmin, FIT", device(typedef.SportHiking, hike, asIs)},
 		{"Wahoo, FIT", device(typedef.SportCycling, ride, asIs)},
-		{"Strava bulk export, FIT", device(typedef.SportRunning, jog, func(s string) string { return zipOf("activities/1.fit.gz", gzipOf(s)) })},
+		{"Strava bulk export, FIT", device(typedef.SportRunning, jog, func(s string) string {
+			return zipOf("activities/1.fit.gz",
+				gzipOf(s))
+		})},
 		{"Garmin, TCX", file("a.tcx", func(r *rand.Rand) string { return tcx("Biking", divided(r, ride(r), 3)...) })},
 		{"Strava, TCX", file("b.tcx", func(r *rand.Rand) string { return tcx("Running", jog(r)) })},
 		{"Polar, TCX without some places", file("c.tcx", func(r *rand.Rand) string {
@@ -163,14 +172,16 @@ func otherFormats() []exporter {
 		})},
 		{"Google Earth, KML", file("a.kml", func(r *rand.Rand) string { return lineKML(plan(r, 0)) })},
 		{"My Tracks, KML", file("b.kml", func(r *rand.Rand) string { return trackKML(hike(r)) })},
-		{"My Tracks, KMZ", packed("b.kmz", func(r *rand.Rand) string { return trackKML(ride(r)) }, func(s string) string { return zipOf("doc.kml", s) })},
+		{"My Tracks, KMZ", packed("b.kmz", func(r *rand.Rand) string { return trackKML(ride(r)) },
+			func(s string) string { return zipOf("doc.kml", s) })},
 		{"togeojson, GeoJSON", file("a.geojson", func(r *rand.Rand) string { return geoJSON(hike(r)) })},
 		{"GPX, UTF-16", packed("u.gpx", gpxOf, wide)},
 		{"GPX, Latin-1", packed("l.gpx", gpxOf, latin1)},
 		{"GPX with a byte order mark", packed("m.gpx", gpxOf, func(s string) string { return "\xef\xbb\xbf" + s })},
 		{"GPX, gzip", packed("z.gpx.gz", gpxOf, gzipOf)},
 		{"GPX, ZIP", packed("z.zip", gpxOf, func(s string) string { return zipOf("export/1.gpx", s) })},
-		{"waypoints only", refused("poi.gpx", `<gpx `+gpx11+`><wpt lat="#" lon="7"><name>hut</name></wpt></gpx>`, gpstracks.ReasonWaypoints)},
+		{"waypoints only", refused("poi.gpx", `<gpx `+gpx11+`><wpt lat="#" lon="7"><name>hut</name></wpt></gpx>`,
+			gpstracks.ReasonWaypoints)},
 		{"an empty document", refused("empty.gpx", `<gpx `+gpx11+`><metadata><name>#</name></metadata></gpx>`, gpstracks.ReasonNoTracks)},
 		{"one point", refused("one.gpx", `<gpx><trk><trkseg><trkpt lat="#" lon="7"/></trkseg></trk></gpx>`, gpstracks.ReasonOnePoint)},
 		{"a treadmill in one place", func(r *rand.Rand) sample {
@@ -184,7 +195,8 @@ func otherFormats() []exporter {
 			body := gpxOf(r)
 			return sample{name: "cut.gpx", body: body[:len(body)*2/3], rejected: gpstracks.ReasonUnreadable}
 		}},
-		{"an IGC flight log", refused("flight.igc", "AXXX001\r\nHFDTE010524\r\nB0800#4630000N00730000EA0050000600\r\n", gpstracks.ReasonForeign)},
+		{"an IGC flight log", refused("flight.igc", "AXXX001\r\nHFDTE010524\r\nB0800#4630000N00730000EA0050000600\r\n",
+			gpstracks.ReasonForeign)},
 		{"a sign-in page", refused("download.gpx", "<!DOCTYPE html><html><body>Sign in, #</body></html>", gpstracks.ReasonForeign)},
 		{"a walk with spikes", spiked(hike, plain)},
 		{"a run with spikes", spiked(jog, plain)},
@@ -197,7 +209,8 @@ func otherFormats() []exporter {
 		}},
 		{"a walk whose receiver was not sure yet", func(r *rand.Rand) sample {
 			return planted(plain, hike(r), func(points []gpx.Point) ([]gpx.Point, int) {
-				return slices.Insert(points, 0, gpx.Point{At: orb.Point{points[0].At[0], points[0].At[1] + 0.15}, Time: points[0].Time.Add(-time.Second)}), 1
+				return slices.Insert(points, 0, gpx.Point{At: orb.Point{points[0].At[0], points[0].At[1] + 0.15},
+					Time: points[0].Time.Add(-time.Second)}), 1
 			})
 		}},
 	}
@@ -221,7 +234,8 @@ func spiked(journey func(*rand.Rand) []gpx.Point, d dialect) func(*rand.Rand) sa
 				at := points[i].Time
 				var away []gpx.Point
 				for k := range n { // in the seconds after a point
-					away = append(away, gpx.Point{At: orb.Point{points[i].At[0], round(points[i].At[1]+0.02+0.001*float64(k), 1e7)}, Time: at.Add(time.Duration(1+k) * 200 * time.Millisecond)})
+					away = append(away, gpx.Point{At: orb.Point{points[i].At[0], round(points[i].At[1]+0.02+0.001*float64(k), 1e7)},
+						Time: at.Add(time.Duration(1+k) * 200 * time.Millisecond)})
 				}
 				points = slices.Insert(points, i+1, away...)
 				planted += n

@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
 )
 
-// journey is how somebody went: n points, so many seconds and metres a second apart.
+// journey describes a way: n points, so many seconds and metres a second apart.
 type journey struct {
 	n       int
 	seconds float64
@@ -97,7 +97,8 @@ func plan(r *rand.Rand, speed float64) []gpx.Point {
 		case speed <= 0:
 			points[i].Time = time.Time{}
 		case i > 0:
-			points[i].Time = points[i-1].Time.Add(time.Duration(gpstracks.Distance(points[i-1].At, points[i].At) / speed * float64(time.Second))).Truncate(time.Millisecond)
+			points[i].Time = points[i-1].Time.Add(time.Duration(gpstracks.Distance(points[i-1].At,
+				points[i].At) / speed * float64(time.Second))).Truncate(time.Millisecond)
 		}
 	}
 	return points

@@ -45,7 +45,7 @@ func cloud(segment []gpx.Point) bool {
 	return timed < 2 || 2*timed < len(segment)
 }
 
-// drawn is what can be drawn of a track, and what is measured of it.
+// drawn holds the lines of a track, and its measures.
 type drawn struct {
 	lines       orb.MultiLineString
 	speeds      []float64 // metres a second between points
@@ -126,7 +126,7 @@ func (d *drawn) lose(why gpstracks.Reason) {
 	}
 }
 
-// reason is why nothing is drawn.
+// reason returns the first reason of a track without lines.
 func (d *drawn) reason() gpstracks.Reason {
 	for _, why := range gpstracks.Reasons() {
 		if slices.Contains(d.lost, why) {

@@ -50,7 +50,7 @@ func (d *drawn) span(at time.Time) {
 	}
 }
 
-// hints are what may name the activity of a track, the strongest first. file is the path of the
+// hints lists the texts that may name the activity of a track, the strongest first. file is the path of the
 // file, of which two folders count, or empty.
 func hints(t gpx.Track, file string) []gpstracks.Hint {
 	out := []gpstracks.Hint{

@@ -58,7 +58,7 @@ type box struct {
 	from   *place  // where its reading goes on; nil = at its first page
 }
 
-// place is where the reading of a box stands: at the page where the first track
+// place marks the page of a box to go on with: the one where the first track
 // begins that is not kept yet.
 type place struct {
 	page string

@@ -96,7 +96,8 @@ func TestForeignCursor(t *testing.T) {
 	t.Parallel()
 	p := newPlan(Region{Areas: []Area{{Bounds: orb.Bound{Max: orb.Point{1, 1}}}}}, 0.25)
 	require.Len(t, p.boxes, 4)
-	for _, c := range []string{"", "x", p.name, p.name + "/", p.name + "/1", p.name + "/9.", p.name + "/-1.", p.name + "/1.7", p.name + "/1.x", "other/1.", p.name + "/1.0/2.", p.name + "/9.@+3", p.name + "/1.7@-x", "@+", "/@"} {
+	for _, c := range []string{"", "x", p.name, p.name + "/", p.name + "/1", p.name + "/9.", p.name + "/-1.", p.name + "/1.7",
+		p.name + "/1.x", "other/1.", p.name + "/1.0/2.", p.name + "/9.@+3", p.name + "/1.7@-x", "@+", "/@"} {
 		left, share := p.after(c)
 		require.Len(t, left, 4, c)
 		require.Zero(t, share, c)

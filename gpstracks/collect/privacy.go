@@ -34,7 +34,7 @@ func (j *job) screened(s gpstracks.Screened) {
 	j.run.ChangedFor = j.run.ChangedFor.AddN(s.Cut, gpstracks.ReasonHidden)
 }
 
-// screen is what a store would keep of the tracks of a dry run.
+// screen returns the tracks of a dry run that a store would keep.
 func (j *job) screen(ctx context.Context, tracks []gpstracks.Track) ([]gpstracks.Track, error) {
 	var zones []gpstracks.Zone
 	var removals []gpstracks.Removal

@@ -21,11 +21,13 @@ func TestPrivacy(t *testing.T) {
 
 	home := region()
 	home.Hidden = []gpstracks.Zone{ // the middle of the first track, and all of the second one
-		{Name: "alps/home", Center: orb.Point{7.25, 46.2515}, RadiusM: 50}, {Name: "alps/work", Center: orb.Point{7.75, 46.2515}, RadiusM: 300},
+		{Name: "alps/home", Center: orb.Point{7.25, 46.2515}, RadiusM: 50},
+		{Name: "alps/work", Center: orb.Point{7.75, 46.2515}, RadiusM: 300},
 	}
 	require.NoError(t, collect.HideZones(t.Context(), r.store, collect.Config{Regions: []collect.Region{home}}, start()))
 	third := r.list()[0]
-	_, err = r.store.Withhold(t.Context(), gpstracks.Removal{Source: "osm", ExternalID: third.ExternalID, Reason: "its author wants it gone", At: start()})
+	_, err = r.store.Withhold(t.Context(), gpstracks.Removal{Source: "osm", ExternalID: third.ExternalID,
+		Reason: "its author wants it gone", At: start()})
 	require.NoError(t, err)
 	kept := r.list()
 	require.Len(t, kept, 2)

@@ -27,7 +27,8 @@ func tour(name string, n int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<gpx version=\"1.1\"><trk><name>%s</name><trkseg>\n", name)
 	for i := range n {
-		fmt.Fprintf(&b, "<trkpt lat=\"%.6f\" lon=\"7.9\"><ele>%.1f</ele><time>%s</time></trkpt>\n", 46+1e-5*float64(i), 500+float64(i%50), start().Add(time.Duration(i)*time.Second).Format(time.RFC3339))
+		fmt.Fprintf(&b, "<trkpt lat=\"%.6f\" lon=\"7.9\"><ele>%.1f</ele><time>%s</time></trkpt>\n", 46+1e-5*float64(i), 500+float64(i%50),
+			start().Add(time.Duration(i)*time.Second).Format(time.RFC3339))
 	}
 	return b.String() + "</trkseg></trk></gpx>\n"
 }
@@ -55,9 +56,11 @@ func TestFilesAreReadTogether(t *testing.T) {
 			file("3.gpx", func() io.ReadCloser { return text("3", 300) }),
 		}
 		var seen []string
-		run, err := r.collector().Import(t.Context(), local(), files, trackfile.Limits{}, func(f collect.FileReport) { seen = append(seen, fmt.Sprint(f.File, " ", len(f.Tracks), " ", f.Detail)) })
+		run, err := r.collector().Import(t.Context(), local(), files, trackfile.Limits{},
+			func(f collect.FileReport) { seen = append(seen, fmt.Sprint(f.File, " ", len(f.Tracks), " ", f.Detail)) })
 		require.NoError(t, err)
-		require.Equal(t, []string{"0.gpx 1 ", "1.gpx 1 ", "2.gpx 0 the reader of tracks panicked: a document that nobody foresaw", "3.gpx 1 "}, seen)
+		require.Equal(t, []string{"0.gpx 1 ", "1.gpx 1 ", "2.gpx 0 the reader of tracks panicked: a document that nobody foresaw",
+			"3.gpx 1 "}, seen)
 		require.Equal(t, 3, run.Inserted)
 	})
 }

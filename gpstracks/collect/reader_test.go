@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reading is what another reader makes of a track: documents are decoded into structures, by
+// reading holds the measures of another reader: documents are decoded into structures, by
 // encoding/xml and orb, and lengths are chords of a sphere instead of the haversine formula.
 type reading struct {
 	metres      float64

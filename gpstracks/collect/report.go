@@ -9,7 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 )
 
-// FileReport is what became of a file, or of a file in an archive.
+// FileReport tells the outcome of a file, or of a file in an archive.
 type FileReport struct {
 	File   string           `json:"file"`             // with the path in the archive
 	Format trackfile.Format `json:"format,omitempty"` // if it is known
@@ -18,7 +18,7 @@ type FileReport struct {
 	Tracks []TrackReport    `json:"tracks,omitempty"`
 }
 
-// TrackReport is what became of a track of a file.
+// TrackReport tells the outcome of a track of a file.
 type TrackReport struct {
 	Name         string             `json:"name,omitempty"`
 	Route        bool               `json:"route,omitempty"`   // planned, not recorded
@@ -36,7 +36,7 @@ type TrackReport struct {
 	ActivityFrom gpstracks.Evidence `json:"activity_from,omitempty"`
 }
 
-// reasonOf is why a document gives no tracks.
+// reasonOf returns the reason of a document without tracks.
 func reasonOf(d trackfile.Document) gpstracks.Reason {
 	var waypoints *gpx.WaypointsError
 	var foreign *trackfile.FormatError
@@ -53,13 +53,15 @@ func reasonOf(d trackfile.Document) gpstracks.Reason {
 	return ""
 }
 
-// reportOf is what becomes of a track: k if rejected is empty.
+// reportOf reports a track: it is kept as k if rejected is empty.
 func reportOf(t gpx.Track, k gpstracks.Track, spikes int, changed []gpstracks.Reason, rejected gpstracks.Reason) TrackReport {
 	r := TrackReport{
-		Name: title(t.Name), Route: t.Route, Kept: rejected == "", Reason: rejected, Changed: changed, BadPoints: t.BadPoints, BadTimes: t.BadTimes, Spikes: spikes,
+		Name: title(t.Name), Route: t.Route, Kept: rejected == "", Reason: rejected, Changed: changed, BadPoints: t.BadPoints,
+		BadTimes: t.BadTimes, Spikes: spikes,
 	}
 	if r.Kept {
-		r.Key, r.Lines, r.Points, r.LengthM, r.Activity, r.ActivityFrom = k.Key, len(k.Lines), k.Points, math.Round(10*k.LengthM)/10, k.Activity, k.ActivityFrom
+		r.Key, r.Lines, r.Points, r.LengthM, r.Activity, r.ActivityFrom = k.Key, len(k.Lines), k.Points, math.Round(10*k.LengthM)/10,
+			k.Activity, k.ActivityFrom
 	}
 	return r
 }

@@ -40,7 +40,8 @@ func book(last int) *feed {
 			if group > 0 {
 				p.Tracks = append(p.Tracks, part(fmt.Sprintf("bridge-%d", group-1), 60, 30+10*group, box))
 			}
-			p.Tracks = append(p.Tracks, walk(fmt.Sprintf("own-%d", n), orb.Bound{Min: orb.Point{7, 46 + 0.002*float64(n)}, Max: box.Max}, 30), part(bridge, 0, 30, box))
+			p.Tracks = append(p.Tracks, walk(fmt.Sprintf("own-%d", n), orb.Bound{Min: orb.Point{7, 46 + 0.002*float64(n)}, Max: box.Max},
+				30), part(bridge, 0, 30, box))
 		case 1:
 			p.Tracks = append(p.Tracks, part(bridge, 30, 30, box))
 		case 2:

@@ -19,14 +19,16 @@ import (
 // source is a source of four boxes a square degree, quartered from the third page on.
 func source() collect.Source {
 	return collect.Source{
-		Name: "osm", Enabled: true, Kind: collect.OSM, URL: "https://tracks.example/", MaxArea: 0.25, PageSize: 100, MaxPages: 2, NeedTimes: true,
-		KeepFor: 30 * 24 * time.Hour,
+		Name: "osm", Enabled: true, Kind: collect.OSM, URL: "https://tracks.example/", MaxArea: 0.25, PageSize: 100, MaxPages: 2,
+		NeedTimes: true,
+		KeepFor:   30 * 24 * time.Hour,
 	}
 }
 
 // region is a square degree.
 func region() collect.Region {
-	return collect.Region{Name: "alps", Enabled: true, Areas: []collect.Area{{Name: "a", Bounds: orb.Bound{Min: orb.Point{7, 46}, Max: orb.Point{8, 47}}}}}
+	return collect.Region{Name: "alps", Enabled: true, Areas: []collect.Area{{Name: "a",
+		Bounds: orb.Bound{Min: orb.Point{7, 46}, Max: orb.Point{8, 47}}}}}
 }
 
 func licences() collect.Licences {
@@ -49,7 +51,7 @@ func (f *feed) Page(ctx context.Context, box orb.Bound, next string) (collect.Pa
 	return p, err
 }
 
-// start is when tracks were recorded.
+// start is the time of the first point of tracks.
 func start() time.Time { return time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC) }
 
 // walk is a track of n points, ten metres and about seven seconds apart, from the
@@ -58,7 +60,8 @@ func walk(name string, box orb.Bound, n int) gpx.Track {
 	var points []gpx.Point
 	for i := range n {
 		c := box.Center()
-		points = append(points, gpx.Point{At: orb.Point{c[0], c[1] + 0.0001*float64(i)}, Time: start().Add(time.Duration(7*i+i%4) * time.Second)})
+		points = append(points, gpx.Point{At: orb.Point{c[0], c[1] + 0.0001*float64(i)},
+			Time: start().Add(time.Duration(7*i+i%4) * time.Second)})
 	}
 	return gpx.Track{Name: name + ".gpx", URL: "/user/somebody/traces/" + name, Segments: [][]gpx.Point{points}}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/guard"
 )
 
-// Options are what a Collector needs. Store and Runs are required.
+// Options of a Collector. Store and Runs are required.
 type Options struct {
 	Store    gpstracks.Store
 	Runs     gpstracks.RunStore
@@ -29,7 +29,7 @@ type Options struct {
 	Log      *slog.Logger       // nil discards
 }
 
-// Progress is how far a run is.
+// Progress reports a run under way.
 type Progress struct {
 	Run   gpstracks.Run // so far
 	Share float64       // of the work, 0 to 1
@@ -41,7 +41,8 @@ type Collector struct{ o Options }
 // New makes a collector.
 func New(o Options) (*Collector, error) {
 	if o.Store == nil || o.Runs == nil {
-		return nil, errors.New("collect: Options.Store and Options.Runs are required: pass the store of the tracks, often the same value for both")
+		return nil, errors.New("collect: Options.Store and Options.Runs are required: pass the store of the tracks, often the same " +
+			"value for both")
 	}
 	if o.Changed == nil {
 		o.Changed = func(...orb.Bound) {}
@@ -56,7 +57,7 @@ func New(o Options) (*Collector, error) {
 	return &Collector{o}, nil
 }
 
-// batch is how many tracks are kept in one transaction.
+// batch bounds the tracks of one transaction.
 const batch = 1000
 
 // job is a run under way.
@@ -236,7 +237,7 @@ func (j *job) save(ctx context.Context) error {
 // again then, cut at other edges.
 var errTooMuch = errors.New("the box holds too much")
 
-// mostPages is where a box ends that cannot be quartered.
+// mostPages bounds a box that cannot be quartered.
 const mostPages = 2000
 
 // box reads the pages of a box, and keeps their tracks when it is clear that it

@@ -27,14 +27,16 @@ func TestRegion(t *testing.T) {
 	run, err := r.collector().Region(t.Context(), source(), region(), f)
 	require.NoError(t, err)
 	require.Equal(t, []string{"7 46 0.5 ", "7.5 46 0.5 ", "7 46.5 0.5 ", "7.5 46.5 0.5 "}, f.asked)
-	want := gpstracks.Run{ID: 1, Source: "osm", Region: "alps", Status: gpstracks.StatusDone, Requests: 4, Fetched: 4, Inserted: 4, Bytes: 400}
+	want := gpstracks.Run{ID: 1, Source: "osm", Region: "alps", Status: gpstracks.StatusDone, Requests: 4, Fetched: 4, Inserted: 4,
+		Bytes: 400}
 	require.Equal(t, []gpstracks.Run{want}, r.runs())
 	require.False(t, run.FinishedAt.IsZero())
 	require.Equal(t, []float64{0, 0.25, 0.5, 0.75, 1}, shares)
 	require.Equal(t, 4, r.changed)
 	k := r.list()[0]
 	require.Equal(t, []string{"osm", "7-46", "7-46", "", "© mappers", "hiking", "2026-05-01"},
-		[]string{k.Source, k.Name, k.ExternalID, k.URL, k.Attribution, string(k.Activity), k.RecordedOn.Format(time.DateOnly)}, "the address names a person: it is not kept")
+		[]string{k.Source, k.Name, k.ExternalID, k.URL, k.Attribution, string(k.Activity), k.RecordedOn.Format(time.DateOnly)},
+		"the address names a person: it is not kept")
 	require.True(t, k.LastSeenAt.Equal(r.o.Now()))
 	require.EqualValues(t, 1, k.RunID)
 
@@ -50,12 +52,14 @@ func TestRegion(t *testing.T) {
 func TestLicenceGuard(t *testing.T) {
 	t.Parallel()
 	for want, records := range map[string]collect.Licences{
-		"its licence record osm.md does not exist: write one, and set its status to accepted when the licence allows it": {{Record: "club.md", Source: "club", Status: "accepted"}},
-		`its licence record osm.md has the status "proposed", not accepted`:                                              {{Record: "osm.md", Source: "osm", Status: "proposed"}},
-		`its licence record osm.md has the status "rejected", not accepted`:                                              {{Record: "osm.md", Source: "osm", Status: "rejected"}},
-		`its licence record osm.md has the status "Accepted", not accepted`:                                              {{Record: "osm.md", Source: "osm", Status: "Accepted"}},
-		"its licence record osm.md cannot be read: no front matter":                                                      {{Record: "osm.md", Err: errors.New("no front matter")}},
-		"its licence record two.md is the second one for it: keep one of them":                                           append(licences(), collect.Licence{Record: "two.md", Source: "osm", Status: "accepted"}),
+		"its licence record osm.md does not exist: write one, and set its status to accepted when the licence allows " +
+			"it": {{Record: "club.md", Source: "club", Status: "accepted"}},
+		`its licence record osm.md has the status "proposed", not accepted`: {{Record: "osm.md", Source: "osm", Status: "proposed"}},
+		`its licence record osm.md has the status "rejected", not accepted`: {{Record: "osm.md", Source: "osm", Status: "rejected"}},
+		`its licence record osm.md has the status "Accepted", not accepted`: {{Record: "osm.md", Source: "osm", Status: "Accepted"}},
+		"its licence record osm.md cannot be read: no front matter":         {{Record: "osm.md", Err: errors.New("no front matter")}},
+		"its licence record two.md is the second one for it: keep one of them": append(licences(),
+			collect.Licence{Record: "two.md", Source: "osm", Status: "accepted"}),
 	} {
 		r, f := newRig(t), oneEach()
 		r.o.Licences = records
@@ -70,7 +74,8 @@ func TestLicenceGuard(t *testing.T) {
 		require.Empty(t, r.list())
 		rows := r.runs()
 		require.Len(t, rows, 2)
-		require.Equal(t, gpstracks.Run{ID: 1, Source: "osm", Region: "alps", Status: gpstracks.StatusRefused, Error: "source osm is not run: " + want}, rows[0])
+		require.Equal(t, gpstracks.Run{ID: 1, Source: "osm", Region: "alps", Status: gpstracks.StatusRefused,
+			Error: "source osm is not run: " + want}, rows[0])
 		var opened atomic.Bool
 		_, err := r.collector().Import(t.Context(), source(), []collect.File{gpxFile(&opened, "<gpx/>")}, trackfile.Limits{}, nil)
 		require.Error(t, err)
@@ -90,7 +95,8 @@ func TestOff(t *testing.T) {
 	_, err = r.collector().Region(t.Context(), source(), g, f)
 	require.EqualError(t, err, "region alps is switched off: set its enabled to true")
 	require.Empty(t, f.asked)
-	require.Equal(t, []gpstracks.RunStatus{gpstracks.StatusRefused, gpstracks.StatusRefused}, []gpstracks.RunStatus{r.runs()[0].Status, r.runs()[1].Status})
+	require.Equal(t, []gpstracks.RunStatus{gpstracks.StatusRefused, gpstracks.StatusRefused},
+		[]gpstracks.RunStatus{r.runs()[0].Status, r.runs()[1].Status})
 	s = source()
 	s.Kind = collect.Placeholder
 	_, err = r.collector().Region(t.Context(), s, region(), collect.NoParserError{Source: "osm"})
@@ -105,7 +111,8 @@ func pages(n int, width float64) *feed {
 		if next != "" {
 			_, err = fmt.Sscan(next, &at)
 		}
-		p.Tracks = []gpx.Track{walk(fmt.Sprintf("%v-%d", box, at), orb.Bound{Min: orb.Point{box.Min[0], box.Min[1] + 0.0001*float64(at)}, Max: box.Max}, 30+9*at)}
+		p.Tracks = []gpx.Track{walk(fmt.Sprintf("%v-%d", box, at), orb.Bound{Min: orb.Point{box.Min[0], box.Min[1] + 0.0001*float64(at)},
+			Max: box.Max}, 30+9*at)}
 		if box.Max[0]-box.Min[0] >= width && at < n-1 {
 			p.Next = fmt.Sprint(at + 1)
 		}
@@ -120,7 +127,8 @@ func TestQuartering(t *testing.T) {
 	r, f := newRig(t), pages(3, 0.5)
 	_, err := r.collector().Region(t.Context(), source(), region(), f)
 	require.NoError(t, err)
-	require.Equal(t, []string{"7 46 0.5 ", "7 46 0.5 1", "7 46 0.25 ", "7.25 46 0.25 ", "7 46.25 0.25 ", "7.25 46.25 0.25 ", "7.5 46 0.5 "}, f.asked[:7])
+	require.Equal(t, []string{"7 46 0.5 ", "7 46 0.5 1", "7 46 0.25 ", "7.25 46 0.25 ", "7 46.25 0.25 ", "7.25 46.25 0.25 ", "7.5 46 0.5 "},
+		f.asked[:7])
 	require.Len(t, f.asked, 4*(2+4))
 	require.Len(t, r.list(), 16, "what was read of a box that is too large is not kept")
 
@@ -130,7 +138,8 @@ func TestQuartering(t *testing.T) {
 	require.Len(t, f.asked, 4*2, "as many pages as are allowed are no reason to quarter")
 
 	r, f = newRig(t), pages(9, 0)
-	small := collect.Region{Name: "alps", Enabled: true, Areas: []collect.Area{{Bounds: orb.Bound{Min: orb.Point{7, 46}, Max: orb.Point{7.01, 46.01}}}}}
+	small := collect.Region{Name: "alps", Enabled: true, Areas: []collect.Area{{Bounds: orb.Bound{Min: orb.Point{7, 46},
+		Max: orb.Point{7.01, 46.01}}}}}
 	run, err := r.collector().Region(t.Context(), source(), small, f)
 	require.NoError(t, err)
 	require.Len(t, f.asked, 9)
@@ -185,7 +194,8 @@ func TestResume(t *testing.T) {
 		run, err := r.collector().Region(ctx, source(), region(), f)
 		require.Error(t, err)
 		require.NotEmpty(t, run.Cursor, what)
-		want := map[string]gpstracks.RunStatus{"ended": gpstracks.StatusBrokenOff, "failed": gpstracks.StatusFailed, "panics": gpstracks.StatusFailed}[what]
+		want := map[string]gpstracks.RunStatus{"ended": gpstracks.StatusBrokenOff, "failed": gpstracks.StatusFailed,
+			"panics": gpstracks.StatusFailed}[what]
 		require.Equal(t, want, r.runs()[0].Status, what)
 		require.Len(t, r.list(), 2)
 
@@ -237,7 +247,8 @@ func TestInterrupted(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	_, err := r.collector().Region(t.Context(), source(), collect.Region{Name: "alps", Enabled: true, Areas: []collect.Area{{Bounds: orb.Bound{Min: orb.Point{7, 46}, Max: orb.Point{7.5, 46.5}}}}}, oneEach())
+	_, err := r.collector().Region(t.Context(), source(), collect.Region{Name: "alps", Enabled: true,
+		Areas: []collect.Area{{Bounds: orb.Bound{Min: orb.Point{7, 46}, Max: orb.Point{7.5, 46.5}}}}}, oneEach())
 	require.NoError(t, err)
 	r.o.DryRun, r.changed = true, 0
 	run, err := r.collector().Region(t.Context(), source(), region(), oneEach())

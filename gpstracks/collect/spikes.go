@@ -28,7 +28,7 @@ const (
 	fromNowhere = 100_000 // metres from where 0° 0° is no place of the track
 )
 
-// pace is how fast the steps of a track may be.
+// pace bounds the speed of the steps of a track.
 type pace struct {
 	limit float64 // metres a second
 	even  bool    // all steps take the same time, as converters make it up: a spur may be planned
@@ -160,7 +160,7 @@ func mark(out []bool) {
 	}
 }
 
-// run is how many points after the first are an outlier: the way back from them is too fast,
+// run counts the points after the first that are an outlier: the way back from them is too fast,
 // and the way past them is not. It is 0 if none are.
 func (p pace) run(points []gpx.Point) int {
 	for n := 1; n <= spikeRun && n+1 < len(points); n++ {

@@ -21,7 +21,8 @@ import (
 func TestSpikes(t *testing.T) {
 	t.Parallel()
 	walk := journey{n: 100, seconds: 5, speed: 1.2, turn: 0.3, from: orb.Point{7, 46}}.points(rand.New(rand.NewPCG(1, 2)))
-	beside := func(i, n int, north float64, after time.Duration) []gpx.Point { // n points that far beside point i, each so long after the one before
+	// n points that far beside point i, each so long after the one before
+	beside := func(i, n int, north float64, after time.Duration) []gpx.Point {
 		out := slices.Clone(walk)
 		for k := range n {
 			p := walk[i]
@@ -49,13 +50,15 @@ func TestSpikes(t *testing.T) {
 		"without times":               {timeless, 0},
 		"a point twice":               {beside(0, 1, 0, 0)[1:], 0},
 		"nowhere":                     {slices.Insert(slices.Clone(walk), 30, gpx.Point{}), 1},
-		"too many to be outliers":     {slices.Concat(beside(20, 5, 0.01, 100*time.Millisecond)[:30], beside(40, 5, 0.01, 100*time.Millisecond)[25:60], beside(60, 5, 0.01, 100*time.Millisecond)[55:]), 0},
+		"too many to be outliers": {slices.Concat(beside(20, 5, 0.01, 100*time.Millisecond)[:30],
+			beside(40, 5, 0.01, 100*time.Millisecond)[25:60], beside(60, 5, 0.01, 100*time.Millisecond)[55:]), 0},
 	} {
 		r := newRig(t)
 		var reports []collect.FileReport
 		text := dialect{head: gpx11, point: stamp("2006-01-02T15:04:05.000Z")}.write(c.points)
 		file := collect.File{Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
-		run, err := r.collector().Import(t.Context(), local(), []collect.File{file}, trackfile.Limits{}, func(f collect.FileReport) { reports = append(reports, f) })
+		run, err := r.collector().Import(t.Context(), local(), []collect.File{file}, trackfile.Limits{},
+			func(f collect.FileReport) { reports = append(reports, f) })
 		require.NoError(t, err)
 		require.Equal(t, c.spikes, reports[0].Tracks[0].Spikes, what)
 		require.Equal(t, min(c.spikes, 1), run.ChangedFor[gpstracks.ReasonSpikes], what)
@@ -69,7 +72,8 @@ func TestMeasures(t *testing.T) {
 	points := leg(leg(nil, 0, 0.0001, 5, 20), 0, 0, 600, 1) // eleven metres in five seconds, and then a rest
 	text := dialect{head: gpx11, point: stamp(seconds)}.write(points)
 	for file, want := range map[string][2]string{
-		"/data/Hiking/2024/1.gpx": {"hiking", "folder"}, "x/evening_run.gpx": {"running", "file"}, "hiking/a/b/1.gpx": {"unknown", ""}, "/run.gpx": {"running", "file"},
+		"/data/Hiking/2024/1.gpx": {"hiking", "folder"}, "x/evening_run.gpx": {"running", "file"}, "hiking/a/b/1.gpx": {"unknown", ""},
+		"/run.gpx": {"running", "file"},
 	} {
 		r := newRig(t)
 		f := collect.File{Name: file, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}

@@ -12,7 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
-// Sweep is what is to be removed, and why.
+// Sweep holds the tracks to remove, by reason.
 type Sweep struct {
 	Reasons []SweepReason // the most tracks first
 	Total   int

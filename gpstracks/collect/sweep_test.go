@@ -28,7 +28,8 @@ func TestSweep(t *testing.T) {
 	r := newRig(t)
 	now := r.o.Now()
 	put := func(source string, lon float64, seen time.Time) {
-		k, err := gpstracks.Prepare(gpstracks.Track{Source: source, Lines: orb.MultiLineString{{{lon, 46.2}, {lon + 0.02, 46.3}}}, LastSeenAt: seen})
+		k, err := gpstracks.Prepare(gpstracks.Track{Source: source, Lines: orb.MultiLineString{{{lon, 46.2}, {lon + 0.02, 46.3}}},
+			LastSeenAt: seen})
 		require.NoError(t, err)
 		_, err = r.store.Upsert(t.Context(), []gpstracks.Track{k})
 		require.NoError(t, err)
@@ -98,8 +99,10 @@ func TestCheck(t *testing.T) {
 	}
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, b := range []orb.Bound{
-		{Min: orb.Point{nan, 0}, Max: orb.Point{1, 1}}, {Min: orb.Point{0, 0}, Max: orb.Point{nan, 1}}, {Min: orb.Point{0, nan}, Max: orb.Point{1, 1}}, {Max: orb.Point{1, nan}},
-		{Max: orb.Point{inf, 1}}, {Max: orb.Point{181, 1}}, {Max: orb.Point{1, 91}}, {Min: orb.Point{-181, 0}, Max: orb.Point{1, 1}}, {Max: orb.Point{0, 1}}, {Max: orb.Point{1, 0}},
+		{Min: orb.Point{nan, 0}, Max: orb.Point{1, 1}}, {Min: orb.Point{0, 0}, Max: orb.Point{nan, 1}},
+		{Min: orb.Point{0, nan}, Max: orb.Point{1, 1}}, {Max: orb.Point{1, nan}},
+		{Max: orb.Point{inf, 1}}, {Max: orb.Point{181, 1}}, {Max: orb.Point{1, 91}}, {Min: orb.Point{-181, 0}, Max: orb.Point{1, 1}},
+		{Max: orb.Point{0, 1}}, {Max: orb.Point{1, 0}},
 		{Min: orb.Point{170, 0}, Max: orb.Point{-170, 1}},
 	} {
 		c := config()

@@ -22,7 +22,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
 
-// Options are what is exported. Store and Sources are required, Tiles for tiles.
+// Options select the tracks of an export. Store and Sources are required, Tiles for tiles.
 type Options struct {
 	Store   gpstracks.Store
 	Tiles   tile.Source
@@ -36,7 +36,8 @@ type Options struct {
 // filter selects the tracks.
 func (o *Options) filter() (gpstracks.Filter, error) {
 	if o.Store == nil || len(o.Sources) == 0 {
-		return gpstracks.Filter{}, errors.New("export: Options.Store and Options.Sources are required: name the sources whose licence allows an export")
+		return gpstracks.Filter{}, errors.New("export: Options.Store and Options.Sources are required: name the sources whose licence " +
+			"allows an export")
 	}
 	return gpstracks.Filter{Sources: o.Sources}, nil
 }
@@ -65,7 +66,7 @@ func GeoJSON(ctx context.Context, w io.Writer, o Options) (n int, err error) {
 	return n, err
 }
 
-// Plan is which tiles an export has.
+// Plan holds the tiles of an export.
 type Plan struct {
 	Options
 	Summary tile.Summary // of the tracks of Sources, with the bounds of those within Bounds
@@ -73,7 +74,7 @@ type Plan struct {
 	ids []uint64 // in order
 }
 
-// manyIDs is how many ids are gathered before doubles are looked for.
+// manyIDs bounds the ids that are gathered before doubles are removed.
 const manyIDs = 1 << 20
 
 // NewPlan reads all tracks. Tracks that come or go before the tiles are made are in tiles or not, as
@@ -111,7 +112,10 @@ func NewPlan(ctx context.Context, o Options) (*Plan, error) {
 		}
 	}
 	p.ids = compact(p.ids)
-	p.Summary.Attributions = slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(names[b]-names[a], cmp.Compare(a, b)) })
+	p.Summary.Attributions = slices.SortedFunc(maps.Keys(names), func(a,
+		b string) int {
+		return cmp.Or(names[b]-names[a], cmp.Compare(a, b))
+	})
 	if p.Summary.Tracks == 0 {
 		return nil, errors.New("export: there are no tracks to export: collect some, or leave the region away")
 	}
@@ -157,7 +161,7 @@ func (p *Plan) Each(ctx context.Context, yield func(t tile.ID, body []byte) erro
 	return ctx.Err()
 }
 
-// Describe is what an archive says of itself: the fields of a TileJSON without its addresses.
+// Describe returns the metadata of an archive: the fields of a TileJSON without its addresses.
 func (p *Plan) Describe() map[string]any {
 	doc := trackhttp.TileJSON(p.Summary, "")
 	for _, name := range []string{"tiles", "tilejson", "scheme"} {

@@ -46,7 +46,7 @@ func options(s *tracksqlite.Tracks) export.Options {
 	return export.Options{Store: s, Tiles: s, Sources: []string{"club", "osm", "upload"}, MaxZoom: 8}
 }
 
-// served is what a server has of a tile.
+// served returns a tile as a server has it.
 func served(t *testing.T, e *tile.Encoder, s *tracksqlite.Tracks, id tile.ID) []byte {
 	t.Helper()
 	body, _, err := e.Encode(t.Context(), nil, s, id, gpstracks.Filter{})
@@ -93,7 +93,8 @@ func read(t *testing.T, path string, ids []tile.ID) (about map[string]map[string
 	const dir = "testdata/pmtiles"
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "pmtiles")); err != nil {
 		out, err := exec.CommandContext(t.Context(), "npm", "ci", "--prefix", dir, "--no-audit", "--no-fund").CombinedOutput()
-		require.NoError(t, err, "npm cannot install pmtiles: let npm reach its registry and run npm ci --prefix gpstracks/export/%s: %s", dir, out)
+		require.NoError(t, err, "npm cannot install pmtiles: let npm reach its registry and run npm ci --prefix gpstracks/export/%s: %s",
+			dir, out)
 	}
 	var wanted bytes.Buffer
 	for _, id := range ids {
@@ -149,8 +150,9 @@ func TestPMTiles(t *testing.T) {
 		require.Greater(t, tiles, 100)
 		h := about["header"]
 		for field, want := range map[string]any{
-			"specVersion": 3.0, "clustered": true, "internalCompression": 2.0, "tileCompression": 2.0, "tileType": 1.0, "minZoom": 0.0, "maxZoom": float64(c.zoom),
-			"minLon": -180.0, "maxLon": 180.0,
+			"specVersion": 3.0, "clustered": true, "internalCompression": 2.0, "tileCompression": 2.0, "tileType": 1.0, "minZoom": 0.0,
+			"maxZoom": float64(c.zoom),
+			"minLon":  -180.0, "maxLon": 180.0,
 		} {
 			require.EqualValues(t, want, h[field], field)
 		}

@@ -94,7 +94,8 @@ func TestEncodings(t *testing.T) {
 // limits and on earth.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(small))
-	f.Add([]byte(`<gpx><trk><trkseg><trkpt lat="46" lon="7"><time>2026-01-01T00:00:00Z</time></trkpt><trkpt lat="NaN" lon="7"/></trkseg></trk></gpx>`))
+	f.Add([]byte(`<gpx><trk><trkseg><trkpt lat="46" lon="7"><time>2026-01-01T00:00:00Z</time></trkpt><trkpt lat="NaN" lon="7"/>` +
+		`</trkseg></trk></gpx>`))
 	f.Add([]byte(`<!DOCTYPE gpx [<!ENTITY a "b">]><gpx><trk><name>&a;</name></trk></gpx>`))
 	f.Add(zipped(f, small))
 	f.Add(wide(binary.BigEndian, small))

@@ -65,7 +65,8 @@ func TestVersion10(t *testing.T) {
 	require.Equal(t, gpx.Track{
 		Name: "evening_walk.gpx", Desc: "round & back", URL: "/user/somebody/traces/77",
 		Segments: [][]gpx.Point{
-			{{At: orb.Point{7.9084, 46.5912}, Time: at("2025-06-01T16:10:05Z")}, {At: orb.Point{5.0e-05, 46.59135}, Time: at("2025-06-01T16:10:10Z")}},
+			{{At: orb.Point{7.9084, 46.5912}, Time: at("2025-06-01T16:10:05Z")},
+				{At: orb.Point{5.0e-05, 46.59135}, Time: at("2025-06-01T16:10:10Z")}},
 			{{At: orb.Point{7.91, 46.6}, Time: at("2025-06-01T16:20:00Z")}},
 		},
 	}, tracks[0])
@@ -78,16 +79,20 @@ func TestVersion11(t *testing.T) {
 	t.Parallel()
 	tracks := readText(t, `<gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1" xmlns:x="urn:x">
 <metadata><name>not this one</name><link href="https://example.org/no"/><keywords>hut, snow</keywords></metadata>
-<wpt lat="1" lon="2"><name>nor this</name></wpt><rte><name>Plan</name><link href="https://example.org/r"/><type>hiking</type><rtept lat="1" lon="2"><name>Hut</name><time>2026-03-01T05:00:00Z</time></rtept>
+<wpt lat="1" lon="2"><name>nor this</name></wpt><rte><name>Plan</name><link href="https://example.org/r"/><type>hiking</type><rtept `+
+		`lat="1" lon="2"><name>Hut</name><time>2026-03-01T05:00:00Z</time></rtept>
 <extensions><x:rtept lat="9" lon="9"/></extensions><rtept lat="x" lon="2"/><rtept lat="1.5" lon="2"/></rte><rte><name>Nothing</name></rte>
-<trk><name>Ride <![CDATA[<b>&bold</b>]]></name><link href="https://example.org/a"><text>a</text></link><link href="https://example.org/b"/><type>cycling</type>
-<trkseg><trkpt lon="7.5" lat="46"><ele>500</ele><time>2026-03-01T05:00:01.500Z</time><extensions><x:hr><x:time>2001-01-01T00:00:00Z</x:time></x:hr></extensions></trkpt>
+<trk><name>Ride <![CDATA[<b>&bold</b>]]></name><link href="https://example.org/a"><text>a</text></link><link `+
+		`href="https://example.org/b"/><type>cycling</type>
+<trkseg><trkpt lon="7.5" lat="46"><ele>500</ele><time>2026-03-01T05:00:01.500Z</time><extensions><x:hr>`+
+		`<x:time>2001-01-01T00:00:00Z</x:time></x:hr></extensions></trkpt>
 <trkpt lon="7.6" lat="46"><time>2026-03-01T08:00:03+03:00</time></trkpt>
 <trkpt lon="7.7" lat="46"><time>yesterday</time></trkpt></trkseg></trk></gpx>`)
 	require.Len(t, tracks, 3)
-	plan := gpx.Track{Name: "Plan", Route: true, Keywords: "hut, snow", URL: "https://example.org/r", Type: "hiking", BadPoints: 1, Segments: [][]gpx.Point{{
-		{At: orb.Point{2, 1}, Time: time.Date(2026, 3, 1, 5, 0, 0, 0, time.UTC)}, {At: orb.Point{2, 1.5}},
-	}}}
+	plan := gpx.Track{Name: "Plan", Route: true, Keywords: "hut, snow", URL: "https://example.org/r", Type: "hiking", BadPoints: 1,
+		Segments: [][]gpx.Point{{
+			{At: orb.Point{2, 1}, Time: time.Date(2026, 3, 1, 5, 0, 0, 0, time.UTC)}, {At: orb.Point{2, 1.5}},
+		}}}
 	require.Equal(t, []gpx.Track{plan, {Name: "Nothing", Route: true, Keywords: "hut, snow"}}, tracks[:2])
 	got := tracks[2]
 	require.Equal(t, 1, got.BadTimes)
@@ -105,11 +110,14 @@ func TestVersion11(t *testing.T) {
 func TestBadCoordinates(t *testing.T) {
 	t.Parallel()
 	bad := []string{
-		`lat="NaN" lon="7"`, `lat="46" lon="Inf"`, `lat="46" lon="-infinity"`, `lat="90.0001" lon="7"`, `lat="46" lon="180.5"`, `lat="46"`, `lon="7"`, `lat="" lon="7"`,
-		`lat="0x1p4" lon="7"`, `lat="1e400" lon="7"`, `lat="46,5" lon="7"`, `lat="46" lon="` + strings.Repeat("1", 5000) + `"`, `lat="4_6" lon="7"`, `lat="--1" lon="7"`,
+		`lat="NaN" lon="7"`, `lat="46" lon="Inf"`, `lat="46" lon="-infinity"`, `lat="90.0001" lon="7"`, `lat="46" lon="180.5"`, `lat="46"`,
+		`lon="7"`, `lat="" lon="7"`,
+		`lat="0x1p4" lon="7"`, `lat="1e400" lon="7"`, `lat="46,5" lon="7"`, `lat="46" lon="` + strings.Repeat("1", 5000) + `"`,
+		`lat="4_6" lon="7"`, `lat="--1" lon="7"`,
 	}
 	for _, b := range bad {
-		got := readText(t, `<gpx><trk><trkseg><trkpt lat="46" lon="7"/><trkpt `+b+`/><trkpt lat="47" lon="8"/><trkpt lat="-90" lon="180"/></trkseg></trk></gpx>`)[0]
+		got := readText(t, `<gpx><trk><trkseg><trkpt lat="46" lon="7"/><trkpt `+b+`/><trkpt lat="47" lon="8"/><trkpt lat="-90" `+
+			`lon="180"/></trkseg></trk></gpx>`)[0]
 		require.Equal(t, 1, got.BadPoints, b)
 		require.Equal(t, [][]gpx.Point{{{At: orb.Point{7, 46}}, {At: orb.Point{8, 47}}, {At: orb.Point{180, -90}}}}, got.Segments, b)
 	}
@@ -154,7 +162,8 @@ func TestLimits(t *testing.T) {
 	points := "<gpx><trk><trkseg>" + strings.Repeat(`<trkpt lat="46" lon="7"/>`, 11) + "</trkseg></trk></gpx>"
 	_, err := read(strings.NewReader(points), gpx.Limits{Points: 10})
 	require.EqualError(t, err, "GPX line 1: there are more than 10 points")
-	_, err = read(strings.NewReader(strings.NewReplacer("trkseg", "rte", "trkpt", "rtept", "<trk>", "", "</trk>", "").Replace(points)), gpx.Limits{Points: 10})
+	_, err = read(strings.NewReader(strings.NewReplacer("trkseg", "rte", "trkpt", "rtept", "<trk>", "", "</trk>", "").Replace(points)),
+		gpx.Limits{Points: 10})
 	require.EqualError(t, err, "GPX line 1: there are more than 10 points")
 	_, err = read(strings.NewReader(points), gpx.Limits{Bytes: 100})
 	require.EqualError(t, err, "GPX: the document is longer than 100 bytes")

@@ -11,7 +11,7 @@ import (
 // and every error are those of encoding/xml (FuzzLane). It reads byte by byte from the same buffer
 // and holds none back behind a tag, so each of the two goes on where the other ended.
 
-// laneBytes is how long a plain point is at most, with the blanks before it.
+// laneBytes bounds a plain point, with the blanks before it.
 const laneBytes = 4096
 
 // plainPoint reads a trkpt with all that is in it, or nothing at all.

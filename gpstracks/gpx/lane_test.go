@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// all is what a document gives: tracks and the error, in words.
+// all reads a document to tracks and the error, in words.
 func all(body []byte, l Limits, fast bool) (tracks []Track, end string) {
 	for t, err := range read(bytes.NewReader(body), l, fast) {
 		if err != nil {
@@ -38,7 +38,8 @@ func walk(points int, beside string) string {
 	b.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<gpx version=\"1.1\" creator=\"x\"><trk><name>A &amp; B</name><trkseg>\n")
 	at := time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)
 	for i := range points {
-		fmt.Fprintf(&b, "   <trkpt lat=\"%.7f\" lon=\"%.7f\">\n    <ele>%.1f</ele>\n    <time>%s</time>%s\n   </trkpt>\n", 46+float64(i)*1e-5, 7.9, 500+float64(i%50), at.Add(time.Duration(i)*time.Second).Format(time.RFC3339), beside)
+		fmt.Fprintf(&b, "   <trkpt lat=\"%.7f\" lon=\"%.7f\">\n    <ele>%.1f</ele>\n    <time>%s</time>%s\n   </trkpt>\n",
+			46+float64(i)*1e-5, 7.9, 500+float64(i%50), at.Add(time.Duration(i)*time.Second).Format(time.RFC3339), beside)
 	}
 	b.WriteString("</trkseg></trk></gpx>\n")
 	return b.String()
@@ -46,17 +47,30 @@ func walk(points int, beside string) string {
 
 const heart = "<extensions><gpxtpx:TrackPointExtension xmlns:gpxtpx=\"http://x\"><gpxtpx:hr>120</gpxtpx:hr><a/></gpxtpx:TrackPointExtension></extensions>"
 
-// pieces are what documents are made of, well formed and not.
+// pieces are parts of documents, well formed and not.
 func pieces() []string {
 	return []string{
-		"<trkpt lat=\"46.1\" lon=\"7\"/>", "<trkpt lon='7' lat='46'></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><time>2026-05-01T08:00:00Z</time><ele> 5 </ele></trkpt>", "<trkpt lat=\"46\"\r\n lon=\"7\"  ><ele>1e2</ele></trkpt >",
-		"<trkpt lat=\"91\" lon=\"7\"/>", "<trkpt lat=\"4&#54;\" lon=\"7\"/>", "<trkpt lat=\"46\" lat=\"1\" lon=\"7\" x:lat=\"2\"/>", "<trkpt x:lat=\"46\" xmlns:lon=\"7\"/>", "<trkptx lat=\"1\" lon=\"1\"/>", "<trkptx:lat=\"1\" lon=\"1\"/>",
-		"<trkpt lat=\"46\"lon=\"7\"/>", "<trkpt lat = \"46\" lon=\"7\"/>", "<trkpt lat=46 lon=\"7\"/>", "<trkpt lat=\"<\" lon=\"7\"/>", "<g:trkpt lat=\"46\" lon=\"7\"/>", "<trkpt lat=\"46\" lon=\"7\"><time>x</time></trkpt>",
-		"<trkpt lat=\"46\" lon=\"7\"><time>2026-05-01T08:00:00Z</time><time>2026-05-01T09:00:00Z</time></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><x:time>2026-05-01T08:00:00Z</x:time><ele/></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><time>2026<b/>-05</time></trkpt>",
-		"<trkpt lat=\"46\" lon=\"7\"><!-- a --><ele>3</ele></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><name>Zürich ]] &gt;</name></trkpt>", "<trkpt lat=\"46\" lon=\"7\">]]></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><a><b><c><d/></c></b></a></trkpt>",
-		"<trkpt lat=\"46\" lon=\"7\"><a></b></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><a:b></b></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><![CDATA[<x>]]></trkpt>", "<trkpt lat=\"46\" lon=\"7\">\x01</trkpt>", "<trkpt lat=\"46\" lon=\"7\">\xff</trkpt>",
-		"<trkseg>", "</trkseg>", "<trkseg/>", "<trk>", "</trk>", "<name>n</name>", "\r\n", " ", "\n", "text", "<extensions/>", heart, "<rte><rtept lat=\"1\" lon=\"2\"/></rte>", "</gpx>", "<?pi?>", "<!-- - -->", "<", ">", "&", "</trkpt>", "<trkpt", "<trkpt lat=\"46\" lon=\"7\">" + strings.Repeat(" ", laneBytes) + "</trkpt>",
-		"<trkpt lat=\"46\" lon=\"7\"><time>" + strings.Repeat(" ", 30) + "</time></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><1/></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><a b:c:d=\"\"/></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><:a/></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><a: /></trkpt>",
+		"<trkpt lat=\"46.1\" lon=\"7\"/>", "<trkpt lon='7' lat='46'></trkpt>",
+		"<trkpt lat=\"46\" lon=\"7\"><time>2026-05-01T08:00:00Z</time><ele> 5 </ele></trkpt>",
+		"<trkpt lat=\"46\"\r\n lon=\"7\"  ><ele>1e2</ele></trkpt >",
+		"<trkpt lat=\"91\" lon=\"7\"/>", "<trkpt lat=\"4&#54;\" lon=\"7\"/>", "<trkpt lat=\"46\" lat=\"1\" lon=\"7\" x:lat=\"2\"/>",
+		"<trkpt x:lat=\"46\" xmlns:lon=\"7\"/>", "<trkptx lat=\"1\" lon=\"1\"/>", "<trkptx:lat=\"1\" lon=\"1\"/>",
+		"<trkpt lat=\"46\"lon=\"7\"/>", "<trkpt lat = \"46\" lon=\"7\"/>", "<trkpt lat=46 lon=\"7\"/>", "<trkpt lat=\"<\" lon=\"7\"/>",
+		"<g:trkpt lat=\"46\" lon=\"7\"/>", "<trkpt lat=\"46\" lon=\"7\"><time>x</time></trkpt>",
+		"<trkpt lat=\"46\" lon=\"7\"><time>2026-05-01T08:00:00Z</time><time>2026-05-01T09:00:00Z</time></trkpt>",
+		"<trkpt lat=\"46\" lon=\"7\"><x:time>2026-05-01T08:00:00Z</x:time><ele/></trkpt>",
+		"<trkpt lat=\"46\" lon=\"7\"><time>2026<b/>-05</time></trkpt>",
+		"<trkpt lat=\"46\" lon=\"7\"><!-- a --><ele>3</ele></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><name>Zürich ]] &gt;</name></trkpt>",
+		"<trkpt lat=\"46\" lon=\"7\">]]></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><a><b><c><d/></c></b></a></trkpt>",
+		"<trkpt lat=\"46\" lon=\"7\"><a></b></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><a:b></b></trkpt>",
+		"<trkpt lat=\"46\" lon=\"7\"><![CDATA[<x>]]></trkpt>", "<trkpt lat=\"46\" lon=\"7\">\x01</trkpt>",
+		"<trkpt lat=\"46\" lon=\"7\">\xff</trkpt>",
+		"<trkseg>", "</trkseg>", "<trkseg/>", "<trk>", "</trk>", "<name>n</name>", "\r\n", " ", "\n", "text", "<extensions/>", heart,
+		"<rte><rtept lat=\"1\" lon=\"2\"/></rte>", "</gpx>", "<?pi?>", "<!-- - -->", "<", ">", "&", "</trkpt>", "<trkpt",
+		"<trkpt lat=\"46\" lon=\"7\">" + strings.Repeat(" ", laneBytes) + "</trkpt>",
+		"<trkpt lat=\"46\" lon=\"7\"><time>" + strings.Repeat(" ", 30) + "</time></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><1/></trkpt>",
+		"<trkpt lat=\"46\" lon=\"7\"><a b:c:d=\"\"/></trkpt>", "<trkpt lat=\"46\" lon=\"7\"><:a/></trkpt>",
+		"<trkpt lat=\"46\" lon=\"7\"><a: /></trkpt>",
 	}
 }
 

@@ -59,7 +59,8 @@ func hides(k *kit) {
 	require.NotEmpty(k, all[0].Secret)
 	home.Secret = all[0].Secret
 	require.Equal(k, home, all[0])
-	for _, wrong := range []gpstracks.Zone{{Name: "Home", RadiusM: 100}, {Name: "home", RadiusM: 1}, {Name: "home", RadiusM: 100, Center: orb.Point{200, 0}}} {
+	for _, wrong := range []gpstracks.Zone{{Name: "Home", RadiusM: 100}, {Name: "home", RadiusM: 1},
+		{Name: "home", RadiusM: 100, Center: orb.Point{200, 0}}} {
 		_, err := zones.Hide(k.Context(), wrong)
 		require.Error(k, err)
 	}
@@ -76,7 +77,8 @@ func withholds(k *kit) {
 	_, removals := k.private()
 	a, b := k.track("a", 7, 46, 9), k.track("b", 9, 46, 3)
 	k.upsert(a, b)
-	wish := gpstracks.Removal{Key: a.Key, Source: a.Source, ExternalID: a.ExternalID, Reason: "its author wants it gone", By: "ann", At: day()}
+	wish := gpstracks.Removal{Key: a.Key, Source: a.Source, ExternalID: a.ExternalID, Reason: "its author wants it gone", By: "ann",
+		At: day()}
 	changed, err := removals.Withhold(k.Context(), wish)
 	require.NoError(k, err)
 	require.Equal(k, []orb.Bound{a.Bounds}, changed)

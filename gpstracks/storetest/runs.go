@@ -22,7 +22,8 @@ func runs(k *kit) {
 	}
 	first := gpstracks.Run{Source: "osm", Region: "alps", StartedAt: day(), Status: gpstracks.StatusRunning}
 	first.ID = save(first)
-	other := gpstracks.Run{Source: "club", StartedAt: day(), FinishedAt: day().Add(time.Minute), Status: gpstracks.StatusFailed, Error: "no answer", Cursor: "7/3"}
+	other := gpstracks.Run{Source: "club", StartedAt: day(), FinishedAt: day().Add(time.Minute), Status: gpstracks.StatusFailed,
+		Error: "no answer", Cursor: "7/3"}
 	other.ID = save(other)
 	second := gpstracks.Run{Source: "osm", DryRun: true, StartedAt: day().Add(time.Hour), Status: gpstracks.StatusRunning}
 	second.ID = save(second)
@@ -34,7 +35,8 @@ func runs(k *kit) {
 	require.NoError(k, err)
 	require.Equal(k, []gpstracks.Run{other, second}, last)
 	for want, f := range map[string]gpstracks.RunFilter{
-		"3 2 1": {}, "3": {Limit: 1}, "3 1": {Source: "osm"}, "1": {Region: "alps"}, "2": {Status: gpstracks.StatusFailed}, "": {Source: "osm", Status: gpstracks.StatusRefused},
+		"3 2 1": {}, "3": {Limit: 1}, "3 1": {Source: "osm"}, "1": {Region: "alps"}, "2": {Status: gpstracks.StatusFailed},
+		"": {Source: "osm", Status: gpstracks.StatusRefused},
 	} {
 		got, err := k.s.Runs(k.Context(), f)
 		require.NoError(k, err)

@@ -59,7 +59,7 @@ func Run(t *testing.T, open Open) {
 	}
 }
 
-// day is when the tracks of the suite were seen.
+// day is the time at which the tracks of the suite were seen.
 func day() time.Time { return time.Date(2026, 4, 5, 6, 7, 8, 0, time.UTC) }
 
 // track is a line of n steps east from a point.
@@ -70,10 +70,12 @@ func (k *kit) track(name string, lon, lat float64, n int) gpstracks.Track {
 		line = append(line, orb.Point{lon + 0.01*float64(i), lat + 0.001*float64(i%3)})
 	}
 	t, err := gpstracks.Prepare(gpstracks.Track{
-		Source: "osm", ExternalID: name, Name: name, Activity: gpstracks.Hiking, ActivityFrom: gpstracks.FromName, URL: "https://example.org/" + name, Attribution: "© " + name,
+		Source: "osm", ExternalID: name, Name: name, Activity: gpstracks.Hiking, ActivityFrom: gpstracks.FromName,
+		URL: "https://example.org/" + name, Attribution: "© " + name,
 		RecordedOn: day(), Lines: orb.MultiLineString{line}, LastSeenAt: day(), RunID: 3,
 		StartedAt: day(), EndedAt: day().Add(2*time.Hour + 5*time.Microsecond), Moving: time.Hour,
-		Elevation: &gpstracks.Elevation{AscentM: 120.5, DescentM: 20, MinM: -3.2, MaxM: 110, Profile: []gpstracks.ProfilePoint{{EleM: -3.2}, {AlongM: 500, EleM: 110}, {AlongM: 900, EleM: 97.3}}},
+		Elevation: &gpstracks.Elevation{AscentM: 120.5, DescentM: 20, MinM: -3.2, MaxM: 110,
+			Profile: []gpstracks.ProfilePoint{{EleM: -3.2}, {AlongM: 500, EleM: 110}, {AlongM: 900, EleM: 97.3}}},
 	})
 	require.NoError(k, err)
 	return t

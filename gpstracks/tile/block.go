@@ -32,7 +32,7 @@ const (
 	goesOn                  = 16 // a piece that begins in a line of the one before it
 )
 
-// errBlock is what every damaged block is.
+// errBlock is the error of every damaged block.
 var errBlock = errors.New("gps tile: a block of features is damaged: build the blocks again from the tracks")
 
 // Feature is a track made ready for one level, or a piece of one that is long there.
@@ -49,7 +49,7 @@ type Feature struct {
 	values, geometry []byte
 }
 
-// Size is how many bytes the feature takes in a block, without its words.
+// Size returns the bytes of the feature in a block, without its words.
 func (f *Feature) Size() int { return recordSize + len(f.values) + len(f.geometry) }
 
 // along compares features along the curve.
@@ -115,7 +115,8 @@ func openBlock(b []byte) (block, bool) {
 		return block{}, false
 	}
 	end := headerSize + int(words)
-	return block{int(b[1]), int(binary.LittleEndian.Uint16(b[2:])), int(binary.LittleEndian.Uint32(b[4:])), b[headerSize:end], b[end:]}, true
+	return block{int(b[1]), int(binary.LittleEndian.Uint16(b[2:])), int(binary.LittleEndian.Uint32(b[4:])), b[headerSize:end], b[end:]},
+		true
 }
 
 // next is the next record of at least its fixed part; nil if the block is damaged.
@@ -181,7 +182,8 @@ func BlockFeatures(data []byte) ([]Feature, error) {
 }
 
 func readFeature(level int, record []byte, words []string) (f Feature, ok bool) {
-	f = Feature{Level: level, Bounds: window(record[recordWindow:]), place: binary.LittleEndian.Uint32(record[recordPlace:]), flags: binary.LittleEndian.Uint16(record[recordFlags:])}
+	f = Feature{Level: level, Bounds: window(record[recordWindow:]), place: binary.LittleEndian.Uint32(record[recordPlace:]),
+		flags: binary.LittleEndian.Uint16(record[recordFlags:])}
 	if f.values, f.geometry, ok = parts(record); !ok {
 		return f, false
 	}

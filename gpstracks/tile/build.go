@@ -49,7 +49,7 @@ func blocksOf(level, tier int, features []*Feature) (out []Block) {
 	return out
 }
 
-// packAtOnce is how many tracks one processor packs at a time.
+// packAtOnce bounds the tracks that one processor packs at a time.
 const packAtOnce = 32
 
 // Build makes the blocks of tracks at all levels, for tier 0, on all processors.
@@ -77,7 +77,7 @@ func Build(ctx context.Context, log *slog.Logger, tracks []gpstracks.Track) ([]B
 	return slices.Concat(out[:]...), err
 }
 
-// TierMax is how many features of a level a store should keep in blocks of a tier before it
+// TierMax bounds the features of a level that a store keeps in blocks of a tier before it
 // puts them together anew as blocks of a tier above it: 4,096 in tier 0, four times more in
 // each next one. So a feature is written again a few times only, however many there are, and a
 // look at a place reads a few blocks of each tier.

@@ -54,7 +54,7 @@ type kind struct {
 	key            int    // in the layer, + 1; 0 = not there yet
 }
 
-// cellsInRow is how many cells a tile has in a row.
+// cellsInRow is the number of cells in a row of a tile.
 const cellsInRow = Extent / cellUnits
 
 // density counts tracks while a tile is made. It keeps its memory from tile to tile. Nothing is
@@ -235,7 +235,7 @@ func (e *Encoder) cell(all []uint64) {
 	e.scratch, e.tags, e.path.geometry = b, tags, at
 }
 
-// numberValue is where the value n is in the layer.
+// numberValue returns the place of the value n in the layer.
 func (e *Encoder) numberValue(n uint64) uint64 {
 	at, ok := e.density.numbers[n]
 	if !ok {
@@ -246,7 +246,7 @@ func (e *Encoder) numberValue(n uint64) uint64 {
 	return uint64(at)
 }
 
-// wordValue is where the value word is.
+// wordValue returns the place of the value word.
 func (e *Encoder) wordValue(word string) uint64 {
 	at, ok := e.density.words[word]
 	if !ok {

@@ -24,7 +24,8 @@ func crowd(t *testing.T) (source, []gpstracks.Track) {
 	tracks := append(sample.Tracks(200, 5), odd(t)...)
 	for i := range 1500 {
 		at := orb.Point{8 + float64(i*7919%1500)/3000, 47 + float64(i*104729%1500)/4000}
-		k := gpstracks.Track{Source: [...]string{"osm", "club"}[i%2], ExternalID: fmt.Sprint(i), Activity: gpstracks.Activities()[i%3], Attribution: "© all"}
+		k := gpstracks.Track{Source: [...]string{"osm", "club"}[i%2], ExternalID: fmt.Sprint(i), Activity: gpstracks.Activities()[i%3],
+			Attribution: "© all"}
 		k.Lines = orb.MultiLineString{{at, {at[0] + 1e-4, at[1] + 1e-4}}, {{at[0], at[1] + 2e-4}, {at[0] + 3e-4, at[1]}}}
 		if i < 4 { // at the corners of the world
 			x, y := [...]float64{-180, 179.999}[i%2], [...]float64{-89, 88}[i/2]
@@ -123,7 +124,8 @@ func TestDensityIsBounded(t *testing.T) {
 		for y := range 128 {
 			at := orb.Point{(float64(x)+0.5)/128*360/16 - 180, 60 + float64(y)/128*5}
 			k, err := gpstracks.Prepare(gpstracks.Track{
-				Source: fmt.Sprint("s", (x*31+y*17)%97), Activity: gpstracks.Activities()[(x+y)%8], Lines: orb.MultiLineString{{at, {at[0] + 1e-3, at[1] + 1e-3}}},
+				Source: fmt.Sprint("s", (x*31+y*17)%97), Activity: gpstracks.Activities()[(x+y)%8],
+				Lines: orb.MultiLineString{{at, {at[0] + 1e-3, at[1] + 1e-3}}},
 			})
 			require.NoError(t, err)
 			tracks = append(tracks, k)

@@ -53,7 +53,7 @@ type sharedWord struct {
 	index int // in the tile's values + 1; 0 = not there yet
 }
 
-// manyWords is how many words are cached before the cache is emptied.
+// manyWords bounds the words in the cache; beyond it the cache is emptied.
 const manyWords = 10_000
 
 // candidate is a feature whose bounds touch the tile.
@@ -88,7 +88,8 @@ func placed(a, b candidate) int {
 
 // NewEncoder makes an encoder.
 func NewEncoder(l Limits) *Encoder {
-	e := &Encoder{limits: Limits{cmp.Or(max(l.Features, 0), DefaultLimits().Features), cmp.Or(max(l.Bytes, 0), DefaultLimits().Bytes)}, known: map[string]int{}}
+	e := &Encoder{limits: Limits{cmp.Or(max(l.Features, 0), DefaultLimits().Features), cmp.Or(max(l.Bytes, 0), DefaultLimits().Bytes)},
+		known: map[string]int{}}
 	e.density = density{pairs: map[uint64]uint32{}, numbers: map[uint64]int{}, words: map[string]int{}}
 	e.add = e.Add
 	return e
@@ -227,13 +228,14 @@ func (e *Encoder) text(word int) string {
 // track is the candidates from one on that are of the same track.
 func (e *Encoder) track(at int) []candidate {
 	end := at + 1
-	for end < len(e.candidates) && e.candidates[end].id == e.candidates[at].id && e.candidates[end].flags()&e.candidates[at].flags()&isPiece != 0 {
+	for end < len(e.candidates) && e.candidates[end].id == e.candidates[at].id &&
+		e.candidates[end].flags()&e.candidates[at].flags()&isPiece != 0 {
 		end++
 	}
 	return e.candidates[at:end]
 }
 
-// tracks is how many the candidates are of, which are in order.
+// tracks counts the tracks of the candidates, which are in order.
 func (e *Encoder) tracks() (n int) {
 	for at := 0; at < len(e.candidates); n++ {
 		at += len(e.track(at))
@@ -350,7 +352,8 @@ func (e *Encoder) write(c *candidate, commands []byte) error {
 	b = append(b, id...)
 	tags := e.tags[:0]
 	own := e.count
-	for key, there := 0, c.flags()&(hasName|hasDay|hasURL)<<2|3; there != 0; key, there = key+1, there>>1 { // id and length are always there
+	// id and length are always there
+	for key, there := 0, c.flags()&(hasName|hasDay|hasURL)<<2|3; there != 0; key, there = key+1, there>>1 {
 		if there&1 != 0 {
 			tags, own = appendVarint(append(tags, byte(key)), uint64(own)), own+1
 		}

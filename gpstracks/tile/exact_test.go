@@ -130,7 +130,8 @@ func TestCovers(t *testing.T) {
 		}
 		for _, l := range got {
 			b := l.Bound()
-			require.True(t, b.Min[0] >= -tile.Buffer && b.Min[1] >= -tile.Buffer && b.Max[0] <= tile.Extent+tile.Buffer && b.Max[1] <= tile.Extent+tile.Buffer)
+			require.True(t, b.Min[0] >= -tile.Buffer && b.Min[1] >= -tile.Buffer && b.Max[0] <= tile.Extent+tile.Buffer &&
+				b.Max[1] <= tile.Extent+tile.Buffer)
 		}
 	})
 	least := 30

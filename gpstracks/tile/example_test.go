@@ -13,7 +13,8 @@ import (
 )
 
 func Example() {
-	track, err := gpstracks.Prepare(gpstracks.Track{Source: "osm", Name: "Ridge walk", Lines: orb.MultiLineString{{{7.9, 46.6}, {7.95, 46.61}}}})
+	track, err := gpstracks.Prepare(gpstracks.Track{Source: "osm", Name: "Ridge walk",
+		Lines: orb.MultiLineString{{{7.9, 46.6}, {7.95, 46.61}}}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -45,7 +45,8 @@ func FuzzEncodeDecode(f *testing.F) {
 
 // A block that is damaged anywhere gives an error or a tile, never a panic.
 func FuzzBlock(f *testing.F) {
-	whole := blocks(9, prepared(f, gpstracks.Track{Name: "a", Attribution: "b", Lines: orb.MultiLineString{{{7, 46}, {7.1, 46.1}, {7.2, 46}}}})...)[0]
+	whole := blocks(9, prepared(f, gpstracks.Track{Name: "a", Attribution: "b",
+		Lines: orb.MultiLineString{{{7, 46}, {7.1, 46.1}, {7.2, 46}}}})...)[0]
 	f.Add(whole, uint32(0), uint32(0))
 	f.Add(whole, uint32(60), uint32(0xffffffff))
 	f.Fuzz(func(t *testing.T, block []byte, at, flip uint32) {

@@ -15,7 +15,7 @@ type layer struct {
 
 func (l *layer) reset() { l.features, l.values, l.count = l.features[:0], l.values[:0], 0 }
 
-// layerOverhead is what a layer takes besides features and values, at most.
+// layerOverhead bounds the bytes of a layer besides features and values.
 const layerOverhead = 128
 
 func (l *layer) size() int { return len(l.features) + len(l.values) + layerOverhead }

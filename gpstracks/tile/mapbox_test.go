@@ -45,9 +45,11 @@ func TestMapboxDecoder(t *testing.T) {
 	install(t)
 	tracks := sample.Tracks(150, 5)
 	for _, name := range []string{`<img src=x onerror=alert(1)>`, "Zürich 🏔 \u202eevil", strings.Repeat("a", 300), `"'&\`, ""} {
-		tracks = append(tracks, gpstracks.Track{Name: name, Lines: orb.MultiLineString{{{7.8, 46.5}, {7.9, 46.6}, {8, 46.5}}, {{7.81, 46.5}, {7.82, 46.6}}}, URL: "https://tracks.example/ä?b=<c>"})
+		tracks = append(tracks, gpstracks.Track{Name: name, Lines: orb.MultiLineString{{{7.8, 46.5}, {7.9, 46.6}, {8, 46.5}},
+			{{7.81, 46.5}, {7.82, 46.6}}}, URL: "https://tracks.example/ä?b=<c>"})
 	}
-	tracks = append(tracks, gpstracks.Track{Lines: orb.MultiLineString{{{179, 80}, {-179, 89}}}, Name: "across"}, gpstracks.Track{Lines: orb.MultiLineString{{{-180, -85}, {180, 85}}}, Name: "world"})
+	tracks = append(tracks, gpstracks.Track{Lines: orb.MultiLineString{{{179, 80}, {-179, 89}}}, Name: "across"},
+		gpstracks.Track{Lines: orb.MultiLineString{{{-180, -85}, {180, 85}}}, Name: "world"})
 	tracks = prepared(t, tracks...)
 	var ids []tile.ID
 	for z := range tile.MaxZoom + 1 {
@@ -85,7 +87,7 @@ func TestMapboxDecoder(t *testing.T) {
 	require.Greater(t, features, 300)
 }
 
-// ofOrb is what orb reads of a tile, in the form of the other decoder.
+// ofOrb reads a tile with orb, in the form of the other decoder.
 func ofOrb(t *testing.T, body []byte) (out []jsFeature) {
 	t.Helper()
 	for _, f := range decode(t, body) {
@@ -111,6 +113,7 @@ func install(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "npm", "ci", "--prefix", mapboxDir, "--no-audit", "--no-fund").CombinedOutput()
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		t.Fatalf("npm cannot install @mapbox/vector-tile (%v: %s): let npm reach its registry and run npm ci --prefix gpstracks/tile/%s", err, lines[len(lines)-1], mapboxDir)
+		t.Fatalf("npm cannot install @mapbox/vector-tile (%v: %s): let npm reach its registry and run npm ci --prefix gpstracks/tile/%s",
+			err, lines[len(lines)-1], mapboxDir)
 	}
 }

@@ -165,7 +165,7 @@ func clip(ax, ay, bx, by int64) (cx, cy, dx, dy int64, ok bool) {
 	return 0, 0, 0, 0, false
 }
 
-// cut is where a segment crosses the first of the edges of s.
+// cut returns the point of a segment on the first of the edges of s.
 func cut(s uint, ax, ay, bx, by int64) (x, y int64) {
 	switch {
 	case s&1 != 0:

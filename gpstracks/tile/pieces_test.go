@@ -40,7 +40,8 @@ func TestPieces(t *testing.T) {
 			for i, f := range features {
 				require.Equal(t, i, f.Piece)
 				require.True(t, len(features) == 1 || f.Size() < 1600, "what a tile reads for a piece of it: %d", f.Size())
-				all = tile.Window{MinX: min(all.MinX, f.Bounds.MinX), MinY: min(all.MinY, f.Bounds.MinY), MaxX: max(all.MaxX, f.Bounds.MaxX), MaxY: max(all.MaxY, f.Bounds.MaxY)}
+				all = tile.Window{MinX: min(all.MinX, f.Bounds.MinX), MinY: min(all.MinY, f.Bounds.MinY),
+					MaxX: max(all.MaxX, f.Bounds.MaxX), MaxY: max(all.MaxY, f.Bounds.MaxY)}
 			}
 			if len(features) > 1 {
 				require.Greater(t, max(all.MaxX-all.MinX, all.MaxY-all.MinY), int32(tile.Extent), "level %d", level)

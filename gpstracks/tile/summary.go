@@ -10,7 +10,7 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// Summary says what a store has: what a map needs before it shows any of it.
+// Summary holds the facts that a map needs before it shows any track of a store.
 type Summary struct {
 	Tracks       int
 	Bounds       orb.Bound // of all tracks, in degrees, up to 20 metres too large; empty without any
@@ -38,6 +38,9 @@ func Summarize(ctx context.Context, src Source) (s Summary, err error) {
 		degrees := func(x, y int32) orb.Point { return orb.Point{float64(x)/size*360 - 180, latitude(float64(y) / size)} }
 		s.Bounds = orb.Bound{Min: degrees(all.MinX, all.MaxY+1), Max: degrees(all.MaxX+1, all.MinY)}
 	}
-	s.Attributions = slices.SortedFunc(maps.Keys(names), func(a, b string) int { return cmp.Or(cmp.Compare(names[b], names[a]), strings.Compare(a, b)) })
+	s.Attributions = slices.SortedFunc(maps.Keys(names), func(a, b string) int {
+		return cmp.Or(cmp.Compare(names[b], names[a]),
+			strings.Compare(a, b))
+	})
 	return s, err
 }

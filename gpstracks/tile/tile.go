@@ -98,7 +98,7 @@ func nowhere() Window {
 	return Window{math.MaxInt32, math.MaxInt32, math.MinInt32, math.MinInt32}
 }
 
-// enlarged is how often the units of the level are halved in the tile.
+// enlarged counts the halvings of the level's units in the tile.
 func (t ID) enlarged() int { return t.Z - t.Level() }
 
 // origin is the tile's corner in its level's grid.

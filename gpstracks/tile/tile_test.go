@@ -123,8 +123,9 @@ func lines(g orb.Geometry) orb.MultiLineString {
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	tracks := prepared(t, gpstracks.Track{
-		Name: `<img src=x onerror=alert(1)> "Grat" Ü`, Activity: gpstracks.Hiking, URL: "https://example.org/1", Attribution: "© contributors",
-		RecordedOn: time.Date(2025, 5, 4, 9, 0, 0, 0, time.UTC), Lines: orb.MultiLineString{{{7, 46}, {7.2, 46.2}}},
+		Name: `<img src=x onerror=alert(1)> "Grat" Ü`, Activity: gpstracks.Hiking, URL: "https://example.org/1",
+		Attribution: "© contributors",
+		RecordedOn:  time.Date(2025, 5, 4, 9, 0, 0, 0, time.UTC), Lines: orb.MultiLineString{{{7, 46}, {7.2, 46.2}}},
 	}, gpstracks.Track{Source: "club", Lines: orb.MultiLineString{{{7, 46}, {7.1, 46.2}}}})
 	body, stats := encode(t, tile.Limits{}, at(9, orb.Point{7.05, 46.1}), gpstracks.Filter{}, tracks...)
 	require.Equal(t, tile.Stats{Features: 2}, stats)
@@ -144,7 +145,8 @@ func TestProperties(t *testing.T) {
 func TestFilter(t *testing.T) {
 	t.Parallel()
 	line := orb.MultiLineString{{{7, 46}, {7.2, 46.2}}}
-	tracks := prepared(t, gpstracks.Track{Activity: gpstracks.Hiking, Lines: line}, gpstracks.Track{Activity: gpstracks.Cycling, Lines: line},
+	tracks := prepared(t, gpstracks.Track{Activity: gpstracks.Hiking, Lines: line},
+		gpstracks.Track{Activity: gpstracks.Cycling, Lines: line},
 		gpstracks.Track{Activity: gpstracks.Hiking, Source: "hiking", Lines: line})
 	for want, f := range map[string]gpstracks.Filter{
 		"1 2 3": {},
@@ -210,12 +212,14 @@ func TestOneTooLarge(t *testing.T) {
 	for i := range 3000 {
 		zigzag = append(zigzag, orb.Point{7 + 0.0002*float64(i), 46 + 0.2*float64(i%2)})
 	}
-	tracks := prepared(t, gpstracks.Track{Lines: orb.MultiLineString{zigzag}}, gpstracks.Track{Lines: orb.MultiLineString{{{7, 46}, {7.2, 46.2}}}})
+	tracks := prepared(t, gpstracks.Track{Lines: orb.MultiLineString{zigzag}},
+		gpstracks.Track{Lines: orb.MultiLineString{{{7, 46}, {7.2, 46.2}}}})
 	body, stats := encode(t, tile.Limits{Bytes: 2000}, at(7, orb.Point{7, 46}), gpstracks.Filter{}, tracks...)
 	require.Equal(t, tile.Stats{Features: 1, Dropped: 1}, stats)
 	f := decode(t, body)[0]
 	require.EqualValues(t, 2, f.ID)
-	require.Equal(t, []any{"osm", "unknown"}, []any{f.Properties["source"], f.Properties["activity"]}, "words of the dropped track are written again")
+	require.Equal(t, []any{"osm", "unknown"}, []any{f.Properties["source"], f.Properties["activity"]},
+		"words of the dropped track are written again")
 }
 
 func TestDeterministic(t *testing.T) {
@@ -330,7 +334,8 @@ func TestRegroup(t *testing.T) {
 				own, err := tile.BlockFeatures(b.Data)
 				require.NoError(r, err)
 				require.Len(r, own, b.Features)
-				require.True(r, b.Features == 1 || b.Features <= 64 && len(b.Data) <= 8<<10, "%d features, %d bytes", b.Features, len(b.Data))
+				require.True(r, b.Features == 1 || b.Features <= 64 && len(b.Data) <= 8<<10, "%d features, %d bytes", b.Features,
+					len(b.Data))
 				n += b.Features
 				require.NoError(r, e.Add(b.Data))
 			}

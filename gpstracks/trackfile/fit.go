@@ -46,7 +46,8 @@ func decodeFIT(body []byte, most int) (tracks []gpx.Track, err error) {
 		if !cut && crc16(file) != 0 {
 			return nil, errors.New("FIT: the file is damaged: its checksum is not that of its bytes")
 		}
-		_, err := decoder.New(bytes.NewReader(file), decoder.WithMesgListener(r), decoder.WithBroadcastOnly(), decoder.WithNoComponentExpansion(),
+		_, err := decoder.New(bytes.NewReader(file), decoder.WithMesgListener(r), decoder.WithBroadcastOnly(),
+			decoder.WithNoComponentExpansion(),
 			decoder.WithIgnoreChecksum(), decoder.WithFactory(withoutDescriptions{})).Decode()
 		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		switch {

@@ -13,11 +13,14 @@ import (
 // The parts of FIT files, byte by byte as the protocol's description has them: the decoder under test
 // has an encoder too, and what one forgets the other does not write.
 const (
-	defineRecord = "\x40\x00\x00\x14\x00\x03" + "\xfd\x04\x86" + "\x00\x04\x85" + "\x01\x04\x85"          // local 0: record, little endian: timestamp, latitude, longitude
-	defineOdd    = "\x61\x00\x00\x14\x00\x02" + "\x00\x04\x85" + "\x01\x04\x85" + "\x01" + "\x00\x02\x00" // local 1: with two bytes of developer field 0 of index 0
-	oddRecord    = "\x01\x00\x00\x00\x20\x00\x00\x00\x05\xaa\xbb"
+	// local 0: record, little endian: timestamp, latitude, longitude
+	defineRecord = "\x40\x00\x00\x14\x00\x03" + "\xfd\x04\x86" + "\x00\x04\x85" + "\x01\x04\x85"
+	// local 1: with two bytes of developer field 0 of index 0
+	defineOdd = "\x61\x00\x00\x14\x00\x02" + "\x00\x04\x85" + "\x01\x04\x85" + "\x01" + "\x00\x02\x00"
+	oddRecord = "\x01\x00\x00\x00\x20\x00\x00\x00\x05\xaa\xbb"
 	// local 2: developer_data_id of index 0; local 3: field_description of index 0, number 0, without a base type that is valid
-	described = "\x42\x00\x00\xcf\x00\x01" + "\x03\x01\x02" + "\x02\x00" + "\x43\x00\x00\xce\x00\x03" + "\x00\x01\x02" + "\x01\x01\x02" + "\x02\x01\x02" + "\x03\x00\x00\xff"
+	described = "\x42\x00\x00\xcf\x00\x01" + "\x03\x01\x02" + "\x02\x00" + "\x43\x00\x00\xce\x00\x03" + "\x00\x01\x02" + "\x01\x01\x02" +
+		"\x02\x01\x02" + "\x03\x00\x00\xff"
 )
 
 func fitRecords(n int) string {
@@ -77,7 +80,8 @@ func TestFITOfDevices(t *testing.T) {
 		"cut before its sum": {unsummed[:len(unsummed)-2], "a [FIT] :5", true},
 		"no point":           {short[:20], "a [FIT] FIT: the file is damaged: decode message [byte pos: 18]: EOF", false},
 		"wrong sum":          {string(wrong), "a [FIT] FIT: the file is damaged: its checksum is not that of its bytes", false},
-		"developer fields":   {fitFile(12, false, defineRecord+defineOdd+fitRecords(1)+oddRecord+described+oddRecord+fitRecords(1)), "a [FIT] :4", false},
+		"developer fields": {fitFile(12, false, defineRecord+defineOdd+fitRecords(1)+oddRecord+described+oddRecord+fitRecords(1)),
+			"a [FIT] :4", false},
 	} {
 		require.Equal(t, c.want, strings.Join(summary("a", strings.NewReader(c.body), trackfile.Limits{}), "|"), name)
 		for d := range trackfile.Read("a", strings.NewReader(c.body), trackfile.Limits{}) {

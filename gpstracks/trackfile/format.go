@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Format is what a file is.
+// Format names the kind of a file.
 type Format string
 
 // The formats that are read.
@@ -25,7 +25,7 @@ const (
 // contains reports a format of compressions and archives.
 func (f Format) contains() bool { return f == Gzip || f == Bzip2 || f == ZIP || f == Tar }
 
-// peeked is how many bytes are looked at.
+// peeked bounds the bytes that sniff sees.
 const peeked = 4096
 
 // sniff is the format that a file begins as; "" if it is not known.
@@ -113,13 +113,14 @@ func sniffText(begin []byte) Format {
 	case has("ozi") && has("track point"), strings.HasPrefix(lower, "oziexplorer"):
 		return "OziExplorer PLT"
 	}
-	if first, _, _ := strings.Cut(lower, "\n"); strings.Contains(first, "lat") && strings.Contains(first, "lon") && strings.ContainsAny(first, ",;\t") {
+	if first, _, _ := strings.Cut(lower, "\n"); strings.Contains(first, "lat") && strings.Contains(first, "lon") &&
+		strings.ContainsAny(first, ",;\t") {
 		return "CSV"
 	}
 	return ""
 }
 
-// advice is what to do with a format that is not read.
+// advice names the way out of a format that is not read.
 func (f Format) advice() string {
 	switch f {
 	case "7-Zip", "RAR", "xz", "Zstandard":

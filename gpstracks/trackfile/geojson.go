@@ -77,7 +77,7 @@ type features struct {
 	left      int // points that may still come
 }
 
-// deepest is how deep features and collections may be in each other.
+// deepest bounds the depth of features and collections in each other.
 const deepest = 8
 
 func (r *features) read(g *geo, depth int) error {

@@ -63,7 +63,7 @@ type Document struct {
 	Format Format // "" if it is not known
 	Tracks []gpx.Track
 	Bytes  int64 // that were read of the source for it, before decompression
-	// Err is why there are no tracks: a *FormatError, a *gpx.WaypointsError, or what is wrong
+	// Err says that there are no tracks: a *FormatError, a *gpx.WaypointsError, or what is wrong
 	// with the document. Part of a document is not read.
 	Err error
 }
@@ -82,7 +82,7 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("the file is %s: %s", e.Format, e.Advice)
 }
 
-// LimitError says which of the Limits a file exceeds.
+// LimitError names the one of the Limits that a file exceeds.
 type LimitError struct{ Reason string }
 
 // Error gives the reason.
@@ -148,7 +148,8 @@ func (w *walk) file(name string, r io.Reader, depth int) error {
 	}
 	format := sniff(begin)
 	if format.contains() && depth >= w.limits.Nesting {
-		return w.emit(Document{Name: name, Format: format, Err: &LimitError{fmt.Sprintf("archives are more than %d deep in each other: unpack the outer ones", w.limits.Nesting)}})
+		return w.emit(Document{Name: name, Format: format, Err: &LimitError{fmt.Sprintf("archives are more than %d deep in each other: "+
+			"unpack the outer ones", w.limits.Nesting)}})
 	}
 	switch format {
 	case Gzip:

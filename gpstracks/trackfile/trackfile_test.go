@@ -93,13 +93,15 @@ func fitActivity(t testing.TB, n int) string {
 	a := filedef.NewActivity()
 	a.FileId = *mesgdef.NewFileId(nil).SetType(typedef.FileActivity).SetTimeCreated(at)
 	for i := range n {
-		r := mesgdef.NewRecord(nil).SetTimestamp(at.Add(time.Duration(i) * time.Second)).SetPositionLatDegrees(46.5 + 0.001*float64(i)).SetPositionLongDegrees(7.5).SetAltitudeScaled(500 + float64(i))
+		r := mesgdef.NewRecord(nil).SetTimestamp(at.Add(time.Duration(i) * time.Second)).SetPositionLatDegrees(46.5 +
+			0.001*float64(i)).SetPositionLongDegrees(7.5).SetAltitudeScaled(500 + float64(i))
 		if i == 1 {
 			r = mesgdef.NewRecord(nil).SetTimestamp(at.Add(time.Second))
 		}
 		a.Records = append(a.Records, r)
 	}
-	a.Sessions = append(a.Sessions, mesgdef.NewSession(nil).SetTimestamp(at).SetSport(typedef.SportCycling).SetSubSport(typedef.SubSportGravelCycling))
+	a.Sessions = append(a.Sessions, mesgdef.NewSession(nil).SetTimestamp(at).SetSport(typedef.SportCycling).
+		SetSubSport(typedef.SubSportGravelCycling))
 	a.Activity = mesgdef.NewActivity(nil).SetTimestamp(at)
 	file := a.ToFIT(nil)
 	var b bytes.Buffer
@@ -107,7 +109,7 @@ func fitActivity(t testing.TB, n int) string {
 	return b.String()
 }
 
-// summary is what came of a file: a line for each document.
+// summary has a line for each document of a file.
 func summary(name string, r io.Reader, l trackfile.Limits) (lines []string) {
 	for d := range trackfile.Read(name, r, l) {
 		line := fmt.Sprintf("%s [%s]", d.Name, d.Format)
@@ -130,31 +132,47 @@ func summary(name string, r io.Reader, l trackfile.Limits) (lines []string) {
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ body, want string }{
-		"a.gpx":           {one, "a.gpx [GPX] a:2"},
-		"utf16.gpx":       {"\xff\xfe<\x00g\x00p\x00x\x00/\x00>\x00", "utf16.gpx [GPX]"},
-		"a.gpx.gz":        {gzipped(t, one), "a.gpx.gz [GPX] a:2"},
-		"a.gpx.bz2":       {bzipped(t), "a.gpx.bz2 [GPX] a:2"},
-		"a.tcx":           {" <?xml version='1.0'?><TrainingCenterDatabase><Course><Name>c</Name></Course></TrainingCenterDatabase>", "a.tcx [TCX] c:0"},
-		"a.kmz":           {zipped(t, "doc.kml", `<kml><Placemark><name>k</name><LineString><coordinates>7,46 8,46</coordinates></LineString></Placemark></kml>`, "icon.png", "\x89PNG..."), "a.kmz/doc.kml [KML] k:2|a.kmz/icon.png [PNG] the file is PNG: it holds no track"},
-		"a.fit":           {fitActivity(t, 4), "a.fit [FIT] :3"},
-		"export.zip":      {zipped(t, "activities/1.fit.gz", gzipped(t, fitActivity(t, 3)), "activities/", "", "a.csv", "lat,lon\n1,2", "in.kmz", zipped(t, "doc.kml", "<kml/>")), "export.zip/activities/1.fit.gz [FIT] :2|export.zip/a.csv [CSV] the file is CSV: convert it to GPX, as with gpsbabel|export.zip/in.kmz/doc.kml [KML]"},
-		"a.tar.gz":        {gzipped(t, tarred(t, "x/1.gpx", one, "2.txt", "hello")), "a.tar.gz/link [] the file is of no format that is known: it is a link or a device, and not followed|a.tar.gz/x/1.gpx [GPX] a:2|a.tar.gz/2.txt [] the file is of no format that is known: GPX, TCX, FIT, KML, KMZ and GeoJSON are read, also with gzip and bzip2 and in ZIP and tar archives"},
-		"empty.zip":       {zipped(t), ""},
-		"page.gpx":        {"<!DOCTYPE html><html>sign in</html>", "page.gpx [HTML] the file is HTML: it is a web page, as servers send in place of a file to those who are not signed in: download it again"},
-		"a.7z":            {"7z\xbc\xaf\x27\x1c..", "a.7z [7-Zip] the file is 7-Zip: unpack it, or pack it as ZIP, tar, gzip or bzip2"},
-		"log.nmea":        {"$GPRMC,1,A,4600.0,N,00700.0,E*00\r\n", "log.nmea [NMEA] the file is NMEA: convert it to GPX, as with gpsbabel"},
-		"takeout.json":    {`{"locations":[{"latitudeE7":1}]}`, "takeout.json [JSON] the file is JSON: export GPX or GeoJSON"},
-		"map.osm":         {`<?xml version="1.0"?><osm version="0.6"/>`, "map.osm [OSM XML] the file is OSM XML: it is map data; export the relation as GPX"},
-		"x.xml":           {"<sml/>", "x.xml [XML] GPX line 1: the document is not GPX, TCX or KML: its element is <sml>"},
-		"points.gpx":      {`<gpx><wpt lat="1" lon="2"/></gpx>`, "points.gpx [GPX] the file holds 1 single points, and no track or route"},
-		"points.geojson":  {`{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2]}}`, "points.geojson [GeoJSON] the file holds 1 single points, and no track or route"},
-		"nothing":         {"", "nothing [] the file is empty"},
-		"cut.fit":         {fitActivity(t, 9)[:90], "cut.fit [FIT] FIT: the file is damaged: decode message [byte pos: 87]: EOF"},
-		"cut.gz":          {gzipped(t, one)[:30], "cut.gz [GPX] GPX line 1: the document is cut off"},
-		"bad.gz":          {"\x1f\x8b\x00", "bad.gz [gzip] the gzip compression is damaged: unexpected EOF"},
-		"bad.zip":         {"PK\x03\x04 and so on", "bad.zip [ZIP] the archive is damaged: zip: not a valid zip file"},
-		"bad.geojson":     {`{"type":"Feature","geometry":{"type":"LineString","coordinates":7}}`, "bad.geojson [GeoJSON] GeoJSON: the coordinates of a line are no list of positions"},
-		"collection.json": {`{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"name":7,"title":"g"},"geometry":{"type":"GeometryCollection","geometries":[{"type":"LineString","coordinates":[[1,2],[1],[3,400],[1,3]]},{"type":"MultiLineString","coordinates":[[[5,5],[6,6]],[]]}]}},{"type":"Feature","geometry":null}]}`, "collection.json [GeoJSON] g:4"},
+		"a.gpx":     {one, "a.gpx [GPX] a:2"},
+		"utf16.gpx": {"\xff\xfe<\x00g\x00p\x00x\x00/\x00>\x00", "utf16.gpx [GPX]"},
+		"a.gpx.gz":  {gzipped(t, one), "a.gpx.gz [GPX] a:2"},
+		"a.gpx.bz2": {bzipped(t), "a.gpx.bz2 [GPX] a:2"},
+		"a.tcx": {" <?xml version='1.0'?><TrainingCenterDatabase><Course><Name>c</Name></Course></TrainingCenterDatabase>",
+			"a.tcx [TCX] c:0"},
+		"a.kmz": {zipped(t, "doc.kml", `<kml><Placemark><name>k</name><LineString><coordinates>7,46 8,46</coordinates></LineString>`+
+			`</Placemark></kml>`, "icon.png", "\x89PNG..."), "a.kmz/doc.kml [KML] k:2|a.kmz/icon.png [PNG] the file is PNG: it holds no " +
+			"track"},
+		"a.fit": {fitActivity(t, 4), "a.fit [FIT] :3"},
+		"export.zip": {zipped(t, "activities/1.fit.gz", gzipped(t, fitActivity(t, 3)), "activities/", "", "a.csv", "lat,lon\n1,2",
+			"in.kmz", zipped(t, "doc.kml", "<kml/>")), "export.zip/activities/1.fit.gz [FIT] :2|export.zip/a.csv [CSV] the file is CSV: " +
+			"convert it to GPX, as with gpsbabel|export.zip/in.kmz/doc.kml [KML]"},
+		"a.tar.gz": {gzipped(t, tarred(t, "x/1.gpx", one, "2.txt", "hello")),
+			"a.tar.gz/link [] the file is of no format that is known: it is a link or a device, and not followed|a.tar.gz/x/1.gpx [GPX] " +
+				"a:2|a.tar.gz/2.txt [] the file is of no format that is known: GPX, TCX, FIT, KML, KMZ and GeoJSON are read, also with " +
+				"gzip and bzip2 and in ZIP and tar archives"},
+		"empty.zip": {zipped(t), ""},
+		"page.gpx": {"<!DOCTYPE html><html>sign in</html>", "page.gpx [HTML] the file is HTML: it is a web page, as servers send " +
+			"in place of a file to those who are not signed in: download it again"},
+		"a.7z": {"7z\xbc\xaf\x27\x1c..", "a.7z [7-Zip] the file is 7-Zip: unpack it, or pack it as ZIP, tar, gzip or bzip2"},
+		"log.nmea": {"$GPRMC,1,A,4600.0,N,00700.0,E*00\r\n", "log.nmea [NMEA] the file is NMEA: convert it to GPX, as with " +
+			"gpsbabel"},
+		"takeout.json": {`{"locations":[{"latitudeE7":1}]}`, "takeout.json [JSON] the file is JSON: export GPX or GeoJSON"},
+		"map.osm": {`<?xml version="1.0"?><osm version="0.6"/>`,
+			"map.osm [OSM XML] the file is OSM XML: it is map data; export the relation as GPX"},
+		"x.xml":      {"<sml/>", "x.xml [XML] GPX line 1: the document is not GPX, TCX or KML: its element is <sml>"},
+		"points.gpx": {`<gpx><wpt lat="1" lon="2"/></gpx>`, "points.gpx [GPX] the file holds 1 single points, and no track or route"},
+		"points.geojson": {`{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2]}}`,
+			"points.geojson [GeoJSON] the file holds 1 single points, and no track or route"},
+		"nothing": {"", "nothing [] the file is empty"},
+		"cut.fit": {fitActivity(t, 9)[:90], "cut.fit [FIT] FIT: the file is damaged: decode message [byte pos: 87]: EOF"},
+		"cut.gz":  {gzipped(t, one)[:30], "cut.gz [GPX] GPX line 1: the document is cut off"},
+		"bad.gz":  {"\x1f\x8b\x00", "bad.gz [gzip] the gzip compression is damaged: unexpected EOF"},
+		"bad.zip": {"PK\x03\x04 and so on", "bad.zip [ZIP] the archive is damaged: zip: not a valid zip file"},
+		"bad.geojson": {`{"type":"Feature","geometry":{"type":"LineString","coordinates":7}}`,
+			"bad.geojson [GeoJSON] GeoJSON: the coordinates of a line are no list of positions"},
+		"collection.json": {`{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"name":7,"title":"g"},` +
+			`"geometry":{"type":"GeometryCollection","geometries":[{"type":"LineString","coordinates":[[1,2],[1],[3,400],[1,3]]},` +
+			`{"type":"MultiLineString","coordinates":[[[5,5],[6,6]],[]]}]}},{"type":"Feature","geometry":null}]}`,
+			"collection.json [GeoJSON] g:4"},
 	} {
 		require.Equal(t, c.want, strings.Join(summary(name, strings.NewReader(c.body), trackfile.Limits{}), "|"), name)
 	}
@@ -171,7 +189,8 @@ func TestValues(t *testing.T) {
 		require.InDelta(t, 46.502, p.At[1], 1e-7)
 		require.Equal(t, []any{at.Add(2 * time.Second), 502.0, true}, []any{p.Time, p.Ele, p.HasEle})
 	}
-	for d := range trackfile.Read("", strings.NewReader(`{"type":"Feature","properties":{"activity":"hiking","coordTimes":["2026-05-01T08:00:00Z","x"]},
+	for d := range trackfile.Read("", strings.NewReader(`{"type":"Feature","properties":{"activity":"hiking",`+
+		`"coordTimes":["2026-05-01T08:00:00Z","x"]},
 		"geometry":{"type":"LineString","coordinates":[[7,46,500],[7,47]]}}`), trackfile.Limits{}) {
 		require.Equal(t, []gpx.Track{{Type: "hiking", BadTimes: 1, Segments: [][]gpx.Point{
 			{{At: orb.Point{7, 46}, Time: at, Ele: 500, HasEle: true}, {At: orb.Point{7, 47}}},
@@ -191,16 +210,23 @@ func TestLimits(t *testing.T) {
 		body string
 		l    trackfile.Limits
 	}{
-		"a [gzip] archives are more than 4 deep in each other: unpack the outer ones":                                                  {nested, trackfile.Limits{}},
-		"a [GPX] GPX: the document is longer than 1000 bytes":                                                                          {zeros, trackfile.Limits{Document: gpx.Limits{Bytes: 1000}}},
-		"a [GPX] GPX line 1: the archive holds more than 9000 bytes: divide it|a [] the archive holds more than 9000 bytes: divide it": {zeros, trackfile.Limits{Bytes: 9000}},
-		"a/1 [GPX] a:2|a [] the archive holds more than 1 entries: divide it":                                                          {zipped(t, "1", one, "2", one), trackfile.Limits{Entries: 1}},
-		"a [ZIP] the archive is longer than 99 bytes, and no file on disk: unpack the outer one":                                       {zipped(t, "1", one), trackfile.Limits{Memory: 99}},
-		"a [ZIP] the table of contents of the archive is too long: divide it":                                                          {zipped(t, "1", one), trackfile.Limits{Directory: 50}},
-		"a [FIT] FIT: there are more than 3 points":                                                                                    {fitActivity(t, 9), trackfile.Limits{Document: gpx.Limits{Points: 3}}},
-		"a [FIT] the document is longer than 50 bytes":                                                                                 {fitActivity(t, 9), trackfile.Limits{Document: gpx.Limits{Bytes: 50}}},
-		"a [GeoJSON] GeoJSON: there are too many points":                                                                               {`{"type":"LineString","coordinates":[[1,2],[2,3]]}`, trackfile.Limits{Document: gpx.Limits{Points: 1}}},
-		"a [GeoJSON] GeoJSON: collections are more than 8 deep":                                                                        {strings.Repeat(`{"type":"GeometryCollection","geometries":[`, 12) + strings.Repeat("]}", 12), trackfile.Limits{}},
+		"a [gzip] archives are more than 4 deep in each other: unpack the outer " +
+			"ones": {nested, trackfile.Limits{}},
+		"a [GPX] GPX: the document is longer than 1000 bytes": {zeros, trackfile.Limits{Document: gpx.Limits{Bytes: 1000}}},
+		"a [GPX] GPX line 1: the archive holds more than 9000 bytes: divide it|a [] the archive holds more than 9000 bytes: divide " +
+			"it": {zeros, trackfile.Limits{Bytes: 9000}},
+		"a/1 [GPX] a:2|a [] the archive holds more than 1 entries: divide " +
+			"it": {zipped(t, "1", one, "2", one), trackfile.Limits{Entries: 1}},
+		"a [ZIP] the archive is longer than 99 bytes, and no file on disk: unpack the outer " +
+			"one": {zipped(t, "1", one), trackfile.Limits{Memory: 99}},
+		"a [ZIP] the table of contents of the archive is too long: divide " +
+			"it": {zipped(t, "1", one), trackfile.Limits{Directory: 50}},
+		"a [FIT] FIT: there are more than 3 points":    {fitActivity(t, 9), trackfile.Limits{Document: gpx.Limits{Points: 3}}},
+		"a [FIT] the document is longer than 50 bytes": {fitActivity(t, 9), trackfile.Limits{Document: gpx.Limits{Bytes: 50}}},
+		"a [GeoJSON] GeoJSON: there are too many points": {`{"type":"LineString","coordinates":[[1,2],[2,3]]}`,
+			trackfile.Limits{Document: gpx.Limits{Points: 1}}},
+		"a [GeoJSON] GeoJSON: collections are more than 8 deep": {strings.Repeat(`{"type":"GeometryCollection","geometries":[`, 12) +
+			strings.Repeat("]}", 12), trackfile.Limits{}},
 	} {
 		require.Equal(t, want, strings.Join(summary("a", strings.NewReader(c.body), c.l), "|"))
 	}
@@ -231,12 +257,14 @@ func TestInPlace(t *testing.T) {
 
 // No file makes the reader fail otherwise than by an error, or go on for ever.
 func FuzzRead(f *testing.F) {
-	for _, body := range []string{one, gzipped(f, one), zipped(f, "a", one), tarred(f, "a", one), fitActivity(f, 3), `{"type":"LineString","coordinates":[[1,2],[2,3]]}`, "<kml><Placemark><LineString><coordinates>1,2 3,4"} {
+	for _, body := range []string{one, gzipped(f, one), zipped(f, "a", one), tarred(f, "a", one), fitActivity(f, 3),
+		`{"type":"LineString","coordinates":[[1,2],[2,3]]}`, "<kml><Placemark><LineString><coordinates>1,2 3,4"} {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		points := 0
-		for d := range trackfile.Read("x", bytes.NewReader(body), trackfile.Limits{Bytes: 1 << 20, Document: gpx.Limits{Bytes: 1 << 18, Points: 500}}) {
+		for d := range trackfile.Read("x", bytes.NewReader(body), trackfile.Limits{Bytes: 1 << 20,
+			Document: gpx.Limits{Bytes: 1 << 18, Points: 500}}) {
 			for _, track := range d.Tracks {
 				for _, s := range track.Segments {
 					points += len(s)

@@ -9,7 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
-// margin is how much of a view is added on each side, so that lines do not end in sight of
+// margin is the share of a view that is added on each side, so that lines do not end in sight of
 // one who moves the map a little.
 const margin = 0.25
 

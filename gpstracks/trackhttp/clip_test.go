@@ -66,7 +66,8 @@ func TestListLeavesOutWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, trackhttp.Options{})
 	for i := range 3 {
-		r.put(gpstracks.Track{Name: fmt.Sprint("round ", i), Lines: orb.MultiLineString{{{7, 46}, {9 + float64(i), 46}, {9 + float64(i), 48}}}})
+		r.put(gpstracks.Track{Name: fmt.Sprint("round ", i), Lines: orb.MultiLineString{{{7, 46}, {9 + float64(i), 46},
+			{9 + float64(i), 48}}}})
 	}
 	r.put(gpstracks.Track{Name: "here", Lines: orb.MultiLineString{{{7.4, 47.4}, {7.5, 47.5}}}})
 	query := "?bbox=7.4,47.4,7.6,47.6&limit=2"
@@ -84,9 +85,12 @@ func TestListLeavesOutWhatIsNotThere(t *testing.T) {
 func TestListInParts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, trackhttp.Options{})
-	r.put(gpstracks.Track{Name: "bend", Lines: orb.MultiLineString{{{7, 46}, {7.1, 46.01}, {8, 46}, {9, 46}, {9, 46.05}, {8, 46.05}, {7.1, 46.06}, {7, 46.05}}}})
-	require.Equal(t, orb.MultiLineString{{{7, 46}, {7.1, 46.01}, {8, 46}}, {{8, 46.05}, {7.1, 46.06}, {7, 46.05}}}, r.drawn("?bbox=7,45.9,7.2,46.1"))
-	r.put(gpstracks.Track{Name: "across", Lines: orb.MultiLineString{{{179, 10}, {179.9, 10.5}, {-179.9, 10.5}, {-179, 10}, {-100, 10.5}, {-99, 10}}}})
+	r.put(gpstracks.Track{Name: "bend", Lines: orb.MultiLineString{{{7, 46}, {7.1, 46.01}, {8, 46}, {9, 46}, {9, 46.05}, {8, 46.05},
+		{7.1, 46.06}, {7, 46.05}}}})
+	require.Equal(t, orb.MultiLineString{{{7, 46}, {7.1, 46.01}, {8, 46}}, {{8, 46.05}, {7.1, 46.06}, {7, 46.05}}},
+		r.drawn("?bbox=7,45.9,7.2,46.1"))
+	r.put(gpstracks.Track{Name: "across", Lines: orb.MultiLineString{{{179, 10}, {179.9, 10.5}, {-179.9, 10.5}, {-179, 10}, {-100, 10.5},
+		{-99, 10}}}})
 	got := r.drawn("?bbox=179.5,9,-179.5,11")
 	require.Equal(t, orb.MultiLineString{{{179, 10}, {179.9, 10.5}, {180, 10.5}}, {{-180, 10.5}, {-179.9, 10.5}, {-179, 10}}}, got)
 }

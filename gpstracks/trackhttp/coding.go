@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// coding is how a body is compressed: the name that HTTP has for it.
+// coding names the compression of a body, as HTTP does.
 type coding string
 
 const (

@@ -27,7 +27,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	walk, err := gpstracks.Prepare(gpstracks.Track{Source: "osm", Name: "Ridge walk", Lines: orb.MultiLineString{{{7.9, 46.6}, {7.95, 46.61}}}})
+	walk, err := gpstracks.Prepare(gpstracks.Track{Source: "osm", Name: "Ridge walk",
+		Lines: orb.MultiLineString{{{7.9, 46.6}, {7.95, 46.61}}}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -12,10 +12,10 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
-// maxSeen is how many tracks a request looks at, when it passes over some.
+// maxSeen bounds the tracks that a request reads, when it passes over some.
 const maxSeen = 20_000
 
-// flushAt is how much of a list is held back before it is sent.
+// flushAt bounds the bytes of a list that are held back before they are sent.
 const flushAt = 64 << 10
 
 // list answers the tracks of a box as GeoJSON, the longest first.
@@ -29,7 +29,8 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l := &lister{
-		w: w, r: r, coding: codingOf(r), encoder: featureEncoder{tolerance: tolerance(q.zoom), profile: q.profile}, buffer: []byte(`{"type":"FeatureCollection","features":[`),
+		w: w, r: r, coding: codingOf(r), encoder: featureEncoder{tolerance: tolerance(q.zoom), profile: q.profile},
+		buffer: []byte(`{"type":"FeatureCollection","features":[`),
 	}
 	l.tail = l.listTail
 	if h.listed(w, r, l.coding) {
@@ -171,7 +172,7 @@ func (l *lister) end() {
 	}
 }
 
-// listTail says whether there is more, and where to go on.
+// listTail writes whether there is more, and the cursor to go on with.
 func (l *lister) listTail(b []byte) []byte {
 	b = append(b, `,"truncated":`...)
 	b = strconv.AppendBool(b, l.truncated)

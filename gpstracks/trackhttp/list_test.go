@@ -37,9 +37,11 @@ func TestList(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, trackhttp.Options{})
 	r.put(gpstracks.Track{
-		Name: `</script><img src=x onerror="alert(1)">\ ü`, Activity: gpstracks.Skiing, URL: "https://example.org/?a=1&b=2", Attribution: "© all",
-		RecordedOn: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC),
-		Lines:      orb.MultiLineString{{{7.123456789, 46}, {7.2, 46.100004}, {7.2000001, 46.1000041}, {7.3, 46.00001}}, {{7.5, 46.5}, {7.6, 46.5}}},
+		Name: `</script><img src=x onerror="alert(1)">\ ü`, Activity: gpstracks.Skiing, URL: "https://example.org/?a=1&b=2",
+		Attribution: "© all",
+		RecordedOn:  time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC),
+		Lines: orb.MultiLineString{{{7.123456789, 46}, {7.2, 46.100004}, {7.2000001, 46.1000041}, {7.3, 46.00001}},
+			{{7.5, 46.5}, {7.6, 46.5}}},
 	}, gpstracks.Track{Source: "club", Lines: orb.MultiLineString{{{-0.00001, -0.5}, {7, 46}}}})
 	w := r.get("?bbox=7,45,8,47&zoom=20")
 	require.Equal(t, http.StatusOK, w.Code)
@@ -53,10 +55,12 @@ func TestList(t *testing.T) {
 	fc, err := geojson.UnmarshalFeatureCollection(w.Body.Bytes())
 	require.NoError(t, err)
 	require.Equal(t, geojson.Properties{
-		"id": 2.0, "name": "", "activity": "unknown", "source": "club", "length_m": fc.Features[0].Properties["length_m"], "recorded_on": nil, "url": "", "attribution": "",
+		"id": 2.0, "name": "", "activity": "unknown", "source": "club", "length_m": fc.Features[0].Properties["length_m"],
+		"recorded_on": nil, "url": "", "attribution": "",
 	}, fc.Features[0].Properties)
 	p := fc.Features[1].Properties
-	require.Equal(t, []any{`</script><img src=x onerror="alert(1)">\ ü`, "skiing", "osm", "2026-01-02", "https://example.org/?a=1&b=2", "© all"},
+	require.Equal(t, []any{`</script><img src=x onerror="alert(1)">\ ü`, "skiing", "osm", "2026-01-02", "https://example.org/?a=1&b=2",
+		"© all"},
 		[]any{p["name"], p["activity"], p["source"], p["recorded_on"], p["url"], p["attribution"]})
 	l := r.parse(w.Body.Bytes())
 	require.False(t, l.Truncated)
@@ -75,8 +79,9 @@ func TestListMeasures(t *testing.T) {
 	at := time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)
 	r.put(gpstracks.Track{
 		Activity: gpstracks.Hiking, ActivityFrom: gpstracks.FromFolder, StartedAt: at, EndedAt: at.Add(90 * time.Minute), Moving: time.Hour,
-		Elevation: &gpstracks.Elevation{AscentM: 120.5, DescentM: 20, MinM: -3, MaxM: 110, Profile: []gpstracks.ProfilePoint{{EleM: -3}, {AlongM: 500, EleM: 110.2}}},
-		Lines:     orb.MultiLineString{{{7, 46}, {7.1, 46}}},
+		Elevation: &gpstracks.Elevation{AscentM: 120.5, DescentM: 20, MinM: -3, MaxM: 110,
+			Profile: []gpstracks.ProfilePoint{{EleM: -3}, {AlongM: 500, EleM: 110.2}}},
+		Lines: orb.MultiLineString{{{7, 46}, {7.1, 46}}},
 	})
 	want := `"activity_from":"folder","started_at":"2026-05-01T08:00:00Z","ended_at":"2026-05-01T09:30:00Z","duration_s":5400,"moving_s":3600,"ascent_m":120.5,"descent_m":20,"min_ele_m":-3,"max_ele_m":110`
 	require.Contains(t, r.get("?bbox=7,45,8,47").Body.String(), want+"}}")
@@ -116,8 +121,9 @@ func TestListFilters(t *testing.T) {
 	bike.Activity, bike.Source, bike.Lines[0][0] = gpstracks.Cycling, "club", orb.Point{7.0, 46.1}
 	r.put(alps("hike"), bike)
 	for query, want := range map[string]int{
-		"": 2, "&activity=hiking": 1, "&activity=hiking,cycling": 2, "&activity=hiking&activity=cycling": 2, "&activity=": 0, "&source=club&activity=hiking": 0,
-		"&source=club": 1, "&source=": 0, "&limit=1": 1, "&limit=5000": 2,
+		"": 2, "&activity=hiking": 1, "&activity=hiking,cycling": 2, "&activity=hiking&activity=cycling": 2, "&activity=": 0,
+		"&source=club&activity=hiking": 0,
+		"&source=club":                 1, "&source=": 0, "&limit=1": 1, "&limit=5000": 2,
 	} {
 		require.Equal(t, want, r.list(alpsBox+query).NumberReturned, query)
 	}
@@ -172,8 +178,10 @@ func TestListBoxes(t *testing.T) {
 		gpstracks.Track{Name: "across", Lines: orb.MultiLineString{{{179.95, -18}, {-179.95, -18}}}},
 		gpstracks.Track{Name: "pole", Lines: orb.MultiLineString{{{0, 90}, {10, 89}}}})
 	for box, want := range map[string]int{
-		"179,-20,181,-10": 3, "-181,-20,-179,-10": 3, "179,-20,-179,-10": 3, "539,-20,541,-10": 3, "179,-20,179.92,-10": 1, "-180,-20,-179,-10": 2,
-		"-720,-90,720,90": 4, "-180,-90,180,90": 4, "0,89.5,20,90": 1, "5,5,5,5": 0, "0,90,0,90": 1, "180,-20,180,-10": 1, "1e0,-2.0E1,+2,0": 0,
+		"179,-20,181,-10": 3, "-181,-20,-179,-10": 3, "179,-20,-179,-10": 3, "539,-20,541,-10": 3, "179,-20,179.92,-10": 1,
+		"-180,-20,-179,-10": 2,
+		"-720,-90,720,90":   4, "-180,-90,180,90": 4, "0,89.5,20,90": 1, "5,5,5,5": 0, "0,90,0,90": 1, "180,-20,180,-10": 1,
+		"1e0,-2.0E1,+2,0": 0,
 	} {
 		got := r.list("?bbox=" + strings.ReplaceAll(box, "+", "%2B"))
 		require.Equal(t, want, got.NumberReturned, box)
@@ -184,13 +192,18 @@ func TestBadQueries(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, trackhttp.Options{})
 	for _, query := range []string{
-		"", "?bbox=", "?bbox=1,2,3", "?bbox=1,2,3,4,5", "?bbox=a,b,c,d", "?bbox=NaN,0,1,1", "?bbox=0,0,Inf,1", "?bbox=0,0,1e999,1", "?bbox=0x1,0,1,1", "?bbox=0,1,1,0",
-		"?bbox=0,-91,1,0", "?bbox=0,0,1,90.1", "?bbox=-721,0,1,1", "?bbox=0,0,1e300,1", "?bbox=700,0,-700,1", "?bbox=1,1,1,1&bbox=2,2,2,2", "?bbox=1,1,1,1;x=2", "?bbox=%zz",
+		"", "?bbox=", "?bbox=1,2,3", "?bbox=1,2,3,4,5", "?bbox=a,b,c,d", "?bbox=NaN,0,1,1", "?bbox=0,0,Inf,1", "?bbox=0,0,1e999,1",
+		"?bbox=0x1,0,1,1", "?bbox=0,1,1,0",
+		"?bbox=0,-91,1,0", "?bbox=0,0,1,90.1", "?bbox=-721,0,1,1", "?bbox=0,0,1e300,1", "?bbox=700,0,-700,1", "?bbox=1,1,1,1&bbox=2,2,2,2",
+		"?bbox=1,1,1,1;x=2", "?bbox=%zz",
 		"?bbox=" + strings.Repeat("1,", 10_000), "?bbox=1,1,1,_1",
 		alpsBox + "&zoom=-1", alpsBox + "&zoom=25", alpsBox + "&zoom=x", alpsBox + "&zoom=NaN", alpsBox + "&zoom=1&zoom=2",
-		alpsBox + "&limit=0", alpsBox + "&limit=5001", alpsBox + "&limit=-1", alpsBox + "&limit=1.5", alpsBox + "&limit=99999999999999999999",
-		alpsBox + "&cursor=x", alpsBox + "&cursor=1-", alpsBox + "&cursor=-1-1", alpsBox + "&cursor=1-0", alpsBox + "&cursor=1-2-3", alpsBox + "&cursor=1%27--",
-		alpsBox + "&activity=evil<b>", alpsBox + "&activity=Hiking", alpsBox + "&source=evil<b>", alpsBox + "&source=" + strings.Repeat("a", 65), alpsBox + "&evil<b>=1", alpsBox + "&order=name",
+		alpsBox + "&limit=0", alpsBox + "&limit=5001", alpsBox + "&limit=-1", alpsBox + "&limit=1.5",
+		alpsBox + "&limit=99999999999999999999",
+		alpsBox + "&cursor=x", alpsBox + "&cursor=1-", alpsBox + "&cursor=-1-1", alpsBox + "&cursor=1-0", alpsBox + "&cursor=1-2-3",
+		alpsBox + "&cursor=1%27--",
+		alpsBox + "&activity=evil<b>", alpsBox + "&activity=Hiking", alpsBox + "&source=evil<b>",
+		alpsBox + "&source=" + strings.Repeat("a", 65), alpsBox + "&evil<b>=1", alpsBox + "&order=name",
 	} {
 		w := r.get(query)
 		r.problem(w, http.StatusBadRequest)
@@ -267,15 +280,18 @@ func TestListClientGone(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{Sources: []trackhttp.Source{{Name: "osm", Enabled: true, Decision: "accepted"}, {Name: "club", Enabled: false, Decision: "proposed"}}})
+	r := newRig(t, trackhttp.Options{Sources: []trackhttp.Source{{Name: "osm", Enabled: true, Decision: "accepted"},
+		{Name: "club", Enabled: false, Decision: "proposed"}}})
 	r.put(alps("ridge"))
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	_, err := r.store.SaveRun(t.Context(), gpstracks.Run{Source: "osm", Region: "alps", Status: "done", StartedAt: at, FinishedAt: at.Add(time.Minute), Inserted: 4, Error: "x",
+	_, err := r.store.SaveRun(t.Context(), gpstracks.Run{Source: "osm", Region: "alps", Status: "done", StartedAt: at,
+		FinishedAt: at.Add(time.Minute), Inserted: 4, Error: "x",
 		Rejected: 3, RejectedFor: gpstracks.Tally{gpstracks.ReasonOnePoint: 2, gpstracks.ReasonGaps: 1}})
 	require.NoError(t, err)
 	w := r.get("/health")
 	require.JSONEq(t, `{"status": "ok", "tracks": 1, "cache": {"size": 0, "capacity": 1024, "hits": 0, "misses": 0}, "sources": [
-		{"name": "osm", "enabled": true, "decision": "accepted", "last_run": {"status": "done", "region": "alps", "started_at": "2026-03-04T05:06:07Z",
+		{"name": "osm", "enabled": true, "decision": "accepted", "last_run": {"status": "done", "region": "alps", "started_at": `+
+		`"2026-03-04T05:06:07Z",
 			"finished_at": "2026-03-04T05:07:07Z", "inserted": 4, "updated": 0, "duplicates": 0, "rejected": 3,
 			"rejected_for": {"one_point": 2, "gaps": 1}, "changed_for": {}}},
 		{"name": "club", "enabled": false, "decision": "proposed", "last_run": null}]}`, w.Body.String())
@@ -339,7 +355,8 @@ func FuzzQuery(f *testing.F) {
 func TestDegrees(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, trackhttp.Options{})
-	for _, lon := range []float64{-180, -179.99999, -100.1, -1, -0.1, -0.00001, 0, 0.00001, 0.12345, 1.00001, 9.999994, 9.999996, 99.5, 180} {
+	for _, lon := range []float64{-180, -179.99999, -100.1, -1, -0.1, -0.00001, 0, 0.00001, 0.12345, 1.00001, 9.999994, 9.999996, 99.5,
+		180} {
 		r.put(gpstracks.Track{Name: fmt.Sprint(lon), Lines: orb.MultiLineString{{{lon, 1}, {lon, 1.1}}}})
 	}
 	fc, err := geojson.UnmarshalFeatureCollection(r.get("?zoom=24&bbox=-180,-90,180,90").Body.Bytes())

@@ -81,7 +81,8 @@ func (h *Handler) collections(w http.ResponseWriter, r *http.Request, root, path
 		return
 	}
 	one := map[string]any{
-		"id": "tracks", "title": "Public GPS tracks", "attribution": attribution(s.Attributions), "itemType": "feature", "crs": []string{crs84},
+		"id": "tracks", "title": "Public GPS tracks", "attribution": attribution(s.Attributions), "itemType": "feature",
+		"crs":    []string{crs84},
 		"extent": map[string]any{"spatial": map[string]any{"bbox": []any{TileJSON(s, "")["bounds"]}, "crs": crs84}},
 	}
 	links := []ogcLink{{root + "/collections/tracks", "self", "application/json", ""}, {root + itemsPath, "items", geoJSON, "The tracks"}}
@@ -95,7 +96,8 @@ func (h *Handler) collections(w http.ResponseWriter, r *http.Request, root, path
 		h.sendJSON(w, r, "application/json", one)
 		return
 	}
-	h.sendJSON(w, r, "application/json", map[string]any{"collections": []any{one}, "links": []ogcLink{{root + "/collections", "self", "application/json", ""}}})
+	h.sendJSON(w, r, "application/json", map[string]any{"collections": []any{one},
+		"links": []ogcLink{{root + "/collections", "self", "application/json", ""}}})
 }
 
 // items answers tracks as features, the longest first.
@@ -130,7 +132,8 @@ func (h *Handler) items(w http.ResponseWriter, r *http.Request, root string) {
 	}
 	here := root + itemsPath
 	l.tail = func(b []byte) []byte {
-		links := []ogcLink{{address(here, r.URL.RawQuery), "self", geoJSON, ""}, {root + "/collections/tracks", "collection", "application/json", ""}}
+		links := []ogcLink{{address(here, r.URL.RawQuery), "self", geoJSON, ""},
+			{root + "/collections/tracks", "collection", "application/json", ""}}
 		if l.truncated && l.last.ID > 0 {
 			on := r.URL.Query()
 			on.Set("cursor", formatCursor(l.last))
@@ -192,7 +195,8 @@ func (h *Handler) item(w http.ResponseWriter, r *http.Request, root, name string
 			return
 		}
 		body := append(bytes.TrimSuffix(h.feature(&t, h.source(t.Source)), []byte("}\n")), ',')
-		body = appendLinks(body, []ogcLink{{root + itemsPath + "/" + name, "self", geoJSON, ""}, {root + "/collections/tracks", "collection", "application/json", ""}})
+		body = appendLinks(body, []ogcLink{{root + itemsPath + "/" + name, "self", geoJSON, ""},
+			{root + "/collections/tracks", "collection", "application/json", ""}})
 		h.send(w, r, geoJSON, append(body, "}\n"...))
 		return
 	}

@@ -64,10 +64,12 @@ func fits(r *rig, root apidoc.Document, name string, w *httptest.ResponseRecorde
 
 // Each example is sent and each answer is as described; so are refusals, and no kind of them is missing.
 func TestDescription(t *testing.T) {
-	r := newRig(t, trackhttp.Options{ClearToken: "the token", Sources: []trackhttp.Source{{Name: "osm", Enabled: true, Decision: "accepted", Licence: "ODbL", LicenceURL: "https://example.org", Download: true}, {Name: "shut"}}})
+	r := newRig(t, trackhttp.Options{ClearToken: "the token", Sources: []trackhttp.Source{{Name: "osm", Enabled: true, Decision: "accepted",
+		Licence: "ODbL", LicenceURL: "https://example.org", Download: true}, {Name: "shut"}}})
 	begin := time.Date(2031, 5, 4, 8, 0, 0, 0, time.UTC)
 	r.put(gpstracks.Track{
-		Name: "all of it", Activity: gpstracks.Hiking, ActivityFrom: "name", Lines: orb.MultiLineString{{{7.1, 46.1}, {7.4, 46.2}}}, StartedAt: begin, EndedAt: begin.Add(time.Hour), Moving: time.Minute, RecordedOn: begin,
+		Name: "all of it", Activity: gpstracks.Hiking, ActivityFrom: "name", Lines: orb.MultiLineString{{{7.1, 46.1}, {7.4, 46.2}}},
+		StartedAt: begin, EndedAt: begin.Add(time.Hour), Moving: time.Minute, RecordedOn: begin,
 		Elevation: &gpstracks.Elevation{AscentM: 9, MaxM: 9, Profile: []gpstracks.ProfilePoint{{}, {AlongM: 25_000, EleM: 9}}},
 	}, gpstracks.Track{Name: "little of it", Source: "shut", Lines: orb.MultiLineString{{{7.1, 46.3}, {7.4, 46.4}}}})
 	_, err := r.store.SaveRun(t.Context(), gpstracks.Run{Source: "osm", Region: "alps", StartedAt: begin})
@@ -80,15 +82,19 @@ func TestDescription(t *testing.T) {
 		require.Equal(t, http.StatusOK, w.Code, "%s: %s", name, w.Body)
 		fits(r, root, name, w)
 	}
-	require.Contains(t, send(r, root, "GET /", map[string]string{"cursor": ""}).Body.String(), `"profile"`, "or less is shown than the test is to be about")
+	require.Contains(t, send(r, root, "GET /", map[string]string{"cursor": ""}).Body.String(), `"profile"`,
+		"or less is shown than the test is to be about")
 	for _, c := range []struct {
 		name   string
 		values map[string]string
 		status int
 	}{
-		{"GET /", map[string]string{"bbox": "7,46,8"}, http.StatusBadRequest}, {"GET /", map[string]string{"source": "moon"}, http.StatusBadRequest},
-		{"GET /tracks/{id}", map[string]string{"id": "99"}, http.StatusNotFound}, {"GET /tracks/{id}.gpx", map[string]string{"id": "2"}, http.StatusForbidden},
-		{"GET /tiles/{z}/{x}/{y}.mvt", map[string]string{"z": "40"}, http.StatusBadRequest}, {"POST /cache/clear", nil, http.StatusUnauthorized},
+		{"GET /", map[string]string{"bbox": "7,46,8"}, http.StatusBadRequest},
+		{"GET /", map[string]string{"source": "moon"}, http.StatusBadRequest},
+		{"GET /tracks/{id}", map[string]string{"id": "99"}, http.StatusNotFound},
+		{"GET /tracks/{id}.gpx", map[string]string{"id": "2"}, http.StatusForbidden},
+		{"GET /tiles/{z}/{x}/{y}.mvt", map[string]string{"z": "40"}, http.StatusBadRequest},
+		{"POST /cache/clear", nil, http.StatusUnauthorized},
 	} {
 		w := send(r, root, c.name, c.values)
 		require.Equal(t, c.status, w.Code, "%s: %s", c.name, w.Body)

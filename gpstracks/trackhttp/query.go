@@ -65,7 +65,8 @@ func (h *Handler) parseWords(q *query, values url.Values) error {
 		q.filter.Activities = append(q.filter.Activities, a)
 	}
 	for _, name := range split(values, "source") {
-		if !gpstracks.IsSourceName(name) || len(h.o.Sources) > 0 && !slices.ContainsFunc(h.o.Sources, func(s Source) bool { return s.Name == name }) {
+		if !gpstracks.IsSourceName(name) || len(h.o.Sources) > 0 && !slices.ContainsFunc(h.o.Sources,
+			func(s Source) bool { return s.Name == name }) {
 			return badQuery("A source is unknown. Health names those that there are.")
 		}
 		q.filter.Sources = append(q.filter.Sources, name)

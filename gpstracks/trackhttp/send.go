@@ -15,7 +15,7 @@ func sumOf(body []byte) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// maxAge is how a client keeps what it need not ask for again at once.
+// maxAge is the Cache-Control of answers that a client may keep for a while.
 func (h *Handler) maxAge() string {
 	return "public, max-age=" + strconv.Itoa(int(h.o.TileMaxAge.Seconds()))
 }

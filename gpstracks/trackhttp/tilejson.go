@@ -42,10 +42,10 @@ func (h *Handler) summary(ctx context.Context) (tile.Summary, error) {
 	return s, err
 }
 
-// manyNames is how many attributions a map names; it counts the others.
+// manyNames bounds the attributions that a map names; it counts the others.
 const manyNames = 8
 
-// attribution is what a map shows of the tracks' licences, as HTML.
+// attribution writes the names that the tracks' licences require, as HTML.
 func attribution(names []string) string {
 	var out []string
 	for _, name := range names[:min(len(names), manyNames)] {

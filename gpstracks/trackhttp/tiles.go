@@ -37,7 +37,8 @@ type worker struct {
 func newMaker(o Options, c *cache) *maker {
 	m := &maker{tiles: o.Tiles, cache: c, flights: flights{running: map[string]*flight{}}, workers: make(chan *worker, o.Encoders)}
 	for range o.Encoders {
-		m.workers <- &worker{encoder: tile.NewEncoder(o.Limits), zips: map[coding]compressor{gzipped: newCompressor(gzipped), brotlied: newCompressor(brotlied)}}
+		m.workers <- &worker{encoder: tile.NewEncoder(o.Limits), zips: map[coding]compressor{gzipped: newCompressor(gzipped),
+			brotlied: newCompressor(brotlied)}}
 	}
 	return m
 }

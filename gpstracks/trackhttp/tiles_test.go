@@ -76,8 +76,10 @@ func TestTileGzip(t *testing.T) {
 	plain := r.get(alpsTile).Body.Bytes()
 	tags := map[string]string{}
 	for accept, coding := range map[string]string{
-		"gzip": "gzip", "br": "br", "gzip, br": "br", "br;q=0.5, GZIP": "gzip", "br;q=0.4, GZIP;q=0.5": "gzip", "*": "br", "*;q=0.1, br;q=0": "gzip", "gzip, deflate, br, zstd": "br",
-		"deflate": "", "gzip;q=0, br;q=0, *": "", "gzip; q=0": "", "": "", "identity, gzip;q=x": "", "identity, gzip;q=0.5": "", "identity;q=0.5, gzip;q=0.5": "gzip", "br;q=2": "",
+		"gzip": "gzip", "br": "br", "gzip, br": "br", "br;q=0.5, GZIP": "gzip", "br;q=0.4, GZIP;q=0.5": "gzip", "*": "br",
+		"*;q=0.1, br;q=0": "gzip", "gzip, deflate, br, zstd": "br",
+		"deflate": "", "gzip;q=0, br;q=0, *": "", "gzip; q=0": "", "": "", "identity, gzip;q=x": "", "identity, gzip;q=0.5": "",
+		"identity;q=0.5, gzip;q=0.5": "gzip", "br;q=2": "",
 	} {
 		w := r.get(alpsTile, "Accept-Encoding", accept)
 		body, tag := w.Body.Bytes(), w.Header().Get("ETag")
@@ -104,7 +106,8 @@ func TestTileEmpty(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, trackhttp.Options{})
 	r.put(alps("ridge"))
-	for _, path := range []string{"/tiles/9/0/0.mvt", alpsTile + "?activity=skiing", alpsTile + "?activity=", alpsTile + "?source=,", "/tiles/22/0/4194303.mvt"} {
+	for _, path := range []string{"/tiles/9/0/0.mvt", alpsTile + "?activity=skiing", alpsTile + "?activity=", alpsTile + "?source=,",
+		"/tiles/22/0/4194303.mvt"} {
 		w := r.get(path)
 		require.Equal(t, http.StatusNoContent, w.Code, path)
 		require.Zero(t, w.Body.Len())
@@ -122,7 +125,8 @@ func TestNoSuchTile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, trackhttp.Options{})
 	for _, path := range []string{
-		"23/0/0", "-1/0/0", "3/8/0", "3/0/8", "3/-1/0", "0/0/1", "99999999999999999999/0/0", "a/b/c", "1/1", "1/1/1/1", "//", "1/+1/1", "01/0/0", "1/0x1/0", "1/1.0/1", "1/1/%31%00", "1/1/１",
+		"23/0/0", "-1/0/0", "3/8/0", "3/0/8", "3/-1/0", "0/0/1", "99999999999999999999/0/0", "a/b/c", "1/1", "1/1/1/1", "//", "1/+1/1",
+		"01/0/0", "1/0x1/0", "1/1.0/1", "1/1/%31%00", "1/1/１",
 	} {
 		r.problem(r.get("/tiles/"+path+".mvt"), http.StatusBadRequest)
 	}
@@ -169,7 +173,8 @@ func TestTileJSON(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code)
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &doc))
 	require.Equal(t, "3.0.0", doc.TileJSON)
-	require.Equal(t, []string{"http://example.com/api/gps-tracks/tiles/{z}/{x}/{y}.mvt?activity=cycling&activity=hiking&source=osm"}, doc.Tiles)
+	require.Equal(t, []string{"http://example.com/api/gps-tracks/tiles/{z}/{x}/{y}.mvt?activity=cycling&activity=hiking&source=osm"},
+		doc.Tiles)
 	require.Equal(t, tile.Layer, doc.VectorLayers[0].ID)
 	require.Len(t, doc.VectorLayers[0].Fields, 8)
 	r.problem(r.get("/tiles.json?activity=sleeping"), http.StatusBadRequest)

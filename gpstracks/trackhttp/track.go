@@ -28,7 +28,8 @@ func (h *Handler) track(w http.ResponseWriter, r *http.Request, path string) {
 		}
 		source := h.source(t.Source)
 		if asFile && !source.Download {
-			problem(w, http.StatusForbidden, "no-download", "The licence of this track's source does not allow files of it to be handed out.")
+			problem(w, http.StatusForbidden, "no-download", "The licence of this track's source does not allow files of it to be handed "+
+				"out.")
 			return
 		}
 		kind, body := "application/geo+json", h.feature(&t, source)
@@ -47,7 +48,7 @@ func whole64(s string) (int64, bool) {
 	return int64(n), ok && n > 0
 }
 
-// source is what is known of a source.
+// source returns the facts of a source by its name.
 func (h *Handler) source(name string) Source {
 	if i := slices.IndexFunc(h.o.Sources, func(s Source) bool { return s.Name == name }); i >= 0 {
 		return h.o.Sources[i]

@@ -19,18 +19,21 @@ import (
 func TestTrack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, trackhttp.Options{Sources: []trackhttp.Source{
-		{Name: "osm", Licence: "ODbL 1.0", LicenceURL: "https://odbl.example/"}, {Name: "local", Download: true, LicenceURL: "https://l.example/?a&b"},
+		{Name: "osm", Licence: "ODbL 1.0", LicenceURL: "https://odbl.example/"},
+		{Name: "local", Download: true, LicenceURL: "https://l.example/?a&b"},
 	}})
 	line := trail()
 	r.put(gpstracks.Track{Name: "trail", Attribution: "© some", Lines: orb.MultiLineString{line}},
-		gpstracks.Track{Source: "local", Name: `<&">`, Attribution: `A "B" & C`, URL: "https://t.example/?x&y", Activity: gpstracks.Hiking, Lines: orb.MultiLineString{{{7, 46}, {7.1, 46.1}}, {{7.2, 46}, {7.3, 46.1}}}})
+		gpstracks.Track{Source: "local", Name: `<&">`, Attribution: `A "B" & C`, URL: "https://t.example/?x&y", Activity: gpstracks.Hiking,
+			Lines: orb.MultiLineString{{{7, 46}, {7.1, 46.1}}, {{7.2, 46}, {7.3, 46.1}}}})
 
 	w := r.get("/tracks/1")
 	require.Equal(t, http.StatusOK, w.Code)
 	f, err := geojson.UnmarshalFeature(w.Body.Bytes())
 	require.NoError(t, err)
 	require.Len(t, f.Geometry, len(line), "every point")
-	require.Equal(t, []any{"trail", "ODbL 1.0", "https://odbl.example/"}, []any{f.Properties["name"], f.Properties["licence"], f.Properties["licence_url"]})
+	require.Equal(t, []any{"trail", "ODbL 1.0", "https://odbl.example/"},
+		[]any{f.Properties["name"], f.Properties["licence"], f.Properties["licence_url"]})
 	require.Equal(t, orb.MultiPoint(line).Bound(), f.BBox.Bound())
 	require.NotContains(t, w.Body.String(), ".gpx")
 	require.Equal(t, http.StatusNotModified, r.get("/tracks/1", "If-None-Match", w.Header().Get("ETag")).Code)
@@ -59,12 +62,14 @@ func TestTrack(t *testing.T) {
 		} `xml:"trk>trkseg"`
 	}
 	require.NoError(t, xml.Unmarshal(w.Body.Bytes(), &doc))
-	require.Equal(t, []string{`A "B" & C`, "https://l.example/?a&b", `<&">`, "hiking", "https://t.example/?x&y"}, []string{doc.Copyright.Author, doc.Copyright.License, doc.Name, doc.Type, doc.Link.Href})
+	require.Equal(t, []string{`A "B" & C`, "https://l.example/?a&b", `<&">`, "hiking", "https://t.example/?x&y"},
+		[]string{doc.Copyright.Author, doc.Copyright.License, doc.Name, doc.Type, doc.Link.Href})
 	require.Len(t, doc.Segments, 2)
 	require.InDelta(t, 46.1, doc.Segments[1].Points[1].Lat, 1e-9)
 	require.InDelta(t, 7.3, doc.Segments[1].Points[1].Lon, 1e-9)
 
-	for _, path := range []string{"/tracks/3", "/tracks/0", "/tracks/-1", "/tracks/x", "/tracks/1?a=b", "/tracks/", "/tracks/1.gpx.gpx", "/tracks/01"} {
+	for _, path := range []string{"/tracks/3", "/tracks/0", "/tracks/-1", "/tracks/x", "/tracks/1?a=b", "/tracks/", "/tracks/1.gpx.gpx",
+		"/tracks/01"} {
 		r.problem(r.get(path), http.StatusNotFound)
 	}
 }
@@ -90,7 +95,8 @@ func TestTileJSONOfTheData(t *testing.T) {
 	require.Equal(t, tile.DensityLayer, doc.VectorLayers[1].ID)
 	require.Equal(t, tile.DensityZoom, *doc.VectorLayers[1].MaxZoom)
 	r.put(gpstracks.Track{Attribution: "<b>Someone</b>", Lines: orb.MultiLineString{{{7, 46}, {7.5, 46.2}}}},
-		gpstracks.Track{Attribution: "© all", Lines: orb.MultiLineString{{{8, 46}, {9, 47}}}}, gpstracks.Track{Attribution: "© all", Lines: orb.MultiLineString{{{8, 46}, {9, 46.5}}}})
+		gpstracks.Track{Attribution: "© all", Lines: orb.MultiLineString{{{8, 46}, {9, 47}}}},
+		gpstracks.Track{Attribution: "© all", Lines: orb.MultiLineString{{{8, 46}, {9, 46.5}}}})
 	read()
 	require.Equal(t, "© all | &lt;b&gt;Someone&lt;/b&gt;", doc.Attribution, "the most frequent first, without markup")
 	for i, want := range []float64{7, 46, 9, 47} {
@@ -98,7 +104,8 @@ func TestTileJSONOfTheData(t *testing.T) {
 	}
 	require.InDeltaSlice(t, []float64{8, 46.5, 7}, doc.Center, 3e-4)
 	for i := range 12 {
-		r.put(gpstracks.Track{Attribution: strings.Repeat("x", i+1), Lines: orb.MultiLineString{{{8, 46}, {9, 46 + float64(i)/100 + 0.01}}}})
+		r.put(gpstracks.Track{Attribution: strings.Repeat("x", i+1), Lines: orb.MultiLineString{{{8, 46},
+			{9, 46 + float64(i)/100 + 0.01}}}})
 	}
 	read()
 	require.Regexp(t, `^© all \| .* \| and 6 more$`, doc.Attribution)

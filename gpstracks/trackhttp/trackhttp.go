@@ -36,7 +36,7 @@ type Source struct {
 	Download   bool   `json:"download,omitempty"` // the licence allows files of its tracks
 }
 
-// Options are what a Handler needs. Only Store and Tiles are required.
+// Options of a Handler. Only Store and Tiles are required.
 type Options struct {
 	Store        gpstracks.Store
 	Tiles        tile.Source
@@ -71,7 +71,8 @@ func New(o Options) (*Handler, error) {
 	case o.Tiles == nil:
 		return nil, errors.New("trackhttp: Options.Tiles is missing: pass the source of tiles, often the same value as Store")
 	case o.TileMaxAge < 0, o.CacheTiles < 0, o.Encoders < 0, o.ListBytes < 0:
-		return nil, errors.New("trackhttp: TileMaxAge, CacheTiles, Encoders and ListBytes of Options cannot be negative: leave them 0 for their defaults")
+		return nil, errors.New("trackhttp: TileMaxAge, CacheTiles, Encoders and ListBytes of Options cannot be negative: leave them 0 " +
+			"for their defaults")
 	case o.Prefix != "" && (!strings.HasPrefix(o.Prefix, "/") || strings.HasSuffix(o.Prefix, "/")):
 		return nil, errors.New("trackhttp: Options.Prefix must begin with a slash and not end with one")
 	}
@@ -157,7 +158,8 @@ func allowed(w http.ResponseWriter, r *http.Request, methods ...string) bool {
 }
 
 func notFound(w http.ResponseWriter) {
-	problem(w, http.StatusNotFound, "not-found", "There is nothing here. The layer has its list, tracks/{id}, tiles/{z}/{x}/{y}.mvt, tiles.json, style.json, ogc, health, openapi.json and cache/clear.")
+	problem(w, http.StatusNotFound, "not-found", "There is nothing here. The layer has its list, tracks/{id}, tiles/{z}/{x}/{y}.mvt, "+
+		"tiles.json, style.json, ogc, health, openapi.json and cache/clear.")
 }
 
 // droppedHeader is the header with how many tracks a tile leaves out because of its limits.

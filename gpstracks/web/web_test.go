@@ -32,7 +32,8 @@ func TestSize(t *testing.T) {
 	size := 0
 	names, err := fs.Glob(web.Files(), "*")
 	require.NoError(t, err)
-	require.Equal(t, []string{"controls.js", "density.js", "details.js", "gpstracks.css", "gpstracks.js", "layers.js", "profile.js", "state.js", "types.d.ts", "words.js"}, names)
+	require.Equal(t, []string{"controls.js", "density.js", "details.js", "gpstracks.css", "gpstracks.js", "layers.js", "profile.js",
+		"state.js", "types.d.ts", "words.js"}, names)
 	for _, name := range slices.DeleteFunc(names, func(name string) bool { return name == "types.d.ts" }) {
 		size += get(t, name).Body.Len()
 	}
@@ -42,7 +43,8 @@ func TestSize(t *testing.T) {
 
 func TestHandler(t *testing.T) {
 	t.Parallel()
-	for name, kind := range map[string]string{"gpstracks.js": "text/javascript", "controls.js": "text/javascript", "gpstracks.css": "text/css", "types.d.ts": "text/plain"} {
+	for name, kind := range map[string]string{"gpstracks.js": "text/javascript", "controls.js": "text/javascript",
+		"gpstracks.css": "text/css", "types.d.ts": "text/plain"} {
 		w := get(t, name)
 		require.Equal(t, http.StatusOK, w.Code, name)
 		require.Equal(t, kind+"; charset=utf-8", w.Header().Get("Content-Type"))

@@ -20,7 +20,7 @@ import (
 
 var many = flag.Int("tracks", 200_000, "measure so many tracks of 3 to 100 points; a million takes long and gigabytes of disk")
 
-// atOnce is how many tracks a call brings.
+// atOnce is the number of tracks of a call.
 const atOnce = 1000
 
 // BenchmarkStore fills stores that forget nothing with tracks, part by part, brings the last part again,
@@ -58,7 +58,8 @@ func BenchmarkStore(b *testing.B) {
 
 func (e engine) measure(b *testing.B, parts func(yield func([]gpstracks.Track) bool)) {
 	s := e.reopen(b)
-	_, err := e.raw.ExecContext(b.Context(), `create table plain (id bigint primary key, lon float, lat float, name text, source text, activity text, url text,
+	_, err := e.raw.ExecContext(b.Context(), `create table plain (id bigint primary key, lon float, lat float, name text, source text, `+
+		`activity text, url text,
 		key text unique, length float, line bytea); create index plain_place on plain (lon, lat)`)
 	require.NoError(b, err)
 	var some []gpstracks.Track
@@ -121,10 +122,12 @@ func (e engine) plain(b *testing.B, from int, tracks []gpstracks.Track) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // nothing, if it was committed
-	row, err := tx.PrepareContext(b.Context(), "insert into plain values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (key) do nothing")
+	row, err := tx.PrepareContext(b.Context(), "insert into plain values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (key) do "+
+		"nothing")
 	for i := 0; i < len(tracks) && err == nil; i++ {
 		k := &tracks[i]
-		_, err = row.ExecContext(b.Context(), from+i, k.Bounds.Min[0], k.Bounds.Min[1], k.Name, k.Source, string(k.Activity), k.URL, k.Key, k.LengthM,
+		_, err = row.ExecContext(b.Context(), from+i, k.Bounds.Min[0], k.Bounds.Min[1], k.Name, k.Source, string(k.Activity), k.URL, k.Key,
+			k.LengthM,
 			gpstracks.AppendLines(nil, k.Lines))
 	}
 	if err != nil {

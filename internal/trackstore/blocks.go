@@ -32,7 +32,8 @@ func (s *Store) Blocks(ctx context.Context, level int, w tile.Window, yield func
 	if level < 0 || level >= tile.Levels {
 		return &gpstracks.InvalidError{Field: "level", Reason: "is not one that tiles have"}
 	}
-	blocks, err := read(ctx, s, scanBlock, blockColumns+s.Dialect.Near, append(slices.Clone(s.Dialect.Planned), s.Dialect.Areas([]Area{{level, w}}))...)
+	blocks, err := read(ctx, s, scanBlock, blockColumns+s.Dialect.Near,
+		append(slices.Clone(s.Dialect.Planned), s.Dialect.Areas([]Area{{level, w}}))...)
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,8 @@ func (t *tx) replaceBlocks(drop []int64, blocks []tile.Block) error {
 	columns := append([]string{"level", "tier", "place", "features", "data"}, t.s.Dialect.AreaColumns...)
 	return t.insert("track_blocks", columns, len(blocks), func(i int) []any {
 		b := &blocks[i]
-		return append([]any{int32(b.Level), int32(b.Tier), int64(b.Place), int32(b.Features), b.Data}, t.s.Dialect.AreaCells(Area{b.Level, b.Window})...)
+		return append([]any{int32(b.Level), int32(b.Tier), int64(b.Place), int32(b.Features), b.Data},
+			t.s.Dialect.AreaCells(Area{b.Level, b.Window})...)
 	})
 }
 

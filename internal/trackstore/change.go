@@ -20,7 +20,7 @@ const (
 	partPoints = 512 << 10 // but for a single track
 )
 
-// change is what a transaction does to tracks and their blocks, computed before it begins.
+// change holds the work of a transaction on tracks and their blocks, computed before it begins.
 type change struct {
 	version int64 // of the tracks that it was computed for
 
@@ -74,7 +74,8 @@ func hold(ctx context.Context, turn chan struct{}) (release func(), err error) {
 // apply writes a change, unless it was computed for what is no longer so.
 func (s *Store) apply(ctx context.Context, c *change) error {
 	err := s.write(ctx, func(t *tx) error {
-		if err := t.must(1, "update ~track_state set value = value + 1 where name = $1 and value = $2", stateVersion, c.version); err != nil {
+		if err := t.must(1, "update ~track_state set value = value + 1 where name = $1 and value = $2", stateVersion,
+			c.version); err != nil {
 			return err
 		}
 		if err := t.applyTracks(c); err != nil {
@@ -192,7 +193,7 @@ func (s *Store) upsert(ctx context.Context, brought []gpstracks.Track) (done gps
 	})
 }
 
-// removeAtOnce is how many tracks are removed in one transaction.
+// removeAtOnce bounds the tracks that are removed in one transaction.
 const removeAtOnce = 200
 
 // Remove implements gpstracks.Store. Many tracks are removed in several transactions; with an

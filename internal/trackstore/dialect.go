@@ -13,7 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
-// Dialect is what a database says in words of its own. Statements are SQL that both take,
+// Dialect holds the words of one database. Statements are SQL that both take,
 // with parameters $1, $2 and so on, "~" before the name of a table, and "column in @1" for a
 // parameter that is a list.
 type Dialect struct {
@@ -38,7 +38,7 @@ type Area struct {
 	Window tile.Window
 }
 
-// Rows are what is inserted into a table, on the connection of a transaction.
+// Rows are inserted into a table, on the connection of a transaction.
 type Rows struct {
 	Conn    *sql.Conn
 	Table   string // without prefix

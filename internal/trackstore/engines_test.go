@@ -26,7 +26,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
 
-// store is what both adapters open.
+// store has the methods of the stores of both adapters.
 type store interface {
 	storetest.Store
 	Build(ctx context.Context) error
@@ -124,7 +124,8 @@ func TestRegroup(t *testing.T) {
 		want := gpstracks.PlanUpsert(tracks, nil).New
 		storetest.RequireShows(t, s, want)
 		var blocks, lonely, features, tiers int
-		require.NoError(t, e.raw.QueryRowContext(t.Context(), `select count(*), count(*) filter (where features < 32), sum(features), count(distinct tier)
+		require.NoError(t, e.raw.QueryRowContext(t.Context(), `select count(*), count(*) filter (where features < 32), sum(features), `+
+			`count(distinct tier)
 			from track_blocks where level = 11`).Scan(&blocks, &lonely, &features, &tiers))
 		require.Equal(t, 6000, features, "each once")
 		require.Greater(t, tiers, 1)
@@ -171,7 +172,8 @@ func TestWideList(t *testing.T) {
 		wide := orb.Bound{Min: orb.Point{5, 44}, Max: orb.Point{15, 48}}
 		narrow := orb.Bound{Min: orb.Point{7, 45.5}, Max: orb.Point{7.2, 45.7}}
 		for _, f := range []gpstracks.Filter{
-			{Bounds: []orb.Bound{wide}, Limit: 1200}, {Bounds: []orb.Bound{wide}, Sources: []string{"club"}}, {Limit: 600}, {Bounds: []orb.Bound{narrow}},
+			{Bounds: []orb.Bound{wide}, Limit: 1200}, {Bounds: []orb.Bound{wide}, Sources: []string{"club"}}, {Limit: 600},
+			{Bounds: []orb.Bound{narrow}},
 		} {
 			require.Equal(t, storetest.Passing(want, f), storetest.All(t, s, f), "%+v", f)
 		}
@@ -191,7 +193,10 @@ func TestChanges(t *testing.T) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(changed), 10)
 		for _, k := range tracks[:10] {
-			require.True(t, slices.ContainsFunc(changed, func(b orb.Bound) bool { return b.Contains(k.Bounds.Min) && b.Contains(k.Bounds.Max) }))
+			require.True(t, slices.ContainsFunc(changed, func(b orb.Bound) bool {
+				return b.Contains(k.Bounds.Min) &&
+					b.Contains(k.Bounds.Max)
+			}))
 		}
 		gone, err := s.Remove(t.Context(), 3)
 		require.NoError(t, err)
@@ -245,7 +250,8 @@ func TestHTTP(t *testing.T) {
 		h, err := trackhttp.New(trackhttp.Options{Store: s, Tiles: s, Runs: s, Sources: sources})
 		require.NoError(t, err)
 		for _, path := range []string{
-			"?bbox=5,44,15,48", "?bbox=7.8,46.5,8,46.7&zoom=14&limit=7", "?bbox=7.8,46.5,8,46.7&limit=7&activity=cycling,hiking&source=osm", "?bbox=170,0,-170,10",
+			"?bbox=5,44,15,48", "?bbox=7.8,46.5,8,46.7&zoom=14&limit=7", "?bbox=7.8,46.5,8,46.7&limit=7&activity=cycling,hiking&source=osm",
+			"?bbox=170,0,-170,10",
 			"?bbox=5,44,15,48&limit=9&cursor=9000-1", "/health", "/tiles.json", "/tiles/5/16/11.mvt", "/tiles/8/133/90.mvt?source=club",
 			"/tiles/12/2138/1446.mvt?activity=hiking", "/tiles/18/136832/92576.mvt", "/tiles/10/1/1.mvt", "/tiles/10/1/1025.mvt", "?bbox=1",
 		} {

@@ -19,7 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 )
 
-// bringAtOnce is how many tracks the victim brings in a call.
+// bringAtOnce is the number of tracks that the victim brings in a call.
 const bringAtOnce = 40
 
 func brought() []gpstracks.Track { return sample.Tracks(600, 11) }

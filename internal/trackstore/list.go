@@ -142,7 +142,7 @@ func passing(f gpstracks.Filter, touches string) (condition string, args []any) 
 	return strings.Join(where, " and "), args
 }
 
-// keptChanges is how many changes are remembered for other processes.
+// keptChanges bounds the changes that are remembered for other processes.
 const keptChanges = 10_000
 
 // noteChanges remembers where maps look different now.
@@ -161,7 +161,7 @@ func (t *tx) noteChanges(changed []orb.Bound) error {
 	return err
 }
 
-// Changes are where maps look different because of changes after the one with the number
+// Changes returns the places where maps look different because of changes after the one with the number
 // after, made by any process: for a tile cache. last is the number to ask with next time; a
 // negative one requests it alone. When too much has changed to be remembered, the answer is
 // the whole world.

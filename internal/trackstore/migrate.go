@@ -36,7 +36,8 @@ func Migrate(ctx context.Context, tx *sql.Tx, files fs.FS, prefix string, simple
 			return err
 		}
 		name, applied := strings.TrimSuffix(path.Base(file), ".sql"), 0
-		if err := tx.QueryRowContext(ctx, "select count(*) from "+prefix+"schema_migrations where name = $1", name).Scan(&applied); err != nil {
+		if err := tx.QueryRowContext(ctx, "select count(*) from "+prefix+"schema_migrations where name = $1",
+			name).Scan(&applied); err != nil {
 			return err
 		}
 		if applied > 0 {

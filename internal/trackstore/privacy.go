@@ -28,7 +28,7 @@ func (s *Store) Removals(ctx context.Context) ([]gpstracks.Removal, error) {
 	}, "select id, dedupe_key, source, external_id, reason, removed_by, removed_at from ~track_removals order by id")
 }
 
-// screen is what may be kept of tracks.
+// screen returns the tracks that may be kept.
 func (s *Store) screen(ctx context.Context, tracks []gpstracks.Track) ([]gpstracks.Track, gpstracks.Screened, error) {
 	zones, err := s.Zones(ctx)
 	if err != nil {
@@ -147,12 +147,14 @@ func (s *Store) Withhold(ctx context.Context, r gpstracks.Removal) ([]orb.Bound,
 		return o.Key == r.Key && o.Source == r.Source && o.ExternalID == r.ExternalID
 	}
 	if !slices.ContainsFunc(known, same) {
-		if err := s.decree(ctx, "insert into ~track_removals (dedupe_key, source, external_id, reason, removed_by, removed_at) values ($1, $2, $3, $4, $5, $6)",
+		if err := s.decree(ctx, "insert into ~track_removals (dedupe_key, source, external_id, reason, removed_by, removed_at) values "+
+			"($1, $2, $3, $4, $5, $6)",
 			r.Key, r.Source, r.ExternalID, r.Reason, r.By, r.At); err != nil {
 			return nil, err
 		}
 	}
-	ids, err := read(ctx, s, value[int64], "select id from ~tracks where dedupe_key = $1 or (source = $2 and external_id = $3 and external_id <> '')", r.Key, r.Source, r.ExternalID)
+	ids, err := read(ctx, s, value[int64], "select id from ~tracks where dedupe_key = $1 or (source = $2 and external_id = $3 and "+
+		"external_id <> '')", r.Key, r.Source, r.ExternalID)
 	if err != nil {
 		return nil, errors.Join(err, ctx.Err())
 	}

@@ -54,7 +54,8 @@ func (e *elevation) of() (*gpstracks.Elevation, error) {
 		return nil, nil
 	}
 	profile, err := gpstracks.ParseProfile(e.profile)
-	return &gpstracks.Elevation{AscentM: e.ascent.Float64, DescentM: e.descent.Float64, MinM: e.low.Float64, MaxM: e.high.Float64, Profile: profile}, err
+	return &gpstracks.Elevation{AscentM: e.ascent.Float64, DescentM: e.descent.Float64, MinM: e.low.Float64, MaxM: e.high.Float64,
+		Profile: profile}, err
 }
 
 // seconds scans a number of them.
@@ -68,16 +69,19 @@ func (s seconds) Scan(v any) error {
 }
 
 // fullTracks reads tracks with their lines; one of which the line is lost is left out.
-const fullTracks = "select " + columns + `, coalesce(k.geometry, g.geometry) from ~tracks k left join ~track_geometries g on track_id = id and k.geometry is null
+const fullTracks = "select " + columns + `, coalesce(k.geometry, g.geometry) from ~tracks k left join ~track_geometries g on ` +
+	`track_id = id and k.geometry is null
 	where (k.geometry is not null or g.geometry is not null) and `
 
 func scanTrack(r *sql.Rows) (k gpstracks.Track, err error) {
 	b := &k.Bounds
 	var lines []byte
 	var e elevation
-	err = r.Scan(&k.ID, &k.Source, &k.ExternalID, &k.Name, &k.Activity, &k.URL, &k.Attribution, &b.Min[0], &b.Min[1], &b.Max[0], &b.Max[1], &k.LengthM,
+	err = r.Scan(&k.ID, &k.Source, &k.ExternalID, &k.Name, &k.Activity, &k.URL, &k.Attribution, &b.Min[0], &b.Min[1], &b.Max[0], &b.Max[1],
+		&k.LengthM,
 		when{&k.RecordedOn}, &k.Key, &k.Points, when{&k.FirstSeenAt}, when{&k.LastSeenAt}, &k.RunID,
-		&k.ActivityFrom, when{&k.StartedAt}, when{&k.EndedAt}, seconds{&k.Moving}, &e.ascent, &e.descent, &e.low, &e.high, &e.profile, &lines)
+		&k.ActivityFrom, when{&k.StartedAt}, when{&k.EndedAt}, seconds{&k.Moving}, &e.ascent, &e.descent, &e.low, &e.high, &e.profile,
+		&lines)
 	if err == nil {
 		k.Lines, err = gpstracks.ParseLines(lines)
 	}
@@ -88,11 +92,13 @@ func scanTrack(r *sql.Rows) (k gpstracks.Track, err error) {
 }
 
 // knownTracks reads what Merge looks at.
-const knownTracks = "select id, dedupe_key, name, url, attribution, activity, activity_from, started_at, ended_at, moving_s, profile, last_seen_at, run_id from ~tracks where dedupe_key in @1"
+const knownTracks = "select id, dedupe_key, name, url, attribution, activity, activity_from, started_at, ended_at, moving_s, profile, " +
+	"last_seen_at, run_id from ~tracks where dedupe_key in @1"
 
 func scanKnown(r *sql.Rows) (k gpstracks.Track, err error) {
 	var e elevation
-	if err = r.Scan(&k.ID, &k.Key, &k.Name, &k.URL, &k.Attribution, &k.Activity, &k.ActivityFrom, when{&k.StartedAt}, when{&k.EndedAt}, seconds{&k.Moving}, &e.profile,
+	if err = r.Scan(&k.ID, &k.Key, &k.Name, &k.URL, &k.Attribution, &k.Activity, &k.ActivityFrom, when{&k.StartedAt}, when{&k.EndedAt},
+		seconds{&k.Moving}, &e.profile,
 		when{&k.LastSeenAt}, &k.RunID); err == nil {
 		k.Elevation, err = e.of()
 	}
@@ -112,7 +118,8 @@ func (t *tx) insertTracks(tracks []gpstracks.Track) error {
 			long, line = append(long, []any{k.ID, line}), nil
 		}
 		return slices.Concat([]any{
-			k.ID, k.Source, k.ExternalID, k.Name, string(k.Activity), k.URL, k.Attribution, b.Min[0], b.Min[1], b.Max[0], b.Max[1], k.LengthM,
+			k.ID, k.Source, k.ExternalID, k.Name, string(k.Activity), k.URL, k.Attribution, b.Min[0], b.Min[1], b.Max[0], b.Max[1],
+			k.LengthM,
 			k.RecordedOn, k.Key, int64(k.Points), k.FirstSeenAt, k.LastSeenAt, k.RunID,
 		}, measured(k), []any{line, k.Cursor().Metres})
 	})
@@ -146,8 +153,10 @@ func (t *tx) touch(seen []gpstracks.Track) error {
 func (t *tx) tell(told []gpstracks.Track) error {
 	for i := range told {
 		k := &told[i]
-		if _, err := t.exec("update ~tracks set (name, url, attribution, activity, last_seen_at, run_id, "+measures+") = ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) where id = $16",
-			slices.Concat([]any{k.Name, k.URL, k.Attribution, string(k.Activity), k.LastSeenAt, k.RunID}, measured(k), []any{k.ID})...); err != nil {
+		if _, err := t.exec("update ~tracks set (name, url, attribution, activity, last_seen_at, run_id, "+measures+") = ($1, $2, $3, "+
+			"$4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) where id = $16",
+			slices.Concat([]any{k.Name, k.URL, k.Attribution, string(k.Activity), k.LastSeenAt, k.RunID}, measured(k),
+				[]any{k.ID})...); err != nil {
 			return err
 		}
 	}

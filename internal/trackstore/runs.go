@@ -50,7 +50,8 @@ func tally(t gpstracks.Tally) any {
 func (s *Store) runs(ctx context.Context, query string, args ...any) ([]gpstracks.Run, error) {
 	return read(ctx, s, func(r *sql.Rows) (v gpstracks.Run, err error) {
 		var rejected, changed sql.NullString
-		err = r.Scan(&v.ID, &v.Source, &v.Region, &v.DryRun, when{&v.StartedAt}, when{&v.FinishedAt}, &v.Status, &v.Requests, &v.Fetched, &v.Inserted,
+		err = r.Scan(&v.ID, &v.Source, &v.Region, &v.DryRun, when{&v.StartedAt}, when{&v.FinishedAt}, &v.Status, &v.Requests, &v.Fetched,
+			&v.Inserted,
 			&v.Updated, &v.Duplicates, &v.Rejected, &v.Bytes, &v.Error, &v.Cursor, &rejected, &changed)
 		if rejected.Valid {
 			err = errors.Join(err, json.Unmarshal([]byte(rejected.String), &v.RejectedFor))

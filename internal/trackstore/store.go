@@ -114,7 +114,7 @@ const (
 	stateBlocks  = "blocks version" // for which layout the blocks are
 )
 
-// state is how often tracks were changed, and their last id.
+// state returns the number of changes of tracks, and their last id.
 func (s *Store) state(ctx context.Context) (version, last int64, err error) {
 	all, err := read(ctx, s, func(r *sql.Rows) (v [2]int64, err error) { return v, r.Scan(&v[0], &v[1]) },
 		"select v.value, t.value from ~track_state v, ~track_state t where v.name = $1 and t.name = $2", stateVersion, stateTrack)
