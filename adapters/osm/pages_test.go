@@ -73,9 +73,6 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, q query, f fault
 			s.linkTo(w, r, fmt.Sprintf("row-%d", to), f)
 		}
 	}
-	if f == stuck {
-		s.linkTo(w, r, fmt.Sprintf("row-%d", from), f)
-	}
 	body := s.gpx(rows[from:to])
 	header := w.Header()
 	header.Set("Content-Type", "application/gpx+xml")

@@ -56,7 +56,6 @@ const (
 	hang          fault = "hang"      // no answer until the client gives up
 	moved         fault = "moved"     // a redirection
 	elsewhere     fault = "elsewhere" // the next page is at another host
-	stuck         fault = "stuck"     // the next page is this one
 	blocked       fault = "403"       // the program is banned
 	notFound      fault = "404"       // traces are switched off
 )

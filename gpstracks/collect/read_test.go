@@ -1,8 +1,6 @@
 package collect_test
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +16,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
-	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 )
 
@@ -107,39 +104,4 @@ func TestFilesWaitForTheStore(t *testing.T) {
 		require.ErrorIs(t, err, errRefused)
 		require.Less(t, opened.Load(), int64(2*most))
 	})
-}
-
-// BenchmarkImport reads sixty documents of 20,000 points, whose tracks the store has, as files and
-// as an archive.
-func BenchmarkImport(b *testing.B) {
-	var files []collect.File
-	var archive bytes.Buffer
-	size := 0
-	z := zip.NewWriter(&archive)
-	file := func(body string) collect.File {
-		return collect.File{Name: "a.gpx", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(body)), nil }}
-	}
-	for i := range 60 {
-		body := tour(fmt.Sprint(i), 20_000)
-		size += len(body)
-		files = append(files, file(body))
-		w, err := z.Create(fmt.Sprint(i, ".gpx"))
-		require.NoError(b, err)
-		_, err = io.WriteString(w, body)
-		require.NoError(b, err)
-	}
-	require.NoError(b, z.Close())
-	store := storetest.Memory(b)
-	c, err := collect.New(collect.Options{Store: store, Runs: store, Licences: licences(), DryRun: true})
-	require.NoError(b, err)
-	for name, files := range map[string][]collect.File{"files": files, "archive": {file(archive.String())}} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(size))
-			for b.Loop() {
-				run, err := c.Import(b.Context(), local(), files, trackfile.Limits{}, nil)
-				require.NoError(b, err)
-				require.Equal(b, 60, run.Fetched)
-			}
-		})
-	}
 }

@@ -57,33 +57,3 @@ func TestBuild(t *testing.T) {
 	_, err = tile.Build(ended, nil, tracks)
 	require.ErrorIs(t, err, context.Canceled)
 }
-
-// BenchmarkBuild makes the blocks of 16,384 tracks of 3 points and of 1,000 long ones.
-func BenchmarkBuild(b *testing.B) {
-	var short []gpstracks.Track
-	for i := range 16 << 10 {
-		at := orb.Point{6 + float64(i*7919%16384)/2048, 45 + float64(i*104729%16384)/8192}
-		k, err := gpstracks.Prepare(gpstracks.Track{
-			ID: int64(i + 1), Source: "osm", Name: fmt.Sprintf("t%d", i), Attribution: "©",
-			Lines: orb.MultiLineString{{at, {at[0] + 0.02, at[1] + 0.01}, {at[0] + 0.05, at[1]}}},
-		})
-		require.NoError(b, err)
-		short = append(short, k)
-	}
-	for name, tracks := range map[string][]gpstracks.Track{"short": short, "long": sample.Tracks(1000, 1)} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			bytes := 0
-			for b.Loop() {
-				blocks, err := tile.Build(b.Context(), nil, tracks)
-				require.NoError(b, err)
-				bytes = 0
-				for _, block := range blocks {
-					bytes += len(block.Data)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(len(tracks)), "µs/track")
-			b.ReportMetric(float64(bytes)/float64(len(tracks)), "bytes/track")
-		})
-	}
-}

@@ -222,17 +222,6 @@ func TestOneTooLarge(t *testing.T) {
 		"words of the dropped track are written again")
 }
 
-func TestDeterministic(t *testing.T) {
-	t.Parallel()
-	tracks := prepared(t, sample.Tracks(300, 4)...)
-	id := at(6, orb.Point{8, 46.5})
-	first, _ := encode(t, tile.Limits{}, id, gpstracks.Filter{}, tracks...)
-	require.NotEmpty(t, first)
-	slices.Reverse(tracks)
-	again, _ := encode(t, tile.Limits{}, id, gpstracks.Filter{}, tracks...)
-	require.Equal(t, first, again, "the order in which tracks came does not show")
-}
-
 func TestNoAllocations(t *testing.T) {
 	store, ids := loaded(t, 500)
 	e := tile.NewEncoder(tile.Limits{})

@@ -2,8 +2,6 @@ package trackhttp
 
 import (
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
@@ -13,7 +11,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/sample"
-	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 )
 
 // BenchmarkList encodes a list of 200 tracks, and beside it the same tracks with
@@ -67,38 +64,4 @@ func BenchmarkList(b *testing.B) {
 	b.ReportMetric(float64(anchor)/float64(own), "ratio")
 	b.ReportMetric(float64(anchor), "orb-ns/op")
 	b.ReportMetric(float64(own), "own-ns/op")
-}
-
-// BenchmarkTile serves a dense tile with gzip: cold, store and compression
-// included, and from the cache.
-func BenchmarkTile(b *testing.B) {
-	store := storetest.Memory(b)
-	if _, err := store.Upsert(b.Context(), sample.Tracks(4000, 1)); err != nil {
-		b.Fatal(err)
-	}
-	h, err := New(Options{Store: store, Tiles: store})
-	if err != nil {
-		b.Fatal(err)
-	}
-	serve := func(b *testing.B) {
-		r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/api/gps-tracks/tiles/10/534/361.mvt", nil)
-		r.Header.Set("Accept-Encoding", "gzip")
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		if w.Code != http.StatusOK {
-			b.Fatal(w.Code)
-		}
-		b.SetBytes(int64(w.Body.Len()))
-	}
-	b.Run("cold", func(b *testing.B) {
-		for range b.N {
-			h.cache.clear()
-			serve(b)
-		}
-	})
-	b.Run("cached", func(b *testing.B) {
-		for range b.N {
-			serve(b)
-		}
-	})
 }

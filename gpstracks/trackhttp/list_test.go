@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -128,27 +126,6 @@ func TestListFilters(t *testing.T) {
 		require.Equal(t, want, r.list(alpsBox+query).NumberReturned, query)
 	}
 	r.problem(r.get(alpsBox+"&source=stranger"), http.StatusBadRequest)
-}
-
-func TestListGoesOn(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
-	_, err := r.store.Upsert(t.Context(), sample.Tracks(57, 1))
-	require.NoError(t, err)
-	seen, cursor := map[int64]bool{}, ""
-	for page := 0; ; page++ {
-		l := r.list("?bbox=-180,-90,180,90&limit=10&zoom=5" + cursor)
-		for _, f := range l.Features {
-			require.False(t, seen[f.ID])
-			seen[f.ID] = true
-		}
-		require.Equal(t, page < 5, l.Truncated)
-		if l.Next == nil {
-			break
-		}
-		cursor = "&cursor=" + *l.Next
-	}
-	require.Len(t, seen, 57)
 }
 
 func TestListSimplifiesAndEnds(t *testing.T) {
@@ -349,25 +326,6 @@ func FuzzQuery(f *testing.F) {
 			require.Contains(t, []int{200, 204, 400, 404, 405}, w.Code)
 		}
 	})
-}
-
-// A coordinate of the list is what it was, to five decimals.
-func TestDegrees(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
-	for _, lon := range []float64{-180, -179.99999, -100.1, -1, -0.1, -0.00001, 0, 0.00001, 0.12345, 1.00001, 9.999994, 9.999996, 99.5,
-		180} {
-		r.put(gpstracks.Track{Name: fmt.Sprint(lon), Lines: orb.MultiLineString{{{lon, 1}, {lon, 1.1}}}})
-	}
-	fc, err := geojson.UnmarshalFeatureCollection(r.get("?zoom=24&bbox=-180,-90,180,90").Body.Bytes())
-	require.NoError(t, err)
-	require.NotEmpty(t, fc.Features)
-	for _, f := range fc.Features {
-		var want float64
-		_, err := fmt.Sscan(f.Properties.MustString("name"), &want)
-		require.NoError(t, err)
-		require.InDelta(t, math.Round(want*1e5)/1e5, f.Geometry.(orb.LineString)[0][0], 1e-12)
-	}
 }
 
 // A client that has a list keeps it until some track changes, and the store reads none for it.
