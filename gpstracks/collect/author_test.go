@@ -3,10 +3,8 @@ package collect_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,31 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
-	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 )
-
-// document is a file of one track, or of one route, as exporters write them.
-func document(route bool, segments ...[]gpx.Point) string {
-	kind, segment, point := "trk", "trkseg", "trkpt"
-	if route {
-		kind, segment, point = "rte", "", "rtept"
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, `<gpx version="1.1"><%s><name>of its author</name>`, kind)
-	for _, points := range segments {
-		b.WriteString(strings.ReplaceAll("<"+segment+">", "<>", ""))
-		for _, p := range points {
-			fmt.Fprintf(&b, `<%s lat="%.7f" lon="%.7f">`, point, p.At[1], p.At[0])
-			if !p.Time.IsZero() {
-				fmt.Fprintf(&b, "<time>%s</time>", p.Time.Format(time.RFC3339))
-			}
-			fmt.Fprintf(&b, "</%s>", point)
-		}
-		b.WriteString(strings.ReplaceAll("</"+segment+">", "</>", ""))
-	}
-	fmt.Fprintf(&b, "</%s></gpx>", kind)
-	return b.String()
-}
 
 // leg goes on from the last point: n steps of so many degrees and seconds; no
 // seconds, no times.
@@ -60,65 +34,6 @@ func leg(points []gpx.Point, east, north float64, seconds, n int) []gpx.Point {
 		points = append(points, p)
 	}
 	return points
-}
-
-// Whatever exporters write into a segment, its author meant it as one line: its
-// length, bounds and day are those that any other reader finds.
-func TestAuthorsLine(t *testing.T) {
-	t.Parallel()
-	walk := leg(nil, 0.0001, 0.0001, 8, 60)
-	late := leg(leg(nil, 0.3, 0.2, 3600, 1), 0.0001, 0, 8, 60)
-	backwards := leg(nil, 0.0002, 0.0001, 8, 40)
-	for i := range backwards {
-		backwards[i].Time = start().Add(-time.Duration(i) * time.Minute)
-	}
-	same := leg(nil, 0.001, 0.002, 8, 40)
-	for i := range same {
-		same[i].Time = start()
-	}
-	few := leg(nil, 0.001, 0.002, 0, 40)
-	few[17].Time = start()
-	for what, segments := range map[string][][]gpx.Point{
-		"a satellite messenger, ten minutes apart":         {leg(nil, 0.05, 0.03, 600, 50)},
-		"a tracker at sea, an hour apart":                  {leg(nil, 0.2, -0.1, 3600, 30)},
-		"a night in the hut":                               {leg(leg(walk, 0, 0.0001, 9*3600, 1), 0.0001, 0.0001, 8, 60)},
-		"a pause of a minute more than the rule of clouds": {leg(leg(walk, 0, 0.0001, 360, 1), 0.0001, 0.0001, 8, 60)},
-		"a ferry without points":                           {leg(leg(walk, 0.4, 0.3, 5400, 1), 0.0001, 0.0001, 8, 60)},
-		"a tunnel":                                         {leg(leg(walk, 0.1, 0.05, 200, 1), 0.0001, 0.0001, 8, 60)},
-		"a high-speed train":                               {leg(nil, 0.005, 0.004, 7, 200)},
-		"an airliner":                                      {leg(nil, 0.1, 0.05, 30, 200)},
-		"a planned tour with computed times":               {leg(leg(leg(nil, 0.01, 0.02, 500, 9), 0.06, 0.01, 4000, 5), 0.002, 0, 30, 40)},
-		"a planned tour without times":                     {leg(leg(nil, 0.06, 0.07, 0, 9), 0.001, 0, 0, 40)},
-		"one time for all":                                 {same},
-		"a time at one point":                              {few},
-		"a track that was turned round":                    {backwards},
-		"several segments":                                 {walk, late, leg(nil, -0.001, 0.0001, 700, 30)},
-		"two points":                                       {leg(nil, 1.5, 0.7, 0, 1)},
-	} {
-		for _, route := range []bool{false, true} {
-			if route {
-				segments = segments[:1]
-			}
-			for _, s := range []collect.Source{local(), source()} { // tracks of one's own, and of anonymous people
-				r := newRig(t)
-				text := document(route, segments...)
-				var opened atomic.Bool
-				run, err := r.collector().Import(t.Context(), s, []collect.File{gpxFile(&opened, text)}, trackfile.Limits{}, nil)
-				require.NoError(t, err)
-				require.Equal(t, []int{1, 1, 0}, []int{run.Fetched, run.Inserted, run.Rejected}, what)
-				require.Empty(t, run.ChangedFor, what)
-				want, got := independent(t, text), r.list()[0]
-				require.Equal(t, want.lines, len(got.Lines), what)
-				require.InEpsilon(t, want.metres, got.LengthM, 0.0005, what)
-				require.Equal(t, want.bounds, got.Bounds, what)
-				day := ""
-				if !got.RecordedOn.IsZero() {
-					day = got.RecordedOn.Format(time.DateOnly)
-				}
-				require.Equal(t, want.day, day, what)
-			}
-		}
-	}
 }
 
 // The same lines from a source of anonymous points end at their gaps, and the run
@@ -145,7 +60,7 @@ func TestAnonymousGaps(t *testing.T) {
 			}
 			return p, nil
 		}}
-		run, err := r.collector().Region(t.Context(), source(), region(), f)
+		run, err := r.collects(f)
 		require.NoError(t, err)
 		require.Equal(t, []gpstracks.Tally{c.rejected, c.changed}, []gpstracks.Tally{run.RejectedFor, run.ChangedFor}, what)
 		require.Equal(t, run.Rejected, len(run.RejectedFor), what)
@@ -205,10 +120,10 @@ func TestReasons(t *testing.T) {
 		r.o.Log = slog.New(slog.NewTextHandler(&log, nil))
 		var bad []string
 		file := func(text string) collect.File {
-			return collect.File{Name: "a.gpx", Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
+			return fileOf("a.gpx", text)
 		}
 		files := []collect.File{file(c.text), file(trk(seg("40 7", "41 7")))}
-		run, err := r.collector().Import(t.Context(), local(), files, trackfile.Limits{}, func(f collect.FileReport) {
+		run, err := r.imports(files, func(f collect.FileReport) {
 			if f.Reason != "" {
 				bad = append(bad, f.File)
 			}

@@ -3,7 +3,6 @@ package collect_test
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -111,10 +110,13 @@ func (w *row) take(t *testing.T, e exporter, s sample) {
 	t.Helper()
 	r := newRig(t)
 	var reports []collect.FileReport
-	file := collect.File{Name: s.name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(s.body)), nil }}
-	_, err := r.collector().Import(t.Context(), local(), []collect.File{file}, trackfile.Limits{},
-		func(f collect.FileReport) { reports = append(reports, f) })
-	w.files++
+	file := fileOf(s.name, s.body)
+	from := local()
+	if w.files++; w.files%2 == 0 {
+		from = source() // of anonymous people, whose files are kept as their authors wrote them too
+	}
+	take := func(f collect.FileReport) { reports = append(reports, f) }
+	_, err := r.collector().Import(t.Context(), from, []collect.File{file}, trackfile.Limits{}, take)
 	require.Len(t, reports, 1, e.name)
 	why, dropped := reports[0].Reason, 0
 	for _, track := range reports[0].Tracks {

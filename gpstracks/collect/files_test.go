@@ -71,12 +71,11 @@ func TestImport(t *testing.T) {
 	cut := gpxFile(&opened, `<gpx><trk><name>Cut</name><trkseg><trkpt lat="40" lon="7"/><trkpt lat="40.01" lon="7"/></trkseg></trk>`)
 	gone := collect.File{Name: "gone.gpx", Open: func() (io.ReadCloser, error) { return nil, errors.New("no such file") }}
 	var bad []string
-	run, err := r.collector().Import(t.Context(), local(), []collect.File{good, cut, good, gone}, trackfile.Limits{},
-		func(f collect.FileReport) {
-			if f.Reason != "" {
-				bad = append(bad, f.File+": "+f.Detail)
-			}
-		})
+	run, err := r.imports([]collect.File{good, cut, good, gone}, func(f collect.FileReport) {
+		if f.Reason != "" {
+			bad = append(bad, f.File+": "+f.Detail)
+		}
+	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a.gpx: GPX line 1: unexpected EOF", "gone.gpx: no such file"}, bad)
 	require.Equal(t, []int{6, 1, 1, 6}, []int{run.Fetched, run.Inserted, run.Duplicates, run.Rejected},
@@ -88,7 +87,7 @@ func TestImport(t *testing.T) {
 	require.Equal(t, []string{"Tour", "https://club.example/7", "cycling", "the operator"},
 		[]string{k[0].Name, k[0].URL, string(k[0].Activity), k[0].Attribution})
 
-	run, err = r.collector().Import(t.Context(), local(), []collect.File{gone, cut}, trackfile.Limits{}, nil)
+	run, err = r.imports([]collect.File{gone, cut}, nil)
 	require.EqualError(t, err, "none of 2 files could be read; the last one: GPX line 1: unexpected EOF")
 	require.Equal(t, gpstracks.StatusFailed, run.Status)
 

@@ -15,7 +15,7 @@ import (
 func TestPrivacy(t *testing.T) {
 	t.Parallel()
 	r, f := newRig(t), oneEach()
-	_, err := r.collector().Region(t.Context(), source(), region(), f)
+	_, err := r.collects(f)
 	require.NoError(t, err)
 	require.Len(t, r.list(), 4)
 

@@ -16,7 +16,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
-	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 )
 
 // tour is a document of a track of n points.
@@ -53,8 +52,7 @@ func TestFilesAreReadTogether(t *testing.T) {
 			file("3.gpx", func() io.ReadCloser { return text("3", 300) }),
 		}
 		var seen []string
-		run, err := r.collector().Import(t.Context(), local(), files, trackfile.Limits{},
-			func(f collect.FileReport) { seen = append(seen, fmt.Sprint(f.File, " ", len(f.Tracks), " ", f.Detail)) })
+		run, err := r.imports(files, func(f collect.FileReport) { seen = append(seen, fmt.Sprint(f.File, " ", len(f.Tracks), " ", f.Detail)) })
 		require.NoError(t, err)
 		require.Equal(t, []string{"0.gpx 1 ", "1.gpx 1 ", "2.gpx 0 the reader of tracks panicked: a document that nobody foresaw",
 			"3.gpx 1 "}, seen)
@@ -85,7 +83,7 @@ func TestFilesWaitForTheStore(t *testing.T) {
 		}
 		r := newRig(t)
 		taken := 0
-		_, err := r.collector().Import(t.Context(), local(), files, trackfile.Limits{}, func(collect.FileReport) {
+		_, err := r.imports(files, func(collect.FileReport) {
 			synctest.Wait()
 			taken++
 			require.LessOrEqual(t, opened.Load(), int64(taken+most))
@@ -100,7 +98,7 @@ func TestFilesWaitForTheStore(t *testing.T) {
 				return io.NopCloser(strings.NewReader(tour(fmt.Sprint(i), 90_000+i))), nil
 			}
 		}
-		_, err = r.collector().Import(t.Context(), local(), files, trackfile.Limits{}, nil)
+		_, err = r.imports(files, nil)
 		require.ErrorIs(t, err, errRefused)
 		require.Less(t, opened.Load(), int64(2*most))
 	})

@@ -3,6 +3,8 @@ package collect_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
 	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
+	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 )
 
 // source is a source of four boxes a square degree, quartered from the third page on.
@@ -114,4 +117,19 @@ func (r *rig) runs() []gpstracks.Run {
 		out = append(out, runs[i])
 	}
 	return out
+}
+
+// collects collects from the source in the region.
+func (r *rig) collects(f collect.Feed) (gpstracks.Run, error) {
+	return r.collector().Region(r.Context(), source(), region(), f)
+}
+
+// imports collects from files of one's own.
+func (r *rig) imports(files []collect.File, report func(collect.FileReport)) (gpstracks.Run, error) {
+	return r.collector().Import(r.Context(), local(), files, trackfile.Limits{}, report)
+}
+
+// fileOf is a file with a text.
+func fileOf(name, text string) collect.File {
+	return collect.File{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 }

@@ -24,7 +24,7 @@ func TestRegion(t *testing.T) {
 	r, f := newRig(t), oneEach()
 	var shares []float64
 	r.o.Progress = func(p collect.Progress) { shares = append(shares, p.Share) }
-	run, err := r.collector().Region(t.Context(), source(), region(), f)
+	run, err := r.collects(f)
 	require.NoError(t, err)
 	require.Equal(t, []string{"7 46 0.5 ", "7.5 46 0.5 ", "7 46.5 0.5 ", "7.5 46.5 0.5 "}, f.asked)
 	want := gpstracks.Run{ID: 1, Source: "osm", Region: "alps", Status: gpstracks.StatusDone, Requests: 4, Fetched: 4, Inserted: 4,
@@ -40,7 +40,7 @@ func TestRegion(t *testing.T) {
 	require.True(t, k.LastSeenAt.Equal(r.o.Now()))
 	require.EqualValues(t, 1, k.RunID)
 
-	_, err = r.collector().Region(t.Context(), source(), region(), f)
+	_, err = r.collects(f)
 	require.NoError(t, err)
 	want.ID, want.Inserted, want.Duplicates = 2, 0, 4
 	require.Equal(t, want, r.runs()[1])
@@ -65,7 +65,7 @@ func TestLicenceGuard(t *testing.T) {
 		r.o.Licences = records
 		for _, dry := range []bool{false, true} {
 			r.o.DryRun = dry
-			_, err := r.collector().Region(t.Context(), source(), region(), f)
+			_, err := r.collects(f)
 			var refused *collect.RefusedError
 			require.ErrorAs(t, err, &refused)
 			require.EqualError(t, err, "source osm is not run: "+want)
@@ -125,7 +125,7 @@ func pages(n int, width float64) *feed {
 func TestQuartering(t *testing.T) {
 	t.Parallel()
 	r, f := newRig(t), pages(3, 0.5)
-	_, err := r.collector().Region(t.Context(), source(), region(), f)
+	_, err := r.collects(f)
 	require.NoError(t, err)
 	require.Equal(t, []string{"7 46 0.5 ", "7 46 0.5 1", "7 46 0.25 ", "7.25 46 0.25 ", "7 46.25 0.25 ", "7.25 46.25 0.25 ", "7.5 46 0.5 "},
 		f.asked[:7])
@@ -133,7 +133,7 @@ func TestQuartering(t *testing.T) {
 	require.Len(t, r.list(), 16, "what was read of a box that is too large is not kept")
 
 	r, f = newRig(t), pages(2, 0.5)
-	_, err = r.collector().Region(t.Context(), source(), region(), f)
+	_, err = r.collects(f)
 	require.NoError(t, err)
 	require.Len(t, f.asked, 4*2, "as many pages as are allowed are no reason to quarter")
 
@@ -161,13 +161,13 @@ func TestTooMuch(t *testing.T) {
 		}
 		return collect.Page{}, nil
 	}}
-	run, err := r.collector().Region(t.Context(), source(), region(), f)
+	run, err := r.collects(f)
 	require.NoError(t, err)
 	require.Equal(t, 4+16, run.Requests)
 	f.page = func(context.Context, orb.Bound, string) (collect.Page, error) {
 		return collect.Page{}, tooMuch{errors.New("never enough")}
 	}
-	run, err = r.collector().Region(t.Context(), source(), region(), f)
+	run, err = r.collects(f)
 	require.EqualError(t, err, "never enough", "it ends at the smallest boxes")
 	require.Less(t, run.Requests, 12)
 }
@@ -201,13 +201,13 @@ func TestResume(t *testing.T) {
 
 		r.o.DryRun = true // does not go on, and does not count as the last one
 		dry := oneEach()
-		_, err = r.collector().Region(t.Context(), source(), region(), dry)
+		_, err = r.collects(dry)
 		require.NoError(t, err)
 		require.Len(t, dry.asked, 4)
 		r.o.DryRun = false
 
 		again := oneEach()
-		_, err = r.collector().Region(t.Context(), source(), region(), again)
+		_, err = r.collects(again)
 		require.NoError(t, err)
 		require.Equal(t, []string{"7 46.5 0.5 ", "7.5 46.5 0.5 "}, again.asked, what)
 		require.Len(t, r.list(), 4)
@@ -236,7 +236,7 @@ func TestInterrupted(t *testing.T) {
 	_, err = r.store.SaveRun(t.Context(), run)
 	require.NoError(t, err)
 	again := oneEach()
-	_, err = r.collector().Region(t.Context(), source(), region(), again)
+	_, err = r.collects(again)
 	require.NoError(t, err)
 	require.Len(t, again.asked, 3)
 	require.Equal(t, gpstracks.StatusInterrupted, r.runs()[0].Status)
@@ -251,7 +251,7 @@ func TestDryRun(t *testing.T) {
 		Areas: []collect.Area{{Bounds: orb.Bound{Min: orb.Point{7, 46}, Max: orb.Point{7.5, 46.5}}}}}, oneEach())
 	require.NoError(t, err)
 	r.o.DryRun, r.changed = true, 0
-	run, err := r.collector().Region(t.Context(), source(), region(), oneEach())
+	run, err := r.collects(oneEach())
 	require.NoError(t, err)
 	require.Equal(t, []int{4, 3, 1}, []int{run.Fetched, run.Inserted, run.Duplicates})
 	require.True(t, r.runs()[1].DryRun)
@@ -271,13 +271,13 @@ func TestUnreadable(t *testing.T) {
 		}
 		return good(ctx, box, next)
 	}
-	run, err := r.collector().Region(t.Context(), source(), region(), f)
+	run, err := r.collects(f)
 	require.NoError(t, err)
 	require.Equal(t, []any{gpstracks.StatusDone, "2 of 4 boxes could not be read", 2}, []any{run.Status, run.Error, run.Inserted})
 	f.page = func(context.Context, orb.Bound, string) (collect.Page, error) {
 		return collect.Page{}, &gpx.Error{Reason: "is not XML"}
 	}
-	run, err = r.collector().Region(t.Context(), source(), region(), f)
+	run, err = r.collects(f)
 	require.EqualError(t, err, "none of 4 boxes could be read; the last one: GPX: is not XML")
 	require.Equal(t, gpstracks.StatusFailed, run.Status)
 }
@@ -305,11 +305,11 @@ func TestStoreFails(t *testing.T) {
 		_ = r.store.Close()
 		return good(ctx, box, next)
 	}
-	_, err := r.collector().Region(t.Context(), source(), region(), f)
+	_, err := r.collects(f)
 	require.ErrorIs(t, err, tracksqlite.ErrClosed)
 	require.ErrorContains(t, err, "the tracks cannot be kept")
 	require.ErrorContains(t, err, "the end of the run cannot be kept")
-	_, err = r.collector().Region(t.Context(), source(), region(), f)
+	_, err = r.collects(f)
 	require.ErrorContains(t, err, "open runs cannot be closed")
 	require.Len(t, f.asked, 1)
 	_, err = collect.New(collect.Options{Store: r.store})

@@ -1,10 +1,8 @@
 package collect_test
 
 import (
-	"io"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +12,6 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
-	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 )
 
 // What is an outlier, and what only looks like one.
@@ -56,9 +53,8 @@ func TestSpikes(t *testing.T) {
 		r := newRig(t)
 		var reports []collect.FileReport
 		text := dialect{head: gpx11, point: stamp("2006-01-02T15:04:05.000Z")}.write(c.points)
-		file := collect.File{Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
-		run, err := r.collector().Import(t.Context(), local(), []collect.File{file}, trackfile.Limits{},
-			func(f collect.FileReport) { reports = append(reports, f) })
+		file := fileOf("", text)
+		run, err := r.imports([]collect.File{file}, func(f collect.FileReport) { reports = append(reports, f) })
 		require.NoError(t, err)
 		require.Equal(t, c.spikes, reports[0].Tracks[0].Spikes, what)
 		require.Equal(t, min(c.spikes, 1), run.ChangedFor[gpstracks.ReasonSpikes], what)
@@ -76,8 +72,8 @@ func TestMeasures(t *testing.T) {
 		"/run.gpx": {"running", "file"},
 	} {
 		r := newRig(t)
-		f := collect.File{Name: file, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
-		_, err := r.collector().Import(t.Context(), local(), []collect.File{f}, trackfile.Limits{}, nil)
+		f := fileOf(file, text)
+		_, err := r.imports([]collect.File{f}, nil)
 		require.NoError(t, err)
 		k := r.list()[0]
 		require.Equal(t, want, [2]string{string(k.Activity), string(k.ActivityFrom)}, file)
