@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,36 +75,6 @@ func TestLongPage(t *testing.T) {
 	tracks, pages, err = all(t.Context(), client(t, s, osm.Options{PageSize: 5}))
 	require.NoError(t, err)
 	require.Equal(t, []int{19, 2}, []int{points(tracks), pages})
-}
-
-// Points of nobody come without times in one track, and only in the older form;
-// small numbers are written as Ruby writes them.
-func TestQuirks(t *testing.T) {
-	t.Parallel()
-	old := newServer(serverOptions{Pages: true}, trace(1, 4, public), trace(2, 4, private), trace(3, 3, trackable))
-	tracks, _, err := all(t.Context(), client(t, old, osm.Options{}))
-	require.NoError(t, err)
-	require.Len(t, tracks, 2)
-	require.Len(t, tracks[1].Segments[0], 8)
-	require.True(t, tracks[1].Segments[0][0].Time.IsZero())
-	require.True(t, slices.IsSortedFunc(tracks[1].Segments[0], func(a, b gpx.Point) int { return int(1e9 * (a.At[1] - b.At[1])) }))
-
-	small := newServer(serverOptions{}, upload{ID: 1, Visibility: trackable,
-		Segments: [][]spot{{{Lon: 0.00005, Lat: -0.00003, At: start()}, {Lon: 1e-7, Lat: 0, At: start()},
-			{Lon: 0.5, Lat: 0.25, At: start()}}}})
-	p, err := client(t, small, osm.Options{}).Page(t.Context(), orb.Bound{Min: orb.Point{-0.1, -0.1}, Max: orb.Point{0.6, 0.3}}, "")
-	require.Error(t, err, "0.28 square degrees are too many")
-	require.Empty(t, p.Tracks)
-	p, err = client(t, newServer(serverOptions{MaxArea: 1}, upload{ID: 1, Visibility: trackable,
-		Segments: [][]spot{{{Lon: 0.00005, Lat: -0.00003, At: start()}, {Lon: 1e-7, Lat: 0, At: start()},
-			{Lon: 0.5, Lat: 0.25, At: start()}}}}), osm.Options{}).
-		Page(t.Context(), orb.Bound{Min: orb.Point{-0.1, -0.1}, Max: orb.Point{0.6, 0.3}}, "")
-	require.NoError(t, err)
-	var got []orb.Point
-	for _, one := range p.Tracks[0].Segments[0] {
-		got = append(got, one.At)
-	}
-	require.Equal(t, []orb.Point{{0.00005, -0.00003}, {1e-7, 0}, {0.5, 0.25}}, got)
 }
 
 // The box of the request is not larger than the one that was given.

@@ -2,11 +2,9 @@ package osm_test
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"encoding/xml"
 	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,41 +16,28 @@ import (
 // row is a point with what it belongs to.
 type row struct {
 	spot
-	trace   *upload // nil for points of nobody
+	trace   *upload
 	segment int
 }
 
 // rows are the points of a box in the order of the API.
-func (s *server) rows(q query) []row {
+func (s *server) rows(q query) (ordered []row) {
 	s.mu.Lock()
 	traces := slices.Clone(s.traces)
 	s.mu.Unlock()
 	slices.SortStableFunc(traces, func(a, b upload) int { return b.ID - a.ID })
-	var ordered, nobody []row
 	for i := range traces {
-		t := &traces[i]
-		own := t.Visibility == identifiable || t.Visibility == trackable
-		for n, segment := range t.Segments {
+		for n, segment := range traces[i].Segments {
 			begin := len(ordered)
 			for _, p := range segment {
-				switch {
-				case p.Lon < q.west || p.Lon > q.east || p.Lat < q.south || p.Lat > q.north:
-				case own:
-					ordered = append(ordered, row{p, t, n})
-				default:
-					nobody = append(nobody, row{spot: p})
+				if p.Lon >= q.west && p.Lon <= q.east && p.Lat >= q.south && p.Lat <= q.north {
+					ordered = append(ordered, row{p, &traces[i], n})
 				}
 			}
 			slices.SortStableFunc(ordered[begin:], func(a, b row) int { return a.At.Compare(b.At) })
 		}
 	}
-	if !s.o.Pages {
-		return ordered
-	}
-	slices.SortFunc(nobody, func(a, b row) int {
-		return cmp.Or(cmp.Compare(a.Lat, b.Lat), cmp.Compare(a.Lon, b.Lon), a.At.Compare(b.At))
-	})
-	return append(ordered, nobody...)
+	return ordered
 }
 
 // answer sends a page, and returns the number of its points.
@@ -125,12 +110,7 @@ func (s *server) gpx(rows []row) []byte {
 		} else if r.segment != rows[i-1].segment {
 			b.WriteString("    </trkseg>\n    <trkseg>\n")
 		}
-		fmt.Fprintf(&b, `      <trkpt lat="%s" lon="%s"`, s.number(r.Lat), s.number(r.Lon))
-		if r.trace == nil {
-			b.WriteString("/>\n")
-			continue
-		}
-		fmt.Fprintf(&b, "><time>%s</time></trkpt>\n", r.At.UTC().Format(time.RFC3339))
+		fmt.Fprintf(&b, `      <trkpt lat="%.7f" lon="%.7f"><time>%s</time></trkpt>`+"\n", r.Lat, r.Lon, r.At.UTC().Format(time.RFC3339))
 	}
 	if len(rows) > 0 {
 		b.WriteString("    </trkseg>\n  </trk>\n")
@@ -141,7 +121,7 @@ func (s *server) gpx(rows []row) []byte {
 
 // about writes the metadata of an identifiable trace.
 func about(b *bytes.Buffer, t *upload) {
-	if t == nil || t.Visibility != identifiable {
+	if t.Visibility != identifiable {
 		return
 	}
 	text := func(s string) string {
@@ -151,24 +131,4 @@ func about(b *bytes.Buffer, t *upload) {
 	}
 	fmt.Fprintf(b, "    <name>%s</name>\n    <desc>%s</desc>\n    <url>%s</url>\n", text(t.Name), text(t.Desc),
 		text("/user/"+url.PathEscape(t.User)+"/traces/"+strconv.Itoa(t.ID)))
-}
-
-// number writes a coordinate: seven decimals, or as Ruby does.
-func (s *server) number(v float64) string {
-	if s.o.Pages {
-		return strconv.FormatFloat(v, 'f', 7, 64)
-	}
-	v = math.Round(v*1e7) / 1e7
-	if v != 0 && v < 1e-4 && v > -1e-4 {
-		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', -1, 64), "e")
-		if !strings.Contains(mantissa, ".") {
-			mantissa += ".0"
-		}
-		return mantissa + "e" + exponent
-	}
-	text := strconv.FormatFloat(v, 'f', -1, 64)
-	if !strings.Contains(text, ".") {
-		text += ".0"
-	}
-	return text
 }

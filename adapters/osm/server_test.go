@@ -21,8 +21,6 @@ type visibility string
 const (
 	identifiable visibility = "identifiable" // with name and author
 	trackable    visibility = "trackable"    // in order and with times, nameless
-	public       visibility = "public"       // points of nobody
-	private      visibility = "private"      // likewise, and not listed elsewhere
 )
 
 // spot is a place and a time.
@@ -62,7 +60,7 @@ const (
 
 // serverOptions of a server. Zero values are as openstreetmap.org is.
 type serverOptions struct {
-	Pages    bool    // pages with numbers only, and points of nobody: the older form
+	Pages    bool    // pages with numbers only: the older form
 	PageSize int     // default 5000
 	MaxArea  float64 // square degrees, default 0.25
 	Gzip     bool    // answers are compressed for clients that accept it
@@ -77,12 +75,8 @@ type request struct {
 }
 
 // server is OpenStreetMap's trackpoints API in memory: boxes and their limits, pages in both forms of the
-// API, traces of every visibility, and switches for failures.
-//
-// Its quirks are those of the real one: a page begins a new trk for a trace that goes on from the page
-// before; points of public and private traces lie in one trk without times, in the order of their
-// coordinates; numbers are written as 5.0e-05; pages with cursors never split points of one moment, so
-// their sizes vary.
+// API, traces with names and without, and switches for failures. A page begins a new trk for a trace that
+// goes on from the page before, and pages with cursors never split points of one moment, as of the real one.
 type server struct {
 	o serverOptions
 

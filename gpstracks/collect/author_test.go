@@ -60,8 +60,7 @@ func TestAnonymousGaps(t *testing.T) {
 			}
 			return p, nil
 		}}
-		run, err := r.collects(f)
-		require.NoError(t, err)
+		run := r.ok(r.collects(f))
 		require.Equal(t, []gpstracks.Tally{c.rejected, c.changed}, []gpstracks.Tally{run.RejectedFor, run.ChangedFor}, what)
 		require.Equal(t, run.Rejected, len(run.RejectedFor), what)
 		lines := 0

@@ -15,8 +15,7 @@ import (
 func TestPrivacy(t *testing.T) {
 	t.Parallel()
 	r, f := newRig(t), oneEach()
-	_, err := r.collects(f)
-	require.NoError(t, err)
+	r.ok(r.collects(f))
 	require.Len(t, r.list(), 4)
 
 	home := region()
@@ -26,7 +25,7 @@ func TestPrivacy(t *testing.T) {
 	}
 	require.NoError(t, collect.HideZones(t.Context(), r.store, collect.Config{Regions: []collect.Region{home}}, start()))
 	third := r.list()[0]
-	_, err = r.store.Withhold(t.Context(), gpstracks.Removal{Source: "osm", ExternalID: third.ExternalID,
+	_, err := r.store.Withhold(t.Context(), gpstracks.Removal{Source: "osm", ExternalID: third.ExternalID,
 		Reason: "its author wants it gone", At: start()})
 	require.NoError(t, err)
 	kept := r.list()

@@ -52,8 +52,7 @@ func TestFilesAreReadTogether(t *testing.T) {
 			file("3.gpx", func() io.ReadCloser { return text("3", 300) }),
 		}
 		var seen []string
-		run, err := r.imports(files, func(f collect.FileReport) { seen = append(seen, fmt.Sprint(f.File, " ", len(f.Tracks), " ", f.Detail)) })
-		require.NoError(t, err)
+		run := r.ok(r.imports(files, func(f collect.FileReport) { seen = append(seen, fmt.Sprint(f.File, " ", len(f.Tracks), " ", f.Detail)) }))
 		require.Equal(t, []string{"0.gpx 1 ", "1.gpx 1 ", "2.gpx 0 the reader of tracks panicked: a document that nobody foresaw",
 			"3.gpx 1 "}, seen)
 		require.Equal(t, 3, run.Inserted)

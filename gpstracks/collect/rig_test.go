@@ -133,3 +133,10 @@ func (r *rig) imports(files []collect.File, report func(collect.FileReport)) (gp
 func fileOf(name, text string) collect.File {
 	return collect.File{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 }
+
+// ok is a run that must not fail.
+func (r *rig) ok(run gpstracks.Run, err error) gpstracks.Run {
+	r.Helper()
+	require.NoError(r, err)
+	return run
+}

@@ -24,8 +24,7 @@ func TestRegion(t *testing.T) {
 	r, f := newRig(t), oneEach()
 	var shares []float64
 	r.o.Progress = func(p collect.Progress) { shares = append(shares, p.Share) }
-	run, err := r.collects(f)
-	require.NoError(t, err)
+	run := r.ok(r.collects(f))
 	require.Equal(t, []string{"7 46 0.5 ", "7.5 46 0.5 ", "7 46.5 0.5 ", "7.5 46.5 0.5 "}, f.asked)
 	want := gpstracks.Run{ID: 1, Source: "osm", Region: "alps", Status: gpstracks.StatusDone, Requests: 4, Fetched: 4, Inserted: 4,
 		Bytes: 400}
@@ -40,8 +39,7 @@ func TestRegion(t *testing.T) {
 	require.True(t, k.LastSeenAt.Equal(r.o.Now()))
 	require.EqualValues(t, 1, k.RunID)
 
-	_, err = r.collects(f)
-	require.NoError(t, err)
+	r.ok(r.collects(f))
 	want.ID, want.Inserted, want.Duplicates = 2, 0, 4
 	require.Equal(t, want, r.runs()[1])
 	require.Len(t, f.asked, 8, "a run that ended well is not taken up")
@@ -125,16 +123,14 @@ func pages(n int, width float64) *feed {
 func TestQuartering(t *testing.T) {
 	t.Parallel()
 	r, f := newRig(t), pages(3, 0.5)
-	_, err := r.collects(f)
-	require.NoError(t, err)
+	r.ok(r.collects(f))
 	require.Equal(t, []string{"7 46 0.5 ", "7 46 0.5 1", "7 46 0.25 ", "7.25 46 0.25 ", "7 46.25 0.25 ", "7.25 46.25 0.25 ", "7.5 46 0.5 "},
 		f.asked[:7])
 	require.Len(t, f.asked, 4*(2+4))
 	require.Len(t, r.list(), 16, "what was read of a box that is too large is not kept")
 
 	r, f = newRig(t), pages(2, 0.5)
-	_, err = r.collects(f)
-	require.NoError(t, err)
+	r.ok(r.collects(f))
 	require.Len(t, f.asked, 4*2, "as many pages as are allowed are no reason to quarter")
 
 	r, f = newRig(t), pages(9, 0)
@@ -161,13 +157,12 @@ func TestTooMuch(t *testing.T) {
 		}
 		return collect.Page{}, nil
 	}}
-	run, err := r.collects(f)
-	require.NoError(t, err)
+	run := r.ok(r.collects(f))
 	require.Equal(t, 4+16, run.Requests)
 	f.page = func(context.Context, orb.Bound, string) (collect.Page, error) {
 		return collect.Page{}, tooMuch{errors.New("never enough")}
 	}
-	run, err = r.collects(f)
+	run, err := r.collects(f)
 	require.EqualError(t, err, "never enough", "it ends at the smallest boxes")
 	require.Less(t, run.Requests, 12)
 }
@@ -201,14 +196,12 @@ func TestResume(t *testing.T) {
 
 		r.o.DryRun = true // does not go on, and does not count as the last one
 		dry := oneEach()
-		_, err = r.collects(dry)
-		require.NoError(t, err)
+		r.ok(r.collects(dry))
 		require.Len(t, dry.asked, 4)
 		r.o.DryRun = false
 
 		again := oneEach()
-		_, err = r.collects(again)
-		require.NoError(t, err)
+		r.ok(r.collects(again))
 		require.Equal(t, []string{"7 46.5 0.5 ", "7.5 46.5 0.5 "}, again.asked, what)
 		require.Len(t, r.list(), 4)
 		require.Empty(t, r.runs()[2].Cursor)
@@ -236,8 +229,7 @@ func TestInterrupted(t *testing.T) {
 	_, err = r.store.SaveRun(t.Context(), run)
 	require.NoError(t, err)
 	again := oneEach()
-	_, err = r.collects(again)
-	require.NoError(t, err)
+	r.ok(r.collects(again))
 	require.Len(t, again.asked, 3)
 	require.Equal(t, gpstracks.StatusInterrupted, r.runs()[0].Status)
 	require.NotEmpty(t, r.runs()[0].Error)
@@ -251,8 +243,7 @@ func TestDryRun(t *testing.T) {
 		Areas: []collect.Area{{Bounds: orb.Bound{Min: orb.Point{7, 46}, Max: orb.Point{7.5, 46.5}}}}}, oneEach())
 	require.NoError(t, err)
 	r.o.DryRun, r.changed = true, 0
-	run, err := r.collects(oneEach())
-	require.NoError(t, err)
+	run := r.ok(r.collects(oneEach()))
 	require.Equal(t, []int{4, 3, 1}, []int{run.Fetched, run.Inserted, run.Duplicates})
 	require.True(t, r.runs()[1].DryRun)
 	require.Len(t, r.list(), 1)
@@ -271,13 +262,12 @@ func TestUnreadable(t *testing.T) {
 		}
 		return good(ctx, box, next)
 	}
-	run, err := r.collects(f)
-	require.NoError(t, err)
+	run := r.ok(r.collects(f))
 	require.Equal(t, []any{gpstracks.StatusDone, "2 of 4 boxes could not be read", 2}, []any{run.Status, run.Error, run.Inserted})
 	f.page = func(context.Context, orb.Bound, string) (collect.Page, error) {
 		return collect.Page{}, &gpx.Error{Reason: "is not XML"}
 	}
-	run, err = r.collects(f)
+	run, err := r.collects(f)
 	require.EqualError(t, err, "none of 4 boxes could be read; the last one: GPX: is not XML")
 	require.Equal(t, gpstracks.StatusFailed, run.Status)
 }

@@ -54,8 +54,7 @@ func TestSpikes(t *testing.T) {
 		var reports []collect.FileReport
 		text := dialect{head: gpx11, point: stamp("2006-01-02T15:04:05.000Z")}.write(c.points)
 		file := fileOf("", text)
-		run, err := r.imports([]collect.File{file}, func(f collect.FileReport) { reports = append(reports, f) })
-		require.NoError(t, err)
+		run := r.ok(r.imports([]collect.File{file}, func(f collect.FileReport) { reports = append(reports, f) }))
 		require.Equal(t, c.spikes, reports[0].Tracks[0].Spikes, what)
 		require.Equal(t, min(c.spikes, 1), run.ChangedFor[gpstracks.ReasonSpikes], what)
 		require.Len(t, r.list()[0].Lines, 1, what, "no line is cut")
@@ -73,8 +72,7 @@ func TestMeasures(t *testing.T) {
 	} {
 		r := newRig(t)
 		f := fileOf(file, text)
-		_, err := r.imports([]collect.File{f}, nil)
-		require.NoError(t, err)
+		r.ok(r.imports([]collect.File{f}, nil))
 		k := r.list()[0]
 		require.Equal(t, want, [2]string{string(k.Activity), string(k.ActivityFrom)}, file)
 		require.Equal(t, []time.Duration{100 * time.Second, 700 * time.Second}, []time.Duration{k.Moving, k.EndedAt.Sub(k.StartedAt)})
