@@ -25,24 +25,6 @@ func TestPoles(t *testing.T) {
 	require.InDelta(t, 2048+20.0/360*4096, b.Max[0], 1)
 }
 
-// A track across the antimeridian is drawn at both edges of the map and not
-// across it.
-func TestAntimeridian(t *testing.T) {
-	t.Parallel()
-	tracks := prepared(t, gpstracks.Track{Lines: orb.MultiLineString{{{170, 10}, {-170, 20}}}})
-	body, _ := encode(t, tile.Limits{}, tile.ID{}, gpstracks.Filter{}, tracks...)
-	all := lines(decode(t, body)[0].Geometry)
-	require.Len(t, all, 2)
-	for _, l := range all {
-		require.Less(t, l.Bound().Max[0]-l.Bound().Min[0], 200.0)
-	}
-	for x, want := range map[int]int{0: 1, 1: 0, 6: 0, 7: 1} {
-		body, stats := encode(t, tile.Limits{}, tile.ID{Z: 3, X: x, Y: 3}, gpstracks.Filter{}, tracks...)
-		require.Equal(t, want, stats.Features, x)
-		require.Equal(t, want == 0, len(body) == 0)
-	}
-}
-
 // The corners of the world are tiles like the others.
 func TestCorners(t *testing.T) {
 	t.Parallel()
