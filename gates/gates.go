@@ -10,7 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// Outcome is what a verdict says.
+// Outcome names what a verdict says.
 type Outcome int
 
 // Outcomes. Error is the zero value: a verdict that nobody filled in means that
@@ -48,7 +48,7 @@ type Verdict struct {
 // Passed reports whether the verdict lets a task leave its stage.
 func (v Verdict) Passed() bool { return v.Outcome == Green }
 
-// Facts is what a check may look at. It is frozen: every field describes the
+// Facts holds what a check may look at. It is frozen: every field describes the
 // moment At. Readers are nil when there is nothing to read; a check that needs
 // one then says so in an Error verdict.
 type Facts struct {
@@ -82,7 +82,7 @@ type Facts struct {
 	Retries  int         // how often the task was sent back since the design was ready or a person last acted
 	Policy   Policy
 
-	// Mergeable is what came of bringing the branch up to date with main.
+	// Mergeable holds the result of bringing the branch up to date with main.
 	Mergeable *Mergeable
 }
 

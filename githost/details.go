@@ -11,7 +11,7 @@ const (
 // Details is a host that shows more than results: for whom has to mend what failed. Everything
 // is text of others. A host that does not implement it shows nothing.
 type Details interface {
-	// FailureLog is what is shown of why a check of Checks failed: its findings by file and line,
+	// FailureLog returns what is shown of why a check of Checks failed: its findings by file and line,
 	// and the end of its log, without control sequences and at most FailureMax bytes. It is empty when
 	// nothing is shown.
 	FailureLog(ctx context.Context, repo string, c Check) (string, error)

@@ -18,7 +18,7 @@ type Examiner interface {
 	AddWebhook(ctx context.Context, repo, address, secret string) error
 }
 
-// Repository is what a repository is and what the token may do there.
+// Repository describes a repository and what the token may do there.
 type Repository struct {
 	Name          string // owner/name, as the host writes it
 	CloneURL      string
@@ -28,8 +28,8 @@ type Repository struct {
 	Methods       []string // by which pull requests may be merged: merge, squash, rebase
 }
 
-// Protection is what a branch requires of a merge, as far as a reader of the repository
-// may see it.
+// Protection describes what a branch requires of a merge, as far as a reader of the
+// repository may see it.
 type Protection struct {
 	SHA       string // of the branch
 	Protected bool
@@ -52,8 +52,8 @@ type Ruled interface {
 	Rules(ctx context.Context, repo, branch string) (Rules, error)
 }
 
-// Rules are what a branch demands, of its protection and of other rules, as far as the token may
-// see them.
+// Rules lists what a branch demands, of its protection and of other rules, as far as the token
+// may see them.
 type Rules struct {
 	Demands []Demand
 	Queue   string   // what demands a merge queue; empty = nothing does

@@ -57,7 +57,7 @@ type Check struct {
 	Optional bool `json:"optional,omitempty"`
 }
 
-// ReviewState is what a reviewer said last.
+// ReviewState names what a reviewer said last.
 type ReviewState string
 
 // States of a review.
@@ -68,7 +68,7 @@ const (
 	ReviewDismissed        ReviewState = "dismissed"
 )
 
-// Permission is what an account may do in a repository.
+// Permission names what an account may do in a repository.
 type Permission string
 
 // Permissions, the least first. Roles between them count as the lower one.
@@ -131,7 +131,7 @@ type Merge struct {
 	Method  MergeMethod // refused with ErrDenied where the repository does not allow it
 }
 
-// MergeMethod is what a merge makes of the commits of a branch.
+// MergeMethod names what a merge makes of the commits of a branch.
 type MergeMethod string
 
 // Methods. A plain repository has none of them.

@@ -202,7 +202,7 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t 
 	}
 	defer around.after(ctx)
 	cmd := e.command(ctx, p, t, l, c, at)
-	caveat := e.dependence(ctx, t, l.Role, cmd.Agent)
+	caveat := e.vendorCaveat(ctx, t, l.Role, cmd.Agent)
 	if caveat != "" {
 		e.Log.Warn("an agent is not independent", "task", t.ID, "repo", t.Repo, "run", l.Run, "why", caveat)
 	}

@@ -296,7 +296,7 @@ func (e *Engine) recordMetrics(t task.Task, before stage.State, ev stage.Event, 
 // requestFile is the one of a task's artefacts that the orchestrator writes itself.
 const requestFile = "request.md"
 
-// SeedFiles is what a new branch begins with.
+// SeedFiles returns the files that a new branch begins with.
 func SeedFiles(p task.Project, t task.Task) []work.File {
 	body := fmt.Sprintf("# %s: %s\n\n%s\n", t.WorkItemID, t.Title, t.Description)
 	return []work.File{{Path: p.Docs(t.WorkItemID) + "/" + requestFile, Body: []byte(body)}}

@@ -234,7 +234,7 @@ func refused(jobs []queue.Job) (out []queue.Job) {
 	return out
 }
 
-// board is what is known of a work item when a webhook of it is handled.
+// board holds what is known of a work item when a webhook of it is handled.
 type board struct {
 	item     tracker.Item
 	task     task.Task // zero: none

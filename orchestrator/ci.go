@@ -36,7 +36,7 @@ func waitsSince(ev stage.Event, f stage.Effect, changed, now time.Time) time.Tim
 // beside the one that runs, which carries what is missing now.
 func isHeard(ev stage.Event) bool { return ev.Since.IsZero() && lastLook(ev) != "" }
 
-// lastLook is why a look at CI has decided nothing; empty for another event.
+// lastLook returns why a look at CI has decided nothing; empty for another event.
 func lastLook(ev stage.Event) string {
 	if ev.On != stage.OnCI || !undecided(ev.Verdict) {
 		return ""

@@ -18,7 +18,7 @@ type DeniedError struct{ Why string }
 // Error is the reason.
 func (d *DeniedError) Error() string { return d.Why }
 
-// Word is what a person decides about a task.
+// Word holds a person's decision about a task.
 type Word struct {
 	On  stage.Trigger // OnApproved, OnRejected or OnConfirmDeploy
 	Why string
@@ -57,7 +57,7 @@ func (e *Engine) Decide(ctx context.Context, taskID int64, w Word, by stage.Prin
 	if err := w.Check(t); err != nil {
 		return err
 	}
-	denied, err := e.deniedElsewhere(ctx, p.People, on, t, by)
+	denied, err := e.refusalOfOperator(ctx, p.People, on, t, by)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (w Word) Check(t task.Task) error {
 // it was, by the tracker's clock, and whether the principal may.
 func (e *Engine) complete(ctx context.Context, p task.Project, t task.Task, ev *stage.Event) (err error) {
 	ev.Seen = seenAt(t.State, ev.At)
-	ev.Denied, err = e.deniedElsewhere(ctx, p.People, ev.On, t, ev.By)
+	ev.Denied, err = e.refusalOfOperator(ctx, p.People, ev.On, t, ev.By)
 	return err
 }
 
@@ -101,16 +101,16 @@ func seenAt(s stage.State, at time.Time) time.Time {
 	return s.ActedAt.Add(at.Sub(s.HeardAt))
 }
 
-// deniedElsewhere returns in one sentence why a principal of the service's own (a token, a person
+// refusalOfOperator returns in one sentence why a principal of the service's own (a token, a person
 // whom a provider has signed in) may not decide; empty when it may. The registry names such
 // people by the names of their tokens or their e-mail addresses; a role is one of the tracker's
 // accounts and names none of them.
-func (e *Engine) deniedElsewhere(ctx context.Context, people task.People, on stage.Trigger, t task.Task, by stage.Principal) (string, error) {
+func (e *Engine) refusalOfOperator(ctx context.Context, people task.People, on stage.Trigger, t task.Task, by stage.Principal) (string, error) {
 	who := tracker.Person{ID: by.ID}
 	if strings.Contains(by.ID, "@") {
 		who.Email = by.ID
 	}
-	if denied := denial(people, on, t, by, who); denied != "" || !people.Separate || on != stage.OnApproved {
+	if denied := refusalByRegistry(people, on, t, by, who); denied != "" || !people.Separate || on != stage.OnApproved {
 		return denied, nil
 	}
 	other, err := e.isOther(ctx, t, by)

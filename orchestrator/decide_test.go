@@ -16,7 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// holder is who has sent a named token.
+// holder returns the sender of a named token.
 func holder(name string) stage.Principal {
 	return stage.Principal{Kind: stage.KindOperator, ID: name, Via: stage.ViaAPI, Proof: stage.ProofToken}
 }

@@ -84,8 +84,8 @@ type Options struct {
 	JobTTL         time.Duration   `env:"JOB_TTL" envDefault:"30s" doc:"a claim without a heartbeat for this long is given back"`
 	Poll           time.Duration   `env:"POLL" envDefault:"1s" doc:"how often queues are looked at without a hint"`
 	StatusDefer    time.Duration   `env:"STATUS_DEFER" envDefault:"500ms" doc:"how long a board event waits before it looks at the board again"`
-	// Columns is what a board was last seen to have, by tracker project, and whether it was
-	// seen; nil = that is not known.
+	// Columns returns the columns of a board when it was last seen, by tracker project, and
+	// whether it was seen; nil = that is not known.
 	Columns func(trackerProject string) (columns map[stage.Status]string, seen bool)
 	Stage   stage.Options
 	Off     []string // gates of the pipeline and of features that are switched off
@@ -257,8 +257,8 @@ func (e *Engine) Features() (names []string) {
 // Machine is the machine that decides.
 func (e *Engine) Machine() *stage.Machine { return e.machine }
 
-// Columns is what a board was last seen to have, by tracker project, and whether it was
-// seen; see Options.Columns.
+// Columns returns the columns of a board when it was last seen, by tracker project, and
+// whether it was seen; see Options.Columns.
 func (e *Engine) Columns(trackerProject string) (columns map[stage.Status]string, seen bool) {
 	if e.opt.Columns == nil {
 		return nil, false

@@ -20,7 +20,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
 
-// parties are what the engine works with; here they are doubles in memory.
+// parties holds what the engine works with; here they are doubles in memory.
 type parties struct {
 	store  *memstore.Store
 	board  *memtracker.Board

@@ -21,7 +21,7 @@ const (
 	findingsTime = 30 * time.Second
 )
 
-// findings are what the git host shows of why a developer works again: of the checks that failed
+// findings reads what the git host shows of why a developer works again: of the checks that failed
 // their findings and logs, and the comments of reviewers on lines. It is read when the run
 // begins, and kept nowhere. What cannot be read is left out: the run does not wait for it.
 func (e *Engine) findings(ctx context.Context, p task.Project, t task.Task, l stage.Launch) (out []Quotation) {

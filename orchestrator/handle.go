@@ -192,7 +192,7 @@ func (e *Engine) confirmMerge(ctx context.Context, c queue.Claim, p task.Project
 	return done("the host has no merge of " + t.Branch + " into " + p.Main)
 }
 
-// sender is who has caused a webhook of the git host.
+// sender returns the principal behind a webhook of the git host.
 func sender(h githost.Hook) stage.Principal {
 	if h.Sender == "" {
 		return stage.Principal{}

@@ -49,7 +49,7 @@ func newHealth(places Places) map[string]*health {
 	return out
 }
 
-// Sickness is what a lane has seen of its destination since it last answered.
+// Sickness holds what a lane has seen of its destination since it last answered.
 type Sickness struct {
 	Lane     string    `json:"lane"`
 	Since    time.Time `json:"since"`
@@ -162,7 +162,7 @@ func (h *health) hurry(now time.Time) {
 	}
 }
 
-// hints is what may let a job through before its time.
+// hints returns what may let a job through before its time.
 func (h *health) hints() <-chan struct{} {
 	if h == nil {
 		return nil
@@ -232,7 +232,7 @@ func (e *Engine) CheckEvents(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// sickness is what is to be said of a lane that is closed.
+// sickness describes a lane that is closed.
 func (h *health) sickness() (Sickness, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

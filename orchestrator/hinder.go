@@ -17,7 +17,7 @@ import (
 // which the event of the attempt brings, is there before it.
 const takeIn = 30 * time.Second
 
-// hindrance is what kept the agent of a run from working; nil where the attempt failed by
+// hindrance returns what kept the agent of a run from working; nil where the attempt failed by
 // itself, and where no feature pauses agents.
 func (e *Engine) hindrance(p task.Project, role stage.Role, r work.Result) *stage.Hindrance {
 	pauses := slices.ContainsFunc(e.features, func(f Feature) bool { return f.Attempted != nil })
@@ -53,9 +53,9 @@ func (e *Engine) takeAttempt(ctx context.Context, c Change, r *stage.Report, wit
 	return nil
 }
 
-// dependence is why an agent that is to be of another vendor than the developer was is
-// not, or may not be; empty when it is, or need not be.
-func (e *Engine) dependence(ctx context.Context, t task.Task, role stage.Role, agent work.Agent) string {
+// vendorCaveat returns why an agent that is to be of another vendor than the developer was
+// is not, or may not be; empty when it is, or need not be.
+func (e *Engine) vendorCaveat(ctx context.Context, t task.Task, role stage.Role, agent work.Agent) string {
 	if !agent.Independent {
 		return ""
 	}

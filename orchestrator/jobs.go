@@ -103,7 +103,7 @@ func agentJob(t task.Task, l stage.Launch) queue.Job {
 	}
 }
 
-// AgentSubjects are what an agent's job can be held by: all agents, the repository, the
+// AgentSubjects lists what an agent's job can be held by: all agents, the repository, the
 // task, its card, the role in the repository, and the role in the task.
 func AgentSubjects(repo string, taskID int64, role stage.Role) []string {
 	return []string{allAgents, repoPrefix + repo, taskKey(taskID), CardOf(taskID), RoleInRepo(role, repo), RoleInTask(role, taskID)}

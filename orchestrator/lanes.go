@@ -209,7 +209,7 @@ func poolOf(s stage.State, on stage.Trigger, place string) string {
 	return queue.PoolEvents
 }
 
-// orderOf is what effects of one work item are made in order within: what is done to
+// orderOf returns the order that effects of one work item are made within: what is done to
 // the repository, and each other kind by itself. Orders do not wait for each other.
 func orderOf(kind stage.EffectKind) string {
 	if kind == stage.EffectPull { // pushes do not wait for the git host

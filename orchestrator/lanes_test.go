@@ -107,7 +107,7 @@ func failedEffects(r *orchestratortest.Rig) []explain.FailedEffect {
 	return v.Failed
 }
 
-// acts are what operators have done, in order.
+// acts returns what operators have done, in order.
 func acts(r *orchestratortest.Rig) (out []task.Act) {
 	r.Helper()
 	entries, err := r.Store.JournalSince(context.Background(), 0, 1000)

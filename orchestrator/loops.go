@@ -121,7 +121,7 @@ func (e *Engine) work(ctx context.Context, g *run.Group, p pool) {
 	}
 }
 
-// poolSlots is what a pool shares with the jobs that it has started.
+// poolSlots holds what a pool shares with the jobs that it has started.
 type poolSlots struct {
 	changed chan struct{} // a hint: a slot is free again, or a job is due soon
 

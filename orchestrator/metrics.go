@@ -100,7 +100,7 @@ func newMetrics(to Meter) Metrics {
 	return m
 }
 
-// bound is what all kinds have in common.
+// bound holds what all kinds have in common.
 type bound struct {
 	name string
 	to   Meter // nil measures nothing

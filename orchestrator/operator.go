@@ -9,7 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// OperatorBy is who has come by a way and has shown the token of the settings.
+// OperatorBy returns the operator that has come by a way and shown the token of the settings.
 func OperatorBy(via stage.Via) stage.Principal {
 	return stage.Principal{Kind: stage.KindOperator, ID: "admin", Via: via, Proof: stage.ProofToken}
 }

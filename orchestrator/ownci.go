@@ -136,7 +136,7 @@ func (e *Engine) whileAwaited(ctx context.Context, t task.Task) (context.Context
 	return ctx, g.Stop
 }
 
-// ownCI is what the service has run itself, as gates read CI.
+// ownCI shows gates what the service has run itself as CI.
 type ownCI stage.CI
 
 // Checks implements gates.CI.

@@ -9,7 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// FeatureBlocks is what the features that are on show of themselves in /queue, by
+// FeatureBlocks returns what the features that are on show of themselves in /queue, by
 // name. The block of a feature that cannot say is an error.
 func (e *Engine) FeatureBlocks(ctx context.Context) map[string]any {
 	out := map[string]any{}

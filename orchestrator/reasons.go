@@ -19,7 +19,7 @@ func WaitText(r queue.Reason) string {
 
 var taskNumber = regexp.MustCompile(` \(task \d+\)`)
 
-// ReasonText is why a hold is there, without its name.
+// ReasonText returns the reason of a hold, without its name.
 func ReasonText(r queue.Reason) string {
 	return strings.TrimSuffix(r.Text, fmt.Sprintf(" (%s)", strings.ReplaceAll(r.Name, "_", " "))) // as package queue writes it
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// Replayed is what came of deciding a task's journal again.
+// Replayed holds the result of deciding a task's journal again.
 type Replayed struct {
 	TaskID    int64        `json:"task_id"`
 	Decisions int          `json:"decisions"`        // that were decided again

@@ -54,7 +54,7 @@ func (e *Engine) findMover(ctx context.Context, b board, word stage.Status) (by 
 	}
 }
 
-// senderOf is who has caused a tracker's webhook, by the webhook.
+// senderOf returns the principal behind a tracker's webhook, by the webhook.
 func senderOf(h tracker.Hook) stage.Principal {
 	by := stage.Principal{Kind: stage.KindPerson, ID: h.ActorID, Name: h.Actor.Name, Via: cmp.Or(h.Via, stage.ViaWebhook), Proof: stage.ProofNone}
 	if !h.Unsigned {
@@ -134,16 +134,16 @@ func (e *Engine) authorize(ctx context.Context, c queue.Claim, p task.Project, b
 	if by.Via == stage.ViaWebhook && by.ID == "" && (late || p.People.NeedProof(on, b.task)) {
 		return by, "", done("the webhook is about something else; of " + b.item.StatusName + " one of its own tells, or the reconciler finds it")
 	}
-	denied, err = e.denied(ctx, p.People, on, b, by, who)
+	denied, err = e.refusalOfAccount(ctx, p.People, on, b, by, who)
 	if err != nil {
 		return by, "", retryOutcome(err)
 	}
 	return by, denied, nil
 }
 
-// unwitnessed is why a STOP that stands on the board is not believed yet; empty when it is. It cannot
-// be taken back, and one look may have been answered by a replica that is behind. late: by the log
-// the last move was another.
+// unwitnessed says why a STOP that stands on the board is not believed yet; empty when it is. It
+// cannot be taken back, and one look may have been answered by a replica that is behind. late: by
+// the log the last move was another.
 func (b board) unwitnessed(late bool) string {
 	switch {
 	case b.told == stage.StatusStop || b.task.ID == 0:
@@ -157,9 +157,9 @@ func (b board) unwitnessed(late bool) string {
 	}
 }
 
-// denied returns in one sentence why an account of the tracker may not set a status; empty when
+// refusalOfAccount returns in one sentence why an account of the tracker may not set a status; empty when
 // it may. It is described only where the lists need that.
-func (e *Engine) denied(ctx context.Context, people task.People, on stage.Trigger, b board, by stage.Principal, who tracker.Person) (string, error) {
+func (e *Engine) refusalOfAccount(ctx context.Context, people task.People, on stage.Trigger, b board, by stage.Principal, who tracker.Person) (string, error) {
 	who.ID = by.ID
 	list, _ := people.Allowed(on)
 	described, ok := e.Tracker.(tracker.People)
@@ -174,11 +174,11 @@ func (e *Engine) denied(ctx context.Context, people task.People, on stage.Trigge
 			e.Log.Warn("an account cannot be described; name its id in the registry, or let the token read members", "account", by.ID, "repo", b.task.Repo, "err", err)
 		}
 	}
-	return denial(people, on, b.task, by, who), nil
+	return refusalByRegistry(people, on, b.task, by, who), nil
 }
 
-// denial is why a principal, as far as it is described, may not set a status; empty when it may.
-func denial(people task.People, on stage.Trigger, t task.Task, by stage.Principal, who tracker.Person) string {
+// refusalByRegistry returns why a principal, as far as it is described, may not set a status; empty when it may.
+func refusalByRegistry(people task.People, on stage.Trigger, t task.Task, by stage.Principal, who tracker.Person) string {
 	list, role := people.Allowed(on)
 	apart := people.Separate && on == stage.OnApproved
 	switch {

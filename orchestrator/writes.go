@@ -25,7 +25,7 @@ func (e *Engine) untaken(ctx context.Context, p task.Project, t task.Task, l sta
 	return fmt.Sprintf("the commits of the %s change %s, and it may change %s; none of them was taken, %s", l.Role, outside.List(), p.Writable(t, l), kept)
 }
 
-// failedBefore is why the attempt before this one failed; empty when none of the run has.
+// failedBefore returns why the attempt before this one failed; empty when none of the run has.
 func (e *Engine) failedBefore(ctx context.Context, t task.Task) string {
 	if t.State.Failures == 0 {
 		return ""

@@ -65,7 +65,7 @@ type Job struct {
 // Claim is a job that was taken. Job.ID with Job.Attempt is its fence.
 type Claim struct{ Job Job }
 
-// OutcomeKind is what becomes of a claim.
+// OutcomeKind names what becomes of a claim.
 type OutcomeKind string
 
 // The values of OutcomeKind. The zero value is not an outcome.
@@ -123,7 +123,7 @@ type Reason struct {
 	Since   time.Time  `json:"since,omitzero"`
 }
 
-// Queue is what producers and workers use. Implementations are safe for
+// Queue serves producers and workers. Implementations are safe for
 // concurrent use and durable when a call returns.
 type Queue interface {
 	// Put adds jobs, all or none, and returns their ids in order. A job whose
@@ -153,7 +153,7 @@ type Filter struct {
 	Limit  int    // 0 = 1000
 }
 
-// Admin is what operators, features and background loops use.
+// Admin serves operators, features and background loops.
 type Admin interface {
 	// Cancel makes every unfinished job of a task in the given pools (none =
 	// all) cancelled, running ones too, and returns them.

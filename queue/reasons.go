@@ -58,8 +58,8 @@ func ClaimOrder(waits []Wait) {
 	})
 }
 
-// ApplyOutcome is what becomes of a running job when its claim ends with an outcome at
-// a moment: the job as it is then. It is the one rule that all queues share.
+// ApplyOutcome returns a running job as it is when its claim ends with an outcome at a moment.
+// It is the one rule that all queues share.
 func ApplyOutcome(j Job, o Outcome, now time.Time) Job {
 	j.Worker, j.LeaseUntil, j.HeartbeatAt, j.Error = "", time.Time{}, time.Time{}, o.Error
 	kind := o.Kind
@@ -86,8 +86,8 @@ func ApplyOutcome(j Job, o Outcome, now time.Time) Job {
 // went silent.
 const LostHeartbeat = "the worker's heartbeat was lost"
 
-// Anew is what is put to do a failed job again. The failed one becomes cancelled in the
-// same transaction, so that nobody can put it twice.
+// Anew returns the job to put to do a failed one again. The failed one becomes cancelled in
+// the same transaction, so that nobody can put it twice.
 func Anew(j Job) Job {
 	return Job{
 		Pool: j.Pool, Kind: j.Kind, Key: j.Key, TaskID: j.TaskID, Lane: j.Lane, Role: j.Role, Holds: j.Holds, Payload: j.Payload,

@@ -89,7 +89,7 @@ func (e execution) model() string {
 // something else.
 var modelLine = regexp.MustCompile(`(?m)^model[ \t]*=[ \t]*["']([^"'\\\n]+)["']`)
 
-// vendor is whose the models are; empty when that is not known.
+// vendor returns the vendor of the models; empty when that is not known.
 func (e execution) vendor() string {
 	if e.preset.Vendor != "" || e.preset.Format != agentout.OpenCode {
 		return e.preset.Vendor
@@ -104,7 +104,7 @@ func (e execution) vendor() string {
 	return provider
 }
 
-// argMax is what one argument may have, well below the kernel's 128 KiB.
+// argMax bounds one argument, well below the kernel's 128 KiB.
 const argMax = 96 << 10
 
 // argv is the command line with the prompt in it.

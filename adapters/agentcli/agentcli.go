@@ -73,7 +73,7 @@ type Options struct {
 	Now       func() time.Time  // of the times in results; nil = time.Now
 }
 
-// Price is what tokens cost, in millionths of a dollar for a million tokens.
+// Price holds what tokens cost, in millionths of a dollar for a million tokens.
 type Price struct{ Input, Output, CacheRead, CacheCreate int64 }
 
 // Cost is the price of a usage in millionths of a dollar. It is computed in
@@ -246,7 +246,7 @@ func (r *Runner) run(ctx context.Context, c work.Command) work.Result {
 	return res
 }
 
-// noSession is what Claude Code says first when it has none of the id.
+// noSession begins the message of Claude Code for a session that it does not have.
 const noSession = "No conversation found"
 
 // prepare makes the files of a run: the record last, so that from here on

@@ -21,7 +21,7 @@ func DefaultEnv() []string {
 // mark is the variable that every process of a run inherits.
 const mark = "SIGNALBOX_RUN_TOKEN"
 
-// environment is what the agent sees: allow-listed names, the command's own,
+// environment returns the variables of the agent: allow-listed names, the command's own,
 // and the run's facts.
 func (r *Runner) environment(e execution, token string) map[string]string {
 	env := map[string]string{}

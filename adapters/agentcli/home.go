@@ -92,7 +92,7 @@ func removeTree(dir string) error {
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// jail is what an execution may touch; nil when agents are not confined.
+// jail returns what an execution may touch; nil when agents are not confined.
 func (r *Runner) jail(e execution) *work.Jail {
 	if r.opt.Jail == nil {
 		return nil

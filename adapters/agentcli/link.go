@@ -25,7 +25,7 @@ type LinkedRun struct {
 	Jail   *work.Jail // every agent's; nil: they are not confined
 }
 
-// Opened is what an execution gets of a Link, and how it is watched.
+// Opened holds what a Link gives to an execution, and how it is watched.
 type Opened struct {
 	Env   map[string]string // set in its environment, whatever that has; an empty value removes the name
 	Home  map[string]string // files of its HOME, by their names there, in the place of the preset's; nil: the preset's
@@ -35,7 +35,7 @@ type Opened struct {
 	Close func() Seen       // what was seen in the end
 }
 
-// Seen is what a Link has seen of an execution.
+// Seen holds what a Link has seen of an execution.
 type Seen struct {
 	Usage     *work.Usage    // measured, MicroUSD 0 where the price is not known; nil = not measured
 	Estimated bool           // a part of Usage is an estimate
@@ -92,7 +92,7 @@ func (e execution) tool() string {
 	return e.name
 }
 
-// look is what its links have seen so far.
+// look sums up what its links have seen so far.
 func (e execution) look() (seen Seen) {
 	for _, o := range e.opened {
 		if o.Look != nil {

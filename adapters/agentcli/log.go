@@ -72,7 +72,7 @@ func errLog(log string) string { return strings.TrimSuffix(log, ".out") + ".err"
 // stepsLog has a work.Step in each line, but for the one that says what was cut out.
 func stepsLog(log string) string { return strings.TrimSuffix(log, ".out") + ".steps" }
 
-// noteMax is what the note about a cut takes at most.
+// noteMax bounds the note about a cut, in bytes.
 const noteMax = 64
 
 // half is how much of the head and of the tail is kept.

@@ -122,8 +122,8 @@ func (r reality) run(t *testing.T, box *work.Box, agent work.Agent, prompt strin
 	return runner, c, runner.Run(t.Context(), c)
 }
 
-// spent is what a turn of the imitation costs. Only Anthropic's API counts what is written to
-// the cache.
+// spent returns the cost of a turn of the imitation. Only Anthropic's API counts what is
+// written to the cache.
 func spent(d modeltest.Dialect) modeltest.Usage {
 	u := modeltest.Usage{Input: 100, CacheRead: 3000, Output: 20}
 	if d == modeltest.Anthropic {
@@ -153,7 +153,7 @@ func works(q modeltest.Request) modeltest.Turn {
 	return turn
 }
 
-// table is what the tools did, printed where "go test" without -v does not hide it.
+// table collects what the tools did, and prints it where "go test" without -v does not hide it.
 type table struct {
 	mu   sync.Mutex
 	rows [][]string
@@ -177,7 +177,7 @@ func (b *table) print(head ...string) {
 	_ = w.Flush() // to the output of a test
 }
 
-// version is what a tool says of itself, among other things.
+// version reads the version of a tool from what it prints of itself.
 func (r reality) version(t *testing.T, tool string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), filepath.Join(r.dir, ".bin", tool), "--version").CombinedOutput()

@@ -58,7 +58,7 @@ func readRecord(name string) (r record, err error) {
 	return r, json.Unmarshal(body, &r)
 }
 
-// shimOrder is what the shim reads from its standard input, in one line.
+// shimOrder holds what the shim reads from its standard input, in one line.
 type shimOrder struct {
 	jail.Order
 	Argv    []string `json:"argv"`

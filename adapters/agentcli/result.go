@@ -143,7 +143,7 @@ const (
 	errsMax    = 16 << 10 // of standard error
 )
 
-// signalled is what exit codes of signals begin behind.
+// signalled precedes the exit codes of signals.
 const signalled = 128
 
 // tail reads the end of a file, as much as n bytes.

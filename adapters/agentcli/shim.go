@@ -32,7 +32,7 @@ const (
 	exitNoStart = 127
 )
 
-// leftoverGrace is what processes get that outlive their agent.
+// leftoverGrace bounds the time of processes that outlive their agent.
 const leftoverGrace = 2 * time.Second
 
 // RunShim is the main function of the shim; it returns the exit code. It reads

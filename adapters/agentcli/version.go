@@ -13,8 +13,8 @@ import (
 // versionTime bounds the call of a tool for its version.
 const versionTime = 15 * time.Second
 
-// Version is what a tool that is known here says of its version; empty for other commands,
-// and in a container, whose image has another one. The tool sees no key.
+// Version returns the version that a tool which is known here reports; empty for other
+// commands, and in a container, whose image has another one. The tool sees no key.
 func (r *Runner) Version(ctx context.Context, agent string) (string, error) {
 	p, _, err := r.preset(agent)
 	if err != nil {

@@ -154,7 +154,7 @@ func (b *Board) add(ctx context.Context, t tx, n cards.New, once string) (cards.
 	return r.Card, e, err
 }
 
-// proof is what a person's act has in the log: never nothing, which is the service's own.
+// proof returns the proof of a person's act for the log: never empty, as the service's own is.
 func proof(p cards.Person) stage.Proof {
 	if p.Proof == "" {
 		return stage.ProofNone

@@ -124,7 +124,7 @@ func (b *Board) SetStatus(ctx context.Context, projectID, itemID string, status 
 	})
 }
 
-// small is what stands below a comment.
+// small holds what stands below a comment.
 type small struct {
 	Links []tracker.Link `json:"links,omitempty"`
 	Note  string         `json:"note,omitempty"`

@@ -53,7 +53,7 @@ type Minter interface {
 // ErrNeedsSecret means that a credential can be revoked by its secret alone, which is not kept.
 var ErrNeedsSecret = errors.New("it can be revoked by its secret alone, which is not kept; it ends by itself")
 
-// Grant is what an execution is to get.
+// Grant describes what an execution is to get.
 type Grant struct {
 	Env string // the variable that has the secret
 	By  Minter

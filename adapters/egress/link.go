@@ -28,7 +28,7 @@ type Link struct {
 	Options Options
 }
 
-// Way is what an execution gets to go out by its proxy.
+// Way holds what an execution gets to go out by its proxy.
 type Way struct {
 	Env   map[string]string
 	Jail  work.Jail

@@ -158,7 +158,7 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("signalbox: %s: %s", clean(e.host), cmp.Or(e.why, "it is not on the list of hosts that this run may reach (egress in the project registry)"))
 }
 
-// unlisted is why a host is refused whose name is allowed.
+// unlisted explains the refusal of a host whose name is allowed.
 const unlisted = "its name leads to an address of this machine or its network, which the list would have to name itself"
 
 // addresses are those that a host may be reached at.

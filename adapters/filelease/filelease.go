@@ -157,7 +157,7 @@ func (g *guarded) read(ttl time.Duration) (lease.Lease, error) {
 	return lease.Lease{Name: r.Name, Holder: r.Holder, Epoch: max(r.Epoch, epoch), Expires: r.Expires}, nil
 }
 
-// torn is what a lease file counts as that cannot be read: somebody's, until it
+// torn returns what a lease file counts as that cannot be read: somebody's, until it
 // is older than the time to live.
 func (g *guarded) torn(epoch int64, ttl time.Duration) (lease.Lease, error) {
 	info, err := os.Stat(g.path)

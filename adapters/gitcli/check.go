@@ -55,7 +55,7 @@ func (g *Git) RunCheck(ctx context.Context, argv []string, s gates.Facts) (exit 
 // Connect opens the network to one check or hook of a repository.
 type Connect func(ctx context.Context, repo string) (Connection, error)
 
-// Connection is what a check gets with it.
+// Connection holds what a check gets with it.
 type Connection struct {
 	Env   []string              // that it sees besides
 	Jail  work.Jail             // that it may touch besides
@@ -156,7 +156,7 @@ func (g *Git) ofMain(ctx context.Context, p checkout, argv []string, dir string)
 // endMax is how long the shim may take to end what a check has started.
 const endMax = 15 * time.Second
 
-// checkOrder is what the shim reads from its standard input, in one line.
+// checkOrder holds what the shim reads from its standard input, in one line.
 type checkOrder struct {
 	jail.Order
 	Argv []string   `json:"argv"`
@@ -164,7 +164,7 @@ type checkOrder struct {
 	Name string     `json:"name,omitempty"` // of its cgroup and its container
 }
 
-// jail is what an errand may touch: its own, its directory, and to read the checkout of main.
+// jail returns what an errand may touch: its own, its directory, and to read the checkout of main.
 func (g *Git) jail(e errand) *work.Jail {
 	if g.opt.Jail == nil {
 		return nil

@@ -120,7 +120,7 @@ func (o *Options) defaults() {
 	}
 }
 
-// environment is what git sees: nothing of ours but PATH.
+// environment returns the variables of git: nothing of ours but PATH.
 func environment(o Options) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(o.Root, "home"), "LC_ALL=C", "TZ=UTC",

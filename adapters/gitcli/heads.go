@@ -50,8 +50,8 @@ func refIn(repo *os.Root, name string) string {
 	return ""
 }
 
-// content is what is in a file, without the space around it; empty for anything
-// else than a file. It never waits for a pipe.
+// content reads a file, without the space around its text; empty for anything else than
+// a file. It never waits for a pipe.
 func content(root *os.Root, name string) string {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

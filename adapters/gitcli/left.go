@@ -39,7 +39,7 @@ func (g *Git) salvage(ctx context.Context, p checkout, tip string) (start string
 	if !m.Whole { // all that was left was saved before
 		return g.startAt(ctx, p, m, m.Start, tip), left
 	}
-	own := g.gather(ctx, p, m)
+	own := g.fetchCommits(ctx, p, m)
 	start = g.startAt(ctx, p, m, own.branch, tip)
 	if start != tip && (m.Role != p.Role || g.outside(ctx, p, m, own.branch) != nil) {
 		start = tip // the next attempt did not write it
@@ -56,9 +56,9 @@ func (g *Git) keepLogged(ctx context.Context, p checkout, m mark, own heads, sta
 	return left
 }
 
-// gather brings the commits of a checkout into the mirror, where no ref has them yet. A
+// fetchCommits brings the commits of a checkout into the mirror, where no ref has them yet. A
 // repository that has some which cannot be read is set aside.
-func (g *Git) gather(ctx context.Context, p checkout, m mark) heads {
+func (g *Git) fetchCommits(ctx context.Context, p checkout, m mark) heads {
 	own := p.heads()
 	var unread error
 	if own.branch == "" && own.head == "" {

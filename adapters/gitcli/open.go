@@ -36,7 +36,7 @@ func (g *Git) Open(ctx context.Context, s work.Workspace, first []work.File) (wo
 	return at, err
 }
 
-// jail is what works in a checkout needs of the directories of this package.
+// jail returns what works in a checkout needs of the directories of this package.
 func (p checkout) jail() work.Jail {
 	return work.Jail{Write: []string{p.dir, p.repo}, Read: []string{filepath.Join(p.mirror, "objects")}}
 }
@@ -185,7 +185,7 @@ func begin(p checkout) string {
 // trailer begins the line that says whose a branch is.
 const trailer = "Signalbox-Task: "
 
-// owner is whose a branch is: what the first commit that names a task says, of those
+// owner returns the task of a branch, which the first commit that names one says, of those
 // that main does not have. Empty when none does.
 func (g *Git) owner(ctx context.Context, p checkout, tip string) (string, error) {
 	out, err := g.git(ctx, p.mirror, "log", "--reverse", "--grep=^"+trailer, "--format=%B%x00", tip, "^refs/remotes/origin/"+p.Main, "--")

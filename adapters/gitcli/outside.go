@@ -20,7 +20,7 @@ func (g *Git) within(ctx context.Context, p checkout, m mark, sha string) error 
 	if !errors.As(err, &outside) {
 		return err
 	}
-	outside.Left = g.keepLogged(ctx, p, m, g.gather(ctx, p, m), m.Taken)
+	outside.Left = g.keepLogged(ctx, p, m, g.fetchCommits(ctx, p, m), m.Taken)
 	m.Whole, m.Start = false, m.Taken
 	return errors.Join(err, p.writeMark(m))
 }

@@ -142,7 +142,7 @@ func (c *Client) expected(ctx context.Context, repo, base string, reported []git
 	return out, nil
 }
 
-// globWords are what a pattern may have beside letters. A star goes over slashes, which
+// globWords matches what a pattern may have beside letters. A star goes over slashes, which
 // are in the names of Gitea Actions.
 var globWords = regexp.MustCompile(`\*+|\?|\[[^\]]+\]|\{[^{}]*\}`)
 

@@ -47,7 +47,7 @@ func (c *Client) Delivery(h http.Header) (id, event string) {
 	return cmp.Or(h.Get("X-Gitea-Delivery"), h.Get("X-Forgejo-Delivery")), cmp.Or(h.Get("X-Gitea-Event"), h.Get("X-Forgejo-Event"))
 }
 
-// payload is what is read of webhooks, of all kinds: few fields, so that a payload whose
+// payload holds what is read of webhooks, of all kinds: few fields, so that a payload whose
 // others have changed is read all the same. Gitea never sends again what was refused.
 type payload struct {
 	Action     string `json:"action"`

@@ -208,7 +208,7 @@ func (c *Client) Token(ctx context.Context, repo string) (string, error) {
 	return c.installationToken(ctx, repo)
 }
 
-// Rights are what an app may do by the permissions that it was given.
+// Rights describes an app by the permissions that it was given.
 type Rights struct {
 	App   string // its name
 	Lacks []string

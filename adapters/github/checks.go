@@ -141,7 +141,7 @@ func (c *Client) suites(ctx context.Context, owner, name, sha string, runs []che
 	}
 }
 
-// begun is what a suite says beside its runs; ok is false when that is nothing.
+// begun returns what a suite says beside its runs; ok is false when that is nothing.
 func begun(s *gh.CheckSuite, runs []checkRun, demands []githost.Demand) (k githost.Check, ok bool) {
 	app, has, open := s.GetApp(), 0, 0
 	for _, r := range runs {

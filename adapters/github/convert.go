@@ -142,7 +142,7 @@ func (c *Client) wait(h http.Header) time.Duration {
 	return limitWait
 }
 
-// message is what GitHub said, without the address of the request.
+// message returns GitHub's words for an error, without the address of the request.
 func message(err error) string {
 	var e *gh.ErrorResponse
 	if errors.As(err, &e) && e.Response != nil {
@@ -171,7 +171,7 @@ func stateOf(s string) githost.CheckState {
 	}
 }
 
-// conclusions are what GitHub concludes of check runs and workflows; what comes later is a failure.
+// conclusions translates GitHub's words for how check runs and workflows end; any other is a failure.
 var conclusions = map[string]githost.CheckState{
 	"success": githost.CheckPassed, "neutral": githost.CheckPassed, "skipped": githost.CheckPassed,
 	"failure": githost.CheckFailed, "timed_out": githost.CheckFailed,
@@ -187,7 +187,7 @@ func conclusion(status, conclusion string) githost.CheckState {
 	return cmp.Or(conclusions[conclusion], githost.CheckFailed)
 }
 
-// note is what is said of a check run: its title, behind GitHub's word where the state does not tell it.
+// note describes a check run: its title, behind GitHub's word where the state does not tell it.
 func note(state githost.CheckState, conclusion, title string) string {
 	if state != githost.CheckHeld && state != githost.CheckCancelled {
 		return title

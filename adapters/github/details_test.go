@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 )
 
-// failure is what is shown of a commit's failed job.
+// failure returns what is shown of a commit's failed job.
 func (k *kit) failure(sha string) (string, error) {
 	k.Helper()
 	list, err := k.client.Checks(k.Context(), repo, "main", sha)

@@ -57,7 +57,7 @@ func (c *Client) FormPayload(body []byte) ([]byte, error) {
 	return []byte(form.Get("payload")), nil
 }
 
-// payload is what is read of webhooks, of all kinds: few fields, so that a payload whose
+// payload holds what is read of webhooks, of all kinds: few fields, so that a payload whose
 // others have changed is read all the same. GitHub never sends again what was refused.
 type payload struct {
 	Action     string  `json:"action"`

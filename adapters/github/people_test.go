@@ -39,7 +39,7 @@ type forge struct {
 	merges          int
 }
 
-// landedSHA is what a merge makes.
+// landedSHA names the commit that a merge makes.
 const landedSHA = "1234567890123456789012345678901234567890"
 
 // RoundTrip implements http.RoundTripper.

@@ -145,7 +145,7 @@ func (c *Client) allowed(ctx context.Context, owner, name string) []githost.Merg
 // for a refusal is shown.
 var errUndecided, errTransient = errors.New("GitHub has yet to compare the branches"), errors.New("no reason is shown")
 
-// standings are what a mergeable_state means when a merge was refused. All others, such as blocked,
+// standings translates a mergeable_state after a merge was refused. All others, such as blocked,
 // draft, unstable and has_hooks, are a matter of people.
 var standings = map[string]error{"dirty": githost.ErrNotMergeable, "behind": githost.ErrBehind, "unknown": errUndecided, "clean": errTransient}
 

@@ -109,7 +109,7 @@ func (c *Client) account(ctx context.Context) (string, error) {
 	return c.self, nil
 }
 
-// permission is what an account may do, and when that was read.
+// permission records what an account may do, and when that was read.
 type permission struct {
 	is githost.Permission
 	at time.Time

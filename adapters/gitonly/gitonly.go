@@ -18,7 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// Git is what the host needs of git; gitcli.Git has it. Of a Space only Repo, CloneURL
+// Git lists what the host needs of git; gitcli.Git has it. Of a Space only Repo, CloneURL
 // and Main count.
 type Git interface {
 	// Heads lists the branches of the remote, by name.

@@ -14,7 +14,7 @@ import (
 // boardTTL is how long a project's columns are taken for known, where nothing is written by them.
 const boardTTL = 10 * time.Minute
 
-// board is what columns a project has.
+// board holds the columns of a project.
 type board struct {
 	labels map[stage.Status]wireLabel // own columns, by logical status
 	read   time.Time

@@ -48,7 +48,7 @@ func (c *Client) Delivery(h http.Header) (id, event string) {
 	return cmp.Or(h.Get("X-Gitea-Delivery"), h.Get("X-GitHub-Delivery")), cmp.Or(h.Get("X-Gitea-Event-Type"), h.Get("X-Gitea-Event"), h.Get("X-GitHub-Event"))
 }
 
-// payload is what is read of webhooks, of all kinds.
+// payload holds what is read of webhooks, of all kinds.
 type payload struct {
 	Action     string      `json:"action"`
 	Issue      wireIssue   `json:"issue"`

@@ -191,7 +191,7 @@ func (c *Client) Own(accountID string) (bool, error) {
 	return c.own[strings.ToLower(accountID)], nil
 }
 
-// token is what a role comments with.
+// token returns the token that a role comments with.
 func (c *Client) token(r stage.Role) string {
 	if t := c.opt.RoleTokens[r]; t != "" {
 		return t

@@ -22,8 +22,8 @@ type closing struct {
 	until   time.Time
 }
 
-// account is what a request uses up at its vendor, as far as a refusal is about that: limits may
-// be those of a model, which a run can choose to be any.
+// account names what a request uses up at its vendor, as far as a refusal is about that: limits
+// may be those of a model, which a run can choose to be any.
 type account struct{ vendor, model string }
 
 // close keeps all runs from an account whose refusal one of them has met: they meet the same here.

@@ -20,7 +20,7 @@ const requestsMax = 16
 // patience is how long a tool may go on trying what its vendor refuses for good.
 const patience = 20 * time.Second
 
-// execution is what passed of one execution.
+// execution records what passed of one execution.
 type execution struct {
 	g     *Gateway
 	tool  string
@@ -160,7 +160,7 @@ func (g *Gateway) cost(tool, vendor string, u work.Usage) (micro int64, known bo
 	return micro, known
 }
 
-// vendorOf is whose model has a name; empty = not known.
+// vendorOf finds the vendor of a model by its name; empty = not known.
 func vendorOf(model string) string {
 	for vendor, beginnings := range map[string][]string{Anthropic: {"claude"}, OpenAI: {"gpt", "chatgpt", "codex", "o1", "o3", "o4"}, Google: {"gemini"}} {
 		for _, b := range beginnings {

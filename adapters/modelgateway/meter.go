@@ -155,7 +155,7 @@ type geminiCounts struct {
 	Tools      int64 `json:"toolUsePromptTokenCount"`
 }
 
-// words are what a model says in any of the vendors' forms.
+// words holds what a model says, in any of the vendors' forms.
 type words struct {
 	Text, Thinking, Content, Refusal string
 
@@ -241,8 +241,8 @@ func (m *meter) read(event []byte) {
 	m.finished = m.finished || finished
 }
 
-// soFar is what the answer has used: until the vendor's own count has come, its words count by
-// their length.
+// soFar returns what the answer has used: until the vendor's own count has come, its words
+// count by their length.
 func (m *meter) soFar() work.Usage {
 	u := m.usage
 	if !m.finished || !m.reported {

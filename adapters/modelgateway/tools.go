@@ -8,9 +8,9 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 )
 
-// equip is what an execution gets: the gateway's address and its token in the way that its tool
-// takes them, and nothing else by which the tool would sign in. A command gets the variables of
-// all vendors that are served, and the gateway's own.
+// equip returns what an execution gets: the gateway's address and its token in the way that its
+// tool takes them, and nothing else by which the tool would sign in. A command gets the variables
+// of all vendors that are served, and the gateway's own.
 func equip(x agentcli.LinkedRun, at, token string, served []string) agentcli.Opened {
 	o := agentcli.Opened{Env: map[string]string{"SIGNALBOX_MODEL_URL": at, "SIGNALBOX_MODEL_TOKEN": token}}
 	for _, vendor := range served {

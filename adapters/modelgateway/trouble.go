@@ -39,8 +39,8 @@ var (
 	daily = regexp.MustCompile(`PerDay|usage_limit_reached`)
 )
 
-// troubleOf is what a refusal says of all requests of the account, and the vendor's words. A
-// limit that ends soon is none: tools wait for that by themselves.
+// troubleOf returns what a refusal says of all requests of the account, and the vendor's words.
+// A limit that ends soon is none: tools wait for that by themselves.
 func troubleOf(status int, h http.Header, body []byte, now time.Time) (t work.Trouble, said string) {
 	var r refusal
 	_ = json.Unmarshal(body, &r) // what has another form says less

@@ -98,7 +98,7 @@ func (v vendor) lastWords(why string) []byte {
 	return fmt.Appendf(nil, "\n\n%sdata: %s\n\n", event, body)
 }
 
-// token is what a request signs itself by: all tools send what they take for a key.
+// token returns the token of a request: all tools send what they take for a key.
 func token(r *http.Request) string {
 	for _, name := range []string{"X-Api-Key", "X-Goog-Api-Key"} {
 		if key := r.Header.Get(name); key != "" {

@@ -28,7 +28,7 @@ const settling = 2 * time.Second
 // patience is how long a call waits here for its turn; longer waits are for the caller's queue.
 const patience = 3 * time.Second
 
-// priority is what a request is for. What comes later leaves room for what comes before it.
+// priority ranks requests by their purpose. What comes later leaves room for what comes before it.
 type priority int
 
 // Priorities: a write is what people see and a decision owes; a read is needed for one card;

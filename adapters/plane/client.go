@@ -224,7 +224,7 @@ func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
 	return req, nil
 }
 
-// noRoute is what Plane says of an address that it does not serve. It must not
+// noRoute holds Plane's words for an address that it does not serve. It must not
 // be taken for a work item that is gone, and nor must a proxy's 404.
 const noRoute = "Page not found."
 
@@ -289,7 +289,7 @@ func wrongID(path string) (id string, is bool) {
 // uuid is the form of Plane's ids.
 var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// ofFields are what Plane says of single fields, as in {"state": ["Invalid pk …"]}.
+// ofFields returns what Plane says of single fields, as in {"state": ["Invalid pk …"]}.
 func ofFields(body []byte) (out []string) {
 	var all map[string]json.RawMessage
 	_ = json.Unmarshal(body, &all) // what cannot be read says nothing

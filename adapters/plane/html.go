@@ -92,7 +92,7 @@ func tagName(s string) string {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// afterTag is what follows a tag, and its contents where those are not for
+// afterTag returns the rest behind a tag, and behind its contents where those are not for
 // readers. Nothing is found when there is no tag, or no end of it.
 func afterTag(name, rest string) (after string, found bool) {
 	if name == "" {
@@ -132,7 +132,7 @@ func tagEnd(s string) int {
 	return strings.IndexByte(s, '>')
 }
 
-// afterEndTag is what follows an element's end tag: nothing without one.
+// afterEndTag returns the rest behind an element's end tag: nothing without one.
 func afterEndTag(s, name string) string {
 	for {
 		n := strings.Index(s, "</")

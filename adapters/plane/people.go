@@ -130,7 +130,7 @@ func (c *Client) readMembers(ctx context.Context) (members, error) {
 	return out, nil
 }
 
-// roleName is what Plane's pages call a role of the workspace.
+// roleName translates a role of the workspace into the word on Plane's pages.
 func roleName(role int) string {
 	switch role {
 	case 20:

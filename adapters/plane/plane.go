@@ -124,7 +124,7 @@ func (c *Client) Own(accountID string) (bool, error) {
 	return c.own[accountID], nil
 }
 
-// token is what a role comments with.
+// token returns the token that a role comments with.
 func (c *Client) token(r stage.Role) string {
 	if t := c.opt.RoleTokens[r]; t != "" {
 		return t
@@ -164,7 +164,7 @@ const (
 	sinceSize = 100
 )
 
-// listFields is what a listing reads of each item, in place of descriptions.
+// listFields names what a listing reads of each item, in place of descriptions.
 const listFields = "id,name,sequence_id,state,project,updated_at"
 
 // List implements tracker.Tracker, without descriptions. Plane has no filter: statuses and the moment

@@ -30,7 +30,7 @@ type site struct {
 	send                           inProcess
 }
 
-// realPlane is what the environment names.
+// realPlane returns the Plane that the environment names.
 func realPlane(t *testing.T) site {
 	t.Helper()
 	p := site{os.Getenv("PLANE_URL"), os.Getenv("PLANE_TOKEN"), os.Getenv("PLANE_WORKSPACE"), os.Getenv("PLANE_PROJECT"), http.DefaultTransport.RoundTrip}

@@ -29,7 +29,7 @@ const (
 	atItem    = atProject + "work-items/" + itemID + "/"
 )
 
-// answer is what a recorded server says: a file under testdata/rest, or a text.
+// answer names what a recorded server says: a file under testdata/rest, or a text.
 type answer struct {
 	status       int // 0 = 200
 	file, text   string

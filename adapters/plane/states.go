@@ -13,7 +13,7 @@ import (
 // boardTTL is how long a project's columns are taken for known.
 const boardTTL = 10 * time.Minute
 
-// board is what columns a project has.
+// board holds the columns of a project.
 type board struct {
 	ids   map[stage.Status]string // own columns, by logical status
 	keys  map[string]stage.Status // logical status by id

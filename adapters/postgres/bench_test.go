@@ -122,7 +122,7 @@ func anchor(b *testing.B, url string) time.Duration {
 	return time.Since(begun) / n
 }
 
-// cost is what a server has used so far.
+// cost counts what a server has used so far.
 type cost struct {
 	wal int64
 	cpu time.Duration // of its connections

@@ -74,7 +74,7 @@ func victim(url string) {
 	}
 }
 
-// heard is what the victims have acknowledged.
+// heard collects what the victims have acknowledged.
 type heard struct {
 	mu                 sync.Mutex
 	received, finished map[string]bool

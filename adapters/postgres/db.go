@@ -173,8 +173,8 @@ func (d *DB) connectPool(ctx context.Context, url string) (err error) {
 	return nil
 }
 
-// sessionName is what a store of a schema calls its own two connections: the server shows it,
-// and cuts longer names.
+// sessionName returns the name of a schema's two connections of a store's own: the server shows
+// it, and cuts longer names.
 func sessionName(schema string) string {
 	name := "signalbox " + schema
 	return name[:min(len(name), 63)]

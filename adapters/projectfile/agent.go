@@ -15,7 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// agent is what a role runs: a preset's name or a command line, as a word or with more
+// agent describes what a role runs: a preset's name or a command line, as a word or with more
 // fields, of which use is that word.
 type agent struct {
 	Use         string        `yaml:"use"`

@@ -26,7 +26,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// Registry is what a file says.
+// Registry holds what a file says.
 type Registry struct {
 	Projects   *task.Projects
 	Neighbours Neighbours
@@ -153,7 +153,7 @@ func (p *protected) UnmarshalYAML(raw []byte) error {
 	return yaml.Unmarshal(raw, &p.More)
 }
 
-// Error is what is wrong with a file.
+// Error describes a fault of a file.
 type Error struct {
 	File string
 	Line int // 0 when it is not known

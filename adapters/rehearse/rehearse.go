@@ -21,13 +21,13 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// Name is what the project registry calls the agent.
+// Name names the agent in the project registry.
 const Name = "rehearse"
 
 // Command is the hidden command of a program that ends in Main.
 const Command = "rehearse-agent"
 
-// file is what the developer writes: beside the task's directory, so that it counts as work.
+// file returns the path that the developer writes: beside the task's directory, so that it counts as work.
 func (j job) file() string { return path.Join(path.Dir(j.docs), "rehearsal-"+j.item+".md") }
 
 // Main is the main function of the agent: it works in the current directory by the
@@ -92,7 +92,7 @@ func (j job) write(ctx context.Context) (string, error) {
 	return "The rehearsal's " + string(j.role) + " has written what its role owes.", err
 }
 
-// documents are what a role without a report owes, by path.
+// documents returns what a role without a report owes, by path.
 func (j job) documents() map[string]string {
 	const note = "\nThis is a rehearsal: no agent has read the card.\n"
 	switch j.role {

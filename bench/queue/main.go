@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// lab is what the measurements share.
+// lab holds what the measurements share.
 type lab struct {
 	server  *pgtest.Server
 	admin   *pgxpool.Pool // of the server

@@ -14,7 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// store is what is measured of SQLite's and PostgreSQL's.
+// store lists the ports that are measured of SQLite's and PostgreSQL's.
 type store interface {
 	queue.Relay
 	queue.Admin

@@ -30,7 +30,7 @@ type cell struct {
 	Live     int    `json:"live"`     // other live tasks
 }
 
-// result is what was measured. A figure that could not be had is 0, and Error
+// result holds what was measured. A figure that could not be had is 0, and Error
 // says why.
 type result struct {
 	cell

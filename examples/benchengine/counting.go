@@ -26,7 +26,7 @@ type counts struct {
 	byText map[string]*share // nil: not counted by text
 }
 
-// share is what the statements of one text have of all.
+// share counts the statements of one text.
 type share struct{ parsed, statements, rows int64 }
 
 // add counts how often a text was parsed and done, and the rows that it gave.
@@ -99,7 +99,7 @@ type counted struct {
 	counts *counts
 }
 
-// full is what a connection of SQLite's driver can do.
+// full lists the abilities of a connection of SQLite's driver.
 type full interface {
 	driver.Conn
 	driver.ConnBeginTx

@@ -82,7 +82,7 @@ func (d *database) open(ctx context.Context) (s wiring.Database, end func(), err
 	return db, func() { _ = db.Close(); pool.Close() }, nil
 }
 
-// spending is what has been used so far.
+// spending counts what has been used so far.
 type spending struct {
 	program, server time.Duration // of a processor
 	statements      int64

@@ -34,7 +34,7 @@ const (
 // quietRepos are the repositories that only the other tasks are in.
 const quietRepos = 20
 
-// store is what a world stands on.
+// store lists what a world stands on.
 type store = service.Store
 
 // world is an engine with everything but its store in memory. The store may be

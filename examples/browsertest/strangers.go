@@ -30,7 +30,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
 
-// hostile is what a stranger writes into every text that he can reach.
+// hostile holds the words that a stranger writes into every text that he can reach.
 const hostile = `</title></pre></script><script>alert(1)</script><img src=x onerror=alert(2)>"'` + "`{{.}}\u202eesrever\u001b[31m"
 
 // operatorToken is the operator's.

@@ -100,7 +100,7 @@ func (j job) pause(out io.Writer) error {
 	return nil
 }
 
-// files is what the role writes.
+// files returns what the role writes, by path.
 func (j job) files() map[string]string {
 	doc := func(name, body string) map[string]string { return map[string]string{filepath.Join(j.docs, name): body} }
 	switch {
@@ -127,7 +127,7 @@ func (j job) files() map[string]string {
 	}
 }
 
-// verdict is what the role reports; empty when its job owes no report.
+// verdict returns the verdict of the role; empty when its job owes no report.
 func (j job) verdict() string {
 	switch {
 	case j.role == "reviewer":
@@ -198,13 +198,13 @@ func (j job) number(what string, limit int) int {
 	return int(h.Sum64() % uint64(limit))
 }
 
-// models are what the agents of the roles claim to be, as the registry has them.
+// models returns the models that the agents of the roles claim to be, as the registry has them.
 func models() map[string]string {
 	const small, middle, large = "claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-4-8"
 	return map[string]string{"analyst": middle, "architect": large, "developer": middle, "reviewer": "gpt-5.5", "tester": small, "deployer": small}
 }
 
-// usage is what a run takes, in tokens: disjoint.
+// usage counts the tokens of a run: disjoint.
 type usage struct {
 	in, out, read, made int
 	price               float64 // in dollars for a million tokens of input
@@ -223,7 +223,7 @@ func (u usage) cost() float64 {
 	return u.price * (float64(u.in) + float64(u.out)*5 + float64(u.read)*0.1 + float64(u.made)*1.25) / 1e6
 }
 
-// report is what Claude Code would print.
+// report returns what Claude Code would print.
 func (j job) report() map[string]any {
 	u := j.usage()
 	cost := u.cost()

@@ -32,7 +32,7 @@ func say(out io.Writer, took time.Duration, lines []line) {
 	}
 }
 
-// thoughts is what a role reports while it works.
+// thoughts returns the lines that a role reports while it works.
 func (j job) thoughts() []line {
 	plan := map[string]string{
 		"analyst": "I write down what the card wants, and how to see that it is there.", "architect": "One file is enough for this. I draw it up.",

@@ -18,7 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
-// facts are what can be seen of the demonstration at one moment: of the board,
+// facts holds what can be seen of the demonstration at one moment: of the board,
 // the git host and the chat directly, of the service by its API.
 type facts struct {
 	At      time.Time
@@ -30,7 +30,7 @@ type facts struct {
 	Chat    []telegramtest.Message
 }
 
-// seen is what can be seen of one card.
+// seen holds what can be seen of one card.
 type seen struct {
 	ID, Key, Title, Column string
 	Task                   web.TaskDetail // of the service; its ID is 0 as long as there is none
@@ -57,7 +57,7 @@ func (f facts) card(word string) seen {
 	return seen{}
 }
 
-// cost is what agents have cost so far, in dollars.
+// cost sums what agents have cost so far, in dollars.
 func (f facts) cost() (sum float64) {
 	for _, c := range f.Cards {
 		sum += c.Task.Totals.CostUSD

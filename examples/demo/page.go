@@ -52,7 +52,7 @@ func (w *world) announce(out io.Writer) {
 	fmt.Fprintf(out, "board:      %[1]s/board\nmessenger:  %[1]s/chat\ntracks:     %[1]s/tracks\ndashboard:  %[2]s\nqueue:      http://%[3]s/queue\ndata:       %[4]s\n\n", page, w.dashboard(), w.service, w.dir)
 }
 
-// screen is what a page is given.
+// screen holds the data of a page.
 type screen struct {
 	Title, Nav    string
 	Places        []place
@@ -69,7 +69,7 @@ type screen struct {
 	Map           string // the page with a real map; empty: there is none
 }
 
-// policy is what a page may do: nothing that does not come from here.
+// policy bounds what a page may do: nothing that does not come from here.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // pages serves the tour, the board and the messenger's view.
@@ -142,7 +142,7 @@ func (w *world) screen(r *http.Request, name string) screen {
 	return s
 }
 
-// Cost is what agents have cost so far, in dollars.
+// Cost sums what agents have cost so far, in dollars.
 func (s screen) Cost() float64 { return s.Facts.cost() }
 
 // All reports whether every step was seen.

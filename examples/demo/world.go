@@ -120,7 +120,7 @@ func (w *world) addresses(ctx context.Context) error {
 	return err
 }
 
-// outer is what agents may change beside their checkouts: they deploy to there.
+// outer returns what agents may change beside their checkouts: they deploy to there.
 func (w *world) outer() string { return filepath.Join(w.dir, "outer") }
 
 // origin is where the git host keeps its repositories.

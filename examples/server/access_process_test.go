@@ -14,7 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 )
 
-// access is what /readyz says of access to the neighbours.
+// access returns what /readyz says of access to the neighbours.
 func (w *world) access() string { w.Helper(); return w.checks()["access"] }
 
 // tells waits until /readyz and the card's explanation say something, and what to do, and people were notified of it.

@@ -23,7 +23,7 @@ type auditVerifyCmd struct {
 	output
 }
 
-// audited is what verify prints as JSON.
+// audited holds what verify prints as JSON.
 type audited struct {
 	Entries int      `json:"entries"`
 	Before  int      `json:"before_the_chain"`

@@ -114,7 +114,7 @@ func (c client) call(method, path string, body, into any) error {
 	return json.Unmarshal(answer, into)
 }
 
-// listed is what commands read of a task in a listing.
+// listed holds what commands read of a task in a listing.
 type listed struct {
 	ID         int64  `json:"id"`
 	WorkItemID string `json:"work_item_id"`

@@ -37,7 +37,7 @@ type confirmCmd struct{ decision }
 // Run confirms a deployment; it needs the right releaser, and the registry's.
 func (c confirmCmd) Run(s *streams) error { return c.decide(s, "confirm", stage.OnConfirmDeploy) }
 
-// decided is what has come of a decision, as JSON has it.
+// decided holds the result of a decision, as JSON has it.
 type decided struct {
 	TaskID int64       `json:"task_id"`
 	Status string      `json:"status"` // queued, taken or refused

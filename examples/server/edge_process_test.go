@@ -42,7 +42,7 @@ func (w *world) hook(address, secret, id, event, body string) int {
 	return resp.StatusCode
 }
 
-// memory is what the server's process has taken of the system, in bytes; it never
+// memory returns what the server's process has taken of the system, in bytes; it never
 // falls, so it is the peak.
 func (w *world) memory() int64 {
 	w.Helper()

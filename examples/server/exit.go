@@ -30,7 +30,7 @@ func (e *exitError) Error() string { return e.err.Error() }
 // Unwrap is the error.
 func (e *exitError) Unwrap() error { return e.err }
 
-// exitCode is what the program ends with for an error.
+// exitCode returns the exit code of the program for an error.
 func exitCode(err error) int {
 	var with *exitError
 	if errors.As(err, &with) {

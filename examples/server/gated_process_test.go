@@ -18,7 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// app is what was deployed: it is well until somebody says otherwise.
+// app serves what was deployed: it is well until somebody says otherwise.
 func app(t *testing.T) (address string, sick *atomic.Bool) {
 	t.Helper()
 	sick = &atomic.Bool{}
@@ -57,7 +57,7 @@ func compact(text []byte) string {
 	return b.String()
 }
 
-// summary is why a card's task stands where it stands.
+// summary returns the reason why a card's task stands where it stands.
 func (w *world) summary(item string) string {
 	var x explain.Explanation
 	w.get(fmt.Sprintf("/tasks/%d/explain", w.task(item).ID), &x)

@@ -61,7 +61,7 @@ func (w *world) answered(item, text string, accounts ...string) {
 	w.until("a comment says "+text, func() bool { return strings.Contains(strings.Join(w.said(item, accounts...), "\n"), text) })
 }
 
-// holder is who has the merge lease of a repository, as its file says; empty: nobody.
+// holder returns the holder of a repository's merge lease, as its file says; empty: nobody.
 func (w *world) holder() string {
 	w.Helper()
 	files, err := filepath.Glob(filepath.Join(w.data, "leases", "*.lease"))

@@ -14,7 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
-// stepsOfRun is what a server sends of a run.
+// stepsOfRun holds the stream that a server sends of a run.
 const stepsOfRun = `:
 
 id: 10

@@ -100,7 +100,7 @@ type cli struct {
 // program is the name in help and errors, whatever the file is called.
 const program = "signalbox"
 
-// streams is what commands write to, and what a server does before anything else.
+// streams holds what commands write to, and what a server does before anything else.
 type streams struct {
 	out, err io.Writer
 	hide     func() error
@@ -335,7 +335,7 @@ func (c validateCmd) Run(s *streams) error {
 	}))
 }
 
-// validated is what validate prints as JSON.
+// validated holds what validate prints as JSON.
 type validated struct {
 	Valid       bool              `json:"valid"`
 	Wrong       string            `json:"wrong,omitempty"`

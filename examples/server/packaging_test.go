@@ -34,7 +34,7 @@ func yamlParts(t *testing.T, file string) (out []map[string]any) {
 	}
 }
 
-// at is what stands at a path of keys and indices.
+// at returns the value at a path of keys and indices.
 func at(t *testing.T, in any, path ...any) any {
 	t.Helper()
 	for _, step := range path {

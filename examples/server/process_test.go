@@ -86,7 +86,7 @@ type world struct {
 // in is the world of a part of the test.
 func (w *world) in(t *testing.T) *world { return &world{T: t, parts: w.parts} }
 
-// parts are what a world is made of.
+// parts holds the parts of a world.
 type parts struct {
 	dir      string // where agents may write
 	data     string // of the service

@@ -48,7 +48,7 @@ func illnesses() (out []ill) {
 	return out
 }
 
-// refused is what differs when a neighbour refuses for good.
+// refused sets what differs when a neighbour refuses for good.
 func (c *ill) refused() {
 	switch c.neighbour {
 	case "telegram":

@@ -44,7 +44,7 @@ type situation struct {
 	end stage.Stage // where the card gets by doing what the explanations say; default done
 }
 
-// situationWorlds are what situations share. In some they are played side by side.
+// situationWorlds holds what situations share. In some they are played side by side.
 var situationWorlds = map[string]struct {
 	together bool
 	settings map[string]string

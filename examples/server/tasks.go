@@ -72,7 +72,7 @@ func (c tasksCmd) Run(s *streams) error {
 	})
 }
 
-// state is what a task does at its stage, in a word.
+// state returns in a word what a task does at its stage.
 func state(k web.TaskView) string {
 	if k.Active != "" {
 		return string(k.Active) + "'s turn"

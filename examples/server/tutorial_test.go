@@ -33,8 +33,8 @@ func unrun() map[string]string {
 	}
 }
 
-// steps are what a section of the documentation says, or a whole page without a heading: the
-// lines of its blocks sh, and what a person does. Other blocks are no commands.
+// steps reads a section of the documentation, or a whole page without a heading: the lines of
+// its blocks sh, and what a person does. Other blocks are no commands.
 func steps(t *testing.T, file, heading string) (out []step) {
 	t.Helper()
 	fence := ""
@@ -176,7 +176,7 @@ func TestTutorial(t *testing.T) {
 	require.Contains(t, said["git remote -v"], "data/repositories/app.git")
 }
 
-// doer is what a person does with a card of our own board.
+// doer does what a person does with a card of our own board.
 type doer struct {
 	*reader
 	kim *browser

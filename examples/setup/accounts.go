@@ -125,7 +125,7 @@ func (s *setup) onHost(ctx context.Context, e *entry) error {
 			e.Repo = nameOf(origin, s.local.root)
 		}
 	}
-	c, at, err := s.host()
+	c, at, err := s.openHost()
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (s *setup) checks(ctx context.Context, c codeHost, e *entry) error {
 	return nil
 }
 
-// Clicks are what only a person can do.
+// Clicks lists what only a person can do.
 func Clicks(settings wiring.Settings) []string {
 	switch {
 	case settings.Tracker != "plane":

@@ -36,8 +36,8 @@ type where struct {
 	page              string // where a token is made
 }
 
-// host opens the git host of the options.
-func (s *setup) host() (codeHost, where, error) {
+// openHost opens the git host of the options.
+func (s *setup) openHost() (codeHost, where, error) {
 	if s.Gitea != "" {
 		s.Gitea = strings.TrimSuffix(s.Gitea, "/")
 		c, err := gitea.New(gitea.Options{BaseURL: s.Gitea, Token: s.giteaToken, Insecure: true}) // no webhook comes here

@@ -38,7 +38,7 @@ func forge(t *testing.T) (*giteatest.Server, setup.Options) {
 	return server, setup.Options{Agent: "rehearse", Repo: "acme/shop", CloneURL: bare, PublicURL: "https://box.example.org", Accounts: setup.Accounts{Gitea: outer.URL + "/", Labels: true}}
 }
 
-// examine is what doctor says of the working directory.
+// examine returns doctor's words about the working directory.
 func examine(t *testing.T, e wiring.Examination) (said string, wrong int) {
 	t.Helper()
 	s, err := wiring.Load(append(os.Environ(), "ORCH_JAIL=none", "ORCH_GPS_TRACKS_ENABLED=false"))

@@ -54,7 +54,7 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// remoteName is what the copy is called in the repository that it was made of.
+// remoteName names the copy in the repository that it was made of.
 const remoteName = "signalbox"
 
 // copyOf is where the copy of a repository lies.
@@ -151,7 +151,7 @@ func (l local) exclude(say func(string, ...any)) error {
 	return err
 }
 
-// nameParts are what a name may not have.
+// nameParts matches what a name may not have.
 var nameParts = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // nameOf makes owner/name of an address, or of the name of a directory.

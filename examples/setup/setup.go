@@ -136,7 +136,7 @@ func (s *setup) ask(ctx context.Context, flag, given, question, otherwise string
 	}
 }
 
-// line is what a person types next; ErrStopped when there is nothing more, or ctx has ended.
+// line reads the next line that a person types; ErrStopped when there is none, or ctx has ended.
 // The reader of a terminal cannot be interrupted, and is left behind then.
 func (s *setup) line(ctx context.Context) (string, error) {
 	typed := make(chan string, 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// confinement is what came of a start's search for a jail.
+// confinement holds the result of a start's search for a jail.
 type confinement struct {
 	Proof   jail.Proof // of the self-test; zero with ORCH_JAIL=none
 	Without []string   // what was looked for and cannot be had here, with the reasons

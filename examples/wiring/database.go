@@ -31,7 +31,7 @@ type Database interface {
 	Opened
 }
 
-// Kept is what it has beside the pipeline's work: who may come in, and the chain of the journal.
+// Kept adds to the pipeline's work those who may come in, and the chain of the journal.
 type Kept interface {
 	access.Store
 	task.Chain

@@ -38,7 +38,7 @@ const (
 	LevelFail Level = "FAIL"
 )
 
-// Examination is what Doctor does besides looking.
+// Examination names what Doctor does besides looking.
 type Examination struct {
 	Fix   bool // makes columns and registers webhooks that are missing
 	Probe bool // lets each agent do nothing, in a checkout of its own; that may cost something
@@ -190,7 +190,7 @@ func (d *doctor) tracks(v *Service) {
 	}
 }
 
-// diskMin is what should be free in the data directory, in bytes.
+// diskMin bounds the space that should be free in the data directory, in bytes.
 const diskMin = 1 << 30
 
 func (d *doctor) disk(dir string) {

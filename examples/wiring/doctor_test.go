@@ -96,7 +96,7 @@ func (c *clinic) repository(name, text string) string {
 	return bare
 }
 
-// examine is what doctor says, and how many things are wrong.
+// examine returns doctor's words, and how many things are wrong.
 func (c *clinic) examine(e wiring.Examination) (said string, wrong int) {
 	c.Helper()
 	var entry, settings []string

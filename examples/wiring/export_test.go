@@ -12,7 +12,7 @@ func (s Settings) Walls(ctx context.Context, program []string) (kind, said strin
 	return v.walls.kind(), v.walls.String(), err
 }
 
-// MendModes is what each start and the loop of a service do.
+// MendModes mends modes as each start and the loop of a service do.
 func (s Settings) MendModes(log *slog.Logger) error {
 	return (&Service{Settings: s, Log: log}).mendModes()
 }

@@ -24,8 +24,8 @@ type tokenOf interface {
 	Token(ctx context.Context, repo string) (string, error)
 }
 
-// gitTokens are what git signs in with, by the beginning of clone URLs: where an app signs in, a
-// token of its installation for the remote's repository.
+// gitTokens returns the tokens that git signs in with, by the beginning of clone URLs: where an
+// app signs in, a token of its installation for the remote's repository.
 func (v *Service) gitTokens() func(ctx context.Context, remote string) (map[string]string, error) {
 	fixed, apps := map[string]string{}, map[string]tokenOf{}
 	for name, a := range v.access {

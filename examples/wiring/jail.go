@@ -110,7 +110,7 @@ const (
 	jailProcessesMin = 32
 )
 
-// jail is what every agent and check may touch beside what is its own. The system in a
+// jail returns what every agent and check may touch beside what is its own. The system in a
 // container is its image's, and no part of it.
 func (s Settings) jail(container bool) (work.Jail, error) {
 	j := jail.System()

@@ -31,7 +31,7 @@ func (p *prices) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// priceOf is what a run costs that reported no cost of its own.
+// priceOf computes the cost of a run that reported none of its own.
 func (s Settings) priceOf(r task.AgentRun) (microUSD int64, known bool) {
 	p, known := agentcli.PriceOf(s.AgentPrices, r.Usage.Model, r.Agent)
 	return p.Cost(r.Usage), known

@@ -60,7 +60,7 @@ type hostAccess struct {
 	secret    string      // of webhooks, of projects that have none of their own; empty = none
 }
 
-// title is what people call the host.
+// title returns the name of the host for people.
 func (a hostAccess) title() string {
 	if a.Name == task.HostGitHub {
 		return "GitHub"
@@ -96,7 +96,7 @@ func (a hostAccess) hooksPath() string {
 	return "/webhooks/" + a.Name
 }
 
-// mend is what a person does when a neighbour refuses the service; see service.Options.
+// mend tells people what to do when a neighbour refuses the service; see service.Options.
 func (v *Service) mend(of string, p task.Project) string {
 	a, hosted := v.access[p.HostName()]
 	switch {
@@ -154,7 +154,7 @@ func (v *Service) openHosts(list map[string]hostAccess, secrets HookSecrets) err
 	return nil
 }
 
-// columns is who makes columns on the board of a project; nil: nobody has to.
+// columns returns what makes columns on the board of a project; nil: nothing has to.
 func (v *Service) columns(p task.Project) columnMaker {
 	if b := v.Boards[p.Board]; b != nil {
 		return b

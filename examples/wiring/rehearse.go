@@ -50,7 +50,7 @@ func (s Settings) MissingAgents(projects *task.Projects) (out []string) {
 // whose agent is to be independent of the developer's and cannot be.
 func (s Settings) CheckAgents(projects *task.Projects) error {
 	for i, p := range projects.All() {
-		if wrong := s.dependent(p); wrong != "" {
+		if wrong := s.checkVendors(p); wrong != "" {
 			return &task.FieldError{Entry: i, Repo: p.Repo, Field: "agents", Text: wrong}
 		}
 		var rehearses, works stage.Role
@@ -69,9 +69,9 @@ func (s Settings) CheckAgents(projects *task.Projects) error {
 	return nil
 }
 
-// dependent is what is wrong with an agent that is to be of another vendor than the
+// checkVendors returns what is wrong with an agent that is to be of another vendor than the
 // developer's. Where a vendor is not known here the task says what came of it.
-func (s Settings) dependent(p task.Project) string {
+func (s Settings) checkVendors(p task.Project) string {
 	vendorOf := func(r stage.Role) string {
 		agent := p.Agents[r]
 		agent.Use = s.agentOf(p, r)

@@ -19,7 +19,7 @@ import (
 const entry = `  - {tracker_project: p, repo: acme/app, clone_url: "https://github.com/acme/app.git", prefix: APP}
 `
 
-// ready is what /readyz and the log say.
+// ready returns the words of /readyz and of the log.
 func ready(t *testing.T, h http.Handler) string {
 	t.Helper()
 	w := httptest.NewRecorder()

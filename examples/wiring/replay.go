@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// Replay is what came of deciding journals again.
+// Replay holds the result of deciding journals again.
 type Replay struct {
 	Tasks     []ReplayedTask `json:"tasks"`
 	Decisions int            `json:"decisions"`

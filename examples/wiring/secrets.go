@@ -14,7 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// leastSecret is what a secret has that cannot be guessed, in bits.
+// leastSecret bounds from below a secret that cannot be guessed, in bits.
 const leastSecret = 128
 
 // long reports, as an error, a secret that is shorter.
@@ -39,7 +39,7 @@ func bits(value string) int {
 	return 8 * len(value)
 }
 
-// HookSecrets are what webhooks are signed with, by the names of their sources.
+// HookSecrets holds what webhooks are signed with, by the names of their sources.
 type HookSecrets map[string]signature.Secrets
 
 // hideBy has a redactor hide them.

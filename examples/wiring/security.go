@@ -53,7 +53,7 @@ const (
 	attackSeen      = "not stopped" // by Landlock; SECURITY.md says so
 )
 
-// Attacked is what came of an attack.
+// Attacked holds the result of an attack.
 type Attacked struct {
 	Attack string      `json:"attack"`
 	Result string      `json:"result"`         // refused, SUCCEEDED, OPEN, not stopped or not here
@@ -77,7 +77,7 @@ type Posture struct {
 	Gateway []string `json:"keys_in_gateway,omitempty"` // vendors whose keys stay in the gateway of models; those of others are within the reach of their agents
 }
 
-// SecurityReport is what doctor security has found.
+// SecurityReport holds what doctor security has found.
 type SecurityReport struct {
 	Posture   Posture    `json:"posture"`
 	Attacks   []Attacked `json:"attacks"`
@@ -174,7 +174,7 @@ func (v *Service) attack(ctx context.Context, program []string, dir string, a at
 	return out, nil
 }
 
-// live is what the service itself has.
+// live describes what the service itself has.
 func (v *Service) live() attack.Live {
 	out := attack.Live{}
 	if data, err := resolved(v.Settings.DataDir); err == nil {

@@ -182,7 +182,7 @@ func (v *Service) runner(dir string) (*agentcli.Runner, error) {
 	})
 }
 
-// client is what neighbours are called with.
+// client returns the client that neighbours are called with.
 func (s Settings) client() *http.Client { return &http.Client{Timeout: s.CallTimeout} }
 
 // assemble gives the adapters to the service.

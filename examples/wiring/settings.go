@@ -149,7 +149,7 @@ type Settings struct {
 // Load reads the settings of an environment (as from os.Environ), secrets from the files that
 // it names, and the settings file. An error names every setting that is wrong, with its line in the file.
 func Load(environ []string) (Settings, error) {
-	all, err := gather(environ)
+	all, err := readValues(environ)
 	if err != nil {
 		return Settings{}, errors.Join(err, unknown(environ))
 	}

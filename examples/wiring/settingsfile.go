@@ -31,7 +31,7 @@ const (
 // configMax bounds a settings file, in bytes.
 const configMax = 1 << 20
 
-// values are what the environment, files of secrets and the settings file say.
+// values holds what the environment, files of secrets and the settings file say.
 type values struct {
 	environ []string
 	set     map[string]string // by the names of variables
@@ -51,9 +51,9 @@ func (v *values) named(name string) string {
 // keyOf is a setting's name in the settings file.
 func keyOf(name string) string { return strings.ToLower(strings.TrimPrefix(name, Prefix)) }
 
-// gather reads all that settings come from. A variable goes before a file of a secret, and
+// readValues reads all that settings come from. A variable goes before a file of a secret, and
 // this before the settings file.
-func gather(environ []string) (*values, error) {
+func readValues(environ []string) (*values, error) {
 	v := &values{environ: environ, set: env.ToMap(environ), lines: map[string]string{}}
 	var errSecrets, errFile error
 	v.origins, errSecrets = fillSecrets(v.set)
@@ -66,7 +66,7 @@ func gather(environ []string) (*values, error) {
 
 // Given returns the value of a setting, by its whole name, where anything but a default has it.
 func Given(environ []string, name string) (value string, given bool, err error) {
-	v, err := gather(environ)
+	v, err := readValues(environ)
 	value, given = v.set[name]
 	return value, given, err
 }
@@ -246,7 +246,7 @@ type Setting struct {
 // List shows every setting with its value, default and origin. Secrets are
 // masked; those whose files cannot be read have an origin and no value.
 func List(environ []string) []Setting {
-	v, _ := gather(environ) // Load says what is wrong
+	v, _ := readValues(environ) // Load says what is wrong
 	var out []Setting
 	for _, f := range declared() {
 		tag := f.Tag

@@ -106,7 +106,7 @@ func (v *Service) tracks(ctx context.Context) (map[string]http.Handler, error) {
 	return map[string]http.Handler{tracksPath: v.clearing(l.Handler, own), mapPath: page}, nil
 }
 
-// source is what the layer says of a source.
+// source returns what the layer says of a source.
 func source(licences collect.Licences, s collect.Source) trackhttp.Source {
 	out := trackhttp.Source{Name: s.Name, Enabled: s.Enabled, Decision: licences.Status(s.Name)}
 	if l, err := licences.Allow(s.Name); err == nil {

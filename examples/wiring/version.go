@@ -2,7 +2,7 @@ package wiring
 
 import "runtime/debug"
 
-// Version is what the program was built of.
+// Version returns the version of the program.
 func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

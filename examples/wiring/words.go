@@ -37,7 +37,7 @@ func wrongVariables(all *values) error {
 	return errors.Join(errs...)
 }
 
-// forms are what values look like. Types of this package say it in their own errors.
+// forms describes the forms of values. Types of this package say it in their own errors.
 func forms() map[reflect.Type]string {
 	const span = "a span of time such as 500ms, 30s, 5m or 1h"
 	return map[reflect.Type]string{

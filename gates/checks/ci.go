@@ -165,7 +165,7 @@ func noCI(s gates.Facts) gates.Verdict {
 		With(gates.Evidence{Kind: "check", Name: "any", Note: fmt.Sprintf("nothing was reported for %.12s", s.SHA)})
 }
 
-// follow is what follows from a check; what is not known waits.
+// follow names what follows from a check; what is not known waits.
 type follow int
 
 const (
@@ -177,7 +177,7 @@ const (
 	told // nothing, and the reason names it
 )
 
-// follows are what follows from a check by its state, when it is required and when it is optional.
+// follows lists what follows from a check by its state, when it is required and when it is optional.
 var follows = map[githost.CheckState]struct{ required, optional follow }{
 	githost.CheckPassed:    {nothing, nothing},
 	githost.CheckFailed:    {developer, told},

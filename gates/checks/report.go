@@ -173,7 +173,7 @@ func reviewApproved(ctx context.Context, s gates.Facts) gates.Verdict {
 	}
 }
 
-// opinion is what the git host's reviews say of the head.
+// opinion holds what the git host's reviews say of the head.
 type opinion struct {
 	approval, objection, uncounted string
 

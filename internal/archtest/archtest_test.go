@@ -56,6 +56,9 @@ func TestRules(t *testing.T) {
 		"locked call":     {"orchestrator/x.go", `package orchestrator; func (e *E) f(ctx C) { e.mu.Lock(); e.Store.Task(ctx, 1) }`, "under a lock"},
 		"coroutine":       {"queue/x.go", `package queue; import "iter"; func f() { iter.Pull(nil) }`, "iter.Pull"},
 		"old random":      {"queue/x.go", `package queue; import _ "math/rand"`, "math/rand/v2"},
+		"riddle":          {"queue/x_test.go", "package queue\n\n// f is what it gives.\nfunc f() {}", `a comment begins "f is what"`},
+		"riddle in const": {"queue/x.go", "package queue\n\nconst (\n\t// a is why it waits.\n\ta = 1\n)", `"a is why"`},
+		"riddle in field": {"queue/x.go", "package queue\n\ntype t struct {\n\t// B is whose it is.\n\tB int\n}", `"B is whose"`},
 	} {
 		found, err := Check(fstest.MapFS{c.file: {Data: []byte(c.body)}})
 		require.NoError(t, err, name)

@@ -213,6 +213,7 @@ func checkFile(name string, body []byte) ([]Violation, error) {
 		}
 	}
 	f.imports()
+	f.comments()
 	if !f.test {
 		f.statements()
 		f.declarations()

@@ -3,6 +3,7 @@ package archtest
 import (
 	"go/ast"
 	"go/token"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -70,6 +71,18 @@ func (f *file) abort(c *ast.CallExpr) bool {
 }
 
 func (f *file) command() bool { return f.ast.Name.Name == "main" }
+
+// riddle matches a comment that names a thing by a clause about it.
+var riddle = regexp.MustCompile(`^\S+ (is|are) (what|why|whose|who)\b`)
+
+// comments looks for those that begin so.
+func (f *file) comments() {
+	for _, c := range f.ast.Comments {
+		if words := riddle.FindString(c.Text()); words != "" {
+			f.report(c.Pos(), "a comment begins %q: say what it holds, returns, bounds or does", words)
+		}
+	}
+}
 
 // declarations looks for state that is shared by everybody.
 func (f *file) declarations() {

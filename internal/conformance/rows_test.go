@@ -8,7 +8,7 @@ type row struct {
 	tests   []string // "package TestName" or "package TestName/part of it"
 }
 
-// part is what is counted together.
+// part groups the rows that are counted together.
 type part struct {
 	name string
 	rows []row

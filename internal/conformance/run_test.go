@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// results are what came of tests: pass, fail or skip by "package TestName/sub". A test
+// results holds the results of tests: pass, fail or skip by "package TestName/sub". A test
 // that is not in it has not run.
 type results map[string]string
 

@@ -5,7 +5,7 @@ package fakehost
 
 import "time"
 
-// Outcome is what CI reports of a commit.
+// Outcome holds what CI reports of a commit.
 type Outcome struct {
 	Conclusion string // success, failure, cancelled, …; empty = nothing runs
 	Title      string
@@ -32,7 +32,7 @@ type Pull struct {
 	Created, MergeTime time.Time
 }
 
-// Fault is what an API call meets.
+// Fault names what an API call meets.
 type Fault string
 
 // Faults of API calls.

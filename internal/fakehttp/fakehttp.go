@@ -65,7 +65,7 @@ func (s *Switch) Met() int {
 	return s.met
 }
 
-// meet is what a request meets, and until when.
+// meet returns what a request meets, and until when.
 func (s *Switch) meet(r *http.Request) (Kind, chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

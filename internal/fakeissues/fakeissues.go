@@ -69,7 +69,7 @@ type Issue struct {
 	BlockedBy           []int // issues of the repository
 }
 
-// Person is what the page of an account shows.
+// Person holds what the page of an account shows.
 type Person struct{ Login, Name, Email string }
 
 type repository struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// made is what a box makes itself: nothing of the machine is shown there.
+// made reports whether a box makes a file itself: nothing of the machine is shown there.
 func made(name string) bool {
 	return name == "/proc" || name == "/dev" || strings.HasPrefix(name, "/proc/") || strings.HasPrefix(name, "/dev/")
 }

@@ -59,7 +59,7 @@ type Try struct {
 	TCPAlone bool `json:"tcp_alone"`
 }
 
-// Proof is what the self-test has shown.
+// Proof holds what the self-test has shown.
 type Proof struct {
 	Box  string // the kind of the box; empty = none
 	ABI  int    // of the Landlock that holds; 0 = none does

@@ -43,7 +43,7 @@ func newScene(t *testing.T, box work.Box) (attack.Scene, work.Jail) {
 	return s, j
 }
 
-// environ is what an attacker is started with.
+// environ returns what an attacker is started with.
 func environ(t *testing.T, s attack.Scene) []string {
 	t.Helper()
 	body, err := json.Marshal(s)

@@ -16,7 +16,7 @@ import (
 // linksMax bounds how many symbolic links a name may go through.
 const linksMax = 40
 
-// layout is what of the machine's files a box shows: directories and files at their own
+// layout names the files of the machine that a box shows: directories and files at their own
 // names, and the links by which the names of a jail lead to them.
 type layout struct {
 	write map[string]bool   // by path, true where it may be changed

@@ -197,7 +197,7 @@ func remove(group string) {
 	_ = os.Remove(group)
 }
 
-// order is what the test's shim is given.
+// order holds what the test's shim is given.
 type order struct {
 	jail.Order
 	Name string     `json:"name"`

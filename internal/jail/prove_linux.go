@@ -105,7 +105,7 @@ func Prove(ctx context.Context, shim []string, dir string, j work.Jail) (p Proof
 	return p, nil
 }
 
-// relayed is what is said behind the relay of a self-test.
+// relayed holds the answer behind the relay of a self-test.
 const relayed = "relayed"
 
 // answer says relayed at a socket until the function is called.

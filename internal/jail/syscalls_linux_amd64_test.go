@@ -54,7 +54,7 @@ const (
 		FILE_SETATTR LISTNS RSEQ_SLICE_YIELD`
 )
 
-// verdict is what the kernel's filter machine makes of a call.
+// verdict returns what the kernel's filter machine makes of a call.
 func (f filter) verdict(t *testing.T, nr uint32, args [6]uint32) uint32 {
 	t.Helper()
 	var acc uint32

@@ -7,7 +7,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// System is what every execution may read: the system's programs and libraries, the part
+// System returns what every execution may read: the system's programs and libraries, the part
 // of /etc that they need, and what PATH names. Of /etc, /var and /run nothing else: they
 // hold keys, databases and sockets.
 func System() work.Jail {

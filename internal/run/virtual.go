@@ -50,7 +50,7 @@ type coroutine struct {
 	run    func() // what it runs; nil = nothing
 }
 
-// process is what it waits for.
+// process adds what a coroutine waits for.
 type process struct {
 	*coroutine
 	domain *Domain

@@ -13,8 +13,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 )
 
-// cost is what a run is taken to cost before it has ended, in millionths of a
-// dollar; what it does cost is a hundredth of that.
+// cost estimates a run before it has ended, in millionths of a dollar; what it does
+// cost is a hundredth of that.
 const cost = 1_000_000
 
 // agents are the processes of agents on all machines.
@@ -38,7 +38,7 @@ type process struct {
 
 func newAgents(s *sim) *agents { return &agents{s: s, alive: map[place]*process{}} }
 
-// behaviour is what an agent does.
+// behaviour names what an agent does.
 type behaviour string
 
 // Behaviours. What a role has no use for is as good as well done.
@@ -221,7 +221,7 @@ func (a *agents) script(_ context.Context, c work.Command, files map[string]stri
 	return good
 }
 
-// deployed is what a look at a deployment sees.
+// deployed returns what a look at a deployment sees.
 func (a *agents) deployed(address string) monitor.Look {
 	spell := int64(a.s.since() / (5 * time.Minute)) // longer than the looks that freeze a repository
 	if a.s.calm || a.s.world.Rates.Agent == 0 || a.s.dice(address, spell).IntN(6) > 0 {

@@ -15,8 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Invariant is what must hold whatever happens. The name is what a failure is known
-// by.
+// Invariant names what must hold whatever happens. A failure is known by that name.
 type Invariant string
 
 // Invariants that are looked at when something changes.
@@ -137,7 +136,7 @@ func (c *checker) taskOf(card string) (task.Task, bool) {
 	return list[len(list)-1], true
 }
 
-// snapshot is what a commit finds.
+// snapshot holds what a commit finds.
 type snapshot struct {
 	task  task.Task
 	known bool

@@ -386,7 +386,7 @@ func (c *checker) worked(t task.Task, was stage.State) {
 	}
 }
 
-// workflowAt is what a commit has at the protected path.
+// workflowAt returns what a commit has at the protected path.
 func (c *checker) workflowAt(sha string) string {
 	tree, err := c.s.places[0].Files(c.s.ctx, work.Workspace{}, sha)
 	if err != nil {

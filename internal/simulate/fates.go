@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
-// FateKind is what becomes of one call of a port.
+// FateKind names what becomes of one call of a port.
 type FateKind string
 
 // Fates. The zero value is a call that works.

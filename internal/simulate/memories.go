@@ -19,7 +19,7 @@ const (
 	minute     = time.Minute + time.Second // in which the tracker counts requests, and a moment
 )
 
-// memories are what a process has seen of the tracker and takes for true; they end with it.
+// memories holds what a process has seen of the tracker and takes for true; they end with it.
 type memories struct {
 	recent  map[string]recentItem
 	columns map[string]columns // by project

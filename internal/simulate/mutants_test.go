@@ -154,7 +154,7 @@ func (m mutant) mutate(t *testing.T) string {
 	return strings.Replace(string(body), m.find, m.replace, 1)
 }
 
-// found is what the hunt for a mutant came upon.
+// found holds the result of the hunt for a mutant.
 type found struct {
 	valid     bool
 	invariant simulate.Invariant

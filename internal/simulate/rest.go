@@ -36,7 +36,7 @@ const (
 	quiet     = 11 * time.Minute // longer than any grace of the reconciler
 )
 
-// lifted is what a person did last because of an explanation.
+// lifted records what a person did last because of an explanation.
 type lifted struct {
 	moves  int
 	stage  stage.Stage

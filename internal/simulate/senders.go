@@ -55,7 +55,7 @@ func check(h http.Header) (*signature.Check, error) {
 	return signature.Of(hookSecret).Check(given), nil
 }
 
-// hashOf is what a stored delivery is known by.
+// hashOf identifies a stored delivery by its body.
 func hashOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:])
@@ -274,7 +274,7 @@ func (n *node) serve(method, path string, header http.Header, body []byte, patie
 	return answered, code
 }
 
-// answer is what a replica answers.
+// answer holds the answer of a replica.
 type answer struct {
 	header http.Header
 	code   int

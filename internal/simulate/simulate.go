@@ -27,7 +27,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
-// Result is what came of a world.
+// Result holds what came of a world.
 type Result struct {
 	World   World
 	Failure *Failure // nil = every invariant held

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// trace is what happened, a line for each step: the virtual time, who, what, and
+// trace records what happened, a line for each step: the virtual time, who, what, and
 // what became of it. Its hash is made of every line; the lines are kept on demand.
 type trace struct {
 	hash   hash.Hash

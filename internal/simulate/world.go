@@ -35,7 +35,7 @@ type World struct {
 	// service's own; Budget is how many requests a minute the tracker takes of all replicas together.
 	Nameless time.Duration `json:"nameless,omitempty"`
 	Budget   int           `json:"budget,omitempty"`
-	// Traps are what is known to break an invariant: see Traps.
+	// Traps lists what is known to break an invariant: see Traps.
 	Traps []string `json:"traps,omitempty"`
 }
 
@@ -74,7 +74,7 @@ type Card struct {
 	Meets     int           `json:"meets,omitempty"`   // STOP is set between the look and the write of the service's n-th status write
 }
 
-// Act is what a person does with a card at a moment.
+// Act describes what a person does with a card at a moment.
 type Act struct {
 	At   time.Duration `json:"at"`
 	Do   string        `json:"do"` // move, comment, merge, push, stop, retry, pause, unpause, rename

@@ -21,7 +21,7 @@ type Tx struct {
 	added   map[string]queue.Job // by pool, the first of those that may have come to stand in the ready queue
 }
 
-// loaded is what the requests of a round are decided on.
+// loaded holds what the requests of a round are decided on.
 type loaded struct {
 	running    map[int64]claimed // jobs of the claims that end or are prolonged
 	versions   map[int64]int64   // of tasks
@@ -105,7 +105,7 @@ func (t *Tx) load(reqs []*request) (*loaded, error) {
 	return l, err
 }
 
-// decided is what a round writes, in this order.
+// decided holds what a round writes, in this order.
 type decided struct {
 	ended    []queue.Job // as they are now
 	next     []int64     // those behind them

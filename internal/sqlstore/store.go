@@ -57,7 +57,7 @@ type Conn interface {
 // List is one row's value of a column that is an array of texts.
 type List []string
 
-// Driver is what differs between the databases.
+// Driver holds what differs between the databases.
 type Driver interface {
 	// Write runs f in a transaction that holds the writer lock, and commits what it has
 	// queued, if anything of it writes. A transaction that may go through later is tried

@@ -32,7 +32,7 @@ type Document struct {
 	Size  int64       `json:"size"`            // bytes
 }
 
-// List is what a task's directory has at a commit.
+// List holds what a task's directory has at a commit.
 type List struct {
 	TaskID    int64      `json:"task_id"`
 	Commit    string     `json:"commit"` // empty = the task has none yet
@@ -48,7 +48,7 @@ type Text struct {
 	Cut    bool   `json:"cut"` // the end is left out
 }
 
-// Diff is what a task's branch changes at a commit, since it has left main at Base.
+// Diff holds what a task's branch changes at a commit, since it has left main at Base.
 type Diff struct {
 	TaskID int64  `json:"task_id"`
 	Commit string `json:"commit"`

@@ -33,13 +33,13 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Jobs is what effects read of the queue.
+// Jobs reads the queue for effects.
 type Jobs interface {
 	queue.Inspector
 	queue.HoldFinder
 }
 
-// Deps are what the runners work with. All are required but Messenger (nil:
+// Deps holds what the runners work with. All are required but Messenger (nil:
 // notices are only logged), Agents (nil: none runs), Log and Now.
 type Deps struct {
 	Store      task.Store

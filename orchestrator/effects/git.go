@@ -184,8 +184,8 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	}
 }
 
-// refused is what follows when a merge was refused for good. A push of what the remote should have
-// shows whether it has the branch.
+// refused returns the event of a merge that was refused for good. A push of what the remote should
+// have shows whether it has the branch.
 func (d Deps) refused(ctx context.Context, p task.Project, t task.Task, sha string, err error) stage.Event {
 	ev := stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: fault.Words(err.Error()), Final: true}
 	switch {
@@ -197,7 +197,7 @@ func (d Deps) refused(ctx context.Context, p task.Project, t task.Task, sha stri
 	return ev
 }
 
-// unmergeable is what follows when a host does not merge a branch as it is: git itself shows
+// unmergeable returns the event of a branch that a host does not merge as it is: git itself shows
 // whether it conflicts, which is the developer's matter, with its files. One that is behind is brought
 // up to date, and whatever else is in the way is for people.
 func (d Deps) unmergeable(ctx context.Context, p task.Project, t task.Task, refused error) stage.Event {

@@ -16,7 +16,7 @@ import (
 // could be claimed, and all agents are busy.
 const ReasonSlot = "slot"
 
-// reasons is what a job waits for: what the queue says, else a free slot.
+// reasons lists what a job waits for: what the queue says, else a free slot.
 func reasons(e *orchestrator.Engine, w queue.Wait, running int64) []queue.Reason {
 	if len(w.Reasons) > 0 || w.Job.Pool != queue.PoolAgents || running < int64(e.Concurrency()) {
 		return w.Reasons

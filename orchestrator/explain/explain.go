@@ -116,7 +116,7 @@ func All(ctx context.Context, e *orchestrator.Engine, tasks []task.Task) ([]Expl
 // explainMax bounds the unfinished jobs that ExplainAll looks at.
 const explainMax = 100_000
 
-// newSituation is what is the same for all tasks.
+// newSituation returns the part that is the same for all tasks.
 func newSituation(e *orchestrator.Engine) situation {
 	return situation{sick: e.SickPools(), now: e.Now()}
 }

@@ -26,7 +26,7 @@ type Owed struct {
 	put   time.Time
 }
 
-// situation is what a task's explanation is made of, beside its row.
+// situation holds what a task's explanation is made of, beside its row.
 type situation struct {
 	waits   []queue.Wait                     // its unfinished jobs
 	heard   []queue.Job                      // webhooks of its card that are not taken in

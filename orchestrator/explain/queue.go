@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// QueueView is what GET /queue shows.
+// QueueView holds what GET /queue shows.
 type QueueView struct {
 	At       time.Time        `json:"at"`
 	Jobs     []JobView        `json:"jobs"` // unfinished, in the order the scheduler will take them, by pool

@@ -91,7 +91,7 @@ type Store interface {
 	orchestrator.Jobs
 }
 
-// Records are what a Store keeps of tasks.
+// Records keeps the tasks of a Store.
 type Records interface {
 	task.Store
 	task.Records
@@ -99,7 +99,7 @@ type Records interface {
 	Reasons
 }
 
-// Reasons are what tasks wait for.
+// Reasons keeps what tasks wait for.
 type Reasons interface {
 	task.Dependencies
 	task.CostStore
@@ -118,7 +118,7 @@ type Workspaces interface {
 	work.Rebaser
 }
 
-// Parts are what a program gives its features.
+// Parts holds what a program gives its features.
 type Parts struct {
 	Store      Store
 	Projects   *task.Projects

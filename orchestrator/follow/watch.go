@@ -21,7 +21,7 @@ const (
 	batch      = 1000            // steps read at a time
 )
 
-// Progress is what a run has done so far.
+// Progress holds what a run has done so far.
 type Progress struct {
 	Tools int        // calls
 	Files int        // that it has changed; counted up to 1000

@@ -173,7 +173,7 @@ func (r *Rig) SetCI(s githost.CheckState) {
 	r.ci = s
 }
 
-// Pushed is what the git host does when it sees a new head: it runs CI. It is the
+// Pushed does what the git host does when it sees a new head: it runs CI. It is the
 // OnPush of the place, for tests that put a function of their own before it.
 func (r *Rig) Pushed(repo, branch, sha string) {
 	r.Host.Push(repo, branch, sha)

@@ -38,8 +38,8 @@ func (r *Rig) Cancelled(item string) task.Task {
 	return task.Task{}
 }
 
-// Explain is what the engine says of a card's newest task and of what it waits for, which
-// must be what it says of that task among others.
+// Explain returns the engine's explanation of a card's newest task, which must be the same
+// as the one among other tasks.
 func (r *Rig) Explain(item string) explain.Explanation {
 	r.Helper()
 	t := r.Task(item)

@@ -23,7 +23,7 @@ import (
 // Max is how long a template may be, and what is rendered of it, in bytes.
 const Max = 8 << 10
 
-// Fields are what a template may name. All are plain text by which the service itself calls
+// Fields lists what a template may name. All are plain text by which the service itself calls
 // things: the title, the description and comments are not among them, because what is
 // rendered is an instruction. They stand behind it in the prompt, marked as data.
 type Fields struct {
@@ -112,7 +112,7 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.Builder.Write(p)
 }
 
-// name is what errors of text/template call the template; it is cut off.
+// name names the template in errors of text/template; it is cut off.
 const name = "line"
 
 func parsed(text string) (*template.Template, error) {

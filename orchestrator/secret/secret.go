@@ -8,7 +8,7 @@ import (
 	"log/slog"
 )
 
-// mask is what a secret prints as.
+// mask replaces a secret in print.
 const mask = "***"
 
 // String is a secret: fmt, encoding/json, encoding.TextMarshaler and slog show *** in its

@@ -44,7 +44,7 @@ func (w *Writer) pass(t *table, n int) error {
 	return nil
 }
 
-// file is what can be read at any place.
+// file can be read at any place.
 type file interface {
 	io.ReaderAt
 	io.Seeker

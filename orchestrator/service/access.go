@@ -34,7 +34,7 @@ const wrongMax = 3
 // marksMax bounds how much that is broken is listed.
 const marksMax = 1000
 
-// reach is what was last found of the access to the neighbours.
+// reach holds what was last found of the access to the neighbours.
 type reach struct {
 	mu    sync.Mutex
 	found map[string]finding   // by what it is of
@@ -43,7 +43,7 @@ type reach struct {
 	turn  int                  // of repositories and boards; the loop's own
 }
 
-// finding is what is broken; it counts from the second look on.
+// finding describes what is broken; it counts from the second look on.
 type finding struct {
 	repo     string // whose tasks it concerns; empty = all
 	what, do string // what: empty = it works

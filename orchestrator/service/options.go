@@ -52,8 +52,8 @@ type Options struct {
 	// Identify reads which accounts of a tracker are the service's own, by the name that the
 	// registry has for the tracker; empty = the first. Each is called until it succeeds.
 	Identify map[string]func(context.Context) error
-	// Mend is what a person does, as an imperative, when a neighbour refuses the service: host or board of a
-	// project, or webhooks of a source, which is the Project's Host then. Nil = signalbox doctor is named.
+	// Mend tells a person in the imperative what to do when a neighbour refuses the service: host or board of
+	// a project, or webhooks of a source, which is the Project's Host then. Nil = signalbox doctor is named.
 	Mend func(of string, p task.Project) string
 	// Reread reads the project registry again, for Service.Reload; nil = it is never read again.
 	Reread func(context.Context) (*task.Projects, error)

@@ -45,7 +45,7 @@ func (s *Service) persist(ctx context.Context, what string, do func(context.Cont
 	}
 }
 
-// identity is what readiness says of which accounts are ours.
+// identity holds what readiness says of which accounts are ours.
 type identity struct {
 	mu    sync.Mutex
 	since time.Time // of the wait for it
@@ -59,7 +59,7 @@ func (i *identity) tried(err error) {
 	i.err, i.known = err, err == nil
 }
 
-// missing is what has not come.
+// missing describes what has not come.
 func (i *identity) missing() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -142,7 +142,7 @@ func (b *boards) note(p task.Project, columns map[stage.Status]string) {
 	}
 }
 
-// known is what a board had at the last reading.
+// known returns the columns of a board at the last reading.
 func (b *boards) known(trackerProject string) (columns map[stage.Status]string, seen bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,7 +13,7 @@ func (w *builder) statusOf(s Stage) Status {
 	}
 }
 
-// terminalStatus is what the board shows at the end: only what was deployed is
+// terminalStatus returns the status of the board at the end: only what was deployed is
 // monitored.
 func (w *builder) terminalStatus(from, to Stage) Status {
 	if to == Done && from != Deploy {

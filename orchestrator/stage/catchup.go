@@ -50,7 +50,7 @@ func CatchUp(s State, e Event, d Decision, why string) Decision {
 	return w.d
 }
 
-// stagingStatus is what the board shows at deploy-staging.
+// stagingStatus returns the status of the board at deploy-staging.
 func stagingStatus(self bool) Status {
 	if self {
 		return StatusAwaitingDeploy

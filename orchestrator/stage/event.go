@@ -2,7 +2,7 @@ package stage
 
 import "time"
 
-// Trigger is what can move a task.
+// Trigger names what can move a task.
 type Trigger string
 
 // Triggers. The first six are board statuses that a human sets.
@@ -54,7 +54,7 @@ func BoardTrigger(s Status) (Trigger, bool) {
 	return Trigger(s), known && info.Trigger
 }
 
-// Outcome is what a Verdict comes to, in the words of package gates.
+// Outcome names the result of a Verdict, in the words of package gates.
 type Outcome string
 
 // The values of Outcome.
@@ -65,7 +65,7 @@ const (
 	Error Outcome = "error"
 )
 
-// Verdict is what the edge's gates said, reduced to what the machine needs. The
+// Verdict holds the answer of the edge's gates, reduced to what the machine needs. The
 // zero Verdict has not been given and passes nothing.
 type Verdict struct {
 	Outcome Outcome `json:"outcome,omitempty"`
@@ -76,7 +76,7 @@ type Verdict struct {
 	Person  bool    `json:"person,omitempty"` // red, and people have to put it right outside of the branch
 }
 
-// Report is what an agent's run says of itself.
+// Report holds what an agent's run says of itself.
 type Report struct {
 	Role        Role   `json:"role"`
 	Model       string `json:"model,omitempty"`
@@ -96,7 +96,7 @@ type Report struct {
 	Files []string `json:"files,omitempty"`
 }
 
-// Hindrance is what keeps every run of an agent from working.
+// Hindrance describes what keeps every run of an agent from working.
 type Hindrance struct {
 	Agent string    `json:"agent"`           // preset or command
 	Model string    `json:"model,omitempty"` // with which it cannot; empty = with any
@@ -113,13 +113,13 @@ type Filed struct {
 	SHA     string `json:"sha,omitempty"`     // the commit that it is about, or its beginning
 	Summary string `json:"summary,omitempty"`
 	Problem string `json:"problem,omitempty"` // why it cannot be read; then the three before are empty
-	// Verified is what came of the commands that the service has run itself after the report.
+	// Verified lists the commands that the service has run itself after the report.
 	Verified []Verified `json:"verified,omitempty"`
-	// Probed is what the deployment itself has answered after the report.
+	// Probed holds the deployment's own answer after the report.
 	Probed *Probed `json:"probed,omitempty"`
 }
 
-// Probed is what a deployment has said of itself.
+// Probed holds what a deployment has said of itself.
 type Probed struct {
 	Address string    `json:"address"`
 	At      time.Time `json:"at"`
@@ -136,7 +136,7 @@ type Verified struct {
 	Expired string `json:"expired,omitempty"` // the time limit that it was ended at
 }
 
-// CI is what came of the commands that the service runs itself as the continuous
+// CI holds the results of the commands that the service runs itself as the continuous
 // integration of a commit, where nobody else does. Job and Attempt name its log.
 type CI struct {
 	SHA     string     `json:"sha,omitempty"`
@@ -267,7 +267,7 @@ func (l Launch) Artefacts() []string {
 	return nil
 }
 
-// Decision is what to do about an event. It is data: the shell commits State,
+// Decision says what to do about an event. It is data: the shell commits State,
 // the effects and the launch in one transaction and performs them afterwards.
 type Decision struct {
 	State   State    `json:"state"`

@@ -47,7 +47,7 @@ func (m *Machine) Info(s Stage) Info { return m.info[s] }
 // Edge finds the row that applies to an event; ok is false when none does. The
 // shell reads from it which gates to judge before it calls Decide.
 func (m *Machine) Edge(s State, e Event) (Edge, bool) {
-	if stale(s, e) || denial(s, e) != "" {
+	if stale(s, e) || refusalOfWord(s, e) != "" {
 		return Edge{}, false
 	}
 	for _, edge := range m.pipeline.Edges {
@@ -71,7 +71,7 @@ func stale(s State, e Event) bool {
 // Decide answers an event. It is total: any state and any event have an answer,
 // and an event that nothing provides for changes nothing and says so.
 func (m *Machine) Decide(s State, e Event) Decision {
-	if why := denial(s, e); why != "" && !s.Stage.Terminal() {
+	if why := refusalOfWord(s, e); why != "" && !s.Stage.Terminal() {
 		return m.deny(s, e, why)
 	}
 	d := m.decide(s, e)
@@ -108,11 +108,11 @@ func (m *Machine) decide(s State, e Event) Decision {
 	return w.d
 }
 
-// denial is why a person's word is not to be acted on; empty when it is. An approval is
-// of what was shown when it was given: one that is older than the newest request for
-// an approval does not count for the head that it would let pass. Both spans begin at the
-// word before it, each by one clock, so that the clocks need not be in step.
-func denial(s State, e Event) string {
+// refusalOfWord returns why a person's word is not to be acted on: its sender may not, or it is
+// outdated; empty when it is. An approval is of what was shown when it was given: one that is older
+// than the newest request for an approval does not count for the head that it would let pass. Both
+// spans begin at the word before it, each by one clock, so that the clocks need not be in step.
+func refusalOfWord(s State, e Event) string {
 	switch {
 	case e.Denied != "":
 		return e.Denied

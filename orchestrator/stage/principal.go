@@ -2,7 +2,7 @@ package stage
 
 import "encoding/json"
 
-// Kind is what kind of being has caused an event.
+// Kind names the kind of being that has caused an event.
 type Kind string
 
 // Kinds of principals.
@@ -27,7 +27,7 @@ const (
 	ViaCommand    Via = "command" // of the program, on the server's machine
 )
 
-// Proof is what shows that it was the principal.
+// Proof names what shows that it was the principal.
 type Proof string
 
 // Proofs.
@@ -40,7 +40,7 @@ const (
 	ProofProxy     Proof = "proxy"     // a trusted proxy has
 )
 
-// Principal is who has caused an event, and how that is known. The zero Principal is
+// Principal names the cause of an event, and how that is known. The zero Principal is
 // the service at its own work.
 type Principal struct {
 	Kind  Kind   `json:"kind,omitempty"` // empty for one of a journal that had only ids

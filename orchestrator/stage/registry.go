@@ -65,7 +65,7 @@ func (c Condition) holds(s State, e Event) bool {
 	}
 }
 
-// Action is what an edge does when its gates are green (or it has none).
+// Action names what an edge does when its gates are green (or it has none).
 type Action string
 
 // Actions.
@@ -89,7 +89,7 @@ const (
 	DoDecline       Action = "decline"        // no-op, and a comment says so
 )
 
-// OnRed is what an edge does when its gates are red.
+// OnRed names what an edge does when its gates are red.
 type OnRed string
 
 // Red actions.
@@ -116,7 +116,7 @@ type Edge struct {
 	Why   string // a sentence for the journal and for people
 }
 
-// Info is what a stage is: who works there and what the board shows meanwhile.
+// Info describes a stage: who works there and what the board shows meanwhile.
 type Info struct {
 	Stage  Stage
 	Role   Role

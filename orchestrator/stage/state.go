@@ -32,7 +32,7 @@ type State struct {
 	// the stage's role works again: a person's Approved would be refused once more.
 	Refused string `json:"refused,omitempty"`
 
-	// Feedback is why the current role works again; the next job carries it.
+	// Feedback tells the current role why it works again; the next job carries it.
 	Feedback string `json:"feedback,omitempty"`
 
 	Head     string `json:"head,omitempty"`   // tip of the task branch, as last taken
@@ -56,7 +56,7 @@ type State struct {
 	ActedAt time.Time `json:"acted_at,omitzero"`
 	Set     Status    `json:"set,omitempty"`
 
-	// Filed is what the newest run of the stage's role has reported; a run begins
+	// Filed holds what the newest run of the stage's role has reported; a run begins
 	// without.
 	Filed Filed `json:"filed,omitzero"`
 	// HeardAt is when the word Acted was acted on, by the service's clock, and AskedAfter

@@ -27,7 +27,7 @@ func Stages() []Stage {
 	return []Stage{Analysis, Architecture, Development, Review, Testing, DeployStaging, Deploy, Done, Cancelled}
 }
 
-// Role is who works on, or speaks for, a task.
+// Role names a worker on a task, or a speaker for it.
 type Role string
 
 // The six agent roles, and Stream: the author of comments about stage changes.
@@ -134,7 +134,7 @@ const (
 	PhaseRetest  Phase = "re-test"  // what is to be merged is tested again
 )
 
-// Hold is what a task waits for of a human.
+// Hold names what a task waits for of a human.
 type Hold string
 
 // Holds of a task.

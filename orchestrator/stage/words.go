@@ -25,7 +25,7 @@ const (
 	wordsConfirmNotice = "approval needed: the deployment waits for Confirm Deploy"
 )
 
-// Remedy is what a person does for a task that is held for one, as an imperative, and the
+// Remedy tells a person in the imperative what to do for a task that is held for one, and the
 // board status that lets it go on.
 func Remedy(s State) (do string, to Status) {
 	switch {

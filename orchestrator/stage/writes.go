@@ -98,7 +98,7 @@ func CheckPatterns(patterns []string) error {
 	return nil
 }
 
-// writeSets is what the roles may change. {docs} stands for the task's directory. The
+// writeSets lists what the roles may change. {docs} stands for the task's directory. The
 // developer may change all that no other role vouches for; a report is put into the
 // branch by the service.
 func writeSets() map[Role]Paths {
@@ -114,7 +114,7 @@ func writeSets() map[Role]Paths {
 
 func judgesWrite() Paths { return Paths{Allow: []string{"{docs}/questions.md"}} }
 
-// Writes is what a job's commits may change; docs is the task's directory, more what
+// Writes returns what a job's commits may change; docs is the task's directory, more what
 // the registry adds.
 func (l Launch) Writes(docs string, more []string) Paths {
 	set, known := writeSets()[l.Role]

@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// relay is what a worker does: its commit ends one job, and it takes the next.
+// relay does what a worker does: its commit ends one job, and it takes the next.
 func (k *kit) relay(c task.Commit, n int) ([]queue.Claim, error) {
 	k.Helper()
 	committed := k.s.Commit(k.Context(), c)

@@ -42,7 +42,7 @@ func NextHash(prev []byte, e JournalEntry) []byte {
 	return h.Sum(nil)
 }
 
-// Audit is what is found in a chain.
+// Audit holds what is found in a chain.
 type Audit struct {
 	Entries int      // with a link
 	Before  int      // of before the chain
@@ -84,7 +84,7 @@ func Verify(ctx context.Context, c Chain) (a Audit, err error) {
 	}
 }
 
-// wrong is what does not hold of one link behind the entry last; begun: the chain has.
+// wrong says what does not hold of one link behind the entry last; begun: the chain has.
 func (l Link) wrong(prev []byte, last int64, begun bool) string {
 	id := l.Entry.ID
 	switch {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Reservation is what an attempt of an agent is taken to cost until its record
+// Reservation holds what an attempt of an agent is taken to cost until its record
 // says what it did cost.
 type Reservation struct {
 	TaskID   int64

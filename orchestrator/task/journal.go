@@ -130,7 +130,7 @@ func (j JournalEntry) Acted() (Act, error) {
 	return a, err
 }
 
-// Result is what a feature wrote down of a task on its own account, such as what
+// Result returns what a feature wrote down of a task on its own account, such as what
 // the monitor saw after the deployment.
 func (j JournalEntry) Result() string {
 	var r struct{ Result, Last string }

@@ -94,7 +94,7 @@ func BranchName(workItemID, slug, issueID string, taken func(string) bool) strin
 
 const tombstoneMark = "#cancelled-"
 
-// Tombstone is what a natural key of a cancelled task becomes.
+// Tombstone returns the form of a natural key of a cancelled task.
 func Tombstone(key string, taskID int64, at time.Time) string {
 	return fmt.Sprintf("%s%s%d-%d", key, tombstoneMark, taskID, at.Unix())
 }

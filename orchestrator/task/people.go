@@ -39,7 +39,7 @@ func (p People) Allowed(on stage.Trigger) (list []string, role string) {
 	}
 }
 
-// Restriction is who may set a status, as the end of a sentence; empty when everybody may.
+// Restriction says who may set a status, as the end of a sentence; empty when everybody may.
 func (p People) Restriction(word stage.Status) string {
 	list, role := p.Allowed(stage.Trigger(word))
 	apart := p.Separate && word == stage.StatusApproved

@@ -138,12 +138,12 @@ func (p Project) Workspace(t Task) work.Workspace {
 	}
 }
 
-// Writable is what a job's commits may change.
+// Writable returns what a job's commits may change.
 func (p Project) Writable(t Task, l stage.Launch) stage.Paths {
 	return l.Writes(p.Docs(t.WorkItemID), p.Writes[l.Role])
 }
 
-// Policy is what gates read of the entry.
+// Policy returns what gates read of the entry.
 func (p Project) Policy() gates.Policy {
 	return gates.Policy{
 		CINone: p.WithoutCI(), Plain: p.Plain(), Required: p.Required, Contexts: p.RequiredChecks(), Reviewers: p.Reviewers,
@@ -203,7 +203,7 @@ type Probe struct{ Staging, Production string }
 // Recipes are the team's instructions to the deployer, as plain text. Empty = there are none.
 type Recipes struct{ Staging, Production string }
 
-// Credential is what mints the deployer's secrets: a command of the operator, or an app of GitHub.
+// Credential mints the deployer's secrets: by a command of the operator, or an app of GitHub.
 type Credential struct {
 	Env         string            // variable that has the secret; empty = there is no credential
 	Command     []string          // an absolute path and arguments; prints the secret

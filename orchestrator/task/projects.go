@@ -16,7 +16,7 @@ import (
 // loops, which Engine.Replace has look at all tasks again, as at a start.
 type Projects struct{ now atomic.Pointer[registered] }
 
-// registered is what a registry says. It is never changed.
+// registered holds what a registry says. It is never changed.
 type registered struct {
 	list      []Project
 	byTracker map[string]int

@@ -55,7 +55,7 @@ type AgentRun struct {
 	Prompt   string           `json:",omitempty"` // hex sha-256 of the role's template, cut to 12 digits; empty = the built-in one
 }
 
-// Cost is what agent runs have cost together. Usage.Model is empty.
+// Cost sums what agent runs have cost. Usage.Model is empty.
 type Cost struct {
 	Runs     int64
 	Unpriced int64 // of the runs: what they cost is not known, and not in Usage
@@ -102,7 +102,7 @@ func CostOf(r AgentRun) Cost {
 	return c
 }
 
-// DayCost is what an agent in a role, at one stage of one repository, has cost on one
+// DayCost sums what an agent in a role, at one stage of one repository, has cost on one
 // day, by model.
 type DayCost struct {
 	Day   time.Time // its beginning, UTC

@@ -17,7 +17,7 @@ type Costs struct {
 	Costs []CostRow `json:"costs"` // by day, repository, stage, role, agent and model, in that order
 }
 
-// CostRow is what an agent in a role has cost on a day.
+// CostRow sums what an agent in a role has cost on a day.
 type CostRow struct {
 	Day   string      `json:"day"`
 	Repo  string      `json:"repo"`

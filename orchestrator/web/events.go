@@ -110,7 +110,7 @@ func (s *server) listen(w http.ResponseWriter, r *http.Request) (leave func(), o
 	return func() { s.listeners.Free(sender, name) }, true
 }
 
-// lastEvent is what a client has had already, by Last-Event-ID or ?after=; -1 = it sent neither.
+// lastEvent returns what a client has had already, by Last-Event-ID or ?after=; -1 = it sent neither.
 func lastEvent(r *http.Request) (int64, error) {
 	text := r.Header.Get("Last-Event-ID")
 	if text == "" {

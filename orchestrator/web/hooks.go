@@ -18,7 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// edge is what the receivers of trackers and of git hosts have in common.
+// edge lists what the receivers of trackers and of git hosts have in common.
 type edge interface {
 	Signature(h http.Header) (*signature.Check, error)
 	Delivery(h http.Header) (id, event string)

@@ -62,7 +62,7 @@ type Options struct {
 	Deps Dependencies
 	// History sums what agents have cost; nil = that is not shown.
 	History task.History
-	// Logs is what agents print, for the steps of runs; nil = they are not shown.
+	// Logs reads what agents print, for the steps of runs; nil = they are not shown.
 	Logs     work.Logs
 	Redactor *secret.Redactor // of documents and diffs; nil = nothing is hidden
 	// Signed is called for each webhook that has a signature, with whether it is right; nil = nobody listens.

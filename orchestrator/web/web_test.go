@@ -102,7 +102,7 @@ func sign(secret string, body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// answer is what came back.
+// answer holds what came back.
 type answer struct {
 	status int
 	header http.Header

@@ -2,15 +2,15 @@ package work
 
 import "cmp"
 
-// Identifier is what Agents may be besides: they name an agent before it runs.
+// Identifier extends Agents where they name an agent before it runs.
 type Identifier interface {
 	// Identify returns what Result.Agent of the agent's runs is, and Result.Vendor as far as
 	// that is known before; empty = not known.
 	Identify(a Agent) (name, vendor string)
 }
 
-// Identify is what agents say of an agent before it runs. Where they say nothing, its name is
-// that of the registry.
+// Identify returns what agents say of an agent before it runs. Where they say nothing, its name
+// is that of the registry.
 func Identify(agents Agents, a Agent) (name, vendor string) {
 	if by, ok := agents.(Identifier); ok {
 		return by.Identify(a)

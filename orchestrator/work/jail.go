@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Jail is what an execution may touch of the machine; the zero value is nothing. Every part of the
+// Jail lists what an execution may touch of the machine; the zero value is nothing. Every part of the
 // program that gives an execution something says so in a Jail of its own, and the parts are put
 // together with And.
 type Jail struct {

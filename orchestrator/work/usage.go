@@ -1,6 +1,6 @@
 package work
 
-// Usage is what an execution cost. Tokens are disjoint: Input excludes what was
+// Usage counts what an execution cost. Tokens are disjoint: Input excludes what was
 // read from or written to the cache, whatever the agent's own convention.
 type Usage struct {
 	Model       string `json:"model"` // short: no provider, no vendor prefix

@@ -54,8 +54,8 @@ type Workspace struct {
 	// Head is the commit that the task stands at; empty before the first. An
 	// adapter whose mirror lacks it gets it from where others have put it.
 	Head string
-	// Role is whose attempt Open makes a place for, and Writes what that may change. Both
-	// stay with the checkout: other calls need not name them.
+	// Role names the role whose attempt Open makes a place for, and Writes what that may change.
+	// Both stay with the checkout: other calls need not name them.
 	Role   stage.Role
 	Writes stage.Paths
 	// FromMain are patterns (see stage.Paths) of files that Open checks out as main has
@@ -135,7 +135,7 @@ type File struct {
 	Body []byte
 }
 
-// Tip is what a task branch looks like in the mirror.
+// Tip describes a task branch in the mirror.
 type Tip struct {
 	SHA string
 	// SameCode: see gates.Facts.
@@ -215,14 +215,14 @@ const ChangedMax = 1000
 // DiffMax is how many bytes of text a Diff has at most.
 const DiffMax = 400 << 10
 
-// Diff is what a commit changes since its branch has left main, which it did at Base.
+// Diff holds what a commit changes since its branch has left main, which it did at Base.
 type Diff struct {
 	Base  string
 	Files []FileDiff // by name, at most ChangedMax
 	Cut   bool       // files, or the end of the text, are left out
 }
 
-// FileDiff is what is changed in a file, as a unified diff. It has no Text where that was left out.
+// FileDiff holds what is changed in a file, as a unified diff. It has no Text where that was left out.
 type FileDiff struct {
 	Path string `json:"path"`
 	Text string `json:"text"`
@@ -291,7 +291,7 @@ const (
 	ResultUnusable  = "unusable"  // exit 0 but no result that can be read
 )
 
-// Result is what came of a Command.
+// Result holds what came of a Command.
 type Result struct {
 	Kind       string    `json:"kind"`
 	ExitCode   int       `json:"exit_code"` // -1 when there was none

@@ -69,7 +69,7 @@ type Log struct {
 // process that is started again is another client.
 func NewLog(client int, w io.Writer) *Log { return &Log{client: client, w: w} }
 
-// Err is what kept the record from being whole, in the log or in a call.
+// Err returns what kept the record from being whole, in the log or in a call.
 func (l *Log) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

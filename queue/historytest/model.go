@@ -13,7 +13,7 @@ type job struct {
 	until   int64 // a running one is not given back before
 }
 
-// slack is what clocks may differ by within a time to live: stores round to
+// slack bounds what clocks may differ by within a time to live: stores round to
 // microseconds, and their clock is not the one that calls are timed with.
 const slack = int64(200_000)
 
@@ -25,7 +25,7 @@ func later(at, span int64) int64 {
 	return at + span
 }
 
-// next is what may have become of a job by a call about it; nothing when what the
+// next returns what may have become of a job by a call about it; nothing when what the
 // caller saw cannot be.
 func (j job) next(c Call) []job {
 	about := c.Jobs[0]
@@ -76,7 +76,7 @@ type right struct {
 	low, high int64 // it ends between
 }
 
-// next is what may have become of a lease by a call about it.
+// next returns what may have become of a lease by a call about it.
 func (r right) next(c Call) []right {
 	switch {
 	case c.Op == opHolder && c.No:
@@ -114,7 +114,7 @@ func (r right) is(holder string, epoch int64) bool {
 	return r.holder != "" && r.holder == holder && r.epoch == epoch
 }
 
-// effects are what a call may make of a lease.
+// effects returns what a call may make of a lease.
 func (r right) effects(c Call) (out []right) {
 	low, high := later(c.From, c.TTL), later(c.To, c.TTL)
 	switch {

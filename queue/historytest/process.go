@@ -168,7 +168,7 @@ func (c *Clients) Log() *Log {
 	return NewLog(c.next-1, &tail{to: c})
 }
 
-// History is what all have seen.
+// History returns what all have seen.
 func (c *Clients) History() []Call {
 	c.t.Helper()
 	c.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Queue is what a history of jobs is made with.
+// Queue lists the calls that a history of jobs is made with.
 type Queue interface {
 	queue.Queue
 	queue.Admin

@@ -24,7 +24,7 @@ type shelf struct {
 	at    time.Time
 }
 
-// begin is what each function of the board does first.
+// begin does what each function of the board does first.
 func (s *shelf) begin(ctx context.Context, calls ...string) error {
 	err := ctx.Err()
 	for _, call := range calls {

@@ -66,7 +66,7 @@ func ColumnOf(word string) (Column, bool) {
 	return Column{}, false
 }
 
-// Person is who changes something. The name is the account's id as well.
+// Person names the author of a change. The name is the account's id as well.
 type Person struct {
 	Name  string
 	Proof stage.Proof // ProofToken, or ProofNone for a name that was typed and nothing more

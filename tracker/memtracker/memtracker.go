@@ -189,7 +189,7 @@ func (b *Board) column(projectID string, s stage.Status) (stage.Status, bool) {
 	return tracker.Resolve(s, func(s stage.Status) bool { return b.has(projectID, s) })
 }
 
-// find is what every call on an item begins with.
+// find begins every call on an item.
 func (b *Board) find(ctx context.Context, call, projectID, itemID string) (tracker.Item, error) {
 	if err := b.Failure(ctx, call); err != nil {
 		return tracker.Item{}, err
@@ -331,7 +331,7 @@ func (b *Board) BlockedBy(ctx context.Context, projectID, itemID string) ([]trac
 	return out, nil
 }
 
-// board is what every call on a project's columns begins with.
+// board begins every call on a project's columns.
 func (b *Board) board(ctx context.Context, call, projectID string) error {
 	if err := b.Failure(ctx, call); err != nil {
 		return err

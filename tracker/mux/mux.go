@@ -36,7 +36,7 @@ func ID(name, key string) string {
 	return strings.TrimPrefix(key, name+separator)
 }
 
-// Name is that of the tracker whose id a key is; empty for the first one's, which have no colon.
+// Name returns the name of the tracker that a key belongs to; empty for the first one, whose keys have no colon.
 func Name(key string) string {
 	name, _, named := strings.Cut(key, separator)
 	if !named {

@@ -20,7 +20,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Edges is what not every tracker has. What a field is missing for is not tried.
+// Edges holds what not every tracker has. What a field is missing for is not tried.
 type Edges struct {
 	// Block makes an item a prerequisite of another one of its project: the tracker is a
 	// tracker.Relations.

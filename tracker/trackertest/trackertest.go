@@ -42,7 +42,7 @@ type Fixture struct {
 	Edges
 }
 
-// part is what not every tracker is; without it the test is skipped, by the name of the part.
+// part returns a port that not every tracker has; without it the test is skipped, by its name.
 func part[T any](t *testing.T, f Fixture) T {
 	t.Helper()
 	p, ok := f.Tracker.(T)

@@ -39,7 +39,7 @@ type claudeResult struct {
 	} `json:"modelUsage"`
 }
 
-// claudeEvent is what other messages of its stream have, one in a line.
+// claudeEvent holds the fields of the other messages of its stream, one in a line.
 type claudeEvent struct {
 	Type      string `json:"type"`
 	Subtype   string `json:"subtype"`

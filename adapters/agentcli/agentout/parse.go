@@ -40,7 +40,7 @@ const (
 	Any         Format = "any"         // lines of the protocol, a Claude-shaped result, or text
 )
 
-// Output is what an agent has reported of a run.
+// Output holds what an agent has reported of a run.
 type Output struct {
 	Failed  bool
 	Budget  bool   // it has failed because it reached the limit of cost that it was given

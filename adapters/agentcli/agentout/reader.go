@@ -86,7 +86,7 @@ func (r *Reader) Steps() []work.Step {
 	return out
 }
 
-// Usage is what the run has used so far, as far as its output says.
+// Usage returns what the run has used so far, as far as its output says.
 func (r *Reader) Usage() work.Usage { return r.out.Usage }
 
 // Ended reports whether the tool has said that it has done its work, or given up.
@@ -207,7 +207,7 @@ func (r *Reader) file(tool, name string) work.Step {
 	return work.Step{Kind: work.StepTool, Tool: tool, Text: name}
 }
 
-// used is what the run has used so far.
+// used takes what the run has used so far, and reports a change.
 func (r *Reader) used(u work.Usage) {
 	before := r.out.Usage
 	if u.Model == "" {

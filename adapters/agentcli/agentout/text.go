@@ -38,7 +38,7 @@ func Clip(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + " …"
 }
 
-// brief is what a tool was called with, in one line: the argument that says most, or all.
+// brief renders the input of a tool in one line: the argument that says most, or all.
 func brief(input json.RawMessage) string {
 	var fields map[string]any
 	if json.Unmarshal(input, &fields) == nil {

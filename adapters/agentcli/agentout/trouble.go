@@ -69,13 +69,13 @@ func errorLines(f Format, stderr string) (lines []string) {
 	return lines
 }
 
-// signalled is what exit codes of signals begin behind.
+// signalled precedes the exit codes of signals.
 const signalled = 128
 
 // untilMax is more than any limit lasts; what is said to end later has no end that is known.
 const untilMax = 35 * 24 * time.Hour
 
-// statusTrouble is what an HTTP status of the vendor's API means.
+// statusTrouble translates an HTTP status of the vendor's API.
 func statusTrouble(status int) work.TroubleKind {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -90,7 +90,7 @@ func statusTrouble(status int) work.TroubleKind {
 	return ""
 }
 
-// claudeTrouble is what a word of Claude Code for an error of the API means.
+// claudeTrouble translates a word of Claude Code for an error of the API.
 func claudeTrouble(word string) work.TroubleKind {
 	switch word {
 	case "authentication_failed", "oauth_org_not_allowed":
@@ -105,7 +105,7 @@ func claudeTrouble(word string) work.TroubleKind {
 	return ""
 }
 
-// openCodeTrouble is what the name of an error of OpenCode means.
+// openCodeTrouble translates the name of an error of OpenCode.
 func openCodeTrouble(name string) work.TroubleKind {
 	switch name {
 	case "ProviderAuthError":
@@ -116,7 +116,7 @@ func openCodeTrouble(name string) work.TroubleKind {
 	return ""
 }
 
-// geminiExit is what an exit code of Gemini CLI means.
+// geminiExit translates an exit code of Gemini CLI.
 func geminiExit(code int) work.TroubleKind {
 	switch code {
 	case 41: // authentication

@@ -104,7 +104,7 @@ func fail(w http.ResponseWriter, q Request, f Fault) {
 	_ = json.NewEncoder(w).Encode(body) // the agent may have gone
 }
 
-// details are what Google adds for programs.
+// details returns what Google adds for programs.
 func details(f Fault) []any {
 	const api = "type.googleapis.com/google.rpc."
 	quota := func(id, wait string) []any {

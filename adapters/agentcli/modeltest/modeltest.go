@@ -28,7 +28,7 @@ const (
 	Gemini    Dialect = "gemini"    // POST /v1beta/models/{model}:generateContent and :streamGenerateContent
 )
 
-// Request is what an agent has sent.
+// Request holds what an agent has sent.
 type Request struct {
 	Dialect Dialect // empty: it is none of the calls that are imitated, and was answered 404
 	Path    string

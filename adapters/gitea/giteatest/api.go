@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Prefix is what every call of the interface begins with, as in Break.
+// Prefix begins the path of every call of the interface, as in Break.
 const Prefix = "/api/v1"
 
 // routes are calls of the interface below a repository, by method and path.

@@ -20,7 +20,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
-// Outcome is what CI reports of a commit.
+// Outcome holds what CI reports of a commit.
 type Outcome = fakehost.Outcome
 
 // Push is a branch head that CI is called with.
@@ -259,12 +259,12 @@ func (s *Server) report(repo, sha string, st status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.repo(repo); r != nil {
-		s.store(r, sha, st)
+		s.storeStatus(r, sha, st)
 	}
 }
 
-// store is report under the lock.
-func (s *Server) store(r *repository, sha string, st status) status {
+// storeStatus stores a status and sends a webhook; its caller holds the lock.
+func (s *Server) storeStatus(r *repository, sha string, st status) status {
 	s.ids++
 	st.id, st.at = s.ids, s.opt.Now()
 	key := r.name + " " + sha

@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/fakehost"
 )
 
-// Fault is what an API call meets.
+// Fault names what an API call meets.
 type Fault = fakehost.Fault
 
 // Faults of API calls. Gitea itself limits nobody: 429 is of a proxy in front of it.

@@ -8,7 +8,7 @@ import (
 // Self is the account of the service's token.
 const Self = "signalbox-bot"
 
-// Settings are what a repository's pages of settings show.
+// Settings holds what a repository's pages of settings show.
 type Settings struct {
 	Push, Admin bool // of the token
 	Archived    bool

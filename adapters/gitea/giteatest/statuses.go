@@ -44,7 +44,8 @@ func (s *Server) createStatus(w http.ResponseWriter, r *http.Request, repo *repo
 		fail(w, http.StatusUnprocessableEntity, "invalid state")
 		return
 	}
-	reply(w, http.StatusCreated, s.store(repo, r.PathValue("sha"), status{context: in.Context, state: in.State, description: in.Description}).wire())
+	st := s.storeStatus(repo, r.PathValue("sha"), status{context: in.Context, state: in.State, description: in.Description})
+	reply(w, http.StatusCreated, st.wire())
 }
 
 // wire calls status what the webhook calls state.

@@ -18,7 +18,7 @@ type Annotation struct {
 	Message string
 }
 
-// shown is what a check run shows of its failure.
+// shown holds what a check run shows of its failure.
 type shown struct {
 	annotations []Annotation
 	log         string

@@ -19,7 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
-// Outcome is what CI says of a commit.
+// Outcome holds what CI says of a commit.
 type Outcome = fakehost.Outcome
 
 // Push is a branch head that CI is called with.

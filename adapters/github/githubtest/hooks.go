@@ -13,7 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/fakehost"
 )
 
-// Fault is what an API call meets.
+// Fault names what an API call meets.
 type Fault = fakehost.Fault
 
 // Faults of API calls.

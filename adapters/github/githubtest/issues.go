@@ -11,7 +11,7 @@ import (
 // numbers together with pull requests. A repository need not be added for them.
 type Issues = fakeissues.Issues
 
-// Person is what the page of an account shows; see Issues.AddPerson.
+// Person holds what the page of an account shows; see Issues.AddPerson.
 type Person = fakeissues.Person
 
 // Issues gives the issues of the server.

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Settings are what a repository's pages of settings show.
+// Settings holds what a repository's pages of settings show.
 type Settings struct {
 	Push, Admin bool // of the token
 	Archived    bool

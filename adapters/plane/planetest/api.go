@@ -368,7 +368,7 @@ func (s *Server) editComment(w http.ResponseWriter, body []byte, i *Item, id, ac
 	reply(w, http.StatusNotFound, map[string]string{"error": "The required object does not exist."})
 }
 
-// group is what Plane sorts a column into.
+// group returns the group that Plane sorts a column into.
 func group(column string) string {
 	switch column {
 	case "Backlog":

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Fault is what an API call meets.
+// Fault names what an API call meets.
 type Fault string
 
 // Faults of API calls.
@@ -62,7 +62,7 @@ func (s *Server) Break(call string, f Fault) {
 	s.broken[call] = f
 }
 
-// named is what Break and Requests call a request.
+// named returns the name of a request in Break and Requests.
 func named(r *http.Request) string {
 	_, path, inside := strings.Cut(r.URL.Path, "/projects/")
 	if path = strings.Trim(path, "/"); !inside || path == "" {

@@ -87,5 +87,5 @@ func (s *Server) stalled(w http.ResponseWriter, itemID string, c Comment, wait t
 	}
 }
 
-// uuid is what the addresses of projects and work items take.
+// uuid matches what the addresses of projects and work items take.
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)

@@ -52,7 +52,7 @@ type Item struct {
 	Gone                    Gone
 }
 
-// Gone is why a work item is not on the board any more. Plane sends no webhook of either.
+// Gone says how a work item has left the board. Plane sends no webhook of either.
 type Gone string
 
 // The values of Gone.

@@ -60,7 +60,7 @@ func end(t TB, err error) {
 	t.Fatal(err)
 }
 
-// process is what the tests of one process share: a server takes a second to
+// process holds the server that the tests of one process share: a server takes a second to
 // start, and a database of it is as private as a server.
 type process struct {
 	mu     sync.Mutex

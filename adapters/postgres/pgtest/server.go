@@ -136,7 +136,7 @@ func base(durable bool) string {
 	return "/tmp"
 }
 
-// unprivileged is who PostgreSQL runs as when we are root.
+// unprivileged returns the account of PostgreSQL when we are root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

@@ -26,7 +26,7 @@ type Message struct {
 	At     time.Time `json:"at"`
 }
 
-// Fault is what a call meets.
+// Fault names what a call meets.
 type Fault string
 
 // Faults.

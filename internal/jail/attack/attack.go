@@ -13,7 +13,7 @@ import (
 	"slices"
 )
 
-// Wall is what stops an attack; the walls are described in SECURITY.md.
+// Wall names what stops an attack; the walls are described in SECURITY.md.
 type Wall string
 
 // Walls.
@@ -48,7 +48,7 @@ const (
 	unknown   = 2
 )
 
-// Scene is what an attacker finds: a data directory of a service with tasks 1, which the
+// Scene holds what an attacker finds: a data directory of a service with tasks 1, which the
 // attacker works on, and 2; a HOME, listeners, and a process of the same user.
 type Scene struct {
 	Root    string `json:"root"`    // of all of it

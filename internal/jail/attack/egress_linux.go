@@ -30,12 +30,12 @@ func OnEgress() []Attack {
 	}
 }
 
-// Honest is what has to succeed there: a host that is listed.
+// Honest returns what has to succeed there: a host that is listed.
 func Honest() Attack {
 	return Attack{Name: "reach a host that is listed", try: func(s Scene) error { return through(fmt.Sprintf("127.0.0.1:%d", s.Outside), "") }}
 }
 
-// word is what is sent to the host outside.
+// word holds the text that is sent to the host outside.
 const word = "out\n"
 
 func echoes(network string, port int) error {

@@ -10,7 +10,7 @@ func All() []Attack { return nil }
 // OnEgress are those on a way out by a proxy.
 func OnEgress() []Attack { return nil }
 
-// Honest is what has to succeed there.
+// Honest returns what has to succeed there.
 func Honest() Attack { return Attack{} }
 
 // Build makes a scene.

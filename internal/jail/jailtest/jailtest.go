@@ -69,7 +69,7 @@ func Box(t *testing.T, kind string, shim []string) work.Box {
 	return box
 }
 
-// System is what executions in a box may read: in a container the machine's programs, for
+// System returns what executions in a box may read: in a container the machine's programs, for
 // its image has none.
 func System(box work.Box) work.Jail {
 	j := jail.System()

@@ -19,7 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Store is what is filled and read.
+// Store lists the ports that are filled and read.
 type Store = storetest.Store
 
 // Begun is when the fixtures were filled, by their store's clock.

@@ -12,7 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
-// Kind is what a call meets.
+// Kind names what a call meets.
 type Kind string
 
 // Kinds of failure.
@@ -23,7 +23,7 @@ const (
 	Later   Kind = "refused until a moment"
 )
 
-// Moment is what Error names for Later. A service may name another.
+// Moment delays the retry that Error names for Later. A service may name another.
 const Moment = 7 * time.Second
 
 // Error is an error of a kind, for doubles; nil for None.

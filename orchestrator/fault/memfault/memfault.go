@@ -32,8 +32,8 @@ func (s *Switch) FailCall(name string, err error) {
 	s.calls[name] = err
 }
 
-// Failure is what a call is to fail with: the end of its context, as with a real
-// service, or what was set.
+// Failure returns the error that a call is to fail with: the end of its context, as with a
+// real service, or what was set.
 func (s *Switch) Failure(ctx context.Context, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,7 +26,7 @@ import (
 
 const app = orchestratortest.App
 
-// account is what agents work by; it can be in trouble.
+// account models what agents work by; it can be in trouble.
 type account struct {
 	mu      sync.Mutex
 	trouble work.Trouble

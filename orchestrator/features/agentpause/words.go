@@ -13,7 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// name is what is paused.
+// name names what is paused.
 func name(p task.Pause) string {
 	if p.Model != "" {
 		return p.Agent + " with the model " + p.Model
@@ -21,7 +21,7 @@ func name(p task.Pause) string {
 	return p.Agent
 }
 
-// mend is what a person does about it.
+// mend tells a person what to do about it.
 func mend(p task.Pause) string {
 	switch p.Kind {
 	case work.TroubleLogin:
@@ -73,7 +73,7 @@ func pausedText(p task.Pause, now time.Time) string {
 	return fmt.Sprintf("%s: %s. %s %s Tasks wait for it and lose no try.%s", name(p), p.Kind.What(), mend(p), again, quoted(p.Reason))
 }
 
-// quoted is what the agent has said, in one short line.
+// quoted renders the agent's words in one short line.
 func quoted(reason string) string {
 	words := []rune(strings.Join(strings.Fields(reason), " "))
 	if len(words) == 0 {

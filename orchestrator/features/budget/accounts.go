@@ -43,7 +43,7 @@ func (b *Budget) caseOf(ctx context.Context, t task.Task, run *task.AgentRun, ow
 	return x, err
 }
 
-// estimate is what a task's next run is taken to cost: no more than its agent may.
+// estimate returns what a task's next run is taken to cost: no more than its agent may.
 func (b *Budget) estimate(t task.Task) int64 {
 	p, _ := b.opt.Projects.ByRepo(t.Repo)
 	if most := p.Agents[t.State.Active].MicroUSD; most > 0 {

@@ -107,10 +107,10 @@ func (b *Budget) Feature() orchestrator.Feature {
 	}
 }
 
-// unread is why nothing starts when the books cannot be read.
+// unread explains why nothing starts when the books cannot be read.
 const unread = "what has been spent could not be read, and so nothing starts"
 
-// holdOf is what keeps a task's next run from being claimed.
+// holdOf returns the hold that keeps a task's next run from being claimed.
 func holdOf(taskID int64, reason string) queue.Hold {
 	return queue.Hold{Subject: subjectPrefix + strconv.FormatInt(taskID, 10), Name: Name, Reason: reason}
 }

@@ -16,7 +16,7 @@ type Caps struct {
 	Run     int64 // what a run is taken to cost until it is known; default 1 USD
 }
 
-// Account is what is known of the money in one place, in millionths of a dollar.
+// Account holds what is known of the money in one place, in millionths of a dollar.
 type Account struct {
 	Spent    int64    // by runs that have ended
 	Silent   int64    // of that: by runs that have not said what they used
@@ -24,7 +24,7 @@ type Account struct {
 	Unpriced []string // models that were used and have no known price
 }
 
-// Case is what a verdict is given on.
+// Case holds what a verdict is given on.
 type Case struct {
 	Name    string // of the task, for people
 	Repo    string

@@ -111,10 +111,10 @@ func (d *Deps) Feature() orchestrator.Feature {
 	}
 }
 
-// lookup is why a new task is held.
+// lookup explains why a new task is held.
 const lookup = "what it depends on is being looked up"
 
-// subject is what a task's jobs are held by.
+// subject names the holds of a task's jobs.
 func subject(id int64) string { return "task/" + strconv.FormatInt(id, 10) }
 
 // holds keeps a new task until its relations have been read, and lets go of one
@@ -152,8 +152,8 @@ func (d *Deps) onHook(h tracker.Hook) {
 	run.Hint(d.nudge)
 }
 
-// takeHeard is whose relations the webhooks of cards may have changed: the tasks that wait
-// for such a card, and those whose own card has changed in more than its status.
+// takeHeard returns the tasks whose relations the webhooks of cards may have changed: those that
+// wait for such a card, and those whose own card has changed in more than its status.
 func (d *Deps) takeHeard() (ids []int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

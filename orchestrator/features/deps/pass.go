@@ -20,7 +20,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// world is what a pass has read of the unfinished tasks.
+// world holds what a pass has read of the unfinished tasks.
 type world struct {
 	tasks map[int64]task.Task
 	graph Graph              // who depends on whom

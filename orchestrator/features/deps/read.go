@@ -23,7 +23,7 @@ const burst = 20
 // wait is how long a task waits for its relations at most, and how long one reading may take.
 const wait = time.Minute
 
-// related is what a task's relations said when they were read.
+// related holds what a task's relations said when they were read.
 type related struct {
 	at      time.Time // when the newest reading began; zero = they are to be read now
 	reading bool      // it has not ended

@@ -37,7 +37,7 @@ const Name = "live_message"
 // wait for. That changes without a decision about them.
 const every = time.Minute
 
-// Jobs is what the feature reads of the queue.
+// Jobs reads the queue for the feature.
 type Jobs interface {
 	Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error)
 }
@@ -56,7 +56,7 @@ type Options struct {
 	said *said
 }
 
-// said is what messages say of waiting, by task, as this process has shown it: what a
+// said holds what messages say of waiting, by task, as this process has shown it: what a
 // task waits for can end before the loop has seen it wait.
 type said struct {
 	mu    sync.Mutex
@@ -164,7 +164,7 @@ func (o Options) refreshLoop(ctx context.Context, e *orchestrator.Engine) {
 // waitsMax bounds how many tasks that wait are looked at.
 const waitsMax = 100_000
 
-// waits is what holds the jobs of tasks, by task: those of agents, and the turn to merge.
+// waits finds what holds the jobs of tasks, by task: those of agents, and the turn to merge.
 func (o Options) waits(ctx context.Context, e *orchestrator.Engine) (map[int64]string, error) {
 	out := map[int64]string{}
 	for _, pool := range append([]string{queue.PoolAgents}, e.Pools(orchestrator.LaneGit)...) {

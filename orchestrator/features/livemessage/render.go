@@ -115,7 +115,7 @@ func review(v View) time.Duration {
 	return max(ended.Sub(begun), 0)
 }
 
-// sum is what runs have cost together.
+// sum adds up what runs have cost.
 type sum struct {
 	task.Cost
 	model string // the newest

@@ -65,7 +65,7 @@ func (l line) same(o line) bool {
 	return l.holder == o.holder && slices.EqualFunc(l.waiting, o.waiting, func(a, b task.Task) bool { return a.ID == b.ID })
 }
 
-// place is what a task waits for that is not the next one to have the lease; empty when
+// place says what a task waits for that is not the next one to have the lease; empty when
 // it is, or does not wait.
 func (l line) place(id int64) string {
 	before := []string{}
@@ -196,7 +196,7 @@ func (g *Gate) prolong(ctx context.Context, t task.Task) (busy string, err error
 	return "", err
 }
 
-// busy is what a task waits for that cannot have the lease now.
+// busy says what a task waits for that cannot have the lease now.
 func (l line) busy(id int64) string {
 	if place := l.place(id); place != "" {
 		return place

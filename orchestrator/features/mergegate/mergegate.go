@@ -41,7 +41,7 @@ import (
 // Name of the feature.
 const Name = "merge_gate"
 
-// Spaces is what the gate needs of the places of work.
+// Spaces lists what the gate needs of the places of work.
 type Spaces interface {
 	work.Workspaces
 	work.Mirror

@@ -36,7 +36,7 @@ const (
 	Inconclusive = "INCONCLUSIVE"
 )
 
-// Look is what one look at an address saw.
+// Look names what one look at an address saw.
 type Look int
 
 // Looks.
@@ -97,7 +97,7 @@ func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	return d
 }
 
-// seen is what a monitor keeps from look to look, in the effect's text.
+// seen holds what a monitor keeps from look to look, in the effect's text.
 type seen struct {
 	Until   time.Time `json:"until"`
 	Looks   int       `json:"looks"`

@@ -18,7 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// health is what a probe will see.
+// health sets what a probe will see.
 type health struct {
 	mu   sync.Mutex
 	look monitor.Look
@@ -57,7 +57,7 @@ func watched(t *testing.T, f func(*orchestratortest.Rig, *health, *serialgate.Ga
 	}, func(r *orchestratortest.Rig) { f(r, h, gate) })
 }
 
-// result is what the story says of a monitor; empty while it looks.
+// result returns the result of a monitor by the story; empty while it looks.
 func result(r *orchestratortest.Rig, item string) string {
 	r.Helper()
 	entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)

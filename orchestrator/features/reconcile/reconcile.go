@@ -78,7 +78,7 @@ type Reconciler struct {
 	again bool            // a pass has followed the one that has found the first of them
 }
 
-// state is what /queue shows and readiness reads.
+// state holds what /queue shows and readiness reads.
 type state struct {
 	LastPass time.Time `json:"last_pass,omitzero"`
 	Passes   int64     `json:"passes"`

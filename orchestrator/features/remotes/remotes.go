@@ -50,7 +50,7 @@ type watch struct {
 	told  map[int64]string // by task: what was raised of it last
 }
 
-// look is what the newest look at a repository gave.
+// look holds the result of the newest look at a repository.
 type look struct {
 	Repo  string    `json:"repo"`
 	At    time.Time `json:"at"`

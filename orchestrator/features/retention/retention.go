@@ -20,7 +20,7 @@ import (
 // Name is the feature's.
 const Name = "retention"
 
-// Store is what the feature needs of a store.
+// Store lists what the feature needs of a store.
 type Store interface {
 	task.Store
 	task.Pruner

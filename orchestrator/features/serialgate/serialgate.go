@@ -134,7 +134,7 @@ func behind(t, ahead task.Task) queue.Hold {
 	return h
 }
 
-// wanted is what is held in a repository, given its live tasks by id: the oldest may
+// wanted returns the holds of a repository, given its live tasks by id: the oldest may
 // begin, and every task that has begun goes on; the others wait, each for the one
 // before it.
 func wanted(live []task.Task) (hold []queue.Hold) {

@@ -75,7 +75,7 @@ type Event struct {
 	Data        Data      `json:"data"`
 }
 
-// Data is what has changed: the task as it is behind the change.
+// Data holds what has changed: the task as it is behind the change.
 type Data struct {
 	TaskID     int64  `json:"task_id"`
 	WorkItemID string `json:"work_item_id"`

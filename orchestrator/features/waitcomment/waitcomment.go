@@ -34,7 +34,7 @@ const (
 	unwell   = 5           // attempts after which an effect is taken to wait for its destination
 )
 
-// Jobs is what the feature reads of the queue.
+// Jobs reads the queue for the feature.
 type Jobs interface {
 	Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error)
 	Holds(ctx context.Context) ([]queue.Hold, error)
@@ -69,7 +69,7 @@ func (o Options) loop(ctx context.Context, e *orchestrator.Engine) {
 	}
 }
 
-// wait is what a task waits for.
+// wait holds what a task waits for.
 type wait struct {
 	text  string
 	since time.Time
@@ -100,7 +100,7 @@ func (o Options) pass(ctx context.Context, e *orchestrator.Engine) error {
 	return nil
 }
 
-// lastTexts is what the comments say, by task.
+// lastTexts reads what the comments say, by task.
 func (o Options) lastTexts(ctx context.Context) (map[int64]string, error) {
 	out := map[int64]string{}
 	held, err := o.Jobs.Holds(ctx)
@@ -138,7 +138,7 @@ func (o Options) post(ctx context.Context, e *orchestrator.Engine, id int64, tex
 // neighbours are the destinations that a task needs to go on.
 var neighbours = map[orchestrator.Lane]string{orchestrator.LaneGit: "the git remote", orchestrator.LaneHost: "the git host"}
 
-// waits is what tasks wait for.
+// waits finds what tasks wait for, by task.
 func (o Options) waits(ctx context.Context, e *orchestrator.Engine) (map[int64]wait, error) {
 	out, now := map[int64]wait{}, e.Now()
 	pools := []string{queue.PoolAgents}
@@ -169,7 +169,7 @@ func stuck(w queue.Wait, now time.Time) bool {
 	return w.Job.Attempt >= unwell || len(w.Reasons) == 0 && !turn && now.Sub(w.Job.CreatedAt) >= least
 }
 
-// held is what holds a job.
+// held says what holds a job.
 func held(w queue.Wait) (out wait) {
 	var lines []string
 	for _, r := range w.Reasons {

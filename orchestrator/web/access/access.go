@@ -86,7 +86,7 @@ const (
 	ViaLocal    Via = "local"    // this machine itself, where nothing is configured
 )
 
-// Principal is who has sent a request. The zero Principal is nobody, without a right.
+// Principal names the sender of a request. The zero Principal is nobody, without a right.
 type Principal struct {
 	Name    string
 	Via     Via
@@ -109,7 +109,7 @@ func (p Principal) MaySomewhere(role Role) bool {
 // Reads reports whether the principal may read what is of a repository.
 func (p Principal) Reads(repo string) bool { return p.May(Viewer, repo) }
 
-// Proof is what shows that it was the principal.
+// Proof returns what shows that it was the principal.
 func (p Principal) Proof() stage.Proof {
 	switch p.Via {
 	case ViaToken:

@@ -65,7 +65,7 @@ func New(o Options) *Guard {
 // SetRules replaces the rights of people: those who are signed in have the new ones at once.
 func (g *Guard) SetRules(l Rules) { g.rules.Store(&l) }
 
-// Refusal is why a request is not served, with the status and words of its answer.
+// Refusal says why a request is not served, with the status and words of its answer.
 type Refusal struct {
 	Status int
 	Kind   string // for machines
@@ -173,7 +173,7 @@ func (g *Guard) token(r *http.Request, given string) (t Token, err error) {
 	return t, nil
 }
 
-// nobody is who has said nothing: what is open to it depends on where it comes from.
+// nobody returns a sender who has said nothing: what is open to it depends on where it comes from.
 func (g *Guard) nobody(r *http.Request) (Principal, error) {
 	all := func(role Role) []Grant { return []Grant{{Role: role}} }
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
-// Person is who an identity provider or a proxy says somebody is.
+// Person holds what an identity provider or a proxy says of somebody.
 type Person struct {
 	Name   string
 	Groups []string
@@ -43,7 +43,7 @@ func (l *Rules) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// grants are what the rules give a person.
+// grants returns the rights that the rules give a person.
 func (l Rules) grants(p Person) (out []Grant) {
 	for _, r := range l {
 		name, one := strings.CutPrefix(r.Who, "user:")

@@ -188,7 +188,7 @@ func (g *Guard) SendAway(w http.ResponseWriter, r *http.Request, path, next stri
 	return nil
 }
 
-// away is what a person is told of a provider that does not answer.
+// away tells a person that a provider does not answer.
 func (g *Guard) away(err error) error {
 	if isRefusal(err) {
 		return err

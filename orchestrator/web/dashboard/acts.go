@@ -112,8 +112,8 @@ func (s *server) act(do func(*http.Request) (next string, err error)) http.Handl
 	})
 }
 
-// askAgain shows the question with why the answer was refused, to those who may read it.
-func (s *server) askAgain(ask func(*http.Request) (view, error)) func(http.ResponseWriter, *http.Request, error) {
+// repeatQuestion shows the question again with the reason of the refusal, to those who may read it.
+func (s *server) repeatQuestion(ask func(*http.Request) (view, error)) func(http.ResponseWriter, *http.Request, error) {
 	return func(w http.ResponseWriter, r *http.Request, err error) {
 		var no *access.Refusal
 		reader := s.reader(r)
@@ -135,7 +135,7 @@ func (s *server) askAgain(ask func(*http.Request) (view, error)) func(http.Respo
 	}
 }
 
-// reader is who a request comes from without the token of its form.
+// reader returns the sender of a request without the token of its form.
 func (s *server) reader(r *http.Request) access.Principal {
 	p, err := s.Access.Identify(r)
 	if err != nil {

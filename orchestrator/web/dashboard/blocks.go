@@ -10,7 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// blocks are what the features show of themselves in /queue, as far as pages have
+// blocks holds what the features show of themselves in /queue, as far as pages have
 // a place for it. A feature that is off has the zero block.
 type blocks struct {
 	Serial    serialBlock    `json:"serial_gate"`

@@ -33,7 +33,7 @@ type boardPage struct {
 	Found     int // live tasks that the filter selects
 }
 
-// boardFilter is what the board is narrowed to.
+// boardFilter narrows the board.
 type boardFilter struct {
 	Repo, Text string
 	Stage      stage.Stage
@@ -99,7 +99,7 @@ type need struct {
 	Text   string  // something that is wrong with the service itself
 }
 
-// lampOf is what a task does, by its explanation.
+// lampOf says what a task does, by its explanation.
 func lampOf(x explain.Explanation, h stage.Hold) string {
 	switch {
 	case x.Stage == stage.Cancelled:
@@ -227,7 +227,7 @@ func needOf(t task.Task, x explain.Explanation) need {
 	return n
 }
 
-// trouble is what waits for a person beside tasks: frozen repositories, and what is
+// trouble lists what waits for a person beside tasks: frozen repositories, and what is
 // wrong with the service itself.
 func (s *server) trouble(ctx context.Context) (out []need) {
 	b := readBlocks(ctx, s.Engine)

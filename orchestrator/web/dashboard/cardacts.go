@@ -32,7 +32,7 @@ const (
 	wordsUnsaved  = "It is not saved, or the answer was lost: the database does not answer. Your words are still here: send them again."
 )
 
-// rights are what a reader of the board may do.
+// rights says what a reader of the board may do.
 type rights struct {
 	Name  string // who this is, as was typed once; empty: it is to be typed
 	Known bool   // the name is that of a person who was identified, and cannot be typed
@@ -119,7 +119,7 @@ func (s *server) showAgain(w http.ResponseWriter, r *http.Request, page func(*ht
 	s.render(w, s.frame(r, v))
 }
 
-// objection is what is said of an error of a change.
+// objection returns the words for an error of a change.
 func (s *server) objection(err error) (wrong string, status int) {
 	var input *cards.InputError
 	var page *failure
@@ -149,7 +149,7 @@ func (s *server) objection(err error) (wrong string, status int) {
 	}
 }
 
-// unsentForm is what was typed on a page that cannot be shown again.
+// unsentForm holds what was typed on a page that cannot be shown again.
 type unsentForm struct {
 	Wrong, Action string
 	Fields        []unsentField

@@ -289,7 +289,7 @@ func (s *server) showEdit(r *http.Request, in typed) (view, error) {
 	return view{Name: "cardform", Script: "cards.js", Title: "Edit " + f.Key, Nav: "cards", Still: true, Data: f}, nil
 }
 
-// typed is what a person has sent and was not taken, so that no word of it is lost: it
+// typed holds what a person has sent and was not taken, so that no word of it is lost: it
 // stands in the fields again, and why above them.
 type typed struct {
 	Form     string // which form of the page; empty: none was sent

@@ -12,7 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
-// costPage is what agents have cost in the last days.
+// costPage shows what agents have cost in the last days.
 type costPage struct {
 	Days    int
 	Choices []int

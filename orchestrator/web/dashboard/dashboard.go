@@ -147,7 +147,7 @@ func newServer(o Options) (*server, error) {
 	return s, nil
 }
 
-// policy is what a page may do: nothing that does not come from here.
+// policy bounds what a page may do: nothing that does not come from here.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 func headers(next http.Handler) http.Handler {
@@ -196,7 +196,7 @@ type view struct {
 	Data   any
 }
 
-// frame is what every page is given.
+// frame holds what every page is given.
 type frame struct {
 	view
 	Root     string

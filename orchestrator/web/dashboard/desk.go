@@ -19,7 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
-// desk is what a person decides a task by: what there is to read at a commit, and the form whose word is
+// desk holds what a person decides a task by: what there is to read at a commit, and the form whose word is
 // of that commit.
 type desk struct {
 	Task      int64
@@ -88,7 +88,7 @@ func asked(st stage.State) []stage.Status {
 	}
 }
 
-// unreadable is why what a branch has is not shown.
+// unreadable says why what a branch has is not shown.
 func unreadable(err error) string {
 	var none *documents.NotFoundError
 	var gone *orchestrator.UnregisteredError

@@ -22,7 +22,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 )
 
-// page is what a browser makes of an answer.
+// page holds what a browser makes of an answer.
 type page struct {
 	scripts, actions, links, ids, refs []string
 	text                               string

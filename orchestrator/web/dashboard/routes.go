@@ -39,7 +39,7 @@ func (s *server) routes() []access.Route {
 		return access.Route{Method: method, Pattern: pattern, Needs: access.Everybody, Of: access.Free, Handler: h}
 	}
 	act := func(pattern string, needs access.Role, of access.Scope, ask func(*http.Request) (view, error), do func(*http.Request) (string, error)) access.Route {
-		return access.Route{Method: "POST", Pattern: pattern, Needs: needs, Of: of, Handler: s.act(do), Refuse: s.askAgain(ask)}
+		return access.Route{Method: "POST", Pattern: pattern, Needs: needs, Of: of, Handler: s.act(do), Refuse: s.repeatQuestion(ask)}
 	}
 	out := []access.Route{
 		page("/{$}", access.Some, s.board), page("/queue", access.Some, s.queue), page("/repos", access.Some, s.repos),

@@ -91,7 +91,7 @@ func (s *server) run(r *http.Request) (view, error) {
 	return v, nil
 }
 
-// streamHooks is what the hooks of an attempt have printed, beside the streams of its agent.
+// streamHooks names what the hooks of an attempt have printed, beside the streams of its agent.
 const streamHooks work.Stream = "hooks"
 
 func logName(l runLine, stream work.Stream) work.LogName {

@@ -25,7 +25,7 @@ const (
 	shownLast = 2      // calls of an item that are not folded
 )
 
-// steps are what a run has done, as its page shows them.
+// steps holds what a run has done, as its page shows it.
 type steps struct {
 	Items []stepItem
 	Next  int64 // where the page goes on
@@ -204,7 +204,7 @@ type fact struct {
 	Code       bool
 }
 
-// factsOf is what is known of a run: of one at work what its steps say.
+// factsOf lists what is known of a run: of one at work what its steps say.
 func factsOf(l runLine, p follow.Progress) (out []fact) {
 	usage := l.Usage
 	cost := "Cost"
@@ -256,7 +256,7 @@ func agentWords(text string) string { return follow.Clean(text, wordsMax) }
 // wordsMax bounds the closing words of an agent, and what else it has given, in characters.
 const wordsMax = 4000
 
-// sofar is what a run has cost up to a step; empty when it is not known.
+// sofar renders what a run has cost up to a step; empty when it is not known.
 func sofar(u *work.Usage) string {
 	if u == nil {
 		return ""

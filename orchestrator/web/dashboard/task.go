@@ -45,7 +45,7 @@ type stageMark struct {
 	Mark  string
 }
 
-// sum is what a stage's agents have cost with one model.
+// sum adds up what a stage's agents have cost with one model.
 type sum struct {
 	Stage stage.Stage
 	Model string

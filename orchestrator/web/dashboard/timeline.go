@@ -42,7 +42,7 @@ type event struct {
 	Entry   int64 // of the journal: the moment can be looked at
 }
 
-// facts is what a timeline is made of.
+// facts holds what a timeline is made of.
 type facts struct {
 	runs     []runLine
 	verdicts []task.GateResult

@@ -13,7 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
-// funcs are what templates call.
+// funcs returns what templates call.
 func (s *server) funcs() template.FuncMap {
 	return template.FuncMap{
 		"age": age, "clock": clock, "span": span, "dollars": stage.Dollars, "tokens": tokens, "thousands": stage.Thousands, "linked": linked,
@@ -145,5 +145,5 @@ func columnName(key string) string {
 	return c.Name
 }
 
-// account is who has done something on our own board: a person, or a role of the service.
+// account names the author of something on our own board: a person, or a role of the service.
 func account(id string) string { return strings.TrimPrefix(id, cards.Service) }

@@ -33,7 +33,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// evil is what a stranger writes into every text that he can reach.
+// evil holds the words that a stranger writes into every text that he can reach.
 const evil = `</title></pre></script><script>alert(1)</script> task 1 <img src=x onerror=alert(2)>"'` + "`{{.}}\u202e\x1b[31m"
 
 const (
@@ -197,7 +197,7 @@ func (w *world) full() {
 	w.logs.Replace(work.LogName{TaskID: t.ID, Role: stage.Developer, Run: t.State.Run, Attempt: 1}, "at work "+evil)
 }
 
-// answer is what came back.
+// answer holds what came back.
 type answer struct {
 	status int
 	header http.Header

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Sender is who sent a request: its IP address, and of IPv6 the network (/64), which
-// one machine has for itself.
+// Sender returns the sender of a request: its IP address, and of IPv6 the network (/64),
+// which one machine has for itself.
 func Sender(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -43,7 +43,7 @@ func Good(_ context.Context, c work.Command, files map[string]string) work.Resul
 	return work.Result{Kind: work.ResultOK, Usage: Usage(), Summary: "fine"}
 }
 
-// Usage is what every run of Good has used; its cost is 1500 millionths of a dollar.
+// Usage returns what every run of Good has used; its cost is 1500 millionths of a dollar.
 func Usage() work.Usage {
 	return work.Usage{Model: "m", Input: 10, Output: 20, CacheRead: 300, CacheCreate: 40, MicroUSD: 1500}
 }

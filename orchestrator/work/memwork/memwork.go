@@ -50,7 +50,7 @@ type Place struct {
 	quiesced int
 }
 
-// origin is what all machines share: every commit is handed over through the
+// origin holds what all machines share: every commit is handed over through the
 // remote. Its lock is that of the places too.
 type origin struct {
 	mu       sync.Mutex
@@ -199,7 +199,7 @@ func (p *Place) begin(s work.Workspace, first []work.File) error {
 	return nil
 }
 
-// owner is whose a branch is, by its tip.
+// owner returns the owner of a branch, by its tip.
 func (p *Place) owner(tip string) string { return p.commits[tip].owner }
 
 // obtain brings the mirror's branch to the commit that the space names, unless it
