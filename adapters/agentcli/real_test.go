@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
-	"github.com/signalbox-dev/signalbox/adapters/agentcli/modeltest"
 	"github.com/signalbox-dev/signalbox/internal/jail/jailtest"
+	"github.com/signalbox-dev/signalbox/internal/modeltest"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 

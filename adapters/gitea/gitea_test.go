@@ -16,9 +16,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
-	"github.com/signalbox-dev/signalbox/adapters/gitea/giteatest"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/hosttest"
+	"github.com/signalbox-dev/signalbox/internal/giteatest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"

@@ -17,9 +17,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
-	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/hosttest"
+	"github.com/signalbox-dev/signalbox/internal/githubtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )

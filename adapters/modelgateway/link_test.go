@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
-	"github.com/signalbox-dev/signalbox/adapters/agentcli/modeltest"
 	"github.com/signalbox-dev/signalbox/adapters/modelgateway"
 	"github.com/signalbox-dev/signalbox/internal/jail/jailtest"
+	"github.com/signalbox-dev/signalbox/internal/modeltest"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 

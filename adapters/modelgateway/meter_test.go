@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/agentcli/modeltest"
+	"github.com/signalbox-dev/signalbox/internal/modeltest"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/oidc"
-	"github.com/signalbox-dev/signalbox/adapters/oidc/oidctest"
+	"github.com/signalbox-dev/signalbox/internal/oidctest"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
-	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
+	"github.com/signalbox-dev/signalbox/internal/pgtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access/accesstest"
 )

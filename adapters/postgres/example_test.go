@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
-	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
+	"github.com/signalbox-dev/signalbox/internal/pgtest"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 

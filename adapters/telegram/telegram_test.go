@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/signalbox-dev/signalbox/adapters/telegram"
-	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
+	"github.com/signalbox-dev/signalbox/internal/telegramtest"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/messenger/messengertest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"

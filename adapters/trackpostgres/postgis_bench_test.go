@@ -19,13 +19,13 @@ import (
 	"github.com/paulmach/orb/maptile"
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
+	"github.com/signalbox-dev/signalbox/internal/pgtest"
 )
 
 // BenchmarkPeers makes the same cold tiles in several ways, on one server, in one run, in turns. All

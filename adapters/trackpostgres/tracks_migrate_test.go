@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/sample"
+	"github.com/signalbox-dev/signalbox/internal/pgtest"
 )
 
 // The migration is applied once, and may be applied again: what it would make is

@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
-	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/pgtest"
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 

@@ -15,10 +15,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
 	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/internal/pgtest"
 )
 
 // desk is a data directory, files of its own and a source.

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
-	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
+	"github.com/signalbox-dev/signalbox/internal/planetest"
+	"github.com/signalbox-dev/signalbox/internal/telegramtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )

@@ -17,8 +17,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	work "github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/internal/telegramtest"
 )
 
 // play runs the demonstration until ctx ends or, with -exit, every card is done.

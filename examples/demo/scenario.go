@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/internal/planetest"
 )
 
 // fate is how a card ends.

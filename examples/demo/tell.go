@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
+	"github.com/signalbox-dev/signalbox/internal/telegramtest"
 )
 
 // printEvents prints what happens on the board and in the chat.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
-	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/internal/planetest"
+	"github.com/signalbox-dev/signalbox/internal/telegramtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 

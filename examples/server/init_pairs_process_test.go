@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/gitea/giteatest"
-	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
-	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/internal/fakeissues"
+	"github.com/signalbox-dev/signalbox/internal/giteatest"
+	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/planetest"
 )
 
 // Whatever pair of board and host init offers, its card goes through every stage. On a board of labels

@@ -15,10 +15,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
-	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
-	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
-	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
+	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/pgtest"
+	"github.com/signalbox-dev/signalbox/internal/planetest"
+	"github.com/signalbox-dev/signalbox/internal/telegramtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 )
 

@@ -13,9 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
-	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
+	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/planetest"
 )
 
 // chatToken is that of the bot.

@@ -21,10 +21,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
-	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
-	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
+	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/planetest"
+	"github.com/signalbox-dev/signalbox/internal/telegramtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 

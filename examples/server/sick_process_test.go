@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
+	"github.com/signalbox-dev/signalbox/internal/telegramtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 

@@ -9,11 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
-	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/examples/setup"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/planetest"
 )
 
 // offices are servers that speak the protocols of Plane and GitHub, and what is right there.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/board"
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
-	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/pgtest"
 	"github.com/signalbox-dev/signalbox/internal/sqlstore/sqlstoretest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"

@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/gpstracks/sample"
+	"github.com/signalbox-dev/signalbox/internal/pgtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
 

@@ -24,7 +24,7 @@ func budget() map[string]int {
 		"lines outside tests":        113_800,
 		"tokens outside tests":       773_500,
 		"tokens of tests":            663_500,
-		"exported names":             2_660,
+		"exported names":             2_417,
 		"lines over 140 columns":     1_235,
 		"packages of the server":     93,
 		"tokens of the server":       547_000,

@@ -12,10 +12,10 @@ import (
 	"github.com/paulmach/orb/maptile"
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+	"github.com/signalbox-dev/signalbox/internal/pgtest"
 )
 
 var many = flag.Int("tracks", 200_000, "measure so many tracks of 3 to 100 points; a million takes long and gigabytes of disk")

@@ -17,13 +17,13 @@ import (
 	"github.com/paulmach/orb"
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/postgres/pgtest"
 	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
 	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
+	"github.com/signalbox-dev/signalbox/internal/pgtest"
 )
 
 // store has the methods of the stores of both adapters.

@@ -6,7 +6,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 
-	"github.com/signalbox-dev/signalbox/adapters/telegram/telegramtest"
+	"github.com/signalbox-dev/signalbox/internal/telegramtest"
 )
 
 func Example() {

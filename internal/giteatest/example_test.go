@@ -1,4 +1,4 @@
-package githubtest_test
+package giteatest_test
 
 import (
 	"fmt"
@@ -6,17 +6,17 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	"github.com/signalbox-dev/signalbox/adapters/github/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/giteatest"
 )
 
 func Example() {
-	host := githubtest.New(githubtest.Options{})
+	host := giteatest.New(giteatest.Options{})
 	defer host.Close()
 	srv := httptest.NewServer(host)
 	defer srv.Close()
-	host.Fail(githubtest.ErrorBefore)
+	host.Fail(giteatest.ErrorBefore)
 	for range 2 {
-		resp, err := http.Get(srv.URL + "/user")
+		resp, err := http.Get(srv.URL + giteatest.Prefix + "/user")
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -3,7 +3,7 @@ package planetest_test
 import (
 	"fmt"
 
-	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/internal/planetest"
 )
 
 // A board with one card, moved by a person.

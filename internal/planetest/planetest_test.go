@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/signalbox-dev/signalbox/adapters/plane/planetest"
+	"github.com/signalbox-dev/signalbox/internal/planetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,4 +1,4 @@
-package giteatest_test
+package githubtest_test
 
 import (
 	"fmt"
@@ -6,17 +6,17 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	"github.com/signalbox-dev/signalbox/adapters/gitea/giteatest"
+	"github.com/signalbox-dev/signalbox/internal/githubtest"
 )
 
 func Example() {
-	host := giteatest.New(giteatest.Options{})
+	host := githubtest.New(githubtest.Options{})
 	defer host.Close()
 	srv := httptest.NewServer(host)
 	defer srv.Close()
-	host.Fail(giteatest.ErrorBefore)
+	host.Fail(githubtest.ErrorBefore)
 	for range 2 {
-		resp, err := http.Get(srv.URL + giteatest.Prefix + "/user")
+		resp, err := http.Get(srv.URL + "/user")
 		if err != nil {
 			fmt.Println(err)
 			return
