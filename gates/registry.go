@@ -97,7 +97,10 @@ func Combine(sha string, verdicts ...Verdict) Verdict {
 		out.Reason = "there is no gate here"
 		return out
 	}
-	for _, worst := range []Verdict{{Outcome: Error}, {Outcome: Red}, {Outcome: Red, Person: true}, {Outcome: Defer}, {Outcome: Red, Asks: true}} {
+	worstFirst := []Verdict{
+		{Outcome: Error}, {Outcome: Red}, {Outcome: Red, Person: true}, {Outcome: Defer}, {Outcome: Red, Asks: true},
+	}
+	for _, worst := range worstFirst {
 		if reasons := reasonsOf(verdicts, worst); len(reasons) > 0 {
 			out.Outcome, out.Asks, out.Person, out.Reason = worst.Outcome, worst.Asks, worst.Person, strings.Join(reasons, "; ")
 			out.Empty = worst.Asks && slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Asks && v.Empty })

@@ -114,7 +114,8 @@ func (e *Engine) resumeFinishedDeploy(ctx context.Context, c queue.Claim, p task
 	if err != nil || tip.SHA == "" {
 		return nil
 	}
-	result := work.Result{Kind: work.ResultOK, StartedAt: e.Now(), FinishedAt: e.Now(), Summary: "An earlier attempt has deployed it and reported so."}
+	result := work.Result{Kind: work.ResultOK, StartedAt: e.Now(), FinishedAt: e.Now()}
+	result.Summary = "An earlier attempt has deployed it and reported so."
 	report := reportOf(l.Role, result)
 	if report.Filed, tip.SHA, err = e.file(ctx, p, t, l, tip.SHA); err != nil {
 		return nil
@@ -127,7 +128,8 @@ func (e *Engine) resumeFinishedDeploy(ctx context.Context, c queue.Claim, p task
 	if err != nil || v == nil || !v.Passed() {
 		return nil
 	}
-	e.Log.Info("the deployment was made by an attempt that was interrupted", "task", t.ID, "repo", t.Repo, "run", l.Run, "sha", t.State.MergeSHA)
+	e.Log.Info("the deployment was made by an attempt that was interrupted",
+		"task", t.ID, "repo", t.Repo, "run", l.Run, "sha", t.State.MergeSHA)
 	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{e.agentEvent(c, t, l, result, ev)}}
 }
 
@@ -190,7 +192,8 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t 
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(remoteWait), Error: err.Error()}
 	}
 	if err != nil {
-		return e.attempt(c, p, t, l, work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: "the workspace: " + fault.Words(err.Error())})
+		why := "the workspace: " + fault.Words(err.Error())
+		return e.attempt(c, p, t, l, work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: why})
 	}
 	around := e.hooksOf(c, p, t, l, space)
 	defer around.close()
@@ -253,7 +256,8 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t 
 // all its retries. One that ended at its budget, or that the network refused a host, would do so again.
 func (e *Engine) attempt(c queue.Claim, p task.Project, t task.Task, l stage.Launch, r work.Result) *queue.Outcome {
 	if r.Kind == work.ResultBudget {
-		r.Reason = fmt.Sprintf("the run was ended at its budget of %s (budget_usd of the %s)", stage.Dollars(p.Agents[l.Role].MicroUSD), l.Role)
+		budget := stage.Dollars(p.Agents[l.Role].MicroUSD)
+		r.Reason = fmt.Sprintf("the run was ended at its budget of %s (budget_usd of the %s)", budget, l.Role)
 	}
 	report := reportOf(l.Role, r)
 	report.Hindered = e.hindrance(p, l.Role, r)
@@ -281,8 +285,9 @@ func (e *Engine) agentEvent(c queue.Claim, t task.Task, l stage.Launch, r work.R
 	e.Metrics.WorkerDuration.Observe(r.FinishedAt.Sub(r.StartedAt).Seconds(), ByResult{Role: string(l.Role), Result: r.Kind})
 	run := task.AgentRun{
 		TaskID: t.ID, JobID: c.Job.ID, Attempt: c.Job.Attempt, Run: l.Run, Stage: l.Stage, Role: l.Role,
-		Usage: r.Usage, Measured: r.Measured, Refused: r.Refused, Status: r.Kind, ExitCode: r.ExitCode, Started: r.StartedAt, Finished: r.FinishedAt,
-		LogPath: r.LogPath, Summary: r.Summary, Agent: r.Agent, Vendor: r.Vendor, Session: r.SessionID, Trouble: r.Trouble.Kind, Prompt: r.Template,
+		Started: r.StartedAt, Finished: r.FinishedAt, Status: r.Kind, ExitCode: r.ExitCode, Trouble: r.Trouble.Kind,
+		Usage: r.Usage, Measured: r.Measured, Refused: r.Refused, LogPath: r.LogPath, Summary: r.Summary,
+		Agent: r.Agent, Vendor: r.Vendor, Session: r.SessionID, Prompt: r.Template,
 	}
 	return e.triggerJob(t, ev, &run, fmt.Sprintf("run/%d/%d/%d", t.ID, l.Run, c.Job.Attempt))
 }

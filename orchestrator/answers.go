@@ -53,7 +53,8 @@ func (b board) strays() bool {
 // the version that was read, else an older column could be set last.
 func (e *Engine) putBack(ctx context.Context, c queue.Claim, p task.Project, b board) (*queue.Outcome, error) {
 	name := func(s stage.Status) string { info, _ := stage.StatusNamed(s); return info.Name }
-	text := fmt.Sprintf("%s moves nothing: the task is at %s, and the service sets that column itself. The card goes back to %s; STOP ends the task.",
+	text := fmt.Sprintf("%s moves nothing: the task is at %s, and the service sets that column itself. "+
+		"The card goes back to %s; STOP ends the task.",
 		name(b.item.Status), b.task.State.Stage, name(b.task.State.Set))
 	t := b.task
 	key := fmt.Sprintf("stray/%s/%d", task.Identity(t), b.seen().UnixMicro())
@@ -66,7 +67,9 @@ func (e *Engine) putBack(ctx context.Context, c queue.Claim, p task.Project, b b
 
 // RestoreColumn sets the column of a task again when its newest write was made, and the card stands where the service's
 // own account has put it earlier: a write came late, or was lost. A person's move stays. It reports false while one is owed.
-func (e *Engine) RestoreColumn(ctx context.Context, p task.Project, item tracker.Item, t task.Task, columns map[stage.Status]string) (settled bool, err error) {
+func (e *Engine) RestoreColumn(
+	ctx context.Context, p task.Project, item tracker.Item, t task.Task, columns map[stage.Status]string,
+) (settled bool, err error) {
 	writes, err := e.Jobs.Jobs(ctx, queue.Filter{Pool: poolAt(LaneBoard.Pool(), p.Board), TaskID: t.ID, Limit: statusMax})
 	if err != nil || len(writes) == 0 {
 		return err == nil, err
@@ -93,7 +96,8 @@ func (e *Engine) RestoreColumn(ctx context.Context, p task.Project, item tracker
 	if own, err := e.Tracker.Own(m.ActorID); !own {
 		return err == nil, err
 	}
-	e.Log.Warn("a column is not shown that was set, and is set again", "task", t.ID, "repo", t.Repo, "item", item.ID, "shown", item.StatusName, "owed", w.Status)
+	e.Log.Warn("a column is not shown that was set, and is set again",
+		"task", t.ID, "repo", t.Repo, "item", item.ID, "shown", item.StatusName, "owed", w.Status)
 	again := stage.Effect{Kind: stage.EffectStatus, Status: w.Status, Replaces: stage.Replaceable(item.Status)}
 	key := fmt.Sprintf("column/%s/%d", task.Identity(t), item.UpdatedAt.UnixMicro())
 	err = e.Store.Commit(ctx, task.Commit{Task: &t, Unchanged: true, Jobs: []queue.Job{EffectJob(t, p, again, key)}})

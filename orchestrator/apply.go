@@ -36,7 +36,9 @@ func (e *Engine) apply(ctx context.Context, c queue.Claim, p task.Project, t tas
 }
 
 // try decides an event once. The error is that of the commit.
-func (e *Engine) try(ctx context.Context, c queue.Claim, p task.Project, t task.Task, ev stage.Event, run *task.AgentRun) (*queue.Outcome, error) {
+func (e *Engine) try(
+	ctx context.Context, c queue.Claim, p task.Project, t task.Task, ev stage.Event, run *task.AgentRun,
+) (*queue.Outcome, error) {
 	v, err := e.judge(ctx, c.Job, p, t, ev)
 	switch {
 	case errors.Is(err, errApart):
@@ -49,7 +51,10 @@ func (e *Engine) try(ctx context.Context, c queue.Claim, p task.Project, t task.
 		return retryOutcome(err), nil
 	}
 	if v != nil {
-		ev.Verdict = stage.Verdict{Outcome: stage.Outcome(v.Outcome.String()), Reason: v.Reason, SHA: v.SHA, Asks: v.Asks, Empty: v.Empty, Person: v.Person}
+		ev.Verdict = stage.Verdict{
+			Outcome: stage.Outcome(v.Outcome.String()), Reason: v.Reason, SHA: v.SHA,
+			Asks: v.Asks, Empty: v.Empty, Person: v.Person,
+		}
 		if v.Outcome == gates.Error { // the reason is an error of our own, and no finding
 			ev.Verdict.Reason = fault.Words(v.Reason)
 		}
@@ -104,7 +109,10 @@ func unreachable(v gates.Verdict) error {
 }
 
 // commit writes a decision down: the task, its story, and what it owes.
-func (e *Engine) commit(ctx context.Context, c *queue.Claim, p task.Project, t task.Task, ev stage.Event, d stage.Decision, v *gates.Verdict, run *task.AgentRun) error {
+func (e *Engine) commit(
+	ctx context.Context, c *queue.Claim, p task.Project, t task.Task,
+	ev stage.Event, d stage.Decision, v *gates.Verdict, run *task.AgentRun,
+) error {
 	now := e.Now()
 	out := task.Commit{Claim: c}
 	before := t.State
@@ -207,7 +215,8 @@ func (e *Engine) addHolds(ctx context.Context, out *task.Commit, c Change) error
 	for _, f := range holders {
 		hold, free, err := f.Holds(ctx, c)
 		if err != nil {
-			e.Log.Error("a feature could not say what is held; nothing is", "feature", f.Name, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
+			e.Log.Error("a feature could not say what is held; nothing is",
+				"feature", f.Name, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
 			continue
 		}
 		out.Hold, out.Free = append(out.Hold, hold...), append(out.Free, free...)
@@ -251,7 +260,8 @@ func stamp(t *task.Task, before stage.State, ev stage.Event, at time.Time) {
 	if t.State.Stage != before.Stage {
 		t.StageEnteredAt = at
 	}
-	if t.State.Stage == stage.Analysis && t.State.Hold == stage.HoldApproval && before.Hold != stage.HoldApproval && t.BRDReviewStartedAt.IsZero() {
+	toApprove := t.State.Hold == stage.HoldApproval && before.Hold != stage.HoldApproval
+	if t.State.Stage == stage.Analysis && toApprove && t.BRDReviewStartedAt.IsZero() {
 		t.BRDReviewStartedAt = at
 	}
 	if (t.State.Stopping || t.State.Stage == stage.Cancelled) && t.CancelRequestedAt.IsZero() {

@@ -128,7 +128,8 @@ func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, 
 	case word == stage.StatusUnknown:
 		return done(why), nil
 	case why != "":
-		e.Log.Info("a person's word that does not stand on the board any more", "item", item.ID, "repo", p.Repo, "status", word, "stands", item.StatusName)
+		e.Log.Info("a person's word that does not stand on the board any more",
+			"item", item.ID, "repo", p.Repo, "status", word, "stands", item.StatusName)
 	}
 	by, denied, o := e.authorize(ctx, c, p, b, word)
 	if o != nil {
@@ -175,7 +176,10 @@ func (e *Engine) afterClearing(ctx context.Context, c queue.Claim, p task.Projec
 		return retryOutcome(err)
 	}
 	if slices.ContainsFunc(jobs, func(j queue.Job) bool { kind, _ := EffectKindOf(j); return kind == EffectCancel }) {
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.StatusDefer), Error: "waits until what the cancelled task leaves behind is removed"}
+		return &queue.Outcome{
+			Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.StatusDefer),
+			Error: "waits until what the cancelled task leaves behind is removed",
+		}
 	}
 	return e.start(ctx, c, p, item, ev)
 }
@@ -310,7 +314,8 @@ func (b board) lost() bool {
 	if _, trigger := stage.BoardTrigger(b.told); !trigger || b.task.ID == 0 || b.task.State.Stage.Terminal() {
 		return false
 	}
-	ours := b.shown || b.item.Status == b.task.State.Set || slices.ContainsFunc(b.writes, func(w Effect) bool { return w.Status == b.item.Status })
+	owed := slices.ContainsFunc(b.writes, func(w Effect) bool { return w.Status == b.item.Status })
+	ours := b.shown || b.item.Status == b.task.State.Set || owed
 	if b.told == stage.StatusStop && b.hook.At.After(b.began) {
 		return b.task.State.Acted != stage.StatusStop || b.hook.At.After(b.task.State.ActedAt)
 	}

@@ -46,7 +46,8 @@ func (e *Engine) GoneCards(ctx context.Context) (map[int64]queue.Hold, error) {
 
 // StopGone tells a person what to do about a task whose card is gone.
 func StopGone(taskID int64) string {
-	return fmt.Sprintf("restore the card, and the task goes on by itself; or stop the task (its page on the dashboard, signalbox stop %d, or POST /tasks/%d/stop)", taskID, taskID)
+	return fmt.Sprintf("restore the card, and the task goes on by itself; or stop the task "+
+		"(its page on the dashboard, signalbox stop %d, or POST /tasks/%d/stop)", taskID, taskID)
 }
 
 // LookAtCard reads the card of a task that lives. While there is none the task is held, and people are

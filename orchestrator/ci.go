@@ -66,10 +66,12 @@ func (e *Engine) endHopelessWait(ctx context.Context, p task.Project, t task.Tas
 	switch {
 	case gone:
 		ev.Final, ev.Gone = true, true
-		ev.Reason = fmt.Sprintf("%.12s is not at the git host any more: the branch %s was deleted there; In Progress runs the stage again and makes the branch anew, STOP gives the task up", t.State.Head, t.Branch)
+		ev.Reason = fmt.Sprintf("%.12s is not at the git host any more: the branch %s was deleted there; "+
+			"In Progress runs the stage again and makes the branch anew, STOP gives the task up", t.State.Head, t.Branch)
 	case waited >= e.opt.CIWait:
 		ev.Final = true
-		ev.Reason = fmt.Sprintf("CI of %.12s has not finished for %s: %s. Look at it at the git host", t.State.Head, stage.Span(e.opt.CIWait), ev.Verdict.Reason)
+		ev.Reason = fmt.Sprintf("CI of %.12s has not finished for %s: %s. Look at it at the git host",
+			t.State.Head, stage.Span(e.opt.CIWait), ev.Verdict.Reason)
 	}
 	return nil
 }

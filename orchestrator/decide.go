@@ -27,7 +27,9 @@ type Word struct {
 
 // decisions are the words that a person may set otherwise than on the board, and their acts.
 func decisions() map[stage.Trigger]string {
-	return map[stage.Trigger]string{stage.OnApproved: task.ActApprove, stage.OnRejected: task.ActReject, stage.OnConfirmDeploy: task.ActConfirm}
+	return map[stage.Trigger]string{
+		stage.OnApproved: task.ActApprove, stage.OnRejected: task.ActReject, stage.OnConfirmDeploy: task.ActConfirm,
+	}
 }
 
 // Decide takes a person's Approved, Rejected or Confirm Deploy as if it were set on the board,
@@ -68,7 +70,8 @@ func (e *Engine) Decide(ctx context.Context, taskID int64, w Word, by stage.Prin
 	if why != "" {
 		text = fmt.Sprintf("%s by %s: %s", statusName(on), by, why)
 	}
-	said := EffectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, fmt.Sprintf("decided/%s/%d/%s", task.Identity(t), t.State.Seq, on))
+	comment := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}
+	said := EffectJob(t, p, comment, fmt.Sprintf("decided/%s/%d/%s", task.Identity(t), t.State.Seq, on))
 	return e.operate(ctx, t, task.Act{Act: decisions()[on], By: by, Why: why}, stage.Event{On: on, Reason: why, Of: w.Of}, said)
 }
 
@@ -79,7 +82,8 @@ func (w Word) Check(t task.Task) error {
 	case w.On == stage.OnRejected && strings.TrimSpace(w.Why) == "":
 		return &RefusedError{"a rejection needs a reason: say why, so that the next run can mend it"}
 	case w.Of != "" && w.Of != t.State.Head:
-		return &RefusedError{fmt.Sprintf("what was read, %.12s, is not the head of the task any more: look at %.12s and decide again", w.Of, t.State.Head)}
+		return &RefusedError{fmt.Sprintf("what was read, %.12s, is not the head of the task any more: "+
+			"look at %.12s and decide again", w.Of, t.State.Head)}
 	default:
 		return nil
 	}
@@ -105,7 +109,9 @@ func seenAt(s stage.State, at time.Time) time.Time {
 // whom a provider has signed in) may not decide; empty when it may. The registry names such
 // people by the names of their tokens or their e-mail addresses; a role is one of the tracker's
 // accounts and names none of them.
-func (e *Engine) refusalOfOperator(ctx context.Context, people task.People, on stage.Trigger, t task.Task, by stage.Principal) (string, error) {
+func (e *Engine) refusalOfOperator(
+	ctx context.Context, people task.People, on stage.Trigger, t task.Task, by stage.Principal,
+) (string, error) {
 	who := tracker.Person{ID: by.ID}
 	if strings.Contains(by.ID, "@") {
 		who.Email = by.ID
@@ -117,7 +123,8 @@ func (e *Engine) refusalOfOperator(ctx context.Context, people task.People, on s
 	if err != nil || other {
 		return "", err
 	}
-	return fmt.Sprintf("it cannot be shown that %s is somebody else than who has started the task; set %s on the board", by.Who(), statusName(on)), nil
+	return fmt.Sprintf("it cannot be shown that %s is somebody else than who has started the task; set %s on the board",
+		by.Who(), statusName(on)), nil
 }
 
 // isOther reports whether a principal of the service's own is shown not to be the person who has

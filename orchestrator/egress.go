@@ -30,5 +30,6 @@ func refusedHosts(p task.Project, role stage.Role, list []work.Refusal) string {
 		hosts, more = hosts[:hostsTold], fmt.Sprintf(" and %d more (its page has them)", n)
 	}
 	names := strings.Join(hosts, ", ")
-	return fmt.Sprintf("the network refused it %s%s; if it needs that, add %s to egress of %s (%s) in projects.yaml and run signalbox reload", names, more, names, p.Repo, role)
+	return fmt.Sprintf("the network refused it %s%s; "+
+		"if it needs that, add %s to egress of %s (%s) in projects.yaml and run signalbox reload", names, more, names, p.Repo, role)
 }

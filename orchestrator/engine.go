@@ -135,7 +135,10 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 	if err := deps.check(); err != nil {
 		return nil, err
 	}
-	e := &Engine{Deps: deps, Metrics: newMetrics(deps.Meter), opt: opt, features: features, health: newHealth(opt.Places), running: map[int64]*agentAtWork{}}
+	e := &Engine{
+		Deps: deps, Metrics: newMetrics(deps.Meter), opt: opt, features: features,
+		health: newHealth(opt.Places), running: map[int64]*agentAtWork{},
+	}
 	if err := e.adopt(features); err != nil {
 		return nil, err
 	}

@@ -50,7 +50,9 @@ func (e *Engine) subject(ctx context.Context, p task.Project, t task.Task, ev st
 
 // FactsOf gathers the facts of a task and one of its commits, which may be empty, at a moment. Nothing
 // of an event is among them, and no command.
-func FactsOf(ctx context.Context, from Workspaces, host githost.Host, p task.Project, t task.Task, sha string, now time.Time) (gates.Facts, error) {
+func FactsOf(
+	ctx context.Context, from Workspaces, host githost.Host, p task.Project, t task.Task, sha string, now time.Time,
+) (gates.Facts, error) {
 	s := gates.Facts{
 		At: now, Stage: t.State.Stage, SHA: sha, Deployed: t.State.MergeSHA, Filed: t.State.Filed,
 		Task: gates.Task{
@@ -68,7 +70,8 @@ func FactsOf(ctx context.Context, from Workspaces, host githost.Host, p task.Pro
 		return s, nil
 	}
 	s.Unpublished = sha != t.State.Pushed
-	s.Settled = !s.Unpublished && (now.Sub(t.UpdatedAt) >= ciSettles || t.State.Stage == stage.Deploy) // CI of what is deployed was judged before
+	judged := t.State.Stage == stage.Deploy // CI of what is deployed was judged before
+	s.Settled = !s.Unpublished && (now.Sub(t.UpdatedAt) >= ciSettles || judged)
 	space := p.Workspace(t)
 	space.Head = sha
 	tip, err := from.Tip(ctx, space)

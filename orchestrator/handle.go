@@ -161,7 +161,8 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 		case err != nil, pr.Number != h.Number, pr.Open, pr.Merged, h.Sender == pr.Author: // the service has opened it
 			return done("the service's own account has closed it, or the host does not show it closed")
 		}
-		ev.Reason = fmt.Sprintf("%s closed pull request %d (%s): reopen it and set In Progress, or STOP", cmp.Or(h.Sender, "somebody"), pr.Number, pr.URL)
+		ev.Reason = fmt.Sprintf("%s closed pull request %d (%s): reopen it and set In Progress, or STOP",
+			cmp.Or(h.Sender, "somebody"), pr.Number, pr.URL)
 	}
 	return e.apply(ctx, c, project, task, ev, nil)
 }
@@ -186,9 +187,11 @@ func (e *Engine) confirmMerge(ctx context.Context, c queue.Claim, p task.Project
 		return nil
 	}
 	if c.Job.Attempt == 1 {
-		return &queue.Outcome{Kind: queue.OutcomeRetry, At: e.Now().Add(2 * e.opt.StatusDefer), Error: "looks again: at the host nothing is merged"}
+		later := e.Now().Add(2 * e.opt.StatusDefer)
+		return &queue.Outcome{Kind: queue.OutcomeRetry, At: later, Error: "looks again: at the host nothing is merged"}
 	}
-	e.Log.Warn("a webhook claims a merge that the host does not confirm", "task", t.ID, "repo", t.Repo, "branch", t.Branch, "sender", ev.By.ID)
+	e.Log.Warn("a webhook claims a merge that the host does not confirm",
+		"task", t.ID, "repo", t.Repo, "branch", t.Branch, "sender", ev.By.ID)
 	return done("the host has no merge of " + t.Branch + " into " + p.Main)
 }
 

@@ -226,7 +226,8 @@ func (e *Engine) CheckEvents(ctx context.Context) error {
 		}
 		oldest := slices.MinFunc(jobs, func(a, b queue.Job) int { return a.CreatedAt.Compare(b.CreatedAt) })
 		if e.Now().Sub(oldest.CreatedAt) > silence {
-			all = append(all, fmt.Errorf("%d webhooks wait (%s), the oldest since %s: %s", len(jobs), pool, Moment(e.Now(), oldest.CreatedAt), cmp.Or(oldest.Error, "it was not tried yet")))
+			since, why := Moment(e.Now(), oldest.CreatedAt), cmp.Or(oldest.Error, "it was not tried yet")
+			all = append(all, fmt.Errorf("%d webhooks wait (%s), the oldest since %s: %s", len(jobs), pool, since, why))
 		}
 	}
 	return errors.Join(all...)

@@ -36,7 +36,8 @@ func (e *Engine) hindrance(p task.Project, role stage.Role, r work.Result) *stag
 // hindered gives an attempt back that its agent could not make.
 func (e *Engine) hindered(c queue.Claim, t task.Task, l stage.Launch, r work.Result, ev stage.Event) *queue.Outcome {
 	e.Log.Warn("an agent cannot work", "task", t.ID, "repo", t.Repo, "agent", ev.Agent.Hindered.Agent, "why", r.Reason)
-	return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(takeIn), Error: r.Reason, Then: []queue.Job{e.agentEvent(c, t, l, r, ev)}}
+	then := []queue.Job{e.agentEvent(c, t, l, r, ev)}
+	return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(takeIn), Error: r.Reason, Then: then}
 }
 
 // takeAttempt has the features add what they keep of an agent's attempt to the transaction
@@ -72,7 +73,8 @@ func (e *Engine) vendorCaveat(ctx context.Context, t task.Task, role stage.Role,
 	}
 	switch {
 	case own == "" || developer == "":
-		return fmt.Sprintf("it is not known whether the %s is of another vendor than the developer (%s, %s): it may not be independent", role, cmp.Or(own, "unknown"), cmp.Or(developer, "unknown"))
+		return fmt.Sprintf("it is not known whether the %s is of another vendor than the developer (%s, %s): "+
+			"it may not be independent", role, cmp.Or(own, "unknown"), cmp.Or(developer, "unknown"))
 	case own == developer:
 		return fmt.Sprintf("the %s is of the same vendor as the developer (%s): it is not independent", role, own)
 	default:

@@ -33,8 +33,9 @@ type hooks struct {
 // hooksOf are the hooks of an attempt. The caller closes them.
 func (e *Engine) hooksOf(c queue.Claim, p task.Project, t task.Task, l stage.Launch, s work.Workspace) *hooks {
 	h := &hooks{e: e, t: t, space: s, name: HookLog(t.ID, l.Run, c.Job.Attempt), env: map[string]string{
-		"SIGNALBOX_ROLE": string(l.Role), "SIGNALBOX_STAGE": string(l.Stage), "SIGNALBOX_PHASE": string(l.Phase), "SIGNALBOX_REPO": p.Repo,
-		"SIGNALBOX_BRANCH": t.Branch, "SIGNALBOX_WORK_ITEM": t.WorkItemID, "SIGNALBOX_DOCS": p.Docs(t.WorkItemID), "SIGNALBOX_SHA": t.State.Head,
+		"SIGNALBOX_ROLE": string(l.Role), "SIGNALBOX_STAGE": string(l.Stage), "SIGNALBOX_PHASE": string(l.Phase),
+		"SIGNALBOX_REPO": p.Repo, "SIGNALBOX_BRANCH": t.Branch, "SIGNALBOX_SHA": t.State.Head,
+		"SIGNALBOX_WORK_ITEM": t.WorkItemID, "SIGNALBOX_DOCS": p.Docs(t.WorkItemID),
 	}}
 	if e.Hooks != nil {
 		h.set = p.Hooks

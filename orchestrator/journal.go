@@ -11,7 +11,8 @@ import (
 func (e *Engine) journal(ctx context.Context, t task.Task, kind string, payload any) {
 	entry := task.JournalEntry{TaskID: t.ID, Seq: t.State.Seq, At: e.Now(), Kind: kind, Payload: encode(payload)}
 	if err := e.Store.Commit(context.WithoutCancel(ctx), task.Commit{Journal: []task.JournalEntry{entry}}); err != nil {
-		e.Log.Warn("the task's story could not be written", "task", t.ID, "repo", t.Repo, "kind", kind, "entry", string(entry.Payload), "err", err)
+		e.Log.Warn("the task's story could not be written",
+			"task", t.ID, "repo", t.Repo, "kind", kind, "entry", string(entry.Payload), "err", err)
 	}
 }
 

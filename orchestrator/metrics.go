@@ -212,7 +212,9 @@ func (ByLane) known() [][]string {
 }
 
 func (ByResult) known() [][]string {
-	return each(words(stage.Roles()), []string{work.ResultOK, work.ResultFailed, work.ResultTimeout, work.ResultStalled, work.ResultBudget, work.ResultUnusable})
+	return each(words(stage.Roles()), []string{
+		work.ResultOK, work.ResultFailed, work.ResultTimeout, work.ResultStalled, work.ResultBudget, work.ResultUnusable,
+	})
 }
 
 func (ByTokenType) known() [][]string {
@@ -239,7 +241,9 @@ func (ByVerdict) known() [][]string {
 }
 
 func (ByEffect) known() [][]string {
-	return each(words(slices.Sorted(maps.Keys(lanes))), words([]queue.OutcomeKind{queue.OutcomeDone, queue.OutcomeRetry, queue.OutcomeDead, queue.OutcomeRelease}))
+	return each(words(slices.Sorted(maps.Keys(lanes))), words([]queue.OutcomeKind{
+		queue.OutcomeDone, queue.OutcomeRetry, queue.OutcomeDead, queue.OutcomeRelease,
+	}))
 }
 func (ByDelivery) known() [][]string { return nil }
 func (BySource) known() [][]string   { return nil }

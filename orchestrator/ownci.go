@@ -81,7 +81,8 @@ func (e *Engine) notIntegrated(ctx context.Context, c queue.Claim, t task.Task, 
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
 	case GivenUp(err, c.Job.Attempt):
 		ev.Final = true
-		ev.Reason = fmt.Sprintf("CI of %.12s could not be run: %s. Mend that; In Progress runs the stage again", ev.SHA, fault.Words(err.Error()))
+		ev.Reason = fmt.Sprintf("CI of %.12s could not be run: %s. Mend that; In Progress runs the stage again",
+			ev.SHA, fault.Words(err.Error()))
 		return e.integrated(c, t, ev)
 	default:
 		e.Log.Warn("CI could not be run", "task", t.ID, "repo", t.Repo, "job", c.Job.ID, "attempt", c.Job.Attempt, "err", err)
@@ -97,7 +98,8 @@ func (e *Engine) integrate(ctx context.Context, c queue.Claim, p task.Project, t
 	}
 	ctx, stop := e.whileAwaited(ctx, t)
 	defer stop()
-	if err := e.Workspaces.Begin(ctx, p.Workspace(t), SeedFiles(p, t)); err != nil { // this machine may have seen neither the branch nor main
+	// This machine may have seen neither the branch nor main.
+	if err := e.Workspaces.Begin(ctx, p.Workspace(t), SeedFiles(p, t)); err != nil {
 		return nil, err
 	}
 	s, err := e.subject(ctx, p, t, stage.Event{On: stage.OnCI})

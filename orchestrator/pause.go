@@ -50,8 +50,9 @@ func (e *Engine) Pause(ctx context.Context, repo, why string, by stage.Principal
 	if why != "" {
 		p.Why += ": " + why
 	}
+	act := task.Act{Act: task.ActPause, By: by, Repo: repo, Why: why}
 	return e.Store.Commit(ctx, task.Commit{
-		Journal: []task.JournalEntry{e.actEntry(task.Task{}, task.Act{Act: task.ActPause, By: by, Repo: repo, Why: why})}, Hold: []queue.Hold{p.hold()},
+		Journal: []task.JournalEntry{e.actEntry(task.Task{}, act)}, Hold: []queue.Hold{p.hold()},
 	})
 }
 
@@ -63,8 +64,9 @@ func (e *Engine) Unpause(ctx context.Context, repo string, by stage.Principal) (
 	if err != nil || i < 0 {
 		return false, err
 	}
+	act := task.Act{Act: task.ActUnpause, By: by, Repo: paused[i].Repo}
 	return true, e.Store.Commit(ctx, task.Commit{
-		Journal: []task.JournalEntry{e.actEntry(task.Task{}, task.Act{Act: task.ActUnpause, By: by, Repo: paused[i].Repo})}, Free: []queue.Hold{paused[i].hold()},
+		Journal: []task.JournalEntry{e.actEntry(task.Task{}, act)}, Free: []queue.Hold{paused[i].hold()},
 	})
 }
 

@@ -24,18 +24,24 @@ type Quotation struct{ What, Text string }
 // frame, whatever the assignment says.
 func Prompt(p task.Project, t task.Task, l stage.Launch, sha, assignment string, comments []string, findings ...Quotation) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "You are the %s of %s in the repository %s, on the branch %s.\n%s\n", l.Role, t.WorkItemID, p.Repo, t.Branch, cut(strings.TrimSpace(assignment), prompt.Max, ""))
+	fmt.Fprintf(&b, "You are the %s of %s in the repository %s, on the branch %s.\n%s\n",
+		l.Role, t.WorkItemID, p.Repo, t.Branch, cut(strings.TrimSpace(assignment), prompt.Max, ""))
 	if recipe := recipe(p, l); recipe != "" && !strings.Contains(assignment, recipe) {
 		fmt.Fprintf(&b, "\nThis is how the team deploys, and how you are to do it:\n%s\n", cut(recipe, prompt.Max, ""))
 	}
 	if l.ReportFile() != "" {
-		fmt.Fprintf(&b, "\nWrite your report to the file %s, outside the repository: nothing that is committed counts as one. It begins with\n    ---\n    verdict: %s\n    sha: %s\n    summary: one line\n    ---\n", work.ReportPath, verdicts(l.Role), sha)
+		fmt.Fprintf(&b, "\nWrite your report to the file %s, outside the repository: "+
+			"nothing that is committed counts as one. It begins with\n"+
+			"    ---\n    verdict: %s\n    sha: %s\n    summary: one line\n    ---\n", work.ReportPath, verdicts(l.Role), sha)
 	}
 	b.WriteString("\nCommit everything that you want to keep on the branch that is checked out. Do not push.\n")
 	fmt.Fprintf(&b, "Your commits may change %s; they are refused when they change anything else.\n", p.Writable(t, l))
-	fmt.Fprintf(&b, "If you cannot go on without an answer, write your questions to %s/%s and commit it; remove the file once they are answered (one that is there already and that you leave as it is counts as answered).\n", p.Docs(t.WorkItemID), stage.QuestionsFile)
+	fmt.Fprintf(&b, "If you cannot go on without an answer, write your questions to %s/%s and commit it; "+
+		"remove the file once they are answered (one that is there already and that you leave as it is counts as answered).\n",
+		p.Docs(t.WorkItemID), stage.QuestionsFile)
 	if l.Role == stage.Developer {
-		fmt.Fprintf(&b, "If nothing is to be done, write why to %s/%s and commit it: a person confirms that.\n", p.Docs(t.WorkItemID), checks.NoChange)
+		fmt.Fprintf(&b, "If nothing is to be done, write why to %s/%s and commit it: a person confirms that.\n",
+			p.Docs(t.WorkItemID), checks.NoChange)
 	}
 	if l.Feedback != "" {
 		quote(&b, "Why you work on it again", l.Feedback, quoteMax)
@@ -70,7 +76,8 @@ func quote(b *strings.Builder, what, text string, limit int) {
 		}
 		q.WriteString("    " + strings.TrimRight(line, "\r\n") + "\n")
 	}
-	b.WriteString(cut(q.String(), limit, "\n(What follows was left out: the text is longer than fits here. The work item, or the git host, has all of it.)\n"))
+	const leftOut = "\n(What follows was left out: the text is longer than fits here. The work item, or the git host, has all of it.)\n"
+	b.WriteString(cut(q.String(), limit, leftOut))
 }
 
 // cut shortens a text that is longer than so many bytes, with a note in the place of the
@@ -128,7 +135,8 @@ func (e *Engine) assignment(ctx context.Context, p task.Project, t task.Task, l 
 		text, err = prompt.Render(own, fields)
 	}
 	if err != nil {
-		e.journalOnce(ctx, t, task.KindPrompt, fmt.Sprintf("The %s works by the built-in assignment: %s cannot be used: %s", l.Role, from, fault.Words(err.Error())))
+		why := fmt.Sprintf("The %s works by the built-in assignment: %s cannot be used: %s", l.Role, from, fault.Words(err.Error()))
+		e.journalOnce(ctx, t, task.KindPrompt, why)
 		return builtin, ""
 	}
 	return text, prompt.Hash(own)

@@ -36,7 +36,8 @@ func (e *Engine) Check(projects *task.Projects) error {
 		for s, names := range p.Gates {
 			for _, name := range names {
 				if !have.Has(name) {
-					return &task.FieldError{Entry: i, Repo: p.Repo, Field: "gates", Text: fmt.Sprintf("%q at %s is no check of this program, and none of the project's commands", name, s)}
+					text := fmt.Sprintf("%q at %s is no check of this program, and none of the project's commands", name, s)
+					return &task.FieldError{Entry: i, Repo: p.Repo, Field: "gates", Text: text}
 				}
 			}
 		}

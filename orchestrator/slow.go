@@ -32,12 +32,15 @@ func apart(j queue.Job, t task.Task) *queue.Outcome {
 	if j.DedupeKey != "" {
 		next.DedupeKey = j.DedupeKey + "/slow"
 	}
-	return &queue.Outcome{Kind: queue.OutcomeDone, Error: "its gate runs a command: judged in the pool " + poolSlowEvents, Then: []queue.Job{next}}
+	why := "its gate runs a command: judged in the pool " + poolSlowEvents
+	return &queue.Outcome{Kind: queue.OutcomeDone, Error: why, Then: []queue.Job{next}}
 }
 
 // judgeAll judges the quick gates, and the slow ones when those let the task pass or only
 // a person's word is missing.
-func (e *Engine) judgeAll(ctx context.Context, j queue.Job, p task.Project, t task.Task, s gates.Facts, names []string) (gates.Verdict, error) {
+func (e *Engine) judgeAll(
+	ctx context.Context, j queue.Job, p task.Project, t task.Task, s gates.Facts, names []string,
+) (gates.Verdict, error) {
 	have, err := e.gatesOf(p)
 	if err != nil {
 		return gates.Broken(gates.All, err.Error()), nil
@@ -106,7 +109,9 @@ func (l limited) RunCheck(ctx context.Context, argv []string, s gates.Facts) (in
 
 // runCommand runs a command of the registry, no longer than a limit. Whatever it has
 // started has ended when this returns.
-func (e *Engine) runCommand(ctx context.Context, limit time.Duration, argv []string, s gates.Facts) (exit int, said string, expired bool, err error) {
+func (e *Engine) runCommand(
+	ctx context.Context, limit time.Duration, argv []string, s gates.Facts,
+) (exit int, said string, expired bool, err error) {
 	within, cancel := e.Scheduler.WithTimeout(ctx, limit)
 	defer cancel()
 	exit, said, err = e.Commands.RunCheck(within, argv, s)

@@ -30,7 +30,8 @@ func (e *Engine) TellUnfrozen(ctx context.Context, repo, reason string) error {
 			t, err = e.Store.Task(ctx, id)
 		}
 		if err == nil && t.Repo == p.Repo {
-			out.Jobs = append(out.Jobs, EffectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key+"/comment"))
+			comment := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}
+			out.Jobs = append(out.Jobs, EffectJob(t, p, comment, key+"/comment"))
 		} else {
 			t = task.Task{}
 		}

@@ -63,7 +63,8 @@ func (s Stranded) String() string {
 	if n := len(s.Tasks); n > 1 {
 		count, them = fmt.Sprintf("%d live tasks belong", n), "STOP them"
 	}
-	return fmt.Sprintf("%s to %s, which is not registered: %s; put it back in the project registry or %s", count, s.Repo, strings.Join(names, ", "), them)
+	return fmt.Sprintf("%s to %s, which is not registered: %s; put it back in the project registry or %s",
+		count, s.Repo, strings.Join(names, ", "), them)
 }
 
 // Stranded lists the repositories that live tasks belong to and that are not registered,
@@ -121,7 +122,8 @@ func (e *Engine) TellStranded(ctx context.Context, list []Stranded) error {
 		}
 		notice := stage.Effect{Kind: stage.EffectNotify, Text: s.String()}
 		c.Hold = append(c.Hold, mark)
-		c.Jobs = append(c.Jobs, EffectJob(task.Task{Title: "Tasks without a repository"}, task.Project{Repo: s.Repo}, notice, fmt.Sprintf("%s/%d/%d", mark.Subject, s.Tasks[0].ID, e.Now().Unix())))
+		key := fmt.Sprintf("%s/%d/%d", mark.Subject, s.Tasks[0].ID, e.Now().Unix())
+		c.Jobs = append(c.Jobs, EffectJob(task.Task{Title: "Tasks without a repository"}, task.Project{Repo: s.Repo}, notice, key))
 	}
 	c.Free = slices.Collect(maps.Values(told))
 	if len(c.Hold)+len(c.Free) == 0 {

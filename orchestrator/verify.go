@@ -18,7 +18,9 @@ const tailMax = 2000
 // verified runs the commands of a project on what its tester calls good, in the job of
 // the run: it may take long, a STOP ends it, and no event waits for it. It is an error
 // when a command could not be run.
-func (e *Engine) verified(ctx context.Context, p task.Project, t task.Task, l stage.Launch, ev stage.Event) (out []stage.Verified, err error) {
+func (e *Engine) verified(
+	ctx context.Context, p task.Project, t task.Task, l stage.Launch, ev stage.Event,
+) (out []stage.Verified, err error) {
 	if l.Stage != stage.Testing || len(p.Verify) == 0 || ev.Agent.Questions != "" || ev.Agent.Filed.Verdict != checks.Passed {
 		return nil, nil
 	}
@@ -54,7 +56,8 @@ func (e *Engine) runCommands(ctx context.Context, commands [][]string, s gates.F
 			said = strings.TrimSpace(said)
 			r.Exit, r.Tail = exit, strings.ToValidUTF8(said[max(0, len(said)-tailMax):], "")
 		}
-		e.Log.Info("a command of the registry was run", "task", s.Task.ID, "repo", s.Task.Repo, "sha", r.SHA, "command", r.Command, "exit", r.Exit, "took", e.Now().Sub(begun))
+		e.Log.Info("a command of the registry was run", "task", s.Task.ID, "repo", s.Task.Repo,
+			"sha", r.SHA, "command", r.Command, "exit", r.Exit, "took", e.Now().Sub(begun))
 		if out = append(out, r); r.Exit != 0 {
 			break
 		}

@@ -56,7 +56,8 @@ func (e *Engine) findMover(ctx context.Context, b board, word stage.Status) (by 
 
 // senderOf returns the principal behind a tracker's webhook, by the webhook.
 func senderOf(h tracker.Hook) stage.Principal {
-	by := stage.Principal{Kind: stage.KindPerson, ID: h.ActorID, Name: h.Actor.Name, Via: cmp.Or(h.Via, stage.ViaWebhook), Proof: stage.ProofNone}
+	by := stage.Principal{Kind: stage.KindPerson, ID: h.ActorID, Name: h.Actor.Name, Proof: stage.ProofNone}
+	by.Via = cmp.Or(h.Via, stage.ViaWebhook)
 	if !h.Unsigned {
 		by.Proof = cmp.Or(h.Proof, stage.ProofSignature)
 	}
@@ -111,7 +112,9 @@ func (e *Engine) SetByUs(ctx context.Context, item tracker.Item, t task.Task) (b
 
 // authorize decides whose word a status on the board is. A nil outcome means that it is to
 // be acted on, by the principal; denied is why that principal may not, if so.
-func (e *Engine) authorize(ctx context.Context, c queue.Claim, p task.Project, b board, word stage.Status) (by stage.Principal, denied string, o *queue.Outcome) {
+func (e *Engine) authorize(
+	ctx context.Context, c queue.Claim, p task.Project, b board, word stage.Status,
+) (by stage.Principal, denied string, o *queue.Outcome) {
 	by, who, late, err := e.findMover(ctx, b, word)
 	if err != nil && word != stage.StatusStop { // which waits for no log
 		return by, "", retryOutcome(err)
@@ -128,11 +131,15 @@ func (e *Engine) authorize(ctx context.Context, c queue.Claim, p task.Project, b
 		return by, "", nil
 	}
 	if late && by.Via == stage.ViaReconciler && e.Now().Sub(c.Job.CreatedAt) < logPatience {
-		return by, "", &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(logWait), Error: "waits for the tracker's log to say who has moved the card"}
+		return by, "", &queue.Outcome{
+			Kind: queue.OutcomeRelease, At: e.Now().Add(logWait),
+			Error: "waits for the tracker's log to say who has moved the card",
+		}
 	}
 	on, _ := stage.BoardTrigger(word)
 	if by.Via == stage.ViaWebhook && by.ID == "" && (late || p.People.NeedProof(on, b.task)) {
-		return by, "", done("the webhook is about something else; of " + b.item.StatusName + " one of its own tells, or the reconciler finds it")
+		why := "the webhook is about something else; of " + b.item.StatusName + " one of its own tells, or the reconciler finds it"
+		return by, "", done(why)
 	}
 	denied, err = e.refusalOfAccount(ctx, p.People, on, b, by, who)
 	if err != nil {
@@ -159,7 +166,9 @@ func (b board) unwitnessed(late bool) string {
 
 // refusalOfAccount returns in one sentence why an account of the tracker may not set a status; empty when
 // it may. It is described only where the lists need that.
-func (e *Engine) refusalOfAccount(ctx context.Context, people task.People, on stage.Trigger, b board, by stage.Principal, who tracker.Person) (string, error) {
+func (e *Engine) refusalOfAccount(
+	ctx context.Context, people task.People, on stage.Trigger, b board, by stage.Principal, who tracker.Person,
+) (string, error) {
 	who.ID = by.ID
 	list, _ := people.Allowed(on)
 	described, ok := e.Tracker.(tracker.People)
@@ -171,7 +180,8 @@ func (e *Engine) refusalOfAccount(ctx context.Context, people task.People, on st
 		case fault.Retryable(err):
 			return "", err
 		case who.Email == "":
-			e.Log.Warn("an account cannot be described; name its id in the registry, or let the token read members", "account", by.ID, "repo", b.task.Repo, "err", err)
+			e.Log.Warn("an account cannot be described; name its id in the registry, or let the token read members",
+				"account", by.ID, "repo", b.task.Repo, "err", err)
 		}
 	}
 	return refusalByRegistry(people, on, b.task, by, who), nil

@@ -22,7 +22,8 @@ func (e *Engine) untaken(ctx context.Context, p task.Project, t task.Task, l sta
 	if outside.Left.Ref != "" {
 		kept = "they are kept as " + outside.Left.Ref
 	}
-	return fmt.Sprintf("the commits of the %s change %s, and it may change %s; none of them was taken, %s", l.Role, outside.List(), p.Writable(t, l), kept)
+	return fmt.Sprintf("the commits of the %s change %s, and it may change %s; none of them was taken, %s",
+		l.Role, outside.List(), p.Writable(t, l), kept)
 }
 
 // failedBefore returns why the attempt before this one failed; empty when none of the run has.
@@ -37,8 +38,11 @@ func (e *Engine) failedBefore(ctx context.Context, t task.Task) string {
 	}
 	for i := len(entries) - 1; i >= 0; i-- {
 		r, err := entries[i].Recorded()
-		if err == nil && r.Event.On == stage.OnAgentAttempt && r.Event.Run == t.State.Run && r.Event.Agent != nil && r.Event.Agent.Hindered == nil {
-			return r.Event.Agent.Reason
+		if err != nil || r.Event.On != stage.OnAgentAttempt || r.Event.Run != t.State.Run {
+			continue
+		}
+		if failed := r.Event.Agent; failed != nil && failed.Hindered == nil {
+			return failed.Reason
 		}
 	}
 	return ""

@@ -60,10 +60,12 @@ type NewComment struct {
 	ItemID    string
 	Author    stage.Role // chooses the token; unknown or empty = the shared one
 	Key       string     // identity: the same key is posted once, however often it is requested
-	Again     bool       // an earlier attempt may have got through: it is looked for first, where a tracker does not refuse a second one for certain
-	Body      string     // plain text; the adapter escapes it and keeps line breaks
-	Links     []Link     // with Note the last line, which is no part of Body
-	Note      string     // small print, such as what a run has cost; plain text in one line
+	// Again means that an earlier attempt may have got through: it is looked for first, where
+	// a tracker does not refuse a second one for certain.
+	Again bool
+	Body  string // plain text; the adapter escapes it and keeps line breaks
+	Links []Link // with Note the last line, which is no part of Body
+	Note  string // small print, such as what a run has cost; plain text in one line
 }
 
 // Link is a name that leads to an address.
@@ -253,14 +255,17 @@ type Hook struct {
 	ItemID    string
 	ActorID   string // account that caused it; empty when the payload has none
 	Actor     Person `json:",omitzero"` // the same account, as far as the payload describes it
-	Self      bool   // a comment of the service's own, or caused by an account that was known as one of its own when it was decoded; a person may have the same account
-	Status    bool   // the status is what changed
-	Browser   bool   `json:",omitempty"` // made on the tracker's own pages, and so by a person, whatever the account
-	To        string `json:",omitempty"` // the column that it changed to, by id or name; empty when the payload has none
+	// Self means a comment of the service's own, or one caused by an account that was known as one
+	// of its own when it was decoded; a person may have the same account.
+	Self    bool
+	Status  bool   // the status is what changed
+	Browser bool   `json:",omitempty"` // made on the tracker's own pages, and so by a person, whatever the account
+	To      string `json:",omitempty"` // the column that it changed to, by id or name; empty when the payload has none
 	// Word is the status that To means, as far as the receiver can tell without a call; StatusUnknown when it cannot.
-	Word     stage.Status `json:",omitempty"`
-	At       time.Time    `json:",omitzero"`  // of the change, by the tracker's clock; zero when the payload has none, or not of this change
-	Unsigned bool         `json:",omitempty"` // nothing proves who has sent it
+	Word stage.Status `json:",omitempty"`
+	// At is when it was changed, by the tracker's clock; zero when the payload has no time, or not of this change.
+	At       time.Time `json:",omitzero"`
+	Unsigned bool      `json:",omitempty"` // nothing proves who has sent it
 	// Via and Proof are the way that it came by and what proves the actor; empty = a webhook,
 	// and its signature unless it is Unsigned.
 	Via   stage.Via   `json:",omitempty"`

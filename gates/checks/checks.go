@@ -134,13 +134,15 @@ func branchMergeable(_ context.Context, s gates.Facts) gates.Verdict {
 	case m == nil:
 		return gates.Errorf("nobody has brought the branch up to date: the merge gate does that")
 	case len(m.Conflicts) > 0:
-		v := gates.Redf("the branch conflicts with %s at %.12s in %s: rebase it onto origin/%s and resolve that", s.Task.Main, m.Base, strings.Join(m.Conflicts, ", "), s.Task.Main)
+		v := gates.Redf("the branch conflicts with %s at %.12s in %s: rebase it onto origin/%s and resolve that",
+			s.Task.Main, m.Base, strings.Join(m.Conflicts, ", "), s.Task.Main)
 		for _, name := range m.Conflicts {
 			v = v.With(gates.Evidence{Kind: "file", Name: name, Note: "conflicts"})
 		}
 		return v
 	default:
-		return gates.Greenf("the branch stands on %s at %.12s", s.Task.Main, m.Base).With(gates.Evidence{Kind: "commit", Name: m.Base, Note: s.Task.Main, OK: true})
+		base := gates.Evidence{Kind: "commit", Name: m.Base, Note: s.Task.Main, OK: true}
+		return gates.Greenf("the branch stands on %s at %.12s", s.Task.Main, m.Base).With(base)
 	}
 }
 

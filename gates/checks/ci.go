@@ -19,8 +19,11 @@ type ciFile struct{ pattern, app string }
 
 func ciFiles() []ciFile {
 	return []ciFile{
-		{".github/workflows/*.y*ml", githost.AppActions}, {".gitea/workflows/*.y*ml", githost.AppActions}, {".forgejo/workflows/*.y*ml", githost.AppActions},
-		{".gitlab-ci.yml", ""}, {".circleci/config.yml", ""}, {".woodpecker.y*ml", ""}, {".woodpecker/*.y*ml", ""}, {".drone.yml", ""}, {".travis.yml", ""},
+		{".github/workflows/*.y*ml", githost.AppActions},
+		{".gitea/workflows/*.y*ml", githost.AppActions},
+		{".forgejo/workflows/*.y*ml", githost.AppActions},
+		{".gitlab-ci.yml", ""}, {".circleci/config.yml", ""}, {".woodpecker.y*ml", ""}, {".woodpecker/*.y*ml", ""},
+		{".drone.yml", ""}, {".travis.yml", ""},
 		{"azure-pipelines.yml", ""}, {"Jenkinsfile", ""}, {"buildkite.yml", ""}, {".buildkite/*.y*ml", ""}, {".ci/*", ""},
 	}
 }
@@ -40,7 +43,8 @@ func FindCI(files []string) string {
 // ciGreen judges the CI results of the branch head.
 func ciGreen(ctx context.Context, s gates.Facts) gates.Verdict {
 	if s.Policy.CINone && s.Policy.Plain {
-		return gates.Greenf("CI: none configured (the repository has no git host, and its entry names no command in ci: nothing was tested)")
+		return gates.Greenf("CI: none configured " +
+			"(the repository has no git host, and its entry names no command in ci: nothing was tested)")
 	}
 	if s.Policy.CINone {
 		return gates.Greenf("the repository declares that it has no CI (ci: none)")
@@ -157,7 +161,8 @@ func noCI(s gates.Facts) gates.Verdict {
 	if file := silentCI(s, nil); file != "" {
 		why := fmt.Sprintf("CI has not reported anything for %.12s yet", s.SHA)
 		if s.Settled {
-			why += ": if what " + file + " configures does not run for this branch, name the checks that do in the project's entry (ci: [names]), or say there that it has none (ci: none)"
+			why += ": if what " + file + " configures does not run for this branch, " +
+				"name the checks that do in the project's entry (ci: [names]), or say there that it has none (ci: none)"
 		}
 		return gates.Deferf("%s", why).With(gates.Evidence{Kind: "file", Name: file, Note: "configures CI", OK: true})
 	}
@@ -227,7 +232,8 @@ func judgeCI(s gates.Facts, list []githost.Check) gates.Verdict {
 	case len(by[waits]) > 0:
 		v = gates.Deferf("CI is not finished at %.12s: %s", s.SHA, strings.Join(by[waits], ", "))
 	case len(by[stopped]) > 0:
-		v = forPeople("CI of %.12s was stopped before its end, have it run again at the git host: %s", s.SHA, strings.Join(by[stopped], "; "))
+		v = forPeople("CI of %.12s was stopped before its end, have it run again at the git host: %s",
+			s.SHA, strings.Join(by[stopped], "; "))
 	}
 	if len(by[told]) > 0 {
 		v.Reason += "; not required, and decides nothing: " + strings.Join(by[told], "; ")

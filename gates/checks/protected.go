@@ -13,7 +13,8 @@ import (
 // person has to see.
 func DefaultProtected() []string {
 	return append(stage.AgentSettings(),
-		".github/workflows", ".github/actions", ".gitea/workflows", ".forgejo/workflows", ".gitlab-ci.yml", ".gitlab/ci", ".circleci", ".buildkite",
+		".github/workflows", ".github/actions", ".gitea/workflows", ".forgejo/workflows",
+		".gitlab-ci.yml", ".gitlab/ci", ".circleci", ".buildkite",
 		"**/Jenkinsfile", ".drone.yml", ".drone.yaml", ".woodpecker", ".woodpecker.yml", ".woodpecker.yaml", ".travis.yml",
 		"azure-pipelines.yml", "bitbucket-pipelines.yml", "CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS",
 		".signalbox",
@@ -48,12 +49,14 @@ func protectedPaths(ctx context.Context, s gates.Facts) gates.Verdict {
 			return unreachable("what has changed since a person has looked", err)
 		}
 		if err == nil && len(since) == 0 {
-			return gates.Greenf("a person stands for the protected paths as of %.12s", s.Vouched).With(gates.Evidence{Kind: "approval", Name: s.Vouched, OK: true})
+			approval := gates.Evidence{Kind: "approval", Name: s.Vouched, OK: true}
+			return gates.Greenf("a person stands for the protected paths as of %.12s", s.Vouched).With(approval)
 		}
 	}
-	v := gates.Redf("%.12s changes protected paths: %s", s.SHA, stage.ListPaths(changed[:min(shown, len(changed))], max(0, len(changed)-shown)))
+	listed := changed[:min(shown, len(changed))]
+	v := gates.Redf("%.12s changes protected paths: %s", s.SHA, stage.ListPaths(listed, len(changed)-len(listed)))
 	v.Asks = true
-	for _, name := range changed[:min(shown, len(changed))] {
+	for _, name := range listed {
 		v = v.With(gates.Evidence{Kind: "file", Name: name, Note: "protected, and changed"})
 	}
 	return v

@@ -30,9 +30,11 @@ func titleMax(s gates.Facts, getenv func(string) string) int {
 // qg0 judges whether a work item is fit to start with.
 func qg0(s gates.Facts, limit int) gates.Verdict {
 	length := utf8.RuneCountInString(s.Task.Title)
-	title := gates.Evidence{Kind: "limit", Name: "title length", Note: strconv.Itoa(length) + " of " + strconv.Itoa(limit) + " characters", OK: length <= limit}
+	of := strconv.Itoa(length) + " of " + strconv.Itoa(limit) + " characters"
+	title := gates.Evidence{Kind: "limit", Name: "title length", Note: of, OK: length <= limit}
 	text := StripMarkup(s.Task.Description)
-	description := gates.Evidence{Kind: "field", Name: "description", Note: strconv.Itoa(utf8.RuneCountInString(text)) + " characters", OK: text != ""}
+	said := strconv.Itoa(utf8.RuneCountInString(text)) + " characters"
+	description := gates.Evidence{Kind: "field", Name: "description", Note: said, OK: text != ""}
 	var wrong []string
 	if blank(s.Task.Title) {
 		title.OK = false

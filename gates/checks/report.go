@@ -28,7 +28,8 @@ func judgeReport(s gates.Facts, role stage.Role, commits []string, w words) gate
 	seen := gates.Evidence{Kind: "report", Name: fmt.Sprintf("the %s's, run %d", role, r.Run)}
 	switch {
 	case r.Role != role:
-		return gates.Deferf("the %s has not reported yet", role).With(gates.Evidence{Kind: "report", Name: "the " + string(role) + "'s", Note: "there is none"})
+		none := gates.Evidence{Kind: "report", Name: "the " + string(role) + "'s", Note: "there is none"}
+		return gates.Deferf("the %s has not reported yet", role).With(none)
 	case r.Problem != "":
 		seen.Note = r.Problem
 		return gates.Errorf("the %s's report cannot be read: %s", role, r.Problem).With(seen)
@@ -43,7 +44,8 @@ func judgeReport(s gates.Facts, role stage.Role, commits []string, w words) gate
 	case slices.Contains(w.bad, r.Verdict):
 		return gates.Redf("the %s's report says %s: %s", role, strings.ReplaceAll(r.Verdict, "_", " "), summary(r)).With(seen)
 	default:
-		return gates.Errorf("the %s's report says %q, want %s", role, r.Verdict, strings.Join(append(slices.Clone(w.good), w.bad...), " or ")).With(seen)
+		want := strings.Join(append(slices.Clone(w.good), w.bad...), " or ")
+		return gates.Errorf("the %s's report says %q, want %s", role, r.Verdict, want).With(seen)
 	}
 }
 
@@ -80,7 +82,9 @@ func testsPassed(_ context.Context, s gates.Facts) gates.Verdict {
 		return v
 	}
 	for _, command := range s.Policy.Verify {
-		i := slices.IndexFunc(s.Filed.Verified, func(r stage.Verified) bool { return r.Command == command && slices.Contains(heads(s), r.SHA) })
+		i := slices.IndexFunc(s.Filed.Verified, func(r stage.Verified) bool {
+			return r.Command == command && slices.Contains(heads(s), r.SHA)
+		})
 		switch {
 		case i < 0 && v.Outcome == gates.Red:
 			continue // nothing is run behind the first that fails
@@ -94,7 +98,8 @@ func testsPassed(_ context.Context, s gates.Facts) gates.Verdict {
 		}
 		v = v.With(seen)
 		if v.Outcome == gates.Green && !seen.OK {
-			v.Outcome, v.Reason = gates.Red, strings.TrimSuffix(fmt.Sprintf("the service has run %s itself: %s, whatever the report says: %s", command, seen.Note, r.Tail), ": ")
+			why := fmt.Sprintf("the service has run %s itself: %s, whatever the report says: %s", command, seen.Note, r.Tail)
+			v.Outcome, v.Reason = gates.Red, strings.TrimSuffix(why, ": ")
 		}
 	}
 	return v
@@ -141,7 +146,8 @@ func deployed(s gates.Facts, commits []string) gates.Verdict {
 	}
 	seen.Note = fmt.Sprintf("it runs %.12s", p.SHA)
 	if seen.OK = names(p.SHA, commits); !seen.OK {
-		return gates.Redf("%s says that %.12s is deployed, not %.12s, whatever the report says", address, p.SHA, last(commits)).With(append(v.Evidence, seen)...)
+		return gates.Redf("%s says that %.12s is deployed, not %.12s, whatever the report says", address, p.SHA, last(commits)).
+			With(append(v.Evidence, seen)...)
 	}
 	return v.With(seen)
 }
@@ -197,7 +203,8 @@ func standing(ctx context.Context, s gates.Facts) (o opinion, err error) {
 			continue
 		}
 		if why := uncounted(r, s.Policy.Reviewers); why != "" {
-			o.evidence = append(o.evidence, gates.Evidence{Kind: "review", Name: r.Author, Note: string(r.State) + ", which does not count: " + why})
+			note := string(r.State) + ", which does not count: " + why
+			o.evidence = append(o.evidence, gates.Evidence{Kind: "review", Name: r.Author, Note: note})
 			o.uncounted = fmt.Sprintf("the review of %s does not count: %s", r.Author, why)
 			continue
 		}
@@ -208,7 +215,8 @@ func standing(ctx context.Context, s gates.Facts) (o opinion, err error) {
 	}
 	for _, author := range authors {
 		r := newest[author]
-		o.evidence = append(o.evidence, gates.Evidence{Kind: "review", Name: author, Note: string(r.State), OK: r.State == githost.ReviewApproved})
+		approves := r.State == githost.ReviewApproved
+		o.evidence = append(o.evidence, gates.Evidence{Kind: "review", Name: author, Note: string(r.State), OK: approves})
 		switch r.State {
 		case githost.ReviewApproved:
 			o.approval = author

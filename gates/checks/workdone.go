@@ -27,9 +27,12 @@ func workDone(ctx context.Context, s gates.Facts) gates.Verdict {
 		return gates.Greenf("work is done at %.12s", s.SHA).With(gates.Evidence{Kind: "file", Name: changed[i], Note: "changed", OK: true})
 	}
 	if slices.Contains(heads(s), s.Vouched) {
-		return gates.Greenf("a person confirms that nothing is to be done").With(gates.Evidence{Kind: "approval", Name: s.Vouched, OK: true})
+		approval := gates.Evidence{Kind: "approval", Name: s.Vouched, OK: true}
+		return gates.Greenf("a person confirms that nothing is to be done").With(approval)
 	}
-	v := gates.Redf("no work is done: %.12s changes nothing against %s but documents in %s; change what the design describes, or report in %s/%s why nothing is to be done", s.SHA, s.Task.Main, s.Task.Docs, s.Task.Docs, NoChange)
+	v := gates.Redf("no work is done: %.12s changes nothing against %s but documents in %s; "+
+		"change what the design describes, or report in %s/%s why nothing is to be done",
+		s.SHA, s.Task.Main, s.Task.Docs, s.Task.Docs, NoChange)
 	v.Asks = s.Retries > 0
 	if s.Tree != nil {
 		body, _ := fs.ReadFile(s.Tree, s.Task.Docs+"/"+NoChange) // what cannot be read is no report

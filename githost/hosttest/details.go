@@ -19,7 +19,10 @@ func (f Fixture) details(t *testing.T) githost.Details {
 // failures: the end of what is shown is given, which is where the error is.
 func failures(t *testing.T, f Fixture) {
 	sha := f.Commit("feature/a")
-	f.SetChecks(sha, githost.Check{Name: "build", State: githost.CheckFailed, Kind: "check_run"}, githost.Check{Name: "lint", State: githost.CheckFailed, Kind: "status"})
+	f.SetChecks(sha,
+		githost.Check{Name: "build", State: githost.CheckFailed, Kind: "check_run"},
+		githost.Check{Name: "lint", State: githost.CheckFailed, Kind: "status"},
+	)
 	f.ShowFailure(sha, "build", strings.Repeat("a line that is in the way\n", 2000)+"main.go:7: it does not compile\n")
 	list, err := f.Host.Checks(t.Context(), f.Repo, "main", sha)
 	require.NoError(t, err)

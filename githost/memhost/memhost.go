@@ -44,8 +44,16 @@ type Host struct {
 // New makes a host without repositories.
 func New() *Host {
 	return &Host{
-		branches: map[string]map[string]string{}, checks: map[string][]githost.Check{}, required: map[string][]string{}, failures: map[string]string{}, lines: map[string][]githost.LineComment{}, reviews: map[string][]githost.Review{},
-		pulls: map[string][]githost.PullRequest{}, conflict: map[string]bool{}, plain: map[string]bool{}, parents: map[string]string{},
+		branches: map[string]map[string]string{},
+		checks:   map[string][]githost.Check{},
+		required: map[string][]string{},
+		failures: map[string]string{},
+		lines:    map[string][]githost.LineComment{},
+		reviews:  map[string][]githost.Review{},
+		pulls:    map[string][]githost.PullRequest{},
+		conflict: map[string]bool{},
+		plain:    map[string]bool{},
+		parents:  map[string]string{},
 	}
 }
 
@@ -123,7 +131,8 @@ func (h *Host) Checks(ctx context.Context, repo, base, sha string) ([]githost.Ch
 	}
 	for _, name := range demanded {
 		if !slices.ContainsFunc(list, func(c githost.Check) bool { return c.Name == name }) {
-			list = append(list, githost.Check{Name: name, State: githost.CheckExpected, Kind: "required", Note: "demanded by the rules of " + base})
+			note := "demanded by the rules of " + base
+			list = append(list, githost.Check{Name: name, State: githost.CheckExpected, Kind: "required", Note: note})
 		}
 	}
 	return list, nil
@@ -200,7 +209,8 @@ func (h *Host) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (g
 	}
 	number := int64(len(h.pulls[n.Repo]) + 1)
 	pr := githost.PullRequest{
-		Number: number, URL: fmt.Sprintf("https://host.example.org/%s/pull/%d", n.Repo, number), Open: true, HeadRef: n.Head, HeadSHA: head, BaseRef: n.Base, Author: Self,
+		Number: number, URL: fmt.Sprintf("https://host.example.org/%s/pull/%d", n.Repo, number), Open: true,
+		HeadRef: n.Head, HeadSHA: head, BaseRef: n.Base, Author: Self,
 	}
 	h.pulls[n.Repo] = append(h.pulls[n.Repo], pr)
 	return pr, nil

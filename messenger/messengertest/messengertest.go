@@ -29,7 +29,11 @@ type Fixture struct {
 
 // hello has everything that markup could spoil.
 func hello() messenger.Message {
-	return messenger.Message{Title: "APP-1: <b>Cache & tiles</b>", Lines: []string{"development → review", "a < b && c > d"}, Link: "https://example.org/?a=1&b=2"}
+	return messenger.Message{
+		Title: "APP-1: <b>Cache & tiles</b>",
+		Lines: []string{"development → review", "a < b && c > d"},
+		Link:  "https://example.org/?a=1&b=2",
+	}
 }
 
 // Run runs the whole suite; open makes a fixture with an empty chat.
@@ -136,7 +140,11 @@ func gone(t *testing.T, f Fixture) {
 }
 
 func long(t *testing.T, f Fixture) {
-	m := messenger.Message{Title: "APP-1 " + strings.Repeat("ж&", 3000), Lines: []string{strings.Repeat("🚦<", 5000), "end"}, Link: "https://example.org/x"}
+	m := messenger.Message{
+		Title: "APP-1 " + strings.Repeat("ж&", 3000),
+		Lines: []string{strings.Repeat("🚦<", 5000), "end"},
+		Link:  "https://example.org/x",
+	}
 	_, err := f.Messenger.Send(t.Context(), m)
 	require.NoError(t, err)
 	require.Len(t, f.Shown(), 1)

@@ -171,7 +171,10 @@ func (r Reader) Read(ctx context.Context, t task.Task, name, commit string) (Tex
 		if err != nil {
 			return Text{}, &UnreadableError{err}
 		}
-		return Text{Document: d, TaskID: t.ID, Commit: list.Commit, Text: r.clean(string(body), textMax), Cut: utf8.RuneCount(body) > textMax}, nil
+		return Text{
+			Document: d, TaskID: t.ID, Commit: list.Commit,
+			Text: r.clean(string(body), textMax), Cut: utf8.RuneCount(body) > textMax,
+		}, nil
 	}
 	return Text{}, &NotFoundError{"There is no such document; there are: " + strings.Join(names, ", ") + "."}
 }
@@ -190,7 +193,8 @@ func (r Reader) Diff(ctx context.Context, t task.Task, commit string) (Diff, err
 	out.Base, out.Cut = d.Base, d.Cut
 	for _, f := range d.Files {
 		protected := stage.MatchPath(p.Policy().Protected, f.Path)
-		out.Files = append(out.Files, File{work.FileDiff{Path: r.clean(f.Path, work.DiffMax), Text: r.clean(f.Text, work.DiffMax)}, protected})
+		diff := work.FileDiff{Path: r.clean(f.Path, work.DiffMax), Text: r.clean(f.Text, work.DiffMax)}
+		out.Files = append(out.Files, File{diff, protected})
 	}
 	return out, nil
 }

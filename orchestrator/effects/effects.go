@@ -96,7 +96,8 @@ func (d Deps) retry(e orchestrator.Effect, err error) queue.Outcome {
 
 func (d Deps) comment(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	_, err := d.Tracker.AddComment(ctx, tracker.NewComment{
-		ProjectID: e.ProjectID, ItemID: e.ItemID, Author: e.Author, Key: e.Key, Again: e.Attempt > 1, Body: e.Text, Links: d.links(e), Note: e.Note,
+		ProjectID: e.ProjectID, ItemID: e.ItemID, Author: e.Author, Key: e.Key, Again: e.Attempt > 1,
+		Body: e.Text, Links: d.links(e), Note: e.Note,
 	})
 	return d.posted(e, err)
 }
@@ -144,7 +145,8 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return d.retry(e, err)
 	}
 	if _, trigger := stage.BoardTrigger(item.Status); trigger && !ours {
-		d.Log.Warn("a status is not set: a person has set another one", "task", e.TaskID, "repo", e.Repo, "item", e.ItemID, "owed", to, "set", item.Status)
+		d.Log.Warn("a status is not set: a person has set another one",
+			"task", e.TaskID, "repo", e.Repo, "item", e.ItemID, "owed", to, "set", item.Status)
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: fmt.Sprintf("not set: a human has set %s", item.Status)}
 	}
 	err = d.Tracker.SetStatus(ctx, e.ProjectID, e.ItemID, to)

@@ -77,7 +77,8 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 		return report(e, stage.Event{On: stage.OnEffectFailed, At: d.Now(), Gone: true, Reason: t.Deleted()})
 	}
 	if errors.Is(err, work.ErrMoved) {
-		return report(e, stage.Event{On: stage.OnEffectFailed, At: d.Now(), Reason: "the branch could not be published: " + t.OthersPushed(e.Expected)})
+		why := "the branch could not be published: " + t.OthersPushed(e.Expected)
+		return report(e, stage.Event{On: stage.OnEffectFailed, At: d.Now(), Reason: why})
 	}
 	if errors.Is(err, work.ErrRefused) && t.State.MergeSHA == "" {
 		return report(e, d.unpublished(t, err))
@@ -89,7 +90,9 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 		return d.retry(e, err)
 	}
 	o := report(e, stage.Event{On: stage.OnPublished, At: d.Now(), SHA: e.SHA})
-	if _, plain := githost.PlainOf(d.Host, p.Repo); !plain && wantsPullRequest(t.State) && (t.State.PR == 0 || e.Expected == "") { // a branch that is made anew has none
+	_, plain := githost.PlainOf(d.Host, p.Repo)
+	unpulled := t.State.PR == 0 || e.Expected == "" // a branch that is made anew has no pull request
+	if !plain && wantsPullRequest(t.State) && unpulled {
 		o.Then = append(o.Then, orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectPull}, e.Key+"/pull_request", time.Time{}))
 	}
 	return o
@@ -98,7 +101,8 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 // publishReport puts the report of a deployment onto the pull request when its commit cannot be
 // pushed any more: hosts may delete a branch when they merge it.
 func (d Deps) publishReport(ctx context.Context, e orchestrator.Effect, p task.Project, t task.Task, unpushed error) queue.Outcome {
-	o := queue.Outcome{Kind: queue.OutcomeDone, Error: "not pushed: the branch is merged, and is not where it was left: " + unpushed.Error()}
+	why := "not pushed: the branch is merged, and is not where it was left: " + unpushed.Error()
+	o := queue.Outcome{Kind: queue.OutcomeDone, Error: why}
 	host, ok := d.Host.(githost.Commenter)
 	if _, plain := githost.PlainOf(d.Host, p.Repo); !ok || plain || t.State.PR == 0 {
 		return o
@@ -201,7 +205,10 @@ func (d Deps) refused(ctx context.Context, p task.Project, t task.Task, sha stri
 // whether it conflicts, which is the developer's matter, with its files. One that is behind is brought
 // up to date, and whatever else is in the way is for people.
 func (d Deps) unmergeable(ctx context.Context, p task.Project, t task.Task, refused error) stage.Event {
-	ev := stage.Event{On: stage.OnMergeFailed, At: d.Now(), Moved: errors.Is(refused, githost.ErrBehind), Reason: fault.Words(refused.Error())}
+	ev := stage.Event{
+		On: stage.OnMergeFailed, At: d.Now(),
+		Moved: errors.Is(refused, githost.ErrBehind), Reason: fault.Words(refused.Error()),
+	}
 	rebaser, ok := d.Workspaces.(work.Rebaser)
 	if !ok {
 		return ev
@@ -210,7 +217,9 @@ func (d Deps) unmergeable(ctx context.Context, p task.Project, t task.Task, refu
 	var conflict *work.Conflict
 	switch {
 	case errors.As(err, &conflict):
-		ev.Moved, ev.Reason = false, fmt.Sprintf("the branch conflicts with %s at %.12s in %s: rebase it onto origin/%s and resolve that", p.Main, conflict.Base, strings.Join(conflict.Files, ", "), p.Main)
+		ev.Moved = false
+		ev.Reason = fmt.Sprintf("the branch conflicts with %s at %.12s in %s: rebase it onto origin/%s and resolve that",
+			p.Main, conflict.Base, strings.Join(conflict.Files, ", "), p.Main)
 	case err != nil:
 		d.Log.Warn("whether a branch conflicts with main cannot be seen", "task", t.ID, "repo", t.Repo, "err", err)
 	case got.SHA != t.State.Head:
@@ -300,7 +309,8 @@ func (d Deps) tidy(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return d.retry(e, err)
 	}
 	if _, plain := githost.PlainOf(d.Host, p.Repo); plain && t.State.Stage == stage.Done { // a host has a setting for that
-		return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectUnbranch}, e.Key+"/branch", time.Time{})}}
+		unbranch := orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectUnbranch}, e.Key+"/branch", time.Time{})
+		return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{unbranch}}
 	}
 	return finished
 }
@@ -322,7 +332,8 @@ func (d Deps) unbranch(ctx context.Context, e orchestrator.Effect) queue.Outcome
 		return d.retry(e, err)
 	}
 	if at := heads[t.Branch]; at != t.State.Head && at != t.State.Pushed {
-		return queue.Outcome{Kind: queue.OutcomeDone, Error: fmt.Sprintf("not deleted: the branch is at %.12s, and not where it was left", at)}
+		why := fmt.Sprintf("not deleted: the branch is at %.12s, and not where it was left", at)
+		return queue.Outcome{Kind: queue.OutcomeDone, Error: why}
 	}
 	if err := host.DeleteBranch(ctx, p.Repo, t.Branch); err != nil {
 		return d.retry(e, err)

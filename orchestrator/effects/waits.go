@@ -33,7 +33,8 @@ func (d Deps) waits(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		text = "Waits no more: the task is " + string(t.State.Stage) + "."
 	}
 	err = editor.SetComment(ctx, tracker.NewComment{
-		ProjectID: e.ProjectID, ItemID: e.ItemID, Author: stage.Stream, Key: e.Key[:strings.LastIndex(e.Key, "/")], Again: e.Attempt > 1, Body: text,
+		ProjectID: e.ProjectID, ItemID: e.ItemID, Author: stage.Stream, Key: e.Key[:strings.LastIndex(e.Key, "/")],
+		Again: e.Attempt > 1, Body: text,
 	})
 	return d.posted(e, err)
 }

@@ -62,13 +62,15 @@ func block(e *orchestrator.Engine, x *Explanation, t task.Task, s situation) {
 	switch st := t.State; {
 	case !e.IsRegistered(t):
 		x.add(s, Blocker{
-			Kind: "registry", Why: fmt.Sprintf("nothing is done: the repository %s is not registered", t.Repo), Since: t.UpdatedAt, Who: WhoYou,
-			Do: fmt.Sprintf("Put %s back into projects.yaml and reload it (signalbox reload), or set STOP on the card", t.Repo),
+			Kind: "registry", Since: t.UpdatedAt, Who: WhoYou,
+			Why: fmt.Sprintf("nothing is done: the repository %s is not registered", t.Repo),
+			Do:  fmt.Sprintf("Put %s back into projects.yaml and reload it (signalbox reload), or set STOP on the card", t.Repo),
 		})
 	case st.Stopping:
 		x.add(s, Blocker{
-			Kind: "stop", Why: "STOP waits until the deployment that is under way has finished", Since: t.CancelRequestedAt, Who: WhoService,
-			Do: "Wait: a deployment that has begun is not cut off",
+			Kind: "stop", Since: t.CancelRequestedAt, Who: WhoService,
+			Why: "STOP waits until the deployment that is under way has finished",
+			Do:  "Wait: a deployment that has begun is not cut off",
 		})
 		x.Summary = "Stops when the deployment that is under way has finished."
 	case st.Active != "":
@@ -111,13 +113,15 @@ func (s situation) pendingMove() (Blocker, bool) {
 		if json.Unmarshal(j.Payload, &h) != nil || h.Self && !h.Browser || j.Error == "" {
 			continue // one that was not tried yet is taken in a moment
 		}
+		received := orchestrator.Moment(s.now, j.CreatedAt)
 		b := Blocker{
 			Kind: "board", Since: j.CreatedAt, Until: j.AvailableAt, Who: WhoOutside, CheckedAt: s.now,
-			Why: fmt.Sprintf("a change of the card, received %s, cannot be taken in (try %d): %s", orchestrator.Moment(s.now, j.CreatedAt), j.Attempt, j.Error),
+			Why: fmt.Sprintf("a change of the card, received %s, cannot be taken in (try %d): %s", received, j.Attempt, j.Error),
 			Do:  "Set nothing again: it is tried again until the tracker answers. Look at the tracker when it does not come back",
 		}
 		if lane, sick := s.sick[j.Pool]; sick {
-			b.Why, b.Until = fmt.Sprintf("a change of the card, received %s, waits: %s", orchestrator.Moment(s.now, j.CreatedAt), lane.Text(s.now)), lane.Next
+			b.Why = fmt.Sprintf("a change of the card, received %s, waits: %s", received, lane.Text(s.now))
+			b.Until = lane.Next
 		}
 		return b, true
 	}
@@ -165,8 +169,9 @@ func blockOfCI(x *Explanation, t task.Task, p task.Project, s situation) {
 		return
 	}
 	b := Blocker{
-		Kind: "ci", Why: fmt.Sprintf("CI of %.12s has not finished", st.Head), Since: t.UpdatedAt, Who: WhoOutside, Link: p.CommitURL(st.Head),
-		Do: fmt.Sprintf("Look at the checks of %.12s at the git host when none comes: a green or a red result ends it", st.Head),
+		Kind: "ci", Since: t.UpdatedAt, Who: WhoOutside, Link: p.CommitURL(st.Head),
+		Why: fmt.Sprintf("CI of %.12s has not finished", st.Head),
+		Do:  fmt.Sprintf("Look at the checks of %.12s at the git host when none comes: a green or a red result ends it", st.Head),
 	}
 	if len(p.Contexts) > 0 {
 		b.Why += ": it takes " + strings.Join(p.Contexts, ", ")
@@ -217,7 +222,8 @@ func (s situation) addOwed(x *Explanation, o Owed, kind string) {
 		b.Who, b.Until = WhoYou, time.Time{}
 		b.Do = fmt.Sprintf("Mend the cause, then make it again: the queue page, or POST /effects/%d/again", o.JobID)
 	case o.Error != "" || o.sick:
-		b.Who, b.Do = WhoOutside, "Wait: it is tried again until it succeeds. Look at the neighbour that it names when it does not come back"
+		b.Who = WhoOutside
+		b.Do = "Wait: it is tried again until it succeeds. Look at the neighbour that it names when it does not come back"
 	}
 	x.add(s, b)
 }
@@ -232,7 +238,8 @@ func (s situation) blockOfCatchUp(x *Explanation, t task.Task) {
 			}
 			why := orchestrator.ReasonText(r)
 			_, before, _ := strings.Cut(why, ", behind ")
-			x.add(s, Blocker{Kind: r.Name, Why: why, Since: r.Since, Who: WhoTask, Do: "Wait until " + before + " is merged or sent back, or stop it"})
+			end := "Wait until " + before + " is merged or sent back, or stop it"
+			x.add(s, Blocker{Kind: r.Name, Why: why, Since: r.Since, Who: WhoTask, Do: end})
 			return
 		}
 	}
@@ -261,12 +268,15 @@ func blockOfJob(e *orchestrator.Engine, x *Explanation, t task.Task, s situation
 		s.blockOfResult(x, role)
 		return
 	case job.Job.Status == queue.Running && s.now.Sub(job.Job.HeartbeatAt) > job.Job.LeaseUntil.Sub(job.Job.HeartbeatAt)/2:
+		heard := orchestrator.Moment(s.now, job.Job.HeartbeatAt)
 		x.add(s, Blocker{
-			Kind: "worker", Why: fmt.Sprintf("nothing was heard of the worker %s of the %s since %s", job.Job.Worker, role, orchestrator.Moment(s.now, job.Job.HeartbeatAt)),
-			Since: job.Job.HeartbeatAt, Until: job.Job.LeaseUntil, Who: WhoService, Do: "Wait: another worker takes the job up when its claim ends",
+			Kind: "worker", Since: job.Job.HeartbeatAt, Until: job.Job.LeaseUntil, Who: WhoService,
+			Why: fmt.Sprintf("nothing was heard of the worker %s of the %s since %s", job.Job.Worker, role, heard),
+			Do:  "Wait: another worker takes the job up when its claim ends",
 		})
 	case job.Job.Status == queue.Running:
-		x.Summary = fmt.Sprintf("The %s is at work since %s (attempt %d).", role, job.Job.StartedAt.UTC().Format(time.RFC3339), job.Job.Attempt)
+		began := job.Job.StartedAt.UTC().Format(time.RFC3339)
+		x.Summary = fmt.Sprintf("The %s is at work since %s (attempt %d).", role, began, job.Job.Attempt)
 		return
 	}
 	for _, r := range reasons(e, job, s.running) {
@@ -306,9 +316,9 @@ func (s situation) blockOfResult(x *Explanation, role stage.Role) {
 			continue
 		}
 		b := Blocker{
-			Kind: "event", Why: fmt.Sprintf("the %s has ended, and its result cannot be taken in (try %d): %s", role, w.Job.Attempt, w.Job.Error),
-			Since: w.Job.CreatedAt, Until: w.Job.AvailableAt, Who: WhoOutside,
-			Do: "Wait: it is tried again until it can be. Look at the neighbour that it names when it does not come back",
+			Kind: "event", Since: w.Job.CreatedAt, Until: w.Job.AvailableAt, Who: WhoOutside,
+			Why: fmt.Sprintf("the %s has ended, and its result cannot be taken in (try %d): %s", role, w.Job.Attempt, w.Job.Error),
+			Do:  "Wait: it is tried again until it can be. Look at the neighbour that it names when it does not come back",
 		}
 		if sick {
 			b.Why, b.Until = fmt.Sprintf("the %s has ended, and its result waits: %s", role, lane.Text(s.now)), lane.Next

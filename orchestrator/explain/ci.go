@@ -33,9 +33,11 @@ func tested(p task.Project, s stage.State) string {
 
 // blockOfOwnCI explains a task whose head the service tests itself.
 func (s situation) blockOfOwnCI(x *Explanation, t task.Task, p task.Project) {
+	commands := strings.Join(task.CommandLines(p.CI), "; ")
 	b := Blocker{
-		Kind: "ci", Since: t.UpdatedAt, Who: WhoService, Why: fmt.Sprintf("the service runs CI of %.12s: %s", t.State.Head, strings.Join(task.CommandLines(p.CI), "; ")),
-		Do: "Wait for the end of the commands: they are ended by a STOP, and at ORCH_VERIFY_TIMEOUT each",
+		Kind: "ci", Since: t.UpdatedAt, Who: WhoService,
+		Why: fmt.Sprintf("the service runs CI of %.12s: %s", t.State.Head, commands),
+		Do:  "Wait for the end of the commands: they are ended by a STOP, and at ORCH_VERIFY_TIMEOUT each",
 	}
 	x.Summary = "Waits for CI, which the service runs."
 	for _, w := range s.waits {

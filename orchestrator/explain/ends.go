@@ -44,7 +44,8 @@ func Busy(depth []queue.Depth) int64 {
 func endOf(t task.Task, r queue.Reason) (Who, string) {
 	switch r.Kind {
 	case queue.ReasonDelay:
-		return WhoService, fmt.Sprintf("Wait until %s, or try at once: Retry on the task's page, or POST /tasks/%d/retry", r.Until.UTC().Format(time.RFC3339), t.ID)
+		return WhoService, fmt.Sprintf("Wait until %s, or try at once: Retry on the task's page, or POST /tasks/%d/retry",
+			r.Until.UTC().Format(time.RFC3339), t.ID)
 	case queue.ReasonOrder:
 		return WhoService, fmt.Sprintf("Wait for the end of job %d, which is before it", r.JobID)
 	case ReasonSlot:
@@ -71,7 +72,8 @@ func endOfHold(r queue.Reason) (Who, string) {
 	case r.Name == "task_deps" && waits:
 		return WhoTask, "Wait for the end of " + others + " (done or stopped), or remove the relation"
 	case r.Name == "task_deps":
-		return WhoOutside, "Wait for the tracker's answer: the card starts without it at " + r.Since.Add(time.Minute).UTC().Format(time.TimeOnly) + " UTC at the latest"
+		latest := r.Since.Add(time.Minute).UTC().Format(time.TimeOnly)
+		return WhoOutside, "Wait for the tracker's answer: the card starts without it at " + latest + " UTC at the latest"
 	case r.Name == "task_deps_cycle":
 		return WhoYou, "Remove one of these relations, or stop one of the tasks"
 	case r.Name == "freeze":

@@ -55,7 +55,8 @@ func One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation
 	if s.waits, err = e.Waiting(ctx, queue.Filter{TaskID: taskID}); err != nil {
 		return Explanation{}, err
 	}
-	if s.heard, err = e.Jobs.Jobs(ctx, queue.Filter{Key: orchestrator.BoardKey(task.OriginalKey(t.TrackerIssueID)), Open: true}); err != nil {
+	heard := queue.Filter{Key: orchestrator.BoardKey(task.OriginalKey(t.TrackerIssueID)), Open: true}
+	if s.heard, err = e.Jobs.Jobs(ctx, heard); err != nil {
 		return Explanation{}, err
 	}
 	if s.failed, err = e.FailedEffects(ctx, taskID); err != nil {

@@ -83,7 +83,8 @@ func (s situation) waiting(j queue.Job) Owed {
 	switch {
 	case sick:
 		o.sick = true
-		o.brief = fmt.Sprintf("%s waits for %s, which has not answered since %s, try %d", what, lane.Neighbour, orchestrator.Moment(s.now, lane.Since), lane.Failures)
+		o.brief = fmt.Sprintf("%s waits for %s, which has not answered since %s, try %d",
+			what, lane.Neighbour, orchestrator.Moment(s.now, lane.Since), lane.Failures)
 		o.Text = o.brief + "; next try " + next
 		return o
 	case j.Status == queue.Running:

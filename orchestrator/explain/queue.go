@@ -76,7 +76,10 @@ type JobView struct {
 
 // ReadQueue reads the queue as the scheduler sees it.
 func ReadQueue(ctx context.Context, e *orchestrator.Engine) (QueueView, error) {
-	v := QueueView{At: e.Now(), Jobs: []JobView{}, Effects: []JobView{}, Failed: []FailedEffect{}, Depth: []DepthView{}, Features: map[string]any{}}
+	v := QueueView{
+		At: e.Now(), Jobs: []JobView{}, Effects: []JobView{}, Failed: []FailedEffect{},
+		Depth: []DepthView{}, Features: map[string]any{},
+	}
 	waits, err := e.Waiting(ctx, queue.Filter{})
 	if err != nil {
 		return v, err
@@ -106,7 +109,8 @@ func ReadQueue(ctx context.Context, e *orchestrator.Engine) (QueueView, error) {
 	for _, j := range failed {
 		kind, _ := orchestrator.EffectKindOf(j)
 		v.Failed = append(v.Failed, FailedEffect{
-			JobID: j.ID, Lane: orchestrator.LaneOf(kind), Kind: kind, TaskID: j.TaskID, Repo: j.Lane, Attempt: j.Attempt, Error: j.Error, At: j.FinishedAt,
+			JobID: j.ID, Lane: orchestrator.LaneOf(kind), Kind: kind, TaskID: j.TaskID, Repo: j.Lane,
+			Attempt: j.Attempt, Error: j.Error, At: j.FinishedAt,
 		})
 	}
 	v.Features, v.Budgets = e.FeatureBlocks(ctx), e.Budgets()
@@ -146,7 +150,9 @@ func (v QueueView) MarshalJSON() ([]byte, error) {
 	if err := json.Unmarshal(body, &out); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"stop", "serial_gate", "wip", "reconcile", "task_deps", "merge_gate", "monitor", "budget", "agent_pause"} {
+	for _, name := range []string{
+		"stop", "serial_gate", "wip", "reconcile", "task_deps", "merge_gate", "monitor", "budget", "agent_pause",
+	} {
 		out[name] = map[string]any{"enabled": false}
 	}
 	for name, block := range v.Features {

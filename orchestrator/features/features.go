@@ -79,8 +79,9 @@ func (s Set) CapsCosts() bool { return s.BudgetTask > 0 || s.BudgetRepoDay > 0 }
 func Default() Set {
 	const day = retention.Span(24 * time.Hour)
 	return Set{
-		Stop: true, Work: true, AgentPause: true, WaitComment: true, LiveMessage: true, Serial: true, WIP: true, Freeze: true, Merge: true, RebaseAlways: true,
-		Deps: true, DepsSource: []string{deps.SourceDB, deps.SourceTracker}, Reconcile: true, ReadBoards: true, Monitor: true,
+		Stop: true, Work: true, AgentPause: true, WaitComment: true, LiveMessage: true, Serial: true, WIP: true,
+		Freeze: true, Merge: true, RebaseAlways: true, Reconcile: true, ReadBoards: true, Monitor: true,
+		Deps: true, DepsSource: []string{deps.SourceDB, deps.SourceTracker},
 		Retention: retention.Options{KeepJobs: 30 * day, KeepDeliveries: 90 * day, KeepLeft: 90 * day, KeepLogs: 30 * day},
 	}
 }
@@ -200,7 +201,8 @@ func (s Set) stop(p Parts) (orchestrator.Feature, error) { return stop.Feature(s
 
 func (m *Made) agentPause(s Set, p Parts) (f orchestrator.Feature, err error) {
 	o := s.Pauses
-	o.Store, o.Pauses, o.Projects, o.Queue, o.Inspector, o.Agents, o.Log, o.Now = p.Store, p.Store, p.Projects, p.Store, p.Store, p.Agents, p.Log, p.Now
+	o.Store, o.Pauses, o.Queue, o.Inspector = p.Store, p.Store, p.Store, p.Store
+	o.Projects, o.Agents, o.Log, o.Now = p.Projects, p.Agents, p.Log, p.Now
 	if m.Pauses, err = agentpause.New(o); err != nil {
 		return f, err
 	}
@@ -282,7 +284,10 @@ func mergeGate(s Set, p Parts) (f orchestrator.Feature, err error) {
 }
 
 func liveMessage(_ Set, p Parts) (orchestrator.Feature, error) {
-	o := livemessage.Options{Store: p.Store, Records: p.Store, Jobs: p.Store, Projects: p.Projects, Messenger: p.Messenger, Log: p.Log, Now: p.Now}
+	o := livemessage.Options{
+		Store: p.Store, Records: p.Store, Jobs: p.Store,
+		Projects: p.Projects, Messenger: p.Messenger, Log: p.Log, Now: p.Now,
+	}
 	o.Cards, _ = p.Tracker.(tracker.Linker)
 	return livemessage.Feature(o)
 }
@@ -311,7 +316,8 @@ func watchRemotes(s Set, p Parts) (orchestrator.Feature, error) {
 func (m *Made) capCosts(s Set, p Parts) (f orchestrator.Feature, err error) {
 	o := s.Budget
 	o.Caps = budget.Caps{Task: int64(s.BudgetTask), RepoDay: int64(s.BudgetRepoDay), Run: int64(s.BudgetRun)}
-	o.Store, o.Records, o.Costs, o.Projects, o.Queue, o.Inspector, o.Log, o.Now = p.Store, p.Store, p.Store, p.Projects, p.Store, p.Store, p.Log, p.Now
+	o.Store, o.Records, o.Costs, o.Queue, o.Inspector = p.Store, p.Store, p.Store, p.Store, p.Store
+	o.Projects, o.Log, o.Now = p.Projects, p.Log, p.Now
 	if m.budget, err = budget.New(o); err != nil {
 		return f, err
 	}

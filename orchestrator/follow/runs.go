@@ -39,7 +39,8 @@ func Executions(t task.Task, records []task.AgentRun, jobs []queue.Job) []Execut
 	for _, j := range jobs {
 		if j.Kind == orchestrator.KindAgent && j.Status == queue.Running && !known[[2]int64{j.ID, int64(j.Attempt)}] {
 			out = append(out, Execution{Live: true, AgentRun: task.AgentRun{
-				TaskID: t.ID, JobID: j.ID, Attempt: j.Attempt, Run: t.State.Run, Stage: t.State.Stage, Role: stage.Role(j.Role), Started: j.StartedAt, Status: string(j.Status),
+				TaskID: t.ID, JobID: j.ID, Attempt: j.Attempt, Run: t.State.Run, Stage: t.State.Stage,
+				Role: stage.Role(j.Role), Started: j.StartedAt, Status: string(j.Status),
 			}})
 		}
 	}

@@ -86,7 +86,8 @@ func Run(t *testing.T, prepare, test func(*Rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		r := &Rig{
-			T: t, Store: memstore.New(nil), Board: memtracker.New(nil), Host: memhost.New(), Chat: memmessenger.New(), Place: memwork.New(GoodAgent),
+			T: t, Store: memstore.New(nil), Board: memtracker.New(nil), Host: memhost.New(),
+			Chat: memmessenger.New(), Place: memwork.New(GoodAgent),
 			Options: orchestrator.Options{JobTTL: 30 * time.Second, StatusDefer: 100 * time.Millisecond},
 		}
 		r.Projects = []task.Project{
@@ -122,13 +123,15 @@ func (r *Rig) Start() {
 		board = r.Board
 	}
 	with := effects.Deps{
-		Store: r.Store, Jobs: r.Store, Projects: projects, Tracker: board, Host: r.Host, Messenger: r.Chat, Workspaces: r.Place, Agents: r.Place,
+		Store: r.Store, Jobs: r.Store, Projects: projects, Tracker: board, Host: r.Host,
+		Messenger: r.Chat, Workspaces: r.Place, Agents: r.Place,
 	}
 	if r.Effects != nil {
 		r.Effects(&with)
 	}
 	deps := orchestrator.Deps{
-		Store: r.Store, Records: r.Store, Jobs: r.Store, Projects: projects, Tracker: board, Host: r.Host, Workspaces: r.Place, Agents: r.Place,
+		Store: r.Store, Records: r.Store, Jobs: r.Store, Projects: projects,
+		Tracker: board, Host: r.Host, Workspaces: r.Place, Agents: r.Place,
 		Gates: checks.All(nil), Runners: effects.Runners(with),
 	}
 	if r.Deps != nil {

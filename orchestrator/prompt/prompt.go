@@ -49,7 +49,8 @@ func names() []string {
 func Builtin(r stage.Role) string {
 	switch r {
 	case stage.Analyst:
-		return "Write what is required to {{.Docs}}/requirements.md and how it will be accepted to {{.Docs}}/acceptance.md. The request is in {{.Docs}}/request.md."
+		return "Write what is required to {{.Docs}}/requirements.md and how it will be accepted to {{.Docs}}/acceptance.md. " +
+			"The request is in {{.Docs}}/request.md."
 	case stage.Architect:
 		return "Write the design to {{.Docs}}/design.md. The requirements are in {{.Docs}}/requirements.md."
 	case stage.Developer:
@@ -60,8 +61,11 @@ func Builtin(r stage.Role) string {
 		return "Test the branch against {{.Docs}}/acceptance.md."
 	default:
 		return `{{if eq .Stage "deploy-staging"}}Deploy the commit {{.SHA}} to staging and check it there.` +
-			`{{else if eq .Phase "a"}}Prepare the production deployment of {{.SHA}} without changing anything in production; write what will happen to {{.Docs}}/deploy-plan.md.` +
-			`{{else}}Deploy the merged commit {{.SHA}} to production and check it there. If it is there already (an earlier attempt may have been interrupted, by the deployment itself perhaps) do not deploy it again: check it and report.{{end}}`
+			`{{else if eq .Phase "a"}}Prepare the production deployment of {{.SHA}} without changing anything in production; ` +
+			`write what will happen to {{.Docs}}/deploy-plan.md.` +
+			`{{else}}Deploy the merged commit {{.SHA}} to production and check it there. ` +
+			`If it is there already (an earlier attempt may have been interrupted, by the deployment itself perhaps) ` +
+			`do not deploy it again: check it and report.{{end}}`
 	}
 }
 
@@ -118,7 +122,8 @@ const name = "line"
 func parsed(text string) (*template.Template, error) {
 	switch {
 	case len(text) > Max:
-		return nil, fmt.Errorf("has %d bytes, and at most %d are taken: say less, and name files of the repository for the rest", len(text), Max)
+		return nil, fmt.Errorf("has %d bytes, and at most %d are taken: "+
+			"say less, and name files of the repository for the rest", len(text), Max)
 	case strings.TrimSpace(text) == "":
 		return nil, errors.New("is empty")
 	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):

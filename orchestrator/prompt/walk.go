@@ -58,7 +58,9 @@ func (w walk) pipe(p *parse.PipeNode) error {
 	}
 	args = args[1:]
 	compares := called.Ident == "eq" || called.Ident == "ne"
-	if least := map[string]int{"eq": 2, "ne": 2}[called.Ident]; len(args) < max(1, least) || len(args) > 1 && called.Ident == "not" || len(args) > 2 && called.Ident == "ne" {
+	least := max(1, map[string]int{"eq": 2, "ne": 2}[called.Ident])
+	tooMany := len(args) > 1 && called.Ident == "not" || len(args) > 2 && called.Ident == "ne"
+	if len(args) < least || tooMany {
 		return w.refuse(p, "%s has %d values", called.Ident, len(args))
 	}
 	for _, a := range args {

@@ -14,7 +14,10 @@ import (
 
 // forms are the ways in which a value may be written; the value itself is one.
 func forms(value string) []string {
-	out := []string{value, html.EscapeString(value), quoted(strconv.Quote(value)), quoted(asJSON(value, true)), quoted(asJSON(value, false))}
+	out := []string{
+		value, html.EscapeString(value),
+		quoted(strconv.Quote(value)), quoted(asJSON(value, true)), quoted(asJSON(value, false)),
+	}
 	for _, escaped := range []string{url.QueryEscape(value), url.PathEscape(value)} {
 		out = append(out, escaped, percent.ReplaceAllStringFunc(escaped, strings.ToLower))
 	}

@@ -50,7 +50,9 @@ func (d redactedStore) Finish(ctx context.Context, c queue.Claim, o queue.Outcom
 }
 
 // FinishTake implements queue.Queue.
-func (d redactedStore) FinishTake(ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
+func (d redactedStore) FinishTake(
+	ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration,
+) ([]queue.Claim, error) {
 	return d.Store.FinishTake(ctx, c, d.outcome(o), pool, worker, n, ttl)
 }
 

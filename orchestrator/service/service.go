@@ -101,10 +101,12 @@ func (s *Service) chat() messenger.Messenger {
 func (s *Service) engine() (err error) {
 	o := s.opt
 	runners := effects.Runners(effects.Deps{
-		Store: o.Store, Jobs: o.Store, Projects: o.Projects, Tracker: s.tracker(), Host: s.host(), Messenger: s.chat(), Workspaces: o.Workspaces, Agents: o.Agents, Pages: o.Pages, Log: o.Log,
+		Store: o.Store, Jobs: o.Store, Projects: o.Projects, Tracker: s.tracker(), Host: s.host(), Messenger: s.chat(),
+		Workspaces: o.Workspaces, Agents: o.Agents, Pages: o.Pages, Log: o.Log,
 	})
 	parts := features.Parts{
-		Store: o.Store, Projects: o.Projects, Tracker: boarded{s.tracker(), s.boards}, Polled: !s.announced(), Host: s.host(), Messenger: s.chat(),
+		Store: o.Store, Projects: o.Projects, Tracker: boarded{s.tracker(), s.boards}, Polled: !s.announced(),
+		Host: s.host(), Messenger: s.chat(),
 		Workspaces: o.Workspaces, Agents: o.Agents, Leases: o.Leases, Merger: runners[stage.EffectMerge], Log: o.Log,
 	}
 	// What a feature owes that is switched off now is cleared away all the same.
@@ -119,7 +121,8 @@ func (s *Service) engine() (err error) {
 		o.Engine.Off = append(slices.Clone(o.Engine.Off), checks.WorkDone)
 	}
 	s.Engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: o.Store, Records: o.Store, Jobs: o.Store, Projects: o.Projects, Tracker: s.tracker(), Host: s.host(), Workspaces: o.Workspaces, Agents: o.Agents,
+		Store: o.Store, Records: o.Store, Jobs: o.Store, Projects: o.Projects,
+		Tracker: s.tracker(), Host: s.host(), Workspaces: o.Workspaces, Agents: o.Agents,
 		Gates: o.Gates, Commands: o.Commands, Hooks: o.Hooks, Probe: o.Probe, Logs: o.Logs, Log: o.Log, Meter: o.Meter, Runners: runners,
 	}, o.Engine, append(s.features.List, o.Further...)...)
 	return err
@@ -171,7 +174,8 @@ func (s *Service) letGo(ctx context.Context) error {
 // handlers makes what is served: webhooks, the API, the dashboard, and what is beside them.
 func (s *Service) handlers() (err error) {
 	w, o := s.opt.Web, s.opt
-	w.Engine, w.Log, w.Checks, w.Stop, w.Unfreeze, w.Resume, w.Done = s.Engine, s.Log, s.readiness(), o.Features.Stop, s.unfreeze(), s.resume(), s.stopping
+	w.Engine, w.Log, w.Checks, w.Done = s.Engine, s.Log, s.readiness(), s.stopping
+	w.Stop, w.Unfreeze, w.Resume = o.Features.Stop, s.unfreeze(), s.resume()
 	w.History, w.Redactor, w.Signed = o.Store, o.Redactor, s.reach.signed
 	if o.Logs != nil {
 		w.Logs = o.Logs
@@ -218,7 +222,8 @@ func (s *Service) served(h http.Handler) http.Handler {
 	return redactedAnswers(s.opt.Redactor, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Forwarded-For") != "" {
 			once.Do(func() {
-				s.Log.Warn("a request came through a proxy, and none is trusted: all its senders are bounded as one address", "setting", "ORCH_TRUSTED_PROXIES", "from", r.RemoteAddr)
+				s.Log.Warn("a request came through a proxy, and none is trusted: all its senders are bounded as one address",
+					"setting", "ORCH_TRUSTED_PROXIES", "from", r.RemoteAddr)
 			})
 		}
 		h.ServeHTTP(w, r)
@@ -282,8 +287,9 @@ func (s *Service) warnings(ctx context.Context) (out []string) {
 // server serves a handler, with limits for slow clients.
 func (s *Service) server(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
+		Handler: h, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second,
+		WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
 	}
 }
 

@@ -112,7 +112,10 @@ type boards struct {
 }
 
 func newBoards(of tracker.Board, projects *task.Projects, log *slog.Logger) *boards {
-	return &boards{Board: of, projects: projects, log: log, changed: make(chan struct{}, 1), lacking: map[string]string{}, seen: map[string]map[stage.Status]string{}}
+	return &boards{
+		Board: of, projects: projects, log: log, changed: make(chan struct{}, 1),
+		lacking: map[string]string{}, seen: map[string]map[stage.Status]string{},
+	}
 }
 
 // Columns implements tracker.Board. A board that cannot be read stays what it was.
@@ -136,9 +139,11 @@ func (b *boards) note(p task.Project, columns map[stage.Status]string) {
 		delete(b.lacking, p.TrackerProject)
 		b.log.Info("the board has the column now", "column", begin.Name, "prefix", p.Prefix, "repo", p.Repo)
 	case !has && !lacked:
-		b.lacking[p.TrackerProject] = fmt.Sprintf("the board of %s (%s, tracker project %s) has no column %s, so no card can begin there: add a column of that name to it",
-			p.Prefix, p.Repo, p.TrackerProject, begin.Name)
-		b.log.Error("a board has no column where a card can begin", "missing", begin.Name, "prefix", p.Prefix, "repo", p.Repo, "err", b.lacking[p.TrackerProject])
+		lack := fmt.Sprintf("the board of %s (%s, tracker project %s) has no column %s, so no card can begin there: "+
+			"add a column of that name to it", p.Prefix, p.Repo, p.TrackerProject, begin.Name)
+		b.lacking[p.TrackerProject] = lack
+		b.log.Error("a board has no column where a card can begin",
+			"missing", begin.Name, "prefix", p.Prefix, "repo", p.Repo, "err", lack)
 	}
 }
 

@@ -46,7 +46,8 @@ func (s *Service) lookStranded(ctx context.Context) error {
 	s.stranded.list = list
 	s.stranded.mu.Unlock()
 	for _, one := range list {
-		s.Log.Error("live tasks belong to a repository that is not registered", "repo", one.Repo, "tasks", len(one.Tasks), "what", one.String())
+		s.Log.Error("live tasks belong to a repository that is not registered",
+			"repo", one.Repo, "tasks", len(one.Tasks), "what", one.String())
 	}
 	return s.Engine.TellStranded(ctx, list)
 }

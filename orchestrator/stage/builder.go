@@ -186,12 +186,13 @@ func (w *builder) notGreen() {
 	if v.Reason == "" {
 		v.Reason = "the gate gave no verdict"
 	}
+	outside := v.Outcome == Red && v.Person && w.edge.Red == RedBack
 	switch {
 	case w.edge.Red == RedRefuse:
 		w.refuse(v.Reason)
-	case v.Outcome == Red && v.Person && w.edge.Red == RedBack && WhenOutside.holds(w.d.State, w.ev) && w.d.State.HoldReason == w.linked(v.Reason):
+	case outside && WhenOutside.holds(w.d.State, w.ev) && w.d.State.HoldReason == w.linked(v.Reason):
 		w.note(sentence(v.Reason)) // people have been told
-	case v.Outcome == Red && v.Person && w.edge.Red == RedBack:
+	case outside:
 		w.accept()
 		w.blockOutside(v.Reason, wordsTaskBlocked(v.Reason))
 	case v.Outcome == Red && v.Asks && w.edge.Red == RedBack:

@@ -172,9 +172,18 @@ func stageEdges(s Stage) []Edge {
 	case Analysis:
 		return []Edge{
 			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the analyst has open questions"},
-			{s, OnAgentFinished, Always, []string{"check_analysis_ready"}, DoAwaitApproval, s, RedStay, "the analyst has finished; a human decides"},
-			{s, OnApproved, WhenActive, nil, DoDecline, s, RedNone, "the analyst is at work; look at what it writes when it has finished, and set Approved then"},
-			{s, OnApproved, WhenAsked, nil, DoDecline, s, RedNone, "questions are open; answer them in a comment and set In Progress, the requirements can be approved after that"},
+			{
+				s, OnAgentFinished, Always, []string{"check_analysis_ready"}, DoAwaitApproval, s, RedStay,
+				"the analyst has finished; a human decides",
+			},
+			{
+				s, OnApproved, WhenActive, nil, DoDecline, s, RedNone,
+				"the analyst is at work; look at what it writes when it has finished, and set Approved then",
+			},
+			{
+				s, OnApproved, WhenAsked, nil, DoDecline, s, RedNone,
+				"questions are open; answer them in a comment and set In Progress, the requirements can be approved after that",
+			},
 			{s, OnApproved, WhenBlocked, nil, DoRelaunch, s, RedNone, "a human resumes the blocked task"},
 			{s, OnApproved, Always, []string{"check_analysis_approved"}, DoEnter, Architecture, RedStay, "the requirements are approved"},
 			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the requirements are rejected"},
@@ -191,15 +200,16 @@ func stageEdges(s Stage) []Edge {
 			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the design is rejected"},
 		}
 	case Development:
+		work := []string{"check_ci_green", "check_work_done", "check_protected_paths"}
 		return []Edge{
 			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the developer has open questions"},
-			{s, OnAgentFinished, WhenCINone, []string{"check_ci_green", "check_work_done", "check_protected_paths"}, DoEnter, Review, RedBack, "the repository declares no CI"},
+			{s, OnAgentFinished, WhenCINone, work, DoEnter, Review, RedBack, "the repository declares no CI"},
 			{s, OnAgentFinished, Always, nil, DoAwaitCI, s, RedNone, "the developer has finished; CI decides"},
 			{s, OnCI, WhenActive, nil, DoNothing, s, RedNone, "the developer is still at work"},
-			{s, OnCI, WhenOutside, []string{"check_ci_green", "check_work_done", "check_protected_paths"}, DoEnter, Review, RedBack, "CI is green"},
+			{s, OnCI, WhenOutside, work, DoEnter, Review, RedBack, "CI is green"},
 			{s, OnCI, WhenHeld, nil, DoNothing, s, RedNone, "the task waits for a human"},
 			{s, OnCI, WhenVouch, nil, DoNothing, s, RedNone, "the task waits for a human"},
-			{s, OnCI, Always, []string{"check_ci_green", "check_work_done", "check_protected_paths"}, DoEnter, Review, RedBack, "CI is green"},
+			{s, OnCI, Always, work, DoEnter, Review, RedBack, "CI is green"},
 			{s, OnApproved, WhenVouch, nil, DoVouch, s, RedNone, "a person stands for the commit"},
 			{s, OnInProgress, WhenVouch, nil, DoRelaunch, s, RedNone, "a human runs the developer again"},
 			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the work is rejected"},
@@ -239,7 +249,10 @@ func deployEdges() []Edge {
 		{s, OnMergeDone, WhenMerging, nil, DoRelease, s, RedNone, "the branch is merged"},
 		{s, OnMergeFailed, WhenMerging, nil, DoMergeFailed, Development, RedNone, "the branch could not be merged"},
 		{s, OnCI, WhenRetesting, []string{"check_ci_green"}, DoMerge, s, RedBack, "CI is green again"},
-		{s, OnReview, WhenOutside, []string{"check_ci_green"}, DoMerge, s, RedSilent, "the pull request was reviewed; the merge is tried again"},
+		{
+			s, OnReview, WhenOutside, []string{"check_ci_green"}, DoMerge, s, RedSilent,
+			"the pull request was reviewed; the merge is tried again",
+		},
 		{s, OnApproved, Always, nil, DoNothing, s, RedNone, "Approved is never a deploy trigger"},
 		{s, OnRejected, WhenAwait, nil, DoReject, Development, RedNone, "rejected before the deployment; back to development"},
 		{s, OnRejected, WhenRetesting, nil, DoReject, Development, RedNone, "rejected before the merge; back to development"},

@@ -32,9 +32,11 @@ func Remedy(s State) (do string, to Status) {
 	case s.Hold == HoldApproval && s.Refused != "":
 		return "Set In Progress on the card to run the analyst again, or Rejected with a comment that says what is wrong", StatusInProgress
 	case s.Hold == HoldApproval && s.Stage == Development && s.Set == StatusNeedsInput:
-		return "Set Approved on the card to confirm that nothing is to be done, or say in a comment what is and set In Progress to run the developer again", StatusApproved
+		return "Set Approved on the card to confirm that nothing is to be done, " +
+			"or say in a comment what is and set In Progress to run the developer again", StatusApproved
 	case s.Hold == HoldApproval && s.Stage == Development:
-		return "Set Approved on the card to let the commit pass, In Progress to run the developer again, or Rejected with a comment that says what is wrong", StatusApproved
+		return "Set Approved on the card to let the commit pass, In Progress to run the developer again, " +
+			"or Rejected with a comment that says what is wrong", StatusApproved
 	case s.Hold == HoldApproval:
 		return "Set Approved on the card, or Rejected with a comment that says what is wrong", StatusApproved
 	case s.Hold == HoldConfirm:
@@ -42,11 +44,13 @@ func Remedy(s State) (do string, to Status) {
 	case s.Hold == HoldNeedsInput:
 		return "Answer in a comment on the card, then set In Progress", StatusInProgress
 	case s.Outside && s.Stage == Deploy:
-		return "See to that at the git host, then set In Progress on the card to merge again, or Rejected with a comment to send it back to development", StatusInProgress
+		return "See to that at the git host, then set In Progress on the card to merge again, " +
+			"or Rejected with a comment to send it back to development", StatusInProgress
 	case s.Outside && s.Phase == PhaseCatchUp:
 		return "See to the task that has the merge lease, then set In Progress on the card to have it stand in line again", StatusInProgress
 	case s.Outside:
-		return "See to that, which no agent can: the task goes on by itself then, and In Progress on the card has it looked at again", StatusInProgress
+		return "See to that, which no agent can: the task goes on by itself then, " +
+			"and In Progress on the card has it looked at again", StatusInProgress
 	case s.Stage == Deploy:
 		return "Set In Progress on the card to deploy again, or Rejected with a comment to send it back to development", StatusInProgress
 	default:
@@ -63,11 +67,15 @@ func wordsNotApproved(reason string) string {
 }
 
 func wordsVouch(reason string) string {
-	return "A person has to stand for this commit: " + brief(reason) + "\nLook at it. Set the status Approved to let it pass, Rejected with a comment that says what is wrong, or In Progress to run the developer again."
+	return "A person has to stand for this commit: " + brief(reason) +
+		"\nLook at it. Set the status Approved to let it pass, Rejected with a comment that says what is wrong, " +
+		"or In Progress to run the developer again."
 }
 
 func wordsNothingDone(reason string) string {
-	return "Is there nothing to be done? " + brief(reason) + "\nSet the status Approved to confirm that nothing is, or say in a comment what is to be done and set In Progress to run the developer again."
+	return "Is there nothing to be done? " + brief(reason) +
+		"\nSet the status Approved to confirm that nothing is, " +
+		"or say in a comment what is to be done and set In Progress to run the developer again."
 }
 
 func wordsVouchNotice(reason string) string { return "approval needed: " + sentence(reason) }
@@ -125,7 +133,8 @@ func wordsUsage(r Report) string {
 	if r.MicroUSD == 0 && in+r.Output > 0 {
 		unpriced = 1
 	}
-	text := fmt.Sprintf("%s tokens in (%s cached), %s out, %s", Thousands(in), Thousands(r.CacheRead), Thousands(r.Output), Price(r.MicroUSD, unpriced))
+	text := fmt.Sprintf("%s tokens in (%s cached), %s out, %s",
+		Thousands(in), Thousands(r.CacheRead), Thousands(r.Output), Price(r.MicroUSD, unpriced))
 	if r.Model != "" {
 		text += ", " + r.Model
 	}

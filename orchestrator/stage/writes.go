@@ -88,8 +88,11 @@ func matches(pattern, name []string) bool {
 func CheckPatterns(patterns []string) error {
 	for _, p := range patterns {
 		_, err := path.Match(p, "")
-		if err != nil || p == "" || p == "." || path.Clean(p) != p || path.IsAbs(p) || p == ".." || strings.HasPrefix(p, "../") || strings.ContainsAny(p, "\\\x00\n") {
-			return fmt.Errorf("%q is no pattern of paths inside the repository, want one such as tests/**, docs/*.md or **/CODEOWNERS, without .., a backslash or a slash at its ends", p)
+		clean := p != "" && p != "." && path.Clean(p) == p && !strings.ContainsAny(p, "\\\x00\n")
+		outside := path.IsAbs(p) || p == ".." || strings.HasPrefix(p, "../")
+		if err != nil || !clean || outside {
+			return fmt.Errorf("%q is no pattern of paths inside the repository, want one such as tests/**, docs/*.md "+
+				"or **/CODEOWNERS, without .., a backslash or a slash at its ends", p)
 		}
 		if slices.ContainsFunc(strings.Split(p, "/"), func(part string) bool { return part != "**" && strings.Contains(part, "**") }) {
 			return fmt.Errorf("%q: ** stands for directories and is a whole name, such as tests/**/*.go", p)

@@ -16,7 +16,8 @@ func among(k *kit) {
 	elsewhere.Repo = "acme/elsewhere"
 	refused := func(t task.Task, ahead, behind int64) {
 		k.Helper()
-		err := k.s.Commit(k.Context(), task.Commit{Task: &t, Line: &task.Line{Ahead: ahead, Behind: behind}, Jobs: []queue.Job{{Pool: "p"}}})
+		line := &task.Line{Ahead: ahead, Behind: behind}
+		err := k.s.Commit(k.Context(), task.Commit{Task: &t, Line: line, Jobs: []queue.Job{{Pool: "p"}}})
 		require.ErrorIs(k, err, task.ErrConflict)
 		k.noJobs()
 	}

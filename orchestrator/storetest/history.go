@@ -16,7 +16,8 @@ func costs(k *kit) {
 	begin := k.clock.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 	run := func(row task.Task, job int64, end time.Time, s stage.Stage, model string) task.AgentRun {
 		return task.AgentRun{
-			TaskID: row.ID, JobID: job, Attempt: 1, Stage: s, Role: stage.Tester, Status: "ok", Started: end.Add(-time.Minute), Finished: end,
+			TaskID: row.ID, JobID: job, Attempt: 1, Stage: s, Role: stage.Tester,
+			Status: "ok", Started: end.Add(-time.Minute), Finished: end,
 			Usage: work.Usage{Model: model, Input: 1, Output: 20, CacheRead: 300, CacheCreate: 4000, MicroUSD: 50_000},
 		}
 	}
@@ -27,9 +28,14 @@ func costs(k *kit) {
 	a, b := k.newTask(1), k.newTask(2)
 	b.Repo = "acme/other"
 	k.commit(task.Commit{Task: &a, Runs: []task.AgentRun{
-		run(a, 1, begin.Add(-time.Microsecond), stage.Testing, "m"), run(a, 2, begin, stage.Testing, "m"), run(a, 3, begin.Add(time.Hour), stage.Testing, "m"),
-		run(a, 4, begin.Add(time.Hour), stage.Testing, "n"), run(a, 5, begin.Add(time.Hour), stage.Review, "m"),
-		as(run(a, 7, begin, stage.Review, "m"), stage.Reviewer, "codex"), as(run(a, 8, begin, stage.Review, "m"), stage.Reviewer, "claude"), as(run(a, 9, begin, stage.Review, "m"), stage.Developer, "codex"),
+		run(a, 1, begin.Add(-time.Microsecond), stage.Testing, "m"),
+		run(a, 2, begin, stage.Testing, "m"),
+		run(a, 3, begin.Add(time.Hour), stage.Testing, "m"),
+		run(a, 4, begin.Add(time.Hour), stage.Testing, "n"),
+		run(a, 5, begin.Add(time.Hour), stage.Review, "m"),
+		as(run(a, 7, begin, stage.Review, "m"), stage.Reviewer, "codex"),
+		as(run(a, 8, begin, stage.Review, "m"), stage.Reviewer, "claude"),
+		as(run(a, 9, begin, stage.Review, "m"), stage.Developer, "codex"),
 	}})
 	k.commit(task.Commit{Task: &b, Runs: []task.AgentRun{run(b, 6, begin.Add(25*time.Hour), stage.Testing, "m")}})
 	sum := func(n int64) (c task.Cost) {

@@ -63,7 +63,8 @@ func reservations(k *kit) {
 
 	record := func(t task.Task, job int64, attempt int, finished time.Time) task.AgentRun {
 		r := task.AgentRun{
-			TaskID: t.ID, JobID: job, Attempt: attempt, Stage: stage.Review, Role: stage.Reviewer, Usage: work.Usage{Model: "m", MicroUSD: 3},
+			TaskID: t.ID, JobID: job, Attempt: attempt, Stage: stage.Review, Role: stage.Reviewer,
+			Usage:  work.Usage{Model: "m", MicroUSD: 3},
 			Status: work.ResultOK, Started: at, Finished: finished,
 		}
 		k.commit(task.Commit{Runs: []task.AgentRun{r}})

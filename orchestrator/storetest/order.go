@@ -121,10 +121,8 @@ func decide(ctx context.Context, s Store, id int64, moves bool) error {
 			t.State.Seq++
 			what = "move"
 		}
-		err = s.Commit(ctx, task.Commit{
-			Task: &t, Unchanged: !moves,
-			Journal: []task.JournalEntry{{TaskID: id, Seq: t.State.Seq, At: time.Unix(1, 0), Kind: task.KindDecision, Payload: []byte(what)}},
-		})
+		decided := task.JournalEntry{TaskID: id, Seq: t.State.Seq, At: time.Unix(1, 0), Kind: task.KindDecision, Payload: []byte(what)}
+		err = s.Commit(ctx, task.Commit{Task: &t, Unchanged: !moves, Journal: []task.JournalEntry{decided}})
 		if err == nil || !errors.Is(err, task.ErrConflict) {
 			return err
 		}

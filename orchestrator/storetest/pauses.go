@@ -28,7 +28,10 @@ func pauses(k *kit) {
 	}
 	require.Empty(k, stored())
 	at := k.clock.Now()
-	one := task.Pause{Agent: "claude", Model: "opus", Kind: work.TroubleModel, Reason: "no such model", Since: at, Next: at.Add(time.Minute), Task: 7}
+	one := task.Pause{
+		Agent: "claude", Model: "opus", Kind: work.TroubleModel, Reason: "no such model",
+		Since: at, Next: at.Add(time.Minute), Task: 7,
+	}
 	all := task.Pause{Agent: "claude", Kind: work.TroubleLimit, Reason: "resets 3pm", Since: at, Until: at.Add(time.Hour)}
 	upper := task.Pause{Agent: "Codex", Kind: work.TroubleLogin, Since: at}
 	k.commit(task.Commit{Pauses: []task.Pause{one, all, upper}})

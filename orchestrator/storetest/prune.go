@@ -58,7 +58,8 @@ func (k *kit) jobs() (ids []int64) {
 
 func prunes(k *kit) {
 	k.ended(make([]queue.Job, 40)...)
-	late, err := k.s.Put(k.Context(), queue.Job{Pool: "p", DedupeKey: "late"}, queue.Job{Pool: "p", Key: "chain"}, queue.Job{Pool: "p", Key: "chain"})
+	late, err := k.s.Put(k.Context(),
+		queue.Job{Pool: "p", DedupeKey: "late"}, queue.Job{Pool: "p", Key: "chain"}, queue.Job{Pool: "p", Key: "chain"})
 	require.NoError(k, err)
 	k.clock.Add(month - time.Minute)
 	require.Zero(k, k.prune())
@@ -86,7 +87,8 @@ func prunesNone(k *kit) {
 		require.NoError(k, k.s.Commit(k.Context(), task.Commit{Task: &t}))
 	}
 	ids := k.ended(queue.Job{TaskID: live.ID}, queue.Job{TaskID: over.ID}, queue.Job{TaskID: over.ID}, queue.Job{})
-	require.NoError(k, k.s.Reserve(k.Context(), task.Reservation{TaskID: over.ID, JobID: ids[1], Attempt: 1, Repo: over.Repo, At: k.clock.Now()}))
+	reserved := task.Reservation{TaskID: over.ID, JobID: ids[1], Attempt: 1, Repo: over.Repo, At: k.clock.Now()}
+	require.NoError(k, k.s.Reserve(k.Context(), reserved))
 	open, err := k.s.Put(k.Context(), queue.Job{Pool: "p", DedupeKey: "d"}, queue.Job{Pool: "q", AvailableAt: k.clock.Now().Add(2 * month)})
 	require.NoError(k, err)
 	_, err = k.s.Take(k.Context(), "p", "w", 1, 2*month)

@@ -32,8 +32,9 @@ func relays(k *kit) {
 	for i := range 6 {
 		require.Len(k, claims, 1)
 		t = k.task(t.ID)
+		entry := task.JournalEntry{TaskID: t.ID, Seq: int64(i), At: k.clock.Now(), Kind: "decision", Payload: []byte("{}")}
 		c := task.Commit{
-			Task: &t, Claim: &claims[0], Journal: []task.JournalEntry{{TaskID: t.ID, Seq: int64(i), At: k.clock.Now(), Kind: "decision", Payload: []byte("{}")}},
+			Task: &t, Claim: &claims[0], Journal: []task.JournalEntry{entry},
 			Jobs: []queue.Job{{Pool: "events", Key: "k", TaskID: t.ID}, {Pool: "effects", TaskID: t.ID, DedupeKey: "once"}},
 		}
 		if i%2 == 1 {

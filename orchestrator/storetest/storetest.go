@@ -89,7 +89,8 @@ func (k *kit) newTask(n int) task.Task {
 		ID: id, WorkItemID: fmt.Sprintf("APP-%d", n), TrackerProjectID: "p1", TrackerIssueID: fmt.Sprintf("issue-%d", n),
 		Repo: "acme/app", Branch: fmt.Sprintf("feature/APP-%d-x", n), Slug: "x", Title: "Title — ünïcode 🚦", Description: "d\n\"'",
 		State: stage.State{
-			Stage: stage.Analysis, Seq: 1, Run: 1, Active: stage.Analyst, Acted: stage.StatusToAnalyse, Set: stage.StatusAnalysis, EnteredAt: at,
+			Stage: stage.Analysis, Seq: 1, Run: 1, Active: stage.Analyst,
+			Acted: stage.StatusToAnalyse, Set: stage.StatusAnalysis, EnteredAt: at,
 		},
 		CreatedAt: at, UpdatedAt: at, StageEnteredAt: at,
 	}
@@ -210,7 +211,8 @@ func finishesClaim(k *kit) {
 
 func cancels(k *kit) {
 	t := k.newTask(1)
-	_, err := k.s.Put(k.Context(), queue.Job{Pool: "agents", TaskID: t.ID}, queue.Job{Pool: "effects", TaskID: t.ID}, queue.Job{Pool: "agents", TaskID: t.ID + 1})
+	_, err := k.s.Put(k.Context(),
+		queue.Job{Pool: "agents", TaskID: t.ID}, queue.Job{Pool: "effects", TaskID: t.ID}, queue.Job{Pool: "agents", TaskID: t.ID + 1})
 	require.NoError(k, err)
 	claims, err := k.s.Take(k.Context(), "agents", "w", 1, time.Minute)
 	require.NoError(k, err)
@@ -227,7 +229,8 @@ func cancels(k *kit) {
 
 func cancelsQueued(k *kit) {
 	t := k.newTask(1)
-	_, err := k.s.Put(k.Context(), queue.Job{Pool: "effects", TaskID: t.ID}, queue.Job{Pool: "effects", TaskID: t.ID}, queue.Job{Pool: "events", TaskID: t.ID})
+	_, err := k.s.Put(k.Context(),
+		queue.Job{Pool: "effects", TaskID: t.ID}, queue.Job{Pool: "effects", TaskID: t.ID}, queue.Job{Pool: "events", TaskID: t.ID})
 	require.NoError(k, err)
 	claims, err := k.s.Take(k.Context(), "effects", "w", 1, time.Minute)
 	require.NoError(k, err)
@@ -235,7 +238,8 @@ func cancelsQueued(k *kit) {
 	require.NoError(k, k.s.Finish(k.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}), "what runs is finished")
 	jobs, err := k.s.Jobs(k.Context(), queue.Filter{})
 	require.NoError(k, err)
-	require.Equal(k, []queue.Status{queue.Done, queue.Cancelled, queue.Queued}, []queue.Status{jobs[0].Status, jobs[1].Status, jobs[2].Status})
+	got := []queue.Status{jobs[0].Status, jobs[1].Status, jobs[2].Status}
+	require.Equal(k, []queue.Status{queue.Done, queue.Cancelled, queue.Queued}, got)
 }
 
 func holds(k *kit) {

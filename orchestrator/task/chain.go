@@ -66,7 +66,8 @@ func Verify(ctx context.Context, c Chain) (a Audit, err error) {
 		page, err := c.Links(ctx, last, auditPage)
 		if err != nil || len(page) == 0 {
 			if err == nil && !headSeen {
-				a.Broken = append(a.Broken, fmt.Sprintf("entries are missing behind entry %d: the newest one that was written is not there", last))
+				lost := fmt.Sprintf("entries are missing behind entry %d: the newest one that was written is not there", last)
+				a.Broken = append(a.Broken, lost)
 			}
 			return a, err
 		}

@@ -69,12 +69,14 @@ func (p Project) check() (field, wrong string) {
 		case wrong != "":
 			return "more_boards", "the prefix of " + b.TrackerProject + " " + wrong
 		case slices.Contains(prefixes, b.Prefix):
-			return "more_boards", fmt.Sprintf("two boards have the prefix %s, and so would their work items, branches and documents: give each board one of its own", b.Prefix)
+			return "more_boards", fmt.Sprintf("two boards have the prefix %s, and so would their work items, branches and documents: "+
+				"give each board one of its own", b.Prefix)
 		}
 		prefixes = append(prefixes, b.Prefix)
 	}
 	if p.WIP < 0 {
-		return "wip", fmt.Sprintf("is %d, want 1 or more: how many tasks are in work at a time (leave it out for %d, or write 1000 for no limit)", p.WIP, DefaultWIP)
+		return "wip", fmt.Sprintf("is %d, want 1 or more: how many tasks are in work at a time "+
+			"(leave it out for %d, or write 1000 for no limit)", p.WIP, DefaultWIP)
 	}
 	if field, wrong := p.People.check(); wrong != "" {
 		return field, wrong
@@ -118,15 +120,18 @@ func (p Project) checkHost() (field, wrong string) {
 	hasEmpty := slices.ContainsFunc(p.CI, func(argv []string) bool { return len(argv) == 0 || argv[0] == "" })
 	switch {
 	case !p.Plain() && len(p.CI) > 0:
-		return "ci", "has commands, which the service runs only where a repository has no git host (host: git): name the checks that the host reports, such as [build, test]"
+		return "ci", "has commands, which the service runs only where a repository has no git host (host: git): " +
+			"name the checks that the host reports, such as [build, test]"
 	case !p.Plain():
 		return "", ""
 	case len(p.Contexts) > 0:
-		return "ci", fmt.Sprintf("names checks (%s), and nobody reports any where there is no git host: write commands that the service runs, such as [[go, test, ./...]]", strings.Join(p.Contexts, ", "))
+		return "ci", fmt.Sprintf("names checks (%s), and nobody reports any where there is no git host: "+
+			"write commands that the service runs, such as [[go, test, ./...]]", strings.Join(p.Contexts, ", "))
 	case hasEmpty:
 		return "ci", "has an empty command, want lists of an executable and its arguments such as [go, test, ./...]"
 	case len(p.Reviewers) > 0:
-		return "reviewers", "names accounts of a git host, and the repository has none: nobody can review there, and the reviewer's report is what counts; leave it out"
+		return "reviewers", "names accounts of a git host, and the repository has none: " +
+			"nobody can review there, and the reviewer's report is what counts; leave it out"
 	default:
 		return "clone_url", wrongCloneURL(p.CloneURL)
 	}
@@ -141,7 +146,8 @@ func (p Project) checkMerge() (wrong string) {
 	case p.Plain():
 		return "is for pull requests, and there are none where there is no git host (host: git): main is moved to the branch; leave it out"
 	case p.Merge == "queue":
-		return "is queue: GitHub puts pull requests into a merge queue by its GraphQL interface alone, which the service does not use; " + want + ", and let main take pull requests without the queue"
+		return "is queue: GitHub puts pull requests into a merge queue by its GraphQL interface alone, " +
+			"which the service does not use; " + want + ", and let main take pull requests without the queue"
 	case slices.Contains([]githost.MergeMethod{githost.MergeCommit, githost.MergeSquash, githost.MergeRebase}, p.Merge):
 		return ""
 	default:
@@ -157,11 +163,13 @@ func wrongCloneURL(text string) string {
 	case filepath.IsAbs(text), scp.MatchString(text) && !strings.Contains(text, "://"):
 		return ""
 	case err == nil && u.User != nil && u.Scheme != "ssh":
-		return "has a user or a password in it: leave them out, git's credential is a setting (ORCH_GITHUB_CLONE_BASE with ORCH_GITHUB_TOKEN), or use ssh"
+		return "has a user or a password in it: leave them out, " +
+			"git's credential is a setting (ORCH_GITHUB_CLONE_BASE with ORCH_GITHUB_TOKEN), or use ssh"
 	case err == nil && slices.Contains([]string{"file", "ssh", "https", "http", "git"}, u.Scheme) && u.Path != "":
 		return ""
 	default:
-		return "is not what git can clone from: want an absolute path such as /srv/git/app.git, or a URL such as ssh://git@example.org/app.git or https://example.org/app.git"
+		return "is not what git can clone from: want an absolute path such as /srv/git/app.git, " +
+			"or a URL such as ssh://git@example.org/app.git or https://example.org/app.git"
 	}
 }
 
@@ -170,7 +178,8 @@ func (p Probe) check() string {
 	for name, address := range map[string]string{"staging": p.Staging, "production": p.Production} {
 		u, err := url.Parse(address)
 		if address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil) {
-			return fmt.Sprintf("%s is %q, want an address without a password such as https://example.org/version, or https://example.org/version#commit for the field of a JSON object", name, address)
+			return fmt.Sprintf("%s is %q, want an address without a password such as https://example.org/version, "+
+				"or https://example.org/version#commit for the field of a JSON object", name, address)
 		}
 	}
 	return ""
@@ -189,7 +198,8 @@ func (p Project) checkTexts() (field, wrong string) {
 	}
 	for _, at := range []stage.Stage{stage.DeployStaging, stage.Deploy} {
 		if n := len(p.Deploy.At(at)); n > prompt.Max {
-			return "deploy", fmt.Sprintf("the recipe of %s has %d bytes, and at most %d are taken: name a file of the repository that has the rest", at, n, prompt.Max)
+			return "deploy", fmt.Sprintf("the recipe of %s has %d bytes, and at most %d are taken: "+
+				"name a file of the repository that has the rest", at, n, prompt.Max)
 		}
 	}
 	return "", ""

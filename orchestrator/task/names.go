@@ -64,7 +64,9 @@ var foldRows = []struct{ from, to string }{
 	{"іїєґўђјљњћџѓѕќ", "i yi ye g u dj j lj nj c dz gj dz kj"},
 	{"αβγδεζηθικλμνξοπρσςτυφχψω", "a v g d e z i th i k l m n x o p r s s t y f ch ps o"},
 	{"άέήίόύώϊϋΐΰ", "a e i i o y o i y i y"},
-	{"àáâãåāăąçćĉċčďđðèéêëēĕėęěĝğġģĥħìíîïĩīĭįıĵķĺļľŀłñńņňòóôõøōŏőŕŗřśŝşšţťŧùúûũūŭůűųŵýÿŷźżžșț", "a a a a a a a a c c c c c d d d e e e e e e e e e g g g g h h i i i i i i i i i j k l l l l l n n n n o o o o o o o o r r r s s s s t t t u u u u u u u u u w y y y z z z s t"},
+	{"àáâãåāăąçćĉċčďđð", "a a a a a a a a c c c c c d d d"},
+	{"èéêëēĕėęěĝğġģĥħìíîïĩīĭįıĵķĺļľŀł", "e e e e e e e e e g g g g h h i i i i i i i i i j k l l l l l"},
+	{"ñńņňòóôõøōŏőŕŗřśŝşšţťŧùúûũūŭůűųŵýÿŷźżžșț", "n n n n o o o o o o o o r r r s s s s t t t u u u u u u u u u w y y y z z z s t"},
 	{"äöüßæœþŋ", "ae oe ue ss ae oe th n"},
 }
 

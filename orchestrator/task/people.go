@@ -87,5 +87,7 @@ func Matches(list []string, p tracker.Person) bool {
 
 // DescribesAccounts reports whether a list names somebody by more than an id.
 func DescribesAccounts(list []string) bool {
-	return slices.ContainsFunc(list, func(entry string) bool { return strings.HasPrefix(entry, rolePrefix) || strings.Contains(entry, "@") })
+	return slices.ContainsFunc(list, func(entry string) bool {
+		return strings.HasPrefix(entry, rolePrefix) || strings.Contains(entry, "@")
+	})
 }

@@ -42,16 +42,20 @@ func NewProjects(list ...Project) (*Projects, error) {
 		}
 		for n, id := range e.trackerProjects() {
 			if _, twice := r.byTracker[id]; twice {
-				return nil, &FieldError{Entry: i, Repo: e.Repo, Field: []string{"tracker_project", "more_boards"}[min(n, 1)], Text: fmt.Sprintf("%q is registered twice", id)}
+				of := []string{"tracker_project", "more_boards"}[min(n, 1)]
+				return nil, &FieldError{Entry: i, Repo: e.Repo, Field: of, Text: fmt.Sprintf("%q is registered twice", id)}
 			}
 			r.byTracker[id] = i
 		}
 		if _, twice := r.byRepo[strings.ToLower(e.Repo)]; twice {
-			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "repo", Text: fmt.Sprintf("%q is registered twice; several boards of a repository are one entry with more_boards, and one of the same name at another host gets a name of its own here and its name there as path", e.Repo)}
+			text := fmt.Sprintf("%q is registered twice; several boards of a repository are one entry with more_boards, "+
+				"and one of the same name at another host gets a name of its own here and its name there as path", e.Repo)
+			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "repo", Text: text}
 		}
 		at := placeOf(e.HostName(), e.HostPath())
 		if _, twice := r.byHost[at]; twice {
-			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "path", Text: fmt.Sprintf("%q is registered twice at %s", e.HostPath(), e.HostName())}
+			text := fmt.Sprintf("%q is registered twice at %s", e.HostPath(), e.HostName())
+			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: "path", Text: text}
 		}
 		r.byHost[at] = i
 		r.byRepo[strings.ToLower(e.Repo)] = i

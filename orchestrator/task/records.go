@@ -125,7 +125,8 @@ type DayCosts map[DayCost]Cost
 
 // Add adds a run.
 func (s DayCosts) Add(repo string, r AgentRun) {
-	of := DayCost{Day: r.Finished.UTC().Truncate(24 * time.Hour), Repo: repo, Stage: r.Stage, Role: r.Role, Agent: r.Agent, Model: r.Usage.Model}
+	day := r.Finished.UTC().Truncate(24 * time.Hour)
+	of := DayCost{Day: day, Repo: repo, Stage: r.Stage, Role: r.Role, Agent: r.Agent, Model: r.Usage.Model}
 	sum := s[of]
 	sum.Add(CostOf(r))
 	s[of] = sum

@@ -52,7 +52,8 @@ func (t Task) AwaitsCI(sha string) bool {
 
 // Deleted is the reason of a task whose branch the remote has no more, with the way on.
 func (t Task) Deleted() string {
-	return fmt.Sprintf("the branch %s was deleted on the remote; In Progress runs the stage again and makes it anew, STOP gives the task up", t.Branch)
+	return fmt.Sprintf("the branch %s was deleted on the remote; "+
+		"In Progress runs the stage again and makes it anew, STOP gives the task up", t.Branch)
 }
 
 // OthersPushed is the reason of a task whose branch has commits that the service has not
@@ -61,7 +62,8 @@ func (t Task) Deleted() string {
 func (t Task) OthersPushed(pushed string) string {
 	way := "delete it (git push origin --delete " + t.Branch + ")"
 	if pushed != "" {
-		way = fmt.Sprintf("set it back (git push --force-with-lease origin %s:refs/heads/%s), and give the developer your change in a comment", pushed, t.Branch)
+		way = fmt.Sprintf("set it back (git push --force-with-lease origin %s:refs/heads/%s), "+
+			"and give the developer your change in a comment", pushed, t.Branch)
 	}
 	return fmt.Sprintf("%s has commits that the service has not made, and it overwrites nobody's: %s", t.Branch, way)
 }

@@ -178,7 +178,8 @@ func (s *server) explainAll(w http.ResponseWriter, r *http.Request) {
 func numberOf(r *http.Request, name string) (int64, error) {
 	n, err := strconv.ParseInt(r.PathValue(name), 10, 64)
 	if err != nil || n < 1 {
-		return 0, &access.Refusal{Status: http.StatusBadRequest, Kind: "bad-parameter", Text: "The " + name + " in the path must be a whole number above 0."}
+		text := "The " + name + " in the path must be a whole number above 0."
+		return 0, &access.Refusal{Status: http.StatusBadRequest, Kind: "bad-parameter", Text: text}
 	}
 	return n, nil
 }

@@ -40,7 +40,9 @@ func (s *server) decide(on stage.Trigger) http.HandlerFunc {
 		}
 		var in struct{ Why, Commit string }
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil && !errors.Is(err, io.EOF) || len(in.Why) > textMax {
-			problem(w, http.StatusBadRequest, "bad-payload", fmt.Sprintf(`Send {"why": "some words", "commit": "what was read"}, the words of %d bytes at most, or nothing.`, textMax))
+			text := fmt.Sprintf(`Send {"why": "some words", "commit": "what was read"}, `+
+				`the words of %d bytes at most, or nothing.`, textMax)
+			problem(w, http.StatusBadRequest, "bad-payload", text)
 			return
 		}
 		who, at := by(r), s.Engine.Now()
@@ -57,7 +59,9 @@ func (s *server) decide(on stage.Trigger) http.HandlerFunc {
 }
 
 // fromMirror answers with what a task's branch has at ?commit=, its head without one.
-func fromMirror[T any](s *server, read func(d documents.Reader, ctx context.Context, t task.Task, commit string) (T, error)) http.HandlerFunc {
+func fromMirror[T any](
+	s *server, read func(d documents.Reader, ctx context.Context, t task.Task, commit string) (T, error),
+) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		n, ok := id(w, r)
 		if !ok {

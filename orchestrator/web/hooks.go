@@ -119,7 +119,8 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, from sender) (body
 func (s *server) refuse(r *http.Request, from sender, outcome string, err error) {
 	s.count(from, outcome)
 	if n, say := s.refused.Count(s.Engine.Now()); say {
-		s.Log.Warn("webhooks were refused", "source", from.source, "outcome", outcome, "err", err, "remote", limit.Sender(r), "since_last_line", n)
+		s.Log.Warn("webhooks were refused", "source", from.source, "outcome", outcome, "err", err,
+			"remote", limit.Sender(r), "since_last_line", n)
 	}
 }
 

@@ -15,7 +15,9 @@ import (
 func OnlyHosts(next http.Handler, names ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !knownHost(r.Host, names) {
-			problem(w, http.StatusMisdirectedRequest, "unknown-host", "The server does not know itself by the host name of this request. The operator can add the name to ORCH_HOSTS.")
+			const text = "The server does not know itself by the host name of this request. " +
+				"The operator can add the name to ORCH_HOSTS."
+			problem(w, http.StatusMisdirectedRequest, "unknown-host", text)
 			return
 		}
 		next.ServeHTTP(w, r)

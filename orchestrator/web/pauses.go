@@ -38,7 +38,8 @@ func (s *server) pauses(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		var in struct{ Repo, Why string }
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil && !errors.Is(err, io.EOF) || len(in.Why) > textMax {
-			problem(w, http.StatusBadRequest, "bad-payload", `Send {"repo": "owner/name", "why": "some words"}, or {} for all repositories.`)
+			problem(w, http.StatusBadRequest, "bad-payload",
+				`Send {"repo": "owner/name", "why": "some words"}, or {} for all repositories.`)
 			return
 		}
 		change := s.Engine.Pause

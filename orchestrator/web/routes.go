@@ -39,7 +39,8 @@ func Routes(o Options) ([]access.Route, error) {
 // receivers are the routes that senders of webhooks and probes need.
 func (s *server) receivers() (out []access.Route) {
 	for _, path := range slices.Sorted(maps.Keys(s.sources)) {
-		out = append(out, free("POST", "/webhooks/"+path, func(w http.ResponseWriter, r *http.Request) { s.receive(w, r, s.sender(s.sources[path])) }, "the signature is checked"))
+		receive := func(w http.ResponseWriter, r *http.Request) { s.receive(w, r, s.sender(s.sources[path])) }
+		out = append(out, free("POST", "/webhooks/"+path, receive, "the signature is checked"))
 	}
 	return append(out, free("GET", "/healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]string{"status": "ok"})
@@ -53,10 +54,11 @@ func free(method, pattern string, h http.HandlerFunc, note string) access.Route 
 
 func (s *server) routes() []access.Route {
 	row := func(method, pattern string, needs access.Role, of access.Scope, h http.HandlerFunc) access.Route {
-		return access.Route{Method: method, Pattern: pattern, Needs: needs, Of: of, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		bounded := func(w http.ResponseWriter, r *http.Request) {
 			r.Body = http.MaxBytesReader(w, r.Body, bodyMax)
 			h(w, r)
-		})}
+		}
+		return access.Route{Method: method, Pattern: pattern, Needs: needs, Of: of, Handler: http.HandlerFunc(bounded)}
 	}
 	out := append(s.receivers(),
 		free("GET", "/readyz", s.readyz, "the parts are shown to viewers of all repositories"),
@@ -86,11 +88,20 @@ func (s *server) routes() []access.Route {
 		row("POST", "/effects/{id}/again", access.Operator, ofEffect, s.repeatEffect),
 		row("GET", "/openapi.json", access.Viewer, access.Some, describe),
 		row("POST", "/admin/reload", access.Admin, access.Every, s.reload),
-		access.Route{Method: "GET", Pattern: "/tasks/{id}/runs/{run}/events", Needs: access.Viewer, Of: ofTask, Stream: true, Handler: http.HandlerFunc(s.runEvents)},
-		access.Route{Method: "GET", Pattern: "/events", Needs: access.Viewer, Of: access.Some, Stream: true, Handler: http.HandlerFunc(s.events)},
+		access.Route{
+			Method: "GET", Pattern: "/tasks/{id}/runs/{run}/events", Needs: access.Viewer, Of: ofTask,
+			Stream: true, Handler: http.HandlerFunc(s.runEvents),
+		},
+		access.Route{
+			Method: "GET", Pattern: "/events", Needs: access.Viewer, Of: access.Some,
+			Stream: true, Handler: http.HandlerFunc(s.events),
+		},
 	)
 	if s.Metrics != nil {
-		metrics := access.Route{Method: "GET", Pattern: "/metrics", Needs: access.Viewer, Of: access.Every, Handler: s.Metrics, Note: "for everybody with `ORCH_PUBLIC_METRICS`"}
+		metrics := access.Route{
+			Method: "GET", Pattern: "/metrics", Needs: access.Viewer, Of: access.Every,
+			Handler: s.Metrics, Note: "for everybody with `ORCH_PUBLIC_METRICS`",
+		}
 		if s.Access.PublicMetrics {
 			metrics.Needs, metrics.Of = access.Everybody, access.Free
 		}

@@ -35,7 +35,8 @@ func index(sources []Source) (map[string]Source, error) {
 		_, twice := out[s.Name]
 		switch {
 		case !sourceForm.MatchString(s.Name):
-			return nil, fmt.Errorf("web: Options.Sources: the name %q, want small letters, digits, - and _, which are a part of the path", s.Name)
+			return nil, fmt.Errorf("web: Options.Sources: the name %q, want small letters, digits, - and _, "+
+				"which are a part of the path", s.Name)
 		case twice:
 			return nil, fmt.Errorf("web: Options.Sources: two sources are called %s", s.Name)
 		case (s.Tracker == nil) == (s.Host == nil):
@@ -77,7 +78,9 @@ func (s *server) sender(from Source) sender {
 	return out
 }
 
-func (s *server) decodeTracker(from Source, projects *task.Projects, event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
+func (s *server) decodeTracker(
+	from Source, projects *task.Projects, event string, body []byte, signed *signature.Check,
+) (queue.Job, string, error) {
 	h, err := from.Tracker.Decode(event, body)
 	if err != nil {
 		return queue.Job{}, "", err
@@ -96,7 +99,9 @@ func (s *server) decodeTracker(from Source, projects *task.Projects, event strin
 	}
 }
 
-func (s *server) decodeHost(from Source, projects *task.Projects, event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
+func (s *server) decodeHost(
+	from Source, projects *task.Projects, event string, body []byte, signed *signature.Check,
+) (queue.Job, string, error) {
 	h, err := from.Host.Decode(event, body)
 	if err != nil {
 		return queue.Job{}, "", err

@@ -163,8 +163,9 @@ func (v *TaskDetail) fill(runs []task.AgentRun, results []task.GateResult, jobs 
 	v.Runs, v.Verdicts, v.Jobs, v.Journal = []RunView{}, []VerdictView{}, []JobView{}, []EntryView{}
 	for _, r := range runs {
 		view := RunView{
-			Run: r.Run, Attempt: r.Attempt, Stage: r.Stage, Role: r.Role, Model: r.Usage.Model, Agent: r.Agent, Vendor: r.Vendor, Status: r.Status,
-			Trouble: string(r.Trouble), ExitCode: r.ExitCode, Started: r.Started, Finished: r.Finished, Summary: r.Summary, Prompt: r.Prompt, Refused: r.Refused,
+			Run: r.Run, Attempt: r.Attempt, Stage: r.Stage, Role: r.Role, Model: r.Usage.Model, Agent: r.Agent, Vendor: r.Vendor,
+			Status: r.Status, Trouble: string(r.Trouble), ExitCode: r.ExitCode, Started: r.Started, Finished: r.Finished,
+			Summary: r.Summary, Prompt: r.Prompt, Refused: r.Refused,
 		}
 		view.add(task.CostOf(r))
 		view.measured(r)

@@ -2,7 +2,8 @@
 // de-duplicate and store, and a JSON API that shows what the scheduler sees.
 //
 //	POST /webhooks/{source}
-//	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /tasks/{id}/documents[/{name}], /tasks/{id}/diff, /tasks/{id}/runs/{n}/events, /events, /costs
+//	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /tasks/{id}/documents[/{name}], /tasks/{id}/diff
+//	GET  /tasks/{id}/runs/{n}/events, /events, /costs
 //	POST /tasks/{id}/approve, /tasks/{id}/reject, /tasks/{id}/confirm, /tasks/{id}/retry, /tasks/{id}/stop
 //	GET, POST, DELETE /tasks/{id}/deps, /pauses
 //	POST /serial-gate/unfreeze, /agents/{agent}/resume, /effects/hasten, /effects/{id}/again, /admin/reload
@@ -133,7 +134,8 @@ func newServer(o Options) (*server, error) {
 		return nil, err
 	}
 	s := &server{
-		Options: o, sources: sources, inbox: newInbox(), listeners: limit.NewStreams(listenersAll, listenersEach), ready: newReadiness(o.Checks, o.Log),
+		Options: o, sources: sources, inbox: newInbox(),
+		listeners: limit.NewStreams(listenersAll, listenersEach), ready: newReadiness(o.Checks, o.Log),
 	}
 	s.declare()
 	return s, nil

@@ -71,12 +71,14 @@ type Workspace struct {
 // CheckKeep returns an error that reports what is wrong with paths of Space.Keep.
 func CheckKeep(paths []string) error {
 	for _, name := range paths {
-		inside := path.Clean(name) == name && name != "." && filepath.IsLocal(filepath.FromSlash(name)) && !strings.ContainsAny(name, "\\\x00\n")
+		local := path.Clean(name) == name && name != "." && filepath.IsLocal(filepath.FromSlash(name))
+		inside := local && !strings.ContainsAny(name, "\\\x00\n")
 		for part := range strings.SplitSeq(name, "/") {
 			inside = inside && !strings.EqualFold(part, ".git")
 		}
 		if !inside {
-			return fmt.Errorf("%w: %q, want a directory inside the repository such as node_modules or web/.cache, without .., a slash at its ends, or .git", ErrBadName, name)
+			return fmt.Errorf("%w: %q, want a directory inside the repository such as node_modules or web/.cache, "+
+				"without .., a slash at its ends, or .git", ErrBadName, name)
 		}
 	}
 	return nil

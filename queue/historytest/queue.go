@@ -17,7 +17,14 @@ type Queue interface {
 }
 
 const (
-	opPut, opTake, opExtend, opFinish, opAgain, opCancel, opReap, opSee = "put", "take", "extend", "finish", "again", "cancel", "reap", "see"
+	opPut    = "put"
+	opTake   = "take"
+	opExtend = "extend"
+	opFinish = "finish"
+	opAgain  = "again"
+	opCancel = "cancel"
+	opReap   = "reap"
+	opSee    = "see"
 
 	opCrash = "crash"
 

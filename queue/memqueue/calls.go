@@ -81,7 +81,9 @@ func (q *Queue) Finish(_ context.Context, c queue.Claim, o queue.Outcome) error 
 }
 
 // FinishTake implements queue.Queue.
-func (q *Queue) FinishTake(_ context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) (claims []queue.Claim, err error) {
+func (q *Queue) FinishTake(
+	_ context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration,
+) (claims []queue.Claim, err error) {
 	err = q.Atomically(func(t *Tx) error {
 		lost := t.Check(c)
 		if lost == nil {
@@ -120,7 +122,8 @@ func (q *Queue) Hasten(_ context.Context, pool string, taskID int64) (n int, err
 	err = q.Atomically(func(*Tx) error {
 		for _, id := range q.open {
 			j := q.jobs[id]
-			if j.Status == queue.Queued && j.Error != "" && j.AvailableAt.After(q.now()) && matches(*j, queue.Filter{Pool: pool, TaskID: taskID}) {
+			delayed := j.Status == queue.Queued && j.Error != "" && j.AvailableAt.After(q.now())
+			if delayed && matches(*j, queue.Filter{Pool: pool, TaskID: taskID}) {
 				j.AvailableAt = q.now()
 				q.hint(j.Pool)
 				n++

@@ -34,7 +34,10 @@ func (k *kit) failed(f queue.Filter) []int64 {
 // attempt, and in the commit that takes the next one.
 func listsFailed(k *kit) {
 	require.Empty(k, k.failed(queue.Filter{}))
-	id := k.put(queue.Job{TaskID: 1, Key: "a"}, queue.Job{TaskID: 1}, queue.Job{TaskID: 2, MaxAttempts: 1}, queue.Job{TaskID: 2}, queue.Job{TaskID: 2}, queue.Job{Pool: "a", TaskID: 2})
+	id := k.put(
+		queue.Job{TaskID: 1, Key: "a"}, queue.Job{TaskID: 1}, queue.Job{TaskID: 2, MaxAttempts: 1},
+		queue.Job{TaskID: 2}, queue.Job{TaskID: 2}, queue.Job{Pool: "a", TaskID: 2},
+	)
 	claims := k.take(4)
 	k.fail(claims[3], "refused")
 	k.done(claims[1])
@@ -66,7 +69,8 @@ func listsFailed(k *kit) {
 
 func repeats(k *kit) {
 	in := queue.Job{
-		Kind: "kind", Key: "key", TaskID: 7, Lane: "acme/app", Role: "developer", Holds: []string{"a"}, Payload: []byte("{}"), Priority: 3, DedupeKey: "d",
+		Kind: "kind", Key: "key", TaskID: 7, Lane: "acme/app", Role: "developer",
+		Holds: []string{"a"}, Payload: []byte("{}"), Priority: 3, DedupeKey: "d",
 	}
 	id := k.put(in, queue.Job{Key: "key"})
 	again := func(id int64) (int64, error) { return k.q.Repeat(k.Context(), id) }

@@ -50,7 +50,9 @@ func (q *inTurns) Finish(ctx context.Context, c queue.Claim, o queue.Outcome) er
 	return q.one().Finish(ctx, c, o)
 }
 
-func (q *inTurns) FinishTake(ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
+func (q *inTurns) FinishTake(
+	ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration,
+) ([]queue.Claim, error) {
 	return q.one().FinishTake(ctx, c, o, pool, worker, n, ttl)
 }
 

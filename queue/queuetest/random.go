@@ -128,8 +128,9 @@ func (s *schedule) finish(r *rapid.T) {
 	}
 	i := rapid.IntRange(0, len(s.claims)-1).Draw(r, "claim")
 	c := s.claims[i]
+	kinds := []queue.OutcomeKind{queue.OutcomeDone, queue.OutcomeRetry, queue.OutcomeRelease, queue.OutcomeDead}
 	o := queue.Outcome{
-		Kind: rapid.SampledFrom([]queue.OutcomeKind{queue.OutcomeDone, queue.OutcomeRetry, queue.OutcomeRelease, queue.OutcomeDead}).Draw(r, "outcome"),
+		Kind: rapid.SampledFrom(kinds).Draw(r, "outcome"),
 		At:   s.clock.Now().Add(time.Duration(rapid.IntRange(0, 20).Draw(r, "after")) * time.Second),
 	}
 	before := s.find(r, c.Job.ID)

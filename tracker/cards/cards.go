@@ -45,7 +45,8 @@ const Backlog = "backlog"
 func Columns() []Column {
 	out := []Column{{Key: Backlog, Name: "Backlog"}}
 	for _, s := range []stage.Status{
-		stage.StatusToAnalyse, stage.StatusAnalysis, stage.StatusNeedsInput, stage.StatusInReview, stage.StatusApproved, stage.StatusRejected,
+		stage.StatusToAnalyse, stage.StatusAnalysis, stage.StatusNeedsInput,
+		stage.StatusInReview, stage.StatusApproved, stage.StatusRejected,
 		stage.StatusInProgress, stage.StatusCodeReview, stage.StatusAwaitingDeploy, stage.StatusConfirmDeploy, stage.StatusDeploying,
 		stage.StatusMonitoring, stage.StatusBlocked, stage.StatusDone, stage.StatusStop,
 	} {

@@ -50,7 +50,10 @@ func New(now func() time.Time) *Board {
 	if now == nil {
 		now = time.Now
 	}
-	return &Board{blockedBy: map[string][]string{}, log: map[string][]tracker.Move{}, people: map[string]tracker.Person{}, now: now, columns: map[string][]stage.Status{}, comments: map[string][]tracker.Comment{}, posted: map[[2]string]string{}}
+	return &Board{
+		now: now, blockedBy: map[string][]string{}, log: map[string][]tracker.Move{}, people: map[string]tracker.Person{},
+		columns: map[string][]stage.Status{}, comments: map[string][]tracker.Comment{}, posted: map[[2]string]string{},
+	}
 }
 
 // AddProject adds a project with the given columns; none = all.
@@ -146,7 +149,8 @@ func (b *Board) Say(itemID, author, body string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.last++
-	b.comments[itemID] = append(b.comments[itemID], tracker.Comment{ID: strconv.Itoa(b.last), AuthorID: author, Body: body, CreatedAt: b.now()})
+	said := tracker.Comment{ID: strconv.Itoa(b.last), AuthorID: author, Body: body, CreatedAt: b.now()}
+	b.comments[itemID] = append(b.comments[itemID], said)
 }
 
 // SetIdentified sets whether the board has answered which accounts are the

@@ -140,7 +140,8 @@ func receives(t *testing.T, f Fixture) {
 	h = r.next(t, commented)
 	by(h, false)
 	require.Equal(t, "looks good", h.Body)
-	_, err := f.Tracker.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Author: stage.Reviewer, Key: "7/3/0", Body: "b"})
+	own := tracker.NewComment{ProjectID: p, ItemID: id, Author: stage.Reviewer, Key: "7/3/0", Body: "b"}
+	_, err := f.Tracker.AddComment(t.Context(), own)
 	require.NoError(t, err)
 	by(r.next(t, commented), true)
 	h, err = edge.Decode("unheard_of", []byte(`{}`))

@@ -38,7 +38,8 @@ func commenting(t *testing.T, f Fixture) faulttest.Trial {
 	}
 	return faulttest.Trial{
 		Call: func(ctx context.Context) error {
-			_, err := f.Tracker.AddComment(ctx, tracker.NewComment{ProjectID: p, ItemID: id, Author: stage.Reviewer, Key: "9/1/0", Body: "b"})
+			own := tracker.NewComment{ProjectID: p, ItemID: id, Author: stage.Reviewer, Key: "9/1/0", Body: "b"}
+			_, err := f.Tracker.AddComment(ctx, own)
 			return err
 		},
 		Others: func() {

@@ -128,7 +128,8 @@ func statuses(t *testing.T, f Fixture) {
 	if last, ok := f.Tracker.(tracker.Recent); ok {
 		require.NoError(t, f.Tracker.SetStatus(t.Context(), p, id, stage.StatusBlocked))
 		if item, ok := last.Recent(p, id); ok {
-			require.Equal(t, []any{stage.StatusBlocked, id, p}, []any{item.Status, item.ID, item.ProjectID}, "what was written is what was seen")
+			seen := []any{item.Status, item.ID, item.ProjectID}
+			require.Equal(t, []any{stage.StatusBlocked, id, p}, seen, "what was written is what was seen")
 		}
 		_, ok = last.Recent(p, nothing)
 		require.False(t, ok)
@@ -259,7 +260,8 @@ func edits(t *testing.T, f Fixture) {
 	id := f.NewItem(p, "t", "d")
 	n := tracker.NewComment{ProjectID: p, ItemID: id, Author: stage.Stream, Key: "waits/7", Body: "Waits for <GPX-1>."}
 	require.NoError(t, editor.SetComment(t.Context(), n))
-	_, err := f.Tracker.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Author: stage.Reviewer, Key: "7/3/0", Body: "fine"})
+	fine := tracker.NewComment{ProjectID: p, ItemID: id, Author: stage.Reviewer, Key: "7/3/0", Body: "fine"}
+	_, err := f.Tracker.AddComment(t.Context(), fine)
 	require.NoError(t, err)
 	n.Body = "Goes\non & on."
 	require.NoError(t, editor.SetComment(t.Context(), n))
@@ -355,7 +357,9 @@ func columns(t *testing.T, f Fixture) {
 	require.True(t, strings.EqualFold("Blocked", got[stage.StatusBlocked]))
 	require.NotContains(t, got, stage.StatusConfirmDeploy)
 	require.NotContains(t, got, stage.StatusApproved)
-	for column, want := range map[string]stage.Status{got[stage.StatusBlocked]: stage.StatusBlocked, "Approved": stage.StatusUnknown, "": stage.StatusUnknown} {
+	for column, want := range map[string]stage.Status{
+		got[stage.StatusBlocked]: stage.StatusBlocked, "Approved": stage.StatusUnknown, "": stage.StatusUnknown,
+	} {
 		status, err := f.Tracker.StatusOf(t.Context(), p, column)
 		require.NoError(t, err)
 		require.Equal(t, want, status, column)

@@ -7,9 +7,9 @@
 //
 // Where the agent has said when it can work again, the pause ends then, and one task tries it
 // every hour until then, for the agent may be wrong or lie. Elsewhere one task at a time tries
-// it: after 5 minutes, then 10, 20, 40, and every hour. When a service starts one tries it too. A run that works ends the pause, with a second notice; one that meets the same
-// trouble puts off the next try and notifies nobody. Another registry and an operator end a
-// pause at once.
+// it: after 5 minutes, then 10, 20, 40, and every hour. When a service starts one tries it too.
+// A run that works ends the pause, with a second notice; one that meets the same trouble puts
+// off the next try and notifies nobody. Another registry and an operator end a pause at once.
 //
 // A pause is a row that each change compares with what it was decided on, so that of two
 // processes which see the same one notice is owed by one of them.
@@ -162,7 +162,8 @@ func (f *Pauses) admit(ctx context.Context, s orchestrator.Start) (why string) {
 		return ""
 	}
 	if err := f.opt.Queue.Hold(ctx, holdOf(s.Task.ID, waitText(p))); err != nil && ctx.Err() == nil {
-		f.opt.Log.Error("a run of a paused agent could not be held; it is asked for again", "task", s.Task.ID, "repo", s.Task.Repo, "err", err)
+		f.opt.Log.Error("a run of a paused agent could not be held; it is asked for again",
+			"task", s.Task.ID, "repo", s.Task.Repo, "err", err)
 	}
 	run.Hint(f.nudge)
 	return waitText(p)
@@ -195,7 +196,9 @@ func (f *Pauses) attempted(ctx context.Context, c orchestrator.Change, r stage.R
 	now := f.opt.Now().UTC()
 	if h := r.Hindered; h != nil {
 		p := f.renewed(stored, *h, r.Reason, c.Task.ID, now)
-		fresh := !slices.ContainsFunc(stored, func(o task.Pause) bool { return o.Agent == p.Agent && o.Model == p.Model && o.Kind == p.Kind })
+		fresh := !slices.ContainsFunc(stored, func(o task.Pause) bool {
+			return o.Agent == p.Agent && o.Model == p.Model && o.Kind == p.Kind
+		})
 		with.Pauses = append(with.Pauses, p)
 		if fresh {
 			f.opt.Log.Error("an agent is paused for all tasks", "trouble", p.Kind, "task", waitText(p), "why", p.Reason)

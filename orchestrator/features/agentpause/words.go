@@ -46,7 +46,8 @@ func mend(p task.Pause) string {
 // signIn is how a person signs in at a tool.
 func signIn(agent string) string {
 	how := map[string]string{
-		"claude": "`claude /login`", "codex": "`codex login`", "gemini": "`gemini`", "antigravity": "`agy`", "opencode": "`opencode auth login`",
+		"claude": "`claude /login`", "codex": "`codex login`", "gemini": "`gemini`", "antigravity": "`agy`",
+		"opencode": "`opencode auth login`",
 	}[agent]
 	key := map[string]string{
 		"claude": "ANTHROPIC_API_KEY", "codex": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY", "opencode": "OPENCODE_API_KEY",
@@ -131,7 +132,8 @@ func (f *Pauses) words(ctx context.Context, waits []queue.Wait) {
 				case p.Task != 0:
 					r.Text = strings.Replace(r.Text, text, text+"; another task tries it now", 1)
 				default:
-					r.Text, r.Until = strings.Replace(r.Text, text, text+"; it is tried again at "+orchestrator.Moment(f.opt.Now(), p.Next), 1), p.Next
+					again := "; it is tried again at " + orchestrator.Moment(f.opt.Now(), p.Next)
+					r.Text, r.Until = strings.Replace(r.Text, text, text+again, 1), p.Next
 				}
 			}
 		}
@@ -170,7 +172,10 @@ func (f *Pauses) show(ctx context.Context) (any, error) {
 	}
 	v := view{Enabled: true, Paused: []Paused{}}
 	for _, p := range stored {
-		one := Paused{Agent: p.Agent, Model: p.Model, Kind: p.Kind, What: p.Kind.What(), Do: mend(p), Reason: p.Reason, Since: p.Since, Until: p.Until, Task: p.Task, Tasks: []int64{}}
+		one := Paused{
+			Agent: p.Agent, Model: p.Model, Kind: p.Kind, What: p.Kind.What(), Do: mend(p), Reason: p.Reason,
+			Since: p.Since, Until: p.Until, Task: p.Task, Tasks: []int64{},
+		}
 		if p.Until.IsZero() {
 			one.Next = p.Next
 		}

@@ -78,7 +78,8 @@ func New(o Options) (*Budget, error) {
 	}
 	for field, limit := range map[string]int64{"Task": o.Caps.Task, "RepoDay": o.Caps.RepoDay} {
 		if limit > 0 && limit < o.Caps.Run {
-			return nil, fmt.Errorf("budget: Options.Caps.%s is %s, less than the %s that one run is taken to cost: nothing would ever start", field, USD(limit), USD(o.Caps.Run))
+			return nil, fmt.Errorf("budget: Options.Caps.%s is %s, less than the %s that one run is taken to cost: "+
+				"nothing would ever start", field, USD(limit), USD(o.Caps.Run))
 		}
 	}
 	if o.Price == nil {

@@ -33,7 +33,10 @@ type waiting struct {
 
 func (b *Budget) show(ctx context.Context) (any, error) {
 	now, c := b.opt.Now().UTC(), b.opt.Caps
-	v := view{Enabled: true, TaskCap: c.Task, DayCap: c.RepoDay, Run: c.Run, Day: now.Format(time.DateOnly), Repos: []spent{}, Waiting: []waiting{}}
+	v := view{
+		Enabled: true, TaskCap: c.Task, DayCap: c.RepoDay, Run: c.Run, Day: now.Format(time.DateOnly),
+		Repos: []spent{}, Waiting: []waiting{},
+	}
 	held, err := b.opt.Inspector.Holds(ctx)
 	if err != nil {
 		return nil, err

@@ -86,7 +86,8 @@ func (c Caps) Judge(x Case) Verdict {
 func (c Caps) over(x Case, a Account, limit int64, who, when, what string) (reason string, unpriced bool) {
 	what = fmt.Sprintf(what, USD(limit))
 	if len(a.Unpriced) > 0 {
-		return fmt.Sprintf("%s has used %s%s, whose price is not known: that counts as more than %s", who, models(a.Unpriced), when, what), true
+		return fmt.Sprintf("%s has used %s%s, whose price is not known: that counts as more than %s",
+			who, models(a.Unpriced), when, what), true
 	}
 	next := cmp.Or(x.Next, c.Run)
 	if add(add(a.Spent, a.Reserved), next) <= limit {
@@ -100,7 +101,8 @@ func (c Caps) over(x Case, a Account, limit int64, who, when, what string) (reas
 	if a.Silent > 0 {
 		silent = fmt.Sprintf(" (%s of it for runs that reported no usage)", USD(a.Silent))
 	}
-	return fmt.Sprintf("%s has cost %s%s%s%s, and the next run is taken to cost %s: together more than %s", who, USD(a.Spent), silent, when, reserved, USD(next), what), false
+	return fmt.Sprintf("%s has cost %s%s%s%s, and the next run is taken to cost %s: together more than %s",
+		who, USD(a.Spent), silent, when, reserved, USD(next), what), false
 }
 
 // models names models, sorted.

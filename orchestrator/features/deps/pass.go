@@ -235,9 +235,10 @@ func (d *Deps) alert(ctx context.Context, e *orchestrator.Engine, w world, holds
 		}
 		identity := fmt.Sprintf("cycle/%x/%d", h.Reason, w.since.UnixNano())
 		notice := "blocked: " + h.Reason
+		text := "Blocked: " + h.Reason + ".\nRemove one of these relations, or stop one of the tasks."
 		effects := []stage.Effect{
 			{Kind: stage.EffectStatus, Status: stage.StatusBlocked, Replaces: replaceable(t.State)},
-			{Kind: stage.EffectComment, Author: stage.Stream, Text: "Blocked: " + h.Reason + ".\nRemove one of these relations, or stop one of the tasks."},
+			{Kind: stage.EffectComment, Author: stage.Stream, Text: text},
 		}
 		if !cycle {
 			identity = fmt.Sprintf("uncycle/%x/%d", h.Reason, h.Since.UnixNano())

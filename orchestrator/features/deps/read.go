@@ -42,7 +42,9 @@ type reading struct {
 
 // readDue begins to read the relations that are due, and returns the holds that stay because
 // theirs may still be read in time, with the moment at which the first of them ends.
-func (d *Deps) readDue(e *orchestrator.Engine, reads *run.Group, live []task.Task, held []queue.Hold) (unread []queue.Hold, next time.Time) {
+func (d *Deps) readDue(
+	e *orchestrator.Engine, reads *run.Group, live []task.Task, held []queue.Hold,
+) (unread []queue.Hold, next time.Time) {
 	holds := map[string]queue.Hold{}
 	for _, h := range held {
 		if h.Name == Name {

@@ -53,7 +53,8 @@ func (d *Deps) change(ctx context.Context, e *orchestrator.Engine, taskID, on in
 	row := task.Dependency{TaskID: taskID, On: on, Source: SourceDB}
 	named := slices.IndexFunc(table, func(r task.Dependency) bool { return r.TaskID == taskID && r.On == on })
 	if !add && named >= 0 && table[named].Source != SourceDB {
-		return &orchestrator.RefusedError{Why: fmt.Sprintf("Task %d waits for task %d because of a relation of its card: remove it at the tracker.", taskID, on)}
+		why := fmt.Sprintf("Task %d waits for task %d because of a relation of its card: remove it at the tracker.", taskID, on)
+		return &orchestrator.RefusedError{Why: why}
 	}
 	if err := e.AuditTask(ctx, t, act); err != nil {
 		return err
@@ -90,7 +91,8 @@ func (d *Deps) refused(ctx context.Context, t task.Task, on int64, table []task.
 		}
 	}
 	if g.reaches(on, t.ID) {
-		return &orchestrator.RefusedError{Why: fmt.Sprintf("Task %d cannot wait for task %d: that one waits for it already, and neither would ever begin.", t.ID, on)}
+		return &orchestrator.RefusedError{Why: fmt.Sprintf("Task %d cannot wait for task %d: "+
+			"that one waits for it already, and neither would ever begin.", t.ID, on)}
 	}
 	return nil
 }

@@ -114,7 +114,9 @@ func Feature(o Options) (orchestrator.Feature, error) {
 func Rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 	n := d.State
 	documents := s.Pushed != n.Pushed && n.Hold != stage.HoldNone // that a person is to look at
-	shown := documents || s.Stage != n.Stage || s.Phase != n.Phase || s.Hold != n.Hold || s.HoldReason != n.HoldReason || s.Active != n.Active || s.PRURL != n.PRURL || s.Stopping != n.Stopping
+	held := s.Hold != n.Hold || s.HoldReason != n.HoldReason || s.Stopping != n.Stopping
+	moved := s.Stage != n.Stage || s.Phase != n.Phase || s.Active != n.Active
+	shown := documents || held || moved || s.PRURL != n.PRURL
 	if d.Moved && shown {
 		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: orchestrator.EffectLive})
 	}
@@ -270,7 +272,8 @@ func (o Options) show(ctx context.Context, t task.Task, m messenger.Message, att
 	switch had {
 	case "":
 	case sendingAgain:
-		o.Log.Warn("the message of a task is not sent a third time: two processes have died while they sent it", "task", t.ID, "repo", t.Repo)
+		o.Log.Warn("the message of a task is not sent a third time: two processes have died while they sent it",
+			"task", t.ID, "repo", t.Repo)
 		return nil
 	case sending:
 		mark = sendingAgain
@@ -299,7 +302,8 @@ func (o Options) show(ctx context.Context, t task.Task, m messenger.Message, att
 
 // endOf edits a message that is not brought up to date any more: it says that there is another.
 func (o Options) endOf(ctx context.Context, id string, m messenger.Message) error {
-	err := o.Messenger.Edit(ctx, id, messenger.Message{Title: m.Title, Silent: true, Lines: []string{"This is continued in another message."}})
+	last := messenger.Message{Title: m.Title, Silent: true, Lines: []string{"This is continued in another message."}}
+	err := o.Messenger.Edit(ctx, id, last)
 	if errors.Is(err, messenger.ErrGone) {
 		return nil
 	}

@@ -40,7 +40,9 @@ func Render(v View) messenger.Message {
 		m.Lines = append(m.Lines, "total: "+total.String())
 	}
 	if v.Task.State.Stage.Terminal() {
-		m.Lines = append(m.Lines, fmt.Sprintf("wall %s, agents %s, human %s", stage.Span(v.Task.UpdatedAt.Sub(v.Task.CreatedAt)), stage.Span(total.Worked), stage.Span(human)))
+		wall := v.Task.UpdatedAt.Sub(v.Task.CreatedAt)
+		m.Lines = append(m.Lines, fmt.Sprintf("wall %s, agents %s, human %s",
+			stage.Span(wall), stage.Span(total.Worked), stage.Span(human)))
 	}
 	if v.Card != "" {
 		m.Lines = append(m.Lines, "card: "+v.Card)
@@ -137,7 +139,8 @@ func sumOf(runs []task.AgentRun, s stage.Stage) (u sum) {
 // String is the sum in one line: input as everything that went in, the cached
 // part in brackets.
 func (u sum) String() string {
-	text := fmt.Sprintf("in %s (%s cached), out %s, %s", stage.Thousands(u.In()), stage.Thousands(u.Usage.CacheRead), stage.Thousands(u.Usage.Output), u.Price())
+	text := fmt.Sprintf("in %s (%s cached), out %s, %s",
+		stage.Thousands(u.In()), stage.Thousands(u.Usage.CacheRead), stage.Thousands(u.Usage.Output), u.Price())
 	if u.model != "" {
 		text += ", " + u.model
 	}

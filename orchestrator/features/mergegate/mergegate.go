@@ -6,10 +6,10 @@
 //	staging works → lease → rebase, push → CI and the stage's checks → deploy
 //
 // Busy lease: the task stands in a line, in the order in which tasks came, and its job is
-// held until it is its turn; after LineMax it is blocked, with the name of the holder. Conflicts and red tests send it back to development, as
-// often as other findings may. The lease is kept, and renewed, until the task is done,
-// sent back, cancelled, merged by a human or blocked; one that its process lost is free
-// when its time is over.
+// held until it is its turn; after LineMax it is blocked, with the name of the holder. Conflicts
+// and red tests send it back to development, as often as other findings may. The lease is kept,
+// and renewed, until the task is done, sent back, cancelled, merged by a human or blocked; one
+// that its process lost is free when its time is over.
 //
 // A branch that is up to date is not pushed, so that CI does not start for it.
 //

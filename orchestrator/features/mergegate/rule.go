@@ -13,10 +13,22 @@ func Edges() []stage.Edge {
 	const s = stage.DeployStaging
 	gate := []string{checks.BranchMergeable}
 	return []stage.Edge{
-		{From: s, On: stage.OnCaughtUp, When: stage.WhenCatchingUp, Gates: gate, Do: stage.DoRetest, To: s, Red: stage.RedBack, Why: "the branch is up to date with main; it is tested again"},
-		{From: s, On: stage.OnCaughtUp, When: stage.WhenBlocked, Do: stage.DoRecord, To: s, Why: "the branch was brought up to date, and the task is blocked meanwhile"},
-		{From: s, On: stage.OnCatchUpFailed, When: stage.WhenCatchingUp, Do: stage.DoMergeFailed, To: stage.Development, Why: "the branch could not be brought up to date"},
-		{From: s, On: stage.OnCI, When: stage.WhenRetesting, Gates: []string{checks.CIGreen}, Do: stage.DoEnter, To: stage.Deploy, Red: stage.RedBack, Why: "what will be merged has been tested"},
+		{
+			From: s, On: stage.OnCaughtUp, When: stage.WhenCatchingUp, Gates: gate, Do: stage.DoRetest, To: s, Red: stage.RedBack,
+			Why: "the branch is up to date with main; it is tested again",
+		},
+		{
+			From: s, On: stage.OnCaughtUp, When: stage.WhenBlocked, Do: stage.DoRecord, To: s,
+			Why: "the branch was brought up to date, and the task is blocked meanwhile",
+		},
+		{
+			From: s, On: stage.OnCatchUpFailed, When: stage.WhenCatchingUp, Do: stage.DoMergeFailed, To: stage.Development,
+			Why: "the branch could not be brought up to date",
+		},
+		{
+			From: s, On: stage.OnCI, When: stage.WhenRetesting, Gates: []string{checks.CIGreen}, Do: stage.DoEnter, To: stage.Deploy,
+			Red: stage.RedBack, Why: "what will be merged has been tested",
+		},
 	}
 }
 
@@ -51,13 +63,18 @@ func gate(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 		d.State.Retests++
 		d.State.Retries = s.Retries // no developer is needed
 		return stage.CatchUp(s, e, d, e.Reason+"; it is brought up to date and tested again")
-	case s.Phase == stage.PhaseCatchUp && s.Outside && n.Stage == s.Stage && (e.On == stage.OnInProgress || e.On == stage.OnApproved || e.On == stage.OnRetry):
+	case s.Phase == stage.PhaseCatchUp && s.Outside && n.Stage == s.Stage && goesOn(e.On):
 		return stage.CatchUp(s, e, d, "a person has it stand in line again")
 	case n.Gated && merges(d) && n.Tested == "":
 		return stage.CatchUp(s, e, d, "the deployment goes on; the branch is brought up to date with main before it is merged")
 	default:
 		return d
 	}
+}
+
+// goesOn reports whether a person's word has a task go on.
+func goesOn(on stage.Trigger) bool {
+	return on == stage.OnInProgress || on == stage.OnApproved || on == stage.OnRetry
 }
 
 func merges(d stage.Decision) bool {

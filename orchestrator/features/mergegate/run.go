@@ -107,7 +107,9 @@ func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	case err != nil:
 		return g.mergeAgain(e, err)
 	case why != "":
-		return report(e, stage.Event{On: stage.OnMergeFailed, At: g.opt.Now(), Moved: true, Final: t.State.Retests >= g.opt.DeferMax, Reason: why})
+		return report(e, stage.Event{
+			On: stage.OnMergeFailed, At: g.opt.Now(), Moved: true, Final: t.State.Retests >= g.opt.DeferMax, Reason: why,
+		})
 	default:
 		return g.opt.Merge.Run(ctx, e)
 	}
@@ -180,12 +182,15 @@ func (g *Gate) landed(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	if same {
 		return queue.Outcome{Kind: queue.OutcomeDone}
 	}
-	text := fmt.Sprintf("what was merged at %.12s is not what was tested at %.12s: somebody else has pushed to %s at the same moment", e.SHA, e.Expected, p.Main)
+	text := fmt.Sprintf("what was merged at %.12s is not what was tested at %.12s: "+
+		"somebody else has pushed to %s at the same moment", e.SHA, e.Expected, p.Main)
 	g.opt.Log.Error("something was merged that was not tested", "task", e.TaskID, "repo", e.Repo, "why", text)
 	key := fmt.Sprintf("landed/%d/%s", e.TaskID, e.SHA)
+	notice := stage.Effect{Kind: stage.EffectNotify, Text: text}
+	comment := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text + "."}
 	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{
-		orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectNotify, Text: text}, key, time.Time{}),
-		orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text + "."}, key+"/comment", time.Time{}),
+		orchestrator.FollowUpJob(e, notice, key, time.Time{}),
+		orchestrator.FollowUpJob(e, comment, key+"/comment", time.Time{}),
 	}}
 }
 
@@ -231,7 +236,9 @@ func (g *Gate) show(ctx context.Context) (any, error) {
 		}
 		for _, t := range page {
 			if after = t.ID; working(t.State) {
-				v.Tasks = append(v.Tasks, gateTask{TaskID: t.ID, Repo: t.Repo, Phase: t.State.Phase, Base: t.State.Base, Why: why[turn(t.ID).Subject]})
+				v.Tasks = append(v.Tasks, gateTask{
+					TaskID: t.ID, Repo: t.Repo, Phase: t.State.Phase, Base: t.State.Base, Why: why[turn(t.ID).Subject],
+				})
 			}
 		}
 	}

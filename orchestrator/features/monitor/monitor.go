@@ -166,7 +166,9 @@ func (o Options) scheduleNext(e orchestrator.Effect, s seen) queue.Outcome {
 	if err != nil {
 		return queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
 	}
-	next := orchestrator.FollowUpJob(e, stage.Effect{Kind: Name, SHA: e.SHA, Text: string(text)}, fmt.Sprintf("monitor/%d/%s/%d", e.TaskID, e.SHA, s.Looks), o.Now().Add(o.Interval))
+	look := stage.Effect{Kind: Name, SHA: e.SHA, Text: string(text)}
+	key := fmt.Sprintf("monitor/%d/%s/%d", e.TaskID, e.SHA, s.Looks)
+	next := orchestrator.FollowUpJob(e, look, key, o.Now().Add(o.Interval))
 	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{next}}
 }
 
@@ -194,7 +196,8 @@ func (o Options) end(ctx context.Context, e orchestrator.Effect, p task.Project,
 	case Degraded:
 		frozen := ""
 		if !p.SelfHosting && o.Freeze != nil { // of the service's own repository people are only notified
-			frozen = fmt.Sprintf("\n%s is frozen: no task of it begins until an operator ends that, with the button Unfreeze of the dashboard (Repositories) or signalbox unfreeze %s.", e.Repo, e.Repo)
+			frozen = fmt.Sprintf("\n%s is frozen: no task of it begins until an operator ends that, "+
+				"with the button Unfreeze of the dashboard (Repositories) or signalbox unfreeze %s.", e.Repo, e.Repo)
 		}
 		then(stage.Effect{Kind: stage.EffectNotify, Text: "DEGRADED after deployment: " + s.Last + frozen})
 		then(stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusBlocked})

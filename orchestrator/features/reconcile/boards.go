@@ -58,7 +58,10 @@ func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replay
 
 // replay returns the event of a work item of whose move no webhook came.
 func replay(item tracker.Item) queue.Job {
-	return orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, Event: orchestrator.HookReplayed, ProjectID: item.ProjectID, ItemID: item.ID, Status: true})
+	return orchestrator.TrackerJob(tracker.Hook{
+		Kind: tracker.HookItemUpdated, Event: orchestrator.HookReplayed,
+		ProjectID: item.ProjectID, ItemID: item.ID, Status: true,
+	})
 }
 
 // missed reports whether a work item stands at a trigger that the service has

@@ -22,7 +22,9 @@ const BrakeTold = "brake_told"
 
 // brake returns why nothing of a project is replayed; empty when it is not too much. People
 // are notified of it once, until a pass finds less.
-func (r *Reconciler) brake(ctx context.Context, e *orchestrator.Engine, p task.Project, lost []tracker.Item, listed int) (why string, err error) {
+func (r *Reconciler) brake(
+	ctx context.Context, e *orchestrator.Engine, p task.Project, lost []tracker.Item, listed int,
+) (why string, err error) {
 	mark := queue.Hold{Subject: BrakeTold + "/" + p.TrackerProject, Name: BrakeTold}
 	held, err := e.Jobs.HoldsIn(ctx, mark.Subject, mark.Subject+"\x00", 1)
 	told := len(held) > 0
@@ -32,7 +34,8 @@ func (r *Reconciler) brake(ctx context.Context, e *orchestrator.Engine, p task.P
 		}
 		return "", err
 	}
-	why = fmt.Sprintf("%d work items of %s would change at once, of %d that stand where a person asks for something; nothing is replayed (at most %d are, or one in %d)",
+	why = fmt.Sprintf("%d work items of %s would change at once, of %d that stand where a person asks for something; "+
+		"nothing is replayed (at most %d are, or one in %d)",
 		len(lost), p.Repo, listed, r.opt.Brake, brakeShare)
 	r.opt.Log.Error("the reconciler brakes", "repo", p.Repo, "items", len(lost), "listed", listed, "brake", r.opt.Brake)
 	if told || err != nil {
@@ -44,11 +47,14 @@ func (r *Reconciler) brake(ctx context.Context, e *orchestrator.Engine, p task.P
 			newest = item.UpdatedAt
 		}
 	}
-	text := fmt.Sprintf("%d cards, of %d that stand where a person asks for something, were not acted on and are not now: so many webhooks are not lost at once. "+
-		"Look at the board and put back what nobody wants, as after a restored backup. At most %d that are left are acted on by themselves. "+
+	text := fmt.Sprintf("%d cards, of %d that stand where a person asks for something, were not acted on and are not now: "+
+		"so many webhooks are not lost at once. "+
+		"Look at the board and put back what nobody wants, as after a restored backup. "+
+		"At most %d that are left are acted on by themselves. "+
 		"While webhooks come, a card that is moved out of its column and back is acted on at once.", len(lost), listed, r.opt.Brake)
 	mark.Reason = why
 	key := fmt.Sprintf("brake/%s/%d/%d", p.TrackerProject, len(lost), newest.UnixMicro()) // replicas that see the same say it once
-	job := orchestrator.EffectJob(task.Task{Title: "many cards would move at once"}, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, key)
+	notice := stage.Effect{Kind: stage.EffectNotify, Text: text}
+	job := orchestrator.EffectJob(task.Task{Title: "many cards would move at once"}, p, notice, key)
 	return why, e.Store.Commit(ctx, task.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{job}})
 }

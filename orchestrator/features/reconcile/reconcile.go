@@ -268,6 +268,7 @@ func (r *Reconciler) advance(ctx context.Context, e *orchestrator.Engine, t task
 	if err != nil || !green {
 		return false, err
 	}
-	r.opt.Log.Info("a task that stood still goes on", "task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo, "stage", s.Stage, "blocked", s.Hold == stage.HoldBlocked)
+	r.opt.Log.Info("a task that stood still goes on",
+		"task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo, "stage", s.Stage, "blocked", s.Hold == stage.HoldBlocked)
 	return true, e.Raise(ctx, t, stage.Event{On: stage.OnReconcile, At: r.opt.Now()}, fmt.Sprintf("reconcile/%d/%d", t.ID, s.Seq))
 }

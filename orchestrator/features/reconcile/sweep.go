@@ -145,7 +145,8 @@ func (r *Reconciler) follow(ctx context.Context, p task.Project, before view) (v
 	v, born := before, 0
 	v.standing, v.listed, v.known = maps.Clone(before.standing), maps.Clone(before.listed), maps.Clone(before.known)
 	seen := map[string]bool{}
-	err := r.list(ctx, p, tracker.Query{ProjectID: p.TrackerProject, Since: before.newest.Add(-margin)}, func(page tracker.Page) (enough bool) {
+	changed := tracker.Query{ProjectID: p.TrackerProject, Since: before.newest.Add(-margin)}
+	err := r.list(ctx, p, changed, func(page tracker.Page) (enough bool) {
 		v.total, enough = page.Total, true
 		for _, item := range page.Items {
 			if seen[item.ID] || v.known[item.ID].shows(item) {

@@ -48,15 +48,19 @@ func (r *Reconciler) listen(ctx context.Context, e *orchestrator.Engine, lost []
 	i := slices.IndexFunc(held, func(h queue.Hold) bool { return h.Name == Told })
 	switch {
 	case i < 0 && stopped:
-		text := fmt.Sprintf("Boards have moved %d times and no webhook has come since %s. Until they come again boards are read every %s. Is the webhook switched off at the tracker?",
+		text := fmt.Sprintf("Boards have moved %d times and no webhook has come since %s. "+
+			"Until they come again boards are read every %s. Is the webhook switched off at the tracker?",
 			missed, sinceText(last), stage.Span(r.opt.Every))
 		mark := queue.Hold{Subject: Told + "/" + r.opt.Source, Name: Told, Reason: "no webhook since " + sinceText(last)}
 		r.opt.Log.Error("webhooks have stopped while boards move", "source", r.opt.Source, "last", last, "moves", missed)
-		return r.opt.Now(), e.Store.Commit(ctx, task.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{r.notice("stopped", last, "Webhooks have stopped", text)}})
+		notice := r.notice("stopped", last, "Webhooks have stopped", text)
+		return r.opt.Now(), e.Store.Commit(ctx, task.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{notice}})
 	case i >= 0 && last.After(held[i].Since):
 		r.opt.Log.Info("webhooks come again", "source", r.opt.Source)
-		text := fmt.Sprintf("They were missing since %s. What boards said meanwhile was found by reading them.", held[i].Since.UTC().Format(time.RFC3339))
-		return silent, e.Store.Commit(ctx, task.Commit{Free: held[i : i+1], Jobs: []queue.Job{r.notice("again", held[i].Since, "Webhooks come again", text)}})
+		text := fmt.Sprintf("They were missing since %s. What boards said meanwhile was found by reading them.",
+			held[i].Since.UTC().Format(time.RFC3339))
+		notice := r.notice("again", held[i].Since, "Webhooks come again", text)
+		return silent, e.Store.Commit(ctx, task.Commit{Free: held[i : i+1], Jobs: []queue.Job{notice}})
 	case i >= 0:
 		return held[i].Since, nil
 	default:

@@ -162,7 +162,9 @@ func (w *watch) landed(ctx context.Context, e *orchestrator.Engine, host githost
 		return nil
 	}
 	w.opt.Log.Info("a branch was merged by hand", "task", t.ID, "repo", t.Repo, "branch", t.Branch, "sha", t.State.Head)
-	job := orchestrator.HostJob(task.Project{}, githost.Hook{Kind: githost.HookMerged, Event: Name, Repo: t.Repo, Branch: t.Branch, SHA: t.State.Head, MergeSHA: t.State.Head})
+	job := orchestrator.HostJob(task.Project{}, githost.Hook{
+		Kind: githost.HookMerged, Event: Name, Repo: t.Repo, Branch: t.Branch, SHA: t.State.Head, MergeSHA: t.State.Head,
+	})
 	job.DedupeKey = fmt.Sprintf("remotes/merged/%d/%s", t.ID, t.State.Head)
 	_, err = e.Jobs.Put(ctx, job)
 	return w.raised(t.ID, "merged "+t.State.Head, err)
@@ -175,7 +177,8 @@ func (w *watch) gone(ctx context.Context, e *orchestrator.Engine, t task.Task) e
 		return nil
 	}
 	w.opt.Log.Info("a branch was deleted by hand", "task", t.ID, "repo", t.Repo, "branch", t.Branch)
-	err := e.Raise(ctx, t, stage.Event{On: stage.OnEffectFailed, At: w.opt.Now(), Gone: true, Reason: t.Deleted()}, fmt.Sprintf("remotes/gone/%d/%s", t.ID, s.Pushed))
+	gone := stage.Event{On: stage.OnEffectFailed, At: w.opt.Now(), Gone: true, Reason: t.Deleted()}
+	err := e.Raise(ctx, t, gone, fmt.Sprintf("remotes/gone/%d/%s", t.ID, s.Pushed))
 	return w.raised(t.ID, "gone "+s.Pushed, err)
 }
 

@@ -100,7 +100,8 @@ func cancel(s stage.State, e stage.Event, d stage.Decision, why string) stage.De
 	out := stage.Decision{State: d.State, Moved: true, Cancel: true, Edge: d.Edge, Notes: append(slices.Clone(d.Notes), why)}
 	out.Effects = slices.DeleteFunc(slices.Clone(d.Effects), func(f stage.Effect) bool { return f.Kind != stage.EffectComment })
 	n := &out.State
-	n.Stage, n.Phase, n.Active, n.Hold, n.HoldReason, n.Feedback, n.Stopping = stage.Cancelled, stage.PhaseNone, "", stage.HoldNone, "", "", false
+	n.Stage, n.Phase, n.Active, n.Stopping = stage.Cancelled, stage.PhaseNone, "", false
+	n.Hold, n.HoldReason, n.Feedback = stage.HoldNone, "", ""
 	n.EnteredAt, n.Seq = e.At, s.Seq+1
 	replaces := stage.Replaceable(s.Acted, s.Set)
 	if e.On == stage.OnStop && !e.Seen.IsZero() { // else the board still shows the word before, which is a newer one here
@@ -120,13 +121,16 @@ func (o Options) clear(ctx context.Context, e orchestrator.Effect) queue.Outcome
 		branch, kept, err = o.drop(ctx, e)
 	}
 	said := func(what string) []queue.Job {
-		text := fmt.Sprintf("Cancelled: %s. %s What the task had committed is kept in the service's mirror as refs/signalbox/kept/%s.", e.Text, what, kept)
-		return []queue.Job{orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, "cancelled/"+e.Key, time.Time{})}
+		text := fmt.Sprintf("Cancelled: %s. %s What the task had committed is kept in the service's mirror "+
+			"as refs/signalbox/kept/%s.", e.Text, what, kept)
+		comment := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}
+		return []queue.Job{orchestrator.FollowUpJob(e, comment, "cancelled/"+e.Key, time.Time{})}
 	}
 	switch {
 	case errors.Is(err, work.ErrMoved), errors.Is(err, work.ErrTaken):
 		o.Log.Warn("the branch of a cancelled task has commits that are not ours; it stays", "task", e.TaskID, "repo", e.Repo, "err", err)
-		what := fmt.Sprintf("The branch %s stays: it has commits that the service has not made. Nobody works on it any more, and a later task begins on another.", branch)
+		what := fmt.Sprintf("The branch %s stays: it has commits that the service has not made. "+
+			"Nobody works on it any more, and a later task begins on another.", branch)
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: err.Error(), Then: said(what)}
 	case errors.Is(err, work.ErrProtected), errors.Is(err, work.ErrBadName):
 		return queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}

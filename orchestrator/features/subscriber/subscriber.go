@@ -48,7 +48,8 @@ type Options struct {
 func Feature(o Options) (orchestrator.Feature, error) {
 	switch {
 	case !post.IsAddress(o.URL.Reveal()):
-		return orchestrator.Feature{}, errors.New("subscriber: Options.URL: want an address such as https://example.org/events") // what it is may hold a token
+		// What it is may hold a token.
+		return orchestrator.Feature{}, errors.New("subscriber: Options.URL: want an address such as https://example.org/events")
 	case o.Source == "":
 		return orchestrator.Feature{}, errors.New("subscriber: Options.Source is required: it names the service in events")
 	}
@@ -105,11 +106,12 @@ type Change struct {
 func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	n := d.State
 	c := Change{
-		At: e.At, On: e.On, By: e.By.Who(), From: s.Stage, Stage: n.Stage, Phase: n.Phase, Active: n.Active, Hold: n.Hold, HoldReason: n.HoldReason,
-		Run: n.Run, Head: n.Head, Merge: n.MergeSHA, Pull: n.PRURL,
+		At: e.At, On: e.On, By: e.By.Who(), From: s.Stage, Stage: n.Stage, Phase: n.Phase, Active: n.Active,
+		Hold: n.Hold, HoldReason: n.HoldReason, Run: n.Run, Head: n.Head, Merge: n.MergeSHA, Pull: n.PRURL,
 	}
 	before := c
-	before.Stage, before.Phase, before.Active, before.Hold, before.HoldReason, before.Head, before.Merge, before.Pull = s.Stage, s.Phase, s.Active, s.Hold, s.HoldReason, s.Head, s.MergeSHA, s.PRURL
+	before.Stage, before.Phase, before.Active, before.Hold = s.Stage, s.Phase, s.Active, s.Hold
+	before.HoldReason, before.Head, before.Merge, before.Pull = s.HoldReason, s.Head, s.MergeSHA, s.PRURL
 	if !d.Moved || c == before {
 		return d
 	}
@@ -124,7 +126,8 @@ func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 // send posts an event.
 func (o Options) send(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	v := Event{
-		SpecVersion: "1.0", ID: e.Key, Source: o.Source, Type: Type, Subject: fmt.Sprint("task/", e.TaskID), ContentType: "application/json",
+		SpecVersion: "1.0", ID: e.Key, Source: o.Source, Type: Type,
+		Subject: fmt.Sprint("task/", e.TaskID), ContentType: "application/json",
 		Data: Data{TaskID: e.TaskID, WorkItemID: e.WorkItem, Repo: e.Repo, Title: e.Title},
 	}
 	if err := json.Unmarshal([]byte(e.Text), &v.Data.Change); err != nil {
@@ -153,7 +156,8 @@ func (o Options) post(ctx context.Context, id string, body []byte) error {
 	if o.Secret.IsSet() {
 		req.Header.Set("Webhook-Signature", Sign([]byte(o.Secret.Reveal()), id, at, body))
 	}
-	return post.Send(ctx, o.Client, req, "the subscriber", o.Now(), http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
+	return post.Send(ctx, o.Client, req, "the subscriber", o.Now(),
+		http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
 }
 
 // Sign is the value of the header Webhook-Signature: receivers make it of the two other headers and the

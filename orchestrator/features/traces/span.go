@@ -111,7 +111,8 @@ func (t *trace) add(parent, part, name string, from, to time.Time, s status, pai
 	nano := func(at time.Time) string { return strconv.FormatInt(at.UnixNano(), 10) }
 	id := t.id(spanID, part)
 	t.spans = append(t.spans, span{
-		Trace: t.id(traceID, ""), ID: id, Parent: parent, Name: name, Kind: spanKind, Start: nano(from), End: nano(to), Attributes: attributes(pairs...), Status: s,
+		Trace: t.id(traceID, ""), ID: id, Parent: parent, Name: name, Kind: spanKind,
+		Start: nano(from), End: nano(to), Attributes: attributes(pairs...), Status: s,
 	})
 	return id
 }
@@ -144,8 +145,10 @@ func spansOf(t task.Task, story []task.JournalEntry, runs []task.AgentRun) []spa
 	for _, r := range runs {
 		cost.Add(task.CostOf(r))
 	}
-	root := out.add("", "task", t.WorkItemID, begun, ended, end, "signalbox.task", strconv.FormatInt(t.ID, 10), "signalbox.work_item", t.WorkItemID, "signalbox.repo", t.Repo,
-		"signalbox.title", t.Title, "signalbox.stage", string(t.State.Stage), "signalbox.merge_sha", t.State.MergeSHA, "signalbox.cost_usd", dollars(cost.Usage))
+	root := out.add("", "task", t.WorkItemID, begun, ended, end,
+		"signalbox.task", strconv.FormatInt(t.ID, 10), "signalbox.work_item", t.WorkItemID, "signalbox.repo", t.Repo,
+		"signalbox.title", t.Title, "signalbox.stage", string(t.State.Stage),
+		"signalbox.merge_sha", t.State.MergeSHA, "signalbox.cost_usd", dollars(cost.Usage))
 	stages := out.stages(root, steps)
 	for _, r := range runs {
 		out.run(root, stages, r)
@@ -178,7 +181,8 @@ func (t *trace) stages(root string, steps []step) (out []within) {
 				k++
 			}
 			if held != "" {
-				t.add(id, fmt.Sprint("hold/", steps[first].seq), "waits: "+string(held), steps[first].at, steps[min(k, len(steps)-1)].at, status{},
+				end := steps[min(k, len(steps)-1)].at
+				t.add(id, fmt.Sprint("hold/", steps[first].seq), "waits: "+string(held), steps[first].at, end, status{},
 					"signalbox.hold", string(held), "signalbox.why", steps[first].state.HoldReason)
 			}
 		}
@@ -199,8 +203,10 @@ func (t *trace) run(root string, stages []within, r task.AgentRun) {
 	}
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 	t.add(root, fmt.Sprintf("run/%d/%d", r.JobID, r.Attempt), string(r.Role), r.Started, r.Finished, end,
-		"signalbox.role", string(r.Role), "signalbox.run", count(r.Run), "signalbox.attempt", strconv.Itoa(r.Attempt), "signalbox.agent", r.Agent, "signalbox.result", r.Status,
-		"gen_ai.provider.name", r.Vendor, "gen_ai.request.model", r.Usage.Model, "gen_ai.usage.input_tokens", count(task.CostOf(r).In()), "gen_ai.usage.output_tokens", count(r.Usage.Output),
+		"signalbox.role", string(r.Role), "signalbox.run", count(r.Run), "signalbox.attempt", strconv.Itoa(r.Attempt),
+		"signalbox.agent", r.Agent, "signalbox.result", r.Status,
+		"gen_ai.provider.name", r.Vendor, "gen_ai.request.model", r.Usage.Model,
+		"gen_ai.usage.input_tokens", count(task.CostOf(r).In()), "gen_ai.usage.output_tokens", count(r.Usage.Output),
 		"signalbox.cost_usd", dollars(r.Usage))
 }
 

@@ -192,7 +192,8 @@ func (l *Limit) admit(ctx context.Context, s orchestrator.Start) (why string) {
 		l.requestPass(s.Task.Repo) // a place may have become free before it was in the line
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, task.ErrConflict) {
-		l.opt.Log.Error("the places of a repository could not be counted; the task tries again", "task", s.Task.ID, "repo", s.Task.Repo, "err", err)
+		l.opt.Log.Error("the places of a repository could not be counted; the task tries again",
+			"task", s.Task.ID, "repo", s.Task.Repo, "err", err)
 	}
 	if in {
 		return ""
@@ -229,7 +230,8 @@ const changeMax = 5
 // meanwhile gets nothing.
 func (l *Limit) change(ctx context.Context, t task.Task, hold, free []queue.Hold) (err error) {
 	for range changeMax {
-		if err = l.opt.Store.Commit(ctx, task.Commit{Task: &t, Unchanged: true, Hold: hold, Free: free}); !errors.Is(err, task.ErrConflict) {
+		err = l.opt.Store.Commit(ctx, task.Commit{Task: &t, Unchanged: true, Hold: hold, Free: free})
+		if !errors.Is(err, task.ErrConflict) {
 			return err
 		}
 		if t, err = l.opt.Store.Task(ctx, t.ID); err != nil || !begins(t.State) {

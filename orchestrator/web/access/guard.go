@@ -164,11 +164,18 @@ func (g *Guard) token(r *http.Request, given string) (t Token, err error) {
 	})
 	switch {
 	case wait > 0:
-		return Token{}, &Refusal{Status: http.StatusTooManyRequests, Kind: "guesses", Text: "Too many wrong tokens were sent. Wait before the next one.", Wait: wait}
+		return Token{}, &Refusal{
+			Status: http.StatusTooManyRequests, Kind: "guesses", Wait: wait,
+			Text: "Too many wrong tokens were sent. Wait before the next one.",
+		}
 	case err != nil:
 		return Token{}, err
 	case !ok:
-		return Token{}, &Refusal{Status: http.StatusUnauthorized, Kind: "bad-token", Text: "This is no token of this server, or one that has expired or was revoked. An administrator makes one: signalbox token add <name> --role <role>."}
+		return Token{}, &Refusal{
+			Status: http.StatusUnauthorized, Kind: "bad-token",
+			Text: "This is no token of this server, or one that has expired or was revoked. " +
+				"An administrator makes one: signalbox token add <name> --role <role>.",
+		}
 	}
 	return t, nil
 }
@@ -210,15 +217,19 @@ func (g *Guard) refusal(p Principal, need Role, of string) error {
 	if p.Name == "" {
 		how := "Sign in at the dashboard, or send a token: Authorization: Bearer <token>."
 		if g.Provider == nil && g.Proxy.User == "" {
-			how += " The operator of the server has ORCH_ADMIN_TOKEN, and makes others: signalbox token add <name> --role " + string(need) + "."
+			how += " The operator of the server has ORCH_ADMIN_TOKEN, " +
+				"and makes others: signalbox token add <name> --role " + string(need) + "."
 		}
-		return &Refusal{Status: http.StatusUnauthorized, Kind: "sign-in", Text: fmt.Sprintf("This needs the right %s%s, and nobody is signed in. %s", need, of, how)}
+		text := fmt.Sprintf("This needs the right %s%s, and nobody is signed in. %s", need, of, how)
+		return &Refusal{Status: http.StatusUnauthorized, Kind: "sign-in", Text: text}
 	}
 	give := "signalbox token revoke and add"
 	if p.Via != ViaToken {
 		give = "ORCH_ACCESS_ROLES"
 	}
-	return &Refusal{Status: http.StatusForbidden, Kind: "no-right", Text: fmt.Sprintf("This needs the right %s%s, which %s does not have. An administrator of the server can give it: %s.", need, of, p, give)}
+	text := fmt.Sprintf("This needs the right %s%s, which %s does not have. "+
+		"An administrator of the server can give it: %s.", need, of, p, give)
+	return &Refusal{Status: http.StatusForbidden, Kind: "no-right", Text: text}
 }
 
 // FromHere reports whether a request comes from this machine itself, and through no proxy that

@@ -41,7 +41,8 @@ func cookieName(r *http.Request, name string) string {
 // Cookie is a cookie for a path, over https for the host; age 0 removes it.
 func Cookie(r *http.Request, name, value, path string, age time.Duration) *http.Cookie {
 	c := &http.Cookie{
-		Name: cookieName(r, name), Value: value, Path: path, MaxAge: int(age.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: Secure(r),
+		Name: cookieName(r, name), Value: value, Path: path, MaxAge: int(age.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: Secure(r),
 	}
 	if c.Secure {
 		c.Path = "/"
@@ -76,7 +77,10 @@ func (g *Guard) session(r *http.Request) (p Principal, ok bool, err error) {
 	switch {
 	case err != nil:
 		g.Log.Error("a session cannot be read", "err", err)
-		return p, false, &Refusal{Status: http.StatusServiceUnavailable, Kind: "store", Text: "The store does not answer. Try again in a moment."}
+		return p, false, &Refusal{
+			Status: http.StatusServiceUnavailable, Kind: "store",
+			Text: "The store does not answer. Try again in a moment.",
+		}
 	case !found || s.over(now):
 		return p, false, nil
 	}
@@ -194,7 +198,10 @@ func (g *Guard) away(err error) error {
 		return err
 	}
 	g.Log.Warn("the identity provider does not answer as it should", "err", err)
-	return &Refusal{Status: http.StatusBadGateway, Kind: "provider", Text: "The identity provider does not answer. Sign in with a token meanwhile; the pipeline goes on."}
+	return &Refusal{
+		Status: http.StatusBadGateway, Kind: "provider",
+		Text: "The identity provider does not answer. Sign in with a token meanwhile; the pipeline goes on.",
+	}
 }
 
 // ComeBack begins the session of a person who comes from the provider. It returns where the
@@ -204,7 +211,10 @@ func (g *Guard) ComeBack(w http.ResponseWriter, r *http.Request, path string) (p
 	http.SetCookie(w, Cookie(r, loginCookie, "", path, 0))
 	q := r.URL.Query()
 	if len(part) != 4 || subtle.ConstantTimeCompare([]byte(part[0]), []byte(q.Get("state"))) != 1 || q.Get("code") == "" {
-		return p, "", &Refusal{Status: http.StatusForbidden, Kind: "sign-in", Text: "This answer of the identity provider belongs to no sign-in of this browser, or came too late. Sign in again."}
+		return p, "", &Refusal{
+			Status: http.StatusForbidden, Kind: "sign-in",
+			Text: "This answer of the identity provider belongs to no sign-in of this browser, or came too late. Sign in again.",
+		}
 	}
 	who, err := g.Provider.Finish(r.Context(), q.Get("code"), Challenge{part[0], part[1], part[2]})
 	if err != nil {

@@ -86,7 +86,8 @@ func Draw() string { return strings.ToLower(rand.Text()) }
 // NewToken draws a token; secret is shown once and kept nowhere.
 func NewToken(name string, g Grant, now, expires time.Time) (t Token, secret string, err error) {
 	if !nameForm.MatchString(name) || name == AdminName {
-		return t, "", fmt.Errorf("the name %q: want letters, digits, and . _ @ - between them, at most 64, and not %s, which is ORCH_ADMIN_TOKEN", name, AdminName)
+		return t, "", fmt.Errorf("the name %q: want letters, digits, and . _ @ - between them, at most 64, "+
+			"and not %s, which is ORCH_ADMIN_TOKEN", name, AdminName)
 	}
 	if _, err := ParseGrant(g.String()); err != nil {
 		return t, "", err

@@ -36,15 +36,18 @@ func (s *server) confirmTask(r *http.Request) (view, error) {
 	}
 	back := fmt.Sprintf("tasks/%d", id)
 	c := confirmation{
-		Question: fmt.Sprintf("Run %s of %s again?", t.State.Stage, item(t.WorkItemID)), Subject: t.Title, Back: back, Action: back + "/retry", Button: "Run it again",
-		Effect: "The stage's agent starts again and retries are counted from zero. One that waits for its next attempt tries at once; while one is at work nothing happens.",
+		Question: fmt.Sprintf("Run %s of %s again?", t.State.Stage, item(t.WorkItemID)), Subject: t.Title,
+		Effect: "The stage's agent starts again and retries are counted from zero. " +
+			"One that waits for its next attempt tries at once; while one is at work nothing happens.",
+		Back: back, Action: back + "/retry", Button: "Run it again",
 	}
 	if strings.HasSuffix(r.URL.Path, "/stop") {
 		if !s.Stop {
 			return view{}, notFound("This program runs without STOP cancellation (ORCH_STOP_STATUS_ENABLED).")
 		}
 		c.Question, c.Action, c.Button, c.Danger = fmt.Sprintf("Stop %s?", item(t.WorkItemID)), back+"/stop", "Stop the task", true
-		c.Effect = "The agent is ended, the jobs are cancelled, the workspace and the branch are removed. Documents are kept. In the middle of a merge or deployment STOP waits until that has finished."
+		c.Effect = "The agent is ended, the jobs are cancelled, the workspace and the branch are removed. Documents are kept. " +
+			"In the middle of a merge or deployment STOP waits until that has finished."
 	}
 	return view{Name: "confirm", Title: c.Question, Nav: "board", Still: true, Data: c}, nil
 }
@@ -58,8 +61,8 @@ func (s *server) confirmUnfreeze(r *http.Request) (view, error) {
 		return view{}, notFound("This program runs without the serial gate (ORCH_SERIAL_GATE_ENABLED).")
 	}
 	c := confirmation{
-		Question: "Unfreeze " + repo + "?", Effect: "Tasks of the repository may begin again.", Action: "repos/unfreeze", Fields: map[string]string{"repo": repo},
-		Button: "Unfreeze", Back: "repos",
+		Question: "Unfreeze " + repo + "?", Effect: "Tasks of the repository may begin again.",
+		Action: "repos/unfreeze", Fields: map[string]string{"repo": repo}, Button: "Unfreeze", Back: "repos",
 	}
 	if f := readBlocks(r.Context(), s.Engine).Serial.frozen(repo); f != nil {
 		c.Cause = f.Reason
@@ -73,8 +76,9 @@ func (s *server) confirmResume(r *http.Request) (view, error) {
 		return view{}, notFound("This program runs without pauses of agents (ORCH_AGENT_PAUSE_ENABLED).")
 	}
 	c := confirmation{
-		Question: "Resume " + agent + "?", Effect: "Tasks use the agent again at once. If it still cannot work it is paused anew.", Action: "agents/resume",
-		Fields: map[string]string{"agent": agent}, Button: "Resume", Back: "queue",
+		Question: "Resume " + agent + "?",
+		Effect:   "Tasks use the agent again at once. If it still cannot work it is paused anew.",
+		Action:   "agents/resume", Fields: map[string]string{"agent": agent}, Button: "Resume", Back: "queue",
 	}
 	return view{Name: "confirm", Title: c.Question, Nav: "queue", Still: true, Data: c}, nil
 }

@@ -129,7 +129,10 @@ func readBlocks(ctx context.Context, e *orchestrator.Engine) blocks {
 			raw[name] = body
 		}
 	}
-	for name, into := range map[string]any{"serial_gate": &b.Serial, "reconcile": &b.Reconcile, "task_deps": &b.Deps, "merge_gate": &b.Merge, "budget": &b.Budget, "agent_pause": &b.Pause} {
+	for name, into := range map[string]any{
+		"serial_gate": &b.Serial, "reconcile": &b.Reconcile, "task_deps": &b.Deps,
+		"merge_gate": &b.Merge, "budget": &b.Budget, "agent_pause": &b.Pause,
+	} {
 		if body, on := raw[name]; on && json.Unmarshal(body, into) == nil {
 			delete(raw, name)
 		}

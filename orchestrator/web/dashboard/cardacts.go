@@ -78,7 +78,9 @@ func (s *server) actor(w http.ResponseWriter, r *http.Request) (by cards.Person,
 }
 
 // changeCard takes a form that changes the board. What is not taken is shown again, by page.
-func (s *server) changeCard(page func(*http.Request, typed) (view, error), do func(*http.Request, cards.Person) (next string, err error)) http.Handler {
+func (s *server) changeCard(
+	page func(*http.Request, typed) (view, error), do func(*http.Request, cards.Person) (next string, err error),
+) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		by, err := s.actor(w, r)
 		next := ""
@@ -177,8 +179,9 @@ func unsent(r *http.Request, wrong string) view {
 func (s *server) announce(r *http.Request, e cards.Entry, kind string) {
 	to, _ := cards.ColumnOf(e.To)
 	h := tracker.Hook{
-		Kind: kind, Event: "board." + e.Kind, ProjectID: e.Project, ItemID: e.Card, ActorID: e.By, Actor: tracker.Person{ID: e.By, Name: e.By},
-		Self: strings.HasPrefix(e.By, cards.Service), Status: e.Kind == cards.Moved, To: e.To, Word: to.Status, At: e.At, Via: stage.ViaBoard, Proof: e.Proof,
+		Kind: kind, Event: "board." + e.Kind, ProjectID: e.Project, ItemID: e.Card,
+		ActorID: e.By, Actor: tracker.Person{ID: e.By, Name: e.By}, Self: strings.HasPrefix(e.By, cards.Service),
+		Status: e.Kind == cards.Moved, To: e.To, Word: to.Status, At: e.At, Via: stage.ViaBoard, Proof: e.Proof,
 	}
 	ctx, cancel := s.Engine.Scheduler.WithTimeout(r.Context(), announceTime)
 	defer cancel()
@@ -192,7 +195,9 @@ func (s *server) doMake(r *http.Request, by cards.Person) (string, error) {
 	if _, known := s.Engine.Projects.ByTracker(f.Get("project")); !known {
 		return "", notFound("There is no such board.")
 	}
-	c, e, err := s.Cards.Make(r.Context(), cards.New{Key: f.Get("key"), Project: f.Get("project"), Title: f.Get("title"), Description: f.Get("description"), By: by})
+	c, e, err := s.Cards.Make(r.Context(), cards.New{
+		Key: f.Get("key"), Project: f.Get("project"), Title: f.Get("title"), Description: f.Get("description"), By: by,
+	})
 	if err != nil {
 		return "", err
 	}
@@ -211,7 +216,10 @@ func (s *server) doEdit(r *http.Request, by cards.Person) (string, error) {
 	if err != nil {
 		return "", badRequest("The form has no version.")
 	}
-	err = s.Cards.Edit(r.Context(), cards.Edit{ID: id, Version: version, Title: r.PostForm.Get("title"), Description: r.PostForm.Get("description"), By: by})
+	f := r.PostForm
+	err = s.Cards.Edit(r.Context(), cards.Edit{
+		ID: id, Version: version, Title: f.Get("title"), Description: f.Get("description"), By: by,
+	})
 	return cardAddress(id) + "?said=edited", err
 }
 

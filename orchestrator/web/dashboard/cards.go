@@ -204,7 +204,8 @@ func (s *server) cardTask(ctx context.Context, p *cardPage) error {
 	p.Lamp = cardOf(*p.Task, p.Why, task.Cost{})
 	for _, b := range p.Why.Blockers {
 		c, ok := cards.ColumnOf(string(b.Status))
-		if ok && b.Who == explain.WhoYou && c.Key != p.Story.Column && !slices.Contains(p.Wanted, c) && !slices.Contains(asked(p.Task.State), c.Status) {
+		hinted := slices.Contains(p.Wanted, c) || slices.Contains(asked(p.Task.State), c.Status)
+		if ok && b.Who == explain.WhoYou && c.Key != p.Story.Column && !hinted {
 			p.Wanted = append(p.Wanted, c)
 		}
 	}
@@ -270,7 +271,8 @@ func (s *server) showNew(r *http.Request, in typed) (view, error) {
 	if _, known := s.Engine.Projects.ByTracker(id); !known {
 		return view{}, notFound("There is no such board.")
 	}
-	return view{Name: "cardform", Script: "cards.js", Title: "New card", Nav: "cards", Still: true, Data: cardForm{Place: s.placeOf(id), Who: rightsOf(r), Typed: in}}, nil
+	form := cardForm{Place: s.placeOf(id), Who: rightsOf(r), Typed: in}
+	return view{Name: "cardform", Script: "cards.js", Title: "New card", Nav: "cards", Still: true, Data: form}, nil
 }
 
 func (s *server) showEdit(r *http.Request, in typed) (view, error) {
@@ -340,7 +342,8 @@ func (s *server) byKey(r *http.Request, key string) (cards.Card, error) {
 			return list[0], nil
 		}
 	}
-	return cards.Card{}, &cards.InputError{Text: fmt.Sprintf("There is no card %.40q on a board: write its key, such as %s.", key, s.exampleKey())}
+	text := fmt.Sprintf("There is no card %.40q on a board: write its key, such as %s.", key, s.exampleKey())
+	return cards.Card{}, &cards.InputError{Text: text}
 }
 
 func (s *server) exampleKey() string {

@@ -70,9 +70,9 @@ func (p *pulse) read(ctx context.Context, o Options) string {
 }
 
 // changes reports when a page is out of date: {"rev": …}, whenever the revision is
-// another, or (?run=task/run/attempt) the run at work that the page shows has gone on. It never carries what has changed: the page requests itself again.
-// What a client does not read is not kept for it, so that one that sleeps costs
-// nothing but its connection.
+// another, or (?run=task/run/attempt) the run at work that the page shows has gone on.
+// It never carries what has changed: the page requests itself again. What a client does
+// not read is not kept for it, so that one that sleeps costs nothing but its connection.
 func (s *server) changes(w http.ResponseWriter, r *http.Request) {
 	sender, name := limit.Sender(r), access.Of(r.Context()).Name
 	if !s.listeners.Take(sender, name) {

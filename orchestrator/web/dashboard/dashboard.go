@@ -3,8 +3,10 @@
 // will take, tasks, agent runs, repositories, cost, and the journal with the state
 // at any moment of it.
 //
-//	GET  /, /queue, /tasks/{id}, /tasks/{id}/documents/{name}, /tasks/{id}/diff, /tasks/{id}/runs/{run}/{attempt}, /repos, /cost, /journal, /journal/{id}
-//	POST /session, /tasks/{id}/decide, /tasks/{id}/retry, /tasks/{id}/stop, /repos/unfreeze, /agents/resume, /effects/hasten, /effects/{id}/again
+//	GET  /, /queue, /tasks/{id}, /tasks/{id}/documents/{name}, /tasks/{id}/diff, /tasks/{id}/runs/{run}/{attempt}
+//	GET  /repos, /cost, /journal, /journal/{id}
+//	POST /session, /tasks/{id}/decide, /tasks/{id}/retry, /tasks/{id}/stop
+//	POST /repos/unfreeze, /agents/resume, /effects/hasten, /effects/{id}/again
 //	GET  /board, /board/new, /board/cards/{id}, /board/cards/{id}/edit   with Options.Cards
 //	POST /board/new, /board/name, /board/cards/{id}/edit, …/move, …/say, …/arrange
 //	GET  /changes   server-sent events: something has changed, read again
@@ -55,7 +57,8 @@ type Link struct{ Name, URL string }
 
 // Check returns what is wrong with a link, if anything.
 func (l Link) Check() error {
-	if strings.TrimSpace(l.Name) == "" || !strings.HasPrefix(l.URL, "http://") && !strings.HasPrefix(l.URL, "https://") && !strings.HasPrefix(l.URL, "/") {
+	absolute := strings.HasPrefix(l.URL, "http://") || strings.HasPrefix(l.URL, "https://")
+	if strings.TrimSpace(l.Name) == "" || !absolute && !strings.HasPrefix(l.URL, "/") {
 		return fmt.Errorf("%q leads to %q; want a name, and an address that begins with http://, https:// or /", l.Name, l.URL)
 	}
 	return nil
@@ -139,7 +142,8 @@ func newServer(o Options) (*server, error) {
 		o.CardsSource = "board"
 	}
 	s := &server{
-		Options: o, pages: map[string]*template.Template{}, assets: map[string]asset{}, runs: follow.Watch{Logs: o.Logs}, listeners: limit.NewStreams(listenersAll, listenersEach),
+		Options: o, pages: map[string]*template.Template{}, assets: map[string]asset{},
+		runs: follow.Watch{Logs: o.Logs}, listeners: limit.NewStreams(listenersAll, listenersEach),
 	}
 	if err := s.load(); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
@@ -148,7 +152,8 @@ func newServer(o Options) (*server, error) {
 }
 
 // policy bounds what a page may do: nothing that does not come from here.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 func headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -262,7 +267,8 @@ func (s *server) failed(err error) view {
 func (s *server) frame(r *http.Request, v view) frame {
 	p := access.Of(r.Context())
 	f := frame{
-		view: v, Root: root(r), At: s.Engine.Now(), Who: p.Name, Reads: p.MaySomewhere(access.Viewer), Operator: p.MaySomewhere(access.Operator),
+		view: v, Root: root(r), At: s.Engine.Now(), Who: p.Name,
+		Reads: p.MaySomewhere(access.Viewer), Operator: p.MaySomewhere(access.Operator),
 		SignedIn: p.Via == access.ViaToken || p.Via == access.ViaProvider, Said: resultText(r.URL.Query().Get("said")),
 		Stop: s.Stop, Unfreeze: s.Unfreeze != nil, Cards: s.Cards != nil,
 	}
@@ -304,7 +310,13 @@ type asset struct {
 
 // load reads templates and assets.
 func (s *server) load() error {
-	kinds := map[string]string{"dash.js": "text/javascript; charset=utf-8", "cards.js": "text/javascript; charset=utf-8", "follow.js": "text/javascript; charset=utf-8", "dash.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"}
+	kinds := map[string]string{
+		"dash.js":   "text/javascript; charset=utf-8",
+		"cards.js":  "text/javascript; charset=utf-8",
+		"follow.js": "text/javascript; charset=utf-8",
+		"dash.css":  "text/css; charset=utf-8",
+		"icon.svg":  "image/svg+xml",
+	}
 	for name, kind := range kinds {
 		body, err := files.ReadFile("assets/" + name)
 		if err != nil {
@@ -317,7 +329,10 @@ func (s *server) load() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"board", "queue", "task", "run", "repos", "cost", "journal", "moment", "session", "arrived", "confirm", "failed", "cards", "card", "cardform", "unsent", "document", "diff"} {
+	for _, name := range []string{
+		"board", "queue", "task", "run", "repos", "cost", "journal", "moment", "session", "arrived", "confirm", "failed",
+		"cards", "card", "cardform", "unsent", "document", "diff",
+	} {
 		clone, err := base.Clone()
 		if err != nil {
 			return err

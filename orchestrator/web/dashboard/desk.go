@@ -49,7 +49,10 @@ func (s *server) reading() documents.Reader {
 }
 
 func (s *server) deskOf(r *http.Request, t task.Task, in typed) (desk, error) {
-	d := desk{Task: t.ID, Next: strings.TrimPrefix(r.URL.Path, "/"), Questions: t.State.Hold == stage.HoldNeedsInput, Who: rightsOf(r), Typed: in}
+	d := desk{
+		Task: t.ID, Next: strings.TrimPrefix(r.URL.Path, "/"), Questions: t.State.Hold == stage.HoldNeedsInput,
+		Who: rightsOf(r), Typed: in,
+	}
 	if r.Method != http.MethodGet {
 		d.Next = fmt.Sprintf("tasks/%d", t.ID)
 	}
@@ -221,7 +224,9 @@ func (s *server) checkVerdict(ctx context.Context, story cards.Story, column, re
 	if story.Column == column { // it was sent before
 		return nil
 	}
-	said := strings.TrimSpace(reason) != "" || slices.ContainsFunc(story.Comments, func(c cards.Comment) bool { return !c.Service && !c.At.Before(story.MovedAt) })
+	said := strings.TrimSpace(reason) != "" || slices.ContainsFunc(story.Comments, func(c cards.Comment) bool {
+		return !c.Service && !c.At.Before(story.MovedAt)
+	})
 	if stage.Status(column) == stage.StatusRejected && !said {
 		return &cards.InputError{Text: resultText("reason")}
 	}

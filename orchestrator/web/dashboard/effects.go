@@ -18,7 +18,8 @@ import (
 func (s *server) confirmHasten(r *http.Request) (view, error) {
 	lane, id := r.FormValue("lane"), r.FormValue("task")
 	c := confirmation{
-		Effect: "What has failed and waits for its time is tried now, and a destination that did not answer is asked once more. What fails again waits as before.",
+		Effect: "What has failed and waits for its time is tried now, and a destination that did not answer is asked once more. " +
+			"What fails again waits as before.",
 		Action: "effects/hasten", Button: "Try now", Back: "queue",
 	}
 	switch {

@@ -104,7 +104,8 @@ func (p *plot) bars(day []int64, top int64, x, step float64, at time.Time) {
 				name = l.Name
 			}
 		}
-		p.Bars = append(p.Bars, bar{X: x + step*0.12, Y: y, W: step * 0.76, H: below - y, Class: class, Title: at.Format("2 Jan") + ", " + name + ": " + stage.Dollars(n)})
+		title := at.Format("2 Jan") + ", " + name + ": " + stage.Dollars(n)
+		p.Bars = append(p.Bars, bar{X: x + step*0.12, Y: y, W: step * 0.76, H: below - y, Class: class, Title: title})
 		sum += n
 	}
 }

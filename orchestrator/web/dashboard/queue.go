@@ -69,7 +69,10 @@ func (s *server) queue(r *http.Request) (view, error) {
 		v.Failed = slices.DeleteFunc(v.Failed, func(f explain.FailedEffect) bool { return names[f.TaskID].ID == 0 })
 		v.Lanes, v.Budgets = nil, nil
 	}
-	p := queuePage{Running: v.Workers.Running, Slots: v.Workers.MaxConcurrency, Lanes: v.Lanes, Budgets: v.Budgets, Effects: lines(v.Effects, queue.PoolEffects, names)}
+	p := queuePage{
+		Running: v.Workers.Running, Slots: v.Workers.MaxConcurrency, Lanes: v.Lanes, Budgets: v.Budgets,
+		Effects: lines(v.Effects, queue.PoolEffects, names),
+	}
 	if access.Of(r.Context()).Reads("") { // an agent is one of all repositories
 		p.Paused = readBlocks(r.Context(), s.Engine).Pause.Paused
 	}

@@ -79,10 +79,14 @@ func (s *server) repos(r *http.Request) (view, error) {
 		p.Reconcile, p.Others = reconcileBlock{}, nil
 	}
 	for _, project := range s.Engine.Projects.All() {
-		if !reader.Reads(project.Repo) || slices.ContainsFunc(p.Repos, func(c repoCard) bool { return strings.EqualFold(c.Project.Repo, project.Repo) }) {
+		listed := slices.ContainsFunc(p.Repos, func(c repoCard) bool { return strings.EqualFold(c.Project.Repo, project.Repo) })
+		if listed || !reader.Reads(project.Repo) {
 			continue
 		}
-		c := repoCard{Project: project, More: more[project.Repo], Gated: b.Serial.covers(project.Repo), Freeze: b.Serial.frozen(project.Repo)}
+		c := repoCard{
+			Project: project, More: more[project.Repo],
+			Gated: b.Serial.covers(project.Repo), Freeze: b.Serial.frozen(project.Repo),
+		}
 		for i, t := range live {
 			if !strings.EqualFold(t.Repo, project.Repo) {
 				continue

@@ -38,30 +38,48 @@ func (s *server) routes() []access.Route {
 	free := func(method, pattern string, h http.Handler) access.Route {
 		return access.Route{Method: method, Pattern: pattern, Needs: access.Everybody, Of: access.Free, Handler: h}
 	}
-	act := func(pattern string, needs access.Role, of access.Scope, ask func(*http.Request) (view, error), do func(*http.Request) (string, error)) access.Route {
+	act := func(
+		pattern string, needs access.Role, of access.Scope,
+		ask func(*http.Request) (view, error), do func(*http.Request) (string, error),
+	) access.Route {
 		return access.Route{Method: "POST", Pattern: pattern, Needs: needs, Of: of, Handler: s.act(do), Refuse: s.repeatQuestion(ask)}
 	}
+	missing := func(*http.Request) (view, error) { return view{}, notFound("There is no such page.") }
 	out := []access.Route{
 		page("/{$}", access.Some, s.board), page("/queue", access.Some, s.queue), page("/repos", access.Some, s.repos),
 		page("/cost", access.Some, s.cost), page("/journal", access.Some, s.journal), page("/journal/{id}", ofEntry, s.moment),
 		page("/tasks/{id}", ofTask, s.task), page("/tasks/{id}/runs/{run}/{attempt}", ofTask, s.run),
-		file("/tasks/{id}/runs/{run}/{attempt}/log", ofTask, http.HandlerFunc(s.log)), file("/tasks/{id}/runs/{run}/{attempt}/steps", ofTask, http.HandlerFunc(s.moreSteps)), file("/tasks/{id}/ci", ofTask, http.HandlerFunc(s.ciLog)),
+		file("/tasks/{id}/runs/{run}/{attempt}/log", ofTask, http.HandlerFunc(s.log)),
+		file("/tasks/{id}/runs/{run}/{attempt}/steps", ofTask, http.HandlerFunc(s.moreSteps)),
+		file("/tasks/{id}/ci", ofTask, http.HandlerFunc(s.ciLog)),
 		page("/tasks/{id}/documents/{name}", ofTask, s.document), page("/tasks/{id}/diff", ofTask, s.diff),
-		{Method: "POST", Pattern: "/tasks/{id}/decide", Needs: access.Approver, Of: ofTask, Handler: http.HandlerFunc(s.decide), Refuse: s.keepWords(s.taskAgain), Note: "Confirm Deploy needs a releaser"},
-		page("/tasks/{id}/retry", ofTask, s.confirmTask), page("/tasks/{id}/stop", ofTask, s.confirmTask), page("/repos/unfreeze", ofForm, s.confirmUnfreeze),
+		{
+			Method: "POST", Pattern: "/tasks/{id}/decide", Needs: access.Approver, Of: ofTask,
+			Handler: http.HandlerFunc(s.decide), Refuse: s.keepWords(s.taskAgain), Note: "Confirm Deploy needs a releaser",
+		},
+		page("/tasks/{id}/retry", ofTask, s.confirmTask),
+		page("/tasks/{id}/stop", ofTask, s.confirmTask),
+		page("/repos/unfreeze", ofForm, s.confirmUnfreeze),
 		page("/agents/resume", access.Every, s.confirmResume),
 		page("/effects/hasten", ofForm, s.confirmHasten), page("/effects/{id}/again", ofEffect, s.confirmAgain),
-		act("/tasks/{id}/retry", access.Operator, ofTask, s.confirmTask, s.doRetry), act("/tasks/{id}/stop", access.Operator, ofTask, s.confirmTask, s.doStop),
+		act("/tasks/{id}/retry", access.Operator, ofTask, s.confirmTask, s.doRetry),
+		act("/tasks/{id}/stop", access.Operator, ofTask, s.confirmTask, s.doStop),
 		act("/repos/unfreeze", access.Releaser, ofForm, s.confirmUnfreeze, s.doUnfreeze),
 		act("/agents/resume", access.Operator, access.Every, s.confirmResume, s.doResume),
-		act("/effects/hasten", access.Operator, ofForm, s.confirmHasten, s.doHasten), act("/effects/{id}/again", access.Operator, ofEffect, s.confirmAgain, s.doAgain),
+		act("/effects/hasten", access.Operator, ofForm, s.confirmHasten, s.doHasten),
+		act("/effects/{id}/again", access.Operator, ofEffect, s.confirmAgain, s.doAgain),
 		{Method: "GET", Pattern: "/changes", Needs: access.Viewer, Of: access.Some, Stream: true, Handler: http.HandlerFunc(s.changes)},
-		free("GET", "/session", s.known(http.HandlerFunc(s.session))), free("POST", "/session", limit.Finish(s.login)), free("POST", "/session/end", limit.Finish(s.logout)),
+		free("GET", "/session", s.known(http.HandlerFunc(s.session))),
+		free("POST", "/session", limit.Finish(s.login)),
+		free("POST", "/session/end", limit.Finish(s.logout)),
 		free("GET", "/assets/{name}", http.HandlerFunc(s.asset)),
-		{Pattern: "/", Needs: access.Viewer, Of: access.Some, Handler: s.show(func(*http.Request) (view, error) { return view{}, notFound("There is no such page.") })},
+		{Pattern: "/", Needs: access.Viewer, Of: access.Some, Handler: s.show(missing)},
 	}
 	if s.Access.Provider != nil {
-		out = append(out, free("GET", "/session/provider", limit.Finish(s.sendAway)), free("GET", "/session/return", limit.Finish(s.comeBack)))
+		out = append(out,
+			free("GET", "/session/provider", limit.Finish(s.sendAway)),
+			free("GET", "/session/return", limit.Finish(s.comeBack)),
+		)
 	}
 	if s.Cards != nil {
 		out = append(out, s.cardRoutes()...)
@@ -72,16 +90,30 @@ func (s *server) routes() []access.Route {
 // cardRoutes are the pages of our own board.
 func (s *server) cardRoutes() []access.Route {
 	form := func(pattern string, of access.Scope, page func(*http.Request, typed) (view, error)) access.Route {
-		return access.Route{Method: "GET", Pattern: pattern, Needs: access.Viewer, Of: of, Handler: s.show(func(r *http.Request) (view, error) { return page(r, blank()) })}
+		fresh := s.show(func(r *http.Request) (view, error) { return page(r, blank()) })
+		return access.Route{Method: "GET", Pattern: pattern, Needs: access.Viewer, Of: of, Handler: fresh}
 	}
-	change := func(pattern string, of access.Scope, page func(*http.Request, typed) (view, error), do func(*http.Request, cards.Person) (string, error)) access.Route {
-		return access.Route{Method: "POST", Pattern: pattern, Needs: access.Operator, Of: of, Handler: s.changeCard(page, do), Refuse: s.keepWords(page)}
+	change := func(
+		pattern string, of access.Scope,
+		page func(*http.Request, typed) (view, error), do func(*http.Request, cards.Person) (string, error),
+	) access.Route {
+		return access.Route{
+			Method: "POST", Pattern: pattern, Needs: access.Operator, Of: of,
+			Handler: s.changeCard(page, do), Refuse: s.keepWords(page),
+		}
 	}
 	board := func(r *http.Request, _ typed) (view, error) { return s.ownBoard(r) }
 	out := []access.Route{
-		form("/board", access.Some, board), form("/board/new", ofPlace, s.showNew), form("/board/cards/{id}", ofCard, s.showCard), form("/board/cards/{id}/edit", ofCard, s.showEdit),
-		change("/board/name", access.Some, board, s.doName), change("/board/new", ofPlace, s.showNew, s.doMake), change("/board/cards/{id}/edit", ofCard, s.showEdit, s.doEdit),
-		change("/board/cards/{id}/move", ofCard, s.showCard, s.doMove), change("/board/cards/{id}/say", ofCard, s.showCard, s.doSay), change("/board/cards/{id}/arrange", ofCard, s.showCard, s.doArrange),
+		form("/board", access.Some, board),
+		form("/board/new", ofPlace, s.showNew),
+		form("/board/cards/{id}", ofCard, s.showCard),
+		form("/board/cards/{id}/edit", ofCard, s.showEdit),
+		change("/board/name", access.Some, board, s.doName),
+		change("/board/new", ofPlace, s.showNew, s.doMake),
+		change("/board/cards/{id}/edit", ofCard, s.showEdit, s.doEdit),
+		change("/board/cards/{id}/move", ofCard, s.showCard, s.doMove),
+		change("/board/cards/{id}/say", ofCard, s.showCard, s.doSay),
+		change("/board/cards/{id}/arrange", ofCard, s.showCard, s.doArrange),
 	}
 	for i, r := range out {
 		if r.Pattern == "/board/cards/{id}/move" || r.Pattern == "/board/cards/{id}/say" {
@@ -92,9 +124,11 @@ func (s *server) cardRoutes() []access.Route {
 }
 
 func (s *server) mux() (*http.ServeMux, error) {
-	return s.Access.Mux(access.Table{Routes: s.routes(), Identify: s.identify, Refuse: s.refuse, Find: map[access.Scope]func(*http.Request) (string, error){
-		ofTask: s.repoOfTask, ofEffect: s.repoOfEffect, ofEntry: s.repoOfEntry, ofForm: s.repoOfForm, ofPlace: s.repoOfPlace, ofCard: s.repoOfCard,
-	}})
+	repos := map[access.Scope]func(*http.Request) (string, error){
+		ofTask: s.repoOfTask, ofEffect: s.repoOfEffect, ofEntry: s.repoOfEntry,
+		ofForm: s.repoOfForm, ofPlace: s.repoOfPlace, ofCard: s.repoOfCard,
+	}
+	return s.Access.Mux(access.Table{Routes: s.routes(), Identify: s.identify, Refuse: s.refuse, Find: repos})
 }
 
 func (s *server) repoOfTask(r *http.Request) (string, error) {

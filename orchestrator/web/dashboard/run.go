@@ -159,7 +159,9 @@ func readLog(f io.ReadSeeker, from, limit int64, end bool) (text []byte, next in
 
 // openLog opens a log of the run that a request is about, and reads ?from=. The log is nil
 // when there is nothing yet. The answer's X-Log-Live reports whether there will be more.
-func (s *server) openLog(w http.ResponseWriter, r *http.Request, stream work.Stream) (l runLine, f io.ReadSeekCloser, from int64, err error) {
+func (s *server) openLog(
+	w http.ResponseWriter, r *http.Request, stream work.Stream,
+) (l runLine, f io.ReadSeekCloser, from int64, err error) {
 	if _, _, l, err = s.findRun(r); err != nil {
 		return l, nil, 0, err
 	}

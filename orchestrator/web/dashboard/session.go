@@ -20,13 +20,15 @@ func byPage(r *http.Request) stage.Principal { return access.Of(r.Context()).By(
 // of the page that follows.
 func resultText(key string) string {
 	return map[string]string{
-		"retry": "The retry is queued.", "stop": "STOP is queued.", "unfrozen": "The freeze has ended.", "not-frozen": "The repository was not frozen.",
+		"retry": "The retry is queued.", "stop": "STOP is queued.",
+		"unfrozen": "The freeze has ended.", "not-frozen": "The repository was not frozen.",
 		"resumed": "The agent is used again.", "not-paused": "The agent was not paused.",
 		"hasten": "What had failed is tried now.", "again": "The effect is made again.",
 		"made": "The card is made.", "edited": "The card is saved.", "moved": "The card is moved.", "said": "The comment is saved.",
 		"archived": "The card is archived.", "restored": "The card is on the board again.", "deleted": "The card is deleted.",
 		"blocked": "The card waits for another one now.", "unblocked": "The card does not wait for that one any more.",
-		"in": "You are signed in.", "decided": "Your decision is queued.", "reason": "A rejection needs a reason: write what is wrong, and set Rejected with it.", "out": "You are signed out.",
+		"in": "You are signed in.", "out": "You are signed out.", "decided": "Your decision is queued.",
+		"reason": "A rejection needs a reason: write what is wrong, and set Rejected with it.",
 	}[key]
 }
 
@@ -45,7 +47,9 @@ func (s *server) identify(r *http.Request) (access.Principal, error) {
 		}
 		r.Body = http.MaxBytesReader(nil, r.Body, limit)
 		if err := r.ParseForm(); err != nil {
-			return access.Principal{}, &access.Refusal{Status: http.StatusRequestEntityTooLarge, Text: "The form is too large or cannot be read."}
+			return access.Principal{}, &access.Refusal{
+				Status: http.StatusRequestEntityTooLarge, Text: "The form is too large or cannot be read.",
+			}
 		}
 		if given := r.PostForm.Get("token"); given != "" {
 			if p := s.reader(r); p.Via == access.ViaLocal { // who needs none
@@ -95,7 +99,8 @@ type signIn struct {
 }
 
 func (s *server) signInView(wrong, next string, status int) view {
-	return view{Name: "session", Title: "Sign in", Nav: "session", Still: true, Status: status, Data: signIn{wrong, next, s.Access.Provider != nil}}
+	form := signIn{wrong, next, s.Access.Provider != nil}
+	return view{Name: "session", Title: "Sign in", Nav: "session", Still: true, Status: status, Data: form}
 }
 
 func (s *server) askToken(w http.ResponseWriter, r *http.Request, no *access.Refusal, next string) {
@@ -114,7 +119,8 @@ func (s *server) session(w http.ResponseWriter, r *http.Request) {
 // local lets addresses of the dashboard through and nothing else.
 func local(next string) string {
 	u, err := url.Parse(next)
-	if err != nil || u.IsAbs() || u.Host != "" || strings.HasPrefix(next, "/") || strings.ContainsAny(next, "\\\r\n") || strings.Contains(next, "..") {
+	elsewhere := err != nil || u.IsAbs() || u.Host != ""
+	if elsewhere || strings.HasPrefix(next, "/") || strings.ContainsAny(next, "\\\r\n") || strings.Contains(next, "..") {
 		return ""
 	}
 	return next

@@ -82,7 +82,10 @@ func itemsOf(lines []follow.Line, next int64, more bool) ([]stepItem, int64) {
 
 // lastSteps reads the end of what a run has done.
 func (s *server) lastSteps(r *http.Request, l runLine) (steps, error) {
-	out := steps{Live: l.Live, All: r.URL.Query().Get("steps") == "all", Path: fmt.Sprintf("tasks/%d/runs/%d/%d", l.TaskID, l.Run, l.Attempt)}
+	out := steps{
+		Live: l.Live, All: r.URL.Query().Get("steps") == "all",
+		Path: fmt.Sprintf("tasks/%d/runs/%d/%d", l.TaskID, l.Run, l.Attempt),
+	}
 	if s.Logs == nil {
 		return out, nil
 	}
@@ -213,7 +216,8 @@ func factsOf(l runLine, p follow.Progress) (out []fact) {
 	}
 	how, told := measured(l)
 	for _, f := range []fact{
-		{"Agent", l.Agent, true}, {"Model", usage.Model, false}, {"Vendor", l.Vendor, false}, {"Session", l.Session, true}, {"Prompt", l.Prompt, true}, {cost, sofar(&usage), false},
+		{"Agent", l.Agent, true}, {"Model", usage.Model, false}, {"Vendor", l.Vendor, false},
+		{"Session", l.Session, true}, {"Prompt", l.Prompt, true}, {cost, sofar(&usage), false},
 		{"Measured", how, false}, {"The tool says", told, false},
 	} {
 		if f.Text = follow.Clean(f.Text, textMax); f.Text != "" {

@@ -69,7 +69,8 @@ func timeline(f facts) []event {
 	}
 	for i, r := range f.runs {
 		bad := !r.Live && r.Status != "ok"
-		out = append(out, event{Kind: eventRun, At: r.Started, Head: fmt.Sprintf("%s at work (run %d, attempt %d)", r.Role, r.Run, r.Attempt), State: r.Status, Bad: bad, Run: &f.runs[i]})
+		head := fmt.Sprintf("%s at work (run %d, attempt %d)", r.Role, r.Run, r.Attempt)
+		out = append(out, event{Kind: eventRun, At: r.Started, Head: head, State: r.Status, Bad: bad, Run: &f.runs[i]})
 	}
 	for _, j := range f.jobs {
 		if orchestrator.IsEffect(j) {
@@ -98,7 +99,8 @@ func eventOf(e task.JournalEntry) event {
 		return ev
 	}
 	if left, err := e.Left(); err == nil {
-		ev.Head, ev.Notes = "left uncommitted", []string{"What the attempt before had not committed is kept in the mirror as " + left.Ref + "."}
+		ev.Head = "left uncommitted"
+		ev.Notes = []string{"What the attempt before had not committed is kept in the mirror as " + left.Ref + "."}
 		return ev
 	}
 	if result := e.Result(); result != "" {
@@ -139,7 +141,8 @@ func fromOf(edge string) string {
 
 // effectOf is a debt to the outside world, made or not.
 func effectOf(j queue.Job) event {
-	ev := event{Kind: eventEffect, At: j.CreatedAt, Head: strings.TrimPrefix(j.Kind, "effect/"), State: string(j.Status), Bad: j.Status == queue.Failed || j.Status == queue.Queued && j.Error != ""}
+	ev := event{Kind: eventEffect, At: j.CreatedAt, Head: strings.TrimPrefix(j.Kind, "effect/"), State: string(j.Status)}
+	ev.Bad = j.Status == queue.Failed || j.Status == queue.Queued && j.Error != ""
 	if !j.FinishedAt.IsZero() {
 		ev.At = j.FinishedAt
 	}

@@ -16,10 +16,12 @@ import (
 // funcs returns what templates call.
 func (s *server) funcs() template.FuncMap {
 	return template.FuncMap{
-		"age": age, "clock": clock, "span": span, "dollars": stage.Dollars, "tokens": tokens, "thousands": stage.Thousands, "linked": linked,
+		"age": age, "clock": clock, "span": span, "dollars": stage.Dollars, "tokens": tokens,
+		"thousands": stage.Thousands, "linked": linked,
 		"short": short, "item": item, "anchor": anchor, "dict": dict, "status": statusName, "laneQuery": laneQuery,
 		"words": agentWords, "doing": doingText, "did": did, "counts": counts, "sofar": sofar,
-		"columns": cards.Columns, "columnName": columnName, "account": account, "cardAddress": cardAddress, "markdown": s.markdown, "boardAddress": boardAddress,
+		"columns": cards.Columns, "columnName": columnName, "account": account, "cardAddress": cardAddress,
+		"markdown": s.markdown, "boardAddress": boardAddress,
 		"asset": func(root, name string) string { return root + "assets/" + name + "?v=" + s.assets[name].tag },
 	}
 }
@@ -64,7 +66,8 @@ func clock(now, t time.Time) template.HTML {
 
 func stamped(t time.Time, text string) template.HTML {
 	t = t.UTC()
-	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s UTC">%s</time>`, t.Format(time.RFC3339), t.Format("2006-01-02 15:04:05"), text))
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s UTC">%s</time>`,
+		t.Format(time.RFC3339), t.Format("2006-01-02 15:04:05"), text))
 }
 
 // tokens is a count of tokens in three digits at most.
@@ -106,7 +109,10 @@ func anchor(kind, name string) string { return kind + "-" + nameForm.ReplaceAllS
 var taskForm = regexp.MustCompile(`\btask (\d{1,18})\b`)
 
 // turns are the characters that turn the direction of what follows them.
-var turns = strings.NewReplacer("\u202a", "", "\u202b", "", "\u202c", "", "\u202d", "", "\u202e", "", "\u2066", "", "\u2067", "", "\u2068", "", "\u2069", "")
+var turns = strings.NewReplacer(
+	"\u202a", "", "\u202b", "", "\u202c", "", "\u202d", "", "\u202e", "",
+	"\u2066", "", "\u2067", "", "\u2068", "", "\u2069", "",
+)
 
 // linked is a text of the service in which every "task 12" leads to the task. What
 // a stranger has written into it keeps to itself: the words behind it stay where

@@ -70,11 +70,18 @@ type commit struct {
 
 // New makes an empty place whose agents follow a script.
 func New(s Script) *Place {
-	return newPlace(s, &origin{commits: map[string]commit{}, remote: map[string]string{}, conflict: map[string][]string{}, landed: map[string]bool{}, onto: map[string]string{}, onMain: map[string]string{}})
+	return newPlace(s, &origin{
+		commits: map[string]commit{}, remote: map[string]string{}, conflict: map[string][]string{},
+		landed: map[string]bool{}, onto: map[string]string{}, onMain: map[string]string{},
+	})
 }
 
 func newPlace(s Script, o *origin) *Place {
-	return &Place{origin: o, now: time.Now, script: s, branches: map[string]string{}, checkout: map[string]string{}, opened: map[string]work.Remains{}, space: map[string]work.Workspace{}, left: map[string]map[string]string{}, outbox: map[string]string{}}
+	return &Place{
+		origin: o, now: time.Now, script: s,
+		branches: map[string]string{}, checkout: map[string]string{}, opened: map[string]work.Remains{},
+		space: map[string]work.Workspace{}, left: map[string]map[string]string{}, outbox: map[string]string{},
+	}
 }
 
 // Machine makes the place of another machine, with mirrors and checkouts of its

@@ -120,7 +120,9 @@ func (p *Place) Diff(ctx context.Context, _ work.Workspace, sha string) (d work.
 	d.Base = p.base(sha)
 	root, left := p.root(sha), work.DiffMax
 	for _, name := range p.differ(root, sha) {
-		f := work.FileDiff{Path: name, Text: fmt.Sprintf("--- a/%s\n+++ b/%s\n", name, name) + marked("-", p.commits[root].files[name]) + marked("+", p.commits[sha].files[name])}
+		head := fmt.Sprintf("--- a/%s\n+++ b/%s\n", name, name)
+		before, after := p.commits[root].files[name], p.commits[sha].files[name]
+		f := work.FileDiff{Path: name, Text: head + marked("-", before) + marked("+", after)}
 		if left -= len(f.Text); left < 0 {
 			f.Text, d.Cut = "", true
 		}

@@ -126,7 +126,12 @@ func diffs(k *kit) {
 	d, texts := read(sha)
 	require.False(k, d.Cut)
 	require.Equal(k, k.tip().Base, d.Base)
-	for name, line := range map[string]string{"ci/a.yml": "\n+on: push\n", "src/a b.go": "\n+diff --git a/x b/x\n", "ci/\"odd\ttab\".yml": "\n+odd\n", "z.go": "\n+last\n"} {
+	for name, line := range map[string]string{
+		"ci/a.yml":            "\n+on: push\n",
+		"src/a b.go":          "\n+diff --git a/x b/x\n",
+		"ci/\"odd\ttab\".yml": "\n+odd\n",
+		"z.go":                "\n+last\n",
+	} {
 		require.Contains(k, texts[name], line, "attributes hide nothing, and each file has its own lines")
 	}
 	require.NotContains(k, texts["z.go"], "odd")

@@ -19,14 +19,16 @@ func Run(t *testing.T, open func(*testing.T) (first, second access.Store)) {
 		list, err := s.Tokens(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, list)
-		bea := access.Token{Name: "bea", Hash: access.Hash("b"), Grant: access.Grant{Role: access.Operator, Repos: []string{"acme/app", "acme/web"}}, Made: at, Expires: at.Add(time.Hour)}
+		operator := access.Grant{Role: access.Operator, Repos: []string{"acme/app", "acme/web"}}
+		bea := access.Token{Name: "bea", Hash: access.Hash("b"), Grant: operator, Made: at, Expires: at.Add(time.Hour)}
 		ann := access.Token{Name: "ann", Hash: access.Hash("a"), Grant: access.Grant{Role: access.Admin}, Made: at}
 		for _, token := range []access.Token{bea, ann} {
 			added, err := s.AddToken(t.Context(), token)
 			require.NoError(t, err)
 			require.True(t, added)
 		}
-		added, err := other.AddToken(t.Context(), access.Token{Name: "ann", Hash: access.Hash("x"), Grant: access.Grant{Role: access.Viewer}, Made: at})
+		twice := access.Token{Name: "ann", Hash: access.Hash("x"), Grant: access.Grant{Role: access.Viewer}, Made: at}
+		added, err := other.AddToken(t.Context(), twice)
 		require.NoError(t, err)
 		require.False(t, added, "the name is taken")
 		list, err = other.Tokens(t.Context())
@@ -43,8 +45,14 @@ func Run(t *testing.T, open func(*testing.T) (first, second access.Store)) {
 	})
 	t.Run("sessions", func(t *testing.T) {
 		s, other := open(t)
-		one := access.Session{ID: access.Hash("1"), Name: "ann", Via: access.ViaToken, Credential: access.Hash("a"), From: "192.0.2.1", Began: at, Seen: at}
-		two := access.Session{ID: access.Hash("2"), Name: "bea", Via: access.ViaProvider, Groups: []string{"devs", "tëam"}, Began: at.Add(time.Second), Seen: at}
+		one := access.Session{
+			ID: access.Hash("1"), Name: "ann", Via: access.ViaToken, Credential: access.Hash("a"),
+			From: "192.0.2.1", Began: at, Seen: at,
+		}
+		two := access.Session{
+			ID: access.Hash("2"), Name: "bea", Via: access.ViaProvider, Groups: []string{"devs", "tëam"},
+			Began: at.Add(time.Second), Seen: at,
+		}
 		for _, session := range []access.Session{two, one} {
 			require.NoError(t, s.AddSession(t.Context(), session))
 		}
