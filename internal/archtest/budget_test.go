@@ -21,11 +21,11 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        113_800,
+		"lines outside tests":        114_450,
 		"tokens outside tests":       773_500,
 		"tokens of tests":            663_500,
 		"exported names":             2_417,
-		"lines over 140 columns":     1_235,
+		"lines over 140 columns":     710,
 		"packages of the server":     93,
 		"tokens of the server":       547_000,
 		"words of Markdown":          24_150,
