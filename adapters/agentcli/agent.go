@@ -120,7 +120,13 @@ func (p Preset) argv(e execution) []string {
 		prompt = "\n" + prompt // never an option
 	}
 	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace
-	fill := strings.NewReplacer("{prompt}", prompt, "{gitdir}", quote(gitDir(e.Dir)), "{outbox}", quote(e.outbox), "{timeout}", strconv.FormatInt(int64(e.Agent.Timeout.Seconds())+1, 10))
+	timeout := strconv.FormatInt(int64(e.Agent.Timeout.Seconds())+1, 10)
+	fill := strings.NewReplacer(
+		"{prompt}", prompt,
+		"{gitdir}", quote(gitDir(e.Dir)),
+		"{outbox}", quote(e.outbox),
+		"{timeout}", timeout,
+	)
 	own := p.Sandbox
 	if e.jailed {
 		own = p.Jailed

@@ -28,9 +28,11 @@ func (r *Runner) Marks() work.Disk {
 
 // LogDisk are the directories of tasks with what their agents have printed.
 func (r *Runner) LogDisk() work.Disk {
-	return disk{dir: r.opt.LogDir, task: func(name string) (string, bool) { return strings.CutPrefix(name, taskPrefix) }, remove: func(_ context.Context, name string, _ int64) error {
-		return os.RemoveAll(name)
-	}}
+	return disk{
+		dir:    r.opt.LogDir,
+		task:   func(name string) (string, bool) { return strings.CutPrefix(name, taskPrefix) },
+		remove: func(_ context.Context, name string, _ int64) error { return os.RemoveAll(name) },
+	}
 }
 
 // disk is a directory whose entries are named after tasks.

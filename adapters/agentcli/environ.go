@@ -14,7 +14,8 @@ import (
 // passwords. Nor is a pattern, here or in a preset: nobody has looked at what it lets by.
 func DefaultEnv() []string {
 	return []string{
-		"PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "TZ", "TERM", "TMPDIR", "SHELL", "USER", "LOGNAME", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+		"PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "TZ",
+		"TERM", "TMPDIR", "SHELL", "USER", "LOGNAME", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
 	}
 }
 
@@ -42,7 +43,8 @@ func (r *Runner) environment(e execution, token string) map[string]string {
 		}
 	}
 	for name, value := range map[string]string{
-		"TASK_ID": strconv.FormatInt(e.TaskID, 10), "WORK_ITEM": e.WorkItem, "REPO": e.Repo, "ROLE": string(e.Role), "STAGE": string(e.Stage),
+		"TASK_ID": strconv.FormatInt(e.TaskID, 10), "WORK_ITEM": e.WorkItem, "REPO": e.Repo,
+		"ROLE": string(e.Role), "STAGE": string(e.Stage),
 		"RUN": strconv.FormatInt(e.Run, 10), "ATTEMPT": strconv.Itoa(e.Attempt), "PROMPT_FILE": e.prompt,
 	} {
 		env["SIGNALBOX_"+name] = value

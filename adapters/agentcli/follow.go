@@ -140,7 +140,8 @@ func (f *follower) end(out ending) ending {
 		f.note(out.why)
 	}
 	if !out.found && out.exit == 0 && out.printed.Summary != "" {
-		f.note("the output of " + f.e.preset.Argv[0] + " has not the form that was expected: what it printed is taken for its words, and its cost is not known")
+		f.note("the output of " + f.e.preset.Argv[0] + " has not the form that was expected: " +
+			"what it printed is taken for its words, and its cost is not known")
 	}
 	_, _ = f.log.Close(), f.errs.Close() // they were read only
 	if f.steps != nil {

@@ -35,29 +35,50 @@ type Preset struct {
 func builtin(name string) (Preset, bool) {
 	switch name {
 	case "claude": // the list of tools is one word: it would swallow what follows
-		return Preset{Format: agentout.Claude, Vendor: "anthropic", ModelFlag: "--model=", BudgetFlag: "--max-budget-usd=", ResumeFlag: "--resume=", Sessions: []string{".claude/projects"}, Argv: []string{
-			"claude", "--print", "{prompt}", "--output-format", "stream-json", "--verbose", "--add-dir={outbox}", "--permission-mode", "acceptEdits", "--allowedTools=Bash,Edit,Write", "{sandbox}",
-		}, Jailed: []string{`--settings={"sandbox":{"enabled":false}}`}, Env: []string{
-			"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL",
-			"ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL",
-			"CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_SUBAGENT_MODEL", "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-		}, Home: []string{".claude/.credentials.json", ".claude/settings.json"}}, true
+		return Preset{
+			Format: agentout.Claude, Vendor: "anthropic",
+			ModelFlag: "--model=", BudgetFlag: "--max-budget-usd=", ResumeFlag: "--resume=",
+			Sessions: []string{".claude/projects"},
+			Argv: []string{
+				"claude", "--print", "{prompt}", "--output-format", "stream-json", "--verbose", "--add-dir={outbox}",
+				"--permission-mode", "acceptEdits", "--allowedTools=Bash,Edit,Write", "{sandbox}",
+			},
+			Jailed: []string{`--settings={"sandbox":{"enabled":false}}`},
+			Env: []string{
+				"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS",
+				"ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL",
+				"ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+				"CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_SUBAGENT_MODEL",
+				"CLAUDE_CODE_MAX_OUTPUT_TOKENS", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+			},
+			Home: []string{".claude/.credentials.json", ".claude/settings.json"},
+		}, true
 	case "codex": // its sandbox lets nothing else be written, not even the index
-		return Preset{Stdin: true, Format: agentout.Codex, Vendor: "openai", ModelFlag: "--model=", ModelFile: ".codex/config.toml", Argv: []string{
-			"codex", "exec", "--json", "{sandbox}", "--skip-git-repo-check", "--ephemeral", "-",
-		}, Sandbox: []string{"--sandbox", "workspace-write", "-c", `sandbox_workspace_write.writable_roots=["{gitdir}","{outbox}"]`}, Jailed: []string{
-			"--sandbox", "danger-full-access",
-		}, Env: []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "CODEX_API_KEY"}, Home: []string{".codex/auth.json", ".codex/config.toml"}}, true
+		return Preset{
+			Stdin: true, Format: agentout.Codex, Vendor: "openai", ModelFlag: "--model=", ModelFile: ".codex/config.toml",
+			Argv: []string{"codex", "exec", "--json", "{sandbox}", "--skip-git-repo-check", "--ephemeral", "-"},
+			Sandbox: []string{
+				"--sandbox", "workspace-write", "-c", `sandbox_workspace_write.writable_roots=["{gitdir}","{outbox}"]`,
+			},
+			Jailed: []string{"--sandbox", "danger-full-access"},
+			Env:    []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORGANIZATION", "OPENAI_PROJECT", "CODEX_API_KEY"},
+			Home:   []string{".codex/auth.json", ".codex/config.toml"},
+		}, true
 	case "gemini": // any lesser mode denies commands where nobody can confirm them
 		return Preset{
 			Format: agentout.Gemini, Vendor: "google", ModelFlag: "--model=",
-			Argv: []string{"gemini", "--output-format", "stream-json", "--approval-mode=yolo", "--skip-trust", "--include-directories={outbox}", "--prompt", "{prompt}"},
+			Argv: []string{
+				"gemini", "--output-format", "stream-json", "--approval-mode=yolo", "--skip-trust",
+				"--include-directories={outbox}", "--prompt", "{prompt}",
+			},
 			Env: []string{
-				"GEMINI_API_KEY", "GEMINI_MODEL", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
+				"GEMINI_API_KEY", "GEMINI_MODEL", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL",
+				"GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
 			},
 			JailEnv: map[string]string{"GEMINI_SANDBOX": "false"},
-			SetEnv:  map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"}, // it refuses directories that are new to it, which checkouts always are
-			Home:    []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/settings.json"},
+			// It refuses directories that are new to it, which checkouts always are.
+			SetEnv: map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
+			Home:   []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/settings.json"},
 		}, true
 	case "opencode": // it signs in at the vendor that its settings name
 		return Preset{
@@ -66,10 +87,16 @@ func builtin(name string) (Preset, bool) {
 			Env:  []string{"OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"},
 			Home: []string{".config/opencode/opencode.json", ".config/opencode/opencode.jsonc", ".local/share/opencode/auth.json"},
 		}, true
-	case "antigravity", "agy": // by what its users have published: neither its flags nor its stream are described by the vendor, and no run of it was seen here
+	case "antigravity", "agy":
+		// By what its users have published: neither its flags nor its stream are described by the vendor, and no
+		// run of it was seen here.
 		return Preset{
-			Format: agentout.Antigravity, Vendor: "google", ModelFlag: "--model=", // it gives up by itself after five minutes, unless it is given more
-			Argv:   []string{"agy", "--output-format=stream-json", "--dangerously-skip-permissions", "--print-timeout={timeout}s", "--add-dir={outbox}", "--print={prompt}"},
+			Format: agentout.Antigravity, Vendor: "google", ModelFlag: "--model=",
+			// It gives up by itself after five minutes, unless it is given more.
+			Argv: []string{
+				"agy", "--output-format=stream-json", "--dangerously-skip-permissions",
+				"--print-timeout={timeout}s", "--add-dir={outbox}", "--print={prompt}",
+			},
 			Env:    []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
 			SetEnv: map[string]string{"AGY_CLI_DISABLE_AUTO_UPDATE": "true"},
 			Home:   []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/antigravity-cli/settings.json"},

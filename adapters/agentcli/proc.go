@@ -208,7 +208,8 @@ func isMarked(p process, token string) (yes, sure bool) {
 func leftovers(r record) (left []ident, all bool) {
 	procs, all := processTable(func(p process) (yes, sure bool) {
 		yes, sure = isMarked(p, r.Token)
-		return yes || slices.Contains(r.Strays, p.ident) || r.Shim.PID != 0 && p.Start >= r.Shim.Start && !p.tty && worksIn(p.PID, r.Dir), sure
+		since := r.Shim.PID != 0 && p.Start >= r.Shim.Start && !p.tty
+		return yes || slices.Contains(r.Strays, p.ident) || since && worksIn(p.PID, r.Dir), sure
 	})
 	below := map[ident]bool{}
 	if shim, ok := procs[r.Shim.PID]; ok && shim.ident == r.Shim {

@@ -52,7 +52,8 @@ func (r *Runner) toResult(e execution, end ending, seen Seen) work.Result {
 	if seen.Usage != nil {
 		res.Measured = &work.Measured{Told: r.priced(e, printed.Usage), Estimated: seen.Estimated}
 	}
-	if !found && res.Usage.MicroUSD == 0 { // of a run that was cut off, tokens without a price: it counts as one that says nothing, at its estimate
+	// Of a run that was cut off, tokens without a price: it counts as one that says nothing, at its estimate.
+	if !found && res.Usage.MicroUSD == 0 {
 		res.Usage = work.Usage{Model: res.Usage.Model}
 	}
 	last := cmp.Or(printed.Reason, errs[max(0, len(errs)-reasonMax):])

@@ -28,7 +28,9 @@ const (
 var sessionID = regexp.MustCompile(`^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // resumed is said to a tool that goes on with a session.
-const resumed = "Your session was interrupted before you had finished. The working directory was made anew since: it is as it was committed, and what was not committed is gone. Your task, again:\n\n"
+const resumed = "Your session was interrupted before you had finished. " +
+	"The working directory was made anew since: it is as it was committed, and what was not committed is gone. " +
+	"Your task, again:\n\n"
 
 // sessionsOf is the directory of a task's sessions.
 func (r *Runner) sessionsOf(task int64) string {

@@ -100,7 +100,8 @@ func moment(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 // isSaid reports whether an error says something of the input, not of the database.
 func isSaid(err error) bool {
 	var input *cards.InputError
-	return errors.As(err, &input) || errors.Is(err, tracker.ErrNotFound) || errors.Is(err, tracker.ErrNoStatus) || errors.Is(err, cards.ErrConflict)
+	return errors.As(err, &input) ||
+		errors.Is(err, tracker.ErrNotFound) || errors.Is(err, tracker.ErrNoStatus) || errors.Is(err, cards.ErrConflict)
 }
 
 func notFound(what, id string) error {
@@ -119,7 +120,11 @@ const columnsOfCard = "id, project, number, title, description, col, state, vers
 // scan reads columnsOfCard, and what follows them.
 func (r *row) scan(scan func(...any) error, more ...any) error {
 	var made int64
-	err := scan(append([]any{&r.ID, &r.Project, &r.Number, &r.Title, &r.Description, &r.Column, &r.State, &r.Version, &r.entries, &r.MadeBy, &made, &r.moved}, more...)...)
+	fields := []any{
+		&r.ID, &r.Project, &r.Number, &r.Title, &r.Description, &r.Column, &r.State, &r.Version,
+		&r.entries, &r.MadeBy, &made, &r.moved,
+	}
+	err := scan(append(fields, more...)...)
 	r.MadeAt, r.MovedAt = moment(made), moment(r.moved)
 	return err
 }
@@ -150,7 +155,8 @@ func (b *Board) change(ctx context.Context, t tx, r *row, e cards.Entry, set str
 	}
 	err := errors.Join(
 		t.exec(ctx, "update board_cards set entries = ?"+set+" where id = ?", append(append([]any{r.entries}, args...), r.ID)...),
-		t.exec(ctx, "insert into board_moves (card, n, kind, from_col, to_col, actor, proof, before_it, at) values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		t.exec(ctx, `insert into board_moves (card, n, kind, from_col, to_col, actor, proof, before_it, at)
+			values (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			e.Card, e.N, e.Kind, e.From, e.To, e.By, string(e.Proof), e.Before, e.At.UnixMicro()),
 		t.touch(ctx),
 	)
@@ -181,7 +187,9 @@ func scanEntry(scan func(...any) error) (e cards.Entry, err error) {
 
 // lastMove is the entry of the log by which a card stands where it stands.
 func (b *Board) lastMove(ctx context.Context, from asker, id string) (e cards.Entry, err error) {
-	err = b.db.each(ctx, from, "select "+columnsOfEntry+" from board_moves where card = ? and kind in ('made', 'moved') order by n desc limit 1", []any{id},
+	query := "select " + columnsOfEntry + ` from board_moves
+		where card = ? and kind in ('made', 'moved') order by n desc limit 1`
+	err = b.db.each(ctx, from, query, []any{id},
 		func(scan func(...any) error) (err error) {
 			e, err = scanEntry(scan)
 			return err

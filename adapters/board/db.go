@@ -50,7 +50,10 @@ func openSQLite(path string) (database, error) {
 	if err := f.Close(); err != nil {
 		return database{}, err
 	}
-	q := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)"}}
+	q := url.Values{
+		"_txlock": {"immediate"},
+		"_pragma": {"busy_timeout(10000)", "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)"},
+	}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String()+"?"+q.Encode())
 	if err != nil {
 		return database{}, err

@@ -63,7 +63,8 @@ func (b *Board) Cards(ctx context.Context, f cards.Filter) (out []cards.Card, er
 	within := "(partition by project, col order by moved_at desc, id)"
 	query := `select id, project, number, title, '', col, state, version, entries, made_by, made_at, moved_at, place, many,
 		(select count(*) from board_comments where card = board_cards.id) from (
-		select *, row_number() over ` + within + ` as place, count(*) over (partition by project, col) as many from board_cards where ` + where + `) as board_cards`
+		select *, row_number() over ` + within + ` as place, count(*) over (partition by project, col) as many
+		from board_cards where ` + where + `) as board_cards`
 	if f.Each > 0 {
 		query, args = query+" where place <= ?", append(args, int64(f.Each))
 	}
@@ -89,7 +90,8 @@ func (b *Board) Story(ctx context.Context, id string) (s cards.Story, err error)
 		return s, err
 	}
 	s.Said = len(s.Comments)
-	err = b.db.each(ctx, b.db, "select "+columnsOfEntry+" from board_moves where card = ? order by n", []any{id}, func(scan func(...any) error) error {
+	log := "select " + columnsOfEntry + " from board_moves where card = ? order by n"
+	err = b.db.each(ctx, b.db, log, []any{id}, func(scan func(...any) error) error {
 		e, err := scanEntry(scan)
 		s.Log = append(s.Log, e)
 		return err
@@ -139,9 +141,11 @@ func (b *Board) Make(ctx context.Context, n cards.New) (c cards.Card, e cards.En
 func (b *Board) add(ctx context.Context, t tx, n cards.New, once string) (cards.Card, cards.Entry, error) {
 	at := b.now()
 	r := row{moved: at, Card: cards.Card{
-		ID: newID(), Project: n.Project, Title: n.Title, Description: n.Description, Column: cards.Backlog, Version: 1, MadeBy: n.By.Name, MadeAt: moment(at), MovedAt: moment(at),
+		ID: newID(), Project: n.Project, Title: n.Title, Description: n.Description, Column: cards.Backlog,
+		Version: 1, MadeBy: n.By.Name, MadeAt: moment(at), MovedAt: moment(at),
 	}}
-	err := b.db.each(ctx, t, "select coalesce(max(number), 0) + 1 from board_cards where project = ?", []any{n.Project}, func(scan func(...any) error) error { return scan(&r.Number) })
+	next := "select coalesce(max(number), 0) + 1 from board_cards where project = ?"
+	err := b.db.each(ctx, t, next, []any{n.Project}, func(scan func(...any) error) error { return scan(&r.Number) })
 	if err != nil {
 		return r.Card, cards.Entry{}, err
 	}
@@ -180,8 +184,10 @@ func (b *Board) Edit(ctx context.Context, e cards.Edit) (err error) {
 		case r.Version != e.Version:
 			return cards.ErrConflict
 		}
-		_, err = b.change(ctx, t, &r, cards.Entry{Kind: cards.Edited, By: e.By.Name, Proof: proof(e.By), Before: r.Title + "\n" + r.Description},
-			"title = ?, description = ?, version = version + 1", e.Title, e.Description)
+		edited := cards.Entry{
+			Kind: cards.Edited, By: e.By.Name, Proof: proof(e.By), Before: r.Title + "\n" + r.Description,
+		}
+		_, err = b.change(ctx, t, &r, edited, "title = ?, description = ?, version = version + 1", e.Title, e.Description)
 		return err
 	})
 }
@@ -265,7 +271,9 @@ func (b *Board) Arrange(ctx context.Context, a cards.Arrangement) error {
 // forget removes what was said on a card and what it is related to.
 func (b *Board) forget(ctx context.Context, t tx, id string) error {
 	for _, statement := range []string{
-		"delete from board_comments where card = ?", "delete from board_relations where card = ?", "delete from board_relations where blocked_by = ?",
+		"delete from board_comments where card = ?",
+		"delete from board_relations where card = ?",
+		"delete from board_relations where blocked_by = ?",
 		"update board_moves set before_it = '' where card = ?",
 	} {
 		if err := t.exec(ctx, statement, id); err != nil {

@@ -49,8 +49,8 @@ func (b *Board) column(project string, s stage.Status) (string, bool) {
 func item(r row) tracker.Item {
 	c, _ := cards.ColumnOf(r.Column)
 	return tracker.Item{
-		ID: r.ID, ProjectID: r.Project, Sequence: r.Number, Title: r.Title, Description: r.Description, Status: c.Status, StatusName: c.Name,
-		Finished: c.Status == stage.StatusDone, UpdatedAt: r.MovedAt,
+		ID: r.ID, ProjectID: r.Project, Sequence: r.Number, Title: r.Title, Description: r.Description,
+		Status: c.Status, StatusName: c.Name, Finished: c.Status == stage.StatusDone, UpdatedAt: r.MovedAt,
 	}
 }
 
@@ -132,7 +132,8 @@ type small struct {
 
 // comments reads the comments of a card, oldest first.
 func (b *Board) comments(ctx context.Context, id string) (out []cards.Comment, err error) {
-	err = b.db.each(ctx, b.db, "select id, author, body, small, at from board_comments where card = ? order by at, id", []any{id}, func(scan func(...any) error) error {
+	query := "select id, author, body, small, at from board_comments where card = ? order by at, id"
+	err = b.db.each(ctx, b.db, query, []any{id}, func(scan func(...any) error) error {
 		var c cards.Comment
 		var at int64
 		var more string
@@ -184,7 +185,8 @@ func (b *Board) SetComment(ctx context.Context, n tracker.NewComment) error {
 		if err != nil {
 			return err
 		}
-		if err := t.exec(ctx, "update board_comments set body = ?, small = ? where id = ?", cards.CleanText(n.Body), string(more), id); err != nil {
+		update := "update board_comments set body = ?, small = ? where id = ?"
+		if err := t.exec(ctx, update, cards.CleanText(n.Body), string(more), id); err != nil {
 			return err
 		}
 		return t.touch(ctx)
@@ -223,7 +225,8 @@ func (b *Board) addComment(ctx context.Context, t tx, r row, form, author, body,
 		at = max(at, newest+1)
 	}
 	id = newID()
-	err = t.exec(ctx, "insert into board_comments (id, project, card, form, author, body, small, at) values (?, ?, ?, ?, ?, ?, ?, ?)", id, r.Project, r.ID, form, author, body, more, at)
+	err = t.exec(ctx, `insert into board_comments (id, project, card, form, author, body, small, at)
+		values (?, ?, ?, ?, ?, ?, ?, ?)`, id, r.Project, r.ID, form, author, body, more, at)
 	if err != nil {
 		return "", false, err
 	}
@@ -262,7 +265,9 @@ func (b *Board) LastMove(ctx context.Context, projectID, itemID string) (tracker
 // Person implements tracker.People: an account is described by the
 // name.
 func (b *Board) Person(ctx context.Context, _, accountID string) (tracker.Person, error) {
-	_, found, err := b.db.once(ctx, b.db, "select actor from board_moves where actor = ? union select author from board_comments where author = ? limit 1", accountID, accountID)
+	query := `select actor from board_moves where actor = ?
+		union select author from board_comments where author = ? limit 1`
+	_, found, err := b.db.once(ctx, b.db, query, accountID, accountID)
 	if err == nil && !found {
 		err = notFound("account", accountID)
 	}
@@ -290,7 +295,8 @@ func (b *Board) BlockedBy(ctx context.Context, projectID, itemID string) ([]trac
 
 // related are the cards at one end of the relations of the card at the other.
 func (b *Board) related(ctx context.Context, id, end, other string) (out []cards.Card, err error) {
-	query := "select " + columnsOfCard + " from board_cards where state < 2 and id in (select " + end + " from board_relations where " + other + " = ?) order by project, number"
+	query := "select " + columnsOfCard + " from board_cards where state < 2 and id in (select " + end +
+		" from board_relations where " + other + " = ?) order by project, number"
 	err = b.db.each(ctx, b.db, query, []any{id}, func(scan func(...any) error) error {
 		var r row
 		err := r.scan(scan)

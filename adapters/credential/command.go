@@ -35,7 +35,8 @@ func (c Command) Mint(ctx context.Context, f For) (Minted, error) {
 	if !strings.HasPrefix(text, "{") {
 		printed.Secret = text
 	} else if wrong := json.Unmarshal([]byte(text), &printed); wrong != nil && err == nil {
-		err = fmt.Errorf(`%s: want the secret alone, or {"secret": "…", "expires_at": "2026-01-02T15:04:05Z"}`, c.MintArgv[0]) // its words may have the secret
+		// Its words may have the secret.
+		err = fmt.Errorf(`%s: want the secret alone, or {"secret": "…", "expires_at": "2026-01-02T15:04:05Z"}`, c.MintArgv[0])
 	}
 	return Minted{Secret: printed.Secret, Expires: printed.Expires}, err
 }
@@ -50,8 +51,10 @@ func (c Command) run(ctx context.Context, argv []string, f For) ([]byte, error) 
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.WaitDelay = time.Second
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "SIGNALBOX_CREDENTIAL_ID=" + f.ID, "SIGNALBOX_TASK_ID=" + strconv.FormatInt(f.TaskID, 10),
-		"SIGNALBOX_WORK_ITEM=" + f.WorkItem, "SIGNALBOX_REPO=" + f.Repo, "SIGNALBOX_ROLE=" + string(f.Role), "SIGNALBOX_STAGE=" + string(f.Stage),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"),
+		"SIGNALBOX_CREDENTIAL_ID=" + f.ID, "SIGNALBOX_TASK_ID=" + strconv.FormatInt(f.TaskID, 10),
+		"SIGNALBOX_WORK_ITEM=" + f.WorkItem, "SIGNALBOX_REPO=" + f.Repo,
+		"SIGNALBOX_ROLE=" + string(f.Role), "SIGNALBOX_STAGE=" + string(f.Stage),
 		"SIGNALBOX_RUN=" + strconv.FormatInt(f.Run, 10), "SIGNALBOX_ATTEMPT=" + strconv.Itoa(f.Attempt),
 	}
 	var out, said bytes.Buffer

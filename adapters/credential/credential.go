@@ -89,8 +89,9 @@ func (l *Link) Open(ctx context.Context, x agentcli.LinkedRun) (agentcli.Opened,
 	}
 	l.Sweep(ctx)
 	f := For{
-		ID: fmt.Sprintf("signalbox-%d-%d-%d", x.TaskID, x.Run, x.Attempt), TaskID: x.TaskID, WorkItem: x.WorkItem, Repo: x.Repo, Role: x.Role, Stage: x.Stage,
-		Run: x.Run, Attempt: x.Attempt,
+		ID:     fmt.Sprintf("signalbox-%d-%d-%d", x.TaskID, x.Run, x.Attempt),
+		TaskID: x.TaskID, WorkItem: x.WorkItem, Repo: x.Repo,
+		Role: x.Role, Stage: x.Stage, Run: x.Run, Attempt: x.Attempt,
 	}
 	l.lives(f.ID, true)
 	if err := l.record(f); err != nil {
@@ -106,7 +107,8 @@ func (l *Link) Open(ctx context.Context, x agentcli.LinkedRun) (agentcli.Opened,
 	if !minted.Expires.IsZero() {
 		until = ", until " + minted.Expires.UTC().Format(time.RFC3339)
 	}
-	l.Note(ctx, f.TaskID, fmt.Sprintf("%s was minted for run %d of the %s (fingerprint %s%s)", f.ID, f.Run, f.Role, fingerprint(minted.Secret), until))
+	l.Note(ctx, f.TaskID, fmt.Sprintf("%s was minted for run %d of the %s (fingerprint %s%s)",
+		f.ID, f.Run, f.Role, fingerprint(minted.Secret), until))
 	return agentcli.Opened{Env: map[string]string{g.Env: minted.Secret}, Close: func() agentcli.Seen {
 		l.revoke(context.WithoutCancel(ctx), g, f, minted.Secret)
 		return agentcli.Seen{}
@@ -125,7 +127,8 @@ func (l *Link) mint(ctx context.Context, g *Grant, f For) (Minted, error) {
 	case err != nil:
 		return m, err
 	case len(m.Secret) < secretMin || len(m.Secret) > secretMax || strings.ContainsAny(m.Secret, "\x00\n\r"):
-		return m, fmt.Errorf("what was minted is no secret of %d to %d bytes in one line: a shorter one cannot be hidden", secretMin, secretMax)
+		return m, fmt.Errorf("what was minted is no secret of %d to %d bytes in one line: a shorter one cannot be hidden",
+			secretMin, secretMax)
 	}
 	return m, nil
 }
@@ -146,7 +149,8 @@ func (l *Link) revoke(ctx context.Context, g *Grant, f For, secret string) {
 	case errors.Is(err, ErrNeedsSecret):
 		l.Note(ctx, f.TaskID, fmt.Sprintf("%s of run %d could not be revoked: %v", f.ID, f.Run, err))
 	case err != nil:
-		l.Log.Error("a credential could not be revoked; it is tried again", "task", f.TaskID, "repo", f.Repo, "run", f.Run, "credential", f.ID, "err", err)
+		l.Log.Error("a credential could not be revoked; it is tried again",
+			"task", f.TaskID, "repo", f.Repo, "run", f.Run, "credential", f.ID, "err", err)
 		return
 	default:
 		l.Note(ctx, f.TaskID, fmt.Sprintf("%s of run %d was revoked", f.ID, f.Run))
@@ -217,6 +221,7 @@ func (l *Link) Sweep(ctx context.Context) {
 			l.revoke(ctx, g, f, "")
 			continue
 		}
-		l.Log.Error("a credential was not revoked: the registry does not say by what any more", "task", f.TaskID, "repo", f.Repo, "credential", f.ID)
+		l.Log.Error("a credential was not revoked: the registry does not say by what any more",
+			"task", f.TaskID, "repo", f.Repo, "credential", f.ID)
 	}
 }

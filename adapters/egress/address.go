@@ -7,8 +7,10 @@ import "net/netip"
 func closed() []netip.Prefix {
 	var out []netip.Prefix
 	for _, block := range []string{
-		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", // this network, carriers, protocols, tests, reserved
-		"::/96", "64:ff9b:1::/48", "100::/64", "2001::/32", "2002::/16", "fec0::/10", // compatible, local translation, discard, Teredo, 6to4, site
+		// This network, carriers, protocols, tests, reserved.
+		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4",
+		// Compatible, local translation, discard, Teredo, 6to4, site.
+		"::/96", "64:ff9b:1::/48", "100::/64", "2001::/32", "2002::/16", "fec0::/10",
 	} {
 		out = append(out, netip.MustParsePrefix(block))
 	}

@@ -74,7 +74,8 @@ func (l *Link) Open(ctx context.Context, x agentcli.LinkedRun) (agentcli.Opened,
 		Look: func() agentcli.Seen { return agentcli.Seen{Refused: w.Proxy.Refused()} },
 		Close: func() agentcli.Seen {
 			refused, err := w.Close()
-			l.log().Info("a run has used the network", "task", x.TaskID, "repo", x.Repo, "run", x.Run, "bytes", w.Proxy.Bytes(), "refused", len(refused), "err", err)
+			l.log().Info("a run has used the network",
+				"task", x.TaskID, "repo", x.Repo, "run", x.Run, "bytes", w.Proxy.Bytes(), "refused", len(refused), "err", err)
 			return agentcli.Seen{Refused: refused}
 		},
 	}, nil

@@ -86,10 +86,18 @@ func Listen(rules Rules, o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("egress: %w", err), l.Close())
 	}
-	p := &Proxy{rules: rules, opt: o, token: rand.Text(), port: at.Port(), busy: make(chan struct{}, o.Tunnels), group: run.New(context.Background(), o.Log)}
-	p.plain = &http.Transport{DialContext: p.dial, ResponseHeaderTimeout: answerMax, MaxResponseHeaderBytes: headerMax, IdleConnTimeout: o.Idle, DisableCompression: true}
+	p := &Proxy{
+		rules: rules, opt: o, token: rand.Text(), port: at.Port(),
+		busy:  make(chan struct{}, o.Tunnels),
+		group: run.New(context.Background(), o.Log),
+	}
+	p.plain = &http.Transport{
+		DialContext: p.dial, ResponseHeaderTimeout: answerMax, MaxResponseHeaderBytes: headerMax,
+		IdleConnTimeout: o.Idle, DisableCompression: true,
+	}
 	p.server = &http.Server{
-		Handler: p, ReadHeaderTimeout: o.Header, IdleTimeout: o.Idle, MaxHeaderBytes: headerMax, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+		Handler: p, ReadHeaderTimeout: o.Header, IdleTimeout: o.Idle, MaxHeaderBytes: headerMax,
+		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
 	p.group.Go("egress", func(context.Context) {
 		if err := p.server.Serve(bounded{l, make(chan struct{}, o.Tunnels+spare)}); !errors.Is(err, http.ErrServerClosed) {
@@ -137,7 +145,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodConnect:
 		p.tunnel(w, r)
 	case r.URL.Scheme != "http" || r.URL.Host == "":
-		http.Error(w, "signalbox: this is a proxy: want CONNECT, or a request with the whole address of an http server", http.StatusBadRequest)
+		const want = "signalbox: this is a proxy: want CONNECT, or a request with the whole address of an http server"
+		http.Error(w, want, http.StatusBadRequest)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost:
 		http.Error(w, "signalbox: want GET, HEAD or POST, or CONNECT", http.StatusMethodNotAllowed)
 	default:
@@ -155,7 +164,8 @@ func (p *Proxy) signedIn(r *http.Request) bool {
 type refusedError struct{ host, why string }
 
 func (e *refusedError) Error() string {
-	return fmt.Sprintf("signalbox: %s: %s", clean(e.host), cmp.Or(e.why, "it is not on the list of hosts that this run may reach (egress in the project registry)"))
+	why := cmp.Or(e.why, "it is not on the list of hosts that this run may reach (egress in the project registry)")
+	return fmt.Sprintf("signalbox: %s: %s", clean(e.host), why)
 }
 
 // unlisted explains the refusal of a host whose name is allowed.

@@ -46,8 +46,9 @@ func Parse(entries ...string) (Rules, error) {
 		}
 		r, ok := parseRule(entry)
 		if !ok {
-			return nil, fmt.Errorf("%q, want a host such as proxy.example.org, *.example.org, proxy.example.org:8443 or 192.0.2.7:443, or one of the lists %s",
-				entry, strings.Join(slices.Sorted(maps.Keys(Lists())), ", "))
+			lists := strings.Join(slices.Sorted(maps.Keys(Lists())), ", ")
+			return nil, fmt.Errorf("%q, want a host such as proxy.example.org, *.example.org, "+
+				"proxy.example.org:8443 or 192.0.2.7:443, or one of the lists %s", entry, lists)
 		}
 		out = append(out, r)
 	}
@@ -142,7 +143,10 @@ func OfVendor(vendor string) []string {
 	return map[string][]string{
 		"anthropic": {"api.anthropic.com:443", "platform.claude.com:443", "console.anthropic.com:443"},
 		"openai":    {"api.openai.com:443", "chatgpt.com:443", "auth.openai.com:443"},
-		"google":    {"generativelanguage.googleapis.com:443", "cloudcode-pa.googleapis.com:443", "aiplatform.googleapis.com:443", "oauth2.googleapis.com:443"},
-		"opencode":  {"opencode.ai:443"},
+		"google": {
+			"generativelanguage.googleapis.com:443", "cloudcode-pa.googleapis.com:443",
+			"aiplatform.googleapis.com:443", "oauth2.googleapis.com:443",
+		},
+		"opencode": {"opencode.ai:443"},
 	}[vendor]
 }

@@ -204,7 +204,8 @@ func (g *guarded) epoch() (int64, error) {
 	}
 	epoch, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("filelease: the guard %s does not hold an epoch; remove it together with its lease when no server runs", g.guard.Name())
+		return 0, fmt.Errorf("filelease: the guard %s does not hold an epoch; "+
+			"remove it together with its lease when no server runs", g.guard.Name())
 	}
 	return epoch, nil
 }

@@ -76,6 +76,7 @@ func (g *Git) commitFiles(ctx context.Context, p checkout, base string, files []
 	if err != nil {
 		return "", err
 	}
-	out, err = g.run(ctx, call{repo: p.mirror, stdin: message + "\n", args: []string{"commit-tree", strings.TrimSpace(out), "-p", base, "-F", "-"}})
+	commit := []string{"commit-tree", strings.TrimSpace(out), "-p", base, "-F", "-"}
+	out, err = g.run(ctx, call{repo: p.mirror, stdin: message + "\n", args: commit})
 	return strings.TrimSpace(out), err
 }

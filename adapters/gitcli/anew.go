@@ -14,12 +14,13 @@ import (
 // mark records how a checkout stands to the mirror. It lies beside the task's
 // repository.
 type mark struct {
-	Task   int64      `json:"task,omitempty"`
-	Taken  string     `json:"taken"`            // where the mirror's branch was when they were last the same
-	Start  string     `json:"start"`            // where the attempt began; the mirror has it
-	Whole  bool       `json:"whole"`            // else what is there is half made, and nothing of it counts
-	Role   stage.Role `json:"role,omitempty"`   // whose caches are there
-	Behind bool       `json:"behind,omitempty"` // the mirror's branch was rebased since, or a hook is at work or has committed: nothing is taken from here
+	Task  int64      `json:"task,omitempty"`
+	Taken string     `json:"taken"`          // where the mirror's branch was when they were last the same
+	Start string     `json:"start"`          // where the attempt began; the mirror has it
+	Whole bool       `json:"whole"`          // else what is there is half made, and nothing of it counts
+	Role  stage.Role `json:"role,omitempty"` // whose caches are there
+	// Behind: the mirror's branch was rebased since, or a hook is at work or has committed; nothing is taken from here.
+	Behind bool `json:"behind,omitempty"`
 	// Created: what is done once for the role is done, and some of it is among the caches.
 	Created bool `json:"created,omitempty"`
 

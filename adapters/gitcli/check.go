@@ -28,7 +28,9 @@ const stderrMax = 4 << 10
 // not judge itself. The command sees PATH, a HOME of its own and the task's facts, and
 // nothing else of our environment; all that it has started is ended with it.
 func (g *Git) RunCheck(ctx context.Context, argv []string, s gates.Facts) (exit int, stderr string, err error) {
-	p, err := g.locate(work.Workspace{Repo: s.Task.Repo, CloneURL: "unused", Main: s.Task.Main, Branch: s.Task.Branch, WorkItem: s.Task.WorkItem})
+	p, err := g.locate(work.Workspace{
+		Repo: s.Task.Repo, CloneURL: "unused", Main: s.Task.Main, Branch: s.Task.Branch, WorkItem: s.Task.WorkItem,
+	})
 	if err != nil {
 		return -1, "", err
 	}
@@ -121,13 +123,15 @@ func (g *Git) ofMain(ctx context.Context, p checkout, argv []string, dir string)
 			continue
 		}
 		name := filepath.ToSlash(filepath.Clean(word))
-		found, err := g.run(ctx, call{repo: p.mirror, stdin: main + ":" + name + "\n", args: []string{"cat-file", "--batch-check=%(objecttype)"}})
+		typeOf := []string{"cat-file", "--batch-check=%(objecttype)"}
+		found, err := g.run(ctx, call{repo: p.mirror, stdin: main + ":" + name + "\n", args: typeOf})
 		if err != nil {
 			return nil, err
 		}
 		if strings.TrimSpace(found) != "blob" {
 			if program {
-				return nil, fmt.Errorf("%s has no file %s on %s: a check is run as main has it, so that no branch judges itself", p.Repo, name, p.Main)
+				return nil, fmt.Errorf("%s has no file %s on %s: a check is run as main has it, "+
+					"so that no branch judges itself", p.Repo, name, p.Main)
 			}
 			continue
 		}
@@ -169,7 +173,10 @@ func (g *Git) jail(e errand) *work.Jail {
 	if g.opt.Jail == nil {
 		return nil
 	}
-	own := work.Jail{Read: []string{filepath.Join(e.temp, "main")}, Write: []string{filepath.Join(e.temp, "home"), filepath.Join(e.temp, "tmp")}}
+	own := work.Jail{
+		Read:  []string{filepath.Join(e.temp, "main")},
+		Write: []string{filepath.Join(e.temp, "home"), filepath.Join(e.temp, "tmp")},
+	}
 	if program := e.argv[0]; filepath.IsAbs(program) && g.opt.Jail.Box.Kind != work.BoxContainer {
 		own.Read = append(own.Read, program)
 	}

@@ -38,7 +38,8 @@ func (g *Git) Diff(ctx context.Context, s work.Workspace, sha string) (d work.Di
 	}
 	var out strings.Builder
 	_, err = g.run(ctx, call{repo: p.mirror, env: []string{g.allocLimit()}, out: &out, most: work.DiffMax, args: []string{
-		"-c", noAttributes, "diff-tree", "-r", "-p", "--no-renames", "--ignore-submodules=none", "--no-ext-diff", "--no-textconv", "--no-color", d.Base, sha,
+		"-c", noAttributes, "diff-tree", "-r", "-p", "--no-renames", "--ignore-submodules=none",
+		"--no-ext-diff", "--no-textconv", "--no-color", d.Base, sha,
 	}})
 	text := out.String()
 	if len(text) == work.DiffMax { // git was ended there

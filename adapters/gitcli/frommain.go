@@ -55,7 +55,8 @@ func (g *Git) overlay(ctx context.Context, p checkout, m mark, commit string) (o
 	if _, err := g.run(ctx, in); err != nil {
 		return o, err
 	}
-	in.args, in.stdin = []string{"update-index", "-z", "--index-info"}, removed.String()+put.String() // a file may stand where a directory was
+	// First what is removed: a file may stand where a directory was.
+	in.args, in.stdin = []string{"update-index", "-z", "--index-info"}, removed.String()+put.String()
 	if _, err := g.run(ctx, in); err != nil {
 		return o, err
 	}

@@ -20,10 +20,13 @@ import (
 // hardening is the configuration of every call; it outweighs the mirror's.
 func hardening() []string {
 	return []string{
-		"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null", "core.excludesFile=/dev/null", "core.quotePath=false",
+		"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null",
+		"core.excludesFile=/dev/null", "core.quotePath=false",
 		"core.bigFileThreshold=16m", "core.pager=cat", "core.sshCommand=ssh -oBatchMode=yes", "credential.helper=",
-		"gc.auto=0", "maintenance.auto=false", "commit.gpgSign=false", "push.gpgSign=false", "push.recurseSubmodules=no", "fetch.recurseSubmodules=no",
-		"submodule.recurse=false", "init.templateDir=", "init.defaultBranch=main", "safe.directory=*", "transfer.fsckObjects=true", "advice.detachedHead=false",
+		"gc.auto=0", "maintenance.auto=false", "commit.gpgSign=false", "push.gpgSign=false",
+		"push.recurseSubmodules=no", "fetch.recurseSubmodules=no", "submodule.recurse=false",
+		"init.templateDir=", "init.defaultBranch=main",
+		"safe.directory=*", "transfer.fsckObjects=true", "advice.detachedHead=false",
 		"fetch.writeCommitGraph=false",
 	}
 }
@@ -134,7 +137,11 @@ func (g *Git) command(ctx context.Context, c call) (*exec.Cmd, error) {
 	if c.network == "" {
 		env = append(env, "GIT_ALLOW_PROTOCOL=file")
 	} else {
-		env = append(env, "GIT_ALLOW_PROTOCOL=file:git:http:https:ssh", "GIT_SSH_COMMAND=ssh -oBatchMode=yes", "SSH_AUTH_SOCK="+os.Getenv("SSH_AUTH_SOCK"))
+		env = append(env,
+			"GIT_ALLOW_PROTOCOL=file:git:http:https:ssh",
+			"GIT_SSH_COMMAND=ssh -oBatchMode=yes",
+			"SSH_AUTH_SOCK="+os.Getenv("SSH_AUTH_SOCK"),
+		)
 		var err error
 		if secret, err = g.credentials(ctx, c.network); err != nil {
 			return nil, err

@@ -170,7 +170,9 @@ func (g *Git) claimBranch(ctx context.Context, p checkout, tip string) (string, 
 	if !g.opt.Shared {
 		return tip, nil
 	}
-	_, err := g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--force-with-lease=refs/heads/"+p.Branch+":", "--", p.CloneURL, tip+":refs/heads/"+p.Branch)
+	branch := "refs/heads/" + p.Branch
+	_, err := g.remotely(ctx, p,
+		"push", "--quiet", "--no-verify", "--force-with-lease="+branch+":", "--", p.CloneURL, tip+":"+branch)
 	if err == nil {
 		return tip, nil
 	}
@@ -252,7 +254,8 @@ func (g *Git) forget(ctx context.Context, p checkout) {
 	args := []string{"push", "--quiet", "--no-verify", "--", p.CloneURL}
 	found := false
 	for line := range strings.Lines(out) {
-		if _, ref, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && strings.HasPrefix(ref, prefix) && commitID(strings.TrimPrefix(strings.TrimPrefix(ref, prefix), "onto/")) {
+		_, ref, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		if id, ours := strings.CutPrefix(ref, prefix); ours && commitID(strings.TrimPrefix(id, "onto/")) {
 			args, found = append(args, ":"+ref), true
 		}
 	}

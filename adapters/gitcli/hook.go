@@ -11,7 +11,8 @@ import (
 )
 
 // errCommits means that a hook has moved what is checked out.
-var errCommits = errors.New("it has committed, or checked something else out, and hooks must not: what is on a branch is the agent's; nothing of it is taken")
+var errCommits = errors.New("it has committed, or checked something else out, and hooks must not: " +
+	"what is on a branch is the agent's; nothing of it is taken")
 
 // RunHook implements work.Hooks. The command runs as checks do, but in the checkout: it
 // may touch what the agent may there. Other calls for the task wait until it has ended; one

@@ -42,9 +42,15 @@ func (g *Git) remoteHeads(ctx context.Context, p checkout) (map[string]string, e
 		}
 	}
 	if len(heads) == 0 {
-		return nil, fmt.Errorf("%w: %w", work.ErrRemote, &fault.Error{Text: "the remote of " + p.Repo + " lists no branch, not even " + p.Main + ": is it a git repository?", Again: true})
+		return nil, noBranchError(p)
 	}
 	return heads, nil
+}
+
+// noBranchError says that a remote has nothing to begin from.
+func noBranchError(p checkout) error {
+	text := "the remote of " + p.Repo + " lists no branch, not even " + p.Main + ": is it a git repository?"
+	return fmt.Errorf("%w: %w", work.ErrRemote, &fault.Error{Text: text, Again: true})
 }
 
 // Contains reports whether a commit is in the history of tip, the head of a branch of the
@@ -155,7 +161,9 @@ func (g *Git) pushMain(ctx context.Context, p checkout, sha string) error {
 // CheckedOut returns the message that main cannot be moved where people have it checked out, with
 // what to do.
 func CheckedOut(repo, main string) string {
-	return fmt.Sprintf("%s is checked out in the repository of %s, and git moves no branch under somebody's work: let clone_url name a bare clone (git clone --bare), check another branch out there, or set receive.denyCurrentBranch to updateInstead in it", main, repo)
+	return fmt.Sprintf("%s is checked out in the repository of %s, and git moves no branch under somebody's work: "+
+		"let clone_url name a bare clone (git clone --bare), check another branch out there, "+
+		"or set receive.denyCurrentBranch to updateInstead in it", main, repo)
 }
 
 // MayPush makes a push of main that changes nothing, and that the remote may refuse: it
@@ -175,7 +183,8 @@ func (g *Git) MayPush(ctx context.Context, s work.Workspace) error {
 	if err := g.bring(ctx, p, heads[p.Main]); err != nil {
 		return err
 	}
-	_, err = g.remotely(ctx, p, "push", "--quiet", "--dry-run", "--no-verify", "--", p.CloneURL, heads[p.Main]+":refs/heads/signalbox/may-push")
+	_, err = g.remotely(ctx, p,
+		"push", "--quiet", "--dry-run", "--no-verify", "--", p.CloneURL, heads[p.Main]+":refs/heads/signalbox/may-push")
 	return err
 }
 
@@ -198,6 +207,8 @@ func (g *Git) RemoveBranch(ctx context.Context, s work.Workspace, branch, sha st
 	if err := g.makeMirror(ctx, p); err != nil {
 		return err
 	}
-	_, err = g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--force-with-lease=refs/heads/"+branch+":"+sha, "--", p.CloneURL, ":refs/heads/"+branch)
+	ref := "refs/heads/" + branch
+	_, err = g.remotely(ctx, p,
+		"push", "--quiet", "--no-verify", "--force-with-lease="+ref+":"+sha, "--", p.CloneURL, ":"+ref)
 	return err
 }

@@ -75,7 +75,8 @@ func (g *Git) fetchCommits(ctx context.Context, p checkout, m mark) heads {
 	}
 	if unread != nil && ctx.Err() == nil {
 		err := errors.Join(g.remove(p.lost), os.Rename(p.repo, p.lost))
-		g.opt.Log.Warn("the repository of the attempt before cannot be read and is set aside", "work_item", p.WorkItem, "repo", p.Repo, "path", p.lost, "why", unread, "err", err)
+		g.opt.Log.Warn("the repository of the attempt before cannot be read and is set aside",
+			"work_item", p.WorkItem, "repo", p.Repo, "path", p.lost, "why", unread, "err", err)
 	}
 	return own
 }
@@ -129,10 +130,12 @@ func (g *Git) keep(ctx context.Context, p checkout, m mark, own heads, start str
 	if left.Ref, err = g.nextLeft(ctx, p); err != nil {
 		return work.Left{}, err
 	}
-	message := fmt.Sprintf("%s: what an attempt left behind\n\nFiles that are not in it, for their size or because they cannot be read: %d\n", p.WorkItem, skipped)
+	message := fmt.Sprintf("%s: what an attempt left behind\n\n"+
+		"Files that are not in it, for their size or because they cannot be read: %d\n", p.WorkItem, skipped)
 	name := strings.NewReplacer("<", "", ">", "", "\n", "")
-	stream := fmt.Sprintf("commit %s\ncommitter %s <%s> %d +0000\ndata %d\n%sfrom %s\n%s", left.Ref,
-		name.Replace(g.opt.Name), name.Replace(g.opt.Email), time.Now().Unix(), len(message), message, base, parents) + strings.Join(changed, "")
+	head := fmt.Sprintf("commit %s\ncommitter %s <%s> %d +0000\n",
+		left.Ref, name.Replace(g.opt.Name), name.Replace(g.opt.Email), time.Now().Unix())
+	stream := head + fmt.Sprintf("data %d\n%sfrom %s\n%s", len(message), message, base, parents) + strings.Join(changed, "")
 	if _, err := g.run(ctx, call{repo: p.mirror, stdin: stream, args: []string{"fast-import", "--quiet"}}); err != nil {
 		return work.Left{}, err
 	}

@@ -115,7 +115,8 @@ func (g *Git) fits(name string) error {
 	limits := g.opt.Limits
 	switch {
 	case len(name) > limits.Path:
-		return tooMuch("the name of a file has %d bytes, more than %d: it begins with %q", len(name), limits.Path, name[:min(len(name), 100)])
+		beginning := name[:min(len(name), 100)]
+		return tooMuch("the name of a file has %d bytes, more than %d: it begins with %q", len(name), limits.Path, beginning)
 	case strings.Count(name, "/") > limits.Depth:
 		return tooMuch("the file %.100q lies in %d directories, more than %d", name, strings.Count(name, "/"), limits.Depth)
 	}

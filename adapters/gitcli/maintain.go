@@ -59,8 +59,11 @@ func (g *Git) Maintain(ctx context.Context, s work.Workspace, m work.Maintenance
 	return errors.Join(errLeft, errHanded, g.pack(ctx, p, m.Idle, removed))
 }
 
+// living reports whether the task of a work item lives.
+type living = func(ctx context.Context, item string) (bool, error)
+
 // remembered caches the answers of lives, one for each work item.
-func remembered(lives func(context.Context, string) (bool, error)) func(context.Context, string) (bool, error) {
+func remembered(lives living) living {
 	known := map[string]bool{}
 	return func(ctx context.Context, item string) (alive bool, err error) {
 		alive, asked := known[item]
@@ -74,7 +77,7 @@ func remembered(lives func(context.Context, string) (bool, error)) func(context.
 }
 
 // removeLeft removes what attempts have left before a moment, unless the task lives.
-func (g *Git) removeLeft(ctx context.Context, p checkout, before time.Time, lives func(context.Context, string) (bool, error)) (removed bool, err error) {
+func (g *Git) removeLeft(ctx context.Context, p checkout, before time.Time, lives living) (removed bool, err error) {
 	if before.IsZero() {
 		return false, nil
 	}
@@ -108,7 +111,7 @@ func (g *Git) removeLeft(ctx context.Context, p checkout, before time.Time, live
 // removeHanded removes from the remote what was handed over for work items that no task
 // has which lives, when that was so the last time too. It returns what is to be
 // removed the next time.
-func (g *Git) removeHanded(ctx context.Context, p checkout, lives func(context.Context, string) (bool, error), before []string) (idle []string, err error) {
+func (g *Git) removeHanded(ctx context.Context, p checkout, lives living, before []string) (idle []string, err error) {
 	if !g.opt.Shared {
 		return nil, nil
 	}

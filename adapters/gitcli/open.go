@@ -101,7 +101,8 @@ func (g *Git) makeMirror(ctx context.Context, p checkout) error {
 }
 
 func (g *Git) fetchMain(ctx context.Context, p checkout) error {
-	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, "+refs/heads/"+p.Main+":refs/remotes/origin/"+p.Main)
+	main := "+refs/heads/" + p.Main + ":refs/remotes/origin/" + p.Main
+	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, main)
 	if err != nil && !fault.Retryable(err) {
 		if _, looked := g.remote(ctx, p); looked != nil { // it is not the repository that says so
 			err = looked
@@ -122,7 +123,7 @@ func (g *Git) remote(ctx context.Context, p checkout) (string, error) {
 		return "", fmt.Errorf("%w: %w", work.ErrRemote, err)
 	}
 	if strings.TrimSpace(out) == "" {
-		return "", fmt.Errorf("%w: %w", work.ErrRemote, &fault.Error{Text: "the remote of " + p.Repo + " lists no branch, not even " + p.Main + ": is it a git repository?", Again: true})
+		return "", noBranchError(p)
 	}
 	for line := range strings.Lines(out) {
 		if sha, ref, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && ref == "refs/heads/"+p.Branch && commitID(sha) {
@@ -217,6 +218,7 @@ func (g *Git) stage(ctx context.Context, p checkout, env []string, f work.File) 
 	if err != nil {
 		return err
 	}
-	_, err = g.run(ctx, call{repo: p.mirror, env: env, args: []string{"update-index", "--add", "--cacheinfo", "100644," + strings.TrimSpace(blob) + "," + f.Path}})
+	entry := "100644," + strings.TrimSpace(blob) + "," + f.Path
+	_, err = g.run(ctx, call{repo: p.mirror, env: env, args: []string{"update-index", "--add", "--cacheinfo", entry}})
 	return err
 }

@@ -99,8 +99,15 @@ func (g *Git) rebase(ctx context.Context, p checkout, base, head string) (tip st
 	if err != nil {
 		return "", err
 	}
-	in := call{repo: strings.TrimSpace(strings.TrimPrefix(string(link), "gitdir: ")), tree: dir, env: []string{"GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true"}}
-	in.args = []string{"-c", "rebase.autoStash=false", "-c", "rerere.enabled=false", "rebase", "--quiet", "--no-autosquash", "--no-rebase-merges", base}
+	in := call{
+		repo: strings.TrimSpace(strings.TrimPrefix(string(link), "gitdir: ")),
+		tree: dir,
+		env:  []string{"GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true"},
+		args: []string{
+			"-c", "rebase.autoStash=false", "-c", "rerere.enabled=false",
+			"rebase", "--quiet", "--no-autosquash", "--no-rebase-merges", base,
+		},
+	}
 	if _, failed := g.run(ctx, in); failed != nil {
 		in.args = []string{"diff", "--name-only", "--diff-filter=U", "-z"}
 		out, err := g.run(ctx, in)

@@ -20,11 +20,15 @@ var (
 	answered = regexp.MustCompile(`(?ms)^fatal: remote error: (.*)`)
 	// later are the reasons, of the two before, that are none for good: a ref that is
 	// locked, or has moved meanwhile, or a service that is not well.
-	later = regexp.MustCompile(`(?i)\block|failed to update ref|stale info|incorrect old value|internal|time ?out|timed out|try again|temporar|unavailable|too many|overload`)
+	later = regexp.MustCompile(`(?i)\block|failed to update ref|stale info|incorrect old value|internal` +
+		`|time ?out|timed out|try again|temporar|unavailable|too many|overload`)
 	// refused matches the other words of git for a call that will end so again.
 	refused = regexp.MustCompile(`(?m)^(?:` + strings.Join([]string{
-		`fatal: Authentication failed for `, `fatal: could not read (?:Username|Password) for `, `\S+: Permission denied \(`, // no or wrong credentials
-		`fatal: repository '.*' not found$`, `fatal: '.*' does not appear to be a git repository$`, `(?:remote: )?ERROR: .*(?:not found|not be found|denied|permission)`,
+		// No credentials, or wrong ones.
+		`fatal: Authentication failed for `, `fatal: could not read (?:Username|Password) for `,
+		`\S+: Permission denied \(`,
+		`fatal: repository '.*' not found$`, `fatal: '.*' does not appear to be a git repository$`,
+		`(?:remote: )?ERROR: .*(?:not found|not be found|denied|permission)`,
 		`fatal: couldn't find remote ref `, `fatal: invalid refspec `,
 		`.*exists; cannot create `, // a branch is in the way of the directory that another's name needs
 	}, "|") + `)`)

@@ -134,7 +134,9 @@ func (g *Git) Push(ctx context.Context, s work.Workspace, sha, expected string) 
 		if err := g.mayReplace(ctx, p, seen, expected, sha); err != nil {
 			return err
 		}
-		_, err = g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--force-with-lease=refs/heads/"+p.Branch+":"+seen, "--", p.CloneURL, sha+":refs/heads/"+p.Branch)
+		branch := "refs/heads/" + p.Branch
+		_, err = g.remotely(ctx, p,
+			"push", "--quiet", "--no-verify", "--force-with-lease="+branch+":"+seen, "--", p.CloneURL, sha+":"+branch)
 		if err == nil {
 			return nil
 		}
@@ -248,7 +250,9 @@ func (g *Git) dropRemote(ctx context.Context, p checkout, tip string) error {
 			return fmt.Errorf("%w: %s is at %.12s and has commits that we do not know", work.ErrMoved, p.Branch, seen)
 		}
 	}
-	_, err = g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--force-with-lease=refs/heads/"+p.Branch+":"+seen, "--", p.CloneURL, ":refs/heads/"+p.Branch)
+	branch := "refs/heads/" + p.Branch
+	_, err = g.remotely(ctx, p,
+		"push", "--quiet", "--no-verify", "--force-with-lease="+branch+":"+seen, "--", p.CloneURL, ":"+branch)
 	return err
 }
 

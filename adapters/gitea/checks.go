@@ -130,13 +130,16 @@ func (c *Client) expected(ctx context.Context, repo, base string, reported []git
 		return nil, err
 	}
 	for i, r := range reported {
-		reported[i].Optional = len(p.Contexts) > 0 && !slices.ContainsFunc(p.Contexts, func(pattern string) bool { return glob(pattern)(r.Name) })
+		demanded := slices.ContainsFunc(p.Contexts, func(pattern string) bool { return glob(pattern)(r.Name) })
+		reported[i].Optional = len(p.Contexts) > 0 && !demanded
 	}
 	var out []githost.Check
 	for _, pattern := range p.Contexts {
 		fits := glob(pattern)
 		if !slices.ContainsFunc(reported, func(r githost.Check) bool { return fits(r.Name) }) {
-			out = append(out, githost.Check{Name: pattern, State: githost.CheckExpected, Kind: "required", Note: "required by the protection of " + base})
+			out = append(out, githost.Check{
+				Name: pattern, State: githost.CheckExpected, Kind: "required", Note: "required by the protection of " + base,
+			})
 		}
 	}
 	return out, nil

@@ -41,7 +41,13 @@ func (c *Client) Repository(ctx context.Context, repo string) (githost.Repositor
 	for _, m := range []struct {
 		name    string
 		allowed bool
-	}{{styleMerge, r.Merge}, {styleSquash, r.Squash}, {styleRebase, r.Rebase}, {styleRebaseMerge, r.RebaseMerge}, {styleFastForward, r.FastForward}} {
+	}{
+		{styleMerge, r.Merge},
+		{styleSquash, r.Squash},
+		{styleRebase, r.Rebase},
+		{styleRebaseMerge, r.RebaseMerge},
+		{styleFastForward, r.FastForward},
+	} {
 		if m.allowed {
 			out.Methods = append(out.Methods, m.name)
 		}
@@ -94,7 +100,10 @@ func (c *Client) Webhooks(ctx context.Context, repo string) (out []githost.Webho
 	err = list(ctx, c, "the webhooks of "+repo, at+"/hooks", nil, func(rows []hook) (fresh bool) {
 		for _, h := range rows {
 			if !seen[h.ID] {
-				out, fresh = append(out, githost.Webhook{URL: h.Config.URL, Active: h.Active, JSON: h.Config.ContentType == "json", Lacks: lacks(h.Events)}), true
+				fresh = true
+				out = append(out, githost.Webhook{
+					URL: h.Config.URL, Active: h.Active, JSON: h.Config.ContentType == "json", Lacks: lacks(h.Events),
+				})
 			}
 			seen[h.ID] = true
 		}

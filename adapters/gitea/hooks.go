@@ -158,12 +158,18 @@ func ciHook(action string, state githost.CheckState, r run, p payload) githost.H
 	if r.HeadRepo.ID != 0 && r.HeadRepo.ID != p.Repository.ID {
 		r.HeadBranch = ""
 	}
-	return githost.Hook{Kind: githost.HookCI, Action: action, SHA: r.HeadSHA, Branch: r.HeadBranch, State: string(state), Finished: state != githost.CheckPending}
+	return githost.Hook{
+		Kind: githost.HookCI, Action: action, SHA: r.HeadSHA, Branch: r.HeadBranch,
+		State: string(state), Finished: state != githost.CheckPending,
+	}
 }
 
 func pullRequestHook(p payload) githost.Hook {
 	pr := p.PullRequest
-	h := githost.Hook{Kind: githost.HookPullRequest, Action: p.Action, SHA: pr.Head.SHA, Branch: branchHere(pr), Number: cmp.Or(p.Number, pr.Number), State: pr.State}
+	h := githost.Hook{
+		Kind: githost.HookPullRequest, Action: p.Action, SHA: pr.Head.SHA, Branch: branchHere(pr),
+		Number: cmp.Or(p.Number, pr.Number), State: pr.State,
+	}
 	if h.Action == "closed" && pr.Merged {
 		h.Kind, h.MergeSHA = githost.HookMerged, pr.MergeSHA
 	}
@@ -182,7 +188,9 @@ func branchHere(p pull) string {
 // the delivery.
 func reviewHook(p payload) githost.Hook {
 	states := map[string]githost.ReviewState{
-		"pull_request_review_approved": githost.ReviewApproved, "pull_request_review_rejected": githost.ReviewChangesRequested, "pull_request_review_comment": githost.ReviewCommented,
+		"pull_request_review_approved": githost.ReviewApproved,
+		"pull_request_review_rejected": githost.ReviewChangesRequested,
+		"pull_request_review_comment":  githost.ReviewCommented,
 	}
 	h := pullRequestHook(p)
 	h.Kind, h.State, h.Body = githost.HookReview, string(states[p.Review.Type]), p.Review.Content

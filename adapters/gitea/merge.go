@@ -32,7 +32,7 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	}
 	style := cmp.Or(string(m.Method), styleMerge)
 	err := c.merge(ctx, what, m, style)
-	if e := (*Error)(nil); m.Method == githost.MergeAny && errors.As(err, &e) && e.Status == http.StatusMethodNotAllowed && e.contains("merge style") {
+	if m.Method == githost.MergeAny && refusesStyle(err) {
 		r, look := c.Repository(ctx, m.Repo)
 		if look != nil {
 			return "", look
@@ -152,5 +152,12 @@ func (c *Client) compared(m githost.Merge, p pull, e *Error) error {
 	case now.Sub(since) >= c.opt.Comparing:
 		return fmt.Errorf("gitea: %s: it conflicts with %s: %w", e.what, p.Base.Label, githost.ErrNotMergeable)
 	}
-	return &Error{Status: e.Status, Text: e.Text, what: e.what + ": its branches are still being compared", again: true, after: comparingLook}
+	comparing := e.what + ": its branches are still being compared"
+	return &Error{Status: e.Status, Text: e.Text, what: comparing, again: true, after: comparingLook}
+}
+
+// refusesStyle reports whether a repository does not allow the way in which it was to be merged.
+func refusesStyle(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Status == http.StatusMethodNotAllowed && e.contains("merge style")
 }

@@ -81,7 +81,8 @@ func (c *Client) find(ctx context.Context, repo, branch, base, state string) (ou
 	newest := int64(0) // the list begins with it
 	err = list(ctx, c, "the pull requests of "+repo, at+"/pulls", url.Values{"state": {state}}, func(rows []pull) bool {
 		for _, p := range rows {
-			if p.here() && p.Head.Label == branch && (base == "" || p.Base.Label == base) && (state == "all" || p.open()) && p.Number > out.Number {
+			fits := p.Head.Label == branch && (base == "" || p.Base.Label == base)
+			if fits && p.here() && (state == "all" || p.open()) && p.Number > out.Number {
 				out = p
 			}
 		}
@@ -111,7 +112,8 @@ func (c *Client) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) 
 	}
 	var made pull
 	what := "a pull request of " + n.Repo
-	_, err = c.call(ctx, what, http.MethodPost, at+"/pulls", nil, map[string]string{"title": n.Title, "body": n.Body, "head": n.Head, "base": n.Base}, &made)
+	in := map[string]string{"title": n.Title, "body": n.Body, "head": n.Head, "base": n.Base}
+	_, err = c.call(ctx, what, http.MethodPost, at+"/pulls", nil, in, &made)
 	var e *Error
 	switch {
 	case err == nil && made.Number == 0:

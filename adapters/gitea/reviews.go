@@ -154,7 +154,8 @@ func (c *Client) permission(ctx context.Context, repo string, who user, official
 	c.mu.Unlock()
 	found := known.is
 	if !ok || c.opt.Now().Sub(known.at) >= permissionTTL {
-		if found, err = c.readPermission(ctx, "what "+who.Login+" may do in "+repo, at+"/collaborators/"+who.Login+"/permission"); err != nil {
+		what := "what " + who.Login + " may do in " + repo
+		if found, err = c.readPermission(ctx, what, at+"/collaborators/"+who.Login+"/permission"); err != nil {
 			return githost.PermissionUnknown, err
 		}
 		c.keepPermission(key, found)

@@ -73,7 +73,11 @@ func newApp(a App, now func() time.Time) (*app, error) {
 // proof is a JSON web token that proves the app to GitHub, for some minutes.
 func (a *app) proof() (string, error) {
 	now := a.now()
-	claims, err := json.Marshal(map[string]any{"iat": now.Add(-clockSlack).Unix(), "exp": now.Add(proofTime - clockSlack).Unix(), "iss": a.ID})
+	claims, err := json.Marshal(map[string]any{
+		"iat": now.Add(-clockSlack).Unix(),
+		"exp": now.Add(proofTime - clockSlack).Unix(),
+		"iss": a.ID,
+	})
 	if err != nil {
 		return "", err
 	}
@@ -216,7 +220,10 @@ type Rights struct {
 
 // appRights are the permissions that the service needs, and whether it needs them to write.
 func appRights() map[string]string {
-	return map[string]string{"checks": "read", "statuses": "read", "actions": "read", "contents": "write", "pull_requests": "write", "issues": "write", "metadata": "read"}
+	return map[string]string{
+		"checks": "read", "statuses": "read", "actions": "read", "metadata": "read",
+		"contents": "write", "pull_requests": "write", "issues": "write",
+	}
 }
 
 // Rights reads what the app lacks to work on a repository; ok is false when the Client signs in

@@ -49,7 +49,8 @@ func (c *Client) Checks(ctx context.Context, repo, base, sha string) ([]githost.
 		return nil, c.convert(ctx, "the check suites of "+repo, err)
 	}
 	for i, k := range list {
-		list[i].Optional = len(rules.Demands) > 0 && !slices.ContainsFunc(rules.Demands, func(d githost.Demand) bool { return d.Context == k.Name })
+		demanded := slices.ContainsFunc(rules.Demands, func(d githost.Demand) bool { return d.Context == k.Name })
+		list[i].Optional = len(rules.Demands) > 0 && !demanded
 	}
 	list = append(list, begun...)
 	for _, d := range rules.Demands {
@@ -72,7 +73,10 @@ func (c *Client) statuses(ctx context.Context, owner, name, sha string) (out []g
 			return nil, unreadable("the statuses of " + owner + "/" + name)
 		}
 		for _, s := range combined.Statuses {
-			out = append(out, githost.Check{Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status", URL: s.GetTargetURL(), Note: s.GetDescription()})
+			out = append(out, githost.Check{
+				Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status",
+				URL: s.GetTargetURL(), Note: s.GetDescription(),
+			})
 		}
 		if more, err := next(&opt.Page, resp); err != nil || !more {
 			return out, err
@@ -117,7 +121,9 @@ func (c *Client) checkRuns(ctx context.Context, owner, name, sha string) (out []
 // a suite of every commit for every app that is installed, and those of apps which test
 // nothing stay queued for ever: one without runs counts only when it is of the workflows, or
 // of an app that a rule names.
-func (c *Client) suites(ctx context.Context, owner, name, sha string, runs []checkRun, demands []githost.Demand) (out []githost.Check, err error) {
+func (c *Client) suites(
+	ctx context.Context, owner, name, sha string, runs []checkRun, demands []githost.Demand,
+) (out []githost.Check, err error) {
 	opt := gh.ListCheckSuiteOptions{ListOptions: gh.ListOptions{PerPage: 100}}
 	for {
 		list, resp, err := c.api.Checks.ListCheckSuitesForRef(ctx, owner, name, sha, &opt)

@@ -122,7 +122,8 @@ func limited(e *gh.ErrorResponse) bool {
 		return false
 	}
 	said := strings.ToLower(e.Message)
-	return header.Get("Retry-After") != "" || strings.Contains(said, "rate limit") || strings.Contains(said, "abuse detection") || strings.Contains(said, "login attempts exceeded")
+	return header.Get("Retry-After") != "" || strings.Contains(said, "rate limit") ||
+		strings.Contains(said, "abuse detection") || strings.Contains(said, "login attempts exceeded")
 }
 
 // unreadable is a success of GitHub without what was to be read: it is a
@@ -214,7 +215,8 @@ func reviewState(s string) (state githost.ReviewState, ok bool) {
 
 func pullRequest(pr *gh.PullRequest) githost.PullRequest {
 	out := githost.PullRequest{
-		Number: int64(pr.GetNumber()), URL: pr.GetHTMLURL(), Open: pr.GetState() == "open", Merged: pr.GetMerged() || !pr.GetMergedAt().IsZero(),
+		Number: int64(pr.GetNumber()), URL: pr.GetHTMLURL(),
+		Open: pr.GetState() == "open", Merged: pr.GetMerged() || !pr.GetMergedAt().IsZero(),
 		HeadRef: pr.GetHead().GetRef(), HeadSHA: pr.GetHead().GetSHA(), BaseRef: pr.GetBase().GetRef(),
 		Author: pr.GetUser().GetLogin(),
 	}

@@ -118,7 +118,10 @@ func (c *Client) AddWebhook(ctx context.Context, repo, address, secret string) e
 		return err
 	}
 	_, _, err = c.api.Repositories.CreateHook(ctx, owner, name, &gh.Hook{
-		Config: &gh.HookConfig{URL: &address, ContentType: gh.String("json"), InsecureSSL: gh.String("0"), Secret: &secret}, Events: HookEvents(), Active: gh.Bool(true),
+		Config: &gh.HookConfig{
+			URL: &address, ContentType: gh.String("json"), InsecureSSL: gh.String("0"), Secret: &secret,
+		},
+		Events: HookEvents(), Active: gh.Bool(true),
 	})
 	return c.convert(ctx, "a webhook of "+repo, err)
 }

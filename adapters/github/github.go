@@ -61,7 +61,10 @@ func New(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Client{opt: o, files: plain(o.HTTPClient), permissions: map[string]permission{}, rules: map[string]knownRules{}, renamed: map[string]string{}}
+	c := &Client{
+		opt: o, files: plain(o.HTTPClient),
+		permissions: map[string]permission{}, rules: map[string]knownRules{}, renamed: map[string]string{},
+	}
 	if o.App == nil {
 		c.api = gh.NewClient(retryhttp.New(o.HTTPClient)).WithAuthToken(o.Token)
 	} else if err := c.signInAsApp(*o.App); err != nil {
@@ -161,7 +164,8 @@ func next(page *int, resp *gh.Response) (more bool, err error) {
 		return false, nil
 	}
 	if resp.NextPage <= *page || resp.NextPage > pagesMax {
-		return false, &Error{Status: http.StatusOK, what: fmt.Sprintf("page %d of a list leads to page %d", max(*page, 1), resp.NextPage), again: true}
+		what := fmt.Sprintf("page %d of a list leads to page %d", max(*page, 1), resp.NextPage)
+		return false, &Error{Status: http.StatusOK, what: what, again: true}
 	}
 	*page = resp.NextPage
 	return true, nil

@@ -189,7 +189,10 @@ func missing(h githost.Hook) string {
 
 func ciHook(p payload, r run) githost.Hook {
 	state := conclusion(r.Status, r.Conclusion)
-	return githost.Hook{Kind: githost.HookCI, Action: p.Action, SHA: r.HeadSHA, Branch: r.HeadBranch, State: string(state), Finished: state != githost.CheckPending}
+	return githost.Hook{
+		Kind: githost.HookCI, Action: p.Action, SHA: r.HeadSHA, Branch: r.HeadBranch,
+		State: string(state), Finished: state != githost.CheckPending,
+	}
 }
 
 // statusHook keeps only the branches whose head is the commit: GitHub lists
@@ -224,7 +227,8 @@ func branchHere(p payload) string {
 func pullRequestHook(p payload) githost.Hook {
 	pr := p.PullRequest
 	h := githost.Hook{
-		Kind: githost.HookPullRequest, Action: p.Action, SHA: pr.Head.SHA, Branch: branchHere(p), Number: cmp.Or(p.Number, pr.Number), State: pr.State,
+		Kind: githost.HookPullRequest, Action: p.Action, SHA: pr.Head.SHA, Branch: branchHere(p),
+		Number: cmp.Or(p.Number, pr.Number), State: pr.State,
 	}
 	if h.Action == "closed" && pr.Merged {
 		h.Kind, h.MergeSHA = githost.HookMerged, pr.MergeCommitSHA
@@ -236,7 +240,8 @@ func reviewHook(p payload) githost.Hook {
 	r := p.Review
 	state, _ := reviewState(r.State)
 	h := githost.Hook{
-		Kind: githost.HookReview, Action: p.Action, SHA: r.CommitID, Branch: branchHere(p), Number: p.PullRequest.Number, State: string(state), Body: r.Body,
+		Kind: githost.HookReview, Action: p.Action, SHA: r.CommitID, Branch: branchHere(p),
+		Number: p.PullRequest.Number, State: string(state), Body: r.Body,
 	}
 	if h.Action == "edited" { // it says the same in other words
 		h.Kind = githost.HookOther

@@ -34,7 +34,8 @@ func (c *Client) MintToken(ctx context.Context, repo string, permissions map[str
 	if err != nil {
 		return "", expires, err
 	}
-	got, _, err := c.app.api.Apps.CreateInstallationToken(ctx, id, &gh.InstallationTokenOptions{Repositories: []string{name}, Permissions: wanted})
+	asked := &gh.InstallationTokenOptions{Repositories: []string{name}, Permissions: wanted}
+	got, _, err := c.app.api.Apps.CreateInstallationToken(ctx, id, asked)
 	if err = c.convert(ctx, "a token for "+repo, err); err != nil {
 		c.app.forget(repo)
 		return "", expires, err

@@ -59,7 +59,8 @@ func (c *Client) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) 
 	if pr, err := c.find(ctx, n.Repo, n.Head, n.Base, "open"); !errors.Is(err, githost.ErrNotFound) {
 		return pr, err
 	}
-	pr, _, err := c.api.PullRequests.Create(ctx, owner, name, &gh.NewPullRequest{Title: &n.Title, Head: &n.Head, Base: &n.Base, Body: &n.Body})
+	asked := &gh.NewPullRequest{Title: &n.Title, Head: &n.Head, Base: &n.Base, Body: &n.Body}
+	pr, _, err := c.api.PullRequests.Create(ctx, owner, name, asked)
 	if err == nil && pr.GetNumber() == 0 {
 		return githost.PullRequest{}, unreadable("a pull request of " + n.Repo)
 	}
@@ -136,7 +137,11 @@ func (c *Client) methods(ctx context.Context, m githost.Merge) []githost.MergeMe
 // allowed are the ways of merging that a repository shows that it takes.
 func (c *Client) allowed(ctx context.Context, owner, name string) []githost.MergeMethod {
 	r, _, _ := c.api.Repositories.Get(ctx, owner, name) // one that cannot be read shows none
-	shown := map[githost.MergeMethod]bool{githost.MergeCommit: r.GetAllowMergeCommit(), githost.MergeSquash: r.GetAllowSquashMerge(), githost.MergeRebase: r.GetAllowRebaseMerge()}
+	shown := map[githost.MergeMethod]bool{
+		githost.MergeCommit: r.GetAllowMergeCommit(),
+		githost.MergeSquash: r.GetAllowSquashMerge(),
+		githost.MergeRebase: r.GetAllowRebaseMerge(),
+	}
 	all := []githost.MergeMethod{githost.MergeCommit, githost.MergeSquash, githost.MergeRebase}
 	return slices.DeleteFunc(all, func(k githost.MergeMethod) bool { return !shown[k] })
 }
@@ -147,7 +152,12 @@ var errUndecided, errTransient = errors.New("GitHub has yet to compare the branc
 
 // standings translates a mergeable_state after a merge was refused. All others, such as blocked,
 // draft, unstable and has_hooks, are a matter of people.
-var standings = map[string]error{"dirty": githost.ErrNotMergeable, "behind": githost.ErrBehind, "unknown": errUndecided, "clean": errTransient}
+var standings = map[string]error{
+	"dirty":   githost.ErrNotMergeable,
+	"behind":  githost.ErrBehind,
+	"unknown": errUndecided,
+	"clean":   errTransient,
+}
 
 // refused reads in the pull request why a merge was refused: it may be made already, or the head
 // may have moved.

@@ -40,7 +40,10 @@ func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Re
 			if !ok {
 				continue
 			}
-			review := githost.Review{Author: r.GetUser().GetLogin(), State: state, SHA: r.GetCommitID(), Body: r.GetBody(), At: r.GetSubmittedAt().Time}
+			review := githost.Review{
+				Author: r.GetUser().GetLogin(), State: state, SHA: r.GetCommitID(),
+				Body: r.GetBody(), At: r.GetSubmittedAt().Time,
+			}
 			if state != githost.ReviewCommented { // a comment judges nothing, so that nobody is looked up for it
 				if err := c.weigh(ctx, repo, pr, r.GetUser(), r.GetAuthorAssociation(), &review); err != nil {
 					return nil, err
@@ -60,7 +63,9 @@ func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Re
 }
 
 // weigh fills in the role of an author in the repository.
-func (c *Client) weigh(ctx context.Context, repo string, pr githost.PullRequest, by *gh.User, association string, out *githost.Review) error {
+func (c *Client) weigh(
+	ctx context.Context, repo string, pr githost.PullRequest, by *gh.User, association string, out *githost.Review,
+) error {
 	self, err := c.account(ctx)
 	if err != nil {
 		return err

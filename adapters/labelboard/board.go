@@ -133,7 +133,8 @@ func (c *Client) relabel(ctx context.Context, projectID, itemID string, i wireIs
 		return err
 	}
 	var now []wireLabel
-	if _, err := c.call(ctx, call{method: http.MethodPut, path: at + "/labels", in: map[string]any{"labels": labels}, out: &now}); err != nil {
+	put := call{method: http.MethodPut, path: at + "/labels", in: map[string]any{"labels": labels}, out: &now}
+	if _, err := c.call(ctx, put); err != nil {
 		return err
 	}
 	for _, l := range now {
@@ -167,6 +168,7 @@ func (c *Client) setOpen(ctx context.Context, projectID, itemID string, i wireIs
 	case err == nil || ctx.Err() != nil || fault.Retryable(err):
 		return err
 	}
-	c.opt.Log.Warn("an issue cannot be opened or closed; its label says where it stands", "item", itemID, "repo", projectID, "wanted", want, "err", err)
+	c.opt.Log.Warn("an issue cannot be opened or closed; its label says where it stands",
+		"item", itemID, "repo", projectID, "wanted", want, "err", err)
 	return nil
 }

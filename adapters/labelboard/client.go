@@ -87,7 +87,8 @@ func (c *Client) call(ctx context.Context, r call) (http.Header, error) {
 		return nil, c.failed(what, resp, body)
 	}
 	if err := json.Unmarshal(body, r.out); err != nil {
-		return nil, &Error{Status: resp.StatusCode, what: fmt.Sprintf("%s: the answer cannot be read: %v", what, err), cause: err, again: true}
+		what = fmt.Sprintf("%s: the answer cannot be read: %v", what, err)
+		return nil, &Error{Status: resp.StatusCode, what: what, cause: err, again: true}
 	}
 	return resp.Header, nil
 }
@@ -160,8 +161,9 @@ func limited(resp *http.Response, message string) bool {
 		return true
 	}
 	message = strings.ToLower(message)
-	return resp.StatusCode == http.StatusForbidden && (resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0" ||
-		strings.Contains(message, "rate limit") || strings.Contains(message, "abuse detection"))
+	return resp.StatusCode == http.StatusForbidden &&
+		(resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0" ||
+			strings.Contains(message, "rate limit") || strings.Contains(message, "abuse detection"))
 }
 
 // wait is how long an answer requires to wait; named is false when it names no moment.

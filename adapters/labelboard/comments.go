@@ -52,7 +52,9 @@ func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]trac
 		if own {
 			body = unescape(body)
 		}
-		out = append(out, tracker.Comment{ID: strconv.FormatInt(w.ID, 10), AuthorID: w.User.Login, Body: body, CreatedAt: w.CreatedAt.Time, Own: own})
+		out = append(out, tracker.Comment{
+			ID: strconv.FormatInt(w.ID, 10), AuthorID: w.User.Login, Body: body, CreatedAt: w.CreatedAt.Time, Own: own,
+		})
 	})
 	slices.SortStableFunc(out, func(a, b tracker.Comment) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return out, err
@@ -84,7 +86,8 @@ func (c *Client) SetComment(ctx context.Context, n tracker.NewComment) error {
 	}
 	at += "issues/comments/" + url.PathEscape(id)
 	var out wireComment
-	_, err = c.call(ctx, call{method: http.MethodPatch, path: at, token: c.token(n.Author), in: map[string]string{"body": markdown(n)}, out: &out})
+	in := map[string]string{"body": markdown(n)}
+	_, err = c.call(ctx, call{method: http.MethodPatch, path: at, token: c.token(n.Author), in: in, out: &out})
 	switch {
 	case errors.Is(err, tracker.ErrNotFound): // somebody has deleted it: the next try posts it again
 		c.forget(n)
@@ -112,7 +115,8 @@ func (c *Client) addComment(ctx context.Context, n tracker.NewComment) (id strin
 		}
 	}
 	var out wireComment
-	_, err = c.call(ctx, call{method: http.MethodPost, path: at + "/comments", token: c.token(n.Author), in: map[string]string{"body": markdown(n)}, out: &out})
+	in := map[string]string{"body": markdown(n)}
+	_, err = c.call(ctx, call{method: http.MethodPost, path: at + "/comments", token: c.token(n.Author), in: in, out: &out})
 	if err == nil && out.ID == 0 {
 		err = unreadable(at+"/comments", "without an id")
 	}

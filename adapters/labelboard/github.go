@@ -39,7 +39,9 @@ func github() dialect {
 		label:    func(l wireLabel) any { return l.Name },
 		newLabel: func(name, colour string) any { return map[string]any{"name": name, "color": colour} },
 		move: func(e wireEntry) (move, bool) {
-			return move{id: e.ID, label: e.Label.Name, added: e.Event == "labeled", by: e.Actor.Login, at: e.CreatedAt.Time}, e.Event == "labeled" || e.Event == "unlabeled"
+			added := e.Event == "labeled"
+			moved := move{id: e.ID, label: e.Label.Name, added: added, by: e.Actor.Login, at: e.CreatedAt.Time}
+			return moved, added || e.Event == "unlabeled"
 		},
 	}
 }

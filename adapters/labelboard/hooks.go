@@ -45,7 +45,9 @@ func (c *Client) Habits() signature.Habits {
 // Delivery implements tracker.Receiver. At GitHub the id stays when it sends again; Gitea's own
 // names are more exact than those that it has from GitHub.
 func (c *Client) Delivery(h http.Header) (id, event string) {
-	return cmp.Or(h.Get("X-Gitea-Delivery"), h.Get("X-GitHub-Delivery")), cmp.Or(h.Get("X-Gitea-Event-Type"), h.Get("X-Gitea-Event"), h.Get("X-GitHub-Event"))
+	id = cmp.Or(h.Get("X-Gitea-Delivery"), h.Get("X-GitHub-Delivery"))
+	event = cmp.Or(h.Get("X-Gitea-Event-Type"), h.Get("X-Gitea-Event"), h.Get("X-GitHub-Event"))
+	return id, event
 }
 
 // payload holds what is read of webhooks, of all kinds.

@@ -58,9 +58,11 @@ type Options struct {
 	RoleTokens map[stage.Role]string // of accounts that comment for a role; a role without one uses Token
 	Secrets    signature.Secrets     // of the webhooks
 	Insecure   bool                  // take unsigned webhooks while there are no Secrets
-	KeepOpen   bool                  // leave issues open at Done; otherwise they are closed there, and opened in any other column that the service sets
-	HTTPClient *http.Client          // nil = one with a time-out of 30 s
-	Log        *slog.Logger          // nil discards
+	// KeepOpen leaves issues open at Done. Otherwise they are closed there, and opened in any other column that the
+	// service sets.
+	KeepOpen   bool
+	HTTPClient *http.Client // nil = one with a time-out of 30 s
+	Log        *slog.Logger // nil discards
 	Now        func() time.Time
 }
 
@@ -118,9 +120,11 @@ func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.BaseURL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil:
-		return nil, errors.New("labelboard: BaseURL must be an address, such as https://gitea.example.org or https://github.example.org/api/v3")
+		return nil, errors.New("labelboard: BaseURL must be an address, " +
+			"such as https://gitea.example.org or https://github.example.org/api/v3")
 	case o.Token == "":
-		return nil, errors.New("labelboard: Token is missing: a token that may read and write issues, of an account that the service acts as")
+		return nil, errors.New("labelboard: Token is missing: " +
+			"a token that may read and write issues, of an account that the service acts as")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -133,7 +137,8 @@ func New(o Options) (*Client, error) {
 	_, site, _ := strings.Cut(web, "://")
 	c := &Client{
 		opt: o, base: address + "/" + host.api, web: web, site: site + "/", host: host, http: retryhttp.New(o.HTTPClient),
-		own: map[string]bool{}, boards: map[string]board{}, posting: map[string]chan struct{}{}, posted: map[string]string{}, glances: map[string]glanced{},
+		own: map[string]bool{}, boards: map[string]board{}, glances: map[string]glanced{},
+		posting: map[string]chan struct{}{}, posted: map[string]string{},
 	}
 	c.SetSecrets(o.Secrets)
 	return c, nil

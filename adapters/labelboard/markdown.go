@@ -52,7 +52,10 @@ func markdown(n tracker.NewComment) string {
 
 // address is a link's, without what could end it.
 func address(link string) string {
-	return strings.NewReplacer("(", "%28", ")", "%29", "<", "%3C", ">", "%3E", "\\", "%5C", " ", "%20", "\n", "%0A", "\r", "%0D", "\t", "%09", "`", "%60", "[", "%5B", "]", "%5D").Replace(link)
+	return strings.NewReplacer(
+		"(", "%28", ")", "%29", "<", "%3C", ">", "%3E", "[", "%5B", "]", "%5D", "\\", "%5C", "`", "%60",
+		" ", "%20", "\n", "%0A", "\r", "%0D", "\t", "%09",
+	).Replace(link)
 }
 
 // split is written between two characters that are a mention or a reference together: an escape

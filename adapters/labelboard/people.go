@@ -37,7 +37,8 @@ func (c *Client) Person(ctx context.Context, projectID, accountID string) (track
 		return tracker.Person{}, err
 	}
 	if err != nil {
-		c.opt.Log.Warn("what an account may do cannot be read; the token must be an administrator's of the repository", "account", accountID, "repo", projectID, "err", err)
+		c.opt.Log.Warn("what an account may do cannot be read; the token must be an administrator's of the repository",
+			"account", accountID, "repo", projectID, "err", err)
 	}
 	return tracker.Person{ID: who.Login, Name: cmp.Or(who.Name, who.FullName), Email: who.Email, Role: strings.ToLower(may.Permission)}, nil
 }

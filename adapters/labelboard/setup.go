@@ -40,7 +40,8 @@ func (c *Client) AddColumn(ctx context.Context, projectID string, s stage.Status
 		return err
 	}
 	var made wireLabel
-	if _, err := c.call(ctx, call{method: http.MethodPost, path: at + "labels", in: c.host.newLabel(scope+info.Name, colour(s)), out: &made}); err != nil {
+	label := c.host.newLabel(scope+info.Name, colour(s))
+	if _, err := c.call(ctx, call{method: http.MethodPost, path: at + "labels", in: label, out: &made}); err != nil {
 		return err
 	}
 	_, err = c.refresh(ctx, projectID)

@@ -105,7 +105,12 @@ func (e *execution) settle(x *exchange, m *meter) {
 
 func sum(a, b work.Usage) work.Usage {
 	return work.Usage{
-		Model: cmp.Or(b.Model, a.Model), Input: a.Input + b.Input, Output: a.Output + b.Output, CacheRead: a.CacheRead + b.CacheRead, CacheCreate: a.CacheCreate + b.CacheCreate, MicroUSD: a.MicroUSD + b.MicroUSD,
+		Model:       cmp.Or(b.Model, a.Model),
+		Input:       a.Input + b.Input,
+		Output:      a.Output + b.Output,
+		CacheRead:   a.CacheRead + b.CacheRead,
+		CacheCreate: a.CacheCreate + b.CacheCreate,
+		MicroUSD:    a.MicroUSD + b.MicroUSD,
 	}
 }
 
@@ -126,7 +131,12 @@ func (e *execution) seen() (s agentcli.Seen) {
 	var all, most work.Usage
 	for _, u := range e.used {
 		all = sum(all, u)
-		if a, b := u.MicroUSD, most.MicroUSD; a > b || a == b && (u.Tokens() > most.Tokens() || u.Tokens() == most.Tokens() && u.Model < most.Model) {
+		more := cmp.Or(
+			cmp.Compare(u.MicroUSD, most.MicroUSD),
+			cmp.Compare(u.Tokens(), most.Tokens()),
+			cmp.Compare(most.Model, u.Model),
+		)
+		if more > 0 {
 			most = u
 		}
 	}
@@ -162,7 +172,11 @@ func (g *Gateway) cost(tool, vendor string, u work.Usage) (micro int64, known bo
 
 // vendorOf finds the vendor of a model by its name; empty = not known.
 func vendorOf(model string) string {
-	for vendor, beginnings := range map[string][]string{Anthropic: {"claude"}, OpenAI: {"gpt", "chatgpt", "codex", "o1", "o3", "o4"}, Google: {"gemini"}} {
+	for vendor, beginnings := range map[string][]string{
+		Anthropic: {"claude"},
+		OpenAI:    {"gpt", "chatgpt", "codex", "o1", "o3", "o4"},
+		Google:    {"gemini"},
+	} {
 		for _, b := range beginnings {
 			if strings.HasPrefix(model, b) {
 				return vendor

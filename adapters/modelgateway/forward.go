@@ -37,7 +37,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	prefix, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	v := g.vendors[prefix]
 	if v == nil {
-		http.Error(w, "this is the gateway of models: "+g.URL()+"/anthropic, /openai/v1 and /gemini, as far as they are served", http.StatusNotFound)
+		served := g.URL() + "/anthropic, /openai/v1 and /gemini, as far as they are served"
+		http.Error(w, "this is the gateway of models: "+served, http.StatusNotFound)
 		return
 	}
 	e := g.find(token(r))

@@ -32,7 +32,11 @@ type meter struct {
 }
 
 func newMeter(contentType, model string, asked int) *meter {
-	return &meter{stream: strings.HasPrefix(contentType, "text/event-stream"), asked: int64(asked), usage: work.Usage{Model: agentout.ShortModel(model)}}
+	return &meter{
+		stream: strings.HasPrefix(contentType, "text/event-stream"),
+		asked:  int64(asked),
+		usage:  work.Usage{Model: agentout.ShortModel(model)},
+	}
 }
 
 // Write implements io.Writer.
@@ -227,7 +231,8 @@ func (m *meter) read(event []byte) {
 		m.count(work.Usage{Input: u.Prompt - u.Cached + u.Tools, Output: u.Candidates + u.Thoughts, CacheRead: u.Cached})
 	}
 	m.words += r.Delta.length()
-	finished := r.Delta.StopReason != nil || r.Type == "message_stop" || r.Type == "response.completed" || r.Type == "response.incomplete" || r.Type == "response.failed"
+	finished := r.Delta.StopReason != nil || r.Type == "message_stop" ||
+		r.Type == "response.completed" || r.Type == "response.incomplete" || r.Type == "response.failed"
 	for _, c := range r.Choices {
 		m.words += c.Delta.length()
 		finished = finished || c.Finish != nil
@@ -259,7 +264,12 @@ func (m *meter) name(model string) {
 
 // count takes counts over: each is of the answer so far.
 func (m *meter) count(u work.Usage) {
-	for into, n := range map[*int64]int64{&m.usage.Input: u.Input, &m.usage.Output: u.Output, &m.usage.CacheRead: u.CacheRead, &m.usage.CacheCreate: u.CacheCreate} {
+	for into, n := range map[*int64]int64{
+		&m.usage.Input:       u.Input,
+		&m.usage.Output:      u.Output,
+		&m.usage.CacheRead:   u.CacheRead,
+		&m.usage.CacheCreate: u.CacheCreate,
+	} {
 		if n > 0 {
 			*into = n
 		}

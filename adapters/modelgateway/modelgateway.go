@@ -90,7 +90,8 @@ func New(o Options) (*Gateway, error) {
 		}
 		base, err := url.Parse(cmp.Or(account.URL, v.home))
 		if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-			return nil, fmt.Errorf("modelgateway: Options.Vendors: the URL of %s is %q, want an address such as %s", name, account.URL, v.home)
+			return nil, fmt.Errorf("modelgateway: Options.Vendors: the URL of %s is %q, want an address such as %s",
+				name, account.URL, v.home)
 		}
 		base.Path = cmp.Or(base.Path, "/")
 		v.base, v.key = base, account.Key
@@ -166,8 +167,9 @@ func (g *Gateway) Priced(vendor, tool, model string) bool {
 }
 
 // errContainer is about a container that has a network of its own.
-var errContainer = errors.New("modelgateway: the gateway listens at this machine's loopback address, which a container does not reach: " +
-	"set ORCH_EGRESS=allow-list, which leads there, or ORCH_JAIL_NETWORK=host, or let ORCH_MODEL_GATEWAY be this machine's address in the containers' network")
+var errContainer = errors.New("modelgateway: the gateway listens at this machine's loopback address, " +
+	"which a container does not reach: set ORCH_EGRESS=allow-list, which leads there, or ORCH_JAIL_NETWORK=host, " +
+	"or let ORCH_MODEL_GATEWAY be this machine's address in the containers' network")
 
 // Open implements agentcli.Link. An execution of a vendor that is not served gets nothing.
 func (g *Gateway) Open(_ context.Context, x agentcli.LinkedRun) (agentcli.Opened, error) {

@@ -35,7 +35,8 @@ type refusal struct {
 
 // empty are the words of an account without money, and daily those of a limit that lasts.
 var (
-	empty = regexp.MustCompile(`(?i)credit balance is too low|insufficient_quota|(?:credits|balance) (?:are|is) depleted|billing details\.$`)
+	empty = regexp.MustCompile(`(?i)credit balance is too low|insufficient_quota` +
+		`|(?:credits|balance) (?:are|is) depleted|billing details\.$`)
 	daily = regexp.MustCompile(`PerDay|usage_limit_reached`)
 )
 
@@ -56,7 +57,8 @@ func troubleOf(status int, h http.Header, body []byte, now time.Time) (t work.Tr
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden || strings.Contains(words, "API_KEY_INVALID"):
 		t.Kind = work.TroubleLogin
-	case status == http.StatusPaymentRequired, status != http.StatusNotFound && quota == "" && until.IsZero() && empty.MatchString(words+" "+r.Error.Message):
+	case status == http.StatusPaymentRequired,
+		status != http.StatusNotFound && quota == "" && until.IsZero() && empty.MatchString(words+" "+r.Error.Message):
 		t.Kind = work.TroubleCredit
 	case status == http.StatusTooManyRequests && (until.Sub(now) > soon || daily.MatchString(words+quota)):
 		t = work.Trouble{Kind: work.TroubleLimit, Until: until}
@@ -67,7 +69,8 @@ func troubleOf(status int, h http.Header, body []byte, now time.Time) (t work.Tr
 
 // endOf is when a limit ends, as far as headers or body say so.
 func endOf(h http.Header, r refusal, now time.Time) time.Time {
-	if reset, err := strconv.ParseInt(h.Get("Anthropic-Ratelimit-Unified-Reset"), 10, 64); err == nil && h.Get("Anthropic-Ratelimit-Unified-Status") == "rejected" {
+	reset, err := strconv.ParseInt(h.Get("Anthropic-Ratelimit-Unified-Reset"), 10, 64)
+	if err == nil && h.Get("Anthropic-Ratelimit-Unified-Status") == "rejected" {
 		return time.Unix(reset, 0).UTC()
 	}
 	if r.Error.ResetsAt > 0 {

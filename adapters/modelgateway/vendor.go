@@ -75,7 +75,8 @@ func (v vendor) failure(status int, why string) any {
 	case Google:
 		return map[string]any{"error": map[string]any{"code": status, "message": why, "status": k[2]}}
 	}
-	return map[string]any{"type": "error", "message": why, "code": k[1], "error": map[string]any{"message": why, "type": k[1], "code": k[1], "param": nil}}
+	failed := map[string]any{"message": why, "type": k[1], "code": k[1], "param": nil}
+	return map[string]any{"type": "error", "message": why, "code": k[1], "error": failed}
 }
 
 // refuse answers with an error.
@@ -114,7 +115,9 @@ func token(r *http.Request) string {
 // passed are the headers of a request that go to the vendor: none says who sends it.
 func passed(h http.Header) http.Header {
 	out := http.Header{"Accept-Encoding": {"identity"}}
-	for _, name := range []string{"Accept", "Content-Type", "User-Agent", "Anthropic-Version", "Anthropic-Beta", "Openai-Beta", "X-Goog-Api-Client"} {
+	for _, name := range []string{
+		"Accept", "Content-Type", "User-Agent", "Anthropic-Version", "Anthropic-Beta", "Openai-Beta", "X-Goog-Api-Client",
+	} {
 		if values := h.Values(name); len(values) > 0 {
 			out[name] = values
 		}

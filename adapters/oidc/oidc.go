@@ -80,7 +80,8 @@ func (p *Provider) describe(ctx context.Context) (*coreos.Provider, *oauth2.Conf
 		p.mu.Unlock()
 	}
 	return found, &oauth2.Config{
-		ClientID: p.opt.ClientID, ClientSecret: p.opt.ClientSecret, Endpoint: found.Endpoint(), RedirectURL: p.opt.RedirectURL, Scopes: p.opt.Scopes,
+		ClientID: p.opt.ClientID, ClientSecret: p.opt.ClientSecret, Endpoint: found.Endpoint(),
+		RedirectURL: p.opt.RedirectURL, Scopes: p.opt.Scopes,
 	}, nil
 }
 
@@ -126,7 +127,8 @@ func (p *Provider) person(claims map[string]any) (access.Person, error) {
 	if name == "" || p.opt.NameClaim == "email" && !verified && !p.opt.TrustEmail {
 		return access.Person{}, &access.Refusal{
 			Status: http.StatusForbidden, Kind: "sign-in",
-			Text: "The identity provider does not name you by a verified " + p.opt.NameClaim + " (email_verified must be true). Its administrator can, ORCH_OIDC_NAME_CLAIM names another claim, " +
+			Text: "The identity provider does not name you by a verified " + p.opt.NameClaim +
+				" (email_verified must be true). Its administrator can, ORCH_OIDC_NAME_CLAIM names another claim, " +
 				"or ORCH_OIDC_TRUST_EMAIL=true believes this provider's addresses where nobody can choose one.",
 		}
 	}

@@ -175,7 +175,8 @@ func (c *Client) answer(ctx context.Context, r call) error {
 	case err != nil:
 		return &Error{what: fmt.Sprintf("%s %s: the answer broke off", r.method, shorten(r.path)), cause: err}
 	case len(body) > bodyMax:
-		return &Error{Status: resp.StatusCode, what: fmt.Sprintf("%s %s: the answer has more than %d bytes", r.method, shorten(r.path), bodyMax)}
+		what := fmt.Sprintf("%s %s: the answer has more than %d bytes", r.method, shorten(r.path), bodyMax)
+		return &Error{Status: resp.StatusCode, what: what}
 	}
 	if resp.StatusCode/100 != 2 {
 		return c.failed(r, resp, body)
@@ -184,7 +185,8 @@ func (c *Client) answer(ctx context.Context, r call) error {
 		return nil
 	}
 	if err := json.Unmarshal(body, r.out); err != nil {
-		return &Error{Status: resp.StatusCode, what: fmt.Sprintf("%s %s: the answer cannot be read: %v", r.method, shorten(r.path), err), cause: err}
+		what := fmt.Sprintf("%s %s: the answer cannot be read: %v", r.method, shorten(r.path), err)
+		return &Error{Status: resp.StatusCode, what: what, cause: err}
 	}
 	return nil
 }

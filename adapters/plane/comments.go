@@ -69,7 +69,8 @@ func (c *Client) SetComment(ctx context.Context, n tracker.NewComment) error {
 	}
 	var out struct{ ID string }
 	at := c.item(n.ProjectID, n.ItemID) + "comments/" + url.PathEscape(id) + "/"
-	err = c.call(ctx, call{method: http.MethodPatch, path: at, token: c.token(n.Author), in: map[string]string{"comment_html": commentHTML(n)}, out: &out, again: true})
+	in := map[string]string{"comment_html": commentHTML(n)}
+	err = c.call(ctx, call{method: http.MethodPatch, path: at, token: c.token(n.Author), in: in, out: &out, again: true})
 	if err == nil && out.ID == "" {
 		return unreadable(at, "without an id")
 	}

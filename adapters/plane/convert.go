@@ -71,15 +71,17 @@ func (t *wireTime) UnmarshalJSON(raw []byte) error {
 func (c *Client) convert(w wireItem, b board) tracker.Item {
 	status := b.keys[string(w.State)]
 	return tracker.Item{
-		Finished: b.ended[string(w.State)] || status == stage.StatusDone,
-		ID:       w.ID, ProjectID: w.Project, Sequence: w.Sequence, Title: strings.ToValidUTF8(w.Name, "\ufffd"), Description: StripHTML(w.HTML),
+		ID: w.ID, ProjectID: w.Project, Sequence: w.Sequence,
+		Title: strings.ToValidUTF8(w.Name, "\ufffd"), Description: StripHTML(w.HTML),
 		Status: status, StatusName: b.names[string(w.State)], UpdatedAt: w.UpdatedAt.Time,
+		Finished: b.ended[string(w.State)] || status == stage.StatusDone,
 	}
 }
 
 // ItemURL implements tracker.Linker.
 func (c *Client) ItemURL(projectID, itemID string) string {
-	return strings.TrimSuffix(c.opt.BaseURL, "/") + "/" + url.PathEscape(c.opt.Workspace) + "/projects/" + url.PathEscape(projectID) + "/issues/" + url.PathEscape(itemID)
+	workspace := strings.TrimSuffix(c.opt.BaseURL, "/") + "/" + url.PathEscape(c.opt.Workspace)
+	return workspace + "/projects/" + url.PathEscape(projectID) + "/issues/" + url.PathEscape(itemID)
 }
 
 func sortComments(list []tracker.Comment) {

@@ -103,7 +103,8 @@ func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
 		return tracker.Hook{}, fmt.Errorf("plane: a webhook of %q without an item or a project", e.Event)
 	}
 	if h.Kind != tracker.HookOther && !(uuid.MatchString(h.ItemID) && uuid.MatchString(h.ProjectID)) {
-		return tracker.Hook{}, fmt.Errorf("plane: a webhook of %q about %.60q in %.60q, of which an id is no UUID", e.Event, h.ItemID, h.ProjectID)
+		return tracker.Hook{}, fmt.Errorf("plane: a webhook of %q about %.60q in %.60q, of which an id is no UUID",
+			e.Event, h.ItemID, h.ProjectID)
 	}
 	h.Unsigned = len(c.secrets()) == 0 && c.opt.Insecure
 	if h.Kind == tracker.HookComment {

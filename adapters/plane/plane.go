@@ -179,7 +179,8 @@ func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error
 		values.Set("cursor", q.Cursor)
 	}
 	var p page[wireItem]
-	if err := c.call(ctx, call{method: http.MethodGet, path: c.project(q.ProjectID) + "work-items/", query: values, out: &p, listing: true}); err != nil {
+	at := c.project(q.ProjectID) + "work-items/"
+	if err := c.call(ctx, call{method: http.MethodGet, path: at, query: values, out: &p, listing: true}); err != nil {
 		return tracker.Page{}, err
 	}
 	if p.Results == nil {

@@ -112,7 +112,10 @@ type wireState struct {
 
 // refresh reads the columns of a project.
 func (c *Client) refresh(ctx context.Context, projectID string) (board, error) {
-	b := board{ids: map[stage.Status]string{}, keys: map[string]stage.Status{}, names: map[string]string{}, ended: map[string]bool{}, read: c.opt.Now()}
+	b := board{
+		ids: map[stage.Status]string{}, keys: map[string]stage.Status{}, names: map[string]string{},
+		ended: map[string]bool{}, read: c.opt.Now(),
+	}
 	byName := map[string]string{}
 	err := each(ctx, c, c.project(projectID)+"states/", func(s wireState) {
 		b.names[s.ID] = s.Name

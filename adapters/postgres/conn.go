@@ -58,7 +58,8 @@ func (d dialect) Write(f func(sqlstore.Conn) error) error {
 func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) error) error {
 	return d.db.retry(ctx, func(ctx context.Context) (err error) {
 		if snapshot {
-			err = pgx.BeginTxFunc(ctx, d.db.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(t pgx.Tx) error {
+			reading := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+			err = pgx.BeginTxFunc(ctx, d.db.pool, reading, func(t pgx.Tx) error {
 				return f(&conn{ctx: ctx, db: d.db, to: t, batch: &pgx.Batch{}})
 			})
 		} else {
@@ -88,7 +89,8 @@ const (
 	lockTurn = "select from ~turn for no key update"
 
 	// noteSeq leaves the number of a transaction behind, for committed.
-	noteSeq = "insert into ~writers (writer, seq, at) values ($1, $2, now()) on conflict (writer) do update set seq = excluded.seq, at = excluded.at"
+	noteSeq = "insert into ~writers (writer, seq, at) values ($1, $2, now()) " +
+		"on conflict (writer) do update set seq = excluded.seq, at = excluded.at"
 
 	// lastSeq reads which transaction of a writer was committed last.
 	lastSeq = "select coalesce(max(seq), 0) from ~writers where writer = $1"

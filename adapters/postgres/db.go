@@ -161,7 +161,8 @@ func (d *DB) connectPool(ctx context.Context, url string) (err error) {
 	if d.pool == nil {
 		config, err := pgxpool.ParseConfig(url)
 		if err != nil {
-			return errors.New("postgres: Options.URL is not a database URL: write it as postgres://user@host/name") // err may hold the password
+			// Err may hold the password.
+			return errors.New("postgres: Options.URL is not a database URL: write it as postgres://user@host/name")
 		}
 		if d.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
 			return fmt.Errorf("postgres: %w", err)

@@ -24,12 +24,14 @@ const goOn = `do $$ declare c record; begin
 	for c in select format('%I.%I', table_schema, table_name) as t from information_schema.columns
 		where '~' = '"' || table_schema || '".' and is_identity = 'YES' and column_name = 'id'
 	loop execute format('select setval(pg_get_serial_sequence(%L, ''id''), max(id)) from %s having max(id) > 0', c.t, c.t); end loop;
-	perform setval('~task_ids', max(n)) from (select max(id) as n from ~tasks union all select max(task_id) from ~journal) x having max(n) > 0;
+	perform setval('~task_ids', max(n)) from
+		(select max(id) as n from ~tasks union all select max(task_id) from ~journal) x having max(n) > 0;
 end $$`
 
 const (
 	// ofFile and ofSchema are the tables and columns that there are.
-	ofFile   = "select json_group_array(name) from (select name from sqlite_schema where type = 'table' and name not like 'sqlite%' order by name)"
+	ofFile = "select json_group_array(name) from (" +
+		"select name from sqlite_schema where type = 'table' and name not like 'sqlite%' order by name)"
 	ofSchema = `select coalesce(array_agg(column_name::text), '{}'), coalesce(array_agg(udt_name::text), '{}')
 		from information_schema.columns where table_schema = $1 and table_name = $2`
 

@@ -38,7 +38,8 @@ func (h *Host) Put(ctx context.Context, jobs ...queue.Job) error {
 		}
 		bodies[i] = body
 	}
-	if _, err := h.tx.Exec(ctx, h.db.q("insert into ~inbox (job) select b from unnest($1::bytea[]) with ordinality u(b, n) order by n"), bodies); err != nil {
+	insert := h.db.q("insert into ~inbox (job) select b from unnest($1::bytea[]) with ordinality u(b, n) order by n")
+	if _, err := h.tx.Exec(ctx, insert, bodies); err != nil {
 		return wrap(err)
 	}
 	_, err := h.tx.Exec(ctx, "select pg_notify($1, $2)", h.db.schema, "host "+inboxHint) // delivered when the host commits

@@ -67,7 +67,8 @@ func safe(ctx context.Context, conn *pgx.Conn) error {
 			return err
 		}
 		if value == "off" {
-			return fmt.Errorf("postgres: the server runs with %s=off and may forget what it has committed: switch it on, or set Options.AllowUnsafe for a test", name)
+			return fmt.Errorf("postgres: the server runs with %s=off and may forget what it has committed: "+
+				"switch it on, or set Options.AllowUnsafe for a test", name)
 		}
 	}
 	return nil
@@ -136,7 +137,9 @@ const layout = 9
 // readable refuses tables that a newer program has laid out anew.
 func (d *DB) readable(ctx context.Context, t pgx.Tx) error {
 	var known bool
-	err := t.QueryRow(ctx, "select exists (select 1 from information_schema.columns where table_schema = $1 and table_name = 'turn' and column_name = 'layout')", d.schema).Scan(&known)
+	query := "select exists (select 1 from information_schema.columns " +
+		"where table_schema = $1 and table_name = 'turn' and column_name = 'layout')"
+	err := t.QueryRow(ctx, query, d.schema).Scan(&known)
 	if err != nil || !known {
 		return err
 	}
@@ -144,7 +147,8 @@ func (d *DB) readable(ctx context.Context, t pgx.Tx) error {
 	if err := t.QueryRow(ctx, d.q("select layout from ~turn")).Scan(&found); err != nil || found <= layout {
 		return err
 	}
-	return fmt.Errorf("postgres: the tables of schema %s have layout %d and this program reads %d: use the newer program that made them, or another schema", d.schema, found, layout)
+	return fmt.Errorf("postgres: the tables of schema %s have layout %d and this program reads %d: "+
+		"use the newer program that made them, or another schema", d.schema, found, layout)
 }
 
 func (d *DB) step(ctx context.Context, t pgx.Tx, m migration) error {

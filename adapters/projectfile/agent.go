@@ -45,7 +45,8 @@ func (a *agent) UnmarshalYAML(raw []byte) error {
 		if errors.As(err, &placed) { // its line is counted from here
 			why = placed.GetMessage()
 		}
-		return fmt.Errorf("agents: want the name of an agent or a command, as developer: claude, or as developer: {use: claude, model: opus}: %s", why)
+		return fmt.Errorf("agents: want the name of an agent or a command, as developer: claude, "+
+			"or as developer: {use: claude, model: opus}: %s", why)
 	}
 	*a = agent(f)
 	return nil
@@ -53,7 +54,10 @@ func (a *agent) UnmarshalYAML(raw []byte) error {
 
 // convert checks the fields. An empty use is the service's own agent.
 func (a agent) convert() (work.Agent, error) {
-	out := work.Agent{Use: a.Use, Model: a.Model, Args: a.Args, Env: a.Env, Timeout: a.Timeout, Stall: a.Stall, MicroUSD: int64(a.BudgetUSD * 1e6), Independent: a.Independent, Egress: a.Egress}
+	out := work.Agent{
+		Use: a.Use, Model: a.Model, Args: a.Args, Env: a.Env, Timeout: a.Timeout, Stall: a.Stall,
+		MicroUSD: int64(a.BudgetUSD * 1e6), Independent: a.Independent, Egress: a.Egress,
+	}
 	if a.Use != "" {
 		if _, err := agentcli.Split(a.Use); err != nil {
 			return out, fmt.Errorf("use: %w", err)
@@ -72,7 +76,8 @@ func (a agent) convert() (work.Agent, error) {
 	}
 	for _, name := range a.Env {
 		if !variable.MatchString(name) {
-			return out, fmt.Errorf("env: %q is no name of a variable such as ANTHROPIC_API_KEY; its value does not belong into this file", name)
+			return out, fmt.Errorf("env: %q is no name of a variable such as ANTHROPIC_API_KEY; "+
+				"its value does not belong into this file", name)
 		}
 	}
 	return out, nil
@@ -94,7 +99,9 @@ func (r Registry) checkAgents() error {
 		for role, a := range p.Agents {
 			for _, name := range a.Env {
 				if slices.Contains(secrets, name) {
-					return &task.FieldError{Entry: i, Repo: p.Repo, Field: "agents", Text: fmt.Sprintf("%s: env: %s is a secret of the service by this file, and no agent's: take it out, or give the agent one of its own", role, name)}
+					text := fmt.Sprintf("%s: env: %s is a secret of the service by this file, and no agent's: "+
+						"take it out, or give the agent one of its own", role, name)
+					return &task.FieldError{Entry: i, Repo: p.Repo, Field: "agents", Text: text}
 				}
 			}
 		}

@@ -23,7 +23,8 @@ type prompts map[stage.Role]string
 
 // UnmarshalYAML reads a text for each role.
 func (p *prompts) UnmarshalYAML(node ast.Node) error {
-	return strictly(node, (*map[stage.Role]string)(p), "prompts: want a text for each role, such as developer: \"{{.Default}} Run make test before each commit.\"")
+	return strictly(node, (*map[stage.Role]string)(p),
+		"prompts: want a text for each role, such as developer: \"{{.Default}} Run make test before each commit.\"")
 }
 
 // recipes are how the deployer deploys.
@@ -57,13 +58,16 @@ func (c *credential) convert(plain bool) (out task.Credential, err error) {
 	ofOperator := func(argv []string) bool { return len(argv) > 0 && filepath.IsAbs(argv[0]) }
 	switch {
 	case !variable.MatchString(c.Env) || strings.HasPrefix(c.Env, "ORCH_") || strings.HasPrefix(c.Env, "SIGNALBOX_"):
-		return out, fmt.Errorf("env: is %q, want the name of the variable in which the deployer finds its secret, such as DEPLOY_TOKEN", c.Env)
+		return out, fmt.Errorf("env: is %q, want the name of the variable in which the deployer finds its secret, "+
+			"such as DEPLOY_TOKEN", c.Env)
 	case (c.App == nil) == (c.Command == nil):
 		return out, errors.New("want command, a program that prints a secret, or github_app, and not both")
 	case c.App == nil && !ofOperator(c.Command):
-		return out, errors.New("command: want the absolute path of a program of yours and its arguments, such as [/etc/signalbox/mint-token]: it runs as the service, and never from a repository")
+		return out, errors.New("command: want the absolute path of a program of yours and its arguments, " +
+			"such as [/etc/signalbox/mint-token]: it runs as the service, and never from a repository")
 	case c.App == nil && !ofOperator(c.Revoke):
-		return out, errors.New("revoke: want the absolute path of a program and its arguments that ends the credential SIGNALBOX_CREDENTIAL_ID, such as [/etc/signalbox/revoke-token]")
+		return out, errors.New("revoke: want the absolute path of a program and its arguments " +
+			"that ends the credential SIGNALBOX_CREDENTIAL_ID, such as [/etc/signalbox/revoke-token]")
 	case c.App == nil:
 		return out, nil
 	case plain:
@@ -71,7 +75,8 @@ func (c *credential) convert(plain bool) (out task.Credential, err error) {
 	case c.Revoke != nil:
 		return out, errors.New("revoke: an app's tokens are revoked by GitHub; leave it out")
 	case c.App.ID == "" || !filepath.IsAbs(c.App.KeyFile) || len(c.App.Permissions) == 0:
-		return out, errors.New("github_app: want {id: the App ID, key_file: the absolute path of its private key, permissions: {deployments: write}}")
+		return out, errors.New("github_app: want {id: the App ID, key_file: the absolute path of its private key, " +
+			"permissions: {deployments: write}}")
 	}
 	for name, level := range c.App.Permissions {
 		if level != "read" && level != "write" {
@@ -85,7 +90,8 @@ func (c *credential) convert(plain bool) (out task.Credential, err error) {
 // UnmarshalYAML reads the texts.
 func (r *recipes) UnmarshalYAML(node ast.Node) error {
 	type form recipes
-	return strictly(node, (*form)(r), "deploy: want texts, such as {staging: run make staging, production: run make production}, and credential where the deployer gets one")
+	return strictly(node, (*form)(r), "deploy: want texts, such as {staging: run make staging, "+
+		"production: run make production}, and credential where the deployer gets one")
 }
 
 // hooks are commands around an agent's runs.
@@ -99,7 +105,9 @@ type hooks struct {
 // UnmarshalYAML reads the commands.
 func (h *hooks) UnmarshalYAML(node ast.Node) error {
 	type form hooks
-	return strictly(node, (*form)(h), "hooks: want lists of commands, each a list of words, such as {after_create: [[npm, ci]], before_run: [[./bin/services, up]], after_run: [[./bin/services, down]], timeout: 90s}")
+	return strictly(node, (*form)(h), "hooks: want lists of commands, each a list of words, "+
+		"such as {after_create: [[npm, ci]], before_run: [[./bin/services, up]], "+
+		"after_run: [[./bin/services, down]], timeout: 90s}")
 }
 
 // programs are the files of the repository that the hooks run.

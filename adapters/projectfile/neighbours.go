@@ -143,7 +143,8 @@ func (b Board) check(hosts []string) (field string, err error) {
 // access checks the names of the variables that open a neighbour.
 func access(token string, secrets []string) (field string, err error) {
 	if err := areVariables([]string{token}); err != nil {
-		return "token_env", errors.New("want the name of a variable of the environment that holds the token, such as FORGE_TOKEN; the token itself does not belong into this file")
+		return "token_env", errors.New("want the name of a variable of the environment that holds the token, " +
+			"such as FORGE_TOKEN; the token itself does not belong into this file")
 	}
 	if err := areVariables(secrets); err != nil {
 		return "secret_env", err
@@ -194,7 +195,8 @@ func (n Neighbours) Board(name string) (Board, bool) {
 func (n Neighbours) place(e entry, p *task.Project) (field string, err error) {
 	h, known := n.Host(p.Host)
 	if p.Host != "" && !known && !slices.Contains(taken()[:2], p.Host) {
-		return "host", fmt.Errorf("host: is %q, want github (the default), git for a repository without a git host, or the name of an entry of hosts", p.Host)
+		return "host", fmt.Errorf("host: is %q, want github (the default), git for a repository without a git host, "+
+			"or the name of an entry of hosts", p.Host)
 	}
 	if h.Kind == KindGitea {
 		p.Pages = githost.GiteaLayout()
@@ -203,14 +205,17 @@ func (n Neighbours) place(e entry, p *task.Project) (field string, err error) {
 	}
 	b, known := n.Board(e.Board)
 	if e.Board != "" && !known {
-		return "board", fmt.Errorf("board: is %q, want the name of an entry of boards; without it cards are where ORCH_TRACKER says", e.Board)
+		return "board", fmt.Errorf("board: is %q, want the name of an entry of boards; "+
+			"without it cards are where ORCH_TRACKER says", e.Board)
 	}
 	if b.Kind == KindLabels && p.TrackerProject == "" && b.Host == p.HostName() {
 		p.TrackerProject = p.HostPath()
 	}
 	if e.Board == "" {
 		if name := mux.Name(p.TrackerProject); name != "" {
-			return "tracker_project", fmt.Errorf("tracker_project: %q has a colon, which ids of the first tracker have not: leave it out, or name its entry of boards as board: %s", p.TrackerProject, name)
+			return "tracker_project", fmt.Errorf("tracker_project: %q has a colon, "+
+				"which ids of the first tracker have not: leave it out, or name its entry of boards as board: %s",
+				p.TrackerProject, name)
 		}
 		return "", nil
 	}
@@ -232,5 +237,6 @@ func (n Neighbours) place(e entry, p *task.Project) (field string, err error) {
 
 // placed adds the file and the line to what is wrong with an entry of a list.
 func placed(name string, tree *ast.File, list string, entry int, field string, err error) error {
-	return &Error{File: name, Line: yamlplace.Line(tree, list, entry, field), Err: fmt.Errorf("%s %d: %s: %w", strings.TrimSuffix(list, "s"), entry+1, field, err)}
+	err = fmt.Errorf("%s %d: %s: %w", strings.TrimSuffix(list, "s"), entry+1, field, err)
+	return &Error{File: name, Line: yamlplace.Line(tree, list, entry, field), Err: err}
 }

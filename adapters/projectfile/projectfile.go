@@ -89,11 +89,12 @@ type entry struct {
 	Releasers      []string            `yaml:"releasers"`
 	Separate       bool                `yaml:"separate"`  // who has started a task does not approve it
 	Reviewers      []string            `yaml:"reviewers"` // accounts whose reviews count although they are bots or may not write
-	Egress         []string            `yaml:"egress"`    // hosts that agents and checks may reach, with ORCH_EGRESS=allow-list; nil = task.DefaultEgress
-	WIP            *int                `yaml:"wip"`       // tasks in work at a time; nil = task.DefaultWIP
-	Monitor        []string            `yaml:"monitor"`
-	TrackerSecret  []string            `yaml:"tracker_secret_env"` // variables of the environment
-	HostSecret     []string            `yaml:"githost_secret_env"`
+	// Egress are hosts that agents and checks may reach, with ORCH_EGRESS=allow-list; nil = task.DefaultEgress.
+	Egress        []string `yaml:"egress"`
+	WIP           *int     `yaml:"wip"` // tasks in work at a time; nil = task.DefaultWIP
+	Monitor       []string `yaml:"monitor"`
+	TrackerSecret []string `yaml:"tracker_secret_env"` // variables of the environment
+	HostSecret    []string `yaml:"githost_secret_env"`
 }
 
 // probe are the addresses by deployment; each may have a fragment, the field of a JSON object.
@@ -132,7 +133,8 @@ func (c *ci) UnmarshalYAML(raw []byte) error {
 	}
 	c.Contexts = nil
 	if err := yaml.Unmarshal(raw, &c.Commands); err != nil {
-		return errors.New("ci: want none, any, a list of the checks that must pass such as [build, test], or, with host: git, a list of commands such as [[go, test, ./...], [go, vet, ./...]]")
+		return errors.New("ci: want none, any, a list of the checks that must pass such as [build, test], " +
+			"or, with host: git, a list of commands such as [[go, test, ./...], [go, vet, ./...]]")
 	}
 	return nil
 }
@@ -224,12 +226,15 @@ func Parse(name string, body []byte) (Registry, error) {
 // convert makes a project; an error comes with the field that it is about.
 func (e entry) convert() (p task.Project, field string, err error) {
 	p = task.Project{
-		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Host: e.Host, Repo: e.Repo, Path: e.Path, CloneURL: e.CloneURL, WebURL: e.WebURL, Prefix: e.Prefix,
-		Main: e.Main, Merge: e.Merge, SelfHosting: e.SelfHosting, CINone: e.CI.None, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
+		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Prefix: e.Prefix,
+		Host: e.Host, Repo: e.Repo, Path: e.Path, CloneURL: e.CloneURL, WebURL: e.WebURL,
+		Main: e.Main, Merge: e.Merge, SelfHosting: e.SelfHosting,
+		CINone: e.CI.None, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
 		People: task.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
 		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: task.Probe(e.Probe), Egress: e.Egress,
 		Prompts: e.Prompts, Deploy: task.Recipes{Staging: e.Deploy.Staging, Production: e.Deploy.Production}, Hooks: task.Hooks(e.Hooks),
-		Agents: map[stage.Role]work.Agent{}, Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{}, Writes: map[stage.Role][]string{},
+		Agents: map[stage.Role]work.Agent{}, Writes: map[stage.Role][]string{},
+		Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{},
 	}
 	if p.Credential, err = e.Deploy.Credential.convert(p.Plain()); err != nil {
 		return p, "deploy", fmt.Errorf("deploy: credential: %w", err)
@@ -242,7 +247,8 @@ func (e entry) convert() (p task.Project, field string, err error) {
 	}
 	if e.WIP != nil {
 		if p.WIP = *e.WIP; p.WIP == 0 {
-			return p, "wip", fmt.Errorf("wip: is 0, so that nothing would ever begin; want 1 or more, or leave it out for %d", task.DefaultWIP)
+			return p, "wip", fmt.Errorf("wip: is 0, so that nothing would ever begin; "+
+				"want 1 or more, or leave it out for %d", task.DefaultWIP)
 		}
 	}
 	for role, patterns := range e.Writes { // NewProjects checks them
@@ -276,7 +282,8 @@ func (e entry) convert() (p task.Project, field string, err error) {
 		}
 	}
 	if p.Plain() && len(e.HostSecret) > 0 {
-		return p, "githost_secret_env", errors.New("githost_secret_env: there is no git host (host: git), and nobody who would send webhooks; leave it out")
+		return p, "githost_secret_env", errors.New("githost_secret_env: there is no git host (host: git), " +
+			"and nobody who would send webhooks; leave it out")
 	}
 	for name, argv := range e.Commands {
 		if len(argv) == 0 {
@@ -320,7 +327,8 @@ func areVariables(names []string) error {
 	}
 	for i, name := range names {
 		if !variable.MatchString(name) {
-			return fmt.Errorf("entry %d is no name of a variable such as GPX_HOOK_SECRET; the secret itself does not belong into this file", i+1)
+			return fmt.Errorf("entry %d is no name of a variable such as GPX_HOOK_SECRET; "+
+				"the secret itself does not belong into this file", i+1)
 		}
 	}
 	return nil

@@ -37,11 +37,15 @@ func New(version string, more ...orchestrator.Metric) (*Meter, error) {
 	m := &Meter{
 		registry: prometheus.NewRegistry(), labels: map[string][]string{}, counters: map[string]*prometheus.CounterVec{},
 		gauges: map[string]*prometheus.GaugeVec{}, histograms: map[string]*prometheus.HistogramVec{},
-		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: prefix + "measurements_refused_total", Help: "Measurements of no declared metric, or with other labels."}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: prefix + "measurements_refused_total",
+			Help: "Measurements of no declared metric, or with other labels.",
+		}),
 	}
+	panics := prometheus.CounterOpts{Name: prefix + "panics_total", Help: "Panics that were recovered."}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), m.refused,
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: prefix + "panics_total", Help: "Panics that were recovered."}, func() float64 { return float64(guard.Count()) }),
+		prometheus.NewCounterFunc(panics, func() float64 { return float64(guard.Count()) }),
 	)
 	build := orchestrator.Metric{
 		Name: "build_info", Kind: orchestrator.KindGauge, Help: "Version of the program.", Labels: []string{"version", "go"},
@@ -73,7 +77,8 @@ func (m *Meter) declare(d orchestrator.Metric) error {
 		}, d.Labels)
 		m.histograms[d.Name], c, start = v, v, func(values []string) { v.WithLabelValues(values...) }
 	default:
-		return fmt.Errorf("prometheus: metric %s: kind is %q, want %s, %s or %s", d.Name, d.Kind, orchestrator.KindCounter, orchestrator.KindGauge, orchestrator.KindHistogram)
+		return fmt.Errorf("prometheus: metric %s: kind is %q, want %s, %s or %s",
+			d.Name, d.Kind, orchestrator.KindCounter, orchestrator.KindGauge, orchestrator.KindHistogram)
 	}
 	if err := m.registry.Register(c); err != nil {
 		return fmt.Errorf("prometheus: metric %s: %w", d.Name, err)

@@ -21,7 +21,11 @@ type Agents struct {
 // Run implements work.Agents.
 func (a *Agents) Run(ctx context.Context, c work.Command) work.Result {
 	begun := time.Now()
-	said, report, err := job{dir: c.Dir, role: c.Role, item: c.WorkItem, docs: c.Env["SIGNALBOX_DOCS"], sha: c.Env["SIGNALBOX_SHA"], owes: c.Report != ""}.work(ctx)
+	j := job{
+		dir: c.Dir, role: c.Role, item: c.WorkItem,
+		docs: c.Env["SIGNALBOX_DOCS"], sha: c.Env["SIGNALBOX_SHA"], owes: c.Report != "",
+	}
+	said, report, err := j.work(ctx)
 	out := work.Result{Kind: work.ResultOK, Summary: said, Agent: Name, StartedAt: begun, FinishedAt: time.Now()}
 	switch {
 	case ctx.Err() != nil:

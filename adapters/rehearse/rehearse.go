@@ -44,7 +44,9 @@ func Main(out, errs io.Writer) int {
 		return 1
 	}
 	// As Claude Code reports, which is how its caller reads it: a cost of 0 is known then.
-	err = json.NewEncoder(out).Encode(map[string]any{"type": "result", "subtype": "success", "is_error": false, "result": said, "total_cost_usd": 0})
+	err = json.NewEncoder(out).Encode(map[string]any{
+		"type": "result", "subtype": "success", "is_error": false, "result": said, "total_cost_usd": 0,
+	})
 	if err != nil {
 		return 1
 	}
@@ -112,7 +114,11 @@ func (j job) documents() map[string]string {
 
 // judge makes the report of a role that owes one.
 func (j job) judge(ctx context.Context) (summary, report string, err error) {
-	words := map[stage.Role][2]string{stage.Reviewer: {"approved", "changes_requested"}, stage.Tester: {"passed", "failed"}, stage.Deployer: {"success", "failure"}}
+	words := map[stage.Role][2]string{
+		stage.Reviewer: {"approved", "changes_requested"},
+		stage.Tester:   {"passed", "failed"},
+		stage.Deployer: {"success", "failure"},
+	}
 	verdict, ok := words[j.role]
 	if !ok {
 		return "", "", fmt.Errorf("the role %q owes no report", j.role)

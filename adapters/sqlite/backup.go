@@ -33,7 +33,8 @@ func Backup(ctx context.Context, from, to string) (err error) {
 	if err = errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("sqlite: %s cannot be copied: %w", from, err)
 	}
-	if err := errors.Join(check(ctx, fresh), os.Chmod(fresh, 0o600), flush(fresh), os.Link(fresh, to), flush(filepath.Dir(to))); err != nil {
+	err = errors.Join(check(ctx, fresh), os.Chmod(fresh, 0o600), flush(fresh), os.Link(fresh, to), flush(filepath.Dir(to)))
+	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	return nil

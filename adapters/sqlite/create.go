@@ -11,7 +11,8 @@ import (
 
 // errEmpty says that a file exists and has nothing in it. It was one with everything
 // in it: create never leaves such a file behind.
-var errEmpty = errors.New("the file exists and is empty, so that what it held is lost: restore it from a backup, or remove it to begin anew")
+var errEmpty = errors.New("the file exists and is empty, so that what it held is lost: " +
+	"restore it from a backup, or remove it to begin anew")
 
 // create makes the file when there is none: whole, beside its place, and then linked
 // there, so that neither a kill nor another process meets an empty one.

@@ -78,7 +78,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	d.Store = sqlstore.New(ctx, sqlstore.Options{
 		Driver: dialect{d}, Now: o.Now, Log: o.Log, LastJob: "select coalesce(max(id), 0) from ~jobs",
-		NewTaskID: "insert into counters (name, value) values ('task', 1) on conflict (name) do update set value = value + 1 returning value",
+		NewTaskID: "insert into counters (name, value) values ('task', 1) " +
+			"on conflict (name) do update set value = value + 1 returning value",
 	})
 	return d, nil
 }
@@ -105,7 +106,8 @@ func dsn(path string, extra ...string) string {
 
 // writing is how the file is opened for writes.
 func writing(path string) string {
-	return dsn(path, "auto_vacuum(incremental)", "journal_mode(WAL)", "journal_size_limit(67108864)", "synchronous(FULL)", "wal_autocheckpoint(4000)")
+	return dsn(path, "auto_vacuum(incremental)", "journal_mode(WAL)", "journal_size_limit(67108864)",
+		"synchronous(FULL)", "wal_autocheckpoint(4000)")
 }
 
 func (d *DB) open(ctx context.Context, driver, path string) (err error) {

@@ -42,7 +42,8 @@ func translate(query string) statement {
 		if part[1] != "" { // select * from
 			row = part[2]
 		}
-		text = field.ReplaceAllStringFunc(strings.Replace(text, part[0], row, 1), func(field string) string { return of[field[len("u."):]] })
+		text = strings.Replace(text, part[0], row, 1)
+		text = field.ReplaceAllStringFunc(text, func(field string) string { return of[field[len("u."):]] })
 	}
 	text = lists.ReplaceAllString(text, "in (select value from json_each($1))")
 	text = some.ReplaceAllString(none.ReplaceAllString(text, "$1 = 0"), "$1 <> 0")

@@ -35,9 +35,11 @@ func (d *DB) layout(ctx context.Context) (version int, err error) {
 	}
 	switch {
 	case version > layoutVersion:
-		return 0, fmt.Errorf("the file has layout %d and this program reads %d: use the newer program that made it, or another file", version, layoutVersion)
+		return 0, fmt.Errorf("the file has layout %d and this program reads %d: "+
+			"use the newer program that made it, or another file", version, layoutVersion)
 	case version < oldestLayout && tables+version > 0:
-		return 0, fmt.Errorf("the file has layout %d and this program reads %d: use the older program that made it, or another file", version, layoutVersion)
+		return 0, fmt.Errorf("the file has layout %d and this program reads %d: "+
+			"use the older program that made it, or another file", version, layoutVersion)
 	}
 	return version, nil
 }
@@ -81,7 +83,8 @@ func added() []column {
 
 func (d *DB) add(ctx context.Context, c column) error {
 	var there int
-	if err := d.conn.QueryRowContext(ctx, "select count(*) from pragma_table_info(?) where name = ?", c.table, c.name).Scan(&there); err != nil || there > 0 {
+	query := "select count(*) from pragma_table_info(?) where name = ?"
+	if err := d.conn.QueryRowContext(ctx, query, c.table, c.name).Scan(&there); err != nil || there > 0 {
 		return err
 	}
 	_, err := d.conn.ExecContext(ctx, fmt.Sprintf("alter table %s add column %s %s", c.table, c.name, c.kind))

@@ -93,7 +93,8 @@ func (c *Chat) follow(err error) bool {
 	defer c.mu.Unlock()
 	if c.moved != moved.MigrateToChatID {
 		c.moved = moved.MigrateToChatID
-		c.log.Warn("the group has become a supergroup: messages go there", "setting", "ORCH_TELEGRAM_CHAT_ID", "was", c.set, "set_it_to", c.moved)
+		c.log.Warn("the group has become a supergroup: messages go there",
+			"setting", "ORCH_TELEGRAM_CHAT_ID", "was", c.set, "set_it_to", c.moved)
 	}
 	return true
 }
@@ -227,7 +228,8 @@ func (c *Chat) convert(err error) error {
 		out.cause = messenger.ErrUnreachable
 	case bad && errorContains(err, "message to edit not found", "message can't be edited", "message_id_invalid"):
 		out.cause = messenger.ErrGone
-	case bad && errorContains(err, "chat not found", "have no rights to send", "not enough rights", "chat_write_forbidden", "peer_id_invalid"),
+	case bad && errorContains(err, "chat not found", "have no rights to send", "not enough rights",
+		"chat_write_forbidden", "peer_id_invalid"),
 		errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorUnauthorized), errors.Is(err, bot.ErrorNotFound):
 		out.cause = messenger.ErrUnreachable
 	case bad: // the same request would be refused again

@@ -39,9 +39,11 @@ func Open(dir string) (*Repo, error) {
 
 // Git runs git in the repository.
 func (r *Repo) Git(args ...string) ([]byte, error) {
-	cmd := exec.Command("git", append([]string{"--git-dir=" + r.dir, "-c", "core.hooksPath=/dev/null", "-c", "safe.directory=*"}, args...)...)
+	own := []string{"--git-dir=" + r.dir, "-c", "core.hooksPath=/dev/null", "-c", "safe.directory=*"}
+	cmd := exec.Command("git", append(own, args...)...)
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "LC_ALL=C",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
 		"GIT_AUTHOR_NAME=host", "GIT_AUTHOR_EMAIL=host@example.org", "GIT_COMMITTER_NAME=host", "GIT_COMMITTER_EMAIL=host@example.org",
 	}
 	var errs bytes.Buffer
@@ -169,8 +171,10 @@ func Remote(root string) (http.Handler, error) {
 	return &cgi.Handler{
 		Path: program, Args: []string{"http-backend"}, Dir: root, Stderr: io.Discard,
 		Env: []string{
-			"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1",
-			"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=http.receivepack", "GIT_CONFIG_VALUE_0=true", "GIT_CONFIG_KEY_1=safe.directory", "GIT_CONFIG_VALUE_1=*",
+			"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
+			"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_COUNT=2",
+			"GIT_CONFIG_KEY_0=http.receivepack", "GIT_CONFIG_VALUE_0=true",
+			"GIT_CONFIG_KEY_1=safe.directory", "GIT_CONFIG_VALUE_1=*",
 		},
 	}, nil
 }

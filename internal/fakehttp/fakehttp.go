@@ -77,7 +77,8 @@ func (s *Switch) meet(r *http.Request) (Kind, chan struct{}) {
 }
 
 // refused is a refusal in the words of each of the interfaces that are faked here.
-const refused = `{"ok":false,"error_code":403,"description":"Forbidden: refused for good","detail":"refused for good","message":"refused for good"}`
+const refused = `{"ok":false,"error_code":403,"description":"Forbidden: refused for good",` +
+	`"detail":"refused for good","message":"refused for good"}`
 
 // ServeHTTP implements http.Handler.
 func (s *Switch) ServeHTTP(w http.ResponseWriter, r *http.Request) {

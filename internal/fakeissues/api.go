@@ -20,7 +20,10 @@ func (s *Issues) Routes() map[string]func(http.ResponseWriter, *http.Request) {
 	}
 	out := map[string]func(http.ResponseWriter, *http.Request){"GET /users/{login}": s.getUser}
 	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request, *repository){
-		"GET /labels": s.listLabels, "POST /labels": s.postLabel, "GET /issues": s.listIssues, "PATCH /issues/comments/{id}": s.patchComment,
+		"GET /labels":                 s.listLabels,
+		"POST /labels":                s.postLabel,
+		"GET /issues":                 s.listIssues,
+		"PATCH /issues/comments/{id}": s.patchComment,
 	} {
 		method, path, _ := strings.Cut(pattern, " ")
 		out[method+" /repos/{owner}/{repo}"+path] = func(w http.ResponseWriter, r *http.Request) {
@@ -33,8 +36,13 @@ func (s *Issues) Routes() map[string]func(http.ResponseWriter, *http.Request) {
 		}
 	}
 	for pattern, handle := range map[string]func(http.ResponseWriter, *http.Request, *Issue){
-		"GET ": s.getIssue, "PATCH ": s.patchIssue, "PUT /labels": s.putLabels, "GET /comments": s.listComments, "POST /comments": s.postComment,
-		"GET " + log: func(w http.ResponseWriter, r *http.Request, i *Issue) { s.paginate(w, r, s.wireLog(i)) }, "GET " + blockers: s.listBlockers,
+		"GET ":            s.getIssue,
+		"PATCH ":          s.patchIssue,
+		"PUT /labels":     s.putLabels,
+		"GET /comments":   s.listComments,
+		"POST /comments":  s.postComment,
+		"GET " + blockers: s.listBlockers,
+		"GET " + log:      func(w http.ResponseWriter, r *http.Request, i *Issue) { s.paginate(w, r, s.wireLog(i)) },
 	} {
 		method, path, _ := strings.Cut(pattern, " ")
 		out[method+" /repos/{owner}/{repo}/issues/{number}"+path] = func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +54,8 @@ func (s *Issues) Routes() map[string]func(http.ResponseWriter, *http.Request) {
 				handle(w, r, i)
 			case p != nil && pattern == "GET ":
 				reply(w, http.StatusOK, s.wirePull(repo, *p))
-			case s.host.Gitea && (pattern == "GET /comments" || pattern == "GET /timeline" || pattern == "POST /comments"): // it looks no closer
+			case s.host.Gitea && slices.Contains([]string{"GET /comments", "GET /timeline", "POST /comments"}, pattern):
+				// It looks no closer.
 				fail(w, http.StatusInternalServerError, "issue does not exist")
 			default:
 				fail(w, http.StatusNotFound, "Not Found")
@@ -144,7 +153,8 @@ func (s *Issues) postLabel(w http.ResponseWriter, r *http.Request, repo *reposit
 		fail(w, http.StatusUnprocessableEntity, "Validation Failed")
 		return
 	case !s.host.Gitea && slices.ContainsFunc(repo.labels, called(in.Name)): // Gitea has several of one name
-		reply(w, http.StatusUnprocessableEntity, map[string]any{"message": "Validation Failed", "errors": []any{map[string]string{"resource": "Label", "code": "already_exists", "field": "name"}}})
+		exists := map[string]string{"resource": "Label", "code": "already_exists", "field": "name"}
+		reply(w, http.StatusUnprocessableEntity, map[string]any{"message": "Validation Failed", "errors": []any{exists}})
 		return
 	}
 	l := s.addLabel(repo, Label{Name: in.Name, Color: strings.TrimPrefix(in.Color, "#"), Exclusive: in.Exclusive && s.host.Gitea})

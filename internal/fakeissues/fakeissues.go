@@ -202,7 +202,10 @@ func (s *Issues) Open(repo, author, title, body string) int {
 	defer s.lock()()
 	r := s.repo(repo)
 	now := s.host.Now()
-	i := &Issue{Repo: r.name, Number: len(r.issues) + len(s.host.Pulls(repo)) + 1, Author: author, Title: title, Body: body, Open: true, Created: now, Updated: now}
+	i := &Issue{
+		Repo: r.name, Number: len(r.issues) + len(s.host.Pulls(repo)) + 1,
+		Author: author, Title: title, Body: body, Open: true, Created: now, Updated: now,
+	}
 	r.issues = append(r.issues, i)
 	s.sendIssue(i, "opened", author, nil)
 	return i.Number

@@ -49,7 +49,8 @@ func (s *Issues) wireRepo(name string) map[string]any {
 func (s *Issues) wireIssue(i *Issue) map[string]any {
 	state := map[bool]string{true: "open", false: "closed"}[i.Open]
 	out := map[string]any{
-		"id": 5000 + i.Number, "number": i.Number, "title": i.Title, "body": i.Body, "state": state, "user": s.wireUser(i.Author), "labels": s.wireLabels(i.Labels),
+		"id": 5000 + i.Number, "number": i.Number, "title": i.Title, "body": i.Body, "state": state,
+		"user": s.wireUser(i.Author), "labels": s.wireLabels(i.Labels),
 		"comments": len(i.Comments), "created_at": stamp(i.Created), "updated_at": stamp(i.Updated), "closed_at": nil,
 		"html_url": fmt.Sprintf("https://git.example.org/%s/issues/%d", i.Repo, i.Number),
 	}
@@ -73,7 +74,10 @@ func (s *Issues) wirePull(repo string, p Pull) map[string]any {
 }
 
 func (s *Issues) wireComment(c Comment) map[string]any {
-	return map[string]any{"id": c.ID, "body": c.Body, "user": s.wireUser(c.Author), "created_at": stamp(c.At), "updated_at": stamp(c.Edited)}
+	return map[string]any{
+		"id": c.ID, "body": c.Body, "user": s.wireUser(c.Author),
+		"created_at": stamp(c.At), "updated_at": stamp(c.Edited),
+	}
 }
 
 // wireLog is the log of an issue; Gitea's has the comments too.
@@ -120,7 +124,10 @@ func (s *Issues) sendIssue(i *Issue, action, sender string, label *Label) {
 }
 
 func (s *Issues) sendComment(i *Issue, c Comment, action, sender string) {
-	payload := map[string]any{"action": action, "issue": s.wireIssue(i), "comment": s.wireComment(c), "repository": s.wireRepo(i.Repo), "sender": s.wireUser(sender)}
+	payload := map[string]any{
+		"action": action, "issue": s.wireIssue(i), "comment": s.wireComment(c),
+		"repository": s.wireRepo(i.Repo), "sender": s.wireUser(sender),
+	}
 	if s.host.Gitea {
 		payload["is_pull"] = false
 	}

@@ -55,7 +55,8 @@ func (s *Server) named(w http.ResponseWriter, r *http.Request) *repository {
 	for _, repo := range s.repos {
 		for _, former := range repo.former {
 			if strings.EqualFold(former, name) {
-				http.Redirect(w, r, strings.Replace(r.URL.RequestURI(), "/"+name, "/"+repo.name, 1), http.StatusMovedPermanently) // before 1.26 a temporary one
+				now := strings.Replace(r.URL.RequestURI(), "/"+name, "/"+repo.name, 1)
+				http.Redirect(w, r, now, http.StatusMovedPermanently) // before 1.26 a temporary one
 				return nil
 			}
 		}
@@ -85,7 +86,9 @@ func fail(w http.ResponseWriter, status int, message string) {
 }
 
 func notFound(w http.ResponseWriter) {
-	reply(w, http.StatusNotFound, map[string]any{"errors": []string{}, "message": "The target couldn't be found.", "url": "https://git.example.org/api/swagger"})
+	reply(w, http.StatusNotFound, map[string]any{
+		"errors": []string{}, "message": "The target couldn't be found.", "url": "https://git.example.org/api/swagger",
+	})
 }
 
 // decode reads a request; it has answered when that cannot be read.

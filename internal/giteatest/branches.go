@@ -33,8 +33,9 @@ func (s *Server) branch(w http.ResponseWriter, r *http.Request, repo *repository
 func wireBranch(repo *repository, name, sha string) map[string]any {
 	contexts, protected := repo.settings.Required[name]
 	return map[string]any{
-		"name": name, "commit": map[string]any{"id": sha, "message": ""}, "protected": protected, "user_can_push": !protected, "user_can_merge": repo.settings.Push,
-		"enable_status_check": len(contexts) > 0, "status_check_contexts": append([]string{}, contexts...), "required_approvals": repo.settings.Approvals,
+		"name": name, "commit": map[string]any{"id": sha, "message": ""}, "protected": protected,
+		"user_can_push": !protected, "user_can_merge": repo.settings.Push, "required_approvals": repo.settings.Approvals,
+		"enable_status_check": len(contexts) > 0, "status_check_contexts": append([]string{}, contexts...),
 	}
 }
 

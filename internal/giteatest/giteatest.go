@@ -99,7 +99,8 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		opt: o, group: run.New(context.Background(), nil),
-		reviews: map[string][]Review{}, roles: map[string]string{Self: "write"}, statuses: map[string][]status{}, started: map[string]bool{},
+		reviews: map[string][]Review{}, roles: map[string]string{Self: "write"},
+		statuses: map[string][]status{}, started: map[string]bool{},
 	}
 	s.issues = s.newIssues()
 	s.api = &fakehost.API{Mux: s.mux(), World: &s.mu, Done: s.group.Context().Done(), Admit: s.admit, Refuse: refuse}

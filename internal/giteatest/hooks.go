@@ -51,7 +51,8 @@ func refuse(w http.ResponseWriter, f Fault) {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "Too Many Requests", http.StatusTooManyRequests)
 	case Denied:
-		fail(w, http.StatusForbidden, "token does not have at least one of required scope(s), required=[write:repository], token scope=read:repository")
+		fail(w, http.StatusForbidden, "token does not have at least one of required scope(s), "+
+			"required=[write:repository], token scope=read:repository")
 	default:
 		fail(w, http.StatusInternalServerError, "")
 	}

@@ -58,12 +58,15 @@ func (s *Server) createPull(w http.ResponseWriter, r *http.Request, repo *reposi
 	}
 	for _, p := range s.pulls {
 		if p.Repo == repo.name && p.Head == in.Head && p.Base == in.Base && p.Open && !p.fork {
-			fail(w, http.StatusConflict, fmt.Sprintf("pull request already exists for these targets [id: %d, issue_id: %d, head_repo_id: %d, base_repo_id: %d, head_branch: %s, base_branch: %s]",
+			fail(w, http.StatusConflict, fmt.Sprintf("pull request already exists for these targets "+
+				"[id: %d, issue_id: %d, head_repo_id: %d, base_repo_id: %d, head_branch: %s, base_branch: %s]",
 				p.Number, p.Number, repo.id, repo.id, p.Head, p.Base))
 			return
 		}
 	}
-	p := s.open(repo, &pull{Pull: Pull{Title: in.Title, Body: in.Body, Head: in.Head, Base: in.Base, HeadSHA: heads[in.Head], Author: Self}})
+	p := s.open(repo, &pull{Pull: Pull{
+		Title: in.Title, Body: in.Body, Head: in.Head, Base: in.Base, HeadSHA: heads[in.Head], Author: Self,
+	}})
 	s.runCI(repo, p.Head, p.HeadSHA)
 	reply(w, http.StatusCreated, s.wirePull(p))
 }

@@ -55,7 +55,8 @@ func (s *Server) Review(repo, branch, author, state, sha, body string) error {
 		r.Official = s.mayWrite(author)
 	}
 	s.reviews[p.key()] = append(s.reviews[p.key()], r)
-	if kind := map[string]string{"APPROVED": "approved", "REQUEST_CHANGES": "rejected", "COMMENT": "comment"}[r.State]; kind != "" && !r.Dismissed {
+	kinds := map[string]string{"APPROVED": "approved", "REQUEST_CHANGES": "rejected", "COMMENT": "comment"}
+	if kind := kinds[r.State]; kind != "" && !r.Dismissed {
 		s.hook("pull_request_"+kind, "pull_request_review_"+kind, s.wireReviewEvent(p, r, kind))
 	}
 	return nil

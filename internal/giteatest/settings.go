@@ -79,7 +79,8 @@ func (s *Server) permission(w http.ResponseWriter, r *http.Request, repo *reposi
 	login := r.PathValue("login")
 	switch {
 	case !repo.settings.Admin && login != Self:
-		fail(w, http.StatusForbidden, "Only admins can query all permissions, repo admins can query all repo permissions, collaborators can query only their own")
+		fail(w, http.StatusForbidden, "Only admins can query all permissions, "+
+			"repo admins can query all repo permissions, collaborators can query only their own")
 	case login == "ghost":
 		notFound(w)
 	default:
@@ -133,7 +134,10 @@ func (s *Server) addHook(w http.ResponseWriter, r *http.Request, repo *repositor
 			return
 		}
 	}
-	h := Hook{URL: in.Config["url"], ContentType: in.Config["content_type"], Secret: in.Config["secret"], Events: listed(in.Events), Active: in.Active}
+	h := Hook{
+		URL: in.Config["url"], ContentType: in.Config["content_type"], Secret: in.Config["secret"],
+		Events: listed(in.Events), Active: in.Active,
+	}
 	repo.settings.Hooks = append(repo.settings.Hooks, h)
 	reply(w, http.StatusCreated, h.wire(len(repo.settings.Hooks)))
 }

@@ -24,7 +24,9 @@ func (s *Server) combined(w http.ResponseWriter, r *http.Request, repo *reposito
 			state = st.state
 		}
 	}
-	reply(w, http.StatusOK, map[string]any{"state": state, "sha": r.PathValue("sha"), "total_count": len(rows), "statuses": rows, "repository": wireRepo(repo)})
+	reply(w, http.StatusOK, map[string]any{
+		"state": state, "sha": r.PathValue("sha"), "total_count": len(rows), "statuses": rows, "repository": wireRepo(repo),
+	})
 }
 
 func (s *Server) listStatuses(w http.ResponseWriter, r *http.Request, repo *repository) {
@@ -50,5 +52,8 @@ func (s *Server) createStatus(w http.ResponseWriter, r *http.Request, repo *repo
 
 // wire calls status what the webhook calls state.
 func (st status) wire() map[string]any {
-	return map[string]any{"id": st.id, "context": st.context, "status": st.state, "description": st.description, "target_url": st.target, "created_at": stamp(st.at), "updated_at": stamp(st.at)}
+	return map[string]any{
+		"id": st.id, "context": st.context, "status": st.state, "description": st.description, "target_url": st.target,
+		"created_at": stamp(st.at), "updated_at": stamp(st.at),
+	}
 }

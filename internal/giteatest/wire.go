@@ -77,15 +77,16 @@ func (s *Server) wirePull(p *pull) map[string]any {
 
 func wireReview(r Review, p *pull) map[string]any {
 	return map[string]any{
-		"id": r.ID, "user": wireUser(r.Author), "team": nil, "state": r.State, "body": r.Body, "commit_id": r.SHA, "submitted_at": stamp(r.At),
+		"id": r.ID, "user": wireUser(r.Author), "team": nil, "state": r.State, "body": r.Body,
+		"commit_id": r.SHA, "submitted_at": stamp(r.At),
 		"stale": r.SHA != p.HeadSHA, "official": r.Official, "dismissed": r.Dismissed,
 	}
 }
 
 func (s *Server) wirePullEvent(p *pull, action string) map[string]any {
 	return map[string]any{
-		"action": action, "number": p.Number, "pull_request": s.wirePull(p), "requested_reviewer": nil, "repository": wireRepo(s.repo(p.Repo)),
-		"sender": wireUser("someone"), "commit_id": "", "review": nil,
+		"action": action, "number": p.Number, "pull_request": s.wirePull(p), "requested_reviewer": nil,
+		"repository": wireRepo(s.repo(p.Repo)), "sender": wireUser("someone"), "commit_id": "", "review": nil,
 	}
 }
 
@@ -117,13 +118,17 @@ func (s *Server) wireCreate(r *repository, branch, sha string) map[string]any {
 }
 
 func (s *Server) wireDelete(r *repository, branch string) map[string]any {
-	return map[string]any{"ref": branch, "ref_type": "branch", "pusher_type": "user", "repository": wireRepo(r), "sender": wireUser("someone")}
+	return map[string]any{
+		"ref": branch, "ref_type": "branch", "pusher_type": "user",
+		"repository": wireRepo(r), "sender": wireUser("someone"),
+	}
 }
 
 // wireStatusEvent names no branches, and calls state what the interface calls status.
 func (s *Server) wireStatusEvent(r *repository, sha string, st status) map[string]any {
 	return map[string]any{
-		"id": st.id, "sha": sha, "commit": map[string]any{"id": sha}, "context": st.context, "state": st.state, "description": st.description,
-		"target_url": st.target, "created_at": stamp(st.at), "updated_at": stamp(st.at), "repository": wireRepo(r), "sender": wireUser("ci"),
+		"id": st.id, "sha": sha, "commit": map[string]any{"id": sha}, "context": st.context, "state": st.state,
+		"description": st.description, "target_url": st.target, "created_at": stamp(st.at), "updated_at": stamp(st.at),
+		"repository": wireRepo(r), "sender": wireUser("ci"),
 	}
 }

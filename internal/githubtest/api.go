@@ -69,7 +69,10 @@ func fail(w http.ResponseWriter, status int, message string, details ...string) 
 	for _, d := range details {
 		list = append(list, map[string]string{"resource": "PullRequest", "code": "custom", "message": d})
 	}
-	reply(w, status, map[string]any{"message": message, "errors": list, "documentation_url": "https://docs.github.com/rest", "status": strconv.Itoa(status)})
+	reply(w, status, map[string]any{
+		"message": message, "errors": list, "status": strconv.Itoa(status),
+		"documentation_url": "https://docs.github.com/rest",
+	})
 }
 
 func (s *Server) combined(w http.ResponseWriter, r *http.Request, repo *repository) {
@@ -111,7 +114,8 @@ func (s *Server) listPulls(w http.ResponseWriter, r *http.Request, repo *reposit
 	rows := []any{}
 	for i := len(s.pulls) - 1; i >= 0; i-- { // newest first
 		p := s.pulls[i]
-		if p.Repo == repo.name && (branch == "" || p.Head == branch) && (q.Get("state") == "all" || p.Open == (q.Get("state") != "closed")) {
+		listed := q.Get("state") == "all" || p.Open == (q.Get("state") != "closed")
+		if p.Repo == repo.name && (branch == "" || p.Head == branch) && listed {
 			rows = append(rows, s.wirePull(p))
 		}
 	}
@@ -134,7 +138,8 @@ func (s *Server) createPull(w http.ResponseWriter, r *http.Request, repo *reposi
 		return
 	}
 	if p := s.pull(repo.name, in.Head); p != nil && p.Open {
-		fail(w, http.StatusUnprocessableEntity, "Validation Failed", fmt.Sprintf("A pull request already exists for %s:%s.", strings.Split(repo.name, "/")[0], in.Head))
+		exists := fmt.Sprintf("A pull request already exists for %s:%s.", strings.Split(repo.name, "/")[0], in.Head)
+		fail(w, http.StatusUnprocessableEntity, "Validation Failed", exists)
 		return
 	}
 	number := 1 + s.issues.Count(repo.name)
@@ -143,7 +148,11 @@ func (s *Server) createPull(w http.ResponseWriter, r *http.Request, repo *reposi
 			number++
 		}
 	}
-	p := &Pull{Repo: repo.name, Number: number, Title: in.Title, Body: in.Body, Head: in.Head, Base: in.Base, HeadSHA: heads[in.Head], Author: Self, Open: true, Created: s.opt.Now()}
+	p := &Pull{
+		Repo: repo.name, Number: number, Title: in.Title, Body: in.Body,
+		Head: in.Head, Base: in.Base, HeadSHA: heads[in.Head],
+		Author: Self, Open: true, Created: s.opt.Now(),
+	}
 	s.pulls = append(s.pulls, p)
 	s.hook("pull_request", s.wirePullEvent(p, "opened"))
 	s.runCI(repo, p.Head, p.HeadSHA)

@@ -78,7 +78,8 @@ func (s *Server) proved(text string) bool {
 		Iss      string
 	}
 	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	if err1 != nil || err2 != nil || json.Unmarshal(body, &claims) != nil || rsa.VerifyPKCS1v15(s.opt.App.Key, crypto.SHA256, sum[:], signed) != nil {
+	if err1 != nil || err2 != nil || json.Unmarshal(body, &claims) != nil ||
+		rsa.VerifyPKCS1v15(s.opt.App.Key, crypto.SHA256, sum[:], signed) != nil {
 		return false
 	}
 	now := s.opt.Now().Unix()
@@ -111,11 +112,15 @@ func (s *Server) accessToken(w http.ResponseWriter, r *http.Request) {
 			Permissions  map[string]string
 		}
 		_ = json.NewDecoder(r.Body).Decode(&asked) // nothing is asked for
-		t := issued{token: fmt.Sprintf("ghs_token-%d", len(s.issued)+1), owner: owner(repo.name), until: s.opt.Now().Add(tokenTime), rights: asked.Permissions}
+		t := issued{
+			token: fmt.Sprintf("ghs_token-%d", len(s.issued)+1), owner: owner(repo.name),
+			until: s.opt.Now().Add(tokenTime), rights: asked.Permissions,
+		}
 		answer := map[string]any{"token": t.token, "expires_at": t.until.UTC().Format(time.RFC3339), "permissions": s.opt.App.Rights}
 		if len(asked.Repositories) == 1 {
 			if t.repo = t.owner + "/" + asked.Repositories[0]; s.repo(t.repo) == nil {
-				fail(w, http.StatusUnprocessableEntity, "There is at least one repository that does not exist or is not accessible to the parent installation.")
+				fail(w, http.StatusUnprocessableEntity, "There is at least one repository that does not exist "+
+					"or is not accessible to the parent installation.")
 				return
 			}
 			answer["repositories"], answer["permissions"] = []any{map[string]any{"full_name": t.repo}}, t.rights

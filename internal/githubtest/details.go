@@ -59,7 +59,9 @@ func (s *Server) Comment(repo, branch string, c LineComment) error {
 func (s *Server) annotations(w http.ResponseWriter, r *http.Request, _ *repository) {
 	rows := []any{}
 	for _, a := range s.shown[r.PathValue("id")].annotations {
-		rows = append(rows, map[string]any{"path": a.Path, "start_line": a.Line, "end_line": a.Line, "annotation_level": "failure", "message": a.Message})
+		rows = append(rows, map[string]any{
+			"path": a.Path, "start_line": a.Line, "end_line": a.Line, "annotation_level": "failure", "message": a.Message,
+		})
 	}
 	reply(w, http.StatusOK, rows)
 }
@@ -99,7 +101,8 @@ func (s *Server) lineComments(w http.ResponseWriter, r *http.Request, repo *repo
 			line = c.Line
 		}
 		rows = append(rows, map[string]any{
-			"id": i + 1, "user": wireUser(c.Author), "author_association": "NONE", "path": c.Path, "line": line, "body": c.Body, "commit_id": c.SHA,
+			"id": i + 1, "user": wireUser(c.Author), "author_association": "NONE",
+			"path": c.Path, "line": line, "body": c.Body, "commit_id": c.SHA,
 			"created_at": s.opt.Now().UTC().Format(time.RFC3339),
 		})
 	}
@@ -121,11 +124,13 @@ func wireComment(id int, body string) map[string]any {
 // comments.
 func (s *Server) ofPull(pattern string, issue http.HandlerFunc) http.HandlerFunc {
 	own := map[string]func(http.ResponseWriter, *http.Request, *Pull){
-		"GET /repos/{owner}/{repo}/issues/{number}/comments": s.listComments, "POST /repos/{owner}/{repo}/issues/{number}/comments": s.addComment,
+		"GET /repos/{owner}/{repo}/issues/{number}/comments":  s.listComments,
+		"POST /repos/{owner}/{repo}/issues/{number}/comments": s.addComment,
 	}[pattern]
 	return func(w http.ResponseWriter, r *http.Request) {
+		repo, number := r.PathValue("owner")+"/"+r.PathValue("repo"), r.PathValue("number")
 		for _, p := range s.pulls {
-			if own != nil && strings.EqualFold(p.Repo, r.PathValue("owner")+"/"+r.PathValue("repo")) && strconv.Itoa(p.Number) == r.PathValue("number") {
+			if own != nil && strings.EqualFold(p.Repo, repo) && strconv.Itoa(p.Number) == number {
 				own(w, r, p)
 				return
 			}

@@ -98,7 +98,8 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		opt: o, group: run.New(context.Background(), nil),
-		reviews: map[string][]Review{}, roles: map[string]string{Self: "write"}, checks: map[string][]checkRun{}, suites: map[string][]suite{}, statuses: map[string][]status{}, started: map[string]bool{},
+		reviews: map[string][]Review{}, roles: map[string]string{Self: "write"}, checks: map[string][]checkRun{},
+		suites: map[string][]suite{}, statuses: map[string][]status{}, started: map[string]bool{},
 		shown: map[string]shown{}, lines: map[string][]LineComment{}, said: map[string][]string{},
 	}
 	s.issues = s.newIssues()
@@ -126,7 +127,11 @@ func (s *Server) AddRepo(name, bareDir string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.repos = append(s.repos, &repository{
-		Repo: bare, name: name, called: name, settings: Settings{Push: true, Methods: []string{"merge", "squash", "rebase"}, Required: map[string][]string{}, Rules: map[string][]string{}},
+		Repo: bare, name: name, called: name,
+		settings: Settings{
+			Push: true, Methods: []string{"merge", "squash", "rebase"},
+			Required: map[string][]string{}, Rules: map[string][]string{},
+		},
 	})
 	return nil
 }
@@ -288,7 +293,8 @@ func (s *Server) SetStatus(repo, sha, contextName, state string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := repo + " " + sha
-	s.statuses[key] = append(slices.DeleteFunc(s.statuses[key], func(o status) bool { return o.context == contextName }), status{contextName, state, ""})
+	others := slices.DeleteFunc(s.statuses[key], func(o status) bool { return o.context == contextName })
+	s.statuses[key] = append(others, status{contextName, state, ""})
 	if r := s.repo(repo); r != nil {
 		s.hook("status", s.wireStatusEvent(r, sha, contextName, state))
 	}

@@ -53,7 +53,9 @@ func (s *Server) describe(w http.ResponseWriter, _ *http.Request, repo *reposito
 		"id": 1, "full_name": repo.called, "clone_url": with.CloneURL, "default_branch": repo.First(), "archived": with.Archived,
 		"delete_branch_on_merge": with.DeleteHead,
 		"permissions":            map[string]bool{"admin": with.Admin, "maintain": with.Admin, "push": with.Push, "pull": true},
-		"allow_merge_commit":     slices.Contains(with.Methods, "merge"), "allow_squash_merge": slices.Contains(with.Methods, "squash"), "allow_rebase_merge": slices.Contains(with.Methods, "rebase"),
+		"allow_merge_commit":     slices.Contains(with.Methods, "merge"),
+		"allow_squash_merge":     slices.Contains(with.Methods, "squash"),
+		"allow_rebase_merge":     slices.Contains(with.Methods, "rebase"),
 	})
 }
 
@@ -66,9 +68,10 @@ func (s *Server) branch(w http.ResponseWriter, r *http.Request, repo *repository
 	}
 	contexts, protected := repo.settings.Required[name]
 	level := map[bool]string{true: "everyone", false: "off"}[len(contexts) > 0]
+	demanded := map[string]any{"enforcement_level": level, "contexts": append([]string{}, contexts...)}
 	reply(w, http.StatusOK, map[string]any{
 		"name": name, "commit": map[string]any{"sha": sha}, "protected": protected,
-		"protection": map[string]any{"enabled": protected, "required_status_checks": map[string]any{"enforcement_level": level, "contexts": append([]string{}, contexts...)}},
+		"protection": map[string]any{"enabled": protected, "required_status_checks": demanded},
 	})
 }
 

@@ -57,7 +57,8 @@ func (s *Server) checkSuites(w http.ResponseWriter, r *http.Request, repo *repos
 			result = o.conclusion
 		}
 		rows = append(rows, map[string]any{
-			"id": suiteID(o.app), "head_sha": r.PathValue("sha"), "status": o.status, "conclusion": result, "app": wireApp(o.app), "latest_check_runs_count": count[o.app],
+			"id": suiteID(o.app), "head_sha": r.PathValue("sha"), "status": o.status, "conclusion": result,
+			"app": wireApp(o.app), "latest_check_runs_count": count[o.app],
 		})
 	}
 	reply(w, http.StatusOK, map[string]any{"total_count": len(rows), "check_suites": rows})

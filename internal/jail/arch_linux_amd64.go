@@ -15,7 +15,8 @@ func ofArch() []uint32 { return []uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SY
 // modesOfArch are the checked ways to give a mode that only this architecture has.
 func modesOfArch() []filter {
 	return []filter{
-		without(unix.SYS_CHMOD, 1, setID, unix.EPERM), without(unix.SYS_CREAT, 1, setID, unix.EPERM), without(unix.SYS_MKNOD, 1, setID, unix.EPERM),
-		without(unix.SYS_MKDIR, 1, setID, unix.EPERM), opens(unix.SYS_OPEN, 1),
+		without(unix.SYS_CHMOD, 1, setID, unix.EPERM), without(unix.SYS_CREAT, 1, setID, unix.EPERM),
+		without(unix.SYS_MKNOD, 1, setID, unix.EPERM), without(unix.SYS_MKDIR, 1, setID, unix.EPERM),
+		opens(unix.SYS_OPEN, 1),
 	}
 }

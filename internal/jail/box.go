@@ -27,8 +27,8 @@ func bubblewrap(j work.Jail, dir string, argv []string) ([]string, error) {
 		return nil, err
 	}
 	out := []string{
-		j.Box.Program, "--die-with-parent", "--new-session", "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
-		"--cap-drop", "ALL",
+		j.Box.Program, "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 	}
 	if j.Alone() {
 		out = append(out, "--unshare-net")
@@ -60,7 +60,8 @@ func container(j work.Jail, name, dir string, argv []string) ([]string, error) {
 		return nil, err
 	}
 	out := []string{
-		j.Box.Program, "run", "--rm", "--interactive", "--init", "--name", name, "--pull", "never", "--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges", "--ipc", "private",
+		j.Box.Program, "run", "--rm", "--interactive", "--init", "--name", name, "--pull", "never",
+		"--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges", "--ipc", "private",
 		"--user", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
 	}
 	if filepath.Base(j.Box.Program) == "podman" {

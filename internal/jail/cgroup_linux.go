@@ -53,7 +53,8 @@ func Delegated(ctx context.Context, dir string) (Group, error) {
 	if !enable(dir) {
 		service := filepath.Join(dir, groupOfService)
 		if err := os.Mkdir(service, 0o755); err == nil || errors.Is(err, os.ErrExist) {
-			if os.WriteFile(filepath.Join(service, "cgroup.procs"), []byte("0"), 0) == nil { // where it stays as it is there are fewer controllers
+			// Where it stays as it is there are fewer controllers.
+			if os.WriteFile(filepath.Join(service, "cgroup.procs"), []byte("0"), 0) == nil {
 				enable(dir)
 			}
 		}
@@ -163,7 +164,8 @@ func newGroup(parent, name string, l work.Limits) (*os.File, error) {
 		if value == 0 {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(dir, file), strconv.AppendInt(nil, value, 10), 0); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) {
+		err := os.WriteFile(filepath.Join(dir, file), strconv.AppendInt(nil, value, 10), 0)
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) {
 			return nil, fmt.Errorf("the limit %s: %w", file, err)
 		}
 	}

@@ -142,7 +142,8 @@ func (s Stage) run() error {
 		return err
 	}
 	if err := syscall.Exec(path, s.Argv, env); err != nil {
-		return fmt.Errorf("%s cannot be run in it: %w; programs and files outside the system's directories and PATH must be listed", path, err)
+		return fmt.Errorf("%s cannot be run in it: %w; "+
+			"programs and files outside the system's directories and PATH must be listed", path, err)
 	}
 	return nil
 }

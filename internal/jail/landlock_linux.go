@@ -27,10 +27,12 @@ const (
 	read    = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	devices = unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	write   = read | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_REFER |
-		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
 		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK
 	never   = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
-	ofFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | devices
+	ofFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
+		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | devices
 )
 
 // harmless are devices that every program may use.
@@ -45,7 +47,8 @@ func landlockABI() (int, error) {
 	case errno != 0:
 		return 0, fmt.Errorf("the kernel has no Landlock, or it is switched off (lsm=): %w", errno)
 	case abi < leastABI:
-		return int(abi), fmt.Errorf("the kernel's Landlock is ABI %d, want at least %d (Linux 6.7): older ones do not cover TCP ports", abi, leastABI)
+		return int(abi), fmt.Errorf("the kernel's Landlock is ABI %d, want at least %d (Linux 6.7): "+
+			"older ones do not cover TCP ports", abi, leastABI)
 	default:
 		return int(abi), nil
 	}
@@ -112,7 +115,8 @@ func (r ruleset) path(name string, access uint64, flags int) error {
 		access &= ofFiles
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: access & r.mask, Parent_fd: int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE,
+		uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 	if errno != 0 {
 		return &os.PathError{Op: "landlock_add_rule", Path: name, Err: errno}
 	}

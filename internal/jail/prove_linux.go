@@ -28,7 +28,8 @@ const proveMax = 30 * time.Second
 // Prove is the self-test: a process in the jail j tries to read a file of dir, to signal
 // this process and to connect to a port of this machine, which must fail, and to write a
 // directory of its own, which must not; in a box it must see other processes than this one
-// does. Where it is to have no way out but what it is given, it must have none, and that one. Shim is a command that ends in one of the shims. The error reports what the process
+// does. Where it is to have no way out but what it is given, it must have none, and that one.
+// Shim is a command that ends in one of the shims. The error reports what the process
 // could do, or that there is no jail.
 func Prove(ctx context.Context, shim []string, dir string, j work.Jail) (p Proof, err error) {
 	p = Proof{Box: j.Box.Kind}
@@ -76,9 +77,13 @@ func Prove(ctx context.Context, shim []string, dir string, j work.Jail) (p Proof
 			return p, err
 		}
 		defer end()
-		j = j.And(work.Jail{Relays: []work.Relay{{Port: try.Relay, Socket: socket}}, Ports: []work.Ports{{First: try.Relay, Last: try.Relay}}})
+		j = j.And(work.Jail{
+			Relays: []work.Relay{{Port: try.Relay, Socket: socket}},
+			Ports:  []work.Ports{{First: try.Relay, Last: try.Relay}},
+		})
 	}
-	s := Stage{Name: "signalbox-proof-" + strings.ToLower(rand.Text()), Jail: j.And(work.Jail{Write: []string{try.Own}, Closed: []uint16{try.Port}}), Try: &try}
+	own := work.Jail{Write: []string{try.Own}, Closed: []uint16{try.Port}}
+	s := Stage{Name: "signalbox-proof-" + strings.ToLower(rand.Text()), Jail: j.And(own), Try: &try}
 	order, err := json.Marshal(Order{Stage: &s})
 	if err != nil {
 		return p, err

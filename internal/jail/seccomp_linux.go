@@ -21,16 +21,21 @@ const (
 // kernel, or into the processes of the same user.
 func refused() []uint32 {
 	return append([]uint32{
-		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
+		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE,
+		unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, // the keyring belongs to the user
 		unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_CHROOT, unix.SYS_PIVOT_ROOT, // a new user namespace brings every capability
-		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
+		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE,
+		unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
 		unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT,
 		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_LOOKUP_DCOOKIE,
 		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT,
-		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL,
-		unix.SYS_OPEN_TREE_ATTR, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK, unix.SYS_MQ_TIMEDSEND, unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_MQ_NOTIFY, unix.SYS_MQ_GETSETATTR,
-		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
+		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
+		unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL, unix.SYS_OPEN_TREE_ATTR,
+		unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK, unix.SYS_MQ_TIMEDSEND, unix.SYS_MQ_TIMEDRECEIVE,
+		unix.SYS_MQ_NOTIFY, unix.SYS_MQ_GETSETATTR,
+		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
+		unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
 	}, ofArch()...)
 }
 
@@ -38,7 +43,8 @@ func refused() []uint32 {
 // every run, and outlives it. A box has a namespace of its own for them, in which a database's tests run.
 func shared() []uint32 {
 	return []uint32{
-		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMDT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMDT, unix.SYS_SHMCTL,
+		unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
 		unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
 	}
 }
@@ -51,7 +57,8 @@ func absent() []uint32 {
 }
 
 // namespaces are the flags of clone that make them.
-const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
 // filter is a program of the kernel's packet filter that is being written.
 type filter []unix.SockFilter
@@ -120,8 +127,9 @@ func program(sockets, boxed, tcpAlone bool) filter {
 	f.join(
 		without(unix.SYS_CLONE, 0, namespaces, unix.EPERM),
 		// Of another process of the user, the service among them; 0 is the caller.
-		only(unix.SYS_PRLIMIT64, 0), only(unix.SYS_SCHED_SETPARAM, 0), only(unix.SYS_SCHED_SETSCHEDULER, 0), only(unix.SYS_SCHED_SETATTR, 0),
-		only(unix.SYS_SCHED_SETAFFINITY, 0), only(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0), only(unix.SYS_IOPRIO_SET, ioprioProcess, 0),
+		only(unix.SYS_PRLIMIT64, 0), only(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0),
+		only(unix.SYS_SCHED_SETPARAM, 0), only(unix.SYS_SCHED_SETSCHEDULER, 0), only(unix.SYS_SCHED_SETATTR, 0),
+		only(unix.SYS_SCHED_SETAFFINITY, 0), only(unix.SYS_IOPRIO_SET, ioprioProcess, 0),
 		when(unix.SYS_SOCKET, func(f *filter) { f.socket(sockets, tcpAlone) }),
 		when(unix.SYS_SOCKETPAIR, func(f *filter) { // a datagram one can send to any address
 			f.arg(1)
@@ -176,8 +184,10 @@ const (
 // every jail.
 func modes() []filter {
 	list := []filter{
-		without(unix.SYS_FCHMOD, 1, setID, unix.EPERM), without(unix.SYS_FCHMODAT, 2, setID, unix.EPERM), without(unix.SYS_FCHMODAT2, 2, setID, unix.EPERM),
-		without(unix.SYS_MKNODAT, 2, setID, unix.EPERM), without(unix.SYS_MKDIRAT, 2, setID, unix.EPERM), opens(unix.SYS_OPENAT, 2),
+		without(unix.SYS_FCHMOD, 1, setID, unix.EPERM),
+		without(unix.SYS_FCHMODAT, 2, setID, unix.EPERM), without(unix.SYS_FCHMODAT2, 2, setID, unix.EPERM),
+		without(unix.SYS_MKNODAT, 2, setID, unix.EPERM), without(unix.SYS_MKDIRAT, 2, setID, unix.EPERM),
+		opens(unix.SYS_OPENAT, 2),
 	}
 	return append(list, modesOfArch()...)
 }

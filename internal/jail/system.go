@@ -16,10 +16,12 @@ func System() work.Jail {
 		"/proc", "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage",
 	}}
 	for _, name := range []string{
-		"alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "claude-code", "codex", "crypto-policies", "debian_version", "fonts", "gai.conf",
-		"gemini-cli", "gitattributes", "gitconfig", "group", "host.conf", "hostname", "hosts", "inputrc", "java", "ld.so.cache", "ld.so.conf", "ld.so.conf.d",
-		"ld.so.preload", "locale.alias", "localtime", "lsb-release", "magic", "mime.types", "nsswitch.conf", "opencode", "os-release", "passwd", "pki", "profile",
-		"protocols", "resolv.conf", "rpc", "services", "shells", "ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "terminfo", "timezone", "vimrc",
+		"alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "claude-code", "codex",
+		"crypto-policies", "debian_version", "fonts", "gai.conf", "gemini-cli", "gitattributes", "gitconfig", "group",
+		"host.conf", "hostname", "hosts", "inputrc", "java", "ld.so.cache", "ld.so.conf", "ld.so.conf.d",
+		"ld.so.preload", "locale.alias", "localtime", "lsb-release", "magic", "mime.types", "nsswitch.conf",
+		"opencode", "os-release", "passwd", "pki", "profile", "protocols", "resolv.conf", "rpc", "services", "shells",
+		"ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "terminfo", "timezone", "vimrc",
 	} {
 		j.Read = append(j.Read, "/etc/"+name)
 	}

@@ -15,8 +15,14 @@ const deltaMax = 1000
 // anthropic answers as the Messages API: blocks of words and calls, each with its start,
 // growth and end.
 func anthropic(a answer) ([]event, any) {
-	usage := object{"input_tokens": a.Usage.Input, "cache_read_input_tokens": a.Usage.CacheRead, "cache_creation_input_tokens": a.Usage.CacheCreate, "output_tokens": a.Usage.Output}
-	message := object{"id": fmt.Sprintf("msg_%d", a.n), "type": "message", "role": "assistant", "model": a.q.Model, "content": []any{}, "usage": usage}
+	usage := object{
+		"input_tokens": a.Usage.Input, "output_tokens": a.Usage.Output,
+		"cache_read_input_tokens": a.Usage.CacheRead, "cache_creation_input_tokens": a.Usage.CacheCreate,
+	}
+	message := object{
+		"id": fmt.Sprintf("msg_%d", a.n), "type": "message", "role": "assistant", "model": a.q.Model,
+		"content": []any{}, "usage": usage,
+	}
 	reason := "end_turn"
 	var events []event
 	add := func(kind string, o object) {
@@ -44,7 +50,8 @@ func anthropic(a answer) ([]event, any) {
 	if a.call.name != "" {
 		id, input := fmt.Sprintf("toolu_%d", a.n), quoted(a.call.args)
 		block(object{"type": "tool_use", "id": id, "name": a.call.name, "input": object{}},
-			object{"type": "tool_use", "id": id, "name": a.call.name, "input": a.call.args}, object{"type": "input_json_delta", "partial_json": input})
+			object{"type": "tool_use", "id": id, "name": a.call.name, "input": a.call.args},
+			object{"type": "input_json_delta", "partial_json": input})
 		reason = "tool_use"
 	}
 	add("message_delta", object{"delta": object{"stop_reason": reason, "stop_sequence": nil}, "usage": usage})

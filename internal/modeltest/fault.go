@@ -39,10 +39,12 @@ type refusal struct {
 
 func refusals(model string) map[Dialect]map[Fault]refusal {
 	openai := map[Fault]refusal{
-		unsigned:     {401, "invalid_request_error", "Missing bearer or basic authentication in header"},
-		Unauthorized: {401, "invalid_api_key", "Incorrect API key provided: sk-imitated. You can find your API key at https://platform.openai.com/account/api-keys."},
-		NoCredit:     {429, "insufficient_quota", "You exceeded your current quota, please check your plan and billing details."},
-		RateLimited:  {429, "rate_limit_exceeded", fmt.Sprintf("Rate limit reached for %s on tokens per min (TPM): Limit 30000, Used 30000, Requested 9. Please try again in %ds.", model, RetrySeconds)},
+		unsigned: {401, "invalid_request_error", "Missing bearer or basic authentication in header"},
+		Unauthorized: {401, "invalid_api_key", "Incorrect API key provided: sk-imitated. " +
+			"You can find your API key at https://platform.openai.com/account/api-keys."},
+		NoCredit: {429, "insufficient_quota", "You exceeded your current quota, please check your plan and billing details."},
+		RateLimited: {429, "rate_limit_exceeded", fmt.Sprintf("Rate limit reached for %s on tokens per min (TPM): "+
+			"Limit 30000, Used 30000, Requested 9. Please try again in %ds.", model, RetrySeconds)},
 		UsageLimit:   {429, "usage_limit_reached", "The usage limit has been reached"},
 		UnknownModel: {404, "model_not_found", fmt.Sprintf("The model `%s` does not exist or you do not have access to it.", model)},
 		Overloaded:   {503, "server_is_overloaded", "Our servers are currently overloaded. Please try again later."},
@@ -51,8 +53,10 @@ func refusals(model string) map[Dialect]map[Fault]refusal {
 		Anthropic: {
 			unsigned:     {401, "authentication_error", "x-api-key header is required"},
 			Unauthorized: {401, "authentication_error", "invalid x-api-key"},
-			NoCredit:     {400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."},
-			RateLimited:  {429, "rate_limit_error", "This request would exceed your organization's rate limit of 30,000 input tokens per minute."},
+			NoCredit: {400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API. " +
+				"Please go to Plans & Billing to upgrade or purchase credits."},
+			RateLimited: {429, "rate_limit_error", "This request would exceed your organization's rate limit " +
+				"of 30,000 input tokens per minute."},
 			UsageLimit:   {429, "rate_limit_error", "This request would exceed your account's rate limit. Please try again later."},
 			UnknownModel: {404, "not_found_error", "model: " + model},
 			Overloaded:   {529, "overloaded_error", "Overloaded"},
@@ -61,11 +65,14 @@ func refusals(model string) map[Dialect]map[Fault]refusal {
 		Gemini: {
 			unsigned:     {403, "PERMISSION_DENIED", "Method doesn't allow unregistered callers (callers without established identity)."},
 			Unauthorized: {400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."},
-			NoCredit:     {429, "RESOURCE_EXHAUSTED", "Your prepayment credits are depleted. Please go to AI Studio to manage your project and billing."},
-			RateLimited:  {429, "RESOURCE_EXHAUSTED", fmt.Sprintf("You exceeded your current quota, please check your plan and billing details. Please retry in %d.0s.", RetrySeconds)},
-			UsageLimit:   {429, "RESOURCE_EXHAUSTED", "You exceeded your current quota, please check your plan and billing details."},
-			UnknownModel: {404, "NOT_FOUND", fmt.Sprintf("models/%s is not found for API version v1beta, or is not supported for generateContent.", model)},
-			Overloaded:   {503, "UNAVAILABLE", "The model is overloaded. Please try again later."},
+			NoCredit: {429, "RESOURCE_EXHAUSTED", "Your prepayment credits are depleted. " +
+				"Please go to AI Studio to manage your project and billing."},
+			RateLimited: {429, "RESOURCE_EXHAUSTED", fmt.Sprintf("You exceeded your current quota, "+
+				"please check your plan and billing details. Please retry in %d.0s.", RetrySeconds)},
+			UsageLimit: {429, "RESOURCE_EXHAUSTED", "You exceeded your current quota, please check your plan and billing details."},
+			UnknownModel: {404, "NOT_FOUND", fmt.Sprintf("models/%s is not found for API version v1beta, "+
+				"or is not supported for generateContent.", model)},
+			Overloaded: {503, "UNAVAILABLE", "The model is overloaded. Please try again later."},
 		},
 	}
 }
@@ -108,8 +115,9 @@ func fail(w http.ResponseWriter, q Request, f Fault) {
 func details(f Fault) []any {
 	const api = "type.googleapis.com/google.rpc."
 	quota := func(id, wait string) []any {
+		metric := "generativelanguage.googleapis.com/generate_content_requests"
 		return []any{
-			object{"@type": api + "QuotaFailure", "violations": []any{object{"quotaMetric": "generativelanguage.googleapis.com/generate_content_requests", "quotaId": id}}},
+			object{"@type": api + "QuotaFailure", "violations": []any{object{"quotaMetric": metric, "quotaId": id}}},
 			object{"@type": api + "RetryInfo", "retryDelay": wait},
 		}
 	}

@@ -3,7 +3,10 @@ package modeltest
 // gemini answers as generateContent: parts of one answer, of which each has the usage so far.
 func gemini(a answer) ([]event, any) {
 	in := a.Usage.Input + a.Usage.CacheRead + a.Usage.CacheCreate
-	usage := object{"promptTokenCount": in, "cachedContentTokenCount": a.Usage.CacheRead, "candidatesTokenCount": a.Usage.Output, "totalTokenCount": in + a.Usage.Output}
+	usage := object{
+		"promptTokenCount": in, "cachedContentTokenCount": a.Usage.CacheRead,
+		"candidatesTokenCount": a.Usage.Output, "totalTokenCount": in + a.Usage.Output,
+	}
 	answer := func(parts []any, reason string) object {
 		candidate := object{"index": 0, "content": object{"role": "model", "parts": parts}}
 		if reason != "" {

@@ -173,7 +173,13 @@ type event struct {
 
 // write answers with the events of a stream, or with all in one object.
 func (a answer) write(w http.ResponseWriter) {
-	events, whole := map[Dialect]func(answer) ([]event, any){Anthropic: anthropic, Responses: responses, Chat: chat, Gemini: gemini}[a.q.Dialect](a)
+	write := map[Dialect]func(answer) ([]event, any){
+		Anthropic: anthropic,
+		Responses: responses,
+		Chat:      chat,
+		Gemini:    gemini,
+	}[a.q.Dialect]
+	events, whole := write(a)
 	if !a.q.Stream {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(whole) // the agent may have gone

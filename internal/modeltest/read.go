@@ -59,7 +59,8 @@ func read(r *http.Request, body []byte) Request {
 }
 
 func signed(r *http.Request) bool {
-	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer") != "" || r.Header.Get("X-Api-Key") != "" || r.Header.Get("X-Goog-Api-Key") != "" || r.URL.Query().Has("key")
+	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer") != "" ||
+		r.Header.Get("X-Api-Key") != "" || r.Header.Get("X-Goog-Api-Key") != "" || r.URL.Query().Has("key")
 }
 
 // walk visits all objects and texts in a value. Texts of one object come in no order.

@@ -36,7 +36,10 @@ func New(clientID, clientSecret string, claims map[string]any) (*Server, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &Server{ClientID: clientID, ClientSecret: clientSecret, Now: time.Now, key: key, claims: claims, codes: map[string]url.Values{}}, nil
+	return &Server{
+		ClientID: clientID, ClientSecret: clientSecret, Now: time.Now,
+		key: key, claims: claims, codes: map[string]url.Values{},
+	}, nil
 }
 
 // Set replaces claims of the person; iss, aud, exp and nonce replace those that would be right.
@@ -51,12 +54,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/.well-known/openid-configuration":
 		answer(w, map[string]any{
-			"issuer": s.Issuer, "authorization_endpoint": s.Issuer + "/authorize", "token_endpoint": s.Issuer + "/token", "jwks_uri": s.Issuer + "/keys",
+			"issuer": s.Issuer, "authorization_endpoint": s.Issuer + "/authorize",
+			"token_endpoint": s.Issuer + "/token", "jwks_uri": s.Issuer + "/keys",
 			"id_token_signing_alg_values_supported": []string{"RS256"},
 		})
 	case "/keys":
 		answer(w, map[string]any{"keys": []any{map[string]string{
-			"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "1", "n": encode(s.key.N.Bytes()), "e": encode(big.NewInt(int64(s.key.E)).Bytes()),
+			"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "1",
+			"n": encode(s.key.N.Bytes()), "e": encode(big.NewInt(int64(s.key.E)).Bytes()),
 		}}})
 	case "/authorize":
 		s.authorize(w, r)
@@ -70,7 +75,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // authorize sends the browser back with a code.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	if q.Get("client_id") != s.ClientID || q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" || q.Get("state") == "" {
+	if q.Get("client_id") != s.ClientID || q.Get("response_type") != "code" ||
+		q.Get("code_challenge_method") != "S256" || q.Get("state") == "" {
 		http.Error(w, "invalid_request", http.StatusBadRequest)
 		return
 	}
@@ -94,13 +100,15 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	claims := maps.Clone(s.claims)
 	s.mu.Unlock()
 	sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
-	if !ok || id != s.ClientID || secret != s.ClientSecret || encode(sum[:]) != asked.Get("code_challenge") || r.PostFormValue("redirect_uri") != asked.Get("redirect_uri") {
+	same := encode(sum[:]) == asked.Get("code_challenge") && r.PostFormValue("redirect_uri") == asked.Get("redirect_uri")
+	if !ok || id != s.ClientID || secret != s.ClientSecret || !same {
 		w.WriteHeader(http.StatusBadRequest)
 		answer(w, map[string]string{"error": "invalid_grant"})
 		return
 	}
 	all := map[string]any{
-		"iss": s.Issuer, "aud": s.ClientID, "sub": "1", "nonce": asked.Get("nonce"), "iat": s.Now().Unix(), "exp": s.Now().Add(time.Hour).Unix(),
+		"iss": s.Issuer, "aud": s.ClientID, "sub": "1", "nonce": asked.Get("nonce"),
+		"iat": s.Now().Unix(), "exp": s.Now().Add(time.Hour).Unix(),
 	}
 	maps.Copy(all, claims)
 	token, err := s.sign(all)

@@ -150,7 +150,8 @@ func unprivileged() (*syscall.Credential, error) {
 		gid, gidErr := strconv.ParseUint(u.Gid, 10, 32)
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(uidErr, gidErr)
 	}
-	return nil, errors.New("pgtest: PostgreSQL does not run as root, and there is neither a user postgres nor nobody: add one (useradd postgres)")
+	return nil, errors.New("pgtest: PostgreSQL does not run as root, " +
+		"and there is neither a user postgres nor nobody: add one (useradd postgres)")
 }
 
 // watchScript waits until the pipe breaks, then stops what runs and removes the
@@ -190,7 +191,8 @@ func (s *Server) command(program string, args ...string) *exec.Cmd {
 }
 
 func (s *Server) initdb() error {
-	c := s.command("initdb", "-D", filepath.Join(s.dir, "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "-N", "--no-instructions")
+	c := s.command("initdb", "-D", filepath.Join(s.dir, "data"), "-U", "postgres", "-A", "trust",
+		"-E", "UTF8", "--no-locale", "-N", "--no-instructions")
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
 	if err := c.Start(); err != nil {

@@ -256,7 +256,8 @@ func (s *Server) restItem(i *Item, expanded bool) map[string]any {
 	if !expanded {
 		out["state"] = i.State
 	}
-	out["created_at"], out["updated_at"] = i.Created.In(zone).Format("2006-01-02T15:04:05.000000-07:00"), i.Updated.In(zone).Format("2006-01-02T15:04:05.000000-07:00")
+	const form = "2006-01-02T15:04:05.000000-07:00"
+	out["created_at"], out["updated_at"] = i.Created.In(zone).Format(form), i.Updated.In(zone).Format(form)
 	return out
 }
 
@@ -307,7 +308,8 @@ func (s *Server) patch(w http.ResponseWriter, body []byte, p *project, i *Item, 
 	name, description := i.Name, i.HTML
 	if v, given := in["name"].(string); given {
 		if utf8.RuneCountInString(v) > TitleMax {
-			reply(w, http.StatusBadRequest, map[string]any{"name": []string{fmt.Sprintf("Ensure this field has no more than %d characters.", TitleMax)}})
+			why := fmt.Sprintf("Ensure this field has no more than %d characters.", TitleMax)
+			reply(w, http.StatusBadRequest, map[string]any{"name": []string{why}})
 			return
 		}
 		name = v
@@ -332,7 +334,8 @@ func (s *Server) comment(w http.ResponseWriter, body []byte, i *Item, actor stri
 		same := o.ExternalID == c.ExternalID && o.ExternalSource == c.ExternalSource
 		if same && c.ExternalID != "" && c.ExternalSource != "" && s.item(o.Item).Project == i.Project {
 			s.conflicts++
-			reply(w, http.StatusConflict, map[string]string{"error": "Work item comment with the same external id and external source already exists", "id": o.ID})
+			const exists = "Work item comment with the same external id and external source already exists"
+			reply(w, http.StatusConflict, map[string]string{"error": exists, "id": o.ID})
 			return
 		}
 	}

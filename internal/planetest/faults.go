@@ -98,7 +98,14 @@ func (s *Server) fault() Fault {
 	for _, c := range []struct {
 		chance float64
 		fault  Fault
-	}{{s.faults.TooMany, TooMany}, {s.faults.ErrorBefore, ErrorBefore}, {s.faults.ErrorAfter, ErrorAfter}, {s.faults.Dropped, Dropped}, {s.faults.DroppedLate, DroppedLate}, {s.faults.Held, Held}} {
+	}{
+		{s.faults.TooMany, TooMany},
+		{s.faults.ErrorBefore, ErrorBefore},
+		{s.faults.ErrorAfter, ErrorAfter},
+		{s.faults.Dropped, Dropped},
+		{s.faults.DroppedLate, DroppedLate},
+		{s.faults.Held, Held},
+	} {
 		if x < c.chance {
 			return c.fault
 		}

@@ -127,18 +127,20 @@ func (s *Server) post(ctx context.Context, url, id, event string, body []byte) i
 
 // wireIssue is a work item as webhooks show it.
 func (s *Server) wireIssue(i *Item) map[string]any {
+	state := map[string]any{"id": i.State, "name": i.StateName, "color": "#60646C", "group": group(i.StateName)}
 	return map[string]any{
 		"id": i.ID, "name": i.Name, "description_html": i.HTML, "sequence_id": i.Sequence, "project": i.Project,
-		"state": map[string]any{"id": i.State, "name": i.StateName, "color": "#60646C", "group": group(i.StateName)}, "labels": []any{}, "assignees": []any{},
-		"created_at": stamp(i.Created), "updated_at": stamp(i.Updated), "deleted_at": nil, "parent": nil, "priority": "none", "created_by": i.Creator,
+		"state": state, "labels": []any{}, "assignees": []any{}, "parent": nil, "priority": "none",
+		"created_at": stamp(i.Created), "updated_at": stamp(i.Updated), "deleted_at": nil, "created_by": i.Creator,
 	}
 }
 
 func (s *Server) wireComment(i *Item, c Comment) map[string]any {
 	return map[string]any{
-		"id": c.ID, "comment_html": c.HTML, "issue": i.ID, "project": i.Project, "actor": c.Actor, "created_by": c.Actor, "access": "INTERNAL",
-		"external_source": optional(c.ExternalSource), "external_id": optional(c.ExternalID), "created_at": stamp(c.At), "updated_at": stamp(c.At),
-		"attachments": []any{}, "parent": nil,
+		"id": c.ID, "comment_html": c.HTML, "issue": i.ID, "project": i.Project,
+		"actor": c.Actor, "created_by": c.Actor, "access": "INTERNAL",
+		"external_source": optional(c.ExternalSource), "external_id": optional(c.ExternalID),
+		"created_at": stamp(c.At), "updated_at": stamp(c.At), "attachments": []any{}, "parent": nil,
 	}
 }
 

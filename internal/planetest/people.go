@@ -37,7 +37,8 @@ func (s *Server) activities(w http.ResponseWriter, r *http.Request, p *project, 
 	}
 	row := func(at time.Time, verb, actor string) map[string]any {
 		return map[string]any{
-			"id": s.id(), "verb": verb, "actor": actor, "field": nil, "old_value": nil, "new_value": nil, "old_identifier": nil, "new_identifier": nil,
+			"id": s.id(), "verb": verb, "actor": actor, "field": nil,
+			"old_value": nil, "new_value": nil, "old_identifier": nil, "new_identifier": nil,
 			"created_at": stamp(at), "epoch": float64(at.Unix()),
 		}
 	}

@@ -149,7 +149,8 @@ func New(o Options) *Server {
 	}
 	return &Server{
 		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 1)),
-		broken: map[string]Fault{}, requests: map[string]int{}, stale: map[string]Item{}, blockedBy: map[string][]string{}, calls: map[string][]time.Time{}, passed: make(chan struct{}),
+		broken: map[string]Fault{}, requests: map[string]int{}, stale: map[string]Item{}, blockedBy: map[string][]string{},
+		calls: map[string][]time.Time{}, passed: make(chan struct{}),
 	}
 }
 
@@ -254,7 +255,8 @@ func (s *Server) MoveAs(account, itemID, state string) error {
 	for _, to := range s.project(i.Project).states {
 		if strings.EqualFold(to.Name, state) {
 			s.move(i, to, account, "state_id")
-			s.hook("issue", "updated", s.wireIssue(i), map[string]any{"field": "sort_order", "old_value": 65535.0, "new_value": 75535.0}, account)
+			sorted := map[string]any{"field": "sort_order", "old_value": 65535.0, "new_value": 75535.0}
+			s.hook("issue", "updated", s.wireIssue(i), sorted, account)
 			return nil
 		}
 	}

@@ -84,7 +84,8 @@ func addState(w http.ResponseWriter, body []byte, p *project, id string) {
 	}
 	for _, other := range p.states {
 		if other.Name == st.Name {
-			reply(w, http.StatusConflict, map[string]string{"error": "State with the same name already exists in the project", "id": other.ID})
+			const exists = "State with the same name already exists in the project"
+			reply(w, http.StatusConflict, map[string]string{"error": exists, "id": other.ID})
 			return
 		}
 	}

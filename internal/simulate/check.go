@@ -92,8 +92,10 @@ type checker struct {
 func newChecker(s *sim) *checker {
 	return &checker{
 		s: s, cancelled: map[int64]bool{}, lastSeq: map[int64]int64{}, received: map[string]bool{}, owed: map[string]bool{},
-		notices: map[string]int{}, sentTexts: map[string]int{}, unsure: map[string]int{}, intents: map[string]bool{}, bases: map[string][]string{},
-		foreign: map[string]string{}, handMerged: map[string]bool{}, began: map[int64]time.Time{}, working: map[int64]time.Time{}, answers: map[string]lifted{}, behaved: map[attempt]behaviour{},
+		notices: map[string]int{}, sentTexts: map[string]int{}, unsure: map[string]int{}, intents: map[string]bool{},
+		bases: map[string][]string{}, foreign: map[string]string{}, handMerged: map[string]bool{},
+		began: map[int64]time.Time{}, working: map[int64]time.Time{},
+		answers: map[string]lifted{}, behaved: map[attempt]behaviour{},
 		lastMove: map[int64]int{}, lined: map[int64]int{},
 	}
 }
@@ -265,17 +267,19 @@ func (c *checker) alone(t task.Task) {
 func (c *checker) word(t task.Task, was stage.State) {
 	card, _ := task.ParseTombstone(t.TrackerIssueID)
 	said := func(s stage.Status) bool { return c.s.people.hasSet(card, s, c.began[t.ID]) }
+	saidStop := func() bool { // perhaps before what To Analyse has begun late
+		return c.s.people.hasSet(card, stage.StatusStop, c.s.people.last(card, stage.StatusToAnalyse, c.began[t.ID]))
+	}
 	switch n := t.State; {
 	case was.Stage == stage.None && !c.s.people.hasSet(card, stage.StatusToAnalyse, c.lastEnd(card)):
 		c.fail(HumanWord, "task %d began, and nobody has set To Analyse on %s", t.ID, card)
 	case was.Stage == stage.Analysis && n.Stage == stage.Architecture && !said(stage.StatusApproved):
 		c.fail(HumanWord, "the requirements of task %d were taken for approved, and nobody has approved them", t.ID)
-	case was.Stage == stage.Development && n.Stage == stage.Review && c.workflowAt(n.Head) != "on: push\n" && c.workflowAt(n.Head) != c.workflowAt(n.Vouched):
+	case was.Stage == stage.Development && n.Stage == stage.Review && c.changesWorkflow(n):
 		c.fail(HumanWord, "task %d left development at %.12s, which changes %s, and nobody stands for that", t.ID, n.Head, workflow)
 	case n.Acted != was.Acted && n.Acted != stage.StatusStop && !c.s.people.hasSet(card, n.Acted, time.Time{}):
 		c.fail(HumanWord, "task %d acted on %s, which nobody has ever set", t.ID, n.Acted)
-	case n.Stage == stage.Cancelled && !c.s.people.hasSet(card, stage.StatusStop, c.s.people.last(card, stage.StatusToAnalyse, c.began[t.ID])) && // a STOP may come before what To Analyse has begun late
-		c.s.people.stops[t.ID].IsZero():
+	case n.Stage == stage.Cancelled && !saidStop() && c.s.people.stops[t.ID].IsZero():
 		c.fail(HumanWord, "task %d was cancelled, and nobody has said STOP", t.ID)
 	case n.SelfHosting && n.Phase == stage.PhaseMerge && was.Phase != stage.PhaseMerge && !said(stage.StatusConfirmDeploy):
 		c.fail(HumanWord, "task %d of a self-hosting repository is merged, and nobody has confirmed that", t.ID)

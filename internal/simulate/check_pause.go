@@ -20,7 +20,8 @@ func (c *checker) paused(n *node, x task.Commit, b snapshot) {
 		if r.Trouble == "" || !n.has("agent_pause") || x.Task == nil {
 			continue
 		}
-		if now := x.Task.State; now.Hold == stage.HoldBlocked && b.task.State.Hold != stage.HoldBlocked || now.Failures > b.task.State.Failures {
+		now, was := x.Task.State, b.task.State
+		if now.Hold == stage.HoldBlocked && was.Hold != stage.HoldBlocked || now.Failures > was.Failures {
 			c.fail(Unharmed, "the agent of task %d was refused (%s), and the task has failed by it", r.TaskID, r.Trouble)
 		}
 	}

@@ -43,7 +43,8 @@ func (c *checker) still(since int64) {
 // posted reports whether a job came by a webhook from outside, which may be late, or
 // answers such a one on a card that has no task any more.
 func (c *checker) posted(j queue.Job) bool {
-	return j.TaskID == 0 && strings.HasSuffix(j.Kind, string(stage.EffectComment)) || j.Kind == orchestrator.KindHost || j.Kind == orchestrator.KindTracker && !strings.Contains(string(j.Payload), `"reconcile"`)
+	return j.TaskID == 0 && strings.HasSuffix(j.Kind, string(stage.EffectComment)) || j.Kind == orchestrator.KindHost ||
+		j.Kind == orchestrator.KindTracker && !strings.Contains(string(j.Payload), `"reconcile"`)
 }
 
 // atRest puts the questions to a world at rest.
@@ -86,7 +87,8 @@ func (c *checker) owing() {
 
 // mayGoAway reports whether an error is of an outage, not of a refusal.
 func mayGoAway(text string) bool {
-	return strings.Contains(text, "503") || strings.Contains(text, "429") || strings.Contains(text, "no answer") || strings.Contains(text, "reset")
+	return strings.Contains(text, "503") || strings.Contains(text, "429") ||
+		strings.Contains(text, "no answer") || strings.Contains(text, "reset")
 }
 
 // checkComments checks that the comments of effects that are done stand on the cards.
@@ -94,7 +96,9 @@ func (c *checker) checkComments(jobs []queue.Job) {
 	want, keys := map[[2]string]int{}, map[string]bool{} // a comment is known by its key
 	for _, j := range jobs {
 		var e orchestrator.Effect
-		if kind, _ := orchestrator.EffectKindOf(j); kind == stage.EffectComment && j.Status == queue.Done && json.Unmarshal(j.Payload, &e) == nil && !keys[e.Key] {
+		kind, _ := orchestrator.EffectKindOf(j)
+		said := kind == stage.EffectComment && j.Status == queue.Done && json.Unmarshal(j.Payload, &e) == nil
+		if said && !keys[e.Key] {
 			keys[e.Key] = true
 			body := tracker.NewComment{Body: e.Text, Note: e.Note}.Plain() // the repositories of the worlds have no pages to link to
 			want[[2]string{e.ItemID, strings.TrimSpace(body)}]++
@@ -125,7 +129,8 @@ func (c *checker) leftOf(t task.Task) {
 		}
 	}
 	branch, cancelled := task.ParseTombstone(t.Branch)
-	if cancelled && c.foreign[branch] == "" && s.places[0].Remote(t.Repo, branch) != "" && !c.inUse(t.Repo, branch) && !c.refused(t, orchestrator.EffectCancel) {
+	if cancelled && c.foreign[branch] == "" && s.places[0].Remote(t.Repo, branch) != "" &&
+		!c.inUse(t.Repo, branch) && !c.refused(t, orchestrator.EffectCancel) {
 		c.fail(Leftover, "the branch of the cancelled task %d is on the remote: %s", t.ID, branch)
 	}
 	item, _ := task.ParseTombstone(t.WorkItemID)
@@ -200,9 +205,10 @@ func (c *checker) leases() {
 		}
 	}
 	held, _ := c.s.store.Holds(c.s.ctx)
+	ofTasks := []string{"serial_gate", "wip", "task_deps", "budget", "merge_gate", "wait_comment", "agent_pause"}
 	for _, h := range held {
 		_, task, ok := strings.Cut(h.Subject, "/")
-		if _, err := strconv.ParseInt(task, 10, 64); ok && err == nil && (h.Name == "serial_gate" || h.Name == "wip" || h.Name == "task_deps" || h.Name == "budget" || h.Name == "merge_gate" || h.Name == "wait_comment" || h.Name == "agent_pause") {
+		if _, err := strconv.ParseInt(task, 10, 64); ok && err == nil && slices.Contains(ofTasks, h.Name) {
 			c.fail(Leftover, "%s holds %s, and all tasks have ended: %s", h.Name, h.Subject, h.Reason)
 		}
 	}

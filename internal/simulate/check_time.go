@@ -39,7 +39,8 @@ func (c *checker) sample() {
 		_, sick := s.spell(lane)
 		late := s.v.Now().Sub(later(w.Job.CreatedAt, w.Job.AvailableAt))
 		if len(w.Reasons) == 0 && w.Job.Attempt == 0 && late > waitMax && lane != "" && !sick && !c.sickSince(lane, late) {
-			c.fail(Progress, "job %d (%s, task %d) could be done since %s and has not been tried, and its neighbour is well", w.Job.ID, w.Job.Kind, w.Job.TaskID, late)
+			c.fail(Progress, "job %d (%s, task %d) could be done since %s and has not been tried, and its neighbour is well",
+				w.Job.ID, w.Job.Kind, w.Job.TaskID, late)
 		}
 	}
 }

@@ -121,18 +121,21 @@ func (n *node) build() error {
 		return err
 	}
 	n.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: p.store, Records: p.store, Jobs: p.store, Projects: projects, Tracker: p.tracker, Host: p.host, Workspaces: p.work, Agents: p.agents,
+		Store: p.store, Records: p.store, Jobs: p.store, Projects: projects,
+		Tracker: p.tracker, Host: p.host, Workspaces: p.work, Agents: p.agents,
 		Gates: checks.All(nil), Runners: effects.Runners(p.effects()),
 		Log: s.check.logger(n), Meter: s.meter, Scheduler: n.domain,
 	}, orchestrator.Options{
-		MaxConcurrency: 2, AgentTimeout: 10 * time.Minute, Poll: s.world.Poll, JobTTL: time.Duration(1+s.world.Tempo) * 15 * time.Second, Worker: n.name(),
+		MaxConcurrency: 2, AgentTimeout: 10 * time.Minute, Poll: s.world.Poll, Worker: n.name(),
+		JobTTL:       time.Duration(1+s.world.Tempo) * 15 * time.Second,
 		AgentRetries: []time.Duration{10 * time.Second, 30 * time.Second},
 	}, list...)
 	if err != nil {
 		return err
 	}
 	n.edge, err = web.Handler(web.Options{
-		Engine: n.engine, Sources: []web.Source{{Name: sourceBoard, Tracker: boardHooks{}}, {Name: sourceHost, Host: hostHooks{}}}, Access: n.door(), Stop: n.has("stop"),
+		Engine: n.engine, Access: n.door(), Stop: n.has("stop"),
+		Sources: []web.Source{{Name: sourceBoard, Tracker: boardHooks{}}, {Name: sourceHost, Host: hostHooks{}}},
 	})
 	return err
 }
@@ -170,7 +173,8 @@ func (n *node) ports(projects *task.Projects) ports {
 
 func (p ports) effects() effects.Deps {
 	return effects.Deps{
-		Store: p.store, Jobs: p.store, Projects: p.projects, Tracker: p.tracker, Host: p.host, Messenger: p.chat, Workspaces: p.work, Agents: p.agents,
+		Store: p.store, Jobs: p.store, Projects: p.projects, Tracker: p.tracker, Host: p.host,
+		Messenger: p.chat, Workspaces: p.work, Agents: p.agents,
 		Log: p.n.sim.check.logger(p.n), Now: p.n.domain.Now,
 	}
 }
@@ -179,19 +183,28 @@ func (p ports) effects() effects.Deps {
 func (n *node) makeFeatures(p ports) ([]orchestrator.Feature, error) {
 	every := time.Duration(n.sim.world.Tempo) * 30 * time.Second
 	set := features.Set{
-		Stop: n.has("stop"), AgentPause: n.has("agent_pause"), Reconcile: n.has("reconcile"), ReadBoards: true, WaitComment: true, LiveMessage: n.has("live_message"),
-		Serial: n.has("serial_gate"), WIP: n.has("wip"), Deps: n.has("task_deps"), DepsSource: []string{deps.SourceDB, deps.SourceTracker},
+		Stop: n.has("stop"), AgentPause: n.has("agent_pause"), Reconcile: n.has("reconcile"),
+		ReadBoards: true, WaitComment: true, LiveMessage: n.has("live_message"),
+		Serial: n.has("serial_gate"), WIP: n.has("wip"),
+		Deps: n.has("task_deps"), DepsSource: []string{deps.SourceDB, deps.SourceTracker},
 		Merge: n.has("merge_gate"), RebaseAlways: true, Monitor: n.has("monitor"), Freeze: true,
-		Pauses: agentpause.Options{Every: every}, Reconciler: reconcile.Options{Source: sourceBoard, Every: 2 * every}, SerialGate: serialgate.Options{Repos: n.gated(), Every: every},
-		Limit: wip.Options{Every: every}, Dependencies: deps.Options{Every: every}, MergeGate: mergegate.Options{Repos: []string{"*"}},
-		Watch: monitor.Options{Probe: n.probe, Window: 3 * time.Minute}, Budget: budget.Options{Every: every}, Signals: signals.Options{Every: 10 * every},
-		Retention: retention.Options{Every: 2 * every, Unknown: 10 * every},
+		Pauses:       agentpause.Options{Every: every},
+		Reconciler:   reconcile.Options{Source: sourceBoard, Every: 2 * every},
+		SerialGate:   serialgate.Options{Repos: n.gated(), Every: every},
+		Limit:        wip.Options{Every: every},
+		Dependencies: deps.Options{Every: every},
+		MergeGate:    mergegate.Options{Repos: []string{"*"}},
+		Watch:        monitor.Options{Probe: n.probe, Window: 3 * time.Minute},
+		Budget:       budget.Options{Every: every},
+		Signals:      signals.Options{Every: 10 * every},
+		Retention:    retention.Options{Every: 2 * every, Unknown: 10 * every},
 	}
 	if n.has("budget") {
 		set.BudgetTask, set.BudgetRepoDay, set.BudgetRun = 400*cost, 400*cost, cost
 	}
 	made, err := set.Make(features.Parts{
-		Store: p.store, Projects: p.projects, Tracker: p.tracker, Host: p.host, Messenger: p.chat, Workspaces: p.work, Agents: p.agents, Leases: p.leases,
+		Store: p.store, Projects: p.projects, Tracker: p.tracker, Host: p.host,
+		Messenger: p.chat, Workspaces: p.work, Agents: p.agents, Leases: p.leases,
 		Merger: effects.Runners(p.effects())[stage.EffectMerge], Log: n.sim.check.logger(n), Now: n.domain.Now,
 	})
 	if err != nil {

@@ -158,7 +158,9 @@ func (p *storePort) Finish(ctx context.Context, c queue.Claim, o queue.Outcome) 
 	})
 }
 
-func (p *storePort) FinishTake(ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
+func (p *storePort) FinishTake(
+	ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration,
+) ([]queue.Claim, error) {
 	return call(ctx, p.n, writes("FinishTake"), finishing(c, o), func() ([]queue.Claim, error) {
 		held := p.n.sim.check.holds(c)
 		claims, err := p.mem().FinishTake(ctx, c, o, pool, worker, n, ttl)

@@ -74,7 +74,9 @@ func (p *trackerPort) Comments(ctx context.Context, project, item string) ([]tra
 	if !p.n.identified() {
 		return nil, tracker.ErrUnidentified
 	}
-	return request(ctx, p.n, ofBoard("Comments"), item, func() ([]tracker.Comment, error) { return p.n.sim.board.Comments(ctx, project, item) })
+	return request(ctx, p.n, ofBoard("Comments"), item, func() ([]tracker.Comment, error) {
+		return p.n.sim.board.Comments(ctx, project, item)
+	})
 }
 
 func (p *trackerPort) Own(account string) (bool, error) {
@@ -132,7 +134,9 @@ func (p *trackerPort) LastMove(ctx context.Context, project, item string) (track
 }
 
 func (p *trackerPort) BlockedBy(ctx context.Context, project, item string) ([]tracker.Ref, error) {
-	return request(ctx, p.n, ofBoard("BlockedBy"), item, func() ([]tracker.Ref, error) { return p.n.sim.board.BlockedBy(ctx, project, item) })
+	return request(ctx, p.n, ofBoard("BlockedBy"), item, func() ([]tracker.Ref, error) {
+		return p.n.sim.board.BlockedBy(ctx, project, item)
+	})
 }
 
 // hostPort is the git host as a replica reaches it.
@@ -145,11 +149,15 @@ func (p *hostPort) Checks(ctx context.Context, repo, base, sha string) ([]githos
 }
 
 func (p *hostPort) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
-	return call(ctx, p.n, ofHost("Reviews", true), branch, func() ([]githost.Review, error) { return p.n.sim.host.Reviews(ctx, repo, branch) })
+	return call(ctx, p.n, ofHost("Reviews", true), branch, func() ([]githost.Review, error) {
+		return p.n.sim.host.Reviews(ctx, repo, branch)
+	})
 }
 
 func (p *hostPort) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
-	return call(ctx, p.n, ofHost("PullRequest", true), branch, func() (githost.PullRequest, error) { return p.n.sim.host.PullRequest(ctx, repo, branch) })
+	return call(ctx, p.n, ofHost("PullRequest", true), branch, func() (githost.PullRequest, error) {
+		return p.n.sim.host.PullRequest(ctx, repo, branch)
+	})
 }
 
 func (p *hostPort) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {

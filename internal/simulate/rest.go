@@ -193,7 +193,8 @@ func (s *sim) lift(i int, t task.Task, item tracker.Item, x explain.Explanation)
 	}
 	s.trace.line(s.since(), "helper", t.WorkItemID, why)
 	if a.rounds > stuckMax {
-		s.check.fail(Ends, "%s stands at %s for more than %d minutes: %s", t.WorkItemID, t.State.Stage, stuckMax*int(round/time.Minute), why)
+		minutes := stuckMax * int(round/time.Minute)
+		s.check.fail(Ends, "%s stands at %s for more than %d minutes: %s", t.WorkItemID, t.State.Stage, minutes, why)
 	}
 	for _, b := range x.Blockers {
 		if strings.HasPrefix(b.Do, "Run signalbox unpause") {
@@ -224,7 +225,8 @@ func (s *sim) lift(i int, t task.Task, item tracker.Item, x explain.Explanation)
 			a.stage, a.word, a.times = t.State.Stage, to, 1
 		}
 		if a.times > liftMax {
-			s.check.fail(Unblocks, "%s: a person has set %s %d times, as the explanation says, and it still says: %s", t.WorkItemID, to, liftMax, why)
+			s.check.fail(Unblocks, "%s: a person has set %s %d times, as the explanation says, and it still says: %s",
+				t.WorkItemID, to, liftMax, why)
 		}
 		if s.board.Say(item.ID, "kim", "this one"); item.Status == to {
 			s.people.awayAndBack(i)

@@ -114,7 +114,8 @@ func newSenders(s *sim) *senders {
 // moved sends the webhook of a card's new status.
 func (d *senders) moved(i tracker.Item, by string) {
 	d.send(sourceBoard, letter{Board: &tracker.Hook{
-		Kind: tracker.HookItemUpdated, Event: "issue", ProjectID: i.ProjectID, ItemID: i.ID, ActorID: by, Status: true, To: string(i.Status), Word: i.Status, At: i.UpdatedAt,
+		Kind: tracker.HookItemUpdated, Event: "issue", ProjectID: i.ProjectID, ItemID: i.ID, ActorID: by,
+		Status: true, To: string(i.Status), Word: i.Status, At: i.UpdatedAt,
 	}})
 }
 
@@ -140,7 +141,8 @@ func (d *senders) judged(project int, branch, sha string) {
 	d.results[sha] = state
 	s.host.SetChecks(sha, githost.Check{Name: "build", State: state, Kind: "check_run"})
 	d.send(sourceHost, letter{Host: &githost.Hook{
-		Kind: githost.HookCI, Event: "check_run", Repo: s.list[project].Repo, SHA: sha, Branches: []string{branch}, State: string(state), Finished: true,
+		Kind: githost.HookCI, Event: "check_run", Repo: s.list[project].Repo,
+		SHA: sha, Branches: []string{branch}, State: string(state), Finished: true,
 	}})
 }
 

@@ -111,7 +111,8 @@ func (s *sim) addProject(i int, p Project) {
 	s.host.Push(repo, "main", "main-0")
 	s.list = append(s.list, task.Project{
 		TrackerProject: id, Repo: repo, CloneURL: "https://git.example.org/" + repo, Prefix: []string{"APP", "SIT", "LIB"}[i],
-		Main: "main", SelfHosting: p.SelfHosting, CINone: p.CINone, WIP: p.WIP, Monitor: []string{"https://" + p.Name + ".example.org/health"},
+		Main: "main", SelfHosting: p.SelfHosting, CINone: p.CINone, WIP: p.WIP,
+		Monitor: []string{"https://" + p.Name + ".example.org/health"},
 	})
 }
 

@@ -15,7 +15,8 @@ const storyMax = 80
 func (r Result) Story() string {
 	var b strings.Builder
 	w := r.World
-	fmt.Fprintf(&b, "Seed %d: %s, %d cards, features: %s\n", w.Seed, plural(w.Replicas, "replica"), w.present(), strings.Join(w.Features, " "))
+	fmt.Fprintf(&b, "Seed %d: %s, %d cards, features: %s\n",
+		w.Seed, plural(w.Replicas, "replica"), w.present(), strings.Join(w.Features, " "))
 	for _, p := range w.Projects {
 		fmt.Fprintf(&b, "  %s\n", p)
 	}
@@ -64,7 +65,12 @@ func (p Project) String() string {
 	for _, x := range []struct {
 		is   bool
 		word string
-	}{{p.SelfHosting, "self-hosting"}, {p.CINone, "no CI"}, {len(p.Columns) > 0, "a board with few columns"}, {p.CIRed > 0, "CI is red now and then"}} {
+	}{
+		{p.SelfHosting, "self-hosting"},
+		{p.CINone, "no CI"},
+		{len(p.Columns) > 0, "a board with few columns"},
+		{p.CIRed > 0, "CI is red now and then"},
+	} {
 		if x.is {
 			text += ", " + x.word
 		}

@@ -13,7 +13,8 @@ import (
 // the world stay as they are without it.
 func (w *World) addLimit(seed uint64, l Limits) {
 	r := rand.New(rand.NewPCG(seed, 0x3177))
-	if on := r.IntN(2) == 0 && (!w.has("serial_gate") || r.IntN(2) == 0); (!on || l.Features != nil) && !slices.Contains(l.Features, "wip") {
+	on, chosen := r.IntN(2) == 0 && (!w.has("serial_gate") || r.IntN(2) == 0), l.Features != nil
+	if (!on || chosen) && !slices.Contains(l.Features, "wip") {
 		return
 	}
 	w.Features = append(w.Features, "wip")

@@ -30,7 +30,8 @@ type World struct {
 	Poll    time.Duration `json:"poll"`
 	Tempo   int           `json:"tempo"`             // how many times the usual the periods of background loops are
 	Curious bool          `json:"curious,omitempty"` // every analyst has questions at first
-	Recalls bool          `json:"recalls,omitempty"` // each process keeps what it has seen of its tracker (see memories), and agents are quick
+	// Recalls: each process keeps what it has seen of its tracker (see memories), and agents are quick.
+	Recalls bool `json:"recalls,omitempty"`
 	// Nameless is how long a process may have to wait for the tracker's answer which accounts are the
 	// service's own; Budget is how many requests a minute the tracker takes of all replicas together.
 	Nameless time.Duration `json:"nameless,omitempty"`
@@ -108,8 +109,9 @@ type Upset struct {
 	Replica int           `json:"replica"`
 	Kind    string        `json:"kind"` // crash, restart, pause, clock
 	At      time.Duration `json:"at"`
-	For     time.Duration `json:"for"`            // until it is up again, or how far the clock jumps
-	Flip    string        `json:"flip,omitempty"` // restart: a feature that is switched, or a project that leaves the registry or comes back
+	For     time.Duration `json:"for"` // until it is up again, or how far the clock jumps
+	// Flip is, at a restart, a feature that is switched, or a project that leaves the registry or comes back.
+	Flip string `json:"flip,omitempty"`
 }
 
 // Kinds of upsets.
@@ -132,7 +134,10 @@ type Rates struct {
 
 // AllFeatures are the names of the features that can be on.
 func AllFeatures() []string {
-	return []string{"stop", "reconcile", "live_message", "serial_gate", "task_deps", "merge_gate", "monitor", "budget", "wip", "agent_pause"}
+	return []string{
+		"stop", "reconcile", "live_message", "serial_gate", "task_deps",
+		"merge_gate", "monitor", "budget", "wip", "agent_pause",
+	}
 }
 
 // AllFaults are the kinds of faults that Limits can choose from: fates of calls of
@@ -158,7 +163,10 @@ type Limits struct {
 // NewWorld makes the world of a seed.
 func NewWorld(seed uint64, l Limits) World {
 	r := rand.New(rand.NewPCG(seed, 0x5167))
-	w := World{Seed: seed, Replicas: 1 + r.IntN(5)/2, Drawn: true, Length: minutes(r, 8, 30), Poll: time.Duration(10+r.IntN(50)) * time.Second}
+	w := World{
+		Seed: seed, Replicas: 1 + r.IntN(5)/2, Drawn: true,
+		Length: minutes(r, 8, 30), Poll: time.Duration(10+r.IntN(50)) * time.Second,
+	}
 	w.Traps, w.Tempo = l.Traps, 1+r.IntN(4)
 	if w.Recalls = seed%16 == 10 || seed%16 == 13; w.Recalls {
 		w.Replicas = max(w.Replicas, 2)

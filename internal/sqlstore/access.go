@@ -11,8 +11,9 @@ import (
 const (
 	tokenColumns = "name, hash, role, repos, made_at, expires_at"
 	allTokens    = "select " + tokenColumns + " from ~access_tokens order by name"
-	addToken     = "insert into ~access_tokens (" + tokenColumns + ") values ($1, $2, $3, $4, $5, $6) on conflict (name) do nothing returning name"
-	dropToken    = "delete from ~access_tokens where name = $1 returning name"
+	addToken     = "insert into ~access_tokens (" + tokenColumns + ") values ($1, $2, $3, $4, $5, $6) " +
+		"on conflict (name) do nothing returning name"
+	dropToken = "delete from ~access_tokens where name = $1 returning name"
 
 	sessionColumns = "id, name, via, credential, memberships, address, began_at, seen_at"
 	allSessions    = "select " + sessionColumns + " from ~access_sessions order by began_at, id"

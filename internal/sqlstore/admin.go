@@ -11,7 +11,8 @@ import (
 
 const (
 	// openOfTask reads the unfinished jobs of a task, except one.
-	openOfTask = "select " + jobColumns + " from ~jobs where task_id = $1 and id <> $2 and " + isOpen + " and ($3 = 0::bigint or pool = any($4)) order by id"
+	openOfTask = "select " + jobColumns + " from ~jobs where task_id = $1 and id <> $2 and " + isOpen +
+		" and ($3 = 0::bigint or pool = any($4)) order by id"
 
 	// overdueJobs reads the claims whose time to live has passed, in the order of their index.
 	overdueJobs = "select " + jobColumns + " from ~jobs where status = 'running' and lease_until <= $1 order by lease_until"
@@ -27,7 +28,8 @@ const (
 		and ($2 = ''::text or pool = $2) and ($3 = 0::bigint or task_id = $3) returning pool`
 
 	// holdSubject holds a subject under a name.
-	holdSubject = `insert into ~holds (subject, name, reason, since) values ($1, $2, $3, $4) on conflict (subject, name) do update set reason = excluded.reason`
+	holdSubject = `insert into ~holds (subject, name, reason, since) values ($1, $2, $3, $4)
+		on conflict (subject, name) do update set reason = excluded.reason`
 
 	// freeSubject ends one hold.
 	freeSubject = "delete from ~holds where subject = $1 and name = $2"
@@ -36,7 +38,8 @@ const (
 	openPools = "select pool from ~depth where n > 0"
 
 	// freeJobs lets the jobs that a subject has kept back into the ready queue, unless it is held still.
-	freeJobs = `update ~jobs set place = 'ready' where place = $1 and ` + isHeld + ` and not exists (select 1 from ~holds where subject = $2)`
+	freeJobs = `update ~jobs set place = 'ready' where place = $1 and ` + isHeld +
+		` and not exists (select 1 from ~holds where subject = $2)`
 )
 
 // Cancel implements queue.Admin.

@@ -36,7 +36,9 @@ func (s *Store) Finish(ctx context.Context, c queue.Claim, o queue.Outcome) erro
 }
 
 // FinishTake implements queue.Queue.
-func (s *Store) FinishTake(ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
+func (s *Store) FinishTake(
+	ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration,
+) ([]queue.Claim, error) {
 	r := &request{ctx: ctx, finish: &finishing{claim: c, outcome: o}, take: &taking{pool, worker, n, ttl}}
 	err := s.hand(r)
 	return r.claims, err

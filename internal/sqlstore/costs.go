@@ -12,24 +12,29 @@ import (
 const (
 	// deleteRun and insertRun replace the record of an attempt.
 	deleteRun = "delete from ~agent_runs where job_id = $1 and attempt = $2"
-	insertRun = `insert into ~agent_runs (task_id, job_id, attempt, run, stage, role, model, input_tokens, output_tokens, cache_read_input_tokens,
-		cache_creation_input_tokens, cost_micro_usd, status, exit_code, started_at, finished_at, log_path, result_summary,
+	insertRun = `insert into ~agent_runs (task_id, job_id, attempt, run, stage, role, model,
+		input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens, cost_micro_usd,
+		status, exit_code, started_at, finished_at, log_path, result_summary,
 		agent, vendor, session_id, trouble, prompt_hash, measured, refused)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)`
 
-	runColumns = `select r.id, r.task_id, r.job_id, r.attempt, r.run, r.stage, r.role, r.model, r.input_tokens, r.output_tokens, r.cache_read_input_tokens,
-		r.cache_creation_input_tokens, r.cost_micro_usd, r.status, r.exit_code, r.started_at, r.finished_at, r.log_path, r.result_summary,
+	runColumns = `select r.id, r.task_id, r.job_id, r.attempt, r.run, r.stage, r.role, r.model,
+		r.input_tokens, r.output_tokens, r.cache_read_input_tokens, r.cache_creation_input_tokens, r.cost_micro_usd,
+		r.status, r.exit_code, r.started_at, r.finished_at, r.log_path, r.result_summary,
 		r.agent, r.vendor, r.session_id, r.trouble, r.prompt_hash, r.measured, r.refused`
 	allRuns     = runColumns + " from ~agent_runs r order by r.id"
 	runsOfTasks = runColumns + " from ~agent_runs r where r.task_id = any($1) order by r.id"
-	runsOfRepo  = runColumns + " from ~agent_runs r join ~tasks t on t.id = r.task_id where t.repo = $1 and ($2::timestamptz is null or r.finished_at >= $2) order by r.id"
-	runsByRepo  = runColumns + ", coalesce(t.repo, '') from ~agent_runs r left join ~tasks t on t.id = r.task_id " +
+	runsOfRepo  = runColumns + ` from ~agent_runs r join ~tasks t on t.id = r.task_id
+		where t.repo = $1 and ($2::timestamptz is null or r.finished_at >= $2) order by r.id`
+	runsByRepo = runColumns + ", coalesce(t.repo, '') from ~agent_runs r left join ~tasks t on t.id = r.task_id " +
 		"where r.finished_at is not null and ($1::timestamptz is null or r.finished_at >= $1)"
 
 	reserve = `insert into ~reservations (job_id, attempt, task_id, repo, micro_usd, at) values ($1, $2, $3, $4, $5, $6)
-		on conflict (job_id, attempt) do update set task_id = excluded.task_id, repo = excluded.repo, micro_usd = excluded.micro_usd, at = excluded.at`
-	reservations = "select job_id, attempt, task_id, repo, micro_usd, at from ~reservations where $1 = ''::text or repo = $1 order by job_id, attempt"
-	forget       = "delete from ~reservations where job_id = $1 and attempt = $2"
+		on conflict (job_id, attempt) do update set
+		task_id = excluded.task_id, repo = excluded.repo, micro_usd = excluded.micro_usd, at = excluded.at`
+	reservations = `select job_id, attempt, task_id, repo, micro_usd, at from ~reservations
+		where $1 = ''::text or repo = $1 order by job_id, attempt`
+	forget = "delete from ~reservations where job_id = $1 and attempt = $2"
 )
 
 // saveRun replaces the record of the same attempt, and ends its reservation.
@@ -47,8 +52,9 @@ func runInto(rows Rows, a *task.AgentRun, behind ...any) error {
 	u := &a.Usage
 	var measured, refused []byte
 	err := rows.Scan(append([]any{
-		&a.ID, &a.TaskID, &a.JobID, &a.Attempt, &a.Run, (*string)(&a.Stage), (*string)(&a.Role), &u.Model, &u.Input, &u.Output, &u.CacheRead,
-		&u.CacheCreate, &u.MicroUSD, &a.Status, &a.ExitCode, &a.Started, &a.Finished, &a.LogPath, &a.Summary,
+		&a.ID, &a.TaskID, &a.JobID, &a.Attempt, &a.Run, (*string)(&a.Stage), (*string)(&a.Role), &u.Model,
+		&u.Input, &u.Output, &u.CacheRead, &u.CacheCreate, &u.MicroUSD,
+		&a.Status, &a.ExitCode, &a.Started, &a.Finished, &a.LogPath, &a.Summary,
 		&a.Agent, &a.Vendor, &a.Session, (*string)(&a.Trouble), &a.Prompt, &measured, &refused,
 	}, behind...)...)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 const (
 	allDeps = "select task_id, depends_on_task_id, source, created_at from ~job_deps order by task_id, depends_on_task_id"
 	// addDeps leaves those alone that another source has named.
-	addDeps = `insert into ~job_deps (task_id, depends_on_task_id, source, created_at) select $1::bigint, u.task, $2::text, $3::timestamptz from unnest($4::bigint[]) u(task) where true
+	addDeps = `insert into ~job_deps (task_id, depends_on_task_id, source, created_at)
+		select $1::bigint, u.task, $2::text, $3::timestamptz from unnest($4::bigint[]) u(task) where true
 		on conflict (task_id, depends_on_task_id) do nothing`
 	keepDeps = "delete from ~job_deps where task_id = $1 and source = $2 and not (depends_on_task_id = any($3))"
 	dropDep  = "delete from ~job_deps where task_id = $1 and depends_on_task_id = $2 and source = $3"

@@ -149,7 +149,8 @@ func (s *Store) carryOut(group []*request) {
 	default: // nothing was changed, or nobody can tell
 		for _, r := range group {
 			for _, c := range r.claims { // nobody has them: the next transaction gives back those that were made
-				s.untold = append(s.untold, &request{ctx: context.Background(), finish: &finishing{claim: c, outcome: queue.Outcome{Kind: queue.OutcomeRelease}, untold: true}})
+				given := &finishing{claim: c, outcome: queue.Outcome{Kind: queue.OutcomeRelease}, untold: true}
+				s.untold = append(s.untold, &request{ctx: context.Background(), finish: given})
 			}
 			r.err, r.ids, r.claims = err, nil, nil
 			if r.commit != nil && s.Driver.Taken(err) {
@@ -163,7 +164,10 @@ func (s *Store) carryOut(group []*request) {
 func (s *Store) transact(group []*request) error {
 	var t *Tx
 	err := s.Driver.Write(func(c Conn) (err error) {
-		t = &Tx{Conn: c, Now: Stamp(s.Now()), store: s, deduped: map[string]int64{}, added: map[string]queue.Job{}, wake: map[string]bool{}, depth: map[string]int64{}}
+		t = &Tx{
+			Conn: c, Now: Stamp(s.Now()), store: s,
+			deduped: map[string]int64{}, added: map[string]queue.Job{}, wake: map[string]bool{}, depth: map[string]int64{},
+		}
 		if panicked := guard.Do("store transaction", func() { err = t.all(append(slices.Clip(s.untold), group...)) }); panicked != nil {
 			return panicked
 		}

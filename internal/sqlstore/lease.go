@@ -24,7 +24,9 @@ func scanLease(rows Rows) (l lease.Lease, err error) {
 }
 
 // change stores what f makes of the lease that is stored; the zero Lease when there is none.
-func (k *Leases) change(ctx context.Context, name string, f func(now time.Time, stored lease.Lease) (lease.Lease, error)) (l lease.Lease, err error) {
+func (k *Leases) change(
+	ctx context.Context, name string, f func(now time.Time, stored lease.Lease) (lease.Lease, error),
+) (l lease.Lease, err error) {
 	err = k.store.Alone(ctx, func(t *Tx) error {
 		stored := make([]lease.Lease, 0, 1)
 		t.Queue(into(&stored, scanLease), leaseByName, name)

@@ -7,10 +7,13 @@ import (
 )
 
 const (
-	pauses    = `select agent, model, kind, reason, since, until, next_try, task_id, version from ~agent_pauses order by agent collate "C", model collate "C"`
+	pauses = `select agent, model, kind, reason, since, until, next_try, task_id, version from ~agent_pauses
+		order by agent collate "C", model collate "C"`
 	dropPause = "delete from ~agent_pauses where agent = $1 and model = $2"
-	savePause = `insert into ~agent_pauses (agent, model, kind, reason, since, until, next_try, task_id, version) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-		on conflict (agent, model) do update set kind = excluded.kind, reason = excluded.reason, since = excluded.since, until = excluded.until,
+	savePause = `insert into ~agent_pauses (agent, model, kind, reason, since, until, next_try, task_id, version)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+		on conflict (agent, model) do update set kind = excluded.kind, reason = excluded.reason,
+		since = excluded.since, until = excluded.until,
 		next_try = excluded.next_try, task_id = excluded.task_id, version = excluded.version`
 )
 

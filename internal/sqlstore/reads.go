@@ -63,7 +63,8 @@ func selection(f queue.Filter, order string) (query string, args []any) {
 		conds = append(conds, "status = 'failed'")
 	}
 	args = append(args, int64(cmp.Or(max(f.Limit, 0), 1000)))
-	return "select " + jobColumns + " from ~jobs where " + strings.Join(conds, " and ") + " order by " + order + fmt.Sprintf(" limit $%d", len(args)), args
+	query = "select " + jobColumns + " from ~jobs where " + strings.Join(conds, " and ") + " order by " + order
+	return query + fmt.Sprintf(" limit $%d", len(args)), args
 }
 
 // Waiting implements queue.Inspector. It reads one snapshot.

@@ -55,7 +55,10 @@ func (t *Tx) round(reqs []*request) error {
 }
 
 func (t *Tx) load(reqs []*request) (*loaded, error) {
-	l := &loaded{running: map[int64]claimed{}, versions: map[int64]int64{}, lines: map[*request]task.Line{}, duplicates: map[*request]bool{}}
+	l := &loaded{
+		running: map[int64]claimed{}, versions: map[int64]int64{},
+		lines: map[*request]task.Line{}, duplicates: map[*request]bool{},
+	}
 	var claims, tasks []int64
 	journal := false
 	var received []*request

@@ -11,11 +11,13 @@ import (
 const (
 	// appendJournal adds what happened, in order.
 	appendJournal = `insert into ~journal (task_id, seq, at, kind, payload, link)
-		select * from unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::text[], $5::bytea[], $6::bytea[]) u(task_id, seq, at, kind, payload, link)`
+		select * from unnest($1::bigint[], $2::bigint[], $3::timestamptz[], $4::text[], $5::bytea[],
+			$6::bytea[]) u(task_id, seq, at, kind, payload, link)`
 
 	// appendGates adds verdicts.
 	appendGates = `insert into ~gate_results (task_id, stage, "check", verdict, reason, sha, tree, at) select * from
-		unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::timestamptz[]) u(task_id, stage, checked, verdict, reason, sha, tree, at)`
+		unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+			$8::timestamptz[]) u(task_id, stage, checked, verdict, reason, sha, tree, at)`
 
 	journalColumns = "select id, task_id, seq, at, kind, payload from ~journal "
 	journalOfTask  = journalColumns + "where task_id = $1 order by id"
@@ -29,13 +31,15 @@ const (
 
 	// decisionsAt looks once for each task, so that a long journal is not read.
 	decisionsAt = journalColumns + `where id in (
-		select (select max(j.id) from ~journal j where j.task_id = t.id and j.id <= $1 and j.kind = 'decision') from ~tasks t) order by task_id`
+		select (select max(j.id) from ~journal j where j.task_id = t.id and j.id <= $1 and j.kind = 'decision')
+		from ~tasks t) order by task_id`
 
 	endedTasks = "select " + taskColumns + " from ~tasks where ended_at is not null order by ended_at desc, id desc limit $1"
 
 	// saveDeliveries adds deliveries that are new.
 	saveDeliveries = `insert into ~deliveries (source, delivery_id, body_hash, event, received_at, outcome)
-		select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::text[]) u(source, delivery_id, body_hash, event, received_at, outcome)`
+		select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[],
+			$6::text[]) u(source, delivery_id, body_hash, event, received_at, outcome)`
 
 	// knownDeliveries finds those that have come before: by their id, or by their body.
 	knownDeliveries = `select u.i from unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) u(i, source, id, hash)
@@ -50,15 +54,25 @@ func (t *Tx) saveStory(c *task.Commit, head []byte) {
 	if e := c.Journal; len(e) > 0 {
 		links := t.link(e, head)
 		type entry = task.JournalEntry
-		t.Queue(nil, appendJournal, column(e, func(e *entry) int64 { return e.TaskID }), column(e, func(e *entry) int64 { return e.Seq }), column(e, func(e *entry) time.Time { return e.At }),
-			column(e, func(e *entry) string { return e.Kind }), column(e, func(e *entry) []byte { return append([]byte{}, e.Payload...) }), links)
+		t.Queue(nil, appendJournal,
+			column(e, func(e *entry) int64 { return e.TaskID }),
+			column(e, func(e *entry) int64 { return e.Seq }),
+			column(e, func(e *entry) time.Time { return e.At }),
+			column(e, func(e *entry) string { return e.Kind }),
+			column(e, func(e *entry) []byte { return append([]byte{}, e.Payload...) }),
+			links)
 	}
 	if g := c.Gates; len(g) > 0 {
 		type result = task.GateResult
-		t.Queue(nil, appendGates, column(g, func(g *result) int64 { return g.TaskID }), column(g, func(g *result) string { return string(g.Stage) }),
-			column(g, func(g *result) string { return g.Verdict.Check }), column(g, func(g *result) string { return g.Verdict.Outcome.String() }),
-			column(g, func(g *result) string { return g.Verdict.Reason }), column(g, func(g *result) string { return g.Verdict.SHA }),
-			column(g, func(g *result) string { return encode(g.Verdict) }), column(g, func(g *result) time.Time { return g.At }))
+		t.Queue(nil, appendGates,
+			column(g, func(g *result) int64 { return g.TaskID }),
+			column(g, func(g *result) string { return string(g.Stage) }),
+			column(g, func(g *result) string { return g.Verdict.Check }),
+			column(g, func(g *result) string { return g.Verdict.Outcome.String() }),
+			column(g, func(g *result) string { return g.Verdict.Reason }),
+			column(g, func(g *result) string { return g.Verdict.SHA }),
+			column(g, func(g *result) string { return encode(g.Verdict) }),
+			column(g, func(g *result) time.Time { return g.At }))
 	}
 	for i := range c.Runs {
 		t.saveRun(&c.Runs[i])
@@ -136,8 +150,10 @@ func (t *Tx) loadDuplicates(l *loaded, received []*request) {
 			l.duplicates[received[i]] = true
 		}
 		return nil
-	}, knownDeliveries, numbers, column(received, func(r **request) string { return (*r).receive.delivery.Source }),
-		column(received, func(r **request) string { return (*r).receive.delivery.ID }), column(received, func(r **request) string { return (*r).receive.delivery.BodyHash }))
+	}, knownDeliveries, numbers,
+		column(received, func(r **request) string { return (*r).receive.delivery.Source }),
+		column(received, func(r **request) string { return (*r).receive.delivery.ID }),
+		column(received, func(r **request) string { return (*r).receive.delivery.BodyHash }))
 }
 
 func (t *Tx) saveDeliveries(d []task.Delivery) {
@@ -145,9 +161,13 @@ func (t *Tx) saveDeliveries(d []task.Delivery) {
 		return
 	}
 	type delivery = task.Delivery
-	t.Queue(nil, saveDeliveries, column(d, func(d *delivery) string { return d.Source }), column(d, func(d *delivery) string { return d.ID }),
-		column(d, func(d *delivery) string { return d.BodyHash }), column(d, func(d *delivery) string { return d.Event }),
-		column(d, func(d *delivery) time.Time { return d.ReceivedAt }), column(d, func(d *delivery) string { return d.Outcome }))
+	t.Queue(nil, saveDeliveries,
+		column(d, func(d *delivery) string { return d.Source }),
+		column(d, func(d *delivery) string { return d.ID }),
+		column(d, func(d *delivery) string { return d.BodyHash }),
+		column(d, func(d *delivery) string { return d.Event }),
+		column(d, func(d *delivery) time.Time { return d.ReceivedAt }),
+		column(d, func(d *delivery) string { return d.Outcome }))
 }
 
 // LastDelivery implements task.Records.

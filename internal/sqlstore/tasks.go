@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	taskColumns = `id, work_item_id, tracker_project_id, tracker_issue_id, repo, branch, slug, title, description, state, tracker_message_id,
-		brd_review_started_at, brd_review_ended_at, approved_at, approved_by, cancel_requested_at, cancelled_at, created_at, updated_at, stage_entered_at, version`
+	taskColumns = `id, work_item_id, tracker_project_id, tracker_issue_id, repo, branch, slug, title, description,
+		state, tracker_message_id, brd_review_started_at, brd_review_ended_at, approved_at, approved_by,
+		cancel_requested_at, cancelled_at, created_at, updated_at, stage_entered_at, version`
 
 	taskByID = "select " + taskColumns + " from ~tasks where id = $1"
 
@@ -20,32 +21,40 @@ const (
 	taskVersions = "select id, version from ~tasks where id = any($1)"
 
 	// taskLine is the place of a task among the unfinished ones of its repository.
-	taskLine = `select coalesce((select id from ~tasks where repo = $1 and id < $2 and ended_at is null order by id desc limit 1), 0::bigint),
+	taskLine = `select
+		coalesce((select id from ~tasks where repo = $1 and id < $2 and ended_at is null order by id desc limit 1), 0::bigint),
 		coalesce((select id from ~tasks where repo = $1 and id > $2 and ended_at is null order by id limit 1), 0::bigint)`
 
-	savedColumns = `id, work_item_id, tracker_project_id, tracker_issue_id, repo, branch, slug, title, description, stage, state, deploy_phase, head_sha,
-		tracker_message_id, approved_by, developer_retries, version, brd_review_started_at, brd_review_ended_at, approved_at, cancel_requested_at,
+	savedColumns = `id, work_item_id, tracker_project_id, tracker_issue_id, repo, branch, slug, title, description,
+		stage, state, deploy_phase, head_sha, tracker_message_id, approved_by, developer_retries, version,
+		brd_review_started_at, brd_review_ended_at, approved_at, cancel_requested_at,
 		cancelled_at, created_at, updated_at, stage_entered_at, ended_at`
 
-	savedRows = `unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-		$12::text[], $13::text[], $14::text[], $15::text[], $16::bigint[], $17::bigint[], $18::timestamptz[], $19::timestamptz[], $20::timestamptz[],
-		$21::timestamptz[], $22::timestamptz[], $23::timestamptz[], $24::timestamptz[], $25::timestamptz[], $26::timestamptz[]) u(` + savedColumns + `)`
+	savedRows = `unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+		$10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::bigint[], $17::bigint[],
+		$18::timestamptz[], $19::timestamptz[], $20::timestamptz[], $21::timestamptz[], $22::timestamptz[],
+		$23::timestamptz[], $24::timestamptz[], $25::timestamptz[], $26::timestamptz[]) u(` + savedColumns + `)`
 
 	// createTasks inserts tasks whose version was 0; a unique index refuses a name that is taken.
 	createTasks = "insert into ~tasks (" + savedColumns + ") select * from " + savedRows
 
 	// changeTasks replaces the rows of tasks whose versions were compared. PostgreSQL writes a
 	// row in place when no name has changed.
-	changeTasks = "update ~tasks as t set (" + savedColumns + `) = (u.id, u.work_item_id, u.tracker_project_id, u.tracker_issue_id, u.repo, u.branch, u.slug, u.title, u.description, u.stage, u.state,
-		u.deploy_phase, u.head_sha, u.tracker_message_id, u.approved_by, u.developer_retries, u.version, u.brd_review_started_at,
-		u.brd_review_ended_at, u.approved_at, u.cancel_requested_at, u.cancelled_at, u.created_at, u.updated_at, u.stage_entered_at, u.ended_at)
+	changeTasks = "update ~tasks as t set (" + savedColumns + `) = (
+		u.id, u.work_item_id, u.tracker_project_id, u.tracker_issue_id, u.repo, u.branch, u.slug, u.title, u.description,
+		u.stage, u.state, u.deploy_phase, u.head_sha, u.tracker_message_id, u.approved_by, u.developer_retries, u.version,
+		u.brd_review_started_at, u.brd_review_ended_at, u.approved_at, u.cancel_requested_at,
+		u.cancelled_at, u.created_at, u.updated_at, u.stage_entered_at, u.ended_at)
 		from ` + savedRows + " where t.id = u.id"
 )
 
 func scanTask(rows Rows) (t task.Task, err error) {
 	var state []byte
-	err = rows.Scan(&t.ID, &t.WorkItemID, &t.TrackerProjectID, &t.TrackerIssueID, &t.Repo, &t.Branch, &t.Slug, &t.Title, &t.Description, &state, &t.TrackerMessageID,
-		&t.BRDReviewStartedAt, &t.BRDReviewEndedAt, &t.ApprovedAt, &t.ApprovedBy, &t.CancelRequestedAt, &t.CancelledAt, &t.CreatedAt, &t.UpdatedAt, &t.StageEnteredAt, &t.Version)
+	err = rows.Scan(
+		&t.ID, &t.WorkItemID, &t.TrackerProjectID, &t.TrackerIssueID, &t.Repo, &t.Branch, &t.Slug, &t.Title, &t.Description,
+		&state, &t.TrackerMessageID, &t.BRDReviewStartedAt, &t.BRDReviewEndedAt, &t.ApprovedAt, &t.ApprovedBy,
+		&t.CancelRequestedAt, &t.CancelledAt, &t.CreatedAt, &t.UpdatedAt, &t.StageEnteredAt, &t.Version,
+	)
 	if err != nil {
 		return t, err
 	}
@@ -85,14 +94,19 @@ func (s *Store) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
 		conds, args, order = append(conds, "id < $2"), append(args, f.BeforeID), "id desc"
 	}
 	for _, by := range [][2]string{ // in this order always: each text is prepared once
-		{"tracker_issue_id", f.TrackerIssueID}, {"repo", f.Repo}, {"branch", f.Branch}, {"work_item_id", f.WorkItemID}, {"stage", string(f.Stage)},
+		{"tracker_issue_id", f.TrackerIssueID},
+		{"repo", f.Repo},
+		{"branch", f.Branch},
+		{"work_item_id", f.WorkItemID},
+		{"stage", string(f.Stage)},
 	} {
 		column, value := by[0], by[1]
 		switch from, before := task.TombstoneRange(value); {
 		case value == "":
 		case f.Cancelled && strings.HasSuffix(column, "_id"):
 			args = append(args, value, from, before)
-			conds = append(conds, fmt.Sprintf(`(%[1]s = $%[2]d or %[1]s collate "C" >= $%[3]d and %[1]s collate "C" < $%[4]d)`, column, len(args)-2, len(args)-1, len(args)))
+			const among = `(%[1]s = $%[2]d or %[1]s collate "C" >= $%[3]d and %[1]s collate "C" < $%[4]d)`
+			conds = append(conds, fmt.Sprintf(among, column, len(args)-2, len(args)-1, len(args)))
 		default:
 			args = append(args, value)
 			conds = append(conds, fmt.Sprintf("%s = $%d", column, len(args)))
@@ -105,7 +119,8 @@ func (s *Store) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
 		f.Limit = 100
 	}
 	args = append(args, int64(f.Limit))
-	return list(ctx, s, scanTask, "select "+taskColumns+" from ~tasks where "+strings.Join(conds, " and ")+fmt.Sprintf(" order by %s limit $%d", order, len(args)), args...)
+	query := "select " + taskColumns + " from ~tasks where " + strings.Join(conds, " and ")
+	return list(ctx, s, scanTask, query+fmt.Sprintf(" order by %s limit $%d", order, len(args)), args...)
 }
 
 // loadLine reads the line that a decision was made in.
@@ -143,15 +158,32 @@ func savedArgs(tasks []*task.Task) []any {
 		return column(tasks, func(k *row) time.Time { return of(*k) })
 	}
 	return []any{
-		number(func(k row) int64 { return k.ID }), text(func(k row) string { return k.WorkItemID }), text(func(k row) string { return k.TrackerProjectID }),
-		text(func(k row) string { return k.TrackerIssueID }), text(func(k row) string { return k.Repo }), text(func(k row) string { return k.Branch }),
-		text(func(k row) string { return k.Slug }), text(func(k row) string { return k.Title }), text(func(k row) string { return k.Description }),
-		text(func(k row) string { return string(k.State.Stage) }), text(func(k row) string { return encode(k.State) }), text(func(k row) string { return string(k.State.Phase) }),
-		text(func(k row) string { return k.State.Head }), text(func(k row) string { return k.TrackerMessageID }), text(func(k row) string { return k.ApprovedBy }),
-		number(func(k row) int64 { return int64(k.State.Retries) }), number(func(k row) int64 { return k.Version + 1 }),
-		at(func(k row) time.Time { return k.BRDReviewStartedAt }), at(func(k row) time.Time { return k.BRDReviewEndedAt }), at(func(k row) time.Time { return k.ApprovedAt }),
-		at(func(k row) time.Time { return k.CancelRequestedAt }), at(func(k row) time.Time { return k.CancelledAt }), at(func(k row) time.Time { return k.CreatedAt }),
-		at(func(k row) time.Time { return k.UpdatedAt }), at(func(k row) time.Time { return k.StageEnteredAt }), at(endedAt),
+		number(func(k row) int64 { return k.ID }),
+		text(func(k row) string { return k.WorkItemID }),
+		text(func(k row) string { return k.TrackerProjectID }),
+		text(func(k row) string { return k.TrackerIssueID }),
+		text(func(k row) string { return k.Repo }),
+		text(func(k row) string { return k.Branch }),
+		text(func(k row) string { return k.Slug }),
+		text(func(k row) string { return k.Title }),
+		text(func(k row) string { return k.Description }),
+		text(func(k row) string { return string(k.State.Stage) }),
+		text(func(k row) string { return encode(k.State) }),
+		text(func(k row) string { return string(k.State.Phase) }),
+		text(func(k row) string { return k.State.Head }),
+		text(func(k row) string { return k.TrackerMessageID }),
+		text(func(k row) string { return k.ApprovedBy }),
+		number(func(k row) int64 { return int64(k.State.Retries) }),
+		number(func(k row) int64 { return k.Version + 1 }),
+		at(func(k row) time.Time { return k.BRDReviewStartedAt }),
+		at(func(k row) time.Time { return k.BRDReviewEndedAt }),
+		at(func(k row) time.Time { return k.ApprovedAt }),
+		at(func(k row) time.Time { return k.CancelRequestedAt }),
+		at(func(k row) time.Time { return k.CancelledAt }),
+		at(func(k row) time.Time { return k.CreatedAt }),
+		at(func(k row) time.Time { return k.UpdatedAt }),
+		at(func(k row) time.Time { return k.StageEnteredAt }),
+		at(endedAt),
 	}
 }
 

@@ -109,8 +109,8 @@ func (s *Server) send(args map[string]string) answer {
 	}
 	s.last++
 	m := Message{
-		ID: s.last, Chat: args["chat_id"], Text: args["text"], HTML: args["parse_mode"] == "HTML", Silent: args["disable_notification"] == "true",
-		NoLink: noLink(args), At: time.Now(),
+		ID: s.last, Chat: args["chat_id"], Text: args["text"], HTML: args["parse_mode"] == "HTML",
+		Silent: args["disable_notification"] == "true", NoLink: noLink(args), At: time.Now(),
 	}
 	s.messages = append(s.messages, m)
 	return answer{OK: true, Result: wire(m)}
@@ -133,7 +133,8 @@ func (s *Server) edit(args map[string]string) answer {
 	}
 	m := &s.messages[i]
 	if m.Text == args["text"] {
-		return bad("message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message")
+		return bad("message is not modified: specified new message content and reply markup " +
+			"are exactly the same as a current content and reply markup of the message")
 	}
 	m.Before = append(m.Before, m.Text)
 	m.Text, m.HTML, m.NoLink = args["text"], args["parse_mode"] == "HTML", noLink(args)
@@ -159,7 +160,9 @@ func noLink(args map[string]string) bool {
 
 func wire(m Message) map[string]any {
 	id, _ := strconv.ParseInt(m.Chat, 10, 64) // a channel's name has none here
-	return map[string]any{"message_id": m.ID, "date": m.At.Unix(), "chat": map[string]any{"id": id, "type": "private"}, "text": Plain(m.Text)}
+	return map[string]any{
+		"message_id": m.ID, "date": m.At.Unix(), "chat": map[string]any{"id": id, "type": "private"}, "text": Plain(m.Text),
+	}
 }
 
 // markup is a tag, or what begins like a tag or an entity.

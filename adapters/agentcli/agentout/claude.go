@@ -153,7 +153,10 @@ func (c *claude) assistant(e claudeEvent) {
 func (c *claude) total() work.Usage {
 	sum := c.sum
 	for _, u := range c.seen {
-		sum.Input, sum.Output, sum.CacheRead, sum.CacheCreate = sum.Input+u.Input, sum.Output+u.Output, sum.CacheRead+u.CacheRead, sum.CacheCreate+u.CacheCreate
+		sum.Input += u.Input
+		sum.Output += u.Output
+		sum.CacheRead += u.CacheRead
+		sum.CacheCreate += u.CacheCreate
 	}
 	return sum
 }

@@ -40,7 +40,8 @@ func (l *lines) event(raw []byte) bool {
 		l.emit(l.file(e.Tool, e.Path))
 	case "usage":
 		l.used(work.Usage{
-			Model: ShortModel(e.Model), Input: e.Input, Output: e.Output, CacheRead: e.CacheRead, CacheCreate: e.CacheCreate, MicroUSD: MicroUSD(e.Cost),
+			Model: ShortModel(e.Model), Input: e.Input, Output: e.Output,
+			CacheRead: e.CacheRead, CacheCreate: e.CacheCreate, MicroUSD: MicroUSD(e.Cost),
 		})
 	case "result":
 		if e.Subtype != nil {

@@ -48,7 +48,10 @@ func (o *openCode) event(raw []byte) bool {
 	case "step_finish":
 		t, u := e.Part.Tokens, o.out.Usage
 		o.dollars += e.Part.Cost
-		u.Input, u.Output, u.CacheRead, u.CacheCreate = u.Input+t.Input, u.Output+t.Output+t.Reasoning, u.CacheRead+t.Cache.Read, u.CacheCreate+t.Cache.Write
+		u.Input += t.Input
+		u.Output += t.Output + t.Reasoning
+		u.CacheRead += t.Cache.Read
+		u.CacheCreate += t.Cache.Write
 		u.MicroUSD = MicroUSD(o.dollars)
 		o.used(u)
 		o.end(o.out.Failed, "")

@@ -16,7 +16,10 @@ const (
 )
 
 // escapes are the sequences by which terminals are moved and coloured.
-var escapes = regexp.MustCompile("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|\x1b[ -/]*[0-~]|\u009b[0-?]*[ -/]*[@-~]")
+var escapes = regexp.MustCompile("\x1b\\[[0-?]*[ -/]*[@-~]" +
+	"|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?" +
+	"|\x1b[ -/]*[0-~]" +
+	"|\u009b[0-?]*[ -/]*[@-~]")
 
 // Plain is a text without escape sequences of terminals and control characters; lines stay.
 func Plain(s string) string {
@@ -42,7 +45,11 @@ func Clip(s string, n int) string {
 func brief(input json.RawMessage) string {
 	var fields map[string]any
 	if json.Unmarshal(input, &fields) == nil {
-		for _, name := range []string{"command", "CommandLine", "cmd", "file_path", "filePath", "absolute_path", "TargetFile", "AbsolutePath", "path", "pattern", "query", "Query", "url", "description", "prompt"} {
+		for _, name := range []string{
+			"command", "CommandLine", "cmd",
+			"file_path", "filePath", "absolute_path", "TargetFile", "AbsolutePath", "path",
+			"pattern", "query", "Query", "url", "description", "prompt",
+		} {
 			if text, ok := fields[name].(string); ok && text != "" {
 				return strings.Join(strings.Fields(text), " ")
 			}

@@ -20,8 +20,9 @@ import (
 // that of a tool that gives up: 0, or a signal's. An agent may write to its tool's output, and
 // may kill it. Said is the line that said so.
 func (s Output) Diagnose(f Format, found bool, exit int, stderr string, now time.Time) (t work.Trouble, said string) {
-	status := f == Gemini && exit >= http.StatusBadRequest%256                    // it ends with the status of its API, of which eight bits are left
-	if exit > signalled && !status || exit == 0 && f != Antigravity && f != Any { // agy ends with 0 in any case
+	// Gemini ends with the status of its API, of which eight bits are left; agy ends with 0 in any case.
+	status := f == Gemini && exit >= http.StatusBadRequest%256
+	if exit > signalled && !status || exit == 0 && f != Antigravity && f != Any {
 		return t, ""
 	}
 	t = s.Trouble
@@ -29,7 +30,8 @@ func (s Output) Diagnose(f Format, found bool, exit int, stderr string, now time
 	if t.Kind == "" && f == Gemini {
 		t.Kind = geminiExit(exit)
 	}
-	if kind, line := textTrouble(f, text); t.Kind == "" || t.Kind == work.TroubleLimit && kind == work.TroubleCredit { // both are 429 for some
+	kind, line := textTrouble(f, text)
+	if t.Kind == "" || t.Kind == work.TroubleLimit && kind == work.TroubleCredit { // both are 429 for some
 		t.Kind, said = kind, line
 	}
 	if t.Kind == "" && !found && f != Any {
@@ -54,7 +56,8 @@ func Waits(f Format, stderr string) bool {
 }
 
 // openCodeLog is a line of OpenCode's log for an answer of its vendor that is an error.
-var openCodeLog = regexp.MustCompile(`(?m)^timestamp=\S+ level=ERROR .*message="stream error" .*error\.error="AI_\w+: (?:Failed after \d+ attempts\. Last error: )?(.+?)"?$`)
+var openCodeLog = regexp.MustCompile(`(?m)^timestamp=\S+ level=ERROR .*message="stream error" ` +
+	`.*error\.error="AI_\w+: (?:Failed after \d+ attempts\. Last error: )?(.+?)"?$`)
 
 // errorLines are the lines in which a tool speaks for itself.
 func errorLines(f Format, stderr string) (lines []string) {
@@ -147,26 +150,38 @@ func patterns(f Format) []pattern {
 	switch f {
 	case Claude:
 		return []pattern{
-			{work.TroubleLogin, `not logged in|invalid api key|oauth token revoked|session expired|your anthropic_api_key belongs|your organization has disabled|(please run|run) /login|failed to authenticate|api error: 40[13]\b`},
+			{work.TroubleLogin, `not logged in|invalid api key|oauth token revoked|session expired` +
+				`|your anthropic_api_key belongs|your organization has disabled` +
+				`|(please run|run) /login|failed to authenticate|api error: 40[13]\b`},
 			{work.TroubleCredit, `credit balance is too low|api error: 402\b`},
-			{work.TroubleLimit, `claude(?: ai)? usage limit|you've hit your|you've reached your|api error: (?:request rejected \(429\)|429\b)`},
+			{work.TroubleLimit, `claude(?: ai)? usage limit|you've hit your|you've reached your` +
+				`|api error: (?:request rejected \(429\)|429\b)`},
 			{work.TroubleModel, `there's an issue with the selected model|api error: 404\b.*not_found_error`},
 			{work.TroubleOutdated, `error: (?:unknown option|option '[^']*' argument|.*requires a newer version)`},
 			{work.TroublePerson, `\[action required\]|an update to our consumer terms`},
 		}
 	case Codex:
 		return []pattern{
-			{work.TroubleCredit, `quota exceeded|to use codex with your chatgpt plan|you've hit your usage limit\b.*purchase more credits\.?$|unexpected status 402\b|unexpected status 429\b.*insufficient_quota`},
+			{work.TroubleCredit, `quota exceeded|to use codex with your chatgpt plan` +
+				`|you've hit your usage limit\b.*purchase more credits\.?$` +
+				`|unexpected status 402\b|unexpected status 429\b.*insufficient_quota`},
 			{work.TroubleLimit, `you.ve hit your usage limit|unexpected status 429\b|exceeded retry limit, last status: 429\b`},
-			{work.TroubleModel, `the '?[^' ]+'? model (?:is not supported|does not exist)|the model .* does not exist|unexpected status 40[04]\b.*(?:model_not_found|model is not supported|does not exist)|\{.*model.*not supported`},
-			{work.TroubleLogin, `not logged in|unexpected status 40[13]\b|exceeded retry limit, last status: 40[13]\b|failed to refresh token|your access token could not be refreshed`},
-			{work.TroubleOutdated, `error: (?:unexpected argument|unrecognized subcommand|invalid value)|.*requires a newer version of codex`},
+			{work.TroubleModel, `the '?[^' ]+'? model (?:is not supported|does not exist)|the model .* does not exist` +
+				`|unexpected status 40[04]\b.*(?:model_not_found|model is not supported|does not exist)` +
+				`|\{.*model.*not supported`},
+			{work.TroubleLogin, `not logged in|unexpected status 40[13]\b|exceeded retry limit, last status: 40[13]\b` +
+				`|failed to refresh token|your access token could not be refreshed`},
+			{work.TroubleOutdated, `error: (?:unexpected argument|unrecognized subcommand|invalid value)` +
+				`|.*requires a newer version of codex`},
 			{work.TroublePerson, `not inside a trusted directory`},
 		}
 	case Gemini, Antigravity:
 		return []pattern{
-			{work.TroubleLimit, `.*(?:resource_exhausted|exhausted your (?:daily quota|capacity|quota)|quota exceeded|exceeded your current quota|too many requests|"code": ?429|\bstatus:? 429\b|individual quota reached)`},
-			{work.TroubleLogin, `.*(?:unauthenticated|api key not valid|api_key_invalid|please set an auth method|not signed in|not logged in|authentication required|"code": ?40[13]\b|no longer supported for gemini code assist)`},
+			{work.TroubleLimit, `.*(?:resource_exhausted|exhausted your (?:daily quota|capacity|quota)|quota exceeded` +
+				`|exceeded your current quota|too many requests|"code": ?429|\bstatus:? 429\b|individual quota reached)`},
+			{work.TroubleLogin, `.*(?:unauthenticated|api key not valid|api_key_invalid|please set an auth method` +
+				`|not signed in|not logged in|authentication required|"code": ?40[13]\b` +
+				`|no longer supported for gemini code assist)`},
 			{work.TroubleModel, `.*(?:requested entity was not found|models/\S+ is not found|model not found|unknown model)`},
 			{work.TroubleOutdated, `unknown arguments?:|flags? provided but not defined|unknown flag|error: unknown (?:flag|option)`},
 			{work.TroublePerson, `.*not running in a trusted directory`},
@@ -174,7 +189,8 @@ func patterns(f Format) []pattern {
 	case OpenCode:
 		return []pattern{
 			{work.TroubleModel, `(?:error: )?model not found:`},
-			{work.TroubleCredit, `.*(?:insufficient_quota|exceeded your current quota|credit balance is too low|insufficient (?:credits|balance))`},
+			{work.TroubleCredit, `.*(?:insufficient_quota|exceeded your current quota|credit balance is too low` +
+				`|insufficient (?:credits|balance))`},
 			{work.TroubleLimit, `(?:the )?(?:usage limit has been reached|rate limit|too many requests)`},
 			{work.TroubleOutdated, `unknown arguments?:`},
 		}
@@ -201,10 +217,16 @@ func textTrouble(f Format, said ...string) (work.TroubleKind, string) {
 // Forms in which tools say when a limit ends. Times of the day without a zone are of the
 // tool's, which is the service's.
 var (
-	unixForm  = regexp.MustCompile(`\|(\d{10})\b`)                                                                                                                                                 // claude until 2025: "… limit reached|1755806400"
-	spanForm  = regexp.MustCompile(`(?i)\b(?:in|after) ((?:\d+(?:\.\d+)? ?(?:ms|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)[ ,]*)+)`)                                                 // codex and gemini: "in 3 hours 5 minutes", "after 3h12m5s"
-	spanPart  = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?) ?(ms|d|h|m|s)`)                                                                                                                            // of it
-	clockForm = regexp.MustCompile(`(?i)\b(?:resets(?: at)?|try again at) (?:([a-z]{3}) (\d{1,2})(?:st|nd|rd|th)?,?(?: (\d{4}))?(?:,| at)? )?(\d{1,2})(?::(\d{2}))? ?([ap])m(?: \(([\w/+-]+)\))?`) // claude: "resets 3pm (Europe/Oslo)", "resets Jan 5, 3pm (UTC)"; codex: "try again at Jan 5th, 2027 3:05 PM"
+	// Claude until 2025: "… limit reached|1755806400".
+	unixForm = regexp.MustCompile(`\|(\d{10})\b`)
+	// Codex and Gemini: "in 3 hours 5 minutes", "after 3h12m5s".
+	spanForm = regexp.MustCompile(`(?i)\b(?:in|after) ` +
+		`((?:\d+(?:\.\d+)? ?(?:ms|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)[ ,]*)+)`)
+	spanPart = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?) ?(ms|d|h|m|s)`)
+	// Claude: "resets 3pm (Europe/Oslo)", "resets Jan 5, 3pm (UTC)"; Codex: "try again at Jan 5th, 2027 3:05 PM".
+	clockForm = regexp.MustCompile(`(?i)\b(?:resets(?: at)?|try again at) ` +
+		`(?:([a-z]{3}) (\d{1,2})(?:st|nd|rd|th)?,?(?: (\d{4}))?(?:,| at)? )?` +
+		`(\d{1,2})(?::(\d{2}))? ?([ap])m(?: \(([\w/+-]+)\))?`)
 )
 
 // until is when a limit ends by the words of a tool; zero when they have no form that is known.
@@ -223,7 +245,13 @@ func until(text string, now time.Time) time.Time {
 	var sum float64
 	for _, part := range spanPart.FindAllStringSubmatch(m[1], -1) {
 		n, _ := strconv.ParseFloat(part[1], 64) // of digits
-		unit := map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[strings.ToLower(part[2])]
+		unit := map[string]time.Duration{
+			"ms": time.Millisecond,
+			"s":  time.Second,
+			"m":  time.Minute,
+			"h":  time.Hour,
+			"d":  24 * time.Hour,
+		}[strings.ToLower(part[2])]
 		sum += n * float64(unit)
 	}
 	if sum <= 0 || sum > float64(untilMax) {

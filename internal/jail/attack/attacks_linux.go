@@ -20,7 +20,9 @@ import (
 // All are the attacks, in the order of reports.
 func All() []Attack {
 	var all []Attack
-	for _, some := range [][]Attack{onTheService(), onFiles(), onModes(), onProcesses(), onPriorities(), onNetwork(), onKernel(), onWhatLandlockShows()} {
+	for _, some := range [][]Attack{
+		onTheService(), onFiles(), onModes(), onProcesses(), onPriorities(), onNetwork(), onKernel(), onWhatLandlockShows(),
+	} {
 		all = append(all, some...)
 	}
 	return all
@@ -30,7 +32,9 @@ func All() []Attack {
 func onWhatLandlockShows() []Attack {
 	return []Attack{
 		{"change the mode of the database", Namespaces, true, func(s Scene) error { return os.Chmod(s.DB(), 0o640) }},
-		{"set the time of the database", Namespaces, true, func(s Scene) error { return os.Chtimes(s.DB(), time.Unix(1, 0), time.Unix(1, 0)) }},
+		{"set the time of the database", Namespaces, true, func(s Scene) error {
+			return os.Chtimes(s.DB(), time.Unix(1, 0), time.Unix(1, 0))
+		}},
 		{"see the size of the database", Namespaces, true, func(s Scene) error { _, err := os.Stat(s.DB()); return err }},
 		{"see a process's command line", Namespaces, true, func(s Scene) error {
 			body, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.Victim))
@@ -99,14 +103,20 @@ func onFiles() []Attack {
 	return []Attack{
 		{"read the database", Files, true, func(s Scene) error { return reads(s.DB()) }},
 		{"list the data directory", Files, true, func(s Scene) error { _, err := os.ReadDir(filepath.Join(s.Root, "data")); return err }},
-		{"read another task's checkout", Files, true, func(s Scene) error { return reads(filepath.Join(s.Root, "data/git/work/b/main.go")) }},
-		{"read another task's log", Files, true, func(s Scene) error { return reads(filepath.Join(s.Root, "data/logs/task-2/001.out")) }},
-		{"read another run's outbox", Files, true, func(s Scene) error { return reads(filepath.Join(s.Root, "data/logs/task-1/outbox-2/review.md")) }},
+		{"read another task's checkout", Files, true, readsBelow("data/git/work/b/main.go")},
+		{"read another task's log", Files, true, readsBelow("data/logs/task-2/001.out")},
+		{"read another run's outbox", Files, true, readsBelow("data/logs/task-1/outbox-2/review.md")},
 		{"read a key in the service's HOME", Files, true, func(s Scene) error { return reads(filepath.Join(s.Home(), ".ssh/id")) }},
 		{"read the database by /proc/self/root", Files, true, func(s Scene) error { return reads("/proc/self/root" + s.DB()) }},
-		{"read the database by the service's root", Files, true, func(s Scene) error { return reads(fmt.Sprintf("/proc/%d/root%s", s.Victim, s.DB())) }},
-		{"read the database by the victim's directory", Files, true, func(s Scene) error { return reads(fmt.Sprintf("/proc/%d/cwd/signalbox.db", s.Victim)) }},
-		{"read the database by the victim's open file", Files, true, func(s Scene) error { return reads(fmt.Sprintf("/proc/%d/fd/3", s.Victim)) }},
+		{"read the database by the service's root", Files, true, func(s Scene) error {
+			return reads(fmt.Sprintf("/proc/%d/root%s", s.Victim, s.DB()))
+		}},
+		{"read the database by the victim's directory", Files, true, func(s Scene) error {
+			return reads(fmt.Sprintf("/proc/%d/cwd/signalbox.db", s.Victim))
+		}},
+		{"read the database by the victim's open file", Files, true, func(s Scene) error {
+			return reads(fmt.Sprintf("/proc/%d/fd/3", s.Victim))
+		}},
 		{"read through a link in the outbox", Files, true, func(s Scene) error {
 			link := filepath.Join(s.Root, "data/logs/task-1/outbox-1/report.md")
 			return errors.Join(os.Symlink(s.DB(), link), reads(link))
@@ -115,9 +125,12 @@ func onFiles() []Attack {
 			link := filepath.Join(s.Own(), "link")
 			return errors.Join(os.Link(s.DB(), link), reads(link))
 		}},
-		{"move the database into the checkout", Files, true, func(s Scene) error { return os.Rename(s.DB(), filepath.Join(s.Own(), "db")) }},
+		{"move the database into the checkout", Files, true, func(s Scene) error {
+			return os.Rename(s.DB(), filepath.Join(s.Own(), "db"))
+		}},
 		{"exchange a directory for the checkout's", Files, true, func(s Scene) error {
-			return unix.Renameat2(unix.AT_FDCWD, filepath.Join(s.Root, "data/git/work/b"), unix.AT_FDCWD, filepath.Join(s.Own(), "src"), unix.RENAME_EXCHANGE)
+			theirs, ours := filepath.Join(s.Root, "data/git/work/b"), filepath.Join(s.Own(), "src")
+			return unix.Renameat2(unix.AT_FDCWD, theirs, unix.AT_FDCWD, ours, unix.RENAME_EXCHANGE)
 		}},
 		{"write the database", Files, true, func(s Scene) error { return writes(s.DB(), os.O_WRONLY) }},
 		{"truncate the database", Files, true, func(s Scene) error { return os.Truncate(s.DB(), 0) }},
@@ -131,9 +144,15 @@ func onFiles() []Attack {
 		{"put a file into another run's outbox", Files, true, func(s Scene) error {
 			return writes(filepath.Join(s.Root, "data/logs/task-1/outbox-2/review.md"), os.O_WRONLY)
 		}},
-		{"leave a program in the service's HOME", Files, true, func(s Scene) error { return writes(filepath.Join(s.Home(), ".bashrc"), os.O_WRONLY|os.O_CREATE) }},
-		{"edit the record of a run", Files, true, func(s Scene) error { return writes(filepath.Join(s.Root, "data/running/2.json"), os.O_WRONLY) }},
-		{"make a device", Privileges, false, func(s Scene) error { return unix.Mknod(filepath.Join(s.Own(), "disk"), unix.S_IFBLK|0o600, 8<<8) }},
+		{"leave a program in the service's HOME", Files, true, func(s Scene) error {
+			return writes(filepath.Join(s.Home(), ".bashrc"), os.O_WRONLY|os.O_CREATE)
+		}},
+		{"edit the record of a run", Files, true, func(s Scene) error {
+			return writes(filepath.Join(s.Root, "data/running/2.json"), os.O_WRONLY)
+		}},
+		{"make a device", Privileges, false, func(s Scene) error {
+			return unix.Mknod(filepath.Join(s.Own(), "disk"), unix.S_IFBLK|0o600, 8<<8)
+		}},
 		{"become root by a program that is set so", Privileges, true, func(s Scene) error {
 			if s.SUID == "" {
 				return ErrNotHere
@@ -198,7 +217,9 @@ func onProcesses() []Attack {
 			stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.Victim))
 			return must(len(stat) == 0 || strings.Contains(string(stat), ") Z "), "it lives")
 		}},
-		{"take a process's right to open files", Seccomp, true, func(s Scene) error { return unix.Prlimit(s.Victim, unix.RLIMIT_NOFILE, &unix.Rlimit{}, nil) }},
+		{"take a process's right to open files", Seccomp, true, func(s Scene) error {
+			return unix.Prlimit(s.Victim, unix.RLIMIT_NOFILE, &unix.Rlimit{}, nil)
+		}},
 	}
 }
 
@@ -220,7 +241,9 @@ func onPriorities() []Attack {
 			var set unix.CPUSet
 			return errors.Join(unix.SchedGetaffinity(0, &set), unix.SchedSetaffinity(s.Victim, &set))
 		}},
-		{"have a process's disk wait", Seccomp, true, func(s Scene) error { return call(unix.SYS_IOPRIO_SET, 1, uintptr(s.Victim), 3<<13) }},
+		{"have a process's disk wait", Seccomp, true, func(s Scene) error {
+			return call(unix.SYS_IOPRIO_SET, 1, uintptr(s.Victim), 3<<13)
+		}},
 		{"have the disk of the user's processes wait", Seccomp, false, filtered(unix.SYS_IOPRIO_SET, unix.EPERM)},
 	}
 }
@@ -243,7 +266,8 @@ func onNetwork() []Attack {
 			if err != nil {
 				return err
 			}
-			return unix.Sendto(fd, []byte("GET / HTTP/1.0\r\n\r\n"), unix.MSG_FASTOPEN, &unix.SockaddrInet4{Port: s.Port, Addr: [4]byte{127, 0, 0, 1}})
+			to := unix.SockaddrInet4{Port: s.Port, Addr: [4]byte{127, 0, 0, 1}}
+			return unix.Sendto(fd, []byte("GET / HTTP/1.0\r\n\r\n"), unix.MSG_FASTOPEN, &to)
 		}},
 		{"listen in the service's place", TCP, true, func(s Scene) error {
 			l, err := net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(s.Free))
@@ -262,7 +286,10 @@ func onNetwork() []Attack {
 			return unix.Sendto(pair[0], []byte("x"), 0, &unix.SockaddrUnix{Name: filepath.Join(s.Sockets, "datagrams")})
 		}},
 		{"open a raw socket", Seccomp, false, func(Scene) error { _, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, 0); return err }},
-		{"reach the virtual machine's host", Seccomp, false, func(Scene) error { _, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0); return err }},
+		{"reach the virtual machine's host", Seccomp, false, func(Scene) error {
+			_, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
+			return err
+		}},
 	}
 }
 
@@ -331,45 +358,4 @@ func onKernel() []Attack {
 			return errors.Join(unix.Getrlimit(unix.RLIMIT_CORE, &r), must(r.Max > 0, "the limit is 0"))
 		}},
 	}
-}
-
-func must(is bool, else_ string) error {
-	if is {
-		return nil
-	}
-	return errors.New(else_)
-}
-
-func reads(name string) error {
-	body, err := os.ReadFile(name)
-	return errors.Join(err, must(strings.Contains(string(body), proof), "it says nothing"))
-}
-
-func writes(name string, flags int) error {
-	f, err := os.OpenFile(name, flags, 0o600)
-	if err == nil {
-		err = f.Close()
-	}
-	return err
-}
-
-func dial(domain, protocol, port int) error {
-	fd, err := unix.Socket(domain, unix.SOCK_STREAM, protocol)
-	if err != nil {
-		return err
-	}
-	if domain == unix.AF_INET {
-		return unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
-	}
-	at := &unix.SockaddrInet6{Port: port}
-	copy(at.Addr[:], net.ParseIP("127.0.0.1").To16())
-	return unix.Connect(fd, at)
-}
-
-func dialUnix(name string) error {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-	if err != nil {
-		return err
-	}
-	return unix.Connect(fd, &unix.SockaddrUnix{Name: name})
 }

@@ -26,13 +26,17 @@ func OnEgress() []Attack {
 		{"reach the service by the proxy", Proxy, false, func(s Scene) error { return through(fmt.Sprintf("127.0.0.1:%d", s.Port), "") }},
 		{"reach this machine's cloud by the proxy", Proxy, false, func(Scene) error { return through("169.254.169.254:80", "") }},
 		{"reach this machine by a name", Proxy, false, func(s Scene) error { return through(fmt.Sprintf("localhost:%d", s.Outside), "") }},
-		{"use another run's proxy", Proxy, false, func(s Scene) error { return through(fmt.Sprintf("127.0.0.1:%d", s.Outside), "another's") }},
+		{"use another run's proxy", Proxy, false, func(s Scene) error {
+			return through(fmt.Sprintf("127.0.0.1:%d", s.Outside), "another's")
+		}},
 	}
 }
 
 // Honest returns what has to succeed there: a host that is listed.
 func Honest() Attack {
-	return Attack{Name: "reach a host that is listed", try: func(s Scene) error { return through(fmt.Sprintf("127.0.0.1:%d", s.Outside), "") }}
+	return Attack{Name: "reach a host that is listed", try: func(s Scene) error {
+		return through(fmt.Sprintf("127.0.0.1:%d", s.Outside), "")
+	}}
 }
 
 // word holds the text that is sent to the host outside.
@@ -76,7 +80,9 @@ func through(host, password string) error {
 	}
 	r := http.Request{Header: http.Header{}}
 	r.SetBasicAuth(proxy.User.Username(), password)
-	if _, err := fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: %s\r\n\r\n", host, host, r.Header.Get("Authorization")); err != nil {
+	_, err = fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: %s\r\n\r\n",
+		host, host, r.Header.Get("Authorization"))
+	if err != nil {
 		return err
 	}
 	in := bufio.NewReader(c)

@@ -54,8 +54,13 @@ func onModes() (list []Attack) {
 		name string
 		nr   uintptr
 		args [2]uintptr
-	}{{"open", 2, [2]uintptr{makes, asOwner}}, {"mkdir", 83, [2]uintptr{asOwner}}, {"creat", 85, [2]uintptr{asOwner}}, {"chmod", 90, [2]uintptr{asOwner}},
-		{"mknod", 133, [2]uintptr{unix.S_IFREG | asOwner}}} {
+	}{
+		{"open", 2, [2]uintptr{makes, asOwner}},
+		{"mkdir", 83, [2]uintptr{asOwner}},
+		{"creat", 85, [2]uintptr{asOwner}},
+		{"chmod", 90, [2]uintptr{asOwner}},
+		{"mknod", 133, [2]uintptr{unix.S_IFREG | asOwner}},
+	} {
 		add(old.name, true, func(f *os.File, name string) error {
 			if old.name == "chmod" {
 				name = f.Name()

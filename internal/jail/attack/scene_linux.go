@@ -44,8 +44,10 @@ func Build(dir string) (s Scene, remove func(), err error) {
 
 func (s *Scene) write() (err error) {
 	for _, name := range []string{
-		"data/signalbox.db", "data/git/work/a/main.go", "data/git/work/a/src/x.go", "data/git/work/b/main.go", "data/git/repos/a.git/config", "data/git/mirrors/m.git/refs",
-		"data/git/mirrors/m.git/objects/aa", "data/logs/task-1/outbox-1/x", "data/logs/task-1/outbox-2/review.md", "data/logs/task-2/001.out", "data/running/2.json",
+		"data/signalbox.db", "data/running/2.json",
+		"data/git/work/a/main.go", "data/git/work/a/src/x.go", "data/git/work/b/main.go", "data/git/repos/a.git/config",
+		"data/git/mirrors/m.git/refs", "data/git/mirrors/m.git/objects/aa",
+		"data/logs/task-1/outbox-1/x", "data/logs/task-1/outbox-2/review.md", "data/logs/task-2/001.out",
 		"data/homes/1/home/x", "data/homes/1/tmp/x", "home/.ssh/id",
 	} {
 		name = filepath.Join(s.Root, name)

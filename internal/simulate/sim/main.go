@@ -113,7 +113,8 @@ func (o options) one(out io.Writer, w simulate.World) error {
 			fmt.Fprintln(out, line)
 		}
 	}
-	fmt.Fprintf(out, "seed %d: %d tasks ended in %s of virtual time, %d steps, trace sha-256 %s\n", w.Seed, r.Ended, r.Lived.Round(time.Second), r.Steps, r.Trace)
+	fmt.Fprintf(out, "seed %d: %d tasks ended in %s of virtual time, %d steps, trace sha-256 %s\n",
+		w.Seed, r.Ended, r.Lived.Round(time.Second), r.Steps, r.Trace)
 	if r.Failure == nil {
 		return nil
 	}

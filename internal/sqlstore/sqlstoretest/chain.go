@@ -23,7 +23,9 @@ type Chained interface {
 func Chain(t *testing.T, open func(*testing.T) (first, second Chained, tamper func(query string))) {
 	write := func(s Chained, from, to int) {
 		for i := from; i <= to; i++ {
-			entries := []task.JournalEntry{{TaskID: int64(i), Seq: 1, At: Begun().Add(time.Duration(i) * time.Nanosecond), Kind: "a", Payload: []byte(fmt.Sprintf(`{"n":%d}`, i))}}
+			at := Begun().Add(time.Duration(i) * time.Nanosecond)
+			payload := []byte(fmt.Sprintf(`{"n":%d}`, i))
+			entries := []task.JournalEntry{{TaskID: int64(i), Seq: 1, At: at, Kind: "a", Payload: payload}}
 			if i%3 == 0 { // a commit with several, one of them without a time and with an odd kind
 				entries = append(entries, task.JournalEntry{TaskID: int64(i), Kind: "b\x00", Payload: []byte("{}")})
 			}
@@ -42,13 +44,28 @@ func Chain(t *testing.T, open func(*testing.T) (first, second Chained, tamper fu
 		"the first removed":  {[]string{`delete from ~journal where id = 1`}, []string{"entry 2 does not follow entry 0"}},
 		"the newest removed": {[]string{`delete from ~journal where id = 8`}, []string{"entries are missing behind entry 7"}},
 		"all removed":        {[]string{`delete from ~journal`}, []string{"entries are missing behind entry 0"}},
-		"an inserted entry":  {[]string{`insert into ~journal (id, task_id, seq, at, kind, payload) select 99, task_id, seq, at, kind, payload from ~journal where id = 2`}, []string{"entry 99 has no link"}},
-		"a copied entry":     {[]string{`insert into ~journal (id, task_id, seq, at, kind, payload, link) select 99, task_id, seq, at, kind, payload, link from ~journal where id = 2`}, []string{"entry 99 does not follow entry 8"}},
+		"an inserted entry": {
+			[]string{`insert into ~journal (id, task_id, seq, at, kind, payload)
+				select 99, task_id, seq, at, kind, payload from ~journal where id = 2`},
+			[]string{"entry 99 has no link"},
+		},
+		"a copied entry": {
+			[]string{`insert into ~journal (id, task_id, seq, at, kind, payload, link)
+				select 99, task_id, seq, at, kind, payload, link from ~journal where id = 2`},
+			[]string{"entry 99 does not follow entry 8"},
+		},
 		"a moved entry": {
-			[]string{`update ~journal set id = 99 where id = 2`, `update ~journal set id = 2 where id = 3`, `update ~journal set id = 3 where id = 99`},
+			[]string{
+				`update ~journal set id = 99 where id = 2`,
+				`update ~journal set id = 2 where id = 3`,
+				`update ~journal set id = 3 where id = 99`,
+			},
 			[]string{"entry 2 does not follow entry 1", "entry 3 does not follow entry 2", "entry 4 does not follow entry 3"},
 		},
-		"a removed link": {[]string{`update ~journal set link = '' where id = 6`}, []string{"entry 6 has no link", "entry 7 does not follow entry 6"}},
+		"a removed link": {
+			[]string{`update ~journal set link = '' where id = 6`},
+			[]string{"entry 6 has no link", "entry 7 does not follow entry 6"},
+		},
 		"a changed head": {[]string{`update ~journal_head set hash = 'x'`}, []string{"entries are missing behind entry 8"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -87,7 +87,8 @@ func Check(t *testing.T, s Store, before []byte, clock func(time.Duration)) {
 	require.NoError(t, err)
 	require.Equal(t, []queue.Status{queue.Running, queue.Queued}, []queue.Status{jobs[0].Status, jobs[1].Status})
 	for range 2 { // a delivery that was acknowledged is known
-		known, err := s.Receive(ctx, task.Delivery{Source: "plane", ID: "1", BodyHash: "other", ReceivedAt: Begun()}, queue.Job{Pool: "events"})
+		again := task.Delivery{Source: "plane", ID: "1", BodyHash: "other", ReceivedAt: Begun()}
+		known, err := s.Receive(ctx, again, queue.Job{Pool: "events"})
 		require.NoError(t, err)
 		require.True(t, known)
 	}
