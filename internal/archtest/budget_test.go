@@ -21,7 +21,7 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        113_800,
+		"lines outside tests":        114_019,
 		"tokens outside tests":       773_500,
 		"tokens of tests":            663_500,
 		"exported names":             2_417,
