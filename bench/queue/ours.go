@@ -85,8 +85,11 @@ func work(ctx context.Context, q store, workers, n int) (float64, error) {
 	})
 }
 
-// relay has workers take a job each and end it, which may return the next one.
-func relay(ctx context.Context, q queue.Queue, pool string, workers, n int, end func(context.Context, queue.Claim) ([]queue.Claim, error)) (float64, error) {
+// ending ends a claimed job, and may return the next one.
+type ending func(context.Context, queue.Claim) ([]queue.Claim, error)
+
+// relay has workers take a job each and end it.
+func relay(ctx context.Context, q queue.Queue, pool string, workers, n int, end ending) (float64, error) {
 	return crowd(ctx, workers, n, func(ctx context.Context, g gauge) (err error) {
 		var claims []queue.Claim
 		for err == nil && g.open() {
@@ -125,9 +128,15 @@ func moveTasks(ctx context.Context, db store, workers, n int) (float64, error) {
 		t := tasks[claim.Job.TaskID-first]
 		tasks[claim.Job.TaskID-first].Version++ // for the worker that takes the next job of the task
 		effect := func(door string) queue.Job {
-			return queue.Job{Pool: "effects", Kind: door, TaskID: t.ID, Key: fmt.Sprint(t.ID, "/", door), DedupeKey: fmt.Sprint(t.ID, "/", t.Version, door), Payload: []byte(`{"text":"moved"}`)}
+			return queue.Job{
+				Pool: "effects", Kind: door, TaskID: t.ID, Payload: []byte(`{"text":"moved"}`),
+				Key: fmt.Sprint(t.ID, "/", door), DedupeKey: fmt.Sprint(t.ID, "/", t.Version, door),
+			}
 		}
-		moved := task.JournalEntry{TaskID: t.ID, Seq: t.Version, At: time.Now(), Kind: task.KindDecision, Payload: []byte(`{"from":"development","to":"review"}`)}
+		moved := task.JournalEntry{
+			TaskID: t.ID, Seq: t.Version, At: time.Now(),
+			Kind: task.KindDecision, Payload: []byte(`{"from":"development","to":"review"}`),
+		}
 		err := db.Commit(ctx, task.Commit{
 			Task: &t, Claim: &claim, Jobs: []queue.Job{event(t.ID), effect("tracker"), effect("chat")}, Journal: []task.JournalEntry{moved},
 		})

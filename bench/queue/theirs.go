@@ -26,10 +26,13 @@ type noop struct {
 // Kind implements river.JobArgs.
 func (noop) Kind() string { return "noop" }
 
+// riverWork does a job for one of River's workers.
+type riverWork func(context.Context, *river.Job[noop]) error
+
 // runRiver sets River up as its own benchmark does, inserts jobs, and has workers end n. A
 // worker is free before the end of its job is stored, so a job counts when River
 // reports that it is.
-func runRiver[Tx any](ctx context.Context, driver riverdriver.Driver[Tx], workers, jobs, n int, f func(context.Context, *river.Job[noop]) error) (float64, error) {
+func runRiver[Tx any](ctx context.Context, driver riverdriver.Driver[Tx], workers, jobs, n int, f riverWork) (float64, error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	m, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: log})
 	if err == nil {
@@ -104,7 +107,8 @@ func (l *lab) riverPool(ctx context.Context) (*pgxpool.Pool, func(), error) {
 
 // peerFile opens a file with the one connection that both want, on package sqlite's driver.
 func (l *lab) peerFile(context.Context) (*sql.DB, func(), error) {
-	db, err := sql.Open("sqlite", l.file()+"?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)")
+	pragmas := "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(10000)"
+	db, err := sql.Open("sqlite", l.file()+pragmas)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -55,7 +55,8 @@ func (c *counts) list(out io.Writer, n float64) error {
 		return cmp.Compare(c.byText[b].statements+c.byText[b].rows, c.byText[a].statements+c.byText[a].rows)
 	}) {
 		s := c.byText[text]
-		_, err := fmt.Fprintf(out, "%8.2f times %8.2f parsed %10.2f rows  %s\n", float64(s.statements)/n, float64(s.parsed)/n, float64(s.rows)/n, strings.Join(strings.Fields(text), " "))
+		_, err := fmt.Fprintf(out, "%8.2f times %8.2f parsed %10.2f rows  %s\n",
+			float64(s.statements)/n, float64(s.parsed)/n, float64(s.rows)/n, strings.Join(strings.Fields(text), " "))
 		failed = errors.Join(failed, err)
 	}
 	return failed

@@ -34,8 +34,8 @@ func (w *world) list(runners map[stage.EffectKind]orchestrator.Runner) ([]orches
 	set := features.Default()
 	set.AgentPause, set.SerialGate.Repos, set.Reconciler.Source = false, w.gated(), "plane"
 	made, err := set.Make(features.Parts{
-		Store: w.store, Projects: w.projects, Tracker: w.boards, Host: w.host, Messenger: w.chat, Workspaces: w.place, Agents: w.place, Leases: w.leases,
-		Merger: runners[stage.EffectMerge], Log: w.log,
+		Store: w.store, Projects: w.projects, Tracker: w.boards, Host: w.host, Messenger: w.chat,
+		Workspaces: w.place, Agents: w.place, Leases: w.leases, Merger: runners[stage.EffectMerge], Log: w.log,
 	})
 	if err != nil {
 		return nil, err

@@ -57,7 +57,8 @@ func read(args []string) (p plan, err error) {
 	f := flag.NewFlagSet("benchengine", flag.ContinueOnError)
 	quick := f.Bool("quick", false, "only -live 0,1000 and short: a few minutes")
 	stores := f.String("stores", storeSQLite+","+storePostgres, "stores, separated by commas")
-	features := f.String("features", featuresNone+","+featuresDefault, "sets of features, separated by commas: default is what the reference server switches on")
+	features := f.String("features", featuresNone+","+featuresDefault,
+		"sets of features, separated by commas: default is what the reference server switches on")
 	live := f.String("live", "0,1000,10000,100000", "how many other live tasks there are, separated by commas")
 	f.IntVar(&p.lives, "lives", 200, "lives that are led")
 	f.IntVar(&p.inflight, "inflight", 8, "lives at the same time")
@@ -65,7 +66,8 @@ func read(args []string) (p plan, err error) {
 	f.DurationVar(&p.limit, "limit", 5*time.Minute, "no life may take longer, and no page")
 	f.DurationVar(&p.idle, "idle", time.Minute, "how long the engine is watched without work: in a minute each of its loops comes round")
 	f.StringVar(&p.dir, "dir", "", "where SQLite's file is made (default: the directory of temporary files)")
-	f.StringVar(&p.profile, "profile", "", "a directory for the lives' processor profile (cpu.pprof) and their statements (statements.txt); of one measurement")
+	f.StringVar(&p.profile, "profile", "",
+		"a directory for the lives' processor profile (cpu.pprof) and their statements (statements.txt); of one measurement")
 	f.BoolVar(&p.json, "json", false, "print JSON in place of a table")
 	if err := f.Parse(args); err != nil {
 		return p, err
@@ -175,8 +177,10 @@ func apart(ctx context.Context, c cell, x extent) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	cmd := exec.CommandContext(ctx, self, "-json", "-stores", c.Store, "-features", c.Features, "-live", strconv.Itoa(c.Live), "-dir", x.dir,
-		"-lives", strconv.Itoa(x.lives), "-inflight", strconv.Itoa(x.inflight), "-span", x.span.String(), "-limit", x.limit.String(), "-idle", x.idle.String())
+	cmd := exec.CommandContext(ctx, self, "-json", "-dir", x.dir,
+		"-stores", c.Store, "-features", c.Features, "-live", strconv.Itoa(c.Live),
+		"-lives", strconv.Itoa(x.lives), "-inflight", strconv.Itoa(x.inflight),
+		"-span", x.span.String(), "-limit", x.limit.String(), "-idle", x.idle.String())
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it clears away behind itself
 	cmd.WaitDelay = time.Minute
 	var body bytes.Buffer

@@ -75,9 +75,11 @@ func (w *world) other(ctx context.Context, i int, oldest map[string]task.Task) (
 	}
 	now, name := time.Now().UTC(), fmt.Sprintf("%s-%d", p.Prefix, 1_000_000+i)
 	t := task.Task{
-		ID: id, WorkItemID: name, TrackerProjectID: repo, TrackerIssueID: fmt.Sprint("other-", i), Repo: repo, Branch: "feature/" + name, Slug: "another",
-		Title: fmt.Sprintf("Another card with a title of usual length, number %d", i), Description: "What is wanted, in a sentence or two, as people write it.",
-		TrackerMessageID: fmt.Sprint("m", i), CreatedAt: now, UpdatedAt: now, StageEnteredAt: now,
+		ID: id, WorkItemID: name, TrackerProjectID: repo, TrackerIssueID: fmt.Sprint("other-", i), TrackerMessageID: fmt.Sprint("m", i),
+		Repo: repo, Branch: "feature/" + name, Slug: "another",
+		Title:       fmt.Sprintf("Another card with a title of usual length, number %d", i),
+		Description: "What is wanted, in a sentence or two, as people write it.",
+		CreatedAt:   now, UpdatedAt: now, StageEnteredAt: now,
 	}
 	if first, has := oldest[repo]; has && w.isGated(repo) {
 		return t, w.putBehind(ctx, p, t, first)
@@ -98,9 +100,26 @@ func (w *world) decide(t *task.Task, ev stage.Event) (stage.Decision, task.Journ
 	return d, task.JournalEntry{TaskID: t.ID, Seq: d.State.Seq, At: ev.At, Kind: task.KindDecision, Payload: payload}, err
 }
 
+// toAnalyse is a person's move of a card to To Analyse.
+func toAnalyse() stage.Event {
+	return stage.Event{
+		On: stage.OnToAnalyse,
+		By: stage.Principal{Kind: stage.KindPerson, ID: "kim", Via: stage.ViaWebhook, Proof: stage.ProofSignature},
+	}
+}
+
+// put shows the card of a task on its board.
+func (w *world) put(p task.Project, t task.Task, status stage.Status) {
+	w.boards.others[p.TrackerProject].Put(tracker.Item{
+		ID: t.TrackerIssueID, ProjectID: p.TrackerProject, Sequence: t.ID, Title: t.Title, Status: status,
+	})
+}
+
 // putBehind stores a task that waits behind another in the serial gate.
 func (w *world) putBehind(ctx context.Context, p task.Project, t, first task.Task) error {
-	d, entry, err := w.decide(&t, stage.Event{On: stage.OnToAnalyse, By: stage.Principal{Kind: stage.KindPerson, ID: "kim", Via: stage.ViaWebhook, Proof: stage.ProofSignature}, BranchLater: true})
+	moved := toAnalyse()
+	moved.BranchLater = true
+	d, entry, err := w.decide(&t, moved)
 	if err != nil {
 		return err
 	}
@@ -108,28 +127,31 @@ func (w *world) putBehind(ctx context.Context, p task.Project, t, first task.Tas
 	if err != nil {
 		return err
 	}
-	w.boards.others[p.TrackerProject].Put(tracker.Item{ID: t.TrackerIssueID, ProjectID: p.TrackerProject, Sequence: t.ID, Title: t.Title, Status: stage.StatusAnalysis})
+	w.put(p, t, stage.StatusAnalysis)
 	return w.store.Commit(ctx, task.Commit{
 		Task: &t, Journal: []task.JournalEntry{entry},
 		Jobs: []queue.Job{{
-			Pool: queue.PoolAgents, Kind: orchestrator.KindAgent, Key: fmt.Sprint("task/", t.ID), TaskID: t.ID, Lane: t.Repo, Role: string(d.Launch.Role),
-			Holds: orchestrator.AgentSubjects(t.Repo, t.ID, d.Launch.Role), Payload: payload, MaxAttempts: 40, DedupeKey: fmt.Sprintf("agent/%d/%d", t.ID, d.Launch.Run),
+			Pool: queue.PoolAgents, Kind: orchestrator.KindAgent, Key: fmt.Sprint("task/", t.ID), TaskID: t.ID,
+			Lane: t.Repo, Role: string(d.Launch.Role), Holds: orchestrator.AgentSubjects(t.Repo, t.ID, d.Launch.Role),
+			Payload: payload, MaxAttempts: 40, DedupeKey: fmt.Sprintf("agent/%d/%d", t.ID, d.Launch.Run),
 		}},
 		Hold: []queue.Hold{{
 			Subject: orchestrator.RoleInTask(stage.Analyst, t.ID), Name: serialgate.Name,
-			Reason: fmt.Sprintf("waits for a place: one task at a time in %s, and %s (task %d) is before it", t.Repo, first.WorkItemID, first.ID),
+			Reason: fmt.Sprintf("waits for a place: one task at a time in %s, and %s (task %d) is before it",
+				t.Repo, first.WorkItemID, first.ID),
 		}},
 	})
 }
 
 // putWaiting stores a task that waits for a person's approval.
 func (w *world) putWaiting(ctx context.Context, p task.Project, t task.Task, owes bool) error {
-	begun, began, err := w.decide(&t, stage.Event{On: stage.OnToAnalyse, By: stage.Principal{Kind: stage.KindPerson, ID: "kim", Via: stage.ViaWebhook, Proof: stage.ProofSignature}})
+	begun, began, err := w.decide(&t, toAnalyse())
 	if err != nil {
 		return err
 	}
 	_, analysed, err := w.decide(&t, stage.Event{
-		On: stage.OnAgentFinished, Run: begun.State.Run, SHA: fmt.Sprintf("%040d", t.ID), Agent: &stage.Report{Role: stage.Analyst, Model: "m", Input: 10, Output: 20},
+		On: stage.OnAgentFinished, Run: begun.State.Run, SHA: fmt.Sprintf("%040d", t.ID),
+		Agent: &stage.Report{Role: stage.Analyst, Model: "m", Input: 10, Output: 20},
 	})
 	if err != nil {
 		return err
@@ -138,15 +160,19 @@ func (w *world) putWaiting(ctx context.Context, p task.Project, t task.Task, owe
 	c := task.Commit{
 		Task: &t, Journal: []task.JournalEntry{began, analysed},
 		Runs: []task.AgentRun{{
-			TaskID: t.ID, JobID: -t.ID, Attempt: 1, Run: begun.State.Run, Stage: stage.Analysis, Role: stage.Analyst, Usage: memwork.Usage(), Status: "ok",
-			Started: t.CreatedAt, Finished: t.CreatedAt.Add(time.Minute), Summary: "fine",
+			TaskID: t.ID, JobID: -t.ID, Attempt: 1, Run: begun.State.Run, Stage: stage.Analysis, Role: stage.Analyst,
+			Started: t.CreatedAt, Finished: t.CreatedAt.Add(time.Minute),
+			Status: "ok", Summary: "fine", Usage: memwork.Usage(),
 		}},
 	}
 	if owes {
-		owed := orchestrator.EffectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: "a comment that the board has not taken yet"}, fmt.Sprintf("owed/%d", t.ID))
+		comment := stage.Effect{
+			Kind: stage.EffectComment, Author: stage.Stream, Text: "a comment that the board has not taken yet",
+		}
+		owed := orchestrator.EffectJob(t, p, comment, fmt.Sprintf("owed/%d", t.ID))
 		owed.AvailableAt = time.Now().Add(time.Hour)
 		c.Jobs = append(c.Jobs, owed)
 	}
-	w.boards.others[p.TrackerProject].Put(tracker.Item{ID: t.TrackerIssueID, ProjectID: p.TrackerProject, Sequence: t.ID, Title: t.Title, Status: stage.StatusInReview})
+	w.put(p, t, stage.StatusInReview)
 	return w.store.Commit(ctx, c)
 }

@@ -9,19 +9,25 @@ import (
 func table(results []result) string {
 	var b, wrong strings.Builder
 	head := []string{
-		"store", "features", "other live tasks", "lives/s", "processor ms a life: program", "server", "statements a life", "rows read a life",
-		"board ms", "repos ms", "queue page ms", "GET /queue ms", "idle % of a core: program", "server", "restart ms", "RSS MB",
+		"store", "features", "other live tasks", "lives/s",
+		"processor ms a life: program", "server", "statements a life", "rows read a life",
+		"board ms", "repos ms", "queue page ms", "GET /queue ms",
+		"idle % of a core: program", "server", "restart ms", "RSS MB",
 	}
 	row(&b, head)
 	row(&b, strings.Split(strings.Repeat("---,", len(head)-1)+"---", ","))
 	for _, r := range results {
-		cells := []string{r.Store, r.Features, fmt.Sprint(r.Live), short(r.LivesPerSecond), short(r.ProgramMS), short(r.ServerMS), short(r.Statements), short(r.Rows)}
+		cells := []string{
+			r.Store, r.Features, fmt.Sprint(r.Live), short(r.LivesPerSecond),
+			short(r.ProgramMS), short(r.ServerMS), short(r.Statements), short(r.Rows),
+		}
 		for _, path := range paths() {
 			cells = append(cells, short(r.Pages[path]))
 		}
 		row(&b, append(cells, short(r.IdleProgram), short(r.IdleServer), short(r.RestartMS), short(r.RSS)))
 		if r.Error != "" {
-			fmt.Fprintf(&wrong, "- %s, features %s, %d other live tasks (%d lives): %s\n", r.Store, r.Features, r.Live, r.Lives, strings.ReplaceAll(r.Error, "\n", "; "))
+			fmt.Fprintf(&wrong, "- %s, features %s, %d other live tasks (%d lives): %s\n",
+				r.Store, r.Features, r.Live, r.Lives, strings.ReplaceAll(r.Error, "\n", "; "))
 		}
 	}
 	if wrong.Len() > 0 {

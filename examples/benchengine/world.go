@@ -68,12 +68,17 @@ func slotRepo(slot int) string { return fmt.Sprintf("bench/life-%d", slot) }
 func quietRepo(n int) string { return fmt.Sprintf("bench/quiet-%d", n%quietRepos) }
 
 func newWorld(inflight int, features bool, log *slog.Logger) (*world, error) {
-	w := &world{inflight: inflight, features: features, chat: &chat{}, leases: memlease.New(nil), log: log, host: memhost.New(), place: memwork.New(memwork.Good)}
+	w := &world{
+		inflight: inflight, features: features, log: log,
+		chat: &chat{}, leases: memlease.New(nil), host: memhost.New(), place: memwork.New(memwork.Good),
+	}
 	w.place.OnPush = w.pushed
 	var list []task.Project
 	var names []string
 	add := func(repo, prefix string) {
-		list = append(list, task.Project{TrackerProject: repo, Repo: repo, CloneURL: "u", Prefix: prefix, Main: "main", WebURL: "https://git.example.org/" + repo})
+		list = append(list, task.Project{
+			TrackerProject: repo, Repo: repo, CloneURL: "u", Prefix: prefix, Main: "main", WebURL: "https://git.example.org/" + repo,
+		})
 		names = append(names, repo)
 		w.host.Push(repo, "main", "base")
 	}
@@ -93,7 +98,8 @@ func newWorld(inflight int, features bool, log *slog.Logger) (*world, error) {
 func (w *world) begin(s store) error {
 	w.store = s
 	runners := effects.Runners(effects.Deps{
-		Store: s, Jobs: s, Projects: w.projects, Tracker: w.boards, Host: w.host, Messenger: w.chat, Workspaces: w.place, Agents: w.place, Log: w.log,
+		Store: s, Jobs: s, Projects: w.projects, Tracker: w.boards, Host: w.host, Messenger: w.chat,
+		Workspaces: w.place, Agents: w.place, Log: w.log,
 	})
 	features, err := w.list(runners)
 	if err != nil {
@@ -103,7 +109,8 @@ func (w *world) begin(s store) error {
 		Store: s, Records: s, Jobs: s, Projects: w.projects, Tracker: w.boards, Host: w.host, Workspaces: w.place, Agents: w.place,
 		Gates: checks.All(nil), Runners: runners, Log: w.log,
 	}, orchestrator.Options{
-		MaxConcurrency: workers, EventWorkers: workers, EffectWorkers: workers, StatusDefer: statusDefer, Stage: stage.Options{CIPoll: ciPoll}, Worker: "bench",
+		MaxConcurrency: workers, EventWorkers: workers, EffectWorkers: workers,
+		StatusDefer: statusDefer, Stage: stage.Options{CIPoll: ciPoll}, Worker: "bench",
 	}, features...)
 	return err
 }
@@ -123,7 +130,8 @@ func (w *world) pushed(repo, branch, sha string) {
 	w.host.Push(repo, branch, sha)
 	w.host.SetChecks(sha, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
 	w.deliver(context.Background(), "github", orchestrator.HostJob(task.Project{}, githost.Hook{
-		Kind: githost.HookCI, Event: "check_suite", Repo: repo, SHA: sha, Branch: branch, State: string(githost.CheckPassed), Finished: true,
+		Kind: githost.HookCI, Event: "check_suite", Repo: repo, SHA: sha, Branch: branch,
+		State: string(githost.CheckPassed), Finished: true,
 	}))
 }
 
@@ -148,7 +156,9 @@ func (w *world) deliver(ctx context.Context, source string, job queue.Job) {
 func (w *world) move(ctx context.Context, slot int, item tracker.Item, to stage.Status) {
 	item.Status = to
 	w.boards.of(item.ProjectID, item.ID).Put(item)
-	w.deliver(ctx, "plane", orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: item.ProjectID, ItemID: item.ID, ActorID: fmt.Sprint("person-", slot), Status: true}))
+	w.deliver(ctx, "plane", orchestrator.TrackerJob(tracker.Hook{
+		Kind: tracker.HookItemUpdated, ProjectID: item.ProjectID, ItemID: item.ID, ActorID: fmt.Sprint("person-", slot), Status: true,
+	}))
 }
 
 // open puts a new card on the board of a slot and moves it to To Analyse. The
@@ -156,7 +166,8 @@ func (w *world) move(ctx context.Context, slot int, item tracker.Item, to stage.
 func (w *world) open(ctx context.Context, slot int) (tracker.Item, <-chan stage.Status) {
 	n := w.next()
 	item := tracker.Item{
-		ID: fmt.Sprint(life, n), ProjectID: slotRepo(slot), Sequence: int64(n), Title: fmt.Sprintf("A card with a title of usual length, number %d", n),
+		ID: fmt.Sprint(life, n), ProjectID: slotRepo(slot), Sequence: int64(n),
+		Title:       fmt.Sprintf("A card with a title of usual length, number %d", n),
 		Description: "What is wanted, in a sentence or two, as people write it.",
 	}
 	seen := w.boards.watch(item.ID)

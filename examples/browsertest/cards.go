@@ -141,16 +141,24 @@ func serveCards(ctx context.Context, address, path string) error {
 	host.Push("acme/app", "main", "base")
 	host.Push("acme/other", "main", "base")
 	eng, err := orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: store, Records: store, Jobs: store, Projects: projects, Tracker: own, Host: host, Workspaces: place, Agents: place, Gates: checks.All(nil),
-		Runners: effects.Runners(effects.Deps{Store: store, Jobs: store, Projects: projects, Tracker: own, Host: host, Workspaces: place}), Log: slog.New(slog.DiscardHandler),
-	}, orchestrator.Options{Poll: 10 * time.Millisecond, StatusDefer: time.Millisecond, MaxConcurrency: 3, Stage: stage.Options{CIPoll: 20 * time.Millisecond}})
+		Store: store, Records: store, Jobs: store, Projects: projects, Tracker: own, Host: host,
+		Workspaces: place, Agents: place, Gates: checks.All(nil), Log: slog.New(slog.DiscardHandler),
+		Runners: effects.Runners(effects.Deps{
+			Store: store, Jobs: store, Projects: projects, Tracker: own, Host: host, Workspaces: place,
+		}),
+	}, orchestrator.Options{
+		Poll: 10 * time.Millisecond, StatusDefer: time.Millisecond, MaxConcurrency: 3, Stage: stage.Options{CIPoll: 20 * time.Millisecond},
+	})
 	if err != nil {
 		return err
 	}
 	if err := fillCards(ctx, eng, own); err != nil {
 		return err
 	}
-	pages, err := dashboard.Handler(dashboard.Options{Engine: eng, History: store, Access: access.New(access.Options{Local: true}), Stop: true, Cards: own, Markdown: markdown.Render, Done: ctx.Done()})
+	pages, err := dashboard.Handler(dashboard.Options{
+		Engine: eng, History: store, Access: access.New(access.Options{Local: true}), Stop: true,
+		Cards: own, Markdown: markdown.Render, Done: ctx.Done(),
+	})
 	if err != nil {
 		return err
 	}
@@ -176,7 +184,10 @@ func fillCards(ctx context.Context, eng *orchestrator.Engine, own *board.Board) 
 		{"Import price lists", "Suppliers send CSV files once a week.", "to_analyse"},
 		{"A stranger's card " + hostile, "wanted: " + hostile, "backlog"},
 		{"Rotate the signing keys", "Once a quarter.", "done"},
-		{"Русский перевод корзины 🛒 с очень длинным названием, которое не помещается в одну строку карточки", "Тексты корзины на русском языке.", "blocked"},
+		{
+			"Русский перевод корзины 🛒 с очень длинным названием, которое не помещается в одну строку карточки",
+			"Тексты корзины на русском языке.", "blocked",
+		},
 		{"Offline mode for saved tracks", "Saved tracks must open without a network.", "backlog"},
 	} {
 		made, _, err := own.Make(ctx, cards.New{Key: fmt.Sprint(n), Project: "app", Title: c.title, Description: c.text, By: kim})
@@ -188,7 +199,10 @@ func fillCards(ctx context.Context, eng *orchestrator.Engine, own *board.Board) 
 			return err
 		}
 		if c.column == "to_analyse" {
-			hook := tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: "app", ItemID: made.ID, ActorID: kim.Name, Status: true, To: e.To, At: e.At, Via: stage.ViaBoard, Proof: e.Proof}
+			hook := tracker.Hook{
+				Kind: tracker.HookItemUpdated, ProjectID: "app", ItemID: made.ID, ActorID: kim.Name,
+				Status: true, To: e.To, At: e.At, Via: stage.ViaBoard, Proof: e.Proof,
+			}
 			if err := eng.Announce(ctx, "board", e.Delivery(), hook); err != nil {
 				return err
 			}

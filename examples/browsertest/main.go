@@ -51,7 +51,11 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 		}
 	}
 	if *dash {
-		err := errors.Join(startStrangers(ctx, g, "strangers", sites, "/", "/some/where/"), startStrangers(ctx, g, "acts", sites, "/tools/"), startStrangers(ctx, g, "follow", sites, "/"))
+		err := errors.Join(
+			startStrangers(ctx, g, "strangers", sites, "/", "/some/where/"),
+			startStrangers(ctx, g, "acts", sites, "/tools/"),
+			startStrangers(ctx, g, "follow", sites, "/"),
+		)
 		if err != nil {
 			fmt.Fprintln(errs, "browsertest:", err)
 			return 1

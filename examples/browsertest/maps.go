@@ -57,7 +57,9 @@ func startMaps(ctx context.Context, g *work.Group, modules string, sites map[str
 		api, err := trackhttp.New(trackhttp.Options{
 			Store: store, Tiles: store, Prefix: prefix + "api/gps-tracks",
 			Sources: []trackhttp.Source{
-				{Name: "osm", Enabled: true, Licence: "ODbL 1.0", LicenceURL: "https://odbl.example/"}, {Name: "club", Enabled: true, Download: true}, {Name: "upload", Enabled: true},
+				{Name: "osm", Enabled: true, Licence: "ODbL 1.0", LicenceURL: "https://odbl.example/"},
+				{Name: "club", Enabled: true, Download: true},
+				{Name: "upload", Enabled: true},
 			},
 		})
 		if err != nil {
@@ -66,7 +68,10 @@ func startMaps(ctx context.Context, g *work.Group, modules string, sites map[str
 		page := mappage.Options{Prefix: prefix, On: module == ""}
 		if module != "" {
 			page.MapLibre = os.DirFS(filepath.Join(modules, module, "dist"))
-			page.Bases = []mappage.Base{{Name: "Map", Kind: mappage.KindPatches}, {Name: "Satellite", Kind: mappage.KindPatches, Imagery: true}}
+			page.Bases = []mappage.Base{
+				{Name: "Map", Kind: mappage.KindPatches},
+				{Name: "Satellite", Kind: mappage.KindPatches, Imagery: true},
+			}
 		}
 		if name == "map-base" {
 			page.Bases = []mappage.Base{{Name: "Archive", Kind: mappage.KindPMTiles, File: base}}
@@ -113,8 +118,14 @@ func testTracks() ([]gpstracks.Track, error) {
 	}
 	day := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
 	for i, t := range []gpstracks.Track{
-		{Source: "osm", Name: `<img src=x onerror="document.title='broken'">`, Activity: gpstracks.Hiking, URL: "https://tracks.example/1", Attribution: "<b>Someone</b>", RecordedOn: day},
-		{Source: "club", Name: "Over the same bridge", Activity: gpstracks.Cycling, URL: "https://tracks.example/2", RecordedOn: day.AddDate(-4, 0, 0)},
+		{
+			Source: "osm", Name: `<img src=x onerror="document.title='broken'">`, Activity: gpstracks.Hiking,
+			URL: "https://tracks.example/1", Attribution: "<b>Someone</b>", RecordedOn: day,
+		},
+		{
+			Source: "club", Name: "Over the same bridge", Activity: gpstracks.Cycling,
+			URL: "https://tracks.example/2", RecordedOn: day.AddDate(-4, 0, 0),
+		},
 		{Source: "upload"},
 	} {
 		t.Lines = orb.MultiLineString{{{9.9, 45.2 + float64(i-1)*0.02}, {10, 45.2}, {10.1, 45.2 + float64(i-1)*0.02}}}
@@ -124,7 +135,11 @@ func testTracks() ([]gpstracks.Track, error) {
 	}
 	for i := range 10 { // more than a popup shows
 		x := 10.5 + float64(i)*0.002
-		if err := add(gpstracks.Track{Source: "osm", Name: fmt.Sprint("Ray ", i), Activity: gpstracks.Running, RecordedOn: day, Lines: orb.MultiLineString{{{x, 45.1}, {10.509, 45.2}, {10.509 + float64(i)*0.003, 45.3}}}}); err != nil {
+		ray := gpstracks.Track{
+			Source: "osm", Name: fmt.Sprint("Ray ", i), Activity: gpstracks.Running, RecordedOn: day,
+			Lines: orb.MultiLineString{{{x, 45.1}, {10.509, 45.2}, {10.509 + float64(i)*0.003, 45.3}}},
+		}
+		if err := add(ray); err != nil {
 			return nil, err
 		}
 	}

@@ -64,7 +64,8 @@ func startStrangers(ctx context.Context, g *work.Group, name string, sites map[s
 	}
 	for n, prefix := range prefixes {
 		pages, err := dashboard.Handler(dashboard.Options{
-			Engine: s.eng, History: s.store, Access: access.New(access.Options{AdminToken: operatorToken, Local: true}), Stop: true, Unfreeze: s.gate.Unfreeze, Logs: &s.logs, Done: ctx.Done(),
+			Engine: s.eng, History: s.store, Access: access.New(access.Options{AdminToken: operatorToken, Local: true}),
+			Stop: true, Unfreeze: s.gate.Unfreeze, Logs: &s.logs, Done: ctx.Done(),
 			Links: []dashboard.Link{{Name: "Map " + hostile, URL: "/map"}},
 		})
 		if err != nil {
@@ -119,9 +120,11 @@ func (s *strangers) engine() error {
 	s.gate = gate
 	var err error
 	s.eng, err = orchestrator.New(stage.Default(), orchestrator.Deps{
-		Store: s.store, Records: s.store, Jobs: s.store, Projects: projects, Tracker: s.board, Host: host, Workspaces: s.place, Agents: s.place, Gates: checks.All(nil),
-		Runners: effects.Runners(effects.Deps{Store: s.store, Jobs: s.store, Projects: projects, Tracker: s.board, Host: host, Workspaces: s.place}),
-		Log:     slog.New(slog.DiscardHandler),
+		Store: s.store, Records: s.store, Jobs: s.store, Projects: projects, Tracker: s.board, Host: host,
+		Workspaces: s.place, Agents: s.place, Gates: checks.All(nil), Log: slog.New(slog.DiscardHandler),
+		Runners: effects.Runners(effects.Deps{
+			Store: s.store, Jobs: s.store, Projects: projects, Tracker: s.board, Host: host, Workspaces: s.place,
+		}),
 	}, orchestrator.Options{
 		Poll: 10 * time.Millisecond, StatusDefer: time.Millisecond, MaxConcurrency: 3, Stage: stage.Options{CIPoll: 20 * time.Millisecond},
 	}, ends, gate.Feature())
@@ -146,7 +149,8 @@ func (s *strangers) agent(ctx context.Context, c agents.Command, files map[strin
 	}
 	memwork.Diligent(c, files)
 	return agents.Result{
-		Kind: agents.ResultOK, Usage: usage, Summary: "done " + hostile, Agent: "claude", Vendor: "anthropic", SessionID: "session " + hostile,
+		Kind: agents.ResultOK, Usage: usage, Summary: "done " + hostile,
+		Agent: "claude", Vendor: "anthropic", SessionID: "session " + hostile,
 		StartedAt: time.Now(), FinishedAt: time.Now(),
 	}
 }
@@ -169,7 +173,8 @@ func (s *strangers) develop(ctx context.Context, name agents.LogName) bool {
 		file := fmt.Sprintf("tiles/cache%d.go", n/8)
 		switch n % 8 {
 		case 1:
-			step(agents.StepText, "", "", fmt.Sprintf("Part %d: the cache of the tiles needs a bound. I look at how they are read first, then write the test that fails without one.", n/8+1))
+			step(agents.StepText, "", "", fmt.Sprintf("Part %d: the cache of the tiles needs a bound. "+
+				"I look at how they are read first, then write the test that fails without one.", n/8+1))
 		case 2, 3, 4:
 			step(agents.StepTool, "Read", "", fmt.Sprintf("tiles/part%d.go lines 1 to %d", n%8, n*40))
 		case 5:
@@ -178,7 +183,8 @@ func (s *strangers) develop(ctx context.Context, name agents.LogName) bool {
 		case 6:
 			step(agents.StepTool, "Bash", "", "go test ./tiles/... "+hostile)
 		case 7:
-			s.logs.Step(name, agents.Step{At: time.Now(), Kind: agents.StepUsage, Usage: &agents.Usage{Model: "opus", Input: int64(n) * 900, Output: int64(n) * 120, MicroUSD: int64(n) * 21_000}})
+			used := agents.Usage{Model: "opus", Input: int64(n) * 900, Output: int64(n) * 120, MicroUSD: int64(n) * 21_000}
+			s.logs.Step(name, agents.Step{At: time.Now(), Kind: agents.StepUsage, Usage: &used})
 		}
 	}
 }
@@ -189,10 +195,14 @@ func (s *strangers) card(ctx context.Context, project, title string, steps ...mo
 	s.seq++
 	id := fmt.Sprintf("item-%d", s.seq)
 	for _, m := range steps {
-		s.board.Put(tracker.Item{ID: id, ProjectID: project, Sequence: int64(s.seq), Title: title + " " + hostile, Description: "wanted: " + hostile, Status: m.to})
+		s.board.Put(tracker.Item{
+			ID: id, ProjectID: project, Sequence: int64(s.seq),
+			Title: title + " " + hostile, Description: "wanted: " + hostile, Status: m.to,
+		})
 		key := fmt.Sprint(id, " ", m.to)
 		hook := tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: project, ItemID: id, ActorID: "kim " + hostile, Status: true}
-		if _, err := s.store.Receive(ctx, task.Delivery{Source: "plane", ID: key, BodyHash: key, ReceivedAt: time.Now()}, orchestrator.TrackerJob(hook)); err != nil {
+		delivery := task.Delivery{Source: "plane", ID: key, BodyHash: key, ReceivedAt: time.Now()}
+		if _, err := s.store.Receive(ctx, delivery, orchestrator.TrackerJob(hook)); err != nil {
 			return err
 		}
 		if err := s.until(ctx, id, m.stands); err != nil {

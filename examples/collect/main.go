@@ -40,10 +40,10 @@ import (
 // cli is the command line.
 type cli struct {
 	Region   []string      `help:"Collect in this region (repeatable); default: every region that is on."`
-	Source   []string      `help:"Collect from this source (repeatable); default: every source that is on. With --file: whose tracks they are, default local."`
+	Source   []string      `help:"Collect from this source (repeatable); default: all that are on; with --file: whose they are (local)."`
 	DryRun   bool          `help:"Ask, read and count, and keep or remove no track."`
-	GC       bool          `name:"gc" help:"Instead of collecting, remove the tracks of sources and regions that are off or not accepted, and those not seen for too long; shows first what goes."`
-	File     []string      `sep:"none" help:"Collect from this file (GPX, TCX, FIT, KML, GeoJSON, also packed), or from those in this folder (repeatable)."`
+	GC       bool          `name:"gc" help:"Only remove tracks of what is off or not accepted, or long unseen; shows first what goes."`
+	File     []string      `sep:"none" help:"Collect from this file (GPX, TCX, FIT, KML, GeoJSON, also packed) or folder (repeatable)."`
 	Report   string        `help:"With --file: write what became of each file and track to this file, as JSON."`
 	Data     string        `help:"Data directory of the server." default:"./data" env:"ORCH_DATA_DIR"`
 	Database secret.String `help:"PostgreSQL of the server." env:"ORCH_DATABASE_URL"`

@@ -61,7 +61,8 @@ func (j job) work(out io.Writer) error {
 	files := j.files()
 	verdict := j.verdict()
 	if verdict != "" {
-		files[os.Getenv("SIGNALBOX_REPORT")] = fmt.Sprintf("---\nverdict: %s\nsha: %s\nsummary: checked by a script\n---\n\nThis is a demonstration.\n", verdict, j.sha)
+		files[os.Getenv("SIGNALBOX_REPORT")] = fmt.Sprintf("---\nverdict: %s\nsha: %s\nsummary: checked by a script\n---\n\n"+
+			"This is a demonstration.\n", verdict, j.sha)
 	}
 	for name, body := range files {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -201,7 +202,14 @@ func (j job) number(what string, limit int) int {
 // models returns the models that the agents of the roles claim to be, as the registry has them.
 func models() map[string]string {
 	const small, middle, large = "claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-4-8"
-	return map[string]string{"analyst": middle, "architect": large, "developer": middle, "reviewer": "gpt-5.5", "tester": small, "deployer": small}
+	return map[string]string{
+		"analyst":   middle,
+		"architect": large,
+		"developer": middle,
+		"reviewer":  "gpt-5.5",
+		"tester":    small,
+		"deployer":  small,
+	}
 }
 
 // usage counts the tokens of a run: disjoint.
@@ -227,11 +235,19 @@ func (u usage) cost() float64 {
 func (j job) report() map[string]any {
 	u := j.usage()
 	cost := u.cost()
-	used := map[string]any{"inputTokens": u.in, "outputTokens": u.out, "cacheReadInputTokens": u.read, "cacheCreationInputTokens": u.made, "costUSD": cost}
 	return map[string]any{
-		"type": "result", "subtype": "success", "is_error": false, "duration_ms": 1000, "duration_api_ms": 900, "num_turns": 3,
-		"result": "The " + j.role + " of " + j.item + " is done.", "session_id": fmt.Sprintf("%s-%d-%d", j.item, j.run, j.attempt), "total_cost_usd": cost,
-		"usage":      map[string]any{"input_tokens": u.in, "output_tokens": u.out, "cache_read_input_tokens": u.read, "cache_creation_input_tokens": u.made},
-		"modelUsage": map[string]any{j.model: used},
+		"type": "result", "subtype": "success", "is_error": false,
+		"duration_ms": 1000, "duration_api_ms": 900, "num_turns": 3,
+		"result":         "The " + j.role + " of " + j.item + " is done.",
+		"session_id":     fmt.Sprintf("%s-%d-%d", j.item, j.run, j.attempt),
+		"total_cost_usd": cost,
+		"usage": map[string]any{
+			"input_tokens": u.in, "output_tokens": u.out,
+			"cache_read_input_tokens": u.read, "cache_creation_input_tokens": u.made,
+		},
+		"modelUsage": map[string]any{j.model: map[string]any{
+			"inputTokens": u.in, "outputTokens": u.out,
+			"cacheReadInputTokens": u.read, "cacheCreationInputTokens": u.made, "costUSD": cost,
+		}},
 	}
 }

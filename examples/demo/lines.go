@@ -35,11 +35,18 @@ func say(out io.Writer, took time.Duration, lines []line) {
 // thoughts returns the lines that a role reports while it works.
 func (j job) thoughts() []line {
 	plan := map[string]string{
-		"analyst": "I write down what the card wants, and how to see that it is there.", "architect": "One file is enough for this. I draw it up.",
-		"developer": "The design is clear. I look at what is there, and change one file.", "reviewer": "I read the whole change, then what it leaves out.",
-		"tester": "I go through what was to be accepted, one by one.", "deployer": "I look at what is out, and at what goes out.",
+		"analyst":   "I write down what the card wants, and how to see that it is there.",
+		"architect": "One file is enough for this. I draw it up.",
+		"developer": "The design is clear. I look at what is there, and change one file.",
+		"reviewer":  "I read the whole change, then what it leaves out.",
+		"tester":    "I go through what was to be accepted, one by one.",
+		"deployer":  "I look at what is out, and at what goes out.",
 	}
-	out := []line{{Type: "text", Text: "I begin with " + j.item + ": " + j.title + "."}, {Type: "tool", Tool: "Read", Text: "README.md"}, {Type: "tool", Tool: "Bash", Text: "git log --oneline -5"}}
+	out := []line{
+		{Type: "text", Text: "I begin with " + j.item + ": " + j.title + "."},
+		{Type: "tool", Tool: "Read", Text: "README.md"},
+		{Type: "tool", Tool: "Bash", Text: "git log --oneline -5"},
+	}
 	if j.feedback != "" {
 		out = append(out, line{Type: "text", Text: "I was sent back: " + j.feedback})
 	}
@@ -64,5 +71,8 @@ func written(files map[string]string) []line {
 // used is a part of what the run will have cost.
 func (j job) used(part float64) line {
 	u, of := j.usage(), func(n int) int { return int(part * float64(n)) }
-	return line{Type: "usage", Model: j.model, Input: of(u.in), Output: of(u.out), CacheRead: of(u.read), CacheMade: of(u.made), Cost: part * u.cost()}
+	return line{
+		Type: "usage", Model: j.model, Cost: part * u.cost(),
+		Input: of(u.in), Output: of(u.out), CacheRead: of(u.read), CacheMade: of(u.made),
+	}
 }

@@ -76,7 +76,8 @@ func run(args []string, out, errs io.Writer) int {
 	flags.IntVar(&o.port, "port", 0, "of the page; 0 = any free one")
 	flags.IntVar(&o.kills, "kills", 0, "how often the server is killed (kill -9) on the way")
 	flags.Float64Var(&o.lose, "lose", 0, "share of webhooks that never arrive, from 0 to 1")
-	flags.StringVar(&o.database, "database-url", "", "postgres://… = keep the service's data there, in a schema that is made and dropped; default: an SQLite file")
+	flags.StringVar(&o.database, "database-url", "",
+		"postgres://… = keep the service's data there, in a schema that is made and dropped; default: an SQLite file")
 	flags.IntVar(&o.replicas, "replicas", 1, "processes of the service that share the database")
 	flags.IntVar(&o.pauses, "pauses", 0, "how often a replica is paused (SIGSTOP) for longer than its claims live")
 	flags.StringVar(&o.dir, "dir", "", "where repositories and data go, and stay; default: a temporary directory that is removed")
@@ -89,7 +90,8 @@ func run(args []string, out, errs io.Writer) int {
 		return 2
 	}
 	if o.replicas < 1 || o.replicas > 1 && o.database == "" {
-		fmt.Fprintln(errs, "demo: -replicas must be at least 1, and more than one share a PostgreSQL: name it with -database-url postgres://user@host/name")
+		fmt.Fprintln(errs, "demo: -replicas must be at least 1, and more than one share a PostgreSQL: "+
+			"name it with -database-url postgres://user@host/name")
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)

@@ -49,7 +49,8 @@ func (w *world) links() string {
 func (w *world) announce(out io.Writer) {
 	page := "http://" + w.page.Addr().String()
 	fmt.Fprintf(out, "open this in a browser:  %s/\n\n", page)
-	fmt.Fprintf(out, "board:      %[1]s/board\nmessenger:  %[1]s/chat\ntracks:     %[1]s/tracks\ndashboard:  %[2]s\nqueue:      http://%[3]s/queue\ndata:       %[4]s\n\n", page, w.dashboard(), w.service, w.dir)
+	fmt.Fprintf(out, "board:      %s/board\nmessenger:  %s/chat\ntracks:     %s/tracks\n", page, page, page)
+	fmt.Fprintf(out, "dashboard:  %s\nqueue:      http://%s/queue\ndata:       %s\n\n", w.dashboard(), w.service, w.dir)
 }
 
 // screen holds the data of a page.
@@ -70,7 +71,8 @@ type screen struct {
 }
 
 // policy bounds what a page may do: nothing that does not come from here.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // pages serves the tour, the board and the messenger's view.
 func (w *world) pages(mux *http.ServeMux) {
@@ -123,7 +125,11 @@ func send(rw http.ResponseWriter, kind string, body []byte) {
 // screen gathers what a page shows.
 func (w *world) screen(r *http.Request, name string) screen {
 	f := w.look(r.Context())
-	s := screen{Nav: name, Title: map[string]string{"tour": "Tour", "board": "Card board", "chat": "Messenger", "map": "Map"}[name], Places: w.places(), Dashboard: w.dashboard(), Facts: f, Began: w.began, Token: adminToken}
+	titles := map[string]string{"tour": "Tour", "board": "Card board", "chat": "Messenger", "map": "Map"}
+	s := screen{
+		Nav: name, Title: titles[name], Places: w.places(), Dashboard: w.dashboard(),
+		Facts: f, Began: w.began, Token: adminToken,
+	}
 	switch name {
 	case "map":
 		s.Map = mapPrefix

@@ -160,7 +160,8 @@ func agentOf(item string) (pid int, ok bool) {
 		dir := filepath.Dir(name)
 		argv, _ := os.ReadFile(name) // it may have ended
 		env, _ := os.ReadFile(filepath.Join(dir, "environ"))
-		if strings.HasSuffix(string(argv), "\x00agent\x00") && strings.Contains("\x00"+string(env), "\x00SIGNALBOX_WORK_ITEM="+item+"\x00") {
+		isAgent := strings.HasSuffix(string(argv), "\x00agent\x00")
+		if isAgent && strings.Contains("\x00"+string(env), "\x00SIGNALBOX_WORK_ITEM="+item+"\x00") {
 			pid, err := strconv.Atoi(filepath.Base(dir))
 			return pid, err == nil
 		}

@@ -46,7 +46,8 @@ func cards() []card {
 		{"OPS", "Try the beta runtime", "<p>It promises faster starts.</p>", "", stopped, ""},
 		{"GPX", "Offline mode for saved tracks", "<p>Saved tracks must open without a network.</p>", "SHP-1", done, ""},
 		{"SHP", "Русский перевод корзины 🛒", "<p>Тексты корзины на русском языке.</p>", "", done, ""},
-		{"OPS", "Send logs to the new collector", "<p>The old one is switched off on Friday.</p>", "", blocked, "Try the beta runtime"}, // it freezes the repository: nothing would begin behind it
+		// It freezes the repository: nothing would begin behind it.
+		{"OPS", "Send logs to the new collector", "<p>The old one is switched off on Friday.</p>", "", blocked, "Try the beta runtime"},
 		{"OPS", "Rotate the signing keys", "<p>Once a quarter.</p>", "", frozen, ""},
 	}
 }
@@ -95,7 +96,11 @@ func (w *world) deal(ctx context.Context) error {
 // people do what people do: approve, confirm deployments, change their mind, and
 // begin something where they should not.
 func (w *world) people(ctx context.Context) {
-	answers := map[string]string{"The requirements are ready": "Approved", "The deployment is prepared": "Confirm Deploy", "the design is ready": "STOP"}
+	answers := map[string]string{
+		"The requirements are ready": "Approved",
+		"The deployment is prepared": "Confirm Deploy",
+		"the design is ready":        "STOP",
+	}
 	answered := map[string]int{}
 	for every(ctx, max(w.scaled(500*time.Millisecond), 20*time.Millisecond)) {
 		harm := false
@@ -165,7 +170,8 @@ func (w *world) colleague(ctx context.Context) {
 		}
 		for every(ctx, 30*time.Millisecond) {
 			branch := w.branch(p, "SHP-2")
-			if branch == "" || exec.CommandContext(ctx, "git", "-C", w.bare(p), "diff", "--quiet", "main..."+branch, "--", shared).Run() == nil {
+			diff := exec.CommandContext(ctx, "git", "-C", w.bare(p), "diff", "--quiet", "main..."+branch, "--", shared)
+			if branch == "" || diff.Run() == nil {
 				continue // nobody works on it yet
 			}
 			if err := change(ctx, w.bare(p), shared, "the beginning, with a greeting\n", "Greet"); err == nil {

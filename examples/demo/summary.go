@@ -44,7 +44,8 @@ type summary struct {
 
 // broken is the error of a summary whose invariants do not hold.
 func (s summary) broken() error {
-	if s.Done != count(done) || s.Cancelled != count(stopped) || s.Explained != count(blocked)+count(frozen) || s.Duplicates > 0 || s.Lost > 0 || len(s.Wrong) > 0 {
+	met := s.Done == count(done) && s.Cancelled == count(stopped) && s.Explained == count(blocked)+count(frozen)
+	if !met || s.Duplicates > 0 || s.Lost > 0 || len(s.Wrong) > 0 {
 		return fmt.Errorf("an invariant broke: %s", strings.Join(s.Wrong, "; "))
 	}
 	return nil
@@ -165,7 +166,8 @@ func (s *summary) task(w *world, d web.TaskDetail, why string) {
 // helpless returns a sentence about a task that is not over, that no agent works on, and of
 // which the explanation does not say what anybody can do; empty for all others.
 func helpless(d web.TaskDetail, x explain.Explanation) string {
-	if d.Stage.Terminal() || slices.ContainsFunc(d.Jobs, func(j web.JobView) bool { return j.Pool == queue.PoolAgents && j.Status == queue.Running }) {
+	isAgents := func(j web.JobView) bool { return j.Pool == queue.PoolAgents && j.Status == queue.Running }
+	if d.Stage.Terminal() || slices.ContainsFunc(d.Jobs, isAgents) {
 		return ""
 	}
 	if slices.ContainsFunc(x.Blockers, func(b explain.Blocker) bool { return b.Do != "" }) {

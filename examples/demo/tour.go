@@ -76,7 +76,12 @@ func ticked(steps []step) (n int, last string) {
 }
 
 func taken(f facts) step {
-	s := step{ID: "taken", Title: "A card becomes work", Text: "A person moves a card to To Analyse. The service makes a task of it, and the first agent, the analyst, writes down what is wanted."}
+	s := step{
+		ID:    "taken",
+		Title: "A card becomes work",
+		Text: "A person moves a card to To Analyse. The service makes a task of it, " +
+			"and the first agent, the analyst, writes down what is wanted.",
+	}
 	for _, c := range f.Cards {
 		if done := slices.ContainsFunc(c.Task.Runs, func(r web.RunView) bool { return r.Role == "analyst" && r.Status == "ok" }); done {
 			return s.show(c, true, true, fmt.Sprintf("“%s” is task %d; its analyst has finished", c.Title, c.Task.ID))
@@ -94,7 +99,12 @@ func taken(f facts) step {
 }
 
 func approved(f facts) step {
-	s := step{ID: "approved", Title: "A person approves what is wanted", Text: "No code is written before a person has read the requirements. The card waits in In Review, and the chat rings."}
+	s := step{
+		ID:    "approved",
+		Title: "A person approves what is wanted",
+		Text: "No code is written before a person has read the requirements. " +
+			"The card waits in In Review, and the chat rings.",
+	}
 	return s.byPerson(f, "Approved", "In Review")
 }
 
@@ -117,13 +127,19 @@ func (s step) byPerson(f facts, status, waits string) step {
 }
 
 func sideBySide(f facts) step {
-	s := step{ID: "side-by-side", Title: "Repositories go side by side", Text: "Agents of different repositories work at the same time, each in a git worktree of its own. Within one repository tasks begin one after another: that is the serial gate."}
+	s := step{
+		ID:    "side-by-side",
+		Title: "Repositories go side by side",
+		Text: "Agents of different repositories work at the same time, each in a git worktree of its own. " +
+			"Within one repository tasks begin one after another: that is the serial gate.",
+	}
 	for _, a := range f.Cards {
 		for _, b := range f.Cards {
 			for _, x := range a.Task.Runs {
 				for _, y := range b.Task.Runs {
 					if a.Task.Repo < b.Task.Repo && x.Started.Before(y.Finished) && y.Started.Before(x.Finished) {
-						return s.show(a, true, true, fmt.Sprintf("the %s of %s and the %s of %s were at work at the same time", x.Role, a.Key, y.Role, b.Key))
+						return s.show(a, true, true, fmt.Sprintf("the %s of %s and the %s of %s were at work at the same time",
+							x.Role, a.Key, y.Role, b.Key))
 					}
 				}
 			}
@@ -133,7 +149,12 @@ func sideBySide(f facts) step {
 }
 
 func stop(f facts) step {
-	s := step{ID: "stop", Title: "A person says STOP", Text: "Moving a card to STOP ends its agent, cancels its jobs, and removes its worktree and its branch, while everything else goes on."}
+	s := step{
+		ID:    "stop",
+		Title: "A person says STOP",
+		Text: "Moving a card to STOP ends its agent, cancels its jobs, and removes its worktree and its branch, " +
+			"while everything else goes on.",
+	}
 	for _, c := range f.Cards {
 		asked := slices.ContainsFunc(c.Changes, func(x planetest.Change) bool { return x.Actor != bot && x.To == "STOP" })
 		over := c.Task.Stage == "cancelled" && !c.Branch
@@ -149,7 +170,12 @@ func stop(f facts) step {
 }
 
 func killed(f facts) step {
-	s := step{ID: "killed", Title: "An agent was killed and came back", Text: "The tester of this card hangs, and somebody kills its process. The run is tried again; nothing that was committed is lost."}
+	s := step{
+		ID:    "killed",
+		Title: "An agent was killed and came back",
+		Text: "The tester of this card hangs, and somebody kills its process. " +
+			"The run is tried again; nothing that was committed is lost.",
+	}
 	c := f.card(stuck)
 	var failed, again web.RunView
 	for _, r := range c.Task.Runs {
@@ -171,12 +197,22 @@ func killed(f facts) step {
 }
 
 func confirmed(f facts) step {
-	s := step{ID: "confirmed", Title: "A person confirms a deployment", Text: "The shop hosts the service itself, so nothing of it is merged and deployed before a person sets Confirm Deploy."}
+	s := step{
+		ID:    "confirmed",
+		Title: "A person confirms a deployment",
+		Text: "The shop hosts the service itself, so nothing of it is merged and deployed " +
+			"before a person sets Confirm Deploy.",
+	}
 	return s.byPerson(f, "Confirm Deploy", "Awaiting Deploy")
 }
 
 func waited(f facts) step {
-	s := step{ID: "waited", Title: "A card waits for another", Text: "This card is blocked by one of another repository. It says so, in the words of the code that decides, and begins when the other is done."}
+	s := step{
+		ID:    "waited",
+		Title: "A card waits for another",
+		Text: "This card is blocked by one of another repository. It says so, in the words of the code that decides, " +
+			"and begins when the other is done.",
+	}
 	c := f.card(flawed)
 	words := ""
 	for _, t := range append(slices.Clone(c.Live.Before), c.Live.Text) {
@@ -192,7 +228,10 @@ func waited(f facts) step {
 	}
 	begun, over := words != "" || strings.Contains(c.Why, "(task deps)"), false
 	for _, other := range f.Cards {
-		if other.has(stuck) && other.Task.Stage == "done" && len(c.Task.Runs) > 0 && c.Task.Runs[0].Started.After(other.Task.StageEnteredAt) {
+		if !other.has(stuck) || other.Task.Stage != "done" || len(c.Task.Runs) == 0 {
+			continue
+		}
+		if c.Task.Runs[0].Started.After(other.Task.StageEnteredAt) {
 			over, proof = true, strings.TrimPrefix(proof+"; ", c.Why+"; ")+"it began when "+other.Key+" was done"
 		}
 	}
@@ -200,7 +239,12 @@ func waited(f facts) step {
 }
 
 func worse(f facts) step {
-	s := step{ID: "worse", Title: "A deployment made things worse", Text: "After a deployment the service looks at what it deployed. This one does not answer any more: the card is Blocked, the chat rings, and the repository is frozen."}
+	s := step{
+		ID:    "worse",
+		Title: "A deployment made things worse",
+		Text: "After a deployment the service looks at what it deployed. This one does not answer any more: " +
+			"the card is Blocked, the chat rings, and the repository is frozen.",
+	}
 	c := f.card(harmful)
 	for _, m := range f.Chat {
 		if t := telegramtest.Plain(m.Text); !m.Silent && strings.HasPrefix(t, c.Key+":") && strings.Contains(t, "DEGRADED") {
@@ -212,10 +256,16 @@ func worse(f facts) step {
 }
 
 func frozenRepo(f facts) step {
-	s := step{ID: "frozen", Title: "A frozen repository begins nothing, and says why", Text: "The next card of that repository must not build on a broken deployment. It waits until a person has looked and ends the freeze."}
+	s := step{
+		ID:    "frozen",
+		Title: "A frozen repository begins nothing, and says why",
+		Text: "The next card of that repository must not build on a broken deployment. " +
+			"It waits until a person has looked and ends the freeze.",
+	}
 	c := frozenCard(f)
-	held := strings.Contains(c.Why, "(freeze)")
-	went := slices.ContainsFunc(append(slices.Clone(c.Live.Before), c.Live.Text), func(t string) bool { return strings.Contains(t, "(freeze)") })
+	namesFreeze := func(text string) bool { return strings.Contains(text, "(freeze)") }
+	held := namesFreeze(c.Why)
+	went := slices.ContainsFunc(append(slices.Clone(c.Live.Before), c.Live.Text), namesFreeze)
 	proof := c.Why
 	if !held {
 		proof = "it waited for the end of the freeze, and has begun"
@@ -234,7 +284,12 @@ func frozenCard(f facts) seen {
 }
 
 func red(f facts) step {
-	s := step{ID: "red", Title: "A red build went back to the developer", Text: "The first version does not build. The gate looks at CI, not at what the agent says of itself: the developer gets the failure and writes again."}
+	s := step{
+		ID:    "red",
+		Title: "A red build went back to the developer",
+		Text: "The first version does not build. The gate looks at CI, not at what the agent says of itself: " +
+			"the developer gets the failure and writes again.",
+	}
 	c := f.card(flawed)
 	begun, over, words := false, false, ""
 	for _, v := range c.Task.Verdicts {
@@ -251,7 +306,12 @@ func red(f facts) step {
 }
 
 func conflict(f facts) step {
-	s := step{ID: "conflict", Title: "A conflict with main was resolved by the developer agent", Text: "While this card was on its way, a colleague changed the same lines on main. Before the merge the branch is rebased and tested again; what conflicts goes back to development."}
+	s := step{
+		ID:    "conflict",
+		Title: "A conflict with main was resolved by the developer agent",
+		Text: "While this card was on its way, a colleague changed the same lines on main. " +
+			"Before the merge the branch is rebased and tested again; what conflicts goes back to development.",
+	}
 	c := f.card(rivalled)
 	words := ""
 	for _, t := range c.Comments {

@@ -36,7 +36,11 @@ func tracks(mux *http.ServeMux, seed uint64) {
 			}
 			return trackhttp.New(trackhttp.Options{
 				Store: s, Tiles: s, Runs: s, ClearToken: adminToken, Prefix: path,
-				Sources: []trackhttp.Source{{Name: "osm", Enabled: true, Decision: "accepted"}, {Name: "club", Enabled: true, Decision: "accepted"}, {Name: "upload", Enabled: true, Decision: "accepted"}},
+				Sources: []trackhttp.Source{
+					{Name: "osm", Enabled: true, Decision: "accepted"},
+					{Name: "club", Enabled: true, Decision: "accepted"},
+					{Name: "upload", Enabled: true, Decision: "accepted"},
+				},
 			})
 		})
 		serve := func(rw http.ResponseWriter, r *http.Request) {

@@ -65,11 +65,19 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 // newWorld makes repositories, board, host and chat.
 func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 	w := &world{
-		o: o, dir: dir, began: time.Now(), schema: fmt.Sprintf("signalbox_demo_%d", time.Now().UnixNano()), chat: telegramtest.New(telegramToken),
+		o: o, dir: dir, began: time.Now(), schema: fmt.Sprintf("signalbox_demo_%d", time.Now().UnixNano()),
+		chat: telegramtest.New(telegramToken),
 		// A self-hosted Plane whose operator has raised the limit (API_KEY_RATE_LIMIT=6000/minute): the demo
 		// plays an hour of work in a minute, and looks at its boards each second.
-		board:    planetest.New(planetest.Options{Workspace: "demo", RateLimit: 6000, Tokens: map[string]string{planeToken: bot}, Secret: planeSecret, Seed: o.seed}),
-		projects: []*project{{prefix: "GPX", repo: "acme/gpxflow"}, {prefix: "SHP", repo: "acme/shop", self: true}, {prefix: "OPS", repo: "acme/ops", watched: true}},
+		board: planetest.New(planetest.Options{
+			Workspace: "demo", RateLimit: 6000, Seed: o.seed,
+			Tokens: map[string]string{planeToken: bot}, Secret: planeSecret,
+		}),
+		projects: []*project{
+			{prefix: "GPX", repo: "acme/gpxflow"},
+			{prefix: "SHP", repo: "acme/shop", self: true},
+			{prefix: "OPS", repo: "acme/ops", watched: true},
+		},
 	}
 	w.host = githubtest.New(githubtest.Options{Token: githubToken, Secret: githubSecret, Seed: o.seed, CI: w.ci})
 	w.host.SetFaults(githubtest.Faults{HookLost: o.lose})
@@ -221,22 +229,32 @@ const jobTTL = 3 * time.Second
 // environ is the environment of a replica's process.
 func (w *world) environ(r *replica) []string {
 	base := "http://" + w.page.Addr().String()
+	scaled := func(d, least time.Duration) string { return max(w.scaled(d), least).String() }
 	settings := map[string]string{
-		"LINKS": w.links(), "DATA_DIR": r.data, "LISTEN": r.address, "DATABASE_URL": w.o.database, "DATABASE_SCHEMA": w.schema, "PROJECTS": filepath.Join(w.dir, "projects.yaml"), "ADMIN_TOKEN": adminToken,
-		"MAX_CONCURRENCY": "4", "LOG_LEVEL": "debug", "AGENT": "/proc/self/exe agent", "AGENT_ENV": "DEMO_*", "JAIL_WRITE": w.outer(), "AGENT_TERM_GRACE": "1s",
-		"AGENT_TIMEOUT": "90s", "AGENT_RETRY_DELAYS": w.scaled(2*time.Second).String() + ",5s,5s", "POLL": "50ms", "JOB_TTL": jobTTL.String(),
-		"STATUS_DEFER": "40ms", "RECONCILE_INTERVAL": max(w.scaled(5*time.Second), 500*time.Millisecond).String(), "CI_POLL": max(w.scaled(10*time.Second), 500*time.Millisecond).String(),
-		"SERIAL_GATE_REPOS": "*", "MERGE_DEFER_DELAY": max(w.scaled(10*time.Second), 500*time.Millisecond).String(), "MERGE_DEFER_MAX": "35",
-		"MONITOR_WINDOW": max(w.scaled(5*time.Second), time.Second).String(), "MONITOR_INTERVAL": max(w.scaled(500*time.Millisecond), 100*time.Millisecond).String(),
-		"TRACKER": "plane", "PUBLIC_URL": "http://" + w.service,
-		"GITHUB_URL": base + "/github", "GITHUB_TOKEN": githubToken, "GITHUB_WEBHOOK_SECRET": githubSecret,
+		"LINKS": w.links(), "DATA_DIR": r.data, "LISTEN": r.address, "PUBLIC_URL": "http://" + w.service, "ADMIN_TOKEN": adminToken,
+		"DATABASE_URL": w.o.database, "DATABASE_SCHEMA": w.schema, "PROJECTS": filepath.Join(w.dir, "projects.yaml"),
+		"MAX_CONCURRENCY": "4", "LOG_LEVEL": "debug", "POLL": "50ms", "JOB_TTL": jobTTL.String(),
+		"AGENT": "/proc/self/exe agent", "AGENT_ENV": "DEMO_*", "JAIL_WRITE": w.outer(), "AGENT_TERM_GRACE": "1s",
+		"AGENT_TIMEOUT": "90s", "AGENT_RETRY_DELAYS": w.scaled(2*time.Second).String() + ",5s,5s", "STATUS_DEFER": "40ms",
+		"RECONCILE_INTERVAL": scaled(5*time.Second, 500*time.Millisecond),
+		"CI_POLL":            scaled(10*time.Second, 500*time.Millisecond),
+		"SERIAL_GATE_REPOS":  "*",
+		"MERGE_DEFER_DELAY":  scaled(10*time.Second, 500*time.Millisecond),
+		"MERGE_DEFER_MAX":    "35",
+		"MONITOR_WINDOW":     scaled(5*time.Second, time.Second),
+		"MONITOR_INTERVAL":   scaled(500*time.Millisecond, 100*time.Millisecond),
+		"TRACKER":            "plane",
+		"GITHUB_URL":         base + "/github", "GITHUB_TOKEN": githubToken, "GITHUB_WEBHOOK_SECRET": githubSecret,
 		"PLANE_URL": base + "/plane", "PLANE_WORKSPACE": "demo", "PLANE_TOKEN": planeToken, "PLANE_WEBHOOK_SECRET": planeSecret,
 		"TELEGRAM_URL": base + "/telegram", "TELEGRAM_TOKEN": telegramToken, "TELEGRAM_CHAT_ID": telegramChatID,
 	}
 	if kind := os.Getenv("ORCH_JAIL"); kind != "" {
 		settings["JAIL"] = kind
 	}
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "ORCH_CONFIG=none", "DEMO_DIR=" + w.outer(), fmt.Sprintf("DEMO_SPEED=%g", w.o.speed), "DEMO_SERVICE=" + w.service}
+	env := []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "ORCH_CONFIG=none",
+		"DEMO_DIR=" + w.outer(), fmt.Sprintf("DEMO_SPEED=%g", w.o.speed), "DEMO_SERVICE=" + w.service,
+	}
 	for name, value := range settings {
 		env = append(env, "ORCH_"+name+"="+value)
 	}

@@ -28,7 +28,8 @@ func (f folder) Cards(context.Context, string) (list []tracker.Item, err error) 
 	files, err := filepath.Glob(filepath.Join(string(f), "*", "*"))
 	for _, name := range files {
 		body, gone := os.ReadFile(name)
-		card := tracker.Item{ID: filepath.Base(name), Title: filepath.Base(name), Description: string(body), Status: stage.Status(filepath.Base(filepath.Dir(name)))}
+		id, column := filepath.Base(name), filepath.Base(filepath.Dir(name))
+		card := tracker.Item{ID: id, Title: id, Description: string(body), Status: stage.Status(column)}
 		if _, unnumbered := fmt.Sscan(card.ID, &card.Sequence); gone == nil && unnumbered == nil {
 			list = append(list, card)
 		}
@@ -46,7 +47,9 @@ func main() {
 	store, err1 := sqlite.Open(ctx, sqlite.Options{Path: "data/signalbox.db"})
 	git, err2 := gitcli.New(ctx, gitcli.Options{Root: "data/git"})
 	leases, err3 := filelease.New("data/leases", nil)
-	projects, err4 := task.NewProjects(task.Project{TrackerProject: "app", Host: task.HostGit, Repo: "me/app", CloneURL: os.Args[1], Prefix: "APP", Main: "main"})
+	projects, err4 := task.NewProjects(task.Project{
+		TrackerProject: "app", Host: task.HostGit, Repo: "me/app", CloneURL: os.Args[1], Prefix: "APP", Main: "main",
+	})
 	s, err5 := service.New(service.Options{
 		Store: store, Projects: projects, Tracker: &cardlist.Tracker{Cards: board.Cards, Move: board.Move}, Leases: leases,
 		Host: gitonly.New(git, gitonly.Registered(projects)), Workspaces: git, Agents: &rehearse.Agents{}, Listen: os.Args[2],

@@ -37,16 +37,23 @@ func main() {
 	registry, err2 := projectfile.Load("projects.yaml")
 	store, err3 := sqlite.Open(ctx, sqlite.Options{Path: data + "/signalbox.db"})
 	leases, err4 := filelease.New(data+"/leases", nil)
-	git, err5 := gitcli.New(ctx, gitcli.Options{Root: data + "/git", Tokens: gitcli.FixedTokens(map[string]string{"https://github.com/": token}), Shim: []string{"/proc/self/exe", "check"}, Jail: jail})
-	agents, err6 := agentcli.New(agentcli.Options{LogDir: data + "/logs", StateDir: data + "/running", HomeDir: data + "/homes", Shim: []string{"/proc/self/exe", "agent"}, Jail: jail})
+	git, err5 := gitcli.New(ctx, gitcli.Options{
+		Root: data + "/git", Tokens: gitcli.FixedTokens(map[string]string{"https://github.com/": token}),
+		Shim: []string{"/proc/self/exe", "check"}, Jail: jail,
+	})
+	agents, err6 := agentcli.New(agentcli.Options{
+		LogDir: data + "/logs", StateDir: data + "/running", HomeDir: data + "/homes",
+		Shim: []string{"/proc/self/exe", "agent"}, Jail: jail,
+	})
 	board, err7 := labelboard.New(labelboard.Options{Kind: labelboard.KindGitHub, Token: token, Secrets: signature.Of(key)})
 	host, err8 := github.New(github.Options{Token: token, Secrets: signature.Of(key)})
 	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
 		log.Fatal(err)
 	}
 	s, err := service.New(service.Options{
-		Store: store, Projects: registry.Projects, Tracker: board, Host: host, Workspaces: git, Agents: agents, Leases: leases,
-		Commands: git, Hooks: git, Logs: agents, Redactor: secret.NewRedactor(token, key), Log: slog.Default(), Listen: cmp.Or(os.Getenv("LISTEN"), "127.0.0.1:8080"),
+		Store: store, Projects: registry.Projects, Tracker: board, Host: host,
+		Workspaces: git, Agents: agents, Leases: leases, Commands: git, Hooks: git, Logs: agents,
+		Redactor: secret.NewRedactor(token, key), Log: slog.Default(), Listen: cmp.Or(os.Getenv("LISTEN"), "127.0.0.1:8080"),
 		Identify: map[string]func(context.Context) error{"": board.Identify},
 		Web:      web.Options{Sources: []web.Source{{Name: "issues", Tracker: board}, {Name: "github", Host: host}}},
 	})

@@ -106,7 +106,8 @@ func (auditExportCmd) Run(s *streams) error {
 			if !json.Valid(payload) { // somebody has changed it
 				payload, _ = json.Marshal(string(e.Payload))
 			}
-			return out.Encode(exported{e.ID, e.TaskID, e.Seq, e.At, e.Kind, payload, hex.EncodeToString(l.Prev), hex.EncodeToString(l.Hash)})
+			prev, hash := hex.EncodeToString(l.Prev), hex.EncodeToString(l.Hash)
+			return out.Encode(exported{e.ID, e.TaskID, e.Seq, e.At, e.Kind, payload, prev, hash})
 		})
 	})
 }

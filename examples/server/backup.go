@@ -51,7 +51,8 @@ func (c copyCmd) Run(s *streams) error {
 		for _, name := range slices.Sorted(maps.Keys(counts)) {
 			fmt.Fprintf(w, "%s: %d rows in both\n", name, counts[name])
 		}
-		_, err := fmt.Fprintln(w, "The journal is whole and the same. Set ORCH_DATABASE_URL before a server starts. Tracks are collected again.")
+		_, err := fmt.Fprintln(w, "The journal is whole and the same. "+
+			"Set ORCH_DATABASE_URL before a server starts. Tracks are collected again.")
 		return err
 	})
 }

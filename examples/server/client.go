@@ -20,7 +20,7 @@ import (
 
 // client is the part of commands that calls a running server.
 type client struct {
-	Server string `aliases:"url" help:"Address of the running server; default: $SIGNALBOX_URL, else ORCH_LISTEN on this machine." placeholder:"URL"`
+	Server string `aliases:"url" help:"Address of the running server; default: $SIGNALBOX_URL, else ORCH_LISTEN here." placeholder:"URL"`
 }
 
 const (
@@ -50,7 +50,8 @@ func (c client) open(ctx context.Context, method, path string, body any, header 
 	}
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(base, "/")+path, bytes.NewReader(payload))
 	if err != nil || req.URL.Host == "" {
-		return nil, &exitError{exitUsage, fmt.Errorf("--server or %s: %q is no address, want one such as https://box.example.org", serverVariable, base)}
+		err = fmt.Errorf("--server or %s: %q is no address, want one such as https://box.example.org", serverVariable, base)
+		return nil, &exitError{exitUsage, err}
 	}
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
@@ -64,7 +65,8 @@ func (c client) open(ctx context.Context, method, path string, body any, header 
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, &exitError{exitUnreachable, fmt.Errorf("the server %s does not answer; is it running? (--server and %s name another) %w", base, serverVariable, err)}
+		err = fmt.Errorf("the server %s does not answer; is it running? (--server and %s name another) %w", base, serverVariable, err)
+		return nil, &exitError{exitUnreachable, err}
 	}
 	if resp.StatusCode/100 == 2 {
 		return resp, nil
@@ -128,7 +130,8 @@ func (c client) find(name string) (int64, error) {
 		return id, nil
 	}
 	var list struct{ Tasks []listed }
-	if err := c.call(http.MethodGet, "/tasks?cancelled=true&limit=1000&work_item="+url.QueryEscape(strings.ToUpper(name)), nil, &list); err != nil {
+	path := "/tasks?cancelled=true&limit=1000&work_item=" + url.QueryEscape(strings.ToUpper(name))
+	if err := c.call(http.MethodGet, path, nil, &list); err != nil {
 		return 0, err
 	}
 	var found listed

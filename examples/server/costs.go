@@ -30,7 +30,11 @@ func (c costsCmd) Run(s *streams) error {
 	return read(c.printer, s, http.MethodGet, "/costs?"+query.Encode(), nil, func(w io.Writer, costs web.Costs) {
 		sums := map[string]web.CostSum{}
 		for _, row := range costs.Costs {
-			name := cmp.Or(map[string]string{"day": row.Day, "repo": row.Repo, "stage": string(row.Stage), "role": string(row.Role), "agent": row.Agent, "model": row.Model}[c.By], "-")
+			parts := map[string]string{
+				"day": row.Day, "repo": row.Repo, "stage": string(row.Stage),
+				"role": string(row.Role), "agent": row.Agent, "model": row.Model,
+			}
+			name := cmp.Or(parts[c.By], "-")
 			sums[name] = plus(sums[name], row.CostSum)
 		}
 		names := make([]string, 0, len(sums))
@@ -44,11 +48,15 @@ func (c costsCmd) Run(s *streams) error {
 			return cmp.Or(cmp.Compare(sums[b].CostUSD, sums[a].CostUSD), cmp.Compare(a, b))
 		})
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(t, "%s\tUSD\tRUNS\tWORKED\tTOKENS IN\tOUT\n", map[string]string{"day": "DAY", "repo": "REPOSITORY", "stage": "STAGE", "role": "ROLE", "agent": "AGENT", "model": "MODEL"}[c.By])
+		heads := map[string]string{
+			"day": "DAY", "repo": "REPOSITORY", "stage": "STAGE", "role": "ROLE", "agent": "AGENT", "model": "MODEL",
+		}
+		fmt.Fprintf(t, "%s\tUSD\tRUNS\tWORKED\tTOKENS IN\tOUT\n", heads[c.By])
 		sums["all"] = costs.Total
 		for _, name := range append(names, "all") {
 			sum := sums[name]
-			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%d\n", oneLine(name, 60), price(sum.Totals), sum.Runs, time.Duration(sum.Worked)*time.Second, sum.Input, sum.Output)
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%d\n", oneLine(name, 60),
+				price(sum.Totals), sum.Runs, time.Duration(sum.Worked)*time.Second, sum.Input, sum.Output)
 		}
 		_ = t.Flush() // as in tasksCmd
 	})
@@ -56,7 +64,11 @@ func (c costsCmd) Run(s *streams) error {
 
 // plus adds up what is printed.
 func plus(a, b web.CostSum) web.CostSum {
-	a.Runs, a.Worked, a.CostUSD, a.Input, a.Output = a.Runs+b.Runs, a.Worked+b.Worked, a.CostUSD+b.CostUSD, a.Input+b.Input, a.Output+b.Output
+	a.Runs += b.Runs
+	a.Worked += b.Worked
+	a.CostUSD += b.CostUSD
+	a.Input += b.Input
+	a.Output += b.Output
 	a.Unpriced += b.Unpriced
 	return a
 }

@@ -83,7 +83,8 @@ func (c decision) decide(s *streams, verb string, on stage.Trigger) error {
 		}
 	}
 	err = c.print(s.out, out, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s of task %d: %s; it is at %s: %s\n", verb, id, out.Status, out.Stage, oneLine(strings.Join(out.Notes, "; "), 400))
+		notes := oneLine(strings.Join(out.Notes, "; "), 400)
+		_, err := fmt.Fprintf(w, "%s of task %d: %s; it is at %s: %s\n", verb, id, out.Status, out.Stage, notes)
 		return err
 	})
 	if err == nil && out.Status == "refused" {

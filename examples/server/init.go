@@ -18,7 +18,7 @@ import (
 
 type initCmd struct {
 	setup.Options
-	Rehearse bool `default:"true" negatable:"" help:"Let one card go through every stage with an agent that costs nothing, and remove it again."`
+	Rehearse bool `default:"true" negatable:"" help:"Let one card go through every stage with an agent that costs nothing, and remove it."`
 }
 
 // Run writes what a deployment begins with, examines it, and rehearses it.
@@ -58,7 +58,8 @@ func (c *initCmd) Run(s *streams) error {
 	}
 	fmt.Fprintf(s.out, "\nStart it here with: %s serve\n", program)
 	if settings.Tracker == "board" {
-		fmt.Fprintf(s.out, "Cards: http://%s/dashboard/board (sign in with ORCH_ADMIN_TOKEN of %s); drag one to To Analyse, and to Approved when it is In Review\n", settings.Listen, wiring.EnvFile)
+		fmt.Fprintf(s.out, "Cards: http://%s/dashboard/board (sign in with ORCH_ADMIN_TOKEN of %s); "+
+			"drag one to To Analyse, and to Approved when it is In Review\n", settings.Listen, wiring.EnvFile)
 	}
 	return nil
 }
@@ -86,7 +87,8 @@ func rehearseAll(ctx context.Context, settings wiring.Settings, s *streams) erro
 		}
 		fmt.Fprintf(s.out, "ok    rehearsal    a card of %s went through every stage, and nothing is left of it\n", repo)
 		if settings.Agent != rehearse.Name {
-			fmt.Fprintf(s.out, "warn  rehearsal    its agent was one that costs nothing; cards get %s: %s doctor --probe lets that run once\n", settings.Agent, program)
+			fmt.Fprintf(s.out, "warn  rehearsal    its agent was one that costs nothing; "+
+				"cards get %s: %s doctor --probe lets that run once\n", settings.Agent, program)
 		}
 	}
 	return err

@@ -83,7 +83,7 @@ type cli struct {
 	Copy     copyCmd       `cmd:"" help:"Fill an empty PostgreSQL with what the SQLite file keeps; no server may run."`
 	Token    tokenCmd      `cmd:"" help:"Keep the tokens of people and programs: add, list, revoke."`
 	Session  sessionCmd    `cmd:"" help:"Show who has signed in, and end sessions: list, revoke."`
-	Tracks   tracksCmd     `cmd:"" help:"Keep the track layer: hide, unhide, remove, readmit and export tracks, list what is hidden and removed."`
+	Tracks   tracksCmd     `cmd:"" help:"Keep the track layer: hide, unhide, remove, readmit, export; list what is hidden and removed."`
 	Audit    auditCmd      `cmd:"" help:"Prove that the journal is as it was written, or export it: verify, export."`
 	Replay   replayCmd     `cmd:"" help:"Decide every task's journal again, and say where the decision is another one now."`
 	Complete completeCmd   `cmd:"" passthrough:"" hidden:""`
@@ -112,7 +112,8 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, hideSecrets)) }
 func run(args []string, out, errs io.Writer, hide func() error) int {
 	var c cli
 	exit := -1
-	parser, err := kong.New(&c, kong.Name(program), kong.Description("Move a board card to a merged and deployed commit."), kong.UsageOnError(),
+	parser, err := kong.New(&c,
+		kong.Name(program), kong.Description("Move a board card to a merged and deployed commit."), kong.UsageOnError(),
 		kong.Vars{"version": build()}, kong.Writers(out, errs), kong.Exit(func(code int) { exit = code }))
 	if err != nil {
 		fmt.Fprintln(errs, program+":", err)
@@ -204,7 +205,8 @@ func (serveCmd) Run(s *streams) error {
 		return err
 	}
 	if first != "" {
-		fmt.Fprintf(s.err, "The first token of this server, of an administrator. It is shown this once:\n\n\t%s\n\nsignalbox token makes others.\n", first)
+		fmt.Fprint(s.err, "The first token of this server, of an administrator. It is shown this once:\n\n"+
+			"\t"+first+"\n\nsignalbox token makes others.\n")
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", settings.Listen)
@@ -306,14 +308,17 @@ func (c validateCmd) Run(s *streams) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	out := validated{Registry: settings.Projects, Projects: len(registry.Projects.All()), Transitions: len(p.Edges), Secrets: map[string]string{}}
+	out := validated{
+		Registry: settings.Projects, Projects: len(registry.Projects.All()), Transitions: len(p.Edges), Secrets: map[string]string{},
+	}
 	for _, one := range wiring.List(wiring.Environ()) {
 		if one.Secret && one.Value != "" {
 			out.Secrets[one.Name] = one.Origin
 		}
 	}
 	_, err = settings.HookSecrets(registry, os.Getenv)
-	err = errors.Join(settings.NeedsToServe(registry.Projects), settings.CheckRepos(registry.Projects), registry.Placed(settings.CheckAgents(registry.Projects)), err)
+	err = errors.Join(settings.NeedsToServe(registry.Projects), settings.CheckRepos(registry.Projects),
+		registry.Placed(settings.CheckAgents(registry.Projects)), err)
 	out.Missing = settings.MissingAgents(registry.Projects)
 	if out.Valid = err == nil; !out.Valid {
 		out.Wrong = err.Error()
@@ -348,7 +353,7 @@ type validated struct {
 
 type doctorCmd struct {
 	Deployment deploymentCmd `cmd:"" default:"withargs" help:"Examine a deployment (the default)."`
-	Security   securityCmd   `cmd:"" help:"Make the attacks of an agent that is turned against the service, as an agent is run here, and say what each wall has refused."`
+	Security   securityCmd   `cmd:"" help:"Make the attacks of a hostile agent, run as agents are here, and say what each wall refused."`
 }
 
 type deploymentCmd struct {

@@ -48,7 +48,8 @@ type unfreezeCmd struct {
 
 // Run ends the freeze of a repository; it needs the right releaser.
 func (c unfreezeCmd) Run(s *streams) error {
-	return read(c.printer, s, http.MethodPost, "/serial-gate/unfreeze", map[string]string{"repo": c.Repo}, func(w io.Writer, out web.Unfrozen) {
+	repo := map[string]string{"repo": c.Repo}
+	return read(c.printer, s, http.MethodPost, "/serial-gate/unfreeze", repo, func(w io.Writer, out web.Unfrozen) {
 		if out.WasFrozen {
 			fmt.Fprintf(w, "%s is not frozen any more; it was because %s\n", out.Repo, out.Reason)
 		} else {

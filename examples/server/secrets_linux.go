@@ -41,15 +41,20 @@ func hideSecrets() error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%s cannot be started again: %w", self, syscall.Exec(self, os.Args, append(plain(os.Environ()), environmentFD+"="+strconv.Itoa(fd))))
+	environ := append(plain(os.Environ()), environmentFD+"="+strconv.Itoa(fd))
+	return fmt.Errorf("%s cannot be started again: %w", self, syscall.Exec(self, os.Args, environ))
 }
 
 // plain are the variables that stay: what Go's runtime and the system's libraries read at
 // the start of a program.
 func plain(environ []string) []string {
+	kept := []string{
+		"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR",
+		"GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GOTRACEBACK", "GOCOVERDIR",
+	}
 	return slices.DeleteFunc(environ, func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		return !slices.Contains([]string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GOTRACEBACK", "GOCOVERDIR"}, name)
+		return !slices.Contains(kept, name)
 	})
 }
 

@@ -14,7 +14,10 @@ import (
 func completion(shell string) string {
 	switch shell {
 	case "bash":
-		return `_signalbox() { COMPREPLY=($(compgen -W "$(signalbox complete -- "${COMP_WORDS[@]:1:COMP_CWORD-1}")" -- "${COMP_WORDS[COMP_CWORD]}")); }
+		return `_signalbox() {
+  local words="$(signalbox complete -- "${COMP_WORDS[@]:1:COMP_CWORD-1}")"
+  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))
+}
 complete -o default -F _signalbox signalbox
 `
 	case "zsh":
@@ -76,7 +79,8 @@ type manCmd struct{}
 // Run prints the manual page, made from the same commands as help is.
 func (manCmd) Run(s *streams, k *kong.Kong) error {
 	text := strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.").Replace
-	fmt.Fprintf(s.out, ".TH SIGNALBOX 1\n.SH NAME\nsignalbox \\- %s\n.SH SYNOPSIS\n.B signalbox\n.I command\n[\\fIflags\\fR]\n.SH COMMANDS\n", text(k.Model.Help))
+	fmt.Fprintf(s.out, ".TH SIGNALBOX 1\n.SH NAME\nsignalbox \\- %s\n", text(k.Model.Help))
+	fmt.Fprint(s.out, ".SH SYNOPSIS\n.B signalbox\n.I command\n[\\fIflags\\fR]\n.SH COMMANDS\n")
 	var walk func(at *kong.Node)
 	walk = func(at *kong.Node) {
 		for _, n := range commands(at) {
@@ -90,8 +94,10 @@ func (manCmd) Run(s *streams, k *kong.Kong) error {
 		}
 	}
 	walk(k.Model.Node)
-	_, err := fmt.Fprintf(s.out, ".SH ENVIRONMENT\nEvery setting is a variable; %s lists them. Commands that call a server call that of --server or %s, and send the token of %s.\n.SH EXIT STATUS\n%s\n",
-		text("signalbox config"), serverVariable, tokenVariable, text(exits))
+	fmt.Fprintf(s.out, ".SH ENVIRONMENT\nEvery setting is a variable; %s lists them. "+
+		"Commands that call a server call that of --server or %s, and send the token of %s.\n",
+		text("signalbox config"), serverVariable, tokenVariable)
+	_, err := fmt.Fprintf(s.out, ".SH EXIT STATUS\n%s\n", text(exits))
 	return err
 }
 

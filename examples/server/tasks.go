@@ -160,7 +160,8 @@ func showTask(w io.Writer, k web.TaskDetail) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "RUN\tROLE\tMODEL\tRESULT\tTOOK\tUSD")
 	for _, r := range k.Runs {
-		fmt.Fprintf(t, "%d.%d\t%s\t%s\t%s\t%s\t%s\n", r.Run, r.Attempt, r.Role, cmp.Or(r.Model, "-"), r.Status, r.Finished.Sub(r.Started).Round(time.Second), price(r.Totals))
+		took := r.Finished.Sub(r.Started).Round(time.Second)
+		fmt.Fprintf(t, "%d.%d\t%s\t%s\t%s\t%s\t%s\n", r.Run, r.Attempt, r.Role, cmp.Or(r.Model, "-"), r.Status, took, price(r.Totals))
 	}
 	fmt.Fprintln(t)
 	for _, e := range k.Journal[max(0, len(k.Journal)-storyMost):] {
@@ -182,7 +183,8 @@ func (c queueCmd) Run(s *streams) error {
 			for _, reason := range j.Waits {
 				why = append(why, reason.Text)
 			}
-			fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%s\t%s\n", j.ID, j.TaskID, j.Pool, cmp.Or(j.Role, j.Kind), j.Status, oneLine(strings.Join(why, "; "), 120))
+			waits := oneLine(strings.Join(why, "; "), 120)
+			fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%s\t%s\n", j.ID, j.TaskID, j.Pool, cmp.Or(j.Role, j.Kind), j.Status, waits)
 		}
 		for _, f := range v.Failed {
 			fmt.Fprintf(t, "%d\t%d\t%s\t%s\tgiven up\t%s\n", f.JobID, f.TaskID, f.Lane, f.Kind, oneLine(f.Error, 120))

@@ -185,7 +185,8 @@ func (c sessionListCmd) Run(s *streams) error {
 		return c.print(s.out, map[string]any{"sessions": views}, func(w io.Writer) error {
 			return table(w, "NAME\tVIA\tGROUPS\tFROM\tBEGAN\tUSED", func(w io.Writer) {
 				for _, n := range list {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", n.Name, n.Via, strings.Join(n.Groups, ","), n.From, n.Began.UTC().Format(time.DateTime), n.Seen.UTC().Format(time.DateTime))
+					began, used := n.Began.UTC().Format(time.DateTime), n.Seen.UTC().Format(time.DateTime)
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", n.Name, n.Via, strings.Join(n.Groups, ","), n.From, began, used)
 				}
 			})
 		})

@@ -22,7 +22,7 @@ import (
 
 // tracksCmd keeps the track layer, in the server's database, while it runs or not.
 type tracksCmd struct {
-	Hide    tracksHideCmd    `cmd:"" help:"Hide what lies around a point, in tracks that are there and in those to come; without a name: the zones of the regions."`
+	Hide    tracksHideCmd    `cmd:"" help:"Hide what lies around a point, in present and future tracks; without a name: regions' zones."`
 	Hidden  tracksHiddenCmd  `cmd:"" help:"List the zones that are hidden."`
 	Unhide  tracksUnhideCmd  `cmd:"" help:"Forget a zone; what was cut comes back when it is collected again."`
 	Remove  tracksRemoveCmd  `cmd:"" help:"Take a track away, and keep it away."`

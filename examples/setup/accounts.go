@@ -36,9 +36,12 @@ func (s *setup) accounts(ctx context.Context) error {
 	var err1, err2, err3, err4 error
 	if s.Plane {
 		s.take("--plane", "ORCH_TRACKER", "plane", "cards are on a board of Plane")
-		s.PlaneURL, err1 = s.setting(ctx, "ORCH_PLANE_URL", "--plane-url", s.PlaneURL, "Address of Plane, such as https://plane.example.org")
-		s.PlaneWorkspace, err2 = s.setting(ctx, "ORCH_PLANE_WORKSPACE", "--plane-workspace", s.PlaneWorkspace, "Slug of the workspace, as in Plane's addresses")
-		s.planeToken, err3 = s.token(ctx, "PLANE_TOKEN", "Token of Plane (profile settings, API tokens, at "+cmp.Or(s.PlaneURL, "Plane")+")")
+		s.PlaneURL, err1 = s.setting(ctx, "ORCH_PLANE_URL", "--plane-url", s.PlaneURL,
+			"Address of Plane, such as https://plane.example.org")
+		s.PlaneWorkspace, err2 = s.setting(ctx, "ORCH_PLANE_WORKSPACE", "--plane-workspace", s.PlaneWorkspace,
+			"Slug of the workspace, as in Plane's addresses")
+		s.planeToken, err3 = s.token(ctx, "PLANE_TOKEN",
+			"Token of Plane (profile settings, API tokens, at "+cmp.Or(s.PlaneURL, "Plane")+")")
 	}
 	if s.GitHub {
 		s.take("--github-url", "ORCH_GITHUB_URL", s.GitHubURL, "GitHub's REST API")
@@ -81,23 +84,28 @@ func (s *setup) tokenPage() string {
 
 // onPlane finds the project of the board.
 func (s *setup) onPlane(ctx context.Context, e *entry) error {
-	c, err := plane.New(plane.Options{BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.planeToken.Reveal(), Insecure: true}) // no webhook comes here
+	c, err := plane.New(plane.Options{
+		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.planeToken.Reveal(), Insecure: true, // no webhook comes here
+	})
 	if err != nil {
 		return err
 	}
 	if err := c.Identify(ctx); err != nil {
-		return fmt.Errorf("ORCH_PLANE_TOKEN is refused, or ORCH_PLANE_URL is no Plane: %w; tokens are made in the profile settings (API tokens) at %s", err, s.PlaneURL)
+		return fmt.Errorf("ORCH_PLANE_TOKEN is refused, or ORCH_PLANE_URL is no Plane: %w; "+
+			"tokens are made in the profile settings (API tokens) at %s", err, s.PlaneURL)
 	}
 	list, err := c.Projects(ctx)
 	if err != nil {
-		return fmt.Errorf("--plane-workspace: the workspace %s cannot be read: %w; its slug stands in the addresses of its pages at %s", s.PlaneWorkspace, err, s.PlaneURL)
+		return fmt.Errorf("--plane-workspace: the workspace %s cannot be read: %w; its slug stands in the addresses of its pages at %s",
+			s.PlaneWorkspace, err, s.PlaneURL)
 	}
 	var names []string
 	for _, p := range list {
 		names = append(names, p.Identifier)
 	}
 	if len(list) == 0 {
-		return fmt.Errorf("the token sees no project in the workspace %s: make one, or make its account a member of one, at %s", s.PlaneWorkspace, s.PlaneURL)
+		return fmt.Errorf("the token sees no project in the workspace %s: make one, or make its account a member of one, at %s",
+			s.PlaneWorkspace, s.PlaneURL)
 	}
 	only := ""
 	if len(list) == 1 {
@@ -141,13 +149,15 @@ func (s *setup) onHost(ctx context.Context, e *entry) error {
 	}
 	r, err := c.Repository(ctx, e.Repo)
 	if errors.Is(err, githost.ErrNotFound) {
-		return fmt.Errorf("--repo: the token sees no repository %s: %w; correct the name, or give the token access to it at %s", e.Repo, err, at.page)
+		return fmt.Errorf("--repo: the token sees no repository %s: %w; correct the name, or give the token access to it at %s",
+			e.Repo, err, at.page)
 	}
 	if err != nil {
 		return err
 	}
 	if !r.Push {
-		return fmt.Errorf("the token may read %s and not push to it: give it write access to contents and pull requests at %s", e.Repo, at.page)
+		return fmt.Errorf("the token may read %s and not push to it: give it write access to contents and pull requests at %s",
+			e.Repo, at.page)
 	}
 	e.Repo, e.Main, e.CloneURL = r.Name, cmp.Or(s.Main, r.DefaultBranch), cmp.Or(e.CloneURL, r.CloneURL)
 	if u, err := url.Parse(e.CloneURL); s.GitHub && err == nil && u.Scheme == "https" && u.Host != "github.com" {
@@ -191,9 +201,11 @@ func (s *setup) checks(ctx context.Context, c codeHost, e *entry) error {
 	s.say("%s: main is %s, checks: %s", e.Repo, e.Main, e.CI)
 	switch {
 	case e.CI == none:
-		s.say("%s: nothing reports on %s, and no file there configures a CI: ci is none, so that no card waits for one; name checks in ci of %s when there are some", e.Repo, e.Main, registry())
+		s.say("%s: nothing reports on %s, and no file there configures a CI: ci is none, so that no card waits for one; "+
+			"name checks in ci of %s when there are some", e.Repo, e.Main, registry())
 	case len(names) == 0:
-		s.say("%s: nothing has reported on %s yet: cards wait for the first check that does; set ci to none in %s if there will be none", e.Repo, e.Main, registry())
+		s.say("%s: nothing has reported on %s yet: cards wait for the first check that does; "+
+			"set ci to none in %s if there will be none", e.Repo, e.Main, registry())
 	}
 	return nil
 }
@@ -204,8 +216,10 @@ func Clicks(settings wiring.Settings) []string {
 	case settings.Tracker != "plane":
 		return nil
 	case settings.PublicURL == "":
-		return []string{"For Plane's webhooks the server needs an address that Plane reaches: run it again with --public-url; until then boards are read every " + settings.Features.Reconciler.Every.String()}
+		return []string{fmt.Sprintf("For Plane's webhooks the server needs an address that Plane reaches: "+
+			"run it again with --public-url; until then boards are read every %s", settings.Features.Reconciler.Every)}
 	}
-	return []string{"In Plane (" + settings.PlaneURL + ", settings of the workspace, Webhooks) make a webhook for work items to " + strings.TrimSuffix(settings.PublicURL, "/") +
-		"/webhooks/tracker, and put the secret that Plane shows into " + wiring.EnvFile + " as ORCH_PLANE_WEBHOOK_SECRET, in place of the generated one"}
+	return []string{fmt.Sprintf("In Plane (%s, settings of the workspace, Webhooks) make a webhook for work items to %s/webhooks/tracker, "+
+		"and put the secret that Plane shows into %s as ORCH_PLANE_WEBHOOK_SECRET, in place of the generated one",
+		settings.PlaneURL, strings.TrimSuffix(settings.PublicURL, "/"), wiring.EnvFile)}
 }

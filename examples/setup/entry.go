@@ -118,6 +118,7 @@ func (s *setup) untaken(r projectfile.Registry, at int, p task.Project) error {
 	}
 	isRun := func(one []string) bool { return slices.Equal(one, argv) }
 	host, _ := r.Neighbours.Host(p.Host)
+	isProject := s.PlaneProject == p.TrackerProject || strings.EqualFold(s.PlaneProject, p.Prefix)
 	for _, f := range []struct {
 		flag, field string
 		differs     bool
@@ -130,7 +131,7 @@ func (s *setup) untaken(r projectfile.Registry, at int, p task.Project) error {
 		{"--github", "host", s.GitHub && p.HostName() != task.HostGitHub},
 		{"--gitea", "host", s.Gitea != "" && strings.TrimSuffix(s.Gitea, "/") != host.URL},
 		{"--labels", "board", s.Labels && p.Board == ""},
-		{"--plane-project", "tracker_project", s.PlaneProject != "" && s.PlaneProject != p.TrackerProject && !strings.EqualFold(s.PlaneProject, p.Prefix)},
+		{"--plane-project", "tracker_project", s.PlaneProject != "" && !isProject},
 	} {
 		if f.differs {
 			s.say("%v", r.Placed(&task.FieldError{Entry: at, Repo: p.Repo, Field: f.field, Text: f.flag + " is not taken: change it here"}))
@@ -152,7 +153,13 @@ func list(words []string) string {
 func (e *entry) text() string {
 	var b strings.Builder
 	for _, f := range []struct{ name, value string }{
-		{"tracker_project", e.Tracker}, {"board", e.Board}, {"host", e.Host}, {"repo", e.Repo}, {"clone_url", e.CloneURL}, {"main", e.Main}, {"prefix", e.Prefix},
+		{"tracker_project", e.Tracker},
+		{"board", e.Board},
+		{"host", e.Host},
+		{"repo", e.Repo},
+		{"clone_url", e.CloneURL},
+		{"main", e.Main},
+		{"prefix", e.Prefix},
 	} {
 		if f.value != "" {
 			one := list([]string{f.value})
@@ -172,7 +179,8 @@ func (e *entry) after() (string, error) {
 	}
 	body = e.head + body + e.text()
 	if _, err := projectfile.Parse(registry(), []byte(body)); err != nil {
-		return "", fmt.Errorf("the entry cannot be added: %w\nAdd it yourself, if the file is to stay as it is:\n%s%s", err, e.head, e.text())
+		return "", fmt.Errorf("the entry cannot be added: %w\nAdd it yourself, if the file is to stay as it is:\n%s%s",
+			err, e.head, e.text())
 	}
 	return body, nil
 }

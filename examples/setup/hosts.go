@@ -65,7 +65,8 @@ func (s *setup) hostAccounts(ctx context.Context) (err error) {
 	if s.giteaToken = os.Getenv(giteaToken); s.giteaToken != "" {
 		s.env.add(giteaToken, "", "Token of Gitea")
 	} else {
-		s.giteaToken, err = s.unseen(ctx, giteaToken, "Token of Gitea with the scopes write:repository, write:issue and read:user ("+s.Gitea+"/user/settings/applications)")
+		text := "Token of Gitea with the scopes write:repository, write:issue and read:user (" + s.Gitea + "/user/settings/applications)"
+		s.giteaToken, err = s.unseen(ctx, giteaToken, text)
 	}
 	return err
 }
@@ -93,7 +94,8 @@ func (s *setup) neighbours(e *entry, have projectfile.Neighbours) {
 	if s.Labels {
 		e.Board, e.Tracker = boardName, e.Repo
 		if _, known := have.Board(boardName); !known {
-			e.head += fmt.Sprintf("boards:\n  - {name: %s, kind: labels, host: %s, secret_env: [%s]}\n", boardName, cmp.Or(e.Host, "github"), boardSecret)
+			e.head += fmt.Sprintf("boards:\n  - {name: %s, kind: labels, host: %s, secret_env: [%s]}\n",
+				boardName, cmp.Or(e.Host, "github"), boardSecret)
 		}
 	}
 }

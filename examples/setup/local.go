@@ -37,7 +37,8 @@ func findLocal(ctx context.Context) (l local, err error) {
 		return l, fmt.Errorf("the repository %s has no branch checked out: git switch main", l.root)
 	}
 	if _, err := git(ctx, ".", "ls-files", "--error-unmatch", "--", wiring.EnvFile); err == nil {
-		return l, fmt.Errorf("%s is under version control, and so would be the secrets in it: git rm --cached %s, and replace them", wiring.EnvFile, wiring.EnvFile)
+		return l, fmt.Errorf("%s is under version control, and so would be the secrets in it: git rm --cached %s, and replace them",
+			wiring.EnvFile, wiring.EnvFile)
 	}
 	return l, nil
 }
@@ -82,7 +83,8 @@ func (l local) copy(ctx context.Context, e *entry, say func(string, ...any)) err
 	if err := os.RemoveAll(half); err != nil {
 		return err
 	}
-	if _, err := git(ctx, l.root, "clone", "--quiet", "--bare", "--no-hardlinks", "--single-branch", "--branch", e.Main, "--", l.root, half); err != nil {
+	bare := []string{"clone", "--quiet", "--bare", "--no-hardlinks", "--single-branch", "--branch", e.Main, "--", l.root, half}
+	if _, err := git(ctx, l.root, bare...); err != nil {
 		return err
 	}
 	if _, err := git(ctx, half, "remote", "remove", "origin"); err != nil {
@@ -156,7 +158,8 @@ var nameParts = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // nameOf makes owner/name of an address, or of the name of a directory.
 func nameOf(cloneURL, root string) string {
-	parts := strings.FieldsFunc(strings.TrimSuffix(strings.TrimRight(cloneURL, "/"), ".git"), func(r rune) bool { return r == '/' || r == ':' })
+	path := strings.TrimSuffix(strings.TrimRight(cloneURL, "/"), ".git")
+	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == ':' })
 	owner, name := "local", filepath.Base(root)
 	if len(parts) > 0 {
 		name = parts[len(parts)-1]

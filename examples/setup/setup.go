@@ -28,11 +28,11 @@ import (
 // defaults, or asked for.
 type Options struct {
 	Repo      string `help:"Repository, as owner/name; default: of its directory or address."`
-	CloneURL  string `help:"Path or address that git clones from and pushes to; default: a bare copy of this repository, in the data directory." placeholder:"URL"`
+	CloneURL  string `help:"Path or address for git; default: a bare copy of this repository, in the data directory." placeholder:"URL"`
 	Main      string `help:"Branch that is merged into; default: the one that is checked out here, or the remote's."`
 	Prefix    string `help:"Of cards, such as APP for APP-1; default: of the repository's name."`
 	CI        string `name:"ci" help:"Command that tests a commit, such as 'make test'; default: none." placeholder:"COMMAND"`
-	Agent     string `help:"claude, codex, gemini, opencode, a command, or rehearse, which costs nothing; default: the first that is installed."`
+	Agent     string `help:"claude, codex, gemini, opencode, a command, or rehearse, which costs nothing; default: the first installed."`
 	Listen    string `help:"Address of the server; default: 127.0.0.1:8080." placeholder:"ADDRESS"`
 	PublicURL string `help:"Address of the server as others reach it." placeholder:"URL"`
 
@@ -172,8 +172,9 @@ func (s *setup) settings(ctx context.Context) error {
 	s.env.add("ORCH_TRACKER", "board", "cards are on a board of the service's own")
 	agent := s.Agent
 	if !s.env.has("ORCH_AGENT") {
+		question := "Agent: claude, codex, gemini, opencode, a command, or " + rehearse.Name + ", which costs nothing"
 		var err error
-		if agent, err = s.ask(ctx, "--agent", s.Agent, "Agent: claude, codex, gemini, opencode, a command, or "+rehearse.Name+", which costs nothing", installed()); err != nil {
+		if agent, err = s.ask(ctx, "--agent", s.Agent, question, installed()); err != nil {
 			return err
 		}
 		if _, err := agentcli.Split(agent); err != nil {
@@ -185,7 +186,8 @@ func (s *setup) settings(ctx context.Context) error {
 	s.take("--public-url", "ORCH_PUBLIC_URL", s.PublicURL, "as others reach it")
 	err1, err2 := error(nil), error(nil)
 	if s.Plane {
-		err1 = s.env.generate("ORCH_PLANE_WEBHOOK_SECRET", "of Plane's webhook; Plane makes its own, which belongs here in place of this one")
+		err1 = s.env.generate("ORCH_PLANE_WEBHOOK_SECRET",
+			"of Plane's webhook; Plane makes its own, which belongs here in place of this one")
 	}
 	if s.GitHub {
 		err2 = s.env.generate("ORCH_GITHUB_WEBHOOK_SECRET", "of GitHub's webhooks")

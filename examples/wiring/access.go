@@ -28,19 +28,27 @@ func (s Settings) checkAccess(wrong func(name, format string, args ...any)) {
 		wrong("PROXY_GROUPS_HEADER", "needs ORCH_PROXY_USER_HEADER")
 	}
 	if people := s.OIDCIssuer != "" || s.ProxyUser != ""; people != (len(s.AccessRoles) > 0) {
-		wrong("ACCESS_ROLES", "gives rights to people whom ORCH_OIDC_ISSUER or ORCH_PROXY_USER_HEADER names, so it is set when one of them is: *=viewer lets all of them read")
+		wrong("ACCESS_ROLES", "gives rights to people whom ORCH_OIDC_ISSUER or ORCH_PROXY_USER_HEADER names, "+
+			"so it is set when one of them is: *=viewer lets all of them read")
 	}
 }
 
 // guard says who may do what.
 func (s Settings) guard(store access.Store, log *slog.Logger) (*access.Guard, error) {
 	o := access.Options{
-		Store: store, AdminToken: s.AdminToken.Reveal(), Rules: s.AccessRoles, Local: access.IsLoopback(s.Listen), PublicRead: s.PublicRead, PublicMetrics: s.PublicMetrics,
-		Proxy: access.Proxy{User: s.ProxyUser, Groups: s.ProxyGroups, From: s.ProxyFrom}, Log: log,
+		Store:         store,
+		AdminToken:    s.AdminToken.Reveal(),
+		Rules:         s.AccessRoles,
+		Local:         access.IsLoopback(s.Listen),
+		PublicRead:    s.PublicRead,
+		PublicMetrics: s.PublicMetrics,
+		Proxy:         access.Proxy{User: s.ProxyUser, Groups: s.ProxyGroups, From: s.ProxyFrom},
+		Log:           log,
 	}
 	if s.OIDCIssuer != "" {
 		p, err := oidc.New(oidc.Options{
-			Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.OIDCSecret.Reveal(), NameClaim: s.OIDCName, GroupsClaim: s.OIDCGroups, TrustEmail: s.OIDCTrustEmail,
+			Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.OIDCSecret.Reveal(),
+			NameClaim: s.OIDCName, GroupsClaim: s.OIDCGroups, TrustEmail: s.OIDCTrustEmail,
 			RedirectURL: strings.TrimSuffix(s.PublicURL, "/") + returnPath, Client: s.client(),
 		})
 		if err != nil {
@@ -90,7 +98,8 @@ func (d *doctor) access(ctx context.Context, v *Service) {
 	local := access.IsLoopback(s.Listen)
 	switch {
 	case len(ways) == 0 && local:
-		d.warn("access", "no token is made: whoever uses this machine may do everything here; signalbox token add <name> --role admin makes one")
+		d.warn("access", "no token is made: whoever uses this machine may do everything here; "+
+			"signalbox token add <name> --role admin makes one")
 	case len(ways) == 0:
 		d.warn("access", "no token is made yet: the first start shows one, once; or signalbox token add <name> --role admin")
 	default:

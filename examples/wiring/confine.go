@@ -88,7 +88,8 @@ func (v *Service) confine(ctx context.Context, program []string) error {
 	if !confinable(failed) || errors.As(failed, new(*fs.PathError)) { // the kernel lacks nothing
 		return fmt.Errorf("ORCH_JAIL=%s: whether agents can be confined here cannot be seen: %w", s.Jail, failed)
 	}
-	return fmt.Errorf("ORCH_JAIL=%s: agents cannot be confined here: %w; ORCH_JAIL=none runs them all the same, with all that the service's user may do", s.Jail, failed)
+	return fmt.Errorf("ORCH_JAIL=%s: agents cannot be confined here: %w; ORCH_JAIL=none runs them all the same, "+
+		"with all that the service's user may do", s.Jail, failed)
 }
 
 // jailKinds are the values of ORCH_JAIL to be tried, the best first.
@@ -161,7 +162,8 @@ func (s Settings) box(kind string) (b work.Box, err error) {
 			}
 		}
 		if b.Program == "" {
-			return b, fmt.Errorf("there is no %s: install podman or docker, or name the program in %sJAIL_ENGINE", cmp.Or(s.JailEngine, "podman or docker"), Prefix)
+			return b, fmt.Errorf("there is no %s: install podman or docker, or name the program in %sJAIL_ENGINE",
+				cmp.Or(s.JailEngine, "podman or docker"), Prefix)
 		}
 		for _, pair := range os.Environ() {
 			if name, _, _ := strings.Cut(pair, "="); ofEngine(name) {
@@ -178,6 +180,8 @@ func (s Settings) box(kind string) (b work.Box, err error) {
 // ofEngine reports whether a variable says how an engine is reached, and where its images
 // are.
 func ofEngine(name string) bool {
-	return slices.Contains([]string{"HOME", "PATH", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "DBUS_SESSION_BUS_ADDRESS", "TMPDIR"}, name) ||
-		strings.HasPrefix(name, "DOCKER_") || strings.HasPrefix(name, "CONTAINER_") || strings.HasPrefix(name, "CONTAINERS_") || strings.HasPrefix(name, "STORAGE_")
+	names := []string{"HOME", "PATH", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "DBUS_SESSION_BUS_ADDRESS", "TMPDIR"}
+	families := []string{"DOCKER_", "CONTAINER_", "CONTAINERS_", "STORAGE_"}
+	return slices.Contains(names, name) ||
+		slices.ContainsFunc(families, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }

@@ -50,7 +50,8 @@ func (v *Service) minter(projects *task.Projects, p task.Project) credential.Min
 	}
 	host, _ := v.neighbours.Host(p.Host)
 	return credential.App{
-		Host: &appOfFile{id: c.AppID, file: c.AppKey, at: cmp.Or(host.URL, v.Settings.GitHubURL), with: v.Settings}, Permissions: c.Permissions,
+		Host:        &appOfFile{id: c.AppID, file: c.AppKey, at: cmp.Or(host.URL, v.Settings.GitHubURL), with: v.Settings},
+		Permissions: c.Permissions,
 		Path: func(repo string) string {
 			p, _ := projects.ByRepo(repo)
 			return p.HostPath()
@@ -85,7 +86,8 @@ func (a *appOfFile) open() (*github.Client, error) {
 			return
 		}
 		a.with.hideKey(string(key))
-		a.client, a.err = github.New(github.Options{BaseURL: a.at, App: &github.App{ID: a.id, Key: string(key)}, HTTPClient: a.with.client()})
+		app := &github.App{ID: a.id, Key: string(key)}
+		a.client, a.err = github.New(github.Options{BaseURL: a.at, App: app, HTTPClient: a.with.client()})
 	})
 	return a.client, a.err
 }

@@ -137,7 +137,8 @@ func (s Settings) checkDatabase() error {
 	}
 	u, err := url.Parse(s.DatabaseURL.Reveal())
 	if err != nil {
-		return errors.New("cannot be read as an address: write it as postgres://user@host/name, with special characters of the password escaped")
+		return errors.New("cannot be read as an address: " +
+			"write it as postgres://user@host/name, with special characters of the password escaped")
 	}
 	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		return fmt.Errorf("begins with %q, want postgres://user@host/name, or nothing for an SQLite file in the data directory", u.Scheme)

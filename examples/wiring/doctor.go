@@ -112,7 +112,9 @@ func Examine(ctx context.Context, v *Service, e Examination, report func(Finding
 		a := v.access[name]
 		good, how := "the token is accepted", "make a token and set it as "+a.tokenName+": "+a.tokenPage()
 		if a.app != nil {
-			good, how = "the app is accepted", "look whether "+Prefix+"GITHUB_APP_KEY is a private key of the app "+Prefix+"GITHUB_APP_ID, and whether this machine's clock is right"
+			good = "the app is accepted"
+			how = "look whether " + Prefix + "GITHUB_APP_KEY is a private key of the app " + Prefix + "GITHUB_APP_ID, " +
+				"and whether this machine's clock is right"
 		}
 		answers[name] = d.check(name, good, mend(v.Hosts[name].Ping(ctx), how))
 	}
@@ -168,7 +170,8 @@ func (d *doctor) trackers(ctx context.Context, v *Service) map[string]bool {
 		case err != nil:
 			d.bad(b.Name, err)
 		case last.IsZero():
-			d.warn(b.Name, "no webhook has come yet: make one to /webhooks/%s of this server; without it boards are read every %s", b.Name, v.Settings.Features.Reconciler.Every)
+			d.warn(b.Name, "no webhook has come yet: make one to /webhooks/%s of this server; without it boards are read every %s",
+				b.Name, v.Settings.Features.Reconciler.Every)
 		}
 	}
 	return out
@@ -222,7 +225,9 @@ func (d *doctor) project(ctx context.Context, v *Service, p task.Project) {
 	}
 	if p.People.Described() {
 		if _, err := v.Tracker.Person(ctx, p.TrackerProject, ""); err != nil && !errors.Is(err, tracker.ErrNotFound) {
-			d.bad(p.Prefix, fmt.Errorf("starters, approvers or releasers are named by e-mail address or role, and the tracker does not describe its accounts: use ids, or a token of a member of the workspace (with labels: of an administrator of the repository): %w", err))
+			d.bad(p.Prefix, fmt.Errorf("starters, approvers or releasers are named by e-mail address or role, "+
+				"and the tracker does not describe its accounts: use ids, or a token of a member of the workspace "+
+				"(with labels: of an administrator of the repository): %w", err))
 		}
 	}
 	var missing []string
@@ -234,7 +239,8 @@ func (d *doctor) project(ctx context.Context, v *Service, p task.Project) {
 	essential := func(s stage.Status) bool { _, ok := columns[s]; return ok }
 	switch {
 	case !essential(stage.StatusToAnalyse) || !essential(stage.StatusApproved) || !essential(stage.StatusInProgress):
-		d.bad(p.Prefix, fmt.Errorf("the board lacks %s: the pipeline cannot be used without them; add columns of these names, or let signalbox doctor --fix do it", strings.Join(missing, ", ")))
+		d.bad(p.Prefix, fmt.Errorf("the board lacks %s: the pipeline cannot be used without them; "+
+			"add columns of these names, or let signalbox doctor --fix do it", strings.Join(missing, ", ")))
 	case p.SelfHosting && !essential(stage.StatusConfirmDeploy):
 		d.bad(p.Prefix, fmt.Errorf("the board lacks Confirm Deploy: nothing can be deployed"))
 	case len(missing) > 0:

@@ -29,7 +29,8 @@ func (d *doctor) agents(v *Service) {
 	for _, p := range v.Projects.All() {
 		for _, role := range stage.Roles() {
 			a := p.Agents[role]
-			agent := work.Agent{Use: v.Settings.agentOf(p, role), Model: a.Model, Args: a.Args, Env: a.Env} // what else it has does not show here
+			// What else it has does not show here.
+			agent := work.Agent{Use: v.Settings.agentOf(p, role), Model: a.Model, Args: a.Args, Env: a.Env}
 			if slices.ContainsFunc(seen, func(o work.Agent) bool { return reflect.DeepEqual(o, agent) }) {
 				continue
 			}
@@ -63,7 +64,8 @@ func (d *doctor) agent(v *Service, prefix string, a work.Agent) {
 		d.ok(prefix, "agent %s%s; --probe lets it run once", agent, version)
 		return
 	}
-	d.check(prefix, "agent "+agent+version+" has run, as it will for cards", mend(v.probe(ctx, a), "run it by hand as the service's user, and sign in"))
+	failed := mend(v.probe(ctx, a), "run it by hand as the service's user, and sign in")
+	d.check(prefix, "agent "+agent+version+" has run, as it will for cards", failed)
 }
 
 // probePrompt is the prompt of a probe: a run that changes nothing.
@@ -77,7 +79,11 @@ func (v *Service) probe(ctx context.Context, agent work.Agent) (err error) {
 	}
 	defer func() { err = errors.Join(err, removeAll(dir)) }()
 	checkout := filepath.Join(dir, "checkout")
-	for _, args := range [][]string{{"init", "--quiet", checkout}, {"-C", checkout, "config", "user.name", "signalbox"}, {"-C", checkout, "config", "user.email", "signalbox@localhost"}} {
+	for _, args := range [][]string{
+		{"init", "--quiet", checkout},
+		{"-C", checkout, "config", "user.name", "signalbox"},
+		{"-C", checkout, "config", "user.email", "signalbox@localhost"},
+	} {
 		if out, err := exec.CommandContext(ctx, "git", args...).CombinedOutput(); err != nil {
 			return fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, out)
 		}
@@ -88,7 +94,8 @@ func (v *Service) probe(ctx context.Context, agent work.Agent) (err error) {
 	}
 	agent.Timeout = examineTime - 10*time.Second
 	res := runner.Run(ctx, work.Command{
-		TaskID: 1, WorkItem: "PROBE-1", Repo: "signalbox/probe", Role: stage.Analyst, Stage: stage.Analysis, Run: 1, Attempt: 1, Dir: checkout, Prompt: probePrompt,
+		TaskID: 1, WorkItem: "PROBE-1", Repo: "signalbox/probe",
+		Role: stage.Analyst, Stage: stage.Analysis, Run: 1, Attempt: 1, Dir: checkout, Prompt: probePrompt,
 		Agent: agent, Env: map[string]string{"SIGNALBOX_DOCS": "docs/work/PROBE-1"},
 	})
 	if res.Kind != work.ResultOK {

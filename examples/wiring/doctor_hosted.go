@@ -57,15 +57,18 @@ func (d *doctor) hosted(ctx context.Context, v *Service, p task.Project) {
 	}
 	switch {
 	case r.Archived:
-		d.bad(p.Prefix, fmt.Errorf("%s is archived, and takes no commit: unarchive it at %s/settings, or take it out of %s", p.Repo, page, v.Settings.Projects))
+		d.bad(p.Prefix, fmt.Errorf("%s is archived, and takes no commit: unarchive it at %s/settings, or take it out of %s",
+			p.Repo, page, v.Settings.Projects))
 	case unseen != nil:
 		d.bad(p.Prefix, unseen)
 	case len(rights.Lacks) > 0:
-		d.bad(p.Prefix, fmt.Errorf("the app %s lacks permissions for %s: %s: give them to it in its settings, and accept them where it is installed", rights.App, p.Repo, strings.Join(rights.Lacks, ", ")))
+		d.bad(p.Prefix, fmt.Errorf("the app %s lacks permissions for %s: %s: give them to it in its settings, "+
+			"and accept them where it is installed", rights.App, p.Repo, strings.Join(rights.Lacks, ", ")))
 	case isApp:
 		d.ok(p.Prefix, "the app %s has the permissions that cards of %s need", rights.App, p.Repo)
 	case !r.Push:
-		d.bad(p.Prefix, fmt.Errorf("the token may read %s and not push to it: give it write access to contents and pull requests at %s", p.Repo, a.tokenPage()))
+		d.bad(p.Prefix, fmt.Errorf("the token may read %s and not push to it: "+
+			"give it write access to contents and pull requests at %s", p.Repo, a.tokenPage()))
 	default:
 		d.ok(p.Prefix, "the token may push to %s", p.Repo)
 	}
@@ -99,18 +102,21 @@ func rulesOf(ctx context.Context, host GitHost, p task.Project) (githost.Rules, 
 func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r githost.Repository, rules githost.Rules) {
 	b, err := v.Hosts[p.HostName()].Protection(ctx, p.HostPath(), p.Main)
 	if errors.Is(err, githost.ErrNotFound) {
-		err = fmt.Errorf("%s has no branch %s: push a first commit to it, or name another in main (its default is %s)", p.Repo, p.Main, r.DefaultBranch)
+		err = fmt.Errorf("%s has no branch %s: push a first commit to it, or name another in main (its default is %s)",
+			p.Repo, p.Main, r.DefaultBranch)
 	}
 	if err != nil {
 		d.bad(p.Prefix, err)
 		return
 	}
 	heads, err := v.Git.Heads(ctx, work.Workspace{Repo: p.Repo, CloneURL: p.CloneURL, Main: p.Main})
+	title := v.access[p.HostName()].title()
 	switch {
 	case err != nil:
-		d.bad(p.Prefix, fmt.Errorf("clone_url: git cannot read it: %w: %s says that it is %s", err, v.access[p.HostName()].title(), r.CloneURL))
+		d.bad(p.Prefix, fmt.Errorf("clone_url: git cannot read it: %w: %s says that it is %s", err, title, r.CloneURL))
 	case heads[p.Main] != b.SHA:
-		d.bad(p.Prefix, fmt.Errorf("clone_url is another repository than %s: %s is at %.12s there and at %.12s at %s, which says that it is %s", p.Repo, p.Main, heads[p.Main], b.SHA, v.access[p.HostName()].title(), r.CloneURL))
+		d.bad(p.Prefix, fmt.Errorf("clone_url is another repository than %s: %s is at %.12s there "+
+			"and at %.12s at %s, which says that it is %s", p.Repo, p.Main, heads[p.Main], b.SHA, title, r.CloneURL))
 	default:
 		d.ok(p.Prefix, "the repository %s answers, and %s is at %.12s", p.Repo, p.Main, b.SHA)
 	}
@@ -126,11 +132,13 @@ func (d *doctor) merging(v *Service, p task.Project, r githost.Repository, rules
 	}
 	switch {
 	case rules.Queue != "":
-		d.bad(p.Prefix, fmt.Errorf("%s demands the merge queue, into which GitHub takes pull requests by its GraphQL interface alone: every merge would be refused; take the rule away at %s/rules, or let the token's account bypass it", rules.Queue, page))
+		d.bad(p.Prefix, fmt.Errorf("%s demands the merge queue, into which GitHub takes pull requests by its GraphQL interface alone: "+
+			"every merge would be refused; take the rule away at %s/rules, or let the token's account bypass it", rules.Queue, page))
 	case len(allowed) == 0:
 		d.bad(p.Prefix, fmt.Errorf("%s allows no method of merging: allow merge commits at %s", p.Repo, page))
 	case p.Merge != githost.MergeAny && !slices.Contains(allowed, string(p.Merge)):
-		d.bad(p.Prefix, fmt.Errorf("merge is %s, and %s is merged by %s alone: every merge would be refused; allow it at %s, or correct merge in %s", p.Merge, p.Repo, strings.Join(allowed, ", "), page, v.Settings.Projects))
+		d.bad(p.Prefix, fmt.Errorf("merge is %s, and %s is merged by %s alone: every merge would be refused; "+
+			"allow it at %s, or correct merge in %s", p.Merge, p.Repo, strings.Join(allowed, ", "), page, v.Settings.Projects))
 	case p.Merge != githost.MergeAny:
 		d.ok(p.Prefix, "pull requests may be merged by %s, which merge names", p.Merge)
 	case !slices.Contains(allowed, string(githost.MergeCommit)):
@@ -146,7 +154,8 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha s
 	for _, k := range demands {
 		switch {
 		case p.CINone:
-			d.bad(p.Prefix, fmt.Errorf("%s demands the check %s, and ci is none: every merge would be refused; name it in ci", k.By, k.Context))
+			d.bad(p.Prefix, fmt.Errorf("%s demands the check %s, and ci is none: every merge would be refused; name it in ci",
+				k.By, k.Context))
 		case len(p.Contexts) > 0 && !slices.Contains(p.Contexts, k.Context):
 			d.warn(p.Prefix, "%s demands the check %s, which ci does not name: cards wait for it all the same", k.By, k.Context)
 		}
@@ -169,7 +178,9 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha s
 	for _, k := range demands {
 		known = append(known, k.Context)
 		if near := nearest(k.Context, seen); !slices.Contains(seen, k.Context) {
-			d.warn(p.Prefix, "%s demands the check %s, and nothing has reported one of that name on %s: cards wait for it, at most %s, which is right when it runs on pull requests alone; else correct the rule%s", k.By, k.Context, p.Main, v.Settings.Engine.CIWait, near)
+			d.warn(p.Prefix, "%s demands the check %s, and nothing has reported one of that name on %s: cards wait for it, at most %s, "+
+				"which is right when it runs on pull requests alone; else correct the rule%s",
+				k.By, k.Context, p.Main, v.Settings.Engine.CIWait, near)
 		}
 	}
 	for _, name := range p.Contexts {
@@ -182,7 +193,8 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha s
 		case len(known) == 0:
 			d.warn(p.Prefix, "ci: no check has reported on %s yet, so nobody can say whether %s is one", p.Main, name)
 		default:
-			d.warn(p.Prefix, "ci: no check of %s is called %s (it has %s): cards wait for it, which is right when it runs on pull requests alone", p.Main, name, strings.Join(known, ", "))
+			d.warn(p.Prefix, "ci: no check of %s is called %s (it has %s): cards wait for it, "+
+				"which is right when it runs on pull requests alone", p.Main, name, strings.Join(known, ", "))
 		}
 	}
 }
@@ -191,13 +203,15 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha s
 func (d *doctor) hostHooks(ctx context.Context, v *Service, p task.Project, page string) {
 	s, a := v.Settings, v.access[p.HostName()]
 	if s.PublicURL == "" {
-		d.warn(p.Prefix, "webhooks: %sPUBLIC_URL is not set, so nobody can say whether those of "+a.title()+" arrive; without them CI is looked at every %s", Prefix, s.Engine.Stage.CIPoll)
+		d.warn(p.Prefix, "webhooks: %sPUBLIC_URL is not set, so nobody can say whether those of %s arrive; "+
+			"without them CI is looked at every %s", Prefix, a.title(), s.Engine.Stage.CIPoll)
 		return
 	}
 	target, page := s.publicURL()+a.hooksPath(), page+"/settings/hooks"
 	list, err := v.Hosts[a.Name].Webhooks(ctx, p.HostPath())
 	if errors.Is(err, githost.ErrNotFound) || errors.Is(err, githost.ErrDenied) {
-		d.warn(p.Prefix, "webhooks: the token may not see them (it needs administration of %s): look whether one to %s is at %s", p.Repo, target, page)
+		d.warn(p.Prefix, "webhooks: the token may not see them (it needs administration of %s): look whether one to %s is at %s",
+			p.Repo, target, page)
 		return
 	}
 	if err != nil {
@@ -213,11 +227,14 @@ func (d *doctor) hostHooks(ctx context.Context, v *Service, p task.Project, page
 	case !h.Active:
 		d.bad(p.Prefix, fmt.Errorf("webhooks: the one to %s is switched off: make it active at %s", target, page))
 	case len(h.Lacks) > 0:
-		d.bad(p.Prefix, fmt.Errorf("webhooks: the one to %s lacks the events %s: add them at %s", target, strings.Join(h.Lacks, ", "), page))
+		d.bad(p.Prefix, fmt.Errorf("webhooks: the one to %s lacks the events %s: add them at %s",
+			target, strings.Join(h.Lacks, ", "), page))
 	case h.Last == http.StatusUnauthorized || h.Last == http.StatusForbidden:
-		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d: its secret is not %s; set the same one at %s", target, h.Last, a.secretName(), page))
+		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d: its secret is not %s; set the same one at %s",
+			target, h.Last, a.secretName(), page))
 	case h.Last != 0 && h.Last/100 != 2:
-		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d (%s): look whether the address leads here", target, h.Last, h.Note))
+		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d (%s): look whether the address leads here",
+			target, h.Last, h.Note))
 	case h.Last == 0:
 		d.ok(p.Prefix, "webhooks: one to %s is there, and nothing was delivered yet", target)
 	default:
@@ -245,7 +262,8 @@ func (d *doctor) telegram(ctx context.Context, v *Service) {
 		d.bad("telegram", mend(err, "@BotFather gives the token for "+Prefix+"TELEGRAM_TOKEN"))
 		return
 	}
-	d.check("telegram", "the token is accepted, and the bot sees the chat", mend(v.Telegram.Reachable(ctx), "add the bot to the chat, and set its id as "+Prefix+"TELEGRAM_CHAT_ID"))
+	unseen := mend(v.Telegram.Reachable(ctx), "add the bot to the chat, and set its id as "+Prefix+"TELEGRAM_CHAT_ID")
+	d.check("telegram", "the token is accepted, and the bot sees the chat", unseen)
 }
 
 // addColumns makes the columns that a board lacks, also those in whose place another one
@@ -257,7 +275,8 @@ func (d *doctor) addColumns(ctx context.Context, v *Service, p task.Project, col
 	}
 	for _, s := range cards.Columns()[1:] { // boards show them as they were made
 		if !strings.EqualFold(strings.TrimSpace(columns[s.Status]), s.Name) {
-			d.check(p.Prefix, "the column "+s.Name+" was made", mend(board.AddColumn(ctx, id, s.Status), "add a column "+s.Name+" to the board yourself, or let the token's account be a member of the project"))
+			how := "add a column " + s.Name + " to the board yourself, or let the token's account be a member of the project"
+			d.check(p.Prefix, "the column "+s.Name+" was made", mend(board.AddColumn(ctx, id, s.Status), how))
 		}
 	}
 	if now, err := v.Tracker.Columns(ctx, p.Sync()); err == nil {
@@ -274,8 +293,8 @@ func (v *Service) otherProjects(ctx context.Context, id string) string {
 	list, err := v.Plane.Projects(ctx)
 	switch {
 	case err != nil && !fault.Retryable(err):
-		return "; the token may not read the workspace: correct " + Prefix + "PLANE_WORKSPACE (the slug of its pages), or invite the account at " +
-			v.Settings.membersPage()
+		return "; the token may not read the workspace: correct " + Prefix + "PLANE_WORKSPACE (the slug of its pages), " +
+			"or invite the account at " + v.Settings.membersPage()
 	case err != nil || len(list) == 0:
 		return ""
 	case slices.ContainsFunc(list, func(p plane.Project) bool { return p.ID == id }):

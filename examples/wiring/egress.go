@@ -25,10 +25,12 @@ func (s Settings) checkEgress(wrong func(name, format string, args ...any)) {
 		wrong("EGRESS", "is %q, want off or allow-list", s.Egress)
 	}
 	if s.limitsEgress() && s.JailNetwork != "" {
-		wrong("JAIL_NETWORK", "is %q, and with %sEGRESS=%s a container has no network but its proxy: unset one of them", s.JailNetwork, Prefix, egressList)
+		wrong("JAIL_NETWORK", "is %q, and with %sEGRESS=%s a container has no network but its proxy: unset one of them",
+			s.JailNetwork, Prefix, egressList)
 	}
 	if s.limitsEgress() && s.ModelGateway != "" && !onLoopback(s.ModelGateway) {
-		wrong("MODEL_GATEWAY", "is %q, want 127.0.0.1 and a port with %sEGRESS=%s: no other address of this machine leads out of an agent's network", s.ModelGateway, Prefix, egressList)
+		wrong("MODEL_GATEWAY", "is %q, want 127.0.0.1 and a port with %sEGRESS=%s: "+
+			"no other address of this machine leads out of an agent's network", s.ModelGateway, Prefix, egressList)
 	}
 }
 
@@ -62,7 +64,8 @@ func (c confinement) egress(s Settings) string {
 	case c.jail.Alone():
 		return "egress: the allow-list's proxy is the only way out, of a network of its own"
 	default:
-		return "egress: the allow-list's proxy is the only way out but for its port number, which is open by TCP at every other address too; no UDP, and no connection to servers that a test starts"
+		return "egress: the allow-list's proxy is the only way out but for its port number, " +
+			"which is open by TCP at every other address too; no UDP, and no connection to servers that a test starts"
 	}
 }
 

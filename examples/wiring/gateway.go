@@ -15,7 +15,9 @@ import (
 // vendors are the accounts of the gateway of models.
 func (s Settings) vendors() map[string]modelgateway.Vendor {
 	return map[string]modelgateway.Vendor{
-		modelgateway.Anthropic: {Key: s.AnthropicKey, URL: s.AnthropicURL}, modelgateway.OpenAI: {Key: s.OpenAIKey, URL: s.OpenAIURL}, modelgateway.Google: {Key: s.GeminiKey, URL: s.GeminiURL},
+		modelgateway.Anthropic: {Key: s.AnthropicKey, URL: s.AnthropicURL},
+		modelgateway.OpenAI:    {Key: s.OpenAIKey, URL: s.OpenAIURL},
+		modelgateway.Google:    {Key: s.GeminiKey, URL: s.GeminiURL},
 	}
 }
 
@@ -41,7 +43,8 @@ func (s Settings) checkGateway(wrong func(name, format string, args ...any)) {
 		return
 	}
 	if host, port, err := net.SplitHostPort(s.ModelGateway); err != nil || net.ParseIP(host) == nil || port == "" {
-		wrong("MODEL_GATEWAY", "is %q, want an IP address of this machine and a port, such as 127.0.0.1:0 for any free port", s.ModelGateway)
+		wrong("MODEL_GATEWAY", "is %q, want an IP address of this machine and a port, such as 127.0.0.1:0 for any free port",
+			s.ModelGateway)
 	}
 	if !s.AnthropicKey.IsSet() && !s.OpenAIKey.IsSet() && !s.GeminiKey.IsSet() {
 		wrong("MODEL_GATEWAY", "is set, and no key of a vendor: set %sANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY", Prefix)
@@ -94,11 +97,13 @@ func (d *doctor) gateway(v *Service, prefix string, a work.Agent) {
 		if !served {
 			how = "the gateway does not serve this vendor"
 		}
-		d.warn(prefix, "the key of %s, or its login, is within the reach of the agent %s, and its costs are what it says: %s", vendor, name, how)
+		d.warn(prefix, "the key of %s, or its login, is within the reach of the agent %s, and its costs are what it says: %s",
+			vendor, name, how)
 	case v.Gateway.Priced(vendor, toolOf(name), a.Model):
 		d.ok(prefix, "the key of %s stays in the gateway of models, which measures what the agent %s costs", vendor, name)
 	default:
-		d.warn(prefix, "the gateway of models counts the tokens of the agent %s and has no price of %s: give that of its model in %sAGENT_PRICES", name, vendor, Prefix)
+		d.warn(prefix, "the gateway of models counts the tokens of the agent %s and has no price of %s: "+
+			"give that of its model in %sAGENT_PRICES", name, vendor, Prefix)
 	}
 }
 

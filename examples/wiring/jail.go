@@ -87,7 +87,8 @@ func (s Settings) checkJail(wrong func(name, format string, args ...any)) {
 	}
 	for name, port := range s.ownPorts() {
 		if s.Jail != jailNone && slices.Contains(s.JailPorts, work.Ports{First: port, Last: port}) {
-			wrong("JAIL_PORTS", "has %d, the port of %s%s: agents could call the service itself; let it listen at another port, or leave this one out", port, Prefix, name)
+			wrong("JAIL_PORTS", "has %d, the port of %s%s: agents could call the service itself; "+
+				"let it listen at another port, or leave this one out", port, Prefix, name)
 		}
 	}
 	for name, list := range map[string][]string{"JAIL_READ": s.JailRead, "JAIL_WRITE": s.JailWrite} {
@@ -120,7 +121,8 @@ func (s Settings) jail(container bool) (work.Jail, error) {
 	}
 	for _, path := range j.Read {
 		if at, err := resolved(path); err == nil && inside(data, at) {
-			return j, fmt.Errorf("%sDATA_DIR: %s lies in %s, which agents must be able to read: put it elsewhere, into /var/lib/signalbox say", Prefix, data, path)
+			return j, fmt.Errorf("%sDATA_DIR: %s lies in %s, which agents must be able to read: "+
+				"put it elsewhere, into /var/lib/signalbox say", Prefix, data, path)
 		}
 	}
 	listed := map[string][]string{}
@@ -160,7 +162,8 @@ func closedTo(path, data string) error {
 		own, err = resolved(own)
 	}
 	if err == nil && inside(own, path) {
-		return fmt.Errorf("%s would open the service's HOME %s: name the directories in it that agents need, or files to copy in %sAGENT_HOME", path, own, Prefix)
+		return fmt.Errorf("%s would open the service's HOME %s: "+
+			"name the directories in it that agents need, or files to copy in %sAGENT_HOME", path, own, Prefix)
 	}
 	return nil
 }

@@ -49,7 +49,8 @@ func (v *Service) mendModes() error {
 	}
 	if len(mended) > 0 {
 		runs, _ := fs.Glob(os.DirFS(dir), "running/*.json") // each name begins with the number of the task
-		v.Log.Warn("the service's own files had lost their modes, and have them again: an agent may have taken them away", "files", mended, "runs", runs)
+		v.Log.Warn("the service's own files had lost their modes, and have them again: an agent may have taken them away",
+			"files", mended, "runs", runs)
 	}
 	return nil
 }

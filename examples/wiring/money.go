@@ -24,7 +24,8 @@ func (p *prices) UnmarshalText(text []byte) error {
 			wrong = d[i].UnmarshalText([]byte(parts[i])) != nil
 		}
 		if wrong {
-			return fmt.Errorf("%q, want model=input/output/cache read/cache write in dollars for a million tokens, such as gpt-5=1.25/10/0.125/0, or an agent's name for all that it uses, such as codex=1.25/10/0.125/0", one)
+			return fmt.Errorf("%q, want model=input/output/cache read/cache write in dollars for a million tokens, "+
+				"such as gpt-5=1.25/10/0.125/0, or an agent's name for all that it uses, such as codex=1.25/10/0.125/0", one)
 		}
 		(*p)[model] = agentcli.Price{Input: int64(d[0]), Output: int64(d[1]), CacheRead: int64(d[2]), CacheCreate: int64(d[3])}
 	}

@@ -104,13 +104,15 @@ func (v *Service) mend(of string, p task.Project) string {
 		return fmt.Sprintf("Make a token that may write contents and pull requests there and set it as %s (%s), or correct repo in %s",
 			a.tokenName, a.tokenPage(), v.Settings.Projects)
 	case of == "webhooks" && p.Host != trackerPlane && hosted:
-		return "Set the secret of the webhook at " + a.title() + " to that of " + a.secretName() + ", or correct that one and run signalbox reload"
+		return fmt.Sprintf("Set the secret of the webhook at %s to that of %s, or correct that one and run signalbox reload",
+			a.title(), a.secretName())
 	case of == "webhooks" && p.Host == trackerPlane:
 		return fmt.Sprintf("Set %sPLANE_WEBHOOK_SECRET to the secret that Plane shows for the webhook, and run signalbox reload", Prefix)
 	case of == "webhooks":
 		return "Set the secret of the webhook at " + p.Host + " to that of its entry in " + v.Settings.Projects
 	case p.Board == "" && v.Plane != nil:
-		return fmt.Sprintf("Make a token in Plane's profile settings (API tokens, at %s) and set it as %sPLANE_TOKEN, or make its account a member of the project at %s",
+		return fmt.Sprintf("Make a token in Plane's profile settings (API tokens, at %s) and set it as %sPLANE_TOKEN, "+
+			"or make its account a member of the project at %s",
 			v.Settings.PlaneURL, Prefix, v.Settings.projectMembersPage(p.TrackerProject))
 	default:
 		return "Make a token for the board of " + p.Prefix + " and set it as its entry in " + v.Settings.Projects + " says"
@@ -122,7 +124,9 @@ func (s Settings) hostAccesses(n projectfile.Neighbours, secrets HookSecrets, ge
 	out, errs := map[string]hostAccess{}, []error{}
 	if s.signsInToGitHub() {
 		builtin := projectfile.Host{Name: task.HostGitHub, Kind: projectfile.KindGitHub, URL: s.GitHubURL, CloneBase: s.CloneBase}
-		out[task.HostGitHub] = hostAccess{builtin, s.GitHubToken.Reveal(), s.githubApp(), Prefix + "GITHUB_TOKEN", secrets.common(task.HostGitHub)}
+		out[task.HostGitHub] = hostAccess{
+			builtin, s.GitHubToken.Reveal(), s.githubApp(), Prefix + "GITHUB_TOKEN", secrets.common(task.HostGitHub),
+		}
 	}
 	for _, h := range n.Hosts {
 		token, err := s.namedSecret(getenv, h.TokenEnv, "host "+h.Name)
@@ -140,9 +144,15 @@ func (v *Service) openHosts(list map[string]hostAccess, secrets HookSecrets) err
 		var err error
 		switch a.Kind {
 		case projectfile.KindGitHub:
-			h, err = github.New(github.Options{BaseURL: a.URL, Token: a.token, App: a.app, Secrets: secrets[a.Name], Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
+			h, err = github.New(github.Options{
+				BaseURL: a.URL, Token: a.token, App: a.app, Secrets: secrets[a.Name],
+				Insecure: s.InsecureWebhooks, HTTPClient: s.client(),
+			})
 		case projectfile.KindGitea:
-			h, err = gitea.New(gitea.Options{BaseURL: a.URL, Token: a.token, Secrets: secrets[a.Name], Insecure: s.InsecureWebhooks, HTTPClient: s.client()})
+			h, err = gitea.New(gitea.Options{
+				BaseURL: a.URL, Token: a.token, Secrets: secrets[a.Name],
+				Insecure: s.InsecureWebhooks, HTTPClient: s.client(),
+			})
 		default:
 			err = fmt.Errorf("there is no adapter for %s", a.Kind)
 		}
@@ -182,7 +192,8 @@ func (v *Service) openBoards(n projectfile.Neighbours, secrets HookSecrets, gete
 		switch b.Kind {
 		case projectfile.KindPlane:
 			v.Boards[b.Name], err = plane.New(plane.Options{
-				BaseURL: b.URL, Workspace: b.Workspace, Token: token, Secrets: secrets[b.Name], Insecure: s.InsecureWebhooks, HTTPClient: s.client(), Log: v.Log,
+				BaseURL: b.URL, Workspace: b.Workspace, Token: token, Secrets: secrets[b.Name],
+				Insecure: s.InsecureWebhooks, HTTPClient: s.client(), Log: v.Log,
 			})
 		case projectfile.KindLabels:
 			kind := labelboard.KindGitHub
@@ -190,7 +201,8 @@ func (v *Service) openBoards(n projectfile.Neighbours, secrets HookSecrets, gete
 				kind = labelboard.KindGitea
 			}
 			v.Boards[b.Name], err = labelboard.New(labelboard.Options{
-				Kind: kind, BaseURL: at.URL, Token: token, Secrets: secrets[b.Name], Insecure: s.InsecureWebhooks, HTTPClient: s.client(), Log: v.Log,
+				Kind: kind, BaseURL: at.URL, Token: token, Secrets: secrets[b.Name],
+				Insecure: s.InsecureWebhooks, HTTPClient: s.client(), Log: v.Log,
 			})
 		default:
 			err = fmt.Errorf("there is no adapter for %s", b.Kind)

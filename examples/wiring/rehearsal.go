@@ -106,8 +106,10 @@ func (r *Rehearsal) find() error {
 	r.project.Prefix, r.project.Main = prefixOf(r.mark), RehearsalBranch+r.mark
 	r.project.Agents, r.project.Required, r.project.SyncProject = nil, nil, ""
 	r.project.People, r.project.MoreBoards = task.People{}, nil
-	r.project.Board, r.project.TrackerProject = "", RehearsalBranch+r.mark                                                        // its card is on a board of the scratch's own
-	r.project.SelfHosting, r.project.Monitor, r.project.Probe, r.project.Credential = false, nil, task.Probe{}, task.Credential{} // nothing is deployed
+	r.project.Board, r.project.TrackerProject = "", RehearsalBranch+r.mark // its card is on a board of the scratch's own
+	// Nothing is deployed.
+	r.project.SelfHosting, r.project.Monitor, r.project.Probe = false, nil, task.Probe{}
+	r.project.Credential = task.Credential{}
 	return nil
 }
 
@@ -120,7 +122,8 @@ func (s Settings) scratch(dir, listen string) Settings {
 	s.Features.BudgetTask, s.Features.BudgetRepoDay = 0, 0
 	s.GPSTracks, s.Features.Monitor, s.Features.LiveMessage, s.Features.WaitComment = false, false, false, false
 	s.Features.SerialGate.Repos, s.Features.MergeGate.Repos = nil, nil
-	s.Engine.Poll, s.Engine.StatusDefer, s.Engine.Stage.CIPoll, s.Features.Remotes.Every = 100*time.Millisecond, 50*time.Millisecond, 2*time.Second, time.Second
+	s.Engine.Poll, s.Engine.StatusDefer = 100*time.Millisecond, 50*time.Millisecond
+	s.Engine.Stage.CIPoll, s.Features.Remotes.Every = 2*time.Second, time.Second
 	return s
 }
 
@@ -220,7 +223,8 @@ func (r *Rehearsal) move(ctx context.Context, card string, to stage.Status, by c
 		return err
 	}
 	return r.service.Engine.Announce(ctx, trackerBoard, e.Delivery(), tracker.Hook{
-		Kind: tracker.HookItemUpdated, Event: "board." + e.Kind, ProjectID: e.Project, ItemID: e.Card, ActorID: e.By, Actor: tracker.Person{ID: e.By, Name: e.By},
+		Kind: tracker.HookItemUpdated, Event: "board." + e.Kind, ProjectID: e.Project, ItemID: e.Card,
+		ActorID: e.By, Actor: tracker.Person{ID: e.By, Name: e.By},
 		Status: true, To: e.To, At: e.At, Via: stage.ViaBoard, Proof: e.Proof,
 	})
 }

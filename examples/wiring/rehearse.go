@@ -63,7 +63,8 @@ func (s Settings) CheckAgents(projects *task.Projects) error {
 		}
 		if rehearses != "" && works != "" {
 			return &task.FieldError{Entry: i, Repo: p.Repo, Field: "agents", Text: fmt.Sprintf(
-				"the %s is %s, which looks at nothing, and the %s is %q: use %s for every role (or in %sAGENT), or for none", rehearses, rehearse.Name, works, s.agentOf(p, works), rehearse.Name, Prefix)}
+				"the %s is %s, which looks at nothing, and the %s is %q: use %s for every role (or in %sAGENT), or for none",
+				rehearses, rehearse.Name, works, s.agentOf(p, works), rehearse.Name, Prefix)}
 		}
 	}
 	return nil
@@ -84,7 +85,8 @@ func (s Settings) checkVendors(p task.Project) string {
 		case role == stage.Developer:
 			return "developer: independent is for the other roles: they are compared with the developer"
 		case developer != "" && vendorOf(role) == developer:
-			return fmt.Sprintf("%s: independent, and its agent %s is of the same vendor as the developer's %s (%s): name one of another vendor in use, or leave independent out",
+			return fmt.Sprintf("%s: independent, and its agent %s is of the same vendor as the developer's %s (%s): "+
+				"name one of another vendor in use, or leave independent out",
 				role, s.agentOf(p, role), s.agentOf(p, stage.Developer), developer)
 		}
 	}

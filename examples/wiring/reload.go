@@ -114,7 +114,8 @@ func (v *Service) reread(context.Context) (*task.Projects, error) {
 		return nil, err
 	}
 	if !reflect.DeepEqual(r.Neighbours, v.neighbours) {
-		return nil, fmt.Errorf("%s: hosts or boards are others than at the start: they are opened there, so restart the server", v.Settings.Projects)
+		return nil, fmt.Errorf("%s: hosts or boards are others than at the start: they are opened there, so restart the server",
+			v.Settings.Projects)
 	}
 	if err := v.Engine.Check(r.Projects); err != nil {
 		return nil, r.Placed(err)

@@ -20,7 +20,8 @@ const leastSecret = 128
 // long reports, as an error, a secret that is shorter.
 func long(value string) error {
 	if n := bits(value); n < leastSecret {
-		return fmt.Errorf("has at most %d bits, want at least %d, so that nobody guesses it: set the output of openssl rand -hex 32", n, leastSecret)
+		return fmt.Errorf("has at most %d bits, want at least %d, so that nobody guesses it: set the output of openssl rand -hex 32",
+			n, leastSecret)
 	}
 	return nil
 }
@@ -76,12 +77,14 @@ func (s Settings) hookSources(n projectfile.Neighbours) (out []hookSource) {
 	board := func(h projectfile.HookSecrets) []string { return h.Tracker }
 	host := func(h projectfile.HookSecrets) []string { return h.Host }
 	if s.Tracker != trackerBoard { // which sends no webhooks
-		out = append(out, hookSource{trackerPlane, Prefix + "PLANE_WEBHOOK_SECRET", []string{s.PlaneSecret.Reveal(), s.PlaneSecretOld.Reveal()}, nil, onBoard(""), board})
+		common := []string{s.PlaneSecret.Reveal(), s.PlaneSecretOld.Reveal()}
+		out = append(out, hookSource{trackerPlane, Prefix + "PLANE_WEBHOOK_SECRET", common, nil, onBoard(""), board})
 	}
 	for _, b := range n.Boards {
 		out = append(out, hookSource{b.Name, "secret_env of the board " + b.Name, nil, b.SecretEnv, onBoard(b.Name), board})
 	}
-	out = append(out, hookSource{task.HostGitHub, Prefix + "GITHUB_WEBHOOK_SECRET", []string{s.GitHubSecret.Reveal(), s.GitHubSecretOld.Reveal()}, nil, onHost(task.HostGitHub), host})
+	common := []string{s.GitHubSecret.Reveal(), s.GitHubSecretOld.Reveal()}
+	out = append(out, hookSource{task.HostGitHub, Prefix + "GITHUB_WEBHOOK_SECRET", common, nil, onHost(task.HostGitHub), host})
 	for _, h := range n.Hosts {
 		out = append(out, hookSource{h.Name, "secret_env of the host " + h.Name, nil, h.SecretEnv, onHost(h.Name), host})
 	}
@@ -135,7 +138,8 @@ func (s Settings) hookSecrets(r projectfile.Registry, from hookSource, getenv fu
 	}
 	common := len(from.names) > 0 || len(from.common) > 0 && from.common[0] != ""
 	if lacking && !common && !s.InsecureWebhooks {
-		errs = append(errs, fmt.Errorf("%s is not set: webhooks would come from anybody (ORCH_INSECURE_WEBHOOKS=true takes them)", from.where))
+		errs = append(errs, fmt.Errorf("%s is not set: webhooks would come from anybody (ORCH_INSECURE_WEBHOOKS=true takes them)",
+			from.where))
 	}
 	return out, errors.Join(errs...)
 }
@@ -147,9 +151,11 @@ func (s Settings) namedSecret(getenv func(string) string, name, whose string) (s
 	case unread != nil:
 		return "", unread
 	case strings.HasPrefix(name, Prefix):
-		return "", fmt.Errorf("%s names %s for %s: names that begin with %s are settings; give the variable another name", s.Projects, name, whose, Prefix)
+		return "", fmt.Errorf("%s names %s for %s: names that begin with %s are settings; give the variable another name",
+			s.Projects, name, whose, Prefix)
 	case agentcli.Allowed(s.AgentEnv, name):
-		return "", fmt.Errorf("%sAGENT_ENV lets agents see %s, which %s names for the %s: name what they need instead of a pattern", Prefix, name, s.Projects, whose)
+		return "", fmt.Errorf("%sAGENT_ENV lets agents see %s, which %s names for the %s: name what they need instead of a pattern",
+			Prefix, name, s.Projects, whose)
 	case value == "":
 		return "", fmt.Errorf("%s is not set: %s names it for the %s", name, s.Projects, whose)
 	}

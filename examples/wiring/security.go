@@ -74,7 +74,8 @@ type Posture struct {
 	Dumpable   bool   `json:"dumpable"`     // other processes of the user may read this one's memory, where no jail keeps them from it
 	UID        int    `json:"uid"`          // of agents, and of the service
 
-	Gateway []string `json:"keys_in_gateway,omitempty"` // vendors whose keys stay in the gateway of models; those of others are within the reach of their agents
+	// Vendors whose keys stay in the gateway of models; those of others are within the reach of their agents.
+	Gateway []string `json:"keys_in_gateway,omitempty"`
 }
 
 // SecurityReport holds what doctor security has found.
@@ -93,7 +94,16 @@ func Security(ctx context.Context, s Settings, program []string) (SecurityReport
 	if err := v.confine(ctx, program); err != nil {
 		return SecurityReport{}, err
 	}
-	r := SecurityReport{Posture: Posture{Jail: v.walls.kind(), Walls: v.walls.String(), ABI: v.walls.Proof.ABI, Weak: v.walls.Proof.Weak, Egress: v.walls.egress(s), UID: os.Getuid(), Dumpable: dumpable(), Gateway: s.keysInGateway()}}
+	r := SecurityReport{Posture: Posture{
+		Jail:     v.walls.kind(),
+		Walls:    v.walls.String(),
+		ABI:      v.walls.Proof.ABI,
+		Weak:     v.walls.Proof.Weak,
+		Egress:   v.walls.egress(s),
+		UID:      os.Getuid(),
+		Dumpable: dumpable(),
+		Gateway:  s.keysInGateway(),
+	}}
 	dir, err := os.MkdirTemp(s.DataDir, "attack-")
 	if err != nil {
 		return r, err
@@ -107,8 +117,10 @@ func Security(ctx context.Context, s Settings, program []string) (SecurityReport
 	}
 	list := attack.All()
 	if s.limitsEgress() {
-		if one, err := v.attack(ctx, program, filepath.Join(dir, "honest"), attack.Honest()); err != nil || one.Result != attackSucceeded {
-			return r, fmt.Errorf("a listed host cannot be reached by the proxy: %s: %w", one.Said, cmp.Or(err, errors.New("it was refused")))
+		one, err := v.attack(ctx, program, filepath.Join(dir, "honest"), attack.Honest())
+		if err != nil || one.Result != attackSucceeded {
+			err = cmp.Or(err, errors.New("it was refused"))
+			return r, fmt.Errorf("a listed host cannot be reached by the proxy: %s: %w", one.Said, err)
 		}
 		list = append(list, attack.OnEgress()...)
 	}
@@ -200,12 +212,23 @@ func dumpable() bool {
 	return err != nil || is != 0
 }
 
-// asAgent runs a command as an agent is run. Its error is that it was not run.
-func (v *Service) asAgent(ctx context.Context, program []string, dir string, c work.Command, argv []string) (exit int, said string, err error) {
+// asAgent runs a command as an agent is run, with its files below dir. Its error is that it was not run.
+func (v *Service) asAgent(
+	ctx context.Context, program []string, dir string, c work.Command, argv []string,
+) (exit int, said string, err error) {
 	runner, err := agentcli.New(agentcli.Options{
-		Default: "attacker", Presets: map[string]agentcli.Preset{"attacker": {Argv: argv, Format: agentout.Any}}, Shim: append(slices.Clone(program), "agent-shim"),
-		LogDir: filepath.Join(dir, "data/logs"), StateDir: filepath.Join(dir, "data/running"), HomeDir: filepath.Join(dir, "data/homes"),
-		TermGrace: time.Second, EnvAllow: append(agentcli.DefaultEnv(), v.Settings.AgentEnv...), Jail: v.walls.jail, Hidden: v.Settings.hidden, Links: v.links(), Log: v.Log,
+		Default:   "attacker",
+		Presets:   map[string]agentcli.Preset{"attacker": {Argv: argv, Format: agentout.Any}},
+		Shim:      append(slices.Clone(program), "agent-shim"),
+		LogDir:    filepath.Join(dir, "data/logs"),
+		StateDir:  filepath.Join(dir, "data/running"),
+		HomeDir:   filepath.Join(dir, "data/homes"),
+		TermGrace: time.Second,
+		EnvAllow:  append(agentcli.DefaultEnv(), v.Settings.AgentEnv...),
+		Jail:      v.walls.jail,
+		Hidden:    v.Settings.hidden,
+		Links:     v.links(),
+		Log:       v.Log,
 	})
 	if err != nil {
 		return -1, "", err
@@ -226,7 +249,8 @@ func (v *Service) posture(ctx context.Context, program []string, dir string, p *
 		return err
 	}
 	own := filepath.Join(dir, "own")
-	_, said, err := v.asAgent(ctx, program, dir, work.Command{Dir: own, Jail: work.Jail{Write: []string{own}}}, []string{"cat", "/proc/self/status"})
+	c := work.Command{Dir: own, Jail: work.Jail{Write: []string{own}}}
+	_, said, err := v.asAgent(ctx, program, dir, c, []string{"cat", "/proc/self/status"})
 	for line := range strings.Lines(said) {
 		name, value, _ := strings.Cut(line, ":")
 		switch value = strings.TrimSpace(value); name {
@@ -245,13 +269,16 @@ func (v *Service) posture(ctx context.Context, program []string, dir string, p *
 func (r SecurityReport) Write(w io.Writer) error {
 	p := r.Posture
 	if p.Jail == jailNone {
-		fmt.Fprint(w, "ORCH_JAIL=none: AGENTS ARE NOT CONFINED. Whatever text they read may make them read all tokens,\nthe database and every checkout, approve cards, and deploy. What refuses an attack below is this machine, by chance.\n\n")
+		fmt.Fprint(w, "ORCH_JAIL=none: AGENTS ARE NOT CONFINED. Whatever text they read may make them read all tokens,\n"+
+			"the database and every checkout, approve cards, and deploy. "+
+			"What refuses an attack below is this machine, by chance.\n\n")
 	}
 	fmt.Fprintf(w, "posture: jail %s", p.Jail)
 	if p.ABI > 0 {
 		fmt.Fprintf(w, " (ABI %d)", p.ABI)
 	}
-	fmt.Fprintf(w, ", seccomp %t, no new privileges %t, capabilities %s, memory of the service readable %t, uid %d\n", p.Seccomp, p.NoNewPrivs, p.Rights, p.Dumpable, p.UID)
+	fmt.Fprintf(w, ", seccomp %t, no new privileges %t, capabilities %s, memory of the service readable %t, uid %d\n",
+		p.Seccomp, p.NoNewPrivs, p.Rights, p.Dumpable, p.UID)
 	fmt.Fprintf(w, "walls: %s\n%s\n", p.Walls, p.Egress)
 	if p.Weak != "" {
 		fmt.Fprintf(w, "weak: %s\n", p.Weak)

@@ -139,7 +139,12 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 		return err
 	}
 	if s.TelegramToken.IsSet() {
-		if v.Telegram, err = telegram.New(telegram.Options{Token: s.TelegramToken.Reveal(), ChatID: s.TelegramChat, BaseURL: s.TelegramURL, HTTPClient: s.client(), Log: v.Log}); err != nil {
+		var err error
+		v.Telegram, err = telegram.New(telegram.Options{
+			Token: s.TelegramToken.Reveal(), ChatID: s.TelegramChat, BaseURL: s.TelegramURL,
+			HTTPClient: s.client(), Log: v.Log,
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -176,9 +181,10 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 func (v *Service) runner(dir string) (*agentcli.Runner, error) {
 	s := v.Settings
 	return agentcli.New(agentcli.Options{
-		Default: s.Agent, LogDir: filepath.Join(dir, "logs"), StateDir: filepath.Join(dir, "running"), Shim: append(slices.Clone(v.program), "agent-shim"),
+		Default: s.Agent, Presets: ownAgents(), Shim: append(slices.Clone(v.program), "agent-shim"),
+		LogDir: filepath.Join(dir, "logs"), StateDir: filepath.Join(dir, "running"), HomeDir: filepath.Join(dir, "homes"),
 		TermGrace: s.AgentTermGrace, EnvAllow: append(agentcli.DefaultEnv(), s.AgentEnv...), Prices: s.AgentPrices, Log: v.Log,
-		HomeDir: filepath.Join(dir, "homes"), HomeFiles: s.AgentHome, Jail: v.walls.jail, Hidden: s.hidden, Presets: ownAgents(), Links: v.links(),
+		HomeFiles: s.AgentHome, Jail: v.walls.jail, Hidden: s.hidden, Links: v.links(),
 	})
 }
 
@@ -188,7 +194,9 @@ func (s Settings) client() *http.Client { return &http.Client{Timeout: s.CallTim
 // assemble gives the adapters to the service.
 func (v *Service) assemble(ctx context.Context) error {
 	s := v.Settings
-	walls := orchestrator.Metric{Name: "jail", Kind: orchestrator.KindGauge, Help: "1 for the kind of jail that agents run in.", Labels: []string{"kind"}}
+	walls := orchestrator.Metric{
+		Name: "jail", Kind: orchestrator.KindGauge, Help: "1 for the kind of jail that agents run in.", Labels: []string{"kind"},
+	}
 	meter, err := prometheus.New(Version(), walls)
 	if err != nil {
 		return err
@@ -200,11 +208,16 @@ func (v *Service) assemble(ctx context.Context) error {
 	}
 	s.Engine.Places = v.places()
 	o := service.Options{
-		Store: v.DB, Projects: v.Projects, Tracker: v.Tracker, Host: hosts{gitonly.New(v.Git, gitonly.Registered(v.Projects)), v.Projects, v.Hosts},
+		Store: v.DB, Projects: v.Projects, Tracker: v.Tracker,
+		Host:       hosts{gitonly.New(v.Git, gitonly.Registered(v.Projects)), v.Projects, v.Hosts},
 		Workspaces: v.Git, Agents: v.Agents, Leases: v.Leases,
-		Gates: checks.All(v.getenv), Commands: v.Git, Hooks: v.Git, Probe: commitprobe.New(nil), Logs: v.Agents, Meter: meter, Redactor: s.hidden, Log: v.Log,
+		Gates: checks.All(v.getenv), Commands: v.Git, Hooks: v.Git, Probe: commitprobe.New(nil),
+		Logs: v.Agents, Meter: meter, Redactor: s.hidden, Log: v.Log,
 		Engine: s.Engine, Features: s.features(), Identify: v.identifiers(), Mend: v.mend, Reread: v.reread,
-		Web:        web.Options{Access: v.Access, Sources: v.sources(), Metrics: meter.Handler(), Checks: v.checks(), Hosts: s.hosts(), Reload: v.Reload},
+		Web: web.Options{
+			Access: v.Access, Sources: v.sources(), Metrics: meter.Handler(),
+			Checks: v.checks(), Hosts: s.hosts(), Reload: v.Reload,
+		},
 		Dashboard:  dashboard.Options{Links: s.Links, Markdown: markdown.Render},
 		Pages:      s.pages(),
 		HooksApart: s.HooksListen != "", Proxies: s.Proxies, Beside: layer,

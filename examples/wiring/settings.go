@@ -34,19 +34,21 @@ const Prefix = "ORCH_"
 
 // Settings is everything that can be set, read once from the environment.
 type Settings struct {
-	Config         string         `env:"CONFIG" doc:"the settings file; unset: signalbox.yaml of the working directory, else /etc/signalbox/signalbox.yaml; none: no file"`
-	DataDir        string         `env:"DATA_DIR" envDefault:"./data" doc:"database, worktrees and agent logs"`
-	DatabaseURL    secret.String  `env:"DATABASE_URL" doc:"postgres://… = PostgreSQL, for one or more replicas; unset: an SQLite file in the data directory"`
-	DatabaseSchema string         `env:"DATABASE_SCHEMA" envDefault:"signalbox" doc:"of the tables in PostgreSQL"`
-	Listen         string         `env:"LISTEN" envDefault:"127.0.0.1:8080" doc:"address of the HTTP server"`
-	Hosts          []string       `env:"HOSTS" doc:"names that browsers and clients may reach the server by, beside localhost and IP addresses; *: any"`
-	HooksListen    string         `env:"HOOKS_LISTEN" doc:"address of a listener for webhooks alone, which LISTEN serves no more then; unset: LISTEN serves them"`
-	Proxies        []netip.Prefix `env:"TRUSTED_PROXIES" doc:"networks of proxies whose X-Forwarded-For says who sends, as 127.0.0.1/32,…; limits hold for each sender"`
-	Links          links          `env:"LINKS" doc:"further entries of the dashboard's navigation, as name=address,…"`
-	Projects       string         `env:"PROJECTS" envDefault:"projects.yaml" doc:"the project registry"`
-	PublicURL      string         `env:"PUBLIC_URL" form:"url" doc:"address of this server as people reach it, for links in comments to its pages and to cards of its own board; unset: http:// and LISTEN, for those cards alone"`
-	Tracker        string         `env:"TRACKER" envDefault:"plane" doc:"where cards are: plane, or board, which the service keeps itself and shows on the dashboard"`
-	AdminToken     secret.String  `env:"ADMIN_TOKEN" form:"long" doc:"token of an administrator, of 128 bits (openssl rand -hex 32); others are made with signalbox token"`
+	Config         string        `env:"CONFIG" doc:"the settings file; unset: signalbox.yaml in the working directory, else in /etc/signalbox; none: no file"`
+	DataDir        string        `env:"DATA_DIR" envDefault:"./data" doc:"database, worktrees and agent logs"`
+	DatabaseURL    secret.String `env:"DATABASE_URL" doc:"postgres://… = PostgreSQL, for replicas too; unset: SQLite in the data directory"`
+	DatabaseSchema string        `env:"DATABASE_SCHEMA" envDefault:"signalbox" doc:"of the tables in PostgreSQL"`
+
+	Listen      string         `env:"LISTEN" envDefault:"127.0.0.1:8080" doc:"address of the HTTP server"`
+	Hosts       []string       `env:"HOSTS" doc:"names that clients may reach the server by, beside localhost and IP addresses; *: any"`
+	HooksListen string         `env:"HOOKS_LISTEN" doc:"address that serves webhooks in the place of LISTEN; unset: LISTEN serves them"`
+	Proxies     []netip.Prefix `env:"TRUSTED_PROXIES" doc:"proxies, as 127.0.0.1/32,…, whose X-Forwarded-For names senders, for limits"`
+	Links       links          `env:"LINKS" doc:"further entries of the dashboard's navigation, as name=address,…"`
+	Projects    string         `env:"PROJECTS" envDefault:"projects.yaml" doc:"the project registry"`
+	PublicURL   string         `env:"PUBLIC_URL" form:"url" doc:"address of this server as people reach it, for links in comments to its pages and to cards of its own board; unset: http:// and LISTEN, for those cards alone"`
+	Tracker     string         `env:"TRACKER" envDefault:"plane" doc:"where cards are: plane, or board (the service's own, on the dashboard)"`
+
+	AdminToken     secret.String  `env:"ADMIN_TOKEN" form:"long" doc:"administrator's token, 128 bits (openssl rand -hex 32); signalbox token makes others"`
 	PublicRead     bool           `env:"PUBLIC_READ" envDefault:"false" doc:"everybody who reaches the server may read; false: from this machine alone where LISTEN is a loopback address, else with the right viewer"`
 	PublicMetrics  bool           `env:"PUBLIC_METRICS" envDefault:"false" doc:"everybody who reaches the server may read /metrics"`
 	AccessRoles    access.Rules   `env:"ACCESS_ROLES" doc:"rights of people whom the identity provider or the proxy names, as group=role,user:name=role@owner/name+owner/name,*=viewer"`
@@ -54,45 +56,49 @@ type Settings struct {
 	OIDCClientID   string         `env:"OIDC_CLIENT_ID" doc:"of this server there; its redirect address is PUBLIC_URL and /dashboard/session/return"`
 	OIDCSecret     secret.String  `env:"OIDC_CLIENT_SECRET" doc:"of the client"`
 	OIDCName       string         `env:"OIDC_NAME_CLAIM" envDefault:"email" doc:"claim that names people"`
-	OIDCTrustEmail bool           `env:"OIDC_TRUST_EMAIL" doc:"believe the provider's addresses without email_verified, where nobody can choose one"`
+	OIDCTrustEmail bool           `env:"OIDC_TRUST_EMAIL" doc:"believe addresses without email_verified, where nobody can choose one"`
 	OIDCGroups     string         `env:"OIDC_GROUPS_CLAIM" envDefault:"groups" doc:"claim that lists their groups"`
-	ProxyUser      string         `env:"PROXY_USER_HEADER" doc:"header in which a proxy names whom it has signed in, such as X-Forwarded-User"`
+	ProxyUser      string         `env:"PROXY_USER_HEADER" doc:"header in which a proxy names who has signed in, such as X-Forwarded-User"`
 	ProxyGroups    string         `env:"PROXY_GROUPS_HEADER" doc:"header with their groups, separated by commas"`
-	ProxyFrom      []netip.Prefix `env:"PROXY_USERS_FROM" doc:"networks of the proxies whose PROXY_USER_HEADER is believed, as 10.0.0.5/32,…"`
+	ProxyFrom      []netip.Prefix `env:"PROXY_USERS_FROM" doc:"proxies, as 10.0.0.5/32,…, whose PROXY_USER_HEADER is believed"`
 	LogLevel       string         `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
 	LogFormat      string         `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
 
 	Engine              orchestrator.Options
 	Features            features.Set
-	MaxConcurrencyTotal int           `env:"MAX_CONCURRENCY_TOTAL" envDefault:"0" doc:"agents at a time of all servers that share a PostgreSQL; 0: no bound"`
-	AgentPrices         prices        `env:"AGENT_PRICES" doc:"of models whose agents report no cost, or of such agents by name (codex), in dollars for a million tokens: model=input/output/cache read/cache write,…"`
-	ModelGateway        string        `env:"MODEL_GATEWAY" doc:"address at which agents call models with a token of their run in the place of a key, such as 127.0.0.1:0 (any free port): their costs are measured; unset: they call the vendors themselves"`
-	AnthropicKey        secret.String `env:"ANTHROPIC_API_KEY" doc:"key of Anthropic that the gateway of models calls with; unset: it does not serve Anthropic's models"`
-	AnthropicURL        string        `env:"ANTHROPIC_URL" doc:"address of Anthropic's API for the gateway; unset: https://api.anthropic.com"`
-	OpenAIKey           secret.String `env:"OPENAI_API_KEY" doc:"the same of OpenAI"`
-	OpenAIURL           string        `env:"OPENAI_URL" doc:"without /v1; unset: https://api.openai.com"`
-	GeminiKey           secret.String `env:"GEMINI_API_KEY" doc:"the same of Google's Gemini API"`
-	GeminiURL           string        `env:"GEMINI_URL" doc:"unset: https://generativelanguage.googleapis.com"`
-	QG0TitleMax         string        `env:"QG0_TITLE_MAX" envDefault:"200" doc:"title limit of QG-0 in characters"`
-	Agent               string        `env:"AGENT" envDefault:"claude" doc:"agent of roles that the registry gives none: claude, codex, gemini, opencode or a command"`
-	AgentEnv            []string      `env:"AGENT_ENV" doc:"further names that agents see of this environment, X_* for a prefix"`
-	AgentHome           []string      `env:"AGENT_HOME" doc:"further files of HOME that agents get copies of, such as .npmrc; how the agent signs in is copied anyway"`
-	Jail                string        `env:"JAIL" envDefault:"auto" doc:"how agents and checks are confined: auto (the best that this machine has, else refuse to start), container, bwrap, landlock, or none"`
-	JailRead            []string      `env:"JAIL_READ" doc:"further directories and files that agents may read and run"`
-	JailWrite           []string      `env:"JAIL_WRITE" doc:"further ones that agents may change, such as caches; they share them"`
-	JailPorts           ports         `env:"JAIL_PORTS" envDefault:"22,80,443,32768-60999" doc:"TCP ports that agents may connect to, and listen at from 1024 up, or none; never the server's own"`
-	JailSockets         bool          `env:"JAIL_UNIX_SOCKETS" envDefault:"false" doc:"agents may use unix sockets, all of them: the docker daemon's is a way out"`
-	JailImage           string        `env:"JAIL_IMAGE" doc:"image whose containers agents and checks run in; it has their tools, and is not pulled"`
-	JailEngine          string        `env:"JAIL_ENGINE" doc:"podman, docker, or the path of one; empty = the first of them in PATH"`
-	JailNetwork         string        `env:"JAIL_NETWORK" doc:"network of containers; empty = what the engine takes by itself"`
-	Egress              string        `env:"EGRESS" envDefault:"off" doc:"hosts that agents and checks may reach: off (all, by JAIL_PORTS), or allow-list (those of the registry's egress, by a proxy for each run)"`
-	JailCgroup          string        `env:"JAIL_CGROUP" envDefault:"auto" doc:"delegated cgroup (v2) in which each run gets its own: auto (the server's own, where it is delegated), none, or its directory"`
-	JailMemoryMB        int           `env:"JAIL_MEMORY_MB" envDefault:"0" doc:"memory of a run in MiB, where a cgroup or a container keeps it; 0 = no limit"`
-	JailProcesses       int           `env:"JAIL_PROCESSES" envDefault:"4096" doc:"processes and threads of a run, where a cgroup or a container keeps it; 0 = no limit"`
-	JailCPUWeight       int           `env:"JAIL_CPU_WEIGHT" envDefault:"0" doc:"share of the processor of a run beside 100 of others, 1 to 10000, where a cgroup or a container keeps it; 0 = 100"`
-	AgentTermGrace      time.Duration `env:"AGENT_TERM_GRACE" envDefault:"20s" doc:"between TERM and KILL"`
-	GitTimeout          time.Duration `env:"GIT_TIMEOUT" envDefault:"5m" doc:"time limit of one git call"`
-	CallTimeout         time.Duration `env:"CALL_TIMEOUT" envDefault:"20s" doc:"time limit of one request to Plane, GitHub or Telegram"`
+	MaxConcurrencyTotal int `env:"MAX_CONCURRENCY_TOTAL" envDefault:"0" doc:"agents at a time of all servers on a PostgreSQL; 0: no bound"`
+
+	AgentPrices  prices        `env:"AGENT_PRICES" doc:"of models whose agents report no cost, or of such agents by name (codex), in dollars for a million tokens: model=input/output/cache read/cache write,…"`
+	ModelGateway string        `env:"MODEL_GATEWAY" doc:"address at which agents call models with a token of their run in the place of a key, such as 127.0.0.1:0 (any free port): their costs are measured; unset: they call the vendors themselves"`
+	AnthropicKey secret.String `env:"ANTHROPIC_API_KEY" doc:"Anthropic's key, for the gateway; unset: it does not serve Anthropic's models"`
+	AnthropicURL string        `env:"ANTHROPIC_URL" doc:"address of Anthropic's API for the gateway; unset: https://api.anthropic.com"`
+	OpenAIKey    secret.String `env:"OPENAI_API_KEY" doc:"the same of OpenAI"`
+	OpenAIURL    string        `env:"OPENAI_URL" doc:"without /v1; unset: https://api.openai.com"`
+	GeminiKey    secret.String `env:"GEMINI_API_KEY" doc:"the same of Google's Gemini API"`
+	GeminiURL    string        `env:"GEMINI_URL" doc:"unset: https://generativelanguage.googleapis.com"`
+
+	QG0TitleMax string   `env:"QG0_TITLE_MAX" envDefault:"200" doc:"title limit of QG-0 in characters"`
+	Agent       string   `env:"AGENT" envDefault:"claude" doc:"agent where the registry names none: claude, codex, gemini, opencode or a command"`
+	AgentEnv    []string `env:"AGENT_ENV" doc:"further names that agents see of this environment, X_* for a prefix"`
+	AgentHome   []string `env:"AGENT_HOME" doc:"files of HOME that agents get copies of, such as .npmrc; how they sign in is copied anyway"`
+
+	Jail          string   `env:"JAIL" envDefault:"auto" doc:"how agents and checks are confined: auto (the best that this machine has, else refuse to start), container, bwrap, landlock, or none"`
+	JailRead      []string `env:"JAIL_READ" doc:"further directories and files that agents may read and run"`
+	JailWrite     []string `env:"JAIL_WRITE" doc:"further ones that agents may change, such as caches; they share them"`
+	JailPorts     ports    `env:"JAIL_PORTS" envDefault:"22,80,443,32768-60999" doc:"TCP ports that agents may connect to, and listen at from 1024 up, or none; never the server's own"`
+	JailSockets   bool     `env:"JAIL_UNIX_SOCKETS" envDefault:"false" doc:"agents may use all unix sockets: docker's is a way out"`
+	JailImage     string   `env:"JAIL_IMAGE" doc:"image whose containers agents and checks run in; it has their tools, and is not pulled"`
+	JailEngine    string   `env:"JAIL_ENGINE" doc:"podman, docker, or the path of one; empty = the first of them in PATH"`
+	JailNetwork   string   `env:"JAIL_NETWORK" doc:"network of containers; empty = what the engine takes by itself"`
+	Egress        string   `env:"EGRESS" envDefault:"off" doc:"hosts that agents and checks may reach: off (all, by JAIL_PORTS), or allow-list (those of the registry's egress, by a proxy for each run)"`
+	JailCgroup    string   `env:"JAIL_CGROUP" envDefault:"auto" doc:"delegated cgroup (v2) in which each run gets its own: auto (the server's own, where it is delegated), none, or its directory"`
+	JailMemoryMB  int      `env:"JAIL_MEMORY_MB" envDefault:"0" doc:"memory of a run in MiB, where a cgroup or container keeps it; 0 = no limit"`
+	JailProcesses int      `env:"JAIL_PROCESSES" envDefault:"4096" doc:"processes and threads of a run, where a cgroup or container keeps it; 0 = no limit"`
+	JailCPUWeight int      `env:"JAIL_CPU_WEIGHT" envDefault:"0" doc:"share of the processor of a run beside 100 of others, 1 to 10000, where a cgroup or a container keeps it; 0 = 100"`
+
+	AgentTermGrace time.Duration `env:"AGENT_TERM_GRACE" envDefault:"20s" doc:"between TERM and KILL"`
+	GitTimeout     time.Duration `env:"GIT_TIMEOUT" envDefault:"5m" doc:"time limit of one git call"`
+	CallTimeout    time.Duration `env:"CALL_TIMEOUT" envDefault:"20s" doc:"time limit of one request to Plane, GitHub or Telegram"`
 
 	PlaneURL       string        `env:"PLANE_URL" form:"url" doc:"address of Plane"`
 	PlaneWorkspace string        `env:"PLANE_WORKSPACE" doc:"slug of the workspace"`
@@ -100,7 +106,7 @@ type Settings struct {
 	PlaneSecret    secret.String `env:"PLANE_WEBHOOK_SECRET" form:"long" doc:"of Plane's webhook, at least 16 bytes; of projects that have none of their own"`
 	PlaneSecretOld secret.String `env:"PLANE_WEBHOOK_SECRET_OLD" form:"long" doc:"is valid too, while the secret is replaced"`
 
-	PlaneStates map[string]string `env:"PLANE_STATES" doc:"ids of columns, as key:id,…, for when a project's cannot be read; never Confirm Deploy"`
+	PlaneStates map[string]string `env:"PLANE_STATES" doc:"columns' ids (key:id,…) where a project's are unreadable; never Confirm Deploy"`
 
 	AnalystToken   secret.String `env:"PLANE_TOKEN_ANALYST" doc:"comments of the analyst; unset: the shared token"`
 	ArchitectToken secret.String `env:"PLANE_TOKEN_ARCHITECT" doc:"comments of the architect"`
@@ -117,7 +123,8 @@ type Settings struct {
 	GitHubApp       int64         `env:"GITHUB_INSTALLATION_ID" doc:"of the app; unset: that of each repository is looked up"`
 	GitHubSecret    secret.String `env:"GITHUB_WEBHOOK_SECRET" form:"long" doc:"of GitHub's webhooks, at least 16 bytes (openssl rand -hex 32); of projects that have none of their own"`
 	GitHubSecretOld secret.String `env:"GITHUB_WEBHOOK_SECRET_OLD" form:"long" doc:"is valid too, while the secret is replaced"`
-	CloneBase       string        `env:"GITHUB_CLONE_BASE" envDefault:"https://github.com/" doc:"clone URLs that begin so are cloned with the API token"`
+
+	CloneBase string `env:"GITHUB_CLONE_BASE" envDefault:"https://github.com/" doc:"clone URLs that begin so are cloned with the API token"`
 
 	GPSTracks     bool          `env:"GPS_TRACKS_ENABLED" envDefault:"true" doc:"public GPS tracks are served below /api/gps-tracks"`
 	GPSSources    string        `env:"GPS_SOURCES" doc:"own gps_sources.yaml; unset: what is built in"`
@@ -185,7 +192,8 @@ func (s Settings) check() error {
 	}
 	s.checkTags(wrong)
 	if s.MaxConcurrencyTotal < 0 || s.MaxConcurrencyTotal > 0 && !s.Shared() {
-		wrong("MAX_CONCURRENCY_TOTAL", "is %d, want 0 or more, and ORCH_DATABASE_URL: it bounds servers that share a PostgreSQL", s.MaxConcurrencyTotal)
+		wrong("MAX_CONCURRENCY_TOTAL", "is %d, want 0 or more, and ORCH_DATABASE_URL: it bounds servers that share a PostgreSQL",
+			s.MaxConcurrencyTotal)
 	}
 	s.checkJail(wrong)
 	s.checkEgress(wrong)
@@ -205,9 +213,13 @@ func (s Settings) check() error {
 			wrong("TASK_DEPS_SOURCE", "is %q, want db, tracker or db,tracker", strings.Join(s.Features.DepsSource, ","))
 		}
 	}
-	for name, limit := range map[string]work.Dollars{"BUDGET_TASK_USD": s.Features.BudgetTask, "BUDGET_REPO_DAY_USD": s.Features.BudgetRepoDay} {
+	for name, limit := range map[string]work.Dollars{
+		"BUDGET_TASK_USD":     s.Features.BudgetTask,
+		"BUDGET_REPO_DAY_USD": s.Features.BudgetRepoDay,
+	} {
 		if limit > 0 && limit < s.Features.BudgetRun {
-			wrong(name, "is less than ORCH_BUDGET_RUN_USD, what one run is taken to cost: no agent would ever start; raise it, or lower the other")
+			wrong(name, "is less than ORCH_BUDGET_RUN_USD, what one run is taken to cost: "+
+				"no agent would ever start; raise it, or lower the other")
 		}
 	}
 	if s.Features.BudgetRun == 0 {
@@ -286,8 +298,13 @@ func (s Settings) NeedsToServe(p *task.Projects) error {
 
 func (s Settings) roleTokens() map[stage.Role]string {
 	return map[stage.Role]string{
-		stage.Analyst: s.AnalystToken.Reveal(), stage.Architect: s.ArchitectToken.Reveal(), stage.Developer: s.DeveloperToken.Reveal(), stage.Reviewer: s.ReviewerToken.Reveal(),
-		stage.Tester: s.TesterToken.Reveal(), stage.Deployer: s.DeployerToken.Reveal(), stage.Stream: s.StreamToken.Reveal(),
+		stage.Analyst:   s.AnalystToken.Reveal(),
+		stage.Architect: s.ArchitectToken.Reveal(),
+		stage.Developer: s.DeveloperToken.Reveal(),
+		stage.Reviewer:  s.ReviewerToken.Reveal(),
+		stage.Tester:    s.TesterToken.Reveal(),
+		stage.Deployer:  s.DeployerToken.Reveal(),
+		stage.Stream:    s.StreamToken.Reveal(),
 	}
 }
 

@@ -149,7 +149,8 @@ func (v *values) take(fields map[string]reflect.StructField, pair *ast.MappingVa
 	case v.lines[name] != "":
 		return fmt.Errorf("%s: %s is set twice, before at %s", line, key, v.lines[name])
 	case isSecret(f) && mode.Perm()&0o004 != 0:
-		return fmt.Errorf("%s: %s is a secret, and all users may read the file: chmod o-r %s, or put the secret into a file of its own (%s)", line, key, v.file, name+fileSuffix)
+		return fmt.Errorf("%s: %s is a secret, and all users may read the file: chmod o-r %s, "+
+			"or put the secret into a file of its own (%s)", line, key, v.file, name+fileSuffix)
 	}
 	text, err := scalar(pair.Value, f)
 	if err != nil {

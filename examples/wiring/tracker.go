@@ -59,7 +59,8 @@ func (v *Service) openTracker(ctx context.Context, n projectfile.Neighbours, sec
 		return nil
 	}
 	v.Plane, err = plane.New(plane.Options{
-		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.PlaneToken.Reveal(), RoleTokens: s.roleTokens(), Secrets: secrets[trackerPlane],
+		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace,
+		Token: s.PlaneToken.Reveal(), RoleTokens: s.roleTokens(), Secrets: secrets[trackerPlane],
 		Insecure: s.InsecureWebhooks, States: s.states(), HTTPClient: s.client(), Log: v.Log,
 	})
 	if err != nil {

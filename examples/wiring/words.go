@@ -77,14 +77,16 @@ func (s Settings) CheckRepos(p *task.Projects) error {
 	}{{"SERIAL_GATE_REPOS", s.Features.SerialGate.Repos}, {"MERGE_GATE_REPOS", s.Features.MergeGate.Repos}} {
 		for _, repo := range list.repos {
 			if _, ok := p.ByRepo(repo); !ok && repo != "*" {
+				near := strings.Replace(nearest(repo, known)+".", "?.", "?", 1)
 				errs = append(errs, fmt.Errorf("%s%s names %q, which is not in %s%s It has %s; * is all",
-					Prefix, list.name, repo, s.Projects, strings.Replace(nearest(repo, known)+".", "?.", "?", 1), strings.Join(known, ", ")))
+					Prefix, list.name, repo, s.Projects, near, strings.Join(known, ", ")))
 			}
 		}
 	}
 	for _, one := range p.All() {
 		if one.HostName() == task.HostGitHub && !s.signsInToGitHub() {
-			errs = append(errs, fmt.Errorf("%sGITHUB_TOKEN is not set, and %s is on GitHub; a repository without a git host has host: git in %s", Prefix, one.Repo, s.Projects))
+			errs = append(errs, fmt.Errorf("%sGITHUB_TOKEN is not set, and %s is on GitHub; "+
+				"a repository without a git host has host: git in %s", Prefix, one.Repo, s.Projects))
 			break
 		}
 	}
