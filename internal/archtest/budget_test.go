@@ -21,11 +21,11 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        114_135,
-		"tokens outside tests":       773_500,
+		"lines outside tests":        115_480,
+		"tokens outside tests":       773_600,
 		"tokens of tests":            663_500,
 		"exported names":             2_417,
-		"lines over 140 columns":     845,
+		"lines over 140 columns":     45,
 		"packages of the server":     93,
 		"tokens of the server":       547_000,
 		"words of Markdown":          24_230,
