@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/internal/simulate"
+	"github.com/signalbox-dev/signalbox/orchestrator"
 )
 
 // Every invariant holds in the worlds of the first seeds, and most of them are not

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/features/traces"
-	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
 
 // The feature is given to an engine, with the store that has the journal.
