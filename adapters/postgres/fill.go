@@ -106,7 +106,7 @@ func (d *DB) fill(ctx context.Context, t pgx.Tx, from *sql.DB, name string, begu
 	}
 	defer rows.Close()
 	filled, err = t.CopyFrom(ctx, to, columns, pgx.CopyFromFunc(func() ([]any, error) { return carry(rows, kinds) }))
-	if err == nil && filled != count {
+	if err = errors.Join(err, rows.Err()); err == nil && filled != count {
 		err = fmt.Errorf("%d rows were read, and %d are there now", count, filled)
 	}
 	return count, err

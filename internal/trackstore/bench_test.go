@@ -122,13 +122,16 @@ func (e engine) plain(b *testing.B, from int, tracks []gpstracks.Track) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // nothing, if it was committed
-	row, err := tx.PrepareContext(b.Context(), "insert into plain values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (key) do "+
-		"nothing")
+	const insert = "insert into plain values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (key) do nothing"
+	row, err := tx.PrepareContext(b.Context(), insert)
+	if err != nil {
+		return err
+	}
+	defer row.Close()
 	for i := 0; i < len(tracks) && err == nil; i++ {
 		k := &tracks[i]
 		_, err = row.ExecContext(b.Context(), from+i, k.Bounds.Min[0], k.Bounds.Min[1], k.Name, k.Source, string(k.Activity), k.URL, k.Key,
-			k.LengthM,
-			gpstracks.AppendLines(nil, k.Lines))
+			k.LengthM, gpstracks.AppendLines(nil, k.Lines))
 	}
 	if err != nil {
 		return err
