@@ -22,7 +22,7 @@ import (
 func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        115_480,
-		"tokens outside tests":       773_600,
+		"tokens outside tests":       773_700,
 		"tokens of tests":            663_500,
 		"exported names":             2_417,
 		"lines over 140 columns":     45,
