@@ -47,9 +47,8 @@ func main() {
 	store, err1 := sqlite.Open(ctx, sqlite.Options{Path: "data/signalbox.db"})
 	git, err2 := gitcli.New(ctx, gitcli.Options{Root: "data/git"})
 	leases, err3 := filelease.New("data/leases", nil)
-	projects, err4 := task.NewProjects(task.Project{
-		TrackerProject: "app", Host: task.HostGit, Repo: "me/app", CloneURL: os.Args[1], Prefix: "APP", Main: "main",
-	})
+	app := task.Project{TrackerProject: "app", Host: task.HostGit, Repo: "me/app", CloneURL: os.Args[1], Prefix: "APP", Main: "main"}
+	projects, err4 := task.NewProjects(app)
 	s, err5 := service.New(service.Options{
 		Store: store, Projects: projects, Tracker: &cardlist.Tracker{Cards: board.Cards, Move: board.Move}, Leases: leases,
 		Host: gitonly.New(git, gitonly.Registered(projects)), Workspaces: git, Agents: &rehearse.Agents{}, Listen: os.Args[2],

@@ -27,8 +27,8 @@ func bubblewrap(j work.Jail, dir string, argv []string) ([]string, error) {
 		return nil, err
 	}
 	out := []string{
-		j.Box.Program, "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+		j.Box.Program, "--die-with-parent", "--new-session",
+		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL",
 	}
 	if j.Alone() {
 		out = append(out, "--unshare-net")
