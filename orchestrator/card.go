@@ -51,32 +51,42 @@ func StopGone(taskID int64) string {
 }
 
 // LookAtCard reads the card of a task that lives. While there is none the task is held, and people are
-// notified once; the error is tracker.ErrNotFound then. A card that is back frees it.
+// notified once; the error is tracker.ErrNotFound then. A card that is back frees it. Of several that find
+// it gone at once, one holds the task: its version is compared.
 func (e *Engine) LookAtCard(ctx context.Context, t task.Task) error {
 	p, ok := e.Projects.ByRepo(t.Repo)
 	if !ok {
 		return &UnregisteredError{t.Repo}
 	}
-	_, err := e.Tracker.Item(ctx, p.On(t.TrackerProjectID).TrackerProject, t.TrackerIssueID)
-	gone := errors.Is(err, tracker.ErrNotFound)
-	if err != nil && !gone {
-		return err
+	for range decideMax {
+		_, err := e.Tracker.Item(ctx, p.On(t.TrackerProjectID).TrackerProject, t.TrackerIssueID)
+		gone := errors.Is(err, tracker.ErrNotFound)
+		if err != nil && !gone || t.State.Stage.Terminal() {
+			return err
+		}
+		hold := goneHold(t.ID)
+		held, failed := e.Jobs.HoldsIn(ctx, hold.Subject, hold.Subject+"\x00", 1)
+		switch known := len(held) > 0; {
+		case failed != nil:
+			return failed
+		case gone == known:
+			return err
+		case !gone:
+			e.Log.Info("the card of a task is back", "task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)
+			return e.Store.Commit(ctx, task.Commit{Free: []queue.Hold{hold}})
+		}
+		text := hold.Reason + ". The task is held: nothing of it begins, is merged or deployed. What to do: " + StopGone(t.ID) + "."
+		notice := EffectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, "gone/"+task.Identity(t))
+		failed = e.Store.Commit(ctx, task.Commit{Task: &t, Hold: []queue.Hold{hold}, Jobs: []queue.Job{notice}})
+		if !errors.Is(failed, task.ErrConflict) {
+			e.Log.Error("the card of a task is gone", "task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo, "err", failed)
+			return cmp.Or(failed, err)
+		}
+		if t, failed = e.Store.Task(ctx, t.ID); failed != nil {
+			return failed
+		}
 	}
-	hold := goneHold(t.ID)
-	held, failed := e.Jobs.HoldsIn(ctx, hold.Subject, hold.Subject+"\x00", 1)
-	switch known := len(held) > 0; {
-	case failed != nil:
-		return failed
-	case gone == known:
-		return err
-	case !gone:
-		e.Log.Info("the card of a task is back", "task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)
-		return e.Store.Commit(ctx, task.Commit{Free: []queue.Hold{hold}})
-	}
-	e.Log.Error("the card of a task is gone", "task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo, "item", t.TrackerIssueID)
-	text := fmt.Sprintf("%s. The task is held: nothing of it begins, is merged or deployed. What to do: %s.", hold.Reason, StopGone(t.ID))
-	notice := EffectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, "gone/"+task.Identity(t))
-	return cmp.Or(e.Store.Commit(ctx, task.Commit{Hold: []queue.Hold{hold}, Jobs: []queue.Job{notice}}), err)
+	return task.ErrConflict
 }
 
 // awaitCard keeps what cannot be undone from a task whose card is gone or cannot be read. nil: the

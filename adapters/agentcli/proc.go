@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
@@ -310,10 +311,8 @@ func end(ctx context.Context, list func() (left []ident, all bool), grace time.D
 			}
 			told[p] = true
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
+		if err := run.Sleep(ctx, run.Real{}, pause); err != nil {
+			return err
 		}
 		pause = min(pause*2, lookSlow)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/jail"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -100,12 +101,8 @@ func (r *Runner) clear(ctx context.Context, rec record) error {
 // requestQuiesce signals a shim to stop and waits for its end, for as long as it should need.
 func (r *Runner) requestQuiesce(ctx context.Context, shim ident) error {
 	signal(shim, syscall.SIGTERM)
-	for until := time.Now().Add(r.opt.TermGrace + leftoverGrace); len(alive(shim)) > 0 && time.Now().Before(until); {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(lookSoon):
-		}
+	for until := time.Now().Add(r.opt.TermGrace + leftoverGrace); ctx.Err() == nil && len(alive(shim)) > 0 && time.Now().Before(until); {
+		_ = run.Sleep(ctx, run.Real{}, lookSoon)
 	}
-	return nil
+	return ctx.Err()
 }

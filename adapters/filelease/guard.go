@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // guarded runs f under the exclusive lock of the lease's guard file. The lock is
@@ -34,10 +36,8 @@ func lock(ctx context.Context, f *os.File) error {
 		if err == nil || !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
+		if err = run.Sleep(ctx, run.Real{}, wait); err != nil {
+			return err
 		}
 	}
 }

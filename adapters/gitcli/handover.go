@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -34,10 +35,8 @@ func (g *Git) handOver(ctx context.Context, p checkout, sha string) error {
 			return err
 		}
 		g.opt.Log.Warn("a commit could not be handed over; it is tried again", "repo", p.Repo, "work_item", p.WorkItem, "err", err)
-		select {
-		case <-ctx.Done():
+		if run.Sleep(ctx, run.Real{}, time.Second<<n) != nil {
 			return err
-		case <-time.After(time.Second << n):
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // leftAfter is how old a lock in a mirror is at least before it is taken to be left:
@@ -36,10 +38,8 @@ func removeLocks(ctx context.Context, repo string) error {
 	for _, name := range left {
 		seen, err := os.Lstat(name)
 		if wait := min(leftAfter, leftAfter-time.Since(modified(seen))); err == nil && wait > 0 {
-			select {
-			case <-time.After(wait):
-			case <-ctx.Done():
-				return ctx.Err()
+			if err := run.Sleep(ctx, run.Real{}, wait); err != nil {
+				return err
 			}
 			var now fs.FileInfo
 			if now, err = os.Lstat(name); err == nil && !(os.SameFile(seen, now) && now.ModTime().Equal(seen.ModTime())) {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
+	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // DefaultURL is the API of openstreetmap.org.
@@ -139,7 +140,7 @@ type answer struct {
 
 // query makes one request, when it is time for it.
 func (c *Client) query(ctx context.Context, query string) (a answer, err error) {
-	if err := sleep(ctx, time.Until(c.notBy)); err != nil {
+	if err := run.Sleep(ctx, run.Real{}, time.Until(c.notBy)); err != nil {
 		return a, err
 	}
 	address := *c.base
@@ -166,20 +167,6 @@ func (c *Client) query(ctx context.Context, query string) (a answer, err error) 
 		return a, &Error{what: "the answer broke off", cause: err}
 	}
 	return a, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // tracks reads a page whole.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/pgerror"
+	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // UnavailableError is the error of a server that was away for longer than
@@ -52,18 +53,10 @@ func (d *DB) retry(ctx context.Context, f func(context.Context) error) error {
 	}
 }
 
-// pause waits before the n-th repetition: 10 ms, doubling to 1 s, with chance.
+// pause waits before the n-th repetition: 5 to 10 ms, doubling to 0.64 to 1.28 s.
 func pause(ctx context.Context, n int) error {
-	wait := 10 * time.Millisecond << min(n, 7)
-	wait = min(wait, time.Second)/2 + rand.N(wait/2)
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	wait := 5 * time.Millisecond << min(n, 7)
+	return run.Sleep(ctx, run.Real{}, wait+rand.N(wait))
 }
 
 // wrap says whose error it is.

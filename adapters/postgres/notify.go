@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // notes are the pools that other processes are notified of. NOTIFY is sent after
@@ -57,10 +59,8 @@ func (d *DB) notify(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			d.log.Debug("a notification was not sent", "err", err)
 		}
-		select { // the first is sent at once, those after it together
-		case <-ctx.Done():
+		if run.Sleep(ctx, run.Real{}, noteGap) != nil { // the first is sent at once, those after it together
 			return
-		case <-time.After(noteGap):
 		}
 	}
 }

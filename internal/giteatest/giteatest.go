@@ -232,10 +232,8 @@ func (s *Server) runCI(r *repository, branch, sha string) {
 		const name = "ci / build and test"
 		target := "/" + push.Repo + "/actions/runs/1/jobs/0" // as of Gitea Actions, which leave the host out
 		s.report(push.Repo, sha, status{context: name, state: "pending", description: outcome.Title, target: target})
-		select {
-		case <-ctx.Done():
+		if run.Sleep(ctx, run.Real{}, outcome.After) != nil {
 			return
-		case <-time.After(outcome.After):
 		}
 		state := outcome.Conclusion
 		if !slices.Contains(states(), state) { // Gitea Actions report what was cancelled as failed

@@ -242,10 +242,8 @@ func (s *Server) runCI(r *repository, branch, sha string) {
 			return
 		}
 		c := s.ciReports(r, push, checkRun{app: Actions, name: "ci / build and test", status: "in_progress", title: outcome.Title})
-		select {
-		case <-ctx.Done():
+		if run.Sleep(ctx, run.Real{}, outcome.After) != nil {
 			return
-		case <-time.After(outcome.After):
 		}
 		c.status, c.conclusion = "completed", outcome.Conclusion
 		s.ciReports(r, push, c)

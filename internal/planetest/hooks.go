@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf16"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // attempts is how often Plane tries to reach a receiver.
@@ -76,10 +78,8 @@ func await(ctx context.Context, turn <-chan struct{}, atMost time.Duration) bool
 // deliver tries until there is any HTTP answer at all.
 func (s *Server) deliver(ctx context.Context, url, event string, body []byte, delay time.Duration) {
 	for range attempts {
-		select {
-		case <-ctx.Done():
+		if run.Sleep(ctx, run.Real{}, delay) != nil {
 			return
-		case <-time.After(delay):
 		}
 		s.mu.Lock()
 		id := s.id() // new for each attempt

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // Dialect holds the words of one database. Statements are SQL that both take,
@@ -232,11 +233,8 @@ func (s *Store) retry(ctx context.Context, lost *bool, f func() error) error {
 			return &UnavailableError{Err: err, Unknown: unknown}
 		}
 		s.Log.Debug("the database of tracks is tried again", "err", err, "unknown", unknown)
-		wait := min(10*time.Millisecond<<min(n, 7), time.Second)
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait/2 + rand.N(wait/2)):
-		}
+		wait := 5 * time.Millisecond << min(n, 7)
+		_ = run.Sleep(ctx, run.Real{}, wait+rand.N(wait)) // the next turn sees that ctx has ended
 	}
 }
 
