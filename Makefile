@@ -30,7 +30,7 @@ test-jail: tools ## attacks from within the jail of agents and checks, and hones
 	@mkdir -p $(BIN)
 	@$(GO) test -count 1 -timeout 20m -v ./internal/jail >$(BIN)/jail.log 2>&1 || { grep -v '^ *=== \|^ *--- PASS' $(BIN)/jail.log; exit 1; }
 	@grep '^jail: ' $(BIN)/jail.log
-	$(GO) test -count 1 -timeout 20m -run 'Jail' ./adapters/agentcli ./adapters/gitcli ./adapters/egress ./examples/wiring
+	$(GO) test -count 1 -timeout 20m -run 'Jail' ./adapters/agentcli ./adapters/gitcli ./adapters/egress ./internal/app
 	$(GO) test -count 1 -run 'Takeover|NoJail|Forged|Canaries|ShowsNoSecret' ./examples/server
 
 AGENTS := $(BIN)/agents

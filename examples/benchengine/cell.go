@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -80,7 +80,7 @@ func measure(ctx context.Context, c cell, x extent, log *slog.Logger) (result, e
 	if err != nil {
 		return r, err
 	}
-	fill := func(_ context.Context, s wiring.Database) error { return w.fill(ctx, c.Live) }
+	fill := func(_ context.Context, s app.Database) error { return w.fill(ctx, c.Live) }
 	if err := w.over(ctx, d, fill); err != nil {
 		return r, err
 	}
@@ -94,7 +94,7 @@ func measure(ctx context.Context, c cell, x extent, log *slog.Logger) (result, e
 		return r, err
 	}
 	var used spending
-	lead := func(ctx context.Context, _ wiring.Database) error {
+	lead := func(ctx context.Context, _ app.Database) error {
 		w.start(ctx)
 		defer w.stop()
 		if err := d.settled(ctx); err != nil {
@@ -154,7 +154,7 @@ func (d *database) settled(ctx context.Context) error {
 const restFor = time.Second
 
 // over opens a store, makes an engine over it that does not work yet, and calls f.
-func (w *world) over(ctx context.Context, d *database, f func(context.Context, wiring.Database) error) error {
+func (w *world) over(ctx context.Context, d *database, f func(context.Context, app.Database) error) error {
 	s, end, err := d.open(ctx)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (w *world) lead(ctx context.Context, x extent) (n int, err error) {
 func (w *world) rest(ctx context.Context, d *database, x extent, r *result) error {
 	debug.FreeOSMemory()
 	had, begun := rss(), time.Now()
-	return w.over(ctx, d, func(ctx context.Context, s wiring.Database) error {
+	return w.over(ctx, d, func(ctx context.Context, s app.Database) error {
 		w.start(ctx)
 		defer w.stop()
 		item, seen := w.open(ctx, 0)
@@ -247,7 +247,7 @@ func (w *world) rests(ctx context.Context, d *database, x extent, r *result) err
 }
 
 // render renders each page three times.
-func (w *world) render(ctx context.Context, s wiring.Database, x extent, r *result) error {
+func (w *world) render(ctx context.Context, s app.Database, x extent, r *result) error {
 	door := access.New(access.Options{PublicRead: true})
 	pages, err := dashboard.Handler(dashboard.Options{Engine: w.engine, History: s, Access: door, Stop: w.features, Log: w.log})
 	if err != nil {

@@ -31,7 +31,7 @@ import (
 // Sets of features.
 const (
 	featuresNone    = "none"
-	featuresDefault = "default" // what examples/wiring switches on by itself
+	featuresDefault = "default" // what internal/app switches on by itself
 )
 
 func main() {

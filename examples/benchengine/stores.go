@@ -15,7 +15,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/pgtest"
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
@@ -57,7 +57,7 @@ func newDatabase(t *bencher, name, dir string, log *slog.Logger) (*database, err
 }
 
 // open opens a store; end closes it.
-func (d *database) open(ctx context.Context) (s wiring.Database, end func(), err error) {
+func (d *database) open(ctx context.Context) (s app.Database, end func(), err error) {
 	if d.server == nil {
 		db, err := sqlite.Open(ctx, sqlite.Options{Path: d.file, Log: d.log, Driver: d.file})
 		if err != nil {

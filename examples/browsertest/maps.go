@@ -13,9 +13,9 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
-	"github.com/signalbox-dev/signalbox/examples/mappage"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/export"
+	"github.com/signalbox-dev/signalbox/gpstracks/mappage"
 	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 	work "github.com/signalbox-dev/signalbox/internal/run"

@@ -30,10 +30,10 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gpsfile"
 	"github.com/signalbox-dev/signalbox/adapters/osm"
 	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
-	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
+	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
 
@@ -184,13 +184,13 @@ func (w *work) choose() error {
 // do opens the store and does the work.
 func (w *work) do(ctx context.Context) (code int, err error) {
 	log := slog.New(slog.NewTextHandler(w.screen, nil))
-	settings := wiring.Settings{DataDir: w.Data, DatabaseURL: w.Database, DatabaseSchema: w.Schema}
+	settings := app.Settings{DataDir: w.Data, DatabaseURL: w.Database, DatabaseSchema: w.Schema}
 	if !settings.DatabaseURL.IsSet() {
-		if settings.DatabaseURL, err = wiring.FindSecret(wiring.Environ(), "DATABASE_URL"); err != nil {
+		if settings.DatabaseURL, err = app.FindSecret(app.Environ(), "DATABASE_URL"); err != nil {
 			return exitFailed, err
 		}
 	}
-	store, err := wiring.OpenTracks(ctx, settings, log)
+	store, err := app.OpenTracks(ctx, settings, log)
 	if err != nil {
 		return exitFailed, err
 	}
@@ -218,7 +218,7 @@ func (w *work) do(ctx context.Context) (code int, err error) {
 
 // alone makes this the only collector of a store, until it ends: runs that are
 // taken up would get in each other's way.
-func (w *work) alone(ctx context.Context, store wiring.TrackStore) (unlock func() error, err error) {
+func (w *work) alone(ctx context.Context, store app.TrackStore) (unlock func() error, err error) {
 	if shared, ok := store.(*trackpostgres.Tracks); ok { // collectors may be on several machines
 		return shared.Alone(ctx)
 	}
@@ -295,9 +295,9 @@ func (w *work) feed(s collect.Source, log *slog.Logger) (collect.Feed, error) {
 	if s.Kind == collect.Placeholder {
 		return collect.NoParserError{Source: s.Name}, nil
 	}
-	agent := "signalbox-collect/" + wiring.Version() + " (+https://github.com/signalbox-dev/signalbox)"
+	agent := "signalbox-collect/" + app.Version() + " (+https://github.com/signalbox-dev/signalbox)"
 	if w.Contact != "" {
-		agent = "signalbox-collect/" + wiring.Version() + " (" + w.Contact + ")"
+		agent = "signalbox-collect/" + app.Version() + " (" + w.Contact + ")"
 	}
 	return osm.New(osm.Options{URL: s.URL, UserAgent: agent, Pause: s.Pause, PageSize: s.PageSize, Log: log})
 }

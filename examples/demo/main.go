@@ -28,7 +28,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 )
 
 // options are the flags.
@@ -116,7 +116,7 @@ func run(args []string, out, errs io.Writer) int {
 func serve(errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	settings, err := wiring.Load(wiring.Environ())
+	settings, err := app.Load(app.Environ())
 	if err == nil {
 		err = serveWith(ctx, settings, errs)
 	}
@@ -127,8 +127,8 @@ func serve(errs io.Writer) int {
 	return 0
 }
 
-func serveWith(ctx context.Context, settings wiring.Settings, errs io.Writer) error {
-	service, err := wiring.Open(ctx, settings, []string{"/proc/self/exe"}, settings.Logger(errs))
+func serveWith(ctx context.Context, settings app.Settings, errs io.Writer) error {
+	service, err := app.Open(ctx, settings, []string{"/proc/self/exe"}, settings.Logger(errs))
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/telegramtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -264,11 +264,11 @@ func (s *summary) flaps(w *world, d web.TaskDetail) {
 
 // replay decides every journal again, beside the server.
 func (w *world) replay(ctx context.Context, s *summary) error {
-	settings, err := wiring.Load(w.environ(w.replicas[0]))
+	settings, err := app.Load(w.environ(w.replicas[0]))
 	if err != nil {
 		return err
 	}
-	service, err := wiring.Open(ctx, settings, []string{"/proc/self/exe"}, slog.New(slog.DiscardHandler))
+	service, err := app.Open(ctx, settings, []string{"/proc/self/exe"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
-	"github.com/signalbox-dev/signalbox/examples/mappage"
+	"github.com/signalbox-dev/signalbox/gpstracks/mappage"
 	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )

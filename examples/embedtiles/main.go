@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
-	"github.com/signalbox-dev/signalbox/examples/mappage"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
+	"github.com/signalbox-dev/signalbox/gpstracks/mappage"
 	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"

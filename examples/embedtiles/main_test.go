@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/examples/mappage"
+	"github.com/signalbox-dev/signalbox/gpstracks/mappage"
 )
 
 func TestService(t *testing.T) {

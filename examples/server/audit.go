@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
@@ -33,7 +33,7 @@ type audited struct {
 
 // Run verifies the chain.
 func (c auditVerifyCmd) Run(s *streams) error {
-	return inStore(func(ctx context.Context, db wiring.Database) error {
+	return inStore(func(ctx context.Context, db app.Database) error {
 		a, err := task.Verify(ctx, db)
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ type auditExportCmd struct{ output }
 
 // Run prints the journal.
 func (auditExportCmd) Run(s *streams) error {
-	return inStore(func(ctx context.Context, db wiring.Database) error {
+	return inStore(func(ctx context.Context, db app.Database) error {
 		out := json.NewEncoder(s.out)
 		return eachLink(ctx, db, func(l task.Link) error {
 			e := l.Entry

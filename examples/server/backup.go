@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 )
 
 type backupCmd struct {
@@ -18,7 +18,7 @@ type backupCmd struct {
 
 // Run copies what the service keeps, while it runs.
 func (c backupCmd) Run(s *streams) error {
-	settings, err := wiring.Load(wiring.Environ())
+	settings, err := app.Load(app.Environ())
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ type copyCmd struct {
 
 // Run fills a PostgreSQL with what the SQLite file keeps.
 func (c copyCmd) Run(s *streams) error {
-	settings, err := wiring.Load(wiring.Environ())
+	settings, err := app.Load(app.Environ())
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ type restoreCmd struct {
 
 // Run puts a backup in the place of what the service keeps, with all servers stopped.
 func (c restoreCmd) Run(s *streams) error {
-	settings, err := wiring.Load(wiring.Environ())
+	settings, err := app.Load(app.Environ())
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (c restoreCmd) Run(s *streams) error {
 		return err
 	}
 	restored := struct {
-		wiring.Backup
+		app.Backup
 		Kept []string `json:"kept"` // what was there before
 	}{b, append([]string{}, aside...)}
 	return c.print(s.out, restored, func(w io.Writer) error {

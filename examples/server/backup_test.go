@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/pgtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -34,14 +34,14 @@ func TestBackupDrill(t *testing.T) {
 				t.Setenv("PATH", filepath.Dir(strings.TrimSpace(string(bin)))+":"+os.Getenv("PATH"))
 				t.Setenv("ORCH_DATABASE_URL", pgtest.Start(t, pgtest.Options{Durable: true}).URL("postgres")+"&password=hidden")
 			}
-			open := func() *wiring.Service {
-				settings, err := wiring.Load(wiring.Environ())
+			open := func() *app.Service {
+				settings, err := app.Load(app.Environ())
 				require.NoError(t, err)
-				service, err := wiring.Open(t.Context(), settings, itself(), slog.New(slog.DiscardHandler))
+				service, err := app.Open(t.Context(), settings, itself(), slog.New(slog.DiscardHandler))
 				require.NoError(t, err)
 				return service
 			}
-			add := func(v *wiring.Service, item string) {
+			add := func(v *app.Service, item string) {
 				id, err := v.DB.NewTaskID(t.Context())
 				require.NoError(t, err)
 				require.NoError(t, v.DB.Commit(t.Context(), task.Commit{
@@ -49,7 +49,7 @@ func TestBackupDrill(t *testing.T) {
 					Jobs: []queue.Job{{Pool: "later", Kind: item}},
 				}))
 			}
-			work := func(v *wiring.Service) (out []string) {
+			work := func(v *app.Service) (out []string) {
 				jobs, err := v.DB.Jobs(t.Context(), queue.Filter{Pool: "later"})
 				require.NoError(t, err)
 				for _, j := range jobs {

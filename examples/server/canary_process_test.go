@@ -21,7 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 )
 
@@ -120,8 +120,8 @@ func TestCanaries(t *testing.T) {
 	events := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // it takes all
 	t.Cleanup(events.Close)
 	files := t.TempDir() // out of the agents' reach
-	for _, s := range wiring.List(nil) {
-		name := strings.TrimPrefix(s.Name, wiring.Prefix)
+	for _, s := range app.List(nil) {
+		name := strings.TrimPrefix(s.Name, app.Prefix)
 		if !s.Secret || name == "DATABASE_URL" || name == "GITHUB_APP_KEY" { // this is a server with SQLite, which signs in with a token
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
@@ -38,7 +38,7 @@ const (
 // open makes a request with the person's token, if there is one. What the server refuses is an
 // exitError. The body of the answer is the caller's to close.
 func (c client) open(ctx context.Context, method, path string, body any, header ...string) (*http.Response, error) {
-	settings, err := wiring.Load(wiring.Environ())
+	settings, err := app.Load(app.Environ())
 	if err != nil {
 		return nil, err
 	}

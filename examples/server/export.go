@@ -14,9 +14,9 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/gpsfile"
 	"github.com/signalbox-dev/signalbox/adapters/mbtiles"
-	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/export"
+	"github.com/signalbox-dev/signalbox/internal/app"
 )
 
 type tracksExportCmd struct {
@@ -29,7 +29,7 @@ type tracksExportCmd struct {
 
 // Run exports the tracks of sources whose licence record is accepted.
 func (c tracksExportCmd) Run(s *streams) error {
-	return inTracks("", "", func(ctx context.Context, store wiring.TrackStore, settings wiring.Settings) error {
+	return inTracks("", "", func(ctx context.Context, store app.TrackStore, settings app.Settings) error {
 		config, licences, err := gpsfile.Load(gpsfile.Paths{Sources: settings.GPSSources, Regions: settings.GPSRegions,
 			Licences: settings.GPSLicences})
 		if err != nil {

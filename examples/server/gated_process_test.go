@@ -18,8 +18,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// app serves what was deployed: it is well until somebody says otherwise.
-func app(t *testing.T) (address string, sick *atomic.Bool) {
+// deployed serves what was deployed: it is well until somebody says otherwise.
+func deployed(t *testing.T) (address string, sick *atomic.Bool) {
 	t.Helper()
 	sick = &atomic.Bool{}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -75,7 +75,7 @@ func (w *world) block(name string) string {
 // is degraded freezes the repository, over a kill, until an operator ends that.
 func TestSerialGateAndFreeze(t *testing.T) {
 	t.Parallel()
-	address, sick := app(t)
+	address, sick := deployed(t)
 	w := newWorld(t, map[string]string{
 		"SERIAL_GATE_REPOS": "acme/ser", "MONITOR_WINDOW": "1m", "MONITOR_INTERVAL": "50ms", "TELEGRAM_TOKEN": chatToken, "TELEGRAM_CHAT_ID": "1",
 	}, &place{prefix: "SER", monitor: address}, &place{prefix: "FRE"})
@@ -138,7 +138,7 @@ func TestSerialGateAndFreeze(t *testing.T) {
 // Without the switch a degraded deployment is Blocked and freezes nothing.
 func TestFreezeSwitchedOff(t *testing.T) {
 	t.Parallel()
-	address, sick := app(t)
+	address, sick := deployed(t)
 	sick.Store(true)
 	w := newWorld(t, map[string]string{"SERIAL_GATE_FREEZE_ENABLED": "false", "MONITOR_INTERVAL": "50ms"}, &place{prefix: "NOF", monitor: address})
 	item := w.card("NOF", "one")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 )
 
 // TestTracksDocument runs every command of docs/gps.md, in order, against the
@@ -22,9 +22,9 @@ func TestTracksDocument(t *testing.T) {
 	}
 	environment(t)
 	t.Setenv("ORCH_ADMIN_TOKEN", "the-operators-token-of-128-bits")
-	settings, err := wiring.Load(wiring.Environ())
+	settings, err := app.Load(app.Environ())
 	require.NoError(t, err)
-	service, err := wiring.Open(t.Context(), settings, itself(), slog.New(slog.DiscardHandler))
+	service, err := app.Open(t.Context(), settings, itself(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer service.Close()
 	srv := httptest.NewServer(service.Handler)

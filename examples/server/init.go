@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
-	"github.com/signalbox-dev/signalbox/examples/setup"
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
+	"github.com/signalbox-dev/signalbox/internal/setup"
 )
 
 type initCmd struct {
@@ -44,7 +44,7 @@ func (c *initCmd) Run(s *streams) error {
 		return err
 	}
 	fmt.Fprintln(s.out)
-	if err := examine(ctx, settings, wiring.Examination{Fix: true}, func(f wiring.Finding) { f.Write(s.out) }); err != nil {
+	if err := examine(ctx, settings, app.Examination{Fix: true}, func(f app.Finding) { f.Write(s.out) }); err != nil {
 		return fmt.Errorf("%w: mend it, and run %s init again", err, program)
 	}
 	if c.Rehearse {
@@ -59,29 +59,29 @@ func (c *initCmd) Run(s *streams) error {
 	fmt.Fprintf(s.out, "\nStart it here with: %s serve\n", program)
 	if settings.Tracker == "board" {
 		fmt.Fprintf(s.out, "Cards: http://%s/dashboard/board (sign in with ORCH_ADMIN_TOKEN of %s); "+
-			"drag one to To Analyse, and to Approved when it is In Review\n", settings.Listen, wiring.EnvFile)
+			"drag one to To Analyse, and to Approved when it is In Review\n", settings.Listen, app.EnvFile)
 	}
 	return nil
 }
 
 // examine is doctor.
-func examine(ctx context.Context, settings wiring.Settings, e wiring.Examination, report func(wiring.Finding)) (err error) {
-	service, err := wiring.Open(ctx, settings, itself(), settings.Logger(io.Discard))
+func examine(ctx context.Context, settings app.Settings, e app.Examination, report func(app.Finding)) (err error) {
+	service, err := app.Open(ctx, settings, itself(), settings.Logger(io.Discard))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, service.Close()) }()
-	if wrong := wiring.Examine(ctx, service, e, report); wrong > 0 {
+	if wrong := app.Examine(ctx, service, e, report); wrong > 0 {
 		return fmt.Errorf("%d things are wrong", wrong)
 	}
 	return nil
 }
 
 // rehearseAll rehearses each project.
-func rehearseAll(ctx context.Context, settings wiring.Settings, s *streams) error {
+func rehearseAll(ctx context.Context, settings app.Settings, s *streams) error {
 	repos, err := settings.Repos()
 	for _, repo := range repos {
-		r := wiring.Rehearsal{Settings: settings, Program: itself(), Repo: repo, Out: s.out}
+		r := app.Rehearsal{Settings: settings, Program: itself(), Repo: repo, Out: s.out}
 		if err := r.Run(ctx); err != nil {
 			return fmt.Errorf("%s: %w", repo, err)
 		}

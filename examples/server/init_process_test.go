@@ -20,7 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/githubtest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -88,7 +88,7 @@ func (n *newcomer) do(args ...string) (said string, ok bool) {
 // token is that of the file of settings.
 func (n *newcomer) token() (token string) {
 	n.Helper()
-	pairs, err := wiring.ReadEnvFile(n.path(wiring.EnvFile))
+	pairs, err := app.ReadEnvFile(n.path(app.EnvFile))
 	require.NoError(n, err)
 	for _, pair := range pairs {
 		if value, is := strings.CutPrefix(pair, "ORCH_ADMIN_TOKEN="); is {
@@ -147,12 +147,12 @@ func TestFromNothing(t *testing.T) {
 	require.Empty(t, n.left())
 	require.Equal(t, "?? projects.yaml", n.git(n.dir, "status", "--short"), "no secret can be committed")
 	files := map[string][]byte{}
-	for _, name := range []string{"projects.yaml", wiring.EnvFile, ".git/info/exclude", ".git/config"} {
+	for _, name := range []string{"projects.yaml", app.EnvFile, ".git/info/exclude", ".git/config"} {
 		body, err := os.ReadFile(n.path(name))
 		require.NoError(t, err)
 		files[name] = body
 	}
-	info, err := os.Stat(n.path(wiring.EnvFile))
+	info, err := os.Stat(n.path(app.EnvFile))
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
 
@@ -169,10 +169,10 @@ func TestFromNothing(t *testing.T) {
 
 	said, ok = n.do("doctor", "--json", "--probe")
 	require.True(t, ok, said)
-	var report struct{ Findings []wiring.Finding }
+	var report struct{ Findings []app.Finding }
 	require.NoError(t, json.Unmarshal([]byte(said), &report))
-	require.Contains(t, report.Findings, wiring.Finding{Level: wiring.LevelOK, What: "APP", Text: "ci: ./ci.sh"})
-	require.Contains(t, report.Findings, wiring.Finding{Level: wiring.LevelOK, What: "APP", Text: "agent rehearse has run, as it will for cards"})
+	require.Contains(t, report.Findings, app.Finding{Level: app.LevelOK, What: "APP", Text: "ci: ./ci.sh"})
+	require.Contains(t, report.Findings, app.Finding{Level: app.LevelOK, What: "APP", Text: "agent rehearse has run, as it will for cards"})
 
 	serve, log := n.command("serve")
 	require.NoError(t, serve.Start())
@@ -215,7 +215,7 @@ func TestRehearsalIsCleanedUp(t *testing.T) {
 	cmd, out := n.command("init")
 	require.NoError(t, cmd.Start())
 	n.until("the developer is at work", func() bool { return strings.Contains(out.String(), "rehearsal: development\n") })
-	require.Contains(t, n.heads(), wiring.RehearsalBranch)
+	require.Contains(t, n.heads(), app.RehearsalBranch)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 	require.Error(t, cmd.Wait())
 	require.Contains(t, out.String(), "the rehearsal was stopped at development")
@@ -274,7 +274,7 @@ func TestFromNothingWithAccounts(t *testing.T) {
 	require.Empty(t, n.left())
 	for _, p := range n.host.Pulls() {
 		require.False(t, p.Open)
-		require.True(t, strings.HasPrefix(p.Base, wiring.RehearsalBranch), p.Base)
+		require.True(t, strings.HasPrefix(p.Base, app.RehearsalBranch), p.Base)
 	}
 	require.Len(t, n.host.Settings("acme/shop").Hooks, 1)
 

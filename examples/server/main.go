@@ -49,7 +49,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -128,7 +128,7 @@ func run(args []string, out, errs io.Writer, hide func() error) int {
 		return exitUsage
 	}
 	if node := ctx.Selected(); node == nil || !node.Hidden { // not of those who run in checkouts
-		err = wiring.UseEnvFile()
+		err = app.UseEnvFile()
 	}
 	if err == nil {
 		err = ctx.Run(&streams{out, errs, hide})
@@ -160,17 +160,17 @@ func doubleDashes(args []string) []string {
 type versionCmd struct{ output }
 
 func (c versionCmd) Run(s *streams) error {
-	v := map[string]string{"version": wiring.Version(), "commit": wiring.Commit(), "go": runtime.Version()}
+	v := map[string]string{"version": app.Version(), "commit": app.Commit(), "go": runtime.Version()}
 	return c.print(s.out, v, func(w io.Writer) error { _, err := fmt.Fprintln(w, build()); return err })
 }
 
 // build names the program, its version and what it was made of.
 func build() string {
-	commit := wiring.Commit()
+	commit := app.Commit()
 	if commit == "" {
 		commit = "unknown"
 	}
-	return fmt.Sprintf("%s %s (commit %s, %s)", program, wiring.Version(), commit, runtime.Version())
+	return fmt.Sprintf("%s %s (commit %s, %s)", program, app.Version(), commit, runtime.Version())
 }
 
 type serveCmd struct{}
@@ -194,7 +194,7 @@ func (serveCmd) Run(s *streams) error {
 		return err
 	}
 	defer held.Close()
-	service, err := wiring.Open(ctx, settings, itself(), settings.Logger(s.err))
+	service, err := app.Open(ctx, settings, itself(), settings.Logger(s.err))
 	if err != nil {
 		return err
 	}
@@ -222,8 +222,8 @@ func (serveCmd) Run(s *streams) error {
 	return service.Run(ctx, l, hooks)
 }
 
-func load() (wiring.Settings, error) {
-	settings, err := wiring.Load(wiring.Environ())
+func load() (app.Settings, error) {
+	settings, err := app.Load(app.Environ())
 	if err != nil {
 		return settings, err
 	}
@@ -271,7 +271,7 @@ type configCmd struct{ output }
 
 // Run lists the settings.
 func (c configCmd) Run(s *streams) error {
-	list, views := wiring.List(wiring.Environ()), []settingView{}
+	list, views := app.List(app.Environ()), []settingView{}
 	for _, v := range list {
 		views = append(views, settingView{v.Name, v.Value, v.Default, v.Origin, v.Doc, v.Secret})
 	}
@@ -285,7 +285,7 @@ func (c configCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	_, err = wiring.Load(wiring.Environ())
+	_, err = app.Load(app.Environ())
 	return err
 }
 
@@ -296,7 +296,7 @@ type validateCmd struct {
 
 // Run checks what can be checked without the network.
 func (c validateCmd) Run(s *streams) error {
-	settings, err := wiring.Load(wiring.Environ())
+	settings, err := app.Load(app.Environ())
 	if err != nil {
 		return err
 	}
@@ -311,7 +311,7 @@ func (c validateCmd) Run(s *streams) error {
 	out := validated{
 		Registry: settings.Projects, Projects: len(registry.Projects.All()), Transitions: len(p.Edges), Secrets: map[string]string{},
 	}
-	for _, one := range wiring.List(wiring.Environ()) {
+	for _, one := range app.List(app.Environ()) {
 		if one.Secret && one.Value != "" {
 			out.Secrets[one.Name] = one.Origin
 		}
@@ -368,11 +368,11 @@ func (c deploymentCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	e := wiring.Examination{Fix: c.Fix, Probe: c.Probe}
+	e := app.Examination{Fix: c.Fix, Probe: c.Probe}
 	if !c.JSON {
-		return examine(context.Background(), settings, e, func(f wiring.Finding) { f.Write(s.out) })
+		return examine(context.Background(), settings, e, func(f app.Finding) { f.Write(s.out) })
 	}
-	found := []wiring.Finding{}
-	err = examine(context.Background(), settings, e, func(f wiring.Finding) { found = append(found, f) })
+	found := []app.Finding{}
+	err = examine(context.Background(), settings, e, func(f app.Finding) { found = append(found, f) })
 	return errors.Join(err, c.print(s.out, map[string]any{"findings": found}, nil))
 }

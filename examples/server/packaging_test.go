@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 )
 
 // yamlParts are the documents of a YAML file.
@@ -55,7 +55,7 @@ func at(t *testing.T, in any, path ...any) any {
 // Every setting that a file of packaging or a guide names is one.
 func TestPackagedSettings(t *testing.T) {
 	known := map[string]bool{}
-	for _, s := range wiring.List(nil) {
+	for _, s := range app.List(nil) {
 		known[s.Name] = true
 		known[s.Name+"_FILE"] = s.Secret
 	}
@@ -77,7 +77,7 @@ func TestPackagedSettings(t *testing.T) {
 		}
 		for _, one := range name.FindAllString(string(body), -1) {
 			seen++
-			family := slices.ContainsFunc(wiring.List(nil), func(s wiring.Setting) bool { return strings.HasPrefix(s.Name, one+"_") }) // ORCH_GITHUB_…
+			family := slices.ContainsFunc(app.List(nil), func(s app.Setting) bool { return strings.HasPrefix(s.Name, one+"_") }) // ORCH_GITHUB_…
 			require.True(t, known[one] || family, "%s names %s", file, one)
 		}
 	}
@@ -109,7 +109,7 @@ func TestPackagedRegistry(t *testing.T) {
 		}
 		environ = append(environ, name+"="+strings.Replace(value, "/etc/signalbox", dir, 1))
 	}
-	s, err := wiring.Load(environ)
+	s, err := app.Load(environ)
 	require.NoError(t, err)
 	r, err := projectfile.Load(s.Projects)
 	require.NoError(t, err)

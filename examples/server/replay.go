@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 )
 
 // replayCmd decides journals again.
@@ -24,7 +24,7 @@ func (c replayCmd) Run(s *streams) error {
 			return errors.New("--task: is empty, want an id such as 7 or a work item such as GPX-42")
 		}
 	}
-	settings, err := wiring.Load(wiring.Environ())
+	settings, err := app.Load(app.Environ())
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (c replayCmd) Run(s *streams) error {
 		return err
 	}
 	ctx := context.Background()
-	service, err := wiring.Open(ctx, settings, itself(), settings.Logger(io.Discard))
+	service, err := app.Open(ctx, settings, itself(), settings.Logger(io.Discard))
 	if err != nil {
 		return err
 	}

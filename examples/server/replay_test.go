@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/pgtest"
 )
 
@@ -21,7 +21,7 @@ func (w *world) environ() []string {
 	out := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(w.data), "WORLD_DIR=" + w.dir}
 	for name, value := range w.env {
 		if !strings.HasPrefix(name, "WORLD_") && !strings.HasPrefix(name, "ANTHROPIC_") {
-			name = wiring.Prefix + name
+			name = app.Prefix + name
 		}
 		out = append(out, name+"="+value)
 	}
@@ -63,7 +63,7 @@ func TestReplay(t *testing.T) {
 	require.Regexp(t, `^APP-1 \(task 1, acme/app\): equal, \d\d decisions\n`, out)
 	require.Contains(t, out, "1 journals with ")
 	require.Contains(t, out, "present program, features and settings decided")
-	var again wiring.Replay
+	var again app.Replay
 	for _, task := range []string{"APP-1", "1"} {
 		out, errs, code = w.replay("--task", task, "--json")
 		require.Zero(t, code, errs)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 )
 
 type securityCmd struct {
@@ -23,7 +23,7 @@ func (c securityCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	report, err := wiring.Security(context.Background(), settings, itself())
+	report, err := app.Security(context.Background(), settings, itself())
 	if err != nil {
 		return err
 	}
@@ -40,6 +40,6 @@ type attackCmd struct {
 
 // Run makes one attack; it does not return.
 func (c attackCmd) Run(s *streams) error {
-	os.Exit(wiring.MakeAttack(c.Name, s.out))
+	os.Exit(app.MakeAttack(c.Name, s.out))
 	return nil
 }

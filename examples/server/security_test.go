@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/jail/attack"
 )
 
@@ -23,9 +23,9 @@ func TestDoctorSecurity(t *testing.T) {
 	t.Setenv("ORCH_MODEL_GATEWAY", "127.0.0.1:0")
 	t.Setenv("ORCH_OPENAI_API_KEY", "k")
 	require.NoError(t, os.WriteFile(filepath.Join(os.Getenv("ORCH_DATA_DIR"), "signalbox.db"), []byte("tokens"), 0o600))
-	report := func(args ...string) (int, wiring.SecurityReport, string) {
+	report := func(args ...string) (int, app.SecurityReport, string) {
 		code, out := server(append([]string{"doctor", "security"}, args...)...)
-		var r wiring.SecurityReport
+		var r app.SecurityReport
 		if len(args) > 0 {
 			require.NoError(t, json.NewDecoder(strings.NewReader(out)).Decode(&r), out)
 		}

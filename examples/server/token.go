@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/examples/wiring"
+	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -32,13 +32,13 @@ type sessionCmd struct {
 }
 
 // inStore runs f with the server's database.
-func inStore(f func(context.Context, wiring.Database) error) error {
+func inStore(f func(context.Context, app.Database) error) error {
 	settings, err := load()
 	if err != nil {
 		return err
 	}
 	ctx := context.Background()
-	db, err := wiring.OpenStore(ctx, settings, slog.New(slog.DiscardHandler))
+	db, err := app.OpenStore(ctx, settings, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func inStore(f func(context.Context, wiring.Database) error) error {
 }
 
 // audit writes what a command changes into the journal, before it does.
-func audit(ctx context.Context, db wiring.Database, act, name string) error {
+func audit(ctx context.Context, db app.Database, act, name string) error {
 	by := stage.Principal{Kind: stage.KindOperator, ID: "local", Via: stage.ViaCommand, Proof: stage.ProofNone}
 	if u, err := user.Current(); err == nil {
 		by.Name = u.Username
@@ -75,7 +75,7 @@ func (c tokenAddCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	return inStore(func(ctx context.Context, db wiring.Database) error {
+	return inStore(func(ctx context.Context, db app.Database) error {
 		if err := audit(ctx, db, task.ActTokenAdd, c.Name+" "+t.Grant.String()); err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ type tokenListCmd struct{ output }
 
 // Run lists tokens.
 func (c tokenListCmd) Run(s *streams) error {
-	return inStore(func(ctx context.Context, db wiring.Database) error {
+	return inStore(func(ctx context.Context, db app.Database) error {
 		list, err := db.Tokens(ctx)
 		if err != nil {
 			return err
@@ -147,7 +147,7 @@ type tokenRevokeCmd struct {
 
 // Run revokes a token.
 func (c tokenRevokeCmd) Run(s *streams) error {
-	return inStore(func(ctx context.Context, db wiring.Database) error {
+	return inStore(func(ctx context.Context, db app.Database) error {
 		if err := audit(ctx, db, task.ActTokenRevoke, c.Name); err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ type sessionListCmd struct{ output }
 
 // Run lists sessions.
 func (c sessionListCmd) Run(s *streams) error {
-	return inStore(func(ctx context.Context, db wiring.Database) error {
+	return inStore(func(ctx context.Context, db app.Database) error {
 		list, err := db.Sessions(ctx)
 		if err != nil {
 			return err
@@ -200,7 +200,7 @@ type sessionRevokeCmd struct {
 
 // Run ends sessions.
 func (c sessionRevokeCmd) Run(s *streams) error {
-	return inStore(func(ctx context.Context, db wiring.Database) error {
+	return inStore(func(ctx context.Context, db app.Database) error {
 		list, err := db.Sessions(ctx)
 		if err != nil {
 			return err

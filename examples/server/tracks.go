@@ -14,9 +14,9 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/signalbox-dev/signalbox/adapters/gpsfile"
-	"github.com/signalbox-dev/signalbox/examples/wiring"
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
+	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
@@ -32,18 +32,18 @@ type tracksCmd struct {
 }
 
 // inTracks runs f with the store of the tracks, after the act, if any, is in the journal.
-func inTracks(act, name string, f func(context.Context, wiring.TrackStore, wiring.Settings) error) error {
+func inTracks(act, name string, f func(context.Context, app.TrackStore, app.Settings) error) error {
 	settings, err := load()
 	if err != nil {
 		return err
 	}
 	if act != "" {
-		if err := inStore(func(ctx context.Context, db wiring.Database) error { return audit(ctx, db, act, name) }); err != nil {
+		if err := inStore(func(ctx context.Context, db app.Database) error { return audit(ctx, db, act, name) }); err != nil {
 			return err
 		}
 	}
 	ctx := context.Background()
-	store, err := wiring.OpenTracks(ctx, settings, slog.New(slog.DiscardHandler))
+	store, err := app.OpenTracks(ctx, settings, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (c tracksHideCmd) Run(s *streams) error {
 	if err := zone.Check(); err != nil && c.Name != "" {
 		return err
 	}
-	return inTracks(task.ActTracksHide, c.Name, func(ctx context.Context, store wiring.TrackStore, settings wiring.Settings) error {
+	return inTracks(task.ActTracksHide, c.Name, func(ctx context.Context, store app.TrackStore, settings app.Settings) error {
 		if c.Name == "" {
 			config, _, err := gpsfile.Load(gpsfile.Paths{Sources: settings.GPSSources, Regions: settings.GPSRegions,
 				Licences: settings.GPSLicences})
@@ -97,7 +97,7 @@ type tracksHiddenCmd struct{ output }
 
 // Run lists zones.
 func (c tracksHiddenCmd) Run(s *streams) error {
-	return inTracks("", "", func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
+	return inTracks("", "", func(ctx context.Context, store app.TrackStore, _ app.Settings) error {
 		zones, err := store.Zones(ctx)
 		if err != nil {
 			return err
@@ -122,7 +122,7 @@ type tracksUnhideCmd struct {
 
 // Run forgets a zone.
 func (c tracksUnhideCmd) Run(*streams) error {
-	return inTracks(task.ActTracksUnhide, c.Name, func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
+	return inTracks(task.ActTracksUnhide, c.Name, func(ctx context.Context, store app.TrackStore, _ app.Settings) error {
 		done, err := store.Unhide(ctx, c.Name)
 		if err == nil && !done {
 			err = &exitError{exitNotFound, fmt.Errorf("there is no zone %q (signalbox tracks hidden)", c.Name)}
@@ -147,8 +147,8 @@ func (c tracksRemoveCmd) Run(s *streams) error {
 	if notNumber != nil {
 		wish.Source, wish.ExternalID, _ = strings.Cut(c.Track, "/")
 	}
-	return inTracks(task.ActTracksRemove, c.Track+": "+c.Reason, func(ctx context.Context, store wiring.TrackStore,
-		_ wiring.Settings) error {
+	return inTracks(task.ActTracksRemove, c.Track+": "+c.Reason, func(ctx context.Context, store app.TrackStore,
+		_ app.Settings) error {
 		if notNumber == nil {
 			found := false
 			for t, err := range store.List(ctx, gpstracks.Filter{IDs: []int64{id}, Limit: 1}) {
@@ -186,7 +186,7 @@ type tracksRemovedCmd struct{ output }
 
 // Run lists removals.
 func (c tracksRemovedCmd) Run(s *streams) error {
-	return inTracks("", "", func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
+	return inTracks("", "", func(ctx context.Context, store app.TrackStore, _ app.Settings) error {
 		all, err := store.Removals(ctx)
 		if err != nil {
 			return err
@@ -213,7 +213,7 @@ type tracksReadmitCmd struct {
 // Run forgets a removal.
 func (c tracksReadmitCmd) Run(*streams) error {
 	return inTracks(task.ActTracksReadmit, strconv.FormatInt(c.Removal, 10),
-		func(ctx context.Context, store wiring.TrackStore, _ wiring.Settings) error {
+		func(ctx context.Context, store app.TrackStore, _ app.Settings) error {
 			done, err := store.Readmit(ctx, c.Removal)
 			if err == nil && !done {
 				err = &exitError{exitNotFound, fmt.Errorf("there is no removal %d (signalbox tracks removed)", c.Removal)}

@@ -24,7 +24,7 @@ func budget() map[string]int {
 		"lines outside tests":        115_480,
 		"tokens outside tests":       773_700,
 		"tokens of tests":            663_500,
-		"exported names":             2_417,
+		"exported names":             2_341,
 		"lines over 140 columns":     45,
 		"packages of the server":     93,
 		"tokens of the server":       547_000,

@@ -32,7 +32,7 @@ func plan() []room {
 		{"orchestrator/stage", 0, nil}, {"gpstracks", 0, nil}, {"gpstracks/licences", 0, nil},
 		{"orchestrator/signature", 0, nil}, {"orchestrator/fault", 0, nil}, {"orchestrator/fault/memfault", 1, nil}, {"orchestrator/prompt", 1, nil},
 		{"gpstracks/tile", 1, nil}, {"gpstracks/gpx", 1, nil}, {"gpstracks/trackfile", 1, []string{"gpstracks/gpx"}}, {"gpstracks/web", 1, nil},
-		{"gpstracks/sample", 1, nil}, {"gpstracks/trackhttp", 2, nil}, {"gpstracks/collect", 2, nil}, {"gpstracks/export", 2, []string{"gpstracks/trackhttp"}},
+		{"gpstracks/sample", 1, nil}, {"gpstracks/trackhttp", 2, nil}, {"gpstracks/mappage", 2, nil}, {"gpstracks/collect", 2, nil}, {"gpstracks/export", 2, []string{"gpstracks/trackhttp"}},
 		{"githost", 1, nil}, {"tracker", 1, nil}, {"messenger", 1, nil}, {"queue", 1, nil},
 		{"queue/lease", 1, nil}, {"orchestrator/work", 1, nil}, {"orchestrator/secret", 1, nil},
 		{"gates", 1, []string{"githost"}},
@@ -56,9 +56,7 @@ func plan() []room {
 		{"internal/githubtest", 4, []string{"internal/fakehost"}}, {"internal/giteatest", 4, []string{"internal/fakehost"}},
 		{"adapters/labelboard", 4, []string{"internal/retryhttp"}},
 		{"adapters/", 4, nil},
-		{"examples/wiring", 5, []string{"examples/mappage"}}, {"examples/mappage", 5, nil},
-		{"examples/setup", 5, []string{"examples/wiring"}},
-		{"examples/", 5, []string{"examples/wiring", "examples/mappage", "examples/setup"}},
+		{"internal/app", 5, nil}, {"internal/setup", 5, []string{"internal/app"}}, {"examples/", 5, []string{"internal/app", "internal/setup"}},
 		{"internal/guard", -1, nil}, {"internal/defaults", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, nil}, {"internal/yamlplace", 4, nil}, {"internal/jail/jailtest", 4, []string{"internal/jail"}}, {"internal/trackstore", 4, nil}, {"internal/pgerror", 4, nil}, {"internal/sqlstore", 4, nil}, {"internal/sqlstore/sqlstoretest", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/planetest", 4, nil}, {"internal/telegramtest", 4, nil}, {"internal/modeltest", 4, nil}, {"internal/oidctest", 4, nil}, {"internal/pgtest", 4, nil}, {"internal/fakehost", 4, nil}, {"internal/fakeissues", 3, nil}, {"internal/retryhttp", 4, nil}, {"internal/post", 2, nil}, {"internal/apidoc", -1, nil}, {"internal/archtest", 5, nil}, {"internal/conformance", 5, nil},
 	}
 }

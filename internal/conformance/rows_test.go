@@ -17,7 +17,7 @@ type part struct {
 // Packages with the tests.
 const (
 	server  = "examples/server "
-	wires   = "examples/wiring "
+	wires   = "internal/app "
 	engine  = "orchestrator "
 	tasks   = "orchestrator/task "
 	web     = "orchestrator/web "

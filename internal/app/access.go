@@ -1,0 +1,119 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/adapters/oidc"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+)
+
+// returnPath is where people come back to from the identity provider.
+const returnPath = "/dashboard/session/return"
+
+func (s Settings) checkAccess(wrong func(name, format string, args ...any)) {
+	switch {
+	case s.OIDCIssuer == "" && s.OIDCClientID != "":
+		wrong("OIDC_ISSUER", "is not set, and ORCH_OIDC_CLIENT_ID is: set the address of the provider")
+	case s.OIDCIssuer != "" && (s.OIDCClientID == "" || s.PublicURL == ""):
+		wrong("OIDC_ISSUER", "needs ORCH_OIDC_CLIENT_ID, and ORCH_PUBLIC_URL, where people come back to")
+	}
+	if (s.ProxyUser == "") != (len(s.ProxyFrom) == 0) {
+		wrong("PROXY_USER_HEADER", "and ORCH_PROXY_USERS_FROM must be set together: a header is believed of listed proxies alone")
+	}
+	if s.ProxyGroups != "" && s.ProxyUser == "" {
+		wrong("PROXY_GROUPS_HEADER", "needs ORCH_PROXY_USER_HEADER")
+	}
+	if people := s.OIDCIssuer != "" || s.ProxyUser != ""; people != (len(s.AccessRoles) > 0) {
+		wrong("ACCESS_ROLES", "gives rights to people whom ORCH_OIDC_ISSUER or ORCH_PROXY_USER_HEADER names, "+
+			"so it is set when one of them is: *=viewer lets all of them read")
+	}
+}
+
+// guard says who may do what.
+func (s Settings) guard(store access.Store, log *slog.Logger) (*access.Guard, error) {
+	o := access.Options{
+		Store:         store,
+		AdminToken:    s.AdminToken.Reveal(),
+		Rules:         s.AccessRoles,
+		Local:         access.IsLoopback(s.Listen),
+		PublicRead:    s.PublicRead,
+		PublicMetrics: s.PublicMetrics,
+		Proxy:         access.Proxy{User: s.ProxyUser, Groups: s.ProxyGroups, From: s.ProxyFrom},
+		Log:           log,
+	}
+	if s.OIDCIssuer != "" {
+		p, err := oidc.New(oidc.Options{
+			Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.OIDCSecret.Reveal(),
+			NameClaim: s.OIDCName, GroupsClaim: s.OIDCGroups, TrustEmail: s.OIDCTrustEmail,
+			RedirectURL: strings.TrimSuffix(s.PublicURL, "/") + returnPath, Client: s.client(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		o.Provider = p
+	}
+	return access.New(o), nil
+}
+
+// FirstToken makes the first token of a deployment that others reach and that has no way to be
+// identified; empty: it has one. It is to be shown to the operator, once.
+func (v *Service) FirstToken(ctx context.Context) (string, error) {
+	return v.Access.FirstToken(ctx)
+}
+
+// OpenStore opens the database alone, as commands do that need nothing else. Close it.
+func OpenStore(ctx context.Context, s Settings, log *slog.Logger) (Database, error) {
+	v := &Service{Settings: s, Log: log}
+	if err := v.openDatabase(ctx); err != nil {
+		return nil, fmt.Errorf("the database cannot be opened: %w", err)
+	}
+	return v.DB, nil
+}
+
+// access says who may come in.
+func (d *doctor) access(ctx context.Context, v *Service) {
+	s := v.Settings
+	made, err := v.DB.Tokens(ctx)
+	if err != nil {
+		d.bad("access", err)
+		return
+	}
+	ways := []string{}
+	if s.AdminToken.IsSet() {
+		ways = append(ways, Prefix+"ADMIN_TOKEN")
+	}
+	if len(made) > 0 {
+		ways = append(ways, fmt.Sprintf("%d named tokens (signalbox token list)", len(made)))
+	}
+	if s.OIDCIssuer != "" {
+		ways = append(ways, s.OIDCIssuer)
+	}
+	if s.ProxyUser != "" {
+		ways = append(ways, "the header "+s.ProxyUser)
+	}
+	local := access.IsLoopback(s.Listen)
+	switch {
+	case len(ways) == 0 && local:
+		d.warn("access", "no token is made: whoever uses this machine may do everything here; "+
+			"signalbox token add <name> --role admin makes one")
+	case len(ways) == 0:
+		d.warn("access", "no token is made yet: the first start shows one, once; or signalbox token add <name> --role admin")
+	default:
+		d.ok("access", "people are identified by %s", strings.Join(ways, ", "))
+	}
+	switch {
+	case s.PublicRead:
+		d.warn("access", "whoever reaches the server may read everything (ORCH_PUBLIC_READ)")
+	case local:
+		d.ok("access", "reading is open on this machine, and needs the right viewer from elsewhere")
+	}
+	for _, t := range made {
+		if !t.Live(time.Now()) {
+			d.warn("access", "the token %s has expired: signalbox token revoke %s", t.Name, t.Name)
+		}
+	}
+}

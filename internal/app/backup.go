@@ -1,0 +1,194 @@
+package app
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/adapters/postgres"
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
+)
+
+// Backup describes what lies in a directory that MakeBackup has made.
+type Backup struct {
+	At      time.Time `json:"at"`
+	Version string    `json:"version"` // of the program that made it
+	Schema  string    `json:"schema,omitempty"`
+	Files   []string  `json:"files"` // beside backup.json
+}
+
+const (
+	backupNote = "backup.json"
+	dumpFile   = "signalbox.dump" // of a PostgreSQL schema, in pg_dump's own format
+)
+
+// databases are the SQLite files of a data directory.
+func databases() []string { return []string{"signalbox.db", "tracks.db"} }
+
+// MakeBackup copies what the service keeps of tasks and tracks into the new directory dir, as
+// one moment has it, while the service runs: SQLite files, or a dump that pg_dump makes. The
+// directory appears whole or not at all.
+func (s Settings) MakeBackup(ctx context.Context, dir string) (b Backup, err error) {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return b, fmt.Errorf("%s exists already: name a directory that does not", dir)
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(filepath.Clean(dir)), filepath.Base(dir)+".new-")
+	if err != nil {
+		return b, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(fresh)) }()
+	b = Backup{At: time.Now().UTC(), Version: Version()}
+	if s.Shared() {
+		b.Schema, b.Files = s.DatabaseSchema, []string{dumpFile}
+		err = s.postgresTool(ctx, "pg_dump", "--format=custom", "--schema="+s.DatabaseSchema, "--file="+filepath.Join(fresh, dumpFile))
+	} else {
+		for _, name := range databases() {
+			from := filepath.Join(s.DataDir, name)
+			if _, none := os.Stat(from); none == nil {
+				b.Files = append(b.Files, name)
+				err = errors.Join(err, sqlite.Backup(ctx, from, filepath.Join(fresh, name)))
+			}
+		}
+		if len(b.Files) == 0 {
+			return b, fmt.Errorf("%sDATA_DIR: there is no %s in %s", Prefix, databases()[0], s.DataDir)
+		}
+	}
+	if err != nil {
+		return b, err
+	}
+	note, err := json.MarshalIndent(b, "", "  ")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(fresh, backupNote), append(note, '\n'), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(fresh, dir)
+	}
+	return b, err
+}
+
+// RestoreBackup puts a backup in the place of what the service keeps. No server may run. What
+// was there stays: SQLite files, or the PostgreSQL schema, get another name, which aside lists.
+func (s Settings) RestoreBackup(ctx context.Context, dir string) (b Backup, aside []string, err error) {
+	note, err := os.ReadFile(filepath.Join(dir, backupNote))
+	if err == nil {
+		err = json.Unmarshal(note, &b)
+	}
+	if err != nil {
+		return b, nil, fmt.Errorf("%s is not a backup: %w", dir, err)
+	}
+	switch dumped := slices.Contains(b.Files, dumpFile); {
+	case dumped && !s.Shared():
+		return b, nil, fmt.Errorf("%s is a backup of a PostgreSQL: set %sDATABASE_URL", dir, Prefix)
+	case !dumped && s.Shared():
+		return b, nil, fmt.Errorf("%s is a backup of SQLite files: unset %sDATABASE_URL", dir, Prefix)
+	case dumped && b.Schema != s.DatabaseSchema:
+		return b, nil, fmt.Errorf("%s is a backup of the schema %s: set %sDATABASE_SCHEMA to it", dir, b.Schema, Prefix)
+	case dumped:
+		err := postgres.Unused(ctx, s.DatabaseURL.Reveal(), s.DatabaseSchema)
+		if errors.Is(err, postgres.ErrInUse) {
+			err = fmt.Errorf("a server runs: stop all of them first: %w", err)
+		}
+		if err != nil {
+			return b, nil, err
+		}
+		aside, err = s.restoreSchema(ctx, filepath.Join(dir, dumpFile))
+		return b, aside, err
+	}
+	if err := os.MkdirAll(s.DataDir, 0o700); err != nil {
+		return b, nil, fmt.Errorf("%sDATA_DIR: %w", Prefix, err)
+	}
+	for _, name := range databases() { // all of them first: either each is replaced or none
+		err := sqlite.Unused(ctx, filepath.Join(s.DataDir, name))
+		if errors.Is(err, sqlite.ErrInUse) {
+			return b, nil, fmt.Errorf("a server runs: stop it first: %w", err)
+		}
+	}
+	suffix := ".before-" + time.Now().UTC().Format(asideTime)
+	for _, name := range databases() {
+		to := filepath.Join(s.DataDir, name)
+		for _, part := range []string{"", "-wal", "-shm"} {
+			switch err := os.Rename(to+part, to+suffix+part); {
+			case err == nil:
+				aside = append(aside, to+suffix+part)
+			case !errors.Is(err, fs.ErrNotExist):
+				return b, aside, err
+			}
+		}
+		if slices.Contains(b.Files, name) {
+			if err := sqlite.Backup(ctx, filepath.Join(dir, name), to); err != nil {
+				return b, aside, err
+			}
+		}
+	}
+	return b, aside, nil
+}
+
+// asideTime is in the names of what a restore has put aside.
+const asideTime = "20060102T150405Z"
+
+// restoreSchema puts a dump in the place of the schema, which may be of a newer program, with
+// tables that the dump does not name.
+func (s Settings) restoreSchema(ctx context.Context, dump string) (aside []string, err error) {
+	address, other := s.DatabaseURL.Reveal(), s.DatabaseSchema+"_before_"+time.Now().UTC().Format(asideTime)
+	was, err := postgres.RenameSchema(ctx, address, s.DatabaseSchema, other)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.postgresTool(ctx, "pg_restore", "--single-transaction", "--exit-on-error", "--dbname=", dump); err != nil {
+		if was {
+			_, back := postgres.RenameSchema(ctx, address, other, s.DatabaseSchema)
+			err = errors.Join(err, back)
+		}
+		return nil, err
+	}
+	if was {
+		aside = []string{"schema " + other}
+	}
+	return aside, nil
+}
+
+// postgresTool runs one of PostgreSQL's programs on the database. The password goes by the
+// environment: other users can read arguments.
+func (s Settings) postgresTool(ctx context.Context, name string, args ...string) error {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return fmt.Errorf("%s is missing: install PostgreSQL's client programs, of the server's version or a newer one: %w", name, err)
+	}
+	u, err := url.Parse(s.DatabaseURL.Reveal())
+	if err != nil {
+		return s.checkDatabase()
+	}
+	query := u.Query()
+	password, _ := u.User.Password()
+	password = cmp.Or(password, query.Get("password"))
+	query.Del("password")
+	u.User, u.RawQuery = url.User(u.User.Username()), query.Encode()
+	if at := slices.Index(args, "--dbname="); at >= 0 {
+		args[at] += u.String()
+	} else {
+		args = append(args, "--dbname="+u.String())
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = os.Environ()
+	if password != "" {
+		cmd.Env = append(cmd.Env, "PGPASSWORD="+password)
+	}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w: %s", name, err, secret.NewRedactor(password).Text(strings.TrimSpace(said.String())))
+	}
+	return nil
+}

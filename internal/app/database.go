@@ -1,0 +1,147 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/signalbox-dev/signalbox/adapters/filelease"
+	"github.com/signalbox-dev/signalbox/adapters/postgres"
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/orchestrator/service"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Database is the store of the service: tasks, their story and the queue, which
+// share transactions. adapters/sqlite and adapters/postgres have one.
+type Database interface {
+	service.Store
+	Kept
+	Opened
+}
+
+// Kept adds to the pipeline's work those who may come in, and the chain of the journal.
+type Kept interface {
+	access.Store
+	task.Chain
+}
+
+// Opened is a store that is open.
+type Opened interface {
+	// Ping reports whether the store takes writes.
+	Ping(ctx context.Context) error
+	// Close waits for what has been handed in.
+	Close() error
+}
+
+// openDatabase opens the store that the settings name, and the leases that go
+// with it: files for the one process of an SQLite file, rows for the replicas
+// that share a PostgreSQL.
+func (v *Service) openDatabase(ctx context.Context) error {
+	s := v.Settings
+	if s.Shared() {
+		o := postgres.Options{URL: s.DatabaseURL.Reveal(), Schema: s.DatabaseSchema, Log: v.Log}
+		if s.MaxConcurrencyTotal > 0 {
+			o.Bounds = map[string]int{queue.PoolAgents: s.MaxConcurrencyTotal}
+		}
+		db, err := postgres.Open(ctx, o)
+		if err != nil {
+			return fmt.Errorf("%sDATABASE_URL: %w", Prefix, err)
+		}
+		v.DB, v.Leases = db, db.Leases()
+		return nil
+	}
+	files, err := filelease.New(filepath.Join(s.DataDir, "leases"), nil)
+	if err != nil {
+		return fmt.Errorf("%sDATA_DIR: %w", Prefix, err)
+	}
+	db, err := sqlite.Open(ctx, sqlite.Options{Path: s.file(), Log: v.Log})
+	if err != nil {
+		return err
+	}
+	v.DB, v.Leases = db, files
+	return nil
+}
+
+// Occupy takes the data directory for one server, until the file is closed or this process is no
+// more, however it ends. A refusal names who has it. Servers that share a PostgreSQL take none.
+func (s Settings) Occupy() (io.Closer, error) {
+	if s.Shared() {
+		return io.NopCloser(nil), nil
+	}
+	f, err := os.OpenFile(filepath.Join(s.DataDir, "server.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		who, _ := io.ReadAll(io.LimitReader(f, 1000)) // nothing yet, when it has just begun
+		return nil, errors.Join(fmt.Errorf("%sDATA_DIR: a server works in %s already (%s): stop it first, or name another directory",
+			Prefix, s.DataDir, cmp.Or(strings.TrimSpace(string(who)), "it has just begun")), f.Close())
+	}
+	host, err := os.Hostname()
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		since := time.Now().UTC().Format(time.RFC3339)
+		_, err = fmt.Fprintf(f, "process %d on %s, since %s, at http://%s\n", os.Getpid(), host, since, s.Listen)
+	}
+	return held{f}, err
+}
+
+// held is a file with a lock, which a child that is being started may have open for a moment too.
+type held struct{ *os.File }
+
+// Close gives the lock back.
+func (h held) Close() error {
+	return errors.Join(unix.Flock(int(h.Fd()), unix.LOCK_UN), h.File.Close())
+}
+
+// Shared reports whether replicas can share the database.
+func (s Settings) Shared() bool { return s.DatabaseURL.IsSet() }
+
+// file is the path of the SQLite file.
+func (s Settings) file() string { return filepath.Join(s.DataDir, "signalbox.db") }
+
+// Database names the database for people, without user and password.
+func (s Settings) Database() string {
+	if !s.Shared() {
+		return "SQLite, " + s.file()
+	}
+	u, err := url.Parse(s.DatabaseURL.Reveal())
+	if err != nil {
+		return "PostgreSQL"
+	}
+	host := u.Host
+	if host == "" {
+		host = u.Query().Get("host")
+	}
+	return fmt.Sprintf("PostgreSQL, database %s at %s, schema %s", strings.TrimPrefix(u.Path, "/"), host, s.DatabaseSchema)
+}
+
+// checkDatabase judges the URL without repeating it: it may hold a password.
+func (s Settings) checkDatabase() error {
+	if !s.Shared() {
+		return nil
+	}
+	u, err := url.Parse(s.DatabaseURL.Reveal())
+	if err != nil {
+		return errors.New("cannot be read as an address: " +
+			"write it as postgres://user@host/name, with special characters of the password escaped")
+	}
+	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return fmt.Errorf("begins with %q, want postgres://user@host/name, or nothing for an SQLite file in the data directory", u.Scheme)
+	}
+	return nil
+}

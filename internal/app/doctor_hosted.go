@@ -1,0 +1,308 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
+	"github.com/signalbox-dev/signalbox/tracker/mux"
+)
+
+// Paths at which webhooks come in.
+const (
+	hostHooks    = "/webhooks/githost"
+	trackerHooks = "/webhooks/tracker"
+)
+
+// mend adds to an error what a person can do about it.
+func mend(err error, how string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", err, how)
+}
+
+// hosted examines a repository on a git host: whether the service may do there what a card needs.
+func (d *doctor) hosted(ctx context.Context, v *Service, p task.Project) {
+	a := v.access[p.HostName()]
+	r, err := v.Hosts[a.Name].Repository(ctx, p.HostPath())
+	if errors.Is(err, githost.ErrNotFound) {
+		err = mend(err, "correct repo in "+v.Settings.Projects+", or let the token see it: "+a.tokenPage())
+	}
+	if err != nil {
+		d.bad(p.Prefix, err)
+		return
+	}
+	page := p.WebURL
+	if page == "" {
+		page = "https://github.com/" + p.Repo
+	}
+	var rights github.Rights
+	var unseen error
+	client, isApp := v.Hosts[a.Name].(*github.Client)
+	if isApp {
+		rights, isApp, unseen = client.Rights(ctx, p.HostPath())
+		slices.Sort(rights.Lacks)
+	}
+	switch {
+	case r.Archived:
+		d.bad(p.Prefix, fmt.Errorf("%s is archived, and takes no commit: unarchive it at %s/settings, or take it out of %s",
+			p.Repo, page, v.Settings.Projects))
+	case unseen != nil:
+		d.bad(p.Prefix, unseen)
+	case len(rights.Lacks) > 0:
+		d.bad(p.Prefix, fmt.Errorf("the app %s lacks permissions for %s: %s: give them to it in its settings, "+
+			"and accept them where it is installed", rights.App, p.Repo, strings.Join(rights.Lacks, ", ")))
+	case isApp:
+		d.ok(p.Prefix, "the app %s has the permissions that cards of %s need", rights.App, p.Repo)
+	case !r.Push:
+		d.bad(p.Prefix, fmt.Errorf("the token may read %s and not push to it: "+
+			"give it write access to contents and pull requests at %s", p.Repo, a.tokenPage()))
+	default:
+		d.ok(p.Prefix, "the token may push to %s", p.Repo)
+	}
+	rules, err := rulesOf(ctx, v.Hosts[a.Name], p)
+	if err != nil {
+		d.bad(p.Prefix, err)
+		return
+	}
+	d.merging(v, p, r, rules, page+"/settings")
+	d.main(ctx, v, p, r, rules)
+	d.hostHooks(ctx, v, p, page)
+}
+
+// rulesOf are the rules of main, as far as its host shows them.
+func rulesOf(ctx context.Context, host GitHost, p task.Project) (githost.Rules, error) {
+	if ruled, ok := host.(githost.Ruled); ok {
+		return ruled.Rules(ctx, p.HostPath(), p.Main)
+	}
+	b, err := host.Protection(ctx, p.HostPath(), p.Main)
+	if errors.Is(err, githost.ErrNotFound) { // said elsewhere
+		return githost.Rules{}, nil
+	}
+	var out githost.Rules
+	for _, name := range b.Contexts {
+		out.Demands = append(out.Demands, githost.Demand{Context: name, By: "the protection of " + p.Main})
+	}
+	return out, err
+}
+
+// main examines the main branch: at its host, and by the address that git clones from.
+func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r githost.Repository, rules githost.Rules) {
+	b, err := v.Hosts[p.HostName()].Protection(ctx, p.HostPath(), p.Main)
+	if errors.Is(err, githost.ErrNotFound) {
+		err = fmt.Errorf("%s has no branch %s: push a first commit to it, or name another in main (its default is %s)",
+			p.Repo, p.Main, r.DefaultBranch)
+	}
+	if err != nil {
+		d.bad(p.Prefix, err)
+		return
+	}
+	heads, err := v.Git.Heads(ctx, work.Workspace{Repo: p.Repo, CloneURL: p.CloneURL, Main: p.Main})
+	title := v.access[p.HostName()].title()
+	switch {
+	case err != nil:
+		d.bad(p.Prefix, fmt.Errorf("clone_url: git cannot read it: %w: %s says that it is %s", err, title, r.CloneURL))
+	case heads[p.Main] != b.SHA:
+		d.bad(p.Prefix, fmt.Errorf("clone_url is another repository than %s: %s is at %.12s there "+
+			"and at %.12s at %s, which says that it is %s", p.Repo, p.Main, heads[p.Main], b.SHA, title, r.CloneURL))
+	default:
+		d.ok(p.Prefix, "the repository %s answers, and %s is at %.12s", p.Repo, p.Main, b.SHA)
+	}
+	d.contexts(ctx, v, p, b.SHA, rules.Demands)
+}
+
+// merging compares how pull requests are to be merged with what the repository and the rules of
+// main allow.
+func (d *doctor) merging(v *Service, p task.Project, r githost.Repository, rules githost.Rules, page string) {
+	allowed := r.Methods
+	if rules.Methods != nil {
+		allowed = slices.DeleteFunc(slices.Clone(allowed), func(m string) bool { return !slices.Contains(rules.Methods, m) })
+	}
+	switch {
+	case rules.Queue != "":
+		d.bad(p.Prefix, fmt.Errorf("%s demands the merge queue, into which GitHub takes pull requests by its GraphQL interface alone: "+
+			"every merge would be refused; take the rule away at %s/rules, or let the token's account bypass it", rules.Queue, page))
+	case len(allowed) == 0:
+		d.bad(p.Prefix, fmt.Errorf("%s allows no method of merging: allow merge commits at %s", p.Repo, page))
+	case p.Merge != githost.MergeAny && !slices.Contains(allowed, string(p.Merge)):
+		d.bad(p.Prefix, fmt.Errorf("merge is %s, and %s is merged by %s alone: every merge would be refused; "+
+			"allow it at %s, or correct merge in %s", p.Merge, p.Repo, strings.Join(allowed, ", "), page, v.Settings.Projects))
+	case p.Merge != githost.MergeAny:
+		d.ok(p.Prefix, "pull requests may be merged by %s, which merge names", p.Merge)
+	case !slices.Contains(allowed, string(githost.MergeCommit)):
+		d.warn(p.Prefix, "%s allows no merge commits: pull requests are merged by %s", p.Repo, allowed[0])
+	default:
+		d.ok(p.Prefix, "pull requests may be merged by %s", strings.Join(allowed, ", "))
+	}
+}
+
+// contexts compares the checks that the registry waits for, and those that rules demand, with
+// those that have reported on main, which is at a commit.
+func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha string, demands []githost.Demand) {
+	for _, k := range demands {
+		switch {
+		case p.CINone:
+			d.bad(p.Prefix, fmt.Errorf("%s demands the check %s, and ci is none: every merge would be refused; name it in ci",
+				k.By, k.Context))
+		case len(p.Contexts) > 0 && !slices.Contains(p.Contexts, k.Context):
+			d.warn(p.Prefix, "%s demands the check %s, which ci does not name: cards wait for it all the same", k.By, k.Context)
+		}
+	}
+	if p.CINone || len(p.Contexts)+len(demands) == 0 {
+		return
+	}
+	list, err := v.Hosts[p.HostName()].Checks(ctx, p.HostPath(), p.Main, sha)
+	if err != nil {
+		d.bad(p.Prefix, err)
+		return
+	}
+	var seen, known []string // reported, and demanded as well
+	for _, c := range list {
+		if c.State != githost.CheckExpected {
+			seen = append(seen, c.Name)
+		}
+	}
+	known = slices.Clone(seen)
+	for _, k := range demands {
+		known = append(known, k.Context)
+		if near := nearest(k.Context, seen); !slices.Contains(seen, k.Context) {
+			d.warn(p.Prefix, "%s demands the check %s, and nothing has reported one of that name on %s: cards wait for it, at most %s, "+
+				"which is right when it runs on pull requests alone; else correct the rule%s",
+				k.By, k.Context, p.Main, v.Settings.Engine.CIWait, near)
+		}
+	}
+	for _, name := range p.Contexts {
+		near := nearest(name, known)
+		switch {
+		case slices.Contains(known, name):
+			d.ok(p.Prefix, "ci: %s is a check of %s", name, p.Main)
+		case near != "":
+			d.bad(p.Prefix, fmt.Errorf("ci: no check of %s is called %s%s Correct it in %s", p.Main, name, near, v.Settings.Projects))
+		case len(known) == 0:
+			d.warn(p.Prefix, "ci: no check has reported on %s yet, so nobody can say whether %s is one", p.Main, name)
+		default:
+			d.warn(p.Prefix, "ci: no check of %s is called %s (it has %s): cards wait for it, "+
+				"which is right when it runs on pull requests alone", p.Main, name, strings.Join(known, ", "))
+		}
+	}
+}
+
+// hostHooks examines what a git host sends, and registers it with Fix.
+func (d *doctor) hostHooks(ctx context.Context, v *Service, p task.Project, page string) {
+	s, a := v.Settings, v.access[p.HostName()]
+	if s.PublicURL == "" {
+		d.warn(p.Prefix, "webhooks: %sPUBLIC_URL is not set, so nobody can say whether those of %s arrive; "+
+			"without them CI is looked at every %s", Prefix, a.title(), s.Engine.Stage.CIPoll)
+		return
+	}
+	target, page := s.publicURL()+a.hooksPath(), page+"/settings/hooks"
+	list, err := v.Hosts[a.Name].Webhooks(ctx, p.HostPath())
+	if errors.Is(err, githost.ErrNotFound) || errors.Is(err, githost.ErrDenied) {
+		d.warn(p.Prefix, "webhooks: the token may not see them (it needs administration of %s): look whether one to %s is at %s",
+			p.Repo, target, page)
+		return
+	}
+	if err != nil {
+		d.bad(p.Prefix, err)
+		return
+	}
+	at := slices.IndexFunc(list, func(h githost.Webhook) bool { return h.URL == target })
+	if at < 0 {
+		d.addHook(ctx, v, p, target, page)
+		return
+	}
+	switch h := list[at]; {
+	case !h.Active:
+		d.bad(p.Prefix, fmt.Errorf("webhooks: the one to %s is switched off: make it active at %s", target, page))
+	case len(h.Lacks) > 0:
+		d.bad(p.Prefix, fmt.Errorf("webhooks: the one to %s lacks the events %s: add them at %s",
+			target, strings.Join(h.Lacks, ", "), page))
+	case h.Last == http.StatusUnauthorized || h.Last == http.StatusForbidden:
+		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d: its secret is not %s; set the same one at %s",
+			target, h.Last, a.secretName(), page))
+	case h.Last != 0 && h.Last/100 != 2:
+		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d (%s): look whether the address leads here",
+			target, h.Last, h.Note))
+	case h.Last == 0:
+		d.ok(p.Prefix, "webhooks: one to %s is there, and nothing was delivered yet", target)
+	default:
+		d.ok(p.Prefix, "webhooks: one to %s is there, and its last delivery was answered %d", target, h.Last)
+	}
+}
+
+// addHook registers the webhook, or says that it is missing.
+func (d *doctor) addHook(ctx context.Context, v *Service, p task.Project, target, page string) {
+	if !d.Fix {
+		d.bad(p.Prefix, fmt.Errorf("webhooks: none is registered to %s: signalbox doctor --fix does it, or make one at %s", target, page))
+		return
+	}
+	a := v.access[p.HostName()]
+	if a.secret == "" {
+		d.bad(p.Prefix, fmt.Errorf("webhooks: the project has a secret of its own: make one to %s with it at %s", target, page))
+		return
+	}
+	d.check(p.Prefix, "webhooks: one to "+target+" was registered", v.Hosts[a.Name].AddWebhook(ctx, p.HostPath(), target, a.secret))
+}
+
+// telegram examines the bot and the chat.
+func (d *doctor) telegram(ctx context.Context, v *Service) {
+	if err := v.Telegram.Ping(ctx); err != nil {
+		d.bad("telegram", mend(err, "@BotFather gives the token for "+Prefix+"TELEGRAM_TOKEN"))
+		return
+	}
+	unseen := mend(v.Telegram.Reachable(ctx), "add the bot to the chat, and set its id as "+Prefix+"TELEGRAM_CHAT_ID")
+	d.check("telegram", "the token is accepted, and the bot sees the chat", unseen)
+}
+
+// addColumns makes the columns that a board lacks, also those in whose place another one
+// serves, and gives what it has then.
+func (d *doctor) addColumns(ctx context.Context, v *Service, p task.Project, columns map[stage.Status]string) map[stage.Status]string {
+	board, id := v.columns(p), mux.ID(p.Board, p.Sync())
+	if board == nil {
+		return columns
+	}
+	for _, s := range cards.Columns()[1:] { // boards show them as they were made
+		if !strings.EqualFold(strings.TrimSpace(columns[s.Status]), s.Name) {
+			how := "add a column " + s.Name + " to the board yourself, or let the token's account be a member of the project"
+			d.check(p.Prefix, "the column "+s.Name+" was made", mend(board.AddColumn(ctx, id, s.Status), how))
+		}
+	}
+	if now, err := v.Tracker.Columns(ctx, p.Sync()); err == nil {
+		return now
+	}
+	return columns
+}
+
+// otherProjects says what mends a project of Plane that cannot be read: the workspace, the account's membership, or the id.
+func (v *Service) otherProjects(ctx context.Context, id string) string {
+	if v.Plane == nil {
+		return ""
+	}
+	list, err := v.Plane.Projects(ctx)
+	switch {
+	case err != nil && !fault.Retryable(err):
+		return "; the token may not read the workspace: correct " + Prefix + "PLANE_WORKSPACE (the slug of its pages), " +
+			"or invite the account at " + v.Settings.membersPage()
+	case err != nil || len(list) == 0:
+		return ""
+	case slices.ContainsFunc(list, func(p plane.Project) bool { return p.ID == id }):
+		return "; the project is there, and the token's account is no member of it: make it one at " + v.Settings.projectMembersPage(id)
+	}
+	var names []string
+	for _, p := range list {
+		names = append(names, p.ID+" ("+p.Identifier+")")
+	}
+	return "; correct tracker_project in " + v.Settings.Projects + ": the token sees " + strings.Join(names, ", ")
+}

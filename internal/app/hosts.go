@@ -1,0 +1,138 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/signalbox-dev/signalbox/adapters/gitonly"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+)
+
+// hosts is the git host of every repository: each call goes to where its repository is, as
+// the registry says at that moment, under the name that it has there. Of plain ones gitonly
+// is the host.
+type hosts struct {
+	*gitonly.Host
+	projects *task.Projects
+	named    map[string]GitHost
+}
+
+// at is the host of a repository, and the repository's name there.
+func (h hosts) at(repo string) (orchestrator.Hosting, string, error) {
+	p, ok := h.projects.ByRepo(repo)
+	if ok && p.Plain() {
+		return h.Host, repo, nil
+	}
+	if host := h.named[p.HostName()]; ok && host != nil {
+		return host, p.HostPath(), nil
+	}
+	return nil, "", fmt.Errorf("%w: the host of %s", githost.ErrNotFound, repo)
+}
+
+// Repository describes a repository as its host does; a plain one has none.
+func (h hosts) Repository(ctx context.Context, repo string) (githost.Repository, error) {
+	at, path, err := h.at(repo)
+	if e, ok := at.(githost.Examiner); ok && err == nil {
+		return e.Repository(ctx, path)
+	}
+	return githost.Repository{}, cmp.Or(err, githost.ErrLacking)
+}
+
+// Checks implements githost.Host.
+func (h hosts) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
+	at, path, err := h.at(repo)
+	if err != nil {
+		return nil, err
+	}
+	return at.Checks(ctx, path, base, sha)
+}
+
+// Reviews implements githost.Host.
+func (h hosts) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
+	at, path, err := h.at(repo)
+	if err != nil {
+		return nil, err
+	}
+	return at.Reviews(ctx, path, branch)
+}
+
+// PullRequest implements githost.Host.
+func (h hosts) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
+	at, path, err := h.at(repo)
+	if err != nil {
+		return githost.PullRequest{}, err
+	}
+	return at.PullRequest(ctx, path, branch)
+}
+
+// OpenPullRequest implements githost.Host.
+func (h hosts) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
+	at, path, err := h.at(n.Repo)
+	if err != nil {
+		return githost.PullRequest{}, err
+	}
+	n.Repo = path
+	return at.OpenPullRequest(ctx, n)
+}
+
+// Merge implements githost.Host.
+func (h hosts) Merge(ctx context.Context, m githost.Merge) (string, error) {
+	at, path, err := h.at(m.Repo)
+	if err != nil {
+		return "", err
+	}
+	m.Repo = path
+	return at.Merge(ctx, m)
+}
+
+// Comment implements githost.Commenter.
+func (h hosts) Comment(ctx context.Context, c githost.NewComment) error {
+	at, path, err := h.at(c.Repo)
+	if err != nil {
+		return err
+	}
+	c.Repo = path
+	if d, ok := at.(githost.Commenter); ok {
+		return d.Comment(ctx, c)
+	}
+	return githost.ErrLacking
+}
+
+// FailureLog implements githost.Details.
+func (h hosts) FailureLog(ctx context.Context, repo string, c githost.Check) (string, error) {
+	at, path, err := h.at(repo)
+	if d, ok := at.(githost.Details); ok && err == nil {
+		return d.FailureLog(ctx, path, c)
+	}
+	return "", err
+}
+
+// LineComments implements githost.Details.
+func (h hosts) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
+	at, path, err := h.at(repo)
+	if d, ok := at.(githost.Details); ok && err == nil {
+		return d.LineComments(ctx, path, branch)
+	}
+	return nil, err
+}
+
+// BranchesAt implements githost.Branches.
+func (h hosts) BranchesAt(ctx context.Context, repo, sha string) ([]string, error) {
+	at, path, err := h.at(repo)
+	if err != nil {
+		return nil, err
+	}
+	return at.BranchesAt(ctx, path, sha)
+}
+
+// DeleteBranch implements githost.Branches.
+func (h hosts) DeleteBranch(ctx context.Context, repo, branch string) error {
+	at, path, err := h.at(repo)
+	if err != nil {
+		return err
+	}
+	return at.DeleteBranch(ctx, path, branch)
+}

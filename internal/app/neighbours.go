@@ -1,0 +1,271 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/adapters/gitea"
+	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/adapters/labelboard"
+	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/mux"
+)
+
+// GitHost is a git host with an adapter of its own.
+type GitHost interface {
+	orchestrator.Hosting
+	githost.Receiver
+	githost.Examiner
+	neighbour
+}
+
+// BoardHost is a tracker beside the first one.
+type BoardHost interface {
+	mux.Whole
+	tracker.Receiver
+	Identify(ctx context.Context) error
+	SetSecrets(s signature.Secrets)
+	columnMaker
+}
+
+// columnMaker makes the column of a status.
+type columnMaker interface {
+	AddColumn(ctx context.Context, projectID string, s stage.Status) error
+}
+
+type neighbour interface {
+	// Ping reads the account of the token.
+	Ping(ctx context.Context) error
+	SetSecrets(s signature.Secrets)
+}
+
+// hostAccess is how a git host is reached.
+type hostAccess struct {
+	projectfile.Host
+	token     string
+	app       *github.App // signs in in the place of the token; nil: the token does
+	tokenName string      // of the variable that holds it
+	secret    string      // of webhooks, of projects that have none of their own; empty = none
+}
+
+// title returns the name of the host for people.
+func (a hostAccess) title() string {
+	if a.Name == task.HostGitHub {
+		return "GitHub"
+	}
+	return a.Name
+}
+
+// tokenPage is where a person makes a token.
+func (a hostAccess) tokenPage() string {
+	switch {
+	case a.Kind == projectfile.KindGitea:
+		return a.URL + "/user/settings/applications"
+	case a.URL == "":
+		return "https://github.com/settings/personal-access-tokens"
+	default:
+		return a.URL + " (Settings, Developer settings)"
+	}
+}
+
+// secretName is the variable that holds the secret of webhooks.
+func (a hostAccess) secretName() string {
+	if len(a.SecretEnv) > 0 {
+		return a.SecretEnv[0]
+	}
+	return Prefix + "GITHUB_WEBHOOK_SECRET"
+}
+
+// hooksPath is where the webhooks of a host come in.
+func (a hostAccess) hooksPath() string {
+	if a.Name == task.HostGitHub {
+		return hostHooks
+	}
+	return "/webhooks/" + a.Name
+}
+
+// mend tells people what to do when a neighbour refuses the service; see service.Options.
+func (v *Service) mend(of string, p task.Project) string {
+	a, hosted := v.access[p.HostName()]
+	switch {
+	case of == "host":
+		return fmt.Sprintf("Make a token that may write contents and pull requests there and set it as %s (%s), or correct repo in %s",
+			a.tokenName, a.tokenPage(), v.Settings.Projects)
+	case of == "webhooks" && p.Host != trackerPlane && hosted:
+		return fmt.Sprintf("Set the secret of the webhook at %s to that of %s, or correct that one and run signalbox reload",
+			a.title(), a.secretName())
+	case of == "webhooks" && p.Host == trackerPlane:
+		return fmt.Sprintf("Set %sPLANE_WEBHOOK_SECRET to the secret that Plane shows for the webhook, and run signalbox reload", Prefix)
+	case of == "webhooks":
+		return "Set the secret of the webhook at " + p.Host + " to that of its entry in " + v.Settings.Projects
+	case p.Board == "" && v.Plane != nil:
+		return fmt.Sprintf("Make a token in Plane's profile settings (API tokens, at %s) and set it as %sPLANE_TOKEN, "+
+			"or make its account a member of the project at %s",
+			v.Settings.PlaneURL, Prefix, v.Settings.projectMembersPage(p.TrackerProject))
+	default:
+		return "Make a token for the board of " + p.Prefix + " and set it as its entry in " + v.Settings.Projects + " says"
+	}
+}
+
+// hostAccesses are those of the settings and of the registry, by name.
+func (s Settings) hostAccesses(n projectfile.Neighbours, secrets HookSecrets, getenv func(string) string) (map[string]hostAccess, error) {
+	out, errs := map[string]hostAccess{}, []error{}
+	if s.signsInToGitHub() {
+		builtin := projectfile.Host{Name: task.HostGitHub, Kind: projectfile.KindGitHub, URL: s.GitHubURL, CloneBase: s.CloneBase}
+		out[task.HostGitHub] = hostAccess{
+			builtin, s.GitHubToken.Reveal(), s.githubApp(), Prefix + "GITHUB_TOKEN", secrets.common(task.HostGitHub),
+		}
+	}
+	for _, h := range n.Hosts {
+		token, err := s.namedSecret(getenv, h.TokenEnv, "host "+h.Name)
+		out[h.Name], errs = hostAccess{h, token, nil, h.TokenEnv, secrets.common(h.Name)}, append(errs, err)
+	}
+	return out, errors.Join(errs...)
+}
+
+// openHosts opens the git hosts.
+func (v *Service) openHosts(list map[string]hostAccess, secrets HookSecrets) error {
+	s := v.Settings
+	v.Hosts = map[string]GitHost{}
+	for _, a := range list {
+		var h GitHost
+		var err error
+		switch a.Kind {
+		case projectfile.KindGitHub:
+			h, err = github.New(github.Options{
+				BaseURL: a.URL, Token: a.token, App: a.app, Secrets: secrets[a.Name],
+				Insecure: s.InsecureWebhooks, HTTPClient: s.client(),
+			})
+		case projectfile.KindGitea:
+			h, err = gitea.New(gitea.Options{
+				BaseURL: a.URL, Token: a.token, Secrets: secrets[a.Name],
+				Insecure: s.InsecureWebhooks, HTTPClient: s.client(),
+			})
+		default:
+			err = fmt.Errorf("there is no adapter for %s", a.Kind)
+		}
+		if err != nil {
+			return fmt.Errorf("the host %s: %w", a.Name, err)
+		}
+		v.Hosts[a.Name] = h
+	}
+	return nil
+}
+
+// columns returns what makes columns on the board of a project; nil: nothing has to.
+func (v *Service) columns(p task.Project) columnMaker {
+	if b := v.Boards[p.Board]; b != nil {
+		return b
+	}
+	if v.Plane != nil && p.Board == "" {
+		return v.Plane
+	}
+	return nil
+}
+
+// openBoards opens the trackers that the registry has beside the first. The hosts are open.
+func (v *Service) openBoards(n projectfile.Neighbours, secrets HookSecrets, getenv func(string) string) error {
+	s := v.Settings
+	v.Boards = map[string]BoardHost{}
+	for _, b := range n.Boards {
+		at := v.access[b.Host]
+		token, err := at.token, error(nil) // of labels
+		if b.TokenEnv != "" {
+			token, err = s.namedSecret(getenv, b.TokenEnv, "board "+b.Name)
+		}
+		if err != nil {
+			return err
+		}
+		s.hidden.Hide(token)
+		switch b.Kind {
+		case projectfile.KindPlane:
+			v.Boards[b.Name], err = plane.New(plane.Options{
+				BaseURL: b.URL, Workspace: b.Workspace, Token: token, Secrets: secrets[b.Name],
+				Insecure: s.InsecureWebhooks, HTTPClient: s.client(), Log: v.Log,
+			})
+		case projectfile.KindLabels:
+			kind := labelboard.KindGitHub
+			if at.Kind == projectfile.KindGitea {
+				kind = labelboard.KindGitea
+			}
+			v.Boards[b.Name], err = labelboard.New(labelboard.Options{
+				Kind: kind, BaseURL: at.URL, Token: token, Secrets: secrets[b.Name],
+				Insecure: s.InsecureWebhooks, HTTPClient: s.client(), Log: v.Log,
+			})
+		default:
+			err = fmt.Errorf("there is no adapter for %s", b.Kind)
+		}
+		if err != nil {
+			return fmt.Errorf("the board %s: %w", b.Name, err)
+		}
+	}
+	return nil
+}
+
+// several is the first tracker, or all of them where there are more.
+func (v *Service) several(first Tracker) Tracker {
+	if len(v.Boards) == 0 {
+		return first
+	}
+	named := map[string]mux.Whole{}
+	for name, b := range v.Boards {
+		named[name] = b
+	}
+	return mux.New(first, named)
+}
+
+// sources are the senders of webhooks: the first tracker and GitHub before the others.
+func (v *Service) sources() (out []web.Source) {
+	if v.Plane != nil {
+		out = append(out, web.Source{Name: trackerPlane, Tracker: v.Plane})
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Boards)) {
+		out = append(out, web.Source{Name: name, Tracker: mux.Receiver(name, v.Boards[name])})
+	}
+	names := slices.SortedFunc(maps.Keys(v.Hosts), func(a, b string) int {
+		if a == task.HostGitHub || b == task.HostGitHub {
+			return map[bool]int{true: -1, false: 1}[a == task.HostGitHub]
+		}
+		return strings.Compare(a, b)
+	})
+	for _, name := range names {
+		out = append(out, web.Source{Name: name, Host: v.Hosts[name]})
+	}
+	return out
+}
+
+// setSecrets has webhooks that come from now on be verified by other secrets.
+func (v *Service) setSecrets(secrets HookSecrets) {
+	if v.Plane != nil {
+		v.Plane.SetSecrets(secrets[trackerPlane])
+	}
+	for name, b := range v.Boards {
+		b.SetSecrets(secrets[name])
+	}
+	for name, h := range v.Hosts {
+		h.SetSecrets(secrets[name])
+	}
+}
+
+// places are the destinations beside the first ones, for lanes of their own.
+func (v *Service) places() (out orchestrator.Places) {
+	for _, h := range v.neighbours.Hosts {
+		out.Hosts = append(out.Hosts, h.Name)
+	}
+	for _, b := range v.neighbours.Boards {
+		out.Boards = append(out.Boards, b.Name)
+	}
+	return out
+}

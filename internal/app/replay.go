@@ -1,0 +1,109 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+)
+
+// Replay holds the result of deciding journals again.
+type Replay struct {
+	Tasks     []ReplayedTask `json:"tasks"`
+	Decisions int            `json:"decisions"`
+	Differing int            `json:"differing_tasks"`
+	Note      string         `json:"note"` // what the comparison means
+}
+
+// ReplayedTask is one task of a Replay.
+type ReplayedTask struct {
+	WorkItem string `json:"work_item"`
+	Repo     string `json:"repo"`
+	Equal    bool   `json:"equal"`
+	First    string `json:"first,omitempty"` // difference, for people
+	orchestrator.Replayed
+}
+
+// replayNote says what decided, and on what.
+const replayNote = "The present program, features and settings decided: where they have changed since, a difference may be theirs. " +
+	"Each decision was made on the state that the one before has recorded, so that one difference makes no others behind it."
+
+// Replay decides the journals again of every task, or of those with an id or a work
+// item (cancelled ones too). It may run beside a server. That there is nothing to
+// decide is an error: a comparison of nothing must not pass for a good one.
+func (v *Service) Replay(ctx context.Context, taskID string) (Replay, error) {
+	out := Replay{Tasks: []ReplayedTask{}, Note: replayNote}
+	for after := int64(0); ; {
+		page, err := v.DB.Tasks(ctx, task.Filter{AfterID: after})
+		if err != nil {
+			return out, err
+		}
+		for _, t := range page {
+			after = t.ID
+			item, _ := task.ParseTombstone(t.WorkItemID)
+			if taskID != "" && taskID != item && taskID != t.WorkItemID && taskID != strconv.FormatInt(t.ID, 10) {
+				continue
+			}
+			again, err := v.Engine.Replay(ctx, t.ID)
+			if err != nil {
+				return out, fmt.Errorf("the journal of task %d: %w", t.ID, err)
+			}
+			out.add(t, again)
+		}
+		if len(page) == 0 {
+			return out, out.empty(v.Settings, taskID)
+		}
+	}
+}
+
+func (r *Replay) add(t task.Task, again orchestrator.Replayed) {
+	one := ReplayedTask{WorkItem: t.WorkItemID, Repo: t.Repo, First: again.First(), Replayed: again}
+	one.Equal = one.First == ""
+	if !one.Equal {
+		r.Differing++
+	}
+	r.Decisions += again.Decisions
+	r.Tasks = append(r.Tasks, one)
+}
+
+// empty is the error of a replay that has decided nothing.
+func (r *Replay) empty(s Settings, task string) error {
+	switch {
+	case len(r.Tasks) == 0 && task != "":
+		return fmt.Errorf("there is no task %q in %s, want an id such as 7 or a work item such as GPX-42", task, s.Database())
+	case r.Decisions+r.Differing == 0:
+		return fmt.Errorf("nothing was decided yet in %s: is it the right one?", s.Database())
+	default:
+		return nil
+	}
+}
+
+// Print writes one line for each task, the first difference of those that differ, and
+// a summary.
+func (r Replay) Print(w io.Writer) {
+	for _, t := range r.Tasks {
+		name := fmt.Sprintf("%s (task %d, %s)", t.WorkItem, t.TaskID, t.Repo)
+		if t.Equal {
+			fmt.Fprintf(w, "%s: equal, %d decisions\n", name, t.Decisions)
+			continue
+		}
+		fmt.Fprintf(w, "%s: %d of %d decisions differ; the first is\n%s\n", name, len(t.Differ), t.Decisions, t.First)
+	}
+	fmt.Fprintf(w, "\n%d journals with %d decisions, %d of them differ. %s\n", len(r.Tasks), r.Decisions, r.Differing, r.Note)
+}
+
+// NeedsDatabase is the error of a database that is not there: opening it would make an
+// empty one.
+func (s Settings) NeedsDatabase() error {
+	if s.Shared() {
+		return nil // the server of the database says so
+	}
+	if info, err := os.Stat(s.file()); err != nil || info.Size() == 0 {
+		return fmt.Errorf("%sDATA_DIR: there is no database %s; name the data directory of the server", Prefix, s.file())
+	}
+	return nil
+}

@@ -1,0 +1,265 @@
+package app
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/signalbox-dev/signalbox/internal/yamlplace"
+)
+
+// The settings file is found at configVariable, else in the working directory, else in the
+// directory of the system; one of them is read, never two.
+const (
+	configVariable = Prefix + "CONFIG"
+	localConfig    = "signalbox.yaml"
+	systemConfig   = "/etc/signalbox/signalbox.yaml"
+	noConfig       = "none"
+)
+
+// configMax bounds a settings file, in bytes.
+const configMax = 1 << 20
+
+// values holds what the environment, files of secrets and the settings file say.
+type values struct {
+	environ []string
+	set     map[string]string // by the names of variables
+	origins map[string]string // of those that are not variables
+	lines   map[string]string // file:line of those of the settings file
+	file    string            // the settings file; empty: none
+}
+
+// named is a setting in errors: as its file calls it, with the line, or as the variable.
+func (v *values) named(name string) string {
+	if line, ok := v.lines[name]; ok {
+		return line + ": " + keyOf(name)
+	}
+	return name
+}
+
+// keyOf is a setting's name in the settings file.
+func keyOf(name string) string { return strings.ToLower(strings.TrimPrefix(name, Prefix)) }
+
+// readValues reads all that settings come from. A variable goes before a file of a secret, and
+// this before the settings file.
+func readValues(environ []string) (*values, error) {
+	v := &values{environ: environ, set: env.ToMap(environ), lines: map[string]string{}}
+	var errSecrets, errFile error
+	v.origins, errSecrets = fillSecrets(v.set)
+	v.file, errFile = findConfig(v.set)
+	if errFile == nil && v.file != "" {
+		errFile = v.readConfig()
+	}
+	return v, errors.Join(errSecrets, errFile)
+}
+
+// Given returns the value of a setting, by its whole name, where anything but a default has it.
+func Given(environ []string, name string) (value string, given bool, err error) {
+	v, err := readValues(environ)
+	value, given = v.set[name]
+	return value, given, err
+}
+
+// findConfig names the settings file; empty: there is none.
+func findConfig(set map[string]string) (string, error) {
+	if name := set[configVariable]; name != "" {
+		return strings.TrimPrefix(name, noConfig), nil
+	}
+	for _, name := range []string{localConfig, systemConfig} {
+		info, err := os.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		owner, ok := info.Sys().(*syscall.Stat_t)
+		if ok && name == localConfig && owner.Uid != 0 && int(owner.Uid) != os.Geteuid() {
+			return "", fmt.Errorf("%s belongs to another user, and decides what is run: name it in %s, or remove it", name, configVariable)
+		}
+		return name, nil
+	}
+	return "", nil
+}
+
+// readConfig adds what the settings file has and nothing before it.
+func (v *values) readConfig() error {
+	f, err := os.Open(v.file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", configVariable, err)
+	}
+	defer func() { _ = f.Close() }() // it was read only
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(io.LimitReader(f, configMax+1))
+	switch mode := info.Mode().Perm(); {
+	case err != nil:
+		return err
+	case len(body) > configMax:
+		return fmt.Errorf("%s has more than %d bytes, want settings alone", v.file, configMax)
+	case mode&0o002 != 0:
+		return fmt.Errorf("%s has the mode %04o, and may be written by others: chmod o-w %s", v.file, mode, v.file)
+	}
+	tree, err := parser.ParseBytes(body, 0)
+	if err != nil {
+		return fmt.Errorf("%s:%d: %s", v.file, yamlplace.Of(err), yamlplace.Short(err))
+	}
+	fields := settingFields()
+	var errs []error
+	for _, doc := range tree.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		pairs, ok := doc.Body.(ast.MapNode)
+		if !ok {
+			return fmt.Errorf("%s:%d: want settings, as listen: 127.0.0.1:8080", v.file, doc.Body.GetToken().Position.Line)
+		}
+		for at := pairs.MapRange(); at.Next(); {
+			errs = append(errs, v.take(fields, at.KeyValue(), info.Mode()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// take adds one line of the settings file.
+func (v *values) take(fields map[string]reflect.StructField, pair *ast.MappingValueNode, mode fs.FileMode) error {
+	at := pair.Key.GetToken()
+	line, key := fmt.Sprintf("%s:%d", v.file, at.Position.Line), at.Value
+	name := Prefix + strings.ToUpper(key)
+	f, known := fields[key]
+	switch {
+	case name == configVariable:
+		return fmt.Errorf("%s: %s names this file: set %s in the environment", line, key, configVariable)
+	case !known:
+		return fmt.Errorf("%s: %s is no setting of this program%s (config lists all, without %s and in lower case here)",
+			line, key, nearest(keyOf(strings.ToUpper(key)), knownKeys(fields)), Prefix)
+	case v.lines[name] != "":
+		return fmt.Errorf("%s: %s is set twice, before at %s", line, key, v.lines[name])
+	case isSecret(f) && mode.Perm()&0o004 != 0:
+		return fmt.Errorf("%s: %s is a secret, and all users may read the file: chmod o-r %s, "+
+			"or put the secret into a file of its own (%s)", line, key, v.file, name+fileSuffix)
+	}
+	text, err := scalar(pair.Value, f)
+	if err != nil {
+		return fmt.Errorf("%s: %s %w", line, key, err)
+	}
+	if _, before := v.set[name]; before {
+		return nil
+	}
+	v.set[name], v.origins[name], v.lines[name] = text, line, line
+	return nil
+}
+
+// scalar is a value as a variable would have it: a list with commas.
+func scalar(n ast.Node, f reflect.StructField) (string, error) {
+	if f.Type.Kind() != reflect.Slice && f.Type.Kind() != reflect.Map {
+		return word(n)
+	}
+	list, ok := n.(*ast.SequenceNode)
+	if !ok {
+		return word(n)
+	}
+	var out []string
+	for _, one := range list.Values {
+		text, err := word(one)
+		if err == nil && strings.Contains(text, ",") {
+			err = fmt.Errorf("has an entry with a comma, %q: make entries of it", text)
+		}
+		if err != nil {
+			return "", err
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, ","), nil
+}
+
+func word(n ast.Node) (string, error) {
+	switch n := n.(type) {
+	case *ast.NullNode:
+		return "", errors.New("has no value: give it one, or remove the line")
+	case *ast.StringNode:
+		return n.Value, nil
+	case *ast.LiteralNode:
+		return n.Value.Value, nil
+	case *ast.SequenceNode:
+		return "", errors.New("is a list, want one value")
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return n.GetToken().Value, nil
+	}
+	return "", errors.New("has a value of another form, want a word, a number or a list of them")
+}
+
+// declared are the fields that are settings, in order: those of Settings and of the options within it.
+func declared() (out []reflect.StructField) {
+	var walk func(t reflect.Type, at []int)
+	walk = func(t reflect.Type, at []int) {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			f.Index = append(slices.Clone(at), i)
+			switch {
+			case f.Tag.Get("env") != "":
+				out = append(out, f)
+			case f.IsExported() && f.Type.Kind() == reflect.Struct:
+				walk(f.Type, f.Index)
+			}
+		}
+	}
+	walk(reflect.TypeFor[Settings](), nil)
+	return out
+}
+
+// settingFields are these fields by their names in the settings file.
+func settingFields() map[string]reflect.StructField {
+	out := map[string]reflect.StructField{}
+	for _, f := range declared() {
+		out[keyOf(Prefix+f.Tag.Get("env"))] = f
+	}
+	return out
+}
+
+func knownKeys(fields map[string]reflect.StructField) (out []string) {
+	for key := range fields {
+		out = append(out, key)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Setting is one line of a listing.
+type Setting struct {
+	Name, Value, Default, Origin, Doc string
+	Secret                            bool
+}
+
+// List shows every setting with its value, default and origin. Secrets are
+// masked; those whose files cannot be read have an origin and no value.
+func List(environ []string) []Setting {
+	v, _ := readValues(environ) // Load says what is wrong
+	var out []Setting
+	for _, f := range declared() {
+		tag := f.Tag
+		s := Setting{Name: Prefix + tag.Get("env"), Default: tag.Get("envDefault"), Origin: "default", Doc: tag.Get("doc")}
+		s.Value = s.Default
+		if value, set := v.set[s.Name]; set {
+			s.Value, s.Origin = value, cmp.Or(v.origins[s.Name], "environment")
+		}
+		if s.Secret = isSecret(f); s.Secret && s.Value != "" {
+			s.Value = "***"
+		}
+		out = append(out, s)
+	}
+	return out
+}

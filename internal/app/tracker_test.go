@@ -1,0 +1,68 @@
+package app_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/internal/app"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+)
+
+// With our own board nothing of Plane is needed; doctor finds every column, and the pages
+// are there.
+func TestOwnBoard(t *testing.T) {
+	dir := t.TempDir()
+	registry := filepath.Join(dir, "projects.yaml")
+	require.NoError(t, os.WriteFile(registry, []byte("projects:\n  - {tracker_project: app, repo: acme/app, clone_url: /nowhere, prefix: APP}\n"), 0o600))
+	env := []string{
+		"ORCH_TRACKER=board", "ORCH_DATA_DIR=" + dir, "ORCH_PROJECTS=" + registry, "ORCH_GITHUB_TOKEN=x", "ORCH_GITHUB_URL=http://127.0.0.1:1", "ORCH_GITHUB_WEBHOOK_SECRET=0123456789abcdef0123456789abcdef",
+		"ORCH_JAIL=none", "ORCH_AGENT=true", "ORCH_PUBLIC_URL=https://box.example.org/",
+	}
+	s, err := app.Load(env)
+	require.NoError(t, err)
+	v, err := app.Open(t.Context(), s, []string{"/proc/self/exe"}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, v.Close()) }()
+	require.Nil(t, v.Plane)
+	require.Equal(t, "https://box.example.org/dashboard/board/cards/abc", v.Tracker.ItemURL("app", "abc"))
+	var out bytes.Buffer
+	app.Doctor(t.Context(), v, &out)
+	require.Regexp(t, `ok +board +our own, at https://box.example.org/dashboard/board`, out.String())
+	require.Regexp(t, `ok +APP +every board status has a column`, out.String())
+	require.NotContains(t, out.String(), "plane")
+	for path, want := range map[string]int{"/dashboard/board": http.StatusOK, "/webhooks/tracker": http.StatusNotFound} {
+		rec := httptest.NewRecorder()
+		v.Handler.ServeHTTP(rec, localRequest(path))
+		body, err := io.ReadAll(rec.Body)
+		require.NoError(t, err)
+		require.Equal(t, want, rec.Code, "%s", body)
+	}
+	_, err = v.Reload(t.Context())
+	require.NoError(t, err)
+}
+
+func TestTrackerSetting(t *testing.T) {
+	_, err := app.Load([]string{"ORCH_TRACKER=paper"})
+	require.ErrorContains(t, err, `ORCH_TRACKER is "paper", want plane, or board`)
+	_, err = app.Load([]string{"ORCH_PUBLIC_URL=box"})
+	require.ErrorContains(t, err, "ORCH_PUBLIC_URL")
+	s, err := app.Load([]string{"ORCH_TRACKER=plane"})
+	require.NoError(t, err)
+	here, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: "acme/x", CloneURL: "u", Prefix: "X"})
+	require.NoError(t, err)
+	elsewhere, err := task.NewProjects(task.Project{TrackerProject: "issues:p", Board: "issues", Repo: "acme/x", CloneURL: "u", Prefix: "X"})
+	require.NoError(t, err)
+	require.NoError(t, s.NeedsToServe(elsewhere), "no card is there")
+	require.ErrorContains(t, s.NeedsToServe(here), "ORCH_PLANE_URL is not set")
+	s, err = app.Load([]string{"ORCH_TRACKER=board"})
+	require.NoError(t, err)
+	require.NoError(t, s.NeedsToServe(here), "a board of our own needs nothing, a repository names its host")
+}

@@ -1,0 +1,192 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/paulmach/orb"
+
+	"github.com/signalbox-dev/signalbox/adapters/gpsfile"
+	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/collect"
+	"github.com/signalbox-dev/signalbox/gpstracks/mappage"
+	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+)
+
+// tracksPath is where the layer is served, and mapPath its page.
+const tracksPath, mapPath = "/api/gps-tracks", "/map"
+
+// TrackStore keeps tracks, runs and blocks, and says what other processes have
+// changed.
+type TrackStore interface {
+	gpstracks.PrivateStore
+	gpstracks.RunStore
+	tile.Source
+	Changes(ctx context.Context, after int64) (changed []orb.Bound, last int64, err error)
+	// Close waits for what is under way.
+	Close() error
+}
+
+// OpenTracks opens the tracks that go with a server's database: a file of their own
+// beside an SQLite file, to which tracks that an earlier version kept in that file are
+// copied once, or the tables of their own in a PostgreSQL. Its connections are its own, so
+// that an import holds up no task.
+func OpenTracks(ctx context.Context, s Settings, log *slog.Logger) (TrackStore, error) {
+	if !s.Shared() {
+		return tracksqlite.Open(ctx, tracksqlite.Options{Path: filepath.Join(s.DataDir, "tracks.db"), From: s.file(), Log: log})
+	}
+	if err := s.checkDatabase(); err != nil {
+		return nil, fmt.Errorf("%sDATABASE_URL %w", Prefix, err)
+	}
+	store, err := trackpostgres.Open(ctx, trackpostgres.Options{URL: s.DatabaseURL.Reveal(), Schema: s.DatabaseSchema, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("%sDATABASE_URL: %w", Prefix, err)
+	}
+	return store, nil
+}
+
+// Layer is the track layer of a service.
+type Layer struct {
+	Handler *trackhttp.Handler
+	Sources []trackhttp.Source
+
+	changes func(ctx context.Context, after int64) ([]orb.Bound, int64, error)
+	last    int64
+	every   time.Duration
+	log     *slog.Logger
+}
+
+// tracks makes the layer, and returns its handlers by their paths.
+func (v *Service) tracks(ctx context.Context) (map[string]http.Handler, error) {
+	s := v.Settings
+	if !s.GPSTracks {
+		return nil, nil
+	}
+	config, licences, err := gpsfile.Load(gpsfile.Paths{Sources: s.GPSSources, Regions: s.GPSRegions, Licences: s.GPSLicences})
+	if err != nil {
+		return nil, fmt.Errorf("%sGPS_SOURCES, GPS_REGIONS or GPS_LICENCES: %w", Prefix, err)
+	}
+	store, err := OpenTracks(ctx, s, v.Log)
+	if err != nil {
+		return nil, err
+	}
+	v.trackStore = store
+	if err := collect.HideZones(ctx, store, config, time.Now()); err != nil {
+		return nil, err
+	}
+	l := &Layer{changes: store.Changes, every: s.GPSRefresh, log: v.Log}
+	for _, one := range config.Sources {
+		l.Sources = append(l.Sources, source(licences, one))
+	}
+	if _, l.last, err = l.changes(ctx, -1); err != nil {
+		return nil, err
+	}
+	own := access.Draw()
+	l.Handler, err = trackhttp.New(trackhttp.Options{
+		Store: store, Tiles: store, Runs: store, Sources: l.Sources, Prefix: tracksPath, BaseURL: s.GPSBaseURL, ClearToken: own,
+		AllowOrigins: s.GPSOrigins, TileMaxAge: s.GPSTileMaxAge, CacheTiles: s.GPSCacheTiles, Log: v.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	page, err := v.mapPage()
+	if err != nil {
+		return nil, err
+	}
+	v.Tracks = l
+	return map[string]http.Handler{tracksPath: v.clearing(l.Handler, own), mapPath: page}, nil
+}
+
+// source returns what the layer says of a source.
+func source(licences collect.Licences, s collect.Source) trackhttp.Source {
+	out := trackhttp.Source{Name: s.Name, Enabled: s.Enabled, Decision: licences.Status(s.Name)}
+	if l, err := licences.Allow(s.Name); err == nil {
+		out.Licence, out.LicenceURL, out.Download = l.Licence, l.URL, l.Download
+	}
+	return out
+}
+
+// mapPage is the page with a map of the tracks.
+func (v *Service) mapPage() (http.Handler, error) {
+	bases := make([]mappage.Base, 1, 2)
+	var err error
+	if bases[0], err = mappage.ParseBase(v.Settings.GPSMapBase, v.Settings.GPSMapCredit); err != nil {
+		return nil, fmt.Errorf("%sGPS_MAP_BASE: %w", Prefix, err)
+	}
+	if v.Settings.GPSMapImagery != "" {
+		imagery, err := mappage.ParseBase(v.Settings.GPSMapImagery, v.Settings.GPSMapCredit)
+		if err != nil || imagery.Kind != mappage.KindRaster {
+			return nil, fmt.Errorf("%sGPS_MAP_IMAGERY is %q, want https://…/{z}/{x}/{y}.jpg", Prefix, v.Settings.GPSMapImagery)
+		}
+		imagery.Name, imagery.Imagery = "Satellite", true
+		bases = append(bases, imagery)
+	}
+	page := mappage.Handler(mappage.Options{Prefix: mapPath + "/", API: ".." + tracksPath, Bases: bases, On: true})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == mapPath {
+			w.Header().Set("Location", "map/") // relative: behind a proxy's prefix too
+			w.WriteHeader(http.StatusSeeOther)
+			return
+		}
+		page.ServeHTTP(w, r)
+	}), nil
+}
+
+// clearing lets administrators empty the tile cache by their tokens, which the layer knows as
+// one of its own.
+func (v *Service) clearing(layer http.Handler, own string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Header.Get("Authorization") == "" {
+			layer.ServeHTTP(w, r)
+			return
+		}
+		p, err := v.Access.Identify(r)
+		if err == nil {
+			err = v.Access.Check(p, access.Admin, "")
+		}
+		var no *access.Refusal
+		if errors.As(err, &no) {
+			no.Header(w.Header())
+			http.Error(w, no.Text, no.Status)
+			return
+		}
+		r.Header.Set("Authorization", "Bearer "+own)
+		layer.ServeHTTP(w, r)
+	})
+}
+
+// Run lets the tile cache forget what collectors change, until ctx ends: they are
+// processes of their own.
+func (l *Layer) Run(ctx context.Context) {
+	tick := time.NewTicker(l.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := l.Refresh(ctx); err != nil && ctx.Err() == nil {
+				l.log.Warn("changed tracks cannot be looked for: tiles may be old", "err", err)
+			}
+		}
+	}
+}
+
+// Refresh looks for changes once.
+func (l *Layer) Refresh(ctx context.Context) error {
+	changed, last, err := l.changes(ctx, l.last)
+	if err == nil {
+		l.Handler.Invalidate(changed...)
+		l.last = last
+	}
+	return err
+}

@@ -1,0 +1,94 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+)
+
+// wrongVariables says in words which settings have values of a wrong form: each is read by itself, for an error of
+// the reader names a field and not the options that it is of.
+func wrongVariables(all *values) error {
+	var errs []error
+	for _, f := range declared() {
+		name := Prefix + f.Tag.Get("env")
+		value, given := all.set[name]
+		if !given {
+			continue
+		}
+		_, err := env.ParseAsWithOptions[Settings](env.Options{Environment: map[string]string{name: value}, Prefix: Prefix})
+		var wrong env.ParseError
+		if !errors.As(err, &wrong) {
+			continue
+		}
+		if form, ok := forms()[f.Type]; ok {
+			errs = append(errs, fmt.Errorf("%s is %q: write %s", all.named(name), value, form))
+		} else {
+			errs = append(errs, fmt.Errorf("%s: %w", all.named(name), wrong.Err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// forms describes the forms of values. Types of this package say it in their own errors.
+func forms() map[reflect.Type]string {
+	const span = "a span of time such as 500ms, 30s, 5m or 1h"
+	return map[reflect.Type]string{
+		reflect.TypeFor[bool]():              "true or false",
+		reflect.TypeFor[int]():               "a whole number such as 2",
+		reflect.TypeFor[time.Duration]():     span,
+		reflect.TypeFor[[]time.Duration]():   "spans of time such as 30s,2m,10m",
+		reflect.TypeFor[[]netip.Prefix]():    "networks such as 127.0.0.1/32,10.0.0.0/8",
+		reflect.TypeFor[map[string]string](): "pairs such as key:value,key:value",
+	}
+}
+
+// unknown is the error of variables that look like settings and are none.
+func unknown(environ []string) error {
+	var known []string
+	for _, key := range knownKeys(settingFields()) {
+		known = append(known, Prefix+strings.ToUpper(key))
+	}
+	var errs []error
+	for _, name := range strangers(environ) {
+		errs = append(errs, fmt.Errorf("%s is no setting of this program%s (config lists all)", name, nearest(name, known)))
+	}
+	return errors.Join(errs...)
+}
+
+// CheckRepos looks whether the repositories that settings name are registered, and whether
+// those that are registered can be reached with the settings.
+func (s Settings) CheckRepos(p *task.Projects) error {
+	var known []string
+	for _, one := range p.All() {
+		known = append(known, one.Repo)
+	}
+	var errs []error
+	for _, list := range []struct {
+		name  string
+		repos []string
+	}{{"SERIAL_GATE_REPOS", s.Features.SerialGate.Repos}, {"MERGE_GATE_REPOS", s.Features.MergeGate.Repos}} {
+		for _, repo := range list.repos {
+			if _, ok := p.ByRepo(repo); !ok && repo != "*" {
+				near := strings.Replace(nearest(repo, known)+".", "?.", "?", 1)
+				errs = append(errs, fmt.Errorf("%s%s names %q, which is not in %s%s It has %s; * is all",
+					Prefix, list.name, repo, s.Projects, near, strings.Join(known, ", ")))
+			}
+		}
+	}
+	for _, one := range p.All() {
+		if one.HostName() == task.HostGitHub && !s.signsInToGitHub() {
+			errs = append(errs, fmt.Errorf("%sGITHUB_TOKEN is not set, and %s is on GitHub; "+
+				"a repository without a git host has host: git in %s", Prefix, one.Repo, s.Projects))
+			break
+		}
+	}
+	return errors.Join(errs...)
+}

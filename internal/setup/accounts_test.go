@@ -1,0 +1,159 @@
+package setup_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/internal/app"
+	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/planetest"
+	"github.com/signalbox-dev/signalbox/internal/setup"
+)
+
+// offices are servers that speak the protocols of Plane and GitHub, and what is right there.
+type offices struct {
+	board   *planetest.Server
+	host    *githubtest.Server
+	project string
+	bare    string
+	o       setup.Options
+}
+
+func open(t *testing.T) *offices {
+	t.Helper()
+	repository(t)
+	for _, name := range []string{"ORCH_PLANE_URL", "ORCH_PLANE_WORKSPACE", "ORCH_PLANE_WEBHOOK_SECRET", "ORCH_GITHUB_URL", "ORCH_GITHUB_WEBHOOK_SECRET", "ORCH_GITHUB_CLONE_BASE"} {
+		unset(t, name)
+	}
+	t.Setenv("ORCH_PLANE_TOKEN", "plane-token")
+	t.Setenv("ORCH_GITHUB_TOKEN", "github-token")
+	f := &offices{
+		board: planetest.New(planetest.Options{Workspace: "team", Tokens: map[string]string{"plane-token": "bot"}}),
+		host:  githubtest.New(githubtest.Options{Token: "github-token"}),
+	}
+	bare, err := filepath.Abs("../shop.git")
+	require.NoError(t, err)
+	git(t, "clone", "--quiet", "--bare", ".", bare)
+	git(t, "remote", "add", "origin", "git@github.com:acme/shop.git")
+	require.NoError(t, f.host.AddRepo("acme/shop", bare))
+	f.host.SetCheckRun("acme/shop", git(t, "rev-parse", "HEAD"), "build", "completed", "success")
+	f.project, f.bare = f.board.AddProject("SHOP", "Backlog", "Done"), bare
+	mux := http.NewServeMux()
+	mux.Handle("/plane/", http.StripPrefix("/plane", f.board))
+	mux.Handle("/github/", http.StripPrefix("/github", f.host))
+	outer := httptest.NewServer(mux)
+	t.Cleanup(func() { outer.Close(); f.board.Close(); f.host.Close() })
+	f.o = setup.Options{Agent: "rehearse", PublicURL: "https://box.example.org", CloneURL: bare, Accounts: setup.Accounts{
+		Plane: true, PlaneURL: outer.URL + "/plane", PlaneWorkspace: "team", GitHub: true, GitHubURL: outer.URL + "/github",
+	}}
+	return f
+}
+
+// What the accounts know is read, and the rest is written.
+func TestPlaneAndGitHub(t *testing.T) {
+	f := open(t)
+	said, err := attempt(t, f.o)
+	require.NoError(t, err)
+	require.Contains(t, said, `acme/shop: main is main, checks: ["build"]`)
+	require.NotContains(t, said, "-token")
+	r, err := projectfile.Load("projects.yaml")
+	require.NoError(t, err)
+	p := r.Projects.All()[0]
+	require.Equal(t, []string{f.project, "acme/shop", f.bare, "main", "SHOP", "build"}, []string{p.TrackerProject, p.Repo, p.CloneURL, p.Main, p.Prefix, p.Contexts[0]})
+	require.False(t, p.Plain())
+	pairs, err := app.ReadEnvFile(app.EnvFile)
+	require.NoError(t, err)
+	s, err := app.Load(append(pairs, "ORCH_PLANE_TOKEN=plane-token", "ORCH_GITHUB_TOKEN=github-token"))
+	require.NoError(t, err)
+	require.NoError(t, s.NeedsToServe(r.Projects))
+	_, err = s.HookSecrets(r, func(string) string { return "" })
+	require.NoError(t, err)
+	require.NotEqual(t, s.PlaneSecret.Reveal(), s.GitHubSecret.Reveal())
+	require.Contains(t, setup.Clicks(s)[0], "make a webhook for work items to https://box.example.org/webhooks/tracker")
+	before, err := os.ReadFile(app.EnvFile)
+	require.NoError(t, err)
+	said, err = attempt(t, setup.Options{})
+	require.NoError(t, err)
+	require.Contains(t, said, "projects.yaml: has acme/shop, with cards SHOP-…; kept as it is\nsignalbox.env: complete, nothing was changed\n")
+	after, err := os.ReadFile(app.EnvFile)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after))
+}
+
+// Without a terminal everything that only a person knows is named at once; on one it is asked
+// for, and a token is typed unseen.
+func TestWhatIsMissing(t *testing.T) {
+	f := open(t)
+	unset(t, "ORCH_PLANE_TOKEN")
+	unset(t, "ORCH_GITHUB_TOKEN")
+	_, err := attempt(t, setup.Options{Accounts: setup.Accounts{Plane: true, GitHub: true}})
+	require.EqualError(t, err, "nobody is there to answer, and this is missing:\n"+
+		"  --plane-url: Address of Plane, such as https://plane.example.org\n"+
+		"  --plane-workspace: Slug of the workspace, as in Plane's addresses\n"+
+		"  ORCH_PLANE_TOKEN (in the environment): Token of Plane (profile settings, API tokens, at Plane)\n"+
+		"  ORCH_GITHUB_TOKEN (in the environment): Token of GitHub that may write contents and pull requests (https://github.com/settings/personal-access-tokens)")
+	absent(t, "projects.yaml", app.EnvFile)
+
+	f.board.AddProject("WEB", "Backlog")
+	_, err = attempt(t, f.withTokens(t))
+	require.ErrorContains(t, err, "this is missing:\n  --plane-project: Project of Plane: SHOP, WEB")
+	absent(t, "projects.yaml", app.EnvFile)
+
+	unset(t, "ORCH_PLANE_TOKEN")
+	shown, seen := true, []bool{}
+	o := f.o
+	o.Prefix, o.Echo = "S", func(on bool) { shown = on; seen = append(seen, on) }
+	_, err = attempt(t, o, "plane-token\n", "web\n")
+	require.NoError(t, err)
+	require.True(t, shown)
+	require.Equal(t, []bool{false, true}, seen)
+	body, err := os.ReadFile(app.EnvFile)
+	require.NoError(t, err)
+	require.Contains(t, string(body), "\nORCH_PLANE_TOKEN=plane-token\n", "serve finds it")
+}
+
+// withTokens are the options, with the tokens in the environment.
+func (f *offices) withTokens(t *testing.T) setup.Options {
+	t.Helper()
+	t.Setenv("ORCH_PLANE_TOKEN", "plane-token")
+	t.Setenv("ORCH_GITHUB_TOKEN", "github-token")
+	return f.o
+}
+
+// What is wrong at the accounts is said at once, with where it is mended, and nothing is written.
+func TestWrongAccounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		make  func(t *testing.T, f *offices)
+		wants []string
+	}{
+		"Plane's token":  {func(t *testing.T, _ *offices) { t.Helper(); t.Setenv("ORCH_PLANE_TOKEN", "wrong") }, []string{"ORCH_PLANE_TOKEN is refused", "tokens are made in the profile settings (API tokens) at http://"}},
+		"no Plane":       {func(_ *testing.T, f *offices) { f.o.PlaneURL += "/nowhere" }, []string{"ORCH_PLANE_URL is no Plane"}},
+		"workspace":      {func(_ *testing.T, f *offices) { f.o.PlaneWorkspace = "other" }, []string{"--plane-workspace: the workspace other cannot be read", "its slug stands in the addresses of its pages at http://"}},
+		"project":        {func(_ *testing.T, f *offices) { f.o.PlaneProject = "My Project" }, []string{`--plane-project: the token sees no project "My Project", but SHOP`}},
+		"GitHub's token": {func(t *testing.T, _ *offices) { t.Helper(); t.Setenv("ORCH_GITHUB_TOKEN", "wrong") }, []string{"ORCH_GITHUB_TOKEN is refused", "make one at http://"}},
+		"no GitHub":      {func(_ *testing.T, f *offices) { f.o.GitHubURL = "http://127.0.0.1:1" }, []string{"--github-url: GitHub does not answer: "}},
+		"repository":     {func(_ *testing.T, f *offices) { f.o.Repo = "acme/chop" }, []string{"--repo: the token sees no repository acme/chop", "correct the name, or give the token access to it at http://"}},
+		"right to push": {func(_ *testing.T, f *offices) {
+			f.host.SetSettings("acme/shop", func(s *githubtest.Settings) { s.Push = false })
+		}, []string{"the token may read acme/shop and not push to it: give it write access to contents and pull requests at http://"}},
+		"main":             {func(_ *testing.T, f *offices) { f.o.Main = "trunk" }, []string{"--main: acme/shop has no branch trunk: push a first commit to it, or name another"}},
+		"address of Plane": {func(_ *testing.T, f *offices) { f.o.PlaneURL = "plane" }, []string{"plane: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := open(t)
+			c.make(t, f)
+			_, err := attempt(t, f.o)
+			for _, want := range c.wants {
+				require.ErrorContains(t, err, want)
+			}
+			require.NotContains(t, err.Error(), "-token")
+			absent(t, "projects.yaml", app.EnvFile)
+		})
+	}
+}
