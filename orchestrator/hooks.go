@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -85,22 +84,20 @@ func (h *hooks) run(ctx context.Context, name string, commands [][]string) (exit
 		return -1, err
 	}
 	limit := cmp.Or(h.set.Timeout, task.DefaultHookTime)
-	within, cancel := h.e.Scheduler.WithTimeout(ctx, limit)
-	defer cancel()
+	until := h.e.Now().Add(limit)
 	for _, argv := range commands {
-		command := strings.Join(argv, " ")
-		_, _ = fmt.Fprintf(log, "$ %s # %s\n", command, name) // a log that cannot be written changes no result
-		exit, said, err := h.e.Hooks.RunHook(within, h.space, work.Hook{Argv: argv, Env: h.env, Log: log})
-		said = strings.TrimSpace(said)
-		said = strings.ToValidUTF8(said[max(0, len(said)-tailMax):], "")
-		why := fmt.Sprintf("the hook %s has failed: %s: ", name, command)
+		by := func(ctx context.Context, argv []string) (int, string, error) {
+			return h.e.Hooks.RunHook(ctx, h.space, work.Hook{Argv: argv, Env: h.env, Log: log})
+		}
+		r, err := h.e.runCommand(ctx, until.Sub(h.e.Now()), argv, log, " # "+name, by)
+		why, said := fmt.Sprintf("the hook %s has failed: %s: ", name, r.Command), cmp.Or(r.Tail, "it printed nothing")
 		switch {
-		case err != nil && within.Err() != nil && ctx.Err() == nil:
-			return -1, fmt.Errorf("%sit did not end within %s: %s", why, stage.Span(limit), cmp.Or(said, "it printed nothing"))
+		case r.Expired != "":
+			return -1, fmt.Errorf("%sit did not end within %s: %s", why, stage.Span(limit), said)
 		case err != nil:
-			return exit, fmt.Errorf("%s%s", why, fault.Words(err.Error()))
-		case exit != 0:
-			return exit, fmt.Errorf("%sexit code %d: %s", why, exit, cmp.Or(said, "it printed nothing"))
+			return r.Exit, fmt.Errorf("%s%s", why, fault.Words(err.Error()))
+		case r.Exit != 0:
+			return r.Exit, fmt.Errorf("%sexit code %d: %s", why, r.Exit, said)
 		}
 	}
 	return 0, nil

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -93,10 +92,7 @@ func (e *Engine) notIntegrated(ctx context.Context, c queue.Claim, t task.Task, 
 // integrate runs the commands on the head of a task, for as long as the task waits for
 // them.
 func (e *Engine) integrate(ctx context.Context, c queue.Claim, p task.Project, t task.Task) (*stage.CI, error) {
-	if e.Commands == nil {
-		return nil, errors.New("ci: no command can be run here")
-	}
-	ctx, stop := e.whileAwaited(ctx, t)
+	ctx, stop := e.until(ctx, t.ID, errOvertaken, func(now task.Task) bool { return !now.AwaitsCI(t.State.Head) })
 	defer stop()
 	// This machine may have seen neither the branch nor main.
 	if err := e.Workspaces.Begin(ctx, p.Workspace(t), SeedFiles(p, t)); err != nil {
@@ -120,22 +116,6 @@ func (e *Engine) integrate(ctx context.Context, c queue.Claim, p task.Project, t
 		return nil, cause
 	}
 	return out, err
-}
-
-// whileAwaited is a context that ends, because of errOvertaken, when the task does not
-// wait for CI of its head any more: a STOP, a person's word, a newer head.
-func (e *Engine) whileAwaited(ctx context.Context, t task.Task) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	g := run.NewOn(e.Scheduler, ctx, e.Log)
-	g.Go("overtaken", func(ctx context.Context) {
-		for e.Wait(ctx, e.opt.Poll) == nil {
-			if now, err := e.Store.Task(ctx, t.ID); err == nil && !now.AwaitsCI(t.State.Head) {
-				cancel(errOvertaken)
-				return
-			}
-		}
-	})
-	return ctx, g.Stop
 }
 
 // ownCI shows gates what the service has run itself as CI.

@@ -3,14 +3,8 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
-	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
-	"github.com/signalbox-dev/signalbox/internal/run"
-	"github.com/signalbox-dev/signalbox/orchestrator/fault"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -56,7 +50,7 @@ func (e *Engine) judgeAll(
 	if e.Commands != nil {
 		s.Commands = limited{e, j.Attempt}
 	}
-	ctx, stop := e.untilChanged(ctx, t)
+	ctx, stop := e.until(ctx, t.ID, task.ErrConflict, func(now task.Task) bool { return now.Version != t.Version })
 	defer stop()
 	each := single(v)
 	for _, name := range slow {
@@ -71,50 +65,4 @@ func single(v gates.Verdict) []gates.Verdict {
 		return []gates.Verdict{v}
 	}
 	return v.Children
-}
-
-// untilChanged is a context that ends, because of ErrConflict, when a task has changed: by
-// a STOP, say, in another process too. What is judged until then could not be committed.
-func (e *Engine) untilChanged(ctx context.Context, t task.Task) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	g := run.NewOn(e.Scheduler, ctx, e.Log)
-	g.Go("overtaken", func(ctx context.Context) {
-		for e.Wait(ctx, e.opt.Poll) == nil {
-			if now, err := e.Store.Task(ctx, t.ID); err == nil && now.Version != t.Version {
-				cancel(task.ErrConflict)
-				return
-			}
-		}
-	})
-	return ctx, g.Stop
-}
-
-// limited runs the commands of gates under their time limit. One that is not done by then
-// is tried again, up to looks times in all.
-type limited struct {
-	e       *Engine
-	attempt int
-}
-
-// RunCheck implements gates.Commands.
-func (l limited) RunCheck(ctx context.Context, argv []string, s gates.Facts) (int, string, error) {
-	limit := l.e.opt.GateTimeout
-	exit, said, expired, err := l.e.runCommand(ctx, limit, argv, s)
-	if expired {
-		text := fmt.Sprintf("%s did not end within %s and was ended", strings.Join(argv, " "), stage.Span(limit))
-		return -1, "", &fault.Error{Text: text, Again: l.attempt < looks}
-	}
-	return exit, said, err
-}
-
-// runCommand runs a command of the registry, no longer than a limit. Whatever it has
-// started has ended when this returns.
-func (e *Engine) runCommand(
-	ctx context.Context, limit time.Duration, argv []string, s gates.Facts,
-) (exit int, said string, expired bool, err error) {
-	within, cancel := e.Scheduler.WithTimeout(ctx, limit)
-	defer cancel()
-	exit, said, err = e.Commands.RunCheck(within, argv, s)
-	expired = err != nil && within.Err() != nil && ctx.Err() == nil
-	return exit, said, expired, err
 }
