@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -24,7 +24,7 @@ func holder(name string) stage.Principal {
 // decided makes a decision that is taken, and lets it come into effect.
 func decided(r *orchestratortest.Rig, item string, on stage.Trigger, why string, by stage.Principal) {
 	r.Helper()
-	require.NoError(r, r.Engine.Decide(context.Background(), r.Task(item).ID, orchestrator.Word{On: on, Why: why}, by))
+	require.NoError(r, admin.Decide(context.Background(), r.Engine, r.Task(item).ID, admin.Word{On: on, Why: why}, by))
 	r.Settle(10 * time.Second)
 }
 
@@ -32,7 +32,7 @@ func decided(r *orchestratortest.Rig, item string, on stage.Trigger, why string,
 func refused(r *orchestratortest.Rig, item string, on stage.Trigger, by stage.Principal) error {
 	r.Helper()
 	before := r.Task(item)
-	err := r.Engine.Decide(context.Background(), before.ID, orchestrator.Word{On: on}, by)
+	err := admin.Decide(context.Background(), r.Engine, before.ID, admin.Word{On: on}, by)
 	require.Error(r, err)
 	r.Settle(10 * time.Second)
 	require.Equal(r, before.Version, r.Task(item).Version)
@@ -60,7 +60,7 @@ func TestDecidedElsewhere(t *testing.T) {
 		require.Equal(r, stage.HoldConfirm, ready.State.Hold)
 		require.Equal(r, "ann", ready.ApprovedBy)
 		require.Equal(r, stage.StatusAwaitingDeploy, r.Status(orchestratortest.Self, item))
-		var none *orchestrator.RefusedError
+		var none *admin.RefusedError
 		require.ErrorAs(r, refused(r, item, stage.OnApproved, holder("ann")), &none)
 		require.Equal(r, "Approved moves nothing: Approved is never a deploy trigger", none.Why)
 		decided(r, item, stage.OnConfirmDeploy, "", holder("ann"))
@@ -145,7 +145,7 @@ func TestWhoDecidesElsewhere(t *testing.T) {
 					require.NotEqual(r, stage.Analysis, r.Task(item).State.Stage)
 					return
 				}
-				var denied *orchestrator.DeniedError
+				var denied *admin.DeniedError
 				require.ErrorAs(r, refused(r, item, stage.OnApproved, c.by), &denied)
 				require.Contains(r, denied.Why, c.want)
 			})
@@ -164,21 +164,21 @@ func TestDecidedOfWhatWasRead(t *testing.T) {
 		item := r.Card(orchestratortest.App, "x")
 		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
-		decide := func(w orchestrator.Word) error {
-			return r.Engine.Decide(context.Background(), r.Task(item).ID, w, holder("ann"))
+		decide := func(w admin.Word) error {
+			return admin.Decide(context.Background(), r.Engine, r.Task(item).ID, w, holder("ann"))
 		}
 		read := r.Task(item).State.Head
-		var no *orchestrator.RefusedError
-		require.ErrorAs(r, decide(orchestrator.Word{On: stage.OnRejected, Why: " \n", Of: read}), &no)
+		var no *admin.RefusedError
+		require.ErrorAs(r, decide(admin.Word{On: stage.OnRejected, Why: " \n", Of: read}), &no)
 		require.Contains(r, no.Why, "a rejection needs a reason")
-		require.NoError(r, decide(orchestrator.Word{On: stage.OnRejected, Why: "more", Of: read}))
+		require.NoError(r, decide(admin.Word{On: stage.OnRejected, Why: "more", Of: read}))
 		r.Settle(time.Minute)
 		require.NotEqual(r, read, r.Task(item).State.Head)
 		for _, on := range []stage.Trigger{stage.OnApproved, stage.OnRejected} {
-			require.ErrorAs(r, decide(orchestrator.Word{On: on, Why: "y", Of: read}), &no)
+			require.ErrorAs(r, decide(admin.Word{On: on, Why: "y", Of: read}), &no)
 			require.Contains(r, no.Why, "is not the head of the task any more")
 		}
-		require.NoError(r, decide(orchestrator.Word{On: stage.OnApproved, Of: r.Task(item).State.Head}))
+		require.NoError(r, decide(admin.Word{On: stage.OnApproved, Of: r.Task(item).State.Head}))
 		r.Settle(time.Minute)
 		require.NotEqual(r, stage.Analysis, r.Task(item).State.Stage)
 		require.Positive(r, r.Replays())

@@ -268,3 +268,104 @@ func (e *Engine) Columns(trackerProject string) (columns map[stage.Status]string
 	}
 	return e.opt.Columns(trackerProject)
 }
+
+// gatesOf are the gates that may judge in a project: those of all, and its own.
+func (e *Engine) gatesOf(p task.Project) (*gates.Registry, error) {
+	return gates.NewRegistry(append(e.gates[:len(e.gates):len(e.gates)], p.Commands...)...)
+}
+
+// evaluateGates has gates judge a subject of a project, by name.
+func (e *Engine) evaluateGates(ctx context.Context, p task.Project, s gates.Facts, names ...string) gates.Verdict {
+	have, err := e.gatesOf(p)
+	if err != nil {
+		return gates.Broken(gates.All, err.Error())
+	}
+	return have.Judge(ctx, s, names...)
+}
+
+// Check looks whether the engine could work by a registry: whether there are the checks
+// that projects name, and a host for repositories that have none. An error is a FieldError.
+func (e *Engine) Check(projects *task.Projects) error {
+	for i, p := range projects.All() {
+		if field, wrong := e.hosts(p); wrong != "" {
+			return &task.FieldError{Entry: i, Repo: p.Repo, Field: field, Text: wrong}
+		}
+		have, err := e.gatesOf(p)
+		if err != nil {
+			return &task.FieldError{Entry: i, Repo: p.Repo, Field: "commands", Text: err.Error()}
+		}
+		for s, names := range p.Gates {
+			for _, name := range names {
+				if !have.Has(name) {
+					text := fmt.Sprintf("%q at %s is no check of this program, and none of the project's commands", name, s)
+					return &task.FieldError{Entry: i, Repo: p.Repo, Field: "gates", Text: text}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Replace has the engine, its features, and every other holder of Deps.Projects work by another
+// registry from now on, one that Check has passed. Features look at all tasks again.
+func (e *Engine) Replace(with *task.Projects) {
+	e.Projects.Replace(with)
+	for _, f := range e.features {
+		if f.Reloaded != nil {
+			f.Reloaded()
+		}
+	}
+}
+
+// FeatureBlocks returns what the features that are on show of themselves in /queue, by
+// name. The block of a feature that cannot say is an error.
+func (e *Engine) FeatureBlocks(ctx context.Context) map[string]any {
+	out := map[string]any{}
+	for _, f := range e.features {
+		if f.Show == nil {
+			continue
+		}
+		block, err := f.Show(ctx)
+		if err != nil {
+			block = map[string]string{"error": err.Error()}
+		}
+		out[f.Name] = block
+	}
+	return out
+}
+
+// Concurrency is how many agents may be at work at a time.
+func (e *Engine) Concurrency() int { return e.opt.MaxConcurrency }
+
+// Green evaluates the gates that a trigger would meet at a task's stage, and reports
+// whether it would move. It reads and changes nothing. A slow gate is not judged: the
+// trigger is worth raising then, except for a blocked task, which a person resumes.
+func (e *Engine) Green(ctx context.Context, t task.Task, on stage.Trigger) (bool, error) {
+	p, ok := e.Projects.ByRepo(t.Repo)
+	if !ok {
+		return false, nil
+	}
+	v, err := e.judge(ctx, queue.Job{}, p, t, stage.Event{On: on, At: e.Now()})
+	if errors.Is(err, errApart) {
+		return t.State.Hold != stage.HoldBlocked, nil
+	}
+	return v != nil && v.Passed(), err
+}
+
+// Raise makes an event of a task. It is durable when it returns; the same dedupe
+// key again while the first is unfinished is a no-op.
+func (e *Engine) Raise(ctx context.Context, t task.Task, ev stage.Event, dedupe string) error {
+	_, err := e.Jobs.Put(ctx, e.triggerJob(t, ev, nil, dedupe))
+	return err
+}
+
+// Waiting lists unfinished jobs with what each waits for, in the words of today.
+func (e *Engine) Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error) {
+	waits, err := e.Jobs.Waiting(ctx, f)
+	for _, f := range e.features {
+		if f.Words != nil && err == nil {
+			f.Words(ctx, waits)
+		}
+	}
+	return waits, err
+}

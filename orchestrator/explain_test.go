@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -174,7 +174,7 @@ func TestRetryOfADelayedAgent(t *testing.T) {
 		r.Settle(time.Minute)
 		require.Contains(r, r.Explain(item).Blockers[0].Do, "POST /tasks/1/retry")
 		fails.Store(false)
-		require.NoError(r, r.Engine.Retry(r.Context(), 1, orchestrator.OperatorBy(stage.ViaAPI)))
+		require.NoError(r, admin.Retry(r.Context(), r.Engine, 1, admin.OperatorBy(stage.ViaAPI)))
 		r.Settle(time.Minute)
 		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
 	})

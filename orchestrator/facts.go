@@ -1,14 +1,21 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -97,4 +104,168 @@ type changes struct {
 // Changed implements gates.Changes.
 func (c changes) Changed(ctx context.Context, from string, patterns []string) ([]string, error) {
 	return c.from.Changed(ctx, c.space, from, c.sha, patterns)
+}
+
+// Prober reads from a deployment which commit it runs: 7 to 64 hexadecimal digits in lower
+// case. Without an answer that names one it returns an error.
+type Prober interface {
+	Commit(ctx context.Context, address string) (string, error)
+}
+
+// probePoll is the time between two looks at a deployment that is not there yet.
+const probePoll = 10 * time.Second
+
+// probed reads what a deployment runs that its deployer calls good, in the job of the run: it
+// looks again until that is the commit, or Options.ProbeWait is over. Nil means that there is
+// nothing to look at. It is an error when it was interrupted, or when nobody can look.
+func (e *Engine) probed(ctx context.Context, p task.Project, t task.Task, ev stage.Event) (*stage.Probed, error) {
+	if p.Probe.ByStage()[t.State.Stage] == "" || ev.Agent.Filed.Role != stage.Deployer {
+		return nil, nil
+	}
+	s, err := e.subject(ctx, p, t, ev)
+	if err != nil {
+		return nil, err
+	}
+	for until := e.Now().Add(e.opt.ProbeWait); ; {
+		fact := e.probe(ctx, s)
+		if fact == nil || checks.Proved(s, *fact) || !e.Now().Before(until) {
+			return fact, ctx.Err()
+		}
+		if err := e.Wait(ctx, probePoll); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// probe looks once; nil when, by the report, there is nothing to see.
+func (e *Engine) probe(ctx context.Context, s gates.Facts) *stage.Probed {
+	address := s.Policy.Probe[s.Stage]
+	if s.Stage == stage.Deploy && s.Deployed == "" { // the deployer runs before the merge too
+		return nil
+	}
+	if address == "" || s.Filed.Role != stage.Deployer || s.Filed.Verdict != checks.Success {
+		return nil
+	}
+	fact := &stage.Probed{Address: address, At: e.Now()}
+	if e.Probe == nil {
+		fact.Problem = "no probe can be read here"
+		return fact
+	}
+	commit, err := e.Probe.Commit(ctx, address)
+	if fact.SHA = commit; err != nil {
+		fact.SHA, fact.Problem = "", cmp.Or(err.Error(), "no answer")
+	}
+	e.Log.Info("probed", "task", s.Task.ID, "repo", s.Task.Repo, "stage", s.Stage, "address", address, "sha", fact.SHA, "err", fact.Problem)
+	return fact
+}
+
+// journal writes into a task's story what no decision says. The story is for people: what cannot
+// be written there holds nothing up.
+func (e *Engine) journal(ctx context.Context, t task.Task, kind string, payload any) {
+	entry := task.JournalEntry{TaskID: t.ID, Seq: t.State.Seq, At: e.Now(), Kind: kind, Payload: encode(payload)}
+	if err := e.Store.Commit(context.WithoutCancel(ctx), task.Commit{Journal: []task.JournalEntry{entry}}); err != nil {
+		e.Log.Warn("the task's story could not be written",
+			"task", t.ID, "repo", t.Repo, "kind", kind, "entry", string(entry.Payload), "err", err)
+	}
+}
+
+// journalOnce writes a sentence into a task's story, unless it is there.
+func (e *Engine) journalOnce(ctx context.Context, t task.Task, kind, text string) {
+	text = cut(text, tailMax, "…")
+	story, err := e.Records.Journal(ctx, t.ID)
+	if err != nil {
+		e.Log.Warn("the task's story could not be read", "task", t.ID, "repo", t.Repo, "err", err)
+	}
+	for _, entry := range story {
+		if entry.Kind == kind && entry.Result() == kind+": "+text {
+			return
+		}
+	}
+	e.Log.Warn("a note for the story of a task", "task", t.ID, "repo", t.Repo, "kind", kind, "text", text)
+	e.journal(ctx, t, kind, task.Note{Result: text})
+}
+
+// WaitText is the reason of a hold for people: other tasks by the names of their work items.
+func WaitText(r queue.Reason) string {
+	text := taskNumber.ReplaceAllString(ReasonText(r), "")
+	if strings.HasPrefix(text, "waits for ") {
+		return text
+	}
+	return "waits: " + text
+}
+
+var taskNumber = regexp.MustCompile(` \(task \d+\)`)
+
+// ReasonText returns the reason of a hold, without its name.
+func ReasonText(r queue.Reason) string {
+	return strings.TrimSuffix(r.Text, fmt.Sprintf(" (%s)", strings.ReplaceAll(r.Name, "_", " "))) // as package queue writes it
+}
+
+// takeIn is how long the job of an agent that could not work is put off, so that the pause,
+// which the event of the attempt brings, is there before it.
+const takeIn = 30 * time.Second
+
+// hindrance returns what kept the agent of a run from working; nil where the attempt failed by
+// itself, and where no feature pauses agents.
+func (e *Engine) hindrance(p task.Project, role stage.Role, r work.Result) *stage.Hindrance {
+	pauses := slices.ContainsFunc(e.features, func(f Feature) bool { return f.Attempted != nil })
+	if r.Trouble.Kind == "" || !pauses {
+		return nil
+	}
+	agent := p.Agents[role]
+	name, _ := work.Identify(e.Agents, agent)
+	h := &stage.Hindrance{Agent: name, Kind: string(r.Trouble.Kind), Until: r.Trouble.Until}
+	if r.Trouble.Kind == work.TroubleModel {
+		h.Model = agent.Model
+	}
+	return h
+}
+
+// hindered gives an attempt back that its agent could not make.
+func (e *Engine) hindered(c queue.Claim, t task.Task, l stage.Launch, r work.Result, ev stage.Event) *queue.Outcome {
+	e.Log.Warn("an agent cannot work", "task", t.ID, "repo", t.Repo, "agent", ev.Agent.Hindered.Agent, "why", r.Reason)
+	then := []queue.Job{e.agentEvent(c, t, l, r, ev)}
+	return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(takeIn), Error: r.Reason, Then: then}
+}
+
+// takeAttempt has the features add what they keep of an agent's attempt to the transaction
+// that takes it in.
+func (e *Engine) takeAttempt(ctx context.Context, c Change, r *stage.Report, with *task.Commit) error {
+	for _, f := range e.features {
+		if f.Attempted == nil || c.Run == nil || r == nil {
+			continue
+		}
+		if err := f.Attempted(ctx, c, *r, with); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+// vendorCaveat returns why an agent that is to be of another vendor than the developer was
+// is not, or may not be; empty when it is, or need not be.
+func (e *Engine) vendorCaveat(ctx context.Context, t task.Task, role stage.Role, agent work.Agent) string {
+	if !agent.Independent {
+		return ""
+	}
+	_, own := work.Identify(e.Agents, agent)
+	runs, err := e.Records.AgentRuns(ctx, t.ID)
+	if err != nil {
+		e.Log.Warn("the vendor of the developer cannot be read", "task", t.ID, "repo", t.Repo, "err", err)
+	}
+	developer := ""
+	for _, r := range runs { // the newest is the last
+		if r.Role == stage.Developer && r.Status == work.ResultOK {
+			developer = r.Vendor
+		}
+	}
+	switch {
+	case own == "" || developer == "":
+		return fmt.Sprintf("it is not known whether the %s is of another vendor than the developer (%s, %s): "+
+			"it may not be independent", role, cmp.Or(own, "unknown"), cmp.Or(developer, "unknown"))
+	case own == developer:
+		return fmt.Sprintf("the %s is of the same vendor as the developer (%s): it is not independent", role, own)
+	default:
+		return ""
+	}
 }

@@ -2,10 +2,18 @@ package orchestrator
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -113,4 +121,156 @@ type Effect struct {
 	Host      string `json:"host,omitempty"`  // as task.Project.NamedHost
 	Attempt   int    `json:"-"`               // of the job
 	Killed    bool   `json:"-"`               // the process died that made the attempt before this one
+}
+
+// EffectOf is the effect of a job; ok is false when it cannot be read.
+func EffectOf(j queue.Job) (f Effect, ok bool) {
+	err := json.Unmarshal(j.Payload, &f)
+	return f, err == nil && IsEffect(j)
+}
+
+// Describe names the effect for people.
+func (f Effect) Describe() string {
+	if info, known := stage.StatusNamed(f.Status); f.Kind == stage.EffectStatus && known {
+		return "the board status " + info.Name
+	}
+	if words, ok := effectWords[f.Kind]; ok {
+		return words
+	}
+	return fmt.Sprintf("the effect %q", f.Kind)
+}
+
+var effectWords = map[stage.EffectKind]string{
+	stage.EffectComment:    "the comment",
+	stage.EffectStatus:     "the board status",
+	stage.EffectNotify:     "the notice",
+	EffectLive:             "the live message",
+	EffectEvent:            "the event for the subscriber",
+	EffectTrace:            "the trace",
+	EffectWaits:            "the comment on what it waits for",
+	stage.EffectPrepare:    "the making of the branch",
+	stage.EffectPublish:    "the push of the branch",
+	stage.EffectCatchUp:    "the rebase",
+	stage.EffectLanded:     "the look at what was merged",
+	stage.EffectPull:       "the pull request",
+	stage.EffectMerge:      "the merge",
+	stage.EffectGatedMerge: "the merge",
+	stage.EffectRelease:    "the return of the merge lease",
+	stage.EffectTidy:       "the removal of the workspace",
+	stage.EffectUnbranch:   "the removal of the branch",
+	EffectCancel:           "the removal of what the cancelled task left",
+}
+
+// questionsMax bounds what is taken over of an agent's questions, in bytes.
+const questionsMax = 4000
+
+// file takes over the report of a run: what its outbox holds is the verdict, and goes
+// into the branch, where people read it. It returns the branch's tip too, which is tip
+// when nothing was put there. A file that somebody has committed is no verdict.
+func (e *Engine) file(ctx context.Context, p task.Project, t task.Task, l stage.Launch, tip string) (stage.Filed, string, error) {
+	name := l.ReportFile()
+	if name == "" || tip == "" {
+		return stage.Filed{}, tip, nil
+	}
+	text, err := e.Agents.Report(ctx, work.Command{TaskID: t.ID, Run: l.Run, Report: name})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return stage.Filed{}, tip, nil
+	case err != nil:
+		return stage.Filed{Role: l.Role, Run: l.Run, Problem: fault.Words(err.Error())}, tip, nil
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	filed := gates.ParseReport(l.Role, l.Run, text)
+	if filed.Problem != "" {
+		return filed, tip, nil
+	}
+	space := p.Workspace(t)
+	space.Head = tip
+	files := []work.File{{Path: p.Docs(t.WorkItemID) + "/" + name, Body: []byte(text)}}
+	added, err := e.Workspaces.Add(ctx, space, files, fmt.Sprintf("%s: %s of run %d", t.WorkItemID, name, l.Run))
+	return filed, added.SHA, err
+}
+
+// readLeft reads what a run has left for people in its commit: open questions, if any, and
+// which of its artefacts are there. Questions that stood there when it began were put to
+// people then. What cannot be read is an error: a task whose questions are overlooked goes
+// on without the answers.
+func (e *Engine) readLeft(ctx context.Context, p task.Project, t task.Task, l stage.Launch, sha string, r *stage.Report) error {
+	if sha == "" {
+		return nil
+	}
+	tree, err := e.Workspaces.Files(ctx, p.Workspace(t), sha)
+	if err != nil {
+		return err
+	}
+	docs := p.Docs(t.WorkItemID) + "/"
+	for _, name := range append(l.Artefacts(), p.Required[l.Stage]...) {
+		_, err := fs.Stat(tree, docs+name)
+		stale := name == l.ReportFile() && r.Filed.Role == "" // of a run before
+		switch {
+		case err == nil && !stale && !slices.Contains(r.Files, name):
+			r.Files = append(r.Files, name)
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+	}
+	now, err := questionsIn(tree, docs)
+	if err != nil || now == "" || l.Head == "" {
+		r.Questions = now
+		return err
+	}
+	if tree, err = e.Workspaces.Files(ctx, p.Workspace(t), l.Head); err != nil {
+		return err
+	}
+	if before, err := questionsIn(tree, docs); err != nil || before == now {
+		return err
+	}
+	r.Questions = now
+	return nil
+}
+
+// questionsIn are the questions in a commit.
+func questionsIn(tree fs.FS, docs string) (string, error) {
+	body, err := fs.ReadFile(tree, docs+stage.QuestionsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(body[:min(len(body), questionsMax)]), "")), err
+}
+
+// untaken returns why the commits of a run could not be taken.
+func (e *Engine) untaken(ctx context.Context, p task.Project, t task.Task, l stage.Launch, err error) string {
+	var outside *work.OutsideError
+	if !errors.As(err, &outside) {
+		return "the commits could not be taken: " + fault.Words(err.Error())
+	}
+	e.noteLeft(ctx, t, outside.Left)
+	kept := "they could not be kept"
+	if outside.Left.Ref != "" {
+		kept = "they are kept as " + outside.Left.Ref
+	}
+	return fmt.Sprintf("the commits of the %s change %s, and it may change %s; none of them was taken, %s",
+		l.Role, outside.List(), p.Writable(t, l), kept)
+}
+
+// failedBefore returns why the attempt before this one failed; empty when none of the run has.
+func (e *Engine) failedBefore(ctx context.Context, t task.Task) string {
+	if t.State.Failures == 0 {
+		return ""
+	}
+	entries, err := e.Records.Journal(ctx, t.ID)
+	if err != nil {
+		e.Log.Warn("why the last attempt failed cannot be read", "task", t.ID, "repo", t.Repo, "err", err)
+		return ""
+	}
+	for i := len(entries) - 1; i >= 0; i-- {
+		r, err := entries[i].Recorded()
+		if err != nil || r.Event.On != stage.OnAgentAttempt || r.Event.Run != t.State.Run {
+			continue
+		}
+		if failed := r.Event.Agent; failed != nil && failed.Hindered == nil {
+			return failed.Reason
+		}
+	}
+	return ""
 }

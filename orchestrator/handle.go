@@ -264,7 +264,7 @@ func (e *Engine) onTrigger(ctx context.Context, c queue.Claim, p triggerPayload)
 	if ev.At.IsZero() {
 		ev.At = e.Now()
 	}
-	if decisions()[ev.On] != "" {
+	if isDecision(ev.On) {
 		if err := e.complete(ctx, project, row, &ev); err != nil {
 			return retryOutcome(err)
 		}

@@ -149,7 +149,9 @@ func silent(o *queue.Outcome) bool {
 	return o != nil && o.Cause != nil && fault.Retryable(o.Cause) && !errors.Is(o.Cause, tracker.ErrBudget)
 }
 
-// hurry lets the next job through at once.
+// Hurry lets the next job of a pool through at once, though its neighbour is sick.
+func (e *Engine) Hurry(pool string) { e.health[pool].hurry(e.Now()) }
+
 func (h *health) hurry(now time.Time) {
 	if h == nil {
 		return

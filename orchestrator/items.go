@@ -2,10 +2,13 @@ package orchestrator
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -60,3 +63,142 @@ func (i *items) put(id string, r itemRead) {
 	}
 	i.byItem[id] = r
 }
+
+// Wanted makes the event job of a change on a registered project's board, or returns why
+// there is none.
+func (e *Engine) Wanted(h tracker.Hook) (job queue.Job, ignored string) {
+	switch {
+	case h.Kind == tracker.HookComment:
+		if !h.Self {
+			e.said.drop(h.ItemID)
+		}
+		return queue.Job{}, "comments are only noted"
+	case h.Kind == tracker.HookItemUpdated && !h.Status:
+		e.Heard(h) // its relations may be others now
+		return queue.Job{}, "the status has not changed"
+	case brakes(h):
+		job = TrackerJob(h)
+		job.Pool, job.Key = queue.PoolEvents, "" // it waits neither for the tracker nor for what came before it
+		return job, ""
+	default:
+		return TrackerJob(h), ""
+	}
+}
+
+// Announce takes a hook of a board that the service keeps itself, as a webhook of another is
+// taken: the event is durable when it returns nil. id names the change; a second call is a
+// duplicate. While the store cannot take it, it is tried again until ctx ends; the change is
+// then found by the reconciler.
+func (e *Engine) Announce(ctx context.Context, source, id string, h tracker.Hook) error {
+	count := func(outcome string) {
+		e.Metrics.Webhooks.Add(1, ByDelivery{Source: source, Outcome: outcome})
+	}
+	job, ignored := e.Wanted(h)
+	if ignored != "" {
+		count("ignored")
+		return nil
+	}
+	sum := sha256.Sum256(append([]byte(id+"\n"), job.Payload...)) // two changes may have equal hooks
+	d := task.Delivery{Source: source, ID: id, Event: h.Event, BodyHash: hex.EncodeToString(sum[:]), ReceivedAt: e.Now(), Outcome: "queued"}
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		duplicate, err := e.Store.Receive(ctx, d, job)
+		switch {
+		case duplicate:
+			count("duplicate")
+			e.Metrics.WebhookDedup.Add(1, BySource{Source: source})
+			return nil
+		case err == nil:
+			count("queued")
+			return nil
+		case e.Wait(ctx, wait) != nil:
+			count("lost")
+			return err
+		}
+	}
+}
+
+// saidFor is how long the comments of a card are taken for known. A webhook of another comment
+// ends that at once, and so does a person's move.
+const saidFor = 10 * time.Minute
+
+// saidMax bounds how many cards' comments are kept.
+const saidMax = 1000
+
+// said are the comments of cards as they were read for agents.
+type said struct {
+	mu     sync.Mutex
+	byItem map[string]saidOn
+	heard  int64 // counts the webhooks of comments
+}
+
+type saidOn struct {
+	list []tracker.Comment
+	at   time.Time
+}
+
+// comments reads what is said on the card of a task, once for agents that follow each other.
+func (e *Engine) comments(ctx context.Context, p task.Project, t task.Task) ([]tracker.Comment, error) {
+	known, heard := e.said.get(t.TrackerIssueID)
+	if !known.at.Before(t.State.HeardAt) && e.Now().Sub(known.at) < saidFor {
+		return known.list, nil
+	}
+	at := e.Now()
+	list, err := e.Tracker.Comments(ctx, p.On(t.TrackerProjectID).TrackerProject, t.TrackerIssueID)
+	if err == nil {
+		e.said.put(t.TrackerIssueID, saidOn{list, at}, heard)
+	}
+	return list, err
+}
+
+func (s *said) get(item string) (known saidOn, heard int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byItem[item], s.heard
+}
+
+// put keeps comments, unless a webhook of one has come since they were requested.
+func (s *said) put(item string, now saidOn, heard int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.heard != heard {
+		return
+	}
+	if s.byItem == nil || len(s.byItem) >= saidMax {
+		s.byItem = map[string]saidOn{}
+	}
+	s.byItem[item] = now
+}
+
+// drop forgets the comments of a card on which something is said.
+func (s *said) drop(item string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard++
+	delete(s.byItem, item)
+}
+
+// UnregisteredError reports that work is owed to a repository which the registry does not
+// have at present. It is done when the repository is there again.
+type UnregisteredError struct{ Repo string }
+
+// Error names the repository.
+func (u *UnregisteredError) Error() string {
+	return fmt.Sprintf("the repository %s is not registered any more", u.Repo)
+}
+
+// Retryable reports true.
+func (u *UnregisteredError) Retryable() bool { return true }
+
+// projectOf is the entry of a task's own repository. A STOP is taken where there is none:
+// what it removes is owed until the repository is back.
+func (e *Engine) projectOf(t task.Task, on stage.Trigger) (task.Project, bool) {
+	p, ok := e.Projects.ByRepo(t.Repo)
+	if !ok && on == stage.OnStop {
+		return task.Project{TrackerProject: t.TrackerProjectID, Repo: t.Repo}, true
+	}
+	return p, ok
+}
+
+// HoldAccess is the name of holds that keep no job: each records that a neighbour refuses the service at a
+// repository, or everywhere (*), of which people were notified. Its reason has a line with what they do.
+const HoldAccess = "access"

@@ -74,6 +74,11 @@ func (e *Engine) triggerJob(t task.Task, ev stage.Event, run *task.AgentRun, ded
 	return triggerJob(t, p.NamedHost(), ev, run, dedupe)
 }
 
+// EventJob makes the event job of something that a person did to a task.
+func (e *Engine) EventJob(t task.Task, ev stage.Event, dedupe string) queue.Job {
+	return e.triggerJob(t, ev, nil, dedupe)
+}
+
 func triggerJob(t task.Task, host string, e stage.Event, run *task.AgentRun, dedupe string) queue.Job {
 	return queue.Job{
 		Pool: poolOf(t.State, e.On, host), Kind: KindTrigger, Key: itemKey(t.TrackerIssueID), TaskID: t.ID, Lane: t.Repo,
@@ -106,8 +111,17 @@ func agentJob(t task.Task, l stage.Launch) queue.Job {
 // AgentSubjects lists what an agent's job can be held by: all agents, the repository, the
 // task, its card, the role in the repository, and the role in the task.
 func AgentSubjects(repo string, taskID int64, role stage.Role) []string {
-	return []string{allAgents, repoPrefix + repo, taskKey(taskID), CardOf(taskID), RoleInRepo(role, repo), RoleInTask(role, taskID)}
+	return []string{AllAgents, RepoPrefix + repo, taskKey(taskID), cardOf(taskID), RoleInRepo(role, repo), RoleInTask(role, taskID)}
 }
+
+// HoldPause is the name of the holds of pauses; see package admin.
+const HoldPause = "pause"
+
+// Subjects of agents' jobs: of all, and with the name behind it of a repository's.
+const (
+	AllAgents  = "agents"
+	RepoPrefix = "repo/"
+)
 
 // RoleInRepo is the subject of a role's jobs in a repository.
 func RoleInRepo(role stage.Role, repo string) string { return string(role) + "@" + repo }
@@ -134,9 +148,9 @@ func EffectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Jo
 	}
 	switch {
 	case f.Kind == stage.EffectCatchUp:
-		j.Holds = []string{MergeTurn(t.ID), CardOf(t.ID)}
+		j.Holds = []string{MergeTurn(t.ID), cardOf(t.ID)}
 	case irreversible(f.Kind):
-		j.Holds = []string{CardOf(t.ID)}
+		j.Holds = []string{cardOf(t.ID)}
 	}
 	return j
 }
@@ -148,8 +162,8 @@ const WaitComment = "wait_comment"
 // WaitSaid is the subject of what the card of a task says that it waits for.
 func WaitSaid(taskID int64) string { return "said/" + strconv.FormatInt(taskID, 10) }
 
-// CardOf is the subject of the card of a task.
-func CardOf(taskID int64) string { return cardPrefix + strconv.FormatInt(taskID, 10) }
+// cardOf is the subject of the card of a task.
+func cardOf(taskID int64) string { return cardPrefix + strconv.FormatInt(taskID, 10) }
 
 const cardPrefix = "card/"
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -175,10 +176,10 @@ func (*busy) RetryAfter() time.Duration { return 30 * time.Minute }
 func TestHasten(t *testing.T) {
 	for name, hasten := range map[string]func(*orchestratortest.Rig, string) (int, error){
 		"lane": func(r *orchestratortest.Rig, _ string) (int, error) {
-			return r.Engine.HastenLane(context.Background(), "chat", orchestrator.OperatorBy(stage.ViaAPI))
+			return admin.HastenLane(context.Background(), r.Engine, "chat", admin.OperatorBy(stage.ViaAPI))
 		},
 		"task": func(r *orchestratortest.Rig, item string) (int, error) {
-			return r.Engine.HastenTask(context.Background(), r.Task(item).ID, orchestrator.OperatorBy(stage.ViaAPI))
+			return admin.HastenTask(context.Background(), r.Engine, r.Task(item).ID, admin.OperatorBy(stage.ViaAPI))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -199,14 +200,14 @@ func TestHasten(t *testing.T) {
 				require.Nil(r, lane(r, "chat").Sick)
 				acts := acts(r)
 				require.Len(r, acts, 1)
-				require.Equal(r, []any{task.ActHasten, orchestrator.OperatorBy(stage.ViaAPI)}, []any{acts[0].Act, acts[0].By})
+				require.Equal(r, []any{task.ActHasten, admin.OperatorBy(stage.ViaAPI)}, []any{acts[0].Act, acts[0].By})
 			})
 		})
 	}
 	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		_, err := r.Engine.HastenLane(context.Background(), "nowhere", orchestrator.OperatorBy(stage.ViaAPI))
-		require.ErrorIs(r, err, orchestrator.ErrNoLane)
-		_, err = r.Engine.HastenTask(context.Background(), 404, orchestrator.OperatorBy(stage.ViaAPI))
+		_, err := admin.HastenLane(context.Background(), r.Engine, "nowhere", admin.OperatorBy(stage.ViaAPI))
+		require.ErrorIs(r, err, admin.ErrNoLane)
+		_, err = admin.HastenTask(context.Background(), r.Engine, 404, admin.OperatorBy(stage.ViaAPI))
 		require.ErrorIs(r, err, task.ErrNotFound)
 		require.Empty(r, acts(r))
 	})
@@ -250,7 +251,7 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 		for range 8 { // and a click more on each
 			for _, f := range failed {
 				clicks.Go(func() {
-					if _, err := r.Engine.Again(ctx, f.JobID, orchestrator.OperatorBy(stage.ViaAPI)); err == nil {
+					if _, err := admin.Again(ctx, r.Engine, f.JobID, admin.OperatorBy(stage.ViaAPI)); err == nil {
 						made.Add(1)
 					} else if !errors.Is(err, queue.ErrNotFailed) {
 						r.Errorf("%v", err)
@@ -266,13 +267,13 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 		require.Empty(r, r.Explain(item).Owed)
 		require.Contains(r, r.Explain(item).Summary, "Waits for a human: ")
 		act := acts(r)[0]
-		require.Equal(r, []any{task.ActAgain, orchestrator.OperatorBy(stage.ViaAPI)}, []any{act.Act, act.By})
+		require.Equal(r, []any{task.ActAgain, admin.OperatorBy(stage.ViaAPI)}, []any{act.Act, act.By})
 		require.NotZero(r, act.Job)
 
-		_, err := r.Engine.Again(ctx, 1, orchestrator.OperatorBy(stage.ViaAPI)) // an event
-		require.ErrorIs(r, err, orchestrator.ErrNoEffect)
-		_, err = r.Engine.Again(ctx, 1<<40, orchestrator.OperatorBy(stage.ViaAPI))
-		require.ErrorIs(r, err, orchestrator.ErrNoEffect)
+		_, err := admin.Again(ctx, r.Engine, 1, admin.OperatorBy(stage.ViaAPI)) // an event
+		require.ErrorIs(r, err, admin.ErrNoEffect)
+		_, err = admin.Again(ctx, r.Engine, 1<<40, admin.OperatorBy(stage.ViaAPI))
+		require.ErrorIs(r, err, admin.ErrNoEffect)
 	})
 }
 
@@ -295,11 +296,11 @@ func TestOldStatusIsNotMadeAgain(t *testing.T) {
 		require.Len(r, failedEffects(r), 1)
 		require.Equal(r, jobs[0].ID, failedEffects(r)[0].JobID)
 		require.Contains(r, r.Explain(item).Summary, "the board status ")
-		_, err = r.Engine.Again(ctx, jobs[1].ID, orchestrator.OperatorBy(stage.ViaAPI))
-		require.ErrorIs(r, err, orchestrator.ErrOutdated)
+		_, err = admin.Again(ctx, r.Engine, jobs[1].ID, admin.OperatorBy(stage.ViaAPI))
+		require.ErrorIs(r, err, admin.ErrOutdated)
 		require.Empty(r, acts(r))
 		board.statuses.Store(false)
-		_, err = r.Engine.Again(ctx, jobs[0].ID, orchestrator.OperatorBy(stage.ViaAPI))
+		_, err = admin.Again(ctx, r.Engine, jobs[0].ID, admin.OperatorBy(stage.ViaAPI))
 		require.NoError(r, err)
 		r.Settle(time.Second)
 		require.Equal(r, r.Task(item).State.Set, r.Status(orchestratortest.App, item))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
@@ -15,7 +15,7 @@ import (
 // A word on a card whose analyst has not begun is answered with what it waits for, on the board and elsewhere.
 func TestWordBeforeTheAgentBegins(t *testing.T) {
 	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		require.NoError(r, r.Engine.Pause(r.Context(), orchestratortest.AppRepo, "the vendor's prices", orchestrator.OperatorBy(stage.ViaAPI)))
+		require.NoError(r, admin.Pause(r.Context(), r.Engine, orchestratortest.AppRepo, "the vendor's prices", admin.OperatorBy(stage.ViaAPI)))
 		item := r.Card(orchestratortest.App, "x")
 		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
@@ -25,7 +25,7 @@ func TestWordBeforeTheAgentBegins(t *testing.T) {
 		}
 		require.Equal(r, 2, count(r.Comments(orchestratortest.App, item), "the analyst has not begun: it waits: paused by admin: the vendor's prices."))
 		require.False(r, r.Commented(orchestratortest.App, item, "at work"))
-		err := r.Engine.Decide(r.Context(), r.Task(item).ID, orchestrator.Word{On: stage.OnApproved}, orchestrator.OperatorBy(stage.ViaAPI))
+		err := admin.Decide(r.Context(), r.Engine, r.Task(item).ID, admin.Word{On: stage.OnApproved}, admin.OperatorBy(stage.ViaAPI))
 		require.ErrorContains(r, err, "Approved moves nothing: the analyst has not begun")
 		r.Replays()
 	})

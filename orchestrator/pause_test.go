@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -28,7 +29,7 @@ func TestPause(t *testing.T) {
 				first, second, other := r.Card(orchestratortest.App, "x"), r.Card(orchestratortest.App, "y"), r.Card(orchestratortest.Self, "z")
 				r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
 				r.Settle(10 * time.Second)
-				require.NoError(r, r.Engine.Pause(ctx, c.repo, "the host is upgraded", holder("ann")))
+				require.NoError(r, admin.Pause(ctx, r.Engine, c.repo, "the host is upgraded", holder("ann")))
 				r.Start() // a second process
 				r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
 				r.Move(orchestratortest.Self, other, stage.StatusToAnalyse)
@@ -48,16 +49,16 @@ func TestPause(t *testing.T) {
 				x := r.Explain(second)
 				require.Equal(r, "The analyst's job waits: paused by ann: the host is upgraded (pause)", x.Summary)
 				require.Equal(r, "Run "+c.end, x.Blockers[0].Do)
-				require.ErrorContains(r, r.Engine.CheckPaused(ctx), "paused by ann: the host is upgraded; "+c.end+" ends it")
+				require.ErrorContains(r, admin.CheckPaused(ctx, r.Engine), "paused by ann: the host is upgraded; "+c.end+" ends it")
 
-				was, err := r.Engine.Unpause(ctx, c.repo, holder("ann"))
+				was, err := admin.Unpause(ctx, r.Engine, c.repo, holder("ann"))
 				require.NoError(r, err)
 				require.True(r, was)
 				r.Settle(5 * time.Minute)
 				require.Equal(r, stage.Done, r.Task(first).State.Stage)
 				require.Equal(r, stage.HoldApproval, r.Task(second).State.Hold)
-				require.NoError(r, r.Engine.CheckPaused(ctx))
-				was, err = r.Engine.Unpause(ctx, c.repo, holder("ann"))
+				require.NoError(r, admin.CheckPaused(ctx, r.Engine))
+				was, err = admin.Unpause(ctx, r.Engine, c.repo, holder("ann"))
 				require.NoError(r, err)
 				require.False(r, was)
 				story, err := r.Store.Journal(ctx, 0)
@@ -71,7 +72,7 @@ func TestPause(t *testing.T) {
 func TestPauseOfNothing(t *testing.T) {
 	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
 		var unknown *orchestrator.UnregisteredError
-		require.ErrorAs(r, r.Engine.Pause(context.Background(), "acme/none", "", holder("ann")), &unknown)
-		require.NoError(r, r.Engine.CheckPaused(context.Background()))
+		require.ErrorAs(r, admin.Pause(context.Background(), r.Engine, "acme/none", "", holder("ann")), &unknown)
+		require.NoError(r, admin.CheckPaused(context.Background(), r.Engine))
 	})
 }

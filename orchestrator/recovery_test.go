@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -48,10 +49,10 @@ func TestAgentFailures(t *testing.T) {
 		require.Len(r, runs, 4, "a failed run costs too")
 
 		r.Place.SetScript(orchestratortest.GoodAgent)
-		require.NoError(r, r.Engine.Retry(context.Background(), row.ID, orchestrator.OperatorBy(stage.ViaAPI)))
+		require.NoError(r, admin.Retry(context.Background(), r.Engine, row.ID, admin.OperatorBy(stage.ViaAPI)))
 		r.Settle(10 * time.Second)
 		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
-		require.ErrorIs(r, r.Engine.Retry(context.Background(), 999, orchestrator.OperatorBy(stage.ViaAPI)), task.ErrNotFound)
+		require.ErrorIs(r, admin.Retry(context.Background(), r.Engine, 999, admin.OperatorBy(stage.ViaAPI)), task.ErrNotFound)
 	})
 }
 
@@ -137,7 +138,7 @@ func TestWhatAnAttemptLeavesIsInTheStory(t *testing.T) {
 		body, err := fs.ReadFile(tree, "draft.txt")
 		require.NoError(r, err)
 		require.Equal(r, "half a thought", string(body))
-		again, err := r.Engine.Replay(context.Background(), task.ID)
+		again, err := admin.Replay(context.Background(), r.Engine, task.ID)
 		require.NoError(r, err)
 		require.Empty(r, again.First())
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -150,7 +151,7 @@ func TestTasksGoOnWhenTheirRepositoryIsBack(t *testing.T) {
 		item := begin(r, 1)[0]
 		r.Settle(5 * time.Second)
 		reload(r, r.Projects[1])
-		list, err := r.Engine.Stranded(context.Background())
+		list, err := admin.FindStranded(context.Background(), r.Engine)
 		require.NoError(r, err)
 		require.Len(r, list, 1)
 		r.Move(orchestratortest.App, item, stage.StatusApproved)

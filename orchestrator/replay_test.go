@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -44,7 +44,7 @@ func finish(t *testing.T, f func(r *orchestratortest.Rig, row task.Task, journal
 		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
 		r.SetCI(githost.CheckPassed)
 		r.Settle(10 * time.Minute)
-		_, err := r.Engine.HastenTask(context.Background(), task.ID, orchestrator.OperatorBy(stage.ViaAPI)) // an entry that is no decision
+		_, err := admin.HastenTask(context.Background(), r.Engine, task.ID, admin.OperatorBy(stage.ViaAPI)) // an entry that is no decision
 		require.NoError(r, err)
 		r.Settle(time.Minute)
 		require.Equal(r, stage.Done, r.Task(item).State.Stage)
@@ -86,7 +86,7 @@ func TestReplayNamesADifference(t *testing.T) {
 			rerecord(r.T, &entries[nothing], func(rec *task.Recorded) { rec.Decision.Notes = []string{"Forged."} })
 			return entries
 		}}
-		again, err := r.Engine.Replay(context.Background(), row.ID)
+		again, err := admin.Replay(context.Background(), r.Engine, row.ID)
 		require.NoError(r, err)
 		require.Len(r, again.Differ, 1)
 		require.Contains(r, again.First(), "ci at 2000-01-01T00:")
@@ -113,7 +113,7 @@ func TestReplayGoesOnFromWhatWasRecorded(t *testing.T) {
 			rerecord(r.T, &entries[first], func(rec *task.Recorded) { rec.Decision.State.Retries = 2 })
 			return entries
 		}}
-		again, err := r.Engine.Replay(context.Background(), row.ID)
+		again, err := admin.Replay(context.Background(), r.Engine, row.ID)
 		require.NoError(r, err)
 		var ids []int64
 		for _, d := range again.Differ {
@@ -140,7 +140,7 @@ func TestReplayOfDamagedEntries(t *testing.T) {
 			entries[4].Payload = []byte("{")
 			return entries
 		}}
-		again, err := r.Engine.Replay(context.Background(), row.ID)
+		again, err := admin.Replay(context.Background(), r.Engine, row.ID)
 		require.NoError(r, err)
 		require.Equal(r, 4, again.Decisions)
 		require.Empty(r, again.Differ)
@@ -156,7 +156,7 @@ func TestReplayFindsAWrongOrder(t *testing.T) {
 			entries[2], entries[3] = entries[3], entries[2]
 			return entries
 		}}
-		again, err := r.Engine.Replay(context.Background(), row.ID)
+		again, err := admin.Replay(context.Background(), r.Engine, row.ID)
 		require.NoError(r, err)
 		require.Contains(r, again.First(), "state.seq: ")
 	})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -195,16 +196,145 @@ func refusalByRegistry(people task.People, on stage.Trigger, t task.Task, by sta
 	case t.State.Stage.Terminal(), !people.NeedProof(on, t):
 		return ""
 	case !by.Proved():
-		return fmt.Sprintf("it cannot be proved who has set %s, and not everybody may here; set it again", statusName(on))
+		return fmt.Sprintf("it cannot be proved who has set %s, and not everybody may here; set it again", StatusName(on))
 	case apart && by.ID == t.State.Starter:
 		return fmt.Sprintf("%s has started the task, and somebody else is to approve it", by.Who())
 	case len(list) == 0 || task.Matches(list, who):
 		return ""
 	}
-	return fmt.Sprintf("%s may not set %s here; the %s are %s", by.Who(), statusName(on), role, strings.Join(list, ", "))
+	return fmt.Sprintf("%s may not set %s here; the %s are %s", by.Who(), StatusName(on), role, strings.Join(list, ", "))
 }
 
-func statusName(on stage.Trigger) string {
+// StatusName is the name of the status of a person's word.
+func StatusName(on stage.Trigger) string {
 	info, _ := stage.StatusNamed(stage.Status(on))
 	return info.Name
+}
+
+// isDecision reports whether a trigger is a person's word that may come otherwise than by the board; see package admin.
+func isDecision(on stage.Trigger) bool {
+	return on == stage.OnApproved || on == stage.OnRejected || on == stage.OnConfirmDeploy
+}
+
+// complete fills in what the machine needs of a decision that was not made on the board: when
+// it was, by the tracker's clock, and whether the principal may.
+func (e *Engine) complete(ctx context.Context, p task.Project, t task.Task, ev *stage.Event) (err error) {
+	ev.Seen = seenAt(t.State, ev.At)
+	ev.Denied, err = e.RefusalOfOperator(ctx, p.People, ev.On, t, ev.By)
+	return err
+}
+
+// seenAt is a moment of the service's clock by the tracker's: as long after the last word as it is by our own.
+func seenAt(s stage.State, at time.Time) time.Time {
+	if s.HeardAt.IsZero() {
+		return time.Time{}
+	}
+	return s.ActedAt.Add(at.Sub(s.HeardAt))
+}
+
+// RefusalOfOperator returns in one sentence why a principal of the service's own (a token, a person
+// whom a provider has signed in) may not decide; empty when it may. The registry names such
+// people by the names of their tokens or their e-mail addresses; a role is one of the tracker's
+// accounts and names none of them.
+func (e *Engine) RefusalOfOperator(
+	ctx context.Context, people task.People, on stage.Trigger, t task.Task, by stage.Principal,
+) (string, error) {
+	who := tracker.Person{ID: by.ID}
+	if strings.Contains(by.ID, "@") {
+		who.Email = by.ID
+	}
+	if denied := refusalByRegistry(people, on, t, by, who); denied != "" || !people.Separate || on != stage.OnApproved {
+		return denied, nil
+	}
+	other, err := e.isOther(ctx, t, by)
+	if err != nil || other {
+		return "", err
+	}
+	return fmt.Sprintf("it cannot be shown that %s is somebody else than who has started the task; set %s on the board",
+		by.Who(), StatusName(on)), nil
+}
+
+// isOther reports whether a principal of the service's own is shown not to be the person who has
+// started a task. Accounts of a tracker are other names: there it takes e-mail addresses.
+func (e *Engine) isOther(ctx context.Context, t task.Task, by stage.Principal) (bool, error) {
+	if t.State.Starter == "" {
+		return true, nil
+	}
+	entries, err := e.Records.Journal(ctx, t.ID)
+	if err != nil {
+		return false, err
+	}
+	for _, entry := range entries {
+		if r, err := entry.Recorded(); err == nil && r.Event.On == stage.OnToAnalyse {
+			if r.Event.By.Via == stage.ViaBoard { // whose names are those of the service
+				return true, nil
+			}
+			break
+		}
+	}
+	described, ok := e.Tracker.(tracker.People)
+	if !ok {
+		return false, nil
+	}
+	starter, err := described.Person(ctx, t.TrackerProjectID, t.State.Starter)
+	if err != nil {
+		if fault.Retryable(err) {
+			return false, err
+		}
+		return false, nil
+	}
+	return starter.Email != "" && strings.Contains(by.ID, "@") && !strings.EqualFold(starter.Email, by.ID), nil
+}
+
+// identifyWait is how long a job is put off at a time while the tracker has not
+// answered which accounts are the service's own.
+const identifyWait = 5 * time.Second
+
+// nobody is an id that no account has.
+const nobody = "-"
+
+// Identified returns why it is not known yet which accounts of a project's tracker are the
+// service's own. Other trackers are not waited for.
+func (e *Engine) Identified(p task.Project) error {
+	_, err := e.Tracker.Own(mux.Key(p.Board, nobody))
+	return err
+}
+
+// awaitAccounts is the outcome of a job that is not to be done yet: it is not known which
+// accounts are the service's own, so that our own words could be taken for a person's.
+// nil = it is to be done.
+func (e *Engine) awaitAccounts(p task.Project) *queue.Outcome {
+	if err := e.Identified(p); err != nil {
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(identifyWait), Error: err.Error()}
+	}
+	return nil
+}
+
+// ourMove is the status of the task and the writes by which a move with an account of the
+// service's own is told from one of a person who uses the same account.
+type ourMove struct {
+	task   task.Task // the newest of the work item, also a cancelled one; zero: none
+	writes []Effect  // that are owed to it
+}
+
+// isEcho reports whether a webhook of a move by an account of the service's own comes of a
+// write of the service. Other columns than that of the last write count as a person's, but
+// those that request nothing, and In Progress: an earlier write may be reported late.
+func (m ourMove) isEcho(to stage.Status) bool {
+	_, trigger := stage.BoardTrigger(to)
+	return !trigger || to == stage.StatusInProgress || m.set(to)
+}
+
+// made reports whether the service has set the status that a work item stands at, by an
+// account of its own as the tracker's log says. In Progress, which it sets too, may be
+// read from a replica that lags while a task goes on.
+func (m ourMove) made(at stage.Status, now time.Time) bool {
+	moving := len(m.writes) > 0 || now.Sub(m.task.UpdatedAt) < overwriteWindow
+	_, served := tracker.Resolve(m.task.State.Set, func(s stage.Status) bool { return s == at }) // a board that lacked the column then
+	return m.set(at) || served || at == stage.StatusInProgress && moving
+}
+
+// set reports whether a status was set last, or a write that is owed sets or replaces it.
+func (m ourMove) set(s stage.Status) bool {
+	return s == m.task.State.Set || slices.ContainsFunc(m.writes, func(w Effect) bool { return w.Status == s || w.Previous == s })
 }

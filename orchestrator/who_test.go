@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -389,7 +390,7 @@ func TestOldJournalsReplay(t *testing.T) {
 			return entries
 		}
 		r.Engine.Records = forger{r.Store, old}
-		again, err := r.Engine.Replay(context.Background(), row.ID)
+		again, err := admin.Replay(context.Background(), r.Engine, row.ID)
 		require.NoError(r, err)
 		require.Empty(r, again.First())
 		entries, err := r.Engine.Records.Journal(context.Background(), row.ID)

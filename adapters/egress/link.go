@@ -58,8 +58,8 @@ func (l *Link) Open(ctx context.Context, x agentcli.LinkedRun) (agentcli.Opened,
 		if getenv == nil {
 			getenv = os.Getenv
 		}
-		entries = slices.Concat(entries, OfVendor(x.Vendor))
-		if entry, loopback, ok := OfURL(getenv(bases()[x.Vendor])); ok && loopback.IsValid() {
+		entries = slices.Concat(entries, ofVendor(x.Vendor))
+		if entry, loopback, ok := ofURL(getenv(bases()[x.Vendor])); ok && loopback.IsValid() {
 			pass = append(slices.Clone(pass), loopback.Port())
 		} else if ok {
 			entries = append(entries, entry)

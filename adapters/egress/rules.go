@@ -36,7 +36,7 @@ var nameForm = regexp.MustCompile(`^([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a
 func Parse(entries ...string) (Rules, error) {
 	var out Rules
 	for _, entry := range entries {
-		if list, ok := Lists()[entry]; ok {
+		if list, ok := lists()[entry]; ok {
 			more, err := Parse(list...)
 			if err != nil {
 				return nil, err
@@ -46,7 +46,7 @@ func Parse(entries ...string) (Rules, error) {
 		}
 		r, ok := parseRule(entry)
 		if !ok {
-			lists := strings.Join(slices.Sorted(maps.Keys(Lists())), ", ")
+			lists := strings.Join(slices.Sorted(maps.Keys(lists())), ", ")
 			return nil, fmt.Errorf("%q, want a host such as proxy.example.org, *.example.org, "+
 				"proxy.example.org:8443 or 192.0.2.7:443, or one of the lists %s", entry, lists)
 		}
@@ -77,9 +77,9 @@ func parseRule(entry string) (r rule, ok bool) {
 	return r, nameForm.MatchString(r.name) && (strings.Contains(r.name, ".") || r.port != 0)
 }
 
-// OfURL is the entry for the host of a URL; ok is false when it has none. A loopback address
+// ofURL is the entry for the host of a URL; ok is false when it has none. A loopback address
 // is not to be reached by a proxy: loopback is it, and entry is empty.
-func OfURL(text string) (entry string, loopback netip.AddrPort, ok bool) {
+func ofURL(text string) (entry string, loopback netip.AddrPort, ok bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" {
 		return "", loopback, false
@@ -123,9 +123,9 @@ func (rs Rules) listed(address netip.Addr, port uint16) bool {
 	return slices.ContainsFunc(rs, func(r rule) bool { return r.fits(port) && r.address.IsValid() && r.address == address })
 }
 
-// Lists are the allow-lists that an entry may name: packages is what the package managers of
+// lists are the allow-lists that an entry may name: packages is what the package managers of
 // Go, npm, Python, Rust and Maven read by themselves.
-func Lists() map[string][]string {
+func lists() map[string][]string {
 	return map[string][]string{
 		"packages": {
 			"proxy.golang.org", "sum.golang.org",
@@ -137,9 +137,9 @@ func Lists() map[string][]string {
 	}
 }
 
-// OfVendor are the hosts of a vendor's model API, and those at which its tools renew how they
+// ofVendor are the hosts of a vendor's model API, and those at which its tools renew how they
 // have signed in. Nothing is returned for an unknown one.
-func OfVendor(vendor string) []string {
+func ofVendor(vendor string) []string {
 	return map[string][]string{
 		"anthropic": {"api.anthropic.com:443", "platform.claude.com:443", "console.anthropic.com:443"},
 		"openai":    {"api.openai.com:443", "chatgpt.com:443", "auth.openai.com:443"},

@@ -27,16 +27,16 @@ func TestParse(t *testing.T) {
 		require.ErrorContains(t, err, "want a host such as", bad)
 	}
 	for _, vendor := range []string{"anthropic", "openai", "google", "opencode"} {
-		rules, err := Parse(OfVendor(vendor)...)
+		rules, err := Parse(ofVendor(vendor)...)
 		require.NoError(t, err)
 		require.NotEmpty(t, rules)
 	}
-	require.Empty(t, OfVendor("other"))
+	require.Empty(t, ofVendor("other"))
 }
 
 func cut(t *testing.T, hostport string) (string, uint16) {
 	t.Helper()
-	entry, _, ok := OfURL("x://" + hostport)
+	entry, _, ok := ofURL("x://" + hostport)
 	require.True(t, ok)
 	require.Equal(t, hostport, entry)
 	i := len(hostport) - 1
@@ -53,13 +53,13 @@ func TestOfURL(t *testing.T) {
 		"https://api.example.org/v1": "api.example.org:443", "http://api.example.org": "api.example.org:80", "https://h:8443": "h:8443", "http://[2001:db8::1]/x": "[2001:db8::1]:80",
 		"http://127.0.0.1:9/x": "", "http://localhost:9": "", "http://[::1]:9": "",
 	} {
-		entry, loopback, ok := OfURL(text)
+		entry, loopback, ok := ofURL(text)
 		require.True(t, ok)
 		require.Equal(t, want, entry, text)
 		require.Equal(t, want == "", loopback.IsValid() && loopback.Port() == 9, text)
 	}
 	for _, text := range []string{"", "x", "/x", "://"} {
-		_, _, ok := OfURL(text)
+		_, _, ok := ofURL(text)
 		require.False(t, ok, text)
 	}
 }

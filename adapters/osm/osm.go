@@ -29,8 +29,8 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
-// DefaultURL is the API of openstreetmap.org.
-const DefaultURL = "https://api.openstreetmap.org/api/0.6/trackpoints"
+// defaultURL is the API of openstreetmap.org.
+const defaultURL = "https://api.openstreetmap.org/api/0.6/trackpoints"
 
 // Options of a Client. UserAgent is required.
 type Options struct {
@@ -63,11 +63,11 @@ const timeout = 6 * time.Minute
 
 // New makes a client.
 func New(o Options) (*Client, error) {
-	o.URL = cmp.Or(o.URL, DefaultURL)
+	o.URL = cmp.Or(o.URL, defaultURL)
 	base, err := url.Parse(o.URL)
 	switch {
 	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || base.RawQuery != "" || base.User != nil:
-		return nil, fmt.Errorf("osm: Options.URL is not an address of an API: want one such as %s", DefaultURL)
+		return nil, fmt.Errorf("osm: Options.URL is not an address of an API: want one such as %s", defaultURL)
 	case strings.TrimSpace(o.UserAgent) == "" || strings.ContainsAny(o.UserAgent, "\r\n"):
 		return nil, errors.New("osm: Options.UserAgent is missing: the server wants a contact in each request, such as my-map/1.0 " +
 			"(me@example.org)")

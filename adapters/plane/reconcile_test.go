@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -125,7 +126,7 @@ func TestCardThatIsGone(t *testing.T) {
 					p.Settle(2 * time.Hour)
 					require.Equal(p, "card", p.Explain(item).Blockers[0].Kind)
 				}
-				require.NoError(p, p.Engine.Stop(context.Background(), p.Task(item).ID, orchestrator.OperatorBy(stage.ViaAPI)))
+				require.NoError(p, admin.Stop(context.Background(), p.Engine, p.Task(item).ID, admin.OperatorBy(stage.ViaAPI)))
 				p.Settle(30 * time.Second)
 				require.Equal(p, stage.Cancelled, p.Cancelled(item).State.Stage)
 				held, err := p.Engine.GoneCards(context.Background())

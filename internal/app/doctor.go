@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -133,7 +134,7 @@ func Examine(ctx context.Context, v *Service, e Examination, report func(Finding
 	}
 	d.access(ctx, v)
 	d.tracks(v)
-	list, err := v.Engine.Stranded(ctx)
+	list, err := admin.FindStranded(ctx, v.Engine)
 	if err != nil {
 		d.bad("registry", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
@@ -25,7 +25,7 @@ type ReplayedTask struct {
 	Repo     string `json:"repo"`
 	Equal    bool   `json:"equal"`
 	First    string `json:"first,omitempty"` // difference, for people
-	orchestrator.Replayed
+	admin.Replayed
 }
 
 // replayNote says what decided, and on what.
@@ -48,7 +48,7 @@ func (v *Service) Replay(ctx context.Context, taskID string) (Replay, error) {
 			if taskID != "" && taskID != item && taskID != t.WorkItemID && taskID != strconv.FormatInt(t.ID, 10) {
 				continue
 			}
-			again, err := v.Engine.Replay(ctx, t.ID)
+			again, err := admin.Replay(ctx, v.Engine, t.ID)
 			if err != nil {
 				return out, fmt.Errorf("the journal of task %d: %w", t.ID, err)
 			}
@@ -60,7 +60,7 @@ func (v *Service) Replay(ctx context.Context, taskID string) (Replay, error) {
 	}
 }
 
-func (r *Replay) add(t task.Task, again orchestrator.Replayed) {
+func (r *Replay) add(t task.Task, again admin.Replayed) {
 	one := ReplayedTask{WorkItem: t.WorkItemID, Repo: t.Repo, First: again.First(), Replayed: again}
 	one.Equal = one.First == ""
 	if !one.Equal {

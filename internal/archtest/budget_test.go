@@ -24,15 +24,15 @@ func budget() map[string]int {
 		"lines outside tests":        115_480,
 		"tokens outside tests":       773_700,
 		"tokens of tests":            663_500,
-		"exported names":             2_341,
+		"exported names":             2_320,
 		"lines over 140 columns":     45,
-		"packages of the server":     93,
+		"packages of the server":     94,
 		"tokens of the server":       547_000,
 		"words of Markdown":          24_230,
 		"settings":                   145,
 		"fields of Feature":          18,
-		"methods of Engine":          160,
-		"exported methods of Engine": 47,
+		"methods of Engine":          139,
+		"exported methods of Engine": 31,
 	}
 }
 

@@ -39,13 +39,13 @@ func plan() []room {
 		{"queue/memqueue", 2, nil}, {"queue/lease/memlease", 2, nil}, {"tracker/memtracker", 2, nil}, {"tracker/cards", 2, nil}, {"tracker/mux", 2, nil}, {"tracker/cardlist", 2, nil}, {"githost/memhost", 2, nil},
 		{"messenger/memmessenger", 2, nil}, {"gates/checks", 2, nil}, {"gates/fixture", 2, nil}, {"orchestrator/work/memwork", 2, nil},
 		{"orchestrator/task", 2, []string{"gates/checks"}}, {"orchestrator", 3, nil},
-		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/explain", 3, []string{"orchestrator"}},
+		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/admin", 3, []string{"orchestrator"}}, {"orchestrator/explain", 3, []string{"orchestrator", "orchestrator/admin"}},
 		{"orchestrator/follow", 3, []string{"orchestrator"}}, {"orchestrator/documents", 3, []string{"orchestrator", "orchestrator/follow"}},
-		{"orchestrator/web", 3, []string{"orchestrator", "orchestrator/explain", "orchestrator/follow", "orchestrator/documents"}},
-		{"orchestrator/web/limit", 2, nil}, {"orchestrator/web/access", 2, []string{"orchestrator/web/limit"}}, {"orchestrator/web/dashboard", 3, []string{"orchestrator", "orchestrator/explain", "orchestrator/follow", "orchestrator/documents"}},
+		{"orchestrator/web", 3, shown()}, {"orchestrator/web/dashboard", 3, shown()},
+		{"orchestrator/web/limit", 2, nil}, {"orchestrator/web/access", 2, []string{"orchestrator/web/limit"}},
 		{"internal/simulate", 3, simulated()}, {"internal/simulate/sim", 5, nil},
 		{"orchestrator/service", 3, assembled()},
-		{"orchestrator/memstore", 3, nil}, {"orchestrator/features", 3, featured()}, {"orchestrator/features/", 3, []string{"orchestrator"}},
+		{"orchestrator/memstore", 3, nil}, {"orchestrator/features", 3, featured()}, {"orchestrator/features/", 3, []string{"orchestrator", "orchestrator/admin"}},
 		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},
 		{"adapters/projectfile", 4, []string{"adapters/agentcli", "adapters/egress", "internal/yamlplace"}}, // agent commands and hosts are checked where they are written
 		{"adapters/credential", 4, []string{"adapters/agentcli"}}, {"adapters/egress", 4, []string{"adapters/agentcli"}}, {"adapters/agentcli/agentout", 4, nil}, {"adapters/agentcli", 4, []string{"internal/jail", "adapters/agentcli/agentout"}}, {"adapters/gitcli", 4, []string{"internal/jail"}},
@@ -63,7 +63,7 @@ func plan() []room {
 
 // featured are the features that their table puts in order.
 func featured() []string {
-	out := []string{"orchestrator"}
+	out := []string{"orchestrator", "orchestrator/admin"}
 	for _, f := range []string{
 		"agentpause", "budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "remotes", "retention", "serialgate", "signals", "stop", "subscriber",
 		"traces", "waitcomment", "wip",
@@ -79,9 +79,14 @@ func simulated() []string {
 	return append(featured(), "orchestrator/effects", "orchestrator/explain", "orchestrator/features", "orchestrator/memstore", "orchestrator/web")
 }
 
+// shown are the packages of its own floor that the API and the pages are made of.
+func shown() []string {
+	return []string{"orchestrator", "orchestrator/admin", "orchestrator/documents", "orchestrator/explain", "orchestrator/follow"}
+}
+
 // assembled are the packages of its own floor that the service puts together; adapters are none.
 func assembled() []string {
-	return []string{"orchestrator", "orchestrator/effects", "orchestrator/features", "orchestrator/web", "orchestrator/web/dashboard"}
+	return []string{"orchestrator", "orchestrator/admin", "orchestrator/effects", "orchestrator/features", "orchestrator/web", "orchestrator/web/dashboard"}
 }
 
 // suites are packages that only tests import; they may use test libraries.

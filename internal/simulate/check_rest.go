@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -53,9 +54,9 @@ func (c *checker) atRest(inside func(func(context.Context, *orchestrator.Engine)
 		if !t.State.Stage.Terminal() {
 			c.fail(Ends, "%s has not ended: %s", t.WorkItemID, t.State.Stage)
 		}
-		var again orchestrator.Replayed
+		var again admin.Replayed
 		err := inside(func(ctx context.Context, e *orchestrator.Engine) (err error) {
-			again, err = e.Replay(ctx, t.ID)
+			again, err = admin.Replay(ctx, e, t.ID)
 			return err
 		})
 		if first := again.First(); err != nil || first != "" {

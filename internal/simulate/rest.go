@@ -8,6 +8,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -250,7 +251,7 @@ func setBack(why, branch string) string {
 func (s *sim) unpause(repo string) {
 	_ = s.inside(func(ctx context.Context, e *orchestrator.Engine) error {
 		for _, one := range []string{"", repo} {
-			if _, err := e.Unpause(ctx, one, orchestrator.OperatorBy(stage.ViaAPI)); err != nil {
+			if _, err := admin.Unpause(ctx, e, one, admin.OperatorBy(stage.ViaAPI)); err != nil {
 				return err
 			}
 		}

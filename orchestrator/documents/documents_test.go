@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
@@ -82,7 +82,7 @@ func TestAtACommit(t *testing.T) {
 	read(t, map[string]string{"DOCS/requirements.md": "the first"}, func(r *orchestratortest.Rig, item string, d documents.Reader) {
 		ctx, first := context.Background(), r.Task(item).State.Head
 		r.Place.SetScript(orchestratortest.GoodAgent)
-		require.NoError(r, r.Engine.Decide(ctx, r.Task(item).ID, orchestrator.Word{On: stage.OnRejected, Why: "more"}, orchestrator.OperatorBy(stage.ViaAPI)))
+		require.NoError(r, admin.Decide(ctx, r.Engine, r.Task(item).ID, admin.Word{On: stage.OnRejected, Why: "more"}, admin.OperatorBy(stage.ViaAPI)))
 		r.Settle(time.Minute)
 		task := r.Task(item)
 		require.NotEqual(r, first, task.State.Head)
@@ -97,7 +97,7 @@ func TestAtACommit(t *testing.T) {
 			var none *documents.NotFoundError
 			require.ErrorAs(r, err, &none, commit)
 		}
-		require.NoError(r, r.Engine.Stop(ctx, task.ID, orchestrator.OperatorBy(stage.ViaAPI)))
+		require.NoError(r, admin.Stop(ctx, r.Engine, task.ID, admin.OperatorBy(stage.ViaAPI)))
 		r.Settle(time.Minute)
 		ended, err := r.Store.Task(ctx, task.ID)
 		require.NoError(r, err)

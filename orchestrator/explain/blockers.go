@@ -53,14 +53,14 @@ func block(e *orchestrator.Engine, x *Explanation, t task.Task, s situation) {
 		x.Summary = fmt.Sprintf("The task is %s.", t.State.Stage)
 		return
 	}
-	project, _ := e.Projects.ByRepo(t.Repo)
+	project, registered := e.Projects.ByRepo(t.Repo)
 	project = project.On(t.TrackerProjectID)
 	s.blockOfCard(x, t)
 	if word, waits := s.pendingMove(); waits {
 		x.add(s, word)
 	}
 	switch st := t.State; {
-	case !e.IsRegistered(t):
+	case !registered:
 		x.add(s, Blocker{
 			Kind: "registry", Since: t.UpdatedAt, Who: WhoYou,
 			Why: fmt.Sprintf("nothing is done: the repository %s is not registered", t.Repo),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -59,7 +60,7 @@ func One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation
 	if s.heard, err = e.Jobs.Jobs(ctx, heard); err != nil {
 		return Explanation{}, err
 	}
-	if s.failed, err = e.FailedEffects(ctx, taskID); err != nil {
+	if s.failed, err = admin.FailedEffects(ctx, e, taskID); err != nil {
 		return Explanation{}, err
 	}
 	if s.running, err = busy(ctx, e); err != nil {
@@ -85,7 +86,7 @@ func All(ctx context.Context, e *orchestrator.Engine, tasks []task.Task) ([]Expl
 	if err != nil {
 		return nil, err
 	}
-	failed, err := e.FailedEffects(ctx, 0)
+	failed, err := admin.FailedEffects(ctx, e, 0)
 	if err != nil {
 		return nil, err
 	}

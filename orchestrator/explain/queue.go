@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -102,7 +103,7 @@ func ReadQueue(ctx context.Context, e *orchestrator.Engine) (QueueView, error) {
 		}
 	}
 	v.Lanes = laneViews(e.NamedLanes(), depth, e.SickPools())
-	failed, err := e.FailedEffects(ctx, 0)
+	failed, err := admin.FailedEffects(ctx, e, 0)
 	if err != nil {
 		return v, err
 	}

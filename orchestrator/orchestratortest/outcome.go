@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -147,7 +148,7 @@ func (r *Rig) Replays() (decisions int) {
 	list, err := r.Store.Tasks(context.Background(), task.Filter{Limit: 1000})
 	require.NoError(r, err)
 	for _, t := range list {
-		again, err := r.Engine.Replay(context.Background(), t.ID)
+		again, err := admin.Replay(context.Background(), r.Engine, t.ID)
 		require.NoError(r, err)
 		require.Empty(r, again.First(), "task %d, %s", t.ID, t.WorkItemID)
 		decisions += again.Decisions

@@ -34,6 +34,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/features"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -161,7 +162,7 @@ func (s *Service) unfreeze() func(context.Context, string) (bool, string, error)
 	return func(ctx context.Context, repo string) (bool, string, error) {
 		was, reason, err := serial.Unfreeze(ctx, repo)
 		if err == nil && was {
-			err = s.Engine.TellUnfrozen(ctx, repo, reason)
+			err = admin.TellUnfrozen(ctx, s.Engine, repo, reason)
 		}
 		return was, reason, err
 	}
@@ -262,7 +263,7 @@ func (s *Service) readiness() []web.Check {
 		web.Check{Name: "board", Warning: true, Ping: s.boards.incomplete},
 		web.Check{Name: "registry", Warning: true, Ping: s.stranded.warning},
 		web.Check{Name: "registry file", Warning: true, Ping: s.registryFile},
-		web.Check{Name: "pause", Warning: true, Ping: s.Engine.CheckPaused},
+		web.Check{Name: "pause", Warning: true, Ping: func(ctx context.Context) error { return admin.CheckPaused(ctx, s.Engine) }},
 		web.Check{Name: "events", Warning: true, Ping: s.Engine.CheckEvents},
 		web.Check{Name: "lanes", Warning: true, Ping: s.Engine.Reachable})
 	if s.features.Reconciler != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 )
 
 // strandedEvery is how often live tasks are compared with the registry.
@@ -19,7 +19,7 @@ type stranded struct {
 	changed chan struct{} // the registry is another one
 
 	mu   sync.Mutex
-	list []orchestrator.Stranded
+	list []admin.Stranded
 }
 
 // warning is a part of readiness.
@@ -38,7 +38,7 @@ func (x *stranded) warning(context.Context) error {
 
 // lookStranded compares the live tasks with the registry, and notifies people once.
 func (s *Service) lookStranded(ctx context.Context) error {
-	list, err := s.Engine.Stranded(ctx)
+	list, err := admin.FindStranded(ctx, s.Engine)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (s *Service) lookStranded(ctx context.Context) error {
 		s.Log.Error("live tasks belong to a repository that is not registered",
 			"repo", one.Repo, "tasks", len(one.Tasks), "what", one.String())
 	}
-	return s.Engine.TellStranded(ctx, list)
+	return admin.TellStranded(ctx, s.Engine, list)
 }
 
 func (s *Service) watchStranded(ctx context.Context) {

@@ -216,8 +216,8 @@ func (h Hooks) check() string {
 			return one.name + " has an empty command, " + want
 		}
 	}
-	if h.Timeout < 0 || h.Timeout > MaxHookTime {
-		return fmt.Sprintf("timeout is %s, want at most %s, such as 90s, or leave it out for %s", h.Timeout, MaxHookTime, DefaultHookTime)
+	if h.Timeout < 0 || h.Timeout > maxHookTime {
+		return fmt.Sprintf("timeout is %s, want at most %s, such as 90s, or leave it out for %s", h.Timeout, maxHookTime, DefaultHookTime)
 	}
 	return ""
 }

@@ -63,9 +63,9 @@ type Project struct {
 // says nothing.
 const DefaultWIP = 3
 
-// DefaultEgress names what may be reached where an entry says nothing: the list of package
+// defaultEgress names what may be reached where an entry says nothing: the list of package
 // registries.
-func DefaultEgress() []string { return []string{"packages"} }
+func defaultEgress() []string { return []string{"packages"} }
 
 // EgressOf are the hosts that the agent of a role may reach; no role: a check or a hook.
 func (p Project) EgressOf(role stage.Role) []string {
@@ -75,7 +75,7 @@ func (p Project) EgressOf(role stage.Role) []string {
 	case p.Egress != nil:
 		return p.Egress
 	default:
-		return DefaultEgress()
+		return defaultEgress()
 	}
 }
 
@@ -236,7 +236,7 @@ type Hooks struct {
 // How long the commands of a hook may take together.
 const (
 	DefaultHookTime = time.Minute
-	MaxHookTime     = 10 * time.Minute
+	maxHookTime     = 10 * time.Minute
 )
 
 // ByStage returns the addresses by the stages whose deployments they show.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -28,8 +29,8 @@ func (s *server) queue(w http.ResponseWriter, r *http.Request) {
 
 // fail answers for an error of the engine or the store.
 func (s *server) fail(w http.ResponseWriter, err error) {
-	var refused *orchestrator.RefusedError
-	var denied *orchestrator.DeniedError
+	var refused *admin.RefusedError
+	var denied *admin.DeniedError
 	var unregistered *orchestrator.UnregisteredError
 	var absent *documents.NotFoundError
 	var unread *documents.UnreadableError
@@ -53,13 +54,13 @@ func (s *server) fail(w http.ResponseWriter, err error) {
 	case errors.Is(err, task.ErrNotFound):
 		problem(w, http.StatusNotFound, "no-task", "There is no such task.")
 		return
-	case errors.Is(err, orchestrator.ErrNoLane):
+	case errors.Is(err, admin.ErrNoLane):
 		problem(w, http.StatusNotFound, "no-lane", "There is no such lane: GET /queue lists them.")
 		return
-	case errors.Is(err, orchestrator.ErrNoEffect):
+	case errors.Is(err, admin.ErrNoEffect):
 		problem(w, http.StatusNotFound, "no-effect", "There is no such effect: GET /queue lists those that were given up.")
 		return
-	case errors.Is(err, orchestrator.ErrOutdated):
+	case errors.Is(err, admin.ErrOutdated):
 		problem(w, http.StatusConflict, "outdated", "The board is to show another status by now.")
 		return
 	case errors.Is(err, queue.ErrNotFailed):
@@ -242,7 +243,7 @@ func (s *server) retry(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	at := s.Engine.Now()
-	if err := s.Engine.Retry(r.Context(), n, by(r)); err != nil {
+	if err := admin.Retry(r.Context(), s.Engine, n, by(r)); err != nil {
 		s.fail(w, err)
 		return
 	}
@@ -271,7 +272,7 @@ func (s *server) unfreeze(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "no-repo", "The repository is not registered.")
 		return
 	}
-	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActUnfreeze, By: by(r), Repo: in.Repo}); err != nil {
+	if err := admin.Audit(r.Context(), s.Engine, task.Act{Act: task.ActUnfreeze, By: by(r), Repo: in.Repo}); err != nil {
 		s.fail(w, err)
 		return
 	}
@@ -296,7 +297,7 @@ func (s *server) resume(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	agent := r.PathValue("agent")
-	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActResume, By: by(r), Use: agent}); err != nil {
+	if err := admin.Audit(r.Context(), s.Engine, task.Act{Act: task.ActResume, By: by(r), Use: agent}); err != nil {
 		s.fail(w, err)
 		return
 	}
@@ -324,7 +325,7 @@ func (s *server) reload(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "no-reload", "This program reads its project registry at the start alone.")
 		return
 	}
-	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActReload, By: by(r)}); err != nil {
+	if err := admin.Audit(r.Context(), s.Engine, task.Act{Act: task.ActReload, By: by(r)}); err != nil {
 		s.fail(w, err)
 		return
 	}
@@ -346,7 +347,7 @@ func (s *server) stop(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	at := s.Engine.Now()
-	if err := s.Engine.Stop(r.Context(), n, by(r)); err != nil {
+	if err := admin.Stop(r.Context(), s.Engine, n, by(r)); err != nil {
 		s.fail(w, err)
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -49,7 +49,7 @@ func (s *server) decide(on stage.Trigger) http.HandlerFunc {
 		if access.Of(r.Context()).Shared {
 			who.Proof = stage.ProofNone
 		}
-		if err := s.Engine.Decide(r.Context(), n, orchestrator.Word{On: on, Why: in.Why, Of: in.Commit}, who); err != nil {
+		if err := admin.Decide(r.Context(), s.Engine, n, admin.Word{On: on, Why: in.Why, Of: in.Commit}, who); err != nil {
 			s.fail(w, err)
 			return
 		}

@@ -15,7 +15,7 @@ import (
 
 func TestDeps(t *testing.T) {
 	t.Parallel()
-	token := map[string]string{"Authorization": "Bearer " + admin}
+	token := map[string]string{"Authorization": "Bearer " + adminToken}
 	off := setup(t, nil)
 	row := task.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
 	require.NoError(t, off.store.Commit(t.Context(), task.Commit{Task: &row}))

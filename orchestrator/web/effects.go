@@ -3,6 +3,8 @@ package web
 import (
 	"encoding/json"
 	"net/http"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 )
 
 // Hastened is the answer of POST /effects/hasten.
@@ -23,9 +25,9 @@ func (s *server) hasten(w http.ResponseWriter, r *http.Request) {
 	var out Hastened
 	var err error
 	if in.Lane != "" {
-		out.Due, err = s.Engine.HastenLane(r.Context(), in.Lane, by(r))
+		out.Due, err = admin.HastenLane(r.Context(), s.Engine, in.Lane, by(r))
 	} else {
-		out.Due, err = s.Engine.HastenTask(r.Context(), in.Task, by(r))
+		out.Due, err = admin.HastenTask(r.Context(), s.Engine, in.Task, by(r))
 	}
 	if err != nil {
 		s.fail(w, err)
@@ -45,7 +47,7 @@ func (s *server) repeatEffect(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	job, err := s.Engine.Again(r.Context(), n, by(r))
+	job, err := admin.Again(r.Context(), s.Engine, n, by(r))
 	if err != nil {
 		s.fail(w, err)
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -47,7 +48,7 @@ func (k *kit) queueBlocks() (out struct {
 
 func TestEffects(t *testing.T) {
 	t.Parallel()
-	k, token := setup(t, nil), map[string]string{"Authorization": "Bearer " + admin}
+	k, token := setup(t, nil), map[string]string{"Authorization": "Bearer " + adminToken}
 	refused, late := k.owe()
 	q := k.queueBlocks()
 	require.Len(k, q.Lanes, len(orchestrator.NamedLanes()))
@@ -98,7 +99,7 @@ func TestEffects(t *testing.T) {
 		require.NoError(k, err)
 		require.NotEmpty(k, act.By.Request)
 		act.By.From, act.By.Request = "", ""
-		require.Equal(k, orchestrator.OperatorBy(stage.ViaAPI), act.By)
+		require.Equal(k, admin.OperatorBy(stage.ViaAPI), act.By)
 		if act.Lane != "chat" {
 			acts = append(acts, act)
 			require.Equal(k, act.Lane == "", e.TaskID == 1)

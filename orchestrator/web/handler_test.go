@@ -37,7 +37,7 @@ func TestQueueSaysWhatIsOff(t *testing.T) {
 
 func TestUnfreeze(t *testing.T) {
 	t.Parallel()
-	token := map[string]string{"Authorization": "Bearer " + admin}
+	token := map[string]string{"Authorization": "Bearer " + adminToken}
 	off := setup(t, nil)
 	a := off.do(http.MethodPost, "/serial-gate/unfreeze", token, []byte(`{"repo":"acme/app"}`))
 	require.Equal(t, http.StatusNotFound, a.status)
@@ -56,7 +56,7 @@ func TestUnfreeze(t *testing.T) {
 
 func TestResume(t *testing.T) {
 	t.Parallel()
-	token := map[string]string{"Authorization": "Bearer " + admin}
+	token := map[string]string{"Authorization": "Bearer " + adminToken}
 	a := setup(t, nil).do(http.MethodPost, "/agents/claude/resume", token, nil)
 	require.Equal(t, http.StatusNotFound, a.status)
 	require.Contains(t, a.body, "ORCH_AGENT_PAUSE_ENABLED")
@@ -71,7 +71,7 @@ func TestResume(t *testing.T) {
 
 func TestReload(t *testing.T) {
 	t.Parallel()
-	token := map[string]string{"Authorization": "Bearer " + admin}
+	token := map[string]string{"Authorization": "Bearer " + adminToken}
 	require.Equal(t, http.StatusNotFound, setup(t, nil).do(http.MethodPost, "/admin/reload", token, nil).status)
 	wrong := errors.New("projects.yaml:6: project 1 (acme/x): wip: is -1")
 	k := setup(t, func(o *web.Options) {
@@ -98,7 +98,7 @@ func TestStop(t *testing.T) {
 	k := setup(t, func(o *web.Options) { o.Stop = true })
 	row := task.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
 	require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row}))
-	token := map[string]string{"Authorization": "Bearer " + admin}
+	token := map[string]string{"Authorization": "Bearer " + adminToken}
 	for range 2 {
 		require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/stop", token, nil).status)
 	}

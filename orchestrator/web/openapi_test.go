@@ -134,7 +134,7 @@ func describedWorld(t *testing.T, test func(*world)) {
 	t.Helper()
 	w := &world{}
 	w.root, w.operations = described(t)
-	o := web.Options{Stop: true, Access: access.New(access.Options{AdminToken: admin}), Metrics: http.NotFoundHandler()}
+	o := web.Options{Stop: true, Access: access.New(access.Options{AdminToken: adminToken}), Metrics: http.NotFoundHandler()}
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		w.Rig = r
 		r.Projects[0].WIP, r.Projects[1].WIP = 1, 1
@@ -316,11 +316,11 @@ func TestExamplesAndAnswers(t *testing.T) {
 		})
 		special := map[string]map[string]string{"POST /tasks/{id}/confirm": {"id": "2"}, "POST /effects/{id}/again": {"id": fmt.Sprint(w.failed)}}
 		for _, name := range names {
-			rec := w.send(name, special[name], "", admin)
+			rec := w.send(name, special[name], "", adminToken)
 			require.Equal(w, 2, rec.Code/100, "%s: %s", name, rec.Body)
 			w.fits(name, rec)
 		}
-		queue := w.send("GET /queue", nil, "", admin).Body.String()
+		queue := w.send("GET /queue", nil, "", adminToken).Body.String()
 		for _, part := range []string{`"wip": {`, `"places": 1`, `"kind": "hold"`, `"frozen": [`, `"repo_day_cap_micro_usd"`} {
 			require.Contains(w, queue, part, "or less is shown than the test is to be about")
 		}
@@ -338,13 +338,13 @@ func TestRefusalsAreAsDescribed(t *testing.T) {
 				w.fits(name, rec)
 			}
 			if op.At(w.root, "requestBody") != nil {
-				rec := w.send(name, nil, `{"`, admin)
+				rec := w.send(name, nil, `{"`, adminToken)
 				require.Equal(w, http.StatusBadRequest, rec.Code, "%s: %s", name, rec.Body)
 				w.fits(name, rec)
 			}
 			if strings.Contains(name, "{id}") {
 				for id, status := range map[string]int{"999": http.StatusNotFound, "x": http.StatusBadRequest} {
-					rec := w.send(name, map[string]string{"id": id}, "", admin)
+					rec := w.send(name, map[string]string{"id": id}, "", adminToken)
 					require.Equal(w, status, rec.Code, "%s: %s", name, rec.Body)
 					w.fits(name, rec)
 				}
@@ -373,7 +373,7 @@ func TestRefusalsAreAsDescribed(t *testing.T) {
 			{"POST /serial-gate/unfreeze", nil, `{"repo": "acme/none"}`, http.StatusNotFound},
 			{"POST /pauses", nil, `{"repo": "acme/none"}`, http.StatusNotFound},
 		} {
-			rec := w.send(c.name, c.values, c.body, admin)
+			rec := w.send(c.name, c.values, c.body, adminToken)
 			require.Equal(w, c.status, rec.Code, "%s: %s", c.name, rec.Body)
 			w.fits(c.name, rec)
 		}

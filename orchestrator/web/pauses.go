@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -9,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -17,8 +16,8 @@ import (
 
 // PauseList is the answer of /pauses: what is paused, and which agents are at work all the same.
 type PauseList struct {
-	Pauses  []orchestrator.Paused `json:"pauses"`
-	Running []RunningAgent        `json:"running"`
+	Pauses  []admin.Paused `json:"pauses"`
+	Running []RunningAgent `json:"running"`
 }
 
 // RunningAgent is an agent at work.
@@ -42,14 +41,13 @@ func (s *server) pauses(w http.ResponseWriter, r *http.Request) {
 				`Send {"repo": "owner/name", "why": "some words"}, or {} for all repositories.`)
 			return
 		}
-		change := s.Engine.Pause
+		var err error
 		if r.Method == http.MethodDelete {
-			change = func(ctx context.Context, repo, _ string, by stage.Principal) error {
-				_, err := s.Engine.Unpause(ctx, repo, by)
-				return err
-			}
+			_, err = admin.Unpause(r.Context(), s.Engine, in.Repo, by(r))
+		} else {
+			err = admin.Pause(r.Context(), s.Engine, in.Repo, in.Why, by(r))
 		}
-		if err := change(r.Context(), in.Repo, in.Why, by(r)); err != nil {
+		if err != nil {
 			s.fail(w, err)
 			return
 		}
@@ -65,8 +63,8 @@ func (s *server) pauses(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) listPauses(r *http.Request) (PauseList, error) {
 	p, out := access.Of(r.Context()), PauseList{Running: []RunningAgent{}}
-	paused, err1 := s.Engine.Paused(r.Context())
-	out.Pauses = slices.DeleteFunc(paused, func(one orchestrator.Paused) bool { return one.Repo != "" && !p.Reads(one.Repo) })
+	paused, err1 := admin.Pauses(r.Context(), s.Engine)
+	out.Pauses = slices.DeleteFunc(paused, func(one admin.Paused) bool { return one.Repo != "" && !p.Reads(one.Repo) })
 	jobs, err2 := s.Engine.Jobs.Jobs(r.Context(), queue.Filter{Pool: queue.PoolAgents, Open: true, Limit: runningMax})
 	for _, j := range jobs {
 		if j.Status == queue.Running && p.Reads(j.Lane) {

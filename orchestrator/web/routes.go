@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -158,7 +159,7 @@ func (s *server) repoOfEffect(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.Engine.RepoOfEffect(r.Context(), n)
+	return admin.RepoOfEffect(r.Context(), s.Engine, n)
 }
 
 // readBody reads the body, which stays for the handler: one that is no JSON is the handler's to

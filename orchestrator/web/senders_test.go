@@ -41,7 +41,7 @@ func (k *kit) request(from, method, path, header string) *http.Response {
 func TestGuessesOfTheToken(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
-	right := "Authorization: Bearer " + admin + "\r\n"
+	right := "Authorization: Bearer " + adminToken + "\r\n"
 	for i := range 5 {
 		require.Equal(t, http.StatusUnauthorized, k.request("127.0.0.2", "POST", "/tasks/1/retry", fmt.Sprintf("Authorization: Bearer guess-%d\r\n", i)).StatusCode)
 	}

@@ -20,9 +20,9 @@ const (
 	recordWait = 30 * time.Second // that a run which works no more has no record yet
 )
 
-// StatusInterrupted is the status of an execution that has left no record: its claim was lost, or
+// statusInterrupted is the status of an execution that has left no record: its claim was lost, or
 // it was ended from outside, and another attempt takes its place.
-const StatusInterrupted = "interrupted"
+const statusInterrupted = "interrupted"
 
 // RunEnd is the data of the event end: the run has ended, and all its steps were sent.
 type RunEnd struct {
@@ -122,7 +122,7 @@ func (f *follower) ended() (*RunEnd, error) {
 		case !found && f.missed.IsZero():
 			f.missed = time.Now()
 		case !found && time.Since(f.missed) > recordWait:
-			f.execution.Live, f.execution.Status = false, StatusInterrupted
+			f.execution.Live, f.execution.Status = false, statusInterrupted
 		}
 	}
 	if f.execution.Live {

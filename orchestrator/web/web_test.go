@@ -40,7 +40,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
 
-const planeSecret, githubSecret, admin = "plane_wh_test", "gh-test", "operator-token"
+const planeSecret, githubSecret, adminToken = "plane_wh_test", "gh-test", "operator-token"
 
 // brokenStore is a store that can be switched to refuse deliveries.
 type brokenStore struct {
@@ -82,7 +82,7 @@ func setup(t *testing.T, change func(*web.Options), features ...orchestrator.Fea
 	g, err := github.New(github.Options{Token: "t", Secrets: signature.Of(githubSecret)})
 	require.NoError(t, err)
 	o := web.Options{
-		Engine: engine, Sources: []web.Source{{Name: "plane", Tracker: p}, {Name: "github", Host: g}}, Access: access.New(access.Options{AdminToken: admin, PublicRead: true}),
+		Engine: engine, Sources: []web.Source{{Name: "plane", Tracker: p}, {Name: "github", Host: g}}, Access: access.New(access.Options{AdminToken: adminToken, PublicRead: true}),
 		Hold:    300 * time.Millisecond,
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "signalbox_up 1") }),
 	}
@@ -322,7 +322,7 @@ func TestPaths(t *testing.T) {
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
-	token := map[string]string{"Authorization": "Bearer " + admin}
+	token := map[string]string{"Authorization": "Bearer " + adminToken}
 	row := task.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
 	require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row}))
 	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/retry", token, nil).status)
@@ -334,8 +334,8 @@ func TestOperator(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, a.status)
 	require.Contains(t, a.body, "ORCH_STOP_STATUS_ENABLED")
 	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer wrong"}, nil).status)
-	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": admin}, nil).status)
-	require.Equal(t, http.StatusForbidden, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer " + admin, "Sec-Fetch-Site": "cross-site"}, nil).status)
+	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": adminToken}, nil).status)
+	require.Equal(t, http.StatusForbidden, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer " + adminToken, "Sec-Fetch-Site": "cross-site"}, nil).status)
 
 	a = k.do(http.MethodGet, "/tasks/1", nil, nil)
 	require.Equal(t, http.StatusOK, a.status)

@@ -150,7 +150,7 @@ func (b *Budget) tidy(ctx context.Context, held []queue.Hold) error {
 		}
 		of := strings.Split(h.Subject, "/")
 		n, err := strconv.ParseInt(of[min(2, len(of)-1)], 10, 64)
-		if err != nil || of[1] == KindRepoDay && n <= begin.Unix() || of[1] == KindTask && ended(n) {
+		if err != nil || of[1] == KindRepoDay && n <= begin.Unix() || of[1] == kindTask && ended(n) {
 			marks = append(marks, h)
 		}
 	}

@@ -36,7 +36,7 @@ type Case struct {
 
 // Kinds of caps.
 const (
-	KindTask    = "task"
+	kindTask    = "task"
 	KindRepoDay = "repo_day"
 )
 
@@ -66,7 +66,7 @@ func (v Verdict) Reason() string {
 func (c Caps) Judge(x Case) Verdict {
 	var out Verdict
 	if c.Task > 0 {
-		o := Over{Kind: KindTask}
+		o := Over{Kind: kindTask}
 		if o.Reason, o.Unpriced = c.over(x, x.Task, c.Task, x.Name, "", "the cap of %s for a task"); o.Reason != "" {
 			out = append(out, o)
 		}

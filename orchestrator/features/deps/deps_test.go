@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
@@ -364,27 +365,27 @@ func TestDependenciesOfTheTable(t *testing.T) {
 		r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
 		r.Settle(10 * time.Second)
 		one, two := r.Task(first).ID, r.Task(second).ID
-		require.ErrorIs(r, d.Add(ctx, r.Engine, two, 99, orchestrator.OperatorBy(stage.ViaAPI)), task.ErrNotFound)
-		require.ErrorIs(r, d.Add(ctx, r.Engine, 99, two, orchestrator.OperatorBy(stage.ViaAPI)), task.ErrNotFound)
-		require.NoError(r, d.Add(ctx, r.Engine, two, one, orchestrator.OperatorBy(stage.ViaAPI)))
-		require.NoError(r, d.Add(ctx, r.Engine, two, one, orchestrator.OperatorBy(stage.ViaAPI)), "twice is once")
+		require.ErrorIs(r, d.Add(ctx, r.Engine, two, 99, admin.OperatorBy(stage.ViaAPI)), task.ErrNotFound)
+		require.ErrorIs(r, d.Add(ctx, r.Engine, 99, two, admin.OperatorBy(stage.ViaAPI)), task.ErrNotFound)
+		require.NoError(r, d.Add(ctx, r.Engine, two, one, admin.OperatorBy(stage.ViaAPI)))
+		require.NoError(r, d.Add(ctx, r.Engine, two, one, admin.OperatorBy(stage.ViaAPI)), "twice is once")
 		list, err := d.List(ctx, two)
 		require.NoError(r, err)
 		require.Len(r, list, 1)
 		for _, pair := range [][2]int64{{one, two}, {one, one}} {
-			var refused *orchestrator.RefusedError
-			require.ErrorAs(r, d.Add(ctx, r.Engine, pair[0], pair[1], orchestrator.OperatorBy(stage.ViaAPI)), &refused)
+			var refused *admin.RefusedError
+			require.ErrorAs(r, d.Add(ctx, r.Engine, pair[0], pair[1], admin.OperatorBy(stage.ViaAPI)), &refused)
 			require.Contains(r, refused.Why, "neither would ever begin")
 		}
 		r.Settle(time.Second)
 		r.Move(orchestratortest.App, second, stage.StatusApproved)
 		r.Settle(20 * time.Second)
 		require.Zero(r, r.Ran(stage.Architect), "it waits")
-		require.NoError(r, d.Remove(ctx, r.Engine, two, one, orchestrator.OperatorBy(stage.ViaAPI)))
+		require.NoError(r, d.Remove(ctx, r.Engine, two, one, admin.OperatorBy(stage.ViaAPI)))
 		r.Settle(time.Minute)
 		require.Equal(r, stage.Done, r.Task(second).State.Stage)
-		var refused *orchestrator.RefusedError
-		require.ErrorAs(r, d.Add(ctx, r.Engine, one, two, orchestrator.OperatorBy(stage.ViaAPI)), &refused)
+		var refused *admin.RefusedError
+		require.ErrorAs(r, d.Add(ctx, r.Engine, one, two, admin.OperatorBy(stage.ViaAPI)), &refused)
 		require.Contains(r, refused.Why, "task 2 is done"[1:])
 		entries, err := r.Store.Journal(ctx, two)
 		require.NoError(r, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
@@ -23,7 +24,7 @@ func (d *Deps) List(ctx context.Context, taskID int64) ([]task.Dependency, error
 
 // Add makes a task wait for another, in the local table. It has taken effect a moment
 // after it returns. A dependency that can never end is refused
-// (orchestrator.RefusedError); orchestrator.ErrNotFound when one of the tasks does not exist.
+// (admin.RefusedError); orchestrator.ErrNotFound when one of the tasks does not exist.
 func (d *Deps) Add(ctx context.Context, e *orchestrator.Engine, taskID, on int64, by stage.Principal) error {
 	return d.change(ctx, e, taskID, on, by, true)
 }
@@ -54,9 +55,9 @@ func (d *Deps) change(ctx context.Context, e *orchestrator.Engine, taskID, on in
 	named := slices.IndexFunc(table, func(r task.Dependency) bool { return r.TaskID == taskID && r.On == on })
 	if !add && named >= 0 && table[named].Source != SourceDB {
 		why := fmt.Sprintf("Task %d waits for task %d because of a relation of its card: remove it at the tracker.", taskID, on)
-		return &orchestrator.RefusedError{Why: why}
+		return &admin.RefusedError{Why: why}
 	}
-	if err := e.AuditTask(ctx, t, act); err != nil {
+	if err := admin.AuditTask(ctx, e, t, act); err != nil {
 		return err
 	}
 	write := d.opt.Table.Depend
@@ -80,9 +81,9 @@ func (d *Deps) refused(ctx context.Context, t task.Task, on int64, table []task.
 	case err != nil:
 		return err
 	case t.State.Stage.Terminal():
-		return &orchestrator.RefusedError{Why: fmt.Sprintf("Task %d is %s: it waits for nothing any more.", t.ID, t.State.Stage)}
+		return &admin.RefusedError{Why: fmt.Sprintf("Task %d is %s: it waits for nothing any more.", t.ID, t.State.Stage)}
 	case other.State.Stage.Terminal():
-		return &orchestrator.RefusedError{Why: fmt.Sprintf("Task %d is %s: there is nothing to wait for.", on, other.State.Stage)}
+		return &admin.RefusedError{Why: fmt.Sprintf("Task %d is %s: there is nothing to wait for.", on, other.State.Stage)}
 	}
 	g := Graph{}
 	for _, r := range table {
@@ -91,7 +92,7 @@ func (d *Deps) refused(ctx context.Context, t task.Task, on int64, table []task.
 		}
 	}
 	if g.reaches(on, t.ID) {
-		return &orchestrator.RefusedError{Why: fmt.Sprintf("Task %d cannot wait for task %d: "+
+		return &admin.RefusedError{Why: fmt.Sprintf("Task %d cannot wait for task %d: "+
 			"that one waits for it already, and neither would ever begin.", t.ID, on)}
 	}
 	return nil

@@ -30,8 +30,8 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Name of the feature.
-const Name = "live_message"
+// name of the feature.
+const name = "live_message"
 
 // every is how often all messages of tasks that wait are compared with what the tasks
 // wait for. That changes without a decision about them.
@@ -97,8 +97,8 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	}
 	o.said = &said{waits: map[int64]string{}}
 	return orchestrator.Feature{
-		Name: Name, Doc: "One chat message for each task shows where it stands.",
-		Rules: []stage.Rule{Rule},
+		Name: name, Doc: "One chat message for each task shows where it stands.",
+		Rules: []stage.Rule{rule},
 		Runners: map[stage.EffectKind]orchestrator.Runner{
 			orchestrator.EffectLive: orchestrator.RunnerFunc(o.update),
 			// A timer of each task, which an earlier version has left in the queue.
@@ -110,8 +110,8 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	}, nil
 }
 
-// Rule adds an update whenever something that the message shows has changed.
-func Rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
+// rule adds an update whenever something that the message shows has changed.
+func rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 	n := d.State
 	documents := s.Pushed != n.Pushed && n.Hold != stage.HoldNone // that a person is to look at
 	held := s.Hold != n.Hold || s.HoldReason != n.HoldReason || s.Stopping != n.Stopping

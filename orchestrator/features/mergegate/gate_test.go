@@ -9,7 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -235,7 +235,7 @@ func TestMergeGateEnds(t *testing.T) {
 		"rejected":          func(g *gateRig, item string) { g.Move(orchestratortest.App, item, stage.StatusRejected) },
 		"merged by a human": func(g *gateRig, item string) { g.MergeByHand(g.Task(item)) },
 		"retry": func(g *gateRig, item string) {
-			require.NoError(g, g.Engine.Retry(context.Background(), g.Task(item).ID, orchestrator.OperatorBy(stage.ViaAPI)))
+			require.NoError(g, admin.Retry(context.Background(), g.Engine, g.Task(item).ID, admin.OperatorBy(stage.ViaAPI)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

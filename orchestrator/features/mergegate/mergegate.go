@@ -117,7 +117,7 @@ func (g *Gate) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "What is merged was tested on the main that it lands on.",
 		Facts: func(p task.Project, ev *stage.Event) { ev.MergeGate = g.Covers(p) },
-		Edges: Edges(),
+		Edges: edges(),
 		Rules: []stage.Rule{Rule},
 		Runners: map[stage.EffectKind]orchestrator.Runner{
 			stage.EffectCatchUp:    orchestrator.RunnerFunc(g.catchUp),

@@ -8,8 +8,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// Edges are the rows that the merge gate adds to the registry.
-func Edges() []stage.Edge {
+// edges are the rows that the merge gate adds to the registry.
+func edges() []stage.Edge {
 	const s = stage.DeployStaging
 	gate := []string{checks.BranchMergeable}
 	return []stage.Edge{

@@ -26,8 +26,8 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Name of the feature, and of its effect.
-const Name = "monitor"
+// name of the feature, and of its effect.
+const name = "monitor"
 
 // Results of a monitor.
 const (
@@ -82,17 +82,17 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		o.Now = run.Real{}.Now
 	}
 	return orchestrator.Feature{
-		Name: Name, Doc: "What was deployed is looked at for a while.",
-		Rules:   []stage.Rule{Rule},
-		Runners: map[stage.EffectKind]orchestrator.Runner{Name: orchestrator.RunnerFunc(o.observe)},
+		Name: name, Doc: "What was deployed is looked at for a while.",
+		Rules:   []stage.Rule{rule},
+		Runners: map[stage.EffectKind]orchestrator.Runner{name: orchestrator.RunnerFunc(o.observe)},
 		Show:    o.show,
 	}, nil
 }
 
-// Rule begins to look when a deployment has ended well.
-func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
+// rule begins to look when a deployment has ended well.
+func rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	if d.Moved && s.Stage == stage.Deploy && d.State.Stage == stage.Done && d.State.MergeSHA != "" {
-		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: Name, SHA: d.State.MergeSHA})
+		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: name, SHA: d.State.MergeSHA})
 	}
 	return d
 }
@@ -166,7 +166,7 @@ func (o Options) scheduleNext(e orchestrator.Effect, s seen) queue.Outcome {
 	if err != nil {
 		return queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
 	}
-	look := stage.Effect{Kind: Name, SHA: e.SHA, Text: string(text)}
+	look := stage.Effect{Kind: name, SHA: e.SHA, Text: string(text)}
 	key := fmt.Sprintf("monitor/%d/%s/%d", e.TaskID, e.SHA, s.Looks)
 	next := orchestrator.FollowUpJob(e, look, key, o.Now().Add(o.Interval))
 	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{next}}
@@ -238,11 +238,11 @@ type watching struct {
 
 func (o Options) show(ctx context.Context) (any, error) {
 	v := view{Enabled: true, Watching: []watching{}}
-	waits, err := o.Jobs.Waiting(ctx, queue.Filter{Pool: orchestrator.LaneOf(Name).Pool()})
+	waits, err := o.Jobs.Waiting(ctx, queue.Filter{Pool: orchestrator.LaneOf(name).Pool()})
 	for _, w := range waits {
 		var e orchestrator.Effect
 		var s seen
-		if json.Unmarshal(w.Job.Payload, &e) != nil || e.Kind != Name {
+		if json.Unmarshal(w.Job.Payload, &e) != nil || e.Kind != name {
 			continue
 		}
 		_ = json.Unmarshal([]byte(e.Text), &s) // the first look has seen nothing yet

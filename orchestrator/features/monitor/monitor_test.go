@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
@@ -134,7 +135,7 @@ func TestMonitorDegraded(t *testing.T) {
 		was, reason, err := gate.Unfreeze(context.Background(), orchestratortest.AppRepo)
 		require.NoError(r, err)
 		require.True(r, was)
-		require.NoError(r, r.Engine.TellUnfrozen(context.Background(), orchestratortest.AppRepo, reason))
+		require.NoError(r, admin.TellUnfrozen(context.Background(), r.Engine, orchestratortest.AppRepo, reason))
 		r.Settle(time.Second)
 		require.Contains(r, r.Notices(), "acme/app is not frozen any more: its tasks may begin.")
 		require.True(r, r.Commented(orchestratortest.App, item, "acme/app is not frozen any more: its tasks may begin."))

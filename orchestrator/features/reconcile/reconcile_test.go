@@ -14,6 +14,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
@@ -89,7 +90,7 @@ func TestStopIsNotUndoneByTheBoard(t *testing.T) {
 				r.Board.FailCall("SetStatus", faulttest.Error(how))
 				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
 				r.Settle(10 * time.Second)
-				require.NoError(r, r.Engine.Stop(context.Background(), r.Task(item).ID, orchestrator.OperatorBy(stage.ViaAPI)))
+				require.NoError(r, admin.Stop(context.Background(), r.Engine, r.Task(item).ID, admin.OperatorBy(stage.ViaAPI)))
 				r.Settle(20 * time.Minute)
 				require.Equal(r, stage.StatusToAnalyse, r.Status(orchestratortest.App, item))
 				tasks, err := r.Store.Tasks(context.Background(), task.Filter{})

@@ -27,8 +27,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// Name of the feature.
-const Name = "remotes"
+// name of the feature.
+const name = "remotes"
 
 // Options of the feature. Projects and Host are required.
 type Options struct {
@@ -76,7 +76,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	}
 	w := &watch{opt: o, repos: map[string]look{}, told: map[int64]string{}}
 	return orchestrator.Feature{
-		Name: Name, Doc: "What people do to repositories without a git host is seen.",
+		Name: name, Doc: "What people do to repositories without a git host is seen.",
 		Loops: []orchestrator.Loop{{Name: "loop", Run: w.loop}},
 		Show:  func(context.Context) (any, error) { return w.show(), nil },
 	}, nil
@@ -90,7 +90,7 @@ func (w *watch) loop(ctx context.Context, e *orchestrator.Engine) {
 				continue
 			}
 			var err error
-			if panicked := guard.Do(Name, func() { err = w.check(ctx, e, host, p) }); panicked != nil {
+			if panicked := guard.Do(name, func() { err = w.check(ctx, e, host, p) }); panicked != nil {
 				err = panicked
 			}
 			if err != nil && ctx.Err() == nil {
@@ -163,7 +163,7 @@ func (w *watch) landed(ctx context.Context, e *orchestrator.Engine, host githost
 	}
 	w.opt.Log.Info("a branch was merged by hand", "task", t.ID, "repo", t.Repo, "branch", t.Branch, "sha", t.State.Head)
 	job := orchestrator.HostJob(task.Project{}, githost.Hook{
-		Kind: githost.HookMerged, Event: Name, Repo: t.Repo, Branch: t.Branch, SHA: t.State.Head, MergeSHA: t.State.Head,
+		Kind: githost.HookMerged, Event: name, Repo: t.Repo, Branch: t.Branch, SHA: t.State.Head, MergeSHA: t.State.Head,
 	})
 	job.DedupeKey = fmt.Sprintf("remotes/merged/%d/%s", t.ID, t.State.Head)
 	_, err = e.Jobs.Put(ctx, job)

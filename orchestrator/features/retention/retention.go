@@ -17,8 +17,8 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Name is the feature's.
-const Name = "retention"
+// name is the feature's.
+const name = "retention"
 
 // Store lists what the feature needs of a store.
 type Store interface {
@@ -82,7 +82,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	}
 	s := &sweeper{o}
 	return orchestrator.Feature{
-		Name: Name, Doc: "Removes what is over: ended jobs, old deliveries, checkouts and logs of ended tasks.",
+		Name: name, Doc: "Removes what is over: ended jobs, old deliveries, checkouts and logs of ended tasks.",
 		Loops: []orchestrator.Loop{{Name: "sweep", Run: s.run}},
 	}, nil
 }

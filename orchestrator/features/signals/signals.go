@@ -12,13 +12,14 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Name of the feature.
-const Name = "signals"
+// name of the feature.
+const name = "signals"
 
 // Options of the feature. Store and Jobs are required.
 type Options struct {
@@ -45,7 +46,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return orchestrator.Feature{
-		Name: Name, Doc: "What is under way is measured.",
+		Name: name, Doc: "What is under way is measured.",
 		Loops: []orchestrator.Loop{{Name: "loop", Run: func(ctx context.Context, e *orchestrator.Engine) {
 			for err := ctx.Err(); err == nil; err = e.Wait(ctx, o.Every) {
 				var failed error
@@ -65,13 +66,13 @@ func (o Options) measure(ctx context.Context, e *orchestrator.Engine) error {
 }
 
 func (o Options) measurePaused(ctx context.Context, e *orchestrator.Engine) error {
-	paused, err := e.Paused(ctx)
+	paused, err := admin.Pauses(ctx, e)
 	if err != nil {
 		return err
 	}
 	for _, p := range o.Projects.All() {
 		value := 0.0
-		if slices.ContainsFunc(paused, func(one orchestrator.Paused) bool { return one.Repo == "" || one.Repo == p.Repo }) {
+		if slices.ContainsFunc(paused, func(one admin.Paused) bool { return one.Repo == "" || one.Repo == p.Repo }) {
 			value = 1
 		}
 		e.Metrics.Paused.Set(value, orchestrator.ByRepo{Repo: p.Repo})
@@ -151,7 +152,7 @@ func (o Options) measureEffects(ctx context.Context, e *orchestrator.Engine) err
 		e.Metrics.Owed.Set(float64(n), by)
 		e.Metrics.OwedOldest.Set(age.Seconds(), by)
 	}
-	failed, err := e.FailedEffects(ctx, 0)
+	failed, err := admin.FailedEffects(ctx, e, 0)
 	if err == nil {
 		e.Metrics.GivenUp.Set(float64(len(failed)), orchestrator.NoLabels{})
 	}

@@ -23,8 +23,8 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Name of the feature.
-const Name = "stop"
+// name of the feature.
+const name = "stop"
 
 // Options of the feature. All but Log and Now are required.
 type Options struct {
@@ -48,7 +48,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		o.Now = run.Real{}.Now
 	}
 	return orchestrator.Feature{
-		Name: Name, Doc: "STOP on the board cancels a task.",
+		Name: name, Doc: "STOP on the board cancels a task.",
 		Rules:   []stage.Rule{Rule},
 		Runners: map[stage.EffectKind]orchestrator.Runner{orchestrator.EffectCancel: orchestrator.RunnerFunc(o.clear)},
 		Show:    o.show,

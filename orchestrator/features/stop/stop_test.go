@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
@@ -141,7 +142,7 @@ func TestOperatorsStopShows(t *testing.T) {
 				item := r.Card(orchestratortest.App, "x")
 				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
 				r.Settle(10 * time.Second)
-				require.NoError(r, r.Engine.Stop(context.Background(), r.Task(item).ID, orchestrator.OperatorBy(stage.ViaAPI)))
+				require.NoError(r, admin.Stop(context.Background(), r.Engine, r.Task(item).ID, admin.OperatorBy(stage.ViaAPI)))
 				r.Settle(10 * time.Second)
 				require.Equal(r, c.want, r.Status(orchestratortest.App, item))
 				require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
@@ -212,10 +213,10 @@ func TestStopOfAFinishedTaskAndByAnOperator(t *testing.T) {
 		other := r.Card(orchestratortest.App, "y")
 		r.Move(orchestratortest.App, other, stage.StatusToAnalyse)
 		r.Settle(10 * time.Second)
-		require.NoError(r, r.Engine.Stop(context.Background(), r.Task(other).ID, orchestrator.OperatorBy(stage.ViaAPI)))
+		require.NoError(r, admin.Stop(context.Background(), r.Engine, r.Task(other).ID, admin.OperatorBy(stage.ViaAPI)))
 		r.Settle(10 * time.Second)
 		require.Equal(r, stage.Cancelled, r.Cancelled(other).State.Stage)
-		require.ErrorIs(r, r.Engine.Stop(context.Background(), 99, orchestrator.OperatorBy(stage.ViaAPI)), task.ErrNotFound)
+		require.ErrorIs(r, admin.Stop(context.Background(), r.Engine, 99, admin.OperatorBy(stage.ViaAPI)), task.ErrNotFound)
 	})
 }
 

@@ -29,8 +29,8 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Name of the feature.
-const Name = "subscriber"
+// name of the feature.
+const name = "subscriber"
 
 // Type of the events.
 const Type = "dev.signalbox.task.changed"
@@ -58,8 +58,8 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		o.Now = run.Real{}.Now
 	}
 	return orchestrator.Feature{
-		Name: Name, Doc: "Each change of a task is sent to an address.",
-		Rules:   []stage.Rule{Rule},
+		Name: name, Doc: "Each change of a task is sent to an address.",
+		Rules:   []stage.Rule{rule},
 		Runners: map[stage.EffectKind]orchestrator.Runner{orchestrator.EffectEvent: orchestrator.RunnerFunc(o.send)},
 	}, nil
 }
@@ -102,8 +102,8 @@ type Change struct {
 	Pull       string        `json:"pull_request,omitempty"`
 }
 
-// Rule adds an event to a decision that changes what is seen of a task.
-func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
+// rule adds an event to a decision that changes what is seen of a task.
+func rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	n := d.State
 	c := Change{
 		At: e.At, On: e.On, By: e.By.Who(), From: s.Stage, Stage: n.Stage, Phase: n.Phase, Active: n.Active,

@@ -25,8 +25,8 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Name of the feature.
-const Name = "traces"
+// name of the feature.
+const name = "traces"
 
 // path is where collectors take traces, below their address.
 const path = "/v1/traces"
@@ -77,14 +77,14 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		o.Now = run.Real{}.Now
 	}
 	return orchestrator.Feature{
-		Name: Name, Doc: "The life of each task is sent as a trace when it has ended.",
-		Rules:   []stage.Rule{Rule},
+		Name: name, Doc: "The life of each task is sent as a trace when it has ended.",
+		Rules:   []stage.Rule{rule},
 		Runners: map[stage.EffectKind]orchestrator.Runner{orchestrator.EffectTrace: orchestrator.RunnerFunc(o.send)},
 	}, nil
 }
 
-// Rule adds a trace to a decision that ends a task.
-func Rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
+// rule adds a trace to a decision that ends a task.
+func rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 	if d.Moved && d.State.Stage.Terminal() && !s.Stage.Terminal() {
 		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: orchestrator.EffectTrace})
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/traces"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
@@ -172,7 +173,7 @@ func TestTraceOfACancelledTask(t *testing.T) {
 		r.Move(app, item, stage.StatusToAnalyse)
 		r.Settle(time.Hour)
 		require.Empty(r, c.traces)
-		require.NoError(r, r.Engine.Stop(r.Context(), r.Task(item).ID, orchestrator.OperatorBy(stage.ViaAPI)))
+		require.NoError(r, admin.Stop(r.Context(), r.Engine, r.Task(item).ID, admin.OperatorBy(stage.ViaAPI)))
 		r.Settle(time.Minute)
 		require.Len(r, c.traces, 1)
 		require.Equal(r, 2, c.traces[0][0].Status.Code)

@@ -82,7 +82,7 @@ type Via string
 const (
 	ViaToken    Via = "token"
 	ViaProvider Via = "provider" // an identity provider
-	ViaProxy    Via = "proxy"    // a trusted one names the person
+	viaProxy    Via = "proxy"    // a trusted one names the person
 	ViaLocal    Via = "local"    // this machine itself, where nothing is configured
 )
 
@@ -116,7 +116,7 @@ func (p Principal) Proof() stage.Proof {
 		return stage.ProofToken
 	case ViaProvider:
 		return stage.ProofProvider
-	case ViaProxy:
+	case viaProxy:
 		return stage.ProofProxy
 	default:
 		return stage.ProofNone

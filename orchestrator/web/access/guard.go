@@ -104,7 +104,7 @@ func (g *Guard) identify(r *http.Request) (Principal, error) {
 		return p, err
 	}
 	if who, ok := g.Proxy.person(r); ok {
-		return Principal{Name: who.Name, Via: ViaProxy, Grants: g.rules.Load().grants(who)}, nil
+		return Principal{Name: who.Name, Via: viaProxy, Grants: g.rules.Load().grants(who)}, nil
 	}
 	if scheme, given, sent := strings.Cut(r.Header.Get("Authorization"), " "); sent && strings.EqualFold(scheme, "Bearer") {
 		t, err := g.token(r, given)
@@ -123,7 +123,7 @@ func principalOf(t Token) Principal {
 	if t.Name == "" {
 		return Principal{}
 	}
-	return Principal{Name: t.Name, Via: ViaToken, Shared: t.Name == AdminName, Grants: []Grant{t.Grant}}
+	return Principal{Name: t.Name, Via: ViaToken, Shared: t.Name == adminName, Grants: []Grant{t.Grant}}
 }
 
 // tokens are the valid ones, that of the settings too.
@@ -135,7 +135,7 @@ func (g *Guard) tokens(ctx context.Context) ([]Token, error) {
 	}
 	var out []Token
 	if g.AdminToken != "" {
-		out = append(out, Token{Name: AdminName, Hash: Hash(g.AdminToken), Grant: Grant{Role: Admin}})
+		out = append(out, Token{Name: adminName, Hash: Hash(g.AdminToken), Grant: Grant{Role: Admin}})
 	}
 	for _, t := range kept {
 		if t.Live(g.Now()) {
@@ -184,7 +184,7 @@ func (g *Guard) token(r *http.Request, given string) (t Token, err error) {
 func (g *Guard) nobody(r *http.Request) (Principal, error) {
 	all := func(role Role) []Grant { return []Grant{{Role: role}} }
 	switch {
-	case g.Local && FromHere(r):
+	case g.Local && fromHere(r):
 		if g.AdminToken == "" && g.Provider == nil && g.Proxy.User == "" {
 			if made, err := g.tokens(r.Context()); err == nil && len(made) == 0 {
 				return Principal{Name: "local", Via: ViaLocal, Shared: true, Grants: all(Admin)}, nil
@@ -232,9 +232,9 @@ func (g *Guard) refusal(p Principal, need Role, of string) error {
 	return &Refusal{Status: http.StatusForbidden, Kind: "no-right", Text: text}
 }
 
-// FromHere reports whether a request comes from this machine itself, and through no proxy that
+// fromHere reports whether a request comes from this machine itself, and through no proxy that
 // says so.
-func FromHere(r *http.Request) bool {
+func fromHere(r *http.Request) bool {
 	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Forwarded", "Via"} {
 		if r.Header.Get(name) != "" {
 			return false

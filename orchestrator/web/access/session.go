@@ -11,8 +11,8 @@ import (
 
 // Ends of a session: when it was not used for so long, and in any case.
 const (
-	SessionIdle = time.Hour
-	SessionEnd  = 12 * time.Hour
+	sessionIdle = time.Hour
+	sessionEnd  = 12 * time.Hour
 	touchEvery  = time.Minute // how exactly it is noted when a session was used
 )
 
@@ -25,14 +25,14 @@ const (
 	loginTime     = 10 * time.Minute // that a person has at the identity provider
 )
 
-// Secure reports whether a request came by https, to this process or to a proxy before it. A
+// secure reports whether a request came by https, to this process or to a proxy before it. A
 // client that lies makes its own cookies useless, and no other's.
-func Secure(r *http.Request) bool {
+func secure(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
 func cookieName(r *http.Request, name string) string {
-	if Secure(r) {
+	if secure(r) {
 		return hostPrefix + name
 	}
 	return name
@@ -42,7 +42,7 @@ func cookieName(r *http.Request, name string) string {
 func Cookie(r *http.Request, name, value, path string, age time.Duration) *http.Cookie {
 	c := &http.Cookie{
 		Name: cookieName(r, name), Value: value, Path: path, MaxAge: int(age.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: Secure(r),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: secure(r),
 	}
 	if c.Secure {
 		c.Path = "/"
@@ -64,7 +64,7 @@ func sent(r *http.Request, name string) string {
 
 // over reports whether a session has ended by time.
 func (s Session) over(now time.Time) bool {
-	return now.Sub(s.Seen) >= SessionIdle || now.Sub(s.Began) >= SessionEnd
+	return now.Sub(s.Seen) >= sessionIdle || now.Sub(s.Began) >= sessionEnd
 }
 
 // session finds who has signed in. ok: it has.
@@ -123,7 +123,7 @@ func (g *Guard) begin(w http.ResponseWriter, r *http.Request, s Session, path st
 		g.Log.Warn("sessions that have ended are not removed", "err", err)
 	}
 	g.Log.Info("a session has begun", "name", s.Name, "via", s.Via, "remote", s.From)
-	http.SetCookie(w, Cookie(r, sessionCookie, value, path, SessionEnd))
+	http.SetCookie(w, Cookie(r, sessionCookie, value, path, sessionEnd))
 	return nil
 }
 

@@ -72,8 +72,8 @@ func Hash(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// AdminName names the token that is a setting; no other one has it.
-const AdminName = "admin"
+// adminName names the token that is a setting; no other one has it.
+const adminName = "admin"
 
 // tokenPrefix lets people, and scanners of repositories, see what a token is for.
 const tokenPrefix = "sbx_"
@@ -85,9 +85,9 @@ func Draw() string { return strings.ToLower(rand.Text()) }
 
 // NewToken draws a token; secret is shown once and kept nowhere.
 func NewToken(name string, g Grant, now, expires time.Time) (t Token, secret string, err error) {
-	if !nameForm.MatchString(name) || name == AdminName {
+	if !nameForm.MatchString(name) || name == adminName {
 		return t, "", fmt.Errorf("the name %q: want letters, digits, and . _ @ - between them, at most 64, "+
-			"and not %s, which is ORCH_ADMIN_TOKEN", name, AdminName)
+			"and not %s, which is ORCH_ADMIN_TOKEN", name, adminName)
 	}
 	if _, err := ParseGrant(g.String()); err != nil {
 		return t, "", err

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -88,7 +89,7 @@ func (s *server) doResume(r *http.Request) (string, error) {
 	if s.Resume == nil {
 		return "", notFound("This program runs without pauses of agents (ORCH_AGENT_PAUSE_ENABLED).")
 	}
-	if err := s.Engine.Audit(r.Context(), task.Act{Act: task.ActResume, By: byPage(r), Use: agent}); err != nil {
+	if err := admin.Audit(r.Context(), s.Engine, task.Act{Act: task.ActResume, By: byPage(r), Use: agent}); err != nil {
 		return "", err
 	}
 	was, err := s.Resume(r.Context(), agent)
@@ -153,7 +154,7 @@ func (s *server) doRetry(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("tasks/%d?said=retry", id), s.Engine.Retry(r.Context(), id, byPage(r))
+	return fmt.Sprintf("tasks/%d?said=retry", id), admin.Retry(r.Context(), s.Engine, id, byPage(r))
 }
 
 func (s *server) doStop(r *http.Request) (string, error) {
@@ -164,7 +165,7 @@ func (s *server) doStop(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("tasks/%d?said=stop", id), s.Engine.Stop(r.Context(), id, byPage(r))
+	return fmt.Sprintf("tasks/%d?said=stop", id), admin.Stop(r.Context(), s.Engine, id, byPage(r))
 }
 
 func (s *server) doUnfreeze(r *http.Request) (string, error) {
@@ -179,7 +180,7 @@ func (s *server) doUnfreeze(r *http.Request) (string, error) {
 }
 
 func unfreeze(ctx context.Context, o Options, repo string, by stage.Principal) (string, error) {
-	if err := o.Engine.Audit(ctx, task.Act{Act: task.ActUnfreeze, By: by, Repo: repo}); err != nil {
+	if err := admin.Audit(ctx, o.Engine, task.Act{Act: task.ActUnfreeze, By: by, Repo: repo}); err != nil {
 		return "", err
 	}
 	was, _, err := o.Unfreeze(ctx, repo)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -136,7 +136,7 @@ func TestRetry(t *testing.T) {
 		require.NotContains(w, w.get("/tasks/1?said="+url.QueryEscape(evil)).body, "said\"")
 		w.Settle(time.Minute)
 		require.Len(w, w.Place.Runs(), before+1)
-		require.Equal(w, []task.Act{{Act: task.ActRetry, By: orchestrator.OperatorBy(stage.ViaDashboard)}}, w.acts())
+		require.Equal(w, []task.Act{{Act: task.ActRetry, By: admin.OperatorBy(stage.ViaDashboard)}}, w.acts())
 		require.Contains(w, plain(w.get("/tasks/1").body), "asked for: retry by admin (dashboard, token)")
 	})
 }
@@ -163,7 +163,7 @@ func TestStop(t *testing.T) {
 		require.Equal(w, http.StatusSeeOther, w.post("/tasks/1/stop", right()).status)
 		w.Settle(time.Minute)
 		require.Contains(w, plain(w.get("/tasks/1").body), "cancelled The task is cancelled.")
-		require.Equal(w, []task.Act{{Act: task.ActStop, By: orchestrator.OperatorBy(stage.ViaDashboard)}}, w.acts())
+		require.Equal(w, []task.Act{{Act: task.ActStop, By: admin.OperatorBy(stage.ViaDashboard)}}, w.acts())
 		require.NotContains(w, w.get("/tasks/1").body, `href="../tasks/1/stop"`, "a task that has ended cannot be stopped")
 	})
 	inWorld(t, func(o *dashboard.Options) { o.Stop = false }, func(w *world) {
@@ -186,7 +186,7 @@ func TestUnfreeze(t *testing.T) {
 		require.Equal(w, "../repos?said=not-frozen", w.post("/repos/unfreeze", right("repo", repo)).header.Get("Location"))
 		require.Equal(w, http.StatusNotFound, w.post("/repos/unfreeze", right("repo", "no/such")).status)
 		require.Len(w, w.acts(), 2, "what was asked for in vain was asked for")
-		require.Equal(w, task.Act{Act: task.ActUnfreeze, By: orchestrator.OperatorBy(stage.ViaDashboard), Repo: repo}, w.acts()[0])
+		require.Equal(w, task.Act{Act: task.ActUnfreeze, By: admin.OperatorBy(stage.ViaDashboard), Repo: repo}, w.acts()[0])
 		require.Contains(w, plain(w.get("/journal").body), "asked for: unfreeze acme/app by admin (dashboard, token)")
 	})
 	inWorld(t, func(o *dashboard.Options) { o.Unfreeze = nil }, func(w *world) {
@@ -208,7 +208,7 @@ func TestResume(t *testing.T) {
 		require.Equal(w, "../queue?said=resumed", w.post("/agents/resume", right("agent", "claude")).header.Get("Location"))
 		require.NotContains(w, w.get("/queue").body, "Paused agents")
 		require.Equal(w, "../queue?said=not-paused", w.post("/agents/resume", right("agent", "claude")).header.Get("Location"))
-		require.Equal(w, task.Act{Act: task.ActResume, By: orchestrator.OperatorBy(stage.ViaDashboard), Use: "claude"}, w.acts()[0])
+		require.Equal(w, task.Act{Act: task.ActResume, By: admin.OperatorBy(stage.ViaDashboard), Use: "claude"}, w.acts()[0])
 		require.Contains(w, plain(w.get("/journal").body), "asked for: resume claude by admin (dashboard, token)")
 	})
 	inWorld(t, func(o *dashboard.Options) { o.Resume = nil }, func(w *world) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -126,8 +126,8 @@ func (s *server) objection(err error) (wrong string, status int) {
 	var input *cards.InputError
 	var page *failure
 	var no *access.Refusal
-	var refused *orchestrator.RefusedError
-	var denied *orchestrator.DeniedError
+	var refused *admin.RefusedError
+	var denied *admin.DeniedError
 	switch {
 	case errors.As(err, &refused):
 		return "Not taken: " + refused.Why + ".", http.StatusConflict

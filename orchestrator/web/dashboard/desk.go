@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -204,7 +205,7 @@ func (s *server) doDecide(r *http.Request) (string, error) {
 	if p.Shared {
 		who.Proof = stage.ProofNone
 	}
-	err = s.Engine.Decide(r.Context(), id, orchestrator.Word{On: on, Why: r.PostForm.Get("body"), Of: r.PostForm.Get("commit")}, who)
+	err = admin.Decide(r.Context(), s.Engine, id, admin.Word{On: on, Why: r.PostForm.Get("body"), Of: r.PostForm.Get("commit")}, who)
 	return fmt.Sprintf("tasks/%d?said=decided", id), err
 }
 
@@ -234,5 +235,5 @@ func (s *server) checkVerdict(ctx context.Context, story cards.Story, column, re
 	if err != nil {
 		return err
 	}
-	return orchestrator.Word{Of: commit}.Check(t)
+	return admin.Word{Of: commit}.Check(t)
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -51,14 +52,14 @@ func (s *server) taskNamed(r *http.Request, id string) (task.Task, error) {
 
 func (s *server) doHasten(r *http.Request) (string, error) {
 	if lane := r.PostFormValue("lane"); lane != "" {
-		_, err := s.Engine.HastenLane(r.Context(), lane, byPage(r))
+		_, err := admin.HastenLane(r.Context(), s.Engine, lane, byPage(r))
 		return "queue?said=hasten", refused(err)
 	}
 	t, err := s.taskNamed(r, r.PostFormValue("task"))
 	if err != nil {
 		return "", err
 	}
-	_, err = s.Engine.HastenTask(r.Context(), t.ID, byPage(r))
+	_, err = admin.HastenTask(r.Context(), s.Engine, t.ID, byPage(r))
 	return fmt.Sprintf("tasks/%d?said=hasten", t.ID), refused(err)
 }
 
@@ -73,7 +74,7 @@ func (s *server) confirmAgain(r *http.Request) (view, error) {
 	case err != nil:
 		return view{}, err
 	case len(jobs) == 0 || !orchestrator.IsEffect(jobs[0]):
-		return view{}, refused(orchestrator.ErrNoEffect)
+		return view{}, refused(admin.ErrNoEffect)
 	case jobs[0].Status != queue.Failed:
 		return view{}, refused(queue.ErrNotFailed)
 	}
@@ -90,18 +91,18 @@ func (s *server) doAgain(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = s.Engine.Again(r.Context(), id, byPage(r))
+	_, err = admin.Again(r.Context(), s.Engine, id, byPage(r))
 	return "queue?said=again", refused(err)
 }
 
 // refused gives the engine's refusals a page.
 func refused(err error) error {
 	switch {
-	case errors.Is(err, orchestrator.ErrNoLane):
+	case errors.Is(err, admin.ErrNoLane):
 		return notFound("There is no such lane.")
-	case errors.Is(err, orchestrator.ErrNoEffect):
+	case errors.Is(err, admin.ErrNoEffect):
 		return notFound("There is no such effect.")
-	case errors.Is(err, orchestrator.ErrOutdated):
+	case errors.Is(err, admin.ErrOutdated):
 		return &failure{http.StatusConflict, "The board is to show another status by now: there is nothing to make again."}
 	case errors.Is(err, queue.ErrNotFailed):
 		return &failure{http.StatusConflict, "The effect was not given up, or is made again already."}

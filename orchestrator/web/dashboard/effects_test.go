@@ -12,6 +12,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -75,7 +76,7 @@ func TestLanesArePaged(t *testing.T) {
 func (w *world) whats() (out []string) {
 	w.Helper()
 	for _, a := range w.acts() {
-		require.Equal(w, orchestrator.OperatorBy(stage.ViaDashboard), a.By)
+		require.Equal(w, admin.OperatorBy(stage.ViaDashboard), a.By)
 		out = append(out, a.What())
 	}
 	return out

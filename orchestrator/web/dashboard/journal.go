@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -154,7 +155,7 @@ func (s *server) replay(r *http.Request, e task.JournalEntry, p *momentPage) err
 	for _, f := range rec.Decision.Effects {
 		p.Effects = append(p.Effects, effectHead(orchestrator.Effect{Effect: f}))
 	}
-	again, err := s.Engine.Replay(r.Context(), e.TaskID)
+	again, err := admin.Replay(r.Context(), s.Engine, e.TaskID)
 	d, differs := again.At(e.ID)
 	switch p.Same = !differs; {
 	case differs:

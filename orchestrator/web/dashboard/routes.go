@@ -3,6 +3,7 @@ package dashboard
 import (
 	"net/http"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
@@ -145,7 +146,7 @@ func (s *server) repoOfEffect(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	repo, err := s.Engine.RepoOfEffect(r.Context(), id)
+	repo, err := admin.RepoOfEffect(r.Context(), s.Engine, id)
 	return repo, refused(err)
 }
 

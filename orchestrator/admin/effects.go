@@ -1,12 +1,11 @@
-package orchestrator
+package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -25,26 +24,26 @@ var (
 
 // HastenLane makes the jobs of a lane due now that failed before, and lets one through
 // now if the lane is sick. It returns how many were made due, or ErrNoLane.
-func (e *Engine) HastenLane(ctx context.Context, lane string, by stage.Principal) (due int, err error) {
+func HastenLane(ctx context.Context, e *orchestrator.Engine, lane string, by stage.Principal) (due int, err error) {
 	all := e.NamedLanes()
-	i := slices.IndexFunc(all, func(l NamedLane) bool { return l.Name == lane })
+	i := slices.IndexFunc(all, func(l orchestrator.NamedLane) bool { return l.Name == lane })
 	if i < 0 {
 		return 0, ErrNoLane
 	}
-	if err := e.Audit(ctx, task.Act{Act: task.ActHasten, By: by, Lane: lane}); err != nil {
+	if err := Audit(ctx, e, task.Act{Act: task.ActHasten, By: by, Lane: lane}); err != nil {
 		return 0, err
 	}
-	return e.hasten(ctx, all[i].Pool, 0)
+	return hasten(ctx, e, all[i].Pool, 0)
 }
 
 // HastenTask does the same for the effects of a task: whatever is first in their lanes
 // is tried now. ErrNotFound when there is no such task.
-func (e *Engine) HastenTask(ctx context.Context, taskID int64, by stage.Principal) (due int, err error) {
+func HastenTask(ctx context.Context, e *orchestrator.Engine, taskID int64, by stage.Principal) (due int, err error) {
 	t, err := e.Store.Task(ctx, taskID)
 	if err != nil {
 		return 0, err
 	}
-	if err := e.AuditTask(ctx, t, task.Act{Act: task.ActHasten, By: by}); err != nil {
+	if err := AuditTask(ctx, e, t, task.Act{Act: task.ActHasten, By: by}); err != nil {
 		return 0, err
 	}
 	open, err := e.Jobs.Jobs(ctx, queue.Filter{TaskID: taskID, Open: true})
@@ -53,11 +52,11 @@ func (e *Engine) HastenTask(ctx context.Context, taskID int64, by stage.Principa
 	}
 	done := map[string]bool{}
 	for _, j := range open {
-		if done[j.Pool] || !IsEffect(j) {
+		if done[j.Pool] || !orchestrator.IsEffect(j) {
 			continue
 		}
 		done[j.Pool] = true
-		n, err := e.hasten(ctx, j.Pool, taskID)
+		n, err := hasten(ctx, e, j.Pool, taskID)
 		if due += n; err != nil {
 			return due, err
 		}
@@ -65,26 +64,26 @@ func (e *Engine) HastenTask(ctx context.Context, taskID int64, by stage.Principa
 	return due, nil
 }
 
-func (e *Engine) hasten(ctx context.Context, pool string, taskID int64) (int, error) {
+func hasten(ctx context.Context, e *orchestrator.Engine, pool string, taskID int64) (int, error) {
 	n, err := e.Jobs.Hasten(ctx, pool, taskID)
-	e.health[pool].hurry(e.Now())
+	e.Hurry(pool)
 	return n, err
 }
 
 // Again makes an effect again that was given up, once, and returns the id of the new
 // job. ErrNoEffect, ErrOutdated, or queue.ErrNotFailed when it was not given up or is
 // made again already.
-func (e *Engine) Again(ctx context.Context, jobID int64, by stage.Principal) (int64, error) {
+func Again(ctx context.Context, e *orchestrator.Engine, jobID int64, by stage.Principal) (int64, error) {
 	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{ID: jobID})
 	switch {
 	case err != nil:
 		return 0, err
-	case len(jobs) == 0 || !IsEffect(jobs[0]):
+	case len(jobs) == 0 || !orchestrator.IsEffect(jobs[0]):
 		return 0, ErrNoEffect
 	case jobs[0].Status != queue.Failed:
 		return 0, queue.ErrNotFailed
 	}
-	outdated, err := e.outdated(ctx, jobs[0])
+	outdated, err := outdated(ctx, e, jobs[0])
 	if err != nil {
 		return 0, err
 	}
@@ -95,7 +94,7 @@ func (e *Engine) Again(ctx context.Context, jobID int64, by stage.Principal) (in
 	if err != nil && !errors.Is(err, task.ErrNotFound) { // an effect may belong to no task
 		return 0, err
 	}
-	if err := e.AuditTask(ctx, t, task.Act{Act: task.ActAgain, By: by, Job: jobID}); err != nil {
+	if err := AuditTask(ctx, e, t, task.Act{Act: task.ActAgain, By: by, Job: jobID}); err != nil {
 		return 0, err
 	}
 	return e.Jobs.Repeat(ctx, jobID)
@@ -103,8 +102,8 @@ func (e *Engine) Again(ctx context.Context, jobID int64, by stage.Principal) (in
 
 // outdated reports whether a status write has another behind it: the board is a
 // register, and to make the older one again would set it back.
-func (e *Engine) outdated(ctx context.Context, j queue.Job) (bool, error) {
-	if kind, _ := EffectKindOf(j); kind != stage.EffectStatus || j.TaskID == 0 {
+func outdated(ctx context.Context, e *orchestrator.Engine, j queue.Job) (bool, error) {
+	if kind, _ := orchestrator.EffectKindOf(j); kind != stage.EffectStatus || j.TaskID == 0 {
 		return false, nil
 	}
 	all, err := e.Jobs.Jobs(ctx, queue.Filter{Pool: j.Pool, TaskID: j.TaskID, Limit: statusMax})
@@ -112,6 +111,9 @@ func (e *Engine) outdated(ctx context.Context, j queue.Job) (bool, error) {
 		return o.ID > j.ID && o.Status != queue.Cancelled
 	}), err
 }
+
+// statusMax bounds the status writes of one task.
+const statusMax = 10_000
 
 // How many effects that were given up are shown, and how many failed jobs are looked at
 // for them: among those may be agents and events.
@@ -122,13 +124,13 @@ const (
 
 // FailedEffects lists the effects that were given up and not made again, the newest
 // first: of a task, or of all.
-func (e *Engine) FailedEffects(ctx context.Context, taskID int64) (out []queue.Job, err error) {
+func FailedEffects(ctx context.Context, e *orchestrator.Engine, taskID int64) (out []queue.Job, err error) {
 	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{TaskID: taskID, Failed: true, Limit: failedLook})
 	for _, j := range jobs {
-		if !IsEffect(j) || len(out) == failedMax {
+		if !orchestrator.IsEffect(j) || len(out) == failedMax {
 			continue
 		}
-		outdated, err := e.outdated(ctx, j)
+		outdated, err := outdated(ctx, e, j)
 		if err != nil {
 			return nil, err
 		}
@@ -139,48 +141,10 @@ func (e *Engine) FailedEffects(ctx context.Context, taskID int64) (out []queue.J
 	return out, err
 }
 
-// EffectOf is the effect of a job; ok is false when it cannot be read.
-func EffectOf(j queue.Job) (f Effect, ok bool) {
-	err := json.Unmarshal(j.Payload, &f)
-	return f, err == nil && IsEffect(j)
-}
-
-// Describe names the effect for people.
-func (f Effect) Describe() string {
-	if info, known := stage.StatusNamed(f.Status); f.Kind == stage.EffectStatus && known {
-		return "the board status " + info.Name
-	}
-	if words, ok := effectWords[f.Kind]; ok {
-		return words
-	}
-	return fmt.Sprintf("the effect %q", f.Kind)
-}
-
-var effectWords = map[stage.EffectKind]string{
-	stage.EffectComment:    "the comment",
-	stage.EffectStatus:     "the board status",
-	stage.EffectNotify:     "the notice",
-	EffectLive:             "the live message",
-	EffectEvent:            "the event for the subscriber",
-	EffectTrace:            "the trace",
-	EffectWaits:            "the comment on what it waits for",
-	stage.EffectPrepare:    "the making of the branch",
-	stage.EffectPublish:    "the push of the branch",
-	stage.EffectCatchUp:    "the rebase",
-	stage.EffectLanded:     "the look at what was merged",
-	stage.EffectPull:       "the pull request",
-	stage.EffectMerge:      "the merge",
-	stage.EffectGatedMerge: "the merge",
-	stage.EffectRelease:    "the return of the merge lease",
-	stage.EffectTidy:       "the removal of the workspace",
-	stage.EffectUnbranch:   "the removal of the branch",
-	EffectCancel:           "the removal of what the cancelled task left",
-}
-
 // RepoOfEffect is the repository that an effect is made for; empty: its task is gone, or it has none.
-func (e *Engine) RepoOfEffect(ctx context.Context, jobID int64) (string, error) {
+func RepoOfEffect(ctx context.Context, e *orchestrator.Engine, jobID int64) (string, error) {
 	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{ID: jobID})
-	if err == nil && (len(jobs) == 0 || !IsEffect(jobs[0])) {
+	if err == nil && (len(jobs) == 0 || !orchestrator.IsEffect(jobs[0])) {
 		err = ErrNoEffect
 	}
 	if err != nil {

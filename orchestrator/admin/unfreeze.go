@@ -1,4 +1,4 @@
-package orchestrator
+package admin
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
@@ -15,10 +16,10 @@ var frozenBy = regexp.MustCompile(`\(task (\d{1,18})\)`)
 
 // TellUnfrozen notifies people that the tasks of a repository may begin again: in the chat, and on
 // the card that the freeze was about.
-func (e *Engine) TellUnfrozen(ctx context.Context, repo, reason string) error {
+func TellUnfrozen(ctx context.Context, e *orchestrator.Engine, repo, reason string) error {
 	p, ok := e.Projects.ByRepo(repo)
 	if !ok {
-		return &UnregisteredError{repo}
+		return &orchestrator.UnregisteredError{Repo: repo}
 	}
 	key := fmt.Sprintf("unfrozen/%s/%d", p.Repo, e.Now().UnixMicro())
 	text := p.Repo + " is not frozen any more: its tasks may begin."
@@ -31,11 +32,11 @@ func (e *Engine) TellUnfrozen(ctx context.Context, repo, reason string) error {
 		}
 		if err == nil && t.Repo == p.Repo {
 			comment := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}
-			out.Jobs = append(out.Jobs, EffectJob(t, p, comment, key+"/comment"))
+			out.Jobs = append(out.Jobs, orchestrator.EffectJob(t, p, comment, key+"/comment"))
 		} else {
 			t = task.Task{}
 		}
 	}
-	out.Jobs = append(out.Jobs, EffectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, key))
+	out.Jobs = append(out.Jobs, orchestrator.EffectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, key))
 	return e.Store.Commit(ctx, out)
 }

@@ -1,4 +1,4 @@
-package orchestrator
+package admin
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
@@ -73,7 +74,7 @@ func summary(d stage.Decision) string {
 // features and the settings of this engine. Each is decided on the state that the one
 // before has recorded, not on what would be decided now: one difference makes no
 // others behind it. Entries of other kinds are passed over.
-func (e *Engine) Replay(ctx context.Context, taskID int64) (Replayed, error) {
+func Replay(ctx context.Context, e *orchestrator.Engine, taskID int64) (Replayed, error) {
 	out := Replayed{TaskID: taskID}
 	entries, err := e.Records.Journal(ctx, taskID)
 	if err != nil {
@@ -89,7 +90,7 @@ func (e *Engine) Replay(ctx context.Context, taskID int64) (Replayed, error) {
 			out.Broken = err.Error()
 			break
 		}
-		d := e.machine.Decide(s, r.Event)
+		d := e.Machine().Decide(s, r.Event)
 		if what := differences(r.Decision, d); len(what) > 0 {
 			out.Differ = append(out.Differ, Difference{entry.ID, entry.At, r.Event, r.Decision, d, what})
 		}
@@ -101,7 +102,8 @@ func (e *Engine) Replay(ctx context.Context, taskID int64) (Replayed, error) {
 
 // differences lists where two decisions differ as they are stored.
 func differences(recorded, now stage.Decision) []string {
-	a, b := encode(recorded), encode(now)
+	a, _ := json.Marshal(recorded) // decisions always encode
+	b, _ := json.Marshal(now)
 	if bytes.Equal(a, b) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package orchestrator
+package admin
 
 import (
 	"context"
@@ -8,18 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
-
-// HoldPause is the name of the holds of pauses.
-const HoldPause = "pause"
-
-// allAgents is the subject that all agents' jobs have.
-const allAgents = "agents"
-
-const repoPrefix = "repo/"
 
 // Paused is a pause: no agent starts in a repository, or in any; those at work go on. It is a
 // hold of the queue, and so durable and the same for all servers of a database.
@@ -31,18 +24,18 @@ type Paused struct {
 
 func (p Paused) hold() queue.Hold {
 	if p.Repo == "" {
-		return queue.Hold{Subject: allAgents, Name: HoldPause, Reason: p.Why}
+		return queue.Hold{Subject: orchestrator.AllAgents, Name: orchestrator.HoldPause, Reason: p.Why}
 	}
-	return queue.Hold{Subject: repoPrefix + p.Repo, Name: HoldPause, Reason: p.Why}
+	return queue.Hold{Subject: orchestrator.RepoPrefix + p.Repo, Name: orchestrator.HoldPause, Reason: p.Why}
 }
 
 // Pause lets no agent start in a repository (empty = in any) until Unpause. It is durable, and in
 // the journal, when it returns.
-func (e *Engine) Pause(ctx context.Context, repo, why string, by stage.Principal) error {
+func Pause(ctx context.Context, e *orchestrator.Engine, repo, why string, by stage.Principal) error {
 	if repo != "" {
 		p, known := e.Projects.ByRepo(repo)
 		if !known {
-			return &UnregisteredError{repo}
+			return &orchestrator.UnregisteredError{Repo: repo}
 		}
 		repo = p.Repo
 	}
@@ -52,46 +45,48 @@ func (e *Engine) Pause(ctx context.Context, repo, why string, by stage.Principal
 	}
 	act := task.Act{Act: task.ActPause, By: by, Repo: repo, Why: why}
 	return e.Store.Commit(ctx, task.Commit{
-		Journal: []task.JournalEntry{e.actEntry(task.Task{}, act)}, Hold: []queue.Hold{p.hold()},
+		Journal: []task.JournalEntry{actEntry(e, task.Task{}, act)}, Hold: []queue.Hold{p.hold()},
 	})
 }
 
 // Unpause ends a pause, and returns whether there was one. That of all repositories and that
 // of one are apart.
-func (e *Engine) Unpause(ctx context.Context, repo string, by stage.Principal) (was bool, err error) {
-	paused, err := e.Paused(ctx)
+func Unpause(ctx context.Context, e *orchestrator.Engine, repo string, by stage.Principal) (was bool, err error) {
+	paused, err := Pauses(ctx, e)
 	i := slices.IndexFunc(paused, func(p Paused) bool { return strings.EqualFold(p.Repo, repo) })
 	if err != nil || i < 0 {
 		return false, err
 	}
 	act := task.Act{Act: task.ActUnpause, By: by, Repo: paused[i].Repo}
 	return true, e.Store.Commit(ctx, task.Commit{
-		Journal: []task.JournalEntry{e.actEntry(task.Task{}, act)}, Free: []queue.Hold{paused[i].hold()},
+		Journal: []task.JournalEntry{actEntry(e, task.Task{}, act)}, Free: []queue.Hold{paused[i].hold()},
 	})
 }
 
-// Paused lists the pauses, oldest first.
-func (e *Engine) Paused(ctx context.Context) ([]Paused, error) {
+// Pauses lists the pauses, oldest first.
+func Pauses(ctx context.Context, e *orchestrator.Engine) ([]Paused, error) {
 	held, err := e.Jobs.Holds(ctx)
 	out := []Paused{}
 	for _, h := range held {
-		if h.Name == HoldPause {
-			out = append(out, Paused{strings.TrimPrefix(strings.TrimPrefix(h.Subject, allAgents), repoPrefix), h.Reason, h.Since})
+		if h.Name == orchestrator.HoldPause {
+			repo := strings.TrimPrefix(strings.TrimPrefix(h.Subject, orchestrator.AllAgents), orchestrator.RepoPrefix)
+			out = append(out, Paused{repo, h.Reason, h.Since})
 		}
 	}
 	return out, err
 }
 
 // CheckPaused returns the pauses as an error for people; nil = there is none.
-func (e *Engine) CheckPaused(ctx context.Context) error {
-	paused, err := e.Paused(ctx)
+func CheckPaused(ctx context.Context, e *orchestrator.Engine) error {
+	paused, err := Pauses(ctx, e)
 	errs := []error{err}
 	for _, p := range paused {
 		where, end := "anywhere", "signalbox unpause"
 		if p.Repo != "" {
 			where, end = "in "+p.Repo, end+" "+p.Repo
 		}
-		errs = append(errs, fmt.Errorf("no agent starts %s since %s, %s; %s ends it", where, Moment(e.Now(), p.Since), p.Why, end))
+		since := orchestrator.Moment(e.Now(), p.Since)
+		errs = append(errs, fmt.Errorf("no agent starts %s since %s, %s; %s ends it", where, since, p.Why, end))
 	}
 	return errors.Join(errs...)
 }
