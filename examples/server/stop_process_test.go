@@ -178,8 +178,8 @@ func stopHostile(w *world) {
 	w.gone(before, after, mark)
 	require.Equal(w, map[string]string{"main": main}, w.heads("HOS"), "the branch is gone, main is where it was")
 	require.Equal(w, "STOP", w.column(item))
-	require.Equal(w, 202, w.post(fmt.Sprintf("/tasks/%d/stop", after.ID)), "an operator's STOP comes too late and harms nobody")
-	w.until("the late STOP is heard", func() bool { return !owed(w.task(item)) })
+	require.Equal(w, 409, w.post(fmt.Sprintf("/tasks/%d/stop", after.ID)), "an operator's STOP comes too late and is refused")
+	w.until("nothing is owed", func() bool { return !owed(w.task(item)) })
 	cancels := slices.DeleteFunc(w.task(item).Jobs, func(j web.JobView) bool { return j.Kind != "effect/cancel" })
 	require.Len(w, cancels, 1, "it is cleared away once")
 
