@@ -21,15 +21,12 @@ judge() { # the word that is good, and the other one
 }
 
 say "The $SIGNALBOX_ROLE is at work on $SIGNALBOX_WORK_ITEM."
-case $SIGNALBOX_ROLE in
-analyst)
-	write "$SIGNALBOX_DOCS/requirements.md" Requirements
-	write "$SIGNALBOX_DOCS/acceptance.md" Acceptance
+if [ -n "${SIGNALBOX_REPORT:-}" ]; then
+	# shellcheck disable=SC2086 # two words
+	judge $SIGNALBOX_VERDICTS
+elif [ "$SIGNALBOX_ROLE" = developer ]; then
+	write "work/$SIGNALBOX_WORK_ITEM.md" Work && keep
+elif [ -n "${SIGNALBOX_DOCUMENTS:-}" ]; then
+	for name in $SIGNALBOX_DOCUMENTS; do write "$SIGNALBOX_DOCS/$name" "$name"; done
 	keep
-	;;
-architect) write "$SIGNALBOX_DOCS/design.md" Design && keep ;;
-developer) write "work/$SIGNALBOX_WORK_ITEM.md" Work && keep ;;
-reviewer) judge approved changes_requested ;;
-tester) judge passed failed ;;
-deployer) if [ -n "${SIGNALBOX_REPORT:-}" ]; then judge success failure; else write "$SIGNALBOX_DOCS/deploy-plan.md" Plan && keep; fi ;;
-esac
+fi

@@ -55,7 +55,8 @@ type Facts struct {
 	At    time.Time
 	Task  Task
 	Stage stage.Stage
-	SHA   string // the task branch's head; empty when there is no branch yet
+	Works stage.Info // what the pipeline says of the stage; zero = the built-in one
+	SHA   string     // the task branch's head; empty when there is no branch yet
 
 	// Unpublished means that SHA has not been pushed yet: nobody else has seen it.
 	Unpublished bool

@@ -172,7 +172,7 @@ func (e *Engine) stopAgents(taskID, last int64) {
 
 func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t task.Task, l stage.Launch) *queue.Outcome {
 	space := p.Workspace(t)
-	space.Role, space.Writes, space.FromMain = l.Role, p.Writable(t, l), l.FromMain()
+	space.Role, space.Writes, space.FromMain = l.Role, p.Writable(t, l, e.machine.Info(l.Stage)), l.FromMain()
 	var at work.Checkout
 	err := e.Agents.Quiesce(ctx, t.ID)
 	if err == nil && ctx.Err() == nil {
@@ -324,11 +324,12 @@ func (e *Engine) command(ctx context.Context, p task.Project, t task.Task, l sta
 	}
 	agent := p.Agents[l.Role]
 	agent.Timeout = cmp.Or(agent.Timeout, e.opt.AgentTimeout)
-	docs := p.Docs(t.WorkItemID)
+	docs, works := p.Docs(t.WorkItemID), e.machine.Info(l.Stage)
 	assigned, template := e.assignment(ctx, p, t, l, target, at.Main)
 	env := map[string]string{
 		"SIGNALBOX_BRANCH": t.Branch, "SIGNALBOX_DOCS": docs, "SIGNALBOX_SHA": target,
 		"SIGNALBOX_PHASE": string(l.Phase), "SIGNALBOX_FEEDBACK": l.Feedback, "SIGNALBOX_TITLE": t.Title,
+		"SIGNALBOX_DOCUMENTS": strings.Join(works.Written(l.Phase), " "), "SIGNALBOX_VERDICTS": strings.Join(works.Verdicts(l.Phase), " "),
 	}
 	for name, value := range env {
 		env[name] = cut(value, envMax, " (cut; the prompt has more)")
@@ -337,24 +338,9 @@ func (e *Engine) command(ctx context.Context, p task.Project, t task.Task, l sta
 		TaskID: t.ID, WorkItem: t.WorkItemID, Repo: t.Repo, Role: l.Role, Stage: l.Stage, Run: l.Run,
 		Attempt: c.Job.Attempt, Dir: at.Dir, Jail: at.Jail, Agent: agent,
 		Template: template,
-		Prompt:   Prompt(p, t, l, target, assigned, e.answers(ctx, p, t), e.findings(ctx, p, t, l)...), Report: l.ReportFile(), Env: env,
+		Prompt:   Prompt(p, t, l, works, target, assigned, e.answers(ctx, p, t), e.findings(ctx, p, t, l)...),
+		Report:   works.ReportFile(l.Phase), Env: env,
 	}
-}
-
-// answers are the comments that people have written on the work item.
-func (e *Engine) answers(ctx context.Context, p task.Project, t task.Task) []string {
-	comments, err := e.comments(ctx, p, t)
-	if err != nil {
-		e.Log.Warn("comments could not be read", "task", t.ID, "err", err)
-		return nil
-	}
-	var out []string
-	for _, c := range comments {
-		if !c.Own && c.Body != "" {
-			out = append(out, c.CreatedAt.UTC().Format(time.RFC3339)+" "+c.Body)
-		}
-	}
-	return out[max(0, len(out)-10):]
 }
 
 // failOrphanedRuns finds tasks that wait for an agent job that does not exist any more and

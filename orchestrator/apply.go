@@ -151,7 +151,7 @@ func (e *Engine) commit(
 		out.CancelQueued = e.opt.Places.pools(queuedPools())
 	}
 	if d.Launch != nil {
-		out.Jobs = append(out.Jobs, agentJob(next, *d.Launch))
+		out.Jobs = append(out.Jobs, agentJob(next, *d.Launch, e.machine.Pipeline().Stages[0].Stage))
 	}
 	for i, f := range d.Effects {
 		if f.Kind == stage.EffectAskCI {
@@ -275,7 +275,7 @@ func stamp(t *task.Task, before stage.State, ev stage.Event, at time.Time) {
 			*key = task.Tombstone(*key, t.ID, at)
 		}
 	}
-	if before.Stage == stage.Analysis && t.State.Stage == stage.Architecture {
+	if before.Stage == stage.Analysis && t.State.Stage != before.Stage && !t.State.Stage.Terminal() {
 		t.BRDReviewEndedAt = at
 		t.ApprovedAt, t.ApprovedBy = ev.At, ev.By.Who()
 	}

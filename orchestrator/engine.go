@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -146,7 +147,15 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 	all := append([]gates.Gate(nil), deps.Gates...)
 	p.Edges = append([]stage.Edge(nil), p.Edges...)
 	for _, f := range features {
-		p.Edges = append(p.Edges, f.Edges...)
+		if f.Edges != nil {
+			edges := f.Edges(p)
+			for _, e := range edges {
+				if p.Info(e.From).Stage == "" && slices.Contains(stage.Stages(), e.From) {
+					p = p.Ruled(e.From)
+				}
+			}
+			p.Edges = append(p.Edges, edges...)
+		}
 		rules = append(rules, f.Rules...)
 		all = append(all, f.Gates...)
 	}
@@ -293,6 +302,12 @@ func (e *Engine) Check(projects *task.Projects) error {
 		have, err := e.gatesOf(p)
 		if err != nil {
 			return &task.FieldError{Entry: i, Repo: p.Repo, Field: "commands", Text: err.Error()}
+		}
+		for _, role := range slices.Concat(slices.Collect(maps.Keys(p.Agents)), slices.Collect(maps.Keys(p.Prompts))) {
+			if !e.machine.Pipeline().Has(role) {
+				text := fmt.Sprintf("there is no role %q in the pipeline", role)
+				return &task.FieldError{Entry: i, Repo: p.Repo, Field: "agents", Text: text}
+			}
 		}
 		for s, names := range p.Gates {
 			for _, name := range names {

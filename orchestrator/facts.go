@@ -34,7 +34,7 @@ func (e *Engine) subject(ctx context.Context, p task.Project, t task.Task, ev st
 		sha = ev.SHA
 	}
 	s, err := FactsOf(ctx, e.Workspaces, e.Host, p, t, sha, e.Now())
-	s.Commands = e.Commands
+	s.Commands, s.Works = e.Commands, e.machine.Info(t.State.Stage)
 	if p.Plain() && ev.CI != nil {
 		s.CI = ownCI(*ev.CI)
 	}

@@ -22,9 +22,9 @@ import (
 // is off is not given to New, so the program is then built without it.
 type Feature struct {
 	Name    string
-	Doc     string       // one sentence
-	Needs   []string     // features that must be there too
-	Edges   []stage.Edge // added behind the pipeline's own
+	Doc     string                            // one sentence
+	Needs   []string                          // features that must be there too
+	Edges   func(stage.Pipeline) []stage.Edge // added behind the pipeline's own
 	Rules   []stage.Rule
 	Gates   []gates.Gate
 	Runners map[stage.EffectKind]Runner      // effects of the feature's own, by kind
@@ -168,7 +168,7 @@ const questionsMax = 4000
 // into the branch, where people read it. It returns the branch's tip too, which is tip
 // when nothing was put there. A file that somebody has committed is no verdict.
 func (e *Engine) file(ctx context.Context, p task.Project, t task.Task, l stage.Launch, tip string) (stage.Filed, string, error) {
-	name := l.ReportFile()
+	name := e.machine.Info(l.Stage).ReportFile(l.Phase)
 	if name == "" || tip == "" {
 		return stage.Filed{}, tip, nil
 	}
@@ -203,10 +203,10 @@ func (e *Engine) readLeft(ctx context.Context, p task.Project, t task.Task, l st
 	if err != nil {
 		return err
 	}
-	docs := p.Docs(t.WorkItemID) + "/"
-	for _, name := range append(l.Artefacts(), p.Required[l.Stage]...) {
+	docs, works := p.Docs(t.WorkItemID)+"/", e.machine.Info(l.Stage)
+	for _, name := range slices.Concat(works.Written(l.Phase), p.Required[l.Stage]) {
 		_, err := fs.Stat(tree, docs+name)
-		stale := name == l.ReportFile() && r.Filed.Role == "" // of a run before
+		stale := name == works.ReportFile(l.Phase) && r.Filed.Role == "" // of a run before
 		switch {
 		case err == nil && !stale && !slices.Contains(r.Files, name):
 			r.Files = append(r.Files, name)
@@ -250,7 +250,7 @@ func (e *Engine) untaken(ctx context.Context, p task.Project, t task.Task, l sta
 		kept = "they are kept as " + outside.Left.Ref
 	}
 	return fmt.Sprintf("the commits of the %s change %s, and it may change %s; none of them was taken, %s",
-		l.Role, outside.List(), p.Writable(t, l), kept)
+		l.Role, outside.List(), p.Writable(t, l, e.machine.Info(l.Stage)), kept)
 }
 
 // failedBefore returns why the attempt before this one failed; empty when none of the run has.

@@ -98,11 +98,16 @@ func itemKey(itemID string) string { return "item/" + itemID }
 // BoardKey orders the tracker's webhooks of a work item.
 func BoardKey(itemID string) string { return itemKey(itemID) + "/board" }
 
-// agentJob makes the job of a launch.
-func agentJob(t task.Task, l stage.Launch) queue.Job {
+// agentJob makes the job of a launch. Whoever works at the first stage is held as the analyst is, by what
+// keeps tasks from beginning.
+func agentJob(t task.Task, l stage.Launch, first stage.Stage) queue.Job {
+	holds := AgentSubjects(t.Repo, t.ID, l.Role)
+	if l.Stage == first && l.Role != stage.Analyst {
+		holds = append(holds, RoleInRepo(stage.Analyst, t.Repo), RoleInTask(stage.Analyst, t.ID))
+	}
 	return queue.Job{
 		Pool: queue.PoolAgents, Kind: KindAgent, Key: taskKey(t.ID), TaskID: t.ID, Lane: t.Repo, Role: string(l.Role),
-		Holds:   AgentSubjects(t.Repo, t.ID, l.Role),
+		Holds:   holds,
 		Payload: encode(agentPayload{TaskID: t.ID, Launch: l}), MaxAttempts: agentAttempts,
 		DedupeKey: fmt.Sprintf("agent/%d/%d", t.ID, l.Run),
 	}

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,23 +23,25 @@ import (
 type Quotation struct{ What, Text string }
 
 // Prompt builds the prompt of an agent: its assignment in the service's frame, and the
-// texts that others wrote, marked as data. sha is the commit to judge or deploy; findings
+// texts that others wrote, marked as data. works is what the pipeline says of the stage, sha the commit to judge or deploy; findings
 // are why it works again, beside the launch's feedback. What the protocol needs is in the
 // frame, whatever the assignment says.
-func Prompt(p task.Project, t task.Task, l stage.Launch, sha, assignment string, comments []string, findings ...Quotation) string {
+func Prompt(
+	p task.Project, t task.Task, l stage.Launch, works stage.Info, sha, assignment string, comments []string, findings ...Quotation,
+) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "You are the %s of %s in the repository %s, on the branch %s.\n%s\n",
 		l.Role, t.WorkItemID, p.Repo, t.Branch, cut(strings.TrimSpace(assignment), prompt.Max, ""))
 	if recipe := recipe(p, l); recipe != "" && !strings.Contains(assignment, recipe) {
 		fmt.Fprintf(&b, "\nThis is how the team deploys, and how you are to do it:\n%s\n", cut(recipe, prompt.Max, ""))
 	}
-	if l.ReportFile() != "" {
+	if words := works.Verdicts(l.Phase); words != nil {
 		fmt.Fprintf(&b, "\nWrite your report to the file %s, outside the repository: "+
 			"nothing that is committed counts as one. It begins with\n"+
-			"    ---\n    verdict: %s\n    sha: %s\n    summary: one line\n    ---\n", work.ReportPath, verdicts(l.Role), sha)
+			"    ---\n    verdict: %s\n    sha: %s\n    summary: one line\n    ---\n", work.ReportPath, strings.Join(words, " or "), sha)
 	}
 	b.WriteString("\nCommit everything that you want to keep on the branch that is checked out. Do not push.\n")
-	fmt.Fprintf(&b, "Your commits may change %s; they are refused when they change anything else.\n", p.Writable(t, l))
+	fmt.Fprintf(&b, "Your commits may change %s; they are refused when they change anything else.\n", p.Writable(t, l, works))
 	fmt.Fprintf(&b, "If you cannot go on without an answer, write your questions to %s/%s and commit it; "+
 		"remove the file once they are answered (one that is there already and that you leave as it is counts as answered).\n",
 		p.Docs(t.WorkItemID), stage.QuestionsFile)
@@ -93,18 +96,6 @@ func cut(text string, limit int, note string) string {
 	return strings.ToValidUTF8(text[:limit], "") + note
 }
 
-// verdicts are the words with which a role's report begins.
-func verdicts(r stage.Role) string {
-	switch r {
-	case stage.Reviewer:
-		return "approved or changes_requested"
-	case stage.Tester:
-		return "passed or failed"
-	default:
-		return "success or failure"
-	}
-}
-
 // recipe is how the team makes the deployment of a launch; empty for roles that deploy nothing.
 func recipe(p task.Project, l stage.Launch) string {
 	if l.Role != stage.Deployer {
@@ -125,7 +116,7 @@ func (e *Engine) assignment(ctx context.Context, p task.Project, t task.Task, l 
 		Role: string(l.Role), WorkItem: t.WorkItemID, Repo: p.Repo, Branch: t.Branch, Main: p.Main, Docs: p.Docs(t.WorkItemID), SHA: sha,
 		Stage: string(l.Stage), Phase: string(l.Phase), Deploy: recipe(p, l),
 	}
-	builtin, err := prompt.Render(prompt.Builtin(l.Role), fields)
+	builtin, err := prompt.Render(cmp.Or(e.machine.Info(l.Stage).Prompt, prompt.Builtin(l.Role)), fields)
 	if err != nil { // a test renders them all
 		e.Log.Error("a built-in assignment cannot be rendered", "role", l.Role, "err", err)
 	}
@@ -161,6 +152,22 @@ func ownAssignment(p task.Project, role stage.Role, main fs.FS) (text, from stri
 		err = errors.New("is empty")
 	}
 	return string(body), from, err
+}
+
+// answers are the comments that people have written on the work item.
+func (e *Engine) answers(ctx context.Context, p task.Project, t task.Task) []string {
+	comments, err := e.comments(ctx, p, t)
+	if err != nil {
+		e.Log.Warn("comments could not be read", "task", t.ID, "err", err)
+		return nil
+	}
+	var out []string
+	for _, c := range comments {
+		if !c.Own && c.Body != "" {
+			out = append(out, c.CreatedAt.UTC().Format(time.RFC3339)+" "+c.Body)
+		}
+	}
+	return out[max(0, len(out)-10):]
 }
 
 // Bounds of what a developer is given of the git host's pages, in bytes; an argument of a

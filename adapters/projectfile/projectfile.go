@@ -30,6 +30,7 @@ import (
 type Registry struct {
 	Projects   *task.Projects
 	Neighbours Neighbours
+	Pipeline   stage.Pipeline // of PipelineName beside the file, else the built-in one
 	// HookSecrets are the secrets of projects that have their own, by repository.
 	HookSecrets map[string]HookSecrets
 
@@ -179,11 +180,17 @@ func Load(name string) (Registry, error) {
 	if err != nil {
 		return Registry{}, fmt.Errorf("the project registry cannot be read: %w", err)
 	}
-	return Parse(name, body)
+	pipeline, err := LoadPipeline(name)
+	if err != nil {
+		return Registry{}, err
+	}
+	return parse(name, body, pipeline)
 }
 
-// Parse reads the content of a file; name is for errors.
-func Parse(name string, body []byte) (Registry, error) {
+// Parse reads the content of a file, with the built-in pipeline; name is for errors.
+func Parse(name string, body []byte) (Registry, error) { return parse(name, body, stage.Default()) }
+
+func parse(name string, body []byte, pipeline stage.Pipeline) (Registry, error) {
 	fail := func(line int, err error) (Registry, error) {
 		return Registry{}, &Error{File: name, Line: line, Err: err}
 	}
@@ -198,13 +205,14 @@ func Parse(name string, body []byte) (Registry, error) {
 	if len(f.Projects) == 0 {
 		return fail(0, errors.New("projects: no project is registered"))
 	}
-	out := Registry{Neighbours: Neighbours{f.Hosts, f.Boards}, HookSecrets: map[string]HookSecrets{}, name: name, tree: tree}
+	out := Registry{Pipeline: pipeline, HookSecrets: map[string]HookSecrets{}, name: name, tree: tree}
+	out.Neighbours = Neighbours{f.Hosts, f.Boards}
 	if list, entry, field, err := out.Neighbours.fill(); err != nil {
 		return Registry{}, placed(name, tree, list, entry, field, err)
 	}
 	var list []task.Project
 	for i, e := range f.Projects {
-		p, field, err := e.convert()
+		p, field, err := e.convert(pipeline)
 		if err == nil {
 			field, err = out.Neighbours.place(e, &p)
 		}
@@ -224,7 +232,7 @@ func Parse(name string, body []byte) (Registry, error) {
 }
 
 // convert makes a project; an error comes with the field that it is about.
-func (e entry) convert() (p task.Project, field string, err error) {
+func (e entry) convert(pipeline stage.Pipeline) (p task.Project, field string, err error) {
 	p = task.Project{
 		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Prefix: e.Prefix,
 		Host: e.Host, Repo: e.Repo, Path: e.Path, CloneURL: e.CloneURL, WebURL: e.WebURL,
@@ -252,11 +260,19 @@ func (e entry) convert() (p task.Project, field string, err error) {
 		}
 	}
 	for role, patterns := range e.Writes { // NewProjects checks them
+		if err := checkRole(pipeline, role); err != nil {
+			return p, "writes", fmt.Errorf("writes: %s: %w", role, err)
+		}
 		p.Writes[stage.Role(role)] = patterns
 	}
+	for role := range e.Prompts {
+		if err := checkRole(pipeline, string(role)); err != nil {
+			return p, "prompts", fmt.Errorf("prompts: %w", err)
+		}
+	}
 	for role, use := range e.Agents {
-		if !slices.Contains(stage.Roles(), stage.Role(role)) {
-			return p, "agents", fmt.Errorf("agents: there is no role %q", role)
+		if err := checkRole(pipeline, role); err != nil {
+			return p, "agents", fmt.Errorf("agents: %w", err)
 		}
 		agent, err := use.convert()
 		if err != nil {
@@ -265,7 +281,7 @@ func (e entry) convert() (p task.Project, field string, err error) {
 		p.Agents[stage.Role(role)] = agent
 	}
 	for at, files := range e.RequiredFiles {
-		if err := isStage(at); err != nil {
+		if err := isStage(pipeline, at); err != nil {
 			return p, "required_files", fmt.Errorf("required_files: %w", err)
 		}
 		p.Required[stage.Stage(at)] = files
@@ -297,7 +313,7 @@ func (e entry) convert() (p task.Project, field string, err error) {
 		p.Protected.More = append(p.Protected.More, program(argv)...)
 	}
 	for at, names := range e.Gates {
-		if err := isStage(at); err != nil {
+		if err := isStage(pipeline, at); err != nil {
 			return p, "gates", fmt.Errorf("gates: %w", err)
 		}
 		for _, name := range names {
@@ -336,8 +352,8 @@ func areVariables(names []string) error {
 
 var variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 
-func isStage(name string) error {
-	if !slices.Contains(stage.Stages(), stage.Stage(name)) || stage.Stage(name).Terminal() {
+func isStage(p stage.Pipeline, name string) error {
+	if i := p.Info(stage.Stage(name)); i.Stage == "" || i.Sink {
 		return fmt.Errorf("there is no stage %q", name)
 	}
 	return nil

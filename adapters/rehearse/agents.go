@@ -21,10 +21,8 @@ type Agents struct {
 // Run implements work.Agents.
 func (a *Agents) Run(ctx context.Context, c work.Command) work.Result {
 	begun := time.Now()
-	j := job{
-		dir: c.Dir, role: c.Role, item: c.WorkItem,
-		docs: c.Env["SIGNALBOX_DOCS"], sha: c.Env["SIGNALBOX_SHA"], owes: c.Report != "",
-	}
+	j := jobOf(c.Role, c.WorkItem, func(name string) string { return c.Env["SIGNALBOX_"+name] })
+	j.dir, j.owes = c.Dir, c.Report != ""
 	said, report, err := j.work(ctx)
 	out := work.Result{Kind: work.ResultOK, Summary: said, Agent: Name, StartedAt: begun, FinishedAt: time.Now()}
 	switch {

@@ -34,7 +34,8 @@ func (j job) file() string { return path.Join(path.Dir(j.docs), "rehearsal-"+j.i
 // SIGNALBOX_ variables that every agent gets, and returns the exit code.
 func Main(out, errs io.Writer) int {
 	env := func(name string) string { return os.Getenv("SIGNALBOX_" + name) }
-	j := job{role: stage.Role(env("ROLE")), item: env("WORK_ITEM"), docs: env("DOCS"), sha: env("SHA"), owes: env("REPORT") != ""}
+	j := jobOf(stage.Role(env("ROLE")), env("WORK_ITEM"), env)
+	j.owes = env("REPORT") != ""
 	said, report, err := j.work(context.Background())
 	if err == nil && j.owes {
 		err = os.WriteFile(env("REPORT"), []byte(report), 0o600)
@@ -58,7 +59,17 @@ type job struct {
 	dir             string // the checkout; empty = the working directory
 	role            stage.Role
 	item, docs, sha string
-	owes            bool // a report
+	owes            bool     // a report
+	verdicts        []string // of the report: the good one and the bad one
+	owed            []string // documents
+}
+
+// jobOf is the job of a role by its environment, whose names come without SIGNALBOX_.
+func jobOf(role stage.Role, item string, env func(name string) string) job {
+	return job{
+		role: role, item: item, docs: env("DOCS"), sha: env("SHA"),
+		verdicts: strings.Fields(env("VERDICTS")), owed: strings.Fields(env("DOCUMENTS")),
+	}
 }
 
 // work does the work of the role and returns a sentence on it, and the report that is owed.
@@ -97,39 +108,29 @@ func (j job) write(ctx context.Context) (string, error) {
 // documents returns what a role without a report owes, by path.
 func (j job) documents() map[string]string {
 	const note = "\nThis is a rehearsal: no agent has read the card.\n"
-	switch j.role {
-	case stage.Analyst:
-		return map[string]string{
-			j.docs + "/requirements.md": "# Requirements of " + j.item + "\n\n1. The card goes through every stage.\n" + note,
-			j.docs + "/acceptance.md":   "# Acceptance\n\n- The card is Done.\n" + note,
-		}
-	case stage.Architect:
-		return map[string]string{j.docs + "/design.md": "# Design\n\nThe developer adds " + j.file() + ", and nothing else.\n" + note}
-	case stage.Deployer:
-		return map[string]string{j.docs + "/deploy-plan.md": "# Plan\n\nNothing is deployed.\n" + note}
-	default:
+	if j.role == stage.Developer {
 		return map[string]string{j.file(): "# Rehearsal of " + j.item + "\n" + note}
 	}
+	out := map[string]string{}
+	for _, name := range j.owed {
+		out[j.docs+"/"+name] = "# " + name + " of " + j.item + "\n\nThe card goes through every stage, the developer adds " + j.file() +
+			" and nothing else, and nothing is deployed.\n" + note
+	}
+	return out
 }
 
 // judge makes the report of a role that owes one.
 func (j job) judge(ctx context.Context) (summary, report string, err error) {
-	words := map[stage.Role][2]string{
-		stage.Reviewer: {"approved", "changes_requested"},
-		stage.Tester:   {"passed", "failed"},
-		stage.Deployer: {"success", "failure"},
-	}
-	verdict, ok := words[j.role]
-	if !ok {
-		return "", "", fmt.Errorf("the role %q owes no report", j.role)
+	if len(j.verdicts) != 2 {
+		return "", "", errors.New("SIGNALBOX_VERDICTS is missing: the service says how the role may judge")
 	}
 	strange, err := j.strange(ctx)
 	if err != nil {
 		return "", "", err
 	}
-	word, summary := verdict[0], "a rehearsal: nothing but its own documents was changed, nothing was looked at or deployed"
+	word, summary := j.verdicts[0], "a rehearsal: nothing but its own documents was changed, nothing was looked at or deployed"
 	if strange != "" {
-		word, summary = verdict[1], "the rehearsal agent judges nothing but its own documents, and the branch changes "+strange
+		word, summary = j.verdicts[1], "the rehearsal agent judges nothing but its own documents, and the branch changes "+strange
 	}
 	return summary, fmt.Sprintf("---\nverdict: %s\nsha: %s\nsummary: %s\n---\n", word, j.sha, summary), nil
 }

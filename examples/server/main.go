@@ -50,7 +50,6 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
 	"github.com/signalbox-dev/signalbox/internal/app"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // cli is the command line.
@@ -58,6 +57,7 @@ type cli struct {
 	Init     initCmd       `cmd:"" help:"Set a repository up: write projects.yaml and signalbox.env, examine it, rehearse it."`
 	Serve    serveCmd      `cmd:"" help:"Take webhooks and work."`
 	Config   configCmd     `cmd:"" help:"Show every setting with value, default and origin; secrets are masked."`
+	Pipeline pipelineCmd   `cmd:"" help:"Print the stages in force as pipeline.yaml, which stands beside the registry to change them."`
 	Validate validateCmd   `cmd:"" help:"Check the settings, the project registry and the pipeline."`
 	Doctor   doctorCmd     `cmd:"" help:"Examine a deployment: git, tokens, board columns, agents, disk."`
 	Tasks    tasksCmd      `cmd:"" help:"List tasks: those that have not ended."`
@@ -304,10 +304,7 @@ func (c validateCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	p := stage.Default()
-	if err := p.Validate(); err != nil {
-		return err
-	}
+	p := registry.Pipeline
 	out := validated{
 		Registry: settings.Projects, Projects: len(registry.Projects.All()), Transitions: len(p.Edges), Secrets: map[string]string{},
 	}
@@ -338,6 +335,30 @@ func (c validateCmd) Run(s *streams) error {
 		}
 		return nil
 	}))
+}
+
+type pipelineCmd struct {
+	Table bool `help:"Print the transition table in its place."`
+}
+
+// Run prints the pipeline beside the registry, else the built-in one.
+func (c pipelineCmd) Run(s *streams) error {
+	settings, err := app.Load(app.Environ())
+	if err != nil {
+		return err
+	}
+	p, err := projectfile.LoadPipeline(settings.Projects)
+	if err != nil {
+		return err
+	}
+	if c.Table {
+		return p.Print(s.out)
+	}
+	text, err := projectfile.FormatPipeline(p)
+	if err == nil {
+		_, err = s.out.Write(text)
+	}
+	return err
 }
 
 // validated holds what validate prints as JSON.

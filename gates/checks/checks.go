@@ -42,6 +42,10 @@ const (
 	StagingStatus     = "check_staging_status"
 	BranchMergeable   = "check_branch_mergeable"
 	DeployStatus      = "check_deploy_status"
+
+	// Of stages that a pipeline has beside the built-in ones.
+	DocumentsReady = "check_documents" // their artefacts are committed
+	Reported       = "check_report"    // their role has reported one of their good verdicts
 )
 
 // All makes the built-in gates. getenv returns ORCH_QG0_TITLE_MAX at each
@@ -63,27 +67,32 @@ func All(getenv func(string) string) []gates.Gate {
 		gates.Func(StagingStatus, stagingStatus),
 		gates.Func(BranchMergeable, branchMergeable),
 		gates.Func(DeployStatus, deployStatus),
+		gates.Func(DocumentsReady, documentsReady),
+		gates.Func(Reported, reported),
 	}
 }
 
 // Required lists the files that must exist to leave a stage, relative to the
 // task's directory, when the configuration does not say otherwise.
-func Required(s stage.Stage) []string {
-	switch s {
-	case stage.Analysis:
-		return []string{"requirements.md", "acceptance.md"}
-	case stage.Architecture:
-		return []string{"design.md"}
-	default:
-		return nil
-	}
-}
+func Required(s stage.Stage) []string { return stage.Default().Info(s).Artefacts }
 
+// required are the files that must exist to leave a stage: at, or the stage of the facts, which may be any.
 func required(s gates.Facts, at stage.Stage) []string {
 	if files, set := s.Policy.Required[at]; set {
 		return files
 	}
+	if s.Stage == at {
+		return works(s).Artefacts
+	}
 	return Required(at)
+}
+
+// works returns the row of the facts' stage in the pipeline.
+func works(s gates.Facts) stage.Info {
+	if s.Works.Stage != "" {
+		return s.Works
+	}
+	return stage.Default().Info(s.Stage)
 }
 
 func analysisReady(_ context.Context, s gates.Facts) gates.Verdict {
@@ -116,14 +125,23 @@ func analysisApproved(_ context.Context, s gates.Facts) gates.Verdict {
 }
 
 func architectureReady(_ context.Context, s gates.Facts) gates.Verdict {
-	missing, evidence, err := files(s, required(s, stage.Architecture))
+	return written(s, stage.Architecture, "the design is committed")
+}
+
+// documentsReady is green when the documents of the stage are there.
+func documentsReady(_ context.Context, s gates.Facts) gates.Verdict {
+	return written(s, s.Stage, "the documents are committed")
+}
+
+func written(s gates.Facts, at stage.Stage, green string) gates.Verdict {
+	missing, evidence, err := files(s, required(s, at))
 	if err != nil {
 		return gates.Errorf("the files cannot be read: %v", err)
 	}
 	if len(missing) > 0 {
 		return gates.Redf("missing in the commit: %s", strings.Join(missing, ", ")).With(evidence...)
 	}
-	return gates.Greenf("the design is committed").With(evidence...)
+	return gates.Greenf("%s", green).With(evidence...)
 }
 
 // branchMergeable judges what the merge gate has found out when it brought the

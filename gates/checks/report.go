@@ -17,14 +17,16 @@ func names(sha string, commits []string) bool {
 	return len(sha) >= 7 && slices.ContainsFunc(commits, func(c string) bool { return strings.HasPrefix(strings.ToLower(c), sha) })
 }
 
-// words are the verdicts that a report may give.
-type words struct{ good, bad []string }
+// reported takes the report of the stage's role.
+func reported(_ context.Context, s gates.Facts) gates.Verdict {
+	return judgeReport(s, works(s), heads(s))
+}
 
-// judgeReport judges what a role has reported against the commits that it may be
+// judgeReport judges what the role of a stage has reported against the commits that it may be
 // about. There being none, or one about another commit, is not a verdict: defer. A
 // file in the branch is never one: who has written it cannot be proved.
-func judgeReport(s gates.Facts, role stage.Role, commits []string, w words) gates.Verdict {
-	r := s.Filed
+func judgeReport(s gates.Facts, w stage.Info, commits []string) gates.Verdict {
+	r, role := s.Filed, w.Role
 	seen := gates.Evidence{Kind: "report", Name: fmt.Sprintf("the %s's, run %d", role, r.Run)}
 	switch {
 	case r.Role != role:
@@ -38,15 +40,23 @@ func judgeReport(s gates.Facts, role stage.Role, commits []string, w words) gate
 	switch {
 	case !names(r.SHA, commits):
 		return gates.Deferf("the %s's report is about %.12s, not about %.12s", role, r.SHA, last(commits)).With(seen)
-	case slices.Contains(w.good, r.Verdict):
+	case slices.Contains(w.Good, r.Verdict):
 		seen.OK = true
 		return gates.Greenf("the %s's report says %s", role, r.Verdict).With(seen)
-	case slices.Contains(w.bad, r.Verdict):
+	case slices.Contains(w.Bad, r.Verdict):
 		return gates.Redf("the %s's report says %s: %s", role, strings.ReplaceAll(r.Verdict, "_", " "), summary(r)).With(seen)
 	default:
-		want := strings.Join(append(slices.Clone(w.good), w.bad...), " or ")
+		want := strings.Join(append(slices.Clone(w.Good), w.Bad...), " or ")
 		return gates.Errorf("the %s's report says %q, want %s", role, r.Verdict, want).With(seen)
 	}
+}
+
+// at are the words of a built-in stage, or those of the stage of the facts where its role is another's.
+func at(s gates.Facts, which stage.Stage) stage.Info {
+	if s.Stage == which {
+		return works(s)
+	}
+	return stage.Default().Info(which)
 }
 
 func last(commits []string) string {
@@ -77,7 +87,7 @@ const Passed = "passed"
 // testsPassed takes the tester's report, and more than its word where the service has
 // commands to run: their exit codes.
 func testsPassed(_ context.Context, s gates.Facts) gates.Verdict {
-	v := judgeReport(s, stage.Tester, heads(s), words{[]string{Passed}, []string{"failed"}})
+	v := judgeReport(s, at(s, stage.Testing), heads(s))
 	if v.Outcome != gates.Green {
 		return v
 	}
@@ -130,7 +140,7 @@ func Proved(s gates.Facts, p stage.Probed) bool {
 // deployed takes the deployer's report, and more than its word where the deployment says
 // which commit it runs.
 func deployed(s gates.Facts, commits []string) gates.Verdict {
-	v := judgeReport(s, stage.Deployer, commits, words{[]string{Success}, []string{"failure", "failed"}})
+	v := judgeReport(s, at(s, stage.Deploy), commits)
 	address := s.Policy.Probe[s.Stage]
 	if address == "" || v.Outcome != gates.Green {
 		return v
@@ -155,7 +165,7 @@ func deployed(s gates.Facts, commits []string) gates.Verdict {
 // reviewApproved takes the reviewer's report or the git host's reviews. An open
 // request for changes on the head by a person outweighs both.
 func reviewApproved(ctx context.Context, s gates.Facts) gates.Verdict {
-	filed := judgeReport(s, stage.Reviewer, heads(s), words{[]string{"approved"}, []string{"changes_requested", "rejected"}})
+	filed := judgeReport(s, at(s, stage.Review), heads(s))
 	host, err := standing(ctx, s)
 	if err != nil {
 		if filed.Outcome == gates.Green || filed.Outcome == gates.Red {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -116,6 +117,10 @@ func (v *Service) reread(context.Context) (*task.Projects, error) {
 	if !reflect.DeepEqual(r.Neighbours, v.neighbours) {
 		return nil, fmt.Errorf("%s: hosts or boards are others than at the start: they are opened there, so restart the server",
 			v.Settings.Projects)
+	}
+	if !reflect.DeepEqual(r.Pipeline, v.pipeline) {
+		return nil, fmt.Errorf("%s: the stages are others than at the start: tasks stand at them, so restart the server",
+			filepath.Join(filepath.Dir(v.Settings.Projects), projectfile.PipelineName))
 	}
 	if err := v.Engine.Check(r.Projects); err != nil {
 		return nil, r.Placed(err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -33,6 +34,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/subscriber"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/service"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -92,6 +94,7 @@ type Service struct {
 	Access      *access.Guard
 	Log         *slog.Logger
 	neighbours  projectfile.Neighbours // as of the start
+	pipeline    stage.Pipeline         // as of the start
 	access      map[string]hostAccess  // of Hosts
 	program     []string               // as for Open
 	walls       confinement            // of agents and checks
@@ -114,10 +117,29 @@ func Open(ctx context.Context, s Settings, program []string, log *slog.Logger) (
 	if err == nil {
 		err = v.assemble(ctx)
 	}
+	if err == nil {
+		err = v.checkStages(ctx)
+	}
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
 	return v, nil
+}
+
+// checkStages refuses a pipeline that lacks a stage at which a live task stands.
+func (v *Service) checkStages(ctx context.Context) error {
+	for after := int64(0); ; {
+		page, err := v.DB.Tasks(ctx, task.Filter{Live: true, AfterID: after})
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, t := range page {
+			if after = t.ID; v.pipeline.Info(t.State.Stage).Stage == "" {
+				return fmt.Errorf("%s: task %d (%s) stands at the stage %s, which is not there: put it back until the task has ended",
+					projectfile.PipelineName, t.ID, t.WorkItemID, t.State.Stage)
+			}
+		}
+	}
 }
 
 // adapters opens what the engine works with.
@@ -127,7 +149,7 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	if err != nil {
 		return err
 	}
-	v.Projects, v.neighbours = r.Projects, r.Neighbours
+	v.Projects, v.neighbours, v.pipeline = r.Projects, r.Neighbours, r.Pipeline
 	secrets.hideBy(s.hidden)
 	if v.access, err = s.hostAccesses(r.Neighbours, secrets, os.Getenv); err != nil {
 		return err
@@ -208,7 +230,7 @@ func (v *Service) assemble(ctx context.Context) error {
 	}
 	s.Engine.Places = v.places()
 	o := service.Options{
-		Store: v.DB, Projects: v.Projects, Tracker: v.Tracker,
+		Store: v.DB, Projects: v.Projects, Pipeline: &v.pipeline, Tracker: v.Tracker,
 		Host:       hosts{gitonly.New(v.Git, gitonly.Registered(v.Projects)), v.Projects, v.Hosts},
 		Workspaces: v.Git, Agents: v.Agents, Leases: v.Leases,
 		Gates: checks.All(v.getenv), Commands: v.Git, Hooks: v.Git, Probe: commitprobe.New(nil),

@@ -125,7 +125,7 @@ func (r Reader) list(ctx context.Context, t task.Task, commit string) (List, fs.
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return out, nil, &UnreadableError{err}
 	}
-	known := expected(p)
+	known := expected(p, r.Engine.Machine().Pipeline().Stages)
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && !e.IsDir() && nameForm.MatchString(e.Name()) {
 			out.Documents = append(out.Documents, Document{Name: e.Name(), Size: info.Size()})
@@ -143,13 +143,11 @@ func (r Reader) list(ctx context.Context, t task.Task, commit string) (List, fs.
 }
 
 // expected are the documents that stages ask for, in their order; the last is that of none.
-func expected(p task.Project) (out []Document) {
-	for _, s := range stage.Stages() {
-		for _, phase := range []stage.Phase{stage.PhaseAwait, ""} {
-			for _, name := range append(stage.Launch{Stage: s, Phase: phase}.Artefacts(), p.Required[s]...) {
-				if !slices.ContainsFunc(out, func(d Document) bool { return d.Name == name }) {
-					out = append(out, Document{Name: name, Stage: s})
-				}
+func expected(p task.Project, stages []stage.Info) (out []Document) {
+	for _, i := range stages {
+		for _, name := range slices.Concat(i.Prepared, i.Written(""), p.Required[i.Stage]) {
+			if !slices.ContainsFunc(out, func(d Document) bool { return d.Name == name }) {
+				out = append(out, Document{Name: name, Stage: i.Stage})
 			}
 		}
 	}

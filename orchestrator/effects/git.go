@@ -111,7 +111,7 @@ func (d Deps) publishReport(ctx context.Context, e orchestrator.Effect, p task.P
 	if err != nil {
 		return d.retry(e, err)
 	}
-	name := (stage.Launch{Stage: stage.Deploy, Phase: stage.PhaseRelease}).ReportFile()
+	const name = stage.DeployReport
 	body, err := fs.ReadFile(files, p.Docs(t.WorkItemID)+"/"+name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return o

@@ -66,6 +66,7 @@ type Rig struct {
 	Options  orchestrator.Options
 	Projects []task.Project
 	Registry *task.Projects // nil = made of Projects
+	Pipeline stage.Pipeline // without stages = stage.Default
 	// Features makes the features of an engine, anew at each start as a new process would;
 	// nil = none.
 	Features func() []orchestrator.Feature
@@ -141,7 +142,11 @@ func (r *Rig) Start() {
 	if r.Features != nil {
 		features = r.Features()
 	}
-	engine, err := orchestrator.New(stage.Default(), deps, r.Options, features...)
+	pipeline := r.Pipeline
+	if pipeline.Stages == nil {
+		pipeline = stage.Default()
+	}
+	engine, err := orchestrator.New(pipeline, deps, r.Options, features...)
 	require.NoError(r, err)
 	r.Engine = engine
 	ctx, stop := context.WithCancel(context.Background())

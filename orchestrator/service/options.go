@@ -16,6 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -35,6 +36,7 @@ type Options struct {
 	Agents     work.Agents
 	Leases     lease.Locker
 
+	Pipeline  *stage.Pipeline     // nil = stage.Default
 	Messenger messenger.Messenger // nil = notices are only logged
 	Gates     []gates.Gate        // nil = checks.All
 	Commands  gates.Commands      // of projects; nil = none can be run

@@ -121,7 +121,11 @@ func (s *Service) engine() (err error) {
 	if !o.Features.Work {
 		o.Engine.Off = append(slices.Clone(o.Engine.Off), checks.WorkDone)
 	}
-	s.Engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
+	pipeline := stage.Default()
+	if o.Pipeline != nil {
+		pipeline = *o.Pipeline
+	}
+	s.Engine, err = orchestrator.New(pipeline, orchestrator.Deps{
 		Store: o.Store, Records: o.Store, Jobs: o.Store, Projects: o.Projects,
 		Tracker: s.tracker(), Host: s.host(), Workspaces: o.Workspaces, Agents: o.Agents,
 		Gates: o.Gates, Commands: o.Commands, Hooks: o.Hooks, Probe: o.Probe, Logs: o.Logs, Log: o.Log, Meter: o.Meter, Runners: runners,

@@ -273,14 +273,14 @@ func (w *builder) enter(to Stage, why string) {
 	from := s.Stage
 	w.note(why)
 	w.leave(to)
-	if from == Architecture && to == Development {
+	if to == Development && from != Development { // what comes before it has retries of its own
 		s.Retries = 0
 	}
 	if from == None {
 		if !w.ev.BranchLater {
 			w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPrepare})
 		}
-		w.comment(Analyst, wordsStart)
+		w.comment(w.m.info[to].Role, wordsStart(w.m.info[to].Role))
 	} else {
 		w.comment(Stream, wordsTransition(from, to, why))
 	}

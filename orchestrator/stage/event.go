@@ -235,38 +235,6 @@ type Launch struct {
 	Feedback string `json:"feedback,omitempty"`
 }
 
-// ReportFile is the name of the report that a job owes; empty when it owes none.
-func (l Launch) ReportFile() string {
-	switch {
-	case l.Stage == Review:
-		return "review.md"
-	case l.Stage == Testing:
-		return "test-report.md"
-	case l.Stage == DeployStaging:
-		return "staging-report.md"
-	case l.Stage == Deploy && l.Phase != PhaseAwait:
-		return "deploy-report.md"
-	default:
-		return ""
-	}
-}
-
-// Artefacts are the files that people may read when the job is done, if it has written them.
-func (l Launch) Artefacts() []string {
-	switch {
-	case l.Stage == Analysis:
-		return []string{"requirements.md", "acceptance.md"}
-	case l.Stage == Architecture:
-		return []string{"design.md"}
-	case l.Stage == Deploy && l.Phase == PhaseAwait:
-		return []string{"deploy-plan.md"}
-	}
-	if name := l.ReportFile(); name != "" {
-		return []string{name}
-	}
-	return nil
-}
-
 // Decision says what to do about an event. It is data: the shell commits State,
 // the effects and the launch in one transaction and performs them afterwards.
 type Decision struct {

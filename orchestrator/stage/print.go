@@ -83,7 +83,7 @@ func (p Pipeline) reach() error {
 		if i.Sink {
 			continue
 		}
-		if !seen[i.Stage] {
+		if !seen[i.Stage] && !i.Ruled {
 			return fmt.Errorf("pipeline: stage %q cannot be reached", i.Stage)
 		}
 		if len(next[i.Stage]) == 0 {

@@ -1,5 +1,10 @@
 package stage
 
+import (
+	"fmt"
+	"slices"
+)
+
 // Condition narrows an edge to some states. It is a name, so that a table of
 // edges is data; what the names mean is in conditions.
 type Condition string
@@ -116,13 +121,27 @@ type Edge struct {
 	Why   string // a sentence for the journal and for people
 }
 
-// Info describes a stage: who works there and what the board shows meanwhile.
+// Info describes a stage: who works there, what the board shows meanwhile, what is written there and
+// what lets it be left. Analysis, development and deploy have rows of their own; every other stage writes
+// documents, before development, or judges, behind it.
 type Info struct {
 	Stage  Stage
 	Role   Role
 	Status Status // on entry
 	Self   Status // on entry, in the repository that hosts the orchestrator; empty = Status
 	Sink   bool
+	Ruled  bool // no row leads here: the rule of a feature does
+
+	Gates  []string // judged when the role has finished; of development, when CI has
+	Green  string   // why the task goes on when they are green
+	Report string   // file of the report that the role owes; empty = it owes none
+	Good   []string // verdicts of a report that let the task pass
+	Bad    []string // and those that send it back
+	// Artefacts are the documents that people may read when the role has finished. Those of Prepared come of the
+	// first phase of deploy, which owes no report.
+	Artefacts []string
+	Prepared  []string
+	Prompt    string // template of the assignment, see package prompt; empty = the built-in one of the role
 }
 
 // Pipeline is a transition registry: stages and edges as data. The first edge
@@ -134,46 +153,126 @@ type Pipeline struct {
 
 // Default is the built-in pipeline, STAGE_TRANSITIONS. A caller may change the
 // copy that it gets.
-func Default() Pipeline {
-	p := Pipeline{Stages: defaultStages()}
-	p.Edges = append(p.Edges, startEdges()...)
-	for _, i := range p.Stages {
-		if !i.Sink {
-			p.Edges = append(p.Edges, stageEdges(i.Stage)...)
-			p.Edges = append(p.Edges, sharedEdges(i.Stage)...)
-		}
+func Default() Pipeline { return Of(DefaultStages()...) }
+
+// Of is the pipeline of working stages in their order, with the two sinks behind them. New checks it.
+func Of(stages ...Info) Pipeline {
+	p := Pipeline{Stages: append(slices.Clone(stages),
+		Info{Stage: Done, Status: StatusDone, Self: StatusMonitoring, Sink: true}, Info{Stage: Cancelled, Sink: true})}
+	if len(stages) > 0 {
+		p.Edges = append(p.Edges, Edge{
+			None, OnToAnalyse, Always, []string{"qg0"}, DoEnter, stages[0].Stage, RedRefuse, "To Analyse starts the pipeline",
+		})
+	}
+	for n, i := range stages {
+		p.Edges = append(p.Edges, stageEdges(i, p.Stages[n+1].Stage)...)
+		p.Edges = append(p.Edges, sharedEdges(i.Stage)...)
 	}
 	return p
 }
 
-func defaultStages() []Info {
+// Ruled adds the rows of a built-in stage that the pipeline does not have, before deploy, for the rule of a feature that
+// leads there.
+func (p Pipeline) Ruled(s Stage) Pipeline {
+	i := Default().Info(s)
+	i.Ruled = true
+	at := slices.IndexFunc(p.Stages, func(o Info) bool { return o.Stage == Deploy || o.Sink })
+	p.Stages = slices.Insert(slices.Clone(p.Stages), max(at, 0), i)
+	p.Edges = slices.Concat(p.Edges, stageEdges(i, Deploy), sharedEdges(s))
+	return p
+}
+
+// DefaultStages are the working stages of the built-in pipeline, in their order.
+func DefaultStages() []Info {
+	success, failure := []string{"success"}, []string{"failure", "failed"}
 	return []Info{
-		{Stage: Analysis, Role: Analyst, Status: StatusAnalysis},
-		{Stage: Architecture, Role: Architect, Status: StatusInProgress},
-		{Stage: Development, Role: Developer, Status: StatusInProgress},
-		{Stage: Review, Role: Reviewer, Status: StatusCodeReview},
-		{Stage: Testing, Role: Tester, Status: StatusInProgress},
-		{Stage: DeployStaging, Role: Deployer, Status: StatusInProgress, Self: StatusAwaitingDeploy},
-		{Stage: Deploy, Role: Deployer, Status: StatusDeploying, Self: StatusAwaitingDeploy},
-		{Stage: Done, Status: StatusDone, Self: StatusMonitoring, Sink: true},
-		{Stage: Cancelled, Sink: true},
+		{
+			Stage: Analysis, Role: Analyst, Status: StatusAnalysis, Gates: []string{"check_analysis_ready"},
+			Artefacts: []string{"requirements.md", "acceptance.md"},
+		},
+		{
+			Stage: Architecture, Role: Architect, Status: StatusInProgress,
+			Gates: []string{"check_architecture_ready"}, Green: "the design is ready", Artefacts: []string{"design.md"},
+		},
+		{
+			Stage: Development, Role: Developer, Status: StatusInProgress,
+			Gates: []string{"check_ci_green", "check_work_done", "check_protected_paths"}, Green: "CI is green",
+		},
+		{
+			Stage: Review, Role: Reviewer, Status: StatusCodeReview, Gates: []string{reviewApproved}, Green: "the review approves",
+			Report: "review.md", Good: []string{"approved"}, Bad: []string{"changes_requested", "rejected"},
+		},
+		{
+			Stage: Testing, Role: Tester, Status: StatusInProgress, Gates: []string{"check_tests_passed"}, Green: "the tests pass",
+			Report: "test-report.md", Good: []string{"passed"}, Bad: []string{"failed"},
+		},
+		{
+			Stage: DeployStaging, Role: Deployer, Status: StatusInProgress, Self: StatusAwaitingDeploy,
+			Gates: []string{"check_staging_status"}, Green: "staging works", Report: "staging-report.md", Good: success, Bad: failure,
+		},
+		{
+			Stage: Deploy, Role: Deployer, Status: StatusDeploying, Self: StatusAwaitingDeploy, Gates: []string{"check_deploy_status"},
+			Green: "the deployment works", Report: DeployReport, Good: success, Bad: failure, Prepared: []string{"deploy-plan.md"},
+		},
 	}
 }
 
-func startEdges() []Edge {
-	return []Edge{
-		{None, OnToAnalyse, Always, []string{"qg0"}, DoEnter, Analysis, RedRefuse, "To Analyse starts the pipeline"},
+// DeployReport is the file of the report on a deployment to production.
+const DeployReport = "deploy-report.md"
+
+// reviewApproved is the gate that reads the host's reviews beside the reviewer's report.
+const reviewApproved = "check_review_approved"
+
+// Info returns what the pipeline says of a stage; the zero Info if nothing.
+func (p Pipeline) Info(s Stage) Info {
+	i := slices.IndexFunc(p.Stages, func(i Info) bool { return i.Stage == s })
+	if i < 0 {
+		return Info{}
 	}
+	return p.Stages[i]
 }
 
-// stageEdges are the rows that are a stage's own.
-func stageEdges(s Stage) []Edge {
+// Has reports whether a stage of the pipeline has a role.
+func (p Pipeline) Has(role Role) bool {
+	return role != "" && slices.ContainsFunc(p.Stages, func(i Info) bool { return i.Role == role })
+}
+
+// ReportFile is the name of the report that a job at a phase of the stage owes; empty when it owes none.
+func (i Info) ReportFile(at Phase) string {
+	if at == PhaseAwait {
+		return ""
+	}
+	return i.Report
+}
+
+// Verdicts are a good word and a bad one of the report that a job at a phase of the stage owes; nil when it owes none.
+func (i Info) Verdicts(at Phase) []string {
+	if i.ReportFile(at) == "" {
+		return nil
+	}
+	return []string{i.Good[0], i.Bad[0]}
+}
+
+// Written are the files that people may read when a job at a phase of the stage is done, if it has written them.
+func (i Info) Written(at Phase) []string {
+	if at == PhaseAwait {
+		return i.Prepared
+	}
+	if i.Report == "" {
+		return i.Artefacts
+	}
+	return append(slices.Clone(i.Artefacts), i.Report)
+}
+
+// stageEdges are the rows that a stage does not share with all others. next is where it leads.
+func stageEdges(i Info, next Stage) []Edge {
+	s := i.Stage
 	switch s {
 	case Analysis:
 		return []Edge{
 			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the analyst has open questions"},
 			{
-				s, OnAgentFinished, Always, []string{"check_analysis_ready"}, DoAwaitApproval, s, RedStay,
+				s, OnAgentFinished, Always, i.Gates, DoAwaitApproval, s, RedStay,
 				"the analyst has finished; a human decides",
 			},
 			{
@@ -185,7 +284,7 @@ func stageEdges(s Stage) []Edge {
 				"questions are open; answer them in a comment and set In Progress, the requirements can be approved after that",
 			},
 			{s, OnApproved, WhenBlocked, nil, DoRelaunch, s, RedNone, "a human resumes the blocked task"},
-			{s, OnApproved, Always, []string{"check_analysis_approved"}, DoEnter, Architecture, RedStay, "the requirements are approved"},
+			{s, OnApproved, Always, []string{"check_analysis_approved"}, DoEnter, next, RedStay, "the requirements are approved"},
 			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the requirements are rejected"},
 			{s, OnInProgress, WhenIdle, nil, DoRelaunch, s, RedNone, "In Progress with no active job runs the analyst again"},
 			{s, OnInProgress, WhenActive, nil, DoNothing, s, RedNone, "the analyst is at work already"},
@@ -193,57 +292,49 @@ func stageEdges(s Stage) []Edge {
 			{s, OnToAnalyse, WhenActive, nil, DoNothing, s, RedNone, "the analyst is at work already"},
 			{s, OnBranchTaken, Always, nil, DoRecord, s, RedNone, "the remote has a branch of that name already; the task gets another"},
 		}
-	case Architecture:
-		return []Edge{
-			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the architect has open questions"},
-			{s, OnAgentFinished, Always, []string{"check_architecture_ready"}, DoEnter, Development, RedAgain, "the design is ready"},
-			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the design is rejected"},
-		}
 	case Development:
-		work := []string{"check_ci_green", "check_work_done", "check_protected_paths"}
 		return []Edge{
 			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the developer has open questions"},
-			{s, OnAgentFinished, WhenCINone, work, DoEnter, Review, RedBack, "the repository declares no CI"},
+			{s, OnAgentFinished, WhenCINone, i.Gates, DoEnter, next, RedBack, "the repository declares no CI"},
 			{s, OnAgentFinished, Always, nil, DoAwaitCI, s, RedNone, "the developer has finished; CI decides"},
 			{s, OnCI, WhenActive, nil, DoNothing, s, RedNone, "the developer is still at work"},
-			{s, OnCI, WhenOutside, work, DoEnter, Review, RedBack, "CI is green"},
+			{s, OnCI, WhenOutside, i.Gates, DoEnter, next, RedBack, i.Green},
 			{s, OnCI, WhenHeld, nil, DoNothing, s, RedNone, "the task waits for a human"},
 			{s, OnCI, WhenVouch, nil, DoNothing, s, RedNone, "the task waits for a human"},
-			{s, OnCI, Always, work, DoEnter, Review, RedBack, "CI is green"},
+			{s, OnCI, Always, i.Gates, DoEnter, next, RedBack, i.Green},
 			{s, OnApproved, WhenVouch, nil, DoVouch, s, RedNone, "a person stands for the commit"},
 			{s, OnInProgress, WhenVouch, nil, DoRelaunch, s, RedNone, "a human runs the developer again"},
 			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the work is rejected"},
 		}
-	case Review:
-		return append(judged(s, Testing, "check_review_approved", "the review approves"),
-			Edge{s, OnReview, WhenHeld, nil, DoNothing, s, RedNone, "the task waits for a human"},
-			Edge{s, OnReview, Always, []string{"check_review_approved"}, DoEnter, Testing, RedBack, "the review approves"})
-	case Testing:
-		return judged(s, DeployStaging, "check_tests_passed", "the tests pass")
-	case DeployStaging:
-		return judged(s, Deploy, "check_staging_status", "staging works")
 	case Deploy:
-		return deployEdges()
-	default:
-		return nil
+		return deployEdges(i, next)
 	}
-}
-
-// judged are the rows of a stage that an agent's report takes the task out of.
-func judged(s, next Stage, gate, why string) []Edge {
-	return []Edge{
+	if i.Report == "" { // documents
+		return []Edge{
+			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, fmt.Sprintf("the %s has open questions", i.Role)},
+			{s, OnAgentFinished, Always, i.Gates, DoEnter, next, RedAgain, i.Green},
+			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the design is rejected"},
+		}
+	}
+	edges := []Edge{
 		{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the agent has open questions"},
-		{s, OnAgentFinished, Always, []string{gate}, DoEnter, next, RedBack, why},
+		{s, OnAgentFinished, Always, i.Gates, DoEnter, next, RedBack, i.Green},
 		{s, OnRejected, Always, nil, DoReject, Development, RedNone, "rejected; back to development"},
 	}
+	if slices.Contains(i.Gates, reviewApproved) { // the host's reviews count too
+		edges = append(edges,
+			Edge{s, OnReview, WhenHeld, nil, DoNothing, s, RedNone, "the task waits for a human"},
+			Edge{s, OnReview, Always, i.Gates, DoEnter, next, RedBack, i.Green})
+	}
+	return edges
 }
 
-func deployEdges() []Edge {
+func deployEdges(i Info, next Stage) []Edge {
 	const s = Deploy
 	return []Edge{
 		{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the deployer has open questions"},
 		{s, OnAgentFinished, WhenAwait, nil, DoAwaitConfirm, s, RedNone, "phase A is done; an operator confirms the deployment"},
-		{s, OnAgentFinished, WhenRelease, []string{"check_deploy_status"}, DoEnter, Done, RedFail, "the deployment works"},
+		{s, OnAgentFinished, WhenRelease, i.Gates, DoEnter, next, RedFail, i.Green},
 		{s, OnConfirmDeploy, WhenReady, nil, DoMerge, s, RedNone, "Confirm Deploy starts phase B"},
 		{s, OnConfirmDeploy, Always, nil, DoNothing, s, RedNone, "there is nothing to confirm now"},
 		{s, OnMergeDone, WhenMerging, nil, DoRelease, s, RedNone, "the branch is merged"},

@@ -13,7 +13,6 @@ import (
 // that decides, so that what people read is what was decided. A comment has two lines
 // at most; docs/operations.md lists them.
 const (
-	wordsStart         = "The task is taken up: the analyst is next."
 	wordsApproval      = "The requirements are ready. Set the status Approved to go on, or Rejected with a comment that says why."
 	wordsApproveNotice = "approval needed: the requirements are ready for review"
 	wordsCannotApprove = "the requirements cannot be approved: "
@@ -57,6 +56,8 @@ func Remedy(s State) (do string, to Status) {
 		return "Set In Progress on the card to try again", StatusInProgress
 	}
 }
+
+func wordsStart(next Role) string { return fmt.Sprintf("The task is taken up: the %s is next.", next) }
 
 func wordsRefused(reason string) string {
 	return "The pipeline has not started: " + brief(reason) + "\nCorrect the work item and set To Analyse again."

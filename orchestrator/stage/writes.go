@@ -117,12 +117,15 @@ func writeSets() map[Role]Paths {
 
 func judgesWrite() Paths { return Paths{Allow: []string{"{docs}/questions.md"}} }
 
-// Writes returns what a job's commits may change; docs is the task's directory, more what
+// Writes returns what the commits of a job of the stage may change; docs is the task's directory, more what
 // the registry adds.
-func (l Launch) Writes(docs string, more []string) Paths {
+func (i Info) Writes(l Launch, docs string, more []string) Paths {
 	set, known := writeSets()[l.Role]
 	if !known {
 		set = judgesWrite()
+		if i.Stage != "" && i.Report == "" { // it writes documents
+			set.Allow = []string{"{docs}"}
+		}
 	}
 	if l.Role == Deployer && l.Phase == PhaseAwait {
 		set.Allow = append(set.Allow, "{docs}/deploy-plan.md")
@@ -159,8 +162,8 @@ func AgentSettings() []string {
 // writes of a role.
 func CheckWrites(role Role, more []string) error {
 	switch {
-	case !slices.Contains(Roles(), role):
-		return fmt.Errorf("there is no role %q", role)
+	case !nameForm.MatchString(string(role)):
+		return fmt.Errorf("%q is no name of a role", role)
 	case role == Developer:
 		return errors.New("the developer may change everything but the reports of others already")
 	default:

@@ -32,7 +32,7 @@ func TestCheckPatterns(t *testing.T) {
 	for _, bad := range []string{"", ".", "..", "../a", "/a", "a/", "a//b", "./a", `a\b`, "a\nb", "[", "a**", "a/b**/c"} {
 		require.Error(t, stage.CheckPatterns([]string{"ok", bad}), bad)
 	}
-	require.ErrorContains(t, stage.CheckWrites("cook", nil), "no role")
+	require.ErrorContains(t, stage.CheckWrites("Cook!", nil), "no name of a role")
 	require.ErrorContains(t, stage.CheckWrites(stage.Developer, []string{"a"}), "already")
 }
 
@@ -40,19 +40,22 @@ func TestCheckPatterns(t *testing.T) {
 func TestWrites(t *testing.T) {
 	const docs = "docs/work/X-1"
 	for _, c := range []struct {
+		i       stage.Info
 		l       stage.Launch
 		yes, no []string
 	}{
-		{stage.Launch{Role: stage.Analyst}, []string{docs + "/requirements.md", docs + "/img/a.png"}, []string{"src/a.go", "docs/work/X-12/a.md", ".github/workflows/ci.yml"}},
-		{stage.Launch{Role: stage.Architect}, []string{docs + "/design.md"}, []string{"docs/other.md"}},
-		{stage.Launch{Role: stage.Developer}, []string{"src/a.go", docs + "/design.md", "docs/work/X-2/review.md"}, []string{docs + "/review.md", docs + "/test-report.md", docs + "/staging-report.md", docs + "/deploy-report.md"}},
-		{stage.Launch{Role: stage.Reviewer}, []string{docs + "/questions.md"}, []string{docs + "/review.md", "a.go", docs + "/requirements.md"}},
-		{stage.Launch{Role: stage.Tester}, []string{docs + "/questions.md"}, []string{"tests/a_test.go"}},
-		{stage.Launch{Role: stage.Deployer, Phase: stage.PhaseAwait}, []string{docs + "/questions.md", docs + "/deploy-plan.md"}, []string{"a.go"}},
-		{stage.Launch{Role: stage.Deployer, Phase: stage.PhaseRelease}, []string{docs + "/questions.md"}, []string{docs + "/deploy-plan.md"}},
-		{stage.Launch{Role: "another"}, []string{docs + "/questions.md"}, []string{"a.go"}},
+		{stage.Info{}, stage.Launch{Role: stage.Analyst}, []string{docs + "/requirements.md", docs + "/img/a.png"}, []string{"src/a.go", "docs/work/X-12/a.md", ".github/workflows/ci.yml"}},
+		{stage.Info{}, stage.Launch{Role: stage.Architect}, []string{docs + "/design.md"}, []string{"docs/other.md"}},
+		{stage.Info{}, stage.Launch{Role: stage.Developer}, []string{"src/a.go", docs + "/design.md", "docs/work/X-2/review.md"}, []string{docs + "/review.md", docs + "/test-report.md", docs + "/staging-report.md", docs + "/deploy-report.md"}},
+		{stage.Info{}, stage.Launch{Role: stage.Reviewer}, []string{docs + "/questions.md"}, []string{docs + "/review.md", "a.go", docs + "/requirements.md"}},
+		{stage.Info{}, stage.Launch{Role: stage.Tester}, []string{docs + "/questions.md"}, []string{"tests/a_test.go"}},
+		{stage.Info{}, stage.Launch{Role: stage.Deployer, Phase: stage.PhaseAwait}, []string{docs + "/questions.md", docs + "/deploy-plan.md"}, []string{"a.go"}},
+		{stage.Info{}, stage.Launch{Role: stage.Deployer, Phase: stage.PhaseRelease}, []string{docs + "/questions.md"}, []string{docs + "/deploy-plan.md"}},
+		{stage.Info{}, stage.Launch{Role: "another"}, []string{docs + "/questions.md"}, []string{"a.go"}},
+		{stage.Info{Stage: "security", Report: "security.md"}, stage.Launch{Role: "auditor"}, []string{docs + "/questions.md"}, []string{"a.go", docs + "/security.md"}},
+		{stage.Info{Stage: "costs"}, stage.Launch{Role: "buyer"}, []string{docs + "/costs.md"}, []string{"a.go"}},
 	} {
-		set := c.l.Writes(docs, nil)
+		set := c.i.Writes(c.l, docs, nil)
 		for _, name := range c.yes {
 			require.True(t, set.Has(name), "%s: %s", c.l.Role, name)
 		}
@@ -60,5 +63,5 @@ func TestWrites(t *testing.T) {
 			require.False(t, set.Has(name), "%s: %s", c.l.Role, name)
 		}
 	}
-	require.Equal(t, "only docs/work/X-1/questions.md, tests/**", stage.Launch{Role: stage.Tester}.Writes(docs, []string{"tests/**"}).String())
+	require.Equal(t, "only docs/work/X-1/questions.md, tests/**", stage.Info{}.Writes(stage.Launch{Role: stage.Tester}, docs, []string{"tests/**"}).String())
 }

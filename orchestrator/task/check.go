@@ -189,9 +189,6 @@ func (p Probe) check() string {
 // why.
 func (p Project) checkTexts() (field, wrong string) {
 	for _, role := range slices.Sorted(maps.Keys(p.Prompts)) {
-		if !slices.Contains(stage.Roles(), role) {
-			return "prompts", fmt.Sprintf("there is no role %q", role)
-		}
 		if err := prompt.Check(p.Prompts[role]); err != nil {
 			return "prompts." + string(role), err.Error()
 		}

@@ -139,8 +139,8 @@ func (p Project) Workspace(t Task) work.Workspace {
 }
 
 // Writable returns what a job's commits may change.
-func (p Project) Writable(t Task, l stage.Launch) stage.Paths {
-	return l.Writes(p.Docs(t.WorkItemID), p.Writes[l.Role])
+func (p Project) Writable(t Task, l stage.Launch, i stage.Info) stage.Paths {
+	return i.Writes(l, p.Docs(t.WorkItemID), p.Writes[l.Role])
 }
 
 // Policy returns what gates read of the entry.

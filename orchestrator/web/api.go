@@ -76,7 +76,7 @@ var taskParameters = []string{"repo", "stage", "work_item", "issue", "live", "ca
 
 // filter reads which tasks a listing is about: ?repo=&stage=&work_item=&issue=&live=true&after=&limit=.
 // With cancelled=true work_item and issue find cancelled tasks too. It has answered when ok is false.
-func filter(w http.ResponseWriter, r *http.Request) (f task.Filter, ok bool) {
+func (s *server) filter(w http.ResponseWriter, r *http.Request) (f task.Filter, ok bool) {
 	q := r.URL.Query()
 	bad := func(text string) (task.Filter, bool) {
 		problem(w, http.StatusBadRequest, "bad-parameter", text)
@@ -90,7 +90,7 @@ func filter(w http.ResponseWriter, r *http.Request) (f task.Filter, ok bool) {
 	f = task.Filter{
 		Repo: q.Get("repo"), Stage: stage.Stage(q.Get("stage")), WorkItemID: q.Get("work_item"), TrackerIssueID: q.Get("issue"), Limit: 100,
 	}
-	if f.Stage != "" && !slices.Contains(stage.Stages(), f.Stage) {
+	if f.Stage != "" && s.Engine.Machine().Info(f.Stage).Stage == "" {
 		return bad("There is no stage " + strconv.Quote(string(f.Stage)) + ".")
 	}
 	var err error
@@ -116,7 +116,7 @@ func filter(w http.ResponseWriter, r *http.Request) (f task.Filter, ok bool) {
 
 // tasks lists tasks by id.
 func (s *server) tasks(w http.ResponseWriter, r *http.Request) {
-	f, ok := filter(w, r)
+	f, ok := s.filter(w, r)
 	if !ok {
 		return
 	}
@@ -157,7 +157,7 @@ type ExplanationList struct {
 // explainAll answers with where every unfinished task stands, and why; its
 // parameters are those of GET /tasks.
 func (s *server) explainAll(w http.ResponseWriter, r *http.Request) {
-	f, ok := filter(w, r)
+	f, ok := s.filter(w, r)
 	if !ok {
 		return
 	}

@@ -118,7 +118,7 @@ func inLine(live []task.Task, held []queue.Hold, name string) Graph {
 		own := func(h queue.Hold) bool {
 			return h.Name == name && h.Subject == orchestrator.RoleInTask(stage.Analyst, t.ID)
 		}
-		if ahead, ok := before[t.Repo]; ok && t.State.Active == stage.Analyst && slices.ContainsFunc(held, own) {
+		if ahead, ok := before[t.Repo]; ok && t.State.Active != "" && slices.ContainsFunc(held, own) {
 			g[t.ID] = []int64{ahead}
 		}
 		before[t.Repo] = t.ID

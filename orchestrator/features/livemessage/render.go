@@ -2,6 +2,7 @@ package livemessage
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/messenger"
@@ -25,11 +26,13 @@ func Render(v View) messenger.Message {
 	m := messenger.Message{Title: item + ": " + v.Task.Title, Silent: true, Lines: []string{standing(v)}}
 	m.Lines = append(m.Lines, move(v)...)
 	var total sum
-	for _, s := range stage.Stages() {
-		if u := sumOf(v.Runs, s); u.Runs > 0 {
-			m.Lines = append(m.Lines, fmt.Sprintf("%s: %s", s, u))
-			total.Add(u.Cost)
+	for i, r := range v.Runs { // stages in the order of their first runs
+		if slices.ContainsFunc(v.Runs[:i], func(o task.AgentRun) bool { return o.Stage == r.Stage }) {
+			continue
 		}
+		u := sumOf(v.Runs, r.Stage)
+		m.Lines = append(m.Lines, fmt.Sprintf("%s: %s", r.Stage, u))
+		total.Add(u.Cost)
 	}
 	human := review(v)
 	if human > 0 {

@@ -80,7 +80,10 @@ type Options struct {
 const deferLimit = 35
 
 // Gate is the feature.
-type Gate struct{ opt Options }
+type Gate struct {
+	opt      Options
+	unstaged bool // the pipeline has no deploy-staging: nobody works there
+}
 
 // New checks the options.
 func New(o Options) (*Gate, error) {
@@ -117,8 +120,11 @@ func (g *Gate) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "What is merged was tested on the main that it lands on.",
 		Facts: func(p task.Project, ev *stage.Event) { ev.MergeGate = g.Covers(p) },
-		Edges: edges(),
-		Rules: []stage.Rule{Rule},
+		Edges: func(p stage.Pipeline) []stage.Edge {
+			g.unstaged = p.Info(stage.DeployStaging).Stage == ""
+			return edges()
+		},
+		Rules: []stage.Rule{Rule, g.skip},
 		Runners: map[stage.EffectKind]orchestrator.Runner{
 			stage.EffectCatchUp:    orchestrator.RunnerFunc(g.catchUp),
 			stage.EffectGatedMerge: orchestrator.RunnerFunc(g.merge),

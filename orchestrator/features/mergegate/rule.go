@@ -72,6 +72,14 @@ func gate(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	}
 }
 
+// skip starts no deployer at deploy-staging where the pipeline does not have that stage: the gate alone is at work there.
+func (g *Gate) skip(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
+	if g.unstaged && d.Moved && d.Launch != nil && d.State.Stage == stage.DeployStaging {
+		return stage.CatchUp(s, e, d, "the branch is brought up to date with main before it is merged")
+	}
+	return d
+}
+
 // goesOn reports whether a person's word has a task go on.
 func goesOn(on stage.Trigger) bool {
 	return on == stage.OnInProgress || on == stage.OnApproved || on == stage.OnRetry

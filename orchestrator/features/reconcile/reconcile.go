@@ -101,7 +101,7 @@ func (g *Graces) UnmarshalText(text []byte) error {
 	for pair := range strings.SplitSeq(string(text), ",") {
 		name, span, _ := strings.Cut(strings.TrimSpace(pair), ":")
 		d, err := time.ParseDuration(span)
-		if !slices.Contains(stage.Stages(), stage.Stage(name)) || err != nil || d <= 0 {
+		if name == "" || err != nil || d <= 0 {
 			return fmt.Errorf("%q, want stage:duration such as development:10m", pair)
 		}
 		(*g)[stage.Stage(name)] = d
@@ -134,7 +134,7 @@ func New(o Options) (*Reconciler, error) {
 func (r *Reconciler) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "Lost events are found and replayed.",
-		Edges: edges(), Rules: []stage.Rule{unblocked},
+		Edges: edges, Rules: []stage.Rule{unblocked},
 		Loops: []orchestrator.Loop{{Name: "loop", Run: r.loop}},
 		Show:  func(context.Context) (any, error) { return r.show(), nil },
 	}
@@ -150,25 +150,18 @@ func (r *Reconciler) show() any {
 	}{true, r.opt.Tracker != nil, r.state}
 }
 
-// edges are the canonical gates of the stages, judged without a finished agent.
-func edges() []stage.Edge {
-	var out []stage.Edge
-	for _, row := range []struct {
-		at, to stage.Stage
-		when   stage.Condition
-		gates  []string
-	}{
-		{stage.Architecture, stage.Development, stage.WhenIdle, []string{"check_architecture_ready"}},
-		{stage.Development, stage.Review, stage.WhenIdle, []string{"check_ci_green", "check_work_done", "check_protected_paths"}},
-		{stage.Review, stage.Testing, stage.WhenIdle, []string{"check_review_approved"}},
-		{stage.Testing, stage.DeployStaging, stage.WhenIdle, []string{"check_tests_passed"}},
-		{stage.DeployStaging, stage.Deploy, stage.WhenIdle, []string{"check_staging_status"}},
-		{stage.Deploy, stage.Done, stage.WhenRelease, []string{"check_deploy_status"}},
-	} {
-		out = append(out, stage.Edge{
-			From: row.at, On: stage.OnReconcile, When: row.when, Gates: row.gates, Do: stage.DoEnter, To: row.to, Red: stage.RedSilent,
-			Why: "the reconciler found the gate green",
-		})
+// edges are the gates that lead on from the stages, judged without a finished agent.
+func edges(p stage.Pipeline) (out []stage.Edge) {
+	for _, e := range p.Edges {
+		known := slices.ContainsFunc(out, func(o stage.Edge) bool { return o.From == e.From })
+		if known || e.Do != stage.DoEnter || e.On != stage.OnAgentFinished || len(e.Gates) == 0 {
+			continue
+		}
+		e.On, e.Red, e.Why = stage.OnReconcile, stage.RedSilent, "the reconciler found the gate green"
+		if e.When != stage.WhenRelease {
+			e.When = stage.WhenIdle
+		}
+		out = append(out, e)
 	}
 	return out
 }

@@ -109,9 +109,9 @@ func (o Options) measureTasks(ctx context.Context, e *orchestrator.Engine) error
 			}
 		}
 	}
-	for _, s := range stage.Stages() {
-		if !s.Terminal() {
-			e.Metrics.Tasks.Set(float64(stages[s]), orchestrator.ByStage{Stage: string(s)})
+	for _, i := range e.Machine().Pipeline().Stages {
+		if !i.Sink {
+			e.Metrics.Tasks.Set(float64(stages[i.Stage]), orchestrator.ByStage{Stage: string(i.Stage)})
 		}
 	}
 	for _, h := range personHolds() {

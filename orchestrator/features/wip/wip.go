@@ -134,10 +134,10 @@ func wait(t task.Task) []queue.Hold {
 	}
 }
 
-// begins reports whether the analyst that a task waits for may be its beginning. When
+// begins reports whether the agent that a task waits for may be its beginning. When
 // people have said something meanwhile it is not the first run.
 func begins(s stage.State) bool {
-	return s.Stage == stage.Analysis && s.Active == stage.Analyst && s.Failures == 0
+	return s.Active != "" && s.Failures == 0 && (s.Stage == stage.Analysis || s.Run == 1)
 }
 
 // holds takes and gives back the place of a task that has begun.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -14,25 +15,16 @@ import (
 // Diligent writes what a role is for: the documents, a change of the code, or a good
 // report on the commit that the command names.
 func Diligent(c work.Command, files map[string]string) {
-	docs := c.Env["SIGNALBOX_DOCS"] + "/"
-	report := func(verdict string) {
-		files[work.ReportPath] = "---\nverdict: " + verdict + "\nsha: " + c.Env["SIGNALBOX_SHA"] + "\nsummary: looked at it\n---\n"
-	}
+	good, _, judges := strings.Cut(c.Env["SIGNALBOX_VERDICTS"], " ")
 	switch {
-	case c.Role == stage.Analyst:
-		files[docs+"requirements.md"], files[docs+"acceptance.md"] = "r", "a"
-	case c.Role == stage.Architect:
-		files[docs+"design.md"] = "d"
+	case judges:
+		files[work.ReportPath] = "---\nverdict: " + good + "\nsha: " + c.Env["SIGNALBOX_SHA"] + "\nsummary: looked at it\n---\n"
 	case c.Role == stage.Developer:
 		files["src/"+c.WorkItem+".go"] = fmt.Sprintf("package x // run %d", c.Run)
-	case c.Role == stage.Reviewer:
-		report("approved")
-	case c.Role == stage.Tester:
-		report("passed")
-	case c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseAwait):
-		files[docs+"deploy-plan.md"] = "p"
 	default:
-		report("success")
+		for name := range strings.FieldsSeq(c.Env["SIGNALBOX_DOCUMENTS"]) {
+			files[c.Env["SIGNALBOX_DOCS"]+"/"+name] = name[:1]
+		}
 	}
 }
 

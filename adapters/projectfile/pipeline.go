@@ -1,0 +1,130 @@
+package projectfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/internal/yamlplace"
+	"github.com/signalbox-dev/signalbox/orchestrator/prompt"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+)
+
+// PipelineName is the file beside the registry that has the stages; without it they are the built-in ones.
+const PipelineName = "pipeline.yaml"
+
+// stageEntry is one stage. Of a built-in one only what differs is named.
+type stageEntry struct {
+	Stage     string   `yaml:"stage"`
+	Role      string   `yaml:"role,omitempty"`
+	Status    string   `yaml:"status,omitempty"`
+	Gates     []string `yaml:"gates,omitempty"`
+	Report    string   `yaml:"report,omitempty"`
+	Good      []string `yaml:"good,omitempty"`
+	Bad       []string `yaml:"bad,omitempty"`
+	Artefacts []string `yaml:"artefacts,omitempty"`
+	Prompt    string   `yaml:"prompt,omitempty"`
+}
+
+// UnmarshalYAML takes the name alone too.
+func (e *stageEntry) UnmarshalYAML(raw []byte) error {
+	if yaml.Unmarshal(raw, &e.Stage) == nil {
+		return nil
+	}
+	type plain stageEntry
+	return yaml.UnmarshalWithOptions(raw, (*plain)(e), yaml.Strict())
+}
+
+type stagesFile struct {
+	Stages []stageEntry `yaml:"stages"`
+}
+
+// LoadPipeline reads the stages of PipelineName beside a registry; the built-in ones, where there is no such file.
+func LoadPipeline(registry string) (stage.Pipeline, error) {
+	name := filepath.Join(filepath.Dir(registry), PipelineName)
+	body, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return stage.Default(), nil
+	}
+	if err != nil {
+		return stage.Pipeline{}, err
+	}
+	return ParsePipeline(name, body)
+}
+
+// ParsePipeline reads the stages of a pipeline, in their order. Errors name the file and the line.
+func ParsePipeline(name string, body []byte) (stage.Pipeline, error) {
+	var f stagesFile
+	tree, err := parser.ParseBytes(body, 0)
+	if err == nil {
+		err = yaml.UnmarshalWithOptions(body, &f, yaml.Strict())
+	}
+	if err != nil {
+		return stage.Pipeline{}, &Error{File: name, Line: yamlplace.Of(err), Err: errors.New(yamlplace.Short(err))}
+	}
+	var stages []stage.Info
+	for at, e := range f.Stages {
+		stages = append(stages, e.info())
+		if err := prompt.Check(e.Prompt); e.Prompt != "" && err != nil {
+			line := yamlplace.Line(tree, "stages", at, "prompt")
+			return stage.Pipeline{}, &Error{File: name, Line: line, Err: fmt.Errorf("stage %s: prompt: %w", e.Stage, err)}
+		}
+	}
+	if at, err := stage.CheckStages(stages); err != nil {
+		return stage.Pipeline{}, &Error{File: name, Line: yamlplace.Line(tree, "stages", at, "stage"), Err: err}
+	}
+	return stage.Of(stages...), nil
+}
+
+func (e stageEntry) info() stage.Info {
+	i := stage.Default().Info(stage.Stage(e.Stage))
+	if i.Stage == "" {
+		i = stage.Info{Stage: stage.Stage(e.Stage), Status: stage.StatusInProgress, Gates: []string{checks.Reported}}
+		if e.Report == "" {
+			i.Gates = []string{checks.DocumentsReady}
+		}
+		i.Green = "the " + e.Stage + " is good"
+	}
+	set := func(to *string, from string) {
+		if from != "" {
+			*to = from
+		}
+	}
+	set((*string)(&i.Role), e.Role)
+	set((*string)(&i.Status), e.Status)
+	set(&i.Report, e.Report)
+	set(&i.Prompt, e.Prompt)
+	for to, from := range map[*[]string][]string{&i.Gates: e.Gates, &i.Good: e.Good, &i.Bad: e.Bad, &i.Artefacts: e.Artefacts} {
+		if from != nil {
+			*to = from
+		}
+	}
+	return i
+}
+
+// FormatPipeline writes stages as ParsePipeline reads them.
+func FormatPipeline(p stage.Pipeline) ([]byte, error) {
+	var f stagesFile
+	for _, i := range p.Stages {
+		if !i.Sink {
+			f.Stages = append(f.Stages, stageEntry{
+				string(i.Stage), string(i.Role), string(i.Status), i.Gates, i.Report, i.Good, i.Bad, i.Artefacts, i.Prompt,
+			})
+		}
+	}
+	return yaml.MarshalWithOptions(f, yaml.IndentSequence(true))
+}
+
+// checkRole refuses roles that nobody has in the pipeline.
+func checkRole(p stage.Pipeline, role string) error {
+	if !p.Has(stage.Role(role)) {
+		return fmt.Errorf("there is no role %q", role)
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package features_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
+)
+
+// security is a stage that no program of ours has heard of.
+func security() stage.Info {
+	return stage.Info{
+		Stage: "security", Role: "auditor", Status: stage.StatusCodeReview, Gates: []string{checks.Reported}, Green: "nothing was found",
+		Report: "security.md", Good: []string{"clean"}, Bad: []string{"vulnerable"}, Prompt: "Look for holes in {{.Branch}}.",
+	}
+}
+
+// without are the built-in stages but some.
+func without(names ...stage.Stage) []stage.Info {
+	return slices.DeleteFunc(stage.DefaultStages(), func(i stage.Info) bool { return slices.Contains(names, i.Stage) })
+}
+
+// Pipelines of other stages take a card to done with every feature on, whether the merge gate covers the repository or
+// not: the decisions that are made again are the same, and each agent has been told what to write.
+func TestOtherPipelines(t *testing.T) {
+	for name, stages := range map[string][]stage.Info{
+		"security":             slices.Insert(stage.DefaultStages(), 4, security()),
+		"without architecture": without(stage.Architecture),
+		"three stages":         without(stage.Analysis, stage.Architecture, stage.Testing, stage.DeployStaging),
+	} {
+		t.Run(name, func(t *testing.T) {
+			at, err := stage.CheckStages(stages)
+			require.NoError(t, err, at)
+			for _, gated := range []bool{true, false} {
+				play(t, stage.Of(stages...), gated)
+			}
+		})
+	}
+}
+
+func play(t *testing.T, p stage.Pipeline, gated bool) {
+	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		r.Pipeline = p
+		leases := memlease.New(nil)
+		r.Features = func() []orchestrator.Feature {
+			projects, err := task.NewProjects(r.Projects...)
+			require.NoError(r, err)
+			deps := effects.Deps{
+				Store: r.Store, Jobs: r.Store, Projects: projects, Tracker: r.Board, Host: r.Host, Messenger: r.Chat, Workspaces: r.Place, Agents: r.Place,
+			}
+			set := features.Default()
+			set.BudgetTask, set.BudgetRepoDay, set.BudgetRun = 1e9, 1e9, 1e6
+			set.SerialGate.Repos = []string{"*"}
+			if gated {
+				set.MergeGate.Repos = []string{"*"}
+			}
+			made, err := set.Make(features.Parts{
+				Store: r.Store, Projects: projects, Tracker: r.Board, Host: r.Host, Messenger: r.Chat, Workspaces: r.Place, Agents: r.Place,
+				Leases: leases, Merger: effects.Runners(deps)[stage.EffectMerge],
+			})
+			require.NoError(r, err)
+			return made.List
+		}
+	}, func(r *orchestratortest.Rig) {
+		rejected := false
+		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			out := orchestratortest.GoodAgent(ctx, c, files)
+			if c.Role == "auditor" && !rejected {
+				rejected = true
+				require.Contains(r, c.Prompt, "Look for holes in "+c.Env["SIGNALBOX_BRANCH"])
+				require.Contains(r, c.Prompt, "verdict: clean or vulnerable")
+				files[work.ReportPath] = "---\nverdict: vulnerable\nsha: " + c.Env["SIGNALBOX_SHA"] + "\nsummary: a hole\n---\n"
+			}
+			return out
+		})
+		first, second := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
+		for _, item := range []string{first, second} {
+			r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		}
+		r.Settle(time.Minute)
+		for range 2 {
+			for _, item := range []string{first, second} {
+				if task := r.Task(item); task.State.Hold == stage.HoldApproval {
+					r.Move(orchestratortest.App, item, stage.StatusApproved)
+				}
+			}
+			r.Settle(time.Hour)
+		}
+		for _, item := range []string{first, second} {
+			require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Explain(item).Summary)
+			var met []stage.Stage
+			for _, c := range r.Place.Runs() {
+				if c.TaskID == r.Task(item).ID && !slices.Contains(met, c.Stage) {
+					met = append(met, c.Stage)
+				}
+			}
+			var want []stage.Stage
+			for _, i := range p.Stages {
+				if !i.Sink {
+					want = append(want, i.Stage)
+				}
+			}
+			require.Equal(r, want, met)
+		}
+		ran := r.Place.Runs() // one begins at a time
+		begun := slices.IndexFunc(ran, func(c work.Command) bool { return c.TaskID != ran[0].TaskID })
+		require.False(r, slices.ContainsFunc(ran[begun:], func(c work.Command) bool { return c.TaskID == ran[0].TaskID }))
+		require.Equal(r, p.Info("security").Stage != "", rejected)
+	})
+}
