@@ -21,14 +21,14 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        115_480,
-		"tokens outside tests":       773_700,
-		"tokens of tests":            663_500,
-		"exported names":             2_320,
+		"lines outside tests":        115_640,
+		"tokens outside tests":       776_400,
+		"tokens of tests":            665_700,
+		"exported names":             2_331,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
-		"tokens of the server":       547_000,
-		"words of Markdown":          24_230,
+		"tokens of the server":       549_800,
+		"words of Markdown":          24_360,
 		"settings":                   145,
 		"fields of Feature":          18,
 		"methods of Engine":          139,
