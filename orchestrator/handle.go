@@ -307,7 +307,7 @@ func (e *Engine) begin(ctx context.Context, c queue.Claim, p task.Project, item 
 		return retryOutcome(unreachable(v)), nil
 	}
 	ev.Verdict = stage.Verdict{Outcome: stage.Outcome(v.Outcome.String()), Reason: v.Reason}
-	ev.SelfHosting, ev.CINone = p.SelfHosting, p.WithoutCI()
+	ev.SelfHosting, ev.CINone, ev.NoDeploy = p.SelfHosting, p.WithoutCI(), p.Deploy.None
 	for _, f := range e.features {
 		if f.Facts != nil {
 			f.Facts(p, &ev)

@@ -32,6 +32,7 @@ type recipes struct {
 	Staging    string      `yaml:"staging"`
 	Production string      `yaml:"production"`
 	Credential *credential `yaml:"credential"`
+	none       bool        // nothing is deployed
 }
 
 // credential mints a secret for each run of the deployer.
@@ -89,8 +90,12 @@ func (c *credential) convert(plain bool) (out task.Credential, err error) {
 
 // UnmarshalYAML reads the texts.
 func (r *recipes) UnmarshalYAML(node ast.Node) error {
+	if word, is := node.(*ast.StringNode); is && word.Value == "none" {
+		r.none = true
+		return nil
+	}
 	type form recipes
-	return strictly(node, (*form)(r), "deploy: want texts, such as {staging: run make staging, "+
+	return strictly(node, (*form)(r), "deploy: want none, or texts, such as {staging: run make staging, "+
 		"production: run make production}, and credential where the deployer gets one")
 }
 

@@ -240,7 +240,8 @@ func (e entry) convert(pipeline stage.Pipeline) (p task.Project, field string, e
 		CINone: e.CI.None, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
 		People: task.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
 		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: task.Probe(e.Probe), Egress: e.Egress,
-		Prompts: e.Prompts, Deploy: task.Recipes{Staging: e.Deploy.Staging, Production: e.Deploy.Production}, Hooks: task.Hooks(e.Hooks),
+		Prompts: e.Prompts, Hooks: task.Hooks(e.Hooks),
+		Deploy: task.Recipes{Staging: e.Deploy.Staging, Production: e.Deploy.Production, None: e.Deploy.none},
 		Agents: map[stage.Role]work.Agent{}, Writes: map[stage.Role][]string{},
 		Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{},
 	}

@@ -21,14 +21,14 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        115_640,
-		"tokens outside tests":       776_400,
-		"tokens of tests":            665_700,
+		"lines outside tests":        115_680,
+		"tokens outside tests":       776_650,
+		"tokens of tests":            665_950,
 		"exported names":             2_331,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
-		"tokens of the server":       549_800,
-		"words of Markdown":          24_360,
+		"tokens of the server":       550_100,
+		"words of Markdown":          24_370,
 		"settings":                   145,
 		"fields of Feature":          18,
 		"methods of Engine":          139,

@@ -44,15 +44,26 @@ func TestOtherPipelines(t *testing.T) {
 			at, err := stage.CheckStages(stages)
 			require.NoError(t, err, at)
 			for _, gated := range []bool{true, false} {
-				play(t, stage.Of(stages...), gated)
+				play(t, stage.Of(stages...), gated, false, false)
 			}
 		})
 	}
 }
 
-func play(t *testing.T, p stage.Pipeline, gated bool) {
+// Where nothing is deployed no deployer works: a merge ends the task, with Confirm Deploy before it where the repository
+// is the service's own.
+func TestNothingIsDeployed(t *testing.T) {
+	for _, gated := range []bool{true, false} {
+		for _, self := range []bool{true, false} {
+			play(t, stage.Default(), gated, true, self)
+		}
+	}
+}
+
+func play(t *testing.T, p stage.Pipeline, gated, undeployed, self bool) {
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		r.Pipeline = p
+		r.Projects[0].Deploy.None, r.Projects[0].SelfHosting = undeployed, self
 		leases := memlease.New(nil)
 		r.Features = func() []orchestrator.Feature {
 			projects, err := task.NewProjects(r.Projects...)
@@ -90,10 +101,13 @@ func play(t *testing.T, p stage.Pipeline, gated bool) {
 			r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
 		}
 		r.Settle(time.Minute)
-		for range 2 {
+		for range 4 {
 			for _, item := range []string{first, second} {
-				if task := r.Task(item); task.State.Hold == stage.HoldApproval {
+				switch r.Task(item).State.Hold {
+				case stage.HoldApproval:
 					r.Move(orchestratortest.App, item, stage.StatusApproved)
+				case stage.HoldConfirm:
+					r.Move(orchestratortest.App, item, stage.StatusConfirmDeploy)
 				}
 			}
 			r.Settle(time.Hour)
@@ -108,11 +122,12 @@ func play(t *testing.T, p stage.Pipeline, gated bool) {
 			}
 			var want []stage.Stage
 			for _, i := range p.Stages {
-				if !i.Sink {
+				if !i.Sink && !(undeployed && i.Role == stage.Deployer) {
 					want = append(want, i.Stage)
 				}
 			}
 			require.Equal(r, want, met)
+			require.NotEmpty(r, r.Task(item).State.MergeSHA)
 		}
 		ran := r.Place.Runs() // one begins at a time
 		begun := slices.IndexFunc(ran, func(c work.Command) bool { return c.TaskID != ran[0].TaskID })

@@ -16,7 +16,7 @@ func (w *builder) statusOf(s Stage) Status {
 // terminalStatus returns the status of the board at the end: only what was deployed is
 // monitored.
 func (w *builder) terminalStatus(from, to Stage) Status {
-	if to == Done && from != Deploy {
+	if to == Done && (from != Deploy || w.d.State.NoDeploy) {
 		return w.m.info[to].Status
 	}
 	return w.statusOf(to)

@@ -44,9 +44,7 @@ func (w *builder) act() {
 		w.askCI()
 	case DoAwaitConfirm:
 		w.note(w.edge.Why)
-		w.hold(HoldConfirm, "an operator's Confirm Deploy", StatusAwaitingDeploy)
-		w.closing(Deployer, wordsConfirm)
-		w.notify(wordsConfirmNotice)
+		w.awaitConfirm(wordsConfirm)
 	case DoMerge:
 		w.merge()
 	case DoRelease:
@@ -95,7 +93,7 @@ func (w *builder) accept() {
 	switch w.ev.On {
 	case OnToAnalyse:
 		if s.Stage == None {
-			s.SelfHosting, s.CINone, s.Gated = w.ev.SelfHosting, w.ev.CINone, w.ev.MergeGate
+			s.SelfHosting, s.CINone, s.NoDeploy, s.Gated = w.ev.SelfHosting, w.ev.CINone, w.ev.NoDeploy, w.ev.MergeGate
 			if w.ev.By.Kind != "" { // older journals do not have it
 				s.Starter = w.ev.By.ID
 			}
@@ -271,6 +269,9 @@ func (w *builder) notStarted(text string) {
 func (w *builder) enter(to Stage, why string) {
 	s := &w.d.State
 	from := s.Stage
+	if s.NoDeploy {
+		to = w.m.passDeployers(to)
+	}
 	w.note(why)
 	w.leave(to)
 	if to == Development && from != Development { // what comes before it has retries of its own
@@ -291,8 +292,7 @@ func (w *builder) enter(to Stage, why string) {
 	case to == Deploy && !s.SelfHosting:
 		w.merge()
 	case to == Deploy:
-		s.Phase = PhaseAwait
-		w.launch("")
+		w.prepareDeploy()
 	default:
 		w.launch("")
 	}

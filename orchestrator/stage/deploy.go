@@ -5,8 +5,7 @@ package stage
 func (w *builder) resumeDeploy(phase Phase) {
 	switch {
 	case w.d.State.SelfHosting:
-		w.d.State.Phase = PhaseAwait
-		w.launch("")
+		w.prepareDeploy()
 	case phase == PhaseRelease && w.d.State.MergeSHA != "":
 		w.d.State.Phase = PhaseRelease
 		w.launch("")
@@ -16,6 +15,33 @@ func (w *builder) resumeDeploy(phase Phase) {
 		}
 		w.merge()
 	}
+}
+
+// prepareDeploy has a deployment prepared that a person confirms. Where nothing is deployed the merge is confirmed.
+func (w *builder) prepareDeploy() {
+	w.d.State.Phase = PhaseAwait
+	if w.d.State.NoDeploy {
+		w.awaitConfirm(wordsConfirmMerge)
+		return
+	}
+	w.launch("")
+}
+
+func (w *builder) awaitConfirm(text string) {
+	w.hold(HoldConfirm, "an operator's Confirm Deploy", StatusAwaitingDeploy)
+	w.closing(Deployer, text)
+	w.notify(wordsConfirmNotice)
+}
+
+// passDeployers returns the stage that a task enters where nothing is deployed: the deployer's are left out, but the
+// one that merges.
+func (m *Machine) passDeployers(to Stage) Stage {
+	for at, i := range m.pipeline.Stages {
+		if i.Stage == to && i.Role == Deployer && to != Deploy {
+			return m.passDeployers(m.pipeline.Stages[at+1].Stage)
+		}
+	}
+	return to
 }
 
 // merge begins the irreversible part of a deployment.
@@ -29,6 +55,10 @@ func (w *builder) merge() {
 
 // release starts the deployer on what was merged.
 func (w *builder) release() {
+	if w.d.State.NoDeploy {
+		w.enter(Done, w.edge.Why+", and nothing is deployed")
+		return
+	}
 	w.note(w.edge.Why)
 	w.d.Cancel = w.d.State.Active != "" // nobody should be at work; at most one ever is
 	w.d.State.Phase = PhaseRelease

@@ -173,6 +173,7 @@ type Event struct {
 	// Facts of the repository, on the event that starts a task.
 	SelfHosting bool `json:"self_hosting,omitempty"`
 	CINone      bool `json:"ci_none,omitempty"`
+	NoDeploy    bool `json:"no_deploy,omitempty"`
 	BranchLater bool `json:"branch_later,omitempty"` // the branch is made when the first agent starts
 	MergeGate   bool `json:"merge_gate,omitempty"`   // the merge gate is on for the repository
 

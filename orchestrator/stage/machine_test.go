@@ -138,6 +138,7 @@ func anyState(t *rapid.T) stage.State {
 		Set:         rapid.SampledFrom([]stage.Status{"", stage.StatusBlocked, stage.StatusInProgress}).Draw(t, "set"),
 		SelfHosting: rapid.Bool().Draw(t, "self"),
 		CINone:      rapid.Bool().Draw(t, "ci none"),
+		NoDeploy:    rapid.Bool().Draw(t, "no deploy"),
 	}
 }
 

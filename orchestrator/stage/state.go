@@ -83,6 +83,7 @@ type State struct {
 
 	SelfHosting bool `json:"self_hosting,omitempty"`
 	CINone      bool `json:"ci_none,omitempty"`
+	NoDeploy    bool `json:"no_deploy,omitempty"` // nothing is deployed: no deployer works, and a merge ends the task
 
 	Starter string `json:"starter,omitempty"` // account of who has set To Analyse; empty when that is not known
 

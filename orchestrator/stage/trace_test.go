@@ -113,6 +113,8 @@ func parseEvent(t *testing.T, line string, s stage.State) stage.Event {
 			e.SelfHosting = true
 		case "ci_none":
 			e.CINone = true
+		case "no_deploy":
+			e.NoDeploy = true
 		case "final":
 			e.Final = true
 		default:

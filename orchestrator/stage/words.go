@@ -21,6 +21,7 @@ const (
 	wordsVouchOutdated = "the commit has changed since Approved was set; look at it and set it again"
 	wordsReadOutdated  = "the commit has changed since it was read; look at it and decide again"
 	wordsConfirm       = "The deployment is prepared. Set the status Confirm Deploy to merge and deploy it."
+	wordsConfirmMerge  = "Set the status Confirm Deploy to merge it; nothing is deployed."
 	wordsConfirmNotice = "approval needed: the deployment waits for Confirm Deploy"
 )
 

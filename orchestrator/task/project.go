@@ -201,7 +201,10 @@ func (p Protected) patterns() []string {
 type Probe struct{ Staging, Production string }
 
 // Recipes are the team's instructions to the deployer, as plain text. Empty = there are none.
-type Recipes struct{ Staging, Production string }
+type Recipes struct {
+	Staging, Production string
+	None                bool // nothing is deployed: no deployer works
+}
 
 // Credential mints the deployer's secrets: by a command of the operator, or an app of GitHub.
 type Credential struct {

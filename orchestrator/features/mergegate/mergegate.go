@@ -82,7 +82,7 @@ const deferLimit = 35
 // Gate is the feature.
 type Gate struct {
 	opt      Options
-	unstaged bool // the pipeline has no deploy-staging: nobody works there
+	unstaged bool // the pipeline has no deploy-staging
 }
 
 // New checks the options.

@@ -58,7 +58,11 @@ func gate(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	case n.Stage == stage.Deploy && working(s):
 		return stage.Decision{State: s, Edge: d.Edge, Notes: []string{"the merge gate is at work"}}
 	case n.Gated && n.Stage == stage.Deploy && s.Stage != stage.Deploy:
-		return stage.CatchUp(s, e, d, "staging works; the branch is brought up to date with main before it is merged")
+		why := "the branch is brought up to date with main before it is merged"
+		if s.Stage == stage.DeployStaging {
+			why = "staging works; " + why
+		}
+		return stage.CatchUp(s, e, d, why)
 	case s.Stage == stage.Deploy && moved && (n.Stage == stage.Development || n.Hold == stage.HoldBlocked):
 		d.State.Retests++
 		d.State.Retries = s.Retries // no developer is needed
@@ -72,9 +76,10 @@ func gate(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	}
 }
 
-// skip starts no deployer at deploy-staging where the pipeline does not have that stage: the gate alone is at work there.
+// skip starts no deployer at deploy-staging where the pipeline does not have that stage, or nothing is deployed: the
+// gate alone is at work there.
 func (g *Gate) skip(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
-	if g.unstaged && d.Moved && d.Launch != nil && d.State.Stage == stage.DeployStaging {
+	if (g.unstaged || s.NoDeploy) && d.Moved && d.Launch != nil && d.State.Stage == stage.DeployStaging {
 		return stage.CatchUp(s, e, d, "the branch is brought up to date with main before it is merged")
 	}
 	return d
