@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/retryhttp"
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
@@ -43,8 +43,7 @@ type Options struct {
 type Client struct {
 	opt  Options
 	base *url.URL
-	api  string // address of the REST interface, without a slash at its end
-	http *http.Client
+	rest *restclient.Client
 
 	signed atomic.Pointer[signature.Secrets]
 
@@ -71,8 +70,12 @@ func New(o Options) (*Client, error) {
 		o.Comparing = comparingMax
 	}
 	c := &Client{
-		opt: o, base: u, api: base + "/api/v1", http: retryhttp.New(o.HTTPClient),
+		opt: o, base: u,
 		permissions: map[string]permission{}, comparing: map[string]time.Time{},
+	}
+	c.rest = &restclient.Client{
+		Service: service, Base: base + "/api/v1", HTTP: restclient.Transport(o.HTTPClient), Now: o.Now, Refuse: refuse,
+		Sign: func(r *http.Request, _ string) { r.Header.Set("Authorization", "token "+o.Token) },
 	}
 	c.SetSecrets(o.Secrets)
 	return c, nil

@@ -43,12 +43,12 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 		}
 	}
 	var e *Error
-	if err != nil && (!errors.As(err, &e) || !e.undecided()) {
+	if err != nil && (!errors.As(err, &e) || !undecided(e)) {
 		return "", err
 	}
 	p, look := c.pull(ctx, what, m.Repo, m.Number) // a success names no commit, and a refusal may mean anything
 	switch {
-	case look != nil && e != nil && e.again:
+	case look != nil && e != nil && e.Again:
 		return "", err
 	case look != nil:
 		return "", look
@@ -73,7 +73,7 @@ func (c *Client) merge(ctx context.Context, what string, m githost.Merge, style 
 
 // undecided reports a failure after which only the pull request itself shows what has
 // happened: a refusal may mean that it is merged, and without an answer it may be.
-func (e *Error) undecided() bool {
+func undecided(e *Error) bool {
 	switch e.Status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusConflict, http.StatusUnprocessableEntity:
 		return true
@@ -82,9 +82,14 @@ func (e *Error) undecided() bool {
 	}
 }
 
+// bare is an error without its cause.
+func bare(e *Error) *Error {
+	return &Error{Service: service, Status: e.Status, Text: e.Text, What: e.What}
+}
+
 // contains reports whether the server's words have one of some texts in them. They alone
 // distinguish the causes of a merge's refusal.
-func (e *Error) contains(texts ...string) bool {
+func contains(e *Error, texts ...string) bool {
 	words := strings.ToLower(e.Text)
 	for _, t := range texts {
 		if strings.Contains(words, t) {
@@ -97,24 +102,24 @@ func (e *Error) contains(texts ...string) bool {
 // judge finds why a pull request is not merged.
 func (c *Client) judge(m githost.Merge, style string, p pull, e *Error) error {
 	because := func(why error) error {
-		return fmt.Errorf("%w: %w", &Error{Status: e.Status, Text: e.Text, what: e.what}, why)
+		return fmt.Errorf("%w: %w", bare(e), why)
 	}
 	switch {
 	case style == styleFastForward && p.open() && p.MergeBase != p.Base.SHA: // an internal error of Gitea
 		return because(githost.ErrBehind)
-	case e.again:
+	case e.Again:
 		return e
-	case p.Head.SHA != m.HeadSHA, e.Status == http.StatusConflict && e.contains("head out of date"):
+	case p.Head.SHA != m.HeadSHA, e.Status == http.StatusConflict && contains(e, "head out of date"):
 		return because(githost.ErrHeadMoved)
 	case !p.open():
-		return fmt.Errorf("%w: the pull request is closed: %w", &Error{Status: e.Status, Text: e.Text, what: e.what}, githost.ErrDenied)
-	case e.Status == http.StatusConflict && e.contains("push out of date"): // the base has moved meanwhile
-		return &Error{Status: e.Status, Text: e.Text, what: e.what, again: true}
-	case e.Status == http.StatusConflict && e.contains("pushrejected"): // by a hook of the server
+		return fmt.Errorf("%w: the pull request is closed: %w", bare(e), githost.ErrDenied)
+	case e.Status == http.StatusConflict && contains(e, "push out of date"): // the base has moved meanwhile
+		return &Error{Service: service, Status: e.Status, Text: e.Text, What: e.What, Again: true}
+	case e.Status == http.StatusConflict && contains(e, "pushrejected"): // by a hook of the server
 		return because(githost.ErrDenied)
 	case e.Status == http.StatusConflict:
 		return because(githost.ErrNotMergeable)
-	case e.Status == http.StatusMethodNotAllowed && e.contains("try again later"):
+	case e.Status == http.StatusMethodNotAllowed && contains(e, "try again later"):
 		return c.compared(m, p, e)
 	case e.Status == http.StatusMethodNotAllowed && p.MergeBase != p.Base.SHA:
 		return because(githost.ErrBehind)
@@ -150,14 +155,14 @@ func (c *Client) compared(m githost.Merge, p pull, e *Error) error {
 	case p.Mergeable: // by now
 		delete(c.comparing, key)
 	case now.Sub(since) >= c.opt.Comparing:
-		return fmt.Errorf("gitea: %s: it conflicts with %s: %w", e.what, p.Base.Label, githost.ErrNotMergeable)
+		return fmt.Errorf("gitea: %s: it conflicts with %s: %w", e.What, p.Base.Label, githost.ErrNotMergeable)
 	}
-	comparing := e.what + ": its branches are still being compared"
-	return &Error{Status: e.Status, Text: e.Text, what: comparing, again: true, after: comparingLook}
+	comparing := e.What + ": its branches are still being compared"
+	return &Error{Service: service, Status: e.Status, Text: e.Text, What: comparing, Again: true, After: comparingLook}
 }
 
 // refusesStyle reports whether a repository does not allow the way in which it was to be merged.
 func refusesStyle(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Status == http.StatusMethodNotAllowed && e.contains("merge style")
+	return errors.As(err, &e) && e.Status == http.StatusMethodNotAllowed && contains(e, "merge style")
 }

@@ -21,7 +21,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/retryhttp"
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 )
 
 // App is a GitHub App by which a Client signs in, in the place of a token: each installation of
@@ -94,7 +94,7 @@ func (c *Client) signInAsApp(a App) (err error) {
 		return err
 	}
 	with := func(token func(*http.Request) (string, error)) *gh.Client {
-		to := retryhttp.New(c.opt.HTTPClient)
+		to := restclient.Transport(c.opt.HTTPClient)
 		to.Transport = bearer{to.Transport, token}
 		return gh.NewClient(to)
 	}
@@ -197,7 +197,7 @@ func (c *Client) installation(ctx context.Context, repo string) (int64, error) {
 	return found.GetID(), nil
 }
 
-// forget has the installation of a repository looked up again: the app may have been installed anew.
+// forget has the installation of a repository looked up Again: the app may have been installed anew.
 func (a *app) forget(repo string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -257,4 +257,4 @@ func (c *Client) Rights(ctx context.Context, repo string) (r Rights, ok bool, er
 }
 
 // errNoRepo means that a request is about no repository: an installation has no account.
-var errNoRepo error = &Error{what: "an app has no account", cause: githost.ErrDenied}
+var errNoRepo error = &Error{Service: service, What: "an app has no account", Cause: githost.ErrDenied}

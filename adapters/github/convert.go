@@ -14,29 +14,14 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
-// Error is a failure of the API.
-type Error struct {
-	Status int // HTTP; 0 when there was no answer
-	what   string
-	cause  error
-	after  time.Duration
-	again  bool
-}
+const service = "github"
 
-// Error names the request and the answer.
-func (e *Error) Error() string { return "github: " + e.what }
-
-// Unwrap gives githost's sentinel, if one applies.
-func (e *Error) Unwrap() error { return e.cause }
-
-// Retryable and RetryAfter implement the contract of package fault.
-func (e *Error) Retryable() bool { return e.again }
-
-// RetryAfter is the wait that GitHub requires; 0 when it names none.
-func (e *Error) RetryAfter() time.Duration { return e.after }
+// Error is a failure of the API. Its cause is githost's sentinel, if one applies.
+type Error = restclient.Error
 
 // limitWait is how long to wait for a limit that names no moment.
 const limitWait = time.Minute
@@ -67,7 +52,7 @@ func (c *Client) convert(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	out := &Error{Status: status(err), what: what + ": " + message(err)}
+	out := &Error{Service: service, Status: status(err), What: what + ": " + message(err)}
 	var (
 		own   *Error
 		rate  *gh.RateLimitError
@@ -79,18 +64,18 @@ func (c *Client) convert(ctx context.Context, what string, err error) error {
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &otp): // a 401 of another type
-		out.Status, out.cause = http.StatusUnauthorized, githost.ErrDenied
+		out.Status, out.Cause = http.StatusUnauthorized, githost.ErrDenied
 	case errors.As(err, &rate):
-		out.again, out.after = true, max(rate.Rate.Reset.Sub(c.opt.Now()), time.Second)
+		out.Again, out.After = true, max(rate.Rate.Reset.Sub(c.opt.Now()), time.Second)
 	case errors.As(err, &abuse):
-		out.again, out.after = true, limitWait
+		out.Again, out.After = true, limitWait
 		if abuse.RetryAfter != nil {
-			out.after = *abuse.RetryAfter
+			out.After = *abuse.RetryAfter
 		}
 	case errors.As(err, &e) && e.Response != nil:
 		c.convertStatus(out, e)
 	default:
-		out.again, out.cause = true, err
+		out.Again, out.Cause = true, err
 	}
 	return out
 }
@@ -99,18 +84,18 @@ func (c *Client) convertStatus(out *Error, e *gh.ErrorResponse) {
 	code, header := e.Response.StatusCode, e.Response.Header
 	switch named, says := fault.Moment(header.Get("Retry-After"), c.opt.Now()); {
 	case code == http.StatusTooManyRequests, limited(e):
-		out.again, out.after = true, c.wait(header)
+		out.Again, out.After = true, c.wait(header)
 	case fault.Passes(code):
-		out.again = true
+		out.Again = true
 		if says {
-			out.after = named
+			out.After = named
 		}
 	case code == http.StatusNotFound, code == http.StatusGone:
-		out.cause = githost.ErrNotFound
+		out.Cause = githost.ErrNotFound
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		out.cause = githost.ErrDenied
+		out.Cause = githost.ErrDenied
 	case code/100 == 3:
-		out.what += " (moved: correct the repository's name or BaseURL)"
+		out.What += " (moved: correct the repository's name or BaseURL)"
 	}
 }
 
@@ -129,7 +114,7 @@ func limited(e *gh.ErrorResponse) bool {
 // unreadable is a success of GitHub without what was to be read: it is a
 // page of something in front of it.
 func unreadable(what string) error {
-	return &Error{Status: http.StatusOK, what: what + ": the answer says nothing of it", again: true}
+	return &Error{Service: service, Status: http.StatusOK, What: what + ": the answer says nothing of it", Again: true}
 }
 
 // wait reads how long a limit lasts.

@@ -110,11 +110,11 @@ func (c *Client) file(ctx context.Context, what, address string) (string, error)
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		return "", &Error{what: what + ": " + err.Error(), again: true, cause: err}
+		return "", &Error{Service: service, What: what + ": " + err.Error(), Again: true, Cause: err}
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return "", &Error{Status: resp.StatusCode, what: what + ": " + resp.Status}
+		return "", &Error{Service: service, Status: resp.StatusCode, What: what + ": " + resp.Status}
 	}
 	return tail(io.LimitReader(resp.Body, logRead)), nil
 }

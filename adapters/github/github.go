@@ -19,7 +19,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/retryhttp"
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
@@ -66,7 +66,7 @@ func New(o Options) (*Client, error) {
 		permissions: map[string]permission{}, rules: map[string]knownRules{}, renamed: map[string]string{},
 	}
 	if o.App == nil {
-		c.api = gh.NewClient(retryhttp.New(o.HTTPClient)).WithAuthToken(o.Token)
+		c.api = gh.NewClient(restclient.Transport(o.HTTPClient)).WithAuthToken(o.Token)
 	} else if err := c.signInAsApp(*o.App); err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func splitAt(repo, sha string) (owner, name string, err error) {
 // unknownCommit makes a read's 422 what it means: there is no such commit.
 func unknownCommit(err error) error {
 	if e := (*Error)(nil); errors.As(err, &e) && e.Status == http.StatusUnprocessableEntity {
-		e.cause = githost.ErrNotFound
+		e.Cause = githost.ErrNotFound
 	}
 	return err
 }
@@ -165,7 +165,7 @@ func next(page *int, resp *gh.Response) (more bool, err error) {
 	}
 	if resp.NextPage <= *page || resp.NextPage > pagesMax {
 		what := fmt.Sprintf("page %d of a list leads to page %d", max(*page, 1), resp.NextPage)
-		return false, &Error{Status: http.StatusOK, what: what, again: true}
+		return false, &Error{Service: service, Status: http.StatusOK, What: what, Again: true}
 	}
 	*page = resp.NextPage
 	return true, nil

@@ -13,7 +13,7 @@ import (
 
 	gh "github.com/google/go-github/v60/github"
 
-	"github.com/signalbox-dev/signalbox/internal/retryhttp"
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 )
 
 // MintToken gives a new token of the app's installation that may do what the permissions say in
@@ -72,7 +72,7 @@ func permissionsOf(list map[string]string) (*gh.InstallationPermissions, error) 
 
 // RevokeToken ends a token of an installation. One that has ended already is no error.
 func (c *Client) RevokeToken(ctx context.Context, token string) error {
-	to := retryhttp.New(c.opt.HTTPClient)
+	to := restclient.Transport(c.opt.HTTPClient)
 	to.Transport = bearer{to.Transport, func(*http.Request) (string, error) { return token, nil }}
 	api := gh.NewClient(to)
 	api.BaseURL = c.api.BaseURL

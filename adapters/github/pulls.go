@@ -185,7 +185,8 @@ func (c *Client) refused(ctx context.Context, m githost.Merge, what string, refu
 	case errors.Is(why, errTransient) && m.Method != githost.MergeAny && !slices.Contains(c.allowed(ctx, owner, name), m.Method):
 		why = githost.ErrDenied
 	case errors.Is(why, errUndecided), errors.Is(why, errTransient):
-		return "", &Error{Status: http.StatusMethodNotAllowed, what: what + ": " + why.Error(), again: errors.Is(why, errUndecided)}
+		what += ": " + why.Error()
+		return "", &Error{Service: service, Status: http.StatusMethodNotAllowed, What: what, Again: errors.Is(why, errUndecided)}
 	}
 	return "", fmt.Errorf("github: %s: %w", what, why)
 }

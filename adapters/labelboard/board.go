@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -133,8 +134,8 @@ func (c *Client) relabel(ctx context.Context, projectID, itemID string, i wireIs
 		return err
 	}
 	var now []wireLabel
-	put := call{method: http.MethodPut, path: at + "/labels", in: map[string]any{"labels": labels}, out: &now}
-	if _, err := c.call(ctx, put); err != nil {
+	put := restclient.Call{Method: http.MethodPut, Path: at + "/labels", In: map[string]any{"labels": labels}, Out: &now}
+	if _, err := c.rest.Do(ctx, put); err != nil {
 		return err
 	}
 	for _, l := range now {
@@ -161,7 +162,7 @@ func (c *Client) setOpen(ctx context.Context, projectID, itemID string, i wireIs
 		return err
 	}
 	var out wireIssue
-	_, err = c.call(ctx, call{method: http.MethodPatch, path: at, in: map[string]string{"state": want}, out: &out})
+	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPatch, Path: at, In: map[string]string{"state": want}, Out: &out})
 	switch {
 	case err == nil && out.Number == 0:
 		return unreadable(at, "without a number")

@@ -1,155 +1,54 @@
 package labelboard
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// bodyMax bounds an answer, in bytes.
-const bodyMax = 16 << 20
+const service = "labelboard"
 
-// Error is an answer of the host that is not a success or cannot be read, or the lack of one.
-type Error struct {
-	Status int // HTTP status; 0 when there was no answer
-	what   string
-	again  bool
-	after  time.Duration
-	cause  error
-}
-
-// Error names the call and what was answered.
-func (e *Error) Error() string { return "labelboard: " + e.what }
-
-// Unwrap gives tracker.ErrNotFound for what the host does not have, or the transport's error.
-func (e *Error) Unwrap() error { return e.cause }
-
-// Retryable and RetryAfter implement the contract of package fault.
-func (e *Error) Retryable() bool { return e.again }
-
-// RetryAfter is the wait that the host requires; 0 when it names none.
-func (e *Error) RetryAfter() time.Duration { return e.after }
+// Error is an answer of the host that is not a success or cannot be read, or the lack of one. Its cause is
+// tracker.ErrNotFound for what the host does not have, or the transport's error.
+type Error = restclient.Error
 
 // unreadable is a success without what was to be read: it is a page of something in front of
 // the host.
 func unreadable(path, why string) error {
-	return &Error{Status: http.StatusOK, what: path + " answers " + why, again: true}
+	return &Error{Service: service, Status: http.StatusOK, What: path + " answers " + why, Again: true}
 }
 
-// isStatus reports whether err is an answer of the host with that HTTP status.
-func isStatus(err error, status int) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Status == status
-}
-
-// call is one request.
-type call struct {
-	method, path string // below the address of the API
-	query        url.Values
-	token        string // "" = Options.Token
-	in, out      any
-}
-
-func (c *Client) call(ctx context.Context, r call) (http.Header, error) {
-	req, err := c.request(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	what := r.method + " " + r.path
-	resp, err := c.http.Do(req)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, &Error{what: fmt.Sprintf("%s: %v", what, bare(err)), cause: bare(err), again: true}
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, bodyMax+1))
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case err != nil:
-		return nil, &Error{what: what + ": the answer broke off", cause: err, again: true}
-	case len(body) > bodyMax:
-		return nil, &Error{Status: resp.StatusCode, what: fmt.Sprintf("%s: the answer has more than %d bytes", what, bodyMax)}
-	case resp.StatusCode/100 != 2:
-		return nil, c.failed(what, resp, body)
-	}
-	if err := json.Unmarshal(body, r.out); err != nil {
-		what = fmt.Sprintf("%s: the answer cannot be read: %v", what, err)
-		return nil, &Error{Status: resp.StatusCode, what: what, cause: err, again: true}
-	}
-	return resp.Header, nil
-}
-
-func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
-	var body io.Reader
-	if r.in != nil {
-		raw, err := json.Marshal(r.in)
-		if err != nil {
-			return nil, err
-		}
-		body = bytes.NewReader(raw)
-	}
-	target := c.base + r.path
-	if len(r.query) > 0 {
-		target += "?" + r.query.Encode()
-	}
-	req, err := http.NewRequestWithContext(ctx, r.method, target, body)
-	if err != nil {
-		return nil, err
-	}
-	if r.token == "" {
-		r.token = c.opt.Token
-	}
-	req.Header.Set("Authorization", "Bearer "+r.token)
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", "signalbox")
-	if r.in != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	return req, nil
-}
-
-// textMax bounds what an error quotes of an answer, in bytes.
-const textMax = 300
-
-// failed is the error that an answer means.
-func (c *Client) failed(what string, resp *http.Response, body []byte) error {
-	e := &Error{Status: resp.StatusCode, what: what + ": " + resp.Status, again: fault.Passes(resp.StatusCode)}
-	var said struct{ Message string }
-	theirs := json.Unmarshal(body, &said) == nil && said.Message != ""
-	if theirs {
-		e.what += ": " + strings.ToValidUTF8(said.Message[:min(len(said.Message), textMax)], "")
+// refuse completes the error of an answer that is no success.
+func (c *Client) refuse(r restclient.Call, e *Error, resp *http.Response, _ []byte) error {
+	e.What = r.What + ": " + resp.Status
+	if e.Text != "" {
+		e.What += ": " + e.Text
 	}
 	wait, named := c.wait(resp.Header)
 	switch {
-	case limited(resp, said.Message):
-		e.again, e.after = true, wait
-		if !named {
-			e.after = limitWait
+	case limited(resp, e.Text):
+		e.Again = true
+		if e.After = limitWait; named {
+			e.After = wait
 		}
-	case e.again:
-		e.after = wait
-	case (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone) && theirs:
-		e.cause = tracker.ErrNotFound
-	case resp.StatusCode == http.StatusNotFound: // of something in front of the host
-		e.what += ": not an address of the API; correct BaseURL"
-	case resp.StatusCode/100 == 3:
-		e.what += ": moved; correct the repository's name or BaseURL"
+	case e.Again:
+		e.After = wait
+	case (e.Status == http.StatusNotFound || e.Status == http.StatusGone) && e.Text != "":
+		e.Cause = tracker.ErrNotFound
+	case e.Status == http.StatusNotFound: // of something in front of the host
+		e.What += ": not an address of the API; correct BaseURL"
+	case e.Status/100 == 3:
+		e.What += ": moved; correct the repository's name or BaseURL"
 	}
-	return e
+	return nil
 }
 
 // limitWait is how long to wait for a limit that names no moment.
@@ -181,15 +80,6 @@ func (c *Client) wait(h http.Header) (wait time.Duration, named bool) {
 // waitMax bounds the moment that a host may name.
 const waitMax = 24 * time.Hour
 
-// bare is a transport's error without the URL.
-func bare(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
-}
-
 // pagesMax bounds a listing.
 const pagesMax = 200
 
@@ -203,7 +93,7 @@ func each[T any](ctx context.Context, c *Client, path string, query url.Values, 
 	for page := 1; page <= pagesMax; page++ {
 		q.Set("page", strconv.Itoa(page))
 		var rows []T
-		head, err := c.call(ctx, call{method: http.MethodGet, path: path, query: q, out: &rows})
+		head, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: path, Query: q, Out: &rows})
 		if err != nil {
 			return err
 		}
@@ -214,5 +104,5 @@ func each[T any](ctx context.Context, c *Client, path string, query url.Values, 
 			return nil
 		}
 	}
-	return &Error{Status: http.StatusOK, what: fmt.Sprintf("%s has more than %d pages", path, pagesMax), again: true}
+	return unreadable(path, fmt.Sprintf("with more than %d pages", pagesMax))
 }

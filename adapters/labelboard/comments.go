@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -20,14 +21,14 @@ func (c *Client) list(ctx context.Context, projectID, itemID string, f func(wire
 	}
 	if c.host.whole {
 		var rows []wireComment
-		_, err = c.call(ctx, call{method: http.MethodGet, path: at + "/comments", out: &rows})
+		_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: at + "/comments", Out: &rows})
 		for _, row := range rows {
 			f(row)
 		}
 	} else {
 		err = each(ctx, c, at+"/comments", nil, f)
 	}
-	if isStatus(err, http.StatusInternalServerError) {
+	if restclient.IsStatus(err, http.StatusInternalServerError) {
 		if _, gone := c.issue(ctx, projectID, itemID); errors.Is(gone, tracker.ErrNotFound) {
 			return gone
 		}
@@ -87,11 +88,11 @@ func (c *Client) SetComment(ctx context.Context, n tracker.NewComment) error {
 	at += "issues/comments/" + url.PathEscape(id)
 	var out wireComment
 	in := map[string]string{"body": markdown(n)}
-	_, err = c.call(ctx, call{method: http.MethodPatch, path: at, token: c.token(n.Author), in: in, out: &out})
+	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPatch, Path: at, Token: c.token(n.Author), In: in, Out: &out})
 	switch {
 	case errors.Is(err, tracker.ErrNotFound): // somebody has deleted it: the next try posts it again
 		c.forget(n)
-		return &Error{Status: http.StatusNotFound, what: at + " is gone", again: true}
+		return &Error{Service: service, Status: http.StatusNotFound, What: at + " is gone", Again: true}
 	case err == nil && out.ID == 0:
 		return unreadable(at, "without an id")
 	}
@@ -116,7 +117,7 @@ func (c *Client) addComment(ctx context.Context, n tracker.NewComment) (id strin
 	}
 	var out wireComment
 	in := map[string]string{"body": markdown(n)}
-	_, err = c.call(ctx, call{method: http.MethodPost, path: at + "/comments", token: c.token(n.Author), in: in, out: &out})
+	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPost, Path: at + "/comments", Token: c.token(n.Author), In: in, Out: &out})
 	if err == nil && out.ID == 0 {
 		err = unreadable(at+"/comments", "without an id")
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
@@ -20,7 +21,7 @@ func (c *Client) issue(ctx context.Context, projectID, itemID string) (wireIssue
 		return wireIssue{}, err
 	}
 	var i wireIssue
-	if _, err := c.call(ctx, call{method: http.MethodGet, path: at, out: &i}); err != nil {
+	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: at, Out: &i}); err != nil {
 		return wireIssue{}, err
 	}
 	switch {
@@ -125,7 +126,7 @@ func (c *Client) LastMove(ctx context.Context, projectID, itemID string) (tracke
 	}
 	log, err := c.changes(ctx, projectID, itemID)
 	switch {
-	case isStatus(err, http.StatusNotFound): // the issue is there
+	case restclient.IsStatus(err, http.StatusNotFound): // the issue is there
 		return tracker.Move{}, fmt.Errorf("%w: %w", tracker.ErrNoLog, err)
 	case err != nil:
 		return tracker.Move{}, err
@@ -154,7 +155,7 @@ func (c *Client) BlockedBy(ctx context.Context, projectID, itemID string) ([]tra
 			refs = append(refs, tracker.Ref{ProjectID: in, ItemID: c.ItemID(in, i.Number)})
 		}
 	})
-	if isStatus(err, http.StatusNotFound) {
+	if restclient.IsStatus(err, http.StatusNotFound) {
 		if _, gone := c.issue(ctx, projectID, itemID); gone != nil {
 			return nil, gone
 		}

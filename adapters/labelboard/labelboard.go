@@ -18,6 +18,7 @@
 package labelboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/retryhttp"
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -70,11 +71,10 @@ type Options struct {
 // tracker.Receiver. It is safe for concurrent use.
 type Client struct {
 	opt  Options
-	base string // of the API, with a slash at the end
+	rest *restclient.Client
 	web  string // of the pages, without one
 	site string // how ids of items begin: web without its scheme, and a slash
 	host dialect
-	http *http.Client
 
 	signed atomic.Pointer[signature.Secrets]
 
@@ -136,9 +136,13 @@ func New(o Options) (*Client, error) {
 	web := host.web(address)
 	_, site, _ := strings.Cut(web, "://")
 	c := &Client{
-		opt: o, base: address + "/" + host.api, web: web, site: site + "/", host: host, http: retryhttp.New(o.HTTPClient),
+		opt: o, web: web, site: site + "/", host: host,
 		own: map[string]bool{}, boards: map[string]board{}, glances: map[string]glanced{},
 		posting: map[string]chan struct{}{}, posted: map[string]string{},
+	}
+	c.rest = &restclient.Client{
+		Service: service, Base: address + "/" + host.api, HTTP: restclient.Transport(o.HTTPClient), Now: o.Now, Refuse: c.refuse,
+		Sign: func(r *http.Request, token string) { r.Header.Set("Authorization", "Bearer "+cmp.Or(token, o.Token)) },
 	}
 	c.SetSecrets(o.Secrets)
 	return c, nil
@@ -161,7 +165,7 @@ func (c *Client) Identify(ctx context.Context) error {
 	for _, token := range slices.Sorted(maps.Keys(whose)) {
 		if err := c.readAccount(ctx, token); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", whose[token], err))
-			refused := isStatus(err, http.StatusUnauthorized) || isStatus(err, http.StatusForbidden)
+			refused := restclient.IsStatus(err, http.StatusUnauthorized) || restclient.IsStatus(err, http.StatusForbidden)
 			complete = complete && refused && token != c.opt.Token
 		}
 	}
@@ -174,7 +178,7 @@ func (c *Client) Identify(ctx context.Context) error {
 // readAccount reads whose token it is.
 func (c *Client) readAccount(ctx context.Context, token string) error {
 	var me wireUser
-	if _, err := c.call(ctx, call{method: http.MethodGet, path: "user", token: token, out: &me}); err != nil {
+	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: "user", Token: token, Out: &me}); err != nil {
 		return err
 	}
 	if me.Login == "" {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -25,14 +26,14 @@ func (c *Client) Person(ctx context.Context, projectID, accountID string) (track
 	}
 	var who wireUser
 	login := url.PathEscape(accountID)
-	if _, err := c.call(ctx, call{method: http.MethodGet, path: "users/" + login, out: &who}); err != nil {
+	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: "users/" + login, Out: &who}); err != nil {
 		return tracker.Person{}, err
 	}
 	if who.Login == "" {
 		return tracker.Person{}, unreadable("users/"+login, "without a login")
 	}
 	var may struct{ Permission string }
-	_, err = c.call(ctx, call{method: http.MethodGet, path: at + "collaborators/" + login + "/permission", out: &may})
+	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: at + "collaborators/" + login + "/permission", Out: &may})
 	if err != nil && (ctx.Err() != nil || fault.Retryable(err)) {
 		return tracker.Person{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -41,7 +42,7 @@ func (c *Client) AddColumn(ctx context.Context, projectID string, s stage.Status
 	}
 	var made wireLabel
 	label := c.host.newLabel(scope+info.Name, colour(s))
-	if _, err := c.call(ctx, call{method: http.MethodPost, path: at + "labels", in: label, out: &made}); err != nil {
+	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodPost, Path: at + "labels", In: label, Out: &made}); err != nil {
 		return err
 	}
 	_, err = c.refresh(ctx, projectID)

@@ -26,6 +26,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
@@ -155,7 +156,7 @@ func (c *Client) query(ctx context.Context, query string) (a answer, err error) 
 	defer func() { c.notBy = time.Now().Add(c.o.Pause) }()
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return a, &Error{what: "there was no answer: " + bare(err).Error(), cause: bare(err)}
+		return a, &Error{what: "there was no answer: " + restclient.Bare(err).Error(), cause: restclient.Bare(err)}
 	}
 	defer resp.Body.Close()
 	a.status, a.header = resp.StatusCode, resp.Header

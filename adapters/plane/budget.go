@@ -243,10 +243,10 @@ func (c *Client) admit(ctx context.Context, r call) error {
 			return nil
 		}
 		if waited += wait; waited > patience {
-			return &Error{
-				Status: http.StatusTooManyRequests, after: wait, cause: tracker.ErrBudget,
-				what: fmt.Sprintf("%s %s: not sent: the requests of this minute are used up (%s)", r.method, shorten(r.path), b.show(now)),
-			}
+			return &Error{answer: answer{
+				Service: service, Status: http.StatusTooManyRequests, Again: true, After: wait, Cause: tracker.ErrBudget,
+				What: fmt.Sprintf("%s %s: not sent: the requests of this minute are used up (%s)", r.method, shorten(r.path), b.show(now)),
+			}}
 		}
 		if err := c.opt.Sleep(ctx, wait); err != nil {
 			return err

@@ -8,6 +8,7 @@
 package plane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -46,8 +48,7 @@ type Options struct {
 // tracker.People, tracker.Budgeted and tracker.Receiver. It is safe for concurrent use.
 type Client struct {
 	opt  Options
-	base string // …/api/v1/
-	http *http.Client
+	rest *restclient.Client
 
 	timeout time.Duration // of one request
 
@@ -89,17 +90,23 @@ func New(o Options) (*Client, error) {
 		o.Sleep = func(ctx context.Context, d time.Duration) error { return run.Sleep(ctx, run.Real{}, d) }
 	}
 	c := &Client{
-		opt: o, base: strings.TrimSuffix(u.String(), "/") + "/api/v1/",
+		opt: o,
 		own: map[string]bool{}, boards: map[string]board{}, budgets: map[string]*budget{},
 	}
 	for _, t := range c.tokens() {
 		c.budgets[t.secret] = &budget{of: t.Of()}
 	}
-	c.timeout = timeout
-	if o.HTTPClient != nil && o.HTTPClient.Timeout > 0 {
-		c.timeout = o.HTTPClient.Timeout
+	own := http.Client{}
+	if o.HTTPClient != nil {
+		own = *o.HTTPClient
 	}
-	c.http = transport(o.HTTPClient, metered{budgets: c.budgets, now: o.Now})
+	own.Timeout = cmp.Or(own.Timeout, timeout)
+	own.Transport = metered{cmp.Or[http.RoundTripper](own.Transport, http.DefaultTransport), c.budgets, o.Now}
+	c.timeout = own.Timeout
+	c.rest = &restclient.Client{
+		Service: service, Base: strings.TrimSuffix(u.String(), "/") + "/api/v1/", HTTP: restclient.Straight(&own),
+		Now: o.Now, Refuse: refuse, Sign: func(r *http.Request, token string) { r.Header.Set("X-Api-Key", token) },
+	}
 	c.SetSecrets(o.Secrets)
 	return c, nil
 }

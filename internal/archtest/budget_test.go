@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        115_680,
-		"tokens outside tests":       776_650,
-		"tokens of tests":            665_950,
-		"exported names":             2_331,
+		"lines outside tests":        115_520,
+		"tokens outside tests":       775_650,
+		"tokens of tests":            666_850,
+		"exported names":             2_315,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
-		"tokens of the server":       550_100,
+		"tokens of the server":       549_120,
 		"words of Markdown":          24_370,
 		"settings":                   145,
 		"fields of Feature":          18,
