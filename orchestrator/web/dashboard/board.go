@@ -192,6 +192,10 @@ func columns(p stage.Pipeline, live []task.Task, why []explain.Explanation, f bo
 	var out []column
 	at := map[stage.Stage]int{}
 	for _, i := range p.Stages {
+		here := func(t task.Task) bool { return t.State.Stage == i.Stage }
+		if i.Ruled && !slices.ContainsFunc(live, here) { // of a feature, which leads few tasks there
+			continue
+		}
 		if !i.Sink && (f.Stage == "" || f.Stage == i.Stage) {
 			at[i.Stage] = len(out)
 			out = append(out, column{Stage: i.Stage})

@@ -164,7 +164,7 @@ func marks(p stage.Pipeline, here stage.Stage, story []task.JournalEntry) []stag
 	var out []stageMark
 	behind := true
 	for _, i := range p.Stages {
-		if i.Stage == stage.Cancelled && here != stage.Cancelled {
+		if (i.Stage == stage.Cancelled || i.Ruled && !seen[i.Stage]) && here != i.Stage {
 			continue
 		}
 		m := stageMark{Stage: i.Stage, Mark: "ahead"}

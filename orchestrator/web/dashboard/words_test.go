@@ -1,12 +1,15 @@
 package dashboard
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -74,4 +77,17 @@ func TestNice(t *testing.T) {
 		require.GreaterOrEqual(t, nice(n), n)
 		require.LessOrEqual(t, nice(n), max(2*n, 10_000))
 	})
+}
+
+// A stage that only a feature leads to is drawn where a task is there, or was.
+func TestRuledStages(t *testing.T) {
+	p := stage.Of(slices.DeleteFunc(stage.DefaultStages(), func(i stage.Info) bool { return i.Stage == stage.DeployStaging })...).Ruled(stage.DeployStaging)
+	at := task.Task{ID: 1, State: stage.State{Stage: stage.DeployStaging}}
+	require.Len(t, columns(p, nil, nil, boardFilter{}), 6)
+	require.Len(t, columns(p, []task.Task{at}, make([]explain.Explanation, 1), boardFilter{}), 7)
+	drawn := func(here stage.Stage) bool {
+		return slices.ContainsFunc(marks(p, here, nil), func(m stageMark) bool { return m.Stage == stage.DeployStaging })
+	}
+	require.False(t, drawn(stage.Deploy))
+	require.True(t, drawn(stage.DeployStaging))
 }
