@@ -1,4 +1,4 @@
-package fakehost
+package fakehttp
 
 import (
 	"bytes"
@@ -51,8 +51,8 @@ func NewSender(group *run.Group, seed uint64, head func(http.Header, Delivery)) 
 	}
 }
 
-// SetURL sets where webhooks go from now on; empty = nowhere.
-func (s *Sender) SetURL(url string) {
+// SetHookURL sets where webhooks go from now on; empty = nowhere.
+func (s *Sender) SetHookURL(url string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.url = url

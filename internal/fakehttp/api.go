@@ -1,4 +1,4 @@
-package fakehost
+package fakehttp
 
 import (
 	"bytes"
@@ -6,10 +6,38 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"time"
 )
 
+// Fault names what one call of an interface meets.
+type Fault string
+
+// Faults of calls.
+const (
+	None        Fault = ""
+	TooMany     Fault = "429"
+	Secondary   Fault = "403 secondary" // with Retry-After
+	Primary     Fault = "403 primary"   // with X-RateLimit-Reset
+	Denied      Fault = "403"           // for good
+	ErrorBefore Fault = "500 before"    // nothing happens
+	ErrorAfter  Fault = "500 after"     // the request is carried out all the same
+	Dropped     Fault = "dropped"       // the connection breaks before anything happens
+	DroppedLate Fault = "dropped late"
+	TimeOut     Fault = "time-out" // the request is carried out, and no answer comes until the client gives up
+)
+
+// Faults are chances, between 0 and 1, that hold until they are set anew.
+type Faults struct {
+	TooMany, Secondary, Primary, ErrorBefore, ErrorAfter, Dropped, DroppedLate, TimeOut float64 // of calls
+
+	HookLost      float64       // a webhook is never sent
+	HookDoubled   float64       // a webhook is sent twice, with one id
+	HookReordered float64       // a webhook is sent after the next one, or after a second
+	HookDelay     time.Duration // at most; webhooks overtake each other
+}
+
 // API serves the REST interface of a double, one request at a time, and makes calls meet
-// faults.
+// faults: one call is sick, where a Switch makes the whole server so.
 type API struct {
 	Mux   *http.ServeMux
 	World sync.Locker // held while a request is carried out
@@ -75,8 +103,9 @@ func (a *API) fault(r *http.Request) Fault {
 		chance float64
 		fault  Fault
 	}{
-		{a.chances.TooMany, TooMany}, {a.chances.Secondary, Secondary}, {a.chances.Primary, Primary}, {a.chances.ErrorBefore, ErrorBefore},
-		{a.chances.ErrorAfter, ErrorAfter}, {a.chances.Dropped, Dropped}, {a.chances.DroppedLate, DroppedLate}, {a.chances.Hang, Hang},
+		{a.chances.TooMany, TooMany}, {a.chances.Secondary, Secondary}, {a.chances.Primary, Primary},
+		{a.chances.ErrorBefore, ErrorBefore}, {a.chances.ErrorAfter, ErrorAfter},
+		{a.chances.Dropped, Dropped}, {a.chances.DroppedLate, DroppedLate}, {a.chances.TimeOut, TimeOut},
 	} {
 		if x < c.chance {
 			return c.fault
@@ -98,7 +127,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	if a.serve(w, r) != Hang {
+	if a.serve(w, r) != TimeOut {
 		return
 	}
 	select {
@@ -121,7 +150,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) Fault {
 		a.Mux.ServeHTTP(w, r)
 	case Dropped:
 		drop(w)
-	case DroppedLate, Hang:
+	case DroppedLate, TimeOut:
 		a.Mux.ServeHTTP(&discard{header: http.Header{}}, r)
 		if fault == DroppedLate {
 			drop(w)
