@@ -141,7 +141,11 @@ func begin(d dialect, o Options) *Server {
 		dialect: d, opt: o, group: run.New(context.Background(), nil), related: true,
 		roles: map[string]string{Self: "write"}, shown: map[string]shown{},
 	}
-	s.API = &fakehttp.API{Mux: s.mux(), World: &s.mu, Done: s.group.Context().Done(), Admit: s.admit, Refuse: s.refuse}
+	mux := s.mux()
+	s.API = &fakehttp.API{
+		Serve: mux, Call: func(r *http.Request) string { _, call := mux.Handler(r); return call }, BodyMax: 1 << 20,
+		World: &s.mu, Done: s.group.Context().Done(), Admit: s.admit, Refuse: s.refuse,
+	}
 	s.Seed(o.Seed)
 	s.Sender = fakehttp.NewSender(s.group, o.Seed, func(h http.Header, d fakehttp.Delivery) { s.head(s, h, d) })
 	s.SetHookURL(o.HookURL)

@@ -43,6 +43,9 @@ func (s *Server) SetFaults(f Faults) {
 func (s *Server) refuse(w http.ResponseWriter, f Fault) {
 	no, known := s.faults[f]
 	switch {
+	case f == fakehttp.TooLarge:
+		http.Error(w, "Payload too large", http.StatusRequestEntityTooLarge)
+		return
 	case !known:
 		no = s.faults[ErrorBefore]
 	case f == Primary && !s.gitea:
