@@ -26,6 +26,7 @@ const (
 	Dropped     Fault = "dropped"       // the connection breaks before anything happens
 	DroppedLate Fault = "dropped late"  // it breaks after the request was carried out
 	Held        Fault = "held"          // nothing happens for Faults.Hold, then the connection breaks
+	Hung        Fault = "hang"          // nothing happens, and no answer comes until the client gives up
 	TimeOut     Fault = "time-out"      // the request is carried out, and no answer comes until the client gives up
 )
 
@@ -63,7 +64,7 @@ type API struct {
 	Admit func(http.ResponseWriter, *http.Request) bool
 	// Refuse answers what meets a fault, in the words of the host. What breaks off or
 	// hangs has no answer.
-	Refuse func(http.ResponseWriter, Fault)
+	Refuse func(http.ResponseWriter, *http.Request, Fault)
 	// BodyMax bounds a request, in bytes.
 	BodyMax int64
 
@@ -82,7 +83,7 @@ func (a *API) Seed(seed uint64) {
 	a.rand = rand.New(rand.NewPCG(seed, 2))
 }
 
-// SetFaults sets the chances of failure.
+// SetFaults sets the chances of failure; without a Seed nothing fails by chance.
 func (a *API) SetFaults(f Faults) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -137,6 +138,9 @@ func (a *API) draw(call string) (Fault, time.Duration) {
 		a.next = a.next[1:]
 		return f, hold
 	}
+	if a.rand == nil {
+		return None, hold
+	}
 	x := a.rand.Float64()
 	for _, c := range []struct {
 		chance float64
@@ -159,7 +163,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A connection that breaks is only noticed once the body was read.
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.BodyMax))
 	if err != nil {
-		a.Refuse(w, TooLarge)
+		a.Refuse(w, r, TooLarge)
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
@@ -170,7 +174,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			answer.Rest()
 		}
 		answer.send(w)
-	case Held, TimeOut:
+	case Held, Hung, TimeOut:
 		var over <-chan time.Time // never
 		if fault == Held {
 			over = time.After(hold)
@@ -184,7 +188,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case Dropped, DroppedLate:
 		drop(w)
 	default:
-		a.Refuse(w, fault)
+		a.Refuse(w, r, fault)
 	}
 }
 

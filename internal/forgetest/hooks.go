@@ -40,7 +40,7 @@ func (s *Server) SetFaults(f Faults) {
 }
 
 // refuse answers what meets a fault.
-func (s *Server) refuse(w http.ResponseWriter, f Fault) {
+func (s *Server) refuse(w http.ResponseWriter, _ *http.Request, f Fault) {
 	no, known := s.faults[f]
 	switch {
 	case f == fakehttp.TooLarge:

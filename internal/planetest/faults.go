@@ -49,7 +49,7 @@ func named(r *http.Request) string {
 }
 
 // refuse answers what meets a fault.
-func refuse(w http.ResponseWriter, f Fault) {
+func refuse(w http.ResponseWriter, _ *http.Request, f Fault) {
 	switch f {
 	case TooMany:
 		tooMany(w, time.Second)
