@@ -10,6 +10,11 @@ import (
 // fieldMax bounds a value of a report's front matter, in characters; the rest is cut.
 const fieldMax = 1000
 
+// FormatReport writes the front matter of a report, as ParseReport reads it.
+func FormatReport(verdict, sha, summary string) string {
+	return "---\nverdict: " + verdict + "\nsha: " + sha + "\nsummary: " + summary + "\n---\n"
+}
+
 // ParseReport reads the front matter of an agent's report: lines "key: value" between
 // two lines "---" at its beginning. Quotes around a value are dropped, unknown keys
 // are allowed; anything below is prose. What cannot be read says so in Problem.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/giteatest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 )
 
 // What the protection of main requires and nobody has reported is expected; without the
@@ -22,7 +22,7 @@ func TestExpected(t *testing.T) {
 	bare := filepath.Join(t.TempDir(), "shop.git")
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", `git init -q --bare -b main "$0" && git -C "$0" update-ref refs/heads/main $(git -C "$0" -c user.name=k -c user.email=k@example.org commit-tree -m first $(git -C "$0" mktree </dev/null))`, bare).CombinedOutput()
 	require.NoError(t, err, string(out))
-	server := giteatest.New(giteatest.Options{Token: "t"})
+	server := forgetest.NewGitea(forgetest.Options{Token: "t"})
 	require.NoError(t, server.AddRepo("acme/shop", bare))
 	srv := httptest.NewServer(server)
 	t.Cleanup(func() { server.Close(); srv.Close() })
@@ -33,7 +33,7 @@ func TestExpected(t *testing.T) {
 	list, err := c.expected(t.Context(), "acme/shop", "main", reported)
 	require.NoError(t, err)
 	require.Empty(t, list)
-	server.SetSettings("acme/shop", func(s *giteatest.Settings) { s.Required["main"] = []string{"ci / *", "lint", "deploy/*", "e2e"} })
+	server.SetSettings("acme/shop", func(s *forgetest.Settings) { s.Required["main"] = []string{"ci / *", "lint", "deploy/*", "e2e"} })
 	list, err = c.expected(t.Context(), "acme/shop", "main", reported)
 	require.NoError(t, err)
 	require.Equal(t, []githost.Check{

@@ -16,7 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
-	"github.com/signalbox-dev/signalbox/internal/giteatest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
@@ -97,7 +97,7 @@ func TestNoAnswer(t *testing.T) {
 // A server that is sick as a whole is one that may be well later, but for a refusal.
 func TestSickServer(t *testing.T) {
 	t.Parallel()
-	k := setup(t, giteatest.Options{})
+	k := setup(t, forgetest.Options{})
 	sick := fakehttp.New(k.server, nil)
 	srv := httptest.NewServer(sick)
 	t.Cleanup(srv.Close)

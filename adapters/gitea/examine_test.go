@@ -6,14 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/giteatest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 )
 
 // What a repository's pages of settings show is read as it is.
 func TestRepositoryAndProtection(t *testing.T) {
 	t.Parallel()
-	k := setup(t, giteatest.Options{})
-	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Methods = []string{"fast-forward-only", "rebase", "squash"} })
+	k := setup(t, forgetest.Options{})
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"fast-forward-only", "rebase", "squash"} })
 	r, err := k.client.Repository(t.Context(), repo)
 	require.NoError(t, err)
 	require.Equal(t, githost.Repository{Name: repo, CloneURL: "https://git.example.org/" + repo + ".git", DefaultBranch: "main", Push: true, Methods: []string{"squash", "rebase", "fast-forward-only"}}, r)
@@ -24,7 +24,7 @@ func TestRepositoryAndProtection(t *testing.T) {
 	b, err := k.client.Protection(t.Context(), repo, "main")
 	require.NoError(t, err)
 	require.Equal(t, githost.Protection{SHA: head}, b)
-	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Required["main"] = []string{"build", "e2e / *"} })
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Required["main"] = []string{"build", "e2e / *"} })
 	b, err = k.client.Protection(t.Context(), repo, "main")
 	require.NoError(t, err)
 	require.Equal(t, githost.Protection{SHA: head, Protected: true, Contexts: []string{"build", "e2e / *"}}, b)
@@ -36,14 +36,14 @@ func TestRepositoryAndProtection(t *testing.T) {
 // its events are listed.
 func TestHooks(t *testing.T) {
 	t.Parallel()
-	k := setup(t, giteatest.Options{})
+	k := setup(t, forgetest.Options{})
 	_, err := k.client.Webhooks(t.Context(), repo)
 	require.ErrorIs(t, err, githost.ErrDenied)
 	require.ErrorIs(t, k.client.AddWebhook(t.Context(), repo, "https://box.example.org/x", "secret"), githost.ErrDenied)
 
-	k.server.SetSettings(repo, func(s *giteatest.Settings) {
+	k.server.SetSettings(repo, func(s *forgetest.Settings) {
 		s.Admin = true
-		s.Hooks = []giteatest.Hook{
+		s.Hooks = []forgetest.Hook{
 			{URL: "https://a.example.org", ContentType: "form", Events: []string{"push", "pull_request", "pull_request_sync"}},
 			{URL: "https://b.example.org", Active: true, ContentType: "json", Events: []string{"pull_request", "pull_request_sync", "pull_request_review_approved", "pull_request_review_rejected", "status"}},
 		}

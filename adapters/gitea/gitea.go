@@ -1,6 +1,6 @@
 // Package gitea talks to Gitea (1.22 and newer) and Forgejo (7 and newer) by their REST
 // interface, which is one: CI results, reviews, pull requests, branches, and webhooks.
-// giteatest is a double of such a server.
+// forgetest has a double of such a server.
 //
 // CI is commit statuses alone: Gitea Actions report as statuses too. A merge is made in
 // the style that the repository allows.

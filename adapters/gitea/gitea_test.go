@@ -18,7 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/hosttest"
-	"github.com/signalbox-dev/signalbox/internal/giteatest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -30,7 +30,7 @@ const (
 	token  = "0123456789abcdef-secret-token"
 	secret = "s3cret"
 	repo   = "acme/shop"
-	below  = giteatest.Prefix + "/repos/{owner}/{repo}"
+	below  = forgetest.Prefix + "/repos/{owner}/{repo}"
 )
 
 func run(t testing.TB, dir string, args ...string) string {
@@ -47,7 +47,7 @@ func run(t testing.TB, dir string, args ...string) string {
 type kit struct {
 	testing.TB
 	client *gitea.Client
-	server *giteatest.Server
+	server *forgetest.Server
 	url    string
 	bare   string
 	clone  string
@@ -60,7 +60,7 @@ func plainHTTP(limit time.Duration) *http.Client {
 	return &http.Client{Timeout: limit, Transport: &http.Transport{DisableKeepAlives: true}}
 }
 
-func setup(t testing.TB, o giteatest.Options) *kit {
+func setup(t testing.TB, o forgetest.Options) *kit {
 	t.Helper()
 	k := &kit{TB: t, bare: filepath.Join(t.TempDir(), "shop.git"), clone: filepath.Join(t.TempDir(), "clone")}
 	run(t, t.TempDir(), "init", "--quiet", "--bare", "--initial-branch=main", k.bare)
@@ -68,7 +68,7 @@ func setup(t testing.TB, o giteatest.Options) *kit {
 	run(t, k.clone, "checkout", "--quiet", "-B", "main")
 	k.write("shared.txt", "one\n")
 	o.Token, o.Secret = token, secret
-	k.server = giteatest.New(o)
+	k.server = forgetest.NewGitea(o)
 	require.NoError(t, k.server.AddRepo(repo, k.bare))
 	srv := httptest.NewServer(k.server)
 	k.url = srv.URL
@@ -122,7 +122,7 @@ func (k *kit) pull(branch string) githost.PullRequest {
 
 func TestConformance(t *testing.T) {
 	hosttest.Run(t, func(t *testing.T) hosttest.Fixture {
-		k := setup(t, giteatest.Options{})
+		k := setup(t, forgetest.Options{})
 		// A conflict looks like what has yet to be compared: time decides.
 		var err error
 		k.client, err = gitea.New(gitea.Options{BaseURL: k.url, Token: token, HTTPClient: plainHTTP(5 * time.Second), Comparing: -1})
@@ -142,15 +142,15 @@ func TestConformance(t *testing.T) {
 				require.NoError(t, k.server.Review(repo, branch, r.Author, strings.ToUpper(string(r.State)), r.SHA, "b"))
 			},
 			Require: func(base string, names ...string) {
-				k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Required[base] = names })
+				k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Required[base] = names })
 			},
-			Self: giteatest.Self,
+			Self: forgetest.Self,
 			Fail: func(call string, how faulttest.Kind) {
 				calls := map[string]string{
 					"OpenPullRequest": "POST " + below + "/pulls", "Merge": "POST " + below + "/pulls/{number}/merge", "DeleteBranch": "DELETE " + below + "/branches/{branch...}",
 				}
-				k.server.Break(calls[call], map[faulttest.Kind]giteatest.Fault{
-					faulttest.Final: giteatest.Denied, faulttest.Passing: giteatest.ErrorBefore, faulttest.Later: giteatest.TooMany,
+				k.server.Break(calls[call], map[faulttest.Kind]forgetest.Fault{
+					faulttest.Final: forgetest.Denied, faulttest.Passing: forgetest.ErrorBefore, faulttest.Later: forgetest.TooMany,
 				}[how])
 			},
 		}
@@ -159,17 +159,17 @@ func TestConformance(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	for _, f := range []giteatest.Fault{giteatest.TooMany, giteatest.ErrorBefore, giteatest.ErrorAfter, giteatest.Dropped, giteatest.DroppedLate} {
+	for _, f := range []forgetest.Fault{forgetest.TooMany, forgetest.ErrorBefore, forgetest.ErrorAfter, forgetest.Dropped, forgetest.DroppedLate} {
 		t.Run(string(f), func(t *testing.T) {
 			t.Parallel()
-			k := setup(t, giteatest.Options{})
+			k := setup(t, forgetest.Options{})
 			head := k.commit("feature/a")
 			pr := k.pull("feature/a")
 			k.server.Fail(f, f, f) // more than is tried at once
 			_, err := k.client.Checks(t.Context(), repo, "main", head)
 			require.True(t, fault.Retryable(err), "%v", err)
 			require.NotContains(t, err.Error(), "secret")
-			if f == giteatest.TooMany {
+			if f == forgetest.TooMany {
 				require.Equal(t, time.Second, fault.After(err))
 				return
 			}
@@ -189,7 +189,7 @@ func TestFaults(t *testing.T) {
 
 func TestDenied(t *testing.T) {
 	t.Parallel()
-	k := setup(t, giteatest.Options{})
+	k := setup(t, forgetest.Options{})
 	c, err := gitea.New(gitea.Options{BaseURL: k.url + "/api/v1/", Token: "wrong", HTTPClient: plainHTTP(0)})
 	require.NoError(t, err)
 	require.ErrorIs(t, c.Ping(t.Context()), githost.ErrDenied)
@@ -208,7 +208,7 @@ func TestDenied(t *testing.T) {
 		require.Error(t, k.client.DeleteBranch(t.Context(), repo, bad))
 	}
 	require.ErrorIs(t, k.client.DeleteBranch(t.Context(), repo, "main"), githost.ErrDenied)
-	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Archived = true })
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Archived = true })
 	_, err = k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "x", Base: "main", Title: "T"})
 	require.ErrorIs(t, err, githost.ErrDenied)
 }

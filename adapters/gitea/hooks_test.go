@@ -14,7 +14,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/giteatest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
@@ -222,11 +222,11 @@ func kind(kind, state string) func(githost.Hook) bool {
 // A push, CI, a review and a merge send signed webhooks that the client decodes.
 func TestJourneyOfWebhooks(t *testing.T) {
 	t.Parallel()
-	k := setup(t, giteatest.Options{Forgejo: true, CI: func(p giteatest.Push) giteatest.Outcome {
+	k := setup(t, forgetest.Options{Forgejo: true, CI: func(p forgetest.Push) forgetest.Outcome {
 		if _, err := p.File("file1.txt"); err != nil {
-			return giteatest.Outcome{Conclusion: "failure", Title: err.Error()}
+			return forgetest.Outcome{Conclusion: "failure", Title: err.Error()}
 		}
-		return giteatest.Outcome{Conclusion: "success", Title: "fine", After: time.Millisecond}
+		return forgetest.Outcome{Conclusion: "success", Title: "fine", After: time.Millisecond}
 	}})
 	got := sentTo(t, k)
 	head := k.commit("feature/a")
@@ -239,7 +239,7 @@ func TestJourneyOfWebhooks(t *testing.T) {
 	require.Equal(t, "pull_request_approved", approved.hook.Event)
 	require.Equal(t, "pull_request_review_approved", approved.header.Get("X-Gitea-Event-Type"))
 	require.Equal(t, approved.header.Get("X-Gitea-Signature"), approved.header.Get("X-Forgejo-Signature"))
-	require.NoError(t, k.server.Comment(repo, "feature/a", "kim", "please look"))
+	require.NoError(t, k.server.Comment(repo, "feature/a", forgetest.LineComment{Author: "kim", Body: "please look"}))
 	require.Equal(t, "please look", next(t, got, kind(githost.HookComment, "")).hook.Body)
 	again := k.commit("feature/a")
 	require.Equal(t, again, next(t, got, func(h githost.Hook) bool { return h.Action == "synchronized" }).hook.SHA)
@@ -253,15 +253,15 @@ func TestJourneyOfWebhooks(t *testing.T) {
 // Webhooks are lost and doubled; one that is sent again by hand has a new id.
 func TestFaultsOfWebhooks(t *testing.T) {
 	t.Parallel()
-	k := setup(t, giteatest.Options{})
+	k := setup(t, forgetest.Options{})
 	got := sentTo(t, k)
-	k.server.SetFaults(giteatest.Faults{HookLost: 1})
+	k.server.SetFaults(forgetest.Faults{HookLost: 1})
 	k.server.SetStatus(repo, head40, "lost", "success")
-	k.server.SetFaults(giteatest.Faults{HookDoubled: 1})
+	k.server.SetFaults(forgetest.Faults{HookDoubled: 1})
 	k.server.SetStatus(repo, head40, "twice", "success")
 	first, second := next(t, got, kind(githost.HookCI, "")), next(t, got, kind(githost.HookCI, ""))
 	require.Equal(t, []string{"twice", first.id}, []string{first.hook.Action, second.id})
-	k.server.SetFaults(giteatest.Faults{})
+	k.server.SetFaults(forgetest.Faults{})
 	require.NoError(t, k.server.Redeliver(first.id))
 	third := next(t, got, kind(githost.HookCI, ""))
 	require.NotEqual(t, first.id, third.id)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/giteatest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
@@ -22,8 +22,8 @@ func TestStyles(t *testing.T) {
 	for _, style := range []string{"merge", "squash", "rebase", "rebase-merge", "fast-forward-only"} {
 		t.Run(style, func(t *testing.T) {
 			t.Parallel()
-			k := setup(t, giteatest.Options{})
-			k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Methods = []string{style} })
+			k := setup(t, forgetest.Options{})
+			k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{style} })
 			head := k.commit("feature/a")
 			pr := k.pull("feature/a")
 			sha, err := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
@@ -41,8 +41,8 @@ func TestStyles(t *testing.T) {
 // take them over first: Gitea has an internal error for that.
 func TestNotForward(t *testing.T) {
 	t.Parallel()
-	k := setup(t, giteatest.Options{})
-	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Methods = []string{"fast-forward-only"} })
+	k := setup(t, forgetest.Options{})
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"fast-forward-only"} })
 	head := k.commit("feature/a")
 	pr := k.pull("feature/a")
 	run(t, k.clone, "checkout", "--quiet", "main")
@@ -56,22 +56,22 @@ func TestNotForward(t *testing.T) {
 // A rule that only people can satisfy is refused in Gitea's words.
 func TestMergeAgainstTheRules(t *testing.T) {
 	t.Parallel()
-	k := setup(t, giteatest.Options{})
+	k := setup(t, forgetest.Options{})
 	head := k.commit("feature/a")
 	pr := k.pull("feature/a")
 	merge := func() error {
 		_, err := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
 		return err
 	}
-	for words, change := range map[string]func(*giteatest.Settings){
-		"User not allowed to merge PR":                                    func(s *giteatest.Settings) { s.Push = false },
-		"Not all required status checks successful":                       func(s *giteatest.Settings) { s.Required["main"] = []string{"ci / *"} },
-		"Does not have enough approvals":                                  func(s *giteatest.Settings) { s.Required["main"], s.Approvals = nil, 1 },
-		"merge is not allowed an allowed merge style for this repository": func(s *giteatest.Settings) { s.Methods = nil },
-		"repo.archive.title":                                              func(s *giteatest.Settings) { s.Archived = true },
+	for words, change := range map[string]func(*forgetest.Settings){
+		"User not allowed to merge PR":                                    func(s *forgetest.Settings) { s.Push = false },
+		"Not all required status checks successful":                       func(s *forgetest.Settings) { s.Required["main"] = []string{"ci / *"} },
+		"Does not have enough approvals":                                  func(s *forgetest.Settings) { s.Required["main"], s.Approvals = nil, 1 },
+		"merge is not allowed an allowed merge style for this repository": func(s *forgetest.Settings) { s.Methods = nil },
+		"repo.archive.title":                                              func(s *forgetest.Settings) { s.Archived = true },
 	} {
-		k.server.SetSettings(repo, func(s *giteatest.Settings) {
-			*s = giteatest.Settings{Push: true, Methods: []string{"merge"}, Required: map[string][]string{}}
+		k.server.SetSettings(repo, func(s *forgetest.Settings) {
+			*s = forgetest.Settings{Push: true, Methods: []string{"merge"}, Required: map[string][]string{}}
 			change(s)
 		})
 		err := merge()
@@ -79,8 +79,8 @@ func TestMergeAgainstTheRules(t *testing.T) {
 		require.ErrorContains(t, err, words)
 		require.False(t, fault.Retryable(err), words)
 	}
-	k.server.SetSettings(repo, func(s *giteatest.Settings) {
-		*s = giteatest.Settings{Push: true, Methods: []string{"merge"}, Required: map[string][]string{"main": {"ci / *"}}, Approvals: 1}
+	k.server.SetSettings(repo, func(s *forgetest.Settings) {
+		*s = forgetest.Settings{Push: true, Methods: []string{"merge"}, Required: map[string][]string{"main": {"ci / *"}}, Approvals: 1}
 	})
 	k.server.SetRole("kim", "write")
 	require.NoError(t, k.server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
@@ -92,7 +92,7 @@ func TestMergeAgainstTheRules(t *testing.T) {
 // shows no difference.
 func TestConflictByTime(t *testing.T) {
 	t.Parallel()
-	k := setup(t, giteatest.Options{})
+	k := setup(t, forgetest.Options{})
 	head := k.conflict("feature/a")
 	m := githost.Merge{Repo: repo, Number: k.pull("feature/a").Number, HeadSHA: head, Title: "T"}
 	for range 2 {
@@ -214,13 +214,13 @@ func TestStylesUnknown(t *testing.T) {
 // A merge whose answer never comes is found, not made again.
 func TestTimeOut(t *testing.T) {
 	t.Parallel()
-	k := setup(t, giteatest.Options{})
+	k := setup(t, forgetest.Options{})
 	c, err := gitea.New(gitea.Options{BaseURL: k.url, Token: token, HTTPClient: plainHTTP(200 * time.Millisecond)})
 	require.NoError(t, err)
 	head := k.commit("feature/a")
 	m := githost.Merge{Repo: repo, Number: k.pull("feature/a").Number, HeadSHA: head, Title: "T"}
 	for range 4 { // the merge, and the look at it three times
-		k.server.Fail(giteatest.Hang)
+		k.server.Fail(forgetest.Hang)
 	}
 	_, err = c.Merge(t.Context(), m)
 	var e *gitea.Error
@@ -237,8 +237,8 @@ func TestTimeOut(t *testing.T) {
 // for a person.
 func TestMergeMethod(t *testing.T) {
 	t.Parallel()
-	k := setup(t, giteatest.Options{})
-	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Methods = []string{"merge", "squash"} })
+	k := setup(t, forgetest.Options{})
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"merge", "squash"} })
 	head := k.commit("feature/a")
 	m := githost.Merge{Repo: repo, Number: k.pull("feature/a").Number, HeadSHA: head, Title: "T", Method: githost.MergeRebase}
 	_, err := k.client.Merge(t.Context(), m)

@@ -11,14 +11,14 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/giteatest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
 // A fork's branch of the same name is none of ours, and many pull requests hide none.
 func TestForksAndPages(t *testing.T) {
 	t.Parallel()
-	k := setup(t, giteatest.Options{})
+	k := setup(t, forgetest.Options{})
 	head := k.commit("feature/a")
 	ours := k.pull("feature/a")
 	for range 120 {
@@ -108,7 +108,7 @@ func TestPagesWithoutEnd(t *testing.T) {
 // new name, and not made a read.
 func TestRenamed(t *testing.T) {
 	t.Parallel()
-	k := setup(t, giteatest.Options{})
+	k := setup(t, forgetest.Options{})
 	head := k.commit("feature/a")
 	pr := k.pull("feature/a")
 	k.server.Rename(repo, "store/shop2")
@@ -169,7 +169,7 @@ func TestRetries(t *testing.T) {
 // of the server refuses.
 func TestMergeOfWhatIsClosed(t *testing.T) {
 	t.Parallel()
-	k := setup(t, giteatest.Options{})
+	k := setup(t, forgetest.Options{})
 	head := k.commit("feature/a")
 	m := githost.Merge{Repo: repo, Number: k.pull("feature/a").Number, HeadSHA: head, Title: "T"}
 	k.server.SetOpen(repo, "feature/a", "ann", false)
@@ -180,11 +180,11 @@ func TestMergeOfWhatIsClosed(t *testing.T) {
 	require.ErrorIs(t, err, githost.ErrDenied)
 	require.ErrorContains(t, err, "the pull request is closed")
 	k.server.SetOpen(repo, "feature/a", "ann", true)
-	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Refusal = "Changed protected files" })
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Refusal = "Changed protected files" })
 	_, err = k.client.Merge(t.Context(), m)
 	require.ErrorIs(t, err, githost.ErrDenied)
 	require.ErrorContains(t, err, "Changed protected files")
-	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Refusal = "" })
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Refusal = "" })
 	_, err = k.client.Merge(t.Context(), m)
 	require.NoError(t, err)
 }

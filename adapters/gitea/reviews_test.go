@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/giteatest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 )
 
 const permissionCall = "GET " + below + "/collaborators/{login}/permission"
 
 // reviewed has a pull request that kim, who may write, has approved.
 func reviewed(t *testing.T) *kit {
-	k := setup(t, giteatest.Options{})
+	k := setup(t, forgetest.Options{})
 	k.commit("feature/a")
 	k.pull("feature/a")
 	k.server.SetRole("kim", "write")
@@ -46,7 +46,7 @@ func TestOfficialReviews(t *testing.T) {
 func TestPermissionIsRemembered(t *testing.T) {
 	t.Parallel()
 	k := reviewed(t)
-	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Admin = true })
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Admin = true })
 	require.Equal(t, githost.PermissionWrite, k.reviews()[0].Permission)
 	k.server.SetRole("kim", "none")
 	require.Equal(t, githost.PermissionWrite, k.reviews()[0].Permission)
@@ -55,7 +55,7 @@ func TestPermissionIsRemembered(t *testing.T) {
 	k.server.SetRole("kim", "admin")
 	k.clock.Add(int64(time.Hour))
 	require.Equal(t, githost.PermissionAdmin, k.reviews()[0].Permission)
-	k.server.Break(permissionCall, giteatest.TooMany)
+	k.server.Break(permissionCall, forgetest.TooMany)
 	k.clock.Add(int64(time.Hour))
 	_, err := k.client.Reviews(t.Context(), repo, "feature/a")
 	require.ErrorContains(t, err, "what kim may do in acme/shop")
@@ -82,7 +82,7 @@ func TestKindsOfReviews(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	k := reviewed(t)
-	k.server.SetSettings(repo, func(s *giteatest.Settings) { s.Admin = true })
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Admin = true })
 	for _, author := range []string{"ghost", "Ghost", "gitea-actions[bot]", "a/../kim", ".."} {
 		require.NoError(t, k.server.Review(repo, "feature/a", author, "APPROVED", "", ""))
 	}

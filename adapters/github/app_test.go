@@ -15,7 +15,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
@@ -46,7 +46,7 @@ func appKit(t *testing.T, rights map[string]string) (*kit, *github.Client, func(
 	key, file := appKey(t)
 	var ahead atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	k := setup(t, githubtest.Options{App: &githubtest.App{ID: "Iv1.box", Key: &key.PublicKey, Rights: rights}, Now: now})
+	k := setup(t, forgetest.Options{App: &forgetest.App{ID: "Iv1.box", Key: &key.PublicKey, Rights: rights}, Now: now})
 	srv := httptest.NewServer(k.server)
 	t.Cleanup(srv.Close)
 	return k, appClient(t, srv.URL, file, now), func(d time.Duration) { ahead.Store(int64(d)) }

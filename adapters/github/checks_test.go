@@ -13,7 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -32,21 +32,21 @@ func (k *kit) states(sha string) (out []string) {
 // The suite of an app that has run nothing says nothing.
 func TestSuites(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
+	k := setup(t, forgetest.Options{})
 	sha := k.commit("feature/a")
 	k.server.SetSuite(repo, sha, "vercel", "queued", "")
 	k.server.SetStatus(repo, sha, "Vercel", "success")
 	require.Equal(t, []string{"status Vercel passed ()"}, k.states(sha))
-	k.server.SetSuite(repo, sha, githubtest.Actions, "queued", "")
+	k.server.SetSuite(repo, sha, forgetest.Actions, "queued", "")
 	require.Equal(t, []string{"status Vercel passed ()", "check_suite GitHub Actions expected (actions)"}, k.states(sha))
 	k.server.SetCheckRun(repo, sha, "build", "in_progress", "")
 	require.Equal(t, []string{"status Vercel passed ()", "check_run build pending (actions)"}, k.states(sha))
 	k.server.SetCheckRun(repo, sha, "build", "completed", "success")
 	require.Equal(t, []string{"status Vercel passed ()", "check_run build passed (actions)", "check_suite GitHub Actions expected (actions)"}, k.states(sha), "the next job has no run yet")
-	k.server.SetSuite(repo, sha, githubtest.Actions, "completed", "success")
+	k.server.SetSuite(repo, sha, forgetest.Actions, "completed", "success")
 	require.Equal(t, []string{"status Vercel passed ()", "check_run build passed (actions)"}, k.states(sha))
 	broken := k.commit("feature/b")
-	k.server.SetSuite(repo, broken, githubtest.Actions, "completed", "startup_failure")
+	k.server.SetSuite(repo, broken, forgetest.Actions, "completed", "startup_failure")
 	require.Equal(t, []string{"check_suite GitHub Actions held (actions)"}, k.states(broken), "a workflow file with a mistake has no job")
 }
 
@@ -80,7 +80,7 @@ func TestSuiteOfADemandedApp(t *testing.T) {
 // at any moment between.
 func TestEarlyStatusDoesNotPass(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
+	k := setup(t, forgetest.Options{})
 	sha := k.commit("feature/a")
 	r, err := gates.NewRegistry(checks.All(nil)...)
 	require.NoError(t, err)
@@ -92,7 +92,7 @@ func TestEarlyStatusDoesNotPass(t *testing.T) {
 	}
 	k.server.SetStatus(repo, sha, "Vercel", "success")
 	require.Equal(t, gates.Defer, outcome(false))
-	k.server.SetSuite(repo, sha, githubtest.Actions, "queued", "")
+	k.server.SetSuite(repo, sha, forgetest.Actions, "queued", "")
 	require.Equal(t, gates.Defer, outcome(true), "what has begun is waited for to its end")
 	k.server.SetCheckRun(repo, sha, "build", "in_progress", "")
 	require.Equal(t, gates.Defer, outcome(true))
@@ -103,10 +103,10 @@ func TestEarlyStatusDoesNotPass(t *testing.T) {
 // Rules are read now and then, and not for every look.
 func TestRulesAreCached(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
+	k := setup(t, forgetest.Options{})
 	sha := k.commit("feature/a")
 	require.Empty(t, k.states(sha))
-	k.server.SetSettings(repo, func(s *githubtest.Settings) { s.Rules["main"] = []string{"build"} })
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Rules["main"] = []string{"build"} })
 	require.Empty(t, k.states(sha))
 	k.clock.Store(int64(6 * time.Minute))
 	require.Equal(t, []string{"required build expected ()"}, k.states(sha))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
@@ -21,8 +21,8 @@ import (
 // on the pull request then, once, and nothing has failed.
 func TestReportOfADeletedBranch(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
-	k.server.SetSettings(repo, func(s *githubtest.Settings) { s.DeleteHead, s.Methods = true, []string{"squash"} })
+	k := setup(t, forgetest.Options{})
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.DeleteHead, s.Methods = true, []string{"squash"} })
 	git, err := gitcli.New(t.Context(), gitcli.Options{Root: t.TempDir()})
 	require.NoError(t, err)
 	projects, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: repo, CloneURL: k.bare, Prefix: "SHP"})

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 )
 
 // failure returns what is shown of a commit's failed job.
@@ -24,7 +24,7 @@ func (k *kit) failure(sha string) (string, error) {
 // that turn text around and moments are left out, and so is what cleans up behind the error.
 func TestFailureLog(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
+	k := setup(t, forgetest.Options{})
 	sha := k.commit("feature/a")
 	k.server.SetCheckRun(repo, sha, "build", "completed", "failure")
 	var log strings.Builder
@@ -33,7 +33,7 @@ func TestFailureLog(t *testing.T) {
 	}
 	log.WriteString("2026-05-01T10:00:01.1234567Z \x1b[31mFAIL\x1b[0m TestCart \u202eevil\x00\n2026-05-01T10:00:02Z ##[error]Process completed with exit code 1.\n")
 	log.WriteString(strings.Repeat("2026-05-01T10:00:03Z Post job cleanup.\n", 200))
-	require.NoError(t, k.server.ShowFailure(repo, sha, "build", log.String(), githubtest.Annotation{Path: "cart.go", Line: 7, Message: "undefined: x\x1b[0m"}))
+	require.NoError(t, k.server.ShowFailure(repo, sha, "build", log.String(), forgetest.Annotation{Path: "cart.go", Line: 7, Message: "undefined: x\x1b[0m"}))
 	text, err := k.failure(sha)
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(text, "cart.go:7: undefined: x\n"), text)
@@ -45,16 +45,16 @@ func TestFailureLog(t *testing.T) {
 // What cannot be read is left out; when nothing can that is an error.
 func TestFailureLogInPart(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
+	k := setup(t, forgetest.Options{})
 	sha := k.commit("feature/a")
 	k.server.SetCheckRun(repo, sha, "build", "completed", "failure")
-	note := githubtest.Annotation{Path: "cart.go", Line: 7, Message: strings.Repeat("x", 2*githost.FailureMax)}
+	note := forgetest.Annotation{Path: "cart.go", Line: 7, Message: strings.Repeat("x", 2*githost.FailureMax)}
 	require.NoError(t, k.server.ShowFailure(repo, sha, "build", "", note))
 	text, err := k.failure(sha)
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(text, "cart.go:7: xxx"))
 	require.LessOrEqual(t, len(text), githost.FailureMax)
-	k.server.Break("GET /repos/{owner}/{repo}/check-runs/{id}/annotations", githubtest.Denied)
+	k.server.Break("GET /repos/{owner}/{repo}/check-runs/{id}/annotations", forgetest.Denied)
 	_, err = k.failure(sha)
 	require.ErrorIs(t, err, githost.ErrDenied)
 	require.NotContains(t, err.Error(), "sig=")

@@ -15,7 +15,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 )
 
 // answering makes a client of a server that answers by a function.
@@ -323,7 +323,7 @@ func TestRetries(t *testing.T) {
 // webhooks of the new name are the registered repository's. The examination has the new name.
 func TestRenamed(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
+	k := setup(t, forgetest.Options{})
 	k.write("first", "1\n")
 	run(t, k.clone, "checkout", "--quiet", "-B", "feature/a")
 	head := k.write("second", "2\n")

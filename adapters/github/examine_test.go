@@ -6,14 +6,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 )
 
 // What a repository's pages of settings show is read as it is.
 func TestRepositoryAndProtection(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
-	k.server.SetSettings(repo, func(s *githubtest.Settings) { s.Methods = []string{"rebase", "merge"} })
+	k := setup(t, forgetest.Options{})
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"rebase", "merge"} })
 	r, err := k.client.Repository(t.Context(), repo)
 	require.NoError(t, err)
 	require.Equal(t, githost.Repository{Name: repo, CloneURL: "https://github.com/" + repo + ".git", DefaultBranch: "main", Push: true, Methods: []string{"merge", "rebase"}}, r)
@@ -24,7 +24,7 @@ func TestRepositoryAndProtection(t *testing.T) {
 	b, err := k.client.Protection(t.Context(), repo, "main")
 	require.NoError(t, err)
 	require.Equal(t, githost.Protection{SHA: head, Contexts: []string{}}, b)
-	k.server.SetSettings(repo, func(s *githubtest.Settings) { s.Required["main"] = []string{"build", "e2e"} })
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Required["main"] = []string{"build", "e2e"} })
 	b, err = k.client.Protection(t.Context(), repo, "main")
 	require.NoError(t, err)
 	require.Equal(t, githost.Protection{SHA: head, Protected: true, Contexts: []string{"build", "e2e"}}, b)
@@ -35,14 +35,14 @@ func TestRepositoryAndProtection(t *testing.T) {
 // Webhooks are for administrators; one is registered once.
 func TestHooks(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
+	k := setup(t, forgetest.Options{})
 	_, err := k.client.Webhooks(t.Context(), repo)
 	require.ErrorIs(t, err, githost.ErrNotFound)
 	require.ErrorIs(t, k.client.AddWebhook(t.Context(), repo, "https://box.example.org/x", "secret"), githost.ErrNotFound)
 
-	k.server.SetSettings(repo, func(s *githubtest.Settings) {
+	k.server.SetSettings(repo, func(s *forgetest.Settings) {
 		s.Admin = true
-		s.Hooks = []githubtest.Hook{{URL: "https://a.example.org", ContentType: "form", Events: []string{"push", "status"}, Last: 500}, {URL: "https://b.example.org", Events: []string{"*"}}}
+		s.Hooks = []forgetest.Hook{{URL: "https://a.example.org", ContentType: "form", Events: []string{"push", "status"}, Last: 500}, {URL: "https://b.example.org", Events: []string{"*"}}}
 	})
 	require.NoError(t, k.client.AddWebhook(t.Context(), repo, "https://box.example.org/x", "secret"))
 	list, err := k.client.Webhooks(t.Context(), repo)

@@ -11,13 +11,13 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 )
 
 // A merge whose answer never comes is found, not made again.
 func TestTimeOut(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
+	k := setup(t, forgetest.Options{})
 	srv := httptest.NewServer(k.server)
 	defer srv.Close()
 	c, err := github.New(github.Options{BaseURL: srv.URL, Token: token, HTTPClient: &http.Client{
@@ -28,7 +28,7 @@ func TestTimeOut(t *testing.T) {
 	pr, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
 	require.NoError(t, err)
 	for range 6 { // the merge and the look at it, three times each
-		k.server.Fail(githubtest.Hang)
+		k.server.Fail(forgetest.Hang)
 	}
 	_, err = c.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
 	var e *github.Error
@@ -85,11 +85,11 @@ func TestFaultsOfWebhooks(t *testing.T) {
 	sha := head40
 	t.Run("lost", func(t *testing.T) {
 		t.Parallel()
-		k := setup(t, githubtest.Options{})
+		k := setup(t, forgetest.Options{})
 		got := sentTo(t, k)
-		k.server.SetFaults(githubtest.Faults{HookLost: 1})
+		k.server.SetFaults(forgetest.Faults{HookLost: 1})
 		k.server.SetStatus(repo, sha, "lost", "success")
-		k.server.SetFaults(githubtest.Faults{})
+		k.server.SetFaults(forgetest.Faults{})
 		k.server.SetStatus(repo, sha, "sent", "success")
 		next(t, got)
 		require.Eventually(t, func() bool { return len(k.server.Deliveries()) == 1 }, 10*time.Second, time.Millisecond)
@@ -97,17 +97,17 @@ func TestFaultsOfWebhooks(t *testing.T) {
 	})
 	t.Run("doubled", func(t *testing.T) {
 		t.Parallel()
-		k := setup(t, githubtest.Options{})
+		k := setup(t, forgetest.Options{})
 		got := sentTo(t, k)
-		k.server.SetFaults(githubtest.Faults{HookDoubled: 1})
+		k.server.SetFaults(forgetest.Faults{HookDoubled: 1})
 		k.server.SetStatus(repo, sha, "x", "success")
 		require.Equal(t, next(t, got), next(t, got))
 	})
 	t.Run("reordered", func(t *testing.T) {
 		t.Parallel()
-		k := setup(t, githubtest.Options{})
+		k := setup(t, forgetest.Options{})
 		got := sentTo(t, k)
-		k.server.SetFaults(githubtest.Faults{HookReordered: 1})
+		k.server.SetFaults(forgetest.Faults{HookReordered: 1})
 		k.server.SetStatus(repo, sha, "first", "success")
 		k.server.SetStatus(repo, sha, "second", "success")
 		first, second := next(t, got), next(t, got)
@@ -115,7 +115,7 @@ func TestFaultsOfWebhooks(t *testing.T) {
 	})
 	t.Run("sent again", func(t *testing.T) {
 		t.Parallel()
-		k := setup(t, githubtest.Options{})
+		k := setup(t, forgetest.Options{})
 		got := sentTo(t, k)
 		k.server.SetStatus(repo, sha, "x", "success")
 		id := next(t, got)
@@ -128,7 +128,7 @@ func TestFaultsOfWebhooks(t *testing.T) {
 // A pull request ends with its branch.
 func TestBranchGone(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
+	k := setup(t, forgetest.Options{})
 	k.commit("feature/a")
 	_, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
 	require.NoError(t, err)
@@ -142,10 +142,10 @@ func TestCIAsksTheServer(t *testing.T) {
 	t.Parallel()
 	var k *kit
 	ready := make(chan struct{})
-	k = setup(t, githubtest.Options{CI: func(githubtest.Push) githubtest.Outcome {
+	k = setup(t, forgetest.Options{CI: func(forgetest.Push) forgetest.Outcome {
 		<-ready
 		k.server.Pulls()
-		return githubtest.Outcome{Conclusion: "success"}
+		return forgetest.Outcome{Conclusion: "success"}
 	}})
 	head := k.commit("feature/a")
 	_, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})

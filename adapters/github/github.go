@@ -1,6 +1,6 @@
 // Package github talks to GitHub with go-github: CI results, reviews, pull
 // requests, branches, and webhooks. GitHub Enterprise and the fake in
-// githubtest are reached by another base address.
+// forgetest are reached by another base address.
 package github
 
 import (

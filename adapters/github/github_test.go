@@ -19,7 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/hosttest"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
@@ -46,14 +46,14 @@ func run(t testing.TB, dir string, args ...string) string {
 type kit struct {
 	testing.TB
 	client *github.Client
-	server *githubtest.Server
+	server *forgetest.Server
 	bare   string
 	clone  string
 	n      int
 	clock  atomic.Int64 // how far the client's clock is ahead
 }
 
-func setup(t testing.TB, o githubtest.Options) *kit {
+func setup(t testing.TB, o forgetest.Options) *kit {
 	t.Helper()
 	k := &kit{TB: t, bare: filepath.Join(t.TempDir(), "shop.git"), clone: filepath.Join(t.TempDir(), "clone")}
 	run(t, t.TempDir(), "init", "--quiet", "--bare", "--initial-branch=main", k.bare)
@@ -61,7 +61,7 @@ func setup(t testing.TB, o githubtest.Options) *kit {
 	run(t, k.clone, "checkout", "--quiet", "-B", "main")
 	k.write("shared.txt", "one\n")
 	o.Token, o.Secret = token, secret
-	k.server = githubtest.New(o)
+	k.server = forgetest.NewGitHub(o)
 	require.NoError(t, k.server.AddRepo(repo, k.bare))
 	srv := httptest.NewServer(k.server)
 	t.Cleanup(func() { k.server.Close(); srv.Close() })
@@ -107,7 +107,7 @@ func (k *kit) conflict(branch string) string {
 
 func TestConformance(t *testing.T) {
 	hosttest.Run(t, func(t *testing.T) hosttest.Fixture {
-		k := setup(t, githubtest.Options{})
+		k := setup(t, forgetest.Options{})
 		return hosttest.Fixture{
 			Host: k.client, Repo: repo, Commit: k.commit, Conflict: k.conflict,
 			SetChecks: func(sha string, checks ...githost.Check) {
@@ -129,22 +129,22 @@ func TestConformance(t *testing.T) {
 				require.NoError(t, k.server.Review(repo, branch, r.Author, strings.ToUpper(string(r.State)), r.SHA, "b"))
 			},
 			Require: func(base string, names ...string) {
-				k.server.SetSettings(repo, func(s *githubtest.Settings) { s.Required[base], s.Rules[base] = names[:1], names[1:] })
+				k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Required[base], s.Rules[base] = names[:1], names[1:] })
 			},
 			ShowFailure: func(sha, name, text string) { require.NoError(t, k.server.ShowFailure(repo, sha, name, text)) },
 			AddLineComment: func(branch string, c githost.LineComment) {
 				k.server.SetRole(c.Author, string(c.Permission))
-				require.NoError(t, k.server.Comment(repo, branch, githubtest.LineComment{Author: c.Author, Path: c.Path, Line: c.Line, Body: c.Body, SHA: c.SHA}))
+				require.NoError(t, k.server.Comment(repo, branch, forgetest.LineComment{Author: c.Author, Path: c.Path, Line: c.Line, Body: c.Body, SHA: c.SHA}))
 			},
 			Comments: func(number int64) []string { return k.server.Comments(repo, int(number)) },
-			Self:     githubtest.Self,
+			Self:     forgetest.Self,
 			Fail: func(call string, how faulttest.Kind) {
 				calls := map[string]string{
 					"OpenPullRequest": "POST /repos/{owner}/{repo}/pulls", "Merge": "PUT /repos/{owner}/{repo}/pulls/{number}/merge",
 					"DeleteBranch": "DELETE /repos/{owner}/{repo}/git/refs/heads/{branch...}",
 				}
-				k.server.Break(calls[call], map[faulttest.Kind]githubtest.Fault{
-					faulttest.Final: githubtest.Denied, faulttest.Passing: githubtest.ErrorBefore, faulttest.Later: githubtest.TooMany,
+				k.server.Break(calls[call], map[faulttest.Kind]forgetest.Fault{
+					faulttest.Final: forgetest.Denied, faulttest.Passing: forgetest.ErrorBefore, faulttest.Later: forgetest.TooMany,
 				}[how])
 			},
 		}
@@ -153,13 +153,13 @@ func TestConformance(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	for fault, waits := range map[githubtest.Fault]bool{
-		githubtest.TooMany: true, githubtest.Secondary: true, githubtest.Primary: true,
-		githubtest.ErrorBefore: false, githubtest.ErrorAfter: false, githubtest.Dropped: false, githubtest.DroppedLate: false,
+	for fault, waits := range map[forgetest.Fault]bool{
+		forgetest.TooMany: true, forgetest.Secondary: true, forgetest.Primary: true,
+		forgetest.ErrorBefore: false, forgetest.ErrorAfter: false, forgetest.Dropped: false, forgetest.DroppedLate: false,
 	} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
-			k := setup(t, githubtest.Options{})
+			k := setup(t, forgetest.Options{})
 			head := k.commit("feature/a")
 			pr, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
 			require.NoError(t, err)
@@ -191,7 +191,7 @@ func TestFaults(t *testing.T) {
 
 func TestDenied(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
+	k := setup(t, forgetest.Options{})
 	srv := httptest.NewServer(k.server)
 	defer srv.Close()
 	c, err := github.New(github.Options{BaseURL: srv.URL, Token: "wrong", HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
@@ -211,7 +211,7 @@ func TestDenied(t *testing.T) {
 
 func TestNothingToMerge(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
+	k := setup(t, forgetest.Options{})
 	run(t, k.clone, "push", "--quiet", "origin", "HEAD:refs/heads/feature/empty")
 	_, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/empty", Base: "main", Title: "T"})
 	require.ErrorContains(t, err, "No commits between")
@@ -287,11 +287,11 @@ func TestDecode(t *testing.T) {
 func TestJourneyOfWebhooks(t *testing.T) {
 	t.Parallel()
 	got := make(chan githost.Hook, 50)
-	k := setup(t, githubtest.Options{CI: func(p githubtest.Push) githubtest.Outcome {
+	k := setup(t, forgetest.Options{CI: func(p forgetest.Push) forgetest.Outcome {
 		if _, err := p.File("file1.txt"); err != nil {
-			return githubtest.Outcome{Conclusion: "failure", Title: err.Error()}
+			return forgetest.Outcome{Conclusion: "failure", Title: err.Error()}
 		}
-		return githubtest.Outcome{Conclusion: "success", Title: "fine", After: time.Millisecond}
+		return forgetest.Outcome{Conclusion: "success", Title: "fine", After: time.Millisecond}
 	}})
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body := make([]byte, r.ContentLength)

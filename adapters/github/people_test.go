@@ -15,7 +15,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
@@ -340,7 +340,7 @@ func TestMergeOfAClosedPullRequest(t *testing.T) {
 // The double refuses, closes and reopens as GitHub does.
 func TestMergeOfWhatIsClosed(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
+	k := setup(t, forgetest.Options{})
 	head := k.commit("feature/a")
 	pr, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
 	require.NoError(t, err)
@@ -351,16 +351,16 @@ func TestMergeOfWhatIsClosed(t *testing.T) {
 	require.ErrorContains(t, err, "the pull request is closed")
 	k.server.SetOpen(repo, "feature/a", "ann", true)
 	for standing, is := range map[string]error{"blocked": githost.ErrDenied, "draft": githost.ErrDenied, "behind": githost.ErrBehind, "dirty": githost.ErrNotMergeable} {
-		k.server.SetSettings(repo, func(s *githubtest.Settings) { s.Standing, s.Refusal = standing, "in GitHub's words" })
+		k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing, s.Refusal = standing, "in GitHub's words" })
 		_, err = k.client.Merge(t.Context(), m)
 		require.ErrorIs(t, err, is, standing)
 		require.ErrorContains(t, err, "in GitHub's words")
 		require.False(t, fault.Retryable(err))
 	}
-	k.server.SetSettings(repo, func(s *githubtest.Settings) { s.Standing = "unknown" })
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing = "unknown" })
 	_, err = k.client.Merge(t.Context(), m)
 	require.True(t, fault.Retryable(err))
-	k.server.SetSettings(repo, func(s *githubtest.Settings) { s.Standing, s.Refusal = "", "" })
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing, s.Refusal = "", "" })
 	_, err = k.client.Merge(t.Context(), m)
 	require.NoError(t, err)
 }

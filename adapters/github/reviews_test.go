@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 )
 
 const permissionCall = "GET /repos/{owner}/{repo}/collaborators/{login}/permission"
 
 // reviewed has a pull request that kim, who may write, has approved.
 func reviewed(t *testing.T) *kit {
-	k := setup(t, githubtest.Options{})
+	k := setup(t, forgetest.Options{})
 	k.commit("feature/a")
 	_, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
 	require.NoError(t, err)
@@ -36,10 +36,10 @@ func (k *kit) permission() githost.Permission {
 func TestPermissionThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	k := reviewed(t)
-	k.server.Break(permissionCall, githubtest.TooMany)
+	k.server.Break(permissionCall, forgetest.TooMany)
 	_, err := k.client.Reviews(t.Context(), repo, "feature/a")
 	require.ErrorContains(t, err, "what kim may do in acme/shop")
-	k.server.Break(permissionCall, githubtest.Denied)
+	k.server.Break(permissionCall, forgetest.Denied)
 	require.Equal(t, githost.PermissionUnknown, k.permission())
 }
 
@@ -57,7 +57,7 @@ func TestPermissionIsRemembered(t *testing.T) {
 // An account that is gone may do nothing, and an association proves nothing.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
+	k := setup(t, forgetest.Options{})
 	k.commit("feature/a")
 	_, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
@@ -130,8 +130,8 @@ func TestPagesWithoutEnd(t *testing.T) {
 // is for a person, with GitHub's words. What is squashed has the tree that was merged.
 func TestMergeMethod(t *testing.T) {
 	t.Parallel()
-	k := setup(t, githubtest.Options{})
-	k.server.SetSettings(repo, func(s *githubtest.Settings) { s.Methods = []string{"squash"} })
+	k := setup(t, forgetest.Options{})
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"squash"} })
 	for i, c := range []struct {
 		method  githost.MergeMethod
 		refused string

@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
-	"github.com/signalbox-dev/signalbox/internal/giteatest"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -63,12 +62,7 @@ func TestALostAnswer(t *testing.T) {
 		c, d := setup(t, kind, nil)
 		d.columns(all()...)
 		id := d.card("t", "d")
-		switch s := d.Handler.(type) {
-		case *githubtest.Server:
-			s.Break(calls(kind)["AddComment"], githubtest.DroppedLate)
-		case *giteatest.Server:
-			s.Break("POST "+giteatest.Prefix+strings.TrimPrefix(calls(kind)["AddComment"], "POST "), giteatest.DroppedLate)
-		}
+		d.meet(calls(kind)["AddComment"], forgetest.DroppedLate)
 		n := tracker.NewComment{ProjectID: repo, ItemID: id, Key: "1/1/1", Body: "once"}
 		_, err := c.AddComment(t.Context(), n)
 		require.True(t, fault.Retryable(err))

@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
-	"github.com/signalbox-dev/signalbox/internal/giteatest"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
@@ -40,7 +39,7 @@ type lived struct {
 	*orchestratortest.Rig
 	board  *labelboard.Client
 	kind   labelboard.Kind
-	issues *githubtest.Issues
+	issues *forgetest.Issues
 }
 
 // live runs an engine on a board of labels, with the reconciler.
@@ -48,16 +47,13 @@ func live(t *testing.T, kind labelboard.Kind, people task.People, test func(live
 	t.Helper()
 	l := lived{kind: kind}
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
-		var host http.Handler
+		begin := forgetest.NewGitHub
 		if kind == labelboard.KindGitea {
-			s := giteatest.New(giteatest.Options{Token: token, Poll: 1000 * time.Hour})
-			r.Cleanup(s.Close)
-			host, l.issues = s, s.Issues()
-		} else {
-			s := githubtest.New(githubtest.Options{Token: token, Poll: 1000 * time.Hour})
-			r.Cleanup(s.Close)
-			host, l.issues = s, s.Issues()
+			begin = forgetest.NewGitea
 		}
+		host := begin(forgetest.Options{Token: token, Poll: 1000 * time.Hour})
+		r.Cleanup(host.Close)
+		l.issues = host.Issues()
 		l.issues.AddLabel(orchestratortest.AppRepo, "bug")
 		for _, s := range stage.Statuses() {
 			l.issues.AddLabel(orchestratortest.AppRepo, "status/"+s.Name)

@@ -6,13 +6,13 @@ import (
 	"net/http/httptest"
 
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // An issue moves from column to column: it has one label of the board's at a time.
 func Example() {
-	host := githubtest.New(githubtest.Options{})
+	host := forgetest.NewGitHub(forgetest.Options{})
 	defer host.Close()
 	srv := httptest.NewServer(host)
 	defer srv.Close()

@@ -15,8 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
-	"github.com/signalbox-dev/signalbox/internal/giteatest"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -37,56 +36,56 @@ const (
 
 // double is a git host of either kind, with what tests do to it.
 type double struct {
-	http.Handler
+	*forgetest.Server
+
 	kind   labelboard.Kind
-	issues *githubtest.Issues
-	hookTo func(url string)
-	fail   func(call string, how faulttest.Kind) // a call as in "GET /repos/{owner}/{repo}/labels"
-	role   func(login, role string)
-	add    func(repo string) // makes a repository
+	issues *forgetest.Issues
+	bare   string // an empty repository
 	self   string
 	url    string
 }
 
 func kinds() []labelboard.Kind { return []labelboard.Kind{labelboard.KindGitHub, labelboard.KindGitea} }
 
-// open makes a git host. A nil clock is the real one.
+// open makes a git host, with one repository. A nil clock is the real one.
 func open(t *testing.T, kind labelboard.Kind, now func() time.Time) *double {
 	t.Helper()
-	accounts, bare := map[string]string{reviewerToken: reviewer}, t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(bare, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600))
-	if kind == labelboard.KindGitea {
-		s := giteatest.New(giteatest.Options{Token: token, Accounts: accounts, Secret: secret, Now: now, Poll: time.Hour})
-		return serve(t, s.Close, &double{
-			Handler: s, kind: kind, issues: s.Issues(), hookTo: s.SetHookURL, role: s.SetRole, self: giteatest.Self,
-			add: func(repo string) {
-				require.NoError(t, s.AddRepo(repo, bare))
-				s.SetSettings(repo, func(o *giteatest.Settings) { o.Admin = true })
-			},
-			fail: func(call string, how faulttest.Kind) {
-				method, path, _ := strings.Cut(call, " ")
-				s.Break(method+" "+giteatest.Prefix+path, map[faulttest.Kind]giteatest.Fault{faulttest.Final: giteatest.Denied, faulttest.Passing: giteatest.ErrorBefore, faulttest.Later: giteatest.TooMany}[how])
-			},
-		})
-	}
-	s := githubtest.New(githubtest.Options{Token: token, Accounts: accounts, Secret: secret, Now: now, Poll: time.Hour})
-	return serve(t, s.Close, &double{
-		Handler: s, kind: kind, issues: s.Issues(), hookTo: s.SetHookURL, role: s.SetRole, self: githubtest.Self,
-		add: func(repo string) { require.NoError(t, s.AddRepo(repo, bare)) },
-		fail: func(call string, how faulttest.Kind) {
-			s.Break(call, map[faulttest.Kind]githubtest.Fault{faulttest.Final: githubtest.Denied, faulttest.Passing: githubtest.ErrorBefore, faulttest.Later: githubtest.Secondary}[how])
-		},
-	})
-}
-
-// serve starts a host, with one repository.
-func serve(t *testing.T, end func(), d *double) *double {
-	t.Helper()
+	d := &double{kind: kind, bare: t.TempDir(), self: forgetest.Self}
+	require.NoError(t, os.WriteFile(filepath.Join(d.bare, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600))
+	o := forgetest.Options{Token: token, Accounts: map[string]string{reviewerToken: reviewer}, Secret: secret, Now: now, Poll: time.Hour}
+	d.Server = map[labelboard.Kind]func(forgetest.Options) *forgetest.Server{
+		labelboard.KindGitHub: forgetest.NewGitHub, labelboard.KindGitea: forgetest.NewGitea,
+	}[kind](o)
+	d.issues = d.Issues()
 	srv := httptest.NewServer(d)
-	t.Cleanup(func() { end(); srv.Close() })
-	d.add(repo)
+	t.Cleanup(func() { d.Close(); srv.Close() })
+	d.add(t, repo)
 	d.url = srv.URL
 	return d
+}
+
+// add makes a repository.
+func (d *double) add(t *testing.T, repo string) {
+	t.Helper()
+	require.NoError(t, d.AddRepo(repo, d.bare))
+	d.SetSettings(repo, func(o *forgetest.Settings) { o.Admin = d.kind == labelboard.KindGitea })
+}
+
+// meet makes a call meet a fault; it is called as in "GET /repos/{owner}/{repo}/labels".
+func (d *double) meet(call string, f forgetest.Fault) {
+	method, path, _ := strings.Cut(call, " ")
+	if d.kind == labelboard.KindGitea {
+		path = forgetest.Prefix + path
+	}
+	d.Break(method+" "+path, f)
+}
+
+func (d *double) fail(call string, how faulttest.Kind) {
+	later := forgetest.Secondary
+	if d.kind == labelboard.KindGitea {
+		later = forgetest.TooMany
+	}
+	d.meet(call, map[faulttest.Kind]forgetest.Fault{faulttest.Final: forgetest.Denied, faulttest.Passing: forgetest.ErrorBefore, faulttest.Later: later}[how])
 }
 
 // client makes a client of the host at an address.
@@ -197,8 +196,8 @@ func TestConformance(t *testing.T) {
 				at := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
 				tick := func() time.Time { at = at.Add(time.Second); return at } // called under the double's lock
 				d := open(t, kind, tick)
-				d.issues.AddPerson(githubtest.Person{Login: kim, Name: "Kim", Email: "kim@example.org"})
-				d.role(kim, "write")
+				d.issues.AddPerson(forgetest.Person{Login: kim, Name: "Kim", Email: "kim@example.org"})
+				d.SetRole(kim, "write")
 				c := client(t, d.url, kind, nil)
 				require.NoError(t, c.Identify(t.Context()))
 				projects := 0
@@ -207,7 +206,7 @@ func TestConformance(t *testing.T) {
 					NewProject: func(columns ...stage.Status) string {
 						projects++
 						p := fmt.Sprint(repo, projects)
-						d.add(p)
+						d.add(t, p)
 						d.columnsOf(p, columns...)
 						return p
 					},
@@ -221,7 +220,7 @@ func TestConformance(t *testing.T) {
 					},
 					Fail: func(call string, how faulttest.Kind) { d.fail(calls(kind)[call], how) },
 					Edges: trackertest.Edges{
-						HookTo: d.hookTo,
+						HookTo: d.SetHookURL,
 						Block: func(item, by string) {
 							repo, n := split(t, item)
 							_, m := split(t, by)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -123,9 +123,9 @@ func TestRelationsThatAreNotServed(t *testing.T) {
 // A role is what an account may do in the repository; where that cannot be read, there is none.
 func TestPerson(t *testing.T) {
 	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
-		d.issues.AddPerson(githubtest.Person{Login: "Ann", Name: "Ann Other"})
+		d.issues.AddPerson(forgetest.Person{Login: "Ann", Name: "Ann Other"})
 		for _, role := range []string{"admin", "write", "read", "none"} {
-			d.role("Ann", role)
+			d.SetRole("Ann", role)
 			p, err := c.Person(t.Context(), repo, "Ann")
 			require.NoError(t, err)
 			require.Equal(t, tracker.Person{ID: "Ann", Name: "Ann Other", Role: role}, p)

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -132,7 +133,7 @@ func (j job) judge(ctx context.Context) (summary, report string, err error) {
 	if strange != "" {
 		word, summary = j.verdicts[1], "the rehearsal agent judges nothing but its own documents, and the branch changes "+strange
 	}
-	return summary, fmt.Sprintf("---\nverdict: %s\nsha: %s\nsummary: %s\n---\n", word, j.sha, summary), nil
+	return summary, gates.FormatReport(word, j.sha, summary), nil
 }
 
 // strange is a file outside the task's directory that the branch changes; empty: there is

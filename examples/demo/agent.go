@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/signalbox-dev/signalbox/gates"
 )
 
 // job is the environment of a scripted agent, decoded.
@@ -59,10 +61,8 @@ func (j job) work(out io.Writer) error {
 		return j.resolve()
 	}
 	files := j.files()
-	verdict := j.verdict()
-	if verdict != "" {
-		files[os.Getenv("SIGNALBOX_REPORT")] = fmt.Sprintf("---\nverdict: %s\nsha: %s\nsummary: checked by a script\n---\n\n"+
-			"This is a demonstration.\n", verdict, j.sha)
+	if verdict, _, judges := strings.Cut(os.Getenv("SIGNALBOX_VERDICTS"), " "); judges {
+		files[os.Getenv("SIGNALBOX_REPORT")] = gates.FormatReport(verdict, j.sha, "checked by a script") + "\nThis is a demonstration.\n"
 	}
 	for name, body := range files {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -125,20 +125,6 @@ func (j job) files() map[string]string {
 		return doc("deploy-plan.md", "# Plan\n\nCommit "+j.sha+" goes out.\n")
 	default:
 		return map[string]string{}
-	}
-}
-
-// verdict returns the verdict of the role; empty when its job owes no report.
-func (j job) verdict() string {
-	switch {
-	case j.role == "reviewer":
-		return "approved"
-	case j.role == "tester":
-		return "passed"
-	case j.role == "deployer" && j.phase != "a":
-		return "success"
-	default:
-		return ""
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/internal/telegramtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -44,7 +44,7 @@ type world struct {
 	o        options
 	dir      string
 	board    *planetest.Server
-	host     *githubtest.Server
+	host     *forgetest.Server
 	chat     *telegramtest.Server
 	projects []*project
 	page     net.Listener
@@ -79,8 +79,8 @@ func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 			{prefix: "OPS", repo: "acme/ops", watched: true},
 		},
 	}
-	w.host = githubtest.New(githubtest.Options{Token: githubToken, Secret: githubSecret, Seed: o.seed, CI: w.ci})
-	w.host.SetFaults(githubtest.Faults{HookLost: o.lose})
+	w.host = forgetest.NewGitHub(forgetest.Options{Token: githubToken, Secret: githubSecret, Seed: o.seed, CI: w.ci})
+	w.host.SetFaults(forgetest.Faults{HookLost: o.lose})
 	w.board.SetFaults(planetest.Faults{HookLost: o.lose})
 	var err error
 	if w.page, err = listen(ctx, fmt.Sprintf("127.0.0.1:%d", o.port)); err != nil {
@@ -155,17 +155,17 @@ func (w *world) scaled(d time.Duration) time.Duration {
 }
 
 // ci is the git host's continuous integration: it looks whether the code builds.
-func (w *world) ci(p githubtest.Push) githubtest.Outcome {
+func (w *world) ci(p forgetest.Push) forgetest.Outcome {
 	after := w.scaled(1200 * time.Millisecond)
 	item := strings.Join(strings.SplitN(strings.TrimPrefix(p.Branch, "feature/"), "-", 3)[:2], "-")
 	body, err := p.File("src/" + strings.ToLower(item) + ".txt")
 	switch {
 	case err != nil:
-		return githubtest.Outcome{Conclusion: "failure", Title: "there is no code", After: after}
+		return forgetest.Outcome{Conclusion: "failure", Title: "there is no code", After: after}
 	case strings.Contains(string(body), "does not build"):
-		return githubtest.Outcome{Conclusion: "failure", Title: "src/" + strings.ToLower(item) + ".txt does not build", After: after}
+		return forgetest.Outcome{Conclusion: "failure", Title: "src/" + strings.ToLower(item) + ".txt does not build", After: after}
 	default:
-		return githubtest.Outcome{Conclusion: "success", Title: "built and tested", After: after}
+		return forgetest.Outcome{Conclusion: "success", Title: "built and tested", After: after}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/pgtest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/internal/telegramtest"
@@ -192,9 +192,9 @@ func planeAndGitHub(t *testing.T, page []step) {
 	n.git(n.dir, "clone", "--quiet", "--bare", n.dir, bare)
 	n.git(bare, "branch", "--quiet", "-m", "trunk", "main")
 	n.board = planetest.New(planetest.Options{Workspace: "team", RateLimit: 6000, Tokens: map[string]string{"the-token-of-plane": "bot"}, Secret: "plane-webhook-secret-of-128-bits", HookURL: "http://" + n.addr + "/webhooks/tracker"})
-	n.host = githubtest.New(githubtest.Options{Token: "the-token-of-github", CI: conclude})
+	n.host = forgetest.NewGitHub(forgetest.Options{Token: "the-token-of-github", CI: conclude})
 	require.NoError(t, n.host.AddRepo("acme/shop", bare))
-	n.host.SetSettings("acme/shop", func(s *githubtest.Settings) { s.Admin, s.CloneURL = true, bare })
+	n.host.SetSettings("acme/shop", func(s *forgetest.Settings) { s.Admin, s.CloneURL = true, bare })
 	project := n.board.AddProject("SHOP", "Backlog", "Todo", "In Progress", "Done")
 	mux := http.NewServeMux()
 	mux.Handle("/plane/", http.StripPrefix("/plane", n.board))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
@@ -81,7 +81,7 @@ func TestWhatTheHostTells(t *testing.T) {
 func TestRedCIOfTheServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]string{"MAX_DEVELOPER_RETRIES": "2", "TELEGRAM_TOKEN": chatToken, "TELEGRAM_CHAT_ID": "1"}, &place{prefix: "RED"})
-	w.builds(func(p githubtest.Push) bool { _, err := p.File("src/RED-1"); return err != nil }) // what the developer makes does not build
+	w.builds(func(p forgetest.Push) bool { _, err := p.File("src/RED-1"); return err != nil }) // what the developer makes does not build
 	w.write("RED-1-developer", `date +%N >"$docs/try"; printf '%s\n' "$SIGNALBOX_FEEDBACK" >>"$WORLD_DIR/feedback"`+"\n")
 	item := w.card("RED", "Never builds")
 	w.move(item, "To Analyse")
@@ -115,7 +115,7 @@ func TestMergeGateSendsBack(t *testing.T) {
 if [ -n "$SIGNALBOX_FEEDBACK" ]; then git rebase --quiet -X theirs origin/main; await "$WORLD_DIR/developed"; else echo two >same; fi
 `)
 	// The second task builds on its own, and on the first one's work only when it is mended.
-	w.builds(func(p githubtest.Push) bool {
+	w.builds(func(p forgetest.Push) bool {
 		_, first := p.File("src/RET-1")
 		_, second := p.File("src/RET-2")
 		_, mended := p.File("mended")

@@ -11,9 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/internal/fakeissues"
-	"github.com/signalbox-dev/signalbox/internal/giteatest"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 )
 
@@ -33,7 +31,7 @@ func TestEveryPairIsRehearsed(t *testing.T) {
 				bare := filepath.Join(t.TempDir(), "shop.git")
 				n.git(n.dir, "clone", "--quiet", "--bare", n.dir, bare)
 				n.env = []string{"ORCH_CI_POLL=500ms", "BOARD_WEBHOOK_SECRET=webhook-secret-of-128-bits"}
-				var issues *fakeissues.Issues
+				var issues *forgetest.Issues
 				mux := http.NewServeMux()
 				outer := httptest.NewServer(mux)
 				t.Cleanup(outer.Close)
@@ -50,20 +48,20 @@ func TestEveryPairIsRehearsed(t *testing.T) {
 				case "git":
 					args = append(args, "--ci", "true")
 				case "github":
-					at := githubtest.New(githubtest.Options{Token: "github-token", CI: conclude})
+					at := forgetest.NewGitHub(forgetest.Options{Token: "github-token", CI: conclude})
 					t.Cleanup(at.Close)
 					require.NoError(t, at.AddRepo("acme/shop", bare))
-					at.SetSettings("acme/shop", func(s *githubtest.Settings) { s.Admin = true })
+					at.SetSettings("acme/shop", func(s *forgetest.Settings) { s.Admin = true })
 					issues = at.Issues()
 					mux.Handle("/github/", http.StripPrefix("/github", at))
 					n.git(n.dir, "remote", "add", "origin", "https://github.com/acme/shop.git")
 					n.env = append(n.env, "ORCH_GITHUB_TOKEN=github-token", "ORCH_GITHUB_WEBHOOK_SECRET=webhook-secret-of-128-bits")
 					args = append(args, "--github", "--github-url", outer.URL+"/github", "--clone-url", bare)
 				case "gitea":
-					at := giteatest.New(giteatest.Options{Token: "gitea-token", CI: conclude})
+					at := forgetest.NewGitea(forgetest.Options{Token: "gitea-token", CI: conclude})
 					t.Cleanup(at.Close)
 					require.NoError(t, at.AddRepo("acme/shop", bare))
-					at.SetSettings("acme/shop", func(s *giteatest.Settings) { s.Admin = true })
+					at.SetSettings("acme/shop", func(s *forgetest.Settings) { s.Admin = true })
 					issues = at.Issues()
 					mux.Handle("/gitea/", http.StripPrefix("/gitea", at))
 					n.env = append(n.env, "GITEA_TOKEN=gitea-token", "GITEA_WEBHOOK_SECRET=webhook-secret-of-128-bits")
@@ -82,7 +80,7 @@ func TestEveryPairIsRehearsed(t *testing.T) {
 }
 
 // labelToDone takes an issue to Done by its labels alone.
-func (n *newcomer) labelToDone(issues *fakeissues.Issues) {
+func (n *newcomer) labelToDone(issues *forgetest.Issues) {
 	n.Helper()
 	n.env = append(n.env, "ORCH_RECONCILE_INTERVAL=500ms")
 	serve := func() (*exec.Cmd, *lines) {
@@ -95,7 +93,7 @@ func (n *newcomer) labelToDone(issues *fakeissues.Issues) {
 		return cmd, log
 	}
 	has := func(number int, label string) bool {
-		return slices.ContainsFunc(issues.Issue("acme/shop", number).Labels, func(l fakeissues.Label) bool { return l.Name == label })
+		return slices.ContainsFunc(issues.Issue("acme/shop", number).Labels, func(l forgetest.Label) bool { return l.Name == label })
 	}
 	cmd, _ := serve()
 	number := issues.Open("acme/shop", "kim", "My first card", "what is wanted")

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/internal/app"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
@@ -250,9 +250,9 @@ func TestFromNothingWithAccounts(t *testing.T) {
 	n.git(n.dir, "clone", "--quiet", "--bare", n.dir, bare)
 	n.git(n.dir, "remote", "add", "origin", "https://github.com/acme/shop.git")
 	n.board = planetest.New(planetest.Options{Workspace: "w", RateLimit: 6000, Tokens: map[string]string{"plane-token": "bot"}, Secret: "plane-webhook-secret-of-128-bits", HookURL: "http://" + n.addr + "/webhooks/tracker"})
-	n.host = githubtest.New(githubtest.Options{Token: "github-token", Secret: "github-webhook-secret-of-128-bits", HookURL: "http://" + n.addr + "/webhooks/githost", CI: conclude})
+	n.host = forgetest.NewGitHub(forgetest.Options{Token: "github-token", Secret: "github-webhook-secret-of-128-bits", HookURL: "http://" + n.addr + "/webhooks/githost", CI: conclude})
 	require.NoError(t, n.host.AddRepo("acme/shop", bare))
-	n.host.SetSettings("acme/shop", func(s *githubtest.Settings) { s.Admin = true })
+	n.host.SetSettings("acme/shop", func(s *forgetest.Settings) { s.Admin = true })
 	project := n.board.AddProject("SHOP", "Backlog", "Todo", "In Progress", "Done")
 	mux := http.NewServeMux()
 	mux.Handle("/plane/", http.StripPrefix("/plane", n.board))

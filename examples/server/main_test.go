@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/pgtest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/internal/telegramtest"
@@ -38,7 +38,7 @@ func environment(t *testing.T) (board *planetest.Server, project string) {
 		}
 	}
 	board = planetest.New(planetest.Options{Workspace: "w", Tokens: map[string]string{"pt": "bot"}})
-	host := githubtest.New(githubtest.Options{Token: "gt"})
+	host := forgetest.NewGitHub(forgetest.Options{Token: "gt"})
 	mux := http.NewServeMux()
 	mux.Handle("/plane/", http.StripPrefix("/plane", board))
 	mux.Handle("/github/", http.StripPrefix("/github", host))

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 )
 
@@ -24,7 +24,7 @@ const chatToken = "1:chat-token"
 // neighbours serves all of them, each behind a switch that makes it sick.
 func (w *world) neighbours() http.Handler {
 	w.Helper()
-	remote, err := githubtest.Remote(w.path("origin"))
+	remote, err := forgetest.Remote(w.path("origin"))
 	require.NoError(w, err)
 	w.sick = map[string]*fakehttp.Switch{}
 	mux := http.NewServeMux()
@@ -80,18 +80,18 @@ func (w *world) recordCalls(next http.Handler) http.Handler {
 }
 
 // build is CI.
-func (w *world) build(p githubtest.Push) githubtest.Outcome {
+func (w *world) build(p forgetest.Push) forgetest.Outcome {
 	w.mu.Lock()
 	is := w.ci
 	w.mu.Unlock()
 	if is != nil && !is(p) {
-		return githubtest.Outcome{Conclusion: "failure", Title: "does not build"}
+		return forgetest.Outcome{Conclusion: "failure", Title: "does not build"}
 	}
 	return conclude(p)
 }
 
 // builds sets CI's results from now on.
-func (w *world) builds(is func(githubtest.Push) bool) {
+func (w *world) builds(is func(forgetest.Push) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ci = is

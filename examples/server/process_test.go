@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/internal/telegramtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -91,7 +91,7 @@ type parts struct {
 	dir      string // where agents may write
 	data     string // of the service
 	board    *planetest.Server
-	host     *githubtest.Server
+	host     *forgetest.Server
 	chat     *telegramtest.Server
 	sick     map[string]*fakehttp.Switch // by neighbour
 	places   map[string]*place
@@ -106,21 +106,21 @@ type parts struct {
 	ended chan struct{}
 	merge map[string]chan struct{} // merges wait for its end, by repository
 
-	ci     func(githubtest.Push) bool // whether a commit builds; nil: each does
-	before map[string]func()          // what a person does just before the next write to a card
+	ci     func(forgetest.Push) bool // whether a commit builds; nil: each does
+	before map[string]func()         // what a person does just before the next write to a card
 }
 
 // conclude is CI: it says what the commit's file ci says (failure, or none for no result at
 // all), and success when there is no such file.
-func conclude(p githubtest.Push) githubtest.Outcome {
+func conclude(p forgetest.Push) forgetest.Outcome {
 	file, err := p.File("ci")
 	switch word := strings.TrimSpace(string(file)); {
 	case err != nil || word == "":
-		return githubtest.Outcome{Conclusion: "success", Title: "built"}
+		return forgetest.Outcome{Conclusion: "success", Title: "built"}
 	case word == "none":
-		return githubtest.Outcome{}
+		return forgetest.Outcome{}
 	default:
-		return githubtest.Outcome{Conclusion: word, Title: "not built"}
+		return forgetest.Outcome{Conclusion: word, Title: "not built"}
 	}
 }
 
@@ -140,7 +140,7 @@ func newWorld(t *testing.T, settings map[string]string, places ...*place) *world
 	w := &world{T: t, parts: &parts{dir: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), places: map[string]*place{}, before: map[string]func(){}, merge: map[string]chan struct{}{}}}
 	w.environment(settings)
 	w.board = planetest.New(planetest.Options{Workspace: "w", RateLimit: 1_000_000, Tokens: w.accounts(), Secret: w.env["PLANE_WEBHOOK_SECRET"]})
-	w.host = githubtest.New(githubtest.Options{Token: w.env["GITHUB_TOKEN"], Secret: w.env["GITHUB_WEBHOOK_SECRET"], CI: w.build})
+	w.host = forgetest.NewGitHub(forgetest.Options{Token: w.env["GITHUB_TOKEN"], Secret: w.env["GITHUB_WEBHOOK_SECRET"], CI: w.build})
 	w.chat = telegramtest.New(cmp.Or(w.env["TELEGRAM_TOKEN"], chatToken))
 	w.outer = httptest.NewServer(w.neighbours())
 	w.Cleanup(func() {

@@ -18,7 +18,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/internal/app"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/internal/telegramtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -31,7 +31,7 @@ type clinic struct {
 	*testing.T
 	dir, bare, head string
 	board           *planetest.Server
-	host            *githubtest.Server
+	host            *forgetest.Server
 	chat            *telegramtest.Server
 	project         string            // on the board
 	env             map[string]string // settings
@@ -50,14 +50,14 @@ func newClinic(t *testing.T) *clinic {
 		columns = append(columns, s.Name)
 	}
 	c.board = planetest.New(planetest.Options{Workspace: "w", Tokens: map[string]string{"plane-token": "bot", "reviewer-token": "reviewer-bot"}})
-	c.host = githubtest.New(githubtest.Options{Token: "github-token"})
+	c.host = forgetest.NewGitHub(forgetest.Options{Token: "github-token"})
 	c.chat = telegramtest.New("7:chat")
 	c.project = c.board.AddProject("APP", columns...)
 	require.NoError(t, c.host.AddRepo("acme/app", c.bare))
 	c.host.SetCheckRun("acme/app", c.head, "build", "completed", "success")
-	c.host.SetSettings("acme/app", func(s *githubtest.Settings) {
+	c.host.SetSettings("acme/app", func(s *forgetest.Settings) {
 		s.Admin = true
-		s.Hooks = []githubtest.Hook{{URL: target, ContentType: "json", Events: github.HookEvents(), Active: true, Last: 202}}
+		s.Hooks = []forgetest.Hook{{URL: target, ContentType: "json", Events: github.HookEvents(), Active: true, Last: 202}}
 	})
 	mux := http.NewServeMux()
 	mux.Handle("/plane/", http.StripPrefix("/plane", c.board))
@@ -117,10 +117,10 @@ func (c *clinic) examine(e app.Examination) (said string, wrong int) {
 	return out.String(), wrong
 }
 
-func (c *clinic) host1(change func(*githubtest.Settings)) { c.host.SetSettings("acme/app", change) }
+func (c *clinic) host1(change func(*forgetest.Settings)) { c.host.SetSettings("acme/app", change) }
 
-func (c *clinic) hook(change func(*githubtest.Hook)) {
-	c.host1(func(s *githubtest.Settings) { change(&s.Hooks[0]) })
+func (c *clinic) hook(change func(*forgetest.Hook)) {
+	c.host1(func(s *forgetest.Settings) { change(&s.Hooks[0]) })
 }
 
 // tool puts a program into the path that is called as a known agent is.
@@ -141,31 +141,31 @@ func TestDoctorFindsMistakes(t *testing.T) {
 	}{
 		"GitHub's token":       {func(c *clinic) { c.env["GITHUB_TOKEN"] = "wrong" }, []string{"FAIL  github ", "set it as ORCH_GITHUB_TOKEN: "}},
 		"no such repository":   {func(c *clinic) { c.entry["repo"] = "acme/ap" }, []string{"the repository acme/ap: ", "correct repo in ", "or let the token see it: "}},
-		"archived":             {func(c *clinic) { c.host1(func(s *githubtest.Settings) { s.Archived = true }) }, []string{"acme/app is archived", "unarchive it at " + page}},
-		"no right to push":     {func(c *clinic) { c.host1(func(s *githubtest.Settings) { s.Push, s.Admin = false, false }) }, []string{"the token may read acme/app and not push to it: give it write access to contents and pull requests at "}},
-		"no method of merging": {func(c *clinic) { c.host1(func(s *githubtest.Settings) { s.Methods = nil }) }, []string{"allows no method of merging: allow merge commits at " + page}},
+		"archived":             {func(c *clinic) { c.host1(func(s *forgetest.Settings) { s.Archived = true }) }, []string{"acme/app is archived", "unarchive it at " + page}},
+		"no right to push":     {func(c *clinic) { c.host1(func(s *forgetest.Settings) { s.Push, s.Admin = false, false }) }, []string{"the token may read acme/app and not push to it: give it write access to contents and pull requests at "}},
+		"no method of merging": {func(c *clinic) { c.host1(func(s *forgetest.Settings) { s.Methods = nil }) }, []string{"allows no method of merging: allow merge commits at " + page}},
 		"no clone URL":         {func(c *clinic) { c.entry["clone_url"] = filepath.Join(c.dir, "none.git") }, []string{"clone_url: git cannot read it: ", "GitHub says that it is https://github.com/acme/app.git"}},
 		"another repository":   {func(c *clinic) { c.entry["clone_url"] = c.repository("other.git", "another") }, []string{"clone_url is another repository than acme/app: main is at "}},
 		"no main branch":       {func(c *clinic) { c.entry["main"] = "master" }, []string{"acme/app has no branch master: push a first commit to it, or name another in main (its default is main)"}},
 		"check misspelt":       {func(c *clinic) { c.entry["ci"] = "[biuld]" }, []string{"ci: no check of main is called biuld; did you mean build? Correct it in "}},
 		"protection without CI": {func(c *clinic) {
 			c.entry["ci"] = "none"
-			c.host1(func(s *githubtest.Settings) { s.Required["main"] = []string{"e2e"} })
+			c.host1(func(s *forgetest.Settings) { s.Required["main"] = []string{"e2e"} })
 		}, []string{"the protection of main demands the check e2e, and ci is none: every merge would be refused; name it in ci"}},
 		"merge method": {func(c *clinic) {
 			c.entry["merge"] = "rebase"
-			c.host1(func(s *githubtest.Settings) { s.Methods = []string{"merge", "squash"} })
+			c.host1(func(s *forgetest.Settings) { s.Methods = []string{"merge", "squash"} })
 		}, []string{"merge is rebase, and acme/app is merged by merge, squash alone: every merge would be refused; allow it at " + page + ", or correct merge in "}},
-		"merge queue": {func(c *clinic) { c.host1(func(s *githubtest.Settings) { s.Queue = true }) }, []string{"the ruleset 42 of acme/app demands the merge queue, ", "take the rule away at " + page + "/rules"}},
+		"merge queue": {func(c *clinic) { c.host1(func(s *forgetest.Settings) { s.Queue = true }) }, []string{"the ruleset 42 of acme/app demands the merge queue, ", "take the rule away at " + page + "/rules"}},
 		"ruleset without CI": {func(c *clinic) {
 			c.entry["ci"] = "none"
-			c.host1(func(s *githubtest.Settings) { s.Rules["main"] = []string{"e2e"} })
+			c.host1(func(s *forgetest.Settings) { s.Rules["main"] = []string{"e2e"} })
 		}, []string{"the ruleset 42 of acme/app demands the check e2e, and ci is none"}},
-		"no webhook":             {func(c *clinic) { c.host1(func(s *githubtest.Settings) { s.Hooks = nil }) }, []string{"webhooks: none is registered to " + target + ": signalbox doctor --fix does it, or make one at " + page + "/hooks"}},
-		"webhook is off":         {func(c *clinic) { c.hook(func(h *githubtest.Hook) { h.Active = false }) }, []string{"is switched off: make it active at " + page + "/hooks"}},
-		"webhook lacks events":   {func(c *clinic) { c.hook(func(h *githubtest.Hook) { h.Events = []string{"push", "check_run"} }) }, []string{"lacks the events check_suite, pull_request, pull_request_review, status: add them at " + page + "/hooks"}},
-		"webhook's secret":       {func(c *clinic) { c.hook(func(h *githubtest.Hook) { h.Last = 401 }) }, []string{"was answered 401: its secret is not ORCH_GITHUB_WEBHOOK_SECRET; set the same one at " + page + "/hooks"}},
-		"webhook goes elsewhere": {func(c *clinic) { c.hook(func(h *githubtest.Hook) { h.Last = 502 }) }, []string{"was answered 502 (Invalid HTTP Response: Bad Gateway): look whether the address leads here"}},
+		"no webhook":             {func(c *clinic) { c.host1(func(s *forgetest.Settings) { s.Hooks = nil }) }, []string{"webhooks: none is registered to " + target + ": signalbox doctor --fix does it, or make one at " + page + "/hooks"}},
+		"webhook is off":         {func(c *clinic) { c.hook(func(h *forgetest.Hook) { h.Active = false }) }, []string{"is switched off: make it active at " + page + "/hooks"}},
+		"webhook lacks events":   {func(c *clinic) { c.hook(func(h *forgetest.Hook) { h.Events = []string{"push", "check_run"} }) }, []string{"lacks the events check_suite, pull_request, pull_request_review, status: add them at " + page + "/hooks"}},
+		"webhook's secret":       {func(c *clinic) { c.hook(func(h *forgetest.Hook) { h.Last = 401 }) }, []string{"was answered 401: its secret is not ORCH_GITHUB_WEBHOOK_SECRET; set the same one at " + page + "/hooks"}},
+		"webhook goes elsewhere": {func(c *clinic) { c.hook(func(h *forgetest.Hook) { h.Last = 502 }) }, []string{"was answered 502 (Invalid HTTP Response: Bad Gateway): look whether the address leads here"}},
 		"Plane's token":          {func(c *clinic) { c.env["PLANE_TOKEN"] = "wrong" }, []string{"FAIL  plane ", "set it as ORCH_PLANE_TOKEN"}},
 		"no such project":        {func(c *clinic) { c.entry["tracker_project"] = "My-Project" }, []string{"the board's columns: ", `"My-Project" is not the id of a project, which is a UUID`, "correct tracker_project in ", "(APP)"}},
 		"columns":                {func(c *clinic) { c.board.RemoveState(c.project, "Approved") }, []string{"the board lacks Approved: the pipeline cannot be used without them; add columns of these names, or let signalbox doctor --fix do it"}},
@@ -252,7 +252,7 @@ func TestDoctorOfAGoodDeployment(t *testing.T) {
 func TestDoctorOfRules(t *testing.T) {
 	c := newClinic(t)
 	c.entry["ci"], c.entry["merge"] = "any", "squash"
-	c.host1(func(s *githubtest.Settings) {
+	c.host1(func(s *forgetest.Settings) {
 		s.Required["main"], s.Rules["main"] = []string{"build"}, []string{"biuld", "security scan"}
 	})
 	said, wrong := c.examine(app.Examination{})
@@ -273,7 +273,7 @@ func TestDoctorOfAnApp(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), 0o600))
 	delete(c.env, "GITHUB_TOKEN")
 	c.env["GITHUB_APP_ID"], c.env["GITHUB_APP_KEY_FILE"] = "12345", file
-	hostApp := githubtest.App{ID: "12345", Key: &key.PublicKey, Rights: map[string]string{"checks": "read", "statuses": "read", "actions": "read", "contents": "write", "pull_requests": "write", "issues": "write", "metadata": "read"}}
+	hostApp := forgetest.App{ID: "12345", Key: &key.PublicKey, Rights: map[string]string{"checks": "read", "statuses": "read", "actions": "read", "contents": "write", "pull_requests": "write", "issues": "write", "metadata": "read"}}
 	c.host.SetApp(&hostApp)
 	said, wrong := c.examine(app.Examination{})
 	require.Zero(t, wrong, said)
@@ -305,13 +305,13 @@ func TestDoctorFixes(t *testing.T) {
 	c.board.RemoveState(c.project, "Approved")
 	c.board.RemoveState(c.project, "STOP")
 	c.board.RemoveState(c.project, "In Review") // In Progress would serve
-	c.host1(func(s *githubtest.Settings) { s.Hooks = nil })
+	c.host1(func(s *forgetest.Settings) { s.Hooks = nil })
 	for range 2 {
 		said, wrong := c.examine(app.Examination{Fix: true})
 		require.Zero(t, wrong, said)
 		require.Contains(t, said, "every board status has a column\n")
 	}
-	require.Equal(t, []githubtest.Hook{{URL: target, ContentType: "json", Secret: "github-webhook-secret-of-128-bits", Events: github.HookEvents(), Active: true}}, c.host.Settings("acme/app").Hooks)
+	require.Equal(t, []forgetest.Hook{{URL: target, ContentType: "json", Secret: "github-webhook-secret-of-128-bits", Events: github.HookEvents(), Active: true}}, c.host.Settings("acme/app").Hooks)
 	made := map[string]planetest.State{}
 	for _, s := range c.board.States(c.project) {
 		require.NotContains(t, made, s.Name)

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/internal/app"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -25,7 +25,7 @@ import (
 // the same name; its name here is another one.
 func twoHosts(t *testing.T) (c *clinic, registry string) {
 	c = newClinic(t)
-	second := githubtest.New(githubtest.Options{Token: "forge-token"})
+	second := forgetest.NewGitHub(forgetest.Options{Token: "forge-token"})
 	board := planetest.New(planetest.Options{Workspace: "product", Tokens: map[string]string{"product-token": "bot"}})
 	require.NoError(t, second.AddRepo("acme/app", c.bare))
 	second.SetCheckRun("acme/app", c.head, "build", "completed", "success")

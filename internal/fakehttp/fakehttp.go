@@ -1,4 +1,5 @@
-// Package fakehttp makes servers of tests and demonstrations sick.
+// Package fakehttp makes servers of tests and demonstrations sick, as a whole or a call at a time,
+// and sends their webhooks, which get lost, doubled and reordered.
 package fakehttp
 
 import (

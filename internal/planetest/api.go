@@ -3,6 +3,7 @@ package planetest
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 )
 
 // bodyMax bounds a request, in bytes.
@@ -30,7 +33,8 @@ func noRoute(w http.ResponseWriter) {
 }
 
 // route answers a request; the lock is held.
-func (s *Server) route(w http.ResponseWriter, r *http.Request, body []byte) {
+func (s *Server) route(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body) // it has been read before
 	if !strings.HasSuffix(r.URL.Path, "/") {
 		http.Redirect(w, r, r.URL.Path+"/", http.StatusMovedPermanently)
 		return
@@ -242,7 +246,7 @@ func expands(r *http.Request) bool {
 
 // replica is a work item as a read replica has it, which may lag.
 func (s *Server) replica(i *Item) *Item {
-	if before, ok := s.stale[i.ID]; ok && s.rand.Float64() < s.faults.Stale {
+	if before, ok := s.stale[i.ID]; ok && s.rand.Float64() < s.staleness {
 		return &before
 	}
 	return i
@@ -339,9 +343,9 @@ func (s *Server) comment(w http.ResponseWriter, body []byte, i *Item, actor stri
 			return
 		}
 	}
-	if late, ok := w.(*recorder); ok && s.stall > 0 {
+	if late, ok := w.(*fakehttp.Recorder); ok && s.stall > 0 {
 		wait := s.stall
-		late.rest = func() { s.stalled(late, i.ID, c, wait) }
+		late.Rest = func() { s.stalled(late, i.ID, c, wait) }
 		return
 	}
 	reply(w, http.StatusCreated, s.wireComment(i, s.addComment(i, c)))

@@ -2,20 +2,16 @@ package planetest
 
 import (
 	"bytes"
-	"context"
-	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
 	"unicode/utf16"
 
-	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 )
 
 // attempts is how often Plane tries to reach a receiver.
@@ -23,9 +19,6 @@ const attempts = 6
 
 // hook sends a webhook in the background.
 func (s *Server) hook(event, action string, data map[string]any, activity map[string]any, actor string) {
-	if s.closed || s.hookURL == "" || s.chance(s.faults.HookLost) {
-		return
-	}
 	if activity == nil {
 		activity = map[string]any{"field": nil, "old_value": nil, "new_value": nil}
 	}
@@ -34,95 +27,20 @@ func (s *Server) hook(event, action string, data map[string]any, activity map[st
 		activity["actor"] = m.wire()
 	}
 	activity["old_identifier"], activity["new_identifier"] = nil, nil
-	body := Encode(map[string]any{
+	s.Send(event, Encode(map[string]any{
 		"event": event, "action": action, "webhook_id": "b0000000-0000-4000-8000-000000000001",
 		"workspace_id": "a0000000-0000-4000-8000-000000000001", "data": data, "activity": activity,
-	})
-	copies := 1
-	if s.chance(s.faults.HookDoubled) {
-		copies = 2
-	}
-	var turn <-chan struct{} // nil = at once
-	if s.chance(s.faults.HookReordered) {
-		turn = s.passed
-	}
-	url, hold := s.hookURL, s.hold()
-	for range copies {
-		var delay time.Duration
-		if s.faults.HookDelay > 0 {
-			delay = time.Duration(s.rand.Int64N(int64(s.faults.HookDelay)))
-		}
-		s.group.Go("webhook", func(ctx context.Context) {
-			if await(ctx, turn, hold) {
-				s.deliver(ctx, url, event, body, delay)
-			}
-		})
-	}
+	}))
 }
 
-// await waits for the turn, at most for so long; it is false when the server is
-// closed meanwhile.
-func await(ctx context.Context, turn <-chan struct{}, atMost time.Duration) bool {
-	if turn == nil {
-		return true
-	}
-	select {
-	case <-turn:
-	case <-time.After(atMost):
-	case <-ctx.Done():
-		return false
-	}
-	return true
-}
-
-// deliver tries until there is any HTTP answer at all.
-func (s *Server) deliver(ctx context.Context, url, event string, body []byte, delay time.Duration) {
-	for range attempts {
-		if run.Sleep(ctx, run.Real{}, delay) != nil {
-			return
-		}
-		s.mu.Lock()
-		id := s.id() // new for each attempt
-		if s.hookURL != "" {
-			url = s.hookURL
-		}
-		s.mu.Unlock()
-		status := s.post(ctx, url, id, event, body)
-		s.mu.Lock()
-		s.sent = append(s.sent, Delivery{ID: id, Event: event, Body: body, Status: status})
-		if status != 0 { // let those through that wait for a later one
-			close(s.passed)
-			s.passed = make(chan struct{})
-		}
-		s.mu.Unlock()
-		if status != 0 {
-			return
-		}
-		delay = s.opt.RetryWait
-	}
-}
-
-func (s *Server) post(ctx context.Context, url, id, event string, body []byte) int {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		return 0
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "Autopilot")
-	req.Header.Set("X-Plane-Delivery", id)
-	req.Header.Set("X-Plane-Event", event)
+// head sets the headers of a webhook.
+func (s *Server) head(h http.Header, d fakehttp.Delivery) {
+	h.Set("User-Agent", "Autopilot")
+	h.Set("X-Plane-Delivery", d.ID)
+	h.Set("X-Plane-Event", d.Event)
 	if s.opt.Secret != "" {
-		mac := hmac.New(sha256.New, []byte(s.opt.Secret))
-		mac.Write(body)
-		req.Header.Set("X-Plane-Signature", hex.EncodeToString(mac.Sum(nil)))
+		h.Set("X-Plane-Signature", fakehttp.MAC(sha256.New, s.opt.Secret, d.Body))
 	}
-	resp, err := s.opt.Hooks.Do(req)
-	if err != nil {
-		return 0
-	}
-	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // the answer does not matter
-	return resp.StatusCode
 }
 
 // wireIssue is a work item as webhooks show it.

@@ -20,6 +20,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
@@ -102,8 +103,11 @@ type project struct {
 // TitleMax is the length of a work item's name, in characters.
 const TitleMax = 255
 
-// Server is an http.Handler.
+// Server is an http.Handler, whose calls can be made to fail.
 type Server struct {
+	*fakehttp.API
+	*fakehttp.Sender
+
 	opt   Options
 	group *run.Group
 
@@ -118,16 +122,9 @@ type Server struct {
 	conflicts int
 	changes   []Change
 	members   []Member
-	sent      []Delivery
-	hookURL   string
-	stall     time.Duration // of comments; see Stall
-	faults    Faults
-	next      []Fault
-	broken    map[string]Fault       // by call
-	requests  map[string]int         // by call
+	stall     time.Duration          // of comments; see Stall
+	staleness float64                // see Faults.Stale
 	calls     map[string][]time.Time // of the last minute, by token
-	passed    chan struct{}          // closed when the next webhook was sent
-	closed    bool
 }
 
 // New makes a server without projects. Close ends its goroutines.
@@ -147,27 +144,25 @@ func New(o Options) *Server {
 	if o.Hooks == nil {
 		o.Hooks = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	}
-	return &Server{
-		opt: o, hookURL: o.HookURL, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 1)),
-		broken: map[string]Fault{}, requests: map[string]int{}, stale: map[string]Item{}, blockedBy: map[string][]string{},
-		calls: map[string][]time.Time{}, passed: make(chan struct{}),
+	s := &Server{
+		opt: o, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 1)),
+		stale: map[string]Item{}, blockedBy: map[string][]string{}, calls: map[string][]time.Time{},
 	}
+	s.API = &fakehttp.API{
+		Serve: http.HandlerFunc(s.route), Call: named, World: &s.mu, Done: s.group.Context().Done(), Refuse: refuse, BodyMax: bodyMax,
+	}
+	s.Seed(o.Seed)
+	s.Sender = fakehttp.NewSender(s.group, o.Seed, s.head)
+	s.HTTP, s.Attempts, s.Wait = o.Hooks, attempts, o.RetryWait
+	s.SetHookURL(o.HookURL)
+	return s
 }
 
 // Close stops sending webhooks and waits for those under way. API calls are
 // answered all the same.
 func (s *Server) Close() {
-	s.mu.Lock()
-	s.closed = true // from here on nothing is added to the group
-	s.mu.Unlock()
+	s.SetHookURL("") // from here on nothing is added to the group
 	s.group.Stop()
-}
-
-// SetHookURL sets where webhooks go from now on.
-func (s *Server) SetHookURL(url string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hookURL = url
 }
 
 // id makes an identifier of the form that Plane uses.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/internal/app"
-	"github.com/signalbox-dev/signalbox/internal/githubtest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/internal/setup"
 )
@@ -19,7 +19,7 @@ import (
 // offices are servers that speak the protocols of Plane and GitHub, and what is right there.
 type offices struct {
 	board   *planetest.Server
-	host    *githubtest.Server
+	host    *forgetest.Server
 	project string
 	bare    string
 	o       setup.Options
@@ -35,7 +35,7 @@ func open(t *testing.T) *offices {
 	t.Setenv("ORCH_GITHUB_TOKEN", "github-token")
 	f := &offices{
 		board: planetest.New(planetest.Options{Workspace: "team", Tokens: map[string]string{"plane-token": "bot"}}),
-		host:  githubtest.New(githubtest.Options{Token: "github-token"}),
+		host:  forgetest.NewGitHub(forgetest.Options{Token: "github-token"}),
 	}
 	bare, err := filepath.Abs("../shop.git")
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestWrongAccounts(t *testing.T) {
 		"no GitHub":      {func(_ *testing.T, f *offices) { f.o.GitHubURL = "http://127.0.0.1:1" }, []string{"--github-url: GitHub does not answer: "}},
 		"repository":     {func(_ *testing.T, f *offices) { f.o.Repo = "acme/chop" }, []string{"--repo: the token sees no repository acme/chop", "correct the name, or give the token access to it at http://"}},
 		"right to push": {func(_ *testing.T, f *offices) {
-			f.host.SetSettings("acme/shop", func(s *githubtest.Settings) { s.Push = false })
+			f.host.SetSettings("acme/shop", func(s *forgetest.Settings) { s.Push = false })
 		}, []string{"the token may read acme/shop and not push to it: give it write access to contents and pull requests at http://"}},
 		"main":             {func(_ *testing.T, f *offices) { f.o.Main = "trunk" }, []string{"--main: acme/shop has no branch trunk: push a first commit to it, or name another"}},
 		"address of Plane": {func(_ *testing.T, f *offices) { f.o.PlaneURL = "plane" }, []string{"plane: "}},

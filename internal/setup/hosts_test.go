@@ -12,26 +12,26 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/internal/app"
-	"github.com/signalbox-dev/signalbox/internal/giteatest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/setup"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
 // forge is a Gitea with a repository, and what init is called with.
-func forge(t *testing.T) (*giteatest.Server, setup.Options) {
+func forge(t *testing.T) (*forgetest.Server, setup.Options) {
 	t.Helper()
 	repository(t)
 	for _, name := range []string{"GITEA_WEBHOOK_SECRET", "BOARD_WEBHOOK_SECRET", "ORCH_GITHUB_TOKEN"} {
 		unset(t, name)
 	}
 	t.Setenv("GITEA_TOKEN", "gitea-token")
-	server := giteatest.New(giteatest.Options{Token: "gitea-token"})
+	server := forgetest.NewGitea(forgetest.Options{Token: "gitea-token"})
 	bare, err := filepath.Abs("../shop.git")
 	require.NoError(t, err)
 	git(t, "clone", "--quiet", "--bare", ".", bare)
 	require.NoError(t, server.AddRepo("acme/shop", bare))
-	server.SetSettings("acme/shop", func(s *giteatest.Settings) { s.Admin = true })
+	server.SetSettings("acme/shop", func(s *forgetest.Settings) { s.Admin = true })
 	server.SetStatus("acme/shop", git(t, "rev-parse", "HEAD"), "build", "success")
 	outer := httptest.NewServer(server)
 	t.Cleanup(func() { outer.Close(); server.Close() })
@@ -136,20 +136,20 @@ func TestNothingReports(t *testing.T) {
 // What is wrong at the forge is said, by init and by doctor, with where it is mended.
 func TestGiteaMistakes(t *testing.T) {
 	for name, c := range map[string]struct {
-		make func(t *testing.T, s *giteatest.Server, o *setup.Options)
+		make func(t *testing.T, s *forgetest.Server, o *setup.Options)
 		want string
 	}{
-		"the token": {func(t *testing.T, _ *giteatest.Server, _ *setup.Options) {
+		"the token": {func(t *testing.T, _ *forgetest.Server, _ *setup.Options) {
 			t.Helper()
 			t.Setenv("GITEA_TOKEN", "wrong")
 		}, "GITEA_TOKEN is refused"},
-		"no Gitea":       {func(_ *testing.T, _ *giteatest.Server, o *setup.Options) { o.Gitea = "http://127.0.0.1:1" }, "--gitea: Gitea does not answer"},
-		"the repository": {func(_ *testing.T, _ *giteatest.Server, o *setup.Options) { o.Repo = "acme/other" }, "--repo: the token sees no repository acme/other"},
-		"two boards":     {func(_ *testing.T, _ *giteatest.Server, o *setup.Options) { o.Plane = true }, "--labels and --plane are two boards"},
-		"two hosts":      {func(_ *testing.T, _ *giteatest.Server, o *setup.Options) { o.GitHub = true }, "--github and --gitea are two git hosts"},
-		"labels alone":   {func(_ *testing.T, _ *giteatest.Server, o *setup.Options) { o.Gitea = "" }, "--labels: there are no issues without a git host"},
-		"may not push": {func(_ *testing.T, s *giteatest.Server, _ *setup.Options) {
-			s.SetSettings("acme/shop", func(x *giteatest.Settings) { x.Push, x.Admin = false, false })
+		"no Gitea":       {func(_ *testing.T, _ *forgetest.Server, o *setup.Options) { o.Gitea = "http://127.0.0.1:1" }, "--gitea: Gitea does not answer"},
+		"the repository": {func(_ *testing.T, _ *forgetest.Server, o *setup.Options) { o.Repo = "acme/other" }, "--repo: the token sees no repository acme/other"},
+		"two boards":     {func(_ *testing.T, _ *forgetest.Server, o *setup.Options) { o.Plane = true }, "--labels and --plane are two boards"},
+		"two hosts":      {func(_ *testing.T, _ *forgetest.Server, o *setup.Options) { o.GitHub = true }, "--github and --gitea are two git hosts"},
+		"labels alone":   {func(_ *testing.T, _ *forgetest.Server, o *setup.Options) { o.Gitea = "" }, "--labels: there are no issues without a git host"},
+		"may not push": {func(_ *testing.T, s *forgetest.Server, _ *setup.Options) {
+			s.SetSettings("acme/shop", func(x *forgetest.Settings) { x.Push, x.Admin = false, false })
 		}, "the token may read acme/shop and not push to it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,13 +165,13 @@ func TestGiteaMistakes(t *testing.T) {
 // Doctor examines a forge as it does GitHub.
 func TestGiteaIsExamined(t *testing.T) {
 	for name, c := range map[string]struct {
-		make func(s *giteatest.Server)
+		make func(s *forgetest.Server)
 		want string
 	}{
-		"archived":          {func(s *giteatest.Server) { change(s, func(x *giteatest.Settings) { x.Archived = true }) }, "is archived"},
-		"may not push":      {func(s *giteatest.Server) { change(s, func(x *giteatest.Settings) { x.Push, x.Admin = false, false }) }, "may read acme/shop and not push to it"},
-		"no way of merging": {func(s *giteatest.Server) { change(s, func(x *giteatest.Settings) { x.Methods = nil }) }, "allows no method of merging"},
-		"a column is gone":  {func(s *giteatest.Server) { s.Issues().DeleteLabel("acme/shop", "status/Approved") }, "the board lacks Approved"},
+		"archived":          {func(s *forgetest.Server) { change(s, func(x *forgetest.Settings) { x.Archived = true }) }, "is archived"},
+		"may not push":      {func(s *forgetest.Server) { change(s, func(x *forgetest.Settings) { x.Push, x.Admin = false, false }) }, "may read acme/shop and not push to it"},
+		"no way of merging": {func(s *forgetest.Server) { change(s, func(x *forgetest.Settings) { x.Methods = nil }) }, "allows no method of merging"},
+		"a column is gone":  {func(s *forgetest.Server) { s.Issues().DeleteLabel("acme/shop", "status/Approved") }, "the board lacks Approved"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, o := forge(t)
@@ -187,4 +187,4 @@ func TestGiteaIsExamined(t *testing.T) {
 	}
 }
 
-func change(s *giteatest.Server, f func(*giteatest.Settings)) { s.SetSettings("acme/shop", f) }
+func change(s *forgetest.Server, f func(*forgetest.Settings)) { s.SetSettings("acme/shop", f) }

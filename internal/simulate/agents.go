@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -185,39 +187,19 @@ func (a *agents) script(_ context.Context, c work.Command, files map[string]stri
 		}
 		files[path] = trespassed
 	}
-	report := func(yes, no string) {
-		word, sha := yes, c.Env["SIGNALBOX_SHA"]
-		switch a.plan {
-		case refuses:
-			word = no
-		case misnames:
-			sha = "0123456789abcdef"
-		case forgets:
-			return
-		}
-		files[work.ReportPath] = "---\nverdict: " + word + "\nsha: " + sha + "\nsummary: run " + id(c.Run) + "\n---\n"
-	}
+	word, bad, _ := strings.Cut(c.Env["SIGNALBOX_VERDICTS"], " ")
+	sha, words := c.Env["SIGNALBOX_SHA"], "run "+id(c.Run)
 	switch {
-	case c.Role == stage.Analyst && a.plan != forgets:
-		files[docs+"requirements.md"], files[docs+"acceptance.md"] = "run "+id(c.Run), "a"
-	case c.Role == stage.Architect && a.plan != forgets:
-		files[docs+"design.md"] = "run " + id(c.Run)
-	case c.Role == stage.Developer && a.plan != forgets:
-		files["src/"+c.WorkItem+".go"] = "package x // run " + id(c.Run)
-		if a.plan == meddles {
-			files[workflow] = "run " + id(c.Run)
-		}
-	case c.Role == stage.Reviewer:
-		report("approved", "changes_requested")
-	case c.Role == stage.Tester:
-		report("passed", "failed")
-	case c.Stage == stage.DeployStaging:
-		report("success", "failure")
-	case c.Stage == stage.Deploy && c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseAwait):
-		files[docs+"deploy-plan.md"] = "run " + id(c.Run)
-	case c.Stage == stage.Deploy:
-		report("success", "failure")
+	case a.plan == refuses:
+		word = bad
+	case a.plan == misnames:
+		sha = "0123456789abcdef"
+	case a.plan == forgets && c.Env["SIGNALBOX_PHASE"] != string(stage.PhaseAwait):
+		return good
+	case a.plan == meddles && c.Role == stage.Developer:
+		files[workflow] = words
 	}
+	memwork.Do(c, files, words, gates.FormatReport(word, sha, words))
 	return good
 }
 

@@ -8,24 +8,29 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// Diligent writes what a role is for: the documents, a change of the code, or a good
-// report on the commit that the command names.
-func Diligent(c work.Command, files map[string]string) {
-	good, _, judges := strings.Cut(c.Env["SIGNALBOX_VERDICTS"], " ")
+// Do writes what a run owes: its documents in these words, a change of the code, or its report.
+func Do(c work.Command, files map[string]string, words, report string) {
 	switch {
-	case judges:
-		files[work.ReportPath] = "---\nverdict: " + good + "\nsha: " + c.Env["SIGNALBOX_SHA"] + "\nsummary: looked at it\n---\n"
+	case c.Env["SIGNALBOX_VERDICTS"] != "":
+		files[work.ReportPath] = report
 	case c.Role == stage.Developer:
 		files["src/"+c.WorkItem+".go"] = fmt.Sprintf("package x // run %d", c.Run)
 	default:
 		for name := range strings.FieldsSeq(c.Env["SIGNALBOX_DOCUMENTS"]) {
-			files[c.Env["SIGNALBOX_DOCS"]+"/"+name] = name[:1]
+			files[c.Env["SIGNALBOX_DOCS"]+"/"+name] = words
 		}
 	}
+}
+
+// Diligent does what a role is for, with a good report on the commit that the command names.
+func Diligent(c work.Command, files map[string]string) {
+	good, _, _ := strings.Cut(c.Env["SIGNALBOX_VERDICTS"], " ")
+	Do(c, files, "r", gates.FormatReport(good, c.Env["SIGNALBOX_SHA"], "looked at it"))
 }
 
 // Good is the script of an agent that does what its role is for, and succeeds; each run of it

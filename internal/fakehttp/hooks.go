@@ -1,7 +1,8 @@
-package fakehost
+package fakehttp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"encoding/hex"
@@ -17,17 +18,20 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
-// Delivery is one webhook that was sent.
+// Delivery is one attempt to send a webhook.
 type Delivery struct {
 	ID, Event string
 	Body      []byte
 	Status    int // HTTP; 0 = no connection
 }
 
-// Sender sends webhooks in the background, each once, as the real hosts do.
+// Sender sends webhooks in the background, each once, as most hosts do.
 type Sender struct {
+	HTTP     *http.Client
+	Attempts int           // until there is any HTTP answer; each has an id of its own when there are several
+	Wait     time.Duration // before the next attempt
+
 	group *run.Group
-	http  *http.Client
 	head  func(http.Header, Delivery)
 
 	mu     sync.Mutex
@@ -46,13 +50,13 @@ type Sender struct {
 // webhook, its signature included.
 func NewSender(group *run.Group, seed uint64, head func(http.Header, Delivery)) *Sender {
 	return &Sender{
-		group: group, head: head, seed: seed, rand: rand.New(rand.NewPCG(seed, 3)),
-		http: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
+		Attempts: 1, group: group, head: head, seed: seed, rand: rand.New(rand.NewPCG(seed, 3)),
+		HTTP: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 }
 
-// SetURL sets where webhooks go from now on; empty = nowhere.
-func (s *Sender) SetURL(url string) {
+// SetHookURL sets where webhooks go from now on; empty = nowhere.
+func (s *Sender) SetHookURL(url string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.url = url
@@ -65,15 +69,12 @@ func (s *Sender) SetFaults(f Faults) {
 	s.faults = f
 }
 
-// Deliveries lists the webhooks that were sent.
+// Deliveries lists the attempts that were made.
 func (s *Sender) Deliveries() []Delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.sent)
 }
-
-// reorderWait is how long a webhook waits for the one that shall overtake it.
-const reorderWait = time.Second
 
 // Send sends a webhook.
 func (s *Sender) Send(event string, body []byte) {
@@ -107,7 +108,7 @@ func (s *Sender) id() string {
 	return fmt.Sprintf("%08x-1111-11f0-8000-%012x", s.ids, s.seed&0xffffffffffff)
 }
 
-// send delivers once in the background: after a channel is closed, if there is
+// send delivers in the background: after a channel is closed, if there is
 // one, and closes another when it is done. The lock is held.
 func (s *Sender) send(d Delivery, after <-chan struct{}, done chan<- struct{}) {
 	delay := time.Duration(0)
@@ -115,7 +116,7 @@ func (s *Sender) send(d Delivery, after <-chan struct{}, done chan<- struct{}) {
 		delay = time.Duration(s.rand.Int64N(int64(s.faults.HookDelay)))
 	}
 	if after != nil {
-		delay += reorderWait
+		delay += s.faults.hold()
 	}
 	url := s.url
 	s.group.Go("webhook", func(ctx context.Context) {
@@ -128,11 +129,29 @@ func (s *Sender) send(d Delivery, after <-chan struct{}, done chan<- struct{}) {
 		case <-after: // never, when it is nil
 		case <-time.After(delay):
 		}
-		d.Status = s.post(ctx, url, d)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.sent = append(s.sent, d)
+		for n := range s.Attempts {
+			if n > 0 && run.Sleep(ctx, run.Real{}, s.Wait) != nil {
+				return
+			}
+			if s.attempt(ctx, url, d) != 0 {
+				return
+			}
+		}
 	})
+}
+
+// attempt tries to send a webhook, a later time to where webhooks go then, and returns the status of the answer.
+func (s *Sender) attempt(ctx context.Context, url string, d Delivery) int {
+	s.mu.Lock()
+	if s.Attempts > 1 {
+		d.ID, url = s.id(), cmp.Or(s.url, url)
+	}
+	s.mu.Unlock()
+	d.Status = s.post(ctx, url, d)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = append(s.sent, d)
+	return d.Status
 }
 
 // Redeliver sends a webhook again, also one that was not received: as a new delivery, or
@@ -161,12 +180,12 @@ func (s *Sender) post(ctx context.Context, url string, d Delivery) int {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	s.head(req.Header, d)
-	resp, err := s.http.Do(req)
+	resp, err := s.HTTP.Do(req)
 	if err != nil {
 		return 0
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, bodyMax)) // the answer does not matter
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // the answer does not matter
 	return resp.StatusCode
 }
 

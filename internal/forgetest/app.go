@@ -1,4 +1,4 @@
-package githubtest
+package forgetest
 
 import (
 	"crypto"
@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,8 +23,7 @@ type App struct {
 
 // SetApp makes the server take an app from now on; see Options.App.
 func (s *Server) SetApp(a *App) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	s.opt.App = a
 }
 
@@ -40,16 +40,17 @@ type issued struct {
 
 // Issued counts the tokens that installations were given.
 func (s *Server) Issued() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	return len(s.issued)
 }
 
 // mayEnter checks who calls: the token's account, the app itself for pages about the app, or one
 // of its installations for repositories of its owner.
 func (s *Server) mayEnter(r *http.Request) bool {
-	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	path := r.URL.Path
+	given, path := s.token(r), r.URL.Path
+	if strings.HasPrefix(path, files) {
+		return true
+	}
 	if s.opt.App != nil && (strings.HasPrefix(path, "/app") || strings.HasSuffix(path, "/installation")) {
 		return s.proved(given)
 	}
@@ -86,73 +87,71 @@ func (s *Server) proved(text string) bool {
 	return claims.Iss == s.opt.App.ID && claims.Iat <= now && claims.Exp > now && claims.Exp-now <= 600
 }
 
-func (s *Server) getApp(w http.ResponseWriter, _ *http.Request) {
-	if s.opt.App == nil {
-		fail(w, http.StatusNotFound, "Not Found")
+func (c *call) getApp() {
+	if c.opt.App == nil {
+		c.fail(c.notFound)
 		return
 	}
-	reply(w, http.StatusOK, map[string]any{"id": 1, "slug": "signalbox", "name": "Signalbox"})
+	c.ok(object{"id": 1, "slug": "signalbox", "name": "Signalbox"})
 }
 
-func (s *Server) installation(w http.ResponseWriter, r *http.Request) {
-	if s.opt.App == nil || s.repo(r.PathValue("owner")+"/"+r.PathValue("repo")) == nil {
-		fail(w, http.StatusNotFound, "Not Found")
+func (c *call) installation() {
+	if c.opt.App == nil {
+		c.fail(c.notFound)
 		return
 	}
-	reply(w, http.StatusOK, map[string]any{"id": suiteID(r.PathValue("owner")), "app_slug": "signalbox", "permissions": s.opt.App.Rights})
+	c.ok(object{"id": suiteID(c.r.PathValue("owner")), "app_slug": "signalbox", "permissions": c.opt.App.Rights})
 }
 
-func (s *Server) accessToken(w http.ResponseWriter, r *http.Request) {
-	for _, repo := range s.repos {
-		if strconv.Itoa(suiteID(owner(repo.name))) != r.PathValue("id") {
-			continue
-		}
-		var asked struct {
-			Repositories []string
-			Permissions  map[string]string
-		}
-		_ = json.NewDecoder(r.Body).Decode(&asked) // nothing is asked for
-		t := issued{
-			token: fmt.Sprintf("ghs_token-%d", len(s.issued)+1), owner: owner(repo.name),
-			until: s.opt.Now().Add(tokenTime), rights: asked.Permissions,
-		}
-		answer := map[string]any{"token": t.token, "expires_at": t.until.UTC().Format(time.RFC3339), "permissions": s.opt.App.Rights}
-		if len(asked.Repositories) == 1 {
-			if t.repo = t.owner + "/" + asked.Repositories[0]; s.repo(t.repo) == nil {
-				fail(w, http.StatusUnprocessableEntity, "There is at least one repository that does not exist "+
-					"or is not accessible to the parent installation.")
-				return
-			}
-			answer["repositories"], answer["permissions"] = []any{map[string]any{"full_name": t.repo}}, t.rights
-		}
-		for name, level := range t.rights {
-			if have := s.opt.App.Rights[name]; have != level && have != "write" {
-				fail(w, http.StatusUnprocessableEntity, "The permissions requested are not granted to this installation.")
-				return
-			}
-		}
-		s.issued = append(s.issued, t)
-		reply(w, http.StatusCreated, answer)
+func (c *call) accessToken() {
+	at := slices.IndexFunc(c.repos, func(r *repository) bool { return strconv.Itoa(suiteID(owner(r.name))) == c.r.PathValue("id") })
+	if at < 0 {
+		c.fail(c.notFound)
 		return
 	}
-	fail(w, http.StatusNotFound, "Not Found")
+	var in struct {
+		Repositories []string
+		Permissions  map[string]string
+	}
+	_ = json.NewDecoder(c.r.Body).Decode(&in) // a request without a body is for all
+	t := issued{
+		token: fmt.Sprintf("ghs_token-%d", len(c.issued)+1), owner: owner(c.repos[at].name),
+		until: c.opt.Now().Add(tokenTime), rights: in.Permissions,
+	}
+	out := object{"token": t.token, "expires_at": stamp(t.until), "permissions": c.opt.App.Rights}
+	if len(in.Repositories) == 1 {
+		if t.repo = t.owner + "/" + in.Repositories[0]; c.repo(t.repo) == nil {
+			c.fail(refusal{status: http.StatusUnprocessableEntity, text: "There is at least one repository that does not exist " +
+				"or is not accessible to the parent installation."})
+			return
+		}
+		out["repositories"], out["permissions"] = []any{object{"full_name": t.repo}}, t.rights
+	}
+	for name, level := range t.rights {
+		if have := c.opt.App.Rights[name]; have != level && have != "write" {
+			c.fail(refusal{status: http.StatusUnprocessableEntity, text: "The permissions requested are not granted to this installation."})
+			return
+		}
+	}
+	c.issued = append(c.issued, t)
+	c.reply(http.StatusCreated, out)
 }
 
 // revokeToken ends the token that calls.
-func (s *Server) revokeToken(w http.ResponseWriter, r *http.Request) {
-	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	for i := range s.issued {
-		if s.issued[i].token == given {
-			s.issued[i].until = time.Time{}
+func (c *call) revokeToken() {
+	for i := range c.issued {
+		if c.issued[i].token == c.token(c.r) {
+			c.issued[i].until = time.Time{}
 		}
 	}
-	w.WriteHeader(http.StatusNoContent)
+	c.w.WriteHeader(http.StatusNoContent)
 }
+
+func owner(repo string) string { name, _, _ := strings.Cut(repo, "/"); return name }
 
 // Valid lists the tokens of installations that have not ended.
 func (s *Server) Valid() (list []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.lock()()
 	for _, t := range s.issued {
 		if s.opt.Now().Before(t.until) {
 			list = append(list, t.token)

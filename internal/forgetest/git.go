@@ -1,4 +1,4 @@
-package fakehost
+package forgetest
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 
 // Errors of a merge.
 var (
-	ErrMoved    = errors.New("fakehost: a branch has moved")
-	ErrConflict = errors.New("fakehost: the branches conflict")
+	ErrMoved    = errors.New("forgetest: a branch has moved")
+	ErrConflict = errors.New("forgetest: the branches conflict")
 )
 
 // Repo is a bare repository. Changes is for one caller at a time; the rest is safe for
@@ -98,20 +98,20 @@ func (r *Repo) First() string {
 	return strings.TrimPrefix(strings.TrimSpace(string(body)), "ref: refs/heads/")
 }
 
-// Change is a branch that was pushed to, or was removed.
-type Change struct{ Branch, Before, After string } // empty = there was, or is, none
+// headChange is a branch that was pushed to, or was removed.
+type headChange struct{ Branch, Before, After string } // empty = there was, or is, none
 
 // Changes lists what has changed since the last look.
-func (r *Repo) Changes() (out []Change) {
+func (r *Repo) Changes() (out []headChange) {
 	heads := r.Heads()
 	for branch, sha := range heads {
 		if before := r.seen[branch]; before != sha {
-			out = append(out, Change{branch, before, sha})
+			out = append(out, headChange{branch, before, sha})
 		}
 	}
 	for branch, before := range r.seen {
 		if heads[branch] == "" {
-			out = append(out, Change{Branch: branch, Before: before})
+			out = append(out, headChange{Branch: branch, Before: before})
 		}
 	}
 	r.seen = heads

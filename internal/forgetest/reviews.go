@@ -1,0 +1,187 @@
+package forgetest
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Review is a review of a pull request.
+type Review struct {
+	ID                       int
+	Author, State, SHA, Body string // State in the host's words
+	Official, Dismissed      bool   // Gitea
+	At                       time.Time
+}
+
+func (r Review) judges() bool { return r.State == "APPROVED" || r.State == "REQUEST_CHANGES" }
+
+func (c *call) listReviews() {
+	rows := []any{}
+	for _, v := range c.p.reviews {
+		rows = append(rows, c.wireReview(v, c.p))
+	}
+	c.list(rows)
+}
+
+// Review submits a review of a branch's newest pull request, as a person would; an empty
+// sha is the head. The state is GitHub's word, APPROVED, CHANGES_REQUESTED, COMMENTED or
+// DISMISSED, or Gitea's: at Gitea they mean APPROVED, REQUEST_CHANGES, COMMENT, and an approval
+// that was dismissed. There a judgement dismisses the author's former ones, and is official
+// when the author may write.
+func (s *Server) Review(repo, branch, author, state, sha, body string) error {
+	defer s.lock()()
+	p := s.pull(repo, branch)
+	if p == nil {
+		return errNoPull
+	}
+	if sha == "" {
+		sha = p.HeadSHA
+	}
+	r := Review{ID: s.id(), Author: author, State: state, SHA: sha, Body: body, At: s.opt.Now()}
+	if s.gitea {
+		s.judge(p, &r)
+	}
+	p.reviews = append(p.reviews, r)
+	event, kind := s.wirePullEvent(p, s.reviewed), "pull_request_review"
+	event["sender"] = s.wireUser(author)
+	if !s.gitea {
+		delete(event, "number")
+		review := s.wireReview(r, p)
+		review["state"] = strings.ToLower(state)
+		event["review"] = review
+	} else {
+		word := map[string]string{"APPROVED": "approved", "REQUEST_CHANGES": "rejected", "COMMENT": "comment"}[r.State]
+		if word == "" || r.Dismissed {
+			return nil
+		}
+		// It has no id of the review and not its commit, as the real one.
+		kind += "_" + word
+		event["requested_reviewer"], event["review"] = s.wireUser(author), object{"type": kind, "content": body}
+	}
+	s.send(kind, event)
+	return nil
+}
+
+// judge makes a review that of Gitea.
+func (s *Server) judge(p *pull, r *Review) {
+	own := map[string]string{"CHANGES_REQUESTED": "REQUEST_CHANGES", "COMMENTED": "COMMENT", "DISMISSED": "APPROVED"}[r.State]
+	if own != "" {
+		r.State, r.Dismissed = own, r.State == "DISMISSED"
+	}
+	if !r.judges() {
+		return
+	}
+	for i := range p.reviews {
+		if v := &p.reviews[i]; v.Author == r.Author && v.judges() {
+			v.Official, v.Dismissed = false, true
+		}
+	}
+	r.Official = slices.Contains([]string{"write", "admin"}, s.role(r.Author))
+}
+
+func (s *Server) wireReview(r Review, p *pull) object {
+	out := object{
+		"id": r.ID, "user": s.wireUser(r.Author), "body": r.Body, "state": r.State,
+		"commit_id": r.SHA, "submitted_at": r.At.UTC().Format(s.moment),
+	}
+	if s.gitea {
+		out["team"], out["stale"], out["official"], out["dismissed"] = nil, r.SHA != p.HeadSHA, r.Official, r.Dismissed
+		return out
+	}
+	// Every account with a role is MEMBER: it is a filter, and no more.
+	out["author_association"] = "NONE"
+	if _, named := s.roles[r.Author]; named {
+		out["author_association"] = "MEMBER"
+	}
+	return out
+}
+
+// LineComment is a comment on a line of a pull request.
+type LineComment struct {
+	Author, Path, Body, SHA string
+	Line                    int // 0 = of the file
+}
+
+// Comment comments on a branch's pull request, as a person would: at GitHub on a line of it.
+func (s *Server) Comment(repo, branch string, c LineComment) error {
+	defer s.lock()()
+	p := s.pull(repo, branch)
+	if p == nil {
+		return errNoPull
+	}
+	p.lines = append(p.lines, c)
+	if s.gitea {
+		s.send("pull_request_comment", s.event(p.repo, c.Author, object{
+			"action": "created", "is_pull": true, "comment": object{"id": 1, "user": s.wireUser(c.Author), "body": c.Body},
+			"issue":        object{"number": p.Number, "title": p.Title, "pull_request": object{"merged": p.Merged}},
+			"pull_request": s.wirePull(p),
+		}))
+	}
+	return nil
+}
+
+// lineComments answers with the newest first, as it is called.
+func (c *call) lineComments() {
+	rows := []any{}
+	for i, l := range slices.Backward(c.p.lines) {
+		line := any(nil)
+		if l.Line > 0 {
+			line = l.Line
+		}
+		rows = append(rows, object{
+			"id": i + 1, "user": c.wireUser(l.Author), "author_association": "NONE",
+			"path": l.Path, "line": line, "body": l.Body, "commit_id": l.SHA, "created_at": stamp(c.opt.Now()),
+		})
+	}
+	c.list(rows)
+}
+
+// Comments are the comments on a pull request of GitHub, in order.
+func (s *Server) Comments(repo string, number int) (out []string) {
+	defer s.lock()()
+	for _, p := range s.pulls {
+		if strings.EqualFold(p.Repo, repo) && p.Number == number {
+			for _, c := range p.said {
+				out = append(out, c.Body)
+			}
+		}
+	}
+	return out
+}
+
+// SetRole sets what an account may do in all repositories: admin, write, read or none.
+// An account without a role may read, as on a public repository.
+func (s *Server) SetRole(login, role string) {
+	defer s.lock()()
+	s.roles[login] = role
+}
+
+func (s *Server) role(login string) string {
+	if role, set := s.roles[login]; set {
+		return role
+	}
+	return "read"
+}
+
+// permission answers for an account that exists; "ghost" does not. Gitea answers to
+// administrators of the repository, and to others for their own.
+func (c *call) permission() {
+	login := c.r.PathValue("login")
+	switch {
+	case c.gitea && !c.at.settings.Admin && login != Self:
+		c.fail(refusal{status: http.StatusForbidden, text: "Only admins can query all permissions, " +
+			"repo admins can query all repo permissions, collaborators can query only their own"})
+	case login == "ghost":
+		c.fail(c.noAccount)
+	default:
+		c.ok(object{"permission": c.role(login), "role_name": c.role(login), "user": c.wireUser(login)})
+	}
+}
+
+// address is that of a page of a repository.
+func (s *Server) address(r *repository, kind string, number int) string {
+	return fmt.Sprintf("%s%s/%s/%d", s.web, r.called, kind, number)
+}
