@@ -21,14 +21,14 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        115_520,
-		"tokens outside tests":       775_650,
-		"tokens of tests":            666_850,
-		"exported names":             2_315,
+		"lines outside tests":        114_360,
+		"tokens outside tests":       767_100,
+		"tokens of tests":            667_060,
+		"exported names":             2_317,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
-		"tokens of the server":       549_120,
-		"words of Markdown":          24_370,
+		"tokens of the server":       549_200,
+		"words of Markdown":          24_375,
 		"settings":                   145,
 		"fields of Feature":          18,
 		"methods of Engine":          139,
