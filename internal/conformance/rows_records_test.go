@@ -16,7 +16,7 @@ func taskRows() []row {
 		{"task.work_item_id", s, "Prefix of the registry and number of the card, unique in the repository: a number that is taken is followed by the next free one.", []string{server + "TestWholeLife", engine + "TestNamesThatAreTaken"}},
 		{"task.tracker_issue_id", s, "The id of the card; a task is found by it.", []string{server + "TestWholeLife", engine + "TestConcurrentStartsMakeOneTask", store + "TestStoreConformance/tasks are listed by filter"}},
 		{"task.repo", s, "The repository that the registry names for the board.", []string{server + "TestWholeLife", server + "TestSerialGateAndFreeze"}},
-		{"task.branch", s, "feature/<work item>-<slug>; the slug has 30 characters at most and is `untitled` when nothing is left; a branch of another task is not shared.", []string{server + "TestWholeLife", server + "TestWhatBeginsATask", engine + "TestNamesThatAreTaken", engine + "TestHostileTitles", tasks + "TestSlug"}},
+		{"task.branch", s, "feature/<work item>-<slug>; the slug has 30 characters at most and is `untitled` when nothing is left; a branch of another task is not shared.", []string{server + "TestWholeLife", engine + "TestNamesThatAreTaken", engine + "TestHostileTitles", tasks + "TestSlug"}},
 		{"task.stage", s, "The current stage.", []string{server + "TestWholeLife"}},
 		{"task.title", s, "Kept as it was when the task was made.", []string{server + "TestWholeLife"}},
 		{"task.tracker_message_id", s, "The id of the live message.", []string{server + "TestWholeLife", feature + "livemessage TestLiveMessage"}},
@@ -35,10 +35,10 @@ func recordRows() []row {
 		{"run.model", run, "The model comes from the usage by model, without the prefixes of provider and vendor.", []string{server + "TestWholeLife", printed + "TestShortModel", printed + "TestParse"}},
 		{"run.input", run, "Shown input is the sum of the three kinds, with what was cached beside it.", []string{server + "TestWholeLife"}},
 		{"run.cost", run, "The cost is what the agent reported.", []string{server + "TestWholeLife"}},
-		{"record.job_deps", "Resources: Task dependency", "That the jobs of one task wait for another is kept in a table that is made if absent.", []string{server + "TestDependenciesBetweenBoards", server + "TestOlderDatabase", store + "TestStoreConformance/dependencies are kept by source"}},
+		{"record.job_deps", "Resources: Task dependency", "That the jobs of one task wait for another is kept in a table that is made if absent.", []string{server + "TestOlderDatabase", store + "TestStoreConformance/dependencies are kept by source"}},
 		{"record.freeze", "Resources: Repo freeze", "A freeze is set by a degraded deployment, outlives a kill and is cleared by unfreeze.", []string{server + "TestSerialGateAndFreeze", feature + "serialgate TestFreeze"}},
-		{"record.registry", "Resources: Project registry", "The registry maps a tracker project to repository, prefix and the project that statuses and comments go to.", []string{server + "TestDependenciesBetweenBoards", engine + "TestSyncProject", reg + "TestParse"}},
-		{"lease.file", l, "One for each repository, in a file.", []string{server + "TestMergeGateOfTwo", lease + "TestConformance/names are separate"}},
+		{"record.registry", "Resources: Project registry", "The registry maps a tracker project to repository, prefix and the project that statuses and comments go to.", []string{engine + "TestSyncProject", reg + "TestParse"}},
+		{"lease.file", l, "One for each repository, in a file.", []string{lease + "TestConformance/names are separate"}},
 		{"lease.exclusive", l, "Made atomically: two never have it.", []string{lease + "TestConformance/contenders never hold together", lease + "TestProcesses", lease + "TestHistory"}},
 		{"lease.holder", l, "Only its holder gives it back.", []string{lease + "TestConformance/release gives back only one's own", feature + "mergegate TestMergeGateBusy"}},
 		{"lease.stale", l, "A stale one is taken over, a torn one too.", []string{lease + "TestConformance/an expired lease can be taken over", lease + "TestTornFileIsHeldUntilItIsOld"}},
@@ -49,7 +49,7 @@ func settingRows() []row {
 	const s = "Resources: Settings"
 	off := []string{server + "TestSwitchesOfTheServer", wires + "TestSwitches", engine + "TestSwitchedOffIsTheBase", engine + "TestUnusedFeaturesAreTheBase"}
 	return []row{
-		{"ORCH_QG0_TITLE_MAX", s, "The title limit of QG-0, default 200.", []string{server + "TestWhatBeginsATask", gate + "TestTitleMaxIsReadAtEachCall"}},
+		{"ORCH_QG0_TITLE_MAX", s, "The title limit of QG-0, default 200.", []string{gate + "TestTitleMaxIsReadAtEachCall"}},
 		{"ORCH_STOP_STATUS_ENABLED", s, "The switch of STOP; off is the same as without.", off},
 		{"ORCH_SERIAL_GATE_ENABLED", s, "The switch of the serial gate; off is the same as without.", off},
 		{"ORCH_SERIAL_GATE_REPOS", s, "The repositories that it holds for.", []string{server + "TestSerialGateAndFreeze", feature + "serialgate TestSerialGateOfOtherRepositories"}},
@@ -58,12 +58,12 @@ func settingRows() []row {
 		{"ORCH_TASK_DEPS_SOURCE", s, "Where dependencies come from; `db` reads the table alone.", []string{server + "TestSourcesOfDependencies/db", server + "TestSourcesOfDependencies/tracker"}},
 		{"ORCH_PREMERGE_REBASE_ALWAYS", s, "Whether each branch is rebased before the merge, default true.", []string{server + "TestRebaseAlways/true", server + "TestRebaseAlways/false"}},
 		{"ORCH_MERGE_GATE_ENABLED", s, "The switch of the merge gate; off is the same as without.", append(off, feature+"mergegate TestMergeGateSwitchedOff")},
-		{"ORCH_MERGE_GATE_REPOS", s, "The repositories of the merge gate, by default those of the service itself.", []string{server + "TestWholeLife", server + "TestMergeGateOfTwo", feature + "mergegate TestCovers"}},
-		{"ORCH_MERGE", s, "Further settings of the merge gate: how often and how long a busy lease is asked for, and its time to live.", []string{feature + "mergegate TestMergeGateBusy", server + "TestMergeGateOfTwo", lease + "TestConformance/an expired lease can be taken over"}},
-		{"ORCH_RECONCILE_ENABLED", s, "The switch of the reconciler; off is the same as without.", []string{wires + "TestSwitches", engine + "TestSwitchedOffIsTheBase", server + "TestLostStopIsFound"}},
-		{"ORCH_RECONCILE_TRACKER_ENABLED", s, "The switch of its reading of boards.", []string{server + "TestSwitchesOfTheServer", server + "TestLostStopIsFound"}},
-		{"ORCH_MAX_CONCURRENCY", s, "Bounds the jobs of agents that run at a time.", []string{server + "TestDependenciesBetweenBoards", engine + "TestExplain"}},
-		{"ORCH_MAX_DEVELOPER_RETRIES", s, "Bounds how often a task is sent back.", []string{server + "TestRedCIOfTheServer"}},
+		{"ORCH_MERGE_GATE_REPOS", s, "The repositories of the merge gate, by default those of the service itself.", []string{server + "TestWholeLife", feature + "mergegate TestCovers"}},
+		{"ORCH_MERGE", s, "Further settings of the merge gate: how often and how long a busy lease is asked for, and its time to live.", []string{feature + "mergegate TestMergeGateBusy", lease + "TestConformance/an expired lease can be taken over"}},
+		{"ORCH_RECONCILE_ENABLED", s, "The switch of the reconciler; off is the same as without.", []string{wires + "TestSwitches", engine + "TestSwitchedOffIsTheBase"}},
+		{"ORCH_RECONCILE_TRACKER_ENABLED", s, "The switch of its reading of boards.", []string{server + "TestSwitchesOfTheServer"}},
+		{"ORCH_MAX_CONCURRENCY", s, "Bounds the jobs of agents that run at a time.", []string{engine + "TestExplain"}},
+		{"ORCH_MAX_DEVELOPER_RETRIES", s, "Bounds how often a task is sent back.", []string{engine + "TestRedCIGoesBackUntilRetriesAreUsedUp"}},
 		{"ORCH_RECONCILE_GRACE", s, "How long a stage may stand still before the reconciler looks.", []string{feature + "reconcile TestStalledTasksGoOn"}},
 	}
 }
@@ -71,9 +71,9 @@ func settingRows() []row {
 func limitRows() []row {
 	const s = "Limits"
 	return []row{
-		{"limit.title", s, "The title limit is read at each call and counts characters.", []string{gate + "TestTitleMaxIsReadAtEachCall", server + "TestWhatBeginsATask"}},
+		{"limit.title", s, "The title limit is read at each call and counts characters.", []string{gate + "TestTitleMaxIsReadAtEachCall"}},
 		{"limit.slug", s, "A slug has 30 characters.", []string{server + "TestWholeLife", tasks + "TestSlug"}},
-		{"limit.retries", s, "Retries of the developer are capped; then the card is Blocked, with one notice.", []string{server + "TestRedCIOfTheServer", engine + "TestRedCIGoesBackUntilRetriesAreUsedUp"}},
+		{"limit.retries", s, "Retries of the developer are capped; then the card is Blocked, with one notice.", []string{engine + "TestRedCIGoesBackUntilRetriesAreUsedUp"}},
 		{"limit.defers", s, "A merge waits in line for `ORCH_MERGE_LINE_MAX` (24 h) at most; then the card is Blocked and names who has the lease, since when, and the way on.", []string{feature + "mergegate TestMergeLineBound"}},
 	}
 }
