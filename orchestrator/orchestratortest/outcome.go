@@ -25,6 +25,19 @@ func (r *Rig) Task(item string) task.Task {
 	return list[len(list)-1]
 }
 
+// Stands requires that the newest task of a card is at a stage.
+func (r *Rig) Stands(item string, at stage.Stage) {
+	r.Helper()
+	state := r.Task(item).State
+	require.Equal(r, at, state.Stage, state.HoldReason)
+}
+
+// Waits requires that the newest task of a card is held in a way.
+func (r *Rig) Waits(item string, on stage.Hold) {
+	r.Helper()
+	require.Equal(r, on, r.Task(item).State.Hold)
+}
+
 // Cancelled is the cancelled task of a card. A card without one fails the test.
 func (r *Rig) Cancelled(item string) task.Task {
 	r.Helper()
@@ -91,18 +104,6 @@ func (r *Rig) Notices() string {
 // Silent are the messages in the chat that make no sound: the live ones of the cards.
 func (r *Rig) Silent() []memmessenger.Sent {
 	return slices.DeleteFunc(r.Chat.Messages(), func(m memmessenger.Sent) bool { return !m.Shown.Silent })
-}
-
-// LiveText is the text of a card's live message; empty where there is none.
-func (r *Rig) LiveText(item string) string {
-	r.Helper()
-	id := r.Task(item).TrackerMessageID
-	for _, m := range r.Silent() {
-		if m.ID == id {
-			return strings.Join(m.Shown.Lines, "\n")
-		}
-	}
-	return ""
 }
 
 // Roles are the roles of the agents that were run, in order.

@@ -32,6 +32,25 @@ func (r *Rig) Card(project, title string) string {
 	return id
 }
 
+// Begin puts a card of App on the board and sets it To Analyse.
+func (r *Rig) Begin(title string) (item string) {
+	item = r.Card(App, title)
+	r.Set(item, stage.StatusToAnalyse)
+	return item
+}
+
+// Finish takes a new card of App through the pipeline.
+func (r *Rig) Finish(title string) (item string) {
+	item = r.Card(App, title)
+	r.ToDone(App, item)
+	return item
+}
+
+// Set is Move of a card of App.
+func (r *Rig) Set(item string, to stage.Status) {
+	r.Move(App, item, to)
+}
+
 // Move is a person, kim, moving a card; the tracker's webhook arrives.
 func (r *Rig) Move(project, item string, to stage.Status) {
 	r.Helper()

@@ -17,14 +17,14 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-const app = orchestratortest.App
+const app = App
 
 // account models what agents work by; it can be in trouble.
 type account struct {
@@ -47,14 +47,14 @@ func (a *account) work(ctx context.Context, c work.Command, files map[string]str
 	}
 	a.mu.Unlock()
 	if trouble.Kind == "" {
-		return orchestratortest.GoodAgent(ctx, c, files)
+		return GoodAgent(ctx, c, files)
 	}
 	return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "Claude usage limit reached", Usage: work.Usage{MicroUSD: 7}, Trouble: trouble}
 }
 
 // world is a rig with the feature, whose newest one it has.
 type world struct {
-	*orchestratortest.Rig
+	*Rig
 	account
 	feature *agentpause.Pauses
 	said    lines // the log of the feature
@@ -82,7 +82,7 @@ func (l *lines) String() string {
 func paused(t *testing.T, f func(*world)) {
 	t.Helper()
 	w := &world{}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		w.Rig = r
 		r.Place.SetScript(w.work)
 		r.Options.MaxConcurrency = 8
@@ -104,7 +104,7 @@ func paused(t *testing.T, f func(*world)) {
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, w.feature.Feature(), c}
 		}
-	}, func(*orchestratortest.Rig) { f(w) })
+	}, func(*Rig) { f(w) })
 }
 
 // notices counts the notices with a text in them.
@@ -364,9 +364,9 @@ func TestTryGivesWay(t *testing.T) {
 		w.Settle(4 * time.Minute)
 		w.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if c.TaskID == 1 {
-				return orchestratortest.Hang(ctx, c, files)
+				return Hang(ctx, c, files)
 			}
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		})
 		require.NoError(w, w.Store.Hold(context.Background(), queue.Hold{Subject: "task/2", Name: "other", Reason: "by another feature"}))
 		w.Settle(2 * time.Minute)

@@ -22,7 +22,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -49,7 +49,7 @@ const (
 // world is a rig with the dashboard before its engine, most features on and strangers'
 // texts everywhere.
 type world struct {
-	*orchestratortest.Rig
+	*Rig
 	gate   *serialgate.Gate
 	pauses *agentpause.Pauses
 	leases *memlease.Locker
@@ -63,7 +63,7 @@ type world struct {
 func inWorld(t *testing.T, change func(*dashboard.Options), f func(*world)) {
 	t.Helper()
 	w := &world{logs: new(memwork.Logs), leases: memlease.New(nil), kim: "kim"}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		w.Rig = r
 		r.Options.MaxConcurrency = 2
 		r.Projects = []task.Project{
@@ -85,7 +85,7 @@ func inWorld(t *testing.T, change func(*dashboard.Options), f func(*world)) {
 		}
 		r.Effects = func(d *effects.Deps) { d.Messenger = nil } // a service without a chat
 		r.Features = w.features
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		w.opt = dashboard.Options{
 			Engine: r.Engine, History: r.Store, Access: access.New(access.Options{AdminToken: token, PublicRead: true}), Stop: true, Unfreeze: w.gate.Unfreeze, Resume: w.pauses.Resume, Logs: w.logs,
 			Links: []dashboard.Link{{Name: "Map", URL: "/map"}},
