@@ -23,7 +23,7 @@ func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        115_680,
 		"tokens outside tests":       776_650,
-		"tokens of tests":            665_950,
+		"tokens of tests":            644_900,
 		"exported names":             2_331,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
