@@ -40,7 +40,7 @@ func TestStopAtEachStage(t *testing.T) {
 	stopped := func(r *Rig, project, item string, runs int) {
 		r.Move(project, item, stage.StatusStop)
 		r.Settle(30 * time.Second)
-		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+		r.Cancelled(item)
 		require.Empty(r, r.Open())
 		require.Empty(r, r.Place.Checkouts())
 		require.Equal(r, stage.StatusStop, r.Status(project, item))

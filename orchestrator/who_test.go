@@ -287,7 +287,7 @@ func TestAnybodyStops(t *testing.T) {
 			item := waiting(r)
 			r.MoveAs("guest", App, item, stage.StatusStop)
 			r.Settle(10 * time.Minute)
-			require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+			r.Cancelled(item)
 		})
 	}
 }
@@ -301,7 +301,7 @@ func TestLogThatIsAway(t *testing.T) {
 		r.MoveAs("lee", App, approved, stage.StatusApproved)
 		r.MoveAs("lee", App, stopped, stage.StatusStop)
 		r.Settle(time.Hour)
-		require.Equal(r, stage.Cancelled, r.Cancelled(stopped).State.Stage)
+		r.Cancelled(stopped)
 		r.Waits(approved, stage.HoldApproval)
 		r.Board.FailCall("LastMove", nil)
 		r.Settle(time.Hour)

@@ -2,7 +2,6 @@ package orchestratortest
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -132,14 +131,6 @@ func (r *Rig) Open() []queue.Job {
 	jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Open: true})
 	require.NoError(r, err)
 	return jobs
-}
-
-// FeatureView is the block of a feature in the engine's view of the queue, as Go prints it.
-func (r *Rig) FeatureView(name string) string {
-	r.Helper()
-	v, err := explain.ReadQueue(context.Background(), r.Engine)
-	require.NoError(r, err)
-	return fmt.Sprintf("%+v", v.Features[name])
 }
 
 // Replays decides every task's journal again, which must give the same decisions, and

@@ -2,7 +2,6 @@ package orchestratortest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -106,12 +105,8 @@ func (r *Rig) HostHook(h githost.Hook) {
 // arrives.
 func (r *Rig) MergeByHand(t task.Task) {
 	r.Helper()
-	ctx, pull := context.Background(), githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: "main"}
-	pr, err := r.Host.OpenPullRequest(ctx, pull)
-	if errors.Is(err, githost.ErrNotFound) { // nothing was pushed yet
-		r.Host.Push(t.Repo, t.Branch, "0123456789012345678901234567890123456789")
-		pr, err = r.Host.OpenPullRequest(ctx, pull)
-	}
+	ctx := context.Background()
+	pr, err := r.Host.OpenPullRequest(ctx, githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: "main"})
 	require.NoError(r, err)
 	sha, err := r.Host.Merge(ctx, githost.Merge{Repo: t.Repo, Number: pr.Number, HeadSHA: pr.HeadSHA})
 	require.NoError(r, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
@@ -126,9 +128,7 @@ func (w *world) stored() []task.Pause {
 
 func (w *world) cards(n int) (items []string) {
 	for range n {
-		item := w.Card(app, "x")
-		w.Move(app, item, stage.StatusToAnalyse)
-		items = append(items, item)
+		items = append(items, w.Begin("x"))
 	}
 	return items
 }
@@ -136,7 +136,7 @@ func (w *world) cards(n int) (items []string) {
 // approve lets cards go on that wait for it.
 func (w *world) approve(items ...string) {
 	for _, item := range items {
-		w.Move(app, item, stage.StatusApproved)
+		w.Set(item, stage.StatusApproved)
 	}
 }
 
@@ -164,7 +164,9 @@ func TestUsageLimit(t *testing.T) {
 			require.Contains(w, x.Blockers[0].Do, "Wait, it ends by itself; to try at once, run signalbox resume claude, or press Resume")
 			require.True(w, w.Commented(app, item, "Waits for claude until 1 Jan 03:00 UTC: its usage limit is reached."))
 		}
-		require.Contains(w, w.FeatureView(agentpause.Name), "its usage limit is reached")
+		v, err := explain.ReadQueue(context.Background(), w.Engine)
+		require.NoError(w, err)
+		require.Contains(w, fmt.Sprint(v.Features[agentpause.Name]), "its usage limit is reached")
 		runs, err := w.Store.AgentRuns(context.Background(), 0)
 		require.NoError(w, err)
 		require.Equal(w, work.TroubleLimit, runs[0].Trouble)
@@ -179,7 +181,7 @@ func TestUsageLimit(t *testing.T) {
 		require.Equal(w, len(runs)+8, w.Ran(stage.Analyst))
 		w.approve(append(items, later...)...)
 		w.Settle(5 * time.Minute)
-		require.Equal(w, stage.Done, w.Task(items[0]).State.Stage)
+		w.Stands(items[0], stage.Done)
 		w.nothingLeft()
 	})
 }
@@ -199,7 +201,7 @@ func TestNamedEndIsTried(t *testing.T) {
 		require.Empty(w, w.stored())
 		w.approve(items...)
 		w.Settle(5 * time.Minute)
-		require.Equal(w, stage.Done, w.Task(items[0]).State.Stage)
+		w.Stands(items[0], stage.Done)
 		w.nothingLeft()
 	})
 }
@@ -242,7 +244,7 @@ func TestLogin(t *testing.T) {
 		w.approve(items...)
 		w.Settle(5 * time.Minute)
 		for _, item := range items {
-			require.Equal(w, stage.Done, w.Task(item).State.Stage)
+			w.Stands(item, stage.Done)
 		}
 		require.Equal(w, 2, w.notices("claude"))
 		w.nothingLeft()
@@ -264,20 +266,17 @@ func TestMissingProgram(t *testing.T) {
 // Other agents work on, and a model that is missing pauses the pair alone.
 func TestOthersGoOn(t *testing.T) {
 	paused(t, func(w *world) {
-		item := w.Card(app, "x")
-		w.ToDone(app, item)
-		require.Equal(w, stage.Done, w.Task(item).State.Stage)
+		item := w.Finish("x")
+		w.Stands(item, stage.Done)
 
 		w.mu.Lock()
 		w.of = "codex"
 		w.mu.Unlock()
 		w.set(work.Trouble{Kind: work.TroubleModel})
-		second := w.Card(app, "y")
-		w.ToDone(app, second)
-		require.Equal(w, stage.Review, w.Task(second).State.Stage)
+		second := w.Finish("y")
+		w.Stands(second, stage.Review)
 		require.Equal(w, "codex", w.stored()[0].Agent)
-		third := w.Card(app, "z")
-		w.ToDone(app, third)
+		third := w.Finish("z")
 		require.Equal(w, stage.Review, w.Task(third).State.Stage, "claude works on")
 		require.Equal(w, 1, w.notices("codex: its vendor has no such model"))
 
@@ -291,7 +290,7 @@ func TestOthersGoOn(t *testing.T) {
 		w.Engine.Replace(with)
 		w.Settle(2 * time.Minute)
 		require.Equal(w, stage.Done, w.Task(second).State.Stage, "another registry ends the pause")
-		require.Equal(w, stage.Done, w.Task(third).State.Stage)
+		w.Stands(third, stage.Done)
 		require.Equal(w, 1, w.notices("codex: the registry was read again"))
 		w.nothingLeft()
 	})
@@ -324,8 +323,8 @@ func TestResume(t *testing.T) {
 		require.NoError(w, err)
 		require.True(w, was)
 		w.Settle(10 * time.Second)
-		require.Equal(w, stage.HoldApproval, w.Task(items[0]).State.Hold)
-		require.Equal(w, stage.HoldApproval, w.Task(items[1]).State.Hold)
+		w.Waits(items[0], stage.HoldApproval)
+		w.Waits(items[1], stage.HoldApproval)
 		require.Equal(w, 1, w.notices("claude: an operator has resumed it"))
 		w.nothingLeft()
 	})
@@ -350,7 +349,7 @@ func TestRestartAndReplicas(t *testing.T) {
 		w.Settle(time.Minute)
 		require.Equal(w, 2, w.notices("claude"), w.Notices())
 		for _, item := range items {
-			require.Equal(w, stage.HoldApproval, w.Task(item).State.Hold)
+			w.Waits(item, stage.HoldApproval)
 		}
 		w.nothingLeft()
 	})
@@ -373,7 +372,7 @@ func TestTryGivesWay(t *testing.T) {
 		require.EqualValues(w, 1, w.stored()[0].Task)
 		slices.SortFunc(items, func(a, b string) int { return cmp.Compare(w.Task(a).ID, w.Task(b).ID) })
 		require.Contains(w, w.Explain(items[2]).Blockers[0].Why, "another task tries it now")
-		w.Move(app, items[0], stage.StatusStop)
+		w.Set(items[0], stage.StatusStop)
 		w.Settle(2 * time.Minute)
 		require.Equal(w, stage.HoldApproval, w.Task(items[2]).State.Hold, "the second is held by something else")
 		w.nothingLeft()
@@ -386,14 +385,13 @@ func TestOtherFailures(t *testing.T) {
 		w.set(work.Trouble{Kind: work.TroublePerson})
 		item := w.cards(1)[0]
 		w.Settle(time.Minute)
-		w.Place.SetScript(func(context.Context, work.Command, map[string]string) work.Result {
-			return work.Result{Kind: work.ResultStalled, Reason: "no output for 10m0s"}
-		})
+		stalled := work.Result{Kind: work.ResultStalled, Reason: "no output for 10m0s"}
+		w.Place.SetScript(func(context.Context, work.Command, map[string]string) work.Result { return stalled })
 		w.Settle(5 * time.Minute)
 		require.Equal(w, 1, w.Task(item).State.Failures)
 		require.Len(w, w.stored(), 1, "it is still paused")
 		w.Settle(4 * time.Hour)
-		require.Equal(w, stage.HoldBlocked, w.Task(item).State.Hold)
+		w.Waits(item, stage.HoldBlocked)
 		require.Contains(w, w.Notices(), "agent failure: the analyst: no output for 10m0s.")
 		require.Equal(w, 1, w.notices("is paused"))
 	})

@@ -31,9 +31,8 @@ func gateOff(t *testing.T, f func(*gateRig)) {
 // Where the merge gate is off a branch that has all of main is merged at once.
 func TestGateOffUpToDate(t *testing.T) {
 	gateOff(t, func(g *gateRig) {
-		item := g.Card(App, "x")
-		g.ToDone(App, item)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		item := g.Finish("x")
+		g.Stands(item, stage.Done)
 		require.Equal(g, 1, g.Host.Merges())
 		results, err := g.Store.GateResults(context.Background(), g.Task(item).ID)
 		require.NoError(g, err)
@@ -66,9 +65,9 @@ func TestGateOffBehind(t *testing.T) {
 			}
 			return GoodAgent(ctx, c, in)
 		})
-		g.Move(App, item, stage.StatusToAnalyse)
+		g.Set(item, stage.StatusToAnalyse)
 		g.Settle(10 * time.Second)
-		g.Move(App, item, stage.StatusApproved)
+		g.Set(item, stage.StatusApproved)
 		for range 120 {
 			if g.Settle(time.Second); red.Load() {
 				break
@@ -116,16 +115,16 @@ func TestGateOffTwo(t *testing.T) {
 	gateOff(t, func(g *gateRig) {
 		one, two := g.Card(App, "one"), g.Card(App, "two")
 		for _, item := range []string{one, two} {
-			g.Move(App, item, stage.StatusToAnalyse)
+			g.Set(item, stage.StatusToAnalyse)
 		}
 		g.Settle(10 * time.Second)
 		for _, item := range []string{one, two} {
-			g.Move(App, item, stage.StatusApproved)
+			g.Set(item, stage.StatusApproved)
 		}
 		g.Settle(10 * time.Minute)
 		require.Len(g, g.forge.bases(), 2)
 		for _, item := range []string{one, two} {
-			require.Equal(g, stage.Done, g.Task(item).State.Stage)
+			g.Stands(item, stage.Done)
 		}
 		head := g.Task(two).State.Head
 		if g.forge.bases()[1] != g.Place.Base(head) {

@@ -21,8 +21,7 @@ import (
 // main that it was tested on.
 func TestMergeGate(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
-		item := g.Card(App, "x")
-		g.ToDone(App, item)
+		item := g.Finish("x")
 		task := g.Task(item)
 		require.Equal(g, stage.Done, task.State.Stage, g.Comments(App, item))
 		require.Equal(g, []string{"m0"}, g.forge.bases())
@@ -45,9 +44,8 @@ func TestMergeGateUpToDate(t *testing.T) {
 		pushes := map[string]int{}
 		told := g.Place.OnPush
 		g.Place.OnPush = func(repo, branch, sha string) { pushes[sha]++; told(repo, branch, sha) }
-		item := g.Card(App, "x")
-		g.ToDone(App, item)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		item := g.Finish("x")
+		g.Stands(item, stage.Done)
 		require.Len(g, pushes, 8, "the request, and what the agents have committed")
 		for sha, n := range pushes {
 			require.Equal(g, 1, n, sha)
@@ -60,8 +58,7 @@ func TestMergeGateBusy(t *testing.T) {
 		ctx := context.Background()
 		other, err := g.leases.Acquire(ctx, mergeLease, "somebody", time.Hour)
 		require.NoError(g, err)
-		item := g.Card(App, "x")
-		g.ToDone(App, item)
+		item := g.Finish("x")
 		require.Equal(g, stage.PhaseCatchUp, g.Task(item).State.Phase)
 		require.Equal(g, "The merge gate: 2nd in line to merge in acme/app, behind somebody.", g.summary(item))
 		v, err := explain.ReadQueue(ctx, g.Engine)
@@ -71,16 +68,15 @@ func TestMergeGateBusy(t *testing.T) {
 		require.Contains(g, string(raw), `"why":"2nd in line to merge in acme/app, behind somebody"`, "the same words")
 		require.NoError(g, g.leases.Release(ctx, other))
 		g.Settle(2 * time.Minute)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		g.Stands(item, stage.Done)
 
 		// One that stays busy is waited for, without a look at it again and again, until it ends.
 		_, err = g.leases.Acquire(ctx, mergeLease, "somebody", 24*time.Hour)
 		require.NoError(g, err)
-		second := g.Card(App, "y")
-		g.ToDone(App, second)
+		second := g.Finish("y")
 		g.Settle(20 * time.Hour)
 		require.Equal(g, stage.PhaseCatchUp, g.Task(second).State.Phase)
-		require.Equal(g, stage.HoldNone, g.Task(second).State.Hold)
+		g.Waits(second, stage.HoldNone)
 		for _, j := range g.Open() {
 			require.LessOrEqual(g, j.Attempt, 2, j.Kind)
 		}
@@ -92,8 +88,7 @@ func TestMergeGateBusy(t *testing.T) {
 // A conflict goes to the developer, who resolves it.
 func TestMergeGateConflict(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
-		item := g.Card(App, "x")
-		g.Move(App, item, stage.StatusToAnalyse)
+		item := g.Begin("x")
 		g.Settle(10 * time.Second)
 		branch := g.Task(item).Branch
 		g.Place.SetConflict(AppRepo, branch, "src/a.go", "src/b.go")
@@ -104,7 +99,7 @@ func TestMergeGateConflict(t *testing.T) {
 			}
 			return GoodAgent(ctx, c, files)
 		}))
-		g.Move(App, item, stage.StatusApproved)
+		g.Set(item, stage.StatusApproved)
 		g.Settle(3 * time.Minute)
 		require.Equal(g, stage.Done, g.Task(item).State.Stage, g.Comments(App, item))
 		require.Equal(g, 2, g.Ran(stage.Developer))
@@ -124,19 +119,19 @@ func TestMergeGateRedRetest(t *testing.T) {
 				g.Host.SetChecks(sha, githost.Check{Name: "build", State: githost.CheckFailed, Kind: "check_run", Note: "does not compile on the new main"})
 			}
 		}
-		g.Move(App, item, stage.StatusToAnalyse)
+		g.Set(item, stage.StatusToAnalyse)
 		g.Settle(10 * time.Second)
-		g.Move(App, item, stage.StatusApproved)
+		g.Set(item, stage.StatusApproved)
 		for range 120 {
 			if g.Settle(time.Second); g.Task(item).State.Retries > 0 {
 				break
 			}
 		}
-		require.Equal(g, stage.Development, g.Task(item).State.Stage)
+		g.Stands(item, stage.Development)
 		require.True(g, g.Commented(App, item, "does not compile on the new main"))
 		require.Empty(g, g.forge.bases())
 		g.Settle(3 * time.Minute)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		g.Stands(item, stage.Done)
 		g.free()
 	})
 }
@@ -146,8 +141,7 @@ func TestMergeGateRedRetest(t *testing.T) {
 func TestMergeGateMainMoves(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
 		g.SetCI("")
-		item := g.Card(App, "x")
-		g.ToDone(App, item)
+		item := g.Finish("x")
 		pass := func() {
 			g.Host.SetChecks(g.Task(item).State.Head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
 		}
@@ -173,7 +167,7 @@ func TestMergeGateMainMoves(t *testing.T) {
 		require.True(g, g.Commented(App, item, "it is not known on which commit of main the branch was tested; it is at m1 now"))
 		pass()
 		g.Settle(time.Minute)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		g.Stands(item, stage.Done)
 		require.Equal(g, []string{"m1"}, g.forge.bases())
 		g.free()
 	})
@@ -186,7 +180,7 @@ func TestMergeGateConfirm(t *testing.T) {
 		g.Place.SetRemote("acme/self", "main", "m0")
 		item := g.Card(Self, "x")
 		g.ToDone(Self, item)
-		require.Equal(g, stage.HoldConfirm, g.Task(item).State.Hold)
+		g.Waits(item, stage.HoldConfirm)
 		g.Settle(2 * time.Hour)
 		l, held, err := g.leases.Holder(context.Background(), "merge/"+"acme/self")
 		require.NoError(g, err)
@@ -199,7 +193,7 @@ func TestMergeGateConfirm(t *testing.T) {
 		require.Empty(g, g.forge.bases())
 		g.Move(Self, item, stage.StatusConfirmDeploy)
 		g.Settle(time.Minute)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		g.Stands(item, stage.Done)
 		require.Equal(g, []string{"m1"}, g.forge.bases())
 	})
 }
@@ -219,20 +213,20 @@ func TestMergeGateLateCode(t *testing.T) {
 		g.ToDone(Self, item)
 		g.Move(Self, item, stage.StatusConfirmDeploy)
 		g.Settle(time.Minute)
-		require.Equal(g, stage.HoldConfirm, g.Task(item).State.Hold)
+		g.Waits(item, stage.HoldConfirm)
 		require.Empty(g, g.forge.bases())
 		require.True(g, g.Commented(Self, item, "the branch has other code at"))
 		g.Move(Self, item, stage.StatusConfirmDeploy)
 		g.Settle(time.Minute)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		g.Stands(item, stage.Done)
 	})
 }
 
 // The lease comes back whatever ends the wait.
 func TestMergeGateEnds(t *testing.T) {
 	for name, end := range map[string]func(*gateRig, string){
-		"STOP":              func(g *gateRig, item string) { g.Move(App, item, stage.StatusStop) },
-		"rejected":          func(g *gateRig, item string) { g.Move(App, item, stage.StatusRejected) },
+		"STOP":              func(g *gateRig, item string) { g.Set(item, stage.StatusStop) },
+		"rejected":          func(g *gateRig, item string) { g.Set(item, stage.StatusRejected) },
 		"merged by a human": func(g *gateRig, item string) { g.MergeByHand(g.Task(item)) },
 		"retry": func(g *gateRig, item string) {
 			require.NoError(g, admin.Retry(context.Background(), g.Engine, g.Task(item).ID, admin.OperatorBy(stage.ViaAPI)))
@@ -244,8 +238,7 @@ func TestMergeGateEnds(t *testing.T) {
 					g.SetCI("")
 					return GoodAgent(ctx, c, files)
 				}))
-				item := g.Card(App, "x")
-				g.ToDone(App, item)
+				item := g.Finish("x")
 				require.Equal(g, stage.PhaseRetest, g.Task(item).State.Phase)
 				_, held, err := g.leases.Holder(context.Background(), mergeLease)
 				require.NoError(g, err)
@@ -269,10 +262,9 @@ func TestMergeGateEnds(t *testing.T) {
 func TestMergeGateRestart(t *testing.T) {
 	for wait := range 8 {
 		mergeGate(t, func(g *gateRig) {
-			item := g.Card(App, "x")
-			g.Move(App, item, stage.StatusToAnalyse)
+			item := g.Begin("x")
 			g.Settle(10 * time.Second)
-			g.Move(App, item, stage.StatusApproved)
+			g.Set(item, stage.StatusApproved)
 			for g.Task(item).State.Stage != stage.DeployStaging {
 				g.Settle(100 * time.Millisecond)
 			}
@@ -282,7 +274,7 @@ func TestMergeGateRestart(t *testing.T) {
 				g.Start()
 			}
 			g.Settle(2 * time.Minute)
-			require.Equal(g, stage.Done, g.Task(item).State.Stage)
+			g.Stands(item, stage.Done)
 			require.Len(g, g.forge.bases(), 1)
 			g.free()
 		})
@@ -295,15 +287,15 @@ func TestMergeGateTwo(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
 		one, two := g.Card(App, "one"), g.Card(App, "two")
 		for _, item := range []string{one, two} {
-			g.Move(App, item, stage.StatusToAnalyse)
+			g.Set(item, stage.StatusToAnalyse)
 		}
 		g.Settle(10 * time.Second)
 		for _, item := range []string{one, two} {
-			g.Move(App, item, stage.StatusApproved)
+			g.Set(item, stage.StatusApproved)
 		}
 		g.Settle(10 * time.Minute)
-		require.Equal(g, stage.Done, g.Task(one).State.Stage)
-		require.Equal(g, stage.Done, g.Task(two).State.Stage)
+		g.Stands(one, stage.Done)
+		g.Stands(two, stage.Done)
 		require.Len(g, g.forge.bases(), 2)
 		require.Equal(g, "m0", g.forge.bases()[0])
 		require.NotEqual(g, "m0", g.forge.bases()[1])
@@ -318,7 +310,7 @@ func TestMergeGateLandedOther(t *testing.T) {
 		item := g.Card(App, "x")
 		g.forge.before = func() { g.Place.SpoilTree(g.Task(item).State.Head) }
 		g.ToDone(App, item)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		g.Stands(item, stage.Done)
 		require.Contains(g, g.Notices(), "is not what was tested at")
 	})
 }
@@ -340,8 +332,7 @@ func TestMergeGateSwitchedOff(t *testing.T) {
 	} {
 		mergeGate(t, func(g *gateRig) {
 			prepare(g)
-			item := g.Card(App, "x")
-			g.ToDone(App, item)
+			item := g.Finish("x")
 			require.Equal(g, phase, g.Task(item).State.Phase)
 			g.Shutdown()
 			g.off = true
@@ -375,7 +366,7 @@ func TestMergeLineBound(t *testing.T) {
 		g.ToDone(Self, second)
 		g.Settle(23 * time.Hour)
 		require.Equal(g, stage.PhaseCatchUp, g.Task(second).State.Phase)
-		require.Equal(g, stage.HoldNone, g.Task(second).State.Hold)
+		g.Waits(second, stage.HoldNone)
 		g.Settle(2 * time.Hour)
 		state := g.Task(second).State
 		require.Equal(g, stage.HoldBlocked, state.Hold)
@@ -393,8 +384,8 @@ func TestMergeLineBound(t *testing.T) {
 		require.Equal(g, deployed, g.Ran(stage.Deployer))
 		g.Move(Self, first, stage.StatusConfirmDeploy)
 		g.Settle(2 * time.Minute)
-		require.Equal(g, stage.Done, g.Task(first).State.Stage)
-		require.Equal(g, stage.HoldConfirm, g.Task(second).State.Hold)
+		g.Stands(first, stage.Done)
+		g.Waits(second, stage.HoldConfirm)
 		g.Replays()
 	})
 }

@@ -113,11 +113,10 @@ func traced(t *testing.T, f func(*Rig, *collector)) {
 // waited for, and its runs, each within what it belongs to.
 func TestTrace(t *testing.T) {
 	traced(t, func(r *Rig, c *collector) {
-		item := r.Card(app, "Cache the tiles")
-		r.Move(app, item, stage.StatusToAnalyse)
+		item := r.Begin("Cache the tiles")
 		r.Settle(time.Hour)
 		c.set(true)
-		r.Move(app, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(30 * time.Minute)
 		require.Equal(r, stage.Done, r.Task(item).State.Stage, "nothing else waits for a collector")
 		require.Positive(r, c.asked)
@@ -169,8 +168,7 @@ func TestTrace(t *testing.T) {
 // A cancelled task is a trace that says so; one that lives is none.
 func TestTraceOfACancelledTask(t *testing.T) {
 	traced(t, func(r *Rig, c *collector) {
-		item := r.Card(app, "Cache the tiles")
-		r.Move(app, item, stage.StatusToAnalyse)
+		item := r.Begin("Cache the tiles")
 		r.Settle(time.Hour)
 		require.Empty(r, c.traces)
 		require.NoError(r, admin.Stop(r.Context(), r.Engine, r.Task(item).ID, admin.OperatorBy(stage.ViaAPI)))

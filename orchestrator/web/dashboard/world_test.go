@@ -167,7 +167,7 @@ func (w *world) full() {
 	done := w.card(project, "done "+evil)
 	w.move(project, done, stage.StatusApproved)
 	w.Settle(time.Minute)
-	require.Equal(w, stage.Done, w.Task(done).State.Stage)
+	w.Stands(done, stage.Done)
 	red := w.card("p2", nowRed+" "+evil)
 	w.move("p2", red, stage.StatusApproved)
 	w.Settle(time.Hour)
