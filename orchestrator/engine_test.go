@@ -67,28 +67,6 @@ func TestJourney(t *testing.T) {
 	})
 }
 
-// Whatever comes back of our own changes starts nothing.
-func TestFeedbackLoopIsInert(t *testing.T) {
-	Run(t, nil, func(r *Rig) {
-		item := r.Card(App, "x")
-		echo := func() { // the board's webhook of every change, ours too, without an author
-			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, Status: true})
-		}
-		r.Set(item, stage.StatusToAnalyse)
-		for range 40 {
-			echo()
-			r.Settle(250 * time.Millisecond)
-		}
-		r.Set(item, stage.StatusApproved)
-		for range 120 {
-			echo()
-			r.Settle(500 * time.Millisecond)
-		}
-		r.Stands(item, stage.Done)
-		require.Len(r, r.Roles(), 7)
-	})
-}
-
 func TestQG0Refuses(t *testing.T) {
 	Run(t, nil, func(r *Rig) {
 		item := r.Begin("")
@@ -122,22 +100,6 @@ func TestCreatedItemStartsNothing(t *testing.T) {
 	})
 }
 
-func TestNamesDoNotCollide(t *testing.T) {
-	Run(t, nil, func(r *Rig) {
-		for _, id := range []string{"one", "two", "three"} {
-			r.Board.Put(tracker.Item{ID: id, ProjectID: App, Sequence: 7, Title: "Same title", Description: "d"})
-			r.Set(id, stage.StatusToAnalyse)
-		}
-		r.Settle(time.Minute)
-		seen := map[string]bool{}
-		for _, id := range []string{"one", "two", "three"} {
-			task := r.Task(id)
-			require.False(r, seen[task.WorkItemID] || seen[task.Branch])
-			seen[task.WorkItemID], seen[task.Branch] = true, true
-		}
-	})
-}
-
 // Many starts of one item make one task, whichever wins.
 func TestConcurrentStartsMakeOneTask(t *testing.T) {
 	Run(t, nil, func(r *Rig) {
@@ -157,19 +119,8 @@ func TestConcurrentStartsMakeOneTask(t *testing.T) {
 	})
 }
 
+// A rejection without a comment has a reason too.
 func TestRejectionCarriesTheReason(t *testing.T) {
-	Run(t, nil, func(r *Rig) {
-		item := r.Begin("x")
-		r.Settle(10 * time.Second)
-		r.Board.Say(item, "kim", "Mention the offline case.")
-		r.Set(item, stage.StatusRejected)
-		r.Settle(10 * time.Second)
-		require.Equal(r, 2, r.Ran(stage.Analyst))
-		prompt := r.Place.Runs()[1].Prompt
-		require.Contains(r, prompt, "    Mention the offline case.")
-		require.Equal(r, "Mention the offline case.", r.Place.Runs()[1].Env["SIGNALBOX_FEEDBACK"])
-		r.Waits(item, stage.HoldApproval)
-	})
 	Run(t, nil, func(r *Rig) {
 		item := r.Begin("x")
 		r.Settle(10 * time.Second)

@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -120,25 +122,27 @@ func (s *slowStore) Task(ctx context.Context, id int64) (task.Task, error) {
 
 // Readiness answers in time whatever its parts do, and shows no details of them.
 func TestReadyKeepsItsLimit(t *testing.T) {
-	t.Parallel()
-	var log lines
-	hangs, calls := make(chan struct{}), make(chan struct{}, 10)
-	defer close(hangs)
-	k := setup(t, func(o *web.Options) {
-		o.Log = slog.New(slog.NewTextHandler(&log, nil))
-		o.Checks = []web.Check{
-			{Name: "database", Ping: func(context.Context) error { return errors.New("user=signalbox host=10.1.2.3: refused") }},
-			{Name: "hangs", Ping: func(context.Context) error { calls <- struct{}{}; <-hangs; return nil }},
-			{Name: "fine", Ping: func(context.Context) error { return nil }},
+	synctest.Test(t, func(t *testing.T) {
+		var log lines
+		hangs, calls := make(chan struct{}), make(chan struct{}, 10)
+		defer close(hangs)
+		h, _ := handler(t, func(o *web.Options) {
+			o.Log = slog.New(slog.NewTextHandler(&log, nil))
+			o.Checks = []web.Check{
+				{Name: "database", Ping: func(context.Context) error { return errors.New("user=signalbox host=10.1.2.3: refused") }},
+				{Name: "hangs", Ping: func(context.Context) error { calls <- struct{}{}; <-hangs; return nil }},
+				{Name: "fine", Ping: func(context.Context) error { return nil }},
+			}
+		})
+		for range 2 {
+			a := httptest.NewRecorder()
+			h.ServeHTTP(a, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+			require.Equal(t, http.StatusServiceUnavailable, a.Code)
+			require.NotContains(t, a.Body.String(), "10.1.2.3")
+			require.JSONEq(t, `{"status":"not ready","checks":{"database":"does not work; the log says why","hangs":"does not work; the log says why","fine":"ok"}}`, a.Body.String())
 		}
+		require.Len(t, calls, 1, "a part that hangs is looked at once")
+		require.Equal(t, 1, strings.Count(log.String(), "10.1.2.3"), "logged once")
+		require.Contains(t, log.String(), "no answer within 5 s")
 	})
-	for range 2 {
-		a := k.do(http.MethodGet, "/readyz", nil, nil)
-		require.Equal(t, http.StatusServiceUnavailable, a.status)
-		require.NotContains(t, a.body, "10.1.2.3")
-		require.JSONEq(t, `{"status":"not ready","checks":{"database":"does not work; the log says why","hangs":"does not work; the log says why","fine":"ok"}}`, a.body)
-	}
-	require.Len(t, calls, 1, "a part that hangs is looked at once")
-	require.Equal(t, 1, strings.Count(log.String(), "10.1.2.3"), "logged once")
-	require.Contains(t, log.String(), "no answer within 5 s")
 }

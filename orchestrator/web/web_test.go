@@ -68,6 +68,15 @@ type kit struct {
 // setup serves a handler over a real socket. No engine works.
 func setup(t *testing.T, change func(*web.Options), features ...orchestrator.Feature) *kit {
 	t.Helper()
+	h, store := handler(t, change, features...)
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return &kit{T: t, store: store, url: srv.URL}
+}
+
+// handler makes the handler of setup.
+func handler(t *testing.T, change func(*web.Options), features ...orchestrator.Feature) (http.Handler, *brokenStore) {
+	t.Helper()
 	store := &brokenStore{Store: memstore.New(nil)}
 	projects, err := task.NewProjects(task.Project{TrackerProject: projectID, Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
 	require.NoError(t, err)
@@ -91,9 +100,7 @@ func setup(t *testing.T, change func(*web.Options), features ...orchestrator.Fea
 	}
 	h, err := web.Handler(o)
 	require.NoError(t, err)
-	srv := httptest.NewServer(h)
-	t.Cleanup(srv.Close)
-	return &kit{T: t, store: store, url: srv.URL}
+	return h, store
 }
 
 func sign(secret string, body []byte) string {

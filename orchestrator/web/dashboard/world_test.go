@@ -37,11 +37,11 @@ import (
 const evil = `</title></pre></script><script>alert(1)</script> task 1 <img src=x onerror=alert(2)>"'` + "`{{.}}\u202e\x1b[31m"
 
 const (
-	token    = "operator-token"
-	project  = "p1"
-	repo     = "acme/app"
-	other    = "acme/other"
-	nowEvil  = "evil"  // roles of a test card's title: strangers' texts everywhere
+	token   = "operator-token"
+	project = "p1"
+	repo    = "acme/app"
+	other   = "acme/other"
+	// roles of a test card's title: strangers' texts everywhere
 	nowSleep = "sleep" // its developer works for hours
 	nowRed   = "red"   // its CI is red
 )
