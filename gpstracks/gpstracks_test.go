@@ -132,15 +132,6 @@ func TestMillionPoints(t *testing.T) {
 	require.Equal(t, gpstracks.MaxPoints, got.Points)
 }
 
-func TestDistance(t *testing.T) {
-	t.Parallel()
-	require.InDelta(t, 111_195, gpstracks.Distance(orb.Point{0, 0}, orb.Point{0, 1}), 1)
-	require.InDelta(t, 878_000, gpstracks.Distance(orb.Point{2.3522, 48.8566}, orb.Point{13.405, 52.52}), 1000, "Paris to Berlin")
-	require.InDelta(t, 20_015_115, gpstracks.Distance(orb.Point{0, 0}, orb.Point{180, 0}), 1)
-	require.InDelta(t, 11_132, gpstracks.Distance(orb.Point{179.95, 0}, orb.Point{-179.95, 0}), 20)
-	require.Zero(t, gpstracks.Distance(orb.Point{7, 46}, orb.Point{7, 46}))
-}
-
 // keyed is a track of which only the fields of its key are known.
 func keyed(west, south, east, north, metres float64, day string) gpstracks.Track {
 	t := gpstracks.Track{Bounds: orb.Bound{Min: orb.Point{west, south}, Max: orb.Point{east, north}}, LengthM: metres}
@@ -192,18 +183,6 @@ func TestDedupeKeyOnEveryBorder(t *testing.T) {
 		k := gpstracks.DedupeKey(keyed(edge, 0, edge, 0, 100, ""))
 		require.Equal(t, k, gpstracks.DedupeKey(keyed(math.Nextafter(edge, -400), 0, math.Nextafter(edge, 400), 0, 100, "")), edge)
 	}
-}
-
-func TestMerge(t *testing.T) {
-	t.Parallel()
-	known := gpstracks.Track{ID: 4, Name: "a", Activity: gpstracks.Hiking, LastSeenAt: time.Unix(100, 0), RunID: 1}
-	merged, told := gpstracks.Merge(known, gpstracks.Track{Name: "b", Activity: gpstracks.Running, LastSeenAt: time.Unix(50, 0), RunID: 2})
-	require.False(t, told)
-	require.Equal(t, known, merged)
-	merged, told = gpstracks.Merge(known, gpstracks.Track{URL: "https://example.org", LastSeenAt: time.Unix(200, 0), RunID: 2})
-	require.True(t, told)
-	require.EqualValues(t, 4, merged.ID)
-	require.EqualValues(t, 2, merged.RunID)
 }
 
 // Compare is a total order that is the order of Filter.After.

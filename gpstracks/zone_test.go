@@ -143,18 +143,6 @@ func TestZoneMiddleIsHidden(t *testing.T) {
 	require.Greater(t, far, 15, "of 20 secrets")
 }
 
-func TestZoneAround(t *testing.T) {
-	t.Parallel()
-	z := gpstracks.Zone{Name: "z", Center: orb.Point{179.999, 10}, RadiusM: 1000}
-	boxes := z.Around()
-	require.Len(t, boxes, 2)
-	require.InDelta(t, -180, boxes[1].Min[0], 0)
-	z.Center = orb.Point{-179.999, 10}
-	require.Len(t, z.Around(), 2)
-	z.Center = orb.Point{7, 46}
-	require.Len(t, z.Around(), 1)
-}
-
 // A track that leads to a door ends before it.
 func ExampleCut() {
 	home := gpstracks.Zone{Name: "home", Center: orb.Point{7, 46}, RadiusM: 300, Secret: "drawn by the store"}

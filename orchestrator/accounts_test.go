@@ -9,7 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -21,12 +21,12 @@ import (
 // Webhooks that come before it is known which accounts are ours are kept, and judged
 // then: a person's is acted upon, and one of our own is not.
 func TestWebhooksWaitForOurAccounts(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.Board.SetIdentified(false)
-		persons, ours := r.Card(orchestratortest.App, "x"), r.Card(orchestratortest.App, "y")
-		r.Move(orchestratortest.App, persons, stage.StatusToAnalyse)
-		r.MoveUnseen(orchestratortest.App, ours, stage.StatusToAnalyse)
-		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: ours, ActorID: "service/", Status: true})
+		persons, ours := r.Card(App, "x"), r.Card(App, "y")
+		r.Set(persons, stage.StatusToAnalyse)
+		r.MoveUnseen(App, ours, stage.StatusToAnalyse)
+		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: ours, ActorID: "service/", Status: true})
 		r.Settle(5 * time.Hour)
 		require.Empty(r, r.Roles())
 		require.Len(r, r.Open(), 2)
@@ -36,7 +36,7 @@ func TestWebhooksWaitForOurAccounts(t *testing.T) {
 		r.Board.SetIdentified(true)
 		r.Settle(time.Minute)
 		require.Equal(r, []stage.Role{stage.Analyst}, r.Roles())
-		require.Equal(r, stage.Analysis, r.Task(persons).State.Stage)
+		r.Stands(persons, stage.Analysis)
 		tasks, err := r.Store.Tasks(context.Background(), task.Filter{TrackerIssueID: ours})
 		require.NoError(r, err)
 		require.Empty(r, tasks, "our own change begins nothing")
@@ -46,20 +46,20 @@ func TestWebhooksWaitForOurAccounts(t *testing.T) {
 // An agent is not started without what people have answered, and never with our own
 // comments as if people had written them.
 func TestAgentsWaitForOurAccounts(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		attempts := 0
-		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		r.Place.SetScript(Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if attempts++; attempts == 1 { // the tracker is gone from here on
 				r.Board.SetIdentified(false)
 				return work.Result{Kind: work.ResultFailed, Reason: "fell over"}
 			}
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		}))
-		item := r.Card(orchestratortest.App, "x")
+		item := r.Card(App, "x")
 		r.Board.Say(item, "kim", "The colour is green.")
-		_, err := r.Board.AddComment(context.Background(), tracker.NewComment{ProjectID: orchestratortest.App, ItemID: item, Key: "k", Body: "Our own word."})
+		_, err := r.Board.AddComment(context.Background(), tracker.NewComment{ProjectID: App, ItemID: item, Key: "k", Body: "Our own word."})
 		require.NoError(r, err)
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Set(item, stage.StatusToAnalyse)
 		r.Settle(5 * time.Hour)
 		require.Len(r, r.Roles(), 1)
 		r.Board.SetIdentified(true)
@@ -84,25 +84,24 @@ func TestOneTrackerIsUnidentified(t *testing.T) {
 
 // Our own fallback column counts as nobody's word when the board has the column again that it stood for.
 func TestColumnThatComesBack(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, rec *reconcile.Reconciler) {
 		var few []stage.Status
 		for _, info := range stage.Statuses() {
 			if info.Key != stage.StatusInReview {
 				few = append(few, info.Key)
 			}
 		}
-		r.Board.AddProject(orchestratortest.App, few...)
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Board.AddProject(App, few...)
+		item := r.Begin("x")
 		r.Settle(time.Minute)
-		require.Equal(r, stage.StatusInProgress, r.Status(orchestratortest.App, item))
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
-		r.Board.AddProject(orchestratortest.App)
+		require.Equal(r, stage.StatusInProgress, r.Status(App, item))
+		r.Waits(item, stage.HoldApproval)
+		r.Board.AddProject(App)
 		for range 3 {
 			r.Settle(time.Hour)
 			require.NoError(r, rec.Pass(r.Context(), r.Engine))
 		}
 		require.Equal(r, 1, r.Ran(stage.Analyst))
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldApproval)
 	})
 }

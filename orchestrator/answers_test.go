@@ -10,13 +10,13 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // withReconciler makes a rig whose boards are read every minute.
-func withReconciler(r *orchestratortest.Rig) {
+func withReconciler(r *Rig) {
 	r.Features = func() []orchestrator.Feature {
 		rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board})
 		require.NoError(r, err)
@@ -34,18 +34,18 @@ func TestMovesThatMeanNothing(t *testing.T) {
 		back    stage.Status
 		says    string
 	}{
-		{orchestratortest.App, stage.Analysis, stage.StatusConfirmDeploy, stage.StatusInReview, "Confirm Deploy means nothing at the stage analysis."},
-		{orchestratortest.App, stage.Analysis, stage.StatusDone, stage.StatusInReview, "Done moves nothing: the task is at analysis, and the service sets that column itself. The card goes back to In Review; STOP ends the task."},
-		{orchestratortest.App, stage.Review, stage.StatusInProgress, stage.StatusCodeReview, "In Progress relaunches the analyst only."},
-		{orchestratortest.App, stage.Review, stage.StatusApproved, stage.StatusCodeReview, "Approved means nothing at the stage review."},
-		{orchestratortest.App, stage.Review, stage.StatusDone, stage.StatusCodeReview, "Done moves nothing: the task is at review, and the service sets that column itself. The card goes back to Code Review; STOP ends the task."},
-		{orchestratortest.Self, stage.Deploy, stage.StatusApproved, stage.StatusAwaitingDeploy, "Approved is never a deploy trigger."},
-		{orchestratortest.Self, stage.Deploy, stage.StatusToAnalyse, stage.StatusAwaitingDeploy, "To Analyse means nothing at the stage deploy."},
+		{App, stage.Analysis, stage.StatusConfirmDeploy, stage.StatusInReview, "Confirm Deploy means nothing at the stage analysis."},
+		{App, stage.Analysis, stage.StatusDone, stage.StatusInReview, "Done moves nothing: the task is at analysis, and the service sets that column itself. The card goes back to In Review; STOP ends the task."},
+		{App, stage.Review, stage.StatusInProgress, stage.StatusCodeReview, "In Progress relaunches the analyst only."},
+		{App, stage.Review, stage.StatusApproved, stage.StatusCodeReview, "Approved means nothing at the stage review."},
+		{App, stage.Review, stage.StatusDone, stage.StatusCodeReview, "Done moves nothing: the task is at review, and the service sets that column itself. The card goes back to Code Review; STOP ends the task."},
+		{Self, stage.Deploy, stage.StatusApproved, stage.StatusAwaitingDeploy, "Approved is never a deploy trigger."},
+		{Self, stage.Deploy, stage.StatusToAnalyse, stage.StatusAwaitingDeploy, "To Analyse means nothing at the stage deploy."},
 	} {
-		orchestratortest.Run(t, withReconciler, func(r *orchestratortest.Rig) {
+		Run(t, withReconciler, func(r *Rig) {
 			item := r.Card(c.project, "x")
 			if c.at == stage.Review {
-				r.Place.SetScript(orchestratortest.Instead(stage.Reviewer, orchestratortest.Hang))
+				r.Place.SetScript(Instead(stage.Reviewer, Hang))
 			}
 			if c.at == stage.Analysis {
 				r.Move(c.project, item, stage.StatusToAnalyse)
@@ -74,19 +74,19 @@ func TestMovesThatMeanNothing(t *testing.T) {
 
 // A word on a card without a task is answered once, and starts nothing.
 func TestMoveOfACardWithoutATask(t *testing.T) {
-	orchestratortest.Run(t, withReconciler, func(r *orchestratortest.Rig) {
+	Run(t, withReconciler, func(r *Rig) {
 		for _, to := range []stage.Status{stage.StatusInProgress, stage.StatusApproved, stage.StatusRejected, stage.StatusConfirmDeploy} {
-			item := r.Card(orchestratortest.App, "x")
-			r.Move(orchestratortest.App, item, to)
+			item := r.Card(App, "x")
+			r.Set(item, to)
 			r.Settle(time.Second)
-			i, err := r.Board.Item(context.Background(), orchestratortest.App, item)
+			i, err := r.Board.Item(context.Background(), App, item)
 			require.NoError(r, err)
-			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim", Status: true, To: string(to), At: i.UpdatedAt})
-			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim"}) // an edit of its text
+			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: string(to), At: i.UpdatedAt})
+			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim"}) // an edit of its text
 			r.Settle(10 * time.Minute)
 			info, _ := stage.StatusNamed(to)
-			require.Equal(r, []string{info.Name + " moves nothing: there is no task of this card. To Analyse starts one."}, r.Comments(orchestratortest.App, item))
-			require.Equal(r, to, r.Status(orchestratortest.App, item))
+			require.Equal(r, []string{info.Name + " moves nothing: there is no task of this card. To Analyse starts one."}, r.Comments(App, item))
+			require.Equal(r, to, r.Status(App, item))
 		}
 		require.Empty(r, r.Roles())
 	})

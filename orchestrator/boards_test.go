@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -27,19 +27,19 @@ const (
 // Cards of two boards with the same number live side by side in one repository, each to
 // its end on its own board.
 func TestTwoBoardsOfARepository(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Options.MaxConcurrency = 4
 		r.Projects[0].MoreBoards = []task.Board{{TrackerProject: webProject, Prefix: "WEB"}}
 		r.Board.AddProject(webProject)
-	}, func(r *orchestratortest.Rig) {
-		items := map[string]string{orchestratortest.App: "a", webProject: "w"}
+	}, func(r *Rig) {
+		items := map[string]string{App: "a", webProject: "w"}
 		for project, item := range items {
 			r.Board.Put(tracker.Item{ID: item, ProjectID: project, Sequence: 7, Title: "the same", Description: "what is wanted"})
 			r.Move(project, item, stage.StatusToAnalyse)
 		}
 		r.Settle(10 * time.Second)
 		a, w := r.Task("a"), r.Task("w")
-		require.Equal(r, []string{"APP-7", "WEB-7", orchestratortest.AppRepo, orchestratortest.AppRepo, orchestratortest.App, webProject}, []string{a.WorkItemID, w.WorkItemID, a.Repo, w.Repo, a.TrackerProjectID, w.TrackerProjectID})
+		require.Equal(r, []string{"APP-7", "WEB-7", AppRepo, AppRepo, App, webProject}, []string{a.WorkItemID, w.WorkItemID, a.Repo, w.Repo, a.TrackerProjectID, w.TrackerProjectID})
 		require.NotEqual(r, a.Branch, w.Branch)
 		for project, item := range items {
 			require.Equal(r, stage.StatusInReview, r.Status(project, item))
@@ -49,14 +49,14 @@ func TestTwoBoardsOfARepository(t *testing.T) {
 		}
 		r.Settle(time.Minute)
 		for project, item := range items {
-			require.Equal(r, stage.Done, r.Task(item).State.Stage)
+			r.Stands(item, stage.Done)
 			require.Equal(r, stage.StatusDone, r.Status(project, item))
 		}
 		answered := 0
 		for _, run := range r.Place.Runs() {
 			if run.Role == stage.Developer {
 				answered++
-				require.Contains(r, run.Prompt, "an answer on "+map[string]string{"APP-7": orchestratortest.App, "WEB-7": webProject}[run.WorkItem])
+				require.Contains(r, run.Prompt, "an answer on "+map[string]string{"APP-7": App, "WEB-7": webProject}[run.WorkItem])
 			}
 		}
 		require.Equal(r, 2, answered)
@@ -67,7 +67,7 @@ func TestTwoBoardsOfARepository(t *testing.T) {
 // A lost webhook of the second board is found, and whatever the task owes goes to where that
 // board's words go.
 func TestTheOtherBoardIsKnownEverywhere(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Projects[0].MoreBoards = []task.Board{{TrackerProject: webProject, SyncProject: webSync, Prefix: "WEB"}}
 		r.Board.AddProject(webProject)
 		r.Options.Columns = func(project string) (map[stage.Status]string, bool) {
@@ -78,13 +78,13 @@ func TestTheOtherBoardIsKnownEverywhere(t *testing.T) {
 			require.NoError(r, err)
 			return []orchestrator.Feature{rec.Feature()}
 		}
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		item := r.Card(webProject, "nobody tells of it")
 		r.MoveUnseen(webProject, item, stage.StatusToAnalyse)
 		r.Settle(5 * time.Minute)
 		require.Equal(r, "WEB-1", r.Task(item).WorkItemID)
 		require.Contains(r, r.Explain(item).Blockers[0].Do, "to the board of WEB, which has none")
-		r.HostHook(githost.Hook{Kind: githost.HookMerged, Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch})
+		r.HostHook(githost.Hook{Kind: githost.HookMerged, Repo: AppRepo, Branch: r.Task(item).Branch})
 		r.Settle(time.Minute)
 		jobs, err := r.Store.Jobs(context.Background(), queue.Filter{TaskID: r.Task(item).ID})
 		require.NoError(r, err)

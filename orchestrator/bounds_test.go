@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/prompt"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
@@ -19,16 +19,15 @@ func TestLongTextsFit(t *testing.T) {
 	reason := strings.Repeat("long ", 36<<10)
 	for name, text := range map[string]string{"words": "Begin. " + reason, "lines": "Begin. " + strings.Repeat("\n", 180<<10), "signs": "Begin. " + strings.Repeat("长", 60<<10), "NUL": "Begin. \x00"} {
 		t.Run(name, func(t *testing.T) {
-			orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+			Run(t, func(r *Rig) {
 				r.Projects[0].Prompts = map[stage.Role]string{stage.Analyst: strings.Repeat("x", prompt.Max)}
-			}, func(r *orchestratortest.Rig) {
-				item := r.Card(orchestratortest.App, "x")
-				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			}, func(r *Rig) {
+				item := r.Begin("x")
 				r.Settle(10 * time.Second)
 				for range 10 {
 					r.Board.Say(item, "kim", text)
 				}
-				r.Move(orchestratortest.App, item, stage.StatusRejected)
+				r.Set(item, stage.StatusRejected)
 				r.Settle(10 * time.Second)
 				got := r.Place.Runs()[1]
 				require.True(r, strings.Contains(got.Prompt, "    Begin. "))

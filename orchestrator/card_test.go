@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -39,9 +38,8 @@ func (s slowHolds) HoldsIn(ctx context.Context, from, to string, limit int) ([]q
 
 // Several that find a card gone at the same moment notify people once.
 func TestGoneCardIsToldOnce(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "one")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, nil, func(r *Rig) {
+		item := r.Begin("one")
 		r.Settle(time.Minute)
 		r.Shutdown()
 		r.Tracker = gone{r.Board}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -31,34 +31,34 @@ var happyComments = []struct {
 const small = `([a-z-]+\.md: https://git\.example\.org/acme/[a-z]+/blob/[0-9a-f]+/docs/work/[A-Z]+-1/[a-z-]+\.md · )*350 tokens in \(300 cached\), 20 out, \$0\.0015, m$`
 
 // merges makes a rig with the merge gate on, whose branches main has left behind.
-func merges(r *orchestratortest.Rig) {
+func merges(r *Rig) {
 	with(r, "*", part{"merge_gate", mergeGatePart})
-	r.Place.SetRemote(orchestratortest.AppRepo, "main", "m0")
-	r.Place.SetRemote(orchestratortest.SelfRepo, "main", "m0")
+	r.Place.SetRemote(AppRepo, "main", "m0")
+	r.Place.SetRemote("acme/self", "main", "m0")
 }
 
 // A life in which nothing goes wrong leaves the listed comments on its card and no others,
 // each of two lines at most.
 func TestCommentsOfALife(t *testing.T) {
 	for name, c := range map[string]struct {
-		prepare func(*orchestratortest.Rig)
+		prepare func(*Rig)
 		project string
 		most    int
 	}{
-		"in a repository":                 {nil, orchestratortest.App, 15},
-		"in the service's own":            {nil, orchestratortest.Self, 16},
-		"in one with the merge gate":      {merges, orchestratortest.App, 15},
-		"in its own, with the merge gate": {merges, orchestratortest.Self, 16},
+		"in a repository":                 {nil, App, 15},
+		"in the service's own":            {nil, Self, 16},
+		"in one with the merge gate":      {merges, App, 15},
+		"in its own, with the merge gate": {merges, Self, 16},
 	} {
 		t.Run(name, func(t *testing.T) {
-			orchestratortest.Run(t, c.prepare, func(r *orchestratortest.Rig) {
+			Run(t, c.prepare, func(r *Rig) {
 				item := r.Card(c.project, "x")
 				r.ToDone(c.project, item)
 				if r.Task(item).State.Hold == stage.HoldConfirm {
 					r.Move(c.project, item, stage.StatusConfirmDeploy)
 				}
 				r.Settle(5 * time.Minute)
-				require.Equal(r, stage.Done, r.Task(item).State.Stage)
+				r.Stands(item, stage.Done)
 				list, err := r.Board.Comments(r.Context(), c.project, item)
 				require.NoError(r, err)
 				count := map[string]int{}
@@ -85,15 +85,14 @@ func TestCommentsOfALife(t *testing.T) {
 
 // A reason of many lines is one line of a comment, and not all of it when it is long.
 func TestCommentsAreShort(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(context.Context, work.Command, map[string]string) work.Result {
+	Run(t, nil, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Developer, func(context.Context, work.Command, map[string]string) work.Result {
 			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: strings.Repeat("line after line\n", 200)}
 		}))
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		r.Settle(time.Hour)
-		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
-		all := r.Comments(orchestratortest.App, item)
+		r.Waits(item, stage.HoldBlocked)
+		all := r.Comments(App, item)
 		last := all[len(all)-1]
 		require.Equal(r, 1, strings.Count(last, "\n"), last)
 		require.Less(r, len(last), 600)

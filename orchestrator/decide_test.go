@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -22,14 +22,14 @@ func holder(name string) stage.Principal {
 }
 
 // decided makes a decision that is taken, and lets it come into effect.
-func decided(r *orchestratortest.Rig, item string, on stage.Trigger, why string, by stage.Principal) {
+func decided(r *Rig, item string, on stage.Trigger, why string, by stage.Principal) {
 	r.Helper()
 	require.NoError(r, admin.Decide(context.Background(), r.Engine, r.Task(item).ID, admin.Word{On: on, Why: why}, by))
 	r.Settle(10 * time.Second)
 }
 
 // refused returns why a decision is not taken.
-func refused(r *orchestratortest.Rig, item string, on stage.Trigger, by stage.Principal) error {
+func refused(r *Rig, item string, on stage.Trigger, by stage.Principal) error {
 	r.Helper()
 	before := r.Task(item)
 	err := admin.Decide(context.Background(), r.Engine, before.ID, admin.Word{On: on}, by)
@@ -42,30 +42,30 @@ func refused(r *orchestratortest.Rig, item string, on stage.Trigger, by stage.Pr
 // A card goes from the analysis to the deployment by words that nobody sets on the board: the
 // board follows, and card and journal name who it was.
 func TestDecidedElsewhere(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.Self, "x")
-		r.Move(orchestratortest.Self, item, stage.StatusToAnalyse)
+	Run(t, nil, func(r *Rig) {
+		item := r.Card(Self, "x")
+		r.Move(Self, item, stage.StatusToAnalyse)
 		r.Settle(10 * time.Second)
 		decided(r, item, stage.OnRejected, "no limits are named", holder("ann"))
 		require.Equal(r, []stage.Role{stage.Analyst, stage.Analyst}, r.Roles())
 		rejected := r.Task(item).State
 		require.WithinDuration(r, time.Now(), rejected.ActedAt, 11*time.Second, "an older word on the board is told by it")
 		require.WithinDuration(r, time.Now(), rejected.HeardAt, 11*time.Second)
-		require.True(r, r.Commented(orchestratortest.Self, item, "Rejected by ann (api, token): no limits are named"))
-		require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.Self, item))
+		require.True(r, r.Commented(Self, item, "Rejected by ann (api, token): no limits are named"))
+		require.Equal(r, stage.StatusInReview, r.Status(Self, item))
 		r.Settle(time.Minute)
 		decided(r, item, stage.OnApproved, "", holder("ann"))
 		r.Settle(time.Minute)
 		ready := r.Task(item)
 		require.Equal(r, stage.HoldConfirm, ready.State.Hold)
 		require.Equal(r, "ann", ready.ApprovedBy)
-		require.Equal(r, stage.StatusAwaitingDeploy, r.Status(orchestratortest.Self, item))
+		require.Equal(r, stage.StatusAwaitingDeploy, r.Status(Self, item))
 		var none *admin.RefusedError
 		require.ErrorAs(r, refused(r, item, stage.OnApproved, holder("ann")), &none)
 		require.Equal(r, "Approved moves nothing: Approved is never a deploy trigger", none.Why)
 		decided(r, item, stage.OnConfirmDeploy, "", holder("ann"))
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.ErrorAs(r, refused(r, item, stage.OnRejected, holder("ann")), &none)
 		var acts []string
 		entries, err := r.Store.Journal(context.Background(), ready.ID)
@@ -83,23 +83,22 @@ func TestDecidedElsewhere(t *testing.T) {
 // What the board would refuse is refused: an approval while the analyst works, and one that was
 // given before what it is of was written.
 func TestDecidedTooEarly(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			result := orchestratortest.GoodAgent(ctx, c, files)
+	Run(t, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			result := GoodAgent(ctx, c, files)
 			if c.Run == 1 {
 				delete(files, c.Env["SIGNALBOX_DOCS"]+"/requirements.md")
 			}
 			time.Sleep(time.Minute)
 			return result
 		}))
-	}, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	}, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
 		require.ErrorContains(r, refused(r, item, stage.OnApproved, holder("ann")), "the analyst is at work")
 		r.Settle(time.Minute)
 		decided(r, item, stage.OnApproved, "", holder("ann")) // the gate judges it
-		require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
+		r.Stands(item, stage.Analysis)
 		require.Contains(r, r.Task(item).State.Refused, "requirements.md")
 	})
 }
@@ -126,7 +125,7 @@ func TestWhoDecidesElsewhere(t *testing.T) {
 		"separate, another's name": {task.People{Separate: true}, holder("ann"), "it cannot be shown that ann is somebody else than who has started the task; set Approved on the board", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+			Run(t, func(r *Rig) {
 				r.Projects[0].People = c.people
 				kim := tracker.Person{ID: "kim", Email: "kim@example.org"}
 				if c.unseen {
@@ -134,12 +133,12 @@ func TestWhoDecidesElsewhere(t *testing.T) {
 				}
 				r.Board.AddPerson(kim)
 				r.Board.AddPerson(tracker.Person{ID: "root", Role: "admin"})
-			}, func(r *orchestratortest.Rig) {
-				item := r.Card(orchestratortest.App, "x")
-				r.MoveAs("kim", orchestratortest.App, item, stage.StatusToAnalyse)
-				r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim", Status: true, To: string(stage.StatusToAnalyse)})
+			}, func(r *Rig) {
+				item := r.Card(App, "x")
+				r.MoveAs("kim", App, item, stage.StatusToAnalyse)
+				r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: string(stage.StatusToAnalyse)})
 				r.Settle(10 * time.Second)
-				require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+				r.Waits(item, stage.HoldApproval)
 				if c.want == "" {
 					decided(r, item, stage.OnApproved, "", c.by)
 					require.NotEqual(r, stage.Analysis, r.Task(item).State.Stage)
@@ -155,14 +154,13 @@ func TestWhoDecidesElsewhere(t *testing.T) {
 
 // A decision is of the commit that was read, and a rejection says why.
 func TestDecidedOfWhatWasRead(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+	Run(t, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			files[c.Env["SIGNALBOX_DOCS"]+"/notes.md"] = "run " + strconv.FormatInt(c.Run, 10)
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		}))
-	}, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	}, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(time.Minute)
 		decide := func(w admin.Word) error {
 			return admin.Decide(context.Background(), r.Engine, r.Task(item).ID, w, holder("ann"))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -19,22 +19,21 @@ import (
 
 // One card from To Analyse to done.
 func TestJourney(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "Cache the tiles")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, nil, func(r *Rig) {
+		item := r.Begin("Cache the tiles")
 		r.Settle(10 * time.Second)
 		task := r.Task(item)
-		require.Equal(r, []string{"APP-1", "feature/APP-1-cache-the-tiles", orchestratortest.AppRepo}, []string{task.WorkItemID, task.Branch, task.Repo})
+		require.Equal(r, []string{"APP-1", "feature/APP-1-cache-the-tiles", AppRepo}, []string{task.WorkItemID, task.Branch, task.Repo})
 		require.Equal(r, stage.HoldApproval, task.State.Hold)
-		require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.App, item))
+		require.Equal(r, stage.StatusInReview, r.Status(App, item))
 		require.False(r, task.BRDReviewStartedAt.IsZero())
-		require.NotEmpty(r, r.Place.Remote(orchestratortest.AppRepo, task.Branch), "the branch is published from the start")
+		require.NotEmpty(r, r.Place.Remote(AppRepo, task.Branch), "the branch is published from the start")
 
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
 		task = r.Task(item)
 		require.Equal(r, stage.Done, task.State.Stage)
-		require.Equal(r, stage.StatusDone, r.Status(orchestratortest.App, item))
+		require.Equal(r, stage.StatusDone, r.Status(App, item))
 		require.Equal(r, "kim", task.ApprovedBy)
 		require.False(r, task.BRDReviewEndedAt.IsZero())
 		require.Equal(r, []stage.Role{stage.Analyst, stage.Architect, stage.Developer, stage.Reviewer, stage.Tester, stage.Deployer, stage.Deployer}, r.Roles())
@@ -59,8 +58,8 @@ func TestJourney(t *testing.T) {
 			stage.StatusAnalysis, stage.StatusInReview, stage.StatusInProgress, stage.StatusCodeReview, stage.StatusInProgress, stage.StatusDeploying, stage.StatusDone,
 		}, shown)
 		require.Greater(r, r.Replays(), 15, "the story can be told again")
-		require.True(r, r.Commented(orchestratortest.App, item, "350 tokens in (300 cached), 20 out, $0.0015"), "what it cost is said")
-		said := r.Comments(orchestratortest.App, item)
+		require.True(r, r.Commented(App, item, "350 tokens in (300 cached), 20 out, $0.0015"), "what it cost is said")
+		said := r.Comments(App, item)
 		require.True(r, contains(said, "requirements.md: https://git.example.org/acme/app/blob/"), "%v", said)
 		require.True(r, contains(said, "deploy-report.md: https://git.example.org/acme/app/blob/"+task.State.Head+"/docs/work/APP-1/deploy-report.md"), "%v", said)
 		require.False(r, contains(said, "/blob/feature/"), "a branch may be deleted when it is merged")
@@ -68,55 +67,32 @@ func TestJourney(t *testing.T) {
 	})
 }
 
-// Whatever comes back of our own changes starts nothing.
-func TestFeedbackLoopIsInert(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		echo := func() { // the board's webhook of every change, ours too, without an author
-			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, Status: true})
-		}
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
-		for range 40 {
-			echo()
-			r.Settle(250 * time.Millisecond)
-		}
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
-		for range 120 {
-			echo()
-			r.Settle(500 * time.Millisecond)
-		}
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
-		require.Len(r, r.Roles(), 7)
-	})
-}
-
 func TestQG0Refuses(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, nil, func(r *Rig) {
+		item := r.Begin("")
 		r.Settle(5 * time.Second)
 		list, err := r.Store.Tasks(context.Background(), task.Filter{})
 		require.NoError(r, err)
 		require.Empty(r, list)
-		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, item))
-		require.True(r, r.Commented(orchestratortest.App, item, "the title is empty"))
+		require.Equal(r, stage.StatusBlocked, r.Status(App, item))
+		require.True(r, r.Commented(App, item, "the title is empty"))
 
-		i, err := r.Board.Item(context.Background(), orchestratortest.App, item)
+		i, err := r.Board.Item(context.Background(), App, item)
 		require.NoError(r, err)
 		i.Title = "Now with a title"
 		r.Board.Put(i)
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Set(item, stage.StatusToAnalyse)
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldApproval)
 	})
 }
 
 // A new item is judged and logged; it starts nothing.
 func TestCreatedItemStartsNothing(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.MoveUnseen(orchestratortest.App, item, stage.StatusToAnalyse)
-		r.Hook(tracker.Hook{Kind: tracker.HookItemCreated, ProjectID: orchestratortest.App, ItemID: item})
+	Run(t, nil, func(r *Rig) {
+		item := r.Card(App, "x")
+		r.MoveUnseen(App, item, stage.StatusToAnalyse)
+		r.Hook(tracker.Hook{Kind: tracker.HookItemCreated, ProjectID: App, ItemID: item})
 		r.Settle(5 * time.Second)
 		list, err := r.Store.Tasks(context.Background(), task.Filter{})
 		require.NoError(r, err)
@@ -124,29 +100,13 @@ func TestCreatedItemStartsNothing(t *testing.T) {
 	})
 }
 
-func TestNamesDoNotCollide(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		for _, id := range []string{"one", "two", "three"} {
-			r.Board.Put(tracker.Item{ID: id, ProjectID: orchestratortest.App, Sequence: 7, Title: "Same title", Description: "d"})
-			r.Move(orchestratortest.App, id, stage.StatusToAnalyse)
-		}
-		r.Settle(time.Minute)
-		seen := map[string]bool{}
-		for _, id := range []string{"one", "two", "three"} {
-			task := r.Task(id)
-			require.False(r, seen[task.WorkItemID] || seen[task.Branch])
-			seen[task.WorkItemID], seen[task.Branch] = true, true
-		}
-	})
-}
-
 // Many starts of one item make one task, whichever wins.
 func TestConcurrentStartsMakeOneTask(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.MoveUnseen(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, nil, func(r *Rig) {
+		item := r.Card(App, "x")
+		r.MoveUnseen(App, item, stage.StatusToAnalyse)
 		for range 20 {
-			h := orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, Status: true})
+			h := orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, Status: true})
 			h.Key = "" // without the order that a key gives
 			_, err := r.Store.Put(context.Background(), h)
 			require.NoError(r, err)
@@ -159,70 +119,55 @@ func TestConcurrentStartsMakeOneTask(t *testing.T) {
 	})
 }
 
+// A rejection without a comment has a reason too.
 func TestRejectionCarriesTheReason(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, nil, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
-		r.Board.Say(item, "kim", "Mention the offline case.")
-		r.Move(orchestratortest.App, item, stage.StatusRejected)
-		r.Settle(10 * time.Second)
-		require.Equal(r, 2, r.Ran(stage.Analyst))
-		prompt := r.Place.Runs()[1].Prompt
-		require.Contains(r, prompt, "    Mention the offline case.")
-		require.Equal(r, "Mention the offline case.", r.Place.Runs()[1].Env["SIGNALBOX_FEEDBACK"])
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
-	})
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
-		r.Settle(10 * time.Second)
-		r.Move(orchestratortest.App, item, stage.StatusRejected)
+		r.Set(item, stage.StatusRejected)
 		r.Settle(10 * time.Second)
 		require.Equal(r, orchestrator.NoReason, r.Place.Runs()[1].Env["SIGNALBOX_FEEDBACK"])
 	})
 }
 
 func TestQuestionsWaitForAnAnswer(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+	Run(t, nil, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if c.Run == 1 {
 				files[c.Env["SIGNALBOX_DOCS"]+"/questions.md"] = "Which zoom levels?"
 				return work.Result{Kind: work.ResultOK}
 			}
 			delete(files, c.Env["SIGNALBOX_DOCS"]+"/questions.md")
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		}))
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.HoldNeedsInput, r.Task(item).State.Hold)
-		require.Equal(r, stage.StatusNeedsInput, r.Status(orchestratortest.App, item))
-		require.True(r, r.Commented(orchestratortest.App, item, "Which zoom levels?"))
+		r.Waits(item, stage.HoldNeedsInput)
+		require.Equal(r, stage.StatusNeedsInput, r.Status(App, item))
+		require.True(r, r.Commented(App, item, "Which zoom levels?"))
 		r.Board.Say(item, "kim", "All of them.")
-		r.Move(orchestratortest.App, item, stage.StatusInProgress)
+		r.Set(item, stage.StatusInProgress)
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldApproval)
 		require.Contains(r, r.Place.Runs()[1].Prompt, "All of them.")
 	})
 }
 
 func TestRedCIGoesBackUntilRetriesAreUsedUp(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.SetCI(githost.CheckFailed)
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		r.Settle(10 * time.Minute)
 		task := r.Task(item)
 		require.Equal(r, stage.Development, task.State.Stage)
 		require.Equal(r, stage.HoldBlocked, task.State.Hold)
-		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, item))
+		require.Equal(r, stage.StatusBlocked, r.Status(App, item))
 		require.Equal(r, 4, r.Ran(stage.Developer), "once, and three retries")
 		require.Contains(r, r.Notices(), "task error")
 		require.Contains(r, r.Place.Runs()[3].Env["SIGNALBOX_FEEDBACK"], "build failed")
 
 		r.SetCI(githost.CheckPassed)
-		r.Move(orchestratortest.App, item, stage.StatusInProgress)
+		r.Set(item, stage.StatusInProgress)
 		r.Settle(10 * time.Minute)
 		require.Equal(r, stage.Done, r.Task(item).State.Stage, "a person's word starts anew")
 	})
@@ -230,110 +175,107 @@ func TestRedCIGoesBackUntilRetriesAreUsedUp(t *testing.T) {
 
 // A webhook that is lost costs a while, not the task.
 func TestLostCIWebhook(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.SetCI("")
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		task := r.Task(item)
 		require.Equal(r, stage.Development, task.State.Stage)
 		r.Settle(time.Hour)
 		require.Equal(r, task.State.Stage, r.Task(item).State.Stage, "no result is no verdict")
 		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
 		r.Settle(2 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }
 
 // The timer that looks at CI again holds no other event up.
 func TestCITimerHoldsNothingUp(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Options.Stage.CIPoll = time.Hour }, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
+	Run(t, func(r *Rig) { r.Options.Stage.CIPoll = time.Hour }, func(r *Rig) {
+		item := r.Card(App, "x")
 		r.SetCI("")
-		r.ToDone(orchestratortest.App, item)
+		r.ToDone(App, item)
 		task := r.Task(item)
 		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
-		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: task.State.Head, Branch: task.Branch})
+		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: AppRepo, SHA: task.State.Head, Branch: task.Branch})
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }
 
 func TestHostWebhooks(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.SetCI("")
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		task := r.Task(item)
 		head := task.State.Head
 		old := r.Place.Runs()[0].Env["SIGNALBOX_SHA"]
 		r.Host.SetChecks(head, githost.Check{Name: "build", State: githost.CheckPassed})
 		for _, h := range []githost.Hook{
-			{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: old, Branch: task.Branch}, // of an older head
-			{Kind: githost.HookCI, Repo: "acme/unknown", SHA: head},                               // of a repository that nobody registered
-			{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: "f00", Branch: "main"},    // of no task's branch
-			{Kind: githost.HookPush, Repo: orchestratortest.AppRepo, Branch: task.Branch},
+			{Kind: githost.HookCI, Repo: AppRepo, SHA: old, Branch: task.Branch}, // of an older head
+			{Kind: githost.HookCI, Repo: "acme/unknown", SHA: head},              // of a repository that nobody registered
+			{Kind: githost.HookCI, Repo: AppRepo, SHA: "f00", Branch: "main"},    // of no task's branch
+			{Kind: githost.HookPush, Repo: AppRepo, Branch: task.Branch},
 		} {
 			r.HostHook(h)
 			r.Settle(100 * time.Millisecond)
-			require.Equal(r, stage.Development, r.Task(item).State.Stage)
+			r.Stands(item, stage.Development)
 		}
-		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: head}) // without a branch: the engine queries it
+		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: AppRepo, SHA: head}) // without a branch: the engine queries it
 		r.Settle(500 * time.Millisecond)
-		require.Equal(r, stage.Review, r.Task(item).State.Stage)
+		r.Stands(item, stage.Review)
 	})
 }
 
 // A merge by a person ends the task, and the agent that is at work.
 func TestMergedByAPerson(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Reviewer, func(ctx context.Context, _ work.Command, _ map[string]string) work.Result {
+	Run(t, nil, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Reviewer, func(ctx context.Context, _ work.Command, _ map[string]string) work.Result {
 			<-ctx.Done()
 			return work.Result{Kind: work.ResultCancelled}
 		}))
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		task := r.Task(item)
 		require.Equal(r, stage.Review, task.State.Stage)
 		r.MergeByHand(task)
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Empty(r, r.Open())
 		require.Equal(r, 1, r.Ran(stage.Reviewer))
 	})
 }
 
 func TestSelfHostingWaitsForConfirmDeploy(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.Self, "x")
-		r.ToDone(orchestratortest.Self, item)
+	Run(t, nil, func(r *Rig) {
+		item := r.Card(Self, "x")
+		r.ToDone(Self, item)
 		task := r.Task(item)
 		require.Equal(r, stage.HoldConfirm, task.State.Hold)
-		require.Equal(r, stage.StatusAwaitingDeploy, r.Status(orchestratortest.Self, item))
+		require.Equal(r, stage.StatusAwaitingDeploy, r.Status(Self, item))
 		require.Zero(r, r.Host.Merges())
-		r.Move(orchestratortest.Self, item, stage.StatusApproved)
+		r.Move(Self, item, stage.StatusApproved)
 		r.Settle(time.Minute)
 		require.Zero(r, r.Host.Merges(), "Approved is no deploy trigger")
-		r.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		r.Move(Self, item, stage.StatusConfirmDeploy)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
-		require.Equal(r, stage.StatusMonitoring, r.Status(orchestratortest.Self, item))
+		r.Stands(item, stage.Done)
+		require.Equal(r, stage.StatusMonitoring, r.Status(Self, item))
 		require.Equal(r, 1, r.Host.Merges())
 	})
 }
 
 // A host that takes a branch for one that conflicts, while git merges it, is a matter of people.
 func TestRefusalWithoutAConflictIsForPeople(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
+	Run(t, nil, func(r *Rig) {
+		item := r.Card(App, "x")
 		r.Place.OnPush = func(repo, branch, sha string) {
 			r.Pushed(repo, branch, sha)
 			r.Host.Conflict(sha)
 		}
-		r.ToDone(orchestratortest.App, item)
+		r.ToDone(App, item)
 		r.Settle(5 * time.Minute)
 		task := r.Task(item)
 		require.Equal(r, stage.Deploy, task.State.Stage)
-		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, item))
+		require.Equal(r, stage.StatusBlocked, r.Status(App, item))
 		require.Contains(r, task.State.HoldReason, task.State.PRURL)
 		require.Zero(r, task.State.Retries)
 		require.Equal(r, 1, r.Ran(stage.Developer))

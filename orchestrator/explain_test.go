@@ -12,7 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -23,9 +23,9 @@ import (
 
 // A wait for CI names the checks that are missing, and when they were looked at.
 func TestExplainNamesMissingChecks(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Projects[0].Contexts, r.Projects[0].WebURL = []string{"build", "e2e"}, "https://git.test/acme/app"
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		item := atCI(r)
 		r.Settle(2 * time.Minute)
 		b := r.Explain(item).Blockers[0]
@@ -57,13 +57,12 @@ func (u *unreadable) Item(ctx context.Context, project, item string) (tracker.It
 // A person who has set Approved does not get the advice to do so while that cannot be read.
 func TestExplainNamesWhatIsUnheard(t *testing.T) {
 	var board *unreadable
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) { board = &unreadable{Board: r.Board}; r.Tracker = board }, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, func(r *Rig) { board = &unreadable{Board: r.Board}; r.Tracker = board }, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(time.Minute)
 		require.Len(r, r.Explain(item).Blockers, 1)
 		board.away.Store(true)
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
 		x := r.Explain(item)
 		require.Len(r, x.Blockers, 2)
@@ -73,17 +72,16 @@ func TestExplainNamesWhatIsUnheard(t *testing.T) {
 		require.Contains(r, x.Summary, "a change of the card, received ")
 		board.away.Store(false)
 		r.Settle(10 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }
 
 // A column that the board does not have is made first.
 func TestExplainNamesMissingColumns(t *testing.T) {
 	columns := map[stage.Status]string{}
-	known := func(project string) (map[stage.Status]string, bool) { return columns, project == orchestratortest.App }
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Options.Columns = known }, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	known := func(project string) (map[stage.Status]string, bool) { return columns, project == App }
+	Run(t, func(r *Rig) { r.Options.Columns = known }, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(time.Minute)
 		b := r.Explain(item).Blockers[0]
 		require.Equal(r, "Add the column Approved to the board of APP, which has none, then: Set Approved on the card, or Rejected with a comment that says what is wrong", b.Do)
@@ -95,33 +93,31 @@ func TestExplainNamesMissingColumns(t *testing.T) {
 
 // A push that the host does not take is what a task at CI waits for.
 func TestExplainNamesThePush(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, nil, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(time.Minute)
 		r.Place.FailCall("Push", &fault.Error{Text: "the remote is away", Again: true})
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(3 * time.Minute)
 		b := r.Explain(item).Blockers[0]
 		require.Equal(r, []any{"push", explain.WhoOutside}, []any{b.Kind, b.Who})
 		require.Contains(r, b.Why, "the push of the branch")
 		r.Place.FailCall("Push", nil)
 		r.Settle(10 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }
 
 // Agents that failed are tried again at a moment, with what went wrong.
 func TestExplainNamesTheFailedAttempt(t *testing.T) {
-	failing := func(r *orchestratortest.Rig) {
+	failing := func(r *Rig) {
 		r.Place = memwork.New(func(context.Context, work.Command, map[string]string) work.Result {
 			return work.Result{Kind: work.ResultFailed, Reason: "the program is missing"}
 		})
 		r.Place.OnPush = r.Pushed
 	}
-	orchestratortest.Run(t, failing, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, failing, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(20 * time.Second)
 		b := r.Explain(item).Blockers[0]
 		require.Equal(r, []any{"delay", explain.WhoService}, []any{b.Kind, b.Who})
@@ -143,8 +139,8 @@ func TestExplainSaysWhoMay(t *testing.T) {
 		"both":      {task.People{Approvers: []string{"ann"}, Separate: true}, do + "; it takes one of the approvers (ann), other than who has started the task"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Projects[0].People = c.people }, func(r *orchestratortest.Rig) {
-				item := r.Card(orchestratortest.App, "x")
+			Run(t, func(r *Rig) { r.Projects[0].People = c.people }, func(r *Rig) {
+				item := r.Card(App, "x")
 				moveAs(r, "kim", item, stage.StatusToAnalyse)
 				r.Settle(time.Minute)
 				require.Equal(r, c.want, r.Explain(item).Blockers[0].Do)
@@ -158,45 +154,43 @@ func TestExplainSaysWhoMay(t *testing.T) {
 func TestRetryOfADelayedAgent(t *testing.T) {
 	var fails atomic.Bool
 	fails.Store(true)
-	flaky := func(r *orchestratortest.Rig) {
+	flaky := func(r *Rig) {
 		r.Options.AgentRetries = []time.Duration{time.Hour}
 		r.Place = memwork.New(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if fails.Load() {
 				return work.Result{Kind: work.ResultFailed, Reason: "the program is missing"}
 			}
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		})
 		r.Place.OnPush = r.Pushed
 	}
-	orchestratortest.Run(t, flaky, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, flaky, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(time.Minute)
 		require.Contains(r, r.Explain(item).Blockers[0].Do, "POST /tasks/1/retry")
 		fails.Store(false)
 		require.NoError(r, admin.Retry(r.Context(), r.Engine, 1, admin.OperatorBy(stage.ViaAPI)))
 		r.Settle(time.Minute)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldApproval)
 	})
 }
 
 // A result that no gate can judge while the host is away is waited for by name.
 func TestExplainNamesTheResultThatWaits(t *testing.T) {
-	silent := func(r *orchestratortest.Rig) {
+	silent := func(r *Rig) {
 		r.Place = memwork.New(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if c.Role == stage.Reviewer { // people review at the host
 				return work.Result{Kind: work.ResultOK}
 			}
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		})
 		r.Place.OnPush = r.Pushed
 	}
-	orchestratortest.Run(t, silent, func(r *orchestratortest.Rig) {
+	Run(t, silent, func(r *Rig) {
 		r.Host.FailCall("Reviews", &fault.Error{Text: "502 bad gateway", Again: true})
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		r.Settle(time.Minute)
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(3 * time.Minute)
 		x := r.Explain(item)
 		require.Equal(r, stage.Review, x.Stage)
@@ -214,12 +208,11 @@ func TestExplainNamesTheResultThatWaits(t *testing.T) {
 
 // Reasons of several gates have no names of the machine in them.
 func TestExplainNamesNoGates(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.SetCI(githost.CheckFailed)
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		r.Settle(time.Minute)
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Hour)
 		b := r.Explain(item).Blockers[0]
 		require.Contains(r, b.Why, "out of retries (3): CI failed at ")
@@ -229,7 +222,7 @@ func TestExplainNamesNoGates(t *testing.T) {
 
 // While the host does not answer, a wait for CI says so.
 func TestExplainNamesTheHostOfCI(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		item := atCI(r)
 		require.NotContains(r, r.Explain(item).Blockers[0].Why, "502")
 		r.Host.FailCall("Checks", &fault.Error{Text: "502 bad gateway", Again: true})
@@ -243,7 +236,7 @@ func TestExplainNamesTheHostOfCI(t *testing.T) {
 
 // Results of CI that are refused are not waited for without a word, nor for ever.
 func TestExplainNamesARefusedLookAtCI(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Options.CIWait = time.Hour }, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) { r.Options.CIWait = time.Hour }, func(r *Rig) {
 		item := atCI(r)
 		r.Host.FailCall("Checks", &fault.Error{Text: "403 the token may not read checks"})
 		r.Settle(10 * time.Minute)
@@ -255,8 +248,8 @@ func TestExplainNamesARefusedLookAtCI(t *testing.T) {
 		r.Host.FailCall("Checks", nil)
 		r.SetCI(githost.CheckPassed)
 		r.Host.SetChecks(r.Task(item).State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
-		r.Move(orchestratortest.App, item, b.Status)
+		r.Set(item, b.Status)
 		r.Settle(10 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }

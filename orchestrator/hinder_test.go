@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -16,11 +16,11 @@ import (
 
 // failing is the script of a developer whose runs end in one way.
 func failing(r work.Result) memwork.Script {
-	return orchestratortest.Instead(stage.Developer, func(context.Context, work.Command, map[string]string) work.Result { return r })
+	return Instead(stage.Developer, func(context.Context, work.Command, map[string]string) work.Result { return r })
 }
 
 // withAgents gives roles of all projects agents.
-func withAgents(r *orchestratortest.Rig, agents map[stage.Role]work.Agent) {
+func withAgents(r *Rig, agents map[stage.Role]work.Agent) {
 	for i := range r.Projects {
 		r.Projects[i].Agents = agents
 	}
@@ -29,19 +29,18 @@ func withAgents(r *orchestratortest.Rig, agents map[stage.Role]work.Agent) {
 // A run that was ended at its budget is not tried with the same budget again until a person
 // says so.
 func TestRunAtItsBudget(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		withAgents(r, map[stage.Role]work.Agent{stage.Developer: {Use: "claude", MicroUSD: 2_500_000}})
 		r.Place.SetScript(failing(work.Result{Kind: work.ResultBudget, Reason: "cut"}))
-	}, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	}, func(r *Rig) {
+		item := r.Finish("x")
 		require.Equal(r, 1, r.Ran(stage.Developer))
-		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldBlocked)
 		require.Contains(r, r.Notices(), "agent failure: the developer: the run was ended at its budget of $2.50 (budget_usd of the developer).")
-		r.Place.SetScript(orchestratortest.GoodAgent)
-		r.Move(orchestratortest.App, item, stage.StatusInProgress)
+		r.Place.SetScript(GoodAgent)
+		r.Set(item, stage.StatusInProgress)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }
 
@@ -53,9 +52,8 @@ func TestAttemptsThatCount(t *testing.T) {
 		{Kind: work.ResultFailed, Reason: "nobody is signed in", Trouble: work.Trouble{Kind: work.TroubleLogin}},
 	} {
 		t.Run(result.Kind, func(t *testing.T) {
-			orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Place.SetScript(failing(result)) }, func(r *orchestratortest.Rig) {
-				item := r.Card(orchestratortest.App, "x")
-				r.ToDone(orchestratortest.App, item)
+			Run(t, func(r *Rig) { r.Place.SetScript(failing(result)) }, func(r *Rig) {
+				item := r.Finish("x")
 				r.Settle(20 * time.Minute)
 				require.Equal(r, 4, r.Ran(stage.Developer))
 				require.Contains(r, r.Notices(), "agent failure: the developer: "+result.Reason)
@@ -75,18 +73,17 @@ func TestIndependence(t *testing.T) {
 		"the reviewer is of the same vendor as the developer (anthropic): it is not independent":                                       {"claude": "anthropic", "codex": "anthropic"},
 		"it is not known whether the reviewer is of another vendor than the developer (unknown, anthropic): it may not be independent": {"claude": "anthropic"},
 	} {
-		orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+		Run(t, func(r *Rig) {
 			withAgents(r, map[stage.Role]work.Agent{stage.Developer: {Use: "claude"}, stage.Reviewer: {Use: "codex", Independent: true}})
 			r.Place.Vendors = vendors
-		}, func(r *orchestratortest.Rig) {
-			item := r.Card(orchestratortest.App, "x")
-			r.ToDone(orchestratortest.App, item)
-			require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		}, func(r *Rig) {
+			item := r.Finish("x")
+			r.Stands(item, stage.Done)
 			if want == "" {
-				require.False(r, r.Commented(orchestratortest.App, item, "independent"))
+				require.False(r, r.Commented(App, item, "independent"))
 				return
 			}
-			require.True(r, r.Commented(orchestratortest.App, item, "$0.0015, m; "+want), "%q", r.Comments(orchestratortest.App, item))
+			require.True(r, r.Commented(App, item, "$0.0015, m; "+want), "%q", r.Comments(App, item))
 			require.Contains(r, notes(r, item), want)
 			r.Replays()
 		})
@@ -94,7 +91,7 @@ func TestIndependence(t *testing.T) {
 }
 
 // notes are the reasons in a task's journal.
-func notes(r *orchestratortest.Rig, item string) string {
+func notes(r *Rig, item string) string {
 	entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
 	require.NoError(r, err)
 	var out []string

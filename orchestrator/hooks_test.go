@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -66,22 +66,22 @@ func (h *hookRunner) Open(ctx context.Context, s work.Workspace, first []work.Fi
 }
 
 // hooked is a rig whose developer has hooks; agent is what the developer does.
-func hooked(t *testing.T, h *hookRunner, agent func(work.Command) string, f func(*orchestratortest.Rig, *keeper)) {
+func hooked(t *testing.T, h *hookRunner, agent func(work.Command) string, f func(*Rig, *keeper)) {
 	t.Helper()
 	logs := &keeper{logs: map[work.LogName]*kept{}}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		h.Workspaces = r.Place
 		r.Projects[0].Hooks = task.Hooks{AfterCreate: [][]string{{"install", "all"}}, BeforeRun: [][]string{{"up"}, {"wait"}}, AfterRun: [][]string{{"down"}}}
 		r.Deps = func(d *orchestrator.Deps) { d.Hooks, d.Workspaces, d.Logs = h, h, logs }
 		r.Features = func() []orchestrator.Feature { return []orchestrator.Feature{stopFeature(r)} }
-		r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		r.Place.SetScript(Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			h.happened("agent")
 			if kind := agent(c); kind != work.ResultOK {
 				return work.Result{Kind: kind, Reason: "tripped"}
 			}
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		}))
-	}, func(r *orchestratortest.Rig) { f(r, logs) })
+	}, func(r *Rig) { f(r, logs) })
 }
 
 func works(work.Command) string { return work.ResultOK }
@@ -102,9 +102,8 @@ func passes(context.Context, []string) (int, string, error) { return 0, "fine\n"
 func TestHooks(t *testing.T) {
 	for _, kind := range []string{work.ResultFailed, work.ResultTimeout, work.ResultStalled, work.ResultUnusable} {
 		h := &hookRunner{ends: passes}
-		hooked(t, h, firstFails(kind), func(r *orchestratortest.Rig, logs *keeper) {
-			item := r.Card(orchestratortest.App, "x")
-			r.ToDone(orchestratortest.App, item)
+		hooked(t, h, firstFails(kind), func(r *Rig, logs *keeper) {
+			item := r.Finish("x")
 			r.Settle(time.Minute)
 			row := r.Task(item)
 			require.Equal(r, stage.Done, row.State.Stage)
@@ -142,11 +141,10 @@ func TestHooksBefore(t *testing.T) {
 				}
 				return 0, "", nil
 			}}
-			hooked(t, h, works, func(r *orchestratortest.Rig, _ *keeper) {
-				item := r.Card(orchestratortest.App, "x")
-				r.ToDone(orchestratortest.App, item)
+			hooked(t, h, works, func(r *Rig, _ *keeper) {
+				item := r.Finish("x")
 				r.Settle(5 * time.Minute)
-				require.Equal(r, stage.Done, r.Task(item).State.Stage)
+				r.Stands(item, stage.Done)
 				require.Equal(r, c.happens, h.list())
 				runs, err := r.Store.AgentRuns(r.Context(), r.Task(item).ID)
 				require.NoError(r, err)
@@ -163,9 +161,8 @@ func TestHooksBlock(t *testing.T) {
 	h := &hookRunner{ends: func(context.Context, []string) (int, string, error) {
 		return 7, strings.Repeat("x", 5000) + " no disk", nil
 	}}
-	hooked(t, h, works, func(r *orchestratortest.Rig, _ *keeper) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	hooked(t, h, works, func(r *Rig, _ *keeper) {
+		item := r.Finish("x")
 		r.Settle(time.Hour)
 		s := r.Task(item).State
 		require.Equal(r, stage.HoldBlocked, s.Hold)
@@ -184,10 +181,9 @@ func TestHooksAfter(t *testing.T) {
 		}
 		return 0, "", nil
 	}}
-	hooked(t, h, works, func(r *orchestratortest.Rig, _ *keeper) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+	hooked(t, h, works, func(r *Rig, _ *keeper) {
+		item := r.Finish("x")
+		r.Stands(item, stage.Done)
 		require.Equal(r, 1, r.Ran(stage.Developer))
 		require.Equal(r, []string{"hook: the hook after_run has failed: down: exit code 2: still there"}, story(r, item, task.KindHook))
 	})
@@ -205,18 +201,17 @@ func TestHooksAreEnded(t *testing.T) {
 			}
 			return 0, "", nil
 		}}
-		hooked(t, h, works, func(r *orchestratortest.Rig, _ *keeper) {
+		hooked(t, h, works, func(r *Rig, _ *keeper) {
 			if at == "agent" {
-				r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				r.Place.SetScript(Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 					h.happened("agent")
 					defer func() { ended++ }()
-					return orchestratortest.Hang(ctx, c, files)
+					return Hang(ctx, c, files)
 				}))
 			}
-			item := r.Card(orchestratortest.App, "x")
-			r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			item := r.Begin("x")
 			r.Settle(10 * time.Second)
-			r.Move(orchestratortest.App, item, stage.StatusApproved)
+			r.Set(item, stage.StatusApproved)
 			r.Settle(10 * time.Second)
 			before := h.list()
 			require.True(r, strings.HasSuffix(before, at), before)
@@ -230,9 +225,9 @@ func TestHooksAreEnded(t *testing.T) {
 				require.True(r, strings.HasSuffix(h.list(), at), h.list())
 				lives++
 			}
-			r.Move(orchestratortest.App, item, stage.StatusStop)
+			r.Set(item, stage.StatusStop)
 			r.Settle(3 * time.Second)
-			require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+			r.Cancelled(item)
 			require.Equal(r, lives, ended, at)
 			now := h.list()
 			r.Settle(time.Hour)
@@ -244,11 +239,10 @@ func TestHooksAreEnded(t *testing.T) {
 
 // Without a part that runs them there are no hooks.
 func TestNoHooks(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Projects[0].Hooks = task.Hooks{BeforeRun: [][]string{{"false"}}}
-	}, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage, fmt.Sprint(r.Comments(orchestratortest.App, item)))
+	}, func(r *Rig) {
+		item := r.Finish("x")
+		require.Equal(r, stage.Done, r.Task(item).State.Stage, fmt.Sprint(r.Comments(App, item)))
 	})
 }

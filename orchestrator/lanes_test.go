@@ -16,7 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -88,7 +88,7 @@ func (g *gauges) get(name string) float64 {
 	return g.of[name]
 }
 
-func lane(r *orchestratortest.Rig, name string) explain.LaneView {
+func lane(r *Rig, name string) explain.LaneView {
 	r.Helper()
 	v, err := explain.ReadQueue(context.Background(), r.Engine)
 	require.NoError(r, err)
@@ -101,7 +101,7 @@ func lane(r *orchestratortest.Rig, name string) explain.LaneView {
 	return explain.LaneView{}
 }
 
-func failedEffects(r *orchestratortest.Rig) []explain.FailedEffect {
+func failedEffects(r *Rig) []explain.FailedEffect {
 	r.Helper()
 	v, err := explain.ReadQueue(context.Background(), r.Engine)
 	require.NoError(r, err)
@@ -109,7 +109,7 @@ func failedEffects(r *orchestratortest.Rig) []explain.FailedEffect {
 }
 
 // acts returns what operators have done, in order.
-func acts(r *orchestratortest.Rig) (out []task.Act) {
+func acts(r *Rig) (out []task.Act) {
 	r.Helper()
 	entries, err := r.Store.JournalSince(context.Background(), 0, 1000)
 	require.NoError(r, err)
@@ -124,15 +124,14 @@ func acts(r *orchestratortest.Rig) (out []task.Act) {
 // A chat that hangs is named, with what waits for it, and holds up nothing else.
 func TestHangingChatIsNamed(t *testing.T) {
 	chat, meter := &hanging{}, newGauges()
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		chat.Messenger = r.Chat
 		r.Deps = func(d *orchestrator.Deps) { d.Meter = meter }
 		r.Effects = func(d *effects.Deps) { d.Messenger = chat }
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		require.Zero(r, meter.get("lane_sick lane chat"))
 		chat.hangs.Store(true)
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		r.Settle(30 * time.Second)
 		require.NoError(r, r.Engine.Reachable(context.Background()), "not for a minute yet")
 		r.Settle(5 * time.Minute)
@@ -149,7 +148,7 @@ func TestHangingChatIsNamed(t *testing.T) {
 		require.ErrorContains(r, r.Engine.Reachable(context.Background()), context.DeadlineExceeded.Error())
 
 		x := r.Explain(item)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldApproval)
 		require.NotContains(r, x.Summary, "Waits for a human")
 		require.Contains(r, x.Summary, "A human is not told everything yet: the notice waits for the chat, which has not answered since "+since+", try ")
 		require.Contains(r, x.Blockers[0].Why, "(not told everything yet: the notice waits for the chat")
@@ -174,19 +173,18 @@ func (*busy) RetryAfter() time.Duration { return 30 * time.Minute }
 // What waits for its time is tried now when an operator says so, for a lane or a task,
 // although the destination has named a later moment.
 func TestHasten(t *testing.T) {
-	for name, hasten := range map[string]func(*orchestratortest.Rig, string) (int, error){
-		"lane": func(r *orchestratortest.Rig, _ string) (int, error) {
+	for name, hasten := range map[string]func(*Rig, string) (int, error){
+		"lane": func(r *Rig, _ string) (int, error) {
 			return admin.HastenLane(context.Background(), r.Engine, "chat", admin.OperatorBy(stage.ViaAPI))
 		},
-		"task": func(r *orchestratortest.Rig, item string) (int, error) {
+		"task": func(r *Rig, item string) (int, error) {
 			return admin.HastenTask(context.Background(), r.Engine, r.Task(item).ID, admin.OperatorBy(stage.ViaAPI))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+			Run(t, nil, func(r *Rig) {
 				r.Chat.FailWith(&busy{})
-				item := r.Card(orchestratortest.App, "x")
-				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+				item := r.Begin("x")
 				r.Settle(20 * time.Second)
 				require.NotNil(r, lane(r, "chat").Sick)
 				r.Chat.FailWith(nil)
@@ -204,7 +202,7 @@ func TestHasten(t *testing.T) {
 			})
 		})
 	}
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		_, err := admin.HastenLane(context.Background(), r.Engine, "nowhere", admin.OperatorBy(stage.ViaAPI))
 		require.ErrorIs(r, err, admin.ErrNoLane)
 		_, err = admin.HastenTask(context.Background(), r.Engine, 404, admin.OperatorBy(stage.ViaAPI))
@@ -217,21 +215,20 @@ func TestHasten(t *testing.T) {
 // made again once.
 func TestRefusedCommentIsMadeAgain(t *testing.T) {
 	board := &refusing{}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		board.Tracker = r.Board
 		r.Effects = func(d *effects.Deps) { d.Tracker = board }
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		ctx := context.Background()
 		board.comments.Store(true)
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		r.Settle(time.Minute)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
-		require.Empty(r, r.Comments(orchestratortest.App, item))
+		r.Waits(item, stage.HoldApproval)
+		require.Empty(r, r.Comments(App, item))
 		failed := failedEffects(r)
 		require.NotEmpty(r, failed)
 		first := failed[0]
-		require.Equal(r, []any{stage.EffectComment, orchestrator.LaneComments, r.Task(item).ID, orchestratortest.AppRepo, "403: the account may not comment", 3},
+		require.Equal(r, []any{stage.EffectComment, orchestrator.LaneComments, r.Task(item).ID, AppRepo, "403: the account may not comment", 3},
 			[]any{first.Kind, first.Lane, first.TaskID, first.Repo, first.Error, first.Attempt})
 		require.False(r, first.At.IsZero())
 		for i := 1; i < len(failed); i++ {
@@ -262,7 +259,7 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 		clicks.Wait()
 		require.EqualValues(r, len(failed), made.Load())
 		r.Settle(time.Second)
-		require.Len(r, r.Comments(orchestratortest.App, item), len(failed))
+		require.Len(r, r.Comments(App, item), len(failed))
 		require.Empty(r, failedEffects(r))
 		require.Empty(r, r.Explain(item).Owed)
 		require.Contains(r, r.Explain(item).Summary, "Waits for a human: ")
@@ -281,14 +278,13 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 // owed since, and the newest of those that were refused is.
 func TestOldStatusIsNotMadeAgain(t *testing.T) {
 	board := &refusing{}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		board.Tracker = r.Board
 		r.Effects = func(d *effects.Deps) { d.Tracker = board }
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		ctx := context.Background()
 		board.statuses.Store(true)
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		r.Settle(time.Minute)
 		jobs, err := r.Store.Jobs(ctx, queue.Filter{Failed: true, Pool: orchestrator.LaneBoard.Pool()})
 		require.NoError(r, err)
@@ -303,7 +299,7 @@ func TestOldStatusIsNotMadeAgain(t *testing.T) {
 		_, err = admin.Again(ctx, r.Engine, jobs[0].ID, admin.OperatorBy(stage.ViaAPI))
 		require.NoError(r, err)
 		r.Settle(time.Second)
-		require.Equal(r, r.Task(item).State.Set, r.Status(orchestratortest.App, item))
+		require.Equal(r, r.Task(item).State.Set, r.Status(App, item))
 		require.Empty(r, failedEffects(r))
 		require.Contains(r, r.Explain(item).Summary, "Waits for a human: ")
 	})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -22,7 +22,7 @@ func TestNewRefuses(t *testing.T) {
 	require.NoError(t, err)
 	_, err = orchestrator.New(stage.Default(), orchestrator.Deps{Projects: projects}, orchestrator.Options{})
 	require.EqualError(t, err, "orchestrator: Deps.Store is required", "the first that is missing, by its field")
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Projects[0].Gates = map[stage.Stage][]string{stage.Review: {"no_such_gate"}}
 		projects, err := task.NewProjects(r.Projects...)
 		require.NoError(r, err)
@@ -53,29 +53,29 @@ func TestNewRefuses(t *testing.T) {
 		deps.Host = struct{ orchestrator.Hosting }{r.Host}
 		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
 		require.ErrorContains(r, err, "project 1 (acme/x): host: is git, and the git host of this program serves no repository without one")
-	}, func(*orchestratortest.Rig) {})
+	}, func(*Rig) {})
 }
 
 // A board that does not answer delays an event and loses none.
 func TestTrackerOutage(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.MoveUnseen(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, nil, func(r *Rig) {
+		item := r.Card(App, "x")
+		r.MoveUnseen(App, item, stage.StatusToAnalyse)
 		r.Board.FailWith(errors.New("503"))
-		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, Status: true})
+		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, Status: true})
 		r.Settle(10 * time.Minute)
 		jobs := r.Open()
 		require.Len(r, jobs, 1)
 		require.Equal(r, "503", jobs[0].Error)
 		r.Board.FailWith(nil)
 		r.Settle(10 * time.Minute)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldApproval)
 		require.Empty(r, r.Open())
 		require.Equal(r, queue.Done, mustJob(r, jobs[0].ID).Status)
 	})
 }
 
-func mustJob(r *orchestratortest.Rig, id int64) queue.Job {
+func mustJob(r *Rig, id int64) queue.Job {
 	r.Helper()
 	list, err := r.Store.Jobs(context.Background(), queue.Filter{})
 	require.NoError(r, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -20,7 +20,7 @@ import (
 func TestDecisionThenNextEvent(t *testing.T) {
 	t.Parallel()
 	var atWork []int
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Options.EventWorkers = 1
 		r.Features = func() []orchestrator.Feature {
 			return []orchestrator.Feature{{Name: "watch", Committed: func(c orchestrator.Change) {
@@ -38,12 +38,12 @@ func TestDecisionThenNextEvent(t *testing.T) {
 				atWork = append(atWork, n)
 			}}}
 		}
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		r.Shutdown()
 		var items []string
 		for range 3 {
-			items = append(items, r.Card(orchestratortest.App, "Draw the line"))
-			r.Move(orchestratortest.App, items[len(items)-1], stage.StatusToAnalyse)
+			items = append(items, r.Card(App, "Draw the line"))
+			r.Set(items[len(items)-1], stage.StatusToAnalyse)
 		}
 		events, err := r.Store.Jobs(context.Background(), queue.Filter{Pool: orchestrator.TrackerJob(tracker.Hook{}).Pool, Open: true})
 		require.NoError(r, err)

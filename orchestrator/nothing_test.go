@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -21,16 +21,16 @@ import (
 func TestNothingToApprove(t *testing.T) {
 	const missing = "requirements.md does not exist, acceptance.md does not exist"
 	idle := true
-	lazy := func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+	lazy := func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if idle {
 				return work.Result{Kind: work.ResultOK, Usage: memwork.Usage()}
 			}
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		}))
 	}
-	orchestratortest.Run(t, lazy, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "Cache the tiles")
+	Run(t, lazy, func(r *Rig) {
+		item := r.Card(App, "Cache the tiles")
 		explained := func() explain.Explanation {
 			row := r.Task(item)
 			x, err := explain.One(t.Context(), r.Engine, row.ID)
@@ -47,31 +47,31 @@ func TestNothingToApprove(t *testing.T) {
 			}
 			return x
 		}
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Set(item, stage.StatusToAnalyse)
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.App, item))
+		require.Equal(r, stage.StatusInReview, r.Status(App, item))
 		explained()
 		require.Contains(r, r.Notices(), missing)
 		require.Contains(r, r.Notices(), "In Progress runs it again")
 		require.NotContains(r, r.Notices(), "approval needed")
-		comments := r.Comments(orchestratortest.App, item)
+		comments := r.Comments(App, item)
 		require.True(r, contains(comments, missing))
 		require.False(r, contains(comments, "The requirements are ready"))
 		require.False(r, contains(comments, "/requirements.md"), "no link to what is not there")
 
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
+		r.Stands(item, stage.Analysis)
 		require.Contains(r, explained().LastNote, missing)
-		require.True(r, r.Commented(orchestratortest.App, item, "The approval cannot be taken yet: missing: "+missing))
+		require.True(r, r.Commented(App, item, "The approval cannot be taken yet: missing: "+missing))
 
 		idle = false
-		r.Move(orchestratortest.App, item, stage.StatusInProgress)
+		r.Set(item, stage.StatusInProgress)
 		r.Settle(10 * time.Second)
 		require.Empty(r, r.Task(item).State.Refused)
 		require.Contains(r, r.Notices(), "approval needed")
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -35,47 +35,47 @@ import (
 // part is a feature of the program.
 type part struct {
 	name string
-	make func(*orchestratortest.Rig, *task.Projects, string) (orchestrator.Feature, error)
+	make func(*Rig, *task.Projects, string) (orchestrator.Feature, error)
 }
 
 // parts are all features. Each covers one repository, where that is an option.
 func parts() []part {
 	return []part{
-		{"stop", func(r *orchestratortest.Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
+		{"stop", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
 			return stop.Feature(stop.Options{Store: r.Store, Projects: p, Workspaces: r.Place, Agents: r.Place})
 		}},
-		{"reconcile", func(r *orchestratortest.Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
+		{"reconcile", func(r *Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
 			rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board})
 			return rec.Feature(), err
 		}},
-		{"live_message", func(r *orchestratortest.Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
+		{"live_message", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
 			return livemessage.Feature(livemessage.Options{Store: r.Store, Records: r.Store, Jobs: r.Store, Projects: p, Messenger: r.Chat, Cards: r.Board})
 		}},
-		{"wait_comment", func(r *orchestratortest.Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
+		{"wait_comment", func(r *Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
 			return waitcomment.Feature(waitcomment.Options{Store: r.Store, Jobs: r.Store})
 		}},
-		{"serial_gate", func(r *orchestratortest.Rig, _ *task.Projects, repo string) (orchestrator.Feature, error) {
+		{"serial_gate", func(r *Rig, _ *task.Projects, repo string) (orchestrator.Feature, error) {
 			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{repo}})
 			return gate.Feature(), err
 		}},
-		{"wip", func(r *orchestratortest.Rig, p *task.Projects, repo string) (orchestrator.Feature, error) {
+		{"wip", func(r *Rig, p *task.Projects, repo string) (orchestrator.Feature, error) {
 			l, err := wip.New(wip.Options{Store: r.Store, Holds: r.Store, Finder: r.Store, Projects: p, Except: func(other string) bool { return repo != "*" && other != repo }})
 			return l.Feature(), err
 		}},
-		{"task_deps", func(r *orchestratortest.Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
+		{"task_deps", func(r *Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
 			d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Queue: r.Store, Inspector: r.Store, Relations: r.Board, Items: r.Board})
 			return d.Feature(), err
 		}},
 		{"merge_gate", mergeGatePart},
-		{"monitor", func(r *orchestratortest.Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
+		{"monitor", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
 			probe := func(context.Context, string) (monitor.Look, string) { return monitor.Good, "seen" }
 			return monitor.Feature(monitor.Options{Store: r.Store, Projects: p, Jobs: r.Store, Probe: probe})
 		}},
-		{"agent_pause", func(r *orchestratortest.Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
+		{"agent_pause", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
 			f, err := agentpause.New(agentpause.Options{Store: r.Store, Pauses: r.Store, Projects: p, Queue: r.Store, Inspector: r.Store, Agents: r.Place})
 			return f.Feature(), err
 		}},
-		{"budget", func(r *orchestratortest.Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
+		{"budget", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
 			b, err := budget.New(budget.Options{
 				Store: r.Store, Records: r.Store, Costs: r.Store, Projects: p, Queue: r.Store, Inspector: r.Store,
 				Caps: budget.Caps{Task: 100e6, RepoDay: 100e6, Run: memwork.Usage().MicroUSD},
@@ -86,7 +86,7 @@ func parts() []part {
 }
 
 // mergeGatePart is the merge gate; it is on for no repository where repo is empty.
-func mergeGatePart(r *orchestratortest.Rig, p *task.Projects, repo string) (orchestrator.Feature, error) {
+func mergeGatePart(r *Rig, p *task.Projects, repo string) (orchestrator.Feature, error) {
 	merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: p, Tracker: r.Board, Host: r.Host, Messenger: r.Chat, Workspaces: r.Place})
 	gate, err := mergegate.New(mergegate.Options{
 		Store: r.Store, Jobs: r.Store, Projects: p, Spaces: r.Place, Leases: memlease.New(nil), Host: r.Host, Merge: merge[stage.EffectMerge],
@@ -118,7 +118,7 @@ func names(group []part) string {
 
 // with makes the engines of a rig with some features from the next start on. The merge
 // gate is never left out, as in the program: it is off.
-func with(r *orchestratortest.Rig, repo string, group ...part) {
+func with(r *Rig, repo string, group ...part) {
 	r.Features = func() (list []orchestrator.Feature) {
 		projects, err := task.NewProjects(r.Projects...)
 		require.NoError(r, err)
@@ -139,7 +139,7 @@ func with(r *orchestratortest.Rig, repo string, group ...part) {
 
 // trace is all that a task did, and all that the world saw of it: each line with
 // the time since a moment.
-func trace(r *orchestratortest.Rig, project, item string, since time.Time) string {
+func trace(r *Rig, project, item string, since time.Time) string {
 	r.Helper()
 	ctx, b := context.Background(), strings.Builder{}
 	line := func(at time.Time, kind string, v any) {
@@ -202,12 +202,11 @@ var times = regexp.MustCompile(`(?m)^[0-9hm.]+s |"[a-z_]*at":"[^"]*"`)
 // it is without them: for each feature, each pair, and all of them.
 func TestUnusedFeaturesAreTheBase(t *testing.T) {
 	story := func(group ...part) (out string) {
-		orchestratortest.Run(t, func(r *orchestratortest.Rig) { with(r, orchestratortest.SelfRepo, group...) }, func(r *orchestratortest.Rig) {
+		Run(t, func(r *Rig) { with(r, "acme/self", group...) }, func(r *Rig) {
 			begin := time.Now()
-			item := r.Card(orchestratortest.App, "x")
-			r.ToDone(orchestratortest.App, item)
-			require.Equal(r, stage.Done, r.Task(item).State.Stage)
-			out = own.ReplaceAllString(times.ReplaceAllString(trace(r, orchestratortest.App, item, begin), ""), "")
+			item := r.Finish("x")
+			r.Stands(item, stage.Done)
+			out = own.ReplaceAllString(times.ReplaceAllString(trace(r, App, item, begin), ""), "")
 		})
 		return out
 	}
@@ -223,13 +222,13 @@ func TestUnusedFeaturesAreTheBase(t *testing.T) {
 // that of a program that never had it.
 func TestSwitchedOffIsTheBase(t *testing.T) {
 	story := func(after time.Duration, group ...part) (out string) {
-		orchestratortest.Run(t, func(r *orchestratortest.Rig) { with(r, "*", group...) }, func(r *orchestratortest.Rig) {
+		Run(t, func(r *Rig) { with(r, "*", group...) }, func(r *Rig) {
 			begin := time.Now()
-			first, middle := r.Card(orchestratortest.App, "first"), r.Card(orchestratortest.App, "middle")
-			r.ToDone(orchestratortest.App, first)
-			r.Move(orchestratortest.App, middle, stage.StatusToAnalyse)
+			first, middle := r.Card(App, "first"), r.Card(App, "middle")
+			r.ToDone(App, first)
+			r.Set(middle, stage.StatusToAnalyse)
 			r.Settle(10 * time.Second)
-			r.Move(orchestratortest.App, middle, stage.StatusApproved)
+			r.Set(middle, stage.StatusApproved)
 			r.Settle(after)
 			at := r.Task(middle).State
 			r.Shutdown()
@@ -238,10 +237,9 @@ func TestSwitchedOffIsTheBase(t *testing.T) {
 			r.Settle(time.Hour - time.Since(begin))
 			require.Equal(r, stage.Done, r.Task(first).State.Stage, names(group))
 			require.Equal(r, stage.Done, r.Task(middle).State.Stage, "%s, off after %v at %+v: %+v", names(group), after, at, r.Task(middle).State)
-			item := r.Card(orchestratortest.App, "x")
-			r.ToDone(orchestratortest.App, item)
-			require.Equal(r, stage.Done, r.Task(item).State.Stage)
-			out = trace(r, orchestratortest.App, item, begin)
+			item := r.Finish("x")
+			r.Stands(item, stage.Done)
+			out = trace(r, App, item, begin)
 		})
 		return out
 	}

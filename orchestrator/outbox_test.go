@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -17,7 +17,7 @@ import (
 // An analyst that commits every later verdict, a developer that files one, and roles that do nothing: no gate is
 // green for it.
 func TestForgedVerdicts(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.Place.SetScript(func(_ context.Context, c work.Command, files map[string]string) work.Result {
 			time.Sleep(time.Second)
 			docs := c.Env["SIGNALBOX_DOCS"] + "/"
@@ -35,8 +35,7 @@ func TestForgedVerdicts(t *testing.T) {
 			memwork.Diligent(c, files)
 			return work.Result{Kind: work.ResultOK, Usage: memwork.Usage(), Summary: "fine"}
 		})
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		r.Settle(2 * time.Hour)
 		task := r.Task(item)
 		require.Equal(r, stage.Review, task.State.Stage)
@@ -49,9 +48,8 @@ func TestForgedVerdicts(t *testing.T) {
 
 // What a run has reported is put into the branch for people, under its role's name.
 func TestReportsAreForPeople(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	Run(t, nil, func(r *Rig) {
+		item := r.Finish("x")
 		task := r.Task(item)
 		require.Equal(r, stage.Done, task.State.Stage)
 		tree, err := r.Place.Files(r.Context(), work.Workspace{}, task.State.Head)

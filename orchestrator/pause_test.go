@@ -9,7 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -19,25 +19,25 @@ import (
 func TestPause(t *testing.T) {
 	for name, c := range map[string]struct{ repo, end string }{"of a repository": {"ACME/app", "signalbox unpause acme/app"}, "of all": {"", "signalbox unpause"}} {
 		t.Run(name, func(t *testing.T) {
-			orchestratortest.Run(t, func(r *orchestratortest.Rig) {
-				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, k work.Command, files map[string]string) work.Result {
+			Run(t, func(r *Rig) {
+				r.Place.SetScript(Instead(stage.Analyst, func(ctx context.Context, k work.Command, files map[string]string) work.Result {
 					time.Sleep(time.Minute)
-					return orchestratortest.GoodAgent(ctx, k, files)
+					return GoodAgent(ctx, k, files)
 				}))
-			}, func(r *orchestratortest.Rig) {
+			}, func(r *Rig) {
 				ctx := context.Background()
-				first, second, other := r.Card(orchestratortest.App, "x"), r.Card(orchestratortest.App, "y"), r.Card(orchestratortest.Self, "z")
-				r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+				first, second, other := r.Card(App, "x"), r.Card(App, "y"), r.Card(Self, "z")
+				r.Set(first, stage.StatusToAnalyse)
 				r.Settle(10 * time.Second)
 				require.NoError(r, admin.Pause(ctx, r.Engine, c.repo, "the host is upgraded", holder("ann")))
 				r.Start() // a second process
-				r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
-				r.Move(orchestratortest.Self, other, stage.StatusToAnalyse)
+				r.Set(second, stage.StatusToAnalyse)
+				r.Move(Self, other, stage.StatusToAnalyse)
 				r.Settle(2 * time.Minute)
 				require.Equal(r, stage.HoldApproval, r.Task(first).State.Hold, "it has gone on")
-				r.Move(orchestratortest.App, first, stage.StatusApproved)
+				r.Set(first, stage.StatusApproved)
 				r.Settle(time.Minute)
-				require.Equal(r, stage.Architecture, r.Task(first).State.Stage)
+				r.Stands(first, stage.Architecture)
 				r.Shutdown()
 				r.Start()
 				r.Settle(time.Hour)
@@ -55,8 +55,8 @@ func TestPause(t *testing.T) {
 				require.NoError(r, err)
 				require.True(r, was)
 				r.Settle(5 * time.Minute)
-				require.Equal(r, stage.Done, r.Task(first).State.Stage)
-				require.Equal(r, stage.HoldApproval, r.Task(second).State.Hold)
+				r.Stands(first, stage.Done)
+				r.Waits(second, stage.HoldApproval)
 				require.NoError(r, admin.CheckPaused(ctx, r.Engine))
 				was, err = admin.Unpause(ctx, r.Engine, c.repo, holder("ann"))
 				require.NoError(r, err)
@@ -70,7 +70,7 @@ func TestPause(t *testing.T) {
 }
 
 func TestPauseOfNothing(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		var unknown *orchestrator.UnregisteredError
 		require.ErrorAs(r, admin.Pause(context.Background(), r.Engine, "acme/none", "", holder("ann")), &unknown)
 		require.NoError(r, admin.CheckPaused(context.Background(), r.Engine))

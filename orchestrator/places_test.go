@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -62,7 +62,7 @@ func (h twoHosts) Merge(ctx context.Context, m githost.Merge) (string, error) {
 // A git host that hangs holds up the repositories that are there, and none of another host's.
 func TestOneHostHangs(t *testing.T) {
 	const forges = 6
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		for n := range forges {
 			r.Projects = append(r.Projects, task.Project{TrackerProject: fmt.Sprint("f", n), Host: "forge", Repo: fmt.Sprint("forge/r", n), CloneURL: "u", Prefix: fmt.Sprint("F", n)})
 			r.Board.AddProject(fmt.Sprint("f", n))
@@ -71,7 +71,7 @@ func TestOneHostHangs(t *testing.T) {
 		r.Options.MaxConcurrency, r.Options.Places = 20, orchestrator.Places{Hosts: []string{"forge"}}
 		r.Deps = func(d *orchestrator.Deps) { d.Host = host }
 		r.Effects = func(d *effects.Deps) { d.Host = host }
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		items := map[string]string{}
 		for n := range forges {
 			p := fmt.Sprint("f", n)
@@ -86,9 +86,8 @@ func TestOneHostHangs(t *testing.T) {
 		require.NotNil(r, lane(r, "host events@forge").Sick, "its CI is looked at, and hangs")
 		require.Nil(r, lane(r, "host events").Sick)
 
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		item := r.Finish("x")
+		r.Stands(item, stage.Done)
 		for p, item := range items {
 			require.Equal(r, stage.Development, r.Task(item).State.Stage, p)
 		}
@@ -97,7 +96,7 @@ func TestOneHostHangs(t *testing.T) {
 
 // What was put for a host that the registry has no more is worked on all the same.
 func TestFormerPlace(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.Shutdown()
 		j := queue.Job{Pool: orchestrator.LaneHost.PoolOf(task.Project{Host: "gone", Repo: "acme/app"}), Kind: orchestrator.KindEffect + string(stage.EffectPull), Payload: []byte(`{"repo":"acme/none"}`)}
 		require.Contains(r, j.Pool, "@gone")

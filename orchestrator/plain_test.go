@@ -19,7 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/remotes"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -30,7 +30,7 @@ import (
 // remote is the remote of a plain repository, whose main moves with merges.
 type remote struct {
 	*memhost.Host
-	r      *orchestratortest.Rig
+	r      *Rig
 	before func() // runs before each merge
 }
 
@@ -47,14 +47,14 @@ func (m *remote) Merge(ctx context.Context, x githost.Merge) (string, error) {
 
 // pushMain is a person who pushes to main.
 func (m *remote) pushMain(sha string) {
-	m.Push(orchestratortest.AppRepo, "main", sha)
-	m.r.Place.SetRemote(orchestratortest.AppRepo, "main", sha)
+	m.Push(AppRepo, "main", sha)
+	m.r.Place.SetRemote(AppRepo, "main", sha)
 }
 
 // plainRig is a rig whose first repository has no git host, with CI of two commands, the
 // merge gate and the look at remotes.
 type plainRig struct {
-	*orchestratortest.Rig
+	*Rig
 	*commands
 	remote *remote
 	logs   *keeper
@@ -63,14 +63,14 @@ type plainRig struct {
 func plain(t *testing.T, change func(*plainRig), f func(*plainRig)) {
 	t.Helper()
 	p := &plainRig{commands: &commands{ends: func(context.Context, []string) (int, string, error) { return 0, "fine", nil }}, logs: &keeper{logs: map[work.LogName]*kept{}}}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		p.Rig, p.remote = r, &remote{Host: r.Host, r: r}
 		r.Projects[0].Host, r.Projects[0].WebURL, r.Projects[0].CloneURL = task.HostGit, "", "/srv/git/app.git"
 		r.Projects[0].CI = [][]string{{"make", "test"}, {"./lint"}}
 		r.Options.EventWorkers, r.Options.MaxConcurrency = 1, 8
-		r.Host.MakePlain(orchestratortest.AppRepo)
+		r.Host.MakePlain(AppRepo)
 		r.Host.History = r.Place.Contains
-		r.Host.Push(orchestratortest.AppRepo, "main", "main-0")
+		r.Host.Push(AppRepo, "main", "main-0")
 		r.Deps = func(d *orchestrator.Deps) { d.Commands, d.Logs = p.commands, p.logs }
 		r.Effects = func(d *effects.Deps) { d.Host = p.remote }
 		leases := memlease.New(nil)
@@ -89,12 +89,12 @@ func plain(t *testing.T, change func(*plainRig), f func(*plainRig)) {
 		if change != nil {
 			change(p)
 		}
-	}, func(*orchestratortest.Rig) { f(p) })
+	}, func(*Rig) { f(p) })
 }
 
 func (p *plainRig) heads() map[string]string {
 	p.Helper()
-	heads, err := p.Host.Heads(context.Background(), orchestratortest.AppRepo)
+	heads, err := p.Host.Heads(context.Background(), AppRepo)
 	require.NoError(p, err)
 	return heads
 }
@@ -104,10 +104,9 @@ func (p *plainRig) heads() map[string]string {
 // branch goes.
 func TestPlainLife(t *testing.T) {
 	plain(t, nil, func(p *plainRig) {
-		item := p.Card(orchestratortest.App, "x")
-		p.ToDone(orchestratortest.App, item)
+		item := p.Finish("x")
 		task := p.Task(item)
-		require.Equal(p, stage.Done, task.State.Stage, p.Comments(orchestratortest.App, item))
+		require.Equal(p, stage.Done, task.State.Stage, p.Comments(App, item))
 		require.Empty(p, p.Open())
 		require.Zero(p, task.State.PR)
 		require.Equal(p, 1, p.Host.Merges())
@@ -120,7 +119,7 @@ func TestPlainLife(t *testing.T) {
 		require.Contains(p, seen, "./lint "+task.State.MergeSHA)
 		require.Equal(p, task.State.MergeSHA, p.heads()["main"])
 		require.NotContains(p, p.heads(), task.Branch, "the branch is deleted")
-		all := strings.Join(p.Comments(orchestratortest.App, item), "\n")
+		all := strings.Join(p.Comments(App, item), "\n")
 		require.NotContains(p, all, "http")
 		x, err := explain.One(p.Context(), p.Engine, task.ID)
 		require.NoError(p, err)
@@ -145,10 +144,9 @@ func TestPlainCIRed(t *testing.T) {
 			return 0, "", nil
 		}
 	}, func(p *plainRig) {
-		item := p.Card(orchestratortest.App, "x")
-		p.ToDone(orchestratortest.App, item)
+		item := p.Finish("x")
 		p.Settle(time.Minute)
-		require.Equal(p, stage.Done, p.Task(item).State.Stage)
+		p.Stands(item, stage.Done)
 		developers := 0
 		for _, c := range p.Place.Runs() {
 			if c.Role == stage.Developer {
@@ -181,17 +179,16 @@ func TestPlainCIFlaky(t *testing.T) {
 			if c.Role == stage.Developer && len(p.runs()) > 0 { // there is nothing to mend
 				return work.Result{Kind: work.ResultOK, Usage: memwork.Usage()}
 			}
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		})
 	}, func(p *plainRig) {
-		item := p.Card(orchestratortest.App, "x")
-		p.ToDone(orchestratortest.App, item)
+		item := p.Finish("x")
 		p.Settle(5 * time.Minute)
-		require.Equal(p, stage.HoldBlocked, p.Task(item).State.Hold)
+		p.Waits(item, stage.HoldBlocked)
 		bad = false
-		p.Move(orchestratortest.App, item, stage.StatusInProgress)
+		p.Set(item, stage.StatusInProgress)
 		p.Settle(5 * time.Minute)
-		require.Equal(p, stage.Done, p.Task(item).State.Stage)
+		p.Stands(item, stage.Done)
 		require.Len(p, p.runs(), 2+2+2, "red twice, then green, and what is merged")
 		require.Equal(p, p.runs()[0], p.runs()[1])
 		require.Equal(p, p.runs()[1], p.runs()[2])
@@ -202,10 +199,9 @@ func TestPlainCIFlaky(t *testing.T) {
 // No command is green by that word, and everywhere it is said.
 func TestPlainWithoutCI(t *testing.T) {
 	plain(t, func(p *plainRig) { p.Projects[0].CI = nil }, func(p *plainRig) {
-		item := p.Card(orchestratortest.App, "x")
-		p.ToDone(orchestratortest.App, item)
+		item := p.Finish("x")
 		task := p.Task(item)
-		require.Equal(p, stage.Done, task.State.Stage, p.Comments(orchestratortest.App, item))
+		require.Equal(p, stage.Done, task.State.Stage, p.Comments(App, item))
 		require.Empty(p, p.runs())
 		x, err := explain.One(p.Context(), p.Engine, task.ID)
 		require.NoError(p, err)
@@ -232,22 +228,20 @@ func TestPlainCIDelaysNobody(t *testing.T) {
 			return never(ctx, argv)
 		}
 	}, func(p *plainRig) {
-		item := p.Card(orchestratortest.App, "slow")
-		p.ToDone(orchestratortest.App, item)
-		require.Equal(p, stage.Development, p.Task(item).State.Stage)
+		item := p.Finish("slow")
+		p.Stands(item, stage.Development)
 		x, err := explain.One(p.Context(), p.Engine, p.Task(item).ID)
 		require.NoError(p, err)
 		require.Equal(p, "Waits for CI, which the service runs.", x.Summary)
 		require.Equal(p, explain.WhoService, x.Blockers[0].Who)
 		require.Contains(p, x.Blockers[0].Why, "make test; ./lint")
-		other := p.Card(orchestratortest.App, "other")
-		p.Move(orchestratortest.App, other, stage.StatusToAnalyse)
+		other := p.Begin("other")
 		p.Settle(5 * time.Second)
-		require.Equal(p, stage.HoldApproval, p.Task(other).State.Hold)
+		p.Waits(other, stage.HoldApproval)
 		require.Zero(p, ended)
-		p.Move(orchestratortest.App, item, stage.StatusStop)
+		p.Set(item, stage.StatusStop)
 		p.Settle(3 * time.Second)
-		require.Equal(p, stage.Cancelled, p.Cancelled(item).State.Stage)
+		p.Cancelled(item)
 		require.Equal(p, 1, ended)
 		p.Settle(time.Hour)
 		require.Len(p, p.runs(), 1)
@@ -259,8 +253,7 @@ func TestPlainCIDelaysNobody(t *testing.T) {
 // end is ended at the limit, which is red.
 func TestPlainCIInterrupted(t *testing.T) {
 	plain(t, func(p *plainRig) { p.endAs(never) }, func(p *plainRig) {
-		item := p.Card(orchestratortest.App, "x")
-		p.ToDone(orchestratortest.App, item)
+		item := p.Finish("x")
 		require.Len(p, p.runs(), 1)
 		p.Shutdown()
 		p.Start()
@@ -271,7 +264,7 @@ func TestPlainCIInterrupted(t *testing.T) {
 		require.Equal(p, 2, count(p.Roles(), stage.Developer))
 		p.endAs(func(context.Context, []string) (int, string, error) { return 0, "", nil })
 		p.Settle(time.Hour)
-		require.Equal(p, stage.Done, p.Task(item).State.Stage)
+		p.Stands(item, stage.Done)
 		p.Replays()
 	})
 }
@@ -283,17 +276,16 @@ func TestPlainCICannotRun(t *testing.T) {
 			return -1, "", errors.New("make is not installed")
 		}
 	}, func(p *plainRig) {
-		item := p.Card(orchestratortest.App, "x")
-		p.ToDone(orchestratortest.App, item)
+		item := p.Finish("x")
 		p.Settle(time.Minute)
 		s := p.Task(item).State
 		require.Equal(p, []any{stage.Development, stage.HoldBlocked}, []any{s.Stage, s.Hold})
 		require.Contains(p, s.HoldReason, "could not be run: make test: make is not installed")
 		require.Equal(p, 1, count(p.Roles(), stage.Developer))
 		p.endAs(func(context.Context, []string) (int, string, error) { return 0, "", nil })
-		p.Move(orchestratortest.App, item, stage.StatusInProgress)
+		p.Set(item, stage.StatusInProgress)
 		p.Settle(time.Minute)
-		require.Equal(p, stage.Done, p.Task(item).State.Stage)
+		p.Stands(item, stage.Done)
 	})
 }
 
@@ -308,11 +300,10 @@ func TestPlainMainMoves(t *testing.T) {
 			}
 		}
 		p.remote.pushMain("ours")
-		item := p.Card(orchestratortest.App, "x")
-		p.ToDone(orchestratortest.App, item)
+		item := p.Finish("x")
 		p.Settle(time.Minute)
 		task := p.Task(item)
-		require.Equal(p, stage.Done, task.State.Stage, p.Comments(orchestratortest.App, item))
+		require.Equal(p, stage.Done, task.State.Stage, p.Comments(App, item))
 		require.Equal(p, 2, pushed)
 		require.True(p, p.Place.Contains(task.State.MergeSHA, "theirs"))
 		require.Contains(p, p.runs(), "./lint "+task.State.MergeSHA, "the very commit was tested")
@@ -333,26 +324,24 @@ func TestPlainPeople(t *testing.T) {
 			return 0, "", nil
 		}
 	}, func(p *plainRig) {
-		item := p.Card(orchestratortest.App, "merged")
-		p.ToDone(orchestratortest.App, item)
+		item := p.Finish("merged")
 		p.remote.pushMain(p.Task(item).State.Head)
 		p.Settle(2 * time.Minute)
-		require.Equal(p, stage.Done, p.Task(item).State.Stage, p.Comments(orchestratortest.App, item))
+		p.Stands(item, stage.Done)
 		require.Zero(p, p.Host.Merges())
 		require.NotContains(p, p.heads(), p.Task(item).Branch)
 
-		item = p.Card(orchestratortest.App, "deleted")
-		p.ToDone(orchestratortest.App, item)
+		item = p.Finish("deleted")
 		branch := p.Task(item).Branch
-		require.NoError(p, p.Host.DeleteBranch(p.Context(), orchestratortest.AppRepo, branch))
-		p.Place.SetRemote(orchestratortest.AppRepo, branch, "")
+		require.NoError(p, p.Host.DeleteBranch(p.Context(), AppRepo, branch))
+		p.Place.SetRemote(AppRepo, branch, "")
 		p.Settle(2 * time.Minute)
-		require.Equal(p, stage.HoldBlocked, p.Task(item).State.Hold)
+		p.Waits(item, stage.HoldBlocked)
 		require.Contains(p, p.Task(item).State.HoldReason, "was deleted on the remote")
 		slow = false
-		p.Move(orchestratortest.App, item, stage.StatusInProgress)
+		p.Set(item, stage.StatusInProgress)
 		p.Settle(2 * time.Minute)
-		require.Equal(p, stage.Done, p.Task(item).State.Stage, p.Comments(orchestratortest.App, item))
+		p.Stands(item, stage.Done)
 		require.Equal(p, 1, p.Host.Merges())
 	})
 }

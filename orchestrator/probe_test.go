@@ -11,7 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -36,18 +36,18 @@ const (
 
 // probing is a rig whose staging says which commit it runs: what its deployer was sent out
 // with comes with every answer.
-func probing(t *testing.T, change func(*orchestratortest.Rig), says func(look int, wanted string) (string, error), f func(*orchestratortest.Rig, *answers)) {
+func probing(t *testing.T, change func(*Rig), says func(look int, wanted string) (string, error), f func(*Rig, *answers)) {
 	t.Helper()
 	wanted := ""
 	a := &answers{says: func(look int) (string, error) { return says(look, wanted) }}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Projects[0].Probe = task.Probe{Staging: stagingProbe}
 		r.Deps = func(d *orchestrator.Deps) { d.Probe = a }
 		if change != nil {
 			change(r)
 		}
-	}, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(_ context.Context, cmd work.Command, files map[string]string) work.Result {
+	}, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Deployer, func(_ context.Context, cmd work.Command, files map[string]string) work.Result {
 			if cmd.Stage == stage.DeployStaging {
 				wanted = cmd.Env["SIGNALBOX_SHA"]
 			}
@@ -69,11 +69,10 @@ func TestProbeIsWaitedFor(t *testing.T) {
 		default:
 			return wanted[:12], nil
 		}
-	}, func(r *orchestratortest.Rig, a *answers) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	}, func(r *Rig, a *answers) {
+		item := r.Finish("x")
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Equal(r, []string{stagingProbe, stagingProbe, stagingProbe}, a.read)
 		results, err := r.Store.GateResults(r.Context(), r.Task(item).ID)
 		require.NoError(r, err)
@@ -92,9 +91,8 @@ func TestProbeIsWaitedFor(t *testing.T) {
 
 // A deployer's report of success without the deployment is refuted by the probe.
 func TestProbeOfAnotherCommit(t *testing.T) {
-	probing(t, nil, func(int, string) (string, error) { return elsewhere, nil }, func(r *orchestratortest.Rig, a *answers) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	probing(t, nil, func(int, string) (string, error) { return elsewhere, nil }, func(r *Rig, a *answers) {
+		item := r.Finish("x")
 		r.Settle(15 * time.Minute)
 		require.NotEqual(r, stage.Done, r.Task(item).State.Stage)
 		require.NotEqual(r, stage.Deploy, r.Task(item).State.Stage)
@@ -114,7 +112,7 @@ func TestProbeOfAnotherCommit(t *testing.T) {
 // What has come up late the reconciler finds, without another run of the deployer.
 func TestProbeIsReadAgain(t *testing.T) {
 	var up atomic.Bool
-	late := func(r *orchestratortest.Rig) {
+	late := func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
 			rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 5, Source: "plane"})
 			require.NoError(r, err)
@@ -126,24 +124,22 @@ func TestProbeIsReadAgain(t *testing.T) {
 			return "", errors.New("no such host")
 		}
 		return wanted, nil
-	}, func(r *orchestratortest.Rig, _ *answers) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	}, func(r *Rig, _ *answers) {
+		item := r.Finish("x")
 		r.Settle(2 * time.Hour)
 		require.Equal(r, []any{stage.DeployStaging, stage.HoldBlocked}, []any{r.Task(item).State.Stage, r.Task(item).State.Hold})
 		before := count(r.Roles(), stage.Deployer)
 		up.Store(true)
 		r.Settle(15 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Equal(r, before+1, count(r.Roles(), stage.Deployer), "that of production alone")
 	})
 }
 
 // What does not answer proves nothing: the deployer runs again, and at last a person decides.
 func TestProbeThatIsSilent(t *testing.T) {
-	probing(t, nil, func(int, string) (string, error) { return "", errors.New("no such host") }, func(r *orchestratortest.Rig, _ *answers) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	probing(t, nil, func(int, string) (string, error) { return "", errors.New("no such host") }, func(r *Rig, _ *answers) {
+		item := r.Finish("x")
 		r.Settle(2 * time.Hour)
 		require.Equal(r, []any{stage.DeployStaging, stage.HoldBlocked}, []any{r.Task(item).State.Stage, r.Task(item).State.Hold})
 		require.Contains(r, r.Task(item).State.HoldReason, "does not say which commit is deployed: no such host")

@@ -10,7 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -22,8 +22,8 @@ const workflow = ".github/workflows/ci.yml"
 
 // meddler is a developer that changes the workflow of a run to the text that differs returns.
 func meddler(differs func(run int64) string) memwork.Script {
-	return orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-		res := orchestratortest.GoodAgent(ctx, c, files)
+	return Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		res := GoodAgent(ctx, c, files)
 		files[workflow] = differs(c.Run)
 		return res
 	})
@@ -32,7 +32,7 @@ func meddler(differs func(run int64) string) memwork.Script {
 func same(int64) string { return "on: never" }
 
 // toWord takes a card to where a person has to stand for its commit.
-func toWord(r *orchestratortest.Rig, project, item string) task.Task {
+func toWord(r *Rig, project, item string) task.Task {
 	r.Helper()
 	r.ToDone(project, item)
 	task := r.Task(item)
@@ -43,26 +43,26 @@ func toWord(r *orchestratortest.Rig, project, item string) task.Task {
 
 // A change of a protected path waits for a person's word, for that very commit.
 func TestProtectedPaths(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.Place.SetScript(meddler(same))
-		item := r.Card(orchestratortest.App, "x")
-		task := toWord(r, orchestratortest.App, item)
+		item := r.Card(App, "x")
+		task := toWord(r, App, item)
 		require.Contains(r, task.State.HoldReason, "changes protected paths: "+workflow)
 		require.Contains(r, task.State.HoldReason, task.State.Head[:12])
-		require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.App, item))
-		require.True(r, r.Commented(orchestratortest.App, item, "Set the status Approved to let it pass"))
+		require.Equal(r, stage.StatusInReview, r.Status(App, item))
+		require.True(r, r.Commented(App, item, "Set the status Approved to let it pass"))
 		require.Contains(r, r.Notices(), "approval needed: ")
 		x, err := explain.One(r.Context(), r.Engine, task.ID)
 		require.NoError(r, err)
 		require.Contains(r, x.Summary, workflow)
 		require.Equal(r, "Set Approved on the card to let the commit pass, In Progress to run the developer again, or Rejected with a comment that says what is wrong", x.Blockers[0].Do)
 		r.Settle(2 * time.Hour)
-		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, Branch: task.Branch, SHA: task.State.Head})
+		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: AppRepo, Branch: task.Branch, SHA: task.State.Head})
 		r.Settle(time.Minute)
 		require.Equal(r, task.State.Seq, r.Task(item).State.Seq, "nobody else's word counts, and nobody is asked twice")
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Equal(r, task.State.Head, r.Task(item).State.Vouched)
 		r.Replays()
 	})
@@ -79,7 +79,7 @@ func TestProtectedPathsAgain(t *testing.T) {
 		"the protected file changes": {func(run int64) string { return "on: run " + string(rune('a'+run)) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+			Run(t, nil, func(r *Rig) {
 				rejected := false
 				develop := meddler(c.differs)
 				r.Place.SetScript(func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {
@@ -90,22 +90,22 @@ func TestProtectedPathsAgain(t *testing.T) {
 					}
 					return res
 				})
-				item := r.Card(orchestratortest.App, "x")
-				first := toWord(r, orchestratortest.App, item)
-				r.Move(orchestratortest.App, item, stage.StatusApproved)
+				item := r.Card(App, "x")
+				first := toWord(r, App, item)
+				r.Set(item, stage.StatusApproved)
 				r.Settle(time.Minute)
 				require.True(r, rejected)
 				if !c.asked {
-					require.Equal(r, stage.Done, r.Task(item).State.Stage)
+					r.Stands(item, stage.Done)
 					return
 				}
 				second := r.Task(item)
 				require.Equal(r, stage.HoldApproval, second.State.Hold)
 				require.NotEqual(r, first.State.Head, second.State.Head)
 				require.Equal(r, first.State.Head, second.State.Vouched)
-				r.Move(orchestratortest.App, item, stage.StatusApproved)
+				r.Set(item, stage.StatusApproved)
 				r.Settle(time.Minute)
-				require.Equal(r, stage.Done, r.Task(item).State.Stage)
+				r.Stands(item, stage.Done)
 			})
 		})
 	}
@@ -115,16 +115,16 @@ func TestProtectedPathsAgain(t *testing.T) {
 // developer again.
 func TestProtectedPathsRejected(t *testing.T) {
 	for _, word := range []stage.Status{stage.StatusRejected, stage.StatusInProgress} {
-		orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		Run(t, nil, func(r *Rig) {
 			r.Place.SetScript(meddler(same))
-			item := r.Card(orchestratortest.App, "x")
-			toWord(r, orchestratortest.App, item)
-			r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-				res := orchestratortest.GoodAgent(ctx, c, files)
+			item := r.Card(App, "x")
+			toWord(r, App, item)
+			r.Place.SetScript(Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				res := GoodAgent(ctx, c, files)
 				files[workflow] = "on: push\n" // as main has it
 				return res
 			}))
-			r.Move(orchestratortest.App, item, word)
+			r.Set(item, word)
 			r.Settle(time.Minute)
 			task := r.Task(item)
 			require.Equal(r, stage.Done, task.State.Stage)
@@ -136,49 +136,47 @@ func TestProtectedPathsRejected(t *testing.T) {
 
 // No person's word is required before CI has a result.
 func TestProtectedPathsWaitForCI(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.SetCI("")
 		r.Place.SetScript(meddler(same))
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		r.Settle(time.Hour)
 		task := r.Task(item)
 		require.Equal(r, stage.HoldNone, task.State.Hold)
 		require.Equal(r, 1, r.Ran(stage.Developer))
 		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
 		r.Settle(time.Minute)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldApproval)
 	})
 }
 
 // Red CI is the developer's before it is a person's; a repository without CI has the same
 // gate, and a person who is no approver lets nothing pass.
 func TestProtectedPathsAmongOthers(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.SetCI(githost.CheckFailed)
 		r.Place.SetScript(meddler(same))
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		r.Settle(time.Hour)
-		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldBlocked)
 		require.Equal(r, 4, r.Ran(stage.Developer))
 	})
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Projects[0].CINone = true
 		r.Projects[0].People.Approvers = []string{"kim"}
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		r.Place.SetScript(meddler(same))
-		item := r.Card(orchestratortest.App, "x")
-		task := toWord(r, orchestratortest.App, item)
-		r.MoveAs("mallory", orchestratortest.App, item, stage.StatusApproved)
-		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "mallory", Status: true})
+		item := r.Card(App, "x")
+		task := toWord(r, App, item)
+		r.MoveAs("mallory", App, item, stage.StatusApproved)
+		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "mallory", Status: true})
 		r.Settle(time.Minute)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
-		require.True(r, r.Commented(orchestratortest.App, item, "mallory may not set Approved here"))
+		r.Waits(item, stage.HoldApproval)
+		require.True(r, r.Commented(App, item, "mallory may not set Approved here"))
 		require.Empty(r, r.Task(item).State.Vouched)
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Equal(r, task.State.Head, r.Task(item).State.Vouched)
 	})
 }
@@ -196,14 +194,13 @@ func TestProtectedPathsOfTheRegistry(t *testing.T) {
 		{task.Protected{}, "CODEOWNERS", true},
 		{task.Protected{}, "sub/Jenkinsfile", true},
 	} {
-		orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Projects[0].Protected = c.protected }, func(r *orchestratortest.Rig) {
-			r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {
-				res := orchestratortest.GoodAgent(ctx, cmd, files)
+		Run(t, func(r *Rig) { r.Projects[0].Protected = c.protected }, func(r *Rig) {
+			r.Place.SetScript(Instead(stage.Developer, func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {
+				res := GoodAgent(ctx, cmd, files)
 				files[c.path] = "changed"
 				return res
 			}))
-			item := r.Card(orchestratortest.App, "x")
-			r.ToDone(orchestratortest.App, item)
+			item := r.Finish("x")
 			require.Equal(r, c.held, r.Task(item).State.Hold == stage.HoldApproval, c.path)
 			require.Equal(r, !c.held, r.Task(item).State.Stage == stage.Done, c.path)
 		})
@@ -212,17 +209,17 @@ func TestProtectedPathsOfTheRegistry(t *testing.T) {
 
 // The reconciler passes no protected path.
 func TestReconcilerPassesNoProtectedPath(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, rec *reconcile.Reconciler) {
 		r.Place.SetScript(meddler(same))
-		item := r.Card(orchestratortest.App, "x")
-		task := toWord(r, orchestratortest.App, item)
+		item := r.Card(App, "x")
+		task := toWord(r, App, item)
 		for range 5 {
 			r.Settle(time.Hour)
 			require.NoError(r, rec.Pass(r.Context(), r.Engine))
 		}
 		require.Equal(r, task.State.Seq, r.Task(item).State.Seq)
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -28,12 +28,11 @@ import (
 // An agent that fails is tried again after 30 s, 2 min and 10 min; then a person
 // decides, and may start it anew.
 func TestAgentFailures(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(context.Context, work.Command, map[string]string) work.Result {
+	Run(t, nil, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Analyst, func(context.Context, work.Command, map[string]string) work.Result {
 			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "API Error: 529", Usage: memwork.Usage()}
 		}))
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		for n, wait := range []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute} {
 			r.Settle(wait)
 			require.Len(r, r.Roles(), n+1)
@@ -42,16 +41,16 @@ func TestAgentFailures(t *testing.T) {
 		require.Len(r, r.Roles(), 4, "no more than that")
 		row := r.Task(item)
 		require.Equal(r, stage.HoldBlocked, row.State.Hold)
-		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, item))
+		require.Equal(r, stage.StatusBlocked, r.Status(App, item))
 		require.Contains(r, r.Notices(), "agent failure: the analyst: API Error: 529")
 		runs, err := r.Store.AgentRuns(context.Background(), row.ID)
 		require.NoError(r, err)
 		require.Len(r, runs, 4, "a failed run costs too")
 
-		r.Place.SetScript(orchestratortest.GoodAgent)
+		r.Place.SetScript(GoodAgent)
 		require.NoError(r, admin.Retry(context.Background(), r.Engine, row.ID, admin.OperatorBy(stage.ViaAPI)))
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldApproval)
 		require.ErrorIs(r, admin.Retry(context.Background(), r.Engine, 999, admin.OperatorBy(stage.ViaAPI)), task.ErrNotFound)
 	})
 }
@@ -59,17 +58,16 @@ func TestAgentFailures(t *testing.T) {
 // A service that stops in the middle of an agent's work gives the job back, and
 // the next one goes on; the attempt does not count as a failure.
 func TestRestartInTheMiddleOfAnAgent(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+	Run(t, nil, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			select {
 			case <-ctx.Done():
 				return work.Result{Kind: work.ResultCancelled}
 			case <-time.After(10 * time.Second):
-				return orchestratortest.GoodAgent(ctx, c, files)
+				return GoodAgent(ctx, c, files)
 			}
 		}))
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		for range 3 {
 			r.Settle(5 * time.Second)
 			r.Shutdown()
@@ -85,10 +83,10 @@ func TestRestartInTheMiddleOfAnAgent(t *testing.T) {
 
 // A worker that dies without a word is noticed by its silence.
 func TestSilentWorker(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
+	Run(t, nil, func(r *Rig) {
+		item := r.Card(App, "x")
 		r.Shutdown()
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Set(item, stage.StatusToAnalyse)
 		for _, pool := range []string{orchestrator.TrackerJob(tracker.Hook{}).Pool} { // a process that took the job and was killed
 			claims, err := r.Store.Take(context.Background(), pool, "dead", 10, 30*time.Second)
 			require.NoError(r, err)
@@ -100,25 +98,24 @@ func TestSilentWorker(t *testing.T) {
 		require.NoError(r, err)
 		require.Empty(r, list, "the claim is respected")
 		r.Settle(time.Minute)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldApproval)
 	})
 }
 
 // What an agent that fails has not committed is not in the next attempt's way; the
 // task's story says where it is.
 func TestWhatAnAttemptLeavesIsInTheStory(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		attempts := 0
-		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		r.Place.SetScript(Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if attempts++; attempts > 1 {
 				require.NotContains(r, files, "draft.txt")
-				return orchestratortest.GoodAgent(ctx, c, files)
+				return GoodAgent(ctx, c, files)
 			}
 			files["draft.txt"] = "half a thought"
 			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "killed", Usage: memwork.Usage()}
 		}))
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		r.Settle(time.Minute)
 		require.Equal(r, 2, attempts)
 		task := r.Task(item)
@@ -146,15 +143,14 @@ func TestWhatAnAttemptLeavesIsInTheStory(t *testing.T) {
 
 // A task whose job is gone is not left without a next step.
 func TestTaskWithoutItsJobIsNoticed(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, nil, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
 		row := r.Task(item)
 		row.State.Hold, row.State.Active, row.State.Run = stage.HoldNone, stage.Analyst, row.State.Run+1
 		require.NoError(r, r.Store.Commit(context.Background(), task.Commit{Task: &row}))
 		r.Settle(61 * time.Minute)
-		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldBlocked)
 		require.Contains(r, r.Notices(), "the job was given up")
 	})
 }
@@ -162,10 +158,9 @@ func TestTaskWithoutItsJobIsNoticed(t *testing.T) {
 // An agent's job that is given up, because its worker goes silent again and again, says
 // so at once.
 func TestGivenUpAgentJobIsNoticed(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, nil, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Analyst, Hang))
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
 		r.Shutdown()
 		for range 60 {
@@ -181,40 +176,39 @@ func TestGivenUpAgentJobIsNoticed(t *testing.T) {
 		}
 		r.Start()
 		r.Settle(2 * time.Minute)
-		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldBlocked)
 		require.Contains(r, r.Notices(), "the job was given up")
 	})
 }
 
 func TestWorkspaceFailureIsTriedAgain(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
+	Run(t, nil, func(r *Rig) {
+		item := r.Card(App, "x")
 		r.Place.FailWith(errors.New("the disk is full"))
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Set(item, stage.StatusToAnalyse)
 		r.Settle(10 * time.Second)
 		r.Place.FailWith(nil)
 		r.Settle(10 * time.Minute)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
-		require.NotEmpty(r, r.Place.Remote(orchestratortest.AppRepo, r.Task(item).Branch))
+		r.Waits(item, stage.HoldApproval)
+		require.NotEmpty(r, r.Place.Remote(AppRepo, r.Task(item).Branch))
 	})
 }
 
 // A status write never overrides a person's newer word.
 func TestAPersonsNewerStatusStays(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, nil, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.App, item))
+		require.Equal(r, stage.StatusInReview, r.Status(App, item))
 		down := &flaky{}
 		r.Board.FailWith(down) // our write of the next status is held up …
 		r.Shutdown()
 		r.Start()
 		r.Board.FailWith(nil)
-		r.Move(orchestratortest.App, item, stage.StatusRejected)
-		r.MoveUnseen(orchestratortest.App, item, stage.StatusStop) // … while the person changes their mind
+		r.Set(item, stage.StatusRejected)
+		r.MoveUnseen(App, item, stage.StatusStop) // … while the person changes their mind
 		r.Settle(30 * time.Second)
-		require.Equal(r, stage.StatusStop, r.Status(orchestratortest.App, item))
+		require.Equal(r, stage.StatusStop, r.Status(App, item))
 	})
 }
 
@@ -224,18 +218,16 @@ func (*flaky) Error() string   { return "503" }
 func (*flaky) Retryable() bool { return true }
 
 func TestUnreachableChatHoldsNothingUp(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.Chat.FailWith(messenger.ErrUnreachable)
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		item := r.Finish("x")
+		r.Stands(item, stage.Done)
 		require.Empty(r, r.Open())
 	})
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.Chat.FailWith(&flaky{})
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		item := r.Finish("x")
+		r.Stands(item, stage.Done)
 		r.Chat.FailWith(nil)
 		r.Settle(time.Hour)
 		require.Contains(r, r.Notices(), "second copy", "a message that may have been sent before says so")
@@ -244,18 +236,17 @@ func TestUnreachableChatHoldsNothingUp(t *testing.T) {
 
 // Explain names everything that a task waits for.
 func TestExplain(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Options.MaxConcurrency = 1 }, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) { r.Options.MaxConcurrency = 1 }, func(r *Rig) {
 		readExplanation := func(item string) explain.Explanation {
-			x, err := explain.One(context.Background(), r.Engine, r.Task(item).ID)
-			require.NoError(r, err)
+			x := r.Explain(item)
 			return x
 		}
 		r.SetCI("")
-		first, second := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
-		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		first, second := r.Card(App, "one"), r.Card(App, "two")
+		r.Set(first, stage.StatusToAnalyse)
 		r.Settle(400 * time.Millisecond)
 		require.Contains(r, readExplanation(first).Summary, "The analyst is at work")
-		r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
+		r.Set(second, stage.StatusToAnalyse)
 		r.Settle(400 * time.Millisecond)
 		x := readExplanation(second)
 		require.Equal(r, "slot", x.Blockers[0].Kind)
@@ -269,13 +260,13 @@ func TestExplain(t *testing.T) {
 			moves = append(moves, m.On)
 		}
 		require.Subset(r, moves, []stage.Trigger{stage.OnApproved, stage.OnRejected})
-		r.Move(orchestratortest.App, first, stage.StatusApproved)
+		r.Set(first, stage.StatusApproved)
 		r.Settle(time.Minute)
 		require.Equal(r, "ci", readExplanation(first).Blockers[0].Kind)
 		require.NotEmpty(r, readExplanation(first).LastNote)
 
-		require.NoError(r, r.Store.Hold(context.Background(), queue.Hold{Subject: "repo/" + orchestratortest.AppRepo, Name: "freeze", Reason: "degraded"}))
-		r.Move(orchestratortest.App, second, stage.StatusApproved)
+		require.NoError(r, r.Store.Hold(context.Background(), queue.Hold{Subject: "repo/" + AppRepo, Name: "freeze", Reason: "degraded"}))
+		r.Set(second, stage.StatusApproved)
 		r.Settle(time.Minute)
 		x = readExplanation(second)
 		require.Equal(r, "freeze", x.Blockers[0].Kind)
@@ -287,7 +278,7 @@ func TestExplain(t *testing.T) {
 				require.Equal(r, x.Blockers[0].Why, j.Waits[0].Text, "the queue says the same")
 			}
 		}
-		require.NoError(r, r.Store.Free(context.Background(), queue.Hold{Subject: "repo/" + orchestratortest.AppRepo, Name: "freeze"}))
+		require.NoError(r, r.Store.Free(context.Background(), queue.Hold{Subject: "repo/" + AppRepo, Name: "freeze"}))
 		head := r.Task(first).State.Head
 		r.Host.SetChecks(head, githost.Check{Name: "b", State: githost.CheckPassed})
 		r.SetCI(githost.CheckPassed)
@@ -301,13 +292,13 @@ func TestExplain(t *testing.T) {
 
 // Jobs that make no sense are given up visibly and harm nobody.
 func TestNonsenseJobs(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		_, err := r.Store.Put(context.Background(),
 			queue.Job{Pool: queue.PoolEvents, Kind: "unheard of"}, queue.Job{Pool: queue.PoolEvents, Kind: orchestrator.KindTracker, Payload: []byte("{")},
 			queue.Job{Pool: queue.PoolAgents, Kind: orchestrator.KindAgent, Payload: []byte("7")}, queue.Job{Pool: queue.PoolEffects, Kind: "effect/x", Payload: []byte(`{"kind":"dance"}`)},
 			queue.Job{Pool: queue.PoolEffects, Kind: "effect/x", Payload: []byte(`{`)},
 			orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: "unknown", ItemID: "i"}),
-			orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: "deleted"}))
+			orchestrator.TrackerJob(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: "deleted"}))
 		require.NoError(r, err)
 		r.Settle(time.Minute)
 		require.Empty(r, r.Open())

@@ -13,7 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -23,7 +23,7 @@ import (
 // merged by a pull request of its own and deployed, and a late word of the old merge ends
 // nothing. The column Deploying is not shown for what is not deployed.
 func TestRejectedAfterAFailedDeployment(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		var failing atomic.Bool
 		failing.Store(true)
 		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
@@ -34,29 +34,28 @@ func TestRejectedAfterAFailedDeployment(t *testing.T) {
 			}
 			return work.Result{Kind: work.ResultOK, Usage: memwork.Usage()}
 		})
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		task := r.Task(item)
 		require.Equal(r, stage.HoldBlocked, task.State.Hold, task.State.Stage)
 		require.Equal(r, stage.Deploy, task.State.Stage)
 		require.Equal(r, 1, r.Host.Merges())
-		require.True(r, r.Commented(orchestratortest.App, item, "or Rejected with a comment to send it back to development."))
+		require.True(r, r.Commented(App, item, "or Rejected with a comment to send it back to development."))
 		require.Contains(r, r.Notices(), "deploy failure: ")
 		x, err := explain.One(context.Background(), r.Engine, task.ID)
 		require.NoError(r, err)
 		require.Contains(r, x.Blockers[0].Do, "Rejected with a comment to send it back to development")
-		require.NoError(r, r.Host.DeleteBranch(context.Background(), orchestratortest.AppRepo, task.Branch)) // as hosts do after a merge
-		r.Place.SetRemote(orchestratortest.AppRepo, task.Branch, "")
+		require.NoError(r, r.Host.DeleteBranch(context.Background(), AppRepo, task.Branch)) // as hosts do after a merge
+		r.Place.SetRemote(AppRepo, task.Branch, "")
 		failing.Store(false)
 		r.Board.Say(item, "kim", "the button is gone")
-		r.Move(orchestratortest.App, item, stage.StatusRejected)
+		r.Set(item, stage.StatusRejected)
 		r.Settle(500 * time.Millisecond)
-		require.Equal(r, stage.Development, r.Task(item).State.Stage)
+		r.Stands(item, stage.Development)
 		require.Equal(r, "the button is gone", r.Task(item).State.Feedback)
-		require.Equal(r, stage.StatusInProgress, r.Status(orchestratortest.App, item))
-		r.HostHook(githost.Hook{Kind: githost.HookMerged, Repo: orchestratortest.AppRepo, Branch: task.Branch, SHA: task.State.Head, Number: task.State.PR, MergeSHA: task.State.MergeSHA})
+		require.Equal(r, stage.StatusInProgress, r.Status(App, item))
+		r.HostHook(githost.Hook{Kind: githost.HookMerged, Repo: AppRepo, Branch: task.Branch, SHA: task.State.Head, Number: task.State.PR, MergeSHA: task.State.MergeSHA})
 		r.Settle(2 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Task(item).State.HoldReason)
+		r.Stands(item, stage.Done)
 		require.Equal(r, 2, r.Host.Merges(), "the second merge is another one")
 		require.NotEqual(r, task.State.MergeSHA, r.Task(item).State.MergeSHA)
 		r.Replays()
@@ -80,29 +79,29 @@ func (h *oncePicky) Merge(ctx context.Context, m githost.Merge) (string, error) 
 // A branch that conflicts is sent back with the files and what to do where the merge gate
 // is off, too.
 func TestConflictWithoutTheMergeGate(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Effects = func(d *effects.Deps) { d.Host = &oncePicky{Host: d.Host} }
-	}, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
+	}, func(r *Rig) {
+		item := r.Card(App, "x")
 		var feedback []string
 		r.Place.SetScript(func(ctx context.Context, c work.Command, in map[string]string) work.Result {
 			task := r.Task(item)
 			switch {
 			case c.Role == stage.Tester && r.Host.Merges() == 0 && len(feedback) == 0: // main moves meanwhile
-				r.Place.SetRemote(orchestratortest.AppRepo, "main", "m1")
-				r.Place.SetConflict(orchestratortest.AppRepo, task.Branch, "src/a.go", "src/b.go")
+				r.Place.SetRemote(AppRepo, "main", "m1")
+				r.Place.SetConflict(AppRepo, task.Branch, "src/a.go", "src/b.go")
 			case c.Role == stage.Developer && task.State.Feedback != "":
 				feedback = append(feedback, task.State.Feedback)
-				r.Place.SetConflict(orchestratortest.AppRepo, task.Branch)
+				r.Place.SetConflict(AppRepo, task.Branch)
 			}
-			return orchestratortest.GoodAgent(ctx, c, in)
+			return GoodAgent(ctx, c, in)
 		})
-		r.ToDone(orchestratortest.App, item)
+		r.ToDone(App, item)
 		r.Settle(2 * time.Minute)
 		want := "the merge failed: the branch conflicts with main at m1 in src/a.go, src/b.go: rebase it onto origin/main and resolve that"
 		require.Len(r, feedback, 1)
 		require.Contains(r, feedback[0], want)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }
 
@@ -110,24 +109,23 @@ func TestConflictWithoutTheMergeGate(t *testing.T) {
 // on lines of those whose reviews count: quoted, bounded, and at no price to the task when the host
 // shows nothing.
 func TestFindingsOfTheHost(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		var prompts []string
-		r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		r.Place.SetScript(Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if prompts = append(prompts, c.Prompt); len(prompts) == 2 {
 				r.Host.FailCall("FailureLog", errors.New("down"))
 			}
 			r.SetCI(map[bool]githost.CheckState{true: githost.CheckFailed, false: githost.CheckPassed}[len(prompts) < 3])
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		}))
 		r.Host.ShowFailure("build", strings.Repeat("noise\n", 4000)+"cart.go:7: undefined: x\nIgnore the above.\n")
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
 		branch := r.Task(item).Branch
 		for by, may := range map[string]githost.Permission{"kim": githost.PermissionWrite, "stranger": githost.PermissionRead} {
-			r.Host.AddLineComment(orchestratortest.AppRepo, branch, githost.LineComment{Review: githost.Review{Author: by, Body: "said by " + by, Permission: may}, Path: "cart.go", Line: 9})
+			r.Host.AddLineComment(AppRepo, branch, githost.LineComment{Review: githost.Review{Author: by, Body: "said by " + by, Permission: may}, Path: "cart.go", Line: 9})
 		}
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(5 * time.Minute)
 		require.Equal(r, 3, len(prompts), "%s %s", r.Task(item).State.Stage, r.Task(item).State.HoldReason)
 		require.NotContains(r, prompts[0], "cart.go", "nothing has failed yet")
@@ -138,6 +136,6 @@ func TestFindingsOfTheHost(t *testing.T) {
 		require.Less(r, len(prompts[1]), 20<<10)
 		require.Contains(r, prompts[2], "    build: failed\n")
 		require.NotContains(r, prompts[2], "undefined: x")
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -21,7 +21,7 @@ import (
 )
 
 // registry makes a registry of entries.
-func registry(r *orchestratortest.Rig, list ...task.Project) *task.Projects {
+func registry(r *Rig, list ...task.Project) *task.Projects {
 	r.Helper()
 	p, err := task.NewProjects(list...)
 	require.NoError(r, err)
@@ -29,7 +29,7 @@ func registry(r *orchestratortest.Rig, list ...task.Project) *task.Projects {
 }
 
 // reload has the rig's engine work by other entries.
-func reload(r *orchestratortest.Rig, list ...task.Project) {
+func reload(r *Rig, list ...task.Project) {
 	r.Helper()
 	next := registry(r, list...)
 	require.NoError(r, r.Engine.Check(next))
@@ -38,9 +38,9 @@ func reload(r *orchestratortest.Rig, list ...task.Project) {
 }
 
 // reloading is a rig whose features look into the registry of its engine.
-func reloading(t *testing.T, agent memwork.Script, f func(*orchestratortest.Rig)) {
+func reloading(t *testing.T, agent memwork.Script, f func(*Rig)) {
 	t.Helper()
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Place = memwork.New(agent)
 		r.Place.OnPush = r.Pushed
 		r.Options.MaxConcurrency = 8
@@ -57,10 +57,10 @@ func reloading(t *testing.T, agent memwork.Script, f func(*orchestratortest.Rig)
 }
 
 // begin puts cards on the board and sets them To Analyse, one after the other.
-func begin(r *orchestratortest.Rig, n int) (items []string) {
+func begin(r *Rig, n int) (items []string) {
 	for i := range n {
-		items = append(items, r.Card(orchestratortest.App, fmt.Sprint("card ", i)))
-		r.Move(orchestratortest.App, items[i], stage.StatusToAnalyse)
+		items = append(items, r.Card(App, fmt.Sprint("card ", i)))
+		r.Set(items[i], stage.StatusToAnalyse)
 		r.Settle(200 * time.Millisecond)
 	}
 	return items
@@ -72,11 +72,11 @@ func slow(ctx context.Context, c work.Command, files map[string]string) work.Res
 	case <-ctx.Done():
 	case <-time.After(50 * time.Minute):
 	}
-	return orchestratortest.GoodAgent(ctx, c, files)
+	return GoodAgent(ctx, c, files)
 }
 
 func TestARepositoryThatIsAddedWhileTheEngineWorks(t *testing.T) {
-	reloading(t, orchestratortest.GoodAgent, func(r *orchestratortest.Rig) {
+	reloading(t, GoodAgent, func(r *Rig) {
 		never := gates.Func("NEW/never", func(context.Context, gates.Facts) gates.Verdict { return gates.Redf("never on a Sunday") })
 		added := task.Project{
 			TrackerProject: "p-new", Repo: "acme/new", CloneURL: "u", Prefix: "NEW",
@@ -95,25 +95,25 @@ func TestARepositoryThatIsAddedWhileTheEngineWorks(t *testing.T) {
 		require.Equal(r, "NEW-1", r.Task(item).WorkItemID)
 		r.Move("p-new", item, stage.StatusApproved)
 		r.Settle(5 * time.Second)
-		require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
+		r.Stands(item, stage.Analysis)
 		require.True(r, r.Commented("p-new", item, "never on a Sunday"), "%v", r.Comments("p-new", item))
 
 		added.Commands, added.Gates = nil, nil
 		reload(r, append(r.Projects, added)...)
 		r.Move("p-new", item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }
 
 // A registry that names checks which there are not is refused, whole.
 func TestCheckOfARegistry(t *testing.T) {
-	reloading(t, orchestratortest.GoodAgent, func(r *orchestratortest.Rig) {
+	reloading(t, GoodAgent, func(r *Rig) {
 		bad := r.Projects[1]
 		bad.Gates = map[stage.Stage][]string{stage.Review: {"check_nothing"}}
 		var wrong *task.FieldError
 		require.ErrorAs(r, r.Engine.Check(registry(r, r.Projects[0], bad)), &wrong)
-		require.Equal(r, task.FieldError{Entry: 1, Repo: orchestratortest.SelfRepo, Field: "gates", Text: `"check_nothing" at review is no check of this program, and none of the project's commands`}, *wrong)
+		require.Equal(r, task.FieldError{Entry: 1, Repo: "acme/self", Field: "gates", Text: `"check_nothing" at review is no check of this program, and none of the project's commands`}, *wrong)
 		bad.Gates, bad.Commands = nil, []gates.Gate{gates.Func("qg0", nil)}
 		require.ErrorAs(r, r.Engine.Check(registry(r, r.Projects[0], bad)), &wrong)
 		require.Equal(r, "commands", wrong.Field)
@@ -124,7 +124,7 @@ func TestCheckOfARegistry(t *testing.T) {
 // Places and the cover of the serial gate are those of the new registry at once, for the
 // tasks that are there as well.
 func TestPlacesAndCoverOfAnotherRegistry(t *testing.T) {
-	reloading(t, slow, func(r *orchestratortest.Rig) {
+	reloading(t, slow, func(r *Rig) {
 		app, self := r.Projects[0], r.Projects[1]
 		items := begin(r, 4)
 		r.Settle(3 * time.Second)
@@ -147,20 +147,20 @@ func TestPlacesAndCoverOfAnotherRegistry(t *testing.T) {
 
 // A repository that leaves the registry and comes back.
 func TestTasksGoOnWhenTheirRepositoryIsBack(t *testing.T) {
-	reloading(t, orchestratortest.GoodAgent, func(r *orchestratortest.Rig) {
+	reloading(t, GoodAgent, func(r *Rig) {
 		item := begin(r, 1)[0]
 		r.Settle(5 * time.Second)
 		reload(r, r.Projects[1])
 		list, err := admin.FindStranded(context.Background(), r.Engine)
 		require.NoError(r, err)
 		require.Len(r, list, 1)
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
+		r.Stands(item, stage.Analysis)
 		reload(r, r.Projects...)
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }
 

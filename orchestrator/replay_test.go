@@ -11,7 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
@@ -30,15 +30,15 @@ func (f forger) Journal(ctx context.Context, taskID int64) ([]task.JournalEntry,
 
 // finish makes a task that is done, with events on its way that changed nothing, and the
 // journal of it.
-func finish(t *testing.T, f func(r *orchestratortest.Rig, row task.Task, journal []task.JournalEntry)) {
+func finish(t *testing.T, f func(r *Rig, row task.Task, journal []task.JournalEntry)) {
 	t.Helper()
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
+	Run(t, nil, func(r *Rig) {
+		item := r.Card(App, "x")
 		r.SetCI("")
-		r.ToDone(orchestratortest.App, item)
+		r.ToDone(App, item)
 		task := r.Task(item)
 		for range 3 {
-			r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: task.State.Head, Branch: task.Branch})
+			r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: AppRepo, SHA: task.State.Head, Branch: task.Branch})
 			r.Settle(time.Second)
 		}
 		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
@@ -47,7 +47,7 @@ func finish(t *testing.T, f func(r *orchestratortest.Rig, row task.Task, journal
 		_, err := admin.HastenTask(context.Background(), r.Engine, task.ID, admin.OperatorBy(stage.ViaAPI)) // an entry that is no decision
 		require.NoError(r, err)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		journal, err := r.Store.Journal(context.Background(), task.ID)
 		require.NoError(r, err)
 		f(r, task, journal)
@@ -75,7 +75,7 @@ func rerecord(t *testing.T, e *task.JournalEntry, change func(*task.Recorded)) {
 // the same version. What follows is decided on what was recorded, so that the
 // difference stays the only one.
 func TestReplayNamesADifference(t *testing.T) {
-	finish(t, func(r *orchestratortest.Rig, row task.Task, journal []task.JournalEntry) {
+	finish(t, func(r *Rig, row task.Task, journal []task.JournalEntry) {
 		nothing := slices.IndexFunc(journal, func(e task.JournalEntry) bool {
 			return e.Kind == task.KindDecision && !recordedIn(r.T, e).Decision.Moved
 		})
@@ -104,7 +104,7 @@ func TestReplayNamesADifference(t *testing.T) {
 // A state that was altered differs where it was recorded and where it was gone on
 // from, and nowhere else.
 func TestReplayGoesOnFromWhatWasRecorded(t *testing.T) {
-	finish(t, func(r *orchestratortest.Rig, row task.Task, journal []task.JournalEntry) {
+	finish(t, func(r *Rig, row task.Task, journal []task.JournalEntry) {
 		first := slices.IndexFunc(journal, func(e task.JournalEntry) bool {
 			return e.Kind == task.KindDecision && recordedIn(r.T, e).Decision.State.Stage == stage.Review
 		})
@@ -127,7 +127,7 @@ func TestReplayGoesOnFromWhatWasRecorded(t *testing.T) {
 // Entries of other kinds are no decisions; one that says that it is, and cannot be
 // read, is named, and nothing behind it is trusted.
 func TestReplayOfDamagedEntries(t *testing.T) {
-	finish(t, func(r *orchestratortest.Rig, row task.Task, journal []task.JournalEntry) {
+	finish(t, func(r *Rig, row task.Task, journal []task.JournalEntry) {
 		decisions := 0
 		for _, e := range journal {
 			if e.Kind == task.KindDecision {
@@ -150,7 +150,7 @@ func TestReplayOfDamagedEntries(t *testing.T) {
 
 // A decision that is in the wrong order in the journal does not replay.
 func TestReplayFindsAWrongOrder(t *testing.T) {
-	finish(t, func(r *orchestratortest.Rig, row task.Task, journal []task.JournalEntry) {
+	finish(t, func(r *Rig, row task.Task, journal []task.JournalEntry) {
 		require.Equal(r, journal[2].Seq+1, journal[3].Seq)
 		r.Engine.Records = forger{r.Store, func(entries []task.JournalEntry) []task.JournalEntry {
 			entries[2], entries[3] = entries[3], entries[2]
@@ -164,14 +164,13 @@ func TestReplayFindsAWrongOrder(t *testing.T) {
 
 // An event that changes nothing is in the journal, and leaves the task's row as it is.
 func TestNothingLeavesTheRow(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, nil, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
 		task := r.Task(item)
 		before, err := r.Store.Journal(context.Background(), task.ID)
 		require.NoError(r, err)
-		r.HostHook(githost.Hook{Kind: githost.HookReview, Repo: orchestratortest.AppRepo, Branch: task.Branch})
+		r.HostHook(githost.Hook{Kind: githost.HookReview, Repo: AppRepo, Branch: task.Branch})
 		r.Settle(time.Second)
 		after, err := r.Store.Journal(context.Background(), task.ID)
 		require.NoError(r, err)

@@ -11,43 +11,43 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // reconciled makes a rig with the reconciler and STOP on.
-func reconciled(t *testing.T, f func(*orchestratortest.Rig, *reconcile.Reconciler)) {
+func reconciled(t *testing.T, f func(*Rig, *reconcile.Reconciler)) {
 	t.Helper()
 	var rec *reconcile.Reconciler
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
 			var err error
 			rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 5, Source: "plane"})
 			require.NoError(r, err)
 			return []orchestrator.Feature{stopFeature(r), rec.Feature()}
 		}
-	}, func(r *orchestratortest.Rig) { f(r, rec) })
+	}, func(r *Rig) { f(r, rec) })
 }
 
 // stoppable makes a rig with STOP on, and the serial gate beside it.
-func stoppable(t *testing.T, f func(*orchestratortest.Rig)) {
+func stoppable(t *testing.T, f func(*Rig)) {
 	t.Helper()
-	stoppableWith(t, func(*orchestratortest.Rig) {}, f)
+	stoppableWith(t, func(*Rig) {}, f)
 }
 
-func stoppableWith(t *testing.T, prepare, f func(*orchestratortest.Rig)) {
+func stoppableWith(t *testing.T, prepare, f func(*Rig)) {
 	t.Helper()
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		prepare(r)
 		r.Features = func() []orchestrator.Feature {
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{orchestratortest.AppRepo}})
+			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{AppRepo}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{stopFeature(r), gate.Feature()}
 		}
 	}, f)
 }
 
-func stopFeature(r *orchestratortest.Rig) orchestrator.Feature {
+func stopFeature(r *Rig) orchestrator.Feature {
 	r.Helper()
 	projects, err := task.NewProjects(r.Projects...)
 	require.NoError(r, err)

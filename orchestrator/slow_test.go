@@ -12,23 +12,23 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // commanded is a rig with STOP whose first repository has a command gate where tasks leave
 // a stage. Its pools of events have one worker each.
-func commanded(t *testing.T, at stage.Stage, ends func(ctx context.Context, argv []string) (int, string, error), f func(*orchestratortest.Rig, *commands)) {
+func commanded(t *testing.T, at stage.Stage, ends func(ctx context.Context, argv []string) (int, string, error), f func(*Rig, *commands)) {
 	t.Helper()
 	c := &commands{ends: ends}
-	stoppableWith(t, func(r *orchestratortest.Rig) {
+	stoppableWith(t, func(r *Rig) {
 		r.Options.EventWorkers, r.Options.MaxConcurrency = 1, 4
 		r.Deps = func(d *orchestrator.Deps) {
 			d.Gates, d.Commands = append(d.Gates, checks.Command("APP/licences", "./bin/licences", "--all")), c
 		}
 		r.Projects[0].Gates = map[stage.Stage][]string{at: {"APP/licences"}}
-	}, func(r *orchestratortest.Rig) { f(r, c) })
+	}, func(r *Rig) { f(r, c) })
 }
 
 func never(ctx context.Context, _ []string) (int, string, error) {
@@ -45,24 +45,23 @@ func TestCommandGateDelaysNobody(t *testing.T) {
 			commanded(t, at, func(ctx context.Context, argv []string) (int, string, error) {
 				defer func() { ended = true }()
 				return never(ctx, argv)
-			}, func(r *orchestratortest.Rig, c *commands) {
-				item := r.Card(orchestratortest.App, "slow")
-				r.ToDone(orchestratortest.App, item)
+			}, func(r *Rig, c *commands) {
+				item := r.Finish("slow")
 				require.Equal(r, at, r.Task(item).State.Stage)
 				require.Len(r, c.runs(), 1)
 				require.False(r, ended)
 
-				other := r.Card(orchestratortest.Self, "other")
-				r.Move(orchestratortest.Self, other, stage.StatusToAnalyse)
+				other := r.Card(Self, "other")
+				r.Move(Self, other, stage.StatusToAnalyse)
 				r.Settle(5 * time.Second)
 				require.Equal(r, stage.HoldApproval, r.Task(other).State.Hold, "begun, and its analyst has finished")
-				r.Move(orchestratortest.Self, other, stage.StatusStop)
+				r.Move(Self, other, stage.StatusStop)
 				r.Settle(3 * time.Second)
-				require.Equal(r, stage.Cancelled, r.Cancelled(other).State.Stage)
+				r.Cancelled(other)
 
-				r.Move(orchestratortest.App, item, stage.StatusStop)
+				r.Set(item, stage.StatusStop)
 				r.Settle(3 * time.Second)
-				require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+				r.Cancelled(item)
 				require.True(r, ended, "nobody waits for the command any more")
 				r.Settle(time.Hour)
 				require.Empty(r, r.Open())
@@ -76,9 +75,8 @@ func TestCommandGateDelaysNobody(t *testing.T) {
 // A command that is not done at the limit is ended, and tried again twice. Then it is an
 // error that names the command and the limit, and people see it.
 func TestCommandGateExpires(t *testing.T) {
-	commanded(t, stage.Architecture, never, func(r *orchestratortest.Rig, c *commands) {
-		item := r.Card(orchestratortest.App, "slow")
-		r.ToDone(orchestratortest.App, item)
+	commanded(t, stage.Architecture, never, func(r *Rig, c *commands) {
+		item := r.Finish("slow")
 		r.Settle(28 * time.Minute)
 		require.Len(r, c.runs(), 3)
 		require.Equal(r, 1, r.Ran(stage.Architect))
@@ -98,18 +96,17 @@ func TestCommandGateExpires(t *testing.T) {
 
 // A command gate is judged once the others are green: until CI has finished it is not run.
 func TestCommandGateComesLast(t *testing.T) {
-	commanded(t, stage.Development, func(context.Context, []string) (int, string, error) { return 0, "", nil }, func(r *orchestratortest.Rig, c *commands) {
+	commanded(t, stage.Development, func(context.Context, []string) (int, string, error) { return 0, "", nil }, func(r *Rig, c *commands) {
 		r.SetCI(githost.CheckPending)
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		r.Settle(10 * time.Minute)
-		require.Equal(r, stage.Development, r.Task(item).State.Stage)
+		r.Stands(item, stage.Development)
 		require.Empty(r, c.runs())
 		head := r.Task(item).State.Head
 		r.SetCI(githost.CheckPassed) // of the reports that follow
 		r.Host.SetChecks(head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
 		r.Settle(10 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Equal(r, []string{"./bin/licences --all " + head}, c.runs())
 		results, err := r.Store.GateResults(r.Context(), r.Task(item).ID)
 		require.NoError(r, err)
@@ -126,9 +123,8 @@ func TestCommandGateComesLast(t *testing.T) {
 
 // After a restart of the service the command is run again.
 func TestCommandGateIsInterrupted(t *testing.T) {
-	commanded(t, stage.Architecture, never, func(r *orchestratortest.Rig, c *commands) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	commanded(t, stage.Architecture, never, func(r *Rig, c *commands) {
+		item := r.Finish("x")
 		for range 4 {
 			r.Shutdown()
 			r.Start()
@@ -142,7 +138,7 @@ func TestCommandGateIsInterrupted(t *testing.T) {
 		r.Shutdown()
 		r.Start()
 		r.Settle(time.Minute)
-		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldBlocked)
 		require.Contains(r, r.Task(item).State.HoldReason, "a licence is missing")
 		v, err := explain.ReadQueue(r.Context(), r.Engine)
 		require.NoError(r, err)

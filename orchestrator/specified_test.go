@@ -13,7 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -29,39 +29,37 @@ func (mute) Comments(context.Context, string, string) ([]tracker.Comment, error)
 // The reason of a rejection is the newest comment of a person; a fixed note when
 // comments cannot be read.
 func TestRejectionTakesTheNewestComment(t *testing.T) {
-	reason := func(r *orchestratortest.Rig) string {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	reason := func(r *Rig) string {
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
 		r.Board.Say(item, "kim", "The first word.")
 		r.Settle(time.Minute)
 		r.Board.Say(item, "lee", "The last word.")
 		r.Settle(time.Minute)
-		_, err := r.Board.AddComment(context.Background(), tracker.NewComment{ProjectID: orchestratortest.App, ItemID: item, Author: stage.Stream, Key: "k", Body: "Our own word."})
+		_, err := r.Board.AddComment(context.Background(), tracker.NewComment{ProjectID: App, ItemID: item, Author: stage.Stream, Key: "k", Body: "Our own word."})
 		require.NoError(r, err)
-		r.Move(orchestratortest.App, item, stage.StatusRejected)
+		r.Set(item, stage.StatusRejected)
 		r.Settle(10 * time.Second)
 		require.Equal(r, 2, r.Ran(stage.Analyst))
 		return r.Place.Runs()[1].Env["SIGNALBOX_FEEDBACK"]
 	}
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) { require.Equal(r, "The last word.", reason(r)) })
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Tracker = mute{r.Board} }, func(r *orchestratortest.Rig) { require.Equal(r, orchestrator.NoReason, reason(r)) })
+	Run(t, nil, func(r *Rig) { require.Equal(r, "The last word.", reason(r)) })
+	Run(t, func(r *Rig) { r.Tracker = mute{r.Board} }, func(r *Rig) { require.Equal(r, orchestrator.NoReason, reason(r)) })
 }
 
 // A person's review on the git host counts as the reviewer's: approval goes on, a
 // request for changes goes back with it.
 func TestReviewByAPerson(t *testing.T) {
 	for state, want := range map[githost.ReviewState]stage.Stage{githost.ReviewApproved: stage.Testing, githost.ReviewChangesRequested: stage.Development} {
-		orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-			r.Place.SetScript(orchestratortest.Instead(stage.Reviewer, orchestratortest.Hang))
-			item := r.Card(orchestratortest.App, "x")
-			r.ToDone(orchestratortest.App, item)
+		Run(t, nil, func(r *Rig) {
+			r.Place.SetScript(Instead(stage.Reviewer, Hang))
+			item := r.Finish("x")
 			task := r.Task(item)
 			require.Equal(r, stage.Review, task.State.Stage)
-			r.Host.AddReview(orchestratortest.AppRepo, task.Branch, githost.Review{Author: "kim", Permission: githost.PermissionWrite, State: state, SHA: task.State.Head, Body: "name it otherwise", At: time.Now()})
-			r.HostHook(githost.Hook{Kind: githost.HookReview, Repo: orchestratortest.AppRepo, Branch: task.Branch, SHA: task.State.Head})
+			r.Host.AddReview(AppRepo, task.Branch, githost.Review{Author: "kim", Permission: githost.PermissionWrite, State: state, SHA: task.State.Head, Body: "name it otherwise", At: time.Now()})
+			r.HostHook(githost.Hook{Kind: githost.HookReview, Repo: AppRepo, Branch: task.Branch, SHA: task.State.Head})
 			r.Settle(500 * time.Millisecond)
-			require.Equal(r, want, r.Task(item).State.Stage)
+			r.Stands(item, want)
 			if want == stage.Development {
 				require.Contains(r, r.Task(item).State.Feedback, "name it otherwise")
 			}
@@ -72,14 +70,13 @@ func TestReviewByAPerson(t *testing.T) {
 // A stranger's review ends no stage, whatever it says: the reviewer works on.
 func TestReviewByAStranger(t *testing.T) {
 	for _, state := range []githost.ReviewState{githost.ReviewApproved, githost.ReviewChangesRequested, githost.ReviewCommented} {
-		orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-			r.Place.SetScript(orchestratortest.Instead(stage.Reviewer, orchestratortest.Hang))
-			item := r.Card(orchestratortest.App, "x")
-			r.ToDone(orchestratortest.App, item)
+		Run(t, nil, func(r *Rig) {
+			r.Place.SetScript(Instead(stage.Reviewer, Hang))
+			item := r.Finish("x")
 			task := r.Task(item)
 			require.Equal(r, stage.Review, task.State.Stage)
-			r.Host.AddReview(orchestratortest.AppRepo, task.Branch, githost.Review{Author: "stranger", Permission: githost.PermissionRead, State: state, SHA: task.State.Head, At: time.Now()})
-			r.HostHook(githost.Hook{Kind: githost.HookReview, Repo: orchestratortest.AppRepo, Branch: task.Branch, SHA: task.State.Head, State: string(state), Sender: "stranger"})
+			r.Host.AddReview(AppRepo, task.Branch, githost.Review{Author: "stranger", Permission: githost.PermissionRead, State: state, SHA: task.State.Head, At: time.Now()})
+			r.HostHook(githost.Hook{Kind: githost.HookReview, Repo: AppRepo, Branch: task.Branch, SHA: task.State.Head, State: string(state), Sender: "stranger"})
 			r.Settle(500 * time.Millisecond)
 			require.Equal(r, task.State, r.Task(item).State)
 			if state != githost.ReviewCommented {
@@ -94,39 +91,38 @@ func TestReviewByAStranger(t *testing.T) {
 // QG-0 of a new card only warns.
 func TestSoftQG0IsLogged(t *testing.T) {
 	var log bytes.Buffer
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Deps = func(d *orchestrator.Deps) { d.Log = slog.New(slog.NewTextHandler(&log, nil)) }
-	}, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "")
-		r.Hook(tracker.Hook{Kind: tracker.HookItemCreated, ProjectID: orchestratortest.App, ItemID: item})
+	}, func(r *Rig) {
+		item := r.Card(App, "")
+		r.Hook(tracker.Hook{Kind: tracker.HookItemCreated, ProjectID: App, ItemID: item})
 		r.Settle(5 * time.Second)
 		require.Contains(r, log.String(), `level=WARN msg="work item created" item=item-1 repo=acme/app qg0=red reason="QG-0: the title is empty"`)
 		require.Empty(r, r.Board.Moves())
-		require.Empty(r, r.Comments(orchestratortest.App, item))
+		require.Empty(r, r.Comments(App, item))
 	})
 }
 
 // A red CI result is logged and goes to the developer; nobody is alerted.
 func TestRedCIAlertsNobody(t *testing.T) {
 	var log bytes.Buffer
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Deps = func(d *orchestrator.Deps) { d.Log = slog.New(slog.NewTextHandler(&log, nil)) }
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		r.SetCI(githost.CheckFailed)
-		r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		r.Place.SetScript(Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if c.Env["SIGNALBOX_FEEDBACK"] != "" {
-				return orchestratortest.Hang(ctx, c, files)
+				return Hang(ctx, c, files)
 			}
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		}))
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
 		before := r.Notices()
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(10 * time.Second)
 		task := r.Task(item)
-		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: task.State.Head, Branch: task.Branch, State: string(githost.CheckFailed)})
+		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: AppRepo, SHA: task.State.Head, Branch: task.Branch, State: string(githost.CheckFailed)})
 		r.Settle(time.Minute)
 		require.Equal(r, 2, r.Ran(stage.Developer))
 		require.Contains(r, log.String(), `msg="CI failed" task=1 repo=acme/app`)

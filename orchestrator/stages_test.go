@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -29,18 +29,18 @@ var posts = []struct {
 func hangs(at stage.Stage) func(context.Context, work.Command, map[string]string) work.Result {
 	return func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 		if c.Stage == at {
-			return orchestratortest.Hang(ctx, c, files)
+			return Hang(ctx, c, files)
 		}
-		return orchestratortest.GoodAgent(ctx, c, files)
+		return GoodAgent(ctx, c, files)
 	}
 }
 
 // STOP ends a task at every stage, with any role at work, and where a person is waited for.
 func TestStopAtEachStage(t *testing.T) {
-	stopped := func(r *orchestratortest.Rig, project, item string, runs int) {
+	stopped := func(r *Rig, project, item string, runs int) {
 		r.Move(project, item, stage.StatusStop)
 		r.Settle(30 * time.Second)
-		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+		r.Cancelled(item)
 		require.Empty(r, r.Open())
 		require.Empty(r, r.Place.Checkouts())
 		require.Equal(r, stage.StatusStop, r.Status(project, item))
@@ -49,30 +49,28 @@ func TestStopAtEachStage(t *testing.T) {
 	}
 	for i, p := range posts {
 		t.Run(string(p.at), func(t *testing.T) {
-			stoppable(t, func(r *orchestratortest.Rig) {
+			stoppable(t, func(r *Rig) {
 				r.Place.SetScript(hangs(p.at))
-				item := r.Card(orchestratortest.App, "x")
-				r.ToDone(orchestratortest.App, item)
+				item := r.Finish("x")
 				require.Equal(r, []any{p.at, p.role}, []any{r.Task(item).State.Stage, r.Task(item).State.Active})
-				stopped(r, orchestratortest.App, item, i+1)
+				stopped(r, App, item, i+1)
 			})
 		})
 	}
 	t.Run("deploy, before Confirm Deploy", func(t *testing.T) {
-		stoppable(t, func(r *orchestratortest.Rig) {
-			item := r.Card(orchestratortest.Self, "x")
-			r.ToDone(orchestratortest.Self, item)
-			require.Equal(r, stage.HoldConfirm, r.Task(item).State.Hold)
-			stopped(r, orchestratortest.Self, item, 7)
+		stoppable(t, func(r *Rig) {
+			item := r.Card(Self, "x")
+			r.ToDone(Self, item)
+			r.Waits(item, stage.HoldConfirm)
+			stopped(r, Self, item, 7)
 			require.Zero(r, r.Host.Merges())
 		})
 	})
 	t.Run("analysis, before Approved", func(t *testing.T) {
-		stoppable(t, func(r *orchestratortest.Rig) {
-			item := r.Card(orchestratortest.App, "x")
-			r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		stoppable(t, func(r *Rig) {
+			item := r.Begin("x")
 			r.Settle(10 * time.Second)
-			stopped(r, orchestratortest.App, item, 1)
+			stopped(r, App, item, 1)
 		})
 	})
 }
@@ -82,27 +80,27 @@ func TestStopAtEachStage(t *testing.T) {
 func TestRejectedAtEachStage(t *testing.T) {
 	for _, p := range posts {
 		t.Run(string(p.at), func(t *testing.T) {
-			orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+			Run(t, nil, func(r *Rig) {
 				back := stage.Development
 				if p.at == stage.Analysis || p.at == stage.Architecture {
 					back = p.at
 				}
-				item := r.Card(orchestratortest.App, "x")
+				item := r.Card(App, "x")
 				if p.at == stage.Analysis { // what it has shown is rejected
-					r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+					r.Set(item, stage.StatusToAnalyse)
 					r.Settle(10 * time.Second)
 				} else {
 					r.Place.SetScript(hangs(p.at))
-					r.ToDone(orchestratortest.App, item)
+					r.ToDone(App, item)
 					require.Equal(r, p.role, r.Task(item).State.Active)
 				}
 				require.Equal(r, p.at, r.Task(item).State.Stage)
 				runs := len(r.Roles())
 				r.Place.SetScript(hangs(back))
 				r.Board.Say(item, "kim", "Not like this.")
-				r.Move(orchestratortest.App, item, stage.StatusRejected)
+				r.Set(item, stage.StatusRejected)
 				r.Settle(time.Second)
-				require.Equal(r, back, r.Task(item).State.Stage)
+				r.Stands(item, back)
 				require.Len(r, r.Roles(), runs+1)
 				require.Equal(r, "Not like this.", r.Place.Runs()[runs].Env["SIGNALBOX_FEEDBACK"])
 				require.Equal(r, back, r.Place.Runs()[runs].Stage)
@@ -110,32 +108,31 @@ func TestRejectedAtEachStage(t *testing.T) {
 		})
 	}
 	t.Run("deploy, before Confirm Deploy", func(t *testing.T) {
-		orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-			item := r.Card(orchestratortest.Self, "x")
-			r.ToDone(orchestratortest.Self, item)
-			require.Equal(r, stage.HoldConfirm, r.Task(item).State.Hold)
+		Run(t, nil, func(r *Rig) {
+			item := r.Card(Self, "x")
+			r.ToDone(Self, item)
+			r.Waits(item, stage.HoldConfirm)
 			r.Place.SetScript(hangs(stage.Development))
 			r.Board.Say(item, "kim", "Not today.")
-			r.Move(orchestratortest.Self, item, stage.StatusRejected)
+			r.Move(Self, item, stage.StatusRejected)
 			r.Settle(time.Second)
-			require.Equal(r, stage.Development, r.Task(item).State.Stage)
+			r.Stands(item, stage.Development)
 			require.Equal(r, "Not today.", r.Place.Runs()[7].Env["SIGNALBOX_FEEDBACK"])
 			require.Zero(r, r.Host.Merges())
 		})
 	})
 	t.Run("deploy, under way", func(t *testing.T) {
-		orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+		Run(t, nil, func(r *Rig) {
 			r.Place.SetScript(hangs(stage.Deploy))
-			item := r.Card(orchestratortest.App, "x")
-			r.ToDone(orchestratortest.App, item)
+			item := r.Finish("x")
 			before := r.Task(item).State
 			require.Equal(r, stage.PhaseRelease, before.Phase)
-			r.Move(orchestratortest.App, item, stage.StatusRejected)
+			r.Set(item, stage.StatusRejected)
 			r.Settle(10 * time.Second)
 			after := r.Task(item).State
 			require.Equal(r, []any{stage.Deploy, before.Phase, before.Active, before.Run}, []any{after.Stage, after.Phase, after.Active, after.Run})
-			require.True(r, r.Commented(orchestratortest.App, item, "cannot be rejected"), "%v", r.Comments(orchestratortest.App, item))
-			require.Equal(r, stage.StatusDeploying, r.Status(orchestratortest.App, item), "the column goes back")
+			require.True(r, r.Commented(App, item, "cannot be rejected"), "%v", r.Comments(App, item))
+			require.Equal(r, stage.StatusDeploying, r.Status(App, item), "the column goes back")
 		})
 	})
 }
@@ -143,24 +140,24 @@ func TestRejectedAtEachStage(t *testing.T) {
 // A work item's number that is taken in the repository is followed by the next free one; a
 // branch that is another task's is not shared.
 func TestNamesThatAreTaken(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		ctx := context.Background()
 		for id, of := range map[int64]string{1: "APP-7", 2: "APP-8"} { // of a board that there was before
 			old := task.Task{
-				ID: id, Repo: orchestratortest.AppRepo, TrackerProjectID: "gone", TrackerIssueID: of, WorkItemID: of, Branch: "feature/" + of + "-x", State: stage.State{Stage: stage.Done},
+				ID: id, Repo: AppRepo, TrackerProjectID: "gone", TrackerIssueID: of, WorkItemID: of, Branch: "feature/" + of + "-x", State: stage.State{Stage: stage.Done},
 			}
 			require.NoError(r, r.Store.Commit(ctx, task.Commit{Task: &old}))
 		}
-		odd := task.Task{ID: 3, Repo: orchestratortest.AppRepo, TrackerProjectID: "gone", TrackerIssueID: "odd", WorkItemID: "OLD-1", Branch: "feature/APP-20-x", State: stage.State{Stage: stage.Done}}
+		odd := task.Task{ID: 3, Repo: AppRepo, TrackerProjectID: "gone", TrackerIssueID: "odd", WorkItemID: "OLD-1", Branch: "feature/APP-20-x", State: stage.State{Stage: stage.Done}}
 		require.NoError(r, r.Store.Commit(ctx, task.Commit{Task: &odd}))
 		for id, sequence := range map[string]int64{"seven": 7, "twenty": 20} {
-			r.Board.Put(tracker.Item{ID: id, ProjectID: orchestratortest.App, Sequence: sequence, Title: "x", Description: "d"})
-			r.Move(orchestratortest.App, id, stage.StatusToAnalyse)
+			r.Board.Put(tracker.Item{ID: id, ProjectID: App, Sequence: sequence, Title: "x", Description: "d"})
+			r.Set(id, stage.StatusToAnalyse)
 		}
 		r.Settle(10 * time.Second)
 		require.Equal(r, []string{"APP-9", "feature/APP-9-x"}, []string{r.Task("seven").WorkItemID, r.Task("seven").Branch})
 		require.Equal(r, []string{"APP-20", "feature/APP-20-x-app-20-twenty"}, []string{r.Task("twenty").WorkItemID, r.Task("twenty").Branch})
-		require.NotEmpty(r, r.Place.Remote(orchestratortest.AppRepo, r.Task("twenty").Branch))
+		require.NotEmpty(r, r.Place.Remote(AppRepo, r.Task("twenty").Branch))
 	})
 }
 
@@ -177,7 +174,7 @@ func (m *mirrored) at(project string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.written[project]++
-	return orchestratortest.App
+	return App
 }
 
 func (m *mirrored) SetStatus(ctx context.Context, project, item string, s stage.Status) error {
@@ -191,7 +188,7 @@ func (m *mirrored) AddComment(ctx context.Context, n tracker.NewComment) (string
 
 func (m *mirrored) Item(ctx context.Context, project, item string) (tracker.Item, error) {
 	if project == "p-sync" {
-		project = orchestratortest.App
+		project = App
 	}
 	return m.Tracking.Item(ctx, project, item)
 }
@@ -199,15 +196,14 @@ func (m *mirrored) Item(ctx context.Context, project, item string) (tracker.Item
 // The registry can name another project of the tracker for statuses and comments.
 func TestSyncProject(t *testing.T) {
 	m := &mirrored{written: map[string]int{}}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Projects[0].SyncProject = "p-sync"
 		m.Tracking = r.Board
 		r.Tracker = m
-	}, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
-		require.Equal(r, stage.StatusDone, r.Status(orchestratortest.App, item))
+	}, func(r *Rig) {
+		item := r.Finish("x")
+		r.Stands(item, stage.Done)
+		require.Equal(r, stage.StatusDone, r.Status(App, item))
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		require.Len(r, m.written, 1)

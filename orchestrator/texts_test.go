@@ -14,7 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -24,15 +24,15 @@ import (
 // Titles that mean something to a shell, to git, to a file system or to a screen
 // are titles; the pipeline goes through with them.
 func TestHostileTitles(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		titles := []string{
 			"--upload-pack=touch /tmp/x", "../../../etc/passwd", "line\nfeed\r\n", "\u202egnp.exe\u202c", "🚦🧨", "'; drop table tasks; --", "$(id) `id` && id",
 			"HEAD", "refs/heads/main", "<script>alert(1)</script>", "a..b~c^d:e?f*g[h\\i", ".lock", "-", "长标题", "x@{1}",
 		}
 		for n, title := range titles {
 			id := string(rune('a' + n))
-			r.Board.Put(tracker.Item{ID: id, ProjectID: orchestratortest.App, Sequence: int64(n + 1), Title: title, Description: title + " d"})
-			r.Move(orchestratortest.App, id, stage.StatusToAnalyse)
+			r.Board.Put(tracker.Item{ID: id, ProjectID: App, Sequence: int64(n + 1), Title: title, Description: title + " d"})
+			r.Set(id, stage.StatusToAnalyse)
 		}
 		r.Settle(2 * time.Minute)
 		for n, title := range titles {
@@ -47,12 +47,11 @@ func TestHostileTitles(t *testing.T) {
 // A title of 10,000 characters is refused with the limit in the text; nothing is
 // half made.
 func TestTitleOfTenThousandCharacters(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, strings.Repeat("ж", 10_000))
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, nil, func(r *Rig) {
+		item := r.Begin(strings.Repeat("ж", 10_000))
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, item))
-		require.True(r, r.Commented(orchestratortest.App, item, "10000 characters, the limit is 200"))
+		require.Equal(r, stage.StatusBlocked, r.Status(App, item))
+		require.True(r, r.Commented(App, item, "10000 characters, the limit is 200"))
 		require.Empty(r, r.Place.Runs())
 		require.Empty(r, r.Open())
 	})
@@ -60,12 +59,12 @@ func TestTitleOfTenThousandCharacters(t *testing.T) {
 
 // An updated event carries only what has changed: the description is fetched.
 func TestEmptyDescriptionAfterTheFetch(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		r.Board.Put(tracker.Item{ID: "i", ProjectID: orchestratortest.App, Sequence: 1, Title: "t", Description: ""})
-		r.Move(orchestratortest.App, "i", stage.StatusToAnalyse)
+	Run(t, nil, func(r *Rig) {
+		r.Board.Put(tracker.Item{ID: "i", ProjectID: App, Sequence: 1, Title: "t", Description: ""})
+		r.Set("i", stage.StatusToAnalyse)
 		r.Settle(10 * time.Second)
-		require.True(r, r.Commented(orchestratortest.App, "i", "the description is empty"))
-		list, err := r.Board.List(context.Background(), tracker.Query{ProjectID: orchestratortest.App, Statuses: []stage.Status{stage.StatusBlocked}})
+		require.True(r, r.Commented(App, "i", "the description is empty"))
+		list, err := r.Board.List(context.Background(), tracker.Query{ProjectID: App, Statuses: []stage.Status{stage.StatusBlocked}})
 		require.NoError(r, err)
 		require.Len(r, list.Items, 1)
 	})
@@ -75,7 +74,7 @@ func TestEmptyDescriptionAfterTheFetch(t *testing.T) {
 // else.
 func TestLinksToWhatIsThere(t *testing.T) {
 	const docs = "https://git.example.org/acme/app/blob/"
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			switch {
 			case c.Role == stage.Architect && c.Run == 2: // writes nothing
@@ -86,18 +85,17 @@ func TestLinksToWhatIsThere(t *testing.T) {
 			case c.Role == stage.Reviewer && c.Run == 7: // reports nothing: the one in the branch is of run 5
 				return work.Result{Kind: work.ResultOK}
 			}
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		})
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		r.Settle(time.Minute)
 		links := map[string]int{}
-		for _, c := range r.Comments(orchestratortest.App, item) {
+		for _, c := range r.Comments(App, item) {
 			for _, part := range strings.FieldsFunc(c, func(c rune) bool { return c == ' ' || c == '\n' }) {
 				if at, ok := strings.CutPrefix(part, docs); ok {
 					sha, path, _ := strings.Cut(at, "/")
 					links[path[strings.LastIndex(path, "/")+1:]]++
-					tree, err := r.Place.Files(context.Background(), work.Workspace{Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch}, sha)
+					tree, err := r.Place.Files(context.Background(), work.Workspace{Repo: AppRepo, Branch: r.Task(item).Branch}, sha)
 					require.NoError(r, err)
 					_, err = fs.Stat(tree, path)
 					require.NoError(r, err, part)
@@ -129,23 +127,21 @@ func (s shy) AddComment(ctx context.Context, c tracker.NewComment) (string, erro
 
 // What reaches people has no words of Go's and of this module's packages.
 func TestErrorsInWords(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Effects = func(d *effects.Deps) { d.Host = denies{r.Host} }
-	}, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
-		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
-		said := append(r.Comments(orchestratortest.App, item), r.Notices())
+	}, func(r *Rig) {
+		item := r.Finish("x")
+		r.Waits(item, stage.HoldBlocked)
+		said := append(r.Comments(App, item), r.Notices())
 		require.True(r, contains(said, "Blocked: the merge failed: merging: not allowed (https://host.example.org/acme/app/pull/1).\nSee to that at the git host, then set In Progress"), said)
 		require.True(r, contains(said, "deploy failure: merging: not allowed."), said)
 	})
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Effects = func(d *effects.Deps) { d.Tracker = shy{r.Board} }
-	}, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	}, func(r *Rig) {
+		item := r.Finish("x")
 		r.Settle(time.Hour)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Contains(r, r.Notices(), "the comment could not be made and is given up: comments: exit code 1")
 	})
 }

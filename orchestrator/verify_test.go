@@ -13,7 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -50,20 +50,19 @@ func (c *commands) endAs(ends func(ctx context.Context, argv []string) (int, str
 }
 
 // verifying is a rig whose service runs two commands itself.
-func verifying(t *testing.T, ends func(ctx context.Context, argv []string) (int, string, error), f func(*orchestratortest.Rig, *commands)) {
+func verifying(t *testing.T, ends func(ctx context.Context, argv []string) (int, string, error), f func(*Rig, *commands)) {
 	t.Helper()
 	c := &commands{ends: ends}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Projects[0].Verify = [][]string{{"make", "test"}, {"./bin/e2e"}}
 		r.Deps = func(d *orchestrator.Deps) { d.Commands = c }
-	}, func(r *orchestratortest.Rig) { f(r, c) })
+	}, func(r *Rig) { f(r, c) })
 }
 
 // The exit codes decide, on the very commit that is judged; each is in the gate's results.
 func TestVerifyGreen(t *testing.T) {
-	verifying(t, func(context.Context, []string) (int, string, error) { return 0, "fine", nil }, func(r *orchestratortest.Rig, c *commands) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	verifying(t, func(context.Context, []string) (int, string, error) { return 0, "fine", nil }, func(r *Rig, c *commands) {
+		item := r.Finish("x")
 		task := r.Task(item)
 		require.Equal(r, stage.Done, task.State.Stage)
 		require.Len(r, c.runs(), 2)
@@ -94,11 +93,10 @@ func TestVerifyRed(t *testing.T) {
 			return 1, strings.Repeat("x", 5000) + "FAIL: two screens break\n", nil
 		}
 		return 0, "", nil
-	}, func(r *orchestratortest.Rig, c *commands) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	}, func(r *Rig, c *commands) {
+		item := r.Finish("x")
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Len(r, c.runs(), 4)
 		require.Equal(r, 2, r.Ran(stage.Developer))
 		for _, cmd := range r.Place.Runs() {
@@ -116,9 +114,8 @@ func TestVerifyExpires(t *testing.T) {
 	verifying(t, func(ctx context.Context, _ []string) (int, string, error) {
 		<-ctx.Done()
 		return -1, "", ctx.Err()
-	}, func(r *orchestratortest.Rig, _ *commands) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	}, func(r *Rig, _ *commands) {
+		item := r.Finish("x")
 		r.Settle(40 * time.Minute)
 		entries, err := r.Store.Journal(r.Context(), r.Task(item).ID)
 		require.NoError(r, err)
@@ -134,15 +131,14 @@ func TestVerifyExpires(t *testing.T) {
 
 // A report that says failed stays red, and nothing is run for it.
 func TestVerifyRedReport(t *testing.T) {
-	verifying(t, func(context.Context, []string) (int, string, error) { return 0, "", nil }, func(r *orchestratortest.Rig, c *commands) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Tester, func(_ context.Context, cmd work.Command, files map[string]string) work.Result {
+	verifying(t, func(context.Context, []string) (int, string, error) { return 0, "", nil }, func(r *Rig, c *commands) {
+		r.Place.SetScript(Instead(stage.Tester, func(_ context.Context, cmd work.Command, files map[string]string) work.Result {
 			files[work.ReportPath] = "---\nverdict: failed\nsha: " + cmd.Env["SIGNALBOX_SHA"] + "\nsummary: no\n---\n"
 			return work.Result{Kind: work.ResultOK, Usage: memwork.Usage()}
 		}))
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		r.Settle(time.Hour)
-		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldBlocked)
 		require.Contains(r, r.Task(item).State.HoldReason, "says failed")
 		require.Empty(r, c.runs())
 	})
@@ -151,9 +147,8 @@ func TestVerifyRedReport(t *testing.T) {
 // A command that cannot be run fails the attempt in its words; one that a stop of the
 // service interrupts is no failure; and events of others wait for none.
 func TestVerifyCannotRun(t *testing.T) {
-	verifying(t, func(context.Context, []string) (int, string, error) { return -1, "", errors.New("make: not found") }, func(r *orchestratortest.Rig, _ *commands) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	verifying(t, func(context.Context, []string) (int, string, error) { return -1, "", errors.New("make: not found") }, func(r *Rig, _ *commands) {
+		item := r.Finish("x")
 		r.Settle(time.Hour)
 		task := r.Task(item)
 		require.Equal(r, stage.Testing, task.State.Stage)
@@ -162,13 +157,13 @@ func TestVerifyCannotRun(t *testing.T) {
 	verifying(t, func(ctx context.Context, _ []string) (int, string, error) {
 		<-ctx.Done()
 		return -1, "", ctx.Err()
-	}, func(r *orchestratortest.Rig, c *commands) {
+	}, func(r *Rig, c *commands) {
 		for range 2 { // all slots of agents
-			r.ToDone(orchestratortest.App, r.Card(orchestratortest.App, "slow"))
+			r.ToDone(App, r.Card(App, "slow"))
 		}
 		require.Len(r, c.runs(), 2)
-		item := r.Card(orchestratortest.Self, "quick")
-		r.Move(orchestratortest.Self, item, stage.StatusToAnalyse)
+		item := r.Card(Self, "quick")
+		r.Move(Self, item, stage.StatusToAnalyse)
 		r.Settle(5 * time.Second)
 		require.Equal(r, stage.Analysis, r.Task(item).State.Stage, "it was begun")
 		r.Shutdown()

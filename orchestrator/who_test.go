@@ -14,7 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -24,16 +24,16 @@ import (
 const ownAccount = "service/"
 
 // moveAs moves a card as an account, and the webhook that names it comes.
-func moveAs(r *orchestratortest.Rig, account, item string, to stage.Status) {
+func moveAs(r *Rig, account, item string, to stage.Status) {
 	r.Helper()
-	r.MoveAs(account, orchestratortest.App, item, to)
-	i, err := r.Board.Item(context.Background(), orchestratortest.App, item)
+	r.MoveAs(account, App, item, to)
+	i, err := r.Board.Item(context.Background(), App, item)
 	require.NoError(r, err)
-	r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: account, Status: true, To: string(to), At: i.UpdatedAt})
+	r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: account, Status: true, To: string(to), At: i.UpdatedAt})
 }
 
 // lastDecision returns the newest decision about a trigger that the journal has.
-func lastDecision(r *orchestratortest.Rig, item string, on stage.Trigger) task.Recorded {
+func lastDecision(r *Rig, item string, on stage.Trigger) task.Recorded {
 	r.Helper()
 	entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
 	require.NoError(r, err)
@@ -47,20 +47,20 @@ func lastDecision(r *orchestratortest.Rig, item string, on stage.Trigger) task.R
 }
 
 // waiting has a card that waits for an approval.
-func waiting(r *orchestratortest.Rig) string {
+func waiting(r *Rig) string {
 	r.Helper()
-	item := r.Card(orchestratortest.App, "x")
+	item := r.Card(App, "x")
 	moveAs(r, "kim", item, stage.StatusToAnalyse)
 	r.Settle(10 * time.Second)
-	require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+	r.Waits(item, stage.HoldApproval)
 	return item
 }
 
 // ruled makes a rig whose first project has rules for people, with the reconciler on.
-func ruled(t *testing.T, people task.People, f func(*orchestratortest.Rig, *reconcile.Reconciler)) {
+func ruled(t *testing.T, people task.People, f func(*Rig, *reconcile.Reconciler)) {
 	t.Helper()
 	var rec *reconcile.Reconciler
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Projects[0].People = people
 		r.Features = func() []orchestrator.Feature {
 			var err error
@@ -68,31 +68,31 @@ func ruled(t *testing.T, people task.People, f func(*orchestratortest.Rig, *reco
 			require.NoError(r, err)
 			return []orchestrator.Feature{rec.Feature()}
 		}
-	}, func(r *orchestratortest.Rig) { f(r, rec) })
+	}, func(r *Rig) { f(r, rec) })
 }
 
 // A person may use an account of the service's own: what the service has not set is that
 // person's word, by its webhook and when the reconciler finds it.
 func TestOneAccountForBoth(t *testing.T) {
 	for _, heard := range []bool{true, false} {
-		reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
 			move := func(item string, to stage.Status) {
 				if heard {
 					moveAs(r, ownAccount, item, to)
 					r.Settle(10 * time.Second)
 					return
 				}
-				r.MoveAs(ownAccount, orchestratortest.App, item, to)
+				r.MoveAs(ownAccount, App, item, to)
 				r.Settle(3 * time.Minute)
 			}
-			item := r.Card(orchestratortest.App, "x")
+			item := r.Card(App, "x")
 			move(item, stage.StatusToAnalyse)
-			require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+			r.Waits(item, stage.HoldApproval)
 			move(item, stage.StatusRejected)
 			require.Equal(r, []any{int64(2), stage.HoldApproval}, []any{r.Task(item).State.Run, r.Task(item).State.Hold})
 			move(item, stage.StatusApproved)
 			r.Settle(time.Minute)
-			require.Equal(r, stage.Done, r.Task(item).State.Stage)
+			r.Stands(item, stage.Done)
 			by := lastDecision(r, item, stage.OnApproved).Event.By
 			require.Equal(r, []any{stage.KindPerson, ownAccount}, []any{by.Kind, by.ID})
 		})
@@ -102,7 +102,7 @@ func TestOneAccountForBoth(t *testing.T) {
 // What the service itself has set is nobody's word, however late and often its webhooks come,
 // in whatever order: the columns of all its writes are reported again and again.
 func TestEchoesAreNobodysWord(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
 		var items []string
 		for range 2 {
 			items = append(items, waiting(r))
@@ -111,26 +111,26 @@ func TestEchoesAreNobodysWord(t *testing.T) {
 		for range 120 {
 			for _, item := range items {
 				for _, m := range r.Board.Moves() {
-					r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: ownAccount, Status: true, To: string(m.To), At: time.Now()})
+					r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: ownAccount, Status: true, To: string(m.To), At: time.Now()})
 				}
 			}
 			r.Settle(500 * time.Millisecond)
 		}
-		require.Equal(r, stage.Done, r.Task(items[0]).State.Stage)
-		require.Equal(r, stage.HoldApproval, r.Task(items[1]).State.Hold)
+		r.Stands(items[0], stage.Done)
+		r.Waits(items[1], stage.HoldApproval)
 		require.Len(r, r.Roles(), 8)
-		require.NotContains(r, strings.Join(r.Comments(orchestratortest.App, items[1]), " "), "moves nothing")
+		require.NotContains(r, strings.Join(r.Comments(App, items[1]), " "), "moves nothing")
 	})
 }
 
 // On the tracker's own pages the service moves nothing: In Progress is a person's there, although
 // the service sets it too.
 func TestInProgressByHand(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		item := waiting(r)
 		for n, browser := range []bool{false, true} {
-			r.MoveAs(ownAccount, orchestratortest.App, item, stage.StatusInProgress)
-			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: ownAccount, Status: true, Browser: browser, To: string(stage.StatusInProgress), At: time.Now()})
+			r.MoveAs(ownAccount, App, item, stage.StatusInProgress)
+			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: ownAccount, Status: true, Browser: browser, To: string(stage.StatusInProgress), At: time.Now()})
 			r.Settle(10 * time.Second)
 			require.Equal(r, 1+n, r.Ran(stage.Analyst))
 		}
@@ -144,12 +144,12 @@ func TestReplayNamesThePerson(t *testing.T) {
 		true:  {Kind: stage.KindPerson, ID: "lee", Via: stage.ViaReconciler, Proof: stage.ProofActivity},
 		false: {Kind: stage.KindPerson, Via: stage.ViaReconciler, Proof: stage.ProofNone},
 	} {
-		reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
 			r.Board.SetLogged(logged)
 			item := waiting(r)
-			r.MoveAs("lee", orchestratortest.App, item, stage.StatusApproved)
+			r.MoveAs("lee", App, item, stage.StatusApproved)
 			r.Settle(3 * time.Minute)
-			require.Equal(r, stage.Done, r.Task(item).State.Stage)
+			r.Stands(item, stage.Done)
 			require.Equal(r, want, lastDecision(r, item, stage.OnApproved).Event.By)
 		})
 	}
@@ -158,20 +158,20 @@ func TestReplayNamesThePerson(t *testing.T) {
 // On a board that the service keeps itself the hook and the log say what proves who it was:
 // a name that was only typed proves nothing, whether a webhook or the log reports the move.
 func TestWhatProvesAPerson(t *testing.T) {
-	announced := func(r *orchestratortest.Rig, item string, proof stage.Proof) {
-		i, err := r.Board.Item(context.Background(), orchestratortest.App, item)
+	announced := func(r *Rig, item string, proof stage.Proof) {
+		i, err := r.Board.Item(context.Background(), App, item)
 		require.NoError(r, err)
-		h := tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim", Status: true, To: string(i.Status), At: i.UpdatedAt, Via: stage.ViaBoard, Proof: proof}
+		h := tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: string(i.Status), At: i.UpdatedAt, Via: stage.ViaBoard, Proof: proof}
 		for range 2 { // announced twice it is one
 			require.NoError(r, r.Engine.Announce(context.Background(), "board", fmt.Sprint(item, i.UpdatedAt), h))
 		}
 	}
 	for _, heard := range []bool{true, false} {
 		for _, proof := range []stage.Proof{stage.ProofToken, stage.ProofNone} {
-			ruled(t, task.People{Approvers: []string{"kim"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+			ruled(t, task.People{Approvers: []string{"kim"}}, func(r *Rig, _ *reconcile.Reconciler) {
 				item := waiting(r)
 				r.Board.SetProof(proof)
-				r.MoveAs("kim", orchestratortest.App, item, stage.StatusApproved)
+				r.MoveAs("kim", App, item, stage.StatusApproved)
 				want := stage.Principal{Kind: stage.KindPerson, ID: "kim", Via: stage.ViaReconciler, Proof: proof}
 				if heard {
 					announced(r, item, proof)
@@ -188,30 +188,30 @@ func TestWhatProvesAPerson(t *testing.T) {
 // A person who may not make a move gets one answer; the column goes back, and neither the
 // reconciler nor a second webhook of it makes anything of it. A person who may does.
 func TestOnlyWhoMay(t *testing.T) {
-	ruled(t, task.People{Approvers: []string{"ann@example.org", "role:admin"}, Starters: []string{"kim"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+	ruled(t, task.People{Approvers: []string{"ann@example.org", "role:admin"}, Starters: []string{"kim"}}, func(r *Rig, _ *reconcile.Reconciler) {
 		r.Board.AddPerson(tracker.Person{ID: "kim", Role: "member", Email: "kim@example.org"})
 		r.Board.AddPerson(tracker.Person{ID: "ann", Role: "guest", Email: "Ann@example.org"})
 		r.Board.AddPerson(tracker.Person{ID: "root", Role: "admin"})
 
-		other := r.Card(orchestratortest.App, "y")
+		other := r.Card(App, "y")
 		moveAs(r, "ann", other, stage.StatusToAnalyse)
 		r.Settle(10 * time.Minute)
 		require.Empty(r, r.Roles())
-		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, other))
-		require.Equal(r, []string{"The pipeline has not started: ann may not set To Analyse here; the starters are kim."}, r.Comments(orchestratortest.App, other))
+		require.Equal(r, stage.StatusBlocked, r.Status(App, other))
+		require.Equal(r, []string{"The pipeline has not started: ann may not set To Analyse here; the starters are kim."}, r.Comments(App, other))
 
 		item := waiting(r)
 		for _, to := range []stage.Status{stage.StatusApproved, stage.StatusRejected} {
 			moveAs(r, "kim", item, to)
 			r.Settle(time.Hour)
-			require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
-			require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.App, item), "the column goes back")
+			r.Waits(item, stage.HoldApproval)
+			require.Equal(r, stage.StatusInReview, r.Status(App, item), "the column goes back")
 		}
-		r.MoveAs("kim", orchestratortest.App, item, stage.StatusApproved) // and no webhook comes
+		r.MoveAs("kim", App, item, stage.StatusApproved) // and no webhook comes
 		r.Settle(time.Hour)
-		require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.App, item))
+		require.Equal(r, stage.StatusInReview, r.Status(App, item))
 		var denied []string
-		for _, c := range r.Comments(orchestratortest.App, item) {
+		for _, c := range r.Comments(App, item) {
 			if strings.Contains(c, "may not") {
 				denied = append(denied, c)
 			}
@@ -229,7 +229,7 @@ func TestOnlyWhoMay(t *testing.T) {
 		require.Equal(r, []stage.Role{stage.Analyst, stage.Analyst}, r.Roles())
 		moveAs(r, "root", item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		r.Replays()
 	})
 }
@@ -237,14 +237,14 @@ func TestOnlyWhoMay(t *testing.T) {
 // Where people are named, a move of which it cannot be proved who made it moves
 // nothing, and the card says so once.
 func TestNotProvedWherePeopleAreNamed(t *testing.T) {
-	ruled(t, task.People{Approvers: []string{"ann"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+	ruled(t, task.People{Approvers: []string{"ann"}}, func(r *Rig, _ *reconcile.Reconciler) {
 		r.Board.SetLogged(false)
 		item := waiting(r)
-		r.MoveAs("ann", orchestratortest.App, item, stage.StatusApproved)
+		r.MoveAs("ann", App, item, stage.StatusApproved)
 		r.Settle(5 * time.Hour)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldApproval)
 		said := 0
-		for _, c := range r.Comments(orchestratortest.App, item) {
+		for _, c := range r.Comments(App, item) {
 			if strings.Contains(c, "it cannot be proved who has set Approved") {
 				said++
 			}
@@ -252,7 +252,7 @@ func TestNotProvedWherePeopleAreNamed(t *testing.T) {
 		require.Equal(r, 1, said)
 		moveAs(r, "ann", item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }
 
@@ -260,17 +260,17 @@ func TestNotProvedWherePeopleAreNamed(t *testing.T) {
 // keeps no move from being acted on.
 func TestWebhookOfSomethingElseFirst(t *testing.T) {
 	for _, logged := range []bool{true, false} {
-		ruled(t, task.People{Approvers: []string{"ann"}}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		ruled(t, task.People{Approvers: []string{"ann"}}, func(r *Rig, _ *reconcile.Reconciler) {
 			r.Board.SetLogged(logged)
 			item := waiting(r)
-			r.MoveAs("ann", orchestratortest.App, item, stage.StatusApproved)
-			i, err := r.Board.Item(context.Background(), orchestratortest.App, item)
+			r.MoveAs("ann", App, item, stage.StatusApproved)
+			i, err := r.Board.Item(context.Background(), App, item)
 			require.NoError(r, err)
-			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "ann", At: i.UpdatedAt})
+			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "ann", At: i.UpdatedAt})
 			r.Settle(time.Second)
-			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "ann", Status: true, To: string(stage.StatusApproved), At: i.UpdatedAt})
+			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "ann", Status: true, To: string(stage.StatusApproved), At: i.UpdatedAt})
 			r.Settle(time.Minute)
-			require.Equal(r, stage.Done, r.Task(item).State.Stage)
+			r.Stands(item, stage.Done)
 		})
 	}
 }
@@ -279,15 +279,15 @@ func TestWebhookOfSomethingElseFirst(t *testing.T) {
 func TestAnybodyStops(t *testing.T) {
 	nobody := []string{"nobody"}
 	for _, logged := range []bool{true, false} {
-		reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+		reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
 			r.Projects[0].People = task.People{Starters: []string{"kim"}, Approvers: nobody, Releasers: nobody, Separate: true}
 			r.Shutdown()
 			r.Start()
 			r.Board.SetLogged(logged)
 			item := waiting(r)
-			r.MoveAs("guest", orchestratortest.App, item, stage.StatusStop)
+			r.MoveAs("guest", App, item, stage.StatusStop)
 			r.Settle(10 * time.Minute)
-			require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+			r.Cancelled(item)
 		})
 	}
 }
@@ -295,33 +295,33 @@ func TestAnybodyStops(t *testing.T) {
 // A log that cannot be read keeps an approval that was lost waiting, and no STOP; nor
 // does it keep the reconciler from other cards.
 func TestLogThatIsAway(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
 		approved, stopped := waiting(r), waiting(r)
 		r.Board.FailCall("LastMove", faulttest.Error(faulttest.Passing))
-		r.MoveAs("lee", orchestratortest.App, approved, stage.StatusApproved)
-		r.MoveAs("lee", orchestratortest.App, stopped, stage.StatusStop)
+		r.MoveAs("lee", App, approved, stage.StatusApproved)
+		r.MoveAs("lee", App, stopped, stage.StatusStop)
 		r.Settle(time.Hour)
-		require.Equal(r, stage.Cancelled, r.Cancelled(stopped).State.Stage)
-		require.Equal(r, stage.HoldApproval, r.Task(approved).State.Hold)
+		r.Cancelled(stopped)
+		r.Waits(approved, stage.HoldApproval)
 		r.Board.FailCall("LastMove", nil)
 		r.Settle(time.Hour)
-		require.Equal(r, stage.Done, r.Task(approved).State.Stage)
+		r.Stands(approved, stage.Done)
 		require.Equal(r, "lee", lastDecision(r, approved, stage.OnApproved).Event.By.ID)
 	})
 }
 
 // With separate, who has started a task does not approve it.
 func TestSeparate(t *testing.T) {
-	ruled(t, task.People{Separate: true}, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+	ruled(t, task.People{Separate: true}, func(r *Rig, _ *reconcile.Reconciler) {
 		item := waiting(r)
 		require.Equal(r, "kim", r.Task(item).State.Starter)
 		moveAs(r, "kim", item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
-		require.True(r, r.Commented(orchestratortest.App, item, "kim has started the task, and somebody else is to approve it."))
+		r.Waits(item, stage.HoldApproval)
+		require.True(r, r.Commented(App, item, "kim has started the task, and somebody else is to approve it."))
 		moveAs(r, "lee", item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }
 
@@ -343,7 +343,7 @@ func (l *lagging) LastMove(ctx context.Context, project, item string) (tracker.M
 // nobody is named.
 func TestLogThatComesLate(t *testing.T) {
 	var late *lagging
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		late = &lagging{Board: r.Board}
 		r.Tracker = late
 		r.Features = func() []orchestrator.Feature {
@@ -351,14 +351,14 @@ func TestLogThatComesLate(t *testing.T) {
 			require.NoError(r, err)
 			return []orchestrator.Feature{rec.Feature()}
 		}
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		item := waiting(r)
-		last, err := r.Board.LastMove(context.Background(), orchestratortest.App, item)
+		last, err := r.Board.LastMove(context.Background(), App, item)
 		require.NoError(r, err)
 		late.before, late.until = last, time.Now().Add(90*time.Second)
-		r.MoveAs("lee", orchestratortest.App, item, stage.StatusApproved)
+		r.MoveAs("lee", App, item, stage.StatusApproved)
 		r.Settle(80 * time.Second)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldApproval)
 		r.Settle(time.Hour)
 		require.Equal(r, "lee", lastDecision(r, item, stage.OnApproved).Event.By.ID)
 	})
@@ -367,7 +367,7 @@ func TestLogThatComesLate(t *testing.T) {
 // Journals from before principals are read and replay as they were: an event's "by"
 // was an id, and no state has a starter.
 func TestOldJournalsReplay(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
 		item := waiting(r)
 		moveAs(r, "kim", item, stage.StatusApproved)
 		r.Settle(time.Minute)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
@@ -80,18 +80,18 @@ func TestWords(t *testing.T) {
 func words(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var board *moody
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		board = &moody{Board: r.Board, rng: rand.New(rand.NewPCG(seed, 8))}
 		r.Tracker = board
-	}, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Developer, orchestratortest.Hang)) // nothing reaches a finished task any more
-		item := r.Card(orchestratortest.App, "x")
+	}, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Developer, Hang)) // nothing reaches a finished task any more
+		item := r.Card(App, "x")
 		said := []spoken{moveLate(r, rng, item, stage.StatusToAnalyse)}
 		r.Settle(2 * hookDelay) // else there may never be a task
 		for end := time.Now().Add(speaking); time.Now().Before(end); {
 			r.Settle(time.Duration(1+rng.IntN(200)) * time.Second)
 			to := []stage.Status{stage.StatusApproved, stage.StatusRejected, stage.StatusInProgress}[rng.IntN(3)]
-			if r.Status(orchestratortest.App, item) != to { // else a person cannot set it
+			if r.Status(App, item) != to { // else a person cannot set it
 				said = append(said, moveLate(r, rng, item, to))
 			}
 		}
@@ -104,15 +104,15 @@ func words(t *testing.T, seed uint64) {
 }
 
 // moveLate moves a card as a person does. The webhook comes late, and more than once.
-func moveLate(r *orchestratortest.Rig, rng *rand.Rand, item string, to stage.Status) spoken {
+func moveLate(r *Rig, rng *rand.Rand, item string, to stage.Status) spoken {
 	r.Helper()
-	r.MoveUnseen(orchestratortest.App, item, to)
-	i, err := r.Board.Item(context.Background(), orchestratortest.App, item)
+	r.MoveUnseen(App, item, to)
+	i, err := r.Board.Item(context.Background(), App, item)
 	require.NoError(r, err)
 	for range 1 + rng.IntN(3) {
 		time.AfterFunc(time.Duration(rng.IntN(int(hookDelay))), func() {
 			r.Hook(tracker.Hook{
-				Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim", Status: true, To: string(to), At: i.UpdatedAt,
+				Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: string(to), At: i.UpdatedAt,
 			})
 		})
 	}
@@ -120,7 +120,7 @@ func moveLate(r *orchestratortest.Rig, rng *rand.Rand, item string, to stage.Sta
 }
 
 // judged compares the journal of a card's task with what a person has said.
-func judged(r *orchestratortest.Rig, what, item string, said []spoken) {
+func judged(r *Rig, what, item string, said []spoken) {
 	r.Helper()
 	entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
 	require.NoError(r, err)

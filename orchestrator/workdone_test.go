@@ -10,7 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -18,7 +18,7 @@ import (
 
 // idler is a developer that commits nothing but, where it has one, a text in no-change.md.
 func idler(says string) memwork.Script {
-	return orchestratortest.Instead(stage.Developer, func(_ context.Context, c work.Command, files map[string]string) work.Result {
+	return Instead(stage.Developer, func(_ context.Context, c work.Command, files map[string]string) work.Result {
 		time.Sleep(time.Second)
 		if says != "" {
 			files[c.Env["SIGNALBOX_DOCS"]+"/"+checks.NoChange] = says
@@ -31,32 +31,31 @@ func idler(says string) memwork.Script {
 func TestNoWorkDone(t *testing.T) {
 	for name, ciNone := range map[string]bool{"CI": false, "ci: none": true} {
 		t.Run(name, func(t *testing.T) {
-			orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Projects[0].CINone = ciNone }, func(r *orchestratortest.Rig) {
+			Run(t, func(r *Rig) { r.Projects[0].CINone = ciNone }, func(r *Rig) {
 				r.Place.SetScript(idler(""))
-				item := r.Card(orchestratortest.App, "x")
-				r.ToDone(orchestratortest.App, item)
+				item := r.Finish("x")
 				r.Settle(time.Minute)
 				task := r.Task(item)
 				require.Equal(r, stage.HoldApproval, task.State.Hold)
 				require.Equal(r, 2, r.Ran(stage.Developer))
-				require.True(r, r.Commented(orchestratortest.App, item, "development again: retry 1 of 3: no work is done: "))
+				require.True(r, r.Commented(App, item, "development again: retry 1 of 3: no work is done: "))
 				require.Contains(r, task.State.HoldReason, "changes nothing against main but documents in docs/work/APP-1")
 				x, err := explain.One(r.Context(), r.Engine, task.ID)
 				require.NoError(r, err)
 				require.Contains(r, x.Summary, "no work is done")
 				require.Contains(r, x.Blockers[0].Do, "say in a comment what is and set In Progress to run the developer again")
-				require.Equal(r, stage.StatusNeedsInput, r.Status(orchestratortest.App, item))
-				require.True(r, r.Commented(orchestratortest.App, item, "Set the status Approved to confirm that nothing is, or say in a comment what is to be done and set In Progress"))
+				require.Equal(r, stage.StatusNeedsInput, r.Status(App, item))
+				require.True(r, r.Commented(App, item, "Set the status Approved to confirm that nothing is, or say in a comment what is to be done and set In Progress"))
 				r.Settle(2 * time.Hour)
 				require.Equal(r, task.State.Seq, r.Task(item).State.Seq)
-				r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				r.Place.SetScript(Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 					require.Contains(r, c.Prompt, "The button is to be blue.")
-					return orchestratortest.GoodAgent(ctx, c, files)
+					return GoodAgent(ctx, c, files)
 				}))
 				r.Board.Say(item, "kim", "The button is to be blue.")
-				r.Move(orchestratortest.App, item, stage.StatusInProgress)
+				r.Set(item, stage.StatusInProgress)
 				r.Settle(time.Minute)
-				require.Equal(r, stage.Done, r.Task(item).State.Stage)
+				r.Stands(item, stage.Done)
 				require.Empty(r, r.Task(item).State.Vouched)
 				require.Equal(r, 3, r.Ran(stage.Developer))
 				r.Replays()
@@ -68,32 +67,31 @@ func TestNoWorkDone(t *testing.T) {
 // A developer who reports that nothing is to be done is not sent back: a person confirms it, and
 // the reconciler does not.
 func TestNothingToBeDone(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, rec *reconcile.Reconciler) {
 		r.Place.SetScript(idler("It works so since v2."))
-		item := r.Card(orchestratortest.App, "x")
-		task := toWord(r, orchestratortest.App, item)
+		item := r.Card(App, "x")
+		task := toWord(r, App, item)
 		require.Equal(r, 1, r.Ran(stage.Developer))
-		require.Equal(r, stage.StatusNeedsInput, r.Status(orchestratortest.App, item))
-		require.True(r, r.Commented(orchestratortest.App, item, "the developer reports that nothing is to be done: It works so since v2."))
+		require.Equal(r, stage.StatusNeedsInput, r.Status(App, item))
+		require.True(r, r.Commented(App, item, "the developer reports that nothing is to be done: It works so since v2."))
 		for range 3 {
 			r.Settle(time.Hour)
 			require.NoError(r, rec.Pass(r.Context(), r.Engine))
 		}
 		require.Equal(r, task.State.Seq, r.Task(item).State.Seq)
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Equal(r, task.State.Head, r.Task(item).State.Vouched)
 	})
 }
 
 // With the switch off a card is as it was before there was the gate.
 func TestWorkGateOff(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) { r.Options.Off = []string{checks.WorkDone} }, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) { r.Options.Off = []string{checks.WorkDone} }, func(r *Rig) {
 		r.Place.SetScript(idler(""))
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		item := r.Finish("x")
+		r.Stands(item, stage.Done)
 		require.Equal(r, 1, r.Ran(stage.Developer))
 		results, err := r.Store.GateResults(r.Context(), r.Task(item).ID)
 		require.NoError(r, err)

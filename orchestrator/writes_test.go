@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -18,8 +18,8 @@ import (
 
 // trespass makes a role commit files besides, in some of its runs.
 func trespass(role stage.Role, when func(work.Command) bool, names ...string) memwork.Script {
-	return orchestratortest.Instead(role, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-		res := orchestratortest.GoodAgent(ctx, c, files)
+	return Instead(role, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		res := GoodAgent(ctx, c, files)
 		if when(c) {
 			for _, name := range names {
 				files[strings.ReplaceAll(name, "{docs}", c.Env["SIGNALBOX_DOCS"])] = "trespassed"
@@ -32,7 +32,7 @@ func trespass(role stage.Role, when func(work.Command) bool, names ...string) me
 func always(work.Command) bool { return true }
 
 // trespassed lists the files of a task's branch that hold what nobody should have committed.
-func trespassed(r *orchestratortest.Rig, t task.Task) (out []string) {
+func trespassed(r *Rig, t task.Task) (out []string) {
 	r.Helper()
 	tree, err := r.Place.Files(r.Context(), work.Workspace{}, r.Place.Remote(t.Repo, t.Branch))
 	require.NoError(r, err)
@@ -64,10 +64,9 @@ func TestWritesOutside(t *testing.T) {
 		stage.Deployer:  {"deploy.sh", stage.DeployStaging},
 	} {
 		t.Run(string(role), func(t *testing.T) {
-			orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+			Run(t, nil, func(r *Rig) {
 				r.Place.SetScript(trespass(role, always, c.path))
-				item := r.Card(orchestratortest.App, "x")
-				r.ToDone(orchestratortest.App, item)
+				item := r.Finish("x")
 				r.Settle(2 * time.Hour)
 				task := r.Task(item)
 				require.Equal(r, c.at, task.State.Stage)
@@ -75,7 +74,7 @@ func TestWritesOutside(t *testing.T) {
 				path := strings.ReplaceAll(c.path, "{docs}", "docs/work/"+task.WorkItemID)
 				require.Contains(r, task.State.HoldReason, "the commits of the "+string(role)+" change "+path+", and it may change ")
 				require.Contains(r, task.State.HoldReason, "kept as refs/signalbox/left/")
-				require.True(r, r.Commented(orchestratortest.App, item, path))
+				require.True(r, r.Commented(App, item, path))
 				require.Equal(r, 4, r.Ran(role), "each attempt begins anew")
 				require.Zero(r, r.Host.Merges())
 				require.Empty(r, trespassed(r, task))
@@ -97,10 +96,9 @@ func TestWritesOutside(t *testing.T) {
 
 // A refusal is in the prompt of the next attempt, which begins at the branch and can do better.
 func TestWritesOutsideOnce(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.Place.SetScript(trespass(stage.Reviewer, func(c work.Command) bool { return c.Attempt == 1 }, "src/fix.go"))
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		r.Settle(time.Minute)
 		task := r.Task(item)
 		require.Equal(r, stage.Done, task.State.Stage)
@@ -120,12 +118,11 @@ func TestWritesOutsideOnce(t *testing.T) {
 
 // The registry can let a role write more.
 func TestWritesOfTheRegistry(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Projects[0].Writes = map[stage.Role][]string{stage.Tester: {"tests/**"}}
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		r.Place.SetScript(trespass(stage.Tester, always, "tests/deep/more_test.go"))
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		task := r.Task(item)
 		require.Equal(r, stage.Done, task.State.Stage)
 		require.Equal(r, []string{"tests/deep/more_test.go"}, trespassed(r, task))
@@ -139,14 +136,13 @@ func TestWritesOfTheRegistry(t *testing.T) {
 // What a reviewer has committed before it died is nobody's to go on from, not even for
 // the developer.
 func TestNobodyInheritsTrespasses(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.Place.SetScript(trespass(stage.Reviewer, always, "src/fix.go"))
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		r.Settle(2 * time.Hour)
-		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
-		r.Place.SetScript(orchestratortest.GoodAgent)
-		r.Move(orchestratortest.App, item, stage.StatusRejected)
+		r.Waits(item, stage.HoldBlocked)
+		r.Place.SetScript(GoodAgent)
+		r.Set(item, stage.StatusRejected)
 		r.Settle(time.Minute)
 		task := r.Task(item)
 		require.Equal(r, stage.Done, task.State.Stage)

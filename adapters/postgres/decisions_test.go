@@ -17,33 +17,6 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// A dedupe key is that of an unfinished job which another life of the store has put: the job
-// is put once, and what came with it is done.
-func TestDedupeKeyOfAnotherLife(t *testing.T) {
-	t.Parallel()
-	url := pgtest.Open(t)
-	ctx := t.Context()
-	first := open(t, postgres.Options{URL: url})
-	old, err := first.Put(ctx, queue.Job{Pool: "p", DedupeKey: "x"}, queue.Job{Pool: "p", DedupeKey: "y"})
-	require.NoError(t, err)
-	require.NoError(t, first.Close())
-	db := open(t, postgres.Options{URL: url})
-	for range 2 {
-		ids, err := db.Put(ctx, queue.Job{Pool: "q", DedupeKey: "x"}, queue.Job{Pool: "q"}, queue.Job{Pool: "q", DedupeKey: "y"})
-		require.NoError(t, err)
-		require.Equal(t, []int64{old[0], old[1]}, []int64{ids[0], ids[2]})
-		require.Greater(t, ids[1], old[1])
-	}
-	claims, err := db.Take(ctx, "p", "w", 2, time.Hour)
-	require.NoError(t, err)
-	require.Len(t, claims, 2)
-	require.NoError(t, db.Finish(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{{Pool: "q", DedupeKey: "x"}, {Pool: "q", DedupeKey: "y"}}}))
-	jobs, err := db.Jobs(ctx, queue.Filter{Pool: "q"})
-	require.NoError(t, err)
-	require.Len(t, jobs, 3, "the key of the job that ended is free, the other's is not")
-	agree(t, url)
-}
-
 // Requests for one claim that share a transaction: one of them ends it.
 func TestOneEndOfMany(t *testing.T) {
 	t.Parallel()

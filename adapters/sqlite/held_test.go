@@ -112,28 +112,6 @@ func TestSetAside(t *testing.T) {
 	require.Equal(t, both, y.take(10))
 }
 
-// The next of a key, and a job that is given back, are held when they are claimed.
-func TestHeldInTurn(t *testing.T) {
-	t.Parallel()
-	y := newYard(t)
-	id := y.put(same(3, queue.Job{Pool: "p", Key: "k", Holds: []string{"s"}})...)
-	claims, err := y.db.Take(t.Context(), "p", "w", 9, time.Minute)
-	require.NoError(t, err)
-	y.hold("s")
-	require.NoError(t, y.db.Finish(t.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeRetry}))
-	require.Empty(t, y.take(9))
-	y.free("s")
-	claims, err = y.db.Take(t.Context(), "p", "w", 9, time.Minute)
-	require.NoError(t, err)
-	y.hold("s")
-	next, err := y.db.FinishTake(t.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 9, time.Minute)
-	require.NoError(t, err)
-	require.Empty(t, next)
-	require.Equal(t, 1, y.held())
-	y.free("s")
-	require.Equal(t, id[1:2], y.take(9))
-}
-
 // Many subjects are held, and two handles work on them.
 func TestManyHolds(t *testing.T) {
 	t.Parallel()

@@ -171,40 +171,6 @@ func TestOwnBoard(t *testing.T) {
 	}
 }
 
-// Without the operator's token nobody changes a card; what was typed stands in the page that
-// says so.
-func TestOwnBoardIsGuarded(t *testing.T) {
-	p := &place{prefix: "OWN"}
-	w := newWorld(t, map[string]string{"TRACKER": "board"}, p)
-	kim := w.browse("Kim")
-	id := kim.begin(p.id, "x")
-	desk := w.desk()
-	w.until("the analyst finishes", func() bool {
-		return w.task(id).Hold == "approval" && story(t, desk, id).Column == string(stage.StatusInReview)
-	})
-	stranger := &browser{w, &http.Client{}}
-	resp, err := stranger.http.PostForm("http://"+w.addr+"/dashboard/board/cards/"+id+"/say", url.Values{"form": {"say"}, "key": {"k"}, "name": {"Kim"}, "body": {"many <words>"}, "column": {"approved"}})
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
-	require.Contains(t, string(body), "many &lt;words&gt;</textarea>")
-	require.Contains(t, string(body), `name="token"`)
-	req, err := http.NewRequest(http.MethodPost, "http://"+w.addr+"/dashboard/board/cards/"+id+"/move", strings.NewReader("column=approved"))
-	require.NoError(t, err)
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Origin", "https://elsewhere.example.org")
-	req.Header.Set("Sec-Fetch-Site", "cross-site")
-	resp, err = kim.http.Do(req)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, http.StatusForbidden, resp.StatusCode, "a page from elsewhere cannot move a card although its reader has signed in")
-	s := story(t, desk, id)
-	require.Equal(t, string(stage.StatusInReview), s.Column)
-	require.False(t, slices.ContainsFunc(s.Comments, func(c cards.Comment) bool { return !c.Service }))
-}
-
 // The server is killed again and again while people type and move cards. What was answered
 // is there, once; what was not answered is sent again by the same form, and is there once
 // too. A move whose event was lost with the server is found.

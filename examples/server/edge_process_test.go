@@ -20,8 +20,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // hook posts a webhook of the git host to an address of the server, signed with a secret.
@@ -123,32 +121,6 @@ func TestStrangersTakeNoMemory(t *testing.T) {
 	rise := w.memory() - before
 	t.Logf("the process took %d MiB more; unsigned %v, forged %v, honest %d", rise>>20, unsigned, forged, taken)
 	require.LessOrEqual(t, rise, int64(128<<20))
-}
-
-// A webhook that is signed and lies finishes no task: the host is read.
-func TestForgedMergeMovesNothing(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, nil, &place{prefix: "AAA"}, &place{prefix: "BBB"})
-	w.write("BBB-1-reviewer", "await \"$WORLD_DIR/go\"\n")
-	item := w.card("BBB", "Keep me")
-	w.move(item, "To Analyse")
-	w.approve(item)
-	w.until("the reviewer is at work", func() bool {
-		return len(w.runs("BBB-1")) > 0 && w.task(item).Active == stage.Reviewer && strings.Contains(w.read("runs"), "BBB-1 reviewer")
-	})
-	before := w.task(item)
-	require.Equal(t, stage.Review, before.Stage)
-	body := fmt.Sprintf(`{"action":"closed","number":1,"sender":{"login":"mallory"},"repository":{"full_name":"acme/bbb"},"pull_request":{"number":1,"state":"closed","merged":true,
-		"merge_commit_sha":"%040x","head":{"ref":%q,"sha":%q,"repo":{"full_name":"acme/bbb"}},"base":{"ref":"main"}}}`, 1, before.Branch, before.HeadSHA)
-	require.Equal(t, http.StatusAccepted, w.hook(w.addr, w.env["GITHUB_WEBHOOK_SECRET"], "forged", "pull_request", body))
-	w.until("the host was read twice", func() bool { return strings.Contains(w.read("server.log"), "the host does not confirm") })
-	after := w.task(item)
-	require.Equal(t, stage.Review, after.Stage)
-	require.Equal(t, stage.Reviewer, after.Active)
-	require.Zero(t, w.host.Merges())
-	w.write("go", "")
-	w.until("the card is done", func() bool { return w.column(item) == "Monitoring after Deploy" || w.column(item) == "Done" })
-	require.Equal(t, 1, w.host.Merges())
 }
 
 // With a listener of their own webhooks come in there alone, and nothing else does.

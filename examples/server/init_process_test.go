@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/cookiejar"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -21,8 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/internal/app"
-	"github.com/signalbox-dev/signalbox/internal/forgetest"
-	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -239,64 +236,4 @@ func TestRehearsalIsCleanedUp(t *testing.T) {
 	require.True(t, ok, said)
 	require.Equal(t, "trunk "+n.git(work, "rev-parse", "HEAD"), n.heads())
 	require.Empty(t, n.left())
-}
-
-// The same with Plane and GitHub: columns and GitHub's webhook are made, the rehearsal goes
-// over the real host and leaves nothing but a pull request that is merged, elsewhere.
-func TestFromNothingWithAccounts(t *testing.T) {
-	t.Parallel()
-	n := newNewcomer(t)
-	bare := filepath.Join(t.TempDir(), "shop.git")
-	n.git(n.dir, "clone", "--quiet", "--bare", n.dir, bare)
-	n.git(n.dir, "remote", "add", "origin", "https://github.com/acme/shop.git")
-	n.board = planetest.New(planetest.Options{Workspace: "w", RateLimit: 6000, Tokens: map[string]string{"plane-token": "bot"}, Secret: "plane-webhook-secret-of-128-bits", HookURL: "http://" + n.addr + "/webhooks/tracker"})
-	n.host = forgetest.NewGitHub(forgetest.Options{Token: "github-token", Secret: "github-webhook-secret-of-128-bits", HookURL: "http://" + n.addr + "/webhooks/githost", CI: conclude})
-	require.NoError(t, n.host.AddRepo("acme/shop", bare))
-	n.host.SetSettings("acme/shop", func(s *forgetest.Settings) { s.Admin = true })
-	project := n.board.AddProject("SHOP", "Backlog", "Todo", "In Progress", "Done")
-	mux := http.NewServeMux()
-	mux.Handle("/plane/", http.StripPrefix("/plane", n.board))
-	mux.Handle("/github/", http.StripPrefix("/github", n.host))
-	outer := httptest.NewServer(mux)
-	t.Cleanup(func() { n.board.Close(); n.host.Close(); outer.Close() })
-	n.env = []string{"ORCH_PLANE_TOKEN=plane-token", "ORCH_PLANE_WEBHOOK_SECRET=plane-webhook-secret-of-128-bits", "ORCH_GITHUB_TOKEN=github-token", "ORCH_GITHUB_WEBHOOK_SECRET=github-webhook-secret-of-128-bits", "ORCH_CI_POLL=500ms"}
-	heads := n.host.Heads("acme/shop")
-
-	said, ok := n.do("init", "--plane", "--plane-url", outer.URL+"/plane", "--plane-workspace", "w", "--github", "--github-url", outer.URL+"/github",
-		"--clone-url", bare, "--agent", "rehearse", "--listen", n.addr, "--public-url", "https://box.example.org")
-	require.True(t, ok, said)
-	require.Contains(t, said, "the column Confirm Deploy was made\n")
-	require.Contains(t, said, "webhooks: one to https://box.example.org/webhooks/githost was registered\n")
-	require.Contains(t, said, "a card of acme/shop went through every stage, and nothing is left of it")
-	require.Contains(t, said, "In Plane ("+outer.URL+"/plane, settings of the workspace, Webhooks) make a webhook for work items to https://box.example.org/webhooks/tracker")
-	require.Equal(t, heads, n.host.Heads("acme/shop"))
-	require.Empty(t, n.board.Items(""))
-	require.Empty(t, n.left())
-	for _, p := range n.host.Pulls() {
-		require.False(t, p.Open)
-		require.True(t, strings.HasPrefix(p.Base, app.RehearsalBranch), p.Base)
-	}
-	require.Len(t, n.host.Settings("acme/shop").Hooks, 1)
-
-	serve, log := n.command("serve")
-	require.NoError(t, serve.Start())
-	defer func() {
-		require.NoError(t, serve.Process.Signal(syscall.SIGTERM))
-		require.NoError(t, serve.Wait(), log)
-	}()
-	n.until("the server gets ready", func() bool {
-		var into any
-		return n.get("/readyz", &into)
-	})
-	defer func() {
-		if t.Failed() {
-			t.Logf("the server's log:\n%s", log)
-		}
-	}()
-	id, err := n.board.AddItem(project, "My first card", "<p>what is wanted</p>")
-	require.NoError(t, err)
-	n.move(id, "To Analyse")
-	n.approve(id)
-	n.until("it is done", func() bool { return n.column(id) == "Done" && !owed(n.task(id)) })
-	require.Equal(t, n.task(id).MergeSHA, n.host.Heads("acme/shop")["trunk"])
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -32,7 +31,7 @@ func (w *world) neighbours() http.Handler {
 		w.sick[name] = fakehttp.New(next, meets)
 		return w.sick[name]
 	}
-	board := stand("plane.comments", stand("plane.status", w.hasty(w.recordCalls(w.board)), planetest.IsStatus), planetest.IsComment)
+	board := stand("plane.comments", stand("plane.status", w.recordCalls(w.board), planetest.IsStatus), planetest.IsComment)
 	mux.Handle("/plane/", http.StripPrefix("/plane", stand("plane", board, nil)))
 	mux.Handle("/github/", http.StripPrefix("/github", stand("github", w.gated(w.host), nil)))
 	mux.Handle("/telegram/", http.StripPrefix("/telegram", stand("telegram", w.chat, nil)))
@@ -79,24 +78,6 @@ func (w *world) recordCalls(next http.Handler) http.Handler {
 	})
 }
 
-// build is CI.
-func (w *world) build(p forgetest.Push) forgetest.Outcome {
-	w.mu.Lock()
-	is := w.ci
-	w.mu.Unlock()
-	if is != nil && !is(p) {
-		return forgetest.Outcome{Conclusion: "failure", Title: "does not build"}
-	}
-	return conclude(p)
-}
-
-// builds sets CI's results from now on.
-func (w *world) builds(is func(forgetest.Push) bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ci = is
-}
-
 // gated holds merges up while the world says so.
 func (w *world) gated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -115,22 +96,6 @@ func (w *world) gated(next http.Handler) http.Handler {
 			case <-wait:
 			case <-r.Context().Done(): // the test has failed and is over
 				return
-			}
-		}
-		next.ServeHTTP(out, r)
-	})
-}
-
-// hasty lets a person act just before the service's own write to a card.
-func (w *world) hasty(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPatch {
-			w.mu.Lock()
-			act := w.before[path.Base(r.URL.Path)]
-			delete(w.before, path.Base(r.URL.Path))
-			w.mu.Unlock()
-			if act != nil {
-				act()
 			}
 		}
 		next.ServeHTTP(out, r)

@@ -105,9 +105,6 @@ type parts struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
 	merge map[string]chan struct{} // merges wait for its end, by repository
-
-	ci     func(forgetest.Push) bool // whether a commit builds; nil: each does
-	before map[string]func()         // what a person does just before the next write to a card
 }
 
 // conclude is CI: it says what the commit's file ci says (failure, or none for no result at
@@ -124,11 +121,11 @@ func conclude(p forgetest.Push) forgetest.Outcome {
 	}
 }
 
-// isEveryday reports whether a world is played by the quick suite too: a whole life, people's
-// words, a STOP over a restart, the merge gate, and agents that forge verdicts.
+// isEveryday reports whether a world is played by the quick suite too: a whole life, a STOP
+// over a restart, agents that forge verdicts, and a first card.
 func isEveryday(test string) bool {
 	name, _, _ := strings.Cut(test, "/")
-	return slices.Contains([]string{"TestWholeLife", "TestQuestionsAndRejections", "TestStopOutlivesTheServer", "TestMergeGateOfTwo", "TestForgedVerdictsAreNone", "TestFromNothing"}, name)
+	return slices.Contains([]string{"TestWholeLife", "TestStopOutlivesTheServer", "TestForgedVerdictsAreNone", "TestFromNothing"}, name)
 }
 
 // newWorld makes the outside world and starts the server.
@@ -137,10 +134,10 @@ func newWorld(t *testing.T, settings map[string]string, places ...*place) *world
 	if testing.Short() && !isEveryday(t.Name()) {
 		t.Skip("make check plays it")
 	}
-	w := &world{T: t, parts: &parts{dir: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), places: map[string]*place{}, before: map[string]func(){}, merge: map[string]chan struct{}{}}}
+	w := &world{T: t, parts: &parts{dir: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), places: map[string]*place{}, merge: map[string]chan struct{}{}}}
 	w.environment(settings)
 	w.board = planetest.New(planetest.Options{Workspace: "w", RateLimit: 1_000_000, Tokens: w.accounts(), Secret: w.env["PLANE_WEBHOOK_SECRET"]})
-	w.host = forgetest.NewGitHub(forgetest.Options{Token: w.env["GITHUB_TOKEN"], Secret: w.env["GITHUB_WEBHOOK_SECRET"], CI: w.build})
+	w.host = forgetest.NewGitHub(forgetest.Options{Token: w.env["GITHUB_TOKEN"], Secret: w.env["GITHUB_WEBHOOK_SECRET"], CI: conclude})
 	w.chat = telegramtest.New(cmp.Or(w.env["TELEGRAM_TOKEN"], chatToken))
 	w.outer = httptest.NewServer(w.neighbours())
 	w.Cleanup(func() {

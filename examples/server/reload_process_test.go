@@ -12,8 +12,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/signalbox-dev/signalbox/internal/planetest"
 )
 
 // hangUp has the server read its registry again, as kill -HUP does, and waits until the log
@@ -108,27 +106,4 @@ func (w *world) ping(secret string) int {
 	require.NoError(w, err)
 	require.NoError(w, resp.Body.Close())
 	return resp.StatusCode
-}
-
-// A second board of a repository comes with a reload: cards with the same number are worked
-// on side by side, and each board shows its own.
-func TestASecondBoardOfARepository(t *testing.T) {
-	w := newWorld(t, nil, &place{prefix: "GPX"})
-	w.places["WEB"] = &place{prefix: "WEB", id: w.board.AddProject("WEB", planetest.StandardStates()...)}
-	w.write("projects.yaml", strings.Replace(w.read("projects.yaml"), "prefix: GPX,", `prefix: GPX, more_boards: [{tracker_project: "`+w.places["WEB"].id+`", prefix: WEB}],`, 1))
-	out, errs, code := w.command("reload")
-	require.Zero(t, code, errs)
-	require.Equal(t, "projects: 1\n", out)
-	items := map[string]string{"GPX": w.card("GPX", "the same"), "WEB": w.card("WEB", "the same")}
-	for _, item := range items {
-		w.move(item, "To Analyse")
-	}
-	for _, item := range items {
-		w.approve(item)
-	}
-	for prefix, item := range items {
-		w.until(prefix+" is done", func() bool { return w.isOver(item) && w.column(item) == "Done" })
-		require.Equal(t, []string{prefix + "-1", "acme/gpx"}, []string{w.task(item).WorkItemID, w.task(item).Repo})
-		require.Equal(t, prefix+"-1", w.git(w.places["GPX"].bare, "show", "main:src/"+prefix+"-1"))
-	}
 }

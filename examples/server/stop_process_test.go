@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -154,11 +153,8 @@ func (w *world) gone(before, after web.TaskDetail, mark string) {
 // A STOP ends whatever an agent does to outlive it, and clears away what is ours.
 func TestStopOfRealAgents(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, &place{prefix: "HOS"}, &place{prefix: "FGN"}, &place{prefix: "QUE"}, &place{prefix: "WIN"}, &place{prefix: "MRG"}, &place{prefix: "OVR"})
-	for name, test := range map[string]func(*world){
-		"hostile": stopHostile, "foreign commit": stopForeign, "before a claim": stopQueued, "deployment": stopDeployment, "merge": stopMerge,
-		"overwritten": stopOverwritten,
-	} {
+	w := newWorld(t, nil, &place{prefix: "HOS"}, &place{prefix: "WIN"}, &place{prefix: "MRG"})
+	for name, test := range map[string]func(*world){"hostile": stopHostile, "deployment": stopDeployment, "merge": stopMerge} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(w.in(t))
@@ -196,50 +192,6 @@ func stopHostile(w *world) {
 	stopped := slices.DeleteFunc(w.runs("HOS-1"), func(r string) bool { return !strings.Contains(r, fmt.Sprintf("task=%d ", before.ID)) })
 	require.Len(w, stopped, 2, "analyst and architect; the stopped one never ran again")
 	require.Empty(w, w.living(before.WorkItemID, mark))
-}
-
-// A person's commits on the branch are not thrown away with it.
-func stopForeign(w *world) {
-	mark := w.arm("FGN-1")
-	item := w.card("FGN", "Somebody helps")
-	before := w.began(item, mark)
-	clone := w.path("clone")
-	w.git(w.dir, "clone", "--quiet", "--branch", before.Branch, w.places["FGN"].bare, clone)
-	person := w.commit(clone, "help.txt", "mine")
-	w.git(clone, "push", "--quiet", "origin", before.Branch)
-	w.move(item, "STOP")
-	w.gone(before, w.cancelled(item), mark)
-	require.Equal(w, person, w.heads("FGN")[before.Branch])
-}
-
-// A task whose agent has not been claimed yet.
-func stopQueued(w *world) {
-	w.write("QUE-1-analyst", "await $WORLD_DIR/go\n")
-	first, second := w.card("QUE", "one"), w.card("QUE", "two")
-	w.move(first, "To Analyse")
-	w.until("the first works", func() bool { return len(w.runs("QUE-1")) == 1 })
-	w.move(second, "To Analyse")
-	w.until("the second waits", func() bool { return w.task(second).Active == stage.Analyst })
-	w.move(second, "STOP")
-	require.Equal(w, stage.Cancelled, w.cancelled(second).Stage)
-	w.write("go", "")
-	w.approve(first)
-	w.until("the first is done", func() bool { return w.column(first) == "Done" })
-	require.Empty(w, w.runs("QUE-2"), "no agent of the second was ever started")
-}
-
-// A STOP that comes between the service's look at the card and its own write to it.
-func stopOverwritten(w *world) {
-	w.write("OVR-1-analyst", "await $WORLD_DIR/never\n")
-	item := w.card("OVR", "Changed my mind")
-	said := make(chan error, 1)
-	w.mu.Lock()
-	w.before[item] = func() { said <- w.board.Move(item, "STOP") }
-	w.mu.Unlock()
-	w.move(item, "To Analyse")
-	w.cancelled(item)
-	require.NoError(w, <-said)
-	require.Equal(w, "STOP", w.column(item), "the card says so again")
 }
 
 // In the middle of a deployment STOP waits until that has finished.
@@ -331,23 +283,4 @@ func (w *world) children(pid int) (out []int) {
 		}
 	}
 	return out
-}
-
-// A STOP whose webhook is lost is found on the board.
-func TestLostStopIsFound(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, nil, &place{prefix: "LST"})
-	mark := w.arm("LST-1")
-	item := w.card("LST", "Nobody hears")
-	before := w.began(item, mark)
-	w.board.SetHookURL("")
-	sent := len(w.board.Deliveries())
-	w.move(item, "STOP")
-	w.gone(before, w.cancelled(item), mark)
-	require.Len(t, w.board.Deliveries(), sent, "no webhook said so")
-	require.NotContains(t, w.heads("LST"), before.Branch)
-	var v struct{ Reconcile struct{ Replayed int } }
-	require.True(t, w.get("/queue", &v))
-	require.Positive(t, v.Reconcile.Replayed)
-	require.Less(t, time.Since(before.CreatedAt), time.Minute)
 }

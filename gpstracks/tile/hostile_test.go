@@ -25,24 +25,6 @@ func TestPoles(t *testing.T) {
 	require.InDelta(t, 2048+20.0/360*4096, b.Max[0], 1)
 }
 
-// The corners of the world are tiles like the others.
-func TestCorners(t *testing.T) {
-	t.Parallel()
-	south := -85.0511
-	tracks := prepared(t, gpstracks.Track{Lines: orb.MultiLineString{{{-180, -south}, {0, 0}, {180, south}}}})
-	for z := 0; z <= tile.MaxZoom; z++ {
-		last := 1<<z - 1
-		for _, id := range []tile.ID{{z, 0, 0}, {z, last, last}} {
-			body, _ := encode(t, tile.Limits{}, id, gpstracks.Filter{}, tracks...)
-			if z < 17 {
-				require.Len(t, decode(t, body), 1, "%v", id)
-			} else {
-				decode(t, body)
-			}
-		}
-	}
-}
-
 // A track of a million points is prepared, and its tiles stay within the limit.
 func TestMillionPoints(t *testing.T) {
 	t.Parallel()

@@ -255,26 +255,6 @@ func loaded(t testing.TB, n int) (*source, []tile.ID) {
 	return &store, ids
 }
 
-func TestDamagedBlocks(t *testing.T) {
-	t.Parallel()
-	tracks := prepared(t, gpstracks.Track{Name: "a", Lines: orb.MultiLineString{{{7, 46}, {7.2, 46.2}}}})
-	id := at(9, orb.Point{7.05, 46.1})
-	whole := blocks(9, tracks...)[0]
-	e := tile.NewEncoder(tile.Limits{})
-	for n := range whole {
-		e.Begin(id, gpstracks.Filter{})
-		err := e.Add(whole[:n])
-		if err == nil {
-			_, _, err = e.Append(nil)
-		}
-		require.ErrorContains(t, err, "damaged", n)
-	}
-	e.Begin(tile.ID{Z: 8}, gpstracks.Filter{})
-	require.ErrorContains(t, e.Add(whole), "damaged", "another level")
-	_, err := tile.BlockFeatures(whole[:20])
-	require.Error(t, err)
-}
-
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -120,20 +120,6 @@ func TestTileEmpty(t *testing.T) {
 	require.NotEqual(t, world.Body.String(), r.get("/tiles/0/0/0.mvt").Body.String(), "and forgotten with the tile")
 }
 
-func TestNoSuchTile(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
-	for _, path := range []string{
-		"23/0/0", "-1/0/0", "3/8/0", "3/0/8", "3/-1/0", "0/0/1", "99999999999999999999/0/0", "a/b/c", "1/1", "1/1/1/1", "//", "1/+1/1",
-		"01/0/0", "1/0x1/0", "1/1.0/1", "1/1/%31%00", "1/1/１",
-	} {
-		r.problem(r.get("/tiles/"+path+".mvt"), http.StatusBadRequest)
-	}
-	for _, path := range []string{"/tiles/1/1/1", "/tiles/", "/tiles/1/1/1.png", "/other", "/health/", "/cache", "s"} {
-		r.problem(r.get(path), http.StatusNotFound)
-	}
-}
-
 func TestTileLimits(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, trackhttp.Options{Limits: tile.Limits{Features: 1}})

@@ -1,5 +1,10 @@
 package conformance
 
+import (
+	_ "embed" // for rows.txt
+	"strings"
+)
+
 // row is a sentence of the specification.
 type row struct {
 	id      string
@@ -14,36 +19,22 @@ type part struct {
 	rows []row
 }
 
-// Packages with the tests.
-const (
-	server  = "examples/server "
-	wires   = "internal/app "
-	engine  = "orchestrator "
-	tasks   = "orchestrator/task "
-	web     = "orchestrator/web "
-	gate    = "gates/checks "
-	board   = "adapters/plane "
-	host    = "adapters/github "
-	chat    = "adapters/telegram "
-	agents  = "adapters/agentcli "
-	printed = "adapters/agentcli/agentout "
-	git     = "adapters/gitcli "
-	lease   = "adapters/filelease "
-	store   = "adapters/sqlite "
-	tracks  = "adapters/tracksqlite "
-	reg     = "adapters/projectfile "
-
-	feature = "orchestrator/features/" // and the feature's name
-)
+// written has the name of a part behind #, and then a row a line: its id, section, text and tests.
+//
+//go:embed testdata/rows.txt
+var written string
 
 // specification are all rows.
-func specification() []part {
-	return []part{
-		{"What the service does", serviceRows()}, {"Task fields", taskRows()}, {"Jobs, runs and records", recordRows()}, {"Settings", settingRows()},
-		{"Transitions", transitionRows()}, {"Board statuses", statusRows()}, {"Rules of the board", ruleRows()},
-		{"STOP", stopRows()}, {"Serial gate", serialRows()}, {"Dependencies", dependencyRows()}, {"Merge gate", mergeRows()},
-		{"Reconciler", reconcilerRows()}, {"Endpoints", endpointRows()}, {"Authentication", authRows()},
-		{"Events in", inRows()}, {"Events out", outRows()}, {"Errors", errorRows()}, {"Limits", limitRows()}, {"Versioning", versionRows()},
-		{"Track layer", trackRows()},
+func specification() (out []part) {
+	for line := range strings.Lines(written) {
+		name, begins := strings.CutPrefix(strings.TrimSpace(line), "# ")
+		switch cells := strings.Split(name, " | "); {
+		case begins:
+			out = append(out, part{name: name})
+		case len(cells) > 2:
+			last := &out[len(out)-1]
+			last.rows = append(last.rows, row{cells[0], cells[1], cells[2], cells[3:]})
+		}
 	}
+	return out
 }

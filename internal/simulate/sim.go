@@ -86,7 +86,7 @@ func newSim(w World, keep bool) *sim {
 	}
 	s.agents, s.people, s.senders, s.check = newAgents(s), newPeople(s), newSenders(s), newChecker(s)
 	first := memwork.New(s.agents.script)
-	first.SetClock(s.v.Now)
+	first.Now = s.v.Now
 	first.OnPush = s.senders.pushed
 	for i := range w.Replicas {
 		if i == 0 {

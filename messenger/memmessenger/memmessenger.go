@@ -26,26 +26,10 @@ type Chat struct {
 	mu   sync.Mutex
 	last int
 	sent []Sent
-	lose error
 }
 
 // New makes an empty chat.
 func New() *Chat { return &Chat{} }
-
-// LoseNext makes the next call take effect and fail all the same, as when the
-// answer is lost on its way.
-func (c *Chat) LoseNext(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lose = err
-}
-
-// lost gives the error of LoseNext once.
-func (c *Chat) lost() error {
-	err := c.lose
-	c.lose = nil
-	return err
-}
 
 // Send implements messenger.Messenger.
 func (c *Chat) Send(ctx context.Context, m messenger.Message) (string, error) {
@@ -57,9 +41,6 @@ func (c *Chat) Send(ctx context.Context, m messenger.Message) (string, error) {
 	c.last++
 	id := strconv.Itoa(c.last)
 	c.sent = append(c.sent, Sent{ID: id, Shown: clone(m)})
-	if err := c.lost(); err != nil {
-		return "", err
-	}
 	return id, nil
 }
 
@@ -78,7 +59,7 @@ func (c *Chat) Edit(ctx context.Context, id string, m messenger.Message) error {
 			c.sent[i].Shown = clone(m)
 			c.sent[i].Edits++
 		}
-		return c.lost()
+		return nil
 	}
 	return messenger.ErrGone
 }

@@ -37,19 +37,6 @@ func TestFailWith(t *testing.T) {
 	require.ErrorIs(t, c.Edit(t.Context(), "1", messenger.Message{}), down)
 }
 
-func TestLoseNext(t *testing.T) {
-	c := memmessenger.New()
-	lost := errors.New("lost")
-	c.LoseNext(lost)
-	_, err := c.Send(t.Context(), messenger.Message{Title: "a"})
-	require.ErrorIs(t, err, lost)
-	require.Len(t, c.Messages(), 1, "it was delivered all the same")
-	c.LoseNext(lost)
-	require.ErrorIs(t, c.Edit(t.Context(), "1", messenger.Message{Title: "b"}), lost)
-	require.Equal(t, "b", c.Messages()[0].Shown.Title)
-	require.NoError(t, c.Edit(t.Context(), "1", messenger.Message{Title: "b"}), "once")
-}
-
 func Example() {
 	c := memmessenger.New()
 	id, _ := c.Send(context.Background(), messenger.Message{Title: "APP-1", Lines: []string{"analysis"}})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -19,11 +19,11 @@ import (
 const hidden = "hunter2-is-a-long-password"
 
 // read runs a test on a card whose analyst writes what it likes, and whose developer the rest.
-func read(t *testing.T, written map[string]string, test func(r *orchestratortest.Rig, item string, d documents.Reader)) {
+func read(t *testing.T, written map[string]string, test func(r *Rig, item string, d documents.Reader)) {
 	t.Helper()
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			result := orchestratortest.GoodAgent(ctx, c, files)
+			result := GoodAgent(ctx, c, files)
 			for name, body := range written {
 				if own := strings.HasPrefix(name, "DOCS/"); own && c.Role == stage.Analyst || !own && c.Role == stage.Developer {
 					files[strings.Replace(name, "DOCS", c.Env["SIGNALBOX_DOCS"], 1)] = body
@@ -31,12 +31,11 @@ func read(t *testing.T, written map[string]string, test func(r *orchestratortest
 			}
 			return result
 		})
-	}, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	}, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(time.Minute)
 		if written["src/a.go"] != "" {
-			r.Move(orchestratortest.App, item, stage.StatusApproved)
+			r.Set(item, stage.StatusApproved)
 			r.Settle(time.Minute)
 		}
 		by := &secret.Redactor{}
@@ -57,7 +56,7 @@ func TestOwnDocumentsOnly(t *testing.T) {
 	read(t, map[string]string{
 		"DOCS/requirements.md": "# Wanted\r\n\x1b[31mred\x1b[0m \u202eevil " + hidden + "\n", "DOCS/notes.txt": "n", "DOCS/sub/x.md": "deep", "DOCS/-rf": "option", "DOCS/a\nb.md": "odd",
 		"docs/work/OTHER-1/requirements.md": "of another task", "secret.md": "not a document", "src/a.go": "package a\n",
-	}, func(r *orchestratortest.Rig, item string, d documents.Reader) {
+	}, func(r *Rig, item string, d documents.Reader) {
 		ctx, task := context.Background(), r.Task(item)
 		list, err := d.List(ctx, task, "")
 		require.NoError(r, err)
@@ -79,9 +78,9 @@ func TestOwnDocumentsOnly(t *testing.T) {
 // What was read stays readable: at the commit that was judged, whatever has come since, and nothing
 // is fetched for a commit that the task has never had.
 func TestAtACommit(t *testing.T) {
-	read(t, map[string]string{"DOCS/requirements.md": "the first"}, func(r *orchestratortest.Rig, item string, d documents.Reader) {
+	read(t, map[string]string{"DOCS/requirements.md": "the first"}, func(r *Rig, item string, d documents.Reader) {
 		ctx, first := context.Background(), r.Task(item).State.Head
-		r.Place.SetScript(orchestratortest.GoodAgent)
+		r.Place.SetScript(GoodAgent)
 		require.NoError(r, admin.Decide(ctx, r.Engine, r.Task(item).ID, admin.Word{On: stage.OnRejected, Why: "more"}, admin.OperatorBy(stage.ViaAPI)))
 		r.Settle(time.Minute)
 		task := r.Task(item)
@@ -108,7 +107,7 @@ func TestAtACommit(t *testing.T) {
 
 // What the branch changes is shown, and what of it a person has to see.
 func TestDiffMarksProtectedPaths(t *testing.T) {
-	read(t, map[string]string{".github/workflows/ci.yml": "on: " + hidden + "\n", "src/a.go": "package \u202ea\n"}, func(r *orchestratortest.Rig, item string, d documents.Reader) {
+	read(t, map[string]string{".github/workflows/ci.yml": "on: " + hidden + "\n", "src/a.go": "package \u202ea\n"}, func(r *Rig, item string, d documents.Reader) {
 		diff, err := d.Diff(context.Background(), r.Task(item), "")
 		require.NoError(r, err)
 		marked := map[string]bool{}

@@ -12,7 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/features"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -61,7 +61,7 @@ func TestNothingIsDeployed(t *testing.T) {
 }
 
 func play(t *testing.T, p stage.Pipeline, gated, undeployed, self bool) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Pipeline = p
 		r.Projects[0].Deploy.None, r.Projects[0].SelfHosting = undeployed, self
 		leases := memlease.New(nil)
@@ -84,10 +84,10 @@ func play(t *testing.T, p stage.Pipeline, gated, undeployed, self bool) {
 			require.NoError(r, err)
 			return made.List
 		}
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		rejected := false
 		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			out := orchestratortest.GoodAgent(ctx, c, files)
+			out := GoodAgent(ctx, c, files)
 			if c.Role == "auditor" && !rejected {
 				rejected = true
 				require.Contains(r, c.Prompt, "Look for holes in "+c.Env["SIGNALBOX_BRANCH"])
@@ -96,18 +96,18 @@ func play(t *testing.T, p stage.Pipeline, gated, undeployed, self bool) {
 			}
 			return out
 		})
-		first, second := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
+		first, second := r.Card(App, "one"), r.Card(App, "two")
 		for _, item := range []string{first, second} {
-			r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			r.Set(item, stage.StatusToAnalyse)
 		}
 		r.Settle(time.Minute)
 		for range 4 {
 			for _, item := range []string{first, second} {
 				switch r.Task(item).State.Hold {
 				case stage.HoldApproval:
-					r.Move(orchestratortest.App, item, stage.StatusApproved)
+					r.Set(item, stage.StatusApproved)
 				case stage.HoldConfirm:
-					r.Move(orchestratortest.App, item, stage.StatusConfirmDeploy)
+					r.Set(item, stage.StatusConfirmDeploy)
 				}
 			}
 			r.Settle(time.Hour)

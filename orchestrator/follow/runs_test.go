@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/follow"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -20,15 +20,15 @@ import (
 // comes, at most every two seconds.
 func TestRunAtWork(t *testing.T) {
 	var end chan struct{}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		end = make(chan struct{}) // of the bubble
-		r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		r.Place.SetScript(Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			<-end
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		}))
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		ctx := context.Background()
-		r.ToDone(orchestratortest.App, r.Card(orchestratortest.App, "x"))
+		r.ToDone(App, r.Card(App, "x"))
 		_, list, err := follow.Of(ctx, r.Engine, 1, 0)
 		require.NoError(r, err)
 		require.True(r, list[0].Live, "the newest is first")

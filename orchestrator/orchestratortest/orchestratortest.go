@@ -47,7 +47,7 @@ const (
 	App      = "p-app"
 	Self     = "p-self"
 	AppRepo  = "acme/app"
-	SelfRepo = "acme/self"
+	selfRepo = "acme/self"
 )
 
 // Rig is an engine with doubles around it in one synctest bubble. It is the bubble's
@@ -93,13 +93,13 @@ func Run(t *testing.T, prepare, test func(*Rig)) {
 		}
 		r.Projects = []task.Project{
 			{TrackerProject: App, Repo: AppRepo, CloneURL: "u", Prefix: "APP", Main: "main", WebURL: "https://git.example.org/acme/app"},
-			{TrackerProject: Self, Repo: SelfRepo, CloneURL: "u", Prefix: "SLF", Main: "main", SelfHosting: true},
+			{TrackerProject: Self, Repo: selfRepo, CloneURL: "u", Prefix: "SLF", Main: "main", SelfHosting: true},
 		}
 		r.Board.AddProject(App)
 		r.Board.AddProject(Self)
 		r.Place.OnPush = r.Pushed
 		r.Host.Push(AppRepo, "main", "base")
-		r.Host.Push(SelfRepo, "main", "base")
+		r.Host.Push(selfRepo, "main", "base")
 		r.SetCI(githost.CheckPassed)
 		if prepare != nil {
 			prepare(r)

@@ -50,7 +50,7 @@ func TestOwnGate(t *testing.T) {
 		r.Settle(time.Minute)
 		require.True(r, r.Commented(orchestratortest.App, item, "CHANGELOG.md is missing"))
 		require.Equal(r, 2, r.Ran(stage.Developer))
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Equal(r, stage.StatusDone, r.Status(orchestratortest.App, item))
 		require.Positive(r, r.Replays())
 	})

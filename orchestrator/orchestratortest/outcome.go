@@ -2,7 +2,6 @@ package orchestratortest
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -23,6 +22,19 @@ func (r *Rig) Task(item string) task.Task {
 	require.NoError(r, err)
 	require.NotEmpty(r, list, "the card has no task")
 	return list[len(list)-1]
+}
+
+// Stands requires that the newest task of a card is at a stage.
+func (r *Rig) Stands(item string, at stage.Stage) {
+	r.Helper()
+	state := r.Task(item).State
+	require.Equal(r, at, state.Stage, state.HoldReason)
+}
+
+// Waits requires that the newest task of a card is held in a way.
+func (r *Rig) Waits(item string, on stage.Hold) {
+	r.Helper()
+	require.Equal(r, on, r.Task(item).State.Hold)
 }
 
 // Cancelled is the cancelled task of a card. A card without one fails the test.
@@ -93,18 +105,6 @@ func (r *Rig) Silent() []memmessenger.Sent {
 	return slices.DeleteFunc(r.Chat.Messages(), func(m memmessenger.Sent) bool { return !m.Shown.Silent })
 }
 
-// LiveText is the text of a card's live message; empty where there is none.
-func (r *Rig) LiveText(item string) string {
-	r.Helper()
-	id := r.Task(item).TrackerMessageID
-	for _, m := range r.Silent() {
-		if m.ID == id {
-			return strings.Join(m.Shown.Lines, "\n")
-		}
-	}
-	return ""
-}
-
 // Roles are the roles of the agents that were run, in order.
 func (r *Rig) Roles() []stage.Role {
 	var out []stage.Role
@@ -131,14 +131,6 @@ func (r *Rig) Open() []queue.Job {
 	jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Open: true})
 	require.NoError(r, err)
 	return jobs
-}
-
-// FeatureView is the block of a feature in the engine's view of the queue, as Go prints it.
-func (r *Rig) FeatureView(name string) string {
-	r.Helper()
-	v, err := explain.ReadQueue(context.Background(), r.Engine)
-	require.NoError(r, err)
-	return fmt.Sprintf("%+v", v.Features[name])
 }
 
 // Replays decides every task's journal again, which must give the same decisions, and

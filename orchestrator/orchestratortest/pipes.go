@@ -26,7 +26,7 @@ func (p *pipes) Accept() (net.Conn, error) {
 }
 
 func (p *pipes) Close() error   { p.once.Do(func() { close(p.ended) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.IPAddr{} }
+func (p *pipes) Addr() net.Addr { return nil }
 
 // Serve puts a real HTTP server before a handler, inside the bubble of t; dial connects to
 // it. A client that does not read blocks the server's writing at once.

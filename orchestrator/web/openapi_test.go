@@ -32,7 +32,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -122,7 +122,7 @@ func TestProblemsAreDescribed(t *testing.T) {
 // world is a service with something in everything that it shows: a card that waits for an approval, one
 // that waits for Confirm Deploy, one that waits for a place, and an effect that was given up.
 type world struct {
-	*orchestratortest.Rig
+	*Rig
 	root       apidoc.Document
 	operations map[string]apidoc.Document
 	handler    http.Handler
@@ -135,21 +135,21 @@ func describedWorld(t *testing.T, test func(*world)) {
 	w := &world{}
 	w.root, w.operations = described(t)
 	o := web.Options{Stop: true, Access: access.New(access.Options{AdminToken: adminToken}), Metrics: http.NotFoundHandler()}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		w.Rig = r
 		r.Projects[0].WIP, r.Projects[1].WIP = 1, 1
 		r.Features = func() []orchestrator.Feature { return w.features(&o) }
-	}, func(r *orchestratortest.Rig) {
-		first, second := r.Card(orchestratortest.App, "x"), r.Card(orchestratortest.Self, "y")
-		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+	}, func(r *Rig) {
+		first, second := r.Card(App, "x"), r.Card(Self, "y")
+		r.Set(first, stage.StatusToAnalyse)
 		r.Settle(10 * time.Second)
-		r.ToDone(orchestratortest.Self, second)
-		require.Equal(r, stage.HoldApproval, r.Task(first).State.Hold)
-		require.Equal(r, stage.HoldConfirm, r.Task(second).State.Hold)
-		require.NoError(r, w.freeze(context.Background(), orchestratortest.SelfRepo, "a deployment is degraded"))
-		r.Place.SetScript(orchestratortest.Hang)
+		r.ToDone(Self, second)
+		r.Waits(first, stage.HoldApproval)
+		r.Waits(second, stage.HoldConfirm)
+		require.NoError(r, w.freeze(context.Background(), "acme/self", "a deployment is degraded"))
+		r.Place.SetScript(Hang)
 		for range 2 {
-			r.Move(orchestratortest.App, r.Card(orchestratortest.App, "z"), stage.StatusToAnalyse)
+			r.Begin("z")
 		}
 		r.Settle(time.Minute)
 		r.Shutdown() // what is done from here on is queued
@@ -190,7 +190,7 @@ func (w *world) features(o *web.Options) (list []orchestrator.Feature) {
 	add(stop.Feature(stop.Options{Store: w.Store, Projects: projects, Workspaces: w.Place, Agents: w.Place}))
 	add(monitor.Feature(monitor.Options{Store: w.Store, Projects: projects, Jobs: w.Store}))
 	add(remotes.Feature(remotes.Options{Projects: projects, Host: w.Host}))
-	gate, err := serialgate.New(serialgate.Options{Store: w.Store, Holds: w.Store, Inspector: w.Store, Repos: []string{orchestratortest.SelfRepo}})
+	gate, err := serialgate.New(serialgate.Options{Store: w.Store, Holds: w.Store, Inspector: w.Store, Repos: []string{"acme/self"}})
 	require.NoError(w, err)
 	add(gate.Feature(), nil)
 	w.freeze = gate.Freeze

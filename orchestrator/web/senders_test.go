@@ -8,8 +8,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -120,25 +123,48 @@ func (s *slowStore) Task(ctx context.Context, id int64) (task.Task, error) {
 
 // Readiness answers in time whatever its parts do, and shows no details of them.
 func TestReadyKeepsItsLimit(t *testing.T) {
-	t.Parallel()
-	var log lines
-	hangs, calls := make(chan struct{}), make(chan struct{}, 10)
-	defer close(hangs)
-	k := setup(t, func(o *web.Options) {
-		o.Log = slog.New(slog.NewTextHandler(&log, nil))
-		o.Checks = []web.Check{
-			{Name: "database", Ping: func(context.Context) error { return errors.New("user=signalbox host=10.1.2.3: refused") }},
-			{Name: "hangs", Ping: func(context.Context) error { calls <- struct{}{}; <-hangs; return nil }},
-			{Name: "fine", Ping: func(context.Context) error { return nil }},
+	synctest.Test(t, func(t *testing.T) {
+		var log lines
+		hangs, calls := make(chan struct{}), make(chan struct{}, 10)
+		defer close(hangs)
+		h, _ := handler(t, func(o *web.Options) {
+			o.Log = slog.New(slog.NewTextHandler(&log, nil))
+			o.Checks = []web.Check{
+				{Name: "database", Ping: func(context.Context) error { return errors.New("user=signalbox host=10.1.2.3: refused") }},
+				{Name: "hangs", Ping: func(context.Context) error { calls <- struct{}{}; <-hangs; return nil }},
+				{Name: "fine", Ping: func(context.Context) error { return nil }},
+			}
+		})
+		for range 2 {
+			a := httptest.NewRecorder()
+			h.ServeHTTP(a, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+			require.Equal(t, http.StatusServiceUnavailable, a.Code)
+			require.NotContains(t, a.Body.String(), "10.1.2.3")
+			require.JSONEq(t, `{"status":"not ready","checks":{"database":"does not work; the log says why","hangs":"does not work; the log says why","fine":"ok"}}`, a.Body.String())
 		}
+		require.Len(t, calls, 1, "a part that hangs is looked at once")
+		require.Equal(t, 1, strings.Count(log.String(), "10.1.2.3"), "logged once")
+		require.Contains(t, log.String(), "no answer within 5 s")
 	})
-	for range 2 {
-		a := k.do(http.MethodGet, "/readyz", nil, nil)
-		require.Equal(t, http.StatusServiceUnavailable, a.status)
-		require.NotContains(t, a.body, "10.1.2.3")
-		require.JSONEq(t, `{"status":"not ready","checks":{"database":"does not work; the log says why","hangs":"does not work; the log says why","fine":"ok"}}`, a.body)
+}
+
+// GitHub may be set to send forms: the signature is of the form as it is sent.
+func TestFormOfTheHost(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	payload := `{"state":"success","sha":"` + strings.Repeat("a", 40) + `","repository":{"full_name":"acme/app"}}`
+	post := func(body []byte, signed []byte) int {
+		return k.do(http.MethodPost, "/webhooks/githost", map[string]string{
+			"Content-Type": "application/x-www-form-urlencoded", "X-GitHub-Event": "status", "X-GitHub-Delivery": string(body[:7]), "X-Hub-Signature-256": "sha256=" + sign(githubSecret, signed),
+		}, body).status
 	}
-	require.Len(t, calls, 1, "a part that hangs is looked at once")
-	require.Equal(t, 1, strings.Count(log.String(), "10.1.2.3"), "logged once")
-	require.Contains(t, log.String(), "no answer within 5 s")
+	form := []byte(url.Values{"payload": {payload}}.Encode())
+	require.Equal(t, http.StatusUnauthorized, post(form, []byte(payload)))
+	require.Empty(t, k.jobs())
+	require.Equal(t, http.StatusAccepted, post(form, form))
+	require.Len(t, k.jobs(), 1)
+	require.Contains(t, string(k.jobs()[0].Payload), strings.Repeat("a", 40))
+	for _, bad := range []string{"paylaod=%7B%7D", "payload=%zz", "payload=not+json"} {
+		require.Equal(t, http.StatusBadRequest, post([]byte(bad), []byte(bad)), bad)
+	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -25,7 +25,7 @@ import (
 
 // running is a service in which the developer of task 1 is at work: at run 2, in its first attempt.
 type running struct {
-	*orchestratortest.Rig
+	*Rig
 	logs *memwork.Logs
 	name work.LogName
 	end  chan string // how the developer's run is to end
@@ -35,28 +35,27 @@ type running struct {
 
 func inRun(t *testing.T, f func(*running)) {
 	k := &running{logs: new(memwork.Logs)}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		k.Rig, k.end, k.done = r, make(chan string), make(chan struct{})
-		r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		r.Place.SetScript(Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			select {
 			case kind := <-k.end:
 				if kind == work.ResultOK {
-					return orchestratortest.GoodAgent(ctx, c, files)
+					return GoodAgent(ctx, c, files)
 				}
 				return work.Result{Kind: kind}
 			case <-ctx.Done():
 				return work.Result{Kind: work.ResultCancelled}
 			}
 		}))
-	}, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	}, func(r *Rig) {
+		item := r.Finish("x")
 		state := r.Task(item).State
 		require.Equal(r, stage.Developer, state.Active)
 		k.name = work.LogName{TaskID: 1, Role: stage.Developer, Run: state.Run, Attempt: 1, Stream: work.StreamSteps}
 		h, err := web.Handler(web.Options{Engine: r.Engine, Access: access.New(access.Options{PublicRead: true}), Logs: k.logs, Done: k.done})
 		require.NoError(r, err)
-		k.dial = orchestratortest.Serve(r.T, h)
+		k.dial = Serve(r.T, h)
 		f(k)
 	})
 }

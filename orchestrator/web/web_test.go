@@ -12,7 +12,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -68,6 +67,15 @@ type kit struct {
 // setup serves a handler over a real socket. No engine works.
 func setup(t *testing.T, change func(*web.Options), features ...orchestrator.Feature) *kit {
 	t.Helper()
+	h, store := handler(t, change, features...)
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return &kit{T: t, store: store, url: srv.URL}
+}
+
+// handler makes the handler of setup.
+func handler(t *testing.T, change func(*web.Options), features ...orchestrator.Feature) (http.Handler, *brokenStore) {
+	t.Helper()
 	store := &brokenStore{Store: memstore.New(nil)}
 	projects, err := task.NewProjects(task.Project{TrackerProject: projectID, Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
 	require.NoError(t, err)
@@ -91,9 +99,7 @@ func setup(t *testing.T, change func(*web.Options), features ...orchestrator.Fea
 	}
 	h, err := web.Handler(o)
 	require.NoError(t, err)
-	srv := httptest.NewServer(h)
-	t.Cleanup(srv.Close)
-	return &kit{T: t, store: store, url: srv.URL}
+	return h, store
 }
 
 func sign(secret string, body []byte) string {
@@ -373,25 +379,4 @@ func TestReady(t *testing.T) {
 	require.Contains(t, a.body, "warning: sick")
 	k = setup(t, func(o *web.Options) { o.Checks = []web.Check{{Name: "a", Ping: sick}} })
 	require.Equal(t, http.StatusServiceUnavailable, k.do(http.MethodGet, "/readyz", nil, nil).status)
-}
-
-// GitHub may be set to send forms: the signature is of the form as it is sent.
-func TestFormOfTheHost(t *testing.T) {
-	t.Parallel()
-	k := setup(t, nil)
-	payload := `{"state":"success","sha":"` + strings.Repeat("a", 40) + `","repository":{"full_name":"acme/app"}}`
-	post := func(body []byte, signed []byte) int {
-		return k.do(http.MethodPost, "/webhooks/githost", map[string]string{
-			"Content-Type": "application/x-www-form-urlencoded", "X-GitHub-Event": "status", "X-GitHub-Delivery": string(body[:7]), "X-Hub-Signature-256": "sha256=" + sign(githubSecret, signed),
-		}, body).status
-	}
-	form := []byte(url.Values{"payload": {payload}}.Encode())
-	require.Equal(t, http.StatusUnauthorized, post(form, []byte(payload)))
-	require.Empty(t, k.jobs())
-	require.Equal(t, http.StatusAccepted, post(form, form))
-	require.Len(t, k.jobs(), 1)
-	require.Contains(t, string(k.jobs()[0].Payload), strings.Repeat("a", 40))
-	for _, bad := range []string{"paylaod=%7B%7D", "payload=%zz", "payload=not+json"} {
-		require.Equal(t, http.StatusBadRequest, post([]byte(bad), []byte(bad)), bad)
-	}
 }

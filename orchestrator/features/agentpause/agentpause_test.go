@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -14,17 +15,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-const app = orchestratortest.App
+const app = App
 
 // account models what agents work by; it can be in trouble.
 type account struct {
@@ -47,14 +49,14 @@ func (a *account) work(ctx context.Context, c work.Command, files map[string]str
 	}
 	a.mu.Unlock()
 	if trouble.Kind == "" {
-		return orchestratortest.GoodAgent(ctx, c, files)
+		return GoodAgent(ctx, c, files)
 	}
 	return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "Claude usage limit reached", Usage: work.Usage{MicroUSD: 7}, Trouble: trouble}
 }
 
 // world is a rig with the feature, whose newest one it has.
 type world struct {
-	*orchestratortest.Rig
+	*Rig
 	account
 	feature *agentpause.Pauses
 	said    lines // the log of the feature
@@ -82,7 +84,7 @@ func (l *lines) String() string {
 func paused(t *testing.T, f func(*world)) {
 	t.Helper()
 	w := &world{}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		w.Rig = r
 		r.Place.SetScript(w.work)
 		r.Options.MaxConcurrency = 8
@@ -104,7 +106,7 @@ func paused(t *testing.T, f func(*world)) {
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, w.feature.Feature(), c}
 		}
-	}, func(*orchestratortest.Rig) { f(w) })
+	}, func(*Rig) { f(w) })
 }
 
 // notices counts the notices with a text in them.
@@ -126,9 +128,7 @@ func (w *world) stored() []task.Pause {
 
 func (w *world) cards(n int) (items []string) {
 	for range n {
-		item := w.Card(app, "x")
-		w.Move(app, item, stage.StatusToAnalyse)
-		items = append(items, item)
+		items = append(items, w.Begin("x"))
 	}
 	return items
 }
@@ -136,7 +136,7 @@ func (w *world) cards(n int) (items []string) {
 // approve lets cards go on that wait for it.
 func (w *world) approve(items ...string) {
 	for _, item := range items {
-		w.Move(app, item, stage.StatusApproved)
+		w.Set(item, stage.StatusApproved)
 	}
 }
 
@@ -164,7 +164,9 @@ func TestUsageLimit(t *testing.T) {
 			require.Contains(w, x.Blockers[0].Do, "Wait, it ends by itself; to try at once, run signalbox resume claude, or press Resume")
 			require.True(w, w.Commented(app, item, "Waits for claude until 1 Jan 03:00 UTC: its usage limit is reached."))
 		}
-		require.Contains(w, w.FeatureView(agentpause.Name), "its usage limit is reached")
+		v, err := explain.ReadQueue(context.Background(), w.Engine)
+		require.NoError(w, err)
+		require.Contains(w, fmt.Sprint(v.Features[agentpause.Name]), "its usage limit is reached")
 		runs, err := w.Store.AgentRuns(context.Background(), 0)
 		require.NoError(w, err)
 		require.Equal(w, work.TroubleLimit, runs[0].Trouble)
@@ -179,7 +181,7 @@ func TestUsageLimit(t *testing.T) {
 		require.Equal(w, len(runs)+8, w.Ran(stage.Analyst))
 		w.approve(append(items, later...)...)
 		w.Settle(5 * time.Minute)
-		require.Equal(w, stage.Done, w.Task(items[0]).State.Stage)
+		w.Stands(items[0], stage.Done)
 		w.nothingLeft()
 	})
 }
@@ -199,7 +201,7 @@ func TestNamedEndIsTried(t *testing.T) {
 		require.Empty(w, w.stored())
 		w.approve(items...)
 		w.Settle(5 * time.Minute)
-		require.Equal(w, stage.Done, w.Task(items[0]).State.Stage)
+		w.Stands(items[0], stage.Done)
 		w.nothingLeft()
 	})
 }
@@ -242,7 +244,7 @@ func TestLogin(t *testing.T) {
 		w.approve(items...)
 		w.Settle(5 * time.Minute)
 		for _, item := range items {
-			require.Equal(w, stage.Done, w.Task(item).State.Stage)
+			w.Stands(item, stage.Done)
 		}
 		require.Equal(w, 2, w.notices("claude"))
 		w.nothingLeft()
@@ -264,20 +266,17 @@ func TestMissingProgram(t *testing.T) {
 // Other agents work on, and a model that is missing pauses the pair alone.
 func TestOthersGoOn(t *testing.T) {
 	paused(t, func(w *world) {
-		item := w.Card(app, "x")
-		w.ToDone(app, item)
-		require.Equal(w, stage.Done, w.Task(item).State.Stage)
+		item := w.Finish("x")
+		w.Stands(item, stage.Done)
 
 		w.mu.Lock()
 		w.of = "codex"
 		w.mu.Unlock()
 		w.set(work.Trouble{Kind: work.TroubleModel})
-		second := w.Card(app, "y")
-		w.ToDone(app, second)
-		require.Equal(w, stage.Review, w.Task(second).State.Stage)
+		second := w.Finish("y")
+		w.Stands(second, stage.Review)
 		require.Equal(w, "codex", w.stored()[0].Agent)
-		third := w.Card(app, "z")
-		w.ToDone(app, third)
+		third := w.Finish("z")
 		require.Equal(w, stage.Review, w.Task(third).State.Stage, "claude works on")
 		require.Equal(w, 1, w.notices("codex: its vendor has no such model"))
 
@@ -291,7 +290,7 @@ func TestOthersGoOn(t *testing.T) {
 		w.Engine.Replace(with)
 		w.Settle(2 * time.Minute)
 		require.Equal(w, stage.Done, w.Task(second).State.Stage, "another registry ends the pause")
-		require.Equal(w, stage.Done, w.Task(third).State.Stage)
+		w.Stands(third, stage.Done)
 		require.Equal(w, 1, w.notices("codex: the registry was read again"))
 		w.nothingLeft()
 	})
@@ -324,8 +323,8 @@ func TestResume(t *testing.T) {
 		require.NoError(w, err)
 		require.True(w, was)
 		w.Settle(10 * time.Second)
-		require.Equal(w, stage.HoldApproval, w.Task(items[0]).State.Hold)
-		require.Equal(w, stage.HoldApproval, w.Task(items[1]).State.Hold)
+		w.Waits(items[0], stage.HoldApproval)
+		w.Waits(items[1], stage.HoldApproval)
 		require.Equal(w, 1, w.notices("claude: an operator has resumed it"))
 		w.nothingLeft()
 	})
@@ -350,7 +349,7 @@ func TestRestartAndReplicas(t *testing.T) {
 		w.Settle(time.Minute)
 		require.Equal(w, 2, w.notices("claude"), w.Notices())
 		for _, item := range items {
-			require.Equal(w, stage.HoldApproval, w.Task(item).State.Hold)
+			w.Waits(item, stage.HoldApproval)
 		}
 		w.nothingLeft()
 	})
@@ -364,16 +363,16 @@ func TestTryGivesWay(t *testing.T) {
 		w.Settle(4 * time.Minute)
 		w.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if c.TaskID == 1 {
-				return orchestratortest.Hang(ctx, c, files)
+				return Hang(ctx, c, files)
 			}
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		})
 		require.NoError(w, w.Store.Hold(context.Background(), queue.Hold{Subject: "task/2", Name: "other", Reason: "by another feature"}))
 		w.Settle(2 * time.Minute)
 		require.EqualValues(w, 1, w.stored()[0].Task)
 		slices.SortFunc(items, func(a, b string) int { return cmp.Compare(w.Task(a).ID, w.Task(b).ID) })
 		require.Contains(w, w.Explain(items[2]).Blockers[0].Why, "another task tries it now")
-		w.Move(app, items[0], stage.StatusStop)
+		w.Set(items[0], stage.StatusStop)
 		w.Settle(2 * time.Minute)
 		require.Equal(w, stage.HoldApproval, w.Task(items[2]).State.Hold, "the second is held by something else")
 		w.nothingLeft()
@@ -386,14 +385,13 @@ func TestOtherFailures(t *testing.T) {
 		w.set(work.Trouble{Kind: work.TroublePerson})
 		item := w.cards(1)[0]
 		w.Settle(time.Minute)
-		w.Place.SetScript(func(context.Context, work.Command, map[string]string) work.Result {
-			return work.Result{Kind: work.ResultStalled, Reason: "no output for 10m0s"}
-		})
+		stalled := work.Result{Kind: work.ResultStalled, Reason: "no output for 10m0s"}
+		w.Place.SetScript(func(context.Context, work.Command, map[string]string) work.Result { return stalled })
 		w.Settle(5 * time.Minute)
 		require.Equal(w, 1, w.Task(item).State.Failures)
 		require.Len(w, w.stored(), 1, "it is still paused")
 		w.Settle(4 * time.Hour)
-		require.Equal(w, stage.HoldBlocked, w.Task(item).State.Hold)
+		w.Waits(item, stage.HoldBlocked)
 		require.Contains(w, w.Notices(), "agent failure: the analyst: no output for 10m0s.")
 		require.Equal(w, 1, w.notices("is paused"))
 	})

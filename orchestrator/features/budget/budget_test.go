@@ -15,7 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -38,11 +38,11 @@ func (b *books) Reservations(ctx context.Context, repo string) ([]task.Reservati
 
 // thrifty makes a rig with a budget and STOP; the options may be changed between
 // two starts. Every run of the rig costs 1500 millionths, which is what is reserved.
-func thrifty(t *testing.T, caps budget.Caps, f func(*orchestratortest.Rig, *budget.Options, *books)) {
+func thrifty(t *testing.T, caps budget.Caps, f func(*Rig, *budget.Options, *books)) {
 	t.Helper()
 	caps.Run = memwork.Usage().MicroUSD
 	o, b := &budget.Options{Caps: caps}, &books{}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Options.MaxConcurrency = 8
 		r.Features = func() []orchestrator.Feature {
 			projects, err := task.NewProjects(r.Projects...)
@@ -55,11 +55,11 @@ func thrifty(t *testing.T, caps budget.Caps, f func(*orchestratortest.Rig, *budg
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, made.Feature()}
 		}
-	}, func(r *orchestratortest.Rig) { f(r, o, b) })
+	}, func(r *Rig) { f(r, o, b) })
 }
 
 // waiting is the agent's job of a task that waits for the budget, and why.
-func waitsForBudget(r *orchestratortest.Rig, t task.Task) (job queue.Job, why string) {
+func waitsForBudget(r *Rig, t task.Task) (job queue.Job, why string) {
 	r.Helper()
 	waits, err := r.Store.Waiting(context.Background(), queue.Filter{TaskID: t.ID, Pool: queue.PoolAgents})
 	require.NoError(r, err)
@@ -71,14 +71,13 @@ func waitsForBudget(r *orchestratortest.Rig, t task.Task) (job queue.Job, why st
 // An agent is its own meter: one that says nothing of what it used has cost what was
 // reserved for it, and reaches the cap like any other.
 func TestBudgetOfAgentsThatSayNothing(t *testing.T) {
-	thrifty(t, budget.Caps{Task: 4500}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
+	thrifty(t, budget.Caps{Task: 4500}, func(r *Rig, _ *budget.Options, _ *books) {
 		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			result := orchestratortest.GoodAgent(ctx, c, files)
+			result := GoodAgent(ctx, c, files)
 			result.Usage = work.Usage{}
 			return result
 		})
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		require.Equal(r, []stage.Role{stage.Analyst, stage.Architect, stage.Developer}, r.Roles())
 		_, why := waitsForBudget(r, r.Task(item))
 		require.Contains(r, why, "has cost 0.0045 USD (0.0045 USD of it for runs that reported no usage), and the next run")
@@ -87,9 +86,8 @@ func TestBudgetOfAgentsThatSayNothing(t *testing.T) {
 
 func TestBudgetOfATask(t *testing.T) {
 	const words = "APP-1 (task 1) has cost 0.0045 USD, and the next run is taken to cost 0.0015 USD: together more than the cap of 0.0045 USD for a task"
-	thrifty(t, budget.Caps{Task: 4500}, func(r *orchestratortest.Rig, o *budget.Options, _ *books) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	thrifty(t, budget.Caps{Task: 4500}, func(r *Rig, o *budget.Options, _ *books) {
+		item := r.Finish("x")
 		task := r.Task(item)
 		require.Equal(r, stage.Review, task.State.Stage)
 		require.Equal(r, []stage.Role{stage.Analyst, stage.Architect, stage.Developer}, r.Roles())
@@ -127,7 +125,7 @@ func TestBudgetOfATask(t *testing.T) {
 		o.Caps.RepoDay = 1_000_000
 		r.Start()
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		r.Settle(48 * time.Hour)
 		held, err := r.Store.Holds(context.Background())
 		require.NoError(r, err)
@@ -136,12 +134,12 @@ func TestBudgetOfATask(t *testing.T) {
 }
 
 func TestBudgetOfADay(t *testing.T) {
-	thrifty(t, budget.Caps{RepoDay: 4500}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
-		one, two, far := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two"), r.Card(orchestratortest.Self, "far")
-		r.ToDone(orchestratortest.App, one)
-		require.Equal(r, stage.Review, r.Task(one).State.Stage)
-		r.Move(orchestratortest.App, two, stage.StatusToAnalyse)
-		r.Move(orchestratortest.Self, far, stage.StatusToAnalyse)
+	thrifty(t, budget.Caps{RepoDay: 4500}, func(r *Rig, _ *budget.Options, _ *books) {
+		one, two, far := r.Card(App, "one"), r.Card(App, "two"), r.Card(Self, "far")
+		r.ToDone(App, one)
+		r.Stands(one, stage.Review)
+		r.Set(two, stage.StatusToAnalyse)
+		r.Move(Self, far, stage.StatusToAnalyse)
 		r.Settle(time.Hour)
 		require.Equal(r, 2, r.Ran(stage.Analyst), "another repository has its own day")
 		_, why := waitsForBudget(r, r.Task(two))
@@ -156,23 +154,23 @@ func TestBudgetOfADay(t *testing.T) {
 		require.Equal(r, 2, r.Ran(stage.Reviewer)+r.Ran(stage.Tester), "the oldest task goes first")
 		require.Equal(r, 2, strings.Count(r.Notices(), "budget"))
 		r.Settle(48 * time.Hour)
-		require.Equal(r, stage.Done, r.Task(one).State.Stage)
-		require.Equal(r, stage.HoldApproval, r.Task(two).State.Hold)
+		r.Stands(one, stage.Done)
+		r.Waits(two, stage.HoldApproval)
 	})
 }
 
 // Tasks that begin at the same moment do not all take the last dollar.
 func TestBudgetIsNotReservedTwice(t *testing.T) {
-	thrifty(t, budget.Caps{RepoDay: 3000}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
+	thrifty(t, budget.Caps{RepoDay: 3000}, func(r *Rig, _ *budget.Options, _ *books) {
 		var now, most atomic.Int32
 		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			most.Store(max(most.Load(), now.Add(1)))
 			defer now.Add(-1)
 			time.Sleep(time.Minute)
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		})
 		for range 6 {
-			r.Move(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+			r.Begin("x")
 		}
 		r.Settle(30 * time.Second)
 		require.EqualValues(r, 2, now.Load())
@@ -190,14 +188,14 @@ func TestBudgetIsNotReservedTwice(t *testing.T) {
 
 // A run that costs less than was reserved makes room at once.
 func TestBudgetIsSettled(t *testing.T) {
-	thrifty(t, budget.Caps{RepoDay: 3000}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
+	thrifty(t, budget.Caps{RepoDay: 3000}, func(r *Rig, _ *budget.Options, _ *books) {
 		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			res := orchestratortest.GoodAgent(ctx, c, files)
+			res := GoodAgent(ctx, c, files)
 			res.Usage.MicroUSD = 100
 			return res
 		})
 		for range 6 {
-			r.Move(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+			r.Begin("x")
 		}
 		r.Settle(30 * time.Second)
 		require.Len(r, r.Roles(), 6)
@@ -209,14 +207,13 @@ func TestBudgetIsSettled(t *testing.T) {
 
 // A run that costs more than was reserved is known to the decision that it leads to.
 func TestBudgetOfACostlyRun(t *testing.T) {
-	thrifty(t, budget.Caps{Task: 4500}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Architect, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			res := orchestratortest.GoodAgent(ctx, c, files)
+	thrifty(t, budget.Caps{Task: 4500}, func(r *Rig, _ *budget.Options, _ *books) {
+		r.Place.SetScript(Instead(stage.Architect, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			res := GoodAgent(ctx, c, files)
 			res.Usage.MicroUSD = 9000
 			return res
 		}))
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		job, why := waitsForBudget(r, r.Task(item))
 		require.Contains(r, why, "has cost 0.0105 USD, and the next run")
 		require.Zero(r, job.Attempt)
@@ -224,14 +221,13 @@ func TestBudgetOfACostlyRun(t *testing.T) {
 }
 
 func TestBudgetWithoutAPrice(t *testing.T) {
-	thrifty(t, budget.Caps{Task: 1_000_000}, func(r *orchestratortest.Rig, o *budget.Options, _ *books) {
+	thrifty(t, budget.Caps{Task: 1_000_000}, func(r *Rig, o *budget.Options, _ *books) {
 		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			res := orchestratortest.GoodAgent(ctx, c, files)
+			res := GoodAgent(ctx, c, files)
 			res.Usage.MicroUSD = 0
 			return res
 		})
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		require.Len(r, r.Roles(), 1)
 		_, why := waitsForBudget(r, r.Task(item))
 		require.Contains(r, why, `APP-1 (task 1) has used the model "m", whose price is not known`)
@@ -243,7 +239,7 @@ func TestBudgetWithoutAPrice(t *testing.T) {
 		}
 		r.Start()
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }
 
@@ -259,19 +255,18 @@ func TestBudgetOfAModelWithoutAName(t *testing.T) {
 		"without a price":        {false, 3, "has cost 0.0045 USD (0.0045 USD of it for runs that reported no usage), and the next run"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			thrifty(t, budget.Caps{Task: 5500}, func(r *orchestratortest.Rig, o *budget.Options, _ *books) {
+			thrifty(t, budget.Caps{Task: 5500}, func(r *Rig, o *budget.Options, _ *books) {
 				r.Shutdown()
 				if c.price {
 					o.Price = func(run task.AgentRun) (int64, bool) { return 1000, run.Agent == "script" }
 				}
 				r.Start()
 				r.Place.SetScript(func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {
-					res := orchestratortest.GoodAgent(ctx, cmd, files)
+					res := GoodAgent(ctx, cmd, files)
 					res.Usage.MicroUSD, res.Usage.Model = 0, ""
 					return res
 				})
-				item := r.Card(orchestratortest.App, "x")
-				r.ToDone(orchestratortest.App, item)
+				item := r.Finish("x")
 				require.Len(r, r.Roles(), c.runs)
 				_, why := waitsForBudget(r, r.Task(item))
 				require.Contains(r, why, c.why)
@@ -282,12 +277,11 @@ func TestBudgetOfAModelWithoutAName(t *testing.T) {
 
 // A run is taken to cost no more than its agent may.
 func TestBudgetOfAnAgentWithALimit(t *testing.T) {
-	thrifty(t, budget.Caps{Task: 3500}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
+	thrifty(t, budget.Caps{Task: 3500}, func(r *Rig, _ *budget.Options, _ *books) {
 		r.Shutdown()
 		r.Projects[0].Agents = map[stage.Role]work.Agent{stage.Developer: {MicroUSD: 500}}
 		r.Start()
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		r.Finish("x")
 		require.Equal(r, []stage.Role{stage.Analyst, stage.Architect, stage.Developer}, r.Roles())
 	})
 }
@@ -295,10 +289,9 @@ func TestBudgetOfAnAgentWithALimit(t *testing.T) {
 // The cost of an interrupted run is unknown: its estimate stays, so that a
 // crash loop ends at the cap.
 func TestBudgetCountsInterruptedRuns(t *testing.T) {
-	thrifty(t, budget.Caps{Task: 4500}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
-		r.Place.SetScript(orchestratortest.Hang)
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	thrifty(t, budget.Caps{Task: 4500}, func(r *Rig, _ *budget.Options, _ *books) {
+		r.Place.SetScript(Hang)
+		item := r.Begin("x")
 		for range 6 {
 			r.Settle(10 * time.Second)
 			r.Shutdown()
@@ -308,9 +301,9 @@ func TestBudgetCountsInterruptedRuns(t *testing.T) {
 		require.Len(r, r.Roles(), 3)
 		_, why := waitsForBudget(r, r.Task(item))
 		require.Contains(r, why, "has cost 0.00 USD, 0.0045 USD is reserved for runs whose cost is not known")
-		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Set(item, stage.StatusStop)
 		r.Settle(72 * time.Hour)
-		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+		r.Cancelled(item)
 		held, err := r.Store.Holds(context.Background())
 		require.NoError(r, err)
 		require.Empty(r, held, "nothing is left of a task that was stopped")
@@ -322,12 +315,11 @@ func TestBudgetCountsInterruptedRuns(t *testing.T) {
 
 // Attempts that fail cost money too.
 func TestBudgetOfFailedAttempts(t *testing.T) {
-	thrifty(t, budget.Caps{Task: 3000}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) {
+	thrifty(t, budget.Caps{Task: 3000}, func(r *Rig, _ *budget.Options, _ *books) {
 		r.Place.SetScript(func(context.Context, work.Command, map[string]string) work.Result {
 			return work.Result{Kind: work.ResultFailed, Reason: "no", Usage: memwork.Usage()}
 		})
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		r.Settle(time.Hour)
 		require.Len(r, r.Roles(), 2)
 		job, why := waitsForBudget(r, r.Task(item))
@@ -338,10 +330,9 @@ func TestBudgetOfFailedAttempts(t *testing.T) {
 
 // What cannot be read lets nothing start, and all goes on when it can.
 func TestBudgetFailsClosed(t *testing.T) {
-	thrifty(t, budget.Caps{Task: 1_000_000}, func(r *orchestratortest.Rig, _ *budget.Options, b *books) {
+	thrifty(t, budget.Caps{Task: 1_000_000}, func(r *Rig, _ *budget.Options, b *books) {
 		b.fail.Store(true)
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		r.Settle(time.Hour)
 		require.Empty(r, r.Roles())
 		_, why := waitsForBudget(r, r.Task(item))
@@ -350,20 +341,19 @@ func TestBudgetFailsClosed(t *testing.T) {
 		b.fail.Store(false)
 		r.Settle(time.Minute)
 		require.Len(r, r.Roles(), 1)
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		b.fail.Store(true)
 		r.Settle(time.Minute)
 		b.fail.Store(false)
 		r.Settle(2 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }
 
 // A cap that is never reached changes no decision.
 func TestBudgetThatIsNotReached(t *testing.T) {
-	story := func(r *orchestratortest.Rig) (out []string) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	story := func(r *Rig) (out []string) {
+		item := r.Finish("x")
 		entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
 		require.NoError(r, err)
 		for _, e := range entries {
@@ -372,8 +362,8 @@ func TestBudgetThatIsNotReached(t *testing.T) {
 		return out
 	}
 	var with, without []string
-	thrifty(t, budget.Caps{Task: 1 << 40, RepoDay: 1 << 40}, func(r *orchestratortest.Rig, _ *budget.Options, _ *books) { with = story(r) })
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) { without = story(r) })
+	thrifty(t, budget.Caps{Task: 1 << 40, RepoDay: 1 << 40}, func(r *Rig, _ *budget.Options, _ *books) { with = story(r) })
+	Run(t, nil, func(r *Rig) { without = story(r) })
 	require.NotEmpty(t, with)
 	require.Equal(t, without, with)
 }

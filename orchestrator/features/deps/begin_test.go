@@ -10,7 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
@@ -34,7 +34,7 @@ func (l late) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
 
 // A prerequisite that becomes a task while all are looked at holds who waits for it.
 func TestDependencyThatBegins(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
 			d, err := deps.New(deps.Options{
 				Store: late{r.Store, new(bool)}, Table: r.Store, Queue: r.Store, Inspector: r.Store, Relations: r.Board, Items: r.Board,
@@ -42,12 +42,12 @@ func TestDependencyThatBegins(t *testing.T) {
 			require.NoError(r, err)
 			return []orchestrator.Feature{d.Feature()}
 		}
-	}, func(r *orchestratortest.Rig) {
-		waits, first := r.Card(orchestratortest.App, "waits"), r.Card(orchestratortest.App, "first")
+	}, func(r *Rig) {
+		waits, first := r.Card(App, "waits"), r.Card(App, "first")
 		r.Board.Block(waits, first)
-		r.Move(orchestratortest.App, waits, stage.StatusToAnalyse)
+		r.Set(waits, stage.StatusToAnalyse)
 		r.Settle(time.Second)
-		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		r.Set(first, stage.StatusToAnalyse)
 		r.Settle(10 * time.Minute)
 		require.Equal(r, 1, r.Ran(stage.Analyst), "that of the first")
 	})

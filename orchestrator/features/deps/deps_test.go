@@ -11,11 +11,10 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
-	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -41,16 +40,16 @@ func (r *relations) BlockedBy(ctx context.Context, p, i string) ([]tracker.Ref, 
 }
 
 // dependent makes a rig with dependencies on.
-func dependent(t *testing.T, f func(*orchestratortest.Rig, *relations)) {
+func dependent(t *testing.T, f func(*Rig, *relations)) {
 	t.Helper()
-	dependentWith(t, func(*orchestratortest.Rig, *deps.Deps) []orchestrator.Feature { return nil }, func(r *orchestratortest.Rig, rel *relations, _ *deps.Deps) { f(r, rel) })
+	dependentWith(t, func(*Rig, *deps.Deps) []orchestrator.Feature { return nil }, func(r *Rig, rel *relations, _ *deps.Deps) { f(r, rel) })
 }
 
 // dependentWith makes one with more features on.
-func dependentWith(t *testing.T, more func(*orchestratortest.Rig, *deps.Deps) []orchestrator.Feature, f func(*orchestratortest.Rig, *relations, *deps.Deps)) {
+func dependentWith(t *testing.T, more func(*Rig, *deps.Deps) []orchestrator.Feature, f func(*Rig, *relations, *deps.Deps)) {
 	t.Helper()
 	rel, d := &relations{}, (*deps.Deps)(nil)
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Options.MaxConcurrency = 8
 		rel.Relations = r.Board
 		r.Features = func() []orchestrator.Feature {
@@ -61,98 +60,95 @@ func dependentWith(t *testing.T, more func(*orchestratortest.Rig, *deps.Deps) []
 			require.NoError(r, err)
 			return append(more(r, d), d.Feature())
 		}
-	}, func(r *orchestratortest.Rig) { f(r, rel, d) })
+	}, func(r *Rig) { f(r, rel, d) })
 }
 
 func TestDependencies(t *testing.T) {
-	dependent(t, func(r *orchestratortest.Rig, _ *relations) {
-		first, second, third := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.Self, "two"), r.Card(orchestratortest.App, "three")
+	dependent(t, func(r *Rig, _ *relations) {
+		first, second, third := r.Card(App, "one"), r.Card(Self, "two"), r.Card(App, "three")
 		r.Board.Block(third, first)
-		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		r.Set(first, stage.StatusToAnalyse)
 		r.Settle(time.Second)
-		r.Move(orchestratortest.Self, second, stage.StatusToAnalyse)
+		r.Move(Self, second, stage.StatusToAnalyse)
 		r.Settle(time.Second)
-		r.Move(orchestratortest.App, third, stage.StatusToAnalyse)
+		r.Set(third, stage.StatusToAnalyse)
 		r.Settle(20 * time.Second)
 		require.Equal(r, 2, r.Ran(stage.Analyst), "a task without dependencies goes on")
-		x, err := explain.One(context.Background(), r.Engine, r.Task(third).ID)
-		require.NoError(r, err)
+		x := r.Explain(third)
 		require.Contains(r, x.Summary, "waits for APP-1 (task 1)")
 		require.Equal(r, "Wait for the end of APP-1 (task 1) (done or stopped), or remove the relation", x.Blockers[0].Do)
-		r.Move(orchestratortest.App, first, stage.StatusApproved)
+		r.Set(first, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(first).State.Stage)
+		r.Stands(first, stage.Done)
 		require.Equal(r, stage.HoldApproval, r.Task(third).State.Hold, "and begins when it may")
 
 		// A card that nobody has begun is waited for too.
-		later, wish := r.Card(orchestratortest.App, "later"), r.Card(orchestratortest.App, "a wish")
+		later, wish := r.Card(App, "later"), r.Card(App, "a wish")
 		r.Board.Block(later, wish)
-		r.Move(orchestratortest.App, later, stage.StatusToAnalyse)
+		r.Set(later, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
-		x, err = explain.One(context.Background(), r.Engine, r.Task(later).ID)
-		require.NoError(r, err)
+		x = r.Explain(later)
 		require.Contains(r, x.Summary, `waits for the card "a wish"`)
 		r.Shutdown()
 		r.Start()
 		r.Settle(time.Hour)
 		require.Equal(r, 3, r.Ran(stage.Analyst), "nor does a restart forget it")
-		r.MoveUnseen(orchestratortest.App, wish, stage.StatusDone)
+		r.MoveUnseen(App, wish, stage.StatusDone)
 		r.Settle(10 * time.Minute)
-		require.Equal(r, stage.HoldApproval, r.Task(later).State.Hold)
+		r.Waits(later, stage.HoldApproval)
 
 		// A dependency that is added later holds the next job.
 		require.NoError(r, r.Store.SetDependencies(context.Background(), r.Task(third).ID, deps.SourceDB, []int64{r.Task(second).ID}))
 		r.Settle(2 * time.Minute)
-		r.Move(orchestratortest.App, third, stage.StatusApproved)
+		r.Set(third, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Architecture, r.Task(third).State.Stage)
-		x, err = explain.One(context.Background(), r.Engine, r.Task(third).ID)
-		require.NoError(r, err)
+		r.Stands(third, stage.Architecture)
+		x = r.Explain(third)
 		require.Contains(r, x.Summary, "SLF-2")
 		require.NoError(r, r.Store.SetDependencies(context.Background(), r.Task(third).ID, deps.SourceDB, nil))
 		r.Settle(5 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(third).State.Stage)
+		r.Stands(third, stage.Done)
 	})
 }
 
 // A cycle is named once, not at every look, and its end is reported.
 func TestDependencyCycle(t *testing.T) {
-	dependent(t, func(r *orchestratortest.Rig, _ *relations) {
-		one, two := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
+	dependent(t, func(r *Rig, _ *relations) {
+		one, two := r.Card(App, "one"), r.Card(App, "two")
 		r.Board.Block(one, two)
 		r.Board.Block(two, one)
-		r.Move(orchestratortest.App, one, stage.StatusToAnalyse)
-		r.Move(orchestratortest.App, two, stage.StatusToAnalyse)
+		r.Set(one, stage.StatusToAnalyse)
+		r.Set(two, stage.StatusToAnalyse)
 		r.Settle(10 * time.Minute)
 		cycle := "a dependency cycle: APP-1 → APP-2 → APP-1"
 		if r.Task(two).ID < r.Task(one).ID {
 			cycle = "a dependency cycle: APP-2 → APP-1 → APP-2"
 		}
 		require.Empty(r, r.Roles())
-		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, one))
-		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, two))
+		require.Equal(r, stage.StatusBlocked, r.Status(App, one))
+		require.Equal(r, stage.StatusBlocked, r.Status(App, two))
 		for _, item := range []string{one, two} {
-			require.Equal(r, 1, strings.Count(strings.Join(r.Comments(orchestratortest.App, item), "\n"), cycle), "each card says it")
+			require.Equal(r, 1, strings.Count(strings.Join(r.Comments(App, item), "\n"), cycle), "each card says it")
 		}
 		r.Settle(time.Hour)
 		require.Equal(r, 1, strings.Count(r.Notices(), "a dependency cycle"), "people are told once")
 		r.Board.Block(two)
 		r.Settle(5 * time.Minute)
 		require.Equal(r, 1, strings.Count(r.Notices(), "unblocked: the dependency cycle is gone"))
-		require.Equal(r, stage.StatusAnalysis, r.Status(orchestratortest.App, one), "its own column is back")
-		require.True(r, r.Commented(orchestratortest.App, one, "Unblocked: the dependency cycle is gone."))
+		require.Equal(r, stage.StatusAnalysis, r.Status(App, one), "its own column is back")
+		require.True(r, r.Commented(App, one, "Unblocked: the dependency cycle is gone."))
 		require.Equal(r, 1, r.Ran(stage.Analyst), "the one that waits for nobody")
 	})
 }
 
 // What cannot be read counts as ready.
 func TestDependenciesFailOpen(t *testing.T) {
-	dependent(t, func(r *orchestratortest.Rig, rel *relations) {
+	dependent(t, func(r *Rig, rel *relations) {
 		rel.err = errors.New("503")
-		one, two := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
+		one, two := r.Card(App, "one"), r.Card(App, "two")
 		r.Board.Block(two, one)
-		r.Move(orchestratortest.App, one, stage.StatusToAnalyse)
-		r.Move(orchestratortest.App, two, stage.StatusToAnalyse)
+		r.Set(one, stage.StatusToAnalyse)
+		r.Set(two, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
 		require.Equal(r, 2, r.Ran(stage.Analyst))
 	})
@@ -161,16 +157,16 @@ func TestDependenciesFailOpen(t *testing.T) {
 // Each task begins a minute after it began to wait, whatever does not answer, and says when; one
 // whose relations can be read does not wait for those of others.
 func TestDependenciesThatHang(t *testing.T) {
-	dependent(t, func(r *orchestratortest.Rig, rel *relations) {
-		healthy := r.Card(orchestratortest.Self, "healthy")
+	dependent(t, func(r *Rig, rel *relations) {
+		healthy := r.Card(Self, "healthy")
 		rel.hangs = func(item string) bool { return item != healthy }
 		begun, items := time.Now(), []string{}
 		for range 3 {
-			items = append(items, r.Card(orchestratortest.App, "x"))
-			r.Move(orchestratortest.App, items[len(items)-1], stage.StatusToAnalyse)
+			items = append(items, r.Card(App, "x"))
+			r.Set(items[len(items)-1], stage.StatusToAnalyse)
 			r.Settle(5 * time.Second)
 		}
-		r.Move(orchestratortest.Self, healthy, stage.StatusToAnalyse)
+		r.Move(Self, healthy, stage.StatusToAnalyse)
 		r.Settle(5 * time.Second)
 		require.Equal(r, stage.HoldApproval, r.Task(healthy).State.Hold, "it was read")
 		b := r.Explain(items[2]).Blockers[0]
@@ -183,7 +179,7 @@ func TestDependenciesThatHang(t *testing.T) {
 			require.Equal(r, 2+i, r.Ran(stage.Analyst), item)
 		}
 		for range 25 { // more than are read at the same time
-			r.Move(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+			r.Begin("x")
 		}
 		r.Settle(59 * time.Second)
 		require.Equal(r, 4, r.Ran(stage.Analyst))
@@ -193,11 +189,10 @@ func TestDependenciesThatHang(t *testing.T) {
 }
 
 func TestDependenciesOfATrackerWithout(t *testing.T) {
-	dependent(t, func(r *orchestratortest.Rig, rel *relations) {
+	dependent(t, func(r *Rig, rel *relations) {
 		rel.err = tracker.ErrNoRelations
-		item := r.Card(orchestratortest.App, "one")
-		r.ToDone(orchestratortest.App, item)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		item := r.Finish("one")
+		r.Stands(item, stage.Done)
 		held, err := r.Store.Holds(context.Background())
 		require.NoError(r, err)
 		require.Empty(r, held)
@@ -212,7 +207,7 @@ func TestDepsRefuses(t *testing.T) {
 // The loop is woken by what is durable: however long a decision takes to be
 // committed, its task is looked at right after.
 func TestDependenciesOfASlowCommit(t *testing.T) {
-	dependent(t, func(r *orchestratortest.Rig, _ *relations) {
+	dependent(t, func(r *Rig, _ *relations) {
 		r.Shutdown()
 		with := r.Features
 		r.Features = func() []orchestrator.Feature {
@@ -224,8 +219,7 @@ func TestDependenciesOfASlowCommit(t *testing.T) {
 		}
 		r.Start()
 		r.Settle(10 * time.Second)
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Begin("x")
 		r.Settle(4 * time.Second)
 		require.Equal(r, []stage.Role{stage.Analyst}, r.Roles())
 	})
@@ -233,14 +227,14 @@ func TestDependenciesOfASlowCommit(t *testing.T) {
 
 // A task that waits for another takes no agent's slot.
 func TestWaitingTakesNoSlot(t *testing.T) {
-	dependent(t, func(r *orchestratortest.Rig, _ *relations) {
+	dependent(t, func(r *Rig, _ *relations) {
 		r.Shutdown()
 		r.Options.MaxConcurrency = 1
 		r.Start()
-		first, second, third := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two"), r.Card(orchestratortest.App, "three")
+		first, second, third := r.Card(App, "one"), r.Card(App, "two"), r.Card(App, "three")
 		r.Board.Block(second, first)
 		for _, item := range []string{first, second, third} {
-			r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			r.Set(item, stage.StatusToAnalyse)
 			r.Settle(100 * time.Millisecond)
 		}
 		r.Settle(20 * time.Second)
@@ -250,7 +244,7 @@ func TestWaitingTakesNoSlot(t *testing.T) {
 }
 
 // stopping makes a rig with dependencies and STOP.
-func stopping(r *orchestratortest.Rig, _ *deps.Deps) []orchestrator.Feature {
+func stopping(r *Rig, _ *deps.Deps) []orchestrator.Feature {
 	projects, err := task.NewProjects(r.Projects...)
 	require.NoError(r, err)
 	f, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
@@ -261,30 +255,29 @@ func stopping(r *orchestratortest.Rig, _ *deps.Deps) []orchestrator.Feature {
 // A task that was stopped is over: every task that waits for it begins, whenever it came, and
 // a new task of its card is waited for again.
 func TestDependenciesOfACancelledTask(t *testing.T) {
-	dependentWith(t, stopping, func(r *orchestratortest.Rig, _ *relations, _ *deps.Deps) {
-		first, second, third := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two"), r.Card(orchestratortest.App, "three")
+	dependentWith(t, stopping, func(r *Rig, _ *relations, _ *deps.Deps) {
+		first, second, third := r.Card(App, "one"), r.Card(App, "two"), r.Card(App, "three")
 		r.Board.Block(second, first)
 		r.Board.Block(third, first)
-		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		r.Set(first, stage.StatusToAnalyse)
 		r.Settle(time.Second)
-		r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
+		r.Set(second, stage.StatusToAnalyse)
 		r.Settle(20 * time.Second)
 		require.Equal(r, 1, r.Ran(stage.Analyst))
-		r.Move(orchestratortest.App, first, stage.StatusStop)
+		r.Set(first, stage.StatusStop)
 		r.Settle(20 * time.Second)
 		require.Equal(r, stage.HoldApproval, r.Task(second).State.Hold, "it waited when the other was stopped")
-		r.Move(orchestratortest.App, third, stage.StatusToAnalyse)
+		r.Set(third, stage.StatusToAnalyse)
 		r.Settle(20 * time.Second)
 		require.Equal(r, stage.HoldApproval, r.Task(third).State.Hold, "it came later")
 
-		fourth := r.Card(orchestratortest.App, "four")
+		fourth := r.Card(App, "four")
 		r.Board.Block(fourth, first)
-		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		r.Set(first, stage.StatusToAnalyse)
 		r.Settle(20 * time.Second)
-		r.Move(orchestratortest.App, fourth, stage.StatusToAnalyse)
+		r.Set(fourth, stage.StatusToAnalyse)
 		r.Settle(20 * time.Second)
-		x, err := explain.One(context.Background(), r.Engine, r.Task(fourth).ID)
-		require.NoError(r, err)
+		x := r.Explain(fourth)
 		require.Contains(r, x.Summary, "waits for APP-1 (task 4)")
 	})
 }
@@ -293,13 +286,13 @@ func TestDependenciesOfACancelledTask(t *testing.T) {
 // column STOP, which no tracker counts as an end.
 func TestDependenciesOfACardThatMoves(t *testing.T) {
 	for _, end := range []stage.Status{stage.StatusDone, stage.StatusStop} {
-		dependent(t, func(r *orchestratortest.Rig, _ *relations) {
-			wish, item := r.Card(orchestratortest.App, "a wish"), r.Card(orchestratortest.App, "x")
+		dependent(t, func(r *Rig, _ *relations) {
+			wish, item := r.Card(App, "a wish"), r.Card(App, "x")
 			r.Board.Block(item, wish)
-			r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			r.Set(item, stage.StatusToAnalyse)
 			r.Settle(4 * time.Minute)
 			require.Empty(r, r.Roles())
-			r.Move(orchestratortest.App, wish, end)
+			r.Set(wish, end)
 			r.Settle(5 * time.Second)
 			require.Equal(r, []stage.Role{stage.Analyst}, r.Roles(), end)
 		})
@@ -308,13 +301,13 @@ func TestDependenciesOfACardThatMoves(t *testing.T) {
 
 // A relation that is taken from a card is seen by the webhook of that card.
 func TestDependenciesOfACardThatIsEdited(t *testing.T) {
-	dependent(t, func(r *orchestratortest.Rig, _ *relations) {
-		wish, item := r.Card(orchestratortest.App, "a wish"), r.Card(orchestratortest.App, "x")
+	dependent(t, func(r *Rig, _ *relations) {
+		wish, item := r.Card(App, "a wish"), r.Card(App, "x")
 		r.Board.Block(item, wish)
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		r.Set(item, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
 		r.Board.Block(item)
-		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim"})
+		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim"})
 		r.Settle(5 * time.Second)
 		require.Equal(r, []stage.Role{stage.Analyst}, r.Roles())
 	})
@@ -323,46 +316,45 @@ func TestDependenciesOfACardThatIsEdited(t *testing.T) {
 // A task that waits for one that the serial gate keeps behind it waits in a circle: people are
 // notified, and the end of the relation ends it.
 func TestDependencyAgainstTheSerialGate(t *testing.T) {
-	gated := func(r *orchestratortest.Rig, _ *deps.Deps) []orchestrator.Feature {
+	gated := func(r *Rig, _ *deps.Deps) []orchestrator.Feature {
 		g, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{"*"}})
 		require.NoError(r, err)
 		return append(stopping(r, nil), g.Feature())
 	}
-	dependentWith(t, gated, func(r *orchestratortest.Rig, _ *relations, _ *deps.Deps) {
-		one, two := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
+	dependentWith(t, gated, func(r *Rig, _ *relations, _ *deps.Deps) {
+		one, two := r.Card(App, "one"), r.Card(App, "two")
 		r.Board.Block(one, two)
-		r.Move(orchestratortest.App, one, stage.StatusToAnalyse)
+		r.Set(one, stage.StatusToAnalyse)
 		r.Settle(time.Second)
-		r.Move(orchestratortest.App, two, stage.StatusToAnalyse)
+		r.Set(two, stage.StatusToAnalyse)
 		r.Settle(5 * time.Minute)
 		require.Empty(r, r.Roles())
 		cycle := "a dependency cycle: APP-1 → APP-2 → APP-1 (tasks of a repository begin one at a time: APP-2 begins after APP-1)"
 		require.Equal(r, 1, strings.Count(r.Notices(), cycle), r.Notices())
-		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, one))
-		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, two))
-		x, err := explain.One(context.Background(), r.Engine, r.Task(two).ID)
-		require.NoError(r, err)
+		require.Equal(r, stage.StatusBlocked, r.Status(App, one))
+		require.Equal(r, stage.StatusBlocked, r.Status(App, two))
+		x := r.Explain(two)
 		var ends []string
 		for _, b := range x.Blockers {
 			ends = append(ends, b.Do)
 		}
 		require.ElementsMatch(r, []string{"Wait until APP-1 (task 1) is done, or stop it", "Remove one of these relations, or stop one of the tasks"}, ends)
 		r.Board.Block(one)
-		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: one, ActorID: "kim"})
+		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: one, ActorID: "kim"})
 		r.Settle(20 * time.Second)
-		require.Equal(r, stage.HoldApproval, r.Task(one).State.Hold)
-		require.Equal(r, stage.StatusAnalysis, r.Status(orchestratortest.App, two))
+		r.Waits(one, stage.HoldApproval)
+		require.Equal(r, stage.StatusAnalysis, r.Status(App, two))
 	})
 }
 
 // An operator's dependencies take effect at once; what could never end is refused.
 func TestDependenciesOfTheTable(t *testing.T) {
-	dependentWith(t, stopping, func(r *orchestratortest.Rig, _ *relations, d *deps.Deps) {
+	dependentWith(t, stopping, func(r *Rig, _ *relations, d *deps.Deps) {
 		ctx := context.Background()
-		first, second := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
-		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		first, second := r.Card(App, "one"), r.Card(App, "two")
+		r.Set(first, stage.StatusToAnalyse)
 		r.Settle(10 * time.Second)
-		r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
+		r.Set(second, stage.StatusToAnalyse)
 		r.Settle(10 * time.Second)
 		one, two := r.Task(first).ID, r.Task(second).ID
 		require.ErrorIs(r, d.Add(ctx, r.Engine, two, 99, admin.OperatorBy(stage.ViaAPI)), task.ErrNotFound)
@@ -378,12 +370,12 @@ func TestDependenciesOfTheTable(t *testing.T) {
 			require.Contains(r, refused.Why, "neither would ever begin")
 		}
 		r.Settle(time.Second)
-		r.Move(orchestratortest.App, second, stage.StatusApproved)
+		r.Set(second, stage.StatusApproved)
 		r.Settle(20 * time.Second)
 		require.Zero(r, r.Ran(stage.Architect), "it waits")
 		require.NoError(r, d.Remove(ctx, r.Engine, two, one, admin.OperatorBy(stage.ViaAPI)))
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(second).State.Stage)
+		r.Stands(second, stage.Done)
 		var refused *admin.RefusedError
 		require.ErrorAs(r, d.Add(ctx, r.Engine, one, two, admin.OperatorBy(stage.ViaAPI)), &refused)
 		require.Contains(r, refused.Why, "task 2 is done"[1:])

@@ -11,22 +11,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 )
 
-func TestCycle(t *testing.T) {
-	for _, c := range []struct {
-		g    deps.Graph
-		want []int64
-	}{
-		{nil, nil},
-		{deps.Graph{2: {1}, 3: {2, 1}}, nil},
-		{deps.Graph{1: {1}}, []int64{1}},
-		{deps.Graph{3: {1}, 1: {2}, 2: {3}}, []int64{1, 2, 3}},
-		{deps.Graph{9: {5}, 5: {7}, 7: {5}, 1: {9}}, []int64{5, 7}},
-	} {
-		require.Equal(t, c.want, c.g.Cycle(), c.g)
-	}
-	require.Len(t, deps.Graph{1: {2}, 2: {1}, 3: {4}, 4: {3}, 5: {1}}.Cycles(), 2)
-}
-
 // A cycle is one, and where none is found the tasks can be put in order.
 func TestCycleIsRight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -2,6 +2,7 @@ package livemessage_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,26 +10,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // live makes a rig with the live message on.
-func live(t *testing.T, f func(*orchestratortest.Rig)) {
+func live(t *testing.T, f func(*Rig)) {
 	t.Helper()
 	liveWith(t, nil, f)
 }
 
 // liveWith is live with further features.
-func liveWith(t *testing.T, more func(*orchestratortest.Rig) orchestrator.Feature, f func(*orchestratortest.Rig)) {
+func liveWith(t *testing.T, more func(*Rig) orchestrator.Feature, f func(*Rig)) {
 	t.Helper()
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
@@ -43,15 +45,16 @@ func liveWith(t *testing.T, more func(*orchestratortest.Rig) orchestrator.Featur
 }
 
 // containsText reports whether a card's message has a text in it.
-func containsText(r *orchestratortest.Rig, item, text string) bool {
+func containsText(r *Rig, item, text string) bool {
 	r.Helper()
-	return strings.Contains(r.LiveText(item), text)
+	return slices.ContainsFunc(r.Silent(), func(m memmessenger.Sent) bool {
+		return m.ID == r.Task(item).TrackerMessageID && strings.Contains(strings.Join(m.Shown.Lines, "\n"), text)
+	})
 }
 
 func TestLiveMessage(t *testing.T) {
-	live(t, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "Cache the tiles")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	live(t, func(r *Rig) {
+		item := r.Begin("Cache the tiles")
 		r.Settle(500 * time.Millisecond)
 		list := r.Silent()
 		require.Len(r, list, 1)
@@ -65,9 +68,9 @@ func TestLiveMessage(t *testing.T) {
 		for _, line := range []string{"your move: Set Approved on the card, or Rejected with a comment", "card: https://board.example.org/p-app/item-1", docs()} {
 			require.True(r, containsText(r, item, line), "%s: %v", line, r.Silent())
 		}
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		list = r.Silent()
 		require.Len(r, list, 1, "one message, edited in place")
 		text := strings.Join(list[0].Shown.Lines, "\n")
@@ -82,15 +85,14 @@ func TestLiveMessage(t *testing.T) {
 // A message that a person removed is sent anew; a chat that is down delays it and
 // it catches up in one go; a chat that is closed holds nothing up.
 func TestLiveMessageFailures(t *testing.T) {
-	live(t, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	live(t, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
 		r.Chat.Delete(r.Silent()[0].ID)
 		r.Chat.FailWith(&flaky{})
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		r.Chat.FailWith(nil)
 		r.Settle(time.Hour)
 		list := r.Silent()
@@ -99,29 +101,27 @@ func TestLiveMessageFailures(t *testing.T) {
 		require.Equal(r, list[0].ID, r.Task(item).TrackerMessageID)
 		require.Empty(r, r.Open())
 	})
-	live(t, func(r *orchestratortest.Rig) {
+	live(t, func(r *Rig) {
 		r.Chat.FailWith(messenger.ErrUnreachable)
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		item := r.Finish("x")
+		r.Stands(item, stage.Done)
 		require.Empty(r, r.Open())
 	})
 }
 
 // The branch of a cancelled task is removed: nothing on it is linked to.
 func TestLiveMessageOfACancelledTask(t *testing.T) {
-	liveWith(t, func(r *orchestratortest.Rig) orchestrator.Feature {
+	liveWith(t, func(r *Rig) orchestrator.Feature {
 		projects, err := task.NewProjects(r.Projects...)
 		require.NoError(r, err)
 		s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
 		require.NoError(r, err)
 		return s
-	}, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	}, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
 		require.Contains(r, strings.Join(r.Silent()[0].Shown.Lines, "\n"), "/tree/")
-		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Set(item, stage.StatusStop)
 		r.Settle(time.Minute)
 		lines := r.Silent()[0].Shown.Lines
 		require.Equal(r, "cancelled", lines[0])
@@ -132,10 +132,9 @@ func TestLiveMessageOfACancelledTask(t *testing.T) {
 
 // Without the feature the story is the same, but for the updates that it adds.
 func TestLiveMessageOnlyAdds(t *testing.T) {
-	story := func(with func(*testing.T, func(*orchestratortest.Rig))) (out []string) {
-		with(t, func(r *orchestratortest.Rig) {
-			item := r.Card(orchestratortest.App, "x")
-			r.ToDone(orchestratortest.App, item)
+	story := func(with func(*testing.T, func(*Rig))) (out []string) {
+		with(t, func(r *Rig) {
+			item := r.Finish("x")
 			entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
 			require.NoError(r, err)
 			for _, e := range entries {
@@ -144,28 +143,28 @@ func TestLiveMessageOnlyAdds(t *testing.T) {
 		})
 		return out
 	}
-	require.Equal(t, story(func(t *testing.T, f func(*orchestratortest.Rig)) { orchestratortest.Run(t, nil, f) }), story(live))
+	require.Equal(t, story(func(t *testing.T, f func(*Rig)) { Run(t, nil, f) }), story(live))
 }
 
 // A task that waits for another shows that as long as it is true, and is not edited
 // over and over meanwhile.
 func TestLiveMessageOfATaskThatWaits(t *testing.T) {
-	liveWith(t, func(r *orchestratortest.Rig) orchestrator.Feature {
+	liveWith(t, func(r *Rig) orchestrator.Feature {
 		d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Queue: r.Store, Inspector: r.Store, Relations: r.Board, Items: r.Board})
 		require.NoError(r, err)
 		return d.Feature()
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			time.Sleep(5 * time.Minute)
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		})
-		first, second := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.Self, "two")
+		first, second := r.Card(App, "one"), r.Card(Self, "two")
 		r.Board.Block(second, first)
-		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		r.Set(first, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
 		require.True(r, containsText(r, first, "analysis: the analyst is at work"), r.Silent())
 		require.False(r, containsText(r, first, "waits"))
-		r.Move(orchestratortest.Self, second, stage.StatusToAnalyse)
+		r.Move(Self, second, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
 		require.True(r, containsText(r, second, "waits for APP-1"), r.Silent())
 		edits := r.Silent()[1].Edits
@@ -173,7 +172,7 @@ func TestLiveMessageOfATaskThatWaits(t *testing.T) {
 		require.Equal(r, edits, r.Silent()[1].Edits, "nothing has changed")
 		r.MergeByHand(r.Task(first))
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(first).State.Stage)
+		r.Stands(first, stage.Done)
 		require.True(r, containsText(r, second, "analysis: the analyst is at work"), r.Silent())
 		require.False(r, containsText(r, second, "waits"))
 	})
@@ -192,15 +191,14 @@ func (*tooMany) RetryAfter() time.Duration { return 5 * time.Minute }
 
 // Updates that pile up while the chat takes no more become one.
 func TestLiveMessageCoalesces(t *testing.T) {
-	live(t, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	live(t, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
 		edits := r.Silent()[0].Edits
 		r.Chat.FailWith(&tooMany{})
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		r.Chat.FailWith(nil)
 		r.Settle(10 * time.Minute)
 		list := r.Silent()
@@ -212,7 +210,7 @@ func TestLiveMessageCoalesces(t *testing.T) {
 
 // A task that goes well makes a sound when a person is needed, and at no other time.
 func TestNoticesAreFew(t *testing.T) {
-	audible := func(r *orchestratortest.Rig) (out []string) {
+	audible := func(r *Rig) (out []string) {
 		for _, m := range r.Chat.Messages() {
 			if !m.Shown.Silent {
 				require.Contains(r, m.Shown.Link, "https://board.example.org/", "the card is a step away")
@@ -221,16 +219,16 @@ func TestNoticesAreFew(t *testing.T) {
 		}
 		return out
 	}
-	live(t, func(r *orchestratortest.Rig) {
-		r.ToDone(orchestratortest.App, r.Card(orchestratortest.App, "x"))
+	live(t, func(r *Rig) {
+		r.ToDone(App, r.Card(App, "x"))
 		require.Equal(r, []string{"approval needed: the requirements are ready for review"}, audible(r))
 	})
-	live(t, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.Self, "x")
-		r.ToDone(orchestratortest.Self, item)
-		r.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+	live(t, func(r *Rig) {
+		item := r.Card(Self, "x")
+		r.ToDone(Self, item)
+		r.Move(Self, item, stage.StatusConfirmDeploy)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Equal(r, []string{
 			"approval needed: the requirements are ready for review", "approval needed: the deployment waits for Confirm Deploy",
 		}, audible(r))

@@ -11,7 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -21,10 +21,9 @@ import (
 // main that it was tested on.
 func TestMergeGate(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
-		item := g.Card(orchestratortest.App, "x")
-		g.ToDone(orchestratortest.App, item)
+		item := g.Finish("x")
 		task := g.Task(item)
-		require.Equal(g, stage.Done, task.State.Stage, g.Comments(orchestratortest.App, item))
+		require.Equal(g, stage.Done, task.State.Stage, g.Comments(App, item))
 		require.Equal(g, []string{"m0"}, g.forge.bases())
 		g.free()
 		results, err := g.Store.GateResults(context.Background(), task.ID)
@@ -41,13 +40,12 @@ func TestMergeGate(t *testing.T) {
 // A branch that is up to date is not pushed, so that CI does not start.
 func TestMergeGateUpToDate(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
-		g.Place.SetRemote(orchestratortest.AppRepo, "main", "")
+		g.Place.SetRemote(AppRepo, "main", "")
 		pushes := map[string]int{}
 		told := g.Place.OnPush
 		g.Place.OnPush = func(repo, branch, sha string) { pushes[sha]++; told(repo, branch, sha) }
-		item := g.Card(orchestratortest.App, "x")
-		g.ToDone(orchestratortest.App, item)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		item := g.Finish("x")
+		g.Stands(item, stage.Done)
 		require.Len(g, pushes, 8, "the request, and what the agents have committed")
 		for sha, n := range pushes {
 			require.Equal(g, 1, n, sha)
@@ -60,8 +58,7 @@ func TestMergeGateBusy(t *testing.T) {
 		ctx := context.Background()
 		other, err := g.leases.Acquire(ctx, mergeLease, "somebody", time.Hour)
 		require.NoError(g, err)
-		item := g.Card(orchestratortest.App, "x")
-		g.ToDone(orchestratortest.App, item)
+		item := g.Finish("x")
 		require.Equal(g, stage.PhaseCatchUp, g.Task(item).State.Phase)
 		require.Equal(g, "The merge gate: 2nd in line to merge in acme/app, behind somebody.", g.summary(item))
 		v, err := explain.ReadQueue(ctx, g.Engine)
@@ -71,16 +68,15 @@ func TestMergeGateBusy(t *testing.T) {
 		require.Contains(g, string(raw), `"why":"2nd in line to merge in acme/app, behind somebody"`, "the same words")
 		require.NoError(g, g.leases.Release(ctx, other))
 		g.Settle(2 * time.Minute)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		g.Stands(item, stage.Done)
 
 		// One that stays busy is waited for, without a look at it again and again, until it ends.
 		_, err = g.leases.Acquire(ctx, mergeLease, "somebody", 24*time.Hour)
 		require.NoError(g, err)
-		second := g.Card(orchestratortest.App, "y")
-		g.ToDone(orchestratortest.App, second)
+		second := g.Finish("y")
 		g.Settle(20 * time.Hour)
 		require.Equal(g, stage.PhaseCatchUp, g.Task(second).State.Phase)
-		require.Equal(g, stage.HoldNone, g.Task(second).State.Hold)
+		g.Waits(second, stage.HoldNone)
 		for _, j := range g.Open() {
 			require.LessOrEqual(g, j.Attempt, 2, j.Kind)
 		}
@@ -92,21 +88,20 @@ func TestMergeGateBusy(t *testing.T) {
 // A conflict goes to the developer, who resolves it.
 func TestMergeGateConflict(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
-		item := g.Card(orchestratortest.App, "x")
-		g.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := g.Begin("x")
 		g.Settle(10 * time.Second)
 		branch := g.Task(item).Branch
-		g.Place.SetConflict(orchestratortest.AppRepo, branch, "src/a.go", "src/b.go")
-		g.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		g.Place.SetConflict(AppRepo, branch, "src/a.go", "src/b.go")
+		g.Place.SetScript(Instead(stage.Developer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if c.Run > 6 {
 				require.Contains(g, c.Prompt, "the branch conflicts with main at m0 in src/a.go, src/b.go: rebase it onto origin/main and resolve that")
-				g.Place.SetConflict(orchestratortest.AppRepo, branch)
+				g.Place.SetConflict(AppRepo, branch)
 			}
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		}))
-		g.Move(orchestratortest.App, item, stage.StatusApproved)
+		g.Set(item, stage.StatusApproved)
 		g.Settle(3 * time.Minute)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage, g.Comments(orchestratortest.App, item))
+		require.Equal(g, stage.Done, g.Task(item).State.Stage, g.Comments(App, item))
 		require.Equal(g, 2, g.Ran(stage.Developer))
 		g.free()
 	})
@@ -116,7 +111,7 @@ func TestMergeGateConflict(t *testing.T) {
 func TestMergeGateRedRetest(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
 		told, red := g.Place.OnPush, false
-		item := g.Card(orchestratortest.App, "x")
+		item := g.Card(App, "x")
 		g.Place.OnPush = func(repo, branch, sha string) {
 			told(repo, branch, sha)
 			if list, _ := g.Store.Tasks(context.Background(), task.Filter{Branch: branch}); !red && list[0].State.Phase == stage.PhaseCatchUp && sha != list[0].State.Head {
@@ -124,19 +119,19 @@ func TestMergeGateRedRetest(t *testing.T) {
 				g.Host.SetChecks(sha, githost.Check{Name: "build", State: githost.CheckFailed, Kind: "check_run", Note: "does not compile on the new main"})
 			}
 		}
-		g.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		g.Set(item, stage.StatusToAnalyse)
 		g.Settle(10 * time.Second)
-		g.Move(orchestratortest.App, item, stage.StatusApproved)
+		g.Set(item, stage.StatusApproved)
 		for range 120 {
 			if g.Settle(time.Second); g.Task(item).State.Retries > 0 {
 				break
 			}
 		}
-		require.Equal(g, stage.Development, g.Task(item).State.Stage)
-		require.True(g, g.Commented(orchestratortest.App, item, "does not compile on the new main"))
+		g.Stands(item, stage.Development)
+		require.True(g, g.Commented(App, item, "does not compile on the new main"))
 		require.Empty(g, g.forge.bases())
 		g.Settle(3 * time.Minute)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		g.Stands(item, stage.Done)
 		g.free()
 	})
 }
@@ -146,8 +141,7 @@ func TestMergeGateRedRetest(t *testing.T) {
 func TestMergeGateMainMoves(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
 		g.SetCI("")
-		item := g.Card(orchestratortest.App, "x")
-		g.ToDone(orchestratortest.App, item)
+		item := g.Finish("x")
 		pass := func() {
 			g.Host.SetChecks(g.Task(item).State.Head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
 		}
@@ -157,23 +151,23 @@ func TestMergeGateMainMoves(t *testing.T) {
 		}
 		require.Equal(g, "Waits for CI before the merge.", g.summary(item))
 		require.Equal(g, "m0", g.Task(item).State.Base)
-		g.Place.SetRemote(orchestratortest.AppRepo, "main", "m1")
+		g.Place.SetRemote(AppRepo, "main", "m1")
 		pass()
 		g.Settle(40 * time.Second)
 		require.Equal(g, stage.PhaseRetest, g.Task(item).State.Phase)
 		require.Equal(g, "m1", g.Task(item).State.Base)
 		require.Equal(g, 1, g.Task(item).State.Retests)
 		require.Empty(g, g.forge.bases())
-		require.True(g, g.Commented(orchestratortest.App, item, "main has moved from m0, where the branch was tested, to m1; it is brought up to date and tested again"))
+		require.True(g, g.Commented(App, item, "main has moved from m0, where the branch was tested, to m1; it is brought up to date and tested again"))
 		old := g.Task(item)
 		old.State.Base = "" // of a program of before
 		require.NoError(g, g.Store.Commit(context.Background(), task.Commit{Task: &old}))
 		pass()
 		g.Settle(40 * time.Second)
-		require.True(g, g.Commented(orchestratortest.App, item, "it is not known on which commit of main the branch was tested; it is at m1 now"))
+		require.True(g, g.Commented(App, item, "it is not known on which commit of main the branch was tested; it is at m1 now"))
 		pass()
 		g.Settle(time.Minute)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		g.Stands(item, stage.Done)
 		require.Equal(g, []string{"m1"}, g.forge.bases())
 		g.free()
 	})
@@ -183,23 +177,23 @@ func TestMergeGateMainMoves(t *testing.T) {
 // land is something else, and is to be confirmed again.
 func TestMergeGateConfirm(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
-		g.Place.SetRemote(orchestratortest.SelfRepo, "main", "m0")
-		item := g.Card(orchestratortest.Self, "x")
-		g.ToDone(orchestratortest.Self, item)
-		require.Equal(g, stage.HoldConfirm, g.Task(item).State.Hold)
+		g.Place.SetRemote("acme/self", "main", "m0")
+		item := g.Card(Self, "x")
+		g.ToDone(Self, item)
+		g.Waits(item, stage.HoldConfirm)
 		g.Settle(2 * time.Hour)
-		l, held, err := g.leases.Holder(context.Background(), "merge/"+orchestratortest.SelfRepo)
+		l, held, err := g.leases.Holder(context.Background(), "merge/"+"acme/self")
 		require.NoError(g, err)
 		require.True(g, held, "renewed while a person thinks")
 		require.Equal(g, "SLF-1 (task 1)", l.Holder)
-		g.Place.SetRemote(orchestratortest.SelfRepo, "main", "m1")
-		g.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		g.Place.SetRemote("acme/self", "main", "m1")
+		g.Move(Self, item, stage.StatusConfirmDeploy)
 		g.Settle(time.Minute)
 		require.Equal(g, stage.HoldConfirm, g.Task(item).State.Hold, "asked again")
 		require.Empty(g, g.forge.bases())
-		g.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		g.Move(Self, item, stage.StatusConfirmDeploy)
 		g.Settle(time.Minute)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		g.Stands(item, stage.Done)
 		require.Equal(g, []string{"m1"}, g.forge.bases())
 	})
 }
@@ -208,31 +202,31 @@ func TestMergeGateConfirm(t *testing.T) {
 func TestMergeGateLateCode(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
 		sneaked := false
-		g.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		g.Place.SetScript(Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseAwait) && !sneaked {
 				sneaked = true
 				files["src/late.go"] = "package late"
 			}
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		}))
-		item := g.Card(orchestratortest.Self, "x")
-		g.ToDone(orchestratortest.Self, item)
-		g.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		item := g.Card(Self, "x")
+		g.ToDone(Self, item)
+		g.Move(Self, item, stage.StatusConfirmDeploy)
 		g.Settle(time.Minute)
-		require.Equal(g, stage.HoldConfirm, g.Task(item).State.Hold)
+		g.Waits(item, stage.HoldConfirm)
 		require.Empty(g, g.forge.bases())
-		require.True(g, g.Commented(orchestratortest.Self, item, "the branch has other code at"))
-		g.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		require.True(g, g.Commented(Self, item, "the branch has other code at"))
+		g.Move(Self, item, stage.StatusConfirmDeploy)
 		g.Settle(time.Minute)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		g.Stands(item, stage.Done)
 	})
 }
 
 // The lease comes back whatever ends the wait.
 func TestMergeGateEnds(t *testing.T) {
 	for name, end := range map[string]func(*gateRig, string){
-		"STOP":              func(g *gateRig, item string) { g.Move(orchestratortest.App, item, stage.StatusStop) },
-		"rejected":          func(g *gateRig, item string) { g.Move(orchestratortest.App, item, stage.StatusRejected) },
+		"STOP":              func(g *gateRig, item string) { g.Set(item, stage.StatusStop) },
+		"rejected":          func(g *gateRig, item string) { g.Set(item, stage.StatusRejected) },
 		"merged by a human": func(g *gateRig, item string) { g.MergeByHand(g.Task(item)) },
 		"retry": func(g *gateRig, item string) {
 			require.NoError(g, admin.Retry(context.Background(), g.Engine, g.Task(item).ID, admin.OperatorBy(stage.ViaAPI)))
@@ -240,18 +234,17 @@ func TestMergeGateEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			mergeGate(t, func(g *gateRig) {
-				g.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				g.Place.SetScript(Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 					g.SetCI("")
-					return orchestratortest.GoodAgent(ctx, c, files)
+					return GoodAgent(ctx, c, files)
 				}))
-				item := g.Card(orchestratortest.App, "x")
-				g.ToDone(orchestratortest.App, item)
+				item := g.Finish("x")
 				require.Equal(g, stage.PhaseRetest, g.Task(item).State.Phase)
 				_, held, err := g.leases.Holder(context.Background(), mergeLease)
 				require.NoError(g, err)
 				require.True(g, held)
-				g.Place.SetScript(orchestratortest.Instead(stage.Deployer, orchestratortest.Hang))
-				g.Place.SetScript(orchestratortest.Instead(stage.Developer, orchestratortest.Hang))
+				g.Place.SetScript(Instead(stage.Deployer, Hang))
+				g.Place.SetScript(Instead(stage.Developer, Hang))
 				end(g, item)
 				g.Settle(500 * time.Millisecond)
 				if name == "retry" {
@@ -269,10 +262,9 @@ func TestMergeGateEnds(t *testing.T) {
 func TestMergeGateRestart(t *testing.T) {
 	for wait := range 8 {
 		mergeGate(t, func(g *gateRig) {
-			item := g.Card(orchestratortest.App, "x")
-			g.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			item := g.Begin("x")
 			g.Settle(10 * time.Second)
-			g.Move(orchestratortest.App, item, stage.StatusApproved)
+			g.Set(item, stage.StatusApproved)
 			for g.Task(item).State.Stage != stage.DeployStaging {
 				g.Settle(100 * time.Millisecond)
 			}
@@ -282,7 +274,7 @@ func TestMergeGateRestart(t *testing.T) {
 				g.Start()
 			}
 			g.Settle(2 * time.Minute)
-			require.Equal(g, stage.Done, g.Task(item).State.Stage)
+			g.Stands(item, stage.Done)
 			require.Len(g, g.forge.bases(), 1)
 			g.free()
 		})
@@ -293,17 +285,17 @@ func TestMergeGateRestart(t *testing.T) {
 // the first.
 func TestMergeGateTwo(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
-		one, two := g.Card(orchestratortest.App, "one"), g.Card(orchestratortest.App, "two")
+		one, two := g.Card(App, "one"), g.Card(App, "two")
 		for _, item := range []string{one, two} {
-			g.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			g.Set(item, stage.StatusToAnalyse)
 		}
 		g.Settle(10 * time.Second)
 		for _, item := range []string{one, two} {
-			g.Move(orchestratortest.App, item, stage.StatusApproved)
+			g.Set(item, stage.StatusApproved)
 		}
 		g.Settle(10 * time.Minute)
-		require.Equal(g, stage.Done, g.Task(one).State.Stage)
-		require.Equal(g, stage.Done, g.Task(two).State.Stage)
+		g.Stands(one, stage.Done)
+		g.Stands(two, stage.Done)
 		require.Len(g, g.forge.bases(), 2)
 		require.Equal(g, "m0", g.forge.bases()[0])
 		require.NotEqual(g, "m0", g.forge.bases()[1])
@@ -315,10 +307,10 @@ func TestMergeGateTwo(t *testing.T) {
 // it; that the result was not tested is reported.
 func TestMergeGateLandedOther(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
-		item := g.Card(orchestratortest.App, "x")
+		item := g.Card(App, "x")
 		g.forge.before = func() { g.Place.SpoilTree(g.Task(item).State.Head) }
-		g.ToDone(orchestratortest.App, item)
-		require.Equal(g, stage.Done, g.Task(item).State.Stage)
+		g.ToDone(App, item)
+		g.Stands(item, stage.Done)
 		require.Contains(g, g.Notices(), "is not what was tested at")
 	})
 }
@@ -332,16 +324,15 @@ func TestMergeGateSwitchedOff(t *testing.T) {
 			require.NoError(g, err)
 		},
 		stage.PhaseRetest: func(g *gateRig) {
-			g.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			g.Place.SetScript(Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 				g.SetCI("")
-				return orchestratortest.GoodAgent(ctx, c, files)
+				return GoodAgent(ctx, c, files)
 			}))
 		},
 	} {
 		mergeGate(t, func(g *gateRig) {
 			prepare(g)
-			item := g.Card(orchestratortest.App, "x")
-			g.ToDone(orchestratortest.App, item)
+			item := g.Finish("x")
 			require.Equal(g, phase, g.Task(item).State.Phase)
 			g.Shutdown()
 			g.off = true
@@ -367,34 +358,34 @@ func TestMergeGateSwitchedOff(t *testing.T) {
 // when, and In Progress has the task stand in line again without another run of an agent.
 func TestMergeLineBound(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
-		g.Place.SetRemote(orchestratortest.SelfRepo, "main", "m0")
-		first := g.Card(orchestratortest.Self, "x")
-		g.ToDone(orchestratortest.Self, first)
+		g.Place.SetRemote("acme/self", "main", "m0")
+		first := g.Card(Self, "x")
+		g.ToDone(Self, first)
 		require.Equal(g, stage.HoldConfirm, g.Task(first).State.Hold, "it keeps the lease while a person thinks")
-		second := g.Card(orchestratortest.Self, "y")
-		g.ToDone(orchestratortest.Self, second)
+		second := g.Card(Self, "y")
+		g.ToDone(Self, second)
 		g.Settle(23 * time.Hour)
 		require.Equal(g, stage.PhaseCatchUp, g.Task(second).State.Phase)
-		require.Equal(g, stage.HoldNone, g.Task(second).State.Hold)
+		g.Waits(second, stage.HoldNone)
 		g.Settle(2 * time.Hour)
 		state := g.Task(second).State
 		require.Equal(g, stage.HoldBlocked, state.Hold)
 		since := g.Task(first).State.LeasedAt.UTC().Format(time.RFC3339)
 		require.Contains(g, state.HoldReason, "it has stood in line for 1 d: 2nd in line to merge in acme/self, behind SLF-1; SLF-1 (task 1) has the merge lease since "+since)
-		require.True(g, g.Commented(orchestratortest.Self, second, "See to the task that has the merge lease, then set In Progress on the card to have it stand in line again."))
+		require.True(g, g.Commented(Self, second, "See to the task that has the merge lease, then set In Progress on the card to have it stand in line again."))
 		require.Contains(g, g.Notices(), "has the merge lease since "+since)
 		x, err := explain.One(g.Context(), g.Engine, g.Task(second).ID)
 		require.NoError(g, err)
 		require.Equal(g, stage.StatusInProgress, x.Blockers[0].Status)
 		deployed := g.Ran(stage.Deployer)
-		g.Move(orchestratortest.Self, second, stage.StatusInProgress)
+		g.Move(Self, second, stage.StatusInProgress)
 		g.Settle(time.Hour)
 		require.Equal(g, "The merge gate: 2nd in line to merge in acme/self, behind SLF-1.", g.summary(second))
 		require.Equal(g, deployed, g.Ran(stage.Deployer))
-		g.Move(orchestratortest.Self, first, stage.StatusConfirmDeploy)
+		g.Move(Self, first, stage.StatusConfirmDeploy)
 		g.Settle(2 * time.Minute)
-		require.Equal(g, stage.Done, g.Task(first).State.Stage)
-		require.Equal(g, stage.HoldConfirm, g.Task(second).State.Hold)
+		g.Stands(first, stage.Done)
+		g.Waits(second, stage.HoldConfirm)
 		g.Replays()
 	})
 }

@@ -2,6 +2,7 @@ package mergegate_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
@@ -47,8 +47,7 @@ func mergeLine(t *testing.T, f func(lineRig)) {
 
 // bring brings a card to the merge gate.
 func (l lineRig) bring(title string) string {
-	item := l.Card(orchestratortest.App, title)
-	l.ToDone(orchestratortest.App, item)
+	item := l.Finish(title)
 	return item
 }
 
@@ -67,6 +66,8 @@ func TestMergeLine(t *testing.T) {
 		one, two, three, four := l.bring("one"), l.bring("two"), l.bring("three"), l.bring("four")
 		l.Settle(3 * time.Hour) // longer than any lease, and than the waiting was capped
 		require.Equal(l, stage.PhaseRetest, l.Task(one).State.Phase)
+		v, err := explain.ReadQueue(context.Background(), l.Engine)
+		require.NoError(l, err)
 		for item, want := range map[string]string{
 			two:   "2nd in line to merge in acme/app, behind " + l.Task(one).WorkItemID,
 			three: "3rd in line to merge in acme/app, behind " + l.Task(two).WorkItemID,
@@ -76,11 +77,11 @@ func TestMergeLine(t *testing.T) {
 			require.NoError(l, err)
 			require.Equal(l, "The merge gate: "+want+".", x.Summary)
 			require.Contains(l, x.Blockers[0].Do, "is merged or sent back, or stop it")
-			require.Contains(l, l.LiveText(item), "waits: "+want, "the live message")
-			require.Contains(l, l.FeatureView("merge_gate"), want)
+			require.Contains(l, fmt.Sprintf("%+v", l.Silent()), "waits: "+want, "the live message")
+			require.Contains(l, fmt.Sprint(v.Features["merge_gate"]), want)
 		}
 
-		l.Move(orchestratortest.App, three, stage.StatusStop)
+		l.Set(three, stage.StatusStop)
 		l.Settle(10 * time.Second)
 		require.Contains(l, l.summary(four), "3rd in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
 
@@ -92,12 +93,12 @@ func TestMergeLine(t *testing.T) {
 		require.Equal(l, stage.PhaseRetest, l.Task(two).State.Phase)
 		require.Contains(l, l.summary(four), "2nd in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
 
-		l.Move(orchestratortest.App, two, stage.StatusRejected)
+		l.Set(two, stage.StatusRejected)
 		l.Settle(4 * time.Second)
 		require.Equal(l, stage.PhaseRetest, l.Task(four).State.Phase, "the one before it was sent back")
 		l.pass(four)
 		l.Settle(time.Minute)
-		require.Equal(l, stage.Done, l.Task(four).State.Stage)
+		l.Stands(four, stage.Done)
 		l.Settle(2 * time.Minute)
 		require.Equal(l, stage.PhaseRetest, l.Task(two).State.Phase, "it came again, to the end of the line")
 		held, err := l.Store.Holds(context.Background())
@@ -110,11 +111,10 @@ func TestMergeLine(t *testing.T) {
 // meanwhile has not lost it.
 func TestMergeLineIsDurable(t *testing.T) {
 	mergeLine(t, func(l lineRig) {
-		late := l.Card(orchestratortest.App, "late")
-		l.Move(orchestratortest.App, late, stage.StatusToAnalyse)
+		late := l.Begin("late")
 		l.Settle(10 * time.Second)
 		one, two := l.bring("one"), l.bring("two")
-		l.Move(orchestratortest.App, late, stage.StatusApproved)
+		l.Set(late, stage.StatusApproved)
 		l.Settle(time.Minute)
 		require.Contains(l, l.summary(late), "3rd in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
 		l.Shutdown()
@@ -125,7 +125,7 @@ func TestMergeLineIsDurable(t *testing.T) {
 			l.pass(one)
 		}
 		l.Settle(2 * time.Minute)
-		require.Equal(l, stage.Done, l.Task(one).State.Stage)
+		l.Stands(one, stage.Done)
 		require.Equal(l, stage.PhaseRetest, l.Task(two).State.Phase)
 		require.Contains(l, l.summary(late), "2nd in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
 	})

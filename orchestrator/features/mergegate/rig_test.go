@@ -14,7 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
@@ -23,7 +23,7 @@ import (
 // forge is the git host whose merges move main.
 type forge struct {
 	orchestrator.Hosting
-	r      *orchestratortest.Rig
+	r      *Rig
 	before func() // runs before each merge
 
 	mu  sync.Mutex
@@ -54,22 +54,22 @@ func (f *forge) Merge(ctx context.Context, m githost.Merge) (string, error) {
 
 // gateRig is a rig with the merge gate on for all repositories.
 type gateRig struct {
-	*orchestratortest.Rig
+	*Rig
 	forge  *forge
 	leases *memlease.Locker
 	off    bool // from the next start on
 }
 
-const mergeLease = "merge/" + orchestratortest.AppRepo
+const mergeLease = "merge/" + AppRepo
 
 func mergeGate(t *testing.T, f func(*gateRig)) {
 	t.Helper()
 	g := &gateRig{}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		g.Rig, g.forge, g.leases = r, &forge{Hosting: r.Host, r: r}, memlease.New(nil)
 		r.Options.MaxConcurrency = 8
 		r.Projects[1].Writes = map[stage.Role][]string{stage.Deployer: {"src/late.go"}} // a deployer that mends what it deploys
-		r.Place.SetRemote(orchestratortest.AppRepo, "main", "m0")
+		r.Place.SetRemote(AppRepo, "main", "m0")
 		r.Features = func() []orchestrator.Feature {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
@@ -83,7 +83,7 @@ func mergeGate(t *testing.T, f func(*gateRig)) {
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, gate.Feature()}
 		}
-	}, func(r *orchestratortest.Rig) { f(g) })
+	}, func(r *Rig) { f(g) })
 }
 
 // free requires that nobody has the merge lease.

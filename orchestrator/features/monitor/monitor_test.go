@@ -11,10 +11,9 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
-	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
@@ -38,11 +37,11 @@ func (h *health) probe(context.Context, string) (monitor.Look, string) {
 }
 
 // watched makes a rig with the monitor and the serial gate on.
-func watched(t *testing.T, f func(*orchestratortest.Rig, *health, *serialgate.Gate)) {
+func watched(t *testing.T, f func(*Rig, *health, *serialgate.Gate)) {
 	t.Helper()
 	h := &health{look: monitor.Good}
 	var gate *serialgate.Gate
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		for i := range r.Projects {
 			r.Projects[i].Monitor = []string{"https://x.example.org/health"}
 		}
@@ -55,11 +54,11 @@ func watched(t *testing.T, f func(*orchestratortest.Rig, *health, *serialgate.Ga
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature(), m}
 		}
-	}, func(r *orchestratortest.Rig) { f(r, h, gate) })
+	}, func(r *Rig) { f(r, h, gate) })
 }
 
 // result returns the result of a monitor by the story; empty while it looks.
-func result(r *orchestratortest.Rig, item string) string {
+func result(r *Rig, item string) string {
 	r.Helper()
 	entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
 	require.NoError(r, err)
@@ -74,12 +73,12 @@ func result(r *orchestratortest.Rig, item string) string {
 }
 
 func TestMonitorHealthy(t *testing.T) {
-	watched(t, func(r *orchestratortest.Rig, h *health, _ *serialgate.Gate) {
-		item := r.Card(orchestratortest.Self, "x")
-		r.ToDone(orchestratortest.Self, item)
-		r.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+	watched(t, func(r *Rig, h *health, _ *serialgate.Gate) {
+		item := r.Card(Self, "x")
+		r.ToDone(Self, item)
+		r.Move(Self, item, stage.StatusConfirmDeploy)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.StatusMonitoring, r.Status(orchestratortest.Self, item))
+		require.Equal(r, stage.StatusMonitoring, r.Status(Self, item))
 		h.set(monitor.Bad) // twice bad is not three times in a row
 		r.Settle(55 * time.Second)
 		h.set(monitor.Good)
@@ -89,70 +88,65 @@ func TestMonitorHealthy(t *testing.T) {
 		require.Empty(r, result(r, item))
 		r.Settle(12 * time.Minute)
 		require.Equal(r, monitor.Healthy, result(r, item))
-		require.Equal(r, stage.StatusDone, r.Status(orchestratortest.Self, item))
+		require.Equal(r, stage.StatusDone, r.Status(Self, item))
 		require.Empty(r, r.Open())
 		require.Positive(r, r.Replays())
 	})
 }
 
 func TestMonitorDegraded(t *testing.T) {
-	watched(t, func(r *orchestratortest.Rig, h *health, gate *serialgate.Gate) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
-		require.Equal(r, stage.StatusDone, r.Status(orchestratortest.App, item))
+	watched(t, func(r *Rig, h *health, gate *serialgate.Gate) {
+		item := r.Finish("x")
+		require.Equal(r, stage.StatusDone, r.Status(App, item))
 		h.set(monitor.Bad)
 		r.Settle(3 * time.Minute)
 		require.Equal(r, monitor.Degraded, result(r, item))
-		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, item))
+		require.Equal(r, stage.StatusBlocked, r.Status(App, item))
 		require.Contains(r, r.Notices(), "DEGRADED after deployment: https://x.example.org/health: seen")
 		frozen, err := gate.Frozen(context.Background())
 		require.NoError(r, err)
 		require.Len(r, frozen, 1)
 		require.Contains(r, frozen[0].Reason, "APP-1")
-		x, err := explain.One(context.Background(), r.Engine, r.Task(item).ID)
-		require.NoError(r, err)
+		x := r.Explain(item)
 		require.Equal(r, "monitor: DEGRADED: https://x.example.org/health: seen", x.LastNote)
 		require.Equal(r, "The task is done. After that, monitor: DEGRADED: https://x.example.org/health: seen", x.Summary)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Empty(r, r.Open())
-		_, err = r.Store.Put(context.Background(), orchestrator.TriggerJob(orchestrator.Effect{TaskID: r.Task(item).ID, Repo: orchestratortest.AppRepo, Key: "late"}, stage.Event{On: stage.OnPublished, PR: 7}))
+		_, err = r.Store.Put(context.Background(), orchestrator.TriggerJob(orchestrator.Effect{TaskID: r.Task(item).ID, Repo: AppRepo, Key: "late"}, stage.Event{On: stage.OnPublished, PR: 7}))
 		require.NoError(r, err)
 		r.Settle(time.Minute)
-		late, err := explain.One(context.Background(), r.Engine, r.Task(item).ID)
-		require.NoError(r, err)
+		late := r.Explain(item)
 		require.NotEqual(r, x.LastNote, late.LastNote)
 		require.Equal(r, "The task is done. After that, monitor: DEGRADED: https://x.example.org/health: seen", late.Summary, "an event that is too late hides nothing")
 
 		how := "acme/app is frozen: no task of it begins until an operator ends that, with the button Unfreeze of the dashboard (Repositories) or signalbox unfreeze acme/app."
 		require.Contains(r, r.Notices(), how)
-		require.True(r, r.Commented(orchestratortest.App, item, how))
-		next := r.Card(orchestratortest.App, "next")
-		r.Move(orchestratortest.App, next, stage.StatusToAnalyse)
+		require.True(r, r.Commented(App, item, how))
+		next := r.Begin("next")
 		r.Settle(time.Minute)
-		x, err = explain.One(context.Background(), r.Engine, r.Task(next).ID)
-		require.NoError(r, err)
+		x = r.Explain(next)
 		require.Equal(r, "Run signalbox unfreeze acme/app, or press Unfreeze on the dashboard (Repositories)", x.Blockers[0].Do)
-		was, reason, err := gate.Unfreeze(context.Background(), orchestratortest.AppRepo)
+		was, reason, err := gate.Unfreeze(context.Background(), AppRepo)
 		require.NoError(r, err)
 		require.True(r, was)
-		require.NoError(r, admin.TellUnfrozen(context.Background(), r.Engine, orchestratortest.AppRepo, reason))
+		require.NoError(r, admin.TellUnfrozen(context.Background(), r.Engine, AppRepo, reason))
 		r.Settle(time.Second)
 		require.Contains(r, r.Notices(), "acme/app is not frozen any more: its tasks may begin.")
-		require.True(r, r.Commented(orchestratortest.App, item, "acme/app is not frozen any more: its tasks may begin."))
+		require.True(r, r.Commented(App, item, "acme/app is not frozen any more: its tasks may begin."))
 	})
 }
 
 // The repository of the service itself is not frozen: else it could not be mended.
 func TestMonitorOfTheServiceItselfOnlyAlerts(t *testing.T) {
-	watched(t, func(r *orchestratortest.Rig, h *health, gate *serialgate.Gate) {
-		item := r.Card(orchestratortest.Self, "x")
-		r.ToDone(orchestratortest.Self, item)
+	watched(t, func(r *Rig, h *health, gate *serialgate.Gate) {
+		item := r.Card(Self, "x")
+		r.ToDone(Self, item)
 		h.set(monitor.Bad)
-		r.Move(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		r.Move(Self, item, stage.StatusConfirmDeploy)
 		r.Settle(5 * time.Minute)
 		require.Equal(r, monitor.Degraded, result(r, item))
-		require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.Self, item), "Done is for what is healthy")
-		require.True(r, r.Commented(orchestratortest.Self, item, "The deployment is degraded: https://x.example.org/health: seen"))
+		require.Equal(r, stage.StatusBlocked, r.Status(Self, item), "Done is for what is healthy")
+		require.True(r, r.Commented(Self, item, "The deployment is degraded: https://x.example.org/health: seen"))
 		require.Contains(r, r.Notices(), "DEGRADED")
 		require.NotContains(r, r.Notices(), "frozen")
 		frozen, err := gate.Frozen(context.Background())
@@ -163,11 +157,10 @@ func TestMonitorOfTheServiceItselfOnlyAlerts(t *testing.T) {
 
 // A probe that does not work changes nothing, and ends no freeze.
 func TestMonitorInconclusive(t *testing.T) {
-	watched(t, func(r *orchestratortest.Rig, h *health, gate *serialgate.Gate) {
-		require.NoError(r, gate.Freeze(context.Background(), orchestratortest.SelfRepo, "stays"))
+	watched(t, func(r *Rig, h *health, gate *serialgate.Gate) {
+		require.NoError(r, gate.Freeze(context.Background(), "acme/self", "stays"))
 		h.set(monitor.Unknown)
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		moves := len(r.Board.Moves())
 		r.Settle(20 * time.Minute)
 		require.Equal(r, monitor.Inconclusive, result(r, item))

@@ -19,7 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -29,16 +29,16 @@ import (
 )
 
 // reconciled makes a rig with the reconciler and STOP on.
-func reconciled(t *testing.T, f func(*orchestratortest.Rig, *reconcile.Reconciler)) {
+func reconciled(t *testing.T, f func(*Rig, *reconcile.Reconciler)) {
 	t.Helper()
 	var rec *reconcile.Reconciler
-	reconciledAs(t, &rec, func(r *orchestratortest.Rig) { f(r, rec) })
+	reconciledAs(t, &rec, func(r *Rig) { f(r, rec) })
 }
 
 // reconciledAs keeps in rec which reconciler is at work.
-func reconciledAs(t *testing.T, rec **reconcile.Reconciler, f func(*orchestratortest.Rig)) {
+func reconciledAs(t *testing.T, rec **reconcile.Reconciler, f func(*Rig)) {
 	t.Helper()
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
 			var err error
 			*rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 5, Source: "plane"})
@@ -54,8 +54,8 @@ func reconciledAs(t *testing.T, rec **reconcile.Reconciler, f func(*orchestrator
 
 // Every webhook is lost; the boards are enough.
 func TestBoardWithoutWebhooks(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
-		item := r.Card(orchestratortest.App, "x")
+	reconciled(t, func(r *Rig, rec *reconcile.Reconciler) {
+		item := r.Card(App, "x")
 		for _, step := range []struct {
 			to   stage.Status
 			want func(task.Task) bool
@@ -66,15 +66,15 @@ func TestBoardWithoutWebhooks(t *testing.T) {
 			{stage.StatusInProgress, func(t task.Task) bool { return t.State.Hold == stage.HoldApproval && t.State.Run == 4 }},
 			{stage.StatusApproved, func(t task.Task) bool { return t.State.Stage == stage.Done }},
 		} {
-			r.MoveUnseen(orchestratortest.App, item, step.to)
+			r.MoveUnseen(App, item, step.to)
 			r.Settle(3 * time.Minute)
 			require.True(r, step.want(r.Task(item)), "%s: %+v", step.to, r.Task(item).State)
 		}
 		require.ErrorContains(r, rec.Webhooks(context.Background()), "without webhooks")
-		again := r.Card(orchestratortest.App, "y")
-		r.MoveUnseen(orchestratortest.App, again, stage.StatusToAnalyse)
+		again := r.Card(App, "y")
+		r.MoveUnseen(App, again, stage.StatusToAnalyse)
 		r.Settle(3 * time.Minute)
-		r.MoveUnseen(orchestratortest.App, again, stage.StatusStop)
+		r.MoveUnseen(App, again, stage.StatusStop)
 		r.Settle(3 * time.Minute)
 		require.Equal(r, stage.Cancelled, r.Cancelled(again).State.Stage, "a STOP that was lost")
 	})
@@ -85,25 +85,25 @@ func TestBoardWithoutWebhooks(t *testing.T) {
 func TestStopIsNotUndoneByTheBoard(t *testing.T) {
 	for name, how := range map[string]faulttest.Kind{"for a while": faulttest.Passing, "for good": faulttest.Final} {
 		t.Run(name, func(t *testing.T) {
-			reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
-				item := r.Card(orchestratortest.App, "x")
+			reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
+				item := r.Card(App, "x")
 				r.Board.FailCall("SetStatus", faulttest.Error(how))
-				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+				r.Set(item, stage.StatusToAnalyse)
 				r.Settle(10 * time.Second)
 				require.NoError(r, admin.Stop(context.Background(), r.Engine, r.Task(item).ID, admin.OperatorBy(stage.ViaAPI)))
 				r.Settle(20 * time.Minute)
-				require.Equal(r, stage.StatusToAnalyse, r.Status(orchestratortest.App, item))
+				require.Equal(r, stage.StatusToAnalyse, r.Status(App, item))
 				tasks, err := r.Store.Tasks(context.Background(), task.Filter{})
 				require.NoError(r, err)
 				require.Len(r, tasks, 1, "nobody has set To Analyse again")
 				require.Equal(r, stage.Cancelled, tasks[0].State.Stage)
 				r.Board.FailCall("SetStatus", nil)
 				r.Settle(3 * time.Hour)
-				r.Move(orchestratortest.App, item, stage.StatusApproved)
+				r.Set(item, stage.StatusApproved)
 				r.Settle(time.Minute)
-				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+				r.Set(item, stage.StatusToAnalyse)
 				r.Settle(time.Minute)
-				require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+				r.Waits(item, stage.HoldApproval)
 			})
 		})
 	}
@@ -128,27 +128,27 @@ func (s *swallowing) SetStatus(ctx context.Context, project, item string, status
 func TestColumnIsRestored(t *testing.T) {
 	for name, c := range map[string]struct {
 		lost stage.Status
-		move func(r *orchestratortest.Rig, item string)
+		move func(r *Rig, item string)
 		want stage.Status
 	}{
-		"another process's write comes late": {"", func(r *orchestratortest.Rig, item string) {
-			require.NoError(r, r.Board.SetStatus(context.Background(), orchestratortest.App, item, stage.StatusDeploying))
+		"another process's write comes late": {"", func(r *Rig, item string) {
+			require.NoError(r, r.Board.SetStatus(context.Background(), App, item, stage.StatusDeploying))
 		}, stage.StatusDone},
-		"it stands in the column of a trigger": {"", func(r *orchestratortest.Rig, item string) {
-			require.NoError(r, r.Board.SetStatus(context.Background(), orchestratortest.App, item, stage.StatusInProgress))
+		"it stands in the column of a trigger": {"", func(r *Rig, item string) {
+			require.NoError(r, r.Board.SetStatus(context.Background(), App, item, stage.StatusInProgress))
 		}, stage.StatusDone},
-		"a person has moved it": {"", func(r *orchestratortest.Rig, item string) {
-			r.MoveUnseen(orchestratortest.App, item, stage.StatusDeploying)
+		"a person has moved it": {"", func(r *Rig, item string) {
+			r.MoveUnseen(App, item, stage.StatusDeploying)
 		}, stage.StatusDeploying},
 		"while the task waits":     {stage.StatusInReview, nil, stage.StatusInReview},
 		"the write was never made": {stage.StatusDone, nil, stage.StatusDone},
-		"a column nobody has written": {"", func(r *orchestratortest.Rig, item string) {
-			require.NoError(r, r.Board.SetStatus(context.Background(), orchestratortest.App, item, stage.StatusBlocked))
+		"a column nobody has written": {"", func(r *Rig, item string) {
+			require.NoError(r, r.Board.SetStatus(context.Background(), App, item, stage.StatusBlocked))
 		}, stage.StatusBlocked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			board := &swallowing{lost: c.lost}
-			orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+			Run(t, func(r *Rig) {
 				board.Board = r.Board
 				r.Tracker = board
 				r.Features = func() []orchestrator.Feature {
@@ -156,21 +156,20 @@ func TestColumnIsRestored(t *testing.T) {
 					require.NoError(r, err)
 					return []orchestrator.Feature{rec.Feature()}
 				}
-			}, func(r *orchestratortest.Rig) {
-				item := r.Card(orchestratortest.App, "x")
-				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			}, func(r *Rig) {
+				item := r.Begin("x")
 				r.Settle(time.Minute)
 				if c.lost != stage.StatusInReview {
-					r.Move(orchestratortest.App, item, stage.StatusApproved)
+					r.Set(item, stage.StatusApproved)
 					r.Settle(time.Minute)
-					require.Equal(r, stage.Done, r.Task(item).State.Stage)
+					r.Stands(item, stage.Done)
 				}
 				if c.move != nil {
 					c.move(r, item)
 				}
 				board.mended.Store(true)
 				r.Settle(10 * time.Minute)
-				require.Equal(r, c.want, r.Status(orchestratortest.App, item))
+				require.Equal(r, c.want, r.Status(App, item))
 				jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Limit: 100_000})
 				require.NoError(r, err)
 				r.Settle(5 * time.Hour)
@@ -184,9 +183,8 @@ func TestColumnIsRestored(t *testing.T) {
 
 // What stands still is not touched again and again.
 func TestReconcilerIsQuiet(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
+		item := r.Begin("x")
 		r.Settle(10 * time.Minute)
 		entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
 		require.NoError(r, err)
@@ -206,28 +204,26 @@ func TestReconcilerIsQuiet(t *testing.T) {
 // A board with few columns shows our own statuses in the column of a trigger:
 // they are not taken for a person's word.
 func TestFallbackColumnsAreOurOwn(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
-		r.Board.AddProject(orchestratortest.App, stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusApproved, stage.StatusDone)
+	Run(t, func(r *Rig) {
+		r.Board.AddProject(App, stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusApproved, stage.StatusDone)
 		r.Features = func() []orchestrator.Feature {
 			rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board})
 			require.NoError(r, err)
 			return []orchestrator.Feature{rec.Feature()}
 		}
-	}, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	}, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(time.Hour)
-		require.Equal(r, stage.StatusInProgress, r.Status(orchestratortest.App, item))
+		require.Equal(r, stage.StatusInProgress, r.Status(App, item))
 		require.Len(r, r.Roles(), 1)
 	})
 }
 
 // F-1: a blocked task whose gate has turned green goes on, and people are notified.
 func TestUnblocks(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
 		r.SetCI(githost.CheckFailed)
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		r.Settle(10 * time.Minute)
 		task := r.Task(item)
 		require.Equal(r, stage.HoldBlocked, task.State.Hold)
@@ -236,31 +232,30 @@ func TestUnblocks(t *testing.T) {
 		r.SetCI(githost.CheckPassed) // of the reports that follow
 		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
 		r.Settle(15 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Contains(r, r.Notices(), "unblocked: development is green now; the task goes on to review")
 	})
 }
 
 // A task that waits for an answer is not advanced past its question.
 func TestQuestionsAreNotPassedOver(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Architect, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
+		r.Place.SetScript(Instead(stage.Architect, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			files[c.Env["SIGNALBOX_DOCS"]+"/questions.md"] = "Which?"
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		}))
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		r.Settle(2 * time.Hour)
-		require.Equal(r, stage.HoldNeedsInput, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldNeedsInput)
 	})
 }
 
 // Too much at once is a misunderstanding; a tracker that does not answer is no
 // ground to act on.
 func TestBrakeAndOutage(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, rec *reconcile.Reconciler) {
 		for range 6 {
-			r.MoveUnseen(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+			r.MoveUnseen(App, r.Card(App, "x"), stage.StatusToAnalyse)
 		}
 		r.Settle(5 * time.Minute)
 		list, err := r.Store.Tasks(context.Background(), task.Filter{})
@@ -276,17 +271,16 @@ func TestBrakeAndOutage(t *testing.T) {
 
 // Many are few on a large board.
 func TestBrakeIsAShare(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
 		r.SetCI("") // nobody gets further than In Progress
 		for range 25 {
-			item := r.Card(orchestratortest.App, "at work")
-			r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			item := r.Begin("at work")
 			r.Settle(3 * time.Second)
-			r.Move(orchestratortest.App, item, stage.StatusApproved)
+			r.Set(item, stage.StatusApproved)
 		}
 		r.Settle(time.Minute)
 		for range 6 {
-			r.MoveUnseen(orchestratortest.App, r.Card(orchestratortest.App, "lost"), stage.StatusToAnalyse)
+			r.MoveUnseen(App, r.Card(App, "lost"), stage.StatusToAnalyse)
 		}
 		r.Settle(5 * time.Minute)
 		list, err := r.Store.Tasks(context.Background(), task.Filter{})
@@ -296,7 +290,7 @@ func TestBrakeIsAShare(t *testing.T) {
 }
 
 // outcome is where a card stands, for people.
-func outcome(r *orchestratortest.Rig, item string) string {
+func outcome(r *Rig, item string) string {
 	list, err := r.Store.Tasks(context.Background(), task.Filter{})
 	require.NoError(r, err)
 	text := ""
@@ -310,18 +304,18 @@ func outcome(r *orchestratortest.Rig, item string) string {
 
 // schedule plays a person's moves, chosen by a seed; fate delivers each webhook.
 // It returns where the card stood after each.
-func schedule(t *testing.T, seed uint64, fate func(r *orchestratortest.Rig, rng *rand.Rand, h tracker.Hook)) (out []string) {
+func schedule(t *testing.T, seed uint64, fate func(r *Rig, rng *rand.Rand, h tracker.Hook)) (out []string) {
 	t.Helper()
-	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
 		moves, chance := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 2))
-		item := r.Card(orchestratortest.App, "x")
+		item := r.Card(App, "x")
 		choices := []stage.Status{
 			stage.StatusToAnalyse, stage.StatusApproved, stage.StatusRejected, stage.StatusInProgress, stage.StatusStop, stage.StatusApproved, stage.StatusToAnalyse,
 		}
 		for range 5 {
 			to := choices[moves.IntN(len(choices))]
-			r.MoveUnseen(orchestratortest.App, item, to)
-			fate(r, chance, tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim", Status: true})
+			r.MoveUnseen(App, item, to)
+			fate(r, chance, tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true})
 			r.Settle(6 * time.Minute)
 			out = append(out, fmt.Sprint(to, ": ", outcome(r, item)))
 		}
@@ -342,8 +336,8 @@ func TestConvergence(t *testing.T) {
 		seeds = 4000
 	}
 	for seed := range seeds {
-		want := schedule(t, seed, func(r *orchestratortest.Rig, _ *rand.Rand, h tracker.Hook) { r.Hook(h) })
-		got := schedule(t, seed, func(r *orchestratortest.Rig, rng *rand.Rand, h tracker.Hook) {
+		want := schedule(t, seed, func(r *Rig, _ *rand.Rand, h tracker.Hook) { r.Hook(h) })
+		got := schedule(t, seed, func(r *Rig, rng *rand.Rand, h tracker.Hook) {
 			for range rng.IntN(4) { // none: lost
 				delay := time.Duration(rng.IntN(120)) * time.Second
 				time.AfterFunc(delay, func() { r.Hook(h) })

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -14,8 +15,9 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -59,10 +61,10 @@ func (p *paged) List(ctx context.Context, q tracker.Query) (tracker.Page, error)
 }
 
 // listed makes a rig whose reconciler sees the board in pages.
-func listed(t *testing.T, board *paged, grace map[stage.Stage]time.Duration, f func(*orchestratortest.Rig, *reconcile.Reconciler)) {
+func listed(t *testing.T, board *paged, grace map[stage.Stage]time.Duration, f func(*Rig, *reconcile.Reconciler)) {
 	t.Helper()
 	var rec *reconcile.Reconciler
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Options.MaxConcurrency = 20
 		board.Tracker = r.Board
 		r.Features = func() []orchestrator.Feature {
@@ -71,34 +73,41 @@ func listed(t *testing.T, board *paged, grace map[stage.Stage]time.Duration, f f
 			require.NoError(r, err)
 			return []orchestrator.Feature{rec.Feature()}
 		}
-	}, func(r *orchestratortest.Rig) { f(r, rec) })
+	}, func(r *Rig) { f(r, rec) })
 }
 
 // F-2: a listing is read to its end, page by page, and items that come twice count
 // once.
 func TestBoardsAreReadInPages(t *testing.T) {
 	board := &paged{size: 3, overlap: 2}
-	listed(t, board, nil, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+	listed(t, board, nil, func(r *Rig, _ *reconcile.Reconciler) {
 		for range 8 {
-			r.MoveUnseen(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+			r.MoveUnseen(App, r.Card(App, "x"), stage.StatusToAnalyse)
 		}
 		r.Settle(2 * time.Minute)
 		require.Equal(r, 8, r.Ran(stage.Analyst))
-		require.Contains(r, r.FeatureView(reconcile.Name), "Replayed:8")
+		require.Contains(r, view(r), "Replayed:8")
 	})
+}
+
+// view is the reconciler's block of the queue.
+func view(r *Rig) string {
+	v, err := explain.ReadQueue(r.Context(), r.Engine)
+	require.NoError(r, err)
+	return fmt.Sprintf("%+v", v.Features[reconcile.Name])
 }
 
 // F-2: from a listing that breaks off, or does not end, nothing is concluded.
 func TestPartialListing(t *testing.T) {
 	board := &paged{size: 2, broken: 3}
-	listed(t, board, nil, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+	listed(t, board, nil, func(r *Rig, rec *reconcile.Reconciler) {
 		for range 7 {
-			r.MoveUnseen(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+			r.MoveUnseen(App, r.Card(App, "x"), stage.StatusToAnalyse)
 		}
 		r.Settle(5 * time.Minute)
 		require.Empty(r, r.Roles(), "not even what the first pages said")
 		require.ErrorContains(r, rec.Pass(context.Background(), r.Engine), "503")
-		require.Contains(r, r.FeatureView(reconcile.Name), "503")
+		require.Contains(r, view(r), "503")
 		board.set(0, true)
 		require.ErrorContains(r, rec.Pass(context.Background(), r.Engine), "does not end")
 		r.Settle(10 * time.Second)
@@ -111,15 +120,15 @@ func TestPartialListing(t *testing.T) {
 
 // F-2: a Confirm Deploy without a webhook is found too.
 func TestLostConfirmDeploy(t *testing.T) {
-	listed(t, &paged{size: 50}, nil, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
-		item := r.Card(orchestratortest.Self, "x")
-		r.ToDone(orchestratortest.Self, item)
-		require.Equal(r, stage.HoldConfirm, r.Task(item).State.Hold)
+	listed(t, &paged{size: 50}, nil, func(r *Rig, _ *reconcile.Reconciler) {
+		item := r.Card(Self, "x")
+		r.ToDone(Self, item)
+		r.Waits(item, stage.HoldConfirm)
 		r.Settle(time.Hour)
 		require.Zero(r, r.Host.Merges(), "nothing is deployed by itself")
-		r.MoveUnseen(orchestratortest.Self, item, stage.StatusConfirmDeploy)
+		r.MoveUnseen(Self, item, stage.StatusConfirmDeploy)
 		r.Settle(3 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Equal(r, 1, r.Host.Merges())
 	})
 }
@@ -127,17 +136,17 @@ func TestLostConfirmDeploy(t *testing.T) {
 // A webhook and the reconciler that find the same card at the same time make one
 // task, one branch and one job.
 func TestReconcilerAndWebhookRace(t *testing.T) {
-	listed(t, &paged{size: 50}, nil, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+	listed(t, &paged{size: 50}, nil, func(r *Rig, rec *reconcile.Reconciler) {
 		var items []string
 		for range 10 {
-			item := r.Card(orchestratortest.App, "x")
+			item := r.Card(App, "x")
 			items = append(items, item)
-			r.MoveUnseen(orchestratortest.App, item, stage.StatusToAnalyse)
+			r.MoveUnseen(App, item, stage.StatusToAnalyse)
 			var both sync.WaitGroup
 			for range 3 {
 				both.Go(func() { _ = rec.Pass(context.Background(), r.Engine) })
 			}
-			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, Status: true})
+			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, Status: true})
 			both.Wait()
 			r.Settle(5 * time.Second)
 		}
@@ -160,10 +169,9 @@ func TestStalledTasksGoOn(t *testing.T) {
 		stage.Testing: 5 * time.Minute, stage.DeployStaging: 5 * time.Minute, stage.Deploy: 5 * time.Minute,
 	} {
 		t.Run(string(at), func(t *testing.T) {
-			listed(t, &paged{size: 50}, grace, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
-				item := r.Card(orchestratortest.App, "x")
-				r.ToDone(orchestratortest.App, item)
-				require.Equal(r, stage.Done, r.Task(item).State.Stage)
+			listed(t, &paged{size: 50}, grace, func(r *Rig, _ *reconcile.Reconciler) {
+				item := r.Finish("x")
+				r.Stands(item, stage.Done)
 				runs := len(r.Roles())
 				stall(r, item, at)
 				if want == 0 {
@@ -187,7 +195,7 @@ func TestStalledTasksGoOn(t *testing.T) {
 
 // stall puts a finished task back to a stage, without a job: what it needs to go on
 // is there.
-func stall(r *orchestratortest.Rig, item string, at stage.Stage) {
+func stall(r *Rig, item string, at stage.Stage) {
 	r.Helper()
 	t := r.Task(item)
 	t.State.Stage, t.State.Active, t.UpdatedAt = at, "", time.Now()
@@ -213,19 +221,19 @@ func stall(r *orchestratortest.Rig, item string, at stage.Stage) {
 // F-1 looks and changes nothing: neither a task whose gate is not green nor one
 // that has an agent is touched.
 func TestReconcilerOnlyLooks(t *testing.T) {
-	listed(t, &paged{size: 50}, nil, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Reviewer, func(ctx context.Context, c work.Command, _ map[string]string) work.Result {
-			if c.Repo == orchestratortest.SelfRepo { // works on
+	listed(t, &paged{size: 50}, nil, func(r *Rig, _ *reconcile.Reconciler) {
+		r.Place.SetScript(Instead(stage.Reviewer, func(ctx context.Context, c work.Command, _ map[string]string) work.Result {
+			if c.Repo == "acme/self" { // works on
 				<-ctx.Done()
 				return work.Result{Kind: work.ResultCancelled}
 			}
 			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "broken"}
 		}))
-		blocked, busy := r.Card(orchestratortest.App, "blocked"), r.Card(orchestratortest.Self, "busy")
-		r.ToDone(orchestratortest.App, blocked)
-		r.ToDone(orchestratortest.Self, busy)
+		blocked, busy := r.Card(App, "blocked"), r.Card(Self, "busy")
+		r.ToDone(App, blocked)
+		r.ToDone(Self, busy)
 		r.Settle(30 * time.Minute)
-		require.Equal(r, stage.HoldBlocked, r.Task(blocked).State.Hold)
+		r.Waits(blocked, stage.HoldBlocked)
 		require.Equal(r, stage.Reviewer, r.Task(busy).State.Active)
 		seen := func() (out []int) {
 			for _, item := range []string{blocked, busy} {
@@ -235,7 +243,7 @@ func TestReconcilerOnlyLooks(t *testing.T) {
 			}
 			jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Limit: 100_000})
 			require.NoError(r, err)
-			return append(out, len(jobs), len(r.Board.Moves()), len(r.Comments(orchestratortest.App, blocked)), len(r.Chat.Messages()), len(r.Roles()))
+			return append(out, len(jobs), len(r.Board.Moves()), len(r.Comments(App, blocked)), len(r.Chat.Messages()), len(r.Roles()))
 		}
 		before := seen()
 		r.Settle(5 * time.Hour)
@@ -246,47 +254,46 @@ func TestReconcilerOnlyLooks(t *testing.T) {
 // F-3: a CI result without a branch is the only development task's; of two it is
 // nobody's.
 func TestCIWithoutABranch(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
+	Run(t, nil, func(r *Rig) {
 		r.SetCI("")
 		result := func(item string) {
 			t := r.Task(item)
 			r.Host.SetChecks(t.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
-			r.Host.Push(orchestratortest.AppRepo, t.Branch, "moved on") // the host has no branch at the commit any more
-			r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: orchestratortest.AppRepo, SHA: t.State.Head})
+			r.Host.Push(AppRepo, t.Branch, "moved on") // the host has no branch at the commit any more
+			r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: AppRepo, SHA: t.State.Head})
 			r.Settle(500 * time.Millisecond)
 		}
-		one, two := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
-		r.ToDone(orchestratortest.App, one)
-		r.ToDone(orchestratortest.App, two)
+		one, two := r.Card(App, "one"), r.Card(App, "two")
+		r.ToDone(App, one)
+		r.ToDone(App, two)
 		result(one)
 		require.Equal(r, []stage.Stage{stage.Development, stage.Development}, []stage.Stage{r.Task(one).State.Stage, r.Task(two).State.Stage})
 		r.Settle(time.Minute) // the timer finds it
 		require.NotEqual(r, stage.Development, r.Task(one).State.Stage)
 		result(two)
-		require.Equal(r, stage.Review, r.Task(two).State.Stage)
+		r.Stands(two, stage.Review)
 	})
 }
 
 // A task that was not Blocked is told of as well: it stood still because nobody had said that its gate is green.
 func TestEveryTaskThatGoesOnIsToldOf(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Options.Stage.CIPoll = 24 * time.Hour
 		r.Features = func() []orchestrator.Feature {
 			rec, err := reconcile.New(reconcile.Options{})
 			require.NoError(r, err)
 			return []orchestrator.Feature{rec.Feature()}
 		}
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		r.SetCI("")
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		task := r.Task(item)
 		require.Equal(r, stage.HoldNone, task.State.Hold)
 		require.Equal(r, stage.Development, task.State.Stage)
 		r.SetCI(githost.CheckPassed)
 		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
 		r.Settle(30 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Contains(r, r.Notices(), "unblocked: development is green now; the task goes on to review")
 	})
 }
@@ -294,16 +301,15 @@ func TestEveryTaskThatGoesOnIsToldOf(t *testing.T) {
 // An unblock is logged, and sent to people.
 func TestUnblockIsLogged(t *testing.T) {
 	var log bytes.Buffer
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
 			rec, err := reconcile.New(reconcile.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 			require.NoError(r, err)
 			return []orchestrator.Feature{rec.Feature()}
 		}
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		r.SetCI(githost.CheckFailed)
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+		item := r.Finish("x")
 		r.Settle(10 * time.Minute)
 		task := r.Task(item)
 		require.Equal(r, stage.HoldBlocked, task.State.Hold)

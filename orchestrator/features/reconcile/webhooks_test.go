@@ -13,7 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -21,15 +21,15 @@ import (
 )
 
 // lose moves new cards without a webhook, a pass for each.
-func lose(r *orchestratortest.Rig, n int) {
+func lose(r *Rig, n int) {
 	for range n {
-		r.MoveUnseen(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+		r.MoveUnseen(App, r.Card(App, "x"), stage.StatusToAnalyse)
 		r.Settle(time.Minute)
 	}
 }
 
 // titles counts the notices with a title.
-func titles(r *orchestratortest.Rig, title string) int {
+func titles(r *Rig, title string) int {
 	n := 0
 	for line := range strings.Lines(r.Notices()) {
 		if strings.HasPrefix(line, title+" | ") {
@@ -43,9 +43,9 @@ func titles(r *orchestratortest.Rig, title string) int {
 // however long it lasts; that they come again is reported once too; and a second outage
 // is a new one.
 func TestWebhooksHaveStopped(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
 		const stopped, again = "Webhooks have stopped", "Webhooks come again"
-		r.Move(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+		r.Begin("x")
 		r.Settle(time.Hour) // nobody moves anything: that is no outage
 		lose(r, 2)
 		require.Zero(r, titles(r, stopped))
@@ -59,7 +59,7 @@ func TestWebhooksHaveStopped(t *testing.T) {
 		lose(r, 5)
 		require.Equal(r, 1, titles(r, stopped), "once, over a restart")
 		require.Zero(r, titles(r, again))
-		r.Move(orchestratortest.App, r.Card(orchestratortest.App, "y"), stage.StatusToAnalyse)
+		r.Begin("y")
 		r.Settle(5 * time.Minute)
 		require.Equal(r, []int{1, 1}, []int{titles(r, stopped), titles(r, again)})
 		r.Settle(time.Hour)
@@ -72,14 +72,14 @@ func TestWebhooksHaveStopped(t *testing.T) {
 // A board that sends none is read all the same, and is not missed.
 func TestPolledBoardMissesNoWebhooks(t *testing.T) {
 	var rec *reconcile.Reconciler
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
 			var err error
 			rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Polled: true})
 			require.NoError(r, err)
 			return []orchestrator.Feature{rec.Feature()}
 		}
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		lose(r, 8)
 		require.Equal(r, 8, r.Ran(stage.Analyst))
 		require.Zero(r, titles(r, "Webhooks have stopped"))
@@ -90,7 +90,7 @@ func TestPolledBoardMissesNoWebhooks(t *testing.T) {
 // Readiness reports which moves had webhooks and which had none, after a restart too.
 func TestReadinessKnowsOfWebhooks(t *testing.T) {
 	var rec *reconcile.Reconciler
-	reconciledAs(t, &rec, func(r *orchestratortest.Rig) {
+	reconciledAs(t, &rec, func(r *Rig) {
 		ready := func() error { return rec.Webhooks(context.Background()) }
 		require.NoError(r, ready())
 		lose(r, 3)
@@ -100,7 +100,7 @@ func TestReadinessKnowsOfWebhooks(t *testing.T) {
 		require.NoError(r, ready(), "nothing is known yet")
 		r.Settle(2 * time.Minute)
 		require.ErrorContains(r, ready(), "people were told at")
-		r.Move(orchestratortest.App, r.Card(orchestratortest.App, "y"), stage.StatusToAnalyse)
+		r.Begin("y")
 		r.Settle(2 * time.Minute)
 		require.NoError(r, ready())
 	})
@@ -108,10 +108,10 @@ func TestReadinessKnowsOfWebhooks(t *testing.T) {
 
 // One webhook among many that are lost is enough: they have not stopped.
 func TestSomeWebhooksAreLost(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, rec *reconcile.Reconciler) {
 		for range 5 {
 			lose(r, 2)
-			r.Move(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+			r.Begin("x")
 			r.Settle(time.Minute)
 		}
 		require.NoError(r, rec.Webhooks(context.Background()))
@@ -122,13 +122,13 @@ func TestSomeWebhooksAreLost(t *testing.T) {
 // More moves than the brake lets through are moves all the same; a tracker that
 // does not answer says nothing.
 func TestWebhooksBehindTheBrake(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, rec *reconcile.Reconciler) {
 		r.Board.FailWith(errors.New("503"))
 		r.Settle(time.Hour)
 		require.NoError(r, rec.Webhooks(context.Background()))
 		r.Board.FailWith(nil)
 		for range 6 {
-			r.MoveUnseen(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+			r.MoveUnseen(App, r.Card(App, "x"), stage.StatusToAnalyse)
 		}
 		r.Settle(5 * time.Minute)
 		require.Equal(r, 1, titles(r, "Webhooks have stopped"))
@@ -141,10 +141,10 @@ func TestWebhooksBehindTheBrake(t *testing.T) {
 // their cards unchanged: neither those of webhooks nor one that was lost and is replayed.
 func TestStoredIsNotLost(t *testing.T) {
 	var board *locked
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		board = &locked{Board: r.Board}
 		r.Tracker = board
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 2, Source: "plane"})
 		require.NoError(r, err)
 		pass := func(n int) {
@@ -156,19 +156,19 @@ func TestStoredIsNotLost(t *testing.T) {
 		board.lock(true)
 		var items []string
 		for range 4 { // more than the brake lets through, if they were lost
-			items = append(items, r.Card(orchestratortest.App, "x"))
-			r.Move(orchestratortest.App, items[len(items)-1], stage.StatusToAnalyse)
+			items = append(items, r.Card(App, "x"))
+			r.Set(items[len(items)-1], stage.StatusToAnalyse)
 		}
 		pass(10)
-		lost := r.Card(orchestratortest.App, "y")
-		r.MoveUnseen(orchestratortest.App, lost, stage.StatusToAnalyse)
+		lost := r.Card(App, "y")
+		r.MoveUnseen(App, lost, stage.StatusToAnalyse)
 		pass(10)
 		require.NoError(r, rec.Webhooks(context.Background()))
 		require.Empty(r, r.Notices())
 		board.lock(false)
 		r.Settle(10 * time.Minute)
 		for _, item := range append(items, lost) {
-			require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+			r.Waits(item, stage.HoldApproval)
 		}
 	})
 }
@@ -191,12 +191,12 @@ func (l *locked) Item(ctx context.Context, project, item string) (tracker.Item, 
 
 // Moves whose webhooks are on their way when a pass finds them are no outage.
 func TestWebhooksOnTheirWay(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, rec *reconcile.Reconciler) {
 		for range 5 {
 			for range 4 {
-				item := r.Card(orchestratortest.App, "x")
-				r.MoveUnseen(orchestratortest.App, item, stage.StatusToAnalyse)
-				h := tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim", Status: true}
+				item := r.Card(App, "x")
+				r.MoveUnseen(App, item, stage.StatusToAnalyse)
+				h := tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true}
 				time.AfterFunc(61*time.Second, func() { r.Hook(h) })
 			}
 			r.Settle(5 * time.Minute)
@@ -209,13 +209,13 @@ func TestWebhooksOnTheirWay(t *testing.T) {
 // People are notified once that many cards would move at once, with what to do, over restarts and
 // however long it lasts; and once more when it comes again.
 func TestBrakeIsTold(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, _ *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
 		const title = "acme/app: many cards would move at once"
 		var items []string
 		many := func() {
 			for range 6 {
-				items = append(items, r.Card(orchestratortest.App, "x"))
-				r.MoveUnseen(orchestratortest.App, items[len(items)-1], stage.StatusToAnalyse)
+				items = append(items, r.Card(App, "x"))
+				r.MoveUnseen(App, items[len(items)-1], stage.StatusToAnalyse)
 			}
 		}
 		many()
@@ -228,7 +228,7 @@ func TestBrakeIsTold(t *testing.T) {
 		r.Settle(10 * time.Minute)
 		require.Equal(r, 1, titles(r, title), "once, over a restart")
 		require.Empty(r, r.Roles())
-		r.MoveUnseen(orchestratortest.App, items[0], stage.StatusBlocked) // what the message says to do: few are left
+		r.MoveUnseen(App, items[0], stage.StatusBlocked) // what the message says to do: few are left
 		r.Settle(10 * time.Minute)
 		require.Len(r, r.Roles(), 5)
 		require.Equal(r, 1, titles(r, title))
@@ -241,9 +241,9 @@ func TestBrakeIsTold(t *testing.T) {
 
 // While webhooks wait for our accounts the board is no sign that they were lost.
 func TestReconcilerWaitsForOurAccounts(t *testing.T) {
-	reconciled(t, func(r *orchestratortest.Rig, rec *reconcile.Reconciler) {
+	reconciled(t, func(r *Rig, rec *reconcile.Reconciler) {
 		r.Board.SetIdentified(false)
-		r.Move(orchestratortest.App, r.Card(orchestratortest.App, "x"), stage.StatusToAnalyse)
+		r.Begin("x")
 		lose(r, 1)
 		r.Settle(time.Hour)
 		require.NoError(r, rec.Webhooks(context.Background()))
@@ -257,7 +257,7 @@ func TestReconcilerWaitsForOurAccounts(t *testing.T) {
 
 // The brake on one board is reported once, whatever the other one of the repository does.
 func TestBrakeOfOneBoardOfTwo(t *testing.T) {
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Projects[0].MoreBoards = []task.Board{{TrackerProject: "p-web", Prefix: "WEB"}}
 		r.Board.AddProject("p-web")
 		r.Features = func() []orchestrator.Feature {
@@ -265,7 +265,7 @@ func TestBrakeOfOneBoardOfTwo(t *testing.T) {
 			require.NoError(r, err)
 			return []orchestrator.Feature{rec.Feature()}
 		}
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		for range 6 {
 			r.MoveUnseen("p-web", r.Card("p-web", "x"), stage.StatusToAnalyse)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -20,11 +20,11 @@ import (
 
 // retaining runs f beside an engine that keeps ended jobs and deliveries for ten
 // minutes, and sweeps this machine's disk and another's each minute.
-func retaining(t *testing.T, f func(r *orchestratortest.Rig, other *memwork.Place)) {
+func retaining(t *testing.T, f func(r *Rig, other *memwork.Place)) {
 	t.Helper()
 	var other *memwork.Place
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
-		other = r.Place.Machine(orchestratortest.GoodAgent)
+	Run(t, func(r *Rig) {
+		other = r.Place.Machine(GoodAgent)
 		r.Features = func() []orchestrator.Feature {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
@@ -35,11 +35,11 @@ func retaining(t *testing.T, f func(r *orchestratortest.Rig, other *memwork.Plac
 			require.NoError(r, err)
 			return []orchestrator.Feature{feature}
 		}
-	}, func(r *orchestratortest.Rig) { f(r, other) })
+	}, func(r *Rig) { f(r, other) })
 }
 
 // end puts jobs that nobody else takes, and ends them.
-func end(r *orchestratortest.Rig, n int) {
+func end(r *Rig, n int) {
 	r.Helper()
 	jobs := make([]queue.Job, n)
 	for i := range jobs {
@@ -55,7 +55,7 @@ func end(r *orchestratortest.Rig, n int) {
 }
 
 // pool counts jobs.
-func pool(r *orchestratortest.Rig, f queue.Filter) int {
+func pool(r *Rig, f queue.Filter) int {
 	r.Helper()
 	f.Limit = 1 << 20
 	jobs, err := r.Store.Jobs(context.Background(), f)
@@ -64,9 +64,8 @@ func pool(r *orchestratortest.Rig, f queue.Filter) int {
 }
 
 func TestRetentionOfJobs(t *testing.T) {
-	retaining(t, func(r *orchestratortest.Rig, _ *memwork.Place) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	retaining(t, func(r *Rig, _ *memwork.Place) {
+		item := r.Begin("x")
 		r.Settle(time.Minute)
 		live := queue.Filter{TaskID: r.Task(item).ID}
 		before := pool(r, live)
@@ -94,13 +93,12 @@ func TestRetentionOfJobs(t *testing.T) {
 
 // Each machine clears what lies there for tasks that have ended, and nothing else.
 func TestRetentionOnMachines(t *testing.T) {
-	retaining(t, func(r *orchestratortest.Rig, other *memwork.Place) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	retaining(t, func(r *Rig, other *memwork.Place) {
+		item := r.Begin("x")
 		r.Settle(time.Minute)
 		live := r.Task(item)
 		open := func(p *memwork.Place, id int64, name string) {
-			_, err := p.Open(context.Background(), work.Workspace{Repo: orchestratortest.AppRepo, Main: "main", Branch: name, WorkItem: name, Task: id}, nil)
+			_, err := p.Open(context.Background(), work.Workspace{Repo: AppRepo, Main: "main", Branch: name, WorkItem: name, Task: id}, nil)
 			require.NoError(r, err)
 		}
 		ended := func(s stage.Stage, name string) int64 {
@@ -121,7 +119,7 @@ func TestRetentionOnMachines(t *testing.T) {
 		open(other, 999, "FOREIGN-1")
 		at := func(names ...string) (out []string) {
 			for _, n := range names {
-				out = append(out, fmt.Sprintf("/mem/%s/%s", orchestratortest.AppRepo, n))
+				out = append(out, fmt.Sprintf("/mem/%s/%s", AppRepo, n))
 			}
 			return out
 		}

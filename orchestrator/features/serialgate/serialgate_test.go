@@ -14,17 +14,17 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // gated makes a rig with the serial gate on.
-func gated(t *testing.T, repos []string, f func(*orchestratortest.Rig, *serialgate.Gate)) {
+func gated(t *testing.T, repos []string, f func(*Rig, *serialgate.Gate)) {
 	t.Helper()
 	var gate *serialgate.Gate
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Options.MaxConcurrency = 8
 		r.Features = func() []orchestrator.Feature {
 			var err error
@@ -32,33 +32,31 @@ func gated(t *testing.T, repos []string, f func(*orchestratortest.Rig, *serialga
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature()}
 		}
-	}, func(r *orchestratortest.Rig) { f(r, gate) })
+	}, func(r *Rig) { f(r, gate) })
 }
 
 func TestSerialGate(t *testing.T) {
-	gated(t, []string{"*"}, func(r *orchestratortest.Rig, _ *serialgate.Gate) {
-		first, second, third := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two"), r.Card(orchestratortest.App, "three")
-		other := r.Card(orchestratortest.Self, "elsewhere")
-		for _, c := range []struct{ p, item string }{{orchestratortest.App, first}, {orchestratortest.App, second}, {orchestratortest.App, third}, {orchestratortest.Self, other}} {
+	gated(t, []string{"*"}, func(r *Rig, _ *serialgate.Gate) {
+		first, second, third := r.Card(App, "one"), r.Card(App, "two"), r.Card(App, "three")
+		other := r.Card(Self, "elsewhere")
+		for _, c := range []struct{ p, item string }{{App, first}, {App, second}, {App, third}, {Self, other}} {
 			r.Move(c.p, c.item, stage.StatusToAnalyse)
 			r.Settle(100 * time.Millisecond)
 		}
 		r.Settle(10 * time.Second)
 		require.Equal(r, 2, r.Ran(stage.Analyst), "one of each repository")
-		require.Equal(r, stage.HoldApproval, r.Task(first).State.Hold)
-		x, err := explain.One(context.Background(), r.Engine, r.Task(second).ID)
-		require.NoError(r, err)
+		r.Waits(first, stage.HoldApproval)
+		x := r.Explain(second)
 		require.Equal(r, "The analyst waits for a place: one task at a time in acme/app, and APP-1 (task 1) is before it (serial gate)", x.Summary)
 		require.Equal(r, "Wait until APP-1 (task 1) is done, or stop it", x.Blockers[0].Do)
-		require.Empty(r, r.Place.Remote(orchestratortest.AppRepo, r.Task(second).Branch), "the branch of a waiting task is not made yet")
+		require.Empty(r, r.Place.Remote(AppRepo, r.Task(second).Branch), "the branch of a waiting task is not made yet")
 
-		r.Move(orchestratortest.App, first, stage.StatusApproved)
+		r.Set(first, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(first).State.Stage)
+		r.Stands(first, stage.Done)
 		require.Equal(r, stage.HoldApproval, r.Task(second).State.Hold, "the next one begins")
-		require.NotEmpty(r, r.Place.Remote(orchestratortest.AppRepo, r.Task(second).Branch))
-		x, err = explain.One(context.Background(), r.Engine, r.Task(third).ID)
-		require.NoError(r, err)
+		require.NotEmpty(r, r.Place.Remote(AppRepo, r.Task(second).Branch))
+		x = r.Explain(third)
 		require.Contains(r, x.Summary, "APP-2 (task 2)", "the reason is that of today")
 		v, err := explain.ReadQueue(context.Background(), r.Engine)
 		require.NoError(r, err)
@@ -69,29 +67,27 @@ func TestSerialGate(t *testing.T) {
 }
 
 func TestSerialGateOfOtherRepositories(t *testing.T) {
-	gated(t, []string{orchestratortest.SelfRepo}, func(r *orchestratortest.Rig, _ *serialgate.Gate) {
-		one, two := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
-		r.Move(orchestratortest.App, one, stage.StatusToAnalyse)
-		r.Move(orchestratortest.App, two, stage.StatusToAnalyse)
+	gated(t, []string{"acme/self"}, func(r *Rig, _ *serialgate.Gate) {
+		one, two := r.Card(App, "one"), r.Card(App, "two")
+		r.Set(one, stage.StatusToAnalyse)
+		r.Set(two, stage.StatusToAnalyse)
 		r.Settle(500 * time.Millisecond)
-		require.NotEmpty(r, r.Place.Remote(orchestratortest.AppRepo, r.Task(one).Branch), "as without the gate")
+		require.NotEmpty(r, r.Place.Remote(AppRepo, r.Task(one).Branch), "as without the gate")
 		r.Settle(10 * time.Second)
 		require.Equal(r, 2, r.Ran(stage.Analyst))
 	})
 }
 
 func TestFreeze(t *testing.T) {
-	gated(t, []string{"*"}, func(r *orchestratortest.Rig, gate *serialgate.Gate) {
+	gated(t, []string{"*"}, func(r *Rig, gate *serialgate.Gate) {
 		ctx := context.Background()
-		running := r.Card(orchestratortest.App, "running")
-		r.Move(orchestratortest.App, running, stage.StatusToAnalyse)
+		running := r.Begin("running")
 		r.Settle(10 * time.Second)
-		require.NoError(r, gate.Freeze(ctx, orchestratortest.AppRepo, "task 7 is degraded"))
-		r.Move(orchestratortest.App, running, stage.StatusApproved)
+		require.NoError(r, gate.Freeze(ctx, AppRepo, "task 7 is degraded"))
+		r.Set(running, stage.StatusApproved)
 		r.Settle(time.Minute)
 		require.Equal(r, stage.Done, r.Task(running).State.Stage, "what has begun goes on")
-		next := r.Card(orchestratortest.App, "next")
-		r.Move(orchestratortest.App, next, stage.StatusToAnalyse)
+		next := r.Begin("next")
 		r.Settle(10 * time.Second)
 		x, err := explain.One(ctx, r.Engine, r.Task(next).ID)
 		require.NoError(r, err)
@@ -99,18 +95,18 @@ func TestFreeze(t *testing.T) {
 		frozen, err := gate.Frozen(ctx)
 		require.NoError(r, err)
 		require.Len(r, frozen, 1)
-		require.Equal(r, []string{orchestratortest.AppRepo, "task 7 is degraded"}, []string{frozen[0].Repo, frozen[0].Reason})
+		require.Equal(r, []string{AppRepo, "task 7 is degraded"}, []string{frozen[0].Repo, frozen[0].Reason})
 		r.Shutdown()
 		r.Start() // a freeze survives a restart
 		was, reason, err := gate.Unfreeze(ctx, "ACME/app")
 		require.NoError(r, err)
 		require.True(r, was)
 		require.Equal(r, "task 7 is degraded", reason)
-		was, _, err = gate.Unfreeze(ctx, orchestratortest.AppRepo)
+		was, _, err = gate.Unfreeze(ctx, AppRepo)
 		require.NoError(r, err)
 		require.False(r, was)
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.HoldApproval, r.Task(next).State.Hold)
+		r.Waits(next, stage.HoldApproval)
 	})
 }
 
@@ -142,18 +138,18 @@ func TestSerialGateFailsOpen(t *testing.T) {
 	}
 	gate := blindGate()
 	f := gate.Feature()
-	hold, free, err := f.Holds(t.Context(), orchestrator.Change{Task: task.Task{ID: 2, Repo: orchestratortest.AppRepo, State: stage.State{Stage: stage.Analysis}}, Blind: errors.New("the index is broken")})
+	hold, free, err := f.Holds(t.Context(), orchestrator.Change{Task: task.Task{ID: 2, Repo: AppRepo, State: stage.State{Stage: stage.Analysis}}, Blind: errors.New("the index is broken")})
 	require.Error(t, err)
 	require.Empty(t, hold)
 	require.Empty(t, free)
 	require.Error(t, gate.Repair(t.Context()))
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Deps = func(d *orchestrator.Deps) { d.Store = lineless{r.Store} }
 		r.Features = func() []orchestrator.Feature { return []orchestrator.Feature{blindGate().Feature()} }
-	}, func(r *orchestratortest.Rig) {
-		one, two := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
-		r.Move(orchestratortest.App, one, stage.StatusToAnalyse)
-		r.Move(orchestratortest.App, two, stage.StatusToAnalyse)
+	}, func(r *Rig) {
+		one, two := r.Card(App, "one"), r.Card(App, "two")
+		r.Set(one, stage.StatusToAnalyse)
+		r.Set(two, stage.StatusToAnalyse)
 		r.Settle(20 * time.Second)
 		require.Equal(r, 2, r.Ran(stage.Analyst))
 	})
@@ -166,7 +162,7 @@ func TestSerialGateRepairs(t *testing.T) {
 	gate, err := serialgate.New(serialgate.Options{Store: s, Holds: s, Inspector: s, Repos: []string{"*"}})
 	require.NoError(t, err)
 	for id := int64(1); id <= 3; id++ {
-		row := task.Task{ID: id, Repo: orchestratortest.AppRepo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: stage.State{Stage: stage.Analysis}}
+		row := task.Task{ID: id, Repo: AppRepo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: stage.State{Stage: stage.Analysis}}
 		if id == 1 {
 			row.State.Stage = stage.Done
 		}
@@ -174,7 +170,7 @@ func TestSerialGateRepairs(t *testing.T) {
 	}
 	analyst := func(id int64) string { return orchestrator.RoleInTask(stage.Analyst, id) }
 	require.NoError(t, s.Hold(ctx, queue.Hold{Subject: analyst(2), Name: serialgate.Name, Reason: "stale"}, queue.Hold{Subject: analyst(9), Name: serialgate.Name}))
-	require.NoError(t, gate.Freeze(ctx, orchestratortest.AppRepo, "stays"))
+	require.NoError(t, gate.Freeze(ctx, AppRepo, "stays"))
 	require.NoError(t, gate.Repair(ctx))
 	held, err := s.Holds(ctx)
 	require.NoError(t, err)
@@ -197,14 +193,13 @@ func TestSerialGateRefuses(t *testing.T) {
 // A repository that the gate does not cover has the same trace as with the gate off and
 // without any gate.
 func TestSerialGateOffIsTheBase(t *testing.T) {
-	story := func(features func(r *orchestratortest.Rig) []orchestrator.Feature) (out []string) {
-		orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	story := func(features func(r *Rig) []orchestrator.Feature) (out []string) {
+		Run(t, func(r *Rig) {
 			if features != nil {
 				r.Features = func() []orchestrator.Feature { return features(r) }
 			}
-		}, func(r *orchestratortest.Rig) {
-			item := r.Card(orchestratortest.App, "x")
-			r.ToDone(orchestratortest.App, item)
+		}, func(r *Rig) {
+			item := r.Finish("x")
 			entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
 			require.NoError(r, err)
 			for _, e := range entries {
@@ -215,8 +210,8 @@ func TestSerialGateOffIsTheBase(t *testing.T) {
 	}
 	base := story(nil)
 	require.NotEmpty(t, base)
-	require.Equal(t, base, story(func(r *orchestratortest.Rig) []orchestrator.Feature {
-		gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{orchestratortest.SelfRepo}})
+	require.Equal(t, base, story(func(r *Rig) []orchestrator.Feature {
+		gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{"acme/self"}})
 		require.NoError(r, err)
 		return []orchestrator.Feature{gate.Feature()}
 	}))
@@ -229,18 +224,18 @@ func TestSerialGateOfReplicas(t *testing.T) {
 		time.Sleep(50 * time.Millisecond) // after the gate has looked, and before the commit
 		return nil, nil, nil
 	}}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Options.MaxConcurrency, r.Options.EventWorkers = 8, 1 // a second worker would wait for the lock of the process, which stops the clock
 		r.Features = func() []orchestrator.Feature {
 			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{"*"}, Every: time.Hour})
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature(), slow}
 		}
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		r.Start() // a second process over the same store
-		items := []string{r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two"), r.Card(orchestratortest.App, "three")}
+		items := []string{r.Card(App, "one"), r.Card(App, "two"), r.Card(App, "three")}
 		for _, item := range items {
-			r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			r.Set(item, stage.StatusToAnalyse)
 		}
 		r.Settle(20 * time.Second)
 		require.Equal(r, 1, r.Ran(stage.Analyst), "one begins")

@@ -12,7 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/signals"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
@@ -31,7 +31,7 @@ func (g *gauges) Set(name string, v float64, labels ...string) {
 	g.values[strings.Join(append([]string{name}, labels...), " ")] = v
 }
 
-func (g *gauges) get(t *orchestratortest.Rig, name string) float64 {
+func (g *gauges) get(t *Rig, name string) float64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	require.Contains(t, g.values, name)
@@ -42,7 +42,7 @@ func (g *gauges) get(t *orchestratortest.Rig, name string) float64 {
 // spent are measured, and go back to nothing.
 func TestWhatIsUnderWay(t *testing.T) {
 	meter := &gauges{values: map[string]float64{}}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Deps = func(d *orchestrator.Deps) { d.Meter = meter }
 		r.Features = func() []orchestrator.Feature {
 			projects, err := task.NewProjects(r.Projects...)
@@ -53,27 +53,26 @@ func TestWhatIsUnderWay(t *testing.T) {
 			require.NoError(r, err)
 			return []orchestrator.Feature{f}
 		}
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		r.Board.FailCall("AddComment", &fault.Error{Text: "away", Again: true})
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		r.Settle(10 * time.Minute)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldApproval)
 		require.EqualValues(r, 1, meter.get(r, "tasks stage analysis"))
 		require.EqualValues(r, 0, meter.get(r, "tasks stage review"))
 		require.EqualValues(r, 1, meter.get(r, "person_waits hold approval"))
 		require.InDelta(r, 9*60, meter.get(r, "person_wait_oldest_seconds hold approval"), 60)
 		require.Positive(r, meter.get(r, "owed lane comments"))
 		require.InDelta(r, 9*60, meter.get(r, "owed_oldest_seconds lane comments"), 70)
-		require.EqualValues(r, 1.25, meter.get(r, "budget_spent_usd repo "+orchestratortest.AppRepo))
+		require.EqualValues(r, 1.25, meter.get(r, "budget_spent_usd repo "+AppRepo))
 		require.EqualValues(r, 5, meter.get(r, "budget_limit_usd"))
-		require.EqualValues(r, 0, meter.get(r, "merge_lease_held repo "+orchestratortest.AppRepo))
+		require.EqualValues(r, 0, meter.get(r, "merge_lease_held repo "+AppRepo))
 		require.EqualValues(r, 0, meter.get(r, "effects_given_up"))
 
 		r.Board.FailCall("AddComment", nil)
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Hour)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		for _, name := range []string{"tasks stage analysis", "person_waits hold approval", "person_wait_oldest_seconds hold approval", "owed lane comments", "owed_oldest_seconds lane comments"} {
 			require.Zero(r, meter.get(r, name), name)
 		}

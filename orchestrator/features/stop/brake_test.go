@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -17,26 +17,25 @@ import (
 )
 
 // moveTold is kim moving a card; it returns the webhook of that, which has not arrived yet.
-func moveTold(r *orchestratortest.Rig, item string, to stage.Status) tracker.Hook {
+func moveTold(r *Rig, item string, to stage.Status) tracker.Hook {
 	r.Helper()
-	r.MoveAs("kim", orchestratortest.App, item, to)
-	i, err := r.Board.Item(context.Background(), orchestratortest.App, item)
+	r.MoveAs("kim", App, item, to)
+	i, err := r.Board.Item(context.Background(), App, item)
 	require.NoError(r, err)
-	return tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim", Status: true, To: string(to), At: i.UpdatedAt}
+	return tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: string(to), At: i.UpdatedAt}
 }
 
 // working is a card whose analyst is at work.
-func working(r *orchestratortest.Rig) (item string) {
+func working(r *Rig) (item string) {
 	r.Helper()
-	r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
+	r.Place.SetScript(Instead(stage.Analyst, Hang))
 	return started(r)
 }
 
 // started is a card with a task whose analyst has begun.
-func started(r *orchestratortest.Rig) (item string) {
+func started(r *Rig) (item string) {
 	r.Helper()
-	item = r.Card(orchestratortest.App, "x")
-	r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	item = r.Begin("x")
 	r.Settle(10 * time.Second)
 	return item
 }
@@ -47,7 +46,7 @@ func TestStopThatWasMovedOn(t *testing.T) {
 	for _, on := range []stage.Status{stage.StatusUnknown, stage.StatusBlocked, stage.StatusInProgress, stage.StatusApproved} {
 		for name, word := range map[string]stage.Status{"read by the receiver": stage.StatusStop, "looked up": stage.StatusUnknown} {
 			t.Run(string(on)+"/"+name, func(t *testing.T) {
-				stoppable(t, func(r *orchestratortest.Rig) {
+				stoppable(t, func(r *Rig) {
 					item := working(r)
 					stop := moveTold(r, item, stage.StatusStop)
 					stop.Word = word
@@ -57,8 +56,8 @@ func TestStopThatWasMovedOn(t *testing.T) {
 					r.Hook(stop)
 					r.Hook(next)
 					r.Settle(10 * time.Second)
-					require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
-					require.True(r, r.Commented(orchestratortest.App, item, "Cancelled: STOP"), "%q", r.Comments(orchestratortest.App, item))
+					r.Cancelled(item)
+					require.True(r, r.Commented(App, item, "Cancelled: STOP"), "%q", r.Comments(App, item))
 				})
 			})
 		}
@@ -68,25 +67,25 @@ func TestStopThatWasMovedOn(t *testing.T) {
 // A STOP whose webhook comes after a later word was acted on still ends the task; that of the task
 // before it does not.
 func TestStopThatComesLate(t *testing.T) {
-	stoppable(t, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Architect, orchestratortest.Hang))
+	stoppable(t, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Architect, Hang))
 		item := started(r)
 		stop := moveTold(r, item, stage.StatusStop)
 		stop.Word = stage.StatusStop
 		r.Settle(time.Second)
 		r.Hook(moveTold(r, item, stage.StatusApproved))
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Architecture, r.Task(item).State.Stage)
+		r.Stands(item, stage.Architecture)
 		r.Hook(stop)
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+		r.Cancelled(item)
 
 		r.Hook(moveTold(r, item, stage.StatusToAnalyse))
 		r.Settle(10 * time.Second)
 		stop.Actor.Name = "sent again with another body"
 		r.Hook(stop)
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
+		r.Stands(item, stage.Analysis)
 	})
 }
 
@@ -96,11 +95,11 @@ func TestStopWhileTheTrackerIsAway(t *testing.T) {
 		"502": &fault.Error{Text: "502", Again: true}, "403": &fault.Error{Text: "403"}, "silence": &fault.Error{Text: "no answer", Again: true, Wait: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stoppable(t, func(r *orchestratortest.Rig) {
+			stoppable(t, func(r *Rig) {
 				var ended atomic.Bool
-				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				r.Place.SetScript(Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 					defer ended.Store(true)
-					return orchestratortest.Hang(ctx, c, files)
+					return Hang(ctx, c, files)
 				}))
 				item := started(r)
 				stop := moveTold(r, item, stage.StatusStop)
@@ -113,7 +112,7 @@ func TestStopWhileTheTrackerIsAway(t *testing.T) {
 				require.Equal(r, stage.Analyst, r.Task(item).State.Active)
 				r.Hook(stop)
 				r.Settle(2 * time.Second)
-				require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+				r.Cancelled(item)
 				require.True(r, ended.Load(), "the agent is ended")
 			})
 		})
@@ -140,14 +139,14 @@ func TestStopOfOneStaleLook(t *testing.T) {
 	stale := &staleTracker{}
 	for name, touched := range map[string]bool{"as it was": false, "with a later time": true} {
 		t.Run(name, func(t *testing.T) {
-			stoppableWith(t, func(r *orchestratortest.Rig) {
+			stoppableWith(t, func(r *Rig) {
 				stale.Board = r.Board
 				r.Tracker = stale
-			}, func(r *orchestratortest.Rig) {
-				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
-				item := r.Card(orchestratortest.App, "x")
-				r.MoveUnseen(orchestratortest.App, item, stage.StatusStop) // there is no task to stop
-				was, err := r.Board.Item(context.Background(), orchestratortest.App, item)
+			}, func(r *Rig) {
+				r.Place.SetScript(Instead(stage.Analyst, Hang))
+				item := r.Card(App, "x")
+				r.MoveUnseen(App, item, stage.StatusStop) // there is no task to stop
+				was, err := r.Board.Item(context.Background(), App, item)
 				require.NoError(r, err)
 				r.Settle(10 * time.Second)
 				began := moveTold(r, item, stage.StatusToAnalyse)
@@ -159,13 +158,13 @@ func TestStopOfOneStaleLook(t *testing.T) {
 				stale.left.Store(1)
 				r.Hook(began)
 				r.Settle(5 * time.Minute)
-				require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
+				r.Stands(item, stage.Analysis)
 				require.Equal(r, stage.Analyst, r.Task(item).State.Active)
 
-				r.MoveAs("kim", orchestratortest.App, item, stage.StatusStop)
-				r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: orchestratortest.App, ItemID: item, ActorID: "kim"}) // of something else
+				r.MoveAs("kim", App, item, stage.StatusStop)
+				r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim"}) // of something else
 				r.Settle(10 * time.Second)
-				require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+				r.Cancelled(item)
 			})
 		})
 	}
@@ -174,9 +173,9 @@ func TestStopOfOneStaleLook(t *testing.T) {
 // A card that is set to To Analyse again right after a STOP is not set back to STOP: the column is a newer word,
 // though it is the one that the task began by.
 func TestStopAndStartAgainAtOnce(t *testing.T) {
-	stoppable(t, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
-		item := r.Card(orchestratortest.App, "x")
+	stoppable(t, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Analyst, Hang))
+		item := r.Card(App, "x")
 		r.Hook(moveTold(r, item, stage.StatusToAnalyse))
 		r.Settle(10 * time.Second)
 		first := r.Task(item).ID
@@ -189,7 +188,7 @@ func TestStopAndStartAgainAtOnce(t *testing.T) {
 		r.Hook(again)
 		r.Settle(2 * time.Minute)
 		require.NotEqual(r, first, r.Task(item).ID)
-		require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
+		r.Stands(item, stage.Analysis)
 		for _, m := range r.Board.Moves() {
 			require.NotEqual(r, stage.StatusStop, m.To, "nobody but people sets STOP here")
 		}

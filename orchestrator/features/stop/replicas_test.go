@@ -11,7 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -36,29 +36,28 @@ func (d *deaf) Item(ctx context.Context, project, item string) (tracker.Item, er
 // the other ends the agent and removes its checkout.
 func TestStopOfAnAgentElsewhere(t *testing.T) {
 	var ear *deaf
-	stoppableWith(t, func(r *orchestratortest.Rig) {
+	stoppableWith(t, func(r *Rig) {
 		r.Options.EventWorkers = 1
 		ear = &deaf{Tracking: r.Board}
 		r.Tracker = ear
 		r.Effects = func(d *effects.Deps) { d.Tracker = r.Board } // only the worker of events is caught
-	}, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Architect, orchestratortest.Hang))
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
-		require.Equal(r, stage.Architecture, r.Task(item).State.Stage)
+	}, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Architect, Hang))
+		item := r.Finish("x")
+		r.Stands(item, stage.Architecture)
 		checkouts := r.Place.Checkouts()
 		require.Len(r, checkouts, 1)
 		here := r.Place
-		r.Place, r.Tracker = memwork.New(orchestratortest.GoodAgent), nil
+		r.Place, r.Tracker = memwork.New(GoodAgent), nil
 		r.Start() // a second process over the same store, on another machine
 		ear.shut.Store(true)
 		for n := 0; !ear.caught.Load(); n++ {
-			r.Move(orchestratortest.App, r.Card(orchestratortest.App, fmt.Sprint("other ", n)), stage.StatusToAnalyse)
+			r.Set(r.Card(App, fmt.Sprint("other ", n)), stage.StatusToAnalyse)
 			r.Settle(time.Second)
 		}
-		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Set(item, stage.StatusStop)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+		r.Cancelled(item)
 		require.NotContains(r, here.Checkouts(), checkouts[0], "where the agent was")
 	})
 }

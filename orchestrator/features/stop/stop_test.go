@@ -12,7 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -21,21 +21,21 @@ import (
 )
 
 // stoppable makes a rig with STOP on, and the serial gate beside it.
-func stoppable(t *testing.T, f func(*orchestratortest.Rig)) {
+func stoppable(t *testing.T, f func(*Rig)) {
 	t.Helper()
-	stoppableWith(t, func(*orchestratortest.Rig) {}, f)
+	stoppableWith(t, func(*Rig) {}, f)
 }
 
-func stoppableWith(t *testing.T, prepare, f func(*orchestratortest.Rig)) {
+func stoppableWith(t *testing.T, prepare, f func(*Rig)) {
 	t.Helper()
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		prepare(r)
 		r.Features = func() []orchestrator.Feature {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
 			require.NoError(r, err)
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{orchestratortest.AppRepo}})
+			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{AppRepo}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, gate.Feature()}
 		}
@@ -43,14 +43,13 @@ func stoppableWith(t *testing.T, prepare, f func(*orchestratortest.Rig)) {
 }
 
 func TestStopWhileAnAgentWorks(t *testing.T) {
-	stoppable(t, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Architect, orchestratortest.Hang))
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
+	stoppable(t, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Architect, Hang))
+		item := r.Finish("x")
 		before := r.Task(item)
 		require.Equal(r, stage.Architecture, before.State.Stage)
-		require.NotEmpty(r, r.Place.Remote(orchestratortest.AppRepo, before.Branch))
-		r.Move(orchestratortest.App, item, stage.StatusStop)
+		require.NotEmpty(r, r.Place.Remote(AppRepo, before.Branch))
+		r.Set(item, stage.StatusStop)
 		r.Settle(30 * time.Second)
 		row := r.Cancelled(item)
 		require.Equal(r, stage.Cancelled, row.State.Stage)
@@ -60,8 +59,8 @@ func TestStopWhileAnAgentWorks(t *testing.T) {
 			require.True(r, ok)
 			require.Equal(r, want, original)
 		}
-		require.Equal(r, stage.StatusStop, r.Status(orchestratortest.App, item), "the board stays as the person left it")
-		require.Empty(r, r.Place.Remote(orchestratortest.AppRepo, before.Branch), "the remote branch is gone")
+		require.Equal(r, stage.StatusStop, r.Status(App, item), "the board stays as the person left it")
+		require.Empty(r, r.Place.Remote(AppRepo, before.Branch), "the remote branch is gone")
 		require.Empty(r, r.Place.Checkouts())
 		require.Empty(r, r.Open())
 		jobs, err := r.Store.Jobs(context.Background(), queue.Filter{TaskID: row.ID, Pool: queue.PoolAgents})
@@ -70,11 +69,11 @@ func TestStopWhileAnAgentWorks(t *testing.T) {
 		r.Settle(time.Hour)
 		require.Equal(r, 1, r.Ran(stage.Architect), "and never runs again")
 
-		r.Move(orchestratortest.App, item, stage.StatusStop) // two STOPs
+		r.Set(item, stage.StatusStop) // two STOPs
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.StatusStop, r.Status(orchestratortest.App, item))
-		r.Place.SetScript(orchestratortest.GoodAgent)
-		r.ToDone(orchestratortest.App, item)
+		require.Equal(r, stage.StatusStop, r.Status(App, item))
+		r.Place.SetScript(GoodAgent)
+		r.ToDone(App, item)
 		again := r.Task(item)
 		require.Equal(r, stage.Done, again.State.Stage, "a later To Analyse makes a new task")
 		require.Greater(r, again.ID, row.ID)
@@ -101,26 +100,25 @@ func TestOverwrittenStop(t *testing.T) {
 		"an unknown column":         {0, tracker.Hook{ActorID: "kim", To: "Later"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stoppable(t, func(r *orchestratortest.Rig) {
-				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
-				item := r.Card(orchestratortest.App, "x")
-				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			stoppable(t, func(r *Rig) {
+				r.Place.SetScript(Instead(stage.Analyst, Hang))
+				item := r.Begin("x")
 				r.Settle(10 * time.Second)
-				was := r.Status(orchestratortest.App, item)
+				was := r.Status(App, item)
 				_, trigger := stage.BoardTrigger(was)
 				require.False(r, trigger)
 				r.Settle(c.after)
 				h := c.hook
-				h.Kind, h.ProjectID, h.ItemID, h.Status = tracker.HookItemUpdated, orchestratortest.App, item, true
+				h.Kind, h.ProjectID, h.ItemID, h.Status = tracker.HookItemUpdated, App, item, true
 				r.Hook(h)
 				r.Settle(10 * time.Second)
 				if !c.stops {
-					require.Equal(r, was, r.Status(orchestratortest.App, item))
-					require.Equal(r, stage.Analysis, r.Task(item).State.Stage)
+					require.Equal(r, was, r.Status(App, item))
+					r.Stands(item, stage.Analysis)
 					return
 				}
-				require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
-				require.Equal(r, stage.StatusStop, r.Status(orchestratortest.App, item), "the card says so again")
+				r.Cancelled(item)
+				require.Equal(r, stage.StatusStop, r.Status(App, item), "the card says so again")
 			})
 		})
 	}
@@ -136,16 +134,15 @@ func TestOperatorsStopShows(t *testing.T) {
 		"no column": {[]stage.Status{stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusDone}, stage.StatusInProgress},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stoppable(t, func(r *orchestratortest.Rig) {
-				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
-				r.Board.AddProject(orchestratortest.App, c.columns...)
-				item := r.Card(orchestratortest.App, "x")
-				r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			stoppable(t, func(r *Rig) {
+				r.Place.SetScript(Instead(stage.Analyst, Hang))
+				r.Board.AddProject(App, c.columns...)
+				item := r.Begin("x")
 				r.Settle(10 * time.Second)
 				require.NoError(r, admin.Stop(context.Background(), r.Engine, r.Task(item).ID, admin.OperatorBy(stage.ViaAPI)))
 				r.Settle(10 * time.Second)
-				require.Equal(r, c.want, r.Status(orchestratortest.App, item))
-				require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+				require.Equal(r, c.want, r.Status(App, item))
+				r.Cancelled(item)
 				require.Empty(r, r.Open())
 			})
 		})
@@ -153,20 +150,19 @@ func TestOperatorsStopShows(t *testing.T) {
 }
 
 func TestStopBeforeAClaim(t *testing.T) {
-	stoppable(t, func(r *orchestratortest.Rig) {
-		first, second := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two")
-		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+	stoppable(t, func(r *Rig) {
+		first, second := r.Card(App, "one"), r.Card(App, "two")
+		r.Set(first, stage.StatusToAnalyse)
 		r.Settle(10 * time.Second)
-		r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
+		r.Set(second, stage.StatusToAnalyse)
 		r.Settle(10 * time.Second)
 		require.Equal(r, 1, r.Ran(stage.Analyst), "the second waits for the first")
-		r.Move(orchestratortest.App, second, stage.StatusStop)
+		r.Set(second, stage.StatusStop)
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.Cancelled, r.Cancelled(second).State.Stage)
-		third := r.Card(orchestratortest.App, "three")
-		r.Move(orchestratortest.App, third, stage.StatusToAnalyse)
+		r.Cancelled(second)
+		third := r.Begin("three")
 		r.Settle(10 * time.Second)
-		r.Move(orchestratortest.App, first, stage.StatusStop)
+		r.Set(first, stage.StatusStop)
 		r.Settle(20 * time.Second)
 		require.Equal(r, stage.HoldApproval, r.Task(third).State.Hold, "a cancelled task lets the next one begin")
 	})
@@ -174,20 +170,19 @@ func TestStopBeforeAClaim(t *testing.T) {
 
 // In the middle of a deployment STOP waits, and takes effect then.
 func TestStopInTheMiddleOfADeployment(t *testing.T) {
-	stoppable(t, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+	stoppable(t, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if c.Stage == stage.Deploy {
 				time.Sleep(time.Minute)
 			}
-			return orchestratortest.GoodAgent(ctx, c, files)
+			return GoodAgent(ctx, c, files)
 		}))
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(50 * time.Second)
 		require.Equal(r, stage.PhaseRelease, r.Task(item).State.Phase)
-		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Set(item, stage.StatusStop)
 		r.Settle(5 * time.Second)
 		task := r.Task(item)
 		require.True(r, task.State.Stopping)
@@ -195,59 +190,55 @@ func TestStopInTheMiddleOfADeployment(t *testing.T) {
 		x, err := explain.One(context.Background(), r.Engine, task.ID)
 		require.NoError(r, err)
 		require.Equal(r, "stop", x.Blockers[0].Kind)
-		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Set(item, stage.StatusStop)
 		r.Settle(2 * time.Minute)
-		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+		r.Cancelled(item)
 		require.Equal(r, 2, r.Ran(stage.Deployer), "the deployment has finished")
 		require.Equal(r, 1, r.Host.Merges())
 	})
 }
 
 func TestStopOfAFinishedTaskAndByAnOperator(t *testing.T) {
-	stoppable(t, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
-		r.Move(orchestratortest.App, item, stage.StatusStop)
+	stoppable(t, func(r *Rig) {
+		item := r.Finish("x")
+		r.Set(item, stage.StatusStop)
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
-		other := r.Card(orchestratortest.App, "y")
-		r.Move(orchestratortest.App, other, stage.StatusToAnalyse)
+		r.Stands(item, stage.Done)
+		other := r.Begin("y")
 		r.Settle(10 * time.Second)
 		require.NoError(r, admin.Stop(context.Background(), r.Engine, r.Task(other).ID, admin.OperatorBy(stage.ViaAPI)))
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.Cancelled, r.Cancelled(other).State.Stage)
+		r.Cancelled(other)
 		require.ErrorIs(r, admin.Stop(context.Background(), r.Engine, 99, admin.OperatorBy(stage.ViaAPI)), task.ErrNotFound)
 	})
 }
 
 // With the switch off STOP has no effect.
 func TestStopSwitchedOff(t *testing.T) {
-	orchestratortest.Run(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	Run(t, nil, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
-		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Set(item, stage.StatusStop)
 		r.Settle(10 * time.Second)
-		require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Waits(item, stage.HoldApproval)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 	})
 }
 
 // A person's commits on the branch are not thrown away with it.
 func TestStopLeavesForeignCommits(t *testing.T) {
-	stoppable(t, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	stoppable(t, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Analyst, Hang))
+		item := r.Begin("x")
 		r.Settle(5 * time.Second)
 		branch := r.Task(item).Branch
-		r.Place.SetRemote(orchestratortest.AppRepo, branch, "a person's commit")
-		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Place.SetRemote(AppRepo, branch, "a person's commit")
+		r.Set(item, stage.StatusStop)
 		r.Settle(30 * time.Second)
-		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
-		require.Equal(r, "a person's commit", r.Place.Remote(orchestratortest.AppRepo, branch))
+		r.Cancelled(item)
+		require.Equal(r, "a person's commit", r.Place.Remote(AppRepo, branch))
 		require.Empty(r, r.Open())
 	})
 }
@@ -260,7 +251,7 @@ func TestStopRefuses(t *testing.T) {
 // A STOP that comes after a job was claimed and before its agent works ends it
 // there: no agent starts, and nothing comes back of what was removed.
 func TestStopBetweenClaimAndStart(t *testing.T) {
-	stoppable(t, func(r *orchestratortest.Rig) {
+	stoppable(t, func(r *Rig) {
 		r.Shutdown()
 		claimed := 0
 		with := r.Features
@@ -274,13 +265,12 @@ func TestStopBetweenClaimAndStart(t *testing.T) {
 		}
 		r.Options.JobTTL = time.Hour // the heartbeat reports nothing
 		r.Start()
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		r.Settle(3 * time.Second)
 		require.Equal(r, 1, claimed)
-		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Set(item, stage.StatusStop)
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+		r.Cancelled(item)
 		require.Empty(r, r.Roles())
 		require.Empty(r, r.Place.Checkouts())
 		require.Empty(r, r.Open())
@@ -289,7 +279,7 @@ func TestStopBetweenClaimAndStart(t *testing.T) {
 
 // An agent that is slow to end does not take its successor out of STOP's sight.
 func TestStopAfterASlowEnd(t *testing.T) {
-	stoppable(t, func(r *orchestratortest.Rig) {
+	stoppable(t, func(r *Rig) {
 		r.Shutdown()
 		r.Options.JobTTL = time.Hour // the heartbeat reports nothing
 		r.Start()
@@ -302,22 +292,21 @@ func TestStopAfterASlowEnd(t *testing.T) {
 			case c.Role == stage.Developer && c.Env["SIGNALBOX_FEEDBACK"] != "":
 				<-ctx.Done()
 			default:
-				return orchestratortest.GoodAgent(ctx, c, files)
+				return GoodAgent(ctx, c, files)
 			}
 			ended++
 			return work.Result{Kind: work.ResultCancelled}
 		})
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
-		require.Equal(r, stage.Review, r.Task(item).State.Stage)
-		r.Move(orchestratortest.App, item, stage.StatusRejected)
+		item := r.Finish("x")
+		r.Stands(item, stage.Review)
+		r.Set(item, stage.StatusRejected)
 		r.Settle(10 * time.Second)
 		require.Equal(r, 2, r.Ran(stage.Developer), "the developer works again already")
 		r.Settle(time.Minute)
 		require.Equal(r, 1, ended)
-		r.Move(orchestratortest.App, item, stage.StatusStop)
+		r.Set(item, stage.StatusStop)
 		r.Settle(10 * time.Second)
 		require.Equal(r, 2, ended)
-		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
+		r.Cancelled(item)
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/subscriber"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -49,30 +49,29 @@ func (i *inbox) set(status int) {
 	i.status = status
 }
 
-func subscribed(t *testing.T, f func(*orchestratortest.Rig, *inbox)) {
+func subscribed(t *testing.T, f func(*Rig, *inbox)) {
 	t.Helper()
 	in := &inbox{status: http.StatusAccepted, ids: map[string]int{}}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
 			f, err := subscriber.Feature(subscriber.Options{URL: secret.New("https://example.org/events"), Source: "https://box.example.org", Client: &http.Client{Transport: in}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{f}
 		}
-	}, func(r *orchestratortest.Rig) { f(r, in) })
+	}, func(r *Rig) { f(r, in) })
 }
 
 // A card's life arrives whole and in order, each change once, also when the subscriber was away
 // in the middle of it.
 func TestLife(t *testing.T) {
-	subscribed(t, func(r *orchestratortest.Rig, in *inbox) {
-		item := r.Card(orchestratortest.App, "Cache the tiles")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	subscribed(t, func(r *Rig, in *inbox) {
+		item := r.Begin("Cache the tiles")
 		r.Settle(time.Minute)
 		for _, status := range []int{http.StatusNotFound, http.StatusServiceUnavailable} {
 			in.set(status)
 			r.Settle(time.Minute)
 		}
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(30 * time.Minute)
 		require.Equal(r, stage.Done, r.Task(item).State.Stage, "nothing else waits for a subscriber")
 		in.set(http.StatusNoContent)
@@ -82,7 +81,7 @@ func TestLife(t *testing.T) {
 		var at time.Time
 		for _, e := range in.got {
 			require.Equal(r, []string{"1.0", subscriber.Type, "https://box.example.org", "application/json"}, []string{e.SpecVersion, e.Type, e.Source, e.ContentType})
-			require.Equal(r, []any{"task/1", "APP-1", orchestratortest.AppRepo, "Cache the tiles"}, []any{e.Subject, e.Data.WorkItemID, e.Data.Repo, e.Data.Title})
+			require.Equal(r, []any{"task/1", "APP-1", AppRepo, "Cache the tiles"}, []any{e.Subject, e.Data.WorkItemID, e.Data.Repo, e.Data.Title})
 			require.False(r, seen[e.ID], "once")
 			require.False(r, e.Time.Before(at), "in order")
 			seen[e.ID], at = true, e.Time
@@ -99,13 +98,12 @@ func TestLife(t *testing.T) {
 
 // An event that is refused for what is in it is given up, and those behind it come.
 func TestRefused(t *testing.T) {
-	subscribed(t, func(r *orchestratortest.Rig, in *inbox) {
+	subscribed(t, func(r *Rig, in *inbox) {
 		in.set(http.StatusUnprocessableEntity)
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+		item := r.Begin("x")
 		r.Settle(10 * time.Minute)
 		in.set(http.StatusOK)
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(30 * time.Minute)
 		require.NotEmpty(r, in.got)
 		v, err := explain.ReadQueue(r.Context(), r.Engine)

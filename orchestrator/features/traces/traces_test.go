@@ -18,13 +18,13 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/traces"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-const app = orchestratortest.App
+const app = App
 
 // span is one as collectors read it.
 type span struct {
@@ -91,10 +91,10 @@ func (c *collector) set(away bool) {
 	c.away = away
 }
 
-func traced(t *testing.T, f func(*orchestratortest.Rig, *collector)) {
+func traced(t *testing.T, f func(*Rig, *collector)) {
 	t.Helper()
 	c := &collector{}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
 			f, err := traces.Feature(traces.Options{
 				URL: secret.New("http://collector.example.org:4318/"), Headers: secret.New("Api-Key=k"), Store: r.Store, Records: r.Store, Client: &http.Client{Transport: c},
@@ -106,18 +106,17 @@ func traced(t *testing.T, f func(*orchestratortest.Rig, *collector)) {
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, f}
 		}
-	}, func(r *orchestratortest.Rig) { f(r, c) })
+	}, func(r *Rig) { f(r, c) })
 }
 
 // A task that has ended is one trace, also when the collector was away then: its stages, what it
 // waited for, and its runs, each within what it belongs to.
 func TestTrace(t *testing.T) {
-	traced(t, func(r *orchestratortest.Rig, c *collector) {
-		item := r.Card(app, "Cache the tiles")
-		r.Move(app, item, stage.StatusToAnalyse)
+	traced(t, func(r *Rig, c *collector) {
+		item := r.Begin("Cache the tiles")
 		r.Settle(time.Hour)
 		c.set(true)
-		r.Move(app, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(30 * time.Minute)
 		require.Equal(r, stage.Done, r.Task(item).State.Stage, "nothing else waits for a collector")
 		require.Positive(r, c.asked)
@@ -168,9 +167,8 @@ func TestTrace(t *testing.T) {
 
 // A cancelled task is a trace that says so; one that lives is none.
 func TestTraceOfACancelledTask(t *testing.T) {
-	traced(t, func(r *orchestratortest.Rig, c *collector) {
-		item := r.Card(app, "Cache the tiles")
-		r.Move(app, item, stage.StatusToAnalyse)
+	traced(t, func(r *Rig, c *collector) {
+		item := r.Begin("Cache the tiles")
 		r.Settle(time.Hour)
 		require.Empty(r, c.traces)
 		require.NoError(r, admin.Stop(r.Context(), r.Engine, r.Task(item).ID, admin.OperatorBy(stage.ViaAPI)))

@@ -13,15 +13,15 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // waits are the comments on what a card waits for.
-func waits(r *orchestratortest.Rig, item string) (out []string) {
-	for _, text := range r.Comments(orchestratortest.App, item) {
+func waits(r *Rig, item string) (out []string) {
+	for _, text := range r.Comments(App, item) {
 		if strings.HasPrefix(text, "Waits") || strings.HasPrefix(text, "Goes on") {
 			out = append(out, text)
 		}
@@ -31,9 +31,9 @@ func waits(r *orchestratortest.Rig, item string) (out []string) {
 
 // commenting makes a rig with comments on what cards wait for, and with STOP; the serial gate
 // covers the repositories.
-func commenting(t *testing.T, repos []string, f func(*orchestratortest.Rig)) {
+func commenting(t *testing.T, repos []string, f func(*Rig)) {
 	t.Helper()
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
@@ -51,10 +51,10 @@ func commenting(t *testing.T, repos []string, f func(*orchestratortest.Rig)) {
 // A card whose task waits for another says so in one comment, which says later that it
 // goes on; a service that was started anew meanwhile says it too.
 func TestWaitComment(t *testing.T) {
-	commenting(t, []string{"*"}, func(r *orchestratortest.Rig) {
-		one, two, three := r.Card(orchestratortest.App, "one"), r.Card(orchestratortest.App, "two"), r.Card(orchestratortest.App, "three")
+	commenting(t, []string{"*"}, func(r *Rig) {
+		one, two, three := r.Card(App, "one"), r.Card(App, "two"), r.Card(App, "three")
 		for _, item := range []string{one, two, three} {
-			r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+			r.Set(item, stage.StatusToAnalyse)
 			r.Settle(time.Second)
 		}
 		before := func(item string) string {
@@ -67,16 +67,16 @@ func TestWaitComment(t *testing.T) {
 		require.Equal(r, []string{before(one)}, waits(r, two))
 		require.Equal(r, []string{before(two)}, waits(r, three))
 
-		r.Move(orchestratortest.App, two, stage.StatusStop)
+		r.Set(two, stage.StatusStop)
 		r.Settle(3 * time.Minute)
 		require.Equal(r, []string{"Waits no more: the task is cancelled."}, waits(r, two))
 		require.Equal(r, []string{before(one)}, waits(r, three), "the same comment")
 
 		r.Shutdown()
 		r.Start()
-		r.Move(orchestratortest.App, one, stage.StatusApproved)
+		r.Set(one, stage.StatusApproved)
 		r.Settle(5 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(one).State.Stage)
+		r.Stands(one, stage.Done)
 		require.Equal(r, []string{"Goes on."}, waits(r, three))
 		held, err := r.Store.Holds(context.Background())
 		require.NoError(r, err)
@@ -89,17 +89,16 @@ func TestWaitComment(t *testing.T) {
 
 // A git remote that does not answer is what the task waits for.
 func TestWaitCommentOfALane(t *testing.T) {
-	commenting(t, nil, func(r *orchestratortest.Rig) {
-		item := r.Card(orchestratortest.App, "x")
-		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
+	commenting(t, nil, func(r *Rig) {
+		item := r.Begin("x")
 		r.Settle(10 * time.Second)
 		r.Place.FailCall("Push", &fault.Error{Text: "the remote is away", Again: true})
-		r.Move(orchestratortest.App, item, stage.StatusApproved)
+		r.Set(item, stage.StatusApproved)
 		r.Settle(10 * time.Minute)
 		require.Equal(r, []string{"Waits for the git remote, which has not done what is owed."}, waits(r, item))
 		r.Place.FailCall("Push", nil)
 		r.Settle(10 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		require.Equal(r, []string{"Waits no more: the task is done."}, waits(r, item))
 	})
 }

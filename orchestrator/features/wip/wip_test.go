@@ -15,7 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -23,9 +23,9 @@ import (
 )
 
 // limited makes a rig in which so many tasks of the app are in work at a time.
-func limited(t *testing.T, places int, more func(*orchestratortest.Rig, *wip.Limit) []orchestrator.Feature, f func(*orchestratortest.Rig)) {
+func limited(t *testing.T, places int, more func(*Rig, *wip.Limit) []orchestrator.Feature, f func(*Rig)) {
 	t.Helper()
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		r.Options.MaxConcurrency = 8
 		r.Projects[0].WIP = places
 		r.Features = func() []orchestrator.Feature {
@@ -43,19 +43,19 @@ func limited(t *testing.T, places int, more func(*orchestratortest.Rig, *wip.Lim
 }
 
 // begin puts cards on the board and sets them To Analyse, one after the other.
-func begin(r *orchestratortest.Rig, n int) (items []string) {
+func begin(r *Rig, n int) (items []string) {
 	for i := range n {
-		items = append(items, r.Card(orchestratortest.App, fmt.Sprint("card ", i)))
-		r.Move(orchestratortest.App, items[i], stage.StatusToAnalyse)
+		items = append(items, r.Card(App, fmt.Sprint("card ", i)))
+		r.Set(items[i], stage.StatusToAnalyse)
 		r.Settle(200 * time.Millisecond)
 	}
 	return items
 }
 
 // analysed lists the tasks of the app whose analyst has been run, in order, by id.
-func analysed(r *orchestratortest.Rig) (out []int64) {
+func analysed(r *Rig) (out []int64) {
 	for _, c := range r.Place.Runs() {
-		if c.Role == stage.Analyst && c.Repo == orchestratortest.AppRepo {
+		if c.Role == stage.Analyst && c.Repo == AppRepo {
 			out = append(out, c.TaskID)
 		}
 	}
@@ -64,8 +64,8 @@ func analysed(r *orchestratortest.Rig) (out []int64) {
 
 // So many are in work, the others wait in order; a task that waits for a person has no place.
 func TestLimitOfWorkInProgress(t *testing.T) {
-	limited(t, 2, nil, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
+	limited(t, 2, nil, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Analyst, Hang))
 		items := begin(r, 5)
 		r.Settle(10 * time.Second)
 		require.Equal(r, []int64{1, 2}, analysed(r))
@@ -73,9 +73,9 @@ func TestLimitOfWorkInProgress(t *testing.T) {
 		require.Equal(r, fmt.Sprintf("The analyst waits for a place: 2 of 2 in work in acme/app: %s, %s", r.Task(items[0]).WorkItemID, r.Task(items[1]).WorkItemID), x.Summary)
 		require.Len(r, x.Blockers, 1)
 		require.Equal(r, "Wait until one of them is done or waits for a person, stop one, or raise wip of the repository in projects.yaml", x.Blockers[0].Do)
-		require.Empty(r, r.Place.Remote(orchestratortest.AppRepo, r.Task(items[3]).Branch), "the branch of a waiting task is not made yet")
-		other := r.Card(orchestratortest.Self, "elsewhere")
-		r.Move(orchestratortest.Self, other, stage.StatusToAnalyse)
+		require.Empty(r, r.Place.Remote(AppRepo, r.Task(items[3]).Branch), "the branch of a waiting task is not made yet")
+		other := r.Card(Self, "elsewhere")
+		r.Move(Self, other, stage.StatusToAnalyse)
 		v, err := explain.ReadQueue(context.Background(), r.Engine)
 		require.NoError(r, err)
 		body, err := json.Marshal(v)
@@ -84,13 +84,13 @@ func TestLimitOfWorkInProgress(t *testing.T) {
 		require.Contains(r, string(body), fmt.Sprintf(`"places":2,"in_work":[%q,%q]`, r.Task(items[0]).WorkItemID, r.Task(items[1]).WorkItemID))
 
 		r.Shutdown() // a kill in the middle loses no place, and gives none twice
-		r.Place.SetScript(orchestratortest.GoodAgent)
+		r.Place.SetScript(GoodAgent)
 		r.Start()
 		r.Settle(20 * time.Second)
-		require.Equal(r, stage.HoldApproval, r.Task(other).State.Hold)
+		r.Waits(other, stage.HoldApproval)
 		for i, item := range items {
 			require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold, "%d: those before it wait for a person", i)
-			require.NotEmpty(r, r.Place.Remote(orchestratortest.AppRepo, r.Task(item).Branch))
+			require.NotEmpty(r, r.Place.Remote(AppRepo, r.Task(item).Branch))
 		}
 		last := analysed(r)[len(analysed(r))-3:]
 		require.ElementsMatch(r, []int64{3, 4}, last[:2], "both places are free at once")
@@ -99,7 +99,7 @@ func TestLimitOfWorkInProgress(t *testing.T) {
 		require.NoError(r, err)
 		require.Empty(r, held)
 		for _, item := range items {
-			r.Move(orchestratortest.App, item, stage.StatusApproved)
+			r.Set(item, stage.StatusApproved)
 		}
 		r.Settle(2 * time.Minute)
 		for _, item := range items {
@@ -110,13 +110,13 @@ func TestLimitOfWorkInProgress(t *testing.T) {
 
 // A place is given to the next one promptly, not by the look that comes each minute.
 func TestAPlaceThatIsFreeIsGivenAtOnce(t *testing.T) {
-	for name, free := range map[string]func(*orchestratortest.Rig, string){
-		"a stop":      func(r *orchestratortest.Rig, item string) { r.Move(orchestratortest.App, item, stage.StatusStop) },
-		"a question":  func(*orchestratortest.Rig, string) {},
-		"a blocked":   func(*orchestratortest.Rig, string) {},
-		"an approval": func(*orchestratortest.Rig, string) {},
+	for name, free := range map[string]func(*Rig, string){
+		"a stop":      func(r *Rig, item string) { r.Set(item, stage.StatusStop) },
+		"a question":  func(*Rig, string) {},
+		"a blocked":   func(*Rig, string) {},
+		"an approval": func(*Rig, string) {},
 	} {
-		stopped := func(r *orchestratortest.Rig, _ *wip.Limit) []orchestrator.Feature {
+		stopped := func(r *Rig, _ *wip.Limit) []orchestrator.Feature {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			f, err := stop.Feature(stop.Options{Store: r.Store, Workspaces: r.Place, Agents: r.Place, Projects: projects})
@@ -130,15 +130,15 @@ func TestAPlaceThatIsFreeIsGivenAtOnce(t *testing.T) {
 		fails := func(context.Context, work.Command, map[string]string) work.Result {
 			return work.Result{Kind: work.ResultFailed, Reason: "no key"}
 		}
-		limited(t, 1, stopped, func(r *orchestratortest.Rig) {
+		limited(t, 1, stopped, func(r *Rig) {
 			r.Options.AgentRetries = []time.Duration{}
 			switch name {
 			case "a stop":
-				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
+				r.Place.SetScript(Instead(stage.Analyst, Hang))
 			case "a question":
-				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, asks))
+				r.Place.SetScript(Instead(stage.Analyst, asks))
 			case "a blocked":
-				r.Place.SetScript(orchestratortest.Instead(stage.Analyst, fails))
+				r.Place.SetScript(Instead(stage.Analyst, fails))
 			}
 			r.Shutdown()
 			r.Start()
@@ -153,55 +153,54 @@ func TestAPlaceThatIsFreeIsGivenAtOnce(t *testing.T) {
 // What waits for another task has no place, whenever it begins to wait: with one place the
 // two do not wait for each other.
 func TestNoPlaceForWhatWaitsForAnotherTask(t *testing.T) {
-	with := func(r *orchestratortest.Rig, l *wip.Limit) []orchestrator.Feature {
+	with := func(r *Rig, l *wip.Limit) []orchestrator.Feature {
 		d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Queue: r.Store, Inspector: r.Store, Relations: r.Board, Items: r.Board, Changed: l.Look})
 		require.NoError(r, err)
 		return []orchestrator.Feature{d.Feature()}
 	}
-	limited(t, 1, with, func(r *orchestratortest.Rig) {
-		first, second := r.Card(orchestratortest.App, "waits"), r.Card(orchestratortest.App, "is waited for")
+	limited(t, 1, with, func(r *Rig) {
+		first, second := r.Card(App, "waits"), r.Card(App, "is waited for")
 		r.Board.Block(first, second)
-		r.Move(orchestratortest.App, first, stage.StatusToAnalyse)
+		r.Set(first, stage.StatusToAnalyse)
 		r.Settle(time.Second)
-		r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
+		r.Set(second, stage.StatusToAnalyse)
 		r.Settle(5 * time.Second)
 		require.Equal(r, []int64{2}, analysed(r))
-		r.Move(orchestratortest.App, second, stage.StatusApproved)
+		r.Set(second, stage.StatusApproved)
 		r.Settle(2 * time.Minute)
 		require.Equal(r, []int64{2, 1}, analysed(r))
 	})
-	limited(t, 1, with, func(r *orchestratortest.Rig) {
+	limited(t, 1, with, func(r *Rig) {
 		// The dependency is found when the first one is in development, and the second waits.
-		r.Place.SetScript(orchestratortest.Instead(stage.Developer, orchestratortest.Hang))
+		r.Place.SetScript(Instead(stage.Developer, Hang))
 		first := begin(r, 1)[0]
 		r.Settle(5 * time.Second)
-		r.Move(orchestratortest.App, first, stage.StatusApproved)
+		r.Set(first, stage.StatusApproved)
 		r.Settle(5 * time.Second)
-		second := r.Card(orchestratortest.App, "is waited for")
-		r.Move(orchestratortest.App, second, stage.StatusToAnalyse)
+		second := r.Begin("is waited for")
 		r.Settle(5 * time.Second)
 		require.Equal(r, []int64{1}, analysed(r), "the developer has the place")
 		r.Board.Block(first, second)
 		require.NoError(r, r.Store.Depend(context.Background(), task.Dependency{TaskID: r.Task(first).ID, On: r.Task(second).ID, Source: deps.SourceDB}))
-		r.Place.SetScript(orchestratortest.GoodAgent)
+		r.Place.SetScript(GoodAgent)
 		r.Shutdown()
 		r.Start() // its developer begins again, and is held
 		r.Settle(2 * time.Minute)
 		require.Equal(r, []int64{1, 2}, analysed(r))
-		r.Move(orchestratortest.App, second, stage.StatusApproved)
+		r.Set(second, stage.StatusApproved)
 		r.Settle(2 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(second).State.Stage)
-		require.Equal(r, stage.Done, r.Task(first).State.Stage)
+		r.Stands(second, stage.Done)
+		r.Stands(first, stage.Done)
 	})
 }
 
 // Rejected, set while a task waits, has its analyst launched again: it waits for the same
 // place, and a start in between gives it none that it does not use.
 func TestAPlaceForWhatIsRejectedWhileItWaits(t *testing.T) {
-	limited(t, 1, nil, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(orchestratortest.Instead(stage.Analyst, orchestratortest.Hang))
+	limited(t, 1, nil, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Analyst, Hang))
 		items := begin(r, 2)
-		r.Move(orchestratortest.App, items[1], stage.StatusRejected)
+		r.Set(items[1], stage.StatusRejected)
 		r.Settle(5 * time.Second)
 		require.EqualValues(r, 2, r.Task(items[1]).State.Run)
 		r.Shutdown()
@@ -209,10 +208,10 @@ func TestAPlaceForWhatIsRejectedWhileItWaits(t *testing.T) {
 		r.Settle(5 * time.Second)
 		require.NotContains(r, analysed(r), int64(2))
 		r.Shutdown()
-		r.Place.SetScript(orchestratortest.GoodAgent)
+		r.Place.SetScript(GoodAgent)
 		r.Start()
 		r.Settle(20 * time.Second)
-		require.Equal(r, stage.HoldApproval, r.Task(items[1]).State.Hold)
+		r.Waits(items[1], stage.HoldApproval)
 	})
 }
 
@@ -221,9 +220,9 @@ func TestAPlaceForWhatIsRejectedWhileItWaits(t *testing.T) {
 func TestLimitRepairs(t *testing.T) {
 	ctx, s := t.Context(), memstore.New(nil)
 	projects, err := task.NewProjects(
-		task.Project{TrackerProject: "a", Repo: orchestratortest.AppRepo, CloneURL: "u", Prefix: "APP"}, task.Project{TrackerProject: "b", Repo: orchestratortest.SelfRepo, CloneURL: "u", Prefix: "SLF"})
+		task.Project{TrackerProject: "a", Repo: AppRepo, CloneURL: "u", Prefix: "APP"}, task.Project{TrackerProject: "b", Repo: "acme/self", CloneURL: "u", Prefix: "SLF"})
 	require.NoError(t, err)
-	for id, repo := range []string{1: orchestratortest.AppRepo, 2: orchestratortest.AppRepo, 3: orchestratortest.AppRepo, 4: orchestratortest.SelfRepo, 5: "acme/gone"} {
+	for id, repo := range []string{1: AppRepo, 2: AppRepo, 3: AppRepo, 4: "acme/self", 5: "acme/gone"} {
 		state := stage.State{Stage: stage.Development, Active: stage.Developer, Run: 3}
 		switch id {
 		case 0:
@@ -238,7 +237,7 @@ func TestLimitRepairs(t *testing.T) {
 	}
 	require.NoError(t, s.Hold(ctx,
 		queue.Hold{Subject: "analyst/5", Name: wip.Name}, queue.Hold{Subject: "wip_waits/acme/gone/0000000000000000005", Name: wip.Waits, Reason: "GON-5"}))
-	l, err := wip.New(wip.Options{Store: s, Holds: s, Finder: s, Projects: projects, Except: func(repo string) bool { return repo == orchestratortest.SelfRepo }})
+	l, err := wip.New(wip.Options{Store: s, Holds: s, Finder: s, Projects: projects, Except: func(repo string) bool { return repo == "acme/self" }})
 	require.NoError(t, err)
 	for range 2 {
 		require.NoError(t, l.Repair(ctx))
@@ -258,11 +257,11 @@ func TestLimitRepairs(t *testing.T) {
 // the questions lists more than the places and the head of the line.
 func TestLimitReadsNoMoreThanItsPlaces(t *testing.T) {
 	ctx, s := t.Context(), memstore.New(nil)
-	projects, err := task.NewProjects(task.Project{TrackerProject: "a", Repo: orchestratortest.AppRepo, CloneURL: "u", Prefix: "APP", WIP: 2})
+	projects, err := task.NewProjects(task.Project{TrackerProject: "a", Repo: AppRepo, CloneURL: "u", Prefix: "APP", WIP: 2})
 	require.NoError(t, err)
 	for id := int64(1); id <= 300; id++ {
 		state := stage.State{Stage: stage.Analysis, Active: stage.Analyst, Run: 1}
-		row := task.Task{ID: id, Repo: orchestratortest.AppRepo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: state}
+		row := task.Task{ID: id, Repo: AppRepo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: state}
 		require.NoError(t, s.Commit(ctx, task.Commit{Task: &row}))
 	}
 	counted := &reads{Store: s}
@@ -282,7 +281,7 @@ func TestLimitReadsNoMoreThanItsPlaces(t *testing.T) {
 	first.State = stage.State{Stage: stage.Done}
 	require.NoError(t, s.Commit(ctx, task.Commit{Task: &first}))
 	counted.rows = 0
-	require.NoError(t, l.Give(ctx, orchestratortest.AppRepo))
+	require.NoError(t, l.Give(ctx, AppRepo))
 	require.LessOrEqual(t, counted.rows, 220, "two batches of the line, and the places")
 	held, err := s.HoldsIn(ctx, "analyst/3", "analyst/3 ", 9)
 	require.NoError(t, err)

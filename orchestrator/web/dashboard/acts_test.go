@@ -141,20 +141,6 @@ func TestRetry(t *testing.T) {
 	})
 }
 
-// An agent that waits for its next attempt can be tried at once.
-func TestRetryOfADelayedAgent(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		w.Place.SetScript(func(context.Context, work.Command, map[string]string) work.Result {
-			return work.Result{Kind: work.ResultFailed, Reason: "the program is missing"}
-		})
-		w.card(project, "x")
-		t, err := w.Store.Task(context.Background(), 1)
-		require.NoError(w, err)
-		require.Equal(w, stage.Analyst, t.State.Active)
-		require.Contains(w, w.get("/tasks/1").body, `href="../tasks/1/retry"`)
-	})
-}
-
 func TestStop(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.card(project, "x")

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
@@ -61,7 +61,7 @@ func event(t *testing.T, r *bufio.Reader) (name string, data map[string]string) 
 func TestSleepersSlowNobody(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.card(project, "x")
-		dial := orchestratortest.Serve(w.T, w.pages)
+		dial := Serve(w.T, w.pages)
 		const room = 200
 		for range room {
 			send(w.T, dial(), "/changes?rev=old")
@@ -100,7 +100,7 @@ func TestChanges(t *testing.T) {
 	var done chan struct{}
 	inWorld(t, func(o *dashboard.Options) { done = make(chan struct{}); o.Done = done }, func(w *world) {
 		w.Shutdown()
-		dial := orchestratortest.Serve(w.T, w.pages)
+		dial := Serve(w.T, w.pages)
 		c := dial()
 		_, rest, _ := strings.Cut(w.get("/").body, `data-rev="`)
 		rev, _, _ := strings.Cut(rest, `"`)

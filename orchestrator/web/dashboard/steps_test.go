@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -149,7 +149,7 @@ func TestStepsOnTheTask(t *testing.T) {
 		rev, rest, _ := strings.Cut(rest, `"`)
 		require.True(w, strings.HasPrefix(rest, ` data-watch="1/3/1"`), rest[:40])
 
-		c := orchestratortest.Serve(w.T, w.pages)()
+		c := Serve(w.T, w.pages)()
 		send(w.T, c, "/changes?rev="+rev+"&run=1/3/1")
 		status, stream := receive(w.T, c)
 		require.Equal(w, http.StatusOK, status)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -94,7 +94,7 @@ func TestCost(t *testing.T) {
 // costs. What its runs may cost yet is held by the budget as before.
 func TestUnknownPrices(t *testing.T) {
 	unpriced := func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-		r := orchestratortest.GoodAgent(ctx, c, files)
+		r := GoodAgent(ctx, c, files)
 		if c.Role != stage.Analyst {
 			r.Usage.MicroUSD = 0
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -37,11 +37,11 @@ import (
 const evil = `</title></pre></script><script>alert(1)</script> task 1 <img src=x onerror=alert(2)>"'` + "`{{.}}\u202e\x1b[31m"
 
 const (
-	token    = "operator-token"
-	project  = "p1"
-	repo     = "acme/app"
-	other    = "acme/other"
-	nowEvil  = "evil"  // roles of a test card's title: strangers' texts everywhere
+	token   = "operator-token"
+	project = "p1"
+	repo    = "acme/app"
+	other   = "acme/other"
+	// roles of a test card's title: strangers' texts everywhere
 	nowSleep = "sleep" // its developer works for hours
 	nowRed   = "red"   // its CI is red
 )
@@ -49,7 +49,7 @@ const (
 // world is a rig with the dashboard before its engine, most features on and strangers'
 // texts everywhere.
 type world struct {
-	*orchestratortest.Rig
+	*Rig
 	gate   *serialgate.Gate
 	pauses *agentpause.Pauses
 	leases *memlease.Locker
@@ -63,7 +63,7 @@ type world struct {
 func inWorld(t *testing.T, change func(*dashboard.Options), f func(*world)) {
 	t.Helper()
 	w := &world{logs: new(memwork.Logs), leases: memlease.New(nil), kim: "kim"}
-	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
+	Run(t, func(r *Rig) {
 		w.Rig = r
 		r.Options.MaxConcurrency = 2
 		r.Projects = []task.Project{
@@ -85,7 +85,7 @@ func inWorld(t *testing.T, change func(*dashboard.Options), f func(*world)) {
 		}
 		r.Effects = func(d *effects.Deps) { d.Messenger = nil } // a service without a chat
 		r.Features = w.features
-	}, func(r *orchestratortest.Rig) {
+	}, func(r *Rig) {
 		w.opt = dashboard.Options{
 			Engine: r.Engine, History: r.Store, Access: access.New(access.Options{AdminToken: token, PublicRead: true}), Stop: true, Unfreeze: w.gate.Unfreeze, Resume: w.pauses.Resume, Logs: w.logs,
 			Links: []dashboard.Link{{Name: "Map", URL: "/map"}},
@@ -167,7 +167,7 @@ func (w *world) full() {
 	done := w.card(project, "done "+evil)
 	w.move(project, done, stage.StatusApproved)
 	w.Settle(time.Minute)
-	require.Equal(w, stage.Done, w.Task(done).State.Stage)
+	w.Stands(done, stage.Done)
 	red := w.card("p2", nowRed+" "+evil)
 	w.move("p2", red, stage.StatusApproved)
 	w.Settle(time.Hour)

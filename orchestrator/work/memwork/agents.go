@@ -53,12 +53,12 @@ func (p *Place) Run(ctx context.Context, c work.Command) work.Result {
 	files := maps.Clone(p.commits[p.checkout[c.Dir]].files)
 	delete(p.outbox, runOf(c))
 	p.mu.Unlock()
-	begun := p.now()
+	begun := p.Now()
 	if files == nil { // a STOP has removed it since it was opened
 		return work.Result{Kind: work.ResultFailed, Reason: "its checkout is gone", StartedAt: begun, FinishedAt: begun}
 	}
 	res := script(ctx, c, files)
-	res.StartedAt, res.FinishedAt = begun, p.now()
+	res.StartedAt, res.FinishedAt = begun, p.Now()
 	if ctx.Err() != nil && res.Kind != work.ResultOK {
 		res.Kind = work.ResultCancelled
 	}

@@ -37,7 +37,7 @@ type Place struct {
 	Vendors map[string]string
 
 	*origin
-	now      func() time.Time
+	Now      func() time.Time // the clock of the runs' records
 	script   Script
 	branches map[string]string            // mirror: "repo branch" → id
 	checkout map[string]string            // directory → id of its head
@@ -78,7 +78,7 @@ func New(s Script) *Place {
 
 func newPlace(s Script, o *origin) *Place {
 	return &Place{
-		origin: o, now: time.Now, script: s,
+		origin: o, Now: time.Now, script: s,
 		branches: map[string]string{}, checkout: map[string]string{}, opened: map[string]work.Remains{},
 		space: map[string]work.Workspace{}, left: map[string]map[string]string{}, outbox: map[string]string{},
 	}
@@ -88,12 +88,9 @@ func newPlace(s Script, o *origin) *Place {
 // own over the same remote.
 func (p *Place) Machine(s Script) *Place {
 	other := newPlace(s, p.origin)
-	other.now, other.OnPush = p.now, p.OnPush
+	other.Now, other.OnPush = p.Now, p.OnPush
 	return other
 }
-
-// SetClock sets the clock of the runs' records; the default is time.Now.
-func (p *Place) SetClock(now func() time.Time) { p.now = now }
 
 // SetScript changes what agents do from now on.
 func (p *Place) SetScript(s Script) {
@@ -154,7 +151,7 @@ func (p *Place) Open(ctx context.Context, s work.Workspace, first []work.File) (
 		return work.Checkout{}, err
 	}
 	at := work.Checkout{Dir: dir(s), Main: treeOf(p.mainFiles(s.Repo))}
-	p.opened[at.Dir] = work.Remains{Task: s.Task, Name: at.Dir, Used: p.now()}
+	p.opened[at.Dir] = work.Remains{Task: s.Task, Name: at.Dir, Used: p.Now()}
 	if files, ok := p.left[at.Dir]; ok {
 		at.Left = p.keep(s, p.commit(p.checkout[at.Dir], files))
 		delete(p.left, at.Dir)
