@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
+	"github.com/signalbox-dev/signalbox/internal/jail"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // preset finds what an agent's Use stands for: a preset by its name, one with options behind
@@ -215,4 +217,14 @@ func Split(line string) ([]string, error) {
 		return nil, errors.New("the command is empty")
 	}
 	return words, nil
+}
+
+// System is a jail for Options.Jail, and for that of gitcli: what is installed on this machine can
+// be read and run, and TCP ports connected to. The rest is what each execution is given.
+func System(ports ...uint16) *work.Jail {
+	j := jail.System()
+	for _, port := range ports {
+		j.Ports = append(j.Ports, work.Ports{First: port, Last: port})
+	}
+	return &j
 }

@@ -1,6 +1,18 @@
 package agentcli
 
-import "github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
 
 // Preset is how a tool is called. In Argv, "{prompt}" stands for the prompt; a
 // prompt that no command line can hold is replaced by one that names its file.
@@ -104,4 +116,60 @@ func builtin(name string) (Preset, bool) {
 	default:
 		return Preset{}, false
 	}
+}
+
+// Identify implements work.Identifier: the name is the preset or the command line.
+func (r *Runner) Identify(a work.Agent) (name, vendor string) {
+	a.Use = cmp.Or(a.Use, r.opt.Default)
+	return a.Use, VendorOf(a)
+}
+
+// VendorOf is the vendor of an agent's models, as far as its tool and its model say; empty =
+// not known. A command that calls a known tool is that tool's.
+func VendorOf(a work.Agent) string {
+	words, err := Split(a.Use)
+	if err != nil {
+		return ""
+	}
+	switch filepath.Base(words[0]) {
+	case "claude":
+		return "anthropic"
+	case "codex":
+		return "openai"
+	case "gemini", "antigravity", "agy":
+		return "google"
+	case "opencode": // its models are provider/model
+		vendor, _, named := strings.Cut(a.Model, "/")
+		if named {
+			return vendor
+		}
+	}
+	return ""
+}
+
+// versionTime bounds the call of a tool for its version.
+const versionTime = 15 * time.Second
+
+// Version returns the version that a tool which is known here reports; empty for other
+// commands, and in a container, whose image has another one. The tool sees no key.
+func (r *Runner) Version(ctx context.Context, agent string) (string, error) {
+	p, _, err := r.preset(agent)
+	if err != nil {
+		return "", fmt.Errorf("agentcli: %w", err)
+	}
+	if _, known := builtin(filepath.Base(p.Argv[0])); !known || r.inContainer() {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.Argv[0], "--version")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	said = strings.ToValidUTF8(said[:min(len(said), 200)], "")
+	if err != nil {
+		return "", fmt.Errorf("agentcli: %s --version: %w: %s", p.Argv[0], err, r.opt.Hidden.Text(said))
+	}
+	return said, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -238,4 +239,84 @@ func (g *Git) ancestor(ctx context.Context, repo, a, b string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// checkBranch applies the rules of git-check-ref-format(1) for branches, and
+// refuses what could be read as an option or an expression.
+func checkBranch(name string) error {
+	bad := fmt.Errorf("%w: branch %q", work.ErrBadName, name)
+	if name == "" || len(name) > 240 || name == "HEAD" || name[0] == '-' || name[0] == '+' || strings.HasPrefix(name, "refs/") {
+		return bad
+	}
+	if strings.Contains(name, "..") || strings.Contains(name, "@{") || name == "@" || strings.HasSuffix(name, ".") {
+		return bad
+	}
+	for _, r := range name {
+		if r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) {
+			return bad
+		}
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
+			return bad
+		}
+	}
+	return nil
+}
+
+// plain reports whether a name can be one directory without surprises.
+func plain(name string) bool {
+	if name == "" || len(name) > 120 || name[0] == '.' || name[0] == '-' {
+		return false
+	}
+	for _, r := range name {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-') {
+			return false
+		}
+	}
+	return true
+}
+
+// commitID reports whether a text is a full object name.
+func commitID(sha string) bool {
+	return len(sha) == 40 && strings.Trim(sha, "0123456789abcdef") == ""
+}
+
+// remove deletes something below the root, and nothing else: a symbolic link on
+// the way is not followed out of it. Directories that may not be written (module
+// caches, or an agent that resists) are made so first.
+func (g *Git) remove(name string) error {
+	rel, err := filepath.Rel(g.opt.Root, name)
+	if err != nil || !filepath.IsLocal(rel) || rel == "." {
+		return fmt.Errorf("%w: %s is not below %s", work.ErrBadName, name, g.opt.Root)
+	}
+	root, err := os.OpenRoot(g.opt.Root)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // nothing was written through it
+	err = root.RemoveAll(rel)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	if err := unlock(root, rel); err != nil {
+		return err
+	}
+	return root.RemoveAll(rel)
+}
+
+// unlock makes every directory of a tree one that its owner may empty.
+func unlock(root *os.Root, rel string) error {
+	return fs.WalkDir(root.FS(), filepath.ToSlash(rel), func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir():
+			return root.Chmod(filepath.FromSlash(name), 0o700) // before it is read
+		default:
+			return nil
+		}
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -87,4 +89,139 @@ func (g *Git) Changed(ctx context.Context, s work.Workspace, from, to string, pa
 		}
 	})
 	return list, err
+}
+
+// emptyTree stands for main where it was never fetched.
+const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+// overlay is how a checkout differs from its commit where main's files stand in for the
+// branch's.
+type overlay struct {
+	tree   string   // what is checked out
+	hidden []string // files of the commit that are main's, or absent
+	added  []string // files that the commit does not have
+}
+
+// swap is one file of a commit that main has otherwise.
+type swap struct{ was, mode, sha, name string } // modes; 000000 = it is not there
+
+// overlay makes the tree of a commit in which the files that m.FromMain matches are those
+// of m.Main. A file of main's that would lie behind a link of the commit is left out.
+func (g *Git) overlay(ctx context.Context, p checkout, m mark, commit string) (o overlay, err error) {
+	swaps, err := g.swaps(ctx, p, m, commit)
+	if err != nil || len(swaps) == 0 {
+		return overlay{tree: commit}, err
+	}
+	var removed, put strings.Builder
+	for _, s := range swaps {
+		if s.mode == absent {
+			fmt.Fprintf(&removed, "0 %s\t%s\x00", strings.Repeat("0", 40), s.name)
+		} else {
+			fmt.Fprintf(&put, "%s %s\t%s\x00", s.mode, s.sha, s.name)
+		}
+		if s.was == absent {
+			o.added = append(o.added, s.name)
+		} else {
+			o.hidden = append(o.hidden, s.name)
+		}
+	}
+	temp, err := os.MkdirTemp(g.opt.Root, "index-")
+	if err != nil {
+		return o, err
+	}
+	defer os.RemoveAll(temp) // a temporary index; what is left of it harms nobody
+	in := call{repo: p.mirror, env: []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}, args: []string{"read-tree", commit}}
+	if _, err := g.run(ctx, in); err != nil {
+		return o, err
+	}
+	// First what is removed: a file may stand where a directory was.
+	in.args, in.stdin = []string{"update-index", "-z", "--index-info"}, removed.String()+put.String()
+	if _, err := g.run(ctx, in); err != nil {
+		return o, err
+	}
+	in.args, in.stdin = []string{"write-tree"}, ""
+	out, err := g.run(ctx, in)
+	o.tree = strings.TrimSpace(out)
+	return o, err
+}
+
+const absent = "000000"
+
+// swaps lists the files that m.FromMain matches and that differ between a commit and
+// m.Main.
+func (g *Git) swaps(ctx context.Context, p checkout, m mark, commit string) (list []swap, err error) {
+	if len(m.FromMain) == 0 {
+		return nil, nil
+	}
+	var meta []string
+	leaves := map[string]bool{} // of the commit, which main may have directories in the place of
+	each := func(piece string) error {
+		if meta == nil {
+			if meta = strings.Fields(strings.TrimPrefix(piece, ":")); len(meta) != 5 {
+				return fmt.Errorf("git answered %q", piece)
+			}
+			return nil
+		}
+		s := swap{was: meta[0], mode: meta[1], sha: meta[3], name: piece}
+		meta = nil
+		switch {
+		case stage.MatchPath(m.FromMain, s.name):
+			list = append(list, s)
+		case s.mode == absent:
+			leaves[s.name] = true
+		}
+		return nil
+	}
+	_, err = g.run(ctx, call{
+		repo: p.mirror, env: []string{g.allocLimit()}, most: math.MaxInt, out: &pieces{end: 0, each: each},
+		args: []string{"diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--ignore-submodules=none", commit, m.main()},
+	})
+	kept := list[:0]
+	for _, s := range list {
+		if s.was != absent || !strings.Contains(s.name, "\n") && !below(leaves, s.name) { // no pattern of git's names a line break
+			kept = append(kept, s)
+		}
+	}
+	return kept, err
+}
+
+func (m mark) main() string {
+	if m.Main == "" {
+		return emptyTree
+	}
+	return m.Main
+}
+
+// below reports whether a name lies in one of some directories.
+func below(dirs map[string]bool, name string) bool {
+	for i, c := range name {
+		if c == '/' && dirs[name[:i]] {
+			return true
+		}
+	}
+	return false
+}
+
+// checkOut puts the files of an attempt's start, and main's in the place of some, into the
+// checkout. To the agent's git they are as the branch has them: what differs is marked
+// in the index (skip-worktree) or excluded, so that no add --all commits it.
+func (g *Git) checkOut(ctx context.Context, p checkout, m mark) error {
+	o, err := g.overlay(ctx, p, m, m.Start)
+	if err != nil {
+		return err
+	}
+	if _, err := g.run(ctx, inCheckout(p, "read-tree", "--reset", "-u", o.tree)); err != nil || o.tree == m.Start {
+		return err
+	}
+	if _, err := g.run(ctx, inCheckout(p, "read-tree", "--reset", m.Start)); err != nil {
+		return err
+	}
+	var excluded strings.Builder
+	for _, name := range o.added {
+		excluded.WriteString("/" + strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `).Replace(name) + "\n")
+	}
+	in := inCheckout(p, "update-index", "--skip-worktree", "-z", "--stdin")
+	in.stdin = strings.Join(append(o.hidden, ""), "\x00")
+	_, err = g.run(ctx, in)
+	return errors.Join(err, writeAll(map[string]string{filepath.Join(p.repo, "info", "exclude"): excluded.String()}))
 }

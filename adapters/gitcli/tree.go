@@ -3,10 +3,13 @@ package gitcli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -180,4 +183,132 @@ func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	out := d.entries[:n]
 	d.entries = d.entries[n:]
 	return out, nil
+}
+
+// Add implements work.Mirror.
+func (g *Git) Add(ctx context.Context, s work.Workspace, files []work.File, message string) (work.Tip, error) {
+	p, err := g.locate(s)
+	if err != nil {
+		return work.Tip{}, err
+	}
+	if err := g.addLocked(ctx, p, files, message); err != nil {
+		return work.Tip{}, err
+	}
+	tip, err := g.tip(ctx, p)
+	if err != nil {
+		return tip, err
+	}
+	return tip, g.handOver(ctx, p, tip.SHA)
+}
+
+func (g *Git) addLocked(ctx context.Context, p checkout, files []work.File, message string) error {
+	defer g.lock(p.dir)()
+	defer g.lockMirror(ctx, p)()
+	if err := g.fetchHandover(ctx, p); err != nil {
+		return err
+	}
+	before, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
+	if err == nil && before == "" {
+		err = errors.New("gitcli: " + p.Repo + " has no branch " + p.Branch + " in the mirror")
+	}
+	if err != nil {
+		return err
+	}
+	tip, err := g.commitFiles(ctx, p, before, files, message)
+	if err != nil {
+		return err
+	}
+	out, err := g.git(ctx, p.mirror, "rev-parse", "--verify", tip+"^{tree}")
+	if err != nil {
+		return err
+	}
+	if there, err := g.git(ctx, p.mirror, "rev-parse", "--verify", before+"^{tree}"); err != nil || there == out {
+		return err // it has them
+	}
+	if _, err := g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, tip, before); err != nil {
+		return err
+	}
+	return p.passBy(tip)
+}
+
+// commitFiles makes a commit of the mirror that has files on top of base's.
+func (g *Git) commitFiles(ctx context.Context, p checkout, base string, files []work.File, message string) (string, error) {
+	temp, err := os.MkdirTemp(g.opt.Root, "index-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(temp) // a temporary index; what is left of it harms nobody
+	env := []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}
+	if _, err := g.run(ctx, call{repo: p.mirror, env: env, args: []string{"read-tree", base}}); err != nil {
+		return "", err
+	}
+	for _, f := range files {
+		if err := g.stage(ctx, p, env, f); err != nil {
+			return "", err
+		}
+	}
+	out, err := g.run(ctx, call{repo: p.mirror, env: env, args: []string{"write-tree"}})
+	if err != nil {
+		return "", err
+	}
+	commit := []string{"commit-tree", strings.TrimSpace(out), "-p", base, "-F", "-"}
+	out, err = g.run(ctx, call{repo: p.mirror, stdin: message + "\n", args: commit})
+	return strings.TrimSpace(out), err
+}
+
+// noAttributes has git read no attributes of the repository's: they can hide a change. It is the tree
+// without files; versions before 2.43 read none in a bare repository.
+const noAttributes = "attr.tree=4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+// headerOf begins what a diff has of a file.
+const headerOf = "\ndiff --git "
+
+// Diff implements work.Mirror. Renames are two changes.
+func (g *Git) Diff(ctx context.Context, s work.Workspace, sha string) (d work.Diff, err error) {
+	p, err := g.locate(s)
+	if err != nil {
+		return d, err
+	}
+	if d.Base, err = g.since(ctx, p, "", sha); err != nil {
+		return d, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	at := map[string]int{}
+	err = g.changed(ctx, p, d.Base, sha, func(name string) {
+		if d.Cut = len(d.Files) == work.ChangedMax; !d.Cut {
+			at[name] = len(d.Files)
+			d.Files = append(d.Files, work.FileDiff{Path: name})
+		}
+	})
+	if err != nil || len(d.Files) == 0 {
+		return d, err
+	}
+	var out strings.Builder
+	_, err = g.run(ctx, call{repo: p.mirror, env: []string{g.allocLimit()}, out: &out, most: work.DiffMax, args: []string{
+		"-c", noAttributes, "diff-tree", "-r", "-p", "--no-renames", "--ignore-submodules=none",
+		"--no-ext-diff", "--no-textconv", "--no-color", d.Base, sha,
+	}})
+	text := out.String()
+	if len(text) == work.DiffMax { // git was ended there
+		text, d.Cut, err = text[:strings.LastIndexByte(text, '\n')+1], true, nil
+	}
+	here := 0
+	for _, section := range strings.Split("\n"+text, headerOf)[1:] {
+		header, _, _ := strings.Cut(section, "\n")
+		if n, known := at[named(header)]; known {
+			here = n
+		}
+		d.Files[here].Text += strings.TrimSuffix(headerOf[1:]+section, "\n") + "\n"
+	}
+	return d, err
+}
+
+// named is the path in the header of a file: a/path b/path, each in quotes where it has to be.
+func named(header string) string {
+	half := header[:len(header)/2]
+	if plain, err := strconv.Unquote(half); err == nil {
+		half = plain
+	}
+	return strings.TrimPrefix(half, "a/")
 }

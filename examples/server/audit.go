@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/app"
@@ -110,4 +113,77 @@ func (auditExportCmd) Run(s *streams) error {
 			return out.Encode(exported{e.ID, e.TaskID, e.Seq, e.At, e.Kind, payload, prev, hash})
 		})
 	})
+}
+
+type securityCmd struct {
+	output
+}
+
+// Run makes the attacks, on a process that hides its secrets as the server does. It fails
+// when one has succeeded.
+func (c securityCmd) Run(s *streams) error {
+	if err := s.hide(); err != nil {
+		return err
+	}
+	settings, err := load()
+	if err != nil {
+		return err
+	}
+	report, err := app.Security(context.Background(), settings, itself())
+	if err != nil {
+		return err
+	}
+	err = c.print(s.out, report, report.Write)
+	if report.Succeeded > 0 {
+		err = errors.Join(err, fmt.Errorf("%d of %d attacks succeeded, or nothing would stop them", report.Succeeded, len(report.Attacks)))
+	}
+	return err
+}
+
+type attackCmd struct {
+	Name string `arg:""`
+}
+
+// Run makes one attack; it does not return.
+func (c attackCmd) Run(s *streams) error {
+	os.Exit(app.MakeAttack(c.Name, s.out))
+	return nil
+}
+
+// replayCmd decides journals again.
+type replayCmd struct {
+	Task *string `help:"Only this task: an id, or a work item such as GPX-42." placeholder:"ID|WORK-ITEM"`
+	output
+}
+
+// Run decides every journal again. It changes nothing, and may run beside the server.
+func (c replayCmd) Run(s *streams) error {
+	task := ""
+	if c.Task != nil {
+		if task = strings.TrimSpace(*c.Task); task == "" {
+			return errors.New("--task: is empty, want an id such as 7 or a work item such as GPX-42")
+		}
+	}
+	settings, err := app.Load(app.Environ())
+	if err != nil {
+		return err
+	}
+	if err := settings.NeedsDatabase(); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	service, err := app.Open(ctx, settings, itself(), settings.Logger(io.Discard))
+	if err != nil {
+		return err
+	}
+	defer service.Close()
+	again, err := service.Replay(ctx, task)
+	if err != nil {
+		return err
+	}
+	err = c.print(s.out, again, func(w io.Writer) error { again.Print(w); return nil })
+	if err == nil && again.Differing > 0 {
+		err = fmt.Errorf("%d of %d journals are decided otherwise now", again.Differing, len(again.Tasks))
+	}
+	return err
 }

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 )
 
 // wrongVariables says in words which settings have values of a wrong form: each is read by itself, for an error of
@@ -91,4 +94,59 @@ func (s Settings) CheckRepos(p *task.Projects) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Version returns the version of the program.
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// Commit is the revision that the program was built from, with a plus when files had
+// been changed since; empty when the build does not record it.
+func Commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	at := func(key string) string {
+		for _, s := range info.Settings {
+			if s.Key == key {
+				return s.Value
+			}
+		}
+		return ""
+	}
+	revision := at("vcs.revision")
+	if at("vcs.modified") == "true" {
+		revision += "+"
+	}
+	return revision
+}
+
+// links are entries of the dashboard's navigation.
+type links []dashboard.Link
+
+// UnmarshalText reads name=address pairs. A comma in an address is written %2C.
+func (l *links) UnmarshalText(text []byte) error {
+	*l = nil
+	for pair := range strings.SplitSeq(string(text), ",") {
+		name, address, _ := strings.Cut(pair, "=")
+		link := dashboard.Link{Name: strings.TrimSpace(name), URL: strings.TrimSpace(address)}
+		if err := link.Check(); err != nil {
+			return fmt.Errorf("%q, want name=address such as Board=https://board.example.org/: %w", pair, err)
+		}
+		*l = append(*l, link)
+	}
+	return nil
+}
+
+// hosts are the names that requests may come under; nil: any.
+func (s Settings) hosts() []string {
+	if slices.Contains(s.Hosts, "*") {
+		return nil
+	}
+	return append([]string{"localhost"}, s.Hosts...)
 }

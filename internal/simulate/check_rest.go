@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"encoding/json"
+	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -230,6 +232,72 @@ func (c *checker) messages() {
 	for _, item := range slices.Sorted(maps.Keys(live)) {
 		if live[item] > min(1, c.disturbed)+c.unsure["chat.Send"] {
 			c.fail(OneCard, "%s has %d live messages too many", item, live[item])
+		}
+	}
+}
+
+// worked looks whether a task that its deployment takes to done has changed something, or a person
+// stands for a head of it that has not.
+func (c *checker) worked(t task.Task, was stage.State) {
+	if was.Stage != stage.Deploy || t.State.Stage != stage.Done || t.State.Vouched != "" {
+		return
+	}
+	docs := c.s.list[c.s.projectOf(t.Repo)].Docs(t.WorkItemID) + "/"
+	changed, err := c.s.places[0].Changed(c.s.ctx, work.Workspace{}, "", t.State.Head, []string{"**"})
+	if err == nil && !slices.ContainsFunc(changed, func(name string) bool { return !strings.HasPrefix(name, docs) }) {
+		c.fail(WorkDone, "task %d is done at %.12s, which changes nothing but its own documents, "+
+			"and nobody has said that nothing was to be done", t.ID, t.State.Head)
+	}
+}
+
+// workflowAt returns what a commit has at the protected path.
+func (c *checker) workflowAt(sha string) string {
+	tree, err := c.s.places[0].Files(c.s.ctx, work.Workspace{}, sha)
+	if err != nil {
+		return ""
+	}
+	body, err := fs.ReadFile(tree, workflow)
+	if err != nil {
+		return ""
+	}
+	return string(body)
+}
+
+// changesWorkflow reports whether a head has a workflow that nobody stands for.
+func (c *checker) changesWorkflow(n stage.State) bool {
+	now := c.workflowAt(n.Head)
+	return now != "on: push\n" && now != c.workflowAt(n.Vouched)
+}
+
+// Invariants of agents whose vendor refuses them.
+const (
+	Unharmed  Invariant = "unharmed"   // a run that was refused is no failure of its task
+	OneNotice Invariant = "one-notice" // a pause begins with one notice, and goes on without
+)
+
+// paused looks at a commit that may pause an agent.
+func (c *checker) paused(n *node, x task.Commit, b snapshot) {
+	for _, r := range x.Runs {
+		if r.Trouble == "" || !n.has("agent_pause") || x.Task == nil {
+			continue
+		}
+		now, was := x.Task.State, b.task.State
+		if now.Hold == stage.HoldBlocked && was.Hold != stage.HoldBlocked || now.Failures > was.Failures {
+			c.fail(Unharmed, "the agent of task %d was refused (%s), and the task has failed by it", r.TaskID, r.Trouble)
+		}
+	}
+	for _, p := range x.Pauses {
+		want, got := 1, 0
+		if slices.ContainsFunc(b.pauses, func(o task.Pause) bool { return o.Agent == p.Agent && o.Model == p.Model && o.Kind == p.Kind }) {
+			want = 0
+		}
+		for _, j := range x.Jobs {
+			if strings.HasPrefix(j.DedupeKey, "effect/agent_pause/") {
+				got++
+			}
+		}
+		if got != want {
+			c.fail(OneNotice, "%s pauses %s with %d notices, want %d", n.name(), p.Agent, got, want)
 		}
 	}
 }

@@ -1,10 +1,17 @@
 package simulate
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"hash"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // storyMax is how many lines of what happened a story has.
@@ -119,4 +126,114 @@ func isNotable(line string) bool {
 			"git.Push", "git.Drop", "git.Close", "chat.Send", "lease.Acquire", "lease.Release", "store.Receive", "store.Put",
 		}, what)
 	}
+}
+
+// meter keeps which metrics were more than 0. One process runs at a time: it needs no
+// lock.
+type meter map[string]bool
+
+func (m meter) Add(name string, n float64, _ ...string) { m.Set(name, n) }
+
+func (m meter) Set(name string, v float64, _ ...string) {
+	if v > 0 {
+		m[name] = true
+	}
+}
+
+func (m meter) Observe(name string, seconds float64, _ ...string) { m.Set(name, seconds) }
+
+// decision is an entry of the journal with what it records.
+type decision struct {
+	entry task.JournalEntry
+	said  task.Recorded
+	err   error
+}
+
+// recorded are the decisions that a commit stores.
+func recorded(c task.Commit) (out []decision) {
+	for _, e := range c.Journal {
+		if e.Kind == task.KindDecision {
+			said, err := e.Recorded()
+			out = append(out, decision{e, said, err})
+		}
+	}
+	return out
+}
+
+// describe is a commit in a few words, for the trace.
+func describe(c task.Commit, said []decision) string {
+	var b strings.Builder
+	if c.Task != nil {
+		b.WriteString(c.Task.WorkItemID + " " + string(c.Task.State.Stage) + " v" + id(c.Task.State.Seq))
+		if c.Task.State.Hold != "" {
+			b.WriteString(" (" + string(c.Task.State.Hold) + ")")
+		}
+	}
+	for _, d := range said {
+		b.WriteString(" on " + string(d.said.Event.On))
+		if !d.said.Decision.Moved {
+			b.WriteString(", nothing")
+		}
+	}
+	if len(c.Jobs) > 0 {
+		b.WriteString(", puts " + kinds(c.Jobs))
+	}
+	return b.String()
+}
+
+func kinds(jobs []queue.Job) string {
+	var out []string
+	for _, j := range jobs {
+		out = append(out, j.Kind)
+	}
+	return strings.Join(out, " ")
+}
+
+// finishing is the end of a claim in a few words, for the trace.
+func finishing(c queue.Claim, o queue.Outcome) string {
+	text := c.Job.Kind + " " + id(c.Job.ID) + "." + id(int64(c.Job.Attempt)) + " " + string(o.Kind)
+	if o.Error != "" {
+		text += " (" + o.Error + ")"
+	}
+	return text
+}
+
+// trace records what happened, a line for each step: the virtual time, who, what, and
+// what became of it. Its hash is made of every line; the lines are kept on demand.
+type trace struct {
+	hash   hash.Hash
+	buffer []byte
+	keep   bool
+	lines  []string
+}
+
+func newTrace(keep bool) *trace { return &trace{hash: sha256.New(), keep: keep} }
+
+// line adds a line.
+func (t *trace) line(at time.Duration, who, what string, details ...string) {
+	b := strconv.AppendInt(t.buffer[:0], at.Milliseconds(), 10)
+	b = append(append(append(append(b, ' '), who...), ' '), what...)
+	b = append(b, ' ')
+	for _, d := range details {
+		b = append(b, d...)
+	}
+	if t.keep {
+		t.lines = append(t.lines, string(b))
+	}
+	t.buffer = append(b, '\n')
+	t.hash.Write(t.buffer)
+}
+
+func (t *trace) sum() string { return hex.EncodeToString(t.hash.Sum(nil)) }
+
+// traceCall adds the line of a call of a port.
+func (s *sim) traceCall(n *node, o op, arg string, f Fate, err error) {
+	fate, failed := "", ""
+	if f.Kind != FateOK {
+		fate = " [" + string(f.Kind) + "]"
+	}
+	if err != nil {
+		failed = ": " + err.Error()
+	}
+	s.trace.line(s.since(), n.name(), o.name, arg, fate, failed)
 }

@@ -1,0 +1,271 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/adapters/gitcli"
+	"github.com/signalbox-dev/signalbox/adapters/gitonly"
+	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// plain examines a repository without a git host: whether it can be read and pushed to,
+// and what is run as its CI.
+func (d *doctor) plain(ctx context.Context, v *Service, p task.Project) {
+	space, _ := gitonly.Registered(v.Projects)(p.Repo)
+	heads, err := v.Git.Heads(ctx, space)
+	if err == nil && heads[p.Main] == "" {
+		err = fmt.Errorf("there is no branch %s: push a first commit to it, or name another in main", p.Main)
+	}
+	if err != nil {
+		d.bad(p.Prefix, fmt.Errorf("the repository %s: %w", p.Repo, err))
+		return
+	}
+	d.ok(p.Prefix, "the repository %s answers, and %s is at %.12s", p.Repo, p.Main, heads[p.Main])
+	err = v.Git.MayPush(ctx, space)
+	if err == nil && checkedOut(p.CloneURL, p.Main) {
+		err = errors.New(gitcli.CheckedOut(p.Repo, p.Main))
+	}
+	d.check(p.Prefix, "the service may push to "+p.Repo, err)
+	if len(p.CI) == 0 {
+		d.warn(p.Prefix, "CI: none configured for %s: it has no git host, and ci names no command, so nothing is tested", p.Repo)
+	}
+	space.Branch, space.WorkItem = "signalbox/none", "none"
+	files, unread := v.Git.Files(ctx, space, heads[p.Main])
+	for _, argv := range p.CI {
+		err := unread
+		if err == nil {
+			err = present(files, argv[0])
+		}
+		d.check(p.Prefix, "ci: "+strings.Join(argv, " "), err)
+	}
+}
+
+// present is the error of a program that is neither a file of the repository nor here.
+func present(files fs.FS, program string) error {
+	if !strings.Contains(program, "/") || filepath.IsAbs(program) {
+		_, err := exec.LookPath(program)
+		return err
+	}
+	if _, err := fs.Stat(files, path.Clean(program)); err != nil {
+		return fmt.Errorf("main has no file %s: commands are run as main has them", path.Clean(program))
+	}
+	return nil
+}
+
+// takes is the setting of a repository that lets a push move a branch which is checked out.
+var takes = regexp.MustCompile(`(?mi)^\s*denyCurrentBranch\s*=\s*"?(updateInstead|ignore|warn|false)`)
+
+// checkedOut reports whether a repository at a path has main checked out, and refuses
+// that it moves. Nothing but its files is looked at.
+func checkedOut(cloneURL, main string) bool {
+	dir := filepath.Join(strings.TrimPrefix(cloneURL, "file://"), ".git")
+	head, err := os.ReadFile(filepath.Join(dir, "HEAD"))
+	if err != nil || strings.TrimSpace(string(head)) != "ref: refs/heads/"+main {
+		return false
+	}
+	config, _ := os.ReadFile(filepath.Join(dir, "config")) // without one, nothing is set
+	return !takes.Match(config)
+}
+
+// plane examines the tokens of Plane and whom they speak for, and reports whether the shared
+// one can be worked with.
+func (d *doctor) plane(ctx context.Context, v *Service) (accepted bool) {
+	s := v.Settings
+	tokens, err := v.Plane.Tokens(ctx)
+	d.tokens = tokens
+	how := "make a token in Plane's profile settings (API tokens, at " + s.PlaneURL + ") and set it as " + Prefix + "PLANE_TOKEN"
+	accepted = d.check("plane", "the tokens are accepted by "+s.PlaneURL, mend(err, how))
+	d.planeHooks(ctx, v)
+	if s.Features.Reconcile && s.Features.ReadBoards && accepted {
+		limit, boards := v.Plane.Budgets()[0].Limit, len(v.Projects.Boards())
+		of := fmt.Sprintf(" of at least %d", limit) // what others have used of it does not show
+		if limit == 0 {
+			of = "" // it names none
+		}
+		idle := reconcile.IdleCost(boards, limit, s.Features.Reconciler.Every)
+		d.ok("plane", "idle cost is %.0f%s requests a minute, for each server with this token (%d boards)", idle, of, boards)
+	}
+	return accepted
+}
+
+// setting is the name of the setting of a token.
+func setting(t plane.Token) string {
+	if t.Role == "" {
+		return Prefix + "PLANE_TOKEN"
+	}
+	return Prefix + "PLANE_TOKEN_" + strings.ToUpper(string(t.Role))
+}
+
+// who names an account for people.
+func who(t plane.Token) string {
+	return cmp.Or(t.Account.Name, t.Account.Email, t.Account.ID)
+}
+
+// membersPage is where people of the workspace are invited.
+func (s Settings) membersPage() string {
+	return strings.TrimSuffix(s.PlaneURL, "/") + "/" + s.PlaneWorkspace + "/settings/members/"
+}
+
+// projectMembersPage is where people are made members of a project.
+func (s Settings) projectMembersPage(id string) string {
+	project := strings.TrimSuffix(s.PlaneURL, "/") + "/" + s.PlaneWorkspace + "/settings/projects/" + id
+	return project + "/members/ (Members in the settings of the project)"
+}
+
+// planeProject examines what the tokens of Plane are and may do in a project.
+func (d *doctor) planeProject(ctx context.Context, v *Service, p task.Project) {
+	for _, t := range d.tokens {
+		may, err := v.Plane.May(ctx, p.TrackerProject, t)
+		page := v.Settings.projectMembersPage(p.TrackerProject)
+		switch {
+		case err != nil:
+			d.bad(p.Prefix, fmt.Errorf("%s: %w", setting(t), err))
+		case !may && t.Role == "":
+			d.bad(p.Prefix, fmt.Errorf("%s: %s may not change cards, so none would ever move: "+
+				"make it a member of the project, and no guest, at %s", setting(t), who(t), page))
+		case !may:
+			d.bad(p.Prefix, fmt.Errorf("%s: %s is not a member of the project, so no comment of the %s would be posted: add it at %s",
+				setting(t), who(t), t.Role, page))
+		case t.Role == "":
+			d.ok(p.Prefix, "%s may change cards", who(t))
+		}
+	}
+	makers, err := v.Plane.Makers(ctx, p.TrackerProject)
+	if err != nil {
+		d.bad(p.Prefix, err)
+		return
+	}
+	for _, t := range d.tokens {
+		if makers[t.Account.ID] {
+			d.warn(p.Prefix, "%s belongs to %s, who makes cards on the board: the journal cannot tell that person from the service; "+
+				"invite an account for the service at %s, make it a member of the project, "+
+				"and make the token in its own profile settings (API tokens)",
+				setting(t), who(t), v.Settings.membersPage())
+		}
+	}
+}
+
+// planeHooks says what is known of Plane's webhooks: its API does not show them.
+func (d *doctor) planeHooks(ctx context.Context, v *Service) {
+	address := "the address of this server and " + trackerHooks
+	if v.Settings.PublicURL != "" {
+		address = v.Settings.publicURL() + trackerHooks
+	}
+	last, err := v.DB.LastDelivery(ctx, trackerPlane)
+	switch {
+	case err != nil:
+		d.bad("plane", err)
+	case last.IsZero():
+		d.warn("plane", "no webhook has come yet: make one for work items (issues) to %s in the workspace's settings at %s, "+
+			"and set its secret as %sPLANE_WEBHOOK_SECRET (Plane takes none to its own host or to loopback); "+
+			"without it boards are read every %s",
+			address, v.Settings.PlaneURL, Prefix, v.Settings.Features.Reconciler.Every)
+	default:
+		d.ok("plane", "the last webhook came at %s", last.UTC().Format("2006-01-02 15:04:05 MST"))
+	}
+}
+
+// agents examines every agent that a role has somewhere: whether it is here, which version
+// it is and, with Probe, whether it works.
+func (d *doctor) agents(v *Service) {
+	if d.Probe {
+		if err := v.listenGateway(context.Background(), "127.0.0.1:0"); err != nil { // beside that of a server that runs
+			d.bad("gateway", err)
+			return
+		}
+	}
+	var seen []work.Agent
+	for _, p := range v.Projects.All() {
+		for _, role := range stage.Roles() {
+			a := p.Agents[role]
+			// What else it has does not show here.
+			agent := work.Agent{Use: v.Settings.agentOf(p, role), Model: a.Model, Args: a.Args, Env: a.Env}
+			if slices.ContainsFunc(seen, func(o work.Agent) bool { return reflect.DeepEqual(o, agent) }) {
+				continue
+			}
+			seen = append(seen, agent)
+			d.agent(v, p.Prefix, agent)
+		}
+	}
+}
+
+func (d *doctor) agent(v *Service, prefix string, a work.Agent) {
+	ctx, cancel := context.WithTimeout(context.Background(), examineTime)
+	defer cancel()
+	agent := a.Use
+	if err := v.Agents.Check(agent); err != nil {
+		d.bad(prefix, mend(err, "install it for the service's user, or name another in agents or "+Prefix+"AGENT"))
+		return
+	}
+	version, err := v.Agents.Version(ctx, agent)
+	if err != nil {
+		d.bad(prefix, mend(err, "the agent "+agent+" does not start: install it again"))
+		return
+	}
+	if version != "" {
+		version = " (" + version + ")"
+	}
+	d.gateway(v, prefix, a)
+	if a.Model != "" {
+		agent += " with the model " + a.Model
+	}
+	if !d.Probe {
+		d.ok(prefix, "agent %s%s; --probe lets it run once", agent, version)
+		return
+	}
+	failed := mend(v.probe(ctx, a), "run it by hand as the service's user, and sign in")
+	d.check(prefix, "agent "+agent+version+" has run, as it will for cards", failed)
+}
+
+// probePrompt is the prompt of a probe: a run that changes nothing.
+const probePrompt = "Answer with the word ok. Change no file and run no command.\n"
+
+// probe lets an agent do nothing, as it is run for cards, in a checkout of its own.
+func (v *Service) probe(ctx context.Context, agent work.Agent) (err error) {
+	dir, err := os.MkdirTemp(v.Settings.DataDir, "probe-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, removeAll(dir)) }()
+	checkout := filepath.Join(dir, "checkout")
+	for _, args := range [][]string{
+		{"init", "--quiet", checkout},
+		{"-C", checkout, "config", "user.name", "signalbox"},
+		{"-C", checkout, "config", "user.email", "signalbox@localhost"},
+	} {
+		if out, err := exec.CommandContext(ctx, "git", args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	runner, err := v.runner(dir)
+	if err != nil {
+		return err
+	}
+	agent.Timeout = examineTime - 10*time.Second
+	res := runner.Run(ctx, work.Command{
+		TaskID: 1, WorkItem: "PROBE-1", Repo: "signalbox/probe",
+		Role: stage.Analyst, Stage: stage.Analysis, Run: 1, Attempt: 1, Dir: checkout, Prompt: probePrompt,
+		Agent: agent, Env: map[string]string{"SIGNALBOX_DOCS": "docs/work/PROBE-1"},
+	})
+	if res.Kind != work.ResultOK {
+		return fmt.Errorf("the agent %s failed (%s): %s", agent.Use, res.Kind, res.Reason)
+	}
+	return nil
+}
