@@ -28,7 +28,7 @@ func TestRejectedAfterAFailedDeployment(t *testing.T) {
 		failing.Store(true)
 		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			time.Sleep(time.Second)
-			memwork.Diligent(c, files)
+			memwork.Good(ctx, c, files)
 			if c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseRelease) && failing.Load() {
 				files[work.ReportPath] = strings.Replace(files[work.ReportPath], "success", "failed", 1)
 			}

@@ -46,10 +46,9 @@ func Main(out, errs io.Writer) int {
 		return 1
 	}
 	// As Claude Code reports, which is how its caller reads it: a cost of 0 is known then.
-	err = json.NewEncoder(out).Encode(map[string]any{
+	if json.NewEncoder(out).Encode(map[string]any{
 		"type": "result", "subtype": "success", "is_error": false, "result": said, "total_cost_usd": 0,
-	})
-	if err != nil {
+	}) != nil {
 		return 1
 	}
 	return 0

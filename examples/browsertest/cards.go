@@ -127,8 +127,8 @@ func serveCards(ctx context.Context, address, path string) error {
 		return err
 	}
 	store, host := memstore.New(nil), memhost.New()
-	place := memwork.New(func(_ context.Context, c agents.Command, files map[string]string) agents.Result {
-		memwork.Diligent(c, files)
+	place := memwork.New(func(ctx context.Context, c agents.Command, files map[string]string) agents.Result {
+		memwork.Good(ctx, c, files)
 		if docs := c.Env["SIGNALBOX_DOCS"] + "/requirements.md"; c.Role == stage.Analyst {
 			files[docs] = "# Wanted\n\n- [ ] tiles from memory\n\n" + hostile
 		}

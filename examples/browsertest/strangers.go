@@ -147,7 +147,7 @@ func (s *strangers) agent(ctx context.Context, c agents.Command, files map[strin
 	} else {
 		s.logs.Step(name, agents.Step{At: time.Now(), Kind: agents.StepText, Text: "step " + hostile, Usage: &usage})
 	}
-	memwork.Diligent(c, files)
+	memwork.Good(ctx, c, files)
 	return agents.Result{
 		Kind: agents.ResultOK, Usage: usage, Summary: "done " + hostile,
 		Agent: "claude", Vendor: "anthropic", SessionID: "session " + hostile,

@@ -172,7 +172,7 @@ func (a *agents) orphan(n *node) {
 }
 
 // script writes what an agent writes.
-func (a *agents) script(_ context.Context, c work.Command, files map[string]string) work.Result {
+func (a *agents) script(ctx context.Context, c work.Command, files map[string]string) work.Result {
 	docs := c.Env["SIGNALBOX_DOCS"] + "/"
 	good := work.Result{Kind: work.ResultOK, Summary: "fine"}
 	delete(files, docs+"questions.md")
@@ -187,19 +187,19 @@ func (a *agents) script(_ context.Context, c work.Command, files map[string]stri
 		}
 		files[path] = trespassed
 	}
-	word, bad, _ := strings.Cut(c.Env["SIGNALBOX_VERDICTS"], " ")
-	sha, words := c.Env["SIGNALBOX_SHA"], "run "+id(c.Run)
-	switch {
-	case a.plan == refuses:
-		word = bad
-	case a.plan == misnames:
-		sha = "0123456789abcdef"
-	case a.plan == forgets && c.Env["SIGNALBOX_PHASE"] != string(stage.PhaseAwait):
+	if a.plan == forgets && c.Env["SIGNALBOX_PHASE"] != string(stage.PhaseAwait) {
 		return good
-	case a.plan == meddles && c.Role == stage.Developer:
-		files[workflow] = words
 	}
-	memwork.Do(c, files, words, gates.FormatReport(word, sha, words))
+	memwork.Good(ctx, c, files)
+	word, bad, judges := strings.Cut(c.Env["SIGNALBOX_VERDICTS"], " ")
+	switch sha := c.Env["SIGNALBOX_SHA"]; {
+	case a.plan == refuses && judges:
+		files[work.ReportPath] = gates.FormatReport(bad, sha, "run "+id(c.Run))
+	case a.plan == misnames && judges:
+		files[work.ReportPath] = gates.FormatReport(word, "0123456789abcdef", "run "+id(c.Run))
+	case a.plan == meddles && c.Role == stage.Developer:
+		files[workflow] = "run " + id(c.Run)
+	}
 	return good
 }
 

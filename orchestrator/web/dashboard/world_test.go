@@ -136,7 +136,7 @@ func agent(ctx context.Context, c work.Command, files map[string]string) work.Re
 	case <-ctx.Done():
 		return work.Result{Kind: work.ResultCancelled}
 	}
-	memwork.Diligent(c, files)
+	memwork.Good(ctx, c, files)
 	return work.Result{Kind: work.ResultOK, Usage: work.Usage{Model: "model " + evil, Input: 10, Output: 20, CacheRead: 300, CacheCreate: 40, MicroUSD: 1500}, Summary: "done " + evil}
 }
 

@@ -13,30 +13,22 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// Do writes what a run owes: its documents in these words, a change of the code, or its report.
-func Do(c work.Command, files map[string]string, words, report string) {
+// Good is the script of an agent that does what its role is for, and succeeds: it writes the
+// documents, a change of the code, or a good report on the commit that the command names. The
+// texts name the run, and each run costs Usage.
+func Good(_ context.Context, c work.Command, files map[string]string) work.Result {
+	words := fmt.Sprintf("run %d", c.Run)
+	good, _, judges := strings.Cut(c.Env["SIGNALBOX_VERDICTS"], " ")
 	switch {
-	case c.Env["SIGNALBOX_VERDICTS"] != "":
-		files[work.ReportPath] = report
+	case judges:
+		files[work.ReportPath] = gates.FormatReport(good, c.Env["SIGNALBOX_SHA"], "looked at it, "+words)
 	case c.Role == stage.Developer:
-		files["src/"+c.WorkItem+".go"] = fmt.Sprintf("package x // run %d", c.Run)
+		files["src/"+c.WorkItem+".go"] = "package x // " + words
 	default:
 		for name := range strings.FieldsSeq(c.Env["SIGNALBOX_DOCUMENTS"]) {
 			files[c.Env["SIGNALBOX_DOCS"]+"/"+name] = words
 		}
 	}
-}
-
-// Diligent does what a role is for, with a good report on the commit that the command names.
-func Diligent(c work.Command, files map[string]string) {
-	good, _, _ := strings.Cut(c.Env["SIGNALBOX_VERDICTS"], " ")
-	Do(c, files, "r", gates.FormatReport(good, c.Env["SIGNALBOX_SHA"], "looked at it"))
-}
-
-// Good is the script of an agent that does what its role is for, and succeeds; each run of it
-// costs Usage.
-func Good(_ context.Context, c work.Command, files map[string]string) work.Result {
-	Diligent(c, files)
 	return work.Result{Kind: work.ResultOK, Usage: Usage(), Summary: "fine"}
 }
 
