@@ -144,7 +144,7 @@ func waits(t *testing.T, url string, want int) {
 func TestManyWorkers(t *testing.T) {
 	t.Parallel()
 	t.Run("the other store is busy", func(t *testing.T) { t.Parallel(); manyWorkers(t, pgtest.Open(t), 4000, 40, 300, nil) })
-	t.Run("the other store is quiet", func(t *testing.T) { t.Parallel(); manyWorkers(t, pgtest.Open(t), 20_000, 1, 1500, nil) })
+	t.Run("the other store is quiet", func(t *testing.T) { t.Parallel(); manyWorkers(t, pgtest.Open(t), 6000, 1, 1500, nil) })
 }
 
 // The connection breaks again and again at any message of a transaction: whatever the server
@@ -154,7 +154,11 @@ func TestConnectionLostUnderLoad(t *testing.T) {
 	url := pgtest.Open(t)
 	w, wired := newWire(t, url)
 	db := open(t, postgres.Options{URL: wired})
-	manyWorkers(t, url, 20_000, 1, 1500, &meddled{db, 700, func(i int) {
+	jobs := 20_000
+	if testing.Short() {
+		jobs = 6000
+	}
+	manyWorkers(t, url, jobs, 1, 1500, &meddled{db, jobs / 28, func(i int) {
 		w.deliver.Store(int64(i / 5 % 2)) // never, and at once
 		w.left.Store(int64(1 + i%5))
 	}})

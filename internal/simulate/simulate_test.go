@@ -17,15 +17,17 @@ import (
 )
 
 // Every invariant holds in the worlds of the first seeds, and most of them are not
-// trivial: tasks end in them, and calls have other fates than to work.
+// trivial: tasks end in them, and calls have other fates than to work. Each metric of the
+// engine and its features is measured in one; webhooks come through the real receiver here.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(200)
 	if testing.Short() {
 		seeds = 50
 	}
-	ended, fates := 0, 0
+	ended, fates, measured := 0, 0, map[string]bool{}
 	for _, r := range simulate.Sweep(0, seeds, simulate.Limits{}, runtime.GOMAXPROCS(0)) {
+		maps.Copy(measured, r.Measured)
 		if r.Failure != nil {
 			t.Errorf("seed %d: %s (go run ./internal/simulate/sim -seed %d tells the story)", r.World.Seed, r.Failure, r.World.Seed)
 		}
@@ -34,6 +36,14 @@ func TestSeeds(t *testing.T) {
 	}
 	require.Greater(t, ended, int(seeds)*2)
 	require.Greater(t, fates, int(seeds)*10)
+	for _, r := range simulate.Sweep(0, 60, simulate.Limits{Features: []string{"serial_gate", "monitor", "merge_gate"}}, runtime.GOMAXPROCS(0)) {
+		maps.Copy(measured, r.Measured)
+	}
+	for _, d := range orchestrator.Declared() {
+		require.True(t, measured[d.Name], "%s is promised and never measured", d.Name)
+		delete(measured, d.Name)
+	}
+	require.Empty(t, measured, "these are not declared")
 }
 
 // The same seed gives the same trace, byte for byte, however many worlds live at the
@@ -106,6 +116,9 @@ func TestMendedFaults(t *testing.T) {
 // reads as a story.
 func TestShrink(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("make check plays it: many worlds are tried")
+	}
 	r := simulate.Run(simulate.NewWorld(14, simulate.Limits{Traps: []string{simulate.TrapSwitch}}))
 	require.NotNil(t, r.Failure)
 	small := simulate.Shrink(r)
@@ -143,19 +156,4 @@ func Example() {
 	// Output:
 	// true 2
 	// 0 r0.1 starts
-}
-
-// Each metric of the engine and its features is measured by somebody. Webhooks come
-// through the real receiver here.
-func TestEachMetricIsMeasured(t *testing.T) {
-	t.Parallel()
-	measured := map[string]bool{}
-	for _, r := range append(simulate.Sweep(0, 40, simulate.Limits{}, 2), simulate.Sweep(0, 60, simulate.Limits{Features: []string{"serial_gate", "monitor", "merge_gate"}}, 2)...) {
-		maps.Copy(measured, r.Measured)
-	}
-	for _, d := range orchestrator.Declared() {
-		require.True(t, measured[d.Name], "%s is promised and never measured", d.Name)
-		delete(measured, d.Name)
-	}
-	require.Empty(t, measured, "these are not declared")
 }

@@ -132,9 +132,10 @@ func (p *Place) Diff(ctx context.Context, _ work.Workspace, sha string) (d work.
 }
 
 // marked puts a mark before each line.
-func marked(mark, body string) (out string) {
+func marked(mark, body string) string {
+	var b strings.Builder // of a long file too
 	for line := range strings.Lines(body) {
-		out += mark + strings.TrimSuffix(line, "\n") + "\n"
+		b.WriteString(mark + strings.TrimSuffix(line, "\n") + "\n")
 	}
-	return out
+	return b.String()
 }
