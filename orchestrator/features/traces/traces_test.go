@@ -24,8 +24,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-const app = App
-
 // span is one as collectors read it.
 type span struct {
 	TraceID, SpanID, ParentSpanID, Name string
