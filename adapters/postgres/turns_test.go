@@ -139,6 +139,32 @@ func waits(t *testing.T, url string, want int) {
 	}, 20*time.Second, 5*time.Millisecond)
 }
 
+// A claim that was prolonged outlives its store, until its lease has passed.
+func TestClaimOfAnotherLife(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Open(t)
+	now := time.Now()
+	o := postgres.Options{URL: url, Now: func() time.Time { return now }}
+	db := open(t, o)
+	ctx := t.Context()
+	_, err := db.Put(ctx, queue.Job{Pool: "p"})
+	require.NoError(t, err)
+	claims, err := db.Take(ctx, "p", "w", 1, time.Minute)
+	require.NoError(t, err)
+	now = now.Add(30 * time.Second)
+	require.NoError(t, db.Extend(ctx, claims[0], time.Minute))
+	require.NoError(t, db.Close())
+	db = open(t, o)
+	for _, want := range []int{0, 1} {
+		now = now.Add(45 * time.Second)
+		reaped, err := db.Reap(ctx)
+		require.NoError(t, err)
+		require.Len(t, reaped, want)
+	}
+	require.ErrorIs(t, db.Finish(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}), queue.ErrLost, "the claim was given back")
+	agree(t, url)
+}
+
 // Many workers of one store, more than fit into a transaction, while another store puts,
 // holds and frees: every job is done once, in the order of its key.
 func TestManyWorkers(t *testing.T) {
