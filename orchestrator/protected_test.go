@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -52,8 +51,7 @@ func TestProtectedPaths(t *testing.T) {
 		require.Equal(r, stage.StatusInReview, r.Status(App, item))
 		require.True(r, r.Commented(App, item, "Set the status Approved to let it pass"))
 		require.Contains(r, r.Notices(), "approval needed: ")
-		x, err := explain.One(r.Context(), r.Engine, task.ID)
-		require.NoError(r, err)
+		x := r.Explain(item)
 		require.Contains(r, x.Summary, workflow)
 		require.Equal(r, "Set Approved on the card to let the commit pass, In Progress to run the developer again, or Rejected with a comment that says what is wrong", x.Blockers[0].Do)
 		r.Settle(2 * time.Hour)

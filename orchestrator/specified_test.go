@@ -12,7 +12,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -80,8 +79,7 @@ func TestReviewByAStranger(t *testing.T) {
 			r.Settle(500 * time.Millisecond)
 			require.Equal(r, task.State, r.Task(item).State)
 			if state != githost.ReviewCommented {
-				x, err := explain.One(r.Context(), r.Engine, task.ID)
-				require.NoError(r, err)
+				x := r.Explain(item)
 				require.Contains(r, x.LastNote, "the review of stranger does not count: the account may not write (read)")
 			}
 		})

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gates/checks"
-	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -40,8 +39,7 @@ func TestNoWorkDone(t *testing.T) {
 				require.Equal(r, 2, r.Ran(stage.Developer))
 				require.True(r, r.Commented(App, item, "development again: retry 1 of 3: no work is done: "))
 				require.Contains(r, task.State.HoldReason, "changes nothing against main but documents in docs/work/APP-1")
-				x, err := explain.One(r.Context(), r.Engine, task.ID)
-				require.NoError(r, err)
+				x := r.Explain(item)
 				require.Contains(r, x.Summary, "no work is done")
 				require.Contains(r, x.Blockers[0].Do, "say in a comment what is and set In Progress to run the developer again")
 				require.Equal(r, stage.StatusNeedsInput, r.Status(App, item))

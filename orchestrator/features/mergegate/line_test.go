@@ -73,8 +73,7 @@ func TestMergeLine(t *testing.T) {
 			three: "3rd in line to merge in acme/app, behind " + l.Task(two).WorkItemID,
 			four:  "4th in line to merge in acme/app, behind " + l.Task(three).WorkItemID,
 		} {
-			x, err := explain.One(context.Background(), l.Engine, l.Task(item).ID)
-			require.NoError(l, err)
+			x := l.Explain(item)
 			require.Equal(l, "The merge gate: "+want+".", x.Summary)
 			require.Contains(l, x.Blockers[0].Do, "is merged or sent back, or stop it")
 			require.Contains(l, fmt.Sprintf("%+v", l.Silent()), "waits: "+want, "the live message")

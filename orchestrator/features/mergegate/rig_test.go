@@ -11,7 +11,6 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
-	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -96,7 +95,6 @@ func (g *gateRig) free() {
 
 func (g *gateRig) summary(item string) string {
 	g.Helper()
-	x, err := explain.One(context.Background(), g.Engine, g.Task(item).ID)
-	require.NoError(g, err)
+	x := g.Explain(item)
 	return x.Summary
 }

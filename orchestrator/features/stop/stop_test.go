@@ -9,7 +9,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
-	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -187,8 +186,7 @@ func TestStopInTheMiddleOfADeployment(t *testing.T) {
 		task := r.Task(item)
 		require.True(r, task.State.Stopping)
 		require.False(r, task.CancelRequestedAt.IsZero())
-		x, err := explain.One(context.Background(), r.Engine, task.ID)
-		require.NoError(r, err)
+		x := r.Explain(item)
 		require.Equal(r, "stop", x.Blockers[0].Kind)
 		r.Set(item, stage.StatusStop)
 		r.Settle(2 * time.Minute)
