@@ -315,3 +315,15 @@ func TestRegroup(t *testing.T) {
 		require.Equal(r, want, got)
 	})
 }
+
+// A block that is cut off anywhere, or of another level, is said to be damaged.
+func TestDamagedBlocks(t *testing.T) {
+	whole := blocks(9, prepared(t, gpstracks.Track{Name: "a", Lines: orb.MultiLineString{{{7, 46}, {7.2, 46.2}}}})...)[0]
+	e := tile.NewEncoder(tile.Limits{})
+	e.Begin(at(9, orb.Point{7.05, 46.1}), gpstracks.Filter{})
+	for n := range whole {
+		require.ErrorContains(t, e.Add(whole[:n]), "damaged", n)
+	}
+	e.Begin(tile.ID{Z: 8}, gpstracks.Filter{})
+	require.ErrorContains(t, e.Add(whole), "damaged", "another level")
+}

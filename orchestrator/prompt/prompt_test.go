@@ -36,7 +36,6 @@ func Example() {
 // Every field is a plain string, is rendered by its name, and is in the documentation: a
 // value with methods could be called.
 func TestFields(t *testing.T) {
-	t.Parallel()
 	doc, err := os.ReadFile("../../docs/registry.md")
 	require.NoError(t, err)
 	v := reflect.ValueOf(fields())
@@ -52,7 +51,6 @@ func TestFields(t *testing.T) {
 }
 
 func TestBuiltin(t *testing.T) {
-	t.Parallel()
 	for _, r := range stage.Roles() {
 		text, err := prompt.Render(prompt.Builtin(r), fields())
 		require.NoError(t, err, r)
@@ -72,14 +70,12 @@ func TestBuiltin(t *testing.T) {
 }
 
 func TestHash(t *testing.T) {
-	t.Parallel()
 	require.Equal(t, "2cf24dba5fb0", prompt.Hash("hello"), "printf hello | sha256sum")
 }
 
 // What would run long, grow, reach further than the fields, or fail while it is rendered, is
 // refused before, with its line.
 func TestRefused(t *testing.T) {
-	t.Parallel()
 	for text, want := range map[string]string{
 		"":                                "is empty",
 		" \n\t":                           "is empty",
@@ -132,7 +128,6 @@ func TestRefused(t *testing.T) {
 
 // What passes ends at the bound, whatever the fields hold.
 func TestRenderIsBounded(t *testing.T) {
-	t.Parallel()
 	f := fields()
 	f.Default = strings.Repeat("d", 1<<20)
 	for text, want := range map[string]string{

@@ -33,7 +33,6 @@ func ExampleRedactor() {
 
 // Every way of writing a value is found, with anything before and behind it.
 func TestForms(t *testing.T) {
-	t.Parallel()
 	for _, value := range []string{odd, "0123456789abcdef", "12345678", "ghp_AAAA/BBBB+CCCC~~~~"} {
 		r := secret.NewRedactor("another-secret-entirely", value)
 		asJSON, err := json.Marshal(value)
@@ -57,7 +56,6 @@ func TestForms(t *testing.T) {
 }
 
 func TestWhatIsHidden(t *testing.T) {
-	t.Parallel()
 	r := secret.NewRedactor("short", "", "signalbox", "developer", "Long-enough", "Long-enough-and-more", "enough-2o")
 	require.Equal(t, "short refs/signalbox developer *********** ******************** **************", r.Text("short refs/signalbox developer Long-enough Long-enough-and-more Long-enough-2o"), "the longest counts, and what overlaps")
 	given := []byte("nothing in here")
@@ -78,7 +76,6 @@ func TestWhatIsHidden(t *testing.T) {
 }
 
 func TestCredentials(t *testing.T) {
-	t.Parallel()
 	require.ElementsMatch(t, []string{"k1", "t2", "s3", "p4", "n5", "pw6", "pw7"}, nonEmpty(secret.Credentials([]string{
 		"ANTHROPIC_API_KEY=k1", "GITHUB_TOKEN=t2", "GPX_HOOK_SECRET_OLD=s3", "PGPASSWORD=p4", "npm_config__authToken=n5", "HTTPS_PROXY=http://u:pw6@h:1", "DB=postgres:///n?password=pw7",
 		"PATH=/bin", "GIT_AUTHOR_NAME=Kim", "SSH_AUTH_SOCK=/s", "CREDENTIALS_DIRECTORY=/c", "ORCH_ADMIN_TOKEN_FILE=/f", "XAUTHORITY=/x", "NO_PROXY=localhost", "URL=http://h/",
@@ -117,7 +114,6 @@ func texts(seed uint64) (values []string, text string) {
 // In whatever pieces a text comes, what goes out is what it is as a whole, and no secret is
 // ever in it on the way.
 func TestStreams(t *testing.T) {
-	t.Parallel()
 	for seed := range uint64(2000) {
 		values, text := texts(seed)
 		r := secret.NewRedactor(values...)
@@ -148,7 +144,6 @@ func (whole) Close() error { return nil }
 // From wherever a file is read, each byte is what it is in the whole; only an end that
 // may begin a secret is hidden too.
 func TestReader(t *testing.T) {
-	t.Parallel()
 	for seed := range uint64(500) {
 		values, text := texts(seed)
 		text += "x"
@@ -176,7 +171,6 @@ func TestReader(t *testing.T) {
 
 // A file is rewritten in place, across the borders of what is read at a time.
 func TestRewrite(t *testing.T) {
-	t.Parallel()
 	const value = "ABCDEFGHIJ"
 	r := secret.NewRedactor(value)
 	for _, before := range []int{0, 64<<10 - 11, 64<<10 - 5, 64<<10 - 1, 64 << 10, 128<<10 + 3} {

@@ -21,7 +21,6 @@ func Example() {
 
 // No way of printing shows the value, be it alone, in a field or behind a pointer.
 func TestNothingPrintsIt(t *testing.T) {
-	t.Parallel()
 	s := secret.New("the-value-itself")
 	type exported struct{ Token secret.String }
 	type hidden struct{ token secret.String }
@@ -49,7 +48,6 @@ func TestNothingPrintsIt(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
-	t.Parallel()
 	var s secret.String
 	require.NoError(t, json.Unmarshal([]byte(`"from a file"`), &s))
 	require.Equal(t, "from a file", s.Reveal())

@@ -14,7 +14,6 @@ import (
 )
 
 func TestSender(t *testing.T) {
-	t.Parallel()
 	for remote, want := range map[string]string{
 		"192.0.2.7:4711": "192.0.2.7", "[::ffff:192.0.2.7]:1": "192.0.2.7", "[2001:db8:1:2:3:4:5:6]:1": "2001:db8:1:2::/64",
 		"[2001:db8:1:2::9%eth0]:1": "2001:db8:1:2::/64", "@": "@", "": "",
@@ -25,7 +24,6 @@ func TestSender(t *testing.T) {
 
 // Only a proxy's header counts for another address.
 func TestBehind(t *testing.T) {
-	t.Parallel()
 	proxies := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.1.0.0/16")}
 	for _, c := range []struct {
 		peer, want string
@@ -49,7 +47,6 @@ func TestBehind(t *testing.T) {
 }
 
 func TestShare(t *testing.T) {
-	t.Parallel()
 	s := limit.Share{All: 10, Each: 6}
 	s.Free("a", 0)
 	require.True(t, s.Take("a", 6))
@@ -62,7 +59,6 @@ func TestShare(t *testing.T) {
 }
 
 func TestTally(t *testing.T) {
-	t.Parallel()
 	var c limit.Tally
 	now := time.Unix(1_700_000_000, 0)
 	n, say := c.Count(now)
@@ -79,7 +75,6 @@ func TestTally(t *testing.T) {
 
 // Each sender has five guesses, and one more every twelve seconds.
 func TestGuessesOfOne(t *testing.T) {
-	t.Parallel()
 	var g limit.Guesses
 	now := time.Unix(1_700_000_000, 0)
 	for i := range 5 {
@@ -97,7 +92,6 @@ func TestGuessesOfOne(t *testing.T) {
 
 // However many guess, at one address or at all of them, the right secret is let in.
 func TestGuessesLockNobodyOut(t *testing.T) {
-	t.Parallel()
 	var g limit.Guesses
 	now := time.Unix(1_700_000_000, 0)
 	for i := range 2000 {
@@ -114,7 +108,6 @@ func TestGuessesLockNobodyOut(t *testing.T) {
 }
 
 func TestGuessesForget(t *testing.T) {
-	t.Parallel()
 	var g limit.Guesses
 	now := time.Unix(1_700_000_000, 0)
 	for i := range 25_000 {
