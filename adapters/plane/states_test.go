@@ -109,6 +109,13 @@ func TestUnreadableColumns(t *testing.T) {
 		require.Error(t, c.SetStatus(t.Context(), p, id, status), status)
 	}
 	board.Fail(outage...)
+	told, err := c.StatusOf(t.Context(), p, "id-done")
+	require.NoError(t, err)
+	require.Equal(t, stage.StatusDone, told, "as configured")
+	board.Fail(outage...)
+	told, _ = c.StatusOf(t.Context(), p, "id-confirm")
+	require.NotEqual(t, stage.StatusConfirmDeploy, told, "the board itself has to say it")
+	board.Fail(outage...)
 	require.NoError(t, c.SetStatus(t.Context(), p, id, stage.StatusDone), "as configured; an id that is wrong makes the board be read again")
 	now = now.Add(time.Hour)
 	board.Fail(outage...)
