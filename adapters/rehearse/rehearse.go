@@ -113,8 +113,8 @@ func (j job) documents() map[string]string {
 	}
 	out := map[string]string{}
 	for _, name := range j.owed {
-		out[j.docs+"/"+name] = "# " + name + " of " + j.item + "\n\nThe card goes through every stage, the developer adds " + j.file() +
-			" and nothing else, and nothing is deployed.\n" + note
+		title := strings.ToUpper(name[:1]) + strings.TrimSuffix(name[1:], ".md")
+		out[j.docs+"/"+name] = "# " + title + " of " + j.item + "\n\n1. The card goes through every stage.\n" + note
 	}
 	return out
 }

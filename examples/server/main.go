@@ -337,30 +337,6 @@ func (c validateCmd) Run(s *streams) error {
 	}))
 }
 
-type pipelineCmd struct {
-	Table bool `help:"Print the transition table in its place."`
-}
-
-// Run prints the pipeline beside the registry, else the built-in one.
-func (c pipelineCmd) Run(s *streams) error {
-	settings, err := app.Load(app.Environ())
-	if err != nil {
-		return err
-	}
-	p, err := projectfile.LoadPipeline(settings.Projects)
-	if err != nil {
-		return err
-	}
-	if c.Table {
-		return p.Print(s.out)
-	}
-	text, err := projectfile.FormatPipeline(p)
-	if err == nil {
-		_, err = s.out.Write(text)
-	}
-	return err
-}
-
 // validated holds what validate prints as JSON.
 type validated struct {
 	Valid       bool              `json:"valid"`

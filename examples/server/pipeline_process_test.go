@@ -27,6 +27,9 @@ func TestStagesOfATeam(t *testing.T) {
 	table, ok := n.do("pipeline", "--table")
 	require.True(t, ok, table)
 	require.Contains(t, table, "check_report")
+	said, ok = n.do("pipeline", "--json")
+	require.True(t, ok, said)
+	require.Contains(t, said, `"role":"auditor"`)
 
 	serve, log := n.command("serve")
 	require.NoError(t, serve.Start())
