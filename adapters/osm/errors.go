@@ -3,6 +3,7 @@ package osm
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -120,4 +121,13 @@ func retryWait(err error, try int) (wait time.Duration, again bool) {
 	default:
 		return time.Duration(try*try) * 5 * time.Second, true
 	}
+}
+
+// bare is a transport's error without the address.
+func bare(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
 }

@@ -26,7 +26,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
-	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
@@ -156,7 +155,7 @@ func (c *Client) query(ctx context.Context, query string) (a answer, err error) 
 	defer func() { c.notBy = time.Now().Add(c.o.Pause) }()
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return a, &Error{what: "there was no answer: " + restclient.Bare(err).Error(), cause: restclient.Bare(err)}
+		return a, &Error{what: "there was no answer: " + bare(err).Error(), cause: bare(err)}
 	}
 	defer resp.Body.Close()
 	a.status, a.header = resp.StatusCode, resp.Header
