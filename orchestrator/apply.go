@@ -210,7 +210,11 @@ func (e *Engine) addHolds(ctx context.Context, out *task.Commit, c Change) error
 		if c.Ahead, c.Behind, c.Blind = beside(ctx, e.Store, c.Task); fault.Retryable(c.Blind) {
 			return c.Blind
 		}
-		if c.Blind == nil {
+		switch {
+		case c.Blind != nil:
+		case c.Began() && c.Behind != nil: // it has begun meanwhile, and may be at work: a later number stands behind it
+			return task.ErrConflict
+		default:
 			out.Line = lineOf(c)
 		}
 	}

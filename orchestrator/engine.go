@@ -303,7 +303,7 @@ func (e *Engine) Check(projects *task.Projects) error {
 		if err != nil {
 			return &task.FieldError{Entry: i, Repo: p.Repo, Field: "commands", Text: err.Error()}
 		}
-		for _, role := range slices.Concat(slices.Collect(maps.Keys(p.Agents)), slices.Collect(maps.Keys(p.Prompts))) {
+		for _, role := range slices.Sorted(maps.Keys(p.Agents)) { // a program's own: a file is checked where it is read
 			if !e.machine.Pipeline().Has(role) {
 				text := fmt.Sprintf("there is no role %q in the pipeline", role)
 				return &task.FieldError{Entry: i, Repo: p.Repo, Field: "agents", Text: text}

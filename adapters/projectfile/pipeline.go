@@ -89,7 +89,7 @@ func (e stageEntry) info() stage.Info {
 		if e.Report == "" {
 			i.Gates = []string{checks.DocumentsReady}
 		}
-		i.Green = "the " + e.Stage + " is good"
+		i.Green = "the " + e.Role + " is content"
 	}
 	set := func(to *string, from string) {
 		if from != "" {

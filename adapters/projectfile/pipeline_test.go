@@ -37,7 +37,7 @@ func TestPipeline(t *testing.T) {
 	p, err := projectfile.ParsePipeline("pipeline.yaml", []byte(audited))
 	require.NoError(t, err)
 	require.Equal(t, stage.Info{
-		Stage: "security", Role: "auditor", Status: stage.StatusCodeReview, Gates: []string{"check_report"}, Green: "the security is good",
+		Stage: "security", Role: "auditor", Status: stage.StatusCodeReview, Gates: []string{"check_report"}, Green: "the auditor is content",
 		Report: "security.md", Good: []string{"clean"}, Bad: []string{"vulnerable"}, Prompt: "Look for holes in {{.Branch}}.",
 	}, p.Info("security"))
 	require.Equal(t, []string{"check_review_approved", "check_ci_green"}, p.Info(stage.Review).Gates)

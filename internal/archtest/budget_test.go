@@ -23,7 +23,7 @@ func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        114_360,
 		"tokens outside tests":       767_100,
-		"tokens of tests":            640_300,
+		"tokens of tests":            640_700,
 		"exported names":             2_317,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,

@@ -72,7 +72,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A call that writes is made once, unless it is safe or the server has said that it failed; what was never sent is sent again.
+// A call that writes is made once, unless it is marked as safe, or as such that the server's own word of a failure is enough.
 func TestCallsThatWrite(t *testing.T) {
 	calls := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
