@@ -60,6 +60,8 @@ func TestWrongPipelines(t *testing.T) {
 		"stages:\n- development\n- {stage: review, status: approved}\n- deploy":                 "stage review: status is \"approved\", want a column that shows work",
 		"stages:\n- development\n- {stage: review, gates: []}\n- deploy":                        "stage review: gates is empty",
 		"stages:\n- development\n- {stage: review, prompt: \"{{.Nobody}}\"}\n- deploy":          "p.yaml:3: stage review: prompt: ",
+		"stages:\n- development\n- {stage: review, report: ../a.md}\n- deploy":                  "stage review: \"../a.md\" is no name of a document",
+		"stages:\n- development\n- {stage: review, good: [all right]}\n- deploy":                "stage review: \"all right\" is no verdict",
 		"stages:\n- development\n- {stage: review, when: never}\n- deploy":                      "unknown field",
 	} {
 		_, err := projectfile.ParsePipeline("p.yaml", []byte(text))

@@ -6,7 +6,12 @@ import (
 	"slices"
 )
 
-var nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+// Agents are given files and words separated by spaces.
+var (
+	nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+	fileForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,60}\.md$`)
+	wordForm = regexp.MustCompile(`^[a-z][a-z_]{0,30}$`)
+)
 
 // CheckStages returns the first of the working stages of a pipeline that cannot be one, and why. They
 // begin with analysis, if there is one; before development stand stages that write documents, behind it
@@ -14,6 +19,12 @@ var nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
 func CheckStages(stages []Info) (at int, err error) {
 	built := -1
 	for at, i := range stages {
+		files, words := slices.Concat(i.Artefacts, i.Prepared), slices.Concat(i.Good, i.Bad)
+		if i.Report != "" {
+			files = append(files, i.Report)
+		}
+		file := slices.IndexFunc(files, func(name string) bool { return !fileForm.MatchString(name) })
+		word := slices.IndexFunc(words, func(word string) bool { return !wordForm.MatchString(word) })
 		status, known := StatusNamed(i.Status)
 		switch {
 		case !nameForm.MatchString(string(i.Stage)) || i.Stage.Terminal():
@@ -28,6 +39,10 @@ func CheckStages(stages []Info) (at int, err error) {
 			return at, fmt.Errorf("stage %s: gates is empty: nothing would let a task leave it", i.Stage)
 		case i.Prompt == "" && !slices.Contains(Roles(), i.Role):
 			return at, fmt.Errorf("stage %s: prompt is missing: the role %s has no built-in assignment", i.Stage, i.Role)
+		case file >= 0:
+			return at, fmt.Errorf("stage %s: %q is no name of a document, want one such as security.md", i.Stage, files[file])
+		case word >= 0:
+			return at, fmt.Errorf("stage %s: %q is no verdict, want small letters and _, such as changes_requested", i.Stage, words[word])
 		case i.Report != "" && (len(i.Good) == 0 || len(i.Bad) == 0):
 			return at, fmt.Errorf("stage %s: good or bad is empty: the report %s could say nothing", i.Stage, i.Report)
 		case i.Stage == Analysis && at > 0:
