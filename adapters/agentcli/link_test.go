@@ -29,8 +29,8 @@ type turnstile struct {
 	seen   agentcli.Seen
 	runs   []agentcli.LinkedRun
 	closed int
-	state  string // file that is there while the execution lives
-	alive  bool   // it was there at the close
+	lives  func() bool // a process of the execution is there
+	alive  bool        // one was at the close
 }
 
 func (l *turnstile) Open(_ context.Context, x agentcli.LinkedRun) (agentcli.Opened, error) {
@@ -46,8 +46,7 @@ func (l *turnstile) Open(_ context.Context, x agentcli.LinkedRun) (agentcli.Open
 	}
 	o.Close = func() agentcli.Seen {
 		l.closed++
-		_, err := os.Stat(l.state)
-		l.alive = err == nil
+		l.alive = l.lives != nil && l.lives()
 		return o.Look()
 	}
 	return o, nil
@@ -184,14 +183,15 @@ func TestLinkIsClosedOnce(t *testing.T) {
 		"it ends":        {body: "echo fine", want: work.ResultOK},
 		"it is killed":   {body: "kill -9 $$", want: work.ResultFailed},
 		"it hangs":       {body: until("never"), limit: time.Second, want: work.ResultTimeout},
-		"it leaves some": {body: "touch alive; (trap '' TERM; sleep 0.3; rm alive) & echo fine", want: work.ResultOK},
+		"it leaves some": {body: "trap '' TERM; (sleep 60; :) & echo fine", want: work.ResultOK},
 		"a later link":   {body: "echo fine", later: errors.New("no way"), want: work.ResultFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run := command(t, c.body)
 			run.Agent.Timeout = cmp.Or(c.limit, run.Agent.Timeout)
-			first, second := &turnstile{state: filepath.Join(run.Dir, "alive")}, &turnstile{fail: c.later}
+			lives := func() bool { return len(alive(t, strings.Trim(run.Agent.Use, "'"))) > 0 }
+			first, second := &turnstile{lives: lives}, &turnstile{fail: c.later}
 			res := linked(t, first, second).Run(t.Context(), run)
 			require.Equal(t, c.want, res.Kind, res.Reason)
 			require.Equal(t, 1, first.closed)
