@@ -367,7 +367,7 @@ func (c deploymentCmd) Run(s *streams) error {
 	}
 	e := app.Examination{Fix: c.Fix, Probe: c.Probe}
 	if !c.JSON {
-		return examine(context.Background(), settings, e, func(f app.Finding) { f.Write(s.out) })
+		return examine(context.Background(), settings, e, app.ReportTo(s.out))
 	}
 	found := []app.Finding{}
 	err = examine(context.Background(), settings, e, func(f app.Finding) { found = append(found, f) })

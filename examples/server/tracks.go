@@ -66,8 +66,7 @@ func (c tracksHideCmd) Run(s *streams) error {
 	}
 	return inTracks(task.ActTracksHide, c.Name, func(ctx context.Context, store app.TrackStore, settings app.Settings) error {
 		if c.Name == "" {
-			config, _, err := gpsfile.Load(gpsfile.Paths{Sources: settings.GPSSources, Regions: settings.GPSRegions,
-				Licences: settings.GPSLicences})
+			config, _, err := gpsfile.Load(settings.GPSFiles)
 			if err == nil {
 				err = collect.HideZones(ctx, store, config, zone.MadeAt)
 			}

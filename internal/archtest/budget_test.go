@@ -25,7 +25,7 @@ func budget() map[string]int {
 		"tokens outside tests":       767_100,
 		"tokens of tests":            640_300,
 		"exported names":             2_317,
-		"lines over 140 columns":     45,
+		"lines over 140 columns":     44,
 		"packages of the server":     94,
 		"tokens of the server":       549_180,
 		"words of Markdown":          24_375,
