@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/gitonly"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -153,7 +154,7 @@ func (v *Service) probe(ctx context.Context, agent work.Agent) (err error) {
 			return fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, out)
 		}
 	}
-	runner, err := v.runner(dir)
+	runner, err := agentcli.New(v.agentOptions(dir))
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,6 @@ func (c *clinic) open(registry string) *app.Service {
 
 // start opens a service, which its caller closes.
 func (c *clinic) start(registry string) *app.Service {
-	c.Helper()
 	require.NoError(c, os.WriteFile(c.env["PROJECTS"], []byte(registry), 0o600))
 	var settings []string
 	for name, value := range c.env {

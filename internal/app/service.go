@@ -174,7 +174,7 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	if err := v.openGateway(); err != nil {
 		return err
 	}
-	if v.Agents, err = v.runner(s.DataDir); err != nil {
+	if v.Agents, err = agentcli.New(v.agentOptions(s.DataDir)); err != nil {
 		return err
 	}
 	if err := v.openDatabase(ctx); err != nil {
@@ -187,15 +187,15 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	return err
 }
 
-// runner runs agents, with its files below a directory.
-func (v *Service) runner(dir string) (*agentcli.Runner, error) {
+// agentOptions are those of what runs agents, with its files below a directory.
+func (v *Service) agentOptions(dir string) agentcli.Options {
 	s := v.Settings
-	return agentcli.New(agentcli.Options{
+	return agentcli.Options{
 		Default: s.Agent, Presets: ownAgents(), Shim: append(slices.Clone(v.program), "agent-shim"),
 		LogDir: filepath.Join(dir, "logs"), StateDir: filepath.Join(dir, "running"), HomeDir: filepath.Join(dir, "homes"),
 		TermGrace: s.AgentTermGrace, EnvAllow: append(agentcli.DefaultEnv(), s.AgentEnv...), Prices: s.AgentPrices, Log: v.Log,
 		HomeFiles: s.AgentHome, Jail: v.walls.jail, Hidden: s.hidden, Links: v.links(),
-	})
+	}
 }
 
 // client returns the client that neighbours are called with.
