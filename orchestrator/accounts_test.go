@@ -75,7 +75,7 @@ func TestAgentsWaitForOurAccounts(t *testing.T) {
 func TestOneTrackerIsUnidentified(t *testing.T) {
 	known, silent := memtracker.New(time.Now), memtracker.New(time.Now)
 	silent.SetIdentified(false)
-	e := &orchestrator.Engine{Deps: orchestrator.Deps{Tracker: mux.New(known, map[string]mux.Whole{"forge": silent})}}
+	e := &orchestrator.Engine{Deps: orchestrator.Deps{Tracker: mux.New(map[string]mux.Whole{"": known, "forge": silent})}}
 	require.NoError(t, e.Identified(task.Project{}))
 	require.ErrorIs(t, e.Identified(task.Project{Board: "forge"}), tracker.ErrUnidentified)
 	silent.SetIdentified(true)

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -212,12 +213,6 @@ func (c *Client) Token(ctx context.Context, repo string) (string, error) {
 	return c.installationToken(ctx, repo)
 }
 
-// Rights describes an app by the permissions that it was given.
-type Rights struct {
-	App   string // its name
-	Lacks []string
-}
-
 // appRights are the permissions that the service needs, and whether it needs them to write.
 func appRights() map[string]string {
 	return map[string]string{
@@ -226,34 +221,34 @@ func appRights() map[string]string {
 	}
 }
 
-// Rights reads what the app lacks to work on a repository; ok is false when the Client signs in
-// with a token, whose rights GitHub does not show.
-func (c *Client) Rights(ctx context.Context, repo string) (r Rights, ok bool, err error) {
+// Rights reads the name of the app and the permissions that it lacks to work on a repository; none where the Client signs
+// in with a token, whose rights GitHub does not show.
+func (c *Client) Rights(ctx context.Context, repo string) (app string, lacks []string, err error) {
 	if c.app == nil {
-		return r, false, nil
+		return "", nil, nil
 	}
 	owner, name, err := split(repo)
 	if err != nil {
-		return r, true, err
+		return "", nil, err
 	}
 	req, err := c.app.api.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/installation", owner, name), nil)
 	if err != nil {
-		return r, true, fmt.Errorf("github: %w", err)
+		return "", nil, fmt.Errorf("github: %w", err)
 	}
 	var got struct {
 		Slug        string            `json:"app_slug"`
 		Permissions map[string]string `json:"permissions"`
 	}
 	if _, err := c.app.api.Do(ctx, req, &got); err != nil {
-		return r, true, c.convert(ctx, "the app's installation for "+repo, err)
+		return "", nil, c.convert(ctx, "the app's installation for "+repo, err)
 	}
-	r.App = got.Slug
 	for right, want := range appRights() {
 		if have := got.Permissions[right]; have != want && have != "write" && have != "admin" {
-			r.Lacks = append(r.Lacks, right+" ("+want+")")
+			lacks = append(lacks, right+" ("+want+")")
 		}
 	}
-	return r, true, nil
+	slices.Sort(lacks)
+	return got.Slug, lacks, nil
 }
 
 // errNoRepo means that a request is about no repository: an installation has no account.

@@ -47,9 +47,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Paths name files of one's own. An empty one stands for the file that is built in.
 type Paths struct {
-	Sources  string // a YAML file such as gps_sources.yaml
-	Regions  string // a YAML file such as gps_regions.yaml
-	Licences string // a directory of <source>.md
+	Sources  string `env:"GPS_SOURCES" doc:"own gps_sources.yaml; unset: what is built in"`
+	Regions  string `env:"GPS_REGIONS" doc:"own gps_regions.yaml, for the collector; unset: what is built in"`
+	Licences string `env:"GPS_LICENCES" doc:"own folder of licence records; unset: what is built in"`
 }
 
 // Load reads the sources, the regions and the licence records. A record that

@@ -14,18 +14,21 @@ import (
 	coreos "github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
 // Options of a Provider. Issuer, ClientID and RedirectURL are required.
 type Options struct {
-	Issuer       string // address of the provider, as it names itself
-	ClientID     string
-	ClientSecret string // empty for a public client
-	RedirectURL  string // of the dashboard's page to which people come back, as they reach it
-	NameClaim    string // claim of the ID token that names people; "" = email
-	GroupsClaim  string // claim with their groups, a list or one text; "" = groups
-	TrustEmail   bool   // an address counts without email_verified: the issuer lets nobody choose one
+	Issuer   string `env:"OIDC_ISSUER" doc:"address of an OpenID Connect provider at which people sign in; needs PUBLIC_URL"`
+	ClientID string `env:"OIDC_CLIENT_ID" doc:"of this server there; its redirect address is PUBLIC_URL and /dashboard/session/return"`
+
+	ClientSecret secret.String `env:"OIDC_CLIENT_SECRET" doc:"of the client"`
+	RedirectURL  string        // of the dashboard's page to which people come back, as they reach it
+	NameClaim    string        `env:"OIDC_NAME_CLAIM" envDefault:"email" doc:"claim that names people"`
+	GroupsClaim  string        `env:"OIDC_GROUPS_CLAIM" envDefault:"groups" doc:"claim that lists their groups"`
+	TrustEmail   bool          `env:"OIDC_TRUST_EMAIL" doc:"believe addresses without email_verified, where nobody can choose one"`
 	Scopes       []string
 	Client       *http.Client // nil = one with a limit of 10 s
 	Now          func() time.Time
@@ -46,12 +49,7 @@ func New(o Options) (*Provider, error) {
 	if o.Issuer == "" || o.ClientID == "" || o.RedirectURL == "" {
 		return nil, errors.New("oidc: Options.Issuer, ClientID and RedirectURL are required")
 	}
-	if o.NameClaim == "" {
-		o.NameClaim = "email"
-	}
-	if o.GroupsClaim == "" {
-		o.GroupsClaim = "groups"
-	}
+	defaults.Fill(&o)
 	if len(o.Scopes) == 0 {
 		o.Scopes = []string{coreos.ScopeOpenID, "profile", "email"}
 	}
@@ -80,7 +78,7 @@ func (p *Provider) describe(ctx context.Context) (*coreos.Provider, *oauth2.Conf
 		p.mu.Unlock()
 	}
 	return found, &oauth2.Config{
-		ClientID: p.opt.ClientID, ClientSecret: p.opt.ClientSecret, Endpoint: found.Endpoint(),
+		ClientID: p.opt.ClientID, ClientSecret: p.opt.ClientSecret.Reveal(), Endpoint: found.Endpoint(),
 		RedirectURL: p.opt.RedirectURL, Scopes: p.opt.Scopes,
 	}, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/oidc"
 	"github.com/signalbox-dev/signalbox/internal/oidctest"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
@@ -23,7 +24,7 @@ func rig(t *testing.T, change func(*oidc.Options)) (*oidctest.Server, *oidc.Prov
 	at := httptest.NewServer(server)
 	t.Cleanup(at.Close)
 	server.Issuer = at.URL
-	o := oidc.Options{Issuer: at.URL, ClientID: "signalbox", ClientSecret: "secret", RedirectURL: "https://box.example.org/dashboard/session/return"}
+	o := oidc.Options{Issuer: at.URL, ClientID: "signalbox", ClientSecret: secret.New("secret"), RedirectURL: "https://box.example.org/dashboard/session/return"}
 	if change != nil {
 		change(&o)
 	}

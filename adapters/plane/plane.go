@@ -94,7 +94,7 @@ func New(o Options) (*Client, error) {
 		own: map[string]bool{}, boards: map[string]board{}, budgets: map[string]*budget{},
 	}
 	for _, t := range c.tokens() {
-		c.budgets[t.secret] = &budget{of: t.Of()}
+		c.budgets[t.secret] = &budget{of: t.of()}
 	}
 	own := http.Client{}
 	if o.HTTPClient != nil {
@@ -117,7 +117,7 @@ func New(o Options) (*Client, error) {
 // could not be read; call it again then, whatever the error. A role's token that
 // Plane refuses is such an error, but holds nothing up: it can change nothing.
 func (c *Client) Identify(ctx context.Context) error {
-	_, err := c.Tokens(ctx)
+	_, err := c.readTokens(ctx)
 	return err
 }
 

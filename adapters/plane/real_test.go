@@ -129,12 +129,10 @@ func (p site) suite(t *testing.T) {
 	for _, s := range stage.Statuses() {
 		require.NoError(t, c.AddColumn(t.Context(), p.project, s.Key))
 	}
-	tokens, err := c.Tokens(t.Context())
-	require.NoError(t, err)
-	may, err := c.May(t.Context(), p.project, tokens[0])
+	account, may, err := c.Account(t.Context(), p.project)
 	require.NoError(t, err)
 	require.True(t, may, "the token may change cards")
-	me, err := c.Person(t.Context(), p.project, tokens[0].Account.ID)
+	me, err := c.Person(t.Context(), p.project, account)
 	require.NoError(t, err, "the token's account is a member of the workspace")
 	trackertest.Run(t, func(t *testing.T) trackertest.Fixture { return p.fixture(t, me) })
 }

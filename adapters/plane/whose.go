@@ -13,36 +13,35 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Token is one of the client's, and whom it speaks for.
-type Token struct {
-	Role    stage.Role // the first that has it; empty: Options.Token
-	Account tracker.Person
-
-	secret string
+// token is one of the client's, and whom it speaks for.
+type token struct {
+	role    stage.Role // the first that has it; empty: Options.Token
+	account tracker.Person
+	secret  string
 }
 
-// Of names the token in errors and findings.
-func (t Token) Of() string {
-	if t.Role == "" {
+// of names the token in errors.
+func (t token) of() string {
+	if t.role == "" {
 		return "Token"
 	}
-	return "the token of the role " + string(t.Role)
+	return "the token of the role " + string(t.role)
 }
 
 // tokens are those of the options, each once.
-func (c *Client) tokens() []Token {
-	list := []Token{{secret: c.opt.Token}}
+func (c *Client) tokens() []token {
+	list := []token{{secret: c.opt.Token}}
 	for _, role := range slices.Sorted(maps.Keys(c.opt.RoleTokens)) {
 		t := c.opt.RoleTokens[role]
-		if t != "" && !slices.ContainsFunc(list, func(o Token) bool { return o.secret == t }) {
-			list = append(list, Token{Role: role, secret: t})
+		if t != "" && !slices.ContainsFunc(list, func(o token) bool { return o.secret == t }) {
+			list = append(list, token{role: role, secret: t})
 		}
 	}
 	return list
 }
 
-// Tokens is Identify that returns whom the tokens speak for, as far as that can be read.
-func (c *Client) Tokens(ctx context.Context) (known []Token, err error) {
+// readTokens is Identify that returns whom the tokens speak for, as far as that can be read.
+func (c *Client) readTokens(ctx context.Context) (known []token, err error) {
 	complete := true
 	for _, t := range c.tokens() {
 		failed := c.readAccount(ctx, &t)
@@ -50,9 +49,9 @@ func (c *Client) Tokens(ctx context.Context) (known []Token, err error) {
 			known = append(known, t)
 			continue
 		}
-		err = errors.Join(err, fmt.Errorf("%s: %w", t.Of(), failed))
+		err = errors.Join(err, fmt.Errorf("%s: %w", t.of(), failed))
 		refused := isStatus(failed, http.StatusUnauthorized) || isStatus(failed, http.StatusForbidden)
-		complete = complete && refused && t.Role != ""
+		complete = complete && refused && t.role != ""
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +60,7 @@ func (c *Client) Tokens(ctx context.Context) (known []Token, err error) {
 }
 
 // readAccount reads whose token it is.
-func (c *Client) readAccount(ctx context.Context, t *Token) error {
+func (c *Client) readAccount(ctx context.Context, t *token) error {
 	var me struct {
 		ID    string
 		Name  string `json:"display_name"`
@@ -73,7 +72,7 @@ func (c *Client) readAccount(ctx context.Context, t *Token) error {
 	if me.ID == "" {
 		return unreadable("users/me/", "without an id; is BaseURL a Plane server?")
 	}
-	t.Account = tracker.Person{ID: me.ID, Name: me.Name, Email: me.Email}
+	t.account = tracker.Person{ID: me.ID, Name: me.Name, Email: me.Email}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.own[me.ID] = true
@@ -83,28 +82,28 @@ func (c *Client) readAccount(ctx context.Context, t *Token) error {
 // noItem is the id of a work item that there is not.
 const noItem = "00000000-0000-4000-8000-000000000000"
 
-// May reports whether a token may do in a project what it is for: the shared one change work items,
+// may reports whether a token may do in a project what it is for: the shared one change work items,
 // a role's comment. Nothing is changed by that: Plane refuses who may not before it looks whether
 // there is such a work item; and who may read a project may comment there.
-func (c *Client) May(ctx context.Context, projectID string, t Token) (bool, error) {
+func (c *Client) may(ctx context.Context, projectID string, t token) (bool, error) {
 	r := call{method: http.MethodGet, path: c.project(projectID) + "states/", token: t.secret}
-	if t.Role == "" {
+	if t.role == "" {
 		r = call{method: http.MethodPatch, path: c.item(projectID, noItem), token: t.secret, in: map[string]string{}}
 	}
 	err := c.call(ctx, r)
 	switch {
 	case isStatus(err, http.StatusForbidden):
 		return false, nil
-	case t.Role == "" && errors.Is(err, tracker.ErrNotFound):
+	case t.role == "" && errors.Is(err, tracker.ErrNotFound):
 		return true, nil
 	default:
 		return err == nil, err
 	}
 }
 
-// Makers reads which accounts have made the newest work items of a project, of which the
+// makers reads which accounts have made the newest work items of a project, of which the
 // service makes none: at most a hundred are looked at.
-func (c *Client) Makers(ctx context.Context, projectID string) (map[string]bool, error) {
+func (c *Client) makers(ctx context.Context, projectID string) (map[string]bool, error) {
 	var p page[struct {
 		By string `json:"created_by"`
 	}]

@@ -40,14 +40,14 @@ func TestNoAnswer(t *testing.T) {
 	}
 	for what, address := range at {
 		client := &http.Client{Timeout: 300 * time.Millisecond, Transport: &http.Transport{DisableKeepAlives: true}}
-		c, err := telegram.New(telegram.Options{Token: token, ChatID: "1", BaseURL: address, HTTPClient: client})
+		c, err := telegram.New(telegram.Options{Token: hidden, ChatID: "1", BaseURL: address, HTTPClient: client})
 		require.NoError(t, err)
 		_, err = c.Send(t.Context(), messenger.Message{Title: "x"})
 		require.Error(t, err, what)
 		require.True(t, fault.Retryable(err), "%s: %v", what, err)
 		require.NotContains(t, err.Error(), "secret", what)
 	}
-	c, err := telegram.New(telegram.Options{Token: token, ChatID: "1", BaseURL: at["time-out"]})
+	c, err := telegram.New(telegram.Options{Token: hidden, ChatID: "1", BaseURL: at["time-out"]})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()

@@ -20,13 +20,15 @@ import (
 
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
 
 // Options of a Chat. Token and ChatID are required.
 type Options struct {
-	Token      string
-	ChatID     string       // a number, or @channelname; a group that becomes a supergroup is followed to its new number
-	BaseURL    string       // of the Bot API server; empty = Telegram's own
+	Token secret.String `env:"TELEGRAM_TOKEN" doc:"of the bot; unset: notices are only logged"`
+	// ChatID is a number, or @channelname; a group that becomes a supergroup is followed to its new number.
+	ChatID     string       `env:"TELEGRAM_CHAT_ID" doc:"of the chat"`
+	BaseURL    string       `env:"TELEGRAM_URL" form:"url" doc:"address of the Bot API; unset: Telegram's own"`
 	HTTPClient *http.Client // nil = one with a time limit of 20 s
 	Log        *slog.Logger // nil discards
 }
@@ -44,7 +46,7 @@ type Chat struct {
 
 // New makes a chat without calling the network.
 func New(o Options) (*Chat, error) {
-	if o.Token == "" {
+	if !o.Token.IsSet() {
 		return nil, errors.New("telegram: Options.Token is missing: the bot's token from @BotFather")
 	}
 	if o.ChatID == "" {
@@ -56,7 +58,7 @@ func New(o Options) (*Chat, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	hide := hider(o.Token)
+	hide := hider(o.Token.Reveal())
 	opts := []bot.Option{
 		bot.WithSkipGetMe(), bot.WithHTTPClient(time.Minute, o.HTTPClient),
 		// The library would write to the standard logger.
@@ -65,7 +67,7 @@ func New(o Options) (*Chat, error) {
 	if o.BaseURL != "" {
 		opts = append(opts, bot.WithServerURL(strings.TrimSuffix(o.BaseURL, "/")))
 	}
-	b, err := bot.New(o.Token, opts...)
+	b, err := bot.New(o.Token.Reveal(), opts...)
 	if err != nil {
 		return nil, fmt.Errorf("telegram: Token: %s", hide.Replace(err.Error()))
 	}

@@ -23,9 +23,12 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/messenger/messengertest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
 
 const token = "123456:TOKEN-secret"
+
+var hidden = secret.New(token)
 
 func setup(t *testing.T) (*telegram.Chat, *telegramtest.Server) {
 	t.Helper()
@@ -44,7 +47,7 @@ func open(t *testing.T, h http.Handler) *telegram.Chat {
 	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
 	c, err := telegram.New(telegram.Options{
-		Token: token, ChatID: "-100200", BaseURL: srv.URL + "/", HTTPClient: client, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Token: hidden, ChatID: "-100200", BaseURL: srv.URL + "/", HTTPClient: client, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	require.NoError(t, err)
 	return c
@@ -171,7 +174,7 @@ func TestWrongToken(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(telegramtest.New("other"))
 	t.Cleanup(srv.Close)
-	c, err := telegram.New(telegram.Options{Token: token, ChatID: "@channel", BaseURL: srv.URL})
+	c, err := telegram.New(telegram.Options{Token: hidden, ChatID: "@channel", BaseURL: srv.URL})
 	require.NoError(t, err)
 	err = c.Ping(t.Context())
 	require.ErrorIs(t, err, messenger.ErrUnreachable)
@@ -191,7 +194,7 @@ func TestPing(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	_, err := telegram.New(telegram.Options{ChatID: "1"})
 	require.ErrorContains(t, err, "Token is missing")
-	_, err = telegram.New(telegram.Options{Token: "1"})
+	_, err = telegram.New(telegram.Options{Token: secret.New("1")})
 	require.ErrorContains(t, err, "ChatID is missing")
 }
 
@@ -299,7 +302,7 @@ func TestNothingListens(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.NotFoundHandler())
 	srv.Close()
-	c, err := telegram.New(telegram.Options{Token: token, ChatID: "1", BaseURL: srv.URL})
+	c, err := telegram.New(telegram.Options{Token: hidden, ChatID: "1", BaseURL: srv.URL})
 	require.NoError(t, err, "the network is not called")
 	_, err = c.Send(t.Context(), messenger.Message{Title: "x"})
 	var e *telegram.Error
@@ -319,7 +322,7 @@ func Example() {
 	defer srv.Close()
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	chat, err := telegram.New(telegram.Options{Token: "42:token", ChatID: "-100200", BaseURL: srv.URL, HTTPClient: client})
+	chat, err := telegram.New(telegram.Options{Token: secret.New("42:token"), ChatID: "-100200", BaseURL: srv.URL, HTTPClient: client})
 	if err != nil {
 		fmt.Println(err)
 		return

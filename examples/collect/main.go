@@ -184,7 +184,7 @@ func (w *work) choose() error {
 // do opens the store and does the work.
 func (w *work) do(ctx context.Context) (code int, err error) {
 	log := slog.New(slog.NewTextHandler(w.screen, nil))
-	settings := app.Settings{DataDir: w.Data, DatabaseURL: w.Database, DatabaseSchema: w.Schema}
+	settings := app.Settings{DataDir: w.Data, DatabaseSettings: app.DatabaseSettings{DatabaseURL: w.Database, DatabaseSchema: w.Schema}}
 	if !settings.DatabaseURL.IsSet() {
 		if settings.DatabaseURL, err = app.FindSecret(app.Environ(), "DATABASE_URL"); err != nil {
 			return exitFailed, err

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -47,18 +46,17 @@ func (c costsCmd) Run(s *streams) error {
 			}
 			return cmp.Or(cmp.Compare(sums[b].CostUSD, sums[a].CostUSD), cmp.Compare(a, b))
 		})
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		heads := map[string]string{
 			"day": "DAY", "repo": "REPOSITORY", "stage": "STAGE", "role": "ROLE", "agent": "AGENT", "model": "MODEL",
 		}
-		fmt.Fprintf(t, "%s\tUSD\tRUNS\tWORKED\tTOKENS IN\tOUT\n", heads[c.By])
 		sums["all"] = costs.Total
-		for _, name := range append(names, "all") {
-			sum := sums[name]
-			fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%d\n", oneLine(name, 60),
-				price(sum.Totals), sum.Runs, time.Duration(sum.Worked)*time.Second, sum.Input, sum.Output)
-		}
-		_ = t.Flush() // as in tasksCmd
+		_ = table(w, heads[c.By]+"\tUSD\tRUNS\tWORKED\tTOKENS IN\tOUT", func(row func(...any)) { // as in tasksCmd
+			for _, name := range append(names, "all") {
+				sum := sums[name]
+				worked := time.Duration(sum.Worked) * time.Second
+				row(oneLine(name, 60), price(sum.Totals), sum.Runs, worked, sum.Input, sum.Output)
+			}
+		})
 	})
 }
 

@@ -30,8 +30,7 @@ type tracksExportCmd struct {
 // Run exports the tracks of sources whose licence record is accepted.
 func (c tracksExportCmd) Run(s *streams) error {
 	return inTracks("", "", func(ctx context.Context, store app.TrackStore, settings app.Settings) error {
-		config, licences, err := gpsfile.Load(gpsfile.Paths{Sources: settings.GPSSources, Regions: settings.GPSRegions,
-			Licences: settings.GPSLicences})
+		config, licences, err := gpsfile.Load(settings.GPSFiles)
 		if err != nil {
 			return err
 		}

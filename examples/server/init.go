@@ -44,7 +44,7 @@ func (c *initCmd) Run(s *streams) error {
 		return err
 	}
 	fmt.Fprintln(s.out)
-	if err := examine(ctx, settings, app.Examination{Fix: true}, func(f app.Finding) { f.Write(s.out) }); err != nil {
+	if err := examine(ctx, settings, app.Examination{Fix: true}, app.ReportTo(s.out)); err != nil {
 		return fmt.Errorf("%w: mend it, and run %s init again", err, program)
 	}
 	if c.Rehearse {
@@ -65,7 +65,7 @@ func (c *initCmd) Run(s *streams) error {
 }
 
 // examine is doctor.
-func examine(ctx context.Context, settings app.Settings, e app.Examination, report func(app.Finding)) (err error) {
+func examine(ctx context.Context, settings app.Settings, e app.Examination, report app.Report) (err error) {
 	service, err := app.Open(ctx, settings, itself(), settings.Logger(io.Discard))
 	if err != nil {
 		return err

@@ -257,30 +257,14 @@ func (rehearseCmd) Run() error {
 	return nil
 }
 
-// settingView is a setting as JSON has it.
-type settingView struct {
-	Name    string `json:"name"`
-	Value   string `json:"value"`
-	Default string `json:"default"`
-	Origin  string `json:"origin"`
-	Meaning string `json:"meaning"`
-	Secret  bool   `json:"secret"` // Value is masked
-}
-
 type configCmd struct{ output }
 
 // Run lists the settings.
 func (c configCmd) Run(s *streams) error {
-	list, views := app.List(app.Environ()), []settingView{}
-	for _, v := range list {
-		views = append(views, settingView{v.Name, v.Value, v.Default, v.Origin, v.Doc, v.Secret})
-	}
-	err := c.print(s.out, map[string]any{"settings": views}, func(w io.Writer) error {
-		return table(w, "SETTING\tVALUE\tDEFAULT\tORIGIN\tMEANING", func(w io.Writer) {
-			for _, v := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", v.Name, v.Value, v.Default, v.Origin, v.Doc)
-			}
-		})
+	err := printList(c.output, s, "settings", app.List(app.Environ()), nil, func(v app.Setting) app.Setting {
+		return v
+	}, "SETTING\tVALUE\tDEFAULT\tORIGIN\tMEANING", func(v app.Setting) []any {
+		return []any{v.Name, v.Value, v.Default, v.Origin, v.Doc}
 	})
 	if err != nil {
 		return err
@@ -367,7 +351,7 @@ func (c deploymentCmd) Run(s *streams) error {
 	}
 	e := app.Examination{Fix: c.Fix, Probe: c.Probe}
 	if !c.JSON {
-		return examine(context.Background(), settings, e, func(f app.Finding) { f.Write(s.out) })
+		return examine(context.Background(), settings, e, app.ReportTo(s.out))
 	}
 	found := []app.Finding{}
 	err = examine(context.Background(), settings, e, func(f app.Finding) { found = append(found, f) })

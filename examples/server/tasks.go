@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
@@ -59,13 +58,11 @@ func (c tasksCmd) Run(s *streams) error {
 		}
 	}
 	return read(c.printer, s, http.MethodGet, "/tasks?"+query.Encode(), nil, func(w io.Writer, list web.TaskList) {
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "TASK\tITEM\tREPOSITORY\tSTAGE\tSTATE\tSINCE\tTITLE")
-		for _, k := range list.Tasks {
-			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n",
-				k.ID, task.OriginalKey(k.WorkItemID), k.Repo, k.Stage, state(k), moment(k.StageEnteredAt), oneLine(k.Title, 60))
-		}
-		_ = t.Flush() // of w, whose errors nobody can be told of
+		_ = table(w, "TASK\tITEM\tREPOSITORY\tSTAGE\tSTATE\tSINCE\tTITLE", func(row func(...any)) { // nobody can be told of errors of w
+			for _, k := range list.Tasks {
+				row(k.ID, task.OriginalKey(k.WorkItemID), k.Repo, k.Stage, state(k), moment(k.StageEnteredAt), oneLine(k.Title, 60))
+			}
+		})
 		if list.Next != 0 {
 			fmt.Fprintf(w, "there are more: --after %d\n", list.Next)
 		}
@@ -157,17 +154,16 @@ func showTask(w io.Writer, k web.TaskDetail) {
 		fmt.Fprintf(w, "  %s\n", k.PullRequest)
 	}
 	fmt.Fprintf(w, "  %d runs, %s USD\n\n", len(k.Runs), price(k.Totals))
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "RUN\tROLE\tMODEL\tRESULT\tTOOK\tUSD")
-	for _, r := range k.Runs {
-		took := r.Finished.Sub(r.Started).Round(time.Second)
-		fmt.Fprintf(t, "%d.%d\t%s\t%s\t%s\t%s\t%s\n", r.Run, r.Attempt, r.Role, cmp.Or(r.Model, "-"), r.Status, took, price(r.Totals))
-	}
-	fmt.Fprintln(t)
-	for _, e := range k.Journal[max(0, len(k.Journal)-storyMost):] {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", moment(e.At), cmp.Or(e.On, e.Kind), e.Stage, oneLine(strings.Join(e.Notes, "; "), 160))
-	}
-	_ = t.Flush() // as in tasksCmd
+	_ = table(w, "RUN\tROLE\tMODEL\tRESULT\tTOOK\tUSD", func(row func(...any)) { // as in tasksCmd
+		for _, r := range k.Runs {
+			run, took := fmt.Sprintf("%d.%d", r.Run, r.Attempt), r.Finished.Sub(r.Started).Round(time.Second)
+			row(run, r.Role, cmp.Or(r.Model, "-"), r.Status, took, price(r.Totals))
+		}
+		row("")
+		for _, e := range k.Journal[max(0, len(k.Journal)-storyMost):] {
+			row(moment(e.At), cmp.Or(e.On, e.Kind), e.Stage, oneLine(strings.Join(e.Notes, "; "), 160))
+		}
+	})
 }
 
 type queueCmd struct{ printer }
@@ -176,20 +172,18 @@ type queueCmd struct{ printer }
 func (c queueCmd) Run(s *streams) error {
 	return read(c.printer, s, http.MethodGet, "/queue", nil, func(w io.Writer, v explain.QueueView) {
 		fmt.Fprintf(w, "agents at work: %d of %d\n", v.Workers.Running, v.Workers.MaxConcurrency)
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "JOB\tTASK\tPOOL\tKIND\tSTATUS\tWAITS FOR")
-		for _, j := range append(v.Jobs, v.Effects...) {
-			var why []string
-			for _, reason := range j.Waits {
-				why = append(why, reason.Text)
+		_ = table(w, "JOB\tTASK\tPOOL\tKIND\tSTATUS\tWAITS FOR", func(row func(...any)) { // as in tasksCmd
+			for _, j := range append(v.Jobs, v.Effects...) {
+				var why []string
+				for _, reason := range j.Waits {
+					why = append(why, reason.Text)
+				}
+				row(j.ID, j.TaskID, j.Pool, cmp.Or(j.Role, j.Kind), j.Status, oneLine(strings.Join(why, "; "), 120))
 			}
-			waits := oneLine(strings.Join(why, "; "), 120)
-			fmt.Fprintf(t, "%d\t%d\t%s\t%s\t%s\t%s\n", j.ID, j.TaskID, j.Pool, cmp.Or(j.Role, j.Kind), j.Status, waits)
-		}
-		for _, f := range v.Failed {
-			fmt.Fprintf(t, "%d\t%d\t%s\t%s\tgiven up\t%s\n", f.JobID, f.TaskID, f.Lane, f.Kind, oneLine(f.Error, 120))
-		}
-		_ = t.Flush() // as in tasksCmd
+			for _, f := range v.Failed {
+				row(f.JobID, f.TaskID, f.Lane, f.Kind, "given up", oneLine(f.Error, 120))
+			}
+		})
 		for _, l := range v.Lanes {
 			if l.Sick != nil {
 				fmt.Fprintf(w, "%s does not answer; %d owed\n", l.Lane, l.Owed)

@@ -113,32 +113,42 @@ type tokenListCmd struct{ output }
 func (c tokenListCmd) Run(s *streams) error {
 	return inStore(func(ctx context.Context, db app.Database) error {
 		list, err := db.Tokens(ctx)
-		if err != nil {
-			return err
-		}
-		views := make([]tokenView, len(list))
-		for i, t := range list {
-			views[i] = viewOf(t)
-		}
-		return c.print(s.out, map[string]any{"tokens": views}, func(w io.Writer) error {
-			return table(w, "NAME\tRIGHT\tMADE\tEXPIRES", func(w io.Writer) {
-				for _, t := range list {
-					ends := "never"
-					if !t.Expires.IsZero() {
-						ends = t.Expires.UTC().Format(time.DateTime)
-					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.Name, t.Grant, t.Made.UTC().Format(time.DateTime), ends)
-				}
-			})
+		return printList(c.output, s, "tokens", list, err, viewOf, "NAME\tRIGHT\tMADE\tEXPIRES", func(t access.Token) []any {
+			ends := "never"
+			if !t.Expires.IsZero() {
+				ends = t.Expires.UTC().Format(time.DateTime)
+			}
+			return []any{t.Name, t.Grant, t.Made.UTC().Format(time.DateTime), ends}
 		})
 	})
 }
 
-func table(out io.Writer, head string, rows func(io.Writer)) error {
+// table writes rows of cells below a head, which has tabs between its words.
+func table(out io.Writer, head string, rows func(row func(cells ...any))) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, head)
-	rows(w)
+	rows(func(cells ...any) { fmt.Fprintf(w, strings.Repeat("%v\t", len(cells)-1)+"%v\n", cells...) })
 	return w.Flush()
+}
+
+// printList prints what was read: in JSON the views of it, under a name, else a table.
+func printList[T, V any](
+	o output, s *streams, name string, list []T, unread error, view func(T) V, head string, cells func(T) []any,
+) error {
+	if unread != nil {
+		return unread
+	}
+	views := make([]V, len(list))
+	for i, one := range list {
+		views[i] = view(one)
+	}
+	return o.print(s.out, map[string]any{name: views}, func(w io.Writer) error {
+		return table(w, head, func(row func(...any)) {
+			for _, one := range list {
+				row(cells(one)...)
+			}
+		})
+	})
 }
 
 type tokenRevokeCmd struct {
@@ -175,20 +185,11 @@ type sessionListCmd struct{ output }
 func (c sessionListCmd) Run(s *streams) error {
 	return inStore(func(ctx context.Context, db app.Database) error {
 		list, err := db.Sessions(ctx)
-		if err != nil {
-			return err
-		}
-		views := make([]sessionView, len(list))
-		for i, n := range list {
-			views[i] = sessionView{n.Name, string(n.Via), append([]string{}, n.Groups...), n.From, n.Began, n.Seen}
-		}
-		return c.print(s.out, map[string]any{"sessions": views}, func(w io.Writer) error {
-			return table(w, "NAME\tVIA\tGROUPS\tFROM\tBEGAN\tUSED", func(w io.Writer) {
-				for _, n := range list {
-					began, used := n.Began.UTC().Format(time.DateTime), n.Seen.UTC().Format(time.DateTime)
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", n.Name, n.Via, strings.Join(n.Groups, ","), n.From, began, used)
-				}
-			})
+		return printList(c.output, s, "sessions", list, err, func(n access.Session) sessionView {
+			return sessionView{n.Name, string(n.Via), append([]string{}, n.Groups...), n.From, n.Began, n.Seen}
+		}, "NAME\tVIA\tGROUPS\tFROM\tBEGAN\tUSED", func(n access.Session) []any {
+			began, used := n.Began.UTC().Format(time.DateTime), n.Seen.UTC().Format(time.DateTime)
+			return []any{n.Name, n.Via, strings.Join(n.Groups, ","), n.From, began, used}
 		})
 	})
 }

@@ -66,8 +66,7 @@ func (c tracksHideCmd) Run(s *streams) error {
 	}
 	return inTracks(task.ActTracksHide, c.Name, func(ctx context.Context, store app.TrackStore, settings app.Settings) error {
 		if c.Name == "" {
-			config, _, err := gpsfile.Load(gpsfile.Paths{Sources: settings.GPSSources, Regions: settings.GPSRegions,
-				Licences: settings.GPSLicences})
+			config, _, err := gpsfile.Load(settings.GPSFiles)
 			if err == nil {
 				err = collect.HideZones(ctx, store, config, zone.MadeAt)
 			}
@@ -99,19 +98,10 @@ type tracksHiddenCmd struct{ output }
 func (c tracksHiddenCmd) Run(s *streams) error {
 	return inTracks("", "", func(ctx context.Context, store app.TrackStore, _ app.Settings) error {
 		zones, err := store.Zones(ctx)
-		if err != nil {
-			return err
-		}
-		views := make([]zoneView, len(zones))
-		for i, z := range zones {
-			views[i] = zoneView{z.Name, z.Center[1], z.Center[0], z.RadiusM, z.MadeAt}
-		}
-		return c.print(s.out, map[string]any{"zones": views}, func(w io.Writer) error {
-			return table(w, "ZONE\tLAT\tLON\tRADIUS\tSINCE", func(w io.Writer) {
-				for _, z := range views {
-					fmt.Fprintf(w, "%s\t%g\t%g\t%g m\t%s\n", z.Name, z.Lat, z.Lon, z.Radius, z.Since.UTC().Format(time.DateOnly))
-				}
-			})
+		return printList(c.output, s, "zones", zones, err, func(z gpstracks.Zone) zoneView {
+			return zoneView{z.Name, z.Center[1], z.Center[0], z.RadiusM, z.MadeAt}
+		}, "ZONE\tLAT\tLON\tRADIUS\tSINCE", func(z gpstracks.Zone) []any {
+			return []any{z.Name, z.Center[1], z.Center[0], fmt.Sprint(z.RadiusM, " m"), z.MadeAt.UTC().Format(time.DateOnly)}
 		})
 	})
 }
@@ -188,20 +178,10 @@ type tracksRemovedCmd struct{ output }
 func (c tracksRemovedCmd) Run(s *streams) error {
 	return inTracks("", "", func(ctx context.Context, store app.TrackStore, _ app.Settings) error {
 		all, err := store.Removals(ctx)
-		if err != nil {
-			return err
-		}
-		views := make([]removalView, len(all))
-		for i, r := range all {
-			views[i] = removalView{r.ID, r.Source, r.ExternalID, r.By, r.At, r.Reason}
-		}
-		return c.print(s.out, map[string]any{"removals": views}, func(w io.Writer) error {
-			return table(w, "REMOVAL\tSOURCE\tREFERENCE\tBY\tAT\tREASON", func(w io.Writer) {
-				for _, r := range views {
-					fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Source, r.Reference, r.By, r.At.UTC().Format(time.DateTime),
-						r.Reason)
-				}
-			})
+		return printList(c.output, s, "removals", all, err, func(r gpstracks.Removal) removalView {
+			return removalView{r.ID, r.Source, r.ExternalID, r.By, r.At, r.Reason}
+		}, "REMOVAL\tSOURCE\tREFERENCE\tBY\tAT\tREASON", func(r gpstracks.Removal) []any {
+			return []any{r.ID, r.Source, r.ExternalID, r.By, r.At.UTC().Format(time.DateTime), r.Reason}
 		})
 	})
 }

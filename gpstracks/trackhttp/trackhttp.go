@@ -23,6 +23,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 )
 
 // Source is a source as health reports it.
@@ -43,15 +44,16 @@ type Options struct {
 	Runs         gpstracks.RunStore // of the collector, for health
 	Sources      []Source           // if given, another name in a filter is refused
 	Prefix       string             // path of the list; default /api/gps-tracks
-	BaseURL      string             // of the tiles in tiles.json, without Prefix; default: the host of the request
+	BaseURL      string             `env:"GPS_BASE_URL" form:"url" doc:"address of this server as maps reach it, for tiles.json, style.json and ogc; unset: the host that was asked"`
 	ClearToken   string             // bearer token of cache/clear; without one nobody may
-	AllowOrigins []string           // CORS: origins that may read, "*" for all; default none
-	TileMaxAge   time.Duration      // how long a client may keep a tile; default 5 minutes
+	AllowOrigins []string           `env:"GPS_CORS_ORIGINS" doc:"pages that may read tracks, as https://example.org,… or * for all"`
+	TileMaxAge   time.Duration      `env:"GPS_TILE_MAX_AGE" envDefault:"5m" doc:"how long a map may keep a tile"`
 	Limits       tile.Limits
-	CacheTiles   int          // default 1024; each takes Limits.Bytes at most, and much less when compressed
-	Encoders     int          // tiles made at a time; default one a processor
-	ListBytes    int          // length at which a list ends, before compression; default 4 MB
-	Log          *slog.Logger // nil discards
+	// CacheTiles take Limits.Bytes each at most, and much less when compressed.
+	CacheTiles int          `env:"GPS_CACHE_TILES" envDefault:"1024" min:"1" doc:"tiles that are kept in memory"`
+	Encoders   int          // tiles made at a time; default one a processor
+	ListBytes  int          // length at which a list ends, before compression; default 4 MB
+	Log        *slog.Logger // nil discards
 }
 
 // Handler serves one layer. It is safe for concurrent use.
@@ -81,8 +83,7 @@ func New(o Options) (*Handler, error) {
 	}
 	o.Prefix = cmp.Or(o.Prefix, "/api/gps-tracks")
 	o.BaseURL = strings.TrimSuffix(o.BaseURL, "/")
-	o.TileMaxAge = cmp.Or(o.TileMaxAge, 5*time.Minute)
-	o.CacheTiles = cmp.Or(o.CacheTiles, 1024)
+	defaults.Fill(&o)
 	o.Encoders = cmp.Or(o.Encoders, runtime.GOMAXPROCS(0))
 	o.ListBytes = cmp.Or(o.ListBytes, 4<<20)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))

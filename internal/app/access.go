@@ -8,26 +8,35 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/oidc"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
 // returnPath is where people come back to from the identity provider.
 const returnPath = "/dashboard/session/return"
 
+// AccessSettings say who may come in.
+type AccessSettings struct {
+	AdminToken    secret.String `env:"ADMIN_TOKEN" form:"long" doc:"administrator's token, 128 bits (openssl rand -hex 32); signalbox token makes others"`
+	PublicRead    bool          `env:"PUBLIC_READ" envDefault:"false" doc:"everybody who reaches the server may read; false: from this machine alone where LISTEN is a loopback address, else with the right viewer"`
+	PublicMetrics bool          `env:"PUBLIC_METRICS" envDefault:"false" doc:"everybody who reaches the server may read /metrics"`
+	AccessRoles   access.Rules  `env:"ACCESS_ROLES" doc:"rights of people whom the identity provider or the proxy names, as group=role,user:name=role@owner/name+owner/name,*=viewer"`
+}
+
 func (s Settings) checkAccess(wrong func(name, format string, args ...any)) {
 	switch {
-	case s.OIDCIssuer == "" && s.OIDCClientID != "":
+	case s.OIDC.Issuer == "" && s.OIDC.ClientID != "":
 		wrong("OIDC_ISSUER", "is not set, and ORCH_OIDC_CLIENT_ID is: set the address of the provider")
-	case s.OIDCIssuer != "" && (s.OIDCClientID == "" || s.PublicURL == ""):
+	case s.OIDC.Issuer != "" && (s.OIDC.ClientID == "" || s.PublicURL == ""):
 		wrong("OIDC_ISSUER", "needs ORCH_OIDC_CLIENT_ID, and ORCH_PUBLIC_URL, where people come back to")
 	}
-	if (s.ProxyUser == "") != (len(s.ProxyFrom) == 0) {
+	if (s.Proxy.User == "") != (len(s.Proxy.From) == 0) {
 		wrong("PROXY_USER_HEADER", "and ORCH_PROXY_USERS_FROM must be set together: a header is believed of listed proxies alone")
 	}
-	if s.ProxyGroups != "" && s.ProxyUser == "" {
+	if s.Proxy.Groups != "" && s.Proxy.User == "" {
 		wrong("PROXY_GROUPS_HEADER", "needs ORCH_PROXY_USER_HEADER")
 	}
-	if people := s.OIDCIssuer != "" || s.ProxyUser != ""; people != (len(s.AccessRoles) > 0) {
+	if people := s.OIDC.Issuer != "" || s.Proxy.User != ""; people != (len(s.AccessRoles) > 0) {
 		wrong("ACCESS_ROLES", "gives rights to people whom ORCH_OIDC_ISSUER or ORCH_PROXY_USER_HEADER names, "+
 			"so it is set when one of them is: *=viewer lets all of them read")
 	}
@@ -42,15 +51,13 @@ func (s Settings) guard(store access.Store, log *slog.Logger) (*access.Guard, er
 		Local:         access.IsLoopback(s.Listen),
 		PublicRead:    s.PublicRead,
 		PublicMetrics: s.PublicMetrics,
-		Proxy:         access.Proxy{User: s.ProxyUser, Groups: s.ProxyGroups, From: s.ProxyFrom},
+		Proxy:         s.Proxy,
 		Log:           log,
 	}
-	if s.OIDCIssuer != "" {
-		p, err := oidc.New(oidc.Options{
-			Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.OIDCSecret.Reveal(),
-			NameClaim: s.OIDCName, GroupsClaim: s.OIDCGroups, TrustEmail: s.OIDCTrustEmail,
-			RedirectURL: strings.TrimSuffix(s.PublicURL, "/") + returnPath, Client: s.client(),
-		})
+	if s.OIDC.Issuer != "" {
+		with := s.OIDC
+		with.RedirectURL, with.Client = strings.TrimSuffix(s.PublicURL, "/")+returnPath, s.client()
+		p, err := oidc.New(with)
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +86,7 @@ func (d *doctor) access(ctx context.Context, v *Service) {
 	s := v.Settings
 	made, err := v.DB.Tokens(ctx)
 	if err != nil {
-		d.bad("access", err)
+		d.Bad("access", "%w", err)
 		return
 	}
 	ways := []string{}
@@ -89,31 +96,31 @@ func (d *doctor) access(ctx context.Context, v *Service) {
 	if len(made) > 0 {
 		ways = append(ways, fmt.Sprintf("%d named tokens (signalbox token list)", len(made)))
 	}
-	if s.OIDCIssuer != "" {
-		ways = append(ways, s.OIDCIssuer)
+	if s.OIDC.Issuer != "" {
+		ways = append(ways, s.OIDC.Issuer)
 	}
-	if s.ProxyUser != "" {
-		ways = append(ways, "the header "+s.ProxyUser)
+	if s.Proxy.User != "" {
+		ways = append(ways, "the header "+s.Proxy.User)
 	}
 	local := access.IsLoopback(s.Listen)
 	switch {
 	case len(ways) == 0 && local:
-		d.warn("access", "no token is made: whoever uses this machine may do everything here; "+
+		d.Warn("access", "no token is made: whoever uses this machine may do everything here; "+
 			"signalbox token add <name> --role admin makes one")
 	case len(ways) == 0:
-		d.warn("access", "no token is made yet: the first start shows one, once; or signalbox token add <name> --role admin")
+		d.Warn("access", "no token is made yet: the first start shows one, once; or signalbox token add <name> --role admin")
 	default:
-		d.ok("access", "people are identified by %s", strings.Join(ways, ", "))
+		d.OK("access", "people are identified by %s", strings.Join(ways, ", "))
 	}
 	switch {
 	case s.PublicRead:
-		d.warn("access", "whoever reaches the server may read everything (ORCH_PUBLIC_READ)")
+		d.Warn("access", "whoever reaches the server may read everything (ORCH_PUBLIC_READ)")
 	case local:
-		d.ok("access", "reading is open on this machine, and needs the right viewer from elsewhere")
+		d.OK("access", "reading is open on this machine, and needs the right viewer from elsewhere")
 	}
 	for _, t := range made {
 		if !t.Live(time.Now()) {
-			d.warn("access", "the token %s has expired: signalbox token revoke %s", t.Name, t.Name)
+			d.Warn("access", "the token %s has expired: signalbox token revoke %s", t.Name, t.Name)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -59,9 +58,8 @@ func TestAccessFromElsewhere(t *testing.T) {
 	require.Contains(t, v.request(http.MethodGet, "/readyz", "Authorization", "Bearer "+first).Body.String(), `"database": "ok"`)
 	require.Equal(t, http.StatusUnauthorized, v.request(http.MethodPost, "/api/gps-tracks/cache/clear", "Authorization", "Bearer guess").Code)
 	require.Less(t, v.request(http.MethodPost, "/api/gps-tracks/cache/clear", "Authorization", "Bearer "+first).Code, 300)
-	var out bytes.Buffer
-	app.Doctor(t.Context(), s, &out)
-	require.Regexp(t, `ok +access +people are identified by 1 named tokens`, out.String())
+	said, _ := diagnosis(t, s, app.Examination{})
+	require.Regexp(t, `ok +access +people are identified by 1 named tokens`, said)
 	again, err := s.FirstToken(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, again)

@@ -19,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/filelease"
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/service"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -45,6 +46,14 @@ type Opened interface {
 	Ping(ctx context.Context) error
 	// Close waits for what has been handed in.
 	Close() error
+}
+
+// DatabaseSettings say where tasks are kept.
+type DatabaseSettings struct {
+	DatabaseURL    secret.String `env:"DATABASE_URL" doc:"postgres://… = PostgreSQL, for replicas too; unset: SQLite in the data directory"`
+	DatabaseSchema string        `env:"DATABASE_SCHEMA" envDefault:"signalbox" doc:"of the tables in PostgreSQL"`
+
+	MaxConcurrencyTotal int `env:"MAX_CONCURRENCY_TOTAL" envDefault:"0" doc:"agents at a time of all servers on a PostgreSQL; 0: no bound"`
 }
 
 // openDatabase opens the store that the settings name, and the leases that go

@@ -1,25 +1,23 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/mux"
 )
 
 // Finding is one line of an examination.
@@ -39,107 +37,100 @@ const (
 	LevelFail Level = "FAIL"
 )
 
+// Report takes the findings of an examination.
+type Report func(Finding)
+
+// ReportTo writes findings as lines.
+func ReportTo(w io.Writer) Report {
+	return func(f Finding) { fmt.Fprintf(w, "%-5s %-12s %s\n", f.Level, f.What, f.Text) }
+}
+
+// OK reports what is as it should be.
+func (r Report) OK(what, format string, args ...any) {
+	r(Finding{LevelOK, what, fmt.Sprintf(format, args...)})
+}
+
+// Warn reports what may be meant so.
+func (r Report) Warn(what, format string, args ...any) {
+	r(Finding{LevelWarn, what, fmt.Sprintf(format, args...)})
+}
+
+// Bad reports what is wrong. The format may wrap an error, by %w.
+func (r Report) Bad(what, format string, args ...any) {
+	r(Finding{LevelFail, what, fmt.Errorf(format, args...).Error()})
+}
+
+// Check reports what an error says, with how a person mends it, or else what is good; and whether there was none.
+func (r Report) Check(what, good, mend string, err error) bool {
+	switch {
+	case err == nil:
+		r.OK(what, "%s", good)
+	case mend == "":
+		r.Bad(what, "%w", err)
+	default:
+		r.Bad(what, "%w: %s", err, mend)
+	}
+	return err == nil
+}
+
 // Examination names what Doctor does besides looking.
 type Examination struct {
 	Fix   bool // makes columns and registers webhooks that are missing
 	Probe bool // lets each agent do nothing, in a checkout of its own; that may cost something
 }
 
-// doctor writes findings and counts what is wrong.
+// doctor reports findings.
 type doctor struct {
 	Examination
-	report func(Finding)
-	wrong  int
-	tokens []plane.Token // of Plane, that were accepted
-}
-
-func (d *doctor) ok(what, format string, args ...any) {
-	d.report(Finding{LevelOK, what, fmt.Sprintf(format, args...)})
-}
-
-func (d *doctor) warn(what, format string, args ...any) {
-	d.report(Finding{LevelWarn, what, fmt.Sprintf(format, args...)})
-}
-
-func (d *doctor) bad(what string, err error) {
-	d.wrong++
-	d.report(Finding{LevelFail, what, err.Error()})
-}
-
-// check writes one finding, and reports whether it is a good one.
-func (d *doctor) check(what, good string, err error) bool {
-	if err != nil {
-		d.bad(what, err)
-		return false
-	}
-	d.ok(what, "%s", good)
-	return true
-}
-
-// Write writes a finding as a line.
-func (f Finding) Write(w io.Writer) {
-	fmt.Fprintf(w, "%-5s %-12s %s\n", f.Level, f.What, f.Text)
-}
-
-// Doctor examines a deployment and says what it found: git, tokens, the board's
-// columns, agents, secrets, disk. It reports how many things are wrong.
-func Doctor(ctx context.Context, v *Service, w io.Writer) int {
-	return Examine(ctx, v, Examination{}, func(f Finding) { f.Write(w) })
+	Report
 }
 
 // examineTime bounds an examination; each agent that is probed has as much again.
 const examineTime = 2 * time.Minute
 
-// Examine is Doctor, with each finding as a value.
-func Examine(ctx context.Context, v *Service, e Examination, report func(Finding)) int {
-	d := &doctor{Examination: e, report: report}
+// Examine examines a deployment and reports what it finds: git, tokens, the board's columns, agents, secrets, disk. It
+// returns how many things are wrong.
+func Examine(ctx context.Context, v *Service, e Examination, report Report) (wrong int) {
+	d := &doctor{e, func(f Finding) {
+		if f.Level == LevelFail {
+			wrong++
+		}
+		report(f)
+	}}
 	ctx, cancel := context.WithTimeout(ctx, examineTime)
 	defer cancel()
 	version, err := v.Git.Version(ctx)
-	d.check("git", "version "+version, err)
-	d.check("database", v.Settings.Database(), v.DB.Ping(ctx))
+	d.Check("git", "version "+version, "", err)
+	d.Check("database", v.Settings.Database(), "", v.DB.Ping(ctx))
 	_, _, err = v.Leases.Holder(ctx, "doctor")
-	d.check("leases", "can be read", err)
+	d.Check("leases", "can be read", "", err)
 	if v.walls.loud != nil {
-		d.warn("jail", "%v", v.walls.loud)
+		d.Warn("jail", "%v", v.walls.loud)
 	} else {
-		d.ok("jail", "agents and checks are confined: %s", v.walls)
+		d.OK("jail", "agents and checks are confined: %s", v.walls)
 	}
-	d.ok("network", "%s", v.walls.egress(v.Settings))
+	d.OK("network", "%s", v.walls.egress(v.Settings))
 	d.disk(v.Settings.DataDir)
-	boards := d.trackers(ctx, v)
-	answers := map[string]bool{} // what a host says can be believed
-	for _, name := range slices.Sorted(maps.Keys(v.Hosts)) {
-		a := v.access[name]
-		good, how := "the token is accepted", "make a token and set it as "+a.tokenName+": "+a.tokenPage()
-		if a.app != nil {
-			good = "the app is accepted"
-			how = "look whether " + Prefix + "GITHUB_APP_KEY is a private key of the app " + Prefix + "GITHUB_APP_ID, " +
-				"and whether this machine's clock is right"
-		}
-		answers[name] = d.check(name, good, mend(v.Hosts[name].Ping(ctx), how))
-	}
-	if v.Hosts[task.HostGitHub] == nil {
-		d.ok(task.HostGitHub, "is not used: no repository is there")
-	}
+	boards := d.boards(ctx, v)
+	answers := d.hosts(ctx, v)
 	if v.Telegram != nil {
 		d.telegram(ctx, v)
 	} else {
-		d.warn("telegram", "is not set up: notices are only logged")
+		d.Warn("telegram", "is not set up: notices are only logged")
 	}
 	if v.Settings.InsecureWebhooks {
-		d.warn("webhooks", "unsigned ones are taken (ORCH_INSECURE_WEBHOOKS)")
+		d.Warn("webhooks", "unsigned ones are taken (ORCH_INSECURE_WEBHOOKS)")
 	} else {
-		d.ok("webhooks", "secrets are set")
+		d.OK("webhooks", "secrets are set")
 	}
 	d.access(ctx, v)
 	d.tracks(v)
 	list, err := admin.FindStranded(ctx, v.Engine)
 	if err != nil {
-		d.bad("registry", err)
+		d.Bad("registry", "%w", err)
 	}
 	for _, s := range list {
-		d.warn("registry", "%s", s)
+		d.Warn("registry", "%s", s)
 	}
 	for _, p := range v.Projects.All() {
 		if p.Plain() {
@@ -149,47 +140,116 @@ func Examine(ctx context.Context, v *Service, e Examination, report func(Finding
 		}
 	}
 	for _, p := range v.Projects.Boards() {
-		if boards[p.Board] {
-			d.project(ctx, v, p)
+		if look := boards[p.Board]; look != nil {
+			d.project(ctx, v, p, look)
 		}
 	}
 	d.agents(v)
-	return d.wrong
+	return wrong
 }
 
-// trackers examines the trackers; those that can be worked with are true, by name.
-func (d *doctor) trackers(ctx context.Context, v *Service) map[string]bool {
+// hosts examines how the service signs in to git hosts; those of whose answers can be believed are true, by name.
+func (d *doctor) hosts(ctx context.Context, v *Service) map[string]bool {
 	out := map[string]bool{}
-	if v.Board != nil || v.Plane != nil {
-		out[""] = d.tracker(ctx, v)
+	for _, n := range v.near {
+		if n.isBoard {
+			continue
+		}
+		good, how := "the token is accepted", "make a token and set it as "+n.TokenEnv+": "+n.tokenPage(n)
+		if n.app {
+			good = "the app is accepted"
+			how = "look whether " + Prefix + "GITHUB_APP_KEY is a private key of the app " + Prefix + "GITHUB_APP_ID, " +
+				"and whether this machine's clock is right"
+		}
+		out[n.Name] = d.Check(n.Name, good, how, v.Hosts[n.Name].Ping(ctx))
 	}
-	for _, b := range v.neighbours.Boards {
-		token := cmp.Or(b.TokenEnv, v.access[b.Host].tokenName)
-		out[b.Name] = d.check(b.Name, "the token is accepted", mend(v.Boards[b.Name].Identify(ctx), "make a token and set it as "+token))
-		last, err := v.DB.LastDelivery(ctx, b.Name)
-		switch {
-		case err != nil:
-			d.bad(b.Name, err)
-		case last.IsZero():
-			d.warn(b.Name, "no webhook has come yet: make one to /webhooks/%s of this server; without it boards are read every %s",
-				b.Name, v.Settings.Features.Reconciler.Every)
+	if v.Hosts[task.HostGitHub] == nil {
+		d.OK(task.HostGitHub, "is not used: no repository is there")
+	}
+	return out
+}
+
+// tell takes the findings of an adapter.
+func (d *doctor) tell(level, what, text string) { d.Report(Finding{Level(level), what, text}) }
+
+// look examines a project of a board, or adds to the error of one that cannot be read what mends it.
+type look func(ctx context.Context, id, prefix string, unread error) error
+
+// examiner is a board that examines itself; see plane.Client.Examine.
+type examiner interface {
+	Examine(
+		ctx context.Context, name, token, workspace, registry string, report func(level, what, text string),
+	) func(ctx context.Context, id, prefix string, unread error) error
+}
+
+// boards examines the boards, and returns what examines projects of those that can be worked with, by name.
+func (d *doctor) boards(ctx context.Context, v *Service) map[string]look {
+	s, out := v.Settings, map[string]look{}
+	no := func(_ context.Context, _, _ string, unread error) error { return unread }
+	if v.Board != nil && d.Check("board", "our own, at "+s.publicURL()+"/dashboard/board", "", v.Board.Ping(ctx)) {
+		out[""] = no
+	}
+	for _, n := range v.near {
+		if !n.isBoard {
+			continue
+		}
+		workspace := "workspace in " + s.Projects
+		if n.own {
+			workspace = Prefix + "PLANE_WORKSPACE"
+		}
+		b := v.Boards[n.Name]
+		if x, ok := b.(examiner); ok {
+			out[n.Name] = x.Examine(ctx, n.source(), n.TokenEnv, workspace, s.Projects, d.tell)
+		} else if d.Check(n.source(), "the token is accepted", "make a token and set it as "+n.TokenEnv, b.Identify(ctx)) {
+			out[n.Name] = no
+		}
+		d.boardHooks(ctx, v, n)
+		if c, ok := b.(tracker.Budgeted); ok && s.Features.Reconcile && s.Features.ReadBoards && out[n.Name] != nil {
+			limit, projects, of := c.Budgets()[0].Limit, 0, ""
+			for _, p := range v.Projects.Boards() {
+				if n.serves(p) {
+					projects++
+				}
+			}
+			if limit > 0 { // else it names none
+				of = fmt.Sprintf(" of at least %d", limit) // what others have used of it does not show
+			}
+			idle := reconcile.IdleCost(projects, limit, s.Features.Reconciler.Every)
+			d.OK(n.source(), "idle cost is %.0f%s requests a minute, for each server with this token (%d boards)", idle, of, projects)
 		}
 	}
 	return out
 }
 
+// boardHooks says what is known of the webhooks of a board, which does not show them.
+func (d *doctor) boardHooks(ctx context.Context, v *Service, n neighbour) {
+	address := "the address of this server and " + n.path
+	if v.Settings.PublicURL != "" {
+		address = v.Settings.publicURL() + n.path
+	}
+	switch last, err := v.DB.LastDelivery(ctx, n.source()); {
+	case err != nil:
+		d.Bad(n.source(), "%w", err)
+	case last.IsZero():
+		d.Warn(n.source(), "no webhook has come yet: make one"+n.hook(n)+"; without it boards are read every %s",
+			address, v.Settings.Features.Reconciler.Every)
+	default:
+		d.OK(n.source(), "the last webhook came at %s", last.UTC().Format("2006-01-02 15:04:05 MST"))
+	}
+}
+
 // tracks says which sources may be collected from.
 func (d *doctor) tracks(v *Service) {
 	if v.Tracks == nil {
-		d.warn("tracks", "are not served (ORCH_GPS_TRACKS_ENABLED)")
+		d.Warn("tracks", "are not served (ORCH_GPS_TRACKS_ENABLED)")
 		return
 	}
 	for _, s := range v.Tracks.Sources {
 		switch {
 		case s.Enabled && s.Decision != "accepted":
-			d.warn("tracks", "source %s is on, and its licence record is %s: it will be refused", s.Name, s.Decision)
+			d.Warn("tracks", "source %s is on, and its licence record is %s: it will be refused", s.Name, s.Decision)
 		case s.Enabled:
-			d.ok("tracks", "source %s is on, and its licence record is accepted", s.Name)
+			d.OK("tracks", "source %s is on, and its licence record is accepted", s.Name)
 		}
 	}
 }
@@ -200,35 +260,36 @@ const diskMin = 1 << 30
 func (d *doctor) disk(dir string) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
-		d.bad("disk", err)
+		d.Bad("disk", "%w", err)
 		return
 	}
 	free := s.Bavail * uint64(s.Bsize)
 	if free < diskMin {
-		d.bad("disk", fmt.Errorf("only %d MiB are free in %s", free>>20, dir))
+		d.Bad("disk", "only %d MiB are free in %s", free>>20, dir)
 		return
 	}
-	d.ok("disk", "%d GiB are free in %s", free>>30, dir)
+	d.OK("disk", "%d GiB are free in %s", free>>30, dir)
 }
 
 // project examines one entry of the registry: its board and its agents.
-func (d *doctor) project(ctx context.Context, v *Service, p task.Project) {
+func (d *doctor) project(ctx context.Context, v *Service, p task.Project, look look) {
 	columns, err := v.Tracker.Columns(ctx, p.Sync())
+	id := p.TrackerProject
 	if err != nil {
-		d.bad(p.Prefix, fmt.Errorf("the board's columns: %w%s", err, v.otherProjects(ctx, p.Sync())))
-		return
+		id = p.Sync()
 	}
-	if v.Plane != nil && p.Board == "" {
-		d.planeProject(ctx, v, p)
+	if err = look(ctx, mux.ID(p.Board, id), p.Prefix, err); err != nil {
+		d.Bad(p.Prefix, "the board's columns: %w", err)
+		return
 	}
 	if d.Fix {
 		columns = d.addColumns(ctx, v, p, columns)
 	}
 	if p.People.Described() {
 		if _, err := v.Tracker.Person(ctx, p.TrackerProject, ""); err != nil && !errors.Is(err, tracker.ErrNotFound) {
-			d.bad(p.Prefix, fmt.Errorf("starters, approvers or releasers are named by e-mail address or role, "+
+			d.Bad(p.Prefix, "starters, approvers or releasers are named by e-mail address or role, "+
 				"and the tracker does not describe its accounts: use ids, or a token of a member of the workspace "+
-				"(with labels: of an administrator of the repository): %w", err))
+				"(with labels: of an administrator of the repository): %w", err)
 		}
 	}
 	var missing []string
@@ -240,14 +301,14 @@ func (d *doctor) project(ctx context.Context, v *Service, p task.Project) {
 	essential := func(s stage.Status) bool { _, ok := columns[s]; return ok }
 	switch {
 	case !essential(stage.StatusToAnalyse) || !essential(stage.StatusApproved) || !essential(stage.StatusInProgress):
-		d.bad(p.Prefix, fmt.Errorf("the board lacks %s: the pipeline cannot be used without them; "+
-			"add columns of these names, or let signalbox doctor --fix do it", strings.Join(missing, ", ")))
+		d.Bad(p.Prefix, "the board lacks %s: the pipeline cannot be used without them; "+
+			"add columns of these names, or let signalbox doctor --fix do it", strings.Join(missing, ", "))
 	case p.SelfHosting && !essential(stage.StatusConfirmDeploy):
-		d.bad(p.Prefix, fmt.Errorf("the board lacks Confirm Deploy: nothing can be deployed"))
+		d.Bad(p.Prefix, "the board lacks Confirm Deploy: nothing can be deployed")
 	case len(missing) > 0:
-		d.warn(p.Prefix, "the board has no column for %s; signalbox doctor --fix makes them", strings.Join(missing, ", "))
+		d.Warn(p.Prefix, "the board has no column for %s; signalbox doctor --fix makes them", strings.Join(missing, ", "))
 	default:
-		d.ok(p.Prefix, "every board status has a column")
+		d.OK(p.Prefix, "every board status has a column")
 	}
 }
 

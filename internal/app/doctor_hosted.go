@@ -8,10 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/adapters/github"
-	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -19,62 +17,49 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/mux"
 )
 
-// Paths at which webhooks come in.
-const (
-	hostHooks    = "/webhooks/githost"
-	trackerHooks = "/webhooks/tracker"
-)
-
-// mend adds to an error what a person can do about it.
-func mend(err error, how string) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %s", err, how)
-}
-
 // hosted examines a repository on a git host: whether the service may do there what a card needs.
 func (d *doctor) hosted(ctx context.Context, v *Service, p task.Project) {
-	a := v.access[p.HostName()]
-	r, err := v.Hosts[a.Name].Repository(ctx, p.HostPath())
+	n, _ := v.hostOf(p)
+	host := v.Hosts[n.Name]
+	r, err := host.Repository(ctx, p.HostPath())
 	if errors.Is(err, githost.ErrNotFound) {
-		err = mend(err, "correct repo in "+v.Settings.Projects+", or let the token see it: "+a.tokenPage())
+		err = fmt.Errorf("%w: correct repo in %s, or let the token see it: %s", err, v.Settings.Projects, n.tokenPage(n))
 	}
 	if err != nil {
-		d.bad(p.Prefix, err)
+		d.Bad(p.Prefix, "%w", err)
 		return
 	}
 	page := p.WebURL
 	if page == "" {
 		page = "https://github.com/" + p.Repo
 	}
-	var rights github.Rights
-	var unseen error
-	client, isApp := v.Hosts[a.Name].(*github.Client)
-	if isApp {
-		rights, isApp, unseen = client.Rights(ctx, p.HostPath())
-		slices.Sort(rights.Lacks)
+	var app string
+	var lacks []string
+	if x, ok := host.(interface {
+		Rights(ctx context.Context, repo string) (app string, lacks []string, err error)
+	}); ok {
+		app, lacks, err = x.Rights(ctx, p.HostPath())
 	}
 	switch {
 	case r.Archived:
-		d.bad(p.Prefix, fmt.Errorf("%s is archived, and takes no commit: unarchive it at %s/settings, or take it out of %s",
-			p.Repo, page, v.Settings.Projects))
-	case unseen != nil:
-		d.bad(p.Prefix, unseen)
-	case len(rights.Lacks) > 0:
-		d.bad(p.Prefix, fmt.Errorf("the app %s lacks permissions for %s: %s: give them to it in its settings, "+
-			"and accept them where it is installed", rights.App, p.Repo, strings.Join(rights.Lacks, ", ")))
-	case isApp:
-		d.ok(p.Prefix, "the app %s has the permissions that cards of %s need", rights.App, p.Repo)
+		d.Bad(p.Prefix, "%s is archived, and takes no commit: unarchive it at %s/settings, or take it out of %s",
+			p.Repo, page, v.Settings.Projects)
+	case err != nil:
+		d.Bad(p.Prefix, "%w", err)
+	case len(lacks) > 0:
+		d.Bad(p.Prefix, "the app %s lacks permissions for %s: %s: give them to it in its settings, "+
+			"and accept them where it is installed", app, p.Repo, strings.Join(lacks, ", "))
+	case app != "":
+		d.OK(p.Prefix, "the app %s has the permissions that cards of %s need", app, p.Repo)
 	case !r.Push:
-		d.bad(p.Prefix, fmt.Errorf("the token may read %s and not push to it: "+
-			"give it write access to contents and pull requests at %s", p.Repo, a.tokenPage()))
+		d.Bad(p.Prefix, "the token may read %s and not push to it: "+
+			"give it write access to contents and pull requests at %s", p.Repo, n.tokenPage(n))
 	default:
-		d.ok(p.Prefix, "the token may push to %s", p.Repo)
+		d.OK(p.Prefix, "the token may push to %s", p.Repo)
 	}
-	rules, err := rulesOf(ctx, v.Hosts[a.Name], p)
+	rules, err := rulesOf(ctx, host, p)
 	if err != nil {
-		d.bad(p.Prefix, err)
+		d.Bad(p.Prefix, "%w", err)
 		return
 	}
 	d.merging(v, p, r, rules, page+"/settings")
@@ -106,19 +91,19 @@ func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r githost
 			p.Repo, p.Main, r.DefaultBranch)
 	}
 	if err != nil {
-		d.bad(p.Prefix, err)
+		d.Bad(p.Prefix, "%w", err)
 		return
 	}
 	heads, err := v.Git.Heads(ctx, work.Workspace{Repo: p.Repo, CloneURL: p.CloneURL, Main: p.Main})
-	title := v.access[p.HostName()].title()
+	at, _ := v.hostOf(p)
 	switch {
 	case err != nil:
-		d.bad(p.Prefix, fmt.Errorf("clone_url: git cannot read it: %w: %s says that it is %s", err, title, r.CloneURL))
+		d.Bad(p.Prefix, "clone_url: git cannot read it: %w: %s says that it is %s", err, at.title, r.CloneURL)
 	case heads[p.Main] != b.SHA:
-		d.bad(p.Prefix, fmt.Errorf("clone_url is another repository than %s: %s is at %.12s there "+
-			"and at %.12s at %s, which says that it is %s", p.Repo, p.Main, heads[p.Main], b.SHA, title, r.CloneURL))
+		d.Bad(p.Prefix, "clone_url is another repository than %s: %s is at %.12s there "+
+			"and at %.12s at %s, which says that it is %s", p.Repo, p.Main, heads[p.Main], b.SHA, at.title, r.CloneURL)
 	default:
-		d.ok(p.Prefix, "the repository %s answers, and %s is at %.12s", p.Repo, p.Main, b.SHA)
+		d.OK(p.Prefix, "the repository %s answers, and %s is at %.12s", p.Repo, p.Main, b.SHA)
 	}
 	d.contexts(ctx, v, p, b.SHA, rules.Demands)
 }
@@ -132,19 +117,19 @@ func (d *doctor) merging(v *Service, p task.Project, r githost.Repository, rules
 	}
 	switch {
 	case rules.Queue != "":
-		d.bad(p.Prefix, fmt.Errorf("%s demands the merge queue, into which GitHub takes pull requests by its GraphQL interface alone: "+
-			"every merge would be refused; take the rule away at %s/rules, or let the token's account bypass it", rules.Queue, page))
+		d.Bad(p.Prefix, "%s demands the merge queue, into which GitHub takes pull requests by its GraphQL interface alone: "+
+			"every merge would be refused; take the rule away at %s/rules, or let the token's account bypass it", rules.Queue, page)
 	case len(allowed) == 0:
-		d.bad(p.Prefix, fmt.Errorf("%s allows no method of merging: allow merge commits at %s", p.Repo, page))
+		d.Bad(p.Prefix, "%s allows no method of merging: allow merge commits at %s", p.Repo, page)
 	case p.Merge != githost.MergeAny && !slices.Contains(allowed, string(p.Merge)):
-		d.bad(p.Prefix, fmt.Errorf("merge is %s, and %s is merged by %s alone: every merge would be refused; "+
-			"allow it at %s, or correct merge in %s", p.Merge, p.Repo, strings.Join(allowed, ", "), page, v.Settings.Projects))
+		d.Bad(p.Prefix, "merge is %s, and %s is merged by %s alone: every merge would be refused; "+
+			"allow it at %s, or correct merge in %s", p.Merge, p.Repo, strings.Join(allowed, ", "), page, v.Settings.Projects)
 	case p.Merge != githost.MergeAny:
-		d.ok(p.Prefix, "pull requests may be merged by %s, which merge names", p.Merge)
+		d.OK(p.Prefix, "pull requests may be merged by %s, which merge names", p.Merge)
 	case !slices.Contains(allowed, string(githost.MergeCommit)):
-		d.warn(p.Prefix, "%s allows no merge commits: pull requests are merged by %s", p.Repo, allowed[0])
+		d.Warn(p.Prefix, "%s allows no merge commits: pull requests are merged by %s", p.Repo, allowed[0])
 	default:
-		d.ok(p.Prefix, "pull requests may be merged by %s", strings.Join(allowed, ", "))
+		d.OK(p.Prefix, "pull requests may be merged by %s", strings.Join(allowed, ", "))
 	}
 }
 
@@ -154,10 +139,10 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha s
 	for _, k := range demands {
 		switch {
 		case p.CINone:
-			d.bad(p.Prefix, fmt.Errorf("%s demands the check %s, and ci is none: every merge would be refused; name it in ci",
-				k.By, k.Context))
+			d.Bad(p.Prefix, "%s demands the check %s, and ci is none: every merge would be refused; name it in ci",
+				k.By, k.Context)
 		case len(p.Contexts) > 0 && !slices.Contains(p.Contexts, k.Context):
-			d.warn(p.Prefix, "%s demands the check %s, which ci does not name: cards wait for it all the same", k.By, k.Context)
+			d.Warn(p.Prefix, "%s demands the check %s, which ci does not name: cards wait for it all the same", k.By, k.Context)
 		}
 	}
 	if p.CINone || len(p.Contexts)+len(demands) == 0 {
@@ -165,7 +150,7 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha s
 	}
 	list, err := v.Hosts[p.HostName()].Checks(ctx, p.HostPath(), p.Main, sha)
 	if err != nil {
-		d.bad(p.Prefix, err)
+		d.Bad(p.Prefix, "%w", err)
 		return
 	}
 	var seen, known []string // reported, and demanded as well
@@ -178,7 +163,7 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha s
 	for _, k := range demands {
 		known = append(known, k.Context)
 		if near := nearest(k.Context, seen); !slices.Contains(seen, k.Context) {
-			d.warn(p.Prefix, "%s demands the check %s, and nothing has reported one of that name on %s: cards wait for it, at most %s, "+
+			d.Warn(p.Prefix, "%s demands the check %s, and nothing has reported one of that name on %s: cards wait for it, at most %s, "+
 				"which is right when it runs on pull requests alone; else correct the rule%s",
 				k.By, k.Context, p.Main, v.Settings.Engine.CIWait, near)
 		}
@@ -187,13 +172,13 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha s
 		near := nearest(name, known)
 		switch {
 		case slices.Contains(known, name):
-			d.ok(p.Prefix, "ci: %s is a check of %s", name, p.Main)
+			d.OK(p.Prefix, "ci: %s is a check of %s", name, p.Main)
 		case near != "":
-			d.bad(p.Prefix, fmt.Errorf("ci: no check of %s is called %s%s Correct it in %s", p.Main, name, near, v.Settings.Projects))
+			d.Bad(p.Prefix, "ci: no check of %s is called %s%s Correct it in %s", p.Main, name, near, v.Settings.Projects)
 		case len(known) == 0:
-			d.warn(p.Prefix, "ci: no check has reported on %s yet, so nobody can say whether %s is one", p.Main, name)
+			d.Warn(p.Prefix, "ci: no check has reported on %s yet, so nobody can say whether %s is one", p.Main, name)
 		default:
-			d.warn(p.Prefix, "ci: no check of %s is called %s (it has %s): cards wait for it, "+
+			d.Warn(p.Prefix, "ci: no check of %s is called %s (it has %s): cards wait for it, "+
 				"which is right when it runs on pull requests alone", p.Main, name, strings.Join(known, ", "))
 		}
 	}
@@ -201,21 +186,22 @@ func (d *doctor) contexts(ctx context.Context, v *Service, p task.Project, sha s
 
 // hostHooks examines what a git host sends, and registers it with Fix.
 func (d *doctor) hostHooks(ctx context.Context, v *Service, p task.Project, page string) {
-	s, a := v.Settings, v.access[p.HostName()]
+	s := v.Settings
+	n, _ := v.hostOf(p)
 	if s.PublicURL == "" {
-		d.warn(p.Prefix, "webhooks: %sPUBLIC_URL is not set, so nobody can say whether those of %s arrive; "+
-			"without them CI is looked at every %s", Prefix, a.title(), s.Engine.Stage.CIPoll)
+		d.Warn(p.Prefix, "webhooks: %sPUBLIC_URL is not set, so nobody can say whether those of %s arrive; "+
+			"without them CI is looked at every %s", Prefix, n.title, s.Engine.Stage.CIPoll)
 		return
 	}
-	target, page := s.publicURL()+a.hooksPath(), page+"/settings/hooks"
-	list, err := v.Hosts[a.Name].Webhooks(ctx, p.HostPath())
+	target, page := s.publicURL()+n.path, page+"/settings/hooks"
+	list, err := v.Hosts[n.Name].Webhooks(ctx, p.HostPath())
 	if errors.Is(err, githost.ErrNotFound) || errors.Is(err, githost.ErrDenied) {
-		d.warn(p.Prefix, "webhooks: the token may not see them (it needs administration of %s): look whether one to %s is at %s",
+		d.Warn(p.Prefix, "webhooks: the token may not see them (it needs administration of %s): look whether one to %s is at %s",
 			p.Repo, target, page)
 		return
 	}
 	if err != nil {
-		d.bad(p.Prefix, err)
+		d.Bad(p.Prefix, "%w", err)
 		return
 	}
 	at := slices.IndexFunc(list, func(h githost.Webhook) bool { return h.URL == target })
@@ -225,84 +211,64 @@ func (d *doctor) hostHooks(ctx context.Context, v *Service, p task.Project, page
 	}
 	switch h := list[at]; {
 	case !h.Active:
-		d.bad(p.Prefix, fmt.Errorf("webhooks: the one to %s is switched off: make it active at %s", target, page))
+		d.Bad(p.Prefix, "webhooks: the one to %s is switched off: make it active at %s", target, page)
 	case len(h.Lacks) > 0:
-		d.bad(p.Prefix, fmt.Errorf("webhooks: the one to %s lacks the events %s: add them at %s",
-			target, strings.Join(h.Lacks, ", "), page))
+		d.Bad(p.Prefix, "webhooks: the one to %s lacks the events %s: add them at %s",
+			target, strings.Join(h.Lacks, ", "), page)
 	case h.Last == http.StatusUnauthorized || h.Last == http.StatusForbidden:
-		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d: its secret is not %s; set the same one at %s",
-			target, h.Last, a.secretName(), page))
+		d.Bad(p.Prefix, "webhooks: the last delivery to %s was answered %d: its secret is not %s; set the same one at %s",
+			target, h.Last, n.secretName, page)
 	case h.Last != 0 && h.Last/100 != 2:
-		d.bad(p.Prefix, fmt.Errorf("webhooks: the last delivery to %s was answered %d (%s): look whether the address leads here",
-			target, h.Last, h.Note))
+		d.Bad(p.Prefix, "webhooks: the last delivery to %s was answered %d (%s): look whether the address leads here",
+			target, h.Last, h.Note)
 	case h.Last == 0:
-		d.ok(p.Prefix, "webhooks: one to %s is there, and nothing was delivered yet", target)
+		d.OK(p.Prefix, "webhooks: one to %s is there, and nothing was delivered yet", target)
 	default:
-		d.ok(p.Prefix, "webhooks: one to %s is there, and its last delivery was answered %d", target, h.Last)
+		d.OK(p.Prefix, "webhooks: one to %s is there, and its last delivery was answered %d", target, h.Last)
 	}
 }
 
 // addHook registers the webhook, or says that it is missing.
 func (d *doctor) addHook(ctx context.Context, v *Service, p task.Project, target, page string) {
 	if !d.Fix {
-		d.bad(p.Prefix, fmt.Errorf("webhooks: none is registered to %s: signalbox doctor --fix does it, or make one at %s", target, page))
+		d.Bad(p.Prefix, "webhooks: none is registered to %s: signalbox doctor --fix does it, or make one at %s", target, page)
 		return
 	}
-	a := v.access[p.HostName()]
-	if a.secret == "" {
-		d.bad(p.Prefix, fmt.Errorf("webhooks: the project has a secret of its own: make one to %s with it at %s", target, page))
+	n, _ := v.hostOf(p)
+	i := slices.IndexFunc(n.secrets, func(s signature.Secret) bool { return s.Repo == "" }) // the newest that speaks for all
+	if i < 0 {
+		d.Bad(p.Prefix, "webhooks: the project has a secret of its own: make one to %s with it at %s", target, page)
 		return
 	}
-	d.check(p.Prefix, "webhooks: one to "+target+" was registered", v.Hosts[a.Name].AddWebhook(ctx, p.HostPath(), target, a.secret))
+	made := v.Hosts[n.Name].AddWebhook(ctx, p.HostPath(), target, n.secrets[i].Value)
+	d.Check(p.Prefix, "webhooks: one to "+target+" was registered", "", made)
 }
 
 // telegram examines the bot and the chat.
 func (d *doctor) telegram(ctx context.Context, v *Service) {
 	if err := v.Telegram.Ping(ctx); err != nil {
-		d.bad("telegram", mend(err, "@BotFather gives the token for "+Prefix+"TELEGRAM_TOKEN"))
+		d.Check("telegram", "", "@BotFather gives the token for "+Prefix+"TELEGRAM_TOKEN", err)
 		return
 	}
-	unseen := mend(v.Telegram.Reachable(ctx), "add the bot to the chat, and set its id as "+Prefix+"TELEGRAM_CHAT_ID")
-	d.check("telegram", "the token is accepted, and the bot sees the chat", unseen)
+	d.Check("telegram", "the token is accepted, and the bot sees the chat",
+		"add the bot to the chat, and set its id as "+Prefix+"TELEGRAM_CHAT_ID", v.Telegram.Reachable(ctx))
 }
 
 // addColumns makes the columns that a board lacks, also those in whose place another one
 // serves, and gives what it has then.
 func (d *doctor) addColumns(ctx context.Context, v *Service, p task.Project, columns map[stage.Status]string) map[stage.Status]string {
-	board, id := v.columns(p), mux.ID(p.Board, p.Sync())
+	board, id := v.Boards[p.Board], mux.ID(p.Board, p.Sync())
 	if board == nil {
 		return columns
 	}
 	for _, s := range cards.Columns()[1:] { // boards show them as they were made
 		if !strings.EqualFold(strings.TrimSpace(columns[s.Status]), s.Name) {
 			how := "add a column " + s.Name + " to the board yourself, or let the token's account be a member of the project"
-			d.check(p.Prefix, "the column "+s.Name+" was made", mend(board.AddColumn(ctx, id, s.Status), how))
+			d.Check(p.Prefix, "the column "+s.Name+" was made", how, board.AddColumn(ctx, id, s.Status))
 		}
 	}
 	if now, err := v.Tracker.Columns(ctx, p.Sync()); err == nil {
 		return now
 	}
 	return columns
-}
-
-// otherProjects says what mends a project of Plane that cannot be read: the workspace, the account's membership, or the id.
-func (v *Service) otherProjects(ctx context.Context, id string) string {
-	if v.Plane == nil {
-		return ""
-	}
-	list, err := v.Plane.Projects(ctx)
-	switch {
-	case err != nil && !fault.Retryable(err):
-		return "; the token may not read the workspace: correct " + Prefix + "PLANE_WORKSPACE (the slug of its pages), " +
-			"or invite the account at " + v.Settings.membersPage()
-	case err != nil || len(list) == 0:
-		return ""
-	case slices.ContainsFunc(list, func(p plane.Project) bool { return p.ID == id }):
-		return "; the project is there, and the token's account is no member of it: make it one at " + v.Settings.projectMembersPage(id)
-	}
-	var names []string
-	for _, p := range list {
-		names = append(names, p.ID+" ("+p.Identifier+")")
-	}
-	return "; correct tracker_project in " + v.Settings.Projects + ": the token sees " + strings.Join(names, ", ")
 }

@@ -53,9 +53,9 @@ func TestDoctorOfPlainRepositories(t *testing.T) {
 			v.Git, err = gitcli.New(t.Context(), gitcli.Options{Root: t.TempDir()})
 			require.NoError(t, err)
 			var out strings.Builder
-			d := &doctor{report: func(f Finding) { f.Write(&out) }}
+			d := &doctor{Report: ReportTo(&out)}
 			d.plain(t.Context(), v, projects.All()[0])
-			require.Equal(t, c.wrong, d.wrong, out.String())
+			require.Equal(t, c.wrong, strings.Count(out.String(), "FAIL "), out.String())
 			for _, want := range c.want {
 				require.Contains(t, out.String(), want)
 			}
@@ -83,7 +83,7 @@ func TestNoAccountIsNeeded(t *testing.T) {
 	require.NoError(t, os.WriteFile(registry, []byte(plain+"  - {tracker_project: q, repo: acme/y, clone_url: \"https://github.com/acme/y.git\", prefix: Y}\n"), 0o600))
 	_, _, err = s.readRegistry()
 	require.ErrorContains(t, err, "ORCH_GITHUB_TOKEN is not set, and acme/y is on GitHub; a repository without a git host has host: git in "+registry)
-	s.GitHubToken = s.PlaneToken
+	s.GitHub.Token = s.Plane.Token
 	_, _, err = s.readRegistry()
 	require.ErrorContains(t, err, "ORCH_GITHUB_WEBHOOK_SECRET is not set")
 }

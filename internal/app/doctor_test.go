@@ -5,7 +5,6 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -99,21 +98,23 @@ func (c *clinic) repository(name, text string) string {
 // examine returns doctor's words, and how many things are wrong.
 func (c *clinic) examine(e app.Examination) (said string, wrong int) {
 	c.Helper()
-	var entry, settings []string
+	var entry []string
 	for name, value := range c.entry {
 		entry = append(entry, name+": "+value)
 	}
-	require.NoError(c, os.WriteFile(c.env["PROJECTS"], []byte("projects:\n  - {"+strings.Join(entry, ", ")+"}\n"), 0o600))
-	for name, value := range c.env {
-		settings = append(settings, app.Prefix+name+"="+value)
-	}
-	s, err := app.Load(settings)
-	require.NoError(c, err)
-	v, err := app.Open(c.Context(), s, []string{"/proc/self/exe"}, slog.New(slog.DiscardHandler))
-	require.NoError(c, err)
+	return c.examined("projects:\n  - {"+strings.Join(entry, ", ")+"}\n", e)
+}
+
+// examined is examine with another registry.
+func (c *clinic) examined(registry string, e app.Examination) (said string, wrong int) {
+	v := c.start(registry)
 	defer func() { require.NoError(c, v.Close()) }()
+	return diagnosis(c.T, v, e)
+}
+
+func diagnosis(t *testing.T, v *app.Service, e app.Examination) (said string, wrong int) {
 	var out strings.Builder
-	wrong = app.Examine(c.Context(), v, e, func(f app.Finding) { f.Write(&out) })
+	wrong = app.Examine(t.Context(), v, e, app.ReportTo(&out))
 	return out.String(), wrong
 }
 

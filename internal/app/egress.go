@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -13,22 +12,30 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/egress"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/modelgateway"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// Values of ORCH_EGRESS.
-const (
-	egressOff  = "off"
-	egressList = "allow-list"
-)
+// egressList is the value of ORCH_EGRESS that limits where executions go.
+const egressList = "allow-list"
+
+// GatewaySettings are those of the gateway of models.
+type GatewaySettings struct {
+	AgentPrices  prices        `env:"AGENT_PRICES" doc:"of models whose agents report no cost, or of such agents by name (codex), in dollars for a million tokens: model=input/output/cache read/cache write,…"`
+	ModelGateway string        `env:"MODEL_GATEWAY" doc:"address at which agents call models with a token of their run in the place of a key, such as 127.0.0.1:0 (any free port): their costs are measured; unset: they call the vendors themselves"`
+	AnthropicKey secret.String `env:"ANTHROPIC_API_KEY" doc:"Anthropic's key, for the gateway; unset: it does not serve Anthropic's models"`
+	OpenAIKey    secret.String `env:"OPENAI_API_KEY" doc:"the same of OpenAI"`
+	GeminiKey    secret.String `env:"GEMINI_API_KEY" doc:"the same of Google's Gemini API"`
+
+	AnthropicURL string `env:"ANTHROPIC_URL" form:"url" doc:"address of Anthropic's API for the gateway; unset: https://api.anthropic.com"`
+	OpenAIURL    string `env:"OPENAI_URL" form:"url" doc:"without /v1; unset: https://api.openai.com"`
+	GeminiURL    string `env:"GEMINI_URL" form:"url" doc:"unset: https://generativelanguage.googleapis.com"`
+}
 
 // checkEgress reports what is wrong with the setting, by its name.
 func (s Settings) checkEgress(wrong func(name, format string, args ...any)) {
-	if !slices.Contains([]string{egressOff, egressList}, s.Egress) {
-		wrong("EGRESS", "is %q, want off or allow-list", s.Egress)
-	}
 	if s.limitsEgress() && s.JailNetwork != "" {
 		wrong("JAIL_NETWORK", "is %q, and with %sEGRESS=%s a container has no network but its proxy: unset one of them",
 			s.JailNetwork, Prefix, egressList)
@@ -148,11 +155,6 @@ func (s Settings) keysInGateway() (names []string) {
 
 // checkGateway reports what is wrong with the settings of the gateway, by their names.
 func (s Settings) checkGateway(wrong func(name, format string, args ...any)) {
-	for name, value := range map[string]string{"ANTHROPIC_URL": s.AnthropicURL, "OPENAI_URL": s.OpenAIURL, "GEMINI_URL": s.GeminiURL} {
-		if u, err := url.Parse(value); value != "" && (err != nil || u.Host == "") {
-			wrong(name, "is %q, want an address such as https://example.org", value)
-		}
-	}
 	if s.ModelGateway == "" {
 		return
 	}
@@ -211,12 +213,12 @@ func (d *doctor) gateway(v *Service, prefix string, a work.Agent) {
 		if !served {
 			how = "the gateway does not serve this vendor"
 		}
-		d.warn(prefix, "the key of %s, or its login, is within the reach of the agent %s, and its costs are what it says: %s",
+		d.Warn(prefix, "the key of %s, or its login, is within the reach of the agent %s, and its costs are what it says: %s",
 			vendor, name, how)
 	case v.Gateway.Priced(vendor, toolOf(name), a.Model):
-		d.ok(prefix, "the key of %s stays in the gateway of models, which measures what the agent %s costs", vendor, name)
+		d.OK(prefix, "the key of %s stays in the gateway of models, which measures what the agent %s costs", vendor, name)
 	default:
-		d.warn(prefix, "the gateway of models counts the tokens of the agent %s and has no price of %s: "+
+		d.Warn(prefix, "the gateway of models counts the tokens of the agent %s and has no price of %s: "+
 			"give that of its model in %sAGENT_PRICES", name, vendor, Prefix)
 	}
 }

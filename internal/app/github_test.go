@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
@@ -36,18 +38,16 @@ func TestGitTokens(t *testing.T) {
 		with Settings
 		want string
 	}{
-		{Settings{GitHubToken: secret.New("ghp_of-a-person")}, "ghp_of-a-person"},
-		{Settings{GitHubAppID: "1", GitHubAppKey: secret.New(text), GitHubApp: 7, GitHubURL: srv.URL}, "ghs_of-the-app"},
+		{Settings{GitHub: github.Settings{Token: secret.New("ghp_of-a-person")}}, "ghp_of-a-person"},
+		{Settings{GitHub: github.Settings{AppID: "1", AppKey: secret.New(text), Installation: 7, URL: srv.URL}}, "ghs_of-the-app"},
 	} {
-		c.with.CloneBase = base
+		c.with.GitHub.CloneBase = base
 		v := &Service{Settings: c.with}
-		v.access, err = c.with.hostAccesses(projectfile.Neighbours{}, nil, func(string) string { return "" })
-		require.NoError(t, err)
-		require.NoError(t, v.openHosts(v.access, nil))
+		require.NoError(t, v.openNeighbours(c.with.neighbours(projectfile.Neighbours{}), nil, os.Getenv))
 		got, err := v.gitTokens()(t.Context(), base+"acme/app.git")
 		require.NoError(t, err)
 		require.Equal(t, map[string]string{base: c.want}, got)
-		if c.with.GitHubAppKey.IsSet() {
+		if c.with.GitHub.AppKey.IsSet() {
 			got, err = v.gitTokens()(t.Context(), "https://git.example.org/acme/app.git")
 			require.NoError(t, err)
 			require.Empty(t, got)

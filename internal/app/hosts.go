@@ -7,7 +7,6 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/gitonly"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -140,18 +139,7 @@ func (h hosts) DeleteBranch(ctx context.Context, repo, branch string) error {
 	return at.DeleteBranch(ctx, path, branch)
 }
 
-// signsInToGitHub reports whether there is something to sign in with.
-func (s Settings) signsInToGitHub() bool { return s.GitHubToken.IsSet() || s.GitHubAppKey.IsSet() }
-
-// githubApp is the app that signs in; nil: a token does.
-func (s Settings) githubApp() *github.App {
-	if !s.GitHubAppKey.IsSet() {
-		return nil
-	}
-	return &github.App{ID: s.GitHubAppID, Key: s.GitHubAppKey.Reveal(), Installation: s.GitHubApp}
-}
-
-// tokenOf gives what git signs in with to a repository. github.Client has it.
+// tokenOf gives what git signs in with to a repository. An adapter may have it.
 type tokenOf interface {
 	Token(ctx context.Context, repo string) (string, error)
 }
@@ -160,11 +148,11 @@ type tokenOf interface {
 // app signs in, a token of its installation for the remote's repository.
 func (v *Service) gitTokens() func(ctx context.Context, remote string) (map[string]string, error) {
 	fixed, apps := map[string]string{}, map[string]tokenOf{}
-	for name, a := range v.access {
-		if client, ok := v.Hosts[name].(tokenOf); ok && a.app != nil {
-			apps[a.CloneBase] = client
-		} else {
-			fixed[a.CloneBase] = a.token
+	for _, n := range v.near {
+		if client, ok := v.Hosts[n.Name].(tokenOf); ok && n.app {
+			apps[n.CloneBase] = client
+		} else if !n.isBoard {
+			fixed[n.CloneBase] = n.token
 		}
 	}
 	return func(ctx context.Context, remote string) (map[string]string, error) {

@@ -27,6 +27,23 @@ const (
 	jailNone      = "none"
 )
 
+// JailSettings say what agents and checks may touch.
+type JailSettings struct {
+	Jail          string   `env:"JAIL" envDefault:"auto" oneof:"auto,container,bwrap,landlock,none" doc:"how agents and checks are confined: auto (the best that this machine has, else refuse to start), container, bwrap, landlock, or none"`
+	JailRead      []string `env:"JAIL_READ" doc:"further directories and files that agents may read and run"`
+	JailWrite     []string `env:"JAIL_WRITE" doc:"further ones that agents may change, such as caches; they share them"`
+	JailPorts     ports    `env:"JAIL_PORTS" envDefault:"22,80,443,32768-60999" doc:"TCP ports that agents may connect to, and listen at from 1024 up, or none; never the server's own"`
+	JailSockets   bool     `env:"JAIL_UNIX_SOCKETS" envDefault:"false" doc:"agents may use all unix sockets: docker's is a way out"`
+	JailImage     string   `env:"JAIL_IMAGE" doc:"image whose containers agents and checks run in; it has their tools, and is not pulled"`
+	JailEngine    string   `env:"JAIL_ENGINE" doc:"podman, docker, or the path of one; empty = the first of them in PATH"`
+	JailNetwork   string   `env:"JAIL_NETWORK" doc:"network of containers; empty = what the engine takes by itself"`
+	Egress        string   `env:"EGRESS" envDefault:"off" oneof:"off,allow-list" doc:"hosts that agents and checks may reach: off (all, by JAIL_PORTS), or allow-list (those of the registry's egress, by a proxy for each run)"`
+	JailCgroup    string   `env:"JAIL_CGROUP" envDefault:"auto" doc:"delegated cgroup (v2) in which each run gets its own: auto (the server's own, where it is delegated), none, or its directory"`
+	JailMemoryMB  int      `env:"JAIL_MEMORY_MB" envDefault:"0" min:"64" zero:"true" doc:"memory of a run in MiB, where a cgroup or container keeps it; 0 = no limit"`
+	JailProcesses int      `env:"JAIL_PROCESSES" envDefault:"4096" min:"32" zero:"true" why:": a tool's threads count" doc:"processes and threads of a run, where a cgroup or container keeps it; 0 = no limit"`
+	JailCPUWeight int      `env:"JAIL_CPU_WEIGHT" envDefault:"0" min:"0" max:"10000" doc:"share of the processor of a run beside 100 of others, 1 to 10000, where a cgroup or a container keeps it; 0 = 100"`
+}
+
 // ports are TCP ports and ranges of them.
 type ports []work.Ports
 
@@ -68,9 +85,6 @@ func (s Settings) ownPorts() map[string]uint16 {
 
 // checkJail reports what is wrong with the settings of the jail, by their names.
 func (s Settings) checkJail(wrong func(name, format string, args ...any)) {
-	if !slices.Contains([]string{jailAuto, jailContainer, jailBwrap, jailLandlock, jailNone}, s.Jail) {
-		wrong("JAIL", "is %q, want auto, container, bwrap, landlock or none", s.Jail)
-	}
 	if s.Jail == jailContainer && s.JailImage == "" {
 		wrong("JAIL_IMAGE", "is missing: the image that agents' containers are made of")
 	}
@@ -79,15 +93,6 @@ func (s Settings) checkJail(wrong func(name, format string, args ...any)) {
 	}
 	if s.JailCgroup != jailAuto && s.JailCgroup != jailNone && !filepath.IsAbs(s.JailCgroup) {
 		wrong("JAIL_CGROUP", "is %q, want auto, none, or the absolute path of a cgroup's directory", s.JailCgroup)
-	}
-	if s.JailMemoryMB < 0 || s.JailMemoryMB > 0 && s.JailMemoryMB < jailMemoryMin {
-		wrong("JAIL_MEMORY_MB", "is %d, want 0 or at least %d", s.JailMemoryMB, jailMemoryMin)
-	}
-	if s.JailProcesses < 0 || s.JailProcesses > 0 && s.JailProcesses < jailProcessesMin {
-		wrong("JAIL_PROCESSES", "is %d, want 0 or at least %d: a tool's threads count", s.JailProcesses, jailProcessesMin)
-	}
-	if s.JailCPUWeight < 0 || s.JailCPUWeight > 10000 {
-		wrong("JAIL_CPU_WEIGHT", "is %d, want 0 to 10000", s.JailCPUWeight)
 	}
 	for name, port := range s.ownPorts() {
 		if s.Jail != jailNone && slices.Contains(s.JailPorts, work.Ports{First: port, Last: port}) {
@@ -108,12 +113,6 @@ func (s Settings) checkJail(wrong func(name, format string, args ...any)) {
 		}
 	}
 }
-
-// What is less than this lets no agent start.
-const (
-	jailMemoryMin    = 64 // MiB
-	jailProcessesMin = 32
-)
 
 // jail returns what every agent and check may touch beside what is its own. The system in a
 // container is its image's, and no part of it.

@@ -33,7 +33,7 @@ func twoHosts(t *testing.T) (c *clinic, registry string) {
 	for _, s := range stage.Statuses() {
 		columns = append(columns, s.Name)
 	}
-	project := board.AddProject("APP", columns...)
+	project := board.AddProject("FRG", columns...)
 	forge, plane := httptest.NewServer(second), httptest.NewServer(board)
 	t.Cleanup(func() { forge.Close(); plane.Close(); second.Close(); board.Close() })
 	t.Setenv("FORGE_TOKEN", "forge-token")
@@ -52,7 +52,13 @@ projects:
 }
 
 func (c *clinic) open(registry string) *app.Service {
-	c.Helper()
+	v := c.start(registry)
+	c.Cleanup(func() { require.NoError(c, v.Close()) })
+	return v
+}
+
+// start opens a service, which its caller closes.
+func (c *clinic) start(registry string) *app.Service {
 	require.NoError(c, os.WriteFile(c.env["PROJECTS"], []byte(registry), 0o600))
 	var settings []string
 	for name, value := range c.env {
@@ -62,21 +68,21 @@ func (c *clinic) open(registry string) *app.Service {
 	require.NoError(c, err)
 	v, err := app.Open(c.Context(), s, []string{"/proc/self/exe"}, slog.New(slog.DiscardHandler))
 	require.NoError(c, err)
-	c.Cleanup(func() { require.NoError(c, v.Close()) })
 	return v
 }
 
 // Two hosts and two boards are examined each with its own credentials.
 func TestTwoHostsAreExamined(t *testing.T) {
 	c, registry := twoHosts(t)
-	v := c.open(registry)
-	var out strings.Builder
-	app.Examine(t.Context(), v, app.Examination{}, func(f app.Finding) { f.Write(&out) })
-	for _, want := range []string{"ok    forge ", "ok    github ", "ok    FRG          the token may push to forge/app", "ok    FRG          every board status has a column", "ok    APP          every board status has a column"} {
-		require.Contains(t, out.String(), want)
+	said, _ := c.examined(registry, app.Examination{})
+	for _, want := range []string{"ok    forge ", "ok    github ", "ok    FRG          the token may push to forge/app", "ok    product      the tokens are accepted by http", "ok    FRG          bot may change cards", "ok    FRG          every board status has a column", "ok    APP          every board status has a column"} {
+		require.Contains(t, said, want)
 	}
-	require.NotContains(t, out.String(), "forge-token")
+	require.NotContains(t, said, "forge-token")
+	said, _ = c.examined(strings.Replace(registry, "product, tracker_project: ", "product, tracker_project: x", 1), app.Examination{})
+	require.Regexp(t, `FRG .*; correct tracker_project in .*: the token sees .* \(FRG\)`, said, "a project of that board")
 
+	v := c.open(registry)
 	_, err := v.Reload(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(c.env["PROJECTS"], []byte(strings.Replace(registry, "https://forge.example.org/", "https://git.example.org/", 1)), 0o600))

@@ -42,9 +42,9 @@ func TestSecretsFromFiles(t *testing.T) {
 	s, err := app.Load(environ)
 	require.NoError(t, err)
 	require.Equal(t, "token-from-a-file-of-128-bits", s.AdminToken.Reveal())
-	require.Equal(t, "plane-token-of-systemd", s.PlaneToken.Reveal())
-	require.Equal(t, "github-token", s.GitHubToken.Reveal())
-	require.False(t, s.TelegramToken.IsSet())
+	require.Equal(t, "plane-token-of-systemd", s.Plane.Token.Reveal())
+	require.Equal(t, "github-token", s.GitHub.Token.Reveal())
+	require.False(t, s.Telegram.Token.IsSet())
 	for name, origin := range map[string]string{
 		"ORCH_ADMIN_TOKEN": "file " + file, "ORCH_PLANE_TOKEN": "credential " + filepath.Join(dir, "orch_plane_token"), "ORCH_GITHUB_TOKEN": "environment",
 	} {

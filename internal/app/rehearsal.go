@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
+	"github.com/signalbox-dev/signalbox/adapters/telegram"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
@@ -118,7 +119,7 @@ func (s Settings) scratch(dir, listen string) Settings {
 	s.DataDir, s.DatabaseURL, s.Tracker, s.rehearses = dir, secret.String{}, trackerBoard, true
 	s.Listen, s.HooksListen, s.PublicURL = listen, "", ""
 	s.Agent, s.Engine.AgentRetries, s.Engine.Stage.MaxRetries = rehearse.Name, nil, 1
-	s.TelegramToken, s.TelegramChat = secret.String{}, ""
+	s.Telegram = telegram.Options{}
 	s.Features.BudgetTask, s.Features.BudgetRepoDay = 0, 0
 	s.GPSTracks, s.Features.Monitor, s.Features.LiveMessage, s.Features.WaitComment = false, false, false, false
 	s.Features.SerialGate.Repos, s.Features.MergeGate.Repos = nil, nil

@@ -27,7 +27,7 @@ func TestCheckAgents(t *testing.T) {
 	} {
 		r, err := projectfile.Parse("p.yaml", []byte(entry+c.agents+"}}\n"))
 		require.NoError(t, err, c.agents)
-		err = Settings{Agent: c.common}.CheckAgents(r.Projects)
+		err = Settings{AgentSettings: AgentSettings{Agent: c.common}}.CheckAgents(r.Projects)
 		if c.wrong == "" {
 			require.NoError(t, err, c.agents)
 			continue

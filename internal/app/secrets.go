@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,67 +63,20 @@ func (h HookSecrets) hideBy(r *secret.Redactor) {
 	}
 }
 
-// common is the newest secret of a source that speaks for all; empty when there is none.
-func (h HookSecrets) common(source string) string {
-	for _, s := range h[source] {
-		if s.Repo == "" {
-			return s.Value
-		}
-	}
-	return ""
-}
-
-// hookSource is a sender of webhooks, and where its secrets are named.
-type hookSource struct {
-	name   string
-	where  string   // the setting or the field that names the common secret
-	common []string // secrets that speak for all projects
-	names  []string // variables of such secrets
-	serves func(task.Project) bool
-	own    func(projectfile.HookSecrets) []string // variables of a project's own
-}
-
-// hookSources are those of a registry.
-func (s Settings) hookSources(n projectfile.Neighbours) (out []hookSource) {
-	board := func(h projectfile.HookSecrets) []string { return h.Tracker }
-	host := func(h projectfile.HookSecrets) []string { return h.Host }
-	if s.Tracker != trackerBoard { // which sends no webhooks
-		common := []string{s.PlaneSecret.Reveal(), s.PlaneSecretOld.Reveal()}
-		out = append(out, hookSource{trackerPlane, Prefix + "PLANE_WEBHOOK_SECRET", common, nil, onBoard(""), board})
-	}
-	for _, b := range n.Boards {
-		out = append(out, hookSource{b.Name, "secret_env of the board " + b.Name, nil, b.SecretEnv, onBoard(b.Name), board})
-	}
-	common := []string{s.GitHubSecret.Reveal(), s.GitHubSecretOld.Reveal()}
-	out = append(out, hookSource{task.HostGitHub, Prefix + "GITHUB_WEBHOOK_SECRET", common, nil, onHost(task.HostGitHub), host})
-	for _, h := range n.Hosts {
-		out = append(out, hookSource{h.Name, "secret_env of the host " + h.Name, nil, h.SecretEnv, onHost(h.Name), host})
-	}
-	return out
-}
-
-func onBoard(name string) func(task.Project) bool {
-	return func(p task.Project) bool { return p.Board == name }
-}
-
-func onHost(name string) func(task.Project) bool {
-	return func(p task.Project) bool { return p.HostName() == name }
-}
-
 // HookSecrets gathers the secrets of webhooks: of each source the common ones, and those
 // that the registry names for a project, read with getenv or from files that it names. An
 // error names each variable that is missing or too short.
 func (s Settings) HookSecrets(r projectfile.Registry, getenv func(string) string) (HookSecrets, error) {
 	out, errs := HookSecrets{}, []error{}
-	for _, from := range s.hookSources(r.Neighbours) {
+	for _, from := range s.neighbours(r.Neighbours) {
 		list, err := s.hookSecrets(r, from, getenv)
-		out[from.name], errs = list, append(errs, err)
+		out[from.source()], errs = list, append(errs, err)
 	}
 	return out, errors.Join(errs...)
 }
 
-func (s Settings) hookSecrets(r projectfile.Registry, from hookSource, getenv func(string) string) (signature.Secrets, error) {
-	out, errs := signature.Of(from.common...), []error{}
+func (s Settings) hookSecrets(r projectfile.Registry, from neighbour, getenv func(string) string) (signature.Secrets, error) {
+	out, errs := slices.Clone(from.secrets), []error{}
 	read := func(name, whose, repo string) {
 		value, err := s.namedSecret(getenv, name, whose)
 		if err == nil {
@@ -132,24 +86,26 @@ func (s Settings) hookSecrets(r projectfile.Registry, from hookSource, getenv fu
 		}
 		out, errs = append(out, signature.Secret{Value: value, Repo: repo}), append(errs, err)
 	}
-	for _, name := range from.names {
-		read(name, "webhooks of "+from.name, "")
+	for _, name := range from.SecretEnv {
+		read(name, "webhooks of "+from.Name, "")
 	}
 	lacking := false
 	for _, p := range r.Projects.All() {
 		if !from.serves(p) {
 			continue
 		}
-		own := from.own(r.HookSecrets[p.Repo])
+		own := r.HookSecrets[p.Repo].Host
+		if from.isBoard {
+			own = r.HookSecrets[p.Repo].Tracker
+		}
 		lacking = lacking || len(own) == 0
 		for _, name := range own {
 			read(name, "webhooks of "+p.Repo, p.Repo)
 		}
 	}
-	common := len(from.names) > 0 || len(from.common) > 0 && from.common[0] != ""
-	if lacking && !common && !s.InsecureWebhooks {
+	if lacking && len(from.SecretEnv) == 0 && !from.signed && !s.InsecureWebhooks {
 		errs = append(errs, fmt.Errorf("%s is not set: webhooks would come from anybody (ORCH_INSECURE_WEBHOOKS=true takes them)",
-			from.where))
+			cmp.Or(from.secretName, "secret_env of the "+from.what())))
 	}
 	return out, errors.Join(errs...)
 }
@@ -205,7 +161,7 @@ func (v *Service) minter(projects *task.Projects, p task.Project) credential.Min
 	}
 	host, _ := v.neighbours.Host(p.Host)
 	return credential.App{
-		Host:        &appOfFile{id: c.AppID, file: c.AppKey, at: cmp.Or(host.URL, v.Settings.GitHubURL), with: v.Settings},
+		Host:        v.Settings.appOf(c.AppID, c.AppKey, cmp.Or(host.URL, v.Settings.GitHub.URL)),
 		Permissions: c.Permissions,
 		Path: func(repo string) string {
 			p, _ := projects.ByRepo(repo)
@@ -224,32 +180,22 @@ func (s Settings) hideKey(pem string) {
 }
 
 // appOfFile is an app whose key is read from its file when it is needed first.
-type appOfFile struct {
-	id, file, at string
-	with         Settings
+type appOfFile func() (*github.Client, error)
 
-	once   sync.Once
-	client *github.Client
-	err    error
-}
-
-func (a *appOfFile) open() (*github.Client, error) {
-	a.once.Do(func() {
-		key, err := os.ReadFile(a.file)
+func (s Settings) appOf(id, file, at string) appOfFile {
+	return sync.OnceValues(func() (*github.Client, error) {
+		key, err := os.ReadFile(file)
 		if err != nil {
-			a.err = err
-			return
+			return nil, err
 		}
-		a.with.hideKey(string(key))
-		app := &github.App{ID: a.id, Key: string(key)}
-		a.client, a.err = github.New(github.Options{BaseURL: a.at, App: app, HTTPClient: a.with.client()})
+		s.hideKey(string(key))
+		return github.New(github.Options{BaseURL: at, App: &github.App{ID: id, Key: string(key)}, HTTPClient: s.client()})
 	})
-	return a.client, a.err
 }
 
 // MintToken implements credential.Host.
-func (a *appOfFile) MintToken(ctx context.Context, repo string, permissions map[string]string) (string, time.Time, error) {
-	c, err := a.open()
+func (open appOfFile) MintToken(ctx context.Context, repo string, permissions map[string]string) (string, time.Time, error) {
+	c, err := open()
 	if err != nil {
 		return "", time.Time{}, err
 	}
@@ -257,8 +203,8 @@ func (a *appOfFile) MintToken(ctx context.Context, repo string, permissions map[
 }
 
 // RevokeToken implements credential.Host.
-func (a *appOfFile) RevokeToken(ctx context.Context, token string) error {
-	c, err := a.open()
+func (open appOfFile) RevokeToken(ctx context.Context, token string) error {
+	c, err := open()
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func TestSecretsOfProjects(t *testing.T) {
 	require.ErrorContains(t, err, "ORCH_AGENT_ENV lets agents see APP_HOOK, which projects.yaml names for the webhooks of acme/app")
 	s.AgentEnv = nil
 
-	s.GitHubSecret, s.PlaneSecret = secret.String{}, secret.String{}
+	s.GitHub.Secret, s.Plane.Secret = secret.String{}, secret.String{}
 	_, err = s.HookSecrets(r, func(string) string { return strings.Repeat("x", 32) })
 	require.ErrorContains(t, err, "ORCH_GITHUB_WEBHOOK_SECRET is not set", "acme/two has none of its own")
 	r, err = projectfile.Parse("projects.yaml", []byte(projects[:strings.Index(projects, "  - {tracker_project: p2")]))
@@ -98,6 +98,6 @@ func TestSettingsPrintNoSecret(t *testing.T) {
 	require.Greater(t, len(environ), 10)
 	s, err := app.Load(append(environ, "ORCH_TELEGRAM_CHAT_ID=1", "ORCH_EVENTS_URL=https://canary-of-the-settings/n", "ORCH_OTLP_URL=https://canary-of-the-settings/n"))
 	require.NoError(t, err)
-	require.Equal(t, "postgres://canary-of-the-settings/n", s.StreamToken.Reveal())
+	require.Equal(t, "postgres://canary-of-the-settings/n", s.Plane.Stream.Reveal())
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v", s, &s, s), "canary")
 }

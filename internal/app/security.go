@@ -216,20 +216,11 @@ func dumpable() bool {
 func (v *Service) asAgent(
 	ctx context.Context, program []string, dir string, c work.Command, argv []string,
 ) (exit int, said string, err error) {
-	runner, err := agentcli.New(agentcli.Options{
-		Default:   "attacker",
-		Presets:   map[string]agentcli.Preset{"attacker": {Argv: argv, Format: agentout.Any}},
-		Shim:      append(slices.Clone(program), "agent-shim"),
-		LogDir:    filepath.Join(dir, "data/logs"),
-		StateDir:  filepath.Join(dir, "data/running"),
-		HomeDir:   filepath.Join(dir, "data/homes"),
-		TermGrace: time.Second,
-		EnvAllow:  append(agentcli.DefaultEnv(), v.Settings.AgentEnv...),
-		Jail:      v.walls.jail,
-		Hidden:    v.Settings.hidden,
-		Links:     v.links(),
-		Log:       v.Log,
-	})
+	v.program = program
+	o := v.agentOptions(filepath.Join(dir, "data"))
+	o.Default, o.Presets = "attacker", map[string]agentcli.Preset{"attacker": {Argv: argv, Format: agentout.Any}}
+	o.TermGrace, o.HomeFiles = time.Second, nil
+	runner, err := agentcli.New(o)
 	if err != nil {
 		return -1, "", err
 	}

@@ -24,7 +24,6 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitonly"
 	"github.com/signalbox-dev/signalbox/adapters/markdown"
 	"github.com/signalbox-dev/signalbox/adapters/modelgateway"
-	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/adapters/prometheus"
 	"github.com/signalbox-dev/signalbox/adapters/telegram"
@@ -80,9 +79,8 @@ type Service struct {
 	Projects    *task.Projects
 	DB          Database
 	Tracker     Tracker
-	Plane       *plane.Client        // nil: another tracker is the first
-	Board       *board.Board         // our own; nil: another tracker is the first
-	Boards      map[string]BoardHost // further trackers, by the registry's names
+	Board       *board.Board         // our own; nil: no project has it
+	Boards      map[string]BoardHost // those of other programs, by the registry's names; that of the settings has none
 	Hosts       map[string]GitHost   // by their names; GitHub is not there while no token is set
 	Git         *gitcli.Git
 	Agents      *agentcli.Runner
@@ -95,7 +93,7 @@ type Service struct {
 	Log         *slog.Logger
 	neighbours  projectfile.Neighbours // as of the start
 	pipeline    stage.Pipeline         // as of the start
-	access      map[string]hostAccess  // of Hosts
+	near        []neighbour            // Hosts and Boards
 	program     []string               // as for Open
 	walls       confinement            // of agents and checks
 	egress      *egress.Link           // nil: they may reach all hosts
@@ -151,22 +149,12 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	}
 	v.Projects, v.neighbours, v.pipeline = r.Projects, r.Neighbours, r.Pipeline
 	secrets.hideBy(s.hidden)
-	if v.access, err = s.hostAccesses(r.Neighbours, secrets, os.Getenv); err != nil {
+	if err := v.openNeighbours(s.neighbours(r.Neighbours), secrets, os.Getenv); err != nil {
 		return err
 	}
-	for _, a := range v.access {
-		s.hidden.Hide(a.token)
-	}
-	if err := v.openHosts(v.access, secrets); err != nil {
-		return err
-	}
-	if s.TelegramToken.IsSet() {
-		var err error
-		v.Telegram, err = telegram.New(telegram.Options{
-			Token: s.TelegramToken.Reveal(), ChatID: s.TelegramChat, BaseURL: s.TelegramURL,
-			HTTPClient: s.client(), Log: v.Log,
-		})
-		if err != nil {
+	if o := s.Telegram; o.Token.IsSet() {
+		o.HTTPClient, o.Log = s.client(), v.Log
+		if v.Telegram, err = telegram.New(o); err != nil {
 			return err
 		}
 	}
@@ -186,28 +174,28 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	if err := v.openGateway(); err != nil {
 		return err
 	}
-	if v.Agents, err = v.runner(s.DataDir); err != nil {
+	if v.Agents, err = agentcli.New(v.agentOptions(s.DataDir)); err != nil {
 		return err
 	}
 	if err := v.openDatabase(ctx); err != nil {
 		return err
 	}
-	if err := v.openTracker(ctx, r.Neighbours, secrets); err != nil {
+	if err := v.openTracker(ctx); err != nil {
 		return err
 	}
 	v.Access, err = s.guard(v.DB, v.Log)
 	return err
 }
 
-// runner runs agents, with its files below a directory.
-func (v *Service) runner(dir string) (*agentcli.Runner, error) {
+// agentOptions are those of what runs agents, with its files below a directory.
+func (v *Service) agentOptions(dir string) agentcli.Options {
 	s := v.Settings
-	return agentcli.New(agentcli.Options{
+	return agentcli.Options{
 		Default: s.Agent, Presets: ownAgents(), Shim: append(slices.Clone(v.program), "agent-shim"),
 		LogDir: filepath.Join(dir, "logs"), StateDir: filepath.Join(dir, "running"), HomeDir: filepath.Join(dir, "homes"),
 		TermGrace: s.AgentTermGrace, EnvAllow: append(agentcli.DefaultEnv(), s.AgentEnv...), Prices: s.AgentPrices, Log: v.Log,
 		HomeFiles: s.AgentHome, Jail: v.walls.jail, Hidden: s.hidden, Links: v.links(),
-	})
+	}
 }
 
 // client returns the client that neighbours are called with.
@@ -293,7 +281,10 @@ func (v *Service) checks() []web.Check {
 
 // Close closes what Open has opened.
 func (v *Service) Close() error {
-	errs := []error{v.closeTracker()}
+	var errs []error
+	if v.Board != nil {
+		errs = append(errs, v.Board.Close())
+	}
 	if v.trackStore != nil {
 		errs = append(errs, v.trackStore.Close())
 	}

@@ -12,18 +12,25 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
 
+	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/adapters/gpsfile"
+	"github.com/signalbox-dev/signalbox/adapters/oidc"
+	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/adapters/telegram"
+	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -34,10 +41,8 @@ const Prefix = "ORCH_"
 
 // Settings is everything that can be set, read once from the environment.
 type Settings struct {
-	Config         string        `env:"CONFIG" doc:"the settings file; unset: signalbox.yaml in the working directory, else in /etc/signalbox; none: no file"`
-	DataDir        string        `env:"DATA_DIR" envDefault:"./data" doc:"database, worktrees and agent logs"`
-	DatabaseURL    secret.String `env:"DATABASE_URL" doc:"postgres://… = PostgreSQL, for replicas too; unset: SQLite in the data directory"`
-	DatabaseSchema string        `env:"DATABASE_SCHEMA" envDefault:"signalbox" doc:"of the tables in PostgreSQL"`
+	Config  string `env:"CONFIG" doc:"the settings file; unset: signalbox.yaml in the working directory, else in /etc/signalbox; none: no file"`
+	DataDir string `env:"DATA_DIR" envDefault:"./data" doc:"database, worktrees and agent logs"`
 
 	Listen      string         `env:"LISTEN" envDefault:"127.0.0.1:8080" doc:"address of the HTTP server"`
 	Hosts       []string       `env:"HOSTS" doc:"names that clients may reach the server by, beside localhost and IP addresses; *: any"`
@@ -48,103 +53,33 @@ type Settings struct {
 	PublicURL   string         `env:"PUBLIC_URL" form:"url" doc:"address of this server as people reach it, for links in comments to its pages and to cards of its own board; unset: http:// and LISTEN, for those cards alone"`
 	Tracker     string         `env:"TRACKER" envDefault:"plane" doc:"where cards are: plane, or board (the service's own, on the dashboard)"`
 
-	AdminToken     secret.String  `env:"ADMIN_TOKEN" form:"long" doc:"administrator's token, 128 bits (openssl rand -hex 32); signalbox token makes others"`
-	PublicRead     bool           `env:"PUBLIC_READ" envDefault:"false" doc:"everybody who reaches the server may read; false: from this machine alone where LISTEN is a loopback address, else with the right viewer"`
-	PublicMetrics  bool           `env:"PUBLIC_METRICS" envDefault:"false" doc:"everybody who reaches the server may read /metrics"`
-	AccessRoles    access.Rules   `env:"ACCESS_ROLES" doc:"rights of people whom the identity provider or the proxy names, as group=role,user:name=role@owner/name+owner/name,*=viewer"`
-	OIDCIssuer     string         `env:"OIDC_ISSUER" doc:"address of an OpenID Connect provider at which people sign in; needs PUBLIC_URL"`
-	OIDCClientID   string         `env:"OIDC_CLIENT_ID" doc:"of this server there; its redirect address is PUBLIC_URL and /dashboard/session/return"`
-	OIDCSecret     secret.String  `env:"OIDC_CLIENT_SECRET" doc:"of the client"`
-	OIDCName       string         `env:"OIDC_NAME_CLAIM" envDefault:"email" doc:"claim that names people"`
-	OIDCTrustEmail bool           `env:"OIDC_TRUST_EMAIL" doc:"believe addresses without email_verified, where nobody can choose one"`
-	OIDCGroups     string         `env:"OIDC_GROUPS_CLAIM" envDefault:"groups" doc:"claim that lists their groups"`
-	ProxyUser      string         `env:"PROXY_USER_HEADER" doc:"header in which a proxy names who has signed in, such as X-Forwarded-User"`
-	ProxyGroups    string         `env:"PROXY_GROUPS_HEADER" doc:"header with their groups, separated by commas"`
-	ProxyFrom      []netip.Prefix `env:"PROXY_USERS_FROM" doc:"proxies, as 10.0.0.5/32,…, whose PROXY_USER_HEADER is believed"`
-	LogLevel       string         `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
-	LogFormat      string         `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
+	Engine   orchestrator.Options
+	Features features.Set
 
-	Engine              orchestrator.Options
-	Features            features.Set
-	MaxConcurrencyTotal int `env:"MAX_CONCURRENCY_TOTAL" envDefault:"0" doc:"agents at a time of all servers on a PostgreSQL; 0: no bound"`
+	QG0TitleMax string `env:"QG0_TITLE_MAX" envDefault:"200" doc:"title limit of QG-0 in characters"`
 
-	AgentPrices  prices        `env:"AGENT_PRICES" doc:"of models whose agents report no cost, or of such agents by name (codex), in dollars for a million tokens: model=input/output/cache read/cache write,…"`
-	ModelGateway string        `env:"MODEL_GATEWAY" doc:"address at which agents call models with a token of their run in the place of a key, such as 127.0.0.1:0 (any free port): their costs are measured; unset: they call the vendors themselves"`
-	AnthropicKey secret.String `env:"ANTHROPIC_API_KEY" doc:"Anthropic's key, for the gateway; unset: it does not serve Anthropic's models"`
-	AnthropicURL string        `env:"ANTHROPIC_URL" doc:"address of Anthropic's API for the gateway; unset: https://api.anthropic.com"`
-	OpenAIKey    secret.String `env:"OPENAI_API_KEY" doc:"the same of OpenAI"`
-	OpenAIURL    string        `env:"OPENAI_URL" doc:"without /v1; unset: https://api.openai.com"`
-	GeminiKey    secret.String `env:"GEMINI_API_KEY" doc:"the same of Google's Gemini API"`
-	GeminiURL    string        `env:"GEMINI_URL" doc:"unset: https://generativelanguage.googleapis.com"`
+	GitTimeout  time.Duration `env:"GIT_TIMEOUT" envDefault:"5m" doc:"time limit of one git call"`
+	CallTimeout time.Duration `env:"CALL_TIMEOUT" envDefault:"20s" doc:"time limit of one request to Plane, GitHub or Telegram"`
 
-	QG0TitleMax string   `env:"QG0_TITLE_MAX" envDefault:"200" doc:"title limit of QG-0 in characters"`
-	Agent       string   `env:"AGENT" envDefault:"claude" doc:"agent where the registry names none: claude, codex, gemini, opencode or a command"`
-	AgentEnv    []string `env:"AGENT_ENV" doc:"further names that agents see of this environment, X_* for a prefix"`
-	AgentHome   []string `env:"AGENT_HOME" doc:"files of HOME that agents get copies of, such as .npmrc; how they sign in is copied anyway"`
+	DatabaseSettings
+	AccessSettings
+	GatewaySettings
+	AgentSettings
+	JailSettings
+	TrackSettings
 
-	Jail          string   `env:"JAIL" envDefault:"auto" doc:"how agents and checks are confined: auto (the best that this machine has, else refuse to start), container, bwrap, landlock, or none"`
-	JailRead      []string `env:"JAIL_READ" doc:"further directories and files that agents may read and run"`
-	JailWrite     []string `env:"JAIL_WRITE" doc:"further ones that agents may change, such as caches; they share them"`
-	JailPorts     ports    `env:"JAIL_PORTS" envDefault:"22,80,443,32768-60999" doc:"TCP ports that agents may connect to, and listen at from 1024 up, or none; never the server's own"`
-	JailSockets   bool     `env:"JAIL_UNIX_SOCKETS" envDefault:"false" doc:"agents may use all unix sockets: docker's is a way out"`
-	JailImage     string   `env:"JAIL_IMAGE" doc:"image whose containers agents and checks run in; it has their tools, and is not pulled"`
-	JailEngine    string   `env:"JAIL_ENGINE" doc:"podman, docker, or the path of one; empty = the first of them in PATH"`
-	JailNetwork   string   `env:"JAIL_NETWORK" doc:"network of containers; empty = what the engine takes by itself"`
-	Egress        string   `env:"EGRESS" envDefault:"off" doc:"hosts that agents and checks may reach: off (all, by JAIL_PORTS), or allow-list (those of the registry's egress, by a proxy for each run)"`
-	JailCgroup    string   `env:"JAIL_CGROUP" envDefault:"auto" doc:"delegated cgroup (v2) in which each run gets its own: auto (the server's own, where it is delegated), none, or its directory"`
-	JailMemoryMB  int      `env:"JAIL_MEMORY_MB" envDefault:"0" doc:"memory of a run in MiB, where a cgroup or container keeps it; 0 = no limit"`
-	JailProcesses int      `env:"JAIL_PROCESSES" envDefault:"4096" doc:"processes and threads of a run, where a cgroup or container keeps it; 0 = no limit"`
-	JailCPUWeight int      `env:"JAIL_CPU_WEIGHT" envDefault:"0" doc:"share of the processor of a run beside 100 of others, 1 to 10000, where a cgroup or a container keeps it; 0 = 100"`
-
-	AgentTermGrace time.Duration `env:"AGENT_TERM_GRACE" envDefault:"20s" doc:"between TERM and KILL"`
-	GitTimeout     time.Duration `env:"GIT_TIMEOUT" envDefault:"5m" doc:"time limit of one git call"`
-	CallTimeout    time.Duration `env:"CALL_TIMEOUT" envDefault:"20s" doc:"time limit of one request to Plane, GitHub or Telegram"`
-
-	PlaneURL       string        `env:"PLANE_URL" form:"url" doc:"address of Plane"`
-	PlaneWorkspace string        `env:"PLANE_WORKSPACE" doc:"slug of the workspace"`
-	PlaneToken     secret.String `env:"PLANE_TOKEN" doc:"shared API token"`
-	PlaneSecret    secret.String `env:"PLANE_WEBHOOK_SECRET" form:"long" doc:"of Plane's webhook, at least 16 bytes; of projects that have none of their own"`
-	PlaneSecretOld secret.String `env:"PLANE_WEBHOOK_SECRET_OLD" form:"long" doc:"is valid too, while the secret is replaced"`
-
-	PlaneStates map[string]string `env:"PLANE_STATES" doc:"columns' ids (key:id,…) where a project's are unreadable; never Confirm Deploy"`
-
-	AnalystToken   secret.String `env:"PLANE_TOKEN_ANALYST" doc:"comments of the analyst; unset: the shared token"`
-	ArchitectToken secret.String `env:"PLANE_TOKEN_ARCHITECT" doc:"comments of the architect"`
-	DeveloperToken secret.String `env:"PLANE_TOKEN_DEVELOPER" doc:"comments of the developer"`
-	ReviewerToken  secret.String `env:"PLANE_TOKEN_REVIEWER" doc:"comments of the reviewer"`
-	TesterToken    secret.String `env:"PLANE_TOKEN_TESTER" doc:"comments of the tester"`
-	DeployerToken  secret.String `env:"PLANE_TOKEN_DEPLOYER" doc:"comments of the deployer"`
-	StreamToken    secret.String `env:"PLANE_TOKEN_STREAM" doc:"comments about stage changes"`
-
-	GitHubURL       string        `env:"GITHUB_URL" form:"url" doc:"address of the REST API; unset: GitHub's own"`
-	GitHubToken     secret.String `env:"GITHUB_TOKEN" doc:"API token; not needed while no repository is on GitHub"`
-	GitHubAppID     string        `env:"GITHUB_APP_ID" doc:"App ID or client ID of a GitHub App, which signs in in the place of a token"`
-	GitHubAppKey    secret.String `env:"GITHUB_APP_KEY" doc:"its private key, the PEM file that GitHub gives for download"`
-	GitHubApp       int64         `env:"GITHUB_INSTALLATION_ID" doc:"of the app; unset: that of each repository is looked up"`
-	GitHubSecret    secret.String `env:"GITHUB_WEBHOOK_SECRET" form:"long" doc:"of GitHub's webhooks, at least 16 bytes (openssl rand -hex 32); of projects that have none of their own"`
-	GitHubSecretOld secret.String `env:"GITHUB_WEBHOOK_SECRET_OLD" form:"long" doc:"is valid too, while the secret is replaced"`
-
-	CloneBase string `env:"GITHUB_CLONE_BASE" envDefault:"https://github.com/" doc:"clone URLs that begin so are cloned with the API token"`
-
-	GPSTracks     bool          `env:"GPS_TRACKS_ENABLED" envDefault:"true" doc:"public GPS tracks are served below /api/gps-tracks"`
-	GPSSources    string        `env:"GPS_SOURCES" doc:"own gps_sources.yaml; unset: what is built in"`
-	GPSRegions    string        `env:"GPS_REGIONS" doc:"own gps_regions.yaml, for the collector; unset: what is built in"`
-	GPSLicences   string        `env:"GPS_LICENCES" doc:"own folder of licence records; unset: what is built in"`
-	GPSContact    string        `env:"GPS_CONTACT" doc:"how sources can reach you; the collector sends it with every request"`
-	GPSBaseURL    string        `env:"GPS_BASE_URL" form:"url" doc:"address of this server as maps reach it, for tiles.json, style.json and ogc; unset: the host that was asked"`
-	GPSOrigins    []string      `env:"GPS_CORS_ORIGINS" doc:"pages that may read tracks, as https://example.org,… or * for all"`
-	GPSTileMaxAge time.Duration `env:"GPS_TILE_MAX_AGE" envDefault:"5m" doc:"how long a map may keep a tile"`
-	GPSCacheTiles int           `env:"GPS_CACHE_TILES" envDefault:"1024" min:"1" doc:"tiles that are kept in memory"`
-	GPSMapBase    string        `env:"GPS_MAP_BASE" envDefault:"none" doc:"what /map/ draws tracks on: none, https://…/{z}/{x}/{y}.png, https://…/style.json or a file.pmtiles"`
-	GPSMapImagery string        `env:"GPS_MAP_IMAGERY" doc:"imagery that people may choose, as https://…/{z}/{x}/{y}.jpg"`
-	GPSMapCredit  string        `env:"GPS_MAP_ATTRIBUTION" doc:"whom the licences of these want named on the map, as HTML"`
-	GPSRefresh    time.Duration `env:"GPS_REFRESH" envDefault:"5s" doc:"how often the server looks for tracks that a collector has brought"`
+	Plane    plane.Settings
+	GitHub   github.Settings
+	Telegram telegram.Options
+	OIDC     oidc.Options
+	Proxy    access.Proxy
+	GPSFiles gpsfile.Paths
+	Layer    trackhttp.Options
 
 	InsecureWebhooks bool `env:"INSECURE_WEBHOOKS" envDefault:"false" doc:"take webhooks without a secret"`
 
-	TelegramToken secret.String `env:"TELEGRAM_TOKEN" doc:"of the bot; unset: notices are only logged"`
-	TelegramChat  string        `env:"TELEGRAM_CHAT_ID" doc:"of the chat"`
-	TelegramURL   string        `env:"TELEGRAM_URL" form:"url" doc:"address of the Bot API; unset: Telegram's own"`
+	LogLevel  string `env:"LOG_LEVEL" envDefault:"info" oneof:"debug,info,warn,error" doc:"debug, info, warn or error"`
+	LogFormat string `env:"LOG_FORMAT" envDefault:"text" oneof:"text,json" doc:"text or json"`
 
 	hidden *secret.Redactor // of all that is secret here, and of credentials in the environment
 	level  *slog.LevelVar   // of the log; a reload changes it
@@ -174,7 +109,7 @@ func Load(environ []string) (Settings, error) {
 	for _, value := range s.Features.Traces.HeaderValues() {
 		s.hidden.Hide(value)
 	}
-	s.hideKey(s.GitHubAppKey.Reveal())
+	s.hideKey(s.GitHub.AppKey.Reveal())
 	s.DataDir, err = filepath.Abs(s.DataDir) // it is named to processes with directories of their own
 	return s, errors.Join(err, s.check(), unknown(environ))
 }
@@ -187,8 +122,8 @@ func (s Settings) check() error {
 	if err := s.checkDatabase(); err != nil {
 		wrong("DATABASE_URL", "%w", err)
 	}
-	if err := s.checkTracker(); err != nil {
-		wrong("TRACKER", "%w", err)
+	if s.Tracker != trackerPlane && s.Tracker != trackerBoard {
+		wrong("TRACKER", "is %q, want %s, or %s for a board of the service's own", s.Tracker, trackerPlane, trackerBoard)
 	}
 	s.checkTags(wrong)
 	if s.MaxConcurrencyTotal < 0 || s.MaxConcurrencyTotal > 0 && !s.Shared() {
@@ -203,7 +138,7 @@ func (s Settings) check() error {
 	if d := s.Features.Retention.KeepDeliveries; d > 0 && d < retention.LeastDeliveries {
 		wrong("KEEP_DELIVERIES", "is %s, want at least 7d, or 0 for ever: what is forgotten and comes again is acted upon twice", d)
 	}
-	for _, origin := range s.GPSOrigins {
+	for _, origin := range s.Layer.AllowOrigins {
 		if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Host == "" || u.Path != "") {
 			wrong("GPS_CORS_ORIGINS", "names %q, want origins such as https://example.org, or *", origin)
 		}
@@ -225,25 +160,15 @@ func (s Settings) check() error {
 	if s.Features.BudgetRun == 0 {
 		wrong("BUDGET_RUN_USD", "is 0, want more than 0")
 	}
-	for key := range s.PlaneStates {
-		if _, ok := stage.StatusNamed(stage.Status(key)); !ok {
-			wrong("PLANE_STATES", "names the status %q, which does not exist", key)
-		}
-	}
-	if s.TelegramToken.IsSet() != (s.TelegramChat != "") {
+	s.Plane.Check(wrong)
+	if s.Telegram.Token.IsSet() != (s.Telegram.ChatID != "") {
 		wrong("TELEGRAM_CHAT_ID", "and ORCH_TELEGRAM_TOKEN must be set together")
-	}
-	if _, ok := logLevels()[s.LogLevel]; !ok {
-		wrong("LOG_LEVEL", "is %q, want debug, info, warn or error", s.LogLevel)
-	}
-	if s.LogFormat != "text" && s.LogFormat != "json" {
-		wrong("LOG_FORMAT", "is %q, want text or json", s.LogFormat)
 	}
 	return errors.Join(errs...)
 }
 
 // checkTags holds settings against what their tags demand: spans of time are more than 0, numbers between min and
-// max, and words of the form url or long (a secret of some length).
+// max or, with zero, 0 as well, and words one of oneof, or of the form url or long (a secret of some length).
 func (s Settings) checkTags(wrong func(name, format string, args ...any)) {
 	all := reflect.ValueOf(s)
 	for _, f := range declared() {
@@ -256,13 +181,19 @@ func (s Settings) checkTags(wrong func(name, format string, args ...any)) {
 		case int:
 			low, _ := strconv.Atoi(least)
 			high, bounded := strconv.Atoi(most)
-			switch {
+			switch why := f.Tag.Get("why"); {
 			case bounded == nil && (value < low || value > high):
 				wrong(name, "is %d, want %d to %d", value, low, high)
-			case least != "" && value < low:
+			case f.Tag.Get("zero") != "" && value != 0 && value < low:
+				wrong(name, "is %d, want 0 or at least %d%s", value, low, why)
+			case f.Tag.Get("zero") == "" && least != "" && value < low:
 				wrong(name, "is %d, want at least %d", value, low)
 			}
 		case string:
+			known := strings.Split(f.Tag.Get("oneof"), ",")
+			if last := len(known) - 1; last > 0 && !slices.Contains(known, value) {
+				wrong(name, "is %q, want %s or %s", value, strings.Join(known[:last], ", "), known[last])
+			}
 			if u, err := url.Parse(value); f.Tag.Get("form") == "url" && value != "" && (err != nil || u.Host == "") {
 				wrong(name, "is %q, want an address such as https://example.org", value)
 			}
@@ -274,46 +205,27 @@ func (s Settings) checkTags(wrong func(name, format string, args ...any)) {
 	}
 }
 
-// NeedsToServe names what is missing to reach the first tracker, where a registry uses it.
+// NeedsToServe names what is missing to reach the board of the settings, where a registry uses it.
 func (s Settings) NeedsToServe(p *task.Projects) error {
-	var errs []error
-	if (s.GitHubAppID != "") != s.GitHubAppKey.IsSet() {
-		errs = append(errs, errors.New("ORCH_GITHUB_APP_KEY and ORCH_GITHUB_APP_ID must be set together"))
-	}
-	if s.GitHubAppKey.IsSet() && s.GitHubToken.IsSet() {
-		errs = append(errs, errors.New("ORCH_GITHUB_TOKEN and ORCH_GITHUB_APP_KEY are set, and one signs in: take one of them away"))
-	}
-	if s.Tracker != trackerPlane || !s.usesFirst(p) {
-		return errors.Join(errs...)
-	}
-	for name, value := range map[string]string{
-		"PLANE_URL": s.PlaneURL, "PLANE_WORKSPACE": s.PlaneWorkspace, "PLANE_TOKEN": s.PlaneToken.Reveal(),
-	} {
-		if value == "" {
-			errs = append(errs, fmt.Errorf("%s%s is not set", Prefix, name))
+	errs := []error{s.GitHub.Check()}
+	for _, n := range s.neighbours(projectfile.Neighbours{}) {
+		if n.isBoard && n.isUsed(p) {
+			errs = append(errs, s.checkNeeded("PLANE_"))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (s Settings) roleTokens() map[stage.Role]string {
-	return map[stage.Role]string{
-		stage.Analyst:   s.AnalystToken.Reveal(),
-		stage.Architect: s.ArchitectToken.Reveal(),
-		stage.Developer: s.DeveloperToken.Reveal(),
-		stage.Reviewer:  s.ReviewerToken.Reveal(),
-		stage.Tester:    s.TesterToken.Reveal(),
-		stage.Deployer:  s.DeployerToken.Reveal(),
-		stage.Stream:    s.StreamToken.Reveal(),
+// checkNeeded names settings of a family that are not set, and whose tags say that they are needed.
+func (s Settings) checkNeeded(family string) error {
+	var errs []error
+	for _, f := range declared() {
+		name := f.Tag.Get("env")
+		if f.Tag.Get("needed") != "" && strings.HasPrefix(name, family) && reflect.ValueOf(s).FieldByIndex(f.Index).IsZero() {
+			errs = append(errs, fmt.Errorf("%s%s is not set", Prefix, name))
+		}
 	}
-}
-
-func (s Settings) states() map[stage.Status]string {
-	out := map[stage.Status]string{}
-	for key, id := range s.PlaneStates {
-		out[stage.Status(key)] = id
-	}
-	return out
+	return errors.Join(errs...)
 }
 
 // strangers lists variables of the environment that begin like settings and are

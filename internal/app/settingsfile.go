@@ -241,8 +241,12 @@ func knownKeys(fields map[string]reflect.StructField) (out []string) {
 
 // Setting is one line of a listing.
 type Setting struct {
-	Name, Value, Default, Origin, Doc string
-	Secret                            bool
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Default string `json:"default"`
+	Origin  string `json:"origin"`
+	Doc     string `json:"meaning"`
+	Secret  bool   `json:"secret"` // Value is masked
 }
 
 // List shows every setting with its value, default and origin. Secrets are

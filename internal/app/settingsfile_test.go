@@ -41,14 +41,14 @@ github_app_key: |
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1:9", s.Listen)
 	require.Equal(t, 5, s.Engine.MaxConcurrency, "the environment goes first")
-	require.Equal(t, "plane-token-of-a-file", s.PlaneToken.Reveal(), "and the file that it names")
+	require.Equal(t, "plane-token-of-a-file", s.Plane.Token.Reveal(), "and the file that it names")
 	require.False(t, s.Features.Reconcile)
 	require.Len(t, s.Engine.AgentRetries, 2)
 	require.Equal(t, []string{"box.example.org", "forge.example.org"}, s.Hosts)
 	require.Len(t, s.AccessRoles, 2)
 	require.Len(t, s.Features.Reconciler.Grace, 2)
-	require.Equal(t, "-100200", s.TelegramChat)
-	require.Equal(t, "-----BEGIN KEY-----\nabc\n-----END KEY-----\n", s.GitHubAppKey.Reveal())
+	require.Equal(t, "-100200", s.Telegram.ChatID)
+	require.Equal(t, "-----BEGIN KEY-----\nabc\n-----END KEY-----\n", s.GitHub.AppKey.Reveal())
 	for setting, origin := range map[string]string{
 		"ORCH_LISTEN": name + ":2", "ORCH_HOSTS": name + ":6", "ORCH_MAX_CONCURRENCY": "environment", "ORCH_PLANE_TOKEN": "file " + token, "ORCH_TELEGRAM_TOKEN": name + ":17", "ORCH_POLL": "default",
 	} {

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"bytes"
 	"io"
 	"log/slog"
 	"net/http"
@@ -31,13 +30,12 @@ func TestOwnBoard(t *testing.T) {
 	v, err := app.Open(t.Context(), s, []string{"/proc/self/exe"}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, v.Close()) }()
-	require.Nil(t, v.Plane)
+	require.Empty(t, v.Boards)
 	require.Equal(t, "https://box.example.org/dashboard/board/cards/abc", v.Tracker.ItemURL("app", "abc"))
-	var out bytes.Buffer
-	app.Doctor(t.Context(), v, &out)
-	require.Regexp(t, `ok +board +our own, at https://box.example.org/dashboard/board`, out.String())
-	require.Regexp(t, `ok +APP +every board status has a column`, out.String())
-	require.NotContains(t, out.String(), "plane")
+	said, _ := diagnosis(t, v, app.Examination{})
+	require.Regexp(t, `ok +board +our own, at https://box.example.org/dashboard/board`, said)
+	require.Regexp(t, `ok +APP +every board status has a column`, said)
+	require.NotContains(t, said, "plane")
 	for path, want := range map[string]int{"/dashboard/board": http.StatusOK, "/webhooks/tracker": http.StatusNotFound} {
 		rec := httptest.NewRecorder()
 		v.Handler.ServeHTTP(rec, localRequest(path))

@@ -25,6 +25,16 @@ import (
 // tracksPath is where the layer is served, and mapPath its page.
 const tracksPath, mapPath = "/api/gps-tracks", "/map"
 
+// TrackSettings are those of the track layer, beside its options.
+type TrackSettings struct {
+	GPSTracks     bool          `env:"GPS_TRACKS_ENABLED" envDefault:"true" doc:"public GPS tracks are served below /api/gps-tracks"`
+	GPSContact    string        `env:"GPS_CONTACT" doc:"how sources can reach you; the collector sends it with every request"`
+	GPSMapBase    string        `env:"GPS_MAP_BASE" envDefault:"none" doc:"what /map/ draws tracks on: none, https://…/{z}/{x}/{y}.png, https://…/style.json or a file.pmtiles"`
+	GPSMapImagery string        `env:"GPS_MAP_IMAGERY" doc:"imagery that people may choose, as https://…/{z}/{x}/{y}.jpg"`
+	GPSMapCredit  string        `env:"GPS_MAP_ATTRIBUTION" doc:"whom the licences of these want named on the map, as HTML"`
+	GPSRefresh    time.Duration `env:"GPS_REFRESH" envDefault:"5s" doc:"how often the server looks for tracks that a collector has brought"`
+}
+
 // TrackStore keeps tracks, runs and blocks, and says what other processes have
 // changed.
 type TrackStore interface {
@@ -71,7 +81,7 @@ func (v *Service) tracks(ctx context.Context) (map[string]http.Handler, error) {
 	if !s.GPSTracks {
 		return nil, nil
 	}
-	config, licences, err := gpsfile.Load(gpsfile.Paths{Sources: s.GPSSources, Regions: s.GPSRegions, Licences: s.GPSLicences})
+	config, licences, err := gpsfile.Load(s.GPSFiles)
 	if err != nil {
 		return nil, fmt.Errorf("%sGPS_SOURCES, GPS_REGIONS or GPS_LICENCES: %w", Prefix, err)
 	}
@@ -91,10 +101,9 @@ func (v *Service) tracks(ctx context.Context) (map[string]http.Handler, error) {
 		return nil, err
 	}
 	own := access.Draw()
-	l.Handler, err = trackhttp.New(trackhttp.Options{
-		Store: store, Tiles: store, Runs: store, Sources: l.Sources, Prefix: tracksPath, BaseURL: s.GPSBaseURL, ClearToken: own,
-		AllowOrigins: s.GPSOrigins, TileMaxAge: s.GPSTileMaxAge, CacheTiles: s.GPSCacheTiles, Log: v.Log,
-	})
+	o := s.Layer
+	o.Store, o.Tiles, o.Runs, o.Sources, o.Prefix, o.ClearToken, o.Log = store, store, store, l.Sources, tracksPath, own, v.Log
+	l.Handler, err = trackhttp.New(o)
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,8 @@ func TestTracksShared(t *testing.T) {
 	require.NoError(t, v.Tracks.Refresh(t.Context()))
 	require.Equal(t, http.StatusOK, get(t, v, "/api/gps-tracks/tiles/5/16/11.mvt").Code)
 	require.Contains(t, get(t, v, "/api/gps-tracks?bbox=5,44,15,48").Body.String(), `"numberReturned":40`)
-	_, err = app.OpenTracks(t.Context(), app.Settings{DatabaseURL: secret.New("mysql://u:hidden@h/n")}, slog.New(slog.DiscardHandler))
+	v.Settings.DatabaseURL = secret.New("mysql://u:hidden@h/n")
+	_, err = app.OpenTracks(t.Context(), v.Settings, slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "ORCH_DATABASE_URL begins with")
 }
 

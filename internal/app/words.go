@@ -12,6 +12,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 )
@@ -86,11 +87,10 @@ func (s Settings) CheckRepos(p *task.Projects) error {
 			}
 		}
 	}
-	for _, one := range p.All() {
-		if one.HostName() == task.HostGitHub && !s.signsInToGitHub() {
-			errs = append(errs, fmt.Errorf("%sGITHUB_TOKEN is not set, and %s is on GitHub; "+
-				"a repository without a git host has host: git in %s", Prefix, one.Repo, s.Projects))
-			break
+	for _, n := range s.neighbours(projectfile.Neighbours{}) {
+		if i := slices.IndexFunc(p.All(), n.serves); !n.isBoard && i >= 0 && !n.isUsed(p) {
+			errs = append(errs, fmt.Errorf("%s is not set, and %s is on %s; a repository without a git host has host: git in %s",
+				n.TokenEnv, p.All()[i].Repo, n.title, s.Projects))
 		}
 	}
 	return errors.Join(errs...)

@@ -221,5 +221,5 @@ func Clicks(settings app.Settings) []string {
 	}
 	return []string{fmt.Sprintf("In Plane (%s, settings of the workspace, Webhooks) make a webhook for work items to %s/webhooks/tracker, "+
 		"and put the secret that Plane shows into %s as ORCH_PLANE_WEBHOOK_SECRET, in place of the generated one",
-		settings.PlaneURL, strings.TrimSuffix(settings.PublicURL, "/"), app.EnvFile)}
+		settings.Plane.URL, strings.TrimSuffix(settings.PublicURL, "/"), app.EnvFile)}
 }

@@ -74,7 +74,7 @@ func TestPlaneAndGitHub(t *testing.T) {
 	require.NoError(t, s.NeedsToServe(r.Projects))
 	_, err = s.HookSecrets(r, func(string) string { return "" })
 	require.NoError(t, err)
-	require.NotEqual(t, s.PlaneSecret.Reveal(), s.GitHubSecret.Reveal())
+	require.NotEqual(t, s.Plane.Secret.Reveal(), s.GitHub.Secret.Reveal())
 	require.Contains(t, setup.Clicks(s)[0], "make a webhook for work items to https://box.example.org/webhooks/tracker")
 	before, err := os.ReadFile(app.EnvFile)
 	require.NoError(t, err)

@@ -48,7 +48,7 @@ func examine(t *testing.T, e app.Examination) (said string, wrong int) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, v.Close()) }()
 	var out strings.Builder
-	wrong = app.Examine(t.Context(), v, e, func(f app.Finding) { f.Write(&out) })
+	wrong = app.Examine(t.Context(), v, e, app.ReportTo(&out))
 	return out.String(), wrong
 }
 

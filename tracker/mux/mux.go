@@ -1,4 +1,4 @@
-// Package mux makes one tracker of several. The first keeps its ids as they are; an id of
+// Package mux makes one tracker of several. One without a name keeps its ids as they are; an id of
 // another, of a project or of an account, is Key of that tracker's name, so that ids of two
 // trackers are never equal. Ids of items need no name: they come with their project's.
 package mux
@@ -51,11 +51,11 @@ type Whole interface {
 	tracker.Tracker
 	tracker.Accounts
 	tracker.Editor
-	Described
+	described
 }
 
-// Described are the questions about projects, moves and people.
-type Described interface {
+// described are the questions about projects, moves and people.
+type described interface {
 	tracker.Board
 	tracker.Log
 	tracker.People
@@ -64,26 +64,20 @@ type Described interface {
 }
 
 // Tracker is several trackers as one. It is safe for concurrent use, as they are.
-type Tracker struct {
-	first Whole
-	named map[string]Whole
-}
+type Tracker struct{ named map[string]Whole }
 
-// New makes one tracker of a first one, which may be nil, and of others by their names.
-func New(first Whole, named map[string]Whole) *Tracker { return &Tracker{first, named} }
-
-// Named is the tracker of a name; nil when there is none.
-func (t *Tracker) Named(name string) Whole { return t.named[name] }
+// New makes one tracker of those by their names, of which one may be empty.
+func New(named map[string]Whole) *Tracker { return &Tracker{named} }
 
 // of finds the tracker of a key, its name, and the id that it has there.
 func (t *Tracker) of(key string) (Whole, string, string, error) {
 	if name, id, ok := strings.Cut(key, separator); ok && t.named[name] != nil {
 		return t.named[name], name, id, nil
 	}
-	if t.first == nil {
-		return nil, "", "", fmt.Errorf("mux: %q is of no tracker that is set up: %w", key, tracker.ErrNotFound)
+	if first := t.named[""]; first != nil {
+		return first, "", key, nil
 	}
-	return t.first, "", key, nil
+	return nil, "", "", fmt.Errorf("mux: %q is of no tracker that is set up: %w", key, tracker.ErrNotFound)
 }
 
 // Item implements tracker.Tracker.
@@ -162,11 +156,6 @@ func (t *Tracker) Own(accountID string) (bool, error) {
 			return false, nil
 		}
 		return at.Own(id)
-	}
-	if t.first != nil {
-		if own, err := t.first.Own(""); own || err != nil {
-			return own, err
-		}
 	}
 	for _, one := range t.named {
 		if own, err := one.Own(""); own || err != nil {
@@ -248,13 +237,12 @@ func (t *Tracker) BlockedBy(ctx context.Context, projectID, itemID string) ([]tr
 
 // Budgets implements tracker.Budgeted, of the trackers that limit requests.
 func (t *Tracker) Budgets() (out []tracker.Budget) {
-	if b, ok := t.first.(tracker.Budgeted); ok {
-		out = b.Budgets()
-	}
 	for _, name := range slices.Sorted(maps.Keys(t.named)) {
 		if b, ok := t.named[name].(tracker.Budgeted); ok {
 			for _, one := range b.Budgets() {
-				one.Token = name + ": " + one.Token
+				if name != "" {
+					one.Token = name + ": " + one.Token
+				}
 				out = append(out, one)
 			}
 		}

@@ -34,17 +34,13 @@ func fixture(t *testing.T, name string) trackertest.Fixture {
 	kim := tracker.Person{ID: memtracker.Somebody, Name: "Kim", Email: "kim@example.org", Role: "member"}
 	b.AddPerson(kim)
 	kim.ID = mux.Key(name, kim.ID)
-	first, named := mux.Whole(memtracker.New(time.Now)), map[string]mux.Whole{"forge": memtracker.New(time.Now)}
-	if name == "" {
-		first = b
-	} else {
-		named[name] = b
-	}
+	all := map[string]mux.Whole{"": memtracker.New(time.Now), "forge": memtracker.New(time.Now)}
+	all[name] = b
 	n := 0
 	id := func(prefix string) string { n++; return fmt.Sprint(prefix, n) }
 	projects := map[string]string{}
 	return trackertest.Fixture{
-		Tracker: mux.New(first, named),
+		Tracker: mux.New(all),
 		NewProject: func(columns ...stage.Status) string {
 			p := id("p")
 			b.AddProject(p, columns...)
@@ -75,7 +71,7 @@ func TestIDs(t *testing.T) {
 	forge.AddProject("p")
 	forge.Put(tracker.Item{ID: "1", ProjectID: "p"})
 	forge.Block("1", "2")
-	both := mux.New(memtracker.New(time.Now), map[string]mux.Whole{"forge": forge})
+	both := mux.New(map[string]mux.Whole{"": memtracker.New(time.Now), "forge": forge})
 	list, err := both.BlockedBy(t.Context(), "forge:p", "1")
 	require.NoError(t, err)
 	require.Equal(t, []tracker.Ref{{ProjectID: "forge:p", ItemID: "2"}}, list)
@@ -90,7 +86,7 @@ func TestIDs(t *testing.T) {
 	_, err = both.Person(t.Context(), "forge:p", "kim")
 	require.ErrorIs(t, err, tracker.ErrNotFound, "somebody of the first tracker")
 
-	alone := mux.New(nil, map[string]mux.Whole{"forge": forge})
+	alone := mux.New(map[string]mux.Whole{"forge": forge})
 	_, err = alone.Item(t.Context(), "p", "1")
 	require.ErrorIs(t, err, tracker.ErrNotFound)
 	require.ErrorContains(t, err, "no tracker that is set up")
@@ -107,7 +103,7 @@ func (silent) Own(string) (bool, error) { return false, tracker.ErrUnidentified 
 
 // While one tracker has not said who we are, the others' webhooks are acted on.
 func TestUnidentified(t *testing.T) {
-	both := mux.New(memtracker.New(time.Now), map[string]mux.Whole{"forge": silent{memtracker.New(time.Now)}})
+	both := mux.New(map[string]mux.Whole{"": memtracker.New(time.Now), "forge": silent{memtracker.New(time.Now)}})
 	_, err := both.Own("kim")
 	require.NoError(t, err)
 	_, err = both.Own("forge:kim")
@@ -133,7 +129,7 @@ func Example() {
 	forge := memtracker.New(time.Now)
 	forge.AddProject("acme/app")
 	forge.Put(tracker.Item{ID: "7", ProjectID: "acme/app", Title: "Faster tiles"})
-	all := mux.New(memtracker.New(time.Now), map[string]mux.Whole{"forge": forge})
+	all := mux.New(map[string]mux.Whole{"": memtracker.New(time.Now), "forge": forge})
 	item, err := all.Item(context.Background(), mux.Key("forge", "acme/app"), "7")
 	fmt.Println(item.ProjectID, item.Title, err)
 	hook, err := mux.Receiver("forge", sender{tracker.Hook{ProjectID: "acme/app", ItemID: "7", ActorID: "kim"}}).Decode("issue", []byte("{}"))

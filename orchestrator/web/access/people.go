@@ -56,9 +56,9 @@ func (l Rules) grants(p Person) (out []Grant) {
 
 // Proxy names people whom it has signed in, in headers that it sets itself and takes from nobody.
 type Proxy struct {
-	User   string // header
-	Groups string // header, with commas between groups; empty = none
-	From   []netip.Prefix
+	User   string         `env:"PROXY_USER_HEADER" doc:"header in which a proxy names who has signed in, such as X-Forwarded-User"`
+	Groups string         `env:"PROXY_GROUPS_HEADER" doc:"header with their groups, separated by commas"`
+	From   []netip.Prefix `env:"PROXY_USERS_FROM" doc:"proxies, as 10.0.0.5/32,…, whose PROXY_USER_HEADER is believed"`
 }
 
 // person is whom a request's proxy names; false: it comes from no such proxy, or names nobody.
