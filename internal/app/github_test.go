@@ -54,3 +54,32 @@ func TestGitTokens(t *testing.T) {
 		}
 	}
 }
+
+// A board of labels signs in with its own token, even where the service does not use the host; without
+// one it signs in as its host does, but for an app, which has no account.
+func TestTokensOfLabels(t *testing.T) {
+	var signed string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		signed = r.Header.Get("Authorization")
+		fmt.Fprint(w, `{"login":"bot"}`)
+	}))
+	t.Cleanup(srv.Close)
+	getenv := func(string) string { return "of-the-board" }
+	v := &Service{}
+	open := func(host, env string) error {
+		b := projectfile.Board{Name: "cards", Kind: projectfile.KindLabels, Host: host, TokenEnv: env}
+		return v.openBoards(projectfile.Neighbours{Boards: []projectfile.Board{b}}, nil, getenv)
+	}
+	for _, kind := range []projectfile.Kind{projectfile.KindGitHub, projectfile.KindGitea} {
+		v.access = map[string]hostAccess{"forge": {Host: projectfile.Host{Name: "forge", Kind: kind, URL: srv.URL}, token: "of-the-host"}}
+		require.NoError(t, v.openHosts(v.access, nil))
+		for env, want := range map[string]string{"": "of-the-host", "BOARD_TOKEN": "of-the-board"} {
+			require.NoError(t, open("forge", env))
+			require.NoError(t, v.Boards["cards"].Identify(t.Context()))
+			require.Regexp(t, " "+want+"$", signed)
+		}
+	}
+	require.ErrorContains(t, open("github", ""), "the board cards: labelboard: Token is missing")
+	require.NoError(t, open("github", "BOARD_TOKEN"))
+	require.Equal(t, "https://github.com/acme/app/issues/7", v.Boards["cards"].ItemURL("", "github.com/acme/app#7"))
+}

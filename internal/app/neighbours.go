@@ -32,6 +32,7 @@ type GitHost interface {
 	githost.Receiver
 	githost.Examiner
 	neighbour
+	Issues() labelboard.Issues
 }
 
 // BoardHost is a tracker beside the first one.
@@ -140,31 +141,50 @@ func (s Settings) hostAccesses(n projectfile.Neighbours, secrets HookSecrets, ge
 
 // openHosts opens the git hosts.
 func (v *Service) openHosts(list map[string]hostAccess, secrets HookSecrets) error {
-	s := v.Settings
 	v.Hosts = map[string]GitHost{}
 	for _, a := range list {
-		var h GitHost
-		var err error
-		switch a.Kind {
-		case projectfile.KindGitHub:
-			h, err = github.New(github.Options{
-				BaseURL: a.URL, Token: a.token, App: a.app, Secrets: secrets[a.Name],
-				Insecure: s.InsecureWebhooks, HTTPClient: s.client(),
-			})
-		case projectfile.KindGitea:
-			h, err = gitea.New(gitea.Options{
-				BaseURL: a.URL, Token: a.token, Secrets: secrets[a.Name],
-				Insecure: s.InsecureWebhooks, HTTPClient: s.client(),
-			})
-		default:
-			err = fmt.Errorf("there is no adapter for %s", a.Kind)
-		}
+		h, err := v.Settings.openHost(a, secrets[a.Name])
 		if err != nil {
 			return fmt.Errorf("the host %s: %w", a.Name, err)
 		}
 		v.Hosts[a.Name] = h
 	}
 	return nil
+}
+
+// openHost opens a git host.
+func (s Settings) openHost(a hostAccess, secrets signature.Secrets) (GitHost, error) {
+	switch a.Kind {
+	case projectfile.KindGitHub:
+		return github.New(github.Options{
+			BaseURL: a.URL, Token: a.token, App: a.app, Secrets: secrets,
+			Insecure: s.InsecureWebhooks, HTTPClient: s.client(),
+		})
+	case projectfile.KindGitea:
+		return gitea.New(gitea.Options{
+			BaseURL: a.URL, Token: a.token, Secrets: secrets,
+			Insecure: s.InsecureWebhooks, HTTPClient: s.client(),
+		})
+	default:
+		return nil, fmt.Errorf("there is no adapter for %s", a.Kind)
+	}
+}
+
+// issuesOf are the issues of a board's host: of the client that is open, or of one that signs in with the
+// board's own token, which GitHub has even where the service does not use it as a host.
+func (v *Service) issuesOf(b projectfile.Board, token string) (out labelboard.Issues, err error) {
+	h := v.Hosts[b.Host]
+	if b.TokenEnv != "" {
+		a := v.access[b.Host]
+		a.Kind, a.token, a.app = cmp.Or(a.Kind, projectfile.KindGitHub), token, nil
+		if h, err = v.Settings.openHost(a, nil); err != nil {
+			return out, err
+		}
+	}
+	if h != nil {
+		out = h.Issues()
+	}
+	return out, nil
 }
 
 // columns returns what makes columns on the board of a project; nil: nothing has to.
@@ -183,9 +203,8 @@ func (v *Service) openBoards(n projectfile.Neighbours, secrets HookSecrets, gete
 	s := v.Settings
 	v.Boards = map[string]BoardHost{}
 	for _, b := range n.Boards {
-		at := v.access[b.Host]
-		token, err := at.token, error(nil) // of labels
-		if b.TokenEnv != "" {
+		token, err := "", error(nil)
+		if b.TokenEnv != "" { // labels: without it, the host's
 			token, err = s.namedSecret(getenv, b.TokenEnv, "board "+b.Name)
 		}
 		if err != nil {
@@ -199,14 +218,12 @@ func (v *Service) openBoards(n projectfile.Neighbours, secrets HookSecrets, gete
 				Insecure: s.InsecureWebhooks, HTTPClient: s.client(), Log: v.Log,
 			})
 		case projectfile.KindLabels:
-			kind := labelboard.KindGitHub
-			if at.Kind == projectfile.KindGitea {
-				kind = labelboard.KindGitea
+			var issues labelboard.Issues
+			if issues, err = v.issuesOf(b, token); err == nil {
+				v.Boards[b.Name], err = labelboard.New(labelboard.Options{
+					Issues: issues, Secrets: secrets[b.Name], Insecure: s.InsecureWebhooks, Log: v.Log,
+				})
 			}
-			v.Boards[b.Name], err = labelboard.New(labelboard.Options{
-				Kind: kind, BaseURL: at.URL, Token: token, Secrets: secrets[b.Name],
-				Insecure: s.InsecureWebhooks, HTTPClient: s.client(), Log: v.Log,
-			})
 		default:
 			err = fmt.Errorf("there is no adapter for %s", b.Kind)
 		}

@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        114_360,
-		"tokens outside tests":       767_100,
+		"lines outside tests":        113_990,
+		"tokens outside tests":       766_430,
 		"tokens of tests":            640_100,
 		"exported names":             2_317,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
-		"tokens of the server":       549_180,
+		"tokens of the server":       548_650,
 		"words of Markdown":          24_375,
 		"settings":                   145,
 		"fields of Feature":          18,
