@@ -2,14 +2,12 @@ package gitea_test
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -65,32 +63,6 @@ func TestStatusesAndTheirClasses(t *testing.T) {
 				require.ErrorIs(t, err, c.is)
 			}
 		}
-	}
-}
-
-// What never answers may answer later, whatever it is that fails.
-func TestNoAnswer(t *testing.T) {
-	t.Parallel()
-	secure := httptest.NewTLSServer(http.NotFoundHandler())
-	t.Cleanup(secure.Close)
-	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "1000")
-		_, _ = w.Write([]byte(`[{"number":`))
-	}))
-	t.Cleanup(broken.Close)
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = silent.Close() })
-	for what, at := range map[string]string{
-		"refused": "http://127.0.0.1:1", "no such name": "http://nothing.invalid", "TLS": secure.URL,
-		"broken off": broken.URL, "time-out": "http://" + silent.Addr().String(),
-	} {
-		c, err := gitea.New(gitea.Options{BaseURL: at, Token: "t", HTTPClient: plainHTTP(300 * time.Millisecond)})
-		require.NoError(t, err)
-		_, err = c.PullRequest(t.Context(), repo, "feature/a")
-		require.Error(t, err, what)
-		require.True(t, fault.Retryable(err), "%s: %v", what, err)
-		require.NotContains(t, err.Error(), "/api/v1", what)
 	}
 }
 
@@ -188,31 +160,4 @@ func TestEmptyLists(t *testing.T) {
 	_, err = c.PullRequest(t.Context(), repo, "feature/a")
 	require.ErrorIs(t, err, githost.ErrNotFound)
 	require.False(t, fault.Retryable(err))
-}
-
-// Words are bounded too, and not cut within a letter.
-func TestLongWords(t *testing.T) {
-	t.Parallel()
-	c := answering(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprintf(w, `{"message":"x%s"}`, strings.Repeat("ж", 4000))
-	})
-	var e *gitea.Error
-	require.ErrorAs(t, c.Ping(t.Context()), &e)
-	require.Less(t, len(e.Error()), 600)
-	require.True(t, utf8.ValidString(e.Error()))
-}
-
-// Answers are bounded.
-func TestAnswerWithoutEnd(t *testing.T) {
-	t.Parallel()
-	c := answering(t, func(w http.ResponseWriter, _ *http.Request) {
-		line := []byte(strings.Repeat(" ", 1<<16))
-		for {
-			if _, err := w.Write(line); err != nil {
-				return
-			}
-		}
-	})
-	require.ErrorContains(t, c.Ping(t.Context()), "more than 16777216 bytes")
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -66,7 +65,7 @@ func (c *Client) convert(ctx context.Context, what string, err error) error {
 	case errors.As(err, &otp): // a 401 of another type
 		out.Status, out.Cause = http.StatusUnauthorized, githost.ErrDenied
 	case errors.As(err, &rate):
-		out.Again, out.After = true, max(rate.Rate.Reset.Sub(c.opt.Now()), time.Second)
+		out.Again, out.After = true, c.until(rate.Rate.Reset.Time)
 	case errors.As(err, &abuse):
 		out.Again, out.After = true, limitWait
 		if abuse.RetryAfter != nil {
@@ -123,9 +122,17 @@ func (c *Client) wait(h http.Header) time.Duration {
 		return wait
 	}
 	if n, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64); err == nil {
-		return max(time.Unix(n, 0).Sub(c.opt.Now()), time.Second)
+		return c.until(time.Unix(n, 0))
 	}
 	return limitWait
+}
+
+// waitMax bounds the moment that GitHub may name.
+const waitMax = 24 * time.Hour
+
+// until is how long to wait for the end of a limit.
+func (c *Client) until(at time.Time) time.Duration {
+	return min(max(at.Sub(c.opt.Now()), time.Second), waitMax)
 }
 
 // message returns GitHub's words for an error, without the address of the request.
@@ -138,11 +145,7 @@ func message(err error) string {
 		}
 		return text
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err.Error()
-	}
-	return err.Error()
+	return restclient.Bare(err).Error()
 }
 
 // stateOf normalises the state of a commit status.

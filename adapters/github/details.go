@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 )
 
 // Bounds of what is read of a failure.
@@ -106,10 +106,7 @@ func (c *Client) file(ctx context.Context, what, address string) (string, error)
 	}
 	resp, err := c.files.Do(req)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err
-		}
+		err = restclient.Bare(err)
 		return "", &Error{Service: service, What: what + ": " + err.Error(), Again: true, Cause: err}
 	}
 	defer resp.Body.Close()

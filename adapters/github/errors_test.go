@@ -37,6 +37,7 @@ func TestStatusesAndTheirClasses(t *testing.T) {
 		{status: 429, again: true, after: time.Minute}, {status: 429, header: "Retry-After: 7", again: true, after: 7 * time.Second},
 		{status: 429, header: fmt.Sprintf("X-RateLimit-Reset: %d", now.Add(90*time.Second).Unix()), again: true, after: 90 * time.Second},
 		{status: 403, text: "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.", again: true, after: time.Minute},
+		{status: 429, header: "X-RateLimit-Reset: 99999999999", again: true, after: 24 * time.Hour},
 		{status: 403, text: "You have triggered an abuse detection mechanism.", header: "Retry-After: 8", again: true, after: 8 * time.Second},
 		{status: 403, text: "Maximum number of login attempts exceeded. Please try again later.", again: true, after: time.Minute},
 		{status: 401, header: "Retry-After: 9", again: true, after: 9 * time.Second},

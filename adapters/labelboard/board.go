@@ -32,7 +32,7 @@ func (c *Client) board(ctx context.Context, projectID string) (board, error) {
 	c.mu.Lock()
 	b, known := c.boards[projectID]
 	c.mu.Unlock()
-	if known && c.opt.Now().Sub(b.read) < boardTTL {
+	if known && c.rest.Now().Sub(b.read) < boardTTL {
 		return b, nil
 	}
 	return c.refresh(ctx, projectID)
@@ -44,7 +44,7 @@ func (c *Client) refresh(ctx context.Context, projectID string) (board, error) {
 	if err != nil {
 		return board{}, err
 	}
-	b := board{labels: map[stage.Status]wireLabel{}, read: c.opt.Now()}
+	b := board{labels: map[stage.Status]wireLabel{}, read: c.rest.Now()}
 	err = each(ctx, c, at+"labels", nil, func(l wireLabel) {
 		name, ours := l.column()
 		status := tracker.StatusCalled(name)
@@ -115,11 +115,11 @@ func (c *Client) SetStatus(ctx context.Context, projectID, itemID string, status
 
 // relabel gives an issue one label of the board's.
 func (c *Client) relabel(ctx context.Context, projectID, itemID string, i wireIssue, to wireLabel) error {
-	labels, has, others := []any{c.host.label(to)}, false, false
+	labels, has, others := []any{c.opt.Issues.Label(to.ID, to.Name)}, false, false
 	for _, l := range i.Labels {
 		switch _, ours := l.column(); {
 		case !ours:
-			labels = append(labels, c.host.label(l))
+			labels = append(labels, c.opt.Issues.Label(l.ID, l.Name))
 		case l.ID == to.ID:
 			has = true
 		default:

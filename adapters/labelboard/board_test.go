@@ -36,7 +36,7 @@ func (d *double) labels(t *testing.T, id string) (out []string) {
 // and without a log, the later column. Setting a status leaves one, and all others.
 func TestSeveralColumns(t *testing.T) {
 	t.Parallel()
-	c, d := setup(t, labelboard.KindGitHub, nil)
+	c, d := setup(t, onGitHub, nil)
 	d.columns(all()...)
 	d.issues.AddLabel(repo, "bug")
 	id := d.card("t", "d")
@@ -103,7 +103,7 @@ func TestDoneCloses(t *testing.T) {
 // Gitea closes no issue that waits for another: it is done all the same.
 func TestDoneThoughItCannotBeClosed(t *testing.T) {
 	t.Parallel()
-	c, d := setup(t, labelboard.KindGitea, nil)
+	c, d := setup(t, onGitea, nil)
 	d.columns(all()...)
 	id, other := d.card("t", "d"), d.card("t", "d")
 	d.issues.Block(repo, number(t, id), number(t, other))
@@ -170,7 +170,7 @@ func TestListsAreCheap(t *testing.T) {
 	t.Parallel()
 	logs := 0
 	issue := `{"number":1,"state":"open","updated_at":"2031-01-01T00:00:09Z","labels":[{"id":1,"name":"status/STOP"}]}`
-	c := says(t, labelboard.KindGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {
+	c := says(t, onGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {
 		text := "[" + issue + "]"
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/events"):
@@ -223,7 +223,7 @@ func TestAddColumn(t *testing.T) {
 		list := d.issues.Labels(repo)
 		require.Len(t, list, len(all()))
 		for _, l := range list {
-			require.Equal(t, d.kind == labelboard.KindGitea, l.Exclusive, l.Name)
+			require.Equal(t, d.kind == onGitea, l.Exclusive, l.Name)
 			require.True(t, strings.HasPrefix(l.Name, "status/"))
 		}
 		require.ErrorContains(t, c.AddColumn(t.Context(), repo, "lunch"), `there is no status "lunch"`)
@@ -263,29 +263,22 @@ func TestItemURL(t *testing.T) {
 		"": "https://github.com/acme/shop/issues/7", "https://api.github.com/": "https://github.com/acme/shop/issues/7",
 		"https://git.example.org/api/v3/": "https://git.example.org/acme/shop/issues/7",
 	} {
-		c, err := labelboard.New(labelboard.Options{Kind: labelboard.KindGitHub, BaseURL: address, Token: "t"})
-		require.NoError(t, err)
+		c := client(t, address, onGitHub, nil)
 		require.Equal(t, want, c.ItemURL("acme/another", c.ItemID(repo, 7)))
 		require.Equal(t, c.ItemID(repo, 7), c.ItemID("Acme/Shop", 7))
 	}
 	for _, address := range []string{"https://git.example.org/sub", "https://git.example.org/sub/api/v1/"} {
-		c, err := labelboard.New(labelboard.Options{Kind: labelboard.KindGitea, BaseURL: address, Token: "t"})
-		require.NoError(t, err)
+		c := client(t, address, onGitea, nil)
 		require.Equal(t, "git.example.org/sub/acme/shop#7", c.ItemID(repo, 7))
 		require.Equal(t, "https://git.example.org/sub/acme/shop/issues/7", c.ItemURL(repo, c.ItemID(repo, 7)))
 	}
 }
 
+// A client of a host that signs in as an app has no issues for a board, whoever they are for.
 func TestNewRefuses(t *testing.T) {
-	good := labelboard.Options{Kind: labelboard.KindGitea, BaseURL: "https://git.example.org", Token: "t"}
-	for want, change := range map[string]func(*labelboard.Options){
-		"Kind":    func(o *labelboard.Options) { o.Kind = "gitlab" },
-		"BaseURL": func(o *labelboard.Options) { o.BaseURL = "" },
-		"Token":   func(o *labelboard.Options) { o.Token = "" },
-	} {
-		o := good
-		change(&o)
+	none, good := labelboard.Issues{}, issues(t, onGitea, "https://git.example.org", token, nil, nil)
+	for _, o := range []labelboard.Options{{}, {Issues: good, Roles: map[stage.Role]labelboard.Issues{stage.Reviewer: none}}} {
 		_, err := labelboard.New(o)
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, "Token is missing")
 	}
 }

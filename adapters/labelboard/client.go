@@ -3,14 +3,13 @@ package labelboard
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/restclient"
-	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -20,65 +19,48 @@ const service = "labelboard"
 // tracker.ErrNotFound for what the host does not have, or the transport's error.
 type Error = restclient.Error
 
+// Issues is how the issues of a git host are reached: the clients of adapters/github and adapters/gitea have it
+// in their Issues. The interfaces of the hosts are one but for what the fields behind REST say.
+type Issues struct {
+	REST     *restclient.Client // signs in as the account of the host's token; nil = there is none
+	Web      string             // address of the pages, without a slash at its end
+	Habits   signature.Habits   // of the webhooks
+	Page     url.Values         // parameters for pages that are as long as they may be
+	More     func(h http.Header, rows int) bool
+	Whole    bool   // comments of an issue have no pages
+	Log      string // of an issue's changes, below the issue
+	Blockers string // of an issue's prerequisites, below the issue
+	// Label names a label in a request.
+	Label func(id int64, name string) any
+	// NewLabel is the request for a label; the colour is six hexadecimal digits.
+	NewLabel func(name, colour string) any
+}
+
+// calls makes a host's calls with errors of the board's.
+func calls(host *restclient.Client) *restclient.Client {
+	own := *host
+	own.Service = service
+	own.Refuse = func(r restclient.Call, e *Error, resp *http.Response, body []byte) error {
+		if err := host.Refuse(r, e, resp, body); err != nil {
+			return err
+		}
+		e.Cause = nil
+		switch gone := e.Status == http.StatusNotFound || e.Status == http.StatusGone; {
+		case gone && e.Text != "":
+			e.Cause = tracker.ErrNotFound
+		case gone: // of something in front of the host
+			e.What += ": not an address of the API; correct BaseURL"
+		}
+		return nil
+	}
+	return &own
+}
+
 // unreadable is a success without what was to be read: it is a page of something in front of
 // the host.
 func unreadable(path, why string) error {
 	return &Error{Service: service, Status: http.StatusOK, What: path + " answers " + why, Again: true}
 }
-
-// refuse completes the error of an answer that is no success.
-func (c *Client) refuse(r restclient.Call, e *Error, resp *http.Response, _ []byte) error {
-	e.What = r.What + ": " + resp.Status
-	if e.Text != "" {
-		e.What += ": " + e.Text
-	}
-	wait, named := c.wait(resp.Header)
-	switch {
-	case limited(resp, e.Text):
-		e.Again = true
-		if e.After = limitWait; named {
-			e.After = wait
-		}
-	case e.Again:
-		e.After = wait
-	case (e.Status == http.StatusNotFound || e.Status == http.StatusGone) && e.Text != "":
-		e.Cause = tracker.ErrNotFound
-	case e.Status == http.StatusNotFound: // of something in front of the host
-		e.What += ": not an address of the API; correct BaseURL"
-	case e.Status/100 == 3:
-		e.What += ": moved; correct the repository's name or BaseURL"
-	}
-	return nil
-}
-
-// limitWait is how long to wait for a limit that names no moment.
-const limitWait = time.Minute
-
-// limited reports whether an answer is a limit of calls: GitHub's may be a refusal (403).
-func limited(resp *http.Response, message string) bool {
-	if resp.StatusCode == http.StatusTooManyRequests {
-		return true
-	}
-	message = strings.ToLower(message)
-	return resp.StatusCode == http.StatusForbidden &&
-		(resp.Header.Get("Retry-After") != "" || resp.Header.Get("X-RateLimit-Remaining") == "0" ||
-			strings.Contains(message, "rate limit") || strings.Contains(message, "abuse detection"))
-}
-
-// wait is how long an answer requires to wait; named is false when it names no moment.
-func (c *Client) wait(h http.Header) (wait time.Duration, named bool) {
-	if wait, named = fault.Moment(h.Get("Retry-After"), c.opt.Now()); named {
-		return wait, true
-	}
-	at, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64)
-	if err != nil || h.Get("X-RateLimit-Remaining") != "0" {
-		return 0, false
-	}
-	return min(max(time.Unix(at, 0).Sub(c.opt.Now()), time.Second), waitMax), true
-}
-
-// waitMax bounds the moment that a host may name.
-const waitMax = 24 * time.Hour
 
 // pagesMax bounds a listing.
 const pagesMax = 200
@@ -86,10 +68,8 @@ const pagesMax = 200
 // each reads all pages of a list. A part of one would be no list: what is missing could be
 // what counts.
 func each[T any](ctx context.Context, c *Client, path string, query url.Values, f func(T)) error {
-	q := url.Values{c.host.size: {strconv.Itoa(c.host.rows)}}
-	for name, values := range query {
-		q[name] = values
-	}
+	q := maps.Clone(c.opt.Issues.Page)
+	maps.Copy(q, query)
 	for page := 1; page <= pagesMax; page++ {
 		q.Set("page", strconv.Itoa(page))
 		var rows []T
@@ -100,7 +80,7 @@ func each[T any](ctx context.Context, c *Client, path string, query url.Values, 
 		for _, row := range rows {
 			f(row)
 		}
-		if !c.host.more(head, len(rows)) {
+		if !c.opt.Issues.More(head, len(rows)) {
 			return nil
 		}
 	}

@@ -119,7 +119,7 @@ func TestALongComment(t *testing.T) {
 
 func TestUnidentified(t *testing.T) {
 	t.Parallel()
-	d := open(t, labelboard.KindGitHub, nil)
+	d := open(t, onGitHub, nil)
 	c := client(t, d.url, d.kind, nil)
 	_, err := c.Own(kim)
 	require.ErrorIs(t, err, tracker.ErrUnidentified)
@@ -132,7 +132,9 @@ func TestUnidentified(t *testing.T) {
 		require.Equal(t, want, own, account)
 	}
 
-	revoked := client(t, d.url, d.kind, func(o *labelboard.Options) { o.RoleTokens = map[stage.Role]string{stage.Reviewer: "revoked"} })
+	revoked := client(t, d.url, d.kind, func(o *labelboard.Options) {
+		o.Roles[stage.Reviewer] = issues(t, d.kind, d.url, "revoked", nil, nil)
+	})
 	d.columns(all()...)
 	_, err = revoked.AddComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: d.card("t", "d"), Key: "1/1/1", Body: "b"})
 	require.NoError(t, err, "it identifies itself")
@@ -143,7 +145,7 @@ func TestUnidentified(t *testing.T) {
 	require.NoError(t, err, "a token that is refused can change nothing")
 	require.True(t, own)
 
-	wrong := client(t, d.url, d.kind, func(o *labelboard.Options) { o.Token = "revoked" })
+	wrong := client(t, d.url, d.kind, func(o *labelboard.Options) { o.Issues = issues(t, d.kind, d.url, "revoked", nil, nil) })
 	require.Error(t, wrong.Identify(t.Context()))
 	_, err = wrong.AddComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: d.id(repo, 1), Key: "1/1/2", Body: "b"})
 	require.ErrorContains(t, err, "401")

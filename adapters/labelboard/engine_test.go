@@ -38,28 +38,28 @@ func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
 type lived struct {
 	*orchestratortest.Rig
 	board  *labelboard.Client
-	kind   labelboard.Kind
+	kind   forge
 	issues *forgetest.Issues
 }
 
 // live runs an engine on a board of labels, with the reconciler.
-func live(t *testing.T, kind labelboard.Kind, people task.People, test func(lived)) {
+func live(t *testing.T, kind forge, people task.People, test func(lived)) {
 	t.Helper()
 	l := lived{kind: kind}
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		begin := forgetest.NewGitHub
-		if kind == labelboard.KindGitea {
+		if kind == onGitea {
 			begin = forgetest.NewGitea
 		}
-		host := begin(forgetest.Options{Token: token, Poll: 1000 * time.Hour})
-		r.Cleanup(host.Close)
-		l.issues = host.Issues()
+		double := begin(forgetest.Options{Token: token, Poll: 1000 * time.Hour})
+		r.Cleanup(double.Close)
+		l.issues = double.Issues()
 		l.issues.AddLabel(orchestratortest.AppRepo, "bug")
 		for _, s := range stage.Statuses() {
 			l.issues.AddLabel(orchestratortest.AppRepo, "status/"+s.Name)
 		}
 		var err error
-		l.board, err = labelboard.New(labelboard.Options{Kind: kind, BaseURL: "http://host", Token: token, Secrets: signature.Of(secret), HTTPClient: &http.Client{Transport: wire{host}}})
+		l.board, err = labelboard.New(labelboard.Options{Secrets: signature.Of(secret), Issues: issues(r, kind, "http://host", token, wire{double}, nil)})
 		require.NoError(r, err)
 		require.NoError(r, l.board.Identify(r.Context()))
 		r.Tracker, r.Projects = l.board, []task.Project{{
@@ -120,7 +120,7 @@ func (l lived) hookLater(who, id, label string, meanwhile func()) {
 		"action": "labeled", "label": map[string]any{"name": label},
 	}
 	event := "issues"
-	if l.kind == labelboard.KindGitea {
+	if l.kind == onGitea {
 		event, payload["action"] = "issue_label", "label_updated"
 		delete(payload, "label")
 	}

@@ -1,9 +1,7 @@
 package labelboard_test
 
 import (
-	"context"
 	"errors"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -19,11 +17,14 @@ import (
 )
 
 // says is a client of a host that gives one answer to every call.
-func says(t *testing.T, kind labelboard.Kind, now time.Time, answer http.HandlerFunc) *labelboard.Client {
+func says(t *testing.T, kind forge, now time.Time, answer http.HandlerFunc) *labelboard.Client {
 	t.Helper()
 	srv := httptest.NewServer(answer)
 	t.Cleanup(srv.Close)
-	return client(t, srv.URL, kind, func(o *labelboard.Options) { o.Now = func() time.Time { return now } })
+	return client(t, srv.URL, kind, func(o *labelboard.Options) {
+		o.Issues = issues(t, kind, srv.URL, token, &http.Transport{DisableKeepAlives: true}, func() time.Time { return now })
+		o.Roles[stage.Reviewer] = o.Issues
+	})
 }
 
 // Each answer has the class that its status gives it, and the moment that is named.
@@ -50,7 +51,7 @@ func TestStatusesAndTheirClasses(t *testing.T) {
 		{status: 403, header: map[string]string{"Retry-After": "60"}, again: true, after: time.Minute},
 		{status: 403, message: "You have exceeded a secondary rate limit. Please wait", again: true, after: time.Minute},
 	} {
-		client := says(t, labelboard.KindGitHub, now, func(w http.ResponseWriter, _ *http.Request) {
+		client := says(t, onGitHub, now, func(w http.ResponseWriter, _ *http.Request) {
 			for name, value := range c.header {
 				w.Header().Set(name, value)
 			}
@@ -95,33 +96,6 @@ func TestWhatIsNotTheHosts(t *testing.T) {
 	}
 }
 
-// What never answers may answer later.
-func TestNoAnswer(t *testing.T) {
-	t.Parallel()
-	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "1000")
-		_, _ = w.Write([]byte(`{"number":`))
-	}))
-	t.Cleanup(broken.Close)
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = silent.Close() })
-	for what, at := range map[string]string{"refused": "http://127.0.0.1:1", "broken off": broken.URL, "time-out": "http://" + silent.Addr().String()} {
-		c, err := labelboard.New(labelboard.Options{
-			Kind: labelboard.KindGitHub, BaseURL: at, Token: token,
-			HTTPClient: &http.Client{Timeout: 200 * time.Millisecond, Transport: &http.Transport{DisableKeepAlives: true}},
-		})
-		require.NoError(t, err)
-		_, err = c.Item(t.Context(), repo, c.ItemID(repo, 1))
-		require.True(t, fault.Retryable(err), "%s: %v", what, err)
-		require.NotContains(t, err.Error(), "http://", what)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, err = c.Item(ctx, repo, c.ItemID(repo, 1))
-		require.ErrorIs(t, err, context.Canceled)
-	}
-}
-
 // Pages that never end are an error, not a list.
 func TestPagesWithoutEnd(t *testing.T) {
 	t.Parallel()
@@ -142,7 +116,7 @@ func TestPagesWithoutEnd(t *testing.T) {
 // transferred is another one.
 func TestPullRequestsAreNoItems(t *testing.T) {
 	t.Parallel()
-	c := says(t, labelboard.KindGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {
+	c := says(t, onGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {
 		text := map[string]string{
 			"/repos/acme/shop/issues":   `[{"number":2,"state":"open","pull_request":{"url":"x"}},{"number":1,"state":"open","title":"t"}]`,
 			"/repos/acme/shop/issues/2": `{"number":2,"pull_request":{"url":"x"},"labels":[{"id":1,"name":"status/Done"}]}`,

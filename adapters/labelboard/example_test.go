@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 
+	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -22,7 +23,12 @@ func Example() {
 	_ = issues.Label("acme/shop", 1, "kim", "bug")
 
 	ctx := context.Background()
-	board, err := labelboard.New(labelboard.Options{Kind: labelboard.KindGitHub, BaseURL: srv.URL, Token: "of the service's own account", Insecure: true})
+	client, err := github.New(github.Options{BaseURL: srv.URL, Token: "of the service's own account"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	board, err := labelboard.New(labelboard.Options{Issues: client.Issues(), Insecure: true})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -34,13 +34,8 @@ func (c *Client) Signature(h http.Header) (*signature.Check, error) {
 	return c.secrets().Check(given), nil
 }
 
-// hookMax bounds a webhook, in bytes.
-const hookMax = 25 << 20
-
-// Habits implements tracker.Receiver. What was refused, a person sends again.
-func (c *Client) Habits() signature.Habits {
-	return signature.Habits{Limit: hookMax, Hold: c.host.hold}
-}
+// Habits implements tracker.Receiver.
+func (c *Client) Habits() signature.Habits { return c.opt.Issues.Habits }
 
 // Delivery implements tracker.Receiver. At GitHub the id stays when it sends again; Gitea's own
 // names are more exact than those that it has from GitHub.

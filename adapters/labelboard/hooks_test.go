@@ -29,7 +29,7 @@ func about(action, sender, more string, labels ...string) string {
 
 func TestDecode(t *testing.T) {
 	t.Parallel()
-	c, d := setup(t, labelboard.KindGitHub, nil)
+	c, d := setup(t, onGitHub, nil)
 	at := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
 	hook := func(kind, event string, change func(*tracker.Hook)) tracker.Hook {
 		h := tracker.Hook{Kind: kind, Event: event, ProjectID: repo, ItemID: d.id(repo, 7), ActorID: kim, Actor: tracker.Person{ID: kim, Name: "Kim"}, At: at}
@@ -83,7 +83,7 @@ func TestDecode(t *testing.T) {
 // Before it is known who is the service, nobody is.
 func TestUnsignedHook(t *testing.T) {
 	t.Parallel()
-	c, err := labelboard.New(labelboard.Options{Kind: labelboard.KindGitea, BaseURL: "https://git.example.org", Token: "t", Insecure: true})
+	c, err := labelboard.New(labelboard.Options{Issues: issues(t, onGitea, "https://git.example.org", token, nil, nil), Insecure: true})
 	require.NoError(t, err)
 	h, err := c.Decode("issue_comment", []byte(about("created", kim, "")))
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestUnsignedHook(t *testing.T) {
 func TestSignature(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"action": "labeled"}`)
-	c, _ := setup(t, labelboard.KindGitHub, func(o *labelboard.Options) { o.Secrets = signature.Of("k") })
+	c, _ := setup(t, onGitHub, func(o *labelboard.Options) { o.Secrets = signature.Of("k") })
 	// printf '{"action": "labeled"}' | openssl dgst -sha256 -hmac k
 	const right = "sha256=e694139ca038929b6fef93c283db4d4f4e0bdf30ccce74d4d2278d1f6d1f2fe4"
 	passes := func(c *labelboard.Client, given string, body []byte) bool {
@@ -115,13 +115,13 @@ func TestSignature(t *testing.T) {
 	require.False(t, passes(c, right, body))
 	c.SetSecrets(nil)
 	require.False(t, passes(c, right, body), "no secret lets nobody in")
-	open, _ := setup(t, labelboard.KindGitHub, func(o *labelboard.Options) { o.Secrets, o.Insecure = nil, true })
+	open, _ := setup(t, onGitHub, func(o *labelboard.Options) { o.Secrets, o.Insecure = nil, true })
 	require.True(t, passes(open, "", body))
 }
 
 // Gitea's finer name of an event goes before those that it has from GitHub.
 func TestDelivery(t *testing.T) {
-	c, err := labelboard.New(labelboard.Options{Kind: labelboard.KindGitHub, Token: "t"})
+	c, err := labelboard.New(labelboard.Options{Issues: issues(t, onGitHub, "", token, nil, nil)})
 	require.NoError(t, err)
 	h := http.Header{}
 	h.Set("X-GitHub-Delivery", "1")

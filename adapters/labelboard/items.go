@@ -41,8 +41,8 @@ func (c *Client) changes(ctx context.Context, projectID, itemID string) (out []m
 	if err != nil {
 		return nil, err
 	}
-	err = each(ctx, c, at+c.host.log, nil, func(e wireEntry) {
-		m, ok := c.host.move(e)
+	err = each(ctx, c, at+c.opt.Issues.Log, nil, func(e wireEntry) {
+		m, ok := e.move()
 		if name, ours := (wireLabel{Name: m.label}).column(); ok && ours {
 			m.label = name
 			out = append(out, m)
@@ -149,7 +149,7 @@ func (c *Client) BlockedBy(ctx context.Context, projectID, itemID string) ([]tra
 		return nil, err
 	}
 	refs := []tracker.Ref{}
-	err = each(ctx, c, at+c.host.blockers, nil, func(i wireIssue) {
+	err = each(ctx, c, at+c.opt.Issues.Blockers, nil, func(i wireIssue) {
 		if i.Number > 0 && i.PullRequest == nil { // 0: one that the token does not see
 			in := cmp.Or(i.repository(), projectID)
 			refs = append(refs, tracker.Ref{ProjectID: in, ItemID: c.ItemID(in, i.Number)})

@@ -32,7 +32,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -40,41 +39,27 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Kind is the interface that a git host speaks.
-type Kind string
-
-// Kinds of git hosts.
-const (
-	KindGitHub Kind = "github"
-	KindGitea  Kind = "gitea" // and Forgejo
-)
-
-// Options of a Client. Kind and Token are required, and BaseURL for Gitea; so is one of Secrets
-// for webhooks, unless Insecure. The accounts of the tokens must be no person's: what they do
-// is the service's own, and nobody's word.
+// Options of a Client. Issues are required; so is one of Secrets for webhooks, unless Insecure. The
+// accounts that the hosts' clients sign in as must be no person's: what they do is the service's own, and
+// nobody's word.
 type Options struct {
-	Kind       Kind
-	BaseURL    string                // GitHub: of the REST API, empty = https://api.github.com; Gitea: of the server, without /api
-	Token      string                // of the account that the service acts as
-	RoleTokens map[stage.Role]string // of accounts that comment for a role; a role without one uses Token
-	Secrets    signature.Secrets     // of the webhooks
-	Insecure   bool                  // take unsigned webhooks while there are no Secrets
+	Issues   Issues                // of a host's client, of the account that the service acts as
+	Roles    map[stage.Role]Issues // of accounts that comment for a role; a role without one is the service's
+	Secrets  signature.Secrets     // of the webhooks
+	Insecure bool                  // take unsigned webhooks while there are no Secrets
 	// KeepOpen leaves issues open at Done. Otherwise they are closed there, and opened in any other column that the
 	// service sets.
-	KeepOpen   bool
-	HTTPClient *http.Client // nil = one with a time-out of 30 s
-	Log        *slog.Logger // nil discards
-	Now        func() time.Time
+	KeepOpen bool
+	Log      *slog.Logger // nil discards
 }
 
 // Client implements tracker.Tracker with every optional port of package tracker, and
 // tracker.Receiver. It is safe for concurrent use.
 type Client struct {
-	opt  Options
-	rest *restclient.Client
-	web  string // of the pages, without one
-	site string // how ids of items begin: web without its scheme, and a slash
-	host dialect
+	opt   Options
+	rest  *restclient.Client
+	roles map[stage.Role]*restclient.Client
+	site  string // how ids of items begin: the address of the pages without its scheme, and a slash
 
 	signed atomic.Pointer[signature.Secrets]
 
@@ -105,44 +90,25 @@ var (
 
 // New checks the options. It does not call the network.
 func New(o Options) (*Client, error) {
-	var host dialect
-	switch o.Kind {
-	case KindGitHub:
-		host = github()
-		if o.BaseURL == "" {
-			o.BaseURL = "https://api.github.com"
-		}
-	case KindGitea:
-		host = gitea()
-	default:
-		return nil, fmt.Errorf("labelboard: Kind is %q, want %s or %s", o.Kind, KindGitHub, KindGitea)
+	missing := o.Issues.REST == nil
+	for _, of := range o.Roles {
+		missing = missing || of.REST == nil
 	}
-	u, err := url.Parse(o.BaseURL)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil:
-		return nil, errors.New("labelboard: BaseURL must be an address, " +
-			"such as https://gitea.example.org or https://github.example.org/api/v3")
-	case o.Token == "":
+	if missing {
 		return nil, errors.New("labelboard: Token is missing: " +
 			"a token that may read and write issues, of an account that the service acts as")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	address := strings.TrimSuffix(strings.TrimSuffix(u.String(), "/"), "/api/v1") // of Gitea's API
-	web := host.web(address)
-	_, site, _ := strings.Cut(web, "://")
+	_, site, _ := strings.Cut(o.Issues.Web, "://")
 	c := &Client{
-		opt: o, web: web, site: site + "/", host: host,
+		opt: o, rest: calls(o.Issues.REST), roles: map[stage.Role]*restclient.Client{}, site: site + "/",
 		own: map[string]bool{}, boards: map[string]board{}, glances: map[string]glanced{},
 		posting: map[string]chan struct{}{}, posted: map[string]string{},
 	}
-	c.rest = &restclient.Client{
-		Service: service, Base: address + "/" + host.api, HTTP: restclient.Transport(o.HTTPClient), Now: o.Now, Refuse: c.refuse,
-		Sign: func(r *http.Request, token string) { r.Header.Set("Authorization", "Bearer "+cmp.Or(token, o.Token)) },
+	for role, of := range o.Roles {
+		c.roles[role] = calls(of.REST)
 	}
 	c.SetSecrets(o.Secrets)
 	return c, nil
@@ -154,19 +120,17 @@ func New(o Options) (*Client, error) {
 // again then, whatever the error. A role's token that the host refuses is such an error, but
 // holds nothing up: it can change nothing.
 func (c *Client) Identify(ctx context.Context) error {
-	whose := map[string]string{c.opt.Token: "Token"}
-	for _, role := range slices.Sorted(maps.Keys(c.opt.RoleTokens)) {
-		if t := c.opt.RoleTokens[role]; t != "" && whose[t] == "" {
-			whose[t] = "the token of the role " + string(role)
-		}
-	}
 	var errs []error
 	complete := true
-	for _, token := range slices.Sorted(maps.Keys(whose)) {
-		if err := c.readAccount(ctx, token); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", whose[token], err))
-			refused := restclient.IsStatus(err, http.StatusUnauthorized) || restclient.IsStatus(err, http.StatusForbidden)
-			complete = complete && refused && token != c.opt.Token
+	for _, role := range append([]stage.Role{""}, slices.Sorted(maps.Keys(c.roles))...) {
+		if err := c.readAccount(ctx, role); err != nil {
+			whose, refused := "Token", false
+			if role != "" {
+				whose = "the token of the role " + string(role)
+				refused = restclient.IsStatus(err, http.StatusUnauthorized) || restclient.IsStatus(err, http.StatusForbidden)
+			}
+			errs = append(errs, fmt.Errorf("%s: %w", whose, err))
+			complete = complete && refused
 		}
 	}
 	c.mu.Lock()
@@ -175,14 +139,14 @@ func (c *Client) Identify(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// readAccount reads whose token it is.
-func (c *Client) readAccount(ctx context.Context, token string) error {
+// readAccount reads as whom a role comments.
+func (c *Client) readAccount(ctx context.Context, role stage.Role) error {
 	var me wireUser
-	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: "user", Token: token, Out: &me}); err != nil {
+	if _, err := c.as(role).Do(ctx, restclient.Call{Method: http.MethodGet, Path: "/user", Out: &me}); err != nil {
 		return err
 	}
 	if me.Login == "" {
-		return unreadable("user", "without a login; is BaseURL the address of the API?")
+		return unreadable("/user", "without a login; is BaseURL the address of the API?")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,13 +164,8 @@ func (c *Client) Own(accountID string) (bool, error) {
 	return c.own[strings.ToLower(accountID)], nil
 }
 
-// token returns the token that a role comments with.
-func (c *Client) token(r stage.Role) string {
-	if t := c.opt.RoleTokens[r]; t != "" {
-		return t
-	}
-	return c.opt.Token
-}
+// as makes the calls of a role.
+func (c *Client) as(r stage.Role) *restclient.Client { return cmp.Or(c.roles[r], c.rest) }
 
 var namePart = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
@@ -218,7 +177,7 @@ func project(id string) (string, error) {
 			return "", fmt.Errorf("labelboard: project %.80q, want owner/name: %w", id, tracker.ErrNotFound)
 		}
 	}
-	return "repos/" + id + "/", nil
+	return "/repos/" + id + "/", nil
 }
 
 // ItemID is the id of an issue. The hosts take a repository's name in any case.
@@ -249,5 +208,5 @@ func (c *Client) item(projectID, itemID string) (string, error) {
 func (c *Client) ItemURL(_, itemID string) string {
 	repo, number, _ := strings.Cut(strings.TrimPrefix(itemID, c.site), "#")
 	owner, name, _ := strings.Cut(repo, "/")
-	return c.web + "/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/issues/" + url.PathEscape(number)
+	return c.opt.Issues.Web + "/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/issues/" + url.PathEscape(number)
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/signalbox-dev/signalbox/adapters/gitea"
+	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
@@ -38,23 +40,31 @@ const (
 type double struct {
 	*forgetest.Server
 
-	kind   labelboard.Kind
+	kind   forge
 	issues *forgetest.Issues
 	bare   string // an empty repository
 	self   string
 	url    string
 }
 
-func kinds() []labelboard.Kind { return []labelboard.Kind{labelboard.KindGitHub, labelboard.KindGitea} }
+// forge is a kind of git hosts.
+type forge string
+
+const (
+	onGitHub forge = "github"
+	onGitea  forge = "gitea"
+)
+
+func kinds() []forge { return []forge{onGitHub, onGitea} }
 
 // open makes a git host, with one repository. A nil clock is the real one.
-func open(t *testing.T, kind labelboard.Kind, now func() time.Time) *double {
+func open(t *testing.T, kind forge, now func() time.Time) *double {
 	t.Helper()
 	d := &double{kind: kind, bare: t.TempDir(), self: forgetest.Self}
 	require.NoError(t, os.WriteFile(filepath.Join(d.bare, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600))
 	o := forgetest.Options{Token: token, Accounts: map[string]string{reviewerToken: reviewer}, Secret: secret, Now: now, Poll: time.Hour}
-	d.Server = map[labelboard.Kind]func(forgetest.Options) *forgetest.Server{
-		labelboard.KindGitHub: forgetest.NewGitHub, labelboard.KindGitea: forgetest.NewGitea,
+	d.Server = map[forge]func(forgetest.Options) *forgetest.Server{
+		onGitHub: forgetest.NewGitHub, onGitea: forgetest.NewGitea,
 	}[kind](o)
 	d.issues = d.Issues()
 	srv := httptest.NewServer(d)
@@ -68,13 +78,13 @@ func open(t *testing.T, kind labelboard.Kind, now func() time.Time) *double {
 func (d *double) add(t *testing.T, repo string) {
 	t.Helper()
 	require.NoError(t, d.AddRepo(repo, d.bare))
-	d.SetSettings(repo, func(o *forgetest.Settings) { o.Admin = d.kind == labelboard.KindGitea })
+	d.SetSettings(repo, func(o *forgetest.Settings) { o.Admin = d.kind == onGitea })
 }
 
 // meet makes a call meet a fault; it is called as in "GET /repos/{owner}/{repo}/labels".
 func (d *double) meet(call string, f forgetest.Fault) {
 	method, path, _ := strings.Cut(call, " ")
-	if d.kind == labelboard.KindGitea {
+	if d.kind == onGitea {
 		path = forgetest.Prefix + path
 	}
 	d.Break(method+" "+path, f)
@@ -82,18 +92,32 @@ func (d *double) meet(call string, f forgetest.Fault) {
 
 func (d *double) fail(call string, how faulttest.Kind) {
 	later := forgetest.Secondary
-	if d.kind == labelboard.KindGitea {
+	if d.kind == onGitea {
 		later = forgetest.TooMany
 	}
 	d.meet(call, map[faulttest.Kind]forgetest.Fault{faulttest.Final: forgetest.Denied, faulttest.Passing: forgetest.ErrorBefore, faulttest.Later: later}[how])
 }
 
+// issues are those that a client of a git host gives. Nil is the network, and the real clock.
+func issues(t require.TestingT, kind forge, url, token string, wire http.RoundTripper, now func() time.Time) labelboard.Issues {
+	to := &http.Client{Timeout: 5 * time.Second, Transport: wire}
+	if kind == onGitea {
+		c, err := gitea.New(gitea.Options{BaseURL: url, Token: token, HTTPClient: to, Now: now})
+		require.NoError(t, err)
+		return c.Issues()
+	}
+	c, err := github.New(github.Options{BaseURL: url, Token: token, HTTPClient: to, Now: now})
+	require.NoError(t, err)
+	return c.Issues()
+}
+
 // client makes a client of the host at an address.
-func client(t *testing.T, url string, kind labelboard.Kind, change func(*labelboard.Options)) *labelboard.Client {
+func client(t *testing.T, url string, kind forge, change func(*labelboard.Options)) *labelboard.Client {
 	t.Helper()
+	to := &http.Transport{DisableKeepAlives: true}
 	o := labelboard.Options{
-		Kind: kind, BaseURL: url, Token: token, RoleTokens: map[stage.Role]string{stage.Reviewer: reviewerToken}, Secrets: signature.Of(secret),
-		HTTPClient: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
+		Issues: issues(t, kind, url, token, to, nil), Secrets: signature.Of(secret),
+		Roles: map[stage.Role]labelboard.Issues{stage.Reviewer: issues(t, kind, url, reviewerToken, to, nil)},
 	}
 	if change != nil {
 		change(&o)
@@ -103,7 +127,7 @@ func client(t *testing.T, url string, kind labelboard.Kind, change func(*labelbo
 	return c
 }
 
-func setup(t *testing.T, kind labelboard.Kind, change func(*labelboard.Options)) (*labelboard.Client, *double) {
+func setup(t *testing.T, kind forge, change func(*labelboard.Options)) (*labelboard.Client, *double) {
 	t.Helper()
 	d := open(t, kind, nil)
 	c := client(t, d.url, kind, change)
@@ -168,7 +192,7 @@ func (d *double) move(t *testing.T, id string, to stage.Status) {
 	t.Helper()
 	repo, n := split(t, id)
 	for _, l := range d.issues.Issue(repo, n).Labels {
-		if strings.HasPrefix(l.Name, "Status/") && l.Name != label(to) && d.kind == labelboard.KindGitHub {
+		if strings.HasPrefix(l.Name, "Status/") && l.Name != label(to) && d.kind == onGitHub {
 			require.NoError(t, d.issues.Unlabel(repo, n, kim, l.Name))
 		}
 	}
@@ -176,10 +200,10 @@ func (d *double) move(t *testing.T, id string, to stage.Status) {
 }
 
 // calls are the routes that the calls of the port use.
-func calls(kind labelboard.Kind) map[string]string {
+func calls(kind forge) map[string]string {
 	const at = "/repos/{owner}/{repo}"
 	log := "/events"
-	if kind == labelboard.KindGitea {
+	if kind == onGitea {
 		log = "/timeline"
 	}
 	return map[string]string{

@@ -41,7 +41,7 @@ func TestLongLog(t *testing.T) {
 // on top of another has not given the other.
 func TestWhoseLabelStays(t *testing.T) {
 	t.Parallel()
-	c, d := setup(t, labelboard.KindGitHub, nil)
+	c, d := setup(t, onGitHub, nil)
 	d.columns(all()...)
 	id := d.card("t", "d")
 	n := number(t, id)
@@ -61,7 +61,7 @@ func TestWhoseLabelStays(t *testing.T) {
 // Taking a label away puts nothing anywhere, in whatever order a log has what was done in one second.
 func TestALogInAnotherOrder(t *testing.T) {
 	t.Parallel()
-	c := says(t, labelboard.KindGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {
+	c := says(t, onGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {
 		text := `{"number":1,"title":"t","labels":[{"id":1,"name":"status/Approved"}]}`
 		if strings.HasSuffix(r.URL.Path, "/events") {
 			text = `[{"id":3,"event":"labeled","actor":{"login":"ann"},"label":{"name":"Status/approved"},"created_at":"2031-01-01T00:00:00Z"},
@@ -79,7 +79,7 @@ func TestALogInAnotherOrder(t *testing.T) {
 // A label that was called something else when it was given is no proof of who has moved the issue.
 func TestARenamedLabel(t *testing.T) {
 	t.Parallel()
-	c := says(t, labelboard.KindGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {
+	c := says(t, onGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {
 		text := `{"number":1,"title":"t","labels":[{"id":1,"name":"status/Approved"}],"user":{"login":"ann"}}`
 		if strings.HasSuffix(r.URL.Path, "/events") {
 			text = `[{"event":"labeled","actor":{"login":"ann"},"label":{"name":"nice"},"created_at":"2031-01-01T00:00:00Z"}]`

@@ -26,11 +26,11 @@ func (c *Client) Person(ctx context.Context, projectID, accountID string) (track
 	}
 	var who wireUser
 	login := url.PathEscape(accountID)
-	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: "users/" + login, Out: &who}); err != nil {
+	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: "/users/" + login, Out: &who}); err != nil {
 		return tracker.Person{}, err
 	}
 	if who.Login == "" {
-		return tracker.Person{}, unreadable("users/"+login, "without a login")
+		return tracker.Person{}, unreadable("/users/"+login, "without a login")
 	}
 	var may struct{ Permission string }
 	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: at + "collaborators/" + login + "/permission", Out: &may})

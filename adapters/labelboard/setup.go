@@ -41,7 +41,7 @@ func (c *Client) AddColumn(ctx context.Context, projectID string, s stage.Status
 		return err
 	}
 	var made wireLabel
-	label := c.host.newLabel(scope+info.Name, colour(s))
+	label := c.opt.Issues.NewLabel(scope+info.Name, colour(s))
 	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodPost, Path: at + "labels", In: label, Out: &made}); err != nil {
 		return err
 	}

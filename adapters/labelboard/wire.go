@@ -1,6 +1,7 @@
 package labelboard
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -76,6 +77,14 @@ type wireEntry struct {
 	Body      string    `json:"body"`
 	Label     wireLabel `json:"label"`
 	CreatedAt wireTime  `json:"created_at"`
+}
+
+// move is the change of labels that an entry tells of; ok is false for another. At Gitea a label that is
+// taken away has no body.
+func (e wireEntry) move() (m move, ok bool) {
+	added := e.Event == "labeled" || e.Type == "label" && e.Body == "1"
+	m = move{id: e.ID, label: e.Label.Name, added: added, by: cmp.Or(e.Actor.Login, e.User.Login), at: e.CreatedAt.Time}
+	return m, added || e.Event == "unlabeled" || e.Type == "label"
 }
 
 // wireTime is a moment in any zone; one that cannot be read is none.

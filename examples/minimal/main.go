@@ -45,17 +45,19 @@ func main() {
 		LogDir: data + "/logs", StateDir: data + "/running", HomeDir: data + "/homes",
 		Shim: []string{"/proc/self/exe", "agent"}, Jail: jail,
 	})
-	board, err7 := labelboard.New(labelboard.Options{Kind: labelboard.KindGitHub, Token: token, Secrets: signature.Of(key)})
-	host, err8 := github.New(github.Options{Token: token, Secrets: signature.Of(key)})
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
+	host, err7 := github.New(github.Options{Token: token, Secrets: signature.Of(key)})
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
+		log.Fatal(err)
+	}
+	board, err := labelboard.New(labelboard.Options{Issues: host.Issues(), Secrets: signature.Of(key)})
+	if err != nil {
 		log.Fatal(err)
 	}
 	s, err := service.New(service.Options{
-		Store: store, Projects: registry.Projects, Tracker: board, Host: host,
-		Workspaces: git, Agents: agents, Leases: leases, Commands: git, Hooks: git, Logs: agents,
+		Store: store, Projects: registry.Projects, Tracker: board, Identify: map[string]func(context.Context) error{"": board.Identify},
+		Host: host, Workspaces: git, Agents: agents, Leases: leases, Commands: git, Hooks: git, Logs: agents,
 		Redactor: secret.NewRedactor(token, key), Log: slog.Default(), Listen: cmp.Or(os.Getenv("LISTEN"), "127.0.0.1:8080"),
-		Identify: map[string]func(context.Context) error{"": board.Identify},
-		Web:      web.Options{Sources: []web.Source{{Name: "issues", Tracker: board}, {Name: "github", Host: host}}},
+		Web: web.Options{Sources: []web.Source{{Name: "issues", Tracker: board}, {Name: "github", Host: host}}},
 	})
 	if err == nil {
 		err = s.Serve(ctx)

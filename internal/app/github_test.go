@@ -16,6 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // Git signs in with what the client does: a token, or one of the app's installation. Nothing is
@@ -53,4 +54,40 @@ func TestGitTokens(t *testing.T) {
 			require.Empty(t, got)
 		}
 	}
+}
+
+// A board of labels signs in with its own token, even where the service does not use the host; without
+// one it signs in as its host does, but for an app, which has no account.
+func TestTokensOfLabels(t *testing.T) {
+	var signed string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		signed = r.Header.Get("Authorization")
+		fmt.Fprint(w, `{"login":"bot"}`)
+	}))
+	t.Cleanup(srv.Close)
+	getenv := func(name string) string {
+		return map[string]string{"HOST_TOKEN": "of-the-host", "BOARD_TOKEN": "of-the-board"}[name]
+	}
+	open := func(at, env string, kind projectfile.Kind) (BoardHost, error) {
+		r := projectfile.Neighbours{Boards: []projectfile.Board{{Name: "cards", Kind: projectfile.KindLabels, Host: at, TokenEnv: env}}}
+		if at != task.HostGitHub {
+			r.Hosts = []projectfile.Host{{Name: at, Kind: kind, URL: srv.URL, TokenEnv: "HOST_TOKEN"}}
+		}
+		v := &Service{Projects: &task.Projects{}}
+		err := v.openNeighbours(v.Settings.neighbours(r), nil, getenv)
+		return v.Boards["cards"], err
+	}
+	for _, kind := range []projectfile.Kind{projectfile.KindGitHub, projectfile.KindGitea} {
+		for env, want := range map[string]string{"": "of-the-host", "BOARD_TOKEN": "of-the-board"} {
+			b, err := open("forge", env, kind)
+			require.NoError(t, err)
+			require.NoError(t, b.Identify(t.Context()))
+			require.Regexp(t, " "+want+"$", signed)
+		}
+	}
+	_, err := open(task.HostGitHub, "", "")
+	require.ErrorContains(t, err, "the board cards: github: ")
+	b, err := open(task.HostGitHub, "BOARD_TOKEN", "")
+	require.NoError(t, err)
+	require.Equal(t, "https://github.com/acme/app/issues/7", b.ItemURL("", "github.com/acme/app#7"))
 }

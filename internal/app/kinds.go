@@ -71,9 +71,12 @@ func kinds() map[projectfile.Kind]kind {
 			tokenPage: func(n neighbour) string { return kinds()[n.hostKind].tokenPage(n) },
 			hook:      func(neighbour) string { return " to %s" },
 			board: func(v *Service, n neighbour) (BoardHost, error) {
+				h, err := kinds()[n.hostKind].host(v, n)
+				if err != nil {
+					return nil, err
+				}
 				return labelboard.New(labelboard.Options{
-					Kind: labelboard.Kind(n.hostKind), BaseURL: n.URL, Token: n.token, Secrets: n.secrets,
-					Insecure: v.Settings.InsecureWebhooks, HTTPClient: v.Settings.client(), Log: v.Log,
+					Issues: h.Issues(), Secrets: n.secrets, Insecure: v.Settings.InsecureWebhooks, Log: v.Log,
 				})
 			},
 		},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/adapters/board"
+	"github.com/signalbox-dev/signalbox/adapters/labelboard"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -19,14 +20,20 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/mux"
 )
 
+// hooked is a git host as a sender of webhooks, whose secrets a reload may change.
+type hooked interface {
+	githost.Receiver
+	SetSecrets(s signature.Secrets)
+}
+
 // GitHost is a git host with an adapter of its own.
 type GitHost interface {
 	orchestrator.Hosting
-	githost.Receiver
+	hooked
 	githost.Examiner
 	// Ping reads the account of the token.
 	Ping(ctx context.Context) error
-	SetSecrets(s signature.Secrets)
+	Issues() labelboard.Issues
 }
 
 // BoardHost is a tracker of another program.

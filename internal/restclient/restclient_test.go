@@ -1,11 +1,14 @@
 package restclient_test
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,7 +29,8 @@ func TestAnswers(t *testing.T) {
 	}{
 		"a success":         {200, "", `{"id": 7}`, 1, false, 0, ""},
 		"a page":            {200, "", "<html>", 1, true, 0, "forge: it: the answer cannot be read"},
-		"too long":          {200, "", `"` + strings.Repeat("x", 17<<20) + `"`, 1, false, 0, "has more than 16777216 bytes"},
+		"without end":       {200, "", strings.Repeat(" ", 1<<16), 1, false, 0, "has more than 16777216 bytes"},
+		"long words":        {403, "", `{"message":"x` + strings.Repeat("ж", 4000) + `"}`, 1, false, 0, "forge: it: 403 xж"},
 		"a refusal":         {422, "", `{"message": "no\n  such  field"}`, 1, false, 0, "forge: it: 422 no such field"},
 		"a limit":           {429, "", "", 1, true, time.Minute, "429"},
 		"a named limit":     {429, "7", "", 1, true, 7 * time.Second, "429"},
@@ -46,7 +50,10 @@ func TestAnswers(t *testing.T) {
 					w.Header().Set("Retry-After", c.header)
 				}
 				w.WriteHeader(c.status)
-				_, _ = w.Write([]byte(c.body))
+				_, err := w.Write([]byte(c.body))
+				for name == "without end" && err == nil {
+					_, err = w.Write([]byte(c.body))
+				}
 			}))
 			defer server.Close()
 			client := restclient.Client{
@@ -66,13 +73,45 @@ func TestAnswers(t *testing.T) {
 			}
 			require.ErrorContains(t, err, c.want)
 			require.NotContains(t, err.Error(), "hidden")
+			require.True(t, len(err.Error()) < 600 && utf8.ValidString(err.Error()), "not cut within a letter")
 			require.Equal(t, c.again, fault.Retryable(err))
 			require.Equal(t, c.after, fault.After(err))
 		})
 	}
 }
 
-// A call that writes is made once, unless it is marked as safe, or as such that the server's own word of a failure is enough.
+// What never answers may answer later, whatever it is that fails; a call ends with its context.
+func TestNoAnswer(t *testing.T) {
+	t.Parallel()
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(secure.Close)
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		_, _ = w.Write([]byte(`[{"number":`))
+	}))
+	t.Cleanup(broken.Close)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = silent.Close() })
+	for what, at := range map[string]string{
+		"refused": "http://127.0.0.1:1", "no such name": "http://nothing.invalid", "TLS": secure.URL,
+		"broken off": broken.URL, "time-out": "http://" + silent.Addr().String(),
+	} {
+		short := &http.Client{Timeout: 300 * time.Millisecond, Transport: &http.Transport{DisableKeepAlives: true}}
+		client := restclient.Client{Service: "forge", Base: at, HTTP: restclient.Transport(short), Sign: func(*http.Request, string) {}}
+		call := restclient.Call{What: "it", Method: http.MethodGet, Path: "/a?token=hidden"}
+		_, err := client.Do(t.Context(), call)
+		require.True(t, fault.Retryable(err), "%s: %v", what, err)
+		require.NotContains(t, err.Error(), "hidden", what)
+		require.NotContains(t, err.Error(), "http://", what)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = client.Do(ctx, call)
+		require.ErrorIs(t, err, context.Canceled)
+	}
+}
+
+// A call that writes is made once, unless it is safe or the server has said that it failed; what was never sent is sent again.
 func TestCallsThatWrite(t *testing.T) {
 	calls := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
