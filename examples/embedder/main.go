@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"os/signal"
 	"path/filepath"
 
 	"github.com/signalbox-dev/signalbox/adapters/filelease"
@@ -43,15 +44,14 @@ func (f folder) Move(_ context.Context, c tracker.Item, to stage.Status) error {
 }
 
 func main() {
-	ctx, board := context.Background(), folder("cards")
+	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt)
 	store, err1 := sqlite.Open(ctx, sqlite.Options{Path: "data/signalbox.db"})
 	git, err2 := gitcli.New(ctx, gitcli.Options{Root: "data/git"})
 	leases, err3 := filelease.New("data/leases", nil)
-	app := task.Project{TrackerProject: "app", Host: task.HostGit, Repo: "me/app", CloneURL: os.Args[1], Prefix: "APP", Main: "main"}
-	projects, err4 := task.NewProjects(app)
+	list, err4 := task.NewProjects(task.Project{TrackerProject: "me", Host: task.HostGit, Repo: "me/app", CloneURL: os.Args[1], Prefix: "APP"})
 	s, err5 := service.New(service.Options{
-		Store: store, Projects: projects, Tracker: &cardlist.Tracker{Cards: board.Cards, Move: board.Move}, Leases: leases,
-		Host: gitonly.New(git, gitonly.Registered(projects)), Workspaces: git, Agents: &rehearse.Agents{}, Listen: os.Args[2],
+		Store: store, Projects: list, Tracker: &cardlist.Tracker{Cards: folder("cards").Cards, Move: folder("cards").Move}, Leases: leases,
+		Host: gitonly.New(git, gitonly.Registered(list)), Workspaces: git, Agents: &rehearse.Agents{}, Listen: os.Args[2],
 	})
 	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		log.Fatal(err)

@@ -35,6 +35,8 @@ func start(t *testing.T, dir, name string, args ...string) (*exec.Cmd, string) {
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, append(os.Environ(), "HTTPS_PROXY=http://127.0.0.1:1", "LISTEN=127.0.0.1:0", "GITHUB_TOKEN=t"), log, log
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its own processes of git
+	cmd.WaitDelay = 20 * time.Second
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Wait(); _ = log.Close() }) // the test may have waited
 	return cmd, log.Name()
