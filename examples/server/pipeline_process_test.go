@@ -29,7 +29,7 @@ func TestStagesOfATeam(t *testing.T) {
 	require.Contains(t, table, "check_report")
 	said, ok = n.do("pipeline", "--json")
 	require.True(t, ok, said)
-	require.Contains(t, said, `"role":"auditor"`)
+	require.Contains(t, said, `"role": "auditor"`)
 
 	serve, log := n.command("serve")
 	require.NoError(t, serve.Start())
