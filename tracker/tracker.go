@@ -31,7 +31,7 @@ type Item struct {
 	ProjectID   string
 	Sequence    int64  // the number of the item within its project
 	Title       string // as typed; may be of any length and script
-	Description string // markup stripped, blanks trimmed
+	Description string // Markdown, blanks around it trimmed
 	Status      stage.Status
 	StatusName  string // the column's own name
 	Finished    bool   // the column means that the work is over: done or given up
@@ -270,7 +270,7 @@ type Hook struct {
 	// and its signature unless it is Unsigned.
 	Via   stage.Via   `json:",omitempty"`
 	Proof stage.Proof `json:",omitempty"`
-	Body  string      // of a comment, markup stripped
+	Body  string      // of a comment, Markdown
 }
 
 // Receiver is the edge of a tracker's webhooks. Its methods are pure.

@@ -40,6 +40,7 @@ func (p *posting) isUnderWay(key string, now time.Time) bool {
 // Comments implements tracker.Tracker.
 func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]tracker.Comment, error) {
 	var out []tracker.Comment
+	at := c.placeOf(projectID)
 	seen := map[string]bool{} // pages shift when a comment is added meanwhile
 	err := each(ctx, c, c.item(projectID, itemID)+"comments/", func(w wireComment) {
 		if seen[w.ID] {
@@ -47,7 +48,7 @@ func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]trac
 		}
 		seen[w.ID] = true
 		out = append(out, tracker.Comment{
-			ID: w.ID, AuthorID: w.Actor, Body: StripHTML(w.HTML), CreatedAt: w.CreatedAt.Time,
+			ID: w.ID, AuthorID: w.Actor, Body: toMarkdown(w.HTML, at), CreatedAt: w.CreatedAt.Time,
 			Own: w.ExternalSource == c.opt.Source, // the account may be a person's too
 		})
 	})

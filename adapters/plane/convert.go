@@ -72,7 +72,7 @@ func (c *Client) convert(w wireItem, b board) tracker.Item {
 	status := b.keys[string(w.State)]
 	return tracker.Item{
 		ID: w.ID, ProjectID: w.Project, Sequence: w.Sequence,
-		Title: strings.ToValidUTF8(w.Name, "\ufffd"), Description: StripHTML(w.HTML),
+		Title: strings.ToValidUTF8(w.Name, "\ufffd"), Description: toMarkdown(w.HTML, c.placeOf(w.Project)),
 		Status: status, StatusName: b.names[string(w.State)], UpdatedAt: w.UpdatedAt.Time,
 		Finished: b.ended[string(w.State)] || status == stage.StatusDone,
 	}

@@ -61,8 +61,8 @@ func TestBudgetIsShown(t *testing.T) {
 	})
 }
 
-// A card that goes through the pipeline without a hitch costs at most 30 requests: half a minute of
-// a token that may make 60.
+// A card that goes through the pipeline without a hitch costs at most 41 requests, by agents of a minute each: less than a
+// minute of a token that may make 60. Four are the looks at its text by agents that begin long after a person's word.
 func TestCostOfALife(t *testing.T) {
 	engine(t, func(p *rig, _ *planetest.Options, _ *plane.Options) {
 		p.Place.OnPush = func(repo, branch, sha string) {
@@ -76,10 +76,15 @@ func TestCostOfALife(t *testing.T) {
 			return append(features(), d.Feature())
 		}
 	}, func(p *rig) {
+		p.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			time.Sleep(time.Minute)
+			return orchestratortest.GoodAgent(ctx, c, files)
+		})
 		item := p.card("one")
 		p.move(planetest.Human, item, stage.StatusToAnalyse)
+		p.Settle(2 * time.Minute)
 		p.move(planetest.Human, item, stage.StatusApproved)
-		p.Settle(time.Minute)
+		p.Settle(10 * time.Minute)
 		require.Equal(p, stage.Done, p.Task(item).State.Stage)
 		made := p.plane.Requests()
 		total := -made["GET users/me"] // of the start
@@ -87,7 +92,7 @@ func TestCostOfALife(t *testing.T) {
 			t.Logf("%3d %s", n, call)
 			total += n
 		}
-		require.LessOrEqual(p, total, 32)
+		require.LessOrEqual(p, total, 41)
 		require.Equal(p, 1, made["GET states"])
 	})
 }

@@ -1,6 +1,15 @@
 package plane
 
-import "context"
+import (
+	"context"
+
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// ToMarkdown converts a fragment.
+func ToMarkdown(fragment string, people map[string]tracker.Person, assets string) string {
+	return toMarkdown(fragment, place{people, assets})
+}
 
 // Account reads whom the shared token speaks for, and whether it may change cards of a project.
 func (c *Client) Account(ctx context.Context, projectID string) (id string, may bool, err error) {

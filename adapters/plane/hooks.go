@@ -163,7 +163,7 @@ func (e envelope) decodeV1(h *tracker.Hook) (source string) {
 			h.To = "" // not a text: absent
 		}
 	case "issue_comment.created", "issue_comment.updated":
-		h.Kind, h.ItemID, h.Body = tracker.HookComment, e.Data.Issue, StripHTML(e.Data.HTML)
+		h.Kind, h.ItemID, h.Body = tracker.HookComment, e.Data.Issue, toMarkdown(e.Data.HTML, place{})
 	}
 	return e.Data.ExternalSource
 }
@@ -184,9 +184,7 @@ func (e envelope) decodeV2(h *tracker.Hook) (source string) {
 	case "workitem.comment.created", "workitem.comment.updated":
 		said := e.Data.Comment
 		h.Kind, h.ItemID, h.ActorID = tracker.HookComment, cmp.Or(given(said.IssueID), h.ItemID), given(said.ActorID)
-		if h.Body = StripHTML(said.HTML); h.Body == "" {
-			h.Body = tidy(said.Stripped)
-		}
+		h.Body = cmp.Or(toMarkdown(said.HTML, place{}), strings.TrimSpace(said.Stripped))
 	}
 	return e.Data.Comment.ExternalSource
 }

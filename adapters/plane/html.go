@@ -1,8 +1,20 @@
 package plane
 
 import (
+	"cmp"
+	"context"
 	"html"
+	"net/url"
+	"regexp"
 	"strings"
+
+	"github.com/JohannesKaufmann/dom"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	nethtml "golang.org/x/net/html"
 
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -35,141 +47,81 @@ func commentHTML(n tracker.NewComment) string {
 	return EscapeHTML(n.Body) + "<p>" + strings.Join(parts, " · ") + "</p>"
 }
 
-// StripHTML gives the text of a fragment: blocks and line breaks become new
-// lines, scripts, styles and comments vanish, entities are resolved. It takes
-// time in proportion to the fragment's length, whatever is in it.
-func StripHTML(fragment string) string {
-	var b strings.Builder
-	lineStart := true
-	write := func(s string) {
-		if s != "" {
-			lineStart = strings.HasSuffix(s, "\n")
-			b.WriteString(s)
-		}
+// toMarkdown converts what Plane's editor stores. Nothing is escaped: it is read as text, too. What cannot be
+// converted, since it is nested too deeply, stays as it is.
+func toMarkdown(fragment string, at place) string {
+	ctx := context.WithValue(context.Background(), placeKey{}, at)
+	text, err := newConverter().ConvertString(fragment, converter.WithContext(ctx))
+	if err != nil {
+		text = fragment
 	}
-	for fragment != "" {
-		text, rest, found := strings.Cut(fragment, "<")
-		write(text)
-		if !found {
-			break
-		}
-		name := tagName(rest)
-		after, found := afterTag(name, rest)
-		switch {
-		case name == "": // a "<" of the text
-			write("<")
-			fragment = rest
-			continue
-		case !found: // no tag ends any more
-			write("<" + rest)
-			return tidy(html.UnescapeString(b.String()))
-		}
-		fragment = after
-		write(space(name, lineStart))
-	}
-	return tidy(html.UnescapeString(b.String()))
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\u00a0", " ")
+	text = boxAlone.ReplaceAllString(trailing.ReplaceAllString(text, ""), "$1 ")
+	return strings.Trim(text, "\n \u200b\ufeff")
 }
 
-// tagName is the lower-case name that follows a "<", with the slash of an end
-// tag; empty when no tag follows.
-func tagName(s string) string {
-	if strings.HasPrefix(s, "!") {
-		return "!"
-	}
-	n := 0
-	if strings.HasPrefix(s, "/") {
-		n = 1
-	}
-	start := n
-	for n < len(s) && (isLetter(s[n]) || n > start && s[n] >= '0' && s[n] <= '9') {
-		n++
-	}
-	if n == start {
-		return ""
-	}
-	return strings.ToLower(s[:n])
+var (
+	trailing = regexp.MustCompile(`(?m)[ \t]+$`)
+	boxAlone = regexp.MustCompile(`(?m)^( *- \[[x ]\])\n\n +`) // the editor keeps the text of a check box apart from it
+)
+
+// place resolves the ids in elements of the editor's own.
+type place struct {
+	people map[string]tracker.Person
+	assets string // address of uploaded files, before their ids
 }
 
-func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+type placeKey struct{}
 
-// afterTag returns the rest behind a tag, and behind its contents where those are not for
-// readers. Nothing is found when there is no tag, or no end of it.
-func afterTag(name, rest string) (after string, found bool) {
-	if name == "" {
-		return "", false
-	}
-	if comment, ok := strings.CutPrefix(rest, "!--"); ok {
-		_, after, _ = strings.Cut(comment, "-->")
-		return after, true
-	}
-	end := tagEnd(rest)
-	if end < 0 {
-		return "", false
-	}
-	after = rest[end+1:]
-	if name == "script" || name == "style" {
-		after = afterEndTag(after, name)
-	}
-	return after, true
+// placeOf is the place of a project: people are those that were read last.
+func (c *Client) placeOf(projectID string) place {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return place{c.members.byID, strings.TrimSuffix(c.opt.BaseURL, "/") + "/api/assets/v2/workspaces/" +
+		url.PathEscape(c.opt.Workspace) + "/projects/" + url.PathEscape(projectID) + "/"}
 }
 
-// tagEnd finds the ">" of a tag, which is none within a quoted value; when a
-// quote never ends, it is the first one there is.
-func tagEnd(s string) int {
-	quote := byte(0)
-	for i := range len(s) {
-		switch c := s[i]; {
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case c == '>':
-			return i
-		case (c == '"' || c == '\'') && i > 0 && s[i-1] == '=':
-			quote = c
-		}
+// newConverter converts HTML, with the elements that the editor adds to it.
+func newConverter() *converter.Converter {
+	c := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(
+		base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin(), strikethrough.NewStrikethroughPlugin(),
+	))
+	for when, r := range map[int]*strings.Replacer{ // the library would write entities for these
+		converter.PriorityEarly: strings.NewReplacer("<", "\ue000", ">", "\ue001"),
+		converter.PriorityLate:  strings.NewReplacer("\ue000", "<", "\ue001", ">"),
+	} {
+		c.Register.TextTransformer(func(_ converter.Context, text string) string { return r.Replace(text) }, when)
 	}
-	return strings.IndexByte(s, '>')
+	c.Register.PreRenderer(func(ctx converter.Context, doc *nethtml.Node) {
+		at, _ := ctx.Value(placeKey{}).(place)
+		for n := range doc.Descendants() {
+			at.rewrite(n)
+		}
+	}, converter.PriorityEarly-1) // the library drops some of them
+	return c
 }
 
-// afterEndTag returns the rest behind an element's end tag: nothing without one.
-func afterEndTag(s, name string) string {
-	for {
-		n := strings.Index(s, "</")
-		if n < 0 {
-			return ""
-		}
-		s = s[n+1:]
-		if tagName(s) == "/"+name {
-			_, rest, _ := strings.Cut(s, ">")
-			return rest
-		}
+// rewrite puts what HTML has in the place of an element of the editor's own.
+func (at place) rewrite(n *nethtml.Node) {
+	_, checked := dom.GetAttribute(n, "checked")
+	src := dom.GetAttributeOr(n, "src", "")
+	switch id := dom.GetAttributeOr(n, "entity_identifier", ""); {
+	case n.Data == "mention-component":
+		*n = textIn(n, "@"+cmp.Or(at.people[id].Name, id))
+	case n.Data == "image-component" && strings.Contains(src, "://"):
+		n.Data, n.Attr = "img", []nethtml.Attribute{{Key: "src", Val: src}, {Key: "alt", Val: "image"}}
+	case n.Data == "image-component":
+		n.Data, n.Attr = "img", []nethtml.Attribute{{Key: "src", Val: at.assets + src + "/"}, {Key: "alt", Val: "image"}}
+	case n.Data == "input" && checked:
+		*n = textIn(n, "[x] ")
+	case n.Data == "input" && dom.GetAttributeOr(n, "type", "") == "checkbox":
+		*n = textIn(n, "[ ] ")
 	}
 }
 
-// space is the white space that a tag stands for.
-func space(name string, lineStart bool) string {
-	switch strings.TrimPrefix(name, "/") {
-	case "p", "div", "pre", "blockquote", "br", "hr":
-		return "\n"
-	case "li", "ul", "ol", "tr", "table", "h1", "h2", "h3", "h4", "h5", "h6":
-		if !lineStart {
-			return "\n"
-		}
-	case "td", "th":
-		return " "
+// textIn is a text in the place of a node.
+func textIn(n *nethtml.Node, text string) nethtml.Node {
+	return nethtml.Node{
+		Type: nethtml.TextNode, Data: text, Parent: n.Parent, PrevSibling: n.PrevSibling, NextSibling: n.NextSibling,
 	}
-	return ""
-}
-
-// tidy trims lines and drops blank ones in a row.
-func tidy(text string) string {
-	var lines []string
-	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\u00a0", " "), "\n") {
-		line = strings.TrimSpace(line)
-		if line != "" || len(lines) > 0 && lines[len(lines)-1] != "" {
-			lines = append(lines, line)
-		}
-	}
-	return strings.Trim(strings.Join(lines, "\n"), "\n\u200b\ufeff ")
 }

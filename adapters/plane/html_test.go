@@ -16,27 +16,41 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-func TestStripHTML(t *testing.T) {
+// markdown is a fragment as Markdown, where Kim is u1 and files are at /f/.
+func markdown(fragment string) string {
+	return plane.ToMarkdown(fragment, map[string]tracker.Person{"u1": {Name: "Kim"}}, "/f/")
+}
+
+// The fragments are as Plane 1.3 stores what people write in its editor.
+func TestMarkdown(t *testing.T) {
 	for in, want := range map[string]string{
-		"":                                     "",
-		"<p></p>":                              "",
-		"<p>a</p><p>b</p>":                     "a\n\nb",
-		"a<br>b<br/>c<br />d":                  "a\nb\nc\nd",
+		"":                        "",
+		"<p></p>":                 "",
+		"<p>\u200b</p>":           "",
+		"&nbsp; &nbsp;":           "",
+		"<p>a</p><p>b</p>":        "a\n\nb",
+		"a<br>b<br/>c<br />d":     "a\nb\nc\nd",
+		"<P>Up</P><DIV>per</DIV>": "Up\n\nper",
+		`<h2 class="editor-heading-block">Why</h2><p class="editor-paragraph-block">It <strong>is</strong> <em>slow</em></p>`: "## Why\n\nIt **is** *slow*",
+		`<p>See <a target="_blank" rel="noopener" href="https://figma.example/x">mockup</a>.</p>`:                             "See [mockup](https://figma.example/x).",
+		"<pre><code class=\"language-go\">func a() {\n\tgo test\n}</code></pre>":                                              "```go\nfunc a() {\n\tgo test\n}\n```",
+		"<ol><li><p>one</p><ul><li><p>two</p></li></ul></li></ol>":                                                            "1. one\n\n   - two",
+		`<ul data-type="taskList"><li data-checked="true" data-type="taskItem"><label><input type="checkbox" checked="checked"><span></span></label><div><p>done</p></div></li>` +
+			`<li data-checked="false" data-type="taskItem"><label><input type="checkbox"><span></span></label><div><p>open</p></div></li></ul>`: "- [x] done\n- [ ] open",
+		"<table><tbody><tr><th><p>a</p></th><th><p>b</p></th></tr><tr><td><p>1</p></td><td><p>2</p></td></tr></tbody></table>":                                                   "| a | b |\n|---|---|\n| 1 | 2 |",
+		`<p>Ask <mention-component entity_identifier="u1" entity_name="user_mention"></mention-component> or <mention-component entity_identifier="u2"></mention-component></p>`: "Ask @Kim or @u2",
+		`<image-component src="0a1b" width="50%"></image-component><img src="https://x.example/y.png" alt="shot">`:                                                               "![image](/f/0a1b/)![shot](https://x.example/y.png)",
+		"<p>snake_case, 2*3*4, # one, [x]</p>": "snake_case, 2*3*4, # one, [x]",
+		"1 < 2 &amp;&amp; 3 &gt; 2":            "1 < 2 && 3 > 2",
+		"&lt;b&gt;bold&lt;/b&gt;":              "<b>bold</b>",
+		"<p>keeps &copy; مرحبا 👩‍👩‍👧</p>":      "keeps © مرحبا 👩‍👩‍👧",
 		"<script>alert(1)</script>x":           "x",
 		"<style>p{}</style >y":                 "y",
-		"<script>never closed":                 "",
-		"1 < 2 &amp;&amp; 3 &gt; 2":            "1 < 2 && 3 > 2",
 		"<!-- c -->z":                          "z",
-		"&nbsp; &nbsp;":                        "",
-		"<ul><li>one</li><li>two</li></ul>":    "one\ntwo",
-		"<img src=x onerror=alert(1)>":         "",
-		"<p>\u200b</p>":                        "",
-		strings.Repeat("<p>", 5000) + "deep":   "deep",
-		"<a href='https://x'>l</a><unclosed ":  "l<unclosed",
-		"<P>Up</P><DIV>per</DIV>":              "Up\n\nper",
-		"<p>keeps   inner   blanks &copy;</p>": "keeps   inner   blanks ©",
+		"<img src=x onerror=alert(1)>":         "![](x)",
+		strings.Repeat("<div>", 600) + "deep":  strings.Repeat("<div>", 600) + "deep",
 	} {
-		require.Equal(t, want, plane.StripHTML(in), in)
+		require.Equal(t, want, markdown(in), in)
 	}
 }
 
@@ -47,7 +61,7 @@ func FuzzHTML(f *testing.F) {
 		if strings.ContainsAny(strings.NewReplacer("<p>", "", "</p>", "", "<br/>", "").Replace(out), "<>") {
 			t.Fatalf("markup of the text survives: %q", out)
 		}
-		plane.StripHTML(text)
+		markdown(text)
 	})
 }
 
@@ -88,28 +102,6 @@ func Example() {
 	// true
 }
 
-func TestStripHTMLEdges(t *testing.T) {
-	for in, want := range map[string]string{
-		`<a title="1 > 0" href='x>y'>link</a>!`:           "link!",
-		`<a title="never closed>text</a>`:                 "text",
-		"it's <b class=x>5' tall</b>, isn't it":           "it's 5' tall, isn't it",
-		"<SCRIPT>if (a</b>1) x()</SCRIPT >after":          "after",
-		"<script></scripts></script>after":                "after",
-		"<!-- a > b --><p>kept</p><!-- open":              "kept",
-		"<!DOCTYPE html>x":                                "x",
-		"<h1>Title</h1>text<h2>Next</h2><p>p</p>":         "Title\ntext\nNext\n\np",
-		"<table><tr><td>a</td><td>b</td></tr></table>c":   "a  b\nc",
-		"<p\nclass='x'>a<br\t/>b</p>":                     "a\nb",
-		"&lt;b&gt;bold&lt;/b&gt;":                         "<b>bold</b>",
-		"a<1 b<=2 c<>d </ e":                              "a<1 b<=2 c<>d </ e",
-		"<p>مرحبا \u202eabc\u202c 👩‍👩‍👧</p>":              "مرحبا \u202eabc\u202c 👩‍👩‍👧",
-		"<p>" + strings.Repeat("я", 10000) + "</p>":       strings.Repeat("я", 10000),
-		"<ul><li><p>one</p></li><li><p>two</p></li></ul>": "one\n\ntwo",
-	} {
-		require.Equal(t, want, plane.StripHTML(in), in)
-	}
-}
-
 // What is written is read back, apart from blanks at the ends of lines.
 func TestEscapedTextComesBack(t *testing.T) {
 	for in, want := range map[string]string{
@@ -119,16 +111,16 @@ func TestEscapedTextComesBack(t *testing.T) {
 		"\xff\x00ok":                 "\ufffdok",
 		"&amp; <br> &lt;":            "&amp; <br> &lt;",
 	} {
-		require.Equal(t, want, plane.StripHTML(plane.EscapeHTML(in)), in)
+		require.Equal(t, want, markdown(plane.EscapeHTML(in)), in)
 	}
 }
 
 // A hostile description must not hold a worker: these would take hours if each
 // "<" were looked at together with all that follows it.
-func TestStripHTMLIsLinear(t *testing.T) {
+func TestMarkdownIsLinear(t *testing.T) {
 	const n = 1 << 20
 	for _, part := range []string{"<", "<a", "<a '", "<a='", "</", "<!", "<!--", "<script>", "<1>", `<a b="`, "<script></", "&"} {
-		plane.StripHTML(strings.Repeat(part, n/len(part)))
-		plane.StripHTML(strings.Repeat(part, n/len(part)) + ">")
+		markdown(strings.Repeat(part, n/len(part)))
+		markdown(strings.Repeat(part, n/len(part)) + ">")
 	}
 }

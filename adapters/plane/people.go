@@ -90,19 +90,25 @@ type members struct {
 // Person implements tracker.People; a role is one of the workspace. Plane describes them
 // to every member of the workspace.
 func (c *Client) Person(ctx context.Context, _, accountID string) (tracker.Person, error) {
-	c.mu.Lock()
-	known := c.members
-	c.mu.Unlock()
-	if known.byID == nil || c.opt.Now().Sub(known.read) >= boardTTL {
-		var err error
-		if known, err = c.readMembers(ctx); err != nil {
-			return tracker.Person{}, err
-		}
+	known, err := c.people(ctx)
+	if err != nil {
+		return tracker.Person{}, err
 	}
 	if p, ok := known.byID[accountID]; ok {
 		return p, nil
 	}
 	return tracker.Person{}, fmt.Errorf("%w: account %s", tracker.ErrNotFound, accountID)
+}
+
+// people are the members as they are known, or as they are read now.
+func (c *Client) people(ctx context.Context) (members, error) {
+	c.mu.Lock()
+	known := c.members
+	c.mu.Unlock()
+	if known.byID != nil && c.opt.Now().Sub(known.read) < boardTTL {
+		return known, nil
+	}
+	return c.readMembers(ctx)
 }
 
 func (c *Client) readMembers(ctx context.Context) (members, error) {

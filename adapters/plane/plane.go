@@ -160,6 +160,11 @@ func (c *Client) Item(ctx context.Context, projectID, itemID string) (tracker.It
 	if err != nil {
 		return tracker.Item{}, err
 	}
+	if strings.Contains(w.HTML, "<mention-component") {
+		if _, err := c.people(ctx); err != nil {
+			c.opt.Log.Warn("people who are mentioned on a card are named by their ids", "item", w.ID, "err", err)
+		}
+	}
 	item := c.convert(w, b)
 	c.recent.put(item, c.opt.Now())
 	return item, nil

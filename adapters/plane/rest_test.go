@@ -183,7 +183,7 @@ func TestCommentShapes(t *testing.T) {
 	for _, m := range list {
 		got = append(got, m.Body)
 	}
-	require.Equal(t, []string{"Started.", "And mine", "Imported"}, got, "oldest first, none twice although the pages overlap")
+	require.Equal(t, []string{"Started.", "And *mine*", "Imported"}, got, "oldest first, none twice although the pages overlap")
 	require.Equal(t, []bool{true, false, false}, []bool{list[0].Own, list[1].Own, list[2].Own})
 	require.Equal(t, []string{ourselves, kim, ""}, []string{list[0].AuthorID, list[1].AuthorID, list[2].AuthorID})
 
