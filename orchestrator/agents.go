@@ -51,11 +51,6 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if o := e.resumeFinishedDeploy(ctx, c, project, task, p.Launch); o != nil {
 		return o
 	}
-	if p.Launch.Phase == stage.PhaseRelease {
-		if o := e.awaitCard(ctx, task); o != nil {
-			return o
-		}
-	}
 	if o := e.awaitAccounts(project); o != nil { // the agent would be given comments, and people's only
 		return o
 	}
@@ -176,6 +171,10 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t 
 	var at work.Checkout
 	err := e.Agents.Quiesce(ctx, t.ID)
 	if err == nil && ctx.Err() == nil {
+		var o *queue.Outcome
+		if t, o = e.readText(ctx, p, t, l); o != nil {
+			return o
+		}
 		at, err = e.Workspaces.Open(ctx, space, SeedFiles(p, t))
 		e.noteLeft(ctx, t, at.Left)
 	}
@@ -287,7 +286,7 @@ func (e *Engine) agentEvent(c queue.Claim, t task.Task, l stage.Launch, r work.R
 		TaskID: t.ID, JobID: c.Job.ID, Attempt: c.Job.Attempt, Run: l.Run, Stage: l.Stage, Role: l.Role,
 		Started: r.StartedAt, Finished: r.FinishedAt, Status: r.Kind, ExitCode: r.ExitCode, Trouble: r.Trouble.Kind,
 		Usage: r.Usage, Measured: r.Measured, Refused: r.Refused, LogPath: r.LogPath, Summary: r.Summary,
-		Agent: r.Agent, Vendor: r.Vendor, Session: r.SessionID, Prompt: r.Template,
+		Agent: r.Agent, Vendor: r.Vendor, Session: r.SessionID, Prompt: r.Template, Text: textHash(t),
 	}
 	return e.triggerJob(t, ev, &run, fmt.Sprintf("run/%d/%d/%d", t.ID, l.Run, c.Job.Attempt))
 }

@@ -335,8 +335,8 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 		if err != nil {
 			return retryOutcome(err)
 		}
-		if o := e.awaitCard(ctx, t); o != nil {
-			return o
+		if _, err := e.LookAtCard(ctx, t); err != nil {
+			return e.putOff(t, err)
 		}
 	}
 	var o queue.Outcome

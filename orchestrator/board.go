@@ -86,7 +86,7 @@ func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, 
 	item, err := e.readItem(ctx, c, h, task, writes)
 	switch {
 	case errors.Is(err, tracker.ErrNotFound) && found && !task.State.Stage.Terminal():
-		if err := e.LookAtCard(ctx, task); err != nil && !errors.Is(err, tracker.ErrNotFound) {
+		if _, err := e.LookAtCard(ctx, task); err != nil && !errors.Is(err, tracker.ErrNotFound) {
 			return retryOutcome(err), nil
 		}
 		return done("the work item does not exist any more"), nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/prompt"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -55,54 +56,119 @@ func StopGone(taskID int64) string {
 // LookAtCard reads the card of a task that lives. While there is none the task is held, and people are
 // notified once; the error is tracker.ErrNotFound then. A card that is back frees it. Of several that find
 // it gone at once, one holds the task: its version is compared.
-func (e *Engine) LookAtCard(ctx context.Context, t task.Task) error {
+func (e *Engine) LookAtCard(ctx context.Context, t task.Task) (item tracker.Item, err error) {
 	p, ok := e.Projects.ByRepo(t.Repo)
 	if !ok {
-		return &UnregisteredError{t.Repo}
+		return item, &UnregisteredError{t.Repo}
 	}
 	for range decideMax {
-		_, err := e.Tracker.Item(ctx, p.On(t.TrackerProjectID).TrackerProject, t.TrackerIssueID)
+		item, err = e.Tracker.Item(ctx, p.On(t.TrackerProjectID).TrackerProject, t.TrackerIssueID)
 		gone := errors.Is(err, tracker.ErrNotFound)
 		if err != nil && !gone || t.State.Stage.Terminal() {
-			return err
+			return item, err
 		}
 		hold := goneHold(t.ID)
 		held, failed := e.Jobs.HoldsIn(ctx, hold.Subject, hold.Subject+"\x00", 1)
 		switch known := len(held) > 0; {
 		case failed != nil:
-			return failed
+			return item, failed
 		case gone == known:
-			return err
+			return item, err
 		case !gone:
 			e.Log.Info("the card of a task is back", "task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)
-			return e.Store.Commit(ctx, task.Commit{Free: []queue.Hold{hold}})
+			return item, e.Store.Commit(ctx, task.Commit{Free: []queue.Hold{hold}})
 		}
 		text := hold.Reason + ". The task is held: nothing of it begins, is merged or deployed. What to do: " + StopGone(t.ID) + "."
 		notice := EffectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, "gone/"+task.Identity(t))
 		failed = e.Store.Commit(ctx, task.Commit{Task: &t, Hold: []queue.Hold{hold}, Jobs: []queue.Job{notice}})
 		if !errors.Is(failed, task.ErrConflict) {
 			e.Log.Error("the card of a task is gone", "task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo, "err", failed)
-			return cmp.Or(failed, err)
+			return item, cmp.Or(failed, err)
 		}
 		if t, failed = e.Store.Task(ctx, t.ID); failed != nil {
-			return failed
+			return item, failed
 		}
 	}
-	return task.ErrConflict
+	return item, task.ErrConflict
 }
 
-// awaitCard keeps what cannot be undone from a task whose card is gone or cannot be read. nil: the
-// card is there.
-func (e *Engine) awaitCard(ctx context.Context, t task.Task) *queue.Outcome {
-	err := e.LookAtCard(ctx, t)
-	if err == nil {
-		return nil
+// textFor is how long the text of a card that was read for an event is taken for that of the moment.
+const textFor = 5 * time.Second
+
+// readText gives a task, whose agent is about to begin, the text that its card has now, and tells people so where it is
+// another than before. The outcome is not nil while the card is gone, or cannot be read before a deployment; else the agent
+// of a card that cannot be read works by the text that is known.
+func (e *Engine) readText(ctx context.Context, p task.Project, t task.Task, l stage.Launch) (task.Task, *queue.Outcome) {
+	last, err := e.items.get(t.TrackerIssueID), error(nil)
+	item := last.item
+	if age := e.Now().Sub(last.at); l.Phase == stage.PhaseRelease || age < 0 || age > textFor {
+		item, err = e.LookAtCard(ctx, t)
 	}
+	switch {
+	case errors.Is(err, tracker.ErrNotFound), err != nil && l.Phase == stage.PhaseRelease:
+		return t, e.putOff(t, err)
+	case err != nil:
+		e.Log.Warn("the card cannot be read, and an agent works by the text that is known", "task", t.ID, "repo", t.Repo, "err", err)
+		return t, nil
+	}
+	for range decideMax {
+		if t.Title == item.Title && t.Description == item.Description {
+			return t, nil
+		}
+		now := t
+		now.Title, now.Description = item.Title, item.Description
+		if err := refreshRequest(ctx, e.Workspaces, p, now, l); fault.Retryable(err) {
+			return t, &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(remoteWait), Error: err.Error()}
+		} else if err != nil { // the prompt has the text, too
+			e.Log.Warn("the file of a request stays as it was", "task", t.ID, "repo", t.Repo, "err", err)
+		}
+		text := fmt.Sprintf("The card was edited: the %s has its new text (run %d). "+
+			"What was written and approved before stays as it is.", l.Role, l.Run)
+		told := EffectJob(now, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text},
+			fmt.Sprintf("text/%s/%d", task.Identity(t), l.Run))
+		err := e.Store.Commit(ctx, task.Commit{Task: &now, Jobs: []queue.Job{told}, Journal: []task.JournalEntry{{
+			TaskID: t.ID, Seq: t.State.Seq, At: e.Now(), Kind: task.KindText, Payload: encode(task.Note{Result: text}),
+		}}})
+		if err != nil && !errors.Is(err, task.ErrConflict) {
+			return t, retryOutcome(err)
+		}
+		missed := err != nil
+		if t, err = e.Store.Task(ctx, t.ID); err != nil {
+			return t, retryOutcome(err)
+		}
+		if t.State.Active == "" || t.State.Run != l.Run {
+			return t, done("the task does not wait for this run any more")
+		}
+		if !missed {
+			return t, nil
+		}
+	}
+	return t, retryOutcome(task.ErrConflict)
+}
+
+// textHash names the text of a card in the records of the runs that have read it.
+func textHash(t task.Task) string { return prompt.Hash(t.Title + "\n" + t.Description) }
+
+// refreshRequest brings the file of the request in a task's branch up to the text of its card. What is
+// merged stays as it is.
+func refreshRequest(ctx context.Context, at Workspaces, p task.Project, t task.Task, l stage.Launch) error {
+	space := p.Workspace(t)
+	tip, err := at.Tip(ctx, space)
+	if err != nil || tip.SHA == "" || l.Phase == stage.PhaseRelease {
+		return err // a new branch begins with it
+	}
+	space.Head = tip.SHA
+	_, err = at.Add(ctx, space, SeedFiles(p, t), t.WorkItemID+": the request as its card has it now")
+	return err
+}
+
+// putOff puts off what a task begins whose card is gone or cannot be read.
+func (e *Engine) putOff(t task.Task, err error) *queue.Outcome {
 	why := "the card cannot be read, and nothing is merged or deployed until it can: " + err.Error()
 	if errors.Is(err, tracker.ErrNotFound) {
 		why = goneHold(t.ID).Reason
 	}
-	e.Log.Warn("a merge or a deployment waits for the board", "task", t.ID, "repo", t.Repo, "err", err)
+	e.Log.Warn("a task waits for the board", "task", t.ID, "repo", t.Repo, "err", err)
 	return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(max(cardWait, fault.After(err))), Error: why}
 }
 
@@ -118,7 +184,7 @@ func (e *Engine) withoutCard(ctx context.Context, f Effect, o queue.Outcome) que
 	if err != nil || t.State.Stage.Terminal() {
 		return o
 	}
-	switch err := e.LookAtCard(ctx, t); {
+	switch _, err := e.LookAtCard(ctx, t); {
 	case errors.Is(err, tracker.ErrNotFound):
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: goneHold(t.ID).Reason}
 	case err != nil:

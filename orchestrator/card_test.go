@@ -2,6 +2,9 @@ package orchestrator_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +15,9 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/prompt"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -48,10 +54,88 @@ func TestGoneCardIsToldOnce(t *testing.T) {
 		before := r.Task(item)
 		var all sync.WaitGroup
 		for range 3 {
-			all.Go(func() { require.ErrorIs(r, r.Engine.LookAtCard(context.Background(), before), tracker.ErrNotFound) })
+			all.Go(func() {
+				_, err := r.Engine.LookAtCard(context.Background(), before)
+				require.ErrorIs(r, err, tracker.ErrNotFound)
+			})
 		}
 		all.Wait()
 		r.Settle(time.Minute)
 		require.Equal(r, 1, strings.Count(r.Notices(), "The task is held: "), r.Notices())
 	})
+}
+
+// edit changes the text of a card.
+func edit(r *Rig, item, title, description string) {
+	i, err := r.Board.Item(context.Background(), App, item)
+	require.NoError(r, err)
+	i.Title, i.Description = title, description
+	r.Board.Put(i)
+}
+
+// Each agent works by the text that the card has when it begins, in its prompt and in the file of the request. An edit
+// is told on the card once, and kept in the journal and in the records of the runs.
+func TestEditedCard(t *testing.T) {
+	Run(t, nil, func(r *Rig) {
+		item := r.Begin("one")
+		r.Settle(10 * time.Second)
+		before := r.Task(item)
+		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			if c.Role == stage.Developer {
+				edit(r, item, "two", "more than that")
+			}
+			return GoodAgent(ctx, c, files)
+		})
+		edit(r, item, "one", "something else")
+		r.Set(item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		r.Stands(item, stage.Done)
+		want := map[stage.Role]string{
+			stage.Analyst: "what is wanted", stage.Architect: "something else", stage.Developer: "something else",
+			stage.Reviewer: "more than that", stage.Tester: "more than that", stage.Deployer: "more than that",
+		}
+		for _, c := range r.Place.Runs() {
+			require.Contains(r, c.Prompt, "    "+want[c.Role]+"\n", c.Role)
+		}
+		told := "The card was edited: the %s has its new text (run %d)."
+		for role, run := range map[stage.Role]int{stage.Architect: 2, stage.Reviewer: 4} {
+			text := fmt.Sprintf(told, role, run)
+			require.Equal(r, 1, strings.Count(strings.Join(r.Comments(App, item), "\n"), text), text)
+		}
+		require.Equal(r, 2, strings.Count(strings.Join(r.Comments(App, item), "\n"), "The card was edited"))
+		now := r.Task(item)
+		require.Equal(r, []string{"two", "more than that", before.Branch}, []string{now.Title, now.Description, now.Branch})
+		files, err := r.Place.Files(context.Background(), work.Workspace{}, now.State.Head)
+		require.NoError(r, err)
+		request, err := fs.ReadFile(files, "docs/work/"+now.WorkItemID+"/request.md")
+		require.NoError(r, err)
+		require.Equal(r, "# APP-1: two\n\nmore than that\n", string(request))
+		runs, err := r.Store.AgentRuns(context.Background(), now.ID)
+		require.NoError(r, err)
+		texts := map[string]bool{}
+		for _, run := range runs {
+			texts[run.Text] = true
+		}
+		require.Len(r, texts, 3)
+		require.Contains(r, texts, prompt.Hash("two\nmore than that"))
+	})
+}
+
+// The agent of a card that cannot be read works by the text that is known; that of a card that is gone does not begin.
+func TestUnreadableCard(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		runs int
+	}{{errors.New("502"), 2}, {tracker.ErrNotFound, 1}} {
+		Run(t, nil, func(r *Rig) {
+			r.Place.SetScript(func(ctx context.Context, _ work.Command, _ map[string]string) work.Result {
+				return work.Result{Kind: work.ResultFailed, Reason: "no"}
+			})
+			r.Begin("one")
+			r.Settle(10 * time.Second)
+			r.Board.FailCall("Item", c.err)
+			r.Settle(45 * time.Second)
+			require.Len(r, r.Place.Runs(), c.runs)
+		})
+	}
 }

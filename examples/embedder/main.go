@@ -48,7 +48,7 @@ func main() {
 	store, err1 := sqlite.Open(ctx, sqlite.Options{Path: "data/signalbox.db"})
 	git, err2 := gitcli.New(ctx, gitcli.Options{Root: "data/git"})
 	leases, err3 := filelease.New("data/leases", nil)
-	list, err4 := task.NewProjects(task.Project{TrackerProject: "me", Host: task.HostGit, Repo: "me/app", CloneURL: os.Args[1], Prefix: "APP"})
+	list, err4 := task.NewProjects(task.Project{TrackerProject: "b", Host: task.HostGit, Repo: "me/a", CloneURL: os.Args[1], Prefix: "APP"})
 	s, err5 := service.New(service.Options{
 		Store: store, Projects: list, Tracker: &cardlist.Tracker{Cards: folder("cards").Cards, Move: folder("cards").Move}, Leases: leases,
 		Host: gitonly.New(git, gitonly.Registered(list)), Workspaces: git, Agents: &rehearse.Agents{}, Listen: os.Args[2],

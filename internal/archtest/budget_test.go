@@ -21,17 +21,17 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        113_960,
-		"tokens outside tests":       766_200,
-		"tokens of tests":            640_700,
-		"exported names":             2_315,
+		"lines outside tests":        114_040,
+		"tokens outside tests":       767_560,
+		"tokens of tests":            641_700,
+		"exported names":             2_316,
 		"lines over 140 columns":     44,
 		"packages of the server":     94,
-		"tokens of the server":       548_400,
+		"tokens of the server":       549_300,
 		"words of Markdown":          24_375,
 		"settings":                   145,
 		"fields of Feature":          18,
-		"methods of Engine":          139,
+		"methods of Engine":          140,
 		"exported methods of Engine": 31,
 	}
 }

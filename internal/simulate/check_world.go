@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/messenger"
@@ -170,7 +171,23 @@ func (c *checker) agentStarts(n *node, cmd work.Command, occupied bool) {
 	if occupied {
 		c.fail(OneAgent, "%s starts the %s of %s in a checkout in which another agent lives", n.name(), cmd.Role, cmd.WorkItem)
 	}
+	t, err := c.s.store.Task(c.s.ctx, cmd.TaskID)
+	jobs, _ := c.s.store.Jobs(c.s.ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: cmd.TaskID, Open: true})
+	back := slices.ContainsFunc(c.s.world.Upsets, func(u Upset) bool { return u.Kind == UpsetClock && u.For < 0 })
+	if err != nil || len(jobs) == 0 || jobs[0].Status != queue.Running || back {
+		return // its claim was lost meanwhile; or by a clock that was set back
+	}
+	reads := n.memories.reads[t.TrackerIssueID]
+	if !slices.ContainsFunc(reads, func(r readCard) bool {
+		fresh := !r.at.Before(jobs[0].StartedAt.Add(-textFor))
+		return fresh && (r.err != nil || strings.Contains(cmd.Prompt, "    "+r.text+"\n"))
+	}) {
+		c.fail(NewText, "%s starts the %s of %s by a text that its card did not have at the start", n.name(), cmd.Role, cmd.WorkItem)
+	}
 }
+
+// textFor is how old the text of a card may be when its agent starts, and a moment.
+const textFor = 7 * time.Second
 
 // untouched looks whether a checkout that is changed has an agent in it.
 func (c *checker) untouched(n *node, s work.Workspace, how string) {

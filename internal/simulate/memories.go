@@ -22,10 +22,11 @@ const (
 // memories holds what a process has seen of the tracker and takes for true; they end with it.
 type memories struct {
 	recent  map[string]recentItem
-	columns map[string]columns // by project
-	known   time.Duration      // since the beginning of the world: which accounts are the service's own
-	sent    []time.Time        // requests of the minute
-	paused  time.Time          // the tracker takes nothing before
+	columns map[string]columns    // by project
+	known   time.Duration         // since the beginning of the world: which accounts are the service's own
+	sent    []time.Time           // requests of the minute
+	reads   map[string][]readCard // by card: what came of looking at it
+	paused  time.Time             // the tracker takes nothing before
 }
 
 // recentItem is a card as the process has read or written it last.
@@ -33,6 +34,13 @@ type recentItem struct {
 	tracker.Item
 
 	at time.Time
+}
+
+// readCard records what came of looking at a card.
+type readCard struct {
+	at   time.Time
+	text string
+	err  error
 }
 
 // columns are those of a project as the process has read them last.
@@ -45,7 +53,7 @@ type columns struct {
 // newMemories are those of a process that begins: with one of its own it waits for the tracker's
 // answer which accounts are the service's.
 func (n *node) newMemories() memories {
-	m := memories{recent: map[string]recentItem{}, columns: map[string]columns{}, known: n.sim.since()}
+	m := memories{reads: map[string][]readCard{}, recent: map[string]recentItem{}, columns: map[string]columns{}, known: n.sim.since()}
 	if most := n.sim.world.Nameless; most > 0 {
 		m.known += time.Duration(n.sim.dice("accounts "+n.label, int64(n.machine)).Int64N(int64(most)))
 	}

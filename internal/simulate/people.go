@@ -44,13 +44,16 @@ func newPeople(s *sim) *people {
 // person is the account that moves cards.
 const person = "kim"
 
+// wanted is the text of a card, before it is edited.
+const wanted = "what is wanted"
+
 func cardID(i int) string { return fmt.Sprintf("card-%d", i) }
 
 // enter puts a card on the board, and people around it.
 func (p *people) enter(i int) {
 	s, c := p.s, p.s.world.Cards[i]
 	project := s.list[c.Project].TrackerProject
-	s.board.Put(tracker.Item{ID: cardID(i), ProjectID: project, Sequence: int64(i + 1), Title: c.title(i), Description: "what is wanted"})
+	s.board.Put(tracker.Item{ID: cardID(i), ProjectID: project, Sequence: int64(i + 1), Title: c.title(i), Description: wanted})
 	if c.BlockedBy >= 0 && s.world.Cards[c.BlockedBy].Project == c.Project {
 		s.board.Block(cardID(i), cardID(c.BlockedBy))
 	}
@@ -183,6 +186,11 @@ func (p *people) act(i int, a Act) {
 	switch a.Do {
 	case DoMove:
 		p.move(i, a.To, a.Lost)
+	case DoEdit:
+		item := p.item(i)
+		item.Description = fmt.Sprint(wanted, ", and more since ", s.since())
+		s.trace.line(s.since(), "person", "edits", item.ID)
+		s.board.PutAs(person, item)
 	case DoComment:
 		s.trace.line(s.since(), "person", "comments", cardID(i))
 		s.board.Say(cardID(i), "kim", "a word on it")

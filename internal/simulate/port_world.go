@@ -24,6 +24,7 @@ func (p *trackerPort) Item(ctx context.Context, project, item string) (tracker.I
 	o, s := ofBoard("Item"), p.n.sim
 	o.stale = func(lag time.Duration) any { return s.people.past(item, lag) }
 	i, err := request(ctx, p.n, o, item, func() (tracker.Item, error) { return s.board.Item(ctx, project, item) })
+	p.n.memories.reads[item] = append(p.n.memories.reads[item], readCard{p.n.domain.Now(), i.Description, err})
 	if err != nil {
 		return i, err
 	}

@@ -52,6 +52,12 @@ func (w *World) addRegrets(seed uint64, may func(string) bool) {
 			}
 		}
 	}
+	if seed%4 == 1 {
+		for i := range w.Cards {
+			c := &w.Cards[i]
+			c.Acts = append(c.Acts, Act{At: c.At + minutes(r, 0, 8), Do: DoEdit})
+		}
+	}
 	if seed%8 != 3 || w.blocks() || !may("spell") {
 		return
 	}

@@ -78,7 +78,7 @@ type Card struct {
 // Act describes what a person does with a card at a moment.
 type Act struct {
 	At   time.Duration `json:"at"`
-	Do   string        `json:"do"` // move, comment, merge, push, stop, retry, pause, unpause, rename
+	Do   string        `json:"do"` // move, edit, comment, merge, push, stop, retry, pause, unpause, rename
 	To   stage.Status  `json:"to,omitempty"`
 	Lost bool          `json:"lost,omitempty"` // the webhook never arrives
 }
@@ -86,6 +86,7 @@ type Act struct {
 // Kinds of acts.
 const (
 	DoMove    = "move"
+	DoEdit    = "edit" // the description
 	DoComment = "comment"
 	DoMerge   = "merge" // the pull request, by hand
 	DoPush    = "push"  // a commit on the task's branch

@@ -129,6 +129,13 @@ type redactedTracker struct {
 	by *secret.Redactor
 }
 
+// Item implements tracker.Tracker: a card's text is kept as the store keeps it, so that the two can be compared.
+func (t redactedTracker) Item(ctx context.Context, projectID, itemID string) (tracker.Item, error) {
+	i, err := t.Tracker.Item(ctx, projectID, itemID)
+	i.Title, i.Description = t.by.Text(i.Title), t.by.Text(i.Description)
+	return i, err
+}
+
 // LastMove implements tracker.Log.
 func (t redactedTracker) LastMove(ctx context.Context, projectID, itemID string) (tracker.Move, error) {
 	if l, ok := t.Tracker.(tracker.Log); ok {

@@ -28,6 +28,7 @@ const (
 	KindLeft     = "left"     // the payload is a work.Left
 	KindPrompt   = "prompt"   // the payload is a Note
 	KindHook     = "hook"     // the payload is a Note
+	KindText     = "text"     // the card was edited: the payload is a Note
 	// KindCredential: a secret was minted for a run, or revoked; the payload is a Note.
 	KindCredential = "credential"
 )

@@ -53,6 +53,7 @@ type AgentRun struct {
 	Session  string           `json:",omitempty"`
 	Trouble  work.TroubleKind `json:",omitempty"`
 	Prompt   string           `json:",omitempty"` // hex sha-256 of the role's template, cut to 12 digits; empty = the built-in one
+	Text     string           `json:",omitempty"` // the same of the card's title, a line feed and its description, as the run read them
 }
 
 // Cost sums what agent runs have cost. Usage.Model is empty.

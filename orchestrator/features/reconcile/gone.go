@@ -28,7 +28,7 @@ func (r *Reconciler) absent(ctx context.Context, e *orchestrator.Engine, p task.
 			if t.TrackerProjectID != p.TrackerProject || !gone && (all == nil || all[t.TrackerIssueID]) {
 				continue
 			}
-			if failed := e.LookAtCard(ctx, t); !errors.Is(failed, tracker.ErrNotFound) {
+			if _, failed := e.LookAtCard(ctx, t); !errors.Is(failed, tracker.ErrNotFound) {
 				err = errors.Join(err, failed)
 			}
 		}
