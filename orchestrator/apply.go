@@ -169,7 +169,7 @@ func (e *Engine) commit(
 		return err
 	}
 	if change.Ended() {
-		out.Free = append(out.Free, goneHold(t.ID))
+		out.Free = append(out.Free, queue.Hold{Subject: cardOf(t.ID), Name: cardGone}, queue.Hold{Subject: cardOf(t.ID), Name: cardAway})
 	}
 	if d.Moved {
 		if err := e.addHolds(ctx, &out, change); err != nil {
@@ -335,8 +335,8 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 		if err != nil {
 			return retryOutcome(err)
 		}
-		if _, err := e.LookAtCard(ctx, t); err != nil {
-			return e.putOff(t, err)
+		if item, err := e.LookAtCard(ctx, t); err != nil || IsAway(item) {
+			return putOff(e, t, item, err)
 		}
 	}
 	var o queue.Outcome

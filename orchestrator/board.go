@@ -106,6 +106,14 @@ func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, 
 		p = own
 	}
 	b := board{item: item, task: task, past: past, writes: writes, hook: h, received: c.Job.CreatedAt}
+	if found && !task.State.Stage.Terminal() {
+		if b.back, err = isBack(ctx, e, task, item); err != nil {
+			return retryOutcome(err), nil
+		}
+		if IsAway(item) {
+			return done("the card stands in " + item.StatusName), nil
+		}
+	}
 	if tracks, ok := e.Tracker.(tracker.Board); ok {
 		if b.told, err = hookStatus(ctx, tracks, h); err != nil {
 			return retryOutcome(err), nil
@@ -122,14 +130,25 @@ func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, 
 	word, why := b.word()
 	switch {
 	case word == stage.StatusUnknown && why == "" && b.strays():
-		return e.putBack(ctx, c, p, b)
+		return e.putBack(ctx, c, p, b,
+			fmt.Sprintf("%s moves nothing: the task is at %s, and the service sets that column itself", b.column(), task.State.Stage))
 	case word == stage.StatusUnknown && why == "":
-		return e.notATrigger(c, item), nil
+		if o := e.notATrigger(c, item); o.Kind == queue.OutcomeRetry || !b.wanders() {
+			return o, nil
+		}
+		return e.putBack(ctx, c, p, b,
+			fmt.Sprintf("%s is no column of the pipeline: the task is at %s and goes on", b.column(), task.State.Stage))
 	case word == stage.StatusUnknown:
 		return done(why), nil
 	case why != "":
 		e.Log.Info("a person's word that does not stand on the board any more",
 			"item", item.ID, "repo", p.Repo, "status", word, "stands", item.StatusName)
+	}
+	switch {
+	case found && task.State.Stage == stage.Done:
+		return e.putBack(ctx, c, p, b, b.column()+" moves nothing: the task is done, and what is left to do begins as another card")
+	case b.back && word == stage.StatusInProgress && task.State.Hold == stage.HoldNone:
+		return e.putBack(ctx, c, p, b, fmt.Sprintf("The task goes on at %s", task.State.Stage))
 	}
 	by, denied, o := e.authorize(ctx, c, p, b, word)
 	if o != nil {
@@ -246,6 +265,7 @@ type board struct {
 	writes   []Effect
 	hook     tracker.Hook
 	received time.Time    // the webhook
+	back     bool         // the task was held for its card, which can be worked on again
 	shown    bool         // the item stands in the column of what the service set last, and no person has put it there
 	told     stage.Status // what a person has set, by the webhook; StatusUnknown when it names none
 	began    time.Time    // when the task was begun, by the tracker's clock; of a STOP alone

@@ -139,3 +139,80 @@ func TestUnreadableCard(t *testing.T) {
 		})
 	}
 }
+
+// drag has a person put a card into a column that is none of the pipeline's; the tracker's webhook arrives.
+func drag(r *Rig, item, column string, ends bool) {
+	i, err := r.Board.Item(context.Background(), App, item)
+	require.NoError(r, err)
+	i.Status, i.StatusName, i.Finished = stage.StatusUnknown, column, ends
+	r.Board.PutAs("kim", i)
+	r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: column})
+}
+
+// A column that ends work at the tracker holds the task: what runs ends, nothing begins or is merged, and the service
+// does not pull the card out of it. The card says so once, and how the task goes on or ends.
+func TestCardInCancelled(t *testing.T) {
+	for _, to := range []stage.Status{stage.StatusInProgress, stage.StatusStop} {
+		Run(t, func(r *Rig) {
+			withReconciler(r)
+			reads := r.Features
+			r.Features = func() []orchestrator.Feature { return append(reads(), stopFeature(r)) }
+		}, func(r *Rig) {
+			item := r.Begin("one")
+			r.Settle(10 * time.Second)
+			r.Set(item, stage.StatusApproved)
+			r.Settle(time.Second)
+			drag(r, item, "Cancelled", true)
+			r.Settle(10 * time.Minute)
+			i, err := r.Board.Item(context.Background(), App, item)
+			require.NoError(r, err)
+			require.Equal(r, "Cancelled", i.StatusName)
+			ran := len(r.Roles())
+			require.Less(r, ran, 6)
+			const says = "The card stands in Cancelled, which ends work on the board. The task is held"
+			require.Equal(r, 1, strings.Count(strings.Join(r.Comments(App, item), "\n"), says), r.Comments(App, item))
+			require.Equal(r, "the card stands in Cancelled, which ends work on the board", r.Explain(item).Blockers[0].Why)
+
+			r.Set(item, to)
+			r.Settle(10 * time.Minute)
+			if to == stage.StatusStop {
+				r.Cancelled(item)
+				require.Len(r, r.Roles(), ran)
+				return
+			}
+			r.Stands(item, stage.Done)
+			require.Equal(r, stage.StatusDone, r.Status(App, item))
+			require.True(r, r.Commented(App, item, "The task goes on at "), r.Comments(App, item))
+		})
+	}
+}
+
+// A column that means nothing to the pipeline is answered and put back; so is each word on a task that is done.
+func TestColumnsThatMeanNothing(t *testing.T) {
+	Run(t, withReconciler, func(r *Rig) {
+		item := r.Begin("one")
+		r.Settle(10 * time.Second)
+		drag(r, item, "Backlog", false)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.StatusInReview, r.Status(App, item))
+		const says = "Backlog is no column of the pipeline: the task is at analysis and goes on. The card goes back to In Review; STOP ends the task."
+		require.Equal(r, 1, strings.Count(strings.Join(r.Comments(App, item), "\n"), says), r.Comments(App, item))
+
+		r.Set(item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		r.Stands(item, stage.Done)
+		for _, to := range []stage.Status{stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusRejected, stage.StatusStop} {
+			r.Set(item, to)
+			r.Settle(10 * time.Minute)
+			info, _ := stage.StatusNamed(to)
+			says := info.Name + " moves nothing: the task is done, and what is left to do begins as another card. The card goes back to Done."
+			require.Equal(r, 1, strings.Count(strings.Join(r.Comments(App, item), "\n"), says), r.Comments(App, item))
+			require.Equal(r, stage.StatusDone, r.Status(App, item))
+		}
+		drag(r, item, "Released", true)
+		r.Settle(10 * time.Minute)
+		i, err := r.Board.Item(context.Background(), App, item)
+		require.NoError(r, err)
+		require.Equal(r, "Released", i.StatusName, "where a card that is done is kept is the team's own matter")
+	})
+}

@@ -112,7 +112,7 @@ func TestCardThatIsGone(t *testing.T) {
 				require.Contains(p, x.Blockers[0].Do, "signalbox stop 1")
 				behind := p.Explain(next).Blockers[0]
 				if name != "of an archived project" {
-					require.Contains(p, behind.Why, "; the card of task 1 is gone, and it is held")
+					require.Contains(p, behind.Why, "; task 1 is held for its card")
 					require.Contains(p, behind.Do, "Task 1: restore the card")
 				}
 				p.Settle(3 * time.Hour)
@@ -223,4 +223,25 @@ func TestNothingIrreversibleWithoutTheBoard(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Plane's own Cancelled holds the task where it is, and the service leaves the card there. What a person has written in
+// Plane's editor meanwhile reaches the agents as Markdown.
+func TestCardInPlanesCancelled(t *testing.T) {
+	engine(t, reconciling, func(p *rig) {
+		item := p.card("one")
+		p.move(planetest.Human, item, stage.StatusToAnalyse)
+		require.NoError(p, p.plane.MoveAs(planetest.Human, item, "Cancelled"))
+		p.Settle(5 * time.Minute)
+		require.Equal(p, "Cancelled", p.column(item))
+		require.Contains(p, p.Explain(item).Blockers[0].Why, "the card stands in Cancelled")
+		p.plane.Edit(item, "one", `<p>See <a href="https://figma.example/x">mockup</a></p><pre><code class="language-go">a()</code></pre>`)
+		p.move(planetest.Human, item, stage.StatusInProgress)
+		p.move(planetest.Human, item, stage.StatusApproved)
+		p.Settle(5 * time.Minute)
+		require.Equal(p, stage.Done, p.Task(item).State.Stage)
+		for _, c := range p.Place.Runs()[1:] {
+			require.Contains(p, c.Prompt, "    See [mockup](https://figma.example/x)\n    \n    ```go\n    a()\n", c.Role)
+		}
+	})
 }

@@ -129,7 +129,7 @@ func TestWholeLife(t *testing.T) {
 	require.NoError(t, w.board.Say(item, "<p>The <b>last</b> word &amp; reason.</p>"))
 	w.move(item, "Rejected")
 	w.until("the analyst has run a third time", func() bool { return len(w.runs("LIF-1")) == 3 && w.column(item) == "In Review" })
-	require.Equal(t, "\n\nThe last word & reason.\n", w.read("feedback"))
+	require.Equal(t, "\n\nThe **last** word & reason.\n", w.read("feedback"))
 	require.Equal(t, stage.Analysis, w.task(item).Stage)
 
 	w.Log("to the deployment, which a person confirms")

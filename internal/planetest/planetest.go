@@ -175,7 +175,7 @@ func (s *Server) id() string {
 func StandardStates() []string {
 	return []string{
 		"Backlog", "To Analyse", "Analysis", "In Progress", "Needs Input", "In Review", "Approved", "Rejected", "Code Review",
-		"Awaiting Deploy", "Confirm Deploy", "Deploying", "Monitoring after Deploy", "Blocked", "STOP", "Done",
+		"Awaiting Deploy", "Confirm Deploy", "Deploying", "Monitoring after Deploy", "Blocked", "STOP", "Done", "Cancelled",
 	}
 }
 

@@ -87,7 +87,7 @@ type checker struct {
 	lastMove   map[int64]int // which of them was a task's last
 	lined      map[int64]int // which brought a task to the line for the merge lease
 	quietSince time.Duration // nothing has disturbed the replicas since
-	disturbed  int           // deaths, pauses and failures of the store: times at which a record of a call may be missing
+	disturbed  int           // deaths, pauses, clocks that jump and failures of the store: times at which a record of a call may be missing
 }
 
 func newChecker(s *sim) *checker {

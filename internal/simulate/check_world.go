@@ -173,9 +173,9 @@ func (c *checker) agentStarts(n *node, cmd work.Command, occupied bool) {
 	}
 	t, err := c.s.store.Task(c.s.ctx, cmd.TaskID)
 	jobs, _ := c.s.store.Jobs(c.s.ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: cmd.TaskID, Open: true})
-	back := slices.ContainsFunc(c.s.world.Upsets, func(u Upset) bool { return u.Kind == UpsetClock && u.For < 0 })
-	if err != nil || len(jobs) == 0 || jobs[0].Status != queue.Running || back {
-		return // its claim was lost meanwhile; or by a clock that was set back
+	jumps := slices.ContainsFunc(c.s.world.Upsets, func(u Upset) bool { return u.Kind == UpsetClock })
+	if err != nil || len(jobs) == 0 || jobs[0].Status != queue.Running || jobs[0].Attempt != cmd.Attempt || jumps || n.domain.Dead() {
+		return // its claim was lost meanwhile, or clocks do not tell
 	}
 	reads := n.memories.reads[t.TrackerIssueID]
 	if !slices.ContainsFunc(reads, func(r readCard) bool {

@@ -170,6 +170,7 @@ func (s *sim) upset(u Upset) {
 		s.check.disturb()
 		n.domain.Pause(u.For)
 	case UpsetClock:
+		s.check.disturb() // by a clock that is ahead, claims of others have ended
 		n.domain.Skew(u.For)
 	}
 }

@@ -140,6 +140,9 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if item.Status == to {
 		return finished
 	}
+	if orchestrator.IsAway(item) {
+		return queue.Outcome{Kind: queue.OutcomeDone, Error: "not set: a person has put the card into " + item.StatusName}
+	}
 	ours, err := d.replaces(ctx, item, writes)
 	if err != nil {
 		return d.retry(e, err)

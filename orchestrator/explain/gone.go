@@ -19,20 +19,20 @@ func (s *situation) readMarks(ctx context.Context, e *orchestrator.Engine) (err 
 	return err
 }
 
-// blockOfCard explains a task whose card is gone: nobody can move it there any more.
+// blockOfCard explains a task that is held for its card.
 func (s situation) blockOfCard(x *Explanation, t task.Task) {
 	if h, is := s.gone[t.ID]; is {
-		do := orchestrator.StopGone(t.ID)
+		do := orchestrator.MendCard(h, t.ID)
 		x.add(s, Blocker{Kind: "card", Why: h.Reason, Since: h.Since, Who: WhoYou, Do: strings.ToUpper(do[:1]) + do[1:]})
 	}
 }
 
 // behindGone names the task without a card that a job waits for, if it waits for one.
 func (s situation) behindGone(r queue.Reason) (why, do string, is bool) {
-	for id := range s.gone {
+	for id, h := range s.gone {
 		if strings.Contains(r.Text, fmt.Sprintf("(task %d)", id)) {
-			return fmt.Sprintf("; the card of task %d is gone, and it is held", id),
-				fmt.Sprintf("Task %d: %s", id, orchestrator.StopGone(id)), true
+			return fmt.Sprintf("; task %d is held for its card", id),
+				fmt.Sprintf("Task %d: %s", id, orchestrator.MendCard(h, id)), true
 		}
 	}
 	return "", "", false

@@ -1,0 +1,223 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/prompt"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Names of the holds of a task that lives and whose card is not where it can be worked on: no agent of it
+// starts, and nothing is merged or deployed.
+const (
+	cardGone = "card_gone" // it is not on the board any more
+	cardAway = "card_away" // it stands where the tracker ends work, such as in Plane's Cancelled
+)
+
+// IsAway reports whether a card stands in a column that is none of the pipeline's and ends work at the tracker.
+func IsAway(i tracker.Item) bool { return i.Finished && i.Status == stage.StatusUnknown }
+
+// cardWait is how long what cannot be undone is put off while the card cannot be read.
+const cardWait = 30 * time.Second
+
+// holdOfCard is the hold of a task by what came of reading its card, without a name where there is none.
+func holdOfCard(taskID int64, item tracker.Item, err error) queue.Hold {
+	h := queue.Hold{Subject: cardOf(taskID)}
+	switch {
+	case errors.Is(err, tracker.ErrNotFound):
+		h.Name, h.Reason = cardGone, "the card is not on the board any more: it was deleted, archived or moved to another project"
+	case err == nil && IsAway(item):
+		h.Name, h.Reason = cardAway, "the card stands in "+item.StatusName+", which ends work on the board"
+	}
+	return h
+}
+
+// goneMax bounds how many cards are listed that are gone.
+const goneMax = 10_000
+
+// GoneCards are the holds of tasks whose cards are gone, by task.
+func (e *Engine) GoneCards(ctx context.Context) (map[int64]queue.Hold, error) {
+	held, err := e.Jobs.HoldsIn(ctx, cardPrefix, cardPrefix[:len(cardPrefix)-1]+"0", goneMax) // 0 is behind the slash
+	out := map[int64]queue.Hold{}
+	for _, h := range held {
+		if id, err := strconv.ParseInt(h.Subject[len(cardPrefix):], 10, 64); err == nil {
+			out[id] = h
+		}
+	}
+	return out, err
+}
+
+// MendCard tells a person what to do about a task that is held for its card.
+func MendCard(h queue.Hold, taskID int64) string {
+	if h.Name == cardAway {
+		return "set In Progress, and the task goes on; set STOP, and it ends"
+	}
+	return fmt.Sprintf("restore the card, and the task goes on by itself; or stop the task "+
+		"(its page on the dashboard, signalbox stop %d, or POST /tasks/%d/stop)", taskID, taskID)
+}
+
+// LookAtCard reads the card of a task that lives. While it is gone, the error is tracker.ErrNotFound, or away,
+// the task is held, and people are told once: in the chat, or on the card. A card that is back frees it. Of
+// several that find it so at once, one holds the task: its version is compared.
+func (e *Engine) LookAtCard(ctx context.Context, t task.Task) (item tracker.Item, err error) {
+	p, ok := e.Projects.ByRepo(t.Repo)
+	if !ok {
+		return item, &UnregisteredError{t.Repo}
+	}
+	for range decideMax {
+		item, err = e.Tracker.Item(ctx, p.On(t.TrackerProjectID).TrackerProject, t.TrackerIssueID)
+		hold := holdOfCard(t.ID, item, err)
+		if err != nil && hold.Name == "" || t.State.Stage.Terminal() {
+			return item, err
+		}
+		held, failed := e.Jobs.HoldsIn(ctx, hold.Subject, hold.Subject+"\x00", 2)
+		others := slices.DeleteFunc(slices.Clone(held), func(h queue.Hold) bool { return h.Name == hold.Name })
+		switch known := len(held) > len(others); {
+		case failed != nil:
+			return item, failed
+		case len(others) == 0 && (known || hold.Name == ""):
+			return item, err
+		case hold.Name == "":
+			e.Log.Info("the card of a task is back", "task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)
+			return item, e.Store.Commit(ctx, task.Commit{Free: others})
+		}
+		text := hold.Reason + ". The task is held: nothing of it begins, is merged or deployed. What to do: " + MendCard(hold, t.ID) + "."
+		told := EffectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, "gone/"+task.Identity(t))
+		if hold.Name == cardAway {
+			comment := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: strings.ToUpper(text[:1]) + text[1:]}
+			told = EffectJob(t, p, comment, fmt.Sprintf("away/%s/%d", task.Identity(t), item.UpdatedAt.UnixMicro()))
+		}
+		failed = e.Store.Commit(ctx, task.Commit{Task: &t, Hold: []queue.Hold{hold}, Free: others, Jobs: []queue.Job{told}})
+		if !errors.Is(failed, task.ErrConflict) {
+			e.Log.Error("a task is held for its card", "task", t.ID, "repo", t.Repo, "why", hold.Reason, "err", failed)
+			return item, cmp.Or(failed, err)
+		}
+		if t, failed = e.Store.Task(ctx, t.ID); failed != nil {
+			return item, failed
+		}
+	}
+	return item, task.ErrConflict
+}
+
+// textFor is how long the text of a card that was read for an event is taken for that of the moment.
+const textFor = 5 * time.Second
+
+// readText gives a task, whose agent is about to begin, the text that its card has now, and tells people so where it is
+// another than before. The outcome is not nil while the card is gone, or cannot be read before a deployment; else the agent
+// of a card that cannot be read works by the text that is known.
+func (e *Engine) readText(ctx context.Context, p task.Project, t task.Task, l stage.Launch) (task.Task, *queue.Outcome) {
+	last, err := e.items.get(t.TrackerIssueID), error(nil)
+	item := last.item
+	if age := e.Now().Sub(last.at); l.Phase == stage.PhaseRelease || age < 0 || age > textFor {
+		item, err = e.LookAtCard(ctx, t)
+	}
+	switch {
+	case holdOfCard(t.ID, item, err).Name != "", err != nil && l.Phase == stage.PhaseRelease:
+		return t, putOff(e, t, item, err)
+	case err != nil:
+		e.Log.Warn("the card cannot be read, and an agent works by the text that is known", "task", t.ID, "repo", t.Repo, "err", err)
+		return t, nil
+	}
+	for range decideMax {
+		if t.Title == item.Title && t.Description == item.Description {
+			return t, nil
+		}
+		now := t
+		now.Title, now.Description = item.Title, item.Description
+		if err := refreshRequest(ctx, e.Workspaces, p, now, l); fault.Retryable(err) {
+			return t, &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(remoteWait), Error: err.Error()}
+		} else if err != nil { // the prompt has the text, too
+			e.Log.Warn("the file of a request stays as it was", "task", t.ID, "repo", t.Repo, "err", err)
+		}
+		text := fmt.Sprintf("The card was edited: the %s has its new text (run %d). "+
+			"What was written and approved before stays as it is.", l.Role, l.Run)
+		told := EffectJob(now, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text},
+			fmt.Sprintf("text/%s/%d", task.Identity(t), l.Run))
+		err := e.Store.Commit(ctx, task.Commit{Task: &now, Jobs: []queue.Job{told}, Journal: []task.JournalEntry{{
+			TaskID: t.ID, Seq: t.State.Seq, At: e.Now(), Kind: task.KindText, Payload: encode(task.Note{Result: text}),
+		}}})
+		if err != nil && !errors.Is(err, task.ErrConflict) {
+			return t, retryOutcome(err)
+		}
+		missed := err != nil
+		if t, err = e.Store.Task(ctx, t.ID); err != nil {
+			return t, retryOutcome(err)
+		}
+		if t.State.Active == "" || t.State.Run != l.Run {
+			return t, done("the task does not wait for this run any more")
+		}
+		if !missed {
+			return t, nil
+		}
+	}
+	return t, retryOutcome(task.ErrConflict)
+}
+
+// textHash names the text of a card in the records of the runs that have read it.
+func textHash(t task.Task) string { return prompt.Hash(t.Title + "\n" + t.Description) }
+
+// refreshRequest brings the file of the request in a task's branch up to the text of its card. What is
+// merged stays as it is.
+func refreshRequest(ctx context.Context, at Workspaces, p task.Project, t task.Task, l stage.Launch) error {
+	space := p.Workspace(t)
+	tip, err := at.Tip(ctx, space)
+	if err != nil || tip.SHA == "" || l.Phase == stage.PhaseRelease {
+		return err // a new branch begins with it
+	}
+	space.Head = tip.SHA
+	_, err = at.Add(ctx, space, SeedFiles(p, t), t.WorkItemID+": the request as its card has it now")
+	return err
+}
+
+// putOff puts off what a task begins whose card is not where it can be worked on, or cannot be read.
+func putOff(e *Engine, t task.Task, item tracker.Item, err error) *queue.Outcome {
+	why := holdOfCard(t.ID, item, err).Reason
+	if why == "" {
+		why = "the card cannot be read, and nothing is merged or deployed until it can: " + err.Error()
+	}
+	e.Log.Warn("a task waits for the board", "task", t.ID, "repo", t.Repo, "why", why)
+	return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(max(cardWait, fault.After(err))), Error: why}
+}
+
+// irreversible reports whether an effect cannot be undone.
+func irreversible(kind stage.EffectKind) bool {
+	return kind == stage.EffectMerge || kind == stage.EffectGatedMerge
+}
+
+// withoutCard decides what becomes of an effect on a card that the tracker does not find. What is owed to a
+// card that is gone is owed no more; one that is there after all is written to again.
+func (e *Engine) withoutCard(ctx context.Context, f Effect, o queue.Outcome) queue.Outcome {
+	t, err := e.Store.Task(ctx, f.TaskID)
+	if err != nil || t.State.Stage.Terminal() {
+		return o
+	}
+	switch _, err := e.LookAtCard(ctx, t); {
+	case errors.Is(err, tracker.ErrNotFound):
+		return queue.Outcome{Kind: queue.OutcomeDone, Error: holdOfCard(t.ID, tracker.Item{}, err).Reason}
+	case err != nil:
+		return Retry(err)
+	default:
+		return queue.Outcome{Kind: queue.OutcomeRetry, Cause: o.Cause, Error: o.Error}
+	}
+}
+
+// isBack holds or frees a task by where its card stands, and reports whether it was held and its card is back.
+func isBack(ctx context.Context, e *Engine, t task.Task, item tracker.Item) (bool, error) {
+	held, err := e.Jobs.HoldsIn(ctx, cardOf(t.ID), cardOf(t.ID)+"\x00", 1)
+	if err != nil || len(held) == 0 && !IsAway(item) {
+		return false, err
+	}
+	item, err = e.LookAtCard(ctx, t)
+	return len(held) > 0 && !IsAway(item), err
+}
