@@ -17,26 +17,6 @@ import (
 // What a person moves on the board and what means nothing is answered, once. Words of
 // the board at a stage are the machine's matter (stage.DoDecline); here is the rest.
 
-// DescribeWait returns that the agent of a task is not at work and what it waits for, for who sets a
-// status meanwhile; empty when it is at work.
-func DescribeWait(ctx context.Context, e *Engine, t task.Task) (string, error) {
-	waits, err := e.Waiting(ctx, queue.Filter{TaskID: t.ID})
-	for _, w := range waits {
-		if w.Job.Kind != KindAgent || w.Job.Status == queue.Running {
-			continue
-		}
-		what, begun := "waits for a free agent", "has not begun"
-		if len(w.Reasons) > 0 {
-			what = WaitText(w.Reasons[0])
-		}
-		if w.Job.Attempt > 0 {
-			begun = "is not at work"
-		}
-		return fmt.Sprintf("the %s %s: it %s", t.State.Active, begun, what), nil
-	}
-	return "", err
-}
-
 // strays reports whether a person has put the card of a task that lives into a column that
 // shows what the service does, and does not show it now.
 func (b board) strays() bool {

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -183,22 +181,6 @@ func (e *Engine) journalOnce(ctx context.Context, t task.Task, kind, text string
 	}
 	e.Log.Warn("a note for the story of a task", "task", t.ID, "repo", t.Repo, "kind", kind, "text", text)
 	e.journal(ctx, t, kind, task.Note{Result: text})
-}
-
-// WaitText is the reason of a hold for people: other tasks by the names of their work items.
-func WaitText(r queue.Reason) string {
-	text := taskNumber.ReplaceAllString(ReasonText(r), "")
-	if strings.HasPrefix(text, "waits for ") {
-		return text
-	}
-	return "waits: " + text
-}
-
-var taskNumber = regexp.MustCompile(` \(task \d+\)`)
-
-// ReasonText returns the reason of a hold, without its name.
-func ReasonText(r queue.Reason) string {
-	return strings.TrimSuffix(r.Text, fmt.Sprintf(" (%s)", strings.ReplaceAll(r.Name, "_", " "))) // as package queue writes it
 }
 
 // takeIn is how long the job of an agent that could not work is put off, so that the pause,

@@ -160,13 +160,6 @@ func EffectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Jo
 	return j
 }
 
-// WaitComment is the name of holds that hold nothing: nobody's job names their subject,
-// WaitSaid. Their reason is what the card of a task says that it waits for.
-const WaitComment = "wait_comment"
-
-// WaitSaid is the subject of what the card of a task says that it waits for.
-func WaitSaid(taskID int64) string { return "said/" + strconv.FormatInt(taskID, 10) }
-
 // cardOf is the subject of the card of a task.
 func cardOf(taskID int64) string { return cardPrefix + strconv.FormatInt(taskID, 10) }
 

@@ -202,7 +202,7 @@ type HoldFinder interface {
 
 // Depth is a count of jobs.
 type Depth struct {
-	Pool   string
-	Status Status
-	Count  int64
+	Pool   string `json:"pool"`
+	Status Status `json:"status"`
+	Count  int64  `json:"count"`
 }

@@ -58,12 +58,7 @@ func (w *world) finished(ctx context.Context, k *keeper) error {
 		if !w.met(ctx) || !k.done() {
 			continue
 		}
-		var q struct {
-			Effects []struct{ Kind string } `json:"effects"`
-			Jobs    []struct {
-				Waits []struct{ Name string } `json:"waits_for"`
-			} `json:"jobs"`
-		}
+		var q explain.QueueView
 		if w.api(ctx, "/queue", &q) != nil {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/internal/telegramtest"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
@@ -46,8 +47,14 @@ func TestTourMovesOn(t *testing.T) {
 	run := func(attempt int, status string) web.RunView {
 		return web.RunView{Role: "tester", Run: 5, Attempt: attempt, Status: status, Started: at, Finished: at.Add(time.Second)}
 	}
-	verdict := func(o gates.Outcome, reason string) web.VerdictView {
-		return web.VerdictView{Stage: "development", Verdict: gates.Verdict{Outcome: o, Reason: reason}}
+	verdict := func(o gates.Outcome, reason string) task.GateResult {
+		return task.GateResult{Stage: "development", Verdict: gates.Verdict{Outcome: o, Reason: reason}}
+	}
+	ran := func(list ...web.RunView) func(*web.TaskDetail) {
+		return func(d *web.TaskDetail) { d.Runs = list }
+	}
+	judged := func(list ...task.GateResult) func(*web.TaskDetail) {
+		return func(d *web.TaskDetail) { d.Verdicts = list }
 	}
 	task := func(change func(*web.TaskDetail)) web.TaskDetail {
 		d := web.TaskDetail{TaskView: web.TaskView{ID: 3, Repo: "acme/x"}}
@@ -65,15 +72,13 @@ func TestTourMovesOn(t *testing.T) {
 		{"approved", seen{Changes: []planetest.Change{{From: "In Review", To: "Approved", Actor: "kim"}}}, past, "a person moved it from In Review to Approved"},
 		{"stop", seen{Branch: true, Changes: []planetest.Change{{To: "STOP", Actor: "kim"}}, Task: task(func(d *web.TaskDetail) { d.Stage = "cancelled" })}, going, "STOP was asked for"},
 		{"stop", seen{Task: task(func(d *web.TaskDetail) { d.Stage = "cancelled" })}, past, "the task is cancelled, and the git host has no branch of it any more"},
-		{"killed", seen{Title: "Import", Task: task(func(d *web.TaskDetail) { d.Runs = []web.RunView{run(1, "ok")} })}, ahead, ""},
-		{"killed", seen{Title: "Import", Task: task(func(d *web.TaskDetail) { d.Runs = []web.RunView{run(1, "failed")} })}, going, "the tester's attempt 1 ended as failed"},
-		{"killed", seen{Title: "Import", Task: task(func(d *web.TaskDetail) { d.Runs = []web.RunView{run(1, "failed"), run(2, "ok")} })}, past, "the tester's attempt 1 ended as failed; attempt 2 finished"},
-		{"killed", seen{Title: "Import", Task: task(func(d *web.TaskDetail) { d.Runs = []web.RunView{run(2, "ok")} })}, past, "the tester's first attempt was lost with its server; attempt 2 finished"},
-		{"red", seen{Title: "Offline", Task: task(func(d *web.TaskDetail) { d.Verdicts = []web.VerdictView{verdict(gates.Green, "good")} })}, ahead, ""},
-		{"red", seen{Title: "Offline", Task: task(func(d *web.TaskDetail) { d.Verdicts = []web.VerdictView{verdict(gates.Red, "bad")} })}, going, "bad"},
-		{"red", seen{Title: "Offline", Task: task(func(d *web.TaskDetail) {
-			d.Verdicts = []web.VerdictView{verdict(gates.Red, "bad"), verdict(gates.Green, "good")}
-		})}, past, "bad; then: good"},
+		{"killed", seen{Title: "Import", Task: task(ran(run(1, "ok")))}, ahead, ""},
+		{"killed", seen{Title: "Import", Task: task(ran(run(1, "failed")))}, going, "the tester's attempt 1 ended as failed"},
+		{"killed", seen{Title: "Import", Task: task(ran(run(1, "failed"), run(2, "ok")))}, past, "the tester's attempt 1 ended as failed; attempt 2 finished"},
+		{"killed", seen{Title: "Import", Task: task(ran(run(2, "ok")))}, past, "the tester's first attempt was lost with its server; attempt 2 finished"},
+		{"red", seen{Title: "Offline", Task: task(judged(verdict(gates.Green, "good")))}, ahead, ""},
+		{"red", seen{Title: "Offline", Task: task(judged(verdict(gates.Red, "bad")))}, going, "bad"},
+		{"red", seen{Title: "Offline", Task: task(judged(verdict(gates.Red, "bad"), verdict(gates.Green, "good")))}, past, "bad; then: good"},
 		{"waited", seen{Title: "Offline", Live: telegramtest.Message{Before: []string{"<b>A-1: Offline</b>\nwaits for B-1 (task deps)"}, Text: "x"}}, going, "it said: waits for B-1 (task deps)"},
 		{"frozen", seen{Title: "Rotate the signing keys", Why: "it waits (freeze)", Task: task(func(*web.TaskDetail) {})}, past, "it waits (freeze)"},
 		{"conflict", seen{Title: "Русский перевод", Comments: []string{"development: the branch conflicts with main in x."}}, going, "the branch conflicts with main in x."},

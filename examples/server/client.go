@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/app"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
@@ -81,7 +83,7 @@ func isHere(named, host string) bool { return named == "" || access.IsLoopback(h
 
 // refusal is the error of an answer that is none of success.
 func refusal(resp *http.Response, sent bool) error {
-	var p struct{ Detail string }
+	var p web.Problem
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, answerMax))
 	if err != nil || json.Unmarshal(answer, &p) != nil || p.Detail == "" {
 		p.Detail = "the server answered " + resp.Status
@@ -117,27 +119,20 @@ func (c client) call(method, path string, body, into any) error {
 	return json.Unmarshal(answer, into)
 }
 
-// listed holds what commands read of a task in a listing.
-type listed struct {
-	ID         int64  `json:"id"`
-	WorkItemID string `json:"work_item_id"`
-	Stage      string `json:"stage"`
-}
-
 // find is the id of a task that is named by it or by its work item, in letters of either
 // case: the newest one, a cancelled one if there is no other.
 func (c client) find(name string) (int64, error) {
 	if id, err := strconv.ParseInt(name, 10, 64); err == nil {
 		return id, nil
 	}
-	var list struct{ Tasks []listed }
+	var list web.TaskList
 	path := "/tasks?cancelled=true&limit=1000&work_item=" + url.QueryEscape(strings.ToUpper(name))
 	if err := c.call(http.MethodGet, path, nil, &list); err != nil {
 		return 0, err
 	}
-	var found listed
+	var found web.TaskView
 	for _, t := range list.Tasks {
-		if found.ID == 0 || t.Stage != "cancelled" || found.Stage == "cancelled" {
+		if found.ID == 0 || t.Stage != stage.Cancelled || found.Stage == stage.Cancelled {
 			found = t
 		}
 	}

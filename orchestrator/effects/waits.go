@@ -23,14 +23,14 @@ func (d Deps) waits(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if err != nil {
 		return d.retry(e, err)
 	}
-	text := "Goes on."
+	text := ""
 	i := slices.IndexFunc(held, func(h queue.Hold) bool { return h.Name == orchestrator.WaitComment })
 	if i >= 0 {
 		text = held[i].Reason
 	} else if t, err := d.Store.Task(ctx, e.TaskID); err != nil {
 		return d.retry(e, err)
-	} else if t.State.Stage.Terminal() {
-		text = "Waits no more: the task is " + string(t.State.Stage) + "."
+	} else {
+		text = orchestrator.WaitOver(t)
 	}
 	err = editor.SetComment(ctx, tracker.NewComment{
 		ProjectID: e.ProjectID, ItemID: e.ItemID, Author: stage.Stream, Key: e.Key[:strings.LastIndex(e.Key, "/")],

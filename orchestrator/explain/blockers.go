@@ -39,88 +39,95 @@ type Blocker struct {
 	CheckedAt time.Time    `json:"checked_at"`     // Why was true then
 }
 
+// account is the explanation of a task in the making.
+type account struct {
+	situation
+	*Explanation
+	task.Task
+	project task.Project
+	engine  *orchestrator.Engine
+}
+
 // add adds a blocker that was looked at now unless it says when.
-func (x *Explanation) add(s situation, b Blocker) {
+func (a account) add(b Blocker) {
 	if b.CheckedAt.IsZero() {
-		b.CheckedAt = s.now
+		b.CheckedAt = a.now
 	}
-	x.Blockers = append(x.Blockers, b)
+	a.Blockers = append(a.Blockers, b)
 }
 
 // block fills in what the task waits for, and the summary.
-func block(e *orchestrator.Engine, x *Explanation, t task.Task, s situation) {
-	if t.State.Stage.Terminal() {
-		x.Summary = fmt.Sprintf("The task is %s.", t.State.Stage)
+func (a account) block(registered bool) {
+	if a.State.Stage.Terminal() {
+		a.Summary = fmt.Sprintf("The task is %s.", a.State.Stage)
 		return
 	}
-	project, registered := e.Projects.ByRepo(t.Repo)
-	project = project.On(t.TrackerProjectID)
-	s.blockOfCard(x, t)
-	if word, waits := s.pendingMove(); waits {
-		x.add(s, word)
+	a.blockOfCard()
+	if word, waits := a.pendingMove(); waits {
+		a.add(word)
 	}
-	switch st := t.State; {
+	switch st := a.State; {
 	case !registered:
-		x.add(s, Blocker{
-			Kind: "registry", Since: t.UpdatedAt, Who: WhoYou,
-			Why: fmt.Sprintf("nothing is done: the repository %s is not registered", t.Repo),
-			Do:  fmt.Sprintf("Put %s back into projects.yaml and reload it (signalbox reload), or set STOP on the card", t.Repo),
+		a.add(Blocker{
+			Kind: "registry", Since: a.UpdatedAt, Who: WhoYou,
+			Why: fmt.Sprintf("nothing is done: the repository %s is not registered", a.Task.Repo),
+			Do:  fmt.Sprintf("Put %s back into projects.yaml and reload it (signalbox reload), or set STOP on the card", a.Task.Repo),
 		})
 	case st.Stopping:
-		x.add(s, Blocker{
-			Kind: "stop", Since: t.CancelRequestedAt, Who: WhoService,
+		a.add(Blocker{
+			Kind: "stop", Since: a.CancelRequestedAt, Who: WhoService,
 			Why: "STOP waits until the deployment that is under way has finished",
 			Do:  "Wait: a deployment that has begun is not cut off",
 		})
-		x.Summary = "Stops when the deployment that is under way has finished."
+		a.Summary = "Stops when the deployment that is under way has finished."
 	case st.Active != "":
-		blockOfJob(e, x, t, s)
+		a.blockOfJob()
 	case st.Hold != stage.HoldNone:
-		blockOfPerson(e, x, t, project, s)
+		a.blockOfPerson()
 	case st.Stage == stage.Development || st.Phase == stage.PhaseRetest:
-		blockOfCI(x, t, project, s)
+		a.blockOfCI()
 	case st.Phase == stage.PhaseCatchUp:
-		s.blockOfCatchUp(x, t)
-		x.Summary = "The merge gate: " + x.Blockers[len(x.Blockers)-1].Why + "."
+		a.blockOfCatchUp()
+		a.Summary = "The merge gate: " + a.Blockers[len(a.Blockers)-1].Why + "."
 	case st.Stage == stage.Deploy && st.Phase == stage.PhaseMerge:
-		s.blockOfEffect(x, t, stage.EffectMerge, fmt.Sprintf("the branch is being merged at %.12s", st.Head))
-		x.Summary = "The branch is being merged."
+		a.blockOfEffect(stage.EffectMerge, fmt.Sprintf("the branch is being merged at %.12s", st.Head))
+		a.Summary = "The branch is being merged."
 	default:
-		x.add(s, Blocker{
-			Kind: "event", Why: "no job is active", Since: t.UpdatedAt, Who: WhoService,
-			Do: fmt.Sprintf("Start the stage again: POST /tasks/%d/retry, or the button of the dashboard", t.ID),
+		a.add(Blocker{
+			Kind: "event", Why: "no job is active", Since: a.UpdatedAt, Who: WhoService,
+			Do: fmt.Sprintf("Start the stage again: POST /tasks/%d/retry, or the button of the dashboard", a.ID),
 		})
 	}
-	for _, h := range s.refused {
-		if at := strings.TrimPrefix(h.Subject, h.Name+"/"); strings.HasPrefix(at, "*/") || strings.HasPrefix(at, t.Repo+"/") {
+	for _, h := range a.refused {
+		if at := strings.TrimPrefix(h.Subject, h.Name+"/"); strings.HasPrefix(at, "*/") || strings.HasPrefix(at, a.Task.Repo+"/") {
 			why, do, _ := strings.Cut(h.Reason, "\n")
-			x.add(s, Blocker{Kind: h.Name, Why: why, Since: h.Since, Who: WhoYou, Do: do})
+			a.add(Blocker{Kind: h.Name, Why: why, Since: h.Since, Who: WhoYou, Do: do})
 		}
 	}
-	if h, is := s.gone[t.ID]; is {
-		x.Summary = "Held: " + h.Reason + "."
+	if h, is := a.gone[a.ID]; is {
+		a.Summary = "Held: " + h.Reason + "."
 	}
-	if x.Summary == "" && len(x.Blockers) > 0 {
-		x.Summary = "Waits: " + x.Blockers[0].Why
+	if a.Summary == "" && len(a.Blockers) > 0 {
+		a.Summary = "Waits: " + a.Blockers[0].Why
 	}
 }
 
 // pendingMove returns a change of the card that was received and is not taken in: what a person has
 // done there counts when it is.
-func (s situation) pendingMove() (Blocker, bool) {
-	for _, j := range s.heard {
+func (a account) pendingMove() (Blocker, bool) {
+	for _, j := range a.heard {
 		var h struct{ Self, Browser bool }
 		if json.Unmarshal(j.Payload, &h) != nil || h.Self && !h.Browser || j.Error == "" {
 			continue // one that was not tried yet is taken in a moment
 		}
-		received := orchestrator.Moment(s.now, j.CreatedAt)
+		received := orchestrator.Moment(a.now, j.CreatedAt)
 		b := Blocker{
-			Kind: "board", Since: j.CreatedAt, Until: j.AvailableAt, Who: WhoOutside, CheckedAt: s.now,
+			Kind: "board", Since: j.CreatedAt, Until: j.AvailableAt, Who: WhoOutside, CheckedAt: a.now,
 			Why: fmt.Sprintf("a change of the card, received %s, cannot be taken in (try %d): %s", received, j.Attempt, j.Error),
 			Do:  "Set nothing again: it is tried again until the tracker answers. Look at the tracker when it does not come back",
 		}
-		if lane, sick := s.sick[j.Pool]; sick {
-			b.Why = fmt.Sprintf("a change of the card, received %s, waits: %s", received, lane.Text(s.now))
+		if lane, sick := a.sick[j.Pool]; sick {
+			b.Why = fmt.Sprintf("a change of the card, received %s, waits: %s", received, lane.Text(a.now))
 			b.Until = lane.Next
 		}
 		return b, true
@@ -130,61 +137,62 @@ func (s situation) pendingMove() (Blocker, bool) {
 
 // blockOfPerson explains a task that is held for a person. A person whose
 // notification is still owed is not waited for.
-func blockOfPerson(e *orchestrator.Engine, x *Explanation, t task.Task, p task.Project, s situation) {
-	b := Blocker{Kind: "human", Why: t.State.HoldReason, Since: t.UpdatedAt, Who: WhoYou}
-	b.Do, b.Status = stage.Remedy(t.State)
+func (a account) blockOfPerson() {
+	p := a.project
+	b := Blocker{Kind: "human", Why: a.State.HoldReason, Since: a.UpdatedAt, Who: WhoYou}
+	b.Do, b.Status = stage.Remedy(a.State)
 	b.Do += p.People.Restriction(b.Status)
-	if cards, ok := e.Tracker.(tracker.Linker); ok {
-		b.Link = cards.ItemURL(p.Sync(), task.OriginalKey(t.TrackerIssueID))
+	if cards, ok := a.engine.Tracker.(tracker.Linker); ok {
+		b.Link = cards.ItemURL(p.Sync(), task.OriginalKey(a.TrackerIssueID))
 	}
-	if columns, seen := e.Columns(p.TrackerProject); seen && columns[b.Status] == "" {
+	if columns, seen := a.engine.Columns(p.TrackerProject); seen && columns[b.Status] == "" {
 		info, _ := stage.StatusNamed(b.Status)
 		b.Do = fmt.Sprintf("Add the column %s to the board of %s, which has none, then: %s", info.Name, p.Prefix, b.Do)
 	}
-	x.Summary = "Waits for a human: " + b.Why
-	if missing := strings.Join(unsent(t, x.Owed), "; "); missing != "" {
-		x.Summary = fmt.Sprintf("A human is not told everything yet: %s. What is wanted: %s", missing, b.Why)
+	a.Summary = "Waits for a human: " + b.Why
+	if missing := strings.Join(unsent(a.Task, a.Owed), "; "); missing != "" {
+		a.Summary = fmt.Sprintf("A human is not told everything yet: %s. What is wanted: %s", missing, b.Why)
 		b.Why += " (not told everything yet: " + missing + ")"
 	}
-	if len(x.Blockers) > 0 { // a change of the card that waits
-		x.Summary = "Waits: " + x.Blockers[0].Why
+	if len(a.Blockers) > 0 { // a change of the card that waits
+		a.Summary = "Waits: " + a.Blockers[0].Why
 	}
-	x.add(s, b)
+	a.add(b)
 }
 
 // blockOfCI explains a task whose head waits for results.
-func blockOfCI(x *Explanation, t task.Task, p task.Project, s situation) {
-	st := t.State
+func (a account) blockOfCI() {
+	st, p := a.State, a.project
 	if st.Pushed != st.Head || st.PR == 0 {
 		for _, kind := range []stage.EffectKind{stage.EffectPrepare, stage.EffectPublish, stage.EffectPull} {
-			if o, owed := s.owes(x, kind); owed {
-				s.addOwed(x, o, "push")
-				x.Summary = "Waits: " + o.brief
+			if o, owed := a.owes(kind); owed {
+				a.addOwed(o, "push")
+				a.Summary = "Waits: " + o.brief
 				return
 			}
 		}
 	}
 	if p.Plain() && !p.WithoutCI() {
-		s.blockOfOwnCI(x, t, p)
+		a.blockOfOwnCI()
 		return
 	}
 	b := Blocker{
-		Kind: "ci", Since: t.UpdatedAt, Who: WhoOutside, Link: p.CommitURL(st.Head),
+		Kind: "ci", Since: a.UpdatedAt, Who: WhoOutside, Link: p.CommitURL(st.Head),
 		Why: fmt.Sprintf("CI of %.12s has not finished", st.Head),
 		Do:  fmt.Sprintf("Look at the checks of %.12s at the git host when none comes: a green or a red result ends it", st.Head),
 	}
 	if len(p.Contexts) > 0 {
 		b.Why += ": it takes " + strings.Join(p.Contexts, ", ")
 	}
-	x.Summary = "Waits for CI."
+	a.Summary = "Waits for CI."
 	if st.Phase == stage.PhaseRetest {
 		b.Why = fmt.Sprintf("what will be merged is tested again at %.12s", st.Head)
 		if st.Base != "" {
 			b.Why += fmt.Sprintf(", on %.12s", st.Base)
 		}
-		x.Summary = "Waits for CI before the merge."
+		a.Summary = "Waits for CI before the merge."
 	}
-	for _, w := range s.waits {
+	for _, w := range a.waits {
 		timer, last, ok := orchestrator.CITimer(w.Job)
 		if !ok {
 			continue
@@ -195,18 +203,18 @@ func blockOfCI(x *Explanation, t task.Task, p task.Project, s situation) {
 		if timer.Since.After(b.Since) {
 			b.Since = timer.Since
 		}
-		if lane, sick := s.sick[w.Job.Pool]; sick {
-			b.Why, b.CheckedAt = b.Why+"; "+lane.Text(s.now), s.now
+		if lane, sick := a.sick[w.Job.Pool]; sick {
+			b.Why, b.CheckedAt = b.Why+"; "+lane.Text(a.now), a.now
 		} else if w.Job.Error != "" {
 			b.Why += "; the last look ended with: " + w.Job.Error
 		}
 	}
-	x.add(s, b)
+	a.add(b)
 }
 
 // owes finds the effect of a kind that is owed or was given up.
-func (s situation) owes(x *Explanation, kind stage.EffectKind) (Owed, bool) {
-	for _, o := range x.Owed {
+func (a account) owes(kind stage.EffectKind) (Owed, bool) {
+	for _, o := range a.Owed {
 		if o.Kind == kind {
 			return o, true
 		}
@@ -215,7 +223,7 @@ func (s situation) owes(x *Explanation, kind stage.EffectKind) (Owed, bool) {
 }
 
 // addOwed adds an effect that the task cannot go on without.
-func (s situation) addOwed(x *Explanation, o Owed, kind string) {
+func (a account) addOwed(o Owed, kind string) {
 	b := Blocker{Kind: kind, Why: o.brief, Since: o.put, Until: o.Next, Who: WhoService, Do: "Wait: it is about to be made"}
 	switch {
 	case o.GivenUp:
@@ -225,61 +233,61 @@ func (s situation) addOwed(x *Explanation, o Owed, kind string) {
 		b.Who = WhoOutside
 		b.Do = "Wait: it is tried again until it succeeds. Look at the neighbour that it names when it does not come back"
 	}
-	x.add(s, b)
+	a.add(b)
 }
 
 // blockOfCatchUp explains a task in the merge gate by its place in the line, or by what its
 // effect said last.
-func (s situation) blockOfCatchUp(x *Explanation, t task.Task) {
-	for _, w := range s.waits {
+func (a account) blockOfCatchUp() {
+	for _, w := range a.waits {
 		for _, r := range w.Reasons {
-			if r.Kind != queue.ReasonHold || r.Subject != orchestrator.MergeTurn(t.ID) {
+			if r.Kind != queue.ReasonHold || r.Subject != orchestrator.MergeTurn(a.ID) {
 				continue
 			}
 			why := orchestrator.ReasonText(r)
 			_, before, _ := strings.Cut(why, ", behind ")
 			end := "Wait until " + before + " is merged or sent back, or stop it"
-			x.add(s, Blocker{Kind: r.Name, Why: why, Since: r.Since, Who: WhoTask, Do: end})
+			a.add(Blocker{Kind: r.Name, Why: why, Since: r.Since, Who: WhoTask, Do: end})
 			return
 		}
 	}
-	s.blockOfEffect(x, t, stage.EffectCatchUp, "the branch is brought up to date with main")
+	a.blockOfEffect(stage.EffectCatchUp, "the branch is brought up to date with main")
 }
 
 // blockOfEffect explains a task that goes on when an effect is made.
-func (s situation) blockOfEffect(x *Explanation, t task.Task, kind stage.EffectKind, doing string) {
-	if o, owed := s.owes(x, kind); owed && (o.Error != "" || o.GivenUp || o.sick) {
+func (a account) blockOfEffect(kind stage.EffectKind, doing string) {
+	if o, owed := a.owes(kind); owed && (o.Error != "" || o.GivenUp || o.sick) {
 		if o.Error != "" && !o.GivenUp && !o.sick {
 			o.brief = o.Error
 		}
-		s.addOwed(x, o, "merge")
+		a.addOwed(o, "merge")
 		return
 	}
-	x.add(s, Blocker{Kind: "merge", Why: doing, Since: t.UpdatedAt, Who: WhoService, Do: "Wait: it is being made", Link: t.State.PRURL})
+	a.add(Blocker{Kind: "merge", Why: doing, Since: a.UpdatedAt, Who: WhoService, Do: "Wait: it is being made", Link: a.State.PRURL})
 }
 
 // blockOfJob explains a task that has an agent job.
-func blockOfJob(e *orchestrator.Engine, x *Explanation, t task.Task, s situation) {
-	role := t.State.Active
-	job, found := agentWait(s.waits)
+func (a account) blockOfJob() {
+	role := a.State.Active
+	job, found := agentWait(a.waits)
 	switch {
 	case !found:
-		x.Summary = fmt.Sprintf("The %s has ended; its result is being taken in.", role)
-		s.blockOfResult(x, role)
+		a.Summary = fmt.Sprintf("The %s has ended; its result is being taken in.", role)
+		a.blockOfResult(role)
 		return
-	case job.Job.Status == queue.Running && s.now.Sub(job.Job.HeartbeatAt) > job.Job.LeaseUntil.Sub(job.Job.HeartbeatAt)/2:
-		heard := orchestrator.Moment(s.now, job.Job.HeartbeatAt)
-		x.add(s, Blocker{
+	case job.Job.Status == queue.Running && a.now.Sub(job.Job.HeartbeatAt) > job.Job.LeaseUntil.Sub(job.Job.HeartbeatAt)/2:
+		heard := orchestrator.Moment(a.now, job.Job.HeartbeatAt)
+		a.add(Blocker{
 			Kind: "worker", Since: job.Job.HeartbeatAt, Until: job.Job.LeaseUntil, Who: WhoService,
 			Why: fmt.Sprintf("nothing was heard of the worker %s of the %s since %s", job.Job.Worker, role, heard),
 			Do:  "Wait: another worker takes the job up when its claim ends",
 		})
 	case job.Job.Status == queue.Running:
 		began := job.Job.StartedAt.UTC().Format(time.RFC3339)
-		x.Summary = fmt.Sprintf("The %s is at work since %s (attempt %d).", role, began, job.Job.Attempt)
+		a.Summary = fmt.Sprintf("The %s is at work since %s (attempt %d).", role, began, job.Job.Attempt)
 		return
 	}
-	for _, r := range reasons(e, job, s.running) {
+	for _, r := range reasons(a.engine, job, a.running) {
 		if r.Kind == queue.ReasonRunning {
 			continue
 		}
@@ -290,28 +298,28 @@ func blockOfJob(e *orchestrator.Engine, x *Explanation, t task.Task, s situation
 				b.Since = job.Job.HeartbeatAt
 			}
 		}
-		if b.Who, b.Do = endOf(t, r); r.Kind == queue.ReasonDelay && job.Job.Error != "" {
+		if b.Who, b.Do = endOf(a.Task, r); r.Kind == queue.ReasonDelay && job.Job.Error != "" {
 			b.Why += "; the last attempt ended with: " + job.Job.Error
 		}
-		if why, do, is := s.behindGone(r); is {
+		if why, do, is := a.behindGone(r); is {
 			b.Why, b.Do, b.Who = b.Why+why, do, WhoYou
 		}
-		x.add(s, b)
+		a.add(b)
 	}
-	if len(x.Blockers) == 0 {
-		x.Summary = fmt.Sprintf("The %s's job is about to start.", role)
+	if len(a.Blockers) == 0 {
+		a.Summary = fmt.Sprintf("The %s's job is about to start.", role)
 		return
 	}
-	x.Summary = fmt.Sprintf("The %s's job waits: %s", role, x.Blockers[0].Why)
-	if what, ok := strings.CutPrefix(x.Blockers[0].Why, "waits for "); ok {
-		x.Summary = fmt.Sprintf("The %s waits for %s", role, what)
+	a.Summary = fmt.Sprintf("The %s's job waits: %s", role, a.Blockers[0].Why)
+	if what, ok := strings.CutPrefix(a.Blockers[0].Why, "waits for "); ok {
+		a.Summary = fmt.Sprintf("The %s waits for %s", role, what)
 	}
 }
 
 // blockOfResult explains a task whose agent has ended, and whose gates cannot be judged yet.
-func (s situation) blockOfResult(x *Explanation, role stage.Role) {
-	for _, w := range s.waits {
-		lane, sick := s.sick[w.Job.Pool]
+func (a account) blockOfResult(role stage.Role) {
+	for _, w := range a.waits {
+		lane, sick := a.sick[w.Job.Pool]
 		if w.Job.Kind != orchestrator.KindTrigger || w.Job.Error == "" && !sick {
 			continue
 		}
@@ -321,10 +329,10 @@ func (s situation) blockOfResult(x *Explanation, role stage.Role) {
 			Do:  "Wait: it is tried again until it can be. Look at the neighbour that it names when it does not come back",
 		}
 		if sick {
-			b.Why, b.Until = fmt.Sprintf("the %s has ended, and its result waits: %s", role, lane.Text(s.now)), lane.Next
+			b.Why, b.Until = fmt.Sprintf("the %s has ended, and its result waits: %s", role, lane.Text(a.now)), lane.Next
 		}
-		x.Summary = "Waits: " + b.Why
-		x.add(s, b)
+		a.Summary = "Waits: " + b.Why
+		a.add(b)
 		return
 	}
 }

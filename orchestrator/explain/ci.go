@@ -32,19 +32,19 @@ func tested(p task.Project, s stage.State) string {
 }
 
 // blockOfOwnCI explains a task whose head the service tests itself.
-func (s situation) blockOfOwnCI(x *Explanation, t task.Task, p task.Project) {
-	commands := strings.Join(task.CommandLines(p.CI), "; ")
+func (a account) blockOfOwnCI() {
+	commands := strings.Join(task.CommandLines(a.project.CI), "; ")
 	b := Blocker{
-		Kind: "ci", Since: t.UpdatedAt, Who: WhoService,
-		Why: fmt.Sprintf("the service runs CI of %.12s: %s", t.State.Head, commands),
+		Kind: "ci", Since: a.UpdatedAt, Who: WhoService,
+		Why: fmt.Sprintf("the service runs CI of %.12s: %s", a.State.Head, commands),
 		Do:  "Wait for the end of the commands: they are ended by a STOP, and at ORCH_VERIFY_TIMEOUT each",
 	}
-	x.Summary = "Waits for CI, which the service runs."
-	for _, w := range s.waits {
+	a.Summary = "Waits for CI, which the service runs."
+	for _, w := range a.waits {
 		if w.Job.Kind == orchestrator.KindCI && w.Job.Error != "" {
 			b.Why += fmt.Sprintf("; try %d ended with: %s", w.Job.Attempt, w.Job.Error)
 			b.Until = w.Job.AvailableAt
 		}
 	}
-	x.add(s, b)
+	a.add(b)
 }

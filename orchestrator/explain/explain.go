@@ -129,10 +129,11 @@ func explain(e *orchestrator.Engine, t task.Task, s situation) Explanation {
 		TaskID: t.ID, WorkItem: task.OriginalKey(t.WorkItemID), Title: t.Title, Repo: t.Repo, Stage: t.State.Stage,
 		Phase: t.State.Phase, Since: t.StageEnteredAt, Refused: t.State.Refused, Blockers: []Blocker{}, Moves: []Move{}, Owed: s.owed(t),
 	}
-	if p, ok := e.Projects.ByRepo(t.Repo); ok {
+	p, registered := e.Projects.ByRepo(t.Repo)
+	if registered {
 		x.CI = tested(p, t.State)
 	}
-	block(e, &x, t, s)
+	account{s, &x, t, p.On(t.TrackerProjectID), e}.block(registered)
 	return x
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -20,10 +19,10 @@ func (s *situation) readMarks(ctx context.Context, e *orchestrator.Engine) (err 
 }
 
 // blockOfCard explains a task that is held for its card.
-func (s situation) blockOfCard(x *Explanation, t task.Task) {
-	if h, is := s.gone[t.ID]; is {
-		do := orchestrator.MendCard(h, t.ID)
-		x.add(s, Blocker{Kind: "card", Why: h.Reason, Since: h.Since, Who: WhoYou, Do: strings.ToUpper(do[:1]) + do[1:]})
+func (a account) blockOfCard() {
+	if h, is := a.gone[a.ID]; is {
+		do := orchestrator.MendCard(h, a.ID)
+		a.add(Blocker{Kind: "card", Why: h.Reason, Since: h.Since, Who: WhoYou, Do: strings.ToUpper(do[:1]) + do[1:]})
 	}
 }
 

@@ -82,7 +82,7 @@ func TestOwed(t *testing.T) {
 			}
 			list := s.owed(row)
 			x := Explanation{Owed: list}
-			blockOfPerson(new(orchestrator.Engine), &x, row, task.Project{}, s)
+			account{situation: s, Explanation: &x, Task: row, engine: new(orchestrator.Engine)}.blockOfPerson()
 			if c.want == "" {
 				require.Empty(t, list)
 				return
@@ -110,7 +110,7 @@ func TestHumanNamesAReasonOnce(t *testing.T) {
 		{Kind: stage.EffectNotify, brief: "the notice waits"}, {Kind: orchestrator.EffectLive, brief: "the live message waits"},
 	}
 	x := Explanation{Owed: list}
-	blockOfPerson(new(orchestrator.Engine), &x, task.Task{State: stage.State{HoldReason: "a verdict"}}, task.Project{}, situation{})
+	account{Explanation: &x, Task: task.Task{State: stage.State{HoldReason: "a verdict"}}, engine: new(orchestrator.Engine)}.blockOfPerson()
 	require.Equal(t, "A human is not told everything yet: the comment waits; the notice waits. What is wanted: a verdict", x.Summary)
 }
 

@@ -14,10 +14,13 @@ import (
 
 // QueueView holds what GET /queue shows.
 type QueueView struct {
-	At       time.Time        `json:"at"`
-	Jobs     []JobView        `json:"jobs"` // unfinished, in the order the scheduler will take them, by pool
-	Depth    []DepthView      `json:"depth"`
-	Workers  WorkersView      `json:"workers"`
+	At      time.Time     `json:"at"`
+	Jobs    []JobView     `json:"jobs"` // unfinished, in the order the scheduler will take them, by pool
+	Depth   []queue.Depth `json:"depth"`
+	Workers struct {
+		MaxConcurrency int   `json:"max_concurrency"`
+		Running        int64 `json:"running"` // agents
+	} `json:"workers"`
 	Effects  []JobView        `json:"effects"` // owed to the outside world
 	Lanes    []LaneView       `json:"lanes"`
 	Budgets  []tracker.Budget `json:"tracker_requests,omitempty"` // of the tracker's tokens, where it limits requests
@@ -45,19 +48,6 @@ type FailedEffect struct {
 	At      time.Time         `json:"failed_at"`
 }
 
-// WorkersView reports how busy the agents are.
-type WorkersView struct {
-	MaxConcurrency int   `json:"max_concurrency"`
-	Running        int64 `json:"running"`
-}
-
-// DepthView is a count of unfinished jobs.
-type DepthView struct {
-	Pool   string       `json:"pool"`
-	Status queue.Status `json:"status"`
-	Count  int64        `json:"count"`
-}
-
 // JobView is one unfinished job and what it waits for.
 type JobView struct {
 	ID          int64          `json:"id"`
@@ -79,7 +69,7 @@ type JobView struct {
 func ReadQueue(ctx context.Context, e *orchestrator.Engine) (QueueView, error) {
 	v := QueueView{
 		At: e.Now(), Jobs: []JobView{}, Effects: []JobView{}, Failed: []FailedEffect{},
-		Depth: []DepthView{}, Features: map[string]any{},
+		Features: map[string]any{},
 	}
 	waits, err := e.Waiting(ctx, queue.Filter{})
 	if err != nil {
@@ -89,9 +79,7 @@ func ReadQueue(ctx context.Context, e *orchestrator.Engine) (QueueView, error) {
 	if err != nil {
 		return v, err
 	}
-	for _, d := range depth {
-		v.Depth = append(v.Depth, DepthView(d))
-	}
+	v.Depth = append([]queue.Depth{}, depth...)
 	v.Workers.MaxConcurrency = e.Concurrency()
 	v.Workers.Running = Busy(depth)
 	for _, w := range waits {

@@ -5,8 +5,11 @@
 package follow
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
+	"io/fs"
 	"slices"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -28,8 +31,29 @@ func (x Execution) Log(s work.Stream) work.LogName {
 	return work.LogName{TaskID: x.TaskID, Role: x.Role, Run: x.Run, Attempt: x.Attempt, Stream: s}
 }
 
-// Executions are those of a task, newest first, of its records and its open jobs.
-func Executions(t task.Task, records []task.AgentRun, jobs []queue.Job) []Execution {
+// Steps opens its steps; there are none where nothing is kept, or logs are not shown (nil).
+func (x Execution) Steps(ctx context.Context, logs work.Logs) (io.ReadSeekCloser, error) {
+	if logs != nil {
+		if f, err := logs.OpenLog(ctx, x.Log(work.StreamSteps)); !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
+	return struct {
+		*bytes.Reader
+		io.Closer
+	}{bytes.NewReader(nil), io.NopCloser(nil)}, nil
+}
+
+// Cost returns what it has cost; of one at work that is not known yet.
+func (x Execution) Cost() (c task.Cost) {
+	if !x.Live {
+		c = task.CostOf(x.AgentRun)
+	}
+	return c
+}
+
+// executions are those of a task, newest first, of its records and its open jobs.
+func executions(t task.Task, records []task.AgentRun, jobs []queue.Job) []Execution {
 	out := make([]Execution, 0, len(records)+1)
 	known := map[[2]int64]bool{}
 	for _, r := range records {
@@ -58,6 +82,6 @@ func Of(ctx context.Context, e *orchestrator.Engine, taskID, run int64) (task.Ta
 	// Jobs first: a run that ends between the two readings is in both, not in neither.
 	jobs, err1 := e.Jobs.Jobs(ctx, queue.Filter{TaskID: taskID, Open: true})
 	records, err2 := e.Records.AgentRuns(ctx, taskID)
-	list := Executions(t, records, jobs)
+	list := executions(t, records, jobs)
 	return t, slices.DeleteFunc(list, func(x Execution) bool { return run != 0 && x.Run != run }), errors.Join(err1, err2)
 }

@@ -2,9 +2,7 @@ package follow
 
 import (
 	"context"
-	"errors"
 	"io"
-	"io/fs"
 	"maps"
 	"slices"
 	"sync"
@@ -48,9 +46,6 @@ type watched struct {
 // Progress reads how far a run is; of one at work it is up to two seconds old. A run without
 // steps has none.
 func (w *Watch) Progress(ctx context.Context, x Execution) (Progress, error) {
-	if w.Logs == nil {
-		return Progress{}, nil
-	}
 	name := x.Log(work.StreamSteps)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,11 +57,7 @@ func (w *Watch) Progress(ctx context.Context, x Execution) (Progress, error) {
 	if x.Live && time.Since(seen.at) < lookEvery {
 		return seen.Progress, nil
 	}
-	f, err := w.Logs.OpenLog(ctx, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		err, seen.at = nil, time.Now()
-		return seen.Progress, err
-	}
+	f, err := x.Steps(ctx, w.Logs)
 	if err != nil {
 		return seen.Progress, err
 	}

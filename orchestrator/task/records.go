@@ -23,11 +23,11 @@ type Delivery struct {
 
 // GateResult is a verdict that moved (or held) a task.
 type GateResult struct {
-	ID      int64
-	TaskID  int64
-	Stage   stage.Stage
-	Verdict gates.Verdict
-	At      time.Time
+	ID      int64         `json:"-"`
+	TaskID  int64         `json:"-"`
+	Stage   stage.Stage   `json:"stage"`
+	At      time.Time     `json:"at"`
+	Verdict gates.Verdict `json:"verdict"`
 }
 
 // AgentRun is the record of one execution of an agent.

@@ -50,6 +50,20 @@ func (t Task) AwaitsCI(sha string) bool {
 	return at && s.Head == sha && s.Active == "" && !s.Stopping
 }
 
+// Reviewed is how long a person took (or takes) over the requirements.
+func (t Task) Reviewed(now time.Time) time.Duration {
+	end := t.BRDReviewEndedAt
+	switch {
+	case t.BRDReviewStartedAt.IsZero():
+		return 0
+	case end.IsZero() && t.State.Stage.Terminal():
+		end = t.UpdatedAt
+	case end.IsZero():
+		end = now
+	}
+	return max(end.Sub(t.BRDReviewStartedAt), 0)
+}
+
 // Deleted is the reason of a task whose branch the remote has no more, with the way on.
 func (t Task) Deleted() string {
 	return fmt.Sprintf("the branch %s was deleted on the remote; "+

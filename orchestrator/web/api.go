@@ -1,8 +1,10 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -10,7 +12,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
-	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -18,133 +19,62 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-func (s *server) queue(w http.ResponseWriter, r *http.Request) {
-	v, err := explain.ReadQueue(r.Context(), s.Engine)
-	if err != nil {
-		s.fail(w, err)
-		return
-	}
-	answer(w, http.StatusOK, v)
-}
-
-// fail answers for an error of the engine or the store.
-func (s *server) fail(w http.ResponseWriter, err error) {
-	var refused *admin.RefusedError
-	var denied *admin.DeniedError
-	var unregistered *orchestrator.UnregisteredError
-	var absent *documents.NotFoundError
-	var unread *documents.UnreadableError
-	switch {
-	case errors.As(err, &absent):
-		problem(w, http.StatusNotFound, "no-document", absent.Text)
-		return
-	case errors.As(err, &unread):
-		s.Log.Warn("a task's branch cannot be read", "err", err)
-		problem(w, http.StatusServiceUnavailable, "mirror", "The mirror of the repository does not have the commit at the moment.")
-		return
-	case errors.As(err, &denied):
-		problem(w, http.StatusForbidden, "denied", denied.Why)
-		return
-	case errors.As(err, &unregistered):
-		problem(w, http.StatusNotFound, "no-repo", "The repository is not registered.")
-		return
-	case errors.As(err, &refused):
-		problem(w, http.StatusConflict, "refused", refused.Why)
-		return
-	case errors.Is(err, task.ErrNotFound):
-		problem(w, http.StatusNotFound, "no-task", "There is no such task.")
-		return
-	case errors.Is(err, admin.ErrNoLane):
-		problem(w, http.StatusNotFound, "no-lane", "There is no such lane: GET /queue lists them.")
-		return
-	case errors.Is(err, admin.ErrNoEffect):
-		problem(w, http.StatusNotFound, "no-effect", "There is no such effect: GET /queue lists those that were given up.")
-		return
-	case errors.Is(err, admin.ErrOutdated):
-		problem(w, http.StatusConflict, "outdated", "The board is to show another status by now.")
-		return
-	case errors.Is(err, queue.ErrNotFailed):
-		problem(w, http.StatusConflict, "not-failed", "The effect was not given up, or is made again already.")
-		return
-	}
-	s.Log.Error("a request failed", "err", err)
-	problem(w, http.StatusServiceUnavailable, "store", "The store does not answer.")
-}
+func (s *server) queue(r *http.Request) (any, error) { return explain.ReadQueue(r.Context(), s.Engine) }
 
 // taskParameters are the query parameters of listings of tasks.
 var taskParameters = []string{"repo", "stage", "work_item", "issue", "live", "cancelled", "after", "limit"}
 
-// filter reads which tasks a listing is about: ?repo=&stage=&work_item=&issue=&live=true&after=&limit=.
-// With cancelled=true work_item and issue find cancelled tasks too. It has answered when ok is false.
-func (s *server) filter(w http.ResponseWriter, r *http.Request) (f task.Filter, ok bool) {
-	q := r.URL.Query()
-	bad := func(text string) (task.Filter, bool) {
-		problem(w, http.StatusBadRequest, "bad-parameter", text)
-		return f, false
+// list reads the tasks that a listing is about, and the cursor of the page behind them (0 = there is none):
+// ?repo=&stage=&work_item=&issue=&live=true&after=&limit=. With cancelled=true work_item and issue find
+// cancelled tasks too. A page may have fewer than its limit: those that the principal may read.
+func (s *server) list(r *http.Request, live bool) (page []task.Task, next int64, err error) {
+	f, err := s.filter(r)
+	if f.Live = f.Live || live; err == nil {
+		page, err = s.Engine.Store.Tasks(r.Context(), f)
 	}
+	if err == nil && len(page) >= f.Limit {
+		next = page[len(page)-1].ID
+	}
+	return access.Readable(r.Context(), page, func(t task.Task) string { return t.Repo }), next, err
+}
+
+func (s *server) filter(r *http.Request) (f task.Filter, err error) {
+	q := r.URL.Query()
 	for name := range q {
 		if !slices.Contains(taskParameters, name) {
-			return bad("There is no parameter " + strconv.Quote(name) + "; there are " + strings.Join(taskParameters, ", ") + ".")
+			text := "There is no parameter " + strconv.Quote(name) + "; there are "
+			return f, badParameter(text + strings.Join(taskParameters, ", ") + ".")
 		}
 	}
 	f = task.Filter{
-		Repo: q.Get("repo"), Stage: stage.Stage(q.Get("stage")), WorkItemID: q.Get("work_item"), TrackerIssueID: q.Get("issue"), Limit: 100,
+		Repo: q.Get("repo"), Stage: stage.Stage(q.Get("stage")), WorkItemID: q.Get("work_item"), TrackerIssueID: q.Get("issue"),
 	}
 	if f.Stage != "" && s.Engine.Machine().Info(f.Stage).Stage == "" {
-		return bad("There is no stage " + strconv.Quote(string(f.Stage)) + ".")
+		return f, badParameter("There is no stage " + strconv.Quote(string(f.Stage)) + ".")
 	}
-	var err error
 	for name, into := range map[string]*bool{"live": &f.Live, "cancelled": &f.Cancelled} {
 		if v := q.Get(name); v != "" {
 			if *into, err = strconv.ParseBool(v); err != nil {
-				return bad(name + " must be true or false.")
+				return f, badParameter(name + " must be true or false.")
 			}
 		}
 	}
-	if v := q.Get("after"); v != "" {
-		if f.AfterID, err = strconv.ParseInt(v, 10, 64); err != nil || f.AfterID < 0 {
-			return bad("after must be the id of a task: a whole number.")
-		}
+	if f.AfterID, err = access.Number(r, "after", 0, " must be the id of a task: a whole number.", 0, math.MaxInt64); err != nil {
+		return f, err
 	}
-	if v := q.Get("limit"); v != "" {
-		if f.Limit, err = strconv.Atoi(v); err != nil || f.Limit < 1 || f.Limit > 1000 {
-			return bad("limit must be between 1 and 1000.")
-		}
-	}
-	return f, true
+	limit, err := access.Number(r, "limit", 100, " must be between 1 and 1000.", 1, 1000)
+	f.Limit = int(limit)
+	return f, err
 }
 
 // tasks lists tasks by id.
-func (s *server) tasks(w http.ResponseWriter, r *http.Request) {
-	f, ok := s.filter(w, r)
-	if !ok {
-		return
-	}
-	list, err := s.Engine.Store.Tasks(r.Context(), f)
-	if err != nil {
-		s.fail(w, err)
-		return
-	}
-	out := TaskList{Tasks: []TaskView{}, Next: next(list, f)}
-	for _, t := range readable(r, list) {
+func (s *server) tasks(r *http.Request) (any, error) {
+	page, next, err := s.list(r, false)
+	out := TaskList{Tasks: []TaskView{}, Next: next}
+	for _, t := range page {
 		out.Tasks = append(out.Tasks, taskView(t))
 	}
-	answer(w, http.StatusOK, out)
-}
-
-// readable are the tasks that the principal may read. A page of a list may have fewer than its
-// limit so.
-func readable(r *http.Request, list []task.Task) []task.Task {
-	p := access.Of(r.Context())
-	return slices.DeleteFunc(slices.Clone(list), func(t task.Task) bool { return !p.Reads(t.Repo) })
-}
-
-// next is the cursor of the page after a list; 0 = there is none.
-func next(list []task.Task, f task.Filter) int64 {
-	if len(list) < f.Limit {
-		return 0
-	}
-	return list[len(list)-1].ID
+	return out, err
 }
 
 // ExplanationList is the answer of GET /explain, in the order of tasks. Next is the cursor
@@ -156,64 +86,36 @@ type ExplanationList struct {
 
 // explainAll answers with where every unfinished task stands, and why; its
 // parameters are those of GET /tasks.
-func (s *server) explainAll(w http.ResponseWriter, r *http.Request) {
-	f, ok := s.filter(w, r)
-	if !ok {
-		return
-	}
-	f.Live = true
-	list, err := s.Engine.Store.Tasks(r.Context(), f)
+func (s *server) explainAll(r *http.Request) (any, error) {
+	page, next, err := s.list(r, true)
 	if err != nil {
-		s.fail(w, err)
-		return
+		return nil, err
 	}
-	out := ExplanationList{Next: next(list, f)}
-	if out.Tasks, err = explain.All(r.Context(), s.Engine, readable(r, list)); err != nil {
-		s.fail(w, err)
-		return
-	}
-	answer(w, http.StatusOK, out)
+	out := ExplanationList{Next: next}
+	out.Tasks, err = explain.All(r.Context(), s.Engine, page)
+	return out, err
 }
 
 // numberOf reads a number of the path.
 func numberOf(r *http.Request, name string) (int64, error) {
 	n, err := strconv.ParseInt(r.PathValue(name), 10, 64)
 	if err != nil || n < 1 {
-		text := "The " + name + " in the path must be a whole number above 0."
-		return 0, &access.Refusal{Status: http.StatusBadRequest, Kind: "bad-parameter", Text: text}
+		return 0, badParameter("The " + name + " in the path must be a whole number above 0.")
 	}
 	return n, nil
 }
 
-// id reads the id of the path; it has answered when ok is false.
-func id(w http.ResponseWriter, r *http.Request) (n int64, ok bool) { return pathNumber(w, r, "id") }
-
-func pathNumber(w http.ResponseWriter, r *http.Request, name string) (n int64, ok bool) {
-	n, err := numberOf(r, name)
-	if err != nil {
-		problem(w, http.StatusBadRequest, "bad-parameter", err.Error())
-	}
-	return n, err == nil
+// id is that of the path, which the table of routes has looked at.
+func id(r *http.Request) int64 {
+	n, _ := numberOf(r, "id")
+	return n
 }
 
-func (s *server) task(w http.ResponseWriter, r *http.Request) {
-	n, ok := id(w, r)
-	if !ok {
-		return
-	}
-	v, err := s.detail(r, n)
-	if err != nil {
-		s.fail(w, err)
-		return
-	}
-	answer(w, http.StatusOK, v)
-}
-
-func (s *server) detail(r *http.Request, n int64) (TaskDetail, error) {
-	ctx := r.Context()
+func (s *server) task(r *http.Request) (any, error) {
+	ctx, n := r.Context(), id(r)
 	t, err := s.Engine.Store.Task(ctx, n)
 	if err != nil {
-		return TaskDetail{}, err
+		return nil, err
 	}
 	v := TaskDetail{TaskView: taskView(t), Description: t.Description}
 	runs, err1 := s.Engine.Records.AgentRuns(ctx, n)
@@ -224,31 +126,23 @@ func (s *server) detail(r *http.Request, n int64) (TaskDetail, error) {
 	return v, errors.Join(err1, err2, err3, err4)
 }
 
-func (s *server) explain(w http.ResponseWriter, r *http.Request) {
-	n, ok := id(w, r)
-	if !ok {
-		return
-	}
-	x, err := explain.One(r.Context(), s.Engine, n)
-	if err != nil {
-		s.fail(w, err)
-		return
-	}
-	answer(w, http.StatusOK, x)
+func (s *server) explain(r *http.Request) (any, error) {
+	return explain.One(r.Context(), s.Engine, id(r))
 }
 
-func (s *server) retry(w http.ResponseWriter, r *http.Request) {
-	n, ok := id(w, r)
-	if !ok {
-		return
+// order takes what a person requests of a task: it is durable, and carried out later.
+func (s *server) order(do func(context.Context, *orchestrator.Engine, int64, stage.Principal) error) view {
+	return func(r *http.Request) (any, error) {
+		at := s.Engine.Now()
+		return Queued{"queued", at.UTC()}, do(r.Context(), s.Engine, id(r), by(r))
 	}
-	at := s.Engine.Now()
-	if err := admin.Retry(r.Context(), s.Engine, n, by(r)); err != nil {
-		s.fail(w, err)
-		return
+}
+
+func (s *server) stop(r *http.Request) (any, error) {
+	if !s.Stop {
+		return nil, absent("STOP cancellation", "ORCH_STOP_STATUS_ENABLED")
 	}
-	s.actor(r).Info("an operator asked for a retry", "task", n)
-	s.queued(w, at)
+	return s.order(admin.Stop)(r)
 }
 
 // Unfrozen is the answer of POST /serial-gate/unfreeze.
@@ -258,31 +152,22 @@ type Unfrozen struct {
 	Reason    string `json:"reason,omitempty"` // of the freeze
 }
 
-func (s *server) unfreeze(w http.ResponseWriter, r *http.Request) {
+func (s *server) unfreeze(r *http.Request) (any, error) {
 	if s.Unfreeze == nil {
-		s.absent("the serial gate", "ORCH_SERIAL_GATE_ENABLED")(w, r)
-		return
+		return nil, absent("the serial gate", "ORCH_SERIAL_GATE_ENABLED")
 	}
 	var in struct{ Repo string }
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || in.Repo == "" {
-		problem(w, http.StatusBadRequest, "bad-payload", `Send {"repo": "owner/name"}.`)
-		return
+		return nil, badPayload(`Send {"repo": "owner/name"}.`)
 	}
 	if _, known := s.Engine.Projects.ByRepo(in.Repo); !known {
-		problem(w, http.StatusNotFound, "no-repo", "The repository is not registered.")
-		return
+		return nil, &orchestrator.UnregisteredError{Repo: in.Repo}
 	}
 	if err := admin.Audit(r.Context(), s.Engine, task.Act{Act: task.ActUnfreeze, By: by(r), Repo: in.Repo}); err != nil {
-		s.fail(w, err)
-		return
+		return nil, err
 	}
 	was, reason, err := s.Unfreeze(r.Context(), in.Repo)
-	if err != nil {
-		s.fail(w, err)
-		return
-	}
-	s.actor(r).Info("an operator ended a freeze", "repo", in.Repo, "was_frozen", was, "reason", reason)
-	answer(w, http.StatusOK, Unfrozen{Repo: in.Repo, WasFrozen: was, Reason: reason})
+	return Unfrozen{in.Repo, was, reason}, err
 }
 
 // Resumed is the answer of POST /agents/{agent}/resume.
@@ -291,23 +176,16 @@ type Resumed struct {
 	WasPaused bool   `json:"was_paused"`
 }
 
-func (s *server) resume(w http.ResponseWriter, r *http.Request) {
+func (s *server) resume(r *http.Request) (any, error) {
 	if s.Resume == nil {
-		s.absent("pauses of agents", "ORCH_AGENT_PAUSE_ENABLED")(w, r)
-		return
+		return nil, absent("pauses of agents", "ORCH_AGENT_PAUSE_ENABLED")
 	}
 	agent := r.PathValue("agent")
 	if err := admin.Audit(r.Context(), s.Engine, task.Act{Act: task.ActResume, By: by(r), Use: agent}); err != nil {
-		s.fail(w, err)
-		return
+		return nil, err
 	}
 	was, err := s.Resume(r.Context(), agent)
-	if err != nil {
-		s.fail(w, err)
-		return
-	}
-	s.actor(r).Info("an operator has resumed an agent", "agent", agent, "was_paused", was)
-	answer(w, http.StatusOK, Resumed{Agent: agent, WasPaused: was})
+	return Resumed{agent, was}, err
 }
 
 // Reloaded is the answer of POST /admin/reload: what the registry has now, and which settings
@@ -320,37 +198,16 @@ type Reloaded struct {
 	Restart  []string `json:"needs_restart,omitempty"` // names of those that are not before a restart
 }
 
-func (s *server) reload(w http.ResponseWriter, r *http.Request) {
+func (s *server) reload(r *http.Request) (any, error) {
 	if s.Reload == nil {
-		problem(w, http.StatusNotFound, "no-reload", "This program reads its project registry at the start alone.")
-		return
+		return nil, refusal(http.StatusNotFound, "no-reload", "This program reads its project registry at the start alone.")
 	}
 	if err := admin.Audit(r.Context(), s.Engine, task.Act{Act: task.ActReload, By: by(r)}); err != nil {
-		s.fail(w, err)
-		return
+		return nil, err
 	}
 	out, err := s.Reload(r.Context())
 	if err != nil {
-		problem(w, http.StatusUnprocessableEntity, "bad-registry", err.Error())
-		return
+		return nil, refusal(http.StatusUnprocessableEntity, "bad-registry", err.Error())
 	}
-	answer(w, http.StatusOK, out)
-}
-
-func (s *server) stop(w http.ResponseWriter, r *http.Request) {
-	if !s.Stop {
-		s.absent("STOP cancellation", "ORCH_STOP_STATUS_ENABLED")(w, r)
-		return
-	}
-	n, ok := id(w, r)
-	if !ok {
-		return
-	}
-	at := s.Engine.Now()
-	if err := admin.Stop(r.Context(), s.Engine, n, by(r)); err != nil {
-		s.fail(w, err)
-		return
-	}
-	s.actor(r).Info("an operator asked for a stop", "task", n)
-	s.queued(w, at)
+	return out, nil
 }

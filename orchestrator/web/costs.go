@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -14,11 +13,11 @@ import (
 type Costs struct {
 	Since string    `json:"since"` // the first day
 	Total CostSum   `json:"total"`
-	Costs []CostRow `json:"costs"` // by day, repository, stage, role, agent and model, in that order
+	Costs []costRow `json:"costs"` // by day, repository, stage, role, agent and model, in that order
 }
 
-// CostRow sums what an agent in a role has cost on a day.
-type CostRow struct {
+// costRow sums what an agent in a role has cost on a day.
+type costRow struct {
 	Day   string      `json:"day"`
 	Repo  string      `json:"repo"`
 	Stage stage.Stage `json:"stage"`
@@ -41,37 +40,24 @@ func (s *CostSum) add(c task.Cost) {
 	s.Totals.add(c)
 }
 
-// costsMax is the longest time that costs are listed of, in days.
-const costsMax = 366
-
-func (s *server) costs(w http.ResponseWriter, r *http.Request) {
+func (s *server) costs(r *http.Request) (any, error) {
 	if s.History == nil {
-		problem(w, http.StatusNotFound, "feature-off", "This program keeps no sums of costs (web.Options.History).")
-		return
+		return nil, refusal(http.StatusNotFound, "feature-off", "This program keeps no sums of costs (web.Options.History).")
 	}
-	days, repo := 30, r.URL.Query().Get("repo")
-	if text := r.URL.Query().Get("days"); text != "" {
-		var err error
-		if days, err = strconv.Atoi(text); err != nil || days < 1 || days > costsMax {
-			problem(w, http.StatusBadRequest, "bad-parameter", "days must be between 1 and 366.")
-			return
-		}
-	}
-	first := s.Engine.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-days)
-	list, err := s.History.DayCosts(r.Context(), first)
+	days, err := access.Number(r, "days", 30, " must be between 1 and 366.", 1, 366)
 	if err != nil {
-		s.fail(w, err)
-		return
+		return nil, err
 	}
-	p, out := access.Of(r.Context()), Costs{Since: first.Format(time.DateOnly), Costs: []CostRow{}}
-	for _, c := range list {
-		if !p.Reads(c.Repo) || repo != "" && repo != c.Repo {
-			continue
+	repo, first := r.URL.Query().Get("repo"), s.Engine.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, int(1-days))
+	list, err := s.History.DayCosts(r.Context(), first)
+	out := Costs{Since: first.Format(time.DateOnly), Costs: []costRow{}}
+	for _, c := range access.Readable(r.Context(), list, func(c task.DayCost) string { return c.Repo }) {
+		if repo == "" || repo == c.Repo {
+			row := costRow{Day: c.Day.Format(time.DateOnly), Repo: c.Repo, Stage: c.Stage, Role: c.Role, Agent: c.Agent, Model: c.Model}
+			row.add(c.Cost)
+			out.Total.add(c.Cost)
+			out.Costs = append(out.Costs, row)
 		}
-		row := CostRow{Day: c.Day.Format(time.DateOnly), Repo: c.Repo, Stage: c.Stage, Role: c.Role, Agent: c.Agent, Model: c.Model}
-		row.add(c.Cost)
-		out.Total.add(c.Cost)
-		out.Costs = append(out.Costs, row)
 	}
-	answer(w, http.StatusOK, out)
+	return out, err
 }

@@ -22,38 +22,23 @@ type DependencyList struct {
 	Dependencies []task.Dependency `json:"dependencies"` // of the task, from all sources
 }
 
-func (s *server) deps(w http.ResponseWriter, r *http.Request) {
+func (s *server) deps(r *http.Request) (any, error) {
 	if s.Deps == nil {
-		s.absent("dependencies from the local table", "ORCH_TASK_DEPS_ENABLED, ORCH_TASK_DEPS_SOURCE")(w, r)
-		return
+		return nil, absent("dependencies from the local table", "ORCH_TASK_DEPS_ENABLED, ORCH_TASK_DEPS_SOURCE")
 	}
-	n, ok := id(w, r)
-	if !ok {
-		return
-	}
-	var change func(context.Context, *orchestrator.Engine, int64, int64, stage.Principal) error
-	switch r.Method {
-	case http.MethodPost:
-		change = s.Deps.Add
-	case http.MethodDelete:
+	change := s.Deps.Add
+	if r.Method == http.MethodDelete {
 		change = s.Deps.Remove
 	}
-	if change != nil {
+	if r.Method != http.MethodGet {
 		var in struct{ On int64 }
 		if err := json.NewDecoder(r.Body).Decode(&in); err != nil || in.On < 1 {
-			problem(w, http.StatusBadRequest, "bad-payload", `Send {"on": 12}: the id of the task that is waited for.`)
-			return
+			return nil, badPayload(`Send {"on": 12}: the id of the task that is waited for.`)
 		}
-		if err := change(r.Context(), s.Engine, n, in.On, by(r)); err != nil {
-			s.fail(w, err)
-			return
+		if err := change(r.Context(), s.Engine, id(r), in.On, by(r)); err != nil {
+			return nil, err
 		}
-		s.actor(r).Info("an operator has changed a dependency", "task", n, "on", in.On, "method", r.Method)
 	}
-	list, err := s.Deps.List(r.Context(), n)
-	if err != nil {
-		s.fail(w, err)
-		return
-	}
-	answer(w, http.StatusOK, DependencyList{append([]task.Dependency{}, list...)})
+	list, err := s.Deps.List(r.Context(), id(r))
+	return DependencyList{append([]task.Dependency{}, list...)}, err
 }

@@ -15,10 +15,8 @@ import (
 
 func TestDeps(t *testing.T) {
 	t.Parallel()
-	token := map[string]string{"Authorization": "Bearer " + adminToken}
 	off := setup(t, nil)
-	row := task.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
-	require.NoError(t, off.store.Commit(t.Context(), task.Commit{Task: &row}))
+	off.begin()
 	require.Contains(t, off.do(http.MethodGet, "/tasks/1/deps", nil, nil).body, "ORCH_TASK_DEPS_ENABLED")
 	var d *deps.Deps
 	k := setup(t, func(o *web.Options) {
@@ -41,17 +39,17 @@ func TestDeps(t *testing.T) {
 	}{
 		{http.MethodPost, "/tasks/1/deps", `{"on":2}`, nil, 401},
 		{http.MethodDelete, "/tasks/1/deps", `{"on":2}`, nil, 401},
-		{http.MethodPost, "/tasks/1/deps", `{}`, token, 400},
-		{http.MethodPost, "/tasks/1/deps", `{"on":"x"}`, token, 400},
-		{http.MethodPost, "/tasks/x/deps", `{"on":2}`, token, 400},
-		{http.MethodPost, "/tasks/9/deps", `{"on":2}`, token, 404},
-		{http.MethodPost, "/tasks/1/deps", `{"on":9}`, token, 404},
-		{http.MethodPost, "/tasks/1/deps", `{"on":1}`, token, 409},
-		{http.MethodPost, "/tasks/1/deps", `{"on":3}`, token, 409},
-		{http.MethodPost, "/tasks/1/deps", `{"on":2}`, token, 200},
-		{http.MethodPost, "/tasks/2/deps", `{"on":1}`, token, 409},
+		{http.MethodPost, "/tasks/1/deps", `{}`, operator, 400},
+		{http.MethodPost, "/tasks/1/deps", `{"on":"x"}`, operator, 400},
+		{http.MethodPost, "/tasks/x/deps", `{"on":2}`, operator, 400},
+		{http.MethodPost, "/tasks/9/deps", `{"on":2}`, operator, 404},
+		{http.MethodPost, "/tasks/1/deps", `{"on":9}`, operator, 404},
+		{http.MethodPost, "/tasks/1/deps", `{"on":1}`, operator, 409},
+		{http.MethodPost, "/tasks/1/deps", `{"on":3}`, operator, 409},
+		{http.MethodPost, "/tasks/1/deps", `{"on":2}`, operator, 200},
+		{http.MethodPost, "/tasks/2/deps", `{"on":1}`, operator, 409},
 		{http.MethodGet, "/tasks/9/deps", "", nil, 404},
-		{http.MethodPut, "/tasks/1/deps", "", token, 405},
+		{http.MethodPut, "/tasks/1/deps", "", operator, 405},
 	} {
 		a := k.do(c.method, c.path, c.with, []byte(c.body))
 		require.Equal(k, c.want, a.status, "%s %s %s: %s", c.method, c.path, c.body, a.body)
@@ -66,8 +64,8 @@ func TestDeps(t *testing.T) {
 	require.Len(k, got, 1)
 	require.Equal(k, []any{int64(2), "db"}, []any{got[0].On, got[0].Source})
 	require.NoError(k, k.store.SetDependencies(k.Context(), 2, deps.SourceTracker, []int64{3}))
-	require.Equal(k, http.StatusConflict, k.do(http.MethodDelete, "/tasks/2/deps", token, []byte(`{"on":3}`)).status, "it is the tracker's")
-	require.Empty(k, list(k.do(http.MethodDelete, "/tasks/1/deps", token, []byte(`{"on":2}`))).Dependencies)
+	require.Equal(k, http.StatusConflict, k.do(http.MethodDelete, "/tasks/2/deps", operator, []byte(`{"on":3}`)).status, "it is the tracker's")
+	require.Empty(k, list(k.do(http.MethodDelete, "/tasks/1/deps", operator, []byte(`{"on":2}`))).Dependencies)
 }
 
 // A cancelled task is found by its former names in a query with cancelled=true.

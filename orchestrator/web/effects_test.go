@@ -23,8 +23,7 @@ import (
 // waits for its time. It returns their ids.
 func (k *kit) owe() (refused, late int64) {
 	k.Helper()
-	row := task.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
-	require.NoError(k, k.store.Commit(k.Context(), task.Commit{Task: &row}))
+	row := k.begin()
 	p := task.Project{TrackerProject: "p1", Repo: "acme/app"}
 	for i, o := range []queue.Outcome{{Kind: queue.OutcomeDead, Error: "403"}, {Kind: queue.OutcomeRetry, At: time.Now().Add(time.Hour), Error: "500"}} {
 		_, err := k.store.Put(k.Context(), orchestrator.EffectJob(row, p, stage.Effect{Kind: stage.EffectComment}, fmt.Sprint(i)))
@@ -48,7 +47,7 @@ func (k *kit) queueBlocks() (out struct {
 
 func TestEffects(t *testing.T) {
 	t.Parallel()
-	k, token := setup(t, nil), map[string]string{"Authorization": "Bearer " + adminToken}
+	k := setup(t, nil)
 	refused, late := k.owe()
 	q := k.queueBlocks()
 	require.Len(k, q.Lanes, len(orchestrator.NamedLanes()))
@@ -59,15 +58,15 @@ func TestEffects(t *testing.T) {
 	again := fmt.Sprintf("/effects/%d/again", refused)
 	for _, path := range []string{again, "/effects/hasten"} {
 		require.Equal(k, http.StatusUnauthorized, k.do(http.MethodPost, path, nil, []byte(`{"task":1}`)).status)
-		require.Equal(k, http.StatusMethodNotAllowed, k.do(http.MethodGet, path, token, nil).status)
+		require.Equal(k, http.StatusMethodNotAllowed, k.do(http.MethodGet, path, operator, nil).status)
 	}
 	for body, want := range map[string]int{
 		"": 400, "{}": 400, `{"task":1,"lane":"chat"}`: 400, `{"task":-1}`: 400, `{"task":"x"}`: 400, `{"task":2}`: 404, `{"lane":"nowhere"}`: 404, `{"lane":"chat"}`: 200,
 	} {
-		require.Equal(k, want, k.do(http.MethodPost, "/effects/hasten", token, []byte(body)).status, body)
+		require.Equal(k, want, k.do(http.MethodPost, "/effects/hasten", operator, []byte(body)).status, body)
 	}
 	for _, body := range []string{`{"task":1}`, `{"lane":"comments"}`} {
-		a := k.do(http.MethodPost, "/effects/hasten", token, []byte(body))
+		a := k.do(http.MethodPost, "/effects/hasten", operator, []byte(body))
 		require.Equal(k, http.StatusOK, a.status)
 		var h web.Hastened
 		require.NoError(k, json.Unmarshal([]byte(a.body), &h))
@@ -80,14 +79,14 @@ func TestEffects(t *testing.T) {
 	for path, want := range map[string]int{
 		"/effects/x/again": 400, "/effects/0/again": 400, "/effects/999/again": 404, fmt.Sprintf("/effects/%d/again", late): 409,
 	} {
-		require.Equal(k, want, k.do(http.MethodPost, path, token, nil).status, path)
+		require.Equal(k, want, k.do(http.MethodPost, path, operator, nil).status, path)
 	}
-	a := k.do(http.MethodPost, again, token, nil)
+	a := k.do(http.MethodPost, again, operator, nil)
 	require.Equal(k, http.StatusAccepted, a.status)
 	var m web.MadeAgain
 	require.NoError(k, json.Unmarshal([]byte(a.body), &m))
 	require.Greater(k, m.JobID, late)
-	require.Equal(k, http.StatusConflict, k.do(http.MethodPost, again, token, nil).status, "once")
+	require.Equal(k, http.StatusConflict, k.do(http.MethodPost, again, operator, nil).status, "once")
 	require.Empty(k, k.queueBlocks().Failed)
 	require.Contains(k, k.queueBlocks().Lanes, explain.LaneView{Lane: "comments", Owed: 2})
 
@@ -110,7 +109,7 @@ func TestEffects(t *testing.T) {
 
 	locked := setup(t, func(o *web.Options) { o.Access = access.New(access.Options{PublicRead: true}) })
 	for _, path := range []string{again, "/effects/hasten"} {
-		a := locked.do(http.MethodPost, path, token, []byte(`{"lane":"chat"}`))
+		a := locked.do(http.MethodPost, path, operator, []byte(`{"lane":"chat"}`))
 		require.Equal(k, http.StatusUnauthorized, a.status)
 		require.Contains(k, a.body, "signalbox token add")
 	}

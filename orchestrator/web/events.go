@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,16 +11,12 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
-	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
 // Limits of GET /events and GET /tasks/{id}/runs/{n}/events, which share the places of streams.
 const (
 	listenersAll, listenersEach = 100, 10 // streams at a time, and of one sender or one principal
-	eventsPoll                  = 250 * time.Millisecond
-	eventsBeat                  = 15 * time.Second // a comment, so that proxies keep the connection
 	eventsBatch                 = 200
-	eventsWrite                 = 10 * time.Second // a reader that takes longer is let go; it comes back with its last id
 )
 
 // Change is the data of a server-sent event: one line of a task's story.
@@ -61,27 +58,18 @@ func change(e task.JournalEntry) (kinds []string, c Change, ok bool) {
 // sends Last-Event-ID (or ?after=) and misses nothing; a new one begins now.
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	after, err := lastEvent(r)
-	if err != nil {
-		problem(w, http.StatusBadRequest, "bad-parameter", "Last-Event-ID and after must be whole numbers.")
-		return
-	}
-	leave, ok := s.listen(w, r)
-	if !ok {
-		return
-	}
-	defer leave()
-	if after < 0 {
-		newest, err := s.Engine.Records.JournalSince(r.Context(), -1, 1)
-		if r.Context().Err() != nil {
+	if after < 0 && err == nil {
+		var newest []task.JournalEntry
+		if newest, err = s.Engine.Records.JournalSince(r.Context(), -1, 1); r.Context().Err() != nil {
 			return // the client has gone away
-		}
-		if err != nil {
-			s.fail(w, err)
-			return
 		}
 		if after = 0; len(newest) > 0 {
 			after = newest[0].ID
 		}
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
 	}
 	reads := s.reader(r)
 	s.stream(w, r, func() (text []byte, ended bool, err error) {
@@ -99,65 +87,23 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// listen takes a place for one stream; leave gives it back. It has answered when ok is false.
-func (s *server) listen(w http.ResponseWriter, r *http.Request) (leave func(), ok bool) {
-	sender, name := limit.Sender(r), access.Of(r.Context()).Name
-	if !s.listeners.Take(sender, name) {
-		w.Header().Set("Retry-After", "10")
-		problem(w, http.StatusServiceUnavailable, "busy", "Too many clients listen already.")
-		return nil, false
-	}
-	return func() { s.listeners.Free(sender, name) }, true
-}
-
 // lastEvent returns what a client has had already, by Last-Event-ID or ?after=; -1 = it sent neither.
 func lastEvent(r *http.Request) (int64, error) {
-	text := r.Header.Get("Last-Event-ID")
-	if text == "" {
-		text = r.URL.Query().Get("after")
-	}
+	text := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after"))
 	if text == "" {
 		return -1, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		err = badParameter("Last-Event-ID and after must be whole numbers.")
+	}
 	return max(n, 0), err
 }
 
-// stream writes server-sent events, as next returns them, until the client goes away or
-// the events have ended. A client that reads slowly slows nobody but itself: every event is
-// read from where it is kept when it is due.
+// stream writes events as next returns them, each read from where it is kept when it is due.
 func (s *server) stream(w http.ResponseWriter, r *http.Request, next func() (text []byte, ended bool, err error)) {
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no")
-	w.WriteHeader(http.StatusOK)
-	control, quiet := http.NewResponseController(w), time.Now()
-	for beat := true; ; {
-		text, ended, err := next()
-		if err != nil {
-			return // the client comes back
-		}
-		if beat = beat || time.Since(quiet) > eventsBeat; len(text) > 0 || beat {
-			// Not every writer has deadlines (a test's recorder has none).
-			_ = control.SetWriteDeadline(time.Now().Add(eventsWrite))
-			if _, err := w.Write(append([]byte(":\n\n"), text...)); err != nil {
-				return
-			}
-			if control.Flush() != nil {
-				return
-			}
-			quiet, beat = time.Now(), false
-		}
-		if ended {
-			return
-		}
-		select {
-		case <-r.Context().Done():
-			return
-		case <-s.Done:
-			return
-		case <-time.After(eventsPoll):
-		}
+	if !s.listeners.Serve(w, r, access.Of(r.Context()).Name, s.Done, next) {
+		problem(w, http.StatusServiceUnavailable, "busy", "Too many clients listen already.")
 	}
 }
 

@@ -1,11 +1,9 @@
 package web_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -39,21 +37,14 @@ func (k *kit) listen(n int, header, value string, connected func()) (kinds []str
 	if connected != nil {
 		connected()
 	}
-	for lines := bufio.NewScanner(resp.Body); ; {
-		require.True(k, lines.Scan(), "the stream ended: %v", lines.Err())
-		if lines.Text() == "" && len(kinds) >= n && id != "" {
-			return kinds, last, id
-		}
-		field, text, _ := strings.Cut(lines.Text(), ": ")
-		switch field {
-		case "event":
-			kinds = append(kinds, text)
-		case "id":
-			id = text
-		case "data":
-			require.NoError(k, json.Unmarshal([]byte(text), &last))
+	for e := range eventsOf(resp.Body) {
+		require.NoError(k, json.Unmarshal([]byte(e.data), &last))
+		if kinds = append(kinds, e.name); len(kinds) >= n && e.id != "" {
+			return kinds, last, e.id
 		}
 	}
+	require.Fail(k, "the stream ended")
+	return nil, last, ""
 }
 
 func TestEvents(t *testing.T) {

@@ -16,11 +16,12 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
+
+// operator is the header of who may do everything.
+var operator = map[string]string{"Authorization": "Bearer " + adminToken}
 
 func TestQueueSaysWhatIsOff(t *testing.T) {
 	t.Parallel()
@@ -37,54 +38,51 @@ func TestQueueSaysWhatIsOff(t *testing.T) {
 
 func TestUnfreeze(t *testing.T) {
 	t.Parallel()
-	token := map[string]string{"Authorization": "Bearer " + adminToken}
 	off := setup(t, nil)
-	a := off.do(http.MethodPost, "/serial-gate/unfreeze", token, []byte(`{"repo":"acme/app"}`))
+	a := off.do(http.MethodPost, "/serial-gate/unfreeze", operator, []byte(`{"repo":"acme/app"}`))
 	require.Equal(t, http.StatusNotFound, a.status)
 	require.Contains(t, a.body, "ORCH_SERIAL_GATE_ENABLED")
 	on := setup(t, func(o *web.Options) {
 		o.Unfreeze = func(_ context.Context, repo string) (bool, string, error) { return repo == "acme/app", "degraded", nil }
 	})
-	a = on.do(http.MethodPost, "/serial-gate/unfreeze", token, []byte(`{"repo":"acme/app"}`))
+	a = on.do(http.MethodPost, "/serial-gate/unfreeze", operator, []byte(`{"repo":"acme/app"}`))
 	require.Equal(t, http.StatusOK, a.status)
 	require.JSONEq(t, `{"repo":"acme/app","was_frozen":true,"reason":"degraded"}`, a.body)
 	for body, want := range map[string]int{"": 400, "{}": 400, `{"repo":`: 400, `{"repo":"acme/none"}`: 404} {
-		require.Equal(t, want, on.do(http.MethodPost, "/serial-gate/unfreeze", token, []byte(body)).status, body)
+		require.Equal(t, want, on.do(http.MethodPost, "/serial-gate/unfreeze", operator, []byte(body)).status, body)
 	}
 	require.Equal(t, http.StatusUnauthorized, on.do(http.MethodPost, "/serial-gate/unfreeze", nil, []byte(`{"repo":"acme/app"}`)).status)
 }
 
 func TestResume(t *testing.T) {
 	t.Parallel()
-	token := map[string]string{"Authorization": "Bearer " + adminToken}
-	a := setup(t, nil).do(http.MethodPost, "/agents/claude/resume", token, nil)
+	a := setup(t, nil).do(http.MethodPost, "/agents/claude/resume", operator, nil)
 	require.Equal(t, http.StatusNotFound, a.status)
 	require.Contains(t, a.body, "ORCH_AGENT_PAUSE_ENABLED")
 	on := setup(t, func(o *web.Options) {
 		o.Resume = func(_ context.Context, agent string) (bool, error) { return agent == "/opt/my agent", nil }
 	})
-	a = on.do(http.MethodPost, "/agents/%2Fopt%2Fmy%20agent/resume", token, nil)
+	a = on.do(http.MethodPost, "/agents/%2Fopt%2Fmy%20agent/resume", operator, nil)
 	require.Equal(t, http.StatusOK, a.status)
 	require.JSONEq(t, `{"agent":"/opt/my agent","was_paused":true}`, a.body)
-	require.JSONEq(t, `{"agent":"claude","was_paused":false}`, on.do(http.MethodPost, "/agents/claude/resume", token, nil).body)
+	require.JSONEq(t, `{"agent":"claude","was_paused":false}`, on.do(http.MethodPost, "/agents/claude/resume", operator, nil).body)
 }
 
 func TestReload(t *testing.T) {
 	t.Parallel()
-	token := map[string]string{"Authorization": "Bearer " + adminToken}
-	require.Equal(t, http.StatusNotFound, setup(t, nil).do(http.MethodPost, "/admin/reload", token, nil).status)
+	require.Equal(t, http.StatusNotFound, setup(t, nil).do(http.MethodPost, "/admin/reload", operator, nil).status)
 	wrong := errors.New("projects.yaml:6: project 1 (acme/x): wip: is -1")
 	k := setup(t, func(o *web.Options) {
 		o.Reload = func(context.Context) (web.Reloaded, error) {
 			return web.Reloaded{Projects: 2, Added: []string{"acme/new"}, Removed: []string{}}, wrong
 		}
 	})
-	a := k.do(http.MethodPost, "/admin/reload", token, nil)
+	a := k.do(http.MethodPost, "/admin/reload", operator, nil)
 	require.Equal(t, http.StatusUnprocessableEntity, a.status)
 	require.Equal(t, "application/problem+json", a.header.Get("Content-Type"))
 	require.Contains(t, a.body, wrong.Error())
 	wrong = nil
-	a = k.do(http.MethodPost, "/admin/reload", token, nil)
+	a = k.do(http.MethodPost, "/admin/reload", operator, nil)
 	require.Equal(t, http.StatusOK, a.status)
 	require.JSONEq(t, `{"projects":2,"added":["acme/new"],"removed":[]}`, a.body)
 	story, err := k.store.Journal(t.Context(), 0)
@@ -96,15 +94,13 @@ func TestReload(t *testing.T) {
 func TestStop(t *testing.T) {
 	t.Parallel()
 	k := setup(t, func(o *web.Options) { o.Stop = true })
-	row := task.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
-	require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row}))
-	token := map[string]string{"Authorization": "Bearer " + adminToken}
+	k.begin()
 	for range 2 {
-		require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/stop", token, nil).status)
+		require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/stop", operator, nil).status)
 	}
 	require.Len(t, k.jobs(), 1, "asked twice, done once")
-	require.Equal(t, http.StatusNotFound, k.do(http.MethodPost, "/tasks/2/stop", token, nil).status)
-	require.Equal(t, http.StatusBadRequest, k.do(http.MethodPost, "/tasks/x/stop", token, nil).status)
+	require.Equal(t, http.StatusNotFound, k.do(http.MethodPost, "/tasks/2/stop", operator, nil).status)
+	require.Equal(t, http.StatusBadRequest, k.do(http.MethodPost, "/tasks/x/stop", operator, nil).status)
 	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/stop", nil, nil).status)
 }
 

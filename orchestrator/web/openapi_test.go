@@ -92,7 +92,7 @@ func TestProblemsAreDescribed(t *testing.T) {
 		for _, name := range files {
 			body, err := os.ReadFile(name)
 			require.NoError(t, err)
-			for _, kind := range regexp.MustCompile(`(?:problem\(w, [^,]+, |Refusal\{[^}]*Kind: )"([a-z-]+)"`).FindAllStringSubmatch(string(body), -1) {
+			for _, kind := range regexp.MustCompile(`(?:problem\(w, [^,]+, |refusal\([^,]+, |Refusal\{[^}]*Kind: )"([a-z-]+)"`).FindAllStringSubmatch(string(body), -1) {
 				if kind[1] != "provider" { // of signing in, which is no part of the API
 					code = append(code, "urn:signalbox:problem:"+kind[1])
 				}

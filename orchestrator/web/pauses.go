@@ -17,11 +17,11 @@ import (
 // PauseList is the answer of /pauses: what is paused, and which agents are at work all the same.
 type PauseList struct {
 	Pauses  []admin.Paused `json:"pauses"`
-	Running []RunningAgent `json:"running"`
+	Running []runningAgent `json:"running"`
 }
 
-// RunningAgent is an agent at work.
-type RunningAgent struct {
+// runningAgent is an agent at work.
+type runningAgent struct {
 	TaskID int64      `json:"task_id"`
 	Repo   string     `json:"repo"`
 	Role   stage.Role `json:"role"`
@@ -33,42 +33,29 @@ const runningMax = 10_000
 
 // pauses lists the pauses, and begins (POST) or ends (DELETE) one: of the repository that the body
 // names, or of all.
-func (s *server) pauses(w http.ResponseWriter, r *http.Request) {
+func (s *server) pauses(r *http.Request) (any, error) {
 	if r.Method != http.MethodGet {
 		var in struct{ Repo, Why string }
-		if err := json.NewDecoder(r.Body).Decode(&in); err != nil && !errors.Is(err, io.EOF) || len(in.Why) > textMax {
-			problem(w, http.StatusBadRequest, "bad-payload",
-				`Send {"repo": "owner/name", "why": "some words"}, or {} for all repositories.`)
-			return
-		}
-		var err error
-		if r.Method == http.MethodDelete {
+		err := json.NewDecoder(r.Body).Decode(&in)
+		switch {
+		case err != nil && !errors.Is(err, io.EOF) || len(in.Why) > textMax:
+			err = badPayload(`Send {"repo": "owner/name", "why": "some words"}, or {} for all repositories.`)
+		case r.Method == http.MethodDelete:
 			_, err = admin.Unpause(r.Context(), s.Engine, in.Repo, by(r))
-		} else {
+		default:
 			err = admin.Pause(r.Context(), s.Engine, in.Repo, in.Why, by(r))
 		}
 		if err != nil {
-			s.fail(w, err)
-			return
+			return nil, err
 		}
-		s.actor(r).Info("an operator has changed a pause", "repo", in.Repo, "method", r.Method)
 	}
-	out, err := s.listPauses(r)
-	if err != nil {
-		s.fail(w, err)
-		return
-	}
-	answer(w, http.StatusOK, out)
-}
-
-func (s *server) listPauses(r *http.Request) (PauseList, error) {
-	p, out := access.Of(r.Context()), PauseList{Running: []RunningAgent{}}
+	p, out := access.Of(r.Context()), PauseList{Running: []runningAgent{}}
 	paused, err1 := admin.Pauses(r.Context(), s.Engine)
 	out.Pauses = slices.DeleteFunc(paused, func(one admin.Paused) bool { return one.Repo != "" && !p.Reads(one.Repo) })
 	jobs, err2 := s.Engine.Jobs.Jobs(r.Context(), queue.Filter{Pool: queue.PoolAgents, Open: true, Limit: runningMax})
 	for _, j := range jobs {
 		if j.Status == queue.Running && p.Reads(j.Lane) {
-			out.Running = append(out.Running, RunningAgent{TaskID: j.TaskID, Repo: j.Lane, Role: stage.Role(j.Role), Since: j.StartedAt})
+			out.Running = append(out.Running, runningAgent{TaskID: j.TaskID, Repo: j.Lane, Role: stage.Role(j.Role), Since: j.StartedAt})
 		}
 	}
 	return out, errors.Join(err1, err2)

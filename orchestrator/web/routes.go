@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -54,12 +53,9 @@ func free(method, pattern string, h http.HandlerFunc, note string) access.Route 
 }
 
 func (s *server) routes() []access.Route {
-	row := func(method, pattern string, needs access.Role, of access.Scope, h http.HandlerFunc) access.Route {
-		bounded := func(w http.ResponseWriter, r *http.Request) {
-			r.Body = http.MaxBytesReader(w, r.Body, bodyMax)
-			h(w, r)
-		}
-		return access.Route{Method: method, Pattern: pattern, Needs: needs, Of: of, Handler: http.HandlerFunc(bounded)}
+	row := func(method, pattern string, needs access.Role, of access.Scope, v view) access.Route {
+		h := http.MaxBytesHandler(s.show(v), bodyMax)
+		return access.Route{Method: method, Pattern: pattern, Needs: needs, Of: of, Handler: h}
 	}
 	out := append(s.receivers(),
 		free("GET", "/readyz", s.readyz, "the parts are shown to viewers of all repositories"),
@@ -71,7 +67,7 @@ func (s *server) routes() []access.Route {
 		row("GET", "/tasks/{id}/documents", access.Viewer, ofTask, fromMirror(s, documents.Reader.List)),
 		row("GET", "/tasks/{id}/documents/{name}", access.Viewer, ofTask, s.document),
 		row("GET", "/tasks/{id}/diff", access.Viewer, ofTask, fromMirror(s, documents.Reader.Diff)),
-		row("POST", "/tasks/{id}/retry", access.Operator, ofTask, s.retry),
+		row("POST", "/tasks/{id}/retry", access.Operator, ofTask, s.order(admin.Retry)),
 		row("POST", "/tasks/{id}/stop", access.Operator, ofTask, s.stop),
 		row("POST", "/tasks/{id}/approve", access.Approver, ofTask, s.decide(stage.OnApproved)),
 		row("POST", "/tasks/{id}/reject", access.Approver, ofTask, s.decide(stage.OnRejected)),
@@ -87,8 +83,10 @@ func (s *server) routes() []access.Route {
 		row("POST", "/agents/{agent}/resume", access.Operator, access.Every, s.resume),
 		row("POST", "/effects/hasten", access.Operator, ofBody, s.hasten),
 		row("POST", "/effects/{id}/again", access.Operator, ofEffect, s.repeatEffect),
-		row("GET", "/openapi.json", access.Viewer, access.Some, describe),
 		row("POST", "/admin/reload", access.Admin, access.Every, s.reload),
+		access.Route{
+			Method: "GET", Pattern: "/openapi.json", Needs: access.Viewer, Of: access.Some, Handler: http.HandlerFunc(describe),
+		},
 		access.Route{
 			Method: "GET", Pattern: "/tasks/{id}/runs/{run}/events", Needs: access.Viewer, Of: ofTask,
 			Stream: true, Handler: http.HandlerFunc(s.runEvents),
@@ -120,20 +118,9 @@ func (s *server) routes() []access.Route {
 }
 
 func (s *server) mux(routes []access.Route) (*http.ServeMux, error) {
-	return s.Access.Mux(access.Table{Routes: routes, Refuse: s.refuseAccess, Find: map[access.Scope]func(*http.Request) (string, error){
+	return s.Access.Mux(access.Table{Routes: routes, Refuse: s.fail, Find: map[access.Scope]func(*http.Request) (string, error){
 		ofTask: s.repoOfTask, ofEffect: s.repoOfEffect, ofBody: s.repoOfBody, ofPause: repoOfPause,
 	}})
-}
-
-// refuseAccess answers for a request that is not served.
-func (s *server) refuseAccess(w http.ResponseWriter, r *http.Request, err error) {
-	var no *access.Refusal
-	if !errors.As(err, &no) {
-		s.fail(w, err)
-		return
-	}
-	no.Header(w.Header())
-	problem(w, no.Status, no.Kind, no.Text)
 }
 
 // by is the principal that the journal names for a changing request.
@@ -146,20 +133,18 @@ func (s *server) actor(r *http.Request) *slog.Logger {
 }
 
 func (s *server) repoOfTask(r *http.Request) (string, error) {
-	n, err := numberOf(r, "id")
-	if err != nil {
+	if _, err := numberOf(r, "id"); err != nil {
 		return "", err
 	}
-	t, err := s.Engine.Store.Task(r.Context(), n)
+	t, err := s.Engine.Store.Task(r.Context(), id(r))
 	return t.Repo, err
 }
 
 func (s *server) repoOfEffect(r *http.Request) (string, error) {
-	n, err := numberOf(r, "id")
-	if err != nil {
+	if _, err := numberOf(r, "id"); err != nil {
 		return "", err
 	}
-	return admin.RepoOfEffect(r.Context(), s.Engine, n)
+	return admin.RepoOfEffect(r.Context(), s.Engine, id(r))
 }
 
 // readBody reads the body, which stays for the handler: one that is no JSON is the handler's to

@@ -1,16 +1,16 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/follow"
-	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
 // Limits of GET /tasks/{id}/runs/{n}/events.
@@ -35,53 +35,42 @@ type RunEnd struct {
 // last id (Last-Event-ID or ?after=) misses nothing and gets nothing twice. With ?follow=false
 // the stream ends behind the steps of now.
 func (s *server) runEvents(w http.ResponseWriter, r *http.Request) {
-	if s.Logs == nil {
-		s.absent("the logs of agents", "web.Options.Logs")(w, r)
-		return
-	}
-	after, err := lastEvent(r)
+	f := &follower{server: s, r: r, task: id(r)}
+	follows, err := f.begin()
 	if err != nil {
-		problem(w, http.StatusBadRequest, "bad-parameter", "Last-Event-ID and after must be whole numbers.")
+		s.fail(w, r, err)
 		return
 	}
-	f := &follower{server: s, r: r, at: max(after, 0)}
-	if text := r.URL.Query().Get("attempt"); text != "" {
-		if f.attempt, err = strconv.Atoi(text); err != nil || f.attempt < 1 {
-			problem(w, http.StatusBadRequest, "bad-parameter", "attempt must be a whole number above 0.")
-			return
-		}
+	s.stream(w, r, func() (text []byte, ended bool, err error) {
+		text, ended, err = f.next()
+		return text, ended || !follows && len(text) == 0, err
+	})
+}
+
+// begin reads what the request is about, and whether it follows what comes.
+func (f *follower) begin() (follows bool, err error) {
+	if f.Logs == nil {
+		return false, absent("the logs of agents", "web.Options.Logs")
 	}
-	follows := true
-	if text := r.URL.Query().Get("follow"); text != "" {
-		if follows, err = strconv.ParseBool(text); err != nil {
-			problem(w, http.StatusBadRequest, "bad-parameter", "follow must be true or false.")
-			return
-		}
+	if f.at, err = lastEvent(f.r); err != nil {
+		return false, err
 	}
-	var ok1, ok2 bool
-	if f.task, ok1 = id(w, r); !ok1 {
-		return
+	f.at = max(f.at, 0)
+	attempt, err := access.Number(f.r, "attempt", 0, " must be a whole number above 0.", 1, math.MaxInt)
+	if f.attempt = int(attempt); err != nil {
+		return false, err
 	}
-	if f.run, ok2 = pathNumber(w, r, "run"); !ok2 {
-		return
+	if follows, err = strconv.ParseBool(cmp.Or(f.r.URL.Query().Get("follow"), "true")); err != nil {
+		return false, badParameter("follow must be true or false.")
 	}
-	leave, ok := s.listen(w, r)
-	if !ok {
-		return
+	if f.run, err = numberOf(f.r, "run"); err != nil {
+		return false, err
 	}
-	defer leave()
 	found, err := f.look()
-	switch {
-	case err != nil:
-		s.fail(w, err)
-	case !found:
-		problem(w, http.StatusNotFound, "no-run", "The task has had no such run, or not yet.")
-	default:
-		s.stream(w, r, func() (text []byte, ended bool, err error) {
-			text, ended, err = f.next()
-			return text, ended || !follows && len(text) == 0, err
-		})
+	if err == nil && !found {
+		err = refusal(http.StatusNotFound, "no-run", "The task has had no such run, or not yet.")
 	}
+	return follows, err
 }
 
 // follower is where one client stands in the steps of a run.
@@ -138,7 +127,12 @@ func (f *follower) next() (text []byte, ended bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	lines, next, err := f.read(end != nil)
+	log, err := f.execution.Steps(f.r.Context(), f.Logs)
+	if err != nil {
+		return nil, false, err
+	}
+	defer log.Close()
+	lines, next, err := follow.Read(log, f.at, stepsBatch, end != nil)
 	if err != nil {
 		return nil, false, err
 	}
@@ -155,16 +149,4 @@ func (f *follower) next() (text []byte, ended bool, err error) {
 	}
 	data, err := json.Marshal(end)
 	return fmt.Appendf(text, "id: %d\nevent: end\ndata: %s\n\n", f.at, data), true, err
-}
-
-func (f *follower) read(whole bool) ([]follow.Line, int64, error) {
-	log, err := f.Logs.OpenLog(f.r.Context(), f.execution.Log(work.StreamSteps))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, f.at, nil
-	}
-	if err != nil {
-		return nil, f.at, err
-	}
-	defer log.Close()
-	return follow.Read(log, f.at, stepsBatch, whole)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -16,7 +17,6 @@ import (
 
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -84,11 +84,16 @@ func (k *running) get(path, lastID string) *stream {
 	require.NoError(k, err)
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	require.NoError(k, err)
-	s := &stream{status: resp.StatusCode, events: make(chan event, 1000), close: func() { _ = c.Close() }}
+	return &stream{status: resp.StatusCode, events: eventsOf(resp.Body), close: func() { _ = c.Close() }}
+}
+
+// eventsOf reads the events of an answer, until it ends.
+func eventsOf(body io.Reader) chan event {
+	out := make(chan event, 1000)
 	go func() {
-		defer close(s.events)
+		defer close(out)
 		var e event
-		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		for lines := bufio.NewScanner(body); lines.Scan(); {
 			switch field, value, _ := strings.Cut(lines.Text(), ": "); field {
 			case "event":
 				e.name = value
@@ -98,13 +103,13 @@ func (k *running) get(path, lastID string) *stream {
 				e.data = value
 			case "":
 				if e != (event{}) {
-					s.events <- e
+					out <- e
 				}
 				e = event{}
 			}
 		}
 	}()
-	return s
+	return out
 }
 
 // next waits for an event; none comes within ten seconds when ok is false.
@@ -248,8 +253,7 @@ func TestRunEventsWithoutSteps(t *testing.T) {
 		require.Equal(k, "end", end.name)
 	})
 	off := setup(t, nil)
-	row := task.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
-	require.NoError(t, off.store.Commit(t.Context(), task.Commit{Task: &row}))
+	off.begin()
 	a := off.do(http.MethodGet, "/tasks/1/runs/1/events", nil, nil)
 	require.Equal(t, http.StatusNotFound, a.status)
 	require.Contains(t, a.body, "runs without the logs of agents")

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -62,12 +61,12 @@ func taskView(t task.Task) TaskView {
 // TaskDetail is the answer of GET /tasks/{id}: the task with its whole story.
 type TaskDetail struct {
 	TaskView
-	Description string        `json:"description"`
-	Totals      Totals        `json:"totals"`
-	Runs        []RunView     `json:"agent_runs"`
-	Verdicts    []VerdictView `json:"gate_results"`
-	Jobs        []JobView     `json:"jobs"`
-	Journal     []EntryView   `json:"journal"`
+	Description string            `json:"description"`
+	Totals      Totals            `json:"totals"`
+	Runs        []RunView         `json:"agent_runs"`
+	Verdicts    []task.GateResult `json:"gate_results"`
+	Jobs        []JobView         `json:"jobs"`
+	Journal     []EntryView       `json:"journal"`
 }
 
 // Totals are sums over a task's agent runs. Input is everything that went in;
@@ -117,13 +116,6 @@ type RunView struct {
 	Refused []work.Refusal `json:"refused,omitempty"`
 }
 
-// VerdictView is one recorded verdict.
-type VerdictView struct {
-	Stage   stage.Stage   `json:"stage"`
-	At      time.Time     `json:"at"`
-	Verdict gates.Verdict `json:"verdict"`
-}
-
 // JobView is one job of a task, finished or not.
 type JobView struct {
 	ID         int64        `json:"id"`
@@ -160,7 +152,8 @@ func (v *RunView) measured(r task.AgentRun) {
 }
 
 func (v *TaskDetail) fill(runs []task.AgentRun, results []task.GateResult, jobs []queue.Job, story []task.JournalEntry) {
-	v.Runs, v.Verdicts, v.Jobs, v.Journal = []RunView{}, []VerdictView{}, []JobView{}, []EntryView{}
+	v.Runs, v.Jobs, v.Journal = []RunView{}, []JobView{}, []EntryView{}
+	v.Verdicts = append([]task.GateResult{}, results...)
 	for _, r := range runs {
 		view := RunView{
 			Run: r.Run, Attempt: r.Attempt, Stage: r.Stage, Role: r.Role, Model: r.Usage.Model, Agent: r.Agent, Vendor: r.Vendor,
@@ -171,9 +164,6 @@ func (v *TaskDetail) fill(runs []task.AgentRun, results []task.GateResult, jobs 
 		view.measured(r)
 		v.Totals.add(task.CostOf(r))
 		v.Runs = append(v.Runs, view)
-	}
-	for _, g := range results {
-		v.Verdicts = append(v.Verdicts, VerdictView{Stage: g.Stage, At: g.At, Verdict: g.Verdict})
 	}
 	for _, j := range jobs {
 		v.Jobs = append(v.Jobs, JobView{

@@ -166,10 +166,3 @@ func strict(mux *http.ServeMux) http.Handler {
 		problem(w, http.StatusMethodNotAllowed, "method-not-allowed", "This path takes "+strings.Join(allowed, " and ")+".")
 	})
 }
-
-// absent answers for a feature that this program is built without.
-func (s *server) absent(what, setting string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		problem(w, http.StatusNotFound, "feature-off", "This program runs without "+what+" ("+setting+").")
-	}
-}

@@ -73,6 +73,14 @@ func setup(t *testing.T, change func(*web.Options), features ...orchestrator.Fea
 	return &kit{T: t, store: store, url: srv.URL}
 }
 
+// begin puts a task at review.
+func (k *kit) begin() task.Task {
+	k.Helper()
+	row := task.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
+	require.NoError(k, k.store.Commit(k.Context(), task.Commit{Task: &row}))
+	return row
+}
+
 // handler makes the handler of setup.
 func handler(t *testing.T, change func(*web.Options), features ...orchestrator.Feature) (http.Handler, *brokenStore) {
 	t.Helper()
@@ -328,15 +336,13 @@ func TestPaths(t *testing.T) {
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
-	token := map[string]string{"Authorization": "Bearer " + adminToken}
-	row := task.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
-	require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row}))
-	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/retry", token, nil).status)
+	row := k.begin()
+	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/retry", operator, nil).status)
 	require.Len(t, k.jobs(), 1)
-	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/retry", token, nil).status, "asked twice, done once")
+	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/retry", operator, nil).status, "asked twice, done once")
 	require.Len(t, k.jobs(), 1)
-	require.Equal(t, http.StatusNotFound, k.do(http.MethodPost, "/tasks/2/retry", token, nil).status)
-	a := k.do(http.MethodPost, "/tasks/1/stop", token, nil)
+	require.Equal(t, http.StatusNotFound, k.do(http.MethodPost, "/tasks/2/retry", operator, nil).status)
+	a := k.do(http.MethodPost, "/tasks/1/stop", operator, nil)
 	require.Equal(t, http.StatusNotFound, a.status)
 	require.Contains(t, a.body, "ORCH_STOP_STATUS_ENABLED")
 	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer wrong"}, nil).status)

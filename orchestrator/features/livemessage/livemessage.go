@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -56,31 +55,40 @@ type Options struct {
 	said *said
 }
 
-// said holds what messages say of waiting, by task, as this process has shown it: what a
-// task waits for can end before the loop has seen it wait.
+// said holds what messages say of waiting, by task, as this process has shown it or owes it.
 type said struct {
 	mu    sync.Mutex
 	waits map[int64]string
+	begun bool
 }
 
-func (s *said) note(task int64, waits []string) {
+func (s *said) note(task int64, waits string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if delete(s.waits, task); len(waits) > 0 {
-		s.waits[task] = strings.Join(waits, "\n")
+	if delete(s.waits, task); waits != "" {
+		s.waits[task] = waits
 	}
 }
 
-// stale takes out the tasks that wait for something else now, or for nothing.
+// stale lists the tasks that wait for something else now than their messages say, or for nothing any more.
+// At the start each message shows what the task waited for last.
 func (s *said) stale(now map[int64]string) (tasks []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id, text := range s.waits {
-		if now[id] != text {
+	for id, text := range now {
+		if had, known := s.waits[id]; !known && !s.begun {
+			s.waits[id] = text
+		} else if had != text {
 			tasks = append(tasks, id)
-			delete(s.waits, id)
 		}
 	}
+	for id := range s.waits {
+		if now[id] == "" {
+			tasks = append(tasks, id)
+		}
+	}
+	s.begun = true
+	slices.Sort(tasks)
 	return tasks
 }
 
@@ -128,7 +136,7 @@ func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcom
 	v, late, err := o.view(ctx, e)
 	if err == nil && !late {
 		if err = o.show(ctx, v.Task, Render(v), e.Attempt); err == nil {
-			o.said.note(e.TaskID, v.Waits)
+			o.said.note(e.TaskID, strings.Join(v.Waits, "\n"))
 		}
 	}
 	switch {
@@ -146,83 +154,40 @@ func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcom
 
 // refreshLoop is the one timer of all messages.
 func (o Options) refreshLoop(ctx context.Context, e *orchestrator.Engine) {
-	var shown map[int64]string
 	for e.Wait(ctx, every) == nil {
-		now, err := o.waits(ctx, e)
-		if err == nil && shown == nil { // at the start each message shows what the task waited for last
-			shown = now
-		}
-		if err == nil {
-			err = o.refresh(ctx, e, shown, now)
-		}
-		if err == nil {
-			shown = now
-		} else if ctx.Err() == nil {
+		if err := o.refresh(ctx, e); err != nil && ctx.Err() == nil {
 			o.Log.Error("live messages could not be refreshed", "err", err)
 		}
 	}
 }
 
-// waitsMax bounds how many tasks that wait are looked at.
-const waitsMax = 100_000
-
-// waits finds what holds the jobs of tasks, by task: those of agents, and the turn to merge.
-func (o Options) waits(ctx context.Context, e *orchestrator.Engine) (map[int64]string, error) {
-	out := map[int64]string{}
-	for _, pool := range append([]string{queue.PoolAgents}, e.Pools(orchestrator.LaneGit)...) {
-		list, err := o.Jobs.Waiting(ctx, queue.Filter{Pool: pool, Limit: waitsMax})
-		if err != nil {
-			return nil, err
-		}
-		for _, w := range list {
-			if held := holdsOf(w); len(held) > 0 {
-				out[w.Job.TaskID] = strings.Join(held, "\n")
-			}
-		}
-	}
-	return out, nil
-}
-
-func holdsOf(w queue.Wait) (texts []string) {
-	for _, r := range w.Reasons {
-		if r.Kind == queue.ReasonHold {
-			texts = append(texts, orchestrator.WaitText(r))
-		}
-	}
-	return texts
-}
-
 // refresh owes an update to each task that waits for something else than its message
 // shows, or for nothing any more.
-func (o Options) refresh(ctx context.Context, e *orchestrator.Engine, shown, now map[int64]string) error {
-	changed := map[int64]bool{}
-	for id, text := range now {
-		changed[id] = shown[id] != text
+func (o Options) refresh(ctx context.Context, e *orchestrator.Engine) error {
+	waits, err := orchestrator.Waits(ctx, e)
+	if err != nil {
+		return err
 	}
-	for id := range shown {
-		changed[id] = changed[id] || now[id] == ""
+	now := map[int64]string{}
+	for _, w := range waits {
+		if texts, _ := orchestrator.HeldBy(w); len(texts) > 0 {
+			now[w.Job.TaskID] = strings.TrimPrefix(now[w.Job.TaskID]+"\n"+strings.Join(texts, "\n"), "\n")
+		}
 	}
 	for _, id := range o.said.stale(now) {
-		changed[id] = true
-	}
-	var jobs []queue.Job
-	for _, id := range slices.Sorted(maps.Keys(changed)) {
-		if !changed[id] {
-			continue
-		}
 		t, err := o.Store.Task(ctx, id)
 		if err != nil {
 			return err
 		}
 		if p, ok := o.Projects.ByRepo(t.Repo); ok {
-			jobs = append(jobs, orchestrator.EffectJob(t, p, stage.Effect{Kind: orchestrator.EffectLive}, fmt.Sprintf("refresh/%d", id)))
+			job := orchestrator.EffectJob(t, p, stage.Effect{Kind: orchestrator.EffectLive}, fmt.Sprintf("refresh/%d", id))
+			if _, err = e.Jobs.Put(ctx, job); err != nil {
+				return err
+			}
 		}
+		o.said.note(id, now[id])
 	}
-	if len(jobs) == 0 {
-		return nil
-	}
-	_, err := e.Jobs.Put(ctx, jobs...)
-	return err
+	return nil
 }
 
 // view gathers what the message shows. late reports that a newer update waits behind
@@ -244,7 +209,8 @@ func (o Options) view(ctx context.Context, e orchestrator.Effect) (v View, late 
 		if strings.HasSuffix(w.Job.Kind, "/"+string(orchestrator.EffectLive)) {
 			updates++
 		}
-		v.Waits = append(v.Waits, holdsOf(w)...)
+		texts, _ := orchestrator.HeldBy(w)
+		v.Waits = append(v.Waits, texts...)
 	}
 	if p, ok := o.Projects.ByRepo(v.Task.Repo); ok && v.Task.State.Stage != stage.Cancelled { // whose branch is removed
 		v.Artifacts = p.DocsURL(v.Task.WorkItemID, v.Task.State.Pushed)

@@ -19,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // live makes a rig with the live message on.
@@ -175,6 +176,26 @@ func TestLiveMessageOfATaskThatWaits(t *testing.T) {
 		r.Stands(first, stage.Done)
 		require.True(r, containsText(r, second, "analysis: the analyst is at work"), r.Silent())
 		require.False(r, containsText(r, second, "waits"))
+	})
+}
+
+// A merge that is held is shown, and not edited over and over meanwhile.
+func TestLiveMessageOfAMergeThatIsHeld(t *testing.T) {
+	live(t, func(r *Rig) {
+		r.Host.FailCall("Merge", &flaky{})
+		item := r.Finish("x")
+		require.Equal(r, stage.PhaseMerge, r.Task(item).State.Phase)
+		held := queue.Hold{Subject: "card/1", Name: "test", Reason: "the card is being looked for"}
+		require.NoError(r, r.Store.Hold(context.Background(), held))
+		r.Settle(10 * time.Minute)
+		require.True(r, containsText(r, item, "waits: the card is being looked for"), r.Silent())
+		edits := r.Silent()[0].Edits
+		r.Settle(10 * time.Minute)
+		require.Equal(r, edits, r.Silent()[0].Edits, "nothing has changed")
+		r.Host.FailCall("Merge", nil)
+		require.NoError(r, r.Store.Free(context.Background(), held))
+		r.Settle(10 * time.Minute)
+		r.Stands(item, stage.Done)
 	})
 }
 

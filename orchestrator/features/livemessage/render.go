@@ -14,7 +14,7 @@ import (
 type View struct {
 	Task      task.Task
 	Runs      []task.AgentRun
-	Waits     []string // what the task's jobs are held by, as orchestrator.WaitText says it
+	Waits     []string // what the task's jobs are held by, as orchestrator.HeldBy says it
 	Card      string   // address of the work item; may be empty
 	Artifacts string   // address of the task's documents, at a commit; may be empty
 	Now       time.Time
@@ -34,7 +34,7 @@ func Render(v View) messenger.Message {
 		m.Lines = append(m.Lines, fmt.Sprintf("%s: %s", r.Stage, u))
 		total.Add(u.Cost)
 	}
-	human := review(v)
+	human := v.Task.Reviewed(v.Now)
 	if human > 0 {
 		m.Lines = append(m.Lines, "human review: "+stage.Span(human))
 	}
@@ -103,21 +103,6 @@ func move(v View) (lines []string) {
 	default:
 		return []string{"the service works"}
 	}
-}
-
-// review is how long the person took (or takes) over the requirements.
-func review(v View) time.Duration {
-	begun, ended := v.Task.BRDReviewStartedAt, v.Task.BRDReviewEndedAt
-	if begun.IsZero() {
-		return 0
-	}
-	if ended.IsZero() {
-		ended = v.Now
-		if v.Task.State.Stage.Terminal() {
-			ended = v.Task.UpdatedAt
-		}
-	}
-	return max(ended.Sub(begun), 0)
 }
 
 // sum adds up what runs have cost.

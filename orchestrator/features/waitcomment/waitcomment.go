@@ -28,15 +28,13 @@ import (
 const Name = orchestrator.WaitComment
 
 const (
-	every    = time.Minute // how often cards are compared with what their tasks wait for
-	least    = time.Minute // shorter waits are not worth a comment
-	waitsMax = 100_000     // tasks that wait
-	unwell   = 5           // attempts after which an effect is taken to wait for its destination
+	every  = time.Minute // how often cards are compared with what their tasks wait for
+	least  = time.Minute // shorter waits are not worth a comment
+	unwell = 5           // attempts after which an effect is taken to wait for its destination
 )
 
 // Jobs reads the queue for the feature.
 type Jobs interface {
-	Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error)
 	Holds(ctx context.Context) ([]queue.Hold, error)
 }
 
@@ -81,7 +79,7 @@ func (o Options) pass(ctx context.Context, e *orchestrator.Engine) error {
 	if err != nil {
 		return err
 	}
-	now, err := o.waits(ctx, e)
+	now, err := waits(ctx, e)
 	if err != nil {
 		return err
 	}
@@ -139,28 +137,20 @@ func (o Options) post(ctx context.Context, e *orchestrator.Engine, id int64, tex
 var neighbours = map[orchestrator.Lane]string{orchestrator.LaneGit: "the git remote", orchestrator.LaneHost: "the git host"}
 
 // waits finds what tasks wait for, by task.
-func (o Options) waits(ctx context.Context, e *orchestrator.Engine) (map[int64]wait, error) {
-	out, now := map[int64]wait{}, e.Now()
-	pools := []string{queue.PoolAgents}
-	for _, lane := range []orchestrator.Lane{orchestrator.LaneGit, orchestrator.LaneHost} {
-		pools = append(pools, e.Pools(lane)...)
-	}
-	for _, pool := range pools {
-		list, err := o.Jobs.Waiting(ctx, queue.Filter{Pool: pool, Limit: waitsMax})
-		if err != nil {
-			return nil, err
+func waits(ctx context.Context, e *orchestrator.Engine) (map[int64]wait, error) {
+	out := map[int64]wait{}
+	list, err := orchestrator.Waits(ctx, e)
+	for _, w := range list {
+		texts, since := orchestrator.HeldBy(w)
+		one := wait{Sentences(texts), since}
+		if kind, effect := orchestrator.EffectKindOf(w.Job); one.text == "" && effect && stuck(w, e.Now()) {
+			one = wait{"Waits for " + neighbours[orchestrator.LaneOf(kind)] + ", which has not done what is owed.", w.Job.CreatedAt}
 		}
-		for _, w := range list {
-			one := held(w)
-			if kind, effect := orchestrator.EffectKindOf(w.Job); one.text == "" && effect && stuck(w, now) {
-				one = wait{"Waits for " + neighbours[orchestrator.LaneOf(kind)] + ", which has not done what is owed.", w.Job.CreatedAt}
-			}
-			if had := out[w.Job.TaskID]; one.text != "" && had.text == "" && w.Job.TaskID != 0 {
-				out[w.Job.TaskID] = one
-			}
+		if had := out[w.Job.TaskID]; one.text != "" && had.text == "" && w.Job.TaskID != 0 {
+			out[w.Job.TaskID] = one
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 // stuck reports whether an effect has failed again and again, or is due and not made.
@@ -169,23 +159,11 @@ func stuck(w queue.Wait, now time.Time) bool {
 	return w.Job.Attempt >= unwell || len(w.Reasons) == 0 && !turn && now.Sub(w.Job.CreatedAt) >= least
 }
 
-// held says what holds a job.
-func held(w queue.Wait) (out wait) {
-	var lines []string
-	for _, r := range w.Reasons {
-		if r.Kind != queue.ReasonHold {
-			continue
-		}
-		lines = append(lines, Text(r))
-		if out.since.IsZero() || r.Since.Before(out.since) {
-			out.since = r.Since
-		}
+// Sentences renders what holds a job for a card, a line each.
+func Sentences(texts []string) string {
+	lines := make([]string, len(texts))
+	for i, text := range texts {
+		lines[i] = "W" + strings.TrimSuffix(text[1:], ".") + "."
 	}
-	out.text = strings.Join(lines, "\n")
-	return out
-}
-
-// Text renders a hold's reason as a sentence for a card.
-func Text(r queue.Reason) string {
-	return "W" + strings.TrimSuffix(orchestrator.WaitText(r)[1:], ".") + "."
+	return strings.Join(lines, "\n")
 }

@@ -111,6 +111,7 @@ func TestWaitCommentText(t *testing.T) {
 		"what it depends on is being looked up":                    "Waits: what it depends on is being looked up.",
 		"the task costs more than its cap of $5.00 (it costs $6).": "Waits: the task costs more than its cap of $5.00 (it costs $6).",
 	} {
-		require.Equal(t, want, waitcomment.Text(queue.Held(queue.Hold{Subject: "s", Name: "task_deps", Reason: reason})))
+		texts, _ := orchestrator.HeldBy(queue.Wait{Reasons: []queue.Reason{queue.Held(queue.Hold{Subject: "s", Name: "task_deps", Reason: reason})}})
+		require.Equal(t, want, waitcomment.Sentences(texts))
 	}
 }

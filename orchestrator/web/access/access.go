@@ -136,6 +136,17 @@ func (p Principal) String() string {
 	return p.Name + " (" + string(p.Via) + ")"
 }
 
+// Readable returns what of a list the sender of a request may read, by repository.
+func Readable[T any](ctx context.Context, list []T, repo func(T) string) (out []T) {
+	p := Of(ctx)
+	for _, one := range list {
+		if p.Reads(repo(one)) {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
 type contextKey struct{}
 
 // With puts a principal into a context.

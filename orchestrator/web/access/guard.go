@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -84,6 +85,19 @@ func (r *Refusal) Header(h http.Header) {
 	if r.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="signalbox"`)
 	}
+}
+
+// Number reads a number of a query, which is n without one. What is wrong with another is a Refusal.
+func Number(r *http.Request, name string, n int64, wrong string, least, most int64) (int64, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return n, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > most {
+		return 0, &Refusal{Status: http.StatusBadRequest, Kind: "bad-parameter", Text: name + wrong}
+	}
+	return n, nil
 }
 
 // Identify returns who has sent a request: by its session, a proxy that is trusted, its token,

@@ -1,14 +1,12 @@
 package dashboard
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
@@ -26,16 +24,16 @@ type confirmation struct {
 	Wrong            string // why the last try was refused
 }
 
+func (c confirmation) view(nav string) (view, error) {
+	return view{Name: "confirm", Title: c.Question, Nav: nav, Still: true, Data: c}, nil
+}
+
 func (s *server) confirmTask(r *http.Request) (view, error) {
-	id, err := number(r, "id")
+	t, err := s.taskOf(r)
 	if err != nil {
 		return view{}, err
 	}
-	t, err := s.Engine.Store.Task(r.Context(), id)
-	if err != nil {
-		return view{}, err
-	}
-	back := fmt.Sprintf("tasks/%d", id)
+	back := fmt.Sprintf("tasks/%d", t.ID)
 	c := confirmation{
 		Question: fmt.Sprintf("Run %s of %s again?", t.State.Stage, item(t.WorkItemID)), Subject: t.Title,
 		Effect: "The stage's agent starts again and retries are counted from zero. " +
@@ -50,25 +48,22 @@ func (s *server) confirmTask(r *http.Request) (view, error) {
 		c.Effect = "The agent is ended, the jobs are cancelled, the workspace and the branch are removed. Documents are kept. " +
 			"In the middle of a merge or deployment STOP waits until that has finished."
 	}
-	return view{Name: "confirm", Title: c.Question, Nav: "board", Still: true, Data: c}, nil
+	return c.view("board")
 }
 
 func (s *server) confirmUnfreeze(r *http.Request) (view, error) {
-	repo := r.FormValue("repo")
-	if _, known := s.Engine.Projects.ByRepo(repo); !known {
-		return view{}, notFound("The repository is not registered.")
-	}
-	if s.Unfreeze == nil {
-		return view{}, notFound("This program runs without the serial gate (ORCH_SERIAL_GATE_ENABLED).")
+	repo, err := s.repoToUnfreeze(r)
+	if err != nil {
+		return view{}, err
 	}
 	c := confirmation{
 		Question: "Unfreeze " + repo + "?", Effect: "Tasks of the repository may begin again.",
 		Action: "repos/unfreeze", Fields: map[string]string{"repo": repo}, Button: "Unfreeze", Back: "repos",
 	}
-	if f := readBlocks(r.Context(), s.Engine).Serial.frozen(repo); f != nil {
+	if f := first(readBlocks(r.Context(), s.Engine).Serial.Frozen, repo); f != nil {
 		c.Cause = f.Reason
 	}
-	return view{Name: "confirm", Title: c.Question, Nav: "repos", Still: true, Data: c}, nil
+	return c.view("repos")
 }
 
 func (s *server) confirmResume(r *http.Request) (view, error) {
@@ -81,7 +76,7 @@ func (s *server) confirmResume(r *http.Request) (view, error) {
 		Effect:   "Tasks use the agent again at once. If it still cannot work it is paused anew.",
 		Action:   "agents/resume", Fields: map[string]string{"agent": agent}, Button: "Resume", Back: "queue",
 	}
-	return view{Name: "confirm", Title: c.Question, Nav: "queue", Still: true, Data: c}, nil
+	return c.view("queue")
 }
 
 func (s *server) doResume(r *http.Request) (string, error) {
@@ -93,14 +88,7 @@ func (s *server) doResume(r *http.Request) (string, error) {
 		return "", err
 	}
 	was, err := s.Resume(r.Context(), agent)
-	switch {
-	case err != nil:
-		return "", errors.Join(errors.New("resume"), err)
-	case !was:
-		return "queue?said=not-paused", nil
-	default:
-		return "queue?said=resumed", nil
-	}
+	return "queue?said=" + map[bool]string{true: "resumed", false: "not-paused"}[was], err
 }
 
 // act carries a changing request out, and redirects to the address that do returns.
@@ -150,46 +138,35 @@ func (s *server) reader(r *http.Request) access.Principal {
 }
 
 func (s *server) doRetry(r *http.Request) (string, error) {
-	id, err := number(r, "id")
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("tasks/%d?said=retry", id), admin.Retry(r.Context(), s.Engine, id, byPage(r))
+	return fmt.Sprintf("tasks/%d?said=retry", id(r)), admin.Retry(r.Context(), s.Engine, id(r), byPage(r))
 }
 
 func (s *server) doStop(r *http.Request) (string, error) {
-	id, err := number(r, "id")
-	if err == nil && !s.Stop {
-		err = notFound("This program runs without STOP cancellation (ORCH_STOP_STATUS_ENABLED).")
+	if !s.Stop {
+		return "", notFound("This program runs without STOP cancellation (ORCH_STOP_STATUS_ENABLED).")
 	}
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("tasks/%d?said=stop", id), admin.Stop(r.Context(), s.Engine, id, byPage(r))
+	return fmt.Sprintf("tasks/%d?said=stop", id(r)), admin.Stop(r.Context(), s.Engine, id(r), byPage(r))
 }
 
 func (s *server) doUnfreeze(r *http.Request) (string, error) {
-	repo := r.PostFormValue("repo")
-	if _, known := s.Engine.Projects.ByRepo(repo); !known {
-		return "", notFound("The repository is not registered.")
-	}
-	if s.Unfreeze == nil {
-		return "", notFound("This program runs without the serial gate (ORCH_SERIAL_GATE_ENABLED).")
-	}
-	return unfreeze(r.Context(), s.Options, repo, byPage(r))
-}
-
-func unfreeze(ctx context.Context, o Options, repo string, by stage.Principal) (string, error) {
-	if err := admin.Audit(ctx, o.Engine, task.Act{Act: task.ActUnfreeze, By: by, Repo: repo}); err != nil {
+	repo, err := s.repoToUnfreeze(r)
+	if err != nil {
 		return "", err
 	}
-	was, _, err := o.Unfreeze(ctx, repo)
-	switch {
-	case err != nil:
-		return "", errors.Join(errors.New("unfreeze"), err)
-	case !was:
-		return "repos?said=not-frozen", nil
-	default:
-		return "repos?said=unfrozen", nil
+	if err := admin.Audit(r.Context(), s.Engine, task.Act{Act: task.ActUnfreeze, By: byPage(r), Repo: repo}); err != nil {
+		return "", err
 	}
+	was, _, err := s.Unfreeze(r.Context(), repo)
+	return "repos?said=" + map[bool]string{true: "unfrozen", false: "not-frozen"}[was], err
+}
+
+// repoToUnfreeze is that of a form, where it can be unfrozen.
+func (s *server) repoToUnfreeze(r *http.Request) (repo string, err error) {
+	repo = r.FormValue("repo")
+	if _, known := s.Engine.Projects.ByRepo(repo); !known {
+		err = notFound("The repository is not registered.")
+	} else if s.Unfreeze == nil {
+		err = notFound("This program runs without the serial gate (ORCH_SERIAL_GATE_ENABLED).")
+	}
+	return repo, err
 }

@@ -151,6 +151,9 @@ func TestStop(t *testing.T) {
 		require.Contains(w, plain(w.get("/tasks/1").body), "cancelled The task is cancelled.")
 		require.Equal(w, []task.Act{{Act: task.ActStop, By: admin.OperatorBy(stage.ViaDashboard)}}, w.acts())
 		require.NotContains(w, w.get("/tasks/1").body, `href="../tasks/1/stop"`, "a task that has ended cannot be stopped")
+		a := w.post("/tasks/1/stop", right())
+		require.Equal(w, http.StatusConflict, a.status)
+		require.Contains(w, a.body, "Not taken: stop moves nothing: the task is cancelled.")
 	})
 	inWorld(t, func(o *dashboard.Options) { o.Stop = false }, func(w *world) {
 		w.card(project, "x")

@@ -3,7 +3,9 @@ package dashboard
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -28,8 +30,23 @@ type waitingTask struct {
 	Since  time.Time `json:"since"`
 }
 
+// named is the part of what is shown of one repository.
+type named struct {
+	Repo string `json:"repo"`
+}
+
+func (n named) is(repo string) bool { return strings.EqualFold(n.Repo, repo) }
+
+// first finds what is shown of a repository; nil = nothing is.
+func first[T interface{ is(repo string) bool }](list []T, repo string) *T {
+	if i := slices.IndexFunc(list, func(one T) bool { return one.is(repo) }); i >= 0 {
+		return &list[i]
+	}
+	return nil
+}
+
 type frozen struct {
-	Repo   string    `json:"repo"`
+	named
 	Reason string    `json:"reason"`
 	Since  time.Time `json:"since"`
 }
@@ -49,7 +66,7 @@ type reconcileBlock struct {
 	Passes   int64     `json:"passes"`
 	Advanced int64     `json:"advanced"`
 	Replayed int64     `json:"replayed"`
-	Missed   int       `json:"missed_in_a_row"`
+	Missed   int       `json:"missed_since_webhook"`
 	Braked   string    `json:"braked"`
 	Error    string    `json:"error"`
 }
@@ -61,15 +78,15 @@ type depsBlock struct {
 }
 
 type lease struct {
-	Repo    string    `json:"repo"`
+	named
 	Holder  string    `json:"holder"`
 	Expires time.Time `json:"expires"`
 }
 
 // gateTask is a task that the merge gate works on.
 type gateTask struct {
+	named
 	TaskID int64  `json:"task_id"`
-	Repo   string `json:"repo"`
 	Phase  string `json:"phase"`
 	Why    string `json:"why"`
 }
@@ -83,7 +100,7 @@ type mergeBlock struct {
 
 // spent is the account of a repository today, in millionths of a dollar.
 type spent struct {
-	Repo     string   `json:"repo"`
+	named
 	Spent    int64    `json:"spent_micro_usd"`
 	Reserved int64    `json:"reserved_micro_usd"`
 	Unpriced []string `json:"unpriced_models"`
@@ -137,16 +154,10 @@ func readBlocks(ctx context.Context, e *orchestrator.Engine) blocks {
 			delete(raw, name)
 		}
 	}
-	for name, body := range raw {
-		if text, err := json.MarshalIndent(body, "", "  "); err == nil {
+	for _, name := range slices.Sorted(maps.Keys(raw)) {
+		if text, err := json.MarshalIndent(raw[name], "", "  "); err == nil {
 			b.Others = append(b.Others, otherBlock{name, string(text)})
 		}
 	}
-	slices.SortFunc(b.Others, func(x, y otherBlock) int {
-		if x.Name < y.Name {
-			return -1
-		}
-		return 1
-	})
 	return b
 }

@@ -82,9 +82,7 @@ type card struct {
 	Lamp        string
 	Why         string // the explanation's summary
 	Since       time.Time
-	Begun       time.Time
 	Cost        task.Cost
-	PR          string
 }
 
 // Class is the lamp as a CSS class.
@@ -117,39 +115,39 @@ func lampOf(x explain.Explanation, h stage.Hold) string {
 	}
 }
 
-func cardOf(t task.Task, x explain.Explanation, c task.Cost) card {
+func cardOf(t task.Task, x explain.Explanation) card {
 	return card{
 		ID: t.ID, Item: item(t.WorkItemID), Title: t.Title, Repo: t.Repo, Stage: t.State.Stage, Try: 1 + t.State.Retries + t.State.Failures,
-		Lamp: lampOf(x, t.State.Hold), Why: x.Summary, Since: t.StageEnteredAt, Begun: t.CreatedAt, Cost: c, PR: t.State.PRURL,
+		Lamp: lampOf(x, t.State.Hold), Why: x.Summary, Since: t.StageEnteredAt,
 	}
 }
 
-// live reads the unfinished tasks, oldest first.
-func (s *server) live(ctx context.Context) (out []task.Task, err error) {
-	for after := int64(0); len(out) < liveMax; after = out[len(out)-1].ID {
+// live reads the unfinished tasks, oldest first, and why each stands where it stands.
+func (s *server) live(ctx context.Context) (list []task.Task, why []explain.Explanation, err error) {
+	for after, more := int64(0), true; more && len(list) < liveMax; {
 		page, err := s.Engine.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after, Limit: 1000})
-		if err != nil || len(page) == 0 {
-			return readable(ctx, out), err
+		if err != nil {
+			return nil, nil, err
 		}
-		out = append(out, page...)
+		if more = len(page) > 0; more {
+			after, list = page[len(page)-1].ID, append(list, page...)
+		}
 	}
-	return readable(ctx, out), nil
+	list = access.Readable(ctx, list, repoOf)
+	why, err = explain.All(ctx, s.Engine, list)
+	return list, why, err
 }
 
-// readable are the tasks that the reader of a page may read.
-func readable(ctx context.Context, list []task.Task) []task.Task {
-	reader := access.Of(ctx)
-	return slices.DeleteFunc(list, func(t task.Task) bool { return !reader.Reads(t.Repo) })
-}
+func repoOf(t task.Task) string { return t.Repo }
+
+func repoOfProject(p task.Project) string { return p.Repo }
+
+func repoOfCost(c task.DayCost) string { return c.Repo }
 
 func (s *server) board(r *http.Request) (view, error) {
 	ctx, q := r.Context(), r.URL.Query()
 	f := boardFilter{Repo: q.Get("repo"), Text: strings.TrimSpace(q.Get("q")), Stage: stage.Stage(q.Get("stage"))}
-	live, err := s.live(ctx)
-	if err != nil {
-		return view{}, err
-	}
-	why, err := explain.All(ctx, s.Engine, live)
+	live, why, err := s.live(ctx)
 	if err != nil {
 		return view{}, err
 	}
@@ -168,9 +166,9 @@ func (s *server) board(r *http.Request) (view, error) {
 		}
 	}
 	serial := readBlocks(ctx, s.Engine).Serial
-	for _, t := range readable(ctx, ended) {
+	for _, t := range access.Readable(ctx, ended, repoOf) {
 		if f.selects(t) {
-			c := cardOf(t, explain.Explanation{Stage: t.State.Stage}, task.Cost{})
+			c := cardOf(t, explain.Explanation{Stage: t.State.Stage})
 			serial.blame(&c)
 			p.Ended = append(p.Ended, c)
 		}
@@ -208,7 +206,7 @@ func columns(p stage.Pipeline, live []task.Task, why []explain.Explanation, f bo
 		}
 		c := &out[n]
 		if c.Count++; len(c.Cards) < columnMax || f.Stage != "" {
-			c.Cards = append(c.Cards, cardOf(t, why[i], task.Cost{}))
+			c.Cards = append(c.Cards, cardOf(t, why[i]))
 		} else {
 			c.More++
 		}
@@ -223,7 +221,7 @@ func wantsPerson(x explain.Explanation) bool {
 }
 
 func needOf(t task.Task, x explain.Explanation) need {
-	n := need{card: cardOf(t, x, task.Cost{})}
+	n := need{card: cardOf(t, x)}
 	n.Since, n.Asks = t.UpdatedAt, len(asked(t.State)) > 0
 	for _, b := range x.Blockers {
 		n.Why, n.Do, n.Since = b.Why, b.Do, b.Since
@@ -235,14 +233,10 @@ func needOf(t task.Task, x explain.Explanation) need {
 // wrong with the service itself.
 func (s *server) trouble(ctx context.Context) (out []need) {
 	b := readBlocks(ctx, s.Engine)
-	reader := access.Of(ctx)
-	for _, f := range b.Serial.Frozen {
-		if !reader.Reads(f.Repo) {
-			continue
-		}
+	for _, f := range access.Readable(ctx, b.Serial.Frozen, func(f frozen) string { return f.Repo }) {
 		out = append(out, need{Freeze: &f, card: card{Lamp: lampBlocked, Since: f.Since}})
 	}
-	if !reader.Reads("") { // these may name any repository
+	if !access.Of(ctx).Reads("") { // these may name any repository
 		return out
 	}
 	texts := append(s.warnings(ctx), b.Reconcile.Braked, b.Reconcile.Error, b.Serial.Error, b.Deps.Error, b.Merge.Error, b.Budget.Error)
@@ -276,11 +270,8 @@ func (s *server) addCosts(ctx context.Context, p *boardPage) error {
 func (s *server) strip(ctx context.Context, why []explain.Explanation, needs int) (strip, error) {
 	out := strip{Slots: s.Engine.Concurrency(), Live: len(why), Needs: needs}
 	for _, x := range why {
-		for _, b := range x.Blockers {
-			if b.Who != explain.WhoYou {
-				out.Waiting++
-				break
-			}
+		if slices.ContainsFunc(x.Blockers, func(b explain.Blocker) bool { return b.Who != explain.WhoYou }) {
+			out.Waiting++
 		}
 	}
 	depth, err := s.Engine.Jobs.Depth(ctx)
@@ -289,7 +280,7 @@ func (s *server) strip(ctx context.Context, why []explain.Explanation, needs int
 	}
 	out.Running = int(explain.Busy(depth))
 	days, err := s.History.DayCosts(ctx, s.Engine.Now().UTC().Truncate(24*time.Hour))
-	for _, d := range costsOf(ctx, days) {
+	for _, d := range access.Readable(ctx, days, repoOfCost) {
 		out.Today.Add(d.Cost)
 	}
 	return out, err
@@ -298,11 +289,8 @@ func (s *server) strip(ctx context.Context, why []explain.Explanation, needs int
 // repoNames lists the registered repositories that the reader may read, each once.
 func (s *server) repoNames(ctx context.Context) []string {
 	var out []string
-	reader := access.Of(ctx)
-	for _, p := range s.Engine.Projects.All() {
-		if reader.Reads(p.Repo) {
-			out = append(out, p.Repo)
-		}
+	for _, p := range access.Readable(ctx, s.Engine.Projects.All(), repoOfProject) {
+		out = append(out, p.Repo)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

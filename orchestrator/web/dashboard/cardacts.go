@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/admin"
-	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -123,32 +121,23 @@ func (s *server) showAgain(w http.ResponseWriter, r *http.Request, page func(*ht
 
 // objection returns the words for an error of a change.
 func (s *server) objection(err error) (wrong string, status int) {
-	var input *cards.InputError
-	var page *failure
-	var no *access.Refusal
-	var refused *admin.RefusedError
-	var denied *admin.DeniedError
+	no, refused := errors.AsType[*access.Refusal](err)
+	input, wrongly := errors.AsType[*cards.InputError](err)
 	switch {
-	case errors.As(err, &refused):
-		return "Not taken: " + refused.Why + ".", http.StatusConflict
-	case errors.As(err, &denied):
-		return "Not taken: " + denied.Why + ".", http.StatusForbidden
-	case errors.As(err, &no) && no.Kind == "sign-in":
+	case refused && no.Kind == "sign-in":
 		return wordsSignIn, no.Status
-	case errors.As(err, &no):
-		return no.Text, no.Status
-	case errors.As(err, &input):
+	case wrongly:
 		return input.Text, http.StatusUnprocessableEntity
-	case errors.As(err, &page):
-		return page.text, page.status
 	case errors.Is(err, cards.ErrConflict):
 		return wordsConflict, http.StatusConflict
 	case errors.Is(err, tracker.ErrNotFound):
 		return "There is no such card any more. Your words are still here.", http.StatusNotFound
-	default:
-		s.Log.Error("the board could not be changed", "err", err, "retryable", fault.Retryable(err))
-		return wordsUnsaved, http.StatusServiceUnavailable
 	}
+	f := s.failureOf(err)
+	if f.status == http.StatusServiceUnavailable {
+		f.text = wordsUnsaved
+	}
+	return f.text, f.status
 }
 
 // unsentForm holds what was typed on a page that cannot be shown again.

@@ -44,6 +44,10 @@ type cardView struct {
 	Task *card // its unfinished task; nil: none
 }
 
+func (s *server) viewOf(c cards.Card) cardView {
+	return cardView{Card: c, Key: s.placeOf(c.Project).key(c.Number)}
+}
+
 // cardColumn is a column with the cards that were moved there last.
 type cardColumn struct {
 	cards.Column
@@ -67,11 +71,8 @@ type cardsPage struct {
 func (s *server) ownBoard(r *http.Request) (view, error) {
 	q := r.URL.Query()
 	p := cardsPage{Only: q.Get("column"), Archived: q.Get("archived") != "", Who: rightsOf(r)}
-	reader := access.Of(r.Context())
-	for _, b := range s.Engine.Projects.Boards() {
-		if reader.Reads(b.Repo) {
-			p.Places = append(p.Places, place{b.TrackerProject, b.Prefix, b.Repo})
-		}
+	for _, b := range access.Readable(r.Context(), s.Engine.Projects.Boards(), repoOfProject) {
+		p.Places = append(p.Places, place{b.TrackerProject, b.Prefix, b.Repo})
 	}
 	at := slices.IndexFunc(p.Places, func(b place) bool { return b.ID == q.Get("project") })
 	if at < 0 && q.Get("project") != "" || len(p.Places) == 0 {
@@ -114,20 +115,13 @@ func (s *server) ownBoard(r *http.Request) (view, error) {
 
 // liveCards are the unfinished tasks, by their cards.
 func (s *server) liveCards(ctx context.Context) (map[string]*card, error) {
-	live, err := s.live(ctx)
-	if err != nil {
-		return nil, err
-	}
-	why, err := explain.All(ctx, s.Engine, live)
-	if err != nil {
-		return nil, err
-	}
+	live, why, err := s.live(ctx)
 	out := map[string]*card{}
-	for i, t := range live {
-		c := cardOf(t, why[i], task.Cost{})
+	for i, t := range live[:len(why)] {
+		c := cardOf(t, why[i])
 		out[t.TrackerIssueID] = &c
 	}
-	return out, nil
+	return out, err
 }
 
 // cardPage is one card with all that belongs to it.
@@ -179,10 +173,10 @@ func (s *server) showCard(r *http.Request, in typed) (view, error) {
 		p.Desk.Next = cardAddress(story.ID)
 	}
 	for _, c := range story.BlockedBy {
-		p.BlockedBy = append(p.BlockedBy, cardView{c, s.placeOf(c.Project).key(c.Number), nil})
+		p.BlockedBy = append(p.BlockedBy, s.viewOf(c))
 	}
 	for _, c := range story.Blocks {
-		p.Blocks = append(p.Blocks, cardView{c, s.placeOf(c.Project).key(c.Number), nil})
+		p.Blocks = append(p.Blocks, s.viewOf(c))
 	}
 	if p.Others, err = s.others(ctx, story); err != nil {
 		return view{}, err
@@ -201,7 +195,7 @@ func (s *server) cardTask(ctx context.Context, p *cardPage) error {
 	}
 	p.Task = &tasks[len(tasks)-1]
 	p.Why, err = explain.One(ctx, s.Engine, p.Task.ID)
-	p.Lamp = cardOf(*p.Task, p.Why, task.Cost{})
+	p.Lamp = cardOf(*p.Task, p.Why)
 	for _, b := range p.Why.Blockers {
 		c, ok := cards.ColumnOf(string(b.Status))
 		hinted := slices.Contains(p.Wanted, c) || slices.Contains(asked(p.Task.State), c.Status)
@@ -220,7 +214,7 @@ func (s *server) others(ctx context.Context, story cards.Story) (out []cardView,
 		over := c.Column == string(stage.StatusDone) || c.Column == string(stage.StatusStop)
 		known := slices.ContainsFunc(story.BlockedBy, func(o cards.Card) bool { return o.ID == c.ID })
 		if p := s.placeOf(c.Project); !over && !known && c.ID != story.ID && p.Prefix != "" && reader.Reads(p.Repo) {
-			out = append(out, cardView{c, p.key(c.Number), nil})
+			out = append(out, s.viewOf(c))
 		}
 	}
 	return out, err
@@ -231,7 +225,7 @@ func (s *server) logLine(e cards.Entry, story cards.Story) logLine {
 	other := "a card"
 	for _, c := range slices.Concat(story.BlockedBy, story.Blocks) {
 		if c.ID == e.To {
-			other = s.placeOf(c.Project).key(c.Number)
+			other = s.viewOf(c).Key
 		}
 	}
 	switch e.Kind {
@@ -326,15 +320,14 @@ func boardAddress(project string) string {
 
 // byKey finds a card by its name for people.
 func (s *server) byKey(r *http.Request, key string) (cards.Card, error) {
-	ctx, reader := r.Context(), access.Of(r.Context())
 	key = strings.TrimSpace(key)
 	prefix, digits, _ := strings.Cut(key, "-")
 	number, err := strconv.ParseInt(digits, 10, 64)
-	for _, p := range s.Engine.Projects.Boards() {
-		if err != nil || number < 1 || !strings.EqualFold(p.Prefix, prefix) || !reader.Reads(p.Repo) {
+	for _, p := range access.Readable(r.Context(), s.Engine.Projects.Boards(), repoOfProject) {
+		if err != nil || number < 1 || !strings.EqualFold(p.Prefix, prefix) {
 			continue
 		}
-		list, err := s.Cards.Cards(ctx, cards.Filter{Project: p.TrackerProject, Number: number})
+		list, err := s.Cards.Cards(r.Context(), cards.Filter{Project: p.TrackerProject, Number: number})
 		if err != nil {
 			return cards.Card{}, err
 		}

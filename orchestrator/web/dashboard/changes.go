@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"net/http"
@@ -10,16 +9,10 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
-	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
-// Limits of GET /changes.
-const (
-	listenersAll, listenersEach = 200, 20                // streams at a time, and of one sender or one principal
-	lookEvery                   = 250 * time.Millisecond // how often a stream reads the revision
-	beatEvery                   = 15 * time.Second       // a comment, so that proxies keep the connection
-	writeLimit                  = 5 * time.Second        // a reader that takes longer is let go; it comes back
-)
+// Streams of GET /changes at a time, and of one sender or one principal.
+const listenersAll, listenersEach = 200, 20
 
 // pulse is the revision of what the pages show: it changes when the journal, the
 // queue, what is held, a warning or our own board changes. All streams share one reading, so that a hundred
@@ -74,48 +67,15 @@ func (p *pulse) read(ctx context.Context, o Options) string {
 // It never carries what has changed: the page requests itself again. What a client does
 // not read is not kept for it, so that one that sleeps costs nothing but its connection.
 func (s *server) changes(w http.ResponseWriter, r *http.Request) {
-	sender, name := limit.Sender(r), access.Of(r.Context()).Name
-	if !s.listeners.Take(sender, name) {
-		w.Header().Set("Retry-After", "10")
+	last := r.URL.Query().Get("rev")
+	seen := sync.OnceValue(func() func() string { return s.watched(r) })
+	if !s.listeners.Serve(w, r, access.Of(r.Context()).Name, s.Done, func() (text []byte, ended bool, err error) {
+		if rev := s.pulse.read(r.Context(), s.Options) + seen()(); rev != last {
+			last = rev
+			text = fmt.Appendf(nil, "retry: 2000\nevent: change\ndata: {\"rev\":%q}\n\n", rev)
+		}
+		return text, false, nil
+	}) {
 		http.Error(w, "Too many pages listen already.", http.StatusServiceUnavailable)
-		return
-	}
-	defer s.listeners.Free(sender, name)
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no")
-	if r.Method == http.MethodHead {
-		return
-	}
-	control := http.NewResponseController(w)
-	last, quiet := r.URL.Query().Get("rev"), time.Time{}
-	seen := s.watched(r)
-	for {
-		rev := s.pulse.read(r.Context(), s.Options) + seen()
-		text := ""
-		switch {
-		case rev != last:
-			data, err := json.Marshal(map[string]string{"rev": rev})
-			if err != nil {
-				return
-			}
-			text = fmt.Sprintf("retry: 2000\nevent: change\ndata: %s\n\n", data)
-		case time.Since(quiet) > beatEvery:
-			text = ":\n\n"
-		}
-		if text != "" {
-			_ = control.SetWriteDeadline(time.Now().Add(writeLimit)) // not every writer has deadlines
-			if _, err := fmt.Fprint(w, text); err != nil || control.Flush() != nil {
-				return
-			}
-			last, quiet = rev, time.Now()
-		}
-		select {
-		case <-r.Context().Done():
-			return
-		case <-s.Done:
-			return
-		case <-time.After(lookEvery):
-		}
 	}
 }

@@ -2,10 +2,8 @@ package dashboard
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -36,26 +34,23 @@ type costRow struct {
 }
 
 func (s *server) cost(r *http.Request) (view, error) {
-	p := costPage{Days: 30, Choices: []int{7, 30, 90}}
-	if text := r.URL.Query().Get("days"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > 366 {
-			return view{}, badRequest("days must be between 1 and 366.")
-		}
-		p.Days = n
+	days, err := access.Number(r, "days", 30, " must be between 1 and 366.", 1, 366)
+	if err != nil {
+		return view{}, err
 	}
+	p := costPage{Days: int(days), Choices: []int{7, 30, 90}}
 	today := s.Engine.Now().UTC().Truncate(24 * time.Hour)
 	first := today.AddDate(0, 0, 1-p.Days)
 	list, err := s.History.DayCosts(r.Context(), first)
 	if err != nil {
 		return view{}, err
 	}
-	list = costsOf(r.Context(), list)
+	list = access.Readable(r.Context(), list, repoOfCost)
 	for _, c := range list {
 		p.Total.Add(c.Cost)
 	}
 	p.Budget = readBlocks(r.Context(), s.Engine).Budget
-	p.Budget.Repos = slices.DeleteFunc(p.Budget.Repos, func(b spent) bool { return !access.Of(r.Context()).Reads(b.Repo) })
+	p.Budget.Repos = access.Readable(r.Context(), p.Budget.Repos, func(b spent) string { return b.Repo })
 	p.Plot = draw(list, first, p.Days)
 	p.Tables = []costTable{
 		table("repository", list, p.Total, func(c task.DayCost) string { return c.Repo }),
@@ -64,12 +59,6 @@ func (s *server) cost(r *http.Request) (view, error) {
 		byDay(table("day", list, p.Total, func(c task.DayCost) string { return c.Day.Format(time.DateOnly) })),
 	}
 	return view{Name: "cost", Title: "Cost", Nav: "cost", Data: p}, nil
-}
-
-// costsOf are the costs of the repositories that the reader may read.
-func costsOf(ctx context.Context, list []task.DayCost) []task.DayCost {
-	reader := access.Of(ctx)
-	return slices.DeleteFunc(list, func(c task.DayCost) bool { return !reader.Reads(c.Repo) })
 }
 
 // table adds up by a property, the dearest first.

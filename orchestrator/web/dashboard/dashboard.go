@@ -38,12 +38,14 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/follow"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
@@ -247,21 +249,41 @@ func (s *server) show(page func(*http.Request) (view, error)) http.Handler {
 
 // failed is the page of an error.
 func (s *server) failed(err error) view {
-	var f *failure
-	var no *access.Refusal
-	switch {
-	case errors.As(err, &f):
-	case errors.As(err, &no):
-		f = &failure{no.Status, no.Text}
-	case errors.Is(err, task.ErrNotFound):
-		f = &failure{http.StatusNotFound, "There is no such task."}
-	case errors.Is(err, tracker.ErrNotFound):
-		f = &failure{http.StatusNotFound, "There is no such card."}
-	default:
-		s.Log.Error("a page could not be made", "err", err)
-		f = &failure{http.StatusServiceUnavailable, "The store does not answer. Try again in a moment."}
-	}
+	f := s.failureOf(err)
 	return view{Name: "failed", Title: http.StatusText(f.status), Still: true, Status: f.status, Data: f.text}
+}
+
+// failureOf returns the words for an error.
+func (s *server) failureOf(err error) *failure {
+	if f, is := errors.AsType[*failure](err); is {
+		return f
+	}
+	if no, is := errors.AsType[*access.Refusal](err); is {
+		return &failure{no.Status, no.Text}
+	}
+	if no, is := errors.AsType[*admin.RefusedError](err); is {
+		return &failure{http.StatusConflict, "Not taken: " + no.Why + "."}
+	}
+	if no, is := errors.AsType[*admin.DeniedError](err); is {
+		return &failure{http.StatusForbidden, "Not taken: " + no.Why + "."}
+	}
+	for _, known := range []struct {
+		err error
+		failure
+	}{
+		{task.ErrNotFound, failure{http.StatusNotFound, "There is no such task."}},
+		{tracker.ErrNotFound, failure{http.StatusNotFound, "There is no such card."}},
+		{admin.ErrNoLane, failure{http.StatusNotFound, "There is no such lane."}},
+		{admin.ErrNoEffect, failure{http.StatusNotFound, "There is no such effect."}},
+		{admin.ErrOutdated, failure{http.StatusConflict, "The board is to show another status by now: there is nothing to make again."}},
+		{queue.ErrNotFailed, failure{http.StatusConflict, "The effect was not given up, or is made again already."}},
+	} {
+		if errors.Is(err, known.err) {
+			return &known.failure
+		}
+	}
+	s.Log.Error("a request failed", "err", err)
+	return &failure{http.StatusServiceUnavailable, "The store does not answer. Try again in a moment."}
 }
 
 func (s *server) frame(r *http.Request, v view) frame {

@@ -125,11 +125,7 @@ type fileView struct {
 type diffLine struct{ Class, Text string }
 
 func (s *server) paperOf(r *http.Request) (p paper, err error) {
-	id, err := number(r, "id")
-	if err != nil {
-		return p, err
-	}
-	if p.Task, err = s.Engine.Store.Task(r.Context(), id); err == nil {
+	if p.Task, err = s.taskOf(r); err == nil {
 		p.Desk, err = s.deskOf(r, p.Task, blank())
 	}
 	return p, err
@@ -186,11 +182,7 @@ func diffClass(line string, begins bool) string {
 
 // doDecide takes the word of a form about a task whose card is elsewhere.
 func (s *server) doDecide(r *http.Request) (string, error) {
-	id, err := number(r, "id")
-	if err != nil {
-		return "", err
-	}
-	t, err := s.Engine.Store.Task(r.Context(), id)
+	t, err := s.taskOf(r)
 	if err != nil {
 		return "", err
 	}
@@ -205,8 +197,8 @@ func (s *server) doDecide(r *http.Request) (string, error) {
 	if p.Shared {
 		who.Proof = stage.ProofNone
 	}
-	err = admin.Decide(r.Context(), s.Engine, id, admin.Word{On: on, Why: r.PostForm.Get("body"), Of: r.PostForm.Get("commit")}, who)
-	return fmt.Sprintf("tasks/%d?said=decided", id), err
+	err = admin.Decide(r.Context(), s.Engine, t.ID, admin.Word{On: on, Why: r.PostForm.Get("body"), Of: r.PostForm.Get("commit")}, who)
+	return fmt.Sprintf("tasks/%d?said=decided", t.ID), err
 }
 
 // decide carries a decision out; what is not taken is shown again, with its words, on the page of the task.

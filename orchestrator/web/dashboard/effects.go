@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -38,7 +37,7 @@ func (s *server) confirmHasten(r *http.Request) (view, error) {
 		c.Question, c.Fields = fmt.Sprintf("Try now what is owed for %s?", item(t.WorkItemID)), map[string]string{"task": id}
 		c.Subject, c.Back = t.Title, fmt.Sprintf("tasks/%d", t.ID)
 	}
-	return view{Name: "confirm", Title: c.Question, Nav: "queue", Still: true, Data: c}, nil
+	return c.view("queue")
 }
 
 // taskNamed is the task of a form's field.
@@ -53,19 +52,19 @@ func (s *server) taskNamed(r *http.Request, id string) (task.Task, error) {
 func (s *server) doHasten(r *http.Request) (string, error) {
 	if lane := r.PostFormValue("lane"); lane != "" {
 		_, err := admin.HastenLane(r.Context(), s.Engine, lane, byPage(r))
-		return "queue?said=hasten", refused(err)
+		return "queue?said=hasten", err
 	}
 	t, err := s.taskNamed(r, r.PostFormValue("task"))
 	if err != nil {
 		return "", err
 	}
 	_, err = admin.HastenTask(r.Context(), s.Engine, t.ID, byPage(r))
-	return fmt.Sprintf("tasks/%d?said=hasten", t.ID), refused(err)
+	return fmt.Sprintf("tasks/%d?said=hasten", t.ID), err
 }
 
 // confirmAgain renders the question whether an effect that was given up is to be made again.
 func (s *server) confirmAgain(r *http.Request) (view, error) {
-	id, err := number(r, "id")
+	id, err := number(r, "id") // also where the table of routes has refused the request before it looked
 	if err != nil {
 		return view{}, err
 	}
@@ -74,41 +73,21 @@ func (s *server) confirmAgain(r *http.Request) (view, error) {
 	case err != nil:
 		return view{}, err
 	case len(jobs) == 0 || !orchestrator.IsEffect(jobs[0]):
-		return view{}, refused(admin.ErrNoEffect)
+		return view{}, admin.ErrNoEffect
 	case jobs[0].Status != queue.Failed:
-		return view{}, refused(queue.ErrNotFailed)
+		return view{}, queue.ErrNotFailed
 	}
 	c := confirmation{
 		Question: fmt.Sprintf("Make effect %d again?", id), Subject: fmt.Sprintf("%s of %s: %s", jobs[0].Kind, jobs[0].Lane, jobs[0].Error),
 		Effect: "It is put into its lane once more, as it was. Do it when the cause is gone: what is refused again is given up again.",
 		Action: fmt.Sprintf("effects/%d/again", id), Button: "Make again", Back: "queue",
 	}
-	return view{Name: "confirm", Title: c.Question, Nav: "queue", Still: true, Data: c}, nil
+	return c.view("queue")
 }
 
 func (s *server) doAgain(r *http.Request) (string, error) {
-	id, err := number(r, "id")
-	if err != nil {
-		return "", err
-	}
-	_, err = admin.Again(r.Context(), s.Engine, id, byPage(r))
-	return "queue?said=again", refused(err)
-}
-
-// refused gives the engine's refusals a page.
-func refused(err error) error {
-	switch {
-	case errors.Is(err, admin.ErrNoLane):
-		return notFound("There is no such lane.")
-	case errors.Is(err, admin.ErrNoEffect):
-		return notFound("There is no such effect.")
-	case errors.Is(err, admin.ErrOutdated):
-		return &failure{http.StatusConflict, "The board is to show another status by now: there is nothing to make again."}
-	case errors.Is(err, queue.ErrNotFailed):
-		return &failure{http.StatusConflict, "The effect was not given up, or is made again already."}
-	default:
-		return err
-	}
+	_, err := admin.Again(r.Context(), s.Engine, id(r), byPage(r))
+	return "queue?said=again", err
 }
 
 // laneQuery is the address of the question about a lane.

@@ -2,8 +2,10 @@ package dashboard
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -34,17 +36,11 @@ type journalLine struct {
 }
 
 func (s *server) journal(r *http.Request) (view, error) {
-	q := r.URL.Query()
 	var p journalPage
-	before := int64(0)
-	for name, into := range map[string]*int64{"before": &before, "task": &p.Task} {
-		if text := q.Get(name); text != "" {
-			n, err := strconv.ParseInt(text, 10, 64)
-			if err != nil || n < 0 {
-				return view{}, badRequest(name + " must be a whole number.")
-			}
-			*into = n
-		}
+	before, err1 := access.Number(r, "before", 0, " must be a whole number.", 0, math.MaxInt64)
+	only, err2 := access.Number(r, "task", 0, " must be a whole number.", 0, math.MaxInt64)
+	if p.Task = only; err1 != nil || err2 != nil {
+		return view{}, cmp.Or(err1, err2)
 	}
 	entries, err := s.History.JournalBefore(r.Context(), p.Task, before, journalMax+1)
 	if err != nil {
@@ -100,11 +96,7 @@ type pastCard struct {
 }
 
 func (s *server) moment(r *http.Request) (view, error) {
-	id, err := number(r, "id")
-	if err != nil {
-		return view{}, err
-	}
-	ctx := r.Context()
+	ctx, id := r.Context(), id(r)
 	found, err := s.Engine.Records.JournalSince(ctx, id-1, 2)
 	if err != nil {
 		return view{}, err

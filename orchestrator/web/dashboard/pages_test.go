@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -130,7 +131,7 @@ func TestHostileTextEverywhere(t *testing.T) {
 					`/tasks/\d+/retry$`, `/tasks/\d+/stop$`, `/repos/unfreeze\?repo=`, `/session$`, `/assets/dash.js\?v=`, `/log\?all=1$`, `/\?stage=review$`,
 				} {
 					form := regexp.MustCompile("^" + prefix + ".*" + kind)
-					require.True(t, slices.ContainsFunc(keys(seen), form.MatchString), "no link leads to %s", kind)
+					require.True(t, slices.ContainsFunc(slices.Collect(maps.Keys(seen)), form.MatchString), "no link leads to %s", kind)
 				}
 				// Their words are there, as words.
 				for at, text := range map[string]string{"/": "<script>alert(1)</script> task 1 <img src=x", "/tasks/1": "done </title></pre></script>", "/tasks/1/runs/1/1": "output </title></pre></script>"} {
@@ -139,13 +140,6 @@ func TestHostileTextEverywhere(t *testing.T) {
 			})
 		})
 	}
-}
-
-func keys(m map[string]page) (out []string) {
-	for k := range m {
-		out = append(out, k)
-	}
-	return out
 }
 
 // A project's or host's address that is no web address leads nowhere.

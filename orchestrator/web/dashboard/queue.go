@@ -25,7 +25,6 @@ type queuePage struct {
 	Paused                  []paused // agents
 	Running                 int64
 	Slots                   int
-	Names                   map[int64]task.Task
 }
 
 // queueLine is an unfinished job. Place is its position among those that can run;
@@ -126,26 +125,18 @@ func lines(jobs []explain.JobView, pool string, names map[int64]task.Task) []que
 // tasksOf reads tasks by id, in pages.
 func (s *server) tasksOf(ctx context.Context, ids map[int64]bool) (map[int64]task.Task, error) {
 	out := map[int64]task.Task{}
-	var list []int64
-	for id := range ids {
-		if id > 0 {
-			list = append(list, id)
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		if id < 1 || out[id].ID != 0 {
+			continue
 		}
-	}
-	slices.Sort(list)
-	for len(list) > 0 {
-		page, err := s.Engine.Store.Tasks(ctx, task.Filter{AfterID: list[0] - 1, Limit: 200})
-		if err != nil || len(page) == 0 {
+		page, err := s.Engine.Store.Tasks(ctx, task.Filter{AfterID: id - 1, Limit: 200})
+		if err != nil {
 			return out, err
 		}
 		for _, t := range page {
 			if ids[t.ID] {
 				out[t.ID] = t
 			}
-		}
-		last := page[len(page)-1].ID
-		for len(list) > 0 && list[0] <= last {
-			list = list[1:]
 		}
 	}
 	return out, nil

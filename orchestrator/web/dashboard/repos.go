@@ -74,43 +74,28 @@ func (s *server) repos(r *http.Request) (view, error) {
 	for _, w := range b.Serial.Waiting {
 		held[w.TaskID] = w
 	}
-	reader := access.Of(ctx)
-	if !reader.Reads("") { // these may name any repository
+	if !access.Of(ctx).Reads("") { // these may name any repository
 		p.Reconcile, p.Others = reconcileBlock{}, nil
 	}
-	for _, project := range s.Engine.Projects.All() {
-		listed := slices.ContainsFunc(p.Repos, func(c repoCard) bool { return strings.EqualFold(c.Project.Repo, project.Repo) })
-		if listed || !reader.Reads(project.Repo) {
+	for _, project := range access.Readable(ctx, s.Engine.Projects.All(), repoOfProject) {
+		if slices.ContainsFunc(p.Repos, func(c repoCard) bool { return strings.EqualFold(c.Project.Repo, project.Repo) }) {
 			continue
 		}
 		c := repoCard{
-			Project: project, More: more[project.Repo],
-			Gated: b.Serial.covers(project.Repo), Freeze: b.Serial.frozen(project.Repo),
+			Project: project, More: more[project.Repo], Gated: b.Serial.covers(project.Repo),
+			Freeze: first(b.Serial.Frozen, project.Repo), Lease: first(b.Merge.Leases, project.Repo),
+			Spent:   first(b.Budget.Repos, project.Repo),
+			Merging: slices.DeleteFunc(slices.Clone(b.Merge.Tasks), func(t gateTask) bool { return !t.is(project.Repo) }),
 		}
 		for i, t := range live {
 			if !strings.EqualFold(t.Repo, project.Repo) {
 				continue
 			}
-			e := lineEntry{card: cardOf(t, why[i], task.Cost{})}
+			e := lineEntry{card: cardOf(t, why[i])}
 			if w, waits := held[t.ID]; waits && t.State.Stage == stage.Analysis {
 				e.Held, e.Since = w.Reason, w.Since
 			}
 			c.Line = append(c.Line, e)
-		}
-		for _, l := range b.Merge.Leases {
-			if strings.EqualFold(l.Repo, project.Repo) {
-				c.Lease = &l
-			}
-		}
-		for _, t := range b.Merge.Tasks {
-			if strings.EqualFold(t.Repo, project.Repo) {
-				c.Merging = append(c.Merging, t)
-			}
-		}
-		for _, a := range b.Budget.Repos {
-			if strings.EqualFold(a.Repo, project.Repo) {
-				c.Spent = &a
-			}
 		}
 		p.Repos = append(p.Repos, c)
 	}
@@ -123,16 +108,7 @@ func (b serialBlock) covers(repo string) bool {
 
 // blame has the lamp of a task burn because of whose deployment its repository is frozen.
 func (b serialBlock) blame(c *card) {
-	if f := b.frozen(c.Repo); c.Lamp == lampDone && f != nil && strings.Contains(f.Reason, fmt.Sprintf("(task %d)", c.ID)) {
+	if f := first(b.Frozen, c.Repo); c.Lamp == lampDone && f != nil && strings.Contains(f.Reason, fmt.Sprintf("(task %d)", c.ID)) {
 		c.Lamp, c.Why = lampBlocked, f.Reason
 	}
-}
-
-func (b serialBlock) frozen(repo string) *frozen {
-	for _, f := range b.Frozen {
-		if strings.EqualFold(f.Repo, repo) {
-			return &f
-		}
-	}
-	return nil
 }

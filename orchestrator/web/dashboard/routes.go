@@ -5,6 +5,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
@@ -39,12 +40,6 @@ func (s *server) routes() []access.Route {
 	free := func(method, pattern string, h http.Handler) access.Route {
 		return access.Route{Method: method, Pattern: pattern, Needs: access.Everybody, Of: access.Free, Handler: h}
 	}
-	act := func(
-		pattern string, needs access.Role, of access.Scope,
-		ask func(*http.Request) (view, error), do func(*http.Request) (string, error),
-	) access.Route {
-		return access.Route{Method: "POST", Pattern: pattern, Needs: needs, Of: of, Handler: s.act(do), Refuse: s.repeatQuestion(ask)}
-	}
 	missing := func(*http.Request) (view, error) { return view{}, notFound("There is no such page.") }
 	out := []access.Route{
 		page("/{$}", access.Some, s.board), page("/queue", access.Some, s.queue), page("/repos", access.Some, s.repos),
@@ -58,23 +53,30 @@ func (s *server) routes() []access.Route {
 			Method: "POST", Pattern: "/tasks/{id}/decide", Needs: access.Approver, Of: ofTask,
 			Handler: http.HandlerFunc(s.decide), Refuse: s.keepWords(s.taskAgain), Note: "Confirm Deploy needs a releaser",
 		},
-		page("/tasks/{id}/retry", ofTask, s.confirmTask),
-		page("/tasks/{id}/stop", ofTask, s.confirmTask),
-		page("/repos/unfreeze", ofForm, s.confirmUnfreeze),
-		page("/agents/resume", access.Every, s.confirmResume),
-		page("/effects/hasten", ofForm, s.confirmHasten), page("/effects/{id}/again", ofEffect, s.confirmAgain),
-		act("/tasks/{id}/retry", access.Operator, ofTask, s.confirmTask, s.doRetry),
-		act("/tasks/{id}/stop", access.Operator, ofTask, s.confirmTask, s.doStop),
-		act("/repos/unfreeze", access.Releaser, ofForm, s.confirmUnfreeze, s.doUnfreeze),
-		act("/agents/resume", access.Operator, access.Every, s.confirmResume, s.doResume),
-		act("/effects/hasten", access.Operator, ofForm, s.confirmHasten, s.doHasten),
-		act("/effects/{id}/again", access.Operator, ofEffect, s.confirmAgain, s.doAgain),
 		{Method: "GET", Pattern: "/changes", Needs: access.Viewer, Of: access.Some, Stream: true, Handler: http.HandlerFunc(s.changes)},
 		free("GET", "/session", s.known(http.HandlerFunc(s.session))),
 		free("POST", "/session", limit.Finish(s.login)),
 		free("POST", "/session/end", limit.Finish(s.logout)),
 		free("GET", "/assets/{name}", http.HandlerFunc(s.asset)),
 		{Pattern: "/", Needs: access.Viewer, Of: access.Some, Handler: s.show(missing)},
+	}
+	for _, a := range []struct {
+		pattern string
+		needs   access.Role
+		of      access.Scope
+		ask     func(*http.Request) (view, error) // whether it is meant
+		do      func(*http.Request) (string, error)
+	}{
+		{"/tasks/{id}/retry", access.Operator, ofTask, s.confirmTask, s.doRetry},
+		{"/tasks/{id}/stop", access.Operator, ofTask, s.confirmTask, s.doStop},
+		{"/repos/unfreeze", access.Releaser, ofForm, s.confirmUnfreeze, s.doUnfreeze},
+		{"/agents/resume", access.Operator, access.Every, s.confirmResume, s.doResume},
+		{"/effects/hasten", access.Operator, ofForm, s.confirmHasten, s.doHasten},
+		{"/effects/{id}/again", access.Operator, ofEffect, s.confirmAgain, s.doAgain},
+	} {
+		out = append(out, page(a.pattern, a.of, a.ask), access.Route{
+			Method: "POST", Pattern: a.pattern, Needs: a.needs, Of: a.of, Handler: s.act(a.do), Refuse: s.repeatQuestion(a.ask),
+		})
 	}
 	if s.Access.Provider != nil {
 		out = append(out,
@@ -132,12 +134,17 @@ func (s *server) mux() (*http.ServeMux, error) {
 	return s.Access.Mux(access.Table{Routes: s.routes(), Identify: s.identify, Refuse: s.refuse, Find: repos})
 }
 
-func (s *server) repoOfTask(r *http.Request) (string, error) {
+// taskOf is the task of the path.
+func (s *server) taskOf(r *http.Request) (task.Task, error) {
 	id, err := number(r, "id")
 	if err != nil {
-		return "", err
+		return task.Task{}, err
 	}
-	t, err := s.Engine.Store.Task(r.Context(), id)
+	return s.Engine.Store.Task(r.Context(), id)
+}
+
+func (s *server) repoOfTask(r *http.Request) (string, error) {
+	t, err := s.taskOf(r)
 	return t.Repo, err
 }
 
@@ -146,8 +153,13 @@ func (s *server) repoOfEffect(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	repo, err := admin.RepoOfEffect(r.Context(), s.Engine, id)
-	return repo, refused(err)
+	return admin.RepoOfEffect(r.Context(), s.Engine, id)
+}
+
+// id is that of the path, which the table of routes has looked at.
+func id(r *http.Request) int64 {
+	n, _ := number(r, "id")
+	return n
 }
 
 func (s *server) repoOfEntry(r *http.Request) (string, error) {

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/follow"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -25,9 +28,9 @@ const (
 // runPage is one agent run with what it did, and the end of what it has printed.
 type runPage struct {
 	Task    task.Task
-	Run     runLine
-	Attempt []runLine // all of the same run
-	Models  []sum     // of the run
+	Run     follow.Execution
+	Attempt []follow.Execution // all of the same run
+	Models  []sum              // of the run
 	Doing   follow.Progress
 	Facts   []fact
 	Steps   steps
@@ -45,22 +48,20 @@ type pane struct {
 }
 
 // findRun finds a run by its path.
-func (s *server) findRun(r *http.Request) (t task.Task, all []runLine, found runLine, err error) {
+func (s *server) findRun(r *http.Request) (t task.Task, all []follow.Execution, found follow.Execution, err error) {
 	id, err1 := number(r, "id")
 	run, err2 := number(r, "run")
 	attempt, err3 := number(r, "attempt")
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return t, nil, found, badRequest("The address of a run is tasks/<id>/runs/<run>/<attempt>.")
 	}
-	t, list, err := follow.Of(r.Context(), s.Engine, id, run)
-	if err != nil {
+	if t, all, err = follow.Of(r.Context(), s.Engine, id, run); err != nil {
 		return t, nil, found, err
 	}
-	all = runLines(list)
 	err = notFound("There is no such run.")
-	for _, l := range all {
-		if int64(l.Attempt) == attempt {
-			found, err = l, nil
+	for _, x := range all {
+		if int64(x.Attempt) == attempt {
+			found, err = x, nil
 		}
 	}
 	return t, all, found, err
@@ -72,13 +73,7 @@ func (s *server) run(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	p := runPage{Task: t, Run: l, Attempt: all}
-	var runs []task.AgentRun
-	for _, a := range all {
-		if !a.Live {
-			runs = append(runs, a.AgentRun)
-		}
-	}
-	p.Models, _ = sums(runs)
+	p.Models, _ = sums(slices.All(all))
 	p.Doing = s.progress(r.Context(), l)
 	p.Facts = factsOf(l, p.Doing)
 	if p.Steps, err = s.lastSteps(r, l); err != nil {
@@ -94,7 +89,7 @@ func (s *server) run(r *http.Request) (view, error) {
 // streamHooks names what the hooks of an attempt have printed, beside the streams of its agent.
 const streamHooks work.Stream = "hooks"
 
-func logName(l runLine, stream work.Stream) work.LogName {
+func logName(l follow.Execution, stream work.Stream) work.LogName {
 	if stream == streamHooks {
 		return orchestrator.HookLog(l.TaskID, l.Run, l.Attempt)
 	}
@@ -102,7 +97,7 @@ func logName(l runLine, stream work.Stream) work.LogName {
 }
 
 // pane reads the end of a run's log.
-func (s *server) pane(ctx context.Context, l runLine, stream work.Stream) pane {
+func (s *server) pane(ctx context.Context, l follow.Execution, stream work.Stream) pane {
 	if s.Logs == nil {
 		return pane{None: "Logs are not shown here."}
 	}
@@ -117,13 +112,10 @@ func (s *server) pane(ctx context.Context, l runLine, stream work.Stream) pane {
 		return pane{None: "The log cannot be read."}
 	}
 	defer f.Close()
-	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return pane{None: "The log cannot be read."}
-	}
+	size, err1 := f.Seek(0, io.SeekEnd)
 	from := max(0, size-tailMax)
-	text, next, err := readLog(f, from, tailMax, !l.Live)
-	if err != nil {
+	text, next, err2 := readLog(f, from, tailMax, !l.Live)
+	if err1 != nil || err2 != nil {
 		return pane{None: "The log cannot be read."}
 	}
 	if from > 0 { // begin with a whole line
@@ -161,17 +153,15 @@ func readLog(f io.ReadSeeker, from, limit int64, end bool) (text []byte, next in
 // when there is nothing yet. The answer's X-Log-Live reports whether there will be more.
 func (s *server) openLog(
 	w http.ResponseWriter, r *http.Request, stream work.Stream,
-) (l runLine, f io.ReadSeekCloser, from int64, err error) {
+) (l follow.Execution, f io.ReadSeekCloser, from int64, err error) {
 	if _, _, l, err = s.findRun(r); err != nil {
 		return l, nil, 0, err
 	}
 	if s.Logs == nil {
 		return l, nil, 0, notFound("Logs are not shown here.")
 	}
-	if text := r.URL.Query().Get("from"); text != "" {
-		if from, err = strconv.ParseInt(text, 10, 64); err != nil || from < 0 {
-			return l, nil, 0, badRequest("from must be a whole number.")
-		}
+	if from, err = access.Number(r, "from", 0, " must be a whole number.", 0, math.MaxInt64); err != nil {
+		return l, nil, 0, err
 	}
 	w.Header().Set("X-Log-Live", strconv.FormatBool(l.Live))
 	f, err = s.Logs.OpenLog(r.Context(), logName(l, stream))
@@ -220,12 +210,7 @@ func (s *server) log(w http.ResponseWriter, r *http.Request) {
 // ciLog serves the log of the newest CI that the service has run for a task, as it was
 // printed.
 func (s *server) ciLog(w http.ResponseWriter, r *http.Request) {
-	id, err := number(r, "id")
-	if err != nil {
-		s.plain(w, err)
-		return
-	}
-	t, err := s.Engine.Store.Task(r.Context(), id)
+	t, err := s.taskOf(r)
 	if err != nil {
 		s.plain(w, err)
 		return
@@ -234,7 +219,7 @@ func (s *server) ciLog(w http.ResponseWriter, r *http.Request) {
 		s.plain(w, notFound("The service has run no CI of this task, or logs are not shown here."))
 		return
 	}
-	f, err := s.Logs.OpenLog(r.Context(), orchestrator.CILog(id, t.State.CI))
+	f, err := s.Logs.OpenLog(r.Context(), orchestrator.CILog(t.ID, t.State.CI))
 	if err != nil {
 		s.plain(w, notFound("Nothing was kept."))
 		return

@@ -3,9 +3,7 @@ package dashboard
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"strconv"
 	"strings"
@@ -81,18 +79,12 @@ func itemsOf(lines []follow.Line, next int64, more bool) ([]stepItem, int64) {
 }
 
 // lastSteps reads the end of what a run has done.
-func (s *server) lastSteps(r *http.Request, l runLine) (steps, error) {
+func (s *server) lastSteps(r *http.Request, l follow.Execution) (steps, error) {
 	out := steps{
 		Live: l.Live, All: r.URL.Query().Get("steps") == "all",
 		Path: fmt.Sprintf("tasks/%d/runs/%d/%d", l.TaskID, l.Run, l.Attempt),
 	}
-	if s.Logs == nil {
-		return out, nil
-	}
-	f, err := s.Logs.OpenLog(r.Context(), l.Log(work.StreamSteps))
-	if errors.Is(err, fs.ErrNotExist) {
-		return out, nil
-	}
+	f, err := l.Steps(r.Context(), s.Logs)
 	if err != nil {
 		return out, err
 	}
@@ -137,8 +129,8 @@ func (s *server) moreSteps(w http.ResponseWriter, r *http.Request) {
 }
 
 // progress is how far a run is.
-func (s *server) progress(ctx context.Context, l runLine) follow.Progress {
-	p, err := s.runs.Progress(ctx, l.Execution)
+func (s *server) progress(ctx context.Context, l follow.Execution) follow.Progress {
+	p, err := s.runs.Progress(ctx, l)
 	if err != nil {
 		s.Log.Error("the steps of a run cannot be read", "task", l.TaskID, "run", l.Run, "err", err)
 	}
@@ -146,7 +138,7 @@ func (s *server) progress(ctx context.Context, l runLine) follow.Progress {
 }
 
 // watch has the page updated when a run that works goes on.
-func (v *view) watch(l runLine, p follow.Progress) {
+func (v *view) watch(l follow.Execution, p follow.Progress) {
 	if l.Live {
 		v.Watch, v.Seen = fmt.Sprintf("%d/%d/%d", l.TaskID, l.Run, l.Attempt), seenOf(p)
 	}
@@ -168,7 +160,7 @@ func (s *server) watched(r *http.Request) func() string {
 	}
 	for _, x := range list {
 		if x.Live && x.Attempt == attempt {
-			return func() string { return seenOf(s.progress(r.Context(), runLine{Execution: x})) }
+			return func() string { return seenOf(s.progress(r.Context(), x)) }
 		}
 	}
 	return none
@@ -208,7 +200,7 @@ type fact struct {
 }
 
 // factsOf lists what is known of a run: of one at work what its steps say.
-func factsOf(l runLine, p follow.Progress) (out []fact) {
+func factsOf(l follow.Execution, p follow.Progress) (out []fact) {
 	usage := l.Usage
 	cost := "Cost"
 	if l.Live {
@@ -228,7 +220,7 @@ func factsOf(l runLine, p follow.Progress) (out []fact) {
 }
 
 // measured is how the usage of a run was measured, and what its tool says where that differs.
-func measured(l runLine) (how, told string) {
+func measured(l follow.Execution) (how, told string) {
 	m := l.Measured
 	if m == nil || l.Live {
 		return "", ""

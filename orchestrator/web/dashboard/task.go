@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -18,25 +19,23 @@ import (
 
 // taskPage is one task with its story.
 type taskPage struct {
-	Task      task.Task
-	Lamp      card
-	Why       explain.Explanation
-	Sums      []sum
-	Total     task.Cost
-	Runs      []runLine // newest first
-	AtWork    *runLine  // of them; nil = none
-	Doing     follow.Progress
-	Story     []event // newest first
-	Older     bool    // the story is longer than what is shown
-	WaitsFor  []task.Task
-	Blocks    []task.Task
-	Review    time.Duration // of the requirements, by a person
-	Desk      desk
-	MayStop   bool
-	MayRetry  bool
-	Stages    []stageMark
-	RepoURL   string
-	StoryRows int
+	Task     task.Task
+	Lamp     card
+	Why      explain.Explanation
+	Sums     []sum
+	Total    task.Cost
+	Runs     []follow.Execution // newest first
+	AtWork   *follow.Execution  // of them; nil = none
+	Doing    follow.Progress
+	Story    []event // newest first
+	Older    bool    // the story is longer than what is shown
+	WaitsFor []task.Task
+	Blocks   []task.Task
+	Review   time.Duration // of the requirements, by a person
+	Desk     desk
+	MayStop  bool
+	MayRetry bool
+	Stages   []stageMark
 }
 
 // stageMark is a stage of the line above a task: passed, here, or ahead.
@@ -52,49 +51,34 @@ type sum struct {
 	Cost  task.Cost
 }
 
-// runLine is an agent run in a list. One at work has no cost yet.
-type runLine struct {
-	follow.Execution
-	Cost task.Cost
-}
-
 func (s *server) task(r *http.Request) (view, error) { return s.taskAgain(r, blank()) }
 
 // taskAgain is the page of a task; in holds what was typed and not taken.
 func (s *server) taskAgain(r *http.Request, in typed) (view, error) {
-	id, err := number(r, "id")
+	ctx, id := r.Context(), id(r)
+	t, runs, err := follow.Of(ctx, s.Engine, id, 0)
 	if err != nil {
 		return view{}, err
 	}
-	ctx := r.Context()
-	t, err := s.Engine.Store.Task(ctx, id)
-	if err != nil {
-		return view{}, err
-	}
-	p := taskPage{Task: t, MayStop: s.Stop && !t.State.Stage.Terminal() && !t.State.Stopping}
-	runs, err1 := s.Engine.Records.AgentRuns(ctx, id)
-	verdicts, err2 := s.Engine.Records.GateResults(ctx, id)
-	jobs, err3 := s.Engine.Jobs.Jobs(ctx, queue.Filter{TaskID: id, Limit: 10_000})
-	story, err4 := s.History.JournalBefore(ctx, id, 0, storyMax+1)
-	why, err5 := explain.One(ctx, s.Engine, id)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	p := taskPage{Task: t, Runs: runs, MayStop: s.Stop && !t.State.Stage.Terminal() && !t.State.Stopping}
+	verdicts, err1 := s.Engine.Records.GateResults(ctx, id)
+	jobs, err2 := s.Engine.Jobs.Jobs(ctx, queue.Filter{TaskID: id, Limit: 10_000})
+	story, err3 := s.History.JournalBefore(ctx, id, 0, storyMax+1)
+	why, err4 := explain.One(ctx, s.Engine, id)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return view{}, err
 	}
 	if p.Older = len(story) > storyMax; p.Older {
 		story = story[:storyMax]
 	}
-	p.Why, p.Lamp = why, cardOf(t, why, task.Cost{})
+	p.Why, p.Lamp = why, cardOf(t, why)
 	readBlocks(ctx, s.Engine).Serial.blame(&p.Lamp)
 	delayed := slices.ContainsFunc(why.Blockers, func(b explain.Blocker) bool { return b.Kind == string(queue.ReasonDelay) })
 	p.MayRetry = !t.State.Stage.Terminal() && (t.State.Active == "" || delayed)
-	p.Runs = runLines(follow.Executions(t, runs, jobs))
-	p.Sums, p.Total = sums(runs)
-	p.Story = timeline(facts{runs: p.Runs, verdicts: verdicts, jobs: jobs, journal: story})
+	p.Sums, p.Total = sums(slices.Backward(runs))
+	p.Story = timeline(p.Runs, verdicts, jobs, story)
 	p.Stages = marks(s.Engine.Machine().Pipeline(), t.State.Stage, story)
-	p.Review = reviewOf(t, s.Engine.Now())
-	if project, ok := s.Engine.Projects.ByRepo(t.Repo); ok {
-		p.RepoURL = project.WebURL
-	}
+	p.Review = t.Reviewed(s.Engine.Now())
 	if p.Desk, err = s.deskOf(r, t, in); err == nil {
 		err = s.dependencies(ctx, &p)
 	}
@@ -102,7 +86,7 @@ func (s *server) taskAgain(r *http.Request, in typed) (view, error) {
 		return view{}, err
 	}
 	v := view{Name: "task", Title: item(t.WorkItemID) + ": " + t.Title, Nav: "board"}
-	if i := slices.IndexFunc(p.Runs, func(l runLine) bool { return l.Live }); i >= 0 {
+	if i := slices.IndexFunc(p.Runs, func(x follow.Execution) bool { return x.Live }); i >= 0 {
 		p.AtWork = &p.Runs[i]
 		p.Doing = s.progress(ctx, *p.AtWork)
 		v.watch(p.Runs[i], p.Doing)
@@ -111,37 +95,13 @@ func (s *server) taskAgain(r *http.Request, in typed) (view, error) {
 	return v, nil
 }
 
-// reviewOf is how long a person took (or takes) over the requirements.
-func reviewOf(t task.Task, now time.Time) time.Duration {
-	end := t.BRDReviewEndedAt
-	switch {
-	case t.BRDReviewStartedAt.IsZero():
-		return 0
-	case end.IsZero() && t.State.Stage.Terminal():
-		end = t.UpdatedAt
-	case end.IsZero():
-		end = now
-	}
-	return max(end.Sub(t.BRDReviewStartedAt), 0)
-}
-
-// runLines are runs as lists show them.
-func runLines(list []follow.Execution) []runLine {
-	out := make([]runLine, 0, len(list))
-	for _, x := range list {
-		l := runLine{Execution: x}
-		if !x.Live {
-			l.Cost = task.CostOf(x.AgentRun)
-		}
-		out = append(out, l)
-	}
-	return out
-}
-
-// sums adds runs up by stage and model, in the order of first use.
-func sums(runs []task.AgentRun) (out []sum, total task.Cost) {
+// sums adds runs that have ended up by stage and model, in the order of first use.
+func sums(runs iter.Seq2[int, follow.Execution]) (out []sum, total task.Cost) {
 	for _, r := range runs {
-		c := task.CostOf(r)
+		if r.Live {
+			continue
+		}
+		c := r.Cost()
 		total.Add(c)
 		i := slices.IndexFunc(out, func(s sum) bool { return s.Stage == r.Stage && s.Model == r.Usage.Model })
 		if i < 0 {

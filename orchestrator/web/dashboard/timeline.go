@@ -10,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/follow"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -38,25 +39,16 @@ type event struct {
 	State   string         // of an effect or run
 	Bad     bool           // it went wrong
 	Verdict *gates.Verdict // with its evidence
-	Run     *runLine
+	Run     *follow.Execution
 	Entry   int64 // of the journal: the moment can be looked at
 }
 
-// facts holds what a timeline is made of.
-type facts struct {
-	runs     []runLine
-	verdicts []task.GateResult
-	jobs     []queue.Job
-	journal  []task.JournalEntry
-}
-
 // timeline puts a task's facts in one order, the newest first.
-func timeline(f facts) []event {
-	var out []event
+func timeline(runs []follow.Execution, verdicts []task.GateResult, jobs []queue.Job, journal []task.JournalEntry) (out []event) {
 	given := map[int]bool{}
-	for _, e := range f.journal {
+	for _, e := range journal {
 		ev := eventOf(e)
-		for i, g := range f.verdicts {
+		for i, g := range verdicts {
 			if !given[i] && judged(e, g) {
 				ev.Verdict, given[i] = &g.Verdict, true
 				break
@@ -67,12 +59,12 @@ func timeline(f facts) []event {
 		}
 		out = append(out, ev)
 	}
-	for i, r := range f.runs {
+	for i, r := range runs {
 		bad := !r.Live && r.Status != "ok"
 		head := fmt.Sprintf("%s at work (run %d, attempt %d)", r.Role, r.Run, r.Attempt)
-		out = append(out, event{Kind: eventRun, At: r.Started, Head: head, State: r.Status, Bad: bad, Run: &f.runs[i]})
+		out = append(out, event{Kind: eventRun, At: r.Started, Head: head, State: r.Status, Bad: bad, Run: &runs[i]})
 	}
-	for _, j := range f.jobs {
+	for _, j := range jobs {
 		if orchestrator.IsEffect(j) {
 			out = append(out, effectOf(j))
 		}

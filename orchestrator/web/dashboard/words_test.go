@@ -1,7 +1,10 @@
 package dashboard
 
 import (
+	"os"
+	"reflect"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -90,4 +93,23 @@ func TestRuledStages(t *testing.T) {
 	}
 	require.False(t, drawn(stage.Deploy))
 	require.True(t, drawn(stage.DeployStaging))
+}
+
+// What the pages read of features' blocks is what these show, as the API is described.
+func TestBlocksAreDescribed(t *testing.T) {
+	api, err := os.ReadFile("../openapi.json")
+	require.NoError(t, err)
+	var check func(reflect.Type)
+	check = func(of reflect.Type) {
+		for of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		for i := 0; of.Kind() == reflect.Struct && i < of.NumField(); i++ {
+			if name := of.Field(i).Tag.Get("json"); name != "" && name != "-" {
+				require.Contains(t, string(api), strconv.Quote(name))
+			}
+			check(of.Field(i).Type)
+		}
+	}
+	check(reflect.TypeFor[blocks]())
 }

@@ -113,35 +113,6 @@ func (s *Share) Free(sender string, n int64) {
 	}
 }
 
-// Streams bounds how many streams a sender, a name and all together have open. Its zero value
-// lets nobody in: Each and All are required.
-type Streams struct{ BySender, ByName Share }
-
-// NewStreams makes a bound of all together, and of one sender or one name.
-func NewStreams(all, each int64) *Streams {
-	return &Streams{BySender: Share{All: all, Each: each}, ByName: Share{All: all, Each: each}}
-}
-
-// Take takes a stream, or reports that there is none. An empty name is bound by its sender alone.
-func (s *Streams) Take(sender, name string) bool {
-	if !s.BySender.Take(sender, 1) {
-		return false
-	}
-	if name != "" && !s.ByName.Take(name, 1) {
-		s.BySender.Free(sender, 1)
-		return false
-	}
-	return true
-}
-
-// Free gives it back.
-func (s *Streams) Free(sender, name string) {
-	s.BySender.Free(sender, 1)
-	if name != "" {
-		s.ByName.Free(name, 1)
-	}
-}
-
 // Tally decides when something that may happen often is worth a line in the log: at once,
 // and then once a minute, with a count. Its zero value is ready.
 type Tally struct {
