@@ -22,12 +22,12 @@ import (
 func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        114_040,
-		"tokens outside tests":       767_560,
-		"tokens of tests":            641_700,
-		"exported names":             2_316,
+		"tokens outside tests":       766_650,
+		"tokens of tests":            639_600,
+		"exported names":             2_315,
 		"lines over 140 columns":     44,
 		"packages of the server":     94,
-		"tokens of the server":       549_300,
+		"tokens of the server":       549_100,
 		"words of Markdown":          24_375,
 		"settings":                   145,
 		"fields of Feature":          18,
