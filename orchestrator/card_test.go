@@ -22,13 +22,6 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// gone is a board without the card.
-type gone struct{ orchestrator.Tracking }
-
-func (gone) Item(context.Context, string, string) (tracker.Item, error) {
-	return tracker.Item{}, tracker.ErrNotFound
-}
-
 type holding interface{ orchestrator.Jobs }
 
 // slowHolds answers each look at the holds a second later than the one before.
@@ -48,7 +41,7 @@ func TestGoneCardIsToldOnce(t *testing.T) {
 		item := r.Begin("one")
 		r.Settle(time.Minute)
 		r.Shutdown()
-		r.Tracker = gone{r.Board}
+		r.Board.FailCall("Item", tracker.ErrNotFound)
 		r.Deps = func(d *orchestrator.Deps) { d.Jobs = slowHolds{d.Jobs, new(atomic.Int32)} }
 		r.Start()
 		before := r.Task(item)

@@ -17,8 +17,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
-	"github.com/signalbox-dev/signalbox/tracker"
-	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
 
 // A wait for CI names the checks that are missing, and when they were looked at.
@@ -41,28 +39,14 @@ func TestExplainNamesMissingChecks(t *testing.T) {
 	})
 }
 
-// unreadable is a board whose cards cannot be read while it is away.
-type unreadable struct {
-	*memtracker.Board
-	away atomic.Bool
-}
-
-func (u *unreadable) Item(ctx context.Context, project, item string) (tracker.Item, error) {
-	if u.away.Load() {
-		return tracker.Item{}, &fault.Error{Text: "502 bad gateway", Again: true}
-	}
-	return u.Board.Item(ctx, project, item)
-}
-
 // A person who has set Approved does not get the advice to do so while that cannot be read.
 func TestExplainNamesWhatIsUnheard(t *testing.T) {
-	var board *unreadable
-	Run(t, func(r *Rig) { board = &unreadable{Board: r.Board}; r.Tracker = board }, func(r *Rig) {
+	Run(t, nil, func(r *Rig) {
 		item := r.Begin("x")
 		r.Settle(time.Minute)
 		require.Len(r, r.Explain(item).Blockers, 1)
-		board.away.Store(true)
 		r.Set(item, stage.StatusApproved)
+		r.Board.FailCall("Item", &fault.Error{Text: "502 bad gateway", Again: true})
 		r.Settle(time.Minute)
 		x := r.Explain(item)
 		require.Len(r, x.Blockers, 2)
@@ -70,7 +54,7 @@ func TestExplainNamesWhatIsUnheard(t *testing.T) {
 		require.Contains(r, x.Blockers[0].Why, "a change of the card, received ")
 		require.Contains(r, x.Blockers[0].Why, "502 bad gateway")
 		require.Contains(r, x.Summary, "a change of the card, received ")
-		board.away.Store(false)
+		r.Board.FailCall("Item", nil)
 		r.Settle(10 * time.Minute)
 		r.Stands(item, stage.Done)
 	})

@@ -20,7 +20,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
-	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // hanging is a chat that takes ten seconds to say nothing.
@@ -38,26 +37,6 @@ func (h *hanging) Send(ctx context.Context, m messenger.Message) (string, error)
 	case <-time.After(10 * time.Second):
 	}
 	return "", context.DeadlineExceeded
-}
-
-// refusing is a tracker that refuses some writes for good.
-type refusing struct {
-	tracker.Tracker
-	comments, statuses atomic.Bool
-}
-
-func (b *refusing) AddComment(ctx context.Context, n tracker.NewComment) (string, error) {
-	if b.comments.Load() {
-		return "", errors.New("403: the account may not comment")
-	}
-	return b.Tracker.AddComment(ctx, n)
-}
-
-func (b *refusing) SetStatus(ctx context.Context, project, item string, s stage.Status) error {
-	if b.statuses.Load() {
-		return errors.New("403: the account may not move cards")
-	}
-	return b.Tracker.SetStatus(ctx, project, item, s)
 }
 
 // gauges keeps what was measured last, and the sums.
@@ -214,13 +193,9 @@ func TestHasten(t *testing.T) {
 // A comment that the tracker refuses is given up, named with what to do about it, and
 // made again once.
 func TestRefusedCommentIsMadeAgain(t *testing.T) {
-	board := &refusing{}
-	Run(t, func(r *Rig) {
-		board.Tracker = r.Board
-		r.Effects = func(d *effects.Deps) { d.Tracker = board }
-	}, func(r *Rig) {
+	Run(t, nil, func(r *Rig) {
 		ctx := context.Background()
-		board.comments.Store(true)
+		r.Board.FailCall("AddComment", errors.New("403: the account may not comment"))
 		item := r.Begin("x")
 		r.Settle(time.Minute)
 		r.Waits(item, stage.HoldApproval)
@@ -242,7 +217,7 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 		require.True(r, x.Owed[0].GivenUp)
 		require.Contains(r, x.Owed[0].Text, "make it again")
 
-		board.comments.Store(false)
+		r.Board.FailCall("AddComment", nil)
 		var made atomic.Int32
 		var clicks sync.WaitGroup
 		for range 8 { // and a click more on each
@@ -277,13 +252,9 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 // The board is a register: a status that was refused is not made again when another was
 // owed since, and the newest of those that were refused is.
 func TestOldStatusIsNotMadeAgain(t *testing.T) {
-	board := &refusing{}
-	Run(t, func(r *Rig) {
-		board.Tracker = r.Board
-		r.Effects = func(d *effects.Deps) { d.Tracker = board }
-	}, func(r *Rig) {
+	Run(t, nil, func(r *Rig) {
 		ctx := context.Background()
-		board.statuses.Store(true)
+		r.Board.FailCall("SetStatus", errors.New("403: the account may not move cards"))
 		item := r.Begin("x")
 		r.Settle(time.Minute)
 		jobs, err := r.Store.Jobs(ctx, queue.Filter{Failed: true, Pool: orchestrator.LaneBoard.Pool()})
@@ -295,7 +266,7 @@ func TestOldStatusIsNotMadeAgain(t *testing.T) {
 		_, err = admin.Again(ctx, r.Engine, jobs[1].ID, admin.OperatorBy(stage.ViaAPI))
 		require.ErrorIs(r, err, admin.ErrOutdated)
 		require.Empty(r, acts(r))
-		board.statuses.Store(false)
+		r.Board.FailCall("SetStatus", nil)
 		_, err = admin.Again(ctx, r.Engine, jobs[0].ID, admin.OperatorBy(stage.ViaAPI))
 		require.NoError(r, err)
 		r.Settle(time.Second)

@@ -3,12 +3,13 @@ package orchestrator_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/intercept"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -17,46 +18,16 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// twoHosts hangs in each call about a repository of the second host.
-type twoHosts struct{ orchestrator.Hosting }
-
-func hang(ctx context.Context, repo string) error {
-	if repo[:5] != "forge" {
-		return nil
+// hang is a git host that hangs in each call about a repository of the second host.
+func hang(ctx context.Context, c *intercept.Call, next func() error) error {
+	if !strings.Contains(fmt.Sprint(c.In), "forge/") {
+		return next()
 	}
 	select {
 	case <-ctx.Done():
 	case <-time.After(20 * time.Second):
 	}
 	return context.DeadlineExceeded
-}
-
-func (h twoHosts) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
-	if err := hang(ctx, repo); err != nil {
-		return githost.PullRequest{}, err
-	}
-	return h.Hosting.PullRequest(ctx, repo, branch)
-}
-
-func (h twoHosts) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
-	if err := hang(ctx, n.Repo); err != nil {
-		return githost.PullRequest{}, err
-	}
-	return h.Hosting.OpenPullRequest(ctx, n)
-}
-
-func (h twoHosts) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
-	if err := hang(ctx, repo); err != nil {
-		return nil, err
-	}
-	return h.Hosting.Checks(ctx, repo, base, sha)
-}
-
-func (h twoHosts) Merge(ctx context.Context, m githost.Merge) (string, error) {
-	if err := hang(ctx, m.Repo); err != nil {
-		return "", err
-	}
-	return h.Hosting.Merge(ctx, m)
 }
 
 // A git host that hangs holds up the repositories that are there, and none of another host's.
@@ -67,7 +38,7 @@ func TestOneHostHangs(t *testing.T) {
 			r.Projects = append(r.Projects, task.Project{TrackerProject: fmt.Sprint("f", n), Host: "forge", Repo: fmt.Sprint("forge/r", n), CloneURL: "u", Prefix: fmt.Sprint("F", n)})
 			r.Board.AddProject(fmt.Sprint("f", n))
 		}
-		host := twoHosts{r.Host}
+		host := intercept.Host(r.Host, hang)
 		r.Options.MaxConcurrency, r.Options.Places = 20, orchestrator.Places{Hosts: []string{"forge"}}
 		r.Deps = func(d *orchestrator.Deps) { d.Host = host }
 		r.Effects = func(d *effects.Deps) { d.Host = host }

@@ -18,13 +18,6 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// mute is a board whose comments cannot be read.
-type mute struct{ orchestrator.Tracking }
-
-func (mute) Comments(context.Context, string, string) ([]tracker.Comment, error) {
-	return nil, errors.New("500")
-}
-
 // The reason of a rejection is the newest comment of a person; a fixed note when
 // comments cannot be read.
 func TestRejectionTakesTheNewestComment(t *testing.T) {
@@ -43,7 +36,7 @@ func TestRejectionTakesTheNewestComment(t *testing.T) {
 		return r.Place.Runs()[1].Env["SIGNALBOX_FEEDBACK"]
 	}
 	Run(t, nil, func(r *Rig) { require.Equal(r, "The last word.", reason(r)) })
-	Run(t, func(r *Rig) { r.Tracker = mute{r.Board} }, func(r *Rig) { require.Equal(r, orchestrator.NoReason, reason(r)) })
+	Run(t, func(r *Rig) { r.Board.FailCall("Comments", errors.New("500")) }, func(r *Rig) { require.Equal(r, orchestrator.NoReason, reason(r)) })
 }
 
 // A person's review on the git host counts as the reviewer's: approval goes on, a

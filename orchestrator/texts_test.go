@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -108,13 +107,6 @@ func TestLinksToWhatIsThere(t *testing.T) {
 	})
 }
 
-// denies is a host that merges nothing, and says so as adapters do.
-type denies struct{ *memhost.Host }
-
-func (denies) Merge(context.Context, githost.Merge) (string, error) {
-	return "", fmt.Errorf("github: merging: %w", githost.ErrDenied)
-}
-
 // shy is a board on which the reviewer may not comment.
 type shy struct{ *memtracker.Board }
 
@@ -128,7 +120,7 @@ func (s shy) AddComment(ctx context.Context, c tracker.NewComment) (string, erro
 // What reaches people has no words of Go's and of this module's packages.
 func TestErrorsInWords(t *testing.T) {
 	Run(t, func(r *Rig) {
-		r.Effects = func(d *effects.Deps) { d.Host = denies{r.Host} }
+		r.Host.FailCall("Merge", fmt.Errorf("github: merging: %w", githost.ErrDenied))
 	}, func(r *Rig) {
 		item := r.Finish("x")
 		r.Waits(item, stage.HoldBlocked)

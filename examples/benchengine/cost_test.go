@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/internal/intercept"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 )
 
@@ -54,8 +55,8 @@ const connections = 5
 
 // overMemory counts calls of the port, and the rows that go over it.
 func overMemory(*testing.T) (store, func() costs) {
-	s := &counter{store: memstore.New(nil)}
-	return s, func() costs { return costs{float64(s.calls.Load()), float64(s.rows.Load())} }
+	var c counter
+	return intercept.Store(memstore.New(nil), c.count), func() costs { return costs{float64(c.calls.Load()), float64(c.rows.Load())} }
 }
 
 // overSQLite counts statements, and the rows that SQLite hands to the program.

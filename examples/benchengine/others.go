@@ -110,7 +110,7 @@ func toAnalyse() stage.Event {
 
 // put shows the card of a task on its board.
 func (w *world) put(p task.Project, t task.Task, status stage.Status) {
-	w.boards.others[p.TrackerProject].Put(tracker.Item{
+	w.boards.board.Put(tracker.Item{
 		ID: t.TrackerIssueID, ProjectID: p.TrackerProject, Sequence: t.ID, Title: t.Title, Status: status,
 	})
 }

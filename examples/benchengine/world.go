@@ -155,7 +155,7 @@ func (w *world) deliver(ctx context.Context, source string, job queue.Job) {
 // move is a person who moves a card of a slot.
 func (w *world) move(ctx context.Context, slot int, item tracker.Item, to stage.Status) {
 	item.Status = to
-	w.boards.of(item.ProjectID, item.ID).Put(item)
+	w.boards.board.Put(item)
 	w.deliver(ctx, "plane", orchestrator.TrackerJob(tracker.Hook{
 		Kind: tracker.HookItemUpdated, ProjectID: item.ProjectID, ItemID: item.ID, ActorID: fmt.Sprint("person-", slot), Status: true,
 	}))
@@ -166,7 +166,7 @@ func (w *world) move(ctx context.Context, slot int, item tracker.Item, to stage.
 func (w *world) open(ctx context.Context, slot int) (tracker.Item, <-chan stage.Status) {
 	n := w.next()
 	item := tracker.Item{
-		ID: fmt.Sprint(life, n), ProjectID: slotRepo(slot), Sequence: int64(n),
+		ID: fmt.Sprint("life-", n), ProjectID: slotRepo(slot), Sequence: int64(n),
 		Title:       fmt.Sprintf("A card with a title of usual length, number %d", n),
 		Description: "What is wanted, in a sentence or two, as people write it.",
 	}

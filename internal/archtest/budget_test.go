@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        113_680,
-		"tokens outside tests":       765_300,
-		"tokens of tests":            641_700,
-		"exported names":             2_315,
+		"lines outside tests":        113_770,
+		"tokens outside tests":       765_200,
+		"tokens of tests":            640_660,
+		"exported names":             2_316,
 		"lines over 140 columns":     44,
 		"packages of the server":     94,
-		"tokens of the server":       547_050,
+		"tokens of the server":       547_640,
 		"words of Markdown":          24_375,
 		"settings":                   145,
 		"fields of Feature":          18,

@@ -43,7 +43,7 @@ func plan() []room {
 		{"orchestrator/follow", 3, []string{"orchestrator"}}, {"orchestrator/documents", 3, []string{"orchestrator", "orchestrator/follow"}},
 		{"orchestrator/web", 3, shown()}, {"orchestrator/web/dashboard", 3, shown()},
 		{"orchestrator/web/limit", 2, nil}, {"orchestrator/web/access", 2, []string{"orchestrator/web/limit"}},
-		{"internal/simulate", 3, simulated()}, {"internal/simulate/sim", 5, nil},
+		{"internal/intercept", 3, nil}, {"internal/simulate", 3, simulated()}, {"internal/simulate/sim", 5, nil},
 		{"orchestrator/service", 3, assembled()},
 		{"orchestrator/memstore", 3, nil}, {"orchestrator/features", 3, featured()}, {"orchestrator/features/", 3, []string{"orchestrator", "orchestrator/admin"}},
 		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},
@@ -77,7 +77,7 @@ func featured() []string {
 // simulated are the packages of its own floor that the simulator puts together, as
 // the reference server does.
 func simulated() []string {
-	return append(featured(), "orchestrator/effects", "orchestrator/explain", "orchestrator/features", "orchestrator/memstore", "orchestrator/web")
+	return append(featured(), "orchestrator/effects", "orchestrator/explain", "orchestrator/features", "orchestrator/memstore", "orchestrator/web", "internal/intercept")
 }
 
 // shown are the packages of its own floor that the API and the pages are made of.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/internal/intercept"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
@@ -154,20 +155,23 @@ func (n *node) registry() []task.Project {
 type ports struct {
 	n        *node
 	projects *task.Projects
-	store    *storePort
+	store    intercept.Kept
 	tracker  *trackerPort
-	host     *hostPort
+	host     intercept.Hosting
 	chat     *chatPort
-	work     *workPort
+	work     intercept.Places
 	agents   *agentsPort
 	leases   *leasePort
 }
 
 func (n *node) ports(projects *task.Projects) ports {
-	place := n.sim.places[n.machine]
+	s, place := n.sim, n.sim.places[n.machine]
 	return ports{
-		n: n, projects: projects, store: &storePort{n}, tracker: &trackerPort{n}, host: &hostPort{n}, chat: &chatPort{n},
-		work: &workPort{n, place}, agents: &agentsPort{n, place}, leases: &leasePort{n},
+		n: n, projects: projects, tracker: &trackerPort{n}, chat: &chatPort{n}, agents: &agentsPort{n, place}, leases: &leasePort{n},
+		store: intercept.Store(watchedStore{s.store, n}, n.fated("store", LaneStore, "Task Tasks Journal JournalSince GateResults "+
+			"AgentRuns LastDelivery Dependencies Reservations RunsSince Pauses Waiting Jobs Holds HoldsIn Depth")),
+		host: intercept.Host(watchedHost{s.host, n}, n.fated("host", LaneHost, "Checks Reviews PullRequest BranchesAt")),
+		work: intercept.Workspaces(watchedPlace{place, n}, n.fated("git", LaneGit, "Tip Changed Diff Files MainTip SameTree Remains")),
 	}
 }
 

@@ -3,10 +3,10 @@ package simulate
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -140,54 +140,28 @@ func (p *trackerPort) BlockedBy(ctx context.Context, project, item string) ([]tr
 	})
 }
 
-// hostPort is the git host as a replica reaches it.
-type hostPort struct{ n *node }
+// watchedHost is the git host with a look at what a replica does to it.
+type watchedHost struct {
+	*memhost.Host
 
-func ofHost(name string, read bool) op { return op{name: "host." + name, lane: LaneHost, read: read} }
-
-func (p *hostPort) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
-	return call(ctx, p.n, ofHost("Checks", true), sha, func() ([]githost.Check, error) { return p.n.sim.host.Checks(ctx, repo, base, sha) })
+	n *node
 }
 
-func (p *hostPort) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
-	return call(ctx, p.n, ofHost("Reviews", true), branch, func() ([]githost.Review, error) {
-		return p.n.sim.host.Reviews(ctx, repo, branch)
-	})
+func (w watchedHost) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
+	pr, err := w.Host.OpenPullRequest(ctx, n)
+	w.n.sim.check.opened(w.n, n, err)
+	return pr, err
 }
 
-func (p *hostPort) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
-	return call(ctx, p.n, ofHost("PullRequest", true), branch, func() (githost.PullRequest, error) {
-		return p.n.sim.host.PullRequest(ctx, repo, branch)
-	})
-}
-
-func (p *hostPort) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
-	return call(ctx, p.n, ofHost("OpenPullRequest", false), n.Head, func() (githost.PullRequest, error) {
-		pr, err := p.n.sim.host.OpenPullRequest(ctx, n)
-		p.n.sim.check.opened(p.n, n, err)
-		return pr, err
-	})
-}
-
-func (p *hostPort) Merge(ctx context.Context, m githost.Merge) (string, error) {
-	return call(ctx, p.n, ofHost("Merge", false), m.HeadSHA, func() (string, error) {
-		s := p.n.sim
-		before := s.check.beforeMerge(m)
-		sha, err := s.host.Merge(ctx, m)
-		if err == nil {
-			s.check.merged(p.n, m, before)
-			s.senders.merged(m.Repo, m.Number, sha)
-		}
-		return sha, err
-	})
-}
-
-func (p *hostPort) BranchesAt(ctx context.Context, repo, sha string) ([]string, error) {
-	return call(ctx, p.n, ofHost("BranchesAt", true), sha, func() ([]string, error) { return p.n.sim.host.BranchesAt(ctx, repo, sha) })
-}
-
-func (p *hostPort) DeleteBranch(ctx context.Context, repo, branch string) error {
-	return void(ctx, p.n, ofHost("DeleteBranch", false), branch, func() error { return p.n.sim.host.DeleteBranch(ctx, repo, branch) })
+func (w watchedHost) Merge(ctx context.Context, m githost.Merge) (string, error) {
+	s := w.n.sim
+	before := s.check.beforeMerge(m)
+	sha, err := w.Host.Merge(ctx, m)
+	if err == nil {
+		s.check.merged(w.n, m, before)
+		s.senders.merged(m.Repo, m.Number, sha)
+	}
+	return sha, err
 }
 
 // chatPort is the messenger as a replica reaches it.
@@ -206,99 +180,44 @@ func (p *chatPort) Edit(ctx context.Context, message string, m messenger.Message
 	return void(ctx, p.n, o, message, func() error { return p.n.sim.chat.Edit(ctx, message, m) })
 }
 
-// workPort is the workspaces of one machine.
-type workPort struct {
-	n     *node
-	place *memwork.Place
+// watchedPlace is the workspaces of one machine with a look at what a process does to them.
+type watchedPlace struct {
+	*memwork.Place
+
+	n *node
 }
 
-func ofGit(name string, read bool) op { return op{name: "git." + name, lane: LaneGit, read: read} }
-
-func (p *workPort) Open(ctx context.Context, s work.Workspace, first []work.File) (work.Checkout, error) {
-	return call(ctx, p.n, ofGit("Open", false), s.Branch, func() (work.Checkout, error) {
-		p.n.sim.check.untouched(p.n, s, "opened")
-		return p.place.Open(ctx, s, first)
-	})
+func (w watchedPlace) Open(ctx context.Context, s work.Workspace, first []work.File) (work.Checkout, error) {
+	w.n.sim.check.untouched(w.n, s, "opened")
+	return w.Place.Open(ctx, s, first)
 }
 
-func (p *workPort) Begin(ctx context.Context, s work.Workspace, first []work.File) error {
-	return void(ctx, p.n, ofGit("Begin", false), s.Branch, func() error { return p.place.Begin(ctx, s, first) })
+func (w watchedPlace) Push(ctx context.Context, s work.Workspace, sha, expected string) error {
+	before := w.Remote(s.Repo, s.Branch)
+	err := w.Place.Push(ctx, s, sha, expected)
+	if err == nil {
+		w.n.sim.check.pushed(w.n, s, before, sha)
+	}
+	return err
 }
 
-func (p *workPort) Add(ctx context.Context, s work.Workspace, files []work.File, message string) (work.Tip, error) {
-	return call(ctx, p.n, ofGit("Add", false), s.Branch, func() (work.Tip, error) { return p.place.Add(ctx, s, files, message) })
+func (w watchedPlace) Close(ctx context.Context, s work.Workspace) error {
+	w.n.sim.check.untouched(w.n, s, "closed")
+	return w.Place.Close(ctx, s)
 }
 
-func (p *workPort) Take(ctx context.Context, s work.Workspace) (work.Tip, error) {
-	return call(ctx, p.n, ofGit("Take", false), s.Branch, func() (work.Tip, error) { return p.place.Take(ctx, s) })
+func (w watchedPlace) Drop(ctx context.Context, s work.Workspace, keep string) error {
+	w.n.sim.check.untouched(w.n, s, "dropped")
+	err := w.Place.Drop(ctx, s, keep)
+	if err == nil {
+		_ = w.n.sim.host.DeleteBranch(ctx, s.Repo, s.Branch)
+	}
+	return err
 }
 
-func (p *workPort) Push(ctx context.Context, s work.Workspace, sha, expected string) error {
-	return void(ctx, p.n, ofGit("Push", false), s.Branch+" "+sha, func() error {
-		before := p.place.Remote(s.Repo, s.Branch)
-		err := p.place.Push(ctx, s, sha, expected)
-		if err == nil {
-			p.n.sim.check.pushed(p.n, s, before, sha)
-		}
-		return err
-	})
-}
-
-func (p *workPort) Close(ctx context.Context, s work.Workspace) error {
-	return void(ctx, p.n, ofGit("Close", false), s.Branch, func() error {
-		p.n.sim.check.untouched(p.n, s, "closed")
-		return p.place.Close(ctx, s)
-	})
-}
-
-func (p *workPort) Drop(ctx context.Context, s work.Workspace, keep string) error {
-	return void(ctx, p.n, ofGit("Drop", false), s.Branch, func() error {
-		p.n.sim.check.untouched(p.n, s, "dropped")
-		err := p.place.Drop(ctx, s, keep)
-		if err == nil {
-			_ = p.n.sim.host.DeleteBranch(ctx, s.Repo, s.Branch)
-		}
-		return err
-	})
-}
-
-func (p *workPort) Tip(ctx context.Context, s work.Workspace) (work.Tip, error) {
-	return call(ctx, p.n, ofGit("Tip", true), s.Branch, func() (work.Tip, error) { return p.place.Tip(ctx, s) })
-}
-
-func (p *workPort) Changed(ctx context.Context, s work.Workspace, from, to string, patterns []string) ([]string, error) {
-	return call(ctx, p.n, ofGit("Changed", true), to, func() ([]string, error) { return p.place.Changed(ctx, s, from, to, patterns) })
-}
-
-func (p *workPort) Diff(ctx context.Context, s work.Workspace, sha string) (work.Diff, error) {
-	return call(ctx, p.n, ofGit("Diff", true), sha, func() (work.Diff, error) { return p.place.Diff(ctx, s, sha) })
-}
-
-func (p *workPort) Files(ctx context.Context, s work.Workspace, sha string) (fs.FS, error) {
-	return call(ctx, p.n, ofGit("Files", true), sha, func() (fs.FS, error) { return p.place.Files(ctx, s, sha) })
-}
-
-func (p *workPort) CatchUp(ctx context.Context, s work.Workspace, always bool) (work.CaughtUp, error) {
-	return call(ctx, p.n, ofGit("CatchUp", false), s.Branch, func() (work.CaughtUp, error) { return p.place.CatchUp(ctx, s, always) })
-}
-
-func (p *workPort) MainTip(ctx context.Context, s work.Workspace) (string, error) {
-	return call(ctx, p.n, ofGit("MainTip", true), s.Repo, func() (string, error) { return p.place.MainTip(ctx, s) })
-}
-
-func (p *workPort) SameTree(ctx context.Context, s work.Workspace, a, b string) (bool, error) {
-	return call(ctx, p.n, ofGit("SameTree", true), s.Repo, func() (bool, error) { return p.place.SameTree(ctx, s, a, b) })
-}
-
-func (p *workPort) Remains(ctx context.Context) ([]work.Remains, error) {
-	return call(ctx, p.n, ofGit("Remains", true), "", func() ([]work.Remains, error) { return p.place.Remains(ctx) })
-}
-
-func (p *workPort) Remove(ctx context.Context, r work.Remains) error {
-	return void(ctx, p.n, ofGit("Remove", false), r.Name, func() error {
-		p.n.sim.check.unused(p.n, r)
-		return p.place.Remove(ctx, r)
-	})
+func (w watchedPlace) Remove(ctx context.Context, r work.Remains) error {
+	w.n.sim.check.unused(w.n, r)
+	return w.Place.Remove(ctx, r)
 }
 
 // leasePort is the leases as a replica reaches them.
@@ -329,18 +248,12 @@ func (p *leasePort) Release(ctx context.Context, l lease.Lease) error {
 	})
 }
 
-func (p *leasePort) Holder(ctx context.Context, name string) (lease.Lease, bool, error) {
-	type answer struct {
-		l  lease.Lease
-		ok bool
-	}
-	o := ofLease("Holder")
-	o.read = true
-	a, err := call(ctx, p.n, o, name, func() (answer, error) {
-		l, ok, err := p.n.sim.leases.Holder(ctx, name)
-		return answer{l, ok}, err
+func (p *leasePort) Holder(ctx context.Context, name string) (l lease.Lease, ok bool, err error) {
+	err = void(ctx, p.n, op{name: "lease.Holder", lane: LaneStore, read: true}, name, func() (err error) {
+		l, ok, err = p.n.sim.leases.Holder(ctx, name)
+		return err
 	})
-	return a.l, a.ok, err
+	return l, ok, err
 }
 
 // agentsPort runs the agents of one machine.

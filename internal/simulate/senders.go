@@ -38,8 +38,9 @@ type letter struct {
 
 // boardHooks and hostHooks are the edges of the two senders' webhooks.
 type (
-	boardHooks struct{}
-	hostHooks  struct{}
+	hooks      struct{}
+	boardHooks struct{ hooks }
+	hostHooks  struct{ hooks }
 )
 
 const signatureHeader = "X-Signature"
@@ -47,7 +48,7 @@ const signatureHeader = "X-Signature"
 // hookSecret signs all webhooks.
 const hookSecret = "what both senders sign with"
 
-func check(h http.Header) (*signature.Check, error) {
+func (hooks) Signature(h http.Header) (*signature.Check, error) {
 	given, err := hex.DecodeString(h.Get(signatureHeader))
 	if err != nil {
 		return nil, signature.ErrMissing
@@ -67,14 +68,9 @@ func sign(body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-func delivery(h http.Header) (id, event string) { return h.Get("X-Delivery"), "event" }
-
-func (boardHooks) Signature(h http.Header) (*signature.Check, error) { return check(h) }
-func (boardHooks) Delivery(h http.Header) (id, event string)         { return delivery(h) }
-func (hostHooks) Signature(h http.Header) (*signature.Check, error)  { return check(h) }
-func (hostHooks) Delivery(h http.Header) (id, event string)          { return delivery(h) }
-func (boardHooks) Decode(_ string, b []byte) (tracker.Hook, error)   { return decode(b, board) }
-func (hostHooks) Decode(_ string, b []byte) (githost.Hook, error)    { return decode(b, host) }
+func (hooks) Delivery(h http.Header) (id, event string)            { return h.Get("X-Delivery"), "event" }
+func (boardHooks) Decode(_ string, b []byte) (tracker.Hook, error) { return decode(b, board) }
+func (hostHooks) Decode(_ string, b []byte) (githost.Hook, error)  { return decode(b, host) }
 
 func (boardHooks) Habits() signature.Habits {
 	return signature.Habits{Limit: 1 << 20, Hold: 20 * time.Second, Abort: true}

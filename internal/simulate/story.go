@@ -189,13 +189,12 @@ func kinds(jobs []queue.Job) string {
 	return strings.Join(out, " ")
 }
 
-// finishing is the end of a claim in a few words, for the trace.
-func finishing(c queue.Claim, o queue.Outcome) string {
-	text := c.Job.Kind + " " + id(c.Job.ID) + "." + id(int64(c.Job.Attempt)) + " " + string(o.Kind)
-	if o.Error != "" {
-		text += " (" + o.Error + ")"
+// ended is how a claim ended in a few words, for the trace.
+func ended(o queue.Outcome) string {
+	if o.Error == "" {
+		return string(o.Kind)
 	}
-	return text
+	return string(o.Kind) + " (" + o.Error + ")"
 }
 
 // trace records what happened, a line for each step: the virtual time, who, what, and

@@ -29,34 +29,28 @@ type redactedStore struct {
 	by *secret.Redactor
 }
 
-// Commit implements task.Store.
 func (d redactedStore) Commit(ctx context.Context, c task.Commit) error {
 	return d.Store.Commit(ctx, d.commit(c))
 }
 
-// Receive implements task.Store.
 func (d redactedStore) Receive(ctx context.Context, delivery task.Delivery, job queue.Job) (bool, error) {
 	return d.Store.Receive(ctx, delivery, d.jobs([]queue.Job{job})[0])
 }
 
-// Put implements queue.Queue.
 func (d redactedStore) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
 	return d.Store.Put(ctx, d.jobs(jobs)...)
 }
 
-// Finish implements queue.Queue.
 func (d redactedStore) Finish(ctx context.Context, c queue.Claim, o queue.Outcome) error {
 	return d.Store.Finish(ctx, c, d.outcome(o))
 }
 
-// FinishTake implements queue.Queue.
 func (d redactedStore) FinishTake(
 	ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration,
 ) ([]queue.Claim, error) {
 	return d.Store.FinishTake(ctx, c, d.outcome(o), pool, worker, n, ttl)
 }
 
-// Hold implements queue.Admin.
 func (d redactedStore) Hold(ctx context.Context, holds ...queue.Hold) error {
 	return d.Store.Hold(ctx, d.holds(holds)...)
 }
@@ -66,30 +60,16 @@ func (d redactedStore) commit(c task.Commit) task.Commit {
 		t := redacted(d.by, *c.Task)
 		c.Task = &t
 	}
-	c.Journal, c.Gates, c.Runs = slices.Clone(c.Journal), slices.Clone(c.Gates), slices.Clone(c.Runs)
-	for i := range c.Journal {
-		c.Journal[i].Payload = d.by.Bytes(c.Journal[i].Payload)
-	}
-	for i := range c.Gates {
-		c.Gates[i].Verdict = redacted(d.by, c.Gates[i].Verdict)
-	}
-	for i := range c.Runs {
-		c.Runs[i].Summary = d.by.Text(c.Runs[i].Summary)
-	}
-	c.Pauses = slices.Clone(c.Pauses)
-	for i := range c.Pauses {
-		c.Pauses[i].Reason = d.by.Text(c.Pauses[i].Reason)
-	}
+	c.Journal = each(c.Journal, func(e *task.JournalEntry) { e.Payload = d.by.Bytes(e.Payload) })
+	c.Gates = each(c.Gates, func(g *task.GateResult) { g.Verdict = redacted(d.by, g.Verdict) })
+	c.Runs = each(c.Runs, func(r *task.AgentRun) { r.Summary = d.by.Text(r.Summary) })
+	c.Pauses = each(c.Pauses, func(p *task.Pause) { p.Reason = d.by.Text(p.Reason) })
 	c.Jobs, c.Hold = d.jobs(c.Jobs), d.holds(c.Hold)
 	return c
 }
 
 func (d redactedStore) jobs(jobs []queue.Job) []queue.Job {
-	jobs = slices.Clone(jobs)
-	for i := range jobs {
-		jobs[i].Payload = d.by.Bytes(jobs[i].Payload)
-	}
-	return jobs
+	return each(jobs, func(j *queue.Job) { j.Payload = d.by.Bytes(j.Payload) })
 }
 
 func (d redactedStore) outcome(o queue.Outcome) queue.Outcome {
@@ -98,11 +78,16 @@ func (d redactedStore) outcome(o queue.Outcome) queue.Outcome {
 }
 
 func (d redactedStore) holds(holds []queue.Hold) []queue.Hold {
-	holds = slices.Clone(holds)
-	for i := range holds {
-		holds[i].Reason = d.by.Text(holds[i].Reason)
+	return each(holds, func(h *queue.Hold) { h.Reason = d.by.Text(h.Reason) })
+}
+
+// each returns a copy of a list, in which each was cleaned: the caller's own stays.
+func each[T any](list []T, clean func(*T)) []T {
+	list = slices.Clone(list)
+	for i := range list {
+		clean(&list[i])
 	}
-	return holds
+	return list
 }
 
 // redacted is v, or what its JSON says with secrets replaced. T can be read from its JSON.
@@ -129,14 +114,13 @@ type redactedTracker struct {
 	by *secret.Redactor
 }
 
-// Item implements tracker.Tracker: a card's text is kept as the store keeps it, so that the two can be compared.
+// Item keeps a card's text as the store keeps it, so that the two can be compared.
 func (t redactedTracker) Item(ctx context.Context, projectID, itemID string) (tracker.Item, error) {
 	i, err := t.Tracker.Item(ctx, projectID, itemID)
 	i.Title, i.Description = t.by.Text(i.Title), t.by.Text(i.Description)
 	return i, err
 }
 
-// LastMove implements tracker.Log.
 func (t redactedTracker) LastMove(ctx context.Context, projectID, itemID string) (tracker.Move, error) {
 	if l, ok := t.Tracker.(tracker.Log); ok {
 		return l.LastMove(ctx, projectID, itemID)
@@ -144,7 +128,6 @@ func (t redactedTracker) LastMove(ctx context.Context, projectID, itemID string)
 	return tracker.Move{}, tracker.ErrNoLog
 }
 
-// Person implements tracker.People.
 func (t redactedTracker) Person(ctx context.Context, projectID, accountID string) (tracker.Person, error) {
 	if p, ok := t.Tracker.(tracker.People); ok {
 		return p.Person(ctx, projectID, accountID)
@@ -152,7 +135,6 @@ func (t redactedTracker) Person(ctx context.Context, projectID, accountID string
 	return tracker.Person{}, tracker.ErrNotFound
 }
 
-// ItemURL implements tracker.Linker.
 func (t redactedTracker) ItemURL(projectID, itemID string) string {
 	if l, ok := t.Tracker.(tracker.Linker); ok {
 		return l.ItemURL(projectID, itemID)
@@ -160,7 +142,6 @@ func (t redactedTracker) ItemURL(projectID, itemID string) string {
 	return ""
 }
 
-// BlockedBy implements tracker.Relations.
 func (t redactedTracker) BlockedBy(ctx context.Context, projectID, itemID string) ([]tracker.Ref, error) {
 	if r, ok := t.Tracker.(tracker.Relations); ok {
 		return r.BlockedBy(ctx, projectID, itemID)
@@ -168,7 +149,6 @@ func (t redactedTracker) BlockedBy(ctx context.Context, projectID, itemID string
 	return nil, tracker.ErrNoRelations
 }
 
-// Recent implements tracker.Recent.
 func (t redactedTracker) Recent(projectID, itemID string) (tracker.Item, bool) {
 	if r, ok := t.Tracker.(tracker.Recent); ok {
 		return r.Recent(projectID, itemID)
@@ -176,7 +156,6 @@ func (t redactedTracker) Recent(projectID, itemID string) (tracker.Item, bool) {
 	return tracker.Item{}, false
 }
 
-// Budgets implements tracker.Budgeted.
 func (t redactedTracker) Budgets() []tracker.Budget {
 	if b, ok := t.Tracker.(tracker.Budgeted); ok {
 		return b.Budgets()
@@ -184,12 +163,10 @@ func (t redactedTracker) Budgets() []tracker.Budget {
 	return nil
 }
 
-// AddComment implements tracker.Tracker.
 func (t redactedTracker) AddComment(ctx context.Context, c tracker.NewComment) (string, error) {
 	return t.Tracker.AddComment(ctx, t.comment(c))
 }
 
-// SetComment implements tracker.Editor.
 func (t redactedTracker) SetComment(ctx context.Context, c tracker.NewComment) error {
 	if e, ok := t.Tracker.(tracker.Editor); ok {
 		return e.SetComment(ctx, t.comment(c))
@@ -198,10 +175,8 @@ func (t redactedTracker) SetComment(ctx context.Context, c tracker.NewComment) e
 }
 
 func (t redactedTracker) comment(c tracker.NewComment) tracker.NewComment {
-	c.Body, c.Note, c.Links = t.by.Text(c.Body), t.by.Text(c.Note), slices.Clone(c.Links)
-	for i, l := range c.Links {
-		c.Links[i] = tracker.Link{Name: t.by.Text(l.Name), URL: t.by.Text(l.URL)}
-	}
+	c.Body, c.Note = t.by.Text(c.Body), t.by.Text(c.Note)
+	c.Links = each(c.Links, func(l *tracker.Link) { l.Name, l.URL = t.by.Text(l.Name), t.by.Text(l.URL) })
 	return c
 }
 
@@ -211,46 +186,32 @@ type redactedHost struct {
 	by *secret.Redactor
 }
 
-// plainHost is a redactedHost that serves repositories without a git host too.
+// plainHost is a redactedHost that serves repositories without a git host too: nothing of theirs has words.
 type plainHost struct {
 	redactedHost
-	plain githost.Plain
+	plain
 }
+
+type plain = githost.Plain // whose own name is that of a method
 
 // redactHost keeps what a host can do beside the port.
 func redactHost(h orchestrator.Hosting, by *secret.Redactor) orchestrator.Hosting {
-	if plain, ok := h.(githost.Plain); ok {
-		return plainHost{redactedHost{h, by}, plain}
+	if p, ok := h.(plain); ok {
+		return plainHost{redactedHost{h, by}, p}
 	}
 	return redactedHost{h, by}
 }
 
-// Plain implements githost.Plain.
-func (h plainHost) Plain(repo string) bool { return h.plain.Plain(repo) }
-
-// Heads implements githost.Plain.
-func (h plainHost) Heads(ctx context.Context, repo string) (map[string]string, error) {
-	return h.plain.Heads(ctx, repo)
-}
-
-// Contains implements githost.Plain.
-func (h plainHost) Contains(ctx context.Context, repo, tip, sha string) (bool, error) {
-	return h.plain.Contains(ctx, repo, tip, sha)
-}
-
-// OpenPullRequest implements githost.Host.
 func (h redactedHost) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
 	n.Title, n.Body = h.by.Text(n.Title), h.by.Text(n.Body)
 	return h.Hosting.OpenPullRequest(ctx, n)
 }
 
-// Merge implements githost.Host.
 func (h redactedHost) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	m.Title = h.by.Text(m.Title)
 	return h.Hosting.Merge(ctx, m)
 }
 
-// Comment implements githost.Commenter.
 func (h redactedHost) Comment(ctx context.Context, c githost.NewComment) error {
 	c.Body = h.by.Text(c.Body)
 	if to, ok := h.Hosting.(githost.Commenter); ok {
@@ -259,7 +220,6 @@ func (h redactedHost) Comment(ctx context.Context, c githost.NewComment) error {
 	return githost.ErrLacking
 }
 
-// FailureLog implements githost.Details.
 func (h redactedHost) FailureLog(ctx context.Context, repo string, c githost.Check) (string, error) {
 	if d, ok := h.Hosting.(githost.Details); ok {
 		return d.FailureLog(ctx, repo, c)
@@ -267,7 +227,6 @@ func (h redactedHost) FailureLog(ctx context.Context, repo string, c githost.Che
 	return "", nil
 }
 
-// LineComments implements githost.Details.
 func (h redactedHost) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
 	if d, ok := h.Hosting.(githost.Details); ok {
 		return d.LineComments(ctx, repo, branch)
@@ -281,21 +240,17 @@ type redactedChat struct {
 	by *secret.Redactor
 }
 
-// Send implements messenger.Messenger.
 func (c redactedChat) Send(ctx context.Context, m messenger.Message) (string, error) {
 	return c.Messenger.Send(ctx, c.message(m))
 }
 
-// Edit implements messenger.Messenger.
 func (c redactedChat) Edit(ctx context.Context, id string, m messenger.Message) error {
 	return c.Messenger.Edit(ctx, id, c.message(m))
 }
 
 func (c redactedChat) message(m messenger.Message) messenger.Message {
-	m.Title, m.Link, m.Lines = c.by.Text(m.Title), c.by.Text(m.Link), slices.Clone(m.Lines)
-	for i := range m.Lines {
-		m.Lines[i] = c.by.Text(m.Lines[i])
-	}
+	m.Title, m.Link = c.by.Text(m.Title), c.by.Text(m.Link)
+	m.Lines = each(m.Lines, func(line *string) { *line = c.by.Text(*line) })
 	return m
 }
 
@@ -315,7 +270,6 @@ type answer struct {
 	body *secret.Writer
 }
 
-// Write implements io.Writer.
 func (a answer) Write(p []byte) (int, error) { return a.body.Write(p) }
 
 // Unwrap is for http.ResponseController: time limits, and Flush. What is held because it may
@@ -328,19 +282,16 @@ type redactedCards struct {
 	by *secret.Redactor
 }
 
-// Make implements cards.Writer.
 func (c redactedCards) Make(ctx context.Context, n cards.New) (cards.Card, cards.Entry, error) {
 	n.Title, n.Description = c.by.Text(n.Title), c.by.Text(n.Description)
 	return c.Board.Make(ctx, n)
 }
 
-// Edit implements cards.Writer.
 func (c redactedCards) Edit(ctx context.Context, e cards.Edit) error {
 	e.Title, e.Description = c.by.Text(e.Title), c.by.Text(e.Description)
 	return c.Board.Edit(ctx, e)
 }
 
-// Say implements cards.Writer.
 func (c redactedCards) Say(ctx context.Context, s cards.Saying) error {
 	s.Body = c.by.Text(s.Body)
 	return c.Board.Say(ctx, s)

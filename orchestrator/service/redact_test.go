@@ -20,10 +20,13 @@ import (
 	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
 
 const canary = `canary"of<the>test`
@@ -61,7 +64,7 @@ func TestStoreKeepsNoSecret(t *testing.T) {
 			Check: "c", Outcome: gates.Red, Reason: canary, Evidence: []gates.Evidence{{Name: "stderr", Note: canary}}, Children: []gates.Verdict{{Check: "d", Reason: canary}},
 		}}},
 		Runs: []task.AgentRun{{TaskID: id, JobID: 9, Attempt: 1, Run: 1, Stage: stage.Analysis, Role: stage.Analyst, Started: now, Finished: now, Summary: canary}},
-		Jobs: []queue.Job{job}, Hold: []queue.Hold{{Subject: "s", Name: "n", Reason: canary}},
+		Jobs: []queue.Job{job}, Hold: []queue.Hold{{Subject: "s", Name: "n", Reason: canary}}, Pauses: []task.Pause{{Agent: "a", Reason: canary, Since: now}},
 	}
 	require.NoError(t, store.Commit(ctx, commit))
 	require.NoError(t, store.Hold(ctx, queue.Hold{Subject: "s2", Name: "n", Reason: canary}))
@@ -87,12 +90,15 @@ func TestStoreKeepsNoSecret(t *testing.T) {
 	holds, err := store.Holds(ctx)
 	require.NoError(t, err)
 	require.Len(t, holds, 2)
+	pauses, err := store.Pauses(ctx)
+	require.NoError(t, err)
+	require.Len(t, pauses, 1)
 	for _, j := range jobs {
 		require.True(t, json.Valid(j.Payload))
 		require.Contains(t, string(j.Payload)+j.Error, "***")
 		require.NotContains(t, string(j.Payload)+j.Error, "canary")
 	}
-	require.NotContains(t, fmt.Sprintf("%+v %s %+v %+v %+v", task, journal[0].Payload, verdicts, runs, holds), "canary")
+	require.NotContains(t, fmt.Sprintf("%+v %s %+v %+v %+v %+v", task, journal[0].Payload, verdicts, runs, holds, pauses), "canary")
 }
 
 // Comments, chat and pull requests have no secret.
@@ -108,22 +114,55 @@ func TestWordsHaveNoSecret(t *testing.T) {
 	require.NoError(t, say.Edit(ctx, id, messenger.Message{Title: "t", Lines: []string{canary}}))
 	require.NotContains(t, fmt.Sprintf("%+v", chat.Messages()), "canary")
 
-	var seen githost.NewPullRequest
-	h := redactHost(seesPulls{memhost.New(), &seen}, by)
+	board := memtracker.New(nil)
+	board.AddProject("p")
+	board.Put(tracker.Item{ID: "i", ProjectID: "p"})
+	said := tracker.NewComment{ProjectID: "p", ItemID: "i", Key: "1", Body: canary, Note: canary, Links: []tracker.Link{{Name: canary, URL: canary}}}
+	_, err = redactedTracker{board, by}.AddComment(ctx, said)
+	require.NoError(t, err)
+	said.Key = "2"
+	require.NoError(t, redactedTracker{board, by}.SetComment(ctx, said))
+	comments, err := board.Comments(ctx, "p", "i")
+	require.NoError(t, err)
+	require.Len(t, comments, 2)
+	require.NotContains(t, fmt.Sprint(comments), "canary")
+	require.Equal(t, canary, said.Links[0].Name, "the caller's own stays")
+
+	var seen []any
+	h := redactHost(sees{memhost.New(), &seen}, by)
+	const hidden = "******************"
 	_, err = h.OpenPullRequest(ctx, githost.NewPullRequest{Repo: "a/b", Head: "h", Base: "main", Title: canary, Body: canary})
 	require.NoError(t, err)
-	require.Equal(t, githost.NewPullRequest{Repo: "a/b", Head: "h", Base: "main", Title: "******************", Body: "******************"}, seen)
+	_, err = h.Merge(ctx, githost.Merge{Repo: "a/b", Title: canary})
+	require.NoError(t, err)
+	require.NoError(t, h.(githost.Commenter).Comment(ctx, githost.NewComment{Repo: "a/b", Body: canary}))
+	require.Equal(t, []any{
+		githost.NewPullRequest{Repo: "a/b", Head: "h", Base: "main", Title: hidden, Body: hidden},
+		githost.Merge{Repo: "a/b", Title: hidden}, githost.NewComment{Repo: "a/b", Body: hidden},
+	}, seen)
+	require.Implements(t, (*githost.Plain)(nil), h, "what a host can do beside is kept")
+	require.NotImplements(t, (*githost.Plain)(nil), redactHost(struct{ orchestrator.Hosting }{h}, by), "and nothing is made up")
 }
 
-// seesPulls notes what a pull request is opened with.
-type seesPulls struct {
+// sees notes what is published.
+type sees struct {
 	*memhost.Host
-	seen *githost.NewPullRequest
+	seen *[]any
 }
 
-func (s seesPulls) OpenPullRequest(_ context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
-	*s.seen = n
+func (s sees) OpenPullRequest(_ context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
+	*s.seen = append(*s.seen, n)
 	return githost.PullRequest{}, nil
+}
+
+func (s sees) Merge(_ context.Context, m githost.Merge) (string, error) {
+	*s.seen = append(*s.seen, m)
+	return "", nil
+}
+
+func (s sees) Comment(_ context.Context, c githost.NewComment) error {
+	*s.seen = append(*s.seen, c)
+	return nil
 }
 
 // Answers have no secret, be they written in pieces and flushed between; what was flushed

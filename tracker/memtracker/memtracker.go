@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,8 +26,9 @@ type Board struct {
 	now func() time.Time
 
 	mu        sync.Mutex
-	columns   map[string][]stage.Status // of each project; nil = all
-	items     []tracker.Item
+	columns   map[string][]stage.Status    // of each project; nil = all
+	items     map[string]map[string]placed // by project and id
+	puts      int
 	comments  map[string][]tracker.Comment // by item
 	posted    map[[2]string]string         // ids of comments by project and key
 	moves     []Move
@@ -37,6 +39,13 @@ type Board struct {
 	nameless  bool // which accounts are ours is not known
 	blockedBy map[string][]string
 	last      int
+}
+
+// placed is an item with the number of the change that has placed it.
+type placed struct {
+	tracker.Item
+
+	at int
 }
 
 // Move is one change of a status through SetStatus.
@@ -51,8 +60,9 @@ func New(now func() time.Time) *Board {
 		now = time.Now
 	}
 	return &Board{
-		now: now, blockedBy: map[string][]string{}, log: map[string][]tracker.Move{}, people: map[string]tracker.Person{},
-		columns: map[string][]stage.Status{}, comments: map[string][]tracker.Comment{}, posted: map[[2]string]string{},
+		now: now, items: map[string]map[string]placed{}, blockedBy: map[string][]string{}, log: map[string][]tracker.Move{},
+		people: map[string]tracker.Person{}, posted: map[[2]string]string{},
+		columns: map[string][]stage.Status{}, comments: map[string][]tracker.Comment{},
 	}
 }
 
@@ -130,18 +140,22 @@ func (b *Board) Person(ctx context.Context, projectID, accountID string) (tracke
 
 func (b *Board) put(account string, i tracker.Item) {
 	i.UpdatedAt = b.now()
-	before := slices.IndexFunc(b.items, func(o tracker.Item) bool { return o.ID == i.ID })
+	before, known := b.items[i.ProjectID][i.ID]
 	switch {
-	case before < 0:
+	case !known:
 		b.log[i.ID] = []tracker.Move{{ActorID: account, At: i.UpdatedAt}}
-	case b.items[before].Status != i.Status:
+	case before.Status != i.Status:
 		b.log[i.ID] = append(b.log[i.ID], tracker.Move{To: string(i.Status), ActorID: account, At: i.UpdatedAt})
 	}
 	if info, ok := stage.StatusNamed(i.Status); ok {
 		i.StatusName = info.Name
 	}
 	i.Finished = i.Finished || i.Status == stage.StatusDone
-	b.items = append(slices.DeleteFunc(b.items, func(o tracker.Item) bool { return o.ID == i.ID }), i)
+	if b.items[i.ProjectID] == nil {
+		b.items[i.ProjectID] = map[string]placed{}
+	}
+	b.puts++
+	b.items[i.ProjectID][i.ID] = placed{i, b.puts}
 }
 
 // Say adds a person's comment.
@@ -198,10 +212,8 @@ func (b *Board) find(ctx context.Context, call, projectID, itemID string) (track
 	if err := b.Failure(ctx, call); err != nil {
 		return tracker.Item{}, err
 	}
-	for _, i := range b.items {
-		if i.ID == itemID && i.ProjectID == projectID {
-			return i, nil
-		}
+	if i, ok := b.items[projectID][itemID]; ok {
+		return i.Item, nil
 	}
 	return tracker.Item{}, fmt.Errorf("%w: item %s", tracker.ErrNotFound, itemID)
 }
@@ -224,12 +236,12 @@ func (b *Board) List(ctx context.Context, q tracker.Query) (tracker.Page, error)
 	if _, ok := b.columns[q.ProjectID]; !ok {
 		return p, tracker.ErrNotFound
 	}
-	for _, i := range b.items {
-		if i.ProjectID == q.ProjectID && !i.UpdatedAt.Before(q.Since) && (len(q.Statuses) == 0 || slices.Contains(q.Statuses, i.Status)) {
-			p.Items = append(p.Items, i)
+	newest := func(x, y placed) int { return cmp.Or(y.UpdatedAt.Compare(x.UpdatedAt), x.at-y.at) }
+	for _, i := range slices.SortedFunc(maps.Values(b.items[q.ProjectID]), newest) {
+		if !i.UpdatedAt.Before(q.Since) && (len(q.Statuses) == 0 || slices.Contains(q.Statuses, i.Status)) {
+			p.Items = append(p.Items, i.Item)
 		}
 	}
-	slices.SortStableFunc(p.Items, func(x, y tracker.Item) int { return cmp.Compare(y.UpdatedAt.UnixNano(), x.UpdatedAt.UnixNano()) })
 	return p, nil
 }
 

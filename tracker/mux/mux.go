@@ -7,11 +7,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -269,22 +267,13 @@ func (t *Tracker) Recent(projectID, itemID string) (tracker.Item, bool) {
 func Receiver(name string, r tracker.Receiver) tracker.Receiver { return receiver{r, name} }
 
 type receiver struct {
-	of   tracker.Receiver
+	tracker.Receiver
 	name string
 }
 
-// Signature implements tracker.Receiver.
-func (r receiver) Signature(h http.Header) (*signature.Check, error) { return r.of.Signature(h) }
-
-// Delivery implements tracker.Receiver.
-func (r receiver) Delivery(h http.Header) (id, event string) { return r.of.Delivery(h) }
-
-// Habits implements tracker.Receiver.
-func (r receiver) Habits() signature.Habits { return r.of.Habits() }
-
 // Decode implements tracker.Receiver.
 func (r receiver) Decode(event string, body []byte) (tracker.Hook, error) {
-	h, err := r.of.Decode(event, body)
+	h, err := r.Receiver.Decode(event, body)
 	h.ProjectID, h.ActorID, h.Actor.ID = Key(r.name, h.ProjectID), Key(r.name, h.ActorID), Key(r.name, h.Actor.ID)
 	return h, err
 }

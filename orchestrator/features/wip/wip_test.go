@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/internal/intercept"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
@@ -264,58 +265,41 @@ func TestLimitReadsNoMoreThanItsPlaces(t *testing.T) {
 		row := task.Task{ID: id, Repo: AppRepo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: state}
 		require.NoError(t, s.Commit(ctx, task.Commit{Task: &row}))
 	}
-	counted := &reads{Store: s}
+	rows := 0
+	counted := intercept.Store(s, func(_ context.Context, c *intercept.Call, next func() error) error {
+		err := next()
+		switch read := c.Out.(type) {
+		case task.Task:
+			rows++
+		case []task.Task:
+			rows += len(read)
+		case []queue.Hold:
+			rows += len(read)
+		}
+		return err
+	})
 	l, err := wip.New(wip.Options{Store: counted, Holds: s, Finder: counted, Projects: projects})
 	require.NoError(t, err)
 	admit := l.Feature().Admit
 	for id := int64(1); id <= 300; id++ {
 		task, err := s.Task(ctx, id)
 		require.NoError(t, err)
-		counted.rows = 0
+		rows = 0
 		why := admit(ctx, orchestrator.Start{Task: task, JobID: id, Attempt: 1})
 		require.Equal(t, id > 2, why != "", id)
-		require.LessOrEqual(t, counted.rows, 24, id)
+		require.LessOrEqual(t, rows, 24, id)
 	}
 	first, err := s.Task(ctx, 1)
 	require.NoError(t, err)
 	first.State = stage.State{Stage: stage.Done}
 	require.NoError(t, s.Commit(ctx, task.Commit{Task: &first}))
-	counted.rows = 0
+	rows = 0
 	require.NoError(t, l.Give(ctx, AppRepo))
-	require.LessOrEqual(t, counted.rows, 220, "two batches of the line, and the places")
+	require.LessOrEqual(t, rows, 220, "two batches of the line, and the places")
 	held, err := s.HoldsIn(ctx, "analyst/3", "analyst/3 ", 9)
 	require.NoError(t, err)
 	require.Empty(t, held, "the one that waits longest has the place")
 	held, err = s.HoldsIn(ctx, "analyst/4", "analyst/4 ", 9)
 	require.NoError(t, err)
 	require.Len(t, held, 1)
-}
-
-// reads counts the rows that are read of a store.
-type reads struct {
-	*memstore.Store
-	rows int
-}
-
-func (r *reads) Task(ctx context.Context, id int64) (task.Task, error) {
-	r.rows++
-	return r.Store.Task(ctx, id)
-}
-
-func (r *reads) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
-	list, err := r.Store.Tasks(ctx, f)
-	r.rows += len(list)
-	return list, err
-}
-
-func (r *reads) Holds(ctx context.Context) ([]queue.Hold, error) {
-	list, err := r.Store.Holds(ctx)
-	r.rows += len(list)
-	return list, err
-}
-
-func (r *reads) HoldsIn(ctx context.Context, from, before string, limit int) ([]queue.Hold, error) {
-	list, err := r.Store.HoldsIn(ctx, from, before, limit)
-	r.rows += len(list)
-	return list, err
 }
