@@ -315,12 +315,15 @@ func (w *world) titled(title string) string {
 	return ""
 }
 
-// signalbox runs a command of the program, as an operator.
-func (w *world) signalbox(args ...string) string {
+// signalbox runs a command of the program, as an operator; another situation may have the server restarted.
+func (w *world) signalbox(args ...string) (said string) {
 	w.Helper()
-	cmd := exec.CommandContext(w.Context(), "/proc/self/exe", args...)
-	cmd.Env = w.environ()
-	out, err := cmd.CombinedOutput()
-	require.NoError(w, err, "signalbox %v: %s", args, out)
-	return string(out)
+	w.until(fmt.Sprintf("signalbox %v", args), func() bool {
+		cmd := exec.CommandContext(w.Context(), "/proc/self/exe", args...)
+		cmd.Env = w.environ()
+		out, err := cmd.CombinedOutput()
+		said = string(out)
+		return err == nil
+	})
+	return said
 }

@@ -80,7 +80,9 @@ func persons() []situation {
 // checked reports CI of the task's head, as a result that came at last.
 func checked(name string) func(*obedient, situation) {
 	return func(o *obedient, s situation) {
-		o.host.SetCheckRun(o.places[s.prefix].repo, o.world.task(o.item).HeadSHA, name, "completed", "success")
+		head := ""
+		o.until("the head is known", func() bool { head = o.world.task(o.item).HeadSHA; return head != "" })
+		o.host.SetCheckRun(o.places[s.prefix].repo, head, name, "completed", "success")
 	}
 }
 
