@@ -21,9 +21,9 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        113_770,
-		"tokens outside tests":       765_200,
-		"tokens of tests":            640_660,
+		"lines outside tests":        113_790,
+		"tokens outside tests":       765_290,
+		"tokens of tests":            640_690,
 		"exported names":             2_316,
 		"lines over 140 columns":     44,
 		"packages of the server":     94,

@@ -23,7 +23,7 @@ func (d Deps) waits(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if err != nil {
 		return d.retry(e, err)
 	}
-	text := ""
+	var text string
 	i := slices.IndexFunc(held, func(h queue.Hold) bool { return h.Name == orchestrator.WaitComment })
 	if i >= 0 {
 		text = held[i].Reason

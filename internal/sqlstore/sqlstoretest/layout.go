@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/storetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -24,6 +25,22 @@ type Store = storetest.Store
 
 // Begun is when the fixtures were filled, by their store's clock.
 func Begun() time.Time { return time.Date(2031, 5, 4, 8, 0, 0, 123_000, time.UTC) }
+
+// Rows that have names of their own in JSON by now, as that build read them.
+type (
+	depths struct {
+		Pool   string
+		Status queue.Status
+		Count  int64
+	}
+	result struct {
+		ID      int64
+		TaskID  int64
+		Stage   stage.Stage
+		At      time.Time
+		Verdict gates.Verdict
+	}
+)
 
 // Seen is all that can be read of a store, as JSON.
 func Seen(ctx context.Context, s Store) ([]byte, error) {
@@ -38,7 +55,11 @@ func Seen(ctx context.Context, s Store) ([]byte, error) {
 	holds, err := s.Holds(ctx)
 	note("holds", holds, err)
 	depth, err := s.Depth(ctx)
-	note("depth", depth, err)
+	counts := make([]depths, len(depth))
+	for i, d := range depth {
+		counts[i] = depths(d)
+	}
+	note("depth", counts, err)
 	tasks, err := s.Tasks(ctx, task.Filter{})
 	note("tasks", tasks, err)
 	alive, err := s.Tasks(ctx, task.Filter{Live: true})
@@ -47,7 +68,11 @@ func Seen(ctx context.Context, s Store) ([]byte, error) {
 	note("journal", journal, err)
 	for _, k := range tasks {
 		verdicts, err := s.GateResults(ctx, k.ID)
-		note(fmt.Sprint("gates of ", k.ID), verdicts, err)
+		results := make([]result, len(verdicts))
+		for i, v := range verdicts {
+			results[i] = result(v)
+		}
+		note(fmt.Sprint("gates of ", k.ID), results, err)
 	}
 	runs, err := s.AgentRuns(ctx, 0)
 	note("runs", runs, err)
