@@ -219,13 +219,10 @@ func (e *Engine) addHolds(ctx context.Context, out *task.Commit, c Change) error
 		}
 	}
 	for _, f := range holders {
-		hold, free, err := f.Holds(ctx, c)
-		if err != nil {
+		if err := f.Holds(ctx, c, out); err != nil {
 			e.Log.Error("a feature could not say what is held; nothing is",
 				"feature", f.Name, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
-			continue
 		}
-		out.Hold, out.Free = append(out.Hold, hold...), append(out.Free, free...)
 	}
 	return nil
 }

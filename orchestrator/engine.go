@@ -30,6 +30,12 @@ type Jobs interface {
 	queue.HoldFinder
 }
 
+// Storing is everything that the engine needs of a store of tasks.
+type Storing interface {
+	task.Store
+	task.Facts
+}
+
 // Tracking is everything that the engine needs of a tracker.
 type Tracking interface {
 	tracker.Tracker
@@ -51,7 +57,7 @@ type Workspaces interface {
 // Deps are the parts that an engine works with. All are required but Commands, Hooks, Probe,
 // Logs, Log, Meter, Scheduler and Now.
 type Deps struct {
-	Store      task.Store
+	Store      Storing
 	Records    task.Records
 	Jobs       Jobs
 	Projects   *task.Projects

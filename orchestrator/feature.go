@@ -30,7 +30,8 @@ type Feature struct {
 	Runners map[stage.EffectKind]Runner      // effects of the feature's own, by kind
 	Instead map[stage.EffectKind]Runner      // run effects of the engine's own, in the place of its runners
 	Facts   func(task.Project, *stage.Event) // adds facts of the repository to the event that starts a task
-	Holds   func(context.Context, Change) (hold, free []queue.Hold, err error)
+	// Holds adds to the transaction of a decision what it holds and frees.
+	Holds func(context.Context, Change, *task.Commit) error
 	// Committed receives a change once it is durable. It returns at once: a loop
 	// that has to look now is only nudged.
 	Committed func(Change)
@@ -53,9 +54,8 @@ type Feature struct {
 	Show  func(context.Context) (any, error) // the feature's block in /queue; nil = none
 }
 
-// Change is a task as a decision leaves it. A feature may answer it with holds
-// that are set and freed in the transaction of the decision. An error is logged
-// and changes nothing: a feature never stops a decision.
+// Change is a task as a decision leaves it. A feature may answer it with what its
+// transaction holds and frees. An error is logged: a feature never stops a decision.
 type Change struct {
 	Task   task.Task
 	Before stage.State

@@ -198,7 +198,3 @@ func (e *Engine) projectOf(t task.Task, on stage.Trigger) (task.Project, bool) {
 	}
 	return p, ok
 }
-
-// HoldAccess is the name of holds that keep no job: each records that a neighbour refuses the service at a
-// repository, or everywhere (*), of which people were notified. Its reason has a line with what they do.
-const HoldAccess = "access"

@@ -52,14 +52,14 @@ func parts() []part {
 			return livemessage.Feature(livemessage.Options{Store: r.Store, Records: r.Store, Jobs: r.Store, Projects: p, Messenger: r.Chat, Cards: r.Board})
 		}},
 		{"wait_comment", func(r *Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
-			return waitcomment.Feature(waitcomment.Options{Store: r.Store, Jobs: r.Store})
+			return waitcomment.Feature(waitcomment.Options{Store: r.Store})
 		}},
 		{"serial_gate", func(r *Rig, _ *task.Projects, repo string) (orchestrator.Feature, error) {
 			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{repo}})
 			return gate.Feature(), err
 		}},
 		{"wip", func(r *Rig, p *task.Projects, repo string) (orchestrator.Feature, error) {
-			l, err := wip.New(wip.Options{Store: r.Store, Holds: r.Store, Finder: r.Store, Projects: p, Except: func(other string) bool { return repo != "*" && other != repo }})
+			l, err := wip.New(wip.Options{Store: r.Store, Finder: r.Store, Projects: p, Except: func(other string) bool { return repo != "*" && other != repo }})
 			return l.Feature(), err
 		}},
 		{"task_deps", func(r *Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {

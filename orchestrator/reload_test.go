@@ -49,7 +49,7 @@ func reloading(t *testing.T, agent memwork.Script, f func(*Rig)) {
 		r.Features = func() []orchestrator.Feature {
 			serial, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Projects: r.Registry})
 			require.NoError(r, err)
-			limit, err := wip.New(wip.Options{Store: r.Store, Holds: r.Store, Finder: r.Store, Projects: r.Registry, Except: serial.Covers, Before: serial.Repair})
+			limit, err := wip.New(wip.Options{Store: r.Store, Finder: r.Store, Projects: r.Registry, Except: serial.Covers, Before: serial.Repair})
 			require.NoError(r, err)
 			return []orchestrator.Feature{serial.Feature(), limit.Feature()}
 		}

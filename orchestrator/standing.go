@@ -86,7 +86,7 @@ func (e *Engine) LookAtCard(ctx context.Context, t task.Task) (item tracker.Item
 		switch known := len(held) > len(others); {
 		case failed != nil:
 			return item, failed
-		case len(others) == 0 && (known || hold.Name == ""):
+		case len(others) == 0 && (known || hold.Name == ""), hold.Name == "" && item.Status == stage.StatusStop: // STOP ends it, held
 			return item, err
 		case hold.Name == "":
 			e.Log.Info("the card of a task is back", "task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)

@@ -80,12 +80,17 @@ func DescribeWait(ctx context.Context, e *Engine, t task.Task) (string, error) {
 	return "", err
 }
 
-// WaitComment is the name of holds that hold nothing: nobody's job names their subject,
-// WaitSaid. Their reason is what the card of a task says that it waits for.
-const WaitComment = "wait_comment"
+// Kinds of facts.
+const (
+	FactWait   task.FactKind = "wait_comment" // the card of a task says that it waits, in this text
+	FactFreeze task.FactKind = "freeze"       // a repository is frozen because of a task
+	FactAccess task.FactKind = "access"       // a neighbour refuses the service: the text has a second line with what people do
+)
 
-// WaitSaid is the subject of what the card of a task says that it waits for.
-func WaitSaid(taskID int64) string { return "said/" + strconv.FormatInt(taskID, 10) }
+// WaitSaid is the fact that the card of a task says that it waits; its text may be another.
+func WaitSaid(taskID int64) task.Fact {
+	return task.Fact{Kind: FactWait, Of: strconv.FormatInt(taskID, 10), Task: taskID}
+}
 
 // WaitOver returns what the card of a task says when it waits no more.
 func WaitOver(t task.Task) string {

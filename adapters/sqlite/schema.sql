@@ -202,3 +202,21 @@ create table if not exists access_sessions (
   memberships text not null, -- JSON: groups that the identity provider has named
   address text not null, began_at integer not null, seen_at integer not null
 ) without rowid;
+-- What is so until it is taken back.
+create table if not exists facts (
+  kind text not null, of_what text not null, task_id integer not null, text text not null, since integer not null,
+  primary key (kind, of_what, task_id)
+) without rowid;
+-- Earlier programs kept such rows among the holds, where they held nothing.
+insert or ignore into facts (kind, of_what, task_id, text, since)
+  select case name when 'wip_works' then 'place' else name end,
+    case when name = 'wip_works' then substr(subject, 11, length(subject) - 30)
+      when name = 'wait_comment' then substr(subject, 6)
+      else substr(subject, length(name) + 2) end,
+    case when name = 'wip_works' then cast(substr(subject, length(subject) - 18) as bigint)
+      when name = 'wait_comment' then cast(substr(subject, 6) as bigint)
+      else 0 end,
+    reason, since
+  from holds where name in ('wip_works', 'wait_comment', 'budget_told', 'webhooks_told', 'brake_told', 'stranded_told', 'access');
+delete from holds where name in
+  ('wip_works', 'wip_waits', 'wait_comment', 'budget_told', 'webhooks_told', 'brake_told', 'stranded_told', 'access');

@@ -256,5 +256,5 @@ func (s *strangers) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.gate.Freeze(ctx, "acme/app", "the deployment of task 1 is degraded: "+hostile)
+	return s.gate.Freeze(ctx, "acme/app", 1, "the deployment of task 1 is degraded: "+hostile)
 }

@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        113_790,
-		"tokens outside tests":       765_290,
-		"tokens of tests":            640_690,
-		"exported names":             2_316,
-		"lines over 140 columns":     44,
+		"lines outside tests":        113_960,
+		"tokens outside tests":       766_900,
+		"tokens of tests":            641_000,
+		"exported names":             2_323,
+		"lines over 140 columns":     45,
 		"packages of the server":     94,
-		"tokens of the server":       547_640,
+		"tokens of the server":       548_200,
 		"words of Markdown":          24_375,
 		"settings":                   145,
 		"fields of Feature":          18,

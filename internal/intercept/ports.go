@@ -92,6 +92,7 @@ type reasons interface {
 	task.Dependencies
 	task.CostStore
 	task.Pauses
+	task.Facts
 }
 
 // Kept keeps tasks and their queue.
@@ -117,6 +118,9 @@ func (s store) Task(ctx context.Context, id int64) (task.Task, error) {
 }
 func (s store) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
 	return get1(ctx, s.r, "Tasks", Records.Tasks, f)
+}
+func (s store) Facts(ctx context.Context, like task.Fact, limit int) ([]task.Fact, error) {
+	return get2(ctx, s.r, "Facts", Records.Facts, like, limit)
 }
 func (s store) Commit(ctx context.Context, c task.Commit) error {
 	return do1(ctx, s.r, "Commit", Records.Commit, c)

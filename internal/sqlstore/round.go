@@ -269,6 +269,7 @@ func (t *Tx) commitRest(c *task.Commit) error {
 	t.hold(c.Hold)
 	t.free(c.Free)
 	t.savePauses(c)
+	t.saveFacts(c)
 	return nil
 }
 

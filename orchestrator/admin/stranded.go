@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // Stranded are the live tasks of a repository that is not registered.
@@ -66,37 +64,30 @@ func FindStranded(ctx context.Context, e *orchestrator.Engine) (out []Stranded, 
 	return out, nil
 }
 
-// strandedTold is the name of holds that keep no job: each records that people were notified of the
-// tasks of a repository that is not registered, until it is, or they have ended.
-const strandedTold = "stranded_told"
+// strandedTold: people were notified of the tasks of a repository that is not registered, until it is,
+// or they have ended.
+const strandedTold task.FactKind = "stranded_told"
 
 // TellStranded sends one notice of each repository of which people were not notified before.
 func TellStranded(ctx context.Context, e *orchestrator.Engine, list []Stranded) error {
-	held, err := e.Jobs.Holds(ctx)
+	told, err := e.Store.Facts(ctx, task.Fact{Kind: strandedTold}, 0)
 	if err != nil {
 		return err
 	}
-	told := map[string]queue.Hold{}
-	for _, h := range held {
-		if h.Name == strandedTold {
-			told[h.Subject] = h
-		}
-	}
 	var c task.Commit
 	for _, s := range list {
-		mark := queue.Hold{Subject: strandedTold + "/" + s.Repo, Name: strandedTold, Reason: s.String()}
-		if _, known := told[mark.Subject]; known {
-			delete(told, mark.Subject)
+		mark := task.Fact{Kind: strandedTold, Of: s.Repo, Text: s.String()}
+		if i := slices.IndexFunc(told, mark.Is); i >= 0 {
+			told = slices.Delete(told, i, i+1)
 			continue
 		}
 		notice := stage.Effect{Kind: stage.EffectNotify, Text: s.String()}
-		c.Hold = append(c.Hold, mark)
-		key := fmt.Sprintf("%s/%d/%d", mark.Subject, s.Tasks[0].ID, e.Now().Unix())
+		c.Facts = append(c.Facts, mark)
+		key := fmt.Sprintf("%s/%s/%d/%d", mark.Kind, mark.Of, s.Tasks[0].ID, e.Now().Unix())
 		none := task.Task{Title: "Tasks without a repository"}
 		c.Jobs = append(c.Jobs, orchestrator.EffectJob(none, task.Project{Repo: s.Repo}, notice, key))
 	}
-	c.Free = slices.Collect(maps.Values(told))
-	if len(c.Hold)+len(c.Free) == 0 {
+	if c.Over = told; len(c.Facts)+len(c.Over) == 0 {
 		return nil
 	}
 	return e.Store.Commit(ctx, c)

@@ -42,7 +42,7 @@ type Jobs interface {
 // Deps holds what the runners work with. All are required but Messenger (nil:
 // notices are only logged), Agents (nil: none runs), Log and Now.
 type Deps struct {
-	Store      task.Store
+	Store      orchestrator.Storing
 	Jobs       Jobs
 	Projects   *task.Projects
 	Tracker    tracker.Tracker

@@ -2,7 +2,6 @@ package effects
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -18,15 +17,13 @@ func (d Deps) waits(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if !ok {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "the tracker cannot edit comments"}
 	}
-	subject := orchestrator.WaitSaid(e.TaskID)
-	held, err := d.Jobs.HoldsIn(ctx, subject, subject+"\x00", 2)
+	said, err := d.Store.Facts(ctx, orchestrator.WaitSaid(e.TaskID), 1)
 	if err != nil {
 		return d.retry(e, err)
 	}
 	var text string
-	i := slices.IndexFunc(held, func(h queue.Hold) bool { return h.Name == orchestrator.WaitComment })
-	if i >= 0 {
-		text = held[i].Reason
+	if len(said) > 0 {
+		text = said[0].Text
 	} else if t, err := d.Store.Task(ctx, e.TaskID); err != nil {
 		return d.retry(e, err)
 	} else {

@@ -98,10 +98,10 @@ func (a account) block(registered bool) {
 			Do: fmt.Sprintf("Start the stage again: POST /tasks/%d/retry, or the button of the dashboard", a.ID),
 		})
 	}
-	for _, h := range a.refused {
-		if at := strings.TrimPrefix(h.Subject, h.Name+"/"); strings.HasPrefix(at, "*/") || strings.HasPrefix(at, a.Task.Repo+"/") {
-			why, do, _ := strings.Cut(h.Reason, "\n")
-			a.add(Blocker{Kind: h.Name, Why: why, Since: h.Since, Who: WhoYou, Do: do})
+	for _, f := range a.refused {
+		if strings.HasPrefix(f.Of, "*/") || strings.HasPrefix(f.Of, a.Task.Repo+"/") {
+			why, do, _ := strings.Cut(f.Text, "\n")
+			a.add(Blocker{Kind: string(f.Kind), Why: why, Since: f.Since, Who: WhoYou, Do: do})
 		}
 	}
 	if h, is := a.gone[a.ID]; is {

@@ -6,15 +6,16 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// readMarks reads the holds that keep no job and explain something.
+// readMarks reads what is so beside the tasks and explains something.
 func (s *situation) readMarks(ctx context.Context, e *orchestrator.Engine) (err error) {
 	if s.gone, err = e.GoneCards(ctx); err != nil {
 		return err
 	}
-	s.refused, err = e.Jobs.HoldsIn(ctx, orchestrator.HoldAccess+"/", orchestrator.HoldAccess+"0", explainMax) // 0 is behind the slash
+	s.refused, err = e.Store.Facts(ctx, task.Fact{Kind: orchestrator.FactAccess}, explainMax)
 	return err
 }
 

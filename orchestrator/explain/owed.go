@@ -31,7 +31,7 @@ type situation struct {
 	waits   []queue.Wait                     // its unfinished jobs
 	heard   []queue.Job                      // webhooks of its card that are not taken in
 	failed  []queue.Job                      // its effects that were given up
-	refused []queue.Hold                     // marks of access that a neighbour refuses
+	refused []task.Fact                      // access that a neighbour refuses
 	gone    map[int64]queue.Hold             // marks of tasks whose cards are gone, by task
 	running int64                            // agents at work, of all tasks
 	sick    map[string]orchestrator.Sickness // the lanes whose destination does not answer, by pool

@@ -30,7 +30,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
-	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/lease"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -94,7 +93,7 @@ type Store interface {
 
 // Records keeps the tasks of a Store.
 type Records interface {
-	task.Store
+	orchestrator.Storing
 	task.Records
 	task.Pruner
 	Reasons
@@ -228,7 +227,7 @@ func (m *Made) reconciler(s Set, p Parts) (f orchestrator.Feature, err error) {
 }
 
 func waitComment(_ Set, p Parts) (orchestrator.Feature, error) {
-	return waitcomment.Feature(waitcomment.Options{Store: p.Store, Jobs: p.Store, Log: p.Log})
+	return waitcomment.Feature(waitcomment.Options{Store: p.Store, Log: p.Log})
 }
 
 func (m *Made) serialGate(s Set, p Parts) (f orchestrator.Feature, err error) {
@@ -242,7 +241,7 @@ func (m *Made) serialGate(s Set, p Parts) (f orchestrator.Feature, err error) {
 
 func (m *Made) limitWork(s Set, p Parts) (f orchestrator.Feature, err error) {
 	o := s.Limit
-	o.Store, o.Holds, o.Finder, o.Projects, o.Log = p.Store, p.Store, p.Store, p.Projects, p.Log
+	o.Store, o.Finder, o.Projects, o.Log = p.Store, p.Store, p.Projects, p.Log
 	if m.Serial != nil {
 		o.Except, o.Before = m.Serial.Covers, m.Serial.Repair
 	}
@@ -351,24 +350,39 @@ func (m *Made) signals(s Set, p Parts) (orchestrator.Feature, error) {
 	return signals.Feature(o)
 }
 
-// LetGo frees what features hold that were switched off since: off is the same as
-// without, and nobody else would ever do it.
+// LetGo frees what features hold that were switched off since, and forgets their facts: off is the
+// same as without, and nobody else would ever do it.
 func (s Set) LetGo(ctx context.Context, store Store, log *slog.Logger) error {
 	held, err := store.Holds(ctx)
 	if err != nil {
 		return err
 	}
 	on := map[string]bool{
-		serialgate.Name: s.Serial, serialgate.Freeze: s.Serial, wip.Name: s.WIP, wip.Waits: s.WIP, wip.Works: s.WIP,
+		serialgate.Name: s.Serial, serialgate.Freeze: s.Serial, wip.Name: s.WIP,
 		deps.Name: s.Deps, deps.Cycle: s.Deps, budget.Name: s.CapsCosts(), agentpause.Name: s.AgentPause,
-		reconcile.Told: s.Reconcile, reconcile.BrakeTold: s.Reconcile, waitcomment.Name: s.WaitComment,
 	}
-	var left []queue.Hold
+	var c task.Commit
 	for _, h := range held {
 		if is, known := on[h.Name]; known && !is {
 			log.Warn("what a feature held is let go: it is switched off", "feature", h.Name, "held", h.Subject, "why", h.Reason)
-			left = append(left, h)
+			c.Free = append(c.Free, h)
 		}
 	}
-	return store.Free(ctx, left...)
+	for kind, is := range map[task.FactKind]bool{
+		orchestrator.FactFreeze: s.Serial, wip.Waits: s.WIP, wip.Works: s.WIP,
+		reconcile.Told: s.Reconcile, reconcile.BrakeTold: s.Reconcile, orchestrator.FactWait: s.WaitComment,
+	} {
+		if is {
+			continue
+		}
+		facts, err := store.Facts(ctx, task.Fact{Kind: kind}, 0)
+		if err != nil {
+			return err
+		}
+		c.Over = append(c.Over, facts...)
+	}
+	if len(c.Free)+len(c.Over) == 0 {
+		return nil
+	}
+	return store.Commit(ctx, c)
 }

@@ -31,6 +31,7 @@ type Store struct {
 	deps       []task.Dependency
 	reserved   []task.Reservation // by job and attempt
 	pauses     []task.Pause       // by agent and model
+	facts      []task.Fact        // by kind, of and task
 }
 
 // New makes an empty store. A nil clock means time.Now.
@@ -181,6 +182,7 @@ func (s *Store) save(c task.Commit) {
 		s.unreserve(r.JobID, r.Attempt)
 	}
 	s.savePauses(c)
+	s.saveFacts(c)
 }
 
 func (s *Store) row() int64 {

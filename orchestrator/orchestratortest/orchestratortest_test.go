@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -60,11 +61,11 @@ func TestOwnGate(t *testing.T) {
 func TestOwnFeature(t *testing.T) {
 	const subject, reason = "a quiet night", "nothing begins at night"
 	night := func() orchestrator.Feature {
-		return orchestrator.Feature{Name: "night", Holds: func(_ context.Context, c orchestrator.Change) (hold, free []queue.Hold, err error) {
-			if !c.Began() {
-				return nil, nil, nil
+		return orchestrator.Feature{Name: "night", Holds: func(_ context.Context, c orchestrator.Change, with *task.Commit) error {
+			if c.Began() {
+				with.Hold = append(with.Hold, queue.Hold{Subject: orchestrator.RoleInTask(stage.Analyst, c.Task.ID), Name: subject, Reason: reason})
 			}
-			return []queue.Hold{{Subject: orchestrator.RoleInTask(stage.Analyst, c.Task.ID), Name: subject, Reason: reason}}, nil, nil
+			return nil
 		}}
 	}
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {

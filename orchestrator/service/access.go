@@ -17,7 +17,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -149,7 +148,7 @@ func (s *Service) lookAtAccess(ctx context.Context) error {
 // tellAccess keeps a mark of all that is broken, which readiness and explanations read, and notifies
 // people of what has none.
 func (s *Service) tellAccess(ctx context.Context) error {
-	held, err := s.marks(ctx)
+	stored, err := s.marks(ctx)
 	if err != nil {
 		return err
 	}
@@ -162,42 +161,41 @@ func (s *Service) tellAccess(ctx context.Context) error {
 		if _, is := s.opt.Projects.ByRepo(f.repo); !is && f.repo != "" {
 			f.what = ""
 		}
-		subject := orchestrator.HoldAccess + "/" + cmp.Or(f.repo, "*") + "/" + of
-		mark := queue.Hold{Subject: subject, Name: orchestrator.HoldAccess, Reason: f.what + "\n" + f.do}
-		known := slices.IndexFunc(held, func(h queue.Hold) bool { return h.Subject == subject })
+		mark := task.Fact{Kind: orchestrator.FactAccess, Of: cmp.Or(f.repo, "*") + "/" + of, Text: f.what + "\n" + f.do}
+		known := slices.ContainsFunc(stored, mark.Is)
 		switch {
-		case f.what == "" && known >= 0:
+		case f.what == "" && known:
 			s.Log.Info("access to a neighbour works again", "what", of)
-			c.Free = append(c.Free, held[known])
-		case f.what != "" && known < 0 && f.looks > 1:
+			c.Over = append(c.Over, mark)
+		case f.what != "" && !known && f.looks > 1:
 			s.Log.Error("access to a neighbour is broken", "what", f.what, "do", f.do)
-			c.Hold = append(c.Hold, mark)
+			c.Facts = append(c.Facts, mark)
 			if time.Since(s.reach.told[of+f.do]) < toldEvery {
 				continue
 			}
 			s.reach.told[of+f.do] = time.Now()
 			notice := stage.Effect{Kind: stage.EffectNotify, Text: f.what + ". " + f.do}
-			key := fmt.Sprintf("%s/%d", subject, time.Now().Unix())
+			key := fmt.Sprintf("%s/%s/%d", mark.Kind, mark.Of, time.Now().Unix())
 			c.Jobs = append(c.Jobs, orchestrator.EffectJob(task.Task{Title: "Access is refused"}, task.Project{Repo: f.repo}, notice, key))
 		}
 	}
-	if len(c.Hold)+len(c.Free) == 0 {
+	if len(c.Facts)+len(c.Over) == 0 {
 		return nil
 	}
 	return s.Engine.Store.Commit(ctx, c)
 }
 
 // marks are those of what is broken, of all servers.
-func (s *Service) marks(ctx context.Context) ([]queue.Hold, error) {
-	return s.Engine.Jobs.HoldsIn(ctx, orchestrator.HoldAccess+"/", orchestrator.HoldAccess+"0", marksMax) // 0 is behind the slash
+func (s *Service) marks(ctx context.Context) ([]task.Fact, error) {
+	return s.Engine.Store.Facts(ctx, task.Fact{Kind: orchestrator.FactAccess}, marksMax)
 }
 
 // broken is a part of readiness.
 func (s *Service) broken(ctx context.Context) error {
-	held, err := s.marks(ctx)
+	stored, err := s.marks(ctx)
 	var all []error
-	for _, h := range held {
-		all = append(all, errors.New(strings.Replace(h.Reason, "\n", ". ", 1)))
+	for _, f := range stored {
+		all = append(all, errors.New(strings.Replace(f.Text, "\n", ". ", 1)))
 	}
 	return errors.Join(append(all, err)...)
 }

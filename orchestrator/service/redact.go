@@ -64,6 +64,7 @@ func (d redactedStore) commit(c task.Commit) task.Commit {
 	c.Gates = each(c.Gates, func(g *task.GateResult) { g.Verdict = redacted(d.by, g.Verdict) })
 	c.Runs = each(c.Runs, func(r *task.AgentRun) { r.Summary = d.by.Text(r.Summary) })
 	c.Pauses = each(c.Pauses, func(p *task.Pause) { p.Reason = d.by.Text(p.Reason) })
+	c.Facts = each(c.Facts, func(f *task.Fact) { f.Text = d.by.Text(f.Text) })
 	c.Jobs, c.Hold = d.jobs(c.Jobs), d.holds(c.Hold)
 	return c
 }

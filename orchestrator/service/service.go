@@ -163,13 +163,7 @@ func (s *Service) unfreeze() func(context.Context, string) (bool, string, error)
 	if serial == nil {
 		return nil
 	}
-	return func(ctx context.Context, repo string) (bool, string, error) {
-		was, reason, err := serial.Unfreeze(ctx, repo)
-		if err == nil && was {
-			err = admin.TellUnfrozen(ctx, s.Engine, repo, reason)
-		}
-		return was, reason, err
-	}
+	return serial.Unfreeze
 }
 
 func (s *Service) letGo(ctx context.Context) error {

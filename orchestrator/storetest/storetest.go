@@ -24,6 +24,7 @@ type Store interface {
 	task.Dependencies
 	task.CostStore
 	task.Pauses
+	task.Facts
 	task.History
 	task.Pruner
 	queuetest.Queue
@@ -69,6 +70,7 @@ func Run(t *testing.T, open Open) {
 		"dependencies are kept by source":                   dependencies,
 		"a record ends its reservation":                     reservations,
 		"pauses of agents are compared and kept":            pauses,
+		"facts are kept until they are over":                facts,
 		"costs are summed by task and by day":               costs,
 		"tasks that ended are listed, the last one first":   ended,
 		"the journal is read backwards and at a moment":     past,

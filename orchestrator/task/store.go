@@ -50,6 +50,8 @@ type Commit struct {
 	CancelQueued []string
 	Hold         []queue.Hold
 	Free         []queue.Hold
+	Facts        []Fact // are so from now on, or have another text
+	Over         []Fact // are so no more
 	// Pauses are new, or replace the row of their agent and model; Resumed are removed.
 	// Versions are compared as that of Task is: ErrConflict.
 	Pauses  []Pause

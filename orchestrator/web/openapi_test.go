@@ -126,7 +126,7 @@ type world struct {
 	root       apidoc.Document
 	operations map[string]apidoc.Document
 	handler    http.Handler
-	freeze     func(ctx context.Context, repo, reason string) error
+	freeze     func(ctx context.Context, repo string, taskID int64, reason string) error
 	failed     int64
 }
 
@@ -146,7 +146,7 @@ func describedWorld(t *testing.T, test func(*world)) {
 		r.ToDone(Self, second)
 		r.Waits(first, stage.HoldApproval)
 		r.Waits(second, stage.HoldConfirm)
-		require.NoError(r, w.freeze(context.Background(), "acme/self", "a deployment is degraded"))
+		require.NoError(r, w.freeze(context.Background(), "acme/self", 1, "a deployment is degraded"))
 		r.Place.SetScript(Hang)
 		for range 2 {
 			r.Begin("z")
@@ -194,7 +194,7 @@ func (w *world) features(o *web.Options) (list []orchestrator.Feature) {
 	require.NoError(w, err)
 	add(gate.Feature(), nil)
 	w.freeze = gate.Freeze
-	limit, err := wip.New(wip.Options{Store: w.Store, Holds: w.Store, Finder: w.Store, Projects: projects, Except: gate.Covers})
+	limit, err := wip.New(wip.Options{Store: w.Store, Finder: w.Store, Projects: projects, Except: gate.Covers})
 	require.NoError(w, err)
 	add(limit.Feature(), nil)
 	wait, err := deps.New(deps.Options{Store: w.Store, Table: w.Store, Queue: w.Store, Inspector: w.Store, Line: serialgate.Name})

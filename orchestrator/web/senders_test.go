@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
@@ -76,7 +77,7 @@ func TestHalfClosedClient(t *testing.T) {
 	var slow slowStore
 	k := setup(t, func(o *web.Options) {
 		o.Log = slog.New(slog.NewTextHandler(&log, nil))
-		slow.Store, o.Engine.Store = o.Engine.Store, &slow
+		slow.Storing, o.Engine.Store = o.Engine.Store, &slow
 		o.Checks = []web.Check{{Name: "slow", Ping: func(ctx context.Context) error { return slow.wait(ctx) }}}
 	})
 	for _, path := range []string{"/tasks", "/tasks/7", "/tasks/7/explain", "/readyz", "/healthz", "/queue"} {
@@ -96,7 +97,7 @@ func TestHalfClosedClient(t *testing.T) {
 
 // slowStore answers late enough for the server to have seen that its client has closed
 // its half, and not at all when the request's context has ended.
-type slowStore struct{ task.Store }
+type slowStore struct{ orchestrator.Storing }
 
 func (*slowStore) wait(ctx context.Context) error {
 	select {
@@ -111,14 +112,14 @@ func (s *slowStore) Tasks(ctx context.Context, f task.Filter) ([]task.Task, erro
 	if err := s.wait(ctx); err != nil {
 		return nil, err
 	}
-	return s.Store.Tasks(ctx, f)
+	return s.Storing.Tasks(ctx, f)
 }
 
 func (s *slowStore) Task(ctx context.Context, id int64) (task.Task, error) {
 	if err := s.wait(ctx); err != nil {
 		return task.Task{}, err
 	}
-	return s.Store.Task(ctx, id)
+	return s.Storing.Task(ctx, id)
 }
 
 // Readiness answers in time whatever its parts do, and shows no details of them.

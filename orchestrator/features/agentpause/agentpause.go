@@ -133,22 +133,22 @@ func (f *Pauses) stops(stored []task.Pause, t task.Task) (task.Pause, bool) {
 
 // holds answers a launch of a paused agent with a hold. What cannot be read is seen when the
 // job is claimed.
-func (f *Pauses) holds(ctx context.Context, c orchestrator.Change) (hold, free []queue.Hold, err error) {
-	own := holdOf(c.Task.ID, "")
-	if c.Task.State.Active == "" && c.Before.Active != "" {
-		return nil, []queue.Hold{own}, nil
+func (f *Pauses) holds(ctx context.Context, c orchestrator.Change, with *task.Commit) error {
+	if !c.Launched() && (c.Task.State.Active != "" || c.Before.Active == "") {
+		return nil
 	}
-	if !c.Launched() {
-		return nil, nil, nil
+	if c.Launched() {
+		stored, err := f.opt.Pauses.Pauses(ctx)
+		if err != nil {
+			return err
+		}
+		if p, stopped := f.stops(stored, c.Task); stopped {
+			with.Hold = append(with.Hold, holdOf(c.Task.ID, waitText(p)))
+			return nil
+		}
 	}
-	stored, err := f.opt.Pauses.Pauses(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	if p, stopped := f.stops(stored, c.Task); stopped {
-		return []queue.Hold{holdOf(c.Task.ID, waitText(p))}, nil, nil
-	}
-	return nil, []queue.Hold{own}, nil
+	with.Free = append(with.Free, holdOf(c.Task.ID, ""))
+	return nil
 }
 
 // admit holds the job of an agent that was paused after the job was put.

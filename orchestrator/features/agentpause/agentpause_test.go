@@ -102,7 +102,7 @@ func paused(t *testing.T, f func(*world)) {
 			require.NoError(r, err)
 			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
 			require.NoError(r, err)
-			c, err := waitcomment.Feature(waitcomment.Options{Store: r.Store, Jobs: r.Store})
+			c, err := waitcomment.Feature(waitcomment.Options{Store: r.Store})
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, w.feature.Feature(), c}
 		}

@@ -42,7 +42,7 @@ const Name = "budget"
 
 // Options of the feature. All up to Inspector and one cap are required.
 type Options struct {
-	Store     task.Store
+	Store     orchestrator.Storing
 	Records   task.Records
 	Costs     task.CostStore
 	Projects  *task.Projects
@@ -126,25 +126,24 @@ func taskOf(h queue.Hold) (id int64, ok bool) {
 }
 
 // holds answers a launch with a hold when the run might pass a cap.
-func (b *Budget) holds(ctx context.Context, c orchestrator.Change) (hold, free []queue.Hold, err error) {
+func (b *Budget) holds(ctx context.Context, c orchestrator.Change, with *task.Commit) error {
 	own := holdOf(c.Task.ID, "")
-	if c.Task.State.Active == "" && c.Before.Active != "" {
-		return nil, []queue.Hold{own}, nil
-	}
-	if !c.Launched() {
-		return nil, nil, nil
-	}
-	x, err := b.caseOf(ctx, c.Task, c.Run, attempt{})
-	if err != nil {
-		b.opt.Log.Error(unread, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
-		own.Reason = unread
-	} else {
-		own.Reason = b.opt.Caps.Judge(x).Reason()
+	if c.Launched() {
+		x, err := b.caseOf(ctx, c.Task, c.Run, attempt{})
+		if own.Reason = unread; err == nil {
+			own.Reason = b.opt.Caps.Judge(x).Reason()
+		} else {
+			b.opt.Log.Error(unread, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
+		}
+	} else if c.Task.State.Active != "" || c.Before.Active == "" {
+		return nil
 	}
 	if own.Reason == "" {
-		return nil, []queue.Hold{own}, nil
+		with.Free = append(with.Free, own)
+	} else {
+		with.Hold = append(with.Hold, own)
 	}
-	return []queue.Hold{own}, nil, nil
+	return nil
 }
 
 // committed wakes the loop: a run may have cost less than was reserved for it, and

@@ -34,13 +34,19 @@ func (b *Budget) Pass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	marks, err := b.opt.Store.Facts(ctx, task.Fact{Kind: told}, 0)
+	if err != nil {
+		return err
+	}
 	known := map[string]bool{}
+	for _, m := range marks {
+		known[m.Of] = true
+	}
 	var waiting, stale, changed []queue.Hold
 	for _, h := range held {
 		if _, ours := taskOf(h); ours {
 			waiting = append(waiting, h)
 		}
-		known[h.Subject] = known[h.Subject] || h.Name == told
 	}
 	slices.SortFunc(waiting, func(a, z queue.Hold) int {
 		first, _ := taskOf(a)
@@ -65,7 +71,7 @@ func (b *Budget) Pass(ctx context.Context) error {
 			errs = append(errs, b.notify(ctx, t, v, known))
 		}
 	}
-	errs = append(errs, b.opt.Queue.Hold(ctx, changed...), b.opt.Queue.Free(ctx, stale...), b.tidy(ctx, held))
+	errs = append(errs, b.opt.Queue.Hold(ctx, changed...), b.opt.Queue.Free(ctx, stale...), b.tidy(ctx, marks))
 	return errors.Join(errs...)
 }
 
@@ -87,13 +93,12 @@ func (b *Budget) recheck(ctx context.Context, h queue.Hold, freed map[string]int
 	return t, b.opt.Caps.Judge(x), nil
 }
 
-// told is the name of holds that keep no job: no job names their subject.
-// They record over restarts that people were notified.
-const told = "budget_told"
+// told: people were notified, over restarts too.
+const told task.FactKind = "budget_told"
 
-// marker returns the hold that records a notice, by what is over: kind, task or day, and so on, then
+// marker returns the fact that records a notice, by what is over: kind, task or day, and so on, then
 // the cap: a cap that was raised and is reached again has a notice again.
-func (b *Budget) marker(t task.Task, o Over) queue.Hold {
+func (b *Budget) marker(t task.Task, o Over) task.Fact {
 	limit, of := b.opt.Caps.Task, fmt.Sprintf("%s/%d", o.Kind, t.ID)
 	if o.Kind == KindRepoDay {
 		limit, of = b.opt.Caps.RepoDay, fmt.Sprintf("%s/%d/%s", o.Kind, o.Until.Unix(), t.Repo)
@@ -101,7 +106,7 @@ func (b *Budget) marker(t task.Task, o Over) queue.Hold {
 	if o.Unpriced {
 		of += "/unpriced"
 	}
-	return queue.Hold{Subject: fmt.Sprintf("%s/%s/%d", told, of, limit), Name: told, Reason: o.Reason}
+	return task.Fact{Kind: told, Of: fmt.Sprintf("%s/%d", of, limit), Text: o.Reason}
 }
 
 // notify sends one notice of the caps without one. The notice and
@@ -111,8 +116,8 @@ func (b *Budget) notify(ctx context.Context, t task.Task, v Verdict, known map[s
 	var c task.Commit
 	var fresh Verdict
 	for _, o := range v {
-		if m := b.marker(t, o); !known[m.Subject] && registered {
-			c.Hold, fresh = append(c.Hold, m), append(fresh, o)
+		if m := b.marker(t, o); !known[m.Of] && registered {
+			c.Facts, fresh = append(c.Facts, m), append(fresh, o)
 		}
 	}
 	if len(fresh) == 0 {
@@ -120,19 +125,19 @@ func (b *Budget) notify(ctx context.Context, t task.Task, v Verdict, known map[s
 	}
 	b.opt.Log.Warn("a cap is reached", "task", t.ID, "repo", t.Repo, "why", fresh.Reason())
 	notice := stage.Effect{Kind: stage.EffectNotify, Text: "waits for the budget: " + fresh.Reason()}
-	c.Jobs = []queue.Job{orchestrator.EffectJob(t, p, notice, fmt.Sprintf("%s/%d", c.Hold[0].Subject, t.CreatedAt.Unix()))}
+	c.Jobs = []queue.Job{orchestrator.EffectJob(t, p, notice, fmt.Sprintf("%s/%s/%d", told, c.Facts[0].Of, t.CreatedAt.Unix()))}
 	if err := b.opt.Store.Commit(ctx, c); err != nil {
 		return err
 	}
-	for _, m := range c.Hold {
-		known[m.Subject] = true
+	for _, m := range c.Facts {
+		known[m.Of] = true
 	}
 	return nil
 }
 
 // tidy removes what no verdict can need again: marks of notices of days and tasks that
 // have ended, and reservations of interrupted runs of such tasks.
-func (b *Budget) tidy(ctx context.Context, held []queue.Hold) error {
+func (b *Budget) tidy(ctx context.Context, marks []task.Fact) error {
 	begin := Day(b.opt.Now())
 	var errs []error
 	ended := func(id int64) bool {
@@ -143,18 +148,18 @@ func (b *Budget) tidy(ctx context.Context, held []queue.Hold) error {
 		}
 		return err != nil || t.State.Stage.Terminal()
 	}
-	var marks []queue.Hold
-	for _, h := range held {
-		if h.Name != told {
-			continue
+	var over []task.Fact
+	for _, m := range marks {
+		of := strings.Split(m.Of, "/")
+		n, err := strconv.ParseInt(of[min(1, len(of)-1)], 10, 64)
+		if err != nil || of[0] == KindRepoDay && n <= begin.Unix() || of[0] == kindTask && ended(n) {
+			over = append(over, m)
 		}
-		of := strings.Split(h.Subject, "/")
-		n, err := strconv.ParseInt(of[min(2, len(of)-1)], 10, 64)
-		if err != nil || of[1] == KindRepoDay && n <= begin.Unix() || of[1] == kindTask && ended(n) {
-			marks = append(marks, h)
-		}
+	}
+	if len(over) > 0 {
+		errs = append(errs, b.opt.Store.Commit(ctx, task.Commit{Over: over}))
 	}
 	reserved, err := b.opt.Costs.Reservations(ctx, "")
 	old := slices.DeleteFunc(reserved, func(r task.Reservation) bool { return !r.At.Before(begin) || !ended(r.TaskID) })
-	return errors.Join(append(errs, err, b.opt.Queue.Free(ctx, marks...), b.opt.Costs.Forget(ctx, old...))...)
+	return errors.Join(append(errs, err, b.opt.Costs.Forget(ctx, old...))...)
 }

@@ -119,16 +119,15 @@ func subject(id int64) string { return "task/" + strconv.FormatInt(id, 10) }
 
 // holds keeps a new task until its relations have been read, and lets go of one
 // that has ended; the loop does the rest at once.
-func (d *Deps) holds(_ context.Context, c orchestrator.Change) (hold, free []queue.Hold, err error) {
+func (d *Deps) holds(_ context.Context, c orchestrator.Change, with *task.Commit) error {
 	own := queue.Hold{Subject: subject(c.Task.ID), Name: Name, Reason: lookup}
 	switch {
 	case c.Began() && d.opt.Relations != nil:
-		return []queue.Hold{own}, nil, nil
+		with.Hold = append(with.Hold, own)
 	case c.Ended():
-		return nil, []queue.Hold{own, {Subject: own.Subject, Name: Cycle}}, nil
-	default:
-		return nil, nil, nil
+		with.Free = append(with.Free, own, queue.Hold{Subject: own.Subject, Name: Cycle})
 	}
+	return nil
 }
 
 // committed wakes the loop: which tasks wait may have changed.

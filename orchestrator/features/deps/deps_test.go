@@ -17,7 +17,6 @@ import (
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -211,9 +210,9 @@ func TestDependenciesOfASlowCommit(t *testing.T) {
 		r.Shutdown()
 		with := r.Features
 		r.Features = func() []orchestrator.Feature {
-			slow := orchestrator.Feature{Name: "slow", Holds: func(context.Context, orchestrator.Change) (_, _ []queue.Hold, _ error) {
+			slow := orchestrator.Feature{Name: "slow", Holds: func(context.Context, orchestrator.Change, *task.Commit) error {
 				time.Sleep(3 * time.Second)
-				return nil, nil, nil
+				return nil
 			}}
 			return append(with(), slow)
 		}

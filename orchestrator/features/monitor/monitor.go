@@ -61,7 +61,7 @@ type Options struct {
 	Interval time.Duration `env:"MONITOR_INTERVAL" envDefault:"30s" doc:"how often"`
 	Failures int           `env:"MONITOR_FAILURES" envDefault:"3" min:"1" doc:"bad looks in a row that count as degraded"`
 	// Freeze lets no task of a repository begin; nil = freezes are off.
-	Freeze func(ctx context.Context, repo, reason string) error
+	Freeze func(ctx context.Context, repo string, taskID int64, reason string) error
 	Log    *slog.Logger // nil discards
 	Now    func() time.Time
 }
@@ -178,7 +178,7 @@ func (o Options) end(ctx context.Context, e orchestrator.Effect, p task.Project,
 	log.Info("the monitor has ended", "last", s.Last)
 	reason := fmt.Sprintf("%s (task %d) is degraded after its deployment: %s", e.WorkItem, e.TaskID, s.Last)
 	if result == Degraded && !p.SelfHosting && o.Freeze != nil {
-		if err := o.Freeze(ctx, e.Repo, reason); err != nil {
+		if err := o.Freeze(ctx, e.Repo, e.TaskID, reason); err != nil {
 			log.Error("the repository could not be frozen", "err", err)
 			return orchestrator.Retry(err)
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -48,7 +47,7 @@ func watched(t *testing.T, f func(*Rig, *health, *serialgate.Gate)) {
 		r.Features = func() []orchestrator.Feature {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
-			gate, err = serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{"*"}})
+			gate, err = serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{"*"}, Projects: projects})
 			require.NoError(r, err)
 			m, err := monitor.Feature(monitor.Options{Store: r.Store, Projects: projects, Jobs: r.Store, Probe: h.probe, Freeze: gate.Freeze})
 			require.NoError(r, err)
@@ -126,10 +125,9 @@ func TestMonitorDegraded(t *testing.T) {
 		r.Settle(time.Minute)
 		x = r.Explain(next)
 		require.Equal(r, "Run signalbox unfreeze acme/app, or press Unfreeze on the dashboard (Repositories)", x.Blockers[0].Do)
-		was, reason, err := gate.Unfreeze(context.Background(), AppRepo)
+		was, _, err := gate.Unfreeze(context.Background(), AppRepo)
 		require.NoError(r, err)
 		require.True(r, was)
-		require.NoError(r, admin.TellUnfrozen(context.Background(), r.Engine, AppRepo, reason))
 		r.Settle(time.Second)
 		require.Contains(r, r.Notices(), "acme/app is not frozen any more: its tasks may begin.")
 		require.True(r, r.Commented(App, item, "acme/app is not frozen any more: its tasks may begin."))
@@ -158,7 +156,7 @@ func TestMonitorOfTheServiceItselfOnlyAlerts(t *testing.T) {
 // A probe that does not work changes nothing, and ends no freeze.
 func TestMonitorInconclusive(t *testing.T) {
 	watched(t, func(r *Rig, h *health, gate *serialgate.Gate) {
-		require.NoError(r, gate.Freeze(context.Background(), "acme/self", "stays"))
+		require.NoError(r, gate.Freeze(context.Background(), "acme/self", 0, "stays"))
 		h.set(monitor.Unknown)
 		item := r.Finish("x")
 		moves := len(r.Board.Moves())

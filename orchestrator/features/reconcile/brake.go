@@ -16,21 +16,17 @@ import (
 // webhooks at once; a board that was restored from a backup looks like that.
 const brakeShare = 4
 
-// BrakeTold is the name of a hold that keeps no job, as Told is: it records over
-// restarts that people were notified of a brake.
-const BrakeTold = "brake_told"
-
 // brake returns why nothing of a project is replayed; empty when it is not too much. People
 // are notified of it once, until a pass finds less.
 func (r *Reconciler) brake(
 	ctx context.Context, e *orchestrator.Engine, p task.Project, lost []tracker.Item, listed int,
 ) (why string, err error) {
-	mark := queue.Hold{Subject: BrakeTold + "/" + p.TrackerProject, Name: BrakeTold}
-	held, err := e.Jobs.HoldsIn(ctx, mark.Subject, mark.Subject+"\x00", 1)
-	told := len(held) > 0
+	mark := task.Fact{Kind: BrakeTold, Of: p.TrackerProject}
+	stored, err := e.Store.Facts(ctx, mark, 1)
+	told := len(stored) > 0
 	if len(lost) <= r.opt.Brake || len(lost)*brakeShare <= listed {
 		if told && err == nil {
-			err = e.Store.Commit(ctx, task.Commit{Free: []queue.Hold{mark}})
+			err = e.Store.Commit(ctx, task.Commit{Over: stored})
 		}
 		return "", err
 	}
@@ -52,9 +48,9 @@ func (r *Reconciler) brake(
 		"Look at the board and put back what nobody wants, as after a restored backup. "+
 		"At most %d that are left are acted on by themselves. "+
 		"While webhooks come, a card that is moved out of its column and back is acted on at once.", len(lost), listed, r.opt.Brake)
-	mark.Reason = why
+	mark.Text = why
 	key := fmt.Sprintf("brake/%s/%d/%d", p.TrackerProject, len(lost), newest.UnixMicro()) // replicas that see the same say it once
 	notice := stage.Effect{Kind: stage.EffectNotify, Text: text}
 	job := orchestrator.EffectJob(task.Task{Title: "many cards would move at once"}, p, notice, key)
-	return why, e.Store.Commit(ctx, task.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{job}})
+	return why, e.Store.Commit(ctx, task.Commit{Facts: []task.Fact{mark}, Jobs: []queue.Job{job}})
 }

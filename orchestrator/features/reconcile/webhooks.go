@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -17,9 +16,12 @@ import (
 // webhook in all that time, webhooks count as stopped.
 const missedMax = 3
 
-// Told is the name of a hold that keeps no job: no job names its subject. It
-// records over restarts that people were notified that webhooks have stopped.
-const Told = "webhooks_told"
+// Facts: over restarts too, people were notified that webhooks of a source have stopped, and that so
+// much of a board would move at once that nothing does.
+const (
+	Told      task.FactKind = "webhooks_told"
+	BrakeTold task.FactKind = "brake_told"
+)
 
 // Webhooks is a part of readiness: an error reports that boards move and no
 // webhooks come.
@@ -40,29 +42,28 @@ func (r *Reconciler) Webhooks(context.Context) error {
 // people of both. It returns since when they count as stopped and people are notified of it.
 func (r *Reconciler) listen(ctx context.Context, e *orchestrator.Engine, lost []string) (silent time.Time, err error) {
 	last, err1 := e.Records.LastDelivery(ctx, r.opt.Source)
-	held, err2 := e.Jobs.Holds(ctx)
+	told, err2 := e.Store.Facts(ctx, task.Fact{Kind: Told}, 1)
 	if err := errors.Join(err1, err2); err != nil {
 		return silent, err
 	}
 	missed, stopped := r.count(last, lost)
-	i := slices.IndexFunc(held, func(h queue.Hold) bool { return h.Name == Told })
 	switch {
-	case i < 0 && stopped:
+	case len(told) == 0 && stopped:
 		text := fmt.Sprintf("Boards have moved %d times and no webhook has come since %s. "+
 			"Until they come again boards are read every %s. Is the webhook switched off at the tracker?",
 			missed, sinceText(last), stage.Span(r.opt.Every))
-		mark := queue.Hold{Subject: Told + "/" + r.opt.Source, Name: Told, Reason: "no webhook since " + sinceText(last)}
+		mark := task.Fact{Kind: Told, Of: r.opt.Source, Text: "no webhook since " + sinceText(last)}
 		r.opt.Log.Error("webhooks have stopped while boards move", "source", r.opt.Source, "last", last, "moves", missed)
 		notice := r.notice("stopped", last, "Webhooks have stopped", text)
-		return r.opt.Now(), e.Store.Commit(ctx, task.Commit{Hold: []queue.Hold{mark}, Jobs: []queue.Job{notice}})
-	case i >= 0 && last.After(held[i].Since):
+		return r.opt.Now(), e.Store.Commit(ctx, task.Commit{Facts: []task.Fact{mark}, Jobs: []queue.Job{notice}})
+	case len(told) > 0 && last.After(told[0].Since):
 		r.opt.Log.Info("webhooks come again", "source", r.opt.Source)
 		text := fmt.Sprintf("They were missing since %s. What boards said meanwhile was found by reading them.",
-			held[i].Since.UTC().Format(time.RFC3339))
-		notice := r.notice("again", held[i].Since, "Webhooks come again", text)
-		return silent, e.Store.Commit(ctx, task.Commit{Free: held[i : i+1], Jobs: []queue.Job{notice}})
-	case i >= 0:
-		return held[i].Since, nil
+			told[0].Since.UTC().Format(time.RFC3339))
+		notice := r.notice("again", told[0].Since, "Webhooks come again", text)
+		return silent, e.Store.Commit(ctx, task.Commit{Over: told, Jobs: []queue.Job{notice}})
+	case len(told) > 0:
+		return told[0].Since, nil
 	default:
 		return silent, nil
 	}

@@ -11,15 +11,14 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // slowNumbers gives the first number a while before the beginning that it is for goes on.
-type slowNumbers struct{ task.Store }
+type slowNumbers struct{ orchestrator.Storing }
 
 func (s slowNumbers) NewTaskID(ctx context.Context) (int64, error) {
-	id, err := s.Store.NewTaskID(ctx)
+	id, err := s.Storing.NewTaskID(ctx)
 	if id == 1 {
 		time.Sleep(2 * time.Second)
 	}

@@ -16,7 +16,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	_ = gate.Freeze(ctx, "acme/app", "the last deployment is degraded")
+	_ = gate.Freeze(ctx, "acme/app", 0, "the last deployment is degraded")
 	fmt.Println(gate.Unfreeze(ctx, "acme/app"))
 	fmt.Println(gate.Unfreeze(ctx, "acme/app"))
 	// Output:

@@ -39,7 +39,7 @@ const (
 
 // Options of a Gate. Store, Holds and Inspector are required.
 type Options struct {
-	Store     task.Store
+	Store     orchestrator.Storing
 	Holds     queue.Admin
 	Inspector queue.Inspector
 	Repos     []string `env:"SERIAL_GATE_REPOS" doc:"owner/name,… or * for all; unset: the repositories with self_hosting"`
@@ -97,29 +97,29 @@ func (g *Gate) Feature() orchestrator.Feature {
 
 // holds answers the beginning of a task with a hold when an older one lives, and an
 // end by letting the next one in the line begin, or wait for the one before.
-func (g *Gate) holds(_ context.Context, c orchestrator.Change) (hold, free []queue.Hold, err error) {
+func (g *Gate) holds(_ context.Context, c orchestrator.Change, with *task.Commit) error {
 	if !g.Covers(c.Task.Repo) || !c.Began() && !c.Ended() {
-		return nil, nil, nil
+		return nil
 	}
 	if c.Blind != nil {
 		run.Hint(g.repair)
-		return nil, nil, c.Blind
+		return c.Blind
 	}
 	line := []*task.Task{c.Ahead, &c.Task, c.Behind}
 	if c.Ended() {
 		line = []*task.Task{c.Ahead, c.Behind}
-		free = []queue.Hold{holdOf(c.Task)}
+		with.Free = append(with.Free, holdOf(c.Task))
 	}
 	line = slices.DeleteFunc(line, func(t *task.Task) bool { return t == nil })
 	for i, t := range line {
 		switch {
 		case i > 0:
-			hold = append(hold, behind(*t, *line[i-1]))
+			with.Hold = append(with.Hold, behind(*t, *line[i-1]))
 		case t != c.Ahead: // nobody is before it
-			free = append(free, holdOf(*t))
+			with.Free = append(with.Free, holdOf(*t))
 		}
 	}
-	return hold, free, nil
+	return nil
 }
 
 // holdOf is the hold of a task's analyst.
@@ -240,31 +240,60 @@ func (g *Gate) measureLoop(ctx context.Context, e *orchestrator.Engine) {
 }
 
 // Freeze lets no task of a repository begin until Unfreeze. It is durable when it
-// returns.
-func (g *Gate) Freeze(ctx context.Context, repo, reason string) error {
+// returns. taskID is the task that it is about; 0 = none.
+func (g *Gate) Freeze(ctx context.Context, repo string, taskID int64, reason string) error {
 	defer run.Hint(g.changed)
-	return g.opt.Holds.Hold(ctx, queue.Hold{Subject: orchestrator.RoleInRepo(stage.Analyst, repo), Name: Freeze, Reason: reason})
+	return g.opt.Store.Commit(ctx, task.Commit{
+		Hold:  []queue.Hold{freezeOf(repo, reason)},
+		Facts: []task.Fact{{Kind: orchestrator.FactFreeze, Of: repo, Task: taskID, Text: reason}},
+	})
 }
 
-// Unfreeze ends a freeze, and returns whether there was one and why.
+// freezeOf is the hold by which a claim sees a freeze.
+func freezeOf(repo, reason string) queue.Hold {
+	return queue.Hold{Subject: orchestrator.RoleInRepo(stage.Analyst, repo), Name: Freeze, Reason: reason}
+}
+
+// Unfreeze ends a freeze, and returns whether there was one and why. People are notified: in the chat,
+// and on the card that the freeze was about.
 func (g *Gate) Unfreeze(ctx context.Context, repo string) (was bool, reason string, err error) {
 	defer run.Hint(g.changed)
 	frozen, err := g.Frozen(ctx)
+	i := slices.IndexFunc(frozen, func(f Frozen) bool { return strings.EqualFold(f.Repo, repo) })
+	if err != nil || i < 0 {
+		return false, "", err
+	}
+	f := frozen[i]
+	causes, err := g.opt.Store.Facts(ctx, task.Fact{Kind: orchestrator.FactFreeze, Of: f.Repo}, 0)
 	if err != nil {
 		return false, "", err
 	}
-	for _, f := range frozen {
-		if strings.EqualFold(f.Repo, repo) {
-			err := g.opt.Holds.Free(ctx, queue.Hold{Subject: orchestrator.RoleInRepo(stage.Analyst, f.Repo), Name: Freeze})
-			return true, f.Reason, err
+	c := task.Commit{Free: []queue.Hold{freezeOf(f.Repo, "")}, Over: causes}
+	if g.opt.Projects != nil {
+		if p, ok := g.opt.Projects.ByRepo(f.Repo); ok {
+			c.Jobs = g.unfrozen(ctx, p, f)
 		}
 	}
-	return false, "", nil
+	return true, f.Reason, g.opt.Store.Commit(ctx, c)
+}
+
+// unfrozen are the notices that tasks may begin again.
+func (g *Gate) unfrozen(ctx context.Context, p task.Project, f Frozen) (out []queue.Job) {
+	key, text := fmt.Sprintf("unfrozen/%s/%d", p.Repo, f.Since.UnixMicro()), p.Repo+" is not frozen any more: its tasks may begin."
+	t, err := g.opt.Store.Task(ctx, f.TaskID)
+	if err == nil && t.Repo == p.Repo {
+		comment := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}
+		out = append(out, orchestrator.EffectJob(t, p, comment, key+"/comment"))
+	} else {
+		t = task.Task{}
+	}
+	return append(out, orchestrator.EffectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, key))
 }
 
 // Frozen is a repository that no task may begin in.
 type Frozen struct {
 	Repo   string    `json:"repo"`
+	TaskID int64     `json:"task_id,omitempty"` // the task that it is about
 	Reason string    `json:"reason"`
 	Since  time.Time `json:"since"`
 }
@@ -272,17 +301,30 @@ type Frozen struct {
 // Frozen lists the frozen repositories.
 func (g *Gate) Frozen(ctx context.Context) ([]Frozen, error) {
 	held, err := g.opt.Inspector.Holds(ctx)
-	return frozenOf(held), err
+	if err != nil {
+		return nil, err
+	}
+	return g.frozenOf(ctx, held)
 }
 
-func frozenOf(held []queue.Hold) []Frozen {
+// frozenOf finds the freezes among what is held, which is what claims see, and their causes.
+func (g *Gate) frozenOf(ctx context.Context, held []queue.Hold) ([]Frozen, error) {
+	causes, err := g.opt.Store.Facts(ctx, task.Fact{Kind: orchestrator.FactFreeze}, 0)
 	out := []Frozen{}
 	for _, h := range held {
-		if repo, ok := strings.CutPrefix(h.Subject, orchestrator.RoleInRepo(stage.Analyst, "")); ok && h.Name == Freeze {
-			out = append(out, Frozen{Repo: repo, Reason: h.Reason, Since: h.Since})
+		repo, ok := strings.CutPrefix(h.Subject, orchestrator.RoleInRepo(stage.Analyst, ""))
+		if !ok || h.Name != Freeze {
+			continue
 		}
+		f := Frozen{Repo: repo, Reason: h.Reason, Since: h.Since}
+		for _, cause := range causes {
+			if cause.Of == repo && cause.Text == h.Reason {
+				f.TaskID = cause.Task
+			}
+		}
+		out = append(out, f)
 	}
-	return out
+	return out, err
 }
 
 // view is the block in /queue.
@@ -319,7 +361,10 @@ func (g *Gate) show(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := view{Enabled: true, Repos: g.repos(), Frozen: frozenOf(held), Waiting: []waiting{}}
+	v := view{Enabled: true, Repos: g.repos(), Waiting: []waiting{}}
+	if v.Frozen, err = g.frozenOf(ctx, held); err != nil {
+		return nil, err
+	}
 	for _, h := range held {
 		id, isTask := strings.CutPrefix(h.Subject, string(stage.Analyst)+"/")
 		if n, err := strconv.ParseInt(id, 10, 64); h.Name == Name && isTask && err == nil {

@@ -83,7 +83,7 @@ func TestFreeze(t *testing.T) {
 		ctx := context.Background()
 		running := r.Begin("running")
 		r.Settle(10 * time.Second)
-		require.NoError(r, gate.Freeze(ctx, AppRepo, "task 7 is degraded"))
+		require.NoError(r, gate.Freeze(ctx, AppRepo, 0, "task 7 is degraded"))
 		r.Set(running, stage.StatusApproved)
 		r.Settle(time.Minute)
 		require.Equal(r, stage.Done, r.Task(running).State.Stage, "what has begun goes on")
@@ -138,10 +138,10 @@ func TestSerialGateFailsOpen(t *testing.T) {
 	}
 	gate := blindGate()
 	f := gate.Feature()
-	hold, free, err := f.Holds(t.Context(), orchestrator.Change{Task: task.Task{ID: 2, Repo: AppRepo, State: stage.State{Stage: stage.Analysis}}, Blind: errors.New("the index is broken")})
-	require.Error(t, err)
-	require.Empty(t, hold)
-	require.Empty(t, free)
+	var with task.Commit
+	begun := orchestrator.Change{Task: task.Task{ID: 2, Repo: AppRepo, State: stage.State{Stage: stage.Analysis}}, Blind: errors.New("the index is broken")}
+	require.Error(t, f.Holds(t.Context(), begun, &with))
+	require.Equal(t, task.Commit{}, with)
 	require.Error(t, gate.Repair(t.Context()))
 	Run(t, func(r *Rig) {
 		r.Deps = func(d *orchestrator.Deps) { d.Store = lineless{r.Store} }
@@ -170,7 +170,7 @@ func TestSerialGateRepairs(t *testing.T) {
 	}
 	analyst := func(id int64) string { return orchestrator.RoleInTask(stage.Analyst, id) }
 	require.NoError(t, s.Hold(ctx, queue.Hold{Subject: analyst(2), Name: serialgate.Name, Reason: "stale"}, queue.Hold{Subject: analyst(9), Name: serialgate.Name}))
-	require.NoError(t, gate.Freeze(ctx, AppRepo, "stays"))
+	require.NoError(t, gate.Freeze(ctx, AppRepo, 0, "stays"))
 	require.NoError(t, gate.Repair(ctx))
 	held, err := s.Holds(ctx)
 	require.NoError(t, err)
@@ -220,9 +220,9 @@ func TestSerialGateOffIsTheBase(t *testing.T) {
 // Two processes begin tasks of one repository at the same moment: neither sees
 // the other's while it decides, and yet only one begins.
 func TestSerialGateOfReplicas(t *testing.T) {
-	slow := orchestrator.Feature{Name: "slow", Holds: func(context.Context, orchestrator.Change) ([]queue.Hold, []queue.Hold, error) {
+	slow := orchestrator.Feature{Name: "slow", Holds: func(context.Context, orchestrator.Change, *task.Commit) error {
 		time.Sleep(50 * time.Millisecond) // after the gate has looked, and before the commit
-		return nil, nil, nil
+		return nil
 	}}
 	Run(t, func(r *Rig) {
 		r.Options.MaxConcurrency, r.Options.EventWorkers = 8, 1 // a second worker would wait for the lock of the process, which stops the clock

@@ -2,8 +2,8 @@
 // merge, whatever holds its job, or a destination that does not answer. It is one comment
 // for each task, which is edited as that changes, and says "Goes on." afterwards.
 //
-// Nothing is said of a wait that is over within a minute. What was said last is a row of
-// the queue's holds that holds nothing: it is written with the effect that says it.
+// Nothing is said of a wait that is over within a minute. What was said last is a fact that is
+// written with the effect that says it.
 package waitcomment
 
 import (
@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +24,7 @@ import (
 )
 
 // Name of the feature.
-const Name = orchestrator.WaitComment
+const Name = string(orchestrator.FactWait)
 
 const (
 	every  = time.Minute // how often cards are compared with what their tasks wait for
@@ -33,22 +32,16 @@ const (
 	unwell = 5           // attempts after which an effect is taken to wait for its destination
 )
 
-// Jobs reads the queue for the feature.
-type Jobs interface {
-	Holds(ctx context.Context) ([]queue.Hold, error)
-}
-
-// Options of the feature. All but Log are required.
+// Options of the feature. Store is required.
 type Options struct {
-	Store task.Store
-	Jobs  Jobs
+	Store orchestrator.Storing
 	Log   *slog.Logger // nil discards
 }
 
 // Feature is the comment for the engine.
 func Feature(o Options) (orchestrator.Feature, error) {
-	if o.Store == nil || o.Jobs == nil {
-		return orchestrator.Feature{}, errors.New("waitcomment: Options.Store and Jobs are required")
+	if o.Store == nil {
+		return orchestrator.Feature{}, errors.New("waitcomment: Options.Store is required")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -101,12 +94,9 @@ func (o Options) pass(ctx context.Context, e *orchestrator.Engine) error {
 // lastTexts reads what the comments say, by task.
 func (o Options) lastTexts(ctx context.Context) (map[int64]string, error) {
 	out := map[int64]string{}
-	held, err := o.Jobs.Holds(ctx)
-	for _, h := range held {
-		_, task, _ := strings.Cut(h.Subject, "/")
-		if id, err := strconv.ParseInt(task, 10, 64); h.Name == Name && err == nil {
-			out[id] = h.Reason
-		}
+	said, err := o.Store.Facts(ctx, task.Fact{Kind: orchestrator.FactWait}, 0)
+	for _, f := range said {
+		out[f.Task] = f.Text
 	}
 	return out, err
 }
@@ -118,7 +108,8 @@ func (o Options) post(ctx context.Context, e *orchestrator.Engine, id int64, tex
 	if err != nil {
 		return err
 	}
-	note := []queue.Hold{{Subject: orchestrator.WaitSaid(id), Name: Name, Reason: text}}
+	said := orchestrator.WaitSaid(id)
+	said.Text = text
 	p, ok := e.Projects.ByRepo(t.Repo)
 	if !ok {
 		return nil // until it is registered again
@@ -126,9 +117,11 @@ func (o Options) post(ctx context.Context, e *orchestrator.Engine, id int64, tex
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(text)) // never fails
 	key := fmt.Sprintf("waits/%d.%d/%x", t.ID, t.CreatedAt.Unix(), hash.Sum64())
-	c := task.Commit{Jobs: []queue.Job{orchestrator.EffectJob(t, p, stage.Effect{Kind: orchestrator.EffectWaits}, key)}, Hold: note}
+	c := task.Commit{Jobs: []queue.Job{orchestrator.EffectJob(t, p, stage.Effect{Kind: orchestrator.EffectWaits}, key)}}
 	if text == "" {
-		c.Hold, c.Free = nil, note
+		c.Over = []task.Fact{said}
+	} else {
+		c.Facts = []task.Fact{said}
 	}
 	return o.Store.Commit(ctx, c)
 }

@@ -41,7 +41,7 @@ func commenting(t *testing.T, repos []string, f func(*Rig)) {
 			require.NoError(r, err)
 			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
 			require.NoError(r, err)
-			w, err := waitcomment.Feature(waitcomment.Options{Store: r.Store, Jobs: r.Store})
+			w, err := waitcomment.Feature(waitcomment.Options{Store: r.Store})
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature(), s, w}
 		}

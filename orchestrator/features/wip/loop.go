@@ -11,7 +11,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // again is when is tried again what could not be done.
@@ -88,7 +87,7 @@ func (l *Limit) Give(ctx context.Context, repo string) error {
 			}
 			working, over, err := l.working(ctx, rows)
 			if err == nil && len(over) > 0 {
-				err = l.opt.Holds.Free(ctx, over...)
+				err = l.opt.Store.Commit(ctx, task.Commit{Over: over})
 			}
 			if err != nil {
 				return err
@@ -99,9 +98,10 @@ func (l *Limit) Give(ctx context.Context, repo string) error {
 			return nil
 		}
 		var c task.Commit
-		for _, h := range line[:room] {
-			t := marked(h)
-			c.Hold, c.Free = append(c.Hold, mark(Works, t)), append(c.Free, wait(t)...)
+		for _, f := range line[:room] {
+			t := marked(f)
+			leave(t, &c)
+			c.Facts = append(c.Facts, mark(Works, t))
 		}
 		if err := l.opt.Store.Commit(ctx, c); err != nil {
 			return err
@@ -112,7 +112,7 @@ func (l *Limit) Give(ctx context.Context, repo string) error {
 // Repair gives places to the tasks that had begun before there was a limit, and lets
 // those begin that wait in repositories that have none any more.
 func (l *Limit) Repair(ctx context.Context) error {
-	var places []queue.Hold
+	var places []task.Fact
 	for after := int64(0); ; {
 		page, err := l.opt.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
 		if err != nil {
@@ -128,19 +128,21 @@ func (l *Limit) Repair(ctx context.Context) error {
 			}
 		}
 	}
-	waiting, err := l.opt.Finder.HoldsIn(ctx, Waits+"/", Waits+"0", rowsMax)
+	waiting, err := l.opt.Store.Facts(ctx, task.Fact{Kind: Waits}, rowsMax)
 	if err != nil {
 		return err
 	}
 	unbounded := map[string]bool{}
-	for _, h := range waiting {
-		repo := marked(h).Repo
-		if _, bounded := l.places(repo); !bounded {
-			unbounded[repo] = true
+	for _, f := range waiting {
+		if _, bounded := l.places(f.Of); !bounded {
+			unbounded[f.Of] = true
 		}
 	}
 	for _, repo := range slices.Sorted(maps.Keys(unbounded)) {
 		err = errors.Join(err, l.Give(ctx, repo))
 	}
-	return errors.Join(err, l.opt.Holds.Hold(ctx, places...))
+	if len(places) > 0 {
+		err = errors.Join(err, l.opt.Store.Commit(ctx, task.Commit{Facts: places}))
+	}
+	return err
 }

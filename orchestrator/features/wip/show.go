@@ -103,9 +103,8 @@ func (l *Limit) showRepo(ctx context.Context, p task.Project, n int) (r repoView
 		return r, err
 	}
 	line, err := l.list(ctx, Waits, p.Repo, batch)
-	for _, h := range line {
-		t := marked(h)
-		r.Waiting = append(r.Waiting, waiting{TaskID: t.ID, WorkItem: t.WorkItemID, Since: h.Since})
+	for _, f := range line {
+		r.Waiting = append(r.Waiting, waiting{TaskID: f.Task, WorkItem: f.Text, Since: f.Since})
 	}
 	return r, err
 }

@@ -6,7 +6,7 @@
 // for a person or has ended, and does not count while a feature holds it. What has begun
 // goes on when a person has answered, even when all places are taken: only beginnings wait.
 //
-// Places, and the tasks that wait for one, are rows beside the holds, by repository and task. They
+// Places, and the tasks that wait for one, are facts, by repository and task. They
 // are set and freed in the transaction of the decision that changes them, except for the
 // beginning itself: that is admitted when its job is claimed. A place is taken first and
 // counted then, so that of two that begin at the same moment at least one gives way, in
@@ -17,11 +17,9 @@ package wip
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,18 +31,18 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Names of the holds. Only those of Name keep a job from being claimed; the others are
-// marks whose subjects no job has.
+// Name of the feature, and of the hold of a task that waits for a place, on its analyst.
+const Name = "wip"
+
+// Facts of a repository's tasks.
 const (
-	Name  = "wip"       // of a task that waits for a place: on its analyst
-	Waits = "wip_waits" // of the same task: its place in the line of the repository
-	Works = "wip_works" // of a task that has a place
+	Waits task.FactKind = "place_wait" // it waits for a place
+	Works task.FactKind = "place"      // it has one
 )
 
 // Options of a Limit. All up to Projects are required.
 type Options struct {
-	Store    task.Store
-	Holds    queue.Admin
+	Store    orchestrator.Storing
 	Finder   queue.HoldFinder
 	Projects *task.Projects
 	Except   func(repo string) bool // repositories in which something else bounds beginnings; nil = none
@@ -68,8 +66,8 @@ type Limit struct {
 
 // New checks the options.
 func New(o Options) (*Limit, error) {
-	if o.Store == nil || o.Holds == nil || o.Finder == nil || o.Projects == nil {
-		return nil, errors.New("wip: Options.Store, Holds, Finder and Projects are required")
+	if o.Store == nil || o.Finder == nil || o.Projects == nil {
+		return nil, errors.New("wip: Options.Store, Finder and Projects are required")
 	}
 	if o.Except == nil {
 		o.Except = func(string) bool { return false }
@@ -108,30 +106,30 @@ func (l *Limit) places(repo string) (n int, bounded bool) {
 	return p.Places(), ok && !l.opt.Except(repo)
 }
 
-// mark is the row of a task in a list of its repository, in the order of tasks.
-func mark(name string, t task.Task) queue.Hold {
-	return queue.Hold{Subject: fmt.Sprintf("%s/%s/%019d", name, t.Repo, t.ID), Name: name, Reason: t.WorkItemID}
+// mark is the fact of a task.
+func mark(kind task.FactKind, t task.Task) task.Fact {
+	return task.Fact{Kind: kind, Of: t.Repo, Task: t.ID, Text: t.WorkItemID}
 }
 
-// marked is the task of a row.
-func marked(h queue.Hold) task.Task {
-	rest := strings.TrimPrefix(h.Subject, h.Name+"/")
-	i := strings.LastIndexByte(rest, '/')
-	id, _ := strconv.ParseInt(rest[i+1:], 10, 64)
-	return task.Task{ID: id, Repo: rest[:max(i, 0)], WorkItemID: h.Reason}
+// marked is the task of a fact.
+func marked(f task.Fact) task.Task { return task.Task{ID: f.Task, Repo: f.Of, WorkItemID: f.Text} }
+
+// list lists the first facts of a repository.
+func (l *Limit) list(ctx context.Context, kind task.FactKind, repo string, limit int) ([]task.Fact, error) {
+	return l.opt.Store.Facts(ctx, task.Fact{Kind: kind, Of: repo}, limit)
 }
 
-// list lists the first rows of a repository.
-func (l *Limit) list(ctx context.Context, name, repo string, limit int) ([]queue.Hold, error) {
-	return l.opt.Finder.HoldsIn(ctx, name+"/"+repo+"/", name+"/"+repo+"0", limit) // "0" is right behind "/"
+// wait lets a task wait for a place in a transaction, and leave ends that.
+func wait(t task.Task, with *task.Commit) {
+	with.Hold, with.Facts = append(with.Hold, held(t)), append(with.Facts, mark(Waits, t))
 }
 
-// wait and leave are what a task has that waits for a place.
-func wait(t task.Task) []queue.Hold {
-	return []queue.Hold{
-		{Subject: orchestrator.RoleInTask(stage.Analyst, t.ID), Name: Name, Reason: "waits for a place in " + t.Repo},
-		mark(Waits, t),
-	}
+func leave(t task.Task, with *task.Commit) {
+	with.Free, with.Over = append(with.Free, held(t)), append(with.Over, mark(Waits, t))
+}
+
+func held(t task.Task) queue.Hold {
+	return queue.Hold{Subject: orchestrator.RoleInTask(stage.Analyst, t.ID), Name: Name, Reason: "waits for a place in " + t.Repo}
 }
 
 // begins reports whether the agent that a task waits for may be its beginning. When
@@ -141,19 +139,19 @@ func begins(s stage.State) bool {
 }
 
 // holds takes and gives back the place of a task that has begun.
-func (l *Limit) holds(_ context.Context, c orchestrator.Change) (hold, free []queue.Hold, err error) {
+func (l *Limit) holds(_ context.Context, c orchestrator.Change, with *task.Commit) error {
 	if _, bounded := l.places(c.Task.Repo); !bounded && !c.Ended() || c.Began() {
-		return nil, nil, nil
+		return nil
 	}
 	own, before := mark(Works, c.Task), c.Before.Hold != stage.HoldNone
 	switch after := c.Task.State.Hold != stage.HoldNone; {
 	case c.Ended() || after && !before:
-		return nil, append(wait(c.Task), own), nil
+		leave(c.Task, with)
+		with.Over = append(with.Over, own)
 	case before && !after:
-		return []queue.Hold{own}, nil, nil
-	default:
-		return nil, nil, nil
+		with.Facts = append(with.Facts, own)
 	}
+	return nil
 }
 
 // committed wakes the loop when a place may be free: an agent that is launched may be
@@ -188,7 +186,9 @@ func (l *Limit) admit(ctx context.Context, s orchestrator.Start) (why string) {
 	}
 	in, err := l.take(ctx, s.Task, n)
 	if err == nil && !in {
-		err = l.change(ctx, s.Task, wait(s.Task), []queue.Hold{mark(Works, s.Task)})
+		with := task.Commit{Over: []task.Fact{mark(Works, s.Task)}}
+		wait(s.Task, &with)
+		err = l.change(ctx, s.Task, with)
 		l.requestPass(s.Task.Repo) // a place may have become free before it was in the line
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, task.ErrConflict) {
@@ -213,10 +213,10 @@ func (l *Limit) take(ctx context.Context, t task.Task, n int) (in bool, err erro
 		return room, nil
 	}
 	line, err := l.list(ctx, Waits, t.Repo, 1)
-	if err != nil || len(line) > 0 && marked(line[0]).ID < t.ID {
+	if err != nil || len(line) > 0 && line[0].Task < t.ID {
 		return false, err
 	}
-	if err := l.change(ctx, t, []queue.Hold{mark(Works, t)}, nil); err != nil {
+	if err := l.change(ctx, t, task.Commit{Facts: []task.Fact{mark(Works, t)}}); err != nil {
 		return false, err
 	}
 	_, room, err = l.room(ctx, t, n)
@@ -228,9 +228,10 @@ const changeMax = 5
 
 // change changes what a task has that still waits for its beginning: one that was stopped
 // meanwhile gets nothing.
-func (l *Limit) change(ctx context.Context, t task.Task, hold, free []queue.Hold) (err error) {
+func (l *Limit) change(ctx context.Context, t task.Task, c task.Commit) (err error) {
 	for range changeMax {
-		err = l.opt.Store.Commit(ctx, task.Commit{Task: &t, Unchanged: true, Hold: hold, Free: free})
+		c.Task, c.Unchanged = &t, true
+		err = l.opt.Store.Commit(ctx, c)
 		if !errors.Is(err, task.ErrConflict) {
 			return err
 		}
@@ -245,7 +246,7 @@ func (l *Limit) change(ctx context.Context, t task.Task, hold, free []queue.Hold
 // repository are in work.
 func (l *Limit) room(ctx context.Context, t task.Task, n int) (given, room bool, err error) {
 	rows, err := l.list(ctx, Works, t.Repo, rowsMax)
-	others := slices.DeleteFunc(slices.Clone(rows), func(h queue.Hold) bool { return marked(h).ID == t.ID })
+	others := slices.DeleteFunc(slices.Clone(rows), func(f task.Fact) bool { return f.Task == t.ID })
 	if given = len(others) < len(rows); err != nil || len(others) < n {
 		return given, err == nil, err
 	}
@@ -258,11 +259,11 @@ const rowsMax = 10_000
 
 // working are those of the tasks with a place that are in work: they live, wait for
 // nobody, and nothing holds them. over are the rows of tasks that have ended.
-func (l *Limit) working(ctx context.Context, rows []queue.Hold) (in []task.Task, over []queue.Hold, err error) {
-	for _, h := range rows {
-		t, err := l.opt.Store.Task(ctx, marked(h).ID)
+func (l *Limit) working(ctx context.Context, rows []task.Fact) (in []task.Task, over []task.Fact, err error) {
+	for _, f := range rows {
+		t, err := l.opt.Store.Task(ctx, f.Task)
 		if errors.Is(err, task.ErrNotFound) || err == nil && t.State.Stage.Terminal() {
-			over = append(over, h)
+			over = append(over, f)
 			continue
 		}
 		if err != nil {

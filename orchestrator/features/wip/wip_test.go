@@ -32,7 +32,7 @@ func limited(t *testing.T, places int, more func(*Rig, *wip.Limit) []orchestrato
 		r.Features = func() []orchestrator.Feature {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
-			l, err := wip.New(wip.Options{Store: r.Store, Holds: r.Store, Finder: r.Store, Projects: projects})
+			l, err := wip.New(wip.Options{Store: r.Store, Finder: r.Store, Projects: projects})
 			require.NoError(r, err)
 			out := []orchestrator.Feature{l.Feature()}
 			if more != nil {
@@ -236,19 +236,26 @@ func TestLimitRepairs(t *testing.T) {
 		row := task.Task{ID: int64(id), Repo: repo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: state}
 		require.NoError(t, s.Commit(ctx, task.Commit{Task: &row}))
 	}
-	require.NoError(t, s.Hold(ctx,
-		queue.Hold{Subject: "analyst/5", Name: wip.Name}, queue.Hold{Subject: "wip_waits/acme/gone/0000000000000000005", Name: wip.Waits, Reason: "GON-5"}))
-	l, err := wip.New(wip.Options{Store: s, Holds: s, Finder: s, Projects: projects, Except: func(repo string) bool { return repo == "acme/self" }})
+	require.NoError(t, s.Commit(ctx, task.Commit{
+		Hold: []queue.Hold{{Subject: "analyst/5", Name: wip.Name}}, Facts: []task.Fact{{Kind: wip.Waits, Of: "acme/gone", Task: 5, Text: "GON-5"}},
+	}))
+	l, err := wip.New(wip.Options{Store: s, Finder: s, Projects: projects, Except: func(repo string) bool { return repo == "acme/self" }})
 	require.NoError(t, err)
 	for range 2 {
 		require.NoError(t, l.Repair(ctx))
 		held, err := s.Holds(ctx)
 		require.NoError(t, err)
+		require.Empty(t, held)
+		waits, err := s.Facts(ctx, task.Fact{Kind: wip.Waits}, 0)
+		require.NoError(t, err)
+		require.Empty(t, waits)
+		works, err := s.Facts(ctx, task.Fact{Kind: wip.Works}, 0)
+		require.NoError(t, err)
 		var got []string
-		for _, h := range held {
-			got = append(got, h.Name+" "+h.Subject)
+		for _, f := range works {
+			got = append(got, fmt.Sprint(f.Of, f.Task))
 		}
-		require.ElementsMatch(t, []string{"wip_works wip_works/acme/app/0000000000000000001", "wip_works wip_works/acme/gone/0000000000000000005"}, got)
+		require.Equal(t, []string{"acme/app1", "acme/gone5"}, got)
 	}
 	_, err = wip.New(wip.Options{})
 	require.ErrorContains(t, err, "required")
@@ -275,10 +282,12 @@ func TestLimitReadsNoMoreThanItsPlaces(t *testing.T) {
 			rows += len(read)
 		case []queue.Hold:
 			rows += len(read)
+		case []task.Fact:
+			rows += len(read)
 		}
 		return err
 	})
-	l, err := wip.New(wip.Options{Store: counted, Holds: s, Finder: counted, Projects: projects})
+	l, err := wip.New(wip.Options{Store: counted, Finder: counted, Projects: projects})
 	require.NoError(t, err)
 	admit := l.Feature().Admit
 	for id := int64(1); id <= 300; id++ {

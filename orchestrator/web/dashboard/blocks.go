@@ -47,6 +47,7 @@ func first[T interface{ is(repo string) bool }](list []T, repo string) *T {
 
 type frozen struct {
 	named
+	TaskID int64     `json:"task_id"`
 	Reason string    `json:"reason"`
 	Since  time.Time `json:"since"`
 }

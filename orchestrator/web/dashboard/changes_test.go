@@ -140,7 +140,7 @@ func TestChanges(t *testing.T) {
 				_, err := w.Store.Put(context.Background(), queue.Job{Pool: "test", Kind: "test"})
 				return err
 			},
-			func() error { return w.gate.Freeze(context.Background(), repo, evil) },
+			func() error { return w.gate.Freeze(context.Background(), repo, 0, evil) },
 			func() error {
 				_, _, err := w.gate.Unfreeze(context.Background(), repo)
 				return err

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -108,7 +107,7 @@ func (b serialBlock) covers(repo string) bool {
 
 // blame has the lamp of a task burn because of whose deployment its repository is frozen.
 func (b serialBlock) blame(c *card) {
-	if f := first(b.Frozen, c.Repo); c.Lamp == lampDone && f != nil && strings.Contains(f.Reason, fmt.Sprintf("(task %d)", c.ID)) {
+	if f := first(b.Frozen, c.Repo); c.Lamp == lampDone && f != nil && f.TaskID == c.ID {
 		c.Lamp, c.Why = lampBlocked, f.Reason
 	}
 }

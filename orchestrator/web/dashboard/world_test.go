@@ -185,7 +185,7 @@ func (w *world) full() {
 	w.move("p2", asks, stage.StatusRejected)
 	after := w.card("p2", "depends "+evil)
 	w.Board.Block(after, asks)
-	require.NoError(w, w.gate.Freeze(context.Background(), repo, "the deployment of task 1 is degraded: "+evil))
+	require.NoError(w, w.gate.Freeze(context.Background(), repo, 1, "the deployment of task 1 is degraded: "+evil))
 	w.Settle(10 * time.Minute)
 	runs, err := w.Store.AgentRuns(context.Background(), 0)
 	require.NoError(w, err)
