@@ -58,13 +58,13 @@ func (e *Engine) GoneCards(ctx context.Context) (map[int64]queue.Hold, error) {
 	return out, err
 }
 
-// MendCard tells a person what to do about a task that is held for its card.
-func MendCard(h queue.Hold, taskID int64) string {
+// MendCard tells a person what to do about a task that is held for its card, and which status that names first; empty = none.
+func MendCard(h queue.Hold, taskID int64) (do string, status stage.Status) {
 	if h.Name == cardAway {
-		return "set In Progress, and the task goes on; set STOP, and it ends"
+		return "set In Progress, and the task goes on; set STOP, and it ends", stage.StatusInProgress
 	}
 	return fmt.Sprintf("restore the card, and the task goes on by itself; or stop the task "+
-		"(its page on the dashboard, signalbox stop %d, or POST /tasks/%d/stop)", taskID, taskID)
+		"(its page on the dashboard, signalbox stop %d, or POST /tasks/%d/stop)", taskID, taskID), ""
 }
 
 // LookAtCard reads the card of a task that lives. While it is gone, the error is tracker.ErrNotFound, or away,
@@ -92,7 +92,8 @@ func (e *Engine) LookAtCard(ctx context.Context, t task.Task) (item tracker.Item
 			e.Log.Info("the card of a task is back", "task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)
 			return item, e.Store.Commit(ctx, task.Commit{Free: others})
 		}
-		text := hold.Reason + ". The task is held: nothing of it begins, is merged or deployed. What to do: " + MendCard(hold, t.ID) + "."
+		do, _ := MendCard(hold, t.ID)
+		text := hold.Reason + ". The task is held: nothing of it begins, is merged or deployed. What to do: " + do + "."
 		told := EffectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, "gone/"+task.Identity(t))
 		if hold.Name == cardAway {
 			comment := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: strings.ToUpper(text[:1]) + text[1:]}
@@ -125,6 +126,8 @@ func (e *Engine) readText(ctx context.Context, p task.Project, t task.Task, l st
 	switch {
 	case holdOfCard(t.ID, item, err).Name != "", err != nil && l.Phase == stage.PhaseRelease:
 		return t, putOff(e, t, item, err)
+	case err != nil && item.ID != "": // it was read, and the store has failed
+		return t, retryOutcome(err)
 	case err != nil:
 		e.Log.Warn("the card cannot be read, and an agent works by the text that is known", "task", t.ID, "repo", t.Repo, "err", err)
 		return t, nil

@@ -91,6 +91,9 @@ func (s *sim) help() {
 			wait(round)
 		}
 	}
+	for s.senders.again > 0 { // a late word is answered
+		wait(round)
+	}
 	wait(round) // a card says within a minute that it waits no more
 	jobs := s.store.LastJob()
 	wait(quiet)

@@ -100,6 +100,7 @@ type senders struct {
 	s       *sim
 	letters int
 	tries   int
+	again   int                           // letters that their sender will try once more
 	results map[string]githost.CheckState // of CI, by commit
 }
 
@@ -221,7 +222,9 @@ func (d *senders) post(source string, body []byte, after time.Duration) {
 				if answered || source == sourceHost { // only the board tries again, and only when the connection broke
 					return
 				}
-				if run.Sleep(s.ctx, s.root, 10*time.Minute) != nil {
+				d.again++
+				err := run.Sleep(s.ctx, s.root, 10*time.Minute)
+				if d.again--; err != nil {
 					return
 				}
 			}

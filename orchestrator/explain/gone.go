@@ -22,8 +22,8 @@ func (s *situation) readMarks(ctx context.Context, e *orchestrator.Engine) (err 
 // blockOfCard explains a task that is held for its card.
 func (a account) blockOfCard() {
 	if h, is := a.gone[a.ID]; is {
-		do := orchestrator.MendCard(h, a.ID)
-		a.add(Blocker{Kind: "card", Why: h.Reason, Since: h.Since, Who: WhoYou, Do: strings.ToUpper(do[:1]) + do[1:]})
+		do, status := orchestrator.MendCard(h, a.ID)
+		a.add(Blocker{Kind: "card", Why: h.Reason, Since: h.Since, Who: WhoYou, Do: strings.ToUpper(do[:1]) + do[1:], Status: status})
 	}
 }
 
@@ -31,8 +31,8 @@ func (a account) blockOfCard() {
 func (s situation) behindGone(r queue.Reason) (why, do string, is bool) {
 	for id, h := range s.gone {
 		if strings.Contains(r.Text, fmt.Sprintf("(task %d)", id)) {
-			return fmt.Sprintf("; task %d is held for its card", id),
-				fmt.Sprintf("Task %d: %s", id, orchestrator.MendCard(h, id)), true
+			do, _ := orchestrator.MendCard(h, id)
+			return fmt.Sprintf("; task %d is held for its card", id), fmt.Sprintf("Task %d: %s", id, do), true
 		}
 	}
 	return "", "", false
