@@ -29,9 +29,10 @@ var ErrNoStatus = errors.New("tracker: the project has no such board status")
 type Item struct {
 	ID          string // no item of another project has the same
 	ProjectID   string
-	Sequence    int64  // the number of the item within its project
-	Title       string // as typed; may be of any length and script
-	Description string // Markdown, blanks around it trimmed
+	Sequence    int64    // the number of the item within its project
+	Title       string   // as typed; may be of any length and script
+	Description string   // Markdown, blanks around it trimmed
+	Labels      []string // names, in any order
 	Status      stage.Status
 	StatusName  string // the column's own name
 	Finished    bool   // the column means that the work is over: done or given up
@@ -98,7 +99,7 @@ type Query struct {
 	Cursor    string    // from Page.Next
 }
 
-// Page is one page of a listing. Next is empty on the last page. Descriptions may be left out.
+// Page is one page of a listing. Next is empty on the last page. Descriptions and labels may be left out.
 type Page struct {
 	Items []Item
 	Next  string

@@ -115,14 +115,18 @@ type row struct {
 	moved   int64
 }
 
-const columnsOfCard = "id, project, number, title, description, col, state, version, entries, made_by, made_at, moved_at"
+const storedOfCard = "id, project, number, title, description, col, state, version, entries, made_by, made_at, moved_at"
+
+const labelsOfCard = ", coalesce((select labels from board_labels where card = board_cards.id), '')"
+
+const columnsOfCard = storedOfCard + labelsOfCard
 
 // scan reads columnsOfCard, and what follows them.
 func (r *row) scan(scan func(...any) error, more ...any) error {
 	var made int64
 	fields := []any{
 		&r.ID, &r.Project, &r.Number, &r.Title, &r.Description, &r.Column, &r.State, &r.Version,
-		&r.entries, &r.MadeBy, &made, &r.moved,
+		&r.entries, &r.MadeBy, &made, &r.moved, &r.Labels,
 	}
 	err := scan(append(fields, more...)...)
 	r.MadeAt, r.MovedAt = moment(made), moment(r.moved)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -157,7 +158,14 @@ func TestConformance(t *testing.T) {
 						require.NoError(t, b.Say(t.Context(), cards.Saying{ID: item, Body: text, By: kim}))
 					},
 					Fail: func(call string, how faulttest.Kind) { f.FailCall(call, faulttest.Error(how)) },
-					Edges: trackertest.Edges{Block: func(item, by string) {
+					Edges: trackertest.Edges{Label: func(item string, labels ...string) {
+						s, err := b.Story(t.Context(), item)
+						require.NoError(t, err)
+						require.NoError(t, b.Edit(t.Context(), cards.Edit{
+							ID: item, Version: s.Version, Title: s.Title, Description: s.Description, By: kim,
+							Labels: " " + strings.Join(labels, " ,\n") + ",, bug",
+						}))
+					}, Block: func(item, by string) {
 						require.NoError(t, b.Arrange(t.Context(), cards.Arrangement{ID: item, Kind: cards.Blocked, Other: by, By: kim}))
 					}},
 				}

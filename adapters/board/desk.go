@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -16,6 +17,7 @@ import (
 const (
 	titleMax   = 10_000
 	textMax    = 100_000
+	labelsMax  = 1_000
 	commentMax = 50_000
 )
 
@@ -41,6 +43,38 @@ func atMost(what, text string, n int) error {
 	return nil
 }
 
+// labelsOf tidies labels: each is there once.
+func labelsOf(typed string) (string, error) {
+	var list []string
+	for label := range strings.SplitSeq(cards.CleanText(typed), ",") {
+		label = strings.Join(strings.Fields(label), " ")
+		if label != "" && !slices.ContainsFunc(list, func(o string) bool { return strings.EqualFold(o, label) }) {
+			list = append(list, label)
+		}
+	}
+	labels := strings.Join(list, ", ")
+	return labels, atMost("list of labels", labels, labelsMax)
+}
+
+// texts tidies what a person has typed on a card.
+func texts(title, description, labels *string) (err error) {
+	for _, one := range []struct {
+		text *string
+		tidy func(string) (string, error)
+	}{{title, titleOf}, {description, textOf}, {labels, labelsOf}} {
+		if *one.text, err = one.tidy(*one.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// label gives a card its labels.
+func (t tx) label(ctx context.Context, id, labels string) error {
+	return t.exec(ctx, `insert into board_labels (card, labels) values (?, ?)
+		on conflict (card) do update set labels = excluded.labels`, id, labels)
+}
+
 // form is the identity of what was typed: the key of its form, and the texts, so that a
 // form that is sent again with other words loses none of them.
 func form(kind, key string, texts ...string) string {
@@ -61,7 +95,8 @@ func (b *Board) Cards(ctx context.Context, f cards.Filter) (out []cards.Card, er
 		where, args = where+" and number = ?", append(args, f.Number)
 	}
 	within := "(partition by project, col order by moved_at desc, id)"
-	query := `select id, project, number, title, '', col, state, version, entries, made_by, made_at, moved_at, place, many,
+	query := `select id, project, number, title, '', col, state, version, entries, made_by, made_at, moved_at` +
+		labelsOfCard + `, place, many,
 		(select count(*) from board_comments where card = board_cards.id) from (
 		select *, row_number() over ` + within + ` as place, count(*) over (partition by project, col) as many
 		from board_cards where ` + where + `) as board_cards`
@@ -114,13 +149,10 @@ func (b *Board) Revision(ctx context.Context) (string, error) {
 
 // Make implements cards.Writer.
 func (b *Board) Make(ctx context.Context, n cards.New) (c cards.Card, e cards.Entry, err error) {
-	if n.Title, err = titleOf(n.Title); err != nil {
+	if err = texts(&n.Title, &n.Description, &n.Labels); err != nil {
 		return c, e, err
 	}
-	if n.Description, err = textOf(n.Description); err != nil {
-		return c, e, err
-	}
-	once := form("card", n.Key, n.Title, n.Description)
+	once := form("card", n.Key, n.Title, n.Description, n.Labels)
 	err = b.db.write(ctx, func(t tx) error {
 		id, had, err := b.db.once(ctx, t, "select id from board_cards where project = ? and form = ?", n.Project, once)
 		if err != nil {
@@ -141,7 +173,7 @@ func (b *Board) Make(ctx context.Context, n cards.New) (c cards.Card, e cards.En
 func (b *Board) add(ctx context.Context, t tx, n cards.New, once string) (cards.Card, cards.Entry, error) {
 	at := b.now()
 	r := row{moved: at, Card: cards.Card{
-		ID: newID(), Project: n.Project, Title: n.Title, Description: n.Description, Column: cards.Backlog,
+		ID: newID(), Project: n.Project, Title: n.Title, Description: n.Description, Labels: n.Labels, Column: cards.Backlog,
 		Version: 1, MadeBy: n.By.Name, MadeAt: moment(at), MovedAt: moment(at),
 	}}
 	next := "select coalesce(max(number), 0) + 1 from board_cards where project = ?"
@@ -149,8 +181,11 @@ func (b *Board) add(ctx context.Context, t tx, n cards.New, once string) (cards.
 	if err != nil {
 		return r.Card, cards.Entry{}, err
 	}
-	err = t.exec(ctx, "insert into board_cards (form, "+columnsOfCard+") values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	err = t.exec(ctx, "insert into board_cards (form, "+storedOfCard+") values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		once, r.ID, r.Project, r.Number, r.Title, r.Description, r.Column, int64(cards.Live), r.Version, int64(0), r.MadeBy, at, at)
+	if err == nil {
+		err = t.label(ctx, r.ID, r.Labels)
+	}
 	if err != nil {
 		return r.Card, cards.Entry{}, err
 	}
@@ -168,10 +203,7 @@ func proof(p cards.Person) stage.Proof {
 
 // Edit implements cards.Writer.
 func (b *Board) Edit(ctx context.Context, e cards.Edit) (err error) {
-	if e.Title, err = titleOf(e.Title); err != nil {
-		return err
-	}
-	if e.Description, err = textOf(e.Description); err != nil {
+	if err = texts(&e.Title, &e.Description, &e.Labels); err != nil {
 		return err
 	}
 	return b.db.write(ctx, func(t tx) error {
@@ -179,13 +211,16 @@ func (b *Board) Edit(ctx context.Context, e cards.Edit) (err error) {
 		switch {
 		case err != nil:
 			return err
-		case r.Title == e.Title && r.Description == e.Description:
+		case r.Title == e.Title && r.Description == e.Description && r.Labels == e.Labels:
 			return nil
 		case r.Version != e.Version:
 			return cards.ErrConflict
 		}
 		edited := cards.Entry{
 			Kind: cards.Edited, By: e.By.Name, Proof: proof(e.By), Before: r.Title + "\n" + r.Description,
+		}
+		if err = t.label(ctx, r.ID, e.Labels); err != nil {
+			return err
 		}
 		_, err = b.change(ctx, t, &r, edited, "title = ?, description = ?, version = version + 1", e.Title, e.Description)
 		return err
@@ -272,6 +307,7 @@ func (b *Board) Arrange(ctx context.Context, a cards.Arrangement) error {
 func (b *Board) forget(ctx context.Context, t tx, id string) error {
 	for _, statement := range []string{
 		"delete from board_comments where card = ?",
+		"delete from board_labels where card = ?",
 		"delete from board_relations where card = ?",
 		"delete from board_relations where blocked_by = ?",
 		"update board_moves set before_it = '' where card = ?",

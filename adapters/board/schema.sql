@@ -38,6 +38,11 @@ create table if not exists board_relations (
 );
 create index if not exists board_relations_other on board_relations (blocked_by);
 
+create table if not exists board_labels (
+	card text primary key references board_cards (id),
+	labels text not null          -- names, with a comma between them
+);
+
 create table if not exists board_moves (
 	card text not null references board_cards (id),
 	n bigint not null,

@@ -245,6 +245,18 @@ func TestConformance(t *testing.T) {
 					Fail: func(call string, how faulttest.Kind) { d.fail(calls(kind)[call], how) },
 					Edges: trackertest.Edges{
 						HookTo: d.SetHookURL,
+						Label: func(item string, labels ...string) {
+							repo, n := split(t, item)
+							for _, l := range d.issues.Labels(repo) {
+								if !strings.HasPrefix(strings.ToLower(l.Name), "status/") {
+									d.issues.DeleteLabel(repo, l.Name)
+								}
+							}
+							for _, name := range labels {
+								d.issues.AddLabel(repo, name)
+								require.NoError(t, d.issues.Label(repo, n, kim, name))
+							}
+						},
 						Block: func(item, by string) {
 							repo, n := split(t, item)
 							_, m := split(t, by)

@@ -117,6 +117,11 @@ func convert(projectID string, id string, i wireIssue, column string, at time.Ti
 		ID: id, ProjectID: projectID, Sequence: i.Number, Title: strings.ToValidUTF8(i.Title, "\ufffd"), Description: visible(i.Body),
 		Status: tracker.StatusCalled(column), StatusName: column, UpdatedAt: at,
 	}
+	for _, l := range i.Labels {
+		if _, ours := l.column(); !ours {
+			out.Labels = append(out.Labels, l.Name)
+		}
+	}
 	out.Finished = i.State == "closed" || out.Status == stage.StatusDone
 	return out
 }

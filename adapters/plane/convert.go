@@ -18,6 +18,7 @@ type wireItem struct {
 	HTML      string   `json:"description_html"`
 	Sequence  int64    `json:"sequence_id"`
 	State     stateID  `json:"state"`
+	Labels    labels   `json:"labels"`
 	Project   string   `json:"project"`
 	UpdatedAt wireTime `json:"updated_at"`
 }
@@ -52,6 +53,20 @@ func (s *stateID) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// labels are the names of expanded labels.
+type labels []string
+
+// UnmarshalJSON is lenient: labels of another form must not hide an item.
+func (l *labels) UnmarshalJSON(raw []byte) error {
+	var list []struct{ Name string }
+	if json.Unmarshal(raw, &list) == nil {
+		for _, one := range list {
+			*l = append(*l, one.Name)
+		}
+	}
+	return nil
+}
+
 // wireTime is a moment in any zone; one that cannot be read is none.
 type wireTime struct{ time.Time }
 
@@ -73,7 +88,7 @@ func (c *Client) convert(w wireItem, b board) tracker.Item {
 	return tracker.Item{
 		ID: w.ID, ProjectID: w.Project, Sequence: w.Sequence,
 		Title: strings.ToValidUTF8(w.Name, "\ufffd"), Description: toMarkdown(w.HTML, c.placeOf(w.Project)),
-		Status: status, StatusName: b.names[string(w.State)], UpdatedAt: w.UpdatedAt.Time,
+		Labels: w.Labels, Status: status, StatusName: b.names[string(w.State)], UpdatedAt: w.UpdatedAt.Time,
 		Finished: b.ended[string(w.State)] || status == stage.StatusDone,
 	}
 }

@@ -150,7 +150,8 @@ func (c *Client) item(projectID, itemID string) string {
 // Item implements tracker.Tracker.
 func (c *Client) Item(ctx context.Context, projectID, itemID string) (tracker.Item, error) {
 	var w wireItem
-	if err := c.call(ctx, call{method: http.MethodGet, path: c.item(projectID, itemID), out: &w}); err != nil {
+	named := url.Values{"expand": {"labels"}}
+	if err := c.call(ctx, call{method: http.MethodGet, path: c.item(projectID, itemID), query: named, out: &w}); err != nil {
 		return tracker.Item{}, err
 	}
 	if w.ID == "" {

@@ -83,7 +83,7 @@ func TestConformance(t *testing.T) {
 					faulttest.Final: planetest.Denied, faulttest.Passing: planetest.ErrorBefore, faulttest.Later: planetest.TooMany,
 				}[how])
 			},
-			Edges: trackertest.Edges{Block: board.Block, HookTo: board.SetHookURL},
+			Edges: trackertest.Edges{Block: board.Block, Label: board.SetLabels, HookTo: board.SetHookURL},
 		}
 	})
 }

@@ -88,10 +88,10 @@ func (b *browser) key(path string) string {
 }
 
 // begin makes a card by the form of a new one, and starts it.
-func (b *browser) begin(project, title string) (id string) {
+func (b *browser) begin(project, title string, labels ...string) (id string) {
 	b.Helper()
 	ask := "board/new?" + url.Values{"project": {project}}.Encode()
-	at := b.submit("board/new", url.Values{"key": {b.key(ask)}, "project": {project}, "title": {title}, "description": {"wanted:\n<b>& more</b>"}, "start": {"1"}})
+	at := b.submit("board/new", url.Values{"key": {b.key(ask)}, "project": {project}, "title": {title}, "description": {"wanted:\n<b>& more</b>"}, "labels": {strings.Join(labels, ",")}, "start": {"1"}})
 	return at[strings.LastIndex(at, "/")+1:]
 }
 

@@ -239,10 +239,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, p *project) {
 	})
 }
 
-// expands reports whether the request has the parameter that expands the state to an object.
-func expands(r *http.Request) bool {
-	return slices.Contains(strings.Split(r.URL.Query().Get("expand"), ","), "state")
-}
+// expands lists the fields that the request has expanded to objects.
+func expands(r *http.Request) []string { return strings.Split(r.URL.Query().Get("expand"), ",") }
 
 // replica is a work item as a read replica has it, which may lag.
 func (s *Server) replica(i *Item) *Item {
@@ -252,13 +250,20 @@ func (s *Server) replica(i *Item) *Item {
 	return i
 }
 
-// restItem is a work item as the REST API shows it: the state as an id unless it
-// is expanded, times in the account's own zone.
-func (s *Server) restItem(i *Item, expanded bool) map[string]any {
+// restItem is a work item as the REST API shows it: state and labels as ids unless they
+// are expanded, times in the account's own zone.
+func (s *Server) restItem(i *Item, expanded []string) map[string]any {
 	zone := time.FixedZone("", 3*3600)
 	out := s.wireIssue(i)
-	if !expanded {
+	if !slices.Contains(expanded, "state") {
 		out["state"] = i.State
+	}
+	if !slices.Contains(expanded, "labels") {
+		ids := []string{}
+		for _, name := range i.Labels {
+			ids = append(ids, labelID(name))
+		}
+		out["labels"] = ids
 	}
 	const form = "2006-01-02T15:04:05.000000-07:00"
 	out["created_at"], out["updated_at"] = i.Created.In(zone).Format(form), i.Updated.In(zone).Format(form)
@@ -288,7 +293,7 @@ func (s *Server) make(w http.ResponseWriter, body []byte, p *project, actor stri
 		reply(w, http.StatusBadRequest, map[string]any{"name": []string{err.Error()}})
 		return
 	}
-	reply(w, http.StatusCreated, s.restItem(i, false))
+	reply(w, http.StatusCreated, s.restItem(i, nil))
 }
 
 // patch changes the known fields and ignores the rest, a state_id included.
@@ -322,7 +327,7 @@ func (s *Server) patch(w http.ResponseWriter, body []byte, p *project, i *Item, 
 		description = v
 	}
 	s.edit(i, name, description, actor)
-	reply(w, http.StatusOK, s.restItem(i, false))
+	reply(w, http.StatusOK, s.restItem(i, nil))
 }
 
 // comment adds a comment. An external id is looked for in the whole project, as

@@ -45,10 +45,14 @@ func (s *Server) head(h http.Header, d fakehttp.Delivery) {
 
 // wireIssue is a work item as webhooks show it.
 func (s *Server) wireIssue(i *Item) map[string]any {
+	labels := []any{}
+	for _, name := range i.Labels {
+		labels = append(labels, map[string]any{"id": labelID(name), "name": name, "color": "#60646C"})
+	}
 	state := map[string]any{"id": i.State, "name": i.StateName, "color": "#60646C", "group": group(i.StateName)}
 	return map[string]any{
 		"id": i.ID, "name": i.Name, "description_html": i.HTML, "sequence_id": i.Sequence, "project": i.Project,
-		"state": state, "labels": []any{}, "assignees": []any{}, "parent": nil, "priority": "none",
+		"state": state, "labels": labels, "assignees": []any{}, "parent": nil, "priority": "none",
 		"created_at": stamp(i.Created), "updated_at": stamp(i.Updated), "deleted_at": nil, "created_by": i.Creator,
 	}
 }

@@ -284,12 +284,12 @@ type redactedCards struct {
 }
 
 func (c redactedCards) Make(ctx context.Context, n cards.New) (cards.Card, cards.Entry, error) {
-	n.Title, n.Description = c.by.Text(n.Title), c.by.Text(n.Description)
+	n.Title, n.Description, n.Labels = c.by.Text(n.Title), c.by.Text(n.Description), c.by.Text(n.Labels)
 	return c.Board.Make(ctx, n)
 }
 
 func (c redactedCards) Edit(ctx context.Context, e cards.Edit) error {
-	e.Title, e.Description = c.by.Text(e.Title), c.by.Text(e.Description)
+	e.Title, e.Description, e.Labels = c.by.Text(e.Title), c.by.Text(e.Description), c.by.Text(e.Labels)
 	return c.Board.Edit(ctx, e)
 }
 

@@ -115,9 +115,10 @@ type Card struct {
 	Number      int64
 	Title       string
 	Description string
+	Labels      string // names, with ", " between them
 	Column      string // its key
 	State       State
-	Version     int64 // of title and description, from 1
+	Version     int64 // of title, description and labels, from 1
 	MadeBy      string
 	MadeAt      time.Time
 	MovedAt     time.Time // when it was put where it stands
@@ -187,14 +188,16 @@ type New struct {
 	Key                string // the same key and texts make one card
 	Project            string
 	Title, Description string
+	Labels             string // names, with commas between them
 	By                 Person
 }
 
-// Edit replaces the texts of a card.
+// Edit replaces the texts and labels of a card.
 type Edit struct {
 	ID                 string
 	Version            int64 // that the person has seen
 	Title, Description string
+	Labels             string // as of New
 	By                 Person
 }
 

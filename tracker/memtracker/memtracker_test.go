@@ -48,7 +48,12 @@ func TestConformance(t *testing.T) {
 			Say:    func(item, text string) { b.Say(item, "kim", text) },
 			Person: kim,
 			Fail:   func(call string, how faulttest.Kind) { b.FailCall(call, faulttest.Error(how)) },
-			Edges: trackertest.Edges{Block: func(item, by string) {
+			Edges: trackertest.Edges{Label: func(item string, labels ...string) {
+				i, err := b.Item(t.Context(), projects[item], item)
+				require.NoError(t, err)
+				i.Labels = labels
+				b.Put(i)
+			}, Block: func(item, by string) {
 				before, err := b.BlockedBy(t.Context(), projects[item], item)
 				require.NoError(t, err)
 				all := []string{by}

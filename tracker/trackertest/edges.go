@@ -25,6 +25,8 @@ type Edges struct {
 	// Block makes an item a prerequisite of another one of its project: the tracker is a
 	// tracker.Relations.
 	Block func(item, by string)
+	// Label gives an item labels in the place of those that it has.
+	Label func(item string, labels ...string)
 	// HookTo sets where signed webhooks go: the tracker is a tracker.Receiver.
 	HookTo func(url string)
 }
@@ -104,6 +106,29 @@ func relates(t *testing.T, f Fixture) {
 	require.Empty(t, got)
 	got, err = relations.BlockedBy(t.Context(), p, nothing)
 	require.True(t, errors.Is(err, tracker.ErrNotFound) || err == nil && len(got) == 0, "%v", err)
+}
+
+// labels proves that an item is read with its labels, wherever it stands.
+func labels(t *testing.T, f Fixture) {
+	if f.Label == nil {
+		t.Skip("Edges.Label is nil: the tracker has no labels")
+	}
+	p := f.NewProject(all()...)
+	one, bare := f.NewItem(p, "one", "d"), f.NewItem(p, "bare", "d")
+	want := []string{"Bug", "good first issue", "ярлык"}
+	f.Label(one, want...)
+	require.NoError(t, f.Tracker.SetStatus(t.Context(), p, one, stage.StatusInProgress))
+	f.Move(one, stage.StatusApproved)
+	item, err := f.Tracker.Item(t.Context(), p, one)
+	require.NoError(t, err)
+	require.ElementsMatch(t, want, item.Labels)
+	f.Label(one, "Bug")
+	item, err = f.Tracker.Item(t.Context(), p, one)
+	require.NoError(t, err)
+	require.Equal(t, []string{"Bug"}, item.Labels)
+	item, err = f.Tracker.Item(t.Context(), p, bare)
+	require.NoError(t, err)
+	require.Empty(t, item.Labels)
 }
 
 // receives lets the tracker's own webhooks come in, each of which is verified and decoded.

@@ -91,6 +91,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"columns follow the rule of fallbacks": resolves,
 		"a limit names when to come again":     refuses,
 		"prerequisites are listed":             relates,
+		"labels are read":                      labels,
 		"webhooks are verified and decoded":    receives,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })

@@ -156,7 +156,8 @@ func unsent(r *http.Request, wrong string) view {
 	f := unsentForm{Wrong: wrong, Action: strings.TrimPrefix(r.URL.Path, "/")}
 	for name, values := range r.PostForm {
 		if name != "token" {
-			f.Fields = append(f.Fields, unsentField{name, values[0], name == "body" || name == "title" || name == "description"})
+			large := slices.Contains([]string{"body", "title", "description", "labels"}, name)
+			f.Fields = append(f.Fields, unsentField{name, values[0], large})
 		}
 	}
 	slices.SortFunc(f.Fields, func(a, b unsentField) int { return strings.Compare(b.Name, a.Name) }) // the title first
@@ -185,7 +186,8 @@ func (s *server) doMake(r *http.Request, by cards.Person) (string, error) {
 		return "", notFound("There is no such board.")
 	}
 	c, e, err := s.Cards.Make(r.Context(), cards.New{
-		Key: f.Get("key"), Project: f.Get("project"), Title: f.Get("title"), Description: f.Get("description"), By: by,
+		Key: f.Get("key"), Project: f.Get("project"), By: by,
+		Title: f.Get("title"), Description: f.Get("description"), Labels: f.Get("labels"),
 	})
 	if err != nil {
 		return "", err
@@ -207,7 +209,7 @@ func (s *server) doEdit(r *http.Request, by cards.Person) (string, error) {
 	}
 	f := r.PostForm
 	err = s.Cards.Edit(r.Context(), cards.Edit{
-		ID: id, Version: version, Title: f.Get("title"), Description: f.Get("description"), By: by,
+		ID: id, Version: version, Title: f.Get("title"), Description: f.Get("description"), Labels: f.Get("labels"), By: by,
 	})
 	return cardAddress(id) + "?said=edited", err
 }

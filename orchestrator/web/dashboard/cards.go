@@ -278,7 +278,7 @@ func (s *server) showEdit(r *http.Request, in typed) (view, error) {
 	f.Key = f.Place.key(story.Number)
 	switch {
 	case in.Wrong == "":
-		f.Typed.Title, f.Typed.Description, f.Typed.Version = story.Title, story.Description, story.Version
+		f.Typed.Title, f.Typed.Description, f.Typed.Labels, f.Typed.Version = story.Title, story.Description, story.Labels, story.Version
 	case in.Conflict:
 		f.Now, f.Typed.Version = &story.Card, story.Version
 	}
@@ -293,9 +293,9 @@ type typed struct {
 	Wrong    string
 	Conflict bool
 
-	Title, Description, Body, Other, Name, Column string
-	Start                                         bool
-	Version                                       int64
+	Title, Description, Labels, Body, Other, Name, Column string
+	Start                                                 bool
+	Version                                               int64
 }
 
 // blank is typed before anything was.
@@ -307,6 +307,7 @@ func typedIn(form url.Values, wrong string) typed {
 	t.Form, t.Wrong, t.Key = form.Get("form"), wrong, cmp.Or(form.Get("key"), t.Key)
 	t.Title, t.Description, t.Body, t.Other = form.Get("title"), form.Get("description"), form.Get("body"), form.Get("other")
 	t.Name, t.Column, t.Start, t.Version = form.Get("name"), form.Get("column"), form.Get("start") != "", version
+	t.Labels = form.Get("labels")
 	return t
 }
 

@@ -52,7 +52,7 @@ function encoded(data) {
 
 // ---- Drafts
 
-const kept = ["title", "description", "body", "key", "version", "name", "start"];
+const kept = ["title", "description", "labels", "body", "key", "version", "name", "start"];
 
 /** @param {HTMLFormElement} form */
 const place = (form) => `signalbox-draft:${new URL(form.action).pathname}${new FormData(form).get("project") ?? ""}`;
@@ -107,7 +107,7 @@ function fill(form, have) {
 function keep(form) {
   const at = place(form);
   const fresh = values(form);
-  const words = ["title", "description", "body"];
+  const words = ["title", "description", "labels", "body"];
   const draft = stored(at);
   if ("typed" in form.dataset) {
     store(at, JSON.stringify(fresh));
