@@ -181,7 +181,8 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t 
 	if ctx.Err() != nil {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
 	}
-	if errors.Is(err, work.ErrTaken) && t.State.Stage == stage.Analysis { // it begins again, on a branch of another name
+	begins := t.State.Head == "" || t.State.Stage == stage.Analysis
+	if errors.Is(err, work.ErrTaken) && begins { // again, on a branch of another name
 		ev := stage.Event{On: stage.OnBranchTaken, At: e.Now(), Branch: t.Branch}
 		next := e.triggerJob(t, ev, nil, fmt.Sprintf("taken/%d/%s", t.ID, t.Branch))
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: err.Error(), Then: []queue.Job{next}}

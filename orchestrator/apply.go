@@ -151,7 +151,7 @@ func (e *Engine) commit(
 		out.CancelQueued = e.opt.Places.pools(queuedPools())
 	}
 	if d.Launch != nil {
-		out.Jobs = append(out.Jobs, agentJob(next, *d.Launch, e.machine.Pipeline().Stages[0].Stage))
+		out.Jobs = append(out.Jobs, agentJob(next, *d.Launch, e.machine.Pipeline().First(next.State)))
 	}
 	for i, f := range d.Effects {
 		if f.Kind == stage.EffectAskCI {

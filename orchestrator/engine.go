@@ -315,6 +315,9 @@ func (e *Engine) Check(projects *task.Projects) error {
 				return &task.FieldError{Entry: i, Repo: p.Repo, Field: "agents", Text: text}
 			}
 		}
+		if err := p.Lanes.Check(e.machine.Pipeline()); err != nil {
+			return &task.FieldError{Entry: i, Repo: p.Repo, Field: "pipeline", Text: err.Error()}
+		}
 		for s, names := range p.Gates {
 			for _, name := range names {
 				if !have.Has(name) {

@@ -307,7 +307,7 @@ func (e *Engine) begin(ctx context.Context, c queue.Claim, p task.Project, item 
 		return retryOutcome(unreachable(v)), nil
 	}
 	ev.Verdict = stage.Verdict{Outcome: stage.Outcome(v.Outcome.String()), Reason: v.Reason}
-	ev.SelfHosting, ev.CINone, ev.NoDeploy = p.SelfHosting, p.WithoutCI(), p.Deploy.None
+	ev.SelfHosting, ev.CINone, ev.NoDeploy, ev.Lane = p.SelfHosting, p.WithoutCI(), p.Deploy.None, p.Lanes.Of(item.Labels)
 	for _, f := range e.features {
 		if f.Facts != nil {
 			f.Facts(p, &ev)

@@ -36,7 +36,12 @@ func TestNewRefuses(t *testing.T) {
 		}
 		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
 		require.ErrorContains(r, err, `gates: "no_such_gate" at review is no check of this program`)
-		r.Projects[0].Gates = nil
+		r.Projects[0].Gates, r.Projects[0].Lanes.Default = nil, "fast"
+		deps.Projects, err = task.NewProjects(r.Projects...)
+		require.NoError(r, err)
+		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
+		require.ErrorContains(r, err, `pipeline: there is no lane "fast", want full`)
+		r.Projects[0].Lanes.Default = stage.WholeLane
 		deps.Projects, err = task.NewProjects(r.Projects...)
 		require.NoError(r, err)
 		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})

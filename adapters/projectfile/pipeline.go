@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/internal/yamlplace"
 	"github.com/signalbox-dev/signalbox/orchestrator/prompt"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // PipelineName is the file beside the registry that has the stages; without it they are the built-in ones.
@@ -42,10 +44,42 @@ func (e *stageEntry) UnmarshalYAML(raw []byte) error {
 }
 
 type stagesFile struct {
-	Stages []stageEntry `yaml:"stages"`
+	Stages []stageEntry           `yaml:"stages"`
+	Lanes  ordered[[]stage.Stage] `yaml:"lanes,omitempty"`
 }
 
-// LoadPipeline reads the stages of PipelineName beside a registry; the built-in ones, where there is no such file.
+// ordered is a map in the order of its file.
+type ordered[V any] []pair[V]
+
+type pair[V any] struct {
+	key   string
+	value V
+}
+
+// UnmarshalYAML keeps the order.
+func (o *ordered[V]) UnmarshalYAML(node ast.Node) (err error) {
+	rows, ok := node.(ast.MapNode)
+	if !ok {
+		return &yaml.SyntaxError{Message: "want a name and what belongs to it, such as fix: …", Token: node.GetToken()}
+	}
+	for each := rows.MapRange(); err == nil && each.Next(); {
+		p := pair[V]{key: each.Key().String()}
+		err = yaml.NodeToValue(each.Value(), &p.value)
+		*o = append(*o, p)
+	}
+	return err
+}
+
+// MarshalYAML keeps it too.
+func (o ordered[V]) MarshalYAML() (any, error) {
+	var rows yaml.MapSlice
+	for _, p := range o {
+		rows = append(rows, yaml.MapItem{Key: p.key, Value: p.value})
+	}
+	return rows, nil
+}
+
+// LoadPipeline reads the stages and lanes of PipelineName beside a registry; the built-in ones, where there is no such file.
 func LoadPipeline(registry string) (stage.Pipeline, error) {
 	name := filepath.Join(filepath.Dir(registry), PipelineName)
 	body, err := os.ReadFile(name)
@@ -58,7 +92,7 @@ func LoadPipeline(registry string) (stage.Pipeline, error) {
 	return ParsePipeline(name, body)
 }
 
-// ParsePipeline reads the stages of a pipeline, in their order. Errors name the file and the line.
+// ParsePipeline reads the stages of a pipeline, in their order, and its lanes. Errors name the file and the line.
 func ParsePipeline(name string, body []byte) (stage.Pipeline, error) {
 	var f stagesFile
 	tree, err := parser.ParseBytes(body, 0)
@@ -69,6 +103,9 @@ func ParsePipeline(name string, body []byte) (stage.Pipeline, error) {
 		return stage.Pipeline{}, &Error{File: name, Line: yamlplace.Of(err), Err: errors.New(yamlplace.Short(err))}
 	}
 	var stages []stage.Info
+	if f.Stages == nil && f.Lanes != nil {
+		stages = stage.DefaultStages()
+	}
 	for at, e := range f.Stages {
 		stages = append(stages, e.info())
 		if err := prompt.Check(e.Prompt); e.Prompt != "" && err != nil {
@@ -79,7 +116,14 @@ func ParsePipeline(name string, body []byte) (stage.Pipeline, error) {
 	if at, err := stage.CheckStages(stages); err != nil {
 		return stage.Pipeline{}, &Error{File: name, Line: yamlplace.Line(tree, "stages", at, "stage"), Err: err}
 	}
-	return stage.Of(stages...), nil
+	p := stage.Of(stages...)
+	for _, l := range f.Lanes {
+		p.Lanes = append(p.Lanes, stage.Lane{Name: l.key, Stages: l.value})
+	}
+	if at, err := p.CheckLanes(); err != nil {
+		return stage.Pipeline{}, &Error{File: name, Line: yamlplace.Line(tree, "lanes."+p.Lanes[at].Name, 0, ""), Err: err}
+	}
+	return p, nil
 }
 
 func (e stageEntry) info() stage.Info {
@@ -108,7 +152,7 @@ func (e stageEntry) info() stage.Info {
 	return i
 }
 
-// FormatPipeline writes stages as ParsePipeline reads them.
+// FormatPipeline writes stages and lanes as ParsePipeline reads them.
 func FormatPipeline(p stage.Pipeline) ([]byte, error) {
 	var f stagesFile
 	for _, i := range p.Stages {
@@ -118,7 +162,34 @@ func FormatPipeline(p stage.Pipeline) ([]byte, error) {
 			})
 		}
 	}
+	for _, l := range p.Lanes {
+		f.Lanes = append(f.Lanes, pair[[]stage.Stage]{l.Name, l.Stages})
+	}
 	return yaml.MarshalWithOptions(f, yaml.IndentSequence(true))
+}
+
+// lanes are one for all tasks, or by the labels of their cards.
+type lanes struct {
+	Default string          `yaml:"default"`
+	Labels  ordered[string] `yaml:"labels"`
+}
+
+// UnmarshalYAML reads both forms.
+func (l *lanes) UnmarshalYAML(node ast.Node) error {
+	if yaml.NodeToValue(node, &l.Default) == nil {
+		return nil
+	}
+	type form lanes
+	return strictly(node, (*form)(l), "pipeline: want the name of a lane such as fix, or {default: full, labels: {bug: fix}}")
+}
+
+// convert checks the names.
+func (l lanes) convert(p stage.Pipeline) (task.Lanes, error) {
+	out := task.Lanes{Default: l.Default}
+	for _, by := range l.Labels {
+		out.Labels = append(out.Labels, task.LabelLane{Label: by.key, Lane: by.value})
+	}
+	return out, out.Check(p)
 }
 
 // checkRole refuses roles that nobody has in the pipeline.

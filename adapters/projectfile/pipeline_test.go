@@ -3,12 +3,14 @@ package projectfile_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 const audited = `stages:
@@ -66,6 +68,79 @@ func TestWrongPipelines(t *testing.T) {
 	} {
 		_, err := projectfile.ParsePipeline("p.yaml", []byte(text))
 		require.ErrorContains(t, err, want, text)
+	}
+}
+
+const laned = audited + "lanes:\n  fix: [development, review, deploy]\n  audit:\n    - development\n    - security\n    - deploy\n"
+
+// Lanes are read as they are printed, in the order of the file.
+func TestLanes(t *testing.T) {
+	p, err := projectfile.ParsePipeline("pipeline.yaml", []byte(laned))
+	require.NoError(t, err)
+	require.Equal(t, []stage.Lane{
+		{Name: "fix", Stages: []stage.Stage{stage.Development, stage.Review, stage.Deploy}},
+		{Name: "audit", Stages: []stage.Stage{stage.Development, "security", stage.Deploy}},
+	}, p.Lanes)
+	text, err := projectfile.FormatPipeline(p)
+	require.NoError(t, err)
+	again, err := projectfile.ParsePipeline("pipeline.yaml", text)
+	require.NoError(t, err)
+	require.Equal(t, p.Lanes, again.Lanes)
+	only, err := projectfile.ParsePipeline("pipeline.yaml", []byte("lanes:\n  fix: [development, review, deploy]\n"))
+	require.NoError(t, err)
+	require.Equal(t, stage.Default().Edges, only.Edges)
+	for text, want := range map[string]string{
+		audited + "lanes: {fix: [development, tests, deploy]}":             "p.yaml:14: lane fix: stages are [development tests deploy], want some of analysis, ",
+		audited + "lanes:\n  a: [development, deploy]\n  b: [development]": "p.yaml:16: lane b: development and deploy are missing",
+		audited + "lanes: {full: [development, deploy]}":                   `p.yaml:14: lane is "full", want small letters`,
+		audited + "lanes: [fix]":                                           "p.yaml:14: want a name and what belongs to it",
+		audited + "lanes: {fix: development}":                              "p.yaml:14: ",
+	} {
+		_, err := projectfile.ParsePipeline("p.yaml", []byte(text))
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+// A project chooses among the lanes of the pipeline beside it: by default, and by the labels of cards.
+func TestLanesOfAProject(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "pipeline.yaml"), []byte(laned), 0o600))
+	read := func(pipeline string) (task.Lanes, error) {
+		text := "projects:\n  - {tracker_project: p, repo: acme/app, clone_url: u, prefix: APP}\n" +
+			"  - tracker_project: q\n    repo: acme/lib\n    clone_url: u\n    prefix: LIB\n    pipeline: " + pipeline + "\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "projects.yaml"), []byte(text), 0o600))
+		r, err := projectfile.Load(filepath.Join(dir, "projects.yaml"))
+		if err != nil {
+			return task.Lanes{}, err
+		}
+		require.Empty(t, r.Projects.All()[0].Lanes.Of([]string{"fix"}), "the whole pipeline, where nothing is said")
+		return r.Projects.All()[1].Lanes, nil
+	}
+	for _, c := range []struct {
+		pipeline, labels, want string
+	}{
+		{"fix", "", "fix"},
+		{"fix", "audit", "fix"},
+		{"full", "fix", ""},
+		{"{labels: {Bug: fix}}", "other", ""},
+		{"{labels: {Bug: fix}}", "other,bUg", "fix"},
+		{"{default: fix, labels: {big: full, SEC: audit}}", "", "fix"},
+		{"{default: fix, labels: {big: full, SEC: audit}}", "sec,big", ""},
+		{"{default: fix, labels: {SEC: audit, big: full}}", "big,sec", "audit"},
+	} {
+		lanes, err := read(c.pipeline)
+		require.NoError(t, err, c.pipeline)
+		require.Equal(t, c.want, lanes.Of(strings.Split(c.labels, ",")), "%v", c)
+	}
+	for pipeline, want := range map[string]string{
+		"fast":                                `projects.yaml:7: project 2 (acme/lib): pipeline: there is no lane "fast", want full or fix or audit`,
+		"{default: fast}":                     `there is no lane "fast"`,
+		"{default: fix, labels: {bug: fast}}": `there is no lane "fast"`,
+		"{lables: {bug: fix}}":                "pipeline: want the name of a lane such as fix, or {default: full, labels: {bug: fix}}",
+		"[fix]":                               "projects.yaml:7: pipeline: want the name of a lane",
+	} {
+		_, err := read(pipeline)
+		require.ErrorContains(t, err, want, pipeline)
 	}
 }
 

@@ -73,6 +73,7 @@ type entry struct {
 	Merge          githost.MergeMethod `yaml:"merge"` // merge, squash or rebase; empty = as the repository allows
 	SelfHosting    bool                `yaml:"self_hosting"`
 	CI             ci                  `yaml:"ci"`
+	Pipeline       lanes               `yaml:"pipeline"` // the lanes of its tasks; empty = the whole pipeline
 	Agents         map[string]agent    `yaml:"agents"`
 	Prompts        prompts             `yaml:"prompts"` // the team's assignments, by role
 	Deploy         recipes             `yaml:"deploy"`  // how the deployer deploys
@@ -180,17 +181,15 @@ func Load(name string) (Registry, error) {
 	if err != nil {
 		return Registry{}, fmt.Errorf("the project registry cannot be read: %w", err)
 	}
+	return Parse(name, body)
+}
+
+// Parse reads what a file of a name has, or would have, with the pipeline beside it.
+func Parse(name string, body []byte) (Registry, error) {
 	pipeline, err := LoadPipeline(name)
 	if err != nil {
 		return Registry{}, err
 	}
-	return parse(name, body, pipeline)
-}
-
-// Parse reads the content of a file, with the built-in pipeline; name is for errors.
-func Parse(name string, body []byte) (Registry, error) { return parse(name, body, stage.Default()) }
-
-func parse(name string, body []byte, pipeline stage.Pipeline) (Registry, error) {
 	fail := func(line int, err error) (Registry, error) {
 		return Registry{}, &Error{File: name, Line: line, Err: err}
 	}
@@ -247,6 +246,9 @@ func (e entry) convert(pipeline stage.Pipeline) (p task.Project, field string, e
 	}
 	if p.Credential, err = e.Deploy.Credential.convert(p.Plain()); err != nil {
 		return p, "deploy", fmt.Errorf("deploy: credential: %w", err)
+	}
+	if p.Lanes, err = e.Pipeline.convert(pipeline); err != nil {
+		return p, "pipeline", fmt.Errorf("pipeline: %w", err)
 	}
 	if _, err := egress.Parse(e.Egress...); err != nil {
 		return p, "egress", fmt.Errorf("egress: %w", err)

@@ -2,6 +2,7 @@ package projectfile_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,8 @@ import (
 func TestDocumentedRegistry(t *testing.T) {
 	t.Setenv("FORGE_TOKEN", "a")
 	var shown []task.Project
-	for page, blocks := range map[string]int{"registry": 9, "agents": 1} {
+	dir := t.TempDir()
+	for page, blocks := range map[string]int{"registry": 10, "agents": 1} {
 		body, err := os.ReadFile("../../docs/" + page + ".md")
 		require.NoError(t, err)
 		parts := strings.Split(string(body), "```yaml\n")[1:]
@@ -25,19 +27,23 @@ func TestDocumentedRegistry(t *testing.T) {
 			text, _, closed := strings.Cut(part, "```")
 			require.True(t, closed)
 			if strings.HasPrefix(text, "stages:") {
-				_, err := projectfile.ParsePipeline(page+".md", []byte(text))
-				require.NoError(t, err, text)
+				require.NoError(t, os.WriteFile(filepath.Join(dir, projectfile.PipelineName), []byte(text), 0o600))
 				continue
 			}
 			if strings.HasPrefix(text, "    ") {
 				text = "projects:\n  - tracker_project: a\n    repo: acme/x\n    clone_url: u\n    prefix: X\n" + text
 			}
-			r, err := projectfile.Parse(page+".md", []byte(text))
+			name := page + ".md"
+			if strings.Contains(text, "    pipeline:") { // beside the stages before it
+				name = filepath.Join(dir, name)
+			}
+			r, err := projectfile.Parse(name, []byte(text))
 			require.NoError(t, err, text)
 			shown = append(shown, r.Projects.All()...)
 		}
 	}
 	for what, is := range map[string]func(task.Project) bool{
+		"lanes":     func(p task.Project) bool { return p.Lanes.Of([]string{"Bug"}) == "fix" && p.Lanes.Of(nil) == "" },
 		"commands":  func(p task.Project) bool { return len(p.Commands) == 1 },
 		"no host":   task.Project.Plain,
 		"prompts":   func(p task.Project) bool { return len(p.Prompts) == 2 },

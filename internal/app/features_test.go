@@ -10,16 +10,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// open makes a service of a few settings and those of a switch.
-func open(t *testing.T, settings ...string) *app.Service {
+// few are a few settings and those of a switch.
+func few(t *testing.T, dir string, settings ...string) app.Settings {
 	t.Helper()
-	dir := t.TempDir()
 	projects := filepath.Join(dir, "projects.yaml")
 	require.NoError(t, os.WriteFile(projects, []byte("projects:\n  - {tracker_project: p, repo: acme/app, clone_url: \"https://github.com/acme/app.git\", prefix: APP}\n"), 0o600))
 	s, err := app.Load(append([]string{
@@ -27,7 +28,13 @@ func open(t *testing.T, settings ...string) *app.Service {
 		"ORCH_GITHUB_TOKEN=t", "ORCH_GITHUB_WEBHOOK_SECRET=github-webhook-secret-of-128-bits", "ORCH_TELEGRAM_TOKEN=1:t", "ORCH_TELEGRAM_CHAT_ID=1", "ORCH_AGENT=/bin/true", "ORCH_JAIL=none",
 	}, settings...))
 	require.NoError(t, err)
-	v, err := app.Open(t.Context(), s, []string{"/bin/true"}, slog.New(slog.DiscardHandler))
+	return s
+}
+
+// open makes a service of a few settings and those of a switch.
+func open(t *testing.T, settings ...string) *app.Service {
+	t.Helper()
+	v, err := app.Open(t.Context(), few(t, t.TempDir(), settings...), []string{"/bin/true"}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, v.Close()) })
 	return v
@@ -67,6 +74,42 @@ func TestSwitches(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, []string{"retention", "merge_gate", "remotes", "signals"}, built(everything...))
+}
+
+// A task that the merge gate has led to a stage of its own is there after a restart, whatever stages the team has; one that
+// stands at a stage of nobody's, or has a lane that is gone, is named.
+func TestStrandedTasksAreNamed(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "pipeline.yaml"), []byte("stages: [development, review, deploy]\n"), 0o600))
+	s := few(t, dir)
+	begin := func() (*app.Service, error) {
+		return app.Open(t.Context(), s, []string{"/bin/true"}, slog.New(slog.DiscardHandler))
+	}
+	for _, c := range []struct {
+		state stage.State
+		wrong string
+	}{
+		{stage.State{Stage: stage.DeployStaging, Phase: stage.PhaseCatchUp}, ""},
+		{stage.State{Stage: stage.Testing}, "task 1 (APP-1) stands at the stage testing, which is not there"},
+		{stage.State{Stage: stage.Review, Lane: "fix"}, "task 1 (APP-1) has the lane fix, which is not there"},
+	} {
+		db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(dir, "signalbox.db")})
+		require.NoError(t, err)
+		row := task.Task{ID: 1, WorkItemID: "APP-1", TrackerIssueID: "i", Repo: "acme/app", Branch: "b"}
+		if tasks, err := db.Tasks(t.Context(), task.Filter{}); err == nil && len(tasks) > 0 {
+			row = tasks[0]
+		}
+		row.State = c.state
+		require.NoError(t, db.Commit(t.Context(), task.Commit{Task: &row}))
+		require.NoError(t, db.Close())
+		v, err := begin()
+		if c.wrong != "" {
+			require.ErrorContains(t, err, c.wrong)
+			continue
+		}
+		require.NoError(t, err)
+		require.NoError(t, v.Close())
+	}
 }
 
 // The merge gate that is switched off says so, and what merges looks whether a branch is

@@ -124,17 +124,25 @@ func Open(ctx context.Context, s Settings, program []string, log *slog.Logger) (
 	return v, nil
 }
 
-// checkStages refuses a pipeline that lacks a stage at which a live task stands.
+// checkStages refuses a pipeline that lacks the lane of a live task, or the stage at which it stands.
 func (v *Service) checkStages(ctx context.Context) error {
+	p := v.Engine.Machine().Pipeline() // with the stages of features
 	for after := int64(0); ; {
 		page, err := v.DB.Tasks(ctx, task.Filter{Live: true, AfterID: after})
 		if err != nil || len(page) == 0 {
 			return err
 		}
 		for _, t := range page {
-			if after = t.ID; v.pipeline.Info(t.State.Stage).Stage == "" {
-				return fmt.Errorf("%s: task %d (%s) stands at the stage %s, which is not there: put it back until the task has ended",
-					projectfile.PipelineName, t.ID, t.WorkItemID, t.State.Stage)
+			what := ""
+			if p.CheckLane(cmp.Or(t.State.Lane, stage.WholeLane)) != nil {
+				what = "has the lane " + t.State.Lane
+			}
+			if p.Info(t.State.Stage).Stage == "" {
+				what = "stands at the stage " + string(t.State.Stage)
+			}
+			if after = t.ID; what != "" {
+				return fmt.Errorf("%s: task %d (%s) %s, which is not there: put it back until the task has ended",
+					projectfile.PipelineName, t.ID, t.WorkItemID, what)
 			}
 		}
 	}

@@ -22,6 +22,7 @@ type Explanation struct {
 	Title    string      `json:"title"`
 	Repo     string      `json:"repo"`
 	Stage    stage.Stage `json:"stage"`
+	Lane     string      `json:"lane,omitempty"` // empty: the whole pipeline
 	Phase    stage.Phase `json:"phase,omitempty"`
 	Since    time.Time   `json:"since"`   // at this stage
 	Summary  string      `json:"summary"` // one sentence
@@ -126,7 +127,7 @@ func newSituation(e *orchestrator.Engine) situation {
 // explain returns why a task stands where it stands.
 func explain(e *orchestrator.Engine, t task.Task, s situation) Explanation {
 	x := Explanation{
-		TaskID: t.ID, WorkItem: task.OriginalKey(t.WorkItemID), Title: t.Title, Repo: t.Repo, Stage: t.State.Stage,
+		TaskID: t.ID, WorkItem: task.OriginalKey(t.WorkItemID), Title: t.Title, Repo: t.Repo, Stage: t.State.Stage, Lane: t.State.Lane,
 		Phase: t.State.Phase, Since: t.StageEnteredAt, Refused: t.State.Refused, Blockers: []Blocker{}, Moves: []Move{}, Owed: s.owed(t),
 	}
 	p, registered := e.Projects.ByRepo(t.Repo)

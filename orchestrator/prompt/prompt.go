@@ -45,6 +45,9 @@ func names() []string {
 	return []string{"Role", "WorkItem", "Repo", "Branch", "Main", "Docs", "SHA", "Stage", "Phase", "Deploy", "Default"}
 }
 
+// elseRequest is for tasks without the stage that writes a document.
+const elseRequest = " Where that file is missing, {{.Docs}}/request.md says what is wanted."
+
 // Builtin is the built-in template of a role. It does not name .Default.
 func Builtin(r stage.Role) string {
 	switch r {
@@ -52,13 +55,13 @@ func Builtin(r stage.Role) string {
 		return "Write what is required to {{.Docs}}/requirements.md and how it will be accepted to {{.Docs}}/acceptance.md. " +
 			"The request is in {{.Docs}}/request.md."
 	case stage.Architect:
-		return "Write the design to {{.Docs}}/design.md. The requirements are in {{.Docs}}/requirements.md."
+		return "Write the design to {{.Docs}}/design.md. The requirements are in {{.Docs}}/requirements.md." + elseRequest
 	case stage.Developer:
-		return "Build what {{.Docs}}/design.md describes, with tests. Continuous integration judges the commit."
+		return "Build what {{.Docs}}/design.md describes, with tests." + elseRequest + " Continuous integration judges the commit."
 	case stage.Reviewer:
 		return "Review the changes against {{.Main}}."
 	case stage.Tester:
-		return "Test the branch against {{.Docs}}/acceptance.md."
+		return "Test the branch against {{.Docs}}/acceptance.md." + elseRequest
 	default:
 		return `{{if eq .Stage "deploy-staging"}}Deploy the commit {{.SHA}} to staging and check it there.` +
 			`{{else if eq .Phase "a"}}Prepare the production deployment of {{.SHA}} without changing anything in production; ` +

@@ -94,6 +94,9 @@ func (w *builder) accept() {
 	case OnToAnalyse:
 		if s.Stage == None {
 			s.SelfHosting, s.CINone, s.NoDeploy, s.Gated = w.ev.SelfHosting, w.ev.CINone, w.ev.NoDeploy, w.ev.MergeGate
+			if s.Lane = w.ev.Lane; s.Lane != "" {
+				w.note("its lane is " + s.Lane)
+			}
 			if w.ev.By.Kind != "" { // older journals do not have it
 				s.Starter = w.ev.By.ID
 			}
@@ -269,9 +272,6 @@ func (w *builder) notStarted(text string) {
 func (w *builder) enter(to Stage, why string) {
 	s := &w.d.State
 	from := s.Stage
-	if s.NoDeploy {
-		to = w.m.passDeployers(to)
-	}
 	w.note(why)
 	w.leave(to)
 	if to == Development && from != Development { // what comes before it has retries of its own

@@ -33,17 +33,6 @@ func (w *builder) awaitConfirm(text string) {
 	w.notify(wordsConfirmNotice)
 }
 
-// passDeployers returns the stage that a task enters where nothing is deployed: the deployer's are left out, but the
-// one that merges.
-func (m *Machine) passDeployers(to Stage) Stage {
-	for at, i := range m.pipeline.Stages {
-		if i.Stage == to && i.Role == Deployer && to != Deploy {
-			return m.passDeployers(m.pipeline.Stages[at+1].Stage)
-		}
-	}
-	return to
-}
-
 // merge begins the irreversible part of a deployment.
 func (w *builder) merge() {
 	s := &w.d.State

@@ -171,11 +171,12 @@ type Event struct {
 	Verdict Verdict   `json:"verdict,omitzero"`
 
 	// Facts of the repository, on the event that starts a task.
-	SelfHosting bool `json:"self_hosting,omitempty"`
-	CINone      bool `json:"ci_none,omitempty"`
-	NoDeploy    bool `json:"no_deploy,omitempty"`
-	BranchLater bool `json:"branch_later,omitempty"` // the branch is made when the first agent starts
-	MergeGate   bool `json:"merge_gate,omitempty"`   // the merge gate is on for the repository
+	SelfHosting bool   `json:"self_hosting,omitempty"`
+	CINone      bool   `json:"ci_none,omitempty"`
+	NoDeploy    bool   `json:"no_deploy,omitempty"`
+	Lane        string `json:"lane,omitempty"`         // that the task takes
+	BranchLater bool   `json:"branch_later,omitempty"` // the branch is made when the first agent starts
+	MergeGate   bool   `json:"merge_gate,omitempty"`   // the merge gate is on for the repository
 
 	// Base is the commit of main that the branch now stands on (caught_up), and
 	// Conflicts the files that kept it from doing so.

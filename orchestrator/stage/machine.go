@@ -44,14 +44,20 @@ func (m *Machine) Pipeline() Pipeline { return m.pipeline }
 // Info returns what the pipeline says of a stage; the zero Info if nothing.
 func (m *Machine) Info(s Stage) Info { return m.info[s] }
 
-// Edge finds the row that applies to an event; ok is false when none does. The
+// Edge finds the row that applies to an event, and leads on by the task's lane; ok is false when none does. The
 // shell reads from it which gates to judge before it calls Decide.
 func (m *Machine) Edge(s State, e Event) (Edge, bool) {
 	if stale(s, e) || refusalOfWord(s, e) != "" {
 		return Edge{}, false
 	}
+	if s.Stage == None {
+		s.Lane, s.NoDeploy = e.Lane, e.NoDeploy
+	}
 	for _, edge := range m.pipeline.Edges {
 		if edge.From == s.Stage && edge.On == e.On && edge.When.holds(s, e) {
+			if edge.Do == DoEnter {
+				edge.To = m.pipeline.pass(s, edge.To)
+			}
 			return edge, true
 		}
 	}

@@ -39,6 +39,9 @@ func (p Pipeline) Validate() error {
 			return err
 		}
 	}
+	if _, err := p.CheckLanes(); err != nil {
+		return fmt.Errorf("pipeline: %w", err)
+	}
 	return p.reach()
 }
 

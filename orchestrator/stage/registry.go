@@ -149,6 +149,7 @@ type Info struct {
 type Pipeline struct {
 	Stages []Info
 	Edges  []Edge
+	Lanes  []Lane // ways through it that leave stages out
 }
 
 // Default is the built-in pipeline, STAGE_TRANSITIONS. A caller may change the
@@ -166,7 +167,7 @@ func Of(stages ...Info) Pipeline {
 	}
 	for n, i := range stages {
 		p.Edges = append(p.Edges, stageEdges(i, p.Stages[n+1].Stage)...)
-		p.Edges = append(p.Edges, sharedEdges(i.Stage)...)
+		p.Edges = append(p.Edges, sharedEdges(i)...)
 	}
 	return p
 }
@@ -178,7 +179,7 @@ func (p Pipeline) Ruled(s Stage) Pipeline {
 	i.Ruled = true
 	at := slices.IndexFunc(p.Stages, func(o Info) bool { return o.Stage == Deploy || o.Sink })
 	p.Stages = slices.Insert(slices.Clone(p.Stages), max(at, 0), i)
-	p.Edges = slices.Concat(p.Edges, stageEdges(i, Deploy), sharedEdges(s))
+	p.Edges = slices.Concat(p.Edges, stageEdges(i, Deploy), sharedEdges(i))
 	return p
 }
 
@@ -290,7 +291,6 @@ func stageEdges(i Info, next Stage) []Edge {
 			{s, OnInProgress, WhenActive, nil, DoNothing, s, RedNone, "the analyst is at work already"},
 			{s, OnToAnalyse, WhenIdle, nil, DoRelaunch, s, RedNone, "To Analyse resumes the analysis"},
 			{s, OnToAnalyse, WhenActive, nil, DoNothing, s, RedNone, "the analyst is at work already"},
-			{s, OnBranchTaken, Always, nil, DoRecord, s, RedNone, "the remote has a branch of that name already; the task gets another"},
 		}
 	case Development:
 		return []Edge{
@@ -354,8 +354,13 @@ func deployEdges(i Info, next Stage) []Edge {
 }
 
 // sharedEdges are the rows that every working stage has.
-func sharedEdges(s Stage) []Edge {
-	edges := []Edge{
+func sharedEdges(i Info) (edges []Edge) {
+	s := i.Stage
+	if i.Report == "" { // a task may begin here
+		why := "the remote has a branch of that name already; the task gets another"
+		edges = append(edges, Edge{s, OnBranchTaken, Always, nil, DoRecord, s, RedNone, why})
+	}
+	edges = append(edges, []Edge{
 		{s, OnAgentAttempt, WhenActive, nil, DoRecord, s, RedNone, "an attempt failed; the queue tries again"},
 		{s, OnAgentFailed, WhenActive, nil, DoBlock, s, RedNone, "the agent failed for good"},
 		{s, OnPublished, Always, nil, DoRecord, s, RedNone, "the branch is published"},
@@ -367,7 +372,7 @@ func sharedEdges(s Stage) []Edge {
 		{s, OnPRClosed, Always, nil, DoBlock, s, RedNone, "the pull request was closed"},
 		{s, OnRetry, WhenActive, nil, DoNothing, s, RedNone, "a job is active already"},
 		{s, OnStop, Always, nil, DoNothing, s, RedNone, "STOP is switched off"},
-	}
+	}...)
 	if s != Deploy {
 		edges = append(edges, Edge{s, OnPRMerged, Always, nil, DoEnter, Done, RedNone, "the pull request was merged"})
 	}

@@ -51,7 +51,9 @@ func TestTraces(t *testing.T) {
 // play runs the events of a story and returns it with the decisions.
 func play(t *testing.T, story string) string {
 	t.Helper()
-	m, err := stage.New(stage.Default(), stage.Options{})
+	p := stage.Default()
+	p.Lanes = []stage.Lane{{Name: "fix", Stages: []stage.Stage{stage.Development, stage.Review, stage.Deploy}}}
+	m, err := stage.New(p, stage.Options{})
 	require.NoError(t, err)
 	var out bytes.Buffer
 	var s stage.State
@@ -115,6 +117,8 @@ func parseEvent(t *testing.T, line string, s stage.State) stage.Event {
 			e.CINone = true
 		case "no_deploy":
 			e.NoDeploy = true
+		case "lane":
+			e.Lane = value
 		case "final":
 			e.Final = true
 		default:

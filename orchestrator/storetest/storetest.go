@@ -113,7 +113,7 @@ func (k *kit) task(id int64) task.Task {
 func readsBack(k *kit) {
 	t := k.newTask(1)
 	t.ApprovedBy, t.ApprovedAt = "someone", k.clock.Now().Add(time.Microsecond)
-	t.TrackerMessageID, t.BRDReviewStartedAt = "77", k.clock.Now()
+	t.TrackerMessageID, t.BRDReviewStartedAt, t.State.Lane = "77", k.clock.Now(), "fix"
 	k.commit(task.Commit{Task: &t})
 	got := k.task(t.ID)
 	t.Version = 1

@@ -36,6 +36,7 @@ type Project struct {
 	Main           string              // protected branch; default "main"
 	Merge          githost.MergeMethod // how pull requests are merged; empty = as the repository allows
 	SelfHosting    bool                // the repository of this service itself
+	Lanes          Lanes               // that its tasks take
 	CINone         bool                // the repository has no CI
 	Contexts       []string
 	CI             [][]string // commands that the service runs as CI, where nobody else does (HostGit)
@@ -199,6 +200,40 @@ func (p Protected) patterns() []string {
 // body is the commit, or the field of a JSON object that the fragment names. Empty = the
 // deployer's word is taken.
 type Probe struct{ Staging, Production string }
+
+// Lanes defines which lane of the pipeline a task takes, when it begins.
+type Lanes struct {
+	Default string      // empty = the whole pipeline
+	Labels  []LabelLane // the first whose label the card has goes before Default
+}
+
+// LabelLane is the lane of cards with a label, in which case does not matter.
+type LabelLane struct{ Label, Lane string }
+
+// Of returns the lane of a card with labels; empty is the whole pipeline.
+func (l Lanes) Of(labels []string) string {
+	name := l.Default
+	has := func(by LabelLane) bool {
+		return slices.ContainsFunc(labels, func(label string) bool { return strings.EqualFold(label, by.Label) })
+	}
+	if at := slices.IndexFunc(l.Labels, has); at >= 0 {
+		name = l.Labels[at].Lane
+	}
+	if name == stage.WholeLane {
+		return ""
+	}
+	return name
+}
+
+// Check returns an error that reports a lane that a pipeline does not have.
+func (l Lanes) Check(p stage.Pipeline) error {
+	for _, by := range append([]LabelLane{{Lane: cmp.Or(l.Default, stage.WholeLane)}}, l.Labels...) {
+		if err := p.CheckLane(by.Lane); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Recipes are the team's instructions to the deployer, as plain text. Empty = there are none.
 type Recipes struct {

@@ -82,7 +82,7 @@ const deferLimit = 35
 // Gate is the feature.
 type Gate struct {
 	opt      Options
-	unstaged bool // the pipeline has no deploy-staging
+	pipeline stage.Pipeline // without the feature's own rows
 }
 
 // New checks the options.
@@ -121,7 +121,7 @@ func (g *Gate) Feature() orchestrator.Feature {
 		Name: Name, Doc: "What is merged was tested on the main that it lands on.",
 		Facts: func(p task.Project, ev *stage.Event) { ev.MergeGate = g.Covers(p) },
 		Edges: func(p stage.Pipeline) []stage.Edge {
-			g.unstaged = p.Info(stage.DeployStaging).Stage == ""
+			g.pipeline = p
 			return edges()
 		},
 		Rules: []stage.Rule{Rule, g.skip},

@@ -76,10 +76,10 @@ func gate(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	}
 }
 
-// skip starts no deployer at deploy-staging where the pipeline does not have that stage, or nothing is deployed: the
+// skip starts no deployer at deploy-staging where the task's lane does not have that stage, or nothing is deployed: the
 // gate alone is at work there.
 func (g *Gate) skip(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
-	if (g.unstaged || s.NoDeploy) && d.Moved && d.Launch != nil && d.State.Stage == stage.DeployStaging {
+	if d.Moved && d.Launch != nil && d.State.Stage == stage.DeployStaging && g.pipeline.Lacks(s, stage.DeployStaging) {
 		return stage.CatchUp(s, e, d, "the branch is brought up to date with main before it is merged")
 	}
 	return d

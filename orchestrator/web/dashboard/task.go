@@ -77,7 +77,7 @@ func (s *server) taskAgain(r *http.Request, in typed) (view, error) {
 	p.MayRetry = !t.State.Stage.Terminal() && (t.State.Active == "" || delayed)
 	p.Sums, p.Total = sums(slices.Backward(runs))
 	p.Story = timeline(p.Runs, verdicts, jobs, story)
-	p.Stages = marks(s.Engine.Machine().Pipeline(), t.State.Stage, story)
+	p.Stages = marks(s.Engine.Machine().Pipeline(), t.State, story)
 	p.Review = t.Reviewed(s.Engine.Now())
 	if p.Desk, err = s.deskOf(r, t, in); err == nil {
 		err = s.dependencies(ctx, &p)
@@ -112,9 +112,9 @@ func sums(runs iter.Seq2[int, follow.Execution]) (out []sum, total task.Cost) {
 	return out, total
 }
 
-// marks draws the pipeline: a stage that the story has seen is passed, unless the
+// marks draws the lane of a task: a stage that the story has seen is passed, unless the
 // task is there now or was sent back behind it.
-func marks(p stage.Pipeline, here stage.Stage, story []task.JournalEntry) []stageMark {
+func marks(p stage.Pipeline, now stage.State, story []task.JournalEntry) []stageMark {
 	seen := map[stage.Stage]bool{}
 	for _, e := range story {
 		if r, err := e.Recorded(); err == nil {
@@ -124,12 +124,12 @@ func marks(p stage.Pipeline, here stage.Stage, story []task.JournalEntry) []stag
 	var out []stageMark
 	behind := true
 	for _, i := range p.Stages {
-		if (i.Stage == stage.Cancelled || i.Ruled && !seen[i.Stage]) && here != i.Stage {
+		if (i.Stage == stage.Cancelled || p.Lacks(now, i.Stage) && !seen[i.Stage]) && now.Stage != i.Stage {
 			continue
 		}
 		m := stageMark{Stage: i.Stage, Mark: "ahead"}
 		switch {
-		case i.Stage == here:
+		case i.Stage == now.Stage:
 			m.Mark, behind = "here", false
 		case behind && seen[i.Stage]:
 			m.Mark = "passed"

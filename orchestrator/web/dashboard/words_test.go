@@ -89,7 +89,7 @@ func TestRuledStages(t *testing.T) {
 	require.Len(t, columns(p, nil, nil, boardFilter{}), 6)
 	require.Len(t, columns(p, []task.Task{at}, make([]explain.Explanation, 1), boardFilter{}), 7)
 	drawn := func(here stage.Stage) bool {
-		return slices.ContainsFunc(marks(p, here, nil), func(m stageMark) bool { return m.Stage == stage.DeployStaging })
+		return slices.ContainsFunc(marks(p, stage.State{Stage: here}, nil), func(m stageMark) bool { return m.Stage == stage.DeployStaging })
 	}
 	require.False(t, drawn(stage.Deploy))
 	require.True(t, drawn(stage.DeployStaging))
