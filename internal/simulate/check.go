@@ -220,7 +220,9 @@ func (c *checker) moved(n *node, x task.Commit, b snapshot) {
 		c.fail(LegalMove, "task %d went from version %d to %d", t.ID, was.Seq, t.State.Seq)
 	case was.Stage.Terminal():
 		c.fail(Absorbing, "task %d is %s, and moved to %s", t.ID, was.Stage, t.State.Stage)
-	case !legal(was.Stage, t.State.Stage):
+	case was.Stage != stage.None && was.Lane != t.State.Lane:
+		c.fail(LegalMove, "task %d began by the lane %q, and goes on by %q", t.ID, was.Lane, t.State.Lane)
+	case !legal(t.State, was.Stage, t.State.Stage):
 		c.fail(LegalMove, "task %d went from %q to %q", t.ID, was.Stage, t.State.Stage)
 	}
 	c.moves++
@@ -242,9 +244,12 @@ func (c *checker) moved(n *node, x task.Commit, b snapshot) {
 	c.gate(n, *t, was, x)
 }
 
-// legal are the moves between stages that any edge or feature can make.
-func legal(from, to stage.Stage) bool {
-	order := stage.Stages()
+// legal are the moves between stages that any edge or feature can make. The merge gate is at work at deploy-staging, whatever
+// the lane.
+func legal(s stage.State, from, to stage.Stage) bool {
+	order := slices.DeleteFunc(stage.Stages(), func(at stage.Stage) bool {
+		return pipeline().Lacks(s, at) && (at != stage.DeployStaging || at != from && at != to)
+	})
 	i, k := slices.Index(order, from), slices.Index(order, to)
 	switch {
 	case from == to, to == stage.Cancelled, to == stage.Done, to == stage.Development && i > k:
@@ -274,9 +279,9 @@ func (c *checker) word(t task.Task, was stage.State) {
 	switch n := t.State; {
 	case was.Stage == stage.None && !c.s.people.hasSet(card, stage.StatusToAnalyse, c.lastEnd(card)):
 		c.fail(HumanWord, "task %d began, and nobody has set To Analyse on %s", t.ID, card)
-	case was.Stage == stage.Analysis && n.Stage == stage.Architecture && !said(stage.StatusApproved):
+	case was.Stage == stage.Analysis && n.Stage != was.Stage && !n.Stage.Terminal() && !said(stage.StatusApproved):
 		c.fail(HumanWord, "the requirements of task %d were taken for approved, and nobody has approved them", t.ID)
-	case was.Stage == stage.Development && n.Stage == stage.Review && c.changesWorkflow(n):
+	case was.Stage == stage.Development && n.Stage != was.Stage && !n.Stage.Terminal() && c.changesWorkflow(n):
 		c.fail(HumanWord, "task %d left development at %.12s, which changes %s, and nobody stands for that", t.ID, n.Head, workflow)
 	case n.Acted != was.Acted && n.Acted != stage.StatusStop && !c.s.people.hasSet(card, n.Acted, time.Time{}):
 		c.fail(HumanWord, "task %d acted on %s, which nobody has ever set", t.ID, n.Acted)
@@ -301,8 +306,8 @@ func (c *checker) lastEnd(card string) (at time.Time) {
 // gate looks whether the gates of a move were green, by what is true outside.
 func (c *checker) gate(n *node, t task.Task, was stage.State, x task.Commit) {
 	to := t.State.Stage
-	forward := legal(was.Stage, to) && to != was.Stage && to != stage.Development && to != stage.Cancelled
-	if was.Stage == stage.Architecture && to == stage.Development {
+	forward := legal(t.State, was.Stage, to) && to != was.Stage && to != stage.Development && to != stage.Cancelled
+	if to == stage.Development && (was.Stage == stage.Analysis || was.Stage == stage.Architecture) {
 		forward = true
 	}
 	byHand := to == stage.Done && was.Stage != stage.Deploy
@@ -318,7 +323,7 @@ func (c *checker) gate(n *node, t task.Task, was stage.State, x task.Commit) {
 			c.fail(GreenGate, "task %d left %s, and its agent %s", t.ID, was.Stage, how)
 		}
 	}
-	if was.Stage == stage.Development && to == stage.Review && !c.passed(n, t) {
+	if was.Stage == stage.Development && !c.passed(n, t) {
 		c.fail(GreenGate, "task %d left development at %.12s, which CI has not passed", t.ID, t.State.Head)
 	}
 }

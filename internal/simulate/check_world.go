@@ -83,17 +83,18 @@ func (c *checker) mayStart(j queue.Job) {
 	}
 }
 
-// oldest looks whether an analyst that was claimed is of the oldest task of its
+// oldest looks whether the first agent of a task that was claimed is of the oldest task of its
 // repository. The gate fails open, and is repaired by a loop: only a world in which
 // the store never fails is looked at.
 func (c *checker) oldest(j queue.Job) {
 	w := c.s.world
-	if !w.has("serial_gate") || j.Role != string(stage.Analyst) || c.disturbed > 0 || len(w.Upsets) > 0 {
+	first := slices.Contains(j.Holds, orchestrator.RoleInTask(stage.Analyst, j.TaskID))
+	if !w.has("serial_gate") || !first || c.disturbed > 0 || len(w.Upsets) > 0 {
 		return
 	}
 	list, _ := c.s.store.Tasks(c.s.ctx, task.Filter{Repo: j.Lane, Live: true, Limit: 1 << 20})
 	if len(list) > 0 && list[0].ID < j.TaskID && (!w.has("wip") || list[0].State.SelfHosting) {
-		c.fail(Serial, "the analyst of task %d was claimed while task %d of %s lives", j.TaskID, list[0].ID, j.Lane)
+		c.fail(Serial, "the %s of task %d was claimed while task %d of %s lives", j.Role, j.TaskID, list[0].ID, j.Lane)
 	}
 }
 
@@ -102,7 +103,7 @@ func (c *checker) oldest(j queue.Job) {
 func (c *checker) begins(cmd work.Command) {
 	w := c.s.world
 	clocks := slices.ContainsFunc(w.Upsets, func(u Upset) bool { return u.Kind == UpsetClock || u.Flip != "" })
-	if _, begun := c.working[cmd.TaskID]; begun || cmd.Role != stage.Analyst || cmd.Run != 1 {
+	if _, begun := c.working[cmd.TaskID]; begun || cmd.Run != 1 {
 		return
 	}
 	defer func() { c.working[cmd.TaskID] = c.s.v.Now() }()

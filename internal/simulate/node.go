@@ -121,7 +121,7 @@ func (n *node) build() error {
 	if err != nil {
 		return err
 	}
-	n.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
+	n.engine, err = orchestrator.New(pipeline(), orchestrator.Deps{
 		Store: p.store, Records: p.store, Jobs: p.store, Projects: projects,
 		Tracker: p.tracker, Host: p.host, Workspaces: p.work, Agents: p.agents,
 		Gates: checks.All(nil), Runners: effects.Runners(p.effects()),

@@ -53,7 +53,9 @@ func cardID(i int) string { return fmt.Sprintf("card-%d", i) }
 func (p *people) enter(i int) {
 	s, c := p.s, p.s.world.Cards[i]
 	project := s.list[c.Project].TrackerProject
-	s.board.Put(tracker.Item{ID: cardID(i), ProjectID: project, Sequence: int64(i + 1), Title: c.title(i), Description: wanted})
+	s.board.Put(tracker.Item{
+		ID: cardID(i), ProjectID: project, Sequence: int64(i + 1), Title: c.title(i), Description: wanted, Labels: []string{c.Label},
+	})
 	if c.BlockedBy >= 0 && s.world.Cards[c.BlockedBy].Project == c.Project {
 		s.board.Block(cardID(i), cardID(c.BlockedBy))
 	}
@@ -188,7 +190,7 @@ func (p *people) act(i int, a Act) {
 		p.move(i, a.To, a.Lost)
 	case DoEdit:
 		item := p.item(i)
-		item.Description = fmt.Sprint(wanted, ", and more since ", s.since())
+		item.Description, item.Labels = fmt.Sprint(wanted, ", and more since ", s.since()), nil
 		s.trace.line(s.since(), "person", "edits", item.ID)
 		s.board.PutAs(person, item)
 	case DoComment:

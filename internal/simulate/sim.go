@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
@@ -109,10 +111,15 @@ func (s *sim) addProject(i int, p Project) {
 	s.people.setColumns(id, p.Columns)
 	repo := "acme/" + p.Name
 	s.host.Push(repo, "main", "main-0")
+	lanes := task.Lanes{Default: p.Lane}
+	for _, name := range []string{stage.WholeLane, "fix", "plan"} {
+		lanes.Labels = append(lanes.Labels, task.LabelLane{Label: strings.ToUpper(name), Lane: name})
+	}
 	s.list = append(s.list, task.Project{
 		TrackerProject: id, Repo: repo, CloneURL: "https://git.example.org/" + repo, Prefix: []string{"APP", "SIT", "LIB"}[i],
 		Main: "main", SelfHosting: p.SelfHosting, CINone: p.CINone, WIP: p.WIP,
 		Monitor: []string{"https://" + p.Name + ".example.org/health"},
+		Lanes:   lanes,
 	})
 }
 

@@ -117,6 +117,31 @@ func (w *World) addPause(seed uint64) {
 	c.Acts = append(c.Acts, Act{At: at, Do: DoPause}, Act{At: at + minutes(r, 1, 10), Do: DoUnpause})
 }
 
+// pipeline is the built-in one, with lanes.
+func pipeline() stage.Pipeline {
+	p := stage.Default()
+	p.Lanes = []stage.Lane{
+		{Name: "fix", Stages: []stage.Stage{stage.Development, stage.Review, stage.Deploy}},
+		{Name: "plan", Stages: []stage.Stage{stage.Analysis, stage.Development, stage.Testing, stage.DeployStaging, stage.Deploy}},
+	}
+	return p
+}
+
+// addLanes has projects and cards choose lanes.
+func (w *World) addLanes(seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 0x1a7e))
+	if r.IntN(4) > 0 {
+		return
+	}
+	names := []string{"", stage.WholeLane, "fix", "plan"}
+	for i := range w.Projects {
+		w.Projects[i].Lane = names[r.IntN(len(names))]
+	}
+	for i := range w.Cards {
+		w.Cards[i].Label = names[r.IntN(len(names))]
+	}
+}
+
 func (w *World) addUpsets(r *rand.Rand, may func(string) bool) {
 	for range r.IntN(5) {
 		u := Upset{Replica: r.IntN(w.Replicas), At: minutes(r, 0, int(w.Length/time.Minute))}

@@ -59,7 +59,8 @@ type Project struct {
 	Columns     []stage.Status `json:"columns,omitempty"` // none = all
 	CIRed       float64        `json:"ci_red,omitempty"`  // share of commits that CI fails
 	CITime      time.Duration  `json:"ci_time"`
-	WIP         int            `json:"wip,omitempty"` // tasks in work at a time
+	WIP         int            `json:"wip,omitempty"`  // tasks in work at a time
+	Lane        string         `json:"lane,omitempty"` // of cards without a label
 }
 
 // Card is a work item and the people around it.
@@ -68,6 +69,7 @@ type Card struct {
 	Out       bool          `json:"out,omitempty"` // it is not there
 	At        time.Duration `json:"at"`            // when To Analyse is set
 	Untitled  bool          `json:"untitled,omitempty"`
+	Label     string        `json:"label,omitempty"`   // a lane's name; an edit takes it away
 	Delay     time.Duration `json:"delay"`             // how long people take to answer a request
 	Rejects   int           `json:"rejects,omitempty"` // so many approvals are refused first
 	BlockedBy int           `json:"blocked_by"`        // index of another card of the project; -1 = none
@@ -195,6 +197,7 @@ func NewWorld(seed uint64, l Limits) World {
 	}
 	w.addLimit(seed, l)
 	w.addPause(seed)
+	w.addLanes(seed)
 	w.addMemories(seed)
 	w.Rates = Rates{AgentTime: time.Duration(5+r.IntN(90)) * time.Second, Agent: 4 + r.IntN(12)}
 	if w.Recalls {
