@@ -297,18 +297,6 @@ func (s *Server) edit(i *Item, name, description, actor string) {
 	}
 }
 
-// SetLabels gives a work item labels, as a person would.
-func (s *Server) SetLabels(itemID string, names ...string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := s.item(itemID)
-	i.Labels, i.Updated = names, s.opt.Now()
-	s.hook("issue", "updated", s.wireIssue(i), map[string]any{"field": "label_ids", "old_value": nil, "new_value": nil}, Human)
-}
-
-// labelID is the id of a label.
-func labelID(name string) string { return fmt.Sprintf("1abe1000-0000-4000-8000-%.6x", name) }
-
 // Say adds a person's comment; the text is HTML.
 func (s *Server) Say(itemID, text string) error { return s.SayAs(Human, itemID, text) }
 

@@ -12,7 +12,7 @@ type Lane struct {
 	Stages []Stage
 }
 
-// WholeLane is what people call the way through all stages. The state of a task on it names no lane.
+// WholeLane names the way through all stages. The state of a task on it names no lane.
 const WholeLane = "full"
 
 // CheckLane returns an error that reports why a pipeline has no lane of a name, and which it has.
@@ -48,7 +48,8 @@ func (p Pipeline) CheckLanes() (at int, err error) {
 		case slices.ContainsFunc(p.Lanes[:at], func(o Lane) bool { return o.Name == l.Name }):
 			return at, fmt.Errorf("lane %s is there twice", l.Name)
 		case !slices.EqualFunc(stages, l.Stages, same):
-			return at, fmt.Errorf("lane %s: stages are %s, want some of %s, in this order and each once", l.Name, l.Stages, strings.Join(all, ", "))
+			return at, fmt.Errorf("lane %s: stages are %s, want some of %s, in this order and each once",
+				l.Name, l.Stages, strings.Join(all, ", "))
 		case err != nil:
 			return at, fmt.Errorf("lane %s: %w", l.Name, err)
 		}

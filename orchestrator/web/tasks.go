@@ -50,8 +50,8 @@ type TaskView struct {
 func taskView(t task.Task) TaskView {
 	return TaskView{
 		ID: t.ID, WorkItemID: t.WorkItemID, TrackerIssueID: t.TrackerIssueID, TrackerProjectID: t.TrackerProjectID,
-		Repo: t.Repo, Branch: t.Branch, Title: t.Title, Stage: t.State.Stage, Lane: t.State.Lane, Phase: t.State.Phase, Active: t.State.Active,
-		Hold: t.State.Hold, HoldReason: t.State.HoldReason, Run: t.State.Run, Retries: t.State.Retries,
+		Repo: t.Repo, Branch: t.Branch, Title: t.Title, Stage: t.State.Stage, Lane: t.State.Lane, Phase: t.State.Phase,
+		Active: t.State.Active, Hold: t.State.Hold, HoldReason: t.State.HoldReason, Run: t.State.Run, Retries: t.State.Retries,
 		HeadSHA: t.State.Head, MergeSHA: t.State.MergeSHA, PullRequest: t.State.PRURL,
 		BRDReviewStartedAt: t.BRDReviewStartedAt, BRDReviewEndedAt: t.BRDReviewEndedAt,
 		CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, StageEnteredAt: t.StageEnteredAt,
