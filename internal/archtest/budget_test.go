@@ -21,14 +21,14 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        113_960,
-		"tokens outside tests":       766_900,
-		"tokens of tests":            641_000,
-		"exported names":             2_323,
+		"lines outside tests":        114_340,
+		"tokens outside tests":       769_900,
+		"tokens of tests":            644_300,
+		"exported names":             2_332,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
-		"tokens of the server":       548_200,
-		"words of Markdown":          24_375,
+		"tokens of the server":       550_300,
+		"words of Markdown":          24_482,
 		"settings":                   145,
 		"fields of Feature":          18,
 		"methods of Engine":          140,
