@@ -154,6 +154,6 @@ func Example() {
 	first := simulate.Trace(r.World).Lines[0]
 	fmt.Println(strings.TrimSpace(first))
 	// Output:
-	// true 2
+	// true 1
 	// 0 r0.1 starts
 }
