@@ -21,14 +21,14 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        114_340,
-		"tokens outside tests":       769_900,
+		"lines outside tests":        114_345,
+		"tokens outside tests":       769_950,
 		"tokens of tests":            644_300,
 		"exported names":             2_332,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
 		"tokens of the server":       550_300,
-		"words of Markdown":          24_482,
+		"words of Markdown":          24_545,
 		"settings":                   145,
 		"fields of Feature":          18,
 		"methods of Engine":          140,
