@@ -201,6 +201,12 @@ type Hook struct {
 	Unsigned bool   `json:",omitempty"` // nothing proves who has sent it
 }
 
+// Pushes reports whether the hook is of commits that were pushed to a branch: of a push, or of the pull request
+// that shows them.
+func (h Hook) Pushes() bool {
+	return h.Kind == HookPush || h.Kind == HookPullRequest && (h.Action == "synchronize" || h.Action == "synchronized")
+}
+
 // FormReceiver is a Receiver whose host may put the payload into a form. The signature is of the
 // body as it is sent.
 type FormReceiver interface {

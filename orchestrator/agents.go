@@ -171,7 +171,10 @@ func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t 
 	var at work.Checkout
 	err := e.Agents.Quiesce(ctx, t.ID)
 	if err == nil && ctx.Err() == nil {
-		var o *queue.Outcome
+		o := holdForPushed(ctx, e, p, t)
+		if o != nil {
+			return o
+		}
 		if t, o = e.readText(ctx, p, t, l); o != nil {
 			return o
 		}

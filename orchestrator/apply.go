@@ -41,6 +41,13 @@ func (e *Engine) apply(ctx context.Context, c queue.Claim, p task.Project, t tas
 func (e *Engine) try(
 	ctx context.Context, c queue.Claim, p task.Project, t task.Task, ev stage.Event, run *task.AgentRun,
 ) (*queue.Outcome, error) {
+	why, err := adoptPushed(ctx, e, p, t, &ev)
+	if err != nil {
+		return retryOutcome(err), nil
+	}
+	if why != "" {
+		return done(why), nil
+	}
 	v, err := e.judge(ctx, c.Job, p, t, ev)
 	switch {
 	case errors.Is(err, errApart):

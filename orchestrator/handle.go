@@ -127,11 +127,12 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 	case githost.HookMerged:
 		on = stage.OnPRMerged
 	case githost.HookPullRequest:
-		if h.Action != "closed" {
-			return done(h.Event + " is only noted")
-		}
 		on = stage.OnPRClosed
-	default:
+	}
+	switch {
+	case h.Pushes():
+		on = stage.OnPushed
+	case on == "", on == stage.OnPRClosed && h.Action != "closed":
 		return done(h.Event + " is only noted")
 	}
 	task, inferred, why, err := e.taskOfHook(ctx, project, h)
@@ -140,6 +141,9 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 	}
 	if why != "" {
 		return done(why)
+	}
+	if unheard := unheardPush(h, task); on == stage.OnPushed && unheard != "" {
+		return done(unheard)
 	}
 	if on == stage.OnCI && !inferred && h.SHA != "" && task.State.Head != "" && h.SHA != task.State.Head {
 		return done("CI speaks of a commit that is not the head any more")
@@ -220,7 +224,7 @@ func (e *Engine) taskOfHook(ctx context.Context, p task.Project, h githost.Hook)
 	if h.Branch != "" {
 		branches = append([]string{h.Branch}, branches...)
 	}
-	if len(branches) == 0 && h.SHA != "" {
+	if len(branches) == 0 && h.SHA != "" && !h.Pushes() {
 		if branches, err = e.Host.BranchesAt(ctx, p.Repo, h.SHA); err != nil && !errors.Is(err, githost.ErrNotFound) {
 			return t, false, "", err
 		}

@@ -67,7 +67,7 @@ func FixedTokens(byPrefix map[string]string) Tokens {
 	return func(context.Context, string) (map[string]string, error) { return byPrefix, nil }
 }
 
-// Git implements work.Workspaces, work.Mirror, work.Rebaser, work.Disk, work.Mirrors and
+// Git implements work.Workspaces, work.Mirror, work.Rebaser, work.Adopter, work.Disk, work.Mirrors and
 // gates.Commands. It is safe for concurrent use within one process.
 type Git struct {
 	opt   Options

@@ -94,7 +94,21 @@ func (g *Git) startAt(ctx context.Context, p checkout, m mark, branch, tip strin
 	if err != nil || old {
 		return tip
 	}
-	return branch
+	return g.startOn(ctx, p, tip, branch)
+}
+
+// startOn is the commit of a checkout's branch on top of the tip, if others have pushed meanwhile; the tip, if
+// it conflicts with that.
+func (g *Git) startOn(ctx context.Context, p checkout, tip, branch string) string {
+	if on, err := g.ancestor(ctx, p.mirror, tip, branch); err == nil && on {
+		return branch
+	}
+	defer g.lockMirror(ctx, p)()
+	joined, err := g.rebase(ctx, p, tip, branch)
+	if err != nil {
+		return tip
+	}
+	return joined
 }
 
 // keep makes a commit of the checkout's files, on top of those commits of it that

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // readLimit bounds how long git reads what an agent has written: it holds up the
@@ -25,37 +26,60 @@ const readLimit = 30 * time.Second
 const quarantined = "take-"
 
 // fetchOwn brings a commit of the task's repository into the mirror: its objects
-// alone, so that the mirror's lock is not needed. They are copied into a repository
-// made for that, measured there, and fetched from it, checked by git one by one; no git
+// alone, so that the mirror's lock is not needed. They are copied into quarantine; no git
 // runs where the agent writes. From is a commit that the mirror has, to compare with.
-func (g *Git) fetchOwn(ctx context.Context, p checkout, from, sha string) (err error) {
+func (g *Git) fetchOwn(ctx context.Context, p checkout, from, sha string) error {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	if err := plainDir(p.repo, "objects"); err != nil {
 		return err
 	}
+	return g.examine(ctx, p, from, func(repo string) (string, error) {
+		return sha, g.copyObjects(ctx, filepath.Join(p.repo, "objects"), filepath.Join(repo, "objects"))
+	})
+}
+
+// fetchOthers brings what the remote task branch has into the mirror, by quarantine as well.
+func (g *Git) fetchOthers(ctx context.Context, p checkout, from string) error {
+	return g.examine(ctx, p, from, func(repo string) (string, error) {
+		_, err := g.run(ctx, call{repo: repo, network: p.CloneURL, env: []string{g.allocLimit()}, args: []string{
+			"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, "+refs/heads/" + p.Branch + ":refs/heads/own",
+		}})
+		if err != nil {
+			return "", fmt.Errorf("%w: %w", work.ErrRemote, err)
+		}
+		return g.ref(ctx, repo, "refs/heads/own")
+	})
+}
+
+// examine makes a repository that borrows the mirror's objects, has a commit put into it, measures what
+// it brings, and fetches it from there into the mirror, checked by git one by one.
+func (g *Git) examine(ctx context.Context, p checkout, from string, put func(repo string) (sha string, err error)) (err error) {
 	repo, err := os.MkdirTemp(g.opt.Root, quarantined)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.remove(repo)) }()
 	objects := filepath.Join(repo, "objects")
-	if err := os.Mkdir(objects, 0o700); err != nil {
+	err = writeAll(map[string]string{
+		filepath.Join(repo, "HEAD"):                  "ref: refs/heads/own\n",
+		filepath.Join(repo, "config"):                "[core]\n\tbare = true\n\tcommitGraph = false\n",
+		filepath.Join(objects, "info", "alternates"): filepath.Join(p.mirror, "objects") + "\n",
+	})
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(repo, "refs", "heads"), 0o700)
+	}
+	if err != nil {
 		return err
 	}
-	if err := g.copyObjects(ctx, filepath.Join(p.repo, "objects"), objects); err != nil {
+	sha, err := put(repo)
+	if err != nil {
 		return err
 	}
 	if err := g.measure(ctx, p, objects, from, sha); err != nil {
 		return err
 	}
-	err = writeAll(map[string]string{
-		filepath.Join(repo, "HEAD"):                  "ref: refs/heads/own\n",
-		filepath.Join(repo, "refs", "heads", "own"):  sha + "\n",
-		filepath.Join(repo, "config"):                "[core]\n\tbare = true\n\tcommitGraph = false\n",
-		filepath.Join(objects, "info", "alternates"): filepath.Join(p.mirror, "objects") + "\n",
-	})
-	if err != nil {
+	if err := writeAll(map[string]string{filepath.Join(repo, "refs", "heads", "own"): sha + "\n"}); err != nil {
 		return err
 	}
 	_, err = g.run(ctx, call{repo: p.mirror, env: []string{g.allocLimit()}, args: []string{

@@ -46,6 +46,11 @@ func (g *Git) take(ctx context.Context, p checkout) (work.Tip, error) {
 	if err != nil {
 		return work.Tip{}, err
 	}
+	if own != "" && before != "" {
+		if follows, err := g.ancestor(ctx, p.mirror, before, own); err != nil || !follows { // others have pushed meanwhile: see Join
+			return work.Tip{SHA: own, SameCode: []string{own}, Changed: true}, err
+		}
+	}
 	if own != "" {
 		if _, err := g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, own); err != nil {
 			return work.Tip{}, err
@@ -264,10 +269,11 @@ func (g *Git) mayReplace(ctx context.Context, p checkout, seen, expected, sha st
 	if seen == "" {
 		return fmt.Errorf("%w: %s", work.ErrRemoved, p.Branch)
 	}
-	if err := g.fetchCommit(ctx, p); err != nil {
-		return err
+	known, err := g.ref(ctx, p.mirror, seen)
+	ok := false
+	if err == nil && known != "" { // else the mirror, which has all of sha, does not stand on it
+		ok, err = g.ancestor(ctx, p.mirror, seen, sha)
 	}
-	ok, err := g.ancestor(ctx, p.mirror, seen, sha)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: %s is at %.12s and has commits that we do not know", work.ErrMoved, p.Branch, seen)
 	}

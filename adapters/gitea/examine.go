@@ -78,7 +78,7 @@ func (c *Client) Protection(ctx context.Context, repo, name string) (githost.Pro
 
 // HookEvents are the webhooks that the service works by, by the names under which a
 // webhook is made: pull_request is all that concerns one, its reviews included.
-func HookEvents() []string { return []string{"pull_request", "status"} }
+func HookEvents() []string { return []string{"pull_request", "push", "status"} }
 
 // Webhooks implements githost.Examiner. Gitea keeps no record of deliveries that could be
 // read.
@@ -112,8 +112,8 @@ func (c *Client) Webhooks(ctx context.Context, repo string) (out []githost.Webho
 	return out, err
 }
 
-// lacks names those of HookEvents that a webhook does not send whole. It lists its events
-// one by one: reviews by one name, or before Gitea 1.24 by three.
+// lacks names those of HookEvents that a webhook does not send whole, but push, without which pushes are noticed
+// later. It lists its events one by one: reviews by one name, or before Gitea 1.24 by three.
 func lacks(events []string) (out []string) {
 	has := func(all ...string) bool {
 		return !slices.ContainsFunc(all, func(e string) bool { return !slices.Contains(events, e) })

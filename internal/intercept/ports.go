@@ -234,6 +234,7 @@ type Places interface {
 	work.Workspaces
 	work.Mirror
 	work.Rebaser
+	work.Adopter
 	work.Disk
 }
 
@@ -283,6 +284,15 @@ func (w places) MainTip(ctx context.Context, s work.Workspace) (string, error) {
 }
 func (w places) SameTree(ctx context.Context, s work.Workspace, a, b string) (bool, error) {
 	return get3(ctx, w.p, "SameTree", Places.SameTree, s, a, b)
+}
+func (w places) Adopt(ctx context.Context, s work.Workspace, pushed string) (work.Adopted, error) {
+	return get2(ctx, w.p, "Adopt", Places.Adopt, s, pushed)
+}
+func (w places) Join(ctx context.Context, s work.Workspace, onto string) (work.Adopted, error) {
+	return get2(ctx, w.p, "Join", Places.Join, s, onto)
+}
+func (w places) Heads(ctx context.Context, s work.Workspace) (map[string]string, error) {
+	return get1(ctx, w.p, "Heads", Places.Heads, s)
 }
 func (w places) Remains(ctx context.Context) ([]work.Remains, error) {
 	return get0(ctx, w.p, "Remains", Places.Remains)

@@ -39,6 +39,7 @@ const (
 	Outbox       Invariant = "outbox"        // whatever people see was owed by a decision, under its key
 	Copies       Invariant = "copies"        // one comment per key, one notice but for lost answers
 	OwnBranch    Invariant = "own-branch"    // a commit that is not ours is never overwritten
+	NothingLost  Invariant = "nothing-lost"  // what people have pushed on top of a branch is in all that is pushed and merged after it
 	NewText      Invariant = "new-text"      // an agent works by the text that its card has when it begins
 	FreezeHolds  Invariant = "freeze"        // no agent that is held starts
 	Bounded      Invariant = "bounded"       // no task begins while its repository has as many in work as it may
@@ -77,7 +78,8 @@ type checker struct {
 	unsure     map[string]int      // calls by name whose caller lives and cannot say whether they happened
 	intents    map[string]bool     // merges that were decided: repository and commit
 	bases      map[string][]string // by head: commits of main it was tested on
-	foreign    map[string]string   // commits of people, by branch
+	foreign    map[string]string   // commits that people have set branches to by force, by branch
+	theirs     map[int64][]string  // files of the commits that people have pushed on top of branches, by task
 	handMerged map[string]bool
 	began      map[int64]time.Time
 	working    map[int64]time.Time // since when a task that has begun waits for nobody
@@ -94,7 +96,7 @@ func newChecker(s *sim) *checker {
 	return &checker{
 		s: s, cancelled: map[int64]bool{}, lastSeq: map[int64]int64{}, received: map[string]bool{}, owed: map[string]bool{},
 		notices: map[string]int{}, sentTexts: map[string]int{}, unsure: map[string]int{}, intents: map[string]bool{},
-		bases: map[string][]string{}, foreign: map[string]string{}, handMerged: map[string]bool{},
+		bases: map[string][]string{}, foreign: map[string]string{}, theirs: map[int64][]string{}, handMerged: map[string]bool{},
 		began: map[int64]time.Time{}, working: map[int64]time.Time{},
 		answers: map[string]lifted{}, behaved: map[attempt]behaviour{},
 		lastMove: map[int64]int{}, lined: map[int64]int{},

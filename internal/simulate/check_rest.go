@@ -132,7 +132,8 @@ func (c *checker) leftOf(t task.Task) {
 		}
 	}
 	branch, cancelled := task.ParseTombstone(t.Branch)
-	if cancelled && c.foreign[branch] == "" && s.places[0].Remote(t.Repo, branch) != "" &&
+	theirs := c.foreign[branch] != "" || len(c.theirs[t.ID]) > 0
+	if cancelled && !theirs && s.places[0].Remote(t.Repo, branch) != "" &&
 		!c.inUse(t.Repo, branch) && !c.refused(t, orchestrator.EffectCancel) {
 		c.fail(Leftover, "the branch of the cancelled task %d is on the remote: %s", t.ID, branch)
 	}

@@ -248,6 +248,20 @@ func (c *checker) pushed(n *node, s work.Workspace, before, sha string) {
 	if theirs := c.foreign[s.Branch]; theirs != "" && before == theirs && sha != theirs {
 		c.fail(OwnBranch, "%s overwrote a person's commit on %s", n.name(), s.Branch)
 	}
+	c.keeps(n, s.Task, sha, "pushed")
+}
+
+// keeps looks whether a commit of a task has what people have pushed to its branch until now.
+func (c *checker) keeps(n *node, task int64, sha, how string) {
+	tree, err := c.s.places[n.machine].Files(c.s.ctx, work.Workspace{}, sha)
+	for _, name := range c.theirs[task] {
+		if err == nil {
+			_, err = fs.Stat(tree, name)
+		}
+		if err != nil {
+			c.fail(NothingLost, "%s %s %.12s of task %d, which lacks %s of a person: %v", n.name(), how, sha, task, name, err)
+		}
+	}
 }
 
 // withoutTrespass looks whether a commit that is published has what no role may commit.
@@ -311,6 +325,7 @@ func (c *checker) merged(n *node, m githost.Merge, b beforeMerge) {
 		c.fail(Absorbing, "%s merged task %d, which is cancelled", n.name(), t.ID)
 	}
 	t.State.Head = m.HeadSHA
+	c.keeps(n, t.ID, m.HeadSHA, "merged")
 	if !c.passed(n, t) {
 		c.fail(MergedTested, "task %d was merged at %.12s, which CI has not passed", t.ID, m.HeadSHA)
 	}

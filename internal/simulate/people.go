@@ -209,13 +209,34 @@ func (p *people) act(i int, a Act) {
 			p.merge(t)
 		}
 	case DoPush:
-		if live && t.State.Pushed != "" {
-			sha := fmt.Sprintf("%040x", 0xbad0000+i)
-			s.trace.line(s.since(), "person", "pushes", t.Branch)
-			s.check.foreign[t.Branch] = sha
-			s.places[0].SetRemote(t.Repo, t.Branch, sha)
-			s.senders.pushed(t.Repo, t.Branch, sha)
+		if live && s.places[0].Remote(t.Repo, t.Branch) != "" {
+			p.push(i, t, a)
 		}
+	}
+}
+
+// push is a person who pushes to the branch of a task: a commit on top of it, which may change what the developer
+// changes too, or by force another.
+func (p *people) push(i int, t task.Task, a Act) {
+	s := p.s
+	s.trace.line(s.since(), "person", "pushes", t.Branch)
+	sha := fmt.Sprintf("%040x", 0xbad0000+i)
+	if a.Force || s.check.foreign[t.Branch] != "" {
+		s.check.foreign[t.Branch], s.check.theirs[t.ID] = sha, nil
+		s.places[0].SetRemote(t.Repo, t.Branch, sha)
+		s.senders.pushed(t.Repo, t.Branch, sha)
+		return
+	}
+	name := fmt.Sprintf("people/%d.md", a.At)
+	files := map[string]string{name: person}
+	if s.dice(name, int64(i)).IntN(4) == 0 {
+		files["src/"+t.WorkItemID+".go"] = name
+	}
+	sha = s.places[0].PushAs(person, t.Repo, t.Branch, "", files)
+	s.check.theirs[t.ID] = append(s.check.theirs[t.ID], name)
+	s.senders.pushed(t.Repo, t.Branch, sha)
+	if !a.Lost {
+		s.senders.told(t.Repo, t.Branch, sha, person)
 	}
 }
 

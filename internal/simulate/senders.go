@@ -129,6 +129,11 @@ func (d *senders) pushed(repo, branch, sha string) {
 	s.v.After(s.world.Projects[i].CITime, func() { d.judged(i, branch, sha) })
 }
 
+// told sends the webhook of a push.
+func (d *senders) told(repo, branch, sha, by string) {
+	d.send(sourceHost, letter{Host: &githost.Hook{Kind: githost.HookPush, Event: "push", Repo: repo, Branch: branch, SHA: sha, Sender: by}})
+}
+
 // judged is the end of CI of a commit.
 func (d *senders) judged(project int, branch, sha string) {
 	s, state := d.s, githost.CheckPassed

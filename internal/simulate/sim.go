@@ -89,7 +89,11 @@ func newSim(w World, keep bool) *sim {
 	s.agents, s.people, s.senders, s.check = newAgents(s), newPeople(s), newSenders(s), newChecker(s)
 	first := memwork.New(s.agents.script)
 	first.Now = s.v.Now
-	first.OnPush = s.senders.pushed
+	first.OnPush = func(repo, branch, sha string) {
+		if s.senders.pushed(repo, branch, sha); w.pushes() { // then the service hears of its own as well
+			s.senders.told(repo, branch, sha, ours)
+		}
+	}
 	for i := range w.Replicas {
 		if i == 0 {
 			s.places = append(s.places, first)

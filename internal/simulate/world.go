@@ -83,6 +83,8 @@ type Act struct {
 	Do   string        `json:"do"` // move, edit, comment, merge, push, stop, retry, pause, unpause, rename
 	To   stage.Status  `json:"to,omitempty"`
 	Lost bool          `json:"lost,omitempty"` // the webhook never arrives
+	// Force makes a push one that does not go on from the branch.
+	Force bool `json:"force,omitempty"`
 }
 
 // Kinds of acts.
@@ -260,7 +262,8 @@ func newCard(r *rand.Rand, w World, i int) Card {
 	}
 	length := int(w.Length / time.Minute)
 	for range r.IntN(4) {
-		if a := newAct(r, length); a.Do != DoPush || w.Seed%16 == 9 { // in some worlds people push to branches of tasks
+		if a := newAct(r, length); a.Do != DoPush || w.Seed%4 == 1 { // in some worlds people push to branches of tasks
+			a.Force = a.Do == DoPush && w.Seed%16 == 9 && a.At/time.Second%2 == 0
 			c.Acts = append(c.Acts, a)
 		}
 	}
@@ -324,6 +327,13 @@ func (c Card) title(i int) string {
 // blocks reports whether a card waits for another.
 func (w World) blocks() bool {
 	return slices.ContainsFunc(w.Cards, func(c Card) bool { return c.BlockedBy >= 0 })
+}
+
+// pushes reports whether people push to branches of tasks.
+func (w World) pushes() bool {
+	return slices.ContainsFunc(w.Cards, func(c Card) bool {
+		return slices.ContainsFunc(c.Acts, func(a Act) bool { return a.Do == DoPush })
+	})
 }
 
 func (w World) trap(name string) bool { return slices.Contains(w.Traps, name) }

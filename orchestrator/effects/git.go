@@ -78,7 +78,7 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	}
 	if errors.Is(err, work.ErrMoved) {
 		why := "the branch could not be published: " + t.OthersPushed(e.Expected)
-		return report(e, stage.Event{On: stage.OnEffectFailed, At: d.Now(), Reason: why})
+		return report(e, stage.Event{On: stage.OnEffectFailed, At: d.Now(), Reason: why, Others: true})
 	}
 	if errors.Is(err, work.ErrRefused) && t.State.MergeSHA == "" {
 		return report(e, d.unpublished(t, err))
@@ -196,7 +196,7 @@ func (d Deps) refused(ctx context.Context, p task.Project, t task.Task, sha stri
 	case errors.Is(d.Workspaces.Push(ctx, p.Workspace(t), sha, sha), work.ErrRemoved):
 		ev.Reason, ev.Gone = t.Deleted(), true
 	case errors.Is(err, githost.ErrHeadMoved):
-		ev.Reason = t.OthersPushed(sha)
+		ev.Reason, ev.Others = t.OthersPushed(sha), true
 	}
 	return ev
 }

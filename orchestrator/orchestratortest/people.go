@@ -101,6 +101,26 @@ func (r *Rig) HostHook(h githost.Hook) {
 	require.NoError(r, err)
 }
 
+// PushByHand is a person, ann, who commits files on top of the branch of a card's task. The git host shows it,
+// CI runs, and the webhook arrives. It returns the commit.
+func (r *Rig) PushByHand(item string, files map[string]string) (sha string) {
+	r.Helper()
+	sha = r.PushUnheard(item, "", files)
+	r.HostHook(githost.Hook{Kind: githost.HookPush, Event: "push", Repo: r.Task(item).Repo, Branch: r.Task(item).Branch, SHA: sha, Sender: "ann"})
+	return sha
+}
+
+// PushUnheard is PushByHand, on top of a commit, whose webhook is lost; from "" is where the branch is.
+func (r *Rig) PushUnheard(item, from string, files map[string]string) (sha string) {
+	r.Helper()
+	t := r.Task(item)
+	sha = r.Place.PushAs("Ann Lee", t.Repo, t.Branch, from, files)
+	if r.Place.OnPush != nil {
+		r.Place.OnPush(t.Repo, t.Branch, sha)
+	}
+	return sha
+}
+
 // MergeByHand is a person merging the branch of a task at the git host, whose webhook
 // arrives.
 func (r *Rig) MergeByHand(t task.Task) {

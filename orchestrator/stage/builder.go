@@ -36,7 +36,7 @@ func (w *builder) act() {
 		w.closing(w.ev.Agent.Role, wordsQuestions(w.ev.Agent.Questions))
 	case DoAwaitApproval:
 		w.note(w.edge.Why)
-		w.awaitApproval("a human's verdict on the requirements", StatusInReview)
+		w.awaitApproval(wordsVerdict, StatusInReview)
 		w.closing(Analyst, wordsApproval)
 		w.notify(wordsApproveNotice)
 	case DoAwaitCI:
@@ -59,6 +59,12 @@ func (w *builder) act() {
 		w.failed()
 	case DoLook:
 		w.lookAgain()
+	case DoAdopt:
+		w.adopt()
+	case DoJudge:
+		w.judgeAgain()
+	case DoAgain:
+		w.again()
 	case DoRecord:
 		w.note(w.edge.Why)
 	case DoDecline:
@@ -101,7 +107,13 @@ func (w *builder) accept() {
 				s.Starter = w.ev.By.ID
 			}
 		}
+	case OnPushed:
+		w.pushed()
 	case OnAgentFinished:
+		if WhenApart.holds(*s, w.ev) { // nothing of the run is in the branch
+			s.Active = ""
+			return
+		}
 		s.Active, s.Feedback, s.Failures, s.Refused = "", "", 0, ""
 		if w.ev.Agent != nil {
 			s.Filed = w.ev.Agent.Filed
@@ -113,7 +125,8 @@ func (w *builder) accept() {
 	case OnAgentFailed:
 		s.Active, s.Failures = "", 0
 	case OnPublished:
-		if w.ev.SHA != "" { // empty: it reports the pull request only
+		older := s.Pushed == s.Adopted && s.Adopted != "" && w.ev.SHA != s.Head // others have pushed since
+		if w.ev.SHA != "" && !older {                                           // empty: it reports the pull request only
 			s.Pushed = w.ev.SHA
 		}
 		if w.ev.PR != 0 {

@@ -27,6 +27,7 @@ const (
 	OnEffectFailed  Trigger = "effect_failed" // what the stage needs was refused for good
 	OnRetry         Trigger = "operator_retry"
 	OnBranchTaken   Trigger = "branch_taken" // the remote has a branch of the task's name that is not its own
+	OnPushed        Trigger = "pushed"       // others have pushed to the task's branch
 
 	// OnCaughtUp and OnCatchUpFailed are what came of bringing a branch up to date
 	// with main. Only the edges of the merge gate have them.
@@ -43,7 +44,7 @@ func Triggers() []Trigger {
 	return []Trigger{
 		OnToAnalyse, OnInProgress, OnApproved, OnRejected, OnConfirmDeploy, OnStop,
 		OnAgentFinished, OnAgentAttempt, OnAgentFailed, OnCI, OnReview, OnPRMerged, OnPRClosed,
-		OnPublished, OnMergeDone, OnMergeFailed, OnEffectFailed, OnRetry, OnBranchTaken,
+		OnPublished, OnMergeDone, OnMergeFailed, OnEffectFailed, OnRetry, OnBranchTaken, OnPushed,
 	}
 }
 
@@ -157,7 +158,7 @@ type Event struct {
 	Seen    time.Time `json:"seen,omitzero"`    // of a board status: when the work item was changed last, by the tracker's clock
 	Of      string    `json:"of,omitempty"`     // of a person's word: the commit that was read, where it is known
 	Waits   string    `json:"waits,omitempty"`  // of a board status: that the agent of the stage has not begun, and what it waits for
-	SHA     string    `json:"sha,omitempty"`    // agent results: the new head; merge_done: what was merged
+	SHA     string    `json:"sha,omitempty"`    // agent results, pushed: the new head; merge_done: what was merged
 	Branch  string    `json:"branch,omitempty"` // branch_taken
 	PR      int64     `json:"pr,omitempty"`
 	URL     string    `json:"url,omitempty"`
@@ -166,6 +167,8 @@ type Event struct {
 	CI      *CI       `json:"ci,omitempty"`      // ci: what the service has run itself
 	Since   time.Time `json:"since,omitzero"`    // ci: since when results of the commit are waited for
 	Moved   bool      `json:"moved,omitempty"`   // merge_failed: what was tested is not what would land
+	Others  bool      `json:"others,omitempty"`  // effect_failed, merge_failed, catch_up_failed: others seem to have pushed to the branch
+	Push    *Push     `json:"push,omitempty"`    // pushed; agent results: what kept their commits from being put on top
 	Unready bool      `json:"unready,omitempty"` // merge_failed: CI of what would land is not green
 	Outside bool      `json:"outside,omitempty"` // catch_up_failed: people have to see to it outside of the branch
 	Verdict Verdict   `json:"verdict,omitzero"`

@@ -26,6 +26,7 @@ const (
 	WhenMerging Condition = "merging"
 	WhenRelease Condition = "phase B"
 	WhenRefused Condition = "refused by the remote"
+	WhenApart   Condition = "conflicts with what others have pushed"
 
 	WhenCatchingUp Condition = "catching up"
 	WhenRetesting  Condition = "testing again"
@@ -59,6 +60,8 @@ func (c Condition) holds(s State, e Event) bool {
 		return s.Phase == PhaseMerge
 	case WhenRefused:
 		return e.Final && s.MergeSHA == "" && s.Hold != HoldBlocked
+	case WhenApart:
+		return e.Push != nil && len(e.Push.Conflicts) > 0
 	case WhenRelease:
 		return s.Phase == PhaseRelease
 	case WhenCatchingUp:
@@ -89,6 +92,9 @@ const (
 	DoRetest        Action = "re-test"        // what is to be merged is tested as it will be
 	DoBlock         Action = "block"          // a human is needed
 	DoLook          Action = "look again"     // what people had to put right outside of the branch
+	DoAdopt         Action = "adopt"          // what others have pushed is the new tip
+	DoJudge         Action = "judge again"    // adopt, and have the branch judged as after the developer's run
+	DoAgain         Action = "again"          // start the stage's role again, which counts as no retry
 	DoRecord        Action = "record"         // keep the facts, move nothing
 	DoNothing       Action = "nothing"        // deterministic no-op
 	DoDecline       Action = "decline"        // no-op, and a comment says so
@@ -165,7 +171,10 @@ func Of(stages ...Info) Pipeline {
 			None, OnToAnalyse, Always, []string{"qg0"}, DoEnter, stages[0].Stage, RedRefuse, "To Analyse starts the pipeline",
 		})
 	}
+	built := false
 	for n, i := range stages {
+		p.Edges = append(p.Edges, pushedEdges(i.Stage, built)...)
+		built = built || i.Stage == Development
 		p.Edges = append(p.Edges, stageEdges(i, p.Stages[n+1].Stage)...)
 		p.Edges = append(p.Edges, sharedEdges(i)...)
 	}
@@ -179,7 +188,7 @@ func (p Pipeline) Ruled(s Stage) Pipeline {
 	i.Ruled = true
 	at := slices.IndexFunc(p.Stages, func(o Info) bool { return o.Stage == Deploy || o.Sink })
 	p.Stages = slices.Insert(slices.Clone(p.Stages), max(at, 0), i)
-	p.Edges = slices.Concat(p.Edges, stageEdges(i, Deploy), sharedEdges(i))
+	p.Edges = slices.Concat(p.Edges, pushedEdges(s, true), stageEdges(i, Deploy), sharedEdges(i))
 	return p
 }
 

@@ -35,8 +35,9 @@ type State struct {
 	// Feedback tells the current role why it works again; the next job carries it.
 	Feedback string `json:"feedback,omitempty"`
 
-	Head     string `json:"head,omitempty"`   // tip of the task branch, as last taken
-	Pushed   string `json:"pushed,omitempty"` // tip of the remote branch, as last pushed
+	Head     string `json:"head,omitempty"`    // tip of the task branch, as last taken
+	Pushed   string `json:"pushed,omitempty"`  // tip of the remote branch, as last pushed
+	Adopted  string `json:"adopted,omitempty"` // newest commit that others have pushed and that was taken in
 	MergeSHA string `json:"merge_sha,omitempty"`
 	Landed   string `json:"landed,omitempty"` // the merge of a deployment that was rejected: it is over, another one comes
 	PR       int64  `json:"pr,omitempty"`

@@ -121,6 +121,12 @@ func parseEvent(t *testing.T, line string, s stage.State) stage.Event {
 			e.Lane = value
 		case "final":
 			e.Final = true
+		case "pushed":
+			e.Push = &stage.Push{SHA: value, Commits: 2, Authors: []string{"Ann Lee", "Bob"}}
+		case "by":
+			e.By = stage.Principal{Kind: stage.KindPerson, ID: value}
+		case "conflicts":
+			e.Push.Conflicts, e.Push.Left = []string{value}, "refs/signalbox/left/APP-1/1"
 		default:
 			t.Fatalf("unknown word %q", w)
 		}

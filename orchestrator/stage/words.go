@@ -15,6 +15,7 @@ import (
 const (
 	wordsApproval      = "The requirements are ready. Set the status Approved to go on, or Rejected with a comment that says why."
 	wordsApproveNotice = "approval needed: the requirements are ready for review"
+	wordsVerdict       = "a human's verdict on the requirements"
 	wordsCannotApprove = "the requirements cannot be approved: "
 	wordsWorkAgain     = "Set the status In Progress to run the analyst again, or Rejected with a comment that says what is wrong."
 	wordsOutdated      = "the requirements have changed since Approved was set; look at them and set it again"

@@ -83,7 +83,7 @@ func WorkItemID(prefix string, sequence int64, taken func(string) bool) string {
 // BranchName names a task's branch. When another task of the repo owns it, the
 // tracker's issue id makes it unique; the work item id is unique already.
 func BranchName(workItemID, slug, issueID string, taken func(string) bool) string {
-	name := "feature/" + workItemID + "-" + slug
+	name := branches + workItemID + "-" + slug
 	if !taken(name) {
 		return name
 	}
@@ -93,6 +93,12 @@ func BranchName(workItemID, slug, issueID string, taken func(string) bool) strin
 	}
 	return unique
 }
+
+// branches begins the names of tasks' branches.
+const branches = "feature/"
+
+// IsBranch reports whether a branch may be a task's, by its name.
+func IsBranch(name string) bool { return strings.HasPrefix(name, branches) }
 
 const tombstoneMark = "#cancelled-"
 

@@ -70,16 +70,16 @@ func (t Task) Deleted() string {
 		"In Progress runs the stage again and makes it anew, STOP gives the task up", t.Branch)
 }
 
-// OthersPushed is the reason of a task whose branch has commits that the service has not
-// made, with the way on: the service overwrites nobody's. pushed is where it left the
-// branch; empty when it has not made one.
+// OthersPushed is the reason of a task whose branch others have set to commits that do not go on from
+// where the service left it, with the way on: it overwrites nobody's. pushed is where that was; empty when
+// it has not made one.
 func (t Task) OthersPushed(pushed string) string {
 	way := "delete it (git push origin --delete " + t.Branch + ")"
 	if pushed != "" {
-		way = fmt.Sprintf("set it back (git push --force-with-lease origin %s:refs/heads/%s), "+
-			"and give the developer your change in a comment", pushed, t.Branch)
+		way = fmt.Sprintf("push them again on top of %.12s, where the service left it, and they are taken in, or "+
+			"set it back (git push --force-with-lease origin %s:refs/heads/%s)", pushed, pushed, t.Branch)
 	}
-	return fmt.Sprintf("%s has commits that the service has not made, and it overwrites nobody's: %s", t.Branch, way)
+	return fmt.Sprintf("%s has other commits than the service has pushed, and it overwrites nobody's: %s", t.Branch, way)
 }
 
 // Identity is a task's name for the outside world. The moment of its creation is in it:

@@ -115,7 +115,8 @@ func (s *server) decodeHost(
 		return queue.Job{}, "the repository is not registered", nil
 	case !signed.SpeaksFor(p.Repo):
 		return queue.Job{}, "", errForeign
-	case h.Kind == githost.HookPush, h.Kind == githost.HookPullRequest, h.Kind == githost.HookComment:
+	case h.Pushes() && !task.IsBranch(h.Branch), !h.Pushes() && h.Kind == githost.HookPullRequest && h.Action != "closed",
+		h.Kind == githost.HookComment:
 		return queue.Job{}, "the event is only noted", nil
 	default:
 		return orchestrator.HostJob(p, h), "", nil

@@ -70,7 +70,7 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 	case errors.Is(err, work.ErrRemoved):
 		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Gone: true, Reason: t.Deleted()})
 	case errors.Is(err, work.ErrMoved):
-		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Reason: t.OthersPushed(e.SHA)})
+		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Others: true, Reason: t.OthersPushed(e.SHA)})
 	case errors.Is(err, work.ErrProtected), errors.Is(err, work.ErrBadName), orchestrator.GivenUp(err, e.Attempt):
 		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Reason: err.Error()})
 	case err != nil:

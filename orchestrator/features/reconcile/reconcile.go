@@ -12,6 +12,8 @@
 // A column that was set, and that the board does not show once its task waits or has ended, is set again,
 // unless a person has moved the card.
 //
+// Commits that others have pushed to the branch of a task are raised, where no webhook has told of them.
+//
 // A card that is gone from a board while its task lives is noticed by the same listings: the task is held
 // until it is back.
 //
@@ -75,7 +77,10 @@ type Reconciler struct {
 	state state
 	heard time.Time       // when the newest webhook came, as of the last pass
 	moves map[string]bool // that were found since then
-	again bool            // a pass has followed the one that has found the first of them
+
+	looked map[string]time.Time // when the branches of a repository were listed last
+	raised map[int64]string     // the head of a task's branch that was raised last
+	again  bool                 // a pass has followed the one that has found the first of them
 }
 
 // state holds what /queue shows and readiness reads.
@@ -127,7 +132,9 @@ func New(o Options) (*Reconciler, error) {
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}
-	return &Reconciler{opt: o, moves: map[string]bool{}, views: map[string]view{}}, nil
+	return &Reconciler{
+		opt: o, moves: map[string]bool{}, views: map[string]view{}, looked: map[string]time.Time{}, raised: map[int64]string{},
+	}, nil
 }
 
 // Feature is the reconciler for the engine.
@@ -196,7 +203,7 @@ func (r *Reconciler) Pass(ctx context.Context, e *orchestrator.Engine) error {
 		lost = nil
 	}
 	silent, err3 := r.listen(ctx, e, lost)
-	err := errors.Join(err1, err2, err3)
+	err := errors.Join(err1, err2, err3, r.pushed(ctx, e))
 	e.Metrics.Reconciled.Add(float64(advanced), orchestrator.ByAction{Kind: "advanced"})
 	e.Metrics.Reconciled.Add(float64(replayed), orchestrator.ByAction{Kind: "replayed"})
 	if err == nil {

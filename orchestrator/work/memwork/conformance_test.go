@@ -38,6 +38,9 @@ func TestConformance(t *testing.T) {
 				})
 				return body, ok
 			},
+			Push: func(from string, files map[string]string) string {
+				return p.PushAs("Ann Lee", s.Repo, s.Branch, from, files)
+			},
 			MoveMain: func() { p.SetRemote(s.Repo, s.Main, "m1") },
 			Remote:   func(branch string) string { return p.Remote(s.Repo, branch) },
 			Fail:     func(call string, how faulttest.Kind) { p.FailCall(call, faulttest.Error(how)) },

@@ -26,7 +26,7 @@ import (
 // when it does not. What it writes to work.ReportPath is its report.
 type Script func(ctx context.Context, c work.Command, files map[string]string) work.Result
 
-// Place implements work.Workspaces, work.Mirror, work.Rebaser, work.Disk and work.Agents
+// Place implements work.Workspaces, work.Mirror, work.Rebaser, work.Adopter, work.Disk and work.Agents
 // in memory. Its calls on workspaces can be made to fail.
 type Place struct {
 	memfault.Switch
@@ -60,6 +60,7 @@ type origin struct {
 	conflict map[string][]string // "repo branch" → files
 	landed   map[string]bool     // commits whose tree is another
 	onMain   map[string]string   // "repo path" → file that main has besides
+	authors  map[string]string   // of commits of others
 }
 
 type commit struct {
@@ -72,7 +73,7 @@ type commit struct {
 func New(s Script) *Place {
 	return newPlace(s, &origin{
 		commits: map[string]commit{}, remote: map[string]string{}, conflict: map[string][]string{},
-		landed: map[string]bool{}, onto: map[string]string{}, onMain: map[string]string{},
+		landed: map[string]bool{}, onto: map[string]string{}, onMain: map[string]string{}, authors: map[string]string{},
 	})
 }
 

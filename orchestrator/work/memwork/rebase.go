@@ -76,7 +76,11 @@ func (p *Place) rebuild(id, main string) string {
 	if c.parent == "" {
 		return p.commit("", with(c.files, baseFile, main))
 	}
-	return p.commitOf(c.owner, p.rebuild(c.parent, main), with(c.files, baseFile, main))
+	made := p.commitOf(c.owner, p.rebuild(c.parent, main), with(c.files, baseFile, main))
+	if who := p.authors[id]; who != "" {
+		p.authors[made] = who
+	}
+	return made
 }
 
 func with(files map[string]string, name, body string) map[string]string {

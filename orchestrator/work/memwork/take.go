@@ -31,6 +31,9 @@ func (p *Place) take(s work.Workspace) (work.Tip, error) {
 			p.checkout[dir(s)] = before
 			return work.Tip{}, outside
 		}
+		if !p.ancestor(before, head) { // others have pushed meanwhile: see Join
+			return work.Tip{SHA: head, SameCode: []string{head}, Base: p.base(head), Changed: true}, nil
+		}
 		p.branches[key(s)] = head
 	}
 	tip := p.tip(s)
@@ -42,7 +45,7 @@ func (p *Place) take(s work.Workspace) (work.Tip, error) {
 // the space may not.
 func (p *Place) outside(s work.Workspace, head string) *work.OutsideError {
 	var e work.OutsideError
-	for _, name := range p.differ(p.branches[key(s)], head) {
+	for _, name := range p.differ(p.fork(head, p.branches[key(s)]), head) {
 		if !s.Writes.Has(name) {
 			e.Add(name)
 		}

@@ -13,7 +13,7 @@ import (
 // faults runs the suite of package fault for the calls that need the remote.
 func faults(t *testing.T, open func(t *testing.T) Fixture) {
 	for call, trial := range map[string]func(*kit) faulttest.Trial{
-		"Begin": beginning, "Push": pushing, "CatchUp": catchingUp, "Drop": dropping,
+		"Begin": beginning, "Push": pushing, "CatchUp": catchingUp, "Drop": dropping, "Adopt": adopting,
 	} {
 		t.Run(call, func(t *testing.T) {
 			faulttest.Run(t, func(t *testing.T) faulttest.Trial {
@@ -59,6 +59,24 @@ func pushing(k *kit) faulttest.Trial {
 		},
 		Done: func() int {
 			if k.Remote(k.Space.Branch) == sha {
+				return 1
+			}
+			return 0
+		},
+	}
+}
+
+func adopting(k *kit) faulttest.Trial {
+	_, sha := k.published()
+	theirs := k.Push("", map[string]string{"theirs.go": "package a\n"})
+	return faulttest.Trial{
+		Call: func(ctx context.Context) error {
+			_, err := k.Spaces.Adopt(ctx, k.Space, sha)
+			return err
+		},
+		Others: func() { k.reads(k.Space) },
+		Done: func() int {
+			if k.tip().SHA == theirs {
 				return 1
 			}
 			return 0

@@ -18,6 +18,7 @@ type Fixture struct {
 		work.Workspaces
 		work.Mirror
 		work.Rebaser
+		work.Adopter
 		work.Disk
 	}
 	// Space is a task's, which is named; its branch does not exist yet.
@@ -27,6 +28,9 @@ type Fixture struct {
 	Agent func(dir string, files map[string]string, commits bool)
 	// Look reads a file of a checkout; ok is false when there is none.
 	Look func(dir, name string) (body string, ok bool)
+	// Push is a person, Ann Lee, who commits files on top of the remote task branch, or on top of a commit, and
+	// pushes that.
+	Push func(from string, files map[string]string) (sha string)
 	// MoveMain puts a commit of another on the remote main.
 	MoveMain func()
 	// Remote is where a branch of the remote is; empty when there is none.
@@ -62,6 +66,10 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"nobody goes on from what another role committed":   startsClean,
 		"what is closed is not taken outside":               closesOutside,
 		"main's files are beside a checkout":                showsMain,
+		"what others have pushed is taken in":               takesIn,
+		"commits are put on top of what others have pushed": joins,
+		"what conflicts with others is kept":                keepsApart,
+		"a branch that was set elsewhere is left alone":     leavesMoved,
 	} {
 		t.Run(name, func(t *testing.T) { test(&kit{T: t, Fixture: open(t)}) })
 	}

@@ -1,0 +1,116 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// What others push to the branch of a task is taken in: when their push is heard of, when the reconciler sees
+// it, when a push or a merge of the service is refused for it, and at the latest before the next agent starts. The
+// workspaces join it with the commits of the service; the machine then decides what is to be judged again.
+
+// adopterOf is what takes in what others have pushed; nil where there is none, and where it would change nothing
+// any more.
+func adopterOf(e *Engine, t task.Task) work.Adopter {
+	a, ok := e.Workspaces.(work.Adopter)
+	if !ok || t.State.Stage.Terminal() || t.State.MergeSHA != "" {
+		return nil
+	}
+	return a
+}
+
+// adoptPushed fills in what an event needs of the branch: what others have pushed, and where the commits of a run stand
+// beside that. A refusal by others' commits that can be taken in becomes their push. Why reports that there is
+// nothing to decide.
+func adoptPushed(ctx context.Context, e *Engine, p task.Project, t task.Task, ev *stage.Event) (why string, err error) {
+	by, space := adopterOf(e, t), p.Workspace(t)
+	push := stage.Event{On: stage.OnPushed, At: ev.At, By: ev.By, Final: ev.On == stage.OnMergeFailed}
+	edge, _ := e.machine.Edge(t.State, push)
+	run := ev.On == stage.OnAgentFinished && ev.Run == t.State.Run && t.State.Active != "" && ev.SHA != "" && t.State.Adopted != ""
+	switch {
+	case run && by != nil:
+		return "", joinRun(ctx, e, by, space, t, ev)
+	case ev.On != stage.OnPushed && !ev.Others:
+		return "", nil
+	case by == nil && ev.On == stage.OnPushed:
+		return "the branch is not needed any more", nil
+	case by == nil || edge.Do == "" || edge.Do == stage.DoNothing:
+		return "", nil
+	}
+	got, err := by.Adopt(ctx, space, t.State.Pushed)
+	switch {
+	case fault.Retryable(err):
+		return "", err
+	case err != nil && ev.On == stage.OnPushed:
+		return "it is left to the next push of the service: " + err.Error(), nil
+	case err != nil && !errors.Is(err, work.ErrMoved):
+		ev.Reason = fmt.Sprintf("what others have pushed to %s is not taken in: %s", t.Branch, fault.Words(err.Error()))
+	case err == nil && got.SHA != "":
+		e.noteLeft(ctx, t, got.Left)
+		push.SHA, push.Push = got.SHA, &got.Push
+		*ev = push
+	case err == nil && ev.On == stage.OnPushed:
+		return "nothing is on the branch that the task does not have", nil
+	}
+	return "", nil
+}
+
+// joinRun puts the commits of a run on top of what others have pushed while it was at work.
+func joinRun(ctx context.Context, e *Engine, by work.Adopter, space work.Workspace, t task.Task, ev *stage.Event) error {
+	space.Head = ev.SHA
+	got, err := by.Join(ctx, space, t.State.Head)
+	if err != nil {
+		return err
+	}
+	e.noteLeft(ctx, t, got.Left)
+	if ev.SHA = got.SHA; len(got.Push.Conflicts) > 0 {
+		got.Push.SHA = t.State.Head
+		ev.Push = &got.Push
+	}
+	return nil
+}
+
+// holdForPushed looks at the branch before an agent starts. What others have pushed comes first; nil = there is
+// nothing.
+func holdForPushed(ctx context.Context, e *Engine, p task.Project, t task.Task) *queue.Outcome {
+	by := adopterOf(e, t)
+	if by == nil || t.State.Pushed == "" && t.State.Head == "" {
+		return nil
+	}
+	got, err := by.Adopt(ctx, p.Workspace(t), t.State.Pushed)
+	ev, why := stage.Event{On: stage.OnPushed, At: e.Now()}, "others have pushed to the branch"
+	switch {
+	case errors.Is(err, work.ErrRemoved):
+		why = t.Deleted()
+		ev = stage.Event{On: stage.OnEffectFailed, At: e.Now(), Final: true, Gone: true, Reason: why}
+	case errors.Is(err, work.ErrMoved):
+		why = t.OthersPushed(t.State.Pushed)
+		ev = stage.Event{On: stage.OnEffectFailed, At: e.Now(), Final: true, Reason: why}
+	case err != nil || got.SHA == "": // what is wrong with the remote is met again in a moment
+		return nil
+	}
+	next := e.triggerJob(t, ev, nil, fmt.Sprintf("pushed/%d/%d", t.ID, t.State.Seq))
+	return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: why, Then: []queue.Job{next}}
+}
+
+// unheardPush returns why a webhook of a push is not looked into; empty when it is.
+func unheardPush(h githost.Hook, t task.Task) string {
+	switch {
+	case strings.Trim(h.SHA, "0") == "":
+		return "a branch that was removed is noticed when it is needed"
+	case h.SHA == t.State.Head, h.SHA == t.State.Pushed:
+		return "the service has pushed that itself"
+	default:
+		return ""
+	}
+}

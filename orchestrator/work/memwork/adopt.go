@@ -1,0 +1,122 @@
+package memwork
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// PushAs is a person who commits files on top of the remote branch and pushes that; from says where to
+// begin instead, which makes it a forced push. It returns the commit.
+func (p *Place) PushAs(author, repo, branch, from string, files map[string]string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := repo + " " + branch
+	parent := cmp.Or(from, p.remote[at])
+	all := maps.Clone(p.commits[parent].files)
+	maps.Copy(all, files)
+	sha := p.commit(parent, all)
+	p.authors[sha], p.remote[at] = author, sha
+	return sha
+}
+
+// Adopt implements work.Adopter.
+func (p *Place) Adopt(ctx context.Context, s work.Workspace, pushed string) (a work.Adopted, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.Failure(ctx, "Adopt"); err != nil {
+		return a, err
+	}
+	p.obtain(s)
+	seen, head := p.remote[key(s)], s.Head
+	_, known := p.commits[seen]
+	switch {
+	case seen == "" && pushed == "", seen != "" && head != "" && p.ancestor(seen, head):
+		return a, nil
+	case seen == "":
+		return a, work.ErrRemoved
+	case !known, pushed != "" && !p.ancestor(pushed, seen), pushed == "" && p.owner(seen) != s.Identity:
+		if onto := slices.Collect(maps.Values(p.onto)); p.ancestor(seen, p.branches[key(s)]) || slices.Contains(onto, seen) {
+			return a, nil // ours, and not decided yet
+		}
+		return a, work.ErrMoved
+	}
+	a.Push.SHA = seen
+	for id := seen; id != "" && id != pushed && !p.ancestor(id, cmp.Or(head, p.root(seen))) && p.authors[id] != ""; id = p.commits[id].parent {
+		a.Push.Commits++
+		if who := p.authors[id]; !slices.Contains(a.Push.Authors, who) && len(a.Push.Authors) < work.AuthorsMax {
+			a.Push.Authors = append(a.Push.Authors, who)
+		}
+	}
+	if a.Push.Commits == 0 && head == "" { // nothing but our first commit
+		return work.Adopted{}, nil
+	}
+	p.join(s, seen, &a)
+	return a, nil
+}
+
+// Join implements work.Adopter.
+func (p *Place) Join(ctx context.Context, s work.Workspace, onto string) (a work.Adopted, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.Failure(ctx, "Join"); err != nil {
+		return a, err
+	}
+	p.join(s, onto, &a)
+	return a, nil
+}
+
+// join puts the commits of a space's head on top of another: what both have changed conflicts.
+func (p *Place) join(s work.Workspace, onto string, a *work.Adopted) {
+	a.SHA = onto
+	if s.Head != "" && p.ancestor(onto, s.Head) {
+		a.SHA = s.Head
+	}
+	if !p.ancestor(s.Head, a.SHA) {
+		fork := p.fork(s.Head, onto)
+		theirs, files := p.differ(fork, onto), maps.Clone(p.commits[onto].files)
+		for _, name := range p.differ(fork, s.Head) {
+			body, has := p.commits[s.Head].files[name]
+			if slices.Contains(theirs, name) && files[name] != body {
+				a.Push.Conflicts = append(a.Push.Conflicts, name)
+			}
+			if files[name] = body; !has {
+				delete(files, name)
+			}
+		}
+		if len(a.Push.Conflicts) > 0 {
+			a.Left = p.keep(s, s.Head)
+		} else if !maps.Equal(files, p.commits[onto].files) {
+			a.SHA = p.commit(onto, files)
+		}
+	}
+	if !p.ancestor(a.SHA, p.branches[key(s)]) {
+		p.branches[key(s)] = a.SHA
+	}
+	a.Push.Left = a.Left.Ref
+}
+
+// fork is where two commits have parted.
+func (p *Place) fork(a, b string) string {
+	for a != "" && !p.ancestor(a, b) {
+		a = p.commits[a].parent
+	}
+	return a
+}
+
+// Heads implements work.Adopter.
+func (p *Place) Heads(ctx context.Context, s work.Workspace) (map[string]string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	heads := map[string]string{}
+	for at, sha := range p.remote {
+		if branch, ok := strings.CutPrefix(at, s.Repo+" "); ok && sha != "" {
+			heads[branch] = sha
+		}
+	}
+	return heads, p.Failure(ctx, "Heads")
+}
