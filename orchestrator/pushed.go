@@ -46,6 +46,8 @@ func adoptPushed(ctx context.Context, e *Engine, p task.Project, t task.Task, ev
 		return "the branch is not needed any more", nil
 	case by == nil || edge.Do == "" || edge.Do == stage.DoNothing:
 		return "", nil
+	case ev.On == stage.OnEffectFailed && ev.SHA != t.State.Head:
+		return "the push was overtaken by another, which is owed as well", nil
 	}
 	got, err := by.Adopt(ctx, space, t.State.Pushed)
 	switch {

@@ -78,7 +78,7 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	}
 	if errors.Is(err, work.ErrMoved) {
 		why := "the branch could not be published: " + t.OthersPushed(e.Expected)
-		return report(e, stage.Event{On: stage.OnEffectFailed, At: d.Now(), Reason: why, Others: true})
+		return report(e, stage.Event{On: stage.OnEffectFailed, At: d.Now(), SHA: e.SHA, Reason: why, Others: true})
 	}
 	if errors.Is(err, work.ErrRefused) && t.State.MergeSHA == "" {
 		return report(e, d.unpublished(t, err))
