@@ -19,8 +19,8 @@ import (
 // it, when a push or a merge of the service is refused for it, and at the latest before the next agent starts. The
 // workspaces join it with the commits of the service; the machine then decides what is to be judged again.
 
-// adopterOf is what takes in what others have pushed; nil where there is none, and where it would change nothing
-// any more.
+// adopterOf returns the workspaces that take in what others have pushed; nil where they cannot, and where it would
+// change nothing any more.
 func adopterOf(e *Engine, t task.Task) work.Adopter {
 	a, ok := e.Workspaces.(work.Adopter)
 	if !ok || t.State.Stage.Terminal() || t.State.MergeSHA != "" {

@@ -39,7 +39,7 @@ func atWork(role stage.Role, what func()) func(context.Context, work.Command, ma
 	}
 }
 
-// theirs is what a person commits.
+// theirs has the files of a person's commit.
 var theirs = map[string]string{"theirs.go": "package theirs"}
 
 // adopted asserts that a card is done with the commit of a person, after so many runs.
@@ -146,7 +146,8 @@ func TestConflictWithAPersonsCommit(t *testing.T) {
 		adopted(r, item, sha, 8)
 		require.Zero(r, r.Task(item).State.Failures)
 		said := strings.Join(r.Comments(App, item), "\n")
-		require.Contains(r, said, "the commits of agents conflict with what others have pushed in src/APP-1.go; they are kept as refs/signalbox/left/APP-1/1")
+		require.Contains(r, said, "the commits of agents conflict with what others have pushed in src/APP-1.go; "+
+			"they are kept as refs/signalbox/left/APP-1/1")
 		left := 0
 		for _, entry := range journal(r, item) {
 			if _, err := entry.Left(); err == nil {
@@ -194,7 +195,8 @@ func TestForcedPush(t *testing.T) {
 		require.Len(r, r.Roles(), 4, "no tester is run for it")
 		sha := r.PushUnheard(item, blocked.State.Pushed, theirs)
 		r.HostHook(githost.Hook{
-			Kind: githost.HookPullRequest, Action: "synchronize", Repo: AppRepo, Branch: blocked.Branch, Number: blocked.State.PR, SHA: sha, Sender: "ann",
+			Kind: githost.HookPullRequest, Action: "synchronize", Repo: AppRepo, Branch: blocked.Branch,
+			Number: blocked.State.PR, SHA: sha, Sender: "ann",
 		})
 		r.Settle(5 * time.Minute)
 		adopted(r, item, sha, 8)

@@ -59,7 +59,10 @@ func TestConformance(t *testing.T) {
 			},
 			Mute: true,
 			Fail: func(call string, how faulttest.Kind) {
-				service := map[string]string{"Push": "git-receive-pack", "Drop": "git-receive-pack", "Begin": "git-upload-pack", "CatchUp": "git-upload-pack", "Adopt": "git-upload-pack"}
+				service := map[string]string{
+					"Push": "git-receive-pack", "Drop": "git-receive-pack", "Begin": "git-upload-pack", "CatchUp": "git-upload-pack",
+					"Adopt": "git-upload-pack",
+				}
 				s.set(service[call], map[faulttest.Kind]string{faulttest.Final: "403", faulttest.Passing: "503"}[how])
 			},
 		}

@@ -94,6 +94,9 @@ func (g *Git) startAt(ctx context.Context, p checkout, m mark, branch, tip strin
 	if err != nil || old {
 		return tip
 	}
+	if tip == m.Taken { // an agent may have made its own commits anew
+		return branch
+	}
 	return g.startOn(ctx, p, tip, branch)
 }
 

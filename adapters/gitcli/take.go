@@ -46,7 +46,7 @@ func (g *Git) take(ctx context.Context, p checkout) (work.Tip, error) {
 	if err != nil {
 		return work.Tip{}, err
 	}
-	if own != "" && before != "" {
+	if own != "" && before != "" && before != m.Taken { // an agent may have made its own commits anew
 		if follows, err := g.ancestor(ctx, p.mirror, before, own); err != nil || !follows { // others have pushed meanwhile: see Join
 			return work.Tip{SHA: own, SameCode: []string{own}, Changed: true}, err
 		}

@@ -21,14 +21,14 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        114_345,
-		"tokens outside tests":       769_950,
-		"tokens of tests":            644_300,
-		"exported names":             2_332,
+		"lines outside tests":        115_425,
+		"tokens outside tests":       779_000,
+		"tokens of tests":            646_850,
+		"exported names":             2_352,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
-		"tokens of the server":       550_300,
-		"words of Markdown":          24_545,
+		"tokens of the server":       555_400,
+		"words of Markdown":          24_810,
 		"settings":                   145,
 		"fields of Feature":          18,
 		"methods of Engine":          140,

@@ -39,7 +39,6 @@ const (
 	Outbox       Invariant = "outbox"        // whatever people see was owed by a decision, under its key
 	Copies       Invariant = "copies"        // one comment per key, one notice but for lost answers
 	OwnBranch    Invariant = "own-branch"    // a commit that is not ours is never overwritten
-	NothingLost  Invariant = "nothing-lost"  // what people have pushed on top of a branch is in all that is pushed and merged after it
 	NewText      Invariant = "new-text"      // an agent works by the text that its card has when it begins
 	FreezeHolds  Invariant = "freeze"        // no agent that is held starts
 	Bounded      Invariant = "bounded"       // no task begins while its repository has as many in work as it may

@@ -1,12 +1,14 @@
 package simulate
 
 import (
+	"io/fs"
 	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -91,4 +93,20 @@ func (c *checker) stopSet(t task.Task) {
 			c.fail(Prompt, "task %d goes on %s after a person has set STOP: %s", t.ID, stopMax, now.State.Stage)
 		}
 	})
+}
+
+// NothingLost is an invariant: what people have pushed on top of a branch is in all that is pushed and merged after it.
+const NothingLost Invariant = "nothing-lost"
+
+// keeps looks whether a commit of a task has what people have pushed to its branch until now.
+func (c *checker) keeps(n *node, task int64, sha, how string) {
+	tree, err := c.s.places[n.machine].Files(c.s.ctx, work.Workspace{}, sha)
+	for _, name := range c.theirs[task] {
+		if err == nil {
+			_, err = fs.Stat(tree, name)
+		}
+		if err != nil {
+			c.fail(NothingLost, "%s %s %.12s of task %d, which lacks %s of a person: %v", n.name(), how, sha, task, name, err)
+		}
+	}
 }

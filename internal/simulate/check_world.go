@@ -251,19 +251,6 @@ func (c *checker) pushed(n *node, s work.Workspace, before, sha string) {
 	c.keeps(n, s.Task, sha, "pushed")
 }
 
-// keeps looks whether a commit of a task has what people have pushed to its branch until now.
-func (c *checker) keeps(n *node, task int64, sha, how string) {
-	tree, err := c.s.places[n.machine].Files(c.s.ctx, work.Workspace{}, sha)
-	for _, name := range c.theirs[task] {
-		if err == nil {
-			_, err = fs.Stat(tree, name)
-		}
-		if err != nil {
-			c.fail(NothingLost, "%s %s %.12s of task %d, which lacks %s of a person: %v", n.name(), how, sha, task, name, err)
-		}
-	}
-}
-
 // withoutTrespass looks whether a commit that is published has what no role may commit.
 func (c *checker) withoutTrespass(n *node, sha string) {
 	tree, err := c.s.places[n.machine].Files(c.s.ctx, work.Workspace{}, sha)

@@ -154,6 +154,6 @@ func Example() {
 	first := simulate.Trace(r.World).Lines[0]
 	fmt.Println(strings.TrimSpace(first))
 	// Output:
-	// true 1
+	// true 2
 	// 0 r0.1 starts
 }

@@ -201,6 +201,7 @@ func NewWorld(seed uint64, l Limits) World {
 	w.addPause(seed)
 	w.addLanes(seed)
 	w.addMemories(seed)
+	w.addPushes(seed)
 	w.Rates = Rates{AgentTime: time.Duration(5+r.IntN(90)) * time.Second, Agent: 4 + r.IntN(12)}
 	if w.Recalls {
 		w.Rates.AgentTime = time.Duration(1+r.IntN(4)) * time.Second
@@ -262,8 +263,8 @@ func newCard(r *rand.Rand, w World, i int) Card {
 	}
 	length := int(w.Length / time.Minute)
 	for range r.IntN(4) {
-		if a := newAct(r, length); a.Do != DoPush || w.Seed%4 == 1 { // in some worlds people push to branches of tasks
-			a.Force = a.Do == DoPush && w.Seed%16 == 9 && a.At/time.Second%2 == 0
+		if a := newAct(r, length); a.Do != DoPush || w.Seed%16 == 9 { // in some worlds people set branches of tasks elsewhere
+			a.Force = a.Do == DoPush
 			c.Acts = append(c.Acts, a)
 		}
 	}
@@ -327,6 +328,21 @@ func (c Card) title(i int) string {
 // blocks reports whether a card waits for another.
 func (w World) blocks() bool {
 	return slices.ContainsFunc(w.Cards, func(c Card) bool { return c.BlockedBy >= 0 })
+}
+
+// addPushes has people push to the branches of tasks, in some worlds.
+func (w *World) addPushes(seed uint64) {
+	if seed%4 != 1 {
+		return
+	}
+	r := rand.New(rand.NewPCG(seed, 0x9054))
+	for i := range w.Cards {
+		c := &w.Cards[i]
+		for range r.IntN(4) {
+			c.Acts = append(c.Acts, Act{At: c.At + time.Duration(10+r.IntN(900))*time.Second, Do: DoPush, Lost: r.IntN(3) == 0})
+		}
+		slices.SortStableFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
+	}
 }
 
 // pushes reports whether people push to branches of tasks.

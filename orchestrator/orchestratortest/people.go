@@ -106,7 +106,8 @@ func (r *Rig) HostHook(h githost.Hook) {
 func (r *Rig) PushByHand(item string, files map[string]string) (sha string) {
 	r.Helper()
 	sha = r.PushUnheard(item, "", files)
-	r.HostHook(githost.Hook{Kind: githost.HookPush, Event: "push", Repo: r.Task(item).Repo, Branch: r.Task(item).Branch, SHA: sha, Sender: "ann"})
+	t := r.Task(item)
+	r.HostHook(githost.Hook{Kind: githost.HookPush, Event: "push", Repo: t.Repo, Branch: t.Branch, SHA: sha, Sender: "ann"})
 	return sha
 }
 

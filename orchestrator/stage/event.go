@@ -158,7 +158,7 @@ type Event struct {
 	Seen    time.Time `json:"seen,omitzero"`    // of a board status: when the work item was changed last, by the tracker's clock
 	Of      string    `json:"of,omitempty"`     // of a person's word: the commit that was read, where it is known
 	Waits   string    `json:"waits,omitempty"`  // of a board status: that the agent of the stage has not begun, and what it waits for
-	SHA     string    `json:"sha,omitempty"`    // agent results, pushed: the new head; merge_done: what was merged; effect_failed: what was refused
+	SHA     string    `json:"sha,omitempty"`    // agent results, pushed: the new head; merge_done: the merge; effect_failed: the refused
 	Branch  string    `json:"branch,omitempty"` // branch_taken
 	PR      int64     `json:"pr,omitempty"`
 	URL     string    `json:"url,omitempty"`

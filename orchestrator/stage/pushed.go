@@ -17,6 +17,8 @@ type Push struct {
 	Left      string   `json:"left,omitempty"`
 }
 
+func develops(i Info) bool { return i.Stage == Development }
+
 // pushedEdges are the rows of what others push to the branch. built means that the stage stands behind development.
 func pushedEdges(s Stage, built bool) []Edge {
 	judge := func(on Condition, why string) Edge {
@@ -28,7 +30,7 @@ func pushedEdges(s Stage, built bool) []Edge {
 			{s, OnPushed, WhenRelease, nil, DoNothing, s, RedNone, "the branch is merged already"},
 			judge(WhenHeld, "CI and the review judge it again"),
 			judge(WhenRefused, "CI and the review judge it again"),
-			{s, OnPushed, WhenMerging, nil, DoNothing, s, RedNone, "the branch is being merged; if others were faster, the merge is refused"},
+			{s, OnPushed, WhenMerging, nil, DoNothing, s, RedNone, "the branch is being merged; where others were faster, that is refused"},
 			judge(Always, "CI and the review judge it again"),
 		}
 	case built:
@@ -117,6 +119,6 @@ func (w *builder) wordsPushed() string {
 
 // words says what became of the service's own commits.
 func (p *Push) words() string {
-	return fmt.Sprintf("the commits of agents conflict with what others have pushed in %s; they are kept as %s, and made again on top of %s",
-		strings.Join(p.Conflicts, ", "), p.Left, short(p.SHA))
+	const text = "the commits of agents conflict with what others have pushed in %s; they are kept as %s, and made again on top of %s"
+	return fmt.Sprintf(text, strings.Join(p.Conflicts, ", "), p.Left, short(p.SHA))
 }

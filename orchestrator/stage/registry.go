@@ -26,7 +26,7 @@ const (
 	WhenMerging Condition = "merging"
 	WhenRelease Condition = "phase B"
 	WhenRefused Condition = "refused by the remote"
-	WhenApart   Condition = "conflicts with what others have pushed"
+	WhenApart   Condition = "conflicts with others"
 
 	WhenCatchingUp Condition = "catching up"
 	WhenRetesting  Condition = "testing again"
@@ -171,10 +171,8 @@ func Of(stages ...Info) Pipeline {
 			None, OnToAnalyse, Always, []string{"qg0"}, DoEnter, stages[0].Stage, RedRefuse, "To Analyse starts the pipeline",
 		})
 	}
-	built := false
 	for n, i := range stages {
-		p.Edges = append(p.Edges, pushedEdges(i.Stage, built)...)
-		built = built || i.Stage == Development
+		p.Edges = append(p.Edges, pushedEdges(i.Stage, slices.ContainsFunc(stages[:n], develops))...)
 		p.Edges = append(p.Edges, stageEdges(i, p.Stages[n+1].Stage)...)
 		p.Edges = append(p.Edges, sharedEdges(i)...)
 	}

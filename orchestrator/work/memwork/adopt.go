@@ -46,7 +46,8 @@ func (p *Place) Adopt(ctx context.Context, s work.Workspace, pushed string) (a w
 		return a, work.ErrMoved
 	}
 	a.Push.SHA = seen
-	for id := seen; id != "" && id != pushed && !p.ancestor(id, cmp.Or(head, p.root(seen))) && p.authors[id] != ""; id = p.commits[id].parent {
+	base := cmp.Or(head, p.root(seen))
+	for id := seen; id != "" && id != pushed && !p.ancestor(id, base) && p.authors[id] != ""; id = p.commits[id].parent {
 		a.Push.Commits++
 		if who := p.authors[id]; !slices.Contains(a.Push.Authors, who) && len(a.Push.Authors) < work.AuthorsMax {
 			a.Push.Authors = append(a.Push.Authors, who)
