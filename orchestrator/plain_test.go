@@ -362,3 +362,15 @@ func (k *keeper) KeepLog(_ context.Context, n work.LogName) (io.WriteCloser, err
 	k.logs[n] = &kept{}
 	return k.logs[n], nil
 }
+
+// Nobody announces a push to a repository without a host: it is seen before the next run at the latest.
+func TestPlainPushIsTakenIn(t *testing.T) {
+	plain(t, nil, func(p *plainRig) {
+		item, sha := p.Card(App, "x"), ""
+		p.Place.SetScript(atWork(stage.Reviewer, func() { sha = p.PushUnheard(item, "", theirs) }))
+		p.ToDone(App, item)
+		p.Settle(5 * time.Minute)
+		adopted(p.Rig, item, sha, 8)
+		require.True(p, p.Place.Contains(p.heads()["main"], sha))
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,7 @@ func TestDecode(t *testing.T) {
 		got, err := c.Decode(key[1], body)
 		require.NoError(t, err, key)
 		require.Equal(t, expected, got, key)
+		require.Equal(t, slices.Contains([]string{"push", "push_deleted", "push_tag", "created", "deleted", "synchronized"}, key[0]), got.Pushes(), key)
 		_, err = c.Decode(key[1], body[:len(body)/2])
 		require.Error(t, err, key)
 	}

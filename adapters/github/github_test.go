@@ -266,6 +266,7 @@ func TestDecode(t *testing.T) {
 		got, err := c.Decode(event, body)
 		require.NoError(t, err, name)
 		require.Equal(t, expected, got, name)
+		require.Equal(t, strings.HasPrefix(name, "push") || name == "pull_request_synchronize", got.Pushes(), name)
 		_, err = c.Decode(event, body[:len(body)/2])
 		require.Error(t, err, name)
 	}
