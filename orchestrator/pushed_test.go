@@ -50,6 +50,7 @@ func adopted(r *Rig, item, sha string, runs int) {
 	require.True(r, r.Place.Contains(t.State.Head, sha), "the person's commit is in what was merged")
 	require.Len(r, r.Roles(), runs, r.Roles())
 	require.Zero(r, t.State.Retries)
+	require.Empty(r, t.State.Adopted, "later runs may make the branch anew")
 	said := 0
 	for _, c := range r.Comments(App, item) {
 		said += strings.Count(c, ": 1 commit, up to "+sha[:12])

@@ -345,7 +345,7 @@ func (w *builder) runAgain(to Stage, why, feedback string) {
 func (w *builder) launch(feedback string) {
 	s := &w.d.State
 	s.Run++
-	s.Failures, s.Filed = 0, Filed{}
+	s.Failures, s.Filed, s.Adopted = 0, Filed{}, ""
 	s.Active = w.m.info[s.Stage].Role
 	s.Feedback = feedback
 	w.d.Launch = &Launch{Role: s.Active, Stage: s.Stage, Phase: s.Phase, Run: s.Run, Head: s.Head, Feedback: feedback}

@@ -37,7 +37,7 @@ type State struct {
 
 	Head     string `json:"head,omitempty"`    // tip of the task branch, as last taken
 	Pushed   string `json:"pushed,omitempty"`  // tip of the remote branch, as last pushed
-	Adopted  string `json:"adopted,omitempty"` // newest commit that others have pushed and that was taken in
+	Adopted  string `json:"adopted,omitempty"` // newest commit of others that was taken in since the run began
 	MergeSHA string `json:"merge_sha,omitempty"`
 	Landed   string `json:"landed,omitempty"` // the merge of a deployment that was rejected: it is over, another one comes
 	PR       int64  `json:"pr,omitempty"`
