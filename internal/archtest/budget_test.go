@@ -23,7 +23,7 @@ func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        115_425,
 		"tokens outside tests":       779_000,
-		"tokens of tests":            646_850,
+		"tokens of tests":            649_000,
 		"exported names":             2_352,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
