@@ -56,6 +56,7 @@ check: tools fmt lint ## format, lint, floor plan, the quick suite with the race
 
 nightly: tools ## hours: every test with the race detector, each sickness and situation, planted bugs, 20000 worlds, the upgrade, fuzzing
 	$(GO) test -timeout 90m -race ./...
+	cd bench/queue && $(GO) vet ./...
 	SOAK=1 $(GO) test -timeout 40m -run 'TestSickNeighbours|TestSituations' ./examples/server
 	@$(MAKE) --no-print-directory soak drill mutants sim SEEDS=20000
 	@$(MAKE) --no-print-directory fuzz

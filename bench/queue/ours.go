@@ -16,7 +16,7 @@ import (
 
 // store lists the ports that are measured of SQLite's and PostgreSQL's.
 type store interface {
-	queue.Relay
+	queue.Queue
 	queue.Admin
 	task.Store
 }
