@@ -176,7 +176,7 @@ const (
 	HookCI          = "ci"
 	HookReview      = "review"
 	HookMerged      = "merged"
-	HookPush        = "push"
+	HookPush        = "push" // commits: of the branch itself, or of the pull request that shows them
 	HookPullRequest = "pull_request"
 	HookComment     = "comment"
 	HookOther       = "other" // understood, and of no interest
@@ -199,12 +199,6 @@ type Hook struct {
 	Sender   string // the account that caused it; empty when the payload has none
 	Bot      bool   `json:",omitempty"` // the sender is a machine's account
 	Unsigned bool   `json:",omitempty"` // nothing proves who has sent it
-}
-
-// Pushes reports whether the hook is of commits that were pushed to a branch: of a push, or of the pull request
-// that shows them.
-func (h Hook) Pushes() bool {
-	return h.Kind == HookPush || h.Kind == HookPullRequest && (h.Action == "synchronize" || h.Action == "synchronized")
 }
 
 // FormReceiver is a Receiver whose host may put the payload into a form. The signature is of the

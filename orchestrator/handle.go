@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -109,30 +110,33 @@ func (e *Engine) rejection(ctx context.Context, item tracker.Item) string {
 	return reason
 }
 
+// HostTrigger returns what a git host's webhook may be to a task; empty when it is only noted.
+func HostTrigger(h githost.Hook) stage.Trigger {
+	removed := strings.Trim(h.SHA, "0") == "" // which is noticed when the branch is needed
+	switch {
+	case h.Kind == githost.HookCI:
+		return stage.OnCI
+	case h.Kind == githost.HookReview && h.State != string(githost.ReviewCommented):
+		return stage.OnReview
+	case h.Kind == githost.HookMerged:
+		return stage.OnPRMerged
+	case h.Kind == githost.HookPullRequest && h.Action == "closed":
+		return stage.OnPRClosed
+	case h.Kind == githost.HookPush && task.IsBranch(h.Branch) && !removed:
+		return stage.OnPushed
+	default:
+		return ""
+	}
+}
+
 // onHost finds the task that a git host's webhook is about.
 func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *queue.Outcome {
 	project, ok := e.Projects.ByRepo(h.Repo)
 	if !ok {
 		return done("the repository is not registered")
 	}
-	var on stage.Trigger
-	switch h.Kind {
-	case githost.HookCI:
-		on = stage.OnCI
-	case githost.HookReview:
-		if h.State == string(githost.ReviewCommented) {
-			return done("a comment judges nothing")
-		}
-		on = stage.OnReview
-	case githost.HookMerged:
-		on = stage.OnPRMerged
-	case githost.HookPullRequest:
-		on = stage.OnPRClosed
-	}
-	switch {
-	case h.Pushes():
-		on = stage.OnPushed
-	case on == "", on == stage.OnPRClosed && h.Action != "closed":
+	on := HostTrigger(h)
+	if on == "" {
 		return done(h.Event + " is only noted")
 	}
 	task, inferred, why, err := e.taskOfHook(ctx, project, h)
@@ -142,8 +146,8 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 	if why != "" {
 		return done(why)
 	}
-	if unheard := unheardPush(h, task); on == stage.OnPushed && unheard != "" {
-		return done(unheard)
+	if on == stage.OnPushed && (h.SHA == task.State.Head || h.SHA == task.State.Pushed) {
+		return done("the service has pushed that itself")
 	}
 	if on == stage.OnCI && !inferred && h.SHA != "" && task.State.Head != "" && h.SHA != task.State.Head {
 		return done("CI speaks of a commit that is not the head any more")
@@ -224,7 +228,7 @@ func (e *Engine) taskOfHook(ctx context.Context, p task.Project, h githost.Hook)
 	if h.Branch != "" {
 		branches = append([]string{h.Branch}, branches...)
 	}
-	if len(branches) == 0 && h.SHA != "" && !h.Pushes() {
+	if len(branches) == 0 && h.SHA != "" {
 		if branches, err = e.Host.BranchesAt(ctx, p.Repo, h.SHA); err != nil && !errors.Is(err, githost.ErrNotFound) {
 			return t, false, "", err
 		}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -34,8 +32,6 @@ func adopterOf(e *Engine, t task.Task) work.Adopter {
 // nothing to decide.
 func adoptPushed(ctx context.Context, e *Engine, p task.Project, t task.Task, ev *stage.Event) (why string, err error) {
 	by, space := adopterOf(e, t), p.Workspace(t)
-	push := stage.Event{On: stage.OnPushed, At: ev.At, By: ev.By, Final: ev.On == stage.OnMergeFailed}
-	edge, _ := e.machine.Edge(t.State, push)
 	run := ev.On == stage.OnAgentFinished && ev.Run == t.State.Run && t.State.Active != "" && ev.SHA != "" && t.State.Adopted != ""
 	switch {
 	case run && by != nil:
@@ -44,9 +40,14 @@ func adoptPushed(ctx context.Context, e *Engine, p task.Project, t task.Task, ev
 		return "", nil
 	case by == nil && ev.On == stage.OnPushed:
 		return "the branch is not needed any more", nil
-	case by == nil || edge.Do == "" || edge.Do == stage.DoNothing:
+	case by == nil:
 		return "", nil
-	case ev.On == stage.OnEffectFailed && ev.SHA != t.State.Head:
+	}
+	push := stage.Event{On: stage.OnPushed, At: ev.At, By: ev.By, Final: ev.On == stage.OnMergeFailed}
+	if edge, _ := e.machine.Edge(t.State, push); edge.Do == "" || edge.Do == stage.DoNothing {
+		return "", nil
+	}
+	if ev.On == stage.OnEffectFailed && ev.SHA != t.State.Head {
 		return "the push was overtaken by another, which is owed as well", nil
 	}
 	got, err := by.Adopt(ctx, space, t.State.Pushed)
@@ -103,16 +104,4 @@ func holdForPushed(ctx context.Context, e *Engine, p task.Project, t task.Task) 
 	}
 	next := e.triggerJob(t, ev, nil, fmt.Sprintf("pushed/%d/%d", t.ID, t.State.Seq))
 	return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: why, Then: []queue.Job{next}}
-}
-
-// unheardPush returns why a webhook of a push is not looked into; empty when it is.
-func unheardPush(h githost.Hook, t task.Task) string {
-	switch {
-	case strings.Trim(h.SHA, "0") == "":
-		return "a branch that was removed is noticed when it is needed"
-	case h.SHA == t.State.Head, h.SHA == t.State.Pushed:
-		return "the service has pushed that itself"
-	default:
-		return ""
-	}
 }

@@ -196,7 +196,7 @@ func TestForcedPush(t *testing.T) {
 		require.Len(r, r.Roles(), 4, "no tester is run for it")
 		sha := r.PushUnheard(item, blocked.State.Pushed, theirs)
 		r.HostHook(githost.Hook{
-			Kind: githost.HookPullRequest, Action: "synchronize", Repo: AppRepo, Branch: blocked.Branch,
+			Kind: githost.HookPush, Action: "synchronize", Repo: AppRepo, Branch: blocked.Branch,
 			Number: blocked.State.PR, SHA: sha, Sender: "ann",
 		})
 		r.Settle(5 * time.Minute)

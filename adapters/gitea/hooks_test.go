@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,7 +68,7 @@ func TestDecode(t *testing.T) {
 	issue.Kind = githost.HookOther
 	want := map[string]githost.Hook{
 		"status": status("passed", true), "status_pending": status("pending", false), "status_warning": status("passed", true), "status_error": status("failed", true),
-		"opened": pull(githost.HookPullRequest, "opened", "open", ""), "synchronized": pull(githost.HookPullRequest, "synchronized", "open", ""),
+		"opened": pull(githost.HookPullRequest, "opened", "open", ""), "synchronized": pull(githost.HookPush, "synchronized", "open", ""),
 		"closed": pull(githost.HookPullRequest, "closed", "closed", ""), "merged": merged, "fork": fork,
 		"approved": pull(githost.HookReview, "reviewed", "approved", ""), "rejected": pull(githost.HookReview, "reviewed", "changes_requested", "Race in the cart."),
 		"commented": pull(githost.HookReview, "reviewed", "commented", "Why?"), "comment": comment, "issue": issue,
@@ -86,7 +85,6 @@ func TestDecode(t *testing.T) {
 		got, err := c.Decode(key[1], body)
 		require.NoError(t, err, key)
 		require.Equal(t, expected, got, key)
-		require.Equal(t, slices.Contains([]string{"push", "push_deleted", "push_tag", "created", "deleted", "synchronized"}, key[0]), got.Pushes(), key)
 		_, err = c.Decode(key[1], body[:len(body)/2])
 		require.Error(t, err, key)
 	}

@@ -230,8 +230,11 @@ func pullRequestHook(p payload) githost.Hook {
 		Kind: githost.HookPullRequest, Action: p.Action, SHA: pr.Head.SHA, Branch: branchHere(p),
 		Number: cmp.Or(p.Number, pr.Number), State: pr.State,
 	}
-	if h.Action == "closed" && pr.Merged {
+	switch {
+	case h.Action == "closed" && pr.Merged:
 		h.Kind, h.MergeSHA = githost.HookMerged, pr.MergeCommitSHA
+	case h.Action == "synchronize":
+		h.Kind = githost.HookPush
 	}
 	return h
 }

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -44,39 +46,8 @@ func (e *stageEntry) UnmarshalYAML(raw []byte) error {
 }
 
 type stagesFile struct {
-	Stages []stageEntry           `yaml:"stages"`
-	Lanes  ordered[[]stage.Stage] `yaml:"lanes,omitempty"`
-}
-
-// ordered is a map in the order of its file.
-type ordered[V any] []pair[V]
-
-type pair[V any] struct {
-	key   string
-	value V
-}
-
-// UnmarshalYAML keeps the order.
-func (o *ordered[V]) UnmarshalYAML(node ast.Node) (err error) {
-	rows, ok := node.(ast.MapNode)
-	if !ok {
-		return &yaml.SyntaxError{Message: "want a name and what belongs to it, such as fix: …", Token: node.GetToken()}
-	}
-	for each := rows.MapRange(); err == nil && each.Next(); {
-		p := pair[V]{key: each.Key().String()}
-		err = yaml.NodeToValue(each.Value(), &p.value)
-		*o = append(*o, p)
-	}
-	return err
-}
-
-// MarshalYAML keeps it too.
-func (o ordered[V]) MarshalYAML() (any, error) {
-	var rows yaml.MapSlice
-	for _, p := range o {
-		rows = append(rows, yaml.MapItem{Key: p.key, Value: p.value})
-	}
-	return rows, nil
+	Stages []stageEntry             `yaml:"stages"`
+	Lanes  map[string][]stage.Stage `yaml:"lanes,omitempty"`
 }
 
 // LoadPipeline reads the stages and lanes of PipelineName beside a registry; the built-in ones, where there is no such file.
@@ -117,8 +88,8 @@ func ParsePipeline(name string, body []byte) (stage.Pipeline, error) {
 		return stage.Pipeline{}, &Error{File: name, Line: yamlplace.Line(tree, "stages", at, "stage"), Err: err}
 	}
 	p := stage.Of(stages...)
-	for _, l := range f.Lanes {
-		p.Lanes = append(p.Lanes, stage.Lane{Name: l.key, Stages: l.value})
+	for _, name := range slices.Sorted(maps.Keys(f.Lanes)) {
+		p.Lanes = append(p.Lanes, stage.Lane{Name: name, Stages: f.Lanes[name]})
 	}
 	if at, err := p.CheckLanes(); err != nil {
 		return stage.Pipeline{}, &Error{File: name, Line: yamlplace.Line(tree, "lanes."+p.Lanes[at].Name, 0, ""), Err: err}
@@ -154,7 +125,7 @@ func (e stageEntry) info() stage.Info {
 
 // FormatPipeline writes stages and lanes as ParsePipeline reads them.
 func FormatPipeline(p stage.Pipeline) ([]byte, error) {
-	var f stagesFile
+	f := stagesFile{Lanes: map[string][]stage.Stage{}}
 	for _, i := range p.Stages {
 		if !i.Sink {
 			f.Stages = append(f.Stages, stageEntry{
@@ -163,15 +134,15 @@ func FormatPipeline(p stage.Pipeline) ([]byte, error) {
 		}
 	}
 	for _, l := range p.Lanes {
-		f.Lanes = append(f.Lanes, pair[[]stage.Stage]{l.Name, l.Stages})
+		f.Lanes[l.Name] = l.Stages
 	}
 	return yaml.MarshalWithOptions(f, yaml.IndentSequence(true))
 }
 
 // lanes are one for all tasks, or by the labels of their cards.
 type lanes struct {
-	Default string          `yaml:"default"`
-	Labels  ordered[string] `yaml:"labels"`
+	Default string        `yaml:"default"`
+	Labels  yaml.MapSlice `yaml:"labels"` // the first that a card has counts
 }
 
 // UnmarshalYAML reads both forms.
@@ -187,7 +158,7 @@ func (l *lanes) UnmarshalYAML(node ast.Node) error {
 func (l lanes) convert(p stage.Pipeline) (task.Lanes, error) {
 	out := task.Lanes{Default: l.Default}
 	for _, by := range l.Labels {
-		out.Labels = append(out.Labels, task.LabelLane{Label: by.key, Lane: by.value})
+		out.Labels = append(out.Labels, task.LabelLane{Label: fmt.Sprint(by.Key), Lane: fmt.Sprint(by.Value)})
 	}
 	return out, out.Check(p)
 }

@@ -73,13 +73,13 @@ func TestWrongPipelines(t *testing.T) {
 
 const laned = audited + "lanes:\n  fix: [development, review, deploy]\n  audit:\n    - development\n    - security\n    - deploy\n"
 
-// Lanes are read as they are printed, in the order of the file.
+// Lanes are read as they are printed, by name.
 func TestLanes(t *testing.T) {
 	p, err := projectfile.ParsePipeline("pipeline.yaml", []byte(laned))
 	require.NoError(t, err)
 	require.Equal(t, []stage.Lane{
-		{Name: "fix", Stages: []stage.Stage{stage.Development, stage.Review, stage.Deploy}},
 		{Name: "audit", Stages: []stage.Stage{stage.Development, "security", stage.Deploy}},
+		{Name: "fix", Stages: []stage.Stage{stage.Development, stage.Review, stage.Deploy}},
 	}, p.Lanes)
 	text, err := projectfile.FormatPipeline(p)
 	require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestLanes(t *testing.T) {
 		audited + "lanes: {fix: [development, tests, deploy]}":             "p.yaml:14: lane fix: stages are [development tests deploy], want some of analysis, ",
 		audited + "lanes:\n  a: [development, deploy]\n  b: [development]": "p.yaml:16: lane b: development and deploy are missing",
 		audited + "lanes: {full: [development, deploy]}":                   `p.yaml:14: lane is "full", want small letters`,
-		audited + "lanes: [fix]":                                           "p.yaml:14: want a name and what belongs to it",
+		audited + "lanes: [fix]":                                           "p.yaml:14: sequence was used where mapping is expected",
 		audited + "lanes: {fix: development}":                              "p.yaml:14: ",
 	} {
 		_, err := projectfile.ParsePipeline("p.yaml", []byte(text))
@@ -133,7 +133,7 @@ func TestLanesOfAProject(t *testing.T) {
 		require.Equal(t, c.want, lanes.Of(strings.Split(c.labels, ",")), "%v", c)
 	}
 	for pipeline, want := range map[string]string{
-		"fast":                                `projects.yaml:7: project 2 (acme/lib): pipeline: there is no lane "fast", want full or fix or audit`,
+		"fast":                                `projects.yaml:7: project 2 (acme/lib): pipeline: there is no lane "fast", want full or audit or fix`,
 		"{default: fast}":                     `there is no lane "fast"`,
 		"{default: fix, labels: {bug: fast}}": `there is no lane "fast"`,
 		"{lables: {bug: fix}}":                "pipeline: want the name of a lane such as fix, or {default: full, labels: {bug: fix}}",

@@ -21,14 +21,14 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        115_425,
-		"tokens outside tests":       779_000,
-		"tokens of tests":            649_000,
+		"lines outside tests":        115_390,
+		"tokens outside tests":       778_760,
+		"tokens of tests":            648_950,
 		"exported names":             2_352,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
-		"tokens of the server":       555_400,
-		"words of Markdown":          24_810,
+		"tokens of the server":       555_150,
+		"words of Markdown":          24_835,
 		"settings":                   145,
 		"fields of Feature":          18,
 		"methods of Engine":          140,

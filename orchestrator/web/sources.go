@@ -115,8 +115,7 @@ func (s *server) decodeHost(
 		return queue.Job{}, "the repository is not registered", nil
 	case !signed.SpeaksFor(p.Repo):
 		return queue.Job{}, "", errForeign
-	case h.Pushes() && !task.IsBranch(h.Branch), !h.Pushes() && h.Kind == githost.HookPullRequest && h.Action != "closed",
-		h.Kind == githost.HookComment:
+	case orchestrator.HostTrigger(h) == "":
 		return queue.Job{}, "the event is only noted", nil
 	default:
 		return orchestrator.HostJob(p, h), "", nil
