@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -54,7 +56,10 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if o := e.awaitAccounts(project); o != nil { // the agent would be given comments, and people's only
 		return o
 	}
-	if why := e.admit(ctx, Start{Task: task, JobID: c.Job.ID, Attempt: c.Job.Attempt}); why != "" {
+	if job := agentJob(task, p.Launch, e.machine.Pipeline().First(task.State)); !slices.Equal(job.Holds, c.Job.Holds) {
+		return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{job}} // by another version, which has held it otherwise
+	}
+	if why := e.Admission.Claim(ctx, admit.Start{Task: task, JobID: c.Job.ID, Attempt: c.Job.Attempt}); why != "" {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.Poll), Error: why}
 	}
 	o := e.runAgent(ctx, c, project, task, p.Launch)
@@ -82,20 +87,6 @@ func (e *Engine) removeStaleCheckout(ctx context.Context, p task.Project, t task
 	if err != nil {
 		e.Log.Warn("the checkout of a cancelled task could not be removed", "task", t.ID, "repo", t.Repo, "err", err)
 	}
-}
-
-// admit evaluates the Admit hooks of the features. It returns the first reason against the start of
-// an agent, or an empty string.
-func (e *Engine) admit(ctx context.Context, s Start) (why string) {
-	for _, f := range e.features {
-		if f.Admit == nil {
-			continue
-		}
-		if why := f.Admit(ctx, s); why != "" {
-			return why
-		}
-	}
-	return ""
 }
 
 // resumeFinishedDeploy looks whether a deployment that is to be made was made already, and

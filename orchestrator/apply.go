@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -179,7 +179,7 @@ func (e *Engine) commit(
 		out.Free = append(out.Free, queue.Hold{Subject: cardOf(t.ID), Name: cardGone}, queue.Hold{Subject: cardOf(t.ID), Name: cardAway})
 	}
 	if d.Moved {
-		if err := e.addHolds(ctx, &out, change); err != nil {
+		if err := e.addHolds(ctx, &out, &change); err != nil {
 			return err
 		}
 	}
@@ -196,8 +196,18 @@ func (e *Engine) commit(
 	return nil
 }
 
-// notifyFeatures calls the Committed hooks of the features with a change that is durable now.
+// notifyFeatures calls the Committed hooks of the features with a change that is durable now, and has looked at
+// what it may let start, or may keep from it.
 func (e *Engine) notifyFeatures(c Change) {
+	if c.Ended() || c.launched() || c.Run != nil || c.Before.Hold != c.Task.State.Hold {
+		e.Admission.Mark(c.Task.Repo)
+	}
+	if c.Run == nil && c.Before.Active != "" && c.Task.State.Active == "" {
+		e.Admission.Mark("", c.Task.ID)
+	}
+	if c.Ended() && c.Behind != nil {
+		e.Admission.Mark("", c.Behind.ID)
+	}
 	for _, f := range e.features {
 		if f.Committed == nil {
 			continue
@@ -208,12 +218,11 @@ func (e *Engine) notifyFeatures(c Change) {
 	}
 }
 
-// addHolds adds what the features say that a change holds and frees. What they say of
+// addHolds adds what rules and features say that a change holds and frees. What they say of
 // a beginning or an end is committed only if no other began or ended beside it
 // meanwhile, in another process either.
-func (e *Engine) addHolds(ctx context.Context, out *task.Commit, c Change) error {
-	holders := slices.DeleteFunc(slices.Clone(e.features), func(f Feature) bool { return f.Holds == nil })
-	if len(holders) > 0 && (c.Began() || c.Ended()) {
+func (e *Engine) addHolds(ctx context.Context, out *task.Commit, c *Change) error {
+	if len(e.Admission.Rules) > 0 && (c.Began() || c.Ended()) {
 		if c.Ahead, c.Behind, c.Blind = beside(ctx, e.Store, c.Task); fault.Retryable(c.Blind) {
 			return c.Blind
 		}
@@ -222,11 +231,19 @@ func (e *Engine) addHolds(ctx context.Context, out *task.Commit, c Change) error
 		case c.Began() && c.Behind != nil: // it has begun meanwhile, and may be at work: a later number stands behind it
 			return task.ErrConflict
 		default:
-			out.Line = lineOf(c)
+			out.Line = lineOf(*c)
 		}
 	}
-	for _, f := range holders {
-		if err := f.Holds(ctx, c, out); err != nil {
+	if c.launched() || c.Ended() {
+		if err := e.Admission.Decide(ctx, admit.Start{Task: c.Task, Run: c.Run, With: out}); err != nil {
+			return err
+		}
+	}
+	for _, f := range e.features {
+		if f.Holds == nil {
+			continue
+		}
+		if err := f.Holds(ctx, *c, out); err != nil {
 			e.Log.Error("a feature could not say what is held; nothing is",
 				"feature", f.Name, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
 		}

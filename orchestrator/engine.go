@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -118,7 +119,8 @@ func (o *Options) defaults() {
 // only delays it.
 type Engine struct {
 	Deps
-	Metrics Metrics
+	Metrics   Metrics
+	Admission *admit.Desk // decides which agents may start
 
 	opt      Options
 	machine  *stage.Machine
@@ -135,8 +137,7 @@ type Engine struct {
 }
 
 // New wires an engine for a pipeline. A gate that the pipeline or a project
-// names and nobody registered, an effect kind that nobody runs, a feature whose
-// needs are not met: each is an error that names it.
+// names and nobody registered, or an effect kind that nobody runs, is an error that names it.
 func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine, error) {
 	opt.defaults()
 	if err := deps.check(); err != nil {
@@ -150,6 +151,7 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 		return nil, err
 	}
 	var rules []stage.Rule
+	var admission []admit.Rule
 	all := append([]gates.Gate(nil), deps.Gates...)
 	p.Edges = append([]stage.Edge(nil), p.Edges...)
 	for _, f := range features {
@@ -162,7 +164,7 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 			}
 			p.Edges = append(p.Edges, edges...)
 		}
-		rules = append(rules, f.Rules...)
+		rules, admission = append(rules, f.Rules...), append(admission, f.Admission...)
 		all = append(all, f.Gates...)
 	}
 	p.Edges = slices.Clone(p.Edges) // the caller's stay
@@ -174,6 +176,10 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 		return nil, err
 	}
 	e.gates = all
+	e.Admission = admit.NewDesk(admit.Options{
+		Store: e.Store, Jobs: e.Jobs, Rules: admission, Scheduler: e.Scheduler, Log: e.Log,
+		Begins: func(t task.Task) bool { return t.State.Stage == e.machine.Pipeline().First(t.State) },
+	})
 	common, err := e.gatesOf(task.Project{})
 	if err != nil {
 		return nil, err
@@ -233,13 +239,6 @@ func (e *Engine) adopt(features []Feature) error {
 				return fmt.Errorf("orchestrator: feature %s: effect %q has no runner that it could replace", f.Name, kind)
 			}
 			runners[kind] = r
-		}
-	}
-	for _, f := range features {
-		for _, n := range f.Needs {
-			if !have[n] {
-				return fmt.Errorf("orchestrator: feature %s needs %s, which is off", f.Name, n)
-			}
 		}
 	}
 	e.Runners = runners
@@ -339,6 +338,7 @@ func (e *Engine) Replace(with *task.Projects) {
 			f.Reloaded()
 		}
 	}
+	e.Admission.Mark("")
 }
 
 // FeatureBlocks returns what the features that are on show of themselves in /queue, by
@@ -386,10 +386,6 @@ func (e *Engine) Raise(ctx context.Context, t task.Task, ev stage.Event, dedupe 
 // Waiting lists unfinished jobs with what each waits for, in the words of today.
 func (e *Engine) Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error) {
 	waits, err := e.Jobs.Waiting(ctx, f)
-	for _, f := range e.features {
-		if f.Words != nil && err == nil {
-			f.Words(ctx, waits)
-		}
-	}
+	e.Admission.Fresh(ctx, waits)
 	return waits, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -29,7 +30,7 @@ func TestExplainNamesMissingChecks(t *testing.T) {
 		b := r.Explain(item).Blockers[0]
 		head := r.Task(item).State.Head
 		require.Equal(r, "CI is not finished at "+head[:12]+": build, e2e", b.Why)
-		require.Equal(r, explain.WhoOutside, b.Who)
+		require.Equal(r, admit.WhoOutside, b.Who)
 		require.Equal(r, "https://git.test/acme/app/commit/"+head, b.Link)
 		require.WithinDuration(r, time.Now(), b.CheckedAt, time.Minute)
 		require.True(r, b.Since.Before(b.CheckedAt))
@@ -50,7 +51,7 @@ func TestExplainNamesWhatIsUnheard(t *testing.T) {
 		r.Settle(time.Minute)
 		x := r.Explain(item)
 		require.Len(r, x.Blockers, 2)
-		require.Equal(r, []any{"board", explain.WhoOutside}, []any{x.Blockers[0].Kind, x.Blockers[0].Who})
+		require.Equal(r, []any{"board", admit.WhoOutside}, []any{x.Blockers[0].Kind, x.Blockers[0].Who})
 		require.Contains(r, x.Blockers[0].Why, "a change of the card, received ")
 		require.Contains(r, x.Blockers[0].Why, "502 bad gateway")
 		require.Contains(r, x.Summary, "a change of the card, received ")
@@ -84,7 +85,7 @@ func TestExplainNamesThePush(t *testing.T) {
 		r.Set(item, stage.StatusApproved)
 		r.Settle(3 * time.Minute)
 		b := r.Explain(item).Blockers[0]
-		require.Equal(r, []any{"push", explain.WhoOutside}, []any{b.Kind, b.Who})
+		require.Equal(r, []any{"push", admit.WhoOutside}, []any{b.Kind, b.Who})
 		require.Contains(r, b.Why, "the push of the branch")
 		r.Place.FailCall("Push", nil)
 		r.Settle(10 * time.Minute)
@@ -104,7 +105,7 @@ func TestExplainNamesTheFailedAttempt(t *testing.T) {
 		item := r.Begin("x")
 		r.Settle(20 * time.Second)
 		b := r.Explain(item).Blockers[0]
-		require.Equal(r, []any{"delay", explain.WhoService}, []any{b.Kind, b.Who})
+		require.Equal(r, []any{"delay", admit.WhoService}, []any{b.Kind, b.Who})
 		require.Contains(r, b.Why, "the program is missing")
 		require.False(r, b.Until.IsZero() || b.Since.IsZero())
 	})
@@ -180,7 +181,7 @@ func TestExplainNamesTheResultThatWaits(t *testing.T) {
 		require.Equal(r, stage.Review, x.Stage)
 		require.Len(r, x.Blockers, 1)
 		b := x.Blockers[0]
-		require.Equal(r, []any{"event", explain.WhoOutside}, []any{b.Kind, b.Who})
+		require.Equal(r, []any{"event", admit.WhoOutside}, []any{b.Kind, b.Who})
 		require.Contains(r, b.Why, "the reviewer has ended, and its result ")
 		require.Contains(r, b.Why, "502 bad gateway")
 		require.Contains(r, b.Do, "Wait: it is tried again")
@@ -212,7 +213,7 @@ func TestExplainNamesTheHostOfCI(t *testing.T) {
 		r.Host.FailCall("Checks", &fault.Error{Text: "502 bad gateway", Again: true})
 		r.Settle(10 * time.Minute)
 		b := r.Explain(item).Blockers[0]
-		require.Equal(r, []any{"ci", explain.WhoOutside}, []any{b.Kind, b.Who})
+		require.Equal(r, []any{"ci", admit.WhoOutside}, []any{b.Kind, b.Who})
 		require.Contains(r, b.Why, "the git host (host events) has not answered since ")
 		require.Contains(r, b.Why, "502 bad gateway")
 	})
@@ -227,7 +228,7 @@ func TestExplainNamesARefusedLookAtCI(t *testing.T) {
 		require.Contains(r, r.Explain(item).Blockers[0].Why, "403 the token may not read checks")
 		r.Settle(time.Hour)
 		b := r.Explain(item).Blockers[0]
-		require.Equal(r, []any{"human", explain.WhoYou, stage.StatusInProgress}, []any{b.Kind, b.Who, b.Status})
+		require.Equal(r, []any{"human", admit.WhoYou, stage.StatusInProgress}, []any{b.Kind, b.Who, b.Status})
 		require.Contains(r, b.Why, "403 the token may not read checks")
 		r.Host.FailCall("Checks", nil)
 		r.SetCI(githost.CheckPassed)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -23,7 +24,6 @@ import (
 type Feature struct {
 	Name    string
 	Doc     string                            // one sentence
-	Needs   []string                          // features that must be there too
 	Edges   func(stage.Pipeline) []stage.Edge // added behind the pipeline's own
 	Rules   []stage.Rule
 	Gates   []gates.Gate
@@ -39,19 +39,14 @@ type Feature struct {
 	Heard func(tracker.Hook)
 	// Reloaded is called when another registry has replaced the one before: what is held by
 	// that is to be compared with it, as at a start. It returns at once too.
-	Reloaded func()
-	// Admit is called when an agent's job is claimed, before the agent starts. An
-	// answer that is not empty is the reason why it may not: the job is given back
-	// unharmed, and is claimed again when no hold that the feature set is left.
-	Admit func(context.Context, Start) (why string)
+	Reloaded  func()
+	Admission []admit.Rule // which agents may start
 	// Attempted receives what an agent's attempt came to, which is about to be committed, and
 	// adds to that transaction; an error has the attempt taken in again later. With it an
 	// attempt that ended by a work.Trouble is the feature's matter and no failure of the task.
 	Attempted func(context.Context, Change, stage.Report, *task.Commit) error
-	// Words puts what is so now into the texts of reasons that the feature's holds have.
-	Words func(ctx context.Context, waits []queue.Wait)
-	Loops []Loop                             // background work
-	Show  func(context.Context) (any, error) // the feature's block in /queue; nil = none
+	Loops     []Loop                             // background work
+	Show      func(context.Context) (any, error) // the feature's block in /queue; nil = none
 }
 
 // Change is a task as a decision leaves it. A feature may answer it with what its
@@ -67,9 +62,9 @@ type Change struct {
 	Blind         error // they could not be read
 }
 
-// Launched reports whether an agent is to work, for the first time or again
+// launched reports whether an agent is to work, for the first time or again
 // after a failed attempt.
-func (c Change) Launched() bool {
+func (c Change) launched() bool {
 	n := c.Task.State
 	return n.Active != "" && (n.Run != c.Before.Run || n.Failures != c.Before.Failures)
 }
@@ -80,13 +75,6 @@ func (c Change) Began() bool { return c.Before.Stage == stage.None }
 
 // Ended reports the end of the task's life.
 func (c Change) Ended() bool { return c.Task.State.Stage.Terminal() && !c.Before.Stage.Terminal() }
-
-// Start is an agent that is about to start.
-type Start struct {
-	Task    task.Task
-	JobID   int64
-	Attempt int // of the job
-}
 
 // Loop is background work that a feature or the engine needs; it ends with ctx.
 type Loop struct {

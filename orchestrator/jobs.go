@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -98,12 +99,11 @@ func itemKey(itemID string) string { return "item/" + itemID }
 // BoardKey orders the tracker's webhooks of a work item.
 func BoardKey(itemID string) string { return itemKey(itemID) + "/board" }
 
-// agentJob makes the job of a launch. Whoever works at the first stage is held as the analyst is, by what
-// keeps tasks from beginning.
+// agentJob makes the job of a launch. Whoever works at the first stage is held as the analyst is, by a freeze.
 func agentJob(t task.Task, l stage.Launch, first stage.Stage) queue.Job {
 	holds := AgentSubjects(t.Repo, t.ID, l.Role)
 	if l.Stage == first && l.Role != stage.Analyst {
-		holds = append(holds, RoleInRepo(stage.Analyst, t.Repo), RoleInTask(stage.Analyst, t.ID))
+		holds = append(holds, RoleInRepo(stage.Analyst, t.Repo))
 	}
 	return queue.Job{
 		Pool: queue.PoolAgents, Kind: KindAgent, Key: taskKey(t.ID), TaskID: t.ID, Lane: t.Repo, Role: string(l.Role),
@@ -114,9 +114,9 @@ func agentJob(t task.Task, l stage.Launch, first stage.Stage) queue.Job {
 }
 
 // AgentSubjects lists what an agent's job can be held by: all agents, the repository, the
-// task, its card, the role in the repository, and the role in the task.
+// task's card, the role in the repository, and rules of admission.
 func AgentSubjects(repo string, taskID int64, role stage.Role) []string {
-	return []string{AllAgents, RepoPrefix + repo, taskKey(taskID), cardOf(taskID), RoleInRepo(role, repo), RoleInTask(role, taskID)}
+	return append(admit.Subjects(repo, taskID), AllAgents, RepoPrefix+repo, cardOf(taskID), RoleInRepo(role, repo))
 }
 
 // HoldPause is the name of the holds of pauses; see package admin.
@@ -130,11 +130,6 @@ const (
 
 // RoleInRepo is the subject of a role's jobs in a repository.
 func RoleInRepo(role stage.Role, repo string) string { return string(role) + "@" + repo }
-
-// RoleInTask is the subject of a role's jobs in a task.
-func RoleInTask(role stage.Role, taskID int64) string {
-	return string(role) + "/" + strconv.FormatInt(taskID, 10)
-}
 
 func taskKey(id int64) string { return "task/" + strconv.FormatInt(id, 10) }
 

@@ -155,9 +155,6 @@ func (p Places) pools(first []string) (out []string) {
 	return out
 }
 
-// Pools are those of a lane at all of its places.
-func (e *Engine) Pools(l Lane) []string { return e.opt.Places.pools([]string{l.Pool()}) }
-
 // NamedLanes are the lanes of effects and the pools of events but queue.PoolEvents, of the first git
 // host and the first tracker.
 func NamedLanes() []NamedLane {

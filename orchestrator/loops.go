@@ -26,6 +26,7 @@ func (e *Engine) Run(ctx context.Context) {
 	}
 	g.Go("pools of former places", func(ctx context.Context) { e.workFormer(ctx, g) })
 	g.Go("reaper", e.reaper)
+	g.Go("admission", e.Admission.Run)
 	for _, f := range e.features {
 		for _, l := range f.Loops {
 			g.Go(f.Name+" "+l.Name, func(ctx context.Context) { l.Run(ctx, e) })

@@ -46,8 +46,6 @@ func TestNewRefuses(t *testing.T) {
 		require.NoError(r, err)
 		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
 		require.ErrorContains(r, err, "nobody runs the effect")
-		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{}, orchestrator.Feature{Name: "a", Needs: []string{"b"}})
-		require.ErrorContains(r, err, "feature a needs b")
 		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{}, orchestrator.Feature{})
 		require.ErrorContains(r, err, "no name")
 		plain := task.Project{TrackerProject: "p", Host: task.HostGit, Repo: "acme/x", CloneURL: "/srv/x.git", Prefix: "X", CI: [][]string{{"make"}}}

@@ -55,15 +55,15 @@ func parts() []part {
 			return waitcomment.Feature(waitcomment.Options{Store: r.Store})
 		}},
 		{"serial_gate", func(r *Rig, _ *task.Projects, repo string) (orchestrator.Feature, error) {
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{repo}})
+			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: []string{repo}})
 			return gate.Feature(), err
 		}},
 		{"wip", func(r *Rig, p *task.Projects, repo string) (orchestrator.Feature, error) {
-			l, err := wip.New(wip.Options{Store: r.Store, Finder: r.Store, Projects: p, Except: func(other string) bool { return repo != "*" && other != repo }})
+			l, err := wip.New(wip.Options{Store: r.Store, Jobs: r.Store, Projects: p, Except: func(other string) bool { return repo != "*" && other != repo }})
 			return l.Feature(), err
 		}},
 		{"task_deps", func(r *Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
-			d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Queue: r.Store, Inspector: r.Store, Relations: r.Board, Items: r.Board})
+			d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Jobs: r.Store, Relations: r.Board, Items: r.Board})
 			return d.Feature(), err
 		}},
 		{"merge_gate", mergeGatePart},
@@ -72,12 +72,12 @@ func parts() []part {
 			return monitor.Feature(monitor.Options{Store: r.Store, Projects: p, Jobs: r.Store, Probe: probe})
 		}},
 		{"agent_pause", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
-			f, err := agentpause.New(agentpause.Options{Store: r.Store, Pauses: r.Store, Projects: p, Queue: r.Store, Inspector: r.Store, Agents: r.Place})
+			f, err := agentpause.New(agentpause.Options{Store: r.Store, Pauses: r.Store, Projects: p, Jobs: r.Store, Agents: r.Place})
 			return f.Feature(), err
 		}},
 		{"budget", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
 			b, err := budget.New(budget.Options{
-				Store: r.Store, Records: r.Store, Costs: r.Store, Projects: p, Queue: r.Store, Inspector: r.Store,
+				Store: r.Store, Records: r.Store, Costs: r.Store, Projects: p, Jobs: r.Store,
 				Caps: budget.Caps{Task: 100e6, RepoDay: 100e6, Run: memwork.Usage().MicroUSD},
 			})
 			return b.Feature(), err

@@ -14,8 +14,8 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
-	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/remotes"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
@@ -230,7 +230,7 @@ func TestPlainCIDelaysNobody(t *testing.T) {
 		p.Stands(item, stage.Development)
 		x := p.Explain(item)
 		require.Equal(p, "Waits for CI, which the service runs.", x.Summary)
-		require.Equal(p, explain.WhoService, x.Blockers[0].Who)
+		require.Equal(p, admit.WhoService, x.Blockers[0].Who)
 		require.Contains(p, x.Blockers[0].Why, "make test; ./lint")
 		other := p.Begin("other")
 		p.Settle(5 * time.Second)

@@ -47,9 +47,9 @@ func reloading(t *testing.T, agent memwork.Script, f func(*Rig)) {
 		r.Projects[0].WIP = 1
 		r.Registry = registry(r, r.Projects...)
 		r.Features = func() []orchestrator.Feature {
-			serial, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Projects: r.Registry})
+			serial, err := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Projects: r.Registry})
 			require.NoError(r, err)
-			limit, err := wip.New(wip.Options{Store: r.Store, Finder: r.Store, Projects: r.Registry, Except: serial.Covers, Before: serial.Repair})
+			limit, err := wip.New(wip.Options{Store: r.Store, Jobs: r.Store, Projects: r.Registry, Except: serial.Covers})
 			require.NoError(r, err)
 			return []orchestrator.Feature{serial.Feature(), limit.Feature()}
 		}

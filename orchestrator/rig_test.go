@@ -40,7 +40,7 @@ func stoppableWith(t *testing.T, prepare, f func(*Rig)) {
 	Run(t, func(r *Rig) {
 		prepare(r)
 		r.Features = func() []orchestrator.Feature {
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{AppRepo}})
+			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: []string{AppRepo}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{stopFeature(r), gate.Feature()}
 		}

@@ -46,8 +46,8 @@ func HeldBy(w queue.Wait) (texts []string, since time.Time) {
 
 // Waits reads what the jobs wait for that a task goes on by: its agents', and those on its branch.
 func Waits(ctx context.Context, e *Engine) (out []queue.Wait, err error) {
-	pools := append([]string{queue.PoolAgents}, e.Pools(LaneGit)...)
-	for _, pool := range append(pools, e.Pools(LaneHost)...) {
+	pools := e.opt.Places.pools([]string{LaneGit.Pool(), LaneHost.Pool()})
+	for _, pool := range append([]string{queue.PoolAgents}, pools...) {
 		list, err := e.Jobs.Waiting(ctx, queue.Filter{Pool: pool, Limit: waitsMax})
 		if err != nil {
 			return nil, err

@@ -18,7 +18,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
-	"github.com/signalbox-dev/signalbox/gpstracks/licences"
 	"github.com/signalbox-dev/signalbox/internal/yamlplace"
 )
 
@@ -70,7 +69,8 @@ func Load(p Paths) (collect.Config, collect.Licences, error) {
 		return c, nil, err
 	}
 	if p.Licences == "" {
-		return c, Licences(licences.Files), nil
+		records, err := fs.Sub(gpstracks.Licences, "licences")
+		return c, Licences(records), err
 	}
 	if s, err := os.Stat(p.Licences); err != nil || !s.IsDir() {
 		return c, nil, &Error{File: p.Licences, Err: errors.New("is no directory of licence records")}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -136,7 +137,7 @@ func (w *world) putBehind(ctx context.Context, p task.Project, t, first task.Tas
 			Payload: payload, MaxAttempts: 40, DedupeKey: fmt.Sprintf("agent/%d/%d", t.ID, d.Launch.Run),
 		}},
 		Hold: []queue.Hold{{
-			Subject: orchestrator.RoleInTask(stage.Analyst, t.ID), Name: serialgate.Name,
+			Subject: admit.Subjects(t.Repo, t.ID)[1], Name: serialgate.Name,
 			Reason: fmt.Sprintf("waits for a place: one task at a time in %s, and %s (task %d) is before it",
 				t.Repo, first.WorkItemID, first.ID),
 		}},

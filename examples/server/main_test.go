@@ -19,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/pgtest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/internal/telegramtest"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 )
 
@@ -175,7 +176,7 @@ func TestWhy(t *testing.T) {
 	environment(t)
 	x := explain.Explanation{
 		TaskID: 3, WorkItem: "GPX-1", Repo: "acme/app", Title: "Tiles", Stage: "review", Since: time.Unix(0, 0), Summary: "Waits for CI.",
-		Blockers: []explain.Blocker{{Kind: "ci", Why: "CI has not finished", Who: explain.WhoOutside, Do: "Look at the checks"}},
+		Blockers: []explain.Blocker{{Kind: "ci", Why: "CI has not finished", Who: admit.WhoOutside, Do: "Look at the checks"}},
 		Moves:    []explain.Move{{On: "ci", To: "review", Why: "CI is green"}}, LastNote: "the developer has finished",
 		Owed: []explain.Owed{{Text: "the comment is about to be made"}, {Text: "the notice was refused for good: no", GivenUp: true}},
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/internal/planetest"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
@@ -38,7 +39,7 @@ type situation struct {
 	// The blocker: its kind and who, and parts of why and do. Without a kind the card waits
 	// for nothing, and why is a part of the summary.
 	kind    string
-	who     explain.Who
+	who     admit.Who
 	why, do string
 
 	end stage.Stage // where the card gets by doing what the explanations say; default done
@@ -194,7 +195,7 @@ func (o *obedient) to(what string, is func(explain.Explanation) bool) (x explain
 			return true
 		}
 		for _, b := range x.Blockers {
-			if b.Who == explain.WhoYou {
+			if b.Who == admit.WhoYou {
 				o.heed(b)
 			}
 		}
@@ -219,7 +220,7 @@ func (o *obedient) isPlain(x explain.Explanation) {
 		require.NotEmpty(o, b.Do, b)
 		require.NotZero(o, b.CheckedAt, b)
 		require.NotZero(o, b.Since, b)
-		require.Contains(o, []explain.Who{explain.WhoYou, explain.WhoService, explain.WhoTask, explain.WhoOutside}, b.Who, b)
+		require.Contains(o, []admit.Who{admit.WhoYou, admit.WhoService, admit.WhoTask, admit.WhoOutside}, b.Who, b)
 		texts = append(texts, b.Why, b.Do)
 	}
 	require.NotEmpty(o, x.Summary)
@@ -296,7 +297,7 @@ func (o *obedient) heed(b explain.Blocker) {
 			}
 		}
 		o.restart()
-	case b.Who == explain.WhoOutside || b.Who == explain.WhoService:
+	case b.Who == admit.WhoOutside || b.Who == admit.WhoService:
 		require.Regexp(o, "^(Wait|Look|Set nothing)", b.Do)
 	default:
 		require.Fail(o, "nobody can do this", "%s: %s", b.Why, b.Do)

@@ -8,15 +8,16 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 const (
-	you     = explain.WhoYou
-	service = explain.WhoService
-	another = explain.WhoTask
-	outside = explain.WhoOutside
+	you     = admit.WhoYou
+	service = admit.WhoService
+	another = admit.WhoTask
+	outside = admit.WhoOutside
 )
 
 // Scripts of agents.

@@ -21,8 +21,8 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        115_390,
-		"tokens outside tests":       778_760,
+		"lines outside tests":        115_330,
+		"tokens outside tests":       778_740,
 		"tokens of tests":            648_950,
 		"exported names":             2_352,
 		"lines over 140 columns":     45,
@@ -30,9 +30,9 @@ func budget() map[string]int {
 		"tokens of the server":       555_150,
 		"words of Markdown":          24_835,
 		"settings":                   145,
-		"fields of Feature":          18,
-		"methods of Engine":          140,
-		"exported methods of Engine": 31,
+		"fields of Feature":          16,
+		"methods of Engine":          137,
+		"exported methods of Engine": 30,
 	}
 }
 

@@ -29,7 +29,7 @@ type room struct {
 // plan is the floor plan, the most exact path first.
 func plan() []room {
 	return []room{
-		{"orchestrator/stage", 0, nil}, {"gpstracks", 0, nil}, {"gpstracks/licences", 0, nil},
+		{"orchestrator/stage", 0, nil}, {"gpstracks", 0, nil},
 		{"orchestrator/signature", 0, nil}, {"orchestrator/fault", 0, nil}, {"orchestrator/fault/memfault", 1, nil}, {"orchestrator/prompt", 1, nil},
 		{"gpstracks/tile", 1, nil}, {"gpstracks/gpx", 1, nil}, {"gpstracks/trackfile", 1, []string{"gpstracks/gpx"}}, {"gpstracks/web", 1, nil},
 		{"gpstracks/sample", 1, nil}, {"gpstracks/trackhttp", 2, nil}, {"gpstracks/mappage", 2, nil}, {"gpstracks/collect", 2, nil}, {"gpstracks/export", 2, []string{"gpstracks/trackhttp"}},
@@ -38,7 +38,7 @@ func plan() []room {
 		{"gates", 1, []string{"githost"}},
 		{"queue/memqueue", 2, nil}, {"queue/lease/memlease", 2, nil}, {"tracker/memtracker", 2, nil}, {"tracker/cards", 2, nil}, {"tracker/mux", 2, nil}, {"tracker/cardlist", 2, nil}, {"githost/memhost", 2, nil},
 		{"messenger/memmessenger", 2, nil}, {"gates/checks", 2, nil}, {"gates/fixture", 2, nil}, {"orchestrator/work/memwork", 2, nil},
-		{"orchestrator/task", 2, []string{"gates/checks"}}, {"orchestrator", 3, nil},
+		{"orchestrator/task", 2, []string{"gates/checks"}}, {"orchestrator/admit", 2, []string{"orchestrator/task"}}, {"orchestrator", 3, nil},
 		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/admin", 3, []string{"orchestrator"}}, {"orchestrator/explain", 3, []string{"orchestrator", "orchestrator/admin"}},
 		{"orchestrator/follow", 3, []string{"orchestrator"}}, {"orchestrator/documents", 3, []string{"orchestrator", "orchestrator/follow"}},
 		{"orchestrator/web", 3, shown()}, {"orchestrator/web/dashboard", 3, shown()},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -212,7 +213,8 @@ func (c *checker) leases() {
 	ofTasks := []string{"serial_gate", "wip", "task_deps", "budget", "merge_gate", "wait_comment", "agent_pause"}
 	for _, h := range held {
 		_, task, ok := strings.Cut(h.Subject, "/")
-		if _, err := strconv.ParseInt(task, 10, 64); ok && err == nil && slices.Contains(ofTasks, h.Name) {
+		_, err := strconv.ParseInt(task, 10, 64)
+		if _, _, row := admit.Parse(h.Subject); row || ok && err == nil && slices.Contains(ofTasks, h.Name) {
 			c.fail(Leftover, "%s holds %s, and all tasks have ended: %s", h.Name, h.Subject, h.Reason)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -88,7 +89,7 @@ func (c *checker) mayStart(j queue.Job) {
 // the store never fails is looked at.
 func (c *checker) oldest(j queue.Job) {
 	w := c.s.world
-	first := slices.Contains(j.Holds, orchestrator.RoleInTask(stage.Analyst, j.TaskID))
+	first := slices.Contains(j.Holds, orchestrator.RoleInRepo(stage.Analyst, j.Lane))
 	if !w.has("serial_gate") || !first || c.disturbed > 0 || len(w.Upsets) > 0 {
 		return
 	}
@@ -118,7 +119,7 @@ func (c *checker) begins(cmd work.Command) {
 	for _, t := range c.tasks() {
 		since, begun := c.working[t.ID]
 		waits := slices.ContainsFunc(held, func(h queue.Hold) bool {
-			return h.Subject == "task/"+id(t.ID) || h.Subject == orchestrator.RoleInTask(stage.Analyst, t.ID)
+			return slices.Contains(admit.Subjects(t.Repo, t.ID), h.Subject)
 		})
 		if t.ID == cmd.TaskID || t.Repo != cmd.Repo || t.State.Stage.Terminal() || t.State.Hold != stage.HoldNone || waits || !begun {
 			continue

@@ -13,8 +13,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/features"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/monitor"
@@ -22,7 +20,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/signals"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -193,14 +190,11 @@ func (n *node) makeFeatures(p ports) ([]orchestrator.Feature, error) {
 		Serial: n.has("serial_gate"), WIP: n.has("wip"),
 		Deps: n.has("task_deps"), DepsSource: []string{deps.SourceDB, deps.SourceTracker},
 		Merge: n.has("merge_gate"), RebaseAlways: true, Monitor: n.has("monitor"), Freeze: true,
-		Pauses:       agentpause.Options{Every: every},
 		Reconciler:   reconcile.Options{Source: sourceBoard, Every: 2 * every},
-		SerialGate:   serialgate.Options{Repos: n.gated(), Every: every},
-		Limit:        wip.Options{Every: every},
+		SerialGate:   serialgate.Options{Repos: n.gated()},
 		Dependencies: deps.Options{Every: every},
 		MergeGate:    mergegate.Options{Repos: []string{"*"}},
 		Watch:        monitor.Options{Probe: n.probe, Window: 3 * time.Minute},
-		Budget:       budget.Options{Every: every},
 		Signals:      signals.Options{Every: 10 * every},
 		Retention:    retention.Options{Every: 2 * every, Unknown: 10 * every},
 	}

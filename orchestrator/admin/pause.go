@@ -63,17 +63,22 @@ func Unpause(ctx context.Context, e *orchestrator.Engine, repo string, by stage.
 	})
 }
 
+// pausesMax bounds the pauses that are listed.
+const pausesMax = 10_000
+
 // Pauses lists the pauses, oldest first.
 func Pauses(ctx context.Context, e *orchestrator.Engine) ([]Paused, error) {
-	held, err := e.Jobs.Holds(ctx)
+	all, err1 := e.Jobs.HoldsIn(ctx, orchestrator.AllAgents, orchestrator.AllAgents+"\x00", pausesMax)
+	some, err2 := e.Jobs.HoldsIn(ctx, orchestrator.RepoPrefix, orchestrator.RepoPrefix+"~", pausesMax)
 	out := []Paused{}
-	for _, h := range held {
+	for _, h := range append(all, some...) {
 		if h.Name == orchestrator.HoldPause {
 			repo := strings.TrimPrefix(strings.TrimPrefix(h.Subject, orchestrator.AllAgents), orchestrator.RepoPrefix)
 			out = append(out, Paused{repo, h.Reason, h.Since})
 		}
 	}
-	return out, err
+	slices.SortStableFunc(out, func(a, b Paused) int { return a.Since.Compare(b.Since) })
+	return out, errors.Join(err1, err2)
 }
 
 // CheckPaused returns the pauses as an error for people; nil = there is none.

@@ -8,29 +8,19 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Who ends a wait.
-type Who string
-
-// The values of Who.
-const (
-	WhoYou     Who = "you"          // a person
-	WhoService Who = "service"      // this service, by itself
-	WhoTask    Who = "another task" // the progress of another task
-	WhoOutside Who = "outside"      // a neighbour: the tracker, the git host, CI
-)
-
 // Blocker is one thing that a task waits for.
 type Blocker struct {
-	Kind string `json:"kind"` // human, board, ci, push, merge, stop, slot, the name of a hold, or a kind of queue reason
-	Why  string `json:"why"`  // a sentence
-	Who  Who    `json:"who"`  // who ends it
-	Do   string `json:"do"`   // what a person does to end it, or can do when it lasts too long: an imperative
+	Kind string    `json:"kind"` // human, board, ci, push, merge, stop, slot, the name of a hold, or a kind of queue reason
+	Why  string    `json:"why"`  // a sentence
+	Who  admit.Who `json:"who"`  // who ends it
+	Do   string    `json:"do"`   // what a person does to end it, or can do when it lasts too long: an imperative
 	// Status is the board status that Do names first; empty when it names none.
 	Status    stage.Status `json:"status,omitempty"`
 	Link      string       `json:"link,omitempty"` // a page where it is seen
@@ -69,13 +59,13 @@ func (a account) block(registered bool) {
 	switch st := a.State; {
 	case !registered:
 		a.add(Blocker{
-			Kind: "registry", Since: a.UpdatedAt, Who: WhoYou,
+			Kind: "registry", Since: a.UpdatedAt, Who: admit.WhoYou,
 			Why: fmt.Sprintf("nothing is done: the repository %s is not registered", a.Task.Repo),
 			Do:  fmt.Sprintf("Put %s back into projects.yaml and reload it (signalbox reload), or set STOP on the card", a.Task.Repo),
 		})
 	case st.Stopping:
 		a.add(Blocker{
-			Kind: "stop", Since: a.CancelRequestedAt, Who: WhoService,
+			Kind: "stop", Since: a.CancelRequestedAt, Who: admit.WhoService,
 			Why: "STOP waits until the deployment that is under way has finished",
 			Do:  "Wait: a deployment that has begun is not cut off",
 		})
@@ -94,14 +84,14 @@ func (a account) block(registered bool) {
 		a.Summary = "The branch is being merged."
 	default:
 		a.add(Blocker{
-			Kind: "event", Why: "no job is active", Since: a.UpdatedAt, Who: WhoService,
+			Kind: "event", Why: "no job is active", Since: a.UpdatedAt, Who: admit.WhoService,
 			Do: fmt.Sprintf("Start the stage again: POST /tasks/%d/retry, or the button of the dashboard", a.ID),
 		})
 	}
 	for _, f := range a.refused {
 		if strings.HasPrefix(f.Of, "*/") || strings.HasPrefix(f.Of, a.Task.Repo+"/") {
 			why, do, _ := strings.Cut(f.Text, "\n")
-			a.add(Blocker{Kind: string(f.Kind), Why: why, Since: f.Since, Who: WhoYou, Do: do})
+			a.add(Blocker{Kind: string(f.Kind), Why: why, Since: f.Since, Who: admit.WhoYou, Do: do})
 		}
 	}
 	if h, is := a.gone[a.ID]; is {
@@ -122,7 +112,7 @@ func (a account) pendingMove() (Blocker, bool) {
 		}
 		received := orchestrator.Moment(a.now, j.CreatedAt)
 		b := Blocker{
-			Kind: "board", Since: j.CreatedAt, Until: j.AvailableAt, Who: WhoOutside, CheckedAt: a.now,
+			Kind: "board", Since: j.CreatedAt, Until: j.AvailableAt, Who: admit.WhoOutside, CheckedAt: a.now,
 			Why: fmt.Sprintf("a change of the card, received %s, cannot be taken in (try %d): %s", received, j.Attempt, j.Error),
 			Do:  "Set nothing again: it is tried again until the tracker answers. Look at the tracker when it does not come back",
 		}
@@ -139,7 +129,7 @@ func (a account) pendingMove() (Blocker, bool) {
 // notification is still owed is not waited for.
 func (a account) blockOfPerson() {
 	p := a.project
-	b := Blocker{Kind: "human", Why: a.State.HoldReason, Since: a.UpdatedAt, Who: WhoYou}
+	b := Blocker{Kind: "human", Why: a.State.HoldReason, Since: a.UpdatedAt, Who: admit.WhoYou}
 	b.Do, b.Status = stage.Remedy(a.State)
 	b.Do += p.People.Restriction(b.Status)
 	if cards, ok := a.engine.Tracker.(tracker.Linker); ok {
@@ -177,7 +167,7 @@ func (a account) blockOfCI() {
 		return
 	}
 	b := Blocker{
-		Kind: "ci", Since: a.UpdatedAt, Who: WhoOutside, Link: p.CommitURL(st.Head),
+		Kind: "ci", Since: a.UpdatedAt, Who: admit.WhoOutside, Link: p.CommitURL(st.Head),
 		Why: fmt.Sprintf("CI of %.12s has not finished", st.Head),
 		Do:  fmt.Sprintf("Look at the checks of %.12s at the git host when none comes: a green or a red result ends it", st.Head),
 	}
@@ -224,13 +214,13 @@ func (a account) owes(kind stage.EffectKind) (Owed, bool) {
 
 // addOwed adds an effect that the task cannot go on without.
 func (a account) addOwed(o Owed, kind string) {
-	b := Blocker{Kind: kind, Why: o.brief, Since: o.put, Until: o.Next, Who: WhoService, Do: "Wait: it is about to be made"}
+	b := Blocker{Kind: kind, Why: o.brief, Since: o.put, Until: o.Next, Who: admit.WhoService, Do: "Wait: it is about to be made"}
 	switch {
 	case o.GivenUp:
-		b.Who, b.Until = WhoYou, time.Time{}
+		b.Who, b.Until = admit.WhoYou, time.Time{}
 		b.Do = fmt.Sprintf("Mend the cause, then make it again: the queue page, or POST /effects/%d/again", o.JobID)
 	case o.Error != "" || o.sick:
-		b.Who = WhoOutside
+		b.Who = admit.WhoOutside
 		b.Do = "Wait: it is tried again until it succeeds. Look at the neighbour that it names when it does not come back"
 	}
 	a.add(b)
@@ -247,7 +237,7 @@ func (a account) blockOfCatchUp() {
 			why := orchestrator.ReasonText(r)
 			_, before, _ := strings.Cut(why, ", behind ")
 			end := "Wait until " + before + " is merged or sent back, or stop it"
-			a.add(Blocker{Kind: r.Name, Why: why, Since: r.Since, Who: WhoTask, Do: end})
+			a.add(Blocker{Kind: r.Name, Why: why, Since: r.Since, Who: admit.WhoTask, Do: end})
 			return
 		}
 	}
@@ -263,7 +253,7 @@ func (a account) blockOfEffect(kind stage.EffectKind, doing string) {
 		a.addOwed(o, "merge")
 		return
 	}
-	a.add(Blocker{Kind: "merge", Why: doing, Since: a.UpdatedAt, Who: WhoService, Do: "Wait: it is being made", Link: a.State.PRURL})
+	a.add(Blocker{Kind: "merge", Why: doing, Since: a.UpdatedAt, Who: admit.WhoService, Do: "Wait: it is being made", Link: a.State.PRURL})
 }
 
 // blockOfJob explains a task that has an agent job.
@@ -278,7 +268,7 @@ func (a account) blockOfJob() {
 	case job.Job.Status == queue.Running && a.now.Sub(job.Job.HeartbeatAt) > job.Job.LeaseUntil.Sub(job.Job.HeartbeatAt)/2:
 		heard := orchestrator.Moment(a.now, job.Job.HeartbeatAt)
 		a.add(Blocker{
-			Kind: "worker", Since: job.Job.HeartbeatAt, Until: job.Job.LeaseUntil, Who: WhoService,
+			Kind: "worker", Since: job.Job.HeartbeatAt, Until: job.Job.LeaseUntil, Who: admit.WhoService,
 			Why: fmt.Sprintf("nothing was heard of the worker %s of the %s since %s", job.Job.Worker, role, heard),
 			Do:  "Wait: another worker takes the job up when its claim ends",
 		})
@@ -298,11 +288,10 @@ func (a account) blockOfJob() {
 				b.Since = job.Job.HeartbeatAt
 			}
 		}
-		if b.Who, b.Do = endOf(a.Task, r); r.Kind == queue.ReasonDelay && job.Job.Error != "" {
+		var more string
+		b.Who, b.Do, more = a.endOf(r)
+		if b.Why += more; r.Kind == queue.ReasonDelay && job.Job.Error != "" {
 			b.Why += "; the last attempt ended with: " + job.Job.Error
-		}
-		if why, do, is := a.behindGone(r); is {
-			b.Why, b.Do, b.Who = b.Why+why, do, WhoYou
 		}
 		a.add(b)
 	}
@@ -324,7 +313,7 @@ func (a account) blockOfResult(role stage.Role) {
 			continue
 		}
 		b := Blocker{
-			Kind: "event", Since: w.Job.CreatedAt, Until: w.Job.AvailableAt, Who: WhoOutside,
+			Kind: "event", Since: w.Job.CreatedAt, Until: w.Job.AvailableAt, Who: admit.WhoOutside,
 			Why: fmt.Sprintf("the %s has ended, and its result cannot be taken in (try %d): %s", role, w.Job.Attempt, w.Job.Error),
 			Do:  "Wait: it is tried again until it can be. Look at the neighbour that it names when it does not come back",
 		}

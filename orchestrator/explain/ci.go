@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
@@ -35,7 +36,7 @@ func tested(p task.Project, s stage.State) string {
 func (a account) blockOfOwnCI() {
 	commands := strings.Join(task.CommandLines(a.project.CI), "; ")
 	b := Blocker{
-		Kind: "ci", Since: a.UpdatedAt, Who: WhoService,
+		Kind: "ci", Since: a.UpdatedAt, Who: admit.WhoService,
 		Why: fmt.Sprintf("the service runs CI of %.12s: %s", a.State.Head, commands),
 		Do:  "Wait for the end of the commands: they are ended by a STOP, and at ORCH_VERIFY_TIMEOUT each",
 	}

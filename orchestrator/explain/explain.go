@@ -54,9 +54,10 @@ func One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation
 		return Explanation{}, err
 	}
 	s := newSituation(e)
-	if s.waits, err = e.Waiting(ctx, queue.Filter{TaskID: taskID}); err != nil {
+	if s.waits, err = e.Jobs.Waiting(ctx, queue.Filter{TaskID: taskID}); err != nil {
 		return Explanation{}, err
 	}
+	s.fresh = e.Admission.Fresh(ctx, s.waits)
 	heard := queue.Filter{Key: orchestrator.BoardKey(task.OriginalKey(t.TrackerIssueID)), Open: true}
 	if s.heard, err = e.Jobs.Jobs(ctx, heard); err != nil {
 		return Explanation{}, err
@@ -83,7 +84,7 @@ func One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation
 // All answers for many tasks at once, in their order. Moves and LastNote
 // are left out.
 func All(ctx context.Context, e *orchestrator.Engine, tasks []task.Task) ([]Explanation, error) {
-	waits, err := e.Waiting(ctx, queue.Filter{Limit: explainMax})
+	waits, err := e.Jobs.Waiting(ctx, queue.Filter{Limit: explainMax})
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +93,7 @@ func All(ctx context.Context, e *orchestrator.Engine, tasks []task.Task) ([]Expl
 		return nil, err
 	}
 	s := newSituation(e)
+	s.fresh = e.Admission.Fresh(ctx, waits)
 	if err = s.readMarks(ctx, e); err != nil {
 		return nil, err
 	}

@@ -2,12 +2,11 @@ package explain
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // readMarks reads what is so beside the tasks and explains something.
@@ -23,17 +22,6 @@ func (s *situation) readMarks(ctx context.Context, e *orchestrator.Engine) (err 
 func (a account) blockOfCard() {
 	if h, is := a.gone[a.ID]; is {
 		do, status := orchestrator.MendCard(h, a.ID)
-		a.add(Blocker{Kind: "card", Why: h.Reason, Since: h.Since, Who: WhoYou, Do: strings.ToUpper(do[:1]) + do[1:], Status: status})
+		a.add(Blocker{Kind: "card", Why: h.Reason, Since: h.Since, Who: admit.WhoYou, Do: strings.ToUpper(do[:1]) + do[1:], Status: status})
 	}
-}
-
-// behindGone names the task without a card that a job waits for, if it waits for one.
-func (s situation) behindGone(r queue.Reason) (why, do string, is bool) {
-	for id, h := range s.gone {
-		if strings.Contains(r.Text, fmt.Sprintf("(task %d)", id)) {
-			do, _ := orchestrator.MendCard(h, id)
-			return fmt.Sprintf("; task %d is held for its card", id), fmt.Sprintf("Task %d: %s", id, do), true
-		}
-	}
-	return "", "", false
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -33,6 +34,7 @@ type situation struct {
 	failed  []queue.Job                      // its effects that were given up
 	refused []task.Fact                      // access that a neighbour refuses
 	gone    map[int64]queue.Hold             // marks of tasks whose cards are gone, by task
+	fresh   map[int64][]admit.Reason         // why agents may not start, by task
 	running int64                            // agents at work, of all tasks
 	sick    map[string]orchestrator.Sickness // the lanes whose destination does not answer, by pool
 	now     time.Time

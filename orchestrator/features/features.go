@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
@@ -71,8 +72,8 @@ type Set struct {
 	Traces        traces.Options
 }
 
-// CapsCosts reports whether there is a cap of what agents cost.
-func (s Set) CapsCosts() bool { return s.BudgetTask > 0 || s.BudgetRepoDay > 0 }
+// capsCosts reports whether there is a cap of what agents cost.
+func (s Set) capsCosts() bool { return s.BudgetTask > 0 || s.BudgetRepoDay > 0 }
 
 // Default is the set of the reference server where nothing is set.
 func Default() Set {
@@ -143,7 +144,6 @@ type Made struct {
 	Deps       *deps.Deps // nil without the local table, too
 	Reconciler *reconcile.Reconciler
 
-	limit  *wip.Limit
 	budget *budget.Budget
 }
 
@@ -173,7 +173,7 @@ func (s Set) Make(p Parts) (*Made, error) {
 		{s.Traces.URL.IsSet(), trace},
 		{s.Monitor, m.monitor},
 		{true, watchRemotes},
-		{s.CapsCosts(), m.capCosts},
+		{s.capsCosts(), m.capCosts},
 		{true, prune},
 		{true, m.signals},
 	} {
@@ -200,7 +200,7 @@ func (s Set) stop(p Parts) (orchestrator.Feature, error) { return stop.Feature(s
 
 func (m *Made) agentPause(s Set, p Parts) (f orchestrator.Feature, err error) {
 	o := s.Pauses
-	o.Store, o.Pauses, o.Queue, o.Inspector = p.Store, p.Store, p.Store, p.Store
+	o.Store, o.Pauses, o.Jobs = p.Store, p.Store, p.Store
 	o.Projects, o.Agents, o.Log, o.Now = p.Projects, p.Agents, p.Log, p.Now
 	if m.Pauses, err = agentpause.New(o); err != nil {
 		return f, err
@@ -232,7 +232,7 @@ func waitComment(_ Set, p Parts) (orchestrator.Feature, error) {
 
 func (m *Made) serialGate(s Set, p Parts) (f orchestrator.Feature, err error) {
 	o := s.SerialGate
-	o.Store, o.Holds, o.Inspector, o.Projects, o.Log = p.Store, p.Store, p.Store, p.Projects, p.Log
+	o.Store, o.Jobs, o.Projects = p.Store, p.Store, p.Projects
 	if m.Serial, err = serialgate.New(o); err != nil {
 		return f, err
 	}
@@ -241,22 +241,20 @@ func (m *Made) serialGate(s Set, p Parts) (f orchestrator.Feature, err error) {
 
 func (m *Made) limitWork(s Set, p Parts) (f orchestrator.Feature, err error) {
 	o := s.Limit
-	o.Store, o.Finder, o.Projects, o.Log = p.Store, p.Store, p.Projects, p.Log
+	o.Store, o.Jobs, o.Projects, o.Log = p.Store, p.Store, p.Projects, p.Log
 	if m.Serial != nil {
-		o.Except, o.Before = m.Serial.Covers, m.Serial.Repair
+		o.Except = m.Serial.Covers
 	}
-	if m.limit, err = wip.New(o); err != nil {
+	l, err := wip.New(o)
+	if err != nil {
 		return f, err
 	}
-	return m.limit.Feature(), nil
+	return l.Feature(), nil
 }
 
 func (m *Made) dependencies(s Set, p Parts) (f orchestrator.Feature, err error) {
 	o := s.Dependencies
-	o.Store, o.Table, o.Queue, o.Inspector, o.Line, o.Log, o.Now = p.Store, p.Store, p.Store, p.Store, serialgate.Name, p.Log, p.Now
-	if m.limit != nil {
-		o.Changed = m.limit.Look
-	}
+	o.Store, o.Table, o.Jobs, o.Line, o.Log, o.Now = p.Store, p.Store, p.Store, serialgate.Name, p.Log, p.Now
 	if relations, has := p.Tracker.(tracker.Relations); has && slices.Contains(s.DepsSource, deps.SourceTracker) {
 		o.Relations, o.Items = relations, p.Tracker
 	}
@@ -315,7 +313,7 @@ func watchRemotes(s Set, p Parts) (orchestrator.Feature, error) {
 func (m *Made) capCosts(s Set, p Parts) (f orchestrator.Feature, err error) {
 	o := s.Budget
 	o.Caps = budget.Caps{Task: int64(s.BudgetTask), RepoDay: int64(s.BudgetRepoDay), Run: int64(s.BudgetRun)}
-	o.Store, o.Records, o.Costs, o.Queue, o.Inspector = p.Store, p.Store, p.Store, p.Store, p.Store
+	o.Store, o.Records, o.Costs, o.Jobs = p.Store, p.Store, p.Store, p.Store
 	o.Projects, o.Log, o.Now = p.Projects, p.Log, p.Now
 	if m.budget, err = budget.New(o); err != nil {
 		return f, err
@@ -344,6 +342,9 @@ func prune(s Set, p Parts) (orchestrator.Feature, error) {
 func (m *Made) signals(s Set, p Parts) (orchestrator.Feature, error) {
 	o := s.Signals
 	o.Store, o.Jobs, o.Projects, o.Log = p.Store, p.Store, p.Projects, p.Log
+	if m.Pauses != nil {
+		o.Pauses = p.Store
+	}
 	if m.budget != nil {
 		o.Spent, o.Limit = m.budget.Spent, int64(s.BudgetRepoDay)
 	}
@@ -359,17 +360,21 @@ func (s Set) LetGo(ctx context.Context, store Store, log *slog.Logger) error {
 	}
 	on := map[string]bool{
 		serialgate.Name: s.Serial, serialgate.Freeze: s.Serial, wip.Name: s.WIP,
-		deps.Name: s.Deps, deps.Cycle: s.Deps, budget.Name: s.CapsCosts(), agentpause.Name: s.AgentPause,
+		deps.Name: s.Deps, deps.Cycle: s.Deps, budget.Name: s.capsCosts(), agentpause.Name: s.AgentPause,
 	}
 	var c task.Commit
 	for _, h := range held {
-		if is, known := on[h.Name]; known && !is {
+		_, _, row := admit.Parse(h.Subject)
+		is, known := on[h.Name]
+		if known && !is {
 			log.Warn("what a feature held is let go: it is switched off", "feature", h.Name, "held", h.Subject, "why", h.Reason)
+		}
+		if known && (!is || !row && h.Name != serialgate.Freeze) { // before there were rules, other subjects were held
 			c.Free = append(c.Free, h)
 		}
 	}
 	for kind, is := range map[task.FactKind]bool{
-		orchestrator.FactFreeze: s.Serial, wip.Waits: s.WIP, wip.Works: s.WIP,
+		orchestrator.FactFreeze: s.Serial, wip.Works: s.WIP, "place_wait": false,
 		reconcile.Told: s.Reconcile, reconcile.BrakeTold: s.Reconcile, orchestrator.FactWait: s.WaitComment,
 	} {
 		if is {

@@ -12,11 +12,10 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
-	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // changelog is a gate of a program's own: a change has a line for its users.
@@ -57,31 +56,34 @@ func TestOwnGate(t *testing.T) {
 	})
 }
 
-// A feature is tested over a restart: what it holds is in the store, and is kept.
+// night is whether it is, for a rule of a quiet night.
+type night bool
+
+func (n night) Judge(s admit.Start) (admit.Reason, bool) {
+	return admit.Reason{Text: "nothing begins at night", Who: admit.WhoService, Do: "Wait for the morning"}, s.Begins && bool(n)
+}
+
+// A rule is tested over a restart: what waits by it goes on when it says so.
 func TestOwnFeature(t *testing.T) {
-	const subject, reason = "a quiet night", "nothing begins at night"
-	night := func() orchestrator.Feature {
-		return orchestrator.Feature{Name: "night", Holds: func(_ context.Context, c orchestrator.Change, with *task.Commit) error {
-			if c.Began() {
-				with.Hold = append(with.Hold, queue.Hold{Subject: orchestrator.RoleInTask(stage.Analyst, c.Task.ID), Name: subject, Reason: reason})
-			}
-			return nil
-		}}
-	}
+	var day atomic.Bool
+	feature := orchestrator.Feature{Name: "night", Admission: []admit.Rule{{
+		Name: "night", Read: func(context.Context, *admit.Pass, admit.Start) (admit.Facts, error) { return night(!day.Load()), nil },
+	}}}
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
-		r.Features = func() []orchestrator.Feature { return []orchestrator.Feature{night()} }
+		r.Features = func() []orchestrator.Feature { return []orchestrator.Feature{feature} }
 	}, func(r *orchestratortest.Rig) {
 		item := r.Card(orchestratortest.App, "x")
 		r.Move(orchestratortest.App, item, stage.StatusToAnalyse)
 		r.Settle(time.Hour)
 		require.Empty(r, r.Roles())
-		require.Contains(r, r.Explain(item).Summary, reason)
+		require.Contains(r, r.Explain(item).Summary, "nothing begins at night")
+		require.Equal(r, "Wait for the morning", r.Explain(item).Blockers[0].Do)
 		r.Shutdown()
 		r.Start()
 		r.Settle(time.Hour)
 		require.Empty(r, r.Roles(), "a restart forgets no hold")
-		require.NoError(r, r.Store.Free(context.Background(), queue.Hold{Subject: orchestrator.RoleInTask(stage.Analyst, r.Task(item).ID), Name: subject}))
-		r.Settle(10 * time.Second)
+		day.Store(true)
+		r.Settle(70 * time.Second)
 		require.Equal(r, []stage.Role{stage.Analyst}, r.Roles())
 		require.Equal(r, stage.StatusInReview, r.Status(orchestratortest.App, item))
 		require.Len(r, r.Comments(orchestratortest.App, item), 2)

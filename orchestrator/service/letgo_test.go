@@ -9,6 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
@@ -24,7 +25,7 @@ import (
 // others hold is theirs.
 func TestSwitchedOffLetsGo(t *testing.T) {
 	held := []string{serialgate.Name, serialgate.Freeze, wip.Name, deps.Name, deps.Cycle, budget.Name, agentpause.Name}
-	facts := []string{string(orchestrator.FactFreeze), string(wip.Waits), string(wip.Works), string(reconcile.Told), string(reconcile.BrakeTold), waitcomment.Name}
+	facts := []string{string(orchestrator.FactFreeze), string(wip.Works), string(reconcile.Told), string(reconcile.BrakeTold), waitcomment.Name}
 	on := DefaultFeatures()
 	on.BudgetTask = 1
 	for _, c := range []struct {
@@ -34,7 +35,7 @@ func TestSwitchedOffLetsGo(t *testing.T) {
 		db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "x.db")})
 		require.NoError(t, err)
 		for _, name := range append(held, "somebody's") {
-			require.NoError(t, db.Hold(t.Context(), queue.Hold{Subject: "s", Name: name}))
+			require.NoError(t, db.Hold(t.Context(), queue.Hold{Subject: admit.Subjects("acme/app", 1)[0], Name: name}))
 		}
 		all := append(facts, "somebody's")
 		for _, kind := range all {

@@ -154,7 +154,10 @@ func (s *Service) resume() func(context.Context, string) (bool, error) {
 	if s.features.Pauses == nil {
 		return nil
 	}
-	return s.features.Pauses.Resume
+	return func(ctx context.Context, agent string) (bool, error) {
+		defer s.Engine.Admission.Mark("")
+		return s.features.Pauses.Resume(ctx, agent)
+	}
 }
 
 // unfreeze returns what ends a freeze; nil when there is none.

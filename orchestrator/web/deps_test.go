@@ -23,7 +23,7 @@ func TestDeps(t *testing.T) {
 		store, ok := o.Engine.Store.(*brokenStore)
 		require.True(t, ok)
 		var err error
-		d, err = deps.New(deps.Options{Store: store, Table: store, Queue: store, Inspector: store})
+		d, err = deps.New(deps.Options{Store: store, Table: store, Jobs: store})
 		require.NoError(t, err)
 		o.Deps = d
 	})

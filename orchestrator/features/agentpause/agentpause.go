@@ -3,7 +3,7 @@
 //
 // The first run that ends so pauses the agent, for all tasks and in all processes, in the
 // transaction that takes the run in, with one notice to people. The run is no failure of its
-// task, and the agent's jobs are held: they take no slot and are not looked at.
+// task, and the agent's jobs wait: they take no slot and are not looked at.
 //
 // Where the agent has said when it can work again, the pause ends then, and one task tries it
 // every hour until then, for the agent may be wrong or lie. Elsewhere one task at a time tries
@@ -20,52 +20,44 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
-	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Name of the feature and of its holds.
+// Name of the feature and of its rule.
 const Name = "agent_pause"
 
 // Options of the feature. All up to Agents are required.
 type Options struct {
-	Store     task.Store
-	Pauses    task.Pauses
-	Projects  *task.Projects
-	Queue     queue.Admin
-	Inspector queue.Inspector
-	Agents    work.Agents   // they name agents, where they are a work.Identifier
-	Every     time.Duration // how often holds are put right; default 30 s
-	Log       *slog.Logger  // nil discards
-	Now       func() time.Time
+	Store    task.Store
+	Pauses   task.Pauses
+	Projects *task.Projects
+	Jobs     admit.Jobs
+	Agents   work.Agents  // they name agents, where they are a work.Identifier
+	Log      *slog.Logger // nil discards
+	Now      func() time.Time
 }
 
 // Pauses is the feature.
 type Pauses struct {
 	opt      Options
 	made     time.Time
-	nudge    chan struct{}
-	reloaded atomic.Bool // pauses are by another registry
-	started  atomic.Bool // the first pass was made
-	busy     atomic.Bool // the last pass found a pause, or a task that is held
+	reloaded atomic.Bool  // pauses are by another registry
+	started  atomic.Bool  // pauses of before were looked at
+	left     atomic.Int64 // how many pauses there were when they were looked at
 }
 
 // New checks the options.
 func New(o Options) (*Pauses, error) {
-	if o.Store == nil || o.Pauses == nil || o.Projects == nil || o.Queue == nil || o.Inspector == nil || o.Agents == nil {
-		return nil, errors.New("agentpause: Options.Store, Pauses, Projects, Queue, Inspector and Agents are required")
-	}
-	if o.Every <= 0 {
-		o.Every = 30 * time.Second
+	if o.Store == nil || o.Pauses == nil || o.Projects == nil || o.Jobs == nil || o.Agents == nil {
+		return nil, errors.New("agentpause: Options.Store, Pauses, Projects, Jobs and Agents are required")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -73,39 +65,22 @@ func New(o Options) (*Pauses, error) {
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}
-	return &Pauses{opt: o, made: o.Now(), nudge: make(chan struct{}, 1)}, nil
+	return &Pauses{opt: o, made: o.Now()}, nil
 }
 
-// Feature is the feature for the engine. Its Admit stands before those that reserve something.
+// Feature is the feature for the engine.
 func (f *Pauses) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "An agent that cannot work is paused for all tasks.",
-		Attempted: f.attempted, Holds: f.holds, Admit: f.admit, Words: f.words,
-		Committed: func(c orchestrator.Change) {
-			if f.busy.Load() && (c.Run != nil || c.Launched()) {
-				run.Hint(f.nudge)
-			}
-		},
-		Reloaded: func() {
-			f.reloaded.Store(true)
-			run.Hint(f.nudge)
-		},
-		Loops: []orchestrator.Loop{{Name: "loop", Run: f.loop}},
-		Show:  f.show,
+		Attempted: f.attempted, Admission: []admit.Rule{f.rule()}, Show: f.show,
+		Reloaded: func() { f.reloaded.Store(true) },
 	}
 }
 
-const subjectPrefix = "task/"
-
-func holdOf(taskID int64, reason string) queue.Hold {
-	return queue.Hold{Subject: subjectPrefix + strconv.FormatInt(taskID, 10), Name: Name, Reason: reason}
-}
-
-// heldTask is the task that a hold of ours keeps.
-func heldTask(h queue.Hold) (id int64, ours bool) {
-	text, found := strings.CutPrefix(h.Subject, subjectPrefix)
-	id, err := strconv.ParseInt(text, 10, 64)
-	return id, h.Name == Name && found && err == nil
+func (f *Pauses) rule() admit.Rule {
+	return admit.Rule{
+		Name: Name, Closed: "which agents are paused could not be read", Tend: f.tend, Read: f.read, Admitted: f.admitted,
+	}
 }
 
 // uses reports whether the agent that a task waits for is the one of a pause.
@@ -117,56 +92,6 @@ func (f *Pauses) uses(t task.Task, p task.Pause) bool {
 	agent := project.Agents[t.State.Active]
 	name, _ := work.Identify(f.opt.Agents, agent)
 	return p.Stops(name, agent.Model)
-}
-
-// stops finds the pause that keeps a task from going on.
-func (f *Pauses) stops(stored []task.Pause, t task.Task) (task.Pause, bool) {
-	i := slices.IndexFunc(stored, func(p task.Pause) bool {
-		over := !p.Until.IsZero() && !f.opt.Now().Before(p.Until)
-		return !over && p.Task != t.ID && f.uses(t, p)
-	})
-	if i < 0 {
-		return task.Pause{}, false
-	}
-	return stored[i], true
-}
-
-// holds answers a launch of a paused agent with a hold. What cannot be read is seen when the
-// job is claimed.
-func (f *Pauses) holds(ctx context.Context, c orchestrator.Change, with *task.Commit) error {
-	if !c.Launched() && (c.Task.State.Active != "" || c.Before.Active == "") {
-		return nil
-	}
-	if c.Launched() {
-		stored, err := f.opt.Pauses.Pauses(ctx)
-		if err != nil {
-			return err
-		}
-		if p, stopped := f.stops(stored, c.Task); stopped {
-			with.Hold = append(with.Hold, holdOf(c.Task.ID, waitText(p)))
-			return nil
-		}
-	}
-	with.Free = append(with.Free, holdOf(c.Task.ID, ""))
-	return nil
-}
-
-// admit holds the job of an agent that was paused after the job was put.
-func (f *Pauses) admit(ctx context.Context, s orchestrator.Start) (why string) {
-	stored, err := f.opt.Pauses.Pauses(ctx)
-	if err != nil {
-		return "which agents are paused could not be read"
-	}
-	p, stopped := f.stops(stored, s.Task)
-	if !stopped {
-		return ""
-	}
-	if err := f.opt.Queue.Hold(ctx, holdOf(s.Task.ID, waitText(p))); err != nil && ctx.Err() == nil {
-		f.opt.Log.Error("a run of a paused agent could not be held; it is asked for again",
-			"task", s.Task.ID, "repo", s.Task.Repo, "err", err)
-	}
-	run.Hint(f.nudge)
-	return waitText(p)
 }
 
 // The times between two tries of an agent that is paused.
@@ -204,9 +129,6 @@ func (f *Pauses) attempted(ctx context.Context, c orchestrator.Change, r stage.R
 			f.opt.Log.Error("an agent is paused for all tasks", "trouble", p.Kind, "task", waitText(p), "why", p.Reason)
 			with.Jobs = append(with.Jobs, notice(p, "paused", name(p)+" is paused", pausedText(p, now)))
 		}
-		if f.uses(c.Task, p) {
-			with.Hold = append(with.Hold, holdOf(c.Task.ID, waitText(p)))
-		}
 		return nil
 	}
 	for _, p := range stored {
@@ -218,9 +140,6 @@ func (f *Pauses) attempted(ctx context.Context, c orchestrator.Change, r stage.R
 		case p.Task == c.Task.ID: // it failed otherwise, which says nothing
 			p.Task, p.Next = 0, nextTry(p.Since, now)
 			with.Pauses = append(with.Pauses, p)
-			if f.uses(c.Task, p) {
-				with.Hold = append(with.Hold, holdOf(c.Task.ID, waitText(p)))
-			}
 		}
 	}
 	return nil

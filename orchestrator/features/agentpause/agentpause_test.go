@@ -98,7 +98,7 @@ func paused(t *testing.T, f func(*world)) {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			r.Registry = projects
-			w.feature, err = agentpause.New(agentpause.Options{Store: r.Store, Pauses: r.Store, Projects: projects, Queue: r.Store, Inspector: r.Store, Agents: r.Place, Log: slog.New(slog.NewTextHandler(&w.said, nil))})
+			w.feature, err = agentpause.New(agentpause.Options{Store: r.Store, Pauses: r.Store, Projects: projects, Jobs: r.Store, Agents: r.Place, Log: slog.New(slog.NewTextHandler(&w.said, nil))})
 			require.NoError(r, err)
 			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
 			require.NoError(r, err)
@@ -322,6 +322,7 @@ func TestResume(t *testing.T) {
 		was, err = w.feature.Resume(context.Background(), "claude")
 		require.NoError(w, err)
 		require.True(w, was)
+		w.Engine.Admission.Mark("")
 		w.Settle(10 * time.Second)
 		w.Waits(items[0], stage.HoldApproval)
 		w.Waits(items[1], stage.HoldApproval)

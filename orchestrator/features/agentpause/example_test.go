@@ -14,10 +14,10 @@ func Example() {
 	fmt.Println(err)
 	store := memstore.New(nil)
 	f, err := agentpause.New(agentpause.Options{
-		Store: store, Pauses: store, Projects: &task.Projects{}, Queue: store, Inspector: store, Agents: memwork.New(nil),
+		Store: store, Pauses: store, Projects: &task.Projects{}, Jobs: store, Agents: memwork.New(nil),
 	})
 	fmt.Println(f.Feature().Doc, err)
 	// Output:
-	// agentpause: Options.Store, Pauses, Projects, Queue, Inspector and Agents are required
+	// agentpause: Options.Store, Pauses, Projects, Jobs and Agents are required
 	// An agent that cannot work is paused for all tasks. <nil>
 }

@@ -1,198 +1,173 @@
 package agentpause
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-func (f *Pauses) loop(ctx context.Context, e *orchestrator.Engine) {
-	for {
-		paused, next, err := f.pass(ctx)
-		if err == nil {
-			e.Metrics.AgentsPaused.Set(float64(paused), orchestrator.NoLabels{})
-		}
-		wait := f.opt.Every
-		switch {
-		case errors.Is(err, task.ErrConflict): // another process looks after them too
-			wait = time.Second
-		case err != nil && ctx.Err() == nil:
-			f.opt.Log.Error("the pauses of agents could not be looked after", "err", err)
-		case !next.IsZero():
-			wait = min(wait, max(next.Sub(f.opt.Now()), time.Second))
-		}
-		if e.Wait(ctx, wait, f.nudge) != nil {
-			return
-		}
-	}
+// paused are the pauses of the agent that a task waits for, as they are now.
+type paused struct {
+	pauses []task.Pause
+	now    time.Time
 }
 
-// pass ends the pauses that are over, lets a task try an agent whose time has come, and makes
-// the holds those that the pauses require. It returns how many are left, and when the next of
-// them is due; zero = none is.
-func (f *Pauses) pass(ctx context.Context) (paused int, next time.Time, err error) {
-	again, first := f.reloaded.Swap(false), f.started.CompareAndSwap(false, true)
-	defer func() { // what was missed is made up for
-		if err != nil && again {
-			f.reloaded.Store(true)
-		}
-		if err != nil && first {
-			f.started.Store(false)
-		}
-	}()
-	stored, err1 := f.opt.Pauses.Pauses(ctx)
-	waiting, err2 := f.waiting(ctx)
-	if err := errors.Join(err1, err2); err != nil {
-		return 0, next, err
-	}
-	f.busy.Store(len(stored)+len(waiting) > 0)
-	var errs []error
-	var left []task.Pause
-	for _, p := range stored {
-		if first && p.Task == 0 && p.Since.Before(f.made) {
-			p.Next = f.opt.Now().UTC() // who starts the service may have mended it
-		}
-		over, why := !p.Until.IsZero() && !f.opt.Now().Before(p.Until), "it can be used again, by its own word"
-		if again {
-			over, why = true, "the registry was read again"
-		}
-		if over {
-			if err := f.resume(ctx, why, p); err != nil {
-				errs, left = append(errs, err), append(left, p)
-			}
-			continue
-		}
-		tried, err := f.try(ctx, p, waiting)
-		errs, left = append(errs, err), append(left, tried)
-		for _, at := range []time.Time{tried.Until, tried.Next} {
-			if f.opt.Now().Before(at) && (next.IsZero() || at.Before(next)) {
-				next = at
-			}
-		}
-	}
-	return len(left), next, errors.Join(append(errs, f.putRight(ctx, left, waiting))...)
-}
-
-// held is a task that waits for an agent, by its hold.
-type held struct {
-	hold queue.Hold
-	task task.Task // zero: there is none
-}
-
-// waiting lists the tasks that are held, oldest first.
-func (f *Pauses) waiting(ctx context.Context) (out []held, err error) {
-	holds, err := f.opt.Inspector.Holds(ctx)
+// read reads the pauses, those with what the decision makes of them that launches the task. Where the task
+// that tries an agent cannot do so, nobody does.
+func (f *Pauses) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.Facts, error) {
+	stored, err := f.stored(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range holds {
-		id, ours := heldTask(h)
-		if !ours {
+	if s.With != nil {
+		same := func(o task.Pause) func(task.Pause) bool {
+			return func(p task.Pause) bool { return p.Agent == o.Agent && p.Model == o.Model }
+		}
+		stored = slices.DeleteFunc(slices.Clone(stored), func(o task.Pause) bool {
+			return slices.ContainsFunc(slices.Concat(s.With.Pauses, s.With.Resumed), same(o))
+		})
+		stored = append(stored, s.With.Pauses...)
+	}
+	out := paused{now: f.opt.Now()}
+	for _, one := range stored {
+		if !f.uses(s.Task, one) {
 			continue
 		}
-		t, err := f.opt.Store.Task(ctx, id)
-		if err != nil && !errors.Is(err, task.ErrNotFound) {
-			return nil, err
+		if one.Task != 0 && one.Task != s.Task.ID {
+			able, err := f.able(ctx, one)
+			if err != nil {
+				return nil, err
+			}
+			if !able {
+				one.Task = 0
+			}
 		}
-		out = append(out, held{h, t})
+		out.pauses = append(out.pauses, one)
 	}
-	slices.SortFunc(out, func(a, b held) int { return cmp.Compare(a.task.ID, b.task.ID) })
 	return out, nil
 }
 
-// try sees to it that a task tries a paused agent when it is time, and returns the pause as
-// it is then. A task that cannot do so gives way to another.
-func (f *Pauses) try(ctx context.Context, p task.Pause, waiting []held) (task.Pause, error) {
-	was := p
-	if p.Task != 0 {
-		able, err := f.able(ctx, p.Task, p)
-		if err != nil || able {
-			return p, err
-		}
-		p.Task = 0
-	}
-	var c task.Commit
-	if !f.opt.Now().Before(p.Next) {
-		for _, h := range waiting {
-			able, err := f.able(ctx, h.task.ID, p)
-			if err != nil {
-				return was, err
-			}
-			if able {
-				p.Task, c.Free = h.task.ID, []queue.Hold{h.hold}
-				break
-			}
-		}
-	}
-	if p.Task == was.Task && p.Task == 0 {
-		return p, nil // nobody can
-	}
-	c.Pauses = []task.Pause{p}
-	if err := f.opt.Store.Commit(ctx, c); err != nil {
-		return was, err
-	}
-	p.Version++
-	return p, nil
+// storedKey is the key of the pauses in a pass.
+type storedKey struct{}
+
+func (f *Pauses) stored(ctx context.Context, p *admit.Pass) ([]task.Pause, error) {
+	return admit.Once(p, storedKey{}, func() ([]task.Pause, error) { return f.opt.Pauses.Pauses(ctx) })
 }
 
-// able reports whether nothing but the pause keeps a task from the agent.
-func (f *Pauses) able(ctx context.Context, id int64, p task.Pause) (bool, error) {
-	t, err := f.opt.Store.Task(ctx, id)
+// tries reports whether a task may try an agent that is paused.
+func tries(p task.Pause, id int64, now time.Time) bool {
+	return p.Task == id || p.Task == 0 && !now.Before(p.Next)
+}
+
+// over reports whether a pause has ended by itself.
+func over(p task.Pause, now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
+
+// Judge implements admit.Facts.
+func (f paused) Judge(s admit.Start) (r admit.Reason, waits bool) {
+	i := slices.IndexFunc(f.pauses, func(p task.Pause) bool { return !over(p, f.now) && !tries(p, s.Task.ID, f.now) })
+	if i < 0 {
+		return r, false
+	}
+	p := f.pauses[i]
+	r = admit.Reason{Text: waitText(p), Brief: waitText(p), Until: p.Until}
+	resume := "to try at once, run signalbox resume " + quotedName(p.Agent) + ", or press Resume on the dashboard (Queue)"
+	if !p.Until.IsZero() {
+		r.Who, r.Do = admit.WhoOutside, "Wait, it ends by itself; "+resume
+		return r, true
+	}
+	r.Who = admit.WhoYou
+	r.Do = "Mend the agent: the notice in the chat and the queue page say how. It is tried again by itself; " + resume
+	if r.Text += "; another task tries it now"; p.Task == 0 {
+		r.Text, r.Until = r.Brief+"; it is tried again at "+orchestrator.Moment(f.now, p.Next), p.Next
+	}
+	return r, true
+}
+
+// quotedName is an agent's name for a command line.
+func quotedName(agent string) string {
+	if strings.Contains(agent, " ") {
+		return strconv.Quote(agent)
+	}
+	return agent
+}
+
+// admitted has a task that may start try the agents that are paused.
+func (f *Pauses) admitted(p *admit.Pass, s admit.Start, c *task.Commit) {
+	stored, _ := admit.Once(p, storedKey{}, func() ([]task.Pause, error) { return nil, errors.New("nothing was read") })
+	for _, one := range stored {
+		if now := f.opt.Now(); f.uses(s.Task, one) && !over(one, now) && one.Task != s.Task.ID {
+			one.Task = s.Task.ID
+			c.Pauses = append(c.Pauses, one)
+			p.Forget(storedKey{})
+		}
+	}
+}
+
+// able reports whether nothing but the pause keeps the task that tries an agent from it.
+func (f *Pauses) able(ctx context.Context, p task.Pause) (bool, error) {
+	t, err := f.opt.Store.Task(ctx, p.Task)
 	if errors.Is(err, task.ErrNotFound) || err == nil && !f.uses(t, p) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	waits, err := f.opt.Inspector.Waiting(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: id})
-	if err != nil {
+	rows, err := admit.Rows(ctx, f.opt.Jobs, t.Repo, t.ID)
+	if err != nil || slices.ContainsFunc(rows, func(h queue.Hold) bool { return h.Name != Name }) {
 		return false, err
 	}
-	for _, w := range waits {
-		if slices.ContainsFunc(w.Reasons, func(r queue.Reason) bool { return r.Kind == queue.ReasonHold && r.Name != Name }) {
-			return false, nil
-		}
-	}
-	return len(waits) > 0, nil
+	jobs, err := f.opt.Jobs.Jobs(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: t.ID, Open: true})
+	return len(jobs) > 0, err
 }
 
-// putRight frees the tasks whose agent is not paused any more, and brings the reasons of the
-// others up to date.
-func (f *Pauses) putRight(ctx context.Context, stored []task.Pause, waiting []held) error {
-	var stale, changed []queue.Hold
-	for _, h := range waiting {
-		p, stopped := f.stops(stored, h.task)
-		switch {
-		case !stopped:
-			stale = append(stale, h.hold)
-		case h.hold.Reason != waitText(p):
-			h.hold.Reason = waitText(p)
-			changed = append(changed, h.hold)
-		}
+// tend ends the pauses that are over. next is when the next one is. Where there are fewer than before, in whatever
+// process they ended, all that waits is to be judged.
+func (f *Pauses) tend(ctx context.Context) (all bool, next time.Time, err error) {
+	stored, err := f.opt.Pauses.Pauses(ctx)
+	if err != nil {
+		return false, next, err
 	}
-	return errors.Join(f.opt.Queue.Hold(ctx, changed...), f.opt.Queue.Free(ctx, stale...))
-}
-
-// resume ends pauses.
-func (f *Pauses) resume(ctx context.Context, why string, pauses ...task.Pause) error {
+	now, again, first := f.opt.Now(), f.reloaded.Load(), !f.started.Load()
 	var c task.Commit
-	for _, p := range pauses {
-		f.end(&c, p, why)
+	for _, p := range stored {
+		switch {
+		case again:
+			f.end(&c, p, "the registry was read again")
+		case over(p, now):
+			f.end(&c, p, "it can be used again, by its own word")
+		case first && p.Task == 0 && p.Since.Before(f.made) && now.Before(p.Next):
+			p.Next = now.UTC() // who starts the service may have mended it
+			c.Pauses = append(c.Pauses, p)
+		}
+		if at := p.Until; !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
 	}
-	return f.opt.Store.Commit(ctx, c)
+	if len(c.Pauses)+len(c.Resumed) > 0 {
+		err = f.opt.Store.Commit(ctx, c)
+	}
+	if err == nil {
+		f.started.Store(true)
+		f.reloaded.CompareAndSwap(again, false)
+		left := int64(len(stored) - len(c.Resumed))
+		all = f.left.Swap(left) > left
+	}
+	return all, next, err
 }
 
 // resumeMax is how often an operator's word is tried while others change the pause.
 const resumeMax = 5
 
-// Resume ends the pauses of an agent by an operator's word, and returns whether there was one.
+// Resume ends the pauses of an agent by an operator's word, and returns whether there was one. What waited for it is
+// let go when the desk looks next.
 func (f *Pauses) Resume(ctx context.Context, agent string) (was bool, err error) {
 	for range resumeMax {
 		stored, err := f.opt.Pauses.Pauses(ctx)
@@ -200,11 +175,11 @@ func (f *Pauses) Resume(ctx context.Context, agent string) (was bool, err error)
 		if err != nil || len(own) == 0 {
 			return false, err
 		}
-		err = f.resume(ctx, "an operator has resumed it", own...)
-		if err == nil {
-			run.Hint(f.nudge)
+		var c task.Commit
+		for _, p := range own {
+			f.end(&c, p, "an operator has resumed it")
 		}
-		if !errors.Is(err, task.ErrConflict) {
+		if err = f.opt.Store.Commit(ctx, c); !errors.Is(err, task.ErrConflict) {
 			return err == nil, err
 		}
 	}

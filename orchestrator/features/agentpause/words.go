@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -106,42 +107,8 @@ func notice(p task.Pause, what, title, text string) queue.Job {
 	return orchestrator.EffectJob(task.Task{Title: title}, task.Project{}, stage.Effect{Kind: stage.EffectNotify, Text: text}, key)
 }
 
-// words adds to the reasons of our holds when they end, or when the agent is tried again.
-func (f *Pauses) words(ctx context.Context, waits []queue.Wait) {
-	var stored []task.Pause
-	for i := range waits {
-		for k := range waits[i].Reasons {
-			r := &waits[i].Reasons[k]
-			if r.Name != Name {
-				continue
-			}
-			if stored == nil {
-				var err error
-				if stored, err = f.opt.Pauses.Pauses(ctx); err != nil {
-					return
-				}
-			}
-			for _, p := range stored {
-				text := waitText(p)
-				if !strings.HasPrefix(r.Text, text) {
-					continue
-				}
-				switch {
-				case !p.Until.IsZero():
-					r.Until = p.Until
-				case p.Task != 0:
-					r.Text = strings.Replace(r.Text, text, text+"; another task tries it now", 1)
-				default:
-					again := "; it is tried again at " + orchestrator.Moment(f.opt.Now(), p.Next)
-					r.Text, r.Until = strings.Replace(r.Text, text, text+again, 1), p.Next
-				}
-			}
-		}
-	}
-}
-
-// Paused is an agent in the block of /queue.
-type Paused struct {
+// pausedView is an agent in the block of /queue.
+type pausedView struct {
 	Agent  string           `json:"agent"`
 	Model  string           `json:"model,omitempty"` // empty = with any
 	Kind   work.TroubleKind `json:"kind"`
@@ -157,8 +124,8 @@ type Paused struct {
 
 // view is the block in /queue.
 type view struct {
-	Enabled bool     `json:"enabled"`
-	Paused  []Paused `json:"paused"`
+	Enabled bool         `json:"enabled"`
+	Paused  []pausedView `json:"paused"`
 }
 
 func (f *Pauses) show(ctx context.Context) (any, error) {
@@ -166,22 +133,22 @@ func (f *Pauses) show(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := f.opt.Inspector.Holds(ctx)
+	waiting, err := admit.ListWaiting(ctx, f.opt.Jobs, f.rule(), "")
 	if err != nil {
 		return nil, err
 	}
-	v := view{Enabled: true, Paused: []Paused{}}
+	v := view{Enabled: true, Paused: []pausedView{}}
 	for _, p := range stored {
-		one := Paused{
+		one := pausedView{
 			Agent: p.Agent, Model: p.Model, Kind: p.Kind, What: p.Kind.What(), Do: mend(p), Reason: p.Reason,
 			Since: p.Since, Until: p.Until, Task: p.Task, Tasks: []int64{},
 		}
 		if p.Until.IsZero() {
 			one.Next = p.Next
 		}
-		for _, h := range held {
-			if id, ours := heldTask(h); ours && h.Reason == waitText(p) {
-				one.Tasks = append(one.Tasks, id)
+		for _, w := range waiting {
+			if w.Reason == waitText(p) {
+				one.Tasks = append(one.Tasks, w.TaskID)
 			}
 		}
 		v.Paused = append(v.Paused, one)

@@ -16,11 +16,13 @@ type attempt struct {
 	n   int
 }
 
-// caseOf reads the accounts that a task's next run is judged by. run is a record
+// booksOf reads the accounts that a task's next run is judged by. run is a record
 // that the store does not have yet; the reservation of the attempt own, which is
 // the run to be judged, does not count.
-func (b *Budget) caseOf(ctx context.Context, t task.Task, run *task.AgentRun, own attempt) (Case, error) {
-	x := Case{Name: fmt.Sprintf("%s (task %d)", t.WorkItemID, t.ID), Repo: t.Repo, At: b.opt.Now().UTC(), Next: b.estimate(t)}
+func (b *Budget) booksOf(ctx context.Context, t task.Task, run *task.AgentRun, own attempt) (books, error) {
+	x := books{
+		caps: b.opt.Caps, name: fmt.Sprintf("%s (task %d)", t.WorkItemID, t.ID), repo: t.Repo, at: b.opt.Now().UTC(), next: b.estimate(t),
+	}
 	reserved, err := b.opt.Costs.Reservations(ctx, t.Repo)
 	if err != nil {
 		return x, err
@@ -35,10 +37,10 @@ func (b *Budget) caseOf(ctx context.Context, t task.Task, run *task.AgentRun, ow
 			return x, err
 		}
 		of := slices.DeleteFunc(slices.Clone(reserved), func(r task.Reservation) bool { return r.TaskID != t.ID })
-		x.Task = b.account(with(runs, run), of)
+		x.task = b.sum(with(runs, run), of)
 	}
 	if b.opt.Caps.RepoDay > 0 {
-		x.RepoDay, err = b.dayOf(ctx, t.Repo, x.At, reserved, run)
+		x.repoDay, err = b.dayAccount(ctx, t.Repo, x.at, reserved, run)
 	}
 	return x, err
 }
@@ -52,13 +54,15 @@ func (b *Budget) estimate(t task.Task) int64 {
 	return b.opt.Caps.Run
 }
 
-// dayOf is the account of a repository on the day of a moment. A run counts on the
+// dayAccount is the account of a repository on the day of a moment. A run counts on the
 // day on which it ends; one that is at work counts today.
-func (b *Budget) dayOf(ctx context.Context, repo string, at time.Time, reserved []task.Reservation, run *task.AgentRun) (Account, error) {
-	begin := Day(at)
+func (b *Budget) dayAccount(
+	ctx context.Context, repo string, at time.Time, reserved []task.Reservation, run *task.AgentRun,
+) (account, error) {
+	begin := dayOf(at)
 	runs, err := b.opt.Costs.RunsSince(ctx, repo, begin)
 	if err != nil {
-		return Account{}, err
+		return account{}, err
 	}
 	if run != nil && run.Finished.Before(begin) {
 		run = nil
@@ -68,19 +72,19 @@ func (b *Budget) dayOf(ctx context.Context, repo string, at time.Time, reserved 
 		today := !r.At.Before(begin)
 		if !today {
 			if today, err = b.atWork(ctx, r); err != nil {
-				return Account{}, err
+				return account{}, err
 			}
 		}
 		if today {
 			of = append(of, r)
 		}
 	}
-	return b.account(with(runs, run), of), nil
+	return b.sum(with(runs, run), of), nil
 }
 
 // atWork reports whether the attempt of a reservation has not ended yet.
 func (b *Budget) atWork(ctx context.Context, r task.Reservation) (bool, error) {
-	jobs, err := b.opt.Inspector.Jobs(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: r.TaskID, Open: true})
+	jobs, err := b.opt.Jobs.Jobs(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: r.TaskID, Open: true})
 	return slices.ContainsFunc(jobs, func(j queue.Job) bool {
 		return j.ID == r.JobID && j.Attempt == r.Attempt && j.Status == queue.Running
 	}), err
@@ -95,9 +99,9 @@ func with(runs []task.AgentRun, run *task.AgentRun) []task.AgentRun {
 	return append(runs, *run)
 }
 
-// account sums up. The agent is its own meter: one that was started and says nothing of
+// sum sums up. The agent is its own meter: one that was started and says nothing of
 // what it used has cost what was reserved for it.
-func (b *Budget) account(runs []task.AgentRun, reserved []task.Reservation) (a Account) {
+func (b *Budget) sum(runs []task.AgentRun, reserved []task.Reservation) (a account) {
 	for _, r := range runs {
 		cost, u := r.Usage.MicroUSD, r.Usage
 		used := u.Input > 0 || u.Output > 0 || u.CacheRead > 0 || u.CacheCreate > 0
@@ -105,20 +109,20 @@ func (b *Budget) account(runs []task.AgentRun, reserved []task.Reservation) (a A
 		case cost != 0:
 		case !used && !r.Started.IsZero():
 			cost = b.opt.Caps.Run
-			a.Silent = add(a.Silent, cost)
+			a.silent = add(a.silent, cost)
 		case used:
 			price, known := b.opt.Price(r)
 			if cost = price; !known && u.Model == "" { // nobody could give its price
 				cost = b.opt.Caps.Run
-				a.Silent = add(a.Silent, cost)
-			} else if !known && !slices.Contains(a.Unpriced, u.Model) {
-				a.Unpriced = append(a.Unpriced, u.Model)
+				a.silent = add(a.silent, cost)
+			} else if !known && !slices.Contains(a.unpriced, u.Model) {
+				a.unpriced = append(a.unpriced, u.Model)
 			}
 		}
-		a.Spent = add(a.Spent, cost)
+		a.spent = add(a.spent, cost)
 	}
 	for _, r := range reserved {
-		a.Reserved = add(a.Reserved, r.MicroUSD)
+		a.reserved = add(a.reserved, r.MicroUSD)
 	}
 	return a
 }

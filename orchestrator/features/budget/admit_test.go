@@ -3,6 +3,7 @@ package budget_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,18 +12,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
 )
+
+// dollar is one, in millionths.
+const dollar = 1_000_000
 
 func options(t *testing.T, s *memstore.Store, caps budget.Caps) budget.Options {
 	t.Helper()
 	projects, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP", Main: "main"})
 	require.NoError(t, err)
-	return budget.Options{Store: s, Records: s, Costs: s, Projects: projects, Queue: s, Inspector: s, Caps: caps}
+	return budget.Options{Store: s, Records: s, Costs: s, Projects: projects, Jobs: s, Caps: caps}
 }
 
 // slow is a ledger that takes its time, so that others come in between.
@@ -50,12 +56,24 @@ func TestAdmitIsRaceFree(t *testing.T) {
 			ID: id, WorkItemID: fmt.Sprintf("APP-%d", n), TrackerIssueID: fmt.Sprint(n), Branch: fmt.Sprint(n), Repo: "acme/app",
 			State: stage.State{Stage: stage.Analysis, Run: 1, Active: stage.Analyst},
 		}
-		require.NoError(t, s.Commit(t.Context(), task.Commit{Task: &row}))
+		job := queue.Job{Pool: queue.PoolAgents, TaskID: id, Holds: admit.Subjects(row.Repo, id)}
+		require.NoError(t, s.Commit(t.Context(), task.Commit{Task: &row, Jobs: []queue.Job{job}}))
+		row, err = s.Task(t.Context(), id)
+		require.NoError(t, err)
 		tasks = append(tasks, row)
 	}
 	var started atomic.Int32
-	admit := func(row task.Task) bool {
-		ok := b.Feature().Admit(t.Context(), orchestrator.Start{Task: row, JobID: row.ID, Attempt: 1}) == ""
+	desk := admit.NewDesk(admit.Options{
+		Store: s, Jobs: s, Rules: b.Feature().Admission, Scheduler: run.Real{}, Log: slog.New(slog.DiscardHandler),
+		Begins: func(task.Task) bool { return true },
+	})
+	pass := func() {
+		desk.Mark("")
+		_, _, err := desk.Review(t.Context())
+		require.NoError(t, err)
+	}
+	claim := func(row task.Task) bool {
+		ok := desk.Claim(t.Context(), admit.Start{Task: row, JobID: row.ID, Attempt: 1}) == ""
 		if ok {
 			started.Add(1)
 		}
@@ -63,7 +81,7 @@ func TestAdmitIsRaceFree(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	for _, task := range tasks {
-		all.Go(func() { admit(task) })
+		all.Go(func() { claim(task) })
 	}
 	all.Wait()
 	require.LessOrEqual(t, started.Load(), int32(7), "the cap is never passed")
@@ -80,11 +98,11 @@ func TestAdmitIsRaceFree(t *testing.T) {
 	}
 	for len(held()) > 43 {
 		before := held()
-		require.NoError(t, b.Pass(t.Context()))
+		pass()
 		for _, task := range tasks {
-			subject := fmt.Sprintf("task/%d", task.ID)
+			subject := admit.Subjects(task.Repo, task.ID)[0]
 			if slices.Contains(before, subject) && !slices.Contains(held(), subject) {
-				require.True(t, admit(task), "there is room for it")
+				require.True(t, claim(task), "there is room for it")
 			}
 		}
 	}
@@ -99,7 +117,7 @@ func TestAdmitIsRaceFree(t *testing.T) {
 		run := task.AgentRun{TaskID: rs[n].TaskID, JobID: rs[n].JobID, Attempt: 1, Finished: time.Now()}
 		run.Usage.MicroUSD = dollar * 4 / 10
 		require.NoError(t, s.Commit(t.Context(), task.Commit{Runs: []task.AgentRun{run}}))
-		require.NoError(t, b.Pass(t.Context()))
+		pass()
 		require.Len(t, held(), want)
 	}
 }

@@ -7,19 +7,15 @@
 // run that was interrupted has no record: its estimate stays, so that an agent
 // that is started again and again reaches the cap too.
 //
-// A run that might pass a cap waits: its job is held, takes no slot and is not
-// looked at. The hold is set in the transaction of the decision that launches the
-// agent. What a decision cannot see (two tasks that begin at the same moment) is
-// seen when the job is claimed: the run is reserved first and judged beside all
-// other reservations then, so that of two at least one gives way, in whatever process.
-// A loop frees a hold when there is room again: the day has ended, a run cost less
-// than was reserved, or the service was started with a higher cap.
+// A run that might pass a cap waits, with one notice. Of two that begin at the same moment
+// each reserves first and is judged beside all other reservations then, so that at least one
+// gives way, in whatever process. It goes on when there is room again: the day has ended, a
+// run cost less than was reserved, or the service was started with a higher cap.
 //
 // A run that reports neither tokens nor a cost is taken to have cost its estimate, and so is
 // one that names no model, where its agent has no price either.
 // A model that was used by name, cost nothing and has no known price counts as over. What
-// cannot be read lets nothing start: a cap that fails open is none. The loop
-// looks again soon.
+// cannot be read lets nothing start: a cap that fails open is none.
 package budget
 
 import (
@@ -27,47 +23,44 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Name of the feature and of its holds.
+// Name of the feature and of its rule.
 const Name = "budget"
 
-// Options of the feature. All up to Inspector and one cap are required.
+// Options of the feature. All up to Jobs and one cap are required.
 type Options struct {
-	Store     orchestrator.Storing
-	Records   task.Records
-	Costs     task.CostStore
-	Projects  *task.Projects
-	Queue     queue.Admin
-	Inspector queue.Inspector
-	Caps      Caps
+	Store    orchestrator.Storing
+	Records  task.Records
+	Costs    task.CostStore
+	Projects *task.Projects
+	Jobs     admit.Jobs
+	Caps     Caps
 	// Price returns what a run costs that used tokens and reported no cost, in
 	// millionths of a dollar; known is false without a known price. nil: no price is known.
 	Price func(task.AgentRun) (microUSD int64, known bool)
-	Every time.Duration // how often holds are put right; default 30 s
-	Log   *slog.Logger  // nil discards
+	Log   *slog.Logger // nil discards
 	Now   func() time.Time
 }
 
 // Budget is the feature.
 type Budget struct {
-	opt   Options
-	nudge chan struct{} // a cap to notify people of, or room again
+	opt    Options
+	tidied atomic.Int64 // the day on which what is over was removed last, in seconds
 }
 
 // New checks the options.
 func New(o Options) (*Budget, error) {
 	switch {
-	case o.Store == nil || o.Records == nil || o.Costs == nil || o.Projects == nil || o.Queue == nil || o.Inspector == nil:
-		return nil, errors.New("budget: Options.Store, Records, Costs, Projects, Queue and Inspector are required")
+	case o.Store == nil || o.Records == nil || o.Costs == nil || o.Projects == nil || o.Jobs == nil:
+		return nil, errors.New("budget: Options.Store, Records, Costs, Projects and Jobs are required")
 	case o.Caps.Task < 0 || o.Caps.RepoDay < 0 || o.Caps.Run < 0:
 		return nil, errors.New("budget: Options.Caps: an amount is negative, want 0 or more")
 	case o.Caps.Task == 0 && o.Caps.RepoDay == 0:
@@ -79,14 +72,11 @@ func New(o Options) (*Budget, error) {
 	for field, limit := range map[string]int64{"Task": o.Caps.Task, "RepoDay": o.Caps.RepoDay} {
 		if limit > 0 && limit < o.Caps.Run {
 			return nil, fmt.Errorf("budget: Options.Caps.%s is %s, less than the %s that one run is taken to cost: "+
-				"nothing would ever start", field, USD(limit), USD(o.Caps.Run))
+				"nothing would ever start", field, usd(limit), usd(o.Caps.Run))
 		}
 	}
 	if o.Price == nil {
 		o.Price = func(task.AgentRun) (int64, bool) { return 0, false }
-	}
-	if o.Every <= 0 {
-		o.Every = 30 * time.Second
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -94,102 +84,57 @@ func New(o Options) (*Budget, error) {
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}
-	return &Budget{opt: o, nudge: make(chan struct{}, 1)}, nil
+	return &Budget{opt: o}, nil
 }
 
 // Feature is the budget for the engine.
 func (b *Budget) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "What agents cost stays within caps.",
-		Holds: b.holds, Committed: b.committed,
-		Admit: b.admit,
-		Loops: []orchestrator.Loop{{Name: "loop", Run: b.loop}},
-		Show:  b.show,
+		Admission: []admit.Rule{b.rule()}, Show: b.show,
 	}
 }
 
 // unread explains why nothing starts when the books cannot be read.
 const unread = "what has been spent could not be read, and so nothing starts"
 
-// holdOf returns the hold that keeps a task's next run from being claimed.
-func holdOf(taskID int64, reason string) queue.Hold {
-	return queue.Hold{Subject: subjectPrefix + strconv.FormatInt(taskID, 10), Name: Name, Reason: reason}
-}
-
-const subjectPrefix = "task/"
-
-// taskOf is the task that a hold of ours keeps.
-func taskOf(h queue.Hold) (id int64, ok bool) {
-	text, found := strings.CutPrefix(h.Subject, subjectPrefix)
-	id, err := strconv.ParseInt(text, 10, 64)
-	return id, h.Name == Name && found && err == nil
-}
-
-// holds answers a launch with a hold when the run might pass a cap.
-func (b *Budget) holds(ctx context.Context, c orchestrator.Change, with *task.Commit) error {
-	own := holdOf(c.Task.ID, "")
-	if c.Launched() {
-		x, err := b.caseOf(ctx, c.Task, c.Run, attempt{})
-		if own.Reason = unread; err == nil {
-			own.Reason = b.opt.Caps.Judge(x).Reason()
-		} else {
-			b.opt.Log.Error(unread, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
-		}
-	} else if c.Task.State.Active != "" || c.Before.Active == "" {
-		return nil
-	}
-	if own.Reason == "" {
-		with.Free = append(with.Free, own)
-	} else {
-		with.Hold = append(with.Hold, own)
-	}
-	return nil
-}
-
-// committed wakes the loop: a run may have cost less than was reserved for it, and
-// one that waits needs a notice.
-func (b *Budget) committed(c orchestrator.Change) {
-	if c.Run != nil || c.Launched() {
-		b.requestPass()
+func (b *Budget) rule() admit.Rule {
+	return admit.Rule{
+		Name: Name, Closed: unread, Tend: b.tend, Reserve: b.reserve, Read: b.read, Told: b.told,
+		Admitted: func(p *admit.Pass, s admit.Start, _ *task.Commit) {
+			if s.JobID == 0 { // else it is reserved
+				freed := b.freed(p, s.Task.Repo)
+				*freed = add(*freed, b.estimate(s.Task))
+			}
+		},
 	}
 }
 
-// admit reserves the estimate of a run that is about to start, or holds it. The
-// reservation comes before the verdict: of two runs that are admitted at the same
-// moment each sees the other's.
-func (b *Budget) admit(ctx context.Context, s orchestrator.Start) (why string) {
-	log := b.opt.Log.With("task", s.Task.ID, "repo", s.Task.Repo)
+// reserve reserves the estimate of a run that is about to start.
+func (b *Budget) reserve(ctx context.Context, s admit.Start) (undo func(context.Context), err error) {
 	own := task.Reservation{
 		TaskID: s.Task.ID, JobID: s.JobID, Attempt: s.Attempt, Repo: s.Task.Repo, MicroUSD: b.estimate(s.Task), At: b.opt.Now().UTC(),
 	}
-	if err := b.opt.Costs.Reserve(ctx, own); err != nil {
-		log.Error("an estimate could not be reserved, and so nothing starts", "err", err)
-		return "the estimate of the run could not be reserved"
-	}
-	x, err := b.caseOf(ctx, s.Task, nil, attempt{s.JobID, s.Attempt})
-	why = unread
-	if err == nil {
-		why = b.opt.Caps.Judge(x).Reason()
-	} else if ctx.Err() == nil { // else the service is being stopped
-		log.Error(unread, "err", err)
-	}
-	if why == "" {
-		return ""
-	}
-	if err := b.opt.Costs.Forget(ctx, own); err != nil {
-		log.Error("the reservation of a run that did not start stays, until the task ends", "err", err)
-	}
-	if err == nil {
-		log.Info("a run waits for the budget", "why", why)
-		if err := b.opt.Queue.Hold(ctx, holdOf(s.Task.ID, why)); err != nil {
-			log.Error("a run that waits for the budget could not be held; it is asked for again", "err", err)
+	return func(ctx context.Context) {
+		if err := b.opt.Costs.Forget(ctx, own); err != nil {
+			b.opt.Log.Error("the reservation of a run that did not start stays, until the task ends",
+				"task", s.Task.ID, "repo", s.Task.Repo, "err", err)
 		}
-		b.requestPass()
-	}
-	return why
+	}, b.opt.Costs.Reserve(ctx, own)
 }
 
-// requestPass requests a pass of the loop soon.
-func (b *Budget) requestPass() {
-	run.Hint(b.nudge)
+// freed sums up the estimates of a repository's runs that were let go in a pass and have reserved nothing yet.
+func (b *Budget) freed(p *admit.Pass, repo string) *int64 {
+	type key struct{ repo string }
+	sum, _ := admit.Once(p, key{repo}, func() (*int64, error) { return new(int64), nil })
+	return sum
+}
+
+func (b *Budget) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.Facts, error) {
+	x, err := b.booksOf(ctx, s.Task, s.Run, attempt{s.JobID, s.Attempt})
+	if err != nil {
+		return nil, err
+	}
+	x.repoDay.reserved = add(x.repoDay.reserved, *b.freed(p, s.Task.Repo))
+	return x, nil
 }

@@ -48,7 +48,7 @@ func thrifty(t *testing.T, caps budget.Caps, f func(*Rig, *budget.Options, *book
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			b.CostStore = r.Store
-			o.Store, o.Records, o.Costs, o.Projects, o.Queue, o.Inspector = r.Store, r.Store, b, projects, r.Store, r.Store
+			o.Store, o.Records, o.Costs, o.Projects, o.Jobs = r.Store, r.Store, b, projects, r.Store
 			made, err := budget.New(*o)
 			require.NoError(r, err)
 			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})

@@ -3,17 +3,19 @@ package budget
 import (
 	"context"
 	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 )
 
 // view is the block in /queue. Amounts are millionths of a dollar.
 type view struct {
-	Enabled bool      `json:"enabled"`
-	TaskCap int64     `json:"task_cap_micro_usd,omitempty"`
-	DayCap  int64     `json:"repo_day_cap_micro_usd,omitempty"`
-	Run     int64     `json:"run_micro_usd"`
-	Day     string    `json:"day"` // UTC
-	Repos   []spent   `json:"repos"`
-	Waiting []waiting `json:"waiting"`
+	Enabled bool            `json:"enabled"`
+	TaskCap int64           `json:"task_cap_micro_usd,omitempty"`
+	DayCap  int64           `json:"repo_day_cap_micro_usd,omitempty"`
+	Run     int64           `json:"run_micro_usd"`
+	Day     string          `json:"day"` // UTC
+	Repos   []spent         `json:"repos"`
+	Waiting []admit.Waiting `json:"waiting"`
 }
 
 // spent is the account of a repository today.
@@ -25,48 +27,37 @@ type spent struct {
 	Unpriced []string `json:"unpriced_models,omitempty"`
 }
 
-type waiting struct {
-	TaskID int64     `json:"task_id"`
-	Reason string    `json:"reason"`
-	Since  time.Time `json:"since"`
-}
-
 func (b *Budget) show(ctx context.Context) (any, error) {
 	now, c := b.opt.Now().UTC(), b.opt.Caps
 	v := view{
 		Enabled: true, TaskCap: c.Task, DayCap: c.RepoDay, Run: c.Run, Day: now.Format(time.DateOnly),
-		Repos: []spent{}, Waiting: []waiting{},
+		Repos: []spent{},
 	}
-	held, err := b.opt.Inspector.Holds(ctx)
-	if err != nil {
+	var err error
+	if v.Waiting, err = admit.ListWaiting(ctx, b.opt.Jobs, b.rule(), ""); err != nil {
 		return nil, err
-	}
-	for _, h := range held {
-		if id, ours := taskOf(h); ours {
-			v.Waiting = append(v.Waiting, waiting{TaskID: id, Reason: h.Reason, Since: h.Since})
-		}
 	}
 	for _, p := range b.opt.Projects.All() {
 		a, err := b.today(ctx, p.Repo)
 		if err != nil {
 			return nil, err
 		}
-		v.Repos = append(v.Repos, spent{Repo: p.Repo, Spent: a.Spent, Silent: a.Silent, Reserved: a.Reserved, Unpriced: a.Unpriced})
+		v.Repos = append(v.Repos, spent{Repo: p.Repo, Spent: a.spent, Silent: a.silent, Reserved: a.reserved, Unpriced: a.unpriced})
 	}
 	return v, nil
 }
 
-func (b *Budget) today(ctx context.Context, repo string) (Account, error) {
+func (b *Budget) today(ctx context.Context, repo string) (account, error) {
 	reserved, err := b.opt.Costs.Reservations(ctx, repo)
 	if err != nil {
-		return Account{}, err
+		return account{}, err
 	}
-	return b.dayOf(ctx, repo, b.opt.Now().UTC(), reserved, nil)
+	return b.dayAccount(ctx, repo, b.opt.Now().UTC(), reserved, nil)
 }
 
 // Spent returns what the agents of a repository have cost today (UTC), with what is reserved, in
 // millionths of a dollar.
 func (b *Budget) Spent(ctx context.Context, repo string) (int64, error) {
 	a, err := b.today(ctx, repo)
-	return a.Spent + a.Reserved, err
+	return a.spent + a.reserved, err
 }

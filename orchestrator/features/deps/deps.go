@@ -1,8 +1,7 @@
 // Package deps makes a task wait for the tasks that it depends on: those in the
-// local table, and those that the tracker's relations name. Its jobs are held, so
-// that waiting takes no slot and costs nothing.
+// local table, and those that the tracker's relations name.
 //
-// A new task is held until its relations have been read once. What cannot be read
+// A new task waits until its relations have been read once. What cannot be read
 // counts as ready. Tasks that wait for each other in a circle will never be ready:
 // they are Blocked on the board, with one alert that names the circle.
 package deps
@@ -11,20 +10,21 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Names of the holds.
+// Names of the rules.
 const (
 	Name  = "task_deps"
 	Cycle = "task_deps_cycle"
@@ -36,27 +36,24 @@ const (
 	SourceTracker = "tracker"
 )
 
-// Options of the feature. Store, Table, Queue and Inspector are required.
+// Options of the feature. Store, Table and Jobs are required.
 type Options struct {
-	Store     task.Store
-	Table     task.Dependencies
-	Queue     queue.Admin
-	Inspector queue.Inspector
+	Store task.Store
+	Table task.Dependencies
+	Jobs  queue.HoldFinder
 	// Relations are the tracker's; nil = the local table only.
 	Relations tracker.Relations
 	// Items reads whether a card that has no task is finished; nil = such cards
 	// are waited for by nobody.
 	Items tracker.Tracker
-	// Line is the name of the holds by which the analyst of a task waits for the task right
-	// before it in its repository; empty = there are none. With them the waiting of tasks
+	// Line is the name of the rule by which a task waits for the task right before it in its
+	// repository; empty = there is none. With them the waiting of tasks
 	// for each other can be a circle, too.
-	Line string
-	// Changed is called when other tasks are held than before; nil = nobody listens.
-	Changed func()
-	Every   time.Duration // how often all holds are put right; default 1 min
-	Read    time.Duration // how often a task's relations are read again; default 5 min
-	Log     *slog.Logger  // nil discards
-	Now     func() time.Time
+	Line  string
+	Every time.Duration // how often is looked which are to be read; default 1 min
+	Read  time.Duration // how often a task's relations are read again; default 5 min
+	Log   *slog.Logger  // nil discards
+	Now   func() time.Time
 }
 
 // Deps is the feature.
@@ -64,24 +61,25 @@ type Deps struct {
 	opt   Options
 	nudge chan struct{} // a task has begun or ended
 
-	mu    sync.Mutex
-	moved []task.Task     // that have begun or ended since the loop last looked
-	cards map[string]bool // of which a webhook has come since
-	set   bool            // the local table was changed since
+	projects atomic.Pointer[task.Projects] // nil: the loop has not begun
 
-	ended []reading // that have ended since
+	mu      sync.Mutex
+	moved   []task.Task       // that have begun or ended since the loop last looked
+	cards   map[string]bool   // of which a webhook has come since
+	changed []int64           // tasks by whose dependencies others are judged otherwise since; nil = none are
+	ended   []reading         // since
+	known   map[int64]related // what the relations said when they were read
+	started time.Time         // when the loop began
 
 	// Only the loop uses these.
-	known   map[int64]related // what the relations said when they were read
-	reading int               // how many are being read
-	started time.Time         // when the loop began
-	again   time.Time         // when what is known is next read again
+	reading int  // how many are being read
+	backlog bool // more are to be read
 }
 
 // New checks the options.
 func New(o Options) (*Deps, error) {
-	if o.Store == nil || o.Table == nil || o.Queue == nil || o.Inspector == nil {
-		return nil, errors.New("deps: Options.Store, Table, Queue and Inspector are required")
+	if o.Store == nil || o.Table == nil || o.Jobs == nil {
+		return nil, errors.New("deps: Options.Store, Table and Jobs are required")
 	}
 	if o.Every <= 0 {
 		o.Every = time.Minute
@@ -91,9 +89,6 @@ func New(o Options) (*Deps, error) {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Changed == nil {
-		o.Changed = func() {}
 	}
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
@@ -105,37 +100,16 @@ func New(o Options) (*Deps, error) {
 func (d *Deps) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "A task waits for the tasks that it depends on.",
-		Holds: d.holds, Committed: d.committed, Heard: d.onHook,
+		Admission: d.rules(), Committed: d.committed, Heard: d.onHook,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: d.loop}},
 		Show:  d.show,
 	}
 }
 
-// lookup explains why a new task is held.
-const lookup = "what it depends on is being looked up"
-
-// subject names the holds of a task's jobs.
-func subject(id int64) string { return "task/" + strconv.FormatInt(id, 10) }
-
-// holds keeps a new task until its relations have been read, and lets go of one
-// that has ended; the loop does the rest at once.
-func (d *Deps) holds(_ context.Context, c orchestrator.Change, with *task.Commit) error {
-	own := queue.Hold{Subject: subject(c.Task.ID), Name: Name, Reason: lookup}
-	switch {
-	case c.Began() && d.opt.Relations != nil:
-		with.Hold = append(with.Hold, own)
-	case c.Ended():
-		with.Free = append(with.Free, own, queue.Hold{Subject: own.Subject, Name: Cycle})
-	}
-	return nil
-}
-
 // committed wakes the loop: which tasks wait may have changed.
 func (d *Deps) committed(c orchestrator.Change) {
 	if c.Began() || c.Ended() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.moved = append(d.moved, c.Task)
+		d.locked(func() { d.moved = append(d.moved, c.Task) })
 		run.Hint(d.nudge)
 	}
 }
@@ -145,39 +119,37 @@ func (d *Deps) onHook(h tracker.Hook) {
 	if d.opt.Relations == nil {
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.cards[h.ItemID] = d.cards[h.ItemID] || !h.Status
+	d.locked(func() { d.cards[h.ItemID] = d.cards[h.ItemID] || !h.Status })
 	run.Hint(d.nudge)
 }
 
-// takeHeard returns the tasks whose relations the webhooks of cards may have changed: those that
-// wait for such a card, and those whose own card has changed in more than its status.
-func (d *Deps) takeHeard() (ids []int64) {
+// locked runs a short function under the lock.
+func (d *Deps) locked(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for id, r := range d.known {
-		waits := slices.ContainsFunc(r.refs, func(ref tracker.Ref) bool { _, said := d.cards[ref.ItemID]; return said })
-		if waits || d.cards[r.item] {
-			ids = append(ids, id)
-		}
-	}
-	clear(d.cards)
-	return ids
+	f()
+}
+
+// look has tasks judged anew, and what waits.
+func (d *Deps) look(ids ...int64) {
+	d.locked(func() { d.changed = append(append(d.changed, 0), ids...) })
+	run.Hint(d.nudge)
 }
 
 func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 	reads := run.NewOn(e.Scheduler, ctx, d.opt.Log)
 	defer reads.Stop()
-	d.started = d.opt.Now()
+	d.projects.Store(e.Projects)
+	d.locked(func() { d.started = d.opt.Now() })
 	for whole := e.Now(); ; {
-		all, err := d.touch(ctx, e, reads)
-		if all || !e.Now().Before(whole) {
-			next, failed := d.pass(ctx, e, reads)
-			whole, err = e.Now().Add(d.opt.Every), errors.Join(err, failed)
-			if !next.IsZero() && next.Before(whole) {
-				whole = next
-			}
+		err := d.pass(ctx, e, reads)
+		now := e.Now()
+		all := !now.Before(whole)
+		if d.opt.Relations != nil && (all || d.backlog && d.reading < burst) {
+			err = errors.Join(err, d.readDue(ctx, e, reads, all))
+		}
+		if all {
+			whole = now.Add(d.opt.Every)
 		}
 		if err != nil && ctx.Err() == nil {
 			d.opt.Log.Error("dependencies could not be looked after", "err", err)
@@ -188,64 +160,55 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 	}
 }
 
-func (d *Deps) takeSet() (set bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	set, d.set = d.set, false
-	return set
-}
-
-func (d *Deps) takeMoved() []task.Task {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	moved := d.moved
-	d.moved = nil
-	return moved
-}
-
-// touch looks after tasks that have begun or ended or whose relations were read, and reports
-// whether others wait for them or they for others: then all are looked at.
-func (d *Deps) touch(ctx context.Context, e *orchestrator.Engine, reads *run.Group) (all bool, err error) {
-	moved := d.takeMoved()
-	first, all, err := d.takeRead()
-	for _, id := range d.takeHeard() {
-		r := d.known[id]
-		r.at, all = time.Time{}, true
-		d.known[id] = r
-	}
-	if all = d.takeSet() || all; all || len(moved)+len(first) == 0 {
-		return all, err
-	}
-	table, failed := d.opt.Table.Dependencies(ctx)
-	if failed != nil {
-		return true, errors.Join(err, failed)
-	}
-	var free []queue.Hold
-	for i, t := range append(first, moved...) {
+// pass looks after what has happened: it begins to read the relations of tasks that have begun and of cards that have
+// changed, and has those judged anew that wait for them.
+func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Group) error {
+	ids, err := d.takeRead(ctx)
+	var moved []task.Task
+	var cards map[string]bool
+	var known map[int64]related
+	d.locked(func() {
+		moved, cards, known = d.moved, d.cards, maps.Clone(d.known)
+		d.moved, d.cards = nil, map[string]bool{}
+	})
+	for _, t := range moved {
 		item, _ := task.ParseTombstone(t.TrackerIssueID)
-		switch {
-		case slices.ContainsFunc(table, func(r task.Dependency) bool { return r.On == t.ID || r.TaskID == t.ID }), d.waitedFor(item):
-			return true, err
-		case i < len(first):
-			free = append(free, queue.Hold{Subject: subject(t.ID), Name: Name})
-		case t.State.Stage.Terminal():
-			delete(d.known, t.ID)
-		case d.opt.Relations != nil:
-			d.begin(e, reads, t, d.opt.Now().Add(wait))
-			all = all || !d.known[t.ID].reading
+		cards[item] = cards[item]
+		if !t.State.Stage.Terminal() && d.opt.Relations != nil {
+			d.begin(e, reads, t)
 		}
 	}
-	return all, errors.Join(err, d.opt.Queue.Free(ctx, free...))
+	waited := len(moved) > 0 && d.waitedFor(ctx, moved)
+	for _, id := range slices.Sorted(maps.Keys(known)) {
+		r := known[id]
+		names := slices.ContainsFunc(r.refs, func(ref tracker.Ref) bool { _, said := cards[ref.ItemID]; return said })
+		if !names && !cards[r.item] {
+			continue
+		}
+		if t, failed := d.opt.Store.Task(ctx, id); failed == nil && !t.State.Stage.Terminal() {
+			d.begin(e, reads, t)
+		}
+		if names {
+			err, waited = errors.Join(err, d.record(ctx, id)), true
+		}
+	}
+	var changed []int64
+	d.locked(func() { changed, d.changed = d.changed, nil })
+	if waited || len(changed) > 0 {
+		e.Admission.Mark("")
+	}
+	if ids = append(ids, changed...); len(ids) > 0 {
+		e.Admission.Mark("", ids...) // 0 is none
+	}
+	return err
 }
 
-// waitedFor reports whether the relations of a task name a card.
-func (d *Deps) waitedFor(item string) bool {
-	for _, r := range d.known {
-		if slices.ContainsFunc(r.refs, func(ref tracker.Ref) bool { return ref.ItemID == item }) {
-			return true
-		}
-	}
-	return false
+// waitedFor reports whether others depend on one of some tasks, or one on others.
+func (d *Deps) waitedFor(ctx context.Context, tasks []task.Task) bool {
+	table, err := d.opt.Table.Dependencies(ctx)
+	return err != nil || slices.ContainsFunc(table, func(row task.Dependency) bool {
+		return slices.ContainsFunc(tasks, func(t task.Task) bool { return t.ID == row.TaskID || t.ID == row.On })
+	})
 }
 
 // view is the block in /queue.
@@ -256,22 +219,20 @@ type view struct {
 }
 
 type waiting struct {
-	TaskID int64     `json:"task_id"`
-	Cycle  bool      `json:"cycle"`
-	Reason string    `json:"reason"`
-	Since  time.Time `json:"since"`
+	admit.Waiting
+	Cycle bool `json:"cycle"`
 }
 
 func (d *Deps) show(ctx context.Context) (any, error) {
 	v := view{Enabled: true, Table: []task.Dependency{}, Waiting: []waiting{}}
-	table, err1 := d.opt.Table.Dependencies(ctx)
-	held, err2 := d.opt.Inspector.Holds(ctx)
+	table, err := d.opt.Table.Dependencies(ctx)
 	v.Table = append(v.Table, table...)
-	for _, h := range held {
-		id, err := strconv.ParseInt(strings.TrimPrefix(h.Subject, "task/"), 10, 64)
-		if err == nil && (h.Name == Name || h.Name == Cycle) {
-			v.Waiting = append(v.Waiting, waiting{TaskID: id, Cycle: h.Name == Cycle, Reason: h.Reason, Since: h.Since})
+	for _, r := range d.rules() {
+		list, failed := admit.ListWaiting(ctx, d.opt.Jobs, r, "")
+		for _, w := range list {
+			v.Waiting = append(v.Waiting, waiting{w, r.Name == Cycle})
 		}
+		err = errors.Join(err, failed)
 	}
-	return v, errors.Join(err1, err2)
+	return v, err
 }

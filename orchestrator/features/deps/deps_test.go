@@ -54,7 +54,7 @@ func dependentWith(t *testing.T, more func(*Rig, *deps.Deps) []orchestrator.Feat
 		r.Features = func() []orchestrator.Feature {
 			var err error
 			d, err = deps.New(deps.Options{
-				Store: r.Store, Table: r.Store, Queue: r.Store, Inspector: r.Store, Relations: rel, Items: r.Board, Line: serialgate.Name,
+				Store: r.Store, Table: r.Store, Jobs: r.Store, Relations: rel, Items: r.Board, Line: serialgate.Name,
 			})
 			require.NoError(r, err)
 			return append(more(r, d), d.Feature())
@@ -198,11 +198,6 @@ func TestDependenciesOfATrackerWithout(t *testing.T) {
 	})
 }
 
-func TestDepsRefuses(t *testing.T) {
-	_, err := deps.New(deps.Options{})
-	require.ErrorContains(t, err, "required")
-}
-
 // The loop is woken by what is durable: however long a decision takes to be
 // committed, its task is looked at right after.
 func TestDependenciesOfASlowCommit(t *testing.T) {
@@ -316,7 +311,7 @@ func TestDependenciesOfACardThatIsEdited(t *testing.T) {
 // notified, and the end of the relation ends it.
 func TestDependencyAgainstTheSerialGate(t *testing.T) {
 	gated := func(r *Rig, _ *deps.Deps) []orchestrator.Feature {
-		g, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{"*"}})
+		g, err := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: []string{"*"}})
 		require.NoError(r, err)
 		return append(stopping(r, nil), g.Feature())
 	}

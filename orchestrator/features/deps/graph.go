@@ -1,106 +1,140 @@
 package deps
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Graph records which tasks wait for which: task id → prerequisites.
-type Graph map[int64][]int64
-
-// Cycle finds a cycle by depth-first search, if there is one: its tasks in
-// order, the smallest first.
-func (g Graph) Cycle() []int64 {
-	const (
-		unseen = iota
-		open
-		closed
-	)
-	color := map[int64]int{}
-	var path, found []int64
-	var visit func(int64) bool
-	visit = func(id int64) bool {
-		color[id] = open
-		path = append(path, id)
-		for _, on := range g[id] {
-			if color[on] == open {
-				found = slices.Clone(path[slices.Index(path, on):])
-				return true
+// findPath finds a shortest way from one task to another over the tasks that each waits for, both included;
+// nil = there is none. From a task to itself it is a cycle that the task is in, with the task at both ends.
+func findPath(from, to int64, waitsFor func(int64) ([]int64, error)) ([]int64, error) {
+	before := map[int64]int64{}
+	for next := []int64{from}; len(next) > 0; next = next[1:] {
+		ids, err := waitsFor(next[0])
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			if _, seen := before[id]; seen {
+				continue
 			}
-			if color[on] == unseen && visit(on) {
-				return true
+			before[id] = next[0]
+			if id == to {
+				path := []int64{to, next[0]}
+				for path[len(path)-1] != from {
+					path = append(path, before[path[len(path)-1]])
+				}
+				slices.Reverse(path)
+				return path, nil
 			}
-		}
-		color[id] = closed
-		path = path[:len(path)-1]
-		return false
-	}
-	var ids []int64
-	for id := range g {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		if color[id] == unseen && visit(id) {
-			return rotate(found)
+			next = append(next, id)
 		}
 	}
-	return nil
+	return nil, nil
 }
 
-// reaches reports whether a task waits for another, by way of any others.
-func (g Graph) reaches(from, to int64) bool {
-	seen := map[int64]bool{}
-	for next := []int64{from}; len(next) > 0; {
-		id := next[0]
-		if next = next[1:]; id == to {
-			return true
-		}
-		if !seen[id] {
-			seen[id], next = true, append(next, g[id]...)
-		}
-	}
-	return false
+// world reads which tasks wait for which, each once in a pass.
+type world struct {
+	*Deps
+	table []task.Dependency
+	tasks map[int64]task.Task // zero: finished, or there is none
+	line  map[int64]int64     // who waits for the one right before it in its repository
 }
 
-// rotate makes a cycle begin with its smallest task.
-func rotate(cycle []int64) []int64 {
-	i := slices.Index(cycle, slices.Min(cycle))
-	return append(slices.Clone(cycle[i:]), cycle[:i]...)
+// worldKey is the key of the world in a pass.
+type worldKey struct{}
+
+func (d *Deps) world(ctx context.Context, p *admit.Pass) (*world, error) {
+	return admit.Once(p, worldKey{}, func() (*world, error) {
+		table, err := d.opt.Table.Dependencies(ctx)
+		return &world{Deps: d, table: table, tasks: map[int64]task.Task{}, line: map[int64]int64{}}, err
+	})
 }
 
-// Cycles finds all cycles that share no task.
-func (g Graph) Cycles() (out [][]int64) {
-	rest := Graph{}
-	for id, on := range g {
-		rest[id] = on
-	}
-	for {
-		c := rest.Cycle()
-		if c == nil {
-			return out
+// unfinished reads a task that has not ended.
+func (w *world) unfinished(ctx context.Context, id int64) (t task.Task, ok bool, err error) {
+	t, known := w.tasks[id]
+	if !known {
+		if t, err = w.opt.Store.Task(ctx, id); err != nil && !errors.Is(err, task.ErrNotFound) {
+			return t, false, err
 		}
-		out = append(out, c)
-		for _, id := range c {
-			delete(rest, id)
+		if err != nil || t.State.Stage.Terminal() {
+			t = task.Task{}
+		}
+		w.tasks[id] = t
+	}
+	return t, t.ID != 0, nil
+}
+
+// prerequisites are the unfinished tasks that a task depends on. One that has the merge lease waits for none:
+// what it depends on may stand behind it in the line for that lease.
+func (w *world) prerequisites(ctx context.Context, t task.Task) (on []task.Task, err error) {
+	for _, row := range w.table {
+		if row.TaskID != t.ID || t.State.Leased {
+			continue
+		}
+		other, unfinished, failed := w.unfinished(ctx, row.On)
+		if err = errors.Join(err, failed); unfinished {
+			on = append(on, other)
 		}
 	}
+	return on, err
+}
+
+// waitsFor are all tasks that a task waits for: those that it depends on, and the one right before it where
+// tasks of its repository begin one at a time.
+func (w *world) waitsFor(ctx context.Context, id int64) (ids []int64, err error) {
+	t, unfinished, err := w.unfinished(ctx, id)
+	if err != nil || !unfinished {
+		return nil, err
+	}
+	on, err := w.prerequisites(ctx, t)
+	for _, other := range on {
+		ids = append(ids, other.ID)
+	}
+	if w.opt.Line == "" || err != nil {
+		return ids, err
+	}
+	rows, err := admit.Rows(ctx, w.opt.Jobs, t.Repo, id)
+	if err != nil || t.State.Active == "" || !slices.ContainsFunc(rows, func(h queue.Hold) bool { return h.Name == w.opt.Line }) {
+		return ids, err
+	}
+	ahead, err := w.opt.Store.Tasks(ctx, task.Filter{Repo: t.Repo, Live: true, BeforeID: id, Limit: 1})
+	for _, other := range ahead {
+		w.line[id], ids = other.ID, append(ids, other.ID)
+	}
+	return ids, err
+}
+
+// cycle finds a circle of waiting that a task is in and that no end of a task opens, the smallest first.
+func (w *world) cycle(ctx context.Context, id int64) ([]int64, error) {
+	if !slices.ContainsFunc(w.table, func(row task.Dependency) bool { return row.TaskID == id || row.On == id }) {
+		return nil, nil
+	}
+	path, err := findPath(id, id, func(id int64) ([]int64, error) { return w.waitsFor(ctx, id) })
+	if err != nil || path == nil {
+		return nil, err
+	}
+	ids := path[1:]
+	i := slices.Index(ids, slices.Min(ids))
+	return slices.Concat(ids[i:], ids[:i]), nil
 }
 
 // describe names a cycle: "GPX-1 → GPX-3 → GPX-1", and what in it is no dependency.
-func (w world) describe(cycle []int64) string {
+func (w *world) describe(cycle []int64) string {
 	text := w.tasks[cycle[0]].WorkItemID
 	var line []string
 	for i, id := range cycle {
 		on := cycle[(i+1)%len(cycle)]
 		text += " → " + w.tasks[on].WorkItemID
-		if !slices.Contains(w.graph[id], on) {
+		if w.line[id] == on && !slices.ContainsFunc(w.table, func(r task.Dependency) bool { return r.TaskID == id && r.On == on }) {
 			line = append(line, w.tasks[id].WorkItemID+" begins after "+w.tasks[on].WorkItemID)
 		}
 	}
@@ -108,29 +142,4 @@ func (w world) describe(cycle []int64) string {
 		text += fmt.Sprintf(" (tasks of a repository begin one at a time: %s)", strings.Join(line, ", "))
 	}
 	return text
-}
-
-// inLine returns which tasks wait for the one right before them in their repository: those whose
-// analyst a hold of that name keeps.
-func inLine(live []task.Task, held []queue.Hold, name string) Graph {
-	g, before := Graph{}, map[string]int64{}
-	for _, t := range live {
-		own := func(h queue.Hold) bool {
-			return h.Name == name && h.Subject == orchestrator.RoleInTask(stage.Analyst, t.ID)
-		}
-		if ahead, ok := before[t.Repo]; ok && t.State.Active != "" && slices.ContainsFunc(held, own) {
-			g[t.ID] = []int64{ahead}
-		}
-		before[t.Repo] = t.ID
-	}
-	return g
-}
-
-// waitsFor names the prerequisites that are not finished.
-func waitsFor(on []int64, tasks map[int64]task.Task, cards []string) string {
-	names := slices.Clone(cards)
-	for _, id := range on {
-		names = append(names, fmt.Sprintf("%s (task %d)", tasks[id].WorkItemID, id))
-	}
-	return "waits for " + strings.Join(names, ", ")
 }

@@ -6,13 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -27,10 +29,13 @@ const wait = time.Minute
 type related struct {
 	at      time.Time // when the newest reading began; zero = they are to be read now
 	reading bool      // it has not ended
+	stale   bool      // it is to be read again as soon as that is possible
 	read    bool      // one has succeeded
 	item    string    // the task's own card
 	refs    []tracker.Ref
-	cards   map[tracker.Ref]string // names of unfinished cards among those without a task
+	names   map[tracker.Ref]string // of unfinished cards
+	cards   []string               // those of them that have no task
+	started time.Time              // when the loop began
 }
 
 // reading is one that has ended.
@@ -40,84 +45,97 @@ type reading struct {
 	err error
 }
 
-// readDue begins to read the relations that are due, and returns the holds that stay because
-// theirs may still be read in time, with the moment at which the first of them ends.
-func (d *Deps) readDue(
-	e *orchestrator.Engine, reads *run.Group, live []task.Task, held []queue.Hold,
-) (unread []queue.Hold, next time.Time) {
-	holds := map[string]queue.Hold{}
-	for _, h := range held {
-		if h.Name == Name {
-			holds[h.Subject] = h
+// tracked returns the cards without a task that a task waits for, or what it waits for as long as its relations can
+// still be read in time. A task that waited when a former process ended is given this one's time to read.
+func (d *Deps) tracked(ctx context.Context, t task.Task) (cards []string, unread string, until time.Time, err error) {
+	r := d.ofTask(t.ID)
+	if now := d.opt.Now(); r.read || !r.reading && !r.at.IsZero() {
+		return r.cards, "", until, nil // else nothing could be read
+	} else if until = t.CreatedAt.Add(wait); now.Before(until) {
+		return nil, lookup, until, nil
+	} else if until = r.started.Add(wait); !now.Before(until) {
+		return nil, "", until, nil
+	}
+	rows, err := admit.Rows(ctx, d.opt.Jobs, t.Repo, t.ID)
+	for _, row := range rows {
+		if row.Name == Name && row.Reason != lookup {
+			unread = row.Reason
 		}
 	}
-	alive := map[int64]bool{}
-	var now, later []task.Task
-	for _, t := range live {
-		alive[t.ID] = true
-		switch r, waits := d.known[t.ID], holds[subject(t.ID)].Name != ""; {
-		case r.reading:
-		case r.at.IsZero() && (r.read || waits && d.opt.Now().Before(d.until(holds[subject(t.ID)]))):
-			now = append(now, t)
-		case d.opt.Now().Sub(r.at) >= d.opt.Read:
-			later = append(later, t)
-		}
-	}
-	maps.DeleteFunc(d.known, func(id int64, _ related) bool { return !alive[id] })
-	slices.SortStableFunc(later, func(a, b task.Task) int {
-		return cmp.Compare(d.known[a.ID].at.UnixNano(), d.known[b.ID].at.UnixNano())
-	})
-	if d.opt.Now().Before(d.again) {
-		later = nil
-	} else {
-		d.again = d.opt.Now().Add(d.opt.Every)
-	}
-	for _, t := range append(now, later...) {
-		d.begin(e, reads, t, d.until(holds[subject(t.ID)]))
-	}
-	for _, t := range live {
-		h, r := holds[subject(t.ID)], d.known[t.ID]
-		until := d.until(h)
-		if h.Name == "" || r.read || !r.reading && !r.at.IsZero() || !d.opt.Now().Before(until) {
-			continue
-		}
-		if unread = append(unread, h); next.IsZero() || until.Before(next) {
-			next = until
-		}
-	}
-	return unread, next
+	return nil, unread, until, err
 }
 
-// until is when a hold ends for which no relations could be read. One that a former process has
-// set, of what it had read, is given this one's time to read.
-func (d *Deps) until(h queue.Hold) time.Time {
-	if h.Reason != lookup && h.Since.Before(d.started) {
-		return d.started.Add(wait)
+// readDue begins to read the relations that tasks wait for, and where all is true those that may have changed.
+func (d *Deps) readDue(ctx context.Context, e *orchestrator.Engine, reads *run.Group, all bool) error {
+	var now, later []task.Task
+	alive, waits := map[int64]bool{}, map[int64]bool{}
+	rows, err := admit.ListWaiting(ctx, d.opt.Jobs, d.rules()[0], "")
+	for _, w := range rows {
+		waits[w.TaskID] = true
 	}
-	return h.Since.Add(wait)
+	if err != nil {
+		return err
+	}
+	d.backlog = false
+	for after := int64(0); ; {
+		page, err := d.opt.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
+		if err != nil {
+			return err
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, t := range page {
+			after, alive[t.ID] = t.ID, true
+			switch r := d.ofTask(t.ID); {
+			case r.reading:
+			case r.stale, r.at.IsZero() && waits[t.ID]:
+				now = append(now, t)
+			case all && d.opt.Now().Sub(r.at) >= d.opt.Read:
+				later = append(later, t)
+			}
+		}
+	}
+	d.locked(func() { maps.DeleteFunc(d.known, func(id int64, r related) bool { return !alive[id] && !r.reading }) })
+	slices.SortStableFunc(later, func(a, b task.Task) int {
+		return cmp.Compare(d.ofTask(a.ID).at.UnixNano(), d.ofTask(b.ID).at.UnixNano())
+	})
+	for _, t := range append(now, later...) {
+		d.begin(e, reads, t)
+	}
+	return nil
 }
+
+func (d *Deps) ofTask(id int64) (r related) {
+	d.locked(func() { r, r.started = d.known[id], d.started })
+	return r
+}
+
+func (d *Deps) keep(id int64, r related) { d.locked(func() { d.known[id] = r }) }
 
 // begin begins to read a task's relations, unless too many are being read or the tracker does
 // not answer. What was read once is no longer waited for, and has a time of its own.
-func (d *Deps) begin(e *orchestrator.Engine, reads *run.Group, t task.Task, until time.Time) {
+func (d *Deps) begin(e *orchestrator.Engine, reads *run.Group, t task.Task) {
 	p, _ := e.Projects.ByRepo(t.Repo)
 	_, sick := e.SickPools()[orchestrator.LaneBoard.PoolOf(p.On(t.TrackerProjectID))]
-	if d.reading >= burst || sick {
-		return
-	}
-	r, within := d.known[t.ID], until.Sub(d.opt.Now())
+	r, now := d.ofTask(t.ID), d.opt.Now()
+	within := t.CreatedAt.Add(wait).Sub(now)
 	if r.read || within <= 0 {
 		within = wait
 	}
+	later := d.reading >= burst || sick || r.reading
+	if r.item, r.stale = t.TrackerIssueID, later; !later {
+		r.at, r.reading = now, true
+	}
+	d.keep(t.ID, r)
+	if d.backlog = d.backlog || later && !sick; later {
+		return
+	}
 	d.reading++
-	r.at, r.reading = d.opt.Now(), true
-	d.known[t.ID] = r
 	reads.Go("relations", func(ctx context.Context) {
 		a := reading{task: t, err: run.ErrUnfinished}
 		defer func() {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.ended = append(d.ended, a)
+			d.locked(func() { d.ended = append(d.ended, a) })
 			run.Hint(d.nudge)
 		}()
 		ctx, cancel := e.Scheduler.WithTimeout(ctx, within)
@@ -126,37 +144,9 @@ func (d *Deps) begin(e *orchestrator.Engine, reads *run.Group, t task.Task, unti
 	})
 }
 
-// takeRead keeps what the readings that have ended have found. It returns the tasks that are
-// known for the first time, and whether all holds are to be looked at.
-func (d *Deps) takeRead() (first []task.Task, all bool, err error) {
-	d.mu.Lock()
-	ended := d.ended
-	d.ended = nil
-	d.mu.Unlock()
-	for _, a := range ended {
-		before := d.known[a.task.ID]
-		d.reading--
-		a.at = before.at
-		switch same := before.read && slices.Equal(before.refs, a.refs) && maps.Equal(before.cards, a.cards); {
-		case a.err != nil:
-			err = errors.Join(err, a.err)
-			all = all || !before.read
-			before.reading, before.at = false, d.opt.Now().Add(d.opt.Every-d.opt.Read)
-			d.known[a.task.ID] = before
-			continue
-		case !before.read && len(a.refs) == 0:
-			first = append(first, a.task)
-		default:
-			all = all || !same
-		}
-		d.known[a.task.ID] = a.related
-	}
-	return first, all, err
-}
-
 // read queries the tracker for what a task waits for.
 func (d *Deps) read(ctx context.Context, t task.Task) (related, error) {
-	r := related{read: true, item: t.TrackerIssueID, cards: map[tracker.Ref]string{}}
+	r := related{read: true, item: t.TrackerIssueID, names: map[tracker.Ref]string{}}
 	refs, err := d.opt.Relations.BlockedBy(ctx, t.TrackerProjectID, t.TrackerIssueID)
 	if errors.Is(err, tracker.ErrNoRelations) || errors.Is(err, tracker.ErrNotFound) {
 		return r, nil
@@ -169,9 +159,76 @@ func (d *Deps) read(ctx context.Context, t task.Task) (related, error) {
 		if d.opt.Items == nil {
 			break
 		}
-		if item, err := d.opt.Items.Item(ctx, ref.ProjectID, ref.ItemID); err == nil && !over(item) {
-			r.cards[ref] = fmt.Sprintf("the card %q", item.Title)
+		if item, err := d.opt.Items.Item(ctx, ref.ProjectID, ref.ItemID); err == nil && !isOver(item) {
+			r.names[ref] = fmt.Sprintf("the card %q", item.Title)
 		}
 	}
 	return r, nil
+}
+
+// isOver reports whether the column of a card means that its work is over, whatever the
+// tracker counts STOP as.
+func isOver(item tracker.Item) bool { return item.Finished || item.Status == stage.StatusStop }
+
+// takeRead keeps what the readings that have ended have found, and returns the tasks that are judged by it.
+func (d *Deps) takeRead(ctx context.Context) (ids []int64, err error) {
+	var ended []reading
+	d.locked(func() { ended, d.ended = d.ended, nil })
+	for _, a := range ended {
+		d.reading--
+		r := d.ofTask(a.task.ID)
+		if r.reading = false; a.err != nil {
+			r.at, err = d.opt.Now().Add(d.opt.Every-d.opt.Read), errors.Join(err, a.err)
+		} else {
+			r.read, r.refs, r.names = true, a.refs, a.names
+		}
+		d.keep(a.task.ID, r)
+		if a.err == nil {
+			err = errors.Join(err, d.record(ctx, a.task.ID))
+		}
+		ids = append(ids, a.task.ID)
+	}
+	return ids, err
+}
+
+// record brings the table up to what the tracker says of a task: it waits for the newest tasks of the cards that its
+// relations name, cancelled ones too, which are over. A card without one is waited for as a card.
+func (d *Deps) record(ctx context.Context, id int64) error {
+	r := d.ofTask(id)
+	var on []int64
+	var cards []string
+	for _, ref := range r.refs {
+		newest, err := d.opt.Store.Tasks(ctx, task.Filter{TrackerIssueID: ref.ItemID, Cancelled: true, BeforeID: math.MaxInt64, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(newest) > 0 {
+			on = append(on, newest[0].ID)
+		} else if name, unfinished := r.names[ref]; unfinished {
+			cards = append(cards, name)
+		}
+	}
+	slices.Sort(on)
+	on = slices.Compact(on)
+	table, err := d.opt.Table.Dependencies(ctx)
+	if err != nil {
+		return err
+	}
+	var had []int64
+	for _, row := range table {
+		if row.TaskID == id && row.Source == SourceTracker {
+			had = append(had, row.On)
+		}
+	}
+	slices.Sort(had)
+	if !slices.Equal(on, had) {
+		if err := d.opt.Table.SetDependencies(ctx, id, SourceTracker, on); err != nil {
+			return err
+		}
+		d.look(append(on, had...)...)
+	}
+	r = d.ofTask(id)
+	r.cards = cards
+	d.keep(id, r)
+	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -67,10 +66,7 @@ func (d *Deps) change(ctx context.Context, e *orchestrator.Engine, taskID, on in
 	if err := write(ctx, row); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.set = true
-	run.Hint(d.nudge)
+	d.look(taskID, on)
 	return nil
 }
 
@@ -85,13 +81,18 @@ func (d *Deps) refused(ctx context.Context, t task.Task, on int64, table []task.
 	case other.State.Stage.Terminal():
 		return &admin.RefusedError{Why: fmt.Sprintf("Task %d is %s: there is nothing to wait for.", on, other.State.Stage)}
 	}
-	g := Graph{}
-	for _, r := range table {
-		if p, err := d.opt.Store.Task(ctx, r.On); err == nil && !p.State.Stage.Terminal() {
-			g[r.TaskID] = append(g[r.TaskID], r.On)
+	w := world{Deps: d, table: table, tasks: map[int64]task.Task{}}
+	path, err := findPath(on, t.ID, func(id int64) (ids []int64, err error) {
+		waits, err := w.prerequisites(ctx, task.Task{ID: id})
+		for _, other := range waits {
+			ids = append(ids, other.ID)
 		}
+		return ids, err
+	})
+	if err != nil {
+		return err
 	}
-	if g.reaches(on, t.ID) {
+	if path != nil || on == t.ID {
 		return &admin.RefusedError{Why: fmt.Sprintf("Task %d cannot wait for task %d: "+
 			"that one waits for it already, and neither would ever begin.", t.ID, on)}
 	}

@@ -151,7 +151,7 @@ func TestLiveMessageOnlyAdds(t *testing.T) {
 // over and over meanwhile.
 func TestLiveMessageOfATaskThatWaits(t *testing.T) {
 	liveWith(t, func(r *Rig) orchestrator.Feature {
-		d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Queue: r.Store, Inspector: r.Store, Relations: r.Board, Items: r.Board})
+		d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Jobs: r.Store, Relations: r.Board, Items: r.Board})
 		require.NoError(r, err)
 		return d.Feature()
 	}, func(r *Rig) {

@@ -47,7 +47,7 @@ func watched(t *testing.T, f func(*Rig, *health, *serialgate.Gate)) {
 		r.Features = func() []orchestrator.Feature {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
-			gate, err = serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{"*"}, Projects: projects})
+			gate, err = serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: []string{"*"}, Projects: projects})
 			require.NoError(r, err)
 			m, err := monitor.Feature(monitor.Options{Store: r.Store, Projects: projects, Jobs: r.Store, Probe: h.probe, Freeze: gate.Freeze})
 			require.NoError(r, err)

@@ -11,7 +11,7 @@ import (
 // A repository is frozen until somebody says otherwise.
 func Example() {
 	ctx, s := context.Background(), memstore.New(nil)
-	gate, err := serialgate.New(serialgate.Options{Store: s, Holds: s, Inspector: s, Repos: []string{"*"}})
+	gate, err := serialgate.New(serialgate.Options{Store: s, Jobs: s, Repos: []string{"*"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
@@ -28,7 +28,7 @@ func gated(t *testing.T, repos []string, f func(*Rig, *serialgate.Gate)) {
 		r.Options.MaxConcurrency = 8
 		r.Features = func() []orchestrator.Feature {
 			var err error
-			gate, err = serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: repos})
+			gate, err = serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: repos})
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature()}
 		}
@@ -120,32 +120,16 @@ func (s lineless) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error)
 	return s.Store.Tasks(ctx, f)
 }
 
-// blind is a store whose tasks cannot be listed.
-type blind struct{ *memstore.Store }
-
-func (blind) Tasks(context.Context, task.Filter) ([]task.Task, error) {
-	return nil, errors.New("the index is broken")
-}
-
 // The gate clause fails open: what cannot be read holds nobody. The freeze is in
 // the claim itself: where that cannot be read, nothing is claimed.
 func TestSerialGateFailsOpen(t *testing.T) {
-	s := memstore.New(nil)
-	blindGate := func() *serialgate.Gate {
-		gate, err := serialgate.New(serialgate.Options{Store: blind{s}, Holds: s, Inspector: s, Repos: []string{"*"}})
-		require.NoError(t, err)
-		return gate
-	}
-	gate := blindGate()
-	f := gate.Feature()
-	var with task.Commit
-	begun := orchestrator.Change{Task: task.Task{ID: 2, Repo: AppRepo, State: stage.State{Stage: stage.Analysis}}, Blind: errors.New("the index is broken")}
-	require.Error(t, f.Holds(t.Context(), begun, &with))
-	require.Equal(t, task.Commit{}, with)
-	require.Error(t, gate.Repair(t.Context()))
 	Run(t, func(r *Rig) {
 		r.Deps = func(d *orchestrator.Deps) { d.Store = lineless{r.Store} }
-		r.Features = func() []orchestrator.Feature { return []orchestrator.Feature{blindGate().Feature()} }
+		r.Features = func() []orchestrator.Feature {
+			gate, err := serialgate.New(serialgate.Options{Store: lineless{r.Store}, Jobs: r.Store, Repos: []string{"*"}})
+			require.NoError(r, err)
+			return []orchestrator.Feature{gate.Feature()}
+		}
 	}, func(r *Rig) {
 		one, two := r.Card(App, "one"), r.Card(App, "two")
 		r.Set(one, stage.StatusToAnalyse)
@@ -155,66 +139,37 @@ func TestSerialGateFailsOpen(t *testing.T) {
 	})
 }
 
-// What a failure in between left behind is put right.
-func TestSerialGateRepairs(t *testing.T) {
-	ctx := t.Context()
-	s := memstore.New(nil)
-	gate, err := serialgate.New(serialgate.Options{Store: s, Holds: s, Inspector: s, Repos: []string{"*"}})
-	require.NoError(t, err)
-	for id := int64(1); id <= 3; id++ {
-		row := task.Task{ID: id, Repo: AppRepo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: stage.State{Stage: stage.Analysis}}
-		if id == 1 {
-			row.State.Stage = stage.Done
+// What a version of before has left behind, or what ended beside a kill, is put right.
+func TestSerialGatePutsRight(t *testing.T) {
+	gated(t, []string{"*"}, func(r *Rig, gate *serialgate.Gate) {
+		ctx := context.Background()
+		one := r.Begin("one")
+		r.Settle(time.Second)
+		two := r.Begin("two")
+		r.Settle(10 * time.Second)
+		r.Shutdown()
+		stale := queue.Hold{Subject: admit.Subjects(AppRepo, r.Task(one).ID)[1], Name: serialgate.Name, Reason: "stale"}
+		require.NoError(r, r.Store.Hold(ctx, stale))
+		require.NoError(r, gate.Freeze(ctx, AppRepo, 0, "stays"))
+		r.Start()
+		r.Settle(10 * time.Second)
+		held, err := r.Store.Holds(ctx)
+		require.NoError(r, err)
+		got := map[string]string{}
+		for _, h := range held {
+			got[h.Subject] = h.Name + ": " + h.Reason
 		}
-		require.NoError(t, s.Commit(ctx, task.Commit{Task: &row}))
-	}
-	analyst := func(id int64) string { return orchestrator.RoleInTask(stage.Analyst, id) }
-	require.NoError(t, s.Hold(ctx, queue.Hold{Subject: analyst(2), Name: serialgate.Name, Reason: "stale"}, queue.Hold{Subject: analyst(9), Name: serialgate.Name}))
-	require.NoError(t, gate.Freeze(ctx, AppRepo, 0, "stays"))
-	require.NoError(t, gate.Repair(ctx))
-	held, err := s.Holds(ctx)
-	require.NoError(t, err)
-	got := map[string]string{}
-	for _, h := range held {
-		got[h.Subject] = h.Name + ": " + h.Reason
-	}
-	require.Equal(t, map[string]string{analyst(3): "serial_gate: waits for a place: one task at a time in acme/app, and APP-2 (task 2) is before it", "analyst@acme/app": "freeze: stays"}, got)
-	require.NoError(t, gate.Repair(ctx), "again is a success")
+		require.Equal(r, map[string]string{
+			admit.Subjects(AppRepo, r.Task(two).ID)[1]: "serial_gate: waits for a place: one task at a time in acme/app, and APP-1 (task 1) is before it",
+			"analyst@acme/app":                         "freeze: stays",
+		}, got)
+	})
 }
 
 func TestSerialGateRefuses(t *testing.T) {
-	_, err := serialgate.New(serialgate.Options{})
-	require.ErrorContains(t, err, "required")
 	s := memstore.New(nil)
-	_, err = serialgate.New(serialgate.Options{Store: s, Holds: s, Inspector: s, Repos: []string{"app"}})
+	_, err := serialgate.New(serialgate.Options{Store: s, Jobs: s, Repos: []string{"app"}})
 	require.ErrorContains(t, err, `"app"`)
-}
-
-// A repository that the gate does not cover has the same trace as with the gate off and
-// without any gate.
-func TestSerialGateOffIsTheBase(t *testing.T) {
-	story := func(features func(r *Rig) []orchestrator.Feature) (out []string) {
-		Run(t, func(r *Rig) {
-			if features != nil {
-				r.Features = func() []orchestrator.Feature { return features(r) }
-			}
-		}, func(r *Rig) {
-			item := r.Finish("x")
-			entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
-			require.NoError(r, err)
-			for _, e := range entries {
-				out = append(out, string(e.Payload))
-			}
-		})
-		return out
-	}
-	base := story(nil)
-	require.NotEmpty(t, base)
-	require.Equal(t, base, story(func(r *Rig) []orchestrator.Feature {
-		gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{"acme/self"}})
-		require.NoError(r, err)
-		return []orchestrator.Feature{gate.Feature()}
-	}))
 }
 
 // Two processes begin tasks of one repository at the same moment: neither sees
@@ -227,7 +182,7 @@ func TestSerialGateOfReplicas(t *testing.T) {
 	Run(t, func(r *Rig) {
 		r.Options.MaxConcurrency, r.Options.EventWorkers = 8, 1 // a second worker would wait for the lock of the process, which stops the clock
 		r.Features = func() []orchestrator.Feature {
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{"*"}, Every: time.Hour})
+			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: []string{"*"}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature(), slow}
 		}

@@ -28,10 +28,11 @@ type Options struct {
 	Projects *task.Projects
 	// Spent returns what a repository has spent today, with what is reserved, in millionths of a
 	// dollar; nil = nothing bounds it.
-	Spent func(ctx context.Context, repo string) (int64, error)
-	Limit int64         // of Spent
-	Every time.Duration // default 1 min
-	Log   *slog.Logger  // nil discards
+	Spent  func(ctx context.Context, repo string) (int64, error)
+	Limit  int64         // of Spent
+	Pauses task.Pauses   // of agents; nil = none is ever paused
+	Every  time.Duration // default 1 min
+	Log    *slog.Logger  // nil discards
 }
 
 // Feature makes the feature.
@@ -71,13 +72,31 @@ func (o Options) measurePaused(ctx context.Context, e *orchestrator.Engine) erro
 		return err
 	}
 	for _, p := range o.Projects.All() {
-		value := 0.0
-		if slices.ContainsFunc(paused, func(one admin.Paused) bool { return one.Repo == "" || one.Repo == p.Repo }) {
-			value = 1
+		by, subject := orchestrator.ByRepo{Repo: p.Repo}, orchestrator.RoleInRepo(stage.Analyst, p.Repo)
+		frozen, err := e.Jobs.HoldsIn(ctx, subject, subject+"\x00", 1)
+		if err != nil {
+			return err
 		}
-		e.Metrics.Paused.Set(value, orchestrator.ByRepo{Repo: p.Repo})
+		e.Metrics.Freeze.Set(gauge(len(frozen) > 0), by)
+		here := func(one admin.Paused) bool { return one.Repo == "" || one.Repo == p.Repo }
+		e.Metrics.Paused.Set(gauge(slices.ContainsFunc(paused, here)), by)
 	}
-	return nil
+	if o.Pauses == nil {
+		return nil
+	}
+	agents, err := o.Pauses.Pauses(ctx)
+	if err == nil {
+		e.Metrics.AgentsPaused.Set(float64(len(agents)), orchestrator.NoLabels{})
+	}
+	return err
+}
+
+// gauge is the value of what is so or not.
+func gauge(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // personHolds are the holds that a person's word ends.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -34,7 +35,7 @@ func stoppableWith(t *testing.T, prepare, f func(*Rig)) {
 			require.NoError(r, err)
 			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
 			require.NoError(r, err)
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: []string{AppRepo}})
+			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: []string{AppRepo}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, gate.Feature()}
 		}
@@ -254,11 +255,15 @@ func TestStopBetweenClaimAndStart(t *testing.T) {
 		claimed := 0
 		with := r.Features
 		r.Features = func() []orchestrator.Feature {
-			slow := orchestrator.Feature{Name: "slow", Admit: func(context.Context, orchestrator.Start) string {
-				claimed++
-				time.Sleep(5 * time.Second)
-				return ""
-			}}
+			slow := orchestrator.Feature{Name: "slow", Admission: []admit.Rule{{
+				Name: "slow", Read: func(_ context.Context, _ *admit.Pass, s admit.Start) (admit.Facts, error) {
+					if s.JobID != 0 {
+						claimed++
+						time.Sleep(5 * time.Second)
+					}
+					return nil, nil
+				},
+			}}}
 			return append(with(), slow)
 		}
 		r.Options.JobTTL = time.Hour // the heartbeat reports nothing

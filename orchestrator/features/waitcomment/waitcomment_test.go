@@ -37,7 +37,7 @@ func commenting(t *testing.T, repos []string, f func(*Rig)) {
 		r.Features = func() []orchestrator.Feature {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Holds: r.Store, Inspector: r.Store, Repos: repos})
+			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: repos})
 			require.NoError(r, err)
 			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
 			require.NoError(r, err)

@@ -3,87 +3,64 @@
 //
 // A task takes a place when its analyst is about to start, so that one which waits for
 // another task, a freeze or the budget has none. It gives the place back when it waits
-// for a person or has ended, and does not count while a feature holds it. What has begun
+// for a person or has ended, and does not count while a rule holds it. What has begun
 // goes on when a person has answered, even when all places are taken: only beginnings wait.
 //
-// Places, and the tasks that wait for one, are facts, by repository and task. They
-// are set and freed in the transaction of the decision that changes them, except for the
-// beginning itself: that is admitted when its job is claimed. A place is taken first and
-// counted then, so that of two that begin at the same moment at least one gives way, in
-// whatever process. When a place is free, a loop gives it to the task that waits longest.
-// None of this reads more than the places and the head of the line.
+// Places are facts, by repository and task: an index of the tasks that are in work, which is
+// changed in the transactions of decisions and of package admit. The rule fails closed, so
+// that there are never more tasks in work than places.
 package wip
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
-	"sync"
+	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Name of the feature, and of the hold of a task that waits for a place, on its analyst.
+// Name of the feature, and of its rule.
 const Name = "wip"
 
-// Facts of a repository's tasks.
-const (
-	Waits task.FactKind = "place_wait" // it waits for a place
-	Works task.FactKind = "place"      // it has one
-)
+// Works is the fact of a repository's task that has a place.
+const Works task.FactKind = "place"
 
 // Options of a Limit. All up to Projects are required.
 type Options struct {
 	Store    orchestrator.Storing
-	Finder   queue.HoldFinder
+	Jobs     queue.HoldFinder
 	Projects *task.Projects
 	Except   func(repo string) bool // repositories in which something else bounds beginnings; nil = none
-	// Before puts right what bounds those, at the start and by another registry, before the
-	// tasks that waited for a place there are let go; nil = nothing.
-	Before func(context.Context) error
-	Every  time.Duration // how often all repositories are looked at; default 1 min
-	Log    *slog.Logger  // nil discards
+	Log      *slog.Logger           // nil discards
 }
 
 // Limit is the feature.
 type Limit struct {
-	opt   Options
-	nudge chan struct{}
-	amiss atomic.Bool // what is held may be by another registry, or of another process
-
-	mu    sync.Mutex
-	moved map[string]bool // repositories in which a place may be free
-	all   bool            // look at all of them
+	opt     Options
+	indexed atomic.Bool // tasks that had begun before there was a limit have places
 }
 
 // New checks the options.
 func New(o Options) (*Limit, error) {
-	if o.Store == nil || o.Finder == nil || o.Projects == nil {
-		return nil, errors.New("wip: Options.Store, Finder and Projects are required")
+	if o.Store == nil || o.Jobs == nil || o.Projects == nil {
+		return nil, errors.New("wip: Options.Store, Jobs and Projects are required")
 	}
 	if o.Except == nil {
 		o.Except = func(string) bool { return false }
 	}
-	if o.Before == nil {
-		o.Before = func(context.Context) error { return nil }
-	}
-	if o.Every <= 0 {
-		o.Every = time.Minute
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	l := &Limit{opt: o, nudge: make(chan struct{}, 1), moved: map[string]bool{}}
-	l.reloaded()
-	return l, nil
+	return &Limit{opt: o}, nil
 }
 
 // Feature is the limit for the engine.
@@ -94,9 +71,21 @@ func (l *Limit) Feature() orchestrator.Feature {
 			_, bounded := l.places(p.Repo)
 			ev.BranchLater = ev.BranchLater || bounded
 		},
-		Holds: l.holds, Committed: l.committed, Reloaded: l.reloaded, Admit: l.admit, Words: l.words,
-		Loops: []orchestrator.Loop{{Name: "loop", Run: l.loop}},
-		Show:  l.show,
+		Holds: l.holds, Reloaded: func() { l.indexed.Store(false) },
+		Admission: []admit.Rule{l.rule()}, Show: l.show,
+	}
+}
+
+func (l *Limit) rule() admit.Rule {
+	return admit.Rule{
+		Name: Name, Line: true, Closed: "waits until the places of its repository can be counted",
+		Tend: l.tend, Reserve: l.reserve, Read: l.read,
+		Admitted: func(p *admit.Pass, s admit.Start, c *task.Commit) {
+			if _, bounded := l.places(s.Task.Repo); bounded && begins(s.Task.State) && s.JobID == 0 { // else it is reserved
+				c.Facts = append(c.Facts, place(s.Task))
+				p.Forget(inWork{s.Task.Repo})
+			}
+		},
 	}
 }
 
@@ -106,30 +95,9 @@ func (l *Limit) places(repo string) (n int, bounded bool) {
 	return p.Places(), ok && !l.opt.Except(repo)
 }
 
-// mark is the fact of a task.
-func mark(kind task.FactKind, t task.Task) task.Fact {
-	return task.Fact{Kind: kind, Of: t.Repo, Task: t.ID, Text: t.WorkItemID}
-}
-
-// marked is the task of a fact.
-func marked(f task.Fact) task.Task { return task.Task{ID: f.Task, Repo: f.Of, WorkItemID: f.Text} }
-
-// list lists the first facts of a repository.
-func (l *Limit) list(ctx context.Context, kind task.FactKind, repo string, limit int) ([]task.Fact, error) {
-	return l.opt.Store.Facts(ctx, task.Fact{Kind: kind, Of: repo}, limit)
-}
-
-// wait lets a task wait for a place in a transaction, and leave ends that.
-func wait(t task.Task, with *task.Commit) {
-	with.Hold, with.Facts = append(with.Hold, held(t)), append(with.Facts, mark(Waits, t))
-}
-
-func leave(t task.Task, with *task.Commit) {
-	with.Free, with.Over = append(with.Free, held(t)), append(with.Over, mark(Waits, t))
-}
-
-func held(t task.Task) queue.Hold {
-	return queue.Hold{Subject: orchestrator.RoleInTask(stage.Analyst, t.ID), Name: Name, Reason: "waits for a place in " + t.Repo}
+// place is the fact that a task has a place.
+func place(t task.Task) task.Fact {
+	return task.Fact{Kind: Works, Of: t.Repo, Task: t.ID, Text: t.WorkItemID}
 }
 
 // begins reports whether the agent that a task waits for may be its beginning. When
@@ -143,149 +111,167 @@ func (l *Limit) holds(_ context.Context, c orchestrator.Change, with *task.Commi
 	if _, bounded := l.places(c.Task.Repo); !bounded && !c.Ended() || c.Began() {
 		return nil
 	}
-	own, before := mark(Works, c.Task), c.Before.Hold != stage.HoldNone
+	before := c.Before.Hold != stage.HoldNone
 	switch after := c.Task.State.Hold != stage.HoldNone; {
 	case c.Ended() || after && !before:
-		leave(c.Task, with)
-		with.Over = append(with.Over, own)
+		with.Over = append(with.Over, place(c.Task))
 	case before && !after:
-		with.Facts = append(with.Facts, own)
+		with.Facts = append(with.Facts, place(c.Task))
 	}
 	return nil
 }
 
-// committed wakes the loop when a place may be free: an agent that is launched may be
-// held from the start.
-func (l *Limit) committed(c orchestrator.Change) {
-	if c.Ended() || c.Launched() || c.Before.Hold == stage.HoldNone && c.Task.State.Hold != stage.HoldNone {
-		l.requestPass(c.Task.Repo)
+// tend gives places to the tasks that had begun before there was a limit.
+func (l *Limit) tend(ctx context.Context) (all bool, next time.Time, err error) {
+	if l.indexed.Load() {
+		return false, next, nil
 	}
+	var c task.Commit
+	for after := int64(0); ; {
+		page, err := l.opt.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
+		if err != nil {
+			return false, next, err
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, t := range page {
+			after = t.ID
+			if _, bounded := l.places(t.Repo); !bounded || t.State.Hold != stage.HoldNone || begins(t.State) && t.State.Run == 1 {
+				continue
+			}
+			rows, err := admit.Rows(ctx, l.opt.Jobs, t.Repo, t.ID)
+			if err != nil {
+				return false, next, err
+			}
+			if !slices.ContainsFunc(rows, func(h queue.Hold) bool { return h.Name == Name }) { // else it waits, and has not begun
+				c.Facts = append(c.Facts, place(t))
+			}
+		}
+	}
+	if len(c.Facts) > 0 {
+		err = l.opt.Store.Commit(ctx, c)
+	}
+	l.indexed.Store(err == nil)
+	return false, next, err
 }
 
-// Look has all repositories looked at soon: what holds tasks has changed, or how many
-// places there are.
-func (l *Limit) Look() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.all = true
-	run.Hint(l.nudge)
+// claimed is the text of a place that a job has taken: whether that was right is not judged by it.
+func claimed(s admit.Start) string { return fmt.Sprintf("job %d", s.JobID) }
+
+// reserve takes a place for a task that is to begin, unless it has one.
+func (l *Limit) reserve(ctx context.Context, s admit.Start) (undo func(context.Context), err error) {
+	undo = func(context.Context) {}
+	if _, bounded := l.places(s.Task.Repo); !bounded || !begins(s.Task.State) {
+		return undo, nil
+	}
+	had, err := l.opt.Store.Facts(ctx, place(s.Task), 1)
+	if err != nil || len(had) > 0 {
+		return undo, err
+	}
+	own := place(s.Task)
+	own.Text = claimed(s)
+	err = l.opt.Store.Commit(ctx, task.Commit{Task: &s.Task, Unchanged: true, Facts: []task.Fact{own}})
+	return func(ctx context.Context) {
+		if err := l.opt.Store.Commit(ctx, task.Commit{Over: []task.Fact{place(s.Task)}}); err != nil {
+			l.opt.Log.Error("a place that is not used could not be given back; it counts no more when the task waits",
+				"task", s.Task.ID, "repo", s.Task.Repo, "err", err)
+		}
+	}, err
 }
 
-func (l *Limit) requestPass(repo string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.moved[repo] = true
-	run.Hint(l.nudge)
+// facts holds the places of a repository, and who has them.
+type facts struct {
+	repo   string
+	places int
+	given  bool // the task has one
+	older  bool // one that is older waits for a place
+	in     []task.Task
 }
 
-// admit lets a task begin that has a place, or finds one. Others wait.
-func (l *Limit) admit(ctx context.Context, s orchestrator.Start) (why string) {
+// inWork is the key of the tasks that are in work in a repository.
+type inWork struct{ repo string }
+
+func (l *Limit) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.Facts, error) {
 	n, bounded := l.places(s.Task.Repo)
 	if !bounded || !begins(s.Task.State) {
-		return ""
+		return nil, nil
 	}
-	in, err := l.take(ctx, s.Task, n)
-	if err == nil && !in {
-		with := task.Commit{Over: []task.Fact{mark(Works, s.Task)}}
-		wait(s.Task, &with)
-		err = l.change(ctx, s.Task, with)
-		l.requestPass(s.Task.Repo) // a place may have become free before it was in the line
+	f := facts{repo: s.Task.Repo, places: n}
+	had, err := l.opt.Store.Facts(ctx, place(s.Task), 1)
+	if err != nil {
+		return nil, err
 	}
-	if err != nil && ctx.Err() == nil && !errors.Is(err, task.ErrConflict) {
-		l.opt.Log.Error("the places of a repository could not be counted; the task tries again",
-			"task", s.Task.ID, "repo", s.Task.Repo, "err", err)
+	f.given = len(had) > 0 && had[0].Text != claimed(s)
+	working, err := admit.Once(p, inWork{f.repo}, func() ([]task.Task, error) { return l.working(ctx, f.repo) })
+	if err != nil {
+		return nil, err
 	}
-	if in {
-		return ""
-	}
-	return "waits for a place"
-}
-
-// take takes a place for a task, if one is free and no older task waits.
-func (l *Limit) take(ctx context.Context, t task.Task, n int) (in bool, err error) {
-	given, room, err := l.room(ctx, t, n)
-	switch {
-	case err != nil:
-		return false, err
-	case given && t.State.Run > 1: // it has begun
-		return true, nil
-	case given || !room:
-		return room, nil
-	}
-	line, err := l.list(ctx, Waits, t.Repo, 1)
-	if err != nil || len(line) > 0 && line[0].Task < t.ID {
-		return false, err
-	}
-	if err := l.change(ctx, t, task.Commit{Facts: []task.Fact{mark(Works, t)}}); err != nil {
-		return false, err
-	}
-	_, room, err = l.room(ctx, t, n)
-	return room, err
-}
-
-// changeMax is how often a change is tried while others change the task.
-const changeMax = 5
-
-// change changes what a task has that still waits for its beginning: one that was stopped
-// meanwhile gets nothing.
-func (l *Limit) change(ctx context.Context, t task.Task, c task.Commit) (err error) {
-	for range changeMax {
-		c.Task, c.Unchanged = &t, true
-		err = l.opt.Store.Commit(ctx, c)
-		if !errors.Is(err, task.ErrConflict) {
-			return err
-		}
-		if t, err = l.opt.Store.Task(ctx, t.ID); err != nil || !begins(t.State) {
-			return errors.Join(err, task.ErrConflict)
+	for _, t := range working {
+		if t.ID != s.Task.ID {
+			f.in = append(f.in, t)
 		}
 	}
-	return err
+	if !f.given && len(f.in) < n {
+		line := func(id int64) string { return admit.Subjects(f.repo, id)[1] }
+		older, err := l.opt.Jobs.HoldsIn(ctx, line(0), line(s.Task.ID), 1)
+		if err != nil {
+			return nil, err
+		}
+		f.older = len(older) > 0
+	}
+	return f, nil
 }
 
-// room reports whether a task has a place already, and whether fewer than n others of its
-// repository are in work.
-func (l *Limit) room(ctx context.Context, t task.Task, n int) (given, room bool, err error) {
-	rows, err := l.list(ctx, Works, t.Repo, rowsMax)
-	others := slices.DeleteFunc(slices.Clone(rows), func(f task.Fact) bool { return f.Task == t.ID })
-	if given = len(others) < len(rows); err != nil || len(others) < n {
-		return given, err == nil, err
+// Judge implements admit.Facts.
+func (f facts) Judge(s admit.Start) (r admit.Reason, waits bool) {
+	if f.given && s.Task.State.Run > 1 || len(f.in) < f.places && !f.older { // the first: it has begun
+		return r, false
 	}
-	working, _, err := l.working(ctx, others)
-	return given, err == nil && len(working) < n, err
+	r = admit.Reason{
+		Text: "waits for a place in " + f.repo, Brief: "waits for a place in " + f.repo, Who: admit.WhoTask,
+		Do: "Wait until one of them is done or waits for a person, stop one, or raise wip of the repository in projects.yaml",
+	}
+	if len(f.in) > 0 {
+		r.Text = fmt.Sprintf("waits for a place: %d of %d in work in %s: %s", len(f.in), f.places, f.repo, names(f.in))
+	}
+	for _, t := range f.in {
+		r.Tasks = append(r.Tasks, t.ID)
+	}
+	return r, true
+}
+
+// namesMax is how many tasks a reason names.
+const namesMax = 10
+
+func names(tasks []task.Task) string {
+	var out []string
+	for _, t := range tasks[:min(len(tasks), namesMax)] {
+		out = append(out, t.WorkItemID)
+	}
+	text := strings.Join(out, ", ")
+	if more := len(tasks) - namesMax; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // rowsMax bounds how many places are looked at.
 const rowsMax = 10_000
 
 // working are those of the tasks with a place that are in work: they live, wait for
-// nobody, and nothing holds them. over are the rows of tasks that have ended.
-func (l *Limit) working(ctx context.Context, rows []task.Fact) (in []task.Task, over []task.Fact, err error) {
+// nobody, and nothing holds them.
+func (l *Limit) working(ctx context.Context, repo string) (in []task.Task, err error) {
+	rows, err := l.opt.Store.Facts(ctx, task.Fact{Kind: Works, Of: repo}, rowsMax)
 	for _, f := range rows {
-		t, err := l.opt.Store.Task(ctx, f.Task)
-		if errors.Is(err, task.ErrNotFound) || err == nil && t.State.Stage.Terminal() {
-			over = append(over, f)
+		t, failed := l.opt.Store.Task(ctx, f.Task)
+		if errors.Is(failed, task.ErrNotFound) || failed == nil && (t.State.Stage.Terminal() || t.State.Hold != stage.HoldNone) {
 			continue
 		}
-		if err != nil {
-			return nil, nil, err
-		}
-		held, err := l.held(ctx, t)
-		if err != nil {
-			return nil, nil, err
-		}
-		if t.State.Hold == stage.HoldNone && !held {
+		held, failed2 := admit.Rows(ctx, l.opt.Jobs, repo, f.Task)
+		if err = errors.Join(err, failed, failed2); err == nil && len(held) == 0 {
 			in = append(in, t)
 		}
 	}
-	return in, over, nil
-}
-
-// held reports whether a feature holds a task by itself, this one too.
-func (l *Limit) held(ctx context.Context, t task.Task) (bool, error) {
-	for _, subject := range []string{"task/" + strconv.FormatInt(t.ID, 10), orchestrator.RoleInTask(stage.Analyst, t.ID)} {
-		if held, err := l.opt.Finder.HoldsIn(ctx, subject, subject+" ", 1); err != nil || len(held) > 0 {
-			return true, err
-		}
-	}
-	return false, nil
+	return in, err
 }

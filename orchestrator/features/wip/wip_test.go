@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/internal/intercept"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
@@ -24,7 +27,7 @@ import (
 )
 
 // limited makes a rig in which so many tasks of the app are in work at a time.
-func limited(t *testing.T, places int, more func(*Rig, *wip.Limit) []orchestrator.Feature, f func(*Rig)) {
+func limited(t *testing.T, places int, more func(*Rig) []orchestrator.Feature, f func(*Rig)) {
 	t.Helper()
 	Run(t, func(r *Rig) {
 		r.Options.MaxConcurrency = 8
@@ -32,11 +35,11 @@ func limited(t *testing.T, places int, more func(*Rig, *wip.Limit) []orchestrato
 		r.Features = func() []orchestrator.Feature {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
-			l, err := wip.New(wip.Options{Store: r.Store, Finder: r.Store, Projects: projects})
+			l, err := wip.New(wip.Options{Store: r.Store, Jobs: r.Store, Projects: projects})
 			require.NoError(r, err)
 			out := []orchestrator.Feature{l.Feature()}
 			if more != nil {
-				out = append(out, more(r, l)...)
+				out = append(out, more(r)...)
 			}
 			return out
 		}
@@ -71,7 +74,7 @@ func TestLimitOfWorkInProgress(t *testing.T) {
 		r.Settle(10 * time.Second)
 		require.Equal(r, []int64{1, 2}, analysed(r))
 		x := r.Explain(items[3])
-		require.Equal(r, fmt.Sprintf("The analyst waits for a place: 2 of 2 in work in acme/app: %s, %s", r.Task(items[0]).WorkItemID, r.Task(items[1]).WorkItemID), x.Summary)
+		require.Equal(r, fmt.Sprintf("The analyst waits for a place: 2 of 2 in work in acme/app: %s, %s (wip)", r.Task(items[0]).WorkItemID, r.Task(items[1]).WorkItemID), x.Summary)
 		require.Len(r, x.Blockers, 1)
 		require.Equal(r, "Wait until one of them is done or waits for a person, stop one, or raise wip of the repository in projects.yaml", x.Blockers[0].Do)
 		require.Empty(r, r.Place.Remote(AppRepo, r.Task(items[3]).Branch), "the branch of a waiting task is not made yet")
@@ -117,7 +120,7 @@ func TestAPlaceThatIsFreeIsGivenAtOnce(t *testing.T) {
 		"a blocked":   func(*Rig, string) {},
 		"an approval": func(*Rig, string) {},
 	} {
-		stopped := func(r *Rig, _ *wip.Limit) []orchestrator.Feature {
+		stopped := func(r *Rig) []orchestrator.Feature {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			f, err := stop.Feature(stop.Options{Store: r.Store, Workspaces: r.Place, Agents: r.Place, Projects: projects})
@@ -154,8 +157,8 @@ func TestAPlaceThatIsFreeIsGivenAtOnce(t *testing.T) {
 // What waits for another task has no place, whenever it begins to wait: with one place the
 // two do not wait for each other.
 func TestNoPlaceForWhatWaitsForAnotherTask(t *testing.T) {
-	with := func(r *Rig, l *wip.Limit) []orchestrator.Feature {
-		d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Queue: r.Store, Inspector: r.Store, Relations: r.Board, Items: r.Board, Changed: l.Look})
+	with := func(r *Rig) []orchestrator.Feature {
+		d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Jobs: r.Store, Relations: r.Board, Items: r.Board})
 		require.NoError(r, err)
 		return []orchestrator.Feature{d.Feature()}
 	}
@@ -216,49 +219,26 @@ func TestAPlaceForWhatIsRejectedWhileItWaits(t *testing.T) {
 	})
 }
 
-// Tasks that had begun before there was a limit have places, and a task that waits in a repository
-// that has none any more begins.
-func TestLimitRepairs(t *testing.T) {
-	ctx, s := t.Context(), memstore.New(nil)
-	projects, err := task.NewProjects(
-		task.Project{TrackerProject: "a", Repo: AppRepo, CloneURL: "u", Prefix: "APP"}, task.Project{TrackerProject: "b", Repo: "acme/self", CloneURL: "u", Prefix: "SLF"})
-	require.NoError(t, err)
-	for id, repo := range []string{1: AppRepo, 2: AppRepo, 3: AppRepo, 4: "acme/self", 5: "acme/gone"} {
-		state := stage.State{Stage: stage.Development, Active: stage.Developer, Run: 3}
-		switch id {
-		case 0:
-			continue
-		case 2:
-			state = stage.State{Stage: stage.Analysis, Active: stage.Analyst, Run: 1}
-		case 3:
-			state.Hold = stage.HoldBlocked
-		}
-		row := task.Task{ID: int64(id), Repo: repo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: state}
-		require.NoError(t, s.Commit(ctx, task.Commit{Task: &row}))
-	}
-	require.NoError(t, s.Commit(ctx, task.Commit{
-		Hold: []queue.Hold{{Subject: "analyst/5", Name: wip.Name}}, Facts: []task.Fact{{Kind: wip.Waits, Of: "acme/gone", Task: 5, Text: "GON-5"}},
-	}))
-	l, err := wip.New(wip.Options{Store: s, Finder: s, Projects: projects, Except: func(repo string) bool { return repo == "acme/self" }})
-	require.NoError(t, err)
-	for range 2 {
-		require.NoError(t, l.Repair(ctx))
-		held, err := s.Holds(ctx)
-		require.NoError(t, err)
-		require.Empty(t, held)
-		waits, err := s.Facts(ctx, task.Fact{Kind: wip.Waits}, 0)
-		require.NoError(t, err)
-		require.Empty(t, waits)
-		works, err := s.Facts(ctx, task.Fact{Kind: wip.Works}, 0)
-		require.NoError(t, err)
-		var got []string
-		for _, f := range works {
-			got = append(got, fmt.Sprint(f.Of, f.Task))
-		}
-		require.Equal(t, []string{"acme/app1", "acme/gone5"}, got)
-	}
-	_, err = wip.New(wip.Options{})
-	require.ErrorContains(t, err, "required")
+// Tasks that had begun before there was a limit have places.
+func TestPlacesOfWhatHadBegun(t *testing.T) {
+	limited(t, 1, nil, func(r *Rig) {
+		with := r.Features
+		r.Shutdown()
+		r.Features = nil
+		r.Place.SetScript(Instead(stage.Developer, Hang))
+		r.Start()
+		first := begin(r, 1)[0]
+		r.Settle(5 * time.Second)
+		r.Set(first, stage.StatusApproved)
+		r.Settle(10 * time.Second)
+		r.Stands(first, stage.Development)
+		r.Shutdown()
+		r.Features = with
+		r.Start()
+		begin(r, 1)
+		r.Settle(5 * time.Second)
+		require.Equal(r, []int64{1}, analysed(r))
+	})
 }
 
 // What beginnings cost does not grow with the tasks of the repository that wait: none of
@@ -270,7 +250,8 @@ func TestLimitReadsNoMoreThanItsPlaces(t *testing.T) {
 	for id := int64(1); id <= 300; id++ {
 		state := stage.State{Stage: stage.Analysis, Active: stage.Analyst, Run: 1}
 		row := task.Task{ID: id, Repo: AppRepo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: state}
-		require.NoError(t, s.Commit(ctx, task.Commit{Task: &row}))
+		job := queue.Job{Pool: queue.PoolAgents, TaskID: id, Holds: admit.Subjects(AppRepo, id)}
+		require.NoError(t, s.Commit(ctx, task.Commit{Task: &row, Jobs: []queue.Job{job}}))
 	}
 	rows := 0
 	counted := intercept.Store(s, func(_ context.Context, c *intercept.Call, next func() error) error {
@@ -287,28 +268,35 @@ func TestLimitReadsNoMoreThanItsPlaces(t *testing.T) {
 		}
 		return err
 	})
-	l, err := wip.New(wip.Options{Store: counted, Finder: counted, Projects: projects})
+	l, err := wip.New(wip.Options{Store: counted, Jobs: counted, Projects: projects})
 	require.NoError(t, err)
-	admit := l.Feature().Admit
+	desk := admit.NewDesk(admit.Options{
+		Store: counted, Jobs: counted, Rules: l.Feature().Admission, Scheduler: run.Real{}, Log: slog.New(slog.DiscardHandler),
+		Begins: func(task.Task) bool { return true },
+	})
 	for id := int64(1); id <= 300; id++ {
 		task, err := s.Task(ctx, id)
 		require.NoError(t, err)
 		rows = 0
-		why := admit(ctx, orchestrator.Start{Task: task, JobID: id, Attempt: 1})
+		why := desk.Claim(ctx, admit.Start{Task: task, JobID: id, Attempt: 1})
 		require.Equal(t, id > 2, why != "", id)
 		require.LessOrEqual(t, rows, 24, id)
 	}
 	first, err := s.Task(ctx, 1)
 	require.NoError(t, err)
+	_, _, err = desk.Review(ctx) // the first one looks at all tasks
+	require.NoError(t, err)
 	first.State = stage.State{Stage: stage.Done}
 	require.NoError(t, s.Commit(ctx, task.Commit{Task: &first}))
 	rows = 0
-	require.NoError(t, l.Give(ctx, AppRepo))
-	require.LessOrEqual(t, rows, 220, "two batches of the line, and the places")
-	held, err := s.HoldsIn(ctx, "analyst/3", "analyst/3 ", 9)
+	desk.Mark(AppRepo)
+	_, _, err = desk.Review(ctx)
+	require.NoError(t, err)
+	require.LessOrEqual(t, rows, 40, "the head of the line, and the places")
+	held, err := admit.Rows(ctx, s, AppRepo, 3)
 	require.NoError(t, err)
 	require.Empty(t, held, "the one that waits longest has the place")
-	held, err = s.HoldsIn(ctx, "analyst/4", "analyst/4 ", 9)
+	held, err = admit.Rows(ctx, s, AppRepo, 4)
 	require.NoError(t, err)
 	require.Len(t, held, 1)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -217,7 +218,7 @@ func columns(p stage.Pipeline, live []task.Task, why []explain.Explanation, f bo
 // wantsPerson reports whether a task waits for a person. Frozen repositories are shown once
 // each, not with every task.
 func wantsPerson(x explain.Explanation) bool {
-	return slices.ContainsFunc(x.Blockers, func(b explain.Blocker) bool { return b.Who == explain.WhoYou && b.Kind != "freeze" })
+	return slices.ContainsFunc(x.Blockers, func(b explain.Blocker) bool { return b.Who == admit.WhoYou && b.Kind != "freeze" })
 }
 
 func needOf(t task.Task, x explain.Explanation) need {
@@ -270,7 +271,7 @@ func (s *server) addCosts(ctx context.Context, p *boardPage) error {
 func (s *server) strip(ctx context.Context, why []explain.Explanation, needs int) (strip, error) {
 	out := strip{Slots: s.Engine.Concurrency(), Live: len(why), Needs: needs}
 	for _, x := range why {
-		if slices.ContainsFunc(x.Blockers, func(b explain.Blocker) bool { return b.Who != explain.WhoYou }) {
+		if slices.ContainsFunc(x.Blockers, func(b explain.Blocker) bool { return b.Who != admit.WhoYou }) {
 			out.Waiting++
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -199,7 +200,7 @@ func (s *server) cardTask(ctx context.Context, p *cardPage) error {
 	for _, b := range p.Why.Blockers {
 		c, ok := cards.ColumnOf(string(b.Status))
 		hinted := slices.Contains(p.Wanted, c) || slices.Contains(asked(p.Task.State), c.Status)
-		if ok && b.Who == explain.WhoYou && c.Key != p.Story.Column && !hinted {
+		if ok && b.Who == admit.WhoYou && c.Key != p.Story.Column && !hinted {
 			p.Wanted = append(p.Wanted, c)
 		}
 	}

@@ -1,0 +1,107 @@
+package admit_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
+	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// waits are the tasks that wait by a rule.
+type waits map[int64]bool
+
+func (w waits) Judge(s admit.Start) (admit.Reason, bool) {
+	return admit.Reason{Text: "waits for the weather"}, w[s.Task.ID]
+}
+
+func rule(name string, line bool, facts waits) admit.Rule {
+	return admit.Rule{Name: name, Line: line, Read: func(context.Context, *admit.Pass, admit.Start) (admit.Facts, error) { return facts, nil }}
+}
+
+func deskOf(s *memstore.Store, rules ...admit.Rule) *admit.Desk {
+	return admit.NewDesk(admit.Options{
+		Store: s, Jobs: s, Rules: rules, Begins: func(task.Task) bool { return true }, Scheduler: run.Real{}, Log: slog.New(slog.DiscardHandler),
+	})
+}
+
+// What the queue leaves out is what Admit does not let start, however the facts change: each row has its reason, and
+// each reason a row, but for those in a line behind one who waits in it.
+func TestRowsAreReasons(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ctx, s := context.Background(), memstore.New(nil)
+		rain, line := waits{}, waits{}
+		desk := deskOf(s, rule("rain", false, rain), rule("line", true, line))
+		for id := int64(1); id <= 5; id++ {
+			row := task.Task{
+				ID: id, Repo: "acme/app", TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint(id), Branch: fmt.Sprint(id), State: stage.State{Run: 1},
+			}
+			job := queue.Job{Pool: queue.PoolAgents, TaskID: id, Holds: admit.Subjects(row.Repo, id)}
+			require.NoError(t, s.Commit(ctx, task.Commit{Task: &row, Jobs: []queue.Job{job}}))
+		}
+		for range rapid.IntRange(1, 20).Draw(t, "steps") {
+			id := rapid.Int64Range(1, 5).Draw(t, "task")
+			rain[id], line[id] = rapid.Bool().Draw(t, "rain"), rapid.Bool().Draw(t, "line")
+			if rapid.Bool().Draw(t, "decided") {
+				row, err := s.Task(ctx, id)
+				require.NoError(t, err)
+				with := task.Commit{Task: &row}
+				require.NoError(t, desk.Decide(ctx, admit.Start{Task: row, With: &with}))
+				require.NoError(t, s.Commit(ctx, with))
+			} else {
+				desk.Mark("", id)
+			}
+			desk.Mark("")
+			_, _, err := desk.Review(ctx)
+			require.NoError(t, err)
+			first := true
+			for id := int64(1); id <= 5; id++ {
+				rows, err := admit.Rows(ctx, s, "acme/app", id)
+				require.NoError(t, err)
+				has := func(name string) bool {
+					return slices.ContainsFunc(rows, func(h queue.Hold) bool { return h.Name == name })
+				}
+				if has("rain") || has("line") || !rain[id] && !line[id] {
+					require.Equal(t, rain[id], has("rain"), "task %d", id)
+				}
+				if has("line") && first {
+					require.True(t, line[id], "the first of the line waits for nothing: task %d", id)
+					first = false
+				}
+			}
+		}
+	})
+}
+
+func Example() {
+	start := admit.Start{Task: task.Task{ID: 7, Repo: "acme/app"}, Queued: true}
+	facts := admit.Snapshot{{Rule: "rain", Facts: waits{7: true}}}
+	for _, why := range admit.Admit(facts, start) {
+		fmt.Println(why.Rule+":", why.Text)
+	}
+	// Output: rain: waits for the weather
+}
+
+// A rule whose facts hang is given up, and fails as it says.
+func TestRulesThatHang(t *testing.T) {
+	hangs := func(ctx context.Context, _ *admit.Pass, _ admit.Start) (admit.Facts, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	for _, why := range []string{"", "the books cannot be read"} {
+		require.Equal(t, why, deskOf(memstore.New(nil), admit.Rule{Name: "r", Read: hangs, Closed: why}).Claim(ctx, admit.Start{}))
+	}
+}

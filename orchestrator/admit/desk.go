@@ -1,0 +1,275 @@
+package admit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Jobs reads the queue, for desks and rules.
+type Jobs interface {
+	queue.HoldFinder
+	Jobs(context.Context, queue.Filter) ([]queue.Job, error)
+}
+
+// Options of a Desk. All up to Scheduler are required.
+type Options struct {
+	Store     task.Store
+	Jobs      Jobs
+	Begins    func(task.Task) bool // the agent that a task waits for works at its first stage
+	Rules     []Rule
+	Scheduler run.Scheduler
+	Log       *slog.Logger
+}
+
+// Desk keeps the rows by which the queue leaves out what the rules do not admit.
+type Desk struct {
+	Options
+	nudge chan struct{}
+
+	mu    sync.Mutex
+	all   bool
+	repos map[string]bool
+	tasks map[int64]bool
+}
+
+// NewDesk makes a desk that looks at everything when it begins to run.
+func NewDesk(o Options) *Desk {
+	return &Desk{Options: o, nudge: make(chan struct{}, 1), all: true, repos: map[string]bool{}, tasks: map[int64]bool{}}
+}
+
+// Times of a desk.
+const (
+	every   = time.Minute      // how often everything that waits is looked at
+	again   = 30 * time.Second // when it is looked at again after a failure
+	readMax = 15 * time.Second // how long the facts of one rule may take to read
+	share   = 20               // a look at everything takes at most so small a part of the time
+)
+
+// Subjects of rows: those of rules with a Line are apart, so that only the first of a line is read.
+const (
+	startPrefix = "start/"
+	linePrefix  = "line/"
+)
+
+// Subjects lists what the jobs of a task's agents can be held by.
+func Subjects(repo string, taskID int64) []string {
+	return []string{subject(startPrefix, repo, taskID), subject(linePrefix, repo, taskID)}
+}
+
+func subject(prefix, repo string, taskID int64) string {
+	return fmt.Sprintf("%s%s/%019d", prefix, repo, taskID)
+}
+
+// Parse returns the repository and the task of a subject.
+func Parse(subject string) (repo string, taskID int64, ok bool) {
+	rest, ok := strings.CutPrefix(subject, startPrefix)
+	if !ok {
+		rest, ok = strings.CutPrefix(subject, linePrefix)
+	}
+	i := strings.LastIndexByte(rest, '/')
+	if !ok || i < 0 {
+		return "", 0, false
+	}
+	_, err := fmt.Sscanf(rest[i+1:], "%d", &taskID)
+	return rest[:i], taskID, err == nil
+}
+
+func (r Rule) prefix() string {
+	if r.Line {
+		return linePrefix
+	}
+	return startPrefix
+}
+
+func (r Rule) row(t task.Task, why Reason) queue.Hold {
+	return queue.Hold{Subject: subject(r.prefix(), t.Repo, t.ID), Name: r.Name, Reason: why.words()}
+}
+
+// Rows lists the rows of a task.
+func Rows(ctx context.Context, jobs queue.HoldFinder, repo string, taskID int64) (out []queue.Hold, err error) {
+	for _, s := range Subjects(repo, taskID) {
+		rows, failed := jobs.HoldsIn(ctx, s, s+"\x00", rowsMax)
+		out, err = append(out, rows...), errors.Join(err, failed)
+	}
+	return out, err
+}
+
+// rowsMax bounds the rows that are read at a time.
+const rowsMax = 1000
+
+// read reads a start for all rules that apply to it.
+func (d *Desk) read(ctx context.Context, p *Pass, s Start, rules []Rule) (out Snapshot) {
+	for _, r := range rules {
+		if !s.Queued && !r.Always {
+			continue
+		}
+		within, cancel := d.Scheduler.WithTimeout(ctx, readMax)
+		facts, err := r.Read(within, p, s)
+		cancel()
+		if err != nil {
+			d.Log.Error("a rule cannot be judged", "rule", r.Name, "task", s.Task.ID, "repo", s.Task.Repo, "err", err)
+			facts = nil
+			if r.Closed != "" {
+				facts = unread(r.Closed)
+			}
+		}
+		if facts != nil {
+			out = append(out, Snapshot{{r.Name, facts}}...)
+		}
+	}
+	return out
+}
+
+// change adds to a transaction what makes the rows of a start those of its reasons, with the notices.
+func (d *Desk) change(ctx context.Context, s Start, rows []queue.Hold, reasons []Reason, c *task.Commit) {
+	for _, r := range d.Rules {
+		has := func(h queue.Hold) bool { return h.Name == r.Name }
+		i := slices.IndexFunc(reasons, func(why Reason) bool { return why.Rule == r.Name })
+		k := slices.IndexFunc(rows, has)
+		switch {
+		case i < 0 && k >= 0:
+			c.Free = append(c.Free, rows[k])
+			if r.Over != nil {
+				r.Over(ctx, s, rows[k], c)
+			}
+		case i >= 0 && (k < 0 || rows[k].Reason != reasons[i].words()):
+			c.Hold = append(c.Hold, r.row(s.Task, reasons[i]))
+			if r.Told != nil {
+				r.Told(ctx, s, reasons[i], c)
+			}
+		}
+	}
+}
+
+// Decide adds the rows of a task to the transaction of the decision that launches its agent or ends it.
+func (d *Desk) Decide(ctx context.Context, s Start) error {
+	rows, err := Rows(ctx, d.Jobs, s.Task.Repo, s.Task.ID)
+	if err != nil {
+		return err
+	}
+	if s.Task.State.Stage.Terminal() {
+		s.With.Free = append(s.With.Free, rows...)
+		return nil
+	}
+	p := newPass()
+	s.Begins, s.Queued = d.Begins(s.Task), true
+	d.change(ctx, s, rows, Admit(d.read(ctx, p, s, d.Rules), s), s.With)
+	return nil
+}
+
+// Claim judges the agent of a job that was claimed, and takes what it uses. It returns why the agent may not
+// start; the job is to be given back unharmed then, and is held.
+func (d *Desk) Claim(ctx context.Context, s Start) (why string) {
+	p := newPass()
+	s.Begins, s.Queued = d.Begins(s.Task), true
+	var reasons []Reason
+	var undo []func(context.Context)
+	for _, r := range d.Rules {
+		if r.Reserve != nil && len(reasons) == 0 {
+			back, err := r.Reserve(ctx, s)
+			if err != nil {
+				why = r.Name + " could not reserve what the agent uses: " + err.Error()
+				break
+			}
+			undo = append(undo, back)
+		}
+		reasons = append(reasons, Admit(d.read(ctx, p, s, []Rule{r}), s)...)
+	}
+	var c task.Commit
+	rows, err := []queue.Hold(nil), error(nil)
+	if len(reasons) > 0 {
+		rows, err = Rows(ctx, d.Jobs, s.Task.Repo, s.Task.ID)
+		d.change(ctx, s, rows, reasons, &c)
+		why = reasons[0].Text
+	} else if why == "" {
+		d.take(p, s, &c)
+	}
+	if err = errors.Join(err, d.commit(ctx, s.Task, c)); err != nil && why == "" {
+		why = "what the agent uses could not be taken: " + err.Error()
+	} else if err != nil && ctx.Err() == nil {
+		d.Log.Warn("an agent that may not start could not be held; it is judged again", "task", s.Task.ID, "repo", s.Task.Repo, "err", err)
+	}
+	if why != "" {
+		for _, back := range slices.Backward(undo) {
+			back(ctx)
+		}
+		d.Mark(s.Task.Repo) // what it waits for may have ended before it had a row
+	}
+	return why
+}
+
+// take adds what an agent takes that may start.
+func (d *Desk) take(p *Pass, s Start, c *task.Commit) {
+	for _, r := range d.Rules {
+		if r.Admitted != nil {
+			r.Admitted(p, s, c)
+		}
+	}
+}
+
+// commit writes down what concerns a task, unless the task has changed.
+func (d *Desk) commit(ctx context.Context, t task.Task, c task.Commit) error {
+	if len(c.Hold)+len(c.Free)+len(c.Facts)+len(c.Over)+len(c.Pauses)+len(c.Jobs) == 0 {
+		return nil
+	}
+	c.Task, c.Unchanged = &t, true
+	return d.Store.Commit(ctx, c)
+}
+
+// Mark has what waits in a repository looked at soon, and tasks whether they wait or not. Without both everything
+// that waits is: what the rules are made of has changed.
+func (d *Desk) Mark(repo string, tasks ...int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if repo != "" {
+		d.repos[repo] = true
+	}
+	for _, id := range tasks {
+		d.tasks[id] = true
+	}
+	d.all = d.all || repo == "" && len(tasks) == 0
+	run.Hint(d.nudge)
+}
+
+// Run looks at what was marked, at everything now and then, and when a reason ends by itself.
+func (d *Desk) Run(ctx context.Context) {
+	for due := d.Scheduler.Now(); ; {
+		begin := d.Scheduler.Now()
+		if !begin.Before(due) {
+			d.Mark("")
+		}
+		whole, next, err := d.Review(ctx)
+		now := d.Scheduler.Now()
+		if whole {
+			due = now.Add(max(every, share*now.Sub(begin)))
+		}
+		if !next.IsZero() && next.Before(due) {
+			due = later(next, now.Add(time.Second))
+		}
+		if err != nil && ctx.Err() == nil {
+			due = now.Add(again)
+			d.Log.Error("what waits could not be looked at", "err", err)
+			_ = d.Scheduler.Wait(ctx, now.Add(time.Second)) // whatever is marked
+		}
+		if d.Scheduler.Wait(ctx, due, d.nudge) != nil {
+			return
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}

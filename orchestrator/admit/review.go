@@ -1,0 +1,175 @@
+package admit
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// Review looks at what was marked. It reports whether that was everything, and when the first of the reasons
+// that are left ends by itself.
+func (d *Desk) Review(ctx context.Context) (whole bool, next time.Time, err error) {
+	d.mu.Lock()
+	whole, repos, tasks := d.all, d.repos, d.tasks
+	d.all, d.repos, d.tasks = false, map[string]bool{}, map[int64]bool{}
+	d.mu.Unlock()
+	v := &review{Desk: d}
+	for _, r := range d.Rules {
+		if r.Tend != nil {
+			all, at, failed := r.Tend(ctx)
+			v.soon(at)
+			whole = whole || all
+			err = errors.Join(err, failed)
+		}
+	}
+	if whole {
+		err = errors.Join(err, v.repositories(ctx, repos))
+	}
+	for _, id := range slices.Sorted(maps.Keys(tasks)) {
+		t, failed := d.Store.Task(ctx, id)
+		if errors.Is(failed, task.ErrNotFound) {
+			continue
+		}
+		if failed == nil {
+			_, failed = v.look(ctx, newPass(), t.Repo, id)
+			repos[t.Repo] = true
+		}
+		if failed != nil {
+			d.Mark("", id)
+		}
+		err = errors.Join(err, unlessMoved(failed))
+	}
+	for _, repo := range slices.Sorted(maps.Keys(repos)) {
+		failed := v.repository(ctx, repo)
+		if failed != nil {
+			d.Mark(repo)
+		}
+		err = errors.Join(err, unlessMoved(failed))
+	}
+	return whole, v.next, err
+}
+
+// unlessMoved leaves out that a task has changed: it is looked at again at once.
+func unlessMoved(err error) error {
+	if errors.Is(err, task.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+// review is one look at what waits.
+type review struct {
+	*Desk
+	next time.Time
+}
+
+func (v *review) soon(at time.Time) {
+	if !at.IsZero() && (v.next.IsZero() || at.Before(v.next)) {
+		v.next = at
+	}
+}
+
+// repositories finds those in which something waits.
+func (v *review) repositories(ctx context.Context, repos map[string]bool) error {
+	for _, prefix := range []string{startPrefix, linePrefix} {
+		for from := prefix; ; {
+			first, err := v.Jobs.HoldsIn(ctx, from, end(prefix), 1)
+			if err != nil || len(first) == 0 {
+				if err != nil {
+					return err
+				}
+				break
+			}
+			repo, _, ok := Parse(first[0].Subject)
+			if from = first[0].Subject + "\x00"; ok {
+				repos[repo], from = true, end(prefix+repo+"/")
+			}
+		}
+	}
+	return nil
+}
+
+// end is right behind all subjects with a prefix that ends with a slash.
+func end(prefix string) string { return prefix[:len(prefix)-1] + "0" }
+
+// repository looks at what waits in a repository, oldest first, and at a line until one has to wait in it.
+func (v *review) repository(ctx context.Context, repo string) error {
+	p := newPass()
+	for from := startPrefix + repo + "/"; ; {
+		rows, err := v.Jobs.HoldsIn(ctx, from, end(startPrefix+repo+"/"), rowsMax)
+		if err != nil {
+			return err
+		}
+		last := int64(0)
+		for _, row := range rows {
+			_, id, _ := Parse(row.Subject)
+			if from = row.Subject + "\x00"; id == last {
+				continue
+			}
+			if _, err := v.look(ctx, p, repo, id); err != nil {
+				return err
+			}
+			last = id
+		}
+		if len(rows) < rowsMax {
+			break
+		}
+	}
+	for from := linePrefix + repo + "/"; ; {
+		first, err := v.Jobs.HoldsIn(ctx, from, end(linePrefix+repo+"/"), 1)
+		if err != nil || len(first) == 0 {
+			return err
+		}
+		_, id, _ := Parse(first[0].Subject)
+		waits, err := v.look(ctx, p, repo, id)
+		if err != nil || waits {
+			return err
+		}
+		from = first[0].Subject + "\x00"
+	}
+}
+
+// look makes the rows of a task those that the rules require, and reports whether it waits in a line. It is
+// the one place in which a task that waits is let go.
+func (v *review) look(ctx context.Context, p *Pass, repo string, id int64) (waits bool, err error) {
+	t, err := v.Store.Task(ctx, id)
+	if err != nil && !errors.Is(err, task.ErrNotFound) {
+		return false, err
+	}
+	rows, failed := Rows(ctx, v.Jobs, repo, id)
+	if failed != nil {
+		return false, failed
+	}
+	var c task.Commit
+	if err != nil || t.State.Stage.Terminal() {
+		if c.Free = rows; len(rows) > 0 {
+			return false, v.Store.Commit(ctx, c)
+		}
+		return false, nil
+	}
+	jobs, err := v.Jobs.Jobs(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: id, Open: true})
+	if err != nil {
+		return false, err
+	}
+	s := Start{Task: t, Begins: v.Begins(t)}
+	s.Queued = slices.ContainsFunc(jobs, func(j queue.Job) bool { return j.Status == queue.Queued })
+	reasons := Admit(v.read(ctx, p, s, v.Rules), s)
+	for _, r := range reasons {
+		v.soon(r.Until)
+		waits = waits || slices.ContainsFunc(v.Rules, func(o Rule) bool { return o.Line && o.Name == r.Rule })
+	}
+	v.change(ctx, s, rows, reasons, &c)
+	if len(reasons) == 0 && s.Queued && len(rows) > 0 {
+		v.take(p, s, &c)
+	}
+	err = v.commit(ctx, t, c)
+	if err == nil && len(c.Hold)+len(c.Free) > 0 {
+		v.Mark(repo) // what has begun and is held leaves room for others
+	}
+	return waits, err
+}
