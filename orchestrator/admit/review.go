@@ -45,7 +45,7 @@ func (d *Desk) Review(ctx context.Context) (whole bool, next time.Time, err erro
 		err = errors.Join(err, unlessMoved(failed))
 	}
 	for _, repo := range slices.Sorted(maps.Keys(repos)) {
-		failed := v.repository(ctx, repo)
+		failed := v.repository(ctx, repo, whole)
 		if failed != nil {
 			d.Mark(repo)
 		}
@@ -97,11 +97,14 @@ func (v *review) repositories(ctx context.Context, repos map[string]bool) error 
 // end is right behind all subjects with a prefix that ends with a slash.
 func end(prefix string) string { return prefix[:len(prefix)-1] + "0" }
 
+// someMax is how many are looked at in a repository in which something has happened.
+const someMax = 100
+
 // repository looks at what waits in a repository, oldest first, and at a line until one has to wait in it.
-func (v *review) repository(ctx context.Context, repo string) error {
+func (v *review) repository(ctx context.Context, repo string, whole bool) error {
 	p := newPass()
 	for from := startPrefix + repo + "/"; ; {
-		rows, err := v.Jobs.HoldsIn(ctx, from, end(startPrefix+repo+"/"), rowsMax)
+		rows, err := v.Jobs.HoldsIn(ctx, from, end(startPrefix+repo+"/"), someMax)
 		if err != nil {
 			return err
 		}
@@ -116,7 +119,7 @@ func (v *review) repository(ctx context.Context, repo string) error {
 			}
 			last = id
 		}
-		if len(rows) < rowsMax {
+		if !whole || len(rows) < someMax {
 			break
 		}
 	}
