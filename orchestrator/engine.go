@@ -153,21 +153,14 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 	var rules []stage.Rule
 	var admission []admit.Rule
 	all := append([]gates.Gate(nil), deps.Gates...)
-	p.Edges = append([]stage.Edge(nil), p.Edges...)
+	p.Edges, p.When = slices.Clone(p.Edges), maps.Collect(maps.All(p.When)) // the caller's stay
 	for _, f := range features {
-		if f.Edges != nil {
-			edges := f.Edges(p)
-			for _, e := range edges {
-				if p.Info(e.From).Stage == "" && slices.Contains(stage.Stages(), e.From) {
-					p = p.Ruled(e.From)
-				}
-			}
-			p.Edges = append(p.Edges, edges...)
+		if f.Pipeline != nil {
+			p = f.Pipeline(p)
 		}
 		rules, admission = append(rules, f.Rules...), append(admission, f.Admission...)
 		all = append(all, f.Gates...)
 	}
-	p.Edges = slices.Clone(p.Edges) // the caller's stay
 	for i, edge := range p.Edges {
 		p.Edges[i].Gates = slices.DeleteFunc(slices.Clone(edge.Gates), func(name string) bool { return slices.Contains(opt.Off, name) })
 	}
@@ -218,10 +211,7 @@ func (d *Deps) check() error {
 
 // adopt takes in the features' runners.
 func (e *Engine) adopt(features []Feature) error {
-	runners := map[stage.EffectKind]Runner{}
-	for kind, r := range e.Runners {
-		runners[kind] = r
-	}
+	runners := maps.Collect(maps.All(e.Runners))
 	have := map[string]bool{}
 	for _, f := range features {
 		if f.Name == "" || have[f.Name] {
@@ -229,14 +219,8 @@ func (e *Engine) adopt(features []Feature) error {
 		}
 		have[f.Name] = true
 		for kind, r := range f.Runners {
-			if _, twice := runners[kind]; twice {
+			if runners[kind] != nil && e.Runners[kind] == nil {
 				return fmt.Errorf("orchestrator: feature %s: effect %q has a runner already", f.Name, kind)
-			}
-			runners[kind] = r
-		}
-		for kind, r := range f.Instead {
-			if e.Runners[kind] == nil {
-				return fmt.Errorf("orchestrator: feature %s: effect %q has no runner that it could replace", f.Name, kind)
 			}
 			runners[kind] = r
 		}

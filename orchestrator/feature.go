@@ -22,14 +22,13 @@ import (
 // Feature is an additive behaviour. The engine has no switch: a feature that
 // is off is not given to New, so the program is then built without it.
 type Feature struct {
-	Name    string
-	Doc     string                            // one sentence
-	Edges   func(stage.Pipeline) []stage.Edge // added behind the pipeline's own
-	Rules   []stage.Rule
-	Gates   []gates.Gate
-	Runners map[stage.EffectKind]Runner      // effects of the feature's own, by kind
-	Instead map[stage.EffectKind]Runner      // run effects of the engine's own, in the place of its runners
-	Facts   func(task.Project, *stage.Event) // adds facts of the repository to the event that starts a task
+	Name     string
+	Doc      string                              // one sentence
+	Pipeline func(stage.Pipeline) stage.Pipeline // adds rows behind the pipeline's own
+	Rules    []stage.Rule
+	Gates    []gates.Gate
+	Runners  map[stage.EffectKind]Runner      // by kind of effect; one of the engine's own is run in the place of its runner
+	Facts    func(task.Project, *stage.Event) // adds facts of the repository to the event that starts a task
 	// Holds adds to the transaction of a decision what it holds and frees.
 	Holds func(context.Context, Change, *task.Commit) error
 	// Committed receives a change once it is durable. It returns at once: a loop

@@ -53,8 +53,6 @@ func (w *builder) act() {
 		w.mergeFailed()
 	case DoVouch:
 		w.vouch()
-	case DoRetest:
-		w.retest()
 	case DoBlock:
 		w.failed()
 	case DoLook:
@@ -65,11 +63,11 @@ func (w *builder) act() {
 		w.judgeAgain()
 	case DoAgain:
 		w.again()
-	case DoRecord:
-		w.note(w.edge.Why)
 	case DoDecline:
 		w.note(w.edge.Why)
 		w.decline()
+	default: // DoRecord, and what the rule of a feature does
+		w.note(w.edge.Why)
 	}
 }
 
@@ -89,6 +87,12 @@ func (w *builder) decline() {
 func (w *builder) accept() {
 	s := &w.d.State
 	w.d.Moved = true
+	if w.ev.Gone { // else no push would expect what is there; the host has closed its pull request
+		s.Pushed, s.PR, s.PRURL = "", 0, ""
+	}
+	if w.ev.CI != nil {
+		s.CI = *w.ev.CI
+	}
 	if _, board := BoardTrigger(Status(w.ev.On)); board {
 		s.Acted, s.ActedAt = Status(w.ev.On), w.ev.Seen
 		s.HeardAt, s.AskedAfter = time.Time{}, 0
@@ -99,7 +103,7 @@ func (w *builder) accept() {
 	switch w.ev.On {
 	case OnToAnalyse:
 		if s.Stage == None {
-			s.SelfHosting, s.CINone, s.NoDeploy, s.Gated = w.ev.SelfHosting, w.ev.CINone, w.ev.NoDeploy, w.ev.MergeGate
+			s.SelfHosting, s.CINone, s.NoDeploy = w.ev.SelfHosting, w.ev.CINone, w.ev.NoDeploy
 			if s.Lane = w.ev.Lane; s.Lane != "" {
 				w.note("its lane is " + s.Lane)
 			}
@@ -132,17 +136,8 @@ func (w *builder) accept() {
 		if w.ev.PR != 0 {
 			s.PR, s.PRURL = w.ev.PR, w.ev.URL
 		}
-	case OnCI, OnEffectFailed, OnMergeFailed, OnCatchUpFailed:
-		if w.ev.Gone { // else no push would expect what is there; the host has closed its pull request
-			s.Pushed, s.PR, s.PRURL = "", 0, ""
-		}
-		if w.ev.CI != nil {
-			s.CI = *w.ev.CI
-		}
 	case OnMergeDone:
 		s.MergeSHA = w.ev.SHA
-	case OnCaughtUp:
-		w.caughtUp()
 	case OnAgentAttempt:
 		hindered := false
 		if a := w.ev.Agent; a != nil {

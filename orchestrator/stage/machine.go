@@ -54,7 +54,8 @@ func (m *Machine) Edge(s State, e Event) (Edge, bool) {
 		s.Lane, s.NoDeploy = e.Lane, e.NoDeploy
 	}
 	for _, edge := range m.pipeline.Edges {
-		if edge.From == s.Stage && edge.On == e.On && edge.When.holds(s, e) {
+		own := m.pipeline.When[edge.When]
+		if edge.From == s.Stage && edge.On == e.On && (edge.When.holds(s, e) || own != nil && own(s)) {
 			if edge.Do == DoEnter {
 				edge.To = m.pipeline.pass(s, edge.To)
 			}

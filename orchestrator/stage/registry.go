@@ -6,7 +6,7 @@ import (
 )
 
 // Condition narrows an edge to some states. It is a name, so that a table of
-// edges is data; what the names mean is in conditions.
+// edges is data. A feature has others, see Pipeline.When.
 type Condition string
 
 // Conditions.
@@ -28,8 +28,7 @@ const (
 	WhenRefused Condition = "refused by the remote"
 	WhenApart   Condition = "conflicts with others"
 
-	WhenCatchingUp Condition = "catching up"
-	WhenRetesting  Condition = "testing again"
+	WhenRetesting Condition = "testing again"
 )
 
 func (c Condition) holds(s State, e Event) bool {
@@ -64,8 +63,6 @@ func (c Condition) holds(s State, e Event) bool {
 		return e.Push != nil && len(e.Push.Conflicts) > 0
 	case WhenRelease:
 		return s.Phase == PhaseRelease
-	case WhenCatchingUp:
-		return s.Phase == PhaseCatchUp && s.Hold == HoldNone
 	case WhenRetesting:
 		return s.Phase == PhaseRetest && (s.Hold == HoldNone || WhenOutside.holds(s, e))
 	default:
@@ -73,7 +70,8 @@ func (c Condition) holds(s State, e Event) bool {
 	}
 }
 
-// Action names what an edge does when its gates are green (or it has none).
+// Action names what an edge does when its gates are green (or it has none). That of an action of its own does the rule
+// of a feature.
 type Action string
 
 // Actions.
@@ -89,7 +87,6 @@ const (
 	DoRelease       Action = "release"        // what is merged is deployed
 	DoMergeFailed   Action = "merge failed"   // back to development, or blocked
 	DoVouch         Action = "vouch"          // a person stands for the head
-	DoRetest        Action = "re-test"        // what is to be merged is tested as it will be
 	DoBlock         Action = "block"          // a human is needed
 	DoLook          Action = "look again"     // what people had to put right outside of the branch
 	DoAdopt         Action = "adopt"          // what others have pushed is the new tip
@@ -155,7 +152,8 @@ type Info struct {
 type Pipeline struct {
 	Stages []Info
 	Edges  []Edge
-	Lanes  []Lane // ways through it that leave stages out
+	Lanes  []Lane                         // ways through it that leave stages out
+	When   map[Condition]func(State) bool // conditions of features
 }
 
 // Default is the built-in pipeline, STAGE_TRANSITIONS. A caller may change the

@@ -119,21 +119,18 @@ func (g *Gate) Covers(p task.Project) bool {
 func (g *Gate) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "What is merged was tested on the main that it lands on.",
-		Facts: func(p task.Project, ev *stage.Event) { ev.MergeGate = g.Covers(p) },
-		Edges: func(p stage.Pipeline) []stage.Edge {
-			g.pipeline = p
-			return edges()
-		},
-		Rules: []stage.Rule{Rule, g.skip},
+		Facts:    func(p task.Project, ev *stage.Event) { ev.MergeGate = g.Covers(p) },
+		Pipeline: g.rows,
+		Rules:    []stage.Rule{Rule, g.skip},
 		Runners: map[stage.EffectKind]orchestrator.Runner{
 			stage.EffectCatchUp:    orchestrator.RunnerFunc(g.catchUp),
+			stage.EffectMerge:      orchestrator.RunnerFunc(g.merge),
 			stage.EffectGatedMerge: orchestrator.RunnerFunc(g.merge),
 			stage.EffectLanded:     orchestrator.RunnerFunc(g.landed),
 			stage.EffectRelease:    orchestrator.RunnerFunc(g.release),
 		},
-		Instead: map[stage.EffectKind]orchestrator.Runner{stage.EffectMerge: orchestrator.RunnerFunc(g.merge)},
-		Loops:   []orchestrator.Loop{{Name: "renew", Run: g.renewLoop}, {Name: "line", Run: g.tendLoop}},
-		Show:    g.show,
+		Loops: []orchestrator.Loop{{Name: "renew", Run: g.renewLoop}, {Name: "line", Run: g.tendLoop}},
+		Show:  g.show,
 	}
 }
 

@@ -8,13 +8,19 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// edges are the rows that the merge gate adds to the registry.
-func edges() []stage.Edge {
+const catchingUp stage.Condition = "catching up"
+
+// rows adds those of the merge gate to the registry.
+func (g *Gate) rows(p stage.Pipeline) stage.Pipeline {
 	const s = stage.DeployStaging
+	if g.pipeline = p; p.Info(s).Stage == "" {
+		p = p.Ruled(s)
+	}
 	gate := []string{checks.BranchMergeable}
-	return []stage.Edge{
+	p.When[catchingUp] = inLine
+	p.Edges = append(p.Edges, []stage.Edge{
 		{
-			From: s, On: stage.OnCaughtUp, When: stage.WhenCatchingUp, Gates: gate, Do: stage.DoRetest, To: s, Red: stage.RedBack,
+			From: s, On: stage.OnCaughtUp, When: catchingUp, Gates: gate, Do: "re-test", To: s, Red: stage.RedBack,
 			Why: "the branch is up to date with main; it is tested again",
 		},
 		{
@@ -22,14 +28,15 @@ func edges() []stage.Edge {
 			Why: "the branch was brought up to date, and the task is blocked meanwhile",
 		},
 		{
-			From: s, On: stage.OnCatchUpFailed, When: stage.WhenCatchingUp, Do: stage.DoMergeFailed, To: stage.Development,
+			From: s, On: stage.OnCatchUpFailed, When: catchingUp, Do: stage.DoMergeFailed, To: stage.Development,
 			Why: "the branch could not be brought up to date",
 		},
 		{
 			From: s, On: stage.OnCI, When: stage.WhenRetesting, Gates: []string{checks.CIGreen}, Do: stage.DoEnter, To: stage.Deploy,
 			Red: stage.RedBack, Why: "what will be merged has been tested",
 		},
-	}
+	}...)
+	return p
 }
 
 // working reports whether the gate is at work on a task.
@@ -44,7 +51,42 @@ func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	if !d.Moved {
 		return d
 	}
+	if s.Stage == stage.None {
+		d.State.Gated = e.MergeGate
+	}
+	if e.On == stage.OnCaughtUp {
+		d = caughtUp(e, d)
+	}
 	return giveBack(s, pin(e, gate(s, e, d)))
+}
+
+// caughtUp takes over where the branch stands now. The task that tried has the lease. The tests of what is to be
+// merged are looked at at once, because a branch that was up to date may have its results already.
+func caughtUp(e stage.Event, d stage.Decision) stage.Decision {
+	n := &d.State
+	if !n.Leased {
+		n.LeasedAt = e.At
+	}
+	n.Leased, n.Tested = true, ""
+	if e.SHA != "" {
+		n.Head, n.Pushed, n.Base = e.SHA, e.SHA, e.Base
+	}
+	if inLine(*n) {
+		n.Phase = stage.PhaseRetest
+		d.Effects = append(slices.Clone(d.Effects), stage.Effect{Kind: stage.EffectAskCI, SHA: n.Head})
+	}
+	return d
+}
+
+// catchUp has the branch brought up to date before what would lead to a merge.
+func catchUp(s stage.State, e stage.Event, d stage.Decision, why string) stage.Decision {
+	d = stage.Divert(s, e, d, stage.DeployStaging, stage.PhaseCatchUp, why)
+	n := &d.State
+	if n.Tested = ""; n.LinedUp.IsZero() {
+		n.LinedUp = e.At
+	}
+	d.Effects = append(d.Effects, stage.Effect{Kind: stage.EffectCatchUp, SHA: n.Head})
+	return d
 }
 
 // gate decides which decisions go through the gate.
@@ -62,15 +104,15 @@ func gate(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 		if s.Stage == stage.DeployStaging {
 			why = "staging works; " + why
 		}
-		return stage.CatchUp(s, e, d, why)
+		return catchUp(s, e, d, why)
 	case s.Stage == stage.Deploy && moved && (n.Stage == stage.Development || n.Hold == stage.HoldBlocked):
 		d.State.Retests++
 		d.State.Retries = s.Retries // no developer is needed
-		return stage.CatchUp(s, e, d, e.Reason+"; it is brought up to date and tested again")
+		return catchUp(s, e, d, e.Reason+"; it is brought up to date and tested again")
 	case s.Phase == stage.PhaseCatchUp && s.Outside && n.Stage == s.Stage && goesOn(e.On):
-		return stage.CatchUp(s, e, d, "a person has it stand in line again")
+		return catchUp(s, e, d, "a person has it stand in line again")
 	case n.Gated && merges(d) && n.Tested == "":
-		return stage.CatchUp(s, e, d, "the deployment goes on; the branch is brought up to date with main before it is merged")
+		return catchUp(s, e, d, "the deployment goes on; the branch is brought up to date with main before it is merged")
 	default:
 		return d
 	}
@@ -80,7 +122,7 @@ func gate(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 // gate alone is at work there.
 func (g *Gate) skip(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	if d.Moved && d.Launch != nil && d.State.Stage == stage.DeployStaging && g.pipeline.Lacks(s, stage.DeployStaging) {
-		return stage.CatchUp(s, e, d, "the branch is brought up to date with main before it is merged")
+		return catchUp(s, e, d, "the branch is brought up to date with main before it is merged")
 	}
 	return d
 }

@@ -141,7 +141,7 @@ func New(o Options) (*Reconciler, error) {
 func (r *Reconciler) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "Lost events are found and replayed.",
-		Edges: edges, Rules: []stage.Rule{unblocked},
+		Pipeline: withEdges, Rules: []stage.Rule{unblocked},
 		Loops: []orchestrator.Loop{{Name: "loop", Run: r.loop}},
 		Show:  func(context.Context) (any, error) { return r.show(), nil },
 	}
@@ -157,8 +157,9 @@ func (r *Reconciler) show() any {
 	}{true, r.opt.Tracker != nil, r.state}
 }
 
-// edges are the gates that lead on from the stages, judged without a finished agent.
-func edges(p stage.Pipeline) (out []stage.Edge) {
+// withEdges adds the gates that lead on from the stages, judged without a finished agent.
+func withEdges(p stage.Pipeline) stage.Pipeline {
+	var out []stage.Edge
 	for _, e := range p.Edges {
 		known := slices.ContainsFunc(out, func(o stage.Edge) bool { return o.From == e.From })
 		if known || e.Do != stage.DoEnter || e.On != stage.OnAgentFinished || len(e.Gates) == 0 {
@@ -170,7 +171,8 @@ func edges(p stage.Pipeline) (out []stage.Edge) {
 		}
 		out = append(out, e)
 	}
-	return out
+	p.Edges = append(p.Edges, out...)
+	return p
 }
 
 // unblocked notifies people of a task that goes on by itself.
