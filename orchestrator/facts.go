@@ -28,7 +28,7 @@ func (e *Engine) subjectOfItem(p task.Project, item tracker.Item) gates.Facts {
 // subject gathers the facts of a task, as of its newest commit.
 func (e *Engine) subject(ctx context.Context, p task.Project, t task.Task, ev stage.Event) (gates.Facts, error) {
 	sha := t.State.Head
-	if (ev.On == stage.OnAgentFinished || ev.On == stage.OnCaughtUp) && ev.SHA != "" {
+	if (ev.On == stage.OnAgentFinished || ev.On == OnCaughtUp) && ev.SHA != "" {
 		sha = ev.SHA
 	}
 	s, err := FactsOf(ctx, e.Workspaces, e.Host, p, t, sha, e.Now())
@@ -42,7 +42,7 @@ func (e *Engine) subject(ctx context.Context, p task.Project, t task.Task, ev st
 	if ev.On == stage.OnApproved {
 		s.Approval = &gates.Approval{By: ev.By.Who(), At: ev.At}
 	}
-	if ev.On == stage.OnCaughtUp {
+	if ev.On == OnCaughtUp {
 		s.Mergeable = &gates.Mergeable{Base: ev.Base, Conflicts: ev.Conflicts}
 	}
 	if sha != "" && ev.On == stage.OnReconcile {

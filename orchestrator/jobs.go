@@ -147,7 +147,7 @@ func EffectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Jo
 		Role: string(f.Author), Payload: encode(e), DedupeKey: "effect/" + key,
 	}
 	switch {
-	case f.Kind == stage.EffectCatchUp:
+	case f.Kind == EffectCatchUp:
 		j.Holds = []string{MergeTurn(t.ID), cardOf(t.ID)}
 	case irreversible(f.Kind):
 		j.Holds = []string{cardOf(t.ID)}

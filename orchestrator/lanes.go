@@ -36,23 +36,23 @@ const (
 
 // lanes are the destinations of the kinds of effects.
 var lanes = map[stage.EffectKind]Lane{
-	stage.EffectComment:    LaneComments,
-	EffectWaits:            LaneComments,
-	stage.EffectStatus:     LaneBoard,
-	stage.EffectNotify:     LaneChat,
-	EffectLive:             LaneChat,
-	stage.EffectPrepare:    LaneGit,
-	stage.EffectPublish:    LaneGit,
-	stage.EffectCatchUp:    LaneGit,
-	stage.EffectLanded:     LaneGit,
-	EffectCancel:           LaneGit,
-	stage.EffectUnbranch:   LaneGit,
-	stage.EffectPull:       LaneHost,
-	stage.EffectMerge:      LaneHost,
-	stage.EffectGatedMerge: LaneHost,
-	stage.EffectTidy:       LaneWorkspace,
-	EffectEvent:            LaneEvents,
-	EffectTrace:            LaneTraces,
+	stage.EffectComment:  LaneComments,
+	EffectWaits:          LaneComments,
+	stage.EffectStatus:   LaneBoard,
+	stage.EffectNotify:   LaneChat,
+	EffectLive:           LaneChat,
+	stage.EffectPrepare:  LaneGit,
+	stage.EffectPublish:  LaneGit,
+	EffectCatchUp:        LaneGit,
+	EffectLanded:         LaneGit,
+	EffectCancel:         LaneGit,
+	stage.EffectUnbranch: LaneGit,
+	stage.EffectPull:     LaneHost,
+	stage.EffectMerge:    LaneHost,
+	EffectGatedMerge:     LaneHost,
+	stage.EffectTidy:     LaneWorkspace,
+	EffectEvent:          LaneEvents,
+	EffectTrace:          LaneTraces,
 }
 
 // Effects of features that go to a destination of the engine's own.
@@ -62,6 +62,19 @@ const (
 	EffectLive   stage.EffectKind = "live"   // brings the live message of a task up to date
 	EffectEvent  stage.EffectKind = "event"  // sends a change of the task, which is in Text, to another program
 	EffectTrace  stage.EffectKind = "trace"  // sends the life of a task that has ended to a collector of traces
+
+	// Of the merge gate.
+	EffectCatchUp    stage.EffectKind = "catch_up"     // rebases the branch onto main and pushes it, under the merge lease
+	EffectGatedMerge stage.EffectKind = "gated_merge"  // merges when the lease is ours, main is at Base and the code is Tested's
+	EffectLanded     stage.EffectKind = "landed"       // looks whether SHA has the tree that was tested
+	EffectRelease    stage.EffectKind = "lease_return" // gives the merge lease back
+)
+
+// OnCaughtUp and OnCatchUpFailed are what came of bringing a branch up to date with main. Only the rows of the merge
+// gate have them.
+const (
+	OnCaughtUp      stage.Trigger = "caught_up"
+	OnCatchUpFailed stage.Trigger = "catch_up_failed"
 )
 
 // LaneOf is the destination of a kind of effect.
@@ -216,7 +229,7 @@ func orderOf(kind stage.EffectKind) string {
 	case LaneGit, LaneHost, LaneWorkspace:
 		return "repository"
 	default:
-		if kind == stage.EffectRelease {
+		if kind == EffectRelease {
 			return "repository"
 		}
 		return string(kind)

@@ -29,33 +29,34 @@ func TestNewRefuses(t *testing.T) {
 		deps := orchestrator.Deps{
 			Store: r.Store, Records: r.Store, Jobs: r.Store, Projects: projects, Tracker: r.Board, Host: r.Host, Workspaces: r.Place, Agents: r.Place,
 		}
-		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
-		require.ErrorContains(r, err, "the pipeline judges")
+		refused := func(want string, features ...orchestrator.Feature) {
+			r.Helper()
+			_, err := orchestrator.New(stage.Default(), deps, orchestrator.Options{}, features...)
+			require.ErrorContains(r, err, want)
+		}
+		refused("the pipeline judges")
 		for _, name := range stage.Default().Gates() {
 			deps.Gates = append(deps.Gates, gates.Func(name, nil))
 		}
-		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
-		require.ErrorContains(r, err, `gates: "no_such_gate" at review is no check of this program`)
+		refused(`gates: "no_such_gate" at review is no check of this program`)
 		r.Projects[0].Gates, r.Projects[0].Lanes.Default = nil, "fast"
 		deps.Projects, err = task.NewProjects(r.Projects...)
 		require.NoError(r, err)
-		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
-		require.ErrorContains(r, err, `pipeline: there is no lane "fast", want full`)
+		refused(`pipeline: there is no lane "fast", want full`)
 		r.Projects[0].Lanes.Default = stage.WholeLane
 		deps.Projects, err = task.NewProjects(r.Projects...)
 		require.NoError(r, err)
-		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
-		require.ErrorContains(r, err, "nobody runs the effect")
-		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{}, orchestrator.Feature{})
-		require.ErrorContains(r, err, "no name")
+		refused("nobody runs the effect")
+		refused("no name", orchestrator.Feature{})
+		own := map[stage.EffectKind]orchestrator.Runner{"own": orchestrator.RunnerFunc(nil)}
+		refused(`feature b: effect "own" has a runner already`,
+			orchestrator.Feature{Name: "a", Runners: own}, orchestrator.Feature{Name: "b", Runners: own})
 		plain := task.Project{TrackerProject: "p", Host: task.HostGit, Repo: "acme/x", CloneURL: "/srv/x.git", Prefix: "X", CI: [][]string{{"make"}}}
 		deps.Projects, err = task.NewProjects(plain)
 		require.NoError(r, err)
-		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
-		require.ErrorContains(r, err, "project 1 (acme/x): ci: has commands, and none can be run by this program")
+		refused("project 1 (acme/x): ci: has commands, and none can be run by this program")
 		deps.Host = struct{ orchestrator.Hosting }{r.Host}
-		_, err = orchestrator.New(stage.Default(), deps, orchestrator.Options{})
-		require.ErrorContains(r, err, "project 1 (acme/x): host: is git, and the git host of this program serves no repository without one")
+		refused("project 1 (acme/x): host: is git, and the git host of this program serves no repository without one")
 	}, func(*Rig) {})
 }
 

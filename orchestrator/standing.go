@@ -195,7 +195,7 @@ func putOff(e *Engine, t task.Task, item tracker.Item, err error) *queue.Outcome
 
 // irreversible reports whether an effect cannot be undone.
 func irreversible(kind stage.EffectKind) bool {
-	return kind == stage.EffectMerge || kind == stage.EffectGatedMerge
+	return kind == stage.EffectMerge || kind == EffectGatedMerge
 }
 
 // withoutCard decides what becomes of an effect on a card that the tracker does not find. What is owed to a

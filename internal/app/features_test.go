@@ -128,7 +128,7 @@ func TestMergeGateOffIsThere(t *testing.T) {
 func TestCleanUpNeedsNoFeature(t *testing.T) {
 	for _, settings := range [][]string{nil, {"ORCH_STOP_STATUS_ENABLED=false", "ORCH_MERGE_GATE_ENABLED=false"}} {
 		v := open(t, settings...)
-		for _, kind := range []stage.EffectKind{orchestrator.EffectCancel, stage.EffectRelease, stage.EffectTidy} {
+		for _, kind := range []stage.EffectKind{orchestrator.EffectCancel, orchestrator.EffectRelease, stage.EffectTidy} {
 			require.NotNil(t, v.Engine.Runners[kind], "%s with %v", kind, settings)
 		}
 	}

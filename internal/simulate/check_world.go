@@ -34,7 +34,7 @@ func (c *checker) put(jobs []queue.Job) {
 		}
 		c.owed[strings.TrimPrefix(j.DedupeKey, "effect/")] = true
 		switch kind {
-		case stage.EffectNotify, stage.EffectMerge, stage.EffectGatedMerge:
+		case stage.EffectNotify, stage.EffectMerge, orchestrator.EffectGatedMerge:
 			var e orchestrator.Effect
 			if json.Unmarshal(j.Payload, &e) != nil {
 				continue

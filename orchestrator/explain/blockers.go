@@ -241,7 +241,7 @@ func (a account) blockOfCatchUp() {
 			return
 		}
 	}
-	a.blockOfEffect(stage.EffectCatchUp, "the branch is brought up to date with main")
+	a.blockOfEffect(orchestrator.EffectCatchUp, "the branch is brought up to date with main")
 }
 
 // blockOfEffect explains a task that goes on when an effect is made.

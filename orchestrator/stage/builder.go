@@ -66,7 +66,7 @@ func (w *builder) act() {
 	case DoDecline:
 		w.note(w.edge.Why)
 		w.decline()
-	default: // DoRecord, and what the rule of a feature does
+	default: // DoRecord, or an action of a feature, whose rule does the rest
 		w.note(w.edge.Why)
 	}
 }

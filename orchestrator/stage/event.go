@@ -29,11 +29,6 @@ const (
 	OnBranchTaken   Trigger = "branch_taken" // the remote has a branch of the task's name that is not its own
 	OnPushed        Trigger = "pushed"       // others have pushed to the task's branch
 
-	// OnCaughtUp and OnCatchUpFailed are what came of bringing a branch up to date
-	// with main. Only the edges of the merge gate have them.
-	OnCaughtUp      Trigger = "caught_up"
-	OnCatchUpFailed Trigger = "catch_up_failed"
-
 	// OnReconcile is the reconciler's finding that a stage's gate is green
 	// although no event came. Only the edges of its feature have it.
 	OnReconcile Trigger = "reconcile"
@@ -202,12 +197,6 @@ const (
 	EffectTidy     EffectKind = "tidy"         // remove the workspace
 	EffectUnbranch EffectKind = "unbranch"     // delete the remote branch of what is done, where no host does
 	EffectAskCI    EffectKind = "ask_ci"       // put OnCI again after Delay
-
-	// Of the merge gate.
-	EffectCatchUp    EffectKind = "catch_up"     // rebase the branch onto main and push it, under the merge lease
-	EffectGatedMerge EffectKind = "gated_merge"  // merge when the lease is ours, main is at Base and the code is Tested's
-	EffectLanded     EffectKind = "landed"       // look whether SHA has the tree that was tested
-	EffectRelease    EffectKind = "lease_return" // give the merge lease back
 )
 
 // Effect is one outbound call that the service owes the outside world. The

@@ -6,7 +6,7 @@ import (
 )
 
 // Condition narrows an edge to some states. It is a name, so that a table of
-// edges is data. A feature has others, see Pipeline.When.
+// edges is data. Those of features are in Pipeline.When.
 type Condition string
 
 // Conditions.
@@ -70,8 +70,8 @@ func (c Condition) holds(s State, e Event) bool {
 	}
 }
 
-// Action names what an edge does when its gates are green (or it has none). That of an action of its own does the rule
-// of a feature.
+// Action names what an edge does when its gates are green (or it has none). An edge of a feature may have an action
+// that is not listed here: the facts are kept, and the feature's rule does the rest.
 type Action string
 
 // Actions.

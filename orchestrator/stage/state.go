@@ -69,18 +69,7 @@ type State struct {
 	// Stopping means that a STOP waits for the irreversible step to finish.
 	Stopping bool `json:"stopping,omitempty"`
 
-	// Of the merge gate: whether it is on for the repository, whether the task
-	// has the merge lease, which commit of main its branch stands on, and which
-	// head was tested there; Retests counts how often that was not what would have
-	// landed. LinedUp is when it came to the line for the lease, and LeasedAt when its
-	// branch was first brought up to date under the lease.
-	Gated    bool      `json:"gated,omitempty"`
-	Leased   bool      `json:"leased,omitempty"`
-	LinedUp  time.Time `json:"lined_up,omitzero"`
-	LeasedAt time.Time `json:"leased_at,omitzero"`
-	Base     string    `json:"base,omitempty"`
-	Tested   string    `json:"tested,omitempty"`
-	Retests  int       `json:"retests,omitempty"`
+	MergeGate
 
 	SelfHosting bool `json:"self_hosting,omitempty"`
 	CINone      bool `json:"ci_none,omitempty"`
@@ -90,4 +79,18 @@ type State struct {
 	Starter string `json:"starter,omitempty"` // account of who has set To Analyse; empty when that is not known
 
 	EnteredAt time.Time `json:"entered_at,omitzero"` // the stage
+}
+
+// MergeGate holds what the merge gate keeps of a task: whether it is on for the repository, whether the task
+// has the merge lease, which commit of main its branch stands on, and which head was tested there; Retests counts how
+// often that was not what would have landed. LinedUp is when it came to the line for the lease, and LeasedAt when its
+// branch was first brought up to date under the lease. The machine carries it, and the rule of the gate alone writes it.
+type MergeGate struct {
+	Gated    bool      `json:"gated,omitempty"`
+	Leased   bool      `json:"leased,omitempty"`
+	LinedUp  time.Time `json:"lined_up,omitzero"`
+	LeasedAt time.Time `json:"leased_at,omitzero"`
+	Base     string    `json:"base,omitempty"`
+	Tested   string    `json:"tested,omitempty"`
+	Retests  int       `json:"retests,omitempty"`
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gates/checks"
-	"github.com/signalbox-dev/signalbox/githost"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -54,7 +53,7 @@ func TestGateOffBehind(t *testing.T) {
 		g.Place.OnPush = func(repo, branch, sha string) {
 			told(repo, branch, sha)
 			if list, _ := g.Store.Tasks(context.Background(), task.Filter{Branch: branch}); list[0].State.Phase == stage.PhaseCatchUp {
-				g.Host.SetChecks(sha, githost.Check{Name: "build", State: githost.CheckFailed, Kind: "check_run", Note: "does not compile on the new main"})
+				g.red(sha)
 				g.Place.OnPush = told
 				red.Store(true)
 			}

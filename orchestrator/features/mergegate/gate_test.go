@@ -116,7 +116,7 @@ func TestMergeGateRedRetest(t *testing.T) {
 			told(repo, branch, sha)
 			if list, _ := g.Store.Tasks(context.Background(), task.Filter{Branch: branch}); !red && list[0].State.Phase == stage.PhaseCatchUp && sha != list[0].State.Head {
 				red = true // what was rebased
-				g.Host.SetChecks(sha, githost.Check{Name: "build", State: githost.CheckFailed, Kind: "check_run", Note: "does not compile on the new main"})
+				g.red(sha)
 			}
 		}
 		g.Set(item, stage.StatusToAnalyse)
@@ -142,17 +142,14 @@ func TestMergeGateMainMoves(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
 		g.SetCI("")
 		item := g.Finish("x")
-		pass := func() {
-			g.Host.SetChecks(g.Task(item).State.Head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
-		}
 		for g.Task(item).State.Phase != stage.PhaseRetest {
-			pass()
+			g.green(item)
 			g.Settle(10 * time.Second)
 		}
 		require.Equal(g, "Waits for CI before the merge.", g.summary(item))
 		require.Equal(g, "m0", g.Task(item).State.Base)
 		g.Place.SetRemote(AppRepo, "main", "m1")
-		pass()
+		g.green(item)
 		g.Settle(40 * time.Second)
 		require.Equal(g, stage.PhaseRetest, g.Task(item).State.Phase)
 		require.Equal(g, "m1", g.Task(item).State.Base)
@@ -162,10 +159,10 @@ func TestMergeGateMainMoves(t *testing.T) {
 		old := g.Task(item)
 		old.State.Base = "" // of a program of before
 		require.NoError(g, g.Store.Commit(context.Background(), task.Commit{Task: &old}))
-		pass()
+		g.green(item)
 		g.Settle(40 * time.Second)
 		require.True(g, g.Commented(App, item, "it is not known on which commit of main the branch was tested; it is at m1 now"))
-		pass()
+		g.green(item)
 		g.Settle(time.Minute)
 		g.Stands(item, stage.Done)
 		require.Equal(g, []string{"m1"}, g.forge.bases())
@@ -344,7 +341,7 @@ func TestMergeGateSwitchedOff(t *testing.T) {
 			}
 			g.SetCI(githost.CheckPassed)
 			if phase == stage.PhaseRetest {
-				g.Host.SetChecks(g.Task(item).State.Head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
+				g.green(item)
 			}
 			g.Settle(2 * time.Minute)
 			require.Equal(g, stage.Done, g.Task(item).State.Stage, "%+v", g.Task(item).State)

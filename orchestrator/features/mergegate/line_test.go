@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
@@ -45,17 +44,11 @@ func mergeLine(t *testing.T, f func(lineRig)) {
 	})
 }
 
-// bring brings a card to the merge gate.
-func (l lineRig) bring(title string) string {
-	item := l.Finish(title)
-	return item
-}
-
 // pass ends the re-test of a task well.
 func (l lineRig) pass(item string) {
 	l.Helper()
 	require.Equal(l, stage.PhaseRetest, l.Task(item).State.Phase)
-	l.Host.SetChecks(l.Task(item).State.Head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
+	l.green(item)
 }
 
 // Tasks have the merge lease in the order in which they came to it, each as soon as the
@@ -63,7 +56,7 @@ func (l lineRig) pass(item string) {
 // leaves the line.
 func TestMergeLine(t *testing.T) {
 	mergeLine(t, func(l lineRig) {
-		one, two, three, four := l.bring("one"), l.bring("two"), l.bring("three"), l.bring("four")
+		one, two, three, four := l.Finish("one"), l.Finish("two"), l.Finish("three"), l.Finish("four")
 		l.Settle(3 * time.Hour) // longer than any lease, and than the waiting was capped
 		require.Equal(l, stage.PhaseRetest, l.Task(one).State.Phase)
 		v, err := explain.ReadQueue(context.Background(), l.Engine)
@@ -112,7 +105,7 @@ func TestMergeLineIsDurable(t *testing.T) {
 	mergeLine(t, func(l lineRig) {
 		late := l.Begin("late")
 		l.Settle(10 * time.Second)
-		one, two := l.bring("one"), l.bring("two")
+		one, two := l.Finish("one"), l.Finish("two")
 		l.Set(late, stage.StatusApproved)
 		l.Settle(time.Minute)
 		require.Contains(l, l.summary(late), "3rd in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
@@ -136,7 +129,7 @@ func TestMergeLineOutlivesAHolder(t *testing.T) {
 	mergeLine(t, func(l lineRig) {
 		_, err := l.leases.Acquire(context.Background(), mergeLease, "APP-9 (task 9)", time.Hour)
 		require.NoError(l, err)
-		one := l.bring("one")
+		one := l.Finish("one")
 		require.Contains(l, l.summary(one), "behind APP-9")
 		l.Settle(61 * time.Minute)
 		require.Equal(l, stage.PhaseRetest, l.Task(one).State.Phase)

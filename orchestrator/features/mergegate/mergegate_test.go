@@ -1,11 +1,13 @@
 package mergegate_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -19,15 +21,19 @@ func TestNewRefuses(t *testing.T) {
 // Whatever the machine decides: with the gate, nothing is merged that was not
 // tested on a base, and a task that leaves the gate's hands gives its lease back.
 func TestRule(t *testing.T) {
-	triggers := []stage.Trigger{stage.OnCI, stage.OnConfirmDeploy, stage.OnMergeFailed, stage.OnMergeDone, stage.OnPRMerged, stage.OnStop, stage.OnAgentFinished, stage.OnCaughtUp}
+	triggers := []stage.Trigger{
+		stage.OnCI, stage.OnConfirmDeploy, stage.OnMergeFailed, stage.OnMergeDone, stage.OnPRMerged, stage.OnStop, stage.OnAgentFinished,
+		orchestrator.OnCaughtUp,
+	}
 	phases := []stage.Phase{"", stage.PhaseAwait, stage.PhaseMerge, stage.PhaseRelease, stage.PhaseCatchUp, stage.PhaseRetest}
 	stages := []stage.Stage{stage.Development, stage.DeployStaging, stage.Deploy, stage.Done, stage.Cancelled}
 	rapid.Check(t, func(t *rapid.T) {
 		state := func(label string) stage.State {
-			return stage.State{
-				Stage: rapid.SampledFrom(stages).Draw(t, label), Phase: rapid.SampledFrom(phases).Draw(t, label+" phase"), Gated: true, Head: "h",
-				Leased: rapid.Bool().Draw(t, label+" leased"), Tested: rapid.SampledFrom([]string{"", "h"}).Draw(t, label+" tested"),
-			}
+			s := stage.State{Stage: rapid.SampledFrom(stages).Draw(t, label), Head: "h"}
+			s.Phase = rapid.SampledFrom(phases).Draw(t, label+" phase")
+			s.Gated, s.Leased = true, rapid.Bool().Draw(t, label+" leased")
+			s.Tested = rapid.SampledFrom([]string{"", "h"}).Draw(t, label+" tested")
+			return s
 		}
 		s, d := state("before"), stage.Decision{State: state("after"), Moved: true}
 		if rapid.Bool().Draw(t, "merges") {
@@ -38,10 +44,10 @@ func TestRule(t *testing.T) {
 		released := false
 		for _, f := range got.Effects {
 			require.NotEqual(t, stage.EffectMerge, f.Kind, "only the gate merges")
-			if f.Kind == stage.EffectGatedMerge {
+			if f.Kind == orchestrator.EffectGatedMerge {
 				require.NotEmpty(t, f.Tested)
 			}
-			released = released || f.Kind == stage.EffectRelease
+			released = released || f.Kind == orchestrator.EffectRelease
 		}
 		n := got.State
 		ended := n.Stage == stage.Done || n.Stage == stage.Cancelled || n.Stage == stage.Development
@@ -57,6 +63,18 @@ func TestRuleLeavesOthers(t *testing.T) {
 	s := stage.State{Stage: stage.Deploy, Head: "h"}
 	d := stage.Decision{State: s, Moved: true, Effects: []stage.Effect{{Kind: stage.EffectMerge, SHA: "h"}}}
 	require.Equal(t, d, mergegate.Rule(s, stage.Event{}, d))
+}
+
+// A task in the gate goes on under the program after the one that wrote it: its state is read and written as before.
+func TestStateOfBefore(t *testing.T) {
+	const old = `{"stage":"deploy-staging","phase":"re-test","seq":9,"run":6,"head":"h","gated":true,"leased":true,` +
+		`"lined_up":"2026-05-04T09:00:00Z","leased_at":"2026-05-04T10:00:00Z","base":"m","tested":"h","retests":2,"self_hosting":true}`
+	var s stage.State
+	require.NoError(t, json.Unmarshal([]byte(old), &s))
+	d := mergegate.Rule(s, stage.Event{On: stage.OnRetry}, stage.Decision{State: s, Moved: true})
+	now, err := json.Marshal(d.State)
+	require.NoError(t, err)
+	require.Equal(t, old, string(now))
 }
 
 func TestCovers(t *testing.T) {

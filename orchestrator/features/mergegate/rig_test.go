@@ -93,6 +93,16 @@ func (g *gateRig) free() {
 	require.False(g, held, "the lease is given back")
 }
 
+// green ends CI of a task's branch well, and red that of a commit badly.
+func (g *gateRig) green(item string) {
+	g.Host.SetChecks(g.Task(item).State.Head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
+}
+
+func (g *gateRig) red(sha string) {
+	check := githost.Check{Name: "build", State: githost.CheckFailed, Kind: "check_run", Note: "does not compile on the new main"}
+	g.Host.SetChecks(sha, check)
+}
+
 func (g *gateRig) summary(item string) string {
 	g.Helper()
 	x := g.Explain(item)

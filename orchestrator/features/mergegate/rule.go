@@ -2,15 +2,16 @@ package mergegate
 
 import (
 	"slices"
-	"time"
 
 	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
+// catchingUp is the condition of a task that stands in the line or is being brought up to date.
 const catchingUp stage.Condition = "catching up"
 
-// rows adds those of the merge gate to the registry.
+// rows adds the merge gate's rows to the registry.
 func (g *Gate) rows(p stage.Pipeline) stage.Pipeline {
 	const s = stage.DeployStaging
 	if g.pipeline = p; p.Info(s).Stage == "" {
@@ -20,15 +21,15 @@ func (g *Gate) rows(p stage.Pipeline) stage.Pipeline {
 	p.When[catchingUp] = inLine
 	p.Edges = append(p.Edges, []stage.Edge{
 		{
-			From: s, On: stage.OnCaughtUp, When: catchingUp, Gates: gate, Do: "re-test", To: s, Red: stage.RedBack,
+			From: s, On: orchestrator.OnCaughtUp, When: catchingUp, Gates: gate, Do: "re-test", To: s, Red: stage.RedBack,
 			Why: "the branch is up to date with main; it is tested again",
 		},
 		{
-			From: s, On: stage.OnCaughtUp, When: stage.WhenBlocked, Do: stage.DoRecord, To: s,
+			From: s, On: orchestrator.OnCaughtUp, When: stage.WhenBlocked, Do: stage.DoRecord, To: s,
 			Why: "the branch was brought up to date, and the task is blocked meanwhile",
 		},
 		{
-			From: s, On: stage.OnCatchUpFailed, When: catchingUp, Do: stage.DoMergeFailed, To: stage.Development,
+			From: s, On: orchestrator.OnCatchUpFailed, When: catchingUp, Do: stage.DoMergeFailed, To: stage.Development,
 			Why: "the branch could not be brought up to date",
 		},
 		{
@@ -54,7 +55,7 @@ func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	if s.Stage == stage.None {
 		d.State.Gated = e.MergeGate
 	}
-	if e.On == stage.OnCaughtUp {
+	if e.On == orchestrator.OnCaughtUp {
 		d = caughtUp(e, d)
 	}
 	return giveBack(s, pin(e, gate(s, e, d)))
@@ -85,7 +86,7 @@ func catchUp(s stage.State, e stage.Event, d stage.Decision, why string) stage.D
 	if n.Tested = ""; n.LinedUp.IsZero() {
 		n.LinedUp = e.At
 	}
-	d.Effects = append(d.Effects, stage.Effect{Kind: stage.EffectCatchUp, SHA: n.Head})
+	d.Effects = append(d.Effects, stage.Effect{Kind: orchestrator.EffectCatchUp, SHA: n.Head})
 	return d
 }
 
@@ -142,11 +143,11 @@ func pin(e stage.Event, d stage.Decision) stage.Decision {
 	d.Effects = slices.Clone(d.Effects)
 	for i, f := range d.Effects {
 		if f.Kind == stage.EffectMerge && n.Tested != "" {
-			d.Effects[i] = stage.Effect{Kind: stage.EffectGatedMerge, SHA: f.SHA, Base: n.Base, Tested: n.Tested}
+			d.Effects[i] = stage.Effect{Kind: orchestrator.EffectGatedMerge, SHA: f.SHA, Base: n.Base, Tested: n.Tested}
 		}
 	}
 	if e.On == stage.OnMergeDone && n.Stage == stage.Deploy && n.Phase == stage.PhaseRelease && n.Tested != "" {
-		d.Effects = append(d.Effects, stage.Effect{Kind: stage.EffectLanded, SHA: n.MergeSHA, Expected: n.Head})
+		d.Effects = append(d.Effects, stage.Effect{Kind: orchestrator.EffectLanded, SHA: n.MergeSHA, Expected: n.Head})
 	}
 	return d
 }
@@ -159,7 +160,7 @@ func giveBack(s stage.State, d stage.Decision) stage.Decision {
 	if keeps || !d.Moved || !s.Leased && !n.Leased && !working(s) {
 		return d
 	}
-	n.Leased, n.LeasedAt, n.LinedUp, n.Base, n.Tested, n.Retests = false, time.Time{}, time.Time{}, "", "", 0
-	d.Effects = append(slices.Clone(d.Effects), stage.Effect{Kind: stage.EffectRelease})
+	n.MergeGate = stage.MergeGate{Gated: n.Gated}
+	d.Effects = append(slices.Clone(d.Effects), stage.Effect{Kind: orchestrator.EffectRelease})
 	return d
 }

@@ -25,7 +25,8 @@ func (g *Gate) target(ctx context.Context, e orchestrator.Effect) (task.Task, ta
 	return t, p, err
 }
 
-func report(e orchestrator.Effect, ev stage.Event) queue.Outcome {
+func (g *Gate) report(e orchestrator.Effect, ev stage.Event) queue.Outcome {
+	ev.At = g.opt.Now()
 	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{orchestrator.TriggerJob(e, ev)}}
 }
 
@@ -53,7 +54,7 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 		if err != nil {
 			return g.retryOutcome(e, err)
 		}
-		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Outside: true, Reason: why})
+		return g.report(e, stage.Event{On: orchestrator.OnCatchUpFailed, Outside: true, Reason: why})
 	}
 	if busy != "" { // it is held until its turn comes
 		return queue.Outcome{Kind: queue.OutcomeRelease, At: g.opt.Now().Add(time.Second), Error: busy}
@@ -61,22 +62,22 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 	got, err := g.opt.Spaces.CatchUp(ctx, p.Workspace(t), t.State.Gated && !g.opt.OnlyBehind)
 	var conflict *work.Conflict
 	if errors.As(err, &conflict) {
-		return report(e, stage.Event{On: stage.OnCaughtUp, At: g.opt.Now(), Base: conflict.Base, Conflicts: conflict.Files})
+		return g.report(e, stage.Event{On: orchestrator.OnCaughtUp, Base: conflict.Base, Conflicts: conflict.Files})
 	}
 	if err == nil && got.SHA != e.SHA {
 		err = g.opt.Spaces.Push(ctx, p.Workspace(t), got.SHA, e.SHA)
 	}
 	switch {
 	case errors.Is(err, work.ErrRemoved):
-		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Gone: true, Reason: t.Deleted()})
+		return g.report(e, stage.Event{On: orchestrator.OnCatchUpFailed, Final: true, Gone: true, Reason: t.Deleted()})
 	case errors.Is(err, work.ErrMoved):
-		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Others: true, Reason: t.OthersPushed(e.SHA)})
+		return g.report(e, stage.Event{On: orchestrator.OnCatchUpFailed, Final: true, Others: true, Reason: t.OthersPushed(e.SHA)})
 	case errors.Is(err, work.ErrProtected), errors.Is(err, work.ErrBadName), orchestrator.GivenUp(err, e.Attempt):
-		return report(e, stage.Event{On: stage.OnCatchUpFailed, At: g.opt.Now(), Final: true, Reason: err.Error()})
+		return g.report(e, stage.Event{On: orchestrator.OnCatchUpFailed, Final: true, Reason: err.Error()})
 	case err != nil:
 		return g.retryOutcome(e, err)
 	default:
-		return report(e, stage.Event{On: stage.OnCaughtUp, At: g.opt.Now(), SHA: got.SHA, Base: got.Base})
+		return g.report(e, stage.Event{On: orchestrator.OnCaughtUp, SHA: got.SHA, Base: got.Base})
 	}
 }
 
@@ -107,9 +108,7 @@ func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	case err != nil:
 		return g.mergeAgain(e, err)
 	case why != "":
-		return report(e, stage.Event{
-			On: stage.OnMergeFailed, At: g.opt.Now(), Moved: true, Final: t.State.Retests >= g.opt.DeferMax, Reason: why,
-		})
+		return g.report(e, stage.Event{On: stage.OnMergeFailed, Moved: true, Final: t.State.Retests >= g.opt.DeferMax, Reason: why})
 	default:
 		return g.opt.Merge.Run(ctx, e)
 	}
@@ -134,7 +133,7 @@ func (g *Gate) merged(ctx context.Context, p task.Project, t task.Task, head str
 // mergeAgain tries a merge again, or blocks the task when it is refused for good.
 func (g *Gate) mergeAgain(e orchestrator.Effect, err error) queue.Outcome {
 	if orchestrator.GivenUp(err, e.Attempt) {
-		return report(e, stage.Event{On: stage.OnMergeFailed, At: g.opt.Now(), Final: true, Reason: err.Error()})
+		return g.report(e, stage.Event{On: stage.OnMergeFailed, Final: true, Reason: err.Error()})
 	}
 	return g.retryOutcome(e, err)
 }

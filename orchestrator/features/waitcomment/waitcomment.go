@@ -148,7 +148,7 @@ func waits(ctx context.Context, e *orchestrator.Engine) (map[int64]wait, error) 
 
 // stuck reports whether an effect has failed again and again, or is due and not made.
 func stuck(w queue.Wait, now time.Time) bool {
-	turn := strings.HasSuffix(w.Job.Kind, "/"+string(stage.EffectCatchUp)) // it has just been let go, perhaps
+	turn := strings.HasSuffix(w.Job.Kind, "/"+string(orchestrator.EffectCatchUp)) // it has just been let go, perhaps
 	return w.Job.Attempt >= unwell || len(w.Reasons) == 0 && !turn && now.Sub(w.Job.CreatedAt) >= least
 }
 
