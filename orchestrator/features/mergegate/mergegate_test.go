@@ -47,6 +47,10 @@ func TestRule(t *testing.T) {
 			if f.Kind == orchestrator.EffectGatedMerge {
 				require.NotEmpty(t, f.Tested)
 			}
+			if f.Kind == stage.EffectAskCI {
+				require.Equal(t, stage.PhaseCatchUp, d.State.Phase)
+				require.Equal(t, stage.DeployStaging, d.State.Stage, "what is sent back is not tested")
+			}
 			released = released || f.Kind == orchestrator.EffectRelease
 		}
 		n := got.State
