@@ -21,16 +21,16 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        115_330,
-		"tokens outside tests":       778_740,
-		"tokens of tests":            648_950,
-		"exported names":             2_352,
+		"lines outside tests":        115_300,
+		"tokens outside tests":       778_600,
+		"tokens of tests":            648_945,
+		"exported names":             2_351,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
-		"tokens of the server":       555_040,
+		"tokens of the server":       555_010,
 		"words of Markdown":          24_835,
 		"settings":                   145,
-		"fields of Feature":          16,
+		"fields of Feature":          15,
 		"methods of Engine":          137,
 		"exported methods of Engine": 30,
 	}

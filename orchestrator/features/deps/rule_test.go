@@ -17,7 +17,7 @@ func TestJudge(t *testing.T) {
 		text, do string
 		who      admit.Who
 	}{
-		{prerequisites{}, "", "", ""},
+		{},
 		{prerequisites{cards: []string{`the card "D"`}}, `waits for the card "D"`, `Set To Analyse on the card "D", which nobody has begun, or remove the relation`, admit.WhoYou},
 		{prerequisites{tasks: one}, "waits for GPX-1 (task 1)", "Wait for the end of GPX-1 (task 1) (done or stopped), or remove the relation", admit.WhoTask},
 		{
