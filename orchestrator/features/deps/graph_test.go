@@ -1,7 +1,6 @@
 package deps
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -40,14 +39,4 @@ func TestCycleIsRight(t *testing.T) {
 		}
 		require.Equal(t, found, len(done) < 6, "%v", g)
 	})
-}
-
-func ExamplefindPath() {
-	waits := map[int64][]int64{3: {1}, 1: {2}, 2: {3}, 4: {3}}
-	waitsFor := func(id int64) ([]int64, error) { return waits[id], nil }
-	fmt.Println(findPath(1, 1, waitsFor))
-	fmt.Println(findPath(4, 2, waitsFor))
-	// Output:
-	// [1 2 3 1] <nil>
-	// [4 3 1 2] <nil>
 }

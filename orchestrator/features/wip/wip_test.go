@@ -4,26 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/internal/intercept"
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
-	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
-	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // limited makes a rig in which so many tasks of the app are in work at a time.
@@ -239,64 +233,4 @@ func TestPlacesOfWhatHadBegun(t *testing.T) {
 		r.Settle(5 * time.Second)
 		require.Equal(r, []int64{1}, analysed(r))
 	})
-}
-
-// What beginnings cost does not grow with the tasks of the repository that wait: none of
-// the questions lists more than the places and the head of the line.
-func TestLimitReadsNoMoreThanItsPlaces(t *testing.T) {
-	ctx, s := t.Context(), memstore.New(nil)
-	projects, err := task.NewProjects(task.Project{TrackerProject: "a", Repo: AppRepo, CloneURL: "u", Prefix: "APP", WIP: 2})
-	require.NoError(t, err)
-	for id := int64(1); id <= 300; id++ {
-		state := stage.State{Stage: stage.Analysis, Active: stage.Analyst, Run: 1}
-		row := task.Task{ID: id, Repo: AppRepo, TrackerIssueID: fmt.Sprint(id), WorkItemID: fmt.Sprint("APP-", id), Branch: fmt.Sprint(id), State: state}
-		job := queue.Job{Pool: queue.PoolAgents, TaskID: id, Holds: admit.Subjects(AppRepo, id)}
-		require.NoError(t, s.Commit(ctx, task.Commit{Task: &row, Jobs: []queue.Job{job}}))
-	}
-	rows := 0
-	counted := intercept.Store(s, func(_ context.Context, c *intercept.Call, next func() error) error {
-		err := next()
-		switch read := c.Out.(type) {
-		case task.Task:
-			rows++
-		case []task.Task:
-			rows += len(read)
-		case []queue.Hold:
-			rows += len(read)
-		case []task.Fact:
-			rows += len(read)
-		}
-		return err
-	})
-	l, err := wip.New(wip.Options{Store: counted, Jobs: counted, Projects: projects})
-	require.NoError(t, err)
-	desk := admit.NewDesk(admit.Options{
-		Store: counted, Jobs: counted, Rules: l.Feature().Admission, Scheduler: run.Real{}, Log: slog.New(slog.DiscardHandler),
-		Begins: func(task.Task) bool { return true },
-	})
-	for id := int64(1); id <= 300; id++ {
-		task, err := s.Task(ctx, id)
-		require.NoError(t, err)
-		rows = 0
-		why := desk.Claim(ctx, admit.Start{Task: task, JobID: id, Attempt: 1})
-		require.Equal(t, id > 2, why != "", id)
-		require.LessOrEqual(t, rows, 24, id)
-	}
-	first, err := s.Task(ctx, 1)
-	require.NoError(t, err)
-	_, _, err = desk.Review(ctx) // the first one looks at all tasks
-	require.NoError(t, err)
-	first.State = stage.State{Stage: stage.Done}
-	require.NoError(t, s.Commit(ctx, task.Commit{Task: &first}))
-	rows = 0
-	desk.Mark(AppRepo)
-	_, _, err = desk.Review(ctx)
-	require.NoError(t, err)
-	require.LessOrEqual(t, rows, 40, "the head of the line, and the places")
-	held, err := admit.Rows(ctx, s, AppRepo, 3)
-	require.NoError(t, err)
-	require.Empty(t, held, "the one that waits longest has the place")
-	held, err = admit.Rows(ctx, s, AppRepo, 4)
-	require.NoError(t, err)
-	require.Len(t, held, 1)
 }
