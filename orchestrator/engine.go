@@ -314,15 +314,10 @@ func (e *Engine) Check(projects *task.Projects) error {
 }
 
 // Replace has the engine, its features, and every other holder of Deps.Projects work by another
-// registry from now on, one that Check has passed. Features look at all tasks again.
+// registry from now on, one that Check has passed. All that waits is looked at again.
 func (e *Engine) Replace(with *task.Projects) {
 	e.Projects.Replace(with)
-	for _, f := range e.features {
-		if f.Reloaded != nil {
-			f.Reloaded()
-		}
-	}
-	e.Admission.Mark("")
+	e.Admission.Reload()
 }
 
 // FeatureBlocks returns what the features that are on show of themselves in /queue, by

@@ -35,10 +35,7 @@ type Feature struct {
 	// that has to look now is only nudged.
 	Committed func(Change)
 	// Heard receives a webhook of a work item that is handled. It returns at once too.
-	Heard func(tracker.Hook)
-	// Reloaded is called when another registry has replaced the one before: what is held by
-	// that is to be compared with it, as at a start. It returns at once too.
-	Reloaded  func()
+	Heard     func(tracker.Hook)
 	Admission []admit.Rule // which agents may start
 	// Attempted receives what an agent's attempt came to, which is about to be committed, and
 	// adds to that transaction; an error has the attempt taken in again later. With it an

@@ -113,9 +113,9 @@ type Rule struct {
 	// Told adds notices to the transaction in which a reason becomes a row, Over to that which frees it.
 	Told func(context.Context, Start, Reason, *task.Commit)
 	Over func(context.Context, Start, queue.Hold, *task.Commit)
-	// Tend looks after the rule's own facts before those who wait are judged. It reports whether all are to be, and
-	// when it is to look again.
-	Tend func(context.Context) (all bool, next time.Time, err error)
+	// Tend looks after the rule's own facts before those who wait are judged; what is stored may be of a former process
+	// or by another registry. It reports whether all are to be judged, and when it is to look again.
+	Tend func(ctx context.Context, started, reloaded bool) (all bool, next time.Time, err error)
 }
 
 // Pass keeps what is the same for all starts that are judged together.

@@ -36,15 +36,17 @@ type Desk struct {
 	Options
 	nudge chan struct{}
 
-	mu    sync.Mutex
-	all   bool
-	repos map[string]bool
-	tasks map[int64]bool
+	mu  sync.Mutex
+	all bool
+	// What rules have to be told of yet.
+	started, reloaded bool
+	repos             map[string]bool
+	tasks             map[int64]bool
 }
 
 // NewDesk makes a desk that looks at everything when it begins to run.
 func NewDesk(o Options) *Desk {
-	return &Desk{Options: o, nudge: make(chan struct{}, 1), all: true, repos: map[string]bool{}, tasks: map[int64]bool{}}
+	return &Desk{Options: o, nudge: make(chan struct{}, 1), all: true, started: true, repos: map[string]bool{}, tasks: map[int64]bool{}}
 }
 
 // Times of a desk.
@@ -239,6 +241,18 @@ func (d *Desk) Mark(repo string, tasks ...int64) {
 	}
 	d.all = d.all || repo == "" && len(tasks) == 0
 	run.Hint(d.nudge)
+}
+
+// Reload has everything looked at soon by another registry.
+func (d *Desk) Reload() {
+	d.remember(false, true)
+	d.Mark("")
+}
+
+func (d *Desk) remember(started, reloaded bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.started, d.reloaded = d.started || started, d.reloaded || reloaded
 }
 
 // Run looks at what was marked, at everything now and then, and when a reason ends by itself.

@@ -15,16 +15,18 @@ import (
 // that are left ends by itself.
 func (d *Desk) Review(ctx context.Context) (whole bool, next time.Time, err error) {
 	d.mu.Lock()
-	whole, repos, tasks := d.all, d.repos, d.tasks
-	d.all, d.repos, d.tasks = false, map[string]bool{}, map[int64]bool{}
+	whole, repos, tasks, started, reloaded := d.all, d.repos, d.tasks, d.started, d.reloaded
+	d.all, d.repos, d.tasks, d.started, d.reloaded = false, map[string]bool{}, map[int64]bool{}, false, false
 	d.mu.Unlock()
 	v := &review{Desk: d}
 	for _, r := range d.Rules {
 		if r.Tend != nil {
-			all, at, failed := r.Tend(ctx)
+			all, at, failed := r.Tend(ctx, started, reloaded)
 			v.soon(at)
 			whole = whole || all
-			err = errors.Join(err, failed)
+			if err = errors.Join(err, failed); failed != nil {
+				d.remember(started, reloaded)
+			}
 		}
 	}
 	if whole {

@@ -97,11 +97,6 @@ type Records interface {
 	orchestrator.Storing
 	task.Records
 	task.Pruner
-	Reasons
-}
-
-// Reasons keeps what tasks wait for.
-type Reasons interface {
 	task.Dependencies
 	task.CostStore
 	task.Pauses

@@ -47,11 +47,9 @@ type Options struct {
 
 // Pauses is the feature.
 type Pauses struct {
-	opt      Options
-	made     time.Time
-	reloaded atomic.Bool  // pauses are by another registry
-	started  atomic.Bool  // pauses of before were looked at
-	left     atomic.Int64 // how many pauses there were when they were looked at
+	opt  Options
+	made time.Time
+	left atomic.Int64 // how many pauses there were when they were looked at
 }
 
 // New checks the options.
@@ -73,7 +71,6 @@ func (f *Pauses) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
 		Name: Name, Doc: "An agent that cannot work is paused for all tasks.",
 		Attempted: f.attempted, Admission: []admit.Rule{f.rule()}, Show: f.show,
-		Reloaded: func() { f.reloaded.Store(true) },
 	}
 }
 

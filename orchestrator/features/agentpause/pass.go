@@ -130,20 +130,20 @@ func (f *Pauses) able(ctx context.Context, p task.Pause) (bool, error) {
 
 // tend ends the pauses that are over. next is when the next one is. Where there are fewer than before, in whatever
 // process they ended, all that waits is to be judged.
-func (f *Pauses) tend(ctx context.Context) (all bool, next time.Time, err error) {
+func (f *Pauses) tend(ctx context.Context, started, reloaded bool) (all bool, next time.Time, err error) {
 	stored, err := f.opt.Pauses.Pauses(ctx)
 	if err != nil {
 		return false, next, err
 	}
-	now, again, first := f.opt.Now(), f.reloaded.Load(), !f.started.Load()
+	now := f.opt.Now()
 	var c task.Commit
 	for _, p := range stored {
 		switch {
-		case again:
+		case reloaded:
 			f.end(&c, p, "the registry was read again")
 		case over(p, now):
 			f.end(&c, p, "it can be used again, by its own word")
-		case first && p.Task == 0 && p.Since.Before(f.made) && now.Before(p.Next):
+		case started && p.Task == 0 && p.Since.Before(f.made) && now.Before(p.Next):
 			p.Next = now.UTC() // who starts the service may have mended it
 			c.Pauses = append(c.Pauses, p)
 		}
@@ -155,8 +155,6 @@ func (f *Pauses) tend(ctx context.Context) (all bool, next time.Time, err error)
 		err = f.opt.Store.Commit(ctx, c)
 	}
 	if err == nil {
-		f.started.Store(true)
-		f.reloaded.CompareAndSwap(again, false)
 		left := int64(len(stored) - len(c.Resumed))
 		all = f.left.Swap(left) > left
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // tend removes what is over, once a day.
-func (b *Budget) tend(ctx context.Context) (all bool, next time.Time, err error) {
+func (b *Budget) tend(ctx context.Context, _, _ bool) (all bool, next time.Time, err error) {
 	begin := dayOf(b.opt.Now())
 	if b.tidied.Load() == begin.Unix() {
 		return false, next, nil

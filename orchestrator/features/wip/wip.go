@@ -18,7 +18,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -45,8 +44,7 @@ type Options struct {
 
 // Limit is the feature.
 type Limit struct {
-	opt     Options
-	indexed atomic.Bool // tasks that had begun before there was a limit have places
+	opt Options
 }
 
 // New checks the options.
@@ -60,7 +58,7 @@ func New(o Options) (*Limit, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Limit{opt: o}, nil
+	return &Limit{o}, nil
 }
 
 // Feature is the limit for the engine.
@@ -71,7 +69,7 @@ func (l *Limit) Feature() orchestrator.Feature {
 			_, bounded := l.places(p.Repo)
 			ev.BranchLater = ev.BranchLater || bounded
 		},
-		Holds: l.holds, Reloaded: func() { l.indexed.Store(false) },
+		Holds:     l.holds,
 		Admission: []admit.Rule{l.rule()}, Show: l.show,
 	}
 }
@@ -122,8 +120,8 @@ func (l *Limit) holds(_ context.Context, c orchestrator.Change, with *task.Commi
 }
 
 // tend gives places to the tasks that had begun before there was a limit.
-func (l *Limit) tend(ctx context.Context) (all bool, next time.Time, err error) {
-	if l.indexed.Load() {
+func (l *Limit) tend(ctx context.Context, started, reloaded bool) (all bool, next time.Time, err error) {
+	if !started && !reloaded {
 		return false, next, nil
 	}
 	var c task.Commit
@@ -152,7 +150,6 @@ func (l *Limit) tend(ctx context.Context) (all bool, next time.Time, err error) 
 	if len(c.Facts) > 0 {
 		err = l.opt.Store.Commit(ctx, c)
 	}
-	l.indexed.Store(err == nil)
 	return false, next, err
 }
 
