@@ -90,6 +90,9 @@ func Default() Set {
 type Store interface {
 	Records
 	orchestrator.Jobs
+	task.Dependencies
+	task.CostStore
+	task.Pauses
 }
 
 // Records keeps the tasks of a Store.
@@ -97,9 +100,6 @@ type Records interface {
 	orchestrator.Storing
 	task.Records
 	task.Pruner
-	task.Dependencies
-	task.CostStore
-	task.Pauses
 }
 
 // Tracker is the board. Its tracker.Relations and tracker.Linker are used where it has them.
