@@ -88,7 +88,7 @@ type Outcome struct {
 // Hold keeps jobs from being claimed: those that name its subject in Job.Holds.
 // A subject may be held under several names; it is free when none is left.
 type Hold struct {
-	Subject string    // e.g. "analyst/42" or "repo/acme/app"
+	Subject string    // e.g. "task/42" or "repo/acme/app"
 	Name    string    // who holds it, e.g. "serial_gate", "freeze"
 	Reason  string    // for people
 	Since   time.Time // set by the queue

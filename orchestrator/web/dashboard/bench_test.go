@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -55,14 +56,14 @@ func crowd(b *testing.B, tasks int) http.Handler {
 			Title: fmt.Sprintf("A card with a title of usual length, number %d", i), State: stage.State{Stage: s, Active: stage.Developer, Run: 1, Seq: 1}, CreatedAt: now, StageEnteredAt: now, UpdatedAt: now,
 		}
 		c := task.Commit{Task: &t, Jobs: []queue.Job{{
-			Pool: queue.PoolAgents, Kind: orchestrator.KindAgent, Role: string(stage.Developer), Lane: repo, Holds: []string{fmt.Sprint("analyst/", i)},
+			Pool: queue.PoolAgents, Kind: orchestrator.KindAgent, Role: string(stage.Developer), Lane: repo, TaskID: id, Holds: admit.Subjects(repo, id),
 		}}}
 		for run := range int64(2) {
 			c.Runs = append(c.Runs, task.AgentRun{JobID: int64(i)*2 + run + 1, Attempt: 1, Stage: s, Role: stage.Developer, Run: run, Status: "ok", Started: now, Finished: now.Add(time.Minute), Usage: work.Usage{Model: "m", Input: 1000, Output: 200, MicroUSD: 1_000_000}})
 		}
 		require.NoError(b, db.Commit(ctx, c))
 		if i%2 == 1 {
-			require.NoError(b, db.Hold(ctx, queue.Hold{Subject: fmt.Sprint("analyst/", i), Name: serialgate.Name, Reason: fmt.Sprintf("waits for a place: one task at a time in %s, and APP-1 (task 1) is before it", repo)}))
+			require.NoError(b, db.Hold(ctx, queue.Hold{Subject: admit.Subjects(repo, id)[1], Name: serialgate.Name, Reason: fmt.Sprintf("waits for a place: one task at a time in %s, and APP-1 (task 1) is before it", repo)}))
 		}
 	}
 	pages, err := dashboard.Handler(dashboard.Options{Engine: engine, History: db, Access: access.New(access.Options{AdminToken: token, PublicRead: true})})
