@@ -188,7 +188,8 @@ func (d *Desk) Claim(ctx context.Context, s Start) (why string) {
 		reasons = append(reasons, Admit(d.read(ctx, p, s, []Rule{r}), s)...)
 	}
 	var c task.Commit
-	rows, err := []queue.Hold(nil), error(nil)
+	var rows []queue.Hold
+	var err error
 	if len(reasons) > 0 {
 		rows, err = Rows(ctx, d.Jobs, s.Task.Repo, s.Task.ID)
 		d.change(ctx, s, rows, reasons, &c)

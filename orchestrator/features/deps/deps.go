@@ -173,7 +173,9 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 	})
 	for _, t := range moved {
 		item, _ := task.ParseTombstone(t.TrackerIssueID)
-		cards[item] = cards[item]
+		if _, named := cards[item]; !named {
+			cards[item] = false
+		}
 		if !t.State.Stage.Terminal() && d.opt.Relations != nil {
 			d.begin(e, reads, t)
 		}
