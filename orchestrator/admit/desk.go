@@ -268,8 +268,8 @@ func (d *Desk) Run(ctx context.Context) {
 		if whole {
 			due = now.Add(max(every, share*now.Sub(begin)))
 		}
-		if !next.IsZero() && next.Before(due) {
-			due = later(next, now.Add(time.Second))
+		if next.After(now) && next.Before(due) {
+			due = next
 		}
 		if err != nil && ctx.Err() == nil {
 			due = now.Add(again)
@@ -280,11 +280,4 @@ func (d *Desk) Run(ctx context.Context) {
 			return
 		}
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }

@@ -109,9 +109,16 @@ func (d *Deps) Feature() orchestrator.Feature {
 // committed wakes the loop: which tasks wait may have changed.
 func (d *Deps) committed(c orchestrator.Change) {
 	if c.Began() || c.Ended() {
+		item, _ := task.ParseTombstone(c.Task.TrackerIssueID)
+		d.hear(item, false)
 		d.locked(func() { d.moved = append(d.moved, c.Task) })
 		run.Hint(d.nudge)
 	}
+}
+
+// hear notes a card of which something was heard: it may be edited.
+func (d *Deps) hear(item string, edited bool) {
+	d.locked(func() { d.cards[item] = d.cards[item] || edited })
 }
 
 // onHook wakes the loop after a webhook of a card.
@@ -119,7 +126,7 @@ func (d *Deps) onHook(h tracker.Hook) {
 	if d.opt.Relations == nil {
 		return
 	}
-	d.locked(func() { d.cards[h.ItemID] = d.cards[h.ItemID] || !h.Status })
+	d.hear(h.ItemID, !h.Status)
 	run.Hint(d.nudge)
 }
 
@@ -172,10 +179,6 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 		d.moved, d.cards = nil, map[string]bool{}
 	})
 	for _, t := range moved {
-		item, _ := task.ParseTombstone(t.TrackerIssueID)
-		if _, named := cards[item]; !named {
-			cards[item] = false
-		}
 		if !t.State.Stage.Terminal() && d.opt.Relations != nil {
 			d.begin(e, reads, t)
 		}
