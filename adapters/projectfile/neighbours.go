@@ -64,7 +64,7 @@ var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
 
 // fill adds what follows from the rest, and checks. An error comes with the list, the entry
 // and the field that it is about.
-func (n Neighbours) fill() (list string, entry int, field string, err error) {
+func (n Neighbours) fill(further []Kind) (list string, entry int, field string, err error) {
 	names := taken()
 	named := func(name string) error {
 		if !nameForm.MatchString(name) {
@@ -80,7 +80,7 @@ func (n Neighbours) fill() (list string, entry int, field string, err error) {
 		if err := named(n.Hosts[i].Name); err != nil {
 			return "hosts", i, "name", err
 		}
-		if field, err := n.Hosts[i].fill(); err != nil {
+		if field, err := n.Hosts[i].fill(further); err != nil {
 			return "hosts", i, field, err
 		}
 	}
@@ -88,15 +88,15 @@ func (n Neighbours) fill() (list string, entry int, field string, err error) {
 		if err := named(n.Boards[i].Name); err != nil {
 			return "boards", i, "name", err
 		}
-		if field, err := n.Boards[i].check(n.hostNames()); err != nil {
+		if field, err := n.Boards[i].check(n.hostNames(), further); err != nil {
 			return "boards", i, field, err
 		}
 	}
 	return "", 0, "", nil
 }
 
-func (h *Host) fill() (field string, err error) {
-	if h.Kind != KindGitHub && h.Kind != KindGitea {
+func (h *Host) fill(further []Kind) (field string, err error) {
+	if h.Kind != KindGitHub && h.Kind != KindGitea && !slices.Contains(further, h.Kind) {
 		return "kind", fmt.Errorf("is %q, want %s or %s (Forgejo too)", h.Kind, KindGitHub, KindGitea)
 	}
 	h.URL = strings.TrimSuffix(h.URL, "/")
@@ -110,7 +110,7 @@ func (h *Host) fill() (field string, err error) {
 	case h.CloneBase != "":
 	case h.Kind == KindGitea:
 		h.CloneBase = h.URL + "/"
-	case h.URL == "":
+	case h.URL == "" && h.Kind == KindGitHub:
 		h.CloneBase = "https://github.com/"
 	default:
 		return "clone_base", errors.New("is missing: how clone URLs begin, such as https://github.example.org/")
@@ -118,7 +118,7 @@ func (h *Host) fill() (field string, err error) {
 	return access(h.TokenEnv, h.SecretEnv)
 }
 
-func (b Board) check(hosts []string) (field string, err error) {
+func (b Board) check(hosts []string, further []Kind) (field string, err error) {
 	switch b.Kind {
 	case KindLabels:
 		if !slices.Contains(hosts, b.Host) {
@@ -135,6 +135,12 @@ func (b Board) check(hosts []string) (field string, err error) {
 			return "workspace", errors.New("is missing: the slug of the workspace")
 		}
 	default:
+		if slices.Contains(further, b.Kind) {
+			if err := isAddress(b.URL); err != nil {
+				return "url", err
+			}
+			break
+		}
 		return "kind", fmt.Errorf("is %q, want %s, or %s for the issues of a git host", b.Kind, KindPlane, KindLabels)
 	}
 	return access(b.TokenEnv, b.SecretEnv)

@@ -175,17 +175,17 @@ func (e *Error) Error() string {
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Load reads a file.
-func Load(name string) (Registry, error) {
+// Load reads a file. Its hosts and boards may be of further kinds, too.
+func Load(name string, further ...Kind) (Registry, error) {
 	body, err := os.ReadFile(name)
 	if err != nil {
 		return Registry{}, fmt.Errorf("the project registry cannot be read: %w", err)
 	}
-	return Parse(name, body)
+	return Parse(name, body, further...)
 }
 
 // Parse reads what a file of a name has, or would have, with the pipeline beside it.
-func Parse(name string, body []byte) (Registry, error) {
+func Parse(name string, body []byte, further ...Kind) (Registry, error) {
 	pipeline, err := LoadPipeline(name)
 	if err != nil {
 		return Registry{}, err
@@ -206,7 +206,7 @@ func Parse(name string, body []byte) (Registry, error) {
 	}
 	out := Registry{Pipeline: pipeline, HookSecrets: map[string]HookSecrets{}, name: name, tree: tree}
 	out.Neighbours = Neighbours{f.Hosts, f.Boards}
-	if list, entry, field, err := out.Neighbours.fill(); err != nil {
+	if list, entry, field, err := out.Neighbours.fill(further); err != nil {
 		return Registry{}, placed(name, tree, list, entry, field, err)
 	}
 	var list []task.Project

@@ -175,16 +175,19 @@ func (c *Chat) Edit(ctx context.Context, id string, m messenger.Message) error {
 	return c.convert(err)
 }
 
-// Reachable reports, as an error, that the bot does not see the chat.
-func (c *Chat) Reachable(ctx context.Context) error {
-	_, err := c.bot.GetChat(ctx, &bot.GetChatParams{ChatID: wire(c.chat())})
-	return c.convert(err)
-}
-
-// Ping reads the bot's account from the Bot API.
-func (c *Chat) Ping(ctx context.Context) error {
+// Examine reports whether the token is accepted and the bot sees the chat; levels are ok and FAIL.
+func (c *Chat) Examine(ctx context.Context, report func(level, what, text string)) {
 	_, err := c.bot.GetMe(ctx)
-	return c.convert(err)
+	mend := "@BotFather gives the token for ORCH_TELEGRAM_TOKEN"
+	if err == nil {
+		_, err = c.bot.GetChat(ctx, &bot.GetChatParams{ChatID: wire(c.chat())})
+		mend = "add the bot to the chat, and set its id as ORCH_TELEGRAM_CHAT_ID"
+	}
+	if err != nil {
+		report("FAIL", "telegram", c.convert(err).Error()+": "+mend)
+		return
+	}
+	report("ok", "telegram", "the token is accepted, and the bot sees the chat")
 }
 
 // Error is a failure of the Bot API. Its text never holds the token.

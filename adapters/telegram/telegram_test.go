@@ -176,19 +176,28 @@ func TestWrongToken(t *testing.T) {
 	t.Cleanup(srv.Close)
 	c, err := telegram.New(telegram.Options{Token: hidden, ChatID: "@channel", BaseURL: srv.URL})
 	require.NoError(t, err)
-	err = c.Ping(t.Context())
+	said := examine(t.Context(), c)
+	require.Regexp(t, "^FAIL telegram: telegram: .*: @BotFather gives the token for ORCH_TELEGRAM_TOKEN$", said)
+	require.NotContains(t, said, "secret")
+	_, err = c.Send(t.Context(), messenger.Message{})
 	require.ErrorIs(t, err, messenger.ErrUnreachable)
-	require.NotContains(t, err.Error(), "secret")
 }
 
-func TestPing(t *testing.T) {
+// examine returns the words of an examination.
+func examine(ctx context.Context, c *telegram.Chat) (said string) {
+	c.Examine(ctx, func(level, what, text string) { said += level + " " + what + ": " + text })
+	return said
+}
+
+func TestExamine(t *testing.T) {
 	t.Parallel()
 	c, api := setup(t)
-	require.NoError(t, c.Ping(t.Context()))
+	require.Equal(t, "ok telegram: the token is accepted, and the bot sees the chat", examine(t.Context(), c))
 	require.Equal(t, 1, api.Calls("getMe"))
+	require.Equal(t, 1, api.Calls("getChat"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Error(t, c.Ping(ctx))
+	require.Contains(t, examine(ctx, c), "FAIL telegram: ")
 }
 
 func TestNewRefuses(t *testing.T) {

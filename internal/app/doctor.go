@@ -113,10 +113,12 @@ func Examine(ctx context.Context, v *Service, e Examination, report Report) (wro
 	d.disk(v.Settings.DataDir)
 	boards := d.boards(ctx, v)
 	answers := d.hosts(ctx, v)
-	if v.Telegram != nil {
-		d.telegram(ctx, v)
+	if v.Chat != nil {
+		v.Chat.Examine(ctx, d.tell)
 	} else {
-		d.Warn("telegram", "is not set up: notices are only logged")
+		for _, name := range v.Settings.kindsWith(func(k kind) bool { return k.chat != nil }) {
+			d.Warn(string(name), "is not set up: notices are only logged")
+		}
 	}
 	if v.Settings.InsecureWebhooks {
 		d.Warn("webhooks", "unsigned ones are taken (ORCH_INSECURE_WEBHOOKS)")
@@ -151,20 +153,12 @@ func Examine(ctx context.Context, v *Service, e Examination, report Report) (wro
 // hosts examines how the service signs in to git hosts; those of whose answers can be believed are true, by name.
 func (d *doctor) hosts(ctx context.Context, v *Service) map[string]bool {
 	out := map[string]bool{}
-	for _, n := range v.near {
-		if n.isBoard {
-			continue
+	for _, n := range v.Settings.neighbours(v.neighbours) {
+		if host := v.Hosts[n.Name]; host != nil && !n.isBoard {
+			out[n.Name] = d.Check(n.Name, n.accepted, n.mend, host.Ping(ctx))
+		} else if !n.isBoard {
+			d.OK(n.Name, "is not used: no repository is there")
 		}
-		good, how := "the token is accepted", "make a token and set it as "+n.TokenEnv+": "+n.tokenPage(n)
-		if n.app {
-			good = "the app is accepted"
-			how = "look whether " + Prefix + "GITHUB_APP_KEY is a private key of the app " + Prefix + "GITHUB_APP_ID, " +
-				"and whether this machine's clock is right"
-		}
-		out[n.Name] = d.Check(n.Name, good, how, v.Hosts[n.Name].Ping(ctx))
-	}
-	if v.Hosts[task.HostGitHub] == nil {
-		d.OK(task.HostGitHub, "is not used: no repository is there")
 	}
 	return out
 }
@@ -175,7 +169,8 @@ func (d *doctor) tell(level, what, text string) { d.Report(Finding{Level(level),
 // look examines a project of a board, or adds to the error of one that cannot be read what mends it.
 type look func(ctx context.Context, id, prefix string, unread error) error
 
-// examiner is a board that examines itself; see plane.Client.Examine.
+// examiner is a board that examines itself. Levels are those of findings, as text; token and workspace are what people call their
+// settings, and registry is the file of projects. What it returns is a look; nil when the board cannot be worked with.
 type examiner interface {
 	Examine(
 		ctx context.Context, name, token, workspace, registry string, report func(level, what, text string),
@@ -193,13 +188,9 @@ func (d *doctor) boards(ctx context.Context, v *Service) map[string]look {
 		if !n.isBoard {
 			continue
 		}
-		workspace := "workspace in " + s.Projects
-		if n.own {
-			workspace = Prefix + "PLANE_WORKSPACE"
-		}
 		b := v.Boards[n.Name]
 		if x, ok := b.(examiner); ok {
-			out[n.Name] = x.Examine(ctx, n.source(), n.TokenEnv, workspace, s.Projects, d.tell)
+			out[n.Name] = x.Examine(ctx, n.source(), n.TokenEnv, n.workspaceName, s.Projects, d.tell)
 		} else if d.Check(n.source(), "the token is accepted", "make a token and set it as "+n.TokenEnv, b.Identify(ctx)) {
 			out[n.Name] = no
 		}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,10 +30,7 @@ func (d *doctor) hosted(ctx context.Context, v *Service, p task.Project) {
 		d.Bad(p.Prefix, "%w", err)
 		return
 	}
-	page := p.WebURL
-	if page == "" {
-		page = "https://github.com/" + p.Repo
-	}
+	page := cmp.Or(p.WebURL, strings.TrimSuffix(r.CloneURL, ".git"))
 	var app string
 	var lacks []string
 	if x, ok := host.(interface {
@@ -111,14 +109,16 @@ func (d *doctor) main(ctx context.Context, v *Service, p task.Project, r githost
 // merging compares how pull requests are to be merged with what the repository and the rules of
 // main allow.
 func (d *doctor) merging(v *Service, p task.Project, r githost.Repository, rules githost.Rules, page string) {
+	n, _ := v.hostOf(p)
 	allowed := r.Methods
 	if rules.Methods != nil {
 		allowed = slices.DeleteFunc(slices.Clone(allowed), func(m string) bool { return !slices.Contains(rules.Methods, m) })
 	}
 	switch {
 	case rules.Queue != "":
-		d.Bad(p.Prefix, "%s demands the merge queue, into which GitHub takes pull requests by its GraphQL interface alone: "+
-			"every merge would be refused; take the rule away at %s/rules, or let the token's account bypass it", rules.Queue, page)
+		d.Bad(p.Prefix, "%s demands the merge queue, %s: "+
+			"every merge would be refused; take the rule away at %s/rules, or let the token's account bypass it",
+			rules.Queue, n.queue, page)
 	case len(allowed) == 0:
 		d.Bad(p.Prefix, "%s allows no method of merging: allow merge commits at %s", p.Repo, page)
 	case p.Merge != githost.MergeAny && !slices.Contains(allowed, string(p.Merge)):
@@ -242,16 +242,6 @@ func (d *doctor) addHook(ctx context.Context, v *Service, p task.Project, target
 	}
 	made := v.Hosts[n.Name].AddWebhook(ctx, p.HostPath(), target, n.secrets[i].Value)
 	d.Check(p.Prefix, "webhooks: one to "+target+" was registered", "", made)
-}
-
-// telegram examines the bot and the chat.
-func (d *doctor) telegram(ctx context.Context, v *Service) {
-	if err := v.Telegram.Ping(ctx); err != nil {
-		d.Check("telegram", "", "@BotFather gives the token for "+Prefix+"TELEGRAM_TOKEN", err)
-		return
-	}
-	d.Check("telegram", "the token is accepted, and the bot sees the chat",
-		"add the bot to the chat, and set its id as "+Prefix+"TELEGRAM_CHAT_ID", v.Telegram.Reachable(ctx))
 }
 
 // addColumns makes the columns that a board lacks, also those in whose place another one

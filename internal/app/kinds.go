@@ -2,37 +2,60 @@ package app
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/adapters/telegram"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// kind is a program that has repositories or boards.
+// kind is a program that has repositories, boards or a chat. All that the service says and does for one alone is here, or in
+// its adapter.
 type kind struct {
+	own   func(s Settings) neighbour // that the settings describe; nil: they describe none
 	host  func(v *Service, n neighbour) (GitHost, error)
 	board func(v *Service, n neighbour) (BoardHost, error)
+	chat  func(v *Service) (Chat, error) // of the settings; nil: they have none
 
-	tokenPage func(n neighbour) string // where a person makes a token
+	tokenPage func(n neighbour) string // where a person makes a token; nil: at its address
 	// hook says what a webhook of a board is made for, and where: it ends the words "make one", as a format of the address.
-	hook func(n neighbour) string
+	hook  func(n neighbour) string
+	queue string // why nothing goes into a merge queue of a host, between its name and a colon
 }
 
-// kinds are the programs that the service works with. A further one has its entry here, and its name in
-// package projectfile.
-func kinds() map[projectfile.Kind]kind {
-	return map[projectfile.Kind]kind{
+// kinds are the programs that the service works with. A further one has its entry here.
+func (s Settings) kinds() map[projectfile.Kind]kind {
+	list := map[projectfile.Kind]kind{
 		projectfile.KindGitHub: {
 			tokenPage: func(n neighbour) string {
 				if n.URL == "" {
 					return "https://github.com/settings/personal-access-tokens"
 				}
 				return n.URL + " (Settings, Developer settings)"
+			},
+			queue: "into which GitHub takes pull requests by its GraphQL interface alone",
+			own: func(s Settings) neighbour {
+				o := s.GitHub.Options()
+				n := neighbour{
+					Host: projectfile.Host{
+						Name: task.HostGitHub, URL: o.BaseURL, CloneBase: s.GitHub.CloneBase, TokenEnv: s.nameOf(&s.GitHub.Token),
+					},
+					title: "GitHub", path: "githost", secretName: s.nameOf(&s.GitHub.Secret), lacks: s.GitHub.Check(),
+					token: o.Token, app: o.App != nil, secrets: o.Secrets, signed: s.GitHub.Secret.IsSet(),
+				}
+				if n.app {
+					n.accepted = "the app is accepted"
+					n.mend = "look whether " + s.nameOf(&s.GitHub.AppKey) + " is a private key of the app " + s.nameOf(&s.GitHub.AppID) +
+						", and whether this machine's clock is right"
+				}
+				return n
 			},
 			host: func(v *Service, n neighbour) (GitHost, error) {
 				o := github.Options{BaseURL: n.URL, Token: n.token}
@@ -58,6 +81,15 @@ func kinds() map[projectfile.Kind]kind {
 				return " for work items (issues) to %s in the workspace's settings at " + n.URL + ", and set its secret as " +
 					n.secretName + " (Plane takes none to its own host or to loopback)"
 			},
+			own: func(s Settings) neighbour {
+				o := s.Plane.Options()
+				return neighbour{
+					Host:    projectfile.Host{URL: o.BaseURL, TokenEnv: s.nameOf(&s.Plane.Token)},
+					isBoard: true, title: "Plane", path: "tracker", secretName: s.nameOf(&s.Plane.Secret), lacks: s.checkNeeded("PLANE_"),
+					workspace: o.Workspace, workspaceName: s.nameOf(&s.Plane.Workspace),
+					token: o.Token, secrets: o.Secrets, signed: s.Plane.Secret.IsSet(),
+				}
+			},
 			board: func(v *Service, n neighbour) (BoardHost, error) {
 				o := plane.Settings{URL: n.URL, Workspace: n.workspace, Token: secret.New(n.token)}.Options()
 				if n.own {
@@ -68,10 +100,9 @@ func kinds() map[projectfile.Kind]kind {
 			},
 		},
 		projectfile.KindLabels: {
-			tokenPage: func(n neighbour) string { return kinds()[n.hostKind].tokenPage(n) },
-			hook:      func(neighbour) string { return " to %s" },
+			tokenPage: func(n neighbour) string { return n.under.tokenPage(n) },
 			board: func(v *Service, n neighbour) (BoardHost, error) {
-				h, err := kinds()[n.hostKind].host(v, n)
+				h, err := n.under.host(v, n)
 				if err != nil {
 					return nil, err
 				}
@@ -80,44 +111,60 @@ func kinds() map[projectfile.Kind]kind {
 				})
 			},
 		},
+		"telegram": {chat: func(v *Service) (Chat, error) {
+			o := v.Settings.Telegram
+			if !o.Token.IsSet() {
+				return nil, nil
+			}
+			o.HTTPClient, o.Log = v.Settings.client(), v.Log
+			return telegram.New(o)
+		}},
 	}
+	maps.Copy(list, s.further)
+	return list
+}
+
+// kindsWith are those of a sort, in their order.
+func (s Settings) kindsWith(is func(kind) bool) (names []projectfile.Kind) {
+	list := s.kinds()
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		if is(list[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // neighbour is a git host or a board: one of the settings, or an entry of the registry.
 type neighbour struct {
-	projectfile.Host                  // of a board, too
-	kind                              // of it
-	own, isBoard     bool             // it is of the settings; it has cards
-	title            string           // for people
-	workspace        string           // of a board
-	hostKind         projectfile.Kind // of a board that is issues
+	projectfile.Host        // of a board, too
+	kind                    // of it
+	own, isBoard     bool   // it is of the settings; it has cards
+	title            string // for people
+	workspace        string // of a board
+	workspaceName    string // what people call the setting of it
+	under            kind   // of the host of a board that is issues
+	lacks            error  // of the settings, when it is used
 	token            string
 	app              bool              // signs in in the place of the token
+	accepted, mend   string            // what is said when its sign-in is good, and when it is not
 	path, secretName string            // of its webhooks, and the variable of their secret
 	secrets          signature.Secrets // of webhooks: those of the settings, then also what SecretEnv names
 	signed           bool              // the settings have one that is not about to be replaced
 }
 
-// neighbours are those of the settings and of the registry: hosts, and behind them the boards.
-func (s Settings) neighbours(r projectfile.Neighbours) []neighbour {
-	hub, cards := s.GitHub.Options(), s.Plane.Options()
-	list := []neighbour{{
-		Host: projectfile.Host{
-			Name: task.HostGitHub, Kind: projectfile.KindGitHub, URL: hub.BaseURL,
-			CloneBase: s.GitHub.CloneBase, TokenEnv: Prefix + "GITHUB_TOKEN",
-		},
-		own: true, title: "GitHub", path: "githost", secretName: Prefix + "GITHUB_WEBHOOK_SECRET",
-		token: hub.Token, app: hub.App != nil, secrets: hub.Secrets, signed: s.GitHub.Secret.IsSet(),
-	}}
+// neighbours are those of the settings and of the registry.
+func (s Settings) neighbours(r projectfile.Neighbours) (list []neighbour) {
+	kinds := s.kinds()
+	for _, name := range s.kindsWith(func(k kind) bool { return k.own != nil }) {
+		n := kinds[name].own(s)
+		n.Kind, n.own = name, true
+		if !n.isBoard || s.Tracker == string(name) {
+			list = append(list, n)
+		}
+	}
 	for _, h := range r.Hosts {
 		list = append(list, neighbour{Host: h})
-	}
-	if s.Tracker == trackerPlane {
-		list = append(list, neighbour{
-			Host: projectfile.Host{Kind: projectfile.KindPlane, URL: cards.BaseURL, TokenEnv: Prefix + "PLANE_TOKEN"},
-			own:  true, isBoard: true, title: "Plane", path: "tracker", secretName: Prefix + "PLANE_WEBHOOK_SECRET",
-			workspace: cards.Workspace, token: cards.Token, secrets: cards.Secrets, signed: s.Plane.Secret.IsSet(),
-		})
 	}
 	for _, b := range r.Boards {
 		n := neighbour{
@@ -126,7 +173,7 @@ func (s Settings) neighbours(r projectfile.Neighbours) []neighbour {
 		}
 		for _, at := range list {
 			if b.Kind == projectfile.KindLabels && at.Name == b.Host && !at.isBoard {
-				n.URL, n.hostKind = at.URL, at.Kind
+				n.URL, n.under = at.URL, kinds[at.Kind]
 				if n.TokenEnv == "" {
 					n.TokenEnv, n.token = at.TokenEnv, at.token
 				}
@@ -136,10 +183,19 @@ func (s Settings) neighbours(r projectfile.Neighbours) []neighbour {
 	}
 	for i := range list {
 		n := &list[i]
-		n.kind, n.title, n.path = kinds()[n.Kind], cmp.Or(n.title, n.Name), "/webhooks/"+cmp.Or(n.path, n.Name)
+		n.kind, n.title, n.path = kinds[n.Kind], cmp.Or(n.title, n.Name), "/webhooks/"+cmp.Or(n.path, n.source())
 		if len(n.SecretEnv) > 0 {
 			n.secretName = n.SecretEnv[0]
 		}
+		if n.tokenPage == nil {
+			n.tokenPage = func(n neighbour) string { return n.URL }
+		}
+		if n.hook == nil {
+			n.hook = func(neighbour) string { return " to %s" }
+		}
+		n.queue, n.workspaceName = cmp.Or(n.queue, "into which the service has no way"), cmp.Or(n.workspaceName, "workspace in "+s.Projects)
+		n.accepted = cmp.Or(n.accepted, "the token is accepted")
+		n.mend = cmp.Or(n.mend, "make a token and set it as "+n.TokenEnv+": "+n.tokenPage(*n))
 	}
 	return list
 }

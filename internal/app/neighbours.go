@@ -11,6 +11,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/board"
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -46,6 +47,25 @@ type BoardHost interface {
 	AddColumn(ctx context.Context, projectID string, s stage.Status) error
 }
 
+// Chat is where notices go.
+type Chat interface {
+	messenger.Messenger
+	// Moved reports, as an error, that the chat has another address now, and what to set.
+	Moved(ctx context.Context) error
+	// Examine reports what a person has to mend; levels are those of findings, as text.
+	Examine(ctx context.Context, report func(level, what, text string))
+}
+
+// openChat opens the first chat that the settings have. A rehearsal tells nobody.
+func (v *Service) openChat() (err error) {
+	for _, name := range v.Settings.kindsWith(func(k kind) bool { return k.chat != nil && !v.Settings.rehearses }) {
+		if v.Chat, err = v.Settings.kinds()[name].chat(v); v.Chat != nil || err != nil {
+			break
+		}
+	}
+	return err
+}
+
 // mend tells people what to do when a neighbour refuses the service; see service.Options.
 func (v *Service) mend(of string, p task.Project) string {
 	n, known := v.neighbour(func(n neighbour) bool {
@@ -74,7 +94,7 @@ type mender interface {
 	Mend(setting, projectID string) string
 }
 
-// sources are the senders of webhooks: the first tracker and GitHub before the others.
+// sources are the senders of webhooks: boards before hosts, and those of the settings before the others.
 func (v *Service) sources() (out []web.Source) {
 	for _, n := range v.near {
 		if n.isBoard {
@@ -100,7 +120,7 @@ func (v *Service) setSecrets(secrets HookSecrets) {
 	}
 }
 
-// places are the destinations beside the first ones, for lanes of their own.
+// places are the destinations of the registry, for lanes of their own.
 func (v *Service) places() (out orchestrator.Places) {
 	for _, h := range v.neighbours.Hosts {
 		out.Hosts = append(out.Hosts, h.Name)
@@ -111,11 +131,17 @@ func (v *Service) places() (out orchestrator.Places) {
 	return out
 }
 
-// Values of ORCH_TRACKER, which are the names in delivery records too.
-const (
-	trackerPlane = "plane"
-	trackerBoard = "board" // the service's own
-)
+// trackerBoard is the value of ORCH_TRACKER for the service's own board. Others are kinds of boards that the settings
+// describe. All of them are names in delivery records too.
+const trackerBoard = "board"
+
+// trackers are these kinds.
+func (s Settings) trackers() (names []string) {
+	for _, name := range s.kindsWith(func(k kind) bool { return k.own != nil && k.board != nil }) {
+		names = append(names, string(name))
+	}
+	return names
+}
 
 // Tracker is where cards are, with all that the features do with it.
 type Tracker interface {
@@ -156,9 +182,12 @@ func (v *Service) openNeighbours(list []neighbour, secrets HookSecrets, getenv f
 			continue
 		}
 		v.Settings.hidden.Hide(n.token)
-		if n.isBoard {
+		switch {
+		case n.isBoard && n.board == nil || !n.isBoard && n.host == nil:
+			err = fmt.Errorf("nothing of the kind %q can be one", n.Kind)
+		case n.isBoard:
 			v.Boards[n.Name], err = n.board(v, n)
-		} else {
+		default:
 			v.Hosts[n.Name], err = n.host(v, n)
 		}
 		if err != nil {

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
-	"github.com/signalbox-dev/signalbox/adapters/telegram"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
@@ -34,8 +33,8 @@ const RehearsalBranch = "signalbox-rehearsal-"
 // agent: in the jail, with the project's CI and gates, and on its real git host. It is merged
 // into a branch of its own that begins at main, so that main stays what it is. The store, the
 // checkouts and the board, which is one of our own, are scratch ones in the data directory; a
-// server that runs meanwhile sees nothing of it. On Plane's board only a person's account may
-// set To Analyse and Approved.
+// server that runs meanwhile sees nothing of it. On a board of another program only a
+// person's account may set To Analyse and Approved.
 type Rehearsal struct {
 	Settings Settings
 	Program  []string // as for Open
@@ -119,7 +118,6 @@ func (s Settings) scratch(dir, listen string) Settings {
 	s.DataDir, s.DatabaseURL, s.Tracker, s.rehearses = dir, secret.String{}, trackerBoard, true
 	s.Listen, s.HooksListen, s.PublicURL = listen, "", ""
 	s.Agent, s.Engine.AgentRetries, s.Engine.Stage.MaxRetries = rehearse.Name, nil, 1
-	s.Telegram = telegram.Options{}
 	s.Features.BudgetTask, s.Features.BudgetRepoDay = 0, 0
 	s.GPSTracks, s.Features.Monitor, s.Features.LiveMessage, s.Features.WaitComment = false, false, false, false
 	s.Features.SerialGate.Repos, s.Features.MergeGate.Repos = nil, nil

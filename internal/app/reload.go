@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,7 +19,7 @@ import (
 // readRegistry reads the project registry and the secrets that it names, and checks them
 // against the settings. It changes nothing.
 func (s Settings) readRegistry() (r projectfile.Registry, secrets HookSecrets, err error) {
-	if r, err = projectfile.Load(s.Projects); err != nil {
+	if r, err = projectfile.Load(s.Projects, slices.Collect(maps.Keys(s.further))...); err != nil {
 		return r, secrets, err
 	}
 	if err = s.NeedsToServe(r.Projects); err != nil {
@@ -48,7 +49,7 @@ func (v *Service) settingsFile(context.Context) error {
 func (v *Service) Reload(ctx context.Context) (web.Reloaded, error) {
 	v.reloading.Lock()
 	defer v.reloading.Unlock()
-	settings, err := Load(v.Settings.from.environ)
+	settings, err := v.Settings.load(v.Settings.from.environ)
 	v.wrong.Store(&err)
 	if err != nil {
 		v.Log.Error("the settings file is wrong; what was in force stays", "err", err)

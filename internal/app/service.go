@@ -26,7 +26,6 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/modelgateway"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/adapters/prometheus"
-	"github.com/signalbox-dev/signalbox/adapters/telegram"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -81,11 +80,11 @@ type Service struct {
 	Tracker     Tracker
 	Board       *board.Board         // our own; nil: no project has it
 	Boards      map[string]BoardHost // those of other programs, by the registry's names; that of the settings has none
-	Hosts       map[string]GitHost   // by their names; GitHub is not there while no token is set
+	Hosts       map[string]GitHost   // by their names; one of the settings is not there while nothing signs in
 	Git         *gitcli.Git
 	Agents      *agentcli.Runner
 	Gateway     *modelgateway.Gateway // nil: agents call their vendors themselves
-	Telegram    *telegram.Chat        // nil: notices are only logged
+	Chat        Chat                  // nil: notices are only logged
 	Leases      lease.Locker
 	Tracks      *Layer     // nil: switched off
 	trackStore  TrackStore // nil: switched off
@@ -160,11 +159,8 @@ func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	if err := v.openNeighbours(s.neighbours(r.Neighbours), secrets, os.Getenv); err != nil {
 		return err
 	}
-	if o := s.Telegram; o.Token.IsSet() {
-		o.HTTPClient, o.Log = s.client(), v.Log
-		if v.Telegram, err = telegram.New(o); err != nil {
-			return err
-		}
+	if err := v.openChat(); err != nil {
+		return err
 	}
 	if err := v.confine(ctx, program); err != nil {
 		return err
@@ -240,8 +236,8 @@ func (v *Service) assemble(ctx context.Context) error {
 		Pages:      s.pages(),
 		HooksApart: s.HooksListen != "", Proxies: s.Proxies, Beside: layer,
 	}
-	if v.Telegram != nil {
-		o.Messenger = v.Telegram
+	if v.Chat != nil {
+		o.Messenger = v.Chat
 	}
 	if v.Board != nil {
 		o.Dashboard.Cards, o.Dashboard.CardsSource = v.Board, trackerBoard
@@ -276,8 +272,8 @@ func (v *Service) checks() []web.Check {
 		{Name: "settings", Warning: true, Ping: v.settingsFile},
 		{Name: "jail", Warning: true, Ping: func(context.Context) error { return v.walls.loud }},
 	}
-	if v.Telegram != nil {
-		list = append(list, web.Check{Name: "chat", Warning: true, Ping: v.Telegram.Moved})
+	if v.Chat != nil {
+		list = append(list, web.Check{Name: "chat", Warning: true, Ping: v.Chat.Moved})
 	}
 	if v.Settings.InsecureWebhooks {
 		list = append(list, web.Check{Name: "webhooks", Warning: true, Ping: func(context.Context) error {

@@ -84,23 +84,28 @@ type Settings struct {
 	hidden *secret.Redactor // of all that is secret here, and of credentials in the environment
 	level  *slog.LevelVar   // of the log; a reload changes it
 
-	rehearses bool    // its card is on a board of its own, wherever the registry has them
-	from      *values // not printed with them: secrets are in there
+	rehearses bool                      // its card is on a board of its own, wherever the registry has them
+	from      *values                   // not printed with them: secrets are in there
+	further   map[projectfile.Kind]kind // beside those of the program
 }
 
 // Load reads the settings of an environment (as from os.Environ), secrets from the files that
 // it names, and the settings file. An error names every setting that is wrong, with its line in the file.
-func Load(environ []string) (Settings, error) {
+func Load(environ []string) (Settings, error) { return Settings{}.load(environ) }
+
+// load is Load with the kinds that the settings have beside those of the program.
+func (s Settings) load(environ []string) (Settings, error) {
+	further := s.further
 	all, err := readValues(environ)
 	if err != nil {
 		return Settings{}, errors.Join(err, unknown(environ))
 	}
 	have := all.set
-	s, err := env.ParseAsWithOptions[Settings](env.Options{Environment: have, Prefix: Prefix})
+	s, err = env.ParseAsWithOptions[Settings](env.Options{Environment: have, Prefix: Prefix})
 	if err != nil {
 		return s, errors.Join(cmp.Or(wrongVariables(all), err), unknown(environ))
 	}
-	s.from, s.level = all, new(slog.LevelVar)
+	s.further, s.from, s.level = further, all, new(slog.LevelVar)
 	s.level.Set(logLevels()[s.LogLevel])
 	s.hidden = secret.NewRedactor(secret.Credentials(environ)...)
 	for _, name := range secretNames() {
@@ -122,8 +127,8 @@ func (s Settings) check() error {
 	if err := s.checkDatabase(); err != nil {
 		wrong("DATABASE_URL", "%w", err)
 	}
-	if s.Tracker != trackerPlane && s.Tracker != trackerBoard {
-		wrong("TRACKER", "is %q, want %s, or %s for a board of the service's own", s.Tracker, trackerPlane, trackerBoard)
+	if trackers := s.trackers(); s.Tracker != trackerBoard && !slices.Contains(trackers, s.Tracker) {
+		wrong("TRACKER", "is %q, want %s, or %s for a board of the service's own", s.Tracker, strings.Join(trackers, ", "), trackerBoard)
 	}
 	s.checkTags(wrong)
 	if s.MaxConcurrencyTotal < 0 || s.MaxConcurrencyTotal > 0 && !s.Shared() {
@@ -207,10 +212,10 @@ func (s Settings) checkTags(wrong func(name, format string, args ...any)) {
 
 // NeedsToServe names what is missing to reach the board of the settings, where a registry uses it.
 func (s Settings) NeedsToServe(p *task.Projects) error {
-	errs := []error{s.GitHub.Check()}
+	var errs []error
 	for _, n := range s.neighbours(projectfile.Neighbours{}) {
-		if n.isBoard && n.isUsed(p) {
-			errs = append(errs, s.checkNeeded("PLANE_"))
+		if !n.isBoard || n.isUsed(p) {
+			errs = append(errs, n.lacks)
 		}
 	}
 	return errors.Join(errs...)

@@ -222,6 +222,16 @@ func declared() (out []reflect.StructField) {
 	return out
 }
 
+// nameOf is the setting that a field is read from; the field is given by its address, such as &s.GitHub.Token.
+func (s *Settings) nameOf(field any) string {
+	for _, f := range declared() {
+		if reflect.ValueOf(s).Elem().FieldByIndex(f.Index).Addr().Interface() == field {
+			return Prefix + f.Tag.Get("env")
+		}
+	}
+	return ""
+}
+
 // settingFields are these fields by their names in the settings file.
 func settingFields() map[string]reflect.StructField {
 	out := map[string]reflect.StructField{}
