@@ -83,10 +83,11 @@ func OpenStore(ctx context.Context, s Settings, log *slog.Logger) (Database, err
 
 // access says who may come in.
 func (d *doctor) access(ctx context.Context, v *Service) {
+	a := d.of("access")
 	s := v.Settings
 	made, err := v.DB.Tokens(ctx)
 	if err != nil {
-		d.Bad("access", "%w", err)
+		a.Bad("%w", err)
 		return
 	}
 	ways := []string{}
@@ -105,22 +106,22 @@ func (d *doctor) access(ctx context.Context, v *Service) {
 	local := access.IsLoopback(s.Listen)
 	switch {
 	case len(ways) == 0 && local:
-		d.Warn("access", "no token is made: whoever uses this machine may do everything here; "+
+		a.Warn("no token is made: whoever uses this machine may do everything here; " +
 			"signalbox token add <name> --role admin makes one")
 	case len(ways) == 0:
-		d.Warn("access", "no token is made yet: the first start shows one, once; or signalbox token add <name> --role admin")
+		a.Warn("no token is made yet: the first start shows one, once; or signalbox token add <name> --role admin")
 	default:
-		d.OK("access", "people are identified by %s", strings.Join(ways, ", "))
+		a.OK("people are identified by %s", strings.Join(ways, ", "))
 	}
 	switch {
 	case s.PublicRead:
-		d.Warn("access", "whoever reaches the server may read everything (ORCH_PUBLIC_READ)")
+		a.Warn("whoever reaches the server may read everything (ORCH_PUBLIC_READ)")
 	case local:
-		d.OK("access", "reading is open on this machine, and needs the right viewer from elsewhere")
+		a.OK("reading is open on this machine, and needs the right viewer from elsewhere")
 	}
 	for _, t := range made {
 		if !t.Live(time.Now()) {
-			d.Warn("access", "the token %s has expired: signalbox token revoke %s", t.Name, t.Name)
+			a.Warn("the token %s has expired: signalbox token revoke %s", t.Name, t.Name)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,30 +46,39 @@ func ReportTo(w io.Writer) Report {
 	return func(f Finding) { fmt.Fprintf(w, "%-5s %-12s %s\n", f.Level, f.What, f.Text) }
 }
 
+// of takes findings about one thing.
+func (r Report) of(what string) about { return about{r, what} }
+
+// about reports what is found of one thing.
+type about struct {
+	to   Report
+	what string
+}
+
 // OK reports what is as it should be.
-func (r Report) OK(what, format string, args ...any) {
-	r(Finding{LevelOK, what, fmt.Sprintf(format, args...)})
+func (a about) OK(format string, args ...any) {
+	a.to(Finding{LevelOK, a.what, fmt.Sprintf(format, args...)})
 }
 
 // Warn reports what may be meant so.
-func (r Report) Warn(what, format string, args ...any) {
-	r(Finding{LevelWarn, what, fmt.Sprintf(format, args...)})
+func (a about) Warn(format string, args ...any) {
+	a.to(Finding{LevelWarn, a.what, fmt.Sprintf(format, args...)})
 }
 
 // Bad reports what is wrong. The format may wrap an error, by %w.
-func (r Report) Bad(what, format string, args ...any) {
-	r(Finding{LevelFail, what, fmt.Errorf(format, args...).Error()})
+func (a about) Bad(format string, args ...any) {
+	a.to(Finding{LevelFail, a.what, fmt.Errorf(format, args...).Error()})
 }
 
 // Check reports what an error says, with how a person mends it, or else what is good; and whether there was none.
-func (r Report) Check(what, good, mend string, err error) bool {
+func (a about) Check(good, mend string, err error) bool {
 	switch {
 	case err == nil:
-		r.OK(what, "%s", good)
+		a.OK("%s", good)
 	case mend == "":
-		r.Bad(what, "%w", err)
+		a.Bad("%w", err)
 	default:
-		r.Bad(what, "%w: %s", err, mend)
+		a.Bad("%w: %s", err, mend)
 	}
 	return err == nil
 }
@@ -100,16 +110,16 @@ func Examine(ctx context.Context, v *Service, e Examination, report Report) (wro
 	ctx, cancel := context.WithTimeout(ctx, examineTime)
 	defer cancel()
 	version, err := v.Git.Version(ctx)
-	d.Check("git", "version "+version, "", err)
-	d.Check("database", v.Settings.Database(), "", v.DB.Ping(ctx))
+	d.of("git").Check("version "+version, "", err)
+	d.of("database").Check(v.Settings.Database(), "", v.DB.Ping(ctx))
 	_, _, err = v.Leases.Holder(ctx, "doctor")
-	d.Check("leases", "can be read", "", err)
+	d.of("leases").Check("can be read", "", err)
 	if v.walls.loud != nil {
-		d.Warn("jail", "%v", v.walls.loud)
+		d.of("jail").Warn("%v", v.walls.loud)
 	} else {
-		d.OK("jail", "agents and checks are confined: %s", v.walls)
+		d.of("jail").OK("agents and checks are confined: %s", v.walls)
 	}
-	d.OK("network", "%s", v.walls.egress(v.Settings))
+	d.of("network").OK("%s", v.walls.egress(v.Settings))
 	d.disk(v.Settings.DataDir)
 	boards := d.boards(ctx, v)
 	answers := d.hosts(ctx, v)
@@ -117,22 +127,22 @@ func Examine(ctx context.Context, v *Service, e Examination, report Report) (wro
 		v.Chat.Examine(ctx, d.tell)
 	} else {
 		for _, name := range v.Settings.kindsWith(func(k kind) bool { return k.chat != nil }) {
-			d.Warn(string(name), "is not set up: notices are only logged")
+			d.of(name).Warn("is not set up: notices are only logged")
 		}
 	}
 	if v.Settings.InsecureWebhooks {
-		d.Warn("webhooks", "unsigned ones are taken (ORCH_INSECURE_WEBHOOKS)")
+		d.of("webhooks").Warn("unsigned ones are taken (ORCH_INSECURE_WEBHOOKS)")
 	} else {
-		d.OK("webhooks", "secrets are set")
+		d.of("webhooks").OK("secrets are set")
 	}
 	d.access(ctx, v)
 	d.tracks(v)
 	list, err := admin.FindStranded(ctx, v.Engine)
 	if err != nil {
-		d.Bad("registry", "%w", err)
+		d.of("registry").Bad("%w", err)
 	}
 	for _, s := range list {
-		d.Warn("registry", "%s", s)
+		d.of("registry").Warn("%s", s)
 	}
 	for _, p := range v.Projects.All() {
 		if p.Plain() {
@@ -155,9 +165,10 @@ func (d *doctor) hosts(ctx context.Context, v *Service) map[string]bool {
 	out := map[string]bool{}
 	for _, n := range v.Settings.neighbours(v.neighbours) {
 		if host := v.Hosts[n.Name]; host != nil && !n.isBoard {
-			out[n.Name] = d.Check(n.Name, n.accepted, n.mend, host.Ping(ctx))
+			out[n.Name] = d.of(n.Name).Check(cmp.Or(n.accepted, "the token is accepted"),
+				cmp.Or(n.mend, "make a token and set it as "+n.TokenEnv+": "+n.tokenPage(n)), host.Ping(ctx))
 		} else if !n.isBoard {
-			d.OK(n.Name, "is not used: no repository is there")
+			d.of(n.Name).OK("is not used: no repository is there")
 		}
 	}
 	return out
@@ -181,7 +192,7 @@ type examiner interface {
 func (d *doctor) boards(ctx context.Context, v *Service) map[string]look {
 	s, out := v.Settings, map[string]look{}
 	no := func(_ context.Context, _, _ string, unread error) error { return unread }
-	if v.Board != nil && d.Check("board", "our own, at "+s.publicURL()+"/dashboard/board", "", v.Board.Ping(ctx)) {
+	if v.Board != nil && d.of("board").Check("our own, at "+s.publicURL()+"/dashboard/board", "", v.Board.Ping(ctx)) {
 		out[""] = no
 	}
 	for _, n := range v.near {
@@ -191,7 +202,7 @@ func (d *doctor) boards(ctx context.Context, v *Service) map[string]look {
 		b := v.Boards[n.Name]
 		if x, ok := b.(examiner); ok {
 			out[n.Name] = x.Examine(ctx, n.source(), n.TokenEnv, n.workspaceName, s.Projects, d.tell)
-		} else if d.Check(n.source(), "the token is accepted", "make a token and set it as "+n.TokenEnv, b.Identify(ctx)) {
+		} else if d.of(n.source()).Check("the token is accepted", "make a token and set it as "+n.TokenEnv, b.Identify(ctx)) {
 			out[n.Name] = no
 		}
 		d.boardHooks(ctx, v, n)
@@ -206,7 +217,7 @@ func (d *doctor) boards(ctx context.Context, v *Service) map[string]look {
 				of = fmt.Sprintf(" of at least %d", limit) // what others have used of it does not show
 			}
 			idle := reconcile.IdleCost(projects, limit, s.Features.Reconciler.Every)
-			d.OK(n.source(), "idle cost is %.0f%s requests a minute, for each server with this token (%d boards)", idle, of, projects)
+			d.of(n.source()).OK("idle cost is %.0f%s requests a minute, for each server with this token (%d boards)", idle, of, projects)
 		}
 	}
 	return out
@@ -220,27 +231,27 @@ func (d *doctor) boardHooks(ctx context.Context, v *Service, n neighbour) {
 	}
 	switch last, err := v.DB.LastDelivery(ctx, n.source()); {
 	case err != nil:
-		d.Bad(n.source(), "%w", err)
+		d.of(n.source()).Bad("%w", err)
 	case last.IsZero():
-		d.Warn(n.source(), "no webhook has come yet: make one"+n.hook(n)+"; without it boards are read every %s",
+		d.of(n.source()).Warn("no webhook has come yet: make one"+n.hook(n)+"; without it boards are read every %s",
 			address, v.Settings.Features.Reconciler.Every)
 	default:
-		d.OK(n.source(), "the last webhook came at %s", last.UTC().Format("2006-01-02 15:04:05 MST"))
+		d.of(n.source()).OK("the last webhook came at %s", last.UTC().Format("2006-01-02 15:04:05 MST"))
 	}
 }
 
 // tracks says which sources may be collected from.
 func (d *doctor) tracks(v *Service) {
 	if v.Tracks == nil {
-		d.Warn("tracks", "are not served (ORCH_GPS_TRACKS_ENABLED)")
+		d.of("tracks").Warn("are not served (ORCH_GPS_TRACKS_ENABLED)")
 		return
 	}
 	for _, s := range v.Tracks.Sources {
 		switch {
 		case s.Enabled && s.Decision != "accepted":
-			d.Warn("tracks", "source %s is on, and its licence record is %s: it will be refused", s.Name, s.Decision)
+			d.of("tracks").Warn("source %s is on, and its licence record is %s: it will be refused", s.Name, s.Decision)
 		case s.Enabled:
-			d.OK("tracks", "source %s is on, and its licence record is accepted", s.Name)
+			d.of("tracks").OK("source %s is on, and its licence record is accepted", s.Name)
 		}
 	}
 }
@@ -251,26 +262,27 @@ const diskMin = 1 << 30
 func (d *doctor) disk(dir string) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
-		d.Bad("disk", "%w", err)
+		d.of("disk").Bad("%w", err)
 		return
 	}
 	free := s.Bavail * uint64(s.Bsize)
 	if free < diskMin {
-		d.Bad("disk", "only %d MiB are free in %s", free>>20, dir)
+		d.of("disk").Bad("only %d MiB are free in %s", free>>20, dir)
 		return
 	}
-	d.OK("disk", "%d GiB are free in %s", free>>30, dir)
+	d.of("disk").OK("%d GiB are free in %s", free>>30, dir)
 }
 
 // project examines one entry of the registry: its board and its agents.
 func (d *doctor) project(ctx context.Context, v *Service, p task.Project, look look) {
+	a := d.of(p.Prefix)
 	columns, err := v.Tracker.Columns(ctx, p.Sync())
 	id := p.TrackerProject
 	if err != nil {
 		id = p.Sync()
 	}
 	if err = look(ctx, mux.ID(p.Board, id), p.Prefix, err); err != nil {
-		d.Bad(p.Prefix, "the board's columns: %w", err)
+		a.Bad("the board's columns: %w", err)
 		return
 	}
 	if d.Fix {
@@ -278,7 +290,7 @@ func (d *doctor) project(ctx context.Context, v *Service, p task.Project, look l
 	}
 	if p.People.Described() {
 		if _, err := v.Tracker.Person(ctx, p.TrackerProject, ""); err != nil && !errors.Is(err, tracker.ErrNotFound) {
-			d.Bad(p.Prefix, "starters, approvers or releasers are named by e-mail address or role, "+
+			a.Bad("starters, approvers or releasers are named by e-mail address or role, "+
 				"and the tracker does not describe its accounts: use ids, or a token of a member of the workspace "+
 				"(with labels: of an administrator of the repository): %w", err)
 		}
@@ -292,14 +304,14 @@ func (d *doctor) project(ctx context.Context, v *Service, p task.Project, look l
 	essential := func(s stage.Status) bool { _, ok := columns[s]; return ok }
 	switch {
 	case !essential(stage.StatusToAnalyse) || !essential(stage.StatusApproved) || !essential(stage.StatusInProgress):
-		d.Bad(p.Prefix, "the board lacks %s: the pipeline cannot be used without them; "+
+		a.Bad("the board lacks %s: the pipeline cannot be used without them; "+
 			"add columns of these names, or let signalbox doctor --fix do it", strings.Join(missing, ", "))
 	case p.SelfHosting && !essential(stage.StatusConfirmDeploy):
-		d.Bad(p.Prefix, "the board lacks Confirm Deploy: nothing can be deployed")
+		a.Bad("the board lacks Confirm Deploy: nothing can be deployed")
 	case len(missing) > 0:
-		d.Warn(p.Prefix, "the board has no column for %s; signalbox doctor --fix makes them", strings.Join(missing, ", "))
+		a.Warn("the board has no column for %s; signalbox doctor --fix makes them", strings.Join(missing, ", "))
 	default:
-		d.OK(p.Prefix, "every board status has a column")
+		a.OK("every board status has a column")
 	}
 }
 

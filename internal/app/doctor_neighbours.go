@@ -26,23 +26,24 @@ import (
 // plain examines a repository without a git host: whether it can be read and pushed to,
 // and what is run as its CI.
 func (d *doctor) plain(ctx context.Context, v *Service, p task.Project) {
+	a := d.of(p.Prefix)
 	space, _ := gitonly.Registered(v.Projects)(p.Repo)
 	heads, err := v.Git.Heads(ctx, space)
 	if err == nil && heads[p.Main] == "" {
 		err = fmt.Errorf("there is no branch %s: push a first commit to it, or name another in main", p.Main)
 	}
 	if err != nil {
-		d.Bad(p.Prefix, "the repository %s: %w", p.Repo, err)
+		a.Bad("the repository %s: %w", p.Repo, err)
 		return
 	}
-	d.OK(p.Prefix, "the repository %s answers, and %s is at %.12s", p.Repo, p.Main, heads[p.Main])
+	a.OK("the repository %s answers, and %s is at %.12s", p.Repo, p.Main, heads[p.Main])
 	err = v.Git.MayPush(ctx, space)
 	if err == nil && checkedOut(p.CloneURL, p.Main) {
 		err = errors.New(gitcli.CheckedOut(p.Repo, p.Main))
 	}
-	d.Check(p.Prefix, "the service may push to "+p.Repo, "", err)
+	a.Check("the service may push to "+p.Repo, "", err)
 	if len(p.CI) == 0 {
-		d.Warn(p.Prefix, "CI: none configured for %s: it has no git host, and ci names no command, so nothing is tested", p.Repo)
+		a.Warn("CI: none configured for %s: it has no git host, and ci names no command, so nothing is tested", p.Repo)
 	}
 	space.Branch, space.WorkItem = "signalbox/none", "none"
 	files, unread := v.Git.Files(ctx, space, heads[p.Main])
@@ -51,7 +52,7 @@ func (d *doctor) plain(ctx context.Context, v *Service, p task.Project) {
 		if err == nil {
 			err = present(files, argv[0])
 		}
-		d.Check(p.Prefix, "ci: "+strings.Join(argv, " "), "", err)
+		a.Check("ci: "+strings.Join(argv, " "), "", err)
 	}
 }
 
@@ -87,7 +88,7 @@ func checkedOut(cloneURL, main string) bool {
 func (d *doctor) agents(v *Service) {
 	if d.Probe {
 		if err := v.listenGateway(context.Background(), "127.0.0.1:0"); err != nil { // beside that of a server that runs
-			d.Bad("gateway", "%w", err)
+			d.of("gateway").Bad("%w", err)
 			return
 		}
 	}
@@ -107,16 +108,17 @@ func (d *doctor) agents(v *Service) {
 }
 
 func (d *doctor) agent(v *Service, prefix string, a work.Agent) {
+	x := d.of(prefix)
 	ctx, cancel := context.WithTimeout(context.Background(), examineTime)
 	defer cancel()
 	agent := a.Use
 	if err := v.Agents.Check(agent); err != nil {
-		d.Check(prefix, "", "install it for the service's user, or name another in agents or "+Prefix+"AGENT", err)
+		x.Check("", "install it for the service's user, or name another in agents or "+Prefix+"AGENT", err)
 		return
 	}
 	version, err := v.Agents.Version(ctx, agent)
 	if err != nil {
-		d.Check(prefix, "", "the agent "+agent+" does not start: install it again", err)
+		x.Check("", "the agent "+agent+" does not start: install it again", err)
 		return
 	}
 	if version != "" {
@@ -127,10 +129,10 @@ func (d *doctor) agent(v *Service, prefix string, a work.Agent) {
 		agent += " with the model " + a.Model
 	}
 	if !d.Probe {
-		d.OK(prefix, "agent %s%s; --probe lets it run once", agent, version)
+		x.OK("agent %s%s; --probe lets it run once", agent, version)
 		return
 	}
-	d.Check(prefix, "agent "+agent+version+" has run, as it will for cards",
+	x.Check("agent "+agent+version+" has run, as it will for cards",
 		"run it by hand as the service's user, and sign in", v.probe(ctx, a))
 }
 

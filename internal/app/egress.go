@@ -213,12 +213,12 @@ func (d *doctor) gateway(v *Service, prefix string, a work.Agent) {
 		if !served {
 			how = "the gateway does not serve this vendor"
 		}
-		d.Warn(prefix, "the key of %s, or its login, is within the reach of the agent %s, and its costs are what it says: %s",
+		d.of(prefix).Warn("the key of %s, or its login, is within the reach of the agent %s, and its costs are what it says: %s",
 			vendor, name, how)
 	case v.Gateway.Priced(vendor, toolOf(name), a.Model):
-		d.OK(prefix, "the key of %s stays in the gateway of models, which measures what the agent %s costs", vendor, name)
+		d.of(prefix).OK("the key of %s stays in the gateway of models, which measures what the agent %s costs", vendor, name)
 	default:
-		d.Warn(prefix, "the gateway of models counts the tokens of the agent %s and has no price of %s: "+
+		d.of(prefix).Warn("the gateway of models counts the tokens of the agent %s and has no price of %s: "+
 			"give that of its model in %sAGENT_PRICES", name, vendor, Prefix)
 	}
 }

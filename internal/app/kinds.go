@@ -24,10 +24,10 @@ type kind struct {
 	board func(v *Service, n neighbour) (BoardHost, error)
 	chat  func(v *Service) (Chat, error) // of the settings; nil: they have none
 
-	tokenPage func(n neighbour) string // where a person makes a token; nil: at its address
+	tokenPage func(n neighbour) string // where a person makes a token of a host
 	// hook says what a webhook of a board is made for, and where: it ends the words "make one", as a format of the address.
 	hook  func(n neighbour) string
-	queue string // why nothing goes into a merge queue of a host, between its name and a colon
+	queue string // why nothing goes into a merge queue of a host, after its name
 }
 
 // kinds are the programs that the service works with. A further one has its entry here.
@@ -40,7 +40,7 @@ func (s Settings) kinds() map[projectfile.Kind]kind {
 				}
 				return n.URL + " (Settings, Developer settings)"
 			},
-			queue: "into which GitHub takes pull requests by its GraphQL interface alone",
+			queue: ", into which GitHub takes pull requests by its GraphQL interface alone",
 			own: func(s Settings) neighbour {
 				o := s.GitHub.Options()
 				n := neighbour{
@@ -76,7 +76,6 @@ func (s Settings) kinds() map[projectfile.Kind]kind {
 			},
 		},
 		projectfile.KindPlane: {
-			tokenPage: func(n neighbour) string { return "Plane's profile settings (API tokens, at " + n.URL + ")" },
 			hook: func(n neighbour) string {
 				return " for work items (issues) to %s in the workspace's settings at " + n.URL + ", and set its secret as " +
 					n.secretName + " (Plane takes none to its own host or to loopback)"
@@ -100,7 +99,7 @@ func (s Settings) kinds() map[projectfile.Kind]kind {
 			},
 		},
 		projectfile.KindLabels: {
-			tokenPage: func(n neighbour) string { return n.under.tokenPage(n) },
+			hook: func(neighbour) string { return " to %s" },
 			board: func(v *Service, n neighbour) (BoardHost, error) {
 				h, err := n.under.host(v, n)
 				if err != nil {
@@ -125,13 +124,13 @@ func (s Settings) kinds() map[projectfile.Kind]kind {
 }
 
 // kindsWith are those of a sort, in their order.
-func (s Settings) kindsWith(is func(kind) bool) (names []projectfile.Kind) {
-	list := s.kinds()
-	for _, name := range slices.Sorted(maps.Keys(list)) {
-		if is(list[name]) {
-			names = append(names, name)
+func (s Settings) kindsWith(is func(kind) bool) (names []string) {
+	for name, k := range s.kinds() {
+		if is(k) {
+			names = append(names, string(name))
 		}
 	}
+	slices.Sort(names)
 	return names
 }
 
@@ -147,7 +146,7 @@ type neighbour struct {
 	lacks            error  // of the settings, when it is used
 	token            string
 	app              bool              // signs in in the place of the token
-	accepted, mend   string            // what is said when its sign-in is good, and when it is not
+	accepted, mend   string            // what is said of a host where its sign-in is not by a token
 	path, secretName string            // of its webhooks, and the variable of their secret
 	secrets          signature.Secrets // of webhooks: those of the settings, then also what SecretEnv names
 	signed           bool              // the settings have one that is not about to be replaced
@@ -157,9 +156,8 @@ type neighbour struct {
 func (s Settings) neighbours(r projectfile.Neighbours) (list []neighbour) {
 	kinds := s.kinds()
 	for _, name := range s.kindsWith(func(k kind) bool { return k.own != nil }) {
-		n := kinds[name].own(s)
-		n.Kind, n.own = name, true
-		if !n.isBoard || s.Tracker == string(name) {
+		n := kinds[projectfile.Kind(name)].own(s)
+		if n.Kind, n.own = projectfile.Kind(name), true; !n.isBoard || s.Tracker == name {
 			list = append(list, n)
 		}
 	}
@@ -187,15 +185,7 @@ func (s Settings) neighbours(r projectfile.Neighbours) (list []neighbour) {
 		if len(n.SecretEnv) > 0 {
 			n.secretName = n.SecretEnv[0]
 		}
-		if n.tokenPage == nil {
-			n.tokenPage = func(n neighbour) string { return n.URL }
-		}
-		if n.hook == nil {
-			n.hook = func(neighbour) string { return " to %s" }
-		}
-		n.queue, n.workspaceName = cmp.Or(n.queue, "into which the service has no way"), cmp.Or(n.workspaceName, "workspace in "+s.Projects)
-		n.accepted = cmp.Or(n.accepted, "the token is accepted")
-		n.mend = cmp.Or(n.mend, "make a token and set it as "+n.TokenEnv+": "+n.tokenPage(*n))
+		n.workspaceName = cmp.Or(n.workspaceName, "workspace in "+s.Projects)
 	}
 	return list
 }

@@ -111,7 +111,7 @@ projects:
 		"shed": {
 			host:      func(_ *Service, n neighbour) (GitHost, error) { return host, nil },
 			tokenPage: func(n neighbour) string { return "the key hangs at " + n.URL },
-			queue:     "which stands before the closed door of the shed",
+			queue:     ", which stands before the closed door of the shed",
 		},
 		"paper": {
 			own: func(Settings) neighbour {
@@ -128,7 +128,7 @@ projects:
 	}
 	_, err := Load(environ)
 	require.ErrorContains(t, err, `ORCH_TRACKER is "paper", want plane, or board`)
-	s, err := Settings{further: further}.load(environ)
+	s, err := load(environ, further)
 	require.NoError(t, err)
 	open := func() (*Service, error) {
 		return Open(t.Context(), s, []string{"/proc/self/exe"}, slog.New(slog.DiscardHandler))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/board"
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -58,9 +59,9 @@ type Chat interface {
 
 // openChat opens the first chat that the settings have. A rehearsal tells nobody.
 func (v *Service) openChat() (err error) {
-	for _, name := range v.Settings.kindsWith(func(k kind) bool { return k.chat != nil && !v.Settings.rehearses }) {
-		if v.Chat, err = v.Settings.kinds()[name].chat(v); v.Chat != nil || err != nil {
-			break
+	for _, name := range v.Settings.kindsWith(func(k kind) bool { return k.chat != nil }) {
+		if !v.Settings.rehearses && v.Chat == nil && err == nil {
+			v.Chat, err = v.Settings.kinds()[projectfile.Kind(name)].chat(v)
 		}
 	}
 	return err
@@ -134,14 +135,6 @@ func (v *Service) places() (out orchestrator.Places) {
 // trackerBoard is the value of ORCH_TRACKER for the service's own board. Others are kinds of boards that the settings
 // describe. All of them are names in delivery records too.
 const trackerBoard = "board"
-
-// trackers are these kinds.
-func (s Settings) trackers() (names []string) {
-	for _, name := range s.kindsWith(func(k kind) bool { return k.own != nil && k.board != nil }) {
-		names = append(names, string(name))
-	}
-	return names
-}
 
 // Tracker is where cards are, with all that the features do with it.
 type Tracker interface {

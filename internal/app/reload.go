@@ -49,7 +49,7 @@ func (v *Service) settingsFile(context.Context) error {
 func (v *Service) Reload(ctx context.Context) (web.Reloaded, error) {
 	v.reloading.Lock()
 	defer v.reloading.Unlock()
-	settings, err := v.Settings.load(v.Settings.from.environ)
+	settings, err := load(v.Settings.from.environ, v.Settings.further)
 	v.wrong.Store(&err)
 	if err != nil {
 		v.Log.Error("the settings file is wrong; what was in force stays", "err", err)

@@ -91,17 +91,16 @@ type Settings struct {
 
 // Load reads the settings of an environment (as from os.Environ), secrets from the files that
 // it names, and the settings file. An error names every setting that is wrong, with its line in the file.
-func Load(environ []string) (Settings, error) { return Settings{}.load(environ) }
+func Load(environ []string) (Settings, error) { return load(environ, nil) }
 
-// load is Load with the kinds that the settings have beside those of the program.
-func (s Settings) load(environ []string) (Settings, error) {
-	further := s.further
+// load is Load with kinds beside those of the program.
+func load(environ []string, further map[projectfile.Kind]kind) (Settings, error) {
 	all, err := readValues(environ)
 	if err != nil {
 		return Settings{}, errors.Join(err, unknown(environ))
 	}
 	have := all.set
-	s, err = env.ParseAsWithOptions[Settings](env.Options{Environment: have, Prefix: Prefix})
+	s, err := env.ParseAsWithOptions[Settings](env.Options{Environment: have, Prefix: Prefix})
 	if err != nil {
 		return s, errors.Join(cmp.Or(wrongVariables(all), err), unknown(environ))
 	}
@@ -127,7 +126,8 @@ func (s Settings) check() error {
 	if err := s.checkDatabase(); err != nil {
 		wrong("DATABASE_URL", "%w", err)
 	}
-	if trackers := s.trackers(); s.Tracker != trackerBoard && !slices.Contains(trackers, s.Tracker) {
+	trackers := s.kindsWith(func(k kind) bool { return k.own != nil && k.board != nil })
+	if s.Tracker != trackerBoard && !slices.Contains(trackers, s.Tracker) {
 		wrong("TRACKER", "is %q, want %s, or %s for a board of the service's own", s.Tracker, strings.Join(trackers, ", "), trackerBoard)
 	}
 	s.checkTags(wrong)
