@@ -24,7 +24,7 @@ func budget() map[string]int {
 		"lines outside tests":        115_300,
 		"tokens outside tests":       778_600,
 		"tokens of tests":            648_945,
-		"exported names":             2_351,
+		"exported names":             2_350,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
 		"tokens of the server":       555_010,
