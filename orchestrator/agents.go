@@ -26,6 +26,15 @@ const unregisteredPoll = time.Minute
 // made because the remote does not answer.
 const remoteWait = 5 * time.Second
 
+// attempt is one attempt of an agent's run: its claim, and what it was launched for.
+type attempt struct {
+	*Engine
+	claim   queue.Claim
+	project task.Project
+	task    task.Task
+	launch  stage.Launch
+}
+
 // handleAgent runs an agent for its job. The result is an event job that is put
 // in the transaction that finishes the claim.
 func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome {
@@ -50,7 +59,8 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if !ok {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(unregisteredPoll), Error: (&UnregisteredError{task.Repo}).Error()}
 	}
-	if o := e.resumeFinishedDeploy(ctx, c, project, task, p.Launch); o != nil {
+	a := &attempt{e, c, project, task, p.Launch}
+	if o := a.resumeFinishedDeploy(ctx); o != nil {
 		return o
 	}
 	if o := e.awaitAccounts(project); o != nil { // the agent would be given comments, and people's only
@@ -62,61 +72,61 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if why := e.Admission.Claim(ctx, admit.Start{Task: task, JobID: c.Job.ID, Attempt: c.Job.Attempt}); why != "" {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.Poll), Error: why}
 	}
-	o := e.runAgent(ctx, c, project, task, p.Launch)
+	o := a.work(ctx)
 	if errors.Is(context.Cause(ctx), queue.ErrLost) {
-		e.removeStaleCheckout(context.WithoutCancel(ctx), project, task)
+		a.removeStaleCheckout(context.WithoutCancel(ctx))
 	}
 	return o
 }
 
 // removeStaleCheckout removes the checkout of a task whose claim was lost because the task was
 // cancelled: another process may have done that, and cannot reach this machine.
-func (e *Engine) removeStaleCheckout(ctx context.Context, p task.Project, t task.Task) {
-	ctx, cancel := e.Scheduler.WithTimeout(ctx, 30*time.Second)
+func (a *attempt) removeStaleCheckout(ctx context.Context) {
+	ctx, cancel := a.Scheduler.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	now, err := e.Store.Task(ctx, t.ID)
+	now, err := a.Store.Task(ctx, a.task.ID)
 	if err == nil && now.State.Stage != stage.Cancelled {
 		return // the next attempt brings its own checkout up to date
 	}
 	if err == nil {
-		err = e.Agents.Quiesce(ctx, t.ID)
+		err = a.Agents.Quiesce(ctx, a.task.ID)
 	}
 	if err == nil {
-		err = e.Workspaces.Close(ctx, p.Workspace(t))
+		err = a.Workspaces.Close(ctx, a.project.Workspace(a.task))
 	}
 	if err != nil {
-		e.Log.Warn("the checkout of a cancelled task could not be removed", "task", t.ID, "repo", t.Repo, "err", err)
+		a.Log.Warn("the checkout of a cancelled task could not be removed", "task", a.task.ID, "repo", a.task.Repo, "err", err)
 	}
 }
 
 // resumeFinishedDeploy looks whether a deployment that is to be made was made already, and
 // reported, by an attempt that was interrupted: one that restarts this service ends
 // its own agent. Then it is not made again. nil = it is to be made.
-func (e *Engine) resumeFinishedDeploy(ctx context.Context, c queue.Claim, p task.Project, t task.Task, l stage.Launch) *queue.Outcome {
-	if l.Phase != stage.PhaseRelease || e.Agents.Quiesce(ctx, t.ID) != nil {
+func (a *attempt) resumeFinishedDeploy(ctx context.Context) *queue.Outcome {
+	if a.launch.Phase != stage.PhaseRelease || a.Agents.Quiesce(ctx, a.task.ID) != nil {
 		return nil
 	}
-	tip, err := e.Workspaces.Take(ctx, p.Workspace(t))
+	tip, err := a.Workspaces.Take(ctx, a.project.Workspace(a.task))
 	if err != nil || tip.SHA == "" {
 		return nil
 	}
-	result := work.Result{Kind: work.ResultOK, StartedAt: e.Now(), FinishedAt: e.Now()}
+	result := work.Result{Kind: work.ResultOK, StartedAt: a.Now(), FinishedAt: a.Now()}
 	result.Summary = "An earlier attempt has deployed it and reported so."
-	report := reportOf(l.Role, result)
-	if report.Filed, tip.SHA, err = e.file(ctx, p, t, l, tip.SHA); err != nil {
+	report := reportOf(a.launch.Role, result)
+	if report.Filed, tip.SHA, err = a.file(ctx, tip.SHA); err != nil {
 		return nil
 	}
-	if err = e.readLeft(ctx, p, t, l, tip.SHA, &report); err != nil {
+	if err = a.readLeft(ctx, tip.SHA, &report); err != nil {
 		return nil
 	}
-	ev := stage.Event{On: stage.OnAgentFinished, At: e.Now(), Run: l.Run, Agent: &report, SHA: tip.SHA}
-	v, err := e.judge(ctx, c.Job, p, t, ev)
+	ev := stage.Event{On: stage.OnAgentFinished, At: a.Now(), Run: a.launch.Run, Agent: &report, SHA: tip.SHA}
+	v, err := a.judge(ctx, a.claim.Job, a.project, a.task, ev)
 	if err != nil || v == nil || !v.Passed() {
 		return nil
 	}
-	e.Log.Info("the deployment was made by an attempt that was interrupted",
-		"task", t.ID, "repo", t.Repo, "run", l.Run, "sha", t.State.MergeSHA)
-	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{e.agentEvent(c, t, l, result, ev)}}
+	a.Log.Info("the deployment was made by an attempt that was interrupted",
+		"task", a.task.ID, "repo", a.task.Repo, "run", a.launch.Run, "sha", a.task.State.MergeSHA)
+	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{a.event(result, ev)}}
 }
 
 // agentAtWork is a claimed job of this process.
@@ -156,134 +166,139 @@ func (e *Engine) stopAgents(taskID, last int64) {
 	}
 }
 
-func (e *Engine) runAgent(ctx context.Context, c queue.Claim, p task.Project, t task.Task, l stage.Launch) *queue.Outcome {
-	space := p.Workspace(t)
-	space.Role, space.Writes, space.FromMain = l.Role, p.Writable(t, l, e.machine.Info(l.Stage)), l.FromMain()
+func (a *attempt) interrupted() *queue.Outcome {
+	return &queue.Outcome{Kind: queue.OutcomeRelease, At: a.Now(), Error: "interrupted"}
+}
+
+func (a *attempt) work(ctx context.Context) *queue.Outcome {
+	space := a.project.Workspace(a.task)
+	space.Role, space.FromMain = a.launch.Role, a.launch.FromMain()
+	space.Writes = a.project.Writable(a.task, a.launch, a.machine.Info(a.launch.Stage))
 	var at work.Checkout
-	err := e.Agents.Quiesce(ctx, t.ID)
+	err := a.Agents.Quiesce(ctx, a.task.ID)
 	if err == nil && ctx.Err() == nil {
-		o := holdForPushed(ctx, e, p, t)
-		if o != nil {
+		if o := holdForPushed(ctx, a.Engine, a.project, a.task); o != nil {
 			return o
 		}
-		if t, o = e.readText(ctx, p, t, l); o != nil {
+		if o := a.readText(ctx); o != nil {
 			return o
 		}
-		at, err = e.Workspaces.Open(ctx, space, SeedFiles(p, t))
-		e.noteLeft(ctx, t, at.Left)
+		at, err = a.Workspaces.Open(ctx, space, SeedFiles(a.project, a.task))
+		a.noteLeft(ctx, a.task, at.Left)
 	}
 	if ctx.Err() != nil {
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
+		return a.interrupted()
 	}
-	begins := t.State.Head == "" || t.State.Stage == stage.Analysis
+	begins := a.task.State.Head == "" || a.task.State.Stage == stage.Analysis
 	if errors.Is(err, work.ErrTaken) && begins { // again, on a branch of another name
-		ev := stage.Event{On: stage.OnBranchTaken, At: e.Now(), Branch: t.Branch}
-		next := e.triggerJob(t, ev, nil, fmt.Sprintf("taken/%d/%s", t.ID, t.Branch))
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: err.Error(), Then: []queue.Job{next}}
+		ev := stage.Event{On: stage.OnBranchTaken, At: a.Now(), Branch: a.task.Branch}
+		next := a.triggerJob(a.task, ev, nil, fmt.Sprintf("taken/%d/%s", a.task.ID, a.task.Branch))
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: a.Now().Add(time.Second), Error: err.Error(), Then: []queue.Job{next}}
 	}
 	if errors.Is(err, work.ErrRemote) && fault.Retryable(err) { // it has nothing to do with the agent, which keeps its retries
-		e.Log.Warn("an agent waits for the remote of its repository", "task", t.ID, "repo", t.Repo, "err", err)
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(remoteWait), Error: err.Error()}
+		a.Log.Warn("an agent waits for the remote of its repository", "task", a.task.ID, "repo", a.task.Repo, "err", err)
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: a.Now().Add(remoteWait), Error: err.Error()}
 	}
 	if err != nil {
 		why := "the workspace: " + fault.Words(err.Error())
-		return e.attempt(c, p, t, l, work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: why})
+		return a.failed(work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: why})
 	}
-	around := e.hooksOf(c, p, t, l, space)
+	around := a.hooks(space)
 	defer around.close()
 	if failed := around.before(ctx, at); failed != nil && ctx.Err() == nil {
-		return e.attempt(c, p, t, l, *failed)
+		return a.failed(*failed)
 	}
 	if ctx.Err() != nil {
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
+		return a.interrupted()
 	}
 	defer around.after(ctx)
-	cmd := e.command(ctx, p, t, l, c, at)
-	caveat := e.vendorCaveat(ctx, t, l.Role, cmd.Agent)
+	cmd := a.command(ctx, at)
+	caveat := a.vendorCaveat(ctx, cmd.Agent)
 	if caveat != "" {
-		e.Log.Warn("an agent is not independent", "task", t.ID, "repo", t.Repo, "run", l.Run, "why", caveat)
+		a.Log.Warn("an agent is not independent", "task", a.task.ID, "repo", a.task.Repo, "run", a.launch.Run, "why", caveat)
 	}
-	result := e.Agents.Run(ctx, cmd)
-	name, vendor := work.Identify(e.Agents, cmd.Agent)
+	result := a.Agents.Run(ctx, cmd)
+	name, vendor := work.Identify(a.Agents, cmd.Agent)
 	result.Agent, result.Vendor, result.Template = cmp.Or(result.Agent, name), cmp.Or(result.Vendor, vendor), cmd.Template
 	if result.Kind == work.ResultOK {
 		result.Trouble = work.Trouble{} // it has come over it
 	}
 	if result.Kind == work.ResultCancelled {
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
+		return a.interrupted()
 	}
 	if result.Kind != work.ResultOK {
-		return e.attempt(c, p, t, l, result)
+		return a.failed(result)
 	}
-	tip, err := e.Workspaces.Take(ctx, space)
+	tip, err := a.Workspaces.Take(ctx, space)
 	if err != nil {
-		result.Kind, result.Reason = work.ResultUnusable, e.untaken(ctx, p, t, l, err)
-		return e.attempt(c, p, t, l, result)
+		result.Kind, result.Reason = work.ResultUnusable, a.untaken(ctx, err)
+		return a.failed(result)
 	}
-	report := reportOf(l.Role, result)
-	report.Caveat = strings.Trim(caveat+"; "+refusedHosts(p, l.Role, result.Refused), "; ")
-	if report.Filed, tip.SHA, err = e.file(ctx, p, t, l, tip.SHA); err != nil {
+	report := reportOf(a.launch.Role, result)
+	report.Caveat = strings.Trim(caveat+"; "+refusedHosts(a.project, a.launch.Role, result.Refused), "; ")
+	if report.Filed, tip.SHA, err = a.file(ctx, tip.SHA); err != nil {
 		result.Kind, result.Reason = work.ResultUnusable, "its report could not be put into the branch: "+fault.Words(err.Error())
-		return e.attempt(c, p, t, l, result)
+		return a.failed(result)
 	}
-	if err = e.readLeft(ctx, p, t, l, tip.SHA, &report); err != nil {
+	if err = a.readLeft(ctx, tip.SHA, &report); err != nil {
 		result.Kind, result.Reason = work.ResultUnusable, "what it has left could not be read: "+fault.Words(err.Error())
-		return e.attempt(c, p, t, l, result)
+		return a.failed(result)
 	}
-	ev := stage.Event{On: stage.OnAgentFinished, Run: l.Run, Agent: &report, SHA: tip.SHA}
-	report.Filed.Verified, err = e.verified(ctx, p, t, l, ev)
+	ev := stage.Event{On: stage.OnAgentFinished, Run: a.launch.Run, Agent: &report, SHA: tip.SHA}
+	report.Filed.Verified, err = a.verified(ctx, ev)
 	if err == nil {
-		report.Filed.Probed, err = e.probed(ctx, p, t, ev)
+		report.Filed.Probed, err = a.probed(ctx, ev)
 	}
 	if ctx.Err() != nil {
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
+		return a.interrupted()
 	}
 	if err != nil {
 		result.Kind, result.Reason = work.ResultUnusable, fault.Words(err.Error())
-		return e.attempt(c, p, t, l, result)
+		return a.failed(result)
 	}
-	ev.At = e.Now()
-	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{e.agentEvent(c, t, l, result, ev)}}
+	ev.At = a.Now()
+	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{a.event(result, ev)}}
 }
 
-// attempt reports an attempt that failed: the queue tries again until the agent has had
+// failed reports that it failed: the queue tries again until the agent has had
 // all its retries. One that ended at its budget, or that the network refused a host, would do so again.
-func (e *Engine) attempt(c queue.Claim, p task.Project, t task.Task, l stage.Launch, r work.Result) *queue.Outcome {
+func (a *attempt) failed(r work.Result) *queue.Outcome {
 	if r.Kind == work.ResultBudget {
-		budget := stage.Dollars(p.Agents[l.Role].MicroUSD)
-		r.Reason = fmt.Sprintf("the run was ended at its budget of %s (budget_usd of the %s)", budget, l.Role)
+		budget := stage.Dollars(a.project.Agents[a.launch.Role].MicroUSD)
+		r.Reason = fmt.Sprintf("the run was ended at its budget of %s (budget_usd of the %s)", budget, a.launch.Role)
 	}
-	report := reportOf(l.Role, r)
-	report.Hindered = e.hindrance(p, l.Role, r)
-	ev := stage.Event{On: stage.OnAgentAttempt, At: e.Now(), Run: l.Run, Agent: &report}
+	report := reportOf(a.launch.Role, r)
+	report.Hindered = a.hindrance(r)
+	ev := stage.Event{On: stage.OnAgentAttempt, At: a.Now(), Run: a.launch.Run, Agent: &report}
 	if report.Hindered != nil {
-		return e.hindered(c, t, l, r, ev)
+		return a.hindered(r, ev)
 	}
-	failures, refused := t.State.Failures, refusedHosts(p, l.Role, r.Refused)
+	failures, refused := a.task.State.Failures, refusedHosts(a.project, a.launch.Role, r.Refused)
 	if refused != "" {
 		r.Reason = strings.TrimPrefix(r.Reason+"; "+refused, "; ")
 		report.Reason = r.Reason
 	}
-	if failures >= len(e.opt.AgentRetries) || r.Kind == work.ResultBudget || refused != "" {
+	if failures >= len(a.opt.AgentRetries) || r.Kind == work.ResultBudget || refused != "" {
 		ev.On = stage.OnAgentFailed
-		return &queue.Outcome{Kind: queue.OutcomeDead, Error: r.Reason, Then: []queue.Job{e.agentEvent(c, t, l, r, ev)}}
+		return &queue.Outcome{Kind: queue.OutcomeDead, Error: r.Reason, Then: []queue.Job{a.event(r, ev)}}
 	}
 	return &queue.Outcome{
-		Kind: queue.OutcomeRetry, At: e.Now().Add(e.opt.AgentRetries[failures]), Error: r.Reason,
-		Then: []queue.Job{e.agentEvent(c, t, l, r, ev)},
+		Kind: queue.OutcomeRetry, At: a.Now().Add(a.opt.AgentRetries[failures]), Error: r.Reason,
+		Then: []queue.Job{a.event(r, ev)},
 	}
 }
 
-// agentEvent is the event job of an attempt, with the record of what it cost.
-func (e *Engine) agentEvent(c queue.Claim, t task.Task, l stage.Launch, r work.Result, ev stage.Event) queue.Job {
-	e.Metrics.WorkerDuration.Observe(r.FinishedAt.Sub(r.StartedAt).Seconds(), ByResult{Role: string(l.Role), Result: r.Kind})
+// event is the event job of the attempt, with the record of what it cost.
+func (a *attempt) event(r work.Result, ev stage.Event) queue.Job {
+	a.Metrics.WorkerDuration.Observe(r.FinishedAt.Sub(r.StartedAt).Seconds(), ByResult{Role: string(a.launch.Role), Result: r.Kind})
 	run := task.AgentRun{
-		TaskID: t.ID, JobID: c.Job.ID, Attempt: c.Job.Attempt, Run: l.Run, Stage: l.Stage, Role: l.Role,
+		TaskID: a.task.ID, JobID: a.claim.Job.ID, Attempt: a.claim.Job.Attempt,
+		Run: a.launch.Run, Stage: a.launch.Stage, Role: a.launch.Role,
 		Started: r.StartedAt, Finished: r.FinishedAt, Status: r.Kind, ExitCode: r.ExitCode, Trouble: r.Trouble.Kind,
 		Usage: r.Usage, Measured: r.Measured, Refused: r.Refused, LogPath: r.LogPath, Summary: r.Summary,
-		Agent: r.Agent, Vendor: r.Vendor, Session: r.SessionID, Prompt: r.Template, Text: textHash(t),
+		Agent: r.Agent, Vendor: r.Vendor, Session: r.SessionID, Prompt: r.Template, Text: textHash(a.task),
 	}
-	return e.triggerJob(t, ev, &run, fmt.Sprintf("run/%d/%d/%d", t.ID, l.Run, c.Job.Attempt))
+	return a.triggerJob(a.task, ev, &run, fmt.Sprintf("run/%d/%d/%d", a.task.ID, a.launch.Run, a.claim.Job.Attempt))
 }
 
 func reportOf(role stage.Role, r work.Result) stage.Report {
@@ -304,36 +319,37 @@ func (e *Engine) noteLeft(ctx context.Context, t task.Task, left work.Left) {
 }
 
 // command builds the command, the prompt and the environment of an agent's run.
-func (e *Engine) command(ctx context.Context, p task.Project, t task.Task, l stage.Launch, c queue.Claim, at work.Checkout) work.Command {
-	target := l.Head
-	if l.Phase == stage.PhaseRelease {
-		target = t.State.MergeSHA
+func (a *attempt) command(ctx context.Context, at work.Checkout) work.Command {
+	target := a.launch.Head
+	if a.launch.Phase == stage.PhaseRelease {
+		target = a.task.State.MergeSHA
 	}
-	tip, err := e.Workspaces.Tip(ctx, p.Workspace(t))
-	if err == nil && tip.SHA != "" && l.Phase != stage.PhaseRelease {
+	tip, err := a.Workspaces.Tip(ctx, a.project.Workspace(a.task))
+	if err == nil && tip.SHA != "" && a.launch.Phase != stage.PhaseRelease {
 		target = tip.SHA
 	}
-	if why := e.failedBefore(ctx, t); why != "" {
-		l.Feedback = strings.TrimSpace(l.Feedback + "\nThe attempt before this one failed: " + why)
+	if why := a.failedBefore(ctx); why != "" {
+		a.launch.Feedback = strings.TrimSpace(a.launch.Feedback + "\nThe attempt before this one failed: " + why)
 	}
-	agent := p.Agents[l.Role]
-	agent.Timeout = cmp.Or(agent.Timeout, e.opt.AgentTimeout)
-	docs, works := p.Docs(t.WorkItemID), e.machine.Info(l.Stage)
-	assigned, template := e.assignment(ctx, p, t, l, target, at.Main)
+	agent := a.project.Agents[a.launch.Role]
+	agent.Timeout = cmp.Or(agent.Timeout, a.opt.AgentTimeout)
+	docs, works := a.project.Docs(a.task.WorkItemID), a.machine.Info(a.launch.Stage)
+	assigned, template := a.assignment(ctx, target, at.Main)
 	env := map[string]string{
-		"SIGNALBOX_BRANCH": t.Branch, "SIGNALBOX_DOCS": docs, "SIGNALBOX_SHA": target,
-		"SIGNALBOX_PHASE": string(l.Phase), "SIGNALBOX_FEEDBACK": l.Feedback, "SIGNALBOX_TITLE": t.Title,
-		"SIGNALBOX_DOCUMENTS": strings.Join(works.Written(l.Phase), " "), "SIGNALBOX_VERDICTS": strings.Join(works.Verdicts(l.Phase), " "),
+		"SIGNALBOX_BRANCH": a.task.Branch, "SIGNALBOX_DOCS": docs, "SIGNALBOX_SHA": target,
+		"SIGNALBOX_PHASE": string(a.launch.Phase), "SIGNALBOX_FEEDBACK": a.launch.Feedback, "SIGNALBOX_TITLE": a.task.Title,
+		"SIGNALBOX_DOCUMENTS": strings.Join(works.Written(a.launch.Phase), " "),
+		"SIGNALBOX_VERDICTS":  strings.Join(works.Verdicts(a.launch.Phase), " "),
 	}
 	for name, value := range env {
 		env[name] = cut(value, envMax, " (cut; the prompt has more)")
 	}
 	return work.Command{
-		TaskID: t.ID, WorkItem: t.WorkItemID, Repo: t.Repo, Role: l.Role, Stage: l.Stage, Run: l.Run,
-		Attempt: c.Job.Attempt, Dir: at.Dir, Jail: at.Jail, Agent: agent,
+		TaskID: a.task.ID, WorkItem: a.task.WorkItemID, Repo: a.task.Repo, Role: a.launch.Role, Stage: a.launch.Stage, Run: a.launch.Run,
+		Attempt: a.claim.Job.Attempt, Dir: at.Dir, Jail: at.Jail, Agent: agent,
 		Template: template,
-		Prompt:   Prompt(p, t, l, works, target, assigned, e.answers(ctx, p, t), e.findings(ctx, p, t, l)...),
-		Report:   works.ReportFile(l.Phase), Env: env,
+		Prompt:   Prompt(a.project, a.task, a.launch, works, target, assigned, a.answers(ctx), a.findings(ctx)...),
+		Report:   works.ReportFile(a.launch.Phase), Env: env,
 	}
 }
 

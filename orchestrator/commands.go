@@ -16,7 +16,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
-	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // Commands of the registry are run as CI of a repository that has none, to verify what a tester
@@ -95,17 +94,16 @@ func (e *Engine) until(ctx context.Context, taskID int64, cause error, over func
 
 // verified runs the commands of a project on what its tester calls good, in the job of the run: it
 // may take long, a STOP ends it, and no event waits for it.
-func (e *Engine) verified(
-	ctx context.Context, p task.Project, t task.Task, l stage.Launch, ev stage.Event,
-) (out []stage.Verified, err error) {
-	if l.Stage != stage.Testing || len(p.Verify) == 0 || ev.Agent.Questions != "" || ev.Agent.Filed.Verdict != checks.Passed {
+func (a *attempt) verified(ctx context.Context, ev stage.Event) (out []stage.Verified, err error) {
+	passed := ev.Agent.Questions == "" && ev.Agent.Filed.Verdict == checks.Passed
+	if a.launch.Stage != stage.Testing || len(a.project.Verify) == 0 || !passed {
 		return nil, nil
 	}
-	s, err := e.subject(ctx, p, t, ev)
+	s, err := a.subject(ctx, a.project, a.task, ev)
 	if err != nil {
 		return nil, err
 	}
-	if out, err = e.runCommands(ctx, p.Verify, s); err != nil {
+	if out, err = a.runCommands(ctx, a.project.Verify, s); err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
 	return out, nil
@@ -145,15 +143,15 @@ type hooks struct {
 	log   io.WriteCloser // nil until one prints
 }
 
-// hooksOf are the hooks of an attempt. The caller closes them.
-func (e *Engine) hooksOf(c queue.Claim, p task.Project, t task.Task, l stage.Launch, s work.Workspace) *hooks {
-	h := &hooks{e: e, t: t, space: s, name: HookLog(t.ID, l.Run, c.Job.Attempt), env: map[string]string{
-		"SIGNALBOX_ROLE": string(l.Role), "SIGNALBOX_STAGE": string(l.Stage), "SIGNALBOX_PHASE": string(l.Phase),
-		"SIGNALBOX_REPO": p.Repo, "SIGNALBOX_BRANCH": t.Branch, "SIGNALBOX_SHA": t.State.Head,
-		"SIGNALBOX_WORK_ITEM": t.WorkItemID, "SIGNALBOX_DOCS": p.Docs(t.WorkItemID),
+// hooks are those of the attempt. The caller closes them.
+func (a *attempt) hooks(s work.Workspace) *hooks {
+	h := &hooks{e: a.Engine, t: a.task, space: s, name: HookLog(a.task.ID, a.launch.Run, a.claim.Job.Attempt), env: map[string]string{
+		"SIGNALBOX_ROLE": string(a.launch.Role), "SIGNALBOX_STAGE": string(a.launch.Stage), "SIGNALBOX_PHASE": string(a.launch.Phase),
+		"SIGNALBOX_REPO": a.project.Repo, "SIGNALBOX_BRANCH": a.task.Branch, "SIGNALBOX_SHA": a.task.State.Head,
+		"SIGNALBOX_WORK_ITEM": a.task.WorkItemID, "SIGNALBOX_DOCS": a.project.Docs(a.task.WorkItemID),
 	}}
-	if e.Hooks != nil {
-		h.set = p.Hooks
+	if a.Hooks != nil {
+		h.set = a.project.Hooks
 	}
 	return h
 }

@@ -116,20 +116,20 @@ const probePoll = 10 * time.Second
 // probed reads what a deployment runs that its deployer calls good, in the job of the run: it
 // looks again until that is the commit, or Options.ProbeWait is over. Nil means that there is
 // nothing to look at. It is an error when it was interrupted, or when nobody can look.
-func (e *Engine) probed(ctx context.Context, p task.Project, t task.Task, ev stage.Event) (*stage.Probed, error) {
-	if p.Probe.ByStage()[t.State.Stage] == "" || ev.Agent.Filed.Role != stage.Deployer {
+func (a *attempt) probed(ctx context.Context, ev stage.Event) (*stage.Probed, error) {
+	if a.project.Probe.ByStage()[a.task.State.Stage] == "" || ev.Agent.Filed.Role != stage.Deployer {
 		return nil, nil
 	}
-	s, err := e.subject(ctx, p, t, ev)
+	s, err := a.subject(ctx, a.project, a.task, ev)
 	if err != nil {
 		return nil, err
 	}
-	for until := e.Now().Add(e.opt.ProbeWait); ; {
-		fact := e.probe(ctx, s)
-		if fact == nil || checks.Proved(s, *fact) || !e.Now().Before(until) {
+	for until := a.Now().Add(a.opt.ProbeWait); ; {
+		fact := a.probe(ctx, s)
+		if fact == nil || checks.Proved(s, *fact) || !a.Now().Before(until) {
 			return fact, ctx.Err()
 		}
-		if err := e.Wait(ctx, probePoll); err != nil {
+		if err := a.Wait(ctx, probePoll); err != nil {
 			return nil, err
 		}
 	}
@@ -189,13 +189,13 @@ const takeIn = 30 * time.Second
 
 // hindrance returns what kept the agent of a run from working; nil where the attempt failed by
 // itself, and where no feature pauses agents.
-func (e *Engine) hindrance(p task.Project, role stage.Role, r work.Result) *stage.Hindrance {
-	pauses := slices.ContainsFunc(e.features, func(f Feature) bool { return f.Attempted != nil })
+func (a *attempt) hindrance(r work.Result) *stage.Hindrance {
+	pauses := slices.ContainsFunc(a.features, func(f Feature) bool { return f.Attempted != nil })
 	if r.Trouble.Kind == "" || !pauses {
 		return nil
 	}
-	agent := p.Agents[role]
-	name, _ := work.Identify(e.Agents, agent)
+	agent := a.project.Agents[a.launch.Role]
+	name, _ := work.Identify(a.Agents, agent)
 	h := &stage.Hindrance{Agent: name, Kind: string(r.Trouble.Kind), Until: r.Trouble.Until}
 	if r.Trouble.Kind == work.TroubleModel {
 		h.Model = agent.Model
@@ -204,10 +204,10 @@ func (e *Engine) hindrance(p task.Project, role stage.Role, r work.Result) *stag
 }
 
 // hindered gives an attempt back that its agent could not make.
-func (e *Engine) hindered(c queue.Claim, t task.Task, l stage.Launch, r work.Result, ev stage.Event) *queue.Outcome {
-	e.Log.Warn("an agent cannot work", "task", t.ID, "repo", t.Repo, "agent", ev.Agent.Hindered.Agent, "why", r.Reason)
-	then := []queue.Job{e.agentEvent(c, t, l, r, ev)}
-	return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(takeIn), Error: r.Reason, Then: then}
+func (a *attempt) hindered(r work.Result, ev stage.Event) *queue.Outcome {
+	a.Log.Warn("an agent cannot work", "task", a.task.ID, "repo", a.task.Repo, "agent", ev.Agent.Hindered.Agent, "why", r.Reason)
+	then := []queue.Job{a.event(r, ev)}
+	return &queue.Outcome{Kind: queue.OutcomeRelease, At: a.Now().Add(takeIn), Error: r.Reason, Then: then}
 }
 
 // takeAttempt has the features add what they keep of an agent's attempt to the transaction
@@ -226,14 +226,14 @@ func (e *Engine) takeAttempt(ctx context.Context, c Change, r *stage.Report, wit
 
 // vendorCaveat returns why an agent that is to be of another vendor than the developer was
 // is not, or may not be; empty when it is, or need not be.
-func (e *Engine) vendorCaveat(ctx context.Context, t task.Task, role stage.Role, agent work.Agent) string {
+func (a *attempt) vendorCaveat(ctx context.Context, agent work.Agent) string {
 	if !agent.Independent {
 		return ""
 	}
-	_, own := work.Identify(e.Agents, agent)
-	runs, err := e.Records.AgentRuns(ctx, t.ID)
+	_, own := work.Identify(a.Agents, agent)
+	runs, err := a.Records.AgentRuns(ctx, a.task.ID)
 	if err != nil {
-		e.Log.Warn("the vendor of the developer cannot be read", "task", t.ID, "repo", t.Repo, "err", err)
+		a.Log.Warn("the vendor of the developer cannot be read", "task", a.task.ID, "repo", a.task.Repo, "err", err)
 	}
 	developer := ""
 	for _, r := range runs { // the newest is the last
@@ -244,9 +244,9 @@ func (e *Engine) vendorCaveat(ctx context.Context, t task.Task, role stage.Role,
 	switch {
 	case own == "" || developer == "":
 		return fmt.Sprintf("it is not known whether the %s is of another vendor than the developer (%s, %s): "+
-			"it may not be independent", role, cmp.Or(own, "unknown"), cmp.Or(developer, "unknown"))
+			"it may not be independent", a.launch.Role, cmp.Or(own, "unknown"), cmp.Or(developer, "unknown"))
 	case own == developer:
-		return fmt.Sprintf("the %s is of the same vendor as the developer (%s): it is not independent", role, own)
+		return fmt.Sprintf("the %s is of the same vendor as the developer (%s): it is not independent", a.launch.Role, own)
 	default:
 		return ""
 	}

@@ -151,27 +151,27 @@ const questionsMax = 4000
 // file takes over the report of a run: what its outbox holds is the verdict, and goes
 // into the branch, where people read it. It returns the branch's tip too, which is tip
 // when nothing was put there. A file that somebody has committed is no verdict.
-func (e *Engine) file(ctx context.Context, p task.Project, t task.Task, l stage.Launch, tip string) (stage.Filed, string, error) {
-	name := e.machine.Info(l.Stage).ReportFile(l.Phase)
+func (a *attempt) file(ctx context.Context, tip string) (stage.Filed, string, error) {
+	name := a.machine.Info(a.launch.Stage).ReportFile(a.launch.Phase)
 	if name == "" || tip == "" {
 		return stage.Filed{}, tip, nil
 	}
-	text, err := e.Agents.Report(ctx, work.Command{TaskID: t.ID, Run: l.Run, Report: name})
+	text, err := a.Agents.Report(ctx, work.Command{TaskID: a.task.ID, Run: a.launch.Run, Report: name})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return stage.Filed{}, tip, nil
 	case err != nil:
-		return stage.Filed{Role: l.Role, Run: l.Run, Problem: fault.Words(err.Error())}, tip, nil
+		return stage.Filed{Role: a.launch.Role, Run: a.launch.Run, Problem: fault.Words(err.Error())}, tip, nil
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	filed := gates.ParseReport(l.Role, l.Run, text)
+	filed := gates.ParseReport(a.launch.Role, a.launch.Run, text)
 	if filed.Problem != "" {
 		return filed, tip, nil
 	}
-	space := p.Workspace(t)
+	space := a.project.Workspace(a.task)
 	space.Head = tip
-	files := []work.File{{Path: p.Docs(t.WorkItemID) + "/" + name, Body: []byte(text)}}
-	added, err := e.Workspaces.Add(ctx, space, files, fmt.Sprintf("%s: %s of run %d", t.WorkItemID, name, l.Run))
+	files := []work.File{{Path: a.project.Docs(a.task.WorkItemID) + "/" + name, Body: []byte(text)}}
+	added, err := a.Workspaces.Add(ctx, space, files, fmt.Sprintf("%s: %s of run %d", a.task.WorkItemID, name, a.launch.Run))
 	return filed, added.SHA, err
 }
 
@@ -179,18 +179,18 @@ func (e *Engine) file(ctx context.Context, p task.Project, t task.Task, l stage.
 // which of its artefacts are there. Questions that stood there when it began were put to
 // people then. What cannot be read is an error: a task whose questions are overlooked goes
 // on without the answers.
-func (e *Engine) readLeft(ctx context.Context, p task.Project, t task.Task, l stage.Launch, sha string, r *stage.Report) error {
+func (a *attempt) readLeft(ctx context.Context, sha string, r *stage.Report) error {
 	if sha == "" {
 		return nil
 	}
-	tree, err := e.Workspaces.Files(ctx, p.Workspace(t), sha)
+	tree, err := a.Workspaces.Files(ctx, a.project.Workspace(a.task), sha)
 	if err != nil {
 		return err
 	}
-	docs, works := p.Docs(t.WorkItemID)+"/", e.machine.Info(l.Stage)
-	for _, name := range slices.Concat(works.Written(l.Phase), p.Required[l.Stage]) {
+	docs, works := a.project.Docs(a.task.WorkItemID)+"/", a.machine.Info(a.launch.Stage)
+	for _, name := range slices.Concat(works.Written(a.launch.Phase), a.project.Required[a.launch.Stage]) {
 		_, err := fs.Stat(tree, docs+name)
-		stale := name == works.ReportFile(l.Phase) && r.Filed.Role == "" // of a run before
+		stale := name == works.ReportFile(a.launch.Phase) && r.Filed.Role == "" // of a run before
 		switch {
 		case err == nil && !stale && !slices.Contains(r.Files, name):
 			r.Files = append(r.Files, name)
@@ -199,11 +199,11 @@ func (e *Engine) readLeft(ctx context.Context, p task.Project, t task.Task, l st
 		}
 	}
 	now, err := questionsIn(tree, docs)
-	if err != nil || now == "" || l.Head == "" {
+	if err != nil || now == "" || a.launch.Head == "" {
 		r.Questions = now
 		return err
 	}
-	if tree, err = e.Workspaces.Files(ctx, p.Workspace(t), l.Head); err != nil {
+	if tree, err = a.Workspaces.Files(ctx, a.project.Workspace(a.task), a.launch.Head); err != nil {
 		return err
 	}
 	if before, err := questionsIn(tree, docs); err != nil || before == now {
@@ -223,33 +223,33 @@ func questionsIn(tree fs.FS, docs string) (string, error) {
 }
 
 // untaken returns why the commits of a run could not be taken.
-func (e *Engine) untaken(ctx context.Context, p task.Project, t task.Task, l stage.Launch, err error) string {
+func (a *attempt) untaken(ctx context.Context, err error) string {
 	var outside *work.OutsideError
 	if !errors.As(err, &outside) {
 		return "the commits could not be taken: " + fault.Words(err.Error())
 	}
-	e.noteLeft(ctx, t, outside.Left)
+	a.noteLeft(ctx, a.task, outside.Left)
 	kept := "they could not be kept"
 	if outside.Left.Ref != "" {
 		kept = "they are kept as " + outside.Left.Ref
 	}
 	return fmt.Sprintf("the commits of the %s change %s, and it may change %s; none of them was taken, %s",
-		l.Role, outside.List(), p.Writable(t, l, e.machine.Info(l.Stage)), kept)
+		a.launch.Role, outside.List(), a.project.Writable(a.task, a.launch, a.machine.Info(a.launch.Stage)), kept)
 }
 
 // failedBefore returns why the attempt before this one failed; empty when none of the run has.
-func (e *Engine) failedBefore(ctx context.Context, t task.Task) string {
-	if t.State.Failures == 0 {
+func (a *attempt) failedBefore(ctx context.Context) string {
+	if a.task.State.Failures == 0 {
 		return ""
 	}
-	entries, err := e.Records.Journal(ctx, t.ID)
+	entries, err := a.Records.Journal(ctx, a.task.ID)
 	if err != nil {
-		e.Log.Warn("why the last attempt failed cannot be read", "task", t.ID, "repo", t.Repo, "err", err)
+		a.Log.Warn("why the last attempt failed cannot be read", "task", a.task.ID, "repo", a.task.Repo, "err", err)
 		return ""
 	}
 	for i := len(entries) - 1; i >= 0; i-- {
 		r, err := entries[i].Recorded()
-		if err != nil || r.Event.On != stage.OnAgentAttempt || r.Event.Run != t.State.Run {
+		if err != nil || r.Event.On != stage.OnAgentAttempt || r.Event.Run != a.task.State.Run {
 			continue
 		}
 		if failed := r.Event.Agent; failed != nil && failed.Hindered == nil {

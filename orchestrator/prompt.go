@@ -111,17 +111,18 @@ const promptDir = ".signalbox/"
 // of the repository's main, else by the built-in one. hash names the text in the record of
 // the run; it is empty for the built-in one. A text that cannot be rendered is noted in the
 // task's story, and the built-in one takes its place.
-func (e *Engine) assignment(ctx context.Context, p task.Project, t task.Task, l stage.Launch, sha string, main fs.FS) (text, hash string) {
+func (a *attempt) assignment(ctx context.Context, sha string, main fs.FS) (text, hash string) {
 	fields := prompt.Fields{
-		Role: string(l.Role), WorkItem: t.WorkItemID, Repo: p.Repo, Branch: t.Branch, Main: p.Main, Docs: p.Docs(t.WorkItemID), SHA: sha,
-		Stage: string(l.Stage), Phase: string(l.Phase), Deploy: recipe(p, l),
+		Role: string(a.launch.Role), WorkItem: a.task.WorkItemID, Repo: a.project.Repo, Branch: a.task.Branch,
+		Main: a.project.Main, Docs: a.project.Docs(a.task.WorkItemID), SHA: sha,
+		Stage: string(a.launch.Stage), Phase: string(a.launch.Phase), Deploy: recipe(a.project, a.launch),
 	}
-	builtin, err := prompt.Render(cmp.Or(e.machine.Info(l.Stage).Prompt, prompt.Builtin(l.Role)), fields)
+	builtin, err := prompt.Render(cmp.Or(a.machine.Info(a.launch.Stage).Prompt, prompt.Builtin(a.launch.Role)), fields)
 	if err != nil { // a test renders them all
-		e.Log.Error("a built-in assignment cannot be rendered", "role", l.Role, "err", err)
+		a.Log.Error("a built-in assignment cannot be rendered", "role", a.launch.Role, "err", err)
 	}
 	fields.Default = builtin
-	own, from, err := ownAssignment(p, l.Role, main)
+	own, from, err := ownAssignment(a.project, a.launch.Role, main)
 	if own == "" && err == nil {
 		return builtin, ""
 	}
@@ -129,8 +130,8 @@ func (e *Engine) assignment(ctx context.Context, p task.Project, t task.Task, l 
 		text, err = prompt.Render(own, fields)
 	}
 	if err != nil {
-		why := fmt.Sprintf("The %s works by the built-in assignment: %s cannot be used: %s", l.Role, from, fault.Words(err.Error()))
-		e.journalOnce(ctx, t, task.KindPrompt, why)
+		why := fmt.Sprintf("The %s works by the built-in assignment: %s cannot be used: %s", a.launch.Role, from, fault.Words(err.Error()))
+		a.journalOnce(ctx, a.task, task.KindPrompt, why)
 		return builtin, ""
 	}
 	return text, prompt.Hash(own)
@@ -155,10 +156,10 @@ func ownAssignment(p task.Project, role stage.Role, main fs.FS) (text, from stri
 }
 
 // answers are the comments that people have written on the work item.
-func (e *Engine) answers(ctx context.Context, p task.Project, t task.Task) []string {
-	comments, err := e.comments(ctx, p, t)
+func (a *attempt) answers(ctx context.Context) []string {
+	comments, err := a.comments(ctx, a.project, a.task)
 	if err != nil {
-		e.Log.Warn("comments could not be read", "task", t.ID, "err", err)
+		a.Log.Warn("comments could not be read", "task", a.task.ID, "err", err)
 		return nil
 	}
 	var out []string
@@ -182,27 +183,27 @@ const (
 // findings reads what the git host shows of why a developer works again: of the checks that failed
 // their findings and logs, and the comments of reviewers on lines. It is read when the run
 // begins, and kept nowhere. What cannot be read is left out: the run does not wait for it.
-func (e *Engine) findings(ctx context.Context, p task.Project, t task.Task, l stage.Launch) (out []Quotation) {
-	host, ok := e.Host.(githost.Details)
-	if !ok || p.Plain() || l.Role != stage.Developer || l.Feedback == "" || l.Head == "" {
+func (a *attempt) findings(ctx context.Context) (out []Quotation) {
+	host, ok := a.Host.(githost.Details)
+	if !ok || a.project.Plain() || a.launch.Role != stage.Developer || a.launch.Feedback == "" || a.launch.Head == "" {
 		return nil
 	}
-	ctx, cancel := e.Scheduler.WithTimeout(ctx, findingsTime)
+	ctx, cancel := a.Scheduler.WithTimeout(ctx, findingsTime)
 	defer cancel()
-	if text := e.failures(ctx, host, p, t, l.Head); text != "" {
+	if text := a.failures(ctx, host, a.launch.Head); text != "" {
 		out = append(out, Quotation{"What has failed in CI, as the git host shows it", text})
 	}
-	if text := e.remarks(ctx, host, p, t); text != "" {
+	if text := a.remarks(ctx, host); text != "" {
 		out = append(out, Quotation{"Comments of reviewers on lines of the pull request", text})
 	}
 	return out
 }
 
 // failures are the checks of a commit that failed, with what is shown of them.
-func (e *Engine) failures(ctx context.Context, host githost.Details, p task.Project, t task.Task, sha string) string {
-	list, err := e.Host.Checks(ctx, p.Repo, p.Main, sha)
+func (a *attempt) failures(ctx context.Context, host githost.Details, sha string) string {
+	list, err := a.Host.Checks(ctx, a.project.Repo, a.project.Main, sha)
 	if err != nil {
-		e.Log.Warn("what has failed in CI could not be read", "task", t.ID, "repo", t.Repo, "err", err)
+		a.Log.Warn("what has failed in CI could not be read", "task", a.task.ID, "repo", a.task.Repo, "err", err)
 		return ""
 	}
 	var b strings.Builder
@@ -210,9 +211,9 @@ func (e *Engine) failures(ctx context.Context, host githost.Details, p task.Proj
 		if c.State != githost.CheckFailed || b.Len() > findingsMax {
 			continue
 		}
-		text, err := host.FailureLog(ctx, p.Repo, c)
+		text, err := host.FailureLog(ctx, a.project.Repo, c)
 		if err != nil {
-			e.Log.Warn("why a check failed could not be read", "task", t.ID, "repo", t.Repo, "check", c.Name, "err", err)
+			a.Log.Warn("why a check failed could not be read", "task", a.task.ID, "repo", a.task.Repo, "check", c.Name, "err", err)
 		}
 		fmt.Fprintf(&b, "%s\n", strings.TrimSpace(strings.Join([]string{c.Name + ": " + string(c.State), c.Note, c.URL}, " ")))
 		if text != "" {
@@ -224,15 +225,15 @@ func (e *Engine) failures(ctx context.Context, host githost.Details, p task.Proj
 }
 
 // remarks are the comments on lines by those whose reviews count.
-func (e *Engine) remarks(ctx context.Context, host githost.Details, p task.Project, t task.Task) string {
-	list, err := host.LineComments(ctx, p.Repo, t.Branch)
+func (a *attempt) remarks(ctx context.Context, host githost.Details) string {
+	list, err := host.LineComments(ctx, a.project.Repo, a.task.Branch)
 	if err != nil {
-		e.Log.Warn("comments on lines could not be read", "task", t.ID, "repo", t.Repo, "err", err)
+		a.Log.Warn("comments on lines could not be read", "task", a.task.ID, "repo", a.task.Repo, "err", err)
 		return ""
 	}
 	var b strings.Builder
 	for _, c := range list {
-		if !checks.Counts(c.Review, p.Reviewers) {
+		if !checks.Counts(c.Review, a.project.Reviewers) {
 			continue
 		}
 		where := c.Path

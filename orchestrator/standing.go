@@ -114,57 +114,59 @@ func (e *Engine) LookAtCard(ctx context.Context, t task.Task) (item tracker.Item
 // textFor is how long the text of a card that was read for an event is taken for that of the moment.
 const textFor = 5 * time.Second
 
-// readText gives a task, whose agent is about to begin, the text that its card has now, and tells people so where it is
-// another than before. The outcome is not nil while the card is gone, or cannot be read before a deployment; else the agent
-// of a card that cannot be read works by the text that is known.
-func (e *Engine) readText(ctx context.Context, p task.Project, t task.Task, l stage.Launch) (task.Task, *queue.Outcome) {
-	last, err := e.items.get(t.TrackerIssueID), error(nil)
+// readText gives the task the text that its card has now, and tells people so where it is another than before. The outcome
+// is not nil while the card is gone, or cannot be read before a deployment; else the agent of a card that cannot be read works
+// by the text that is known.
+func (a *attempt) readText(ctx context.Context) *queue.Outcome {
+	last, err := a.items.get(a.task.TrackerIssueID), error(nil)
 	item := last.item
-	if age := e.Now().Sub(last.at); l.Phase == stage.PhaseRelease || age < 0 || age > textFor {
-		item, err = e.LookAtCard(ctx, t)
+	if age := a.Now().Sub(last.at); a.launch.Phase == stage.PhaseRelease || age < 0 || age > textFor {
+		item, err = a.LookAtCard(ctx, a.task)
 	}
 	switch {
-	case holdOfCard(t.ID, item, err).Name != "", err != nil && l.Phase == stage.PhaseRelease:
-		return t, putOff(e, t, item, err)
+	case holdOfCard(a.task.ID, item, err).Name != "", err != nil && a.launch.Phase == stage.PhaseRelease:
+		return putOff(a.Engine, a.task, item, err)
 	case err != nil && item.ID != "": // it was read, and the store has failed
-		return t, retryOutcome(err)
+		return retryOutcome(err)
 	case err != nil:
-		e.Log.Warn("the card cannot be read, and an agent works by the text that is known", "task", t.ID, "repo", t.Repo, "err", err)
-		return t, nil
+		a.Log.Warn("the card cannot be read, and an agent works by the text that is known",
+			"task", a.task.ID, "repo", a.task.Repo, "err", err)
+		return nil
 	}
 	for range decideMax {
-		if t.Title == item.Title && t.Description == item.Description {
-			return t, nil
+		if a.task.Title == item.Title && a.task.Description == item.Description {
+			return nil
 		}
-		now := t
+		now := a.task
 		now.Title, now.Description = item.Title, item.Description
-		if err := refreshRequest(ctx, e.Workspaces, p, now, l); fault.Retryable(err) {
-			return t, &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(remoteWait), Error: err.Error()}
+		if err := refreshRequest(ctx, a.Workspaces, a.project, now, a.launch); fault.Retryable(err) {
+			return &queue.Outcome{Kind: queue.OutcomeRelease, At: a.Now().Add(remoteWait), Error: err.Error()}
 		} else if err != nil { // the prompt has the text, too
-			e.Log.Warn("the file of a request stays as it was", "task", t.ID, "repo", t.Repo, "err", err)
+			a.Log.Warn("the file of a request stays as it was", "task", a.task.ID, "repo", a.task.Repo, "err", err)
 		}
 		text := fmt.Sprintf("The card was edited: the %s has its new text (run %d). "+
-			"What was written and approved before stays as it is.", l.Role, l.Run)
-		told := EffectJob(now, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text},
-			fmt.Sprintf("text/%s/%d", task.Identity(t), l.Run))
-		err := e.Store.Commit(ctx, task.Commit{Task: &now, Jobs: []queue.Job{told}, Journal: []task.JournalEntry{{
-			TaskID: t.ID, Seq: t.State.Seq, At: e.Now(), Kind: task.KindText, Payload: encode(task.Note{Result: text}),
+			"What was written and approved before stays as it is.", a.launch.Role, a.launch.Run)
+		told := EffectJob(now, a.project, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text},
+			fmt.Sprintf("text/%s/%d", task.Identity(a.task), a.launch.Run))
+		err := a.Store.Commit(ctx, task.Commit{Task: &now, Jobs: []queue.Job{told}, Journal: []task.JournalEntry{{
+			TaskID: a.task.ID, Seq: a.task.State.Seq, At: a.Now(), Kind: task.KindText, Payload: encode(task.Note{Result: text}),
 		}}})
 		if err != nil && !errors.Is(err, task.ErrConflict) {
-			return t, retryOutcome(err)
+			return retryOutcome(err)
 		}
 		missed := err != nil
-		if t, err = e.Store.Task(ctx, t.ID); err != nil {
-			return t, retryOutcome(err)
+		if now, err = a.Store.Task(ctx, a.task.ID); err != nil {
+			return retryOutcome(err)
 		}
-		if t.State.Active == "" || t.State.Run != l.Run {
-			return t, done("the task does not wait for this run any more")
+		a.task = now
+		if a.task.State.Active == "" || a.task.State.Run != a.launch.Run {
+			return done("the task does not wait for this run any more")
 		}
 		if !missed {
-			return t, nil
+			return nil
 		}
 	}
-	return t, retryOutcome(task.ErrConflict)
+	return retryOutcome(task.ErrConflict)
 }
 
 // textHash names the text of a card in the records of the runs that have read it.

@@ -1,14 +1,11 @@
 // Package admit decides which agents may start.
 //
-// Admit is one pure function: given what each rule has read, it returns every reason why an agent may
-// not start, with who ends it and how. A Rule is a value in the list of a Desk: what it reads, and facts
-// that judge. There is no other way to keep an agent from starting but a freeze or a pause, which people
-// set and end themselves.
+// Admit is one pure function over what a list of rules has read. There is no other way to keep an agent from
+// starting but a freeze or a pause, which people set and end themselves. A Desk uses it when a decision launches
+// an agent, when the agent's job is claimed, when something that matters has changed, and for those who look.
 //
-// The Desk uses Admit when a decision launches an agent, again when the agent's job is claimed, whenever
-// something that matters has changed, and for everyone who wants to see why a task waits. A task that may
-// not start has a hold by each rule that says so, because a queue can only leave out what a row says. Such
-// a row is derived: it is made and replaced by what Admit returns, and freed in look, nowhere else.
+// A task that may not start has a hold by each rule that says so, because a queue can only leave out what a row
+// says. Such a row is derived: it is made and replaced by what Admit returns, and freed in look, nowhere else.
 package admit
 
 import (
@@ -56,7 +53,6 @@ type Reason struct {
 	Detail any       // of the rule, for its notices
 }
 
-// words are those that a row keeps.
 func (r Reason) words() string {
 	if r.Brief != "" {
 		return r.Brief
@@ -118,7 +114,7 @@ type Rule struct {
 	Tend func(ctx context.Context, started, reloaded bool) (all bool, next time.Time, err error)
 }
 
-// Pass keeps what is the same for all starts that are judged together.
+// Pass keeps what is the same for all starts of a repository that are judged together.
 type Pass struct{ read map[any]any }
 
 // newPass begins a pass.
@@ -136,5 +132,5 @@ func Once[T any](p *Pass, key any, read func() (T, error)) (T, error) {
 	return v, err
 }
 
-// Forget has something read again that was read in the pass.
+// Forget has something read again.
 func (p *Pass) Forget(key any) { delete(p.read, key) }

@@ -55,11 +55,8 @@ func (f *Pauses) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.
 	return out, nil
 }
 
-// storedKey is the key of the pauses in a pass.
-type storedKey struct{}
-
 func (f *Pauses) stored(ctx context.Context, p *admit.Pass) ([]task.Pause, error) {
-	return admit.Once(p, storedKey{}, func() ([]task.Pause, error) { return f.opt.Pauses.Pauses(ctx) })
+	return admit.Once(p, f, func() ([]task.Pause, error) { return f.opt.Pauses.Pauses(ctx) })
 }
 
 // tries reports whether a task may try an agent that is paused.
@@ -101,12 +98,12 @@ func quotedName(agent string) string {
 
 // admitted has a task that may start try the agents that are paused.
 func (f *Pauses) admitted(p *admit.Pass, s admit.Start, c *task.Commit) {
-	stored, _ := admit.Once(p, storedKey{}, func() ([]task.Pause, error) { return nil, errors.New("nothing was read") })
+	stored, _ := admit.Once(p, f, func() ([]task.Pause, error) { return nil, errors.New("nothing was read") })
 	for _, one := range stored {
 		if now := f.opt.Now(); f.uses(s.Task, one) && !over(one, now) && one.Task != s.Task.ID {
 			one.Task = s.Task.ID
 			c.Pauses = append(c.Pauses, one)
-			p.Forget(storedKey{})
+			p.Forget(f)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func (b *Budget) rule() admit.Rule {
 		Name: Name, Closed: unread, Tend: b.tend, Reserve: b.reserve, Read: b.read, Told: b.told,
 		Admitted: func(p *admit.Pass, s admit.Start, _ *task.Commit) {
 			if s.JobID == 0 { // else it is reserved
-				freed := b.freed(p, s.Task.Repo)
+				freed := b.freed(p)
 				*freed = add(*freed, b.estimate(s.Task))
 			}
 		},
@@ -123,10 +123,9 @@ func (b *Budget) reserve(ctx context.Context, s admit.Start) (undo func(context.
 	}, b.opt.Costs.Reserve(ctx, own)
 }
 
-// freed sums up the estimates of a repository's runs that were let go in a pass and have reserved nothing yet.
-func (b *Budget) freed(p *admit.Pass, repo string) *int64 {
-	type key struct{ repo string }
-	sum, _ := admit.Once(p, key{repo}, func() (*int64, error) { return new(int64), nil })
+// freed sums up the estimates of runs that were let go in a pass and have reserved nothing yet.
+func (b *Budget) freed(p *admit.Pass) *int64 {
+	sum, _ := admit.Once(p, b, func() (*int64, error) { return new(int64), nil })
 	return sum
 }
 
@@ -135,6 +134,6 @@ func (b *Budget) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.
 	if err != nil {
 		return nil, err
 	}
-	x.repoDay.reserved = add(x.repoDay.reserved, *b.freed(p, s.Task.Repo))
+	x.repoDay.reserved = add(x.repoDay.reserved, *b.freed(p))
 	return x, nil
 }

@@ -48,11 +48,8 @@ type world struct {
 	line  map[int64]int64     // who waits for the one right before it in its repository
 }
 
-// worldKey is the key of the world in a pass.
-type worldKey struct{}
-
 func (d *Deps) world(ctx context.Context, p *admit.Pass) (*world, error) {
-	return admit.Once(p, worldKey{}, func() (*world, error) {
+	return admit.Once(p, d, func() (*world, error) {
 		table, err := d.opt.Table.Dependencies(ctx)
 		return &world{Deps: d, table: table, tasks: map[int64]task.Task{}, line: map[int64]int64{}}, err
 	})

@@ -81,7 +81,7 @@ func (l *Limit) rule() admit.Rule {
 		Admitted: func(p *admit.Pass, s admit.Start, c *task.Commit) {
 			if _, bounded := l.places(s.Task.Repo); bounded && begins(s.Task.State) && s.JobID == 0 { // else it is reserved
 				c.Facts = append(c.Facts, place(s.Task))
-				p.Forget(inWork{s.Task.Repo})
+				p.Forget(l)
 			}
 		},
 	}
@@ -186,9 +186,6 @@ type facts struct {
 	in     []task.Task
 }
 
-// inWork is the key of the tasks that are in work in a repository.
-type inWork struct{ repo string }
-
 func (l *Limit) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.Facts, error) {
 	n, bounded := l.places(s.Task.Repo)
 	if !bounded || !begins(s.Task.State) {
@@ -200,7 +197,7 @@ func (l *Limit) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.F
 		return nil, err
 	}
 	f.given = len(had) > 0 && had[0].Text != claimed(s)
-	working, err := admit.Once(p, inWork{f.repo}, func() ([]task.Task, error) { return l.working(ctx, f.repo) })
+	working, err := admit.Once(p, l, func() ([]task.Task, error) { return l.working(ctx, f.repo) })
 	if err != nil {
 		return nil, err
 	}
