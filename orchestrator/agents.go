@@ -18,8 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// unregisteredPoll is how often the agent's job of a repository that left the registry
-// is looked at.
+// unregisteredPoll is how often the agent's job of a repository that left the registry is looked at.
 const unregisteredPoll = time.Minute
 
 // remoteWait is how long an agent's job is put off at a time whose checkout cannot be
@@ -120,7 +119,7 @@ func (a *attempt) resumeFinishedDeploy(ctx context.Context) *queue.Outcome {
 		return nil
 	}
 	ev := stage.Event{On: stage.OnAgentFinished, At: a.Now(), Run: a.launch.Run, Agent: &report, SHA: tip.SHA}
-	v, err := a.judge(ctx, a.claim.Job, a.project, a.task, ev)
+	v, err := intake{a.Engine, a.claim, a.project}.judge(ctx, a.task, ev)
 	if err != nil || v == nil || !v.Passed() {
 		return nil
 	}
@@ -355,16 +354,16 @@ func (a *attempt) command(ctx context.Context, at work.Checkout) work.Command {
 
 // failOrphanedRuns finds tasks that wait for an agent job that does not exist any more and
 // raises its failure, so that no task is left without a next step.
-func (e *Engine) failOrphanedRuns(ctx context.Context) error {
+func (r reaper) failOrphanedRuns(ctx context.Context) error {
 	for after := int64(0); ; {
-		tasks, err := e.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
+		tasks, err := r.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
 		if err != nil || len(tasks) == 0 {
 			return err
 		}
 		for _, t := range tasks {
 			after = t.ID
 			if t.State.Active != "" {
-				err = errors.Join(err, e.mendTask(ctx, t))
+				err = errors.Join(err, r.mendTask(ctx, t))
 			}
 		}
 		if err != nil {
@@ -373,8 +372,8 @@ func (e *Engine) failOrphanedRuns(ctx context.Context) error {
 	}
 }
 
-func (e *Engine) mendTask(ctx context.Context, t task.Task) error {
-	open, err := e.Jobs.Jobs(ctx, queue.Filter{TaskID: t.ID, Open: true})
+func (r reaper) mendTask(ctx context.Context, t task.Task) error {
+	open, err := r.Jobs.Jobs(ctx, queue.Filter{TaskID: t.ID, Open: true})
 	if err != nil {
 		return err
 	}
@@ -384,13 +383,13 @@ func (e *Engine) mendTask(ctx context.Context, t task.Task) error {
 		}
 	}
 	// The job may have been finished and its event applied while we looked.
-	now, err := e.Store.Task(ctx, t.ID)
+	now, err := r.Store.Task(ctx, t.ID)
 	if err != nil || now.State.Run != t.State.Run || now.State.Active == "" {
 		return err
 	}
-	e.Log.Warn("the agent job of a task is gone", "task", t.ID, "run", t.State.Run)
+	r.Log.Warn("the agent job of a task is gone", "task", t.ID, "run", t.State.Run)
 	report := stage.Report{Role: t.State.Active, Reason: "the job was given up"}
-	ev := stage.Event{On: stage.OnAgentFailed, At: e.Now(), Run: t.State.Run, Agent: &report}
-	_, err = e.Jobs.Put(ctx, e.triggerJob(t, ev, nil, fmt.Sprintf("gone/%d/%d", t.ID, t.State.Run)))
+	ev := stage.Event{On: stage.OnAgentFailed, At: r.Now(), Run: t.State.Run, Agent: &report}
+	_, err = r.Jobs.Put(ctx, r.triggerJob(t, ev, nil, fmt.Sprintf("gone/%d/%d", t.ID, t.State.Run)))
 	return err
 }

@@ -24,13 +24,13 @@ const decideMax = 5
 
 // apply decides an event of a task and commits the decision. When the task has
 // changed meanwhile it loads it again and decides again.
-func (e *Engine) apply(ctx context.Context, c queue.Claim, p task.Project, t task.Task, ev stage.Event, run *task.AgentRun) *queue.Outcome {
+func (in intake) apply(ctx context.Context, t task.Task, ev stage.Event, run *task.AgentRun) *queue.Outcome {
 	for range decideMax {
-		o, err := e.try(ctx, c, p, t, ev, run)
+		o, err := in.try(ctx, t, ev, run)
 		if !errors.Is(err, task.ErrConflict) {
 			return o
 		}
-		if t, err = e.Store.Task(ctx, t.ID); err != nil {
+		if t, err = in.Store.Task(ctx, t.ID); err != nil {
 			return retryOutcome(err)
 		}
 	}
@@ -38,24 +38,22 @@ func (e *Engine) apply(ctx context.Context, c queue.Claim, p task.Project, t tas
 }
 
 // try decides an event once. The error is that of the commit.
-func (e *Engine) try(
-	ctx context.Context, c queue.Claim, p task.Project, t task.Task, ev stage.Event, run *task.AgentRun,
-) (*queue.Outcome, error) {
-	why, err := adoptPushed(ctx, e, p, t, &ev)
+func (in intake) try(ctx context.Context, t task.Task, ev stage.Event, run *task.AgentRun) (*queue.Outcome, error) {
+	why, err := adoptPushed(ctx, in.Engine, in.project, t, &ev)
 	if err != nil {
 		return retryOutcome(err), nil
 	}
 	if why != "" {
 		return done(why), nil
 	}
-	v, err := e.judge(ctx, c.Job, p, t, ev)
+	v, err := in.judge(ctx, t, ev)
 	switch {
 	case errors.Is(err, errApart):
-		return apart(c.Job, t), nil
+		return apart(in.claim.Job, t), nil
 	case errors.Is(err, task.ErrConflict):
 		return retryOutcome(err), err
 	case err != nil && ctx.Err() != nil:
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}, nil
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: in.Now(), Error: "interrupted"}, nil
 	case err != nil:
 		return retryOutcome(err), nil
 	}
@@ -69,42 +67,42 @@ func (e *Engine) try(
 		}
 	}
 	if _, word := stage.BoardTrigger(stage.Status(ev.On)); word && t.State.Active != "" {
-		if ev.Waits, err = DescribeWait(ctx, e, t); err != nil {
+		if ev.Waits, err = DescribeWait(ctx, in.Engine, t); err != nil {
 			return retryOutcome(err), nil
 		}
 	}
 	if ev.On == stage.OnCI && undecided(ev.Verdict) {
-		if err := e.endHopelessWait(ctx, p, t, &ev); err != nil {
+		if err := in.endHopelessWait(ctx, t, &ev); err != nil {
 			return retryOutcome(err), nil
 		}
 	}
-	err = e.commit(ctx, &c, p, t, ev, e.machine.Decide(t.State, ev), v, run)
-	return e.finish(c, err), err
+	err = in.commit(ctx, t, ev, in.machine.Decide(t.State, ev), v, run)
+	return in.finish(err), err
 }
 
 // judge evaluates the gates of the edge that the event meets. The verdict is nil when the edge has
 // none. A gate that could not look, for a reason that may go away, is an error: the event is to be
 // tried again; errApart: it is to be judged in another pool; ErrConflict: the task has changed
 // meanwhile.
-func (e *Engine) judge(ctx context.Context, j queue.Job, p task.Project, t task.Task, ev stage.Event) (*gates.Verdict, error) {
-	edge, ok := e.machine.Edge(t.State, ev)
+func (in intake) judge(ctx context.Context, t task.Task, ev stage.Event) (*gates.Verdict, error) {
+	edge, ok := in.machine.Edge(t.State, ev)
 	if !ok || len(edge.Gates) == 0 {
 		return nil, nil
 	}
 	names := append([]string(nil), edge.Gates...)
 	if edge.To != edge.From {
-		names = append(names, p.Gates[edge.From]...)
+		names = append(names, in.project.Gates[edge.From]...)
 	}
-	s, err := e.subject(ctx, p, t, ev)
+	s, err := in.subject(ctx, in.project, t, ev)
 	if err != nil {
 		return nil, err
 	}
-	v, err := e.judgeAll(ctx, j, p, t, s, names)
+	v, err := in.judgeAll(ctx, t, s, names)
 	if err != nil {
 		return nil, err
 	}
 	for _, one := range single(v) {
-		e.Metrics.GateVerdicts.Add(1, ByVerdict{Gate: one.Check, Verdict: one.Outcome.String()})
+		in.Metrics.GateVerdicts.Add(1, ByVerdict{Gate: one.Check, Verdict: one.Outcome.String()})
 	}
 	if v.Outcome == gates.Error && v.Retryable {
 		return nil, unreachable(v)
@@ -118,12 +116,9 @@ func unreachable(v gates.Verdict) error {
 }
 
 // commit writes a decision down: the task, its story, and what it owes.
-func (e *Engine) commit(
-	ctx context.Context, c *queue.Claim, p task.Project, t task.Task,
-	ev stage.Event, d stage.Decision, v *gates.Verdict, run *task.AgentRun,
-) error {
-	now := e.Now()
-	out := task.Commit{Claim: c}
+func (in intake) commit(ctx context.Context, t task.Task, ev stage.Event, d stage.Decision, v *gates.Verdict, run *task.AgentRun) error {
+	now := in.Now()
+	out := task.Commit{Claim: &in.claim}
 	before := t.State
 	next := t
 	next.State = d.State
@@ -139,7 +134,7 @@ func (e *Engine) commit(
 		stamp(&next, before, ev, now)
 	}
 	if ev.On == stage.OnBranchTaken && d.Moved {
-		branch, err := e.otherBranch(ctx, next)
+		branch, err := in.otherBranch(ctx, next)
 		if err != nil {
 			return err
 		}
@@ -155,65 +150,65 @@ func (e *Engine) commit(
 		out.CancelPools = []string{queue.PoolAgents}
 	}
 	if d.State.Stage == stage.Cancelled && before.Stage != stage.Cancelled {
-		out.CancelQueued = e.opt.Places.pools(queuedPools())
+		out.CancelQueued = in.opt.Places.pools(queuedPools())
 	}
 	if d.Launch != nil {
-		out.Jobs = append(out.Jobs, agentJob(next, *d.Launch, e.machine.Pipeline().First(next.State)))
+		out.Jobs = append(out.Jobs, agentJob(next, *d.Launch, in.machine.Pipeline().First(next.State)))
 	}
 	for i, f := range d.Effects {
 		if f.Kind == stage.EffectAskCI {
-			if p.NeedsCIRun(next, f.SHA) {
+			if in.project.NeedsCIRun(next, f.SHA) {
 				out.Jobs = append(out.Jobs, ownCIJob(next, f))
 			} else {
-				out.Jobs = append(out.Jobs, e.askCIJob(next, f, ev, now))
+				out.Jobs = append(out.Jobs, in.askCIJob(next, f, ev, now))
 			}
 			continue
 		}
-		out.Jobs = append(out.Jobs, EffectJob(next, p, f, effectKey(next, d.State.Seq, i)))
+		out.Jobs = append(out.Jobs, EffectJob(next, in.project, f, effectKey(next, d.State.Seq, i)))
 	}
 	change := Change{Task: next, Before: before, Run: run}
-	if err := e.takeAttempt(ctx, change, ev.Agent, &out); err != nil {
+	if err := in.takeAttempt(ctx, change, ev.Agent, &out); err != nil {
 		return err
 	}
 	if change.Ended() {
 		out.Free = append(out.Free, queue.Hold{Subject: cardOf(t.ID), Name: cardGone}, queue.Hold{Subject: cardOf(t.ID), Name: cardAway})
 	}
 	if d.Moved {
-		if err := e.addHolds(ctx, &out, &change); err != nil {
+		if err := in.addHolds(ctx, &out, &change); err != nil {
 			return err
 		}
 	}
-	if err := e.Store.Commit(ctx, out); err != nil {
+	if err := in.Store.Commit(ctx, out); err != nil {
 		return err
 	}
 	if d.Cancel {
-		e.stopAgents(next.ID, before.Run)
+		in.stopAgents(next.ID, before.Run)
 	}
-	e.recordMetrics(next, before, ev, d)
+	in.recordMetrics(next, before, ev, d)
 	if d.Moved {
-		e.notifyFeatures(change)
+		in.notifyFeatures(change)
 	}
 	return nil
 }
 
 // notifyFeatures calls the Committed hooks of the features with a change that is durable now, and has looked at
 // what it may let start, or may keep from it.
-func (e *Engine) notifyFeatures(c Change) {
+func (in intake) notifyFeatures(c Change) {
 	if c.Ended() || c.launched() || c.Run != nil || c.Before.Hold != c.Task.State.Hold {
-		e.Admission.Mark(c.Task.Repo)
+		in.Admission.Mark(c.Task.Repo)
 	}
 	if c.Run == nil && c.Before.Active != "" && c.Task.State.Active == "" {
-		e.Admission.Mark("", c.Task.ID)
+		in.Admission.Mark("", c.Task.ID)
 	}
 	if c.Ended() && c.Behind != nil {
-		e.Admission.Mark("", c.Behind.ID)
+		in.Admission.Mark("", c.Behind.ID)
 	}
-	for _, f := range e.features {
+	for _, f := range in.features {
 		if f.Committed == nil {
 			continue
 		}
 		if err := guard.Do(f.Name, func() { f.Committed(c) }); err != nil {
-			e.Log.Error("a feature could not be told of a change", "feature", f.Name, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
+			in.Log.Error("a feature could not be told of a change", "feature", f.Name, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
 		}
 	}
 }
@@ -221,9 +216,9 @@ func (e *Engine) notifyFeatures(c Change) {
 // addHolds adds what rules and features say that a change holds and frees. What they say of
 // a beginning or an end is committed only if no other began or ended beside it
 // meanwhile, in another process either.
-func (e *Engine) addHolds(ctx context.Context, out *task.Commit, c *Change) error {
-	if len(e.Admission.Rules) > 0 && (c.Began() || c.Ended()) {
-		if c.Ahead, c.Behind, c.Blind = beside(ctx, e.Store, c.Task); fault.Retryable(c.Blind) {
+func (in intake) addHolds(ctx context.Context, out *task.Commit, c *Change) error {
+	if len(in.Admission.Rules) > 0 && (c.Began() || c.Ended()) {
+		if c.Ahead, c.Behind, c.Blind = beside(ctx, in.Store, c.Task); fault.Retryable(c.Blind) {
 			return c.Blind
 		}
 		switch {
@@ -235,16 +230,16 @@ func (e *Engine) addHolds(ctx context.Context, out *task.Commit, c *Change) erro
 		}
 	}
 	if c.launched() || c.Ended() {
-		if err := e.Admission.Decide(ctx, admit.Start{Task: c.Task, Run: c.Run, With: out}); err != nil {
+		if err := in.Admission.Decide(ctx, admit.Start{Task: c.Task, Run: c.Run, With: out}); err != nil {
 			return err
 		}
 	}
-	for _, f := range e.features {
+	for _, f := range in.features {
 		if f.Holds == nil {
 			continue
 		}
 		if err := f.Holds(ctx, *c, out); err != nil {
-			e.Log.Error("a feature could not say what is held; nothing is",
+			in.Log.Error("a feature could not say what is held; nothing is",
 				"feature", f.Name, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
 		}
 	}
@@ -307,26 +302,26 @@ func stamp(t *task.Task, before stage.State, ev stage.Event, at time.Time) {
 }
 
 // recordMetrics records a decision in the log and the meter.
-func (e *Engine) recordMetrics(t task.Task, before stage.State, ev stage.Event, d stage.Decision) {
-	log := e.Log.With("task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)
+func (in intake) recordMetrics(t task.Task, before stage.State, ev stage.Event, d stage.Decision) {
+	log := in.Log.With("task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)
 	if !d.Moved {
 		log.Debug("event changes nothing", "on", ev.On, "stage", t.State.Stage, "why", d.Notes)
 		return
 	}
 	log.Info("decided", "on", ev.On, "from", before.Stage, "to", t.State.Stage, "why", d.Notes)
-	e.Metrics.Transitions.Add(1, ByMove{From: string(before.Stage), To: string(t.State.Stage)})
+	in.Metrics.Transitions.Add(1, ByMove{From: string(before.Stage), To: string(t.State.Stage)})
 	if before.Leased && !t.State.Leased && !before.LeasedAt.IsZero() {
-		e.Metrics.MergeLeaseHeld.Observe(t.UpdatedAt.Sub(before.LeasedAt).Seconds(), NoLabels{})
+		in.Metrics.MergeLeaseHeld.Observe(t.UpdatedAt.Sub(before.LeasedAt).Seconds(), NoLabels{})
 	}
 	if t.State.Retries > before.Retries {
-		e.Metrics.Retries.Add(1, ByStage{string(t.State.Stage)})
+		in.Metrics.Retries.Add(1, ByStage{string(t.State.Stage)})
 	}
 	if a := ev.Agent; a != nil {
-		e.Metrics.Tokens.Add(float64(a.Input), ByTokenType{"input"})
-		e.Metrics.Tokens.Add(float64(a.Output), ByTokenType{"output"})
-		e.Metrics.Tokens.Add(float64(a.CacheRead), ByTokenType{"cache_read"})
-		e.Metrics.Tokens.Add(float64(a.CacheCreate), ByTokenType{"cache_creation"})
-		e.Metrics.Cost.Add(float64(a.MicroUSD)/1e6, ByRole{string(a.Role)})
+		in.Metrics.Tokens.Add(float64(a.Input), ByTokenType{"input"})
+		in.Metrics.Tokens.Add(float64(a.Output), ByTokenType{"output"})
+		in.Metrics.Tokens.Add(float64(a.CacheRead), ByTokenType{"cache_read"})
+		in.Metrics.Tokens.Add(float64(a.CacheCreate), ByTokenType{"cache_creation"})
+		in.Metrics.Cost.Add(float64(a.MicroUSD)/1e6, ByRole{string(a.Role)})
 	}
 }
 
@@ -383,14 +378,14 @@ func IsNeeded(kind stage.EffectKind) bool { return needed[kind] != "" }
 
 // givenUp returns the jobs that notify people of an effect that was given up: by blocking the
 // task when its stage needs it. A chat that refuses is no way to say so.
-func (e *Engine) givenUp(j queue.Job, why string) []queue.Job {
+func (p pool) givenUp(j queue.Job, why string) []queue.Job {
 	var f Effect
 	if !IsEffect(j) || json.Unmarshal(j.Payload, &f) != nil || LaneOf(f.Kind) == LaneChat {
 		return nil
 	}
 	why = fault.Words(why)
 	if what, ok := needed[f.Kind]; ok && f.TaskID != 0 {
-		return []queue.Job{TriggerJob(f, stage.Event{On: stage.OnEffectFailed, At: e.Now(), Reason: what + ": " + why})}
+		return []queue.Job{TriggerJob(f, stage.Event{On: stage.OnEffectFailed, At: p.Now(), Reason: what + ": " + why})}
 	}
 	text := fmt.Sprintf("%s could not be made and is given up: %s", f.Describe(), why)
 	return []queue.Job{FollowUpJob(f, stage.Effect{Kind: stage.EffectNotify, Text: text}, "given_up/"+f.Key, time.Time{})}

@@ -32,18 +32,18 @@ func (e *Engine) Heard(h tracker.Hook) {
 // onTracker reads the work item again and acts on its status of now. A person's status is
 // distinguished from one that the service has set by the last one written and the last one acted on,
 // so that it never waits for a write.
-func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *queue.Outcome {
-	project, ok := e.Projects.ByTracker(h.ProjectID)
-	if !ok {
+func (in intake) onTracker(ctx context.Context, h tracker.Hook) *queue.Outcome {
+	var ok bool
+	if in.project, ok = in.Projects.ByTracker(h.ProjectID); !ok {
 		return done("the tracker project is not registered")
 	}
-	if c.Job.Pool == queue.PoolEvents {
-		return e.brake(ctx, c, project, h)
+	if in.claim.Job.Pool == queue.PoolEvents {
+		return in.brake(ctx, h)
 	}
-	if o := e.awaitAccounts(project); o != nil {
+	if o := in.awaitAccounts(in.project); o != nil {
 		return o
 	}
-	if own, _ := e.Tracker.Own(h.ActorID); own { // it may have come before that was known
+	if own, _ := in.Tracker.Own(h.ActorID); own { // it may have come before that was known
 		h.Self = true
 	}
 	if h.Kind == tracker.HookItemCreated || h.Browser { // the service does neither
@@ -52,9 +52,9 @@ func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *
 	if h.Self && h.To == "" {
 		return done("the change is our own")
 	}
-	e.Heard(h)
+	in.Heard(h)
 	for range decideMax {
-		if o, err := e.actOnBoard(ctx, c, project, h); !errors.Is(err, task.ErrConflict) {
+		if o, err := in.actOnBoard(ctx, h); !errors.Is(err, task.ErrConflict) {
 			return o
 		}
 	}
@@ -64,17 +64,17 @@ func (e *Engine) onTracker(ctx context.Context, c queue.Claim, h tracker.Hook) *
 // actOnBoard reads the board once and acts on it. The task and the writes that are owed are read before
 // the board: a decision that is made meanwhile changes the task's version, and then
 // the error is ErrConflict.
-func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, h tracker.Hook) (*queue.Outcome, error) {
-	task, found, past, err := e.taskOf(ctx, h.ItemID)
+func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome, error) {
+	task, found, past, err := in.taskOf(ctx, h.ItemID)
 	if err != nil {
 		return retryOutcome(err), nil
 	}
-	writes, err := StatusWrites(ctx, e.Jobs, p.Board, h.ItemID, task.ID)
+	writes, err := StatusWrites(ctx, in.Jobs, in.project.Board, h.ItemID, task.ID)
 	if err != nil {
 		return retryOutcome(err), nil
 	}
 	if h.Self {
-		echo, err := e.isOurs(ctx, h, ourMove{newest(task, past), writes})
+		echo, err := in.isOurs(ctx, h, ourMove{newest(task, past), writes})
 		switch {
 		case err != nil:
 			return retryOutcome(err), nil
@@ -83,10 +83,10 @@ func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, 
 		}
 		h.Self = false
 	}
-	item, err := e.readItem(ctx, c, h, task, writes)
+	item, err := in.readItem(ctx, h, task, writes)
 	switch {
 	case errors.Is(err, tracker.ErrNotFound) && found && !task.State.Stage.Terminal():
-		if _, err := e.LookAtCard(ctx, task); err != nil && !errors.Is(err, tracker.ErrNotFound) {
+		if _, err := in.LookAtCard(ctx, task); err != nil && !errors.Is(err, tracker.ErrNotFound) {
 			return retryOutcome(err), nil
 		}
 		return done("the work item does not exist any more"), nil
@@ -95,26 +95,26 @@ func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, 
 	case err != nil:
 		return retryOutcome(err), nil
 	case h.Kind == tracker.HookItemCreated:
-		return e.softQG0(ctx, p, item), nil
+		return in.softQG0(ctx, item), nil
 	}
-	if found && task.Repo != p.Repo { // its board has another repository now
+	if found && task.Repo != in.project.Repo { // its board has another repository now
 		on, _ := stage.BoardTrigger(item.Status)
-		own, ok := e.projectOf(task, on)
+		own, ok := in.projectOf(task, on)
 		if !ok {
 			return done((&UnregisteredError{task.Repo}).Error()), nil // a word is found when the repository is back
 		}
-		p = own
+		in.project = own
 	}
-	b := board{item: item, task: task, past: past, writes: writes, hook: h, received: c.Job.CreatedAt}
+	b := board{item: item, task: task, past: past, writes: writes, hook: h, received: in.claim.Job.CreatedAt}
 	if found && !task.State.Stage.Terminal() {
-		if b.back, err = isBack(ctx, e, task, item); err != nil {
+		if b.back, err = isBack(ctx, in.Engine, task, item); err != nil {
 			return retryOutcome(err), nil
 		}
 		if IsAway(item) {
 			return done("the card stands in " + item.StatusName), nil
 		}
 	}
-	if tracks, ok := e.Tracker.(tracker.Board); ok {
+	if tracks, ok := in.Tracker.(tracker.Board); ok {
 		if b.told, err = hookStatus(ctx, tracks, h); err != nil {
 			return retryOutcome(err), nil
 		}
@@ -123,49 +123,49 @@ func (e *Engine) actOnBoard(ctx context.Context, c queue.Claim, p task.Project, 
 		}
 	}
 	if b.told == stage.StatusStop {
-		if b.began, err = e.began(ctx, task); err != nil {
+		if b.began, err = in.began(ctx, task); err != nil {
 			return retryOutcome(err), nil
 		}
 	}
 	word, why := b.word()
 	switch {
 	case word == stage.StatusUnknown && why == "" && b.strays():
-		return e.putBack(ctx, c, p, b,
+		return in.putBack(ctx, b,
 			fmt.Sprintf("%s moves nothing: the task is at %s, and the service sets that column itself", b.column(), task.State.Stage))
 	case word == stage.StatusUnknown && why == "":
-		if o := e.notATrigger(c, item); o.Kind == queue.OutcomeRetry || !b.wanders() {
+		if o := in.notATrigger(item); o.Kind == queue.OutcomeRetry || !b.wanders() {
 			return o, nil
 		}
-		return e.putBack(ctx, c, p, b,
+		return in.putBack(ctx, b,
 			fmt.Sprintf("%s is no column of the pipeline: the task is at %s and goes on", b.column(), task.State.Stage))
 	case word == stage.StatusUnknown:
 		return done(why), nil
 	case why != "":
-		e.Log.Info("a person's word that does not stand on the board any more",
-			"item", item.ID, "repo", p.Repo, "status", word, "stands", item.StatusName)
+		in.Log.Info("a person's word that does not stand on the board any more",
+			"item", item.ID, "repo", in.project.Repo, "status", word, "stands", item.StatusName)
 	}
 	switch {
 	case found && task.State.Stage == stage.Done:
-		return e.putBack(ctx, c, p, b, b.column()+" moves nothing: the task is done, and what is left to do begins as another card")
+		return in.putBack(ctx, b, b.column()+" moves nothing: the task is done, and what is left to do begins as another card")
 	case b.back && word == stage.StatusInProgress && task.State.Hold == stage.HoldNone:
-		return e.putBack(ctx, c, p, b, fmt.Sprintf("The task goes on at %s", task.State.Stage))
+		return in.putBack(ctx, b, fmt.Sprintf("The task goes on at %s", task.State.Stage))
 	}
-	by, denied, o := e.authorize(ctx, c, p, b, word)
+	by, denied, o := in.authorize(ctx, b, word)
 	if o != nil {
 		return o, nil
 	}
 	on, _ := stage.BoardTrigger(word)
-	ev := stage.Event{On: on, At: e.Now(), By: by, Denied: denied, Seen: b.seen()}
+	ev := stage.Event{On: on, At: in.Now(), By: by, Denied: denied, Seen: b.seen()}
 	switch {
 	case found:
 		if on == stage.OnRejected && denied == "" {
-			ev.Reason = e.rejection(ctx, item)
+			ev.Reason = in.rejection(ctx, item)
 		}
-		return e.try(ctx, c, p, task, ev, nil)
+		return in.try(ctx, task, ev, nil)
 	case on == stage.OnToAnalyse:
-		return e.afterClearing(ctx, c, p, item, ev), nil
+		return in.afterClearing(ctx, item, ev), nil
 	default:
-		return e.answerWithoutTask(ctx, c, p, b, word), nil
+		return in.answerWithoutTask(ctx, b, word), nil
 	}
 }
 
@@ -178,8 +178,8 @@ func newest(t, past task.Task) task.Task {
 }
 
 // isOurs reports whether a move by an account of the service's own is the service's.
-func (e *Engine) isOurs(ctx context.Context, h tracker.Hook, m ourMove) (bool, error) {
-	tracks, ok := e.Tracker.(tracker.Board)
+func (in intake) isOurs(ctx context.Context, h tracker.Hook, m ourMove) (bool, error) {
+	tracks, ok := in.Tracker.(tracker.Board)
 	if !ok {
 		return true, nil
 	}
@@ -189,18 +189,18 @@ func (e *Engine) isOurs(ctx context.Context, h tracker.Hook, m ourMove) (bool, e
 
 // afterClearing starts a task when what a cancelled one of the same work item leaves
 // behind is gone: the two have their names in common.
-func (e *Engine) afterClearing(ctx context.Context, c queue.Claim, p task.Project, item tracker.Item, ev stage.Event) *queue.Outcome {
-	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{Key: effectOrder(item.ID, EffectCancel), Open: true})
+func (in intake) afterClearing(ctx context.Context, item tracker.Item, ev stage.Event) *queue.Outcome {
+	jobs, err := in.Jobs.Jobs(ctx, queue.Filter{Key: effectOrder(item.ID, EffectCancel), Open: true})
 	if err != nil {
 		return retryOutcome(err)
 	}
 	if slices.ContainsFunc(jobs, func(j queue.Job) bool { kind, _ := EffectKindOf(j); return kind == EffectCancel }) {
 		return &queue.Outcome{
-			Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.StatusDefer),
+			Kind: queue.OutcomeRelease, At: in.Now().Add(in.opt.StatusDefer),
 			Error: "waits until what the cancelled task leaves behind is removed",
 		}
 	}
-	return e.start(ctx, c, p, item, ev)
+	return in.start(ctx, item, ev)
 }
 
 // IsNew reports whether an item stands at a status that no decision has acted on and no
@@ -381,9 +381,9 @@ func hookStatus(ctx context.Context, tracks tracker.Board, h tracker.Hook) (stag
 
 // notATrigger looks once more, a little later, in case the tracker answered
 // from a replica that had not seen the change yet.
-func (e *Engine) notATrigger(c queue.Claim, item tracker.Item) *queue.Outcome {
-	if after := 2 * e.opt.StatusDefer; c.Job.Attempt == 1 && e.Now().Sub(c.Job.CreatedAt) < after {
-		return &queue.Outcome{Kind: queue.OutcomeRetry, At: e.Now().Add(after), Error: "looks again: the status is no trigger"}
+func (in intake) notATrigger(item tracker.Item) *queue.Outcome {
+	if after := 2 * in.opt.StatusDefer; in.claim.Job.Attempt == 1 && in.Now().Sub(in.claim.Job.CreatedAt) < after {
+		return &queue.Outcome{Kind: queue.OutcomeRetry, At: in.Now().Add(after), Error: "looks again: the status is no trigger"}
 	}
 	return done("the status " + item.StatusName + " is no trigger")
 }

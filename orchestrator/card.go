@@ -50,7 +50,7 @@ func (b board) column() string {
 // putBack gives a card its column back and says why, at most once a minute: trackers may save a move twice.
 // Nothing of the task changes; it is done only beside the version that was read, else an older column could be
 // set last.
-func (e *Engine) putBack(ctx context.Context, c queue.Claim, p task.Project, b board, why string) (*queue.Outcome, error) {
+func (in intake) putBack(ctx context.Context, b board, why string) (*queue.Outcome, error) {
 	t := b.task
 	to, _ := stage.StatusNamed(t.State.Set)
 	text := why + ". The card goes back to " + to.Name
@@ -58,13 +58,13 @@ func (e *Engine) putBack(ctx context.Context, c queue.Claim, p task.Project, b b
 		text += "; STOP ends the task"
 	}
 	key := fmt.Sprintf("stray/%s/%s/%d", task.Identity(t), b.column(), b.seen().Truncate(time.Minute).Unix())
-	err := e.Store.Commit(ctx, task.Commit{Task: &t, Unchanged: true, Claim: &c, Jobs: []queue.Job{
-		EffectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text + "."}, key),
-		EffectJob(t, p, stage.Effect{
+	err := in.Store.Commit(ctx, task.Commit{Task: &t, Unchanged: true, Claim: &in.claim, Jobs: []queue.Job{
+		EffectJob(t, in.project, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text + "."}, key),
+		EffectJob(t, in.project, stage.Effect{
 			Kind: stage.EffectStatus, Status: t.State.Set, Answers: b.item.Status, Replaces: stage.Replaceable(b.item.Status),
 		}, key+"/status"),
 	}})
-	return e.finish(c, err), err
+	return in.finish(err), err
 }
 
 // RestoreColumn sets the column of a task again when its newest write was made, and the card stands where the service's
@@ -108,7 +108,7 @@ func (e *Engine) RestoreColumn(
 
 // answerWithoutTask answers a word on a card that has no task. Its column stays: where it was is not
 // known.
-func (e *Engine) answerWithoutTask(ctx context.Context, c queue.Claim, p task.Project, b board, word stage.Status) *queue.Outcome {
+func (in intake) answerWithoutTask(ctx context.Context, b board, word stage.Status) *queue.Outcome {
 	info, _ := stage.StatusNamed(word)
 	why := info.Name + " is ignored: the work item has no task"
 	if !b.hook.Status || word == stage.StatusStop {
@@ -117,8 +117,8 @@ func (e *Engine) answerWithoutTask(ctx context.Context, c queue.Claim, p task.Pr
 	text := fmt.Sprintf("%s moves nothing: there is no task of this card. To Analyse starts one.", info.Name)
 	key := fmt.Sprintf("notask/%s/%s/%d", b.item.ID, word, b.seen().UnixMicro())
 	t := task.Task{TrackerIssueID: b.item.ID, Title: b.item.Title}
-	job := EffectJob(t, p, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key)
-	return e.finish(c, e.Store.Commit(ctx, task.Commit{Jobs: []queue.Job{job}, Claim: &c}))
+	job := EffectJob(t, in.project, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key)
+	return in.finish(in.Store.Commit(ctx, task.Commit{Jobs: []queue.Job{job}, Claim: &in.claim}))
 }
 
 // brakes reports whether a webhook proves by itself that a person has set STOP, and when: it is
@@ -130,24 +130,24 @@ func brakes(h tracker.Hook) bool {
 
 // brake cancels the task of a work item on which STOP was set since it began. What is left, such as
 // the STOP of a task before, goes the way of all webhooks.
-func (e *Engine) brake(ctx context.Context, c queue.Claim, p task.Project, h tracker.Hook) *queue.Outcome {
+func (in intake) brake(ctx context.Context, h tracker.Hook) *queue.Outcome {
 	for range decideMax {
-		t, found, _, err := e.taskOf(ctx, h.ItemID)
+		t, found, _, err := in.taskOf(ctx, h.ItemID)
 		if err != nil {
 			return retryOutcome(err)
 		}
-		own, registered := p, true
-		if found && t.Repo != p.Repo {
-			own, registered = e.projectOf(t, stage.OnStop)
+		registered := true
+		if found && t.Repo != in.project.Repo {
+			in.project, registered = in.projectOf(t, stage.OnStop)
 		}
 		b := board{task: t, hook: h, told: stage.StatusStop}
-		if b.began, err = e.began(ctx, t); err != nil {
+		if b.began, err = in.began(ctx, t); err != nil {
 			return retryOutcome(err)
 		}
 		if !registered || h.At.Equal(b.began) || !b.lost() {
 			return &queue.Outcome{Kind: queue.OutcomeDone, Error: "the board is read first", Then: []queue.Job{TrackerJob(h)}}
 		}
-		o, err := e.try(ctx, c, own, t, stage.Event{On: stage.OnStop, At: e.Now(), By: senderOf(h), Seen: h.At}, nil)
+		o, err := in.try(ctx, t, stage.Event{On: stage.OnStop, At: in.Now(), By: senderOf(h), Seen: h.At}, nil)
 		if !errors.Is(err, task.ErrConflict) {
 			return o
 		}
@@ -184,17 +184,17 @@ func (e *Engine) hosts(p task.Project) (field, wrong string) {
 
 // confirmLanded looks whether main of a plain repository has the head of a task, by any pusher.
 // A nil outcome means that it has.
-func (e *Engine) confirmLanded(ctx context.Context, host githost.Plain, p task.Project, t task.Task, ev *stage.Event) *queue.Outcome {
+func (in intake) confirmLanded(ctx context.Context, host githost.Plain, t task.Task, ev *stage.Event) *queue.Outcome {
 	head := t.State.Head
 	if head != "" && head == t.State.Landed {
 		return done("that merge was deployed and rejected")
 	}
-	landed, err := githost.Landed(ctx, host, p.Repo, p.Main, head)
+	landed, err := githost.Landed(ctx, host, in.project.Repo, in.project.Main, head)
 	switch {
 	case err != nil:
 		return retryOutcome(err)
 	case !landed:
-		return done(fmt.Sprintf("%s does not have %s at %.12s", p.Main, t.Branch, head))
+		return done(fmt.Sprintf("%s does not have %s at %.12s", in.project.Main, t.Branch, head))
 	default:
 		ev.SHA = head
 		return nil

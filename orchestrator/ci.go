@@ -56,15 +56,15 @@ func undecided(v stage.Verdict) bool { return v.Outcome == stage.Defer || v.Outc
 // endHopelessWait records in the event that waiting for CI any longer cannot help: it has lasted
 // too long, or the branch was deleted at the host. Events that come from outside have no Since:
 // the timer, which is always there beside them, does.
-func (e *Engine) endHopelessWait(ctx context.Context, p task.Project, t task.Task, ev *stage.Event) error {
-	waited := e.Now().Sub(ev.Since)
-	if ev.Since.IsZero() || waited < min(goneAfter, e.opt.CIWait) {
+func (in intake) endHopelessWait(ctx context.Context, t task.Task, ev *stage.Event) error {
+	waited := in.Now().Sub(ev.Since)
+	if ev.Since.IsZero() || waited < min(goneAfter, in.opt.CIWait) {
 		return nil
 	}
 	gone := false
 	if ev.Verdict.Outcome == stage.Defer && waited >= goneAfter { // a host that refuses us its results says nothing of branches
 		var err error
-		if gone, err = e.isBranchGone(ctx, p, t); err != nil {
+		if gone, err = in.isBranchGone(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -73,28 +73,28 @@ func (e *Engine) endHopelessWait(ctx context.Context, p task.Project, t task.Tas
 		ev.Final, ev.Gone = true, true
 		ev.Reason = fmt.Sprintf("%.12s is not at the git host any more: the branch %s was deleted there; "+
 			"In Progress runs the stage again and makes the branch anew, STOP gives the task up", t.State.Head, t.Branch)
-	case waited >= e.opt.CIWait:
+	case waited >= in.opt.CIWait:
 		ev.Final = true
 		ev.Reason = fmt.Sprintf("CI of %.12s has not finished for %s: %s. Look at it at the git host",
-			t.State.Head, stage.Span(e.opt.CIWait), ev.Verdict.Reason)
+			t.State.Head, stage.Span(in.opt.CIWait), ev.Verdict.Reason)
 	}
 	return nil
 }
 
 // isBranchGone reports whether the branch of a task, which was pushed, is at the host no more.
 // One that a person has pushed to stands elsewhere, with an open pull request.
-func (e *Engine) isBranchGone(ctx context.Context, p task.Project, t task.Task) (bool, error) {
+func (in intake) isBranchGone(ctx context.Context, t task.Task) (bool, error) {
 	if t.State.Pushed != t.State.Head {
 		return false, nil
 	}
-	at, err := e.Host.BranchesAt(ctx, p.Repo, t.State.Head)
+	at, err := in.Host.BranchesAt(ctx, in.project.Repo, t.State.Head)
 	if err != nil && !errors.Is(err, githost.ErrNotFound) || slices.Contains(at, t.Branch) {
 		return false, err
 	}
-	if p.Plain() {
+	if in.project.Plain() {
 		return true, nil
 	}
-	pr, err := e.Host.PullRequest(ctx, p.Repo, t.Branch)
+	pr, err := in.Host.PullRequest(ctx, in.project.Repo, t.Branch)
 	if errors.Is(err, githost.ErrNotFound) {
 		return true, nil
 	}
@@ -126,8 +126,8 @@ func ownCIJob(t task.Task, f stage.Effect) queue.Job {
 var errOvertaken = errors.New("orchestrator: the task does not wait for the CI of that commit any more")
 
 // onOwnCI runs CI for a commit, and raises the event that brings the results.
-func (e *Engine) onOwnCI(ctx context.Context, c queue.Claim, p triggerPayload) *queue.Outcome {
-	t, err := e.Store.Task(ctx, p.TaskID)
+func (in intake) onOwnCI(ctx context.Context, p triggerPayload) *queue.Outcome {
+	t, err := in.Store.Task(ctx, p.TaskID)
 	switch {
 	case errors.Is(err, task.ErrNotFound):
 		return done("there is no such task")
@@ -136,69 +136,70 @@ func (e *Engine) onOwnCI(ctx context.Context, c queue.Claim, p triggerPayload) *
 	case !t.AwaitsCI(p.Event.SHA):
 		return done(errOvertaken.Error())
 	}
-	project, ok := e.projectOf(t, stage.OnCI)
-	if !ok {
+	var ok bool
+	if in.project, ok = in.projectOf(t, stage.OnCI); !ok {
 		return retryOutcome(&UnregisteredError{t.Repo})
 	}
 	ev := p.Event
-	if project.NeedsCIRun(t, ev.SHA) {
-		if ev.CI, err = e.integrate(ctx, c, project, t); err != nil {
-			return e.notIntegrated(ctx, c, t, ev, err)
+	if in.project.NeedsCIRun(t, ev.SHA) {
+		if ev.CI, err = in.integrate(ctx, t); err != nil {
+			return in.notIntegrated(ctx, t, ev, err)
 		}
 	}
-	return e.integrated(c, t, ev)
+	return in.integrated(t, ev)
 }
 
 // integrated raises the event of a job that has ended. No gate is judged here.
-func (e *Engine) integrated(c queue.Claim, t task.Task, ev stage.Event) *queue.Outcome {
-	ev.At = e.Now()
-	next := e.triggerJob(t, ev, nil, fmt.Sprintf("ran_ci/%d", c.Job.ID))
+func (in intake) integrated(t task.Task, ev stage.Event) *queue.Outcome {
+	ev.At = in.Now()
+	next := in.triggerJob(t, ev, nil, fmt.Sprintf("ran_ci/%d", in.claim.Job.ID))
 	next.Pool = queue.PoolEvents
 	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{next}}
 }
 
 // notIntegrated returns the outcome of CI that could not be run: it is tried again, and a
 // person is notified of what does not go away.
-func (e *Engine) notIntegrated(ctx context.Context, c queue.Claim, t task.Task, ev stage.Event, err error) *queue.Outcome {
+func (in intake) notIntegrated(ctx context.Context, t task.Task, ev stage.Event, err error) *queue.Outcome {
 	switch {
 	case errors.Is(err, errOvertaken):
 		return done(err.Error())
 	case ctx.Err() != nil:
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: "interrupted"}
-	case GivenUp(err, c.Job.Attempt):
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: in.Now(), Error: "interrupted"}
+	case GivenUp(err, in.claim.Job.Attempt):
 		ev.Final = true
 		ev.Reason = fmt.Sprintf("CI of %.12s could not be run: %s. Mend that; In Progress runs the stage again",
 			ev.SHA, fault.Words(err.Error()))
-		return e.integrated(c, t, ev)
+		return in.integrated(t, ev)
 	default:
-		e.Log.Warn("CI could not be run", "task", t.ID, "repo", t.Repo, "job", c.Job.ID, "attempt", c.Job.Attempt, "err", err)
+		in.Log.Warn("CI could not be run",
+			"task", t.ID, "repo", t.Repo, "job", in.claim.Job.ID, "attempt", in.claim.Job.Attempt, "err", err)
 		return retryOutcome(err)
 	}
 }
 
 // integrate runs the commands on the head of a task, for as long as the task waits for
 // them.
-func (e *Engine) integrate(ctx context.Context, c queue.Claim, p task.Project, t task.Task) (*stage.CI, error) {
-	ctx, stop := e.until(ctx, t.ID, errOvertaken, func(now task.Task) bool { return !now.AwaitsCI(t.State.Head) })
+func (in intake) integrate(ctx context.Context, t task.Task) (*stage.CI, error) {
+	ctx, stop := in.until(ctx, t.ID, errOvertaken, func(now task.Task) bool { return !now.AwaitsCI(t.State.Head) })
 	defer stop()
 	// This machine may have seen neither the branch nor main.
-	if err := e.Workspaces.Begin(ctx, p.Workspace(t), SeedFiles(p, t)); err != nil {
+	if err := in.Workspaces.Begin(ctx, in.project.Workspace(t), SeedFiles(in.project, t)); err != nil {
 		return nil, err
 	}
-	s, err := e.subject(ctx, p, t, stage.Event{On: stage.OnCI})
+	s, err := in.subject(ctx, in.project, t, stage.Event{On: stage.OnCI})
 	if err != nil {
 		return nil, err
 	}
-	out := &stage.CI{SHA: s.SHA, Job: c.Job.ID, Attempt: c.Job.Attempt}
-	if e.Logs != nil {
-		log, err := e.Logs.KeepLog(ctx, CILog(t.ID, *out))
+	out := &stage.CI{SHA: s.SHA, Job: in.claim.Job.ID, Attempt: in.claim.Job.Attempt}
+	if in.Logs != nil {
+		log, err := in.Logs.KeepLog(ctx, CILog(t.ID, *out))
 		if err != nil {
 			return nil, fmt.Errorf("the log: %w", err)
 		}
 		defer func() { _ = log.Close() }() // what was written is there, and the results do not depend on it
 		s.Log = log
 	}
-	out.Results, err = e.runCommands(ctx, p.CI, s)
+	out.Results, err = in.runCommands(ctx, in.project.CI, s)
 	if cause := context.Cause(ctx); cause != nil {
 		return nil, cause
 	}
@@ -249,10 +250,8 @@ func apart(j queue.Job, t task.Task) *queue.Outcome {
 
 // judgeAll judges the quick gates, and the slow ones when those let the task pass or only
 // a person's word is missing.
-func (e *Engine) judgeAll(
-	ctx context.Context, j queue.Job, p task.Project, t task.Task, s gates.Facts, names []string,
-) (gates.Verdict, error) {
-	have, err := e.gatesOf(p)
+func (in intake) judgeAll(ctx context.Context, t task.Task, s gates.Facts, names []string) (gates.Verdict, error) {
+	have, err := in.gatesOf(in.project)
 	if err != nil {
 		return gates.Broken(gates.All, err.Error()), nil
 	}
@@ -261,13 +260,13 @@ func (e *Engine) judgeAll(
 	if len(slow) == 0 || !v.Passed() && !v.Asks {
 		return v, nil
 	}
-	if j.Pool != poolSlowEvents && j.Pool != queue.PoolAgents {
+	if in.claim.Job.Pool != poolSlowEvents && in.claim.Job.Pool != queue.PoolAgents {
 		return v, errApart
 	}
-	if e.Commands != nil {
-		s.Commands = limited{e, j.Attempt}
+	if in.Commands != nil {
+		s.Commands = limited{in.Engine, in.claim.Job.Attempt}
 	}
-	ctx, stop := e.until(ctx, t.ID, task.ErrConflict, func(now task.Task) bool { return now.Version != t.Version })
+	ctx, stop := in.until(ctx, t.ID, task.ErrConflict, func(now task.Task) bool { return now.Version != t.Version })
 	defer stop()
 	each := single(v)
 	for _, name := range slow {

@@ -273,8 +273,8 @@ func (e *Engine) gatesOf(p task.Project) (*gates.Registry, error) {
 }
 
 // evaluateGates has gates judge a subject of a project, by name.
-func (e *Engine) evaluateGates(ctx context.Context, p task.Project, s gates.Facts, names ...string) gates.Verdict {
-	have, err := e.gatesOf(p)
+func (in intake) evaluateGates(ctx context.Context, s gates.Facts, names ...string) gates.Verdict {
+	have, err := in.gatesOf(in.project)
 	if err != nil {
 		return gates.Broken(gates.All, err.Error())
 	}
@@ -348,7 +348,7 @@ func (e *Engine) Green(ctx context.Context, t task.Task, on stage.Trigger) (bool
 	if !ok {
 		return false, nil
 	}
-	v, err := e.judge(ctx, queue.Job{}, p, t, stage.Event{On: on, At: e.Now()})
+	v, err := intake{Engine: e, project: p}.judge(ctx, t, stage.Event{On: on, At: e.Now()})
 	if errors.Is(err, errApart) {
 		return t.State.Hold != stage.HoldBlocked, nil
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-func (e *Engine) subjectOfItem(p task.Project, item tracker.Item) gates.Facts {
+func (in intake) subjectOfItem(item tracker.Item) gates.Facts {
 	return gates.Facts{
-		At:     e.Now(),
-		Task:   gates.Task{Title: item.Title, Description: item.Description, Repo: p.Repo, Main: p.Main},
-		Policy: p.Policy(),
+		At:     in.Now(),
+		Task:   gates.Task{Title: item.Title, Description: item.Description, Repo: in.project.Repo, Main: in.project.Main},
+		Policy: in.project.Policy(),
 	}
 }
 
@@ -212,8 +212,8 @@ func (a *attempt) hindered(r work.Result, ev stage.Event) *queue.Outcome {
 
 // takeAttempt has the features add what they keep of an agent's attempt to the transaction
 // that takes it in.
-func (e *Engine) takeAttempt(ctx context.Context, c Change, r *stage.Report, with *task.Commit) error {
-	for _, f := range e.features {
+func (in intake) takeAttempt(ctx context.Context, c Change, r *stage.Report, with *task.Commit) error {
+	for _, f := range in.features {
 		if f.Attempted == nil || c.Run == nil || r == nil {
 			continue
 		}

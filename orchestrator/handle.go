@@ -22,30 +22,38 @@ import (
 // NoReason is the reason of a rejection that came without a comment.
 const NoReason = "Rejected without a comment."
 
+// intake is an event that is taken in: its job, and the project that it is about.
+type intake struct {
+	*Engine
+	claim   queue.Claim
+	project task.Project
+}
+
 // handleEvent does an event job. A nil outcome means that the claim was finished
 // together with the decision.
 func (e *Engine) handleEvent(ctx context.Context, c queue.Claim) *queue.Outcome {
+	in := intake{Engine: e, claim: c}
 	var err error
 	switch c.Job.Kind {
 	case KindTracker:
 		var h tracker.Hook
 		if err = json.Unmarshal(c.Job.Payload, &h); err == nil {
-			return e.onTracker(ctx, c, h)
+			return in.onTracker(ctx, h)
 		}
 	case KindHost:
 		var h githost.Hook
 		if err = json.Unmarshal(c.Job.Payload, &h); err == nil {
-			return e.onHost(ctx, c, h)
+			return in.onHost(ctx, h)
 		}
 	case KindTrigger:
 		var p triggerPayload
 		if err = json.Unmarshal(c.Job.Payload, &p); err == nil {
-			return e.onTrigger(ctx, c, p)
+			return in.onTrigger(ctx, p)
 		}
 	case KindCI:
 		var p triggerPayload
 		if err = json.Unmarshal(c.Job.Payload, &p); err == nil {
-			return e.onOwnCI(ctx, c, p)
+			return in.onOwnCI(ctx, p)
 		}
 	default:
 		err = fmt.Errorf("unknown kind of event %q", c.Job.Kind)
@@ -64,20 +72,20 @@ func retryOutcome(err error) *queue.Outcome {
 }
 
 // softQG0 logs what QG-0 would say of a new work item. It starts nothing.
-func (e *Engine) softQG0(ctx context.Context, p task.Project, item tracker.Item) *queue.Outcome {
-	v := e.evaluateGates(ctx, p, e.subjectOfItem(p, item), "qg0")
+func (in intake) softQG0(ctx context.Context, item tracker.Item) *queue.Outcome {
+	v := in.evaluateGates(ctx, in.subjectOfItem(item), "qg0")
 	level := slog.LevelInfo
 	if !v.Passed() {
 		level = slog.LevelWarn
 	}
-	e.Log.Log(ctx, level, "work item created", "item", item.ID, "repo", p.Repo, "qg0", v.Outcome.String(), "reason", v.Reason)
+	in.Log.Log(ctx, level, "work item created", "item", item.ID, "repo", in.project.Repo, "qg0", v.Outcome.String(), "reason", v.Reason)
 	return done("work item created; QG-0 (soft): " + v.Outcome.String())
 }
 
 // taskOf finds the newest task of a work item. When that one is cancelled, the work item has
 // none, and what it was is returned as past.
-func (e *Engine) taskOf(ctx context.Context, itemID string) (row task.Task, found bool, past task.Task, err error) {
-	newest, err := NewestTask(ctx, e.Store, itemID)
+func (in intake) taskOf(ctx context.Context, itemID string) (row task.Task, found bool, past task.Task, err error) {
+	newest, err := NewestTask(ctx, in.Store, itemID)
 	if newest.State.Stage == stage.Cancelled {
 		return row, false, newest, err
 	}
@@ -95,10 +103,10 @@ func NewestTask(ctx context.Context, s task.Store, itemID string) (task.Task, er
 }
 
 // rejection is the newest comment of a human, or a fixed note.
-func (e *Engine) rejection(ctx context.Context, item tracker.Item) string {
-	comments, err := e.Tracker.Comments(ctx, item.ProjectID, item.ID)
+func (in intake) rejection(ctx context.Context, item tracker.Item) string {
+	comments, err := in.Tracker.Comments(ctx, item.ProjectID, item.ID)
 	if err != nil {
-		e.Log.Warn("comments could not be read", "item", item.ID, "err", err)
+		in.Log.Warn("comments could not be read", "item", item.ID, "err", err)
 		return NoReason
 	}
 	reason, newest := NoReason, time.Time{}
@@ -130,16 +138,16 @@ func HostTrigger(h githost.Hook) stage.Trigger {
 }
 
 // onHost finds the task that a git host's webhook is about.
-func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *queue.Outcome {
-	project, ok := e.Projects.ByRepo(h.Repo)
-	if !ok {
+func (in intake) onHost(ctx context.Context, h githost.Hook) *queue.Outcome {
+	var ok bool
+	if in.project, ok = in.Projects.ByRepo(h.Repo); !ok {
 		return done("the repository is not registered")
 	}
 	on := HostTrigger(h)
 	if on == "" {
 		return done(h.Event + " is only noted")
 	}
-	task, inferred, why, err := e.taskOfHook(ctx, project, h)
+	task, inferred, why, err := in.taskOfHook(ctx, h)
 	if err != nil {
 		return retryOutcome(err)
 	}
@@ -153,16 +161,16 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 		return done("CI speaks of a commit that is not the head any more")
 	}
 	if on == stage.OnCI && h.State == string(githost.CheckFailed) {
-		e.Log.Info("CI failed", "task", task.ID, "repo", task.Repo, "sha", h.SHA)
+		in.Log.Info("CI failed", "task", task.ID, "repo", task.Repo, "sha", h.SHA)
 	}
-	ev := stage.Event{On: on, At: e.Now(), By: sender(h), SHA: h.SHA}
+	ev := stage.Event{On: on, At: in.Now(), By: sender(h), SHA: h.SHA}
 	if on == stage.OnPRMerged {
-		if o := e.confirmMerge(ctx, c, project, task, &ev); o != nil {
+		if o := in.confirmMerge(ctx, task, &ev); o != nil {
 			return o
 		}
 	}
 	if on == stage.OnPRClosed {
-		pr, err := e.Host.PullRequest(ctx, project.Repo, task.Branch)
+		pr, err := in.Host.PullRequest(ctx, in.project.Repo, task.Branch)
 		switch {
 		case err != nil && !errors.Is(err, githost.ErrNotFound):
 			return retryOutcome(err)
@@ -172,35 +180,35 @@ func (e *Engine) onHost(ctx context.Context, c queue.Claim, h githost.Hook) *que
 		ev.Reason = fmt.Sprintf("%s closed pull request %d (%s): reopen it and set In Progress, or STOP",
 			cmp.Or(h.Sender, "somebody"), pr.Number, pr.URL)
 	}
-	return e.apply(ctx, c, project, task, ev, nil)
+	return in.apply(ctx, task, ev, nil)
 }
 
 // confirmMerge reads at the host whether the branch of a task is merged into main, and
 // fills in the commit: what a webhook claims is only a hint. CI and reviews are read by
 // the gates of their edges. It looks twice, in case the host answered from a replica that
 // had not seen the merge yet. A nil outcome means that the branch is merged.
-func (e *Engine) confirmMerge(ctx context.Context, c queue.Claim, p task.Project, t task.Task, ev *stage.Event) *queue.Outcome {
-	if host, plain := githost.PlainOf(e.Host, p.Repo); plain {
-		return e.confirmLanded(ctx, host, p, t, ev)
+func (in intake) confirmMerge(ctx context.Context, t task.Task, ev *stage.Event) *queue.Outcome {
+	if host, plain := githost.PlainOf(in.Host, in.project.Repo); plain {
+		return in.confirmLanded(ctx, host, t, ev)
 	}
-	pr, err := e.Host.PullRequest(ctx, p.Repo, t.Branch)
+	pr, err := in.Host.PullRequest(ctx, in.project.Repo, t.Branch)
 	if err != nil && !errors.Is(err, githost.ErrNotFound) {
 		return retryOutcome(err)
 	}
 	if err == nil && pr.Merged && pr.MergeSHA == t.State.Landed && t.State.Landed != "" {
 		return done("that merge was deployed and rejected")
 	}
-	if err == nil && pr.Merged && pr.BaseRef == p.Main {
+	if err == nil && pr.Merged && pr.BaseRef == in.project.Main {
 		ev.SHA = pr.HeadSHA
 		return nil
 	}
-	if c.Job.Attempt == 1 {
-		later := e.Now().Add(2 * e.opt.StatusDefer)
+	if in.claim.Job.Attempt == 1 {
+		later := in.Now().Add(2 * in.opt.StatusDefer)
 		return &queue.Outcome{Kind: queue.OutcomeRetry, At: later, Error: "looks again: at the host nothing is merged"}
 	}
-	e.Log.Warn("a webhook claims a merge that the host does not confirm",
+	in.Log.Warn("a webhook claims a merge that the host does not confirm",
 		"task", t.ID, "repo", t.Repo, "branch", t.Branch, "sender", ev.By.ID)
-	return done("the host has no merge of " + t.Branch + " into " + p.Main)
+	return done("the host has no merge of " + t.Branch + " into " + in.project.Main)
 }
 
 // sender returns the principal behind a webhook of the git host.
@@ -223,18 +231,18 @@ func sender(h githost.Hook) stage.Principal {
 // development. Ambiguous is left alone. why reports that there is none. inferred reports
 // that no branch names the task: the hook is a hint to look at the task's own head,
 // whatever commit it is of.
-func (e *Engine) taskOfHook(ctx context.Context, p task.Project, h githost.Hook) (t task.Task, inferred bool, why string, err error) {
+func (in intake) taskOfHook(ctx context.Context, h githost.Hook) (t task.Task, inferred bool, why string, err error) {
 	branches := h.Branches
 	if h.Branch != "" {
 		branches = append([]string{h.Branch}, branches...)
 	}
 	if len(branches) == 0 && h.SHA != "" {
-		if branches, err = e.Host.BranchesAt(ctx, p.Repo, h.SHA); err != nil && !errors.Is(err, githost.ErrNotFound) {
+		if branches, err = in.Host.BranchesAt(ctx, in.project.Repo, h.SHA); err != nil && !errors.Is(err, githost.ErrNotFound) {
 			return t, false, "", err
 		}
 	}
 	for _, b := range branches {
-		tasks, err := e.Store.Tasks(ctx, task.Filter{Repo: p.Repo, Branch: b, Live: true})
+		tasks, err := in.Store.Tasks(ctx, task.Filter{Repo: in.project.Repo, Branch: b, Live: true})
 		if err != nil {
 			return t, false, "", err
 		}
@@ -245,7 +253,7 @@ func (e *Engine) taskOfHook(ctx context.Context, p task.Project, h githost.Hook)
 	if h.Kind != githost.HookCI || len(branches) > 0 {
 		return t, false, "no task has that branch", nil
 	}
-	tasks, err := e.Store.Tasks(ctx, task.Filter{Repo: p.Repo, Stage: stage.Development})
+	tasks, err := in.Store.Tasks(ctx, task.Filter{Repo: in.project.Repo, Stage: stage.Development})
 	if err != nil {
 		return t, false, "", err
 	}
@@ -256,24 +264,24 @@ func (e *Engine) taskOfHook(ctx context.Context, p task.Project, h githost.Hook)
 }
 
 // onTrigger handles an event of our own making.
-func (e *Engine) onTrigger(ctx context.Context, c queue.Claim, p triggerPayload) *queue.Outcome {
-	row, err := e.Store.Task(ctx, p.TaskID)
+func (in intake) onTrigger(ctx context.Context, p triggerPayload) *queue.Outcome {
+	row, err := in.Store.Task(ctx, p.TaskID)
 	if errors.Is(err, task.ErrNotFound) {
 		return done("there is no such task")
 	}
 	if err != nil {
 		return retryOutcome(err)
 	}
-	project, ok := e.projectOf(row, p.Event.On)
-	if !ok {
+	var ok bool
+	if in.project, ok = in.projectOf(row, p.Event.On); !ok {
 		return retryOutcome(&UnregisteredError{row.Repo})
 	}
 	ev := p.Event
 	if ev.At.IsZero() {
-		ev.At = e.Now()
+		ev.At = in.Now()
 	}
 	if isDecision(ev.On) {
-		if err := e.complete(ctx, project, row, &ev); err != nil {
+		if err := in.complete(ctx, row, &ev); err != nil {
 			return retryOutcome(err)
 		}
 	}
@@ -283,22 +291,22 @@ func (e *Engine) onTrigger(ctx context.Context, c queue.Claim, p triggerPayload)
 	if ev.On == stage.OnCI && ev.SHA != row.State.Head {
 		return done("the commit is not the head any more")
 	}
-	return e.apply(ctx, c, project, row, ev, p.Run)
+	return in.apply(ctx, row, ev, p.Run)
 }
 
 // start makes a task of a work item. When others began or ended meanwhile it looks
 // again: the store admits a beginning only beside the tasks that it was decided
 // among, and one task of a work item.
-func (e *Engine) start(ctx context.Context, c queue.Claim, p task.Project, item tracker.Item, ev stage.Event) *queue.Outcome {
+func (in intake) start(ctx context.Context, item tracker.Item, ev stage.Event) *queue.Outcome {
 	for range decideMax {
-		row, found, _, err := e.taskOf(ctx, item.ID)
+		row, found, _, err := in.taskOf(ctx, item.ID)
 		switch {
 		case err != nil:
 			return retryOutcome(err)
 		case found:
-			return e.apply(ctx, c, p, row, ev, nil)
+			return in.apply(ctx, row, ev, nil)
 		}
-		if o, err := e.begin(ctx, c, p, item, ev); !errors.Is(err, task.ErrConflict) {
+		if o, err := in.begin(ctx, item, ev); !errors.Is(err, task.ErrConflict) {
 			return o
 		}
 	}
@@ -306,86 +314,48 @@ func (e *Engine) start(ctx context.Context, c queue.Claim, p task.Project, item 
 }
 
 // begin decides the beginning of a task once. The error is that of the commit.
-func (e *Engine) begin(ctx context.Context, c queue.Claim, p task.Project, item tracker.Item, ev stage.Event) (*queue.Outcome, error) {
+func (in intake) begin(ctx context.Context, item tracker.Item, ev stage.Event) (*queue.Outcome, error) {
 	if ev.Denied != "" {
-		return e.refuse(ctx, c, p, item, e.machine.Decide(stage.State{}, ev)), nil
+		return in.refuse(ctx, item, in.machine.Decide(stage.State{}, ev)), nil
 	}
-	v := e.evaluateGates(ctx, p, e.subjectOfItem(p, item), "qg0")
+	v := in.evaluateGates(ctx, in.subjectOfItem(item), "qg0")
 	if v.Outcome == gates.Error && v.Retryable {
 		return retryOutcome(unreachable(v)), nil
 	}
 	ev.Verdict = stage.Verdict{Outcome: stage.Outcome(v.Outcome.String()), Reason: v.Reason}
+	p := in.project
 	ev.SelfHosting, ev.CINone, ev.NoDeploy, ev.Lane = p.SelfHosting, p.WithoutCI(), p.Deploy.None, p.Lanes.Of(item.Labels)
-	for _, f := range e.features {
+	for _, f := range in.features {
 		if f.Facts != nil {
-			f.Facts(p, &ev)
+			f.Facts(in.project, &ev)
 		}
 	}
-	d := e.machine.Decide(stage.State{}, ev)
+	d := in.machine.Decide(stage.State{}, ev)
 	if !d.Moved {
-		return e.refuse(ctx, c, p, item, d), nil
+		return in.refuse(ctx, item, d), nil
 	}
-	task, err := e.name(ctx, p, item)
+	task, err := in.name(ctx, item)
 	if err != nil {
 		return retryOutcome(err), nil
 	}
-	err = e.commit(ctx, &c, p, task, ev, d, &v, nil)
-	return e.finish(c, err), err
+	err = in.commit(ctx, task, ev, d, &v, nil)
+	return in.finish(err), err
 }
 
 // refuse owes the work item a word on why it was not taken.
-func (e *Engine) refuse(ctx context.Context, c queue.Claim, p task.Project, item tracker.Item, d stage.Decision) *queue.Outcome {
-	e.Log.Info("work item refused", "item", item.ID, "repo", p.Repo, "why", d.Notes)
+func (in intake) refuse(ctx context.Context, item tracker.Item, d stage.Decision) *queue.Outcome {
+	in.Log.Info("work item refused", "item", item.ID, "repo", in.project.Repo, "why", d.Notes)
 	var jobs []queue.Job
 	for i, f := range d.Effects {
-		key := fmt.Sprintf("refused/%d.%d/%d", c.Job.ID, c.Job.CreatedAt.Unix(), i)
-		jobs = append(jobs, EffectJob(task.Task{TrackerIssueID: item.ID, Title: item.Title}, p, f, key))
+		key := fmt.Sprintf("refused/%d.%d/%d", in.claim.Job.ID, in.claim.Job.CreatedAt.Unix(), i)
+		jobs = append(jobs, EffectJob(task.Task{TrackerIssueID: item.ID, Title: item.Title}, in.project, f, key))
 	}
-	return e.finish(c, e.Store.Commit(ctx, task.Commit{Jobs: jobs, Claim: &c}))
-}
-
-// name fills in a new task's identity.
-func (e *Engine) name(ctx context.Context, p task.Project, item tracker.Item) (task.Task, error) {
-	var failed error
-	taken := func(f task.Filter) bool {
-		tasks, err := e.Store.Tasks(ctx, f)
-		failed = errors.Join(failed, err)
-		return err == nil && len(tasks) > 0
-	}
-	id, err := e.Store.NewTaskID(ctx)
-	if err != nil {
-		return task.Task{}, err
-	}
-	now := e.Now()
-	t := task.Task{
-		ID: id, TrackerProjectID: p.TrackerProject, TrackerIssueID: item.ID, Repo: p.Repo,
-		Title: item.Title, Description: item.Description, Slug: task.Slug(item.Title), CreatedAt: now,
-	}
-	t.WorkItemID = task.WorkItemID(p.Prefix, item.Sequence, func(s string) bool {
-		return taken(task.Filter{Repo: p.Repo, WorkItemID: s})
-	})
-	t.Branch = task.BranchName(t.WorkItemID, t.Slug, item.ID, func(s string) bool {
-		return taken(task.Filter{Repo: p.Repo, Branch: s})
-	})
-	return t, failed
-}
-
-// otherBranch names the branch of a task anew: the remote has one of its name that is
-// not the task's.
-func (e *Engine) otherBranch(ctx context.Context, t task.Task) (string, error) {
-	var failed error
-	first := task.BranchName(t.WorkItemID, t.Slug, t.TrackerIssueID, func(string) bool { return false })
-	name := task.BranchName(t.WorkItemID, t.Slug, t.TrackerIssueID, func(s string) bool {
-		tasks, err := e.Store.Tasks(ctx, task.Filter{Repo: t.Repo, Branch: s})
-		failed = errors.Join(failed, err)
-		return s == first || s == t.Branch || len(tasks) > 0
-	})
-	return name, failed
+	return in.finish(in.Store.Commit(ctx, task.Commit{Jobs: jobs, Claim: &in.claim}))
 }
 
 // finish turns the result of a commit into an outcome: a commit that went
 // through has finished the claim itself.
-func (e *Engine) finish(c queue.Claim, err error) *queue.Outcome {
+func (in intake) finish(err error) *queue.Outcome {
 	switch {
 	case err == nil, errors.Is(err, queue.ErrLost):
 		return nil

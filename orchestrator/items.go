@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -32,19 +33,20 @@ type itemRead struct {
 }
 
 // readItem reads the work item of an event, once the event was due.
-func (e *Engine) readItem(ctx context.Context, c queue.Claim, h tracker.Hook, t task.Task, writes []Effect) (tracker.Item, error) {
+func (in intake) readItem(ctx context.Context, h tracker.Hook, t task.Task, writes []Effect) (tracker.Item, error) {
 	beside := fmt.Sprint(t.ID, t.Version)
 	for _, w := range writes {
 		beside += " " + w.Key
 	}
-	last := e.items.get(h.ItemID)
-	if later(c.Job.CreatedAt, c.Job.AvailableAt).Before(last.at) && last.beside == beside && last.item.ProjectID == h.ProjectID {
+	last := in.items.get(h.ItemID)
+	due := later(in.claim.Job.CreatedAt, in.claim.Job.AvailableAt)
+	if due.Before(last.at) && last.beside == beside && last.item.ProjectID == h.ProjectID {
 		return last.item, nil
 	}
-	at := e.Now()
-	item, err := e.Tracker.Item(ctx, h.ProjectID, h.ItemID)
+	at := in.Now()
+	item, err := in.Tracker.Item(ctx, h.ProjectID, h.ItemID)
 	if err == nil {
-		e.items.put(h.ItemID, itemRead{item, at, beside})
+		in.items.put(h.ItemID, itemRead{item, at, beside})
 	}
 	return item, err
 }
@@ -197,4 +199,43 @@ func (e *Engine) projectOf(t task.Task, on stage.Trigger) (task.Project, bool) {
 		return task.Project{TrackerProject: t.TrackerProjectID, Repo: t.Repo}, true
 	}
 	return p, ok
+}
+
+// name fills in a new task's identity.
+func (in intake) name(ctx context.Context, item tracker.Item) (task.Task, error) {
+	var failed error
+	taken := func(f task.Filter) bool {
+		tasks, err := in.Store.Tasks(ctx, f)
+		failed = errors.Join(failed, err)
+		return err == nil && len(tasks) > 0
+	}
+	id, err := in.Store.NewTaskID(ctx)
+	if err != nil {
+		return task.Task{}, err
+	}
+	now := in.Now()
+	t := task.Task{
+		ID: id, TrackerProjectID: in.project.TrackerProject, TrackerIssueID: item.ID, Repo: in.project.Repo,
+		Title: item.Title, Description: item.Description, Slug: task.Slug(item.Title), CreatedAt: now,
+	}
+	t.WorkItemID = task.WorkItemID(in.project.Prefix, item.Sequence, func(s string) bool {
+		return taken(task.Filter{Repo: in.project.Repo, WorkItemID: s})
+	})
+	t.Branch = task.BranchName(t.WorkItemID, t.Slug, item.ID, func(s string) bool {
+		return taken(task.Filter{Repo: in.project.Repo, Branch: s})
+	})
+	return t, failed
+}
+
+// otherBranch names the branch of a task anew: the remote has one of its name that is
+// not the task's.
+func (in intake) otherBranch(ctx context.Context, t task.Task) (string, error) {
+	var failed error
+	first := task.BranchName(t.WorkItemID, t.Slug, t.TrackerIssueID, func(string) bool { return false })
+	name := task.BranchName(t.WorkItemID, t.Slug, t.TrackerIssueID, func(s string) bool {
+		tasks, err := in.Store.Tasks(ctx, task.Filter{Repo: t.Repo, Branch: s})
+		failed = errors.Join(failed, err)
+		return s == first || s == t.Branch || len(tasks) > 0
+	})
+	return name, failed
 }

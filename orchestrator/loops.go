@@ -22,10 +22,10 @@ import (
 func (e *Engine) Run(ctx context.Context) {
 	g := run.NewOn(e.Scheduler, ctx, e.Log)
 	for _, p := range e.pools() {
-		g.Go("pool "+p.name, func(ctx context.Context) { e.work(ctx, g, p) })
+		g.Go("pool "+p.name, func(ctx context.Context) { p.work(ctx, g) })
 	}
 	g.Go("pools of former places", func(ctx context.Context) { e.workFormer(ctx, g) })
-	g.Go("reaper", e.reaper)
+	g.Go("reaper", reaper{e}.run)
 	g.Go("admission", e.Admission.Run)
 	for _, f := range e.features {
 		for _, l := range f.Loops {
@@ -37,6 +37,7 @@ func (e *Engine) Run(ctx context.Context) {
 
 // pool is a pool of jobs with its workers.
 type pool struct {
+	*Engine
 	name   string
 	slots  *poolSlots
 	handle func(context.Context, queue.Claim) *queue.Outcome
@@ -50,12 +51,12 @@ const idlePolls = 10
 
 // pools are all that the engine takes jobs of.
 func (e *Engine) pools() []pool {
-	list := []pool{{name: queue.PoolAgents, slots: newSlots(e.opt.MaxConcurrency), handle: e.handleAgent}}
+	list := []pool{{Engine: e, name: queue.PoolAgents, slots: newSlots(e.opt.MaxConcurrency), handle: e.handleAgent}}
 	for _, name := range e.opt.Places.pools(eventPools()) {
-		list = append(list, pool{name: name, slots: newSlots(e.opt.EventWorkers), handle: e.handleEvent})
+		list = append(list, pool{Engine: e, name: name, slots: newSlots(e.opt.EventWorkers), handle: e.handleEvent})
 	}
 	for _, name := range e.opt.Places.pools(effectPools()) {
-		list = append(list, pool{name: name, slots: newSlots(e.opt.EffectWorkers), handle: e.handleEffect})
+		list = append(list, pool{Engine: e, name: name, slots: newSlots(e.opt.EffectWorkers), handle: e.handleEffect})
 	}
 	for i := range list {
 		list[i].health, list[i].poll = e.health[list[i].name], idlePolls*e.opt.Poll
@@ -85,24 +86,24 @@ func (e *Engine) workFormer(ctx context.Context, g *run.Group) {
 		p := known[i]
 		p.name, p.slots, p.health = d.Pool, newSlots(1), nil
 		known = append(known, p)
-		g.Go("pool "+p.name, func(ctx context.Context) { e.work(ctx, g, p) })
+		g.Go("pool "+p.name, func(ctx context.Context) { p.work(ctx, g) })
 	}
 }
 
 // work keeps the workers of a pool busy.
-func (e *Engine) work(ctx context.Context, g *run.Group, p pool) {
-	wake := e.Jobs.Wake(p.name)
+func (p pool) work(ctx context.Context, g *run.Group) {
+	wake := p.Jobs.Wake(p.name)
 	s := p.slots
 	for err := ctx.Err(); err == nil; {
-		room, until := p.health.room(e.Now(), s.available())
-		e.Metrics.SlotsAvailable.Set(float64(s.available()), ByPool{p.name})
+		room, until := p.health.room(p.Now(), s.available())
+		p.Metrics.SlotsAvailable.Set(float64(s.available()), ByPool{p.name})
 		if room == 0 {
-			err = e.Scheduler.Wait(ctx, until, s.changed, p.health.hints()) // for a worker, or for the destination
+			err = p.Scheduler.Wait(ctx, until, s.changed, p.health.hints()) // for a worker, or for the destination
 			continue
 		}
-		claims, failed := e.Jobs.Take(ctx, p.name, e.opt.Worker, room, e.opt.JobTTL)
+		claims, failed := p.Jobs.Take(ctx, p.name, p.opt.Worker, room, p.opt.JobTTL)
 		if failed != nil && ctx.Err() == nil {
-			e.Log.Error("jobs cannot be taken", "pool", p.name, "err", failed)
+			p.Log.Error("jobs cannot be taken", "pool", p.name, "err", failed)
 		}
 		s.take(len(claims))
 		p.health.took(len(claims))
@@ -111,14 +112,14 @@ func (e *Engine) work(ctx context.Context, g *run.Group, p pool) {
 				defer s.giveBack()
 				for next := []queue.Claim{c}; len(next) > 0; { // the commit that ends a job brings the next one
 					var again time.Time
-					if again, next = e.do(ctx, next[0], p); !again.IsZero() && again.Sub(e.Now()) < p.poll {
+					if again, next = p.do(ctx, next[0]); !again.IsZero() && again.Sub(p.Now()) < p.poll {
 						s.putOff(again)
 					}
 				}
 			})
 		}
 		if len(claims) == 0 {
-			err = e.Scheduler.Wait(ctx, s.next(e.Now(), p.poll), wake, s.changed)
+			err = p.Scheduler.Wait(ctx, s.next(p.Now(), p.poll), wake, s.changed)
 		}
 	}
 }
@@ -177,47 +178,47 @@ func (s *poolSlots) next(now time.Time, poll time.Duration) time.Time {
 
 // do does one job under a heartbeat, finishes its claim and takes the next job of the
 // pool. It returns when the job is to be done again, if it is.
-func (e *Engine) do(ctx context.Context, c queue.Claim, p pool) (due time.Time, next []queue.Claim) {
+func (p pool) do(ctx context.Context, c queue.Claim) (due time.Time, next []queue.Claim) {
 	program := ctx
-	e.Metrics.Dispatches.Add(1, ByPool{c.Job.Pool})
-	e.Metrics.QueueWait.Observe(e.Now().Sub(later(c.Job.CreatedAt, c.Job.AvailableAt)).Seconds(), ByPool{c.Job.Pool})
+	p.Metrics.Dispatches.Add(1, ByPool{c.Job.Pool})
+	p.Metrics.QueueWait.Observe(p.Now().Sub(later(c.Job.CreatedAt, c.Job.AvailableAt)).Seconds(), ByPool{c.Job.Pool})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	beat := run.NewOn(e.Scheduler, ctx, e.Log)
-	beat.Go("heartbeat", func(ctx context.Context) { e.heartbeat(ctx, c, func() { cancel(queue.ErrLost) }) })
+	beat := run.NewOn(p.Scheduler, ctx, p.Log)
+	beat.Go("heartbeat", func(ctx context.Context) { p.heartbeat(ctx, c, func() { cancel(queue.ErrLost) }) })
 	defer beat.Stop()
 
 	var o *queue.Outcome
 	if err := guard.Do(c.Job.Kind, func() { o = p.handle(ctx, c) }); err != nil {
-		e.Log.Error("a job panicked", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
+		p.Log.Error("a job panicked", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
 		o = retryOutcome(err)
 	}
-	e.note(ctx, p, o)
+	p.note(ctx, o)
 	if o == nil { // the commit of its decision has ended it
 		return time.Time{}, nil
 	}
-	if *o = settle(*o, c.Job, e.Now()); o.Kind == queue.OutcomeDead {
-		o.Then = append(o.Then, e.givenUp(c.Job, o.Error)...)
+	if *o = settle(*o, c.Job, p.Now()); o.Kind == queue.OutcomeDead {
+		o.Then = append(o.Then, p.givenUp(c.Job, o.Error)...)
 	}
 	if kind, ok := EffectKindOf(c.Job); ok {
-		e.Metrics.Effects.Add(1, ByEffect{Kind: string(kind), Outcome: string(o.Kind)})
+		p.Metrics.Effects.Add(1, ByEffect{Kind: string(kind), Outcome: string(o.Kind)})
 	}
 	// The claim is finished even when the program is being stopped.
-	finish, stop := e.Scheduler.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	finish, stop := p.Scheduler.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer stop()
 	room := 1 // for the next job
 	if program.Err() != nil || p.health.sick() {
 		room = 0
 	}
-	next, err := e.Jobs.FinishTake(finish, c, *o, c.Job.Pool, e.opt.Worker, room, e.opt.JobTTL)
+	next, err := p.Jobs.FinishTake(finish, c, *o, c.Job.Pool, p.opt.Worker, room, p.opt.JobTTL)
 	if err != nil && !errors.Is(err, queue.ErrLost) {
-		e.Log.Error("a job cannot be finished", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
+		p.Log.Error("a job cannot be finished", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
 	}
-	if failed := e.mendAfter(finish, queue.ApplyOutcome(c.Job, *o, e.Now())); failed != nil {
-		e.Log.Error("a task cannot be looked after", "task", c.Job.TaskID, "err", failed)
+	if failed := (reaper{p.Engine}).mendAfter(finish, queue.ApplyOutcome(c.Job, *o, p.Now())); failed != nil {
+		p.Log.Error("a task cannot be looked after", "task", c.Job.TaskID, "err", failed)
 	}
 	if o.Kind == queue.OutcomeDead {
-		e.Log.Error("a job was given up", "job", c.Job.ID, "kind", c.Job.Kind, "task", c.Job.TaskID, "err", o.Error)
+		p.Log.Error("a job was given up", "job", c.Job.ID, "kind", c.Job.Kind, "task", c.Job.TaskID, "err", o.Error)
 	}
 	if o.Kind == queue.OutcomeRetry || o.Kind == queue.OutcomeRelease {
 		due = o.At
@@ -227,7 +228,7 @@ func (e *Engine) do(ctx context.Context, c queue.Claim, p pool) (due time.Time, 
 
 // note notes what the end of a job says of its destination. What has waited for it
 // is due when it answers again.
-func (e *Engine) note(ctx context.Context, p pool, o *queue.Outcome) {
+func (p pool) note(ctx context.Context, o *queue.Outcome) {
 	if p.health == nil {
 		return
 	}
@@ -235,20 +236,20 @@ func (e *Engine) note(ctx context.Context, p pool, o *queue.Outcome) {
 		o = &queue.Outcome{Kind: queue.OutcomeRelease}
 	}
 	if silent(o) {
-		e.Metrics.LaneFailures.Add(1, ByLane{p.health.name})
+		p.Metrics.LaneFailures.Add(1, ByLane{p.health.name})
 	}
-	healed, fell := p.health.ended(o, e.Now())
+	healed, fell := p.health.ended(o, p.Now())
 	if healed || p.health.sick() {
 		defer run.Hint(p.slots.changed) // the pool may wait for the end of this job
 	}
 	switch {
 	case fell:
-		e.Metrics.LaneSick.Set(1, ByLane{p.health.name})
-		e.Log.Warn("a destination does not answer", "lane", p.health.name, "err", o.Cause)
+		p.Metrics.LaneSick.Set(1, ByLane{p.health.name})
+		p.Log.Warn("a destination does not answer", "lane", p.health.name, "err", o.Cause)
 	case healed:
-		e.Metrics.LaneSick.Set(0, ByLane{p.health.name})
-		n, err := e.Jobs.Hasten(ctx, p.name, 0)
-		e.Log.Info("a destination answers again", "lane", p.health.name, "due", n, "err", err)
+		p.Metrics.LaneSick.Set(0, ByLane{p.health.name})
+		n, err := p.Jobs.Hasten(ctx, p.name, 0)
+		p.Log.Info("a destination answers again", "lane", p.health.name, "due", n, "err", err)
 	}
 }
 
@@ -260,9 +261,9 @@ func later(a, b time.Time) time.Time {
 }
 
 // heartbeat prolongs a claim until ctx ends; a claim that is lost ends the work.
-func (e *Engine) heartbeat(ctx context.Context, c queue.Claim, lost func()) {
-	for e.Wait(ctx, e.opt.JobTTL/3) == nil {
-		if err := e.Jobs.Extend(ctx, c, e.opt.JobTTL); errors.Is(err, queue.ErrLost) {
+func (p pool) heartbeat(ctx context.Context, c queue.Claim, lost func()) {
+	for p.Wait(ctx, p.opt.JobTTL/3) == nil {
+		if err := p.Jobs.Extend(ctx, c, p.opt.JobTTL); errors.Is(err, queue.ErrLost) {
 			lost()
 			return
 		}
@@ -273,24 +274,25 @@ func (e *Engine) heartbeat(ctx context.Context, c queue.Claim, lost func()) {
 // all other times a job that is given up says so itself.
 const mendEvery = time.Hour
 
-// reaper gives back what dead workers left, and looks after tasks whose job was
-// given up.
-func (e *Engine) reaper(ctx context.Context) {
+// reaper gives back what dead workers left, and looks after tasks whose job was given up.
+type reaper struct{ *Engine }
+
+func (r reaper) run(ctx context.Context) {
 	var mended time.Time
 	for {
-		if err := e.reap(ctx); err != nil && ctx.Err() == nil {
+		if err := r.reap(ctx); err != nil && ctx.Err() == nil {
 			mended = time.Time{} // a task may have been left behind
-			e.Log.Error("claims cannot be reaped", "err", err)
+			r.Log.Error("claims cannot be reaped", "err", err)
 		}
-		if e.Now().Sub(mended) >= mendEvery {
-			if err := e.failOrphanedRuns(ctx); err == nil {
-				mended = e.Now()
+		if r.Now().Sub(mended) >= mendEvery {
+			if err := r.failOrphanedRuns(ctx); err == nil {
+				mended = r.Now()
 			} else if ctx.Err() == nil {
-				e.Log.Error("tasks cannot be looked after", "err", err)
+				r.Log.Error("tasks cannot be looked after", "err", err)
 			}
 		}
-		e.measureBudgets()
-		if e.Wait(ctx, e.opt.JobTTL/2) != nil {
+		r.measureBudgets()
+		if r.Wait(ctx, r.opt.JobTTL/2) != nil {
 			return
 		}
 	}
@@ -304,41 +306,41 @@ func (e *Engine) Budgets() []tracker.Budget {
 	return nil
 }
 
-func (e *Engine) measureBudgets() {
-	for _, b := range e.Budgets() {
+func (r reaper) measureBudgets() {
+	for _, b := range r.Budgets() {
 		by, paused := ByToken{b.Token}, 0.0
 		if !b.Paused.IsZero() {
 			paused = 1
 		}
-		e.Metrics.TrackerUsed.Set(float64(b.Used), by)
-		e.Metrics.TrackerLimit.Set(float64(b.Limit), by)
-		e.Metrics.TrackerPaused.Set(paused, by)
+		r.Metrics.TrackerUsed.Set(float64(b.Used), by)
+		r.Metrics.TrackerLimit.Set(float64(b.Limit), by)
+		r.Metrics.TrackerPaused.Set(paused, by)
 	}
 }
 
-func (e *Engine) reap(ctx context.Context) error {
-	jobs, err := e.Jobs.Reap(ctx)
+func (r reaper) reap(ctx context.Context) error {
+	jobs, err := r.Jobs.Reap(ctx)
 	for _, j := range jobs {
-		e.Log.Warn("a claim without a heartbeat was given back", "job", j.ID, "kind", j.Kind, "task", j.TaskID, "status", j.Status)
-		e.Metrics.Reaped.Add(1, ByPool{j.Pool})
-		err = errors.Join(err, e.mendAfter(ctx, j))
+		r.Log.Warn("a claim without a heartbeat was given back", "job", j.ID, "kind", j.Kind, "task", j.TaskID, "status", j.Status)
+		r.Metrics.Reaped.Add(1, ByPool{j.Pool})
+		err = errors.Join(err, r.mendAfter(ctx, j))
 	}
 	return err
 }
 
 // mendAfter looks after the task of an agent's job that was given up.
-func (e *Engine) mendAfter(ctx context.Context, j queue.Job) error {
+func (r reaper) mendAfter(ctx context.Context, j queue.Job) error {
 	if j.Kind != KindAgent || j.Status != queue.Failed {
 		return nil
 	}
-	t, err := e.Store.Task(ctx, j.TaskID)
+	t, err := r.Store.Task(ctx, j.TaskID)
 	if errors.Is(err, task.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return e.mendTask(ctx, t)
+	return r.mendTask(ctx, t)
 }
 
 // Package fault defines what an error of the outside world allows. What becomes of a job

@@ -32,7 +32,7 @@ const madeWithin = time.Minute
 // described. late: the tracker's log is behind the board. A webhook proves the author of the
 // very change that it reports, and of no other one: a person who edits the title of a card has
 // not approved it.
-func (e *Engine) findMover(ctx context.Context, b board, word stage.Status) (by stage.Principal, who tracker.Person, late bool, err error) {
+func (in intake) findMover(ctx context.Context, b board, word stage.Status) (by stage.Principal, who tracker.Person, late bool, err error) {
 	h := b.hook
 	if b.told == word && b.told != stage.StatusUnknown {
 		return senderOf(h), h.Actor, false, nil
@@ -41,7 +41,7 @@ func (e *Engine) findMover(ctx context.Context, b board, word stage.Status) (by 
 	if h.Event == HookReplayed {
 		by.Via = stage.ViaReconciler
 	}
-	m, late, err := e.findMoveInLog(ctx, b.item, word)
+	m, late, err := in.findMoveInLog(ctx, b.item, word)
 	switch {
 	case err != nil:
 		return by, who, false, err
@@ -113,36 +113,34 @@ func (e *Engine) SetByUs(ctx context.Context, item tracker.Item, t task.Task) (b
 
 // authorize decides whose word a status on the board is. A nil outcome means that it is to
 // be acted on, by the principal; denied is why that principal may not, if so.
-func (e *Engine) authorize(
-	ctx context.Context, c queue.Claim, p task.Project, b board, word stage.Status,
-) (by stage.Principal, denied string, o *queue.Outcome) {
-	by, who, late, err := e.findMover(ctx, b, word)
+func (in intake) authorize(ctx context.Context, b board, word stage.Status) (by stage.Principal, denied string, o *queue.Outcome) {
+	by, who, late, err := in.findMover(ctx, b, word)
 	if err != nil && word != stage.StatusStop { // which waits for no log
 		return by, "", retryOutcome(err)
 	}
-	if own, err := e.Tracker.Own(by.ID); err != nil {
+	if own, err := in.Tracker.Own(by.ID); err != nil {
 		return by, "", retryOutcome(err)
-	} else if own && b.told != word && (ourMove{newest(b.task, b.past), b.writes}).made(word, e.Now()) {
+	} else if own && b.told != word && (ourMove{newest(b.task, b.past), b.writes}).made(word, in.Now()) {
 		return by, "", done("the service itself has set " + b.item.StatusName)
 	}
 	if word == stage.StatusStop { // by any account: nobody is to be kept from stopping
-		if why := b.unwitnessed(late); why != "" && (c.Job.Attempt == 1 || e.Now().Sub(c.Job.CreatedAt) < logPatience) {
-			return by, "", &queue.Outcome{Kind: queue.OutcomeRetry, At: e.Now().Add(logWait), Error: "looks again: " + why}
+		if why := b.unwitnessed(late); why != "" && (in.claim.Job.Attempt == 1 || in.Now().Sub(in.claim.Job.CreatedAt) < logPatience) {
+			return by, "", &queue.Outcome{Kind: queue.OutcomeRetry, At: in.Now().Add(logWait), Error: "looks again: " + why}
 		}
 		return by, "", nil
 	}
-	if late && by.Via == stage.ViaReconciler && e.Now().Sub(c.Job.CreatedAt) < logPatience {
+	if late && by.Via == stage.ViaReconciler && in.Now().Sub(in.claim.Job.CreatedAt) < logPatience {
 		return by, "", &queue.Outcome{
-			Kind: queue.OutcomeRelease, At: e.Now().Add(logWait),
+			Kind: queue.OutcomeRelease, At: in.Now().Add(logWait),
 			Error: "waits for the tracker's log to say who has moved the card",
 		}
 	}
 	on, _ := stage.BoardTrigger(word)
-	if by.Via == stage.ViaWebhook && by.ID == "" && (late || p.People.NeedProof(on, b.task)) {
+	if by.Via == stage.ViaWebhook && by.ID == "" && (late || in.project.People.NeedProof(on, b.task)) {
 		why := "the webhook is about something else; of " + b.item.StatusName + " one of its own tells, or the reconciler finds it"
 		return by, "", done(why)
 	}
-	denied, err = e.refusalOfAccount(ctx, p.People, on, b, by, who)
+	denied, err = in.refusalOfAccount(ctx, on, b, by, who)
 	if err != nil {
 		return by, "", retryOutcome(err)
 	}
@@ -167,12 +165,13 @@ func (b board) unwitnessed(late bool) string {
 
 // refusalOfAccount returns in one sentence why an account of the tracker may not set a status; empty when
 // it may. It is described only where the lists need that.
-func (e *Engine) refusalOfAccount(
-	ctx context.Context, people task.People, on stage.Trigger, b board, by stage.Principal, who tracker.Person,
+func (in intake) refusalOfAccount(
+	ctx context.Context, on stage.Trigger, b board, by stage.Principal, who tracker.Person,
 ) (string, error) {
-	who.ID = by.ID
+	people := in.project.People
 	list, _ := people.Allowed(on)
-	described, ok := e.Tracker.(tracker.People)
+	who.ID = by.ID
+	described, ok := in.Tracker.(tracker.People)
 	if ok && by.Proved() && !task.Matches(list, who) && task.DescribesAccounts(list) && !b.task.State.Stage.Terminal() {
 		found, err := described.Person(ctx, b.item.ProjectID, by.ID)
 		switch {
@@ -181,7 +180,7 @@ func (e *Engine) refusalOfAccount(
 		case fault.Retryable(err):
 			return "", err
 		case who.Email == "":
-			e.Log.Warn("an account cannot be described; name its id in the registry, or let the token read members",
+			in.Log.Warn("an account cannot be described; name its id in the registry, or let the token read members",
 				"account", by.ID, "repo", b.task.Repo, "err", err)
 		}
 	}
@@ -218,9 +217,9 @@ func isDecision(on stage.Trigger) bool {
 
 // complete fills in what the machine needs of a decision that was not made on the board: when
 // it was, by the tracker's clock, and whether the principal may.
-func (e *Engine) complete(ctx context.Context, p task.Project, t task.Task, ev *stage.Event) (err error) {
+func (in intake) complete(ctx context.Context, t task.Task, ev *stage.Event) (err error) {
 	ev.Seen = seenAt(t.State, ev.At)
-	ev.Denied, err = e.RefusalOfOperator(ctx, p.People, ev.On, t, ev.By)
+	ev.Denied, err = in.RefusalOfOperator(ctx, in.project.People, ev.On, t, ev.By)
 	return err
 }
 

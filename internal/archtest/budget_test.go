@@ -22,16 +22,16 @@ import (
 func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        115_375,
-		"tokens outside tests":       779_000,
+		"tokens outside tests":       778_760,
 		"tokens of tests":            650_730,
 		"exported names":             2_350,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
-		"tokens of the server":       555_430,
+		"tokens of the server":       555_190,
 		"words of Markdown":          24_835,
 		"settings":                   145,
 		"fields of Feature":          14,
-		"methods of Engine":          115,
+		"methods of Engine":          60,
 		"exported methods of Engine": 30,
 	}
 }

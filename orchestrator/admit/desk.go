@@ -49,8 +49,10 @@ func NewDesk(o Options) *Desk {
 	return &Desk{Options: o, nudge: make(chan struct{}, 1), all: true, started: true, repos: map[string]bool{}, tasks: map[int64]bool{}}
 }
 
-// Times of a desk.
+// Bounds of a desk.
 const (
+	rowsMax = 1000             // rows that are read at a time
+	someMax = 100              // rows that are looked at in a repository in which something has happened
 	every   = time.Minute      // how often everything that waits is looked at
 	again   = 30 * time.Second // when it is looked at again after a failure
 	readMax = 15 * time.Second // how long the facts of one rule may take to read
@@ -72,7 +74,7 @@ func subject(prefix, repo string, taskID int64) string {
 	return fmt.Sprintf("%s%s/%019d", prefix, repo, taskID)
 }
 
-// Parse returns the repository and the task of a subject.
+// Parse reads a subject.
 func Parse(subject string) (repo string, taskID int64, ok bool) {
 	rest, ok := strings.CutPrefix(subject, startPrefix)
 	if !ok {
@@ -105,9 +107,6 @@ func Rows(ctx context.Context, jobs queue.HoldFinder, repo string, taskID int64)
 	}
 	return out, err
 }
-
-// rowsMax bounds the rows that are read at a time.
-const rowsMax = 1000
 
 // read reads a start for all rules that apply to it.
 func (d *Desk) read(ctx context.Context, p *Pass, s Start, rules []Rule) (out Snapshot) {

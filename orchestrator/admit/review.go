@@ -99,9 +99,6 @@ func (v *review) repositories(ctx context.Context, repos map[string]bool) error 
 // end is right behind all subjects with a prefix that ends with a slash.
 func end(prefix string) string { return prefix[:len(prefix)-1] + "0" }
 
-// someMax is how many are looked at in a repository in which something has happened.
-const someMax = 100
-
 // repository looks at what waits in a repository, oldest first, and at a line until one has to wait in it.
 func (v *review) repository(ctx context.Context, repo string, whole bool) error {
 	p := newPass()

@@ -8,8 +8,11 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// freshMax bounds the tasks that are judged anew for those who look.
-const freshMax = 200
+// Bounds of what people are shown.
+const (
+	freshMax = 200 // tasks that are judged anew
+	listMax  = 10_000
+)
 
 // Fresh judges the tasks anew whose jobs wait by rows, and puts the reasons of today in the place of the rows. It
 // returns them by task. The rows stay beyond the first 200 tasks, and where a task is about to be let go.
@@ -75,6 +78,3 @@ func ListWaiting(ctx context.Context, jobs queue.HoldFinder, r Rule, repo string
 	}
 	return out, err
 }
-
-// listMax bounds what is listed for people.
-const listMax = 10_000

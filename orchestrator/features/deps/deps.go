@@ -69,7 +69,7 @@ type Deps struct {
 	changed []int64           // tasks by whose dependencies others are judged otherwise since; nil = none are
 	ended   []reading         // since
 	known   map[int64]related // what the relations said when they were read
-	started time.Time         // when the loop began
+	started time.Time         // never changed: when it was made
 
 	// Only the loop uses these.
 	reading int  // how many are being read
@@ -93,7 +93,7 @@ func New(o Options) (*Deps, error) {
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}
-	return &Deps{opt: o, nudge: make(chan struct{}, 1), known: map[int64]related{}, cards: map[string]bool{}}, nil
+	return &Deps{opt: o, nudge: make(chan struct{}, 1), known: map[int64]related{}, cards: map[string]bool{}, started: o.Now()}, nil
 }
 
 // Feature is the dependencies for the engine.
@@ -147,7 +147,6 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 	reads := run.NewOn(e.Scheduler, ctx, d.opt.Log)
 	defer reads.Stop()
 	d.projects.Store(e.Projects)
-	d.locked(func() { d.started = d.opt.Now() })
 	for whole := e.Now(); ; {
 		err := d.pass(ctx, e, reads)
 		now := e.Now()

@@ -35,7 +35,6 @@ type related struct {
 	refs    []tracker.Ref
 	names   map[tracker.Ref]string // of unfinished cards
 	cards   []string               // those of them that have no task
-	started time.Time              // when the loop began
 }
 
 // reading is one that has ended.
@@ -53,7 +52,7 @@ func (d *Deps) tracked(ctx context.Context, t task.Task) (cards []string, unread
 		return r.cards, "", until, nil // else nothing could be read
 	} else if until = t.CreatedAt.Add(wait); now.Before(until) {
 		return nil, lookup, until, nil
-	} else if until = r.started.Add(wait); !now.Before(until) {
+	} else if until = d.started.Add(wait); !now.Before(until) {
 		return nil, "", until, nil
 	}
 	rows, err := admit.Rows(ctx, d.opt.Jobs, t.Repo, t.ID)
@@ -107,7 +106,7 @@ func (d *Deps) readDue(ctx context.Context, e *orchestrator.Engine, reads *run.G
 }
 
 func (d *Deps) ofTask(id int64) (r related) {
-	d.locked(func() { r, r.started = d.known[id], d.started })
+	d.locked(func() { r = d.known[id] })
 	return r
 }
 
