@@ -133,9 +133,10 @@ func (s *Store) Holds(ctx context.Context) ([]queue.Hold, error) {
 	return list(ctx, s, scanHold, allHolds)
 }
 
-// HoldsIn implements queue.HoldFinder.
+// HoldsIn implements queue.HoldFinder. No subject has NUL, which no database takes: a bound with it stays where it is.
 func (s *Store) HoldsIn(ctx context.Context, from, before string, limit int) ([]queue.Hold, error) {
-	return list(ctx, s, scanHold, holdsIn, from, before, int64(limit))
+	bound := strings.NewReplacer("\x00", "\x01")
+	return list(ctx, s, scanHold, holdsIn, bound.Replace(from), bound.Replace(before), int64(limit))
 }
 
 // Depth implements queue.Inspector. It reads one snapshot.

@@ -102,7 +102,7 @@ func holdsIdempotent(k *kit) {
 }
 
 func holdsIn(k *kit) {
-	for _, subject := range []string{"w/Acme/b/2", "w/acme/a/10", "w/acme/a-b/1", "w/acme/a/9", "w/acme/b/1", "w", "x"} {
+	for _, subject := range []string{"w/Acme/b/2", "w/acme/a/10", "w/acme/a-b/1", "w/acme/a/9", "w/acme/a/91", "w/acme/b/1", "w", "x"} {
 		k.hold(subject, "n")
 	}
 	k.hold("w/acme/a/10", "m")
@@ -115,9 +115,10 @@ func holdsIn(k *kit) {
 		}
 		return out
 	}
-	require.Equal(k, []string{"w/acme/a/10 m", "w/acme/a/10 n", "w/acme/a/9 n"}, list("w/acme/a/", "w/acme/a0", 9))
+	require.Equal(k, []string{"w/acme/a/10 m", "w/acme/a/10 n", "w/acme/a/9 n", "w/acme/a/91 n"}, list("w/acme/a/", "w/acme/a0", 9))
 	require.Equal(k, []string{"w/acme/a/10 m"}, list("w/acme/a/", "w/acme/a0", 1))
-	require.Equal(k, []string{"w/acme/a/9 n"}, list("w/acme/a/9", "w/acme/a/9 ", 9), "one subject")
+	require.Equal(k, []string{"w/acme/a/9 n"}, list("w/acme/a/9", "w/acme/a/9\x00", 9), "one subject")
+	require.Equal(k, []string{"w/acme/a/91 n"}, list("w/acme/a/9\x00", "w/acme/a0", 9), "those behind one")
 	require.Empty(k, list("w/acme/c/", "w/acme/c0", 9))
 }
 
