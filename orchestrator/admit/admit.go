@@ -103,7 +103,7 @@ type Rule struct {
 
 	// Reserve takes what an agent is going to use whose job was claimed, before the rule reads: of two that
 	// are claimed at the same moment at least one gives way, in whatever process.
-	Reserve func(context.Context, Start) (undo func(context.Context), err error)
+	Reserve func(context.Context, Start) (undo func(context.Context) error, err error)
 	// Admitted adds to the transaction that lets an agent start what it takes, and counts it in the pass.
 	Admitted func(*Pass, Start, *task.Commit)
 	// Told adds notices to the transaction in which a reason becomes a row, Over to that which frees it.

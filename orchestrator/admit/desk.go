@@ -174,7 +174,7 @@ func (d *Desk) Claim(ctx context.Context, s Start) (why string) {
 	p := newPass()
 	s.Begins, s.Queued = d.Begins(s.Task), true
 	var reasons []Reason
-	var undo []func(context.Context)
+	var undo []func(context.Context) error
 	for _, r := range d.Rules {
 		if r.Reserve != nil && len(reasons) == 0 {
 			back, err := r.Reserve(ctx, s)
@@ -203,7 +203,9 @@ func (d *Desk) Claim(ctx context.Context, s Start) (why string) {
 	}
 	if why != "" {
 		for _, back := range slices.Backward(undo) {
-			back(ctx)
+			if err := back(ctx); err != nil {
+				d.Log.Error("what an agent does not use could not be given back", "task", s.Task.ID, "repo", s.Task.Repo, "err", err)
+			}
 		}
 		d.Mark(s.Task.Repo) // what it waits for may have ended before it had a row
 	}

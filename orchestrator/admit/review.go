@@ -81,10 +81,10 @@ func (v *review) repositories(ctx context.Context, repos map[string]bool) error 
 	for _, prefix := range []string{startPrefix, linePrefix} {
 		for from := prefix; ; {
 			first, err := v.Jobs.HoldsIn(ctx, from, end(prefix), 1)
-			if err != nil || len(first) == 0 {
-				if err != nil {
-					return err
-				}
+			if err != nil {
+				return err
+			}
+			if len(first) == 0 {
 				break
 			}
 			repo, _, ok := Parse(first[0].Subject)

@@ -236,7 +236,7 @@ func (m *Made) serialGate(s Set, p Parts) (f orchestrator.Feature, err error) {
 
 func (m *Made) limitWork(s Set, p Parts) (f orchestrator.Feature, err error) {
 	o := s.Limit
-	o.Store, o.Jobs, o.Projects, o.Log = p.Store, p.Store, p.Projects, p.Log
+	o.Store, o.Jobs, o.Projects = p.Store, p.Store, p.Projects
 	if m.Serial != nil {
 		o.Except = m.Serial.Covers
 	}

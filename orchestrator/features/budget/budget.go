@@ -111,16 +111,11 @@ func (b *Budget) rule() admit.Rule {
 }
 
 // reserve reserves the estimate of a run that is about to start.
-func (b *Budget) reserve(ctx context.Context, s admit.Start) (undo func(context.Context), err error) {
+func (b *Budget) reserve(ctx context.Context, s admit.Start) (undo func(context.Context) error, err error) {
 	own := task.Reservation{
 		TaskID: s.Task.ID, JobID: s.JobID, Attempt: s.Attempt, Repo: s.Task.Repo, MicroUSD: b.estimate(s.Task), At: b.opt.Now().UTC(),
 	}
-	return func(ctx context.Context) {
-		if err := b.opt.Costs.Forget(ctx, own); err != nil {
-			b.opt.Log.Error("the reservation of a run that did not start stays, until the task ends",
-				"task", s.Task.ID, "repo", s.Task.Repo, "err", err)
-		}
-	}, b.opt.Costs.Reserve(ctx, own)
+	return func(ctx context.Context) error { return b.opt.Costs.Forget(ctx, own) }, b.opt.Costs.Reserve(ctx, own)
 }
 
 // freed sums up the estimates of runs that were let go in a pass and have reserved nothing yet.

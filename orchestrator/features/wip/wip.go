@@ -15,7 +15,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +38,6 @@ type Options struct {
 	Jobs     queue.HoldFinder
 	Projects *task.Projects
 	Except   func(repo string) bool // repositories in which something else bounds beginnings; nil = none
-	Log      *slog.Logger           // nil discards
 }
 
 // Limit is the feature.
@@ -54,9 +52,6 @@ func New(o Options) (*Limit, error) {
 	}
 	if o.Except == nil {
 		o.Except = func(string) bool { return false }
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Limit{o}, nil
 }
@@ -157,8 +152,8 @@ func (l *Limit) tend(ctx context.Context, started, reloaded bool) (all bool, nex
 func claimed(s admit.Start) string { return fmt.Sprintf("job %d", s.JobID) }
 
 // reserve takes a place for a task that is to begin, unless it has one.
-func (l *Limit) reserve(ctx context.Context, s admit.Start) (undo func(context.Context), err error) {
-	undo = func(context.Context) {}
+func (l *Limit) reserve(ctx context.Context, s admit.Start) (undo func(context.Context) error, err error) {
+	undo = func(context.Context) error { return nil }
 	if _, bounded := l.places(s.Task.Repo); !bounded || !begins(s.Task.State) {
 		return undo, nil
 	}
@@ -169,12 +164,7 @@ func (l *Limit) reserve(ctx context.Context, s admit.Start) (undo func(context.C
 	own := place(s.Task)
 	own.Text = claimed(s)
 	err = l.opt.Store.Commit(ctx, task.Commit{Task: &s.Task, Unchanged: true, Facts: []task.Fact{own}})
-	return func(ctx context.Context) {
-		if err := l.opt.Store.Commit(ctx, task.Commit{Over: []task.Fact{place(s.Task)}}); err != nil {
-			l.opt.Log.Error("a place that is not used could not be given back; it counts no more when the task waits",
-				"task", s.Task.ID, "repo", s.Task.Repo, "err", err)
-		}
-	}, err
+	return func(ctx context.Context) error { return l.opt.Store.Commit(ctx, task.Commit{Over: []task.Fact{own}}) }, err
 }
 
 // facts holds the places of a repository, and who has them.
