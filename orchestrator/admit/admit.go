@@ -115,12 +115,15 @@ type Rule struct {
 }
 
 // Pass keeps what is the same for all starts of a repository that are judged together.
-type Pass struct{ read map[any]any }
+type Pass struct {
+	read map[any]any    // until a task is let go, or kept
+	sums map[any]*int64 // of what those take who were let go
+}
 
 // newPass begins a pass.
-func newPass() *Pass { return &Pass{map[any]any{}} }
+func newPass() *Pass { return &Pass{map[any]any{}, map[any]*int64{}} }
 
-// Once reads something once in a pass. An error is not kept.
+// Once reads something once, as long as nobody is let go or kept by it. An error is not kept.
 func Once[T any](p *Pass, key any, read func() (T, error)) (T, error) {
 	if had, ok := p.read[key]; ok {
 		return had.(T), nil
@@ -132,5 +135,10 @@ func Once[T any](p *Pass, key any, read func() (T, error)) (T, error) {
 	return v, err
 }
 
-// Forget has something read again.
-func (p *Pass) Forget(key any) { delete(p.read, key) }
+// Sum is a sum of a rule's own, from 0 in each pass.
+func (p *Pass) Sum(key any) *int64 {
+	if p.sums[key] == nil {
+		p.sums[key] = new(int64)
+	}
+	return p.sums[key]
+}

@@ -203,7 +203,7 @@ func (d *Desk) Claim(ctx context.Context, s Start) (why string) {
 	}
 	if why != "" {
 		for _, back := range slices.Backward(undo) {
-			if err := back(ctx); err != nil {
+			if err := back(context.WithoutCancel(ctx)); err != nil {
 				d.Log.Error("what an agent does not use could not be given back", "task", s.Task.ID, "repo", s.Task.Repo, "err", err)
 			}
 		}

@@ -171,6 +171,7 @@ func (v *review) look(ctx context.Context, p *Pass, repo string, id int64) (wait
 	}
 	err = v.commit(ctx, t, c)
 	if err == nil && len(c.Hold)+len(c.Free) > 0 {
+		clear(p.read)
 		v.Mark(repo) // what has begun and is held leaves room for others
 	}
 	return waits, err

@@ -103,7 +103,6 @@ func (f *Pauses) admitted(p *admit.Pass, s admit.Start, c *task.Commit) {
 		if now := f.opt.Now(); f.uses(s.Task, one) && !over(one, now) && one.Task != s.Task.ID {
 			one.Task = s.Task.ID
 			c.Pauses = append(c.Pauses, one)
-			p.Forget(f)
 		}
 	}
 }

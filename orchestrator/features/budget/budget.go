@@ -103,7 +103,7 @@ func (b *Budget) rule() admit.Rule {
 		Name: Name, Closed: unread, Tend: b.tend, Reserve: b.reserve, Read: b.read, Told: b.told,
 		Admitted: func(p *admit.Pass, s admit.Start, _ *task.Commit) {
 			if s.JobID == 0 { // else it is reserved
-				freed := b.freed(p)
+				freed := p.Sum(b) // and has reserved nothing yet
 				*freed = add(*freed, b.estimate(s.Task))
 			}
 		},
@@ -118,17 +118,11 @@ func (b *Budget) reserve(ctx context.Context, s admit.Start) (undo func(context.
 	return func(ctx context.Context) error { return b.opt.Costs.Forget(ctx, own) }, b.opt.Costs.Reserve(ctx, own)
 }
 
-// freed sums up the estimates of runs that were let go in a pass and have reserved nothing yet.
-func (b *Budget) freed(p *admit.Pass) *int64 {
-	sum, _ := admit.Once(p, b, func() (*int64, error) { return new(int64), nil })
-	return sum
-}
-
 func (b *Budget) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.Facts, error) {
 	x, err := b.booksOf(ctx, s.Task, s.Run, attempt{s.JobID, s.Attempt})
 	if err != nil {
 		return nil, err
 	}
-	x.repoDay.reserved = add(x.repoDay.reserved, *b.freed(p))
+	x.repoDay.reserved = add(x.repoDay.reserved, *p.Sum(b))
 	return x, nil
 }

@@ -73,10 +73,9 @@ func (l *Limit) rule() admit.Rule {
 	return admit.Rule{
 		Name: Name, Line: true, Closed: "waits until the places of its repository can be counted",
 		Tend: l.tend, Reserve: l.reserve, Read: l.read,
-		Admitted: func(p *admit.Pass, s admit.Start, c *task.Commit) {
+		Admitted: func(_ *admit.Pass, s admit.Start, c *task.Commit) {
 			if _, bounded := l.places(s.Task.Repo); bounded && begins(s.Task.State) && s.JobID == 0 { // else it is reserved
 				c.Facts = append(c.Facts, place(s.Task))
-				p.Forget(l)
 			}
 		},
 	}
