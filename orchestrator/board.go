@@ -105,6 +105,10 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		}
 		in.project = own
 	}
+	stops := found && !task.State.Stage.Terminal() && IsAway(item)
+	if stops {
+		item = AsRead(in.project, item)
+	}
 	b := board{item: item, task: task, past: past, writes: writes, hook: h, received: in.claim.Job.CreatedAt}
 	if found && !task.State.Stage.Terminal() {
 		if b.back, err = isBack(ctx, in.Engine, task, item); err != nil {
@@ -117,6 +121,9 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 	if tracks, ok := in.Tracker.(tracker.Board); ok {
 		if b.told, err = hookStatus(ctx, tracks, h); err != nil {
 			return retryOutcome(err), nil
+		}
+		if stops && h.Status && b.told == stage.StatusUnknown {
+			b.told = item.Status
 		}
 		if b.shown, err = shownAs(ctx, tracks, item, task, h, b.told); err != nil {
 			return retryOutcome(err), nil

@@ -142,6 +142,32 @@ func drag(r *Rig, item, column string, ends bool) {
 	r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: column})
 }
 
+// A column that ends work at the tracker is a STOP where the registry says so.
+func TestCancelledIsStop(t *testing.T) {
+	Run(t, func(r *Rig) {
+		withReconciler(r)
+		reads := r.Features
+		r.Features = func() []orchestrator.Feature { return append(reads(), stopFeature(r)) }
+		r.Projects[0].CancelledIsStop = true
+	}, func(r *Rig) {
+		for _, lost := range []bool{false, true} {
+			item := r.Begin("one")
+			r.Settle(10 * time.Second)
+			if !lost {
+				drag(r, item, "Cancelled", true)
+				r.Settle(10 * time.Second)
+			} else {
+				i, err := r.Board.Item(context.Background(), App, item)
+				require.NoError(r, err)
+				i.Status, i.StatusName, i.Finished = stage.StatusUnknown, "Cancelled", true
+				r.Board.PutAs("kim", i)
+				r.Settle(10 * time.Minute)
+			}
+			r.Cancelled(item)
+		}
+	})
+}
+
 // A column that ends work at the tracker holds the task: what runs ends, nothing begins or is merged, and the service
 // does not pull the card out of it. The card says so once, and how the task goes on or ends.
 func TestCardInCancelled(t *testing.T) {

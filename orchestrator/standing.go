@@ -28,6 +28,14 @@ const (
 // IsAway reports whether a card stands in a column that is none of the pipeline's and ends work at the tracker.
 func IsAway(i tracker.Item) bool { return i.Finished && i.Status == stage.StatusUnknown }
 
+// AsRead gives a card the status that its column means in a project.
+func AsRead(p task.Project, i tracker.Item) tracker.Item {
+	if p.CancelledIsStop && IsAway(i) {
+		i.Status = stage.StatusStop
+	}
+	return i
+}
+
 // cardWait is how long what cannot be undone is put off while the card cannot be read.
 const cardWait = 30 * time.Second
 

@@ -93,7 +93,8 @@ type entry struct {
 	Reviewers      []string            `yaml:"reviewers"` // accounts whose reviews count although they are bots or may not write
 	// Egress are hosts that agents and checks may reach, with ORCH_EGRESS=allow-list; nil = task.DefaultEgress.
 	Egress        []string `yaml:"egress"`
-	WIP           *int     `yaml:"wip"` // tasks in work at a time; nil = task.DefaultWIP
+	CancelledStop bool     `yaml:"cancelled_is_stop"` // a column that ends work at the tracker is a STOP
+	WIP           *int     `yaml:"wip"`               // tasks in work at a time; nil = task.DefaultWIP
 	Monitor       []string `yaml:"monitor"`
 	TrackerSecret []string `yaml:"tracker_secret_env"` // variables of the environment
 	HostSecret    []string `yaml:"githost_secret_env"`
@@ -235,7 +236,7 @@ func (e entry) convert(pipeline stage.Pipeline) (p task.Project, field string, e
 	p = task.Project{
 		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Prefix: e.Prefix,
 		Host: e.Host, Repo: e.Repo, Path: e.Path, CloneURL: e.CloneURL, WebURL: e.WebURL,
-		Main: e.Main, Merge: e.Merge, SelfHosting: e.SelfHosting,
+		Main: e.Main, Merge: e.Merge, SelfHosting: e.SelfHosting, CancelledIsStop: e.CancelledStop,
 		CINone: e.CI.None, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
 		People: task.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
 		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: task.Probe(e.Probe), Egress: e.Egress,

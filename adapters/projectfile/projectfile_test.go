@@ -57,6 +57,7 @@ projects:
     approvers: [ann@example.org, role:admin]
     releasers: [root@example.org]
     separate: true
+    cancelled_is_stop: true
     prompts:
       developer: |
         {{.Default}}
@@ -129,6 +130,7 @@ func TestParse(t *testing.T) {
 		Starters: []string{"c0ffee00-3333-4333-8333-000000000001"}, Approvers: []string{"ann@example.org", "role:admin"},
 		Releasers: []string{"root@example.org"}, Separate: true,
 	}, shop.People)
+	require.True(t, shop.CancelledIsStop)
 	require.Equal(t, []string{"packages", "*.internal.example.org:8443"}, shop.EgressOf(stage.Tester))
 	require.Empty(t, gpx.EgressOf(stage.Architect), "none")
 	require.Equal(t, []string{"packages"}, gpx.EgressOf(stage.Developer), "the default")

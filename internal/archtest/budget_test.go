@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        115_375,
-		"tokens outside tests":       778_760,
-		"tokens of tests":            650_730,
-		"exported names":             2_350,
+		"lines outside tests":        115_385,
+		"tokens outside tests":       778_825,
+		"tokens of tests":            650_945,
+		"exported names":             2_351,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
-		"tokens of the server":       555_190,
+		"tokens of the server":       555_230,
 		"words of Markdown":          24_835,
 		"settings":                   145,
 		"fields of Feature":          14,

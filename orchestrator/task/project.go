@@ -22,42 +22,43 @@ const (
 // Project is one entry of the project registry: it maps a tracker project to a
 // repository and says how work is done there.
 type Project struct {
-	TrackerProject string // id of the project on the board; of the first of several
-	Board          string // name of the tracker that has them; empty = the first
-	SyncProject    string // id of the project that statuses and comments go to; empty = TrackerProject
-	Host           string // name of where the repository is hosted: HostGitHub (the default), HostGit or an entry's
-	Repo           string // its name here, owner/name
-	Path           string // its name at the host, where that is another one
-	CloneURL       string
-	WebURL         string              // base of links to the repository; may be empty
-	Pages          githost.Layout      // of the links; the zero value is GitHub's
-	Prefix         string              // of work item ids, e.g. GPX
-	MoreBoards     []Board             // that feed the repository too
-	Main           string              // protected branch; default "main"
-	Merge          githost.MergeMethod // how pull requests are merged; empty = as the repository allows
-	SelfHosting    bool                // the repository of this service itself
-	Lanes          Lanes               // that its tasks take
-	CINone         bool                // the repository has no CI
-	Contexts       []string
-	CI             [][]string // commands that the service runs as CI, where nobody else does (HostGit)
-	Agents         map[stage.Role]work.Agent
-	Prompts        map[stage.Role]string    // the team's assignments; see package prompt
-	Deploy         Recipes                  // how the deployer deploys
-	Credential     Credential               // that each of its runs gets, minted for it; the zero value is none
-	Hooks          Hooks                    // commands around agents' runs
-	Required       map[stage.Stage][]string // files that must exist to leave a stage
-	Gates          map[stage.Stage][]string // further checks to leave a stage, by name
-	Commands       []gates.Gate             // checks of the repository's own, which Gates may name
-	People         People                   // who may do what on the board
-	Reviewers      []string                 // accounts of the git host whose reviews count although they are bots or may not write
-	Keep           []string                 // see work.Workspace
-	Writes         map[stage.Role][]string  // what roles may change besides; see stage.Paths
-	Protected      Protected                // files whose changes a person has to see
-	Verify         [][]string               // commands that the service runs itself before a task leaves testing
-	Probe          Probe                    // where its deployments say which commit they run
-	WIP            int                      // tasks in work at a time; 0 = DefaultWIP
-	Egress         []string                 // hosts that agents and checks may reach, where the service limits them; nil = DefaultEgress
-	Monitor        []string                 // addresses that are looked at after a deployment
+	TrackerProject  string // id of the project on the board; of the first of several
+	Board           string // name of the tracker that has them; empty = the first
+	SyncProject     string // id of the project that statuses and comments go to; empty = TrackerProject
+	Host            string // name of where the repository is hosted: HostGitHub (the default), HostGit or an entry's
+	Repo            string // its name here, owner/name
+	Path            string // its name at the host, where that is another one
+	CloneURL        string
+	WebURL          string              // base of links to the repository; may be empty
+	Pages           githost.Layout      // of the links; the zero value is GitHub's
+	Prefix          string              // of work item ids, e.g. GPX
+	MoreBoards      []Board             // that feed the repository too
+	Main            string              // protected branch; default "main"
+	Merge           githost.MergeMethod // how pull requests are merged; empty = as the repository allows
+	SelfHosting     bool                // the repository of this service itself
+	CancelledIsStop bool                // a column that is none of the pipeline's and ends work at the tracker is a STOP
+	Lanes           Lanes               // that its tasks take
+	CINone          bool                // the repository has no CI
+	Contexts        []string
+	CI              [][]string // commands that the service runs as CI, where nobody else does (HostGit)
+	Agents          map[stage.Role]work.Agent
+	Prompts         map[stage.Role]string    // the team's assignments; see package prompt
+	Deploy          Recipes                  // how the deployer deploys
+	Credential      Credential               // that each of its runs gets, minted for it; the zero value is none
+	Hooks           Hooks                    // commands around agents' runs
+	Required        map[stage.Stage][]string // files that must exist to leave a stage
+	Gates           map[stage.Stage][]string // further checks to leave a stage, by name
+	Commands        []gates.Gate             // checks of the repository's own, which Gates may name
+	People          People                   // who may do what on the board
+	Reviewers       []string                 // accounts of the git host whose reviews count although they are bots or may not write
+	Keep            []string                 // see work.Workspace
+	Writes          map[stage.Role][]string  // what roles may change besides; see stage.Paths
+	Protected       Protected                // files whose changes a person has to see
+	Verify          [][]string               // commands that the service runs itself before a task leaves testing
+	Probe           Probe                    // where its deployments say which commit they run
+	WIP             int                      // tasks in work at a time; 0 = DefaultWIP
+	Egress          []string                 // hosts that agents and checks may reach, where the service limits them; nil = DefaultEgress
+	Monitor         []string                 // addresses that are looked at after a deployment
 }
 
 // DefaultWIP is how many tasks of a repository are in work at a time where its entry

@@ -196,6 +196,9 @@ func (r *Reconciler) list(ctx context.Context, p task.Project, q tracker.Query, 
 		if err != nil {
 			return err
 		}
+		for i, item := range page.Items {
+			page.Items[i] = orchestrator.AsRead(p, item)
+		}
 		if q.Cursor = page.Next; add(page) || q.Cursor == "" {
 			return nil
 		}
