@@ -229,11 +229,6 @@ func (in intake) addHolds(ctx context.Context, out *task.Commit, c *Change) erro
 			out.Line = lineOf(*c)
 		}
 	}
-	if c.launched() || c.Ended() {
-		if err := in.Admission.Decide(ctx, admit.Start{Task: c.Task, Run: c.Run, With: out}); err != nil {
-			return err
-		}
-	}
 	for _, f := range in.features {
 		if f.Holds == nil {
 			continue
@@ -242,6 +237,9 @@ func (in intake) addHolds(ctx context.Context, out *task.Commit, c *Change) erro
 			in.Log.Error("a feature could not say what is held; nothing is",
 				"feature", f.Name, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
 		}
+	}
+	if c.launched() || c.Ended() { // by what the features have added, too
+		return in.Admission.Decide(ctx, admit.Start{Task: c.Task, Run: c.Run, With: out})
 	}
 	return nil
 }

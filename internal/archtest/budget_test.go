@@ -22,12 +22,12 @@ import (
 func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        115_385,
-		"tokens outside tests":       778_825,
+		"tokens outside tests":       778_830,
 		"tokens of tests":            650_945,
 		"exported names":             2_351,
 		"lines over 140 columns":     45,
 		"packages of the server":     94,
-		"tokens of the server":       555_230,
+		"tokens of the server":       555_250,
 		"words of Markdown":          24_835,
 		"settings":                   145,
 		"fields of Feature":          14,

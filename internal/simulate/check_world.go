@@ -136,7 +136,7 @@ func (c *checker) begins(cmd work.Command) {
 // freed notes tasks that go on because a hold of theirs is freed: as people's answers do.
 func (c *checker) freed(holds []queue.Hold) {
 	for t := range c.working {
-		if slices.ContainsFunc(holds, func(h queue.Hold) bool { return h.Subject == "task/"+id(t) }) {
+		if slices.ContainsFunc(holds, func(h queue.Hold) bool { _, of, ok := admit.Parse(h.Subject); return ok && of == t }) {
 			c.working[t] = c.s.v.Now()
 		}
 	}

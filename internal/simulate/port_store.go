@@ -85,6 +85,7 @@ type watchedStore struct {
 
 func (w watchedStore) Commit(ctx context.Context, c task.Commit) error {
 	before := w.n.sim.check.before(c)
+	w.n.sim.check.freed(c.Free)
 	err := w.Store.Commit(ctx, c)
 	w.n.sim.check.committed(w.n, c, recorded(c), before, err)
 	return err
@@ -125,9 +126,4 @@ func (w watchedStore) FinishTake(
 	w.n.sim.check.finished(c, o, held, err)
 	w.n.sim.check.taken(w.n, claims)
 	return claims, err
-}
-
-func (w watchedStore) Free(ctx context.Context, holds ...queue.Hold) error {
-	w.n.sim.check.freed(holds)
-	return w.Store.Free(ctx, holds...)
 }

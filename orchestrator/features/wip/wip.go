@@ -186,6 +186,9 @@ func (l *Limit) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.F
 		return nil, err
 	}
 	f.given = len(had) > 0 && had[0].Text != claimed(s)
+	if s.With != nil { // a person may have answered
+		f.given = f.given || slices.ContainsFunc(s.With.Facts, place(s.Task).Is)
+	}
 	working, err := admit.Once(p, l, func() ([]task.Task, error) { return l.working(ctx, f.repo) })
 	if err != nil {
 		return nil, err
