@@ -74,6 +74,7 @@ func TestMeasure(t *testing.T) {
 		"examples/server/main.go":   "package main\n\nfunc Run() {}\n",
 		"internal/run/x.go":         "package run\n\nfunc Run() {}\n",
 		"node_modules/x.go":         "package x\n",
+		"browsertest/results/x.md":  "of a run",
 		"bench/queue/go.mod":        "module bench\n",
 		"bench/queue/x.go":          "package main\n",
 		"examples/server/x.txt":     "no Go",
@@ -99,7 +100,7 @@ func measure(root fs.FS, server map[string]bool) (map[string]int, error) {
 		switch base := path.Base(name); {
 		case err != nil:
 			return err
-		case d.IsDir() && (base == "node_modules" || base != "." && strings.HasPrefix(base, ".")):
+		case d.IsDir() && (base == "node_modules" || base == "results" || base != "." && strings.HasPrefix(base, ".")): // not ours, or of a run
 			return fs.SkipDir
 		case d.IsDir() || !strings.HasSuffix(name, ".md") && (!strings.HasSuffix(name, ".go") || strings.Contains("/"+name, "/testdata/")):
 			return nil
