@@ -20,6 +20,8 @@ import (
 // workers left and runs the features' loops. It returns when everything that it
 // started has ended; an agent that is interrupted has its job given back.
 func (e *Engine) Run(ctx context.Context) {
+	// Before anything begins; where it fails, it is made again at once.
+	_ = guard.Do("admission", func() { _, _, _ = e.Admission.Review(ctx) })
 	g := run.NewOn(e.Scheduler, ctx, e.Log)
 	for _, p := range e.pools() {
 		g.Go("pool "+p.name, func(ctx context.Context) { p.work(ctx, g) })

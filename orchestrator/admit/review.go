@@ -32,6 +32,7 @@ func (d *Desk) Review(ctx context.Context) (whole bool, next time.Time, err erro
 	if whole {
 		err = errors.Join(err, v.repositories(ctx, repos))
 	}
+	var all []error
 	for _, id := range slices.Sorted(maps.Keys(tasks)) {
 		t, failed := d.Store.Task(ctx, id)
 		if errors.Is(failed, task.ErrNotFound) {
@@ -44,24 +45,18 @@ func (d *Desk) Review(ctx context.Context) (whole bool, next time.Time, err erro
 		if failed != nil {
 			d.Mark("", id)
 		}
-		err = errors.Join(err, unlessMoved(failed))
+		all = append(all, failed)
 	}
 	for _, repo := range slices.Sorted(maps.Keys(repos)) {
 		failed := v.repository(ctx, repo, whole)
 		if failed != nil {
 			d.Mark(repo)
 		}
-		err = errors.Join(err, unlessMoved(failed))
+		all = append(all, failed)
 	}
-	return whole, v.next, err
-}
-
-// unlessMoved leaves out that a task has changed: it is looked at again at once.
-func unlessMoved(err error) error {
-	if errors.Is(err, task.ErrConflict) {
-		return nil
-	}
-	return err
+	// Where a task has changed, it is looked at again at once.
+	all = slices.DeleteFunc(all, func(err error) bool { return errors.Is(err, task.ErrConflict) })
+	return whole, v.next, errors.Join(append(all, err)...)
 }
 
 // review is one look at what waits.

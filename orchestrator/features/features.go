@@ -361,10 +361,8 @@ func (s Set) LetGo(ctx context.Context, store Store, log *slog.Logger) error {
 	for _, h := range held {
 		_, _, row := admit.Parse(h.Subject)
 		is, known := on[h.Name]
-		if known && !is {
-			log.Warn("what a feature held is let go: it is switched off", "feature", h.Name, "held", h.Subject, "why", h.Reason)
-		}
 		if known && (!is || !row && h.Name != serialgate.Freeze) { // before there were rules, other subjects were held
+			log.Warn("what a feature held is let go: it is off, or holds otherwise", "feature", h.Name, "held", h.Subject, "why", h.Reason)
 			c.Free = append(c.Free, h)
 		}
 	}

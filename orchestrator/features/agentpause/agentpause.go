@@ -48,7 +48,6 @@ type Options struct {
 // Pauses is the feature.
 type Pauses struct {
 	opt  Options
-	made time.Time
 	left atomic.Int64 // how many pauses there were when they were looked at
 }
 
@@ -63,7 +62,7 @@ func New(o Options) (*Pauses, error) {
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}
-	return &Pauses{opt: o, made: o.Now()}, nil
+	return &Pauses{opt: o}, nil
 }
 
 // Feature is the feature for the engine.

@@ -98,7 +98,7 @@ func quotedName(agent string) string {
 
 // admitted has a task that may start try the agents that are paused.
 func (f *Pauses) admitted(p *admit.Pass, s admit.Start, c *task.Commit) {
-	stored, _ := admit.Once(p, f, func() ([]task.Pause, error) { return nil, errors.New("nothing was read") })
+	stored, _ := admit.Once(p, f, func() ([]task.Pause, error) { return nil, task.ErrConflict })
 	for _, one := range stored {
 		if now := f.opt.Now(); f.uses(s.Task, one) && !over(one, now) && one.Task != s.Task.ID {
 			one.Task = s.Task.ID
@@ -139,7 +139,7 @@ func (f *Pauses) tend(ctx context.Context, started, reloaded bool) (all bool, ne
 			f.end(&c, p, "the registry was read again")
 		case over(p, now):
 			f.end(&c, p, "it can be used again, by its own word")
-		case started && p.Task == 0 && p.Since.Before(f.made) && now.Before(p.Next):
+		case started && p.Task == 0 && now.Before(p.Next):
 			p.Next = now.UTC() // who starts the service may have mended it
 			c.Pauses = append(c.Pauses, p)
 		}

@@ -168,7 +168,6 @@ func (l *Limit) reserve(ctx context.Context, s admit.Start) (undo func(context.C
 
 // facts holds the places of a repository, and who has them.
 type facts struct {
-	repo   string
 	places int
 	given  bool // the task has one
 	older  bool // one that is older waits for a place
@@ -180,7 +179,7 @@ func (l *Limit) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.F
 	if !bounded || !begins(s.Task.State) {
 		return nil, nil
 	}
-	f := facts{repo: s.Task.Repo, places: n}
+	f, repo := facts{places: n}, s.Task.Repo
 	had, err := l.opt.Store.Facts(ctx, place(s.Task), 1)
 	if err != nil {
 		return nil, err
@@ -189,7 +188,7 @@ func (l *Limit) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.F
 	if s.With != nil { // a person may have answered
 		f.given = f.given || slices.ContainsFunc(s.With.Facts, place(s.Task).Is)
 	}
-	working, err := admit.Once(p, l, func() ([]task.Task, error) { return l.working(ctx, f.repo) })
+	working, err := admit.Once(p, l, func() ([]task.Task, error) { return l.working(ctx, repo) })
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +198,7 @@ func (l *Limit) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.F
 		}
 	}
 	if !f.given && len(f.in) < n {
-		line := func(id int64) string { return admit.Subjects(f.repo, id)[1] }
+		line := func(id int64) string { return admit.Subjects(repo, id)[1] }
 		older, err := l.opt.Jobs.HoldsIn(ctx, line(0), line(s.Task.ID), 1)
 		if err != nil {
 			return nil, err
@@ -215,11 +214,11 @@ func (f facts) Judge(s admit.Start) (r admit.Reason, waits bool) {
 		return r, false
 	}
 	r = admit.Reason{
-		Text: "waits for a place in " + f.repo, Brief: "waits for a place in " + f.repo, Who: admit.WhoTask,
+		Brief: "waits for a place in " + s.Task.Repo, Who: admit.WhoTask,
 		Do: "Wait until one of them is done or waits for a person, stop one, or raise wip of the repository in projects.yaml",
 	}
-	if len(f.in) > 0 {
-		r.Text = fmt.Sprintf("waits for a place: %d of %d in work in %s: %s", len(f.in), f.places, f.repo, names(f.in))
+	if r.Text = r.Brief; len(f.in) > 0 {
+		r.Text = fmt.Sprintf("waits for a place: %d of %d in work in %s: %s", len(f.in), f.places, s.Task.Repo, names(f.in))
 	}
 	for _, t := range f.in {
 		r.Tasks = append(r.Tasks, t.ID)
