@@ -91,7 +91,7 @@ func (s *sim) help() {
 			wait(round)
 		}
 	}
-	for s.senders.again > 0 { // a late word is answered
+	for s.senders.away > 0 { // a late word is answered
 		wait(round)
 	}
 	wait(round) // a card says within a minute that it waits no more

@@ -100,7 +100,7 @@ type senders struct {
 	s       *sim
 	letters int
 	tries   int
-	again   int                           // letters that their sender will try once more
+	away    int                           // letters that are under way, or that their sender will try once more
 	results map[string]githost.CheckState // of CI, by commit
 }
 
@@ -217,8 +217,10 @@ func (d *senders) send(source string, l letter) {
 // post delivers a body after a while, and again as its sender does.
 func (d *senders) post(source string, body []byte, after time.Duration) {
 	s := d.s
+	d.away++
 	s.v.After(after, func() {
 		s.root.Go(func() {
+			defer func() { d.away-- }()
 			for range 5 {
 				answered, code := d.request(source, body)
 				if code == http.StatusAccepted {
@@ -227,9 +229,7 @@ func (d *senders) post(source string, body []byte, after time.Duration) {
 				if answered || source == sourceHost { // only the board tries again, and only when the connection broke
 					return
 				}
-				d.again++
-				err := run.Sleep(s.ctx, s.root, 10*time.Minute)
-				if d.again--; err != nil {
+				if run.Sleep(s.ctx, s.root, 10*time.Minute) != nil {
 					return
 				}
 			}

@@ -32,7 +32,7 @@ func (d *Desk) Review(ctx context.Context) (whole bool, next time.Time, err erro
 	if whole {
 		err = errors.Join(err, v.repositories(ctx, repos))
 	}
-	var all []error
+	all := []error{err}
 	for _, id := range slices.Sorted(maps.Keys(tasks)) {
 		t, failed := d.Store.Task(ctx, id)
 		if errors.Is(failed, task.ErrNotFound) {
@@ -56,7 +56,7 @@ func (d *Desk) Review(ctx context.Context) (whole bool, next time.Time, err erro
 	}
 	// Where a task has changed, it is looked at again at once.
 	all = slices.DeleteFunc(all, func(err error) bool { return errors.Is(err, task.ErrConflict) })
-	return whole, v.next, errors.Join(append(all, err)...)
+	return whole, v.next, errors.Join(all...)
 }
 
 // review is one look at what waits.
