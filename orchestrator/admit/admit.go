@@ -9,6 +9,7 @@
 package admit
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -53,12 +54,7 @@ type Reason struct {
 	Detail any       // of the rule, for its notices
 }
 
-func (r Reason) words() string {
-	if r.Brief != "" {
-		return r.Brief
-	}
-	return r.Text
-}
+func (r Reason) words() string { return cmp.Or(r.Brief, r.Text) }
 
 // Facts hold all that a rule has read about a start.
 type Facts interface {

@@ -18,7 +18,7 @@ import (
 // Jobs reads the queue, for desks and rules.
 type Jobs interface {
 	queue.HoldFinder
-	Jobs(context.Context, queue.Filter) ([]queue.Job, error)
+	queue.Inspector
 }
 
 // Options of a Desk. All up to Scheduler are required.
@@ -119,7 +119,6 @@ func (d *Desk) read(ctx context.Context, p *Pass, s Start, rules []Rule) (out Sn
 		cancel()
 		if err != nil {
 			d.Log.Error("a rule cannot be judged", "rule", r.Name, "task", s.Task.ID, "repo", s.Task.Repo, "err", err)
-			facts = nil
 			if r.Closed != "" {
 				facts = unread(r.Closed)
 			}

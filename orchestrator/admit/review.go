@@ -131,6 +131,11 @@ func (v *review) repository(ctx context.Context, repo string, whole bool) error 
 	}
 }
 
+// isOther reports whether a reason is a hold that is no rule's, such as a freeze.
+func (v *review) isOther(r queue.Reason) bool {
+	return r.Kind == queue.ReasonHold && !slices.ContainsFunc(v.Rules, func(o Rule) bool { return o.Name == r.Name })
+}
+
 // look makes the rows of a task those that the rules require, and reports whether it waits in a line. It is
 // the one place in which a task that waits is let go.
 func (v *review) look(ctx context.Context, p *Pass, repo string, id int64) (waits bool, err error) {
@@ -149,19 +154,22 @@ func (v *review) look(ctx context.Context, p *Pass, repo string, id int64) (wait
 		}
 		return false, nil
 	}
-	jobs, err := v.Jobs.Jobs(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: id, Open: true})
+	jobs, err := v.Jobs.Waiting(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: id})
 	if err != nil {
 		return false, err
 	}
-	s := Start{Task: t, Begins: v.Begins(t)}
-	s.Queued = slices.ContainsFunc(jobs, func(j queue.Job) bool { return j.Status == queue.Queued })
+	s, held := Start{Task: t, Begins: v.Begins(t)}, false
+	for _, w := range jobs {
+		s.Queued = s.Queued || w.Job.Status == queue.Queued
+		held = held || slices.ContainsFunc(w.Reasons, v.isOther)
+	}
 	reasons := Admit(v.read(ctx, p, s, v.Rules), s)
 	for _, r := range reasons {
 		v.soon(r.Until)
 		waits = waits || slices.ContainsFunc(v.Rules, func(o Rule) bool { return o.Line && o.Name == r.Rule })
 	}
 	v.change(ctx, s, rows, reasons, &c)
-	if len(reasons) == 0 && s.Queued && len(rows) > 0 {
+	if len(reasons) == 0 && s.Queued && !held && len(rows) > 0 {
 		v.take(p, s, &c)
 	}
 	err = v.commit(ctx, t, c)

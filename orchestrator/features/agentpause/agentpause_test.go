@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
@@ -25,8 +26,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
-
-const app = App
 
 // account models what agents work by; it can be in trouble.
 type account struct {
@@ -162,7 +161,7 @@ func TestUsageLimit(t *testing.T) {
 			require.Equal(w, "waits for claude until 1 Jan 03:00 UTC: its usage limit is reached (agent pause)", x.Blockers[0].Why)
 			require.WithinDuration(w, until, x.Blockers[0].Until, time.Second)
 			require.Contains(w, x.Blockers[0].Do, "Wait, it ends by itself; to try at once, run signalbox resume claude, or press Resume")
-			require.True(w, w.Commented(app, item, "Waits for claude until 1 Jan 03:00 UTC: its usage limit is reached."))
+			require.True(w, w.Commented(App, item, "Waits for claude until 1 Jan 03:00 UTC: its usage limit is reached."))
 		}
 		v, err := explain.ReadQueue(context.Background(), w.Engine)
 		require.NoError(w, err)
@@ -362,16 +361,17 @@ func TestTryGivesWay(t *testing.T) {
 		w.set(work.Trouble{Kind: work.TroubleLogin})
 		items := w.cards(3)
 		w.Settle(4 * time.Minute)
+		slices.SortFunc(items, func(a, b string) int { return cmp.Compare(w.Task(a).ID, w.Task(b).ID) })
+		first := w.Task(items[0]).ID
 		w.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			if c.TaskID == 1 {
+			if c.TaskID == first {
 				return Hang(ctx, c, files)
 			}
 			return GoodAgent(ctx, c, files)
 		})
-		require.NoError(w, w.Store.Hold(context.Background(), queue.Hold{Subject: "task/2", Name: "other", Reason: "by another feature"}))
+		require.NoError(w, w.Store.Hold(context.Background(), queue.Hold{Subject: admit.Subjects(AppRepo, w.Task(items[1]).ID)[0], Name: "other"}))
 		w.Settle(2 * time.Minute)
-		require.EqualValues(w, 1, w.stored()[0].Task)
-		slices.SortFunc(items, func(a, b string) int { return cmp.Compare(w.Task(a).ID, w.Task(b).ID) })
+		require.Equal(w, first, w.stored()[0].Task)
 		require.Contains(w, w.Explain(items[2]).Blockers[0].Why, "another task tries it now")
 		w.Set(items[0], stage.StatusStop)
 		w.Settle(2 * time.Minute)

@@ -28,11 +28,9 @@ func (f *Pauses) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.
 		return nil, err
 	}
 	if s.With != nil {
-		same := func(o task.Pause) func(task.Pause) bool {
-			return func(p task.Pause) bool { return p.Agent == o.Agent && p.Model == o.Model }
-		}
 		stored = slices.DeleteFunc(slices.Clone(stored), func(o task.Pause) bool {
-			return slices.ContainsFunc(slices.Concat(s.With.Pauses, s.With.Resumed), same(o))
+			same := func(p task.Pause) bool { return p.Agent == o.Agent && p.Model == o.Model }
+			return slices.ContainsFunc(slices.Concat(s.With.Pauses, s.With.Resumed), same)
 		})
 		stored = append(stored, s.With.Pauses...)
 	}
@@ -116,12 +114,14 @@ func (f *Pauses) able(ctx context.Context, p task.Pause) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	rows, err := admit.Rows(ctx, f.opt.Jobs, t.Repo, t.ID)
-	if err != nil || slices.ContainsFunc(rows, func(h queue.Hold) bool { return h.Name != Name }) {
-		return false, err
+	waits, err := f.opt.Jobs.Waiting(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: t.ID})
+	for _, w := range waits {
+		other := func(r queue.Reason) bool { return r.Kind == queue.ReasonHold && r.Name != Name }
+		if slices.ContainsFunc(w.Reasons, other) {
+			return false, err
+		}
 	}
-	jobs, err := f.opt.Jobs.Jobs(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: t.ID, Open: true})
-	return len(jobs) > 0, err
+	return len(waits) > 0, err
 }
 
 // tend ends the pauses that are over. next is when the next one is. Where there are fewer than before, in whatever

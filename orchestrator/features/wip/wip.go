@@ -217,29 +217,24 @@ func (f facts) Judge(s admit.Start) (r admit.Reason, waits bool) {
 		Brief: "waits for a place in " + s.Task.Repo, Who: admit.WhoTask,
 		Do: "Wait until one of them is done or waits for a person, stop one, or raise wip of the repository in projects.yaml",
 	}
-	if r.Text = r.Brief; len(f.in) > 0 {
-		r.Text = fmt.Sprintf("waits for a place: %d of %d in work in %s: %s", len(f.in), f.places, s.Task.Repo, names(f.in))
-	}
+	var names []string
 	for _, t := range f.in {
-		r.Tasks = append(r.Tasks, t.ID)
+		if r.Tasks = append(r.Tasks, t.ID); len(names) < namesMax {
+			names = append(names, t.WorkItemID)
+		}
+	}
+	text := strings.Join(names, ", ")
+	if more := len(f.in) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	if r.Text = r.Brief; text != "" {
+		r.Text = fmt.Sprintf("waits for a place: %d of %d in work in %s: %s", len(f.in), f.places, s.Task.Repo, text)
 	}
 	return r, true
 }
 
 // namesMax is how many tasks a reason names.
 const namesMax = 10
-
-func names(tasks []task.Task) string {
-	var out []string
-	for _, t := range tasks[:min(len(tasks), namesMax)] {
-		out = append(out, t.WorkItemID)
-	}
-	text := strings.Join(out, ", ")
-	if more := len(tasks) - namesMax; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
-}
 
 // rowsMax bounds how many places are looked at.
 const rowsMax = 10_000
