@@ -141,9 +141,12 @@ func readProc(pid int, ours func(process) (yes, sure bool)) (e entry, sure bool)
 	return e, sure && ok && after.ident == before.ident && !after.dead && after.bare == before.bare
 }
 
-// descendants lists the living processes below one.
-func descendants(procs map[int]entry, of int) []ident {
-	below := map[int]bool{of: true}
+// descendants lists the living processes below those given.
+func descendants(procs map[int]entry, of ...int) []ident {
+	below := map[int]bool{}
+	for _, pid := range of {
+		below[pid] = true
+	}
 	for again := true; again; {
 		again = false
 		for _, p := range procs {
@@ -154,7 +157,7 @@ func descendants(procs map[int]entry, of int) []ident {
 	}
 	var out []ident
 	for _, p := range procs {
-		if below[p.PID] && p.PID != of && !p.dead {
+		if below[p.PID] && !slices.Contains(of, p.PID) && !p.dead {
 			out = append(out, p.ident)
 		}
 	}
@@ -203,23 +206,24 @@ func isMarked(p process, token string) (yes, sure bool) {
 }
 
 // leftovers lists the living processes of a run but for its shim: what is below
-// the shim, what carries the mark, what the shim has noted, and what works in
-// the run's directory without a terminal and is younger than the run. This
-// process is never one of them. All is false when somebody may be missing.
+// the shim, what carries the mark, what the shim has noted with all below it, and
+// what works in the run's directory without a terminal and is younger than the
+// run. This process is never one of them. All is false when somebody may be missing.
 func leftovers(r record) (left []ident, all bool) {
 	procs, all := processTable(func(p process) (yes, sure bool) {
 		yes, sure = isMarked(p, r.Token)
 		since := r.Shim.PID != 0 && p.Start >= r.Shim.Start && !p.tty
 		return yes || slices.Contains(r.Strays, p.ident) || since && worksIn(p.PID, r.Dir), sure
 	})
-	below := map[ident]bool{}
-	if shim, ok := procs[r.Shim.PID]; ok && shim.ident == r.Shim {
-		for _, d := range descendants(procs, shim.PID) {
-			below[d] = true
+	var roots []int // a stray may have started another behind the shim's last look
+	for _, p := range append(slices.Clip(r.Strays), r.Shim) {
+		if e, ok := procs[p.PID]; ok && e.ident == p { // a shim that has not begun is nobody
+			roots = append(roots, p.PID)
 		}
 	}
+	below := descendants(procs, roots...)
 	for _, p := range procs {
-		if (p.ours || below[p.ident]) && p.PID != os.Getpid() && p.ident != r.Shim {
+		if (p.ours || slices.Contains(below, p.ident)) && p.PID != os.Getpid() && p.ident != r.Shim {
 			left = append(left, p.ident)
 		}
 	}
