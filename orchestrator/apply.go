@@ -146,6 +146,7 @@ func (in intake) commit(ctx context.Context, t task.Task, ev stage.Event, d stag
 	out.Journal = append(out.Journal, task.JournalEntry{
 		TaskID: t.ID, Seq: d.State.Seq, At: now, Kind: task.KindDecision, Payload: encode(task.Recorded{Event: ev, Decision: d}),
 	})
+	in.judged(&out, before, ev, d)
 	if d.Cancel {
 		out.CancelPools = []string{queue.PoolAgents}
 	}

@@ -35,6 +35,7 @@ func (e *Engine) Heard(h tracker.Hook) {
 func (in intake) onTracker(ctx context.Context, h tracker.Hook) *queue.Outcome {
 	var ok bool
 	if in.project, ok = in.Projects.ByTracker(h.ProjectID); !ok {
+		in.hearBoard(h)
 		return done("the tracker project is not registered")
 	}
 	if in.claim.Job.Pool == queue.PoolEvents {
@@ -53,6 +54,7 @@ func (in intake) onTracker(ctx context.Context, h tracker.Hook) *queue.Outcome {
 		return done("the change is our own")
 	}
 	in.Heard(h)
+	in.hearBoard(h)
 	for range decideMax {
 		if o, err := in.actOnBoard(ctx, h); !errors.Is(err, task.ErrConflict) {
 			return o
@@ -82,6 +84,7 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 			return done("the change is our own"), nil
 		}
 		h.Self = false
+		in.hearBoard(h)
 	}
 	item, err := in.readItem(ctx, h, task, writes)
 	switch {
@@ -133,6 +136,9 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		if b.began, err = in.began(ctx, task); err != nil {
 			return retryOutcome(err), nil
 		}
+	}
+	if b.again, b.logged, err = in.setAgain(ctx, b); err != nil {
+		return retryOutcome(err), nil
 	}
 	word, why := b.word()
 	switch {
@@ -218,7 +224,10 @@ func (e *Engine) IsNew(ctx context.Context, item tracker.Item, t task.Task) (boo
 		b.task, b.past = task.Task{}, t
 	}
 	var err error
-	b.writes, err = StatusWrites(ctx, e.Jobs, mux.Name(item.ProjectID), item.ID, b.task.ID)
+	if b.writes, err = StatusWrites(ctx, e.Jobs, mux.Name(item.ProjectID), item.ID, b.task.ID); err != nil {
+		return false, err
+	}
+	b.again, b.logged, err = e.setAgain(ctx, b)
 	return !b.acted(), err
 }
 
@@ -273,6 +282,8 @@ type board struct {
 	hook     tracker.Hook
 	received time.Time    // the webhook
 	back     bool         // the task was held for its card, which can be worked on again
+	again    bool         // a person has set the status again that was acted on last, by the tracker's log
+	logged   bool         // that says so, or not
 	shown    bool         // the item stands in the column of what the service set last, and no person has put it there
 	told     stage.Status // what a person has set, by the webhook; StatusUnknown when it names none
 	began    time.Time    // when the task was begun, by the tracker's clock; of a STOP alone
@@ -308,10 +319,12 @@ func (b board) acted() bool {
 	if b.past.ID != 0 {
 		s = b.past.State
 	}
-	if b.told == b.item.Status && b.hook.At.After(s.ActedAt) {
-		return false // a person has set it again
-	}
-	if b.item.Status == s.Acted && !b.item.UpdatedAt.After(s.ActedAt) {
+	switch {
+	case b.item.Status == s.Acted && b.logged:
+		return !b.again
+	case b.told == b.item.Status && b.hook.At.After(s.ActedAt):
+		return false
+	case b.item.Status == s.Acted && !b.item.UpdatedAt.After(s.ActedAt):
 		return true
 	}
 	for i := len(b.writes) - 1; i >= 0; i-- { // back to the last word of a person's that a write answers
@@ -346,7 +359,7 @@ func (b board) lost() bool {
 	if b.told == stage.StatusStop && b.hook.At.After(b.began) {
 		return b.task.State.Acted != stage.StatusStop || b.hook.At.After(b.task.State.ActedAt)
 	}
-	newer := b.hook.At.After(b.task.State.ActedAt) ||
+	newer := b.hook.At.After(b.task.State.ActedAt) && (b.told != b.task.State.Acted || b.again || !b.logged) ||
 		b.hook.At.Equal(b.task.State.ActedAt) && b.told != b.task.State.Acted // a tracker's clock may tick slowly
 	if b.hook.At.IsZero() {
 		newer = b.told == stage.StatusStop && b.received.Sub(b.item.UpdatedAt) < overwriteWindow

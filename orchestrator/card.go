@@ -58,13 +58,12 @@ func (in intake) putBack(ctx context.Context, b board, why string) (*queue.Outco
 		text += "; STOP ends the task"
 	}
 	key := fmt.Sprintf("stray/%s/%s/%d", task.Identity(t), b.column(), b.seen().Truncate(time.Minute).Unix())
-	err := in.Store.Commit(ctx, task.Commit{Task: &t, Unchanged: true, Claim: &in.claim, Jobs: []queue.Job{
+	return in.end(ctx, task.Commit{Task: &t, Unchanged: true, Jobs: []queue.Job{
 		EffectJob(t, in.project, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text + "."}, key),
 		EffectJob(t, in.project, stage.Effect{
 			Kind: stage.EffectStatus, Status: t.State.Set, Answers: b.item.Status, Replaces: stage.Replaceable(b.item.Status),
 		}, key+"/status"),
-	}})
-	return in.finish(err), err
+	}}, task.FateNothing, why)
 }
 
 // RestoreColumn sets the column of a task again when its newest write was made, and the card stands where the service's
@@ -118,7 +117,8 @@ func (in intake) answerWithoutTask(ctx context.Context, b board, word stage.Stat
 	key := fmt.Sprintf("notask/%s/%s/%d", b.item.ID, word, b.seen().UnixMicro())
 	t := task.Task{TrackerIssueID: b.item.ID, Title: b.item.Title}
 	job := EffectJob(t, in.project, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}, key)
-	return in.finish(in.Store.Commit(ctx, task.Commit{Jobs: []queue.Job{job}, Claim: &in.claim}))
+	o, _ := in.end(ctx, task.Commit{Jobs: []queue.Job{job}}, task.FateNothing, why)
+	return o
 }
 
 // brakes reports whether a webhook proves by itself that a person has set STOP, and when: it is
@@ -127,6 +127,9 @@ func brakes(h tracker.Hook) bool {
 	set := h.Kind == tracker.HookItemUpdated && h.Status && h.Word == stage.StatusStop
 	return set && !h.Unsigned && h.ActorID != "" && (!h.Self || h.Browser) && !h.At.IsZero()
 }
+
+// ReadFirst is the end of a STOP's job that another has taken over, which reads the board.
+const ReadFirst = "the board is read first"
 
 // brake cancels the task of a work item on which STOP was set since it began. What is left, such as
 // the STOP of a task before, goes the way of all webhooks.
@@ -144,9 +147,10 @@ func (in intake) brake(ctx context.Context, h tracker.Hook) *queue.Outcome {
 		if b.began, err = in.began(ctx, t); err != nil {
 			return retryOutcome(err)
 		}
-		if !registered || h.At.Equal(b.began) || !b.lost() {
-			return &queue.Outcome{Kind: queue.OutcomeDone, Error: "the board is read first", Then: []queue.Job{TrackerJob(h)}}
+		if !registered || h.At.Equal(b.began) || !b.lost() { // the job that reads the board carries the word
+			return &queue.Outcome{Kind: queue.OutcomeDone, Error: ReadFirst, Then: []queue.Job{TrackerJob(h)}}
 		}
+		in.hearBoard(h)
 		o, err := in.try(ctx, t, stage.Event{On: stage.OnStop, At: in.Now(), By: senderOf(h), Seen: h.At}, nil)
 		if !errors.Is(err, task.ErrConflict) {
 			return o

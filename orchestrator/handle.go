@@ -27,12 +27,21 @@ type intake struct {
 	*Engine
 	claim   queue.Claim
 	project task.Project
+	word    *task.Word // that it carries; without a principal: none. The handler of the event fills it in
 }
 
 // handleEvent does an event job. A nil outcome means that the claim was finished
 // together with the decision.
 func (e *Engine) handleEvent(ctx context.Context, c queue.Claim) *queue.Outcome {
-	in := intake{Engine: e, claim: c}
+	in := intake{Engine: e, claim: c, word: &task.Word{Number: c.Job.ID, HeardAt: c.Job.CreatedAt}}
+	o := in.handle(ctx, c)
+	if o != nil && o.Kind == queue.OutcomeDone && in.said() {
+		o, _ = in.end(ctx, task.Commit{Jobs: o.Then}, "", o.Error)
+	}
+	return o
+}
+
+func (in intake) handle(ctx context.Context, c queue.Claim) *queue.Outcome {
 	var err error
 	switch c.Job.Kind {
 	case KindTracker:
@@ -164,6 +173,7 @@ func (in intake) onHost(ctx context.Context, h githost.Hook) *queue.Outcome {
 		in.Log.Info("CI failed", "task", task.ID, "repo", task.Repo, "sha", h.SHA)
 	}
 	ev := stage.Event{On: on, At: in.Now(), By: sender(h), SHA: h.SHA}
+	in.hearHost(task, ev, h)
 	if on == stage.OnPRMerged {
 		if o := in.confirmMerge(ctx, task, &ev); o != nil {
 			return o
@@ -280,6 +290,7 @@ func (in intake) onTrigger(ctx context.Context, p triggerPayload) *queue.Outcome
 	if ev.At.IsZero() {
 		ev.At = in.Now()
 	}
+	in.hear(row, ev)
 	if isDecision(ev.On) {
 		if err := in.complete(ctx, row, &ev); err != nil {
 			return retryOutcome(err)
@@ -350,7 +361,8 @@ func (in intake) refuse(ctx context.Context, item tracker.Item, d stage.Decision
 		key := fmt.Sprintf("refused/%d.%d/%d", in.claim.Job.ID, in.claim.Job.CreatedAt.Unix(), i)
 		jobs = append(jobs, EffectJob(task.Task{TrackerIssueID: item.ID, Title: item.Title}, in.project, f, key))
 	}
-	return in.finish(in.Store.Commit(ctx, task.Commit{Jobs: jobs, Claim: &in.claim}))
+	o, _ := in.end(ctx, task.Commit{Jobs: jobs}, task.FateRefused, strings.Join(d.Notes, "; "))
+	return o
 }
 
 // finish turns the result of a commit into an outcome: a commit that went

@@ -46,6 +46,7 @@ func (in intake) findMover(ctx context.Context, b board, word stage.Status) (by 
 	case err != nil:
 		return by, who, false, err
 	case m.ActorID != "":
+		in.word.Act = m.ID
 		by.ID, by.Proof = m.ActorID, cmp.Or(m.Proof, stage.ProofActivity)
 		return by, tracker.Person{ID: m.ActorID}, false, nil
 	case h.Status && h.ActorID != "" && h.To == "":

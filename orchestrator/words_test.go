@@ -10,8 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
@@ -103,17 +106,29 @@ func words(t *testing.T, seed uint64) {
 	})
 }
 
-// moveLate moves a card as a person does. The webhook comes late, and more than once.
+// moveLate moves a card as a person does. The webhook comes late, and more than once; and the tracker may save the move a
+// second time, a second later, with a webhook of its own.
 func moveLate(r *Rig, rng *rand.Rand, item string, to stage.Status) spoken {
 	r.Helper()
 	r.MoveUnseen(App, item, to)
 	i, err := r.Board.Item(context.Background(), App, item)
 	require.NoError(r, err)
-	for range 1 + rng.IntN(3) {
+	report := func(at time.Time) {
 		time.AfterFunc(time.Duration(rng.IntN(int(hookDelay))), func() {
 			r.Hook(tracker.Hook{
-				Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: string(to), At: i.UpdatedAt,
+				Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: string(to), At: at,
 			})
+		})
+	}
+	for range 1 + rng.IntN(3) {
+		report(i.UpdatedAt)
+	}
+	if rng.IntN(3) == 0 {
+		time.AfterFunc(time.Second, func() {
+			if now, err := r.Board.Item(context.Background(), App, item); err == nil && now.Status == to {
+				r.Board.PutAs("kim", now)
+				report(time.Now())
+			}
 		})
 	}
 	return spoken{to, time.Now()}
@@ -126,7 +141,12 @@ func judged(r *Rig, what, item string, said []spoken) {
 	require.NoError(r, err)
 	moved, count := map[stage.Status]int{}, map[stage.Status]int{}
 	heard := map[stage.Status]time.Time{} // newest judgement of each word
+	fates := map[int64][]task.Word{}
 	for _, e := range entries {
+		if w, is := e.Word(); is {
+			fates[w.Number] = append(fates[w.Number], w)
+			continue
+		}
 		d, err := e.Recorded()
 		require.NoError(r, err)
 		word := stage.Status(d.Event.On)
@@ -137,6 +157,25 @@ func judged(r *Rig, what, item string, said []spoken) {
 		if d.Decision.Moved {
 			moved[word]++
 		}
+	}
+	jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Key: orchestrator.BoardKey(item), Limit: 1 << 20})
+	require.NoError(r, err)
+	acted, repeated := map[string]int{}, 0
+	for _, j := range jobs {
+		require.Len(r, fates[j.ID], 1, "%s: word %d has one fate: %s", what, j.ID, j.Payload)
+		w := fates[j.ID][0]
+		require.NotEmpty(r, w.Fate, "%s: %v", what, w)
+		require.NotEmpty(r, w.Why, "%s: %v", what, w)
+		switch w.Fate {
+		case task.FateActed:
+			acted[w.Said+" "+fmt.Sprint(w.Seq)]++
+		case task.FateRepeated:
+			repeated++
+			require.Len(r, fates[w.Of], 1, "%s: %v", what, w)
+		}
+	}
+	for w, n := range acted {
+		require.Equal(r, 1, n, "%s: %s", what, w)
 	}
 	for i, w := range said {
 		count[w.status]++
@@ -150,5 +189,68 @@ func judged(r *Rig, what, item string, said []spoken) {
 	}
 	for word, n := range moved {
 		require.LessOrEqual(r, n, count[word], "%s: %s was acted upon %d times", what, word, n)
+	}
+}
+
+// stuck is a board that takes no status.
+type stuck struct{ *memtracker.Board }
+
+func (stuck) SetStatus(context.Context, string, string, stage.Status) error { return noAnswerError{} }
+
+// One move is one word, however it is heard: by a webhook, by the reconciler, by the second save of the same drag, and
+// beside a comment or an edit that changes the card. Set again in between, it is another.
+func TestOneMoveIsOneWord(t *testing.T) {
+	t.Parallel()
+	type act func(r *Rig, item string)
+	report := func(r *Rig, item string, to stage.Status) {
+		i, err := r.Board.Item(context.Background(), App, item)
+		require.NoError(r, err)
+		r.Hook(tracker.Hook{
+			Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: string(to), At: i.UpdatedAt,
+		})
+	}
+	move := func(to stage.Status) act {
+		return func(r *Rig, item string) { r.MoveAs("kim", App, item, to) }
+	}
+	webhook := func(r *Rig, item string) { report(r, item, stage.StatusRejected) }
+	replay := func(r *Rig, item string) {
+		r.Hook(tracker.Hook{
+			Kind: tracker.HookItemUpdated, Event: orchestrator.HookReplayed, ProjectID: App, ItemID: item, Status: true,
+		})
+	}
+	save := func(r *Rig, item string) { move(stage.StatusRejected)(r, item) } // nothing but the moment changes
+	for name, c := range map[string]struct {
+		acts []act
+		want int
+	}{
+		"heard twice":                     {[]act{move(stage.StatusRejected), webhook, webhook}, 1},
+		"second save":                     {[]act{move(stage.StatusRejected), webhook, save, webhook}, 1},
+		"replayed, then the second save":  {[]act{move(stage.StatusRejected), replay, save, webhook}, 1},
+		"second save, then replayed":      {[]act{move(stage.StatusRejected), webhook, save, replay}, 1},
+		"set again":                       {[]act{move(stage.StatusRejected), webhook, move(stage.StatusInReview), move(stage.StatusRejected), webhook}, 2},
+		"set again, and its webhook lost": {[]act{move(stage.StatusRejected), webhook, move(stage.StatusInReview), move(stage.StatusRejected), replay}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			Run(t, func(r *Rig) { r.Tracker = stuck{r.Board} }, func(r *Rig) {
+				item := r.Begin("x")
+				r.Settle(time.Minute)
+				r.Waits(item, stage.HoldApproval)
+				r.Place.SetScript(Instead(stage.Analyst, Hang))
+				for _, do := range c.acts {
+					do(r, item)
+					r.Settle(time.Second)
+				}
+				r.Settle(time.Minute)
+				entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
+				require.NoError(r, err)
+				decided := 0
+				for _, e := range entries {
+					if d, err := e.Recorded(); err == nil && d.Event.On == stage.OnRejected {
+						decided++
+					}
+				}
+				require.Equal(r, c.want, decided)
+			})
+		})
 	}
 }

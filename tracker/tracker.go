@@ -163,6 +163,9 @@ type Move struct {
 	To      string    // the column, called as a Hook's To is; empty for the one that the item was made in
 	ActorID string    // account that has moved it; empty when the log has none
 	At      time.Time // by the tracker's clock
+	ID      string    // of the log's entry; empty when it has none
+	// Earlier are moves before it, newest first, as far as the log was read; nil where that does not say.
+	Earlier []Move `json:"-"`
 	// Proof names what shows that it was the actor; empty = the log itself does. A board of our
 	// own has ProofNone for a name that was only typed.
 	Proof stage.Proof

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -13,6 +14,7 @@ import (
 
 // wireActivity is one entry of a work item's log.
 type wireActivity struct {
+	ID        string   `json:"id"`
 	Verb      string   `json:"verb"`
 	Field     *string  `json:"field"`
 	New       *string  `json:"new_value"`      // of a state: the column's name
@@ -31,7 +33,7 @@ const activitiesMax = 20
 func (c *Client) LastMove(ctx context.Context, projectID, itemID string) (tracker.Move, error) {
 	path := c.item(projectID, itemID) + "activities/"
 	values := url.Values{"per_page": {"100"}, "order_by": {"-created_at"}}
-	var made *tracker.Move
+	var moves, made []tracker.Move
 	for range activitiesMax {
 		var p page[wireActivity]
 		err := c.call(ctx, call{method: http.MethodGet, path: path, query: values, out: &p})
@@ -44,32 +46,32 @@ func (c *Client) LastMove(ctx context.Context, projectID, itemID string) (tracke
 		if p.Results == nil {
 			return tracker.Move{}, unreadable(path, "without results")
 		}
-		var newest *tracker.Move
 		for _, a := range p.Results {
-			m := a.move()
-			switch {
-			case a.Field != nil && *a.Field == "state" && (newest == nil || m.At.After(newest.At)):
-				newest = &m
+			switch m := a.move(); {
+			case a.Field != nil && *a.Field == "state":
+				moves = append(moves, m)
 			case a.Field == nil && a.Verb == "created":
-				made = &m
+				made = append(made, m)
 			}
 		}
-		if newest != nil {
-			return *newest, nil
+		if len(moves) > 0 {
+			slices.SortStableFunc(moves, func(a, b tracker.Move) int { return b.At.Compare(a.At) })
+			moves[0].Earlier = append(moves[1:], made...)
+			return moves[0], nil
 		}
 		if !p.More {
 			break
 		}
 		values.Set("cursor", p.Next)
 	}
-	if made != nil {
-		return *made, nil
+	if len(made) > 0 {
+		return made[0], nil
 	}
 	return tracker.Move{}, fmt.Errorf("%w: item %s", tracker.ErrNoLog, itemID)
 }
 
 func (a wireActivity) move() tracker.Move {
-	m := tracker.Move{At: a.CreatedAt.Time}
+	m := tracker.Move{At: a.CreatedAt.Time, ID: a.ID}
 	for _, to := range []*string{a.New, a.NewID} { // the id, where there is one
 		if a.Field != nil && to != nil && *to != "" {
 			m.To = *to

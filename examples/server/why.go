@@ -17,6 +17,8 @@ type whyCmd struct {
 	Task string `arg:"" optional:"" help:"Task id, or work item id such as GPX-42."`
 	All  bool   `help:"Every task that is not finished, with what each waits for."`
 	Repo string `help:"With --all: of this repository only."`
+
+	Words bool `help:"What people have said of the card as well, with what became of each word."`
 	printer
 }
 
@@ -40,7 +42,12 @@ func (c whyCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	return read(c.printer, s, http.MethodGet, fmt.Sprintf("/tasks/%d/explain", id), nil, show)
+	return read(c.printer, s, http.MethodGet, fmt.Sprintf("/tasks/%d/explain", id), nil, func(w io.Writer, x explain.Explanation) {
+		show(w, x)
+		for i := 0; c.Words && i < len(x.Words); i++ {
+			fmt.Fprintf(w, "  word %s\n", x.Words[i])
+		}
+	})
 }
 
 func (c whyCmd) all(out io.Writer) error {

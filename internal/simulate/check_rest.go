@@ -87,6 +87,41 @@ func (c *checker) owing() {
 		}
 	}
 	c.checkComments(jobs)
+	c.fates(jobs)
+}
+
+// fates looks whether each word of a person that was heard has one fate, and no move of a card was acted on twice.
+func (c *checker) fates(jobs []queue.Job) {
+	entries, _ := c.s.store.JournalSince(c.s.ctx, 0, 1<<20)
+	of, acted := map[int64]int{}, map[[2]string]int{}
+	for _, e := range entries {
+		w, is := e.Word()
+		if !is {
+			continue
+		}
+		of[w.Number]++
+		if w.Fate == task.FateActed && (w.By.Via == stage.ViaWebhook || w.By.Via == stage.ViaReconciler) {
+			acted[[2]string{w.Card, w.Said}]++
+		}
+	}
+	for _, j := range jobs {
+		w, is := orchestrator.WordOf(j)
+		is = is && w.Why != orchestrator.ReadFirst
+		if n := of[j.ID]; is && j.Status == queue.Done && n != 1 && w.By.ID != ours {
+			c.fail(OneFate, "word %s has %d fates", w, n)
+		}
+	}
+	for at, n := range acted {
+		set := 0
+		for _, w := range c.s.people.words[at[0]] {
+			if string(w.status) == at[1] {
+				set++
+			}
+		}
+		if n > set {
+			c.fail(OneFate, "%s of %s was acted on %d times, and set %d times", at[1], at[0], n, set)
+		}
+	}
 }
 
 // mayGoAway reports whether an error is of an outage, not of a refusal.

@@ -221,7 +221,7 @@ func (d *decided) commit(t *Tx, r *request, l *loaded) {
 		}
 	}
 	if c.Claim != nil {
-		d.end(t, l, *c.Claim, queue.Outcome{Kind: queue.OutcomeDone})
+		d.end(t, l, *c.Claim, queue.Outcome{Kind: queue.OutcomeDone, Error: c.Why})
 	}
 	s := &d.story
 	s.Journal, s.Gates, s.Runs = append(s.Journal, c.Journal...), append(s.Gates, c.Gates...), append(s.Runs, c.Runs...)

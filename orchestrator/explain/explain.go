@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -36,6 +37,8 @@ type Explanation struct {
 	// Refused is the last red verdict of the stage on what the task waits for.
 	Refused  string `json:"refused,omitempty"`
 	LastNote string `json:"last_note,omitempty"`
+	// Words are what people have said of the card, in the order in which it was heard, with what became of each.
+	Words []task.Word `json:"words,omitempty"`
 }
 
 // Move is a row of the registry that applies to the task as it is.
@@ -73,15 +76,35 @@ func One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation
 	}
 	x := explain(e, t, s)
 	x.Moves = moves(e, t.State)
-	note, result, err := lastNote(ctx, e, taskID)
-	x.LastNote = note
+	entries, err := e.Records.Journal(ctx, taskID)
+	note, result := lastNote(entries)
+	x.LastNote, x.Words = note, words(entries, s)
 	if result != "" && t.State.Stage.Terminal() {
 		x.Summary = fmt.Sprintf("The task is %s. After that, %s", t.State.Stage, result)
 	}
 	return x, err
 }
 
-// All answers for many tasks at once, in their order. Moves and LastNote
+// words lists what people have said of a card: what was judged, and what was not yet.
+func words(entries []task.JournalEntry, s situation) (out []task.Word) {
+	for _, e := range entries {
+		if w, ok := e.Word(); ok {
+			out = append(out, w)
+		}
+	}
+	open := s.heard
+	for _, w := range s.waits {
+		open = append(open, w.Job)
+	}
+	for _, j := range open {
+		if w, ok := orchestrator.WordOf(j); ok {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// All answers for many tasks at once, in their order. Moves, LastNote and Words
 // are left out.
 func All(ctx context.Context, e *orchestrator.Engine, tasks []task.Task) ([]Explanation, error) {
 	waits, err := e.Jobs.Waiting(ctx, queue.Filter{Limit: explainMax})
@@ -159,18 +182,14 @@ func moves(e *orchestrator.Engine, s stage.State) []Move {
 
 // lastNote is the newest reason in the task's story, and the newest result of a feature,
 // which events that came too late may follow.
-func lastNote(ctx context.Context, e *orchestrator.Engine, taskID int64) (note, result string, err error) {
-	entries, err := e.Records.Journal(ctx, taskID)
-	if err != nil {
-		return "", "", err
-	}
-	for i := len(entries) - 1; i >= 0; i-- {
-		if result = entries[i].Result(); result != "" {
-			return cmp.Or(note, result), result, nil
+func lastNote(entries []task.JournalEntry) (note, result string) {
+	for _, e := range slices.Backward(entries) {
+		if result = e.Result(); result != "" {
+			return cmp.Or(note, result), result
 		}
-		if r, err := entries[i].Recorded(); note == "" && err == nil && len(r.Decision.Notes) > 0 {
+		if r, err := e.Recorded(); note == "" && err == nil && len(r.Decision.Notes) > 0 {
 			note = r.Decision.Notes[len(r.Decision.Notes)-1]
 		}
 	}
-	return note, "", nil
+	return note, ""
 }

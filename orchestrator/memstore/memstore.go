@@ -115,7 +115,7 @@ func (s *Store) commit(q *memqueue.Tx, c task.Commit) error {
 		return task.ErrConflict
 	}
 	if c.Claim != nil {
-		q.Finish(*c.Claim, queue.Outcome{Kind: queue.OutcomeDone})
+		q.Finish(*c.Claim, queue.Outcome{Kind: queue.OutcomeDone, Error: c.Why})
 	}
 	s.save(c)
 	if c.Task != nil && len(c.CancelPools) > 0 {

@@ -29,6 +29,7 @@ const (
 	KindPrompt   = "prompt"   // the payload is a Note
 	KindHook     = "hook"     // the payload is a Note
 	KindText     = "text"     // the card was edited: the payload is a Note
+	KindWord     = "word"     // the payload is a Word
 	// KindCredential: a secret was minted for a run, or revoked; the payload is a Note.
 	KindCredential = "credential"
 )

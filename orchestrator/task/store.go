@@ -59,9 +59,10 @@ type Commit struct {
 	// Line, when not nil, is between which unfinished tasks of its repository the
 	// decision about Task was made: ErrConflict when they are others by now.
 	Line *Line
-	// Claim, when set, is finished as Done in the same transaction;
-	// queue.ErrLost when it is no longer held, and then nothing happens.
+	// Claim, when set, is finished as Done in the same transaction, with Why as the error
+	// of its job; queue.ErrLost when it is no longer held, and then nothing happens.
 	Claim *queue.Claim
+	Why   string
 }
 
 // Line is the place of a task among the unfinished ones of its repository, in the

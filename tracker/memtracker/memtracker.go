@@ -121,7 +121,9 @@ func (b *Board) LastMove(ctx context.Context, projectID, itemID string) (tracker
 	}
 	list := b.log[itemID]
 	m := list[len(list)-1]
-	m.Proof = b.proof
+	m.Proof, m.ID = b.proof, fmt.Sprintf("%s/%d", itemID, len(list))
+	m.Earlier = slices.Clone(list[:len(list)-1])
+	slices.Reverse(m.Earlier)
 	return m, nil
 }
 

@@ -139,6 +139,9 @@ func TestLiveMessageOnlyAdds(t *testing.T) {
 			entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
 			require.NoError(r, err)
 			for _, e := range entries {
+				if e.Kind == task.KindWord { // numbered by jobs, of which there are more
+					continue
+				}
 				out = append(out, strings.NewReplacer(`,{"kind":"live"}`, "", `,"effects":[{"kind":"live"}]`, "").Replace(string(e.Payload)))
 			}
 		})

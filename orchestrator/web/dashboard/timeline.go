@@ -47,6 +47,9 @@ type event struct {
 func timeline(runs []follow.Execution, verdicts []task.GateResult, jobs []queue.Job, journal []task.JournalEntry) (out []event) {
 	given := map[int]bool{}
 	for _, e := range journal {
+		if e.Kind == task.KindWord { // they have a list of their own
+			continue
+		}
 		ev := eventOf(e)
 		for i, g := range verdicts {
 			if !given[i] && judged(e, g) {

@@ -1,0 +1,206 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// WordOf is what a person says by the job of an event that was not taken in yet, by the job alone; ok is false when it
+// carries no word.
+func WordOf(j queue.Job) (w task.Word, ok bool) {
+	in := intake{word: &task.Word{Number: j.ID, HeardAt: j.CreatedAt}}
+	var h tracker.Hook
+	var p triggerPayload
+	switch {
+	case j.Kind == KindTracker && json.Unmarshal(j.Payload, &h) == nil:
+		in.hearBoard(h)
+	case j.Kind == KindTrigger && json.Unmarshal(j.Payload, &p) == nil:
+		in.hear(task.Task{}, p.Event)
+	}
+	in.word.Why = j.Error
+	return *in.word, in.said()
+}
+
+// hearBoard notes what a person says by a webhook of the board. One that names no person is of the reconciler, which has
+// found a column that nothing explains.
+func (in intake) hearBoard(h tracker.Hook) {
+	if !h.Status || h.Self || h.Kind != tracker.HookItemUpdated {
+		return
+	}
+	w := in.word
+	w.Card, w.Said, w.By, w.SaidAt = h.ItemID, h.To, senderOf(h), h.At
+	if h.Word != stage.StatusUnknown {
+		w.Said = string(h.Word)
+	}
+	if h.Event == HookReplayed {
+		w.By = stage.Principal{Via: stage.ViaReconciler}
+	}
+}
+
+// hear notes what a person says otherwise than on the board.
+func (in intake) hear(t task.Task, ev stage.Event) {
+	if ev.By.Kind == stage.KindPerson || ev.By.Kind == stage.KindOperator {
+		w := in.word
+		w.Card, w.Said, w.By, w.SaidAt = task.OriginalKey(t.TrackerIssueID), string(ev.On), ev.By, ev.At
+	}
+}
+
+// hearHost notes what a person says at the git host: what was said there of a commit has the commit as its name.
+func (in intake) hearHost(t task.Task, ev stage.Event, h githost.Hook) {
+	switch ev.On {
+	case stage.OnReview, stage.OnPRClosed, stage.OnPRMerged, stage.OnPushed:
+		in.hear(t, ev)
+		in.word.Act = h.SHA
+	}
+}
+
+// said reports whether the event is a person's word.
+func (in intake) said() bool { return in.word != nil && in.word.By != (stage.Principal{}) }
+
+// judged adds what became of the person's word by a decision. Of what the git host reports only that is a word that has moved
+// something: it reports the service's own merges and pushes as well.
+func (in intake) judged(out *task.Commit, before stage.State, ev stage.Event, d stage.Decision) {
+	if !in.said() {
+		return
+	}
+	w := *in.word
+	status, onBoard := stage.BoardTrigger(stage.Status(w.Said))
+	switch {
+	case ev.By.Via == stage.ViaHost && !d.Moved && ev.On != stage.OnReview:
+		return
+	case onBoard && status != ev.On: // the event is about the word that stands by now
+		w.Fate, w.Why = task.FateSuperseded, StatusName(ev.On)+" stands on the board by now"
+	default:
+		w.Said, w.By, w.Fate, w.Why = string(ev.On), ev.By, fateOf(before, ev, d), strings.Join(d.Notes, "; ")
+		if w.SaidAt.IsZero() {
+			w.SaidAt = ev.Seen
+		}
+		if d.Moved {
+			w.Seq = d.State.Seq
+		}
+	}
+	out.Journal = append(out.Journal, w.Entry(*out.Task, d.State.Seq, in.Now()))
+}
+
+// fateOf returns what a decision makes of a word. One that is declined changes nothing but that it was heard.
+func fateOf(before stage.State, ev stage.Event, d stage.Decision) task.Fate {
+	after := d.State
+	after.Acted, after.ActedAt, after.HeardAt, after.AskedAfter = before.Acted, before.ActedAt, before.HeardAt, before.AskedAfter
+	after.Set, after.Seq = before.Set, before.Seq
+	switch {
+	case ev.Denied != "", ev.Verdict.Outcome != "" && ev.Verdict.Outcome != stage.Green:
+		return task.FateRefused
+	case reflect.DeepEqual(before, after):
+		return task.FateNothing
+	default:
+		return task.FateActed
+	}
+}
+
+// end ends the job of an event that moves no task by a commit of what it owes, with the fate of the word that it carries.
+func (in intake) end(ctx context.Context, c task.Commit, fate task.Fate, why string) (*queue.Outcome, error) {
+	c.Claim, c.Why = &in.claim, why
+	if in.said() {
+		t, err := NewestTask(ctx, in.Store, in.word.Card)
+		w := *in.word
+		if w.Fate, w.Why = fate, why; err == nil && fate == "" {
+			err = in.compare(ctx, t, &w)
+		}
+		if err != nil {
+			return retryOutcome(err), nil
+		}
+		c.Journal = append(c.Journal, w.Entry(t, t.State.Seq, in.Now()))
+	}
+	err := in.Store.Commit(ctx, c)
+	return in.finish(err), err
+}
+
+// compare finds the fate of a word that moved nothing beside the one that was acted on last: the same act may be heard by
+// several ways, and another may stand by now.
+func (in intake) compare(ctx context.Context, t task.Task, w *task.Word) error {
+	w.Fate = task.FateNothing
+	said, onBoard := stage.BoardTrigger(stage.Status(w.Said))
+	if t.ID == 0 || w.Said != "" && !onBoard || w.Said == "" && w.By.Via != stage.ViaReconciler {
+		return nil
+	}
+	last, err := in.lastWord(ctx, t)
+	switch {
+	case err != nil:
+		return err
+	case string(said) == last.Said && last.Number == 0: // it was read on the board before it was heard
+		w.Fate, w.Seq, w.Why = last.Fate, last.Seq, last.Why
+	case w.Said == "", string(said) == last.Said:
+		w.Fate, w.Of = task.FateRepeated, last.Number
+	case w.SaidAt.Before(t.State.ActedAt):
+		w.Fate, w.Of = task.FateSuperseded, last.Number
+	}
+	return nil
+}
+
+// lastWord is the word of the board that was acted on last, without a number where it was read there before it was heard.
+func (e *Engine) lastWord(ctx context.Context, t task.Task) (w task.Word, err error) {
+	entries, err := e.Records.Journal(ctx, t.ID)
+	var found *task.Recorded
+	for i := len(entries) - 1; i >= 0; i-- {
+		old, isWord := entries[i].Word()
+		r, failed := entries[i].Recorded()
+		switch decided := failed == nil && r.Decision.Moved; {
+		case found != nil && decided:
+			w.Fate = fateOf(r.Decision.State, found.Event, found.Decision)
+			return w, err
+		case found == nil && isWord && old.Seq != 0 && old.Said == string(t.State.Acted):
+			return old, err
+		case found == nil && decided && r.Event.On == stage.Trigger(t.State.Acted):
+			found, w = &r, task.Word{
+				Said: string(r.Event.On), SaidAt: r.Event.Seen, Seq: r.Decision.State.Seq, Fate: task.FateActed, Why: strings.Join(r.Decision.Notes, "; "),
+			}
+		}
+	}
+	return w, err
+}
+
+// setAgain reports whether a person has set the status again that was acted on last, and whether the log says so. That the
+// work item has changed since does not: a comment, an edit and the second save of the same move change it too. It was
+// set again when the item has stood elsewhere in between.
+func (e *Engine) setAgain(ctx context.Context, b board) (again, logged bool, err error) {
+	t := newest(b.task, b.past)
+	acted := t.State.Acted
+	stands := b.item.Status == acted && b.seen().After(t.State.ActedAt)
+	replaced := b.item.Status != acted && b.told == acted && b.hook.At.After(t.State.ActedAt)
+	if !stands && !replaced || b.told == stage.StatusStop { // nobody is to be kept from stopping
+		return false, false, nil
+	}
+	m, _, err := e.findMoveInLog(ctx, b.item, b.item.Status)
+	if err != nil || m.Earlier == nil {
+		return false, false, err
+	}
+	last, err := e.lastWord(ctx, t)
+	if err != nil {
+		return false, false, err
+	}
+	at, left := last.SaidAt, false
+	if at.IsZero() {
+		at = t.State.ActedAt
+	}
+	for _, m := range slices.Backward(append([]tracker.Move{m}, m.Earlier...)) {
+		if m.At.Before(at) {
+			continue
+		}
+		status, err := e.Tracker.(tracker.Board).StatusOf(ctx, b.item.ProjectID, m.To)
+		if err != nil {
+			return false, false, err
+		}
+		again = again || left && status == acted
+		left = left || status != acted
+	}
+	return again, true, nil
+}
