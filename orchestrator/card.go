@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -121,19 +122,23 @@ func (in intake) answerWithoutTask(ctx context.Context, b board, word stage.Stat
 	return o
 }
 
-// brakes reports whether a webhook proves by itself that a person has set STOP, and when: it is
-// acted on without a look at the board, which may not answer.
+// brakes reports whether a webhook proves by itself that a person has set STOP, or put the card where the tracker ends work,
+// and when: it is acted on without a look at the board, which may not answer.
 func brakes(h tracker.Hook) bool {
-	set := h.Kind == tracker.HookItemUpdated && h.Status && h.Word == stage.StatusStop
+	set := h.Kind == tracker.HookItemUpdated && h.Status && (h.Word == stage.StatusStop || ends(h))
 	return set && !h.Unsigned && h.ActorID != "" && (!h.Self || h.Browser) && !h.At.IsZero()
 }
 
-// ReadFirst is the end of a STOP's job that another has taken over, which reads the board.
+// ends reports whether a webhook is of a card that was put where the tracker ends work; see IsAway.
+func ends(h tracker.Hook) bool { return h.Finished && h.Word == stage.StatusUnknown }
+
+// ReadFirst is the end of the job of a webhook that brakes, when another has taken it over, which reads the board.
 const ReadFirst = "the board is read first"
 
-// brake cancels the task of a work item on which STOP was set since it began. What is left, such as
-// the STOP of a task before, goes the way of all webhooks.
+// brake cancels the task of a work item on which STOP was set since it began, and holds that of one which was put where the
+// tracker ends work; the board is read then. What is left, such as the STOP of a task before, goes the way of all webhooks.
 func (in intake) brake(ctx context.Context, h tracker.Hook) *queue.Outcome {
+	read := &queue.Outcome{Kind: queue.OutcomeDone, Error: ReadFirst, Then: []queue.Job{TrackerJob(h)}} // which carries the word
 	for range decideMax {
 		t, found, _, err := in.taskOf(ctx, h.ItemID)
 		if err != nil {
@@ -147,13 +152,27 @@ func (in intake) brake(ctx context.Context, h tracker.Hook) *queue.Outcome {
 		if b.began, err = in.began(ctx, t); err != nil {
 			return retryOutcome(err)
 		}
-		if !registered || h.At.Equal(b.began) || !b.lost() { // the job that reads the board carries the word
-			return &queue.Outcome{Kind: queue.OutcomeDone, Error: ReadFirst, Then: []queue.Job{TrackerJob(h)}}
+		switch {
+		case !registered || h.At.Equal(b.began) || !b.lost():
+			return read
+		case ends(h) && !in.project.CancelledIsStop:
+			if !h.At.After(t.State.ActedAt) {
+				return read
+			}
+			hold := holdOfCard(t.ID, tracker.Item{StatusName: cmp.Or(h.Column, "a column"), Finished: true}, nil)
+			if err = in.holdFor(ctx, t, in.project, hold, h.At); err == nil {
+				return read
+			}
+		default:
+			in.hearBoard(h)
+			in.word.Said = string(stage.StatusStop)
+			o, failed := in.try(ctx, t, stage.Event{On: stage.OnStop, At: in.Now(), By: senderOf(h), Seen: h.At}, nil)
+			if err = failed; !errors.Is(err, task.ErrConflict) {
+				return o
+			}
 		}
-		in.hearBoard(h)
-		o, err := in.try(ctx, t, stage.Event{On: stage.OnStop, At: in.Now(), By: senderOf(h), Seen: h.At}, nil)
 		if !errors.Is(err, task.ErrConflict) {
-			return o
+			return retryOutcome(err)
 		}
 	}
 	return retryOutcome(task.ErrConflict)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/prompt"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -204,6 +205,48 @@ func TestCardInCancelled(t *testing.T) {
 			r.Stands(item, stage.Done)
 			require.Equal(r, stage.StatusDone, r.Status(App, item))
 			require.True(r, r.Commented(App, item, "The task goes on at "), r.Comments(App, item))
+		})
+	}
+}
+
+// A webhook that proves that a person has put the card where the tracker ends work brakes at once, while the board cannot be
+// read: the task is held, or stopped where the registry says so. A card that was put back meanwhile goes on.
+func TestCancelledBrakesFirst(t *testing.T) {
+	for _, c := range []struct{ stop, back bool }{{}, {stop: true}, {back: true}} {
+		Run(t, func(r *Rig) {
+			r.Features = func() []orchestrator.Feature { return []orchestrator.Feature{stopFeature(r)} }
+			r.Projects[0].CancelledIsStop = c.stop
+		}, func(r *Rig) {
+			r.Place.SetScript(Instead(stage.Architect, Hang))
+			item := r.Begin("one")
+			r.Settle(10 * time.Second)
+			r.Set(item, stage.StatusApproved)
+			r.Settle(10 * time.Second)
+			ran := len(r.Roles())
+			dragUnseen(r, item, "Cancelled", true)
+			at := time.Now()
+			r.Board.FailCall("Item", &fault.Error{Text: "502 bad gateway", Again: true})
+			r.Hook(tracker.Hook{
+				Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: "c", Column: "Cancelled",
+				Finished: true, At: at,
+			})
+			r.Settle(2 * time.Second)
+			if c.stop {
+				r.Cancelled(item)
+				return
+			}
+			require.Equal(r, "the card stands in Cancelled, which ends work on the board", r.Explain(item).Blockers[0].Why)
+			r.Board.FailCall("Item", nil)
+			if c.back {
+				r.MoveAs("kim", App, item, stage.StatusInProgress)
+			}
+			r.Settle(10 * time.Minute)
+			held, err := r.Store.HoldsIn(context.Background(), "card/", "card0", 10)
+			require.NoError(r, err)
+			require.Equal(r, c.back, len(held) == 0)
+			require.Equal(r, ran, len(r.Roles()))
+			const says = "The card stands in Cancelled, which ends work on the board. The task is held"
+			require.Equal(r, 1, strings.Count(strings.Join(r.Comments(App, item), "\n"), says), r.Comments(App, item))
 		})
 	}
 }

@@ -100,16 +100,8 @@ func (e *Engine) LookAtCard(ctx context.Context, t task.Task) (item tracker.Item
 			e.Log.Info("the card of a task is back", "task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)
 			return item, e.Store.Commit(ctx, task.Commit{Free: others})
 		}
-		do, _ := MendCard(hold, t.ID)
-		text := hold.Reason + ". The task is held: nothing of it begins, is merged or deployed. What to do: " + do + "."
-		told := EffectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, "gone/"+task.Identity(t))
-		if hold.Name == cardAway {
-			comment := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: strings.ToUpper(text[:1]) + text[1:]}
-			told = EffectJob(t, p, comment, fmt.Sprintf("away/%s/%d", task.Identity(t), item.UpdatedAt.UnixMicro()))
-		}
-		failed = e.Store.Commit(ctx, task.Commit{Task: &t, Hold: []queue.Hold{hold}, Free: others, Jobs: []queue.Job{told}})
+		failed = e.holdFor(ctx, t, p, hold, item.UpdatedAt, others...)
 		if !errors.Is(failed, task.ErrConflict) {
-			e.Log.Error("a task is held for its card", "task", t.ID, "repo", t.Repo, "why", hold.Reason, "err", failed)
 			return item, cmp.Or(failed, err)
 		}
 		if t, failed = e.Store.Task(ctx, t.ID); failed != nil {
@@ -117,6 +109,22 @@ func (e *Engine) LookAtCard(ctx context.Context, t task.Task) (item tracker.Item
 		}
 	}
 	return item, task.ErrConflict
+}
+
+// holdFor holds a task for its card, which has changed at a moment, and notifies people.
+func (e *Engine) holdFor(ctx context.Context, t task.Task, p task.Project, hold queue.Hold, at time.Time, others ...queue.Hold) error {
+	do, _ := MendCard(hold, t.ID)
+	text := hold.Reason + ". The task is held: nothing of it begins, is merged or deployed. What to do: " + do + "."
+	told := EffectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, "gone/"+task.Identity(t))
+	if hold.Name == cardAway {
+		comment := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: strings.ToUpper(text[:1]) + text[1:]}
+		told = EffectJob(t, p, comment, fmt.Sprintf("away/%s/%d", task.Identity(t), at.UnixMicro()))
+	}
+	err := e.Store.Commit(ctx, task.Commit{Task: &t, Hold: []queue.Hold{hold}, Free: others, Jobs: []queue.Job{told}})
+	if !errors.Is(err, task.ErrConflict) {
+		e.Log.Error("a task is held for its card", "task", t.ID, "repo", t.Repo, "why", hold.Reason, "err", err)
+	}
+	return err
 }
 
 // textFor is how long the text of a card that was read for an event is taken for that of the moment.

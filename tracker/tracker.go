@@ -261,10 +261,12 @@ type Hook struct {
 	Actor     Person `json:",omitzero"` // the same account, as far as the payload describes it
 	// Self means a comment of the service's own, or one caused by an account that was known as one
 	// of its own when it was decoded; a person may have the same account.
-	Self    bool
-	Status  bool   // the status is what changed
-	Browser bool   `json:",omitempty"` // made on the tracker's own pages, and so by a person, whatever the account
-	To      string `json:",omitempty"` // the column that it changed to, by id or name; empty when the payload has none
+	Self     bool
+	Status   bool   // the status is what changed
+	Browser  bool   `json:",omitempty"` // made on the tracker's own pages, and so by a person, whatever the account
+	To       string `json:",omitempty"` // the column that it changed to, by id or name; empty when the payload has none
+	Finished bool   `json:",omitempty"` // that column ends work at the tracker, as far as the payload tells
+	Column   string `json:",omitempty"` // its name, as far as the payload tells
 	// Word is the status that To means, as far as the receiver can tell without a call; StatusUnknown when it cannot.
 	Word stage.Status `json:",omitempty"`
 	// At is when it was changed, by the tracker's clock; zero when the payload has no time, or not of this change.

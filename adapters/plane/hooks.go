@@ -133,6 +133,9 @@ func (c *Client) read(h *tracker.Hook, shown wireState) {
 	if shown.ID != "" && !is {
 		h.At = time.Time{}
 	}
+	if is && shown.isFinished() {
+		h.Finished, h.Column = true, shown.Name
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h.Word = c.boards[h.ProjectID].status(h.To); h.Word == stage.StatusUnknown && is {

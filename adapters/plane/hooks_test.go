@@ -41,17 +41,21 @@ func TestDecodeWithoutACall(t *testing.T) {
 	for shown, want := range map[string]struct {
 		word stage.Status
 		at   bool
+		ends string
 	}{
-		`{"id":"s-stop","name":"Stop"}`:     {stage.StatusStop, true},
-		`{"id":"s-other","name":"Backlog"}`: {"", false},
-		`"s-stop"`:                          {"", true},
-		`"s-other"`:                         {"", false},
-		`null`:                              {"", true},
+		`{"id":"s-stop","name":"Stop"}`:                           {stage.StatusStop, true, ""},
+		`{"id":"s-stop","name":"Cancelled","group":"cancelled"}`:  {"", true, "Cancelled"},
+		`{"id":"s-other","name":"Cancelled","group":"cancelled"}`: {"", false, ""},
+		`{"id":"s-other","name":"Backlog"}`:                       {"", false, ""},
+		`"s-stop"`:                                                {"", true, ""},
+		`"s-other"`:                                               {"", false, ""},
+		`null`:                                                    {"", true, ""},
 	} {
 		h, err := c.Decode("", stop(shown))
 		require.NoError(t, err, shown)
 		require.Equal(t, want.word, h.Word, shown)
 		require.Equal(t, want.at, !h.At.IsZero(), shown)
+		require.Equal(t, []any{want.ends != "", want.ends}, []any{h.Finished, h.Column}, shown)
 	}
 	p := s.AddProject("STP", "Backlog", "STOP")
 	_, err := c.Columns(t.Context(), p)

@@ -110,6 +110,9 @@ type wireState struct {
 	ID, Name, Group string
 }
 
+// isFinished reports whether work is over in a column.
+func (s wireState) isFinished() bool { return s.Group == "completed" || s.Group == "cancelled" }
+
 // refresh reads the columns of a project.
 func (c *Client) refresh(ctx context.Context, projectID string) (board, error) {
 	b := board{
@@ -119,7 +122,7 @@ func (c *Client) refresh(ctx context.Context, projectID string) (board, error) {
 	byName := map[string]string{}
 	err := each(ctx, c, c.project(projectID)+"states/", func(s wireState) {
 		b.names[s.ID] = s.Name
-		b.ended[s.ID] = s.Group == "completed" || s.Group == "cancelled"
+		b.ended[s.ID] = s.isFinished()
 		name := strings.ToLower(strings.TrimSpace(s.Name))
 		if _, twice := byName[name]; !twice {
 			byName[name] = s.ID
