@@ -137,7 +137,7 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 			return retryOutcome(err), nil
 		}
 	}
-	if b.again, b.logged, err = in.setAgain(ctx, b); err != nil {
+	if b.again, b.logged, err = setAgain(ctx, in.Engine, b); err != nil {
 		return retryOutcome(err), nil
 	}
 	word, why := b.word()
@@ -227,7 +227,7 @@ func (e *Engine) IsNew(ctx context.Context, item tracker.Item, t task.Task) (boo
 	if b.writes, err = StatusWrites(ctx, e.Jobs, mux.Name(item.ProjectID), item.ID, b.task.ID); err != nil {
 		return false, err
 	}
-	b.again, b.logged, err = e.setAgain(ctx, b)
+	b.again, b.logged, err = setAgain(ctx, e, b)
 	return !b.acted(), err
 }
 

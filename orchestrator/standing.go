@@ -100,7 +100,7 @@ func (e *Engine) LookAtCard(ctx context.Context, t task.Task) (item tracker.Item
 			e.Log.Info("the card of a task is back", "task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)
 			return item, e.Store.Commit(ctx, task.Commit{Free: others})
 		}
-		failed = e.holdFor(ctx, t, p, hold, item.UpdatedAt, others...)
+		failed = holdFor(ctx, e, t, p, hold, item.UpdatedAt, others...)
 		if !errors.Is(failed, task.ErrConflict) {
 			return item, cmp.Or(failed, err)
 		}
@@ -112,7 +112,7 @@ func (e *Engine) LookAtCard(ctx context.Context, t task.Task) (item tracker.Item
 }
 
 // holdFor holds a task for its card, which has changed at a moment, and notifies people.
-func (e *Engine) holdFor(ctx context.Context, t task.Task, p task.Project, hold queue.Hold, at time.Time, others ...queue.Hold) error {
+func holdFor(ctx context.Context, e *Engine, t task.Task, p task.Project, hold queue.Hold, at time.Time, others ...queue.Hold) error {
 	do, _ := MendCard(hold, t.ID)
 	text := hold.Reason + ". The task is held: nothing of it begins, is merged or deployed. What to do: " + do + "."
 	told := EffectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, "gone/"+task.Identity(t))

@@ -132,7 +132,7 @@ func (in intake) compare(ctx context.Context, t task.Task, w *task.Word) error {
 	if t.ID == 0 || w.Said != "" && !onBoard || w.Said == "" && w.By.Via != stage.ViaReconciler {
 		return nil
 	}
-	last, err := in.lastWord(ctx, t)
+	last, err := lastWord(ctx, in.Records, t)
 	switch {
 	case err != nil:
 		return err
@@ -147,8 +147,8 @@ func (in intake) compare(ctx context.Context, t task.Task, w *task.Word) error {
 }
 
 // lastWord is the word of the board that was acted on last, without a number where it was read there before it was heard.
-func (e *Engine) lastWord(ctx context.Context, t task.Task) (w task.Word, err error) {
-	entries, err := e.Records.Journal(ctx, t.ID)
+func lastWord(ctx context.Context, records task.Records, t task.Task) (w task.Word, err error) {
+	entries, err := records.Journal(ctx, t.ID)
 	var found *task.Recorded
 	for i := len(entries) - 1; i >= 0; i-- {
 		old, isWord := entries[i].Word()
@@ -161,7 +161,8 @@ func (e *Engine) lastWord(ctx context.Context, t task.Task) (w task.Word, err er
 			return old, err
 		case found == nil && decided && r.Event.On == stage.Trigger(t.State.Acted):
 			found, w = &r, task.Word{
-				Said: string(r.Event.On), SaidAt: r.Event.Seen, Seq: r.Decision.State.Seq, Fate: task.FateActed, Why: strings.Join(r.Decision.Notes, "; "),
+				Said: string(r.Event.On), SaidAt: r.Event.Seen, Seq: r.Decision.State.Seq, Fate: task.FateActed,
+				Why: strings.Join(r.Decision.Notes, "; "),
 			}
 		}
 	}
@@ -171,7 +172,7 @@ func (e *Engine) lastWord(ctx context.Context, t task.Task) (w task.Word, err er
 // setAgain reports whether a person has set the status again that was acted on last, and whether the log says so. That the
 // work item has changed since does not: a comment, an edit and the second save of the same move change it too. It was
 // set again when the item has stood elsewhere in between.
-func (e *Engine) setAgain(ctx context.Context, b board) (again, logged bool, err error) {
+func setAgain(ctx context.Context, e *Engine, b board) (again, logged bool, err error) {
 	t := newest(b.task, b.past)
 	acted := t.State.Acted
 	stands := b.item.Status == acted && b.seen().After(t.State.ActedAt)
@@ -183,7 +184,7 @@ func (e *Engine) setAgain(ctx context.Context, b board) (again, logged bool, err
 	if err != nil || m.Earlier == nil {
 		return false, false, err
 	}
-	last, err := e.lastWord(ctx, t)
+	last, err := lastWord(ctx, e.Records, t)
 	if err != nil {
 		return false, false, err
 	}

@@ -168,7 +168,10 @@ func (c *checker) leftOf(t task.Task) {
 		}
 	}
 	branch, cancelled := task.ParseTombstone(t.Branch)
-	theirs := c.foreign[branch] != "" || len(c.theirs[t.ID]) > 0
+	theirs := c.foreign[branch] != "" || slices.ContainsFunc(c.tasks(), func(o task.Task) bool { // a later task may have the name
+		was, _ := task.ParseTombstone(o.Branch)
+		return o.Repo == t.Repo && was == branch && len(c.theirs[o.ID]) > 0
+	})
 	if cancelled && !theirs && s.places[0].Remote(t.Repo, branch) != "" &&
 		!c.inUse(t.Repo, branch) && !c.refused(t, orchestrator.EffectCancel) {
 		c.fail(Leftover, "the branch of the cancelled task %d is on the remote: %s", t.ID, branch)
