@@ -171,7 +171,7 @@ func (in intake) commit(ctx context.Context, t task.Task, ev stage.Event, d stag
 	if err := in.takeAttempt(ctx, change, ev.Agent, &out); err != nil {
 		return err
 	}
-	if change.Ended() {
+	if change.Ended() || next.State.Stopping { // a STOP waits for no card
 		out.Free = append(out.Free, queue.Hold{Subject: cardOf(t.ID), Name: cardGone}, queue.Hold{Subject: cardOf(t.ID), Name: cardAway})
 	}
 	if d.Moved {
@@ -347,11 +347,14 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 	f.Attempt, f.Killed = c.Job.Attempt, c.Job.Attempt > 1 && c.Job.Error == queue.LostHeartbeat
 	if irreversible(f.Kind) {
 		t, err := e.Store.Task(ctx, f.TaskID)
-		if err != nil {
+		switch {
+		case err != nil:
 			return retryOutcome(err)
+		case t.State.Stopping && unbegun(c.Job):
+			return stopUnbegun(e, t)
 		}
-		if item, err := e.LookAtCard(ctx, t); err != nil || IsAway(item) {
-			return putOff(e, t, item, err)
+		if item, err := lookTwice(ctx, e, t); err != nil || IsAway(item) {
+			return putOff(e, c.Job, t, item, err)
 		}
 	}
 	var o queue.Outcome

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/prompt"
@@ -247,6 +248,60 @@ func TestCancelledBrakesFirst(t *testing.T) {
 			require.Equal(r, ran, len(r.Roles()))
 			const says = "The card stands in Cancelled, which ends work on the board. The task is held"
 			require.Equal(r, 1, strings.Count(strings.Join(r.Comments(App, item), "\n"), says), r.Comments(App, item))
+		})
+	}
+}
+
+// A STOP of which no webhook came, and that was moved on, is found in the board's log before anything is merged or deployed.
+func TestStopThatWasMovedOnUnseen(t *testing.T) {
+	for _, at := range []stage.Role{stage.Architect, stage.Tester, stage.Deployer} {
+		Run(t, func(r *Rig) {
+			r.Features = func() []orchestrator.Feature { return []orchestrator.Feature{stopFeature(r)} }
+		}, func(r *Rig) {
+			item := r.Begin("one")
+			r.Place.SetScript(Instead(at, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				if time.Sleep(time.Second); r.Status(App, item) != stage.StatusStop {
+					r.MoveAs("kim", App, item, stage.StatusStop)
+					time.Sleep(time.Second)
+					r.MoveAs("kim", App, item, stage.StatusInProgress)
+				}
+				return GoodAgent(ctx, c, files)
+			}))
+			r.Settle(10 * time.Second)
+			r.Set(item, stage.StatusApproved)
+			r.Settle(10 * time.Minute)
+			r.Cancelled(item)
+			require.Zero(r, r.Host.Merges(), at)
+		})
+	}
+}
+
+// A merge that waits for the board has not begun, and does not begin any more when STOP is said.
+func TestStopBeforeAMergeThatWaits(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		Run(t, func(r *Rig) {
+			r.Features = func() []orchestrator.Feature { return []orchestrator.Feature{stopFeature(r)} }
+		}, func(r *Rig) {
+			item := r.Begin("one")
+			r.Settle(10 * time.Second)
+			why := error(&fault.Error{Text: "502 bad gateway", Again: true})
+			if gone {
+				why = tracker.ErrNotFound
+			}
+			r.Place.SetScript(Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				r.Board.FailCall("Item", why)
+				return GoodAgent(ctx, c, files)
+			}))
+			r.Set(item, stage.StatusApproved)
+			r.Settle(10 * time.Minute)
+			t := r.Task(item)
+			require.Equal(r, stage.PhaseMerge, t.State.Phase)
+			require.NoError(r, admin.Stop(context.Background(), r.Engine, t.ID, admin.OperatorBy(stage.ViaAPI)))
+			r.Settle(2 * time.Minute)
+			r.Board.FailCall("Item", nil)
+			r.Settle(10 * time.Minute)
+			r.Cancelled(item)
+			require.Zero(r, r.Host.Merges())
 		})
 	}
 }

@@ -86,7 +86,7 @@ func (e *Engine) LookAtCard(ctx context.Context, t task.Task) (item tracker.Item
 	for range decideMax {
 		item, err = e.Tracker.Item(ctx, p.On(t.TrackerProjectID).TrackerProject, t.TrackerIssueID)
 		hold := holdOfCard(t.ID, item, err)
-		if err != nil && hold.Name == "" || t.State.Stage.Terminal() {
+		if err != nil && hold.Name == "" || t.State.Stage.Terminal() || t.State.Stopping {
 			return item, err
 		}
 		held, failed := e.Jobs.HoldsIn(ctx, hold.Subject, hold.Subject+"\x00", 2)
@@ -134,14 +134,19 @@ const textFor = 5 * time.Second
 // is not nil while the card is gone, or cannot be read before a deployment; else the agent of a card that cannot be read works
 // by the text that is known.
 func (a *attempt) readText(ctx context.Context) *queue.Outcome {
+	if a.launch.Phase == stage.PhaseRelease && a.task.State.Stopping && unbegun(a.claim.Job) {
+		return stopUnbegun(a.Engine, a.task)
+	}
 	last, err := a.items.get(a.task.TrackerIssueID), error(nil)
 	item := last.item
-	if age := a.Now().Sub(last.at); a.launch.Phase == stage.PhaseRelease || age < 0 || age > textFor {
+	if age := a.Now().Sub(last.at); a.launch.Phase == stage.PhaseRelease {
+		item, err = lookTwice(ctx, a.Engine, a.task)
+	} else if age < 0 || age > textFor {
 		item, err = a.LookAtCard(ctx, a.task)
 	}
 	switch {
 	case holdOfCard(a.task.ID, item, err).Name != "", err != nil && a.launch.Phase == stage.PhaseRelease:
-		return putOff(a.Engine, a.task, item, err)
+		return putOff(a.Engine, a.claim.Job, a.task, item, err)
 	case err != nil && item.ID != "": // it was read, and the store has failed
 		return retryOutcome(err)
 	case err != nil:
@@ -201,14 +206,72 @@ func refreshRequest(ctx context.Context, at Workspaces, p task.Project, t task.T
 	return err
 }
 
+// notBegun begins the error of a job that was put off by each attempt before it began.
+const notBegun = "not begun: "
+
+// unbegun reports whether no attempt of a job has begun what it is for.
+func unbegun(j queue.Job) bool { return j.Attempt == 1 || strings.HasPrefix(j.Error, notBegun) }
+
 // putOff puts off what a task begins whose card is not where it can be worked on, or cannot be read.
-func putOff(e *Engine, t task.Task, item tracker.Item, err error) *queue.Outcome {
+func putOff(e *Engine, j queue.Job, t task.Task, item tracker.Item, err error) *queue.Outcome {
 	why := holdOfCard(t.ID, item, err).Reason
-	if why == "" {
+	if errors.Is(err, errStopSet) {
+		why = err.Error()
+	} else if why == "" {
 		why = "the card cannot be read, and nothing is merged or deployed until it can: " + err.Error()
 	}
 	e.Log.Warn("a task waits for the board", "task", t.ID, "repo", t.Repo, "why", why)
+	if unbegun(j) {
+		why = notBegun + why
+	}
 	return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(max(cardWait, fault.After(err))), Error: why}
+}
+
+// stopUnbegun ends what cannot be undone before it begins, since a STOP waits for its end.
+func stopUnbegun(e *Engine, t task.Task) *queue.Outcome {
+	ev := stage.Event{On: stage.OnStop, At: e.Now(), Unbegun: true}
+	return &queue.Outcome{
+		Kind: queue.OutcomeDone, Error: "STOP was set before it began", Then: []queue.Job{e.triggerJob(t, ev, nil, fmt.Sprintf("unbegun/%d", t.ID))},
+	}
+}
+
+// errStopSet reports that a person has set STOP, of which no webhook has come, and the card was moved on. It is replayed.
+var errStopSet = &fault.Error{Text: "STOP was set on the card", Again: true}
+
+// lookTwice is LookAtCard before what cannot be undone: a STOP that was set since the last word counts by the log, too.
+func lookTwice(ctx context.Context, e *Engine, t task.Task) (tracker.Item, error) {
+	item, err := e.LookAtCard(ctx, t)
+	if err != nil || IsAway(item) || t.State.Acted == stage.StatusStop {
+		return item, err
+	}
+	log, logs := e.Tracker.(tracker.Log)
+	columns, named := e.Tracker.(tracker.Board)
+	if _, stops := e.machine.Edge(t.State, stage.Event{On: stage.OnStop}); !logs || !named || !stops {
+		return item, nil
+	}
+	m, err := log.LastMove(ctx, item.ProjectID, item.ID)
+	if err != nil {
+		if fault.Retryable(err) {
+			return item, err
+		}
+		return item, nil // it keeps none, or not for us
+	}
+	for _, m := range append([]tracker.Move{m}, m.Earlier...) {
+		status, err := columns.StatusOf(ctx, item.ProjectID, m.To)
+		if err != nil || !m.At.After(t.State.ActedAt) {
+			return item, err
+		}
+		if status == stage.StatusStop {
+			job := TrackerJob(tracker.Hook{
+				Kind: tracker.HookItemUpdated, Event: HookReplayed, ProjectID: item.ProjectID, ItemID: item.ID, Status: true, Browser: true,
+				ActorID: m.ActorID, To: m.To, Word: status, At: m.At, Via: stage.ViaReconciler, Proof: cmp.Or(m.Proof, stage.ProofActivity),
+			})
+			job.DedupeKey = fmt.Sprintf("stop/%s/%d", task.Identity(t), m.At.UnixMicro())
+			_, err = e.Jobs.Put(ctx, job)
+			return item, cmp.Or(err, error(errStopSet))
+		}
+	}
+	return item, nil
 }
 
 // irreversible reports whether an effect cannot be undone.

@@ -41,7 +41,7 @@ func (in intake) hearBoard(h tracker.Hook) {
 	if h.Word != stage.StatusUnknown {
 		w.Said = string(h.Word)
 	}
-	if h.Event == HookReplayed {
+	if h.Event == HookReplayed && h.ActorID == "" {
 		w.By = stage.Principal{Via: stage.ViaReconciler}
 	}
 }

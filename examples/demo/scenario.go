@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,8 @@ const (
 	stuck    = "import"    // the tester hangs the first time, and is killed
 	rivalled = "перевод"   // somebody else changes the same lines on main
 	harmful  = "collector" // what is deployed does not answer any more
+	edited   = "tiles"     // a person adds to its text when the requirements are there
+	archived = "перевод"   // a person takes it off the board while it is worked on, and puts it back
 )
 
 func cards() []card {
@@ -101,10 +104,17 @@ func (w *world) people(ctx context.Context) {
 		"The deployment is prepared": "Confirm Deploy",
 		"the design is ready":        "STOP",
 	}
-	answered := map[string]int{}
+	answered, away := map[string]int{}, map[string]bool{} // cards that are about to be taken off the board
 	for every(ctx, max(w.scaled(500*time.Millisecond), 20*time.Millisecond)) {
 		harm := false
 		for _, i := range w.board.Items("") {
+			if away[i.ID] && w.countComments(i.ID, "analysis → architecture") > 0 {
+				delete(away, i.ID)
+				w.board.Remove(i.ID, planetest.Archived)
+			}
+			if i.Gone != "" && slices.ContainsFunc(w.chat.Messages(), isGone) {
+				w.board.Restore(i.ID)
+			}
 			harm = harm || w.ends(i.Name, blocked) && i.StateName == "Blocked"
 			if harm && w.ends(i.Name, frozen) && answered[i.ID] == 0 {
 				answered[i.ID]++
@@ -126,7 +136,16 @@ func (w *world) people(ctx context.Context) {
 				if !pause(ctx, w.scaled(time.Second)) {
 					return
 				}
+				switch title := strings.ToLower(i.Name); {
+				case answer == "Approved" && strings.Contains(title, edited):
+					w.board.Edit(i.ID, i.Name, "<p>Panning the map is slow: keep the newest tiles in memory, and forget them after a day.</p>")
+				case answer == "Approved" && strings.Contains(title, archived):
+					away[i.ID] = true
+				}
 				_ = w.board.Move(i.ID, answer) // the card and the column exist
+				if answer == "STOP" {          // it counts all the same
+					_ = w.board.Move(i.ID, "In Progress")
+				}
 			}
 		}
 	}

@@ -49,7 +49,7 @@ func (s step) show(of seen, begun, over bool, proof string) step {
 func tour(f facts) []step {
 	steps := []step{taken(f), approved(f), sideBySide(f), stop(f), killed(f), confirmed(f), waited(f), worse(f), frozenRepo(f), red(f)}
 	if !f.Manual { // nobody works on main by hand then
-		steps = append(steps, conflict(f))
+		steps = append(steps, conflict(f), rewritten(f), gone(f))
 	}
 	return steps
 }
@@ -153,7 +153,7 @@ func stop(f facts) step {
 		ID:    "stop",
 		Title: "A person says STOP",
 		Text: "Moving a card to STOP ends its agent, cancels its jobs, and removes its worktree and its branch, " +
-			"while everything else goes on.",
+			"while everything else goes on. It counts although somebody moves the card on at once.",
 	}
 	for _, c := range f.Cards {
 		asked := slices.ContainsFunc(c.Changes, func(x planetest.Change) bool { return x.Actor != bot && x.To == "STOP" })
@@ -325,3 +325,33 @@ func conflict(f facts) step {
 	}
 	return s.show(c, words != "", over, words)
 }
+
+func rewritten(f facts) step {
+	s := step{
+		ID:    "edited",
+		Title: "A person edits a card that is worked on",
+		Text:  "What an agent reads is what the card says when its run begins, and the card says that it was read.",
+	}
+	c := f.card(edited)
+	for _, t := range c.Comments {
+		if _, what, ok := strings.Cut(t, "The card was edited: "); ok {
+			return s.show(c, true, true, what)
+		}
+	}
+	return s.show(c, false, false, "")
+}
+
+func gone(f facts) step {
+	s := step{
+		ID:    "gone",
+		Title: "A card that is taken off the board is not built on",
+		Text: "The next agent does not begin, nothing is merged or deployed, and the chat says what to do. " +
+			"When the card is back, its task goes on by itself.",
+	}
+	c := f.card(archived)
+	seen := slices.ContainsFunc(f.Chat, isGone)
+	return s.show(c, seen, seen && c.Task.MergeSHA != "", "the chat says that the card is gone")
+}
+
+// isGone reports whether a message is the notice of a card that is gone.
+func isGone(m telegramtest.Message) bool { return strings.Contains(m.Text, "the card is not on the board any more") }

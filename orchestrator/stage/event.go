@@ -145,16 +145,17 @@ type CI struct {
 type Event struct {
 	On      Trigger   `json:"on"`
 	At      time.Time `json:"at"`
-	Run     int64     `json:"run,omitempty"`    // agent results: whose
-	Agent   *Report   `json:"agent,omitempty"`  // agent results
-	Reason  string    `json:"reason,omitempty"` // of a rejection or a failed merge
-	By      Principal `json:"by,omitzero"`      // who, when it was not the service's own doing
-	Denied  string    `json:"denied,omitempty"` // of a board status: why who set it may not, in one sentence
-	Seen    time.Time `json:"seen,omitzero"`    // of a board status: when the work item was changed last, by the tracker's clock
-	Of      string    `json:"of,omitempty"`     // of a person's word: the commit that was read, where it is known
-	Waits   string    `json:"waits,omitempty"`  // of a board status: that the agent of the stage has not begun, and what it waits for
-	SHA     string    `json:"sha,omitempty"`    // agent results, pushed: the new head; merge_done: the merge; effect_failed: the refused
-	Branch  string    `json:"branch,omitempty"` // branch_taken
+	Run     int64     `json:"run,omitempty"`     // agent results: whose
+	Agent   *Report   `json:"agent,omitempty"`   // agent results
+	Reason  string    `json:"reason,omitempty"`  // of a rejection or a failed merge
+	By      Principal `json:"by,omitzero"`       // who, when it was not the service's own doing
+	Denied  string    `json:"denied,omitempty"`  // of a board status: why who set it may not, in one sentence
+	Unbegun bool      `json:"unbegun,omitempty"` // of a STOP: what cannot be undone has not begun, and does not
+	Seen    time.Time `json:"seen,omitzero"`     // of a board status: when the work item was changed last, by the tracker's clock
+	Of      string    `json:"of,omitempty"`      // of a person's word: the commit that was read, where it is known
+	Waits   string    `json:"waits,omitempty"`   // of a board status: that the agent of the stage has not begun, and what it waits for
+	SHA     string    `json:"sha,omitempty"`     // agent results, pushed: the new head; merge_done: the merge; effect_failed: the refused
+	Branch  string    `json:"branch,omitempty"`  // branch_taken
 	PR      int64     `json:"pr,omitempty"`
 	URL     string    `json:"url,omitempty"`
 	Final   bool      `json:"final,omitempty"`   // merge_failed, effect_failed: a retry cannot help; ci: waiting cannot

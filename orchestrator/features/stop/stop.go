@@ -71,7 +71,7 @@ func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 		return d
 	}
 	switch {
-	case e.On == stage.OnStop && critical(s):
+	case e.On == stage.OnStop && critical(s) && !e.Unbegun:
 		return wait(s, e, d)
 	case e.On == stage.OnStop:
 		return cancel(s, e, stage.Decision{State: s, Edge: d.Edge}, "STOP")
