@@ -44,7 +44,7 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	// From here on a STOP ends the run; one that was decided before is in the row.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	at := &agentAtWork{p.Launch.Run, cancel}
+	at := &agentAtWork{run: p.Launch.Run, cancel: cancel}
 	e.agentStarts(p.TaskID, at)
 	defer e.agentEnds(p.TaskID, at)
 	task, err := e.Store.Task(ctx, p.TaskID)
@@ -57,6 +57,9 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	project, ok := e.Projects.ByRepo(task.Repo)
 	if !ok {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(unregisteredPoll), Error: (&UnregisteredError{task.Repo}).Error()}
+	}
+	if isOccupied(e, at, task.Repo+"/"+task.WorkItemID) {
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: "the agent of the card's task before has not ended"}
 	}
 	a := &attempt{e, c, project, task, p.Launch}
 	if o := a.resumeFinishedDeploy(ctx); o != nil {
@@ -132,6 +135,21 @@ func (a *attempt) resumeFinishedDeploy(ctx context.Context) *queue.Outcome {
 type agentAtWork struct {
 	run    int64
 	cancel context.CancelFunc
+	place  string // repository and work item; empty until the task was read
+}
+
+// isOccupied notes where an agent is to work, and reports whether one of another task does: of a cancelled one, which had the same
+// names, was at work in this process, and whose checkout has not been removed.
+func isOccupied(e *Engine, a *agentAtWork, place string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, other := range e.running {
+		if other != a && other.place == place {
+			return true
+		}
+	}
+	a.place = place
+	return false
 }
 
 // agentStarts notes a job that was claimed. One of the same task that has not

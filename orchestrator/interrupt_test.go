@@ -13,9 +13,23 @@ func TestStopAgentsEndsNoLaterRun(t *testing.T) {
 	e := &Engine{Metrics: newMetrics(nil), running: map[int64]*agentAtWork{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	e.agentStarts(1, &agentAtWork{7, cancel})
+	e.agentStarts(1, &agentAtWork{run: 7, cancel: cancel})
 	e.stopAgents(1, 6)
 	require.NoError(t, ctx.Err())
 	e.stopAgents(1, 7)
 	require.Error(t, ctx.Err())
+}
+
+// A card that is begun again may have the names of its cancelled task, whose agent may still end in this process: its
+// checkout is not worked in until it was removed.
+func TestCheckoutIsNotShared(t *testing.T) {
+	e := &Engine{Metrics: newMetrics(nil), running: map[int64]*agentAtWork{}}
+	before, next := &agentAtWork{run: 1}, &agentAtWork{run: 1}
+	e.agentStarts(1, before)
+	require.False(t, isOccupied(e, before, "acme/app/APP-1"))
+	e.agentStarts(4, next)
+	require.True(t, isOccupied(e, next, "acme/app/APP-1"))
+	require.False(t, isOccupied(e, next, "acme/app/APP-2"))
+	e.agentEnds(1, before)
+	require.False(t, isOccupied(e, next, "acme/app/APP-1"))
 }
