@@ -359,8 +359,8 @@ func (p *Place) Drop(ctx context.Context, s work.Workspace, _ string) error {
 	delete(p.checkout, dir(s))
 	delete(p.left, dir(s))
 	delete(p.branches, key(s))
-	if first := p.commits[p.commits[seen].parent]; tip == "" && first.files != nil && first.parent == "" {
-		tip = seen // nothing but the first commit: another machine has made it
+	if first := p.commits[p.commits[seen].parent]; first.files != nil && first.parent == "" {
+		tip = seen // nothing but the first commit: another machine has made it, whatever is left here of a task before
 	}
 	if seen != "" && !p.ancestor(seen, tip) {
 		return work.ErrMoved
