@@ -246,7 +246,7 @@ func lookTwice(ctx context.Context, e *Engine, t task.Task) (tracker.Item, error
 	}
 	log, logs := e.Tracker.(tracker.Log)
 	columns, named := e.Tracker.(tracker.Board)
-	if _, stops := e.machine.Edge(t.State, stage.Event{On: stage.OnStop}); !logs || !named || !stops {
+	if stops := e.machine.Decide(t.State, stage.Event{On: stage.OnStop}).Moved; !logs || !named || !stops { // it may be switched off
 		return item, nil
 	}
 	m, err := log.LastMove(ctx, item.ProjectID, item.ID)
