@@ -59,7 +59,8 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(unregisteredPoll), Error: (&UnregisteredError{task.Repo}).Error()}
 	}
 	if isOccupied(e, at, task.Repo+"/"+task.WorkItemID) {
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: "the agent of the card's task before has not ended"}
+		why := "the agent of the card's task before has not ended"
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: why}
 	}
 	a := &attempt{e, c, project, task, p.Launch}
 	if o := a.resumeFinishedDeploy(ctx); o != nil {
@@ -129,58 +130,6 @@ func (a *attempt) resumeFinishedDeploy(ctx context.Context) *queue.Outcome {
 	a.Log.Info("the deployment was made by an attempt that was interrupted",
 		"task", a.task.ID, "repo", a.task.Repo, "run", a.launch.Run, "sha", a.task.State.MergeSHA)
 	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{a.event(result, ev)}}
-}
-
-// agentAtWork is a claimed job of this process.
-type agentAtWork struct {
-	run    int64
-	cancel context.CancelFunc
-	place  string // repository and work item; empty until the task was read
-}
-
-// isOccupied notes where an agent is to work, and reports whether one of another task does: of a cancelled one, which had the same
-// names, was at work in this process, and whose checkout has not been removed.
-func isOccupied(e *Engine, a *agentAtWork, place string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, other := range e.running {
-		if other != a && other.place == place {
-			return true
-		}
-	}
-	a.place = place
-	return false
-}
-
-// agentStarts notes a job that was claimed. One of the same task that has not
-// ended yet has lost its claim.
-func (e *Engine) agentStarts(taskID int64, a *agentAtWork) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if old := e.running[taskID]; old != nil {
-		old.cancel()
-	}
-	e.running[taskID] = a
-	e.Metrics.SessionsRunning.Set(float64(len(e.running)), NoLabels{})
-}
-
-func (e *Engine) agentEnds(taskID int64, a *agentAtWork) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.running[taskID] == a {
-		delete(e.running, taskID)
-	}
-	e.Metrics.SessionsRunning.Set(float64(len(e.running)), NoLabels{})
-}
-
-// stopAgents ends the agent of a task if it works in this process, at a run up to the last.
-// A later one may have been claimed already.
-func (e *Engine) stopAgents(taskID, last int64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if a := e.running[taskID]; a != nil && a.run <= last {
-		a.cancel()
-	}
 }
 
 func (a *attempt) interrupted() *queue.Outcome {

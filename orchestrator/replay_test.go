@@ -11,6 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -184,5 +185,40 @@ func TestNothingLeavesTheRow(t *testing.T) {
 		require.Len(r, after, len(before)+1)
 		require.False(r, recordedIn(r.T, after[len(before)]).Decision.Moved)
 		require.Equal(r, task, r.Task(item))
+	})
+}
+
+// Journals from before principals are read and replay as they were: an event's "by"
+// was an id, and no state has a starter.
+func TestOldJournalsReplay(t *testing.T) {
+	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
+		item := waiting(r)
+		moveAs(r, "kim", item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		row := r.Task(item)
+		require.Equal(r, stage.Done, row.State.Stage)
+		old := func(entries []task.JournalEntry) []task.JournalEntry {
+			for i, e := range slices.DeleteFunc(entries, func(e task.JournalEntry) bool { return e.Kind != task.KindDecision }) {
+				var all map[string]map[string]any
+				require.NoError(r, json.Unmarshal(e.Payload, &all))
+				if by, ok := all["event"]["by"].(map[string]any); ok {
+					all["event"]["by"] = by["id"]
+				}
+				for _, field := range []string{"starter", "heard_at", "asked_after"} {
+					delete(all["decision"]["state"].(map[string]any), field)
+				}
+				body, err := json.Marshal(all)
+				require.NoError(r, err)
+				entries[i].Payload = body
+			}
+			return entries
+		}
+		r.Engine.Records = forger{r.Store, old}
+		again, err := admin.Replay(context.Background(), r.Engine, row.ID)
+		require.NoError(r, err)
+		require.Empty(r, again.First())
+		entries, err := r.Engine.Records.Journal(context.Background(), row.ID)
+		require.NoError(r, err)
+		require.Equal(r, stage.Principal{ID: "kim"}, recordedIn(r.T, entries[0]).Event.By)
 	})
 }

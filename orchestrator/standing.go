@@ -230,9 +230,8 @@ func putOff(e *Engine, j queue.Job, t task.Task, item tracker.Item, err error) *
 // stopUnbegun ends what cannot be undone before it begins, since a STOP waits for its end.
 func stopUnbegun(e *Engine, t task.Task) *queue.Outcome {
 	ev := stage.Event{On: stage.OnStop, At: e.Now(), Unbegun: true}
-	return &queue.Outcome{
-		Kind: queue.OutcomeDone, Error: "STOP was set before it began", Then: []queue.Job{e.triggerJob(t, ev, nil, fmt.Sprintf("unbegun/%d", t.ID))},
-	}
+	next := e.triggerJob(t, ev, nil, fmt.Sprintf("unbegun/%d", t.ID))
+	return &queue.Outcome{Kind: queue.OutcomeDone, Error: "STOP was set before it began", Then: []queue.Job{next}}
 }
 
 // errStopSet reports that a person has set STOP, of which no webhook has come, and the card was moved on. It is replayed.

@@ -2,9 +2,7 @@ package orchestrator_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -362,40 +359,5 @@ func TestLogThatComesLate(t *testing.T) {
 		r.Waits(item, stage.HoldApproval)
 		r.Settle(time.Hour)
 		require.Equal(r, "lee", lastDecision(r, item, stage.OnApproved).Event.By.ID)
-	})
-}
-
-// Journals from before principals are read and replay as they were: an event's "by"
-// was an id, and no state has a starter.
-func TestOldJournalsReplay(t *testing.T) {
-	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
-		item := waiting(r)
-		moveAs(r, "kim", item, stage.StatusApproved)
-		r.Settle(time.Minute)
-		row := r.Task(item)
-		require.Equal(r, stage.Done, row.State.Stage)
-		old := func(entries []task.JournalEntry) []task.JournalEntry {
-			for i, e := range slices.DeleteFunc(entries, func(e task.JournalEntry) bool { return e.Kind != task.KindDecision }) {
-				var all map[string]map[string]any
-				require.NoError(r, json.Unmarshal(e.Payload, &all))
-				if by, ok := all["event"]["by"].(map[string]any); ok {
-					all["event"]["by"] = by["id"]
-				}
-				for _, field := range []string{"starter", "heard_at", "asked_after"} {
-					delete(all["decision"]["state"].(map[string]any), field)
-				}
-				body, err := json.Marshal(all)
-				require.NoError(r, err)
-				entries[i].Payload = body
-			}
-			return entries
-		}
-		r.Engine.Records = forger{r.Store, old}
-		again, err := admin.Replay(context.Background(), r.Engine, row.ID)
-		require.NoError(r, err)
-		require.Empty(r, again.First())
-		entries, err := r.Engine.Records.Journal(context.Background(), row.ID)
-		require.NoError(r, err)
-		require.Equal(r, stage.Principal{ID: "kim"}, recordedIn(r.T, entries[0]).Event.By)
 	})
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// WordOf is what a person says by the job of an event that was not taken in yet, by the job alone; ok is false when it
-// carries no word.
+// WordOf returns the word of a person that the job of an event carries, by the job alone; ok is false when it carries none.
 func WordOf(j queue.Job) (w task.Word, ok bool) {
 	in := intake{word: &task.Word{Number: j.ID, HeardAt: j.CreatedAt}}
 	var h tracker.Hook

@@ -43,7 +43,6 @@ const (
 	FreezeHolds  Invariant = "freeze"        // no agent that is held starts
 	Bounded      Invariant = "bounded"       // no task begins while its repository has as many in work as it may
 	Serial       Invariant = "serial"        // the serial gate lets one task of a repository begin
-	OneFate      Invariant = "one-fate"      // each word of a person has one fate, and moves a task once
 	OneTask      Invariant = "one-task"      // a card has one task that lives
 	Together     Invariant = "together"      // a decision and what it owes appear in one commit
 	Versions     Invariant = "versions"      // a journal's versions rise

@@ -90,6 +90,9 @@ func (c *checker) owing() {
 	c.fates(jobs)
 }
 
+// OneFate is an invariant: each word of a person has one fate, and moves a task once.
+const OneFate Invariant = "one-fate"
+
 // fates looks whether each word of a person that was heard has one fate, and no move of a card was acted on twice.
 func (c *checker) fates(jobs []queue.Job) {
 	entries, _ := c.s.store.JournalSince(c.s.ctx, 0, 1<<20)

@@ -37,7 +37,7 @@ type Explanation struct {
 	// Refused is the last red verdict of the stage on what the task waits for.
 	Refused  string `json:"refused,omitempty"`
 	LastNote string `json:"last_note,omitempty"`
-	// Words are what people have said of the card, in the order in which it was heard, with what became of each.
+	// Words lists the words of people about the card, in the order in which they were heard, with the fate of each.
 	Words []task.Word `json:"words,omitempty"`
 }
 
