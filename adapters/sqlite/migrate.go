@@ -51,6 +51,11 @@ func (d *DB) migrate(ctx context.Context) error {
 		return err
 	}
 	script := schema
+	if outdated, err := d.has(ctx, "select count(*) from sqlite_schema where name = 'tasks_issue' and sql not like '% where %'"); err != nil {
+		return err
+	} else if outdated { // it has kept a card to one task for ever
+		script = "drop index tasks_issue; " + script
+	}
 	if version == 2 || version == 3 {
 		script = fromLayout3 + script
 	}
@@ -82,11 +87,15 @@ func added() []column {
 }
 
 func (d *DB) add(ctx context.Context, c column) error {
-	var there int
-	query := "select count(*) from pragma_table_info(?) where name = ?"
-	if err := d.conn.QueryRowContext(ctx, query, c.table, c.name).Scan(&there); err != nil || there > 0 {
+	there, err := d.has(ctx, "select count(*) from pragma_table_info(?) where name = ?", c.table, c.name)
+	if err != nil || there {
 		return err
 	}
-	_, err := d.conn.ExecContext(ctx, fmt.Sprintf("alter table %s add column %s %s", c.table, c.name, c.kind))
+	_, err = d.conn.ExecContext(ctx, fmt.Sprintf("alter table %s add column %s %s", c.table, c.name, c.kind))
 	return err
+}
+
+func (d *DB) has(ctx context.Context, query string, args ...any) (there bool, err error) {
+	err = d.conn.QueryRowContext(ctx, query, args...).Scan(&there)
+	return there, err
 }

@@ -80,3 +80,27 @@ func TestLayout2Undone(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 }
+
+// A file whose cards have one task for ever is opened as one whose cards may have another after the end, once.
+func TestIndexOfCards(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	open := func() (index string) {
+		db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+		require.NoError(t, err)
+		require.NoError(t, db.Close())
+		raw, err := sql.Open("sqlite", dsn(path))
+		require.NoError(t, err)
+		defer raw.Close()
+		require.NoError(t, raw.QueryRowContext(t.Context(), "select sql from sqlite_schema where name = 'tasks_issue'").Scan(&index))
+		return index
+	}
+	now := open()
+	raw, err := sql.Open("sqlite", dsn(path))
+	require.NoError(t, err)
+	_, err = raw.ExecContext(t.Context(), "drop index tasks_issue; create unique index tasks_issue on tasks (tracker_project_id, tracker_issue_id)")
+	require.NoError(t, err)
+	require.NoError(t, raw.Close())
+	require.Equal(t, now, open())
+	require.Contains(t, now, "where ended_at = 0")
+}

@@ -78,7 +78,7 @@ create table if not exists tasks (
   ended_at              integer not null default 0, -- of a task that is done or cancelled
   version               integer not null
 );
-create unique index if not exists tasks_issue on tasks (tracker_project_id, tracker_issue_id);
+create unique index if not exists tasks_issue on tasks (tracker_project_id, tracker_issue_id) where ended_at = 0;
 create unique index if not exists tasks_work_item on tasks (repo, work_item_id);
 create unique index if not exists tasks_branch on tasks (repo, branch);
 create index if not exists tasks_by_issue on tasks (tracker_issue_id);

@@ -137,7 +137,8 @@ func (s *Store) conflicts(t task.Task) bool {
 		return true
 	}
 	return slices.ContainsFunc(s.tasks, func(o task.Task) bool {
-		return o.ID != t.ID && (o.TrackerProjectID == t.TrackerProjectID && o.TrackerIssueID == t.TrackerIssueID ||
+		live := !o.State.Stage.Terminal() && !t.State.Stage.Terminal()
+		return o.ID != t.ID && (live && o.TrackerProjectID == t.TrackerProjectID && o.TrackerIssueID == t.TrackerIssueID ||
 			o.Repo == t.Repo && (o.WorkItemID == t.WorkItemID || o.Branch == t.Branch))
 	})
 }

@@ -50,6 +50,7 @@ func Run(t *testing.T, open Open) {
 		"a journal is in the order of versions":             func(k *kit) { Order(k.T, k.s) },
 		"a commit is refused among other tasks":             among,
 		"names are unique":                                  unique,
+		"a card may have another task after the end":        successors,
 		"a lost claim undoes the whole commit":              lostClaim,
 		"a commit finishes its claim and puts its jobs":     finishesClaim,
 		"a commit cancels other jobs of its task":           cancels,
@@ -178,6 +179,28 @@ func unique(k *kit) {
 	o := k.newTask(2)
 	o.WorkItemID, o.Branch, o.Repo = t.WorkItemID, t.Branch, "acme/other"
 	k.commit(task.Commit{Task: &o})
+}
+
+// A card has one unfinished task; those of it that are done stay, and keep their names.
+func successors(k *kit) {
+	t := k.newTask(1)
+	k.commit(task.Commit{Task: &t})
+	next, other := k.newTask(2), k.newTask(3)
+	next.TrackerIssueID, other.TrackerIssueID = t.TrackerIssueID, t.TrackerIssueID
+	require.ErrorIs(k, k.s.Commit(k.Context(), task.Commit{Task: &next}), task.ErrConflict)
+	t.Version, t.State.Stage = 1, stage.Done
+	k.commit(task.Commit{Task: &t})
+	k.commit(task.Commit{Task: &next})
+	require.ErrorIs(k, k.s.Commit(k.Context(), task.Commit{Task: &other}), task.ErrConflict, "beside the second")
+	other.WorkItemID, other.TrackerIssueID = t.WorkItemID, "another"
+	require.ErrorIs(k, k.s.Commit(k.Context(), task.Commit{Task: &other}), task.ErrConflict, "the names of the first")
+	list, err := k.s.Tasks(k.Context(), task.Filter{TrackerIssueID: t.TrackerIssueID})
+	require.NoError(k, err)
+	require.Len(k, list, 2)
+	require.Equal(k, []int64{t.ID, next.ID}, []int64{list[0].ID, list[1].ID})
+	t = k.task(t.ID)
+	t.Title = "changed after the end"
+	k.commit(task.Commit{Task: &t})
 }
 
 func (k *kit) claim() queue.Claim {

@@ -18,8 +18,8 @@ type Store interface {
 	// Tasks lists tasks by id.
 	Tasks(ctx context.Context, f Filter) ([]Task, error)
 	// Commit applies a decision. ErrConflict on a version mismatch, on a taken
-	// (tracker project, issue), (repo, work item) or (repo, branch), and when
-	// Commit.Line is not so any more.
+	// (repo, work item) or (repo, branch), on a (tracker project, issue) that another
+	// unfinished task has, and when Commit.Line is not so any more.
 	Commit(ctx context.Context, c Commit) error
 	// Receive records a delivery and puts its job, both or neither. It reports
 	// true, and does nothing, for one that is known by (source, id) or by
