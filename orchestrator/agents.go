@@ -314,7 +314,7 @@ func (a *attempt) command(ctx context.Context, at work.Checkout) work.Command {
 		TaskID: a.task.ID, WorkItem: a.task.WorkItemID, Repo: a.task.Repo, Role: a.launch.Role, Stage: a.launch.Stage, Run: a.launch.Run,
 		Attempt: a.claim.Job.Attempt, Dir: at.Dir, Jail: at.Jail, Agent: agent,
 		Template: template,
-		Prompt:   Prompt(a.project, a.task, a.launch, works, target, assigned, a.answers(ctx), a.findings(ctx)...),
+		Prompt:   Prompt(a.project, a.task, a.launch, works, target, assigned, a.answers(ctx), append(a.findings(ctx), a.former(ctx)...)...),
 		Report:   works.ReportFile(a.launch.Phase), Env: env,
 	}
 }

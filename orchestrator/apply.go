@@ -330,6 +330,9 @@ const requestFile = "request.md"
 // SeedFiles returns the files that a new branch begins with.
 func SeedFiles(p task.Project, t task.Task) []work.File {
 	body := fmt.Sprintf("# %s: %s\n\n%s\n", t.WorkItemID, t.Title, t.Description)
+	if t.State.Follows != "" {
+		body += "\n" + wordsFollows(p, t) + "\n"
+	}
 	return []work.File{{Path: p.Docs(t.WorkItemID) + "/" + requestFile, Body: []byte(body)}}
 }
 

@@ -141,7 +141,13 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		return retryOutcome(err), nil
 	}
 	word, why := b.word()
+	begins, way := afterDone(in.features, word)
 	switch {
+	case word == stage.StatusUnknown && why == "" && way != "" && b.straysAfterEnd():
+		if !found {
+			return in.answerWithoutTask(ctx, b, b.item.Status, way), nil
+		}
+		return in.putBack(ctx, b, fmt.Sprintf("%s moves nothing: the task is done; %s", b.column(), way))
 	case word == stage.StatusUnknown && why == "" && b.strays():
 		return in.putBack(ctx, b,
 			fmt.Sprintf("%s moves nothing: the task is at %s, and the service sets that column itself", b.column(), task.State.Stage))
@@ -158,6 +164,10 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 			"item", item.ID, "repo", in.project.Repo, "status", word, "stands", item.StatusName)
 	}
 	switch {
+	case found && task.State.Stage == stage.Done && begins: // as on a card without a task
+		b.past, b.task, found = b.task, b.past, false
+	case found && task.State.Stage == stage.Done && way != "":
+		return in.putBack(ctx, b, fmt.Sprintf("%s moves nothing: the task is done; %s", b.column(), way))
 	case found && task.State.Stage == stage.Done:
 		return in.putBack(ctx, b, b.column()+" moves nothing: the task is done, and what is left to do begins as another card")
 	case b.back && word == stage.StatusInProgress && task.State.Hold == stage.HoldNone:
@@ -176,9 +186,10 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		}
 		return in.try(ctx, task, ev, nil)
 	case on == stage.OnToAnalyse:
+		ev.Follows = followed(b.past)
 		return in.afterClearing(ctx, item, ev), nil
 	default:
-		return in.answerWithoutTask(ctx, b, word), nil
+		return in.answerWithoutTask(ctx, b, word, way), nil
 	}
 }
 
@@ -198,22 +209,6 @@ func (in intake) isOurs(ctx context.Context, h tracker.Hook, m ourMove) (bool, e
 	}
 	to, err := tracks.StatusOf(ctx, h.ProjectID, h.To)
 	return m.isEcho(to), err
-}
-
-// afterClearing starts a task when what a cancelled one of the same work item leaves
-// behind is gone: the two have their names in common.
-func (in intake) afterClearing(ctx context.Context, item tracker.Item, ev stage.Event) *queue.Outcome {
-	jobs, err := in.Jobs.Jobs(ctx, queue.Filter{Key: effectOrder(item.ID, EffectCancel), Open: true})
-	if err != nil {
-		return retryOutcome(err)
-	}
-	if slices.ContainsFunc(jobs, func(j queue.Job) bool { kind, _ := EffectKindOf(j); return kind == EffectCancel }) {
-		return &queue.Outcome{
-			Kind: queue.OutcomeRelease, At: in.Now().Add(in.opt.StatusDefer),
-			Error: "waits until what the cancelled task leaves behind is removed",
-		}
-	}
-	return in.start(ctx, item, ev)
 }
 
 // IsNew reports whether an item stands at a status that no decision has acted on and no
@@ -277,7 +272,7 @@ func refused(jobs []queue.Job) (out []queue.Job) {
 type board struct {
 	item     tracker.Item
 	task     task.Task // zero: none
-	past     task.Task // the cancelled one that the item had last, when it has none
+	past     task.Task // the one that the item had last, which was cancelled or is to be followed, when it has none
 	writes   []Effect
 	hook     tracker.Hook
 	received time.Time    // the webhook

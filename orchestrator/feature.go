@@ -41,6 +41,9 @@ type Feature struct {
 	// adds to that transaction; an error has the attempt taken in again later. With it an
 	// attempt that ended by a work.Trouble is the feature's matter and no failure of the task.
 	Attempted func(context.Context, Change, stage.Report, *task.Commit) error
+	// AfterDone answers the word of a person on the card of a task that is done: another task of the card begins, or
+	// the card is put back with the way on. Without it, each word is answered so.
+	AfterDone func(word stage.Status) (begins bool, way string)
 	Loops     []Loop                             // background work
 	Show      func(context.Context) (any, error) // the feature's block in /queue; nil = none
 }

@@ -314,7 +314,7 @@ func (in intake) start(ctx context.Context, item tracker.Item, ev stage.Event) *
 		switch {
 		case err != nil:
 			return retryOutcome(err)
-		case found:
+		case found && (row.State.Stage != stage.Done || row.WorkItemID != ev.Follows):
 			return in.apply(ctx, row, ev, nil)
 		}
 		if o, err := in.begin(ctx, item, ev); !errors.Is(err, task.ErrConflict) {
@@ -345,7 +345,7 @@ func (in intake) begin(ctx context.Context, item tracker.Item, ev stage.Event) (
 	if !d.Moved {
 		return in.refuse(ctx, item, d), nil
 	}
-	task, err := in.name(ctx, item)
+	task, err := in.name(ctx, item, ev.Follows)
 	if err != nil {
 		return retryOutcome(err), nil
 	}

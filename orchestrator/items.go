@@ -201,8 +201,8 @@ func (e *Engine) projectOf(t task.Task, on stage.Trigger) (task.Project, bool) {
 	return p, ok
 }
 
-// name fills in a new task's identity.
-func (in intake) name(ctx context.Context, item tracker.Item) (task.Task, error) {
+// name fills in the identity of a new task, which may come after another of its card.
+func (in intake) name(ctx context.Context, item tracker.Item, follows string) (task.Task, error) {
 	var failed error
 	taken := func(f task.Filter) bool {
 		tasks, err := in.Store.Tasks(ctx, f)
@@ -218,9 +218,12 @@ func (in intake) name(ctx context.Context, item tracker.Item) (task.Task, error)
 		ID: id, TrackerProjectID: in.project.TrackerProject, TrackerIssueID: item.ID, Repo: in.project.Repo,
 		Title: item.Title, Description: item.Description, Slug: task.Slug(item.Title), CreatedAt: now,
 	}
-	t.WorkItemID = task.WorkItemID(in.project.Prefix, item.Sequence, func(s string) bool {
-		return taken(task.Filter{Repo: in.project.Repo, WorkItemID: s})
-	})
+	known := func(s string) bool { return taken(task.Filter{Repo: in.project.Repo, WorkItemID: s}) }
+	if follows == "" {
+		t.WorkItemID = task.WorkItemID(in.project.Prefix, item.Sequence, known)
+	} else {
+		t.WorkItemID = task.FollowUpID(in.project.Prefix, follows, known)
+	}
 	t.Branch = task.BranchName(t.WorkItemID, t.Slug, item.ID, func(s string) bool {
 		return taken(task.Filter{Repo: in.project.Repo, Branch: s})
 	})

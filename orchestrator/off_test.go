@@ -14,6 +14,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/afterdone"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
@@ -44,6 +45,7 @@ func parts() []part {
 		{"stop", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
 			return stop.Feature(stop.Options{Store: r.Store, Projects: p, Workspaces: r.Place, Agents: r.Place})
 		}},
+		{"after_done", func(*Rig, *task.Projects, string) (orchestrator.Feature, error) { return afterdone.Feature(), nil }},
 		{"reconcile", func(r *Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
 			rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board})
 			return rec.Feature(), err

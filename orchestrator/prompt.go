@@ -32,6 +32,9 @@ func Prompt(
 	var b strings.Builder
 	fmt.Fprintf(&b, "You are the %s of %s in the repository %s, on the branch %s.\n%s\n",
 		l.Role, t.WorkItemID, p.Repo, t.Branch, cut(strings.TrimSpace(assignment), prompt.Max, ""))
+	if t.State.Follows != "" {
+		fmt.Fprintf(&b, "\n%s\n", wordsFollows(p, t))
+	}
 	if recipe := recipe(p, l); recipe != "" && !strings.Contains(assignment, recipe) {
 		fmt.Fprintf(&b, "\nThis is how the team deploys, and how you are to do it:\n%s\n", cut(recipe, prompt.Max, ""))
 	}
@@ -61,6 +64,34 @@ func Prompt(
 		quote(&b, "Comments of people on the work item", strings.Join(comments, "\n"), quoteMax)
 	}
 	return b.String()
+}
+
+// wordsFollows says what a task comes after, and where that is written down.
+func wordsFollows(p task.Project, t task.Task) string {
+	return fmt.Sprintf("%s is a follow-up of %s, which is done: its documents are in %s/ on %s.",
+		t.WorkItemID, t.State.Follows, p.Docs(t.State.Follows), p.Main)
+}
+
+// former quotes the last words of the task that a new one comes after, for the role that begins. What cannot be read
+// is left out: the run does not wait for it.
+func (a *attempt) former(ctx context.Context) []Quotation {
+	if a.task.State.Follows == "" || a.launch.Stage != a.machine.Pipeline().First(a.task.State) {
+		return nil
+	}
+	list, err := a.Store.Tasks(ctx, task.Filter{Repo: a.task.Repo, WorkItemID: a.task.State.Follows, Limit: 1})
+	var runs []task.AgentRun
+	if err == nil && len(list) > 0 {
+		runs, err = a.Records.AgentRuns(ctx, list[0].ID)
+	}
+	if err != nil {
+		a.Log.Warn("the task that is followed cannot be read", "task", a.task.ID, "repo", a.task.Repo, "err", err)
+	}
+	for _, r := range slices.Backward(runs) {
+		if r.Summary != "" {
+			return []Quotation{{fmt.Sprintf("What the %s of %s has said at its end", r.Role, list[0].WorkItemID), r.Summary}}
+		}
+	}
+	return nil
 }
 
 // Bounds in bytes. Agents get the prompt as one argument of a command, of which Linux

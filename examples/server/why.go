@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
@@ -79,6 +80,12 @@ func show(w io.Writer, x explain.Explanation) {
 	showBlockers(w, x)
 	if x.Lane != "" {
 		fmt.Fprintf(w, "  lane: %s\n", x.Lane)
+	}
+	if x.Follows != "" {
+		fmt.Fprintf(w, "  follows: %s\n", x.Follows)
+	}
+	if len(x.FollowedBy) > 0 {
+		fmt.Fprintf(w, "  followed by: %s\n", strings.Join(x.FollowedBy, ", "))
 	}
 	if x.CI != "" {
 		fmt.Fprintf(w, "  CI: %s\n", x.CI)

@@ -46,7 +46,8 @@ func TestSwitches(t *testing.T) {
 	switches := []struct{ setting, name string }{
 		{"ORCH_STOP_STATUS_ENABLED", "stop"}, {"ORCH_RECONCILE_ENABLED", "reconcile"}, {"ORCH_LIVE_MESSAGE_ENABLED", "live_message"},
 		{"ORCH_WAIT_COMMENT_ENABLED", "wait_comment"}, {"ORCH_SERIAL_GATE_ENABLED", "serial_gate"}, {"ORCH_WIP_ENABLED", "wip"}, {"ORCH_TASK_DEPS_ENABLED", "task_deps"},
-		{"ORCH_MONITOR_ENABLED", "monitor"}, {"ORCH_AGENT_PAUSE_ENABLED", "agent_pause"}, {"", "budget"},
+		{"ORCH_MONITOR_ENABLED", "monitor"}, {"ORCH_AGENT_PAUSE_ENABLED", "agent_pause"}, {"ORCH_AFTER_DONE_ENABLED", "after_done"},
+		{"", "budget"},
 	}
 	// Retention, signals and the look at remotes are always on, and the merge gate is there when it is off: for branches behind main.
 	all := []string{"retention", "merge_gate", "remotes", "signals"}
@@ -158,5 +159,5 @@ func TestFeaturesDocument(t *testing.T) {
 			require.Equal(t, strings.TrimSpace(cells[3]), defaults[name], name)
 		}
 	}
-	require.Equal(t, 15, rows)
+	require.Equal(t, 16, rows)
 }

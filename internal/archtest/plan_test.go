@@ -66,8 +66,8 @@ func plan() []room {
 func featured() []string {
 	out := []string{"orchestrator", "orchestrator/admin"}
 	for _, f := range []string{
-		"agentpause", "budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "remotes", "retention", "serialgate", "signals", "stop", "subscriber",
-		"traces", "waitcomment", "wip",
+		"afterdone", "agentpause", "budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "remotes", "retention", "serialgate", "signals", "stop",
+		"subscriber", "traces", "waitcomment", "wip",
 	} {
 		out = append(out, "orchestrator/features/"+f)
 	}

@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -39,6 +40,10 @@ type Explanation struct {
 	LastNote string `json:"last_note,omitempty"`
 	// Words lists the words of people about the card, in the order in which they were heard, with the fate of each.
 	Words []task.Word `json:"words,omitempty"`
+	// Follows is the work item id of the task of the same card that this one comes after; FollowedBy are those that
+	// come after this one. All leaves these out.
+	Follows    string   `json:"follows,omitempty"`
+	FollowedBy []string `json:"followed_by,omitempty"`
 }
 
 // Move is a row of the registry that applies to the task as it is.
@@ -82,7 +87,11 @@ func One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation
 	if result != "" && t.State.Stage.Terminal() {
 		x.Summary = fmt.Sprintf("The task is %s. After that, %s", t.State.Stage, result)
 	}
-	return x, err
+	_, after, err2 := task.Around(ctx, e.Store, t)
+	for _, later := range after {
+		x.FollowedBy = append(x.FollowedBy, later.WorkItemID)
+	}
+	return x, errors.Join(err, err2)
 }
 
 // words lists what people have said of a card: what was judged, and what was not yet.
@@ -153,7 +162,8 @@ func newSituation(e *orchestrator.Engine) situation {
 func explain(e *orchestrator.Engine, t task.Task, s situation) Explanation {
 	x := Explanation{
 		TaskID: t.ID, WorkItem: task.OriginalKey(t.WorkItemID), Title: t.Title, Repo: t.Repo, Stage: t.State.Stage, Lane: t.State.Lane,
-		Phase: t.State.Phase, Since: t.StageEnteredAt, Refused: t.State.Refused, Blockers: []Blocker{}, Moves: []Move{}, Owed: s.owed(t),
+		Follows: t.State.Follows,
+		Phase:   t.State.Phase, Since: t.StageEnteredAt, Refused: t.State.Refused, Blockers: []Blocker{}, Moves: []Move{}, Owed: s.owed(t),
 	}
 	p, registered := e.Projects.ByRepo(t.Repo)
 	if registered {

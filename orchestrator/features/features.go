@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/afterdone"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
@@ -38,6 +39,8 @@ import (
 // Set switches and tunes the features. Its tags are their settings. What the options of a feature
 // need beside these, such as stores, comes from Parts.
 type Set struct {
+	AfterDone bool `env:"AFTER_DONE_ENABLED" envDefault:"true" doc:"a card whose task is done still answers: To Analyse opens a follow-up"`
+
 	WaitComment bool `env:"WAIT_COMMENT_ENABLED" envDefault:"true" doc:"one comment on each card that waits says what for"`
 	LiveMessage bool `env:"LIVE_MESSAGE_ENABLED" envDefault:"true" doc:"one chat message for each task shows where it stands"`
 	Stop        bool `env:"STOP_STATUS_ENABLED" envDefault:"true" doc:"STOP on the board cancels a task"`
@@ -79,7 +82,7 @@ func (s Set) capsCosts() bool { return s.BudgetTask > 0 || s.BudgetRepoDay > 0 }
 func Default() Set {
 	const day = retention.Span(24 * time.Hour)
 	return Set{
-		Stop: true, Work: true, AgentPause: true, WaitComment: true, LiveMessage: true, Serial: true, WIP: true,
+		Stop: true, AfterDone: true, Work: true, AgentPause: true, WaitComment: true, LiveMessage: true, Serial: true, WIP: true,
 		Freeze: true, Merge: true, RebaseAlways: true, Reconcile: true, ReadBoards: true, Monitor: true,
 		Deps: true, DepsSource: []string{deps.SourceDB, deps.SourceTracker},
 		Retention: retention.Options{KeepJobs: 30 * day, KeepDeliveries: 90 * day, KeepLeft: 90 * day, KeepLogs: 30 * day},
@@ -156,6 +159,7 @@ func (s Set) Make(p Parts) (*Made, error) {
 		make func(Set, Parts) (orchestrator.Feature, error)
 	}{
 		{s.Stop, Set.stop},
+		{s.AfterDone, func(Set, Parts) (orchestrator.Feature, error) { return afterdone.Feature(), nil }},
 		{s.AgentPause, m.agentPause}, // before those that reserve something for a run
 		{s.Reconcile, m.reconciler},
 		{s.WaitComment, waitComment},
@@ -208,7 +212,7 @@ const polledEvery = 5 * time.Second
 
 func (m *Made) reconciler(s Set, p Parts) (f orchestrator.Feature, err error) {
 	o := s.Reconciler
-	o.Log, o.Now, o.Polled = p.Log, p.Now, p.Polled
+	o.Log, o.Now, o.Polled, o.AfterDone = p.Log, p.Now, p.Polled, s.AfterDone
 	if p.Polled && o.Every == 0 {
 		o.Every = polledEvery
 	}

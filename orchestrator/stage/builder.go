@@ -107,6 +107,9 @@ func (w *builder) accept() {
 			if s.Lane = w.ev.Lane; s.Lane != "" {
 				w.note("its lane is " + s.Lane)
 			}
+			if s.Follows = w.ev.Follows; s.Follows != "" {
+				w.note("it follows " + s.Follows)
+			}
 			if w.ev.By.Kind != "" { // older journals do not have it
 				s.Starter = w.ev.By.ID
 			}
@@ -289,7 +292,7 @@ func (w *builder) enter(to Stage, why string) {
 		if !w.ev.BranchLater {
 			w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPrepare})
 		}
-		w.comment(w.m.info[to].Role, wordsStart(w.m.info[to].Role))
+		w.comment(w.m.info[to].Role, wordsStart(w.m.info[to].Role, s.Follows))
 	} else {
 		w.comment(Stream, wordsTransition(from, to, why))
 	}

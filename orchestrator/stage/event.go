@@ -174,6 +174,7 @@ type Event struct {
 	CINone      bool   `json:"ci_none,omitempty"`
 	NoDeploy    bool   `json:"no_deploy,omitempty"`
 	Lane        string `json:"lane,omitempty"`         // that the task takes
+	Follows     string `json:"follows,omitempty"`      // the work item id of the task that it comes after, of the same card
 	BranchLater bool   `json:"branch_later,omitempty"` // the branch is made when the first agent starts
 	MergeGate   bool   `json:"merge_gate,omitempty"`   // the merge gate is on for the repository
 

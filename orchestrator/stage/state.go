@@ -76,6 +76,7 @@ type State struct {
 	NoDeploy    bool `json:"no_deploy,omitempty"` // nothing is deployed: no deployer works, and a merge ends the task
 
 	Lane    string `json:"lane,omitempty"`    // by which it began; empty = the whole pipeline
+	Follows string `json:"follows,omitempty"` // work item id of the task of the same card that it comes after
 	Starter string `json:"starter,omitempty"` // account of who has set To Analyse; empty when that is not known
 
 	EnteredAt time.Time `json:"entered_at,omitzero"` // the stage

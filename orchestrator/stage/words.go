@@ -59,7 +59,13 @@ func Remedy(s State) (do string, to Status) {
 	}
 }
 
-func wordsStart(next Role) string { return fmt.Sprintf("The task is taken up: the %s is next.", next) }
+func wordsStart(next Role, follows string) string {
+	text := fmt.Sprintf("The task is taken up: the %s is next.", next)
+	if follows != "" {
+		text += fmt.Sprintf(" It is a follow-up of %s, which stays done.", follows)
+	}
+	return text
+}
 
 func wordsRefused(reason string) string {
 	return "The pipeline has not started: " + brief(reason) + "\nCorrect the work item and set To Analyse again."

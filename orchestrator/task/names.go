@@ -80,6 +80,20 @@ func WorkItemID(prefix string, sequence int64, taken func(string) bool) string {
 	}
 }
 
+// FollowUpID derives the work item id of a further task of a card from that of the one before, which has a prefix:
+// GPX-7-2 and GPX-7-3 come after GPX-7.
+func FollowUpID(prefix, before string, taken func(string) bool) string {
+	if rest, ok := strings.CutPrefix(before, prefix+"-"); ok {
+		n, _, _ := strings.Cut(rest, "-")
+		before = prefix + "-" + n
+	}
+	for n := 2; ; n++ {
+		if id := fmt.Sprintf("%s-%d", before, n); !taken(id) {
+			return id
+		}
+	}
+}
+
 // BranchName names a task's branch. When another task of the repo owns it, the
 // tracker's issue id makes it unique; the work item id is unique already.
 func BranchName(workItemID, slug, issueID string, taken func(string) bool) string {

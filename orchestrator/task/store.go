@@ -102,3 +102,20 @@ type Dependencies interface {
 	// Undepend removes one, if it is there from that source.
 	Undepend(ctx context.Context, d Dependency) error
 }
+
+// Around finds the tasks of the same card that a task comes after, and that come after it.
+func Around(ctx context.Context, s Store, t Task) (before, after []Task, err error) {
+	if !t.State.Stage.Terminal() && t.State.Follows == "" {
+		return nil, nil, nil
+	}
+	list, err := s.Tasks(ctx, Filter{TrackerIssueID: OriginalKey(t.TrackerIssueID), Repo: t.Repo})
+	for _, o := range list {
+		switch {
+		case o.WorkItemID == t.State.Follows:
+			before = append(before, o)
+		case o.State.Follows == t.WorkItemID:
+			after = append(after, o)
+		}
+	}
+	return before, after, err
+}

@@ -27,7 +27,8 @@ type TaskView struct {
 	Branch             string      `json:"branch"`
 	Title              string      `json:"title"`
 	Stage              stage.Stage `json:"stage"`
-	Lane               string      `json:"lane,omitempty"` // of the pipeline; empty: all of it
+	Lane               string      `json:"lane,omitempty"`    // of the pipeline; empty: all of it
+	Follows            string      `json:"follows,omitempty"` // work item id of the task of the same card that it comes after
 	Phase              stage.Phase `json:"phase,omitempty"`
 	Active             stage.Role  `json:"active,omitempty"`
 	Hold               stage.Hold  `json:"hold,omitempty"`
@@ -50,7 +51,8 @@ type TaskView struct {
 func taskView(t task.Task) TaskView {
 	return TaskView{
 		ID: t.ID, WorkItemID: t.WorkItemID, TrackerIssueID: t.TrackerIssueID, TrackerProjectID: t.TrackerProjectID,
-		Repo: t.Repo, Branch: t.Branch, Title: t.Title, Stage: t.State.Stage, Lane: t.State.Lane, Phase: t.State.Phase,
+		Repo: t.Repo, Branch: t.Branch, Title: t.Title, Stage: t.State.Stage, Lane: t.State.Lane, Follows: t.State.Follows,
+		Phase:  t.State.Phase,
 		Active: t.State.Active, Hold: t.State.Hold, HoldReason: t.State.HoldReason, Run: t.State.Run, Retries: t.State.Retries,
 		HeadSHA: t.State.Head, MergeSHA: t.State.MergeSHA, PullRequest: t.State.PRURL,
 		BRDReviewStartedAt: t.BRDReviewStartedAt, BRDReviewEndedAt: t.BRDReviewEndedAt,

@@ -79,7 +79,7 @@ func (r *Reconciler) missed(ctx context.Context, e *orchestrator.Engine, item tr
 	_, known := e.Projects.ByRepo(t.Repo)
 	switch {
 	case !lives && on != stage.OnToAnalyse,
-		lives && t.State.Stage.Terminal(),
+		lives && t.State.Stage.Terminal() && (on != stage.OnToAnalyse || !r.opt.AfterDone),
 		lives && item.StatusName == columns[t.State.Set],
 		lives && !known && item.Status != stage.StatusStop, // nothing can be done of it now
 		item.Status == stage.StatusStop && t.State.Acted == stage.StatusStop:

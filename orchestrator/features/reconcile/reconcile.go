@@ -64,6 +64,8 @@ type Options struct {
 	Source string       // of the tracker's webhooks, as deliveries have it; default "tracker"
 	Log    *slog.Logger // nil discards
 	Now    func() time.Time
+
+	AfterDone bool // To Analyse on the card of a task that is done begins another
 }
 
 // Reconciler is the feature with what it has seen.

@@ -31,6 +31,8 @@ type taskPage struct {
 	Older    bool    // the story is longer than what is shown
 	WaitsFor []task.Task
 	Blocks   []task.Task
+	Before   []task.Task // of the same card
+	After    []task.Task
 	Review   time.Duration // of the requirements, by a person
 	Desk     desk
 	MayStop  bool
@@ -81,6 +83,9 @@ func (s *server) taskAgain(r *http.Request, in typed) (view, error) {
 	p.Review = t.Reviewed(s.Engine.Now())
 	if p.Desk, err = s.deskOf(r, t, in); err == nil {
 		err = s.dependencies(ctx, &p)
+	}
+	if err == nil {
+		p.Before, p.After, err = task.Around(ctx, s.Engine.Store, t)
 	}
 	if err != nil {
 		return view{}, err
