@@ -194,6 +194,18 @@ type Rebaser interface {
 	SameTree(ctx context.Context, s Workspace, a, b string) (bool, error)
 }
 
+// Reverter takes back what has landed.
+type Reverter interface {
+	// Revert adds a commit to the mirror's branch, which has begun, that takes back what landings have brought to
+	// the fresh main, the newest first, under a message. A branch that has taken the newest back already stays.
+	// *Conflict when main has gone on so that it cannot be taken back, an error that is final when it cannot be seen
+	// what a landing has brought: then nothing has changed. The checkout stays behind, as by Add.
+	Revert(ctx context.Context, s Workspace, landed []Landing, message string) (Tip, error)
+}
+
+// Landing is the commit by which a branch came to main, and the head that the branch had.
+type Landing struct{ Merge, Head string }
+
 // CaughtUp is where a branch stands after CatchUp.
 type CaughtUp struct {
 	SHA  string // its tip
