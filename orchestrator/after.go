@@ -2,22 +2,26 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // afterDone answers a word on the card of a task that is done, by the feature that has an answer.
-func afterDone(features []Feature, word stage.Status) (begins bool, way string) {
+func afterDone(features []Feature, word stage.Status) (begins bool, way string, answers bool) {
 	for _, f := range features {
 		if f.AfterDone != nil {
-			return f.AfterDone(word)
+			begins, way = f.AfterDone(word)
+			return begins, "; " + way, true
 		}
 	}
-	return false, ""
+	return false, ", and what is left to do begins as another card", false
 }
 
 // followed names the task that the next one of a card comes after; past is the one that it had last. Empty = none.
@@ -50,4 +54,64 @@ func (in intake) afterClearing(ctx context.Context, item tracker.Item, ev stage.
 		}
 	}
 	return in.start(ctx, item, ev)
+}
+
+// UndoLane is the way of a task that takes back what another has landed. OnUndo begins one, and OnReverted reports
+// its commit. Only the rows of the feature have them.
+const (
+	UndoLane                 = "undo"
+	OnUndo     stage.Trigger = "undo"
+	OnReverted stage.Trigger = "reverted"
+)
+
+// RefusalOfUndo returns in one sentence why what a task has landed cannot be taken back by one of its card; empty when
+// it can.
+func RefusalOfUndo(ctx context.Context, e *Engine, t task.Task) (string, error) {
+	_, able := e.Workspaces.(work.Reverter)
+	switch {
+	case e.machine.Pipeline().CheckLane(UndoLane) != nil:
+		return "this program runs without undo (ORCH_AFTER_DONE_ENABLED)", nil
+	case !able:
+		return "the workspaces of this program cannot take anything back", nil
+	case t.State.Stage != stage.Done:
+		return fmt.Sprintf("only what is done can be undone, and the task is at %s", t.State.Stage), nil
+	case t.State.MergeSHA == "":
+		return "the service has merged nothing of it", nil
+	}
+	live, err := e.Store.Tasks(ctx, task.Filter{TrackerIssueID: t.TrackerIssueID, Live: true, Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	if len(live) > 0 {
+		return fmt.Sprintf("%s (task %d) of the same card is not finished: wait for it, or stop it", live[0].WorkItemID, live[0].ID), nil
+	}
+	_, after, err := task.Around(ctx, e.Store, t)
+	i := slices.IndexFunc(after, func(o task.Task) bool { return o.State.Lane == UndoLane && o.State.Stage == stage.Done })
+	if err != nil || i < 0 {
+		return "", err
+	}
+	return fmt.Sprintf("%s (task %d) has taken it back", after[i].WorkItemID, after[i].ID), nil
+}
+
+// undo begins the task that takes back what another has landed.
+func (in intake) undo(ctx context.Context, of task.Task, ev stage.Event) *queue.Outcome {
+	for range decideMax {
+		why, err := RefusalOfUndo(ctx, in.Engine, of)
+		if err != nil {
+			return retryOutcome(err)
+		}
+		if why != "" {
+			o, _ := in.end(ctx, task.Commit{}, task.FateRefused, why)
+			return o
+		}
+		ev.Follows, ev.Lane = of.WorkItemID, UndoLane
+		item := tracker.Item{
+			ID: of.TrackerIssueID, Title: fmt.Sprintf("Undo %s: %s", of.WorkItemID, of.Title),
+			Description: fmt.Sprintf("Take back what %s has landed, for %s.", of.WorkItemID, ev.By.Who()),
+		}
+		if o, err := in.begin(ctx, item, ev); !errors.Is(err, task.ErrConflict) {
+			return o
+		}
+	}
+	return retryOutcome(task.ErrConflict)
 }

@@ -375,6 +375,7 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 var needed = map[stage.EffectKind]string{
 	stage.EffectPrepare: "the branch could not be made",
 	stage.EffectPublish: "the branch could not be published",
+	EffectRevert:        "what has landed could not be taken back",
 	stage.EffectPull:    "the pull request could not be opened",
 }
 

@@ -141,13 +141,10 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		return retryOutcome(err), nil
 	}
 	word, why := b.word()
-	begins, way := afterDone(in.features, word)
+	begins, way, answers := afterDone(in.features, word)
 	switch {
-	case word == stage.StatusUnknown && why == "" && way != "" && b.straysAfterEnd():
-		if !found {
-			return in.answerWithoutTask(ctx, b, b.item.Status, way), nil
-		}
-		return in.putBack(ctx, b, fmt.Sprintf("%s moves nothing: the task is done; %s", b.column(), way))
+	case word == stage.StatusUnknown && why == "" && answers && b.straysAfterEnd():
+		word = b.item.Status
 	case word == stage.StatusUnknown && why == "" && b.strays():
 		return in.putBack(ctx, b,
 			fmt.Sprintf("%s moves nothing: the task is at %s, and the service sets that column itself", b.column(), task.State.Stage))
@@ -166,10 +163,8 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 	switch {
 	case found && task.State.Stage == stage.Done && begins: // as on a card without a task
 		b.past, b.task, found = b.task, b.past, false
-	case found && task.State.Stage == stage.Done && way != "":
-		return in.putBack(ctx, b, fmt.Sprintf("%s moves nothing: the task is done; %s", b.column(), way))
 	case found && task.State.Stage == stage.Done:
-		return in.putBack(ctx, b, b.column()+" moves nothing: the task is done, and what is left to do begins as another card")
+		return in.putBack(ctx, b, b.column()+" moves nothing: the task is done"+way)
 	case b.back && word == stage.StatusInProgress && task.State.Hold == stage.HoldNone:
 		return in.putBack(ctx, b, fmt.Sprintf("The task goes on at %s", task.State.Stage))
 	}
@@ -189,7 +184,7 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		ev.Follows = followed(b.past)
 		return in.afterClearing(ctx, item, ev), nil
 	default:
-		return in.answerWithoutTask(ctx, b, word, way), nil
+		return in.answerWithoutTask(ctx, b, word, answers), nil
 	}
 }
 

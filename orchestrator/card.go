@@ -108,14 +108,14 @@ func (e *Engine) RestoreColumn(
 
 // answerWithoutTask answers a word on a card that has no task. Its column stays: where it was is not
 // known.
-func (in intake) answerWithoutTask(ctx context.Context, b board, word stage.Status, way string) *queue.Outcome {
+func (in intake) answerWithoutTask(ctx context.Context, b board, word stage.Status, past bool) *queue.Outcome {
 	info, _ := stage.StatusNamed(word)
 	why := info.Name + " is ignored: the work item has no task"
 	if !b.hook.Status || word == stage.StatusStop {
 		return done(why)
 	}
 	text := fmt.Sprintf("%s moves nothing: there is no task of this card. To Analyse starts one.", info.Name)
-	if way != "" && b.past.ID != 0 {
+	if past && b.past.ID != 0 {
 		text = fmt.Sprintf("%s moves nothing: the task of this card was cancelled. To Analyse starts another.", info.Name)
 	}
 	key := fmt.Sprintf("notask/%s/%s/%d", b.item.ID, word, b.seen().UnixMicro())

@@ -139,6 +139,7 @@ var effectWords = map[stage.EffectKind]string{
 	stage.EffectPublish:  "the push of the branch",
 	EffectCatchUp:        "the rebase",
 	EffectLanded:         "the look at what was merged",
+	EffectRevert:         "the revert",
 	stage.EffectPull:     "the pull request",
 	stage.EffectMerge:    "the merge",
 	EffectGatedMerge:     "the merge",

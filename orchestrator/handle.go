@@ -291,6 +291,9 @@ func (in intake) onTrigger(ctx context.Context, p triggerPayload) *queue.Outcome
 		ev.At = in.Now()
 	}
 	in.hear(row, ev)
+	if ev.On == OnUndo {
+		return in.undo(ctx, row, ev)
+	}
 	if isDecision(ev.On) {
 		if err := in.complete(ctx, row, &ev); err != nil {
 			return retryOutcome(err)
@@ -335,7 +338,10 @@ func (in intake) begin(ctx context.Context, item tracker.Item, ev stage.Event) (
 	}
 	ev.Verdict = stage.Verdict{Outcome: stage.Outcome(v.Outcome.String()), Reason: v.Reason}
 	p := in.project
-	ev.SelfHosting, ev.CINone, ev.NoDeploy, ev.Lane = p.SelfHosting, p.WithoutCI(), p.Deploy.None, p.Lanes.Of(item.Labels)
+	ev.SelfHosting, ev.CINone, ev.NoDeploy = p.SelfHosting, p.WithoutCI(), p.Deploy.None
+	if ev.On == stage.OnToAnalyse {
+		ev.Lane = p.Lanes.Of(item.Labels)
+	}
 	for _, f := range in.features {
 		if f.Facts != nil {
 			f.Facts(in.project, &ev)
@@ -345,7 +351,7 @@ func (in intake) begin(ctx context.Context, item tracker.Item, ev stage.Event) (
 	if !d.Moved {
 		return in.refuse(ctx, item, d), nil
 	}
-	task, err := in.name(ctx, item, ev.Follows)
+	task, err := in.name(ctx, item, ev)
 	if err != nil {
 		return retryOutcome(err), nil
 	}

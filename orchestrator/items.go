@@ -202,7 +202,7 @@ func (e *Engine) projectOf(t task.Task, on stage.Trigger) (task.Project, bool) {
 }
 
 // name fills in the identity of a new task, which may come after another of its card.
-func (in intake) name(ctx context.Context, item tracker.Item, follows string) (task.Task, error) {
+func (in intake) name(ctx context.Context, item tracker.Item, ev stage.Event) (task.Task, error) {
 	var failed error
 	taken := func(f task.Filter) bool {
 		tasks, err := in.Store.Tasks(ctx, f)
@@ -219,10 +219,13 @@ func (in intake) name(ctx context.Context, item tracker.Item, follows string) (t
 		Title: item.Title, Description: item.Description, Slug: task.Slug(item.Title), CreatedAt: now,
 	}
 	known := func(s string) bool { return taken(task.Filter{Repo: in.project.Repo, WorkItemID: s}) }
-	if follows == "" {
+	switch {
+	case ev.On == OnUndo:
+		t.WorkItemID = task.UndoID(ev.Follows, known)
+	case ev.Follows != "":
+		t.WorkItemID = task.FollowUpID(in.project.Prefix, ev.Follows, known)
+	default:
 		t.WorkItemID = task.WorkItemID(in.project.Prefix, item.Sequence, known)
-	} else {
-		t.WorkItemID = task.FollowUpID(in.project.Prefix, follows, known)
 	}
 	t.Branch = task.BranchName(t.WorkItemID, t.Slug, item.ID, func(s string) bool {
 		return taken(task.Filter{Repo: in.project.Repo, Branch: s})

@@ -152,6 +152,9 @@ func EffectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Jo
 	case irreversible(f.Kind):
 		j.Holds = []string{cardOf(t.ID)}
 	}
+	if (f.Kind == EffectCatchUp || f.Kind == stage.EffectMerge) && !t.State.Leased && t.State.Lane != UndoLane {
+		j.Holds = append(j.Holds, MergesIn(p.Repo)) // who has the lease goes first, else nobody would ever have it
+	}
 	return j
 }
 
@@ -162,6 +165,9 @@ const cardPrefix = "card/"
 
 // MergeTurn is the subject of a task's turn to have the merge lease.
 func MergeTurn(taskID int64) string { return "merge/" + strconv.FormatInt(taskID, 10) }
+
+// MergesIn is the subject of the merges into a repository that have not begun.
+func MergesIn(repo string) string { return "merges@" + repo }
 
 // effectOrder is the ordering key of a work item's effects of a kind. A task and the
 // one before it of the same work item have it in common.

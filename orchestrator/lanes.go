@@ -45,6 +45,7 @@ var lanes = map[stage.EffectKind]Lane{
 	stage.EffectPublish:  LaneGit,
 	EffectCatchUp:        LaneGit,
 	EffectLanded:         LaneGit,
+	EffectRevert:         LaneGit,
 	EffectCancel:         LaneGit,
 	stage.EffectUnbranch: LaneGit,
 	stage.EffectPull:     LaneHost,
@@ -62,6 +63,8 @@ const (
 	EffectLive   stage.EffectKind = "live"   // brings the live message of a task up to date
 	EffectEvent  stage.EffectKind = "event"  // sends a change of the task, which is in Text, to another program
 	EffectTrace  stage.EffectKind = "trace"  // sends the life of a task that has ended to a collector of traces
+
+	EffectRevert stage.EffectKind = "revert" // makes the branch of an undo, with the commit that takes back what has landed
 
 	// Of the merge gate.
 	EffectCatchUp    stage.EffectKind = "catch_up"     // rebases the branch onto main and pushes it, under the merge lease

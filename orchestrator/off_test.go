@@ -45,7 +45,9 @@ func parts() []part {
 		{"stop", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
 			return stop.Feature(stop.Options{Store: r.Store, Projects: p, Workspaces: r.Place, Agents: r.Place})
 		}},
-		{"after_done", func(*Rig, *task.Projects, string) (orchestrator.Feature, error) { return afterdone.Feature(), nil }},
+		{"after_done", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
+			return afterdone.Feature(afterdone.Options{Store: r.Store, Records: r.Store, Projects: p, Workspaces: r.Place, Freeze: true})
+		}},
 		{"reconcile", func(r *Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
 			rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board})
 			return rec.Feature(), err

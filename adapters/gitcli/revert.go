@@ -47,6 +47,9 @@ func (g *Git) revertLocked(ctx context.Context, p checkout, landed []work.Landin
 	}
 	tree := before
 	for _, l := range landed {
+		if len(landed) > 1 && l.Merge == l.Head { // what others have landed in between stands among its commits
+			return &fault.Error{Text: fmt.Sprintf("it cannot be seen what each of %d landings has brought", len(landed))}
+		}
 		if tree, err = g.without(ctx, p, tree, l); err != nil {
 			return err
 		}
@@ -137,7 +140,8 @@ func (g *Git) landedFrom(ctx context.Context, p checkout, l work.Landing) (strin
 // patch identifies what differs between two commits, wherever it stands.
 func (g *Git) patch(ctx context.Context, p checkout, from, to string) (string, error) {
 	diff, err := g.run(ctx, call{repo: p.mirror, args: []string{
-		"-c", noAttributes, "diff-tree", "-r", "-p", "--no-renames", "--full-index", "--binary", "--no-ext-diff", "--no-textconv", "--no-color", from, to,
+		"-c", noAttributes, "diff-tree", "-r", "-p", "--no-renames", "--full-index", "--binary",
+		"--no-ext-diff", "--no-textconv", "--no-color", from, to,
 	}})
 	if err != nil {
 		return "", err

@@ -117,6 +117,8 @@ func TestRevertThatCannotBeMade(t *testing.T) {
 	require.ErrorContains(t, err, "cannot be seen what")
 	_, err = k.g.Revert(t.Context(), undo, []work.Landing{{Merge: head, Head: head}}, "x")
 	require.ErrorContains(t, err, "cannot be seen what", "it is not on main")
+	_, err = k.g.Revert(t.Context(), undo, []work.Landing{{Merge: merge, Head: merge}, {Merge: merge, Head: head}}, "x")
+	require.ErrorContains(t, err, "each of 2 landings")
 	tip, err := k.g.Tip(t.Context(), undo)
 	require.NoError(t, err)
 	require.Equal(t, before.SHA, tip.SHA)

@@ -13,7 +13,7 @@
 //	signalbox queue        what is under way, and what everything else waits for
 //	signalbox logs <task>  what an agent does or has done
 //	signalbox costs        what agents have cost
-//	signalbox approve <task>, reject <task>, confirm <task>, stop <task>, retry <task>
+//	signalbox approve <task>, reject <task>, confirm <task>, stop <task>, retry <task>, undo <task>
 //	signalbox pause        let no agent start; unpause, drain
 //	signalbox why <task>   why a task stands where it stands
 //	signalbox unfreeze     let the tasks of a frozen repository begin again
@@ -73,6 +73,7 @@ type cli struct {
 	Drain    drainCmd      `cmd:"" help:"Pause, and wait until no agent is at work."`
 	Stop     stopCmd       `cmd:"" help:"Cancel a task and end its agent."`
 	Retry    retryCmd      `cmd:"" help:"Try again what a task has failed at."`
+	Undo     undoCmd       `cmd:"" help:"Take back what a done task has landed, by a task of the same card that a person approves."`
 	Why      whyCmd        `cmd:"" help:"Say why a task stands where it stands."`
 	Deps     depsCmd       `cmd:"" help:"List, add or remove the tasks that a task waits for."`
 	Unfreeze unfreezeCmd   `cmd:"" help:"Let the tasks of a frozen repository begin again."`

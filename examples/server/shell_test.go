@@ -68,7 +68,7 @@ func TestEveryCommandIsForPrograms(t *testing.T) {
 	require.NoError(t, err)
 	without := []string{"init", "serve", "completion", "man", "token revoke", "tracks unhide", "tracks readmit"}
 	calling := []string{
-		"tasks", "show", "queue", "costs", "logs", "approve", "reject", "confirm", "pause", "unpause", "drain", "stop", "retry", "why",
+		"tasks", "show", "queue", "costs", "logs", "approve", "reject", "confirm", "pause", "unpause", "drain", "stop", "retry", "undo", "why",
 		"deps list", "deps add", "deps remove", "unfreeze", "resume", "reload",
 	}
 	var all, called []string

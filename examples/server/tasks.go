@@ -218,3 +218,11 @@ func (c printer) order(s *streams, task, what string) error {
 		fmt.Fprintf(w, "%s of task %d: %s\n", what, id, out.Status)
 	})
 }
+
+type undoCmd struct {
+	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
+	printer
+}
+
+// Run opens the undo of a task that is done; it needs ORCH_ADMIN_TOKEN.
+func (c undoCmd) Run(s *streams) error { return c.order(s, c.Task, "undo") }

@@ -49,6 +49,23 @@ func Stop(ctx context.Context, e *orchestrator.Engine, taskID int64, by stage.Pr
 	return operate(ctx, e, t, task.Act{Act: task.ActStop, By: by}, stage.Event{On: stage.OnStop})
 }
 
+// Undo opens a task of the same card that takes back what a task has landed. The event and the record of the request
+// are durable when it returns. A *RefusedError says why it cannot.
+func Undo(ctx context.Context, e *orchestrator.Engine, taskID int64, by stage.Principal) error {
+	t, err := e.Store.Task(ctx, taskID)
+	if err != nil {
+		return err
+	}
+	if why, err := orchestrator.RefusalOfUndo(ctx, e, t); err != nil {
+		return err
+	} else if why != "" {
+		return &RefusedError{why}
+	}
+	job := e.EventJob(t, stage.Event{On: orchestrator.OnUndo, At: e.Now(), By: by}, fmt.Sprintf("%s/%d", task.ActUndo, t.ID))
+	act := actEntry(e, t, task.Act{Act: task.ActUndo, By: by})
+	return e.Store.Commit(ctx, task.Commit{Journal: []task.JournalEntry{act}, Jobs: []queue.Job{job}})
+}
+
 // operate puts an operator's event, with its row in the journal and what else it owes. The same
 // again while the first is unfinished adds the row only.
 func operate(ctx context.Context, e *orchestrator.Engine, t task.Task, a task.Act, ev stage.Event, more ...queue.Job) error {

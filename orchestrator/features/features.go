@@ -39,7 +39,7 @@ import (
 // Set switches and tunes the features. Its tags are their settings. What the options of a feature
 // need beside these, such as stores, comes from Parts.
 type Set struct {
-	AfterDone bool `env:"AFTER_DONE_ENABLED" envDefault:"true" doc:"a card whose task is done still answers: To Analyse opens a follow-up"`
+	AfterDone bool `env:"AFTER_DONE_ENABLED" envDefault:"true" doc:"a done card still answers: To Analyse opens a follow-up, undo takes the change back"`
 
 	WaitComment bool `env:"WAIT_COMMENT_ENABLED" envDefault:"true" doc:"one comment on each card that waits says what for"`
 	LiveMessage bool `env:"LIVE_MESSAGE_ENABLED" envDefault:"true" doc:"one chat message for each task shows where it stands"`
@@ -159,7 +159,7 @@ func (s Set) Make(p Parts) (*Made, error) {
 		make func(Set, Parts) (orchestrator.Feature, error)
 	}{
 		{s.Stop, Set.stop},
-		{s.AfterDone, func(Set, Parts) (orchestrator.Feature, error) { return afterdone.Feature(), nil }},
+		{s.AfterDone, afterDone},
 		{s.AgentPause, m.agentPause}, // before those that reserve something for a run
 		{s.Reconcile, m.reconciler},
 		{s.WaitComment, waitComment},
@@ -196,6 +196,12 @@ func (s Set) stopOptions(p Parts) stop.Options {
 }
 
 func (s Set) stop(p Parts) (orchestrator.Feature, error) { return stop.Feature(s.stopOptions(p)) }
+
+func afterDone(s Set, p Parts) (orchestrator.Feature, error) {
+	return afterdone.Feature(afterdone.Options{
+		Store: p.Store, Records: p.Store, Projects: p.Projects, Workspaces: p.Workspaces, Freeze: s.Freeze && s.Serial, Now: p.Now,
+	})
+}
 
 func (m *Made) agentPause(s Set, p Parts) (f orchestrator.Feature, err error) {
 	o := s.Pauses
@@ -360,12 +366,14 @@ func (s Set) LetGo(ctx context.Context, store Store, log *slog.Logger) error {
 	on := map[string]bool{
 		serialgate.Name: s.Serial, serialgate.Freeze: s.Serial, wip.Name: s.WIP,
 		deps.Name: s.Deps, deps.Cycle: s.Deps, budget.Name: s.capsCosts(), agentpause.Name: s.AgentPause,
+		afterdone.Freeze: s.AfterDone,
 	}
 	var c task.Commit
 	for _, h := range held {
 		_, _, row := admit.Parse(h.Subject)
 		is, known := on[h.Name]
-		if known && (!is || !row && h.Name != serialgate.Freeze) { // before there were rules, other subjects were held
+		freezes := h.Name == serialgate.Freeze || h.Name == afterdone.Freeze
+		if known && (!is || !row && !freezes) { // before there were rules, other subjects were held
 			log.Warn("what a feature held is let go: it is off, or holds otherwise", "feature", h.Name, "held", h.Subject, "why", h.Reason)
 			c.Free = append(c.Free, h)
 		}

@@ -100,20 +100,19 @@ func (w *builder) accept() {
 			s.HeardAt = w.ev.At
 		}
 	}
-	switch w.ev.On {
-	case OnToAnalyse:
-		if s.Stage == None {
-			s.SelfHosting, s.CINone, s.NoDeploy = w.ev.SelfHosting, w.ev.CINone, w.ev.NoDeploy
-			if s.Lane = w.ev.Lane; s.Lane != "" {
-				w.note("its lane is " + s.Lane)
-			}
-			if s.Follows = w.ev.Follows; s.Follows != "" {
-				w.note("it follows " + s.Follows)
-			}
-			if w.ev.By.Kind != "" { // older journals do not have it
-				s.Starter = w.ev.By.ID
-			}
+	if s.Stage == None {
+		s.SelfHosting, s.CINone, s.NoDeploy = w.ev.SelfHosting, w.ev.CINone, w.ev.NoDeploy
+		if s.Lane = w.ev.Lane; s.Lane != "" {
+			w.note("its lane is " + s.Lane)
 		}
+		if s.Follows = w.ev.Follows; s.Follows != "" {
+			w.note("it follows " + s.Follows)
+		}
+		if w.ev.By.Kind != "" { // older journals do not have it
+			s.Starter = w.ev.By.ID
+		}
+	}
+	switch w.ev.On {
 	case OnPushed:
 		w.pushed()
 	case OnAgentFinished:

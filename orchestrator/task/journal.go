@@ -62,6 +62,7 @@ func (j JournalEntry) Recorded() (Recorded, error) {
 const (
 	ActRetry    = "retry"
 	ActStop     = "stop"
+	ActUndo     = "undo"
 	ActUnfreeze = "unfreeze"
 	ActHasten   = "hasten"
 	ActAgain    = "again"

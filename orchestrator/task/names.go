@@ -87,8 +87,20 @@ func FollowUpID(prefix, before string, taken func(string) bool) string {
 		n, _, _ := strings.Cut(rest, "-")
 		before = prefix + "-" + n
 	}
+	return further(before, taken)
+}
+
+// UndoID derives the work item id of the task that takes back what another has landed: GPX-7-undo, then GPX-7-undo-2.
+func UndoID(of string, taken func(string) bool) string {
+	if id := of + "-undo"; !taken(id) {
+		return id
+	}
+	return further(of+"-undo", taken)
+}
+
+func further(name string, taken func(string) bool) string {
 	for n := 2; ; n++ {
-		if id := fmt.Sprintf("%s-%d", before, n); !taken(id) {
+		if id := fmt.Sprintf("%s-%d", name, n); !taken(id) {
 			return id
 		}
 	}

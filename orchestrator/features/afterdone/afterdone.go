@@ -1,22 +1,50 @@
-// Package afterdone lets a card answer after the end: To Analyse on the card of a task that is done begins
-// another task of the card, with names of its own, which goes through the whole pipeline and is given what the
-// former has left. Every other word is answered with the way on.
+// Package afterdone lets a card answer after the end. To Analyse on the card of a task that is done begins another
+// task of the card, with names of its own, which goes through the whole pipeline and is given what the former has
+// left. Undo begins one that takes back what the former has landed: its commit is made without an agent, and goes
+// through CI, a person's approval, the merge gate and the deployment as any other; meanwhile the repository is
+// frozen. Every other word is answered with the way on.
 package afterdone
 
 import (
+	"errors"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// Name of the feature.
-const Name = "after_done"
+// Names of the feature, and of the holds of an undo that is under way.
+const (
+	Name   = "after_done"
+	Freeze = "undo"
+)
+
+// Options of the feature. All but Now are required.
+type Options struct {
+	Store      task.Store
+	Records    task.Records
+	Projects   *task.Projects
+	Workspaces orchestrator.Workspaces // undo takes a work.Reverter
+	Freeze     bool                    // nobody else begins or merges in a repository while something is taken back in it
+	Now        func() time.Time
+}
 
 // Feature is the answer for the engine.
-func Feature() orchestrator.Feature {
+func Feature(o Options) (orchestrator.Feature, error) {
+	if o.Store == nil || o.Records == nil || o.Projects == nil || o.Workspaces == nil {
+		return orchestrator.Feature{}, errors.New("afterdone: Options.Store, Records, Projects and Workspaces are required")
+	}
+	if o.Now == nil {
+		o.Now = run.Real{}.Now
+	}
 	return orchestrator.Feature{
 		Name: Name, Doc: "A card whose task is done still answers.",
 		AfterDone: func(word stage.Status) (bool, string) {
-			return word == stage.StatusToAnalyse, "To Analyse opens a follow-up"
+			return word == stage.StatusToAnalyse, "To Analyse opens a follow-up, signalbox undo takes the change back"
 		},
-	}
+		Pipeline: rows, Rules: []stage.Rule{rule}, Holds: o.holds,
+		Runners: map[stage.EffectKind]orchestrator.Runner{orchestrator.EffectRevert: orchestrator.RunnerFunc(o.revert)},
+	}, nil
 }

@@ -41,7 +41,9 @@ func with(t *testing.T, on bool, serial string, f func(*Rig)) {
 			require.NoError(r, errors.Join(err1, err2, err3, err4))
 			list := []orchestrator.Feature{halt, rec.Feature(), gate.Feature()}
 			if on {
-				list = append(list, afterdone.Feature())
+				f, err := afterdone.Feature(afterdone.Options{Store: r.Store, Records: r.Store, Projects: projects, Workspaces: r.Place, Freeze: true})
+				require.NoError(r, err)
+				list = append(list, f)
 			}
 			return list
 		}
@@ -142,7 +144,7 @@ func TestWordsAfterTheEnd(t *testing.T) {
 		return struct {
 			stands stage.Status
 			says   string
-		}{stage.StatusDone, name + " moves nothing: the task is done; To Analyse opens a follow-up. The card goes back to Done."}
+		}{stage.StatusDone, name + " moves nothing: the task is done; To Analyse opens a follow-up, signalbox undo takes the change back. The card goes back to Done."}
 	}
 	answering(t, func(r *Rig) {
 		moves{
@@ -260,5 +262,23 @@ func TestFollowUpOfTwoDeliveries(t *testing.T) {
 		}
 		r.Settle(10 * time.Minute)
 		require.Len(r, tasks(r, item), 2)
+	})
+}
+
+// What was deployed is shown as monitored; a person may put it into Done.
+func TestMonitoredCardIsPutIntoDone(t *testing.T) {
+	answering(t, func(r *Rig) {
+		item := r.Card(Self, "x")
+		r.ToDone(Self, item)
+		r.Move(Self, item, stage.StatusConfirmDeploy)
+		r.Settle(time.Minute)
+		r.Stands(item, stage.Done)
+		require.Equal(r, stage.StatusMonitoring, r.Status(Self, item))
+		r.MoveAs("kim", Self, item, stage.StatusDone)
+		i, err := r.Board.Item(context.Background(), Self, item)
+		require.NoError(r, err)
+		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: Self, ItemID: item, ActorID: "kim", Status: true, To: string(stage.StatusDone), At: i.UpdatedAt})
+		r.Settle(20 * time.Minute)
+		require.Equal(r, stage.StatusDone, r.Status(Self, item))
 	})
 }

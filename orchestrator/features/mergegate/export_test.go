@@ -5,3 +5,6 @@ func For(repos []string) *Gate { return &Gate{opt: Options{Repos: repos}} }
 
 // Ordinal is the place in a line.
 var Ordinal = ordinal
+
+// First orders a line.
+var First = first

@@ -41,7 +41,7 @@ func (g *Gate) readLine(ctx context.Context, repo string) (line, error) {
 	for after := int64(0); ; {
 		page, err := g.opt.Store.Tasks(ctx, task.Filter{Repo: repo, Live: true, Stage: stage.DeployStaging, AfterID: after})
 		if err != nil || len(page) == 0 {
-			slices.SortStableFunc(l.waiting, func(a, b task.Task) int { return a.State.LinedUp.Compare(b.State.LinedUp) })
+			slices.SortStableFunc(l.waiting, first)
 			return l, err
 		}
 		for _, t := range page {
@@ -55,6 +55,14 @@ func (g *Gate) readLine(ctx context.Context, repo string) (line, error) {
 			}
 		}
 	}
+}
+
+// first orders a line: what takes something back is before all others, which may be held for it.
+func first(a, b task.Task) int {
+	if undo := a.State.Lane == orchestrator.UndoLane; undo != (b.State.Lane == orchestrator.UndoLane) {
+		return map[bool]int{true: -1, false: 1}[undo]
+	}
+	return a.State.LinedUp.Compare(b.State.LinedUp)
 }
 
 // inLine reports whether a task stands in the line until it has the lease.

@@ -11,6 +11,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
@@ -134,4 +136,25 @@ func TestMergeLineOutlivesAHolder(t *testing.T) {
 		l.Settle(61 * time.Minute)
 		require.Equal(l, stage.PhaseRetest, l.Task(one).State.Phase)
 	})
+}
+
+// What takes something back stands before all others in the line, which may be held for it, and who has the lease is not held.
+func TestUndoIsFirstInLine(t *testing.T) {
+	at := func(lane string, minute int) task.Task {
+		return task.Task{State: stage.State{Lane: lane, MergeGate: stage.MergeGate{LinedUp: time.Unix(int64(60*minute), 0)}}}
+	}
+	require.Negative(t, mergegate.First(at("undo", 2), at("", 1)))
+	require.Positive(t, mergegate.First(at("", 1), at("undo", 2)))
+	require.Negative(t, mergegate.First(at("", 1), at("fix", 2)))
+	require.Negative(t, mergegate.First(at("undo", 1), at("undo", 2)))
+	for _, kind := range []stage.EffectKind{orchestrator.EffectCatchUp, stage.EffectMerge} {
+		held := func(t task.Task) []string {
+			return orchestrator.EffectJob(t, task.Project{Repo: AppRepo}, stage.Effect{Kind: kind}, "k").Holds
+		}
+		leased := at("", 1)
+		leased.State.Leased = true
+		require.Contains(t, held(at("", 1)), orchestrator.MergesIn(AppRepo))
+		require.NotContains(t, held(at("undo", 1)), orchestrator.MergesIn(AppRepo))
+		require.NotContains(t, held(leased), orchestrator.MergesIn(AppRepo))
+	}
 }

@@ -40,6 +40,11 @@ func (s *server) confirmTask(r *http.Request) (view, error) {
 			"One that waits for its next attempt tries at once; while one is at work nothing happens.",
 		Back: back, Action: back + "/retry", Button: "Run it again",
 	}
+	if strings.HasSuffix(r.URL.Path, "/undo") {
+		c.Question, c.Action, c.Button, c.Danger = fmt.Sprintf("Undo %s?", item(t.WorkItemID)), back+"/undo", "Take it back", true
+		c.Effect = "A task of the same card takes back what was merged, on a branch of its own. No agent makes it: CI tests it, a person " +
+			"approves it, and it is merged and deployed as any other. The repository may be frozen until that has ended."
+	}
 	if strings.HasSuffix(r.URL.Path, "/stop") {
 		if !s.Stop {
 			return view{}, notFound("This program runs without STOP cancellation (ORCH_STOP_STATUS_ENABLED).")
@@ -139,6 +144,10 @@ func (s *server) reader(r *http.Request) access.Principal {
 
 func (s *server) doRetry(r *http.Request) (string, error) {
 	return fmt.Sprintf("tasks/%d?said=retry", id(r)), admin.Retry(r.Context(), s.Engine, id(r), byPage(r))
+}
+
+func (s *server) doUndo(r *http.Request) (string, error) {
+	return fmt.Sprintf("tasks/%d?said=undo", id(r)), admin.Undo(r.Context(), s.Engine, id(r), byPage(r))
 }
 
 func (s *server) doStop(r *http.Request) (string, error) {

@@ -5,7 +5,7 @@
 //
 //	GET  /, /queue, /tasks/{id}, /tasks/{id}/documents/{name}, /tasks/{id}/diff, /tasks/{id}/runs/{run}/{attempt}
 //	GET  /repos, /cost, /journal, /journal/{id}
-//	POST /session, /tasks/{id}/decide, /tasks/{id}/retry, /tasks/{id}/stop
+//	POST /session, /tasks/{id}/decide, /tasks/{id}/retry, /tasks/{id}/stop, /tasks/{id}/undo
 //	POST /repos/unfreeze, /agents/resume, /effects/hasten, /effects/{id}/again
 //	GET  /board, /board/new, /board/cards/{id}, /board/cards/{id}/edit   with Options.Cards
 //	POST /board/new, /board/name, /board/cards/{id}/edit, …/move, …/say, …/arrange

@@ -68,6 +68,7 @@ func (s *server) routes() []access.Route {
 		do      func(*http.Request) (string, error)
 	}{
 		{"/tasks/{id}/retry", access.Operator, ofTask, s.confirmTask, s.doRetry},
+		{"/tasks/{id}/undo", access.Operator, ofTask, s.confirmTask, s.doUndo},
 		{"/tasks/{id}/stop", access.Operator, ofTask, s.confirmTask, s.doStop},
 		{"/repos/unfreeze", access.Releaser, ofForm, s.confirmUnfreeze, s.doUnfreeze},
 		{"/agents/resume", access.Operator, access.Every, s.confirmResume, s.doResume},

@@ -20,7 +20,7 @@ func byPage(r *http.Request) stage.Principal { return access.Of(r.Context()).By(
 // of the page that follows.
 func resultText(key string) string {
 	return map[string]string{
-		"retry": "The retry is queued.", "stop": "STOP is queued.",
+		"retry": "The retry is queued.", "stop": "STOP is queued.", "undo": "The undo is queued.",
 		"unfrozen": "The freeze has ended.", "not-frozen": "The repository was not frozen.",
 		"resumed": "The agent is used again.", "not-paused": "The agent was not paused.",
 		"hasten": "What had failed is tried now.", "again": "The effect is made again.",

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/follow"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -37,6 +38,7 @@ type taskPage struct {
 	Desk     desk
 	MayStop  bool
 	MayRetry bool
+	MayUndo  bool
 	Stages   []stageMark
 }
 
@@ -86,6 +88,11 @@ func (s *server) taskAgain(r *http.Request, in typed) (view, error) {
 	}
 	if err == nil {
 		p.Before, p.After, err = task.Around(ctx, s.Engine.Store, t)
+	}
+	if err == nil && t.State.Stage == stage.Done {
+		var refused string
+		refused, err = orchestrator.RefusalOfUndo(ctx, s.Engine, t)
+		p.MayUndo = refused == ""
 	}
 	if err != nil {
 		return view{}, err

@@ -26,7 +26,7 @@ import (
 // when it does not. What it writes to work.ReportPath is its report.
 type Script func(ctx context.Context, c work.Command, files map[string]string) work.Result
 
-// Place implements work.Workspaces, work.Mirror, work.Rebaser, work.Adopter, work.Disk and work.Agents
+// Place implements work.Workspaces, work.Mirror, work.Rebaser, work.Reverter, work.Adopter, work.Disk and work.Agents
 // in memory. Its calls on workspaces can be made to fail.
 type Place struct {
 	memfault.Switch

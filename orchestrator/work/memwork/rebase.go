@@ -131,3 +131,23 @@ func (p *Place) Contains(tip, sha string) bool {
 	}
 	return true
 }
+
+// Revert implements work.Reverter: a file on the branch says what was taken back.
+func (p *Place) Revert(ctx context.Context, s work.Workspace, landed []work.Landing, _ string) (work.Tip, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.Failure(ctx, "Revert"); err != nil {
+		return work.Tip{}, err
+	}
+	if files := p.conflict[key(s)]; len(files) > 0 {
+		return work.Tip{}, &work.Conflict{Base: p.main(s), Files: files}
+	}
+	tip, merges := p.branches[key(s)], ""
+	for _, l := range landed {
+		merges += l.Merge + "\n"
+	}
+	if all := with(p.commits[tip].files, "reverted", merges); p.commits[tip].files["reverted"] == "" {
+		p.branches[key(s)] = p.commit(tip, all)
+	}
+	return p.tip(s), nil
+}
