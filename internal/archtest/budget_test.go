@@ -21,16 +21,16 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        115_385,
-		"tokens outside tests":       778_830,
-		"tokens of tests":            650_945,
-		"exported names":             2_351,
-		"lines over 140 columns":     45,
-		"packages of the server":     94,
-		"tokens of the server":       555_250,
-		"words of Markdown":          24_835,
+		"lines outside tests":        116_150,
+		"tokens outside tests":       785_470,
+		"tokens of tests":            658_330,
+		"exported names":             2_370,
+		"lines over 140 columns":     47,
+		"packages of the server":     95,
+		"tokens of the server":       561_310,
+		"words of Markdown":          24_975,
 		"settings":                   145,
-		"fields of Feature":          14,
+		"fields of Feature":          15,
 		"methods of Engine":          60,
 		"exported methods of Engine": 30,
 	}
