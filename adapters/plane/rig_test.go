@@ -48,7 +48,7 @@ func engine(t *testing.T, change func(*rig, *planetest.Options, *plane.Options),
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		p.Rig = r
 		server := planetest.Options{
-			Tokens: map[string]string{botToken: bot, reviewerToken: reviewer}, Secret: secret,
+			Tokens: map[string]string{botToken: bot, reviewerToken: reviewer}, Secret: secret, Drag: time.Second,
 			Hooks: &http.Client{Transport: inProcess(p.receive)}, HookURL: "http://signalbox.example.org/webhooks/tracker",
 		}
 		o := plane.Options{

@@ -37,7 +37,7 @@ func TestAddColumn(t *testing.T) {
 	require.Equal(t, []string{"completed", "cancelled", "unstarted", "started"}, []string{groups["Done"], groups["STOP"], groups["To Analyse"], groups["Blocked"]})
 
 	require.ErrorContains(t, c.AddColumn(t.Context(), p, "lunch"), `there is no status "lunch"`)
-	board.RemoveState(p, "Done")
+	require.NoError(t, board.RemoveState(p, "Done"))
 	board.SetRole(p, bot, planetest.Guest)
 	var refused *plane.Error
 	require.ErrorAs(t, c.AddColumn(t.Context(), p, stage.StatusDone), &refused)

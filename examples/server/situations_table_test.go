@@ -66,7 +66,7 @@ func persons() []situation {
 		{name: "somebody else", prefix: "ELS", place: place{more: ", separate: true"}, kind: "human", who: you, do: "it takes somebody else than who has started the task"},
 		{name: "deployment to confirm", prefix: "CNF", place: place{self: true}, kind: "human", who: you, why: "Confirm Deploy", do: "Set Confirm Deploy"},
 		{name: "no column to confirm", prefix: "COL", often: true, place: place{self: true}, make: func(o *obedient, s situation) {
-			o.board.RemoveState(o.places[s.prefix].id, "Confirm Deploy")
+			require.NoError(o, o.board.RemoveState(o.places[s.prefix].id, "Confirm Deploy"))
 			o.restart() // columns are read again every ten minutes
 			o.move(o.item, "To Analyse")
 		}, kind: "human", who: you, do: "Add the column Confirm Deploy"},

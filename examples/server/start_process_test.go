@@ -215,7 +215,7 @@ func TestBoardWithoutABeginning(t *testing.T) {
 	p := w.places["APP"].id
 	warned := func() bool { return strings.HasPrefix(w.checks()["board"], "warning: "+said) }
 	w.until("both boards are well", func() bool { return w.checks()["board"] == "ok" })
-	w.board.RemoveState(p, "To Analyse")
+	require.NoError(t, w.board.RemoveState(p, "To Analyse"))
 	w.restart()
 	w.until("it is noticed at the start", warned)
 	require.NotContains(t, w.checks()["board"], "OTH")

@@ -169,7 +169,7 @@ func TestDoctorFindsMistakes(t *testing.T) {
 		"webhook goes elsewhere": {func(c *clinic) { c.hook(func(h *forgetest.Hook) { h.Last = 502 }) }, []string{"was answered 502 (Invalid HTTP Response: Bad Gateway): look whether the address leads here"}},
 		"Plane's token":          {func(c *clinic) { c.env["PLANE_TOKEN"] = "wrong" }, []string{"FAIL  plane ", "set it as ORCH_PLANE_TOKEN"}},
 		"no such project":        {func(c *clinic) { c.entry["tracker_project"] = "My-Project" }, []string{"the board's columns: ", `"My-Project" is not the id of a project, which is a UUID`, "correct tracker_project in ", "(APP)"}},
-		"columns":                {func(c *clinic) { c.board.RemoveState(c.project, "Approved") }, []string{"the board lacks Approved: the pipeline cannot be used without them; add columns of these names, or let signalbox doctor --fix do it"}},
+		"columns":                {func(c *clinic) { require.NoError(c, c.board.RemoveState(c.project, "Approved")) }, []string{"the board lacks Approved: the pipeline cannot be used without them; add columns of these names, or let signalbox doctor --fix do it"}},
 		"outside the project": {
 			func(c *clinic) { c.board.SetRole(c.project, "bot", planetest.Nobody) },
 			[]string{"the board's columns: ", "; the project is there, and the token's account is no member of it: make it one at http", "/plane/w/settings/projects/"},
@@ -303,9 +303,9 @@ func TestDoctorOfAnApp(t *testing.T) {
 // With --fix columns and webhooks are made, once.
 func TestDoctorFixes(t *testing.T) {
 	c := newClinic(t)
-	c.board.RemoveState(c.project, "Approved")
-	c.board.RemoveState(c.project, "STOP")
-	c.board.RemoveState(c.project, "In Review") // In Progress would serve
+	require.NoError(t, c.board.RemoveState(c.project, "Approved"))
+	require.NoError(t, c.board.RemoveState(c.project, "STOP"))
+	require.NoError(t, c.board.RemoveState(c.project, "In Review")) // In Progress would serve
 	c.host1(func(s *forgetest.Settings) { s.Hooks = nil })
 	for range 2 {
 		said, wrong := c.examine(app.Examination{Fix: true})
@@ -322,7 +322,7 @@ func TestDoctorFixes(t *testing.T) {
 	require.Contains(t, made, "In Review")
 	require.Equal(t, "cancelled", made["STOP"].Group)
 
-	c.board.RemoveState(c.project, "Approved")
+	require.NoError(t, c.board.RemoveState(c.project, "Approved"))
 	c.board.SetRole(c.project, "bot", planetest.Guest)
 	said, wrong := c.examine(app.Examination{Fix: true})
 	require.Equal(t, 3, wrong, said)

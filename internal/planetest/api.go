@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 )
@@ -109,12 +108,16 @@ func (s *Server) inProject(w http.ResponseWriter, r *http.Request, body []byte, 
 		reply(w, http.StatusOK, wireProject(p))
 	case "GET states":
 		var rows []any
-		for _, st := range p.states {
-			rows = append(rows, st.wire())
+		for n, st := range p.states {
+			row := st.wire()
+			row["default"] = n == 0
+			rows = append(rows, row)
 		}
 		paginate(w, r, rows)
 	case "POST states":
 		addState(w, body, p, s.id())
+	case "DELETE states/*":
+		s.deleteState(w, p, rest[1])
 	case "GET work-items":
 		s.list(w, r, p)
 	case "POST work-items":
@@ -294,40 +297,6 @@ func (s *Server) make(w http.ResponseWriter, body []byte, p *project, actor stri
 		return
 	}
 	reply(w, http.StatusCreated, s.restItem(i, nil))
-}
-
-// patch changes the known fields and ignores the rest, a state_id included.
-func (s *Server) patch(w http.ResponseWriter, body []byte, p *project, i *Item, actor string) {
-	in, ok := fields(w, body)
-	if !ok {
-		return
-	}
-	if id, given := in["state"].(string); given {
-		n := slices.IndexFunc(p.states, func(st State) bool { return st.ID == id })
-		switch elsewhere := s.hasState(id); {
-		case n < 0 && elsewhere:
-			reply(w, http.StatusBadRequest, map[string]any{"non_field_errors": []string{"State is not valid please pass a valid state_id"}})
-			return
-		case n < 0:
-			reply(w, http.StatusBadRequest, map[string]any{"state": []string{fmt.Sprintf("Invalid pk %q - object does not exist.", id)}})
-			return
-		}
-		s.move(i, p.states[n], actor, "state")
-	}
-	name, description := i.Name, i.HTML
-	if v, given := in["name"].(string); given {
-		if utf8.RuneCountInString(v) > TitleMax {
-			why := fmt.Sprintf("Ensure this field has no more than %d characters.", TitleMax)
-			reply(w, http.StatusBadRequest, map[string]any{"name": []string{why}})
-			return
-		}
-		name = v
-	}
-	if v, given := in["description_html"].(string); given {
-		description = v
-	}
-	s.edit(i, name, description, actor)
-	reply(w, http.StatusOK, s.restItem(i, nil))
 }
 
 // comment adds a comment. An external id is looked for in the whole project, as

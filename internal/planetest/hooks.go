@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -29,7 +30,7 @@ func (s *Server) hook(event, action string, data map[string]any, activity map[st
 	activity["old_identifier"], activity["new_identifier"] = nil, nil
 	s.Send(event, Encode(map[string]any{
 		"event": event, "action": action, "webhook_id": "b0000000-0000-4000-8000-000000000001",
-		"workspace_id": "a0000000-0000-4000-8000-000000000001", "data": data, "activity": activity,
+		"workspace_id": workspaceID, "data": data, "activity": activity,
 	}))
 }
 
@@ -51,11 +52,18 @@ func (s *Server) wireIssue(i *Item) map[string]any {
 	}
 	state := map[string]any{"id": i.State, "name": i.StateName, "color": "#60646C", "group": group(i.StateName)}
 	return map[string]any{
-		"id": i.ID, "name": i.Name, "description_html": i.HTML, "sequence_id": i.Sequence, "project": i.Project,
-		"state": state, "labels": labels, "assignees": []any{}, "parent": nil, "priority": "none",
-		"created_at": stamp(i.Created), "updated_at": stamp(i.Updated), "deleted_at": nil, "created_by": i.Creator,
+		"id": i.ID, "name": i.Name, "sequence_id": i.Sequence, "project": i.Project, "workspace": workspaceID,
+		"description_html": i.HTML, "description_stripped": tags.ReplaceAllString(i.HTML, ""), "description_json": map[string]any{},
+		"description_binary": nil, "state": state, "labels": labels, "assignees": []any{}, "parent": nil, "priority": "none",
+		"sort_order": i.Sort, "start_date": nil, "target_date": nil, "completed_at": nil, "archived_at": nil, "is_draft": false,
+		"point": nil, "estimate_point": nil, "type": nil, "external_source": nil, "external_id": nil,
+		"created_at": stamp(i.Created), "updated_at": stamp(i.Updated), "deleted_at": nil, "created_by": i.Creator, "updated_by": i.Editor,
 	}
 }
+
+const workspaceID = "a0000000-0000-4000-8000-000000000001"
+
+var tags = regexp.MustCompile(`<[^>]*>`)
 
 func (s *Server) wireComment(i *Item, c Comment) map[string]any {
 	return map[string]any{

@@ -5,7 +5,8 @@
 // attempt after any HTTP answer; a redirect where the slash is missing; a
 // state_id in a PATCH ignored; a second comment with the same external id
 // refused with 409; cards that go without a webhook; members and guests; 60 requests
-// a minute for each token. It can be made to fail in the usual ways.
+// a minute for each token; an updated_at that a comment, a PATCH of nothing new and the second
+// save of a drag move on. It can be made to fail in the usual ways.
 package planetest
 
 import (
@@ -15,7 +16,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -32,6 +32,7 @@ type Options struct {
 	HookURL   string            // where webhooks go; empty = nowhere; see SetHookURL
 	Hooks     *http.Client      // sends webhooks; nil = one of its own
 	RetryWait time.Duration     // before a webhook whose connection failed is sent again; default 200 ms
+	Drag      time.Duration     // between the two saves of a drag; on a real server about a second
 	RateLimit int               // API calls per token in any 60 s; 0 = 60, as Plane has it; Unlimited
 	NoLog     bool              // activities are not served, as by old servers
 	Relations string            // the form of relations: "" = as from 1.3.1 on, "1.3.0", or "none" as before that
@@ -50,6 +51,8 @@ type Item struct {
 	State                   string // id
 	StateName               string
 	Labels                  []string // their names
+	Sort                    float64  // where it stands within its column
+	Editor                  string   // account
 	Created, Updated        time.Time
 	Gone                    Gone
 }
@@ -77,7 +80,10 @@ type Change struct {
 }
 
 // State is a column of a project.
-type State struct{ ID, Name, Group, Color string } // Group and Color of those that were made by the API
+type State struct {
+	ID, Name, Group, Color string  // Group and Color of those that were made by the API
+	Sequence               float64 // orders them
+}
 
 // Member is a person of the workspace.
 type Member struct {
@@ -186,7 +192,7 @@ func (s *Server) AddProject(identifier string, states ...string) string {
 	defer s.mu.Unlock()
 	p := &project{id: s.id(), identifier: identifier, roles: map[string]int{}}
 	for _, name := range states {
-		p.states = append(p.states, State{ID: s.id(), Name: name})
+		p.add(State{ID: s.id(), Name: name})
 	}
 	s.projects = append(s.projects, p)
 	return p.id
@@ -220,7 +226,8 @@ func (s *Server) addItem(account string, p *project, name, description string) (
 	now := s.opt.Now()
 	i := &Item{
 		ID: s.id(), Project: p.id, Name: name, HTML: description, Creator: account, Sequence: p.sequence,
-		State: p.states[0].ID, StateName: p.states[0].Name, Created: now, Updated: now,
+		State: p.states[0].ID, StateName: p.states[0].Name, Created: now, Updated: now, Editor: account,
+		Sort: 65535 + 10000*float64(p.sequence-1),
 	}
 	s.items = append(s.items, i)
 	s.hook("issue", "created", s.wireIssue(i), nil, account)
@@ -235,40 +242,6 @@ func (s *Server) AddMember(m Member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.members = append(s.members, m)
-}
-
-// Move puts a work item into a column as a person would in the browser.
-func (s *Server) Move(itemID, state string) error { return s.MoveAs(Human, itemID, state) }
-
-// MoveAs is Move by an account.
-func (s *Server) MoveAs(account, itemID, state string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := s.item(itemID)
-	if i == nil || i.Gone != "" {
-		return errors.New("planetest: no such work item")
-	}
-	for _, to := range s.project(i.Project).states {
-		if strings.EqualFold(to.Name, state) {
-			s.move(i, to, account, "state_id")
-			sorted := map[string]any{"field": "sort_order", "old_value": 65535.0, "new_value": 75535.0}
-			s.hook("issue", "updated", s.wireIssue(i), sorted, account)
-			return nil
-		}
-	}
-	return fmt.Errorf("planetest: the project has no column %q", state)
-}
-
-// move changes a state and sends the webhook under the field's name.
-func (s *Server) move(i *Item, to State, actor, field string) {
-	if i.State == to.ID {
-		return
-	}
-	s.changes = append(s.changes, Change{Item: i.ID, From: i.StateName, To: to.Name, Actor: actor, At: s.opt.Now()})
-	from := i.State
-	s.stale[i.ID] = *i
-	i.State, i.StateName, i.Updated = to.ID, to.Name, s.opt.Now()
-	s.hook("issue", "updated", s.wireIssue(i), map[string]any{"field": field, "old_value": from, "new_value": to.ID}, actor)
 }
 
 // Edit changes the name and description of a work item as a person would.
@@ -289,7 +262,8 @@ func (s *Server) edit(i *Item, name, description, actor string) {
 		return
 	}
 	s.stale[i.ID] = *i
-	i.Name, i.HTML, i.Updated = name, description, s.opt.Now()
+	i.Name, i.HTML = name, description
+	s.save(i, actor)
 	for _, f := range [][3]string{{"name", oldName, name}, {"description_html", oldHTML, description}} {
 		if f[1] != f[2] {
 			s.hook("issue", "updated", s.wireIssue(i), map[string]any{"field": f[0], "old_value": f[1], "new_value": f[2]}, actor)
@@ -315,6 +289,7 @@ func (s *Server) SayAs(account, itemID, text string) error {
 func (s *Server) addComment(i *Item, c Comment) Comment {
 	c.ID, c.Item, c.At = s.id(), i.ID, s.opt.Now()
 	s.comments = append(s.comments, c)
+	s.save(i, c.Actor)
 	s.hook("issue_comment", "created", s.wireComment(i, c), nil, c.Actor)
 	return c
 }

@@ -1,6 +1,7 @@
 package planetest
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -48,17 +49,60 @@ func (s *Server) AddState(projectID, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.project(projectID); p != nil {
-		p.states = append(p.states, State{ID: s.id(), Name: name})
+		p.add(State{ID: s.id(), Name: name})
 	}
 }
 
-// RemoveState takes a column away; items that stand in it stay in a state that
-// is not listed any more.
-func (s *Server) RemoveState(projectID, name string) {
+// add adds a column behind the others.
+func (p *project) add(st State) {
+	st.Sequence = 15000
+	if n := len(p.states); n > 0 {
+		st.Sequence += p.states[n-1].Sequence
+	}
+	p.states = append(p.states, st)
+}
+
+// RemoveState takes a column away, as a person does in the browser: not the one where items are made, nor one with items.
+func (s *Server) RemoveState(projectID, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.project(projectID); p != nil {
-		p.states = slices.DeleteFunc(p.states, func(st State) bool { return strings.EqualFold(st.Name, name) })
+	p := s.project(projectID)
+	if p == nil {
+		return errors.New("planetest: no such project")
+	}
+	at := slices.IndexFunc(p.states, func(st State) bool { return strings.EqualFold(st.Name, name) })
+	if why := s.keeps(p, at); why != "" {
+		return errors.New("planetest: " + why)
+	}
+	p.states = slices.Delete(p.states, at, at+1)
+	return nil
+}
+
+// keeps says why a column cannot be removed; empty when it can.
+func (s *Server) keeps(p *project, at int) string {
+	switch {
+	case at < 0:
+		return "The requested resource does not exist."
+	case at == 0:
+		return "Default state cannot be deleted"
+	case slices.ContainsFunc(s.items, func(i *Item) bool { return i.State == p.states[at].ID && i.Gone == "" }):
+		return "The state is not empty, only empty states can be deleted"
+	default:
+		return ""
+	}
+}
+
+// deleteState removes a column.
+func (s *Server) deleteState(w http.ResponseWriter, p *project, id string) {
+	at := slices.IndexFunc(p.states, func(st State) bool { return st.ID == id })
+	switch why := s.keeps(p, at); {
+	case at < 0:
+		missing(w)
+	case why != "":
+		reply(w, http.StatusBadRequest, map[string]string{"error": why})
+	default:
+		p.states = slices.Delete(p.states, at, at+1)
+		w.WriteHeader(http.StatusNoContent)
 	}
 }
 
@@ -67,7 +111,7 @@ func (st State) wire() map[string]any {
 	if g == "" {
 		g = group(st.Name)
 	}
-	return map[string]any{"id": st.ID, "name": st.Name, "group": g, "color": st.Color}
+	return map[string]any{"id": st.ID, "name": st.Name, "group": g, "color": st.Color, "sequence": st.Sequence}
 }
 
 // addState makes a column; a project has one of each name.
@@ -89,6 +133,6 @@ func addState(w http.ResponseWriter, body []byte, p *project, id string) {
 			return
 		}
 	}
-	p.states = append(p.states, st)
-	reply(w, http.StatusOK, st.wire())
+	p.add(st)
+	reply(w, http.StatusOK, p.states[len(p.states)-1].wire())
 }
