@@ -47,7 +47,7 @@ func (in intake) onTracker(ctx context.Context, h tracker.Hook) *queue.Outcome {
 	if own, _ := in.Tracker.Own(h.ActorID); own { // it may have come before that was known
 		h.Self = true
 	}
-	if h.Kind == tracker.HookItemCreated || h.Browser { // the service does neither
+	if h.Kind == tracker.HookItemCreated || h.Kind == tracker.HookItemRemoved || h.Browser { // the service does none of these
 		h.Self = false
 	}
 	if h.Self && h.To == "" {
@@ -87,9 +87,10 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		in.hearBoard(h)
 	}
 	item, err := in.readItem(ctx, h, task, writes)
-	switch {
-	case errors.Is(err, tracker.ErrNotFound) && found && !task.State.Stage.Terminal():
-		if _, err := in.LookAtCard(ctx, task); err != nil && !errors.Is(err, tracker.ErrNotFound) {
+	removed := h.Kind == tracker.HookItemRemoved
+	switch told := removed && !h.Unsigned; {
+	case (errors.Is(err, tracker.ErrNotFound) || err != nil && told) && found && !task.State.Stage.Terminal():
+		if _, err := in.lookAtCard(ctx, task, told); err != nil && !errors.Is(err, tracker.ErrNotFound) {
 			return retryOutcome(err), nil
 		}
 		return done("the work item does not exist any more"), nil
@@ -97,6 +98,8 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		return done("the work item does not exist any more"), nil
 	case err != nil:
 		return retryOutcome(err), nil
+	case removed:
+		return in.lookAgain("the work item is there"), nil
 	case h.Kind == tracker.HookItemCreated:
 		return in.softQG0(ctx, item), nil
 	}
@@ -149,7 +152,7 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		return in.putBack(ctx, b,
 			fmt.Sprintf("%s moves nothing: the task is at %s, and the service sets that column itself", b.column(), task.State.Stage))
 	case word == stage.StatusUnknown && why == "":
-		if o := in.notATrigger(item); o.Kind == queue.OutcomeRetry || !b.wanders() {
+		if o := in.lookAgain("the status " + item.StatusName + " is no trigger"); o.Kind == queue.OutcomeRetry || !b.wanders() {
 			return o, nil
 		}
 		return in.putBack(ctx, b,
@@ -314,7 +317,7 @@ func (b board) acted() bool {
 		return !b.again
 	case b.told == b.item.Status && b.hook.At.After(s.ActedAt):
 		return false
-	case b.item.Status == s.Acted && !b.item.UpdatedAt.After(s.ActedAt):
+	case b.item.Status == s.Acted && !b.item.Moved().After(s.ActedAt):
 		return true
 	}
 	for i := len(b.writes) - 1; i >= 0; i-- { // back to the last word of a person's that a write answers
@@ -352,17 +355,17 @@ func (b board) lost() bool {
 	newer := b.hook.At.After(b.task.State.ActedAt) && (b.told != b.task.State.Acted || b.again || !b.logged) ||
 		b.hook.At.Equal(b.task.State.ActedAt) && b.told != b.task.State.Acted // a tracker's clock may tick slowly
 	if b.hook.At.IsZero() {
-		newer = b.told == stage.StatusStop && b.received.Sub(b.item.UpdatedAt) < overwriteWindow
+		newer = b.told == stage.StatusStop && b.received.Sub(b.item.Moved()) < overwriteWindow
 	}
 	return newer && (ours || b.told == stage.StatusStop && b.hook.At.IsZero())
 }
 
 // seen is the moment of the word, by the tracker's clock.
 func (b board) seen() time.Time {
-	if b.hook.At.After(b.item.UpdatedAt) {
-		return b.hook.At
+	if moved := b.item.Moved(); moved.After(b.hook.At) {
+		return moved
 	}
-	return b.item.UpdatedAt
+	return b.hook.At
 }
 
 // shownAs reports whether an item stands in the column that shows what the service set
@@ -389,11 +392,11 @@ func hookStatus(ctx context.Context, tracks tracker.Board, h tracker.Hook) (stag
 	return tracks.StatusOf(ctx, h.ProjectID, h.To)
 }
 
-// notATrigger looks once more, a little later, in case the tracker answered
-// from a replica that had not seen the change yet.
-func (in intake) notATrigger(item tracker.Item) *queue.Outcome {
+// lookAgain looks once more, a little later, in case the tracker answered
+// from a replica that had not seen the change yet; then it is done.
+func (in intake) lookAgain(why string) *queue.Outcome {
 	if after := 2 * in.opt.StatusDefer; in.claim.Job.Attempt == 1 && in.Now().Sub(in.claim.Job.CreatedAt) < after {
-		return &queue.Outcome{Kind: queue.OutcomeRetry, At: in.Now().Add(after), Error: "looks again: the status is no trigger"}
+		return &queue.Outcome{Kind: queue.OutcomeRetry, At: in.Now().Add(after), Error: "looks again: " + why}
 	}
-	return done("the status " + item.StatusName + " is no trigger")
+	return done(why)
 }

@@ -84,7 +84,7 @@ func (e *Engine) findMoveInLog(ctx context.Context, item tracker.Item, word stag
 		e.Log.Warn("who has moved the work item cannot be read", "item", item.ID, "err", err)
 		return tracker.Move{}, false, nil
 	case m.To == "":
-		stands := item.UpdatedAt.Sub(m.At).Abs() <= madeWithin
+		stands := item.Moved().Sub(m.At).Abs() <= madeWithin
 		if !stands {
 			m.ActorID = ""
 		}
@@ -155,7 +155,7 @@ func (b board) unwitnessed(late bool) string {
 	switch {
 	case b.told == stage.StatusStop || b.task.ID == 0:
 		return ""
-	case b.item.UpdatedAt.Before(b.task.State.ActedAt):
+	case b.item.Moved().Before(b.task.State.ActedAt):
 		return "the board shows STOP as of a moment before the last word"
 	case late:
 		return "the board shows STOP, and its log another move"

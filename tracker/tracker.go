@@ -37,6 +37,15 @@ type Item struct {
 	StatusName  string // the column's own name
 	Finished    bool   // the column means that the work is over: done or given up
 	UpdatedAt   time.Time
+	MovedAt     time.Time // when it was put into its column; zero: the tracker does not say
+}
+
+// Moved is when the item was put where it stands, as far as the tracker says; a change of anything else may be what it is then.
+func (i Item) Moved() time.Time {
+	if i.MovedAt.IsZero() {
+		return i.UpdatedAt
+	}
+	return i.MovedAt
 }
 
 // Linker has a page for each work item.
@@ -245,13 +254,15 @@ type Relations interface {
 const (
 	HookItemCreated = "item_created"
 	HookItemUpdated = "item_updated"
+	HookItemRemoved = "item_removed" // deleted, archived or moved to another project; not every tracker sends one
 	HookComment     = "comment"
 	HookOther       = "other" // understood, and of no interest
 )
 
 // Hook is one webhook of a tracker, decoded. It is a hint: the engine reads the
 // item again and acts on what the tracker says then. Only a person's STOP is taken
-// from the hook itself, whatever the item shows by now.
+// from the hook itself, whatever the item shows by now, and that an item was removed, while
+// it cannot be read.
 type Hook struct {
 	Kind      string
 	Event     string // the tracker's own name of it, for logs

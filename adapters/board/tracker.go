@@ -51,7 +51,7 @@ func item(r row) tracker.Item {
 	return tracker.Item{
 		ID: r.ID, ProjectID: r.Project, Sequence: r.Number, Title: r.Title, Description: r.Description,
 		Labels: strings.FieldsFunc(strings.ReplaceAll(r.Labels, ", ", ","), func(c rune) bool { return c == ',' }),
-		Status: c.Status, StatusName: c.Name, Finished: c.Status == stage.StatusDone, UpdatedAt: r.MovedAt,
+		Status: c.Status, StatusName: c.Name, Finished: c.Status == stage.StatusDone, UpdatedAt: r.MovedAt, MovedAt: r.MovedAt,
 	}
 }
 

@@ -103,7 +103,7 @@ func (p payload) decodeIssue(h *tracker.Hook) {
 	case "opened":
 		h.Kind = tracker.HookItemCreated
 	case "deleted", "transferred":
-		h.Kind = tracker.HookOther
+		h.Kind = tracker.HookItemRemoved
 	case "labeled":
 		h.To, h.Status = p.Label.column()
 	case "unlabeled":

@@ -101,11 +101,12 @@ func (c *Client) read(ctx context.Context, projectID string, i wireIssue) (track
 		c.opt.Log.Warn("the log of an issue cannot be read", "item", id, "repo", projectID, "err", err)
 	}
 	column, m, ok := standing(i, log)
-	at := m.at
 	if !ok {
-		at = i.UpdatedAt.Time
+		return convert(projectID, id, i, column, i.UpdatedAt.Time), nil
 	}
-	return convert(projectID, id, i, column, at), nil
+	out := convert(projectID, id, i, column, m.at)
+	out.MovedAt = m.at
+	return out, nil
 }
 
 // Item implements tracker.Tracker.

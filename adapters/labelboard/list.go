@@ -76,6 +76,7 @@ type glanced struct {
 	labels  []wireLabel
 	column  string
 	at      time.Time
+	moved   time.Time // MovedAt
 }
 
 // glance is read, without the log where there is no request, and of an issue that is as it was:
@@ -91,7 +92,9 @@ func (c *Client) glance(ctx context.Context, projectID string, i wireIssue) (tra
 	before, known := c.glances[id]
 	c.mu.Unlock()
 	if known && before.updated.Equal(i.UpdatedAt.Time) && slices.Equal(before.labels, i.Labels) {
-		return convert(projectID, id, i, before.column, before.at), nil
+		out := convert(projectID, id, i, before.column, before.at)
+		out.MovedAt = before.moved
+		return out, nil
 	}
 	out, err := c.read(ctx, projectID, i)
 	if err != nil {
@@ -102,6 +105,6 @@ func (c *Client) glance(ctx context.Context, projectID string, i wireIssue) (tra
 	if len(c.glances) >= glancesMax {
 		clear(c.glances)
 	}
-	c.glances[id] = glanced{i.UpdatedAt.Time, i.Labels, out.StatusName, out.UpdatedAt}
+	c.glances[id] = glanced{i.UpdatedAt.Time, i.Labels, out.StatusName, out.UpdatedAt, out.MovedAt}
 	return out, nil
 }

@@ -86,6 +86,13 @@ func (b *Board) PutAs(account string, i tracker.Item) {
 	b.put(account, i)
 }
 
+// Remove takes an item off the board, as a person would.
+func (b *Board) Remove(projectID, itemID string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.items[projectID], itemID)
+}
+
 // SetLogged sets whether the board returns who has moved items, as it does from the
 // beginning.
 func (b *Board) SetLogged(is bool) {
@@ -141,12 +148,14 @@ func (b *Board) Person(ctx context.Context, projectID, accountID string) (tracke
 }
 
 func (b *Board) put(account string, i tracker.Item) {
-	i.UpdatedAt = b.now()
 	before, known := b.items[i.ProjectID][i.ID]
+	i.UpdatedAt, i.MovedAt = b.now(), before.MovedAt
 	switch {
 	case !known:
+		i.MovedAt = i.UpdatedAt
 		b.log[i.ID] = []tracker.Move{{ActorID: account, At: i.UpdatedAt}}
-	case before.Status != i.Status:
+	case before.Status != i.Status || before.StatusName != i.StatusName:
+		i.MovedAt = i.UpdatedAt
 		b.log[i.ID] = append(b.log[i.ID], tracker.Move{To: string(i.Status), ActorID: account, At: i.UpdatedAt})
 	}
 	if info, ok := stage.StatusNamed(i.Status); ok {

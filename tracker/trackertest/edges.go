@@ -108,6 +108,34 @@ func relates(t *testing.T, f Fixture) {
 	require.True(t, errors.Is(err, tracker.ErrNotFound) || err == nil && len(got) == 0, "%v", err)
 }
 
+// stays proves that a comment, and setting the status that an item has, are no move, where the tracker says when one was.
+func stays(t *testing.T, f Fixture) {
+	p := f.NewProject(all()...)
+	id := f.NewItem(p, "t", "d")
+	read := func() tracker.Item {
+		item, err := f.Tracker.Item(t.Context(), p, id)
+		require.NoError(t, err)
+		require.False(t, item.Moved().IsZero())
+		return item
+	}
+	if f.Move(id, stage.StatusInReview); read().MovedAt.IsZero() {
+		t.Skip("the tracker does not say when an item was moved (Item.MovedAt)")
+	}
+	before := read()
+	f.Say(id, "hm")
+	_, err := f.Tracker.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Key: "k", Body: "b"})
+	require.NoError(t, err)
+	require.NoError(t, f.Tracker.SetStatus(t.Context(), p, id, stage.StatusInReview))
+	require.Equal(t, before.MovedAt, read().MovedAt)
+	if log, ok := f.Tracker.(tracker.Log); ok {
+		m, err := log.LastMove(t.Context(), p, id)
+		require.NoError(t, err)
+		require.True(t, m.At.Equal(before.MovedAt), "%s by the log, %s by the item", m.At, before.MovedAt)
+	}
+	f.Move(id, stage.StatusApproved)
+	require.True(t, read().MovedAt.After(before.MovedAt))
+}
+
 // labels proves that an item is read with its labels, wherever it stands.
 func labels(t *testing.T, f Fixture) {
 	if f.Label == nil {

@@ -92,6 +92,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"a limit names when to come again":     refuses,
 		"prerequisites are listed":             relates,
 		"labels are read":                      labels,
+		"only a move moves an item":            stays,
 		"webhooks are verified and decoded":    receives,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })

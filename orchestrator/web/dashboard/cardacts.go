@@ -302,6 +302,8 @@ func (s *server) doArrange(r *http.Request, by cards.Person) (string, error) {
 	case cards.Blocked, cards.Unblocked:
 		s.Engine.Heard(tracker.Hook{Kind: tracker.HookItemUpdated, Event: "board." + kind, ProjectID: story.Project, ItemID: id})
 	case cards.DeletedIt:
+		e := cards.Entry{Card: id, Project: story.Project, N: int64(len(story.Log)) + 1, Kind: kind, By: by.Name, Proof: by.Proof}
+		s.announce(r, e, tracker.HookItemRemoved)
 		return boardAddress(story.Project) + "&said=deleted", nil
 	}
 	return cardAddress(id) + "?said=" + kind, nil

@@ -130,6 +130,10 @@ func TestCardActsAreEvents(t *testing.T) {
 	require.NotContains(t, page.body, "<script>alert")
 	require.Contains(t, page.body, "&lt;script&gt;alert(1)")
 	require.Contains(t, d.request(http.MethodGet, "/board?archived=1", nil).body, "APP-1")
+	require.Equal(t, http.StatusSeeOther, d.post(card+"/arrange", url.Values{"kind": {"deleted"}}).status)
+	jobs = d.events()
+	require.Len(t, jobs, 4, "but that the card is gone")
+	require.Contains(t, string(jobs[3].Payload), `"Kind":"item_removed"`)
 }
 
 // Where there is no token the board is changed on this machine alone; where there is one,
