@@ -224,8 +224,14 @@ func (in intake) name(ctx context.Context, item tracker.Item, ev stage.Event) (t
 		t.WorkItemID = task.UndoID(ev.Follows, known)
 	case ev.Follows != "":
 		t.WorkItemID = task.FollowUpID(in.project.Prefix, ev.Follows, known)
+	case item.Key != "" && task.IsKey(item.Key) && !known(item.Key):
+		t.WorkItemID = item.Key
 	default:
 		t.WorkItemID = task.WorkItemID(in.project.Prefix, item.Sequence, known)
+		if item.Key != "" {
+			in.Log.Warn("the tracker's name of a work item is taken in the repository, or cannot be a part of a branch's name",
+				"key", item.Key, "work_item", t.WorkItemID, "item", item.ID, "repo", in.project.Repo)
+		}
 	}
 	t.Branch = task.BranchName(t.WorkItemID, t.Slug, item.ID, func(s string) bool {
 		return taken(task.Filter{Repo: in.project.Repo, Branch: s})

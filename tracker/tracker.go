@@ -30,6 +30,8 @@ type Item struct {
 	ID          string // no item of another project has the same
 	ProjectID   string
 	Sequence    int64    // the number of the item within its project
+	Key         string   // the tracker's own name of it, such as ENG-7; empty: it has none but the number
+	URL         string   // of its page; empty: Linker has it
 	Title       string   // as typed; may be of any length and script
 	Description string   // Markdown, blanks around it trimmed
 	Labels      []string // names, in any order

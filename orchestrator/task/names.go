@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -69,6 +70,12 @@ var foldRows = []struct{ from, to string }{
 	{"ñńņňòóôõøōŏőŕŗřśŝşšţťŧùúûũūŭůűųŵýÿŷźżžșț", "n n n n o o o o o o o o r r r s s s s t t t u u u u u u u u u w y y y z z z s t"},
 	{"äöüßæœþŋ", "ae oe ue ss ae oe th n"},
 }
+
+// keyForm is a name that is safe as a part of a branch's and of a file's.
+var keyForm = regexp.MustCompile(`^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$`)
+
+// IsKey reports whether the tracker's own name of an item can be a work item's id.
+func IsKey(key string) bool { return len(key) <= 40 && keyForm.MatchString(key) }
 
 // WorkItemID derives a work item's id from the tracker's number, and the next
 // free one when that is taken in the repo. A number below 1 counts as 1.
