@@ -90,7 +90,7 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 	removed := h.Kind == tracker.HookItemRemoved
 	switch told := removed && !h.Unsigned; {
 	case (errors.Is(err, tracker.ErrNotFound) || err != nil && told) && found && !task.State.Stage.Terminal():
-		if _, err := in.lookAtCard(ctx, task, told); err != nil && !errors.Is(err, tracker.ErrNotFound) {
+		if _, err := lookAtCard(ctx, in.Engine, task, told); err != nil && !errors.Is(err, tracker.ErrNotFound) {
 			return retryOutcome(err), nil
 		}
 		return done("the work item does not exist any more"), nil

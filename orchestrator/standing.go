@@ -79,11 +79,11 @@ func MendCard(h queue.Hold, taskID int64) (do string, status stage.Status) {
 // the task is held, and people are told once: in the chat, or on the card. A card that is back frees it. Of
 // several that find it so at once, one holds the task: its version is compared.
 func (e *Engine) LookAtCard(ctx context.Context, t task.Task) (item tracker.Item, err error) {
-	return e.lookAtCard(ctx, t, false)
+	return lookAtCard(ctx, e, t, false)
 }
 
 // lookAtCard is LookAtCard; one that was told to be removed counts as gone while it cannot be read.
-func (e *Engine) lookAtCard(ctx context.Context, t task.Task, removed bool) (item tracker.Item, err error) {
+func lookAtCard(ctx context.Context, e *Engine, t task.Task, removed bool) (item tracker.Item, err error) {
 	p, ok := e.Projects.ByRepo(t.Repo)
 	if !ok {
 		return item, &UnregisteredError{t.Repo}

@@ -2,7 +2,6 @@ package gitea
 
 import (
 	"cmp"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,21 +18,15 @@ func (c *Client) SetSecrets(s signature.Secrets) { c.signed.Store(&s) }
 
 func (c *Client) secrets() signature.Secrets { return *c.signed.Load() }
 
+// scheme is that of Gitea and Forgejo, and of what speaks as GitHub does.
+var scheme = signature.Scheme{In: []signature.Place{
+	{Header: "X-Gitea-Signature"}, {Header: "X-Forgejo-Signature"}, {Header: "X-Hub-Signature-256", Prefix: "sha256="},
+}}
+
 // Signature implements githost.Receiver. Without secrets nothing passes, unless
 // Options.Insecure is set.
 func (c *Client) Signature(h http.Header) (*signature.Check, error) {
-	if len(c.secrets()) == 0 && c.opt.Insecure {
-		return signature.Anybody(), nil
-	}
-	text := cmp.Or(h.Get("X-Gitea-Signature"), h.Get("X-Forgejo-Signature"))
-	if text == "" {
-		text, _ = strings.CutPrefix(h.Get("X-Hub-Signature-256"), "sha256=")
-	}
-	given, err := hex.DecodeString(text)
-	if err != nil || len(given) != signature.Size {
-		return nil, signature.ErrMissing
-	}
-	return c.secrets().Check(given), nil
+	return scheme.Check(h.Get, c.secrets(), c.opt.Insecure, time.Time{})
 }
 
 // Habits implements githost.Receiver. Gitea waits 5 s; what was refused, only a person sends

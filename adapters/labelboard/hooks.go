@@ -2,13 +2,12 @@ package labelboard
 
 import (
 	"cmp"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -20,18 +19,13 @@ func (c *Client) SetSecrets(s signature.Secrets) { c.signed.Store(&s) }
 
 func (c *Client) secrets() signature.Secrets { return *c.signed.Load() }
 
+// scheme is that of both hosts.
+var scheme = signature.Scheme{In: []signature.Place{{Header: "X-Hub-Signature-256", Prefix: "sha256="}}}
+
 // Signature implements tracker.Receiver. Both hosts sign in GitHub's form; without secrets
 // nothing passes, unless Options.Insecure is set.
 func (c *Client) Signature(h http.Header) (*signature.Check, error) {
-	if len(c.secrets()) == 0 && c.opt.Insecure {
-		return signature.Anybody(), nil
-	}
-	text, ok := strings.CutPrefix(h.Get("X-Hub-Signature-256"), "sha256=")
-	given, err := hex.DecodeString(text)
-	if !ok || err != nil || len(given) != signature.Size {
-		return nil, signature.ErrMissing
-	}
-	return c.secrets().Check(given), nil
+	return scheme.Check(h.Get, c.secrets(), c.opt.Insecure, time.Time{})
 }
 
 // Habits implements tracker.Receiver.

@@ -2,7 +2,6 @@ package plane
 
 import (
 	"cmp"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -19,17 +18,13 @@ func (c *Client) SetSecrets(s signature.Secrets) { c.signed.Store(&s) }
 
 func (c *Client) secrets() signature.Secrets { return *c.signed.Load() }
 
+// scheme is how Plane signs.
+var scheme = signature.Scheme{In: []signature.Place{{Header: "X-Plane-Signature"}}}
+
 // Signature implements tracker.Receiver. Without secrets nothing passes, unless
 // Options.Insecure says so.
 func (c *Client) Signature(h http.Header) (*signature.Check, error) {
-	if len(c.secrets()) == 0 && c.opt.Insecure {
-		return signature.Anybody(), nil
-	}
-	given, err := hex.DecodeString(h.Get("X-Plane-Signature"))
-	if err != nil || len(given) != signature.Size {
-		return nil, signature.ErrMissing
-	}
-	return c.secrets().Check(given), nil
+	return scheme.Check(h.Get, c.secrets(), c.opt.Insecure, time.Time{})
 }
 
 // Habits implements tracker.Receiver. Plane waits 30 s, and sends again only what it got no

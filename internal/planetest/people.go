@@ -15,7 +15,9 @@ func (s *Server) member(id string) (Member, bool) {
 }
 
 func (m Member) wire() map[string]any {
-	return map[string]any{"id": m.ID, "display_name": m.Name, "email": m.Email, "first_name": m.Name, "last_name": "", "avatar": "", "avatar_url": nil}
+	return map[string]any{
+		"id": m.ID, "display_name": m.Name, "email": m.Email, "first_name": m.Name, "last_name": "", "avatar": "", "avatar_url": nil,
+	}
 }
 
 // listMembers answers with a plain array, as Plane does.

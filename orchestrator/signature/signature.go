@@ -1,6 +1,6 @@
-// Package signature verifies webhooks while they are read: HMAC-SHA256 over the raw
-// body, under the secrets that are valid at the moment. A secret may be a project's
-// own; then it speaks for that project only.
+// Package signature verifies webhooks while they are read: by HMAC over the raw body, as
+// the Scheme of their sender says, under the secrets that are valid at the moment. A secret
+// may be a project's own; then it speaks for that project only.
 package signature
 
 import (
@@ -10,9 +10,6 @@ import (
 	"hash"
 	"strings"
 )
-
-// Size is the length of a signature in bytes.
-const Size = sha256.Size
 
 // ErrMissing means that the headers carry no signature of the right form.
 var ErrMissing = errors.New("signature: missing or malformed")
@@ -38,13 +35,15 @@ func Of(values ...string) (out Secrets) {
 	return out
 }
 
-// Check begins to verify a body against the signature that came with it. Without
+// Check begins to verify a body against the HMAC-SHA256 that came with it. Without
 // secrets nothing passes.
-func (s Secrets) Check(given []byte) *Check {
+func (s Secrets) Check(given []byte) *Check { return s.check(given, sha256.New) }
+
+func (s Secrets) check(given []byte, of func() hash.Hash) *Check {
 	c := &Check{given: given, secrets: s, sums: map[string]hash.Hash{}}
 	for _, secret := range s {
 		if secret.Value != "" && c.sums[secret.Value] == nil {
-			c.sums[secret.Value] = hmac.New(sha256.New, []byte(secret.Value))
+			c.sums[secret.Value] = hmac.New(of, []byte(secret.Value))
 		}
 	}
 	return c
@@ -58,6 +57,7 @@ type Check struct {
 	given   []byte
 	secrets Secrets
 	sums    map[string]hash.Hash // by the value of the secret
+	tail    string               // is signed behind what was written
 	open    bool                 // whatever was written is taken
 }
 
@@ -71,6 +71,7 @@ func (c *Check) Write(p []byte) (int, error) {
 
 // Passed reports whether one of the secrets has signed what was written.
 func (c *Check) Passed() bool {
+	c.end()
 	passed := c.open
 	for _, s := range c.secrets {
 		passed = c.signedBy(s) || passed
@@ -81,6 +82,7 @@ func (c *Check) Passed() bool {
 // SpeaksFor reports whether a secret has signed what was written that speaks for a
 // repository: its own, or a common one when it has none.
 func (c *Check) SpeaksFor(repo string) bool {
+	c.end()
 	speaks, own := c.open, false
 	for _, s := range c.secrets {
 		if strings.EqualFold(s.Repo, repo) {
@@ -93,6 +95,12 @@ func (c *Check) SpeaksFor(repo string) bool {
 		}
 	}
 	return speaks
+}
+
+// end adds the tail, once.
+func (c *Check) end() {
+	_, _ = c.Write([]byte(c.tail)) // it does not fail
+	c.tail = ""
 }
 
 // signedBy compares in constant time.

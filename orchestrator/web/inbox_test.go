@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -193,3 +194,20 @@ const projectID = "00000000-0000-4000-8000-00000000000a"
 
 // itemID is the id of a work item.
 func itemID(n string) string { return "00000000-0000-4000-8000-" + strings.Repeat("0", 12-len(n)) + n }
+
+// probing is a tracker that looks whether the address is there before it sends.
+type probing struct{ *plane.Client }
+
+func (probing) Habits() signature.Habits { return signature.Habits{Limit: 1000, Probe: true} }
+
+// A sender that probes by HEAD is answered; others have nothing there but what they send.
+func TestProbesAreAnswered(t *testing.T) {
+	p, err := plane.New(plane.Options{BaseURL: "http://plane.example.org", Workspace: "w", Token: "t", Secrets: signature.Of(planeSecret)})
+	require.NoError(t, err)
+	h, _ := handler(t, func(o *web.Options) { o.Sources[0].Tracker = probing{p} })
+	for path, want := range map[string]int{"plane": http.StatusOK, "github": http.StatusMethodNotAllowed} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodHead, "/webhooks/"+path, nil))
+		require.Equal(t, want, w.Code, path)
+	}
+}

@@ -41,6 +41,10 @@ func (s *server) receivers() (out []access.Route) {
 	for _, path := range slices.Sorted(maps.Keys(s.sources)) {
 		receive := func(w http.ResponseWriter, r *http.Request) { s.receive(w, r, s.sender(s.sources[path])) }
 		out = append(out, free("POST", "/webhooks/"+path, receive, "the signature is checked"))
+		if s.sources[path].edge().Habits().Probe {
+			there := func(http.ResponseWriter, *http.Request) {}
+			out = append(out, free("HEAD", "/webhooks/"+path, there, "the sender looks whether it is there"))
+		}
 	}
 	return append(out, free("GET", "/healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]string{"status": "ok"})

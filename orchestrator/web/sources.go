@@ -56,16 +56,22 @@ func index(sources []Source) (map[string]Source, error) {
 	return out, nil
 }
 
+// edge is the receiver of a source.
+func (s Source) edge() edge {
+	if s.Tracker != nil {
+		return s.Tracker
+	}
+	return s.Host
+}
+
 // sender is how webhooks of a source are taken.
 func (s *server) sender(from Source) sender {
-	out := sender{source: from.Name, projects: s.Engine.Projects.Now()}
+	out := sender{edge: from.edge(), source: from.Name, projects: s.Engine.Projects.Now()}
 	if from.Tracker != nil {
-		out.edge = from.Tracker
 		out.decode = func(event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
 			return s.decodeTracker(from, out.projects, event, body, signed)
 		}
 	} else {
-		out.edge = from.Host
 		if form, ok := from.Host.(githost.FormReceiver); ok {
 			out.unwrap = form.FormPayload
 		}
