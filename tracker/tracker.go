@@ -25,6 +25,22 @@ var ErrNotFound = errors.New("tracker: not found")
 // and that no fallback applies. For confirm_deploy this means: nothing deploys.
 var ErrNoStatus = errors.New("tracker: the project has no such board status")
 
+// NoWayError means that the board moves no card into a column from where one stands, as boards with transitions do. It is
+// final: the card is to be moved by one of the ways that there are, or the board to be set up otherwise.
+type NoWayError struct {
+	To   string   // the column's name
+	Ways []string // names of those into which it can be moved
+}
+
+// Error says it to the person on the card.
+func (e *NoWayError) Error() string {
+	text := fmt.Sprintf("the board moves no card into %s from the column where this one stands, ", e.To)
+	if len(e.Ways) == 0 {
+		return text + "nor into any other"
+	}
+	return text + "only into " + strings.Join(e.Ways, " or ")
+}
+
 // Item is one work item as the board shows it now.
 type Item struct {
 	ID          string // no item of another project has the same
@@ -124,7 +140,8 @@ type Tracker interface {
 	// List reads work items newest change first.
 	List(ctx context.Context, q Query) (Page, error)
 	// SetStatus moves an item. Setting the status that it has is a success.
-	// ErrNoStatus when the project has no column for it and no fallback.
+	// ErrNoStatus when the project has no column for it and no fallback; a *NoWayError when it
+	// cannot be reached from where the item stands.
 	SetStatus(ctx context.Context, projectID, itemID string, status stage.Status) error
 	// Comments lists the comments of an item, oldest first. ErrUnidentified while
 	// the service's own cannot be recognised. Of an item that does not exist there are

@@ -153,7 +153,15 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: fmt.Sprintf("not set: a human has set %s", item.Status)}
 	}
 	err = d.Tracker.SetStatus(ctx, e.ProjectID, e.ItemID, to)
+	var noWay *tracker.NoWayError
 	switch {
+	case errors.As(err, &noWay):
+		text := "This card does not show where its task is: " + noWay.Error() +
+			". The task goes on; move the card by hand, or let the board have that way."
+		said := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}
+		o := dead(noWay.Error())
+		o.Then = []queue.Job{orchestrator.FollowUpJob(e, said, "no_way/"+e.Key, time.Time{})}
+		return o
 	case errors.Is(err, tracker.ErrNoStatus) && to == stage.StatusStop:
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "the board has no STOP: it was said elsewhere"}
 	case errors.Is(err, tracker.ErrNoStatus):

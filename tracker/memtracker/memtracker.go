@@ -26,8 +26,9 @@ type Board struct {
 	now func() time.Time
 
 	mu        sync.Mutex
-	columns   map[string][]stage.Status    // of each project; nil = all
-	items     map[string]map[string]placed // by project and id
+	columns   map[string][]stage.Status       // of each project; nil = all
+	ways      map[stage.Status][]stage.Status // where a card may go from a column that is listed
+	items     map[string]map[string]placed    // by project and id
 	puts      int
 	comments  map[string][]tracker.Comment // by item
 	posted    map[[2]string]string         // ids of comments by project and key
@@ -206,18 +207,6 @@ func (b *Board) Moves() []Move {
 	return slices.Clone(b.moves)
 }
 
-// has reports whether a project has a column.
-func (b *Board) has(projectID string, s stage.Status) bool {
-	columns := b.columns[projectID]
-	_, known := stage.StatusNamed(s)
-	return known && (len(columns) == 0 || slices.Contains(columns, s))
-}
-
-// column is the column that serves a status.
-func (b *Board) column(projectID string, s stage.Status) (stage.Status, bool) {
-	return tracker.Resolve(s, func(s stage.Status) bool { return b.has(projectID, s) })
-}
-
 // find begins every call on an item.
 func (b *Board) find(ctx context.Context, call, projectID, itemID string) (tracker.Item, error) {
 	if err := b.Failure(ctx, call); err != nil {
@@ -269,6 +258,9 @@ func (b *Board) SetStatus(ctx context.Context, projectID, itemID string, s stage
 		return fmt.Errorf("%w: %s", tracker.ErrNoStatus, s)
 	}
 	if i.Status != column {
+		if err := b.wayTo(i.Status, column); err != nil {
+			return err
+		}
 		i.Status = column
 		b.put(own, i)
 		b.moves = append(b.moves, Move{itemID, column})
@@ -356,47 +348,4 @@ func (b *Board) BlockedBy(ctx context.Context, projectID, itemID string) ([]trac
 		out = append(out, tracker.Ref{ProjectID: projectID, ItemID: id})
 	}
 	return out, nil
-}
-
-// board begins every call on a project's columns.
-func (b *Board) board(ctx context.Context, call, projectID string) error {
-	if err := b.Failure(ctx, call); err != nil {
-		return err
-	}
-	if _, ok := b.columns[projectID]; !ok {
-		return tracker.ErrNotFound
-	}
-	return nil
-}
-
-// Columns implements tracker.Board.
-func (b *Board) Columns(ctx context.Context, projectID string) (map[stage.Status]string, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if err := b.board(ctx, "Columns", projectID); err != nil {
-		return nil, err
-	}
-	out := map[stage.Status]string{}
-	for _, info := range stage.Statuses() {
-		if column, ok := b.column(projectID, info.Key); ok {
-			served, _ := stage.StatusNamed(column)
-			out[info.Key] = served.Name
-		}
-	}
-	return out, nil
-}
-
-// StatusOf implements tracker.Board. A column's id is its logical status here.
-func (b *Board) StatusOf(ctx context.Context, projectID, column string) (stage.Status, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if err := b.board(ctx, "StatusOf", projectID); err != nil {
-		return stage.StatusUnknown, err
-	}
-	for _, info := range stage.Statuses() {
-		if b.has(projectID, info.Key) && (column == string(info.Key) || strings.EqualFold(column, info.Name)) {
-			return info.Key, nil
-		}
-	}
-	return stage.StatusUnknown, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
@@ -106,4 +107,20 @@ func Example() {
 	item, err := b.Item(context.Background(), "p", "i")
 	fmt.Println(item.StatusName, err)
 	// Output: In Progress <nil>
+}
+
+// A column that a card cannot reach from where it stands is refused for good, with the ways that there are.
+func TestWays(t *testing.T) {
+	b := memtracker.New(nil)
+	b.AddProject("p")
+	b.Put(tracker.Item{ID: "i", ProjectID: "p", Status: stage.StatusToAnalyse})
+	b.SetWays(map[stage.Status][]stage.Status{stage.StatusToAnalyse: {stage.StatusInReview, stage.StatusBlocked}})
+	err := b.SetStatus(t.Context(), "p", "i", stage.StatusDone)
+	var noWay *tracker.NoWayError
+	require.ErrorAs(t, err, &noWay)
+	require.Equal(t, tracker.NoWayError{To: "Done", Ways: []string{"In Review", "Blocked"}}, *noWay)
+	require.EqualError(t, err, "the board moves no card into Done from the column where this one stands, only into In Review or Blocked")
+	require.False(t, fault.Retryable(err))
+	require.NoError(t, b.SetStatus(t.Context(), "p", "i", stage.StatusInReview))
+	require.NoError(t, b.SetStatus(t.Context(), "p", "i", stage.StatusDone))
 }
