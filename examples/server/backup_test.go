@@ -37,7 +37,7 @@ func TestBackupDrill(t *testing.T) {
 			open := func() *app.Service {
 				settings, err := app.Load(app.Environ())
 				require.NoError(t, err)
-				service, err := app.Open(t.Context(), settings, itself(), slog.New(slog.DiscardHandler))
+				service, err := app.Open(t.Context(), settings, []string{"/proc/self/exe"}, slog.New(slog.DiscardHandler))
 				require.NoError(t, err)
 				return service
 			}

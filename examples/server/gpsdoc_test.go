@@ -24,7 +24,7 @@ func TestTracksDocument(t *testing.T) {
 	t.Setenv("ORCH_ADMIN_TOKEN", "the-operators-token-of-128-bits")
 	settings, err := app.Load(app.Environ())
 	require.NoError(t, err)
-	service, err := app.Open(t.Context(), settings, itself(), slog.New(slog.DiscardHandler))
+	service, err := app.Open(t.Context(), settings, []string{"/proc/self/exe"}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer service.Close()
 	srv := httptest.NewServer(service.Handler)

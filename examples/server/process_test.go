@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/examples/server/command"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
@@ -31,7 +32,7 @@ import (
 // TestMain lets the test's own program be the server, its commands and the agents' shim.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
-		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, hideSecrets))
+		os.Exit(command.Main(os.Args[1:]))
 	}
 	os.Exit(m.Run())
 }

@@ -8,64 +8,67 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/examples/server/command"
 )
 
 // The commands of docs/operations.md: a token is printed once, listed without its secret, and revoked;
 // the journal has who did it.
 func TestTokens(t *testing.T) {
 	t.Setenv("ORCH_DATA_DIR", t.TempDir())
-	command := func(want int, args ...string) string {
+	typed := func(want int, args ...string) string {
 		t.Helper()
 		var out, errs bytes.Buffer
-		require.Equal(t, want, run(args, &out, &errs, func() error { return nil }), errs.String())
+		require.Equal(t, want, command.Run(args, &out, &errs), errs.String())
 		return out.String() + errs.String()
 	}
-	secret := strings.TrimSpace(command(0, "token", "add", "ann", "--role", "operator", "--repos", "acme/app,acme/web", "--days", "90"))
+	secret := strings.TrimSpace(typed(0, "token", "add", "ann", "--role", "operator", "--repos", "acme/app,acme/web", "--days", "90"))
 	require.Regexp(t, `^sbx_[a-z2-7]{26}$`, secret)
-	list := command(0, "token", "list")
+	list := typed(0, "token", "list")
 	require.Regexp(t, `ann +operator@acme/app\+acme/web +\d{4}-`, list)
 	require.NotContains(t, list, secret)
-	programs := command(0, "token", "list", "--json")
+	programs := typed(0, "token", "list", "--json")
 	require.Contains(t, programs, `"repos": [`)
 	require.NotContains(t, programs, "hash")
-	require.Contains(t, command(1, "token", "add", "ann", "--role", "viewer"), "there is a token ann already")
-	require.Contains(t, command(1, "token", "add", "admin", "--role", "viewer"), "not admin")
-	require.NotZero(t, run([]string{"token", "add", "bea", "--role", "king"}, &bytes.Buffer{}, &bytes.Buffer{}, nil))
-	require.Contains(t, command(1, "token", "add", "bea", "--role", "viewer", "--repos", "app"), "want owner/name")
-	command(0, "token", "revoke", "ann")
-	require.Contains(t, command(exitNotFound, "token", "revoke", "ann"), "there is no token")
-	require.Contains(t, command(0, "session", "list"), "NAME")
-	require.JSONEq(t, `{"sessions": []}`, command(0, "session", "list", "--json"))
-	require.Contains(t, command(exitNotFound, "session", "revoke", "ann"), "has no session")
+	require.Contains(t, typed(1, "token", "add", "ann", "--role", "viewer"), "there is a token ann already")
+	require.Contains(t, typed(1, "token", "add", "admin", "--role", "viewer"), "not admin")
+	code, _ := server("token", "add", "bea", "--role", "king")
+	require.NotZero(t, code)
+	require.Contains(t, typed(1, "token", "add", "bea", "--role", "viewer", "--repos", "app"), "want owner/name")
+	typed(0, "token", "revoke", "ann")
+	require.Contains(t, typed(3, "token", "revoke", "ann"), "there is no token")
+	require.Contains(t, typed(0, "session", "list"), "NAME")
+	require.JSONEq(t, `{"sessions": []}`, typed(0, "session", "list", "--json"))
+	require.Contains(t, typed(3, "session", "revoke", "ann"), "has no session")
 }
 
 // The journal of these acts is a chain: one that was changed is named.
 func TestAudit(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("ORCH_DATA_DIR", dir)
-	command := func(want int, args ...string) string {
+	typed := func(want int, args ...string) string {
 		t.Helper()
 		var out, errs bytes.Buffer
-		require.Equal(t, want, run(args, &out, &errs, func() error { return nil }), errs.String())
+		require.Equal(t, want, command.Run(args, &out, &errs), errs.String())
 		return out.String() + errs.String()
 	}
 	for _, name := range []string{"ann", "bea", "kim"} {
-		command(0, "token", "add", name, "--role", "viewer")
+		typed(0, "token", "add", name, "--role", "viewer")
 	}
-	said := command(0, "audit", "verify")
+	said := typed(0, "audit", "verify")
 	require.Regexp(t, `^entries: 3, from before the chain: 0, head: [0-9a-f]{64}\n$`, said)
 	head := strings.TrimSpace(said[strings.LastIndex(said, " ")+1:])
-	lines := strings.Split(strings.TrimSpace(command(0, "audit", "export")), "\n")
+	lines := strings.Split(strings.TrimSpace(typed(0, "audit", "export")), "\n")
 	require.Len(t, lines, 3)
 	require.Contains(t, lines[1], `"name":"bea viewer"`)
 	require.Contains(t, lines[1], `"via":"command"`)
 	require.Contains(t, lines[2], head)
-	command(0, "audit", "verify", "--head", head)
-	require.Contains(t, command(1, "audit", "verify", "--head", strings.Repeat("0", 64)), "is not in the journal")
+	typed(0, "audit", "verify", "--head", head)
+	require.Contains(t, typed(1, "audit", "verify", "--head", strings.Repeat("0", 64)), "is not in the journal")
 	db, err := sql.Open("sqlite", filepath.Join(dir, "signalbox.db"))
 	require.NoError(t, err)
 	_, err = db.ExecContext(t.Context(), `update journal set payload = replace(payload, 'bea', 'ann') where id = 2`)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
-	require.Contains(t, command(1, "audit", "verify"), "entry 2 was changed after it was written")
+	require.Contains(t, typed(1, "audit", "verify"), "entry 2 was changed after it was written")
 }

@@ -75,7 +75,7 @@ func (n *newcomer) read(env ...string) *reader {
 	require.NoError(n, os.Mkdir(bin, 0o700))
 	self, err := os.Executable()
 	require.NoError(n, err)
-	require.NoError(n, os.Symlink(self, filepath.Join(bin, program)))
+	require.NoError(n, os.Symlink(self, filepath.Join(bin, "signalbox")))
 	config := "[user]\n\tname = Kim\n\temail = kim@example.org\n[pull]\n\tff = only\n"
 	require.NoError(n, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600))
 	n.parts.dir = filepath.Join(home, "work")
@@ -151,7 +151,7 @@ func (r *reader) follow(steps []step, persons map[string]func()) (said map[strin
 		case s.person != "":
 			require.Contains(r, persons, s.person)
 			persons[s.person]()
-		case strings.HasSuffix(s.command, program+" serve"):
+		case strings.HasSuffix(s.command, "signalbox serve"):
 			r.serves(s.command)
 		default:
 			said[s.command] += r.types(s.command)

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -19,7 +18,7 @@ import (
 // readRegistry reads the project registry and the secrets that it names, and checks them
 // against the settings. It changes nothing.
 func (s Settings) readRegistry() (r projectfile.Registry, secrets HookSecrets, err error) {
-	if r, err = projectfile.Load(s.Projects, slices.Collect(maps.Keys(s.further))...); err != nil {
+	if r, err = projectfile.Load(s.Projects, s.Kinds()...); err != nil {
 		return r, secrets, err
 	}
 	if err = s.NeedsToServe(r.Projects); err != nil {

@@ -18,7 +18,7 @@ var vendor = regexp.MustCompile(`(?i)plane|gitea|forgejo|github|telegram`)
 // What examines and rehearses a deployment, and begins one, names no program that a deployment may have beside it: all that is
 // said of one alone is in the registry of kinds or in an adapter.
 func TestNoVendors(t *testing.T) {
-	files := []string{"../../examples/server/init.go"}
+	files := []string{"../../examples/server/command/init.go"}
 	for _, pattern := range []string{"../app/doctor*.go", "../app/rehears*.go"} {
 		list, err := filepath.Glob(pattern)
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"fmt"
@@ -36,7 +36,6 @@ data: {"status":"ok","attempt":2}
 `
 
 func TestLogs(t *testing.T) {
-	environment(t)
 	var asked []string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.String())

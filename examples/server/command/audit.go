@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -125,7 +124,7 @@ func (c securityCmd) Run(s *streams) error {
 	if err := s.hide(); err != nil {
 		return err
 	}
-	settings, err := load()
+	settings, err := load(s.kinds...)
 	if err != nil {
 		return err
 	}
@@ -144,10 +143,9 @@ type attackCmd struct {
 	Name string `arg:""`
 }
 
-// Run makes one attack; it does not return.
+// Run makes one attack.
 func (c attackCmd) Run(s *streams) error {
-	os.Exit(app.MakeAttack(c.Name, s.out))
-	return nil
+	return endedError(app.MakeAttack(c.Name, s.out))
 }
 
 // replayCmd decides journals again.
@@ -164,7 +162,7 @@ func (c replayCmd) Run(s *streams) error {
 			return errors.New("--task: is empty, want an id such as 7 or a work item such as GPX-42")
 		}
 	}
-	settings, err := app.Load(app.Environ())
+	settings, err := readSettings(s.kinds)
 	if err != nil {
 		return err
 	}

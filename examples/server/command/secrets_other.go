@@ -1,6 +1,6 @@
 //go:build !linux
 
-package main
+package command
 
 // hideSecrets does nothing where the system shows no process's environment to others by a
 // file; agents do not run there either.

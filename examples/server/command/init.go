@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func (c *initCmd) Run(s *streams) error {
 	if err := setup.Run(ctx, o); err != nil {
 		return err
 	}
-	settings, err := load()
+	settings, err := load(s.kinds...)
 	if err != nil {
 		return err
 	}
