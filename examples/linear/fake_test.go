@@ -51,14 +51,10 @@ func (l *linear) find(id string) *issue {
 // hook sends a webhook; the lock is held.
 func (l *linear) hook(kind, action string, by user, data, before map[string]any) {
 	body, _ := json.Marshal(map[string]any{
-		"type": kind, "action": action, "actor": by, "createdAt": l.last, "data": data, "updatedFrom": before,
-		"webhookTimestamp": time.Now().UnixMilli(),
+		"type": kind, "action": action, "actor": by, "createdAt": l.last, "data": data, "updatedFrom": before, "webhookTimestamp": time.Now().UnixMilli(),
 	})
 	mac := hmac.New(sha256.New, []byte(hookSecret))
 	mac.Write(body)
-	if l.hookURL == "" {
-		return
-	}
 	req, _ := http.NewRequest(http.MethodPost, l.hookURL, bytes.NewReader(body))
 	req.Header = http.Header{
 		"Content-Type": {"application/json"}, "Linear-Event": {kind}, "Linear-Delivery": {l.id("d")},
@@ -132,26 +128,21 @@ func (l *linear) resolve(operation string, v map[string]any) (any, string) {
 		return nil, "ENTITY_NOT_FOUND"
 	case operation == "CreateComment" && own != nil:
 		return nil, "exists already"
-	}
-	switch operation {
-	case "UpdateIssue":
+	case operation == "UpdateIssue":
 		l.move(i, text("stateId"), bot)
-	case "CreateComment":
+	case operation == "CreateComment":
 		return l.say(text("id"), i.ID, text("body"), bot), ""
-	case "UpdateComment":
+	case operation == "UpdateComment":
 		own.Body = text("body")
-		return own, ""
-	case "Comments":
+	case operation == "Comments":
 		return paged(l.said[i.ID], v), ""
 	}
 	return l.show(i), ""
 }
 
 func (l *linear) show(i *issue) issue {
-	out := *i
-	if log := l.log[i.ID]; len(log) > 0 {
-		out.History.Nodes = log[len(log)-1:]
-	}
+	out, log := *i, l.log[i.ID]
+	out.History.Nodes = log[max(0, len(log)-1):]
 	return out
 }
 

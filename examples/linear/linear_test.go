@@ -4,7 +4,6 @@ package linear_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -59,14 +58,12 @@ type (
 type client struct {
 	command.Entry
 	secrets atomic.Pointer[signature.Secrets]
-
-	mu     sync.Mutex
-	self   string
-	states map[string][]state // by team
+	self    atomic.Pointer[user]
+	states  sync.Map // columns by team
 }
 
 func open(e command.Entry) (*client, error) {
-	c := &client{Entry: e, states: map[string][]state{}}
+	c := &client{Entry: e}
 	c.SetSecrets(e.Secrets)
 	return c, nil
 }
@@ -128,36 +125,28 @@ func each[T any](ctx context.Context, c *client, operation string, variables map
 func (c *client) Identify(ctx context.Context) error {
 	var me user
 	err := c.do(ctx, "Viewer", nil, &me)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.self = cmp.Or(me.ID, c.self)
+	if err == nil {
+		c.self.Store(&me)
+	}
 	return err
 }
 
 func (c *client) Own(account string) (bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.self == "" {
-		return false, tracker.ErrUnidentified
+	if me := c.self.Load(); me != nil {
+		return account == me.ID, nil
 	}
-	return account == c.self, nil
+	return false, tracker.ErrUnidentified
 }
 
 // board reads the columns of a team, which have no order.
-func (c *client) board(ctx context.Context, team string) ([]state, error) {
-	c.mu.Lock()
-	known := c.states[team]
-	c.mu.Unlock()
-	if known != nil {
-		return known, nil
+func (c *client) board(ctx context.Context, team string) (list []state, err error) {
+	if known, ok := c.states.Load(team); ok {
+		return known.([]state), nil
 	}
-	err := each(ctx, c, "States", map[string]any{"team": team}, func(s state) { known = append(known, s) })
-	if err == nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.states[team] = known
+	if err = each(ctx, c, "States", map[string]any{"team": team}, func(s state) { list = append(list, s) }); err == nil {
+		c.states.Store(team, list)
 	}
-	return known, err
+	return list, err
 }
 
 // column is the one that serves a status.
@@ -176,11 +165,9 @@ func (c *client) column(ctx context.Context, team string, s stage.Status) (out s
 func (c *client) Columns(ctx context.Context, team string) (map[stage.Status]string, error) {
 	out := map[stage.Status]string{}
 	for _, s := range stage.Statuses() {
-		column, ok, err := c.column(ctx, team, s.Key)
-		if err != nil {
+		if column, ok, err := c.column(ctx, team, s.Key); err != nil {
 			return nil, err
-		}
-		if ok {
+		} else if ok {
 			out[s.Key] = column.Name
 		}
 	}
@@ -212,8 +199,7 @@ func (i issue) item() tracker.Item {
 }
 
 func (c *client) issue(ctx context.Context, operation, team, id string) (i issue, err error) {
-	err = c.do(ctx, operation, map[string]any{"id": id}, &i)
-	if err == nil && i.Team.ID != team {
+	if err = c.do(ctx, operation, map[string]any{"id": id}, &i); err == nil && i.Team.ID != team {
 		err = fmt.Errorf("linear: %s is of another team now: %w", i.Identifier, tracker.ErrNotFound)
 	}
 	return i, err
@@ -357,6 +343,6 @@ func (c *client) Decode(event string, body []byte) (tracker.Hook, error) {
 	}
 	h.ActorID, h.Actor = p.Actor.ID, tracker.Person{ID: p.Actor.ID, Name: p.Actor.Name, Email: p.Actor.Email}
 	h.Unsigned = len(*c.secrets.Load()) == 0
-	h.Self, _ = c.Own(h.ActorID)
+	h.Self, _ = c.Own(h.ActorID) // while that is not known yet, it is judged later by the actor
 	return h, nil
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -43,7 +44,8 @@ func (v *Service) entry(n neighbour) Entry {
 
 // With adds kinds to those of the program.
 func (s Settings) With(kinds ...Kind) (Settings, error) {
-	all := maps.Clone(s.further)
+	all := map[projectfile.Kind]kind{}
+	maps.Copy(all, s.further)
 	for _, k := range kinds {
 		name := projectfile.Kind(k.Name)
 		if _, taken := s.kinds()[name]; taken || k.Name == "" || k.Host == nil && k.Board == nil && k.Chat == nil {
@@ -62,18 +64,11 @@ func (s Settings) With(kinds ...Kind) (Settings, error) {
 		if k.Chat != nil {
 			one.chat = func(v *Service) (Chat, error) { return k.Chat(v.entry(neighbour{})) }
 		}
-		if all == nil {
-			all = map[projectfile.Kind]kind{}
-		}
-		all[name], s.further = one, all
+		all[name] = one
+		s.further = all
 	}
 	return s, nil
 }
 
 // Kinds are the names of those that were added.
-func (s Settings) Kinds() (out []projectfile.Kind) {
-	for name := range s.further {
-		out = append(out, name)
-	}
-	return out
-}
+func (s Settings) Kinds() []projectfile.Kind { return slices.Collect(maps.Keys(s.further)) }

@@ -175,3 +175,20 @@ func TestNameOf(t *testing.T) {
 		require.Equal(t, want, s.nameOf(field))
 	}
 }
+
+// A kind that a main adds has a name of its own, and is something.
+func TestKindsOfAMain(t *testing.T) {
+	s, err := Load([]string{"ORCH_DATA_DIR=" + t.TempDir()})
+	require.NoError(t, err)
+	opens := func(Entry) (BoardHost, error) { return &paper{}, nil }
+	s, err = s.With(Kind{Name: "paper", Board: opens}, Kind{Name: "slate", Board: opens})
+	require.NoError(t, err)
+	require.ElementsMatch(t, []projectfile.Kind{"paper", "slate"}, s.Kinds())
+	for _, k := range []Kind{{Name: "paper", Board: opens}, {Name: "plane", Board: opens}, {Board: opens}, {Name: "wood"}} {
+		_, err = s.With(k)
+		require.ErrorContains(t, err, "its name is taken or empty, or it is no host, board or chat")
+	}
+	again, err := s.With()
+	require.NoError(t, err)
+	require.Len(t, again.Kinds(), 2)
+}

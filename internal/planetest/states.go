@@ -70,38 +70,33 @@ func (s *Server) RemoveState(projectID, name string) error {
 	if p == nil {
 		return errors.New("planetest: no such project")
 	}
-	at := slices.IndexFunc(p.states, func(st State) bool { return strings.EqualFold(st.Name, name) })
-	if why := s.keeps(p, at); why != "" {
-		return errors.New("planetest: " + why)
+	return s.removeState(p, func(st State) bool { return strings.EqualFold(st.Name, name) })
+}
+
+var errNoState = errors.New("planetest: no such column")
+
+// removeState removes a column, or says in Plane's words why not.
+func (s *Server) removeState(p *project, is func(State) bool) error {
+	at := slices.IndexFunc(p.states, is)
+	switch {
+	case at < 0:
+		return errNoState
+	case at == 0:
+		return errors.New("Default state cannot be deleted") //nolint:staticcheck // Plane's words
+	case slices.ContainsFunc(s.items, func(i *Item) bool { return i.State == p.states[at].ID && i.Gone == "" }):
+		return errors.New("The state is not empty, only empty states can be deleted") //nolint:staticcheck // Plane's words
 	}
 	p.states = slices.Delete(p.states, at, at+1)
 	return nil
 }
 
-// keeps says why a column cannot be removed; empty when it can.
-func (s *Server) keeps(p *project, at int) string {
-	switch {
-	case at < 0:
-		return "The requested resource does not exist."
-	case at == 0:
-		return "Default state cannot be deleted"
-	case slices.ContainsFunc(s.items, func(i *Item) bool { return i.State == p.states[at].ID && i.Gone == "" }):
-		return "The state is not empty, only empty states can be deleted"
-	default:
-		return ""
-	}
-}
-
-// deleteState removes a column.
 func (s *Server) deleteState(w http.ResponseWriter, p *project, id string) {
-	at := slices.IndexFunc(p.states, func(st State) bool { return st.ID == id })
-	switch why := s.keeps(p, at); {
-	case at < 0:
+	switch err := s.removeState(p, func(st State) bool { return st.ID == id }); {
+	case errors.Is(err, errNoState):
 		missing(w)
-	case why != "":
-		reply(w, http.StatusBadRequest, map[string]string{"error": why})
+	case err != nil:
+		reply(w, http.StatusBadRequest, map[string]string{"error": err.Error()})
 	default:
-		p.states = slices.Delete(p.states, at, at+1)
 		w.WriteHeader(http.StatusNoContent)
 	}
 }

@@ -23,12 +23,12 @@ func (b *Board) wayTo(from, to stage.Status) error {
 	if !narrow || slices.Contains(ways, to) {
 		return nil
 	}
-	name := func(s stage.Status) string { info, _ := stage.StatusNamed(s); return info.Name }
-	err := &tracker.NoWayError{To: name(to)}
-	for _, s := range ways {
-		err.Ways = append(err.Ways, name(s))
+	var names []string
+	for _, s := range append([]stage.Status{to}, ways...) {
+		info, _ := stage.StatusNamed(s)
+		names = append(names, info.Name)
 	}
-	return err
+	return &tracker.NoWayError{To: names[0], Ways: names[1:]}
 }
 
 // has reports whether a project has a column.

@@ -65,29 +65,11 @@ type described interface {
 // Tracker is several trackers as one. It is safe for concurrent use, as they are.
 type Tracker struct {
 	named map[string]Whole
-
-	mu    sync.Mutex
-	pages map[string]string // tracker.Item.URL of items that were read, by id
+	pages sync.Map // tracker.Item.URL by id, of items that were read by themselves: those of webhooks and tasks
 }
 
 // New makes one tracker of those by their names, of which one may be empty.
-func New(named map[string]Whole) *Tracker { return &Tracker{named: named, pages: map[string]string{}} }
-
-// pagesMax bounds how many pages are known at a time.
-const pagesMax = 10_000
-
-// note keeps the page of an item.
-func (t *Tracker) note(i tracker.Item) {
-	if i.URL == "" {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.pages) >= pagesMax {
-		clear(t.pages)
-	}
-	t.pages[i.ID] = i.URL
-}
+func New(named map[string]Whole) *Tracker { return &Tracker{named: named} }
 
 // of finds the tracker of a key, its name, and the id that it has there.
 func (t *Tracker) of(key string) (Whole, string, string, error) {
@@ -107,7 +89,9 @@ func (t *Tracker) Item(ctx context.Context, projectID, itemID string) (tracker.I
 		return tracker.Item{}, err
 	}
 	i, err := at.Item(ctx, id, itemID)
-	t.note(i)
+	if i.URL != "" {
+		t.pages.Store(i.ID, i.URL)
+	}
 	i.ProjectID = Key(name, i.ProjectID)
 	return i, err
 }
@@ -121,7 +105,6 @@ func (t *Tracker) List(ctx context.Context, q tracker.Query) (tracker.Page, erro
 	q.ProjectID = id
 	p, err := at.List(ctx, q)
 	for i := range p.Items {
-		t.note(p.Items[i])
 		p.Items[i].ProjectID = Key(name, p.Items[i].ProjectID)
 	}
 	return p, err
@@ -237,11 +220,8 @@ func (t *Tracker) Person(ctx context.Context, projectID, accountID string) (trac
 
 // ItemURL implements tracker.Linker: the page that the item named itself when it was read, else its tracker's form of one.
 func (t *Tracker) ItemURL(projectID, itemID string) string {
-	t.mu.Lock()
-	page := t.pages[itemID]
-	t.mu.Unlock()
-	if page != "" {
-		return page
+	if page, known := t.pages.Load(itemID); known {
+		return fmt.Sprint(page)
 	}
 	at, _, id, err := t.of(projectID)
 	if err != nil {

@@ -86,8 +86,8 @@ type streams struct {
 	kinds    []Kind
 }
 
-// Kind is a program that is a git host, a board or a chat, beside those that this module knows; Entry is what a registry says of
-// one. The others are what its functions return.
+// A Kind is a git host, a board or a chat beside those that this module knows; an Entry of the registry is opened as one of the
+// others.
 type (
 	Kind      = app.Kind
 	Entry     = app.Entry
