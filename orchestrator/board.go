@@ -379,24 +379,3 @@ func shownAs(ctx context.Context, tracks tracker.Board, item tracker.Item, t tas
 	columns, err := tracks.Columns(ctx, item.ProjectID)
 	return columns[t.State.Set] == item.StatusName, err
 }
-
-// hookStatus returns the status that a person has set by a webhook; StatusUnknown when the webhook
-// names none, or no person.
-func hookStatus(ctx context.Context, tracks tracker.Board, h tracker.Hook) (stage.Status, error) {
-	if !h.Status || h.Self || h.To == "" || h.ActorID == "" {
-		return stage.StatusUnknown, nil
-	}
-	if h.Word != stage.StatusUnknown {
-		return h.Word, nil
-	}
-	return tracks.StatusOf(ctx, h.ProjectID, h.To)
-}
-
-// lookAgain looks once more, a little later, in case the tracker answered
-// from a replica that had not seen the change yet; then it is done.
-func (in intake) lookAgain(why string) *queue.Outcome {
-	if after := 2 * in.opt.StatusDefer; in.claim.Job.Attempt == 1 && in.Now().Sub(in.claim.Job.CreatedAt) < after {
-		return &queue.Outcome{Kind: queue.OutcomeRetry, At: in.Now().Add(after), Error: "looks again: " + why}
-	}
-	return done(why)
-}

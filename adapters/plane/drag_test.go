@@ -38,8 +38,6 @@ func (p *rig) words(item string) map[stage.Trigger]int {
 // A drag that the reconciler sees between its two saves is one word, though its webhook comes later and shows a later time: also
 // while the column that answers it is not written.
 func TestOneDragIsOneWord(t *testing.T) {
-	t.Skip("orchestrator/board.go (board.acted) tells one move from the next by updated_at, which the second save moves on: " +
-		"red until the log's entry tells it")
 	for _, to := range []stage.Status{stage.StatusToAnalyse, stage.StatusConfirmDeploy, stage.StatusRejected, stage.StatusApproved, stage.StatusInProgress} {
 		t.Run(string(to), func(t *testing.T) {
 			slow := false

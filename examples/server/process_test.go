@@ -137,7 +137,7 @@ func newWorld(t *testing.T, settings map[string]string, places ...*place) *world
 	}
 	w := &world{T: t, parts: &parts{dir: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), places: map[string]*place{}, merge: map[string]chan struct{}{}}}
 	w.environment(settings)
-	w.board = planetest.New(planetest.Options{Workspace: "w", RateLimit: 1_000_000, Tokens: w.accounts(), Secret: w.env["PLANE_WEBHOOK_SECRET"]})
+	w.board = planetest.New(planetest.Options{Workspace: "w", RateLimit: 1_000_000, Drag: 60 * time.Millisecond, Tokens: w.accounts(), Secret: w.env["PLANE_WEBHOOK_SECRET"]})
 	w.host = forgetest.NewGitHub(forgetest.Options{Token: w.env["GITHUB_TOKEN"], Secret: w.env["GITHUB_WEBHOOK_SECRET"], CI: conclude})
 	w.chat = telegramtest.New(cmp.Or(w.env["TELEGRAM_TOKEN"], chatToken))
 	w.outer = httptest.NewServer(w.neighbours())
