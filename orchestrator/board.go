@@ -362,10 +362,10 @@ func (b board) lost() bool {
 
 // seen is the moment of the word, by the tracker's clock.
 func (b board) seen() time.Time {
-	if moved := b.item.Moved(); moved.After(b.hook.At) {
-		return moved
+	if b.hook.At.After(b.item.UpdatedAt) {
+		return b.hook.At
 	}
-	return b.hook.At
+	return b.item.UpdatedAt
 }
 
 // shownAs reports whether an item stands in the column that shows what the service set
