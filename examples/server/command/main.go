@@ -1,11 +1,5 @@
 // Package command is the program of signalbox, its server and its commands, for mains: that of examples/server, and those that
-// add programs of their own as hosts, boards or chats.
-//
-//	func main() {
-//		os.Exit(command.Main(os.Args[1:], command.Kind{Name: "linear", Board: open}))
-//	}
-//
-// An entry of hosts or boards in projects.yaml names the kind.
+// add programs of their own as hosts, boards or chats; entries of projects.yaml name their kinds.
 package command
 
 import (
