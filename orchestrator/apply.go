@@ -360,6 +360,9 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 			return putOff(e, c.Job, t, item, err)
 		}
 	}
+	if removes := f.Kind == stage.EffectTidy || f.Kind == EffectCancel; removes && isAtWork(e, f.TaskID) {
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: "an attempt of the task has not ended"}
+	}
 	var o queue.Outcome
 	if err := guard.Do("effect "+string(f.Kind), func() { o = runner.Run(ctx, f) }); err != nil {
 		o = Retry(err)

@@ -23,6 +23,13 @@ func isOccupied(e *Engine, a *agentAtWork, place string) bool {
 	return false
 }
 
+// isAtWork reports whether an attempt of a task is under way in this process. Its agent's process may not have begun.
+func isAtWork(e *Engine, taskID int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.running[taskID] != nil
+}
+
 // agentStarts notes a job that was claimed. One of the same task that has not
 // ended yet has lost its claim.
 func (e *Engine) agentStarts(taskID int64, a *agentAtWork) {
