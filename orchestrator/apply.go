@@ -13,7 +13,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -322,18 +321,6 @@ func (in intake) recordMetrics(t task.Task, before stage.State, ev stage.Event, 
 		in.Metrics.Tokens.Add(float64(a.CacheCreate), ByTokenType{"cache_creation"})
 		in.Metrics.Cost.Add(float64(a.MicroUSD)/1e6, ByRole{string(a.Role)})
 	}
-}
-
-// requestFile is the one of a task's artefacts that the orchestrator writes itself.
-const requestFile = "request.md"
-
-// SeedFiles returns the files that a new branch begins with.
-func SeedFiles(p task.Project, t task.Task) []work.File {
-	body := fmt.Sprintf("# %s: %s\n\n%s\n", t.WorkItemID, t.Title, t.Description)
-	if t.State.Follows != "" {
-		body += "\n" + wordsFollows(p, t) + "\n"
-	}
-	return []work.File{{Path: p.Docs(t.WorkItemID) + "/" + requestFile, Body: []byte(body)}}
 }
 
 // handleEffect makes an effect. An unknown kind (its feature was switched off

@@ -302,3 +302,15 @@ func refusedHosts(p task.Project, role stage.Role, list []work.Refusal) string {
 	return fmt.Sprintf("the network refused it %s%s; "+
 		"if it needs that, add %s to egress of %s (%s) in projects.yaml and run signalbox reload", names, more, names, p.Repo, role)
 }
+
+// requestFile is the one of a task's artefacts that the orchestrator writes itself.
+const requestFile = "request.md"
+
+// SeedFiles returns the files that a new branch begins with.
+func SeedFiles(p task.Project, t task.Task) []work.File {
+	body := fmt.Sprintf("# %s: %s\n\n%s\n", t.WorkItemID, t.Title, t.Description)
+	if t.State.Follows != "" {
+		body += "\n" + wordsFollows(p, t) + "\n"
+	}
+	return []work.File{{Path: p.Docs(t.WorkItemID) + "/" + requestFile, Body: []byte(body)}}
+}

@@ -158,7 +158,7 @@ func lastWord(ctx context.Context, records task.Records, t task.Task) (w task.Wo
 			return w, err
 		case found == nil && isWord && old.Seq != 0 && old.Said == string(t.State.Acted):
 			return old, err
-		case found == nil && decided && r.Event.On == stage.Trigger(t.State.Acted):
+		case found == nil && decided && r.Event.On == stage.Trigger(t.State.Acted) && !r.Event.Unbegun:
 			found, w = &r, task.Word{
 				Said: string(r.Event.On), SaidAt: r.Event.Seen, Seq: r.Decision.State.Seq, Fate: task.FateActed,
 				Why: strings.Join(r.Decision.Notes, "; "),
