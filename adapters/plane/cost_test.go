@@ -61,8 +61,9 @@ func TestBudgetIsShown(t *testing.T) {
 	})
 }
 
-// A card that goes through the pipeline without a hitch costs at most 41 requests, by agents of a minute each: less than a
-// minute of a token that may make 60. Four are the looks at its text by agents that begin long after a person's word.
+// A card that goes through the pipeline without a hitch costs at most 43 requests, by agents of a minute each: less than a
+// minute of a token that may make 60. Four are the looks at its text by agents that begin long after a person's word, and
+// two at its log for a STOP that was moved on, before the merge and the deployment.
 func TestCostOfALife(t *testing.T) {
 	engine(t, func(p *rig, _ *planetest.Options, _ *plane.Options) {
 		p.Place.OnPush = func(repo, branch, sha string) {
@@ -92,7 +93,7 @@ func TestCostOfALife(t *testing.T) {
 			t.Logf("%3d %s", n, call)
 			total += n
 		}
-		require.LessOrEqual(p, total, 41)
+		require.LessOrEqual(p, total, 43)
 		require.Equal(p, 1, made["GET states"])
 	})
 }

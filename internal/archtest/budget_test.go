@@ -21,14 +21,14 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        116_150,
-		"tokens outside tests":       785_470,
-		"tokens of tests":            658_330,
-		"exported names":             2_370,
-		"lines over 140 columns":     47,
-		"packages of the server":     95,
-		"tokens of the server":       561_310,
-		"words of Markdown":          24_975,
+		"lines outside tests":        117_200,
+		"tokens outside tests":       793_200,
+		"tokens of tests":            673_100,
+		"exported names":             2_399,
+		"lines over 140 columns":     50,
+		"packages of the server":     96,
+		"tokens of the server":       566_850,
+		"words of Markdown":          25_120,
 		"settings":                   145,
 		"fields of Feature":          15,
 		"methods of Engine":          60,
