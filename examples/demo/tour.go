@@ -354,4 +354,6 @@ func gone(f facts) step {
 }
 
 // isGone reports whether a message is the notice of a card that is gone.
-func isGone(m telegramtest.Message) bool { return strings.Contains(m.Text, "the card is not on the board any more") }
+func isGone(m telegramtest.Message) bool {
+	return strings.Contains(m.Text, "the card is not on the board any more")
+}

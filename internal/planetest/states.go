@@ -82,9 +82,9 @@ func (s *Server) removeState(p *project, is func(State) bool) error {
 	case at < 0:
 		return errNoState
 	case at == 0:
-		return errors.New("Default state cannot be deleted") //nolint:staticcheck // Plane's words
+		return errors.New("Default state cannot be deleted")
 	case slices.ContainsFunc(s.items, func(i *Item) bool { return i.State == p.states[at].ID && i.Gone == "" }):
-		return errors.New("The state is not empty, only empty states can be deleted") //nolint:staticcheck // Plane's words
+		return errors.New("The state is not empty, only empty states can be deleted")
 	}
 	p.states = slices.Delete(p.states, at, at+1)
 	return nil

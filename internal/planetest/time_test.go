@@ -156,7 +156,7 @@ func TestMembersAreListedToMembers(t *testing.T) {
 	s, p, at := open(t, planetest.Options{})
 	s.SetRole(p, bot, planetest.Guest)
 	s.AddMember(planetest.Member{ID: "a", Name: "Ann", Email: "ann@example.org", Role: planetest.Normal})
-	req, err := http.NewRequestWithContext(t.Context(), "GET", at+"/api/v1/workspaces/acme/members/", http.NoBody)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+"/api/v1/workspaces/acme/members/", http.NoBody)
 	require.NoError(t, err)
 	req.Header.Set("X-Api-Key", token)
 	resp, err := client.Do(req)
