@@ -3,6 +3,7 @@ package plane_test
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,11 +41,11 @@ func (p *rig) words(item string) map[stage.Trigger]int {
 func TestOneDragIsOneWord(t *testing.T) {
 	for _, to := range []stage.Status{stage.StatusToAnalyse, stage.StatusConfirmDeploy, stage.StatusRejected, stage.StatusApproved, stage.StatusInProgress} {
 		t.Run(string(to), func(t *testing.T) {
-			slow := false
+			var slow atomic.Bool
 			engine(t, func(p *rig, s *planetest.Options, o *plane.Options) {
 				reconciling(p, s, o)
 				p.spoil = func(r *http.Request) int {
-					if slow && r.Method == http.MethodPatch {
+					if slow.Load() && r.Method == http.MethodPatch {
 						return http.StatusServiceUnavailable
 					}
 					return 0
@@ -56,14 +57,14 @@ func TestOneDragIsOneWord(t *testing.T) {
 					require.Equal(p, stage.HoldApproval, p.Task(item).State.Hold)
 				}
 				p.beforeAPass()
-				slow = true
+				slow.Store(true)
 				info, _ := stage.StatusNamed(to)
 				before := p.plane.Requests()["GET work-items"]
 				require.NoError(p, p.plane.Move(item, info.Name))
 				p.Settle(900 * time.Millisecond)
 				require.Greater(p, p.plane.Requests()["GET work-items"], before, "the reconciler has looked between the saves")
 				p.Settle(5 * time.Second)
-				slow = false
+				slow.Store(false)
 				p.Settle(10 * time.Minute)
 				require.Equal(p, 1, p.words(item)[stage.Trigger(to)], "%v", p.words(item))
 				said := 0
@@ -87,11 +88,11 @@ func TestASaveIsNoWord(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stuck := false
+			var stuck atomic.Bool
 			engine(t, func(p *rig, s *planetest.Options, o *plane.Options) {
 				reconciling(p, s, o)
 				p.spoil = func(r *http.Request) int {
-					if stuck && r.Method == http.MethodPatch {
+					if stuck.Load() && r.Method == http.MethodPatch {
 						return http.StatusServiceUnavailable
 					}
 					return 0
@@ -99,7 +100,7 @@ func TestASaveIsNoWord(t *testing.T) {
 			}, func(p *rig) {
 				item := p.card("one")
 				p.move(planetest.Human, item, stage.StatusToAnalyse)
-				stuck = true
+				stuck.Store(true)
 				p.move(planetest.Human, item, stage.StatusRejected)
 				p.Settle(time.Minute)
 				require.Equal(p, "Rejected", p.column(item))
@@ -108,7 +109,7 @@ func TestASaveIsNoWord(t *testing.T) {
 					save(p, item)
 					p.Settle(2 * time.Minute)
 				}
-				stuck = false
+				stuck.Store(false)
 				p.Settle(10 * time.Minute)
 				require.Equal(p, before[stage.OnRejected], p.words(item)[stage.OnRejected])
 				require.Equal(p, "In Review", p.column(item))
