@@ -117,7 +117,9 @@ func (in intake) end(ctx context.Context, c task.Commit, fate task.Fate, why str
 		if err != nil {
 			return retryOutcome(err), nil
 		}
-		c.Journal = append(c.Journal, w.Entry(t, t.State.Seq, in.Now()))
+		if own, _ := in.Tracker.Own(w.By.ID); !own || w.Fate != task.FateRepeated { // else it may be the webhook of our own write
+			c.Journal = append(c.Journal, w.Entry(t, t.State.Seq, in.Now()))
+		}
 	}
 	err := in.Store.Commit(ctx, c)
 	return in.finish(err), err
