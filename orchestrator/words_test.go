@@ -113,21 +113,21 @@ func moveLate(r *Rig, rng *rand.Rand, item string, to stage.Status) spoken {
 	r.MoveUnseen(App, item, to)
 	i, err := r.Board.Item(context.Background(), App, item)
 	require.NoError(r, err)
-	report := func(at time.Time) {
-		time.AfterFunc(time.Duration(rng.IntN(int(hookDelay))), func() {
+	report := func(at time.Time, late time.Duration) {
+		time.AfterFunc(late, func() {
 			r.Hook(tracker.Hook{
 				Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: string(to), At: at,
 			})
 		})
 	}
 	for range 1 + rng.IntN(3) {
-		report(i.UpdatedAt)
+		report(i.UpdatedAt, time.Duration(rng.IntN(int(hookDelay))))
 	}
-	if rng.IntN(3) == 0 {
+	if late := time.Duration(rng.IntN(int(hookDelay))); rng.IntN(3) == 0 {
 		time.AfterFunc(time.Second, func() {
 			if now, err := r.Board.Item(context.Background(), App, item); err == nil && now.Status == to {
 				r.Board.PutAs("kim", now)
-				report(time.Now())
+				report(time.Now(), late)
 			}
 		})
 	}
