@@ -55,7 +55,7 @@ func TestExplainNamesWhatIsUnheard(t *testing.T) {
 		require.Contains(r, x.Blockers[0].Why, "a change of the card, received ")
 		require.Contains(r, x.Blockers[0].Why, "502 bad gateway")
 		require.Contains(r, x.Summary, "a change of the card, received ")
-		require.Contains(r, x.Words[1].String(), "12. a move by kim (webhook, signature), heard 2000-01-01T00:01:00Z: not judged yet: 502 bad gateway")
+		require.Contains(r, x.Words[1].String(), ". a move by kim (webhook, signature), heard 2000-01-01T00:01:00Z: not judged yet: 502 bad gateway")
 		r.Board.FailCall("Item", nil)
 		r.Settle(10 * time.Minute)
 		r.Stands(item, stage.Done)
