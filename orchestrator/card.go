@@ -192,7 +192,16 @@ func (e *Engine) began(ctx context.Context, t task.Task) (time.Time, error) {
 			return r.Event.Seen, nil
 		}
 	}
-	return t.State.ActedAt, nil
+	return since(t), nil
+}
+
+// since is from when a word on the card is about a task: behind the last that was acted on. No word of the board has
+// begun an undo.
+func since(t task.Task) time.Time {
+	if t.State.ActedAt.IsZero() {
+		return t.CreatedAt
+	}
+	return t.State.ActedAt
 }
 
 // hosts returns the field of an entry that the engine's parts are not made for, and why.

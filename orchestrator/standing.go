@@ -248,7 +248,7 @@ var errStopSet = &fault.Error{Text: "STOP was set on the card", Again: true}
 // lookTwice is LookAtCard before what cannot be undone: a STOP that was set since the last word counts by the log, too.
 func lookTwice(ctx context.Context, e *Engine, t task.Task) (tracker.Item, error) {
 	item, err := e.LookAtCard(ctx, t)
-	if err != nil || IsAway(item) || t.State.Acted == stage.StatusStop {
+	if err != nil || IsAway(item) {
 		return item, err
 	}
 	log, logs := e.Tracker.(tracker.Log)
@@ -265,7 +265,7 @@ func lookTwice(ctx context.Context, e *Engine, t task.Task) (tracker.Item, error
 	}
 	for _, m := range append([]tracker.Move{m}, m.Earlier...) {
 		status, err := columns.StatusOf(ctx, item.ProjectID, m.To)
-		if err != nil || !m.At.After(t.State.ActedAt) {
+		if err != nil || !m.At.After(since(t)) {
 			return item, err
 		}
 		if status == stage.StatusStop {

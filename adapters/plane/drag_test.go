@@ -22,6 +22,16 @@ func (p *rig) beforeAPass() {
 	p.Settle(59*time.Second + 400*time.Millisecond)
 }
 
+// refuseColumns has Plane take no column while a switch is on.
+func (p *rig) refuseColumns(on *atomic.Bool) {
+	p.spoil = func(r *http.Request) int {
+		if on.Load() && r.Method == http.MethodPatch {
+			return http.StatusServiceUnavailable
+		}
+		return 0
+	}
+}
+
 // words counts the words that the journal of a card's task has decided.
 func (p *rig) words(item string) map[stage.Trigger]int {
 	out := map[stage.Trigger]int{}
@@ -44,12 +54,7 @@ func TestOneDragIsOneWord(t *testing.T) {
 			var slow atomic.Bool
 			engine(t, func(p *rig, s *planetest.Options, o *plane.Options) {
 				reconciling(p, s, o)
-				p.spoil = func(r *http.Request) int {
-					if slow.Load() && r.Method == http.MethodPatch {
-						return http.StatusServiceUnavailable
-					}
-					return 0
-				}
+				p.refuseColumns(&slow)
 			}, func(p *rig) {
 				item := p.card("one")
 				if to != stage.StatusToAnalyse {
@@ -91,12 +96,7 @@ func TestASaveIsNoWord(t *testing.T) {
 			var stuck atomic.Bool
 			engine(t, func(p *rig, s *planetest.Options, o *plane.Options) {
 				reconciling(p, s, o)
-				p.spoil = func(r *http.Request) int {
-					if stuck.Load() && r.Method == http.MethodPatch {
-						return http.StatusServiceUnavailable
-					}
-					return 0
-				}
+				p.refuseColumns(&stuck)
 			}, func(p *rig) {
 				item := p.card("one")
 				p.move(planetest.Human, item, stage.StatusToAnalyse)

@@ -23,7 +23,7 @@ func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        117_200,
 		"tokens outside tests":       793_200,
-		"tokens of tests":            673_100,
+		"tokens of tests":            673_320,
 		"exported names":             2_399,
 		"lines over 140 columns":     50,
 		"packages of the server":     96,

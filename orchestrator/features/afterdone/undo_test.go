@@ -223,3 +223,27 @@ func TestUndoThatIsKilled(t *testing.T) {
 		})
 	}
 }
+
+// A STOP that was said to an earlier task of the card is none of its undo's, which no word of the board has begun.
+func TestUndoAfterAStop(t *testing.T) {
+	answering(t, func(r *Rig) {
+		item := r.Begin("x")
+		r.Settle(10 * time.Second)
+		r.Set(item, stage.StatusStop)
+		r.Settle(time.Minute)
+		r.Cancelled(item)
+		r.ToDone(App, item)
+		r.Stands(item, stage.Done)
+		r.Settle(time.Minute)
+		require.NoError(r, undo(r, r.Task(item)))
+		r.Settle(5 * time.Minute)
+		u := r.Task(item)
+		r.Waits(item, stage.HoldApproval)
+		approved := admin.Word{On: stage.OnApproved, Of: u.State.Head}
+		require.NoError(r, admin.Decide(context.Background(), r.Engine, u.ID, approved, admin.OperatorBy(stage.ViaAPI)))
+		r.Settle(10 * time.Minute)
+		u, err := r.Store.Task(context.Background(), u.ID)
+		require.NoError(r, err)
+		require.Equal(r, stage.Done, u.State.Stage)
+	})
+}
