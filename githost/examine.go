@@ -55,9 +55,11 @@ type Ruled interface {
 // Rules lists what a branch demands, of its protection and of other rules, as far as the token
 // may see them.
 type Rules struct {
-	Demands []Demand
-	Queue   string   // what demands a merge queue; empty = nothing does
-	Methods []string // of merging, that a rule allows: merge, squash, rebase; nil = it says nothing
+	Demands   []Demand
+	Queue     string   // what demands a merge queue; empty = nothing does
+	Methods   []string // of merging, that a rule allows: merge, squash, rebase; nil = it says nothing
+	Approvals int      // of people with write access
+	Owners    bool     // an owner of the code has to approve
 }
 
 // Demand is a check that has to be green before anything goes into a branch.

@@ -108,6 +108,7 @@ type PullRequest struct {
 	BaseRef  string
 	Author   string // the account that has opened it
 	MergeSHA string // the commit on the base branch, once merged
+	Readiness
 }
 
 // NewPullRequest describes a pull request to open.
@@ -154,7 +155,7 @@ type Host interface {
 	// head is the branch; none when there is no such pull request. They come with what
 	// their authors may do.
 	Reviews(ctx context.Context, repo, branch string) ([]Review, error)
-	// PullRequest returns the newest pull request of a branch, or ErrNotFound.
+	// PullRequest returns the newest pull request of a branch, one that is open with its readiness, or ErrNotFound.
 	PullRequest(ctx context.Context, repo, branch string) (PullRequest, error)
 	// OpenPullRequest opens one, or returns the one that is open already.
 	OpenPullRequest(ctx context.Context, n NewPullRequest) (PullRequest, error)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -145,6 +146,11 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 	if err == nil && ctx.Err() == nil {
 		if o := holdForPushed(ctx, a.Engine, a.project, a.task); o != nil {
 			return o
+		}
+		if held, err := LookAtPull(ctx, a.Engine, a.task, githost.BeforeRun, ""); held != "" {
+			return &queue.Outcome{Kind: queue.OutcomeRelease, At: a.Now(), Error: held}
+		} else if err != nil { // what is wrong with the host is met again where it is needed
+			a.Log.Warn("the pull request of a task cannot be read", "task", a.task.ID, "repo", a.task.Repo, "err", err)
 		}
 		if o := a.readText(ctx); o != nil {
 			return o

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
@@ -171,7 +172,7 @@ func (in intake) commit(ctx context.Context, t task.Task, ev stage.Event, d stag
 		return err
 	}
 	if change.Ended() || next.State.Stopping { // a STOP waits for no card
-		out.Free = append(out.Free, queue.Hold{Subject: cardOf(t.ID), Name: cardGone}, queue.Hold{Subject: cardOf(t.ID), Name: cardAway})
+		out.Free = append(out.Free, allHolds(t.ID)...)
 	}
 	if d.Moved {
 		if err := in.addHolds(ctx, &out, &change); err != nil {
@@ -345,6 +346,17 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 		}
 		if item, err := lookTwice(ctx, e, t); err != nil || IsAway(item) {
 			return putOff(e, c.Job, t, item, err)
+		}
+	}
+	if f.Kind == stage.EffectMerge || f.Kind == EffectCatchUp {
+		t, err := e.Store.Task(ctx, f.TaskID)
+		if err != nil {
+			return retryOutcome(err)
+		}
+		if !t.State.Leased { // else the merge is refused, which gives the lease back
+			if held, _ := LookAtPull(ctx, e, t, githost.BeforeMerge, ""); held != "" { // who cannot read it finds out at the merge
+				return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: held}
+			}
 		}
 	}
 	if removes := f.Kind == stage.EffectTidy || f.Kind == EffectCancel; removes && isAtWork(e, f.TaskID) {

@@ -163,7 +163,7 @@ func (in intake) brake(ctx context.Context, h tracker.Hook) *queue.Outcome {
 				return read
 			}
 			hold := holdOfCard(t.ID, tracker.Item{StatusName: cmp.Or(h.Column, "a column"), Finished: true}, nil)
-			if err = holdFor(ctx, in.Engine, t, in.project, hold, h.At); err == nil {
+			if err = holdFor(ctx, in.Engine, t, in.project, hold, h.At, ""); err == nil {
 				return read
 			}
 		default:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,8 +138,8 @@ func HostTrigger(h githost.Hook) stage.Trigger {
 		return stage.OnReview
 	case h.Kind == githost.HookMerged:
 		return stage.OnPRMerged
-	case h.Kind == githost.HookPullRequest && h.Action == "closed":
-		return stage.OnPRClosed
+	case h.Kind == githost.HookPullRequest && slices.Contains(pullActions, h.Action):
+		return onPullChanged
 	case h.Kind == githost.HookPush && task.IsBranch(h.Branch) && !removed:
 		return stage.OnPushed
 	default:
@@ -166,6 +167,15 @@ func (in intake) onHost(ctx context.Context, h githost.Hook) *queue.Outcome {
 	if on == stage.OnPushed && (h.SHA == task.State.Head || h.SHA == task.State.Pushed) {
 		return done("the service has pushed that itself")
 	}
+	if on == onPullChanged || on == stage.OnReview {
+		held, err := LookAtPull(ctx, in.Engine, task, githost.BeforeRun, h.Sender)
+		if err != nil && !errors.Is(err, githost.ErrNotFound) {
+			return retryOutcome(err)
+		}
+		if on == onPullChanged {
+			return done("the pull request was looked at: " + cmp.Or(held, "nothing holds the task"))
+		}
+	}
 	if on == stage.OnCI && !inferred && h.SHA != "" && task.State.Head != "" && h.SHA != task.State.Head {
 		return done("CI speaks of a commit that is not the head any more")
 	}
@@ -178,17 +188,6 @@ func (in intake) onHost(ctx context.Context, h githost.Hook) *queue.Outcome {
 		if o := in.confirmMerge(ctx, task, &ev); o != nil {
 			return o
 		}
-	}
-	if on == stage.OnPRClosed {
-		pr, err := in.Host.PullRequest(ctx, in.project.Repo, task.Branch)
-		switch {
-		case err != nil && !errors.Is(err, githost.ErrNotFound):
-			return retryOutcome(err)
-		case err != nil, pr.Number != h.Number, pr.Open, pr.Merged, h.Sender == pr.Author: // the service has opened it
-			return done("the service's own account has closed it, or the host does not show it closed")
-		}
-		ev.Reason = fmt.Sprintf("%s closed pull request %d (%s): reopen it and set In Progress, or STOP",
-			cmp.Or(h.Sender, "somebody"), pr.Number, pr.URL)
 	}
 	return in.apply(ctx, task, ev, nil)
 }

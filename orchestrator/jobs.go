@@ -116,7 +116,7 @@ func agentJob(t task.Task, l stage.Launch, first stage.Stage) queue.Job {
 // AgentSubjects lists what an agent's job can be held by: all agents, the repository, the
 // task's card, the role in the repository, and rules of admission.
 func AgentSubjects(repo string, taskID int64, role stage.Role) []string {
-	return append(admit.Subjects(repo, taskID), AllAgents, RepoPrefix+repo, cardOf(taskID), RoleInRepo(role, repo))
+	return append(admit.Subjects(repo, taskID), AllAgents, RepoPrefix+repo, CardSubject(taskID), RoleInRepo(role, repo))
 }
 
 // HoldPause is the name of the holds of pauses; see package admin.
@@ -148,9 +148,9 @@ func EffectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Jo
 	}
 	switch {
 	case f.Kind == EffectCatchUp:
-		j.Holds = []string{MergeTurn(t.ID), cardOf(t.ID)}
+		j.Holds = []string{MergeTurn(t.ID), CardSubject(t.ID)}
 	case irreversible(f.Kind):
-		j.Holds = []string{cardOf(t.ID)}
+		j.Holds = []string{CardSubject(t.ID)}
 	}
 	if (f.Kind == EffectCatchUp || f.Kind == stage.EffectMerge) && !t.State.Leased && t.State.Lane != UndoLane {
 		j.Holds = append(j.Holds, MergesIn(p.Repo)) // who has the lease goes first, else nobody would ever have it
@@ -158,8 +158,8 @@ func EffectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Jo
 	return j
 }
 
-// cardOf is the subject of the card of a task.
-func cardOf(taskID int64) string { return cardPrefix + strconv.FormatInt(taskID, 10) }
+// CardSubject is the subject of the card of a task.
+func CardSubject(taskID int64) string { return cardPrefix + strconv.FormatInt(taskID, 10) }
 
 const cardPrefix = "card/"
 

@@ -41,7 +41,7 @@ const cardWait = 30 * time.Second
 
 // holdOfCard is the hold of a task by what came of reading its card, without a name where there is none.
 func holdOfCard(taskID int64, item tracker.Item, err error) queue.Hold {
-	h := queue.Hold{Subject: cardOf(taskID)}
+	h := queue.Hold{Subject: CardSubject(taskID)}
 	switch {
 	case errors.Is(err, tracker.ErrNotFound):
 		h.Name, h.Reason = cardGone, "the card is not on the board any more: it was deleted, archived or moved to another project"
@@ -68,6 +68,9 @@ func (e *Engine) GoneCards(ctx context.Context) (map[int64]queue.Hold, error) {
 
 // MendCard tells a person what to do about a task that is held for its card, and which status that names first; empty = none.
 func MendCard(h queue.Hold, taskID int64) (do string, status stage.Status) {
+	if IsForPull(h) {
+		return mendPull(h), ""
+	}
 	if h.Name == cardAway {
 		return "set In Progress, and the task goes on; set STOP, and it ends", stage.StatusInProgress
 	}
@@ -97,7 +100,7 @@ func lookAtCard(ctx context.Context, e *Engine, t task.Task, removed bool) (item
 		if err != nil && hold.Name == "" || t.State.Stage.Terminal() || t.State.Stopping {
 			return item, err
 		}
-		held, failed := e.Jobs.HoldsIn(ctx, hold.Subject, hold.Subject+"\x00", 2)
+		held, failed := holdsOf(ctx, e, t.ID, false)
 		others := slices.DeleteFunc(slices.Clone(held), func(h queue.Hold) bool { return h.Name == hold.Name })
 		switch known := len(held) > len(others); {
 		case failed != nil:
@@ -108,7 +111,7 @@ func lookAtCard(ctx context.Context, e *Engine, t task.Task, removed bool) (item
 			e.Log.Info("the card of a task is back", "task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)
 			return item, e.Store.Commit(ctx, task.Commit{Free: others})
 		}
-		failed = holdFor(ctx, e, t, p, hold, item.UpdatedAt, others...)
+		failed = holdFor(ctx, e, t, p, hold, item.UpdatedAt, "", others...)
 		if !errors.Is(failed, task.ErrConflict) {
 			return item, cmp.Or(failed, err)
 		}
@@ -119,18 +122,32 @@ func lookAtCard(ctx context.Context, e *Engine, t task.Task, removed bool) (item
 	return item, task.ErrConflict
 }
 
-// holdFor holds a task for its card, which has changed at a moment, and notifies people.
-func holdFor(ctx context.Context, e *Engine, t task.Task, p task.Project, hold queue.Hold, at time.Time, others ...queue.Hold) error {
+// holdFor holds a task for its card or its pull request, which has changed at a moment, and notifies people. by is who is said to
+// have changed it.
+func holdFor(
+	ctx context.Context, e *Engine, t task.Task, p task.Project, hold queue.Hold, at time.Time, by string, others ...queue.Hold,
+) error {
 	do, _ := MendCard(hold, t.ID)
-	text := hold.Reason + ". The task is held: nothing of it begins, is merged or deployed. What to do: " + do + "."
-	told := EffectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, "gone/"+task.Identity(t))
-	if hold.Name == cardAway {
-		comment := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: strings.ToUpper(text[:1]) + text[1:]}
-		told = EffectJob(t, p, comment, fmt.Sprintf("away/%s/%d", task.Identity(t), at.UnixMicro()))
+	text := hold.Reason
+	if by != "" {
+		text += ", by " + by
 	}
-	err := e.Store.Commit(ctx, task.Commit{Task: &t, Hold: []queue.Hold{hold}, Free: others, Jobs: []queue.Job{told}})
+	text += ". The task is held: nothing of it begins, is merged or deployed. What to do: " + do + "."
+	key := "gone/" + task.Identity(t)
+	if IsForPull(hold) {
+		key = fmt.Sprintf("%s/%s/%d", hold.Name, task.Identity(t), at.UnixMicro())
+	}
+	told := []queue.Job{EffectJob(t, p, stage.Effect{Kind: stage.EffectNotify, Text: text}, key)}
+	if hold.Name != cardGone {
+		comment := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: strings.ToUpper(text[:1]) + text[1:]}
+		said := EffectJob(t, p, comment, fmt.Sprintf("away/%s/%d", task.Identity(t), at.UnixMicro()))
+		if told = append(told, said); hold.Name == cardAway {
+			told = told[1:]
+		}
+	}
+	err := e.Store.Commit(ctx, task.Commit{Task: &t, Hold: []queue.Hold{hold}, Free: others, Jobs: told})
 	if !errors.Is(err, task.ErrConflict) {
-		e.Log.Error("a task is held for its card", "task", t.ID, "repo", t.Repo, "why", hold.Reason, "err", err)
+		e.Log.Error("a task is held", "task", t.ID, "repo", t.Repo, "why", hold.Reason, "err", err)
 	}
 	return err
 }
@@ -305,7 +322,7 @@ func (e *Engine) withoutCard(ctx context.Context, f Effect, o queue.Outcome) que
 
 // isBack holds or frees a task by where its card stands, and reports whether it was held and its card is back.
 func isBack(ctx context.Context, e *Engine, t task.Task, item tracker.Item) (bool, error) {
-	held, err := e.Jobs.HoldsIn(ctx, cardOf(t.ID), cardOf(t.ID)+"\x00", 1)
+	held, err := holdsOf(ctx, e, t.ID, false)
 	if err != nil || len(held) == 0 && !IsAway(item) {
 		return false, err
 	}

@@ -56,7 +56,7 @@ func (in intake) hear(t task.Task, ev stage.Event) {
 // hearHost notes what a person says at the git host: what was said there of a commit has the commit as its name.
 func (in intake) hearHost(t task.Task, ev stage.Event, h githost.Hook) {
 	switch ev.On {
-	case stage.OnReview, stage.OnPRClosed, stage.OnPRMerged, stage.OnPushed:
+	case stage.OnReview, stage.OnPRMerged, stage.OnPushed:
 		in.hear(t, ev)
 		in.word.Act = h.SHA
 	}

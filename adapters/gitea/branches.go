@@ -17,6 +17,7 @@ type branch struct {
 	Protected bool     `json:"protected"`
 	Checks    bool     `json:"enable_status_check"`
 	Contexts  []string `json:"status_check_contexts"`
+	Approvals int      `json:"required_approvals"`
 }
 
 // BranchesAt implements githost.Branches. Gitea does not find a branch by its head: all

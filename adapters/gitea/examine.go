@@ -57,23 +57,30 @@ func (c *Client) Repository(ctx context.Context, repo string) (githost.Repositor
 
 // Protection implements githost.Examiner. In its contexts * and ? stand for letters.
 func (c *Client) Protection(ctx context.Context, repo, name string) (githost.Protection, error) {
-	at, err := branchPath(repo, name)
+	b, err := c.protection(ctx, repo, name)
 	if err != nil {
 		return githost.Protection{}, err
-	}
-	what := "the branch " + name + " of " + repo
-	var b branch
-	if err := c.get(ctx, what, at, nil, &b); err != nil {
-		return githost.Protection{}, err
-	}
-	if b.Commit.ID == "" {
-		return githost.Protection{}, unreadable(what)
 	}
 	out := githost.Protection{SHA: b.Commit.ID, Protected: b.Protected}
 	if b.Checks {
 		out.Contexts = b.Contexts
 	}
 	return out, nil
+}
+
+func (c *Client) protection(ctx context.Context, repo, name string) (b branch, err error) {
+	at, err := branchPath(repo, name)
+	if err != nil {
+		return b, err
+	}
+	what := "the branch " + name + " of " + repo
+	if err := c.get(ctx, what, at, nil, &b); err != nil {
+		return b, err
+	}
+	if b.Commit.ID == "" {
+		return b, unreadable(what)
+	}
+	return b, nil
 }
 
 // HookEvents are the webhooks that the service works by, by the names under which a

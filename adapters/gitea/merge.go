@@ -57,7 +57,7 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	case p.Merged:
 		return p.MergeSHA, nil
 	}
-	return "", c.judge(m, style, p, e)
+	return "", c.judge(ctx, m, style, p, e)
 }
 
 func (c *Client) merge(ctx context.Context, what string, m githost.Merge, style string) error {
@@ -99,35 +99,38 @@ func contains(e *Error, texts ...string) bool {
 	return false
 }
 
-// judge finds why a pull request is not merged.
-func (c *Client) judge(m githost.Merge, style string, p pull, e *Error) error {
-	because := func(why error) error {
-		return fmt.Errorf("%w: %w", bare(e), why)
-	}
+// judge finds why a pull request is not merged. Gitea's words show no more than which of its conflicts (409) is one of the branches.
+func (c *Client) judge(ctx context.Context, m githost.Merge, style string, p pull, e *Error) error {
+	behind := p.open() && p.MergeBase != p.Base.SHA
+	forward := style == styleFastForward && behind // an internal error of Gitea
+	moved := p.Head.SHA != m.HeadSHA || e.Status == http.StatusConflict && contains(e, "head out of date")
+	conflict := e.Status == http.StatusConflict && !contains(e, "pushrejected") // by a hook of the server
 	switch {
-	case style == styleFastForward && p.open() && p.MergeBase != p.Base.SHA: // an internal error of Gitea
-		return because(githost.ErrBehind)
-	case e.Again:
+	case !forward && e.Again:
 		return e
-	case p.Head.SHA != m.HeadSHA, e.Status == http.StatusConflict && contains(e, "head out of date"):
-		return because(githost.ErrHeadMoved)
-	case !p.open():
-		return fmt.Errorf("%w: the pull request is closed: %w", bare(e), githost.ErrDenied)
+	case !forward && moved:
+		return fmt.Errorf("%w: %w", bare(e), githost.ErrHeadMoved)
 	case e.Status == http.StatusConflict && contains(e, "push out of date"): // the base has moved meanwhile
 		return &Error{Service: service, Status: e.Status, Text: e.Text, What: e.What, Again: true}
-	case e.Status == http.StatusConflict && contains(e, "pushrejected"): // by a hook of the server
-		return because(githost.ErrDenied)
-	case e.Status == http.StatusConflict:
-		return because(githost.ErrNotMergeable)
-	case e.Status == http.StatusMethodNotAllowed && contains(e, "try again later"):
+	case p.open() && e.Status == http.StatusMethodNotAllowed && contains(e, "try again later"):
 		return c.compared(m, p, e)
-	case e.Status == http.StatusMethodNotAllowed && p.MergeBase != p.Base.SHA:
-		return because(githost.ErrBehind)
-	case e.Status == http.StatusMethodNotAllowed:
-		return because(githost.ErrDenied)
-	default:
+	case p.open() && e.Status == http.StatusUnprocessableEntity:
 		return e
 	}
+	pr, err := c.ready(ctx, m.Repo, p)
+	switch {
+	case err != nil:
+		return err
+	case conflict:
+		pr.Standing = githost.StandingConflict
+	case behind && e.Status != http.StatusConflict:
+		pr.Standing = cmp.Or(pr.Standing, githost.StandingBehind)
+	}
+	is, why := pr.Refusal()
+	if why != "" {
+		return fmt.Errorf("%w: %s: %w", bare(e), why, is)
+	}
+	return fmt.Errorf("%w: %w", bare(e), is)
 }
 
 // Bounds of a comparison.

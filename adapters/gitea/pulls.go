@@ -37,6 +37,7 @@ type pull struct {
 	User      user   `json:"user"`
 	Merged    bool   `json:"merged"`
 	MergeSHA  string `json:"merge_commit_sha"`
+	Draft     bool   `json:"draft"` // older servers do not say it
 	Mergeable bool   `json:"mergeable"`
 	MergeBase string `json:"merge_base"`
 	Head      end    `json:"head"`
@@ -54,7 +55,7 @@ func (p pull) convert() githost.PullRequest {
 		Number: p.Number, URL: p.URL, Open: p.open(), Merged: p.Merged,
 		HeadRef: p.Head.Label, HeadSHA: p.Head.SHA, BaseRef: p.Base.Label, Author: p.User.Login,
 	}
-	if p.Merged {
+	if out.Draft = p.Draft; p.Merged {
 		out.MergeSHA = p.MergeSHA
 	}
 	return out
@@ -68,7 +69,28 @@ const pullsMax = 1000
 // newest are listed.
 func (c *Client) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
 	p, err := c.find(ctx, repo, branch, "", "all")
-	return p.convert(), err
+	if err != nil || !p.open() {
+		return p.convert(), err
+	}
+	return c.ready(ctx, repo, p)
+}
+
+// ready adds the readiness of an open pull request. That it is mergeable means that its branches do not conflict; those of one that
+// is not may have yet to be compared.
+func (c *Client) ready(ctx context.Context, repo string, p pull) (githost.PullRequest, error) {
+	out := p.convert()
+	b, err := c.protection(ctx, repo, p.Base.Label)
+	if errors.Is(err, githost.ErrNotFound) || errors.Is(err, githost.ErrDenied) {
+		return out, nil
+	}
+	if err != nil || b.Approvals == 0 {
+		return out, err
+	}
+	list, err := c.reviewsOf(ctx, repo, p)
+	if out.Required, out.Approved = b.Approvals, githost.Approvals(list); out.Approved < out.Required {
+		out.Standing = githost.StandingBlocked
+	}
+	return out, err
 }
 
 // find looks for the newest pull request of a branch into a base (empty = any).

@@ -55,6 +55,10 @@ func TestNewestPull(t *testing.T) {
 			fmt.Fprint(w, `{"message":"pull request already exists for these targets"}`)
 			return
 		}
+		if strings.Contains(r.URL.Path, "/branches/") {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
 		for i, row := range rows {
 			if strings.HasSuffix(r.URL.Path, fmt.Sprintf("/pulls/%d", 9-i)) {
 				fmt.Fprint(w, strings.Replace(row, `"head":{`, `"head":{"sha":"new",`, 1))
@@ -172,19 +176,67 @@ func TestMergeOfWhatIsClosed(t *testing.T) {
 	k := setup(t, forgetest.Options{})
 	head := k.commit("feature/a")
 	m := githost.Merge{Repo: repo, Number: k.pull("feature/a").Number, HeadSHA: head, Title: "T"}
-	k.server.SetOpen(repo, "feature/a", "ann", false)
+	k.server.ChangePull(repo, "feature/a", "ann", "closed", func(p *forgetest.Pull) { p.Open = false })
 	pr, err := k.client.PullRequest(t.Context(), repo, "feature/a")
 	require.NoError(t, err)
 	require.False(t, pr.Open || pr.Merged)
 	_, err = k.client.Merge(t.Context(), m)
 	require.ErrorIs(t, err, githost.ErrDenied)
-	require.ErrorContains(t, err, "the pull request is closed")
-	k.server.SetOpen(repo, "feature/a", "ann", true)
+	require.ErrorContains(t, err, "is closed")
+	k.server.ChangePull(repo, "feature/a", "ann", "reopened", func(p *forgetest.Pull) { p.Open = true })
 	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Refusal = "Changed protected files" })
 	_, err = k.client.Merge(t.Context(), m)
 	require.ErrorIs(t, err, githost.ErrDenied)
 	require.ErrorContains(t, err, "Changed protected files")
 	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Refusal = "" })
 	_, err = k.client.Merge(t.Context(), m)
+	require.NoError(t, err)
+}
+
+// A pull request is read with its readiness: what people do to it, and the approvals that its base demands and it has.
+func TestReadiness(t *testing.T) {
+	t.Parallel()
+	k := setup(t, forgetest.Options{})
+	head := k.commit("feature/a")
+	number := k.pull("feature/a").Number
+	m := githost.Merge{Repo: repo, Number: number, HeadSHA: head, Title: "T"}
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Required["main"], s.Approvals, s.Admin = nil, 2, true })
+	k.server.SetRole("kim", "write")
+	k.server.SetRole("lee", "admin")
+	row := func() (string, string) {
+		pr, err := k.client.PullRequest(t.Context(), repo, "feature/a")
+		require.NoError(t, err)
+		at := pr.Row("main")
+		return at.State, at.Why(pr, "main")
+	}
+	for _, c := range []struct {
+		change func(*forgetest.Pull)
+		state  string
+	}{
+		{func(p *forgetest.Pull) { p.Draft = true }, githost.PullDraft},
+		{func(p *forgetest.Pull) { p.Draft, p.Base = false, "release" }, githost.PullRetargeted},
+		{func(p *forgetest.Pull) { p.Base, p.Open = "main", false }, githost.PullClosed},
+		{func(p *forgetest.Pull) { p.Open = true }, githost.PullUnapproved},
+	} {
+		k.server.ChangePull(repo, "feature/a", "ann", "edited", c.change)
+		state, _ := row()
+		require.Equal(t, c.state, state)
+		if state == githost.PullRetargeted {
+			continue // main itself demands them
+		}
+		_, err := k.client.Merge(t.Context(), m)
+		require.ErrorIs(t, err, githost.ErrDenied)
+	}
+	for _, c := range []struct{ author, says string }{{"guest", "2 approvals by people"}, {"kim", "1 approval by somebody"}, {"kim", "1 approval by somebody"}} {
+		require.NoError(t, k.server.Review(repo, "feature/a", c.author, "APPROVED", "", ""))
+		_, why := row()
+		require.Contains(t, why, "waits for "+c.says)
+		_, err := k.client.Merge(t.Context(), m)
+		require.ErrorContains(t, err, why)
+	}
+	require.NoError(t, k.server.Review(repo, "feature/a", "lee", "APPROVED", "", ""))
+	state, _ := row()
+	require.NotEqual(t, githost.PullUnapproved, state)
+	_, err := k.client.Merge(t.Context(), m)
 	require.NoError(t, err)
 }

@@ -48,6 +48,10 @@ func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Re
 	if err != nil {
 		return nil, err
 	}
+	return c.reviewsOf(ctx, repo, pr)
+}
+
+func (c *Client) reviewsOf(ctx context.Context, repo string, pr pull) ([]githost.Review, error) {
 	at, err := repoPath(repo)
 	if err != nil {
 		return nil, err

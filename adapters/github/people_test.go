@@ -1,6 +1,7 @@
 package github_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,6 +37,8 @@ type forge struct {
 	standing, words string // mergeable_state, and what merges are refused with
 	runs, suites    string // JSON of check runs and suites of every commit
 	required        string // JSON of the contexts that the protection of main demands
+	base            string // of the pull request; empty = main
+	approvals       int    // that the protection of main demands
 	merges          int
 }
 
@@ -55,7 +58,7 @@ func (f *forge) pull() map[string]any {
 	return map[string]any{
 		"number": f.number, "state": map[bool]string{true: "open", false: "closed"}[f.open], "merged": f.merged, "merge_commit_sha": landedSHA, "mergeable_state": f.standing,
 		"draft": f.standing == "draft", "html_url": fmt.Sprintf("https://github.example.org/acme/app/pull/%d", f.number), "user": map[string]any{"login": "box"},
-		"head": map[string]any{"ref": f.branch, "sha": f.head, "repo": map[string]any{"full_name": "acme/app"}}, "base": map[string]any{"ref": "main"},
+		"head": map[string]any{"ref": f.branch, "sha": f.head, "repo": map[string]any{"full_name": "acme/app"}}, "base": map[string]any{"ref": cmp.Or(f.base, "main")},
 	}
 }
 
@@ -77,7 +80,9 @@ func (f *forge) answer(w http.ResponseWriter, r *http.Request) {
 	case end == "merge":
 		f.merges, f.open, f.merged = f.merges+1, false, true
 		say(map[string]any{"sha": landedSHA, "merged": true})
-	case end == "reviews", path == "/rules/branches/main", end == "branches-where-head":
+	case end == "branches-where-head":
+		say([]any{map[string]any{"name": f.branch}})
+	case end == "reviews", path == "/rules/branches/main":
 		say([]any{})
 	case strings.HasPrefix(path, "/pulls/"):
 		say(f.pull())
@@ -87,6 +92,8 @@ func (f *forge) answer(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"check_runs":[%s]}`, f.runs)
 	case end == "check-suites":
 		fmt.Fprintf(w, `{"check_suites":[%s]}`, f.suites)
+	case end == "required_pull_request_reviews":
+		say(map[string]any{"required_approving_review_count": f.approvals})
 	case path == "/branches/main":
 		fmt.Fprintf(w, `{"name":"main","protected":true,"commit":{"sha":"m"},"protection":{"required_status_checks":{"contexts":[%s]}}}`, f.required)
 	default:
@@ -161,6 +168,15 @@ func TestRefusedMergesRunNoAgent(t *testing.T) {
 				r.ToDone(orchestratortest.App, item)
 				r.Settle(10 * time.Minute)
 				task := r.Task(item)
+				if standing == "draft" { // nothing begins
+					require.Len(r, r.Roles(), 3)
+					f.set(func() { f.words, f.standing = "", "clean" })
+					r.HostHook(githost.Hook{Kind: githost.HookPullRequest, Action: "ready_for_review", Repo: orchestratortest.AppRepo, Branch: task.Branch, Number: 1})
+					r.Settle(10 * time.Minute)
+					require.Equal(r, stage.Done, r.Task(item).State.Stage)
+					require.Len(r, r.Roles(), 7)
+					return
+				}
 				require.Len(r, r.Roles(), 6, "18 is a bug")
 				require.Equal(r, stage.Deploy, task.State.Stage)
 				require.Zero(r, task.State.Retries)
@@ -271,69 +287,96 @@ func TestVerdictsOfCI(t *testing.T) {
 	}
 }
 
-// A pull request that a person closes holds its task at once, and no other is opened; a close by the
-// service's own account, and one that the host does not show, hold nothing.
-func TestClosedPullRequest(t *testing.T) {
+// What a person does to a pull request holds its task within seconds of the webhook, and without one before the next agent; undone, the
+// task goes on by itself. No agent is run for it again, and no other pull request is opened.
+func TestPullRequestThatPeopleChange(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		who   string
-		open  bool
-		holds bool
-	}{"a person": {"ann", false, true}, "own": {"box", false, false}, "only said": {"ann", true, false}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := &forge{standing: "clean", runs: ciRun("build", "completed", "success")}
-			played(t, f, func(r *orchestratortest.Rig) {
-				r.Place.SetScript(orchestratortest.Instead(stage.Tester, orchestratortest.Hang))
-				item := r.Card(orchestratortest.App, "x")
-				r.ToDone(orchestratortest.App, item)
-				require.Equal(r, stage.Testing, r.Task(item).State.Stage)
-				f.set(func() { f.open = c.open })
-				hook := githost.Hook{Kind: githost.HookPullRequest, Event: "pull_request", Action: "closed", Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch, Number: 1, Sender: c.who, State: "closed"}
-				r.HostHook(hook)
-				r.HostHook(hook)
-				r.Settle(time.Minute)
-				held := r.Task(item)
-				require.Equal(r, c.holds, held.State.Hold == stage.HoldNeedsInput)
-				require.Equal(r, c.holds, held.State.Active == "")
-				if !c.holds {
-					return
-				}
-				require.Equal(r, stage.StatusNeedsInput, r.Status(orchestratortest.App, item))
-				require.Contains(r, held.State.HoldReason, "ann closed pull request 1 (https://github.example.org/acme/app/pull/1): reopen it and set In Progress, or STOP")
-				require.Contains(r, r.Notices(), "ann closed pull request 1")
-				r.Settle(24 * time.Hour)
-				require.Equal(r, held.State.Seq, r.Task(item).State.Seq, "nothing goes on")
-				r.Place.SetScript(orchestratortest.GoodAgent)
-				f.set(func() { f.open = true })
-				r.Move(orchestratortest.App, item, stage.StatusInProgress)
-				r.Settle(5 * time.Minute)
-				require.Equal(r, stage.Done, r.Task(item).State.Stage)
-				require.Equal(r, 1, f.number, "no second pull request")
-				r.Replays()
+		to, back func(*forge)
+		action   string
+		says, do string
+	}{
+		"closed": {func(f *forge) { f.open = false }, func(f *forge) { f.open = true }, "closed", "is closed", "reopen it"},
+		"draft":  {func(f *forge) { f.standing = "draft" }, func(f *forge) { f.standing = "clean" }, "converted_to_draft", "is a draft", "mark it ready for review"},
+		"retargeted": {
+			func(f *forge) { f.base = "release" }, func(f *forge) { f.base = "main" }, "edited", "goes into release, and not into main", "set its base back",
+		},
+	} {
+		for _, hooked := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, hooked %t", name, hooked), func(t *testing.T) {
+				t.Parallel()
+				f := &forge{standing: "clean", runs: ciRun("build", "completed", "success")}
+				played(t, f, func(r *orchestratortest.Rig) {
+					changed := make(chan struct{})
+					r.Place.SetScript(func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {
+						if cmd.Role == stage.Tester {
+							<-changed
+						}
+						return orchestratortest.GoodAgent(ctx, cmd, files)
+					})
+					item := r.Card(orchestratortest.App, "x")
+					r.ToDone(orchestratortest.App, item)
+					require.Equal(r, stage.Testing, r.Task(item).State.Stage)
+					hook := githost.Hook{Kind: githost.HookPullRequest, Event: "pull_request", Action: c.action, Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch, Number: 1, Sender: "ann"}
+					f.set(func() { c.to(f) })
+					if hooked {
+						r.HostHook(hook)
+						r.HostHook(hook)
+						r.Settle(10 * time.Second)
+					} else {
+						close(changed)
+						r.Settle(time.Minute)
+					}
+					why := r.Explain(item)
+					require.Contains(r, why.Summary, "Held: pull request 1 (https://github.example.org/acme/app/pull/1) "+c.says)
+					require.Contains(r, strings.ToLower(why.Blockers[0].Do), c.do+", and the task goes on by itself; set stop")
+					require.Equal(r, 1, strings.Count(r.Notices(), c.says), "told once")
+					if hooked {
+						require.Contains(r, r.Notices(), ", by ann")
+						close(changed)
+					}
+					r.Settle(24 * time.Hour)
+					require.Equal(r, stage.DeployStaging, r.Task(item).State.Stage, "what the tester had begun is taken in")
+					require.Len(r, r.Roles(), 5)
+					f.set(func() { c.back(f) })
+					if hooked {
+						r.HostHook(githost.Hook{Kind: githost.HookPullRequest, Event: "pull_request", Action: map[string]string{"closed": "reopened", "draft": "ready_for_review"}[name], Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch, Number: 1, Sender: "ann"})
+						r.HostHook(hook)
+						r.Settle(5 * time.Minute)
+						require.Equal(r, stage.Done, r.Task(item).State.Stage)
+						require.Len(r, r.Roles(), 7)
+					}
+					require.Equal(r, 1, f.number, "no second pull request")
+					r.Replays()
+				})
 			})
-		})
+		}
 	}
 }
 
-// A merge of a pull request that is closed is refused, and no other is opened for it.
-func TestMergeOfAClosedPullRequest(t *testing.T) {
+// Approvals that are missing are waited for before the merge is tried; the review ends that.
+func TestApprovalsAreWaitedFor(t *testing.T) {
 	t.Parallel()
-	f := &forge{standing: "clean", runs: ciRun("build", "completed", "success")}
+	f := &forge{standing: "blocked", words: "At least 1 approving review is required by reviewers with write access.", approvals: 1, runs: ciRun("build", "completed", "success")}
 	played(t, f, func(r *orchestratortest.Rig) {
-		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			if c.Role == stage.Tester { // and its webhook is lost
-				f.set(func() { f.open, f.standing, f.words = false, "unknown", "Pull Request is not mergeable" })
-			}
-			return orchestratortest.GoodAgent(ctx, c, files)
-		})
 		item := r.Card(orchestratortest.App, "x")
 		r.ToDone(orchestratortest.App, item)
 		r.Settle(10 * time.Minute)
-		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold)
-		require.Contains(r, r.Task(item).State.HoldReason, "the pull request is closed")
-		require.Len(r, r.Roles(), 6)
-		require.Equal(r, 1, f.number, "no second pull request")
+		const waits = "pull request 1 (https://github.example.org/acme/app/pull/1) waits for 1 approval by somebody with write access"
+		require.Equal(r, stage.HoldNone, r.Task(item).State.Hold)
+		require.Equal(r, "Held: "+waits+".", r.Explain(item).Summary)
+		require.Contains(r, r.Notices(), waits)
+		require.Zero(r, f.merges, "no merge is tried")
+		hook := githost.Hook{Kind: githost.HookReview, Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch, State: string(githost.ReviewApproved), Number: 1, Sender: "octocat"}
+		r.HostHook(hook)
+		r.Settle(time.Minute)
+		require.Zero(r, f.merges, "it is not there yet")
+		f.set(func() { f.words, f.standing = "", "clean" })
+		r.HostHook(hook)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		require.Len(r, r.Roles(), 7)
+		require.Equal(r, 1, f.merges)
 	})
 }
 
@@ -345,11 +388,11 @@ func TestMergeOfWhatIsClosed(t *testing.T) {
 	pr, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
 	require.NoError(t, err)
 	m := githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"}
-	k.server.SetOpen(repo, "feature/a", "ann", false)
+	k.server.ChangePull(repo, "feature/a", "ann", "closed", func(p *forgetest.Pull) { p.Open = false })
 	_, err = k.client.Merge(t.Context(), m)
 	require.ErrorIs(t, err, githost.ErrDenied)
-	require.ErrorContains(t, err, "the pull request is closed")
-	k.server.SetOpen(repo, "feature/a", "ann", true)
+	require.ErrorContains(t, err, "is closed")
+	k.server.ChangePull(repo, "feature/a", "ann", "reopened", func(p *forgetest.Pull) { p.Open = true })
 	for standing, is := range map[string]error{"blocked": githost.ErrDenied, "draft": githost.ErrDenied, "behind": githost.ErrBehind, "dirty": githost.ErrNotMergeable} {
 		k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing, s.Refusal = standing, "in GitHub's words" })
 		_, err = k.client.Merge(t.Context(), m)

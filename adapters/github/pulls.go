@@ -14,9 +14,53 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 )
 
-// PullRequest implements githost.Host.
+// PullRequest implements githost.Host. GitHub compares the branches of one that is read by its number alone.
 func (c *Client) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
-	return c.find(ctx, repo, branch, "", "all")
+	pr, err := c.find(ctx, repo, branch, "", "all")
+	if err != nil || !pr.Open {
+		return pr, err
+	}
+	return c.pull(ctx, repo, pr.Number)
+}
+
+// standings translates a mergeable_state. Of all others, such as blocked, unstable and has_hooks, a merge that is
+// refused is a matter of people.
+var standings = map[string]githost.Standing{
+	"dirty": githost.StandingConflict, "behind": githost.StandingBehind, "unknown": githost.StandingUnknown, "clean": githost.StandingClean,
+}
+
+// look reads a pull request by its number.
+func (c *Client) look(ctx context.Context, repo string, number int64) (githost.PullRequest, error) {
+	owner, name, err := split(c.calledNow(repo))
+	if err != nil {
+		return githost.PullRequest{}, err
+	}
+	what := fmt.Sprintf("pull request %d of %s", number, repo)
+	got, _, err := c.api.PullRequests.Get(ctx, owner, name, int(number))
+	if err != nil {
+		return githost.PullRequest{}, c.convert(ctx, what, err)
+	}
+	if got.GetNumber() == 0 {
+		return githost.PullRequest{}, unreadable(what)
+	}
+	pr := pullRequest(got)
+	pr.Draft, pr.Standing = got.GetDraft(), cmp.Or(standings[got.GetMergeableState()], githost.StandingBlocked)
+	return pr, nil
+}
+
+// pull is look, with the approvals where something is in the way.
+func (c *Client) pull(ctx context.Context, repo string, number int64) (githost.PullRequest, error) {
+	pr, err := c.look(ctx, repo, number)
+	if err != nil || !pr.Open || pr.Draft || pr.Standing != githost.StandingBlocked {
+		return pr, err
+	}
+	rules, err := c.Rules(ctx, repo, pr.BaseRef)
+	if err != nil || rules.Approvals == 0 {
+		return pr, err
+	}
+	list, err := c.reviewsOf(ctx, repo, pr)
+	pr.Required, pr.Owners, pr.Approved = rules.Approvals, rules.Owners, githost.Approvals(list)
+	return pr, err
 }
 
 // find looks for the newest pull request of a branch into a base (empty = any).
@@ -126,9 +170,8 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 // itself is known to be in the way: then a rule may forbid merge commits.
 func (c *Client) methods(ctx context.Context, m githost.Merge) []githost.MergeMethod {
 	owner, name, _ := strings.Cut(m.Repo, "/")
-	pr, _, err := c.api.PullRequests.Get(ctx, owner, name, int(m.Number))
-	why := standings[pr.GetMergeableState()]
-	if err != nil || pr.GetState() != "open" || pr.GetDraft() || why != nil && !errors.Is(why, errTransient) {
+	pr, err := c.look(ctx, m.Repo, m.Number)
+	if err != nil || !pr.Open || pr.Draft || pr.Standing != githost.StandingBlocked && pr.Standing != githost.StandingClean {
 		return nil
 	}
 	return slices.DeleteFunc(c.allowed(ctx, owner, name), func(k githost.MergeMethod) bool { return k == githost.MergeCommit })
@@ -146,47 +189,27 @@ func (c *Client) allowed(ctx context.Context, owner, name string) []githost.Merg
 	return slices.DeleteFunc(all, func(k githost.MergeMethod) bool { return !shown[k] })
 }
 
-// Standings of a pull request that decide nothing: the branches have yet to be compared, and no reason
-// for a refusal is shown.
-var errUndecided, errTransient = errors.New("GitHub has yet to compare the branches"), errors.New("no reason is shown")
-
-// standings translates a mergeable_state after a merge was refused. All others, such as blocked,
-// draft, unstable and has_hooks, are a matter of people.
-var standings = map[string]error{
-	"dirty":   githost.ErrNotMergeable,
-	"behind":  githost.ErrBehind,
-	"unknown": errUndecided,
-	"clean":   errTransient,
-}
-
 // refused reads in the pull request why a merge was refused: it may be made already, or the head
 // may have moved.
 func (c *Client) refused(ctx context.Context, m githost.Merge, what string, refusal error) (string, error) {
-	owner, name, err := split(m.Repo)
-	if err != nil {
-		return "", err
+	pr, err := c.pull(ctx, m.Repo, m.Number)
+	if pr.Number == 0 {
+		return "", err // nothing is known
 	}
-	got, _, err := c.api.PullRequests.Get(ctx, owner, name, int(m.Number))
-	if err != nil {
-		return "", c.convert(ctx, what, err) // nothing is known
+	owner, name, _ := strings.Cut(m.Repo, "/")
+	if m.Method != githost.MergeAny && pr.Standing == githost.StandingClean && !slices.Contains(c.allowed(ctx, owner, name), m.Method) {
+		pr.Standing = githost.StandingBlocked
 	}
-	if got.GetNumber() == 0 {
-		return "", unreadable(what)
-	}
-	why := cmp.Or(standings[got.GetMergeableState()], githost.ErrDenied)
-	what += ": " + message(refusal)
-	switch pr := pullRequest(got); {
+	is, why := pr.Refusal()
+	what = strings.TrimSuffix(what+": "+message(refusal)+": "+why, ": ")
+	switch {
 	case pr.Merged:
 		return pr.MergeSHA, nil
 	case pr.HeadSHA != m.HeadSHA, status(refusal) == http.StatusConflict:
-		why = githost.ErrHeadMoved
-	case !pr.Open:
-		what, why = what+": the pull request is closed", githost.ErrDenied
-	case errors.Is(why, errTransient) && m.Method != githost.MergeAny && !slices.Contains(c.allowed(ctx, owner, name), m.Method):
-		why = githost.ErrDenied
-	case errors.Is(why, errUndecided), errors.Is(why, errTransient):
-		what += ": " + why.Error()
-		return "", &Error{Service: service, Status: http.StatusMethodNotAllowed, What: what, Again: errors.Is(why, errUndecided)}
+		is = githost.ErrHeadMoved
+	case is == nil:
+		again := pr.Standing == githost.StandingUnknown
+		return "", &Error{Service: service, Status: http.StatusMethodNotAllowed, What: what, Again: again}
 	}
-	return "", fmt.Errorf("github: %s: %w", what, why)
+	return "", fmt.Errorf("github: %s: %w", what, is)
 }

@@ -14,13 +14,17 @@ import (
 
 // Reviews implements githost.Host.
 func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
-	pr, err := c.PullRequest(ctx, repo, branch)
+	pr, err := c.find(ctx, repo, branch, "", "all")
 	if e := (*Error)(nil); errors.Is(err, githost.ErrNotFound) && !errors.As(err, &e) {
 		return nil, nil // the repository answered: there is none
 	}
 	if err != nil {
 		return nil, err
 	}
+	return c.reviewsOf(ctx, repo, pr)
+}
+
+func (c *Client) reviewsOf(ctx context.Context, repo string, pr githost.PullRequest) ([]githost.Review, error) {
 	owner, name, err := split(repo)
 	if err != nil {
 		return nil, err

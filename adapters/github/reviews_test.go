@@ -72,3 +72,53 @@ func TestStrangers(t *testing.T) {
 	require.Equal(t, githost.PermissionRead, list[1].Permission)
 	require.Equal(t, githost.PermissionUnknown, list[2].Permission)
 }
+
+// A pull request is read with its readiness: what people do to it, and the approvals that its base demands and it has.
+func TestReadiness(t *testing.T) {
+	t.Parallel()
+	k := setup(t, forgetest.Options{})
+	head := k.commit("feature/a")
+	pr, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
+	require.NoError(t, err)
+	number := pr.Number
+	m := githost.Merge{Repo: repo, Number: number, HeadSHA: head, Title: "T"}
+	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Required["main"], s.Approvals, s.Admin = nil, 2, true })
+	k.server.SetRole("kim", "write")
+	k.server.SetRole("lee", "admin")
+	row := func() (string, string) {
+		pr, err := k.client.PullRequest(t.Context(), repo, "feature/a")
+		require.NoError(t, err)
+		at := pr.Row("main")
+		return at.State, at.Why(pr, "main")
+	}
+	for _, c := range []struct {
+		change func(*forgetest.Pull)
+		state  string
+	}{
+		{func(p *forgetest.Pull) { p.Draft = true }, githost.PullDraft},
+		{func(p *forgetest.Pull) { p.Draft, p.Base = false, "release" }, githost.PullRetargeted},
+		{func(p *forgetest.Pull) { p.Base, p.Open = "main", false }, githost.PullClosed},
+		{func(p *forgetest.Pull) { p.Open = true }, githost.PullUnapproved},
+	} {
+		k.server.ChangePull(repo, "feature/a", "ann", "edited", c.change)
+		state, _ := row()
+		require.Equal(t, c.state, state)
+		if state == githost.PullRetargeted {
+			continue // main itself demands them
+		}
+		_, err := k.client.Merge(t.Context(), m)
+		require.ErrorIs(t, err, githost.ErrDenied)
+	}
+	for _, c := range []struct{ author, says string }{{"guest", "2 approvals by people"}, {"kim", "1 approval by somebody"}, {"kim", "1 approval by somebody"}} {
+		require.NoError(t, k.server.Review(repo, "feature/a", c.author, "APPROVED", "", ""))
+		_, why := row()
+		require.Contains(t, why, "waits for "+c.says)
+		_, err := k.client.Merge(t.Context(), m)
+		require.ErrorContains(t, err, why)
+	}
+	require.NoError(t, k.server.Review(repo, "feature/a", "lee", "APPROVED", "", ""))
+	state, _ := row()
+	require.NotEqual(t, githost.PullUnapproved, state)
+	_, err = k.client.Merge(t.Context(), m)
+	require.NoError(t, err)
+}

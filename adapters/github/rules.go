@@ -41,6 +41,11 @@ func (c *Client) Rules(ctx context.Context, repo, base string) (githost.Rules, e
 	for _, name := range b.Contexts {
 		out.Demands = append(out.Demands, githost.Demand{Context: name, By: "the protection of " + base})
 	}
+	if b.Protected {
+		if err = c.approvals(ctx, repo, base, &out); err != nil && !unseen(err) {
+			return githost.Rules{}, err
+		}
+	}
 	if err = c.rulesets(ctx, repo, base, &out); err != nil && !unseen(err) {
 		return githost.Rules{}, err
 	}
@@ -58,14 +63,30 @@ func unseen(err error) bool {
 	return errors.Is(err, githost.ErrNotFound) || errors.Is(err, githost.ErrDenied)
 }
 
+// approvals adds the approvals that the protection of a branch demands, which GitHub shows to administrators alone.
+func (c *Client) approvals(ctx context.Context, repo, base string, out *githost.Rules) error {
+	owner, name, err := split(repo)
+	if err != nil {
+		return err
+	}
+	got, _, err := c.api.Repositories.GetPullRequestReviewEnforcement(ctx, owner, name, base)
+	if err != nil {
+		return c.convert(ctx, "the reviews that "+base+" of "+repo+" demands", err)
+	}
+	out.Approvals, out.Owners = got.RequiredApprovingReviewCount, got.RequireCodeOwnerReviews
+	return nil
+}
+
 // rule is an active rule of a ruleset.
 type rule struct {
 	Type       string
 	Ruleset    int64  `json:"ruleset_id"`
 	Source     string `json:"ruleset_source"`
 	Parameters struct {
-		Methods []string `json:"allowed_merge_methods"`
-		Checks  []struct {
+		Methods   []string `json:"allowed_merge_methods"`
+		Approvals int      `json:"required_approving_review_count"`
+		Owners    bool     `json:"require_code_owner_review"`
+		Checks    []struct {
 			Context string
 			App     int64 `json:"integration_id"`
 		} `json:"required_status_checks"`
@@ -104,6 +125,7 @@ func (c *Client) rulesets(ctx context.Context, repo, base string, out *githost.R
 			if r.Type == "pull_request" && len(r.Parameters.Methods) > 0 {
 				out.Methods = r.Parameters.Methods
 			}
+			out.Approvals, out.Owners = max(out.Approvals, r.Parameters.Approvals), out.Owners || r.Parameters.Owners
 			for _, k := range r.Parameters.Checks {
 				out.Demands = append(out.Demands, githost.Demand{Context: k.Context, App: k.App, By: by})
 			}

@@ -134,7 +134,9 @@ func (h *Host) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	}
 	err = h.git.Land(ctx, s, m.HeadSHA)
 	if errors.Is(err, work.ErrMoved) {
-		return "", fmt.Errorf("%w (%s is at %.12s)", githost.ErrBehind, m.Base, heads[m.Base])
+		behind := githost.PullRequest{Open: true, Readiness: githost.Readiness{Standing: githost.StandingBehind}}
+		refused, _ := behind.Refusal()
+		return "", fmt.Errorf("%w (%s is at %.12s)", refused, m.Base, heads[m.Base])
 	}
 	return m.HeadSHA, err
 }

@@ -101,6 +101,13 @@ func (h *Host) Conflict(sha string) {
 	h.conflict[sha] = true
 }
 
+// ChangePull changes the newest pull request of a branch, as people do at a host.
+func (h *Host) ChangePull(repo, branch string, change func(*githost.PullRequest)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change(h.find(repo, func(p githost.PullRequest) bool { return p.HeadRef == branch }))
+}
+
 // Merges counts the merges that were made.
 func (h *Host) Merges() int {
 	h.mu.Lock()
@@ -234,10 +241,11 @@ func (h *Host) Merge(ctx context.Context, m githost.Merge) (string, error) {
 		return pr.MergeSHA, nil
 	case pr.HeadSHA != m.HeadSHA:
 		return "", githost.ErrHeadMoved
-	case !pr.Open:
-		return "", fmt.Errorf("pull request %d is closed: %w", pr.Number, githost.ErrDenied)
 	case h.conflict[pr.HeadSHA]:
 		return "", githost.ErrNotMergeable
+	}
+	if refused, why := pr.Refusal(); !pr.Open || pr.Draft || pr.Standing != "" {
+		return "", fmt.Errorf("%s: %w", why, refused)
 	}
 	sum := sha256.Sum256([]byte(pr.HeadSHA + pr.BaseRef))
 	pr.Open, pr.Merged, pr.MergeSHA = false, true, hex.EncodeToString(sum[:20])

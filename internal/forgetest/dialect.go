@@ -49,9 +49,9 @@ type dialect struct {
 	wireRefuse func(refusal) object
 	wireBranch func(r *repository, name, sha string) object
 	wireHook   func(h Hook, id int) object
-	more       func(p *pull, out, head, base object) // what a pull request shows besides
+	more       func(s *Server, p *pull, out, head, base object) // what a pull request shows besides
 	mayOpen    func(c *call, title, head, base string) error
-	mayMerge   func(p *pull, method string) error
+	mayMerge   func(s *Server, p *pull, method string) error
 }
 
 // common are the calls that both hosts have, below their prefix.

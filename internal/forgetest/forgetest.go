@@ -62,6 +62,7 @@ type Pull struct {
 	HeadSHA            string // of the last push, also when it is closed
 	Author             string
 	Open, Merged       bool
+	Draft              bool // at Gitea by a title that begins with WIP: too
 	MergeSHA           string
 	Created, MergeTime time.Time
 }
@@ -278,12 +279,12 @@ func (s *Server) number(r *repository) int {
 	return n
 }
 
-// SetOpen closes or reopens a branch's pull request, as somebody would.
-func (s *Server) SetOpen(repo, branch, who string, open bool) {
+// ChangePull changes a branch's pull request that is not merged, as somebody would: the action is the host's word for that.
+func (s *Server) ChangePull(repo, branch, who, action string, change func(*Pull)) {
 	defer s.lock()()
 	if p := s.pull(repo, branch); p != nil && !p.Merged {
-		p.Open = open
-		event := s.wirePullEvent(p, map[bool]string{true: "reopened", false: "closed"}[open])
+		change(&p.Pull)
+		event := s.wirePullEvent(p, action)
 		event["sender"] = s.wireUser(who)
 		s.send("pull_request", event)
 	}

@@ -79,7 +79,7 @@ func gitea() dialect {
 				"config": object{"url": h.URL, "content_type": h.ContentType},
 			}
 		},
-		more: func(p *pull, out, head, base object) {
+		more: func(s *Server, p *pull, out, head, base object) {
 			heads := p.repo.Heads()
 			if heads[p.Head] == "" {
 				head["ref"] = fmt.Sprintf("refs/pull/%d/head", p.Number)
@@ -113,9 +113,8 @@ func gitea() dialect {
 			}
 		},
 		// mayMerge looks at what Gitea looks at before it merges, in its order.
-		mayMerge: func(p *pull, style string) error {
+		mayMerge: func(s *Server, p *pull, style string) error {
 			with := p.repo.settings
-			_, protected := with.Required[p.Base]
 			switch {
 			case p.Merged:
 				return unmerged("The PR is already merged") // older ones answer without a word
@@ -123,7 +122,7 @@ func gitea() dialect {
 				return notFound
 			case !with.Push:
 				return unmerged("User not allowed to merge PR")
-			case strings.HasPrefix(strings.ToUpper(p.Title), "WIP:"):
+			case p.isDraft():
 				return unmerged("Work in progress PRs cannot be merged")
 			case !p.mergeable():
 				return unmerged("Please try again later") // also what conflicts
@@ -131,7 +130,7 @@ func gitea() dialect {
 				return unmerged(with.Refusal)
 			case !p.green():
 				return unmerged("Not all required status checks successful")
-			case protected && p.approvals() < with.Approvals:
+			case s.unapproved(p) > 0:
 				return unmerged("Does not have enough approvals")
 			case !slices.Contains(with.Methods, style):
 				return unmerged(style + " is not allowed an allowed merge style for this repository")
@@ -178,16 +177,6 @@ func (p *pull) green() bool {
 		}
 	}
 	return true
-}
-
-// approvals counts the official ones.
-func (p *pull) approvals() (n int) {
-	for _, r := range p.reviews {
-		if r.State == "APPROVED" && r.Official && !r.Dismissed {
-			n++
-		}
-	}
-	return n
 }
 
 func (c *call) listBranches() {

@@ -39,9 +39,11 @@ func github() dialect {
 		noAccount: refusal{status: http.StatusNotFound, text: "ghost is not a user"},
 		stale:     headMoved(), raced: headMoved(), conflict: notMergeable(),
 		routes: map[string]func(*call){
-			"GET " + repo + "/commits/{sha}/check-runs":                (*call).checkRuns,
-			"GET " + repo + "/commits/{sha}/check-suites":              (*call).checkSuites,
-			"GET " + repo + "/commits/{sha}/branches-where-head":       (*call).whereHead,
+			"GET " + repo + "/commits/{sha}/check-runs":                                   (*call).checkRuns,
+			"GET " + repo + "/commits/{sha}/check-suites":                                 (*call).checkSuites,
+			"GET " + repo + "/commits/{sha}/branches-where-head":                          (*call).whereHead,
+			"GET " + repo + "/branches/{branch}/protection/required_pull_request_reviews": (*call).reviewRules,
+
 			"GET " + repo + "/rules/branches/{branch...}":              (*call).rules,
 			"GET " + repo + "/check-runs/{id}/annotations":             (*call).annotations,
 			"GET " + repo + "/actions/jobs/{id}/logs":                  (*call).jobLog,
@@ -97,8 +99,8 @@ func github() dialect {
 				"last_response": object{"code": code, "status": status, "message": message},
 			}
 		},
-		more: func(p *pull, out, head, base object) {
-			standing := p.standing()
+		more: func(s *Server, p *pull, out, head, base object) {
+			standing := p.standing(s)
 			head["label"], base["label"] = owner(p.repo.called)+":"+p.Head, owner(p.repo.called)+":"+p.Base
 			out["draft"], out["mergeable_state"] = standing == "draft", standing
 		},
@@ -115,7 +117,7 @@ func github() dialect {
 				return nil
 			}
 		},
-		mayMerge: func(p *pull, method string) error {
+		mayMerge: func(s *Server, p *pull, method string) error {
 			words := map[string]string{
 				"merge": "Merge commits are not allowed on this repository.", "squash": "Squash merges are not allowed on this repository.",
 				"rebase": "Rebase merges are not allowed on this repository.",
@@ -128,6 +130,10 @@ func github() dialect {
 				return unmerged("Repository rule violations found\n\nChanges must be made through the merge queue\n\n")
 			case with.Refusal != "":
 				return unmerged(with.Refusal)
+			case p.Draft:
+				return unmerged("Pull Request is still a draft")
+			case s.unapproved(p) > 0:
+				return unmerged(fmt.Sprintf("At least %d approving review is required by reviewers with write access.", with.Approvals))
 			case !slices.Contains(with.Methods, method):
 				return unmerged(words)
 			case !p.Open || heads[p.Head] == "" || heads[p.Base] == "":
@@ -149,16 +155,20 @@ func headMoved() refusal {
 }
 
 // standing is GitHub's mergeable_state.
-func (p *pull) standing() string {
+func (p *pull) standing(s *Server) string {
 	heads := p.repo.Heads()
 	_, conflict := p.repo.Tree(heads[p.Base], heads[p.Head])
 	switch with := p.repo.settings; {
 	case !p.Open:
 		return "unknown"
+	case with.Standing == "" && p.Draft:
+		return "draft"
 	case with.Standing == "" && with.Queue:
 		return "blocked"
 	case with.Standing == "" && conflict != nil:
 		return "dirty"
+	case with.Standing == "" && s.unapproved(p) > 0:
+		return "blocked"
 	default:
 		return cmp.Or(with.Standing, "clean")
 	}

@@ -55,7 +55,7 @@ func (c *call) mergePull() {
 	}
 	field := func(n int) string { word, _ := in[c.order[n]].(string); return word }
 	method := cmp.Or(field(0), c.usual)
-	sha, err := "", c.mayMerge(c.p, method)
+	sha, err := "", c.mayMerge(c.Server, c.p, method)
 	if err == nil {
 		sha, err = c.merge(c.p, method, field(1), field(2))
 	}
@@ -77,6 +77,10 @@ func (p *pull) mergeable() bool {
 	}
 	_, err := p.repo.Tree(heads[p.Base], heads[p.Head])
 	return err == nil
+}
+
+func (p *pull) isDraft() bool {
+	return p.Draft || strings.HasPrefix(strings.ToUpper(p.Title), "WIP:")
 }
 
 // merge merges by a method; the lock is held. An empty value of wanted means any head.
@@ -160,13 +164,13 @@ func (s *Server) wirePull(p *pull) object {
 	from, into := side(p.Head, head), side(p.Base, heads[p.Base])
 	out := object{
 		"id": p.Number, "number": p.Number, "state": state, "title": p.Title, "body": p.Body, "user": s.wireUser(p.Author),
-		"html_url": s.address(p.repo, s.pullPage, p.Number), "created_at": stamp(p.Created), "draft": false, "head": from, "base": into,
+		"html_url": s.address(p.repo, s.pullPage, p.Number), "created_at": stamp(p.Created), "draft": p.isDraft(), "head": from, "base": into,
 		"merged": p.Merged, "merged_at": nil, "merge_commit_sha": nil,
 	}
 	if p.Merged {
 		out["merged_at"], out["merge_commit_sha"] = stamp(p.MergeTime), p.MergeSHA
 	}
-	s.more(p, out, from, into)
+	s.more(s, p, out, from, into)
 	return out
 }
 

@@ -82,6 +82,34 @@ func (s *Server) judge(p *pull, r *Review) {
 	r.Official = slices.Contains([]string{"write", "admin"}, s.role(r.Author))
 }
 
+// unapproved counts the approvals that a merge of a pull request lacks: those of people who may write, at Gitea the official ones.
+func (s *Server) unapproved(p *pull) int {
+	if _, protected := p.repo.settings.Required[p.Base]; !protected {
+		return 0
+	}
+	has := map[string]bool{}
+	for _, r := range p.reviews {
+		may := r.Official || !s.gitea && r.Author != p.Author && slices.Contains([]string{"write", "admin"}, s.role(r.Author))
+		if r.judges() || r.State == "CHANGES_REQUESTED" || r.State == "DISMISSED" {
+			delete(has, r.Author)
+		}
+		if r.State == "APPROVED" && may && !r.Dismissed {
+			has[r.Author] = true
+		}
+	}
+	return p.repo.settings.Approvals - len(has)
+}
+
+// reviewRules answers with the reviews that a branch's protection demands, which GitHub shows to administrators alone.
+func (c *call) reviewRules() {
+	_, protected := c.at.settings.Required[c.r.PathValue("branch")]
+	if !protected || !c.at.settings.Admin {
+		c.fail(c.notFound)
+		return
+	}
+	c.ok(object{"required_approving_review_count": c.at.settings.Approvals, "require_code_owner_reviews": false})
+}
+
 func (s *Server) wireReview(r Review, p *pull) object {
 	out := object{
 		"id": r.ID, "user": s.wireUser(r.Author), "body": r.Body, "state": r.State,

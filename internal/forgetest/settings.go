@@ -15,6 +15,7 @@ type Settings struct {
 	Required    map[string][]string // checks that must be green, by protected branch; at Gitea patterns
 	Hooks       []Hook
 	Refusal     string // the host's words with which every merge is refused
+	Approvals   int    // that a merge into a protected branch needs
 
 	// Of GitHub.
 
@@ -22,8 +23,6 @@ type Settings struct {
 	Rules      map[string][]string // checks that rulesets demand, by branch
 	Queue      bool                // a ruleset demands the merge queue
 	Standing   string              // mergeable_state of open pull requests; empty = as their branches are
-
-	Approvals int // Gitea: official ones that a merge into a protected branch needs
 }
 
 // Hook is a registered webhook. What is sent goes to SetHookURL all the same.

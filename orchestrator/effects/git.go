@@ -251,6 +251,9 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 	if pr.HeadSHA != e.SHA {
 		return "", fmt.Errorf("%w: it is at %.12s, %.12s was judged", githost.ErrHeadMoved, pr.HeadSHA, e.SHA)
 	}
+	if row := pr.Row(p.Main); row.Next[githost.BeforeMerge] == githost.ForPerson {
+		return "", fmt.Errorf("%w: %s: %s", githost.ErrDenied, row.Why(pr, p.Main), row.Do)
+	}
 	if err := d.confirmCI(ctx, p, t, e.SHA); err != nil {
 		return "", err
 	}

@@ -18,10 +18,17 @@ func (s *situation) readMarks(ctx context.Context, e *orchestrator.Engine) (err 
 	return err
 }
 
-// blockOfCard explains a task that is held for its card.
+// blockOfCard explains a task that is held for its card or its pull request.
 func (a account) blockOfCard() {
 	if h, is := a.gone[a.ID]; is {
 		do, status := orchestrator.MendCard(h, a.ID)
-		a.add(Blocker{Kind: "card", Why: h.Reason, Since: h.Since, Who: admit.WhoYou, Do: strings.ToUpper(do[:1]) + do[1:], Status: status})
+		kind := "card"
+		link := ""
+		if orchestrator.IsForPull(h) {
+			kind, link = "pull_request", a.State.PRURL
+		}
+		a.add(Blocker{
+			Kind: kind, Link: link, Why: h.Reason, Since: h.Since, Who: admit.WhoYou, Do: strings.ToUpper(do[:1]) + do[1:], Status: status,
+		})
 	}
 }

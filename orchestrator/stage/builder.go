@@ -350,10 +350,6 @@ func (w *builder) launch(feedback string) {
 }
 
 func (w *builder) failed() {
-	if w.ev.On == OnPRClosed {
-		w.closed()
-		return
-	}
 	if w.ev.On == OnEffectFailed {
 		w.d.Cancel, w.d.State.Active = w.d.State.Active != "", ""
 		w.block(w.ev.Reason, wordsTaskBlocked(w.ev.Reason))

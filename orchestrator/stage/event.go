@@ -20,7 +20,6 @@ const (
 	OnCI            Trigger = "ci"             // something was said about CI, or it is time to look
 	OnReview        Trigger = "review"
 	OnPRMerged      Trigger = "pr_merged"
-	OnPRClosed      Trigger = "pr_closed" // somebody has closed the pull request, and not merged it
 	OnPublished     Trigger = "published" // our own push (and pull request) arrived
 	OnMergeDone     Trigger = "merge_done"
 	OnMergeFailed   Trigger = "merge_failed"
@@ -38,7 +37,7 @@ const (
 func Triggers() []Trigger {
 	return []Trigger{
 		OnToAnalyse, OnInProgress, OnApproved, OnRejected, OnConfirmDeploy, OnStop,
-		OnAgentFinished, OnAgentAttempt, OnAgentFailed, OnCI, OnReview, OnPRMerged, OnPRClosed,
+		OnAgentFinished, OnAgentAttempt, OnAgentFailed, OnCI, OnReview, OnPRMerged,
 		OnPublished, OnMergeDone, OnMergeFailed, OnEffectFailed, OnRetry, OnBranchTaken, OnPushed,
 	}
 }

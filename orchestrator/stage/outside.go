@@ -32,18 +32,3 @@ func (w *builder) lookAgain() {
 	w.status(w.statusOf(s.Stage))
 	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectAskCI, SHA: s.Head})
 }
-
-// closed holds a task whose pull request somebody has closed: its agent is ended, and nothing goes
-// on, until a person says so.
-func (w *builder) closed() {
-	s := &w.d.State
-	w.d.Cancel, s.Active = s.Active != "", ""
-	if s.Stage == Deploy { // where a task that waits for answers would keep the merge lease
-		w.block(w.ev.Reason, wordsTaskBlocked(w.ev.Reason))
-		return
-	}
-	w.note(w.ev.Reason)
-	w.hold(HoldNeedsInput, w.ev.Reason, StatusNeedsInput)
-	w.comment(Stream, sentence(w.ev.Reason))
-	w.notify(wordsTaskBlocked(w.ev.Reason))
-}

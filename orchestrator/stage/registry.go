@@ -373,8 +373,6 @@ func sharedEdges(i Info) (edges []Edge) {
 		{s, OnEffectFailed, WhenActive, nil, DoNothing, s, RedNone, "an agent is at work; what failed is owed again when it has finished"},
 		{s, OnEffectFailed, WhenBlocked, nil, DoNothing, s, RedNone, "the task is blocked already"},
 		{s, OnEffectFailed, Always, nil, DoBlock, s, RedNone, "what the stage needs was refused for good"},
-		{s, OnPRClosed, WhenAsked, nil, DoNothing, s, RedNone, "the task waits for a human"},
-		{s, OnPRClosed, Always, nil, DoBlock, s, RedNone, "the pull request was closed"},
 		{s, OnRetry, WhenActive, nil, DoNothing, s, RedNone, "a job is active already"},
 		{s, OnStop, Always, nil, DoNothing, s, RedNone, "STOP is switched off"},
 	}...)

@@ -41,6 +41,9 @@ func (g *Gate) readLine(ctx context.Context, repo string) (line, error) {
 	for after := int64(0); ; {
 		page, err := g.opt.Store.Tasks(ctx, task.Filter{Repo: repo, Live: true, Stage: stage.DeployStaging, AfterID: after})
 		if err != nil || len(page) == 0 {
+			if len(l.waiting) > 0 && err == nil {
+				err = g.leaveHeld(ctx, &l)
+			}
 			slices.SortStableFunc(l.waiting, first)
 			return l, err
 		}
@@ -55,6 +58,17 @@ func (g *Gate) readLine(ctx context.Context, repo string) (line, error) {
 			}
 		}
 	}
+}
+
+// leaveHeld takes tasks out of a line whose pull requests wait for people: others go before them.
+func (g *Gate) leaveHeld(ctx context.Context, l *line) error {
+	held, err := g.opt.Jobs.Holds(ctx)
+	for _, h := range held {
+		if orchestrator.IsForPull(h) {
+			l.waiting = slices.DeleteFunc(l.waiting, func(t task.Task) bool { return h.Subject == orchestrator.CardSubject(t.ID) })
+		}
+	}
+	return err
 }
 
 // first orders a line: what takes something back is before all others, which may be held for it.

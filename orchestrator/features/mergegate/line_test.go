@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
@@ -15,6 +16,7 @@ import (
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // lineRig is a gate whose re-tests end when pass says so, with live messages.
@@ -157,4 +159,36 @@ func TestUndoIsFirstInLine(t *testing.T) {
 		require.NotContains(t, held(at("undo", 1)), orchestrator.MergesIn(AppRepo))
 		require.NotContains(t, held(leased), orchestrator.MergesIn(AppRepo))
 	}
+}
+
+// Who waits for an approval is not in the line: others are merged before it, and its turn comes when it is approved.
+func TestUnapprovedLeavesTheLine(t *testing.T) {
+	mergeLine(t, func(l lineRig) {
+		unapproved := func(item string, is githost.Readiness) {
+			l.Host.ChangePull(AppRepo, l.Task(item).Branch, func(p *githost.PullRequest) { p.Readiness = is })
+		}
+		l.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			if t, err := l.Store.Task(ctx, c.TaskID); err == nil && c.Role == stage.Tester && t.ID == 1 {
+				l.Host.ChangePull(AppRepo, t.Branch, func(p *githost.PullRequest) {
+					p.Readiness = githost.Readiness{Standing: githost.StandingBlocked, Required: 1}
+				})
+			}
+			return GoodAgent(ctx, c, files)
+		})
+		one := l.Finish("one")
+		two := l.Finish("two")
+		l.Settle(time.Minute)
+		require.Contains(l, l.summary(one), "waits for 1 approval by somebody with write access")
+		require.Equal(l, stage.PhaseCatchUp, l.Task(one).State.Phase)
+		require.False(l, l.Task(one).State.Leased)
+		l.pass(two)
+		l.Settle(time.Minute)
+		l.Stands(two, stage.Done)
+		unapproved(one, githost.Readiness{})
+		l.HostHook(githost.Hook{Kind: githost.HookReview, Repo: AppRepo, Branch: l.Task(one).Branch, Number: 1, State: string(githost.ReviewApproved), Sender: "kim"})
+		l.Settle(10 * time.Second)
+		l.pass(one)
+		l.Settle(time.Minute)
+		l.Stands(one, stage.Done)
+	})
 }

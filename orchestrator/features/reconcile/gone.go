@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -24,7 +25,12 @@ func (r *Reconciler) absent(ctx context.Context, e *orchestrator.Engine, p task.
 		}
 		for _, t := range page {
 			after = t.ID
-			_, gone := held[t.ID]
+			h, gone := held[t.ID]
+			if now := r.opt.Now(); orchestrator.IsForPull(h) && now.Sub(r.pulls[t.ID]) >= headsEvery {
+				r.pulls[t.ID] = now
+				_, failed := orchestrator.LookAtPull(ctx, e, t, githost.BeforeRun, "")
+				err = errors.Join(err, failed)
+			}
 			if t.TrackerProjectID != p.TrackerProject || !gone && (all == nil || all[t.TrackerIssueID]) {
 				continue
 			}

@@ -81,6 +81,7 @@ type Reconciler struct {
 	moves map[string]bool // that were found since then
 
 	looked map[string]time.Time // when the branches of a repository were listed last
+	pulls  map[int64]time.Time  // when the pull request of a task that is held for it was looked at
 	raised map[int64]string     // the head of a task's branch that was raised last
 	again  bool                 // a pass has followed the one that has found the first of them
 }
@@ -135,7 +136,8 @@ func New(o Options) (*Reconciler, error) {
 		o.Now = run.Real{}.Now
 	}
 	return &Reconciler{
-		opt: o, moves: map[string]bool{}, views: map[string]view{}, looked: map[string]time.Time{}, raised: map[int64]string{},
+		opt: o, moves: map[string]bool{}, views: map[string]view{}, looked: map[string]time.Time{},
+		raised: map[int64]string{}, pulls: map[int64]time.Time{},
 	}, nil
 }
 

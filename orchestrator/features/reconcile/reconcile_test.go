@@ -346,3 +346,25 @@ func TestConvergence(t *testing.T) {
 		require.Equal(t, want, got, "seed %d", seed)
 	}
 }
+
+// A pull request that is ready again, of which no webhook has come, is seen within minutes, and is not read all the while.
+func TestPullRequestIsReadAgain(t *testing.T) {
+	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
+		hanging := Instead(stage.Reviewer, Hang)
+		r.Place.SetScript(hanging)
+		item := r.Finish("x")
+		at := r.Task(item)
+		draft := func(is bool) {
+			r.Host.ChangePull(AppRepo, at.Branch, func(p *githost.PullRequest) { p.Draft = is })
+		}
+		draft(true)
+		r.HostHook(githost.Hook{Kind: githost.HookPullRequest, Action: "converted_to_draft", Repo: AppRepo, Branch: at.Branch, Number: at.State.PR})
+		r.Settle(10 * time.Second)
+		require.Contains(r, r.Explain(item).Summary, "is a draft")
+		r.Settle(20 * time.Minute)
+		require.Contains(r, r.Explain(item).Summary, "is a draft")
+		draft(false)
+		r.Settle(7 * time.Minute)
+		require.NotContains(r, r.Explain(item).Summary, "is a draft")
+	})
+}

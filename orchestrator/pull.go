@@ -1,0 +1,105 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
+)
+
+// pullPrefix begins the names of the holds of a task that lives, and whose pull request people have to see to first: the
+// state of a row of githost.Readinesses is behind it. They hold what those of its card do.
+const pullPrefix = "pull_"
+
+// IsForPull reports whether a hold of GoneCards is for the pull request of a task, and not for its card.
+func IsForPull(h queue.Hold) bool { return strings.HasPrefix(h.Name, pullPrefix) }
+
+// onPullChanged is a webhook about a pull request that may hold or free its task.
+const onPullChanged stage.Trigger = "pull_changed"
+
+// pullActions are the hosts' words for what may do so.
+var pullActions = []string{"closed", "reopened", "converted_to_draft", "ready_for_review", "edited"}
+
+// holdsOf lists the holds of a task for its pull request, or for its card.
+func holdsOf(ctx context.Context, e *Engine, taskID int64, pull bool) ([]queue.Hold, error) {
+	held, err := e.Jobs.HoldsIn(ctx, CardSubject(taskID), CardSubject(taskID)+"\x00", holdsMax)
+	return slices.DeleteFunc(held, func(h queue.Hold) bool { return IsForPull(h) != pull }), err
+}
+
+// holdsMax is more than the holds that a task may have for its card and its pull request.
+const holdsMax = 16
+
+// allHolds are those that a task may have for its card and its pull request.
+func allHolds(taskID int64) (out []queue.Hold) {
+	names := []string{cardGone, cardAway}
+	for _, r := range githost.Readinesses {
+		names = append(names, pullPrefix+r.State)
+	}
+	for _, name := range names {
+		out = append(out, queue.Hold{Subject: CardSubject(taskID), Name: name})
+	}
+	return out
+}
+
+// LookAtPull reads the pull request of a task, if it has one that is not merged. While a person has to act there first the task
+// is held, and people are told once; else it is freed. by is who is said to have changed it, or nobody. held is why it is held.
+func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, by string) (held string, err error) {
+	for range decideMax {
+		p, ok := e.Projects.ByRepo(t.Repo)
+		if s := t.State; !ok || p.Plain() || s.PR == 0 || s.MergeSHA != "" || s.Stage.Terminal() || s.Stopping {
+			return "", nil
+		}
+		known, err := holdsOf(ctx, e, t.ID, true)
+		if err != nil {
+			return "", err
+		}
+		if slices.ContainsFunc(known, func(h queue.Hold) bool { return h.Name == pullPrefix+githost.PullUnapproved }) {
+			at = githost.BeforeMerge
+		}
+		pr, err := e.Host.PullRequest(ctx, p.Repo, t.Branch)
+		if err != nil {
+			return "", err
+		}
+		row := pr.Row(p.Main)
+		switch hold := (queue.Hold{Subject: CardSubject(t.ID), Name: pullPrefix + row.State, Reason: row.Why(pr, p.Main)}); {
+		case row.State == githost.PullRetargeted && pr.Number != t.State.PR: // another of the same branch
+			return "", nil
+		case row.Next[at] != githost.ForPerson && len(known) == 0:
+			return "", nil
+		case row.Next[at] != githost.ForPerson:
+			e.Log.Info("the pull request of a task is ready", "task", t.ID, "repo", t.Repo, "pull_request", pr.Number)
+			return "", e.Store.Commit(ctx, task.Commit{Free: known})
+		case slices.ContainsFunc(known, func(h queue.Hold) bool { return h.Name == hold.Name && h.Reason == hold.Reason }):
+			return hold.Reason, nil
+		default:
+			if row.State == githost.PullClosed {
+				if at, err := e.Host.BranchesAt(ctx, p.Repo, pr.HeadSHA); err != nil || !slices.Contains(at, t.Branch) {
+					return "", err // the host has closed it with its branch, which is missed where it is needed
+				}
+			}
+			known = slices.DeleteFunc(known, func(h queue.Hold) bool { return h.Name == hold.Name })
+			if err = holdFor(ctx, e, t, p, hold, e.Now(), by, known...); !errors.Is(err, task.ErrConflict) {
+				return hold.Reason, err
+			}
+		}
+		if t, err = e.Store.Task(ctx, t.ID); err != nil {
+			return "", err
+		}
+	}
+	return "", task.ErrConflict
+}
+
+// mendPull tells a person what to do about a task that is held for its pull request.
+func mendPull(h queue.Hold) string {
+	for _, r := range githost.Readinesses {
+		if h.Name == pullPrefix+r.State {
+			return r.Do + ", and the task goes on by itself; set STOP on the card, and it ends"
+		}
+	}
+	return ""
+}
