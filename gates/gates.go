@@ -32,17 +32,18 @@ type Evidence struct {
 
 // Verdict is a gate's answer.
 type Verdict struct {
-	Check      string        `json:"check"`
-	Outcome    Outcome       `json:"outcome"`
-	Reason     string        `json:"reason"`              // one sentence, also when green
-	SHA        string        `json:"sha,omitempty"`       // the commit that was judged
-	Asks       bool          `json:"asks,omitempty"`      // red, and a person's word for that commit would do
-	Empty      bool          `json:"empty,omitempty"`     // asks, because the commit changes nothing
-	Person     bool          `json:"person,omitempty"`    // red, and people have to put it right outside of the branch
-	Retryable  bool          `json:"retryable,omitempty"` // an error may go away; see package fault
-	RetryAfter time.Duration `json:"-"`                   // the moment that it names
-	Evidence   []Evidence    `json:"evidence,omitempty"`
-	Children   []Verdict     `json:"children,omitempty"`
+	Check      string          `json:"check"`
+	Outcome    Outcome         `json:"outcome"`
+	Reason     string          `json:"reason"`              // one sentence, also when green
+	SHA        string          `json:"sha,omitempty"`       // the commit that was judged
+	Asks       bool            `json:"asks,omitempty"`      // red, and a person's word for that commit would do
+	Empty      bool            `json:"empty,omitempty"`     // asks, because the commit changes nothing
+	Person     bool            `json:"person,omitempty"`    // red, and people have to put it right outside of the branch
+	Again      []githost.Check `json:"-"`                   // of a deferred one: checks that are to be run again, which is tried once for a commit
+	Retryable  bool            `json:"retryable,omitempty"` // an error may go away; see package fault
+	RetryAfter time.Duration   `json:"-"`                   // the moment that it names
+	Evidence   []Evidence      `json:"evidence,omitempty"`
+	Children   []Verdict       `json:"children,omitempty"`
 }
 
 // Passed reports whether the verdict lets a task leave its stage.
@@ -80,6 +81,7 @@ type Facts struct {
 	Approval *Approval   // the human verdict, when one was given
 	Filed    stage.Filed // what the newest run of the stage's role has reported
 	Vouched  string      // the newest commit that a person stands for: it changes protected paths, or nothing at all
+	Reran    stage.Reran // checks of SHA that were run again
 	Retries  int         // how often the task was sent back since the design was ready or a person last acted
 	Policy   Policy
 
@@ -119,6 +121,7 @@ type Policy struct {
 	Plain    bool                     // the repository has no git host: CI is what the service runs itself
 	Required map[stage.Stage][]string // files that must exist to leave a stage, relative to Task.Docs
 	Contexts []string                 // CI checks that must be present and passed
+	AllCI    bool                     // checks that the host's rules do not demand count too
 	// Verify are the commands, their words separated by spaces, that the service has to
 	// have run on the commit that leaves testing (Filed.Verified).
 	Verify []string

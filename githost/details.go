@@ -27,6 +27,11 @@ type Commenter interface {
 	Comment(ctx context.Context, c NewComment) error
 }
 
+// Rerunner is a host that can run a check of Checks again. ErrLacking, ErrDenied or ErrNotFound: not this one.
+type Rerunner interface {
+	Rerun(ctx context.Context, repo string, c Check) error
+}
+
 // CommentMax is how long a comment may be, in bytes; the rest is cut.
 const CommentMax = 60 << 10
 

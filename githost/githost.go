@@ -26,7 +26,7 @@ var (
 // CheckState is the state of one CI signal.
 type CheckState string
 
-// States of a check. Cancelled is finished and not green; held goes on when a person has acted, at
+// States of a check. Timed out and cancelled are finished and not green; held goes on when a person has acted, at
 // the host or at the app that reports it; expected is demanded or begun, and nothing of it was
 // reported.
 const (
@@ -34,8 +34,9 @@ const (
 	CheckPending   CheckState = "pending"
 	CheckPassed    CheckState = "passed" // success, neutral, skipped
 	CheckFailed    CheckState = "failed"
-	CheckCancelled CheckState = "cancelled" // cancelled or stale
-	CheckHeld      CheckState = "held"      // a workflow that awaits approval or could not begin
+	CheckTimedOut  CheckState = "timed_out"
+	CheckCancelled CheckState = "cancelled" // cancelled or stale, or could not begin
+	CheckHeld      CheckState = "held"      // awaits a person's action
 )
 
 // AppActions is the Check.App of workflows that the host runs itself, as configured in

@@ -81,6 +81,24 @@ func (in intake) endHopelessWait(ctx context.Context, t task.Task, ev *stage.Eve
 	return nil
 }
 
+// rerun has the host run the checks again that verdicts name, and returns their names. Whatever the host refuses is not tried again.
+func (in intake) rerun(ctx context.Context, t task.Task, verdicts []gates.Verdict) (names []string, err error) {
+	for _, v := range verdicts {
+		for _, c := range v.Again {
+			err = githost.ErrLacking
+			if host, ok := in.Host.(githost.Rerunner); ok {
+				err = host.Rerun(ctx, in.project.Repo, c)
+			}
+			if fault.Retryable(err) {
+				return nil, err
+			}
+			names = append(names, c.Name)
+			in.Log.Info("a check is run again", "task", t.ID, "repo", t.Repo, "check", c.Name, "sha", t.State.Head, "err", err)
+		}
+	}
+	return names, nil
+}
+
 // isBranchGone reports whether the branch of a task, which was pushed, is at the host no more.
 // One that a person has pushed to stands elsewhere, with an open pull request.
 func (in intake) isBranchGone(ctx context.Context, t task.Task) (bool, error) {

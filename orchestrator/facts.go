@@ -74,6 +74,9 @@ func FactsOf(
 	if sha == "" {
 		return s, nil
 	}
+	if t.State.Reran.SHA == sha {
+		s.Reran = t.State.Reran
+	}
 	s.Unpublished = sha != t.State.Pushed
 	judged := t.State.Stage == stage.Deploy // CI of what is deployed was judged before
 	s.Settled = !s.Unpublished && (now.Sub(t.UpdatedAt) >= ciSettles || judged)

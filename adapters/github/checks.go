@@ -116,6 +116,26 @@ func (c *Client) checkRuns(ctx context.Context, owner, name, sha string) (out []
 	}
 }
 
+// Rerun implements githost.Rerunner. A job of the workflows has the number of its check run; what another app reports is
+// requested of that app, which GitHub lets the app itself do alone.
+func (c *Client) Rerun(ctx context.Context, repo string, k githost.Check) error {
+	owner, name, err := split(c.calledNow(repo))
+	id, unnamed := strconv.ParseInt(k.ID, 10, 64)
+	switch {
+	case err != nil:
+		return err
+	case unnamed != nil:
+		return githost.ErrLacking
+	case k.Kind == "check_suite":
+		_, err = c.api.Checks.ReRequestCheckSuite(ctx, owner, name, id)
+	case k.App == githost.AppActions:
+		_, err = c.api.Actions.RerunJobByID(ctx, owner, name, id)
+	default:
+		_, err = c.api.Checks.ReRequestCheckRun(ctx, owner, name, id)
+	}
+	return c.convert(ctx, "running "+k.Name+" of "+repo+" again", err)
+}
+
 // suites reads what has begun and shows in no run: suites that have not ended, and those of
 // workflows that have ended without a job, such as by a mistake in their file. GitHub makes
 // a suite of every commit for every app that is installed, and those of apps which test
@@ -166,6 +186,9 @@ func begun(s *gh.CheckSuite, runs []checkRun, demands []githost.Demand) (k githo
 	}
 	switch {
 	case state != githost.CheckPending:
+		if state == githost.CheckCancelled {
+			k.ID = strconv.FormatInt(s.GetID(), 10)
+		}
 		k.Note = fmt.Sprintf("a workflow has ended without a job: %s", s.GetConclusion())
 		return k, has == 0 && app.GetSlug() == actions
 	case open > 0:

@@ -3,6 +3,8 @@ package github_test
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -47,7 +49,7 @@ func TestSuites(t *testing.T) {
 	require.Equal(t, []string{"status Vercel passed ()", "check_run build passed (actions)"}, k.states(sha))
 	broken := k.commit("feature/b")
 	k.server.SetSuite(repo, broken, forgetest.Actions, "completed", "startup_failure")
-	require.Equal(t, []string{"check_suite GitHub Actions held (actions)"}, k.states(broken), "a workflow file with a mistake has no job")
+	require.Equal(t, []string{"check_suite GitHub Actions cancelled (actions)"}, k.states(broken), "a workflow file with a mistake has no job")
 }
 
 // A queued suite without runs counts when a rule names its app.
@@ -110,4 +112,42 @@ func TestRulesAreCached(t *testing.T) {
 	require.Empty(t, k.states(sha))
 	k.clock.Store(int64(6 * time.Minute))
 	require.Equal(t, []string{"required build expected ()"}, k.states(sha))
+}
+
+// What GitHub concludes is the state that docs/registry.md names for it.
+func TestConclusionsOfTheDocs(t *testing.T) {
+	t.Parallel()
+	c := answering(t, func(http.ResponseWriter, *http.Request) {})
+	body, err := os.ReadFile("../../docs/registry.md")
+	require.NoError(t, err)
+	for _, verdict := range []string{"success", "neutral", "skipped", "failure", "timed_out", "cancelled", "stale", "startup_failure", "action_required", "pending", "queued", "waiting"} {
+		status, conclusion := "completed", verdict
+		if slices.Contains([]string{"pending", "queued", "waiting"}, verdict) {
+			status, conclusion = verdict, ""
+		}
+		h, err := c.Decode("check_run", fmt.Appendf(nil, `{"check_run":{"head_sha":"a","status":%q,"conclusion":%q},"repository":{"full_name":"acme/shop"}}`, status, conclusion))
+		require.NoError(t, err)
+		require.Contains(t, string(body), fmt.Sprintf("\n| %s | %s |", verdict, h.State))
+	}
+}
+
+// A job of the workflows is run again; what another app reports is that app's, and what has no number is nobody's.
+func TestRerun(t *testing.T) {
+	t.Parallel()
+	k := setup(t, forgetest.Options{})
+	sha := k.commit("feature/a")
+	k.server.SetCheckRun(repo, sha, "build", "completed", "cancelled")
+	state := func() githost.Check {
+		list, err := k.client.Checks(t.Context(), repo, "main", sha)
+		require.NoError(t, err)
+		return list[0]
+	}
+	require.Equal(t, githost.CheckCancelled, state().State)
+	require.NoError(t, k.client.Rerun(t.Context(), repo, state()))
+	require.Equal(t, githost.CheckPending, state().State)
+	gone := state()
+	gone.ID = "999"
+	require.ErrorIs(t, k.client.Rerun(t.Context(), repo, gone), githost.ErrNotFound)
+	gone.ID = ""
+	require.ErrorIs(t, k.client.Rerun(t.Context(), repo, gone), githost.ErrLacking)
 }

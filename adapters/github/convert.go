@@ -163,9 +163,9 @@ func stateOf(s string) githost.CheckState {
 // conclusions translates GitHub's words for how check runs and workflows end; any other is a failure.
 var conclusions = map[string]githost.CheckState{
 	"success": githost.CheckPassed, "neutral": githost.CheckPassed, "skipped": githost.CheckPassed,
-	"failure": githost.CheckFailed, "timed_out": githost.CheckFailed,
-	"cancelled": githost.CheckCancelled, "stale": githost.CheckCancelled,
-	"action_required": githost.CheckHeld, "startup_failure": githost.CheckHeld,
+	"failure": githost.CheckFailed, "timed_out": githost.CheckTimedOut,
+	"cancelled": githost.CheckCancelled, "stale": githost.CheckCancelled, "startup_failure": githost.CheckCancelled,
+	"action_required": githost.CheckHeld,
 }
 
 // conclusion normalises a check run or workflow.

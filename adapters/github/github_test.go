@@ -118,7 +118,7 @@ func TestConformance(t *testing.T) {
 					case c.State == githost.CheckPending:
 						k.server.SetCheckRun(repo, sha, c.Name, "in_progress", "")
 					default:
-						k.server.SetCheckRun(repo, sha, c.Name, "completed", map[githost.CheckState]string{githost.CheckPassed: "skipped", githost.CheckCancelled: "stale", githost.CheckFailed: "timed_out"}[c.State])
+						k.server.SetCheckRun(repo, sha, c.Name, "completed", map[githost.CheckState]string{githost.CheckPassed: "skipped", githost.CheckCancelled: "stale", githost.CheckFailed: "failure"}[c.State])
 					}
 				}
 			},

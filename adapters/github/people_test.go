@@ -39,7 +39,7 @@ type forge struct {
 	required        string // JSON of the contexts that the protection of main demands
 	base            string // of the pull request; empty = main
 	approvals       int    // that the protection of main demands
-	merges          int
+	merges, reruns  int
 }
 
 // landedSHA names the commit that a merge makes.
@@ -65,6 +65,11 @@ func (f *forge) pull() map[string]any {
 func (f *forge) answer(w http.ResponseWriter, r *http.Request) {
 	say := func(v any) { _ = json.NewEncoder(w).Encode(v) }
 	path := strings.TrimPrefix(r.URL.Path, "/repos/acme/app")
+	if r.Method == http.MethodPost && path != "/pulls" {
+		f.reruns++
+		w.WriteHeader(http.StatusCreated)
+		return
+	}
 	switch end := path[strings.LastIndex(path, "/")+1:]; {
 	case path == "/pulls" && r.Method == http.MethodPost:
 		f.number, f.open = f.number+1, true
@@ -225,25 +230,30 @@ func TestVerdictsOfCI(t *testing.T) {
 		runs    int
 		says    string
 		retries int
+		reruns  int
 	}
-	person := func(f *forge, says string) row { return row{f, stage.Development, stage.HoldBlocked, 3, says, 0} }
+	person := func(f *forge, says string, reruns int) row {
+		return row{f, stage.Development, stage.HoldBlocked, 3, says, 0, reruns}
+	}
 	rows := map[string]row{
-		"success":           {&forge{runs: ok}, stage.Done, "", 7, "", 0},
-		"neutral":           {&forge{runs: ciRun("build", "completed", "neutral")}, stage.Done, "", 7, "", 0},
-		"skipped":           {&forge{runs: ciRun("build", "completed", "skipped")}, stage.Done, "", 7, "", 0},
-		"queued":            {&forge{runs: ciRun("build", "queued", "")}, stage.Development, "", 3, "", 0},
-		"waiting":           {&forge{runs: ciRun("build", "waiting", "")}, stage.Development, "", 3, "", 0},
-		"failure":           {&forge{runs: ciRun("build", "completed", "failure")}, stage.Development, stage.HoldBlocked, 6, "out of retries", 3},
-		"timed_out":         {&forge{runs: ciRun("build", "completed", "timed_out")}, stage.Development, stage.HoldBlocked, 6, "out of retries", 3},
-		"action_required":   person(&forge{runs: ok + "," + ciRun("cla", "completed", "action_required")}, "cla held: action_required (https://github.example.org/runs/1)"),
-		"startup_failure":   person(&forge{runs: ciRun("build", "completed", "startup_failure")}, "startup_failure"),
-		"cancelled":         person(&forge{runs: ciRun("build", "completed", "cancelled")}, "have it run again at the git host: build cancelled"),
-		"stale":             person(&forge{runs: ciRun("build", "completed", "stale")}, "stale"),
-		"awaiting approval": person(&forge{suites: `{"id":1,"status":"completed","conclusion":"action_required","app":{"slug":"github-actions","name":"GitHub Actions"}}`}, "waits for a person at the git host: GitHub Actions held"),
-		"none at all":       person(&forge{}, "no CI is configured"),
-		"optional red":      {&forge{runs: ok + "," + ciRun("codecov/project", "completed", "failure"), required: `"build"`}, stage.Done, "", 7, "", 0},
+		"success":           {&forge{runs: ok}, stage.Done, "", 7, "", 0, 0},
+		"neutral":           {&forge{runs: ciRun("build", "completed", "neutral")}, stage.Done, "", 7, "", 0, 0},
+		"skipped":           {&forge{runs: ciRun("build", "completed", "skipped")}, stage.Done, "", 7, "", 0, 0},
+		"pending":           {&forge{runs: ciRun("build", "in_progress", "")}, stage.Development, "", 3, "", 0, 0},
+		"expected":          {&forge{runs: ok, required: `"build","e2e"`}, stage.Development, "", 3, "", 0, 0},
+		"queued":            {&forge{runs: ciRun("build", "queued", "")}, stage.Development, "", 3, "", 0, 0},
+		"waiting":           {&forge{runs: ciRun("build", "waiting", "")}, stage.Development, "", 3, "", 0, 0},
+		"failure":           {&forge{runs: ciRun("build", "completed", "failure")}, stage.Development, stage.HoldBlocked, 6, "out of retries", 3, 0},
+		"timed_out":         {&forge{runs: ciRun("build", "completed", "timed_out")}, stage.Development, stage.HoldBlocked, 6, "out of retries", 3, 4},
+		"action_required":   person(&forge{runs: ok + "," + ciRun("cla", "completed", "action_required")}, "cla held: action_required (https://github.example.org/runs/1)", 0),
+		"startup_failure":   person(&forge{runs: ciRun("build", "completed", "startup_failure")}, "startup_failure", 1),
+		"cancelled":         person(&forge{runs: ciRun("build", "completed", "cancelled")}, "have it run again at the git host: build cancelled", 1),
+		"stale":             person(&forge{runs: ciRun("build", "completed", "stale")}, "stale", 1),
+		"awaiting approval": person(&forge{suites: `{"id":1,"status":"completed","conclusion":"action_required","app":{"slug":"github-actions","name":"GitHub Actions"}}`}, "waits for a person at the git host: GitHub Actions held", 0),
+		"none at all":       person(&forge{}, "no CI is configured", 0),
+		"optional red":      {&forge{runs: ok + "," + ciRun("codecov/project", "completed", "failure"), required: `"build"`}, stage.Done, "", 7, "", 0, 0},
 	}
-	require.Len(t, rows, 14)
+	require.Len(t, rows, 16)
 	for name, c := range rows {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -258,13 +268,14 @@ func TestVerdictsOfCI(t *testing.T) {
 				}
 				item := r.Card(orchestratortest.App, "x")
 				r.ToDone(orchestratortest.App, item)
-				r.Settle(10 * time.Minute)
+				r.Settle(20 * time.Minute)
 				task := r.Task(item)
 				require.Equal(r, c.at, task.State.Stage, task.State.HoldReason)
 				require.Equal(r, c.hold, task.State.Hold)
 				require.Equal(r, c.retries, task.State.Retries)
 				require.Contains(r, task.State.HoldReason, c.says)
 				require.Len(r, r.Roles(), c.runs)
+				require.Equal(r, c.reruns, f.reruns, "once for each commit")
 				if !task.State.Outside {
 					return
 				}
@@ -283,6 +294,30 @@ func TestVerdictsOfCI(t *testing.T) {
 				require.Len(r, r.Roles(), 7)
 				r.Replays()
 			})
+		})
+	}
+}
+
+// A check that is run again and passes then costs nobody anything.
+func TestRunAgainAndGreen(t *testing.T) {
+	t.Parallel()
+	for _, conclusion := range []string{"timed_out", "cancelled", "stale", "startup_failure"} {
+		f := &forge{standing: "clean", runs: ciRun("build", "completed", conclusion)}
+		played(t, f, func(r *orchestratortest.Rig) {
+			item := r.Card(orchestratortest.App, "x")
+			r.ToDone(orchestratortest.App, item)
+			r.Settle(2 * time.Minute)
+			require.Equal(r, 1, f.reruns, conclusion)
+			require.Equal(r, stage.HoldNone, r.Task(item).State.Hold)
+			f.set(func() { f.runs = ciRun("build", "in_progress", "") })
+			r.Settle(10 * time.Minute)
+			require.Equal(r, stage.HoldNone, r.Task(item).State.Hold)
+			f.set(func() { f.runs = ciRun("build", "completed", "success") })
+			r.Settle(10 * time.Minute)
+			require.Equal(r, stage.Done, r.Task(item).State.Stage)
+			require.Len(r, r.Roles(), 7)
+			require.Equal(r, 1, f.reruns)
+			r.Replays()
 		})
 	}
 }

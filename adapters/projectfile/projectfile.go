@@ -117,6 +117,7 @@ type board struct {
 // no git host.
 type ci struct {
 	None     bool
+	All      bool
 	Contexts []string
 	Commands [][]string
 }
@@ -125,10 +126,10 @@ type ci struct {
 func (c *ci) UnmarshalYAML(raw []byte) error {
 	var word string
 	if yaml.Unmarshal(raw, &word) == nil {
-		if word != "none" && word != "any" {
-			return fmt.Errorf(`ci is %q, want none, any, or a list of the checks that must pass`, word)
+		if word != "none" && word != "any" && word != "all" {
+			return fmt.Errorf(`ci is %q, want none, any, all, or a list of the checks that must pass`, word)
 		}
-		c.None = word == "none"
+		c.None, c.All = word == "none", word == "all"
 		return nil
 	}
 	if yaml.Unmarshal(raw, &c.Contexts) == nil {
@@ -136,7 +137,7 @@ func (c *ci) UnmarshalYAML(raw []byte) error {
 	}
 	c.Contexts = nil
 	if err := yaml.Unmarshal(raw, &c.Commands); err != nil {
-		return errors.New("ci: want none, any, a list of the checks that must pass such as [build, test], " +
+		return errors.New("ci: want none, any, all, a list of the checks that must pass such as [build, test], " +
 			"or, with host: git, a list of commands such as [[go, test, ./...], [go, vet, ./...]]")
 	}
 	return nil
@@ -237,7 +238,7 @@ func (e entry) convert(pipeline stage.Pipeline) (p task.Project, field string, e
 		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Prefix: e.Prefix,
 		Host: e.Host, Repo: e.Repo, Path: e.Path, CloneURL: e.CloneURL, WebURL: e.WebURL,
 		Main: e.Main, Merge: e.Merge, SelfHosting: e.SelfHosting, CancelledIsStop: e.CancelledStop,
-		CINone: e.CI.None, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
+		CINone: e.CI.None, AllCI: e.CI.All, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
 		People: task.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
 		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: task.Probe(e.Probe), Egress: e.Egress,
 		Prompts: e.Prompts, Hooks: task.Hooks(e.Hooks),

@@ -181,7 +181,7 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		"projects: []":                                   "no project is registered",
 		"projects:\n  - repo: [":                         "p.yaml:2",
 		head + "    rep: y\n":                            "p.yaml:6: unknown field",
-		head + "    ci: sometimes\n":                     "want none, any, or a list",
+		head + "    ci: sometimes\n":                     "want none, any, all, or a list",
 		head + "    agents: {cook: x}\n":                 `p.yaml:6: project 1 (acme/x): agents: there is no role "cook"`,
 		head + "    agents: {tester: \"'\"}":             "quote",
 		head + "    agents: {tester: {run: x}}\n":        "agents: want the name of an agent or a command, as developer: claude, or as developer: {use: claude, model: opus}: unknown field \"run\"",

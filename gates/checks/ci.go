@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/githost"
@@ -179,23 +180,29 @@ const (
 	person                  // red: people have to act outside of the branch
 	stopped                 // as person, once nothing is under way any more
 	nothing
-	told // nothing, and the reason names it
+	told  // nothing, and the reason names it
+	again // defer: it is run again, once for a commit
 )
 
-// follows lists what follows from a check by its state, when it is required and when it is optional.
-var follows = map[githost.CheckState]struct{ required, optional follow }{
-	githost.CheckPassed:    {nothing, nothing},
-	githost.CheckFailed:    {developer, told},
-	githost.CheckHeld:      {person, told},
-	githost.CheckCancelled: {stopped, told},
-	githost.CheckExpected:  {waits, waits},
-	githost.CheckPending:   {waits, nothing},
+// follows lists what follows from a check by its state: when it is required, first and after it was run again, and when it is optional.
+var follows = map[githost.CheckState]struct{ first, required, optional follow }{
+	githost.CheckPassed:    {nothing, nothing, nothing},
+	githost.CheckFailed:    {developer, developer, told},
+	githost.CheckTimedOut:  {again, developer, told},
+	githost.CheckHeld:      {person, person, told},
+	githost.CheckCancelled: {again, stopped, told},
+	githost.CheckExpected:  {waits, waits, waits},
+	githost.CheckPending:   {waits, waits, nothing},
 }
+
+// rerunSettles is how long a check that is run again may show its former result.
+const rerunSettles = 3 * time.Minute
 
 // judgeCI judges the results of CI. Where rules of the host name the checks that they demand, the
 // others decide nothing.
 func judgeCI(s gates.Facts, list []githost.Check) gates.Verdict {
 	by := map[follow][]string{}
+	var anew []githost.Check
 	var evidence []gates.Evidence
 	for _, c := range list {
 		seen := string(c.State)
@@ -204,8 +211,13 @@ func judgeCI(s gates.Facts, list []githost.Check) gates.Verdict {
 		}
 		evidence = append(evidence, gates.Evidence{Kind: "check", Name: c.Name, Note: seen, OK: c.State == githost.CheckPassed})
 		what, text := follows[c.State].required, c.Name+" "+seen
-		if c.Optional && !slices.Contains(s.Policy.Contexts, c.Name) {
+		switch ran := slices.Contains(s.Reran.Checks, c.Name); {
+		case c.Optional && !s.Policy.AllCI && !slices.Contains(s.Policy.Contexts, c.Name):
 			what = follows[c.State].optional
+		case follows[c.State].first == again && ran && s.At.Sub(s.Reran.At) < rerunSettles:
+			what = waits
+		case follows[c.State].first == again && !ran && c.ID != "":
+			what, anew = again, append(anew, c)
 		}
 		switch {
 		case c.State == githost.CheckExpected:
@@ -229,6 +241,9 @@ func judgeCI(s gates.Facts, list []githost.Check) gates.Verdict {
 		v = gates.Redf("CI failed at %.12s: %s", s.SHA, strings.Join(by[developer], "; "))
 	case len(by[person]) > 0:
 		v = forPeople("CI of %.12s waits for a person at the git host: %s", s.SHA, strings.Join(append(by[person], by[stopped]...), "; "))
+	case len(anew) > 0 && !slices.ContainsFunc(list, func(c githost.Check) bool { return c.State == githost.CheckPending }):
+		v = gates.Deferf("CI of %.12s is run again: %s", s.SHA, strings.Join(append(by[again], by[waits]...), "; "))
+		v.Again = anew
 	case len(by[waits]) > 0:
 		v = gates.Deferf("CI is not finished at %.12s: %s", s.SHA, strings.Join(by[waits], ", "))
 	case len(by[stopped]) > 0:

@@ -112,6 +112,15 @@ func (h hosts) FailureLog(ctx context.Context, repo string, c githost.Check) (st
 	return "", err
 }
 
+// Rerun implements githost.Rerunner.
+func (h hosts) Rerun(ctx context.Context, repo string, c githost.Check) error {
+	at, path, err := h.at(repo)
+	if d, ok := at.(githost.Rerunner); ok && err == nil {
+		return d.Rerun(ctx, path, c)
+	}
+	return cmp.Or(err, githost.ErrLacking)
+}
+
 // LineComments implements githost.Details.
 func (h hosts) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
 	at, path, err := h.at(repo)

@@ -3,6 +3,7 @@ package forgetest
 import (
 	"context"
 	"hash/fnv"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -175,6 +176,25 @@ func (s *Server) SetCheckRun(repo, sha, name, statusWord, conclusion string) {
 	defer s.lock()()
 	c := checkRun{id: s.id(), app: Actions, name: name, status: statusWord, conclusion: conclusion}
 	s.repo(repo).commit(sha).report(c)
+}
+
+// rerun queues a check run again. One of an app is that app's to request.
+func (c *call) rerun() {
+	for _, at := range c.at.commits {
+		for i, k := range at.checks {
+			if strconv.Itoa(k.id) != c.r.PathValue("id") {
+				continue
+			}
+			if k.app != Actions {
+				c.fail(refusal{status: http.StatusForbidden, text: "You must authenticate via a GitHub App."})
+				return
+			}
+			at.checks[i].status, at.checks[i].conclusion = "queued", ""
+			c.reply(http.StatusCreated, object{})
+			return
+		}
+	}
+	c.fail(c.notFound)
 }
 
 // suite is a check suite.

@@ -46,6 +46,8 @@ func github() dialect {
 
 			"GET " + repo + "/rules/branches/{branch...}":              (*call).rules,
 			"GET " + repo + "/check-runs/{id}/annotations":             (*call).annotations,
+			"POST " + repo + "/actions/jobs/{id}/rerun":                (*call).rerun,
+			"POST " + repo + "/check-runs/{id}/rerequest":              (*call).rerun,
 			"GET " + repo + "/actions/jobs/{id}/logs":                  (*call).jobLog,
 			"GET " + repo + "/pulls/{number}/comments":                 (*call).lineComments,
 			"PUT " + repo + "/pulls/{number}/merge":                    (*call).mergePull,

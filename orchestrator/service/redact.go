@@ -228,6 +228,13 @@ func (h redactedHost) FailureLog(ctx context.Context, repo string, c githost.Che
 	return "", nil
 }
 
+func (h redactedHost) Rerun(ctx context.Context, repo string, c githost.Check) error {
+	if r, ok := h.Hosting.(githost.Rerunner); ok {
+		return r.Rerun(ctx, repo, c)
+	}
+	return githost.ErrLacking
+}
+
 func (h redactedHost) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
 	if d, ok := h.Hosting.(githost.Details); ok {
 		return d.LineComments(ctx, repo, branch)

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -89,6 +90,12 @@ func (w *builder) accept() {
 	w.d.Moved = true
 	if w.ev.Gone { // else no push would expect what is there; the host has closed its pull request
 		s.Pushed, s.PR, s.PRURL = "", 0, ""
+	}
+	if len(w.ev.Reran) > 0 {
+		if s.Reran.SHA != s.Head {
+			s.Reran = Reran{SHA: s.Head}
+		}
+		s.Reran.Checks, s.Reran.At = append(slices.Clone(s.Reran.Checks), w.ev.Reran...), w.ev.At
 	}
 	if w.ev.CI != nil {
 		s.CI = *w.ev.CI
@@ -222,6 +229,9 @@ func (w *builder) notGreen() {
 		w.accept()
 		w.block(w.ev.Reason, wordsTaskBlocked(w.ev.Reason))
 	case w.ev.On == OnCI:
+		if len(w.ev.Reran) > 0 {
+			w.accept()
+		}
 		w.note(sentence(v.Reason))
 		w.askCI()
 	case w.edge.Red == RedStay:

@@ -140,6 +140,13 @@ type CI struct {
 	Results []Verified `json:"results,omitempty"` // up to the first that failed
 }
 
+// Reran holds which checks of a commit the service has had the host run again, and when it did that last.
+type Reran struct {
+	SHA    string    `json:"sha,omitempty"`
+	Checks []string  `json:"checks,omitempty"`
+	At     time.Time `json:"at,omitzero"`
+}
+
 // Event is one thing that happened. At is the only clock that the machine has.
 type Event struct {
 	On      Trigger   `json:"on"`
@@ -160,6 +167,7 @@ type Event struct {
 	Final   bool      `json:"final,omitempty"`   // merge_failed, effect_failed: a retry cannot help; ci: waiting cannot
 	Gone    bool      `json:"gone,omitempty"`    // ci, effect_failed, merge_failed, catch_up_failed: the remote has the branch no more
 	CI      *CI       `json:"ci,omitempty"`      // ci: what the service has run itself
+	Reran   []string  `json:"reran,omitempty"`   // ci: checks that the service has had the host run again
 	Since   time.Time `json:"since,omitzero"`    // ci: since when results of the commit are waited for
 	Moved   bool      `json:"moved,omitempty"`   // merge_failed: what was tested is not what would land
 	Others  bool      `json:"others,omitempty"`  // effect_failed, merge_failed, catch_up_failed: others seem to have pushed to the branch

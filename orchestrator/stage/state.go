@@ -43,7 +43,8 @@ type State struct {
 	PR       int64  `json:"pr,omitempty"`
 	PRURL    string `json:"pr_url,omitempty"`
 
-	CI CI `json:"ci,omitzero"` // what the service has run itself, last
+	CI    CI    `json:"ci,omitzero"`    // what the service has run itself, last
+	Reran Reran `json:"reran,omitzero"` // what it has had the host run again
 
 	// Vouched is the newest head that a person stands for: it changes protected paths, or
 	// nothing at all.

@@ -39,6 +39,7 @@ type Project struct {
 	CancelledIsStop bool                // a column that is none of the pipeline's and ends work at the tracker is a STOP
 	Lanes           Lanes               // that its tasks take
 	CINone          bool                // the repository has no CI
+	AllCI           bool                // checks that the host's rules do not demand count too
 	Contexts        []string
 	CI              [][]string // commands that the service runs as CI, where nobody else does (HostGit)
 	Agents          map[stage.Role]work.Agent
@@ -148,7 +149,7 @@ func (p Project) Writable(t Task, l stage.Launch, i stage.Info) stage.Paths {
 // Policy returns what gates read of the entry.
 func (p Project) Policy() gates.Policy {
 	return gates.Policy{
-		CINone: p.WithoutCI(), Plain: p.Plain(), Required: p.Required, Contexts: p.RequiredChecks(), Reviewers: p.Reviewers,
+		CINone: p.WithoutCI(), AllCI: p.AllCI, Plain: p.Plain(), Required: p.Required, Contexts: p.RequiredChecks(), Reviewers: p.Reviewers,
 		Protected: p.Protected.patterns(), Verify: CommandLines(p.Verify), Probe: p.Probe.ByStage(),
 	}
 }
