@@ -146,63 +146,6 @@ func ciRun(name, status, conclusion string) string {
 	return fmt.Sprintf(`{"id":1,"name":%q,"status":%q,"conclusion":%q,"html_url":"https://github.example.org/runs/1","app":{"slug":"github-actions"}}`, name, status, conclusion)
 }
 
-// The runs of a card are six up to the merge: one for each role, the deployer for staging. The seventh
-// deploys what was merged. Whatever GitHub refuses a merge with, no agent is run for it again.
-func TestRefusedMergesRunNoAgent(t *testing.T) {
-	t.Parallel()
-	for words, standing := range map[string]string{
-		"Waiting on code owner review from octocat.":                                                         "blocked",
-		"Commits must have verified signatures.":                                                             "blocked",
-		"A conversation must be resolved before this pull request can be merged.":                            "blocked",
-		"You're not authorized to push to this branch. Visit https://docs.github.com/ for more information.": "blocked",
-		"New changes require approval from someone other than the last pusher.":                              "blocked",
-		"Required status check \"x\" is expected.":                                                           "blocked",
-		"Required deployment to staging is expected.":                                                        "blocked",
-		"Cannot change this locked branch":                                                                   "blocked",
-		"At least 1 approving review is required by reviewers with write access.":                            "blocked",
-		"Pull Request is still a draft":                                                                      "draft",
-		"Head branch is out of date":                                                                         "behind",
-		"Pull Request is not mergeable":                                                                      "dirty",
-		"Base branch was modified. Review and try the merge again.":                                          "unknown",
-	} {
-		t.Run(words, func(t *testing.T) {
-			t.Parallel()
-			f := &forge{standing: standing, words: words, runs: ciRun("build", "completed", "success")}
-			played(t, f, func(r *orchestratortest.Rig) {
-				item := r.Card(orchestratortest.App, "x")
-				r.ToDone(orchestratortest.App, item)
-				r.Settle(10 * time.Minute)
-				task := r.Task(item)
-				if standing == "draft" { // nothing begins
-					require.Len(r, r.Roles(), 3)
-					f.set(func() { f.words, f.standing = "", "clean" })
-					r.HostHook(githost.Hook{Kind: githost.HookPullRequest, Action: "ready_for_review", Repo: orchestratortest.AppRepo, Branch: task.Branch, Number: 1})
-					r.Settle(10 * time.Minute)
-					require.Equal(r, stage.Done, r.Task(item).State.Stage)
-					require.Len(r, r.Roles(), 7)
-					return
-				}
-				require.Len(r, r.Roles(), 6, "18 is a bug")
-				require.Equal(r, stage.Deploy, task.State.Stage)
-				require.Zero(r, task.State.Retries)
-				if standing != "unknown" {
-					require.Equal(r, stage.HoldBlocked, task.State.Hold)
-					require.Equal(r, stage.StatusBlocked, r.Status(orchestratortest.App, item))
-					require.Contains(r, task.State.HoldReason, words)
-					require.Contains(r, task.State.HoldReason, "https://github.example.org/acme/app/pull/1")
-				}
-				f.set(func() { f.words, f.standing = "", "clean" })
-				if standing != "unknown" { // else it is tried by itself
-					r.Move(orchestratortest.App, item, stage.StatusInProgress)
-				}
-				r.Settle(10 * time.Minute)
-				require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Comments(orchestratortest.App, item))
-				require.Len(r, r.Roles(), 7)
-			})
-		})
-	}
-}
-
 // A review at the host has a merge tried again that was refused.
 func TestReviewEndsARefusal(t *testing.T) {
 	t.Parallel()
