@@ -39,7 +39,7 @@ type Verdict struct {
 	Asks       bool            `json:"asks,omitempty"`      // red, and a person's word for that commit would do
 	Empty      bool            `json:"empty,omitempty"`     // asks, because the commit changes nothing
 	Person     bool            `json:"person,omitempty"`    // red, and people have to put it right outside of the branch
-	Again      []githost.Check `json:"-"`                   // of a deferred one: checks that are to be run again, which is tried once for a commit
+	Again      []githost.Check `json:"-"`                   // deferred: until these checks were run again, once for a commit
 	Retryable  bool            `json:"retryable,omitempty"` // an error may go away; see package fault
 	RetryAfter time.Duration   `json:"-"`                   // the moment that it names
 	Evidence   []Evidence      `json:"evidence,omitempty"`

@@ -14,7 +14,7 @@ const (
 	StandingUnknown  Standing = "unknown"  // the branches have yet to be compared
 )
 
-// Readiness is what a host shows of an open pull request beside its ends: whether it may be merged.
+// Readiness holds what a host shows of an open pull request beside its ends: whether it may be merged.
 type Readiness struct {
 	Draft    bool
 	Standing Standing
@@ -33,7 +33,7 @@ const (
 	Refused                   // a merge was
 )
 
-// Next is what follows from how a pull request stands.
+// Next names what follows from how a pull request stands.
 type Next string
 
 // What may follow.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
-	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
@@ -353,16 +352,8 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 			return putOff(e, c.Job, t, item, err)
 		}
 	}
-	if f.Kind == stage.EffectMerge || f.Kind == EffectCatchUp {
-		t, err := e.Store.Task(ctx, f.TaskID)
-		if err != nil {
-			return retryOutcome(err)
-		}
-		if !t.State.Leased { // else the merge is refused, which gives the lease back
-			if held, _ := LookAtPull(ctx, e, t, githost.BeforeMerge, ""); held != "" { // who cannot read it finds out at the merge
-				return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: held}
-			}
-		}
+	if o := awaitPull(ctx, e, f); o != nil {
+		return o
 	}
 	if removes := f.Kind == stage.EffectTidy || f.Kind == EffectCancel; removes && isAtWork(e, f.TaskID) {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: "an attempt of the task has not ended"}

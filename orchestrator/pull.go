@@ -94,6 +94,22 @@ func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, 
 	return "", task.ErrConflict
 }
 
+// awaitPull looks at the pull request before what takes the right to merge; nil = nothing holds it. With the right the merge itself is
+// refused, which gives it back; so is that of a pull request that cannot be read.
+func awaitPull(ctx context.Context, e *Engine, f Effect) *queue.Outcome {
+	if f.Kind != stage.EffectMerge && f.Kind != EffectCatchUp {
+		return nil
+	}
+	t, err := e.Store.Task(ctx, f.TaskID)
+	if err != nil || t.State.Leased {
+		return nil
+	}
+	if held, _ := LookAtPull(ctx, e, t, githost.BeforeMerge, ""); held != "" {
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: held}
+	}
+	return nil
+}
+
 // mendPull tells a person what to do about a task that is held for its pull request.
 func mendPull(h queue.Hold) string {
 	for _, r := range githost.Readinesses {

@@ -157,7 +157,7 @@ func twinned(t *testing.T, onGitea bool, ci string, test func(*orchestratortest.
 	})
 }
 
-// refusal is what a host refuses a merge with, and how it comes about.
+// refusal holds the words with which a host refuses a merge, and how it comes about.
 type refusal struct {
 	words string
 	set   func(*forgetest.Settings)

@@ -164,8 +164,8 @@ func (s *Server) wirePull(p *pull) object {
 	from, into := side(p.Head, head), side(p.Base, heads[p.Base])
 	out := object{
 		"id": p.Number, "number": p.Number, "state": state, "title": p.Title, "body": p.Body, "user": s.wireUser(p.Author),
-		"html_url": s.address(p.repo, s.pullPage, p.Number), "created_at": stamp(p.Created), "draft": p.isDraft(), "head": from, "base": into,
-		"merged": p.Merged, "merged_at": nil, "merge_commit_sha": nil,
+		"html_url": s.address(p.repo, s.pullPage, p.Number), "created_at": stamp(p.Created), "draft": p.isDraft(),
+		"head": from, "base": into, "merged": p.Merged, "merged_at": nil, "merge_commit_sha": nil,
 	}
 	if p.Merged {
 		out["merged_at"], out["merge_commit_sha"] = stamp(p.MergeTime), p.MergeSHA

@@ -192,3 +192,25 @@ func TestUnapprovedLeavesTheLine(t *testing.T) {
 		l.Stands(one, stage.Done)
 	})
 }
+
+// A pull request that changes while its task has the lease is not merged: the refusal gives the lease back.
+func TestRetargetedWithTheLease(t *testing.T) {
+	mergeLine(t, func(l lineRig) {
+		one, two := l.Finish("one"), l.Finish("two")
+		require.True(l, l.Task(one).State.Leased)
+		l.Host.ChangePull(AppRepo, l.Task(one).Branch, func(p *githost.PullRequest) { p.BaseRef = "release" })
+		l.pass(one)
+		l.Settle(time.Minute)
+		l.Waits(one, stage.HoldBlocked)
+		require.Contains(l, l.Task(one).State.HoldReason, "goes into release, and not into main: set its base back")
+		require.True(l, l.Task(two).State.Leased)
+		l.Host.ChangePull(AppRepo, l.Task(one).Branch, func(p *githost.PullRequest) { p.BaseRef = "main" })
+		l.pass(two)
+		l.Settle(time.Minute)
+		l.Set(one, stage.StatusInProgress)
+		l.Settle(10 * time.Second)
+		l.pass(one)
+		l.Settle(time.Minute)
+		l.Stands(one, stage.Done)
+	})
+}

@@ -81,7 +81,7 @@ type Reconciler struct {
 	moves map[string]bool // that were found since then
 
 	looked map[string]time.Time // when the branches of a repository were listed last
-	pulls  map[int64]time.Time  // when the pull request of a task that is held for it was looked at
+	pulls  map[int64]time.Time  // when the pull request of a held task was read
 	raised map[int64]string     // the head of a task's branch that was raised last
 	again  bool                 // a pass has followed the one that has found the first of them
 }
