@@ -66,12 +66,13 @@ func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, 
 			return "", err
 		}
 		row := pr.Row(p.Main)
+		ready := row.Next[at] != githost.ForPerson || t.State.Leased // nobody waits for a person with the lease: the merge is refused
 		switch hold := (queue.Hold{Subject: CardSubject(t.ID), Name: pullPrefix + row.State, Reason: row.Why(pr, p.Main)}); {
 		case row.State == githost.PullRetargeted && pr.Number != t.State.PR: // another of the same branch
 			return "", nil
-		case row.Next[at] != githost.ForPerson && len(known) == 0:
+		case ready && len(known) == 0:
 			return "", nil
-		case row.Next[at] != githost.ForPerson:
+		case ready:
 			e.Log.Info("the pull request of a task is ready", "task", t.ID, "repo", t.Repo, "pull_request", pr.Number)
 			return "", e.Store.Commit(ctx, task.Commit{Free: known})
 		case slices.ContainsFunc(known, func(h queue.Hold) bool { return h.Name == hold.Name && h.Reason == hold.Reason }):

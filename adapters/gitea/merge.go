@@ -114,10 +114,13 @@ func (c *Client) judge(ctx context.Context, m githost.Merge, style string, p pul
 		return &Error{Service: service, Status: e.Status, Text: e.Text, What: e.What, Again: true}
 	case p.open() && e.Status == http.StatusMethodNotAllowed && contains(e, "try again later"):
 		return c.compared(m, p, e)
-	case p.open() && e.Status == http.StatusUnprocessableEntity:
+	case p.open() && !forward && e.Status != http.StatusConflict && e.Status != http.StatusMethodNotAllowed:
 		return e
 	}
-	pr, err := c.ready(ctx, m.Repo, p)
+	pr, err := p.convert(), error(nil)
+	if p.open() {
+		pr, err = c.ready(ctx, m.Repo, p)
+	}
 	switch {
 	case err != nil:
 		return err

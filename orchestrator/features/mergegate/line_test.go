@@ -199,6 +199,8 @@ func TestRetargetedWithTheLease(t *testing.T) {
 		one, two := l.Finish("one"), l.Finish("two")
 		require.True(l, l.Task(one).State.Leased)
 		l.Host.ChangePull(AppRepo, l.Task(one).Branch, func(p *githost.PullRequest) { p.BaseRef = "release" })
+		l.HostHook(githost.Hook{Kind: githost.HookPullRequest, Action: "edited", Repo: AppRepo, Branch: l.Task(one).Branch, Number: 1})
+		l.Settle(time.Second)
 		l.pass(one)
 		l.Settle(time.Minute)
 		l.Waits(one, stage.HoldBlocked)
