@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
@@ -191,16 +190,4 @@ func (s *server) repoOfPlace(r *http.Request) (string, error) {
 func (s *server) repoOfCard(r *http.Request) (string, error) {
 	story, err := s.Cards.Story(r.Context(), r.PathValue("id"))
 	return s.placeOf(story.Project).Repo, err
-}
-
-// needFor is the right to move a card to a column.
-func needFor(column string) access.Role {
-	switch stage.Status(column) {
-	case stage.StatusApproved, stage.StatusRejected:
-		return access.Approver
-	case stage.StatusConfirmDeploy:
-		return access.Releaser
-	default:
-		return access.Operator
-	}
 }
