@@ -131,7 +131,8 @@ func (s *server) viewOf(c cards.Card) CardView {
 	p, _ := s.Engine.Projects.ByTracker(c.Project)
 	return CardView{
 		ID: c.ID, Key: fmt.Sprintf("%s-%d", p.Prefix, c.Number), Board: c.Project, Repo: p.Repo, Title: c.Title,
-		Labels: c.Labels, Column: c.Column, Archived: c.State == cards.Archived, Version: c.Version, MadeBy: c.MadeBy, MadeAt: c.MadeAt, MovedAt: c.MovedAt,
+		Labels: c.Labels, Column: c.Column,
+		Archived: c.State == cards.Archived, Version: c.Version, MadeBy: c.MadeBy, MadeAt: c.MadeAt, MovedAt: c.MovedAt,
 	}
 }
 
