@@ -85,6 +85,7 @@ func (s *server) routes() []access.Route {
 		row("POST", "/tasks/{id}/deps", access.Operator, ofTask, s.deps),
 		row("DELETE", "/tasks/{id}/deps", access.Operator, ofTask, s.deps),
 		row("GET", "/costs", access.Viewer, access.Some, s.costs),
+		row("GET", "/report", access.Viewer, access.Some, s.report),
 		row("GET", "/pauses", access.Viewer, access.Some, s.pauses),
 		row("POST", "/pauses", access.Operator, ofPause, s.pauses),
 		row("DELETE", "/pauses", access.Operator, ofPause, s.pauses),
