@@ -179,7 +179,8 @@ func (r Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Shipped since %s: %d", r.Since.Format(time.DateOnly), r.Sum.Merged)
 	if r.Sum.Merged > 0 {
-		fmt.Fprintf(&b, ", %d of them at the first pass, in %s each (median)", r.Sum.FirstPass, stage.Span(time.Duration(r.Sum.Lead)*time.Second))
+		lead := stage.Span(time.Duration(r.Sum.Lead) * time.Second)
+		fmt.Fprintf(&b, ", %d of them at the first pass, in %s each (median)", r.Sum.FirstPass, lead)
 	}
 	if all := r.Sum.People + r.Sum.Machine; all > 0 {
 		fmt.Fprintf(&b, "; %d %% of the time waited for people", (r.Sum.People*100+all/2)/all)
@@ -198,7 +199,8 @@ func (r Report) Text() string {
 			repo = p.Repo
 			fmt.Fprintf(&b, "\n\n%s", repo)
 		}
-		fmt.Fprintf(&b, "\n- %s %s (%.12s, %s", p.Item, strings.Join(strings.Fields(p.Title), " "), p.MergeSHA, stage.Span(time.Duration(p.Lead)*time.Second))
+		title, lead := strings.Join(strings.Fields(p.Title), " "), stage.Span(time.Duration(p.Lead)*time.Second)
+		fmt.Fprintf(&b, "\n- %s %s (%.12s, %s", p.Item, title, p.MergeSHA, lead)
 		if len(p.Approved) > 0 {
 			fmt.Fprintf(&b, ", approved by %s", strings.Join(p.Approved, ", "))
 		}

@@ -103,8 +103,8 @@ func (c reportCmd) Run(s *streams) error {
 		}
 		out := csv.NewWriter(w)
 		_ = out.Write([]string{
-			"task", "item", "repository", "title", "stage", "began", "ended", "merged", "lead_s", "people_s", "sent_back", "approved_by", "usd",
-			"unpriced_runs",
+			"task", "item", "repository", "title", "stage", "began", "ended", "merged", "lead_s", "people_s", "sent_back", "approved_by",
+			"usd", "unpriced_runs",
 		})
 		for _, p := range r.Tasks {
 			_ = out.Write([]string{
