@@ -119,6 +119,7 @@ type Policy struct {
 	Plain    bool                     // the repository has no git host: CI is what the service runs itself
 	Required map[stage.Stage][]string // files that must exist to leave a stage, relative to Task.Docs
 	Contexts []string                 // CI checks that must be present and passed
+	Issuers  map[string]string        // who has to report them, by name; else see githost.Check.Foreign
 	// Verify are the commands, their words separated by spaces, that the service has to
 	// have run on the commit that leaves testing (Filed.Verified).
 	Verify []string

@@ -81,8 +81,8 @@ func (f *forge) answer(w http.ResponseWriter, r *http.Request) {
 		say([]any{})
 	case strings.HasPrefix(path, "/pulls/"):
 		say(f.pull())
-	case end == "status":
-		say(map[string]any{"statuses": []any{}})
+	case end == "statuses":
+		say([]any{})
 	case end == "check-runs":
 		fmt.Fprintf(w, `{"check_runs":[%s]}`, f.runs)
 	case end == "check-suites":

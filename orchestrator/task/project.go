@@ -39,8 +39,9 @@ type Project struct {
 	CancelledIsStop bool                // a column that is none of the pipeline's and ends work at the tracker is a STOP
 	Lanes           Lanes               // that its tasks take
 	CINone          bool                // the repository has no CI
-	Contexts        []string
-	CI              [][]string // commands that the service runs as CI, where nobody else does (HostGit)
+	Contexts        []string            // checks that CI has to report
+	Issuers         map[string]string   // who has to report them, by name: see githost.Check.Issuer
+	CI              [][]string          // commands that the service runs as CI, where nobody else does (HostGit)
 	Agents          map[stage.Role]work.Agent
 	Prompts         map[stage.Role]string    // the team's assignments; see package prompt
 	Deploy          Recipes                  // how the deployer deploys
@@ -148,7 +149,8 @@ func (p Project) Writable(t Task, l stage.Launch, i stage.Info) stage.Paths {
 // Policy returns what gates read of the entry.
 func (p Project) Policy() gates.Policy {
 	return gates.Policy{
-		CINone: p.WithoutCI(), Plain: p.Plain(), Required: p.Required, Contexts: p.RequiredChecks(), Reviewers: p.Reviewers,
+		CINone: p.WithoutCI(), Plain: p.Plain(), Required: p.Required, Contexts: p.RequiredChecks(), Issuers: p.Issuers,
+		Reviewers: p.Reviewers,
 		Protected: p.Protected.patterns(), Verify: CommandLines(p.Verify), Probe: p.Probe.ByStage(),
 	}
 }
