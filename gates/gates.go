@@ -122,6 +122,7 @@ type Policy struct {
 	Required map[stage.Stage][]string // files that must exist to leave a stage, relative to Task.Docs
 	Contexts []string                 // CI checks that must be present and passed
 	AllCI    bool                     // checks that the host's rules do not demand count too
+	Issuers  map[string]string        // who has to report them, by name; else see githost.Check.Foreign
 	// Verify are the commands, their words separated by spaces, that the service has to
 	// have run on the commit that leaves testing (Filed.Verified).
 	Verify []string

@@ -3,12 +3,10 @@ package gitea
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
 )
@@ -20,61 +18,89 @@ type status struct {
 	Context     string `json:"context"`
 	Description string `json:"description"`
 	TargetURL   string `json:"target_url"`
+	Creator     *user  `json:"creator"`
 }
 
-// Checks implements githost.Host: the newest status of every context, and what the protection of
+// Checks implements githost.Host: the newest status of every context and account, and what the protection of
 // the base requires beside them.
 func (c *Client) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
+	out, err := c.statuses(ctx, repo, sha)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.Protection(ctx, repo, base)
+	if errors.Is(err, githost.ErrNotFound) || errors.Is(err, githost.ErrDenied) { // there is no such branch, or not for the token
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	usual, err := c.sight(ctx, repo, base, p.SHA)
+	if err != nil {
+		return nil, err
+	}
+	githost.NoteForeign(out, usual, base)
+	return append(out, expected(p, base, out)...), nil
+}
+
+// statuses lists the statuses of a commit: the combined one of Gitea hides all but the newest of a context, whoever has
+// written it, so all are read, and that of each account counts.
+func (c *Client) statuses(ctx context.Context, repo, sha string) (out []githost.Check, err error) {
 	at, err := commitPath(repo, sha)
 	if err != nil {
 		return nil, err
 	}
-	newest := map[string]status{}
-	var order []string
-	for page := 1; page <= pagesMax; page++ {
-		rows, err := c.statuses(ctx, "the statuses of "+repo, at+"/commits/"+sha+"/status", page)
-		if err != nil {
-			return nil, err
-		}
-		fresh := false
+	ids, seen := map[int]int64{}, map[int64]bool{} // of what is listed, by its place; and all
+	err = list(ctx, c, "the statuses of "+repo, at+"/commits/"+sha+"/statuses", nil, func(rows []status) (fresh bool) {
 		for _, s := range rows {
-			old, known := newest[s.Context]
-			if !known {
-				order = append(order, s.Context)
+			k := c.check(s)
+			fresh, seen[s.ID] = fresh || !seen[s.ID], true
+			i := slices.IndexFunc(out, func(o githost.Check) bool { return o.Name == k.Name && o.Issuer == k.Issuer })
+			if i < 0 {
+				i, out = len(out), append(out, k)
 			}
-			if !known || s.ID > old.ID {
-				newest[s.Context], fresh = s, true
+			if s.ID >= ids[i] {
+				ids[i], out[i] = s.ID, k
 			}
 		}
-		if !fresh {
-			var out []githost.Check
-			for _, name := range order {
-				out = append(out, c.check(newest[name]))
-			}
-			more, err := c.expected(ctx, repo, base, out)
-			if errors.Is(err, githost.ErrNotFound) || errors.Is(err, githost.ErrDenied) { // there is no such branch, or not for the token
-				return out, nil
-			}
-			return append(out, more...), err
-		}
-	}
-	return nil, endless("the statuses of " + repo)
+		return fresh
+	})
+	return out, err
 }
 
-// statuses reads one page of a commit's combined status, which counts only what is on it.
-func (c *Client) statuses(ctx context.Context, what, path string, page int) ([]status, error) {
-	var combined struct {
-		Total    *int     `json:"total_count"`
-		Statuses []status `json:"statuses"`
+// sighted are the checks of a base branch, as each was reported first, and when they were read.
+type sighted struct {
+	checks []githost.Check
+	at     time.Time
+}
+
+// sightFor is how long they are not read again, of at most sightMax branches.
+const (
+	sightFor = 5 * time.Minute
+	sightMax = 1000
+)
+
+// sight returns who reports on a base branch, whose head is the commit.
+func (c *Client) sight(ctx context.Context, repo, base, head string) ([]githost.Check, error) {
+	key := strings.ToLower(repo) + " " + base
+	c.mu.Lock()
+	known := c.sights[key]
+	c.mu.Unlock()
+	if c.opt.Now().Sub(known.at) < sightFor {
+		return known.checks, nil
 	}
-	q := url.Values{"limit": {strconv.Itoa(pageSize)}, "page": {strconv.Itoa(page)}}
-	if _, err := c.call(ctx, what, http.MethodGet, path, q, nil, &combined); err != nil {
+	list, err := c.statuses(ctx, repo, head)
+	if err != nil {
 		return nil, err
 	}
-	if combined.Total == nil {
-		return nil, unreadable(what)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.sights) >= sightMax {
+		clear(c.sights)
 	}
-	return combined.Statuses, nil
+	known = sighted{githost.FirstSight(known.checks, list), c.opt.Now()}
+	c.sights[key] = known
+	return known.checks, nil
 }
 
 // check converts a status. The pages of Gitea's own Actions have no host in their address.
@@ -83,8 +109,11 @@ func (c *Client) check(s status) githost.Check {
 	if at, err := c.base.Parse(s.TargetURL); s.TargetURL != "" && err == nil && (at.Scheme == "http" || at.Scheme == "https") {
 		out.URL = at.String()
 	}
-	if strings.Contains(s.TargetURL, "/actions/runs/") { // of the host's own workflows
-		out.App = githost.AppActions
+	switch { // workflows report by an account that nobody has, and that Gitea does not show
+	case s.Creator != nil && !s.Creator.bot():
+		out.Issuer = githost.IssuerUser + s.Creator.Login
+	case strings.Contains(s.TargetURL, "/actions/runs/"):
+		out.App, out.Issuer = githost.AppActions, githost.IssuerApp+githost.AppActions
 	}
 	if s.State == "warning" {
 		out.Note = strings.TrimSuffix("passed with a warning: "+s.Description, ": ")
@@ -121,19 +150,11 @@ func conclusion(status, conclusion string) githost.CheckState {
 
 // expected lists what a branch's protection requires and is not among the reported. A
 // pattern that fits none of them is expected under its own text. Those that none fits are optional.
-func (c *Client) expected(ctx context.Context, repo, base string, reported []githost.Check) ([]githost.Check, error) {
-	p, err := c.Protection(ctx, repo, base)
-	if errors.Is(err, githost.ErrNotFound) { // nothing protects a branch that is not there
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
+func expected(p githost.Protection, base string, reported []githost.Check) (out []githost.Check) {
 	for i, r := range reported {
 		demanded := slices.ContainsFunc(p.Contexts, func(pattern string) bool { return glob(pattern)(r.Name) })
 		reported[i].Optional = len(p.Contexts) > 0 && !demanded
 	}
-	var out []githost.Check
 	for _, pattern := range p.Contexts {
 		fits := glob(pattern)
 		if !slices.ContainsFunc(reported, func(r githost.Check) bool { return fits(r.Name) }) {
@@ -142,7 +163,7 @@ func (c *Client) expected(ctx context.Context, repo, base string, reported []git
 			})
 		}
 	}
-	return out, nil
+	return out
 }
 
 // globWords matches what a pattern may have beside letters. A star goes over slashes, which

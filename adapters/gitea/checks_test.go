@@ -30,19 +30,20 @@ func TestExpected(t *testing.T) {
 	require.NoError(t, err)
 
 	reported := []githost.Check{{Name: "ci / unit (push)"}, {Name: "lint"}}
-	list, err := c.expected(t.Context(), "acme/shop", "main", reported)
-	require.NoError(t, err)
-	require.Empty(t, list)
+	list := func(branch string) []githost.Check {
+		p, err := c.Protection(t.Context(), "acme/shop", branch)
+		require.NoError(t, err)
+		return expected(p, branch, reported)
+	}
+	require.Empty(t, list("main"))
 	server.SetSettings("acme/shop", func(s *forgetest.Settings) { s.Required["main"] = []string{"ci / *", "lint", "deploy/*", "e2e"} })
-	list, err = c.expected(t.Context(), "acme/shop", "main", reported)
-	require.NoError(t, err)
 	require.Equal(t, []githost.Check{
 		{Name: "deploy/*", State: githost.CheckExpected, Kind: "required", Note: "required by the protection of main"},
 		{Name: "e2e", State: githost.CheckExpected, Kind: "required", Note: "required by the protection of main"},
-	}, list)
-	list, err = c.expected(t.Context(), "acme/shop", "none", nil)
+	}, list("main"))
+	none, err := c.Checks(t.Context(), "acme/shop", "none", strings.Repeat("a", 40))
 	require.NoError(t, err)
-	require.Empty(t, list)
+	require.Empty(t, none)
 }
 
 func TestGlob(t *testing.T) {
@@ -59,14 +60,14 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// The newest status of each context counts, on whichever page it is; a warning passes,
-// with a note.
+// The newest status of each context and account counts, on whichever page it is; a warning passes, with a note. Gitea's
+// own workflows have no account, and who has one is not theirs, whatever page the status leads to.
 func TestStatusPages(t *testing.T) {
 	t.Parallel()
 	pages := map[string]string{
-		"1": `{"id":1,"context":"a","status":"failure"},{"id":2,"context":"b","status":"warning","description":"old","target_url":"javascript:alert(1)"}`,
+		"1": `{"id":1,"context":"a","status":"failure","target_url":"/acme/shop/actions/runs/3/jobs/5"},{"id":5,"context":"a","status":"success","target_url":"/acme/shop/actions/runs/4","creator":{"id":7,"login":"mallory"}},{"id":2,"context":"b","status":"warning","description":"old","target_url":"javascript:alert(1)"}`,
 		"2": `{"id":4,"context":"a","status":"success","description":"fine","target_url":"/acme/shop/actions/runs/3/jobs/5"},{"id":3,"context":"c","status":"skipped","target_url":"https://ci.example.org/7"}`,
-		"3": `{"id":1,"context":"a","status":"failure"}`, // nothing new
+		"3": `{"id":1,"context":"a","status":"failure","target_url":"/acme/shop/actions/runs/3/jobs/5"}`, // nothing new
 		"4": `{"id":9,"context":"d","status":"failure"}`,
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +75,7 @@ func TestStatusPages(t *testing.T) {
 			fmt.Fprint(w, `{"name":"main","commit":{"id":"a1a1a1a1"}}`)
 			return
 		}
-		fmt.Fprintf(w, `{"state":"x","total_count":1,"statuses":[%s]}`, pages[r.URL.Query().Get("page")])
+		fmt.Fprintf(w, `[%s]`, pages[r.URL.Query().Get("page")])
 	}))
 	t.Cleanup(srv.Close)
 	c, err := New(Options{BaseURL: srv.URL, Token: "t", HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
@@ -82,7 +83,8 @@ func TestStatusPages(t *testing.T) {
 	list, err := c.Checks(t.Context(), "acme/shop", "main", "a1a1a1a1")
 	require.NoError(t, err)
 	require.Equal(t, []githost.Check{
-		{Name: "a", State: githost.CheckPassed, Kind: "status", App: githost.AppActions, URL: srv.URL + "/acme/shop/actions/runs/3/jobs/5", Note: "fine"},
+		{Name: "a", State: githost.CheckPassed, Kind: "status", App: githost.AppActions, Issuer: "app/actions", URL: srv.URL + "/acme/shop/actions/runs/3/jobs/5", Note: "fine"},
+		{Name: "a", State: githost.CheckPassed, Kind: "status", Issuer: "user/mallory", URL: srv.URL + "/acme/shop/actions/runs/4"},
 		{Name: "b", State: githost.CheckPassed, Kind: "status", Note: "passed with a warning: old"},
 		{Name: "c", State: githost.CheckPassed, Kind: "status", URL: "https://ci.example.org/7"},
 	}, list)

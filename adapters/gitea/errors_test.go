@@ -141,8 +141,8 @@ func TestEmptyLists(t *testing.T) {
 	t.Parallel()
 	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Total-Count", "0")
-		if strings.HasSuffix(r.URL.Path, "/status") {
-			fmt.Fprint(w, `{"state":"","sha":"","total_count":0,"statuses":null,"repository":null}`)
+		if strings.HasSuffix(r.URL.Path, "/statuses") {
+			fmt.Fprint(w, `null`)
 			return
 		}
 		if strings.HasSuffix(r.URL.Path, "/branches/main") {

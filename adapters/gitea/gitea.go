@@ -51,6 +51,7 @@ type Client struct {
 	self        string // the token's account; empty until it has answered
 	permissions map[string]permission
 	comparing   map[string]time.Time // since when a pull request was not mergeable yet
+	sights      map[string]sighted   // of base branches, by repository and branch
 }
 
 // New checks the options. It does not call the network.
@@ -71,7 +72,7 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{
 		opt: o, base: u,
-		permissions: map[string]permission{}, comparing: map[string]time.Time{},
+		permissions: map[string]permission{}, comparing: map[string]time.Time{}, sights: map[string]sighted{},
 	}
 	c.rest = &restclient.Client{
 		Service: service, Base: base + "/api/v1", HTTP: restclient.Transport(o.HTTPClient), Now: o.Now, Refuse: refuse,

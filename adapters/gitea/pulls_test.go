@@ -85,8 +85,8 @@ func TestPagesWithoutEnd(t *testing.T) {
 	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		n++
 		switch {
-		case strings.HasSuffix(r.URL.Path, "/status"):
-			fmt.Fprintf(w, `{"total_count":1,"statuses":[{"id":%d,"context":"s%d","status":"success"}]}`, n, n)
+		case strings.HasSuffix(r.URL.Path, "/statuses"):
+			fmt.Fprintf(w, `[{"id":%d,"context":"s%d","status":"success"}]`, n, n)
 		case strings.HasSuffix(r.URL.Path, "/pulls"):
 			rows := make([]string, 50)
 			for i := range rows {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	gh "github.com/google/go-github/v60/github"
 
@@ -29,18 +30,11 @@ func (c *Client) Checks(ctx context.Context, repo, base, sha string) ([]githost.
 	if err != nil {
 		return nil, err
 	}
-	list, err := c.statuses(ctx, owner, name, sha)
+	runs, err := c.reported(ctx, owner, name, sha)
 	if err != nil {
-		return nil, unknownCommit(c.convert(ctx, "the statuses of "+repo, err))
+		return nil, unknownCommit(err)
 	}
-	runs, err := c.checkRuns(ctx, owner, name, sha)
-	if err != nil {
-		return nil, unknownCommit(c.convert(ctx, "the checks of "+repo, err))
-	}
-	for _, r := range runs {
-		list = append(list, r.Check)
-	}
-	rules, err := c.Rules(ctx, repo, base)
+	rules, err := c.knownRules(ctx, repo, base)
 	if err != nil {
 		return nil, err
 	}
@@ -48,35 +42,61 @@ func (c *Client) Checks(ctx context.Context, repo, base, sha string) ([]githost.
 	if err != nil {
 		return nil, c.convert(ctx, "the check suites of "+repo, err)
 	}
-	for i, k := range list {
+	for i, k := range runs {
 		demanded := slices.ContainsFunc(rules.Demands, func(d githost.Demand) bool { return d.Context == k.Name })
-		list[i].Optional = len(rules.Demands) > 0 && !demanded
+		k.Optional = len(rules.Demands) > 0 && !demanded
+		for _, d := range rules.Demands {
+			if d.Context == k.Name && !k.isOf(d.App) {
+				k.Foreign = fmt.Sprintf("%s demands it of the app %d", d.By, d.App)
+			}
+		}
+		runs[i] = k
 	}
+	list := checksOf(runs)
+	githost.NoteForeign(list, rules.base, base)
 	list = append(list, begun...)
 	for _, d := range rules.Demands {
-		if !slices.ContainsFunc(list, func(k githost.Check) bool { return k.Name == d.Context }) {
+		if !slices.ContainsFunc(list, func(k githost.Check) bool { return k.Name == d.Context && k.Foreign == "" }) {
 			list = append(list, githost.Check{Name: d.Context, State: githost.CheckExpected, Kind: "required", Note: "demanded by " + d.By})
 		}
 	}
 	return list, nil
 }
 
-// statuses reads all pages; GitHub gives the newest of each context.
-func (c *Client) statuses(ctx context.Context, owner, name, sha string) (out []githost.Check, err error) {
+// reported lists the statuses and the check runs of a commit.
+func (c *Client) reported(ctx context.Context, owner, name, sha string) ([]checkRun, error) {
+	list, err := c.statuses(ctx, owner, name, sha)
+	if err != nil {
+		return nil, c.convert(ctx, "the statuses of "+owner+"/"+name, err)
+	}
+	runs, err := c.checkRuns(ctx, owner, name, sha)
+	if err != nil {
+		return nil, c.convert(ctx, "the checks of "+owner+"/"+name, err)
+	}
+	return append(list, runs...), nil
+}
+
+// statuses reads all pages, the newest status first: that of each account counts for each context, so that nobody
+// replaces what another has said.
+func (c *Client) statuses(ctx context.Context, owner, name, sha string) (out []checkRun, err error) {
 	opt := gh.ListOptions{PerPage: 100}
 	for {
-		combined, resp, err := c.api.Repositories.GetCombinedStatus(ctx, owner, name, sha, &opt)
+		list, resp, err := c.api.Repositories.ListStatuses(ctx, owner, name, sha, &opt)
 		if err != nil {
 			return nil, err
 		}
-		if combined.Statuses == nil {
+		if list == nil {
 			return nil, unreadable("the statuses of " + owner + "/" + name)
 		}
-		for _, s := range combined.Statuses {
-			out = append(out, githost.Check{
-				Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status",
+		for _, s := range list {
+			k := githost.Check{
+				Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status", Issuer: issuer(githost.IssuerUser, s.GetCreator().GetLogin()),
 				URL: s.GetTargetURL(), Note: s.GetDescription(),
-			})
+			}
+			same := func(o checkRun) bool { return o.Name == k.Name && o.Issuer == k.Issuer }
+			if !slices.ContainsFunc(out, same) {
+				out = append(out, checkRun{Check: k})
+			}
 		}
 		if more, err := next(&opt.Page, resp); err != nil || !more {
 			return out, err
@@ -84,10 +104,31 @@ func (c *Client) statuses(ctx context.Context, owner, name, sha string) (out []g
 	}
 }
 
-// checkRun is a check run and the suite that it belongs to.
+// issuer names who has reported a check; empty when GitHub does not.
+func issuer(kind, name string) string {
+	if name == "" {
+		return ""
+	}
+	return kind + name
+}
+
+// checkRun is a status, or a check run with the suite that it belongs to and the number of its app.
 type checkRun struct {
 	githost.Check
-	suite int64
+	suite, app int64
+}
+
+func checksOf(runs []checkRun) (out []githost.Check) {
+	for _, r := range runs {
+		out = append(out, r.Check)
+	}
+	return out
+}
+
+// isOf reports whether an app that a rule demands has reported it, 0 for any. A status names an account alone: that of
+// an app ends so.
+func (r checkRun) isOf(app int64) bool {
+	return app == 0 || r.app == app || r.app == 0 && strings.HasSuffix(r.Issuer, "[bot]")
 }
 
 // checkRuns reads all pages. GitHub gives the newest run of each name in each
@@ -106,9 +147,10 @@ func (c *Client) checkRuns(ctx context.Context, owner, name, sha string) (out []
 		for _, r := range list.CheckRuns {
 			state := conclusion(r.GetStatus(), r.GetConclusion())
 			out = append(out, checkRun{githost.Check{
-				Name: r.GetName(), State: state, Kind: "check_run", App: appOf(r.GetApp().GetSlug()), ID: strconv.FormatInt(r.GetID(), 10),
+				Name: r.GetName(), State: state, Kind: "check_run", App: appOf(r.GetApp().GetSlug()),
+				Issuer: issuer(githost.IssuerApp, r.GetApp().GetSlug()), ID: strconv.FormatInt(r.GetID(), 10),
 				URL: r.GetHTMLURL(), Note: note(state, r.GetConclusion(), r.GetOutput().GetTitle()),
-			}, r.GetCheckSuite().GetID()})
+			}, r.GetCheckSuite().GetID(), r.GetApp().GetID()})
 		}
 		if more, err := next(&opt.Page, resp); err != nil || !more {
 			return out, err

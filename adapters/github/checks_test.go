@@ -57,8 +57,8 @@ func TestSuiteOfADemandedApp(t *testing.T) {
 	t.Parallel()
 	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case strings.HasSuffix(r.URL.Path, "/status"):
-			fmt.Fprint(w, `{"statuses":[]}`)
+		case strings.HasSuffix(r.URL.Path, "/statuses"):
+			fmt.Fprint(w, `[]`)
 		case strings.HasSuffix(r.URL.Path, "/check-runs"):
 			fmt.Fprint(w, `{"check_runs":[]}`)
 		case strings.HasSuffix(r.URL.Path, "/check-suites"):
@@ -150,4 +150,36 @@ func TestRerun(t *testing.T) {
 	require.ErrorIs(t, k.client.Rerun(t.Context(), repo, gone), githost.ErrNotFound)
 	gone.ID = ""
 	require.ErrorIs(t, k.client.Rerun(t.Context(), repo, gone), githost.ErrLacking)
+}
+
+// A name is no proof: who reports a check on main first is who reports it, a status replaces none of another account,
+// and what a rule takes from one app is not taken from another.
+func TestIssuers(t *testing.T) {
+	t.Parallel()
+	k := setup(t, forgetest.Options{})
+	main := k.server.Heads(repo)["main"]
+	k.server.SetStatus(repo, main, "e2e", "success")
+	k.server.SetStatusAs("mallory", repo, main, "later", "success")
+	sha := k.commit("feature/a")
+	k.server.SetStatus(repo, sha, "e2e", "failure")
+	k.server.SetStatusAs("mallory", repo, sha, "e2e", "success")
+	k.server.SetStatusAs("mallory", repo, sha, "new", "success")
+	k.server.SetCheckRun(repo, sha, "build", "completed", "success")
+	list := func() map[string]string {
+		got, err := k.client.Checks(t.Context(), repo, "main", sha)
+		require.NoError(t, err)
+		out := map[string]string{}
+		for _, c := range got {
+			out[c.Name+" by "+c.Issuer] = string(c.State) + " " + c.Foreign
+		}
+		return out
+	}
+	want := map[string]string{
+		"e2e by user/ci-bot": "failed ", "e2e by user/mallory": "passed on main it comes from user/ci-bot",
+		"new by user/mallory": "passed ", "build by app/github-actions": "passed ",
+	}
+	require.Equal(t, want, list())
+	k.server.SetStatusAs("mallory", repo, main, "e2e", "success") // who may write can do that, too
+	k.clock.Add(int64(10 * time.Minute))
+	require.Equal(t, want, list())
 }

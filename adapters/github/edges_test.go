@@ -163,8 +163,8 @@ func TestPaths(t *testing.T) {
 func TestJobsOfOneNameAreAllKept(t *testing.T) {
 	t.Parallel()
 	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/status") {
-			fmt.Fprint(w, `{"state":"pending","total_count":0,"statuses":[]}`)
+		if strings.HasSuffix(r.URL.Path, "/statuses") {
+			fmt.Fprint(w, `[]`)
 			return
 		}
 		if withoutRules(w, r) {
@@ -244,8 +244,8 @@ func TestPages(t *testing.T) {
 			page = "1"
 		}
 		switch {
-		case strings.HasSuffix(r.URL.Path, "/status"):
-			fmt.Fprintf(w, `{"statuses":[{"id":%s,"context":"s%s","state":"success"}]}`, page, page)
+		case strings.HasSuffix(r.URL.Path, "/statuses"):
+			fmt.Fprintf(w, `[{"id":%s,"context":"s%s","state":"success"}]`, page, page)
 		case strings.HasSuffix(r.URL.Path, "/check-runs"):
 			fmt.Fprintf(w, `{"check_runs":[{"id":%s,"name":"r%s","status":"completed","conclusion":"neutral"}]}`, page, page)
 		case strings.HasSuffix(r.URL.Path, "/reviews"): // the older one comes last

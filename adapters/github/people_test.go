@@ -91,8 +91,8 @@ func (f *forge) answer(w http.ResponseWriter, r *http.Request) {
 		say([]any{})
 	case strings.HasPrefix(path, "/pulls/"):
 		say(f.pull())
-	case end == "status":
-		say(map[string]any{"statuses": []any{}})
+	case end == "statuses":
+		say([]any{})
 	case end == "check-runs":
 		fmt.Fprintf(w, `{"check_runs":[%s]}`, f.runs)
 	case end == "check-suites":
@@ -188,7 +188,7 @@ func TestVerdictsOfCI(t *testing.T) {
 		"waiting":           {&forge{runs: ciRun("build", "waiting", "")}, stage.Development, "", 3, "", 0, 0},
 		"failure":           {&forge{runs: ciRun("build", "completed", "failure")}, stage.Development, stage.HoldBlocked, 6, "out of retries", 3, 0},
 		"timed_out":         {&forge{runs: ciRun("build", "completed", "timed_out")}, stage.Development, stage.HoldBlocked, 6, "out of retries", 3, 4},
-		"action_required":   person(&forge{runs: ok + "," + ciRun("cla", "completed", "action_required")}, "cla held: action_required (https://github.example.org/runs/1)", 0),
+		"action_required":   person(&forge{runs: ok + "," + ciRun("cla", "completed", "action_required")}, "cla held by app/github-actions: action_required (https://github.example.org/runs/1)", 0),
 		"startup_failure":   person(&forge{runs: ciRun("build", "completed", "startup_failure")}, "startup_failure", 1),
 		"cancelled":         person(&forge{runs: ciRun("build", "completed", "cancelled")}, "have it run again at the git host: build cancelled", 1),
 		"stale":             person(&forge{runs: ciRun("build", "completed", "stale")}, "stale", 1),

@@ -15,7 +15,8 @@ import (
 // knownRules are rules, and when they were read.
 type knownRules struct {
 	githost.Rules
-	at time.Time
+	base []githost.Check // as each was reported first on the branch itself
+	at   time.Time
 }
 
 // Bounds of what is cached: rules change seldom, and each look at CI needs them.
@@ -26,16 +27,21 @@ const (
 
 // Rules implements githost.Ruled; what was read less than five minutes ago is not read again.
 func (c *Client) Rules(ctx context.Context, repo, base string) (githost.Rules, error) {
+	known, err := c.knownRules(ctx, repo, base)
+	return known.Rules, err
+}
+
+func (c *Client) knownRules(ctx context.Context, repo, base string) (knownRules, error) {
 	key := strings.ToLower(repo) + " " + base
 	c.mu.Lock()
 	known, ok := c.rules[key]
 	c.mu.Unlock()
 	if ok && c.opt.Now().Sub(known.at) < rulesTTL {
-		return known.Rules, nil
+		return known, nil
 	}
 	b, err := c.Protection(ctx, repo, base)
 	if err != nil && !unseen(err) {
-		return githost.Rules{}, err
+		return knownRules{}, err
 	}
 	var out githost.Rules
 	for _, name := range b.Contexts {
@@ -43,19 +49,27 @@ func (c *Client) Rules(ctx context.Context, repo, base string) (githost.Rules, e
 	}
 	if b.Protected {
 		if err = c.approvals(ctx, repo, base, &out); err != nil && !unseen(err) {
-			return githost.Rules{}, err
+			return knownRules{}, err
 		}
 	}
 	if err = c.rulesets(ctx, repo, base, &out); err != nil && !unseen(err) {
-		return githost.Rules{}, err
+		return knownRules{}, err
+	}
+	now := knownRules{out, known.base, c.opt.Now()}
+	if owner, name, err := splitAt(repo, b.SHA); err == nil {
+		list, err := c.reported(ctx, owner, name, b.SHA)
+		if err = unknownCommit(err); err != nil && !unseen(err) {
+			return knownRules{}, err
+		}
+		now.base = githost.FirstSight(known.base, checksOf(list))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.rules) >= rulesMax {
 		clear(c.rules)
 	}
-	c.rules[key] = knownRules{out, c.opt.Now()}
-	return out, nil
+	c.rules[key] = now
+	return now, nil
 }
 
 // unseen reports that GitHub does not show something: it is not there, or not for the token.

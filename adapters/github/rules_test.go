@@ -118,7 +118,7 @@ func TestPagesWithoutEnd(t *testing.T) {
 	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		calls++
 		w.Header().Set("Link", `<http://`+r.Host+r.URL.Path+`?page=2>; rel="next"`)
-		fmt.Fprint(w, `{"statuses":[{"id":1,"context":"s","state":"success"}]}`)
+		fmt.Fprint(w, `[{"id":1,"context":"s","state":"success"}]`)
 	})
 	_, err := c.Checks(t.Context(), repo, "main", head40)
 	require.ErrorContains(t, err, "page 2 of a list leads to page 2")

@@ -3,6 +3,7 @@
 package projectfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -113,13 +114,32 @@ type board struct {
 	Prefix         string `yaml:"prefix"`
 }
 
-// ci is "none", or the names of the checks that must be there, or commands where there is
+// ci is "none", or the names of the checks that must be there, with who has to report them, or commands where there is
 // no git host.
 type ci struct {
 	None     bool
 	All      bool
 	Contexts []string
+	Issuers  map[string]string
 	Commands [][]string
+}
+
+// ciCheck is a check by its name, or with the one app or account that counts.
+type ciCheck struct{ Name, App, Creator string }
+
+// UnmarshalYAML reads both forms.
+func (c *ciCheck) UnmarshalYAML(raw []byte) error {
+	if yaml.Unmarshal(raw, &c.Name) == nil {
+		return nil
+	}
+	type plain ciCheck
+	if err := yaml.UnmarshalWithOptions(raw, (*plain)(c), yaml.Strict()); err != nil {
+		return err
+	}
+	if c.Name == "" || (c.App == "") == (c.Creator == "") {
+		return errors.New("ci: a check has a name, and the app or the creator (an account) that has to report it")
+	}
+	return nil
 }
 
 // UnmarshalYAML reads all forms.
@@ -132,15 +152,29 @@ func (c *ci) UnmarshalYAML(raw []byte) error {
 		c.None, c.All = word == "none", word == "all"
 		return nil
 	}
-	if yaml.Unmarshal(raw, &c.Contexts) == nil {
+	var list []ciCheck
+	if yaml.Unmarshal(raw, &list) == nil {
+		c.Issuers = map[string]string{}
+		for _, k := range list {
+			c.Contexts = append(c.Contexts, k.Name)
+			if k.App+k.Creator != "" {
+				c.Issuers[k.Name] = cmp.Or(prefixed(githost.IssuerApp, k.App), prefixed(githost.IssuerUser, k.Creator))
+			}
+		}
 		return nil
 	}
-	c.Contexts = nil
 	if err := yaml.Unmarshal(raw, &c.Commands); err != nil {
-		return errors.New("ci: want none, any, all, a list of the checks that must pass such as [build, test], " +
-			"or, with host: git, a list of commands such as [[go, test, ./...], [go, vet, ./...]]")
+		return errors.New("ci: want none, any, all, a list of the checks that must pass such as [build, test] or " +
+			"[{name: build, app: github-actions}, {name: test, creator: jenkins-bot}], or, with host: git, a list of commands such as [[go, test, ./...], [go, vet, ./...]]")
 	}
 	return nil
+}
+
+func prefixed(kind, name string) string {
+	if name == "" {
+		return ""
+	}
+	return kind + name
 }
 
 // protected is "none", or patterns.
@@ -238,7 +272,7 @@ func (e entry) convert(pipeline stage.Pipeline) (p task.Project, field string, e
 		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Prefix: e.Prefix,
 		Host: e.Host, Repo: e.Repo, Path: e.Path, CloneURL: e.CloneURL, WebURL: e.WebURL,
 		Main: e.Main, Merge: e.Merge, SelfHosting: e.SelfHosting, CancelledIsStop: e.CancelledStop,
-		CINone: e.CI.None, AllCI: e.CI.All, Contexts: e.CI.Contexts, CI: e.CI.Commands, Reviewers: e.Reviewers,
+		CINone: e.CI.None, AllCI: e.CI.All, Contexts: e.CI.Contexts, Issuers: e.CI.Issuers, CI: e.CI.Commands, Reviewers: e.Reviewers,
 		People: task.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
 		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: task.Probe(e.Probe), Egress: e.Egress,
 		Prompts: e.Prompts, Hooks: task.Hooks(e.Hooks),

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -70,6 +71,8 @@ func TestEveryPairIsRehearsed(t *testing.T) {
 				said, ok := n.do(args...)
 				require.True(t, ok, said)
 				require.Contains(t, said, "went through every stage, and nothing is left of it")
+				require.Contains(t, said, map[string]string{"own": "Cards: http://", "labels": "Cards are the issues of acme/shop:", "plane": "serve"}[board])
+				require.Equal(t, board == "own", strings.Contains(said, "/dashboard/board"))
 				require.Empty(t, n.left())
 				if board == "labels" {
 					n.labelToDone(issues)

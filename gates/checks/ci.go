@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -53,7 +54,7 @@ func ciGreen(ctx context.Context, s gates.Facts) gates.Verdict {
 	if s.CI == nil || s.SHA == "" {
 		return gates.Errorf("there is nothing to ask about CI: no commit, or no git host")
 	}
-	list, err := s.CI.Checks(ctx, s.Task.Repo, s.Task.Main, s.SHA)
+	list, err := readChecks(ctx, s, s.SHA)
 	if err == nil && (s.Stage == stage.DeployStaging || s.Stage == stage.Deploy) {
 		list, s.SHA, err = withSameCode(ctx, s, list)
 	}
@@ -71,6 +72,20 @@ func ciGreen(ctx context.Context, s gates.Facts) gates.Verdict {
 	return v
 }
 
+// readChecks reads the CI results of a commit. Who has to report a check by the entry is who counts; else whom the host
+// expects, by its rules and by what it has seen on main.
+func readChecks(ctx context.Context, s gates.Facts, sha string) ([]githost.Check, error) {
+	list, err := s.CI.Checks(ctx, s.Task.Repo, s.Task.Main, sha)
+	for i, c := range list {
+		if want := s.Policy.Issuers[c.Name]; want != "" && c.State != githost.CheckExpected {
+			if list[i].Foreign = ""; c.Issuer != want {
+				list[i].Foreign = "the project's entry takes it from " + want
+			}
+		}
+	}
+	return list, err
+}
+
 // sameCodeMax bounds for how many commits the CI results are read.
 const sameCodeMax = 10
 
@@ -85,7 +100,7 @@ func withSameCode(ctx context.Context, s gates.Facts, head []githost.Check) ([]g
 		if sha == s.SHA {
 			continue
 		}
-		older, err := s.CI.Checks(ctx, s.Task.Repo, s.Task.Main, sha)
+		older, err := readChecks(ctx, s, sha)
 		if err != nil {
 			return nil, s.SHA, err
 		}
@@ -131,8 +146,9 @@ func split(list []githost.Check) (reported, expected []githost.Check) {
 	return reported, expected
 }
 
+// has reports whether a check was reported by who is to report it, or is expected.
 func has(list []githost.Check, name string) bool {
-	return slices.ContainsFunc(list, func(c githost.Check) bool { return c.Name == name })
+	return slices.ContainsFunc(list, func(c githost.Check) bool { return c.Name == name && c.Foreign == "" })
 }
 
 // silentCI is the file of a CI that is configured and has reported nothing; empty when none
@@ -206,13 +222,24 @@ func judgeCI(s gates.Facts, list []githost.Check) gates.Verdict {
 	var evidence []gates.Evidence
 	for _, c := range list {
 		seen := string(c.State)
+		if c.Issuer != "" {
+			seen += " by " + c.Issuer
+		}
 		if c.Note != "" {
 			seen += ": " + c.Note
 		}
 		evidence = append(evidence, gates.Evidence{Kind: "check", Name: c.Name, Note: seen, OK: c.State == githost.CheckPassed})
 		what, text := follows[c.State].required, c.Name+" "+seen
+		optional := c.Optional && !s.Policy.AllCI && !slices.Contains(s.Policy.Contexts, c.Name)
+		if c.Foreign != "" { // a name is no proof
+			text = fmt.Sprintf("%s is %s by the word of %s, and %s", c.Name, c.State, cmp.Or(c.Issuer, "nobody known"), c.Foreign)
+		}
 		switch ran := slices.Contains(s.Reran.Checks, c.Name); {
-		case c.Optional && !s.Policy.AllCI && !slices.Contains(s.Policy.Contexts, c.Name):
+		case c.Foreign != "" && (optional || has(list, c.Name)):
+			what = told
+		case c.Foreign != "":
+			what, text = person, text+": have it run there, or name its issuer in ci of the project's entry"
+		case optional:
 			what = follows[c.State].optional
 		case follows[c.State].first == again && ran && s.At.Sub(s.Reran.At) < rerunSettles:
 			what = waits

@@ -17,12 +17,12 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
 	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
-	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
@@ -217,15 +217,8 @@ func (r *Rehearsal) follow(ctx context.Context) error {
 
 // move moves the card as the board's pages do.
 func (r *Rehearsal) move(ctx context.Context, card string, to stage.Status, by cards.Person) error {
-	e, err := r.service.Board.Move(ctx, card, string(to), by)
-	if err != nil {
-		return err
-	}
-	return r.service.Engine.Announce(ctx, trackerBoard, e.Delivery(), tracker.Hook{
-		Kind: tracker.HookItemUpdated, Event: "board." + e.Kind, ProjectID: e.Project, ItemID: e.Card,
-		ActorID: e.By, Actor: tracker.Person{ID: e.By, Name: e.By},
-		Status: true, To: e.To, At: e.At, Via: stage.ViaBoard, Proof: e.Proof,
-	})
+	desk := admin.Desk{Engine: r.service.Engine, Cards: r.service.Board, Source: trackerBoard}
+	return desk.Do(ctx, admin.Act{Card: card, Column: string(to), By: by})
 }
 
 // refused is the error of a card that was not begun, in the words of the comment that says so.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
@@ -21,6 +22,7 @@ type status struct {
 	id                          int
 	context, state, description string
 	target                      string // page of the run
+	creator                     string // empty: Actions of Gitea, whose account is shown to nobody
 	at                          time.Time
 }
 
@@ -94,11 +96,19 @@ func states() []string {
 	return []string{"pending", "success", "error", "failure", "warning", "skipped"}
 }
 
-// SetStatus reports a commit status: pending, success, failure or error, at Gitea warning or skipped too.
+// CIBot is the account that reports statuses.
+const CIBot = "ci-bot"
+
+// SetStatus reports a commit status as CIBot: pending, success, failure or error, at Gitea warning or skipped too.
 func (s *Server) SetStatus(repo, sha, contextName, state string) {
+	s.SetStatusAs(CIBot, repo, sha, contextName, state)
+}
+
+// SetStatusAs is SetStatus by an account.
+func (s *Server) SetStatusAs(account, repo, sha, contextName, state string) {
 	defer s.lock()()
 	if r := s.repo(repo); r != nil {
-		s.storeStatus(r, sha, status{context: contextName, state: state})
+		s.storeStatus(r, sha, status{context: contextName, state: state, creator: account})
 	}
 }
 
@@ -107,7 +117,7 @@ func (s *Server) storeStatus(r *repository, sha string, st status) status {
 	st.id, st.at = s.id(), s.opt.Now()
 	at := r.commit(sha)
 	at.statuses = append(at.statuses, st)
-	out := wireStatus(st, "state") // also where calls of the interface name it otherwise
+	out := s.wireStatus(st, "state") // also where calls of the interface name it otherwise
 	out["sha"] = sha
 	if s.gitea {
 		out["commit"] = object{"id": sha}
@@ -126,31 +136,22 @@ func (r *repository) latest(sha string) (out []status) {
 	return out
 }
 
-// combined sums up the statuses of a commit. Gitea counts only what is on the page.
-func (c *call) combined() {
-	sha := c.r.PathValue("sha")
-	list, rows := c.at.latest(sha), []any{}
-	if c.gitea {
-		list, _, _ = page(c, list)
-		rows = nil
+func (c *call) listStatuses() {
+	rows := []any{}
+	for _, st := range slices.Backward(c.at.commit(c.r.PathValue("sha")).statuses) {
+		rows = append(rows, c.wireStatus(st, c.state))
 	}
-	state := "pending"
-	if len(list) > 0 {
-		state = "success"
-	}
-	for _, st := range list {
-		rows = append(rows, wireStatus(st, c.state))
-		if st.state != "success" {
-			state = st.state
-		}
-	}
-	c.ok(object{"state": state, "sha": sha, "total_count": len(rows), "statuses": rows, "repository": c.wireRepo(c.at)})
+	c.list(rows)
 }
 
 // wireStatus writes a status, whose state is in the field.
-func wireStatus(st status, field string) object {
+func (s *Server) wireStatus(st status, field string) object {
+	var creator any
+	if st.creator != "" {
+		creator = s.wireUser(st.creator)
+	}
 	return object{
-		"id": st.id, "context": st.context, field: st.state, "description": st.description, "target_url": st.target,
+		"creator": creator, "id": st.id, "context": st.context, field: st.state, "description": st.description, "target_url": st.target,
 		"created_at": stamp(st.at), "updated_at": stamp(st.at),
 	}
 }
@@ -178,14 +179,14 @@ func (s *Server) SetCheckRun(repo, sha, name, statusWord, conclusion string) {
 	s.repo(repo).commit(sha).report(c)
 }
 
-// rerun queues a check run again. One of an app is that app's to request.
+// rerun queues a job of a workflow again. A check run is its app's to request.
 func (c *call) rerun() {
 	for _, at := range c.at.commits {
 		for i, k := range at.checks {
 			if strconv.Itoa(k.id) != c.r.PathValue("id") {
 				continue
 			}
-			if k.app != Actions {
+			if k.app != Actions || strings.HasSuffix(c.r.URL.Path, "rerequest") {
 				c.fail(refusal{status: http.StatusForbidden, text: "You must authenticate via a GitHub App."})
 				return
 			}

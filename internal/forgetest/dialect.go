@@ -65,7 +65,7 @@ func common() map[string]func(*call) {
 		"GET " + repo + "/branches/{branch...}":   (*call).branch,
 		"GET " + repo + "/hooks":                  (*call).listHooks,
 		"POST " + repo + "/hooks":                 (*call).addHook,
-		"GET " + repo + "/commits/{sha}/status":   (*call).combined,
+		"GET " + repo + "/commits/{sha}/statuses": (*call).listStatuses,
 		"GET " + repo + "/pulls":                  (*call).listPulls,
 		"POST " + repo + "/pulls":                 (*call).createPull,
 		"GET " + repo + "/pulls/{number}":         func(c *call) { c.ok(c.wirePull(c.p)) },

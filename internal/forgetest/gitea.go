@@ -51,7 +51,6 @@ func gitea() dialect {
 
 			"GET " + repo + "/branches":                     (*call).listBranches,
 			"DELETE " + repo + "/branches/{branch...}":      (*call).deleteBranch,
-			"GET " + repo + "/commits/{sha}/statuses":       (*call).listStatuses,
 			"POST " + repo + "/statuses/{sha}":              (*call).createStatus,
 			"POST " + repo + "/pulls/{number}/merge":        (*call).mergePull,
 			"GET " + repo + "/issues/{number}/timeline":     func(c *call) { c.listIn(c.wireLog(c.i)) },
@@ -188,14 +187,6 @@ func (c *call) listBranches() {
 	c.list(rows)
 }
 
-func (c *call) listStatuses() {
-	rows := []any{}
-	for _, st := range slices.Backward(c.at.commit(c.r.PathValue("sha")).statuses) {
-		rows = append(rows, wireStatus(st, c.state))
-	}
-	c.list(rows)
-}
-
 func (c *call) createStatus() {
 	var in struct{ State, Context, Description string }
 	if !c.decode(&in) {
@@ -205,8 +196,8 @@ func (c *call) createStatus() {
 		c.fail(refusal{status: http.StatusUnprocessableEntity, text: "invalid state"})
 		return
 	}
-	st := c.storeStatus(c.at, c.r.PathValue("sha"), status{context: in.Context, state: in.State, description: in.Description})
-	c.reply(http.StatusCreated, wireStatus(st, c.state))
+	st := c.storeStatus(c.at, c.r.PathValue("sha"), status{context: in.Context, state: in.State, description: in.Description, creator: c.login(c.r)})
+	c.reply(http.StatusCreated, c.wireStatus(st, c.state))
 }
 
 // listed are the events of a webhook as they are listed; pull_request is many.

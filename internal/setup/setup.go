@@ -169,7 +169,7 @@ const none = "none"
 
 // settings completes the settings.
 func (s *setup) settings(ctx context.Context) error {
-	s.env.add("ORCH_TRACKER", "board", "cards are on a board of the service's own")
+	s.env.add("ORCH_TRACKER", "board", "cards that projects.yaml gives no board are on the service's own")
 	agent := s.Agent
 	if !s.env.has("ORCH_AGENT") {
 		question := "Agent: claude, codex, gemini, opencode, a command, or " + rehearse.Name + ", which costs nothing"

@@ -185,6 +185,10 @@ func (s *Service) handlers() (err error) {
 	if s.features.Deps != nil {
 		w.Deps = s.features.Deps
 	}
+	if d := &s.opt.Dashboard; d.Cards != nil {
+		d.Cards = redactedCards{d.Cards, o.Redactor}
+		w.Desk = admin.Desk{Engine: s.Engine, Cards: d.Cards, Source: d.CardsSource}
+	}
 	s.reload = s.Reload
 	if w.Reload != nil {
 		s.reload = w.Reload
@@ -239,9 +243,7 @@ func (s *Service) pages() (http.Handler, error) {
 	if o.Logs != nil {
 		d.Logs = o.Logs
 	}
-	if d.Redactor = o.Redactor; d.Cards != nil {
-		d.Cards = redactedCards{d.Cards, o.Redactor}
-	}
+	d.Redactor = o.Redactor
 	return dashboard.Handler(d)
 }
 

@@ -40,8 +40,9 @@ type Project struct {
 	Lanes           Lanes               // that its tasks take
 	CINone          bool                // the repository has no CI
 	AllCI           bool                // checks that the host's rules do not demand count too
-	Contexts        []string
-	CI              [][]string // commands that the service runs as CI, where nobody else does (HostGit)
+	Contexts        []string            // checks that CI has to report
+	Issuers         map[string]string   // who has to report them, by name: see githost.Check.Issuer
+	CI              [][]string          // commands that the service runs as CI, where nobody else does (HostGit)
 	Agents          map[stage.Role]work.Agent
 	Prompts         map[stage.Role]string    // the team's assignments; see package prompt
 	Deploy          Recipes                  // how the deployer deploys
@@ -149,7 +150,8 @@ func (p Project) Writable(t Task, l stage.Launch, i stage.Info) stage.Paths {
 // Policy returns what gates read of the entry.
 func (p Project) Policy() gates.Policy {
 	return gates.Policy{
-		CINone: p.WithoutCI(), AllCI: p.AllCI, Plain: p.Plain(), Required: p.Required, Contexts: p.RequiredChecks(), Reviewers: p.Reviewers,
+		CINone: p.WithoutCI(), AllCI: p.AllCI, Plain: p.Plain(), Required: p.Required, Contexts: p.RequiredChecks(), Issuers: p.Issuers,
+		Reviewers: p.Reviewers,
 		Protected: p.Protected.patterns(), Verify: CommandLines(p.Verify), Probe: p.Probe.ByStage(),
 	}
 }

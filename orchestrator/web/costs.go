@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -38,6 +39,21 @@ func (s *CostSum) add(c task.Cost) {
 	s.Runs += c.Runs
 	s.Worked += int64(c.Worked / time.Second)
 	s.Totals.add(c)
+}
+
+// report tells what has ended in the last days, in whole.
+func (s *server) report(r *http.Request) (any, error) {
+	if s.History == nil {
+		return nil, refusal(http.StatusNotFound, "feature-off", "This program keeps no history (web.Options.History).")
+	}
+	days, err := access.Number(r, "days", 7, " must be between 1 and 366.", 1, 366)
+	if err != nil {
+		return nil, err
+	}
+	p, repo := access.Of(r.Context()), r.URL.Query().Get("repo")
+	return explain.ReadReport(r.Context(), s.Engine, s.History, s.Engine.Now().AddDate(0, 0, -int(days)), func(of string) bool {
+		return p.Reads(of) && (repo == "" || repo == of)
+	})
 }
 
 func (s *server) costs(r *http.Request) (any, error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/board"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -64,6 +65,7 @@ func openDoor(t *testing.T) *door {
 		show := dashboard.Options{Engine: o.Engine, History: history, Access: d.guard, Cards: own, Stop: true, Unfreeze: unfreeze}
 		o.Access, o.Stop, o.Unfreeze = d.guard, true, unfreeze
 		o.Reload = func(context.Context) (web.Reloaded, error) { return web.Reloaded{}, nil }
+		o.Desk = admin.Desk{Engine: o.Engine, Cards: own, Source: "board"}
 		done := make(chan struct{})
 		close(done)
 		o.Done, show.Done = done, done
@@ -118,9 +120,10 @@ func (p place) address(r access.Route, prefix string) (path string, body string)
 	case strings.HasPrefix(r.Pattern, "/board/"):
 		id = p.card
 	}
-	path = prefix + strings.NewReplacer("{id}", id, "{run}", "1", "{attempt}", "1", "{name}", "dash.js", "{$}", "").Replace(r.Pattern)
+	at := strings.NewReplacer("{card}", p.card, "{id}", id).Replace(r.Pattern)
+	path = prefix + strings.NewReplacer("{run}", "1", "{attempt}", "1", "{name}", "dash.js", "{$}", "").Replace(at)
 	if prefix == "" {
-		return path, fmt.Sprintf(`{"repo":%q,"task":%d,"on":9}`, p.repo, p.task)
+		return path, fmt.Sprintf(`{"repo":%q,"board":%q,"task":%d,"on":9}`, p.repo, p.project, p.task)
 	}
 	form := fmt.Sprintf("repo=%s&task=%d&project=%s&name=Kim", p.repo, p.task, p.project)
 	return path + "?" + form, form

@@ -163,13 +163,14 @@ func describedWorld(t *testing.T, test func(*world)) {
 		logs.Step(work.LogName{TaskID: 1, Role: stage.Analyst, Run: 1, Attempt: 1, Stream: work.StreamSteps}, work.Step{At: time.Now(), Kind: work.StepUsage, Usage: &work.Usage{Model: "m"}})
 		p, err := plane.New(plane.Options{BaseURL: "http://plane.example.org", Workspace: "w", Token: "t", Secrets: signature.Of(planeSecret)})
 		require.NoError(r, err)
-		done := make(chan struct{})
-		close(done)
-		o.Engine, o.History, o.Logs, o.Done, o.Sources = r.Engine, r.Store, logs, done, []web.Source{{Name: "plane", Tracker: p}}
+		stopped, stop := context.WithCancel(context.Background())
+		stop()
+		o.Engine, o.History, o.Logs, o.Done, o.Sources = r.Engine, r.Store, logs, stopped.Done(), []web.Source{{Name: "plane", Tracker: p}}
 		o.Reload = func(context.Context) (web.Reloaded, error) {
 			return web.Reloaded{Added: []string{}, Removed: []string{}}, nil
 		}
 		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/plain") })
+		o.Desk = deskWithACard(r)
 		w.handler, err = web.Handler(o)
 		require.NoError(r, err)
 		test(w)

@@ -11,6 +11,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
 // Problem is an RFC 9457 problem document.
@@ -104,6 +106,9 @@ func (s *server) refusalOf(err error) *access.Refusal {
 	if no, is := errors.AsType[*admin.RefusedError](err); is {
 		return refusal(http.StatusConflict, "refused", no.Why)
 	}
+	if no, is := errors.AsType[*cards.InputError](err); is {
+		return refusal(http.StatusBadRequest, "bad-payload", no.Text)
+	}
 	for _, known := range []struct {
 		err error
 		*access.Refusal
@@ -112,6 +117,8 @@ func (s *server) refusalOf(err error) *access.Refusal {
 		{admin.ErrNoLane, refusal(http.StatusNotFound, "no-lane", "There is no such lane: GET /queue lists them.")},
 		{admin.ErrNoEffect, refusal(http.StatusNotFound, "no-effect",
 			"There is no such effect: GET /queue lists those that were given up.")},
+		{tracker.ErrNotFound, refusal(http.StatusNotFound, "no-card", "There is no such card.")},
+		{cards.ErrConflict, refusal(http.StatusConflict, "outdated", "Somebody else has changed the card since: read it again.")},
 		{admin.ErrOutdated, refusal(http.StatusConflict, "outdated", "The board is to show another status by now.")},
 		{queue.ErrNotFailed, refusal(http.StatusConflict, "not-failed", "The effect was not given up, or is made again already.")},
 	} {

@@ -58,7 +58,11 @@ func free(method, pattern string, h http.HandlerFunc, note string) access.Route 
 
 func (s *server) routes() []access.Route {
 	row := func(method, pattern string, needs access.Role, of access.Scope, v view) access.Route {
-		h := http.MaxBytesHandler(s.show(v), bodyMax)
+		most := int64(bodyMax)
+		if of == ofCard || of == ofBoard {
+			most = cardMax
+		}
+		h := http.MaxBytesHandler(s.show(v), most)
 		return access.Route{Method: method, Pattern: pattern, Needs: needs, Of: of, Handler: h}
 	}
 	out := append(s.receivers(),
@@ -81,6 +85,7 @@ func (s *server) routes() []access.Route {
 		row("POST", "/tasks/{id}/deps", access.Operator, ofTask, s.deps),
 		row("DELETE", "/tasks/{id}/deps", access.Operator, ofTask, s.deps),
 		row("GET", "/costs", access.Viewer, access.Some, s.costs),
+		row("GET", "/report", access.Viewer, access.Some, s.report),
 		row("GET", "/pauses", access.Viewer, access.Some, s.pauses),
 		row("POST", "/pauses", access.Operator, ofPause, s.pauses),
 		row("DELETE", "/pauses", access.Operator, ofPause, s.pauses),
@@ -101,6 +106,7 @@ func (s *server) routes() []access.Route {
 			Stream: true, Handler: http.HandlerFunc(s.events),
 		},
 	)
+	out = append(out, s.cardRoutes(row)...)
 	if s.Metrics != nil {
 		metrics := access.Route{
 			Method: "GET", Pattern: "/metrics", Needs: access.Viewer, Of: access.Every,
@@ -125,6 +131,7 @@ func (s *server) routes() []access.Route {
 func (s *server) mux(routes []access.Route) (*http.ServeMux, error) {
 	return s.Access.Mux(access.Table{Routes: routes, Refuse: s.fail, Find: map[access.Scope]func(*http.Request) (string, error){
 		ofTask: s.repoOfTask, ofEffect: s.repoOfEffect, ofBody: s.repoOfBody, ofPause: repoOfPause,
+		ofCard: s.repoOfCard, ofBoard: s.repoOfBoard,
 	}})
 }
 
@@ -155,7 +162,7 @@ func (s *server) repoOfEffect(r *http.Request) (string, error) {
 // readBody reads the body, which stays for the handler: one that is no JSON is the handler's to
 // refuse.
 func readBody(r *http.Request, into any) error {
-	body, err := io.ReadAll(io.LimitReader(r.Body, bodyMax))
+	body, err := io.ReadAll(io.LimitReader(r.Body, cardMax)) // the row has a bound of its own
 	if err != nil {
 		return &access.Refusal{Status: http.StatusBadRequest, Kind: "bad-payload", Text: "The body cannot be read."}
 	}

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -66,6 +67,8 @@ type Options struct {
 	// Logs reads what agents print, for the steps of runs; nil = they are not shown.
 	Logs     work.Logs
 	Redactor *secret.Redactor // of documents and diffs; nil = nothing is hidden
+	// Desk changes the board that the service keeps itself; without Cards it keeps none.
+	Desk admin.Desk
 	// Signed is called for each webhook that has a signature, with whether it is right; nil = nobody listens.
 	Signed func(source string, right bool)
 	// Dashboard serves the pages below /dashboard/; nil = none.
@@ -151,7 +154,7 @@ func strict(mux *http.ServeMux) http.Handler {
 			return
 		}
 		var allowed []string
-		for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
 			probe := r.Clone(r.Context())
 			probe.Method = m
 			if _, pattern := mux.Handler(probe); pattern != "" {

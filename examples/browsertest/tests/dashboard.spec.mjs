@@ -5,7 +5,7 @@ import { audit, expect, look, site, test } from '../fixture.mjs'
 
 /** @type {[name: string, path: string, words: string][]} */
 const pages = [
-  ['board', '', 'Needs you'], ['queue', 'queue', 'Queue'], ['repos', 'repos', 'acme/app'], ['cost', 'cost', 'Cost'], ['journal', 'journal', 'Journal'],
+  ['board', '', 'Needs you'], ['queue', 'queue', 'Queue'], ['repos', 'repos', 'acme/app'], ['cost', 'cost', 'Cost'], ['history', 'history', 'History'], ['journal', 'journal', 'Journal'],
   ['moment', 'journal/1', 'State at this moment'], ['task-done', 'tasks/1', 'done'], ['task-red', 'tasks/2', 'CI failed'], ['task-stopped', 'tasks/3', 'cancelled'],
   ['task-at-work', 'tasks/4', 'developer'], ['run', 'tasks/1/runs/1/1', 'output'], ['run-at-work', 'tasks/4/runs/3/1', 'at work for'],
   ['session', 'session', 'Sign in'], ['retry', 'tasks/2/retry', 'again?'], ['stop', 'tasks/4/stop', 'Stop the task'], ['unfreeze', 'repos/unfreeze?repo=acme/app', 'Unfreeze acme/app?'],

@@ -2,14 +2,17 @@ package command
 
 import (
 	"cmp"
+	"encoding/csv"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
@@ -81,4 +84,36 @@ func price(t web.Totals) string {
 	default:
 		return fmt.Sprintf("%.2f + ?", t.CostUSD)
 	}
+}
+
+type reportCmd struct {
+	Days int    `default:"7" help:"What has ended in so many days."`
+	Repo string `help:"In this repository only."`
+	CSV  bool   `name:"csv" help:"A line for each task, with commas."`
+	printer
+}
+
+// Run prints a report as a text for a message.
+func (c reportCmd) Run(s *streams) error {
+	query := url.Values{"days": {strconv.Itoa(c.Days)}, "repo": {c.Repo}}
+	return read(c.printer, s, http.MethodGet, "/report?"+query.Encode(), nil, func(w io.Writer, r explain.Report) {
+		if !c.CSV {
+			fmt.Fprint(w, still(r.Text())+"\n")
+			return
+		}
+		out := csv.NewWriter(w)
+		_ = out.Write([]string{
+			"task", "item", "repository", "title", "stage", "began", "ended", "merged", "lead_s", "people_s", "sent_back", "approved_by",
+			"usd", "unpriced_runs",
+		})
+		for _, p := range r.Tasks {
+			_ = out.Write([]string{
+				strconv.FormatInt(p.TaskID, 10), p.Item, p.Repo, oneLine(p.Title, 200), string(p.Stage),
+				moment(p.Began), moment(p.Ended), p.MergeSHA,
+				strconv.FormatInt(p.Lead, 10), strconv.FormatInt(p.People, 10), strconv.Itoa(p.SentBack), strings.Join(p.Approved, " "),
+				strconv.FormatFloat(p.CostUSD, 'f', 4, 64), strconv.FormatInt(p.Unpriced, 10),
+			})
+		}
+		out.Flush()
+	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
 	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/setup"
@@ -57,9 +58,19 @@ func (c *initCmd) Run(s *streams) error {
 		fmt.Fprintf(s.out, "\n%s.\n", click)
 	}
 	fmt.Fprintf(s.out, "\nStart it here with: %s serve\n", program)
-	if settings.Tracker == "board" {
-		fmt.Fprintf(s.out, "Cards: http://%s/dashboard/board (sign in with ORCH_ADMIN_TOKEN of %s); "+
-			"drag one to To Analyse, and to Approved when it is In Review\n", settings.Listen, app.EnvFile)
+	registry, err := projectfile.Load(settings.Projects, settings.Kinds()...)
+	if err != nil {
+		return err
+	}
+	for _, p := range registry.Projects.All() {
+		switch board, _ := registry.Neighbours.Board(p.Board); {
+		case board.Kind == projectfile.KindLabels:
+			fmt.Fprintf(s.out, "Cards are the issues of %s: label one status/To Analyse, and status/Approved when it is In Review; "+
+				"see http://%s/dashboard/\n", p.Repo, settings.Listen)
+		case p.Board == "" && settings.Tracker == "board":
+			fmt.Fprintf(s.out, "Cards: http://%s/dashboard/board (sign in with ORCH_ADMIN_TOKEN of %s); "+
+				"drag one to To Analyse, and to Approved when it is In Review\n", settings.Listen, app.EnvFile)
+		}
 	}
 	return nil
 }

@@ -33,9 +33,11 @@ type cli struct {
 	Validate validateCmd   `cmd:"" help:"Check the settings, the project registry and the pipeline."`
 	Doctor   doctorCmd     `cmd:"" help:"Examine a deployment: git, tokens, board columns, agents, disk."`
 	Tasks    tasksCmd      `cmd:"" help:"List tasks: those that have not ended."`
+	Card     cardCmd       `cmd:"" help:"Keep cards of the server's own board: list, show, add, move, comment, answer."`
 	Show     showCmd       `cmd:"" help:"Show a task: where it stands, its runs, its story."`
 	Queue    queueCmd      `cmd:"" help:"Show what is under way, and what everything else waits for."`
 	Costs    costsCmd      `cmd:"" help:"Show what agents have cost: by repository, day, role, agent or model."`
+	Report   reportCmd     `cmd:"" help:"Tell what was shipped lately, how long it took and what it has cost."`
 	Logs     logsCmd       `cmd:"" help:"Print what an agent does or has done, step by step."`
 	Approve  approveCmd    `cmd:"" help:"Approve what a task waits for: requirements, or changes of protected paths."`
 	Reject   rejectCmd     `cmd:"" help:"Reject what a task waits for, with a reason."`

@@ -68,8 +68,8 @@ func TestEveryCommandIsForPrograms(t *testing.T) {
 	require.NoError(t, err)
 	without := []string{"init", "serve", "completion", "man", "token revoke", "tracks unhide", "tracks readmit"}
 	calling := []string{
-		"tasks", "show", "queue", "costs", "logs", "approve", "reject", "confirm", "pause", "unpause", "drain", "stop", "retry", "undo", "why",
-		"deps list", "deps add", "deps remove", "unfreeze", "resume", "reload",
+		"tasks", "show", "queue", "costs", "report", "logs", "approve", "reject", "confirm", "pause", "unpause", "drain", "stop", "retry", "undo", "why",
+		"card list", "card show", "card add", "card move", "card comment", "card answer", "deps list", "deps add", "deps remove", "unfreeze", "resume", "reload",
 	}
 	var all, called []string
 	for _, leaf := range parser.Model.Leaves(true) {

@@ -147,6 +147,18 @@ func Readable[T any](ctx context.Context, list []T, repo func(T) string) (out []
 	return out
 }
 
+// ForColumn returns the right to set a status on a card of a board of our own.
+func ForColumn(to stage.Status) Role {
+	switch to {
+	case stage.StatusApproved, stage.StatusRejected:
+		return Approver
+	case stage.StatusConfirmDeploy:
+		return Releaser
+	default:
+		return Operator
+	}
+}
+
 type contextKey struct{}
 
 // With puts a principal into a context.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -18,10 +19,9 @@ import (
 )
 
 const (
-	nameCookie   = "signalbox_name"
-	nameFor      = 365 * 24 * time.Hour
-	cardFormMax  = 2 << 20         // bytes of a form with a card's texts
-	announceTime = 5 * time.Second // how long an event is tried to be stored
+	nameCookie  = "signalbox_name"
+	nameFor     = 365 * 24 * time.Hour
+	cardFormMax = 2 << 20 // bytes of a form with a card's texts
 )
 
 const (
@@ -164,41 +164,13 @@ func unsent(r *http.Request, wrong string) view {
 	return view{Name: "unsent", Script: "cards.js", Title: "Not saved yet", Nav: "cards", Data: f}
 }
 
-// announce passes a move to the engine. When its event cannot be stored the reconciler finds
-// the move on the board: that is no reason to refuse what is on the disk.
-func (s *server) announce(r *http.Request, e cards.Entry, kind string) {
-	to, _ := cards.ColumnOf(e.To)
-	h := tracker.Hook{
-		Kind: kind, Event: "board." + e.Kind, ProjectID: e.Project, ItemID: e.Card,
-		ActorID: e.By, Actor: tracker.Person{ID: e.By, Name: e.By}, Self: strings.HasPrefix(e.By, cards.Service),
-		Status: e.Kind == cards.Moved, To: e.To, Word: to.Status, At: e.At, Via: stage.ViaBoard, Proof: e.Proof,
-	}
-	ctx, cancel := s.Engine.Scheduler.WithTimeout(r.Context(), announceTime)
-	defer cancel()
-	if err := s.Engine.Announce(ctx, s.CardsSource, e.Delivery(), h); err != nil {
-		s.Log.Warn("the event of a change on the board is not stored; the reconciler finds it", "item", e.Card, "err", err)
-	}
-}
-
 func (s *server) doMake(r *http.Request, by cards.Person) (string, error) {
 	f := r.PostForm
-	if _, known := s.Engine.Projects.ByTracker(f.Get("project")); !known {
-		return "", notFound("There is no such board.")
-	}
-	c, e, err := s.Cards.Make(r.Context(), cards.New{
+	c, err := s.desk().Make(r.Context(), cards.New{
 		Key: f.Get("key"), Project: f.Get("project"), By: by,
 		Title: f.Get("title"), Description: f.Get("description"), Labels: f.Get("labels"),
-	})
-	if err != nil {
-		return "", err
-	}
-	s.announce(r, e, tracker.HookItemCreated)
-	if f.Get("start") != "" {
-		if err := s.move(r, c.ID, string(stage.StatusToAnalyse), by); err != nil {
-			return "", err
-		}
-	}
-	return cardAddress(c.ID) + "?said=made", nil
+	}, f.Get("start") != "")
+	return cardAddress(c.ID) + "?said=made", err
 }
 
 func (s *server) doEdit(r *http.Request, by cards.Person) (string, error) {
@@ -214,36 +186,22 @@ func (s *server) doEdit(r *http.Request, by cards.Person) (string, error) {
 	return cardAddress(id) + "?said=edited", err
 }
 
-func (s *server) move(r *http.Request, id, column string, by cards.Person) error {
-	if err := s.checkMove(r, id, column, ""); err != nil {
-		return err
-	}
-	e, err := s.Cards.Move(r.Context(), id, column, by)
-	if err == nil && e.Kind == cards.Moved {
-		s.announce(r, e, tracker.HookItemUpdated)
-	}
-	return err
-}
-
-// checkMove refuses a move that needs a right, a reason or another look.
-func (s *server) checkMove(r *http.Request, id, column, reason string) error {
-	need := needFor(column)
-	if need == access.Operator {
-		return nil
-	}
-	story, err := s.Cards.Story(r.Context(), id)
+// carryOut does something with a card, for who has the right to put it into the column.
+func (s *server) carryOut(r *http.Request, a admin.Act) error {
+	story, err := s.Cards.Story(r.Context(), a.Card)
 	if err == nil {
-		err = s.Access.Check(access.Of(r.Context()), need, s.placeOf(story.Project).Repo)
+		err = s.Access.Check(access.Of(r.Context()), access.ForColumn(stage.Status(a.Column)), s.placeOf(story.Project).Repo)
 	}
 	if err != nil {
 		return err
 	}
-	return s.checkVerdict(r.Context(), story, column, reason, r.PostForm.Get("commit"))
+	a.Of = r.PostForm.Get("commit")
+	return s.desk().Do(r.Context(), a)
 }
 
 func (s *server) doMove(r *http.Request, by cards.Person) (string, error) {
 	id, back := r.PathValue("id"), r.PostForm.Get("back")
-	if err := s.move(r, id, r.PostForm.Get("column"), by); err != nil {
+	if err := s.carryOut(r, admin.Act{Card: id, Column: r.PostForm.Get("column"), By: by}); err != nil {
 		return "", err
 	}
 	if back != "" {
@@ -252,31 +210,25 @@ func (s *server) doMove(r *http.Request, by cards.Person) (string, error) {
 	return cardAddress(id) + "?said=moved", nil
 }
 
-// doSay makes a comment, and then the move that goes with it: of a rejection the newest
-// comment is the reason. A verdict that needs none may go without a comment.
+// doSay makes a comment, and then the move that goes with it.
 func (s *server) doSay(r *http.Request, by cards.Person) (string, error) {
 	id, column, body := r.PathValue("id"), r.PostForm.Get("column"), r.PostForm.Get("body")
-	if err := s.checkMove(r, id, column, body); err != nil {
-		return "", err
+	a := admin.Act{Card: id, Key: r.PostForm.Get("key"), Body: body, Column: column, By: by}
+	if strings.TrimSpace(body) == "" && access.ForColumn(stage.Status(column)) == access.Operator {
+		a.Column = "" // only a verdict may go without a comment
 	}
-	if decides := needFor(column) != access.Operator; !decides || strings.TrimSpace(body) != "" {
-		if err := s.Cards.Say(r.Context(), cards.Saying{ID: id, Key: r.PostForm.Get("key"), Body: body, By: by}); err != nil {
-			return "", err
-		}
-	}
+	err := s.carryOut(r, a)
 	if column != "" {
-		if err := s.move(r, id, column, by); err != nil {
-			return "", err
-		}
-		return cmp.Or(local(r.PostForm.Get("next")), cardAddress(id)) + "?said=moved", nil
+		return cmp.Or(local(r.PostForm.Get("next")), cardAddress(id)) + "?said=moved", err
 	}
-	return cardAddress(id) + "?said=said#talk", nil
+	return cardAddress(id) + "?said=said#talk", err
 }
 
 func (s *server) doArrange(r *http.Request, by cards.Person) (string, error) {
 	id, kind, other := r.PathValue("id"), r.PostForm.Get("kind"), r.PostForm.Get("other")
 	if kind == cards.Blocked {
-		c, err := s.byKey(r, other)
+		boards := access.Readable(r.Context(), s.Engine.Projects.Boards(), repoOfProject)
+		c, err := s.desk().Find(r.Context(), boards, other)
 		if err != nil {
 			return "", err
 		}
@@ -303,7 +255,7 @@ func (s *server) doArrange(r *http.Request, by cards.Person) (string, error) {
 		s.Engine.Heard(tracker.Hook{Kind: tracker.HookItemUpdated, Event: "board." + kind, ProjectID: story.Project, ItemID: id})
 	case cards.DeletedIt:
 		e := cards.Entry{Card: id, Project: story.Project, N: int64(len(story.Log)) + 1, Kind: kind, By: by.Name, Proof: by.Proof}
-		s.announce(r, e, tracker.HookItemRemoved)
+		s.desk().Announce(r.Context(), e, tracker.HookItemRemoved)
 		return boardAddress(story.Project) + "&said=deleted", nil
 	}
 	return cardAddress(id) + "?said=" + kind, nil

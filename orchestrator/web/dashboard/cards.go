@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -318,32 +317,4 @@ func cardAddress(id string) string { return "board/cards/" + url.PathEscape(id) 
 // boardAddress is the address of a board.
 func boardAddress(project string) string {
 	return "board?" + url.Values{"project": {project}}.Encode()
-}
-
-// byKey finds a card by its name for people.
-func (s *server) byKey(r *http.Request, key string) (cards.Card, error) {
-	key = strings.TrimSpace(key)
-	prefix, digits, _ := strings.Cut(key, "-")
-	number, err := strconv.ParseInt(digits, 10, 64)
-	for _, p := range access.Readable(r.Context(), s.Engine.Projects.Boards(), repoOfProject) {
-		if err != nil || number < 1 || !strings.EqualFold(p.Prefix, prefix) {
-			continue
-		}
-		list, err := s.Cards.Cards(r.Context(), cards.Filter{Project: p.TrackerProject, Number: number})
-		if err != nil {
-			return cards.Card{}, err
-		}
-		if len(list) > 0 {
-			return list[0], nil
-		}
-	}
-	text := fmt.Sprintf("There is no card %.40q on a board: write its key, such as %s.", key, s.exampleKey())
-	return cards.Card{}, &cards.InputError{Text: text}
-}
-
-func (s *server) exampleKey() string {
-	for _, p := range s.Engine.Projects.Boards() {
-		return p.Prefix + "-1"
-	}
-	return "APP-1"
 }

@@ -4,7 +4,7 @@
 // at any moment of it.
 //
 //	GET  /, /queue, /tasks/{id}, /tasks/{id}/documents/{name}, /tasks/{id}/diff, /tasks/{id}/runs/{run}/{attempt}
-//	GET  /repos, /cost, /journal, /journal/{id}
+//	GET  /repos, /cost, /history, /journal, /journal/{id}
 //	POST /session, /tasks/{id}/decide, /tasks/{id}/retry, /tasks/{id}/stop, /tasks/{id}/undo
 //	POST /repos/unfreeze, /agents/resume, /effects/hasten, /effects/{id}/again
 //	GET  /board, /board/new, /board/cards/{id}, /board/cards/{id}/edit   with Options.Cards
@@ -352,7 +352,7 @@ func (s *server) load() error {
 		return err
 	}
 	for _, name := range []string{
-		"board", "queue", "task", "run", "repos", "cost", "journal", "moment", "session", "arrived", "confirm", "failed",
+		"board", "queue", "task", "run", "repos", "cost", "history", "journal", "moment", "session", "arrived", "confirm", "failed",
 		"cards", "card", "cardform", "unsent", "document", "diff",
 	} {
 		clone, err := base.Clone()

@@ -2,12 +2,10 @@ package dashboard
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -43,6 +41,10 @@ func (d desk) Action() string {
 		return d.Card + "/say"
 	}
 	return fmt.Sprintf("tasks/%d/decide", d.Task)
+}
+
+func (s *server) desk() admin.Desk {
+	return admin.Desk{Engine: s.Engine, Cards: s.Cards, Source: s.CardsSource}
 }
 
 func (s *server) reading() documents.Reader {
@@ -186,7 +188,7 @@ func (s *server) doDecide(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	need, p, who := needFor(r.PostForm.Get("column")), access.Of(r.Context()), byPage(r)
+	need, p, who := access.ForColumn(stage.Status(r.PostForm.Get("column"))), access.Of(r.Context()), byPage(r)
 	on, ok := stage.BoardTrigger(stage.Status(r.PostForm.Get("column")))
 	if !ok || need == access.Operator {
 		return "", badRequest("The form has no decision.")
@@ -209,23 +211,4 @@ func (s *server) decide(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	seeOther(w, root(r)+next)
-}
-
-// checkVerdict refuses a rejection on a board of our own without a reason, which is given now or was since the
-// card was moved last, and a verdict of what is not the head of the card's task any more.
-func (s *server) checkVerdict(ctx context.Context, story cards.Story, column, reason, commit string) error {
-	if story.Column == column { // it was sent before
-		return nil
-	}
-	said := strings.TrimSpace(reason) != "" || slices.ContainsFunc(story.Comments, func(c cards.Comment) bool {
-		return !c.Service && !c.At.Before(story.MovedAt)
-	})
-	if stage.Status(column) == stage.StatusRejected && !said {
-		return &cards.InputError{Text: resultText("reason")}
-	}
-	t, err := orchestrator.NewestTask(ctx, s.Engine.Store, story.ID)
-	if err != nil {
-		return err
-	}
-	return admin.Word{Of: commit}.Check(t)
 }

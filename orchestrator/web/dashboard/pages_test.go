@@ -127,7 +127,7 @@ func TestHostileTextEverywhere(t *testing.T) {
 				w.full()
 				seen := w.crawl(prefix)
 				for _, kind := range []string{
-					`/$`, `/queue$`, `/repos$`, `/cost$`, `/cost\?days=7$`, `/journal$`, `/journal\?before=\d+$`, `/journal/\d+$`, `/tasks/\d+$`, `/tasks/\d+/runs/\d+/\d+$`,
+					`/$`, `/queue$`, `/repos$`, `/cost$`, `/cost\?days=7$`, `/history$`, `/history\?days=90&repo=$`, `/journal$`, `/journal\?before=\d+$`, `/journal/\d+$`, `/tasks/\d+$`, `/tasks/\d+/runs/\d+/\d+$`,
 					`/tasks/\d+/retry$`, `/tasks/\d+/stop$`, `/repos/unfreeze\?repo=`, `/session$`, `/assets/dash.js\?v=`, `/log\?all=1$`, `/\?stage=review$`,
 				} {
 					form := regexp.MustCompile("^" + prefix + ".*" + kind)

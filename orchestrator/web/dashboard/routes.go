@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
@@ -43,7 +42,7 @@ func (s *server) routes() []access.Route {
 	missing := func(*http.Request) (view, error) { return view{}, notFound("There is no such page.") }
 	out := []access.Route{
 		page("/{$}", access.Some, s.board), page("/queue", access.Some, s.queue), page("/repos", access.Some, s.repos),
-		page("/cost", access.Some, s.cost), page("/journal", access.Some, s.journal), page("/journal/{id}", ofEntry, s.moment),
+		page("/cost", access.Some, s.cost), page("/history", access.Some, s.history), page("/journal", access.Some, s.journal), page("/journal/{id}", ofEntry, s.moment),
 		page("/tasks/{id}", ofTask, s.task), page("/tasks/{id}/runs/{run}/{attempt}", ofTask, s.run),
 		file("/tasks/{id}/runs/{run}/{attempt}/log", ofTask, http.HandlerFunc(s.log)),
 		file("/tasks/{id}/runs/{run}/{attempt}/steps", ofTask, http.HandlerFunc(s.moreSteps)),
@@ -191,16 +190,4 @@ func (s *server) repoOfPlace(r *http.Request) (string, error) {
 func (s *server) repoOfCard(r *http.Request) (string, error) {
 	story, err := s.Cards.Story(r.Context(), r.PathValue("id"))
 	return s.placeOf(story.Project).Repo, err
-}
-
-// needFor is the right to move a card to a column.
-func needFor(column string) access.Role {
-	switch stage.Status(column) {
-	case stage.StatusApproved, stage.StatusRejected:
-		return access.Approver
-	case stage.StatusConfirmDeploy:
-		return access.Releaser
-	default:
-		return access.Operator
-	}
 }

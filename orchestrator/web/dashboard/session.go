@@ -28,7 +28,6 @@ func resultText(key string) string {
 		"archived": "The card is archived.", "restored": "The card is on the board again.", "deleted": "The card is deleted.",
 		"blocked": "The card waits for another one now.", "unblocked": "The card does not wait for that one any more.",
 		"in": "You are signed in.", "out": "You are signed out.", "decided": "Your decision is queued.",
-		"reason": "A rejection needs a reason: write what is wrong, and set Rejected with it.",
 	}[key]
 }
 

@@ -1,0 +1,137 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+)
+
+type cardCmd struct {
+	List    cardListCmd    `cmd:"" help:"List the cards of the server's own board."`
+	Show    cardShowCmd    `cmd:"" help:"Show a card with its text and comments."`
+	Add     cardAddCmd     `cmd:"" help:"Make a card."`
+	Move    cardMoveCmd    `cmd:"" help:"Move a card to a column."`
+	Comment cardCommentCmd `cmd:"" help:"Comment on a card."`
+	Answer  cardAnswerCmd  `cmd:"" help:"Answer the questions on a card, which goes on: a comment and In Progress."`
+}
+
+type cardListCmd struct {
+	Board    string `help:"Of this board only: the prefix of its cards."`
+	Column   string `help:"In this column only, by its key such as to_analyse."`
+	Archived bool   `help:"Those that are archived instead."`
+	printer
+}
+
+// Run lists cards.
+func (c cardListCmd) Run(s *streams) error {
+	query := url.Values{"board": {c.Board}, "column": {c.Column}, "archived": {strconv.FormatBool(c.Archived)}}
+	return read(c.printer, s, http.MethodGet, "/cards?"+query.Encode(), nil, func(w io.Writer, list web.CardList) {
+		_ = table(w, "CARD\tREPOSITORY\tCOLUMN\tMOVED\tTITLE", func(row func(...any)) { // nobody can be told of errors of w
+			for _, k := range list.Cards {
+				row(k.Key, k.Repo, k.Column, moment(k.MovedAt), oneLine(k.Title, 60))
+			}
+		})
+	})
+}
+
+// card is the part of commands about one card.
+type card struct {
+	Card string `arg:"" help:"The key of the card, such as APP-7."`
+	printer
+}
+
+// act sends something about a card and prints the card as it is then.
+func (c card) act(s *streams, method string, body any) error {
+	return read(c.printer, s, method, "/cards/"+url.PathEscape(c.Card), body, printCard)
+}
+
+func printCard(w io.Writer, k web.CardDetail) {
+	fmt.Fprintf(w, "%s %s\n%s of %s, by %s; version %d\n", k.Key, oneLine(k.Title, 200), k.Column, k.Repo, k.MadeBy, k.Version)
+	if k.Labels != "" {
+		fmt.Fprintln(w, "labels: "+oneLine(k.Labels, 200))
+	}
+	fmt.Fprintln(w, still(k.Description))
+	for _, said := range k.Comments {
+		fmt.Fprintf(w, "\n-- %s, %s\n%s\n", oneLine(said.Author, 60), moment(said.At), still(said.Body))
+	}
+}
+
+// still is a text of others in its lines: nothing in it moves the cursor.
+func still(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.TrimSpace(text))
+}
+
+type cardShowCmd struct{ card }
+
+// Run prints a card.
+func (c cardShowCmd) Run(s *streams) error { return c.act(s, http.MethodGet, nil) }
+
+type cardAddCmd struct {
+	Title  string   `arg:"" help:"In a few words."`
+	Text   string   `help:"The description in Markdown; - reads it from the standard input."`
+	Board  string   `help:"The prefix of its cards; needed where the server keeps several boards."`
+	Labels []string `help:"Names, with commas between them."`
+	Begin  bool     `help:"Set To Analyse: the analyst begins."`
+	Key    string   `help:"Identity: the same key and texts make one card, however often they are sent."`
+	printer
+}
+
+// Run makes a card; it needs the right operator.
+func (c cardAddCmd) Run(s *streams) error {
+	if c.Text == "-" {
+		text, err := io.ReadAll(io.LimitReader(os.Stdin, answerMax))
+		if err != nil {
+			return err
+		}
+		c.Text = string(text)
+	}
+	return read(c.printer, s, http.MethodPost, "/cards", map[string]any{
+		"key": c.Key, "board": c.Board, "title": c.Title, "description": c.Text, "labels": strings.Join(c.Labels, ","), "begin": c.Begin,
+	}, func(w io.Writer, k web.CardDetail) { fmt.Fprintln(w, k.Key) })
+}
+
+type cardMoveCmd struct {
+	card
+	To     string `arg:"" help:"A column, by its key or name: to_analyse, 'In Progress', Approved, STOP."`
+	Why    string `help:"A comment that goes with it; a rejection needs one."`
+	Commit string `help:"The commit that you have read: a verdict is refused when the task stands at another by now."`
+}
+
+// Run moves a card; it needs the right operator, and for a verdict that of an approver.
+func (c cardMoveCmd) Run(s *streams) error {
+	return c.act(s, http.MethodPost, map[string]string{"to": c.To, "comment": c.Why, "commit": c.Commit})
+}
+
+type cardCommentCmd struct {
+	card
+	Text string `arg:"" help:"In Markdown."`
+	Key  string `help:"Identity: the same key and text make one comment."`
+}
+
+// Run comments on a card; it needs the right operator.
+func (c cardCommentCmd) Run(s *streams) error {
+	return c.act(s, http.MethodPost, map[string]string{"comment": c.Text, "key": c.Key})
+}
+
+type cardAnswerCmd struct {
+	card
+	Text string `arg:"" help:"The answers, in Markdown."`
+}
+
+// Run answers what an agent has asked; it needs the right operator.
+func (c cardAnswerCmd) Run(s *streams) error {
+	return c.act(s, http.MethodPost, map[string]string{"comment": c.Text, "to": string(stage.StatusInProgress)})
+}

@@ -1,0 +1,140 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
+)
+
+// Desk changes a board of our own for people. A change is durable before the engine hears of it; when its event
+// cannot be stored, the reconciler finds the change on the board. What is wrong with the input is a *cards.InputError.
+type Desk struct {
+	Engine *orchestrator.Engine
+	Cards  cards.Board
+	Source string // of its events
+}
+
+// announceTime bounds how long an event is tried to be stored.
+const announceTime = 5 * time.Second
+
+// Act is a comment on a card, a move, or a move with the comment that goes with it.
+type Act struct {
+	Card   string // its id
+	Key    string // identity of the comment: the same key and text make one
+	Body   string
+	Column string // empty: it stays where it is
+	Of     string // the commit that the person has read; empty = not known
+	By     cards.Person
+}
+
+// Make makes a card, and sets To Analyse on it when it is to begin.
+func (d Desk) Make(ctx context.Context, n cards.New, begin bool) (cards.Card, error) {
+	if _, known := d.Engine.Projects.ByTracker(n.Project); !known {
+		return cards.Card{}, fmt.Errorf("the board %.40q: %w", n.Project, tracker.ErrNotFound)
+	}
+	c, e, err := d.Cards.Make(ctx, n)
+	if err != nil {
+		return c, err
+	}
+	d.Announce(ctx, e, tracker.HookItemCreated)
+	if begin {
+		err = d.move(ctx, c.ID, string(stage.StatusToAnalyse), n.By)
+	}
+	return c, err
+}
+
+// Do carries an act out: the comment first, since of a rejection the newest one is the reason. A verdict of what is not
+// the head of the task any more is a *RefusedError, and nothing is done.
+func (d Desk) Do(ctx context.Context, a Act) error {
+	verdict := decides(a.Column)
+	if verdict {
+		if err := d.checkVerdict(ctx, a); err != nil {
+			return err
+		}
+	}
+	if a.Column == "" || strings.TrimSpace(a.Body) != "" {
+		if err := d.Cards.Say(ctx, cards.Saying{ID: a.Card, Key: a.Key, Body: a.Body, By: a.By}); err != nil || a.Column == "" {
+			return err
+		}
+	}
+	return d.move(ctx, a.Card, a.Column, a.By)
+}
+
+// decides reports whether a column holds a person's verdict.
+func decides(column string) bool {
+	on, ok := stage.BoardTrigger(stage.Status(column))
+	return ok && decisions()[on] != ""
+}
+
+func (d Desk) move(ctx context.Context, id, column string, by cards.Person) error {
+	e, err := d.Cards.Move(ctx, id, column, by)
+	if err == nil && e.Kind == cards.Moved {
+		d.Announce(ctx, e, tracker.HookItemUpdated)
+	}
+	return err
+}
+
+// checkVerdict refuses a rejection without a reason, which is given now or was since the card was moved last, and a
+// verdict of what is not the head of the card's task any more.
+func (d Desk) checkVerdict(ctx context.Context, a Act) error {
+	story, err := d.Cards.Story(ctx, a.Card)
+	if err != nil || story.Column == a.Column { // it was sent before
+		return err
+	}
+	said := strings.TrimSpace(a.Body) != "" || slices.ContainsFunc(story.Comments, func(c cards.Comment) bool {
+		return !c.Service && !c.At.Before(story.MovedAt)
+	})
+	if stage.Status(a.Column) == stage.StatusRejected && !said {
+		return &cards.InputError{Text: "A rejection needs a reason: write what is wrong, and set Rejected with it."}
+	}
+	t, err := orchestrator.NewestTask(ctx, d.Engine.Store, story.ID)
+	if err != nil {
+		return err
+	}
+	return Word{Of: a.Of}.Check(t)
+}
+
+// Announce passes a change to the engine.
+func (d Desk) Announce(ctx context.Context, e cards.Entry, kind string) {
+	to, _ := cards.ColumnOf(e.To)
+	h := tracker.Hook{
+		Kind: kind, Event: "board." + e.Kind, ProjectID: e.Project, ItemID: e.Card,
+		ActorID: e.By, Actor: tracker.Person{ID: e.By, Name: e.By}, Self: strings.HasPrefix(e.By, cards.Service),
+		Status: e.Kind == cards.Moved, To: e.To, Word: to.Status, At: e.At, Via: stage.ViaBoard, Proof: e.Proof,
+	}
+	ctx, cancel := d.Engine.Scheduler.WithTimeout(ctx, announceTime)
+	defer cancel()
+	if err := d.Engine.Announce(ctx, d.Source, e.Delivery(), h); err != nil {
+		d.Engine.Log.Warn("the event of a change on the board is not stored; the reconciler finds it", "item", e.Card, "err", err)
+	}
+}
+
+// Find finds a card on boards by its name for people, such as APP-7.
+func (d Desk) Find(ctx context.Context, boards []task.Project, key string) (cards.Card, error) {
+	prefix, digits, _ := strings.Cut(strings.TrimSpace(key), "-")
+	number, err := strconv.ParseInt(digits, 10, 64)
+	example := "APP"
+	for _, p := range boards {
+		if example = p.Prefix; err != nil || number < 1 || !strings.EqualFold(p.Prefix, prefix) {
+			continue
+		}
+		for _, state := range []cards.State{cards.Live, cards.Archived} {
+			list, err := d.Cards.Cards(ctx, cards.Filter{Project: p.TrackerProject, Number: number, State: state})
+			if err != nil || len(list) > 0 {
+				return append(list, cards.Card{})[0], err
+			}
+		}
+	}
+	return cards.Card{}, &cards.InputError{
+		Text: fmt.Sprintf("There is no card %.40q on a board: write its key, such as %s-1.", strings.TrimSpace(key), example),
+	}
+}

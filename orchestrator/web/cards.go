@@ -1,0 +1,267 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
+)
+
+const (
+	ofCard  access.Scope = "the card's"
+	ofBoard access.Scope = "the board's"
+)
+
+// cardMax bounds the body of a request with a card's texts, in bytes.
+const cardMax = 2 << 20
+
+// CardList is the answer of GET /cards: by board and column, the newest move first.
+type CardList struct {
+	Cards []CardView `json:"cards"`
+}
+
+// CardView is a card of a board of our own.
+type CardView struct {
+	ID       string    `json:"id"`
+	Key      string    `json:"key"` // its name for people, such as APP-7
+	Board    string    `json:"board"`
+	Repo     string    `json:"repo"`
+	Title    string    `json:"title"`
+	Labels   string    `json:"labels,omitempty"` // with ", " between them
+	Column   string    `json:"column"`
+	Archived bool      `json:"archived,omitempty"`
+	Version  int64     `json:"version"` // of title, description and labels
+	MadeBy   string    `json:"made_by"`
+	MadeAt   time.Time `json:"made_at"`
+	MovedAt  time.Time `json:"moved_at"`
+}
+
+// CardDetail is the answer of the routes of one card.
+type CardDetail struct {
+	CardView
+	Description string        `json:"description"`
+	Comments    []CommentView `json:"comments"` // oldest first
+	BlockedBy   []string      `json:"blocked_by,omitempty"`
+}
+
+// CommentView is a comment on a card.
+type CommentView struct {
+	Author  string    `json:"author"`
+	Service bool      `json:"service,omitempty"`
+	At      time.Time `json:"at"`
+	Body    string    `json:"body"` // Markdown
+}
+
+// LogValue names the card: its texts are not for the log.
+func (c CardDetail) LogValue() slog.Value { return slog.StringValue(c.Key) }
+
+func (s *server) cardRoutes(row func(method, pattern string, needs access.Role, of access.Scope, v view) access.Route) []access.Route {
+	out := []access.Route{
+		row("GET", "/cards", access.Viewer, access.Some, s.cards),
+		row("POST", "/cards", access.Operator, ofBoard, s.makeCard),
+		row("GET", "/cards/{card}", access.Viewer, ofCard, s.card),
+		row("PUT", "/cards/{card}", access.Operator, ofCard, s.editCard),
+		row("POST", "/cards/{card}", access.Operator, ofCard, s.actOnCard),
+	}
+	out[4].Note = "Approved and Rejected need an approver, Confirm Deploy a releaser"
+	return out
+}
+
+// boardNamed returns the board of our own that is called by its prefix or its project; the only one without a name.
+func (s *server) boardNamed(name string) (task.Project, bool) {
+	boards := s.Engine.Projects.Boards()
+	at := slices.IndexFunc(boards, func(p task.Project) bool { return strings.EqualFold(p.Prefix, name) || p.TrackerProject == name })
+	if name == "" && len(boards) == 1 {
+		at = 0
+	}
+	if at < 0 {
+		return task.Project{}, false
+	}
+	return boards[at], true
+}
+
+func (s *server) repoOfBoard(r *http.Request) (string, error) {
+	var in struct{ Board string }
+	if err := readBody(r, &in); err != nil {
+		return "", err
+	}
+	p, known := s.boardNamed(in.Board)
+	if !known {
+		return "", badPayload(fmt.Sprintf("board: there is no board %.40q: write the prefix of its cards.", in.Board))
+	}
+	return p.Repo, nil
+}
+
+func (s *server) repoOfCard(r *http.Request) (string, error) {
+	c, err := s.cardNamed(r)
+	p, _ := s.Engine.Projects.ByTracker(c.Project)
+	return p.Repo, err
+}
+
+// cardNamed is the card of the path, which names it by its key or its id.
+func (s *server) cardNamed(r *http.Request) (cards.Card, error) {
+	if s.Desk.Cards == nil {
+		return cards.Card{}, noBoard()
+	}
+	name := r.PathValue("card")
+	c, err := s.Desk.Find(r.Context(), s.Engine.Projects.Boards(), name)
+	if _, unknown := errors.AsType[*cards.InputError](err); unknown {
+		var story cards.Story
+		story, err = s.Desk.Cards.Story(r.Context(), name)
+		c = story.Card
+	}
+	return c, err
+}
+
+func noBoard() error {
+	return refusal(http.StatusNotFound, "feature-off", "This program keeps no board of its own (ORCH_TRACKER=board).")
+}
+
+func (s *server) viewOf(c cards.Card) CardView {
+	p, _ := s.Engine.Projects.ByTracker(c.Project)
+	return CardView{
+		ID: c.ID, Key: fmt.Sprintf("%s-%d", p.Prefix, c.Number), Board: c.Project, Repo: p.Repo, Title: c.Title,
+		Labels: c.Labels, Column: c.Column,
+		Archived: c.State == cards.Archived, Version: c.Version, MadeBy: c.MadeBy, MadeAt: c.MadeAt, MovedAt: c.MovedAt,
+	}
+}
+
+func (s *server) cards(r *http.Request) (any, error) {
+	q := r.URL.Query()
+	if s.Desk.Cards == nil {
+		return nil, noBoard()
+	}
+	f := cards.Filter{}
+	if q.Get("archived") == "true" {
+		f.State = cards.Archived
+	}
+	if name := q.Get("board"); name != "" {
+		p, known := s.boardNamed(name)
+		if !known {
+			return nil, refusal(http.StatusNotFound, "no-board", fmt.Sprintf("There is no board %.40q.", name))
+		}
+		f.Project = p.TrackerProject
+	}
+	list, err := s.Desk.Cards.Cards(r.Context(), f)
+	out := CardList{Cards: []CardView{}}
+	for _, c := range list {
+		if q.Get("column") == "" || q.Get("column") == c.Column {
+			out.Cards = append(out.Cards, s.viewOf(c))
+		}
+	}
+	out.Cards = append([]CardView{}, access.Readable(r.Context(), out.Cards, func(v CardView) string { return v.Repo })...)
+	return out, err
+}
+
+// written decodes what changes a card into a value, and returns who has sent it.
+func written(r *http.Request, into any) (by cards.Person, err error) {
+	p := access.Of(r.Context())
+	if by.Proof = p.Proof(); p.Shared {
+		by.Proof = stage.ProofNone
+	}
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return by, badPayload("The body is no JSON of this request: " + err.Error() + ".")
+	}
+	by.Name, err = cards.CleanName(p.Name)
+	return by, err
+}
+
+func (s *server) makeCard(r *http.Request) (any, error) {
+	var in struct {
+		Key, Board, Title, Description, Labels string
+		Begin                                  bool
+	}
+	by, err := written(r, &in)
+	if err != nil {
+		return nil, err
+	}
+	if s.Desk.Cards == nil {
+		return nil, noBoard()
+	}
+	p, _ := s.boardNamed(in.Board)
+	c, err := s.Desk.Make(r.Context(), cards.New{
+		Key: in.Key, Project: p.TrackerProject, Title: in.Title, Description: in.Description, Labels: in.Labels, By: by,
+	}, in.Begin)
+	if err != nil {
+		return nil, err
+	}
+	return s.detail(r, c.ID)
+}
+
+func (s *server) card(r *http.Request) (any, error) {
+	c, err := s.cardNamed(r)
+	if err != nil {
+		return nil, err
+	}
+	return s.detail(r, c.ID)
+}
+
+func (s *server) detail(r *http.Request, id string) (any, error) {
+	story, err := s.Desk.Cards.Story(r.Context(), id)
+	out := CardDetail{CardView: s.viewOf(story.Card), Description: story.Description, Comments: []CommentView{}}
+	for _, c := range story.Comments {
+		out.Comments = append(out.Comments, CommentView{c.Author, c.Service, c.At, c.Body})
+	}
+	for _, c := range story.BlockedBy {
+		out.BlockedBy = append(out.BlockedBy, s.viewOf(c).Key)
+	}
+	return out, err
+}
+
+func (s *server) editCard(r *http.Request) (any, error) {
+	var in struct {
+		Version                    int64
+		Title, Description, Labels string
+	}
+	by, err := written(r, &in)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.cardNamed(r)
+	if err == nil {
+		err = s.Desk.Cards.Edit(r.Context(), cards.Edit{
+			ID: c.ID, Version: in.Version, Title: in.Title, Description: in.Description, Labels: in.Labels, By: by,
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.detail(r, c.ID)
+}
+
+// actOnCard comments on a card, moves it, or both.
+func (s *server) actOnCard(r *http.Request) (any, error) {
+	var in struct{ Key, Comment, To, Commit string }
+	by, err := written(r, &in)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.cardNamed(r)
+	if err != nil {
+		return nil, err
+	}
+	to, known := cards.ColumnOf(in.To)
+	if in.To != "" && !known {
+		return nil, badPayload(fmt.Sprintf("to: there is no column %.40q.", in.To))
+	}
+	err = s.Access.Check(access.Of(r.Context()), access.ForColumn(to.Status), s.viewOf(c).Repo)
+	if err == nil {
+		err = s.Desk.Do(r.Context(), admin.Act{Card: c.ID, Key: in.Key, Body: in.Comment, Column: to.Key, Of: in.Commit, By: by})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.detail(r, c.ID)
+}

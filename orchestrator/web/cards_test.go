@@ -1,0 +1,91 @@
+package web_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/adapters/board"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
+)
+
+// deskWithACard is a board of our own beside an engine, with the card APP-1.
+func deskWithACard(r *Rig) admin.Desk {
+	own, err := board.Open(r.Context(), board.Options{Path: filepath.Join(r.TempDir(), "board.db")})
+	require.NoError(r, err)
+	r.Cleanup(func() { require.NoError(r, own.Close()) })
+	d := admin.Desk{Engine: r.Engine, Cards: own, Source: "board"}
+	_, err = d.Make(r.Context(), cards.New{Project: App, Title: "x", By: cards.Person{Name: "ann"}}, false)
+	require.NoError(r, err)
+	return d
+}
+
+// Programs make, comment on, move and edit cards: what is sent again changes nothing, each move is announced to the
+// engine with who has made it, and what is refused is refused before anything is done.
+func TestCardsByTheAPI(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t)
+	ask := func(role access.Role, method, path, body string, want int) (c web.CardDetail) {
+		t.Helper()
+		a := d.fetch(method, path, map[string]string{"Authorization": "Bearer " + d.tokens[role]}, body)
+		require.Equal(t, want, a.status, "%s %s %s: %s", method, path, body, a.body)
+		if want == http.StatusOK {
+			require.NoError(t, json.Unmarshal([]byte(a.body), &c))
+		}
+		return c
+	}
+	const card = `{"key": "k", "board": "app", "title": "An alert", "description": "It **burns**.", "labels": "fix, ops", "begin": true}`
+	made := ask(access.Operator, "POST", "/cards", card, 200)
+	require.Equal(t, []any{"APP-2", "acme/app", "to_analyse", "the-operator", "fix, ops"}, []any{made.Key, made.Repo, made.Column, made.MadeBy, made.Labels})
+	require.Equal(t, made, ask(access.Operator, "POST", "/cards", card, 200), "sent again")
+
+	for range 2 {
+		said := ask(access.Operator, "POST", "/cards/app-2", `{"key": "c", "comment": "Blue."}`, 200)
+		require.Equal(t, []any{1, "Blue.", "the-operator"}, []any{len(said.Comments), said.Comments[0].Body, said.Comments[0].Author})
+	}
+	ask(access.Operator, "POST", "/cards/APP-2", `{"to": "In Progress"}`, 200)
+	require.Equal(t, "in_progress", ask(access.Viewer, "GET", "/cards/"+made.ID, "", 200).Column)
+
+	ask(access.Operator, "POST", "/cards/APP-2", `{"to": "Approved"}`, 403)
+	ask(access.Approver, "POST", "/cards/APP-2", `{"to": "rejected", "commit": ""}`, 400) // without a reason
+	row := task.Task{ID: 3, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: made.ID, WorkItemID: "APP-2", Branch: "b3", State: stage.State{Stage: stage.Analysis, Head: "c2"}}
+	require.NoError(t, d.store.Commit(t.Context(), task.Commit{Task: &row}))
+	ask(access.Approver, "POST", "/cards/APP-2", `{"to": "approved", "commit": "c1", "comment": "Fine."}`, 409)
+	require.Len(t, ask(access.Viewer, "GET", "/cards/APP-2", "", 200).Comments, 1, "what is refused is not said")
+	rejected := ask(access.Approver, "POST", "/cards/APP-2", `{"to": "rejected", "commit": "c2", "comment": "Red."}`, 200)
+	require.Equal(t, []any{"rejected", 2}, []any{rejected.Column, len(rejected.Comments)})
+
+	require.Equal(t, "New", ask(access.Operator, "PUT", "/cards/APP-2", `{"version": 1, "title": "New"}`, 200).Title)
+	ask(access.Operator, "PUT", "/cards/APP-2", `{"version": 1, "title": "Newer"}`, 409)
+	for body, field := range map[string]string{
+		`{"title": ""}`: "title", `{"board": "app", "title": "x", "begn": true}`: "begn", `{"board": "moon", "title": "x"}`: "board", `{"title": "x", "board": ""}`: "board",
+	} {
+		a := d.fetch("POST", "/cards", map[string]string{"Authorization": "Bearer " + d.tokens[access.Operator]}, body)
+		require.GreaterOrEqual(t, a.status, 400, body)
+		require.Contains(t, strings.ToLower(a.body), field)
+	}
+	ask(access.Operator, "POST", "/cards/APP-2", `{"to": "moon"}`, 400)
+	ask(access.Operator, "POST", "/cards/APP-77", `{"to": "STOP"}`, 404)
+
+	jobs, err := d.store.Jobs(t.Context(), queue.Filter{Limit: 100})
+	require.NoError(t, err)
+	var moves []string
+	for _, j := range jobs {
+		if at := strings.Index(string(j.Payload), `"board.moved"`); at >= 0 {
+			require.Contains(t, string(j.Payload), `"token"`, "who has moved it is proved")
+			moves = append(moves, string(j.Payload))
+		}
+	}
+	require.Len(t, moves, 3)
+}
