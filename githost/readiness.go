@@ -131,11 +131,11 @@ func (r Ready) Why(p PullRequest, main string) string {
 	return fmt.Sprintf("pull request %d (%s) %s", p.Number, p.URL, r.why(p, main))
 }
 
-// Refusal returns the sentinel by which a refused merge is reported, and why, as far as the table words it; nil: it is
-// tried again.
-func (p PullRequest) Refusal() (is error, why string) {
+// Refusal returns why a merge was refused, as far as the table words it, and the sentinel by which that is reported; nil: it
+// is tried again.
+func (p PullRequest) Refusal() (why string, is error) {
 	row := p.Row("")
-	return map[Next]error{ForDeveloper: ErrNotMergeable, CatchUp: ErrBehind, ForPerson: ErrDenied}[row.Next[Refused]], row.Why(p, "")
+	return row.Why(p, ""), map[Next]error{ForDeveloper: ErrNotMergeable, CatchUp: ErrBehind, ForPerson: ErrDenied}[row.Next[Refused]]
 }
 
 // Approvals counts the people who may write, other than who has opened the pull request, whose newest judgement of it approves.

@@ -59,7 +59,7 @@ func TestReadinesses(t *testing.T) {
 		require.Equal(t, [3]githost.Next{c.run, c.merge, c.refused}, row.Next, c.state)
 		require.Equal(t, c.why, row.Why(c.pull, "main"))
 		require.Equal(t, row.Next[githost.Refused] == person, row.Do != "", "a person is told what to do")
-		if is, _ := c.pull.Refusal(); c.state != "retargeted" {
+		if _, is := c.pull.Refusal(); c.state != "retargeted" {
 			require.Equal(t, c.is, is, c.state)
 		}
 		seen[c.state] = true

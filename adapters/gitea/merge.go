@@ -129,7 +129,7 @@ func (c *Client) judge(ctx context.Context, m githost.Merge, style string, p pul
 	case behind && e.Status != http.StatusConflict:
 		pr.Standing = cmp.Or(pr.Standing, githost.StandingBehind)
 	}
-	is, why := pr.Refusal()
+	why, is := pr.Refusal()
 	if why != "" {
 		return fmt.Errorf("%w: %s: %w", bare(e), why, is)
 	}

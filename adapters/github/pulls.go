@@ -200,7 +200,7 @@ func (c *Client) refused(ctx context.Context, m githost.Merge, what string, refu
 	if m.Method != githost.MergeAny && pr.Standing == githost.StandingClean && !slices.Contains(c.allowed(ctx, owner, name), m.Method) {
 		pr.Standing = githost.StandingBlocked
 	}
-	is, why := pr.Refusal()
+	why, is := pr.Refusal()
 	what = strings.TrimSuffix(what+": "+message(refusal)+": "+why, ": ")
 	switch {
 	case pr.Merged:

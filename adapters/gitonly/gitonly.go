@@ -135,7 +135,7 @@ func (h *Host) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	err = h.git.Land(ctx, s, m.HeadSHA)
 	if errors.Is(err, work.ErrMoved) {
 		behind := githost.PullRequest{Open: true, Readiness: githost.Readiness{Standing: githost.StandingBehind}}
-		refused, _ := behind.Refusal()
+		_, refused := behind.Refusal()
 		return "", fmt.Errorf("%w (%s is at %.12s)", refused, m.Base, heads[m.Base])
 	}
 	return m.HeadSHA, err

@@ -244,7 +244,7 @@ func (h *Host) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	case h.conflict[pr.HeadSHA]:
 		return "", githost.ErrNotMergeable
 	}
-	if refused, why := pr.Refusal(); !pr.Open || pr.Draft || pr.Standing != "" {
+	if why, refused := pr.Refusal(); !pr.Open || pr.Draft || pr.Standing != "" {
 		return "", fmt.Errorf("%s: %w", why, refused)
 	}
 	sum := sha256.Sum256([]byte(pr.HeadSHA + pr.BaseRef))
