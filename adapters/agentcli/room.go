@@ -29,7 +29,8 @@ func (r *Runner) bound(ctx context.Context, e execution, stop func(kind, why str
 	for took := time.Duration(0); run.Sleep(ctx, run.Real{}, max(lookRoom, restsRoom*took)) == nil; {
 		began := time.Now()
 		if grown := used(ctx, dirs) - first; grown > r.opt.RoomMax {
-			stop(work.ResultFailed, fmt.Sprintf("stopped: its directories have grown by %d MiB, and may by %d MiB", grown>>20, r.opt.RoomMax>>20))
+			why := fmt.Sprintf("stopped: its directories have grown by %d MiB, and may by %d MiB", grown>>20, r.opt.RoomMax>>20)
+			stop(work.ResultFailed, why)
 		}
 		took = time.Since(began)
 	}
@@ -57,7 +58,7 @@ func used(ctx context.Context, dirs []string) (sum int64) {
 				_ = os.Chmod(name, info.Mode().Perm()|0o700) // else it is not read
 			}
 			if stat, ok := info.Sys().(*syscall.Stat_t); ok && err == nil {
-				sum += stat.Blocks * 512 / max(1, int64(stat.Nlink)) //nolint:unconvert // it is smaller on other architectures
+				sum += stat.Blocks * 512 / max(1, int64(stat.Nlink))
 			}
 			return nil
 		})

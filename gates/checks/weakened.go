@@ -13,8 +13,8 @@ import (
 // testFiles are patterns of the files that tests stand in. Those of Rust stand beside what they test.
 func testFiles() []string {
 	return []string{
-		"**/*_test.*", "**/test_*.py", "**/conftest.py", "**/*.test.*", "**/*.spec.*", "**/*_spec.rb", "**/*Test.*", "**/*Tests.*", "**/*IT.java",
-		"**/tests", "**/test", "**/__tests__", "**/spec", "**/*.rs",
+		"**/*_test.*", "**/test_*.py", "**/conftest.py", "**/*.test.*", "**/*.spec.*", "**/*_spec.rb", "**/*Test.*", "**/*Tests.*",
+		"**/*IT.java", "**/tests", "**/test", "**/__tests__", "**/spec", "**/*.rs",
 	}
 }
 
@@ -27,9 +27,11 @@ var (
 		`|(?:@(?:Test|ParameterizedTest|RepeatedTest)|#\[(?:\w+::)?test\]|\[(?:Fact|Theory|Test|TestMethod)\])` + // Java, Rust, C#
 		`)`)
 	// skips finds what keeps a test from being run, or all others.
-	skips = regexp.MustCompile(`\b[tbf]\.Skip(?:Now|f)?\(|@(?:unittest\.)?(?:skip\w*|expectedFailure)\b|\bpytest\.(?:mark\.(?:skip\w*|xfail)|skip|xfail|importorskip)\b` +
-		`|\bself\.skipTest\(|\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fixme|failing|skipIf|runIf)\b|(?:^|[^.\w])(?:xit|xtest|xdescribe|xcontext|xspecify|fit|fdescribe|fcontext)[ (]\s*["'` + "`" + `]` +
-		`|@(?:Disabled|Ignore)\b|#\[ignore\b|\[Ignore\b|\bSkip\s*=\s*"|\bmarkTestSkipped\(`)
+	skips = regexp.MustCompile(`\b[tbf]\.Skip(?:Now|f)?\(|@(?:unittest\.)?(?:skip\w*|expectedFailure)\b` +
+		`|\bpytest\.(?:mark\.(?:skip\w*|xfail)|skip|xfail|importorskip)\b|\bself\.skipTest\(|\bmarkTestSkipped\(` +
+		`|\b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fixme|failing|skipIf|runIf)\b` +
+		"|(?:^|[^.\\w])(?:xit|xtest|xdescribe|xcontext|xspecify|fit|fdescribe|fcontext)[ (]\\s*[\"'`]" +
+		`|@(?:Disabled|Ignore)\b|#\[ignore\b|\[Ignore\b|\bSkip\s*=\s*"`)
 	// builds finds what may leave a file out: in one that was there before.
 	builds = regexp.MustCompile(`^(?://go:build|// \+build) `)
 )

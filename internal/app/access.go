@@ -112,7 +112,8 @@ func (d *doctor) access(ctx context.Context, v *Service) {
 		ways = append(ways, "the header "+s.Proxy.User)
 	}
 	if s.Proxy.SharesAddress() {
-		a.Warn("each user of this machine may name anybody in %s: set ORCH_PROXY_SECRET, and have the proxy send it as X-Signalbox-Proxy", s.Proxy.User)
+		a.Warn("each user of this machine may name anybody in %s: set ORCH_PROXY_SECRET, "+
+			"and have the proxy send it as X-Signalbox-Proxy", s.Proxy.User)
 	}
 	local := access.IsLoopback(s.Listen)
 	switch {

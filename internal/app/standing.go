@@ -58,7 +58,8 @@ func (r SecurityReport) standings(c confinement, limited bool) (out []Standing) 
 		}
 	}
 	held("cgroup", c.Cgroup != "", c.Cgroup, "none is delegated, or ORCH_JAIL_CGROUP=none")
-	held("keys in the gateway of models", len(r.Posture.Gateway) > 0, strings.Join(r.Posture.Gateway, ", "), "ORCH_MODEL_GATEWAY is not set, or no vendor's key")
-	held("memory of the service", !r.Posture.Dumpable, "it is not dumped, nor read by others of the user", "this process can be read by others of the user")
+	keys := r.Posture.Gateway
+	held("keys in the gateway of models", len(keys) > 0, strings.Join(keys, ", "), "ORCH_MODEL_GATEWAY is not set, or no vendor's key")
+	held("memory of the service", !r.Posture.Dumpable, "others of the user cannot read it", "others of the user can read it")
 	return out
 }

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Verdict is what the filter makes of a system call.
+// Verdict says how the filter answers a system call.
 type Verdict string
 
 // Verdicts.
 const (
-	Refused  Verdict = "refused"  // EPERM
+	refused  Verdict = "refused"  // EPERM
 	Boxed    Verdict = "boxed"    // refused outside of a box
-	Absent   Verdict = "absent"   // ENOSYS
-	Checked  Verdict = "checked"  // refused by its arguments
+	absent   Verdict = "absent"   // ENOSYS
+	checked  Verdict = "checked"  // refused by its arguments
 	Harmless Verdict = "harmless" // allowed
 )
 
@@ -74,13 +74,13 @@ func Calls(arch string) (list []Call, err error) {
 			for i := range c.Args {
 				c.Args[i] = ^uintptr(0)
 			}
-			switch rule, checked := rules[name]; {
-			case checked != (c.Verdict == Checked):
+			switch rule, ruled := rules[name]; {
+			case ruled != (c.Verdict == checked):
 				return nil, fmt.Errorf("the table of system calls: %s is %s, and its rule says otherwise", name, c.Verdict)
-			case checked:
+			case ruled:
 				c.Errno = rule.errno
 				copy(c.Args[:], rule.args)
-			case c.Verdict == Absent:
+			case c.Verdict == absent:
 				c.Errno = unix.ENOSYS
 			}
 			list = append(list, c)

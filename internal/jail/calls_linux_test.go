@@ -87,7 +87,7 @@ func TestEverySystemCallIsNamed(t *testing.T) {
 			honest := map[string][6]uintptr{
 				"socket": {unix.AF_INET, unix.SOCK_STREAM}, "socketpair": {unix.AF_UNIX, unix.SOCK_STREAM}, "ioprio_set": {ioprioProcess, 0},
 			}[c.Name]
-			require.Equal(t, c.Verdict == Checked, out.verdict(t, a.audit, c.Number, honest) == unix.SECCOMP_RET_ALLOW, c.Name)
+			require.Equal(t, c.Verdict == checked, out.verdict(t, a.audit, c.Number, honest) == unix.SECCOMP_RET_ALLOW, c.Name)
 		}
 		require.EqualValues(t, unix.SECCOMP_RET_ERRNO|unix.ENOSYS, out.verdict(t, a.audit, 4000, [6]uintptr{}), "newer than the table")
 		require.EqualValues(t, unix.SECCOMP_RET_KILL_PROCESS, out.verdict(t, a.audit+1, 0, [6]uintptr{}), "of another architecture")

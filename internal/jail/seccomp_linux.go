@@ -65,12 +65,12 @@ func program(arch string, sockets, boxed, tcpAlone bool) (f filter, err error) {
 	rules := checks(sockets, tcpAlone)
 	for _, c := range table {
 		switch c.Verdict {
-		case Refused, Absent, Boxed:
+		case refused, absent, Boxed:
 			if c.Verdict != Boxed || !boxed {
 				f.equal(c.Number)
 				f.refuse(c.Errno)
 			}
-		case Checked:
+		case checked:
 			body := rules[c.Name].body
 			f.add(unix.BPF_JMP|unix.BPF_JEQ, c.Number, 0, uint8(len(body)))
 			f = append(f, body...)

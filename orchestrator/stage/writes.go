@@ -154,11 +154,12 @@ func (l Launch) FromMain() []string {
 // their way to main a person sees them.
 func AgentSettings() []string {
 	return []string{
-		"**/CLAUDE.md", "**/CLAUDE.local.md", "**/.claude", "**/.mcp.json", "**/AGENTS.md", "**/AGENTS.override.md", "**/AGENT.md", "**/.agents",
-		"**/.agent", "**/GEMINI.md", "**/.gemini", "**/.codex", "**/.cursor", "**/.cursorrules", "**/opencode.json", "**/opencode.jsonc", "**/.opencode",
-		"**/.github/copilot-instructions.md", "**/.github/instructions", "**/.github/prompts", "**/.github/agents", "**/.github/chatmodes",
-		"**/.windsurf", "**/.windsurfrules", "**/.clinerules", "**/.roo", "**/.kiro", "**/.junie", "**/.amazonq", "**/.aider.conf.yml", "**/.goosehints",
-		"**/.husky", "**/.githooks", "**/.pre-commit-config.yaml", "**/lefthook.yml", "**/.envrc", "**/.vscode", "**/.devcontainer", "**/.devcontainer.json",
+		"**/CLAUDE.md", "**/CLAUDE.local.md", "**/.claude", "**/.mcp.json", "**/AGENTS.md", "**/AGENTS.override.md", "**/AGENT.md",
+		"**/.agents", "**/.agent", "**/GEMINI.md", "**/.gemini", "**/.codex", "**/.cursor", "**/.cursorrules", "**/opencode.json",
+		"**/opencode.jsonc", "**/.opencode", "**/.github/copilot-instructions.md", "**/.github/instructions", "**/.github/prompts",
+		"**/.github/agents", "**/.github/chatmodes", "**/.windsurf", "**/.windsurfrules", "**/.clinerules", "**/.roo", "**/.kiro",
+		"**/.junie", "**/.amazonq", "**/.aider.conf.yml", "**/.goosehints", "**/.husky", "**/.githooks",
+		"**/.pre-commit-config.yaml", "**/lefthook.yml", "**/.envrc", "**/.vscode", "**/.devcontainer", "**/.devcontainer.json",
 	}
 }
 

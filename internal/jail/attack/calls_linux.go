@@ -46,7 +46,7 @@ func refused(calls []jail.Call) (err error) {
 		a := c.Args
 		_, _, errno := unix.RawSyscall6(uintptr(c.Number), a[0], a[1], a[2], a[3], a[4], a[5])
 		if err = errno; errno != c.Errno {
-			fmt.Println(c.Name, "is not refused:", errno)
+			fmt.Fprintln(os.Stderr, c.Name, "is not refused:", errno)
 			return nil
 		}
 	}

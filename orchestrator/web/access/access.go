@@ -126,7 +126,10 @@ func (p Principal) Proof() stage.Proof {
 
 // By is the principal as the journal has it.
 func (p Principal) By(via stage.Via) stage.Principal {
-	return stage.Principal{Kind: stage.KindOperator, ID: p.Name, Subject: p.Subject, Via: via, Proof: p.Proof(), From: p.From, Request: p.Request}
+	return stage.Principal{
+		Kind: stage.KindOperator, ID: p.Name, Subject: p.Subject, Via: via,
+		Proof: p.Proof(), From: p.From, Request: p.Request,
+	}
 }
 
 // String is the principal for people.

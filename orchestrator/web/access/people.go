@@ -64,7 +64,7 @@ type Proxy struct {
 	User   string         `env:"PROXY_USER_HEADER" doc:"header in which a proxy names who has signed in, such as X-Forwarded-User"`
 	Groups string         `env:"PROXY_GROUPS_HEADER" doc:"header with their groups, separated by commas"`
 	From   []netip.Prefix `env:"PROXY_USERS_FROM" doc:"proxies, as 10.0.0.5/32,…, whose PROXY_USER_HEADER is believed"`
-	Secret secret.String  `env:"PROXY_SECRET" form:"long" doc:"what such a proxy sends as X-Signalbox-Proxy, 128 bits: each user of a machine can call from its addresses"`
+	Secret secret.String  `env:"PROXY_SECRET" form:"long" doc:"which such a proxy sends as X-Signalbox-Proxy, 128 bits"`
 }
 
 // secretHeader is how a proxy proves that it is one.

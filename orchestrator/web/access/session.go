@@ -85,7 +85,8 @@ func (g *Guard) session(r *http.Request) (p Principal, ok bool, err error) {
 		return p, false, nil
 	}
 	if s.Via == ViaProvider {
-		p = Principal{Name: s.Name, Via: s.Via, Subject: s.Credential, Grants: g.rules.Load().grants(Person{s.Name, s.Groups, s.Credential})}
+		grants := g.rules.Load().grants(Person{s.Name, s.Groups, s.Credential})
+		p = Principal{Name: s.Name, Via: s.Via, Subject: s.Credential, Grants: grants}
 	} else {
 		t, err := g.tokenOf(r.Context(), s.Credential)
 		if err != nil || t.Name == "" { // revoked, expired, or replaced in the settings
