@@ -30,7 +30,7 @@ type Options struct {
 	RedirectURL  string        // of the dashboard's page to which people come back, as they reach it
 	NameClaim    string        `env:"OIDC_NAME_CLAIM" envDefault:"email" doc:"claim that names people"`
 	GroupsClaim  string        `env:"OIDC_GROUPS_CLAIM" envDefault:"groups" doc:"claim that lists their groups"`
-	TrustEmail   []string      `env:"OIDC_TRUST_EMAIL" doc:"domains, as acme.org, believed without email_verified: nobody chooses an address"`
+	TrustEmail   []string      `env:"OIDC_TRUST_EMAIL" doc:"domains, as acme.org, believed without email_verified: nobody picks an address"`
 	Tenants      []string      `env:"OIDC_TENANTS" doc:"tenants (claim tid or hd) whose people may sign in; empty = all"`
 	Scopes       []string
 	Client       *http.Client // nil = one with a limit of 10 s
