@@ -48,7 +48,8 @@ func Parse(entries ...string) (Rules, error) {
 		if !ok {
 			lists := strings.Join(slices.Sorted(maps.Keys(lists())), ", ")
 			return nil, fmt.Errorf("%q, want a host such as proxy.example.org, *.example.org, "+
-				"proxy.example.org:8443 or 192.0.2.7:443 (none of the link, or of a cloud's metadata), or one of the lists %s", entry, lists)
+				"proxy.example.org:8443 or 192.0.2.7:443 (none of the link, or of a cloud's metadata), "+
+				"or one of the lists %s", entry, lists)
 		}
 		out = append(out, r)
 	}
