@@ -140,6 +140,15 @@ type Policy struct {
 // Subject.SHA; from "" is where its branch has left main.
 type Changes interface {
 	Changed(ctx context.Context, from string, patterns []string) ([]string, error)
+	// Diff reads what has changed since the branch has left main, as unified diffs by name. cut: files, or the end of
+	// the text, are left out.
+	Diff(ctx context.Context) (files []FileDiff, cut bool, err error)
+}
+
+// FileDiff holds what is changed in a file, as a unified diff; no Text where that was left out.
+type FileDiff struct {
+	Path string `json:"path"`
+	Text string `json:"text"`
 }
 
 // CI reads the CI results of a commit that is to go into a base branch, with those that

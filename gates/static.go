@@ -25,17 +25,24 @@ func (s StaticReviews) Reviews(context.Context, string, string) ([]githost.Revie
 
 // StaticChanges answers with the paths that have changed since a commit: a double for
 // tests. The key "" is where the branch has left main.
-type StaticChanges map[string][]string
+type StaticChanges struct {
+	Paths map[string][]string
+	Files []FileDiff // of Diff
+	Cut   bool
+}
 
 // Changed implements Changes.
 func (s StaticChanges) Changed(_ context.Context, from string, patterns []string) (list []string, err error) {
-	for _, name := range s[from] {
+	for _, name := range s.Paths[from] {
 		if stage.MatchPath(patterns, name) {
 			list = append(list, name)
 		}
 	}
 	return list, nil
 }
+
+// Diff implements Changes.
+func (s StaticChanges) Diff(context.Context) ([]FileDiff, bool, error) { return s.Files, s.Cut, nil }
 
 // StaticCommands answers every command alike: a double for tests.
 type StaticCommands struct {

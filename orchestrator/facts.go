@@ -107,6 +107,15 @@ func (c changes) Changed(ctx context.Context, from string, patterns []string) ([
 	return c.from.Changed(ctx, c.space, from, c.sha, patterns)
 }
 
+// Diff implements gates.Changes.
+func (c changes) Diff(ctx context.Context) (files []gates.FileDiff, cut bool, err error) {
+	d, err := c.from.Diff(ctx, c.space, c.sha)
+	for _, f := range d.Files {
+		files = append(files, gates.FileDiff(f))
+	}
+	return files, d.Cut, err
+}
+
 // Prober reads from a deployment which commit it runs: 7 to 64 hexadecimal digits in lower
 // case. Without an answer that names one it returns an error.
 type Prober interface {

@@ -58,6 +58,7 @@ type Options struct {
 	Presets   map[string]Preset // added to the built-in ones
 	LogDir    string            // one directory for each task
 	LogMax    int64             // bytes kept of each output, default 8 MiB: the first and the last half
+	RoomMax   int64             // bytes by which the directories of a run may grow before it is stopped; default 32 GiB
 	StateDir  string            // what is running
 	HomeDir   string            // HOME and TMPDIR of agents are made below it, anew for each execution; empty = the service's own
 	HomeFiles []string          // of the service's HOME, copied into each agent's, beside those of the preset
@@ -138,6 +139,9 @@ func (o *Options) fill() {
 	}
 	if o.LogMax <= 0 {
 		o.LogMax = 8 << 20
+	}
+	if o.RoomMax <= 0 {
+		o.RoomMax = 32 << 30
 	}
 	if o.TermGrace <= 0 {
 		o.TermGrace = 20 * time.Second

@@ -101,6 +101,21 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"'"$line $S
 	require.Equal(t, "Привет", string(rest))
 }
 
+// A run whose directories grow beyond their bound is ended and says so: a hole in a file takes no room, and what was
+// there before is not counted.
+func TestRoomOfARun(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, func(o *agentcli.Options) { o.RoomMax = 8 << 20 })
+	c := command(t, `sleep 1; truncate -s 1T hole; head -c 6000000 /dev/zero >a; sleep 3; echo fits; mkdir d; head -c 6000000 /dev/zero >d/b; chmod 000 d; sleep 60`)
+	require.NoError(t, os.WriteFile(filepath.Join(c.Dir, "before"), make([]byte, 6<<20), 0o600))
+	res := r.Run(t.Context(), c)
+	require.Equal(t, work.ResultFailed, res.Kind)
+	require.Regexp(t, `^stopped: its directories have grown by 11 MiB, and may by 8 MiB`, res.Reason)
+	out, err := os.ReadFile(res.LogPath)
+	require.NoError(t, err)
+	require.Equal(t, "fits\n", string(out))
+}
+
 // What a run has printed can be read by its name, and nothing else can.
 func TestOpenLog(t *testing.T) {
 	dir := t.TempDir()

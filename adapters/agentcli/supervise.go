@@ -50,6 +50,7 @@ func (r *Runner) supervise(ctx context.Context, e execution) (ending, error) {
 	cancel := context.AfterFunc(ctx, func() { stop(work.ResultCancelled, "stopped") })
 	following := run.New(context.Background(), r.opt.Log) // also what it prints while it is stopped
 	following.Go("follow", func(ctx context.Context) { f.watch(ctx, stop) })
+	following.Go("room", func(ctx context.Context) { r.bound(ctx, e, stop) })
 	err = cmd.Wait()
 	limit.Stop()
 	cancel()

@@ -38,3 +38,18 @@ func public(a netip.Addr) bool {
 	}
 	return true
 }
+
+// metadata reports whether an address is one at which a cloud tells a machine who it is, or is of the link: what is
+// said there is the operator's, and no list allows it.
+func metadata(a netip.Addr) bool {
+	a = a.Unmap()
+	if translation().Contains(a) {
+		b := a.As16()
+		a = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	switch a.WithZone("").String() {
+	case "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254":
+		return true
+	}
+	return a.IsLinkLocalUnicast() || a.IsLinkLocalMulticast()
+}

@@ -193,7 +193,7 @@ func (p *Proxy) addresses(ctx context.Context, hostport string) (out []netip.Add
 		return nil, err
 	}
 	for _, address := range found {
-		if address = address.Unmap(); public(address) || p.rules.listed(address, uint16(port)) {
+		if address = address.Unmap(); public(address) && !metadata(address) || p.rules.listed(address, uint16(port)) {
 			out = append(out, netip.AddrPortFrom(address, uint16(port)))
 		}
 	}

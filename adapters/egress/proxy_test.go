@@ -155,14 +155,14 @@ func TestAddresses(t *testing.T) {
 	}
 	hosts := names{
 		"rebinds.example.org.": {"93.184.216.34", "127.0.0.1"}, "inner.example.org.": {"10.0.0.7"}, "mixed.example.org.": {"fd00:ec2::254 2606:2800:220:1::1"},
-		"meta.example.org.": {"169.254.169.254"}, "listed.example.org.": {"10.0.0.8"}, "a.b.wild.example.org.": {"::ffff:93.184.216.34"},
+		"meta.example.org.": {"169.254.169.254"}, "wire.example.org.": {"168.63.129.16"}, "listed.example.org.": {"10.0.0.8"}, "a.b.wild.example.org.": {"::ffff:93.184.216.34"},
 	}
 	p, c := open(t, egress.Options{Resolver: hosts, Dial: dial},
-		"rebinds.example.org", "inner.example.org", "mixed.example.org", "meta.example.org", "listed.example.org", "10.0.0.8:443", "*.wild.example.org", "gone.example.org")
+		"rebinds.example.org", "inner.example.org", "mixed.example.org", "meta.example.org", "wire.example.org", "listed.example.org", "10.0.0.8:443", "*.wild.example.org", "gone.example.org")
 	for host, want := range map[string]string{
 		"rebinds.example.org": "93.184.216.34:443", "mixed.example.org": "[2606:2800:220:1::1]:443", "listed.example.org": "10.0.0.8:443", "10.0.0.8": "10.0.0.8:443",
 		"A.b.Wild.example.org.": "93.184.216.34:443",
-		"inner.example.org":     "", "meta.example.org": "", "wild.example.org": "", "xwild.example.org": "", "rebinds.example.org:22": "", "10.0.0.7": "", "[::1]": "",
+		"inner.example.org":     "", "meta.example.org": "", "wire.example.org": "", "wild.example.org": "", "xwild.example.org": "", "rebinds.example.org:22": "", "10.0.0.7": "", "[::1]": "",
 		"169.254.169.254": "", "rebinds.example.org.evil.example": "",
 	} {
 		dialled = nil

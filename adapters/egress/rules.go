@@ -48,7 +48,8 @@ func Parse(entries ...string) (Rules, error) {
 		if !ok {
 			lists := strings.Join(slices.Sorted(maps.Keys(lists())), ", ")
 			return nil, fmt.Errorf("%q, want a host such as proxy.example.org, *.example.org, "+
-				"proxy.example.org:8443 or 192.0.2.7:443, or one of the lists %s", entry, lists)
+				"proxy.example.org:8443 or 192.0.2.7:443 (none of the link, or of a cloud's metadata), "+
+				"or one of the lists %s", entry, lists)
 		}
 		out = append(out, r)
 	}
@@ -67,7 +68,7 @@ func parseRule(entry string) (r rule, ok bool) {
 	}
 	if address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")); err == nil {
 		r.address = address.Unmap()
-		return r, address.Zone() == ""
+		return r, address.Zone() == "" && !metadata(address)
 	}
 	r.name = strings.ToLower(host)
 	if name, below := strings.CutPrefix(r.name, "*."); below {

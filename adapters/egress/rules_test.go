@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"net"
 	"net/netip"
 	"testing"
 
@@ -61,6 +62,19 @@ func TestOfURL(t *testing.T) {
 	for _, text := range []string{"", "x", "/x", "://"} {
 		_, _, ok := ofURL(text)
 		require.False(t, ok, text)
+	}
+}
+
+// What the link and a cloud's metadata are reached at no list allows, in whatever clothes.
+func TestMetadata(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"169.254.169.254": true, "::ffff:169.254.169.254": true, "64:ff9b::a9fe:a9fe": true, "169.254.1.1": true, "fe80::1": true, "fd00:ec2::254": true,
+		"100.100.100.200": true, "168.63.129.16": true, "10.0.0.8": false, "127.0.0.1": false, "fd00::1": false, "93.184.216.34": false,
+	} {
+		_, err := Parse(net.JoinHostPort(address, "80"))
+		require.Equal(t, want, err != nil, address)
+		require.Equal(t, want, metadata(netip.MustParseAddr(address)), address)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +30,8 @@ type Options struct {
 	RedirectURL  string        // of the dashboard's page to which people come back, as they reach it
 	NameClaim    string        `env:"OIDC_NAME_CLAIM" envDefault:"email" doc:"claim that names people"`
 	GroupsClaim  string        `env:"OIDC_GROUPS_CLAIM" envDefault:"groups" doc:"claim that lists their groups"`
-	TrustEmail   bool          `env:"OIDC_TRUST_EMAIL" doc:"believe addresses without email_verified, where nobody can choose one"`
+	TrustEmail   []string      `env:"OIDC_TRUST_EMAIL" doc:"domains, as acme.org, believed without email_verified: nobody picks an address"`
+	Tenants      []string      `env:"OIDC_TENANTS" doc:"tenants (claim tid or hd) whose people may sign in; empty = all"`
 	Scopes       []string
 	Client       *http.Client // nil = one with a limit of 10 s
 	Now          func() time.Time
@@ -114,23 +117,28 @@ func (p *Provider) Finish(ctx context.Context, code string, c access.Challenge) 
 	if err := token.Claims(&claims); err != nil {
 		return access.Person{}, fmt.Errorf("the provider's token: %w", err)
 	}
-	return p.person(claims)
+	return p.person(token, claims)
 }
 
-// person reads who it is. An address of e-mail that the provider does not call verified names nobody.
-func (p *Provider) person(claims map[string]any) (access.Person, error) {
-	name, _ := claims[p.opt.NameClaim].(string)
-	said := claims["email_verified"]
-	verified := said == true || said == "true"
-	if name == "" || p.opt.NameClaim == "email" && !verified && !p.opt.TrustEmail {
-		return access.Person{}, &access.Refusal{
-			Status: http.StatusForbidden, Kind: "sign-in",
-			Text: "The identity provider does not name you by a verified " + p.opt.NameClaim +
-				" (email_verified must be true). Its administrator can, ORCH_OIDC_NAME_CLAIM names another claim, " +
-				"or ORCH_OIDC_TRUST_EMAIL=true believes this provider's addresses where nobody can choose one.",
-		}
+// person reads who it is: the issuer's subject. An address of e-mail that the provider does not call verified names
+// nobody.
+func (p *Provider) person(token *coreos.IDToken, claims map[string]any) (access.Person, error) {
+	refuse := func(text string) (access.Person, error) {
+		return access.Person{}, &access.Refusal{Status: http.StatusForbidden, Kind: "sign-in", Text: text}
 	}
-	out := access.Person{Name: name}
+	if len(p.opt.Tenants) > 0 && !slices.ContainsFunc([]string{"tid", "hd"}, func(claim string) bool {
+		tenant, _ := claims[claim].(string)
+		return slices.Contains(p.opt.Tenants, tenant) // an empty one is not listed
+	}) {
+		return refuse("The identity provider signs you in for a tenant that is not listed here. ORCH_OIDC_TENANTS lists them.")
+	}
+	name, _ := claims[p.opt.NameClaim].(string)
+	if name == "" || p.opt.NameClaim == "email" && !p.believes(name, claims["email_verified"]) {
+		return refuse("The identity provider does not name you by a verified " + p.opt.NameClaim +
+			" (email_verified must be true). Its administrator can, ORCH_OIDC_NAME_CLAIM names another claim, " +
+			"or ORCH_OIDC_TRUST_EMAIL lists domains whose addresses nobody can choose at this provider.")
+	}
+	out := access.Person{Name: name, Subject: token.Issuer + "#" + token.Subject}
 	switch groups := claims[p.opt.GroupsClaim].(type) {
 	case string:
 		out.Groups = []string{groups}
@@ -142,4 +150,11 @@ func (p *Provider) person(claims map[string]any) (access.Person, error) {
 		}
 	}
 	return out, nil
+}
+
+// believes reports whether an address is the person's.
+func (p *Provider) believes(address string, verified any) bool {
+	at := strings.LastIndex(address, "@")
+	return verified == true || verified == "true" ||
+		slices.ContainsFunc(p.opt.TrustEmail, func(domain string) bool { return strings.EqualFold(domain, address[at+1:]) }) && at > 0
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -73,14 +74,45 @@ func TestSignIn(t *testing.T) {
 		require.ErrorContains(t, err, name)
 	}
 	for text, claims := range map[string]map[string]any{
-		"{ann@example.org [devs ops]}": {"email": "ann@example.org", "email_verified": true, "groups": []string{"devs", "ops"}},
-		"{ann@example.org [devs]}":     {"email": "ann@example.org", "email_verified": "true", "groups": "devs"},
-		"{ann@example.org []}":         {"email": "ann@example.org", "email_verified": true, "groups": 7},
+		"{ann@example.org [devs ops] 1}": {"email": "ann@example.org", "email_verified": true, "groups": []string{"devs", "ops"}},
+		"{ann@example.org [devs] 1}":     {"email": "ann@example.org", "email_verified": "true", "groups": "devs"},
+		"{ann@example.org [] 7}":         {"email": "ann@example.org", "email_verified": true, "groups": 7, "sub": "7"},
 	} {
 		server.Set(claims)
 		who, err := p.Finish(t.Context(), visit(t, address).Get("code"), c)
 		require.NoError(t, err)
-		require.Equal(t, text, fmt.Sprint(who))
+		require.Equal(t, text, strings.Replace(fmt.Sprint(who), server.Issuer+"#", "", 1))
+		require.Contains(t, who.Subject, server.Issuer+"#")
+	}
+}
+
+// Addresses that nobody has verified are believed of listed domains alone, and people of listed tenants come in.
+func TestTrust(t *testing.T) {
+	server, p, _ := rig(t, func(o *oidc.Options) {
+		o.TrustEmail, o.Tenants = []string{"acme.org"}, []string{"t-1", "acme.org"}
+	})
+	c := challenge()
+	address, err := p.Begin(t.Context(), c)
+	require.NoError(t, err)
+	for name, claims := range map[string]map[string]any{
+		"":              {"email": "ann@Acme.org", "tid": "t-1"},
+		"an hd":         {"email": "ann@acme.org", "hd": "acme.org", "wrong": ""},
+		"no tenant":     {"email": "ann@acme.org", "wrong": "ORCH_OIDC_TENANTS"},
+		"another's":     {"email": "boss@acme.org", "tid": "t-2", "wrong": "ORCH_OIDC_TENANTS"},
+		"another place": {"email": "boss@acme.org", "tenant": "t-1", "wrong": "ORCH_OIDC_TENANTS"},
+		"a list":        {"email": "boss@acme.org", "tid": []string{"t-1"}, "wrong": "ORCH_OIDC_TENANTS"},
+		"other domain":  {"email": "ann@evil.org", "tid": "t-1", "wrong": "ORCH_OIDC_TRUST_EMAIL"},
+		"sub-domain":    {"email": "ann@x.acme.org", "tid": "t-1", "wrong": "ORCH_OIDC_TRUST_EMAIL"},
+		"no address":    {"email": "acme.org", "tid": "t-1", "wrong": "ORCH_OIDC_TRUST_EMAIL"},
+		"two of them":   {"email": "ann@acme.org@evil.org", "tid": "t-1", "wrong": "ORCH_OIDC_TRUST_EMAIL"},
+	} {
+		server.Set(claims)
+		_, err := p.Finish(t.Context(), visit(t, address).Get("code"), c)
+		if wrong, _ := claims["wrong"].(string); wrong != "" {
+			require.ErrorContains(t, err, wrong, name)
+			continue
+		}
+		require.NoError(t, err, name)
 	}
 }
 

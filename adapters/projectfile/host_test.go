@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // A repository without a git host: where it is, and what the service runs as its CI.
@@ -17,6 +18,11 @@ func TestPlainRepository(t *testing.T) {
 	require.True(t, p.Plain())
 	require.Equal(t, [][]string{{"go", "test", "./..."}, {"./bin/lint", "--all"}}, p.CI)
 	require.Contains(t, p.Protected.More, "bin/lint", "who may change it decides what it says")
+	r, err = projectfile.Parse("p.yaml", []byte(head+"    clone_url: /srv/git/x.git\n    verify: [[make, test]]\n    commands: {lint: [npm, run, lint]}\n"))
+	require.NoError(t, err)
+	for _, name := range []string{"Makefile", "rules.mk", "package.json"} {
+		require.True(t, stage.MatchPath(r.Projects.All()[0].Policy().Protected, name), name)
+	}
 	for _, body := range []string{"", "    ci: none\n", "    ci: any\n", "    ci: []\n"} {
 		r, err := projectfile.Parse("p.yaml", []byte(head+"    host: git\n    clone_url: /srv/git/x.git\n"+body))
 		require.NoError(t, err, body)

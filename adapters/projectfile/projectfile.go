@@ -365,13 +365,14 @@ func (e entry) convert(pipeline stage.Pipeline) (p task.Project, field string, e
 	return p, "", nil
 }
 
-// program is the file of the repository that a command runs, if it is one: a change of it
+// program are the files of the repository that a command runs, and that its program reads by itself: a change of them
 // changes the result of the command.
 func program(argv []string) []string {
+	read := checks.ReadBy(argv)
 	if len(argv) == 0 || !strings.Contains(argv[0], "/") || !filepath.IsLocal(path.Clean(argv[0])) {
-		return nil
+		return read
 	}
-	return []string{path.Clean(argv[0])}
+	return append(read, path.Clean(argv[0]))
 }
 
 // areVariables checks the names of the variables that hold a project's secrets. A name

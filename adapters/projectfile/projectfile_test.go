@@ -167,7 +167,7 @@ func TestWrongHosts(t *testing.T) {
 	head := "projects:\n  - tracker_project: a\n    repo: acme/x\n    clone_url: u\n    prefix: X\n"
 	for body, want := range map[string]string{
 		head + "    agents: {tester: {egress: [\"https://x.org\"]}}\n": `p.yaml:6: project 1 (acme/x): agents: tester: egress: "https://x.org", want a host such as proxy.example.org`,
-		head + "    egress: [packages, \"*\"]\n":                       `p.yaml:6: project 1 (acme/x): egress: "*", want a host such as proxy.example.org, *.example.org, proxy.example.org:8443 or 192.0.2.7:443, or one of the lists packages`,
+		head + "    egress: [packages, \"*\"]\n":                       `p.yaml:6: project 1 (acme/x): egress: "*", want a host such as proxy.example.org, *.example.org, proxy.example.org:8443 or 192.0.2.7:443 (none of the link, or of a cloud's metadata), or one of the lists packages`,
 	} {
 		_, err := projectfile.Parse("p.yaml", []byte(body))
 		require.ErrorContains(t, err, want)

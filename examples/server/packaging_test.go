@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -191,4 +192,30 @@ func TestDemoAndBuildShareTheCache(t *testing.T) {
 	for _, command := range []string{"run -trimpath ./examples/demo", "build -trimpath -o bin/signalbox ./examples/server"} {
 		require.Contains(t, string(body), "$(GO) "+command)
 	}
+}
+
+// What builds and runs a release is named by its digest, which nobody can move. What is not is listed: the list only
+// gets shorter.
+func TestPinned(t *testing.T) {
+	names := []string{"packaging/Dockerfile", "packaging/compose.yaml", "packaging/kubernetes.yaml"}
+	workflows, err := filepath.Glob("../../.github/workflows/*.yml")
+	require.NoError(t, err)
+	require.NotEmpty(t, workflows)
+	named := regexp.MustCompile(`(?m)^\s*(?:- )?(?:uses:|image:|FROM) ([^\s#]+)`)
+	pinned := regexp.MustCompile(`@(?:[0-9a-f]{40}|sha256:[0-9a-f]{64})$`)
+	loose := map[string]bool{}
+	for _, name := range append(names, workflows...) {
+		body, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, m := range named.FindAllStringSubmatch(string(body), -1) {
+			if !pinned.MatchString(m[1]) && m[1] != "scratch" {
+				loose[m[1]] = true
+			}
+		}
+	}
+	require.Equal(t, []string{
+		"${SIGNALBOX_IMAGE:-signalbox}", // one's own
+		"anchore/sbom-action/download-syft@v0", "debian:trixie-slim", "gitea/gitea:1.24-rootless", "golang:1.26-trixie", "postgres:17",
+		"signalbox:latest", // one's own
+	}, slices.Sorted(maps.Keys(loose)))
 }

@@ -35,7 +35,10 @@ type proxied struct {
 	prefix string       // of the paths that it serves
 }
 
-const site = "https://box.example.org"
+const (
+	site        = "https://box.example.org"
+	proxySecret = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
+)
 
 // free is an address of this machine that nothing listens at.
 func free(t *testing.T) string {
@@ -88,7 +91,7 @@ func behind(t *testing.T, recipe, gatekeeper string, env ...string) *proxied {
 	require.NoError(t, err)
 	_, port, _ := net.SplitHostPort(secure)
 	text := strings.NewReplacer(
-		"127.0.0.1:8080", d.addr, "127.0.0.1:4180", gatekeeper, "/etc/ssl/signalbox/", dir+"/", "listen 443 ssl;", "listen "+secure+" ssl;", "listen 80;", "listen "+open+";",
+		"127.0.0.1:8080", d.addr, "127.0.0.1:4180", gatekeeper, "/etc/nginx/signalbox-proxy.conf", filepath.Join(dir, "secret.conf"), "/etc/ssl/signalbox/", dir+"/", "listen 443 ssl;", "listen "+secure+" ssl;", "listen 80;", "listen "+open+";",
 		"\nbox.example.org {", "\nhttps://box.example.org:"+port+" {\n\tbind 127.0.0.1\n\ttls "+dir+"/cert.pem "+dir+"/key.pem",
 	).Replace(string(body))
 	args := []string{"-p", dir, "-c", "main.conf", "-e", "error.log"}
@@ -102,8 +105,9 @@ func behind(t *testing.T, recipe, gatekeeper string, env ...string) *proxied {
 		}
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.conf"), []byte(text), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "secret.conf"), []byte("proxy_set_header X-Signalbox-Proxy "+proxySecret+";\n"), 0o600))
 	cmd, said := exec.Command(program, args...), &lines{}
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}, said, said
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "SIGNALBOX_PROXY_SECRET=" + proxySecret}, said, said
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
@@ -235,7 +239,7 @@ func TestForwardAuth(t *testing.T) {
 			}))
 			t.Cleanup(gatekeeper.Close)
 			p := behind(t, recipe, gatekeeper.Listener.Addr().String(), "ORCH_PROXY_USER_HEADER=X-Forwarded-User", "ORCH_PROXY_GROUPS_HEADER=X-Forwarded-Groups",
-				"ORCH_PROXY_USERS_FROM=127.0.0.1/32", "ORCH_ACCESS_ROLES=devs=operator@local/app")
+				"ORCH_PROXY_USERS_FROM=127.0.0.1/32", "ORCH_PROXY_SECRET="+proxySecret, "ORCH_ACCESS_ROLES=devs=operator@local/app")
 			resp, _ := p.send(http.MethodGet, "/tasks", nil, map[string]string{"X-Forwarded-User": "ann@example.org", "X-Forwarded-Groups": "devs"})
 			require.Equal(t, http.StatusFound, resp.StatusCode, "who is not signed in is sent away")
 			require.Contains(t, resp.Header.Get("Location"), "/oauth2/start?rd=/tasks")
@@ -245,6 +249,16 @@ func TestForwardAuth(t *testing.T) {
 			resp, body := p.send(http.MethodPost, "/admin/reload", nil, signed)
 			require.Equal(t, http.StatusForbidden, resp.StatusCode, "the groups are the proxy's")
 			require.Contains(t, body, "ann@example.org")
+			resp, _ = p.send(http.MethodGet, "/webhooks/../tasks", nil, map[string]string{"X-Forwarded-User": "ann@example.org"})
+			require.NotEqual(t, http.StatusOK, resp.StatusCode, "who is not signed in reaches no page by an open path")
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.addr+"/tasks/1/stop", nil)
+			require.NoError(t, err)
+			req.Header.Set("X-Forwarded-User", "ann@example.org")
+			req.Header.Set("X-Forwarded-Groups", "devs")
+			direct, err := http.DefaultClient.Do(req)
+			require.NoError(t, err)
+			require.NoError(t, direct.Body.Close())
+			require.Equal(t, http.StatusUnauthorized, direct.StatusCode, "another user of this machine is no proxy")
 			resp, _ = p.send(http.MethodPost, "/webhooks/githost", url.Values{"a": {"b"}}, map[string]string{"X-Forwarded-User": "ann@example.org"})
 			require.Equal(t, http.StatusUnauthorized, resp.StatusCode, "a webhook is judged by its signature")
 		})

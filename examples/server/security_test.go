@@ -47,6 +47,17 @@ func TestDoctorSecurity(t *testing.T) {
 	require.Greater(t, len(refused), 60)
 	require.Equal(t, attack.TCP, refused["connect to the ports of this service"])
 	require.Equal(t, attack.Files, refused["open the database of this service"])
+	walls := func() map[string]string {
+		out := map[string]string{}
+		for _, w := range r.Walls {
+			require.NotEmpty(t, w.Why, w.Wall)
+			out[w.Wall] = w.State
+		}
+		return out
+	}
+	require.Equal(t, []string{"held", "held", "held", "not here", "not here"}, []string{
+		walls()[string(attack.Files)], walls()[string(attack.Seccomp)], walls()["keys in the gateway of models"], walls()[string(attack.Namespaces)], walls()[string(attack.Proxy)],
+	})
 	left, err := os.ReadDir(os.Getenv("ORCH_DATA_DIR"))
 	require.NoError(t, err)
 	for _, one := range left {
@@ -64,6 +75,8 @@ func TestDoctorSecurity(t *testing.T) {
 		require.Zero(t, code, out)
 		require.Len(t, r.Attacks, len(attack.All())+len(attack.OnEgress()))
 		require.Contains(t, r.Posture.Egress, map[string]string{"landlock": "open by TCP at every other address", "bwrap": "a network of its own"}[kind])
+		require.Equal(t, "held", walls()[string(attack.Proxy)])
+		require.Equal(t, map[string]string{"landlock": "not here", "bwrap": "held"}[kind], walls()[string(attack.Namespaces)])
 		for _, a := range r.Attacks[len(attack.All()):] {
 			require.Equal(t, []string{"refused", "egress"}, []string{a.Result, string(a.Wall)}, a)
 		}
@@ -73,6 +86,7 @@ func TestDoctorSecurity(t *testing.T) {
 	code, r, _ = report("--json")
 	require.Equal(t, 1, code)
 	require.Greater(t, r.Succeeded, 40)
+	require.NotContains(t, []string{walls()[string(attack.Files)], walls()[string(attack.Seccomp)], walls()[string(attack.Namespaces)]}, "held")
 	code, _, out = report()
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "ORCH_JAIL=none: AGENTS ARE NOT CONFINED")

@@ -16,7 +16,8 @@ func TestAgentSettingsAreProtected(t *testing.T) {
 	require.NotEmpty(t, fromMain)
 	require.Subset(t, checks.DefaultProtected(), fromMain)
 	require.Equal(t, stage.AgentSettings(), fromMain)
-	for _, name := range []string{"CLAUDE.md", "pkg/AGENTS.md", ".claude/settings.json", ".husky/pre-commit", ".githooks/x", ".pre-commit-config.yaml", ".envrc", ".vscode/tasks.json", ".devcontainer/devcontainer.json"} {
+	for _, name := range []string{"CLAUDE.md", "pkg/AGENTS.md", "AGENTS.override.md", "a/GEMINI.md", ".gemini/settings.json", ".codex/config.toml", ".cursor/rules/x.mdc", ".mcp.json", ".github/copilot-instructions.md", ".claude/settings.json", ".husky/pre-commit", ".githooks/x", ".pre-commit-config.yaml", ".envrc", ".vscode/tasks.json", ".devcontainer/devcontainer.json"} {
 		require.True(t, stage.MatchPath(checks.DefaultProtected(), name), name)
+		require.True(t, stage.MatchPath(fromMain, name), name)
 	}
 }

@@ -7,7 +7,7 @@
 //	check_architecture_ready  the design exists
 //	check_ci_green            CI of the branch head has finished and passed
 //	check_work_done           more than the task's own documents is changed, or a person confirms that nothing is to be done
-//	check_protected_paths     no protected path is changed, or a person stands for it
+//	check_protected_paths     no protected path is changed and no test taken away, or a person stands for it
 //	check_review_approved     the review approves the branch head
 //	check_tests_passed        the test report passes the branch head
 //	check_staging_status      the staging report says success for the branch head

@@ -2,6 +2,8 @@ package checks
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
@@ -18,16 +20,14 @@ func DefaultProtected() []string {
 		"**/Jenkinsfile", ".drone.yml", ".drone.yaml", ".woodpecker", ".woodpecker.yml", ".woodpecker.yaml", ".travis.yml",
 		"azure-pipelines.yml", "bitbucket-pipelines.yml", "CODEOWNERS", ".github/CODEOWNERS", ".gitlab/CODEOWNERS", "docs/CODEOWNERS",
 		".signalbox",
-		// Programs that a clone of a person runs by itself.
-		"**/.husky", "**/.githooks", "**/.pre-commit-config.yaml", "**/.envrc", "**/.vscode", "**/.devcontainer", "**/.devcontainer.json",
 	)
 }
 
 // shown is how many paths a verdict names.
 const shown = 20
 
-// protectedPaths judges what the branch changes against main. A person who stands for a
-// commit stands for the protected files as they are there, whatever else comes after.
+// protectedPaths judges what the branch changes against main: protected files, and tests that are taken away. A person
+// who stands for a commit stands for these as they are there, whatever else comes after.
 func protectedPaths(ctx context.Context, s gates.Facts) gates.Verdict {
 	patterns := s.Policy.Protected
 	if len(patterns) == 0 {
@@ -40,10 +40,18 @@ func protectedPaths(ctx context.Context, s gates.Facts) gates.Verdict {
 	if err != nil {
 		return unreachable("what the branch changes", err)
 	}
-	if len(changed) == 0 {
+	diff, cut, err := s.Changes.Diff(ctx)
+	if err != nil {
+		return unreachable("what the branch changes", err)
+	}
+	weaker, unread := weakened(diff, cut)
+	if len(changed)+len(weaker)+len(unread) == 0 {
 		return gates.Greenf("no protected path is changed at %.12s", s.SHA)
 	}
 	if s.Vouched != "" {
+		if len(weaker)+len(unread) > 0 {
+			patterns = append(slices.Clone(patterns), testFiles()...)
+		}
 		since, err := s.Changes.Changed(ctx, s.Vouched, patterns)
 		if fault.Retryable(err) {
 			return unreachable("what has changed since a person has looked", err)
@@ -53,11 +61,20 @@ func protectedPaths(ctx context.Context, s gates.Facts) gates.Verdict {
 			return gates.Greenf("a person stands for the protected paths as of %.12s", s.Vouched).With(approval)
 		}
 	}
-	listed := changed[:min(shown, len(changed))]
-	v := gates.Redf("%.12s changes protected paths: %s", s.SHA, stage.ListPaths(listed, len(changed)-len(listed)))
-	v.Asks = true
-	for _, name := range listed {
-		v = v.With(gates.Evidence{Kind: "file", Name: name, Note: "protected, and changed"})
+	v, why := gates.Verdict{}, []string(nil)
+	name := func(does string, list []string, note string) {
+		said := list[:min(shown, len(list))]
+		if len(list) > 0 {
+			why = append(why, does+": "+stage.ListPaths(said, len(list)-len(said)))
+		}
+		for _, one := range said {
+			v = v.With(gates.Evidence{Kind: "file", Name: one, Note: note})
+		}
 	}
-	return v
+	name("changes protected paths", changed, "protected, and changed")
+	name("takes tests away", weaker, "a test is removed or not run")
+	name("changes more in files with tests than can be looked at", unread, "its change is too large")
+	red := gates.Redf("%.12s %s", s.SHA, strings.Join(why, "; "))
+	red.Evidence, red.Asks = v.Evidence, true
+	return red
 }

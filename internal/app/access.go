@@ -36,6 +36,14 @@ func (s Settings) checkAccess(wrong func(name, format string, args ...any)) {
 	if s.Proxy.Groups != "" && s.Proxy.User == "" {
 		wrong("PROXY_GROUPS_HEADER", "needs ORCH_PROXY_USER_HEADER")
 	}
+	if s.Proxy.Secret.IsSet() && s.Proxy.User == "" {
+		wrong("PROXY_SECRET", "needs ORCH_PROXY_USER_HEADER")
+	}
+	for _, domain := range s.OIDC.TrustEmail {
+		if !strings.Contains(domain, ".") || strings.Contains(domain, "@") {
+			wrong("OIDC_TRUST_EMAIL", "has %q, want domains, such as acme.org", domain)
+		}
+	}
 	if people := s.OIDC.Issuer != "" || s.Proxy.User != ""; people != (len(s.AccessRoles) > 0) {
 		wrong("ACCESS_ROLES", "gives rights to people whom ORCH_OIDC_ISSUER or ORCH_PROXY_USER_HEADER names, "+
 			"so it is set when one of them is: *=viewer lets all of them read")
@@ -102,6 +110,10 @@ func (d *doctor) access(ctx context.Context, v *Service) {
 	}
 	if s.Proxy.User != "" {
 		ways = append(ways, "the header "+s.Proxy.User)
+	}
+	if s.Proxy.SharesAddress() {
+		a.Warn("each user of this machine may name anybody in %s: set ORCH_PROXY_SECRET, "+
+			"and have the proxy send it as X-Signalbox-Proxy", s.Proxy.User)
 	}
 	local := access.IsLoopback(s.Listen)
 	switch {

@@ -116,6 +116,8 @@ func TestAccessSettings(t *testing.T) {
 		"ORCH_OIDC_CLIENT_ID=x":                                      "ORCH_OIDC_ISSUER is not set",
 		"ORCH_PROXY_USER_HEADER=X-User":                              "ORCH_PROXY_USER_HEADER and ORCH_PROXY_USERS_FROM must be set together",
 		"ORCH_PROXY_GROUPS_HEADER=X-Groups":                          "ORCH_PROXY_GROUPS_HEADER needs",
+		"ORCH_PROXY_SECRET=of-the-proxy-of-at-least-128-bits":        "ORCH_PROXY_SECRET needs",
+		"ORCH_OIDC_TRUST_EMAIL=true":                                 `ORCH_OIDC_TRUST_EMAIL has "true", want domains`,
 		"ORCH_ACCESS_ROLES=*=viewer":                                 "ORCH_ACCESS_ROLES gives rights to people",
 		"ORCH_ACCESS_ROLES=devs=king":                                `ORCH_ACCESS_ROLES: "king" is no role`,
 		"ORCH_PROXY_USER_HEADER=X ORCH_PROXY_USERS_FROM=10.0.0.5/32": "ORCH_ACCESS_ROLES gives rights to people",

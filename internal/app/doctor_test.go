@@ -221,6 +221,19 @@ func TestDoctorOfAPersonsToken(t *testing.T) {
 	require.Regexp(t, `warn  APP +ORCH_PLANE_TOKEN belongs to bot, who makes cards on the board: .* invite an account for the service at http.*/plane/w/settings/members/, make it a member of the project, and make the token in its own profile settings`, said)
 }
 
+// A proxy that is believed by an address of this machine alone is no mistake, and yet a hole.
+func TestDoctorOfAProxyHere(t *testing.T) {
+	c := newClinic(t)
+	c.env["PROXY_USER_HEADER"], c.env["PROXY_USERS_FROM"], c.env["ACCESS_ROLES"] = "X-User", "127.0.0.1/32", "*=viewer"
+	const hole = "each user of this machine may name anybody in X-User: set ORCH_PROXY_SECRET"
+	said, wrong := c.examine(app.Examination{})
+	require.Zero(t, wrong, said)
+	require.Contains(t, said, hole)
+	c.env["PROXY_SECRET"] = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
+	said, _ = c.examine(app.Examination{})
+	require.NotContains(t, said, hole)
+}
+
 // Where nothing is wrong, doctor says what it has seen.
 func TestDoctorOfAGoodDeployment(t *testing.T) {
 	c := newClinic(t)

@@ -59,6 +59,8 @@ type Attacked struct {
 	Result string      `json:"result"`         // refused, SUCCEEDED, OPEN, not stopped or not here
 	Wall   attack.Wall `json:"wall,omitempty"` // that has refused it, or that should have
 	Said   string      `json:"said,omitempty"` // by the kernel
+
+	aims attack.Wall // the wall that is to stop it
 }
 
 // Posture is how agents are confined.
@@ -81,6 +83,7 @@ type Posture struct {
 // SecurityReport holds what doctor security has found.
 type SecurityReport struct {
 	Posture   Posture    `json:"posture"`
+	Walls     []Standing `json:"walls"`
 	Attacks   []Attacked `json:"attacks"`
 	Succeeded int        `json:"succeeded"` // or open
 }
@@ -125,7 +128,7 @@ func Security(ctx context.Context, s Settings, program []string) (SecurityReport
 		list = append(list, attack.OnEgress()...)
 	}
 	for i, a := range list {
-		one := Attacked{Attack: a.Name, Wall: a.Wall, Result: attackOpen}
+		one := Attacked{Attack: a.Name, Wall: a.Wall, Result: attackOpen, aims: a.Wall}
 		if v.walls.jail != nil || os.Getuid() != 0 {
 			one, err = v.attack(ctx, program, filepath.Join(dir, strconv.Itoa(i)), a)
 		}
@@ -137,6 +140,7 @@ func Security(ctx context.Context, s Settings, program []string) (SecurityReport
 		}
 		r.Attacks = append(r.Attacks, one)
 	}
+	r.Walls = r.standings(v.walls, s.limitsEgress())
 	return r, nil
 }
 
@@ -145,7 +149,7 @@ const attackMax = 30 * time.Second
 
 // attack makes one attack.
 func (v *Service) attack(ctx context.Context, program []string, dir string, a attack.Attack) (Attacked, error) {
-	out := Attacked{Attack: a.Name, Wall: a.Wall}
+	out := Attacked{Attack: a.Name, Wall: a.Wall, aims: a.Wall}
 	scene, remove, err := attack.Build(dir)
 	if err != nil {
 		return out, err
@@ -276,7 +280,11 @@ func (r SecurityReport) Write(w io.Writer) error {
 	}
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "ATTACK\tRESULT\tWALL\tSAID")
+	fmt.Fprintln(t, "WALL\tSTATE\tWHY")
+	for _, s := range r.Walls {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", s.Wall, s.State, s.Why)
+	}
+	fmt.Fprintln(t, "\nATTACK\tRESULT\tWALL\tSAID")
 	for _, a := range r.Attacks {
 		said, _, _ := strings.Cut(a.Said, "\n")
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", a.Attack, a.Result, a.Wall, said)

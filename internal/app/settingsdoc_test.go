@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write docs/settings.md")
+var update = flag.Bool("update", false, "write docs/settings.md and docs/system-calls.txt")
 
 // docs/settings.md lists every setting as it is; -update writes it.
 func TestSettingsReference(t *testing.T) {
@@ -55,4 +55,19 @@ func TestSettingsInTheDocs(t *testing.T) {
 		_, err := Load([]string{configVariable + "=" + example, Prefix + "PROXY_USER_HEADER=X-User", Prefix + "PROXY_USERS_FROM=127.0.0.1/32"})
 		require.NoError(t, err)
 	}
+}
+
+// docs/system-calls.txt is the table of the jail's filter, without the numbers; -update writes it.
+func TestSystemCallsPage(t *testing.T) {
+	calls, err := os.ReadFile("../jail/calls.txt")
+	require.NoError(t, err)
+	page := strings.Replace(string(calls), ", and its numbers on amd64 and arm64; - is none", "", 1)
+	page = regexp.MustCompile(`=[0-9/-]+`).ReplaceAllString(page, "")
+	const name = "../../docs/system-calls.txt"
+	if *update {
+		require.NoError(t, os.WriteFile(name, []byte(page), 0o600))
+	}
+	have, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, page, string(have), "go test ./internal/app -run TestSystemCallsPage -update")
 }

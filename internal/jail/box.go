@@ -64,7 +64,9 @@ func container(j work.Jail, name, dir string, argv []string) ([]string, error) {
 		"--read-only", "--cap-drop", "all", "--security-opt", "no-new-privileges", "--ipc", "private",
 		"--user", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
 	}
-	if filepath.Base(j.Box.Program) == "podman" {
+	bind := "type=bind,source="
+	if filepath.Base(j.Box.Program) == "podman" { // docker's have no such option; no-new-privileges does the same there
+		bind = "type=bind,nosuid,source="
 		out = append(out, "--read-only-tmpfs=false", "--log-driver", "none")
 		if os.Getuid() != 0 { // else a user of the container is another one outside
 			out = append(out, "--userns", "keep-id")
@@ -91,7 +93,7 @@ func container(j work.Jail, name, dir string, argv []string) ([]string, error) {
 		if strings.ContainsAny(path, ",\"\n") {
 			return nil, fmt.Errorf("%q cannot be given to a container: its name has a comma, a quote or a newline", path)
 		}
-		mount := "type=bind,source=" + path + ",target=" + path
+		mount := bind + path + ",target=" + path
 		if !l.write[path] {
 			mount += ",readonly"
 		}

@@ -78,6 +78,11 @@ func TestBoxes(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, argv, "--unshare-net")
 
+	j.Box.Program = "/usr/bin/podman"
+	argv, err = container(j, "signalbox-1", "/", []string{"/shim"})
+	require.NoError(t, err)
+	require.Contains(t, argv, "type=bind,nosuid,source="+at("disk/work/a")+",target="+at("disk/work/a"))
+
 	j.Ports, j.Proxied = []work.Ports{{First: 443, Last: 443}}, true // none but by a relay
 	j.Relays = []work.Relay{{Port: 40000, Socket: at("disk/prompt")}}
 	argv, err = container(j, "signalbox-1", "/", []string{"/shim"})

@@ -51,7 +51,11 @@ func enter(j work.Jail, boxed bool) error {
 	if err := rules.enforce(); err != nil {
 		return err
 	}
-	return program(j.Sockets, boxed, j.Proxied && !boxed).enforce()
+	f, err := program(runtime.GOARCH, j.Sockets, boxed, j.Proxied && !boxed)
+	if err != nil {
+		return err
+	}
+	return f.enforce()
 }
 
 // limit bounds this process and what it starts, and offers them to the kernel before the service when memory is short.

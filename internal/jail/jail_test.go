@@ -131,6 +131,7 @@ func TestHonestWork(t *testing.T) {
 				mkdir -m 755 bin && install -m 755 main.go bin/tool && chmod 600 main.go && umask 077 && echo x > x
 				git add -A && git commit -qm one && git clone -q . copy
 				tar cf all.tar bin copy && mkdir out && tar xpf all.tar -C out && test -x out/bin/tool && cp -a out again
+				! grep -F " $PWD " /proc/self/mountinfo | grep -v nosuid
 				nice -n 5 true && nproc && (ionice -c 3 true || ! command -v ionice)
 				! command -v npm || (echo '{"name":"a","version":"1.0.0","files":["x"]}' > package.json && npm pack --silent --offline && tar xzf a-1.0.0.tgz)`)
 			require.Zero(t, exit, out)

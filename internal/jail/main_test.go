@@ -33,8 +33,11 @@ const (
 // asRoot is set for the test that runs as root of a user namespace.
 const asRoot = "JAILTEST_ROOT"
 
-// callsFile names the file with the kernel's table of system calls.
-const callsFile = "JAILTEST_CALLS"
+// callsDir names the directory with the kernel's tables of system calls, of callsFiles.
+const (
+	callsDir   = "JAILTEST_CALLS"
+	callsFiles = "zsysnum_linux_a*64.go"
+)
 
 // TestMain lets the test's own program be a shim, and an attacker. Root starts it once
 // more as another user; without root it starts once more as root of a namespace of its own.
@@ -74,12 +77,12 @@ func TestMain(m *testing.M) {
 
 // findCalls finds it, where nobody has yet.
 func findCalls() {
-	if os.Getenv(callsFile) != "" {
+	if os.Getenv(callsDir) != "" {
 		return
 	}
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/sys").Output()
 	if err == nil {
-		err = os.Setenv(callsFile, filepath.Join(strings.TrimSpace(string(dir)), "unix/zsysnum_linux_amd64.go"))
+		err = os.Setenv(callsDir, filepath.Join(strings.TrimSpace(string(dir)), "unix"))
 	}
 	if err != nil {
 		panic(err)
@@ -125,11 +128,11 @@ func asNobody() (int, error) {
 		}
 		id = uint32(n)
 	}
-	calls, err := os.ReadFile(os.Getenv(callsFile))
+	calls, err := filepath.Glob(filepath.Join(os.Getenv(callsDir), callsFiles))
 	if err != nil {
 		return 1, err
 	}
-	env = append(env, callsFile+"="+filepath.Join(dir, "calls.go"))
+	env = append(env, callsDir+"="+dir)
 	own := func(name string) error {
 		return errors.Join(os.Mkdir(filepath.Join(dir, name), 0o700), os.Chown(filepath.Join(dir, name), int(id), int(id)))
 	}
@@ -139,7 +142,15 @@ func asNobody() (int, error) {
 		func() error { return own("run") },
 		func() error { return os.WriteFile(filepath.Join(dir, "jail.test"), program, 0o755) },
 		func() error { return os.WriteFile(filepath.Join(dir, "suid"), program, 0o755) },
-		func() error { return os.WriteFile(filepath.Join(dir, "calls.go"), calls, 0o644) },
+		func() error {
+			for _, name := range calls {
+				body, err := os.ReadFile(name)
+				if err := errors.Join(err, os.WriteFile(filepath.Join(dir, filepath.Base(name)), body, 0o644)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
 		func() error { return os.Chmod(filepath.Join(dir, "suid"), 0o755|os.ModeSetuid) },
 	} {
 		if err := step(); err != nil {

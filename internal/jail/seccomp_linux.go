@@ -1,10 +1,11 @@
 package jail
 
 import (
+	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -16,45 +17,6 @@ const (
 	atArch   = 4
 	atArgs   = 16
 )
-
-// refused are system calls that no agent needs and that reach around Landlock, into the
-// kernel, or into the processes of the same user.
-func refused() []uint32 {
-	return append([]uint32{
-		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE,
-		unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
-		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, // the keyring belongs to the user
-		unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_CHROOT, unix.SYS_PIVOT_ROOT, // a new user namespace brings every capability
-		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE,
-		unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
-		unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_FANOTIFY_INIT,
-		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_LOOKUP_DCOOKIE,
-		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_REBOOT,
-		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
-		unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL, unix.SYS_OPEN_TREE_ATTR,
-		unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK, unix.SYS_MQ_TIMEDSEND, unix.SYS_MQ_TIMEDRECEIVE,
-		unix.SYS_MQ_NOTIFY, unix.SYS_MQ_GETSETATTR,
-		unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME,
-		unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
-	}, ofArch()...)
-}
-
-// shared are those of System V: what is made by them belongs to the user, is found by its number from
-// every run, and outlives it. A box has a namespace of its own for them, in which a database's tests run.
-func shared() []uint32 {
-	return []uint32{
-		unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMDT, unix.SYS_SHMCTL,
-		unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
-		unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
-	}
-}
-
-// absent are system calls that programs do without when the kernel has none. io_uring
-// reaches files and sockets past this filter; the flags of clone3 and the mode of openat2 lie in
-// memory, where no filter looks, and programs take clone and openat then.
-func absent() []uint32 {
-	return []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_CLONE3, unix.SYS_OPENAT2}
-}
 
 // namespaces are the flags of clone that make them.
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
@@ -85,89 +47,84 @@ func (f *filter) kill()               { f.add(unix.BPF_RET, unix.SECCOMP_RET_KIL
 func (f *filter) equal(k uint32)      { f.add(unix.BPF_JMP|unix.BPF_JEQ, k, 0, 1) } // else the next one is left out
 func (f *filter) anyOf(bits uint32)   { f.add(unix.BPF_JMP|unix.BPF_JSET, bits, 0, 1) }
 func (f *filter) atLeast(k uint32)    { f.add(unix.BPF_JMP|unix.BPF_JGE, k, 0, 1) }
-func (f *filter) join(rules ...filter) { // of one system call each; they end with a verdict
-	for _, r := range rules {
-		*f = append(*f, r...)
+
+// program is the filter of an architecture: what the table calls harmless is allowed, and calls that are newer than the
+// table are absent. With tcpAlone sockets of the internet are of TCP.
+func program(arch string, sockets, boxed, tcpAlone bool) (f filter, err error) {
+	table, err := Calls(arch)
+	if err != nil {
+		return nil, err
 	}
-}
-
-// when is a part of a program for one system call.
-func when(nr uint32, write func(*filter)) filter {
-	var body, out filter
-	write(&body)
-	out.add(unix.BPF_JMP|unix.BPF_JEQ, nr, 0, uint8(len(body)))
-	return append(out, body...)
-}
-
-// program is the filter: what it does not name is allowed. With tcpAlone sockets of the internet
-// are of TCP.
-func program(sockets, boxed, tcpAlone bool) filter {
-	var f filter
 	f.load(atArch)
-	f.add(unix.BPF_JMP|unix.BPF_JEQ, auditArch, 1, 0)
+	f.add(unix.BPF_JMP|unix.BPF_JEQ, architectures[arch].audit, 1, 0)
 	f.kill() // a 32-bit program, say: its numbers mean other things
 	f.load(atNumber)
-	if otherABI != 0 {
-		f.atLeast(otherABI)
-		f.refuse(unix.ENOSYS)
+	newest := slices.MaxFunc(table, func(a, b Call) int { return cmp.Compare(a.Number, b.Number) })
+	f.atLeast(newest.Number + 1) // those of x32 too, which are these under other numbers
+	f.refuse(unix.ENOSYS)
+	rules := checks(sockets, tcpAlone)
+	for _, c := range table {
+		switch c.Verdict {
+		case refused, absent, Boxed:
+			if c.Verdict != Boxed || !boxed {
+				f.equal(c.Number)
+				f.refuse(c.Errno)
+			}
+		case checked:
+			body := rules[c.Name].body
+			f.add(unix.BPF_JMP|unix.BPF_JEQ, c.Number, 0, uint8(len(body)))
+			f = append(f, body...)
+		case Harmless:
+		}
 	}
-	denied := refused()
-	if !boxed {
-		denied = append(denied, shared()...)
+	f.allow()
+	return f, nil
+}
+
+// rule is the part of a program for one system call, which ends with a verdict.
+type rule struct {
+	body  filter
+	errno unix.Errno
+	args  []uintptr // the first of those that it refuses, if not all bits of all
+}
+
+// checks are the rules of the calls that are checked, by name.
+func checks(sockets, tcpAlone bool) map[string]rule {
+	mode := func(arg uint32) rule { return without(arg, setID, unix.EPERM) }
+	return map[string]rule{
+		"chmod": mode(1), "fchmod": mode(1), "fchmodat": mode(2), "fchmodat2": mode(2), "creat": mode(1),
+		"mkdir": mode(1), "mkdirat": mode(2), "mknod": mode(1), "mknodat": mode(2), "open": opens(1), "openat": opens(2),
+		"clone": without(0, namespaces, unix.EPERM),
+		// Of another process of the user, the service among them; 0 is the caller.
+		"prlimit64": only(0), "setpriority": only(unix.PRIO_PROCESS, 0), "ioprio_set": only(ioprioProcess, 0),
+		"sched_setparam": only(0), "sched_setscheduler": only(0), "sched_setattr": only(0), "sched_setaffinity": only(0),
+		"socket": socket(sockets, tcpAlone), "socketpair": pair(sockets),
+		// TCP Fast Open connects without Landlock being called.
+		"sendto": without(3, unix.MSG_FASTOPEN, unix.EOPNOTSUPP), "sendmsg": without(2, unix.MSG_FASTOPEN, unix.EOPNOTSUPP),
+		"sendmmsg": without(3, unix.MSG_FASTOPEN, unix.EOPNOTSUPP),
 	}
-	for _, nr := range denied {
-		f.equal(nr)
+}
+
+// without refuses a call when an argument has one of these bits.
+func without(arg, bits uint32, e unix.Errno) rule {
+	var f filter
+	f.arg(arg)
+	f.anyOf(bits)
+	f.refuse(e)
+	f.allow()
+	return rule{body: f, errno: e}
+}
+
+// only allows a call when its first arguments are these.
+func only(args ...uint32) rule {
+	var f filter
+	for n, want := range args {
+		f.arg(uint32(n))
+		f.add(unix.BPF_JMP|unix.BPF_JEQ, want, 1, 0)
 		f.refuse(unix.EPERM)
 	}
-	for _, nr := range absent() {
-		f.equal(nr)
-		f.refuse(unix.ENOSYS)
-	}
-	f.join(modes()...)
-	f.join(
-		without(unix.SYS_CLONE, 0, namespaces, unix.EPERM),
-		// Of another process of the user, the service among them; 0 is the caller.
-		only(unix.SYS_PRLIMIT64, 0), only(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0),
-		only(unix.SYS_SCHED_SETPARAM, 0), only(unix.SYS_SCHED_SETSCHEDULER, 0), only(unix.SYS_SCHED_SETATTR, 0),
-		only(unix.SYS_SCHED_SETAFFINITY, 0), only(unix.SYS_IOPRIO_SET, ioprioProcess, 0),
-		when(unix.SYS_SOCKET, func(f *filter) { f.socket(sockets, tcpAlone) }),
-		when(unix.SYS_SOCKETPAIR, func(f *filter) { // a datagram one can send to any address
-			f.arg(1)
-			f.add(unix.BPF_ALU|unix.BPF_AND, 0xf, 0, 0)
-			if !sockets {
-				f.equal(unix.SOCK_DGRAM)
-				f.refuse(unix.EPERM)
-			}
-			f.allow()
-		}),
-		// TCP Fast Open connects without Landlock being called.
-		without(unix.SYS_SENDTO, 3, unix.MSG_FASTOPEN, unix.EOPNOTSUPP), without(unix.SYS_SENDMSG, 2, unix.MSG_FASTOPEN, unix.EOPNOTSUPP),
-		without(unix.SYS_SENDMMSG, 3, unix.MSG_FASTOPEN, unix.EOPNOTSUPP),
-	)
 	f.allow()
-	return f
-}
-
-// without refuses a system call when an argument has one of these bits.
-func without(nr, arg, bits uint32, e unix.Errno) filter {
-	return when(nr, func(f *filter) {
-		f.arg(arg)
-		f.anyOf(bits)
-		f.refuse(e)
-		f.allow()
-	})
-}
-
-// only allows a system call when its first arguments are these.
-func only(nr uint32, args ...uint32) filter {
-	return when(nr, func(f *filter) {
-		for n, want := range args {
-			f.arg(uint32(n))
-			f.add(unix.BPF_JMP|unix.BPF_JEQ, want, 1, 0)
-			f.refuse(unix.EPERM)
-		}
-		f.allow()
-	})
+	return rule{body: f, errno: unix.EPERM}
 }
 
 // ioprioProcess is the kernel's IOPRIO_WHO_PROCESS.
@@ -180,34 +137,32 @@ const (
 	makes = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 )
 
-// modes refuse what would let another user of the machine run a program as this one, outside of
-// every jail.
-func modes() []filter {
-	list := []filter{
-		without(unix.SYS_FCHMOD, 1, setID, unix.EPERM),
-		without(unix.SYS_FCHMODAT, 2, setID, unix.EPERM), without(unix.SYS_FCHMODAT2, 2, setID, unix.EPERM),
-		without(unix.SYS_MKNODAT, 2, setID, unix.EPERM), without(unix.SYS_MKDIRAT, 2, setID, unix.EPERM),
-		opens(unix.SYS_OPENAT, 2),
-	}
-	return append(list, modesOfArch()...)
+// opens is for a way to open files, whose flags are this argument, and the mode the next one.
+func opens(flags uint32) rule {
+	var f filter
+	f.arg(flags)
+	f.add(unix.BPF_JMP|unix.BPF_JSET, makes, 1, 0)
+	f.allow()
+	return rule{body: append(f, without(flags+1, setID, unix.EPERM).body...), errno: unix.EPERM}
 }
 
-// opens is for a way to open files, whose flags are this argument, and the mode the next one.
-func opens(nr, flags uint32) filter {
-	return when(nr, func(f *filter) {
-		f.arg(flags)
-		f.add(unix.BPF_JMP|unix.BPF_JSET, makes, 1, 0)
-		f.allow()
-		f.arg(flags + 1)
-		f.anyOf(setID)
+// pair is for pairs of unix sockets: a datagram one can send to any address.
+func pair(unixSockets bool) rule {
+	var f filter
+	f.arg(1)
+	f.add(unix.BPF_ALU|unix.BPF_AND, 0xf, 0, 0)
+	if !unixSockets {
+		f.equal(unix.SOCK_DGRAM)
 		f.refuse(unix.EPERM)
-		f.allow()
-	})
+	}
+	f.allow()
+	return rule{f, unix.EPERM, []uintptr{unix.AF_UNIX, unix.SOCK_DGRAM, 0}}
 }
 
 // socket allows TCP, UDP, ping, and questions about addresses. Landlock covers no other
 // protocol: a connection of MPTCP, say, would reach a port that is closed to TCP.
-func (f *filter) socket(unixSockets, tcpAlone bool) {
+func socket(unixSockets, tcpAlone bool) rule {
+	var f filter
 	domain := func(k uint32, protocols ...uint32) {
 		var body filter
 		body.arg(2)
@@ -217,7 +172,7 @@ func (f *filter) socket(unixSockets, tcpAlone bool) {
 		}
 		body.refuse(unix.EPROTONOSUPPORT)
 		f.add(unix.BPF_JMP|unix.BPF_JEQ, k, 0, uint8(len(body)))
-		*f = append(*f, body...)
+		f = append(f, body...)
 	}
 	f.arg(0)
 	if unixSockets {
@@ -233,20 +188,18 @@ func (f *filter) socket(unixSockets, tcpAlone bool) {
 		body.arg(0)
 		for _, k := range []uint32{unix.AF_INET, unix.AF_INET6} {
 			f.add(unix.BPF_JMP|unix.BPF_JEQ, k, 0, uint8(len(body)))
-			*f = append(*f, body...)
+			f = append(f, body...)
 		}
 	}
 	domain(unix.AF_INET, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP)
 	domain(unix.AF_INET6, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMPV6)
 	domain(unix.AF_NETLINK, unix.NETLINK_ROUTE)
 	f.refuse(unix.EAFNOSUPPORT)
+	return rule{f, unix.EPROTONOSUPPORT, []uintptr{unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP}}
 }
 
 // enforce puts the calling thread, and what it becomes, under the filter.
 func (f filter) enforce() error {
-	if auditArch == 0 {
-		return errors.New("the numbers of this machine's system calls are not known here, want amd64 or arm64: " + runtime.GOARCH)
-	}
 	prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(f)

@@ -182,6 +182,10 @@ func (s *setup) settings(ctx context.Context) error {
 		}
 	}
 	s.take("--agent", "ORCH_AGENT", agent, "of every role that projects.yaml gives none")
+	if s.env.before == "" { // who is at work already goes on as before
+		s.env.add("ORCH_EGRESS", "allow-list",
+			"agents reach their vendor and what projects.yaml has as egress (package registries by itself); off: every host")
+	}
 	s.take("--listen", "ORCH_LISTEN", s.Listen, "address of the server")
 	s.take("--public-url", "ORCH_PUBLIC_URL", s.PublicURL, "as others reach it")
 	err1, err2 := error(nil), error(nil)

@@ -34,7 +34,7 @@ func repository(t *testing.T) {
 			unset(t, name)
 		}
 	}
-	for _, name := range []string{"ORCH_TRACKER", "ORCH_AGENT", "ORCH_LISTEN", "ORCH_ADMIN_TOKEN", "ORCH_PUBLIC_URL"} {
+	for _, name := range []string{"ORCH_TRACKER", "ORCH_AGENT", "ORCH_LISTEN", "ORCH_ADMIN_TOKEN", "ORCH_PUBLIC_URL", "ORCH_EGRESS"} {
 		unset(t, name)
 	}
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
@@ -91,6 +91,7 @@ func TestQuestions(t *testing.T) {
 	require.Equal(t, git(t, "rev-parse", "HEAD"), git(t, "-C", p.CloneURL, "rev-parse", "main"))
 	require.Equal(t, "rehearse", os.Getenv("ORCH_AGENT"), "the settings are in the environment")
 	require.Len(t, os.Getenv("ORCH_ADMIN_TOKEN"), 64)
+	require.Equal(t, "allow-list", os.Getenv("ORCH_EGRESS"))
 }
 
 // A signal at a question ends it, although nothing more is typed.
@@ -136,6 +137,7 @@ func TestWhatIsThereIsKept(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(body), "ORCH_AGENT=claude # best\n"), "%s", body)
 	require.Equal(t, 1, strings.Count(string(body), "ORCH_ADMIN_TOKEN="))
+	require.NotContains(t, string(body), "ORCH_EGRESS", "what is at work goes on")
 	require.Contains(t, git(t, "remote", "-v"), "signalbox")
 
 	const inline = "projects: [{tracker_project: other, host: git, repo: acme/other, clone_url: /srv/other.git, prefix: OTH}]\n"

@@ -49,6 +49,7 @@ type Principal struct {
 	Via   Via    `json:"via,omitempty"`
 	Proof Proof  `json:"proof,omitempty"`
 
+	Subject string `json:"subject,omitempty"` // the provider's own identity of who has the name: issuer#sub
 	From    string `json:"from,omitempty"`    // address of a request of the API or the dashboard
 	Request string `json:"request,omitempty"` // its id, as the log has it
 }

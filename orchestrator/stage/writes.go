@@ -139,8 +139,8 @@ func (i Info) Writes(l Launch, docs string, more []string) Paths {
 	return Paths{Allow: append(in(set.Allow), more...), Deny: in(set.Deny)}
 }
 
-// FromMain are patterns of the files that an agent of the job finds as main has them: the
-// settings of agents, for the roles that judge what others have written.
+// FromMain are patterns of the files that an agent of the job finds as main has them, for the roles that judge what
+// others have written.
 func (l Launch) FromMain() []string {
 	switch l.Role {
 	case Analyst, Architect, Developer:
@@ -150,11 +150,16 @@ func (l Launch) FromMain() []string {
 	}
 }
 
-// AgentSettings are patterns of the files that instruct agents. On their way to main a person sees them.
+// AgentSettings are patterns of the files that instruct agents, and of what a tool runs by itself in a checkout. On
+// their way to main a person sees them.
 func AgentSettings() []string {
 	return []string{
-		"**/CLAUDE.md", "**/CLAUDE.local.md", "**/.claude", "**/.mcp.json", "**/AGENTS.md", "**/GEMINI.md", "**/.gemini", "**/.codex",
-		"**/.cursor", "**/.cursorrules", "**/opencode.json", "**/.opencode", "**/.github/copilot-instructions.md",
+		"**/CLAUDE.md", "**/CLAUDE.local.md", "**/.claude", "**/.mcp.json", "**/AGENTS.md", "**/AGENTS.override.md", "**/AGENT.md",
+		"**/.agents", "**/.agent", "**/GEMINI.md", "**/.gemini", "**/.codex", "**/.cursor", "**/.cursorrules", "**/opencode.json",
+		"**/opencode.jsonc", "**/.opencode", "**/.github/copilot-instructions.md", "**/.github/instructions", "**/.github/prompts",
+		"**/.github/agents", "**/.github/chatmodes", "**/.windsurf", "**/.windsurfrules", "**/.clinerules", "**/.roo", "**/.kiro",
+		"**/.junie", "**/.amazonq", "**/.aider.conf.yml", "**/.goosehints", "**/.husky", "**/.githooks",
+		"**/.pre-commit-config.yaml", "**/lefthook.yml", "**/.envrc", "**/.vscode", "**/.devcontainer", "**/.devcontainer.json",
 	}
 }
 

@@ -58,6 +58,7 @@ type Scene struct {
 	Free    int    `json:"free"`    // closed too, and nobody listens there
 	Name    string `json:"name"`    // of an abstract unix socket of the service
 	Sockets string `json:"sockets"` // directory of two that have names
+	IPC     string `json:"ipc"`     // the namespace of System V's that the service is in
 	SUID    string `json:"suid"`    // a program that makes its caller root; may be empty
 	Live    Live   `json:"live"`
 	// Outside is a port of this machine at which a listed host is played, by TCP and UDP: what

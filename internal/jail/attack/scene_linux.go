@@ -27,7 +27,10 @@ func Build(dir string) (s Scene, remove func(), err error) {
 			_ = os.RemoveAll(s.Sockets)
 		}
 	}
-	if err = s.write(); err == nil {
+	if s.IPC, err = os.Readlink(queues); err == nil {
+		err = s.write()
+	}
+	if err == nil {
 		ends, err = s.listen()
 	}
 	if err == nil {

@@ -90,7 +90,8 @@ const (
 type Principal struct {
 	Name    string
 	Via     Via
-	Shared  bool // the name says nothing of the person: ORCH_ADMIN_TOKEN, this machine
+	Subject string // of ViaProvider: see Person
+	Shared  bool   // the name says nothing of the person: ORCH_ADMIN_TOKEN, this machine
 	Grants  []Grant
 	From    string // address
 	Request string // id of the request
@@ -125,7 +126,10 @@ func (p Principal) Proof() stage.Proof {
 
 // By is the principal as the journal has it.
 func (p Principal) By(via stage.Via) stage.Principal {
-	return stage.Principal{Kind: stage.KindOperator, ID: p.Name, Via: via, Proof: p.Proof(), From: p.From, Request: p.Request}
+	return stage.Principal{
+		Kind: stage.KindOperator, ID: p.Name, Subject: p.Subject, Via: via,
+		Proof: p.Proof(), From: p.From, Request: p.Request,
+	}
 }
 
 // String is the principal for people.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access/accesstest"
@@ -159,6 +160,9 @@ func TestNobody(t *testing.T) {
 		"the proxy, with groups":      {access.Options{Proxy: proxy(), Rules: rules(t)}, request("10.1.0.9", "X-User", "ann", "X-Groups", "a, devs"), "ann [operator@acme/app viewer]"},
 		"the proxy names a group":     {access.Options{Proxy: proxy(), Rules: rules(t)}, request("10.1.0.9", "X-User", "devs"), "devs [viewer]"},
 		"the proxy, one of the rules": {access.Options{Proxy: proxy(), Rules: rules(t)}, request("10.1.0.9", "X-User", "kim"), "kim [admin viewer]"},
+		"the proxy, with its secret":  {access.Options{Proxy: secretive(), Rules: rules(t)}, request("10.1.0.9", "X-User", "ann", "X-Signalbox-Proxy", "of the proxy"), "ann [viewer]"},
+		"its address, without it":     {access.Options{Proxy: secretive(), Rules: rules(t)}, request("10.1.0.9", "X-User", "ann"), " []"},
+		"its address, with another":   {access.Options{Proxy: secretive(), Rules: rules(t)}, request("10.1.0.9", "X-User", "ann", "X-Signalbox-Proxy", "of the prox"), " []"},
 		"the proxy names nobody":      {access.Options{Proxy: proxy(), Rules: rules(t)}, request("10.1.0.9"), " []"},
 	} {
 		p, err := open(t, c.o).Identify(c.r)
@@ -178,9 +182,26 @@ func proxy() access.Proxy {
 	return access.Proxy{User: "X-User", Groups: "X-Groups", From: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}
 }
 
+func secretive() access.Proxy {
+	p := proxy()
+	p.Secret = secret.New("of the proxy")
+	return p
+}
+
+// Others than the proxy can call from loopback addresses, also where a wider prefix has them.
+func TestSharesAddress(t *testing.T) {
+	t.Parallel()
+	for prefix, shared := range map[string]bool{"127.0.0.1/32": true, "::1/128": true, "0.0.0.0/0": true, "127.8.0.0/16": true, "10.0.0.5/32": false, "fd00::/8": false} {
+		p := access.Proxy{User: "X-User", From: []netip.Prefix{netip.MustParsePrefix(prefix)}}
+		require.Equal(t, shared, p.SharesAddress(), prefix)
+		p.Secret = secret.New("of the proxy")
+		require.False(t, p.SharesAddress(), prefix)
+	}
+}
+
 func rules(t *testing.T) (out access.Rules) {
 	t.Helper()
-	require.NoError(t, out.UnmarshalText([]byte("devs=operator@acme/app,user:kim=admin,*=viewer")))
+	require.NoError(t, out.UnmarshalText([]byte("devs=operator@acme/app,user:kim=admin,sub:42=releaser,*=viewer")))
 	for _, wrong := range []string{"devs", "=viewer", "devs=king", "devs=viewer,"} {
 		require.Error(t, new(access.Rules).UnmarshalText([]byte(wrong)), wrong)
 	}

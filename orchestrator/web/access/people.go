@@ -1,23 +1,26 @@
 package access
 
 import (
+	"crypto/subtle"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
 // Person holds what an identity provider or a proxy says of somebody.
 type Person struct {
-	Name   string
-	Groups []string
+	Name    string
+	Groups  []string
+	Subject string // that the provider gives to nobody else, as issuer#sub; empty = it is a proxy's
 }
 
-// Rule gives a right to the people of a group ("platform"), to one ("user:ann@example.org"), or to
-// all who were identified ("*").
+// Rule gives a right to the people of a group ("platform"), to one by name ("user:ann@example.org") or by what the
+// provider never gives to another ("sub:1234"), or to all who were identified ("*").
 type Rule struct {
 	Who   string
 	Grant Grant
@@ -32,7 +35,7 @@ func (l *Rules) UnmarshalText(text []byte) error {
 	for pair := range strings.SplitSeq(string(text), ",") {
 		at := strings.LastIndex(pair, "=")
 		if at < 1 {
-			return fmt.Errorf("%q, want group=role, user:name=role or *=role, and perhaps @owner/name+owner/name", pair)
+			return fmt.Errorf("%q, want group=role, user:name=role, sub:subject=role or *=role, and perhaps @owner/name+owner/name", pair)
 		}
 		g, err := ParseGrant(strings.TrimSpace(pair[at+1:]))
 		if err != nil {
@@ -47,7 +50,9 @@ func (l *Rules) UnmarshalText(text []byte) error {
 func (l Rules) grants(p Person) (out []Grant) {
 	for _, r := range l {
 		name, one := strings.CutPrefix(r.Who, "user:")
-		if r.Who == "*" || one && name == p.Name || !one && slices.Contains(p.Groups, r.Who) {
+		sub, same := strings.CutPrefix(r.Who, "sub:")
+		_, own, _ := strings.Cut(p.Subject, "#") // the issuer is the one that is configured
+		if r.Who == "*" || one && name == p.Name || same && sub == own || !one && !same && slices.Contains(p.Groups, r.Who) {
 			out = append(out, r.Grant)
 		}
 	}
@@ -59,12 +64,26 @@ type Proxy struct {
 	User   string         `env:"PROXY_USER_HEADER" doc:"header in which a proxy names who has signed in, such as X-Forwarded-User"`
 	Groups string         `env:"PROXY_GROUPS_HEADER" doc:"header with their groups, separated by commas"`
 	From   []netip.Prefix `env:"PROXY_USERS_FROM" doc:"proxies, as 10.0.0.5/32,…, whose PROXY_USER_HEADER is believed"`
+	Secret secret.String  `env:"PROXY_SECRET" form:"long" doc:"which such a proxy sends as X-Signalbox-Proxy, 128 bits"`
+}
+
+// secretHeader is how a proxy proves that it is one.
+const secretHeader = "X-Signalbox-Proxy"
+
+// SharesAddress reports whether others than the proxy can call from the addresses of which it is believed.
+func (x Proxy) SharesAddress() bool {
+	return x.User != "" && !x.Secret.IsSet() && slices.ContainsFunc(x.From, func(p netip.Prefix) bool {
+		return p.Overlaps(netip.MustParsePrefix("127.0.0.0/8")) || p.Contains(netip.IPv6Loopback())
+	})
 }
 
 // person is whom a request's proxy names; false: it comes from no such proxy, or names nobody.
 func (x Proxy) person(r *http.Request) (Person, bool) {
 	peer, err := netip.ParseAddrPort(limit.Peer(r))
 	if x.User == "" || err != nil || !slices.ContainsFunc(x.From, func(p netip.Prefix) bool { return p.Contains(peer.Addr().Unmap()) }) {
+		return Person{}, false
+	}
+	if x.Secret.IsSet() && subtle.ConstantTimeCompare([]byte(r.Header.Get(secretHeader)), []byte(x.Secret.Reveal())) != 1 {
 		return Person{}, false
 	}
 	p := Person{Name: r.Header.Get(x.User)}

@@ -84,8 +84,9 @@ func (g *Guard) session(r *http.Request) (p Principal, ok bool, err error) {
 	case !found || s.over(now):
 		return p, false, nil
 	}
-	if s.Credential == "" {
-		p = Principal{Name: s.Name, Via: s.Via, Grants: g.rules.Load().grants(Person{s.Name, s.Groups})}
+	if s.Via == ViaProvider {
+		grants := g.rules.Load().grants(Person{s.Name, s.Groups, s.Credential})
+		p = Principal{Name: s.Name, Via: s.Via, Subject: s.Credential, Grants: grants}
 	} else {
 		t, err := g.tokenOf(r.Context(), s.Credential)
 		if err != nil || t.Name == "" { // revoked, expired, or replaced in the settings
@@ -220,9 +221,10 @@ func (g *Guard) ComeBack(w http.ResponseWriter, r *http.Request, path string) (p
 	if err != nil {
 		return p, "", g.away(err)
 	}
-	p = g.mark(r, Principal{Name: who.Name, Via: ViaProvider, Grants: g.rules.Load().grants(who)})
+	p = g.mark(r, Principal{Name: who.Name, Via: ViaProvider, Subject: who.Subject, Grants: g.rules.Load().grants(who)})
 	if !p.MaySomewhere(Viewer) {
 		return p, "", g.refusal(p, Viewer, "")
 	}
-	return p, part[3], g.begin(w, r, Session{Name: who.Name, Via: ViaProvider, Groups: slices.Clone(who.Groups), From: p.From}, path)
+	s := Session{Name: who.Name, Via: ViaProvider, Credential: who.Subject, Groups: slices.Clone(who.Groups), From: p.From}
+	return p, part[3], g.begin(w, r, s, path)
 }

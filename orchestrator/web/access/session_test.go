@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
@@ -136,7 +137,7 @@ func (r *rig) back(away *httptest.ResponseRecorder, query url.Values) (access.Pr
 
 func TestProvider(t *testing.T) {
 	t.Parallel()
-	at := &provider{who: access.Person{Name: "ann", Groups: []string{"devs"}}}
+	at := &provider{who: access.Person{Name: "ann", Groups: []string{"devs"}, Subject: "https://id.example.org#42"}}
 	r := open(t, access.Options{Provider: at, Rules: rules(t), AdminToken: "x"})
 	send := func() *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
@@ -150,7 +151,12 @@ func TestProvider(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "ann (provider) tasks/7?a=b.c", p.String()+" "+next)
 	session := got[len(got)-1]
-	require.Equal(t, "[operator@acme/app viewer]", fmt.Sprint(r.with(session).Grants))
+	require.Equal(t, "[operator@acme/app releaser viewer]", fmt.Sprint(r.with(session).Grants))
+	require.Equal(t, "https://id.example.org#42", r.with(session).By(stage.ViaDashboard).Subject)
+	at.who.Subject = "https://id.example.org#43" // who has the name now is somebody else
+	p, _, _, err = r.back(send(), url.Values{"code": {"good"}, "state": {at.asks[1].State}})
+	require.NoError(t, err)
+	require.Equal(t, "[operator@acme/app viewer]", fmt.Sprint(p.Grants))
 	for name, query := range map[string]url.Values{
 		"another state": {"code": {"good"}, "state": {"x"}}, "no state": {"code": {"good"}}, "no code": {"state": {state}}, "a wrong code": {"code": {"bad"}, "state": {state}},
 	} {

@@ -31,7 +31,7 @@ type Session struct {
 	ID         string // Hash of what the cookie has
 	Name       string
 	Via        Via
-	Credential string   // Hash of the token, by ViaToken: the session ends with it
+	Credential string   // Hash of the token, by ViaToken: the session ends with it; the Subject, by ViaProvider
 	Groups     []string // by ViaProvider
 	From       string
 	Began      time.Time
