@@ -1,6 +1,7 @@
 package gitcli_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -40,11 +41,13 @@ func shown(t testing.TB, dir string) map[string]string {
 	return out
 }
 
-func inode(t testing.TB, name string) uint64 {
+// inode is which one a file is, and when that was changed: a number is given again.
+func inode(t testing.TB, name string) string {
 	t.Helper()
 	info, err := os.Stat(name)
 	require.NoError(t, err)
-	return info.Sys().(*syscall.Stat_t).Ino
+	at := info.Sys().(*syscall.Stat_t)
+	return fmt.Sprint(at.Ino, at.Ctim)
 }
 
 // Whatever an attempt leaves in its checkout, the next one finds what it would in a new one, and what nobody has touched
