@@ -71,7 +71,8 @@ func TestLandElsewhere(t *testing.T) {
 }
 
 // Squashed, a branch is one commit of main with the tree that was tested; a machine that died behind the push, or another one,
-// finds it, whatever has landed since. A line of somebody else's that claims as much is believed of no other tree.
+// finds it, whatever has landed since. A line of somebody else's that claims as much is believed of no other tree, and of none on
+// a main that the branch had not.
 func TestLandSquashed(t *testing.T) {
 	t.Parallel()
 	k, _, _ := opened(t, gitcli.Options{})
@@ -83,8 +84,10 @@ func TestLandSquashed(t *testing.T) {
 	run(t, t.TempDir(), "clone", "--quiet", k.bare, seed)
 	main := run(t, seed, "rev-parse", "HEAD")
 	forged := run(t, seed, "commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", "x\n\nSignalbox-Squashed: "+sha)
-	run(t, seed, "push", "--quiet", "origin", forged+":refs/heads/forged")
-	as, err := k.g.Contains(ctx, k.space, forged, sha)
+	run(t, seed, "fetch", "--quiet", "origin", k.space.Branch)
+	late := run(t, seed, "commit-tree", sha+"^{tree}", "-p", forged, "-m", "x\n\nSignalbox-Squashed: "+sha)
+	run(t, seed, "push", "--quiet", "origin", late+":refs/heads/forged")
+	as, err := k.g.Contains(ctx, k.space, late, sha)
 	require.NoError(t, err)
 	require.Empty(t, as)
 
