@@ -1,8 +1,10 @@
 package gitcli_test
 
 import (
-	"bytes"
+	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -17,12 +19,16 @@ import (
 )
 
 // large makes a bare repository of what git fast-import reads, and what git needs to check it out beside another.
-func large(b *testing.B, in *bytes.Buffer) (bare string, plain time.Duration) {
+func large(b *testing.B, fill func(io.Writer)) (bare string, plain time.Duration) {
 	b.Helper()
 	bare = filepath.Join(b.TempDir(), "large.git")
 	run(b, b.TempDir(), "init", "--quiet", "--bare", "--initial-branch=main", bare)
 	stream := filepath.Join(b.TempDir(), "stream")
-	require.NoError(b, os.WriteFile(stream, in.Bytes(), 0o600))
+	file, err := os.Create(stream)
+	require.NoError(b, err)
+	in := bufio.NewWriter(file)
+	fill(in)
+	require.NoError(b, errors.Join(in.Flush(), file.Close()))
 	run(b, bare, "-c", "alias.load=!git fast-import --quiet <"+stream, "load")
 	run(b, bare, "gc", "--quiet")
 	began := time.Now()
@@ -34,36 +40,34 @@ func large(b *testing.B, in *bytes.Buffer) (bare string, plain time.Duration) {
 const commits = "commit refs/heads/main\ncommitter A <a@example.org> 1700000000 +0000\ndata 1\nx"
 
 // manyFiles is a repository of 100,000 files.
-func manyFiles() *bytes.Buffer {
-	in := bytes.NewBufferString(commits)
+func manyFiles(in io.Writer) {
+	_, _ = io.WriteString(in, commits) // an error is the flush's
 	for i := range 100_000 {
 		body := fmt.Sprintf("package p%d\n%s\n", i, strings.Repeat("x", i*7919%900+100))
-		fmt.Fprintf(in, "M 100644 inline src/%02d/%02d/f%d.go\ndata %d\n%s\n", i/1000, i/50%20, i, len(body), body)
+		_, _ = fmt.Fprintf(in, "M 100644 inline src/%02d/%02d/f%d.go\ndata %d\n%s\n", i/1000, i/50%20, i, len(body), body)
 	}
-	return in
 }
 
 // longHistory is a repository of 1,000 commits, each of which replaces a file of 1 MB that cannot be compressed.
-func longHistory() *bytes.Buffer {
-	in, body := &bytes.Buffer{}, make([]byte, 1<<20)
+func longHistory(in io.Writer) {
+	body := make([]byte, 1<<20)
 	source := rand.NewChaCha8([32]byte{})
 	for i := range 1000 {
 		_, _ = source.Read(body) // never fails
-		fmt.Fprintf(in, "%s\nM 100644 inline src/00/%02d/data\ndata %d\n%s\n", commits, i%20, len(body), body)
+		_, _ = fmt.Fprintf(in, "%s\nM 100644 inline src/00/%02d/data\ndata %d\n%s\n", commits, i%20, len(body), body)
 	}
-	return in
 }
 
 // What the steps of an attempt take in a large repository, of which the agent changes three files; git's own
 // worktree add of the same run is the anchor.
 func BenchmarkAttempt(b *testing.B) {
-	b.Run("files", func(b *testing.B) { attempts(b, manyFiles()) })
-	b.Run("history", func(b *testing.B) { attempts(b, longHistory()) })
+	b.Run("files", func(b *testing.B) { attempts(b, manyFiles) })
+	b.Run("history", func(b *testing.B) { attempts(b, longHistory) })
 }
 
-func attempts(b *testing.B, in *bytes.Buffer) {
+func attempts(b *testing.B, fill func(io.Writer)) {
 	b.Helper()
-	bare, anchor := large(b, in)
+	bare, anchor := large(b, fill)
 	g, err := gitcli.New(b.Context(), gitcli.Options{Root: b.TempDir()})
 	require.NoError(b, err)
 	space := work.Workspace{
