@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shown is what lies in a checkout: kinds, rights, links and content by path.
+// shown lists what lies in a checkout: kinds, rights, links and content by path.
 func shown(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -41,7 +41,7 @@ func shown(t testing.TB, dir string) map[string]string {
 	return out
 }
 
-// inode is which one a file is, and when that was changed: a number is given again.
+// inode returns the number of a file's inode and when that was changed: a number is given again.
 func inode(t testing.TB, name string) string {
 	t.Helper()
 	info, err := os.Stat(name)
