@@ -40,5 +40,5 @@ func ExamplePlain() {
 	}
 	// Output:
 	// githost: the repository is git alone: it has no pull requests, reviews or checks
-	// true <nil>
+	// b <nil>
 }

@@ -135,13 +135,14 @@ type Merge struct {
 	Base    string
 	HeadSHA string // refused with ErrHeadMoved when the head is another
 	Title   string
+	Body    string      // of what MergeSquash makes in a plain repository
 	Method  MergeMethod // refused with ErrDenied where the repository does not allow it
 }
 
 // MergeMethod names what a merge makes of the commits of a branch.
 type MergeMethod string
 
-// Methods. A plain repository has none of them.
+// Methods. A plain repository has MergeSquash alone.
 const (
 	MergeAny    MergeMethod = "" // the first of the others that the repository allows
 	MergeCommit MergeMethod = "merge"

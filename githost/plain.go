@@ -12,16 +12,17 @@ import (
 // these looks here first; a host that does not implement it lacks nothing.
 //
 // Of a plain repository PullRequest, OpenPullRequest, Reviews and Checks fail with
-// ErrLacking. Merge moves the base forward to the head, so that what lands is that very
-// commit; it fails with ErrBehind when the base has commits that the head lacks.
+// ErrLacking. Merge moves the base forward to the head, so that what lands is that very commit, or by MergeSquash one
+// commit with the head's tree; it fails with ErrBehind when the base has commits that the head lacks.
 type Plain interface {
 	Branches
 	// Plain reports whether a repository is git and nothing else.
 	Plain(repo string) bool
 	// Heads lists the commits of a plain repository's branches, by name.
 	Heads(ctx context.Context, repo string) (map[string]string, error)
-	// Contains reports whether a commit is in the history of tip, the head of a branch.
-	Contains(ctx context.Context, repo, tip, sha string) (bool, error)
+	// Contains returns as what a commit is in the history of tip, the head of a branch: as itself, or as the one that
+	// Merge has made of it; empty when it is not.
+	Contains(ctx context.Context, repo, tip, sha string) (as string, err error)
 }
 
 // ErrBehind is the ErrNotMergeable of a head that lacks commits of the base.
@@ -37,15 +38,15 @@ func PlainOf(h any, repo string) (p Plain, ok bool) {
 	return p, ok && p.Plain(repo)
 }
 
-// Landed reports whether the base of a plain repository has a commit, so that it is merged,
-// by whichever way. What was squashed, or rebased on the way, cannot be seen so.
-func Landed(ctx context.Context, p Plain, repo, base, sha string) (bool, error) {
+// Landed returns as what the base of a plain repository has a commit, so that it is merged, by whichever way; empty
+// when it has not. What others have squashed, or rebased on the way, cannot be seen so.
+func Landed(ctx context.Context, p Plain, repo, base, sha string) (as string, err error) {
 	heads, err := p.Heads(ctx, repo)
 	if err != nil || sha == "" {
-		return false, err
+		return "", err
 	}
 	if heads[base] == "" {
-		return false, fmt.Errorf("%w: the branch %s of %s", ErrNotFound, base, repo)
+		return "", fmt.Errorf("%w: the branch %s of %s", ErrNotFound, base, repo)
 	}
 	return p.Contains(ctx, repo, heads[base], sha)
 }

@@ -165,7 +165,7 @@ func (in intake) commit(ctx context.Context, t task.Task, ev stage.Event, d stag
 			if in.project.NeedsCIRun(next, f.SHA) {
 				out.Jobs = append(out.Jobs, ownCIJob(next, f))
 			} else {
-				out.Jobs = append(out.Jobs, in.askCIJob(next, f, ev, now))
+				out.Jobs = append(out.Jobs, in.askCIJob(ctx, next, f, ev, now))
 			}
 			continue
 		}

@@ -221,17 +221,16 @@ func (e *Engine) hosts(p task.Project) (field, wrong string) {
 // A nil outcome means that it has.
 func (in intake) confirmLanded(ctx context.Context, host githost.Plain, t task.Task, ev *stage.Event) *queue.Outcome {
 	head := t.State.Head
-	if head != "" && head == t.State.Landed {
-		return done("that merge was deployed and rejected")
-	}
 	landed, err := githost.Landed(ctx, host, in.project.Repo, in.project.Main, head)
 	switch {
 	case err != nil:
 		return retryOutcome(err)
-	case !landed:
+	case landed == "":
 		return done(fmt.Sprintf("%s does not have %s at %.12s", in.project.Main, t.Branch, head))
+	case landed == t.State.Landed:
+		return done("that merge was deployed and rejected")
 	default:
-		ev.SHA = head
+		ev.SHA = landed
 		return nil
 	}
 }

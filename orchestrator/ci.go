@@ -25,6 +25,14 @@ const goneAfter = 2 * time.Minute
 // counted from the last change of the task.
 const ciSettles = 3 * time.Minute
 
+// How seldom CI is looked at while webhooks come: a host that has sent one a while ago tells of the end of CI by
+// another. What stands still for longer than seldomMax the reconciler looks at.
+const (
+	hearsFor    = 15 * time.Minute
+	seldomLooks = 10 // times the usual pause
+	seldomMax   = 5 * time.Minute
+)
+
 // waitsSince is since when results of the commit of a timer are waited for; changed is when the task has changed last.
 func waitsSince(ev stage.Event, f stage.Effect, changed, now time.Time) time.Time {
 	switch {

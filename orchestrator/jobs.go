@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -186,13 +187,16 @@ func FollowUpJob(e Effect, f stage.Effect, key string, at time.Time) queue.Job {
 
 // askCIJob makes the timer that looks at CI again, after what was decided by an event. It has no key: a job that
 // waits for its time keeps its place in the order, and would hold up every other
-// event of the item meanwhile.
-func (e *Engine) askCIJob(t task.Task, f stage.Effect, by stage.Event, now time.Time) queue.Job {
+// event of the item meanwhile. While the host's webhooks come, it looks more seldom.
+func (in intake) askCIJob(ctx context.Context, t task.Task, f stage.Effect, by stage.Event, now time.Time) queue.Job {
+	if last, err := in.Records.LastDelivery(ctx, in.project.HostName()); err == nil && now.Sub(last) < hearsFor {
+		f.Delay = max(f.Delay, min(f.Delay*seldomLooks, seldomMax))
+	}
 	ev, key := stage.Event{On: stage.OnCI, SHA: f.SHA, Since: waitsSince(by, f, t.UpdatedAt, now)}, fmt.Sprintf("ask_ci/%d/%s", t.ID, f.SHA)
 	if isHeard(by) {
 		key += fmt.Sprintf("/%.100s", lastLook(by))
 	}
-	j := e.triggerJob(t, ev, nil, key)
+	j := in.triggerJob(t, ev, nil, key)
 	j.Key, j.AvailableAt, j.Payload = "", now.Add(f.Delay), encode(triggerPayload{TaskID: t.ID, Event: ev, Last: lastLook(by)})
 	return j
 }

@@ -130,6 +130,20 @@ func TestPlainLife(t *testing.T) {
 	})
 }
 
+// Squashed, a card is one commit of main, which is what was merged and deployed; a service that died behind the push finds it.
+func TestPlainLifeSquashed(t *testing.T) {
+	plain(t, func(p *plainRig) { p.Projects[0].Merge = githost.MergeSquash }, func(p *plainRig) {
+		item := p.Finish("x")
+		done := p.Task(item)
+		require.Equal(p, stage.Done, done.State.Stage, p.Comments(App, item))
+		require.Equal(p, 1, p.Host.Merges())
+		require.NotEqual(p, done.State.Head, done.State.MergeSHA)
+		require.Equal(p, done.State.MergeSHA, p.heads()["main"])
+		require.NotContains(p, p.heads(), done.Branch, "the branch is deleted")
+		p.Replays()
+	})
+}
+
 // What CI says is the developer's feedback, with the end of its log; what follows the
 // command that failed is not run.
 func TestPlainCIRed(t *testing.T) {

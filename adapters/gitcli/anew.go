@@ -50,7 +50,8 @@ func (p checkout) writeMark(m mark) error {
 	return os.Rename(p.mark+".new", p.mark)
 }
 
-// makeAnew makes the task's repository and checkout at a commit, whatever is there.
+// makeAnew makes the task's repository and checkout at a commit, whatever is there. Of a checkout that was
+// whole it makes another only where that cannot be swept.
 // Caches that the registry names are taken over from an attempt of the same role. It returns
 // the mark as it is then.
 func (g *Git) makeAnew(ctx context.Context, p checkout, m mark) (_ mark, err error) {
@@ -71,7 +72,12 @@ func (g *Git) makeAnew(ctx context.Context, p checkout, m mark) (_ mark, err err
 	if before.Whole && before.Role == m.Role {
 		caches = g.move(p.dir, p.aside, p.Keep)
 	}
-	for _, name := range []string{p.dir, p.repo} {
+	gone := []string{p.repo, p.index + ".lock"}
+	if err := g.sweep(ctx, p, before, m); err != nil {
+		g.opt.Log.Debug("a checkout is made from nothing", "work_item", p.WorkItem, "repo", p.Repo, "why", err)
+		gone = append(gone, p.dir, p.index)
+	}
+	for _, name := range gone {
 		if err := g.remove(name); err != nil {
 			return m, err
 		}
@@ -135,15 +141,15 @@ func writeAll(files map[string]string) error {
 	return nil
 }
 
-// inCheckout is a call for a task's checkout and its index. It runs in the mirror, whose
+// inCheckout is a call for a task's checkout and an index of it. It runs in the mirror, whose
 // configuration no agent writes.
-func inCheckout(p checkout, args ...string) call {
-	return call{repo: p.mirror, tree: p.dir, env: []string{"GIT_INDEX_FILE=" + filepath.Join(p.repo, "index")}, args: args}
+func inCheckout(p checkout, index string, args ...string) call {
+	return call{repo: p.mirror, tree: p.dir, env: []string{"GIT_INDEX_FILE=" + index}, args: args}
 }
 
 // ignored are those of some directories that git ignores in the checkout.
 func (g *Git) ignored(ctx context.Context, p checkout, dirs []string) []string {
-	in := inCheckout(p, "check-ignore", "-z", "--stdin")
+	in := inCheckout(p, filepath.Join(p.repo, "index"), "check-ignore", "-z", "--stdin")
 	in.stdin = strings.Join(dirs, "/\x00") + "/\x00"
 	out, err := g.run(ctx, in)
 	if err != nil && exitCode(err) != 1 { // 1: none is

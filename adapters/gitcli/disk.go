@@ -17,7 +17,7 @@ import (
 // parts are all files and directories of a work item, the mark first: what is half
 // removed is nobody's.
 func (p checkout) parts() []string {
-	return []string{p.mark, p.mark + ".new", p.dir, p.repo, p.aside, p.lost}
+	return []string{p.mark, p.mark + ".new", p.dir, p.index, p.index + ".lock", p.repo, p.aside, p.lost}
 }
 
 // clear removes what lies of a work item. The mirror keeps the commits.
@@ -70,7 +70,7 @@ func (g *Git) items() ([]string, error) {
 	var names []string
 	for _, name := range append(checkouts, repos...) {
 		top, name, _ := strings.Cut(name, "/")
-		for _, suffix := range []string{".json.new", ".json", ".git", ".aside", ".lost"} {
+		for _, suffix := range []string{".json.new", ".json", ".index", ".index.lock", ".git", ".aside", ".lost"} {
 			if short, is := strings.CutSuffix(name, suffix); is && top == "repos" {
 				name = short
 				break

@@ -23,6 +23,7 @@ func hardening() []string {
 	return []string{
 		"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null",
 		"core.excludesFile=/dev/null", "core.quotePath=false",
+		"core.trustctime=true", "core.checkStat=default", // see sweep
 		"core.bigFileThreshold=16m", "core.pager=cat", "core.sshCommand=ssh -oBatchMode=yes", "credential.helper=",
 		"gc.auto=0", "maintenance.auto=false", "commit.gpgSign=false", "push.gpgSign=false",
 		"push.recurseSubmodules=no", "fetch.recurseSubmodules=no", "submodule.recurse=false",

@@ -3,11 +3,13 @@
 //	<root>/mirrors/<owner>--<name>.git       bare; only this package writes it
 //	<root>/repos/<owner>--<name>/<item>.git  the task's own repository, which borrows the mirror's objects
 //	<root>/repos/<owner>--<name>/<item>.json how it stands to the mirror
+//	<root>/repos/<owner>--<name>/<item>.index  what its checkout was made of, with the times of its files
 //	<root>/work/<owner>--<name>/<item>/      the checkout that agents work in
 //
-// Repository and checkout are made anew for each attempt of an agent, so nothing
-// that one was killed in, or has planted, is in the next one's way. What it had not
-// committed is kept in the mirror as refs/signalbox/left/<item>/<n>.
+// For each attempt of an agent the repository is made anew, and the checkout is brought to
+// what it would be if it were (see sweep), so nothing that one was killed in, or has planted, is
+// in the next one's way. What it had not committed is kept in the mirror as
+// refs/signalbox/left/<item>/<n>.
 //
 // No git runs in a task's repository: its refs are read as files, its objects are copied
 // into a directory made for that, measured (Limits), and fetched into the mirror from
@@ -143,6 +145,7 @@ type checkout struct {
 	mirror string // bare repository
 	repo   string // the task's own
 	mark   string // file, see mark
+	index  string // file of git's, which no agent writes: see sweep
 	dir    string // the checkout
 	aside  string // where caches are while the checkout is made anew
 	lost   string // a repository that commits could not be read from
@@ -180,7 +183,7 @@ func (g *Git) locate(s work.Workspace) (checkout, error) {
 func (p *checkout) lie(root, flat string) {
 	p.mirror = filepath.Join(root, "mirrors", flat+".git")
 	own := filepath.Join(root, "repos", flat, p.WorkItem)
-	p.repo, p.mark, p.aside, p.lost = own+".git", own+".json", own+".aside", own+".lost"
+	p.repo, p.mark, p.index, p.aside, p.lost = own+".git", own+".json", own+".index", own+".aside", own+".lost"
 	p.dir = filepath.Join(root, "work", flat, p.WorkItem)
 }
 

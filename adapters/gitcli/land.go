@@ -53,24 +53,54 @@ func noBranchError(p checkout) error {
 	return fmt.Errorf("%w: %w", work.ErrRemote, &fault.Error{Text: text, Again: true})
 }
 
-// Contains reports whether a commit is in the history of tip, the head of a branch of the
-// remote. The mirror fetches a tip that it does not have.
-func (g *Git) Contains(ctx context.Context, s work.Workspace, tip, sha string) (bool, error) {
+// Contains returns as what a commit is in the history of tip, the head of a branch of the remote: as itself, or as the one
+// that Land has made of it; empty when it is not. The mirror fetches what it does not have.
+func (g *Git) Contains(ctx context.Context, s work.Workspace, tip, sha string) (as string, err error) {
 	p, err := g.anywhere(s)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	if !commitID(tip) || !commitID(sha) {
-		return false, fmt.Errorf("%w: commit %q or %q", work.ErrBadName, tip, sha)
+		return "", fmt.Errorf("%w: commit %q or %q", work.ErrBadName, tip, sha)
 	}
 	if err := g.bring(ctx, p, tip); err != nil {
-		return false, err
+		return "", err
 	}
-	known, err := g.ref(ctx, p.mirror, sha)
-	if err != nil || known == "" { // all that tip stands on is in the mirror
-		return false, err
+	if err := g.bring(ctx, p, sha); err != nil {
+		if fault.Retryable(err) {
+			return "", err
+		}
+		return "", nil // nobody has it: all that tip stands on is in the mirror
 	}
-	return g.ancestor(ctx, p.mirror, sha, tip)
+	return g.landed(ctx, p, tip, sha)
+}
+
+// squashed begins the line of a commit of main that says which one of a branch it was made of.
+const squashed = "Signalbox-Squashed: "
+
+// landed is Contains for commits that the mirror has. What a line claims counts only of a commit with the very tree,
+// made on a main that the branch had.
+func (g *Git) landed(ctx context.Context, p checkout, tip, sha string) (as string, err error) {
+	if has, err := g.ancestor(ctx, p.mirror, sha, tip); err == nil && has {
+		return sha, nil
+	} else if err != nil {
+		return "", err
+	}
+	tree, err := g.git(ctx, p.mirror, "rev-parse", "--verify", sha+"^{tree}")
+	if err != nil {
+		return "", err
+	}
+	out, err := g.git(ctx, p.mirror, "log", "--fixed-strings", "--grep="+squashed+sha, "--format=%H %T %P", tip, "^"+sha, "--")
+	for line := range strings.Lines(out) {
+		made := strings.Fields(line)
+		if len(made) != 3 || made[1] != strings.TrimSpace(tree) {
+			continue
+		}
+		if stood, err := g.ancestor(ctx, p.mirror, made[2], sha); err != nil || stood {
+			return made[0], err
+		}
+	}
+	return "", err
 }
 
 // bring fetches the head of a branch, when the mirror lacks it.
@@ -92,57 +122,63 @@ func (g *Git) bring(ctx context.Context, p checkout, tip string) error {
 	return err
 }
 
-// Land moves main of the remote forward to a commit that the remote has on some branch;
-// main that has it already stays. ErrMoved when main has commits that it lacks. The push
+// Land moves main of the remote forward to a commit that the remote has on some branch, or to one of its tree alone with
+// a message; main that has it already stays. It returns where main has it. ErrMoved when main has commits that it lacks. The push
 // is a plain one: git itself, at both ends, refuses what would not be a step forward from
 // where main is at that moment, so that no force and no lease is needed.
-func (g *Git) Land(ctx context.Context, s work.Workspace, sha string) error {
+func (g *Git) Land(ctx context.Context, s work.Workspace, sha, message string) (as string, err error) {
 	p, err := g.anywhere(s)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if !commitID(sha) {
-		return fmt.Errorf("%w: commit %q", work.ErrBadName, sha)
+		return "", fmt.Errorf("%w: commit %q", work.ErrBadName, sha)
 	}
 	if err := g.bring(ctx, p, sha); err != nil {
-		return err
+		return "", err
 	}
 	for range 3 {
 		heads, err := g.remoteHeads(ctx, p)
 		if err != nil {
-			return err
+			return "", err
 		}
 		seen := heads[p.Main]
-		if done, err := g.mayLand(ctx, p, seen, sha); done || err != nil {
-			return err
+		if as, err = g.mayLand(ctx, p, seen, sha); as != "" || err != nil {
+			return as, err
 		}
-		if err = g.pushMain(ctx, p, sha); err == nil {
-			return nil
+		if as = sha; message != "" {
+			message = strings.TrimSpace(strings.ReplaceAll(message, "\x00", ""))
+			if as, err = g.commitTree(ctx, p, sha, seen, message+"\n\n"+squashed+sha); err != nil {
+				return "", err
+			}
+		}
+		if err = g.pushMain(ctx, p, as); err == nil {
+			return as, nil
 		}
 		if now, again := g.remoteHeads(ctx, p); again != nil || now[p.Main] == seen {
-			return err // refused for another reason
+			return "", err // refused for another reason
 		}
 	}
-	return fmt.Errorf("%w: %s is being pushed to by others", work.ErrMoved, p.Main)
+	return "", fmt.Errorf("%w: %s is being pushed to by others", work.ErrMoved, p.Main)
 }
 
-// mayLand reports whether main, which is at seen, has a commit already; ErrMoved when it
+// mayLand returns as what main, which is at seen, has a commit already; ErrMoved when it
 // cannot step forward to it.
-func (g *Git) mayLand(ctx context.Context, p checkout, seen, sha string) (done bool, err error) {
+func (g *Git) mayLand(ctx context.Context, p checkout, seen, sha string) (as string, err error) {
 	if seen == "" {
-		return false, fmt.Errorf("%s has no branch %s", p.Repo, p.Main)
+		return "", fmt.Errorf("%s has no branch %s", p.Repo, p.Main)
 	}
 	if err := g.bring(ctx, p, seen); err != nil {
-		return false, err
+		return "", err
 	}
-	if done, err = g.ancestor(ctx, p.mirror, sha, seen); done || err != nil {
-		return done, err
+	if as, err = g.landed(ctx, p, seen, sha); as != "" || err != nil {
+		return as, err
 	}
 	stands, err := g.ancestor(ctx, p.mirror, seen, sha)
 	if err == nil && !stands {
 		err = fmt.Errorf("%w: %s is at %.12s, which %.12s lacks", work.ErrMoved, p.Main, seen, sha)
 	}
-	return false, err
+	return "", err
 }
 
 // checkedOut is in git's words when a push would move a branch under somebody's work.

@@ -215,7 +215,10 @@ func (g *Git) changes(ctx context.Context, p checkout, m mark, base string) (com
 	}
 	defer os.RemoveAll(temp) // a temporary index; what is left of it harms nobody
 	in := call{repo: p.mirror, tree: p.dir, env: []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}, most: leftNames, cut: true}
-	in.args = []string{"read-tree", at.tree}
+	if err := copyIndex(p.index, filepath.Join(temp, "index")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, err
+	}
+	in.args = []string{"read-tree", "--reset", at.tree} // what is the same has its times yet: only what has others is read
 	if _, err := g.run(ctx, in); err != nil {
 		return nil, 0, err
 	}

@@ -210,17 +210,21 @@ func (g *Git) checkOut(ctx context.Context, p checkout, m mark) error {
 	if err != nil {
 		return err
 	}
-	if _, err := g.run(ctx, inCheckout(p, "read-tree", "--reset", "-u", o.tree)); err != nil || o.tree == m.Start {
+	if _, err := g.run(ctx, inCheckout(p, p.index, "read-tree", "--reset", "-u", o.tree)); err != nil {
 		return err
 	}
-	if _, err := g.run(ctx, inCheckout(p, "read-tree", "--reset", m.Start)); err != nil {
+	own := filepath.Join(p.repo, "index")
+	if err := copyIndex(p.index, own); err != nil || o.tree == m.Start {
+		return err
+	}
+	if _, err := g.run(ctx, inCheckout(p, own, "read-tree", "--reset", m.Start)); err != nil {
 		return err
 	}
 	var excluded strings.Builder
 	for _, name := range o.added {
 		excluded.WriteString("/" + strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `).Replace(name) + "\n")
 	}
-	in := inCheckout(p, "update-index", "--skip-worktree", "-z", "--stdin")
+	in := inCheckout(p, own, "update-index", "--skip-worktree", "-z", "--stdin")
 	in.stdin = strings.Join(append(o.hidden, ""), "\x00")
 	_, err = g.run(ctx, in)
 	return errors.Join(err, writeAll(map[string]string{filepath.Join(p.repo, "info", "exclude"): excluded.String()}))

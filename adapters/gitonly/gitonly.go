@@ -1,7 +1,7 @@
 // Package gitonly is the git host of repositories that have none: a path, or any URL that
 // git clones from. What such a repository lacks it says (githost.Plain), and makes nothing
 // up: there are no pull requests, no reviews, no webhooks, and no CI but what the service
-// runs itself. A merge moves main forward to the very commit that was tested.
+// runs itself. A merge moves main forward to the very commit that was tested, or to one with its tree.
 //
 // Everything is read from git at the moment of the call; package gitcli is what it works
 // with.
@@ -23,10 +23,11 @@ import (
 type Git interface {
 	// Heads lists the branches of the remote, by name.
 	Heads(ctx context.Context, s work.Workspace) (map[string]string, error)
-	// Contains reports whether a commit is in the history of a branch's head.
-	Contains(ctx context.Context, s work.Workspace, tip, sha string) (bool, error)
-	// Land moves main of the remote forward; work.ErrMoved when that is no step forward.
-	Land(ctx context.Context, s work.Workspace, sha string) error
+	// Contains returns as what a commit is in the history of a branch's head: see githost.Plain.
+	Contains(ctx context.Context, s work.Workspace, tip, sha string) (as string, err error)
+	// Land moves main of the remote forward to a commit, or to one with its tree and a message, and returns
+	// where main has it; work.ErrMoved when that is no step forward.
+	Land(ctx context.Context, s work.Workspace, sha, message string) (as string, err error)
 	// RemoveBranch deletes a branch of the remote that is at a commit; work.ErrMoved when it
 	// is elsewhere.
 	RemoveBranch(ctx context.Context, s work.Workspace, branch, sha string) error
@@ -77,10 +78,10 @@ func (h *Host) Heads(ctx context.Context, repo string) (map[string]string, error
 }
 
 // Contains implements githost.Plain.
-func (h *Host) Contains(ctx context.Context, repo, tip, sha string) (bool, error) {
+func (h *Host) Contains(ctx context.Context, repo, tip, sha string) (as string, err error) {
 	s, err := h.find(repo)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	return h.git.Contains(ctx, s, tip, sha)
 }
@@ -125,20 +126,24 @@ func (h *Host) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case merged:
-		return m.HeadSHA, nil
+	case merged != "":
+		return merged, nil
 	case heads[m.Head] == "":
 		return "", fmt.Errorf("%w: the branch %s of %s", githost.ErrNotFound, m.Head, m.Repo)
 	case heads[m.Head] != m.HeadSHA:
 		return "", fmt.Errorf("%w: %s is at %.12s, %.12s was judged", githost.ErrHeadMoved, m.Head, heads[m.Head], m.HeadSHA)
 	}
-	err = h.git.Land(ctx, s, m.HeadSHA)
+	message := ""
+	if m.Method == githost.MergeSquash {
+		message = m.Title + "\n\n" + m.Body
+	}
+	landed, err := h.git.Land(ctx, s, m.HeadSHA, message)
 	if errors.Is(err, work.ErrMoved) {
 		behind := githost.PullRequest{Open: true, Readiness: githost.Readiness{Standing: githost.StandingBehind}}
 		_, refused := behind.Refusal()
 		return "", fmt.Errorf("%w (%s is at %.12s)", refused, m.Base, heads[m.Base])
 	}
-	return m.HeadSHA, err
+	return landed, err
 }
 
 // BranchesAt implements githost.Branches.

@@ -92,11 +92,11 @@ func (s *spoilt) failure(call string) error {
 	return s.fail[call]
 }
 
-func (s *spoilt) Land(ctx context.Context, at work.Workspace, sha string) error {
+func (s *spoilt) Land(ctx context.Context, at work.Workspace, sha, message string) (string, error) {
 	if err := s.failure("Merge"); err != nil {
-		return err
+		return "", err
 	}
-	return s.Git.Land(ctx, at, sha)
+	return s.Git.Land(ctx, at, sha, message)
 }
 
 func (s *spoilt) RemoveBranch(ctx context.Context, at work.Workspace, branch, sha string) error {

@@ -39,7 +39,7 @@ func TestPlainRepository(t *testing.T) {
 		git + "    ci: [build, test]\n":                                       "p.yaml:7: project 1 (acme/x): ci: names checks (build, test), and nobody reports any",
 		git + "    ci: [[make], []]\n":                                        "p.yaml:7: project 1 (acme/x): ci: has an empty command",
 		git + "    ci: {make: test}\n":                                        "with host: git, a list of commands such as",
-		git + "    merge: squash\n":                                           "p.yaml:7: project 1 (acme/x): merge: is for pull requests, and there are none",
+		git + "    merge: rebase\n":                                           "p.yaml:7: project 1 (acme/x): merge: is for pull requests, and there are none",
 		git + "    reviewers: [kim]\n":                                        "p.yaml:7: project 1 (acme/x): reviewers: names accounts of a git host, and the repository has none",
 		git + "    githost_secret_env: [X_SECRET]\n":                          "p.yaml:7: project 1 (acme/x): githost_secret_env: there is no git host",
 		head + "    host: git\n    clone_url: srv/x.git\n":                    "p.yaml:6: project 1 (acme/x): clone_url: is not what git can clone from: want an absolute path",

@@ -66,7 +66,7 @@ func merging(t *testing.T, f Fixture) faulttest.Trial {
 			if p, plain := githost.PlainOf(f.Host, f.Repo); plain {
 				landed, err := githost.Landed(t.Context(), p, f.Repo, "main", head)
 				require.NoError(t, err)
-				return map[bool]int{true: 1}[landed]
+				return map[bool]int{true: 1}[landed != ""]
 			}
 			return map[bool]int{true: 1}[f.newest(t, "feature/a").Merged]
 		},

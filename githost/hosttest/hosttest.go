@@ -70,6 +70,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	plain := map[string]func(*testing.T, Fixture){
 		"what is lacking is said":               lacking,
 		"a merge moves main forward":            forward,
+		"a squash is one commit, and is found":  squash,
 		"what anybody has pushed is seen":       seen,
 		"a branch that is not there is no head": nowhere,
 	}

@@ -58,20 +58,53 @@ func seen(t *testing.T, f Fixture) {
 	head := f.Commit("feature/a")
 	landed, err := githost.Landed(ctx, p, f.Repo, "main", head)
 	require.NoError(t, err)
-	require.False(t, landed)
+	require.Empty(t, landed)
 	_, err = f.merge(t, "feature/a", head)
 	require.NoError(t, err)
 	f.Commit("main")
 	landed, err = githost.Landed(ctx, p, f.Repo, "main", head)
 	require.NoError(t, err)
-	require.True(t, landed)
+	require.Equal(t, head, landed)
 	heads, err := p.Heads(ctx, f.Repo)
 	require.NoError(t, err)
 	for tip, want := range map[string]bool{heads["main"]: true, begin["main"]: false, head: true} {
 		has, err := p.Contains(ctx, f.Repo, tip, head)
 		require.NoError(t, err)
-		require.Equal(t, want, has, tip)
+		require.Equal(t, want, has != "", tip)
 	}
+}
+
+// squash: one commit lands, and whoever looks for the head finds that, however often it is merged; not for
+// a head that was tested otherwise, and not on a main that it lacks.
+func squash(t *testing.T, f Fixture) {
+	p, ctx := f.plain(t), t.Context()
+	begin, err := p.Heads(ctx, f.Repo)
+	require.NoError(t, err)
+	first := f.Commit("feature/a")
+	head := f.Commit("feature/a")
+	m := githost.Merge{Repo: f.Repo, Head: "feature/a", Base: "main", HeadSHA: head, Title: "T", Body: "B", Method: githost.MergeSquash}
+	made, err := f.Host.Merge(ctx, m)
+	require.NoError(t, err)
+	require.NotEqual(t, head, made)
+	heads, err := p.Heads(ctx, f.Repo)
+	require.NoError(t, err)
+	require.Equal(t, made, heads["main"])
+	f.Commit("main")
+	again, err := f.Host.Merge(ctx, m) // its first answer was lost
+	require.NoError(t, err)
+	require.Equal(t, made, again)
+	landed, err := githost.Landed(ctx, p, f.Repo, "main", head)
+	require.NoError(t, err)
+	require.Equal(t, made, landed)
+	for sha, tip := range map[string]string{head: begin["main"], first: made} {
+		as, err := p.Contains(ctx, f.Repo, tip, sha)
+		require.NoError(t, err)
+		require.Empty(t, as)
+	}
+	m.Head = "feature/b"
+	m.HeadSHA = f.Conflict("feature/b")
+	_, err = f.Host.Merge(ctx, m)
+	require.ErrorIs(t, err, githost.ErrBehind)
 }
 
 func nowhere(t *testing.T, f Fixture) {

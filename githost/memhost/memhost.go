@@ -39,6 +39,7 @@ type Host struct {
 	conflict map[string]bool // heads that cannot be merged
 	plain    map[string]bool
 	parents  map[string]string
+	squashed map[string]string // what commits of the host were made of
 }
 
 // New makes a host without repositories.
@@ -54,6 +55,7 @@ func New() *Host {
 		conflict: map[string]bool{},
 		plain:    map[string]bool{},
 		parents:  map[string]string{},
+		squashed: map[string]string{},
 	}
 }
 

@@ -2,6 +2,8 @@ package memhost
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 
 	"github.com/signalbox-dev/signalbox/githost"
@@ -29,15 +31,34 @@ func (h *Host) Heads(ctx context.Context, repo string) (map[string]string, error
 }
 
 // Contains implements githost.Plain.
-func (h *Host) Contains(ctx context.Context, _, tip, sha string) (bool, error) {
+func (h *Host) Contains(ctx context.Context, _, tip, sha string) (as string, err error) {
 	leave, err := h.enter(ctx, "Contains")
 	defer leave()
-	return err == nil && h.contains(tip, sha), err
+	if err != nil {
+		return "", err
+	}
+	return h.landed(tip, sha), nil
+}
+
+// landed is Contains. The lock is held.
+func (h *Host) landed(tip, sha string) (as string) {
+	if h.contains(tip, sha) {
+		return sha
+	}
+	for made, of := range h.squashed {
+		if of == sha && h.contains(tip, made) {
+			return made
+		}
+	}
+	return ""
 }
 
 func (h *Host) contains(tip, sha string) bool {
+	for h.squashed[tip] != "" && tip != sha { // nobody but the host has it
+		tip = h.parents[tip]
+	}
 	if h.History != nil {
-		return h.History(tip, sha)
+		return tip == sha || h.History(tip, sha)
 	}
 	for tip != "" && tip != sha {
 		tip = h.parents[tip]
@@ -48,9 +69,9 @@ func (h *Host) contains(tip, sha string) bool {
 // forward merges a branch of a plain repository. The lock is held.
 func (h *Host) forward(m githost.Merge) (string, error) {
 	branches := h.branches[m.Repo]
-	switch {
-	case h.contains(branches[m.Base], m.HeadSHA):
-		return m.HeadSHA, nil
+	switch as := h.landed(branches[m.Base], m.HeadSHA); {
+	case as != "":
+		return as, nil
 	case branches[m.Head] == "":
 		return "", githost.ErrNotFound
 	case branches[m.Head] != m.HeadSHA:
@@ -58,7 +79,13 @@ func (h *Host) forward(m githost.Merge) (string, error) {
 	case !h.contains(m.HeadSHA, branches[m.Base]) || h.conflict[m.HeadSHA]:
 		return "", githost.ErrBehind
 	}
-	branches[m.Base] = m.HeadSHA
 	h.merges++
-	return m.HeadSHA, nil
+	if m.Method != githost.MergeSquash {
+		branches[m.Base] = m.HeadSHA
+		return m.HeadSHA, nil
+	}
+	sum := sha256.Sum256([]byte(m.HeadSHA + branches[m.Base]))
+	made := hex.EncodeToString(sum[:20])
+	h.squashed[made], h.parents[made], branches[m.Base] = m.HeadSHA, branches[m.Base], made
+	return made, nil
 }

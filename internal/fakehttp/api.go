@@ -2,10 +2,13 @@ package fakehttp
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -67,6 +70,8 @@ type API struct {
 	Refuse func(http.ResponseWriter, *http.Request, Fault)
 	// BodyMax bounds a request, in bytes.
 	BodyMax int64
+	// Tags has reads tagged as GitHub does, and answered with 304 while the tag holds.
+	Tags bool
 
 	mu       sync.Mutex
 	rand     *rand.Rand
@@ -74,6 +79,7 @@ type API struct {
 	next     []Fault
 	broken   map[string]Fault // by call
 	requests map[string]int   // by call
+	same     int              // of them, answered with 304
 }
 
 // Seed begins chance anew.
@@ -119,6 +125,40 @@ func (a *API) Requests() map[string]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return maps.Clone(a.requests)
+}
+
+// Counted counts the calls that GitHub would count against its limit: all but those answered with 304.
+func (a *API) Counted() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := -a.same
+	for _, calls := range a.requests {
+		n += calls
+	}
+	return n
+}
+
+// tag gives a read its tag, which is of the body and of what the answer varies by, and weak when it would be
+// compressed; an answer that the client has becomes a 304, without its links.
+func (a *API) tag(r *http.Request, rec *Recorder) {
+	if r.Method != http.MethodGet || rec.status != http.StatusOK {
+		return
+	}
+	sum := sha256.Sum256(append([]byte(r.Header.Get("Authorization")+"\n"+r.Header.Get("Accept")+"\n"), rec.body.Bytes()...))
+	strong := fmt.Sprintf(`"%x"`, sum)
+	tag := strong
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		tag = "W/" + strong
+	}
+	about := http.Header{"Etag": {tag}, "Cache-Control": {"private, max-age=60, s-maxage=60"}, "Vary": {"Accept, Authorization, Cookie"}}
+	if strings.Contains(r.Header.Get("If-None-Match"), strong) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.same++
+		rec.status, rec.header = http.StatusNotModified, http.Header{}
+		rec.body.Reset()
+	}
+	maps.Copy(rec.header, about)
 }
 
 // draw draws what a call meets, and how long it is held.
@@ -204,6 +244,9 @@ func (a *API) answer(r *http.Request) (Fault, time.Duration, *Recorder) {
 	switch fault {
 	case None, ErrorAfter, DroppedLate, TimeOut:
 		a.Serve.ServeHTTP(rec, r)
+		if a.Tags {
+			a.tag(r, rec)
+		}
 	}
 	return fault, hold, rec
 }

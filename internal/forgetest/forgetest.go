@@ -144,7 +144,7 @@ func begin(d dialect, o Options) *Server {
 	}
 	mux := s.mux()
 	s.API = &fakehttp.API{
-		Serve: mux, Call: func(r *http.Request) string { _, call := mux.Handler(r); return call }, BodyMax: 1 << 20,
+		Serve: mux, Call: func(r *http.Request) string { _, call := mux.Handler(r); return call }, BodyMax: 1 << 20, Tags: !s.gitea,
 		World: &s.mu, Done: s.group.Context().Done(), Admit: s.admit, Refuse: s.refuse,
 	}
 	s.Seed(o.Seed)

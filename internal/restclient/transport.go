@@ -39,7 +39,8 @@ const (
 type retryKey struct{}
 
 // Transport makes an HTTP client from another, whose transport and time limit it takes over; nil is one
-// with a limit of 30 s for a request. A redirect is followed only where it cannot change what the
+// with a limit of 30 s for a request. It keeps answers with an ETag, and gives one again when the server
+// says that it holds. A redirect is followed only where it cannot change what the
 // request means.
 func Transport(given *http.Client) *http.Client { return transport(given, followRedirect) }
 
@@ -63,7 +64,7 @@ func transport(given *http.Client, redirect func(*http.Request, []*http.Request)
 	rc.ErrorHandler = giveUp
 	rc.CheckRetry, rc.Backoff = checkRetry, backoff
 	out := rc.StandardClient()
-	out.CheckRedirect = stay
+	out.CheckRedirect, out.Transport = stay, newConditional(out.Transport)
 	return out
 }
 

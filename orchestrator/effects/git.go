@@ -235,7 +235,9 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 		if err := d.confirmCI(ctx, p, t, e.SHA); err != nil {
 			return "", err
 		}
-		return d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Head: t.Branch, Base: p.Main, HeadSHA: e.SHA, Title: subject(t)})
+		return d.Host.Merge(ctx, githost.Merge{
+			Repo: p.Repo, Head: t.Branch, Base: p.Main, HeadSHA: e.SHA, Method: p.Merge, Title: subject(t), Body: t.Description,
+		})
 	}
 	pr, err := d.Host.PullRequest(ctx, p.Repo, t.Branch)
 	anew := err == nil && !pr.Open && !pr.Merged && t.State.PR == 0 // its branch was deleted, and made once more

@@ -10,7 +10,7 @@ import (
 // Options of a machine. Zero values mean the defaults.
 type Options struct {
 	MaxRetries int           `env:"MAX_DEVELOPER_RETRIES" envDefault:"3" min:"1" doc:"times that a task is sent back before a human is asked"`
-	CIPoll     time.Duration `env:"CI_POLL" envDefault:"30s" doc:"how often CI is looked at while no webhook comes"`
+	CIPoll     time.Duration `env:"CI_POLL" envDefault:"30s" doc:"how often CI is looked at; while webhooks come, a tenth as often"`
 }
 
 // Rule lets a feature change decisions: it sees what was decided so far and

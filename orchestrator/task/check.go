@@ -143,8 +143,11 @@ func (p Project) checkMerge() (wrong string) {
 	switch {
 	case p.Merge == githost.MergeAny:
 		return ""
+	case p.Plain() && p.Merge == githost.MergeSquash:
+		return ""
 	case p.Plain():
-		return "is for pull requests, and there are none where there is no git host (host: git): main is moved to the branch; leave it out"
+		return "is for pull requests, and there are none where there is no git host (host: git): " +
+			"want squash, or leave it out to have main moved to the branch"
 	case p.Merge == "queue":
 		return "is queue: GitHub puts pull requests into a merge queue by its GraphQL interface alone, " +
 			"which the service does not use; " + want + ", and let main take pull requests without the queue"

@@ -118,10 +118,8 @@ func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 // deployment was rejected does not count.
 func (g *Gate) merged(ctx context.Context, p task.Project, t task.Task, head string) (bool, error) {
 	if host, plain := githost.PlainOf(g.opt.Host, p.Repo); plain {
-		if head == t.State.Landed {
-			return false, nil
-		}
-		return githost.Landed(ctx, host, p.Repo, p.Main, head)
+		as, err := githost.Landed(ctx, host, p.Repo, p.Main, head)
+		return as != "" && as != t.State.Landed, err
 	}
 	pr, err := g.opt.Host.PullRequest(ctx, p.Repo, t.Branch)
 	if errors.Is(err, githost.ErrNotFound) {

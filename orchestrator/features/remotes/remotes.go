@@ -150,11 +150,11 @@ func published(ctx context.Context, e *orchestrator.Engine, repo string) (out []
 
 // landed raises the merge of a task whose head main has.
 func (w *watch) landed(ctx context.Context, e *orchestrator.Engine, host githost.Plain, now *look, t task.Task) error {
-	has, err := host.Contains(ctx, t.Repo, now.main, t.State.Head)
+	as, err := host.Contains(ctx, t.Repo, now.main, t.State.Head)
 	if err != nil {
 		return err
 	}
-	if !has {
+	if as == "" || as == t.State.Landed {
 		now.clear[t.ID] = t.State.Head
 		return nil
 	}
@@ -163,7 +163,7 @@ func (w *watch) landed(ctx context.Context, e *orchestrator.Engine, host githost
 	}
 	w.opt.Log.Info("a branch was merged by hand", "task", t.ID, "repo", t.Repo, "branch", t.Branch, "sha", t.State.Head)
 	job := orchestrator.HostJob(task.Project{}, githost.Hook{
-		Kind: githost.HookMerged, Event: name, Repo: t.Repo, Branch: t.Branch, SHA: t.State.Head, MergeSHA: t.State.Head,
+		Kind: githost.HookMerged, Event: name, Repo: t.Repo, Branch: t.Branch, SHA: t.State.Head, MergeSHA: as,
 	})
 	job.DedupeKey = fmt.Sprintf("remotes/merged/%d/%s", t.ID, t.State.Head)
 	_, err = e.Jobs.Put(ctx, job)
