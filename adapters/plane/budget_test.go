@@ -2,7 +2,6 @@ package plane_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -53,7 +52,7 @@ func (s *shop) client() *plane.Client {
 }
 
 func (s *shop) read(c *plane.Client) error {
-	_, err := c.Item(context.Background(), s.project, s.item)
+	_, err := c.Item(s.as(allowance.Event), s.project, s.item)
 	return err
 }
 
@@ -141,10 +140,10 @@ func TestOthersUseTheToken(t *testing.T) {
 		other, c := s.client(), s.client()
 		require.NoError(t, s.read(c))
 		n, _ := until(func() error { return s.read(other) })
-		require.Equal(t, 48, n, "it leaves a sixth of what it has seen to writes")
+		require.Equal(t, 48, n, "it leaves a sixth of what it has seen to words")
 		require.NoError(t, s.read(c), "what the other one has used is not known yet")
 		require.Error(t, s.read(c))
-		require.NoError(t, c.SetStatus(s.Context(), s.project, s.item, stage.StatusDone))
+		require.NoError(t, c.SetStatus(s.as(allowance.Word), s.project, s.item, stage.StatusDone))
 		time.Sleep(62 * time.Second)
 		require.NoError(t, s.read(c))
 		require.Equal(t, tracker.Budget{Token: "Token", Limit: 60, Used: 1}, c.Budgets()[0])
@@ -158,13 +157,13 @@ func TestPause(t *testing.T) {
 		require.NoError(t, s.read(c))
 		thief := s.client()
 		for thief != nil { // who knows no reserve
-			if err := thief.SetStatus(s.Context(), s.project, s.item, stage.StatusDone); err != nil {
+			if err := thief.SetStatus(s.as(allowance.Word), s.project, s.item, stage.StatusDone); err != nil {
 				break
 			}
 		}
 		require.Zero(t, c.Budgets()[0].Paused)
 		made := s.made()
-		err := c.SetStatus(s.Context(), s.project, s.item, stage.StatusBlocked)
+		err := c.SetStatus(s.as(allowance.Word), s.project, s.item, stage.StatusBlocked)
 		var e *plane.Error
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, []any{http.StatusTooManyRequests, time.Minute}, []any{e.Status, fault.After(err)})
@@ -178,7 +177,7 @@ func TestPause(t *testing.T) {
 		require.Equal(t, made+1, s.made(), "nobody finds it out by himself")
 		require.Equal(t, time.Now().Add(time.Minute), c.Budgets()[0].Paused)
 		time.Sleep(time.Minute)
-		require.NoError(t, c.SetStatus(s.Context(), s.project, s.item, stage.StatusBlocked))
+		require.NoError(t, c.SetStatus(s.as(allowance.Word), s.project, s.item, stage.StatusBlocked))
 		require.NoError(t, s.read(c))
 		require.Zero(t, c.Budgets()[0].Paused)
 	})

@@ -95,13 +95,13 @@ func (m *Meter) kept(c Class, now time.Time) int {
 	for _, r := range m.sent {
 		spent[r.class]++
 	}
-	if c != Word && spent[c] < least(m.limit) {
-		return Event.reserve(m.limit)
-	}
 	kept := c.reserve(m.limit)
-	for _, low := range Classes()[c.rank()+1:] {
-		if at, waits := m.refused[low]; waits && now.Sub(at) < m.Window+m.Slack {
-			kept += max(0, least(m.limit)-spent[low])
+	if c != Word && spent[c] < least(m.limit) {
+		kept = max(0, Event.reserve(m.limit)-spent[Word])
+	}
+	for _, other := range Classes()[1:] {
+		if at, waits := m.refused[other]; other != c && waits && now.Sub(at) < m.Window+m.Slack {
+			kept += max(0, least(m.limit)-spent[other])
 		}
 	}
 	return kept
