@@ -20,7 +20,7 @@ import (
 // through, after a second first and after probeMax at last, until one succeeds.
 const (
 	sickAfter = 3
-	probeMax  = 30 * time.Second
+	probeMax  = 15 * time.Second
 )
 
 // health is the circuit breaker of a pool. Libraries of breakers read the time

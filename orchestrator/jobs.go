@@ -60,8 +60,11 @@ func TrackerJob(h tracker.Hook) queue.Job {
 	j := queue.Job{
 		Pool: poolAt(poolBoardEvents, mux.Name(h.ProjectID)), Kind: KindTracker, Key: BoardKey(h.ItemID), Payload: encode(h),
 	}
-	if hookClass(h) != allowance.Word {
+	switch {
+	case hookClass(h) != allowance.Word:
 		j.Key, j.Priority = noticeKey(h.ItemID), 1
+	case !h.At.IsZero():
+		j.Priority = -int(h.At.Unix()) // of different cards the newest first: what waits from before, or fails, holds up nobody
 	}
 	return j
 }

@@ -23,6 +23,8 @@ const (
 	CrowdListing = "listing" // a board is so large that no pass of the reconciler reads all of it
 )
 
+const crowd = "crowd-" // begins the ids of its cards
+
 const crowdAt = 2 * time.Minute // when it begins; an outage is over five minutes later
 
 // addCrowd makes every sixteenth world one of a limit of sixty, of a crowd, and of no other trouble.
@@ -54,7 +56,7 @@ func (p *people) gather() {
 		n, to = 500, stage.StatusInReview
 	}
 	for i := range n {
-		item := tracker.Item{ID: fmt.Sprintf("crowd-%d", i), ProjectID: s.list[0].TrackerProject, Sequence: int64(1000 + i), Title: "one of many"}
+		item := tracker.Item{ID: fmt.Sprintf(crowd+"%d", i), ProjectID: s.list[0].TrackerProject, Sequence: int64(1000 + i), Title: "one of many"}
 		s.board.Put(item)
 		at := crowdAt
 		if s.world.Crowd == CrowdWords {
@@ -74,7 +76,7 @@ func (p *people) gather() {
 
 // fails reports whether a card cannot be read.
 func (s *sim) fails(item string) bool {
-	return s.world.Crowd == CrowdFailing && !s.calm && strings.HasPrefix(item, "crowd-")
+	return s.world.Crowd == CrowdFailing && !s.calm && strings.HasPrefix(item, crowd)
 }
 
 // pages is how many requests a listing costs.
