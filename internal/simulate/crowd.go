@@ -15,7 +15,7 @@ const Fair Invariant = "fair"
 // fairMax is how long that lasts at most on a board of sixty requests a minute.
 const fairMax = 30 * time.Second
 
-// Crowds are what else the limit is used for.
+// Crowds use up the limit beside the world's cards.
 const (
 	CrowdEdits   = "edits"   // 500 cards are put elsewhere at once
 	CrowdWords   = "words"   // 200 cards are moved by people during an outage of five minutes
@@ -37,8 +37,11 @@ func (w *World) addCrowd(seed uint64, l Limits) {
 	for i := range w.Cards {
 		w.Cards[i].Acts, w.Cards[i].Untitled, w.Cards[i].Meets = nil, false, 0
 		w.Cards[i].At = crowdAt + 6*time.Minute + time.Duration(i)*time.Minute // one after the other
-		if w.Crowd == CrowdEdits {
+		switch w.Crowd {
+		case CrowdEdits:
 			w.Cards[i].At -= 6*time.Minute - 2*time.Second
+		case CrowdWords:
+			w.Cards[i].At -= 42 * time.Second // when the board has just answered again
 		}
 	}
 	if w.Crowd == CrowdWords {

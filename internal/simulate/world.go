@@ -36,7 +36,7 @@ type World struct {
 	// service's own; Budget is how many requests a minute the tracker takes of all replicas together.
 	Nameless time.Duration `json:"nameless,omitempty"`
 	Budget   int           `json:"budget,omitempty"`
-	Crowd    string        `json:"crowd,omitempty"` // what else is owed to the tracker while cards are moved: see Crowds
+	Crowd    string        `json:"crowd,omitempty"` // what else is owed to the tracker while cards are moved: see CrowdEdits
 	// Traps lists what is known to break an invariant: see Traps.
 	Traps []string `json:"traps,omitempty"`
 }
