@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/allowance"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -116,6 +118,11 @@ func TestFair(t *testing.T) {
 					open, err := p.Store.Jobs(context.Background(), queue.Filter{Pool: queue.PoolEvents + "/board", Open: true})
 					require.NoError(p, err)
 					require.GreaterOrEqual(p, len(open), row.least, "the rest waits still, else the row shows nothing")
+					v, err := explain.ReadQueue(context.Background(), p.Engine)
+					require.NoError(p, err)
+					require.True(p, slices.ContainsFunc(v.Jobs, func(j explain.JobView) bool {
+						return len(j.Waits) > 0 && j.Waits[0].Kind == explain.ReasonRequests && !j.Waits[0].Since.IsZero()
+					}), "/queue says so")
 				}
 			})
 			t.Logf("%3.0f s", took.Seconds())

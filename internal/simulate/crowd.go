@@ -59,7 +59,9 @@ func (p *people) gather() {
 		n, to = 500, stage.StatusInReview
 	}
 	for i := range n {
-		item := tracker.Item{ID: fmt.Sprintf(crowd+"%d", i), ProjectID: s.list[0].TrackerProject, Sequence: int64(1000 + i), Title: "one of many"}
+		item := tracker.Item{
+			ID: fmt.Sprintf(crowd+"%d", i), ProjectID: s.list[0].TrackerProject, Sequence: int64(1000 + i), Title: "one of many",
+		}
 		s.board.Put(item)
 		at := crowdAt
 		if s.world.Crowd == CrowdWords {
