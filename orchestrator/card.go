@@ -251,7 +251,7 @@ func hookStatus(ctx context.Context, tracks tracker.Board, h tracker.Hook) (stag
 // from a replica that had not seen the change yet; then it is done.
 func (in intake) lookAgain(why string) *queue.Outcome {
 	if after := 2 * in.opt.StatusDefer; in.claim.Job.Attempt == 1 && in.Now().Sub(in.claim.Job.CreatedAt) < after {
-		return &queue.Outcome{Kind: queue.OutcomeRetry, At: in.Now().Add(after), Error: "looks again: " + why}
+		return &queue.Outcome{Kind: queue.OutcomeRetry, At: in.Now().Add(after), Error: looksAgain + why}
 	}
 	return done(why)
 }

@@ -145,7 +145,7 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 	}
 	e := &Engine{
 		Deps: deps, Metrics: newMetrics(deps.Meter), opt: opt, features: features,
-		health: newHealth(opt.Places), running: map[int64]*agentAtWork{},
+		health: newHealth(opt.Places, deps.Now()), running: map[int64]*agentAtWork{},
 	}
 	if err := e.adopt(features); err != nil {
 		return nil, err

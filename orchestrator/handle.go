@@ -213,7 +213,7 @@ func (in intake) confirmMerge(ctx context.Context, t task.Task, ev *stage.Event)
 	}
 	if in.claim.Job.Attempt == 1 {
 		later := in.Now().Add(2 * in.opt.StatusDefer)
-		return &queue.Outcome{Kind: queue.OutcomeRetry, At: later, Error: "looks again: at the host nothing is merged"}
+		return &queue.Outcome{Kind: queue.OutcomeRetry, At: later, Error: looksAgain + "at the host nothing is merged"}
 	}
 	in.Log.Warn("a webhook claims a merge that the host does not confirm",
 		"task", t.ID, "repo", t.Repo, "branch", t.Branch, "sender", ev.By.ID)

@@ -20,7 +20,7 @@ import (
 // through, after a second first and after probeMax at last, until one succeeds.
 const (
 	sickAfter = 3
-	probeMax  = 30 * time.Second
+	probeMax  = 15 * time.Second
 )
 
 // health is the circuit breaker of a pool. Libraries of breakers read the time
@@ -36,14 +36,15 @@ type health struct {
 	next     time.Time // when a job is let through again
 	probing  bool
 	last     error
+	answers  time.Time // since when it does, or since when this process looks
 }
 
 // newHealth is the health of the pools that have a destination, by pool.
-func newHealth(places Places) map[string]*health {
+func newHealth(places Places, now time.Time) map[string]*health {
 	out := map[string]*health{}
 	for _, l := range places.lanes() {
 		if l.Neighbour != "" {
-			out[l.Pool] = &health{name: l.Name, neighbour: l.Neighbour, hurried: make(chan struct{}, 1)}
+			out[l.Pool] = &health{name: l.Name, neighbour: l.Neighbour, hurried: make(chan struct{}, 1), answers: now}
 		}
 	}
 	return out
@@ -107,6 +108,16 @@ func (h *health) took(n int) {
 	h.probing = h.failures >= sickAfter && n > 0
 }
 
+// answersSince is since when the destination answers.
+func (h *health) answersSince() (at time.Time) {
+	if h != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		at = h.answers
+	}
+	return at
+}
+
 // sick reports whether the lane is closed.
 func (h *health) sick() bool {
 	if h == nil {
@@ -138,7 +149,9 @@ func (h *health) ended(o *queue.Outcome, now time.Time) (healed, fell bool) {
 	case o != nil && (o.Kind == queue.OutcomeRelease || errors.Is(o.Cause, tracker.ErrBudget)):
 		return false, false // it says nothing of the destination
 	default:
-		healed = h.failures >= sickAfter
+		if healed = h.failures >= sickAfter; healed {
+			h.answers = now
+		}
 		h.failures, h.last = 0, nil
 		return healed, false
 	}

@@ -13,7 +13,7 @@ import (
 // A lane is a warning when it has been silent for longer than a minute.
 func TestReachable(t *testing.T) {
 	now := time.Date(2031, 5, 4, 12, 9, 0, 0, time.UTC)
-	e := &Engine{Deps: Deps{Now: func() time.Time { return now }}, health: newHealth(Places{})}
+	e := &Engine{Deps: Deps{Now: func() time.Time { return now }}, health: newHealth(Places{}, now)}
 	fall := func(pool string, at time.Time) {
 		for range sickAfter {
 			e.health[pool].ended(&queue.Outcome{Kind: queue.OutcomeRetry, Cause: context.DeadlineExceeded}, at)

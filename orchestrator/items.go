@@ -40,6 +40,9 @@ func (in intake) readItem(ctx context.Context, h tracker.Hook, t task.Task, writ
 	}
 	last := in.items.get(h.ItemID)
 	due := later(in.claim.Job.CreatedAt, in.claim.Job.AvailableAt)
+	if _, _, waited := WaitsForRequests(in.claim.Job); waited {
+		due = in.claim.Job.CreatedAt // what was read meanwhile need not be read again
+	}
 	if due.Before(last.at) && last.beside == beside && last.item.ProjectID == h.ProjectID {
 		return last.item, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/allowance"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -57,9 +58,16 @@ type agentPayload struct {
 
 // TrackerJob makes the event job of a tracker's webhook.
 func TrackerJob(h tracker.Hook) queue.Job {
-	return queue.Job{
+	j := queue.Job{
 		Pool: poolAt(poolBoardEvents, mux.Name(h.ProjectID)), Kind: KindTracker, Key: BoardKey(h.ItemID), Payload: encode(h),
 	}
+	switch {
+	case hookClass(h) != allowance.Word:
+		j.Key, j.Priority = noticeKey(h.ItemID), 1
+	case !h.At.IsZero():
+		j.Priority = -int(h.At.Unix()) // of different cards the newest first: what waits from before, or fails, holds up nobody
+	}
+	return j
 }
 
 // HostJob makes the event job of a webhook of a project's git host.
@@ -97,8 +105,15 @@ func TriggerJob(e Effect, ev stage.Event) queue.Job {
 
 func itemKey(itemID string) string { return "item/" + itemID }
 
-// BoardKey orders the tracker's webhooks of a work item.
+// BoardKey orders people's words on a work item.
 func BoardKey(itemID string) string { return itemKey(itemID) + "/board" }
+
+// noticeKey orders what else the tracker reports of a work item, and what is replayed: it may wait for requests, and words do not
+// wait for it.
+func noticeKey(itemID string) string { return itemKey(itemID) + "/notices" }
+
+// BoardKeys are the orders of all that the tracker reports of a work item.
+func BoardKeys(itemID string) []string { return []string{BoardKey(itemID), noticeKey(itemID)} }
 
 // agentJob makes the job of a launch. Whoever works at the first stage is held as the analyst is, by a freeze.
 func agentJob(t task.Task, l stage.Launch, first stage.Stage) queue.Job {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/allowance"
 	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
@@ -31,7 +32,7 @@ func (e *Engine) Run(ctx context.Context) {
 	g.Go("admission", e.Admission.Run)
 	for _, f := range e.features {
 		for _, l := range f.Loops {
-			g.Go(f.Name+" "+l.Name, func(ctx context.Context) { l.Run(ctx, e) })
+			g.Go(f.Name+" "+l.Name, func(ctx context.Context) { l.Run(allowance.With(ctx, allowance.Listing), e) })
 		}
 	}
 	g.Wait()
@@ -184,7 +185,8 @@ func (p pool) do(ctx context.Context, c queue.Claim) (due time.Time, next []queu
 	program := ctx
 	p.Metrics.Dispatches.Add(1, ByPool{c.Job.Pool})
 	p.Metrics.QueueWait.Observe(p.Now().Sub(later(c.Job.CreatedAt, c.Job.AvailableAt)).Seconds(), ByPool{c.Job.Pool})
-	ctx, cancel := context.WithCancelCause(ctx)
+	class := classOf(c.Job, p.health.answersSince())
+	ctx, cancel := context.WithCancelCause(allowance.With(ctx, class))
 	defer cancel(nil)
 	beat := run.NewOn(p.Scheduler, ctx, p.Log)
 	beat.Go("heartbeat", func(ctx context.Context) { p.heartbeat(ctx, c, func() { cancel(queue.ErrLost) }) })
@@ -199,7 +201,7 @@ func (p pool) do(ctx context.Context, c queue.Claim) (due time.Time, next []queu
 	if o == nil { // the commit of its decision has ended it
 		return time.Time{}, nil
 	}
-	if *o = settle(*o, c.Job, p.Now()); o.Kind == queue.OutcomeDead {
+	if *o = putOffForRequests(settle(*o, c.Job, p.Now()), c.Job, class, p.Now()); o.Kind == queue.OutcomeDead {
 		o.Then = append(o.Then, p.givenUp(c.Job, o.Error)...)
 	}
 	if kind, ok := EffectKindOf(c.Job); ok {

@@ -126,7 +126,7 @@ func (in intake) authorize(ctx context.Context, b board, word stage.Status) (by 
 	}
 	if word == stage.StatusStop { // by any account: nobody is to be kept from stopping
 		if why := b.unwitnessed(late); why != "" && (in.claim.Job.Attempt == 1 || in.Now().Sub(in.claim.Job.CreatedAt) < logPatience) {
-			return by, "", &queue.Outcome{Kind: queue.OutcomeRetry, At: in.Now().Add(logWait), Error: "looks again: " + why}
+			return by, "", &queue.Outcome{Kind: queue.OutcomeRetry, At: in.Now().Add(logWait), Error: looksAgain + why}
 		}
 		return by, "", nil
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/allowance"
 	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -45,24 +46,13 @@ type call struct {
 	in, out      any
 	again        bool // idempotent although it writes
 	once         bool // but not while an attempt may be under way
-	listing      bool // of a whole project
-	priority     priority
 }
 
+// call makes a call when its turn has come.
 func (c *Client) call(ctx context.Context, r call) error {
 	if r.token == "" {
 		r.token = c.opt.Token
 	}
-	r.priority = c.priorityOf(r)
-	err := c.send(ctx, r)
-	if r.method == http.MethodGet && ctx.Err() == nil {
-		c.unanswered.note(itemOf(r.path), err)
-	}
-	return err
-}
-
-// send makes a call when its turn has come.
-func (c *Client) send(ctx context.Context, r call) error {
 	if err := c.admit(ctx, r); err != nil {
 		return err
 	}
@@ -70,11 +60,11 @@ func (c *Client) send(ctx context.Context, r call) error {
 	switch {
 	case r.once && r.again:
 		may = restclient.Answered
-	case r.priority == retries:
+	case allowance.Of(ctx) == allowance.Retry:
 	case r.again || r.method == http.MethodGet:
 		may = restclient.Always
 	}
-	_, err := c.rest.Do(context.WithValue(ctx, priorityKey{}, r.priority), restclient.Call{
+	_, err := c.rest.Do(ctx, restclient.Call{
 		Method: r.method, Path: r.path, What: r.method + " " + shorten(r.path), Query: r.query, Token: r.token,
 		In: r.in, Out: r.out, Retry: may,
 	})

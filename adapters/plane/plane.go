@@ -57,8 +57,6 @@ type Client struct {
 	recent  recent
 	posting posting
 
-	unanswered unanswered
-
 	mu         sync.Mutex
 	own        map[string]bool // ids of our accounts
 	identified bool            // own is complete
@@ -94,7 +92,7 @@ func New(o Options) (*Client, error) {
 		own: map[string]bool{}, boards: map[string]board{}, budgets: map[string]*budget{},
 	}
 	for _, t := range c.tokens() {
-		c.budgets[t.secret] = &budget{of: t.of()}
+		c.budgets[t.secret] = newBudget(t.of())
 	}
 	own := http.Client{}
 	if o.HTTPClient != nil {
@@ -193,7 +191,7 @@ func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error
 	}
 	var p page[wireItem]
 	at := c.project(q.ProjectID) + "work-items/"
-	if err := c.call(ctx, call{method: http.MethodGet, path: at, query: values, out: &p, listing: true}); err != nil {
+	if err := c.call(ctx, call{method: http.MethodGet, path: at, query: values, out: &p}); err != nil {
 		return tracker.Page{}, err
 	}
 	if p.Results == nil {

@@ -109,7 +109,7 @@ func (c *Client) makers(ctx context.Context, projectID string) (map[string]bool,
 	}]
 	path := c.project(projectID) + "work-items/"
 	query := url.Values{"per_page": {"100"}, "order_by": {"-created_at"}, "fields": {"id,created_by"}}
-	if err := c.call(ctx, call{method: http.MethodGet, path: path, query: query, out: &p, listing: true}); err != nil {
+	if err := c.call(ctx, call{method: http.MethodGet, path: path, query: query, out: &p}); err != nil {
 		return nil, err
 	}
 	if p.Results == nil {

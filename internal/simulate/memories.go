@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/allowance"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -24,9 +25,8 @@ type memories struct {
 	recent  map[string]recentItem
 	columns map[string]columns    // by project
 	known   time.Duration         // since the beginning of the world: which accounts are the service's own
-	sent    []time.Time           // requests of the minute
+	meter   *allowance.Meter      // of requests to the tracker
 	reads   map[string][]readCard // by card: what came of looking at it
-	paused  time.Time             // the tracker takes nothing before
 }
 
 // recentItem is a card as the process has read or written it last.
@@ -54,6 +54,7 @@ type columns struct {
 // answer which accounts are the service's.
 func (n *node) newMemories() memories {
 	m := memories{reads: map[string][]readCard{}, recent: map[string]recentItem{}, columns: map[string]columns{}, known: n.sim.since()}
+	m.meter = &allowance.Meter{Window: time.Minute, Slack: minute - time.Minute, Settling: 2 * time.Second}
 	if most := n.sim.world.Nameless; most > 0 {
 		m.known += time.Duration(n.sim.dice("accounts "+n.label, int64(n.machine)).Int64N(int64(most)))
 	}
@@ -98,24 +99,25 @@ func (c columns) seen(i tracker.Item) tracker.Item {
 	return i
 }
 
-// request makes a request of the tracker. A process sends none while it has sent as many in the last
-// minute as the tracker takes; the tracker counts those of all of them, and refuses what is more.
+// request makes a request of the tracker. A process sends none that its meter has no room for; the tracker counts
+// those of all of them, and refuses what is more.
 func request[T any](ctx context.Context, n *node, o op, arg string, f func() (T, error)) (none T, err error) {
 	s, limit, now := n.sim, n.sim.world.Budget, n.domain.Now()
 	if limit == 0 || s.calm {
 		return call(ctx, n, o, arg, f)
 	}
-	wait := max(fits(&n.memories.sent, limit, now), n.memories.paused.Sub(now))
-	if wait > 0 {
+	meter, class := n.memories.meter, allowance.Of(ctx)
+	if wait := meter.Turn(class, now); wait > 0 {
 		return none, errors.Join(&fault.Error{Text: o.lane + ": 429 not sent", Again: true, Wait: wait}, tracker.ErrBudget)
 	}
-	n.memories.sent = append(n.memories.sent, now)
+	sent := meter.Send(class, now)
 	return call(ctx, n, o, arg, func() (T, error) {
 		if wait := fits(&s.requests, limit, s.v.Now()); wait > 0 {
-			n.memories.paused = n.domain.Now().Add(wait)
+			meter.Refused(sent, n.domain.Now().Add(wait))
 			return none, &fault.Error{Text: o.lane + ": 429 too many requests", Again: true, Wait: wait}
 		}
 		s.requests = append(s.requests, s.v.Now())
+		meter.Answered(sent, limit, limit-len(s.requests), n.domain.Now())
 		return f()
 	})
 }

@@ -100,6 +100,7 @@ func (p *people) move(i int, to stage.Status, lost bool) {
 	}
 	if !lost {
 		s.senders.moved(p.item(i), person)
+		s.check.promised(i, to)
 	}
 	if s.v.Now().UnixNano()%4 == 0 { // the board saves a move a second time, which changes nothing but when
 		s.v.After(time.Second, func() {

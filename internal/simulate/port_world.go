@@ -8,6 +8,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
@@ -23,7 +24,12 @@ func ofBoard(name string) op { return op{name: "tracker." + name, lane: LaneBoar
 func (p *trackerPort) Item(ctx context.Context, project, item string) (tracker.Item, error) {
 	o, s := ofBoard("Item"), p.n.sim
 	o.stale = func(lag time.Duration) any { return s.people.past(item, lag) }
-	i, err := request(ctx, p.n, o, item, func() (tracker.Item, error) { return s.board.Item(ctx, project, item) })
+	i, err := request(ctx, p.n, o, item, func() (tracker.Item, error) {
+		if s.fails(item) {
+			return tracker.Item{}, &fault.Error{Text: o.lane + ": 502 of this card", Again: true}
+		}
+		return s.board.Item(ctx, project, item)
+	})
 	p.n.memories.reads[item] = append(p.n.memories.reads[item], readCard{p.n.domain.Now(), i.Description, err})
 	if err != nil {
 		return i, err
@@ -44,6 +50,9 @@ func (p *trackerPort) Recent(_, item string) (tracker.Item, bool) {
 
 func (p *trackerPort) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
 	page, err := request(ctx, p.n, ofBoard("List"), q.ProjectID, func() (tracker.Page, error) { return p.n.sim.board.List(ctx, q) })
+	for i := 1; i < p.n.sim.pages() && err == nil; i++ {
+		page, err = request(ctx, p.n, ofBoard("List"), q.ProjectID, func() (tracker.Page, error) { return p.n.sim.board.List(ctx, q) })
+	}
 	if err != nil {
 		return page, err
 	}
@@ -92,7 +101,8 @@ func (p *trackerPort) Own(account string) (bool, error) {
 func (p *trackerPort) Budgets() []tracker.Budget {
 	m := p.n.memories
 	if limit := p.n.sim.world.Budget; limit > 0 {
-		return []tracker.Budget{{Token: "Token", Limit: limit, Used: len(m.sent), Paused: m.paused}}
+		used, _, paused := m.meter.Used(p.n.domain.Now())
+		return []tracker.Budget{{Token: "Token", Limit: limit, Used: used, Paused: paused}}
 	}
 	return []tracker.Budget{{Token: "Token", Limit: 1_000_000, Used: 1, Paused: time.Unix(1, 0)}}
 }

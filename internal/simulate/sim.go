@@ -150,6 +150,7 @@ func (s *sim) play() {
 			s.people.enter(i)
 		}
 	}
+	s.people.gather()
 	for _, u := range s.world.Upsets {
 		s.v.After(u.At, func() { s.upset(u) })
 	}

@@ -36,6 +36,7 @@ type World struct {
 	// service's own; Budget is how many requests a minute the tracker takes of all replicas together.
 	Nameless time.Duration `json:"nameless,omitempty"`
 	Budget   int           `json:"budget,omitempty"`
+	Crowd    string        `json:"crowd,omitempty"` // what else is owed to the tracker while cards are moved: see CrowdEdits
 	// Traps lists what is known to break an invariant: see Traps.
 	Traps []string `json:"traps,omitempty"`
 }
@@ -205,6 +206,9 @@ func NewWorld(seed uint64, l Limits) World {
 	w.Rates = Rates{AgentTime: time.Duration(5+r.IntN(90)) * time.Second, Agent: 4 + r.IntN(12)}
 	if w.Recalls {
 		w.Rates.AgentTime = time.Duration(1+r.IntN(4)) * time.Second
+	}
+	if w.addCrowd(seed, l); w.Crowd != "" {
+		return w
 	}
 	may := func(kind string) bool { return l.Faults == nil || slices.Contains(l.Faults, kind) }
 	if calm := r.IntN(8) == 0; calm {

@@ -116,6 +116,11 @@ func (a account) pendingMove() (Blocker, bool) {
 			Why: fmt.Sprintf("a change of the card, received %s, cannot be taken in (try %d): %s", received, j.Attempt, j.Error),
 			Do:  "Set nothing again: it is tried again until the tracker answers. Look at the tracker when it does not come back",
 		}
+		if _, since, waits := orchestrator.WaitsForRequests(j); waits {
+			b.Kind, b.Since, b.Who = string(ReasonRequests), since, admit.WhoService
+			b.Why = fmt.Sprintf("a change of the card, received %s, %s", received, orchestrator.RequestsText(j))
+			_, b.Do, _ = a.endOf(queue.Reason{Kind: ReasonRequests})
+		}
 		if lane, sick := a.sick[j.Pool]; sick {
 			b.Why = fmt.Sprintf("a change of the card, received %s, waits: %s", received, lane.Text(a.now))
 			b.Until = lane.Next

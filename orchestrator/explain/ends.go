@@ -16,8 +16,17 @@ import (
 // could be claimed, and all agents are busy.
 const ReasonSlot = "slot"
 
+// ReasonRequests means that the requests which the tracker allows are used up or kept for what comes first.
+const ReasonRequests queue.ReasonKind = "requests"
+
 // reasons lists what a job waits for: what the queue says, else a free slot.
 func reasons(e *orchestrator.Engine, w queue.Wait, running int64) []queue.Reason {
+	if i := slices.IndexFunc(w.Reasons, func(r queue.Reason) bool { return r.Kind == queue.ReasonDelay }); i >= 0 {
+		if _, since, waits := orchestrator.WaitsForRequests(w.Job); waits {
+			w.Reasons = slices.Clone(w.Reasons)
+			w.Reasons[i].Kind, w.Reasons[i].Text, w.Reasons[i].Since = ReasonRequests, orchestrator.RequestsText(w.Job), since
+		}
+	}
 	if len(w.Reasons) > 0 || w.Job.Pool != queue.PoolAgents || running < int64(e.Concurrency()) {
 		return w.Reasons
 	}
@@ -59,6 +68,8 @@ func (a account) endOf(r queue.Reason) (who admit.Who, do, more string) {
 	case r.Kind == queue.ReasonDelay:
 		return admit.WhoService, fmt.Sprintf("Wait until %s, or try at once: Retry on the task's page, or POST /tasks/%d/retry",
 			r.Until.UTC().Format(time.RFC3339), a.ID), ""
+	case r.Kind == ReasonRequests:
+		return admit.WhoService, "Wait: people's words go first, then new events, effects, listings and retries", ""
 	case r.Kind == queue.ReasonOrder:
 		return admit.WhoService, fmt.Sprintf("Wait for the end of job %d, which is before it", r.JobID), ""
 	case r.Kind == ReasonSlot:

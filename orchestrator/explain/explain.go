@@ -66,9 +66,12 @@ func One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation
 		return Explanation{}, err
 	}
 	s.fresh = e.Admission.Fresh(ctx, s.waits)
-	heard := queue.Filter{Key: orchestrator.BoardKey(task.OriginalKey(t.TrackerIssueID)), Open: true}
-	if s.heard, err = e.Jobs.Jobs(ctx, heard); err != nil {
-		return Explanation{}, err
+	for _, key := range orchestrator.BoardKeys(task.OriginalKey(t.TrackerIssueID)) {
+		heard, err := e.Jobs.Jobs(ctx, queue.Filter{Key: key, Open: true})
+		if err != nil {
+			return Explanation{}, err
+		}
+		s.heard = append(s.heard, heard...)
 	}
 	if s.failed, err = admin.FailedEffects(ctx, e, taskID); err != nil {
 		return Explanation{}, err
@@ -144,7 +147,10 @@ func All(ctx context.Context, e *orchestrator.Engine, tasks []task.Task) ([]Expl
 	}
 	out := make([]Explanation, 0, len(tasks))
 	for _, t := range tasks {
-		s.waits, s.failed, s.heard = byTask[t.ID], failedOf[t.ID], heardOf[orchestrator.BoardKey(task.OriginalKey(t.TrackerIssueID))]
+		s.waits, s.failed, s.heard = byTask[t.ID], failedOf[t.ID], nil
+		for _, key := range orchestrator.BoardKeys(task.OriginalKey(t.TrackerIssueID)) {
+			s.heard = append(s.heard, heardOf[key]...)
+		}
 		out = append(out, explain(e, t, s))
 	}
 	return out, nil

@@ -82,6 +82,7 @@ func (s situation) waiting(j queue.Job) Owed {
 	if o.Next.After(s.now) {
 		next = "at " + o.Next.UTC().Format("15:04:05 UTC")
 	}
+	_, _, waits := orchestrator.WaitsForRequests(j)
 	switch {
 	case sick:
 		o.sick = true
@@ -91,6 +92,8 @@ func (s situation) waiting(j queue.Job) Owed {
 		return o
 	case j.Status == queue.Running:
 		o.Text = fmt.Sprintf("%s is being made, try %d", what, j.Attempt)
+	case waits:
+		o.Text = fmt.Sprintf("%s %s; next try %s", what, orchestrator.RequestsText(j), next)
 	case j.Error != "":
 		o.Text = fmt.Sprintf("%s is tried again %s; try %d ended with: %s", what, next, j.Attempt, j.Error)
 	default:

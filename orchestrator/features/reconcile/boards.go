@@ -95,9 +95,13 @@ func (r *Reconciler) missed(ctx context.Context, e *orchestrator.Engine, item tr
 // unreported reports whether a person has moved a work item and no event of it is stored, a
 // webhook's or a replayed one: that would read the item when its turn comes, however late.
 func (r *Reconciler) unreported(ctx context.Context, e *orchestrator.Engine, item tracker.Item, t task.Task) (bool, error) {
-	open, err := e.Jobs.Jobs(ctx, queue.Filter{Key: replay(item).Key, Open: true})
-	if err != nil {
-		return false, err
+	var open []queue.Job
+	for _, key := range orchestrator.BoardKeys(item.ID) {
+		some, err := e.Jobs.Jobs(ctx, queue.Filter{Key: key, Open: true})
+		if err != nil {
+			return false, err
+		}
+		open = append(open, some...)
 	}
 	for _, j := range open {
 		var h tracker.Hook
