@@ -54,7 +54,7 @@ type Check struct {
 	ID    string     `json:"id,omitempty"`  // the host's own name of it, where it has one
 	URL   string     `json:"url,omitempty"`
 	Note  string     `json:"note,omitempty"`
-	// Issuer is who has reported it, as the host itself has it: IssuerApp with an app's name, IssuerUser with an
+	// Issuer names who has reported it, as the host itself has it: IssuerApp with an app's name, IssuerUser with an
 	// account's; empty = not known. Nothing that the sender writes says it.
 	Issuer string `json:"issuer,omitempty"`
 	// Foreign says why it is not who is expected to report it; empty = it is, or nobody is expected.

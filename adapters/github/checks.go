@@ -90,8 +90,8 @@ func (c *Client) statuses(ctx context.Context, owner, name, sha string) (out []c
 		}
 		for _, s := range list {
 			k := githost.Check{
-				Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status", Issuer: issuer(githost.IssuerUser, s.GetCreator().GetLogin()),
-				URL: s.GetTargetURL(), Note: s.GetDescription(),
+				Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status",
+				Issuer: issuer(githost.IssuerUser, s.GetCreator().GetLogin()), URL: s.GetTargetURL(), Note: s.GetDescription(),
 			}
 			same := func(o checkRun) bool { return o.Name == k.Name && o.Issuer == k.Issuer }
 			if !slices.ContainsFunc(out, same) {

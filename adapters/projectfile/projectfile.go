@@ -165,7 +165,8 @@ func (c *ci) UnmarshalYAML(raw []byte) error {
 	}
 	if err := yaml.Unmarshal(raw, &c.Commands); err != nil {
 		return errors.New("ci: want none, any, all, a list of the checks that must pass such as [build, test] or " +
-			"[{name: build, app: github-actions}, {name: test, creator: jenkins-bot}], or, with host: git, a list of commands such as [[go, test, ./...], [go, vet, ./...]]")
+			"[{name: build, app: github-actions}, {name: test, creator: jenkins-bot}], " +
+			"or, with host: git, a list of commands such as [[go, test, ./...], [go, vet, ./...]]")
 	}
 	return nil
 }

@@ -196,7 +196,8 @@ func (c *call) createStatus() {
 		c.fail(refusal{status: http.StatusUnprocessableEntity, text: "invalid state"})
 		return
 	}
-	st := c.storeStatus(c.at, c.r.PathValue("sha"), status{context: in.Context, state: in.State, description: in.Description, creator: c.login(c.r)})
+	given := status{context: in.Context, state: in.State, description: in.Description, creator: c.login(c.r)}
+	st := c.storeStatus(c.at, c.r.PathValue("sha"), given)
 	c.reply(http.StatusCreated, c.wireStatus(st, c.state))
 }
 

@@ -148,9 +148,8 @@ func describedWorld(t *testing.T, test func(*world)) {
 		r.Waits(second, stage.HoldConfirm)
 		require.NoError(r, w.freeze(context.Background(), "acme/self", 1, "a deployment is degraded"))
 		r.Place.SetScript(Hang)
-		for range 2 {
-			r.Begin("z")
-		}
+		r.Begin("z")
+		r.Begin("z")
 		r.Settle(time.Minute)
 		r.Shutdown() // what is done from here on is queued
 		row, project := r.Task(first), r.Projects[0]

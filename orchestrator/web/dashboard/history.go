@@ -23,7 +23,7 @@ type historyPage struct {
 	Text    string // of the report
 }
 
-// week is what was merged in seven days.
+// week sums up what was merged in seven days.
 type week struct {
 	From string
 	explain.Sum

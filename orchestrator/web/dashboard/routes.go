@@ -42,7 +42,8 @@ func (s *server) routes() []access.Route {
 	missing := func(*http.Request) (view, error) { return view{}, notFound("There is no such page.") }
 	out := []access.Route{
 		page("/{$}", access.Some, s.board), page("/queue", access.Some, s.queue), page("/repos", access.Some, s.repos),
-		page("/cost", access.Some, s.cost), page("/history", access.Some, s.history), page("/journal", access.Some, s.journal), page("/journal/{id}", ofEntry, s.moment),
+		page("/cost", access.Some, s.cost), page("/history", access.Some, s.history),
+		page("/journal", access.Some, s.journal), page("/journal/{id}", ofEntry, s.moment),
 		page("/tasks/{id}", ofTask, s.task), page("/tasks/{id}/runs/{run}/{attempt}", ofTask, s.run),
 		file("/tasks/{id}/runs/{run}/{attempt}/log", ofTask, http.HandlerFunc(s.log)),
 		file("/tasks/{id}/runs/{run}/{attempt}/steps", ofTask, http.HandlerFunc(s.moreSteps)),
