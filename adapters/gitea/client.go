@@ -2,6 +2,7 @@ package gitea
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -24,7 +25,28 @@ func (c *Client) get(ctx context.Context, what, path string, q url.Values, out a
 
 // call makes one request. A nil out means that a success has nothing to be read.
 func (c *Client) call(ctx context.Context, what, method, path string, q url.Values, in, out any) (http.Header, error) {
-	return c.rest.Do(ctx, restclient.Call{What: what, Method: method, Path: path, Query: q, In: in, Out: out})
+	do := func() (http.Header, error) {
+		at := inRepo.ReplaceAllStringFunc(path, func(m string) string { return inRepoPrefix + c.names.Now(m[len(inRepoPrefix):]) })
+		return c.rest.Do(ctx, restclient.Call{What: what, Method: method, Path: at, Query: q, In: in, Out: out})
+	}
+	header, err := do()
+	if e, ok := errors.AsType[*Error](err); ok {
+		var moved *movedError
+		if m := inRepo.FindStringSubmatch(path); m != nil && errors.As(e.Cause, &moved) && c.names.Now(m[1]) != moved.to {
+			c.names.Learn(m[1], moved.to)
+			return do()
+		}
+	}
+	return header, err
+}
+
+// movedError is the cause of a redirect to the same server, of a repository that was renamed: Gitea follows reads there
+// alone, and has done nothing.
+type movedError struct{ to string }
+
+// Error names the repository as it is called now.
+func (e *movedError) Error() string {
+	return "the repository is called " + e.to + " now: correct its name"
 }
 
 // refuse completes the error of an answer that is no success.
@@ -35,7 +57,10 @@ func refuse(r restclient.Call, e *Error, resp *http.Response, _ []byte) error {
 	}
 	switch {
 	case e.Status/100 == 3 && movedTo(resp) != "":
-		e.Again, e.What = false, fmt.Sprintf("%s: the repository is called %s now: correct its name", r.What, movedTo(resp))
+		moved := &movedError{movedTo(resp)}
+		if e.Again, e.What = false, r.What+": "+moved.Error(); stays(resp) {
+			e.Cause = moved
+		}
 	case e.Again:
 	case e.Status == http.StatusNotFound, e.Status == http.StatusGone:
 		e.Cause = githost.ErrNotFound
@@ -47,7 +72,16 @@ func refuse(r restclient.Call, e *Error, resp *http.Response, _ []byte) error {
 	return nil
 }
 
-var inRepo = regexp.MustCompile(`/repos/([^/]+/[^/?]+)`)
+// inRepo finds the repository of a path, behind the prefix.
+var inRepo = regexp.MustCompile(inRepoPrefix + `([^/]+/[^/?]+)`)
+
+const inRepoPrefix = "/repos/"
+
+// stays reports whether a redirect leads to the server that has answered.
+func stays(resp *http.Response) bool {
+	to, err := resp.Location()
+	return err == nil && to.Host == resp.Request.URL.Host && to.Scheme == resp.Request.URL.Scheme
+}
 
 // movedTo is the repository that a redirect leads to: one that was renamed, or whose
 // owner was.

@@ -50,6 +50,7 @@ type Client struct {
 	mu          sync.Mutex
 	self        string // the token's account; empty until it has answered
 	permissions map[string]permission
+	names       githost.Names
 	comparing   map[string]time.Time // since when a pull request was not mergeable yet
 	sights      map[string]sighted   // of base branches, by repository and branch
 }

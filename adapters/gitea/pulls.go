@@ -28,6 +28,9 @@ type end struct {
 	Label  string `json:"label"` // the branch, also when it is gone; its ref is refs/pull/… then
 	SHA    string `json:"sha"`
 	RepoID int64  `json:"repo_id"`
+	Repo   struct {
+		Name string `json:"full_name"`
+	} `json:"repo"`
 }
 
 type pull struct {
@@ -72,6 +75,7 @@ func (c *Client) PullRequest(ctx context.Context, repo, branch string) (githost.
 	if err != nil || !p.open() {
 		return p.convert(), err
 	}
+	c.names.Learn(repo, p.Base.Repo.Name)
 	return c.ready(ctx, repo, p)
 }
 

@@ -161,7 +161,7 @@ func (c *Client) checkRuns(ctx context.Context, owner, name, sha string) (out []
 // Rerun implements githost.Rerunner. A job of the workflows has the number of its check run; what another app reports is
 // requested of that app, which GitHub lets the app itself do alone.
 func (c *Client) Rerun(ctx context.Context, repo string, k githost.Check) error {
-	owner, name, err := split(c.calledNow(repo))
+	owner, name, err := split(c.names.Now(repo))
 	id, unnamed := strconv.ParseInt(k.ID, 10, 64)
 	switch {
 	case err != nil:

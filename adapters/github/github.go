@@ -4,7 +4,6 @@
 package github
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +49,7 @@ type Client struct {
 	self        string // the token's account; empty until it has answered
 	permissions map[string]permission
 	rules       map[string]knownRules // of branches, by repository and branch
-	renamed     map[string]string     // new names of repositories, by those that they are called with
+	names       githost.Names
 }
 
 // New checks the options. It does not call the network.
@@ -63,7 +62,7 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{
 		opt: o, files: plain(o.HTTPClient),
-		permissions: map[string]permission{}, rules: map[string]knownRules{}, renamed: map[string]string{},
+		permissions: map[string]permission{}, rules: map[string]knownRules{},
 	}
 	if o.App == nil {
 		c.api = gh.NewClient(restclient.Transport(o.HTTPClient)).WithAuthToken(o.Token)
@@ -108,34 +107,6 @@ func split(repo string) (owner, name string, err error) {
 		}
 	}
 	return owner, name, nil
-}
-
-// learn notes what a repository is called now: GitHub answers under its former name.
-func (c *Client) learn(repo, now string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now != "" && !strings.EqualFold(repo, now) {
-		c.renamed[repo] = now
-	}
-}
-
-// calledNow is the name of a repository at GitHub, as far as it is known.
-func (c *Client) calledNow(repo string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return cmp.Or(c.renamed[repo], repo)
-}
-
-// registered is the name by which the service calls a repository of webhooks, which have the new one.
-func (c *Client) registered(now string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for repo, name := range c.renamed {
-		if strings.EqualFold(name, now) {
-			return repo
-		}
-	}
-	return now
 }
 
 // splitAt divides owner/name and checks a commit's id.

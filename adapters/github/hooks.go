@@ -155,7 +155,7 @@ func (c *Client) Decode(event string, body []byte) (githost.Hook, error) {
 	if h.Kind == githost.HookOther {
 		return h, nil
 	}
-	h.Repo, h.Sender, h.Bot = c.registered(p.Repository.FullName), p.Sender.Login, p.Sender.Type == bot
+	h.Repo, h.Sender, h.Bot = c.names.Registered(p.Repository.FullName), p.Sender.Login, p.Sender.Type == bot
 	if lacks := missing(h); lacks != "" {
 		return githost.Hook{}, fmt.Errorf("github: a webhook of %q without %s", event, lacks)
 	}

@@ -31,7 +31,7 @@ var standings = map[string]githost.Standing{
 
 // look reads a pull request by its number.
 func (c *Client) look(ctx context.Context, repo string, number int64) (githost.PullRequest, error) {
-	owner, name, err := split(c.calledNow(repo))
+	owner, name, err := split(c.names.Now(repo))
 	if err != nil {
 		return githost.PullRequest{}, err
 	}
@@ -65,7 +65,7 @@ func (c *Client) pull(ctx context.Context, repo string, number int64) (githost.P
 
 // find looks for the newest pull request of a branch into a base (empty = any).
 func (c *Client) find(ctx context.Context, repo, branch, base, state string) (githost.PullRequest, error) {
-	owner, name, err := split(c.calledNow(repo))
+	owner, name, err := split(c.names.Now(repo))
 	if err != nil {
 		return githost.PullRequest{}, err
 	}
@@ -79,7 +79,7 @@ func (c *Client) find(ctx context.Context, repo, branch, base, state string) (gi
 		return githost.PullRequest{}, unreadable("the pull requests of " + repo)
 	}
 	for _, pr := range list { // GitHub ignores a filter that it cannot read
-		c.learn(repo, pr.GetBase().GetRepo().GetFullName())
+		c.names.Learn(repo, pr.GetBase().GetRepo().GetFullName())
 		if ours(pr, repo) && pr.GetHead().GetRef() == branch && (base == "" || pr.GetBase().GetRef() == base) {
 			return pullRequest(pr), nil
 		}
