@@ -30,18 +30,6 @@ func (r *Runner) Quiesce(ctx context.Context, taskID int64) error {
 	return nil
 }
 
-// escape makes a directory's name safe in a pattern.
-func escape(dir string) string {
-	var out []byte
-	for i := range len(dir) {
-		if dir[i] == '*' || dir[i] == '?' || dir[i] == '[' || dir[i] == '\\' {
-			out = append(out, '\\')
-		}
-		out = append(out, dir[i])
-	}
-	return string(out)
-}
-
 // sweep ends what is left of the run of a record, cuts its logs and replaces secrets in
 // them, and removes its HOME and the record.
 func (r *Runner) sweep(ctx context.Context, name string) error {

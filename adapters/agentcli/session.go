@@ -148,3 +148,15 @@ func copyTree(from, to, dir string) error {
 		return errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, body, 0o600))
 	})
 }
+
+// escape makes a directory's name safe in a pattern.
+func escape(dir string) string {
+	var out []byte
+	for i := range len(dir) {
+		if dir[i] == '*' || dir[i] == '?' || dir[i] == '[' || dir[i] == '\\' {
+			out = append(out, '\\')
+		}
+		out = append(out, dir[i])
+	}
+	return string(out)
+}

@@ -2,7 +2,6 @@ package gitea
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -25,28 +24,47 @@ func (c *Client) get(ctx context.Context, what, path string, q url.Values, out a
 
 // call makes one request. A nil out means that a success has nothing to be read.
 func (c *Client) call(ctx context.Context, what, method, path string, q url.Values, in, out any) (http.Header, error) {
-	do := func() (http.Header, error) {
-		at := inRepo.ReplaceAllStringFunc(path, func(m string) string { return inRepoPrefix + c.names.Now(m[len(inRepoPrefix):]) })
-		return c.rest.Do(ctx, restclient.Call{What: what, Method: method, Path: at, Query: q, In: in, Out: out})
-	}
-	header, err := do()
-	if e, ok := errors.AsType[*Error](err); ok {
-		var moved *movedError
-		if m := inRepo.FindStringSubmatch(path); m != nil && errors.As(e.Cause, &moved) && c.names.Now(m[1]) != moved.to {
-			c.names.Learn(m[1], moved.to)
-			return do()
-		}
-	}
-	return header, err
+	return c.rest.Do(ctx, restclient.Call{What: what, Method: method, Path: path, Query: q, In: in, Out: out})
 }
 
-// movedError is the cause of a redirect to the same server, of a repository that was renamed: Gitea follows reads there
-// alone, and has done nothing.
-type movedError struct{ to string }
+// renaming sends what is for a repository to where that is called now. Gitea leads reads there alone: a write that it
+// answers with the new name has done nothing, and is sent again, on the same server.
+type renaming struct {
+	http.RoundTripper
+	names *githost.Names
+}
 
-// Error names the repository as it is called now.
-func (e *movedError) Error() string {
-	return "the repository is called " + e.to + " now: correct its name"
+// RoundTrip implements http.RoundTripper.
+func (t renaming) RoundTrip(r *http.Request) (*http.Response, error) {
+	sent := t.renamed(r)
+	resp, err := t.RoundTripper.RoundTrip(sent)
+	was := inRepo.FindStringSubmatch(r.URL.Path)
+	if err != nil || r.Method == http.MethodGet || resp.StatusCode/100 != 3 || was == nil || !stays(resp) {
+		return resp, err
+	}
+	if t.names.Learn(was[1], movedTo(resp)); t.names.Now(was[1]) == inRepo.FindStringSubmatch(sent.URL.Path)[1] {
+		return resp, nil
+	}
+	again := t.renamed(r)
+	if r.GetBody != nil {
+		if again.Body, err = r.GetBody(); err != nil {
+			return resp, nil //nolint:nilerr // the redirect says enough
+		}
+	}
+	_ = resp.Body.Close() // it has nothing that is read
+	return t.RoundTripper.RoundTrip(again)
+}
+
+// renamed is a request to the repository as it is called now.
+func (t renaming) renamed(r *http.Request) *http.Request {
+	out := r.Clone(r.Context())
+	if was := inRepo.FindStringSubmatch(r.URL.Path); was == nil || t.names.Now(was[1]) == was[1] {
+		return out
+	}
+	out.URL.RawPath, out.URL.Path = "", inRepo.ReplaceAllStringFunc(r.URL.Path, func(m string) string {
+		return inRepoPrefix + t.names.Now(m[len(inRepoPrefix):])
+	})
+	return out
 }
 
 // refuse completes the error of an answer that is no success.
@@ -57,10 +75,7 @@ func refuse(r restclient.Call, e *Error, resp *http.Response, _ []byte) error {
 	}
 	switch {
 	case e.Status/100 == 3 && movedTo(resp) != "":
-		moved := &movedError{movedTo(resp)}
-		if e.Again, e.What = false, r.What+": "+moved.Error(); stays(resp) {
-			e.Cause = moved
-		}
+		e.Again, e.What = false, fmt.Sprintf("%s: the repository is called %s now: correct its name", r.What, movedTo(resp))
 	case e.Again:
 	case e.Status == http.StatusNotFound, e.Status == http.StatusGone:
 		e.Cause = githost.ErrNotFound

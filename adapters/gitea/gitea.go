@@ -75,8 +75,10 @@ func New(o Options) (*Client, error) {
 		opt: o, base: u,
 		permissions: map[string]permission{}, comparing: map[string]time.Time{}, sights: map[string]sighted{},
 	}
+	client := restclient.Transport(o.HTTPClient)
+	client.Transport = renaming{client.Transport, &c.names}
 	c.rest = &restclient.Client{
-		Service: service, Base: base + "/api/v1", HTTP: restclient.Transport(o.HTTPClient), Now: o.Now, Refuse: refuse,
+		Service: service, Base: base + "/api/v1", HTTP: client, Now: o.Now, Refuse: refuse,
 		Sign: func(r *http.Request, _ string) { r.Header.Set("Authorization", "token "+o.Token) },
 	}
 	c.SetSecrets(o.Secrets)
