@@ -21,15 +21,15 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        117_200,
-		"tokens outside tests":       793_200,
-		"tokens of tests":            673_320,
-		"exported names":             2_399,
+		"lines outside tests":        120_050,
+		"tokens outside tests":       813_400,
+		"tokens of tests":            691_700,
+		"exported names":             2_470,
 		"lines over 140 columns":     50,
-		"packages of the server":     96,
-		"tokens of the server":       566_850,
-		"words of Markdown":          25_120,
-		"settings":                   145,
+		"packages of the server":     97,
+		"tokens of the server":       584_750,
+		"words of Markdown":          26_400,
+		"settings":                   147,
 		"fields of Feature":          15,
 		"methods of Engine":          59,
 		"exported methods of Engine": 30,
