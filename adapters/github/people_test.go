@@ -343,6 +343,7 @@ func TestApprovalsAreWaitedFor(t *testing.T) {
 		const waits = "pull request 1 (https://github.example.org/acme/app/pull/1) waits for 1 approval by somebody with write access"
 		require.Equal(r, stage.HoldNone, r.Task(item).State.Hold)
 		require.Equal(r, "Held: "+waits+".", r.Explain(item).Summary)
+		require.Len(r, r.Explain(item).Blockers, 1, "the merge that waits for it says the same")
 		require.Contains(r, r.Notices(), waits)
 		require.Zero(r, f.merges, "no merge is tried")
 		hook := githost.Hook{Kind: githost.HookReview, Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch, State: string(githost.ReviewApproved), Number: 1, Sender: "octocat"}

@@ -219,6 +219,9 @@ func (a account) owes(kind stage.EffectKind) (Owed, bool) {
 
 // addOwed adds an effect that the task cannot go on without.
 func (a account) addOwed(o Owed, kind string) {
+	if h, held := a.gone[a.ID]; held && strings.Contains(o.Error, h.Reason) {
+		return // blockOfCard says it
+	}
 	b := Blocker{Kind: kind, Why: o.brief, Since: o.put, Until: o.Next, Who: admit.WhoService, Do: "Wait: it is about to be made"}
 	switch {
 	case o.GivenUp:
