@@ -57,10 +57,12 @@ func (b *budget) answer(r *allowance.Request, resp *http.Response, now time.Time
 		b.Refused(r, now.Add(pause))
 		return
 	}
-	if remaining, err := strconv.Atoi(resp.Header.Get("X-RateLimit-Remaining")); err == nil && remaining >= 0 {
-		limit, _ := strconv.Atoi(resp.Header.Get("X-RateLimit-Limit")) // Plane itself does not send it
-		b.Answered(r, limit, remaining, now)
+	remaining, err := strconv.Atoi(resp.Header.Get("X-RateLimit-Remaining"))
+	if err != nil {
+		remaining = -1
 	}
+	limit, _ := strconv.Atoi(resp.Header.Get("X-RateLimit-Limit")) // Plane itself does not send it
+	b.Answered(r, limit, remaining, now)
 }
 
 // show is the budget for people.
@@ -112,8 +114,10 @@ func (m metered) RoundTrip(r *http.Request) (*http.Response, error) {
 	b := m.budgets[r.Header.Get("X-Api-Key")]
 	s := b.Send(allowance.Of(r.Context()), m.now())
 	resp, err := m.RoundTripper.RoundTrip(r)
-	if err == nil {
-		b.answer(s, resp, m.now())
+	if err != nil {
+		b.Lost()
+		return nil, err
 	}
-	return resp, err
+	b.answer(s, resp, m.now())
+	return resp, nil
 }

@@ -63,7 +63,9 @@ type Meter struct {
 	Window, Slack, Settling time.Duration
 
 	mu      sync.Mutex
-	limit   int // of a window; 0: no answer has said
+	first   *Request // of this process, as long as it has neither an answer nor failed
+	heard   bool     // there was an answer since this process began
+	limit   int      // of a window; 0: no answer has said
 	sent    []*Request
 	others  int                 // used by others, and before this process began, as of the last answer
 	until   time.Time           // and so counted till then
@@ -71,6 +73,10 @@ type Meter struct {
 	paused  time.Time           // the destination takes nothing before
 	refused map[Class]time.Time // when a class had to wait last
 }
+
+// firstLook is how soon it is looked again whether the first request of a process was answered: what the process before it has
+// spent of the window only the destination still has, and that answer says it.
+const firstLook = 100 * time.Millisecond
 
 // Turn returns how long a request is to wait; 0 = it may be sent now.
 func (m *Meter) Turn(c Class, now time.Time) (wait time.Duration) {
@@ -80,6 +86,9 @@ func (m *Meter) Turn(c Class, now time.Time) (wait time.Duration) {
 		return wait
 	}
 	m.forget(now)
+	if m.first != nil && now.Sub(m.first.at) < m.Settling {
+		return firstLook
+	}
 	if wait = m.room(m.kept(c, now), now); wait > 0 {
 		if m.refused == nil {
 			m.refused = map[Class]time.Time{}
@@ -103,6 +112,9 @@ func (m *Meter) kept(c Class, now time.Time) int {
 		if at, waits := m.refused[other]; other != c && waits && now.Sub(at) < m.Window+m.Slack {
 			kept += max(0, least(m.limit)-spent[other])
 		}
+	}
+	if c == Word { // of what is left they have their reserve before the others have anything
+		kept = min(kept, max(0, m.limit-m.others-len(m.sent)-max(0, Event.reserve(m.limit)-spent[Word])))
 	}
 	return kept
 }
@@ -136,14 +148,20 @@ func (m *Meter) Send(c Class, now time.Time) *Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := &Request{at: now, class: c, before: m.places}
-	m.sent = append(m.sent, r)
+	if m.sent = append(m.sent, r); !m.heard {
+		m.first = r
+	}
 	return r
 }
 
-// Answered notes what remains of the window by the answer to a request, and of how many; limit 0 = that was not said.
+// Answered notes what remains of the window by the answer to a request, and of how many: remaining < 0 and limit 0 =
+// that was not said.
 func (m *Meter) Answered(r *Request, limit, remaining int, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.heard, m.first = true, nil; remaining < 0 {
+		return
+	}
 	m.places++
 	r.place = m.places
 	m.forget(now)
@@ -159,12 +177,19 @@ func (m *Meter) Answered(r *Request, limit, remaining int, now time.Time) {
 	m.others, m.until = max(0, m.limit-remaining-own), now.Add(m.Window+m.Slack)
 }
 
+// Lost notes that a request has met no answer.
+func (m *Meter) Lost() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.first = nil
+}
+
 // Refused notes that the destination has not counted a request, and takes nothing before a moment; who else uses
 // the allowance is not known. There is room for one word then, whose answer says more, and a little later for others.
 func (m *Meter) Refused(r *Request, until time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sent = slices.DeleteFunc(m.sent, func(o *Request) bool { return o == r })
+	m.heard, m.first, m.sent = true, nil, slices.DeleteFunc(m.sent, func(o *Request) bool { return o == r })
 	if until.After(m.paused) {
 		m.paused = until
 	}

@@ -1,0 +1,48 @@
+package allowance_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/internal/allowance"
+)
+
+// A process that begins anew sends one request, whose answer says what the one before it has spent: nothing is refused
+// that words still have room for. Without an answer another is sent in a while.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2031, 5, 4, 8, 0, 0, 0, time.UTC)
+	m := &allowance.Meter{Window: time.Minute, Slack: time.Second, Settling: 2 * time.Second}
+	require.Zero(t, m.Turn(allowance.Event, now))
+	first := m.Send(allowance.Event, now)
+	for _, c := range allowance.Classes() {
+		require.Equal(t, 100*time.Millisecond, m.Turn(c, now.Add(time.Second)), c)
+	}
+	require.Zero(t, m.Turn(allowance.Word, now.Add(2*time.Second)), "it was not answered")
+	m.Answered(first, 60, 12, now.Add(2*time.Second)) // 47 were spent before
+	now = now.Add(3 * time.Second)
+	sent := map[allowance.Class]int{}
+	for _, c := range []allowance.Class{allowance.Retry, allowance.Listing, allowance.Effect, allowance.Event, allowance.Word} {
+		for m.Turn(c, now) == 0 {
+			m.Send(c, now)
+			sent[c]++
+		}
+	}
+	require.LessOrEqual(t, sent[allowance.Retry]+sent[allowance.Listing]+sent[allowance.Effect]+sent[allowance.Event], 3)
+	require.GreaterOrEqual(t, sent[allowance.Word], 9)
+	require.Equal(t, 12, sent[allowance.Retry]+sent[allowance.Listing]+sent[allowance.Effect]+sent[allowance.Event]+sent[allowance.Word])
+}
+
+// A destination that never says what remains is not metered, but for the first request.
+func TestNothingIsSaid(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2031, 5, 4, 8, 0, 0, 0, time.UTC)
+	m := &allowance.Meter{Window: time.Minute, Slack: time.Second, Settling: 2 * time.Second}
+	m.Answered(m.Send(allowance.Word, now), 0, -1, now)
+	for range 200 {
+		require.Zero(t, m.Turn(allowance.Retry, now))
+		m.Send(allowance.Retry, now)
+	}
+}
