@@ -24,7 +24,7 @@ func budget() map[string]int {
 		"lines outside tests":        120_050,
 		"tokens outside tests":       813_400,
 		"tokens of tests":            691_700,
-		"exported names":             2_470,
+		"exported names":             2_472,
 		"lines over 140 columns":     50,
 		"packages of the server":     97,
 		"tokens of the server":       584_750,

@@ -23,6 +23,9 @@ type Desk struct {
 	Source string // of its events
 }
 
+// NeedsReason is said where a card is rejected without one.
+const NeedsReason = "A rejection needs a reason: write what is wrong, and set Rejected with it."
+
 // announceTime bounds how long an event is tried to be stored.
 const announceTime = 5 * time.Second
 
@@ -94,7 +97,7 @@ func (d Desk) checkVerdict(ctx context.Context, a Act) error {
 		return !c.Service && !c.At.Before(story.MovedAt)
 	})
 	if stage.Status(a.Column) == stage.StatusRejected && !said {
-		return &cards.InputError{Text: "A rejection needs a reason: write what is wrong, and set Rejected with it."}
+		return &cards.InputError{Text: NeedsReason}
 	}
 	t, err := orchestrator.NewestTask(ctx, d.Engine.Store, story.ID)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
@@ -27,7 +28,7 @@ func resultText(key string) string {
 		"made": "The card is made.", "edited": "The card is saved.", "moved": "The card is moved.", "said": "The comment is saved.",
 		"archived": "The card is archived.", "restored": "The card is on the board again.", "deleted": "The card is deleted.",
 		"blocked": "The card waits for another one now.", "unblocked": "The card does not wait for that one any more.",
-		"in": "You are signed in.", "out": "You are signed out.", "decided": "Your decision is queued.",
+		"reason": admin.NeedsReason, "in": "You are signed in.", "out": "You are signed out.", "decided": "Your decision is queued.",
 	}[key]
 }
 
