@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        120_050,
-		"tokens outside tests":       813_400,
+		"lines outside tests":        120_080,
+		"tokens outside tests":       813_600,
 		"tokens of tests":            691_700,
 		"exported names":             2_472,
 		"lines over 140 columns":     50,
 		"packages of the server":     97,
-		"tokens of the server":       584_750,
+		"tokens of the server":       584_950,
 		"words of Markdown":          26_400,
 		"settings":                   147,
 		"fields of Feature":          15,
