@@ -24,12 +24,12 @@ func (p *rig) beforeAPass() {
 
 // refuseColumns has Plane take no column while a switch is on.
 func (p *rig) refuseColumns(on *atomic.Bool) {
-	p.spoil = func(r *http.Request) int {
+	p.spoil(func(r *http.Request) int {
 		if on.Load() && r.Method == http.MethodPatch {
 			return http.StatusServiceUnavailable
 		}
 		return 0
-	}
+	})
 }
 
 // words counts the words that the journal of a card's task has decided.

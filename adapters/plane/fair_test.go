@@ -56,26 +56,26 @@ func TestFair(t *testing.T) {
 			}
 		}},
 		{"200 words after an outage", 100, func(p *rig) {
-			p.spoil = unavailable
+			p.spoil(unavailable)
 			for i := range 200 {
 				p.crowd(i, stage.StatusApproved)
 				p.Settle(1500 * time.Millisecond)
 			}
-			p.spoil = nil
+			p.spoils.Store(nil)
 			p.Settle(45 * time.Second) // a probe has come through, and all words are due
 		}},
 		{"200 words that failed before", 100, func(p *rig) {
-			p.spoil = unavailable
+			p.spoil(unavailable)
 			for i := range 200 {
 				p.crowd(i, stage.StatusApproved)
 				if i%50 == 0 {
-					p.spoil = nil
+					p.spoils.Store(nil)
 					p.Settle(31 * time.Second)
-					p.spoil = unavailable
+					p.spoil(unavailable)
 				}
 			}
 			p.Settle(5 * time.Minute)
-			p.spoil = nil
+			p.spoils.Store(nil)
 			p.Settle(35 * time.Second)
 		}},
 		{"a tenant whose cards fail again and again", 190, func(p *rig) {
@@ -83,13 +83,13 @@ func TestFair(t *testing.T) {
 			for i := range 200 {
 				failing[p.crowd(i, stage.StatusToAnalyse)] = true
 			}
-			p.spoil = func(r *http.Request) int {
+			p.spoil(func(r *http.Request) int {
 				_, rest, _ := strings.Cut(r.URL.Path, "/work-items/")
 				if id, _, _ := strings.Cut(rest, "/"); failing[id] {
 					return http.StatusNotFound // of a proxy
 				}
 				return 0
-			}
+			})
 			p.Settle(10 * time.Minute)
 		}},
 		{"a full listing", 0, func(p *rig) {

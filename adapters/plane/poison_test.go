@@ -27,13 +27,13 @@ func TestPoisonWebhooks(t *testing.T) {
 	engine(t, limitedBoard(60), func(p *rig) {
 		const poison = 559
 		const broken = "00000000-0000-4000-8000-"
-		p.spoil = func(r *http.Request) int {
+		p.spoil(func(r *http.Request) int {
 			_, rest, _ := strings.Cut(r.URL.Path, "/work-items/")
 			if strings.HasPrefix(rest, broken) {
 				return http.StatusNotFound
 			}
 			return 0
-		}
+		})
 		for i := range poison {
 			id := fmt.Sprintf("%s%012d", broken, i)
 			p.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: p.project, ItemID: id, ActorID: planetest.Human, Status: true})
@@ -54,7 +54,7 @@ func TestPoisonWebhooks(t *testing.T) {
 // Webhooks that come together for one card are one read, and one more after the word that they tell.
 func TestWebhooksOfOneCardAreOneRead(t *testing.T) {
 	engine(t, nil, func(p *rig) {
-		p.spoil = func(*http.Request) int { time.Sleep(10 * time.Millisecond); return 0 }
+		p.spoil(func(*http.Request) int { time.Sleep(10 * time.Millisecond); return 0 })
 		item := p.card("one")
 		p.move(planetest.Human, item, stage.StatusToAnalyse)
 		p.Settle(time.Minute)

@@ -32,7 +32,7 @@ type rig struct {
 	plane   *planetest.Server
 	client  *plane.Client
 	project string
-	spoil   func(r *http.Request) int // returns the status of an error that is answered in place of the server; 0 = none
+	spoils  atomic.Pointer[func(r *http.Request) int] // see spoil
 	spoiled atomic.Int64
 }
 
@@ -78,11 +78,14 @@ func engine(t *testing.T, change func(*rig, *planetest.Options, *plane.Options),
 	}, func(*orchestratortest.Rig) { test(p) })
 }
 
+// spoil has an error answered in place of the server, by the status that a function returns; 0 = none.
+func (p *rig) spoil(by func(*http.Request) int) { p.spoils.Store(&by) }
+
 // call answers a request of the client, which may give it up: the server goes on.
 func (p *rig) call(r *http.Request) (*http.Response, error) {
 	answer, done := httptest.NewRecorder(), make(chan struct{})
-	if p.spoil != nil {
-		if status := p.spoil(r); status != 0 {
+	if spoil := p.spoils.Load(); spoil != nil {
+		if status := (*spoil)(r); status != 0 {
 			p.spoiled.Add(1)
 			answer.WriteHeader(status)
 			return answer.Result(), nil

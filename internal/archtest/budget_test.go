@@ -23,7 +23,7 @@ func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        120_080,
 		"tokens outside tests":       813_600,
-		"tokens of tests":            691_700,
+		"tokens of tests":            692_100,
 		"exported names":             2_472,
 		"lines over 140 columns":     50,
 		"packages of the server":     97,
