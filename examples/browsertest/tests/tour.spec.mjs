@@ -10,7 +10,8 @@ test('every step is ticked off, and then it is the reader’s turn', async ({ pa
   await expect(page.locator('#step-worse .proof')).toContainText('503 Service Unavailable')
   await look(page, 'demo-tour-end', { fullPage: true })
 
-  // A card is moved by hand, and by a list.
+  // A card is moved by hand, and by a list. Every column is in view: a board that scrolls under the hand moves another card.
+  await page.setViewportSize({ width: 2400, height: 800 })
   await page.goto(site('board'))
   const card = page.locator('article', { hasText: 'Try the beta runtime' })
   await card.dragTo(page.locator('[data-column="Backlog"]'))
