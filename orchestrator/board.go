@@ -143,6 +143,9 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 	if b.again, b.logged, err = setAgain(ctx, in.Engine, b); err != nil {
 		return retryOutcome(err), nil
 	}
+	if in.said() && b.again.After(in.word.SaidAt) { // a webhook of the time before has come late
+		in.word.SaidAt = b.again
+	}
 	word, why := b.word()
 	begins, way, answers := afterDone(in.features, word)
 	switch {
@@ -275,7 +278,7 @@ type board struct {
 	hook     tracker.Hook
 	received time.Time    // the webhook
 	back     bool         // the task was held for its card, which can be worked on again
-	again    bool         // a person has set the status again that was acted on last, by the tracker's log
+	again    time.Time    // when a person has set the status again that was acted on last, by the tracker's log; zero: nobody has
 	logged   bool         // that says so, or not
 	shown    bool         // the item stands in the column of what the service set last, and no person has put it there
 	told     stage.Status // what a person has set, by the webhook; StatusUnknown when it names none
@@ -314,7 +317,7 @@ func (b board) acted() bool {
 	}
 	switch {
 	case b.item.Status == s.Acted && b.logged:
-		return !b.again
+		return b.again.IsZero()
 	case b.told == b.item.Status && b.hook.At.After(s.ActedAt):
 		return false
 	case b.item.Status == s.Acted && !b.item.Moved().After(s.ActedAt):
@@ -352,7 +355,7 @@ func (b board) lost() bool {
 	if b.told == stage.StatusStop && b.hook.At.After(b.began) {
 		return b.task.State.Acted != stage.StatusStop || b.hook.At.After(b.task.State.ActedAt)
 	}
-	newer := b.hook.At.After(b.task.State.ActedAt) && (b.told != b.task.State.Acted || b.again || !b.logged) ||
+	newer := b.hook.At.After(b.task.State.ActedAt) && (b.told != b.task.State.Acted || !b.again.IsZero() || !b.logged) ||
 		b.hook.At.Equal(b.task.State.ActedAt) && b.told != b.task.State.Acted // a tracker's clock may tick slowly
 	if b.hook.At.IsZero() {
 		newer = b.told == stage.StatusStop && b.received.Sub(b.item.Moved()) < overwriteWindow

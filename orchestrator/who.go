@@ -31,10 +31,11 @@ const madeWithin = time.Minute
 // findMover returns who has set a status on the board, and the account as far as it is
 // described. late: the tracker's log is behind the board. A webhook proves the author of the
 // very change that it reports, and of no other one: a person who edits the title of a card has
-// not approved it.
+// not approved it, and one that comes late does not prove who has set the same status since.
 func (in intake) findMover(ctx context.Context, b board, word stage.Status) (by stage.Principal, who tracker.Person, late bool, err error) {
 	h := b.hook
-	if b.told == word && b.told != stage.StatusUnknown {
+	told := b.told == word && b.told != stage.StatusUnknown
+	if told && !b.item.Moved().After(h.At) {
 		return senderOf(h), h.Actor, false, nil
 	}
 	by = stage.Principal{Kind: stage.KindPerson, Via: cmp.Or(h.Via, stage.ViaWebhook), Proof: stage.ProofNone}
@@ -42,7 +43,9 @@ func (in intake) findMover(ctx context.Context, b board, word stage.Status) (by 
 		by.Via = stage.ViaReconciler
 	}
 	m, late, err := in.findMoveInLog(ctx, b.item, word)
-	switch {
+	switch another := m.ActorID != "" && m.ActorID != h.ActorID && m.At.After(h.At); {
+	case told && !another:
+		return senderOf(h), h.Actor, false, nil
 	case err != nil:
 		return by, who, false, err
 	case m.ActorID != "":

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -170,24 +171,24 @@ func lastWord(ctx context.Context, records task.Records, t task.Task) (w task.Wo
 	return w, err
 }
 
-// setAgain reports whether a person has set the status again that was acted on last, and whether the log says so. That the
+// setAgain returns when a person has set the status again that was acted on last, and whether the log says so. That the
 // work item has changed since does not: a comment, an edit and the second save of the same move change it too. It was
 // set again when the item has stood elsewhere in between.
-func setAgain(ctx context.Context, e *Engine, b board) (again, logged bool, err error) {
+func setAgain(ctx context.Context, e *Engine, b board) (again time.Time, logged bool, err error) {
 	t := newest(b.task, b.past)
 	acted := t.State.Acted
 	stands := b.item.Status == acted && b.seen().After(t.State.ActedAt)
 	replaced := b.item.Status != acted && b.told == acted && b.hook.At.After(t.State.ActedAt)
 	if !stands && !replaced || b.told == stage.StatusStop { // nobody is to be kept from stopping
-		return false, false, nil
+		return again, false, nil
 	}
 	m, _, err := e.findMoveInLog(ctx, b.item, b.item.Status)
 	if err != nil || m.Earlier == nil {
-		return false, false, err
+		return again, false, err
 	}
 	last, err := lastWord(ctx, e.Records, t)
 	if err != nil {
-		return false, false, err
+		return again, false, err
 	}
 	at, left := last.SaidAt, false
 	if at.IsZero() {
@@ -199,9 +200,11 @@ func setAgain(ctx context.Context, e *Engine, b board) (again, logged bool, err 
 		}
 		status, err := e.Tracker.(tracker.Board).StatusOf(ctx, b.item.ProjectID, m.To)
 		if err != nil {
-			return false, false, err
+			return again, false, err
 		}
-		again = again || left && status == acted
+		if left && status == acted {
+			again = m.At
+		}
 		left = left || status != acted
 	}
 	return again, true, nil
