@@ -41,16 +41,22 @@ func (b board) straysAfterEnd() bool {
 }
 
 // afterClearing starts a task when what a cancelled one of the same work item leaves
-// behind is gone: the two have their names in common.
+// behind is gone: the two have their names in common. A status that is being written lands first: its webhook
+// would be a word about the task that begins.
 func (in intake) afterClearing(ctx context.Context, item tracker.Item, ev stage.Event) *queue.Outcome {
-	jobs, err := in.Jobs.Jobs(ctx, queue.Filter{Key: effectOrder(item.ID, EffectCancel), Open: true})
-	if err != nil {
-		return retryOutcome(err)
-	}
-	if slices.ContainsFunc(jobs, func(j queue.Job) bool { kind, _ := EffectKindOf(j); return kind == EffectCancel }) {
-		return &queue.Outcome{
-			Kind: queue.OutcomeRelease, At: in.Now().Add(in.opt.StatusDefer),
-			Error: "waits until what the cancelled task leaves behind is removed",
+	for _, kind := range []stage.EffectKind{EffectCancel, stage.EffectStatus} {
+		jobs, err := in.Jobs.Jobs(ctx, queue.Filter{Key: effectOrder(item.ID, kind), Open: true})
+		if err != nil {
+			return retryOutcome(err)
+		}
+		if slices.ContainsFunc(jobs, func(j queue.Job) bool {
+			of, _ := EffectKindOf(j)
+			return of == kind && (kind == EffectCancel || j.Status == queue.Running)
+		}) {
+			return &queue.Outcome{
+				Kind: queue.OutcomeRelease, At: in.Now().Add(in.opt.StatusDefer),
+				Error: "waits until what the cancelled task leaves behind is removed and written",
+			}
 		}
 	}
 	return in.start(ctx, item, ev)
