@@ -33,6 +33,7 @@ type attempt struct {
 	project task.Project
 	task    task.Task
 	launch  stage.Launch
+	ran     bool // its agent was started
 }
 
 // handleAgent runs an agent for its job. The result is an event job that is put
@@ -63,7 +64,12 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 		why := "the agent of the card's task before has not ended"
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: why}
 	}
-	a := &attempt{e, c, project, task, p.Launch}
+	if waits, err := isUncounted(ctx, e, task, c.Job); err != nil {
+		return retryOutcome(err)
+	} else if waits {
+		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: "the attempt before is not counted yet"}
+	}
+	a := &attempt{Engine: e, claim: c, project: project, task: task, launch: p.Launch}
 	if o := a.resumeFinishedDeploy(ctx); o != nil {
 		return o
 	}
@@ -73,14 +79,33 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if job := agentJob(task, p.Launch, e.machine.Pipeline().First(task.State)); !slices.Equal(job.Holds, c.Job.Holds) {
 		return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{job}} // by another version, which has held it otherwise
 	}
-	if why := e.Admission.Claim(ctx, admit.Start{Task: task, JobID: c.Job.ID, Attempt: c.Job.Attempt}); why != "" {
+	why, unused := e.Admission.Claim(ctx, admit.Start{Task: task, JobID: c.Job.ID, Attempt: c.Job.Attempt})
+	if why != "" {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.Poll), Error: why}
 	}
 	o := a.work(ctx)
+	if ctx.Err() != nil && o.Kind != queue.OutcomeDone { // what it failed at says nothing of the agent
+		o = a.interrupted()
+	}
+	if !a.ran && o.Kind == queue.OutcomeRelease {
+		unused(ctx)
+	}
 	if errors.Is(context.Cause(ctx), queue.ErrLost) {
 		a.removeStaleCheckout(context.WithoutCancel(ctx))
 	}
 	return o
+}
+
+// isUncounted reports whether how an earlier attempt has ended waits behind another event of the card. An agent that
+// fails meanwhile would never run out of retries.
+func isUncounted(ctx context.Context, e *Engine, t task.Task, j queue.Job) (bool, error) {
+	if j.Attempt == 1 {
+		return false, nil
+	}
+	open, err := e.Jobs.Jobs(ctx, queue.Filter{Key: itemKey(t.TrackerIssueID), Open: true})
+	return slices.ContainsFunc(open, func(o queue.Job) bool {
+		return strings.HasPrefix(o.DedupeKey, fmt.Sprintf("run/%d/%d/", t.ID, t.State.Run))
+	}), err
 }
 
 // removeStaleCheckout removes the checkout of a task whose claim was lost because the task was
@@ -189,6 +214,7 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 	if caveat != "" {
 		a.Log.Warn("an agent is not independent", "task", a.task.ID, "repo", a.task.Repo, "run", a.launch.Run, "why", caveat)
 	}
+	a.ran = true
 	result := a.Agents.Run(ctx, cmd)
 	name, vendor := work.Identify(a.Agents, cmd.Agent)
 	result.Agent, result.Vendor, result.Template = cmp.Or(result.Agent, name), cmp.Or(result.Vendor, vendor), cmd.Template

@@ -33,3 +33,18 @@ func TestCheckoutIsNotShared(t *testing.T) {
 	e.agentEnds(1, before)
 	require.False(t, isOccupied(e, next, "acme/app/APP-1"))
 }
+
+// The job of a run that has ended may be claimed before that of the next one, and begin after it: it does not end it.
+func TestAgentThatBeginsLate(t *testing.T) {
+	e := &Engine{Metrics: newMetrics(nil), running: map[int64]*agentAtWork{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	next, late := &agentAtWork{run: 7, cancel: cancel}, &agentAtWork{run: 6, cancel: func() {}}
+	e.agentStarts(1, next)
+	e.agentStarts(1, late)
+	e.agentEnds(1, late)
+	require.NoError(t, ctx.Err())
+	require.Same(t, next, e.running[1])
+	e.agentStarts(1, &agentAtWork{run: 7, cancel: func() {}})
+	require.Error(t, ctx.Err(), "one that has lost its claim ends")
+}

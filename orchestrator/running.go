@@ -31,11 +31,15 @@ func isAtWork(e *Engine, taskID int64) bool {
 }
 
 // agentStarts notes a job that was claimed. One of the same task that has not
-// ended yet has lost its claim.
+// ended yet has lost its claim, unless it is of a later run: then this one was overtaken between its claim and here,
+// and ends by what it reads in the task.
 func (e *Engine) agentStarts(taskID int64, a *agentAtWork) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if old := e.running[taskID]; old != nil {
+		if old.run > a.run {
+			return
+		}
 		old.cancel()
 	}
 	e.running[taskID] = a

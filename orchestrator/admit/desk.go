@@ -168,8 +168,9 @@ func (d *Desk) Decide(ctx context.Context, s Start) error {
 }
 
 // Claim judges the agent of a job that was claimed, and takes what it uses. It returns why the agent may not
-// start; the job is to be given back unharmed then, and is held.
-func (d *Desk) Claim(ctx context.Context, s Start) (why string) {
+// start; the job is to be given back unharmed then, and is held. An agent that may start and does not uses nothing:
+// unused gives back what was reserved for it.
+func (d *Desk) Claim(ctx context.Context, s Start) (why string, unused func(context.Context)) {
 	p := newPass()
 	s.Begins, s.Queued = d.Begins(s.Task), true
 	var reasons []Reason
@@ -200,15 +201,18 @@ func (d *Desk) Claim(ctx context.Context, s Start) (why string) {
 	} else if err != nil && ctx.Err() == nil {
 		d.Log.Warn("an agent that may not start could not be held; it is judged again", "task", s.Task.ID, "repo", s.Task.Repo, "err", err)
 	}
-	if why != "" {
+	unused = func(ctx context.Context) {
 		for _, back := range slices.Backward(undo) {
 			if err := back(context.WithoutCancel(ctx)); err != nil {
 				d.Log.Error("what an agent does not use could not be given back", "task", s.Task.ID, "repo", s.Task.Repo, "err", err)
 			}
 		}
+	}
+	if why != "" {
+		unused(ctx)
 		d.Mark(s.Task.Repo) // what it waits for may have ended before it had a row
 	}
-	return why
+	return why, unused
 }
 
 // take adds what an agent takes that may start.

@@ -76,7 +76,7 @@ func admission(t *testing.T, repo string, tasks int64) (cost [2]int) {
 		row, err := s.Task(ctx, id)
 		require.NoError(t, err)
 		n = 0
-		why := desk.Claim(ctx, admit.Start{Task: row, JobID: id, Attempt: 1})
+		why, _ := desk.Claim(ctx, admit.Start{Task: row, JobID: id, Attempt: 1})
 		require.Equal(t, repo == "*" && id > 1 || id > 2, why != "", id)
 		cost[0] = n
 	}

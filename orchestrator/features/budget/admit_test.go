@@ -73,11 +73,11 @@ func TestAdmitIsRaceFree(t *testing.T) {
 		require.NoError(t, err)
 	}
 	claim := func(row task.Task) bool {
-		ok := desk.Claim(t.Context(), admit.Start{Task: row, JobID: row.ID, Attempt: 1}) == ""
-		if ok {
+		why, _ := desk.Claim(t.Context(), admit.Start{Task: row, JobID: row.ID, Attempt: 1})
+		if why == "" {
 			started.Add(1)
 		}
-		return ok
+		return why == ""
 	}
 	var all sync.WaitGroup
 	for _, task := range tasks {
