@@ -117,9 +117,6 @@ func (d *doctor) access(ctx context.Context, v *Service) {
 	}
 	local := access.IsLoopback(s.Listen)
 	switch {
-	case len(ways) == 0 && local:
-		a.Warn("no token is made: whoever uses this machine may do everything here; " +
-			"signalbox token add <name> --role admin makes one")
 	case len(ways) == 0:
 		a.Warn("no token is made yet: the first start shows one, once; or signalbox token add <name> --role admin")
 	default:

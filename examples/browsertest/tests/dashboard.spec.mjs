@@ -57,6 +57,14 @@ test('every link below a prefix stays there and leads somewhere', { tag: '@quick
   for (const url of seen) expect((await request.get(url)).status(), url).toBe(200)
 })
 
+test('a link to sign in types the token, and leaves it in no address', { tag: '@quick' }, async ({ page }) => {
+  await page.goto(site('strangers') + 'session#' + token)
+  await expect(page.locator('#token')).toHaveValue(token)
+  expect(page.url()).not.toContain(token)
+  await page.goBack()
+  expect(page.url()).not.toContain(token)
+})
+
 test('the keyboard reaches the content and the entries', async ({ page }) => {
   await page.goto(site('strangers'))
   await page.keyboard.press('Tab')

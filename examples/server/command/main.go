@@ -3,6 +3,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -210,7 +212,7 @@ func (serveCmd) Run(s *streams) error {
 	}
 	if first != "" {
 		fmt.Fprint(s.err, "The first token of this server, of an administrator. It is shown this once:\n\n"+
-			"\t"+first+"\n\nsignalbox token makes others.\n")
+			"\t"+first+"\n\nSign in at "+signInLink(settings, first)+"\nsignalbox token makes others.\n")
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", settings.Listen)
@@ -224,6 +226,12 @@ func (serveCmd) Run(s *streams) error {
 		}
 	}
 	return service.Run(ctx, l, hooks)
+}
+
+// signInLink is the address at which a browser finds the token typed. The token stands in the fragment: no server and
+// no log sees it.
+func signInLink(s app.Settings, token string) string {
+	return cmp.Or(strings.TrimSuffix(s.PublicURL, "/"), "http://"+s.Listen) + "/dashboard/session#" + token
 }
 
 // readSettings reads the settings of a program that works with further kinds.

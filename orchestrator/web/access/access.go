@@ -83,7 +83,6 @@ const (
 	ViaToken    Via = "token"
 	ViaProvider Via = "provider" // an identity provider
 	viaProxy    Via = "proxy"    // a trusted one names the person
-	ViaLocal    Via = "local"    // this machine itself, where nothing is configured
 )
 
 // Principal names the sender of a request. The zero Principal is nobody, without a right.
@@ -91,7 +90,7 @@ type Principal struct {
 	Name    string
 	Via     Via
 	Subject string // of ViaProvider: see Person
-	Shared  bool   // the name says nothing of the person: ORCH_ADMIN_TOKEN, this machine
+	Shared  bool   // the name says nothing of the person: ORCH_ADMIN_TOKEN
 	Grants  []Grant
 	From    string // address
 	Request string // id of the request

@@ -19,16 +19,14 @@ import (
 
 // Options of a Guard.
 type Options struct {
-	Store      Store    // nil = NewMemory
-	AdminToken string   // valid beside those of the store, as the token named admin; empty = none
-	Rules      Rules    // rights of people that the provider or the proxy names; SetRules replaces them
-	Provider   Provider // nil = none
-	Proxy      Proxy    // the zero Proxy = none
-	// Local means that the server listens on this machine alone: requests from here may read
-	// without a token, and do everything where no way to be identified is configured.
-	Local         bool
-	PublicRead    bool // everybody may read
-	PublicMetrics bool // everybody may read metrics
+	Store         Store    // nil = NewMemory
+	AdminToken    string   // valid beside those of the store, as the token named admin; empty = none
+	Rules         Rules    // rights of people that the provider or the proxy names; SetRules replaces them
+	Provider      Provider // nil = none
+	Proxy         Proxy    // the zero Proxy = none
+	Local         bool     // the server listens on this machine alone: requests from here may read without a token
+	PublicRead    bool     // everybody may read
+	PublicMetrics bool     // everybody may read metrics
 	Guesses       *limit.Guesses
 	Now           func() time.Time // nil = time.Now
 	NewID         func() string    // of requests; nil = Draw
@@ -124,7 +122,7 @@ func (g *Guard) identify(r *http.Request) (Principal, error) {
 		t, err := g.token(r, given)
 		return principalOf(t), err
 	}
-	return g.nobody(r)
+	return g.nobody(r), nil
 }
 
 // ByToken identifies by a token that came otherwise than in the header, such as in a form.
@@ -195,20 +193,11 @@ func (g *Guard) token(r *http.Request, given string) (t Token, err error) {
 }
 
 // nobody returns a sender who has said nothing: what is open to it depends on where it comes from.
-func (g *Guard) nobody(r *http.Request) (Principal, error) {
-	all := func(role Role) []Grant { return []Grant{{Role: role}} }
-	switch {
-	case g.Local && fromHere(r):
-		if g.AdminToken == "" && g.Provider == nil && g.Proxy.User == "" {
-			if made, err := g.tokens(r.Context()); err == nil && len(made) == 0 {
-				return Principal{Name: "local", Via: ViaLocal, Shared: true, Grants: all(Admin)}, nil
-			}
-		}
-		return Principal{Grants: all(Viewer)}, nil
-	case g.PublicRead:
-		return Principal{Grants: all(Viewer)}, nil
+func (g *Guard) nobody(r *http.Request) Principal {
+	if g.PublicRead || g.Local && fromHere(r) {
+		return Principal{Grants: []Grant{{Role: Viewer}}}
 	}
-	return Principal{}, nil
+	return Principal{}
 }
 
 // Check judges whether a principal has a right in a repository (empty = in all). The error is a
@@ -271,7 +260,7 @@ func IsLoopback(address string) bool {
 // be identified. It returns what to show, once; empty: none was needed.
 func (g *Guard) FirstToken(ctx context.Context) (secret string, err error) {
 	kept, err := g.Store.Tokens(ctx)
-	if err != nil || len(kept) > 0 || g.AdminToken != "" || g.Local || g.Provider != nil || g.Proxy.User != "" {
+	if err != nil || len(kept) > 0 || g.AdminToken != "" || g.Provider != nil || g.Proxy.User != "" {
 		return "", err
 	}
 	t, secret, err := NewToken("first", Grant{Role: Admin}, g.Now(), time.Time{})

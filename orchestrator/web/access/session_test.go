@@ -185,7 +185,7 @@ func TestProvider(t *testing.T) {
 // The first token is made once, and where there is no other way in.
 func TestFirstToken(t *testing.T) {
 	t.Parallel()
-	r := open(t, access.Options{})
+	r := open(t, access.Options{Local: true})
 	secret, err := r.FirstToken(t.Context())
 	require.NoError(t, err)
 	p, err := r.ByToken(request("192.0.2.1"), secret)
@@ -194,7 +194,7 @@ func TestFirstToken(t *testing.T) {
 	secret, err = r.FirstToken(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, secret)
-	for _, o := range []access.Options{{Local: true}, {AdminToken: "x"}, {Provider: &provider{}}, {Proxy: proxy()}} {
+	for _, o := range []access.Options{{AdminToken: "x"}, {Provider: &provider{}}, {Proxy: proxy()}} {
 		secret, err := open(t, o).FirstToken(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, secret)

@@ -150,7 +150,7 @@ func TestWhoDecidesOnThePage(t *testing.T) {
 
 // On a board of our own a verdict is a move of the card, so that it has the name of who has decided.
 func TestDecideOnOurOwnCard(t *testing.T) {
-	d := newDesk(t, "")
+	d := signedIn(t)
 	path := d.made("one")
 	id := strings.TrimPrefix(path, "/board/cards/")
 	require.NoError(t, d.store.Commit(t.Context(), task.Commit{Task: &task.Task{

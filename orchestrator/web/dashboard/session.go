@@ -52,9 +52,6 @@ func (s *server) identify(r *http.Request) (access.Principal, error) {
 			}
 		}
 		if given := r.PostForm.Get("token"); given != "" {
-			if p := s.reader(r); p.Via == access.ViaLocal { // who needs none
-				return p, nil
-			}
 			p, err := s.Access.ByToken(r, given)
 			s.refused(r, err)
 			return p, err

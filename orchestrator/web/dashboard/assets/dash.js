@@ -16,6 +16,14 @@ let source = null;
 /** @param {string} id */
 const get = (id) => document.getElementById(id);
 
+// A link to sign in carries the token in its fragment, which leaves the address before anything else reads it.
+const typed = get("token");
+const carried = location.hash.slice(1);
+if (carried && !get(carried) && typed instanceof HTMLInputElement) {
+  typed.value = carried;
+  history.replaceState(null, "", location.pathname + location.search);
+}
+
 /**
  * Makes one node look like another. Children are matched by id, else by place.
  * @param {Node} have
