@@ -341,7 +341,7 @@ func TestBudgetFailsClosed(t *testing.T) {
 		require.Equal(r, "what has been spent could not be read, and so nothing starts (budget)", why)
 		require.NotContains(r, r.Notices(), "budget")
 		b.fail.Store(false)
-		r.Settle(time.Minute)
+		r.Settle(2 * time.Minute)
 		require.Len(r, r.Roles(), 1)
 		r.Set(item, stage.StatusApproved)
 		b.fail.Store(true)
