@@ -226,6 +226,8 @@ func reviews(t *testing.T, f Fixture) {
 	require.Len(t, list, 2)
 	require.Equal(t, githost.ReviewApproved, list[1].State)
 	require.Equal(t, []string{"kim", sha}, []string{list[1].Author, list[1].SHA})
+	require.NotEmpty(t, list[0].ID)
+	require.NotEqual(t, list[0].ID, list[1].ID)
 }
 
 func (f Fixture) review(branch, author string, state githost.ReviewState, sha string) {
