@@ -56,7 +56,8 @@ func (in intake) onApproval(ctx context.Context, t task.Task, by string) (o *que
 			return retryOutcome(err), true
 		}
 		if ev.Denied == "" && r.SHA != t.State.Head {
-			ev.Denied = fmt.Sprintf("%s has approved %.12s, and the head is %.12s by now; look at that and approve it", r.Author, r.SHA, t.State.Head)
+			ev.Denied = fmt.Sprintf("%s has approved %.12s, and the head is %.12s by now; look at that and approve it",
+				r.Author, r.SHA, t.State.Head)
 		}
 		return in.apply(ctx, t, ev, nil), true
 	}

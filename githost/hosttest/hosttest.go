@@ -36,6 +36,8 @@ type Fixture struct {
 	AddLineComment func(branch string, c githost.LineComment)
 	// Comments are those on a pull request, for a host that is a githost.Commenter.
 	Comments func(number int64) []string
+	// Answers are those in the thread of a comment on a line, for a host that is a Details and a Commenter.
+	Answers  func(branch, thread string) []string
 	Self     string // the service's account
 	Statuses bool   // the host has commit statuses alone: no check runs, and none is cancelled
 	// Fail makes one call of the port, called as its method, fail from now on.
@@ -84,6 +86,9 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		}
 		if _, is := f.Host.(githost.Commenter); is {
 			cases["a comment is made once"] = commentsOnce
+			if _, is := f.Host.(githost.Details); is {
+				cases["a comment on a line is answered once"] = answersOnce
+			}
 		}
 	}
 	for name, test := range cases {

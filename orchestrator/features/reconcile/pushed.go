@@ -38,7 +38,8 @@ func (r *Reconciler) pushed(ctx context.Context, e *orchestrator.Engine) (err er
 			if now := r.opt.Now(); known && orchestrator.WaitsForReview(p, t) && now.Sub(r.pulls[t.ID]) >= headsEvery {
 				r.pulls[t.ID] = now
 				_, failed := e.Jobs.Put(ctx, orchestrator.HostJob(p, githost.Hook{
-					Kind: githost.HookReview, Event: orchestrator.HookReplayed, State: string(githost.ReviewApproved), Repo: p.Repo, Branch: t.Branch,
+					Kind: githost.HookReview, Event: orchestrator.HookReplayed, State: string(githost.ReviewApproved),
+					Repo: p.Repo, Branch: t.Branch,
 				}))
 				err = errors.Join(err, failed)
 			}
