@@ -41,12 +41,15 @@ type NewComment struct {
 	Number int64
 	Key    string // identity: letters, digits, and ./_-
 	Body   string // Markdown
+	// Thread is the LineComment.ID of what it answers; empty = the pull request. The thread is resolved, where the host lets us.
+	Thread string
 }
 
 // LineComment is a comment on a line of a change. Its State is ReviewCommented, whatever
-// the review says that it belongs to.
+// the review says that it belongs to; its ID is that of the thread, which its answers have too.
 type LineComment struct {
 	Review
 	Path string `json:"path"`
 	Line int    `json:"line,omitempty"` // 0: of the file, or of a line that is gone
+	Old  bool   `json:"old,omitempty"`  // the line is one of the base: on the left of the diff
 }

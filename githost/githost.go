@@ -92,6 +92,7 @@ func (p Permission) MayWrite() bool { return p == PermissionWrite || p == Permis
 // Review is one review of one author. Who may review at all is for the reader to
 // judge: on a public repository anybody can.
 type Review struct {
+	ID         string      `json:"id,omitempty"` // the host's own name of it
 	Author     string      `json:"author"`
 	State      ReviewState `json:"state"`
 	SHA        string      `json:"sha"`

@@ -352,7 +352,7 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 			return putOff(e, c.Job, t, item, err)
 		}
 	}
-	if o := awaitPull(ctx, e, f); o != nil {
+	if o := awaitPull(ctx, e, c.Job, f); o != nil {
 		return o
 	}
 	if removes := f.Kind == stage.EffectTidy || f.Kind == EffectCancel; removes && isAtWork(e, f.TaskID) {

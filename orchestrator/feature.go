@@ -141,6 +141,7 @@ var effectWords = map[stage.EffectKind]string{
 	EffectLanded:         "the look at what was merged",
 	EffectRevert:         "the revert",
 	stage.EffectPull:     "the pull request",
+	stage.EffectReply:    "the answers to reviewers",
 	stage.EffectMerge:    "the merge",
 	EffectGatedMerge:     "the merge",
 	EffectRelease:        "the return of the merge lease",
@@ -202,24 +203,38 @@ func (a *attempt) readLeft(ctx context.Context, sha string, r *stage.Report) err
 			return err
 		}
 	}
-	now, err := questionsIn(tree, docs)
-	if err != nil || now == "" || a.launch.Head == "" {
+	now, err := readNote(tree, docs+stage.QuestionsFile)
+	if err == nil && a.launch.Role == stage.Developer {
+		r.Replies, err = readNote(tree, docs+stage.RepliesFile)
+	}
+	if err != nil || now+r.Replies == "" || a.launch.Head == "" {
 		r.Questions = now
 		return err
 	}
 	if tree, err = a.Workspaces.Files(ctx, a.project.Workspace(a.task), a.launch.Head); err != nil {
 		return err
 	}
-	if before, err := questionsIn(tree, docs); err != nil || before == now {
+	said, err := readNote(tree, docs+stage.RepliesFile)
+	if err != nil {
+		return err
+	}
+	r.Replies = newLines(r.Replies, said)
+	if before, err := readNote(tree, docs+stage.QuestionsFile); err != nil || before == now {
 		return err
 	}
 	r.Questions = now
 	return nil
 }
 
-// questionsIn are the questions in a commit.
-func questionsIn(tree fs.FS, docs string) (string, error) {
-	body, err := fs.ReadFile(tree, docs+stage.QuestionsFile)
+// newLines are the lines of a text that another does not have.
+func newLines(text, than string) string {
+	old := strings.Split(than, "\n")
+	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return slices.Contains(old, l) }), "\n")
+}
+
+// readNote reads what a run has left in a file of a commit.
+func readNote(tree fs.FS, name string) (string, error) {
+	body, err := fs.ReadFile(tree, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

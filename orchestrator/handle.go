@@ -182,6 +182,14 @@ func (in intake) onHost(ctx context.Context, h githost.Hook) *queue.Outcome {
 	if on == stage.OnCI && h.State == string(githost.CheckFailed) {
 		in.Log.Info("CI failed", "task", task.ID, "repo", task.Repo, "sha", h.SHA)
 	}
+	if on == stage.OnReview && h.State == string(githost.ReviewApproved) && WaitsForReview(in.project, task) {
+		if o, heard := in.onApproval(ctx, task, h.Sender); heard {
+			return o
+		}
+	}
+	if h.Event == HookReplayed {
+		return done("no approval of " + task.Branch + " is to be judged")
+	}
 	ev := stage.Event{On: on, At: in.Now(), By: sender(h), SHA: h.SHA}
 	in.hearHost(task, ev, h)
 	if on == stage.OnPRMerged {

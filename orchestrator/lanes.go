@@ -49,6 +49,7 @@ var lanes = map[stage.EffectKind]Lane{
 	EffectCancel:         LaneGit,
 	stage.EffectUnbranch: LaneGit,
 	stage.EffectPull:     LaneHost,
+	stage.EffectReply:    LaneHost,
 	stage.EffectMerge:    LaneHost,
 	EffectGatedMerge:     LaneHost,
 	stage.EffectTidy:     LaneWorkspace,

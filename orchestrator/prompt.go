@@ -228,7 +228,10 @@ func (a *attempt) findings(ctx context.Context) (out []Quotation) {
 		out = append(out, Quotation{"What has failed in CI, as the git host shows it", text})
 	}
 	if text := a.remarks(ctx, host); text != "" {
-		out = append(out, Quotation{"Comments of reviewers on lines of the pull request", text})
+		what := fmt.Sprintf("Comments of reviewers on lines of the pull request, each behind its number. Those that you have dealt with "+
+			"are answered there by a line NUMBER: WHAT WAS DONE in %s/%s, which you commit",
+			a.project.Docs(a.task.WorkItemID), stage.RepliesFile)
+		out = append(out, Quotation{what, text})
 	}
 	return out
 }
@@ -274,7 +277,10 @@ func (a *attempt) remarks(ctx context.Context, host githost.Details) string {
 		if c.Line > 0 {
 			where = fmt.Sprintf("%s:%d", c.Path, c.Line)
 		}
-		fmt.Fprintf(&b, "%s (%s): %s\n", where, c.Author, strings.TrimSpace(c.Body))
+		if c.Old {
+			where += " as it was"
+		}
+		fmt.Fprintf(&b, "%s. %s (%s): %s\n", c.ID, where, c.Author, strings.TrimSpace(c.Body))
 	}
 	return cut(b.String(), remarksMax, "\n(What follows was left out.)\n")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -95,20 +96,34 @@ func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, 
 	return "", task.ErrConflict
 }
 
-// awaitPull looks at the pull request before what takes the right to merge; nil = nothing holds it. With the right the merge itself is
-// refused, which gives it back; so is that of a pull request that cannot be read.
-func awaitPull(ctx context.Context, e *Engine, f Effect) *queue.Outcome {
-	if f.Kind != stage.EffectMerge && f.Kind != EffectCatchUp {
+// awaitPull looks at the branch and at the pull request before what takes the right to merge; nil = nothing holds it. With the right
+// the merge itself is refused, which gives it back; so is that of a pull request that cannot be read. A merge that may have been made
+// is looked at by its runner.
+func awaitPull(ctx context.Context, e *Engine, j queue.Job, f Effect) *queue.Outcome {
+	failed, takes := map[stage.EffectKind]stage.Trigger{stage.EffectMerge: stage.OnMergeFailed, EffectCatchUp: OnCatchUpFailed}[f.Kind]
+	if !takes {
 		return nil
 	}
 	t, err := e.Store.Task(ctx, f.TaskID)
 	if err != nil || t.State.Leased {
 		return nil
 	}
-	if held, _ := LookAtPull(ctx, e, t, githost.BeforeMerge, ""); held != "" {
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: held}
+	p, _ := e.Projects.ByRepo(t.Repo)
+	if by := adopterOf(e, t); by != nil && (f.Kind == EffectCatchUp || unbegun(j)) && f.SHA == t.State.Pushed {
+		got, err := by.Adopt(ctx, p.Workspace(t), t.State.Pushed)
+		if err == nil && got.SHA != "" || errors.Is(err, work.ErrMoved) && !errors.Is(err, work.ErrRemoved) {
+			ev := stage.Event{On: failed, At: e.Now(), Final: true, Others: true, Reason: t.OthersPushed(f.SHA)}
+			return &queue.Outcome{Kind: queue.OutcomeDone, Error: ev.Reason, Then: []queue.Job{TriggerJob(f, ev)}}
+		}
 	}
-	return nil
+	held, _ := LookAtPull(ctx, e, t, githost.BeforeMerge, "")
+	switch {
+	case held == "":
+		return nil
+	case unbegun(j):
+		held = notBegun + held
+	}
+	return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: held}
 }
 
 // mendPull tells a person what to do about a task that is held for its pull request.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -44,6 +46,11 @@ func adoptPushed(ctx context.Context, e *Engine, p task.Project, t task.Task, ev
 		return "", nil
 	}
 	push := stage.Event{On: stage.OnPushed, At: ev.At, By: ev.By, Final: ev.On == stage.OnMergeFailed}
+	if ev.On == stage.OnPushed {
+		if err = lookForPushed(ctx, e, t); err != nil {
+			return "", err
+		}
+	}
 	if edge, _ := e.machine.Edge(t.State, push); edge.Do == "" || edge.Do == stage.DoNothing {
 		return "", nil
 	}
@@ -66,6 +73,19 @@ func adoptPushed(ctx context.Context, e *Engine, p task.Project, t task.Task, ev
 		return "nothing is on the branch that the task does not have", nil
 	}
 	return "", nil
+}
+
+// lookForPushed frees what waits to be merged from what its pull request held it for: a merge looks at the branch before it begins,
+// and reports the push, and approvals are waited for again once it was judged.
+func lookForPushed(ctx context.Context, e *Engine, t task.Task) error {
+	held, err := holdsOf(ctx, e, t.ID, true)
+	if t.State.Phase != stage.PhaseMerge {
+		held = slices.DeleteFunc(held, func(h queue.Hold) bool { return h.Name != pullPrefix+githost.PullUnapproved })
+	}
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	return e.Store.Commit(ctx, task.Commit{Free: held})
 }
 
 // joinRun puts the commits of a run on top of what others have pushed while it was at work.

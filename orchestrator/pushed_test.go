@@ -117,6 +117,46 @@ func TestPushedBetweenRuns(t *testing.T) {
 	}
 }
 
+// A merge that is held, or waits in line, is never tried once a person has pushed: at once where that is heard of, and else
+// before it takes its right.
+func TestPushedWhileAMergeIsHeld(t *testing.T) {
+	for _, heard := range []bool{true, false} {
+		t.Run(map[bool]string{true: "heard", false: "unheard"}[heard], func(t *testing.T) {
+			Run(t, nil, func(r *Rig) {
+				waits := githost.Readiness{Standing: githost.StandingBlocked, Required: 1}
+				set := func(item string, is githost.Readiness) {
+					r.Host.ChangePull(AppRepo, r.Task(item).Branch, func(p *githost.PullRequest) { p.Readiness = is })
+				}
+				item := r.Card(App, "x")
+				r.Place.SetScript(atWork(stage.Tester, func() { set(item, waits) }))
+				r.ToDone(App, item)
+				r.Settle(5 * time.Minute)
+				require.Equal(r, stage.PhaseMerge, r.Task(item).State.Phase)
+				require.Contains(r, r.Explain(item).Summary, "waits for 1 approval")
+				require.Len(r, r.Roles(), 6)
+
+				sha := r.PushUnheard(item, "", theirs)
+				push := githost.Hook{Kind: githost.HookPush, Repo: AppRepo, Branch: r.Task(item).Branch, SHA: sha, Sender: "ann"}
+				if heard {
+					r.HostHook(push)
+					r.Settle(4 * time.Minute)
+					require.Len(r, r.Roles(), 9, "it is judged again, and waits again")
+					require.Contains(r, r.Explain(item).Summary, "waits for 1 approval")
+				}
+				set(item, githost.Readiness{})
+				push.Kind, push.State, push.Sender = githost.HookReview, string(githost.ReviewApproved), "kim"
+				r.HostHook(push)
+				r.Settle(2 * time.Second)
+				if !heard {
+					require.NotEqual(r, stage.Deploy, r.Task(item).State.Stage, "no merge was tried")
+				}
+				r.Settle(5 * time.Minute)
+				adopted(r, item, sha, 10)
+			})
+		})
+	}
+}
+
 // A card that is out of retries goes on by what a person has pushed, without a word and without a run.
 func TestAPersonMendsABlockedCard(t *testing.T) {
 	Run(t, nil, func(r *Rig) {

@@ -223,7 +223,11 @@ func isDecision(on stage.Trigger) bool {
 // it was, by the tracker's clock, and whether the principal may.
 func (in intake) complete(ctx context.Context, t task.Task, ev *stage.Event) (err error) {
 	ev.Seen = seenAt(t.State, ev.At)
-	ev.Denied, err = in.RefusalOfOperator(ctx, in.project.People, ev.On, t, ev.By)
+	people := in.project.People
+	if ev.By.Via == stage.ViaHost {
+		people.Approvers = nil // the account is among those that the registry names for the host
+	}
+	ev.Denied, err = in.RefusalOfOperator(ctx, people, ev.On, t, ev.By)
 	return err
 }
 

@@ -87,7 +87,7 @@ func (c *Client) weigh(ctx context.Context, repo string, pr pull, all map[int64]
 		if r.Dismissed {
 			state = githost.ReviewDismissed
 		}
-		one := githost.Review{Author: r.User.Login, State: state, SHA: r.SHA, Body: r.Body, At: r.At}
+		one := githost.Review{ID: strconv.FormatInt(r.ID, 10), Author: r.User.Login, State: state, SHA: r.SHA, Body: r.Body, At: r.At}
 		if state != githost.ReviewCommented {
 			self, err := c.account(ctx)
 			if err != nil {

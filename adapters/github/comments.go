@@ -23,8 +23,12 @@ func (c *Client) Comment(ctx context.Context, n githost.NewComment) error {
 	if !keyForm.MatchString(n.Key) {
 		return fmt.Errorf("github: a comment's key is %q, want letters, digits and ./_-", n.Key)
 	}
-	what := fmt.Sprintf("the comments of pull request %d of %s", n.Number, n.Repo)
 	mark := "<!-- signalbox " + strings.ReplaceAll(n.Key, "--", "- -") + " -->"
+	body := strings.ToValidUTF8(mark+"\n"+n.Body[:min(len(n.Body), githost.CommentMax)], "")
+	if n.Thread != "" {
+		return c.answer(ctx, owner, name, n, mark, body)
+	}
+	what := fmt.Sprintf("the comments of pull request %d of %s", n.Number, n.Repo)
 	for opt := (gh.IssueListCommentsOptions{ListOptions: gh.ListOptions{PerPage: 100}}); ; {
 		list, resp, err := c.api.Issues.ListComments(ctx, owner, name, int(n.Number), &opt)
 		if err != nil {
@@ -44,7 +48,6 @@ func (c *Client) Comment(ctx context.Context, n githost.NewComment) error {
 			break
 		}
 	}
-	body := strings.ToValidUTF8(mark+"\n"+n.Body[:min(len(n.Body), githost.CommentMax)], "")
 	_, _, err = c.api.Issues.CreateComment(ctx, owner, name, int(n.Number), &gh.IssueComment{Body: &body})
 	return c.convert(ctx, what, err)
 }

@@ -2,6 +2,7 @@ package github
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,7 +180,9 @@ func (c *Client) LineComments(ctx context.Context, repo, branch string) ([]githo
 	}
 	var out []githost.LineComment
 	for _, k := range slices.Backward(list[:min(len(list), githost.LineCommentsMax)]) {
-		line := githost.LineComment{Path: plainText(k.GetPath()), Line: k.GetLine(), Review: githost.Review{
+		thread := strconv.FormatInt(cmp.Or(k.GetInReplyTo(), k.GetID()), 10)
+		line := githost.LineComment{Path: plainText(k.GetPath()), Line: k.GetLine(), Old: k.GetSide() == "LEFT", Review: githost.Review{
+			ID:     thread,
 			Author: k.GetUser().GetLogin(), SHA: k.GetCommitID(), Body: plainText(k.GetBody()), At: k.GetCreatedAt().Time,
 		}}
 		if err := c.weigh(ctx, repo, pr, k.GetUser(), k.GetAuthorAssociation(), &line.Review); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -134,10 +135,18 @@ func TestConformance(t *testing.T) {
 			ShowFailure: func(sha, name, text string) { require.NoError(t, k.server.ShowFailure(repo, sha, name, text)) },
 			AddLineComment: func(branch string, c githost.LineComment) {
 				k.server.SetRole(c.Author, string(c.Permission))
-				require.NoError(t, k.server.Comment(repo, branch, forgetest.LineComment{Author: c.Author, Path: c.Path, Line: c.Line, Body: c.Body, SHA: c.SHA}))
+				require.NoError(t, k.server.Comment(repo, branch, forgetest.LineComment{Author: c.Author, Path: c.Path, Line: c.Line, Old: c.Old, Body: c.Body, SHA: c.SHA}))
 			},
 			Comments: func(number int64) []string { return k.server.Comments(repo, int(number)) },
-			Self:     forgetest.Self,
+			Answers: func(branch, thread string) (out []string) {
+				for _, l := range k.server.LineComments(repo, branch) {
+					if l.Answers != 0 && strconv.Itoa(l.Answers) == thread {
+						out = append(out, l.Body)
+					}
+				}
+				return out
+			},
+			Self: forgetest.Self,
 			Fail: func(call string, how faulttest.Kind) {
 				calls := map[string]string{
 					"OpenPullRequest": "POST /repos/{owner}/{repo}/pulls", "Merge": "PUT /repos/{owner}/{repo}/pulls/{number}/merge",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,7 +46,7 @@ func (c *Client) reviewsOf(ctx context.Context, repo string, pr githost.PullRequ
 				continue
 			}
 			review := githost.Review{
-				Author: r.GetUser().GetLogin(), State: state, SHA: r.GetCommitID(),
+				ID: strconv.FormatInt(r.GetID(), 10), Author: r.GetUser().GetLogin(), State: state, SHA: r.GetCommitID(),
 				Body: r.GetBody(), At: r.GetSubmittedAt().Time,
 			}
 			if state != githost.ReviewCommented { // a comment judges nothing, so that nobody is looked up for it

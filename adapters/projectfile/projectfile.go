@@ -87,7 +87,7 @@ type entry struct {
 	Verify         [][]string          `yaml:"verify"`    // commands that are run on what the tester calls good
 	Probe          probe               `yaml:"probe"`     // addresses at which deployments say which commit they run
 	Starters       []string            `yaml:"starters"`  // ids, e-mail addresses or role:NAME; empty = any person
-	Approvers      []string            `yaml:"approvers"`
+	Approvers      []string            `yaml:"approvers"` // or host:ACCOUNT
 	Releasers      []string            `yaml:"releasers"`
 	Separate       bool                `yaml:"separate"`  // who has started a task does not approve it
 	Reviewers      []string            `yaml:"reviewers"` // accounts whose reviews count although they are bots or may not write
@@ -209,12 +209,19 @@ func (e entry) convert(pipeline stage.Pipeline) (p task.Project, field string, e
 		Host: e.Host, Repo: e.Repo, Path: e.Path, CloneURL: e.CloneURL, WebURL: e.WebURL,
 		Main: e.Main, Merge: e.Merge, SelfHosting: e.SelfHosting, CancelledIsStop: e.CancelledStop,
 		CINone: e.CI.None, AllCI: e.CI.All, Contexts: e.CI.Contexts, Issuers: e.CI.Issuers, CI: e.CI.Commands, Reviewers: e.Reviewers,
-		People: task.People{Starters: e.Starters, Approvers: e.Approvers, Releasers: e.Releasers, Separate: e.Separate},
+		People: task.People{Starters: e.Starters, Releasers: e.Releasers, Separate: e.Separate},
 		Keep:   e.Keep, Protected: e.Protected.Protected, Verify: e.Verify, Probe: task.Probe(e.Probe), Egress: e.Egress,
 		Prompts: e.Prompts, Hooks: task.Hooks(e.Hooks),
 		Deploy: task.Recipes{Staging: e.Deploy.Staging, Production: e.Deploy.Production, None: e.Deploy.none},
 		Agents: map[stage.Role]work.Agent{}, Writes: map[stage.Role][]string{},
 		Required: map[stage.Stage][]string{}, Gates: map[stage.Stage][]string{},
+	}
+	for _, who := range e.Approvers {
+		if account, there := strings.CutPrefix(who, "host:"); there {
+			p.People.AtHost = append(p.People.AtHost, account)
+		} else {
+			p.People.Approvers = append(p.People.Approvers, who)
+		}
 	}
 	if p.Credential, err = e.Deploy.Credential.convert(p.Plain()); err != nil {
 		return p, "deploy", fmt.Errorf("deploy: credential: %w", err)

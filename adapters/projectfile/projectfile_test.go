@@ -54,7 +54,7 @@ projects:
     writes: {tester: ["tests/**", "**/*_test.go"]}
     reviewers: ["lint[bot]"]
     starters: [c0ffee00-3333-4333-8333-000000000001]
-    approvers: [ann@example.org, role:admin]
+    approvers: [ann@example.org, "host:kim", role:admin]
     releasers: [root@example.org]
     separate: true
     cancelled_is_stop: true
@@ -127,7 +127,7 @@ func TestParse(t *testing.T) {
 	}, shop.Hooks)
 	require.Subset(t, shop.Protected.More, []string{"bin/setup", "bin/services"})
 	require.Equal(t, task.People{
-		Starters: []string{"c0ffee00-3333-4333-8333-000000000001"}, Approvers: []string{"ann@example.org", "role:admin"},
+		Starters: []string{"c0ffee00-3333-4333-8333-000000000001"}, Approvers: []string{"ann@example.org", "role:admin"}, AtHost: []string{"kim"},
 		Releasers: []string{"root@example.org"}, Separate: true,
 	}, shop.People)
 	require.True(t, shop.CancelledIsStop)
@@ -238,7 +238,7 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		head + "    hooks: {after_run: [[x]], timeout: -1s}\n":                                                    "hooks: timeout is -1s, want at most 10m0s",
 		head + "    writes: {cook: [x]}\n":                                                                        `p.yaml:6: project 1 (acme/x): writes: cook: there is no role "cook"`,
 		head + "    keep: [.git/lfs]\n":                                                                           `".git/lfs", want a directory inside the repository such as node_modules`,
-		head + "    approvers: [\"role:\"]\n":                                                                     `p.yaml:6: project 1 (acme/x): approvers: has an empty entry, want ids of accounts, e-mail addresses or role:NAME`,
+		head + "    approvers: [\"role:\"]\n":                                                                     `p.yaml:6: project 1 (acme/x): approvers: has an empty entry, want ids of accounts, e-mail addresses, role:NAME, or for approvers host:ACCOUNT`,
 		"projects:\n  - tracker_project: a\n    repo: acme\n    clone_url: u\n    prefix: X\n":                    `p.yaml:3: project 1 (acme): repo: is "acme", want owner/name`,
 		"projects:\n  - repo: acme/x\n    clone_url: u\n    prefix: X\n":                                          "tracker_project: is missing",
 		"projects:\n  - tracker_project: a\n    repo: acme/x\n    prefix: X\n":                                    "clone_url: is missing",

@@ -43,7 +43,7 @@ func lineComments(t *testing.T, f Fixture) {
 			permission = githost.PermissionRead
 		}
 		f.AddLineComment("feature/a", githost.LineComment{
-			Review: githost.Review{Author: by, SHA: sha, Body: "by " + by, Permission: permission}, Path: "main.go", Line: i,
+			Review: githost.Review{Author: by, SHA: sha, Body: "by " + by, Permission: permission}, Path: "main.go", Line: i, Old: i == 1,
 		})
 	}
 	list, err := f.details(t).LineComments(t.Context(), f.Repo, "feature/a")
@@ -52,7 +52,7 @@ func lineComments(t *testing.T, f Fixture) {
 	for i, by := range []string{"kim", "stranger", f.Self} {
 		c := list[i]
 		require.Equal(t, []any{by, "by " + by, "main.go", i, githost.ReviewCommented}, []any{c.Author, c.Body, c.Path, c.Line, c.State})
-		require.Equal(t, []bool{by != "stranger", by == f.Self}, []bool{c.Permission.MayWrite(), c.Own}, by)
+		require.Equal(t, []bool{by != "stranger", by == f.Self, i == 1}, []bool{c.Permission.MayWrite(), c.Own, c.Old}, by)
 	}
 }
 
@@ -75,6 +75,35 @@ func commentsOnce(t *testing.T, f Fixture) {
 	require.Contains(t, list[1], "xxx")
 	c.Number += 1000
 	require.ErrorIs(t, host.Comment(t.Context(), c), githost.ErrNotFound)
+}
+
+func answersOnce(t *testing.T, f Fixture) {
+	sha := f.Commit("feature/a")
+	pr := f.pull(t, "feature/a")
+	for _, body := range []string{"Why?", "How?"} {
+		kim := githost.Review{Author: "kim", SHA: sha, Body: body, Permission: githost.PermissionWrite}
+		f.AddLineComment("feature/a", githost.LineComment{Review: kim, Path: "main.go", Line: 7})
+	}
+	list, err := f.details(t).LineComments(t.Context(), f.Repo, "feature/a")
+	require.NoError(t, err)
+	one, two := list[0].ID, list[1].ID
+	require.NotEqual(t, one, two)
+	host := f.Host.(githost.Commenter)
+	c := githost.NewComment{Repo: f.Repo, Number: pr.Number, Thread: two, Key: "1/replies", Body: "So."}
+	for range 2 {
+		require.NoError(t, host.Comment(t.Context(), c))
+	}
+	require.Empty(t, f.Answers("feature/a", one))
+	require.Len(t, f.Answers("feature/a", two), 1)
+	require.Contains(t, f.Answers("feature/a", two)[0], "So.")
+	require.Empty(t, f.Comments(pr.Number))
+	c.Thread, c.Key = "999999", "2/replies"
+	require.ErrorIs(t, host.Comment(t.Context(), c), githost.ErrNotFound)
+	list, err = f.details(t).LineComments(t.Context(), f.Repo, "feature/a")
+	require.NoError(t, err)
+	for _, k := range list[2:] {
+		require.Equal(t, []any{two, true}, []any{k.ID, k.Own}, "what it says itself is of the thread")
+	}
 }
 
 func noLineComments(t *testing.T, f Fixture) {

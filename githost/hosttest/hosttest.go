@@ -36,6 +36,8 @@ type Fixture struct {
 	AddLineComment func(branch string, c githost.LineComment)
 	// Comments are those on a pull request, for a host that is a githost.Commenter.
 	Comments func(number int64) []string
+	// Answers are those in the thread of a comment on a line, for a host that is a Details and a Commenter.
+	Answers  func(branch, thread string) []string
 	Self     string // the service's account
 	Statuses bool   // the host has commit statuses alone: no check runs, and none is cancelled
 	// Fail makes one call of the port, called as its method, fail from now on.
@@ -84,6 +86,9 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		}
 		if _, is := f.Host.(githost.Commenter); is {
 			cases["a comment is made once"] = commentsOnce
+			if _, is := f.Host.(githost.Details); is {
+				cases["a comment on a line is answered once"] = answersOnce
+			}
 		}
 	}
 	for name, test := range cases {
@@ -226,6 +231,8 @@ func reviews(t *testing.T, f Fixture) {
 	require.Len(t, list, 2)
 	require.Equal(t, githost.ReviewApproved, list[1].State)
 	require.Equal(t, []string{"kim", sha}, []string{list[1].Author, list[1].SHA})
+	require.NotEmpty(t, list[0].ID)
+	require.NotEqual(t, list[0].ID, list[1].ID)
 }
 
 func (f Fixture) review(branch, author string, state githost.ReviewState, sha string) {

@@ -1,7 +1,10 @@
 package memhost
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strconv"
 
 	"github.com/signalbox-dev/signalbox/githost"
 )
@@ -17,7 +20,7 @@ func (h *Host) ShowFailure(name, text string) {
 func (h *Host) AddLineComment(repo, branch string, c githost.LineComment) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c.State = githost.ReviewCommented
+	c.State, c.ID = githost.ReviewCommented, cmp.Or(c.ID, strconv.Itoa(len(h.lines[repo+" "+branch])+1))
 	h.lines[repo+" "+branch] = append(h.lines[repo+" "+branch], c)
 }
 
@@ -36,21 +39,29 @@ func (h *Host) Comment(ctx context.Context, c githost.NewComment) error {
 			return nil
 		}
 	}
+	pr := h.find(c.Repo, func(p githost.PullRequest) bool { return p.Number == c.Number })
+	known := slices.ContainsFunc(h.lines[c.Repo+" "+pr.HeadRef], func(k githost.LineComment) bool { return k.ID == c.Thread })
+	if c.Thread != "" && !known {
+		return githost.ErrNotFound
+	}
 	h.comments = append(h.comments, c)
 	return nil
 }
 
-// Comments are the comments on a pull request, in order.
-func (h *Host) Comments(repo string, number int64) (out []string) {
+// Answers are the comments on a pull request that answer the thread of a comment on a line, in order; empty: no thread.
+func (h *Host) Answers(repo string, number int64, thread string) (out []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range h.comments {
-		if c.Repo == repo && c.Number == number {
+		if c.Repo == repo && c.Number == number && c.Thread == thread {
 			out = append(out, c.Body)
 		}
 	}
 	return out
 }
+
+// Comments are the comments on a pull request, in order.
+func (h *Host) Comments(repo string, number int64) (out []string) { return h.Answers(repo, number, "") }
 
 // FailureLog implements githost.Details.
 func (h *Host) FailureLog(ctx context.Context, _ string, c githost.Check) (string, error) {

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/signalbox-dev/signalbox/githost"
@@ -93,6 +94,7 @@ const Self = "signalbox"
 func (h *Host) AddReview(repo, branch string, r githost.Review) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	r.ID = strconv.Itoa(len(h.reviews[repo+" "+branch]) + 1)
 	h.reviews[repo+" "+branch] = append(h.reviews[repo+" "+branch], r)
 }
 

@@ -41,6 +41,7 @@ func fixture(h *memhost.Host) (f hosttest.Fixture, commit func(branch string) st
 		ShowFailure:    func(_, name, text string) { h.ShowFailure(name, text) },
 		AddLineComment: func(branch string, c githost.LineComment) { h.AddLineComment(repo, branch, c) },
 		Comments:       func(number int64) []string { return h.Comments(repo, number) },
+		Answers:        func(_, thread string) []string { return h.Answers(repo, 1, thread) },
 		Self:           memhost.Self,
 		Fail:           func(call string, how faulttest.Kind) { h.FailCall(call, faulttest.Error(how)) },
 	}, commit

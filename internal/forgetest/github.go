@@ -44,12 +44,14 @@ func github() dialect {
 			"GET " + repo + "/commits/{sha}/branches-where-head":                          (*call).whereHead,
 			"GET " + repo + "/branches/{branch}/protection/required_pull_request_reviews": (*call).reviewRules,
 
-			"GET " + repo + "/rules/branches/{branch...}":              (*call).rules,
-			"GET " + repo + "/check-runs/{id}/annotations":             (*call).annotations,
-			"POST " + repo + "/actions/jobs/{id}/rerun":                (*call).rerun,
-			"POST " + repo + "/check-runs/{id}/rerequest":              (*call).rerun,
-			"GET " + repo + "/actions/jobs/{id}/logs":                  (*call).jobLog,
-			"GET " + repo + "/pulls/{number}/comments":                 (*call).lineComments,
+			"GET " + repo + "/rules/branches/{branch...}":  (*call).rules,
+			"GET " + repo + "/check-runs/{id}/annotations": (*call).annotations,
+			"POST " + repo + "/actions/jobs/{id}/rerun":    (*call).rerun,
+			"POST " + repo + "/check-runs/{id}/rerequest":  (*call).rerun,
+			"GET " + repo + "/actions/jobs/{id}/logs":      (*call).jobLog,
+			"GET " + repo + "/pulls/{number}/comments":     (*call).lineComments,
+			"POST " + repo + "/pulls/{number}/comments":    (*call).answerLine,
+			"POST /graphql":                                            (*call).graphql,
 			"PUT " + repo + "/pulls/{number}/merge":                    (*call).mergePull,
 			"DELETE " + repo + "/git/refs/heads/{branch...}":           (*call).deleteBranch,
 			"GET " + repo + "/issues/{number}/events":                  func(c *call) { c.listIn(c.wireLog(c.i)) },
@@ -130,6 +132,8 @@ func github() dialect {
 				return invalid(`merge_method is not a member of ["merge", "squash", "rebase"].`)
 			case with.Queue:
 				return unmerged("Repository rule violations found\n\nChanges must be made through the merge queue\n\n")
+			case with.Conversations && p.unresolved():
+				return unmerged("A conversation must be resolved before this pull request can be merged.")
 			case with.Refusal != "":
 				return unmerged(with.Refusal)
 			case p.Draft:
@@ -169,7 +173,7 @@ func (p *pull) standing(s *Server) string {
 		return "blocked"
 	case with.Standing == "" && conflict != nil:
 		return "dirty"
-	case with.Standing == "" && s.unapproved(p) > 0:
+	case with.Standing == "" && (s.unapproved(p) > 0 || with.Conversations && p.unresolved()):
 		return "blocked"
 	default:
 		return cmp.Or(with.Standing, "clean")

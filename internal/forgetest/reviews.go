@@ -130,7 +130,10 @@ func (s *Server) wireReview(r Review, p *pull) object {
 // LineComment is a comment on a line of a pull request.
 type LineComment struct {
 	Author, Path, Body, SHA string
-	Line                    int // 0 = of the file
+	Line                    int  // 0 = of the file
+	Old                     bool // on the left of the diff
+	Answers                 int  // the comment that it answers; 0 = it begins a thread
+	Resolved                bool // the thread
 }
 
 // Comment comments on a branch's pull request, as a person would: at GitHub on a line of it.
@@ -159,12 +162,113 @@ func (c *call) lineComments() {
 		if l.Line > 0 {
 			line = l.Line
 		}
-		rows = append(rows, object{
-			"id": i + 1, "user": c.wireUser(l.Author), "author_association": "NONE",
-			"path": l.Path, "line": line, "body": l.Body, "commit_id": l.SHA, "created_at": stamp(c.opt.Now()),
-		})
+		rows = append(rows, c.wireLine(i+1, l, line))
 	}
 	c.list(rows)
+}
+
+func (c *call) wireLine(id int, l LineComment, line any) object {
+	out := object{
+		"id": id, "user": c.wireUser(l.Author), "author_association": "NONE", "side": "RIGHT",
+		"path": l.Path, "line": line, "body": l.Body, "commit_id": l.SHA, "created_at": stamp(c.opt.Now()),
+	}
+	if l.Old {
+		out["side"] = "LEFT"
+	}
+	if l.Answers != 0 {
+		out["in_reply_to_id"] = l.Answers
+	}
+	return out
+}
+
+// answerLine adds an answer to a thread. A comment that is none begins another one, and no answer can be answered.
+func (c *call) answerLine() {
+	var in struct {
+		Body string
+		To   int `json:"in_reply_to"`
+	}
+	if !c.decode(&in) {
+		return
+	}
+	if in.To < 1 || in.To > len(c.p.lines) || c.p.lines[in.To-1].Answers != 0 {
+		c.fail(invalid("in_reply_to is no comment that begins a thread"))
+		return
+	}
+	l := c.p.lines[in.To-1]
+	l.Author, l.Body, l.Answers, l.Resolved = c.login(c.r), in.Body, in.To, false
+	c.p.lines = append(c.p.lines, l)
+	c.reply(http.StatusCreated, c.wireLine(len(c.p.lines), l, l.Line))
+}
+
+// LineComments are the comments on lines of a branch's pull request of GitHub, in order.
+func (s *Server) LineComments(repo, branch string) []LineComment {
+	defer s.lock()()
+	return slices.Clone(s.pull(repo, branch).lines)
+}
+
+// ResolveThread is a person resolving the thread that a comment has begun, by its number from 1.
+func (s *Server) ResolveThread(repo, branch string, number int) {
+	defer s.lock()()
+	s.pull(repo, branch).lines[number-1].Resolved = true
+}
+
+// unresolved reports whether a thread of the pull request is.
+func (p *pull) unresolved() bool {
+	return slices.ContainsFunc(p.lines, func(l LineComment) bool { return l.Answers == 0 && !l.Resolved })
+}
+
+// graphql serves the threads of pull requests, and their resolution: what the REST API does not have.
+func (c *call) graphql() {
+	var in struct {
+		Query     string
+		Variables struct {
+			Owner, Name, ID string
+			Number          int
+		}
+	}
+	if !c.decode(&in) {
+		return
+	}
+	with, number, root := in.Variables, in.Variables.Number, 0
+	resolves := strings.Contains(in.Query, "resolveReviewThread(")
+	if resolves {
+		_, _ = fmt.Sscanf(with.ID, "PRRT_%d_%d", &number, &root)
+	}
+	at := slices.IndexFunc(c.pulls, func(p *pull) bool {
+		return p.Number == number && (resolves || strings.EqualFold(p.repo.called, with.Owner+"/"+with.Name))
+	})
+	if at < 0 || resolves && (root < 1 || root > len(c.pulls[at].lines)) || !resolves && !strings.Contains(in.Query, "reviewThreads(") {
+		c.ok(object{"data": nil, "errors": []any{object{"type": "NOT_FOUND", "message": "Could not resolve to a node."}}})
+		return
+	}
+	p := c.pulls[at]
+	if resolves && !p.repo.settings.Push {
+		no := object{"type": "FORBIDDEN", "message": "Resource not accessible by personal access token"}
+		c.ok(object{"data": nil, "errors": []any{no}})
+		return
+	}
+	if resolves {
+		p.lines[root-1].Resolved = true
+		c.ok(object{"data": object{"resolveReviewThread": object{"thread": object{"id": with.ID}}}})
+		return
+	}
+	threads := []any{}
+	for i, l := range p.lines {
+		if l.Answers != 0 {
+			continue
+		}
+		said := []any{}
+		for n, k := range p.lines {
+			if n == i || k.Answers == i+1 {
+				said = append(said, object{"databaseId": n + 1, "body": k.Body})
+			}
+		}
+		id := fmt.Sprintf("PRRT_%d_%d", number, i+1)
+		threads = append(threads, object{"id": id, "isResolved": l.Resolved, "comments": object{"nodes": said}})
+	}
+	c.ok(object{"data": object{"repository": object{"pullRequest": object{
+		"reviewThreads": object{"pageInfo": object{"hasNextPage": false, "endCursor": nil}, "nodes": threads},
+	}}}})
 }
 
 // Comments are the comments on a pull request of GitHub, in order.

@@ -22,7 +22,9 @@ type Settings struct {
 	DeleteHead bool                // branches are deleted when they are merged
 	Rules      map[string][]string // checks that rulesets demand, by branch
 	Queue      bool                // a ruleset demands the merge queue
-	Standing   string              // mergeable_state of open pull requests; empty = as their branches are
+
+	Conversations bool   // have to be resolved before a merge
+	Standing      string // mergeable_state of open pull requests; empty = as their branches are
 }
 
 // Hook is a registered webhook. What is sent goes to SetHookURL all the same.

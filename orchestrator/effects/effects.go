@@ -70,6 +70,7 @@ func Runners(d Deps) map[stage.EffectKind]orchestrator.Runner {
 		stage.EffectPrepare:      orchestrator.RunnerFunc(d.prepare),
 		stage.EffectPublish:      orchestrator.RunnerFunc(d.publish),
 		stage.EffectPull:         orchestrator.RunnerFunc(d.pull),
+		stage.EffectReply:        orchestrator.RunnerFunc(d.reply),
 		stage.EffectMerge:        orchestrator.RunnerFunc(d.merge),
 		stage.EffectTidy:         orchestrator.RunnerFunc(d.tidy),
 		stage.EffectUnbranch:     orchestrator.RunnerFunc(d.unbranch),

@@ -90,6 +90,10 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 		return d.retry(e, err)
 	}
 	o := report(e, stage.Event{On: stage.OnPublished, At: d.Now(), SHA: e.SHA})
+	if e.Text != "" && t.State.PR != 0 {
+		answers := stage.Effect{Kind: stage.EffectReply, Text: e.Text}
+		o.Then = append(o.Then, orchestrator.FollowUpJob(e, answers, e.Key+"/replies", time.Time{}))
+	}
 	_, plain := githost.PlainOf(d.Host, p.Repo)
 	unpulled := t.State.PR == 0 || e.Expected == "" // a branch that is made anew has no pull request
 	if !plain && wantsPullRequest(t.State) && unpulled {

@@ -137,6 +137,9 @@ func (a account) blockOfPerson() {
 	b := Blocker{Kind: "human", Why: a.State.HoldReason, Since: a.UpdatedAt, Who: admit.WhoYou}
 	b.Do, b.Status = stage.Remedy(a.State)
 	b.Do += p.People.Restriction(b.Status)
+	if at := p.People.AtHost; len(at) > 0 && b.Status == stage.StatusApproved && a.State.PR != 0 {
+		b.Do += fmt.Sprintf(", or approve pull request %d at the git host (%s)", a.State.PR, strings.Join(at, ", "))
+	}
 	if cards, ok := a.engine.Tracker.(tracker.Linker); ok {
 		b.Link = cards.ItemURL(p.Sync(), task.OriginalKey(a.TrackerIssueID))
 	}

@@ -163,8 +163,9 @@ func (w *builder) accept() {
 
 // finished reports an agent's work and publishes its commits.
 func (w *builder) finished() {
-	s := &w.d.State
+	s, replies := &w.d.State, ""
 	if a := w.ev.Agent; a != nil {
+		replies = a.Replies
 		note := wordsUsage(*a)
 		if a.Caveat != "" {
 			note += "; " + a.Caveat
@@ -177,15 +178,18 @@ func (w *builder) finished() {
 	switch {
 	case s.Head == "":
 	case s.Head != s.Pushed:
-		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed})
+		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed, Text: replies})
 	case s.PR == 0 && s.MergeSHA == "" && s.Stage != Analysis && s.Stage != Architecture:
 		// Pushed before, but its pull request was given up: nothing else opens it.
 		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPull})
 	}
 }
 
-// QuestionsFile is where an agent of any role puts its questions.
-const QuestionsFile = "questions.md"
+// QuestionsFile is where an agent of any role puts its questions, RepliesFile where the developer answers reviewers.
+const (
+	QuestionsFile = "questions.md"
+	RepliesFile   = "replies.md"
+)
 
 // closing adds to the comment that closes an agent's run what people have to do.
 func (w *builder) closing(author Role, text string) {

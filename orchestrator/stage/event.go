@@ -81,7 +81,8 @@ type Report struct {
 	CacheCreate int64  `json:"cache_creation_input_tokens"`
 	MicroUSD    int64  `json:"cost_micro_usd"` // millionths of a dollar
 	Questions   string `json:"questions,omitempty"`
-	Reason      string `json:"reason,omitempty"` // of a failure
+	Replies     string `json:"replies,omitempty"` // to comments on lines: a line "ID: text" for each
+	Reason      string `json:"reason,omitempty"`  // of a failure
 	Filed       Filed  `json:"filed,omitzero"`
 	// Hindered is set where the agent could not have worked for any task: then the attempt
 	// is no failure of this one.
@@ -205,6 +206,7 @@ const (
 	EffectMerge    EffectKind = "merge"        // merge the pull request, pinned to SHA
 	EffectTidy     EffectKind = "tidy"         // remove the workspace
 	EffectUnbranch EffectKind = "unbranch"     // delete the remote branch of what is done, where no host does
+	EffectReply    EffectKind = "reply"        // answer comments on lines of the pull request, by the lines of Text
 	EffectAskCI    EffectKind = "ask_ci"       // put OnCI again after Delay
 )
 
@@ -213,7 +215,7 @@ const (
 type Effect struct {
 	Kind     EffectKind    `json:"kind"`
 	Author   Role          `json:"author,omitempty"`
-	Text     string        `json:"text,omitempty"`
+	Text     string        `json:"text,omitempty"` // publish: Report.Replies
 	Status   Status        `json:"status,omitempty"`
 	Replaces []Status      `json:"replaces,omitempty"` // trigger statuses that the write may overwrite
 	Answers  Status        `json:"answers,omitempty"`  // status: the person's word that the write answers

@@ -129,6 +129,8 @@ func (p Project) checkHost() (field, wrong string) {
 			"write commands that the service runs, such as [[go, test, ./...]]", strings.Join(p.Contexts, ", "))
 	case hasEmpty:
 		return "ci", "has an empty command, want lists of an executable and its arguments such as [go, test, ./...]"
+	case len(p.People.AtHost) > 0:
+		return "approvers", "names accounts of a git host (host:), and the repository has none; leave them out"
 	case len(p.Reviewers) > 0:
 		return "reviewers", "names accounts of a git host, and the repository has none: " +
 			"nobody can review there, and the reviewer's report is what counts; leave it out"

@@ -16,6 +16,7 @@ type People struct {
 	Starters  []string // set To Analyse and In Progress
 	Approvers []string // set Approved and Rejected
 	Releasers []string // set Confirm Deploy
+	AtHost    []string // accounts of the git host whose approval of a pull request is Approved; "*" = all whose reviews count
 	Separate  bool     // who has started a task does not approve it
 }
 
@@ -37,6 +38,11 @@ func (p People) Allowed(on stage.Trigger) (list []string, role string) {
 	default:
 		return nil, ""
 	}
+}
+
+// ApprovesAtHost reports whether an account's approval of a pull request is an Approved.
+func (p People) ApprovesAtHost(account string) bool {
+	return slices.ContainsFunc(p.AtHost, func(s string) bool { return s == "*" || strings.EqualFold(s, account) })
 }
 
 // Restriction says who may set a status, as the end of a sentence; empty when everybody may.
@@ -65,8 +71,11 @@ func (p People) NeedProof(on stage.Trigger, t Task) bool {
 // check returns the first list with an entry that can name nobody, and why.
 func (p People) check() (field, wrong string) {
 	for field, list := range map[string][]string{"starters": p.Starters, "approvers": p.Approvers, "releasers": p.Releasers} {
+		if field == "approvers" {
+			list = append(list, p.AtHost...)
+		}
 		if slices.ContainsFunc(list, func(s string) bool { return strings.TrimSpace(strings.TrimPrefix(s, rolePrefix)) == "" }) {
-			return field, "has an empty entry, want ids of accounts, e-mail addresses or role:NAME"
+			return field, "has an empty entry, want ids of accounts, e-mail addresses, role:NAME, or for approvers host:ACCOUNT"
 		}
 	}
 	return "", ""

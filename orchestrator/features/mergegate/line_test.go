@@ -216,3 +216,22 @@ func TestRetargetedWithTheLease(t *testing.T) {
 		l.Stands(one, stage.Done)
 	})
 }
+
+// Whose branch a person has pushed to while it stood in the line does not take the lease, whether that was heard of or not: the
+// next one does.
+func TestPushedInLine(t *testing.T) {
+	mergeLine(t, func(l lineRig) {
+		one, two, three := l.Finish("one"), l.Finish("two"), l.Finish("three")
+		sha := l.PushUnheard(two, "", map[string]string{"theirs.go": "package theirs"})
+		l.Set(one, stage.StatusStop) // main stays where it is, so that nothing is rebased
+		l.Settle(time.Minute)
+		require.True(l, l.Task(three).State.Leased)
+		held, _, err := l.leases.Holder(l.Context(), mergeLease)
+		require.NoError(l, err)
+		require.EqualValues(l, 2, held.Epoch, "one had it, and three has")
+		require.True(l, l.Place.Contains(l.Task(two).State.Head, sha))
+		l.green(two)
+		l.Settle(2 * time.Minute)
+		require.Contains(l, l.summary(two), "2nd in line to merge in acme/app, behind "+l.Task(three).WorkItemID, "it was judged again")
+	})
+}

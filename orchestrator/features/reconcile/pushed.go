@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -34,6 +35,14 @@ func (r *Reconciler) pushed(ctx context.Context, e *orchestrator.Engine) (err er
 		for _, t := range page {
 			after = t.ID
 			p, known := e.Projects.ByRepo(t.Repo)
+			if now := r.opt.Now(); known && orchestrator.WaitsForReview(p, t) && now.Sub(r.pulls[t.ID]) >= headsEvery {
+				r.pulls[t.ID] = now
+				_, failed := e.Jobs.Put(ctx, orchestrator.HostJob(p, githost.Hook{
+					Kind: githost.HookReview, Event: orchestrator.HookReplayed, State: string(githost.ReviewApproved),
+					Repo: p.Repo, Branch: t.Branch,
+				}))
+				err = errors.Join(err, failed)
+			}
 			if !known || t.State.Pushed == "" || t.State.MergeSHA != "" {
 				continue
 			}
