@@ -50,9 +50,11 @@ type Deps struct {
 	Messenger  messenger.Messenger
 	Workspaces orchestrator.Workspaces
 	Agents     work.Agents
-	Pages      string // address of the dashboard, which comments link to; empty = it is not known
-	Log        *slog.Logger
-	Now        func() time.Time
+	// Dress adds to a message what is to be shown beside its text; see admin.Chat. Nil = nothing.
+	Dress func(ctx context.Context, taskID int64, repo string, m *messenger.Message) error
+	Pages string // address of the dashboard, which comments link to; empty = it is not known
+	Log   *slog.Logger
+	Now   func() time.Time
 }
 
 // Runners returns the runner of every kind of effect that the machine decides.
@@ -231,6 +233,11 @@ func (d Deps) notify(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	}
 	if e.Attempt > 1 || e.Copies > 0 { // an earlier attempt may have got through: there is no identity on the wire
 		m.Lines = append(m.Lines, "(This may be a second copy.)")
+	}
+	if d.Dress != nil {
+		if err := d.Dress(ctx, e.TaskID, e.Repo, &m); err != nil {
+			return d.retry(e, err)
+		}
 	}
 	_, err := d.Messenger.Send(ctx, m)
 	switch {

@@ -124,7 +124,8 @@ type Parts struct {
 	Tracker    Tracker
 	Polled     bool // nothing announces the tracker's changes
 	Host       orchestrator.Hosting
-	Messenger  messenger.Messenger // nil = no feature sends live messages
+	Messenger  messenger.Messenger                                                              // nil = no feature sends live messages
+	Dress      func(ctx context.Context, taskID int64, repo string, m *messenger.Message) error // of livemessage.Options
 	Workspaces Workspaces
 	Agents     work.Agents
 	Leases     lease.Locker
@@ -288,7 +289,7 @@ func mergeGate(s Set, p Parts) (f orchestrator.Feature, err error) {
 func liveMessage(_ Set, p Parts) (orchestrator.Feature, error) {
 	o := livemessage.Options{
 		Store: p.Store, Records: p.Store, Jobs: p.Store,
-		Projects: p.Projects, Messenger: p.Messenger, Log: p.Log, Now: p.Now,
+		Projects: p.Projects, Messenger: p.Messenger, Dress: p.Dress, Log: p.Log, Now: p.Now,
 	}
 	o.Cards, _ = p.Tracker.(tracker.Linker)
 	return livemessage.Feature(o)

@@ -17,6 +17,8 @@ type People struct {
 	Approvers []string // set Approved and Rejected
 	Releasers []string // set Confirm Deploy
 	Separate  bool     // who has started a task does not approve it
+	// Accounts are names of people, as the lists have them, by their accounts in chats, such as telegram:12345.
+	Accounts map[string]string
 }
 
 // Described reports whether somebody is named by more than an id: the tracker has to

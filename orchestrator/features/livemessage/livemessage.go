@@ -51,6 +51,8 @@ type Options struct {
 	Cards     tracker.Linker // nil: the message has no link to the card
 	Log       *slog.Logger   // nil discards
 	Now       func() time.Time
+	// Dress adds to a message what is to be shown beside its text; see admin.Chat. Nil = nothing.
+	Dress func(ctx context.Context, taskID int64, repo string, m *messenger.Message) error
 
 	said *said
 }
@@ -135,7 +137,14 @@ func rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	v, late, err := o.view(ctx, e)
 	if err == nil && !late {
-		if err = o.show(ctx, v.Task, Render(v), e.Attempt); err == nil {
+		m := Render(v)
+		if o.Dress != nil {
+			err = o.Dress(ctx, e.TaskID, e.Repo, &m)
+		}
+		if err == nil {
+			err = o.show(ctx, v.Task, m, e.Attempt)
+		}
+		if err == nil {
 			o.said.note(e.TaskID, strings.Join(v.Waits, "\n"))
 		}
 	}
