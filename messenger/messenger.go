@@ -76,7 +76,7 @@ type Listener interface {
 type Receiver interface {
 	Signature(h http.Header) (*signature.Check, error)
 	Delivery(h http.Header) (id, event string)
-	Habits() signature.Habits
+	Habits() signature.Habits // the zero value: no webhooks come
 	// DecodeAct reads a verified body; ok is false for what is no act.
 	DecodeAct(body []byte) (a Act, ok bool, err error)
 }

@@ -152,6 +152,9 @@ func (c *Chat) Delivery(http.Header) (id, event string) { return "", "update" }
 
 // Habits implements messenger.Receiver.
 func (c *Chat) Habits() signature.Habits {
+	if !c.opt.Secret.IsSet() {
+		return signature.Habits{}
+	}
 	return signature.Habits{Limit: 1 << 20, Hold: 20 * time.Second}
 }
 

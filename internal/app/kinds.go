@@ -116,6 +116,7 @@ func (s Settings) kinds() map[projectfile.Kind]kind {
 				return nil, nil
 			}
 			o.HTTPClient, o.Log = v.Settings.client(), v.Log
+			o.Hooks = v.Settings.publicURL() + "/webhooks/telegram"
 			return telegram.New(o)
 		}},
 	}

@@ -50,7 +50,7 @@ type BoardHost interface {
 
 // Chat is where notices go.
 type Chat interface {
-	messenger.Messenger
+	messenger.Listener
 	// Moved reports, as an error, that the chat has another address now, and what to set.
 	Moved(ctx context.Context) error
 	// Examine reports what a person has to mend; levels are those of findings, as text.
@@ -106,6 +106,9 @@ func (v *Service) sources() (out []web.Source) {
 		if !n.isBoard {
 			out = append(out, web.Source{Name: n.Name, Host: v.Hosts[n.Name]})
 		}
+	}
+	if r, ok := v.Chat.(messenger.Receiver); ok && r.Habits() != (signature.Habits{}) {
+		out = append(out, web.Source{Name: v.Chat.Accounts(), Chat: r})
 	}
 	return out
 }
