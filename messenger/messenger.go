@@ -57,7 +57,7 @@ type Act struct {
 type Answer struct {
 	Text string
 	Ask  bool // Text is a question: the reply is an Act with the same choice
-	Done bool // the choices are taken off the message
+	Done bool // the choices are taken off the message of the act, or that the question came of
 }
 
 // Listener is a Messenger whose chat reports what people do in it.

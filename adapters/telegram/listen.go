@@ -158,8 +158,8 @@ func (c *Chat) Habits() signature.Habits {
 	return signature.Habits{Limit: 1 << 20, Hold: 20 * time.Second}
 }
 
-// mark stands at the end of a question, and names the choice that it is asked for.
-var mark = regexp.MustCompile(`\[([!-Z^-~]{1,64})\]$`)
+// mark stands at the end of a question, and names the choice that it is asked for, and the number of the choice's message.
+var mark = regexp.MustCompile(`\[([!-.0-Z^-~]{1,64})/(\d{1,18})\]$`)
 
 // DecodeAct implements messenger.Receiver. A text is an act when it replies to a question of this bot.
 func (c *Chat) DecodeAct(body []byte) (a messenger.Act, ok bool, err error) {
@@ -190,7 +190,7 @@ func (c *Chat) DecodeAct(body []byte) (a messenger.Act, ok bool, err error) {
 	}
 	a.By, a.Choice, a.Text = account(*m.From), found[1], m.Text
 	a.Message = fmt.Sprintf("%d/%d", m.Chat.ID, asked.ID)
-	a.Handle = fmt.Sprintf("reply/%d/%d", m.ID, m.MessageThreadID)
+	a.Handle = fmt.Sprintf("reply/%d/%d/%s", m.ID, m.MessageThreadID, found[2])
 	return a, true, nil
 }
 
@@ -212,15 +212,15 @@ func account(u models.User) messenger.Account {
 func (c *Chat) Answer(ctx context.Context, a messenger.Act, with messenger.Answer) error {
 	chat, number, _ := strings.Cut(a.Message, "/")
 	message, _ := strconv.Atoi(number) // a number of ours
-	part := append(strings.Split(a.Handle, "/"), "", "")
+	part := append(strings.Split(a.Handle, "/"), "", "", "")
 	topic, _ := strconv.Atoi(part[2])
 	button := part[0] == "query"
 	if with.Ask || !button && with.Text != "" {
 		p := &bot.SendMessageParams{ChatID: wire(chat), MessageThreadID: topic, Text: html.EscapeString(shorten(clean(with.Text), textMax/2))}
 		to := message
 		if with.Ask { // the mention makes it a question to that person alone
-			p.Text = fmt.Sprintf("<a href=\"tg://user?id=%s\">%s</a>: %s\n[%s]", a.By.ID,
-				html.EscapeString(shorten(clean(cmp.Or(a.By.Name, a.By.ID)), 64)), p.Text, html.EscapeString(a.Choice))
+			p.Text = fmt.Sprintf("<a href=\"tg://user?id=%s\">%s</a>: %s\n[%s/%d]", a.By.ID,
+				html.EscapeString(shorten(clean(cmp.Or(a.By.Name, a.By.ID)), 64)), p.Text, html.EscapeString(a.Choice), message)
 			p.ReplyMarkup = models.ForceReply{ForceReply: true, Selective: true}
 		} else if n, err := strconv.Atoi(part[1]); err == nil {
 			to = n
@@ -239,7 +239,10 @@ func (c *Chat) Answer(ctx context.Context, a messenger.Act, with messenger.Answe
 			return c.convert(err)
 		}
 	}
-	if !with.Done || !button {
+	if origin, err := strconv.Atoi(part[3]); err == nil {
+		message = origin
+	}
+	if !with.Done {
 		return nil
 	}
 	_, err := c.bot.EditMessageReplyMarkup(ctx, &bot.EditMessageReplyMarkupParams{ChatID: wire(chat), MessageID: message, ReplyMarkup: noKeyboard})

@@ -30,12 +30,12 @@ type Chat struct {
 	sent     []Sent
 	acts     []messenger.Act // that nobody has taken
 	answers  []messenger.Answer
-	question map[string]string // choices that messages have a text for, by id
+	question map[string]messenger.Act // that a message asks for a text, by its id
 	woken    chan struct{}
 }
 
 // New makes an empty chat.
-func New() *Chat { return &Chat{question: map[string]string{}, woken: make(chan struct{}, 1)} }
+func New() *Chat { return &Chat{question: map[string]messenger.Act{}, woken: make(chan struct{}, 1)} }
 
 // Accounts implements messenger.Listener.
 func (c *Chat) Accounts() string { return "chat" }
@@ -45,7 +45,7 @@ func (c *Chat) Do(by messenger.Account, message, choice, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if text != "" {
-		choice = c.question[message]
+		choice = c.question[message].Choice
 	}
 	c.last++
 	c.acts = append(c.acts, messenger.Act{ID: strconv.Itoa(c.last), By: by, Message: message, Choice: choice, Text: text})
@@ -84,7 +84,7 @@ func (c *Chat) Answer(ctx context.Context, a messenger.Act, with messenger.Answe
 	}
 	c.answers = append(c.answers, with)
 	for i := range c.sent {
-		if with.Done && c.sent[i].ID == a.Message {
+		if with.Done && (c.sent[i].ID == a.Message || c.sent[i].ID == c.question[a.Message].Message) {
 			c.sent[i].Shown.Choices = nil
 		}
 	}
@@ -92,7 +92,7 @@ func (c *Chat) Answer(ctx context.Context, a messenger.Act, with messenger.Answe
 		c.last++
 		id := strconv.Itoa(c.last)
 		c.sent = append(c.sent, Sent{ID: id, Shown: messenger.Message{Title: with.Text}})
-		c.question[id] = a.Choice
+		c.question[id] = a
 	}
 	return nil
 }

@@ -135,5 +135,7 @@ func asked(t *testing.T, l *listening) {
 	b := l.heard(t, 2)[1]
 	require.NotEqual(t, a.ID, b.ID)
 	require.Equal(t, []string{ann().ID, a.Choice, why}, []string{b.By.ID, b.Choice, b.Text})
+	require.Len(t, l.Labels(id), 2)
 	require.NoError(t, l.to.Answer(t.Context(), b, messenger.Answer{Text: "it is taken", Done: true}))
+	require.Empty(t, l.Labels(id), "those of the message that the question came of")
 }
