@@ -53,7 +53,7 @@ type Act struct {
 	Handle  string // the implementation's own, for Answer
 }
 
-// Answer is what somebody is told who has acted.
+// Answer tells somebody who has acted what came of it.
 type Answer struct {
 	Text string
 	Ask  bool // Text is a question: the reply is an Act with the same choice

@@ -84,7 +84,7 @@ func (k talk) do(by messenger.Account, message, choice, text string) string {
 	return k.told()
 }
 
-// told is what somebody was told last.
+// told returns the newest answer.
 func (k talk) told() string {
 	answers := k.Rig.Chat.Answers()
 	return answers[len(answers)-1].Text

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// person is who may speak in a chat. Whoever is listed may say there what a person may on the board.
+// person names somebody who may speak in a chat. Whoever is listed may say there what a person may on the board.
 type person struct {
 	Name     string `yaml:"name"`     // as approvers and releasers, and the names of tokens, have it
 	Telegram string `yaml:"telegram"` // the number of the account; user names change hands
@@ -14,6 +14,9 @@ type person struct {
 
 // accountsOf are the names of people by their accounts; an error comes with the place in the list.
 func accountsOf(list []person) (map[string]string, int, error) {
+	if len(list) == 0 {
+		return nil, 0, nil
+	}
 	out := map[string]string{}
 	for i, p := range list {
 		if strings.TrimSpace(p.Name) == "" {

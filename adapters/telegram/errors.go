@@ -33,12 +33,7 @@ func (e *Error) Unwrap() error { return e.cause }
 func (e *Error) Retryable() bool { return e.again }
 
 // RetryAfter is the wait that the Bot API requires; 0 when it names none.
-func (e *Error) RetryAfter() time.Duration {
-	if e == nil {
-		return 0
-	}
-	return e.after
-}
+func (e *Error) RetryAfter() time.Duration { return e.after }
 
 // convert makes a typed error. Only its description distinguishes the causes of a 400,
 // so this is the place that reads it. The library's own error is not kept:

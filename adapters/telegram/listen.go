@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
@@ -62,9 +62,7 @@ func (c *Chat) Listen(ctx context.Context, take func(context.Context, messenger.
 				last = text
 				c.log.Warn("what people do in the chat cannot be fetched", "err", err)
 			}
-			var refused *Error
-			_ = errors.As(err, &refused) // every error of the Bot API is one
-			_ = run.Sleep(ctx, run.Real{}, cmp.Or(refused.RetryAfter(), pollAgain))
+			_ = run.Sleep(ctx, run.Real{}, cmp.Or(fault.After(err), pollAgain))
 			continue
 		}
 		last = ""

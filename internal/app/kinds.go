@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/signalbox-dev/signalbox/adapters/chathook"
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
@@ -110,6 +111,14 @@ func (s Settings) kinds() map[projectfile.Kind]kind {
 				})
 			},
 		},
+		"chat": {chat: func(v *Service) (Chat, error) {
+			o := v.Settings.Chat
+			if !o.URL.IsSet() {
+				return nil, nil
+			}
+			o.Client = v.Settings.client()
+			return chathook.New(o)
+		}},
 		"telegram": {chat: func(v *Service) (Chat, error) {
 			o := v.Settings.Telegram
 			if !o.Token.IsSet() {

@@ -99,7 +99,7 @@ func (c *Chat) sayable(t task.Task) (out []string) {
 	return out
 }
 
-// moment is what a button is bound to: where the task stands, its run, and its commit.
+// moment names what a button is bound to: where the task stands, its run, and its commit.
 func moment(t task.Task) string {
 	s := t.State
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%s/%d/%d/%s", s.Stage, s.Phase, s.Hold, s.Run, s.Failures, s.Head))
