@@ -212,7 +212,9 @@ func (c *Chat) Signature(h http.Header) (*signature.Check, error) {
 func (c *Chat) Delivery(http.Header) (id, event string) { return "", "act" }
 
 // Habits implements messenger.Receiver.
-func (c *Chat) Habits() signature.Habits { return signature.Habits{Limit: 1 << 20, Hold: 8 * time.Second} }
+func (c *Chat) Habits() signature.Habits {
+	return signature.Habits{Limit: 1 << 20, Hold: 8 * time.Second}
+}
 
 // DecodeAct implements messenger.Receiver.
 func (c *Chat) DecodeAct(body []byte) (messenger.Act, bool, error) {

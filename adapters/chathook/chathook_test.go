@@ -178,7 +178,9 @@ func TestConformance(t *testing.T) {
 		return messengertest.Fixture{
 			Messenger: c, Listen: receive(c, p, ready),
 			Shown: func() (out []string) {
-				each(func(m chathook.Request) { out = append(out, strings.Join(append([]string{m.Title, m.Link}, m.Lines...), "\n")) })
+				each(func(m chathook.Request) {
+					out = append(out, strings.Join(append([]string{m.Title, m.Link}, m.Lines...), "\n"))
+				})
 				return out
 			},
 			Delete: func(id string) {

@@ -111,7 +111,7 @@ func (s Settings) kinds() map[projectfile.Kind]kind {
 				})
 			},
 		},
-		"chat": {chat: func(v *Service) (Chat, error) {
+		"chathook": {chat: func(v *Service) (Chat, error) {
 			o := v.Settings.Chat
 			if !o.URL.IsSet() {
 				return nil, nil
