@@ -81,6 +81,9 @@ type Receiver interface {
 	DecodeAct(body []byte) (a Act, ok bool, err error)
 }
 
+// Dress adds to a message about a task (0 = none) of a repository what is shown beside its text: choices, links, the chat.
+type Dress func(ctx context.Context, taskID int64, repo string, m *Message) error
+
 // Messenger sends and edits messages in one chat. Implementations are safe for
 // concurrent use.
 type Messenger interface {

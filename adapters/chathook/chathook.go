@@ -70,7 +70,7 @@ const (
 	KindCheck  = "check"  // nothing is shown
 )
 
-// Request is what is posted.
+// Request holds one thing that is to be shown.
 type Request struct {
 	Kind    string   `json:"kind"`
 	ID      string   `json:"id,omitempty"` // of the message
@@ -93,7 +93,7 @@ type Choice struct {
 	Label string `json:"label"`
 }
 
-// Act is what the other program posts when somebody has made a choice, or answered. It is posted until the answer is 2xx.
+// Act reports that somebody has made a choice, or answered. The other program posts it until the answer is 2xx.
 type Act struct {
 	ID string `json:"id"` // the same each time
 	By struct {

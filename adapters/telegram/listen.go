@@ -243,7 +243,8 @@ func (c *Chat) Answer(ctx context.Context, a messenger.Act, with messenger.Answe
 	if !with.Done {
 		return nil
 	}
-	_, err := c.bot.EditMessageReplyMarkup(ctx, &bot.EditMessageReplyMarkupParams{ChatID: wire(chat), MessageID: message, ReplyMarkup: noKeyboard})
+	p := &bot.EditMessageReplyMarkupParams{ChatID: wire(chat), MessageID: message, ReplyMarkup: noKeyboard}
+	_, err := c.bot.EditMessageReplyMarkup(ctx, p)
 	if errorContains(err, "message is not modified", "message to edit not found", "message can't be edited") {
 		return nil
 	}

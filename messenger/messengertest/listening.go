@@ -68,7 +68,10 @@ func ann() messenger.Account { return messenger.Account{ID: "12345", Name: "Ann 
 
 func decision() messenger.Message {
 	m := hello()
-	m.Choices = []messenger.Choice{{ID: "approve.1.0123456789abcdef", Label: "Approve"}, {ID: "reject.9223372036854775807.0123456789abcdef", Label: "Reject"}}
+	m.Choices = []messenger.Choice{
+		{ID: "approve.1.0123456789abcdef", Label: "Approve"},
+		{ID: "reject.9223372036854775807.0123456789abcdef", Label: "Reject"},
+	}
 	return m
 }
 

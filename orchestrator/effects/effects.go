@@ -50,11 +50,10 @@ type Deps struct {
 	Messenger  messenger.Messenger
 	Workspaces orchestrator.Workspaces
 	Agents     work.Agents
-	// Dress adds to a message what is to be shown beside its text; see admin.Chat. Nil = nothing.
-	Dress func(ctx context.Context, taskID int64, repo string, m *messenger.Message) error
-	Pages string // address of the dashboard, which comments link to; empty = it is not known
-	Log   *slog.Logger
-	Now   func() time.Time
+	Dress      messenger.Dress // of messages; nil = nothing is added
+	Pages      string          // address of the dashboard, which comments link to; empty = it is not known
+	Log        *slog.Logger
+	Now        func() time.Time
 }
 
 // Runners returns the runner of every kind of effect that the machine decides.

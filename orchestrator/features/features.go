@@ -124,8 +124,8 @@ type Parts struct {
 	Tracker    Tracker
 	Polled     bool // nothing announces the tracker's changes
 	Host       orchestrator.Hosting
-	Messenger  messenger.Messenger                                                              // nil = no feature sends live messages
-	Dress      func(ctx context.Context, taskID int64, repo string, m *messenger.Message) error // of livemessage.Options
+	Messenger  messenger.Messenger // nil = no feature sends live messages
+	Dress      messenger.Dress     // of livemessage.Options
 	Workspaces Workspaces
 	Agents     work.Agents
 	Leases     lease.Locker

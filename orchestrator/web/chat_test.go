@@ -67,6 +67,7 @@ func TestNote(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/notes", nil, body).status)
 	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/notes", operator, body).status)
 	require.Equal(t, http.StatusBadRequest, k.do(http.MethodPost, "/tasks/1/notes", operator, make([]byte, admin.NoteMax)).status)
+	require.Equal(t, http.StatusConflict, k.do(http.MethodPost, "/tasks/1/notes", operator, []byte(`{"text": " "}`)).status)
 	story, err := k.store.Journal(t.Context(), 1)
 	require.NoError(t, err)
 	a, err := story[len(story)-1].Acted()

@@ -365,8 +365,6 @@ func TestRefusalsAreAsDescribed(t *testing.T) {
 			{"POST /tasks/{id}/approve", nil, `{"why": "` + strings.Repeat("x", 10_001) + `"}`, http.StatusBadRequest},
 			{"POST /tasks/{id}/approve", nil, `{"commit": "an older one"}`, http.StatusConflict},
 			{"POST /tasks/{id}/reject", nil, `{"why": " "}`, http.StatusConflict},
-			{"POST /tasks/{id}/notes", nil, `{"text": " "}`, http.StatusConflict},
-			{"POST /tasks/{id}/notes", nil, `{"text": ""}`, http.StatusBadRequest},
 			{"GET /tasks/{id}/documents", map[string]string{"commit": "none"}, "", http.StatusNotFound},
 			{"GET /tasks/{id}/documents/{name}", map[string]string{"name": "../x"}, "", http.StatusNotFound},
 			{"GET /tasks/{id}/diff", map[string]string{"commit": "none"}, "", http.StatusNotFound},

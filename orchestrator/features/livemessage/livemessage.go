@@ -51,8 +51,7 @@ type Options struct {
 	Cards     tracker.Linker // nil: the message has no link to the card
 	Log       *slog.Logger   // nil discards
 	Now       func() time.Time
-	// Dress adds to a message what is to be shown beside its text; see admin.Chat. Nil = nothing.
-	Dress func(ctx context.Context, taskID int64, repo string, m *messenger.Message) error
+	Dress     messenger.Dress // nil = nothing is added
 
 	said *said
 }
