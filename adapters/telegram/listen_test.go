@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +19,13 @@ import (
 )
 
 var kim = telegramtest.User{ID: 12345, Name: "Kim"}
+
+func serve(t *testing.T, h http.Handler) string {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
 
 // hearing has a chat listen until the test ends, or the function that it returns is called.
 func hearing(t *testing.T, c *telegram.Chat, take func(messenger.Act) error) (end func()) {

@@ -53,13 +53,6 @@ func open(t *testing.T, h http.Handler) *telegram.Chat {
 	return c
 }
 
-func serve(t *testing.T, h http.Handler) string {
-	t.Helper()
-	srv := httptest.NewServer(h)
-	t.Cleanup(srv.Close)
-	return srv.URL
-}
-
 // TestMain sees that no request is left behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
