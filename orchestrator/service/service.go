@@ -37,7 +37,9 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/features"
+	"github.com/signalbox-dev/signalbox/orchestrator/follow"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
@@ -54,6 +56,7 @@ type Service struct {
 	opt      Options
 	features *features.Made
 	words    *admin.Chat // what people say in the chat
+	watch    follow.Watch
 
 	identities map[string]*identity // by the names of trackers; empty = the first
 	boards     *boards
@@ -78,6 +81,7 @@ func New(o Options) (*Service, error) {
 	s.reach.found, s.reach.wrong, s.reach.told = map[string]finding{}, map[string]int{}, map[string]time.Time{}
 	s.endWaits = sync.OnceFunc(func() { close(s.stopping) })
 	s.opt.Store = redactedStore{o.Store, o.Redactor}
+	s.watch.Logs = o.Logs
 	s.words = &admin.Chat{Stop: o.Features.Stop, Pages: o.Pages}
 	for name := range o.Identify {
 		s.identities[name] = &identity{since: time.Now()}
@@ -112,7 +116,7 @@ func (s *Service) engine() (err error) {
 	})
 	parts := features.Parts{
 		Store: o.Store, Projects: o.Projects, Tracker: boarded{s.tracker(), s.boards}, Polled: !s.announced(),
-		Host: s.host(), Messenger: s.chat(), Dress: s.words.Dress,
+		Host: s.host(), Messenger: s.chat(), Dress: s.words.Dress, Work: s.working,
 		Workspaces: o.Workspaces, Agents: o.Agents, Leases: o.Leases, Merger: runners[stage.EffectMerge], Log: o.Log,
 	}
 	// What a feature owes that is switched off now is cleared away all the same.
@@ -137,6 +141,23 @@ func (s *Service) engine() (err error) {
 	}, o.Engine, append(s.features.List, o.Further...)...)
 	s.words.Engine = s.Engine
 	return err
+}
+
+// working says how far the agent of a task is: "developer: 14 files, $0.41".
+func (s *Service) working(ctx context.Context, taskID int64) (string, error) {
+	_, list, err := follow.Of(ctx, s.Engine, taskID, 0)
+	if err != nil || len(list) == 0 || !list[0].Live {
+		return "", err
+	}
+	p, err := s.watch.Progress(ctx, list[0])
+	if err != nil || p.Files == 0 && p.Usage.MicroUSD == 0 {
+		return "", err
+	}
+	text := fmt.Sprintf("%s: %d files", list[0].Role, p.Files)
+	if p.Usage.MicroUSD > 0 {
+		text += ", " + task.CostOf(task.AgentRun{Usage: p.Usage}).Price()
+	}
+	return text, nil
 }
 
 // announced reports whether anything tells of the tracker's changes.
