@@ -41,7 +41,7 @@ const (
 
 // Options of a Chat. URL and Secret are required.
 type Options struct {
-	URL    secret.String    `env:"CHAT_URL" doc:"address of a program that is the chat, in the place of Telegram; unset: none"`
+	URL    secret.String    `env:"CHAT_URL" doc:"address of a chat in the place of Telegram; unset: none"`
 	Secret secret.String    `env:"CHAT_SECRET" form:"long" doc:"signs what goes to CHAT_URL and what comes from there"`
 	Client *http.Client     // nil = one with a limit of 10 s; redirects are not followed
 	Now    func() time.Time // nil = the real clock
@@ -53,7 +53,7 @@ type Chat struct{ opt Options }
 // New makes a chat without calling the network.
 func New(o Options) (*Chat, error) {
 	if !post.IsAddress(o.URL.Reveal()) || !o.Secret.IsSet() { // what the address is may hold a token
-		return nil, errors.New("chathook: Options.URL and Secret: want an address such as https://example.org/chat, and a secret of 128 bits")
+		return nil, errors.New("chathook: Options.URL and Secret: want an address such as https://example.org/chat, and a secret")
 	}
 	o.Client = post.Client(o.Client)
 	if o.Now == nil {

@@ -23,8 +23,8 @@ func accountsOf(list []person) (map[string]string, int, error) {
 			return nil, i, fmt.Errorf("people: entry %d has no name: write that of the person's token, or the e-mail address", i+1)
 		}
 		if strings.Trim(p.Telegram, "0123456789") != "" {
-			return nil, i, fmt.Errorf("people: %s: telegram is %q, want the number of the account, which the bot tells whoever is not listed",
-				p.Name, p.Telegram)
+			return nil, i, fmt.Errorf("people: %s: telegram is %q, want the number of the account, "+
+				"which the bot tells whoever is not listed", p.Name, p.Telegram)
 		}
 		for chat, id := range map[string]string{"telegram": p.Telegram, "chat": p.Chat} {
 			if other := out[chat+":"+id]; id != "" && other != "" {

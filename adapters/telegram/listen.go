@@ -214,7 +214,8 @@ func (c *Chat) Answer(ctx context.Context, a messenger.Act, with messenger.Answe
 	topic, _ := strconv.Atoi(part[2])
 	button := part[0] == "query"
 	if with.Ask || !button && with.Text != "" {
-		p := &bot.SendMessageParams{ChatID: wire(chat), MessageThreadID: topic, Text: html.EscapeString(shorten(clean(with.Text), textMax/2))}
+		text := html.EscapeString(shorten(clean(with.Text), textMax/2))
+		p := &bot.SendMessageParams{ChatID: wire(chat), MessageThreadID: topic, Text: text}
 		to := message
 		if with.Ask { // the mention makes it a question to that person alone
 			p.Text = fmt.Sprintf("<a href=\"tg://user?id=%s\">%s</a>: %s\n[%s/%d]", a.By.ID,

@@ -30,7 +30,7 @@ type Options struct {
 	// ChatID is a number, or @channelname; a group that becomes a supergroup is followed to its new number.
 	ChatID string `env:"TELEGRAM_CHAT_ID" doc:"of the chat; of a topic of a forum as chat/topic"`
 	// Secret makes Telegram send what people do to Hooks, in the place of long polling.
-	Secret     secret.String `env:"TELEGRAM_WEBHOOK_SECRET" form:"long" doc:"what people do in the chat comes by a webhook with it to PUBLIC_URL; unset: it is fetched"`
+	Secret     secret.String `env:"TELEGRAM_WEBHOOK_SECRET" form:"long" doc:"of a webhook to PUBLIC_URL; unset: acts are fetched"`
 	Hooks      string        // address of the webhook, https
 	BaseURL    string        `env:"TELEGRAM_URL" form:"url" doc:"address of the Bot API; unset: Telegram's own"`
 	HTTPClient *http.Client  // nil = one with a time limit of 20 s
@@ -113,14 +113,14 @@ func (c *Chat) follow(chat string, err error) bool {
 func (c *Chat) Moved(context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, was := range slices.Sorted(maps.Keys(c.moved)) {
-		where := "ORCH_TELEGRAM_CHAT_ID"
-		if set, _, _ := strings.Cut(c.set, "/"); was != set {
-			where = "chat in projects.yaml"
-		}
-		return fmt.Errorf("the group %s has become a supergroup, to which messages go: set %s to %s", was, where, c.moved[was])
+	if len(c.moved) == 0 {
+		return nil
 	}
-	return nil
+	was, where := slices.Min(slices.Collect(maps.Keys(c.moved))), "ORCH_TELEGRAM_CHAT_ID"
+	if set, _, _ := strings.Cut(c.set, "/"); was != set {
+		where = "chat in projects.yaml"
+	}
+	return fmt.Errorf("the group %s has become a supergroup, to which messages go: set %s to %s", was, where, c.moved[was])
 }
 
 // wire is a chat as the Bot API takes it.

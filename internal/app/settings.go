@@ -174,9 +174,6 @@ func (s Settings) check() error {
 	if s.Chat.URL.IsSet() != s.Chat.Secret.IsSet() {
 		wrong("CHAT_URL", "and ORCH_CHAT_SECRET must be set together")
 	}
-	if s.Chat.URL.IsSet() && s.Telegram.Token.IsSet() {
-		wrong("CHAT_URL", "is a chat in the place of Telegram: leave one of it and ORCH_TELEGRAM_TOKEN out")
-	}
 	return errors.Join(errs...)
 }
 

@@ -79,7 +79,7 @@ func (s *Server) call(method string, args map[string]string) answer {
 	}
 	switch method {
 	case "getme":
-		return answer{OK: true, Result: map[string]any{"id": s.bot(), "is_bot": true, "first_name": "signalbox", "username": "signalbox_bot"}}
+		return answer{OK: true, Result: map[string]any{"id": s.bot(), "is_bot": true, "first_name": "box", "username": "signalbox_bot"}}
 	case "getchat":
 		if args["chat_id"] == "" {
 			return bad("chat_id is empty")
@@ -171,7 +171,9 @@ func (s *Server) wire(m Message) map[string]any {
 	id, _ := strconv.ParseInt(m.Chat, 10, 64) // a channel's name has none here
 	return map[string]any{
 		"message_id": m.ID, "date": m.At.Unix(), "chat": map[string]any{"id": id, "type": "private"}, "text": text,
-		"message_thread_id": m.Topic, "from": map[string]any{"id": s.bot(), "is_bot": true, "first_name": "signalbox"}, "entities": mention(m),
+		"message_thread_id": m.Topic,
+		"from":              map[string]any{"id": s.bot(), "is_bot": true, "first_name": "signalbox"},
+		"entities":          mention(m),
 	}
 }
 

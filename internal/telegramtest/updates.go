@@ -179,7 +179,8 @@ func (s *Server) poll(ctx context.Context, args map[string]string, mine int) ans
 			return fail(http.StatusConflict, "Conflict: can't use getUpdates method while webhook is active; "+
 				"use deleteWebhook to delete the webhook first")
 		case conflict:
-			return fail(http.StatusConflict, "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running")
+			return fail(http.StatusConflict, "Conflict: terminated by other getUpdates request; "+
+				"make sure that only one bot instance is running")
 		case len(list) > 0 || !time.Now().Before(end) || ctx.Err() != nil:
 			return answer{OK: true, Result: list}
 		}

@@ -4,7 +4,8 @@
 //	POST /webhooks/{source}
 //	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /tasks/{id}/documents[/{name}], /tasks/{id}/diff
 //	GET  /tasks/{id}/runs/{n}/events, /events, /costs
-//	POST /tasks/{id}/approve, /tasks/{id}/reject, /tasks/{id}/confirm, /tasks/{id}/retry, /tasks/{id}/stop, /tasks/{id}/undo, /tasks/{id}/notes
+//	POST /tasks/{id}/approve, /tasks/{id}/reject, /tasks/{id}/confirm, /tasks/{id}/retry, /tasks/{id}/stop, /tasks/{id}/undo
+//	POST /tasks/{id}/notes
 //	GET, POST, DELETE /tasks/{id}/deps, /pauses
 //	POST /serial-gate/unfreeze, /agents/{agent}/resume, /effects/hasten, /effects/{id}/again, /admin/reload
 //	GET  /healthz, /readyz, /metrics, /openapi.json (which describes all of it)
