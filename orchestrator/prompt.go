@@ -61,7 +61,7 @@ func Prompt(
 	quote(&b, "Title of the work item", t.Title, quoteMax)
 	quote(&b, "Description of the work item", t.Description, quoteMax)
 	if len(comments) > 0 {
-		quote(&b, "Comments of people on the work item", strings.Join(comments, "\n"), quoteMax)
+		quote(&b, "What people have written about the work item", strings.Join(comments, "\n"), quoteMax)
 	}
 	return b.String()
 }
@@ -189,19 +189,31 @@ func ownAssignment(p task.Project, role stage.Role, main fs.FS) (text, from stri
 	return string(body), from, err
 }
 
-// answers are the comments that people have written on the work item.
-func (a *attempt) answers(ctx context.Context) []string {
+// answers are the newest texts that people have written for the task: comments on the work item, notes and answers.
+func (a *attempt) answers(ctx context.Context) (out []string) {
 	comments, err := a.comments(ctx, a.project, a.task)
 	if err != nil {
 		a.Log.Warn("comments could not be read", "task", a.task.ID, "err", err)
-		return nil
 	}
-	var out []string
 	for _, c := range comments {
 		if !c.Own && c.Body != "" {
 			out = append(out, c.CreatedAt.UTC().Format(time.RFC3339)+" "+c.Body)
 		}
 	}
+	entries, err := a.Records.Journal(ctx, a.task.ID)
+	if err != nil {
+		a.Log.Warn("notes could not be read", "task", a.task.ID, "err", err)
+	}
+	for _, e := range entries {
+		if n, err := e.Acted(); err == nil && (n.Act == task.ActNote || n.Act == task.ActAnswer) {
+			out = append(out, fmt.Sprintf("%s %s: %s", e.At.UTC().Format(time.RFC3339), n.By.Who(), n.Why))
+		}
+	}
+	slices.SortStableFunc(out, func(x, y string) int { // by the moment that each begins with
+		a, _, _ := strings.Cut(x, " ")
+		b, _, _ := strings.Cut(y, " ")
+		return strings.Compare(a, b)
+	})
 	return out[max(0, len(out)-10):]
 }
 

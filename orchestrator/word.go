@@ -51,6 +51,9 @@ func (in intake) hear(t task.Task, ev stage.Event) {
 	if ev.By.Kind == stage.KindPerson || ev.By.Kind == stage.KindOperator {
 		w := in.word
 		w.Card, w.Said, w.By, w.SaidAt = task.OriginalKey(t.TrackerIssueID), string(ev.On), ev.By, ev.At
+		if ev.By.Via == stage.ViaChat {
+			w.Act = ev.By.Request
+		}
 	}
 }
 

@@ -53,9 +53,10 @@ type HookSecrets struct{ Tracker, Host []string }
 
 // file is the form of the file.
 type file struct {
-	Hosts    []Host  `yaml:"hosts"`
-	Boards   []Board `yaml:"boards"`
-	Projects []entry `yaml:"projects"`
+	Hosts    []Host   `yaml:"hosts"`
+	Boards   []Board  `yaml:"boards"`
+	People   []person `yaml:"people"`
+	Projects []entry  `yaml:"projects"`
 }
 
 type entry struct {
@@ -68,6 +69,7 @@ type entry struct {
 	CloneURL       string              `yaml:"clone_url"`
 	WebURL         string              `yaml:"web_url"`
 	Prefix         string              `yaml:"prefix"`
+	Chat           string              `yaml:"chat"` // where its messages go; empty = where the settings say
 	MoreBoards     []board             `yaml:"more_boards"`
 	Main           string              `yaml:"main"`
 	Merge          githost.MergeMethod `yaml:"merge"` // merge, squash or rebase; empty = as the repository allows
@@ -177,6 +179,10 @@ func Parse(name string, body []byte, further ...Kind) (Registry, error) {
 		return fail(0, errors.New("projects: no project is registered"))
 	}
 	out := Registry{Pipeline: pipeline, HookSecrets: map[string]HookSecrets{}, name: name, tree: tree}
+	accounts, at, err := accountsOf(f.People)
+	if err != nil {
+		return fail(yamlplace.Line(tree, "people", at, ""), err)
+	}
 	out.Neighbours = Neighbours{f.Hosts, f.Boards}
 	if list, entry, field, err := out.Neighbours.fill(further); err != nil {
 		return Registry{}, placed(name, tree, list, entry, field, err)
@@ -190,6 +196,7 @@ func Parse(name string, body []byte, further ...Kind) (Registry, error) {
 		if err != nil {
 			return fail(yamlplace.Line(tree, "projects", i, field), fmt.Errorf("project %d (%s): %w", i+1, e.Repo, err))
 		}
+		p.People.Accounts = accounts
 		list = append(list, p)
 		out.HookSecrets[p.Repo] = HookSecrets{Tracker: e.TrackerSecret, Host: e.HostSecret}
 	}
@@ -206,7 +213,7 @@ func Parse(name string, body []byte, further ...Kind) (Registry, error) {
 func (e entry) convert(pipeline stage.Pipeline) (p task.Project, field string, err error) {
 	p = task.Project{
 		TrackerProject: e.TrackerProject, SyncProject: e.SyncProject, Prefix: e.Prefix,
-		Host: e.Host, Repo: e.Repo, Path: e.Path, CloneURL: e.CloneURL, WebURL: e.WebURL,
+		Chat: e.Chat, Host: e.Host, Repo: e.Repo, Path: e.Path, CloneURL: e.CloneURL, WebURL: e.WebURL,
 		Main: e.Main, Merge: e.Merge, SelfHosting: e.SelfHosting, CancelledIsStop: e.CancelledStop,
 		CINone: e.CI.None, AllCI: e.CI.All, Contexts: e.CI.Contexts, Issuers: e.CI.Issuers, CI: e.CI.Commands, Reviewers: e.Reviewers,
 		People: task.People{Starters: e.Starters, Releasers: e.Releasers, Separate: e.Separate},

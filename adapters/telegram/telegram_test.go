@@ -56,6 +56,13 @@ func open(t *testing.T, h http.Handler) *telegram.Chat {
 // TestMain sees that no request is left behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+func user(t *testing.T, a messenger.Account) telegramtest.User {
+	t.Helper()
+	id, err := strconv.ParseInt(a.ID, 10, 64)
+	require.NoError(t, err)
+	return telegramtest.User{ID: id, Name: a.Name}
+}
+
 func TestConformance(t *testing.T) {
 	messengertest.Run(t, func(t *testing.T) messengertest.Fixture {
 		c, api := setup(t)
@@ -65,6 +72,33 @@ func TestConformance(t *testing.T) {
 				var out []string
 				for _, m := range api.Messages() {
 					out = append(out, telegramtest.Plain(m.Text))
+				}
+				return out
+			},
+			Labels: func(id string) (out []string) {
+				for _, m := range api.Messages() {
+					for _, b := range m.Buttons {
+						if strings.HasSuffix(id, "/"+strconv.Itoa(m.ID)) {
+							out = append(out, b.Text)
+						}
+					}
+				}
+				return out
+			},
+			Press: func(by messenger.Account, id, label string) {
+				_, number, _ := strings.Cut(id, "/")
+				n, err := strconv.Atoi(number)
+				require.NoError(t, err)
+				require.True(t, api.Press(user(t, by), n, label))
+			},
+			Write: func(by messenger.Account, text string) {
+				list := api.Messages()
+				require.True(t, list[len(list)-1].Forced)
+				api.Reply(user(t, by), list[len(list)-1].ID, text)
+			},
+			Told: func() (out []string) {
+				for _, a := range api.Toasts() {
+					out = append(out, a.Text)
 				}
 				return out
 			},

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/signalbox-dev/signalbox/adapters/chathook"
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
@@ -110,12 +111,21 @@ func (s Settings) kinds() map[projectfile.Kind]kind {
 				})
 			},
 		},
+		"chathook": {chat: func(v *Service) (Chat, error) {
+			o := v.Settings.Chat
+			if !o.URL.IsSet() {
+				return nil, nil
+			}
+			o.Client = v.Settings.client()
+			return chathook.New(o)
+		}},
 		"telegram": {chat: func(v *Service) (Chat, error) {
 			o := v.Settings.Telegram
 			if !o.Token.IsSet() {
 				return nil, nil
 			}
 			o.HTTPClient, o.Log = v.Settings.client(), v.Log
+			o.Hooks = v.Settings.publicURL() + "/webhooks/telegram"
 			return telegram.New(o)
 		}},
 	}

@@ -50,7 +50,7 @@ type BoardHost interface {
 
 // Chat is where notices go.
 type Chat interface {
-	messenger.Messenger
+	messenger.Messenger // and messenger.Listener and Receiver, where people can act in it
 	// Moved reports, as an error, that the chat has another address now, and what to set.
 	Moved(ctx context.Context) error
 	// Examine reports what a person has to mend; levels are those of findings, as text.
@@ -106,6 +106,10 @@ func (v *Service) sources() (out []web.Source) {
 		if !n.isBoard {
 			out = append(out, web.Source{Name: n.Name, Host: v.Hosts[n.Name]})
 		}
+	}
+	listener, listens := v.Chat.(messenger.Listener)
+	if r, ok := v.Chat.(messenger.Receiver); ok && listens && r.Habits() != (signature.Habits{}) {
+		out = append(out, web.Source{Name: listener.Accounts(), Chat: r})
 	}
 	return out
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"github.com/signalbox-dev/signalbox/adapters/chathook"
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/gpsfile"
 	"github.com/signalbox-dev/signalbox/adapters/oidc"
@@ -71,6 +72,7 @@ type Settings struct {
 	Plane    plane.Settings
 	GitHub   github.Settings
 	Telegram telegram.Options
+	Chat     chathook.Options
 	OIDC     oidc.Options
 	Proxy    access.Proxy
 	GPSFiles gpsfile.Paths
@@ -168,6 +170,9 @@ func (s Settings) check() error {
 	s.Plane.Check(wrong)
 	if s.Telegram.Token.IsSet() != (s.Telegram.ChatID != "") {
 		wrong("TELEGRAM_CHAT_ID", "and ORCH_TELEGRAM_TOKEN must be set together")
+	}
+	if s.Chat.URL.IsSet() != s.Chat.Secret.IsSet() {
+		wrong("CHAT_URL", "and ORCH_CHAT_SECRET must be set together")
 	}
 	return errors.Join(errs...)
 }

@@ -87,7 +87,9 @@ func shown() []string {
 
 // assembled are the packages of its own floor that the service puts together; adapters are none.
 func assembled() []string {
-	return []string{"orchestrator", "orchestrator/admin", "orchestrator/effects", "orchestrator/features", "orchestrator/web", "orchestrator/web/dashboard"}
+	return []string{
+		"orchestrator", "orchestrator/admin", "orchestrator/effects", "orchestrator/features", "orchestrator/follow", "orchestrator/web", "orchestrator/web/dashboard",
+	}
 }
 
 // suites are packages that only tests import; they may use test libraries.

@@ -1,6 +1,7 @@
 package telegramtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"html"
 	"mime"
@@ -78,7 +79,7 @@ func (s *Server) call(method string, args map[string]string) answer {
 	}
 	switch method {
 	case "getme":
-		return answer{OK: true, Result: map[string]any{"id": 42, "is_bot": true, "first_name": "signalbox", "username": "signalbox_bot"}}
+		return answer{OK: true, Result: map[string]any{"id": s.bot(), "is_bot": true, "first_name": "box", "username": "signalbox_bot"}}
 	case "getchat":
 		if args["chat_id"] == "" {
 			return bad("chat_id is empty")
@@ -90,6 +91,12 @@ func (s *Server) call(method string, args map[string]string) answer {
 		return s.edit(args)
 	case "deletemessage":
 		return s.remove(args)
+	case "editmessagereplymarkup":
+		return s.editMarkup(args)
+	case "answercallbackquery":
+		return s.answerQuery(args)
+	case "setwebhook", "deletewebhook":
+		return s.setHook(args)
 	default:
 		return fail(http.StatusNotFound, "Not Found: method not found")
 	}
@@ -99,7 +106,7 @@ func (s *Server) send(args map[string]string) answer {
 	if args["chat_id"] == "" {
 		return bad("chat_id is empty")
 	}
-	if wrong := wrongText(args); wrong != "" {
+	if wrong := cmp.Or(wrongText(args), wrongMarkup(args)); wrong != "" {
 		return bad(wrong)
 	}
 	s.last++
@@ -107,8 +114,10 @@ func (s *Server) send(args map[string]string) answer {
 		ID: s.last, Chat: args["chat_id"], Text: args["text"], HTML: args["parse_mode"] == "HTML",
 		Silent: args["disable_notification"] == "true", NoLink: noLink(args), At: time.Now(),
 	}
+	m.Topic, _ = strconv.Atoi(args["message_thread_id"]) // none is none
+	m.Buttons, m.Forced = markupOf(args)
 	s.messages = append(s.messages, m)
-	return answer{OK: true, Result: wire(m)}
+	return answer{OK: true, Result: s.wire(m)}
 }
 
 // find gives the index of the message that a call is about, or -1.
@@ -123,18 +132,19 @@ func (s *Server) edit(args map[string]string) answer {
 	if i < 0 {
 		return bad("message to edit not found")
 	}
-	if wrong := wrongText(args); wrong != "" {
+	if wrong := cmp.Or(wrongText(args), wrongMarkup(args)); wrong != "" {
 		return bad(wrong)
 	}
 	m := &s.messages[i]
-	if m.Text == args["text"] {
+	buttons, _ := markupOf(args)
+	if m.Text == args["text"] && slices.Equal(m.Buttons, buttons) {
 		return bad("message is not modified: specified new message content and reply markup " +
 			"are exactly the same as a current content and reply markup of the message")
 	}
 	m.Before = append(m.Before, m.Text)
-	m.Text, m.HTML, m.NoLink = args["text"], args["parse_mode"] == "HTML", noLink(args)
+	m.Text, m.HTML, m.NoLink, m.Buttons = args["text"], args["parse_mode"] == "HTML", noLink(args), buttons
 	m.Edits++
-	return answer{OK: true, Result: wire(*m)}
+	return answer{OK: true, Result: s.wire(*m)}
 }
 
 func (s *Server) remove(args map[string]string) answer {
@@ -153,10 +163,17 @@ func noLink(args map[string]string) bool {
 	return json.Unmarshal([]byte(args["link_preview_options"]), &o) == nil && o.Disabled
 }
 
-func wire(m Message) map[string]any {
+func (s *Server) wire(m Message) map[string]any {
+	text := m.Text
+	if m.HTML {
+		text = Plain(text)
+	}
 	id, _ := strconv.ParseInt(m.Chat, 10, 64) // a channel's name has none here
 	return map[string]any{
-		"message_id": m.ID, "date": m.At.Unix(), "chat": map[string]any{"id": id, "type": "private"}, "text": Plain(m.Text),
+		"message_id": m.ID, "date": m.At.Unix(), "chat": map[string]any{"id": id, "type": "private"}, "text": text,
+		"message_thread_id": m.Topic,
+		"from":              map[string]any{"id": s.bot(), "is_bot": true, "first_name": "signalbox"},
+		"entities":          mention(m),
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package telegramtest is a Telegram Bot API server in memory, for tests and
-// demonstrations: sendMessage, editMessageText, deleteMessage and getMe, with
+// demonstrations: messages, their buttons and edits, getUpdates and webhooks, with
 // the real answers and errors, and switches for failures.
 package telegramtest
 
@@ -27,6 +27,16 @@ type Message struct {
 	Edits  int       `json:"edits"`
 	Before []string  `json:"before,omitempty"` // earlier texts, oldest first
 	At     time.Time `json:"at"`
+	Topic  int       `json:"topic,omitempty"`
+
+	Buttons []Button `json:"buttons,omitempty"` // of the inline keyboard, row by row
+	Forced  bool     `json:"forced,omitempty"`  // clients open a reply to it
+}
+
+// Button is one of an inline keyboard.
+type Button struct {
+	Text string `json:"text"`
+	Data string `json:"callback_data"`
 }
 
 // Fault names what a call meets.
@@ -59,11 +69,12 @@ type Server struct {
 	after    int // seconds
 	messages []Message
 	moved    map[string]int // where groups have gone that are supergroups now
+	inbox
 }
 
 // New makes a server with one bot.
 func New(token string) *Server {
-	s := &Server{token: token, after: 1, moved: map[string]int{}}
+	s := &Server{token: token, after: 1, moved: map[string]int{}, inbox: inbox{queries: map[string]bool{}}}
 	s.API = &fakehttp.API{
 		Serve: http.HandlerFunc(s.serve), Call: called, World: &s.mu, Admit: s.admit, Refuse: s.refuse, BodyMax: bodyMax,
 	}
@@ -103,7 +114,7 @@ func (s *Server) Messages() []Message {
 	defer s.mu.Unlock()
 	out := slices.Clone(s.messages)
 	for i := range out {
-		out[i].Before = slices.Clone(out[i].Before)
+		out[i].Before, out[i].Buttons = slices.Clone(out[i].Before), slices.Clone(out[i].Buttons)
 	}
 	return out
 }
@@ -128,6 +139,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	args, err := arguments(r)
 	if err != nil {
 		reply(w, bad("can't parse the request"))
+		return
+	}
+	if rec, ok := w.(*fakehttp.Recorder); ok && called(r) == "getupdates" {
+		s.polls++
+		mine := s.polls
+		rec.Rest = func() { reply(w, s.poll(r.Context(), args, mine)) }
 		return
 	}
 	reply(w, s.call(called(r), args))

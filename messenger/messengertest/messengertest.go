@@ -23,6 +23,14 @@ type Fixture struct {
 	Shown func() []string
 	// Delete removes a message as a person would.
 	Delete func(id string)
+	// Of a messenger.Listener: Labels are the choices that a message shows, Press makes one of them and Write writes a
+	// reply to the newest question; Told lists what people were told beside messages. Listen is that of the Listener, where
+	// it needs help to be reached.
+	Labels func(message string) []string
+	Press  func(by messenger.Account, message, label string)
+	Write  func(by messenger.Account, text string)
+	Told   func() []string
+	Listen func(ctx context.Context, take func(context.Context, messenger.Act) error)
 	// Fail makes one call of the port, called as its method, fail from now on.
 	Fail func(call string, how faulttest.Kind)
 }
@@ -50,6 +58,19 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"an ended context sends nothing":           ended,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+	}
+	for name, test := range map[string]func(*testing.T, *listening){
+		"a message shows its choices, and an edit others": choices,
+		"a choice is an act of whoever makes it":          chosen,
+		"an act comes until it is taken, and once":        untaken,
+		"a question is answered by a text":                asked,
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := open(t)
+			if l, ok := f.Messenger.(messenger.Listener); ok {
+				test(t, listen(t, f, l))
+			}
+		})
 	}
 	for call, trial := range map[string]func(*testing.T, Fixture) faulttest.Trial{"Send": sending, "Edit": editing} {
 		t.Run(call+" fails, and nothing else", func(t *testing.T) {

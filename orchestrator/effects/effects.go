@@ -50,7 +50,8 @@ type Deps struct {
 	Messenger  messenger.Messenger
 	Workspaces orchestrator.Workspaces
 	Agents     work.Agents
-	Pages      string // address of the dashboard, which comments link to; empty = it is not known
+	Dress      messenger.Dress // of messages; nil = nothing is added
+	Pages      string          // address of the dashboard, which comments link to; empty = it is not known
 	Log        *slog.Logger
 	Now        func() time.Time
 }
@@ -232,6 +233,11 @@ func (d Deps) notify(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	}
 	if e.Attempt > 1 || e.Copies > 0 { // an earlier attempt may have got through: there is no identity on the wire
 		m.Lines = append(m.Lines, "(This may be a second copy.)")
+	}
+	if d.Dress != nil {
+		if err := d.Dress(ctx, e.TaskID, e.Repo, &m); err != nil {
+			return d.retry(e, err)
+		}
 	}
 	_, err := d.Messenger.Send(ctx, m)
 	switch {

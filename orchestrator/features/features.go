@@ -125,6 +125,8 @@ type Parts struct {
 	Polled     bool // nothing announces the tracker's changes
 	Host       orchestrator.Hosting
 	Messenger  messenger.Messenger // nil = no feature sends live messages
+	Dress      messenger.Dress     // of livemessage.Options, as Work
+	Work       func(ctx context.Context, taskID int64) (string, error)
 	Workspaces Workspaces
 	Agents     work.Agents
 	Leases     lease.Locker
@@ -288,7 +290,7 @@ func mergeGate(s Set, p Parts) (f orchestrator.Feature, err error) {
 func liveMessage(_ Set, p Parts) (orchestrator.Feature, error) {
 	o := livemessage.Options{
 		Store: p.Store, Records: p.Store, Jobs: p.Store,
-		Projects: p.Projects, Messenger: p.Messenger, Log: p.Log, Now: p.Now,
+		Projects: p.Projects, Messenger: p.Messenger, Dress: p.Dress, Work: p.Work, Log: p.Log, Now: p.Now,
 	}
 	o.Cards, _ = p.Tracker.(tracker.Linker)
 	return livemessage.Feature(o)

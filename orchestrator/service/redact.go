@@ -262,6 +262,17 @@ func (c redactedChat) message(m messenger.Message) messenger.Message {
 	return m
 }
 
+// redactedListener answers people without a secret.
+type redactedListener struct {
+	messenger.Listener
+	by *secret.Redactor
+}
+
+func (l redactedListener) Answer(ctx context.Context, a messenger.Act, with messenger.Answer) error {
+	with.Text = l.by.Text(with.Text)
+	return l.Listener.Answer(ctx, a, with)
+}
+
 // redactedAnswers serves what a handler does, without secrets in the bodies. Headers are the
 // handler's own: sessions are there.
 func redactedAnswers(by *secret.Redactor, h http.Handler) http.Handler {

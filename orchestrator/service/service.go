@@ -37,7 +37,9 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/features"
+	"github.com/signalbox-dev/signalbox/orchestrator/follow"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
@@ -53,6 +55,8 @@ type Service struct {
 
 	opt      Options
 	features *features.Made
+	words    *admin.Chat // what people say in the chat
+	watch    follow.Watch
 
 	identities map[string]*identity // by the names of trackers; empty = the first
 	boards     *boards
@@ -77,6 +81,8 @@ func New(o Options) (*Service, error) {
 	s.reach.found, s.reach.wrong, s.reach.told = map[string]finding{}, map[string]int{}, map[string]time.Time{}
 	s.endWaits = sync.OnceFunc(func() { close(s.stopping) })
 	s.opt.Store = redactedStore{o.Store, o.Redactor}
+	s.watch.Logs = o.Logs
+	s.words = &admin.Chat{Stop: o.Features.Stop, Pages: o.Pages}
 	for name := range o.Identify {
 		s.identities[name] = &identity{since: time.Now()}
 	}
@@ -96,6 +102,9 @@ func (s *Service) chat() messenger.Messenger {
 	if s.opt.Messenger == nil {
 		return nil
 	}
+	if l, ok := s.opt.Messenger.(messenger.Listener); ok {
+		s.words.Listener = redactedListener{l, s.opt.Redactor}
+	}
 	return redactedChat{s.opt.Messenger, s.opt.Redactor}
 }
 
@@ -103,11 +112,11 @@ func (s *Service) engine() (err error) {
 	o := s.opt
 	runners := effects.Runners(effects.Deps{
 		Store: o.Store, Jobs: o.Store, Projects: o.Projects, Tracker: s.tracker(), Host: s.host(), Messenger: s.chat(),
-		Workspaces: o.Workspaces, Agents: o.Agents, Pages: o.Pages, Log: o.Log,
+		Dress: s.words.Dress, Workspaces: o.Workspaces, Agents: o.Agents, Pages: o.Pages, Log: o.Log,
 	})
 	parts := features.Parts{
 		Store: o.Store, Projects: o.Projects, Tracker: boarded{s.tracker(), s.boards}, Polled: !s.announced(),
-		Host: s.host(), Messenger: s.chat(),
+		Host: s.host(), Messenger: s.chat(), Dress: s.words.Dress, Work: s.working,
 		Workspaces: o.Workspaces, Agents: o.Agents, Leases: o.Leases, Merger: runners[stage.EffectMerge], Log: o.Log,
 	}
 	// What a feature owes that is switched off now is cleared away all the same.
@@ -130,7 +139,25 @@ func (s *Service) engine() (err error) {
 		Tracker: s.tracker(), Host: s.host(), Workspaces: o.Workspaces, Agents: o.Agents,
 		Gates: o.Gates, Commands: o.Commands, Hooks: o.Hooks, Probe: o.Probe, Logs: o.Logs, Log: o.Log, Meter: o.Meter, Runners: runners,
 	}, o.Engine, append(s.features.List, o.Further...)...)
+	s.words.Engine = s.Engine
 	return err
+}
+
+// working says how far the agent of a task is: "developer: 14 files, $0.41".
+func (s *Service) working(ctx context.Context, taskID int64) (string, error) {
+	_, list, err := follow.Of(ctx, s.Engine, taskID, 0)
+	if err != nil || len(list) == 0 || !list[0].Live {
+		return "", err
+	}
+	p, err := s.watch.Progress(ctx, list[0])
+	if err != nil || p.Files == 0 && p.Usage.MicroUSD == 0 {
+		return "", err
+	}
+	text := fmt.Sprintf("%s: %d files", list[0].Role, p.Files)
+	if p.Usage.MicroUSD > 0 {
+		text += ", " + task.CostOf(task.AgentRun{Usage: p.Usage}).Price()
+	}
+	return text, nil
 }
 
 // announced reports whether anything tells of the tracker's changes.
@@ -178,6 +205,7 @@ func (s *Service) handlers() (err error) {
 	w, o := s.opt.Web, s.opt
 	w.Engine, w.Log, w.Checks, w.Done = s.Engine, s.Log, s.readiness(), s.stopping
 	w.Stop, w.Unfreeze, w.Resume = o.Features.Stop, s.unfreeze(), s.resume()
+	w.Hear = s.words.Hear
 	w.History, w.Redactor, w.Signed = o.Store, o.Redactor, s.reach.signed
 	if o.Logs != nil {
 		w.Logs = o.Logs
@@ -322,6 +350,9 @@ func (s *Service) Run(ctx context.Context, l, hooks net.Listener) error {
 	g := run.New(ctx, s.Log)
 	g.Go("engine", s.Engine.Run)
 	s.identify(g)
+	if s.words.Listener != nil {
+		g.Go("chat", s.words.Listen)
+	}
 	g.Go("boards", s.boards.watch)
 	g.Go("stranded", s.watchStranded)
 	g.Go("access", s.watchAccess)

@@ -23,7 +23,8 @@ const (
 	ViaHost       Via = "host"       // a webhook of the git host
 	ViaAPI        Via = "api"
 	ViaDashboard  Via = "dashboard"
-	ViaBoard      Via = "board"   // the service's own
+	ViaBoard      Via = "board" // the service's own
+	ViaChat       Via = "chat"
 	ViaCommand    Via = "command" // of the program, on the server's machine
 )
 
@@ -38,6 +39,7 @@ const (
 	ProofToken     Proof = "token"     // an operator's
 	ProofProvider  Proof = "provider"  // an identity provider has signed the person in
 	ProofProxy     Proof = "proxy"     // a trusted proxy has
+	ProofChat      Proof = "chat"      // the chat names the account, and the registry whose it is
 )
 
 // Principal names the cause of an event, and how that is known. The zero Principal is

@@ -75,6 +75,8 @@ const (
 	ActApprove  = "approve"
 	ActReject   = "reject"
 	ActConfirm  = "confirm"
+	ActNote     = "note"   // for the next run
+	ActAnswer   = "answer" // to questions; the run begins
 
 	ActTokenAdd      = "add token"
 	ActTokenRevoke   = "revoke token"

@@ -18,6 +18,8 @@ type People struct {
 	Releasers []string // set Confirm Deploy
 	AtHost    []string // accounts of the git host whose approval of a pull request is Approved; "*" = all whose reviews count
 	Separate  bool     // who has started a task does not approve it
+	// Accounts are names of people, as the lists have them, by their accounts in chats, such as telegram:12345.
+	Accounts map[string]string
 }
 
 // Described reports whether somebody is named by more than an id: the tracker has to

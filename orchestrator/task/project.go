@@ -52,6 +52,7 @@ type Project struct {
 	Gates           map[stage.Stage][]string // further checks to leave a stage, by name
 	Commands        []gates.Gate             // checks of the repository's own, which Gates may name
 	People          People                   // who may do what on the board
+	Chat            string                   // where its messages go, as messenger.Message.To; empty = where all go
 	Reviewers       []string                 // accounts of the git host whose reviews count although they are bots or may not write
 	Keep            []string                 // see work.Workspace
 	Writes          map[stage.Role][]string  // what roles may change besides; see stage.Paths

@@ -18,7 +18,7 @@ import (
 )
 
 // textMax bounds the words that a person sends with a request, in bytes.
-const textMax = 10_000
+const textMax = admin.NoteMax
 
 // Queued is the answer to a request that is carried out later: it is durable.
 type Queued struct {
@@ -42,6 +42,17 @@ func (s *server) decide(on stage.Trigger) view {
 			return admin.Decide(ctx, e, n, admin.Word{On: on, Why: in.Why, Of: in.Commit}, who)
 		})(r)
 	}
+}
+
+// note takes what a person has written for the next run of a task.
+func (s *server) note(r *http.Request) (any, error) {
+	var in struct{ Text string }
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || in.Text == "" || len(in.Text) > textMax {
+		return nil, badPayload(fmt.Sprintf(`Send {"text": "some words"}, of %d bytes at most.`, textMax))
+	}
+	return s.order(func(ctx context.Context, e *orchestrator.Engine, n int64, who stage.Principal) error {
+		return admin.Note(ctx, e, n, in.Text, who)
+	})(r)
 }
 
 // fromMirror answers with what a task's branch has at ?commit=, its head without one.

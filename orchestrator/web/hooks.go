@@ -35,6 +35,8 @@ type sender struct {
 	// request that lasts over a reload is not judged by the secrets of before for what is
 	// registered since.
 	projects *task.Projects
+	// take, of a chat, makes an act a word; it is durable then.
+	take func(ctx context.Context, body []byte) error
 	// decode returns the job, or why the event is of no interest; errForeign when the
 	// signature does not speak for the project.
 	decode func(event string, body []byte, signed *signature.Check) (job queue.Job, ignore string, err error)
@@ -53,6 +55,18 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request, from sender) {
 	log := s.Log.With("source", from.source, "event", event, "delivery", id)
 	if !json.Valid(body) {
 		problem(w, http.StatusBadRequest, "not-json", "The body is not JSON.")
+		return
+	}
+	if from.take != nil {
+		ctx, cancel := s.Engine.Scheduler.WithTimeout(context.WithoutCancel(r.Context()), from.habits.Hold)
+		defer cancel()
+		if err := from.take(ctx, body); err != nil {
+			log.Warn("an act in the chat is not taken", "err", err)
+			s.unstored(w, from)
+			return
+		}
+		s.count(from, "queued")
+		answer(w, http.StatusOK, map[string]string{"status": "taken"})
 		return
 	}
 	job, ignore, err := from.decode(event, body, signed)

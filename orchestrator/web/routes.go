@@ -78,6 +78,7 @@ func (s *server) routes() []access.Route {
 		row("POST", "/tasks/{id}/retry", access.Operator, ofTask, s.order(admin.Retry)),
 		row("POST", "/tasks/{id}/stop", access.Operator, ofTask, s.stop),
 		row("POST", "/tasks/{id}/undo", access.Operator, ofTask, s.order(admin.Undo)),
+		row("POST", "/tasks/{id}/notes", access.Operator, ofTask, s.note),
 		row("POST", "/tasks/{id}/approve", access.Approver, ofTask, s.decide(stage.OnApproved)),
 		row("POST", "/tasks/{id}/reject", access.Approver, ofTask, s.decide(stage.OnRejected)),
 		row("POST", "/tasks/{id}/confirm", access.Releaser, ofTask, s.decide(stage.OnConfirmDeploy)),

@@ -2,10 +2,12 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"regexp"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -13,11 +15,12 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Source sends webhooks: a tracker or a git host.
+// Source sends webhooks: a tracker, a git host or a chat.
 type Source struct {
 	Name    string           // of its path and in delivery records; of a git host, as task.Project.Host has it
 	Tracker tracker.Receiver // nil for a git host
 	Host    githost.Receiver // nil for a tracker
+	Chat    messenger.Receiver
 }
 
 // Paths that the first tracker and the first git host have besides their own.
@@ -39,7 +42,7 @@ func index(sources []Source) (map[string]Source, error) {
 				"which are a part of the path", s.Name)
 		case twice:
 			return nil, fmt.Errorf("web: Options.Sources: two sources are called %s", s.Name)
-		case (s.Tracker == nil) == (s.Host == nil):
+		case s.Chat == nil && (s.Tracker == nil) == (s.Host == nil):
 			return nil, fmt.Errorf("web: Options.Sources: %s is to be either a tracker or a git host", s.Name)
 		}
 		out[s.Name] = s
@@ -48,6 +51,9 @@ func index(sources []Source) (map[string]Source, error) {
 		also := firstHost
 		if s.Tracker != nil {
 			also = firstTracker
+		}
+		if s.Chat != nil {
+			continue
 		}
 		if _, taken := out[also]; !taken {
 			out[also] = s
@@ -58,16 +64,28 @@ func index(sources []Source) (map[string]Source, error) {
 
 // edge is the receiver of a source.
 func (s Source) edge() edge {
-	if s.Tracker != nil {
+	switch {
+	case s.Chat != nil:
+		return s.Chat
+	case s.Tracker != nil:
 		return s.Tracker
+	default:
+		return s.Host
 	}
-	return s.Host
 }
 
 // sender is how webhooks of a source are taken.
 func (s *server) sender(from Source) sender {
 	out := sender{edge: from.edge(), source: from.Name, projects: s.Engine.Projects.Now()}
-	if from.Tracker != nil {
+	if from.Chat != nil {
+		out.take = func(ctx context.Context, body []byte) error {
+			a, ok, err := from.Chat.DecodeAct(body)
+			if err == nil && ok {
+				err = s.Hear(ctx, a)
+			}
+			return err
+		}
+	} else if from.Tracker != nil {
 		out.decode = func(event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
 			return s.decodeTracker(from, out.projects, event, body, signed)
 		}

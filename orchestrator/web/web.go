@@ -5,6 +5,7 @@
 //	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /tasks/{id}/documents[/{name}], /tasks/{id}/diff
 //	GET  /tasks/{id}/runs/{n}/events, /events, /costs
 //	POST /tasks/{id}/approve, /tasks/{id}/reject, /tasks/{id}/confirm, /tasks/{id}/retry, /tasks/{id}/stop, /tasks/{id}/undo
+//	POST /tasks/{id}/notes
 //	GET, POST, DELETE /tasks/{id}/deps, /pauses
 //	POST /serial-gate/unfreeze, /agents/{agent}/resume, /effects/hasten, /effects/{id}/again, /admin/reload
 //	GET  /healthz, /readyz, /metrics, /openapi.json (which describes all of it)
@@ -26,6 +27,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
@@ -69,6 +71,8 @@ type Options struct {
 	Redactor *secret.Redactor // of documents and diffs; nil = nothing is hidden
 	// Desk changes the board that the service keeps itself; without Cards it keeps none.
 	Desk admin.Desk
+	// Hear takes an act in a chat that has come by a webhook, once it returns nil.
+	Hear func(ctx context.Context, a messenger.Act) error
 	// Signed is called for each webhook that has a signature, with whether it is right; nil = nobody listens.
 	Signed func(source string, right bool)
 	// Dashboard serves the pages below /dashboard/; nil = none.

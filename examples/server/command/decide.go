@@ -37,6 +37,28 @@ type confirmCmd struct{ decision }
 // Run confirms a deployment; it needs the right releaser, and the registry's.
 func (c confirmCmd) Run(s *streams) error { return c.decide(s, "confirm", stage.OnConfirmDeploy) }
 
+type noteCmd struct {
+	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
+	Text string `arg:"" help:"In your words; shown on the card."`
+	printer
+}
+
+// Run keeps a note; it needs the right operator.
+func (c noteCmd) Run(s *streams) error {
+	id, err := c.find(c.Task)
+	if err != nil {
+		return err
+	}
+	var queued web.Queued
+	if err := c.call(http.MethodPost, fmt.Sprintf("/tasks/%d/notes", id), map[string]string{"text": c.Text}, &queued); err != nil {
+		return err
+	}
+	return c.print(s.out, queued, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "kept for the next run of task %d\n", id)
+		return err
+	})
+}
+
 // decided holds the result of a decision, as JSON has it.
 type decided struct {
 	TaskID int64       `json:"task_id"`

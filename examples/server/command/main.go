@@ -44,6 +44,7 @@ type cli struct {
 	Approve  approveCmd    `cmd:"" help:"Approve what a task waits for: requirements, or changes of protected paths."`
 	Reject   rejectCmd     `cmd:"" help:"Reject what a task waits for, with a reason."`
 	Confirm  confirmCmd    `cmd:"" help:"Confirm the deployment of a task."`
+	Note     noteCmd       `cmd:"" help:"Write something for the next run of a task; it moves nothing."`
 	Pause    pauseCmd      `cmd:"" help:"Let no agent start, in a repository or anywhere; those at work go on."`
 	Unpause  unpauseCmd    `cmd:"" help:"End a pause."`
 	Drain    drainCmd      `cmd:"" help:"Pause, and wait until no agent is at work."`

@@ -32,6 +32,9 @@ import (
 // name of the feature.
 const name = "live_message"
 
+// workEvery is how often the messages of tasks whose agents are at work are compared with how far these are.
+const workEvery = 15 * time.Second
+
 // every is how often all messages of tasks that wait are compared with what the tasks
 // wait for. That changes without a decision about them.
 const every = time.Minute
@@ -51,6 +54,9 @@ type Options struct {
 	Cards     tracker.Linker // nil: the message has no link to the card
 	Log       *slog.Logger   // nil discards
 	Now       func() time.Time
+	Dress     messenger.Dress // nil = nothing is added
+	// Work says how far the agent of a task is; empty = it is not at work, or has nothing to show yet. Nil = that is not known.
+	Work func(ctx context.Context, taskID int64) (string, error)
 
 	said *said
 }
@@ -60,6 +66,18 @@ type said struct {
 	mu    sync.Mutex
 	waits map[int64]string
 	begun bool
+	work  map[int64]string // how far agents are, as shown or owed
+}
+
+// noteWork reports whether a message shows something else of an agent at work than is so now.
+func (s *said) noteWork(task int64, work string) (changed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed = s.work[task] != work
+	if delete(s.work, task); work != "" {
+		s.work[task] = work
+	}
+	return changed
 }
 
 func (s *said) note(task int64, waits string) {
@@ -103,7 +121,11 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}
-	o.said = &said{waits: map[int64]string{}}
+	o.said = &said{waits: map[int64]string{}, work: map[int64]string{}}
+	loops := []orchestrator.Loop{{Name: "refresh", Run: o.refreshLoop}}
+	if o.Work != nil {
+		loops = append(loops, orchestrator.Loop{Name: "work", Run: o.workLoop})
+	}
 	return orchestrator.Feature{
 		Name: name, Doc: "One chat message for each task shows where it stands.",
 		Rules: []stage.Rule{rule},
@@ -114,7 +136,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 				return queue.Outcome{Kind: queue.OutcomeDone}
 			}),
 		},
-		Loops: []orchestrator.Loop{{Name: "refresh", Run: o.refreshLoop}},
+		Loops: loops,
 	}, nil
 }
 
@@ -135,7 +157,14 @@ func rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	v, late, err := o.view(ctx, e)
 	if err == nil && !late {
-		if err = o.show(ctx, v.Task, Render(v), e.Attempt); err == nil {
+		m := Render(v)
+		if o.Dress != nil {
+			err = o.Dress(ctx, e.TaskID, e.Repo, &m)
+		}
+		if err == nil {
+			err = o.show(ctx, v.Task, m, e.Attempt)
+		}
+		if err == nil {
 			o.said.note(e.TaskID, strings.Join(v.Waits, "\n"))
 		}
 	}
@@ -161,6 +190,44 @@ func (o Options) refreshLoop(ctx context.Context, e *orchestrator.Engine) {
 	}
 }
 
+// workLoop owes an update to each task whose agent is further than its message shows.
+func (o Options) workLoop(ctx context.Context, e *orchestrator.Engine) {
+	for e.Wait(ctx, workEvery) == nil {
+		jobs, err := e.Jobs.Jobs(ctx, queue.Filter{Pool: queue.PoolAgents, Open: true})
+		for _, j := range jobs {
+			if err == nil && j.Status == queue.Running {
+				err = o.refreshWork(ctx, e, j.TaskID)
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			o.Log.Error("how far agents are could not be shown", "err", err)
+		}
+	}
+}
+
+func (o Options) refreshWork(ctx context.Context, e *orchestrator.Engine, id int64) error {
+	text, err := o.Work(ctx, id)
+	if err != nil || text == "" || !o.said.noteWork(id, text) {
+		return err
+	}
+	t, err := o.Store.Task(ctx, id)
+	if err != nil {
+		return err
+	}
+	return o.owe(ctx, e, t)
+}
+
+// owe owes an update to a task of a registered repository.
+func (o Options) owe(ctx context.Context, e *orchestrator.Engine, t task.Task) error {
+	p, ok := o.Projects.ByRepo(t.Repo)
+	if !ok {
+		return nil
+	}
+	job := orchestrator.EffectJob(t, p, stage.Effect{Kind: orchestrator.EffectLive}, fmt.Sprintf("refresh/%d", t.ID))
+	_, err := e.Jobs.Put(ctx, job)
+	return err
+}
+
 // refresh owes an update to each task that waits for something else than its message
 // shows, or for nothing any more.
 func (o Options) refresh(ctx context.Context, e *orchestrator.Engine) error {
@@ -179,11 +246,8 @@ func (o Options) refresh(ctx context.Context, e *orchestrator.Engine) error {
 		if err != nil {
 			return err
 		}
-		if p, ok := o.Projects.ByRepo(t.Repo); ok {
-			job := orchestrator.EffectJob(t, p, stage.Effect{Kind: orchestrator.EffectLive}, fmt.Sprintf("refresh/%d", id))
-			if _, err = e.Jobs.Put(ctx, job); err != nil {
-				return err
-			}
+		if err := o.owe(ctx, e, t); err != nil {
+			return err
 		}
 		o.said.note(id, now[id])
 	}
@@ -215,6 +279,12 @@ func (o Options) view(ctx context.Context, e orchestrator.Effect) (v View, late 
 	if p, ok := o.Projects.ByRepo(v.Task.Repo); ok && v.Task.State.Stage != stage.Cancelled { // whose branch is removed
 		v.Artifacts = p.DocsURL(v.Task.WorkItemID, v.Task.State.Pushed)
 	}
+	if o.Work != nil && v.Task.State.Active != "" {
+		if v.Work, err = o.Work(ctx, e.TaskID); err != nil {
+			return v, false, err
+		}
+	}
+	o.said.noteWork(e.TaskID, v.Work)
 	if o.Cards != nil {
 		v.Card = o.Cards.ItemURL(e.ProjectID, e.ItemID)
 	}

@@ -15,6 +15,7 @@ type View struct {
 	Task      task.Task
 	Runs      []task.AgentRun
 	Waits     []string // what the task's jobs are held by, as orchestrator.HeldBy says it
+	Work      string   // how far the agent is; may be empty
 	Card      string   // address of the work item; may be empty
 	Artifacts string   // address of the task's documents, at a commit; may be empty
 	Now       time.Time
@@ -100,6 +101,8 @@ func move(v View) (lines []string) {
 		return v.Waits
 	case s.Active == "" && (s.Stage == stage.Development || s.Phase == stage.PhaseRetest):
 		return []string{"waits for CI"}
+	case v.Work != "":
+		return []string{v.Work}
 	default:
 		return []string{"the service works"}
 	}

@@ -1,0 +1,117 @@
+package telegram
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-telegram/bot"
+
+	"github.com/signalbox-dev/signalbox/messenger"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+)
+
+// Error is a failure of the Bot API. Its text never holds the token.
+type Error struct {
+	text  string
+	cause error
+	after time.Duration
+	again bool
+}
+
+// Error returns the Bot API's description.
+func (e *Error) Error() string { return "telegram: " + e.text }
+
+// Unwrap gives messenger's sentinel or the context's error, if one applies.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Retryable and RetryAfter implement the contract of package fault.
+func (e *Error) Retryable() bool { return e.again }
+
+// RetryAfter is the wait that the Bot API requires; 0 when it names none.
+func (e *Error) RetryAfter() time.Duration { return e.after }
+
+// convert makes a typed error. Only its description distinguishes the causes of a 400,
+// so this is the place that reads it. The library's own error is not kept:
+// its text may hold the token.
+func (c *Chat) convert(err error) error {
+	if err == nil {
+		return nil
+	}
+	out := &Error{text: clip(c.hide.Replace(err.Error()))}
+	var many *bot.TooManyRequestsError
+	var moved *bot.MigrateError
+	bad := errors.Is(err, bot.ErrorBadRequest)
+	switch {
+	case errors.As(err, &many):
+		out.again, out.after = true, time.Duration(many.RetryAfter)*time.Second
+	case errors.Is(err, context.Canceled):
+		out.again, out.cause = true, context.Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		out.again, out.cause = true, context.DeadlineExceeded
+	case errors.As(err, &moved):
+		out.text = fmt.Sprintf("the group has become a supergroup: its chat id is %d now", moved.MigrateToChatID)
+		out.cause = messenger.ErrUnreachable
+	case bad && errorContains(err, "message to edit not found", "message can't be edited", "message_id_invalid"):
+		out.cause = messenger.ErrGone
+	case bad && errorContains(err, "chat not found", "have no rights to send", "not enough rights",
+		"chat_write_forbidden", "peer_id_invalid"),
+		errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorUnauthorized), errors.Is(err, bot.ErrorNotFound):
+		out.cause = messenger.ErrUnreachable
+	case bad: // the same request would be refused again
+	case errors.Is(err, bot.ErrorConflict): // with another call that is under way
+		out.again = true
+	default:
+		out.again = fault.Passes(code(err))
+	}
+	return out
+}
+
+// refused is how the library writes an answer whose code it has no error for.
+var refused = regexp.MustCompile(`^error response from telegram for method \w+, (\d+) `)
+
+// code is that answer's code; 0 when there was none, or none that can be read.
+func code(err error) int {
+	m := refused.FindStringSubmatch(err.Error())
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(m[1]) // it is digits
+	return n
+}
+
+func errorContains(err error, texts ...string) bool {
+	if err == nil {
+		return false
+	}
+	said := strings.ToLower(err.Error())
+	for _, t := range texts {
+		if strings.Contains(said, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// hider replaces a token, and the secret half of it wherever that stands alone
+// or next to an escaped colon.
+func hider(token string) *strings.Replacer {
+	_, secret, _ := strings.Cut(token, ":")
+	if len(secret) < 8 {
+		secret = token // no real one is so short; hiding it would spoil words
+	}
+	return strings.NewReplacer(token, "***", secret, "***")
+}
+
+// clip bounds an error's text, which can be a proxy's page.
+func clip(s string) string {
+	const limit = 300
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
