@@ -219,7 +219,8 @@ func (s *server) doSay(r *http.Request, by cards.Person) (string, error) {
 	}
 	err := s.carryOut(r, a)
 	if column != "" {
-		return cmp.Or(local(r.PostForm.Get("next")), cardAddress(id)) + "?said=moved", err
+		said := map[bool]string{true: "moved", false: "decided"}[access.ForColumn(stage.Status(column)) == access.Operator]
+		return cmp.Or(local(r.PostForm.Get("next")), cardAddress(id)) + "?said=" + said, err
 	}
 	return cardAddress(id) + "?said=said#talk", err
 }

@@ -3,7 +3,7 @@
 // will take, tasks, agent runs, repositories, cost, and the journal with the state
 // at any moment of it.
 //
-//	GET  /, /queue, /tasks/{id}, /tasks/{id}/documents/{name}, /tasks/{id}/diff, /tasks/{id}/runs/{run}/{attempt}
+//	GET  /, /review, /queue, /tasks/{id}, /tasks/{id}/review, /tasks/{id}/documents/{name}, /tasks/{id}/runs/{run}/{attempt}
 //	GET  /repos, /cost, /history, /journal, /journal/{id}
 //	POST /session, /tasks/{id}/decide, /tasks/{id}/retry, /tasks/{id}/stop, /tasks/{id}/undo
 //	POST /repos/unfreeze, /agents/resume, /effects/hasten, /effects/{id}/again
@@ -33,6 +33,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -218,7 +219,9 @@ type frame struct {
 	Said     string // the result of a changing request
 	Stop     bool   // an operator may request STOP
 	Unfreeze bool
-	Cards    bool // there is a board of our own
+	Cards    bool       // there is a board of our own
+	Needs    int        // tasks that wait for a person's word
+	Next     *task.Task // of these: the one that waits longest, beside that of the page
 }
 
 // failure is an error that has a page.
@@ -296,6 +299,13 @@ func (s *server) frame(r *http.Request, v view) frame {
 	}
 	if f.Reads {
 		f.Links = s.Links
+		line := access.Readable(r.Context(), s.pulse.waiting(r.Context(), s.Options), repoOf)
+		f.Needs = len(line)
+		here := r.PathValue("id")
+		at := slices.IndexFunc(line, func(t task.Task) bool { return here != fmt.Sprint(t.ID) && here != t.TrackerIssueID })
+		if at >= 0 {
+			f.Next = &line[at]
+		}
 	}
 	return f
 }
@@ -353,7 +363,7 @@ func (s *server) load() error {
 	}
 	for _, name := range []string{
 		"board", "queue", "task", "run", "repos", "cost", "history", "journal", "moment", "session", "arrived", "confirm", "failed",
-		"cards", "card", "cardform", "unsent", "document", "diff",
+		"cards", "card", "cardform", "unsent", "document", "review", "line",
 	} {
 		clone, err := base.Clone()
 		if err != nil {

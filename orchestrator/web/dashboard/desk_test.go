@@ -49,7 +49,7 @@ func atVerdict(t *testing.T, f func(w *world, tk task.Task)) {
 // What is asked for can be read where it is asked for, and nothing of it is more than text.
 func TestReadWhatIsAsked(t *testing.T) {
 	atVerdict(t, func(w *world, tk task.Task) {
-		require.Contains(t, w.get("/").body, `href="./tasks/1#verdict"`)
+		require.Contains(t, w.get("/").body, `href="./tasks/1/review"`)
 		page := w.get("/tasks/1").body
 		require.Contains(t, page, "Your verdict")
 		head := tk.State.Head
@@ -81,7 +81,7 @@ func TestReadTheDiff(t *testing.T) {
 		require.Equal(t, stage.HoldApproval, w.Task(tk.TrackerIssueID).State.Hold, "of the protected path")
 		require.Contains(t, w.get("/tasks/1").body, "Your verdict")
 		page := w.get("/tasks/1/diff").body
-		require.Regexp(t, `\.github/workflows/ci\.yml</bdi></a> <span class="tag gate">protected`, page)
+		require.Regexp(t, `(?s)<details class="file" id="s\d" open><summary><bdi>\.github/workflows/ci\.yml</bdi> <span class="soft">\+\d −\d</span> <span class="tag gate">protected`, page)
 		require.Contains(t, page, `<span class="add">&#43;on: &lt;/title&gt;`)
 		require.NotContains(t, page, "<script>alert")
 	})
@@ -183,7 +183,7 @@ func TestDecideOnOurOwnCard(t *testing.T) {
 	form := url.Values{"form": {"decide"}, "key": {"3"}, "column": {"rejected"}, "body": {"name the limits"}, "commit": {"abc"}, "next": {"tasks/1"}}
 	for range 2 { // sent again it is the same
 		a := d.post(path+"/say", form)
-		require.Equal(t, "../../../tasks/1?said=moved", a.header.Get("Location"), a.body)
+		require.Equal(t, "../../../tasks/1?said=decided", a.header.Get("Location"), a.body)
 	}
 	require.Equal(t, "rejected", column())
 	story, err := d.board.Story(t.Context(), id)

@@ -51,6 +51,7 @@ func (s *server) identify(r *http.Request) (access.Principal, error) {
 				Status: http.StatusRequestEntityTooLarge, Text: "The form is too large or cannot be read.",
 			}
 		}
+		joinComments(r.PostForm)
 		if given := r.PostForm.Get("token"); given != "" {
 			if p := s.reader(r); p.Via == access.ViaLocal { // who needs none
 				return p, nil

@@ -21,7 +21,9 @@ func (s *server) funcs() template.FuncMap {
 		"short": short, "item": item, "anchor": anchor, "dict": dict, "status": statusName, "laneQuery": laneQuery,
 		"words": agentWords, "doing": doingText, "did": did, "counts": counts, "sofar": sofar,
 		"columns": cards.Columns, "columnName": columnName, "account": account, "cardAddress": cardAddress,
-		"outcome": outcome, "seconds": func(n int64) string { return span(time.Duration(n) * time.Second) },
+		"outcome":  outcome,
+		"price":    func(usd float64, unpriced int64) string { return stage.Price(int64(usd*1e6+0.5), unpriced) },
+		"seconds":  func(n int64) string { return span(time.Duration(n) * time.Second) },
 		"markdown": s.markdown, "boardAddress": boardAddress,
 		"asset": func(root, name string) string { return root + "assets/" + name + "?v=" + s.assets[name].tag },
 	}
