@@ -116,7 +116,7 @@ func (s *server) showAgain(w http.ResponseWriter, r *http.Request, page func(*ht
 		v = unsent(r, wrong)
 	}
 	v.Status, v.Still = status, true
-	s.render(w, s.frame(r, v))
+	s.render(w, r, s.frame(r, v))
 }
 
 // objection returns the words for an error of a change.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -124,18 +125,18 @@ func (s *server) liveCards(ctx context.Context) (map[string]*card, error) {
 	return out, err
 }
 
+// earlierThan is how many comments stand on a page; those before them are folded.
+const earlierThan = 4
+
 // cardPage is one card with all that belongs to it.
 type cardPage struct {
 	Story     cards.Story
+	Earlier   []cards.Comment
 	Key       string
 	Place     place
 	Column    cards.Column
 	Columns   []cards.Column
 	Wanted    []cards.Column // what the task waits for a person to set, beside a verdict
-	Desk      desk
-	Task      *task.Task
-	Lamp      card
-	Why       explain.Explanation
 	BlockedBy []cardView
 	Blocks    []cardView
 	Others    []cardView // that it may wait for
@@ -153,24 +154,36 @@ type logLine struct {
 	Proved bool
 }
 
-// showCard is the page of a card; in holds what was typed and not taken.
+// showCard is the page of a card, with a task that of the task; in holds what was typed and not taken.
 func (s *server) showCard(r *http.Request, in typed) (view, error) {
-	ctx := r.Context()
-	story, err := s.Cards.Story(ctx, r.PathValue("id"))
+	story, err := s.Cards.Story(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return view{}, err
 	}
-	p := cardPage{Story: story, Place: s.placeOf(story.Project), Columns: cards.Columns(), Who: rightsOf(r), Typed: in}
-	p.Key = p.Place.key(story.Number)
-	p.Column, _ = cards.ColumnOf(story.Column)
-	if err := s.cardTask(ctx, &p); err != nil {
+	t, err := orchestrator.NewestTask(r.Context(), s.Engine.Store, story.ID)
+	if err != nil {
 		return view{}, err
 	}
-	if p.Task != nil {
-		if p.Desk, err = s.deskOf(r, *p.Task, in); err != nil {
-			return view{}, err
-		}
-		p.Desk.Next = cardAddress(story.ID)
+	if t.ID != 0 {
+		v, err := s.taskPage(r, t.ID, in)
+		v.Nav = "cards"
+		return v, err
+	}
+	p, err := s.cardOf(r.Context(), story, in, rightsOf(r))
+	if err != nil {
+		return view{}, err
+	}
+	return view{Name: "card", Script: "cards.js", Title: p.Key + ": " + story.Title, Nav: "cards", Data: p}, nil
+}
+
+// cardOf makes what a page shows of a card.
+func (s *server) cardOf(ctx context.Context, story cards.Story, in typed, who rights) (p *cardPage, err error) {
+	p = &cardPage{Story: story, Place: s.placeOf(story.Project), Columns: cards.Columns(), Who: who, Typed: in}
+	p.Key = p.Place.key(story.Number)
+	p.Column, _ = cards.ColumnOf(story.Column)
+	p.Story.Said = len(story.Comments)
+	if n := len(story.Comments) - earlierThan; n > 1 {
+		p.Earlier, p.Story.Comments = story.Comments[:n], story.Comments[n:]
 	}
 	for _, c := range story.BlockedBy {
 		p.BlockedBy = append(p.BlockedBy, s.viewOf(c))
@@ -178,32 +191,22 @@ func (s *server) showCard(r *http.Request, in typed) (view, error) {
 	for _, c := range story.Blocks {
 		p.Blocks = append(p.Blocks, s.viewOf(c))
 	}
-	if p.Others, err = s.others(ctx, story); err != nil {
-		return view{}, err
-	}
 	for _, e := range slices.Backward(story.Log) {
 		p.Log = append(p.Log, s.logLine(e, story))
 	}
-	return view{Name: "card", Script: "cards.js", Title: p.Key + ": " + story.Title, Nav: "cards", Data: p}, nil
+	p.Others, err = s.others(ctx, story)
+	return p, err
 }
 
-// cardTask finds the task of a card, and what it waits for a person to set.
-func (s *server) cardTask(ctx context.Context, p *cardPage) error {
-	tasks, err := s.Engine.Store.Tasks(ctx, task.Filter{TrackerIssueID: p.Story.ID, Cancelled: true})
-	if err != nil || len(tasks) == 0 {
-		return err
-	}
-	p.Task = &tasks[len(tasks)-1]
-	p.Why, err = explain.One(ctx, s.Engine, p.Task.ID)
-	p.Lamp = cardOf(*p.Task, p.Why)
-	for _, b := range p.Why.Blockers {
+// want fills in what a task waits for a person to set.
+func (p *cardPage) want(t task.Task, why explain.Explanation) {
+	for _, b := range why.Blockers {
 		c, ok := cards.ColumnOf(string(b.Status))
-		hinted := slices.Contains(p.Wanted, c) || slices.Contains(asked(p.Task.State), c.Status)
+		hinted := slices.Contains(p.Wanted, c) || slices.Contains(asked(t.State), c.Status)
 		if ok && b.Who == admit.WhoYou && c.Key != p.Story.Column && !hinted {
 			p.Wanted = append(p.Wanted, c)
 		}
 	}
-	return err
 }
 
 // others are the cards that a card may wait for: those that are not done.

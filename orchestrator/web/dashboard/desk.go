@@ -34,6 +34,7 @@ type desk struct {
 	Next      string
 	Who       rights
 	Typed     typed
+	story     *cards.Story // of that card
 }
 
 // Action is where the form is posted: a card of ours keeps who has decided, as a move does.
@@ -74,11 +75,11 @@ func (s *server) deskOf(r *http.Request, t task.Task, in typed) (desk, error) {
 	if s.Cards == nil {
 		return d, nil
 	}
-	_, err = s.Cards.Story(r.Context(), task.OriginalKey(t.TrackerIssueID))
+	story, err := s.Cards.Story(r.Context(), task.OriginalKey(t.TrackerIssueID))
 	if errors.Is(err, tracker.ErrNotFound) {
 		return d, nil
 	}
-	d.Card = cardAddress(task.OriginalKey(t.TrackerIssueID))
+	d.Card, d.story = cardAddress(story.ID), &story
 	return d, err
 }
 

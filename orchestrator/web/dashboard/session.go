@@ -89,7 +89,7 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if no != nil {
 		no.Header(w.Header())
 	}
-	s.render(w, s.frame(r, s.failed(err)))
+	s.render(w, r, s.frame(r, s.failed(err)))
 }
 
 // signIn is the page with the field for the token.
@@ -106,7 +106,7 @@ func (s *server) signInView(wrong, next string, status int) view {
 
 func (s *server) askToken(w http.ResponseWriter, r *http.Request, no *access.Refusal, next string) {
 	no.Header(w.Header())
-	s.render(w, s.frame(r, s.signInView(no.Text, next, no.Status)))
+	s.render(w, r, s.frame(r, s.signInView(no.Text, next, no.Status)))
 }
 
 func (s *server) session(w http.ResponseWriter, r *http.Request) {
@@ -114,7 +114,7 @@ func (s *server) session(w http.ResponseWriter, r *http.Request) {
 	if f.Who != "" {
 		f.Title = "You are " + f.Who
 	}
-	s.render(w, f)
+	s.render(w, r, f)
 }
 
 // local lets addresses of the dashboard through and nothing else.
@@ -137,7 +137,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) {
 	case errors.As(err, &no):
 		s.askToken(w, r, no, next)
 	case err != nil:
-		s.render(w, s.frame(r, s.failed(err)))
+		s.render(w, r, s.frame(r, s.failed(err)))
 	default:
 		if next == "" {
 			next = "?said=in"
@@ -165,7 +165,7 @@ func (s *server) comeBack(w http.ResponseWriter, r *http.Request) {
 	if f.Onward = root(r) + local(next); local(next) == "" {
 		f.Onward = root(r) + "?said=in"
 	}
-	s.render(w, f)
+	s.render(w, r, f)
 }
 
 // refused logs, once a minute, how many tokens were refused.
@@ -181,7 +181,7 @@ func (s *server) refused(r *http.Request, err error) {
 func (s *server) logout(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, formMax)
 	if err := s.Access.SignOut(w, r, home(r), r.PostFormValue("all") != ""); err != nil {
-		s.render(w, s.frame(r, s.failed(err)))
+		s.render(w, r, s.frame(r, s.failed(err)))
 		return
 	}
 	seeOther(w, root(r)+"?said=out")
