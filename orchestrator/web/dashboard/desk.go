@@ -216,6 +216,9 @@ func (s *server) review(r *http.Request) (view, error) {
 			return view{}, notFound(documents.Unreadable(err))
 		}
 		p.Papers = append(p.Papers, paper{Text: text, HTML: s.markdown(text.Text)})
+		for i, f := range p.Files { // it was shown
+			p.Files[i].Open = f.Open && !strings.HasSuffix(f.Path, "/"+item(p.Task.WorkItemID)+"/"+d.Name)
+		}
 	}
 	return view{Name: "review", Title: "Review of " + item(p.Task.WorkItemID), Nav: "review", Still: true, Data: p}, nil
 }

@@ -241,8 +241,16 @@ func TestTask(t *testing.T) {
 		w.move("p2", id, stage.StatusRejected)
 		w.move("p2", id, stage.StatusApproved)
 		w.Settle(time.Hour)
-		text := plain(w.get("/tasks/1").body)
+		page := w.get("/tasks/1").body
+		small := regexp.MustCompile(`(?s)<summary>\d+ small things?</summary>.*?</ol></details>`).FindAllString(page, -1)
+		require.NotEmpty(w, small)
+		for _, one := range small {
+			require.NotRegexp(w, `<li class="(human|move|gate|run)`, one)
+		}
+		require.NotContains(w, regexp.MustCompile(`(?s)<summary>\d+ small things?</summary>.*?</ol></details>`).ReplaceAllString(page, ""), `<li class="effect">`)
+		text := plain(page)
 		for _, part := range []string{
+			`analysis \d+ s · 2 runs · \$0\.\d+`,
 			`human set Rejected by kim \(webhook, signature\) then : state at entry \d+ the acceptance criteria are missing`,
 			`human set Approved: analysis → architecture by kim \(webhook, signature\)`,
 			`Approved by kim`,
