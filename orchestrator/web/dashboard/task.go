@@ -79,6 +79,7 @@ func (s *server) taskPage(r *http.Request, id int64, in typed) (view, error) {
 		story = story[:storyMax]
 	}
 	p.Why, p.Lamp = why, cardOf(t, why)
+	degrade(&p.Lamp, story)
 	readBlocks(ctx, s.Engine).Serial.blame(&p.Lamp)
 	delayed := slices.ContainsFunc(why.Blockers, func(b explain.Blocker) bool { return b.Kind == string(queue.ReasonDelay) })
 	p.MayRetry = !t.State.Stage.Terminal() && (t.State.Active == "" || delayed)
