@@ -225,6 +225,36 @@ func TestCardOfATask(t *testing.T) {
 	require.Contains(t, page, "tasks/1")
 	require.Regexp(t, regexp.MustCompile(`name="column" value="approved"`), page, "what the task waits for is a button")
 	require.Contains(t, d.request(http.MethodGet, "/board", nil).body, "needs you")
+	for _, path := range []string{card, "/tasks/1"} {
+		page := d.request(http.MethodGet, path, nil).body
+		for _, part := range []string{`class="rail"`, `id="verdict-form"`, `id="move"`, `id="say"`, `id="log-h"`, `id="story-h"`} {
+			require.Contains(t, page, part, "%s is the one page of both", path)
+		}
+	}
+
+	require.Equal(t, http.StatusSeeOther, d.post("/tasks/1/retry", url.Values{}).status)
+	entries, err := d.store.Journal(t.Context(), n)
+	require.NoError(t, err)
+	act, err := entries[len(entries)-1].Acted()
+	require.NoError(t, err)
+	require.Equal(t, "Kim (local)", act.By.Name)
+}
+
+// Whose name is not known is asked for it once, by the form that was sent, and by no other page from then on.
+func TestNameIsAskedOnce(t *testing.T) {
+	d := newDesk(t, "")
+	card := d.made("one")
+	require.NotContains(t, d.request(http.MethodGet, card, nil).body, `id="name-`)
+	d.cookie = nil
+	for _, path := range []string{card, "/board", "/board/new?project=" + project} {
+		require.NotContains(t, d.request(http.MethodGet, path, nil).body, `id="name-`, path)
+	}
+	a := d.post(card+"/move", url.Values{"form": {"move"}, "column": {"approved"}})
+	require.Equal(t, http.StatusUnprocessableEntity, a.status)
+	require.Contains(t, a.body, `id="name-move"`)
+	require.Contains(t, a.body, `<option value="approved" selected>`, "the choice is kept")
+	require.Equal(t, http.StatusSeeOther, d.post(card+"/move", url.Values{"form": {"move"}, "column": {"approved"}, "name": {"Lee"}}).status)
+	require.Equal(t, http.StatusSeeOther, d.post(card+"/move", url.Values{"form": {"move"}, "column": {"backlog"}}).status)
 }
 
 // Without a board of our own there are no such pages.

@@ -14,8 +14,15 @@ import (
 
 const formMax = 64 << 10
 
-// byPage is the principal that the journal names.
-func byPage(r *http.Request) stage.Principal { return access.Of(r.Context()).By(stage.ViaDashboard) }
+// byPage is the principal that the journal names; where several people may be one, with the name that this one has typed.
+func byPage(r *http.Request) stage.Principal {
+	p := access.Of(r.Context())
+	by := p.By(stage.ViaDashboard)
+	if name := rightsOf(r).Name; p.Shared && name != "" {
+		by.Name = name + " (" + p.Name + ")"
+	}
+	return by
+}
 
 // resultText returns the text for the result of a changing request, which is in the address
 // of the page that follows.
