@@ -26,6 +26,7 @@ func (s *server) load() error {
 		"dash.js":   "text/javascript; charset=utf-8",
 		"cards.js":  "text/javascript; charset=utf-8",
 		"follow.js": "text/javascript; charset=utf-8",
+		"keys.js":   "text/javascript; charset=utf-8",
 		"dash.css":  "text/css; charset=utf-8",
 		"icon.svg":  "image/svg+xml",
 	}

@@ -66,12 +66,28 @@ type cardsPage struct {
 	Columns  []cardColumn
 	Only     string // the one column that is shown; empty: all
 	Archived bool
+	Text     string   // of key, title and labels
+	Label    string   // that the cards have
+	Labels   []string // to choose from
+	Found    int
 	Who      rights
+}
+
+// On reports whether the board is narrowed.
+func (p cardsPage) On() bool { return p.Text != "" || p.Label != "" }
+
+// selects compares without regard to the case of letters.
+func (p cardsPage) selects(c cards.Card) bool {
+	text := strings.ToLower(p.Place.key(c.Number) + " " + c.Title + " " + c.Labels)
+	return strings.Contains(text, strings.ToLower(p.Text)) && (p.Label == "" || slices.Contains(labelsIn(c.Labels), p.Label))
 }
 
 func (s *server) ownBoard(r *http.Request) (view, error) {
 	q := r.URL.Query()
-	p := cardsPage{Only: q.Get("column"), Archived: q.Get("archived") != "", Who: rightsOf(r)}
+	p := cardsPage{
+		Only: q.Get("column"), Archived: q.Get("archived") != "", Who: rightsOf(r),
+		Text: strings.TrimSpace(q.Get("q")), Label: q.Get("label"),
+	}
 	for _, b := range access.Readable(r.Context(), s.Engine.Projects.Boards(), repoOfProject) {
 		p.Places = append(p.Places, place{b.TrackerProject, b.Prefix, b.Repo})
 	}
@@ -80,12 +96,9 @@ func (s *server) ownBoard(r *http.Request) (view, error) {
 		return view{}, notFound("There is no such board.")
 	}
 	p.Place = p.Places[max(at, 0)]
-	f := cards.Filter{Project: p.Place.ID, Each: columnCards}
+	f := cards.Filter{Project: p.Place.ID} // all of them: labels are chosen from what there is
 	if p.Archived {
 		f.State = cards.Archived
-	}
-	if p.Only != "" {
-		f.Each = 0
 	}
 	list, err := s.Cards.Cards(r.Context(), f)
 	if err != nil {
@@ -101,13 +114,21 @@ func (s *server) ownBoard(r *http.Request) (view, error) {
 		}
 		column := cardColumn{Column: c}
 		for _, one := range list {
-			if one.Column == c.Key {
+			if one.Column != c.Key || !p.selects(one) {
+				continue
+			}
+			if column.Of++; p.Only != "" || len(column.Cards) < columnCards {
 				column.Cards = append(column.Cards, cardView{one, p.Place.key(one.Number), tasks[one.ID]})
-				column.Of = one.Of
 			}
 		}
+		p.Found += column.Of
 		p.Columns = append(p.Columns, column)
 	}
+	for _, one := range list {
+		p.Labels = append(p.Labels, labelsIn(one.Labels)...)
+	}
+	slices.Sort(p.Labels)
+	p.Labels = slices.Compact(p.Labels)
 	if len(p.Columns) == 0 {
 		return view{}, notFound("There is no such column.")
 	}

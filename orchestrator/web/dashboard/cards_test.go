@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -276,4 +277,31 @@ func TestColumns(t *testing.T) {
 	}
 	require.Len(t, keys, len(stage.Statuses()))
 	require.Equal(t, stage.StatusUnknown, cards.Columns()[0].Status)
+}
+
+// The board is searched and narrowed by a form, and counts what it has found; labels lead to those that share them.
+func TestBoardIsFiltered(t *testing.T) {
+	d := newDesk(t, "")
+	for n := range 40 {
+		labels := map[bool]string{true: "map, Slow", false: "shop"}[n%2 == 0]
+		form := url.Values{"key": {fmt.Sprint(n)}, "project": {project}, "title": {fmt.Sprintf("Tile %d", n)}, "labels": {labels}, "name": {"Kim"}}
+		require.Equal(t, http.StatusSeeOther, d.post("/board/new", form).status)
+	}
+	board := d.request(http.MethodGet, "/board", nil).body
+	require.Contains(t, board, "and 10 more", "a column is bounded")
+	require.Contains(t, board, `<option>Slow</option><option>map</option><option>shop</option>`)
+	for query, want := range map[string][]string{
+		"q=tile+39": {"1 found", ">Tile 39</a>"}, "q=app-7": {"1 found", ">Tile 6</a>"}, "label=map": {"20 found", ">Tile 38</a>", "<option selected>map"},
+		"label=map&q=tile+3": {"5 found"}, "q=SLOW&column=backlog": {"20 found"}, "q=" + url.QueryEscape(evil): {"0 found"}, "label=ma": {"0 found"},
+	} {
+		page := d.request(http.MethodGet, "/board?"+query, nil).body
+		for _, part := range want {
+			require.Contains(t, page, part, query)
+		}
+		require.NotContains(t, page, "<script>alert")
+	}
+	require.NotContains(t, d.request(http.MethodGet, "/board?label=map", nil).body, ">Tile 39</a>")
+	list, err := d.board.Cards(t.Context(), cards.Filter{Number: 1})
+	require.NoError(t, err)
+	require.Contains(t, d.request(http.MethodGet, "/board/cards/"+list[0].ID, nil).body, `board?project=p1&amp;label=map"><bdi>map</bdi>`)
 }
