@@ -291,8 +291,8 @@ func TestBoardIsFiltered(t *testing.T) {
 	require.Contains(t, board, "and 10 more", "a column is bounded")
 	require.Contains(t, board, `<option>Slow</option><option>map</option><option>shop</option>`)
 	for query, want := range map[string][]string{
-		"q=tile+39": {"1 found", ">Tile 39</a>"}, "q=app-7": {"1 found", ">Tile 6</a>"}, "label=map": {"20 found", ">Tile 38</a>", "<option selected>map"},
-		"label=map&q=tile+3": {"5 found"}, "q=SLOW&column=backlog": {"20 found"}, "q=" + url.QueryEscape(evil): {"0 found"}, "label=ma": {"0 found"},
+		"q=tile+39": {">1 found", ">Tile 39</a>"}, "q=app-7": {">1 found", ">Tile 6</a>"}, "label=map": {">20 found", ">Tile 38</a>", "<option selected>map"},
+		"label=map&q=tile+3": {">5 found"}, "q=SLOW&column=backlog": {">20 found"}, "q=" + url.QueryEscape(evil): {">0 found"}, "label=ma": {">0 found"},
 	} {
 		page := d.request(http.MethodGet, "/board?"+query, nil).body
 		for _, part := range want {
