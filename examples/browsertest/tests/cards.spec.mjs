@@ -110,8 +110,16 @@ test('the work goes on by cards alone, and other pages see it', async ({ page, c
   await page.getByLabel('Your words').fill('Fine with me.')
   await page.getByRole('button', { name: 'Approve' }).click()
   await expect(other.locator('#col-done').getByText('All the way')).toBeVisible({ timeout: 60_000 })
-  await page.locator('.chapter', { hasText: 'architecture' }).last().locator('summary').first().click()
+  await page.setViewportSize({ width: 360, height: 740 })
+  await page.goto(page.url())
+  expect(await page.evaluate(() => document.documentElement.scrollHeight), 'a card that is done, on a phone').toBeLessThan(4500)
+  await fits(page)
+  await look(page, 'story-narrow', { schemes: ['dark'], fullPage: true })
+  await page.setViewportSize({ width: 1600, height: 900 })
+  await page.locator('.chapter > summary', { hasText: 'analysis' }).click()
+  await page.locator('.chapter[open] summary', { hasText: 'small things' }).click()
   await expect(page.locator('main')).toContainText('Kim (board, not proved)')
+  await look(page, 'story', { schemes: ['light'], fullPage: true })
 })
 
 test('what a verdict is asked for is read and decided on in one place', { tag: '@quick' }, async ({ page, problems }) => {
