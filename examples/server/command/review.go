@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
@@ -133,9 +132,8 @@ var verbs = map[stage.Status]string{
 func listFiles(w io.Writer, title string, d *documents.Diff) {
 	fmt.Fprintf(w, "%s (%.12s): %d files%s\n", title, d.Base, len(d.Files), map[bool]string{true: ", more are left out"}[d.Cut])
 	files := slices.Clone(d.Files)
-	slices.SortStableFunc(files, func(a, b documents.File) int {
-		return strings.Compare(fmt.Sprint(b.Protected), fmt.Sprint(a.Protected))
-	})
+	rank := map[bool]int{true: -1}
+	slices.SortStableFunc(files, func(a, b documents.File) int { return rank[a.Protected] - rank[b.Protected] })
 	for _, f := range files {
 		added, removed := f.Lines()
 		mark := map[bool]string{true: "  protected: a person has to see it"}[f.Protected]
