@@ -109,7 +109,7 @@ func (c changes) Changed(ctx context.Context, from string, patterns []string) ([
 
 // Diff implements gates.Changes.
 func (c changes) Diff(ctx context.Context) (files []gates.FileDiff, cut bool, err error) {
-	d, err := c.from.Diff(ctx, c.space, c.sha)
+	d, err := c.from.Diff(ctx, c.space, "", c.sha)
 	for _, f := range d.Files {
 		files = append(files, gates.FileDiff(f))
 	}

@@ -127,6 +127,7 @@ func (in intake) authorize(ctx context.Context, b board, word stage.Status) (by 
 	} else if own && b.told != word && (ourMove{newest(b.task, b.past), b.writes}).made(word, in.Now()) {
 		return by, "", done("the service itself has set " + b.item.StatusName)
 	}
+	by.Name = cmp.Or(by.Name, in.nameOf(ctx, b.item.ProjectID, by.ID))
 	if word == stage.StatusStop { // by any account: nobody is to be kept from stopping
 		if why := b.unwitnessed(late); why != "" && (in.claim.Job.Attempt == 1 || in.Now().Sub(in.claim.Job.CreatedAt) < logPatience) {
 			return by, "", &queue.Outcome{Kind: queue.OutcomeRetry, At: in.Now().Add(logWait), Error: looksAgain + why}
@@ -149,6 +150,24 @@ func (in intake) authorize(ctx context.Context, b board, word stage.Status) (by 
 		return by, "", retryOutcome(err)
 	}
 	return by, denied, nil
+}
+
+// nameWait bounds how long a word waits for the name of who has said it.
+const nameWait = 5 * time.Second
+
+// nameOf is the name of an account of the tracker; empty when none can be had now: the id stands for it then.
+func (in intake) nameOf(ctx context.Context, project, account string) string {
+	people, ok := in.Tracker.(tracker.People)
+	if !ok || account == "" {
+		return ""
+	}
+	ctx, cancel := in.Scheduler.WithTimeout(ctx, nameWait)
+	defer cancel()
+	who, err := people.Person(ctx, project, account)
+	if err != nil && !errors.Is(err, tracker.ErrNotFound) {
+		in.Log.Warn("the name of an account cannot be read", "account", account, "err", err)
+	}
+	return who.Name
 }
 
 // unwitnessed says why a STOP that stands on the board is not believed yet; empty when it is. It

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -379,5 +380,28 @@ func TestLogThatComesLate(t *testing.T) {
 		r.Waits(item, stage.HoldApproval)
 		r.Settle(time.Hour)
 		require.Equal(r, "lee", lastDecision(r, item, stage.OnApproved).Event.By.ID)
+	})
+}
+
+// Who has said a word is named as the tracker names its member, however the word was found; a tracker that describes nobody, or
+// cannot at the moment, holds no word up.
+func TestWordsAreByName(t *testing.T) {
+	const kim, ann = "5f1e7c2a-kim", "5f1e7c2a-ann"
+	ruled(t, task.People{}, func(r *Rig, _ *reconcile.Reconciler) {
+		r.Board.AddPerson(tracker.Person{ID: kim, Name: "Kim Müller"})
+		item := waiting(r)
+		moveAs(r, kim, item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, "Kim Müller", lastDecision(r, item, stage.OnApproved).Event.By.Who())
+		require.Equal(r, kim, lastDecision(r, item, stage.OnApproved).Event.By.ID)
+		require.Equal(r, "Kim Müller", r.Task(item).ApprovedBy)
+		words, err := explain.One(context.Background(), r.Engine, r.Task(item).ID)
+		require.NoError(r, err)
+		require.Contains(r, fmt.Sprint(words.Words), "Kim Müller")
+
+		other := waiting(r)
+		moveAs(r, ann, other, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, ann, r.Task(other).ApprovedBy, "nobody knows better")
 	})
 }

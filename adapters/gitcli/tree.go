@@ -264,18 +264,18 @@ const noAttributes = "attr.tree=4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 const headerOf = "\ndiff --git "
 
 // Diff implements work.Mirror. Renames are two changes.
-func (g *Git) Diff(ctx context.Context, s work.Workspace, sha string) (d work.Diff, err error) {
+func (g *Git) Diff(ctx context.Context, s work.Workspace, from, to string) (d work.Diff, err error) {
 	p, err := g.locate(s)
 	if err != nil {
 		return d, err
 	}
-	if d.Base, err = g.since(ctx, p, "", sha); err != nil {
+	if d.Base, err = g.since(ctx, p, from, to); err != nil {
 		return d, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	at := map[string]int{}
-	err = g.changed(ctx, p, d.Base, sha, func(name string) {
+	err = g.changed(ctx, p, d.Base, to, func(name string) {
 		if d.Cut = len(d.Files) == work.ChangedMax; !d.Cut {
 			at[name] = len(d.Files)
 			d.Files = append(d.Files, work.FileDiff{Path: name})
@@ -287,7 +287,7 @@ func (g *Git) Diff(ctx context.Context, s work.Workspace, sha string) (d work.Di
 	var out strings.Builder
 	_, err = g.run(ctx, call{repo: p.mirror, env: []string{g.allocLimit()}, out: &out, most: work.DiffMax, args: []string{
 		"-c", noAttributes, "diff-tree", "-r", "-p", "--no-renames", "--ignore-submodules=none",
-		"--no-ext-diff", "--no-textconv", "--no-color", d.Base, sha,
+		"--no-ext-diff", "--no-textconv", "--no-color", d.Base, to,
 	}})
 	text := out.String()
 	if len(text) == work.DiffMax { // git was ended there

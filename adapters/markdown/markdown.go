@@ -109,7 +109,7 @@ func link(w util.BufWriter, to []byte, entering bool) {
 	switch {
 	case err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https":
 	case entering:
-		_, _ = w.WriteString(`<a rel="noreferrer nofollow" href="` + escaped([]byte(at.String())) + `">`)
+		_, _ = w.WriteString(`<a rel="nofollow noopener noreferrer" href="` + escaped([]byte(at.String())) + `">`)
 	default:
 		_, _ = w.WriteString("</a>")
 	}

@@ -17,7 +17,7 @@ func TestSubset(t *testing.T) {
 	html := string(markdown.Render("# Goal\n\n*fast* **tiles**, `a<b`\n\n- [ ] open\n- [x] done\n\n1. one\n\n```go\nif a < b {\n```\n\n| a | b |\n|:-:|---|\n| 1 | ~~2~~ |\n\nsee [docs](https://example.org/a?b=1&c=2) and https://example.org/x"))
 	for _, part := range []string{
 		"<h3>Goal</h3>", "<em>fast</em> <strong>tiles</strong>", "<code>a&lt;b</code>", "☐ open", "☑ done", "<ol>", "if a &lt; b {", "<td>1</td>", "<del>2</del>",
-		`<a rel="noreferrer nofollow" href="https://example.org/a?b=1&amp;c=2">docs</a>`, `href="https://example.org/x">https://example.org/x</a>`,
+		`<a rel="nofollow noopener noreferrer" href="https://example.org/a?b=1&amp;c=2">docs</a>`, `href="https://example.org/x">https://example.org/x</a>`,
 	} {
 		require.Contains(t, html, part)
 	}
@@ -26,7 +26,7 @@ func TestSubset(t *testing.T) {
 var (
 	tags    = regexp.MustCompile(`<[^>]*>`)
 	allowed = regexp.MustCompile(`^</?(p|h[3-6]|em|strong|del|code|pre|ul|ol|li|blockquote|table|thead|tbody|tr|th|td|hr|br|a)( /)?>$` +
-		`|^<code class="language-[^"]*">$|^<ol start="\d+">$|^<a rel="noreferrer nofollow" href="https?://[^"<>]*">$`)
+		`|^<code class="language-[^"]*">$|^<ol start="\d+">$|^<a rel="nofollow noopener noreferrer" href="https?://[^"<>]*">$`)
 )
 
 // hostile are documents that want to be more than text.

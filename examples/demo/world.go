@@ -79,6 +79,7 @@ func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 			{prefix: "OPS", repo: "acme/ops", watched: true},
 		},
 	}
+	w.board.AddMember(planetest.Member{ID: planetest.Human, Name: "Kim", Role: planetest.Normal})
 	w.host = forgetest.NewGitHub(forgetest.Options{Token: githubToken, Secret: githubSecret, Seed: o.seed, CI: w.ci})
 	w.host.SetFaults(forgetest.Faults{HookLost: o.lose})
 	w.board.SetFaults(planetest.Faults{HookLost: o.lose})

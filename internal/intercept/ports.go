@@ -273,8 +273,8 @@ func (w places) Files(ctx context.Context, s work.Workspace, sha string) (fs.FS,
 func (w places) Changed(ctx context.Context, s work.Workspace, from, to string, patterns []string) ([]string, error) {
 	return get(ctx, w.p, "Changed", func(p Places) ([]string, error) { return p.Changed(ctx, s, from, to, patterns) }, s, from, to)
 }
-func (w places) Diff(ctx context.Context, s work.Workspace, sha string) (work.Diff, error) {
-	return get2(ctx, w.p, "Diff", Places.Diff, s, sha)
+func (w places) Diff(ctx context.Context, s work.Workspace, from, to string) (work.Diff, error) {
+	return get3(ctx, w.p, "Diff", Places.Diff, s, from, to)
 }
 func (w places) CatchUp(ctx context.Context, s work.Workspace, always bool) (work.CaughtUp, error) {
 	return get2(ctx, w.p, "CatchUp", Places.CatchUp, s, always)

@@ -1,5 +1,6 @@
 // Package documents reads what a task's branch has for people: the documents of its directory and
-// what it changes, as of a commit of the mirror. All of it was written by agents: names are checked,
+// what it changes, as of a commit of the mirror, and with it all that a person decides a task by.
+// What the branch has was written by agents: names are checked,
 // lengths are bounded, secrets are replaced, and what steers a terminal or turns the direction of a
 // text is taken out. It is still no text of the service's own.
 package documents
@@ -48,7 +49,7 @@ type Text struct {
 	Cut    bool   `json:"cut"` // the end is left out
 }
 
-// Diff holds what a task's branch changes at a commit, since it has left main at Base.
+// Diff holds what a task's branch changes at a commit, since it has left main at Base, or since another commit of its own.
 type Diff struct {
 	TaskID int64  `json:"task_id"`
 	Commit string `json:"commit"`
@@ -62,6 +63,21 @@ type Diff struct {
 type File struct {
 	work.FileDiff
 	Protected bool `json:"protected"` // a person has to see it
+}
+
+// Lines counts the lines that a file has got and lost.
+func (f File) Lines() (added, removed int) {
+	_, body, _ := strings.Cut(f.Text, "\n@@ ")
+	_, body, _ = strings.Cut(body, "\n")
+	for line := range strings.Lines(body) {
+		switch line[0] {
+		case '+':
+			added++
+		case '-':
+			removed++
+		}
+	}
+	return added, removed
 }
 
 // NotFoundError reports in a sentence what a task does not have.
@@ -177,19 +193,37 @@ func (r Reader) Read(ctx context.Context, t task.Task, name, commit string) (Tex
 	return Text{}, &NotFoundError{"There is no such document; there are: " + strings.Join(names, ", ") + "."}
 }
 
-// Diff reads what a task's branch changes at a commit ("" = its head).
+// Diff reads what a task's branch changes at a commit ("" = its head), from where it has left main.
 func (r Reader) Diff(ctx context.Context, t task.Task, commit string) (Diff, error) {
+	return r.DiffFrom(ctx, t, "", commit)
+}
+
+// DiffFrom reads what has changed from one commit of a task to another, in the files that the branch changes: what main
+// brought to others is left out.
+func (r Reader) DiffFrom(ctx context.Context, t task.Task, from, commit string) (Diff, error) {
 	p, space, sha, err := r.at(ctx, t, commit)
+	if err == nil && from != "" {
+		_, _, from, err = r.at(ctx, t, from)
+	}
 	out := Diff{TaskID: t.ID, Commit: sha, Main: p.Main, Files: []File{}}
 	if err != nil || sha == "" {
 		return out, err
 	}
-	d, err := r.Engine.Workspaces.Diff(ctx, space, sha)
+	d, err := r.Engine.Workspaces.Diff(ctx, space, from, sha)
+	own := d.Files
+	if err == nil && from != "" {
+		var whole work.Diff
+		whole, err = r.Engine.Workspaces.Diff(ctx, space, "", sha)
+		own = whole.Files
+	}
 	if err != nil {
 		return out, &UnreadableError{err}
 	}
 	out.Base, out.Cut = d.Base, d.Cut
 	for _, f := range d.Files {
+		if !slices.ContainsFunc(own, func(w work.FileDiff) bool { return w.Path == f.Path }) {
+			continue
+		}
 		protected := stage.MatchPath(p.Policy().Protected, f.Path)
 		diff := work.FileDiff{Path: r.clean(f.Path, work.DiffMax), Text: r.clean(f.Text, work.DiffMax)}
 		out.Files = append(out.Files, File{diff, protected})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -194,6 +195,21 @@ func moves(e *orchestrator.Engine, s stage.State) []Move {
 		out = append(out, Move{On: on, When: string(edge.When), Gates: edge.Gates, To: edge.To, Why: edge.Why})
 	}
 	return out
+}
+
+// Degraded returns what a monitor has seen of a deployment that it has called degraded last, by entries of one task, oldest
+// first; empty when it has not.
+func Degraded(entries []task.JournalEntry) string {
+	for _, e := range slices.Backward(entries) {
+		if said, of := strings.CutPrefix(e.Result(), "monitor: "); of {
+			seen, bad := strings.CutPrefix(said, "DEGRADED")
+			if !bad {
+				return ""
+			}
+			return "degraded after its deployment" + seen
+		}
+	}
+	return ""
 }
 
 // lastNote is the newest reason in the task's story, and the newest result of a feature,

@@ -46,11 +46,12 @@ type Past struct {
 	MergeSHA string      `json:"merge_sha,omitempty"`
 	Pull     string      `json:"pull_request,omitempty"`
 	Lead     int64       `json:"lead_seconds"`
-	People   int64       `json:"people_seconds"`  // a person was waited for
-	Machine  int64       `json:"machine_seconds"` // the rest
-	Stages   []Spent     `json:"stages"`          // in the order they were entered first
-	SentBack int         `json:"sent_back"`       // by people, and by gates to the developer
-	Approved []string    `json:"approved_by"`     // who has approved or confirmed, by their names
+	People   int64       `json:"people_seconds"`     // a person was waited for
+	Machine  int64       `json:"machine_seconds"`    // the rest
+	Stages   []Spent     `json:"stages"`             // in the order they were entered first
+	SentBack int         `json:"sent_back"`          // by people, and by gates to the developer
+	Degraded string      `json:"degraded,omitempty"` // what was seen of its deployment
+	Approved []string    `json:"approved_by"`        // who has approved or confirmed, by their names
 	CostUSD  float64     `json:"cost_usd"`
 	Unpriced int64       `json:"unpriced_runs,omitempty"`
 }
@@ -90,6 +91,7 @@ func ReadReport(
 			return out, err
 		}
 		p := pastOf(t, story)
+		p.Degraded = Degraded(story)
 		cost := costs[t.ID]
 		p.CostUSD, p.Unpriced = float64(cost.Usage.MicroUSD)/1e6, cost.Unpriced
 		if out.Tasks = append(out.Tasks, p); out.Sum.Add(p) {

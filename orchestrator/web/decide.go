@@ -68,6 +68,28 @@ func fromMirror[T any](
 	}
 }
 
+// DecisionList is the answer of GET /decisions: who waits longest comes first.
+type DecisionList struct {
+	Decisions []documents.Decision `json:"decisions"`
+}
+
+func (s *server) decisions(r *http.Request) (any, error) {
+	list, err := documents.Reader{Engine: s.Engine, Redactor: s.Redactor}.Decisions(r.Context(), access.Of(r.Context()).Reads)
+	return DecisionList{list}, err
+}
+
+func (s *server) decision(r *http.Request) (any, error) {
+	return fromMirror(s, func(d documents.Reader, ctx context.Context, t task.Task, commit string) (documents.Decision, error) {
+		return d.Decision(ctx, t, commit, access.Of(ctx).Reads)
+	})(r)
+}
+
+func (s *server) diff(r *http.Request) (any, error) {
+	return fromMirror(s, func(d documents.Reader, ctx context.Context, t task.Task, commit string) (documents.Diff, error) {
+		return d.DiffFrom(ctx, t, r.URL.Query().Get("from"), commit)
+	})(r)
+}
+
 func (s *server) document(r *http.Request) (any, error) {
 	return fromMirror(s, func(d documents.Reader, ctx context.Context, t task.Task, commit string) (documents.Text, error) {
 		return d.Read(ctx, t, r.PathValue("name"), commit)

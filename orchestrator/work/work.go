@@ -229,7 +229,7 @@ const ChangedMax = 1000
 // DiffMax is how many bytes of text a Diff has at most.
 const DiffMax = 400 << 10
 
-// Diff holds what a commit changes since its branch has left main, which it did at Base.
+// Diff holds what a commit changes since another one: Base.
 type Diff struct {
 	Base  string
 	Files []FileDiff // by name, at most ChangedMax
@@ -250,9 +250,9 @@ type Commits interface {
 	// between two commits, by name; from "" is where the branch of to has left main, as
 	// it was fetched last. At most ChangedMax are listed.
 	Changed(ctx context.Context, s Workspace, from, to string, patterns []string) ([]string, error)
-	// Diff reads what a commit changes since its branch has left main, as it was fetched last.
+	// Diff reads what differs between two commits; from "" is as of Changed.
 	// Nothing of the repository, such as its attributes, has a part in what is shown.
-	Diff(ctx context.Context, s Workspace, sha string) (Diff, error)
+	Diff(ctx context.Context, s Workspace, from, to string) (Diff, error)
 }
 
 // Mirror keeps what has been taken.

@@ -13,29 +13,44 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
+// named is the part of commands about one task.
+type named struct {
+	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
+}
+
 // decision is the part of commands that decide about a task for a person.
 type decision struct {
-	Task   string        `arg:"" help:"Task id, or work item id such as GPX-42."`
 	Why    string        `help:"In your words; shown on the card. A rejection needs them."`
 	Commit string        `help:"The commit that you have read, as show prints it: refused when the task stands at another by now."`
 	Wait   time.Duration `default:"1m" help:"How long to wait for what comes of it; 0s: not at all."`
 	printer
 }
 
-type approveCmd struct{ decision }
+type approveCmd struct {
+	named
+	decision
+}
 
 // Run approves; it needs the right approver, and the registry's.
-func (c approveCmd) Run(s *streams) error { return c.decide(s, "approve", stage.OnApproved) }
+func (c approveCmd) Run(s *streams) error { return c.decide(s, c.Task, "approve", stage.OnApproved) }
 
-type rejectCmd struct{ decision }
+type rejectCmd struct {
+	named
+	decision
+}
 
 // Run rejects; it needs the right approver, and the registry's.
-func (c rejectCmd) Run(s *streams) error { return c.decide(s, "reject", stage.OnRejected) }
+func (c rejectCmd) Run(s *streams) error { return c.decide(s, c.Task, "reject", stage.OnRejected) }
 
-type confirmCmd struct{ decision }
+type confirmCmd struct {
+	named
+	decision
+}
 
 // Run confirms a deployment; it needs the right releaser, and the registry's.
-func (c confirmCmd) Run(s *streams) error { return c.decide(s, "confirm", stage.OnConfirmDeploy) }
+func (c confirmCmd) Run(s *streams) error {
+	return c.decide(s, c.Task, "confirm", stage.OnConfirmDeploy)
+}
 
 type noteCmd struct {
 	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
@@ -72,8 +87,8 @@ type decided struct {
 const decisionPoll = 300 * time.Millisecond
 
 // decide sends a decision and waits for what comes of it: gates judge an approval.
-func (c decision) decide(s *streams, verb string, on stage.Trigger) error {
-	id, err := c.find(c.Task)
+func (c decision) decide(s *streams, name, verb string, on stage.Trigger) error {
+	id, err := c.find(name)
 	if err != nil {
 		return err
 	}

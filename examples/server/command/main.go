@@ -37,6 +37,7 @@ type cli struct {
 	Tasks    tasksCmd      `cmd:"" help:"List tasks: those that have not ended."`
 	Card     cardCmd       `cmd:"" help:"Keep cards of the server's own board: list, show, add, move, comment, answer."`
 	Show     showCmd       `cmd:"" help:"Show a task: where it stands, its runs, its story."`
+	Review   reviewCmd     `cmd:"" help:"Show what waits for a person's word and what it is decided by, and say the word."`
 	Queue    queueCmd      `cmd:"" help:"Show what is under way, and what everything else waits for."`
 	Costs    costsCmd      `cmd:"" help:"Show what agents have cost: by repository, day, role, agent or model."`
 	Report   reportCmd     `cmd:"" help:"Tell what was shipped lately, how long it took and what it has cost."`

@@ -101,7 +101,7 @@ func (s *server) act(do func(*http.Request) (next string, err error)) http.Handl
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next, err := do(r)
 		if err != nil {
-			s.render(w, s.frame(r, s.failed(err)))
+			s.render(w, r, s.frame(r, s.failed(err)))
 			return
 		}
 		p := access.Of(r.Context())
@@ -129,7 +129,7 @@ func (s *server) repeatQuestion(ask func(*http.Request) (view, error)) func(http
 			v.Data, v.Status = c, no.Status
 		}
 		no.Header(w.Header())
-		s.render(w, s.frame(r, v))
+		s.render(w, r, s.frame(r, v))
 	}
 }
 

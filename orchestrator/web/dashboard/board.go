@@ -20,6 +20,8 @@ const (
 	endedMax  = 15    // finished tasks
 	needsMax  = 50    // lines of what waits for a person
 	liveMax   = 20000 // tasks that are looked at
+
+	resultsMax = 20 // newest entries of a task that has ended, among which the result of its monitor is
 )
 
 // boardPage is everything on the board.
@@ -65,12 +67,13 @@ type column struct {
 
 // Lamps of a card: what its task does now.
 const (
-	lampMoves   = "moves"
-	lampWaits   = "waits"
-	lampNeeds   = "needs you"
-	lampBlocked = "blocked"
-	lampDone    = "done"
-	lampStopped = "cancelled"
+	lampMoves    = "moves"
+	lampWaits    = "waits"
+	lampNeeds    = "needs you"
+	lampBlocked  = "blocked"
+	lampDone     = "done"
+	lampStopped  = "cancelled"
+	lampDegraded = "degraded" // done, and its deployment does not work
 )
 
 // card is a task on the board.
@@ -170,6 +173,11 @@ func (s *server) board(r *http.Request) (view, error) {
 	for _, t := range access.Readable(ctx, ended, repoOf) {
 		if f.selects(t) {
 			c := cardOf(t, explain.Explanation{Stage: t.State.Stage})
+			last, err := s.History.JournalBefore(ctx, t.ID, 0, resultsMax)
+			if err != nil {
+				return view{}, err
+			}
+			degrade(&c, last)
 			serial.blame(&c)
 			p.Ended = append(p.Ended, c)
 		}

@@ -116,7 +116,7 @@ func (s *server) showAgain(w http.ResponseWriter, r *http.Request, page func(*ht
 		v = unsent(r, wrong)
 	}
 	v.Status, v.Still = status, true
-	s.render(w, s.frame(r, v))
+	s.render(w, r, s.frame(r, v))
 }
 
 // objection returns the words for an error of a change.
@@ -219,7 +219,8 @@ func (s *server) doSay(r *http.Request, by cards.Person) (string, error) {
 	}
 	err := s.carryOut(r, a)
 	if column != "" {
-		return cmp.Or(local(r.PostForm.Get("next")), cardAddress(id)) + "?said=moved", err
+		said := map[bool]string{true: "moved", false: "decided"}[access.ForColumn(stage.Status(column)) == access.Operator]
+		return cmp.Or(local(r.PostForm.Get("next")), cardAddress(id)) + "?said=" + said, err
 	}
 	return cardAddress(id) + "?said=said#talk", err
 }

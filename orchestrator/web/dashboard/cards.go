@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -65,12 +66,28 @@ type cardsPage struct {
 	Columns  []cardColumn
 	Only     string // the one column that is shown; empty: all
 	Archived bool
+	Text     string   // of key, title and labels
+	Label    string   // that the cards have
+	Labels   []string // to choose from
+	Found    int
 	Who      rights
+}
+
+// On reports whether the board is narrowed.
+func (p cardsPage) On() bool { return p.Text != "" || p.Label != "" }
+
+// selects compares without regard to the case of letters.
+func (p cardsPage) selects(c cards.Card) bool {
+	text := strings.ToLower(p.Place.key(c.Number) + " " + c.Title + " " + c.Labels)
+	return strings.Contains(text, strings.ToLower(p.Text)) && (p.Label == "" || slices.Contains(labelsIn(c.Labels), p.Label))
 }
 
 func (s *server) ownBoard(r *http.Request) (view, error) {
 	q := r.URL.Query()
-	p := cardsPage{Only: q.Get("column"), Archived: q.Get("archived") != "", Who: rightsOf(r)}
+	p := cardsPage{
+		Only: q.Get("column"), Archived: q.Get("archived") != "", Who: rightsOf(r),
+		Text: strings.TrimSpace(q.Get("q")), Label: q.Get("label"),
+	}
 	for _, b := range access.Readable(r.Context(), s.Engine.Projects.Boards(), repoOfProject) {
 		p.Places = append(p.Places, place{b.TrackerProject, b.Prefix, b.Repo})
 	}
@@ -79,12 +96,9 @@ func (s *server) ownBoard(r *http.Request) (view, error) {
 		return view{}, notFound("There is no such board.")
 	}
 	p.Place = p.Places[max(at, 0)]
-	f := cards.Filter{Project: p.Place.ID, Each: columnCards}
+	f := cards.Filter{Project: p.Place.ID} // all of them: labels are chosen from what there is
 	if p.Archived {
 		f.State = cards.Archived
-	}
-	if p.Only != "" {
-		f.Each = 0
 	}
 	list, err := s.Cards.Cards(r.Context(), f)
 	if err != nil {
@@ -100,13 +114,21 @@ func (s *server) ownBoard(r *http.Request) (view, error) {
 		}
 		column := cardColumn{Column: c}
 		for _, one := range list {
-			if one.Column == c.Key {
+			if one.Column != c.Key || !p.selects(one) {
+				continue
+			}
+			if column.Of++; p.Only != "" || len(column.Cards) < columnCards {
 				column.Cards = append(column.Cards, cardView{one, p.Place.key(one.Number), tasks[one.ID]})
-				column.Of = one.Of
 			}
 		}
+		p.Found += column.Of
 		p.Columns = append(p.Columns, column)
 	}
+	for _, one := range list {
+		p.Labels = append(p.Labels, labelsIn(one.Labels)...)
+	}
+	slices.Sort(p.Labels)
+	p.Labels = slices.Compact(p.Labels)
 	if len(p.Columns) == 0 {
 		return view{}, notFound("There is no such column.")
 	}
@@ -124,18 +146,18 @@ func (s *server) liveCards(ctx context.Context) (map[string]*card, error) {
 	return out, err
 }
 
+// earlierThan is how many comments stand on a page; those before them are folded.
+const earlierThan = 4
+
 // cardPage is one card with all that belongs to it.
 type cardPage struct {
 	Story     cards.Story
+	Earlier   []cards.Comment
 	Key       string
 	Place     place
 	Column    cards.Column
 	Columns   []cards.Column
 	Wanted    []cards.Column // what the task waits for a person to set, beside a verdict
-	Desk      desk
-	Task      *task.Task
-	Lamp      card
-	Why       explain.Explanation
 	BlockedBy []cardView
 	Blocks    []cardView
 	Others    []cardView // that it may wait for
@@ -153,24 +175,36 @@ type logLine struct {
 	Proved bool
 }
 
-// showCard is the page of a card; in holds what was typed and not taken.
+// showCard is the page of a card, with a task that of the task; in holds what was typed and not taken.
 func (s *server) showCard(r *http.Request, in typed) (view, error) {
-	ctx := r.Context()
-	story, err := s.Cards.Story(ctx, r.PathValue("id"))
+	story, err := s.Cards.Story(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return view{}, err
 	}
-	p := cardPage{Story: story, Place: s.placeOf(story.Project), Columns: cards.Columns(), Who: rightsOf(r), Typed: in}
-	p.Key = p.Place.key(story.Number)
-	p.Column, _ = cards.ColumnOf(story.Column)
-	if err := s.cardTask(ctx, &p); err != nil {
+	t, err := orchestrator.NewestTask(r.Context(), s.Engine.Store, story.ID)
+	if err != nil {
 		return view{}, err
 	}
-	if p.Task != nil {
-		if p.Desk, err = s.deskOf(r, *p.Task, in); err != nil {
-			return view{}, err
-		}
-		p.Desk.Next = cardAddress(story.ID)
+	if t.ID != 0 {
+		v, err := s.taskPage(r, t.ID, in)
+		v.Nav = "cards"
+		return v, err
+	}
+	p, err := s.cardOf(r.Context(), story, in, rightsOf(r))
+	if err != nil {
+		return view{}, err
+	}
+	return view{Name: "card", Script: "cards.js", Title: p.Key + ": " + story.Title, Nav: "cards", Data: p}, nil
+}
+
+// cardOf makes what a page shows of a card.
+func (s *server) cardOf(ctx context.Context, story cards.Story, in typed, who rights) (p *cardPage, err error) {
+	p = &cardPage{Story: story, Place: s.placeOf(story.Project), Columns: cards.Columns(), Who: who, Typed: in}
+	p.Key = p.Place.key(story.Number)
+	p.Column, _ = cards.ColumnOf(story.Column)
+	p.Story.Said = len(story.Comments)
+	if n := len(story.Comments) - earlierThan; n > 1 {
+		p.Earlier, p.Story.Comments = story.Comments[:n], story.Comments[n:]
 	}
 	for _, c := range story.BlockedBy {
 		p.BlockedBy = append(p.BlockedBy, s.viewOf(c))
@@ -178,32 +212,22 @@ func (s *server) showCard(r *http.Request, in typed) (view, error) {
 	for _, c := range story.Blocks {
 		p.Blocks = append(p.Blocks, s.viewOf(c))
 	}
-	if p.Others, err = s.others(ctx, story); err != nil {
-		return view{}, err
-	}
 	for _, e := range slices.Backward(story.Log) {
 		p.Log = append(p.Log, s.logLine(e, story))
 	}
-	return view{Name: "card", Script: "cards.js", Title: p.Key + ": " + story.Title, Nav: "cards", Data: p}, nil
+	p.Others, err = s.others(ctx, story)
+	return p, err
 }
 
-// cardTask finds the task of a card, and what it waits for a person to set.
-func (s *server) cardTask(ctx context.Context, p *cardPage) error {
-	tasks, err := s.Engine.Store.Tasks(ctx, task.Filter{TrackerIssueID: p.Story.ID, Cancelled: true})
-	if err != nil || len(tasks) == 0 {
-		return err
-	}
-	p.Task = &tasks[len(tasks)-1]
-	p.Why, err = explain.One(ctx, s.Engine, p.Task.ID)
-	p.Lamp = cardOf(*p.Task, p.Why)
-	for _, b := range p.Why.Blockers {
+// want fills in what a task waits for a person to set.
+func (p *cardPage) want(t task.Task, why explain.Explanation) {
+	for _, b := range why.Blockers {
 		c, ok := cards.ColumnOf(string(b.Status))
-		hinted := slices.Contains(p.Wanted, c) || slices.Contains(asked(p.Task.State), c.Status)
+		hinted := slices.Contains(p.Wanted, c) || slices.Contains(asked(t.State), c.Status)
 		if ok && b.Who == admit.WhoYou && c.Key != p.Story.Column && !hinted {
 			p.Wanted = append(p.Wanted, c)
 		}
 	}
-	return err
 }
 
 // others are the cards that a card may wait for: those that are not done.

@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -236,6 +237,36 @@ func TestCardOfATask(t *testing.T) {
 	require.Contains(t, page, "tasks/1")
 	require.Regexp(t, regexp.MustCompile(`name="column" value="approved"`), page, "what the task waits for is a button")
 	require.Contains(t, d.request(http.MethodGet, "/board", nil).body, "needs you")
+	for _, path := range []string{card, "/tasks/1"} {
+		page := d.request(http.MethodGet, path, nil).body
+		for _, part := range []string{`class="rail"`, `id="verdict-form"`, `id="move"`, `id="say"`, `id="log-h"`, `id="story-h"`} {
+			require.Contains(t, page, part, "%s is the one page of both", path)
+		}
+	}
+
+	require.Equal(t, http.StatusSeeOther, d.post("/tasks/1/retry", url.Values{}).status)
+	entries, err := d.store.Journal(t.Context(), n)
+	require.NoError(t, err)
+	act, err := entries[len(entries)-1].Acted()
+	require.NoError(t, err)
+	require.Equal(t, "Kim (local)", act.By.Name)
+}
+
+// Whose name is not known is asked for it once, by the form that was sent, and by no other page from then on.
+func TestNameIsAskedOnce(t *testing.T) {
+	d := newDesk(t, "")
+	card := d.made("one")
+	require.NotContains(t, d.request(http.MethodGet, card, nil).body, `id="name-`)
+	d.cookie = nil
+	for _, path := range []string{card, "/board", "/board/new?project=" + project} {
+		require.NotContains(t, d.request(http.MethodGet, path, nil).body, `id="name-`, path)
+	}
+	a := d.post(card+"/move", url.Values{"form": {"move"}, "column": {"approved"}})
+	require.Equal(t, http.StatusUnprocessableEntity, a.status)
+	require.Contains(t, a.body, `id="name-move"`)
+	require.Contains(t, a.body, `<option value="approved" selected>`, "the choice is kept")
+	require.Equal(t, http.StatusSeeOther, d.post(card+"/move", url.Values{"form": {"move"}, "column": {"approved"}, "name": {"Lee"}}).status)
+	require.Equal(t, http.StatusSeeOther, d.post(card+"/move", url.Values{"form": {"move"}, "column": {"backlog"}}).status)
 }
 
 // Without a board of our own there are no such pages.
@@ -257,4 +288,31 @@ func TestColumns(t *testing.T) {
 	}
 	require.Len(t, keys, len(stage.Statuses()))
 	require.Equal(t, stage.StatusUnknown, cards.Columns()[0].Status)
+}
+
+// The board is searched and narrowed by a form, and counts what it has found; labels lead to those that share them.
+func TestBoardIsFiltered(t *testing.T) {
+	d := newDesk(t, "")
+	for n := range 40 {
+		labels := map[bool]string{true: "map, Slow", false: "shop"}[n%2 == 0]
+		form := url.Values{"key": {fmt.Sprint(n)}, "project": {project}, "title": {fmt.Sprintf("Tile %d", n)}, "labels": {labels}, "name": {"Kim"}}
+		require.Equal(t, http.StatusSeeOther, d.post("/board/new", form).status)
+	}
+	board := d.request(http.MethodGet, "/board", nil).body
+	require.Contains(t, board, "and 10 more", "a column is bounded")
+	require.Contains(t, board, `<option>Slow</option><option>map</option><option>shop</option>`)
+	for query, want := range map[string][]string{
+		"q=tile+39": {">1 found", ">Tile 39</a>"}, "q=app-7": {">1 found", ">Tile 6</a>"}, "label=map": {">20 found", ">Tile 38</a>", "<option selected>map"},
+		"label=map&q=tile+3": {">5 found"}, "q=SLOW&column=backlog": {">20 found"}, "q=" + url.QueryEscape(evil): {">0 found"}, "label=ma": {">0 found"},
+	} {
+		page := d.request(http.MethodGet, "/board?"+query, nil).body
+		for _, part := range want {
+			require.Contains(t, page, part, query)
+		}
+		require.NotContains(t, page, "<script>alert")
+	}
+	require.NotContains(t, d.request(http.MethodGet, "/board?label=map", nil).body, ">Tile 39</a>")
+	list, err := d.board.Cards(t.Context(), cards.Filter{Number: 1})
+	require.NoError(t, err)
+	require.Contains(t, d.request(http.MethodGet, "/board/cards/"+list[0].ID, nil).body, `board?project=p1&amp;label=map"><bdi>map</bdi>`)
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/documents"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
@@ -18,9 +20,26 @@ const listenersAll, listenersEach = 200, 20
 // queue, what is held, a warning or our own board changes. All streams share one reading, so that a hundred
 // of them cost what one costs.
 type pulse struct {
-	mu  sync.Mutex
-	at  time.Time
-	rev string
+	mu   sync.Mutex
+	at   time.Time
+	rev  string
+	of   string      // the revision that line was read at
+	line []task.Task // that wait for a person's word
+}
+
+// waiting lists the tasks that wait for a person's word, as of the last revision.
+func (p *pulse) waiting(ctx context.Context, o Options) []task.Task {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == p.rev && p.rev != "" {
+		return p.line
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readLimit)
+	defer cancel()
+	if line, err := (documents.Reader{Engine: o.Engine}).Line(ctx, func(string) bool { return true }); err == nil {
+		p.of, p.line = p.rev, line
+	}
+	return p.line
 }
 
 // readLimit bounds one reading; readEvery is how old it may be.

@@ -3,7 +3,7 @@
 // will take, tasks, agent runs, repositories, cost, and the journal with the state
 // at any moment of it.
 //
-//	GET  /, /queue, /tasks/{id}, /tasks/{id}/documents/{name}, /tasks/{id}/diff, /tasks/{id}/runs/{run}/{attempt}
+//	GET  /, /review, /queue, /tasks/{id}, /tasks/{id}/review, /tasks/{id}/documents/{name}, /tasks/{id}/runs/{run}/{attempt}
 //	GET  /repos, /cost, /history, /journal, /journal/{id}
 //	POST /session, /tasks/{id}/decide, /tasks/{id}/retry, /tasks/{id}/stop, /tasks/{id}/undo
 //	POST /repos/unfreeze, /agents/resume, /effects/hasten, /effects/{id}/again
@@ -24,15 +24,14 @@ package dashboard
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"html/template"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,9 +48,6 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
-
-//go:embed assets pages
-var files embed.FS
 
 // Link is an entry of the navigation that leads out of the dashboard. The URL is
 // absolute (http or https), or a path.
@@ -218,7 +214,9 @@ type frame struct {
 	Said     string // the result of a changing request
 	Stop     bool   // an operator may request STOP
 	Unfreeze bool
-	Cards    bool // there is a board of our own
+	Cards    bool       // there is a board of our own
+	Needs    int        // tasks that wait for a person's word
+	Next     *task.Task // of these: the one that waits longest, beside that of the page
 }
 
 // failure is an error that has a page.
@@ -243,7 +241,7 @@ func (s *server) show(page func(*http.Request) (view, error)) http.Handler {
 		}
 		f := s.frame(r, v)
 		f.Rev = rev + v.Seen
-		s.render(w, f)
+		s.render(w, r, f)
 	})
 }
 
@@ -296,11 +294,18 @@ func (s *server) frame(r *http.Request, v view) frame {
 	}
 	if f.Reads {
 		f.Links = s.Links
+		line := access.Readable(r.Context(), s.pulse.waiting(r.Context(), s.Options), repoOf)
+		f.Needs = len(line)
+		here := r.PathValue("id")
+		at := slices.IndexFunc(line, func(t task.Task) bool { return here != fmt.Sprint(t.ID) && here != t.TrackerIssueID })
+		if at >= 0 {
+			f.Next = &line[at]
+		}
 	}
 	return f
 }
 
-func (s *server) render(w http.ResponseWriter, f frame) {
+func (s *server) render(w http.ResponseWriter, r *http.Request, f frame) {
 	var body bytes.Buffer
 	if err := s.pages[f.Name].ExecuteTemplate(&body, "layout", f); err != nil {
 		s.Log.Error("a page could not be made", "page", f.Name, "err", err)
@@ -308,10 +313,21 @@ func (s *server) render(w http.ResponseWriter, f frame) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Vary", "Accept-Encoding")
+	packed := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
+	if packed {
+		w.Header().Set("Content-Encoding", "gzip")
+	}
 	if f.Status != 0 {
 		w.WriteHeader(f.Status)
 	}
-	_, _ = w.Write(body.Bytes()) // a reader that has gone away needs no page
+	if !packed {
+		_, _ = w.Write(body.Bytes()) // a reader that has gone away needs no page
+		return
+	}
+	z := gzip.NewWriter(w)
+	_, _ = z.Write(body.Bytes()) // as above
+	_ = z.Close()
 }
 
 // number reads a number of the path.
@@ -321,64 +337,4 @@ func number(r *http.Request, name string) (int64, error) {
 		return 0, badRequest("The address is wrong: " + name + " must be a whole number above 0.")
 	}
 	return n, nil
-}
-
-// asset is an embedded file, named by what it holds.
-type asset struct {
-	body []byte
-	tag  string
-	kind string
-}
-
-// load reads templates and assets.
-func (s *server) load() error {
-	kinds := map[string]string{
-		"dash.js":   "text/javascript; charset=utf-8",
-		"cards.js":  "text/javascript; charset=utf-8",
-		"follow.js": "text/javascript; charset=utf-8",
-		"dash.css":  "text/css; charset=utf-8",
-		"icon.svg":  "image/svg+xml",
-	}
-	for name, kind := range kinds {
-		body, err := files.ReadFile("assets/" + name)
-		if err != nil {
-			return err
-		}
-		sum := sha256.Sum256(body)
-		s.assets[name] = asset{body, hex.EncodeToString(sum[:8]), kind}
-	}
-	base, err := template.New("").Funcs(s.funcs()).ParseFS(files, "pages/layout.html", "pages/parts.html", "pages/steps.html")
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{
-		"board", "queue", "task", "run", "repos", "cost", "history", "journal", "moment", "session", "arrived", "confirm", "failed",
-		"cards", "card", "cardform", "unsent", "document", "diff",
-	} {
-		clone, err := base.Clone()
-		if err != nil {
-			return err
-		}
-		if s.pages[name], err = clone.ParseFS(files, "pages/"+name+".html"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// asset serves a file; a browser may keep it for a year when the request names its
-// tag, else it has to check again each time.
-func (s *server) asset(w http.ResponseWriter, r *http.Request) {
-	a, ok := s.assets[r.PathValue("name")]
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	w.Header().Set("Cache-Control", "no-cache")
-	if r.URL.Query().Get("v") == a.tag {
-		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	}
-	w.Header().Set("ETag", `"`+a.tag+`"`)
-	w.Header().Set("Content-Type", a.kind)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.body))
 }

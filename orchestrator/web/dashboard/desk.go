@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -33,6 +34,7 @@ type desk struct {
 	Next      string
 	Who       rights
 	Typed     typed
+	story     *cards.Story // of that card
 }
 
 // Action is where the form is posted: a card of ours keeps who has decided, as a move does.
@@ -61,7 +63,7 @@ func (s *server) deskOf(r *http.Request, t task.Task, in typed) (desk, error) {
 	}
 	list, err := s.reading().List(r.Context(), t, r.URL.Query().Get("commit"))
 	if d.Commit, d.Documents = list.Commit, list.Documents; err != nil {
-		d.Unread = unreadable(err)
+		d.Unread = documents.Unreadable(err)
 	}
 	if d.Commit != t.State.Head {
 		d.Head = t.State.Head
@@ -73,58 +75,79 @@ func (s *server) deskOf(r *http.Request, t task.Task, in typed) (desk, error) {
 	if s.Cards == nil {
 		return d, nil
 	}
-	_, err = s.Cards.Story(r.Context(), task.OriginalKey(t.TrackerIssueID))
+	story, err := s.Cards.Story(r.Context(), task.OriginalKey(t.TrackerIssueID))
 	if errors.Is(err, tracker.ErrNotFound) {
 		return d, nil
 	}
-	d.Card = cardAddress(task.OriginalKey(t.TrackerIssueID))
+	d.Card, d.story = cardAddress(story.ID), &story
 	return d, err
 }
 
 // asked are the words that a task waits for a person to decide by.
 func asked(st stage.State) []stage.Status {
-	_, on := stage.Remedy(st)
-	switch {
-	case st.Stage.Terminal() || st.Active != "" || st.Hold != stage.HoldApproval && st.Hold != stage.HoldConfirm:
-		return nil
-	case on == stage.StatusInProgress: // there is nothing to approve
-		return []stage.Status{stage.StatusRejected}
-	default:
-		return []stage.Status{on, stage.StatusRejected}
-	}
-}
-
-// unreadable says why what a branch has is not shown.
-func unreadable(err error) string {
-	var none *documents.NotFoundError
-	var gone *orchestrator.UnregisteredError
-	switch {
-	case errors.As(err, &none):
-		return none.Text
-	case errors.As(err, &gone):
-		return gone.Error()
-	default:
-		return "The mirror of the repository does not have the commit at the moment."
-	}
+	return slices.DeleteFunc(documents.Words(st), func(word stage.Status) bool { return word == stage.StatusInProgress })
 }
 
 // paper is a page that shows what a task's branch has.
 type paper struct {
-	Task  task.Task
-	Desk  desk
-	Text  documents.Text
-	HTML  template.HTML
-	Diff  documents.Diff
-	Files []fileView
+	Task     task.Task
+	Desk     desk
+	Text     documents.Text
+	HTML     template.HTML
+	Decision documents.Decision
+	Papers   []paper // of the stage, to be read first
+	Since    []fileView
+	Files    []fileView
+	More     int    // files that are not shown
+	Only     string // the file that was chosen
 }
+
+// Limits of a page with a diff; a file that is chosen is shown whole.
+const (
+	filesShown = 200
+	fileShown  = 6 << 10  // bytes of the text of a file
+	textShown  = 40 << 10 // of all
+	filesOpen  = 3        // beside those that a person has to see
+	paperShown = 12 << 10 // bytes of a document beside others
+)
 
 // fileView is a file of a diff, by its lines.
 type fileView struct {
 	documents.File
-	Lines []diffLine
+	ID             string
+	Lines          []diffLine
+	Added, Removed int
+	More           bool // lines are left out
+	Open           bool
+	Asks           bool // for a comment on the file
 }
 
 type diffLine struct{ Class, Text string }
+
+// viewFiles makes views of the files of a diff.
+func viewFiles(d *documents.Diff, id, only string) (out []fileView, more int) {
+	left := textShown
+	for n, f := range d.Files {
+		if only != "" && f.Path != only || len(out) == filesShown {
+			more++
+			continue
+		}
+		v := fileView{File: f, ID: fmt.Sprintf("%s%d", id, n), Open: f.Protected || n < filesOpen || only != ""}
+		v.Added, v.Removed = f.Lines()
+		shown := 0
+		_, _, begins := strings.Cut(f.Text, "\n@@ ")
+		for line := range strings.Lines(f.Text) {
+			begins = begins && line[0] != '@'
+			if v.More = only == "" && (shown > fileShown || left < 0); v.More {
+				break
+			}
+			shown, left = shown+len(line), left-len(line)
+			v.Lines = append(v.Lines, diffLine{diffClass(line, begins), line})
+		}
+		out = append(out, v)
+	}
+	return out, more
+}
 
 func (s *server) paperOf(r *http.Request) (p paper, err error) {
 	if p.Task, err = s.taskOf(r); err == nil {
@@ -139,7 +162,7 @@ func (s *server) document(r *http.Request) (view, error) {
 		return view{}, err
 	}
 	if p.Text, err = s.reading().Read(r.Context(), p.Task, r.PathValue("name"), r.URL.Query().Get("commit")); err != nil {
-		return view{}, notFound(unreadable(err))
+		return view{}, notFound(documents.Unreadable(err))
 	}
 	if p.Desk.Here = p.Text.Name; strings.HasSuffix(p.Text.Name, ".md") {
 		p.HTML = s.markdown(p.Text.Text)
@@ -155,25 +178,66 @@ func (s *server) markdown(text string) template.HTML {
 	return `<div class="doc">` + s.Markdown(text) + "</div>"
 }
 
-func (s *server) diff(r *http.Request) (view, error) {
+// review is the page that a task is decided on: all that is asked, at a commit. ?file= shows one file whole.
+func (s *server) review(r *http.Request) (view, error) {
 	p, err := s.paperOf(r)
 	if err != nil {
 		return view{}, err
 	}
-	if p.Diff, err = s.reading().Diff(r.Context(), p.Task, r.URL.Query().Get("commit")); err != nil {
-		return view{}, notFound(unreadable(err))
+	q := r.URL.Query()
+	p.Only = q.Get("file")
+	if p.Decision, err = s.reading().Decision(r.Context(), p.Task, q.Get("commit"), access.Of(r.Context()).Reads); err != nil {
+		return view{}, err
+	}
+	if p.Decision.Unread != "" && q.Get("commit") != "" {
+		return view{}, notFound(p.Decision.Unread)
 	}
 	p.Desk.Here = "diff"
-	for _, f := range p.Diff.Files {
-		v := fileView{File: f}
-		_, _, begins := strings.Cut(f.Text, "\n@@ ")
-		for line := range strings.Lines(f.Text) {
-			begins = begins && line[0] != '@'
-			v.Lines = append(v.Lines, diffLine{diffClass(line, begins), line})
-		}
-		p.Files = append(p.Files, v)
+	if d := p.Decision.Since; d != nil && p.Only == "" {
+		p.Since, _ = viewFiles(d, "s", "")
 	}
-	return view{Name: "diff", Title: "What " + item(p.Task.WorkItemID) + " changes", Nav: "board", Still: true, Data: p}, nil
+	if d := p.Decision.Diff; d != nil {
+		p.Files, p.More = viewFiles(d, "f", p.Only)
+	}
+	asks := len(p.Desk.Choices) > 0 && p.Desk.Head == ""
+	for i := range p.Since {
+		p.Since[i].Asks = asks
+	}
+	for i, f := range p.Files {
+		seen := slices.ContainsFunc(p.Since, func(o fileView) bool { return o.Path == f.Path })
+		p.Files[i].Asks, p.Files[i].Open = asks && !seen, f.Open && len(p.Since) == 0
+	}
+	for _, d := range p.Decision.Documents {
+		if d.Stage != p.Task.State.Stage || d.Size > paperShown || p.Only != "" {
+			continue
+		}
+		text, err := s.reading().Read(r.Context(), p.Task, d.Name, p.Decision.Commit)
+		if err != nil {
+			return view{}, notFound(documents.Unreadable(err))
+		}
+		p.Papers = append(p.Papers, paper{Text: text, HTML: s.markdown(text.Text)})
+		for i, f := range p.Files { // it was shown
+			p.Files[i].Open = f.Open && !strings.HasSuffix(f.Path, "/"+item(p.Task.WorkItemID)+"/"+d.Name)
+		}
+	}
+	return view{Name: "review", Title: "Review of " + item(p.Task.WorkItemID), Nav: "review", Still: true, Data: p}, nil
+}
+
+// line is the page of all that waits for a person's word.
+func (s *server) line(r *http.Request) (view, error) {
+	list, err := s.reading().Decisions(r.Context(), access.Of(r.Context()).Reads)
+	return view{Name: "line", Title: "Needs you", Nav: "review", Data: list}, err
+}
+
+// joinComments makes comments on files a part of the words of a form.
+func joinComments(form url.Values) {
+	for i, text := range form["on"] {
+		if paths := form["path"]; strings.TrimSpace(text) != "" && i < len(paths) {
+			form.Set("body", strings.TrimSpace(form.Get("body")+"\n\n`"+strings.ReplaceAll(paths[i], "`", "")+"`: "+text))
+		}
+	}
+	form.Del("on")
+	form.Del("path")
 }
 
 // diffClass is how a line of a diff is shown; those in front of the first hunk name the file.

@@ -49,7 +49,7 @@ func atVerdict(t *testing.T, f func(w *world, tk task.Task)) {
 // What is asked for can be read where it is asked for, and nothing of it is more than text.
 func TestReadWhatIsAsked(t *testing.T) {
 	atVerdict(t, func(w *world, tk task.Task) {
-		require.Contains(t, w.get("/").body, `href="./tasks/1#verdict"`)
+		require.Contains(t, w.get("/").body, `href="./tasks/1/review"`)
 		page := w.get("/tasks/1").body
 		require.Contains(t, page, "Your verdict")
 		head := tk.State.Head
@@ -81,7 +81,7 @@ func TestReadTheDiff(t *testing.T) {
 		require.Equal(t, stage.HoldApproval, w.Task(tk.TrackerIssueID).State.Hold, "of the protected path")
 		require.Contains(t, w.get("/tasks/1").body, "Your verdict")
 		page := w.get("/tasks/1/diff").body
-		require.Regexp(t, `\.github/workflows/ci\.yml</bdi></a> <span class="tag gate">protected`, page)
+		require.Regexp(t, `(?s)<details class="file" id="s\d" open><summary><bdi>\.github/workflows/ci\.yml</bdi> <span class="soft">\+\d −\d</span> <span class="tag gate">protected`, page)
 		require.Contains(t, page, `<span class="add">&#43;on: &lt;/title&gt;`)
 		require.NotContains(t, page, "<script>alert")
 	})
@@ -124,6 +124,70 @@ func TestDecideOnThePage(t *testing.T) {
 		require.Equal(t, http.StatusSeeOther, w.post("/tasks/1/decide", right("column", "approved", "commit", now.State.Head)).status)
 		w.Settle(time.Minute)
 		require.NotEqual(t, stage.Analysis, w.Task(tk.TrackerIssueID).State.Stage)
+	})
+}
+
+// Every page says how many wait, and a comment on a file is a part of the words, which the next run reads; what has changed
+// since they were said comes first then.
+func TestReview(t *testing.T) {
+	atVerdict(t, func(w *world, tk task.Task) {
+		w.card("p2", "y")
+		w.Settle(time.Minute)
+		for _, path := range []string{"/", "/queue", "/tasks/1", "/tasks/2/review", "/history"} {
+			require.Contains(t, w.get(path).body, `id="needs-n">2</span>`, path)
+		}
+		line := w.get("/review").body
+		require.Regexp(t, `(?s)tasks/1/review.*tasks/2/review`, line, "who waits longest is first")
+		page := w.get("/tasks/1/review").body
+		require.Contains(t, page, "a human&#39;s verdict on the requirements")
+		require.Contains(t, page, "<h3>Wanted 1</h3>", "the document of the stage")
+		require.NotContains(t, page, "Changed since")
+		require.Contains(t, page, `<textarea form="verdict-form" name="on"`)
+		require.Contains(t, page, `Next in line: <a href="../../tasks/2/review">`)
+		form := right("column", "rejected", "commit", tk.State.Head, "body", "name the limits", "on", " ", "path", "a.md")
+		form.Add("on", "too <wide>")
+		form.Add("path", "docs/`x`.md")
+		said := w.post("/tasks/1/decide", form)
+		require.Equal(t, http.StatusSeeOther, said.status, said.body)
+		require.Contains(t, w.get("/tasks/1?said=decided").body, `<a href="../tasks/2/review">Next: OTH-3`)
+		w.Settle(time.Minute)
+		require.Equal(t, "name the limits\n\n`docs/x.md`: too <wide>", w.Place.Runs()[2].Env["SIGNALBOX_FEEDBACK"])
+		page = w.get("/tasks/1/review").body
+		require.Regexp(t, `Changed since <bdi>admin</bdi> set Rejected`, page)
+		require.Regexp(t, `(?s)id="s0" open.*<span class="del">-# Wanted 1.*<span class="add">&#43;# Wanted [23].*What it changes`, page)
+		require.Regexp(t, `id="f\d"><summary><bdi>docs/work/APP-1/requirements.md`, page, "folded: it was shown")
+		require.Regexp(t, `<details class="chapter" id="ch-\d" open>`, w.get("/tasks/1").body, "where it stands now")
+		require.Equal(t, http.StatusSeeOther, w.post("/tasks/1/stop", right()).status)
+		w.Settle(time.Minute)
+		require.NotRegexp(t, `<details class="chapter" id="ch-\d" open>`, w.get("/tasks/1").body, "it is over")
+	})
+}
+
+// A page with a diff is bounded, and each file can be had whole.
+func TestReviewIsBounded(t *testing.T) {
+	atVerdict(t, func(w *world, tk task.Task) {
+		w.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			for n := 0; n < 50 && c.Role == stage.Developer; n++ {
+				files[fmt.Sprintf("src/f%02d.go", n)] = strings.Repeat("a long line of code\n", 400) + "the bottom\n"
+			}
+			if c.Role == stage.Developer {
+				files[".github/workflows/ci.yml"] = "on: push\n"
+			}
+			return agent(ctx, c, files)
+		})
+		require.Equal(t, http.StatusSeeOther, w.post("/tasks/1/decide", right("column", "approved", "commit", tk.State.Head)).status)
+		w.Settle(time.Minute)
+		page := w.get("/tasks/1/review").body
+		require.Less(t, len(page), 250<<10)
+		require.Contains(t, page, "src/f49.go")
+		require.NotContains(t, page, "the bottom")
+		require.Regexp(t, `review\?commit=[0-9a-f]{40}&amp;file=src%2ff30\.go`, page)
+		whole := w.get("/tasks/1/review?file=src/f00.go").body
+		require.Contains(t, whole, "the bottom")
+		require.NotContains(t, whole, "src/f01.go")
+		packed := w.request(http.MethodGet, "", "/tasks/1/review", nil, "Accept-Encoding", "gzip")
+		require.Equal(t, "gzip", packed.header.Get("Content-Encoding"))
+		require.Less(t, len(packed.body), 60_000)
 	})
 }
 
@@ -183,7 +247,7 @@ func TestDecideOnOurOwnCard(t *testing.T) {
 	form := url.Values{"form": {"decide"}, "key": {"3"}, "column": {"rejected"}, "body": {"name the limits"}, "commit": {"abc"}, "next": {"tasks/1"}}
 	for range 2 { // sent again it is the same
 		a := d.post(path+"/say", form)
-		require.Equal(t, "../../../tasks/1?said=moved", a.header.Get("Location"), a.body)
+		require.Equal(t, "../../../tasks/1?said=decided", a.header.Get("Location"), a.body)
 	}
 	require.Equal(t, "rejected", column())
 	story, err := d.board.Story(t.Context(), id)

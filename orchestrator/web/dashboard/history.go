@@ -62,7 +62,10 @@ func (s *server) history(r *http.Request) (view, error) {
 
 // outcome is how a life has ended, in a word.
 func outcome(p explain.Past) string {
-	if p.MergeSHA != "" {
+	switch {
+	case p.Degraded != "":
+		return lampDegraded
+	case p.MergeSHA != "":
 		return "merged"
 	}
 	return cmp.Or(map[stage.Stage]string{stage.Cancelled: "stopped"}[p.Stage], "not merged")

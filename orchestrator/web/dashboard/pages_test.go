@@ -252,7 +252,7 @@ func TestBadAddresses(t *testing.T) {
 func TestAssets(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		p := read(w.T, "/", w.get("/").body)
-		require.Len(w, p.scripts, 1)
+		require.Len(w, p.scripts, 2, "dash.js and keys.js")
 		a := w.request(http.MethodGet, "", "/"+strings.TrimPrefix(p.scripts[0], "./"), nil)
 		require.LessOrEqual(w, len(a.body), 6_000, "the script is small")
 		require.Contains(w, a.header.Get("Cache-Control"), "immutable")

@@ -105,9 +105,18 @@ func (b serialBlock) covers(repo string) bool {
 	return b.Enabled && slices.ContainsFunc(b.Repos, func(r string) bool { return r == "*" || strings.EqualFold(r, repo) })
 }
 
+// degrade has the lamp of a task burn whose deployment does not work, by its entries, newest first.
+func degrade(c *card, entries []task.JournalEntry) {
+	entries = slices.Clone(entries)
+	slices.Reverse(entries)
+	if said := explain.Degraded(entries); c.Lamp == lampDone && said != "" {
+		c.Lamp, c.Why = lampDegraded, said
+	}
+}
+
 // blame has the lamp of a task burn because of whose deployment its repository is frozen.
 func (b serialBlock) blame(c *card) {
-	if f := first(b.Frozen, c.Repo); c.Lamp == lampDone && f != nil && f.TaskID == c.ID {
+	if f := first(b.Frozen, c.Repo); (c.Lamp == lampDone || c.Lamp == lampDegraded) && f != nil && f.TaskID == c.ID {
 		c.Lamp, c.Why = lampBlocked, f.Reason
 	}
 }

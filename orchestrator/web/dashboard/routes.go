@@ -48,7 +48,8 @@ func (s *server) routes() []access.Route {
 		file("/tasks/{id}/runs/{run}/{attempt}/log", ofTask, http.HandlerFunc(s.log)),
 		file("/tasks/{id}/runs/{run}/{attempt}/steps", ofTask, http.HandlerFunc(s.moreSteps)),
 		file("/tasks/{id}/ci", ofTask, http.HandlerFunc(s.ciLog)),
-		page("/tasks/{id}/documents/{name}", ofTask, s.document), page("/tasks/{id}/diff", ofTask, s.diff),
+		page("/tasks/{id}/documents/{name}", ofTask, s.document), page("/tasks/{id}/diff", ofTask, s.review),
+		page("/tasks/{id}/review", ofTask, s.review), page("/review", access.Some, s.line),
 		{
 			Method: "POST", Pattern: "/tasks/{id}/decide", Needs: access.Approver, Of: ofTask,
 			Handler: http.HandlerFunc(s.decide), Refuse: s.keepWords(s.taskAgain), Note: "Confirm Deploy needs a releaser",

@@ -14,8 +14,15 @@ import (
 
 const formMax = 64 << 10
 
-// byPage is the principal that the journal names.
-func byPage(r *http.Request) stage.Principal { return access.Of(r.Context()).By(stage.ViaDashboard) }
+// byPage is the principal that the journal names; where several people may be one, with the name that this one has typed.
+func byPage(r *http.Request) stage.Principal {
+	p := access.Of(r.Context())
+	by := p.By(stage.ViaDashboard)
+	if name := rightsOf(r).Name; p.Shared && name != "" {
+		by.Name = name + " (" + p.Name + ")"
+	}
+	return by
+}
 
 // resultText returns the text for the result of a changing request, which is in the address
 // of the page that follows.
@@ -51,6 +58,7 @@ func (s *server) identify(r *http.Request) (access.Principal, error) {
 				Status: http.StatusRequestEntityTooLarge, Text: "The form is too large or cannot be read.",
 			}
 		}
+		joinComments(r.PostForm)
 		if given := r.PostForm.Get("token"); given != "" {
 			p, err := s.Access.ByToken(r, given)
 			s.refused(r, err)
@@ -85,7 +93,7 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if no != nil {
 		no.Header(w.Header())
 	}
-	s.render(w, s.frame(r, s.failed(err)))
+	s.render(w, r, s.frame(r, s.failed(err)))
 }
 
 // signIn is the page with the field for the token.
@@ -102,7 +110,7 @@ func (s *server) signInView(wrong, next string, status int) view {
 
 func (s *server) askToken(w http.ResponseWriter, r *http.Request, no *access.Refusal, next string) {
 	no.Header(w.Header())
-	s.render(w, s.frame(r, s.signInView(no.Text, next, no.Status)))
+	s.render(w, r, s.frame(r, s.signInView(no.Text, next, no.Status)))
 }
 
 func (s *server) session(w http.ResponseWriter, r *http.Request) {
@@ -110,7 +118,7 @@ func (s *server) session(w http.ResponseWriter, r *http.Request) {
 	if f.Who != "" {
 		f.Title = "You are " + f.Who
 	}
-	s.render(w, f)
+	s.render(w, r, f)
 }
 
 // local lets addresses of the dashboard through and nothing else.
@@ -133,7 +141,7 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) {
 	case errors.As(err, &no):
 		s.askToken(w, r, no, next)
 	case err != nil:
-		s.render(w, s.frame(r, s.failed(err)))
+		s.render(w, r, s.frame(r, s.failed(err)))
 	default:
 		if next == "" {
 			next = "?said=in"
@@ -161,7 +169,7 @@ func (s *server) comeBack(w http.ResponseWriter, r *http.Request) {
 	if f.Onward = root(r) + local(next); local(next) == "" {
 		f.Onward = root(r) + "?said=in"
 	}
-	s.render(w, f)
+	s.render(w, r, f)
 }
 
 // refused logs, once a minute, how many tokens were refused.
@@ -177,7 +185,7 @@ func (s *server) refused(r *http.Request, err error) {
 func (s *server) logout(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, formMax)
 	if err := s.Access.SignOut(w, r, home(r), r.PostFormValue("all") != ""); err != nil {
-		s.render(w, s.frame(r, s.failed(err)))
+		s.render(w, r, s.frame(r, s.failed(err)))
 		return
 	}
 	seeOther(w, root(r)+"?said=out")

@@ -188,8 +188,8 @@ func TestHeadOfARun(t *testing.T) {
 			"The network refused 2 hosts", "evil.example.org:443 (3 times)", "x:80: it is </title>"} {
 			require.Contains(w, text, want)
 		}
-		require.Len(w, page.scripts, 2)
-		script := w.get("/" + strings.TrimLeft(page.scripts[1], "./"))
+		require.Len(w, page.scripts, 3)
+		script := w.get("/" + strings.TrimLeft(page.scripts[2], "./"))
 		require.LessOrEqual(w, len(script.body), 3_000, "the script is small")
 	})
 }

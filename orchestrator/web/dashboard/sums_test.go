@@ -241,8 +241,16 @@ func TestTask(t *testing.T) {
 		w.move("p2", id, stage.StatusRejected)
 		w.move("p2", id, stage.StatusApproved)
 		w.Settle(time.Hour)
-		text := plain(w.get("/tasks/1").body)
+		page := w.get("/tasks/1").body
+		small := regexp.MustCompile(`(?s)<summary>\d+ small things?</summary>.*?</ol></details>`).FindAllString(page, -1)
+		require.NotEmpty(w, small)
+		for _, one := range small {
+			require.NotRegexp(w, `<li class="(human|move|gate|run)`, one)
+		}
+		require.NotContains(w, regexp.MustCompile(`(?s)<summary>\d+ small things?</summary>.*?</ol></details>`).ReplaceAllString(page, ""), `<li class="effect">`)
+		text := plain(page)
 		for _, part := range []string{
+			`analysis \d+ s · 2 runs · \$0\.\d+`,
 			`human set Rejected by kim \(webhook, signature\) then : state at entry \d+ the acceptance criteria are missing`,
 			`human set Approved: analysis → architecture by kim \(webhook, signature\)`,
 			`Approved by kim`,
@@ -257,5 +265,31 @@ func TestTask(t *testing.T) {
 		} {
 			require.Regexp(w, part, text)
 		}
+	})
+}
+
+// A deployment that does not work is no grey "done", whether its repository is frozen or not; one that works again is.
+func TestDegradedWithoutAFreeze(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		id := w.card(project, "x")
+		w.Settle(time.Minute)
+		w.move(project, id, stage.StatusApproved)
+		w.Settle(time.Hour)
+		tk := w.Task(id)
+		require.Equal(t, stage.Done, tk.State.Stage)
+		ends := func(result string) {
+			payload := fmt.Appendf(nil, `{"result": %q, "last": "https://app.example.org: 503"}`, result)
+			entry := task.JournalEntry{TaskID: tk.ID, Seq: tk.State.Seq, At: time.Now(), Kind: "monitor", Payload: payload}
+			require.NoError(t, w.Store.Commit(context.Background(), task.Commit{Journal: []task.JournalEntry{entry}}))
+		}
+		for _, c := range []struct{ result, lamp, row string }{{"INCONCLUSIVE", "done", "merged"}, {"DEGRADED", "degraded", "degraded"}, {"HEALTHY", "done", "merged"}} {
+			ends(c.result)
+			for _, path := range []string{"/", "/tasks/1"} {
+				require.Contains(t, w.get(path).body, `<span class="lampword `+c.lamp+`">`, "%s at %s", c.result, path)
+			}
+			require.Regexp(t, `<td[^>]*>`+c.row+`</td>`, w.get("/history").body, c.result)
+		}
+		ends("DEGRADED")
+		require.Contains(t, w.get("/").body, "degraded after its deployment: https://app.example.org: 503")
 	})
 }

@@ -28,8 +28,9 @@ type taskPage struct {
 	Runs     []follow.Execution // newest first
 	AtWork   *follow.Execution  // of them; nil = none
 	Doing    follow.Progress
-	Story    []event // newest first
-	Older    bool    // the story is longer than what is shown
+	Story    []chapter // newest first
+	Older    bool      // the story is longer than what is shown
+	Card     *cardPage // of our own board; nil: it is elsewhere, or a later task has it
 	WaitsFor []task.Task
 	Blocks   []task.Task
 	Before   []task.Task // of the same card
@@ -57,9 +58,11 @@ type sum struct {
 
 func (s *server) task(r *http.Request) (view, error) { return s.taskAgain(r, blank()) }
 
-// taskAgain is the page of a task; in holds what was typed and not taken.
-func (s *server) taskAgain(r *http.Request, in typed) (view, error) {
-	ctx, id := r.Context(), id(r)
+func (s *server) taskAgain(r *http.Request, in typed) (view, error) { return s.taskPage(r, id(r), in) }
+
+// taskPage is the page of a task and of its card; in holds what was typed and not taken.
+func (s *server) taskPage(r *http.Request, id int64, in typed) (view, error) {
+	ctx := r.Context()
 	t, runs, err := follow.Of(ctx, s.Engine, id, 0)
 	if err != nil {
 		return view{}, err
@@ -76,11 +79,12 @@ func (s *server) taskAgain(r *http.Request, in typed) (view, error) {
 		story = story[:storyMax]
 	}
 	p.Why, p.Lamp = why, cardOf(t, why)
+	degrade(&p.Lamp, story)
 	readBlocks(ctx, s.Engine).Serial.blame(&p.Lamp)
 	delayed := slices.ContainsFunc(why.Blockers, func(b explain.Blocker) bool { return b.Kind == string(queue.ReasonDelay) })
 	p.MayRetry = !t.State.Stage.Terminal() && (t.State.Active == "" || delayed)
 	p.Sums, p.Total = sums(slices.Backward(runs))
-	p.Story = timeline(p.Runs, verdicts, jobs, story)
+	p.Story = chaptersOf(timeline(p.Runs, verdicts, jobs, story), s.Engine.Now(), t.State.Stage.Terminal())
 	p.Stages = marks(s.Engine.Machine().Pipeline(), t.State, story)
 	p.Review = t.Reviewed(s.Engine.Now())
 	if p.Desk, err = s.deskOf(r, t, in); err == nil {
@@ -88,6 +92,10 @@ func (s *server) taskAgain(r *http.Request, in typed) (view, error) {
 	}
 	if err == nil {
 		p.Before, p.After, err = task.Around(ctx, s.Engine.Store, t)
+	}
+	if story := p.Desk.story; err == nil && story != nil && len(p.After) == 0 {
+		p.Card, err = s.cardOf(ctx, *story, in, rightsOf(r))
+		p.Card.want(t, why)
 	}
 	if err == nil && t.State.Stage == stage.Done {
 		var refused string
@@ -98,6 +106,9 @@ func (s *server) taskAgain(r *http.Request, in typed) (view, error) {
 		return view{}, err
 	}
 	v := view{Name: "task", Title: item(t.WorkItemID) + ": " + t.Title, Nav: "board"}
+	if p.Card != nil {
+		v.Script = "cards.js"
+	}
 	if i := slices.IndexFunc(p.Runs, func(x follow.Execution) bool { return x.Live }); i >= 0 {
 		p.AtWork = &p.Runs[i]
 		p.Doing = s.progress(ctx, *p.AtWork)

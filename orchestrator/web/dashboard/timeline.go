@@ -40,7 +40,54 @@ type event struct {
 	Bad     bool           // it went wrong
 	Verdict *gates.Verdict // with its evidence
 	Run     *follow.Execution
-	Entry   int64 // of the journal: the moment can be looked at
+	Entry   int64       // of the journal: the moment can be looked at
+	To      stage.Stage // the task came to it by this
+	Small   bool        // an effect that was made, or an event that moved nothing
+}
+
+// chapter is the part of a story that was spent at one stage, its events newest first.
+type chapter struct {
+	N      int // from the first one on
+	Stage  stage.Stage
+	From   time.Time
+	Took   time.Duration
+	Cost   task.Cost
+	Events []event
+	Small  []event
+	Open   bool
+}
+
+// chaptersOf divides a story, the newest event first, by the stages that it has come to; so are the chapters. The event that
+// ends a stage belongs to it.
+func chaptersOf(story []event, now time.Time, over bool) (out []chapter) {
+	for _, e := range slices.Backward(story) {
+		if len(out) == 0 {
+			out = append(out, chapter{Stage: e.To, From: e.At})
+		}
+		at := &out[len(out)-1]
+		if e.Small {
+			at.Small = append(at.Small, e)
+		} else {
+			at.Events = append(at.Events, e)
+		}
+		if e.Run != nil && !e.Run.Live {
+			at.Cost.Add(e.Run.Cost())
+		}
+		if at.Took = max(now.Sub(at.From), 0); e.To == "" || e.To == at.Stage {
+			continue
+		}
+		at.Took = e.At.Sub(at.From)
+		out = append(out, chapter{N: len(out), Stage: e.To, From: e.At})
+	}
+	for i := range out {
+		slices.Reverse(out[i].Events)
+		slices.Reverse(out[i].Small)
+	}
+	if n := len(out) - 1; n >= 0 {
+		out[n].Open = !over
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // timeline puts a task's facts in one order, the newest first.
@@ -58,7 +105,7 @@ func timeline(runs []follow.Execution, verdicts []task.GateResult, jobs []queue.
 			}
 		}
 		if ev.Verdict != nil && ev.Kind == eventNote {
-			ev.Kind = eventGate
+			ev.Kind, ev.Small = eventGate, false
 		}
 		out = append(out, ev)
 	}
@@ -116,6 +163,7 @@ func decisionOf(ev event, r task.Recorded) event {
 			ev.By = "a person"
 		}
 	}
+	ev.Small = ev.Kind == eventNote && !d.Moved && r.Event.Reason == "" && r.Event.Denied == ""
 	if r.Event.Reason != "" {
 		ev.Notes = append([]string{r.Event.Reason}, ev.Notes...)
 	}
@@ -123,6 +171,7 @@ func decisionOf(ev event, r task.Recorded) event {
 		if ev.Kind == eventNote {
 			ev.Kind = eventMove
 		}
+		ev.To = to
 		ev.Head = fmt.Sprintf("%s: %s → %s", ev.Head, from, to)
 	}
 	return ev
@@ -145,7 +194,7 @@ func effectOf(j queue.Job) event {
 	if json.Unmarshal(j.Payload, &e) == nil {
 		ev.Head = effectHead(e)
 	}
-	if j.Error != "" {
+	if ev.Small = !ev.Bad; j.Error != "" {
 		ev.Notes = []string{j.Error}
 	}
 	if j.Attempt > 1 {

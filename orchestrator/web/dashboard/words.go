@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,8 +22,10 @@ func (s *server) funcs() template.FuncMap {
 		"short": short, "item": item, "anchor": anchor, "dict": dict, "status": statusName, "laneQuery": laneQuery,
 		"words": agentWords, "doing": doingText, "did": did, "counts": counts, "sofar": sofar,
 		"columns": cards.Columns, "columnName": columnName, "account": account, "cardAddress": cardAddress,
-		"outcome": outcome, "seconds": func(n int64) string { return span(time.Duration(n) * time.Second) },
-		"markdown": s.markdown, "boardAddress": boardAddress,
+		"outcome":  outcome,
+		"price":    func(usd float64, unpriced int64) string { return stage.Price(int64(usd*1e6+0.5), unpriced) },
+		"seconds":  func(n int64) string { return span(time.Duration(n) * time.Second) },
+		"markdown": s.markdown, "boardAddress": boardAddress, "labels": labelsIn,
 		"asset": func(root, name string) string { return root + "assets/" + name + "?v=" + s.assets[name].tag },
 	}
 }
@@ -144,6 +147,11 @@ func dict(pairs ...any) (map[string]any, error) {
 		out[name] = pairs[i+1]
 	}
 	return out, nil
+}
+
+// labelsIn divides the labels of a card.
+func labelsIn(text string) []string {
+	return slices.DeleteFunc(strings.Split(text, ", "), func(label string) bool { return label == "" })
 }
 
 // columnName is the name of a column of our own board.

@@ -111,20 +111,22 @@ func (p *Place) root(sha string) string {
 }
 
 // Diff implements work.Mirror. Each file is one hunk, of all its lines.
-func (p *Place) Diff(ctx context.Context, _ work.Workspace, sha string) (d work.Diff, err error) {
+func (p *Place) Diff(ctx context.Context, _ work.Workspace, from, to string) (d work.Diff, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, known := p.commits[sha]; !known {
-		err = fmt.Errorf("memwork: commit %q: %w", sha, fs.ErrNotExist)
+	for _, sha := range []string{cmp.Or(from, to), to} {
+		if _, known := p.commits[sha]; !known {
+			err = fmt.Errorf("memwork: commit %q: %w", sha, fs.ErrNotExist)
+		}
 	}
 	if err = cmp.Or(p.Failure(ctx, "Diff"), err); err != nil {
 		return d, err
 	}
-	d.Base = p.base(sha)
-	root, left := p.root(sha), work.DiffMax
-	for _, name := range p.differ(root, sha) {
-		head := fmt.Sprintf("--- a/%s\n+++ b/%s\n", name, name)
-		before, after := p.commits[root].files[name], p.commits[sha].files[name]
+	d.Base = cmp.Or(from, p.base(to))
+	root, left := cmp.Or(from, p.root(to)), work.DiffMax
+	for _, name := range p.differ(root, to) {
+		head := fmt.Sprintf("--- a/%s\n+++ b/%s\n@@ all of it @@\n", name, name)
+		before, after := p.commits[root].files[name], p.commits[to].files[name]
 		f := work.FileDiff{Path: name, Text: head + marked("-", before) + marked("+", after)}
 		if left -= len(f.Text); left < 0 {
 			f.Text, d.Cut = "", true

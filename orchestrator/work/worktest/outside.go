@@ -115,7 +115,7 @@ func diffs(k *kit) {
 	}, true)
 	sha := k.take().SHA
 	read := func(sha string) (work.Diff, map[string]string) {
-		d, err := k.Spaces.Diff(k.Context(), k.Space, sha)
+		d, err := k.Spaces.Diff(k.Context(), k.Space, "", sha)
 		require.NoError(k, err)
 		texts := map[string]string{}
 		for _, f := range d.Files {
@@ -144,6 +144,14 @@ func diffs(k *kit) {
 		size += len(text)
 	}
 	require.LessOrEqual(k, size, work.DiffMax)
-	_, err := k.Spaces.Diff(k.Context(), k.Space, strings.Repeat("0", 39)+"1")
+	_, err := k.Spaces.Diff(k.Context(), k.Space, "", strings.Repeat("0", 39)+"1")
+	require.Error(k, err)
+	k.Agent(at.Dir, map[string]string{"src/long.txt": "short\n", "z.go": "last\nnow\n"}, true)
+	since, err := k.Spaces.Diff(k.Context(), k.Space, sha, k.take().SHA)
+	require.NoError(k, err)
+	require.Equal(k, sha, since.Base)
+	require.Len(k, since.Files, 2, "what was there before is no change")
+	require.Contains(k, since.Files[1].Text, "\n+now\n")
+	_, err = k.Spaces.Diff(k.Context(), k.Space, strings.Repeat("0", 39)+"1", sha)
 	require.Error(k, err)
 }

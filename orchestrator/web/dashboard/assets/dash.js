@@ -39,7 +39,7 @@ function morph(have, want) {
     if (!want.hasAttribute(a.name) && a.name !== "open") have.removeAttribute(a.name);
   }
   for (const a of want.attributes) {
-    if (have.getAttribute(a.name) !== a.value) have.setAttribute(a.name, a.value);
+    if (have.getAttribute(a.name) !== a.value && a.name !== "open") have.setAttribute(a.name, a.value);
   }
   if (have === document.activeElement && have.matches("input, select")) return;
   let at = have.firstChild;

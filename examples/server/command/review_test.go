@@ -1,0 +1,69 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator/documents"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+)
+
+// What is shown is what the word is of, and nothing in it steers the terminal.
+func TestReviewBindsTheWord(t *testing.T) {
+	shown := documents.Decision{
+		TaskID: 7, Item: "GPX-7", Title: "Tiles \x1b[31m", Repo: "acme/gps", Stage: stage.Development, Asked: "Waits for a human: of the workflow",
+		Words: []stage.Status{stage.StatusApproved, stage.StatusRejected}, Commit: "c0ffee", CostUSD: 0.25,
+		Seen: &documents.Seen{By: "Kim", Word: stage.StatusApproved, Commit: "0ddba11"},
+		Diff: &documents.Diff{Main: "main", Files: []documents.File{
+			{FileDiff: work.FileDiff{Path: "a.go", Text: "--- a\n+++ b\n@@ -1 +1,2 @@\n-x\n+y\n+z\n"}}, {FileDiff: work.FileDiff{Path: "ci.yml"}, Protected: true},
+		}},
+		Since:    &documents.Diff{Files: []documents.File{{FileDiff: work.FileDiff{Path: "ci.yml", Text: "only this\n"}, Protected: true}}},
+		Evidence: []gates.Verdict{{Check: "all", Outcome: gates.Red, Children: []gates.Verdict{{Check: "check_ci_green", Outcome: gates.Red, Reason: "CI is red", Evidence: []gates.Evidence{{Kind: "check", Name: "lint"}}}}}},
+		Next:     &documents.Decision{Item: "GPX-9"},
+	}
+	var sent map[string]string
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /tasks/7/decision", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(shown) })
+	mux.HandleFunc("GET /decisions", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(web.DecisionList{Decisions: []documents.Decision{shown}})
+	})
+	mux.HandleFunc("GET /tasks/7", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(web.TaskDetail{}) })
+	mux.HandleFunc("POST /tasks/7/reject", func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewDecoder(r.Body).Decode(&sent)
+		_ = json.NewEncoder(w).Encode(web.Queued{Status: "queued", At: time.Now()})
+	})
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	types := func(args ...string) (int, string) {
+		var out bytes.Buffer
+		code := Run(append(append([]string{"review"}, args...), "--server", s.URL), &out, &out)
+		return code, out.String()
+	}
+	code, said := types("7", "--reject", "--why", "too wide", "--wait", "0s", "--diff")
+	require.Zero(t, code, said)
+	require.Equal(t, map[string]string{"why": "too wide", "commit": "c0ffee"}, sent)
+	for _, line := range []string{
+		"Waits for a human: of the workflow\n", "cost so far $0.25", "last verdict: approved by Kim on 0ddba11\n", "changed since main (): 2 files\n  ci.yml +0 -0  protected: a person has to see it\n  a.go +2 -1\n",
+		"  red check_ci_green: CI is red\n      not ok check lint \n", "\nonly this\n", "say: signalbox review GPX-7 --approve --commit c0ffee\n", "next: GPX-9",
+	} {
+		require.Contains(t, said, line)
+	}
+	require.NotContains(t, said, "\x1b")
+	_, _ = types("7", "--reject", "--why", "x", "--commit", "0ddba11", "--wait", "0s")
+	require.Equal(t, "0ddba11", sent["commit"], "what was read before")
+	_, said = types()
+	require.Regexp(t, `GPX-7 +acme/gps +development`, said)
+	for _, wrong := range [][]string{{"--approve"}, {"7", "--approve", "--reject"}, {"7", "--approve", "--json"}} {
+		code, _ = types(wrong...)
+		require.Equal(t, exitUsage, code, wrong)
+	}
+}

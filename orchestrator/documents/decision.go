@@ -1,0 +1,227 @@
+package documents
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+)
+
+// Decision holds what a person decides a task by. A word is bound to Commit: it is refused when the task has moved on.
+// Those of a line have what the head of a page shows: Documents, Diff, Since, Evidence, Reports and Next are left out.
+type Decision struct {
+	TaskID   int64          `json:"task_id"`
+	Item     string         `json:"work_item_id"`
+	Title    string         `json:"title"`
+	Repo     string         `json:"repo"`
+	Stage    stage.Stage    `json:"stage"`
+	Waits    time.Time      `json:"waits_since"`
+	Asked    string         `json:"asked"`        // the sentence of the explanation
+	Do       string         `json:"do,omitempty"` // how a person ends it
+	Words    []stage.Status `json:"words"`        // that are waited for: approved, rejected, confirm_deploy, in_progress
+	Commit   string         `json:"commit"`
+	CI       string         `json:"ci,omitempty"`
+	CostUSD  float64        `json:"cost_usd"` // so far, as far as prices are known
+	Unpriced int64          `json:"unpriced_runs,omitempty"`
+
+	Documents []Document      `json:"documents,omitempty"`
+	Diff      *Diff           `json:"diff,omitempty"`
+	Seen      *Seen           `json:"seen,omitempty"`  // the last verdict on another commit
+	Since     *Diff           `json:"since,omitempty"` // what has changed from that commit on
+	Evidence  []gates.Verdict `json:"evidence,omitempty"`
+	Reports   []Report        `json:"reports,omitempty"`
+	Unread    string          `json:"unread,omitempty"` // why the mirror has nothing to show
+	Next      *Decision       `json:"next,omitempty"`   // in the line
+}
+
+// Seen is a verdict of a person, and the head of the task that it was of.
+type Seen struct {
+	By     string       `json:"by"`
+	Word   stage.Status `json:"word"`
+	Commit string       `json:"commit"`
+	At     time.Time    `json:"at"`
+}
+
+// Report holds the summary of the last run of a role.
+type Report struct {
+	Role   stage.Role `json:"role"`
+	Run    int64      `json:"run"`
+	Status string     `json:"status"`
+	Text   string     `json:"text"`
+}
+
+// Words lists the words that a task waits for a person to say.
+func Words(st stage.State) []stage.Status {
+	_, on := stage.Remedy(st)
+	switch {
+	case st.Stage.Terminal() || st.Active != "" || st.Stopping || st.Hold == stage.HoldNone:
+		return []stage.Status{}
+	case st.Hold == stage.HoldApproval || st.Hold == stage.HoldConfirm:
+		return []stage.Status{on, stage.StatusRejected}
+	default:
+		return []stage.Status{on}
+	}
+}
+
+// linePage is how many tasks are read at a time.
+const linePage = 1000
+
+// Line lists the tasks that wait for a person's word, of repositories that are chosen: the one that waits longest first.
+func (r Reader) Line(ctx context.Context, reads func(repo string) bool) (out []task.Task, err error) {
+	for after, more := int64(0), true; more; {
+		page, err := r.Engine.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after, Limit: linePage})
+		if err != nil {
+			return nil, err
+		}
+		more = len(page) == linePage
+		for _, t := range page {
+			if after = t.ID; len(Words(t.State)) > 0 && reads(t.Repo) {
+				out = append(out, t)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b task.Task) int { return a.UpdatedAt.Compare(b.UpdatedAt) })
+	return out, nil
+}
+
+// Decisions answers for the whole line.
+func (r Reader) Decisions(ctx context.Context, reads func(repo string) bool) ([]Decision, error) {
+	line, err := r.Line(ctx, reads)
+	if err != nil {
+		return nil, err
+	}
+	why, err := explain.All(ctx, r.Engine, line)
+	out := []Decision{}
+	for i, x := range why {
+		out = append(out, r.head(line[i], x))
+	}
+	return out, err
+}
+
+// head makes what a line has of a task.
+func (r Reader) head(t task.Task, x explain.Explanation) Decision {
+	d := Decision{
+		TaskID: t.ID, Item: task.OriginalKey(t.WorkItemID), Title: t.Title, Repo: t.Repo,
+		Stage: t.State.Stage, Waits: t.UpdatedAt, Asked: x.Summary, Words: Words(t.State), Commit: t.State.Head, CI: x.CI,
+	}
+	for _, b := range x.Blockers {
+		d.Do = b.Do
+	}
+	return d
+}
+
+// Decision answers for one task, at a commit ("" = its head). Where the mirror has nothing to show, Unread says why.
+func (r Reader) Decision(ctx context.Context, t task.Task, commit string, reads func(repo string) bool) (Decision, error) {
+	x, err1 := explain.One(ctx, r.Engine, t.ID)
+	judged, err2 := r.Engine.Records.GateResults(ctx, t.ID)
+	runs, err3 := r.Engine.Records.AgentRuns(ctx, t.ID)
+	story, err4 := r.Engine.Records.Journal(ctx, t.ID)
+	line, err5 := r.Line(ctx, reads)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+		return Decision{}, err
+	}
+	d := r.head(t, x)
+	if commit != "" {
+		d.Commit = commit
+	}
+	at := slices.IndexFunc(line, func(o task.Task) bool { return o.ID == t.ID })
+	if next := slices.Concat(line[at+1:], line[:max(at, 0)]); len(next) > 0 {
+		why, err := explain.All(ctx, r.Engine, next[:1])
+		if err != nil {
+			return d, err
+		}
+		then := r.head(next[0], why[0])
+		d.Next = &then
+	}
+	d.Evidence, d.Seen = evidence(judged), lastSeen(story, d.Commit)
+	d.report(r, runs)
+	r.read(ctx, t, &d)
+	return d, nil
+}
+
+// read fills in what the mirror has.
+func (r Reader) read(ctx context.Context, t task.Task, d *Decision) {
+	list, err := r.List(ctx, t, d.Commit)
+	if err == nil && d.Commit != "" {
+		var diff Diff
+		diff, err = r.Diff(ctx, t, d.Commit)
+		d.Documents, d.Diff = list.Documents, &diff
+	}
+	if err != nil {
+		d.Unread = Unreadable(err)
+		return
+	}
+	if d.Seen != nil { // the commit may be gone: the whole diff is there
+		if since, err := r.DiffFrom(ctx, t, d.Seen.Commit, d.Commit); err == nil {
+			d.Since = &since
+		}
+	}
+}
+
+// Unreadable says why what a branch has is not shown.
+func Unreadable(err error) string {
+	var none *NotFoundError
+	var gone *orchestrator.UnregisteredError
+	switch {
+	case errors.As(err, &none):
+		return none.Text
+	case errors.As(err, &gone):
+		return gone.Error()
+	default:
+		return "The mirror of the repository does not have the commit at the moment."
+	}
+}
+
+// evidence lists the last verdict of each gate, which names the commit that it is of: the newest first.
+func evidence(judged []task.GateResult) (out []gates.Verdict) {
+	for _, g := range slices.Backward(judged) {
+		known := slices.ContainsFunc(out, func(v gates.Verdict) bool { return v.Check == g.Verdict.Check })
+		if !known {
+			out = append(out, g.Verdict)
+		}
+	}
+	return out
+}
+
+// lastSeen is the last word that a person has said of another commit.
+func lastSeen(story []task.JournalEntry, commit string) *Seen {
+	for _, e := range slices.Backward(story) {
+		rec, err := e.Recorded()
+		if err != nil || rec.Event.Denied != "" {
+			continue
+		}
+		on, head := rec.Event.On, rec.Event.Of
+		if head == "" {
+			head = rec.Decision.State.Head
+		}
+		said := on == stage.OnApproved || on == stage.OnRejected || on == stage.OnConfirmDeploy
+		if said && head != "" && head != commit {
+			return &Seen{rec.Event.By.Who(), stage.Status(on), head, e.At}
+		}
+	}
+	return nil
+}
+
+// report fills in what the runs have cost, and what the last one of each role says.
+func (d *Decision) report(r Reader, runs []task.AgentRun) {
+	var cost task.Cost
+	for _, run := range runs {
+		cost.Add(task.CostOf(run))
+	}
+	d.CostUSD, d.Unpriced = float64(cost.Usage.MicroUSD)/1e6, cost.Unpriced
+	for _, run := range slices.Backward(runs) {
+		said := slices.ContainsFunc(d.Reports, func(o Report) bool { return o.Role == run.Role })
+		if !said && run.Summary != "" {
+			d.Reports = append(d.Reports, Report{run.Role, run.Run, run.Status, r.clean(run.Summary, reportMax)})
+		}
+	}
+}
+
+// reportMax bounds what is shown of a run's summary, in characters.
+const reportMax = 4000
