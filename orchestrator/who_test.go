@@ -274,26 +274,6 @@ func TestWebhookOfSomethingElseFirst(t *testing.T) {
 	}
 }
 
-// A webhook that comes late proves no move that somebody else has made since.
-func TestLateWebhookOfAnother(t *testing.T) {
-	ruled(t, task.People{Approvers: []string{"ann"}}, func(r *Rig, _ *reconcile.Reconciler) {
-		item := waiting(r)
-		r.MoveAs("ann", App, item, stage.StatusApproved)
-		i, err := r.Board.Item(context.Background(), App, item)
-		require.NoError(r, err)
-		for _, taken := range []stage.Status{stage.StatusInReview, stage.StatusApproved} {
-			time.Sleep(time.Second)
-			r.MoveAs("guest", App, item, taken)
-		}
-		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "ann", Status: true, To: string(stage.StatusApproved), At: i.UpdatedAt})
-		r.Settle(10 * time.Minute)
-		r.Waits(item, stage.HoldApproval)
-		moveAs(r, "ann", item, stage.StatusApproved)
-		r.Settle(time.Minute)
-		r.Stands(item, stage.Done)
-	})
-}
-
 // Whatever the lists say, anybody stops a task, and even without proof.
 func TestAnybodyStops(t *testing.T) {
 	nobody := []string{"nobody"}

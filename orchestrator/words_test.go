@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -254,4 +255,24 @@ func TestOneMoveIsOneWord(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A webhook that comes late proves no move that somebody else has made since.
+func TestLateWebhookOfAnother(t *testing.T) {
+	ruled(t, task.People{Approvers: []string{"ann"}}, func(r *Rig, _ *reconcile.Reconciler) {
+		item := waiting(r)
+		r.MoveAs("ann", App, item, stage.StatusApproved)
+		i, err := r.Board.Item(context.Background(), App, item)
+		require.NoError(r, err)
+		for _, taken := range []stage.Status{stage.StatusInReview, stage.StatusApproved} {
+			time.Sleep(time.Second)
+			r.MoveAs("guest", App, item, taken)
+		}
+		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "ann", Status: true, To: string(stage.StatusApproved), At: i.UpdatedAt})
+		r.Settle(10 * time.Minute)
+		r.Waits(item, stage.HoldApproval)
+		moveAs(r, "ann", item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		r.Stands(item, stage.Done)
+	})
 }

@@ -58,7 +58,8 @@ func (c *initCmd) Run(s *streams) error {
 		fmt.Fprintf(s.out, "\n%s.\n", click)
 	}
 	fmt.Fprintf(s.out, "\nStart it here with: %s serve\n", program)
-	fmt.Fprintf(s.out, "Sign in at %s (its end is ORCH_ADMIN_TOKEN of %s)\n", signInLink(settings, settings.AdminToken.Reveal()), app.EnvFile)
+	fmt.Fprintf(s.out, "Sign in at %s (its end is ORCH_ADMIN_TOKEN of %s)\n",
+		signInLink(settings, settings.AdminToken.Reveal()), app.EnvFile)
 	registry, err := projectfile.Load(settings.Projects, settings.Kinds()...)
 	if err != nil {
 		return err
@@ -69,7 +70,8 @@ func (c *initCmd) Run(s *streams) error {
 			fmt.Fprintf(s.out, "Cards are the issues of %s: label one status/To Analyse, and status/Approved when it is In Review; "+
 				"see http://%s/dashboard/\n", p.Repo, settings.Listen)
 		case p.Board == "" && settings.Tracker == "board":
-			fmt.Fprintf(s.out, "Cards: http://%s/dashboard/board; drag one to To Analyse, and to Approved when it is In Review\n", settings.Listen)
+			fmt.Fprintf(s.out, "Cards: http://%s/dashboard/board; "+
+				"drag one to To Analyse, and to Approved when it is In Review\n", settings.Listen)
 		}
 	}
 	return nil

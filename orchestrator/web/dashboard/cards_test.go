@@ -249,12 +249,12 @@ func TestCardOfATask(t *testing.T) {
 	require.NoError(t, err)
 	act, err := entries[len(entries)-1].Acted()
 	require.NoError(t, err)
-	require.Equal(t, "Kim (local)", act.By.Name)
+	require.Equal(t, "Kim (admin)", act.By.Name)
 }
 
 // Whose name is not known is asked for it once, by the form that was sent, and by no other page from then on.
 func TestNameIsAskedOnce(t *testing.T) {
-	d := newDesk(t, "")
+	d := signedIn(t)
 	card := d.made("one")
 	require.NotContains(t, d.request(http.MethodGet, card, nil).body, `id="name-`)
 	d.cookie = nil
@@ -292,7 +292,7 @@ func TestColumns(t *testing.T) {
 
 // The board is searched and narrowed by a form, and counts what it has found; labels lead to those that share them.
 func TestBoardIsFiltered(t *testing.T) {
-	d := newDesk(t, "")
+	d := signedIn(t)
 	for n := range 40 {
 		labels := map[bool]string{true: "map, Slow", false: "shop"}[n%2 == 0]
 		form := url.Values{"key": {fmt.Sprint(n)}, "project": {project}, "title": {fmt.Sprintf("Tile %d", n)}, "labels": {labels}, "name": {"Kim"}}
