@@ -46,7 +46,8 @@ type Track struct {
 	Bounds             orb.Bound // of Lines, which do not cross the antimeridian
 	LengthM            float64   // metres along Lines
 	Points             int       // in Lines
-	Key                string    // DedupeKey of the track
+	Key                string    // of Lines and times: equal ones are one track
+	Cells              Cells     // along Lines
 	FirstSeenAt        time.Time // when a collector brought it first; set by the store
 	LastSeenAt         time.Time // when one brought it last
 	RunID              int64     // the run that did
@@ -78,7 +79,7 @@ func (e *InvalidError) Error() string { return "gps track: " + e.Field + " " + e
 // Prepare checks a track and completes it: repeated points are left out, lines
 // are cut at the antimeridian, the name becomes plain text of at most MaxName
 // characters, an address that is not http or https is dropped, and Bounds,
-// LengthM, Points and Key are computed. The track that was given is not
+// LengthM, Points, Key and Cells are computed. The track that was given is not
 // changed. A track that cannot be shown is an *InvalidError.
 func Prepare(t Track) (Track, error) {
 	if !IsSourceName(t.Source) {
@@ -136,7 +137,7 @@ func complete(t Track, cut orb.MultiLineString) Track {
 		t.ActivityFrom = ""
 	}
 	t.Elevation = t.Elevation.rounded()
-	t.Key = DedupeKey(t)
+	t.Key, t.Cells = contentKey(&t), CellsOf(cut)
 	return t
 }
 

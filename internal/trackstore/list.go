@@ -1,6 +1,7 @@
 package trackstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -14,8 +15,29 @@ import (
 )
 
 // Known implements gpstracks.Store.
-func (s *Store) Known(ctx context.Context, keys ...string) ([]string, error) {
-	return read(ctx, s, value[string], "select dedupe_key from ~tracks where dedupe_key in @1", keys)
+func (s *Store) Known(ctx context.Context, tracks ...gpstracks.Track) ([]gpstracks.Track, error) {
+	keys := make([]string, len(tracks))
+	for i := range tracks {
+		keys[i] = tracks[i].Key
+	}
+	known, err := read(ctx, s, scanKnown, knownTracks+"dedupe_key in @1", keys)
+	if err != nil {
+		return nil, err
+	}
+	exact := map[string]bool{}
+	for i := range known {
+		exact[known[i].Key] = true
+	}
+	var marks []int64
+	for i := range tracks {
+		if !exact[tracks[i].Key] {
+			marks = append(marks, tracks[i].Cells.Marks()...)
+		}
+	}
+	alike, err := read(ctx, s, scanKnown, knownTracks+"id in (select track_id from ~track_marks where mark in @1)", marks)
+	known = append(known, alike...)
+	slices.SortFunc(known, func(a, b gpstracks.Track) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(known, func(a, b gpstracks.Track) bool { return a.ID == b.ID }), err
 }
 
 // Count implements gpstracks.Store.
