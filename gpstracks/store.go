@@ -16,6 +16,7 @@ type Filter struct {
 	Bounds     []orb.Bound // tracks with a line whose bounds touch one of these; none = everywhere
 	Activities []Activity  // none = all
 	Sources    []string    // none = all
+	Without    []string    // sources that do not pass
 	IDs        []int64     // none = all
 	After      Cursor      // only tracks that come after it
 	Limit      int         // at most this many; 0 = all
@@ -24,10 +25,15 @@ type Filter struct {
 // Match reports whether a track passes the filter, its limit left aside.
 func (f Filter) Match(t *Track) bool {
 	return (len(f.Activities) == 0 || slices.Contains(f.Activities, t.Activity)) &&
-		(len(f.Sources) == 0 || slices.Contains(f.Sources, t.Source)) &&
+		f.HasSource(t.Source) &&
 		(len(f.IDs) == 0 || slices.Contains(f.IDs, t.ID)) &&
 		(len(f.Bounds) == 0 || slices.ContainsFunc(f.Bounds, t.touches)) &&
 		(f.After.ID == 0 || CompareCursors(f.After, t.Cursor()) < 0)
+}
+
+// HasSource reports whether tracks of a source pass.
+func (f Filter) HasSource(name string) bool {
+	return (len(f.Sources) == 0 || slices.Contains(f.Sources, name)) && !slices.Contains(f.Without, name)
 }
 
 // touches looks at the lines too: the bounds of a track that was cut at the

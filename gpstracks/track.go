@@ -78,8 +78,8 @@ func (e *InvalidError) Error() string { return "gps track: " + e.Field + " " + e
 
 // Prepare checks a track and completes it: repeated points are left out, lines
 // are cut at the antimeridian, the name becomes plain text of at most MaxName
-// characters, an address that is not http or https is dropped, and Bounds,
-// LengthM, Points, Key and Cells are computed. The track that was given is not
+// characters without addresses of e-mail and telephone numbers, an address that is not http or https or
+// that names a person is dropped, and Bounds, LengthM, Points, Key and Cells are computed. The track that was given is not
 // changed. A track that cannot be shown is an *InvalidError.
 func Prepare(t Track) (Track, error) {
 	if !IsSourceName(t.Source) {
@@ -119,10 +119,10 @@ func complete(t Track, cut orb.MultiLineString) Track {
 		t.Points += len(line)
 		t.LengthM += length(line)
 	}
-	t.Name = plain(t.Name, MaxName)
+	t.Name = scrubbed(plain(t.Name, 4*MaxName), MaxName)
 	t.ExternalID = plain(t.ExternalID, MaxName)
 	t.Attribution = plain(t.Attribution, maxLink)
-	if !webAddress(t.URL) {
+	if !webAddress(t.URL) || isPersonal(t.URL) {
 		t.URL = ""
 	}
 	if !t.RecordedOn.IsZero() {

@@ -109,6 +109,7 @@ type source struct {
 	MaxPages  int           `yaml:"max_pages"`
 	Pause     time.Duration `yaml:"pause"`
 	KeepURL   bool          `yaml:"keep_url"`
+	KeepNames *bool         `yaml:"keep_names"` // unset: true
 	NeedTimes bool          `yaml:"need_times"`
 	KeepDays  int           `yaml:"keep_days"`
 }
@@ -127,7 +128,7 @@ func Sources(name string, body []byte) ([]collect.Source, error) {
 		out = append(out, collect.Source{
 			Name: s.Name, Title: s.Title, Enabled: s.Enabled, Kind: collect.Kind(s.Kind), URL: s.URL, MaxArea: s.MaxArea,
 			PageSize: s.PageSize,
-			MaxPages: s.MaxPages, Pause: s.Pause, KeepURL: s.KeepURL, NeedTimes: s.NeedTimes,
+			MaxPages: s.MaxPages, Pause: s.Pause, KeepURL: s.KeepURL, NeedTimes: s.NeedTimes, DropNames: s.KeepNames != nil && !*s.KeepNames,
 			KeepFor: time.Duration(s.KeepDays) * 24 * time.Hour,
 		})
 	}

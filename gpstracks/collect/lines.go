@@ -3,6 +3,7 @@ package collect
 import (
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -174,6 +175,9 @@ func sameTrack(a, b gpx.Track) bool {
 // the path of its file, or empty.
 func convert(t gpx.Track, s Source, l Licence, file string) (gpstracks.Track, TrackReport) {
 	d := draw(t, s)
+	if reserved.MatchString(t.Rights) {
+		return gpstracks.Track{}, reportOf(t, gpstracks.Track{}, d.spikes, nil, gpstracks.ReasonRights)
+	}
 	if len(d.lines) == 0 {
 		return gpstracks.Track{}, reportOf(t, gpstracks.Track{}, d.spikes, nil, d.reason())
 	}
@@ -185,12 +189,19 @@ func convert(t gpx.Track, s Source, l Licence, file string) (gpstracks.Track, Tr
 	if s.KeepURL {
 		k.URL = t.URL
 	}
+	if s.DropNames {
+		k.Name = ""
+	}
 	k, err := gpstracks.Prepare(k)
 	if err != nil {
 		return k, reportOf(t, k, d.spikes, nil, gpstracks.ReasonInvalid)
 	}
 	return k, reportOf(t, k, d.spikes, d.lost, "")
 }
+
+// reserved is a statement of rights that lets nobody show a track.
+var reserved = regexp.MustCompile(`(?i)all[\W_]*rights[\W_]*reserved|alle rechte vorbehalten|tous droits r[eé]serv[eé]s` +
+	`|todos los derechos reservados|tutti i diritti riservati`)
 
 // title is a name without the ending of a file.
 func title(name string) string {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/paulmach/orb"
 
@@ -70,10 +71,10 @@ func (h *Handler) listed(w http.ResponseWriter, r *http.Request, c coding) bool 
 	tag := ""
 	if versioned, ok := h.o.Store.(gpstracks.Versioned); ok {
 		if version, err := versioned.Version(r.Context()); err == nil { // else the list says what is wrong
-			tag = tagged(sumOf([]byte(listFormat+"|"+version+"|"+r.URL.RequestURI())), c)
+			tag = tagged(sumOf([]byte(listFormat+"|"+version+"|"+strings.Join(h.withheld(), ",")+"|"+r.URL.RequestURI())), c)
 		}
 	}
-	return unchanged(w, r, "public, no-cache", tag)
+	return unchanged(w, r, h.scope()+", no-cache", tag)
 }
 
 // listFormat is a text that changes with what lists look like.

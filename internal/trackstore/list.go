@@ -143,6 +143,10 @@ func passing(f gpstracks.Filter, touches string) (condition string, args []any) 
 		args = append(args, f.Sources)
 		where = append(where, fmt.Sprintf("source in @%d", len(args)))
 	}
+	if len(f.Without) > 0 {
+		args = append(args, f.Without)
+		where = append(where, fmt.Sprintf("not (source in @%d)", len(args)))
+	}
 	if len(f.IDs) > 0 {
 		args = append(args, f.IDs)
 		where = append(where, fmt.Sprintf("id in @%d", len(args)))
