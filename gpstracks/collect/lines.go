@@ -99,7 +99,9 @@ func draw(t gpx.Track, s Source) (d drawn) {
 		}
 		d.end(segment[from:])
 	}
-	d.elevation = gpstracks.MeasureElevation(d.profile)
+	if d.elevation = gpstracks.MeasureElevation(d.profile); d.elevation != nil && t.Barometer {
+		d.elevation.AscentM, d.elevation.DescentM = t.Ascent, t.Descent
+	}
 	return d
 }
 

@@ -59,6 +59,9 @@ type Track struct {
 	BadPoints int  // that are not on earth, and left out
 	BadTimes  int  // that cannot be read; their points have none
 	CutOff    bool // the file ends in the middle of it
+
+	Barometer       bool    // the device measured Ascent and Descent by air pressure
+	Ascent, Descent float64 // metres
 }
 
 // Error reports what is wrong with a document.
