@@ -187,6 +187,9 @@ func convert(t gpx.Track, s Source, l Licence, file string) (gpstracks.Track, Tr
 		Source: s.Name, Name: title(t.Name), Attribution: l.Attribution, RecordedOn: d.day, Lines: d.lines, ExternalID: externalID(t.URL),
 		StartedAt: d.first, EndedAt: d.last, Moving: d.moving, Elevation: d.elevation,
 	}
+	if t.Type == gpx.Flight {
+		d.speeds = nil
+	}
 	k.Activity, k.ActivityFrom = gpstracks.InferActivity(hints(t, file), d.speeds)
 	if s.KeepURL {
 		k.URL = t.URL

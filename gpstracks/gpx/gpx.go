@@ -64,6 +64,9 @@ type Track struct {
 	Ascent, Descent float64 // metres
 }
 
+// Flight is the Type of a track in the air, of which speeds say nothing.
+const Flight = "flight"
+
 // Error reports what is wrong with a document.
 type Error struct {
 	Format string // such as TCX; "" stands for GPX
