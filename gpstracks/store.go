@@ -92,9 +92,10 @@ type Store interface {
 
 // Counter is a Store that can count how many tracks pass a filter, its After and
 // Limit left aside, without reading them: a track of several lines may count where
-// only its bounds are. A list then says of how many tracks it shows a part.
+// only its bounds are. It counts up to most, and a greater number says that its boxes hold more. A list then
+// says of how many tracks it shows a part.
 type Counter interface {
-	CountMatching(ctx context.Context, f Filter) (int, error)
+	CountMatching(ctx context.Context, f Filter, most int) (int, error)
 }
 
 // Versioned is a Store that has a text for its state, which is another one after each change of

@@ -230,7 +230,7 @@ func filters(k *kit) {
 	} {
 		require.Equal(k, c.want, k.names(c.f), "%+v", c.f)
 		if counter, ok := k.s.(gpstracks.Counter); ok {
-			n, err := counter.CountMatching(k.Context(), c.f)
+			n, err := counter.CountMatching(k.Context(), c.f, 3)
 			require.NoError(k, err)
 			c.f.Limit = 0
 			require.Len(k, k.names(c.f), n, "%+v", c.f)

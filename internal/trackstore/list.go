@@ -94,20 +94,28 @@ func (s *Store) tracks(ctx context.Context, places []gpstracks.Cursor) ([]gpstra
 func (s *Store) places(ctx context.Context, f gpstracks.Filter) iter.Seq2[[]gpstracks.Cursor, error] {
 	return func(yield func([]gpstracks.Cursor, error) bool) {
 		if len(f.Bounds) > 0 {
-			near, err := s.page(ctx, f, s.Dialect.Touches, fmt.Sprint("limit ", fewTracks+1))
-			if len(near) <= fewTracks || err != nil {
+			n, err := s.within(ctx, f.Bounds, fewTracks)
+			var near []gpstracks.Cursor
+			if err == nil && n <= fewTracks {
+				near, err = s.page(ctx, f, s.Dialect.Touches, "")
+			}
+			if n <= fewTracks || err != nil {
 				slices.SortFunc(near, gpstracks.CompareCursors)
 				_ = yield(near, err)
 				return
 			}
 		}
 		const inside = "(max_lon >= $%d and max_lat >= $%d and min_lon <= $%d and min_lat <= $%d)"
+		size := listPage
+		if f.Limit > 0 {
+			size = min(listPage, f.Limit)
+		}
 		for more := true; more; {
-			page, err := s.page(ctx, f, inside, fmt.Sprint("order by metres desc, id limit ", listPage))
+			page, err := s.page(ctx, f, inside, fmt.Sprint("order by metres desc, id limit ", size))
 			if !yield(page, err) || err != nil {
 				return
 			}
-			if more = len(page) == listPage; more {
+			if more = len(page) == size; more {
 				f.After = page[len(page)-1]
 			}
 		}
@@ -122,10 +130,23 @@ func (s *Store) page(ctx context.Context, f gpstracks.Filter, touches, end strin
 }
 
 // CountMatching implements gpstracks.Counter, by the bounds of tracks.
-func (s *Store) CountMatching(ctx context.Context, f gpstracks.Filter) (int, error) {
+func (s *Store) CountMatching(ctx context.Context, f gpstracks.Filter, most int) (int, error) {
 	f.After = gpstracks.Cursor{}
+	if n, err := s.within(ctx, f.Bounds, most); n > most || err != nil {
+		return n, err
+	}
 	where, args := passing(f, s.Dialect.Touches)
 	return one[int](ctx, s, "select count(*) from ~tracks where "+where, args...)
+}
+
+// within counts the tracks of boxes up to most, and one more for others: it reads no more than that.
+func (s *Store) within(ctx context.Context, boxes []orb.Bound, most int) (int, error) {
+	touches, limit := s.Dialect.Touches, fmt.Sprint(" limit ", most+1)
+	if inner, ok := strings.CutPrefix(touches, "id in ("); ok { // it would be read whole before the limit without
+		touches = "id in (" + strings.TrimSuffix(inner, ")") + limit + ")"
+	}
+	where, args := passing(gpstracks.Filter{Bounds: boxes}, touches)
+	return one[int](ctx, s, "select count(*) from (select id from ~tracks where "+where+limit+") k", args...)
 }
 
 // passing is the condition of tracks that may pass a filter; touches is that of a box.
