@@ -38,8 +38,8 @@ const (
 	keyMetres  = 50
 )
 
-// oldKey is what removals of earlier versions know of a track: the SHA-256 of its box rounded outward,
-// its length rounded and its day. Removals that hold one take cells in its place at the first match.
+// oldKey returns the key that removals of earlier versions hold: the SHA-256 of the box rounded outward, the length
+// rounded and the day. Cells take its place at the first match.
 func oldKey(t *Track) string {
 	day := "unknown"
 	if !t.RecordedOn.IsZero() {

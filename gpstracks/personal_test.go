@@ -34,8 +34,9 @@ func TestPersonalData(t *testing.T) {
 		"https://www.strava.com/activities/123": true, "https://www.strava.com/athletes/12345?name=jane": false,
 		"https://www.openstreetmap.org/user/jane/traces/12": false, "https://x.com/jane": false, "https://max.com/tour/3": true,
 		"https://tours.example/@jane": false, "https://tours.example/~jane/1.gpx": false, "https://tours.example/t?user=jane": false,
-		"https://tours.example/t?mail=jane@roe.example": false, "https://example.org/routes/users": true, "https://www.hikr.org/tour/post123.html": true,
-		"https://m.facebook.com/events/1": false, "https://connect.garmin.com/modern/activity/1234567890": true,
+		"https://tours.example/t?mail=jane@roe.example": false, "https://example.org/routes/users": true,
+		"https://www.hikr.org/tour/post123.html": true,
+		"https://m.facebook.com/events/1":        false, "https://connect.garmin.com/modern/activity/1234567890": true,
 	} {
 		require.Equal(t, keep, prepared("", address).URL != "", address)
 	}

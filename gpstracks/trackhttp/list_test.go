@@ -186,8 +186,9 @@ func TestBadQueries(t *testing.T) {
 		r.problem(w, http.StatusBadRequest)
 		require.NotContains(t, w.Body.String(), "evil")
 	}
-	for query, status := range map[string]int{"?activity=evil": 400, "?source=a&source=b&v=1&v=2&activity=evil": 400, "?access_token=k&v=2026-11": 204,
-		"?bbox=1,1,2,2": 204} { // libraries add what they like to a tile's address
+	for query, status := range map[string]int{"?activity=evil": 400, "?source=a&source=b&v=1&v=2&activity=evil": 400,
+		"?access_token=k&v=2026-11": 204,
+		"?bbox=1,1,2,2":             204} { // libraries add what they like to a tile's address
 		require.Equal(t, status, r.get(alpsTile+query).Code, query)
 	}
 }

@@ -110,7 +110,8 @@ func (h *Handler) tile(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	e, c := &entry{}, codingOf(r)
 	if !q.none {
-		k := key{id, cmp.Or(c, gzipped), join(q.filter.Activities) + "|" + strings.Join(q.filter.Sources, ",") + "|" + strings.Join(q.filter.Without, ",")}
+		k := key{id, cmp.Or(c, gzipped), join(q.filter.Activities) + "|" + strings.Join(q.filter.Sources, ",") + "|" +
+			strings.Join(q.filter.Without, ",")}
 		if e, err = h.maker.get(r.Context(), k, q.filter); err != nil {
 			h.failed(w, r, "a tile", err)
 			return

@@ -57,7 +57,8 @@ func TestBehindLogin(t *testing.T) {
 	r := newRig(t, trackhttp.Options{Private: true, AllowOrigins: []string{"*"}, AllowHeaders: []string{"Authorization"}})
 	r.put(alps("ridge"))
 	for path, want := range map[string]string{
-		alpsTile: "private, max-age=300", "/tiles.json": "private, max-age=300", alpsBox: "private, no-cache", "/tracks/1": "private, max-age=300",
+		alpsTile: "private, max-age=300", "/tiles.json": "private, max-age=300",
+		alpsBox: "private, no-cache", "/tracks/1": "private, max-age=300",
 	} {
 		w := r.get(path)
 		require.Equal(t, http.StatusOK, w.Code, path)
