@@ -18,6 +18,7 @@ const (
 	cellsMost = 1 << 22 // that are looked at: of a longer line its beginning
 	markCount = 6       // of a sketch: of two that are just alike one mark is the same in 98 of 100 cases
 	alikeFrom = 0.9     // share of cells from which two lines take the same way
+	fewCells  = 3       // below which cells alone say too little
 	longer    = 1.15    // lengths of the same way: rounds and ways back are other tracks
 )
 
@@ -159,7 +160,17 @@ func isSame(a, b *Track) bool {
 	timed := !a.StartedAt.IsZero() && !b.StartedAt.IsZero()
 	return (a.RecordedOn.IsZero() || b.RecordedOn.IsZero() || a.RecordedOn.Equal(b.RecordedOn)) &&
 		!(timed && (a.EndedAt.Before(b.StartedAt) || b.EndedAt.Before(a.StartedAt))) &&
+		(min(a.Cells.N, b.Cells.N) >= fewCells || isNear(a, b)) &&
 		max(a.LengthM, b.LengthM) <= longer*min(a.LengthM, b.LengthM) && a.Cells.Shared(b.Cells) >= alikeFrom
+}
+
+// isNear reports two short tracks, in the same few cells, that end within some ten metres of each other; a
+// removal, which has no bounds, is near everything.
+func isNear(a, b *Track) bool {
+	const most = 0.0001 // degrees
+	none, x, y := orb.Bound{}, a.Bounds, b.Bounds
+	return x == none || y == none || math.Abs(x.Min[0]-y.Min[0])+math.Abs(x.Max[0]-y.Max[0]) < 2*most &&
+		math.Abs(x.Min[1]-y.Min[1])+math.Abs(x.Max[1]-y.Max[1]) < 2*most
 }
 
 // Index finds the same track among many. The zero value is empty.

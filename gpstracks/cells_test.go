@@ -115,6 +115,12 @@ func TestOtherTrack(t *testing.T) {
 		require.False(t, isOne(k[0], k[1]), name)
 		require.False(t, isOne(k[1], k[0]), name)
 	}
+	// two pieces of a track log in one cell, as in gpxgo's cerknicko-without-times.gpx
+	short := at(time.Time{}, orb.LineString{{7.0003, 46.0003}, {7.0004, 46.0005}})
+	beside := at(time.Time{}, orb.LineString{{7.0007, 46.0003}, {7.0008, 46.0005}})
+	require.Equal(t, short.Cells, beside.Cells)
+	require.False(t, isOne(short, beside))
+	require.True(t, isOne(short, at(time.Time{}, orb.LineString{{7.000303, 46.000297}, {7.0004, 46.000502}})))
 	undated := at(time.Time{}, line)
 	require.True(t, isOne(undated, once))
 	require.True(t, isOne(once, undated))

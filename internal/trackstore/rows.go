@@ -97,14 +97,15 @@ func scanTrack(r *sql.Rows) (k gpstracks.Track, err error) {
 
 // knownTracks reads what PlanUpsert looks at.
 const knownTracks = "select id, dedupe_key, name, url, attribution, activity, activity_from, started_at, ended_at, moving_s, profile, " +
-	"last_seen_at, run_id, recorded_on, length_m, cells from ~tracks where "
+	"last_seen_at, run_id, recorded_on, length_m, cells, min_lon, min_lat, max_lon, max_lat from ~tracks where "
 
 func scanKnown(r *sql.Rows) (k gpstracks.Track, err error) {
 	var e elevation
 	var cells []byte
 	if err = r.Scan(&k.ID, &k.Key, &k.Name, &k.URL, &k.Attribution, &k.Activity, &k.ActivityFrom, when{&k.StartedAt}, when{&k.EndedAt},
 		seconds{&k.Moving}, &e.profile,
-		when{&k.LastSeenAt}, &k.RunID, when{&k.RecordedOn}, &k.LengthM, &cells); err == nil {
+		when{&k.LastSeenAt}, &k.RunID, when{&k.RecordedOn}, &k.LengthM, &cells, &k.Bounds.Min[0], &k.Bounds.Min[1], &k.Bounds.Max[0],
+		&k.Bounds.Max[1]); err == nil {
 		k.Elevation, err = e.of()
 	}
 	if err == nil {
