@@ -93,7 +93,8 @@ func TestOtherTrack(t *testing.T) {
 	there := sample.Tracks(1, 9)[0]
 	begin := time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)
 	at := func(from time.Time, lines ...orb.LineString) gpstracks.Track {
-		k, err := gpstracks.Prepare(gpstracks.Track{Source: "osm", RecordedOn: from, StartedAt: from, EndedAt: from.Add(time.Hour), Lines: lines})
+		k, err := gpstracks.Prepare(gpstracks.Track{Source: "osm", RecordedOn: from,
+			StartedAt: from, EndedAt: from.Add(time.Hour), Lines: lines})
 		require.NoError(t, err)
 		return k
 	}

@@ -13,7 +13,8 @@ import (
 func TestPersonalData(t *testing.T) {
 	t.Parallel()
 	prepared := func(name, address string) gpstracks.Track {
-		k, err := gpstracks.Prepare(gpstracks.Track{Source: "local", Name: name, URL: address, Lines: orb.MultiLineString{{{7, 46}, {8, 46}}}})
+		k, err := gpstracks.Prepare(gpstracks.Track{Source: "local", Name: name, URL: address,
+			Lines: orb.MultiLineString{{{7, 46}, {8, 46}}}})
 		require.NoError(t, err)
 		return k
 	}

@@ -128,8 +128,9 @@ func Sources(name string, body []byte) ([]collect.Source, error) {
 		out = append(out, collect.Source{
 			Name: s.Name, Title: s.Title, Enabled: s.Enabled, Kind: collect.Kind(s.Kind), URL: s.URL, MaxArea: s.MaxArea,
 			PageSize: s.PageSize,
-			MaxPages: s.MaxPages, Pause: s.Pause, KeepURL: s.KeepURL, NeedTimes: s.NeedTimes, DropNames: s.KeepNames != nil && !*s.KeepNames,
-			KeepFor: time.Duration(s.KeepDays) * 24 * time.Hour,
+			MaxPages: s.MaxPages, Pause: s.Pause, KeepURL: s.KeepURL, NeedTimes: s.NeedTimes,
+			DropNames: s.KeepNames != nil && !*s.KeepNames,
+			KeepFor:   time.Duration(s.KeepDays) * 24 * time.Hour,
 		})
 	}
 	return out, placed(name, tree, len(out), "sources", collect.Config{Sources: out}.Check())

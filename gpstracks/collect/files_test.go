@@ -62,7 +62,8 @@ func TestRights(t *testing.T) {
 	r := newRig(t)
 	text := func(rights string, lat int) collect.File {
 		return fileOf("a.gpx", fmt.Sprintf(`<gpx><metadata><copyright author="Jane Roe"><license>%s</license></copyright></metadata>
-			<trk><name>Ride of Jane</name><trkseg><trkpt lat="%d" lon="7"/><trkpt lat="%d.01" lon="7"/></trkseg></trk></gpx>`, rights, lat, lat))
+			<trk><name>Ride of Jane</name><trkseg><trkpt lat="%d" lon="7"/>
+			<trkpt lat="%d.01" lon="7"/></trkseg></trk></gpx>`, rights, lat, lat))
 	}
 	run, err := r.imports([]collect.File{text("All-Rights-Reserved", 46), text("https://creativecommons.org/licenses/by/4.0/", 47)}, nil)
 	require.NoError(t, err)

@@ -39,7 +39,8 @@ func TestOlderDatabase(t *testing.T) {
 			"alter table track_removals drop column cells", "alter table track_removals drop column recorded_on",
 			"alter table track_removals drop column length_m", "delete from schema_migrations where name like '%cells'",
 			`insert into track_removals (dedupe_key, source, external_id, reason, removed_by, removed_at) values
-				('62bb647709fc0158e8a16cf08c464703eaa580e6597c965ef139c6853bb88116', 'upload', 'index.html', 'a wish', 'ann', ` + e.moment + `),
+				('62bb647709fc0158e8a16cf08c464703eaa580e6597c965ef139c6853bb88116', 'upload', 'index.html',
+				'a wish', 'ann', ` + e.moment + `),
 				('', 'club', '2', 'a wish', 'ann', ` + e.moment + `), ('none', 'osm', '4711', 'a wish', 'ann', ` + e.moment + `)`,
 		} {
 			_, err := e.raw.ExecContext(t.Context(), query)
