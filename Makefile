@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-jail test-agents conformance check nightly lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants apidiff build drill test-manifests tools
+.PHONY: help demo test test-browser test-jail test-agents corpus conformance check nightly lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants apidiff build drill test-manifests tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ test-agents: tools ## the real tools (npm installs them) against imitations of t
 		if [ $$ended != 0 ]; then grep -v '^ *=== \|^ *--- PASS' $(BIN)/agents.log; exit 1; fi; \
 		grep '^agents: ' $(BIN)/agents.log; \
 	done
+
+corpus: tools ## files of tracks by strangers, and what other readers say of them; then compare them
+	@sh gpstracks/trackfile/testdata/strangers/fetch.sh $(BIN)/strangers
+	$(GO) test -count 1 -run TestStrangers -v ./gpstracks/trackfile
 
 conformance: tools ## the rows of the specification, each with what came of its tests; ARGS='-part stop' for some
 	@$(GO) test -count 1 -timeout 60m -v ./internal/conformance -run TestConformance -drive $(ARGS)

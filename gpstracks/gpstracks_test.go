@@ -64,7 +64,8 @@ func TestPrepareCompletes(t *testing.T) {
 	require.Equal(t, orb.MultiLineString{{{7, 46}, {7, 47}}, {{8, 46}, {8.5, 46}}}, got.Lines)
 	require.Equal(t, 4, got.Points)
 	require.Equal(t, orb.Bound{Min: orb.Point{7, 46}, Max: orb.Point{8.5, 47}}, got.Bounds)
-	require.Equal(t, gpstracks.DedupeKey(got), got.Key)
+	require.Equal(t, gpstracks.CellsOf(got.Lines), got.Cells)
+	require.NotEmpty(t, got.Key)
 	require.Len(t, in.Lines[0], 3, "what was given is as it was")
 	for address, keep := range map[string]bool{
 		"https://example.org/a?b=c": true, "http://example.org": true, "//example.org": false, "https://me:pass@example.org/": false,
@@ -141,10 +142,10 @@ func keyed(west, south, east, north, metres float64, day string) gpstracks.Track
 	return t
 }
 
-func TestDedupeKey(t *testing.T) {
+func TestOldKey(t *testing.T) {
 	t.Parallel()
 	base := keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_340, "2025-05-05 10:00")
-	key := gpstracks.DedupeKey(base)
+	key := gpstracks.OldKey(base)
 	require.Equal(t, "27e05587ed1d045cb1a60c767cc34d98a2f597d4b8b742a806d3f8a921232339", key,
 		"a key of version 1 never changes: it is in databases")
 	for name, c := range map[string]struct {
@@ -167,21 +168,21 @@ func TestDedupeKey(t *testing.T) {
 		"an unknown day":                    {keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_340, ""), false},
 		"coordinates in each other's place": {keyed(46.1234, 7.1234, 46.2345, 7.2345, 12_340, "2025-05-05 10:00"), false},
 	} {
-		require.Equal(t, c.same, key == gpstracks.DedupeKey(c.t), name)
+		require.Equal(t, c.same, key == gpstracks.OldKey(c.t), name)
 	}
-	south := gpstracks.DedupeKey(keyed(-7.2345, -46.2345, -7.1234, -46.1234, 12_340, ""))
-	require.Equal(t, south, gpstracks.DedupeKey(keyed(-7.2341, -46.2341, -7.1239, -46.1239, 12_340, "")), "negative edges go outward too")
-	require.NotEqual(t, south, gpstracks.DedupeKey(keyed(-7.2341, -46.2341, -7.1229, -46.1239, 12_340, "")))
-	require.Equal(t, gpstracks.DedupeKey(keyed(0, 0, 0, 0, 0, "")), gpstracks.DedupeKey(keyed(math.Copysign(0, -1), 0, 0, 0, 0, "")))
+	south := gpstracks.OldKey(keyed(-7.2345, -46.2345, -7.1234, -46.1234, 12_340, ""))
+	require.Equal(t, south, gpstracks.OldKey(keyed(-7.2341, -46.2341, -7.1239, -46.1239, 12_340, "")), "negative edges go outward too")
+	require.NotEqual(t, south, gpstracks.OldKey(keyed(-7.2341, -46.2341, -7.1229, -46.1239, 12_340, "")))
+	require.Equal(t, gpstracks.OldKey(keyed(0, 0, 0, 0, 0, "")), gpstracks.OldKey(keyed(math.Copysign(0, -1), 0, 0, 0, 0, "")))
 }
 
 // A border of a bucket is where it is whatever the last binary digit of it says.
-func TestDedupeKeyOnEveryBorder(t *testing.T) {
+func TestOldKeyOnEveryBorder(t *testing.T) {
 	t.Parallel()
 	for i := -180_000; i <= 180_000; i += 7 {
 		edge := float64(i) / 1000
-		k := gpstracks.DedupeKey(keyed(edge, 0, edge, 0, 100, ""))
-		require.Equal(t, k, gpstracks.DedupeKey(keyed(math.Nextafter(edge, -400), 0, math.Nextafter(edge, 400), 0, 100, "")), edge)
+		k := gpstracks.OldKey(keyed(edge, 0, edge, 0, 100, ""))
+		require.Equal(t, k, gpstracks.OldKey(keyed(math.Nextafter(edge, -400), 0, math.Nextafter(edge, 400), 0, 100, "")), edge)
 	}
 }
 

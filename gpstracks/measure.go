@@ -2,9 +2,11 @@ package gpstracks
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/paulmach/orb"
 )
@@ -30,29 +32,20 @@ func length(line orb.LineString) float64 {
 	return m
 }
 
-// keyVersion is the version of DedupeKey, and part of each key. A change of the
-// buckets takes a new version, so that keys of two versions are never equal.
-const keyVersion = 1
-
-// Buckets of DedupeKey.
+// Buckets of oldKey.
 const (
 	keyDegrees = 10_000 // units of 1e-7 degrees: 0.001 degrees
 	keyMetres  = 50
 )
 
-// DedupeKey returns the key that tracks share which are the same for this layer: the
-// SHA-256, in hex, of the edges of the bounding box rounded outward to 0.001
-// degrees, the length rounded to 50 m (a half upward) and the UTC day, or
-// "unknown". Coordinates are first rounded to 1e-7 degrees (about a
-// centimetre), so that an edge that lies on a bucket's border stays there
-// whatever its last binary digit is. It reads Bounds, LengthM and RecordedOn.
-func DedupeKey(t Track) string {
+// oldKey returns the key that removals of earlier versions hold: the SHA-256 of the box rounded outward, the length
+// rounded and the day. Cells take its place at the first match.
+func oldKey(t *Track) string {
 	day := "unknown"
 	if !t.RecordedOn.IsZero() {
 		day = t.RecordedOn.UTC().Format("2006-01-02")
 	}
-	b := append(make([]byte, 0, 96), 'v')
-	b = strconv.AppendInt(b, keyVersion, 10)
+	b := append(make([]byte, 0, 96), 'v', '1')
 	for _, edge := range [...]int64{
 		floorDiv(fixed(t.Bounds.Min[0]), keyDegrees), floorDiv(fixed(t.Bounds.Min[1]), keyDegrees),
 		-floorDiv(-fixed(t.Bounds.Max[0]), keyDegrees), -floorDiv(-fixed(t.Bounds.Max[1]), keyDegrees),
@@ -67,6 +60,16 @@ func DedupeKey(t Track) string {
 
 // fixed is a coordinate in units of 1e-7 degrees.
 func fixed(deg float64) int64 { return int64(math.Round(deg * 1e7)) }
+
+// contentKey is one for tracks of equal lines and times.
+func contentKey(t *Track) string {
+	b := AppendLines(nil, t.Lines)
+	for _, at := range [...]time.Time{t.RecordedOn, t.StartedAt, t.EndedAt} {
+		b = binary.LittleEndian.AppendUint64(b, uint64(at.UnixMicro()))
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
 
 func floorDiv(a, b int64) int64 {
 	q := a / b

@@ -19,28 +19,30 @@ type entry struct {
 	fresh, told, seen bool
 }
 
-// PlanUpsert decides what becomes of the tracks of one call, by Key. known are those
-// that the store has of their keys: with all that Merge looks at, and those that are
-// updated with all that is theirs. Times that differ by less than a
+// PlanUpsert decides what becomes of the tracks of one call. Tracks are the same whose Key is, or that
+// share nine of ten Cells, differ in length by less than 15 in 100, and are of one day and time, as
+// far as these are known. known are those that the store has of them: with all that Merge looks at, and
+// those that are updated with all that is theirs. Times that differ by less than a
 // microsecond are the same: stores keep no more of them.
 func PlanUpsert(tracks, known []Track) (p Plan) {
 	all := make([]entry, 0, len(known)+len(tracks)) // room for all: places in it do not move
-	byKey := make(map[string]*entry, len(known))
+	var index Index
 	for i := range known {
 		all = append(all, entry{Track: known[i]})
-		byKey[known[i].Key] = &all[i]
+		index.Add(&all[i].Track)
 	}
 	for i := range tracks {
-		e := byKey[tracks[i].Key]
-		if e == nil {
+		at := index.Find(&tracks[i])
+		if at < 0 {
 			t := tracks[i]
 			t.ID, t.FirstSeenAt = 0, t.LastSeenAt
 			all = append(all, entry{Track: t, fresh: true})
-			byKey[t.Key] = &all[len(all)-1]
+			index.Add(&all[len(all)-1].Track)
 			p.Inserted++
 			p.Changed = append(p.Changed, t.Bounds)
 			continue
 		}
+		e := &all[at]
 		merged, told := Merge(e.Track, tracks[i])
 		if told {
 			e.told = true

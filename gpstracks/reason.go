@@ -19,6 +19,7 @@ const (
 	ReasonOnePoint   Reason = "one_point"  // a segment of a single point
 	ReasonNoPoints   Reason = "no_points"
 	ReasonInvalid    Reason = "invalid"   // Prepare refuses it, as for more than MaxPoints
+	ReasonRights     Reason = "rights"    // the file says that all rights are reserved
 	ReasonBadTimes   Reason = "bad_times" // times that cannot be read; the points stay
 	ReasonCutOff     Reason = "cut_off"   // the file ends in the middle; what was read before stays
 	ReasonSpikes     Reason = "spikes"    // outliers, which were dropped as points; the line goes on
@@ -32,7 +33,7 @@ func Reasons() []Reason {
 	return []Reason{
 		ReasonUnreadable, ReasonForeign, ReasonWaypoints, ReasonNoTracks, ReasonNoTimes, ReasonGaps, ReasonBadPoints, ReasonOnePlace,
 		ReasonOnePoint,
-		ReasonNoPoints, ReasonInvalid, ReasonBadTimes, ReasonCutOff, ReasonSpikes, ReasonRemoved, ReasonHidden,
+		ReasonNoPoints, ReasonInvalid, ReasonRights, ReasonBadTimes, ReasonCutOff, ReasonSpikes, ReasonRemoved, ReasonHidden,
 	}
 }
 
@@ -61,6 +62,8 @@ func (r Reason) Words() string {
 		return "no points"
 	case ReasonInvalid:
 		return "what no track may be, such as of too many points"
+	case ReasonRights:
+		return "a file that reserves all rights: take that out if they are yours"
 	case ReasonBadTimes:
 		return "times that cannot be read"
 	case ReasonCutOff:

@@ -16,6 +16,7 @@ type Filter struct {
 	Bounds     []orb.Bound // tracks with a line whose bounds touch one of these; none = everywhere
 	Activities []Activity  // none = all
 	Sources    []string    // none = all
+	Without    []string    // sources that do not pass
 	IDs        []int64     // none = all
 	After      Cursor      // only tracks that come after it
 	Limit      int         // at most this many; 0 = all
@@ -24,10 +25,15 @@ type Filter struct {
 // Match reports whether a track passes the filter, its limit left aside.
 func (f Filter) Match(t *Track) bool {
 	return (len(f.Activities) == 0 || slices.Contains(f.Activities, t.Activity)) &&
-		(len(f.Sources) == 0 || slices.Contains(f.Sources, t.Source)) &&
+		f.HasSource(t.Source) &&
 		(len(f.IDs) == 0 || slices.Contains(f.IDs, t.ID)) &&
 		(len(f.Bounds) == 0 || slices.ContainsFunc(f.Bounds, t.touches)) &&
 		(f.After.ID == 0 || CompareCursors(f.After, t.Cursor()) < 0)
+}
+
+// HasSource reports whether tracks of a source pass.
+func (f Filter) HasSource(name string) bool {
+	return (len(f.Sources) == 0 || slices.Contains(f.Sources, name)) && !slices.Contains(f.Without, name)
 }
 
 // touches looks at the lines too: the bounds of a track that was cut at the
@@ -54,9 +60,9 @@ func CompareCursors(a, b Cursor) int {
 
 // Upserted reports what became of the tracks of one call.
 type Upserted struct {
-	Inserted   int         // tracks of a key that was new
-	Updated    int         // tracks of a known key with something new
-	Duplicates int         // tracks of a known key and nothing else
+	Inserted   int         // tracks that were new
+	Updated    int         // known tracks with something new
+	Duplicates int         // known tracks and nothing else
 	Changed    []orb.Bound // where a map looks different now
 	Screened               // of a ZoneStore and a RemovalStore: counted before all others
 }
@@ -65,8 +71,8 @@ type Upserted struct {
 // have passed Prepare; those that it hands out are not changed afterwards, by
 // either side. Package gpstracks/storetest is its suite.
 type Store interface {
-	// Upsert keeps tracks by Key. A known key makes no second track: the first
-	// keeps its id and geometry, and takes a name, an address, an attribution, an
+	// Upsert keeps tracks. One that is the same as a known one, as PlanUpsert judges, makes no second
+	// track: the first keeps its id and geometry, and takes a name, an address, an attribution, an
 	// activity, times or an elevation that it lacked; see Merge. A small call is one transaction, a large
 	// one may be several, in order: with an error comes what was kept before it. A track whose Key is empty
 	// is an *InvalidError, and nothing is kept.
@@ -74,8 +80,9 @@ type Store interface {
 	// List yields the tracks that pass, in the order of Cursor. It ends with an
 	// error if the store fails or ctx ends, and may be broken off.
 	List(ctx context.Context, f Filter) iter.Seq2[Track, error]
-	// Known are those of the keys that a track has.
-	Known(ctx context.Context, keys ...string) ([]string, error)
+	// Known are the stored tracks of which one may be the same as one of these, by id, with what PlanUpsert
+	// looks at.
+	Known(ctx context.Context, tracks ...Track) ([]Track, error)
 	// Count is the number of tracks.
 	Count(ctx context.Context) (int, error)
 	// Remove deletes tracks by id and returns where a map looks different now.
@@ -85,9 +92,10 @@ type Store interface {
 
 // Counter is a Store that can count how many tracks pass a filter, its After and
 // Limit left aside, without reading them: a track of several lines may count where
-// only its bounds are. A list then says of how many tracks it shows a part.
+// only its bounds are. It counts up to most, and a greater number says that its boxes hold more. A list then
+// says of how many tracks it shows a part.
 type Counter interface {
-	CountMatching(ctx context.Context, f Filter) (int, error)
+	CountMatching(ctx context.Context, f Filter, most int) (int, error)
 }
 
 // Versioned is a Store that has a text for its state, which is another one after each change of
@@ -114,6 +122,9 @@ func Merge(known, again Track) (merged Track, told bool) {
 	}
 	if merged.ActivityFrom == "" && again.ActivityFrom != "" && merged.Activity == again.Activity {
 		merged.ActivityFrom, told = again.ActivityFrom, true
+	}
+	if merged.RecordedOn.IsZero() && !again.RecordedOn.IsZero() {
+		merged.RecordedOn, told = again.RecordedOn, true
 	}
 	if merged.StartedAt.IsZero() && !again.StartedAt.IsZero() {
 		merged.StartedAt, merged.EndedAt, merged.Moving, told = again.StartedAt, again.EndedAt, again.Moving, true

@@ -46,7 +46,8 @@ type Track struct {
 	Bounds             orb.Bound // of Lines, which do not cross the antimeridian
 	LengthM            float64   // metres along Lines
 	Points             int       // in Lines
-	Key                string    // DedupeKey of the track
+	Key                string    // of Lines and times: equal ones are one track
+	Cells              Cells     // along Lines
 	FirstSeenAt        time.Time // when a collector brought it first; set by the store
 	LastSeenAt         time.Time // when one brought it last
 	RunID              int64     // the run that did
@@ -77,8 +78,8 @@ func (e *InvalidError) Error() string { return "gps track: " + e.Field + " " + e
 
 // Prepare checks a track and completes it: repeated points are left out, lines
 // are cut at the antimeridian, the name becomes plain text of at most MaxName
-// characters, an address that is not http or https is dropped, and Bounds,
-// LengthM, Points and Key are computed. The track that was given is not
+// characters without addresses of e-mail and telephone numbers, an address that is not http or https or
+// that names a person is dropped, and Bounds, LengthM, Points, Key and Cells are computed. The track that was given is not
 // changed. A track that cannot be shown is an *InvalidError.
 func Prepare(t Track) (Track, error) {
 	if !IsSourceName(t.Source) {
@@ -118,10 +119,10 @@ func complete(t Track, cut orb.MultiLineString) Track {
 		t.Points += len(line)
 		t.LengthM += length(line)
 	}
-	t.Name = plain(t.Name, MaxName)
+	t.Name = scrubbed(plain(t.Name, 4*MaxName), MaxName)
 	t.ExternalID = plain(t.ExternalID, MaxName)
 	t.Attribution = plain(t.Attribution, maxLink)
-	if !webAddress(t.URL) {
+	if !webAddress(t.URL) || isPersonal(t.URL) {
 		t.URL = ""
 	}
 	if !t.RecordedOn.IsZero() {
@@ -136,7 +137,7 @@ func complete(t Track, cut orb.MultiLineString) Track {
 		t.ActivityFrom = ""
 	}
 	t.Elevation = t.Elevation.rounded()
-	t.Key = DedupeKey(t)
+	t.Key, t.Cells = contentKey(&t), CellsOf(cut)
 	return t
 }
 

@@ -194,21 +194,24 @@ func (c *cutter) elevation(e *Elevation) *Elevation {
 	return MeasureElevation(parts)
 }
 
-// Removal keeps tracks away that a person wants gone: those of a key, and those of a reference
-// at a source.
+// Removal keeps tracks away that a person wants gone: those that are the same as one, or those of a
+// reference at a source. It holds no geometry.
 type Removal struct {
-	ID                 int64  // given by the store
-	Key                string // of Track; "" = by reference alone
-	Source, ExternalID string // of Track; both "" = by key alone
+	ID                 int64     // given by the store
+	Cells              Cells     // of the track; none = by reference alone
+	RecordedOn         time.Time // of the track
+	LengthM            float64   // of the track
+	Source, ExternalID string    // of Track; without a reference it goes by cells alone
 	Reason             string
 	By                 string // who has removed it
 	At                 time.Time
+	OldKey             string // of a removal by an earlier version, which has no cells yet
 }
 
 // Check returns an *InvalidError that names the field.
 func (r Removal) Check() error {
 	switch {
-	case r.Key == "" && r.ExternalID == "":
+	case r.Cells.N == 0 && r.ExternalID == "":
 		return &InvalidError{"removal", "names no track: give its id, or its source and reference"}
 	case r.ExternalID != "" && !IsSourceName(r.Source):
 		return &InvalidError{"removal source", "is not a name of a-z, 0-9, - and _"}
@@ -218,16 +221,24 @@ func (r Removal) Check() error {
 	return nil
 }
 
-// Matches reports whether the removal is of a track.
-func (r Removal) Matches(t *Track) bool {
-	return r.Key != "" && r.Key == t.Key || r.ExternalID != "" && r.ExternalID == t.ExternalID && r.Source == t.Source
+// Matches reports whether the removal is of a track. One of an earlier version that has a key says nothing by
+// its reference, which was the last part of any address.
+func (r Removal) Matches(t *Track) bool { return r.matches(t, oldKey(t)) }
+
+func (r Removal) matches(t *Track, old string) bool {
+	if r.OldKey != "" {
+		return r.OldKey == old
+	}
+	return r.ExternalID != "" && r.ExternalID == t.ExternalID && r.Source == t.Source ||
+		r.Cells.N > 0 && isSame(&Track{Cells: r.Cells, RecordedOn: r.RecordedOn, LengthM: r.LengthM}, t)
 }
 
 // Screened counts tracks that privacy changed before they were kept.
 type Screened struct {
-	Removed int // not kept: a removal is of them
-	Hidden  int // not kept: they lie in zones as a whole
-	Cut     int // kept without what lies in zones
+	Removed int       // not kept: a removal is of them
+	Hidden  int       // not kept: they lie in zones as a whole
+	Cut     int       // kept without what lies in zones
+	Learned []Removal // of an earlier version, with the cells of the first track that they kept away
 }
 
 // Screen returns what may be kept of tracks. Those that it was given are not changed.
@@ -235,8 +246,17 @@ func Screen(tracks []Track, zones []Zone, removals []Removal) (kept []Track, s S
 	if len(zones)+len(removals) == 0 {
 		return tracks, s
 	}
+	removals = slices.Clone(removals)
 	removed := func(t *Track) bool {
-		return slices.ContainsFunc(removals, func(r Removal) bool { return r.Matches(t) })
+		old := oldKey(t)
+		i := slices.IndexFunc(removals, func(r Removal) bool { return r.matches(t, old) })
+		if i >= 0 && removals[i].OldKey != "" {
+			r := &removals[i]
+			r.OldKey, r.Source, r.ExternalID = "", "", ""
+			r.Cells, r.RecordedOn, r.LengthM = t.Cells, t.RecordedOn, t.LengthM
+			s.Learned = append(s.Learned, *r)
+		}
+		return i >= 0
 	}
 	for i := range tracks {
 		t, changed := Cut(tracks[i], zones)
@@ -270,6 +290,8 @@ type ZoneStore interface {
 
 // RemovalStore is a Store that keeps removals. Its Upsert keeps of tracks what Screen returns.
 type RemovalStore interface {
+	// Withheld are the tracks that Withhold would remove now.
+	Withheld(ctx context.Context, r Removal) ([]Track, error)
 	// Withhold keeps a removal, once, removes the tracks that it matches, and returns where a map
 	// looks different now.
 	Withhold(ctx context.Context, r Removal) ([]orb.Bound, error)

@@ -109,6 +109,7 @@ type source struct {
 	MaxPages  int           `yaml:"max_pages"`
 	Pause     time.Duration `yaml:"pause"`
 	KeepURL   bool          `yaml:"keep_url"`
+	KeepNames *bool         `yaml:"keep_names"` // unset: true
 	NeedTimes bool          `yaml:"need_times"`
 	KeepDays  int           `yaml:"keep_days"`
 }
@@ -128,7 +129,8 @@ func Sources(name string, body []byte) ([]collect.Source, error) {
 			Name: s.Name, Title: s.Title, Enabled: s.Enabled, Kind: collect.Kind(s.Kind), URL: s.URL, MaxArea: s.MaxArea,
 			PageSize: s.PageSize,
 			MaxPages: s.MaxPages, Pause: s.Pause, KeepURL: s.KeepURL, NeedTimes: s.NeedTimes,
-			KeepFor: time.Duration(s.KeepDays) * 24 * time.Hour,
+			DropNames: s.KeepNames != nil && !*s.KeepNames,
+			KeepFor:   time.Duration(s.KeepDays) * 24 * time.Hour,
 		})
 	}
 	return out, placed(name, tree, len(out), "sources", collect.Config{Sources: out}.Check())

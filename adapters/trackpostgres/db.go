@@ -97,11 +97,11 @@ func Open(ctx context.Context, o Options) (*Tracks, error) {
 const connections = 8
 
 // settings bound what a process that is paused, or cut off, can do to the others, and have
-// statements use indexes although tables look small. Where there is none, that looks costly,
-// and must not start the compiler.
+// statements use indexes although tables look small, and row by row: a bitmap is made whole before a
+// limit counts. Where there is none, that looks costly, and must not start the compiler.
 func settings(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, "select set_config('idle_in_transaction_session_timeout', '60s', false), set_config('enable_seqscan', "+
-		"'off', false), set_config('jit', 'off', false)")
+		"'off', false), set_config('enable_bitmapscan', 'off', false), set_config('jit', 'off', false)")
 	return err
 }
 

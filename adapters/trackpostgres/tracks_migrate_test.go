@@ -26,7 +26,7 @@ func TestTracksMigration(t *testing.T) {
 	var applied string
 	require.NoError(t, c.QueryRow(t.Context(), "select string_agg(name, ' ') from signalbox.schema_migrations").Scan(&applied))
 	require.Equal(t, "gps_tracks_001_init gps_tracks_002_later gps_tracks_003_reasons gps_tracks_004_state gps_tracks_005_measures "+
-		"gps_tracks_006_privacy", applied)
+		"gps_tracks_006_privacy gps_tracks_007_cells", applied)
 	_, err = c.Exec(t.Context(), "delete from signalbox.schema_migrations; alter table signalbox.pipeline_runs drop column "+
 		"rejected_for, drop column changed_for")
 	require.NoError(t, err)

@@ -39,6 +39,7 @@ type Source struct {
 	PageSize  int           // points that a full page has at least
 	MaxPages  int           // a box with more pages is quartered
 	Pause     time.Duration // between two requests
+	DropNames bool          // tracks have no names
 	KeepURL   bool          // tracks keep the address that they have at the source: it may name a person
 	NeedTimes bool          // anonymous points without times are a cloud in no order, and never a line
 	KeepFor   time.Duration // tracks that were not seen for so long are removed by a sweep; 0 = never

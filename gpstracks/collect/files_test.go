@@ -56,6 +56,28 @@ func Example() {
 	// refused 0 true
 }
 
+// What a file says of its rights holds, and names stay away where the source says so.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	text := func(rights string, lat int) collect.File {
+		return fileOf("a.gpx", fmt.Sprintf(`<gpx><metadata><copyright author="Jane Roe"><license>%s</license></copyright></metadata>
+			<trk><name>Ride of Jane</name><trkseg><trkpt lat="%d" lon="7"/>
+			<trkpt lat="%d.01" lon="7"/></trkseg></trk></gpx>`, rights, lat, lat))
+	}
+	run, err := r.imports([]collect.File{text("All-Rights-Reserved", 46), text("https://creativecommons.org/licenses/by/4.0/", 47)}, nil)
+	require.NoError(t, err)
+	require.Equal(t, gpstracks.Tally{gpstracks.ReasonRights: 1}, run.RejectedFor)
+	require.Len(t, r.list(), 1)
+	require.Equal(t, "Ride of Jane", r.list()[0].Name)
+	nameless := local()
+	nameless.DropNames = true
+	_, err = r.collector().Import(t.Context(), nameless, []collect.File{text("", 48)}, trackfile.Limits{}, nil)
+	require.NoError(t, err)
+	names := []string{r.list()[0].Name, r.list()[1].Name}
+	require.ElementsMatch(t, []string{"Ride of Jane", ""}, names)
+}
+
 func local() collect.Source {
 	return collect.Source{Name: "local", Kind: collect.Files, Enabled: true, KeepURL: true}
 }

@@ -195,7 +195,7 @@ func otherFormats() []exporter {
 			body := gpxOf(r)
 			return sample{name: "cut.gpx", body: body[:len(body)*2/3], rejected: gpstracks.ReasonUnreadable}
 		}},
-		{"an IGC flight log", refused("flight.igc", "AXXX001\r\nHFDTE010524\r\nB0800#4630000N00730000EA0050000600\r\n",
+		{"a Polar training", refused("heart.hrm", "[Params]\r\nVersion=106\r\nMonitor=#\r\n",
 			gpstracks.ReasonForeign)},
 		{"a sign-in page", refused("download.gpx", "<!DOCTYPE html><html><body>Sign in, #</body></html>", gpstracks.ReasonForeign)},
 		{"a walk with spikes", spiked(hike, plain)},

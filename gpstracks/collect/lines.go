@@ -3,6 +3,7 @@ package collect
 import (
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -98,7 +99,9 @@ func draw(t gpx.Track, s Source) (d drawn) {
 		}
 		d.end(segment[from:])
 	}
-	d.elevation = gpstracks.MeasureElevation(d.profile)
+	if d.elevation = gpstracks.MeasureElevation(d.profile); d.elevation != nil && t.Barometer {
+		d.elevation.AscentM, d.elevation.DescentM = t.Ascent, t.Descent
+	}
 	return d
 }
 
@@ -174,6 +177,9 @@ func sameTrack(a, b gpx.Track) bool {
 // the path of its file, or empty.
 func convert(t gpx.Track, s Source, l Licence, file string) (gpstracks.Track, TrackReport) {
 	d := draw(t, s)
+	if reserved.MatchString(t.Rights) {
+		return gpstracks.Track{}, reportOf(t, gpstracks.Track{}, d.spikes, nil, gpstracks.ReasonRights)
+	}
 	if len(d.lines) == 0 {
 		return gpstracks.Track{}, reportOf(t, gpstracks.Track{}, d.spikes, nil, d.reason())
 	}
@@ -181,9 +187,15 @@ func convert(t gpx.Track, s Source, l Licence, file string) (gpstracks.Track, Tr
 		Source: s.Name, Name: title(t.Name), Attribution: l.Attribution, RecordedOn: d.day, Lines: d.lines, ExternalID: externalID(t.URL),
 		StartedAt: d.first, EndedAt: d.last, Moving: d.moving, Elevation: d.elevation,
 	}
+	if t.Type == gpx.Flight {
+		d.speeds = nil
+	}
 	k.Activity, k.ActivityFrom = gpstracks.InferActivity(hints(t, file), d.speeds)
 	if s.KeepURL {
 		k.URL = t.URL
+	}
+	if s.DropNames {
+		k.Name = ""
 	}
 	k, err := gpstracks.Prepare(k)
 	if err != nil {
@@ -191,6 +203,10 @@ func convert(t gpx.Track, s Source, l Licence, file string) (gpstracks.Track, Tr
 	}
 	return k, reportOf(t, k, d.spikes, d.lost, "")
 }
+
+// reserved is a statement of rights that lets nobody show a track.
+var reserved = regexp.MustCompile(`(?i)all[\W_]*rights[\W_]*reserved|alle rechte vorbehalten|tous droits r[eé]serv[eé]s` +
+	`|todos los derechos reservados|tutti i diritti riservati`)
 
 // title is a name without the ending of a file.
 func title(name string) string {

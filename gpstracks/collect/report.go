@@ -28,7 +28,7 @@ type TrackReport struct {
 	BadPoints    int                `json:"bad_points,omitempty"`
 	BadTimes     int                `json:"bad_times,omitempty"`
 	Spikes       int                `json:"spikes,omitempty"` // points that were dropped as outliers
-	Key          string             `json:"key,omitempty"`    // that of equal tracks is the same
+	Key          string             `json:"key,omitempty"`    // that of exact copies is the same
 	Lines        int                `json:"lines,omitempty"`
 	Points       int                `json:"points,omitempty"`
 	LengthM      float64            `json:"length_m,omitempty"`

@@ -67,7 +67,7 @@ type job struct {
 	source  Source
 	licence Licence
 	file    string          // being read; empty for a source with a feed
-	seen    map[string]bool // keys of a dry run
+	seen    gpstracks.Index // new tracks of a dry run
 }
 
 // Region collects the tracks that a source has in a region. The run that it
@@ -99,7 +99,7 @@ func (c *Collector) Region(ctx context.Context, s Source, r Region, feed Feed) (
 
 // start keeps the row of a run around the work.
 func (c *Collector) start(ctx context.Context, s Source, region string, work func(*job) error) (gpstracks.Run, error) {
-	j := &job{Collector: c, source: s, seen: map[string]bool{}, run: gpstracks.Run{
+	j := &job{Collector: c, source: s, run: gpstracks.Run{
 		Source: s.Name, Region: region, DryRun: c.o.DryRun, StartedAt: c.o.Now(), Status: gpstracks.StatusRunning,
 	}}
 	if err := c.closeOpen(ctx, s.Name); err != nil {
@@ -378,21 +378,19 @@ func (j *job) count(ctx context.Context, tracks []gpstracks.Track) error {
 	if err != nil {
 		return err
 	}
-	keys := make([]string, len(tracks))
-	for i, t := range tracks {
-		keys[i] = t.Key
+	stored, err := j.o.Store.Known(ctx, tracks...)
+	var known gpstracks.Index
+	for i := range stored {
+		known.Add(&stored[i])
 	}
-	known, err := j.o.Store.Known(ctx, keys...)
-	for _, k := range known {
-		j.seen[k] = true
-	}
-	for _, k := range keys {
-		if j.seen[k] {
+	for _, t := range tracks {
+		if known.Find(&t) >= 0 || j.seen.Find(&t) >= 0 {
 			j.run.Duplicates++
-		} else {
-			j.run.Inserted++
+			continue
 		}
-		j.seen[k] = true
+		j.run.Inserted++
+		t.Lines = nil
+		j.seen.Add(&t)
 	}
 	return err
 }

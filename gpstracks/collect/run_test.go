@@ -109,7 +109,7 @@ func pages(n int, width float64) *feed {
 		if next != "" {
 			_, err = fmt.Sscan(next, &at)
 		}
-		p.Tracks = []gpx.Track{walk(fmt.Sprintf("%v-%d", box, at), orb.Bound{Min: orb.Point{box.Min[0], box.Min[1] + 0.0001*float64(at)},
+		p.Tracks = []gpx.Track{walk(fmt.Sprintf("%v-%d", box, at), orb.Bound{Min: orb.Point{box.Min[0] + 0.003*float64(at), box.Min[1]},
 			Max: box.Max}, 30+9*at)}
 		if box.Max[0]-box.Min[0] >= width && at < n-1 {
 			p.Next = fmt.Sprint(at + 1)

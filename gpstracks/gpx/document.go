@@ -25,7 +25,7 @@ type document struct {
 	next              func() (Track, error) // by the format
 	format            string
 	strava            bool   // the document is of Strava, which writes types as numbers
-	keywords          string // of the document
+	keywords, rights  string // of the document
 	tracks, waypoints int    // that were read
 }
 

@@ -52,13 +52,20 @@ type Track struct {
 	Desc      string
 	Type      string // what was done, in words of the exporter
 	Keywords  string // of the document
+	Rights    string // of the document: its copyright element
 	URL       string // url, or the address of the first link
 	Route     bool   // planned: a rte element, or a Course
 	Segments  [][]Point
 	BadPoints int  // that are not on earth, and left out
 	BadTimes  int  // that cannot be read; their points have none
 	CutOff    bool // the file ends in the middle of it
+
+	Barometer       bool    // the device measured Ascent and Descent by air pressure
+	Ascent, Descent float64 // metres
 }
+
+// Flight is the Type of a track in the air, of which speeds say nothing.
+const Flight = "flight"
 
 // Error reports what is wrong with a document.
 type Error struct {
@@ -104,7 +111,7 @@ func read(r io.Reader, l Limits, fast bool) iter.Seq2[Track, error] {
 		for err == nil {
 			var t Track
 			if t, err = d.next(); err == nil {
-				if t.Keywords, d.tracks = d.keywords, d.tracks+1; !yield(t, nil) {
+				if t.Keywords, t.Rights, d.tracks = d.keywords, clipped(d.rights, d.limits.Text), d.tracks+1; !yield(t, nil) {
 					return
 				}
 			}
@@ -138,6 +145,15 @@ func (d *document) nextGPX() (Track, error) {
 			d.waypoints++
 		case "keywords": // in metadata since GPX 1.1
 			if d.keywords, err = d.text(); err != nil {
+				return Track{}, err
+			}
+		case "copyright":
+			d.rights = attribute(start, "author")
+			if err = d.children(func(xml.StartElement) error {
+				text, err := d.text()
+				d.rights += " " + text
+				return err
+			}); err != nil {
 				return Track{}, err
 			}
 		}

@@ -77,8 +77,12 @@ func withholds(k *kit) {
 	_, removals := k.private()
 	a, b := k.track("a", 7, 46, 9), k.track("b", 9, 46, 3)
 	k.upsert(a, b)
-	wish := gpstracks.Removal{Key: a.Key, Source: a.Source, ExternalID: a.ExternalID, Reason: "its author wants it gone", By: "ann",
-		At: day()}
+	wish := gpstracks.Removal{Cells: a.Cells, RecordedOn: a.RecordedOn, LengthM: a.LengthM, Source: a.Source, ExternalID: a.ExternalID,
+		Reason: "its author wants it gone", By: "ann", At: day()}
+	taken, err := removals.Withheld(k.Context(), wish)
+	require.NoError(k, err)
+	require.Len(k, taken, 1)
+	k.count(2)
 	changed, err := removals.Withhold(k.Context(), wish)
 	require.NoError(k, err)
 	require.Equal(k, []orb.Bound{a.Bounds}, changed)
@@ -97,7 +101,7 @@ func withholds(k *kit) {
 	require.Len(k, all, 1)
 	wish.ID = all[0].ID
 	require.Equal(k, wish, all[0])
-	for _, wrong := range []gpstracks.Removal{{Reason: "x"}, {Key: a.Key}, {ExternalID: "1", Reason: "x"}} {
+	for _, wrong := range []gpstracks.Removal{{Reason: "x"}, {Cells: a.Cells}, {ExternalID: "1", Reason: "x"}} {
 		_, err := removals.Withhold(k.Context(), wrong)
 		require.Error(k, err)
 	}

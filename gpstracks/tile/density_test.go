@@ -158,7 +158,7 @@ func TestDensityIsBounded(t *testing.T) {
 func TestSummarize(t *testing.T) {
 	t.Parallel()
 	store, tracks := crowd(t)
-	s, err := tile.Summarize(t.Context(), &store)
+	s, err := tile.Summarize(t.Context(), &store, gpstracks.Filter{})
 	require.NoError(t, err)
 	want := tracks[0].Bounds
 	names := map[string]bool{}
@@ -173,7 +173,7 @@ func TestSummarize(t *testing.T) {
 	require.Equal(t, "© all", s.Attributions[0], "the most frequent one")
 	require.InDelta(t, want.Min[0], s.Bounds.Min[0], 2e-4)
 	require.InDelta(t, min(180, want.Max[0]), s.Bounds.Max[0], 2e-4)
-	none, err := tile.Summarize(t.Context(), &source{})
+	none, err := tile.Summarize(t.Context(), &source{}, gpstracks.Filter{})
 	require.NoError(t, err)
 	require.Zero(t, none)
 }

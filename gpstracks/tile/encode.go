@@ -96,7 +96,7 @@ func NewEncoder(l Limits) *Encoder {
 }
 
 // Encode appends the tile to dst, up to DensityZoom with the density behind the tracks:
-// nothing at all if there is neither. Of the filter it reads Activities and Sources. Its
+// nothing at all if there is neither. Of the filter it reads Activities, Sources and Without. Its
 // error is the store's.
 func (e *Encoder) Encode(ctx context.Context, dst []byte, src Source, t ID, f gpstracks.Filter) ([]byte, Stats, error) {
 	e.Begin(t, f)
@@ -214,7 +214,7 @@ func (e *Encoder) collect(b *block, record []byte, words int) bool {
 // passes reports whether a feature passes the filter.
 func (e *Encoder) passes(c *candidate) bool {
 	return (len(e.filter.Activities) == 0 || slices.Contains(e.filter.Activities, gpstracks.Activity(e.text(e.word(c, 0))))) &&
-		(len(e.filter.Sources) == 0 || slices.Contains(e.filter.Sources, e.text(e.word(c, 1))))
+		(len(e.filter.Sources)+len(e.filter.Without) == 0 || e.filter.HasSource(e.text(e.word(c, 1))))
 }
 
 // text is a word by its number, empty for none.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/paulmach/orb"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
 // Summary holds the facts that a map needs before it shows any track of a store.
@@ -17,15 +19,18 @@ type Summary struct {
 	Attributions []string  // those of the tracks, the most frequent first
 }
 
-// Summarize reads the dots of all tracks.
-func Summarize(ctx context.Context, src Source) (s Summary, err error) {
+// Summarize reads the dots of the tracks whose source passes the filter.
+func Summarize(ctx context.Context, src Source, of gpstracks.Filter) (s Summary, err error) {
 	const size = Extent << DensityZoom
 	all, names := nowhere(), map[string]int{}
 	err = src.Blocks(ctx, Dots, Window{0, 0, size, size}, func(data []byte) error {
 		features, err := BlockFeatures(data)
-		s.Tracks += len(features)
 		for i := range features {
 			f := &features[i]
+			if !of.HasSource(f.words[1]) {
+				continue
+			}
+			s.Tracks++
 			all.grow(f.Bounds.MinX, f.Bounds.MinY)
 			all.grow(f.Bounds.MaxX, f.Bounds.MaxY)
 			if f.words[2] != "" {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/muktihari/fit/decoder"
 	"github.com/muktihari/fit/kit/datetime"
@@ -22,7 +24,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/guard"
 )
 
-// readFIT reads the activities and courses of a FIT file, one after the other. The points of
+// readFIT reads the sessions and courses of a FIT file, one after the other. The points of
 // one are one segment: a recorder that pauses writes nothing. A panic of the decoder is an error
 // of the file.
 func readFIT(body []byte, most int) (tracks []gpx.Track, err error) {
@@ -43,22 +45,28 @@ func decodeFIT(body []byte, most int) (tracks []gpx.Track, err error) {
 				file, cut = body[:n], false
 			}
 		}
+		var err error
 		if !cut && crc16(file) != 0 {
-			return nil, errors.New("FIT: the file is damaged: its checksum is not that of its bytes")
+			err = errors.New("its checksum is not that of its bytes")
+		} else {
+			_, err = decoder.New(bytes.NewReader(file), decoder.WithMesgListener(r), decoder.WithBroadcastOnly(),
+				decoder.WithNoComponentExpansion(),
+				decoder.WithIgnoreChecksum(), decoder.WithFactory(withoutDescriptions{})).Decode()
 		}
-		_, err := decoder.New(bytes.NewReader(file), decoder.WithMesgListener(r), decoder.WithBroadcastOnly(),
-			decoder.WithNoComponentExpansion(),
-			decoder.WithIgnoreChecksum(), decoder.WithFactory(withoutDescriptions{})).Decode()
 		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		switch {
 		case r.left < 0:
 			return nil, &LimitError{fmt.Sprintf("FIT: there are more than %d points", most)}
 		case err != nil && (!cut || !ended || len(r.points) == 0):
+			if n := len(tracks); n > 0 { // those before it are whole
+				tracks[n-1].CutOff = true
+				return tracks, nil
+			}
 			return nil, fmt.Errorf("FIT: the file is damaged: %w", err)
 		}
 		r.CutOff = cut
 		if waypoints += r.waypoints; r.records > 0 {
-			tracks = append(tracks, r.track())
+			tracks = append(tracks, r.tracks()...)
 		}
 		*r, body = recording{left: r.left}, body[len(file):]
 	}
@@ -100,16 +108,51 @@ type recording struct {
 	gpx.Track
 
 	points    []gpx.Point
+	sessions  []session
+	barometer bool
 	records   int
 	waypoints int
 	left      int // points that it may still hold
 }
 
-func (r *recording) track() gpx.Track {
-	if len(r.points) > 0 {
-		r.Segments = [][]gpx.Point{r.points}
+// session is one sport of an activity.
+type session struct {
+	start    time.Time
+	sport    string
+	up, down uint16 // metres, by the device
+}
+
+// tracks divides the points where sessions begin: the message of one may stand before or behind its points.
+func (r *recording) tracks() []gpx.Track {
+	slices.SortStableFunc(r.sessions, func(a, b session) int { return a.start.Compare(b.start) })
+	out := make([]gpx.Track, max(1, len(r.sessions)))
+	for i := range out {
+		t, own := r.Track, r.points
+		if i < len(r.sessions) {
+			s := r.sessions[i]
+			if len(r.sessions) > 1 {
+				t.Type = s.sport
+			}
+			if r.barometer && s.up != basetype.Uint16Invalid && s.down != basetype.Uint16Invalid {
+				t.Barometer, t.Ascent, t.Descent = true, float64(s.up), float64(s.down)
+			}
+		}
+		if i+1 < len(r.sessions) {
+			end := slices.IndexFunc(own, func(p gpx.Point) bool { return !p.Time.Before(r.sessions[i+1].start) })
+			if end < 0 {
+				end = len(own)
+			}
+			own, r.points = own[:end], own[end:]
+		}
+		if len(own) > 0 {
+			t.Segments = [][]gpx.Point{own}
+		}
+		out[i] = t
 	}
-	return r.Track
+	if len(out) > 1 { // in a hall, or between two sports
+		out = slices.DeleteFunc(out, func(t gpx.Track) bool { return len(t.Segments) == 0 })
+	}
+	return out
 }
 
 // OnMesg implements decoder.MesgListener.
@@ -118,12 +161,24 @@ func (r *recording) OnMesg(m proto.Message) {
 	case mesgnum.Record:
 		r.record(&m)
 	case mesgnum.Session:
-		r.sport(m.FieldValueByNum(fieldnum.SessionSport), m.FieldValueByNum(fieldnum.SessionSubSport))
+		s := session{up: m.FieldValueByNum(fieldnum.SessionTotalAscent).Uint16(),
+			down: m.FieldValueByNum(fieldnum.SessionTotalDescent).Uint16()}
+		if at := m.FieldValueByNum(fieldnum.SessionStartTime).Uint32(); at != basetype.Uint32Invalid {
+			s.start = datetime.ToTime(at).UTC()
+		}
+		sport, sub := m.FieldValueByNum(fieldnum.SessionSport), m.FieldValueByNum(fieldnum.SessionSubSport)
+		addSport(&r.Type, sport, sub)
+		addSport(&s.sport, sport, sub)
+		r.sessions = append(r.sessions, s)
+	case mesgnum.DeviceInfo:
+		const barometer = 4 // of what a device has in it
+		r.barometer = r.barometer || m.FieldValueByNum(fieldnum.DeviceInfoDeviceType).Uint8() == barometer &&
+			m.FieldValueByNum(fieldnum.DeviceInfoSourceType).Uint8() == typedef.SourceTypeLocal.Byte()
 	case mesgnum.Sport:
-		r.sport(m.FieldValueByNum(fieldnum.SportSport), m.FieldValueByNum(fieldnum.SportSubSport))
+		addSport(&r.Type, m.FieldValueByNum(fieldnum.SportSport), m.FieldValueByNum(fieldnum.SportSubSport))
 	case mesgnum.Course:
 		r.Route, r.Name = true, m.FieldValueByNum(fieldnum.CourseName).String()
-		r.sport(m.FieldValueByNum(fieldnum.CourseSport), m.FieldValueByNum(fieldnum.CourseSubSport))
+		addSport(&r.Type, m.FieldValueByNum(fieldnum.CourseSport), m.FieldValueByNum(fieldnum.CourseSubSport))
 	case mesgnum.Workout:
 		r.Desc = m.FieldValueByNum(fieldnum.WorkoutWktName).String()
 	case mesgnum.CoursePoint:
@@ -131,11 +186,11 @@ func (r *recording) OnMesg(m proto.Message) {
 	}
 }
 
-// sport appends the words of a sport that are new.
-func (r *recording) sport(sport, sub proto.Value) {
+// addSport appends the words of a sport that are new.
+func addSport(to *string, sport, sub proto.Value) {
 	for _, word := range []string{typedef.Sport(sport.Uint8()).String(), typedef.SubSport(sub.Uint8()).String()} {
-		if !strings.Contains(word, "Invalid") && word != "generic" && !strings.Contains(r.Type, word) {
-			r.Type = strings.TrimSpace(r.Type + " " + word)
+		if !strings.Contains(word, "Invalid") && word != "generic" && !strings.Contains(*to, word) {
+			*to = strings.TrimSpace(*to + " " + word)
 		}
 	}
 }

@@ -15,6 +15,8 @@ const (
 	KML     Format = "KML"
 	FIT     Format = "FIT"
 	GeoJSON Format = "GeoJSON"
+	IGC     Format = "IGC"
+	NMEA    Format = "NMEA"
 	Gzip    Format = "gzip"
 	Bzip2   Format = "bzip2"
 	ZIP     Format = "ZIP" // KMZ too
@@ -98,6 +100,8 @@ func sniffText(begin []byte) Format {
 			return "OSM XML"
 		}
 		return XML
+	case strings.HasPrefix(text, "[Params]"):
+		return "Polar HRM"
 	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
 		switch {
 		case has(`"topology"`):
@@ -107,9 +111,9 @@ func sniffText(begin []byte) Format {
 		}
 		return "JSON"
 	case strings.HasPrefix(text, "$G"), strings.HasPrefix(text, "$P"):
-		return "NMEA"
+		return NMEA
 	case strings.HasPrefix(text, "A") && has("\nhfdte", "\rhfdte"):
-		return "IGC"
+		return IGC
 	case has("ozi") && has("track point"), strings.HasPrefix(lower, "oziexplorer"):
 		return "OziExplorer PLT"
 	}
@@ -127,7 +131,7 @@ func (f Format) advice() string {
 		return "unpack it, or pack it as ZIP, tar, gzip or bzip2"
 	case "SQLite":
 		return "it is an app's own database: export its tracks as GPX in the app"
-	case "GDB", "NMEA", "IGC", "OziExplorer PLT", "CSV":
+	case "GDB", "Polar HRM", "OziExplorer PLT", "CSV":
 		return "convert it to GPX, as with gpsbabel"
 	case "HTML":
 		return "it is a web page, as servers send in place of a file to those who are not signed in: download it again"
@@ -138,5 +142,5 @@ func (f Format) advice() string {
 	case "JPEG", "PNG", "PDF", "MP4", "AppleDouble":
 		return "it holds no track"
 	}
-	return "GPX, TCX, FIT, KML, KMZ and GeoJSON are read, also with gzip and bzip2 and in ZIP and tar archives"
+	return "GPX, TCX, FIT, KML, KMZ, GeoJSON, IGC and NMEA are read, also with gzip and bzip2 and in ZIP and tar archives"
 }

@@ -1,5 +1,5 @@
 // Package trackfile reads tracks and routes from files as people have them: GPX, TCX, FIT,
-// KML, KMZ and GeoJSON, alone, compressed with gzip or bzip2, and in ZIP and tar archives. What
+// KML, KMZ, GeoJSON, IGC and NMEA, alone, compressed with gzip or bzip2, and in ZIP and tar archives. What
 // a file is shows in its first bytes; its name is for people. A format that is not read is
 // refused by its name, with what to do.
 //
@@ -181,7 +181,7 @@ func (w *walk) document(format Format, begin []byte, in io.Reader) (tracks []gpx
 			tracks = append(tracks, t)
 		}
 		return tracks, nil
-	case FIT, GeoJSON:
+	case FIT, GeoJSON, IGC, NMEA:
 		body, err := io.ReadAll(io.LimitReader(in, w.limits.Document.Bytes+1))
 		if int64(len(body)) > w.limits.Document.Bytes {
 			err = &LimitError{fmt.Sprintf("the document is longer than %d bytes", w.limits.Document.Bytes)}
@@ -189,8 +189,11 @@ func (w *walk) document(format Format, begin []byte, in io.Reader) (tracks []gpx
 		if err != nil {
 			return nil, err
 		}
-		if format == FIT {
+		switch format {
+		case FIT:
 			return readFIT(body, w.limits.Document.Points)
+		case IGC, NMEA:
+			return readLog(format, body, w.limits.Document.Points)
 		}
 		return readGeoJSON(body, w.limits.Document.Points)
 	}

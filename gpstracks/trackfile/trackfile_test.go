@@ -30,12 +30,12 @@ func Example() {
 	for d := range trackfile.Read("ridge.geojson", strings.NewReader(document), trackfile.Limits{}) {
 		fmt.Println(d.Format, d.Tracks[0].Name, len(d.Tracks[0].Segments[0]), d.Err)
 	}
-	for d := range trackfile.Read("flight.igc", strings.NewReader("AXXX001\r\nHFDTE010526\r\n"), trackfile.Limits{}) {
+	for d := range trackfile.Read("heart.hrm", strings.NewReader("[Params]\r\nVersion=106\r\n"), trackfile.Limits{}) {
 		fmt.Println(d.Err)
 	}
 	// Output:
 	// GeoJSON Ridge 2 <nil>
-	// the file is IGC: convert it to GPX, as with gpsbabel
+	// the file is Polar HRM: convert it to GPX, as with gpsbabel
 }
 
 const one = `<gpx><trk><name>a</name><trkseg><trkpt lat="46" lon="7"/><trkpt lat="46.1" lon="7"/></trkseg></trk></gpx>`
@@ -147,14 +147,13 @@ func TestFormats(t *testing.T) {
 			"convert it to GPX, as with gpsbabel|export.zip/in.kmz/doc.kml [KML]"},
 		"a.tar.gz": {gzipped(t, tarred(t, "x/1.gpx", one, "2.txt", "hello")),
 			"a.tar.gz/link [] the file is of no format that is known: it is a link or a device, and not followed|a.tar.gz/x/1.gpx [GPX] " +
-				"a:2|a.tar.gz/2.txt [] the file is of no format that is known: GPX, TCX, FIT, KML, KMZ and GeoJSON are read, also with " +
+				"a:2|a.tar.gz/2.txt [] the file is of no format that is known: GPX, TCX, FIT, KML, KMZ, GeoJSON, IGC and NMEA are read, also with " +
 				"gzip and bzip2 and in ZIP and tar archives"},
 		"empty.zip": {zipped(t), ""},
 		"page.gpx": {"<!DOCTYPE html><html>sign in</html>", "page.gpx [HTML] the file is HTML: it is a web page, as servers send " +
 			"in place of a file to those who are not signed in: download it again"},
-		"a.7z": {"7z\xbc\xaf\x27\x1c..", "a.7z [7-Zip] the file is 7-Zip: unpack it, or pack it as ZIP, tar, gzip or bzip2"},
-		"log.nmea": {"$GPRMC,1,A,4600.0,N,00700.0,E*00\r\n", "log.nmea [NMEA] the file is NMEA: convert it to GPX, as with " +
-			"gpsbabel"},
+		"a.7z":         {"7z\xbc\xaf\x27\x1c..", "a.7z [7-Zip] the file is 7-Zip: unpack it, or pack it as ZIP, tar, gzip or bzip2"},
+		"log.nmea":     {"$GPGSV,1\r\n", "log.nmea [NMEA]"},
 		"takeout.json": {`{"locations":[{"latitudeE7":1}]}`, "takeout.json [JSON] the file is JSON: export GPX or GeoJSON"},
 		"map.osm": {`<?xml version="1.0"?><osm version="0.6"/>`,
 			"map.osm [OSM XML] the file is OSM XML: it is map data; export the relation as GPX"},

@@ -60,7 +60,7 @@ func (h *Handler) health(w http.ResponseWriter, r *http.Request) {
 		out.Status, status = "down", http.StatusServiceUnavailable
 	}
 	out.Tracks = n
-	for _, s := range h.o.Sources {
+	for _, s := range *h.sources.Load() {
 		out.Sources = append(out.Sources, SourceHealth{s, lastRun(runs, s.Name)})
 	}
 	w.Header().Set("Cache-Control", "no-store")

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/paulmach/orb"
 
@@ -14,6 +15,9 @@ import (
 
 // maxSeen bounds the tracks that a request reads, when it passes over some.
 const maxSeen = 20_000
+
+// maxCount is the number of tracks up to which a list says how many there are.
+const maxCount = 10_000
 
 // flushAt bounds the bytes of a list that are held back before they are sent.
 const flushAt = 64 << 10
@@ -57,7 +61,7 @@ func (l *lister) run(h *Handler, q query) {
 		h.o.Log.Error("gps tracks: a list broke off", "err", err, "sent", l.count)
 	}
 	if counter, ok := h.o.Store.(gpstracks.Counter); ok && l.truncated && l.passes == nil && err == nil {
-		if l.matched, err = counter.CountMatching(ctx, q.filter); err != nil && ctx.Err() == nil {
+		if l.matched, err = counter.CountMatching(ctx, q.filter, maxCount); err != nil && ctx.Err() == nil {
 			h.o.Log.Error("gps tracks: the tracks of a list were not counted", "err", err)
 		}
 	}
@@ -70,10 +74,10 @@ func (h *Handler) listed(w http.ResponseWriter, r *http.Request, c coding) bool 
 	tag := ""
 	if versioned, ok := h.o.Store.(gpstracks.Versioned); ok {
 		if version, err := versioned.Version(r.Context()); err == nil { // else the list says what is wrong
-			tag = tagged(sumOf([]byte(listFormat+"|"+version+"|"+r.URL.RequestURI())), c)
+			tag = tagged(sumOf([]byte(listFormat+"|"+version+"|"+strings.Join(h.withheld(), ",")+"|"+r.URL.RequestURI())), c)
 		}
 	}
-	return unchanged(w, r, "public, no-cache", tag)
+	return unchanged(w, r, h.scope()+", no-cache", tag)
 }
 
 // listFormat is a text that changes with what lists look like.
@@ -163,7 +167,7 @@ func (l *lister) end() {
 	}
 	b := append(l.buffer, `],"numberReturned":`...)
 	b = strconv.AppendInt(b, int64(l.count), 10)
-	if l.matched > 0 {
+	if l.matched > 0 && l.matched <= maxCount {
 		b = strconv.AppendInt(append(b, `,"numberMatched":`...), int64(l.matched), 10)
 	}
 	l.buffer = append(l.tail(b), '}', '\n')

@@ -86,7 +86,7 @@ func (h *Handler) collections(w http.ResponseWriter, r *http.Request, root, path
 		"extent": map[string]any{"spatial": map[string]any{"bbox": []any{TileJSON(s, "")["bounds"]}, "crs": crs84}},
 	}
 	links := []ogcLink{{root + "/collections/tracks", "self", "application/json", ""}, {root + itemsPath, "items", geoJSON, "The tracks"}}
-	for _, source := range h.o.Sources {
+	for _, source := range *h.sources.Load() {
 		if link := (ogcLink{source.LicenceURL, "license", "text/html", source.Licence}); link.Href != "" && !slices.Contains(links, link) {
 			links = append(links, link)
 		}
@@ -189,7 +189,7 @@ func (h *Handler) item(w http.ResponseWriter, r *http.Request, root, name string
 		notFound(w)
 		return
 	}
-	for t, err := range h.o.Store.List(r.Context(), gpstracks.Filter{IDs: []int64{id}, Limit: 1}) {
+	for t, err := range h.o.Store.List(r.Context(), gpstracks.Filter{IDs: []int64{id}, Without: h.withheld(), Limit: 1}) {
 		if err != nil {
 			h.failed(w, r, "a track", err)
 			return

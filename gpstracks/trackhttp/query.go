@@ -37,13 +37,22 @@ type query struct {
 
 // parseQuery reads the parameters, of which only names are known.
 func (h *Handler) parseQuery(raw string, names ...string) (query, error) {
-	q := query{zoom: defaultZoom}
+	return h.parse(raw, false, names...)
+}
+
+// parse is parseQuery; lenient passes over others, such as keys and versions that map libraries add to the address
+// of a tile.
+func (h *Handler) parse(raw string, lenient bool, names ...string) (query, error) {
+	q := query{zoom: defaultZoom, filter: gpstracks.Filter{Without: h.withheld()}}
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		return q, badQuery("The query is not a valid one.")
 	}
 	for name, given := range values {
 		if !slices.Contains(names, name) {
+			if lenient {
+				continue
+			}
 			return q, badQuery("A parameter is unknown. Known are: " + strings.Join(names, ", ") + ".")
 		}
 		if name != "activity" && name != "source" && len(given) > 1 {
@@ -65,7 +74,7 @@ func (h *Handler) parseWords(q *query, values url.Values) error {
 		q.filter.Activities = append(q.filter.Activities, a)
 	}
 	for _, name := range split(values, "source") {
-		if !gpstracks.IsSourceName(name) || len(h.o.Sources) > 0 && !slices.ContainsFunc(h.o.Sources,
+		if !gpstracks.IsSourceName(name) || len(*h.sources.Load()) > 0 && !slices.ContainsFunc(*h.sources.Load(),
 			func(s Source) bool { return s.Name == name }) {
 			return badQuery("A source is unknown. Health names those that there are.")
 		}

@@ -15,9 +15,17 @@ func sumOf(body []byte) string {
 	return hex.EncodeToString(sum[:12])
 }
 
+// scope says who may keep an answer.
+func (h *Handler) scope() string {
+	if h.o.Private {
+		return "private"
+	}
+	return "public"
+}
+
 // maxAge is the Cache-Control of answers that a client may keep for a while.
 func (h *Handler) maxAge() string {
-	return "public, max-age=" + strconv.Itoa(int(h.o.TileMaxAge.Seconds()))
+	return h.scope() + ", max-age=" + strconv.Itoa(int(h.o.TileMaxAge.Seconds()))
 }
 
 // send answers a body that a client may keep, and revalidates by its tag.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 )
 
@@ -33,7 +34,7 @@ func (h *Handler) summary(ctx context.Context) (tile.Summary, error) {
 	if known {
 		return s, nil
 	}
-	s, err := tile.Summarize(ctx, h.o.Tiles)
+	s, err := tile.Summarize(ctx, h.o.Tiles, gpstracks.Filter{Without: h.withheld()})
 	if err == nil {
 		h.overview.mu.Lock()
 		h.overview.known, h.overview.generation, h.overview.Summary = true, generation, s

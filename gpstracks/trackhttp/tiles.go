@@ -103,14 +103,15 @@ func (h *Handler) tile(w http.ResponseWriter, r *http.Request, path string) {
 		problem(w, http.StatusBadRequest, "tile", "There is no such tile: z is from 0 to 22, x and y are from 0 to 2^z-1.")
 		return
 	}
-	q, err := h.parseQuery(r.URL.RawQuery, "activity", "source")
+	q, err := h.parse(r.URL.RawQuery, true, "activity", "source")
 	if err != nil {
 		problem(w, http.StatusBadRequest, "query", err.Error())
 		return
 	}
 	e, c := &entry{}, codingOf(r)
 	if !q.none {
-		k := key{id, cmp.Or(c, gzipped), join(q.filter.Activities) + "|" + strings.Join(q.filter.Sources, ",")}
+		k := key{id, cmp.Or(c, gzipped), join(q.filter.Activities) + "|" + strings.Join(q.filter.Sources, ",") + "|" +
+			strings.Join(q.filter.Without, ",")}
 		if e, err = h.maker.get(r.Context(), k, q.filter); err != nil {
 			h.failed(w, r, "a tile", err)
 			return

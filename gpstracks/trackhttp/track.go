@@ -21,7 +21,7 @@ func (h *Handler) track(w http.ResponseWriter, r *http.Request, path string) {
 		notFound(w)
 		return
 	}
-	for t, err := range h.o.Store.List(r.Context(), gpstracks.Filter{IDs: []int64{id}, Limit: 1}) {
+	for t, err := range h.o.Store.List(r.Context(), gpstracks.Filter{IDs: []int64{id}, Without: h.withheld(), Limit: 1}) {
 		if err != nil {
 			h.failed(w, r, "a track", err)
 			return
@@ -50,8 +50,9 @@ func whole64(s string) (int64, bool) {
 
 // source returns the facts of a source by its name.
 func (h *Handler) source(name string) Source {
-	if i := slices.IndexFunc(h.o.Sources, func(s Source) bool { return s.Name == name }); i >= 0 {
-		return h.o.Sources[i]
+	all := *h.sources.Load()
+	if i := slices.IndexFunc(all, func(s Source) bool { return s.Name == name }); i >= 0 {
+		return all[i]
 	}
 	return Source{Name: name}
 }

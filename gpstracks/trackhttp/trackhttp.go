@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/paulmach/orb"
@@ -30,7 +31,7 @@ import (
 type Source struct {
 	Name     string `json:"name"`
 	Enabled  bool   `json:"enabled"`
-	Decision string `json:"decision"` // status of its decision record, such as accepted
+	Decision string `json:"decision"` // status of its decision record: others than accepted are not shown
 
 	Licence    string `json:"licence,omitempty"`
 	LicenceURL string `json:"licence_url,omitempty"`
@@ -42,11 +43,13 @@ type Options struct {
 	Store        gpstracks.Store
 	Tiles        tile.Source
 	Runs         gpstracks.RunStore // of the collector, for health
-	Sources      []Source           // if given, another name in a filter is refused
+	Sources      []Source           // if given, another name in a filter is refused; see SetSources
 	Prefix       string             // path of the list; default /api/gps-tracks
 	BaseURL      string             `env:"GPS_BASE_URL" form:"url" doc:"address of this server as maps reach it, for tiles.json, style.json and ogc; unset: the host that was asked"`
 	ClearToken   string             // bearer token of cache/clear; without one nobody may
 	AllowOrigins []string           `env:"GPS_CORS_ORIGINS" doc:"pages that may read tracks, as https://example.org,… or * for all"`
+	AllowHeaders []string           // that pages of AllowOrigins may send beside If-None-Match, such as Authorization
+	Private      bool               // answers are kept by the client alone: for a server behind a login
 	TileMaxAge   time.Duration      `env:"GPS_TILE_MAX_AGE" envDefault:"5m" doc:"how long a map may keep a tile"`
 	Limits       tile.Limits
 	// CacheTiles take Limits.Bytes each at most, and much less when compressed.
@@ -62,6 +65,7 @@ type Handler struct {
 	cache *cache
 	maker *maker
 
+	sources  atomic.Pointer[[]Source]
 	overview overview
 }
 
@@ -91,8 +95,32 @@ func New(o Options) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{o: o, cache: c, maker: newMaker(o, c)}, nil
+	h := &Handler{o: o, cache: c, maker: newMaker(o, c)}
+	h.sources.Store(&o.Sources)
+	return h, nil
 }
+
+// SetSources replaces Options.Sources. Tracks of one whose Decision is another than accepted are in no answer
+// from then on.
+func (h *Handler) SetSources(sources []Source) {
+	if !slices.Equal(*h.sources.Load(), sources) {
+		h.sources.Store(&sources)
+		h.cache.clear()
+	}
+}
+
+// withheld are the sources whose tracks are not shown.
+func (h *Handler) withheld() (names []string) {
+	for _, s := range *h.sources.Load() {
+		if s.Decision != accepted && s.Decision != "" {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// accepted is the decision that lets tracks be shown.
+const accepted = "accepted"
 
 // Invalidate removes from the cache the tiles that touch any of the bounds: call
 // it with what gpstracks.Store reports as changed.
@@ -188,7 +216,7 @@ func (h *Handler) preflight(w http.ResponseWriter) {
 	w.Header().Set("Allow", "GET, HEAD, POST, OPTIONS")
 	if w.Header().Get("Access-Control-Allow-Origin") != "" {
 		w.Header().Set("Access-Control-Allow-Methods", "GET, HEAD")
-		w.Header().Set("Access-Control-Allow-Headers", "If-None-Match")
+		w.Header().Set("Access-Control-Allow-Headers", strings.Join(append([]string{"If-None-Match"}, h.o.AllowHeaders...), ", "))
 		w.Header().Set("Access-Control-Max-Age", "86400")
 	}
 	w.WriteHeader(http.StatusNoContent)

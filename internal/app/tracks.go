@@ -69,6 +69,7 @@ type Layer struct {
 	Handler *trackhttp.Handler
 	Sources []trackhttp.Source
 
+	files   gpsfile.Paths
 	changes func(ctx context.Context, after int64) ([]orb.Bound, int64, error)
 	last    int64
 	every   time.Duration
@@ -93,10 +94,8 @@ func (v *Service) tracks(ctx context.Context) (map[string]http.Handler, error) {
 	if err := collect.HideZones(ctx, store, config, time.Now()); err != nil {
 		return nil, err
 	}
-	l := &Layer{changes: store.Changes, every: s.GPSRefresh, log: v.Log}
-	for _, one := range config.Sources {
-		l.Sources = append(l.Sources, source(licences, one))
-	}
+	l := &Layer{files: s.GPSFiles, changes: store.Changes, every: s.GPSRefresh, log: v.Log}
+	l.Sources = sources(config, licences)
 	if _, l.last, err = l.changes(ctx, -1); err != nil {
 		return nil, err
 	}
@@ -115,13 +114,16 @@ func (v *Service) tracks(ctx context.Context) (map[string]http.Handler, error) {
 	return map[string]http.Handler{tracksPath: v.clearing(l.Handler, own), mapPath: page}, nil
 }
 
-// source returns what the layer says of a source.
-func source(licences collect.Licences, s collect.Source) trackhttp.Source {
-	out := trackhttp.Source{Name: s.Name, Enabled: s.Enabled, Decision: licences.Status(s.Name)}
-	if l, err := licences.Allow(s.Name); err == nil {
-		out.Licence, out.LicenceURL, out.Download = l.Licence, l.URL, l.Download
+// sources returns what the layer says of sources.
+func sources(config collect.Config, licences collect.Licences) (all []trackhttp.Source) {
+	for _, s := range config.Sources {
+		out := trackhttp.Source{Name: s.Name, Enabled: s.Enabled, Decision: licences.Status(s.Name)}
+		if l, err := licences.Allow(s.Name); err == nil {
+			out.Licence, out.LicenceURL, out.Download = l.Licence, l.URL, l.Download
+		}
+		all = append(all, out)
 	}
-	return out
+	return all
 }
 
 // mapPage is the page with a map of the tracks.
@@ -190,12 +192,16 @@ func (l *Layer) Run(ctx context.Context) {
 	}
 }
 
-// Refresh looks for changes once.
+// Refresh looks for changes of tracks and of the decisions on their sources once.
 func (l *Layer) Refresh(ctx context.Context) error {
+	config, licences, wrong := gpsfile.Load(l.files)
+	if wrong == nil {
+		l.Handler.SetSources(sources(config, licences))
+	}
 	changed, last, err := l.changes(ctx, l.last)
 	if err == nil {
 		l.Handler.Invalidate(changed...)
 		l.last = last
 	}
-	return err
+	return errors.Join(err, wrong)
 }

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -45,6 +46,30 @@ func TestTracks(t *testing.T) {
 	require.NoError(t, v.Tracks.Refresh(t.Context()))
 	require.Equal(t, http.StatusOK, get(t, v, tile).Code)
 	require.Contains(t, get(t, v, "/api/gps-tracks?bbox=5,44,15,48").Body.String(), `"numberReturned":40`)
+}
+
+// A licence that is taken back while the server runs takes its tracks out of the answers.
+func TestRejectedSource(t *testing.T) {
+	dir := t.TempDir()
+	record := func(status string) {
+		text := "---\nsource: osm\nstatus: " + status + "\nlicence: ODbL\nattribution: mappers\ndecided_on: 2026-05-01\nurl: \"\"\n---\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "osm.md"), []byte(text), 0o600))
+	}
+	record("accepted")
+	v := open(t, "ORCH_GPS_LICENCES="+dir)
+	store, err := tracksqlite.Open(t.Context(), tracksqlite.Options{Path: filepath.Join(v.Settings.DataDir, "tracks.db")})
+	require.NoError(t, err)
+	defer store.Close()
+	_, err = store.Upsert(t.Context(), sample.Tracks(40, 1))
+	require.NoError(t, err)
+	shown := func() string {
+		require.NoError(t, v.Tracks.Refresh(t.Context()))
+		return get(t, v, "/api/gps-tracks?bbox=5,44,15,48").Body.String()
+	}
+	require.Contains(t, shown(), `"source":"osm"`)
+	record("rejected")
+	require.NotContains(t, shown(), `"source":"osm"`)
+	require.Contains(t, shown(), `"source":"club"`)
 }
 
 // The map is there, on the base of the settings.

@@ -25,12 +25,20 @@ type change struct {
 	version int64 // of the tracks that it was computed for
 
 	fresh, told, seen []gpstracks.Track
+	sketched          []gpstracks.Track // old ones, with cells
 	gone              []int64
+	goneMarks         []int64
 
 	drop    []int64 // blocks
 	blocks  []tile.Block
 	marks   []int64 // of track_unbuilt, that are done
 	changed []orb.Bound
+}
+
+// erase takes a track away.
+func (c *change) erase(k gpstracks.Track) {
+	c.gone, c.goneMarks = append(c.gone, k.ID), append(c.goneMarks, k.Cells.Marks()...)
+	c.changed = append(c.changed, k.Bounds)
 }
 
 // errConflict says that somebody else was quicker.
@@ -52,7 +60,7 @@ func (s *Store) change(ctx context.Context, compute func(c *change, last int64) 
 		}
 		c := &change{version: version}
 		err = compute(c, last)
-		if err == nil && len(c.fresh)+len(c.told)+len(c.seen)+len(c.gone)+len(c.marks) > 0 {
+		if err == nil && len(c.fresh)+len(c.told)+len(c.seen)+len(c.sketched)+len(c.gone)+len(c.marks) > 0 {
 			err = s.apply(ctx, c)
 		}
 		if !errors.Is(err, errConflict) {
@@ -112,7 +120,11 @@ func (t *tx) applyTracks(c *change) error {
 		return err
 	}
 	if len(c.gone) > 0 {
-		if _, err := t.exec("delete from ~track_geometries where track_id in @1", c.gone); err != nil {
+		_, err := t.exec("delete from ~track_geometries where track_id in @1", c.gone)
+		if err == nil {
+			_, err = t.exec("delete from ~track_marks where mark in @1 and track_id in @2", c.goneMarks, c.gone)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -124,7 +136,30 @@ func (t *tx) applyTracks(c *change) error {
 			return err
 		}
 	}
-	return errors.Join(t.touch(c.seen), t.tell(c.told))
+	for i := range c.sketched {
+		if err := t.must(1, "update ~tracks set cells = $1 where id = $2", gpstracks.AppendCells(nil, c.sketched[i].Cells),
+			c.sketched[i].ID); err != nil {
+			return err
+		}
+	}
+	return errors.Join(t.insertMarks(c.sketched), t.touch(c.seen), t.tell(c.told))
+}
+
+// sketch gives tracks of an earlier version their cells.
+func (s *Store) sketch(ctx context.Context) error {
+	for more := true; more; {
+		if err := s.change(ctx, func(c *change, _ int64) (err error) {
+			c.sketched, err = read(ctx, s, scanTrack, fullTracks+"cells is null order by id limit 256")
+			for i := range c.sketched {
+				c.sketched[i].Cells = gpstracks.CellsOf(c.sketched[i].Lines)
+			}
+			more = len(c.sketched) > 0
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Upsert implements gpstracks.Store. What is more than a transaction keeps is kept in several,
@@ -161,24 +196,29 @@ func (s *Store) upsert(ctx context.Context, brought []gpstracks.Track) (done gps
 		if err != nil {
 			return err
 		}
-		keys := make([]string, len(tracks))
-		for i := range tracks {
-			keys[i] = tracks[i].Key
-		}
-		known, err := read(ctx, s, scanKnown, knownTracks, keys)
+		known, err := s.Known(ctx, tracks...)
 		if err != nil {
 			return err
 		}
 		plan := gpstracks.PlanUpsert(tracks, known)
 		if len(plan.Told) > 0 { // they are needed with all that is theirs
-			full, err := read(ctx, s, scanTrack, fullTracks+"dedupe_key in @1", keys)
-			if err == nil && len(full) < len(known) {
+			ids := make([]int64, len(plan.Told))
+			for i := range ids {
+				ids[i] = plan.Told[i].ID
+			}
+			full, err := read(ctx, s, scanTrack, fullTracks+"id in @1", ids)
+			if err == nil && len(full) < len(ids) {
 				err = errors.New("tracks: a track has no geometry: remove it and collect it again")
 			}
 			if err != nil {
 				return err
 			}
-			plan = gpstracks.PlanUpsert(tracks, full)
+			for i := range known {
+				if at := slices.IndexFunc(full, func(k gpstracks.Track) bool { return k.ID == known[i].ID }); at >= 0 {
+					known[i] = full[at]
+				}
+			}
+			plan = gpstracks.PlanUpsert(tracks, known)
 		}
 		done = plan.Upserted
 		done.Screened = screened
@@ -218,7 +258,7 @@ func (s *Store) remove(ctx context.Context, ids []int64) (changed []orb.Bound, e
 		place := func(k gpstracks.Track) int { return slices.Index(ids, k.ID) } // in the order of the call
 		slices.SortFunc(tracks, func(a, b gpstracks.Track) int { return place(a) - place(b) })
 		for i := range tracks {
-			c.gone, c.changed = append(c.gone, tracks[i].ID), append(c.changed, tracks[i].Bounds)
+			c.erase(tracks[i])
 		}
 		changed = c.changed
 		return s.redraw(ctx, c, tracks, nil)

@@ -42,12 +42,14 @@ type engine struct {
 	open  func(ctx context.Context, where string) (store, error) // opens a store
 	query func(t testing.TB, where string) *sql.DB               // opens it past the store
 	raw   *sql.DB
+	// moment is a time as the database writes it.
+	moment string
 }
 
 func engines() map[string]engine {
 	return map[string]engine{
 		"SQLite": {
-			name:  "SQLite",
+			name: "SQLite", moment: "1",
 			place: func(t testing.TB) string { return filepath.Join(t.TempDir(), "x.db") },
 			open: func(ctx context.Context, where string) (store, error) {
 				return tracksqlite.Open(ctx, tracksqlite.Options{Path: where})
@@ -59,7 +61,7 @@ func engines() map[string]engine {
 			},
 		},
 		"PostgreSQL": {
-			name:  "PostgreSQL",
+			name: "PostgreSQL", moment: "now()",
 			place: func(t testing.TB) string { return pgtest.Open(t) },
 			open: func(ctx context.Context, where string) (store, error) {
 				return trackpostgres.Open(ctx, trackpostgres.Options{URL: where, AllowUnsafe: true})

@@ -1,6 +1,7 @@
 package trackstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -14,8 +15,29 @@ import (
 )
 
 // Known implements gpstracks.Store.
-func (s *Store) Known(ctx context.Context, keys ...string) ([]string, error) {
-	return read(ctx, s, value[string], "select dedupe_key from ~tracks where dedupe_key in @1", keys)
+func (s *Store) Known(ctx context.Context, tracks ...gpstracks.Track) ([]gpstracks.Track, error) {
+	keys := make([]string, len(tracks))
+	for i := range tracks {
+		keys[i] = tracks[i].Key
+	}
+	known, err := read(ctx, s, scanKnown, knownTracks+"dedupe_key in @1", keys)
+	if err != nil {
+		return nil, err
+	}
+	exact := map[string]bool{}
+	for i := range known {
+		exact[known[i].Key] = true
+	}
+	var marks []int64
+	for i := range tracks {
+		if !exact[tracks[i].Key] {
+			marks = append(marks, tracks[i].Cells.Marks()...)
+		}
+	}
+	alike, err := read(ctx, s, scanKnown, knownTracks+"id in (select track_id from ~track_marks where mark in @1)", marks)
+	known = append(known, alike...)
+	slices.SortFunc(known, func(a, b gpstracks.Track) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(known, func(a, b gpstracks.Track) bool { return a.ID == b.ID }), err
 }
 
 // Count implements gpstracks.Store.
@@ -72,20 +94,28 @@ func (s *Store) tracks(ctx context.Context, places []gpstracks.Cursor) ([]gpstra
 func (s *Store) places(ctx context.Context, f gpstracks.Filter) iter.Seq2[[]gpstracks.Cursor, error] {
 	return func(yield func([]gpstracks.Cursor, error) bool) {
 		if len(f.Bounds) > 0 {
-			near, err := s.page(ctx, f, s.Dialect.Touches, fmt.Sprint("limit ", fewTracks+1))
-			if len(near) <= fewTracks || err != nil {
+			n, err := s.within(ctx, f.Bounds, fewTracks)
+			var near []gpstracks.Cursor
+			if err == nil && n <= fewTracks {
+				near, err = s.page(ctx, f, s.Dialect.Touches, "")
+			}
+			if n <= fewTracks || err != nil {
 				slices.SortFunc(near, gpstracks.CompareCursors)
 				_ = yield(near, err)
 				return
 			}
 		}
 		const inside = "(max_lon >= $%d and max_lat >= $%d and min_lon <= $%d and min_lat <= $%d)"
+		size := listPage
+		if f.Limit > 0 {
+			size = min(listPage, f.Limit)
+		}
 		for more := true; more; {
-			page, err := s.page(ctx, f, inside, fmt.Sprint("order by metres desc, id limit ", listPage))
+			page, err := s.page(ctx, f, inside, fmt.Sprint("order by metres desc, id limit ", size))
 			if !yield(page, err) || err != nil {
 				return
 			}
-			if more = len(page) == listPage; more {
+			if more = len(page) == size; more {
 				f.After = page[len(page)-1]
 			}
 		}
@@ -100,10 +130,23 @@ func (s *Store) page(ctx context.Context, f gpstracks.Filter, touches, end strin
 }
 
 // CountMatching implements gpstracks.Counter, by the bounds of tracks.
-func (s *Store) CountMatching(ctx context.Context, f gpstracks.Filter) (int, error) {
+func (s *Store) CountMatching(ctx context.Context, f gpstracks.Filter, most int) (int, error) {
 	f.After = gpstracks.Cursor{}
+	if n, err := s.within(ctx, f.Bounds, most); n > most || err != nil {
+		return n, err
+	}
 	where, args := passing(f, s.Dialect.Touches)
 	return one[int](ctx, s, "select count(*) from ~tracks where "+where, args...)
+}
+
+// within counts the tracks of boxes up to most, and one more for others: it reads no more than that.
+func (s *Store) within(ctx context.Context, boxes []orb.Bound, most int) (int, error) {
+	touches, limit := s.Dialect.Touches, fmt.Sprint(" limit ", most+1)
+	if inner, ok := strings.CutPrefix(touches, "id in ("); ok { // it would be read whole before the limit without
+		touches = "id in (" + strings.TrimSuffix(inner, ")") + limit + ")"
+	}
+	where, args := passing(gpstracks.Filter{Bounds: boxes}, touches)
+	return one[int](ctx, s, "select count(*) from (select id from ~tracks where "+where+limit+") k", args...)
 }
 
 // passing is the condition of tracks that may pass a filter; touches is that of a box.
@@ -120,6 +163,10 @@ func passing(f gpstracks.Filter, touches string) (condition string, args []any) 
 	if len(f.Sources) > 0 {
 		args = append(args, f.Sources)
 		where = append(where, fmt.Sprintf("source in @%d", len(args)))
+	}
+	if len(f.Without) > 0 {
+		args = append(args, f.Without)
+		where = append(where, fmt.Sprintf("not (source in @%d)", len(args)))
 	}
 	if len(f.IDs) > 0 {
 		args = append(args, f.IDs)

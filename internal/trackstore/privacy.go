@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
+	"reflect"
 	"slices"
 
 	"github.com/paulmach/orb"
@@ -24,8 +25,14 @@ func (s *Store) Zones(ctx context.Context) ([]gpstracks.Zone, error) {
 // Removals implements gpstracks.RemovalStore.
 func (s *Store) Removals(ctx context.Context) ([]gpstracks.Removal, error) {
 	return read(ctx, s, func(r *sql.Rows) (m gpstracks.Removal, err error) {
-		return m, r.Scan(&m.ID, &m.Key, &m.Source, &m.ExternalID, &m.Reason, &m.By, when{&m.At})
-	}, "select id, dedupe_key, source, external_id, reason, removed_by, removed_at from ~track_removals order by id")
+		var cells []byte
+		if err = r.Scan(&m.ID, &m.OldKey, &m.Source, &m.ExternalID, &m.Reason, &m.By, when{&m.At}, &cells, when{&m.RecordedOn},
+			&m.LengthM); err == nil {
+			m.Cells, err = gpstracks.ParseCells(cells)
+		}
+		return m, err
+	}, "select id, dedupe_key, source, external_id, reason, removed_by, removed_at, cells, recorded_on, length_m from ~track_removals "+
+		"order by id")
 }
 
 // screen returns the tracks that may be kept.
@@ -36,6 +43,15 @@ func (s *Store) screen(ctx context.Context, tracks []gpstracks.Track) ([]gpstrac
 	}
 	removals, err := s.Removals(ctx)
 	kept, screened := gpstracks.Screen(tracks, zones, removals)
+	for _, r := range screened.Learned {
+		if err == nil {
+			err = s.write(ctx, func(t *tx) error {
+				_, err := t.exec("update ~track_removals set (dedupe_key, source, external_id, cells, recorded_on, length_m) = "+
+					"('', '', '', $1, $2, $3) where id = $4", gpstracks.AppendCells(nil, r.Cells), r.RecordedOn, r.LengthM, r.ID)
+				return err
+			})
+		}
+	}
 	return kept, screened, err
 }
 
@@ -94,31 +110,24 @@ func (s *Store) cut(ctx context.Context, ids []int64) (changed []orb.Bound, err 
 			return err
 		}
 		var erased, left []gpstracks.Track
-		var keys []string
 		for _, t := range stored {
 			cut, hidden := gpstracks.Cut(t, zones)
 			if !hidden {
 				continue
 			}
-			erased, c.gone, c.changed = append(erased, t), append(c.gone, t.ID), append(c.changed, t.Bounds)
-			if len(cut.Lines) > 0 {
-				left, keys = append(left, cut), append(keys, cut.Key)
+			erased = append(erased, t)
+			if c.erase(t); len(cut.Lines) > 0 {
+				left = append(left, cut)
 			}
 		}
-		others, err := read(ctx, s, scanKnown, knownTracks, keys)
+		others, err := s.Known(ctx, left...)
 		if err != nil {
 			return err
 		}
-		taken := map[string]bool{}
-		for _, o := range others {
-			taken[o.Key] = !slices.Contains(c.gone, o.ID)
-		}
-		for _, t := range left {
-			if !taken[t.Key] { // else it is another one by now
-				taken[t.Key] = true
-				t.ID = last + 1 + int64(len(c.fresh))
-				c.fresh = append(c.fresh, t)
-			}
+		others = slices.DeleteFunc(others, func(o gpstracks.Track) bool { return slices.Contains(c.gone, o.ID) })
+		for _, t := range gpstracks.PlanUpsert(left, others).New { // the rest are others by now
+			t.ID = last + 1 + int64(len(c.fresh))
+			c.fresh = append(c.fresh, t)
 		}
 		changed = c.changed
 		return s.redraw(ctx, c, erased, c.fresh)
@@ -134,6 +143,13 @@ func (s *Store) Unhide(ctx context.Context, name string) (done bool, err error) 
 	})
 }
 
+// Withheld implements gpstracks.RemovalStore.
+func (s *Store) Withheld(ctx context.Context, r gpstracks.Removal) ([]gpstracks.Track, error) {
+	tracks, err := read(ctx, s, scanTrack, fullTracks+"(id in (select track_id from ~track_marks where mark in @1) or source = $2 and "+
+		"external_id = $3 and external_id <> '') order by id", r.Cells.Marks(), r.Source, r.ExternalID)
+	return slices.DeleteFunc(tracks, func(t gpstracks.Track) bool { return !r.Matches(&t) }), err
+}
+
 // Withhold implements gpstracks.RemovalStore.
 func (s *Store) Withhold(ctx context.Context, r gpstracks.Removal) ([]orb.Bound, error) {
 	if err := r.Check(); err != nil {
@@ -143,20 +159,23 @@ func (s *Store) Withhold(ctx context.Context, r gpstracks.Removal) ([]orb.Bound,
 	if err != nil {
 		return nil, err
 	}
-	same := func(o gpstracks.Removal) bool {
-		return o.Key == r.Key && o.Source == r.Source && o.ExternalID == r.ExternalID
-	}
-	if !slices.ContainsFunc(known, same) {
-		if err := s.decree(ctx, "insert into ~track_removals (dedupe_key, source, external_id, reason, removed_by, removed_at) values "+
-			"($1, $2, $3, $4, $5, $6)",
-			r.Key, r.Source, r.ExternalID, r.Reason, r.By, r.At); err != nil {
+	if r.OldKey = ""; !slices.ContainsFunc(known, func(o gpstracks.Removal) bool {
+		o.ID, o.Reason, o.By, o.At = r.ID, r.Reason, r.By, r.At
+		return reflect.DeepEqual(o, r)
+	}) {
+		if err := s.decree(ctx, "insert into ~track_removals (dedupe_key, source, external_id, reason, removed_by, removed_at, cells, "+
+			"recorded_on, length_m) values ('', $1, $2, $3, $4, $5, $6, $7, $8)", r.Source, r.ExternalID, r.Reason, r.By, r.At,
+			gpstracks.AppendCells(nil, r.Cells), r.RecordedOn, r.LengthM); err != nil {
 			return nil, err
 		}
 	}
-	ids, err := read(ctx, s, value[int64], "select id from ~tracks where dedupe_key = $1 or (source = $2 and external_id = $3 and "+
-		"external_id <> '')", r.Key, r.Source, r.ExternalID)
+	tracks, err := s.Withheld(ctx, r)
 	if err != nil {
 		return nil, errors.Join(err, ctx.Err())
+	}
+	ids := make([]int64, len(tracks))
+	for i := range tracks {
+		ids[i] = tracks[i].ID
 	}
 	return s.Remove(ctx, ids...)
 }

@@ -2,6 +2,7 @@ package trackstore
 
 import (
 	"database/sql"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func (w when) Scan(v any) error {
 
 // columns are those of a track but for its line, in the order of scanTrack.
 const columns = "id, source, external_id, name, activity, url, attribution, min_lon, min_lat, max_lon, max_lat, length_m, " +
-	"recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id, " + measures
+	"recorded_on, dedupe_key, points, first_seen_at, last_seen_at, run_id, cells, " + measures
 
 // measures are the columns that came after the others.
 const measures = "activity_from, started_at, ended_at, moving_s, ascent_m, descent_m, min_ele_m, max_ele_m, profile"
@@ -75,12 +76,12 @@ const fullTracks = "select " + columns + `, coalesce(k.geometry, g.geometry) fro
 
 func scanTrack(r *sql.Rows) (k gpstracks.Track, err error) {
 	b := &k.Bounds
-	var lines []byte
+	var lines, cells []byte
 	var e elevation
 	err = r.Scan(&k.ID, &k.Source, &k.ExternalID, &k.Name, &k.Activity, &k.URL, &k.Attribution, &b.Min[0], &b.Min[1], &b.Max[0], &b.Max[1],
 		&k.LengthM,
 		when{&k.RecordedOn}, &k.Key, &k.Points, when{&k.FirstSeenAt}, when{&k.LastSeenAt}, &k.RunID,
-		&k.ActivityFrom, when{&k.StartedAt}, when{&k.EndedAt}, seconds{&k.Moving}, &e.ascent, &e.descent, &e.low, &e.high, &e.profile,
+		&cells, &k.ActivityFrom, when{&k.StartedAt}, when{&k.EndedAt}, seconds{&k.Moving}, &e.ascent, &e.descent, &e.low, &e.high, &e.profile,
 		&lines)
 	if err == nil {
 		k.Lines, err = gpstracks.ParseLines(lines)
@@ -88,19 +89,27 @@ func scanTrack(r *sql.Rows) (k gpstracks.Track, err error) {
 	if err == nil {
 		k.Elevation, err = e.of()
 	}
+	if err == nil {
+		k.Cells, err = gpstracks.ParseCells(cells)
+	}
 	return k, err
 }
 
-// knownTracks reads what Merge looks at.
+// knownTracks reads what PlanUpsert looks at.
 const knownTracks = "select id, dedupe_key, name, url, attribution, activity, activity_from, started_at, ended_at, moving_s, profile, " +
-	"last_seen_at, run_id from ~tracks where dedupe_key in @1"
+	"last_seen_at, run_id, recorded_on, length_m, cells, min_lon, min_lat, max_lon, max_lat from ~tracks where "
 
 func scanKnown(r *sql.Rows) (k gpstracks.Track, err error) {
 	var e elevation
+	var cells []byte
 	if err = r.Scan(&k.ID, &k.Key, &k.Name, &k.URL, &k.Attribution, &k.Activity, &k.ActivityFrom, when{&k.StartedAt}, when{&k.EndedAt},
 		seconds{&k.Moving}, &e.profile,
-		when{&k.LastSeenAt}, &k.RunID); err == nil {
+		when{&k.LastSeenAt}, &k.RunID, when{&k.RecordedOn}, &k.LengthM, &cells, &k.Bounds.Min[0], &k.Bounds.Min[1], &k.Bounds.Max[0],
+		&k.Bounds.Max[1]); err == nil {
 		k.Elevation, err = e.of()
+	}
+	if err == nil {
+		k.Cells, err = gpstracks.ParseCells(cells)
 	}
 	return k, err
 }
@@ -121,12 +130,25 @@ func (t *tx) insertTracks(tracks []gpstracks.Track) error {
 			k.ID, k.Source, k.ExternalID, k.Name, string(k.Activity), k.URL, k.Attribution, b.Min[0], b.Min[1], b.Max[0], b.Max[1],
 			k.LengthM,
 			k.RecordedOn, k.Key, int64(k.Points), k.FirstSeenAt, k.LastSeenAt, k.RunID,
+			gpstracks.AppendCells(nil, k.Cells),
 		}, measured(k), []any{line, k.Cursor().Metres})
 	})
 	if err != nil {
 		return err
 	}
-	return t.insert("track_geometries", []string{"track_id", "geometry"}, len(long), func(i int) []any { return long[i] })
+	err = t.insert("track_geometries", []string{"track_id", "geometry"}, len(long), func(i int) []any { return long[i] })
+	return errors.Join(err, t.insertMarks(tracks))
+}
+
+// insertMarks lets tracks be found by their cells.
+func (t *tx) insertMarks(tracks []gpstracks.Track) error {
+	var marks [][]any
+	for i := range tracks {
+		for _, m := range tracks[i].Cells.Marks() {
+			marks = append(marks, []any{m, tracks[i].ID})
+		}
+	}
+	return t.insert("track_marks", []string{"mark", "track_id"}, len(marks), func(i int) []any { return marks[i] })
 }
 
 // touch keeps when known tracks were seen last. Those of a call are mostly of one run and one
@@ -153,9 +175,9 @@ func (t *tx) touch(seen []gpstracks.Track) error {
 func (t *tx) tell(told []gpstracks.Track) error {
 	for i := range told {
 		k := &told[i]
-		if _, err := t.exec("update ~tracks set (name, url, attribution, activity, last_seen_at, run_id, "+measures+") = ($1, $2, $3, "+
-			"$4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) where id = $16",
-			slices.Concat([]any{k.Name, k.URL, k.Attribution, string(k.Activity), k.LastSeenAt, k.RunID}, measured(k),
+		if _, err := t.exec("update ~tracks set (name, url, attribution, activity, last_seen_at, run_id, recorded_on, "+measures+") = "+
+			"($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) where id = $17",
+			slices.Concat([]any{k.Name, k.URL, k.Attribution, string(k.Activity), k.LastSeenAt, k.RunID, k.RecordedOn}, measured(k),
 				[]any{k.ID})...); err != nil {
 			return err
 		}

@@ -87,7 +87,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		}
 		s.writer = name
 	}
-	if err := s.discard(ctx); err != nil {
+	if err := errors.Join(s.discard(ctx), s.sketch(ctx)); err != nil {
 		return err
 	}
 	return s.Build(ctx)

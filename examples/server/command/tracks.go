@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"math"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +28,7 @@ type tracksCmd struct {
 	Hide    tracksHideCmd    `cmd:"" help:"Hide what lies around a point, in present and future tracks; without a name: regions' zones."`
 	Hidden  tracksHiddenCmd  `cmd:"" help:"List the zones that are hidden."`
 	Unhide  tracksUnhideCmd  `cmd:"" help:"Forget a zone; what was cut comes back when it is collected again."`
-	Remove  tracksRemoveCmd  `cmd:"" help:"Take a track away, and keep it away."`
+	Remove  tracksRemoveCmd  `cmd:"" help:"Show which tracks a removal takes; with --yes take them away, and keep them away."`
 	Removed tracksRemovedCmd `cmd:"" help:"List what was taken away."`
 	Export  tracksExportCmd  `cmd:"" help:"Write the tracks to a file that needs no server: PMTiles, MBTiles or GeoJSON."`
 	Readmit tracksReadmitCmd `cmd:"" help:"Forget a removal; its tracks come back when they are collected again."`
@@ -122,44 +125,107 @@ func (c tracksUnhideCmd) Run(*streams) error {
 }
 
 type tracksRemoveCmd struct {
-	Track  string `arg:"" help:"Its id, or its source and its reference there, such as osm/4711."`
-	Reason string `required:"" help:"Why, for those who list removals."`
+	Tracks []string `arg:"" help:"Their ids, or references of a source of kind osm, such as osm/4711."`
+	Reason string   `required:"" help:"Why, for those who list removals."`
+	Yes    bool     `help:"Remove what is shown without it."`
 	output
 }
 
-// Run removes tracks.
+// takenView is a track that a removal takes, as JSON has it.
+type takenView struct {
+	ID     int64   `json:"id"`
+	Source string  `json:"source"`
+	Day    string  `json:"recorded_on"`
+	Metres float64 `json:"length_m"`
+	Name   string  `json:"name"`
+}
+
+// Run shows which tracks it takes, and takes them.
 func (c tracksRemoveCmd) Run(s *streams) error {
-	wish := gpstracks.Removal{Reason: c.Reason, At: time.Now().UTC()}
+	act, by := "", ""
 	if u, err := user.Current(); err == nil {
-		wish.By = u.Username
+		by = u.Username
 	}
-	id, notNumber := strconv.ParseInt(c.Track, 10, 64)
-	if notNumber != nil {
-		wish.Source, wish.ExternalID, _ = strings.Cut(c.Track, "/")
+	if c.Yes {
+		act = task.ActTracksRemove
 	}
-	return inTracks(task.ActTracksRemove, c.Track+": "+c.Reason, func(ctx context.Context, store app.TrackStore,
-		_ app.Settings) error {
-		if notNumber == nil {
-			found := false
-			for t, err := range store.List(ctx, gpstracks.Filter{IDs: []int64{id}, Limit: 1}) {
-				if err != nil {
-					return err
-				}
-				found, wish.Key, wish.Source, wish.ExternalID = true, t.Key, t.Source, t.ExternalID
-			}
-			if !found {
-				return &exitError{exitNotFound, fmt.Errorf("there is no track %d", id)}
-			}
-		}
-		changed, err := store.Withhold(ctx, wish)
+	return inTracks(act, strings.Join(c.Tracks, " ")+": "+c.Reason, func(ctx context.Context, store app.TrackStore,
+		settings app.Settings) error {
+		config, _, err := gpsfile.Load(settings.GPSFiles)
 		if err != nil {
 			return err
 		}
-		return c.print(s.out, map[string]int{"tracks_removed": len(changed)}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "tracks removed: %d\n", len(changed))
+		taken := map[int64]takenView{}
+		var wishes []gpstracks.Removal
+		for _, named := range c.Tracks {
+			wish, err := removal(ctx, store, config, named)
+			if err != nil {
+				return err
+			}
+			wish.Reason, wish.By, wish.At = c.Reason, by, time.Now().UTC()
+			tracks, err := store.Withheld(ctx, wish)
+			if err != nil {
+				return err
+			}
+			for _, t := range tracks {
+				day := ""
+				if !t.RecordedOn.IsZero() {
+					day = t.RecordedOn.Format(time.DateOnly)
+				}
+				taken[t.ID] = takenView{t.ID, t.Source, day, math.Round(t.LengthM), t.Name}
+			}
+			wishes = append(wishes, wish)
+		}
+		removed, rows := 0, make([]takenView, 0, len(taken))
+		for _, id := range slices.Sorted(maps.Keys(taken)) {
+			rows = append(rows, taken[id])
+		}
+		for i := 0; i < len(wishes) && c.Yes; i++ {
+			changed, err := store.Withhold(ctx, wishes[i])
+			if removed += len(changed); err != nil {
+				return err
+			}
+		}
+		return c.print(s.out, map[string]any{"tracks": rows, "tracks_removed": removed}, func(w io.Writer) error {
+			err := table(w, "ID\tSOURCE\tDAY\tKM\tNAME", func(row func(...any)) {
+				for _, t := range rows {
+					row(t.ID, t.Source, t.Day, fmt.Sprintf("%.1f", t.Metres/1000), oneLine(t.Name, 60))
+				}
+			})
+			if err == nil && c.Yes {
+				_, err = fmt.Fprintf(w, "tracks removed: %d\n", removed)
+			} else if err == nil {
+				_, err = fmt.Fprintln(w, "nothing was removed: these go with --yes")
+			}
 			return err
 		})
 	})
+}
+
+// removal is the wish that a track goes, named by its id or its reference. Only numbers that a source of
+// kind osm gives are references: the end of an address may be that of many tracks.
+func removal(ctx context.Context, store app.TrackStore, config collect.Config, named string) (wish gpstracks.Removal, err error) {
+	referable := func(source string) bool {
+		s, ok := config.Source(source)
+		return ok && s.Kind == collect.OSM
+	}
+	id, notNumber := strconv.ParseInt(named, 10, 64)
+	if notNumber != nil {
+		if wish.Source, wish.ExternalID, _ = strings.Cut(named, "/"); !referable(wish.Source) {
+			err = fmt.Errorf("%q is neither an id nor a reference of a source of kind osm: name the track by its id", named)
+		}
+		return wish, err
+	}
+	err = &exitError{exitNotFound, fmt.Errorf("there is no track %d", id)}
+	for t, unread := range store.List(ctx, gpstracks.Filter{IDs: []int64{id}, Limit: 1}) {
+		if err = unread; err == nil {
+			wish.Source, wish.Cells, wish.RecordedOn, wish.LengthM = t.Source, t.Cells, t.RecordedOn, t.LengthM
+		}
+		if referable(t.Source) {
+			wish.ExternalID = t.ExternalID
+		}
+	}
+	return wish, err
 }
 
 // removalView is a removal as JSON has it.
@@ -172,6 +238,17 @@ type removalView struct {
 	Reason    string    `json:"reason"`
 }
 
+// reference says of which track a removal is.
+func reference(r gpstracks.Removal) string {
+	switch {
+	case r.ExternalID != "" || r.Cells.N == 0:
+		return r.ExternalID
+	case r.RecordedOn.IsZero():
+		return fmt.Sprintf("%.1f km", r.LengthM/1000)
+	}
+	return fmt.Sprintf("%.1f km of %s", r.LengthM/1000, r.RecordedOn.Format(time.DateOnly))
+}
+
 type tracksRemovedCmd struct{ output }
 
 // Run lists removals.
@@ -179,9 +256,9 @@ func (c tracksRemovedCmd) Run(s *streams) error {
 	return inTracks("", "", func(ctx context.Context, store app.TrackStore, _ app.Settings) error {
 		all, err := store.Removals(ctx)
 		return printList(c.output, s, "removals", all, err, func(r gpstracks.Removal) removalView {
-			return removalView{r.ID, r.Source, r.ExternalID, r.By, r.At, r.Reason}
+			return removalView{r.ID, r.Source, reference(r), r.By, r.At, r.Reason}
 		}, "REMOVAL\tSOURCE\tREFERENCE\tBY\tAT\tREASON", func(r gpstracks.Removal) []any {
-			return []any{r.ID, r.Source, r.ExternalID, r.By, r.At.UTC().Format(time.DateTime), r.Reason}
+			return []any{r.ID, r.Source, reference(r), r.By, r.At.UTC().Format(time.DateTime), r.Reason}
 		})
 	})
 }

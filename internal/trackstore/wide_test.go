@@ -1,0 +1,58 @@
+package trackstore_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/paulmach/orb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
+	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
+)
+
+// A list of the world, and its number, read as many rows of twice the tracks.
+func TestWideListReads(t *testing.T) {
+	t.Parallel()
+	e := engines()["PostgreSQL"] // whose server counts what statements read
+	e.where = e.place(t)
+	e.raw = e.query(t, e.where)
+	defer e.raw.Close()
+	world := gpstracks.Filter{Bounds: []orb.Bound{{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}}}, Limit: 10}
+	counted := func() (n int) {
+		require.NoError(t, e.raw.QueryRowContext(t.Context(), `select (select coalesce(sum(seq_tup_read + idx_tup_fetch), 0) from pg_stat_user_tables
+			where relname = 'tracks') + (select coalesce(sum(idx_tup_read), 0) from pg_stat_user_indexes where relname = 'tracks')`).Scan(&n))
+		return n
+	}
+	with := func(work func(s store)) int { // a connection that ends writes what it has counted
+		before := counted()
+		s, err := e.open(t.Context(), e.where)
+		require.NoError(t, err)
+		work(s)
+		require.NoError(t, s.Close())
+		time.Sleep(time.Second)
+		return counted() - before
+	}
+	var lists, numbers []int
+	for seed := range 2 {
+		with(func(s store) {
+			for part := range slices.Chunk(sample.Short(20_000, uint64(seed), 3), 1000) {
+				upsert(t, s, part)
+			}
+		})
+		_, err := e.raw.ExecContext(t.Context(), "analyze tracks")
+		require.NoError(t, err)
+		lists = append(lists, with(func(s store) { require.Len(t, storetest.All(t, s, world), 10) }))
+		numbers = append(numbers, with(func(s store) {
+			n, err := s.(gpstracks.Counter).CountMatching(t.Context(), world, 1000)
+			require.NoError(t, err)
+			require.Equal(t, 1001, n)
+		}))
+	}
+	t.Log(lists, numbers)
+	require.Positive(t, lists[0])
+	require.Less(t, lists[1], lists[0]*11/10)
+	require.Less(t, numbers[1], numbers[0]*11/10)
+}
