@@ -51,7 +51,7 @@ func TestConversations(t *testing.T) {
 		require.Len(r, r.Roles(), 11, "two reviews and two developer's runs more")
 		require.Contains(r, prompt, "    1. cart.go:9 as it was (kim): Why so, says kim\n")
 		require.NotContains(r, prompt, "passer")
-		require.Regexp(r, regexp.MustCompile("NUMBER: WHAT WAS DONE in \\S+/replies.md"), prompt)
+		require.Regexp(r, regexp.MustCompile(`NUMBER: WHAT WAS DONE in \S+/replies.md`), prompt)
 		lines, said := w.server.LineComments(orchestratortest.AppRepo, branch), []string{}
 		for i, l := range lines {
 			require.True(r, l.Resolved || i > 2, "%d", i)
