@@ -35,6 +35,7 @@ func (w *builder) act() {
 		w.note(w.edge.Why)
 		w.hold(HoldNeedsInput, w.ev.Agent.Questions, StatusNeedsInput)
 		w.closing(w.ev.Agent.Role, wordsQuestions(w.ev.Agent.Questions))
+		w.notify(wordsQuestionsNotice(w.ev.Agent.Role, w.ev.Agent.Questions))
 	case DoAwaitApproval:
 		w.note(w.edge.Why)
 		w.awaitApproval(wordsVerdict, StatusInReview)

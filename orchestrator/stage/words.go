@@ -105,6 +105,11 @@ func wordsQuestions(q string) string {
 	return "Questions are open:\n" + q + "\nAnswer in a comment and set the status In Progress."
 }
 
+func wordsQuestionsNotice(role Role, q string) string {
+	first, _, _ := strings.Cut(strings.TrimLeft(q, "# \t\r\n"), "\n")
+	return fmt.Sprintf("input needed: the %s: %s", role, brief(first))
+}
+
 func wordsTransition(from, to Stage, why string) string {
 	return fmt.Sprintf("%s → %s: %s", from, to, brief(why))
 }
