@@ -259,7 +259,8 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 }
 
 // failed reports that it failed: the queue tries again until the agent has had
-// all its retries. One that ended at its budget, or that the network refused a host, would do so again.
+// all its retries. One that ended at its budget, that did the same again and again, or that the network refused a host,
+// would do so again.
 func (a *attempt) failed(r work.Result) *queue.Outcome {
 	if r.Kind == work.ResultBudget {
 		budget := stage.Dollars(a.project.Agents[a.launch.Role].MicroUSD)
@@ -276,7 +277,10 @@ func (a *attempt) failed(r work.Result) *queue.Outcome {
 		r.Reason = strings.TrimPrefix(r.Reason+"; "+refused, "; ")
 		report.Reason = r.Reason
 	}
-	if failures >= len(a.opt.AgentRetries) || r.Kind == work.ResultBudget || refused != "" {
+	if r.Kind == work.ResultStuck {
+		report.Questions = stage.WordsStuck(a.launch.Role, r.Reason)
+	}
+	if failures >= len(a.opt.AgentRetries) || r.Kind == work.ResultBudget || r.Kind == work.ResultStuck || refused != "" {
 		ev.On = stage.OnAgentFailed
 		return &queue.Outcome{Kind: queue.OutcomeDead, Error: r.Reason, Then: []queue.Job{a.event(r, ev)}}
 	}

@@ -99,6 +99,7 @@ func TestEditedCard(t *testing.T) {
 			require.Equal(r, 1, strings.Count(strings.Join(r.Comments(App, item), "\n"), text), text)
 		}
 		require.Equal(r, 2, strings.Count(strings.Join(r.Comments(App, item), "\n"), "The card was edited"))
+		require.Equal(r, "The task is done.", r.Explain(item).Summary, "what was before its end is not after it")
 		now := r.Task(item)
 		require.Equal(r, []string{"two", "more than that", before.Branch}, []string{now.Title, now.Description, now.Branch})
 		files, err := r.Place.Files(context.Background(), work.Workspace{}, now.State.Head)

@@ -213,7 +213,8 @@ func (ByLane) known() [][]string {
 
 func (ByResult) known() [][]string {
 	return each(words(stage.Roles()), []string{
-		work.ResultOK, work.ResultFailed, work.ResultTimeout, work.ResultStalled, work.ResultBudget, work.ResultUnusable,
+		work.ResultOK, work.ResultFailed, work.ResultTimeout, work.ResultStalled, work.ResultBudget, work.ResultStuck,
+		work.ResultUnusable,
 	})
 }
 

@@ -3,8 +3,11 @@ package agentcli
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
@@ -26,6 +29,10 @@ type follower struct {
 	refused   int            // hosts of these that were noted
 	shown     work.Usage     // in the last step that has one
 	unpriced  bool           // it was noted that its cost is not known
+	repeated  struct {
+		turns int64  // calls of the run when its checkout was looked at; 0: it does not repeat itself
+		tree  uint64 // the checkout then
+	}
 }
 
 func (r *Runner) follow(e execution) (*follower, error) {
@@ -53,7 +60,8 @@ func (f *follower) look() (kind, why string) {
 	if sizes := [2]int64{sizeOf(f.log), sizeOf(f.errs)}; sizes != f.printed {
 		f.printed, f.last = sizes, now
 	}
-	cost, limit := f.r.counted(f.e, f.reader.Usage(), f.seen).MicroUSD, f.e.Agent.MicroUSD
+	usage, limit := f.r.counted(f.e, f.reader.Usage(), f.seen), f.e.Agent.MicroUSD
+	cost := usage.MicroUSD
 	switch {
 	case f.seen.Kind != "":
 		return f.seen.Kind, f.seen.Why
@@ -61,6 +69,13 @@ func (f *follower) look() (kind, why string) {
 		return work.ResultFailed, "stopped: it tries again what cannot succeed"
 	case limit > 0 && cost >= limit && !f.reader.Ended() && !f.seen.priced(): // what is done is not lost
 		return work.ResultBudget, overBudget(cost, limit)
+	case f.isStuck():
+		why := fmt.Sprintf("stopped: %s; nothing in its checkout has changed meanwhile; the run has used %d tokens so far",
+			f.reader.Repeats().Words, usage.Tokens())
+		if cost > 0 {
+			why += ", which cost " + usd(cost) + " USD"
+		}
+		return work.ResultStuck, why
 	case now.Sub(f.last) >= patience && !f.reader.Worked() && agentout.Waits(f.e.preset.Format, tail(errLog(f.e.log), errsMax)):
 		return work.ResultFailed, "stopped: it waits for its vendor"
 	case now.Sub(f.last) >= f.e.Agent.Stall:
@@ -68,6 +83,46 @@ func (f *follower) look() (kind, why string) {
 	}
 	return "", ""
 }
+
+// stuckTurns are the calls between two looks at the checkout of an agent that repeats itself.
+const stuckTurns = 4
+
+// isStuck reports whether the agent does the same again and again, and its checkout stays as it is.
+func (f *follower) isStuck() bool {
+	r, mark := f.reader.Repeats(), &f.repeated
+	switch {
+	case r.Words == "" || f.reader.Ended():
+		mark.turns = 0
+	case mark.turns == 0:
+		mark.turns, mark.tree = r.Turns, treeOf(f.e.Dir)
+	case r.Sure && r.Turns >= mark.turns+stuckTurns:
+		before := mark.tree
+		mark.turns, mark.tree = r.Turns, treeOf(f.e.Dir)
+		return mark.tree == before
+	}
+	return false
+}
+
+// treeOf is a hash of the names, sizes and times of the files of a checkout, as far as they can be read.
+func treeOf(dir string) uint64 {
+	h, left := fnv.New64a(), treeMax
+	_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, _ error) error { // what cannot be read does not change
+		if left--; left < 0 || d == nil {
+			return fs.SkipAll
+		}
+		if d.IsDir() && d.Name() == ".git" {
+			return fs.SkipDir
+		}
+		if info, err := d.Info(); err == nil && !d.IsDir() {
+			fmt.Fprintf(h, "%s\x00%d %d\n", name, info.Size(), info.ModTime().UnixNano())
+		}
+		return nil
+	})
+	return h.Sum64()
+}
+
+// treeMax bounds the files that are looked at.
+const treeMax = 500_000
 
 // patience is how long a tool may say nothing after it has said that it cannot work.
 const patience = time.Minute

@@ -108,6 +108,31 @@ func TestRunReachesItsBudget(t *testing.T) {
 	}
 }
 
+// An agent that makes the same call again and again is ended, unless it changes something by that.
+func TestRunRepeatsItself(t *testing.T) {
+	t.Parallel()
+	const call = `echo '{"type":"tool","tool":"bash","text":"make","result":"make: *** [all] Error 1"}'; `
+	for name, c := range map[string]struct{ body, want string }{
+		"to no effect":         {call, work.ResultStuck},
+		"and changes the tree": {call + "echo $i >> made.txt; ", work.ResultOK},
+		"and has finished":     {call + `echo '{"type":"result","text":"done"}'; `, work.ResultOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, nil)
+			cmd := command(t, `echo '{"type":"usage","model":"m1","output_tokens":7,"cost_usd":0.5}'`+"\nfor i in 1 2 3 4 5; do for j in 1 2 3 4 5 6 7 8; do "+c.body+"done; sleep 0.6; done; echo '"+`{"type":"result","text":"done"}`+"'")
+			res := r.Run(t.Context(), cmd)
+			require.Equal(t, c.want, res.Kind, res.Reason)
+			if c.want == work.ResultStuck {
+				const why = `stopped: 12 of its last 12 calls were bash "make", each with the same result; nothing in its checkout has changed meanwhile; the run has used 7 tokens so far, which cost 0.5 USD`
+				require.Equal(t, why, res.Reason)
+				all := steps(t, r, cmd)
+				require.Equal(t, "note "+why, all[len(all)-1])
+			}
+		})
+	}
+}
+
 // An agent that prints nothing for long is ended; one that prints now and then is not.
 func TestStall(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ package agentcli_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net/url"
 	"os"
@@ -143,6 +144,13 @@ func works(q modeltest.Request) modeltest.Turn {
 	if len(q.Tools) == 0 || paths == nil {
 		return modeltest.Turn{Text: "An aside."}
 	}
+	if strings.Contains(q.Text, "Go round in circles.") { // gemini would end what is more regular by itself, as a success
+		turn := modeltest.Turn{Text: fmt.Sprintf("Look %d.", q.Results), Command: "cat missing.txt", Usage: spent(q.Dialect)}
+		if q.Results%3 == 2 {
+			turn.Command = fmt.Sprintf("cat missing%d.txt", q.Results)
+		}
+		return turn
+	}
 	turn := []modeltest.Turn{
 		{Text: "I make it.", File: modeltest.File{Path: filepath.Join(paths[1], "made.txt"), Body: "made\n"}},
 		{Text: "I commit it.", Command: `git add made.txt && git commit -qm "app: add made"`},
@@ -151,6 +159,31 @@ func works(q modeltest.Request) modeltest.Turn {
 	}[min(q.Results, 3)]
 	turn.Usage = spent(q.Dialect)
 	return turn
+}
+
+// A tool whose model calls the same command again and again is ended, long before its time is over.
+func TestRealAgentsRepeatThemselves(t *testing.T) {
+	r := newReality(t, true)
+	for _, tool := range realTools() {
+		t.Run(tool.name, func(t *testing.T) {
+			t.Parallel()
+			_, _, res := r.run(t, nil, work.Agent{Use: tool.name, Timeout: 2 * time.Minute}, "Go round in circles.")
+			keepOutput(t, tool.name+"_loop.jsonl", res)
+			require.Equal(t, work.ResultStuck, res.Kind, res.Reason)
+			require.Contains(t, res.Reason, "cat missing.txt")
+		})
+	}
+}
+
+var recordInto = flag.String("record", "", "directory for what the real tools print")
+
+func keepOutput(t *testing.T, name string, res work.Result) {
+	t.Helper()
+	if *recordInto != "" {
+		body, err := os.ReadFile(res.LogPath)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(*recordInto, name), body, 0o600))
+	}
 }
 
 // table collects what the tools did, and prints it where "go test" without -v does not hide it.
@@ -224,6 +257,7 @@ func (r reality) whole(t *testing.T, box *work.Box, tool realTool) {
 	runner, c, res := r.run(t, box, agent, "Build it.")
 	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
 	require.Equal(t, "All is written.", res.Summary)
+	keepOutput(t, tool.name+"_works.jsonl", res)
 	require.NotEmpty(t, res.SessionID)
 	text, err := runner.Report(t.Context(), c)
 	require.NoError(t, err)

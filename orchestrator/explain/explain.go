@@ -212,16 +212,33 @@ func Degraded(entries []task.JournalEntry) string {
 	return ""
 }
 
-// lastNote is the newest reason in the task's story, and the newest result of a feature,
-// which events that came too late may follow.
-func lastNote(entries []task.JournalEntry) (note, result string) {
-	for _, e := range slices.Backward(entries) {
-		if result = e.Result(); result != "" {
-			return cmp.Or(note, result), result
+// lastNote is the newest reason in the task's story, and the newest result of a feature after the task's end, which
+// events that came too late may follow.
+func lastNote(entries []task.JournalEntry) (note, after string) {
+	end := slices.IndexFunc(entries, func(e task.JournalEntry) bool {
+		r, err := e.Recorded()
+		return err == nil && r.Decision.State.Stage.Terminal()
+	})
+	for i, e := range slices.Backward(entries) {
+		if result := worded(e); result != "" {
+			note = cmp.Or(note, result)
+			if end >= 0 && i > end {
+				after = result
+			}
+			return note, after
 		}
 		if r, err := e.Recorded(); note == "" && err == nil && len(r.Decision.Notes) > 0 {
 			note = r.Decision.Notes[len(r.Decision.Notes)-1]
 		}
 	}
 	return note, ""
+}
+
+// worded is the result that an entry has: a sentence of the service's, or what a feature saw.
+func worded(e task.JournalEntry) string {
+	text, _ := strings.CutPrefix(e.Result(), e.Kind+": ")
+	if text == "" || slices.Contains([]string{task.KindText, task.KindPrompt, task.KindHook, task.KindCredential}, e.Kind) {
+		return text
+	}
+	return "the " + e.Kind + " saw " + text
 }

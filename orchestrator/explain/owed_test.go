@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -129,4 +130,33 @@ func TestLaneViews(t *testing.T) {
 	require.Equal(t, 4, names["chat"].Sick.Failures)
 	require.Equal(t, LaneView{Lane: "host events", Owed: 2}, names["host events"])
 	require.Equal(t, LaneView{Lane: "other"}, names["other"])
+}
+
+// What is said of a task after its end came after it, in words.
+func TestLastNote(t *testing.T) {
+	entry := func(kind string, payload any) task.JournalEntry {
+		body, err := json.Marshal(payload)
+		require.NoError(t, err)
+		return task.JournalEntry{Kind: kind, Payload: body}
+	}
+	decided := func(at stage.Stage, note string) task.JournalEntry {
+		return entry(task.KindDecision, task.Recorded{Decision: stage.Decision{State: stage.State{Stage: at}, Notes: []string{note}}})
+	}
+	edited, seen := entry(task.KindText, task.Note{Result: "The card was edited."}), entry("monitor", map[string]string{"result": "DEGRADED", "last": "500"})
+	work, done, late := decided(stage.Development, "CI is green"), decided(stage.Done, "it is deployed"), decided(stage.Done, "it came too late")
+	for name, c := range map[string]struct {
+		story       []task.JournalEntry
+		note, after string
+	}{
+		"at work":               {[]task.JournalEntry{work}, "CI is green", ""},
+		"edited":                {[]task.JournalEntry{work, edited}, "The card was edited.", ""},
+		"edited before":         {[]task.JournalEntry{work, edited, done}, "it is deployed", ""},
+		"edited before, late":   {[]task.JournalEntry{work, edited, done, late}, "it came too late", ""},
+		"watched":               {[]task.JournalEntry{work, done, seen}, "the monitor saw DEGRADED: 500", "the monitor saw DEGRADED: 500"},
+		"watched, edited, late": {[]task.JournalEntry{work, edited, done, seen, late}, "it came too late", "the monitor saw DEGRADED: 500"},
+		"nothing":               {nil, "", ""},
+	} {
+		note, after := lastNote(c.story)
+		require.Equal(t, []string{c.note, c.after}, []string{note, after}, name)
+	}
 }

@@ -153,11 +153,18 @@ func (s *Service) working(ctx context.Context, taskID int64) (string, error) {
 	if err != nil || p.Files == 0 && p.Usage.MicroUSD == 0 {
 		return "", err
 	}
-	text := fmt.Sprintf("%s: %d files", list[0].Role, p.Files)
+	return wordsProgress(list[0].Role, p), nil
+}
+
+func wordsProgress(role stage.Role, p follow.Progress) string {
+	text := fmt.Sprintf("%s: %d files", role, p.Files)
+	if p.Files == 1 {
+		text = strings.TrimSuffix(text, "s")
+	}
 	if p.Usage.MicroUSD > 0 {
 		text += ", " + task.CostOf(task.AgentRun{Usage: p.Usage}).Price()
 	}
-	return text, nil
+	return text
 }
 
 // announced reports whether anything tells of the tracker's changes.

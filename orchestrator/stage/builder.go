@@ -3,6 +3,7 @@ package stage
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -35,6 +36,10 @@ func (w *builder) act() {
 		w.note(w.edge.Why)
 		w.hold(HoldNeedsInput, w.ev.Agent.Questions, StatusNeedsInput)
 		w.closing(w.ev.Agent.Role, wordsQuestions(w.ev.Agent.Questions))
+		w.notify(wordsQuestionsNotice(w.ev.Agent.Role, w.ev.Agent.Questions))
+		if w.ev.On == OnAgentFailed { // what it was stopped at is said to the next run
+			w.d.State.Feedback = strings.TrimSpace(w.d.State.Feedback + "\n" + w.ev.Agent.Reason)
+		}
 	case DoAwaitApproval:
 		w.note(w.edge.Why)
 		w.awaitApproval(wordsVerdict, StatusInReview)
@@ -70,18 +75,6 @@ func (w *builder) act() {
 	default: // DoRecord, or an action of a feature, whose rule does the rest
 		w.note(w.edge.Why)
 	}
-}
-
-// decline answers a word that moves nothing here, and gives the card its column back. The
-// questions that a person is to answer first are behind a link.
-func (w *builder) decline() {
-	f := Effect{Kind: EffectComment, Author: Stream, Text: sentence(w.edge.Why)}
-	back := w.statusOf(w.d.State.Stage)
-	if w.d.State.Hold == HoldNeedsInput {
-		f.Files, f.SHA, back = []string{QuestionsFile}, w.d.State.Head, StatusNeedsInput
-	}
-	w.d.Effects = append(w.d.Effects, f)
-	w.status(back)
 }
 
 // accept takes over the facts that the event brings, whatever is decided then.

@@ -32,3 +32,18 @@ func (w *builder) lookAgain() {
 	w.status(w.statusOf(s.Stage))
 	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectAskCI, SHA: s.Head})
 }
+
+// decline answers a word that moves nothing here, and gives the card its column back. The
+// questions that a person is to answer first are behind a link.
+func (w *builder) decline() {
+	f := Effect{Kind: EffectComment, Author: Stream, Text: sentence(w.edge.Why)}
+	back := w.statusOf(w.d.State.Stage)
+	if w.d.State.Hold == HoldNeedsInput {
+		back = StatusNeedsInput
+		if w.d.State.Feedback == "" { // else the service asks
+			f.Files, f.SHA = []string{QuestionsFile}, w.d.State.Head
+		}
+	}
+	w.d.Effects = append(w.d.Effects, f)
+	w.status(back)
+}

@@ -367,6 +367,7 @@ func sharedEdges(i Info) (edges []Edge) {
 	}
 	edges = append(edges, []Edge{
 		{s, OnAgentAttempt, WhenActive, nil, DoRecord, s, RedNone, "an attempt failed; the queue tries again"},
+		{s, OnAgentFailed, WhenAsking, nil, DoAsk, s, RedNone, "the agent makes no progress; a human says how to go on"},
 		{s, OnAgentFailed, WhenActive, nil, DoBlock, s, RedNone, "the agent failed for good"},
 		{s, OnPublished, Always, nil, DoRecord, s, RedNone, "the branch is published"},
 		{s, OnEffectFailed, WhenRefused, nil, DoBlock, s, RedNone, "the remote refuses the branch"},

@@ -105,6 +105,16 @@ func wordsQuestions(q string) string {
 	return "Questions are open:\n" + q + "\nAnswer in a comment and set the status In Progress."
 }
 
+func wordsQuestionsNotice(role Role, q string) string {
+	first, _, _ := strings.Cut(strings.TrimLeft(q, "# \t\r\n"), "\n")
+	return fmt.Sprintf("input needed: the %s: %s", role, brief(first))
+}
+
+// WordsStuck is the question of a run that was stopped because it made no progress.
+func WordsStuck(role Role, reason string) string {
+	return fmt.Sprintf("What is the %s to do differently? It was %s In Progress alone lets it go on, and tells it so.", role, sentence(reason))
+}
+
 func wordsTransition(from, to Stage, why string) string {
 	return fmt.Sprintf("%s → %s: %s", from, to, brief(why))
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -174,7 +175,7 @@ func written(r *http.Request, into any) (by cards.Person, err error) {
 	if err := d.Decode(into); err != nil {
 		return by, badPayload("The body is no JSON of this request: " + err.Error() + ".")
 	}
-	by.Name, err = cards.CleanName(p.Name)
+	by.Name, err = cards.CleanName(cmp.Or(called(r), p.Name))
 	return by, err
 }
 

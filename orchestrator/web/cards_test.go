@@ -1,7 +1,9 @@
 package web_test
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -88,4 +90,29 @@ func TestCardsByTheAPI(t *testing.T) {
 		}
 	}
 	require.Len(t, moves, 3)
+}
+
+// Who shares the operator's token is shown by the name that was sent, and is nobody else by that; who has a token of
+// their own is not called otherwise.
+func TestNameBesideAToken(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t)
+	said := func(token, typed string) (by stage.Principal, author string) {
+		header := map[string]string{"Authorization": "Bearer " + token, "Cookie": access.NameCookie + "=" + typed}
+		require.Equal(t, http.StatusAccepted, d.fetch("POST", "/tasks/1/notes", header, `{"text": "mind the poles"}`).status)
+		story, err := d.store.Journal(t.Context(), 1)
+		require.NoError(t, err)
+		a, err := story[len(story)-1].Acted()
+		require.NoError(t, err)
+		var c web.CardDetail
+		made := d.fetch("POST", "/cards", header, fmt.Sprintf(`{"key": "%s/%s", "board": "app", "title": "x"}`, token, typed))
+		require.NoError(t, json.Unmarshal([]byte(made.body), &c), made.body)
+		return a.By, c.MadeBy
+	}
+	for typed, want := range map[string]string{"kim+lee": "kim lee (admin token)", "signalbox%2Fservice": "", strings.Repeat("k", 61): "", "%00": "", "": ""} {
+		by, author := said(adminToken, typed)
+		require.Equal(t, []string{"admin", want, cmp.Or(want, "admin")}, []string{by.ID, by.Name, author}, typed)
+	}
+	by, author := said(d.tokens[access.Operator], "kim")
+	require.Equal(t, []string{"the-operator", "", "the-operator"}, []string{by.ID, by.Name, author})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
 // Of which repository a route needs its right.
@@ -139,7 +140,18 @@ func (s *server) mux(routes []access.Route) (*http.ServeMux, error) {
 }
 
 // by is the principal that the journal names for a changing request.
-func by(r *http.Request) stage.Principal { return access.Of(r.Context()).By(stage.ViaAPI) }
+func by(r *http.Request) stage.Principal {
+	out := access.Of(r.Context()).By(stage.ViaAPI)
+	out.Name = called(r)
+	return out
+}
+
+// called is the name that is shown of somebody who shares a token and has sent one; a bad one is none.
+func called(r *http.Request) string {
+	name, _ := cards.CleanName(access.TypedName(r))
+	name, _ = cards.CleanName(access.Of(r.Context()).Called(name))
+	return name
+}
 
 // actor adds to the log who has sent a request.
 func (s *server) actor(r *http.Request) *slog.Logger {

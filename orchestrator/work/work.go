@@ -301,6 +301,7 @@ const (
 	ResultTimeout   = "timeout"   // stopped by us at the time limit
 	ResultStalled   = "stalled"   // stopped by us because it printed nothing for Agent.Stall
 	ResultBudget    = "budget"    // stopped by us at Agent.MicroUSD
+	ResultStuck     = "stuck"     // stopped by us because it did the same again and again, to no effect
 	ResultCancelled = "cancelled" // stopped by us because the context ended
 	ResultUnusable  = "unusable"  // exit 0 but no result that can be read
 )

@@ -53,8 +53,10 @@ type claudeEvent struct {
 		Model   string      `json:"model"`
 		Usage   claudeUsage `json:"usage"`
 		Content []struct {
-			Type, Text, Name string
-			Input            json.RawMessage
+			Type, Text, Name, ID string
+			Input, Content       json.RawMessage
+			Of                   string `json:"tool_use_id"`
+			Failed               bool   `json:"is_error"`
 		} `json:"content"`
 	} `json:"message"`
 	Limit struct {
@@ -96,7 +98,13 @@ func (c *claude) event(raw []byte) bool {
 		if c.resets = (time.Time{}); e.Limit.Status == "rejected" { // which paid credits may make up for
 			c.resets = moment(e.Limit.ResetsAt)
 		}
-	case "user", "stream_event":
+	case "user":
+		for _, block := range e.Message.Content {
+			if block.Type == "tool_result" {
+				c.answered(block.Of, block.Content, block.Failed)
+			}
+		}
+	case "stream_event":
 	default:
 		return false
 	}
@@ -131,6 +139,7 @@ func (c *claude) assistant(e claudeEvent) {
 			c.say(block.Text, false)
 		case "tool_use":
 			c.call(block.Name, block.Input)
+			c.called(block.ID, block.Name, block.Input)
 		}
 	}
 	if e.Error != "" { // the tool's message, not a model's

@@ -14,7 +14,10 @@ type codexEvent struct {
 	Message  string `json:"message"`
 	Item     struct {
 		Type, Text, Command, Query, Message, Server, Tool string
-		Arguments                                         json.RawMessage
+		Arguments, Result                                 json.RawMessage
+		Output                                            string `json:"aggregated_output"`
+		Exit                                              int    `json:"exit_code"`
+		Error                                             struct{ Message string }
 		Changes                                           []struct{ Path string }
 	}
 	Error struct{ Message string }
@@ -49,8 +52,13 @@ func (r *Reader) codex(raw []byte) bool {
 			r.say(e.Item.Text, false)
 		case "file_change":
 			for _, c := range e.Item.Changes {
-				r.emit(r.file("", c.Path))
+				r.emit(r.touched(r.file("", c.Path)))
 			}
+		case "command_execution":
+			r.turn(r.begun("shell", command(e.Item.Command)), e.Item.Output, e.Item.Exit != 0)
+		case "mcp_tool_call":
+			failed := e.Item.Error.Message
+			r.turn(r.begun(e.Item.Server+"."+e.Item.Tool, e.Item.Arguments), cmp.Or(failed, string(e.Item.Result)), failed != "")
 		case "web_search":
 			r.emit(work.Step{Kind: work.StepTool, Tool: "web_search", Text: e.Item.Query})
 		}

@@ -61,10 +61,11 @@ func (g geminiResult) usage() (u work.Usage) {
 
 // geminiEvent is one line of gemini -o stream-json.
 type geminiEvent struct {
-	Type, Role, Content, Model, Status, Message string
+	Type, Role, Content, Model, Status, Message, Output string
 
 	SessionID  string `json:"session_id"`
 	Tool       string `json:"tool_name"`
+	ID         string `json:"tool_id"`
 	Parameters json.RawMessage
 	Delta      bool
 	Error      struct{ Message string }
@@ -96,6 +97,7 @@ func (r *Reader) gemini(raw []byte) bool {
 		}
 	case "tool_use":
 		r.call(e.Tool, e.Parameters)
+		r.called(e.ID, e.Tool, e.Parameters)
 	case "error":
 		r.out.Reason = cmp.Or(e.Message, e.Error.Message)
 	case "result":
@@ -109,6 +111,7 @@ func (r *Reader) gemini(raw []byte) bool {
 		r.used(work.Usage{Input: max(0, t.Input-t.Cached), CacheRead: t.Cached, Output: max(t.Output, t.Total-t.Input)})
 		r.end(e.Status != "success", cmp.Or(r.out.Reason, e.Error.Message))
 	case "tool_result":
+		r.answered(e.ID, []byte(cmp.Or(e.Output, e.Error.Message)), e.Status == "error")
 	default:
 		return r.geminiObject(raw)
 	}

@@ -18,6 +18,7 @@ type linesEvent struct {
 	CacheCreate int64   `json:"cache_creation_input_tokens"`
 	Cost        float64 `json:"cost_usd"`
 	Subtype     *string // of a result: it is Claude-shaped
+	Result      *string // of a tool; "error" is that of one that has failed
 }
 
 // lines reads the protocol, and a result like Claude Code's.
@@ -36,8 +37,11 @@ func (l *lines) event(raw []byte) bool {
 		l.say(e.Text, false)
 	case "tool":
 		l.emit(work.Step{Kind: work.StepTool, Tool: e.Tool, Text: strings.Join(strings.Fields(e.Text), " ")})
+		if e.Result != nil || e.Error != "" {
+			l.turn(l.begun(e.Tool, command(e.Text)), cmp.Or(e.Error, *cmp.Or(e.Result, &e.Error)), e.Error != "")
+		}
 	case "file":
-		l.emit(l.file(e.Tool, e.Path))
+		l.emit(l.touched(l.file(e.Tool, e.Path)))
 	case "usage":
 		l.used(work.Usage{
 			Model: ShortModel(e.Model), Input: e.Input, Output: e.Output,

@@ -12,7 +12,10 @@ type openCodeEvent struct {
 	Part      struct {
 		Text, Tool, Reason string
 
-		State  struct{ Input json.RawMessage }
+		State struct {
+			Input                 json.RawMessage
+			Status, Output, Error string
+		}
 		Cost   float64
 		Tokens struct {
 			Input, Output, Reasoning int64
@@ -45,6 +48,8 @@ func (o *openCode) event(raw []byte) bool {
 		o.say(e.Part.Text, false)
 	case "tool_use":
 		o.call(e.Part.Tool, e.Part.State.Input)
+		s := e.Part.State
+		o.turn(o.begun(e.Part.Tool, s.Input), cmp.Or(s.Error, s.Output), s.Status == "error")
 	case "step_finish":
 		t, u := e.Part.Tokens, o.out.Usage
 		o.dollars += e.Part.Cost

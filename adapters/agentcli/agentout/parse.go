@@ -3,13 +3,13 @@
 // Gemini CLI, OpenCode and Antigravity, and from a protocol of lines for any other command:
 //
 //	{"type":"text","text":"Reading the tests."}
-//	{"type":"tool","tool":"bash","text":"go test ./..."}
+//	{"type":"tool","tool":"bash","text":"go test ./...","result":"FAIL"}
 //	{"type":"file","path":"cache.go"}
 //	{"type":"usage","model":"large-1","input_tokens":900,"output_tokens":80,"cost_usd":0.02}
 //	{"type":"result","text":"The cache is in place.","session":"s-1"}
 //
-// All fields but type are optional. A usage is that of the run so far: the last one counts. A
-// result with "error" is a failure; "trouble" and "until" (RFC 3339) say that every run would
+// All fields but type are optional. A tool's "error" is its result when it has failed. A usage
+// is that of the run so far: the last one counts. A result with "error" is a failure; "trouble" and "until" (RFC 3339) say that every run would
 // fail (see work.Trouble). Other lines are words.
 //
 // Output is hostile: values of another type than expected are skipped, lines and memory are

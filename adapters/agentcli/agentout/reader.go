@@ -35,6 +35,10 @@ type Reader struct {
 	hopeless bool
 	worked   bool
 	steps    []work.Step
+
+	open   map[string]turn // calls without a result yet, by id
+	turns  []turn          // the last ones that may be repetitions
+	turned int64
 }
 
 // NewReader makes one for an output from its beginning.

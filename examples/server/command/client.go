@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/user"
 	"strconv"
 	"strings"
 	"time"
@@ -32,10 +33,11 @@ const (
 )
 
 // The environment of commands that call a server: its address, and the token of the person who
-// uses them; unset: ORCH_ADMIN_TOKEN, for a server on this machine.
+// uses them; unset: ORCH_ADMIN_TOKEN, for a server on this machine. A name is shown beside that token, and proves nothing.
 const (
 	serverVariable = "SIGNALBOX_URL"
 	tokenVariable  = "SIGNALBOX_TOKEN"
+	nameVariable   = "SIGNALBOX_NAME"
 )
 
 // open makes a request with the person's token, if there is one. What the server refuses is an
@@ -65,6 +67,7 @@ func (c client) open(ctx context.Context, method, path string, body any, header 
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
+		req.AddCookie(&http.Cookie{Name: access.NameCookie, Value: url.QueryEscape(personName())})
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -76,6 +79,15 @@ func (c client) open(ctx context.Context, method, path string, body any, header 
 	}
 	defer resp.Body.Close()
 	return nil, refusal(resp, token != "")
+}
+
+// personName is SIGNALBOX_NAME, else the account's name: people are shown it beside a token that several have.
+func personName() string {
+	account := ""
+	if u, err := user.Current(); err == nil {
+		account = u.Username
+	}
+	return cmp.Or(os.Getenv(nameVariable), account)
 }
 
 // isHere reports whether a request goes to this machine: none was named, or one of its own addresses.

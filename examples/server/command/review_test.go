@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os/user"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -65,5 +67,24 @@ func TestReviewBindsTheWord(t *testing.T) {
 	for _, wrong := range [][]string{{"--approve"}, {"7", "--approve", "--reject"}, {"7", "--approve", "--json"}} {
 		code, _ = types(wrong...)
 		require.Equal(t, exitUsage, code, wrong)
+	}
+}
+
+// The server is told who types beside a token that several may have.
+func TestPersonIsNamed(t *testing.T) {
+	var typed string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		typed = access.TypedName(r)
+		_ = json.NewEncoder(w).Encode(web.DecisionList{})
+	}))
+	defer s.Close()
+	t.Setenv(tokenVariable, "t")
+	account, err := user.Current()
+	require.NoError(t, err)
+	for name, want := range map[string]string{"Kim Lee, Ørsta; QA": "Kim Lee, Ørsta; QA", "": account.Username} {
+		t.Setenv(nameVariable, name)
+		var out bytes.Buffer
+		require.Zero(t, Run([]string{"review", "--server", s.URL}, &out, &out), out.String())
+		require.Equal(t, want, typed)
 	}
 }

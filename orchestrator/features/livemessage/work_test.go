@@ -36,7 +36,7 @@ func TestShowsWork(t *testing.T) {
 		r.Settle(time.Minute)
 		require.True(r, containsText(r, item, "the service works"))
 		before := r.Silent()[0].Edits
-		for _, text := range []string{"analyst: 1 files", "analyst: 2 files", "analyst: 14 files, $0.41"} {
+		for _, text := range []string{"analyst: 1 file", "analyst: 2 files", "analyst: 14 files, $0.41"} {
 			work.Store(text)
 			r.Settle(5 * time.Second)
 		}

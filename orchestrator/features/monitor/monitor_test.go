@@ -107,8 +107,8 @@ func TestMonitorDegraded(t *testing.T) {
 		require.Len(r, frozen, 1)
 		require.Contains(r, frozen[0].Reason, "APP-1")
 		x := r.Explain(item)
-		require.Equal(r, "monitor: DEGRADED: https://x.example.org/health: seen", x.LastNote)
-		require.Equal(r, "The task is done. After that, monitor: DEGRADED: https://x.example.org/health: seen", x.Summary)
+		require.Equal(r, "the monitor saw DEGRADED: https://x.example.org/health: seen", x.LastNote)
+		require.Equal(r, "The task is done. After that, the monitor saw DEGRADED: https://x.example.org/health: seen", x.Summary)
 		r.Stands(item, stage.Done)
 		require.Empty(r, r.Open())
 		_, err = r.Store.Put(context.Background(), orchestrator.TriggerJob(orchestrator.Effect{TaskID: r.Task(item).ID, Repo: AppRepo, Key: "late"}, stage.Event{On: stage.OnPublished, PR: 7}))
@@ -116,7 +116,7 @@ func TestMonitorDegraded(t *testing.T) {
 		r.Settle(time.Minute)
 		late := r.Explain(item)
 		require.NotEqual(r, x.LastNote, late.LastNote)
-		require.Equal(r, "The task is done. After that, monitor: DEGRADED: https://x.example.org/health: seen", late.Summary, "an event that is too late hides nothing")
+		require.Equal(r, "The task is done. After that, the monitor saw DEGRADED: https://x.example.org/health: seen", late.Summary, "an event that is too late hides nothing")
 
 		how := "acme/app is frozen: no task of it begins until an operator ends that, with the button Unfreeze of the dashboard (Repositories) or signalbox unfreeze acme/app."
 		require.Contains(r, r.Notices(), how)

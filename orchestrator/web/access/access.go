@@ -10,6 +10,8 @@ package access
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -129,6 +131,27 @@ func (p Principal) By(via stage.Via) stage.Principal {
 		Kind: stage.KindOperator, ID: p.Name, Subject: p.Subject, Via: via,
 		Proof: p.Proof(), From: p.From, Request: p.Request,
 	}
+}
+
+// NameCookie holds the name that a person has typed who shares a token with others. It proves nothing.
+const NameCookie = "signalbox_name"
+
+// TypedName reads that name, as it was sent.
+func TypedName(r *http.Request) string {
+	c, err := r.Cookie(NameCookie)
+	if err != nil {
+		return ""
+	}
+	name, _ := url.QueryUnescape(c.Value) // empty on failure
+	return name
+}
+
+// Called is how a person is shown who has typed a name: "kim (admin token)"; empty where the principal has one.
+func (p Principal) Called(name string) string {
+	if !p.Shared || name == "" {
+		return ""
+	}
+	return name + " (" + p.Name + " token)"
 }
 
 // String is the principal for people.

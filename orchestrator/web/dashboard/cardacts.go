@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	nameCookie  = "signalbox_name"
 	nameFor     = 365 * 24 * time.Hour
 	cardFormMax = 2 << 20 // bytes of a form with a card's texts
 )
@@ -45,11 +44,7 @@ func rightsOf(r *http.Request) rights {
 		out.Name, out.Known = p.Name, true
 		return out
 	}
-	if c, err := r.Cookie(nameCookie); err == nil {
-		if name, err := url.QueryUnescape(c.Value); err == nil {
-			out.Name, _ = cards.CleanName(name)
-		}
-	}
+	out.Name, _ = cards.CleanName(access.TypedName(r))
 	return out
 }
 
@@ -67,8 +62,8 @@ func (s *server) actor(w http.ResponseWriter, r *http.Request) (by cards.Person,
 		if name, err = cards.CleanName(typed[0]); err != nil {
 			return by, err
 		}
-		c := access.Cookie(r, nameCookie, url.QueryEscape(name), home(r), nameFor)
-		c.Name, c.Path = nameCookie, home(r) // it is no credential
+		c := access.Cookie(r, access.NameCookie, url.QueryEscape(name), home(r), nameFor)
+		c.Name, c.Path = access.NameCookie, home(r) // it is no credential
 		http.SetCookie(w, c)
 	}
 	name, err = cards.CleanName(name)

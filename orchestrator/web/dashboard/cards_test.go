@@ -249,7 +249,7 @@ func TestCardOfATask(t *testing.T) {
 	require.NoError(t, err)
 	act, err := entries[len(entries)-1].Acted()
 	require.NoError(t, err)
-	require.Equal(t, "Kim (admin)", act.By.Name)
+	require.Equal(t, "Kim (admin token)", act.By.Name)
 }
 
 // Whose name is not known is asked for it once, by the form that was sent, and by no other page from then on.

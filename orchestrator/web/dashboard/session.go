@@ -18,9 +18,7 @@ const formMax = 64 << 10
 func byPage(r *http.Request) stage.Principal {
 	p := access.Of(r.Context())
 	by := p.By(stage.ViaDashboard)
-	if name := rightsOf(r).Name; p.Shared && name != "" {
-		by.Name = name + " (" + p.Name + ")"
-	}
+	by.Name = p.Called(rightsOf(r).Name)
 	return by
 }
 
