@@ -14,15 +14,16 @@ import (
 // historyPage shows what has ended within a time.
 type historyPage struct {
 	explain.Report
-	Query   map[string]string // what has chosen it
-	Export  string            // the query, for the same rows as a file
-	Days    int
-	Choices []int
-	Repos   []string
-	Ends    []explain.End
-	Text    string // of the report
-	Ended   plot   // by week
-	Waited  plot   // by week: for whom
+	Query    map[string]string // what has chosen it
+	Export   string            // the query, for the same rows as a file
+	Days     int
+	Choices  []int
+	Repos    []string
+	Ends     []explain.End
+	Text     string // of the report
+	Outliers []explain.Past
+	Ended    plot // by week
+	Waited   plot // by week: for whom
 }
 
 func (s *server) history(r *http.Request) (view, error) {
@@ -43,7 +44,7 @@ func (s *server) history(r *http.Request) (view, error) {
 	if p.Report, err = s.lives.Report(r.Context(), s.Engine, s.History, c); err != nil {
 		return view{}, err
 	}
-	p.Text = p.Report.Text()
+	p.Text, p.Outliers = p.Report.Text(), slices.DeleteFunc(slices.Clone(p.Tasks), func(t explain.Past) bool { return !t.Outlier })
 	var ended, waited []pile
 	for _, w := range slices.Backward(p.Weeks) {
 		from, _ := time.Parse(time.DateOnly, w.From) // the report has made it
