@@ -58,8 +58,8 @@ func TestTourMovesOn(t *testing.T) {
 	judged := func(list ...task.GateResult) func(*web.TaskDetail) {
 		return func(d *web.TaskDetail) { d.Verdicts = list }
 	}
-	heard := func(via stage.Via) func(*web.TaskDetail) {
-		payload, err := json.Marshal(task.Recorded{Event: stage.Event{On: stage.OnApproved, By: stage.Principal{Name: "Kim", Via: via}}})
+	heard := func(via stage.Via, on stage.Trigger) func(*web.TaskDetail) {
+		payload, err := json.Marshal(task.Recorded{Event: stage.Event{On: on, By: stage.Principal{Name: "Kim", Via: via}}})
 		require.NoError(t, err)
 		return func(d *web.TaskDetail) {
 			d.Journal = append(d.Journal, web.EntryView{Kind: task.KindDecision, Payload: payload})
@@ -89,10 +89,11 @@ func TestTourMovesOn(t *testing.T) {
 		{"red", seen{Title: "Offline", Task: task(judged(verdict(gates.Red, "bad")))}, going, "bad"},
 		{"red", seen{Title: "Offline", Task: task(judged(verdict(gates.Red, "bad"), verdict(gates.Green, "good")))}, past, "bad; then: good"},
 		{"page", seen{Title: "Offline", Column: "In Review", Why: "it waits", Task: task(func(*web.TaskDetail) {})}, going, "it waits"},
-		{"page", seen{Title: "Offline", Task: task(heard(stage.ViaChat))}, ahead, ""},
-		{"page", seen{Title: "Offline", Task: task(heard(stage.ViaDashboard))}, past, "approved by Kim (dashboard)"},
-		{"chat", seen{Title: "Import", Task: task(heard(stage.ViaWebhook))}, ahead, ""},
-		{"chat", seen{Title: "Import", Task: task(heard(stage.ViaChat))}, past, "approved by Kim (chat)"},
+		{"page", seen{Title: "Offline", Task: task(heard(stage.ViaChat, stage.OnApproved))}, ahead, ""},
+		{"page", seen{Title: "Offline", Task: task(heard(stage.ViaDashboard, stage.OnApproved))}, past, "approved by Kim (dashboard)"},
+		{"page", seen{Title: "Offline", Task: task(heard(stage.ViaDashboard, stage.OnRejected))}, ahead, ""},
+		{"chat", seen{Title: "Import", Task: task(heard(stage.ViaWebhook, stage.OnApproved))}, ahead, ""},
+		{"chat", seen{Title: "Import", Task: task(heard(stage.ViaChat, stage.OnApproved))}, past, "approved by Kim (chat)"},
 		{"waited", seen{Title: "Offline", Live: telegramtest.Message{Before: []string{"<b>A-1: Offline</b>\nwaits for B-1 (task deps)"}, Text: "x"}}, going, "it said: waits for B-1 (task deps)"},
 		{"frozen", seen{Title: "Rotate the signing keys", Why: "it waits (freeze)", Task: task(func(*web.TaskDetail) {})}, past, "it waits (freeze)"},
 		{"conflict", seen{Title: "Русский перевод", Comments: []string{"development: the branch conflicts with main in x."}}, going, "the branch conflicts with main in x."},
