@@ -17,7 +17,8 @@ import (
 func TestReport(t *testing.T) {
 	Run(t, nil, func(r *Rig) {
 		report := func(since time.Duration, reads string) explain.Report {
-			out, err := explain.ReadReport(context.Background(), r.Engine, r.Store, time.Now().Add(-since), func(repo string) bool { return repo == reads })
+			c := explain.Choice{Since: time.Now().Add(-since), Reads: func(repo string) bool { return repo == reads }}
+			out, err := new(explain.Lives).Report(context.Background(), r.Engine, r.Store, c)
 			require.NoError(r, err)
 			return out
 		}

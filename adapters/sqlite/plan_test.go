@@ -52,7 +52,7 @@ func TestPlans(t *testing.T) {
 	require.NoError(t, err)
 	_, err = d.LastDelivery(ctx, "s")
 	require.NoError(t, err)
-	_, err = d.Ended(ctx, 9)
+	_, err = d.Ended(ctx, time.Now(), 9)
 	require.NoError(t, err)
 	var texts []string
 	for text := range d.stmts {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"io"
 	"net/http"
 	"regexp"
 	"slices"
@@ -144,15 +145,23 @@ func (w *world) api(ctx context.Context, path string, into any) error {
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	body, err := answer(http.DefaultClient.Do(req))
 	if err != nil {
 		return err
 	}
+	return json.Unmarshal(body, into)
+}
+
+// answer is the body of a response, which has to be 200.
+func answer(resp *http.Response, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", path, resp.Status)
+		return nil, fmt.Errorf("%s: %s", resp.Request.URL.Path, resp.Status)
 	}
-	return json.NewDecoder(resp.Body).Decode(into)
+	return io.ReadAll(resp.Body)
 }
 
 var markup = regexp.MustCompile(`<[^>]*>`)

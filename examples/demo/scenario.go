@@ -142,6 +142,12 @@ func (w *world) people(ctx context.Context) {
 				case answer == "Approved" && strings.Contains(title, archived):
 					away[i.ID] = true
 				}
+				if answer == "Approved" {
+					if !w.approve(ctx, i) {
+						answered[key]-- // it is tried again
+					}
+					continue
+				}
 				_ = w.board.Move(i.ID, answer) // the card and the column exist
 				if answer == "STOP" {          // it counts all the same
 					_ = w.board.Move(i.ID, "In Progress")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/internal/telegramtest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
@@ -37,7 +39,7 @@ func TestTourBegins(t *testing.T) {
 		require.Empty(t, s.Proof, s.ID)
 	}
 	f.Manual = true
-	require.Len(t, tour(f), len(tour(facts{}))-3, "nobody changes main, edits a card or takes one away")
+	require.Len(t, tour(f), len(tour(facts{}))-5, "nobody changes main, edits a card or takes one away, and people decide on the board")
 }
 
 // Steps move on with what was seen of their card, and only with that.
@@ -55,6 +57,13 @@ func TestTourMovesOn(t *testing.T) {
 	}
 	judged := func(list ...task.GateResult) func(*web.TaskDetail) {
 		return func(d *web.TaskDetail) { d.Verdicts = list }
+	}
+	heard := func(via stage.Via, on stage.Trigger) func(*web.TaskDetail) {
+		payload, err := json.Marshal(task.Recorded{Event: stage.Event{On: on, By: stage.Principal{Name: "Kim", Via: via}}})
+		require.NoError(t, err)
+		return func(d *web.TaskDetail) {
+			d.Journal = append(d.Journal, web.EntryView{Kind: task.KindDecision, Payload: payload})
+		}
 	}
 	task := func(change func(*web.TaskDetail)) web.TaskDetail {
 		d := web.TaskDetail{TaskView: web.TaskView{ID: 3, Repo: "acme/x"}}
@@ -79,6 +88,12 @@ func TestTourMovesOn(t *testing.T) {
 		{"red", seen{Title: "Offline", Task: task(judged(verdict(gates.Green, "good")))}, ahead, ""},
 		{"red", seen{Title: "Offline", Task: task(judged(verdict(gates.Red, "bad")))}, going, "bad"},
 		{"red", seen{Title: "Offline", Task: task(judged(verdict(gates.Red, "bad"), verdict(gates.Green, "good")))}, past, "bad; then: good"},
+		{"page", seen{Title: "Offline", Column: "In Review", Why: "it waits", Task: task(func(*web.TaskDetail) {})}, going, "it waits"},
+		{"page", seen{Title: "Offline", Task: task(heard(stage.ViaChat, stage.OnApproved))}, ahead, ""},
+		{"page", seen{Title: "Offline", Task: task(heard(stage.ViaDashboard, stage.OnApproved))}, past, "approved by Kim (dashboard)"},
+		{"page", seen{Title: "Offline", Task: task(heard(stage.ViaDashboard, stage.OnRejected))}, ahead, ""},
+		{"chat", seen{Title: "Import", Task: task(heard(stage.ViaWebhook, stage.OnApproved))}, ahead, ""},
+		{"chat", seen{Title: "Import", Task: task(heard(stage.ViaChat, stage.OnApproved))}, past, "approved by Kim (chat)"},
 		{"waited", seen{Title: "Offline", Live: telegramtest.Message{Before: []string{"<b>A-1: Offline</b>\nwaits for B-1 (task deps)"}, Text: "x"}}, going, "it said: waits for B-1 (task deps)"},
 		{"frozen", seen{Title: "Rotate the signing keys", Why: "it waits (freeze)", Task: task(func(*web.TaskDetail) {})}, past, "it waits (freeze)"},
 		{"conflict", seen{Title: "Русский перевод", Comments: []string{"development: the branch conflicts with main in x."}}, going, "the branch conflicts with main in x."},

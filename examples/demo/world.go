@@ -209,7 +209,7 @@ func script(ctx context.Context, bare, text string, args ...string) error {
 // registry writes the project registry.
 func (w *world) registry() error {
 	var b strings.Builder
-	b.WriteString("projects:\n")
+	fmt.Fprintf(&b, "people: [{name: kim@example.org, telegram: %d}]\nprojects:\n", kim.ID)
 	for _, p := range w.projects {
 		fmt.Fprintf(&b, "  - tracker_project: %q\n    repo: %s\n    clone_url: %q\n    prefix: %s\n    self_hosting: %t\n    web_url: %q\n",
 			p.id, p.repo, w.bare(p), p.prefix, p.self, "https://github.example.org/"+p.repo)

@@ -186,8 +186,8 @@ func (s store) TaskCosts(ctx context.Context, ids []int64) (map[int64]task.Cost,
 func (s store) DayCosts(ctx context.Context, since time.Time) ([]task.DayCost, error) {
 	return get1(ctx, s.r, "DayCosts", Records.DayCosts, since)
 }
-func (s store) Ended(ctx context.Context, limit int) ([]task.Task, error) {
-	return get1(ctx, s.r, "Ended", Records.Ended, limit)
+func (s store) Ended(ctx context.Context, since time.Time, limit int) ([]task.Task, error) {
+	return get2(ctx, s.r, "Ended", Records.Ended, since, limit)
 }
 func (s store) JournalBefore(ctx context.Context, taskID, before int64, limit int) ([]task.JournalEntry, error) {
 	return get3(ctx, s.r, "JournalBefore", Records.JournalBefore, taskID, before, limit)

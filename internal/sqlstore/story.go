@@ -34,7 +34,7 @@ const (
 		select (select max(j.id) from ~journal j where j.task_id = t.id and j.id <= $1 and j.kind = 'decision')
 		from ~tasks t) order by task_id`
 
-	endedTasks = "select " + taskColumns + " from ~tasks where ended_at is not null order by ended_at desc, id desc limit $1"
+	endedTasks = "select " + taskColumns + " from ~tasks where ended_at is not null and ended_at >= $1 order by ended_at desc, id desc limit $2"
 
 	// saveDeliveries adds deliveries that are new.
 	saveDeliveries = `insert into ~deliveries (source, delivery_id, body_hash, event, received_at, outcome)
@@ -113,8 +113,8 @@ func (s *Store) DecisionsAt(ctx context.Context, id int64) ([]task.JournalEntry,
 }
 
 // Ended implements task.History.
-func (s *Store) Ended(ctx context.Context, limit int) ([]task.Task, error) {
-	return list(ctx, s, scanTask, endedTasks, int64(limit))
+func (s *Store) Ended(ctx context.Context, since time.Time, limit int) ([]task.Task, error) {
+	return list(ctx, s, scanTask, endedTasks, since, int64(limit))
 }
 
 // GateResults implements task.Records.

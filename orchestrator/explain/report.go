@@ -2,35 +2,68 @@ package explain
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// Report tells what has ended since a moment, and how long people and agents were waited for. Times are in seconds.
+// Report tells what has ended within a time, and how long people and agents were waited for. Times are in seconds.
 type Report struct {
-	Since time.Time `json:"since"`
-	Tasks []Past    `json:"tasks"` // the last one first
-	Sum   Sum       `json:"sum"`
-	More  bool      `json:"more,omitempty"` // further tasks have ended since, and are not listed
+	Since  time.Time   `json:"since"`
+	Until  time.Time   `json:"until,omitzero"` // it is no more within; zero = now
+	Tasks  []Past      `json:"tasks"`          // the last one first
+	Sum    Sum         `json:"sum"`
+	Weeks  []Week      `json:"weeks"`          // the last one first, from Monday (UTC); those without a task are there
+	Stages []StageTime `json:"stages"`         // of the merged, in the order they were entered first
+	Backs  []BackCount `json:"sent_back"`      // the most frequent first
+	More   bool        `json:"more,omitempty"` // further tasks have ended, and are not listed
 }
 
 // Sum is over the tasks of a report.
 type Sum struct {
 	Merged    int     `json:"merged"`
-	Others    int     `json:"others"`       // that have ended without a merge
-	FirstPass int     `json:"first_pass"`   // of the merged: nobody has sent them back, and no try of the developer was lost
-	Lead      int64   `json:"lead_seconds"` // of the merged, the median from To Analyse to the end
+	Others    int     `json:"others"`           // that have ended without a merge
+	FirstPass int     `json:"first_pass"`       // of the merged: nobody has sent them back, and no try of the developer was lost
+	Lead      int64   `json:"lead_seconds"`     // of the merged, the median from To Analyse to the end
+	Lead85    int64   `json:"lead_p85_seconds"` // the 85th percentile of it
 	People    int64   `json:"people_seconds"`
 	Machine   int64   `json:"machine_seconds"`
-	CostUSD   float64 `json:"cost_usd"` // of all, as far as prices are known
+	Agents    int64   `json:"agents_seconds"`
+	CI        int64   `json:"ci_seconds"`
+	CostUSD   float64 `json:"cost_usd"`      // of all, as far as prices are known
+	CostEach  float64 `json:"cost_each_usd"` // of the merged, the median
 	Unpriced  int64   `json:"unpriced_runs,omitempty"`
+}
+
+// Week is what has ended in the seven days from a Monday.
+type Week struct {
+	From string `json:"from"`
+	Sum
+}
+
+// StageTime is how long merged tasks were at a stage.
+type StageTime struct {
+	Stage  stage.Stage `json:"stage"`
+	Tasks  int         `json:"tasks"`
+	Median int64       `json:"median_seconds"`
+	P85    int64       `json:"p85_seconds"`
+}
+
+// Back is why a task was sent back: the gate, or what has happened where none was red, and the beginning of the reason.
+type Back struct {
+	Gate   string `json:"gate"`
+	Reason string `json:"reason"`
+}
+
+// BackCount is how often tasks were sent back for a reason.
+type BackCount struct {
+	Back
+	Times int `json:"times"`
 }
 
 // Past is the life of a task that has ended.
@@ -41,6 +74,8 @@ type Past struct {
 	Title    string      `json:"title"`
 	Lane     string      `json:"lane,omitempty"`
 	Stage    stage.Stage `json:"stage"` // done or cancelled
+	End      End         `json:"end"`
+	BegunBy  string      `json:"begun_by,omitempty"`
 	Began    time.Time   `json:"began_at"`
 	Ended    time.Time   `json:"ended_at"`
 	MergeSHA string      `json:"merge_sha,omitempty"`
@@ -48,11 +83,15 @@ type Past struct {
 	Lead     int64       `json:"lead_seconds"`
 	People   int64       `json:"people_seconds"`     // a person was waited for
 	Machine  int64       `json:"machine_seconds"`    // the rest
+	Agents   int64       `json:"agents_seconds"`     // of that: an agent was at work, or waited for its turn
+	CI       int64       `json:"ci_seconds"`         // of that: CI was waited for
 	Stages   []Spent     `json:"stages"`             // in the order they were entered first
 	SentBack int         `json:"sent_back"`          // by people, and by gates to the developer
+	Backs    []Back      `json:"why_sent_back"`      // each time, in order
 	Degraded string      `json:"degraded,omitempty"` // what was seen of its deployment
 	Approved []string    `json:"approved_by"`        // who has approved or confirmed, by their names
 	CostUSD  float64     `json:"cost_usd"`
+	Outlier  bool        `json:"outlier,omitempty"` // merged, and dearer than three times the median
 	Unpriced int64       `json:"unpriced_runs,omitempty"`
 }
 
@@ -62,46 +101,76 @@ type Spent struct {
 	Seconds int64       `json:"seconds"`
 }
 
-// reportMax bounds the tasks of a report, whose journals are read.
-const reportMax = 500
+// End is how a life has ended.
+type End string
 
-// ReadReport tells of the tasks that have ended since a moment, of repositories that are chosen.
-func ReadReport(
-	ctx context.Context, e *orchestrator.Engine, h task.History, since time.Time, reads func(repo string) bool,
-) (Report, error) {
-	out := Report{Since: since.UTC(), Tasks: []Past{}}
-	ended, err := h.Ended(ctx, reportMax)
-	if err != nil {
-		return out, err
-	}
-	out.More = len(ended) == reportMax && !ended[reportMax-1].StageEnteredAt.Before(since)
-	ended = slices.DeleteFunc(ended, func(t task.Task) bool { return t.StageEnteredAt.Before(since) || !reads(t.Repo) })
-	ids := make([]int64, len(ended))
-	for i, t := range ended {
-		ids[i] = t.ID
-	}
-	costs, err := h.TaskCosts(ctx, ids)
-	if err != nil {
-		return out, err
-	}
+// The values of End.
+const (
+	EndMerged   End = "merged"
+	EndDegraded End = "degraded" // merged, and its deployment does not work
+	EndStopped  End = "stopped"
+	EndUnmerged End = "not merged"
+)
+
+// Ends lists the values of End.
+func Ends() []End { return []End{EndMerged, EndDegraded, EndStopped, EndUnmerged} }
+
+const weeksMax = 160 // of a report
+
+// sum makes the sums of the tasks that were chosen.
+func (r *Report) sum(now time.Time) {
 	var leads []int64
-	for _, t := range ended {
-		story, err := e.Records.Journal(ctx, t.ID)
-		if err != nil {
-			return out, err
+	var costs []float64
+	spent, backs := map[stage.Stage][]int64{}, map[Back]int{}
+	last := now
+	if !r.Until.IsZero() && r.Until.Before(now) {
+		last = r.Until.Add(-1)
+	}
+	at := map[string]int{}
+	for d := last; WeekOf(d) >= WeekOf(r.Since) && len(r.Weeks) < weeksMax; d = d.AddDate(0, 0, -7) {
+		at[WeekOf(d)] = len(r.Weeks)
+		r.Weeks = append(r.Weeks, Week{From: WeekOf(d)})
+	}
+	for _, p := range r.Tasks {
+		for _, b := range p.Backs {
+			backs[b]++
 		}
-		p := pastOf(t, story)
-		p.Degraded = Degraded(story)
-		cost := costs[t.ID]
-		p.CostUSD, p.Unpriced = float64(cost.Usage.MicroUSD)/1e6, cost.Unpriced
-		if out.Tasks = append(out.Tasks, p); out.Sum.Add(p) {
-			leads = append(leads, p.Lead)
+		if i, ok := at[WeekOf(p.Ended)]; ok {
+			r.Weeks[i].Add(p)
+		}
+		if !r.Sum.Add(p) {
+			continue
+		}
+		leads, costs = append(leads, p.Lead), append(costs, p.CostUSD)
+		for _, s := range p.Stages {
+			if _, known := spent[s.Stage]; !known {
+				r.Stages = append(r.Stages, StageTime{Stage: s.Stage})
+			}
+			spent[s.Stage] = append(spent[s.Stage], s.Seconds)
 		}
 	}
-	if slices.Sort(leads); len(leads) > 0 {
-		out.Sum.Lead = leads[len(leads)/2]
+	r.Sum.Lead, r.Sum.Lead85, r.Sum.CostEach = quantile(leads, 50), quantile(leads, 85), quantile(costs, 50)
+	for i, s := range r.Stages {
+		list := spent[s.Stage]
+		r.Stages[i] = StageTime{s.Stage, len(list), quantile(list, 50), quantile(list, 85)}
 	}
-	return out, nil
+	for i, p := range r.Tasks {
+		r.Tasks[i].Outlier = p.MergeSHA != "" && p.CostUSD > 3*r.Sum.CostEach && r.Sum.CostEach > 0
+	}
+	for b, n := range backs {
+		r.Backs = append(r.Backs, BackCount{b, n})
+	}
+	slices.SortFunc(r.Backs, func(a, b BackCount) int {
+		return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Gate, b.Gate), cmp.Compare(a.Reason, b.Reason))
+	})
+}
+
+// quantile is the smallest value that so many percent of a list do not exceed; 0 for an empty list, which it sorts.
+func quantile[N cmp.Ordered](list []N, percent int) (n N) {
+	if slices.Sort(list); len(list) > 0 {
+		n = list[max((len(list)*percent+99)/100-1, 0)]
+	}
+	return n
 }
 
 // WeekOf names the week of a moment by its Monday (UTC).
@@ -117,6 +186,8 @@ func (p Past) Price() string { return stage.Price(int64(p.CostUSD*1e6+0.5), p.Un
 func (s *Sum) Add(p Past) bool {
 	s.People += p.People
 	s.Machine += p.Machine
+	s.Agents += p.Agents
+	s.CI += p.CI
 	s.CostUSD += p.CostUSD
 	s.Unpriced += p.Unpriced
 	if p.MergeSHA == "" {
@@ -129,16 +200,26 @@ func (s *Sum) Add(p Past) bool {
 	return true
 }
 
+// Rest is the time in which neither people, agents nor CI were waited for: a merge, a deployment, another task.
+func (s Sum) Rest() int64 { return max(s.Machine-s.Agents-s.CI, 0) }
+
 // pastOf follows a life by its decisions: the state that one has left holds until the next.
-func pastOf(t task.Task, story []task.JournalEntry) Past {
+func pastOf(t task.Task, story []task.JournalEntry, gates []task.GateResult) Past {
 	p := Past{
 		TaskID: t.ID, Item: task.OriginalKey(t.WorkItemID), Repo: t.Repo, Title: t.Title, Lane: t.State.Lane, Stage: t.State.Stage,
 		Began: t.CreatedAt.UTC(), Ended: t.StageEnteredAt.UTC(), MergeSHA: t.State.MergeSHA, Pull: t.State.PRURL,
-		Approved: []string{}, Stages: []Spent{},
+		Approved: []string{}, Stages: []Spent{}, Backs: []Back{}, Degraded: Degraded(story),
+	}
+	p.End = cmp.Or(map[stage.Stage]End{stage.Cancelled: EndStopped}[p.Stage], EndUnmerged)
+	switch {
+	case p.Degraded != "":
+		p.End = EndDegraded
+	case p.MergeSHA != "":
+		p.End = EndMerged
 	}
 	p.Lead = int64(p.Ended.Sub(p.Began) / time.Second)
 	at, state := p.Began, stage.State{Stage: stage.Analysis}
-	var people time.Duration
+	var people, agents, ci, none time.Duration
 	spent := map[stage.Stage]time.Duration{}
 	var order []stage.Stage
 	for _, j := range story {
@@ -150,19 +231,30 @@ func pastOf(t task.Task, story []task.JournalEntry) Past {
 		if spent[state.Stage] += since; !slices.Contains(order, state.Stage) {
 			order = append(order, state.Stage)
 		}
-		if state.Hold != stage.HoldNone {
-			people += since
+		of := &none
+		switch {
+		case state.Hold != stage.HoldNone:
+			of = &people
+		case state.Active != "":
+			of = &agents
+		case state.Stage == stage.Development || state.Phase == stage.PhaseRetest:
+			of = &ci
 		}
-		next := r.Decision.State
+		*of += since
+		next, who := r.Decision.State, r.Event.By.Who()
 		if r.Event.On == stage.OnRejected || next.Retries > state.Retries {
-			p.SentBack++
+			p.Backs = append(p.Backs, backOf(r.Event, gates))
 		}
-		if who := r.Event.By.Who(); approves(r.Event) && who != "" && !slices.Contains(p.Approved, who) {
+		if approves(r.Event) && who != "" && !slices.Contains(p.Approved, who) {
 			p.Approved = append(p.Approved, who)
+		}
+		if r.Event.On == stage.OnToAnalyse && p.BegunBy == "" {
+			p.BegunBy = who
 		}
 		at, state = j.At, next
 	}
-	p.People = int64(people / time.Second)
+	p.SentBack = len(p.Backs)
+	p.People, p.Agents, p.CI = int64(people/time.Second), int64(agents/time.Second), int64(ci/time.Second)
 	p.Machine = max(p.Lead-p.People, 0)
 	for _, s := range order {
 		if !s.Terminal() {
@@ -170,6 +262,34 @@ func pastOf(t task.Task, story []task.JournalEntry) Past {
 		}
 	}
 	return p
+}
+
+// backOf names what has sent a task back. A reason is cut where its details begin, so that the same ones add up.
+func backOf(ev stage.Event, results []task.GateResult) Back {
+	b := Back{Gate: string(ev.On), Reason: cmp.Or(ev.Verdict.Reason, ev.Reason)}
+	if ev.On == stage.OnRejected {
+		return Back{Gate: "a person", Reason: "rejected"}
+	}
+	for _, g := range results {
+		if ev.Verdict.Reason != "" && g.Verdict.Reason == ev.Verdict.Reason {
+			b.Gate = redOf(g.Verdict).Check
+		}
+	}
+	b.Reason, _, _ = strings.Cut(b.Reason, ":")
+	if words := strings.Fields(b.Reason); len(words) > 12 {
+		b.Reason = strings.Join(words[:12], " ") + " …"
+	}
+	return b
+}
+
+// redOf is the first gate of a verdict that is red by itself.
+func redOf(v gates.Verdict) gates.Verdict {
+	for _, c := range v.Children {
+		if c.Outcome == gates.Red {
+			return redOf(c)
+		}
+	}
+	return v
 }
 
 func approves(ev stage.Event) bool {
@@ -209,7 +329,7 @@ func (r Report) Text() string {
 		b.WriteString(")")
 	}
 	if r.More {
-		b.WriteString("\n\nFurther tasks have ended since; a shorter time shows them all.")
+		b.WriteString("\n\nFurther tasks have ended: ask again in a moment, or for a shorter time.")
 	}
 	return b.String() + "\n"
 }

@@ -47,8 +47,8 @@ func (s *Store) DayCosts(_ context.Context, since time.Time) ([]task.DayCost, er
 }
 
 // Ended implements task.History.
-func (s *Store) Ended(_ context.Context, limit int) ([]task.Task, error) {
-	out, _ := pick(s, &s.tasks, func(t task.Task) bool { return t.State.Stage.Terminal() })
+func (s *Store) Ended(_ context.Context, since time.Time, limit int) ([]task.Task, error) {
+	out, _ := pick(s, &s.tasks, func(t task.Task) bool { return t.State.Stage.Terminal() && !t.UpdatedAt.Before(since) })
 	slices.SortFunc(out, func(a, b task.Task) int {
 		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(b.ID, a.ID))
 	})

@@ -72,16 +72,17 @@ func ended(k *kit) {
 		t.State.Stage, t.UpdatedAt = s, k.clock.Now().Add(-time.Duration(n%3)*time.Hour)
 		k.commit(task.Commit{Task: &t})
 	}
-	list := func(limit int) (out []string) {
-		tasks, err := k.s.Ended(k.Context(), limit)
+	list := func(since time.Time, limit int) (out []string) {
+		tasks, err := k.s.Ended(k.Context(), since, limit)
 		require.NoError(k, err)
 		for _, t := range tasks {
 			out = append(out, t.WorkItemID)
 		}
 		return out
 	}
-	require.Equal(k, []string{"APP-3", "APP-0", "APP-2"}, list(10))
-	require.Equal(k, []string{"APP-3", "APP-0"}, list(2))
+	require.Equal(k, []string{"APP-3", "APP-0", "APP-2"}, list(time.Time{}, 10))
+	require.Equal(k, []string{"APP-3", "APP-0"}, list(time.Time{}, 2))
+	require.Equal(k, []string{"APP-3", "APP-0"}, list(k.clock.Now().Add(-time.Hour), 10))
 }
 
 // past checks the journal read backwards, and the moment of an entry.

@@ -153,8 +153,8 @@ type History interface {
 	// DayCosts sums the agent runs that ended at a moment or later, in the order of
 	// DayCost.Compare.
 	DayCosts(ctx context.Context, since time.Time) ([]DayCost, error)
-	// Ended lists tasks that are finished for good, the last one first.
-	Ended(ctx context.Context, limit int) ([]Task, error)
+	// Ended lists tasks that were finished for good at a moment or later, the last one first.
+	Ended(ctx context.Context, since time.Time, limit int) ([]Task, error)
 	// JournalBefore lists entries with smaller ids than before (0 = no bound),
 	// newest first; taskID 0 means of all tasks.
 	JournalBefore(ctx context.Context, taskID, before int64, limit int) ([]JournalEntry, error)

@@ -46,14 +46,11 @@ func (s *server) report(r *http.Request) (any, error) {
 	if s.History == nil {
 		return nil, refusal(http.StatusNotFound, "feature-off", "This program keeps no history (web.Options.History).")
 	}
-	days, err := access.Number(r, "days", 7, " must be between 1 and 366.", 1, 366)
+	c, err := explain.ReadChoice(r, s.Engine.Now(), 7)
 	if err != nil {
 		return nil, err
 	}
-	p, repo := access.Of(r.Context()), r.URL.Query().Get("repo")
-	return explain.ReadReport(r.Context(), s.Engine, s.History, s.Engine.Now().AddDate(0, 0, -int(days)), func(of string) bool {
-		return p.Reads(of) && (repo == "" || repo == of)
-	})
+	return s.lives.Report(r.Context(), s.Engine, s.History, c)
 }
 
 func (s *server) costs(r *http.Request) (any, error) {

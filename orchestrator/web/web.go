@@ -30,6 +30,7 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -93,6 +94,7 @@ type server struct {
 	ready     readiness
 	inbox     *inbox
 	refused   limit.Tally // webhooks
+	lives     explain.Lives
 }
 
 // Handler makes the HTTP handler.

@@ -2,7 +2,6 @@ package command
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"net/http"
@@ -87,33 +86,31 @@ func price(t web.Totals) string {
 }
 
 type reportCmd struct {
-	Days int    `default:"7" help:"What has ended in so many days."`
-	Repo string `help:"In this repository only."`
-	CSV  bool   `name:"csv" help:"A line for each task, with commas."`
+	Days   int    `default:"7" help:"What has ended in so many days."`
+	From   string `help:"Since this day (UTC), as in 2026-11-27, and not of so many days."`
+	To     string `help:"Up to this day, with it."`
+	Repo   string `help:"In this repository only."`
+	Person string `help:"What this person has begun or approved."`
+	End    string `help:"What has ended so: merged, degraded, stopped, or not merged."`
+	CSV    bool   `name:"csv" help:"A line for each task, with commas."`
 	printer
 }
 
 // Run prints a report as a text for a message.
 func (c reportCmd) Run(s *streams) error {
-	query := url.Values{"days": {strconv.Itoa(c.Days)}, "repo": {c.Repo}}
+	query := url.Values{"days": {strconv.Itoa(c.Days)}}
+	for name, text := range map[string]string{"from": c.From, "to": c.To, "repo": c.Repo, "person": c.Person, "end": c.End} {
+		if text != "" {
+			query.Set(name, text)
+		}
+	}
 	return read(c.printer, s, http.MethodGet, "/report?"+query.Encode(), nil, func(w io.Writer, r explain.Report) {
-		if !c.CSV {
-			fmt.Fprint(w, still(r.Text())+"\n")
+		if c.CSV {
+			var b strings.Builder
+			_ = r.CSV(&b) // a builder takes all
+			fmt.Fprint(w, still(b.String()))
 			return
 		}
-		out := csv.NewWriter(w)
-		_ = out.Write([]string{
-			"task", "item", "repository", "title", "stage", "began", "ended", "merged", "lead_s", "people_s", "sent_back", "approved_by",
-			"usd", "unpriced_runs",
-		})
-		for _, p := range r.Tasks {
-			_ = out.Write([]string{
-				strconv.FormatInt(p.TaskID, 10), p.Item, p.Repo, oneLine(p.Title, 200), string(p.Stage),
-				moment(p.Began), moment(p.Ended), p.MergeSHA,
-				strconv.FormatInt(p.Lead, 10), strconv.FormatInt(p.People, 10), strconv.Itoa(p.SentBack), strings.Join(p.Approved, " "),
-				strconv.FormatFloat(p.CostUSD, 'f', 4, 64), strconv.FormatInt(p.Unpriced, 10),
-			})
-		}
-		out.Flush()
+		fmt.Fprint(w, still(r.Text())+"\n")
 	})
 }

@@ -253,7 +253,7 @@ func TestSignInLeadsOn(t *testing.T) {
 // broken is a store that does not answer.
 type broken struct{ task.History }
 
-func (broken) Ended(context.Context, int) ([]task.Task, error) {
+func (broken) Ended(context.Context, time.Time, int) ([]task.Task, error) {
 	return nil, context.DeadlineExceeded
 }
 

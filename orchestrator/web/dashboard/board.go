@@ -155,7 +155,7 @@ func (s *server) board(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	ended, err := s.History.Ended(ctx, endedMax)
+	ended, err := s.History.Ended(ctx, time.Time{}, endedMax)
 	if err != nil {
 		return view{}, err
 	}

@@ -89,105 +89,23 @@ func byDay(t costTable) costTable {
 	return t
 }
 
-// Sizes of the plot, in units of its drawing.
-const (
-	plotWidth  = 1080
-	plotHeight = 220
-	plotLeft   = 52 // for the amounts
-	plotRight  = 16 // for half of the last day
-	plotBottom = 24 // for the days
-	plotTop    = 10
-	seriesMax  = 6 // repositories with a colour of their own; the others share the last
-)
-
-// plot is a chart of bars, one a day, made of one piece for each repository.
-type plot struct {
-	Width, Height int
-	Left, Base    int
-	Bars          []bar
-	Ticks         []tick // amounts, at the left
-	Days          []tick
-	Legend        []legend
-}
-
-type bar struct {
-	X, Y, W, H float64
-	Class      int
-	Title      string
-}
-
-type tick struct {
-	At   float64
-	Text string
-}
-
-type legend struct {
-	Class int
-	Name  string
-}
+// seriesMax is how many repositories have a colour of their own; the others share the last.
+const seriesMax = 6
 
 // draw makes the plot of some days.
 func draw(list []task.DayCost, first time.Time, days int) plot {
-	p := plot{Width: plotWidth, Height: plotHeight, Left: plotLeft, Base: plotHeight - plotBottom}
 	classes := map[string]int{}
-	p.Legend = series(list, classes)
-	sums := make([][]int64, days)
-	highest := int64(0)
-	for i := range sums {
-		sums[i] = make([]int64, seriesMax)
+	names := series(list, classes)
+	columns := make([]pile, days)
+	for d := range columns {
+		columns[d] = pile{Name: first.AddDate(0, 0, d).Format("2 Jan"), Parts: make([]int64, seriesMax)}
 	}
 	for _, c := range list {
-		d := int(c.Day.Sub(first) / (24 * time.Hour))
-		if d >= 0 && d < days {
-			sums[d][classes[c.Repo]] += c.Cost.Usage.MicroUSD
+		if d := int(c.Day.Sub(first) / (24 * time.Hour)); d >= 0 && d < days {
+			columns[d].Parts[classes[c.Repo]] += c.Cost.Usage.MicroUSD
 		}
 	}
-	for _, day := range sums {
-		sum := int64(0)
-		for _, n := range day {
-			sum += n
-		}
-		highest = max(highest, sum)
-	}
-	top := nice(highest)
-	for n := range int64(3) {
-		amount := top / 2 * n
-		p.Ticks = append(p.Ticks, tick{p.y(amount, top), stage.Dollars(amount)})
-	}
-	step := float64(plotWidth-plotLeft-plotRight) / float64(days)
-	every := max(1, (days+6)/7)
-	for d, day := range sums {
-		p.bars(day, top, plotLeft+float64(d)*step, step, first.AddDate(0, 0, d))
-		if (days-1-d)%every == 0 {
-			p.Days = append(p.Days, tick{plotLeft + (float64(d)+0.5)*step, first.AddDate(0, 0, d).Format("2 Jan")})
-		}
-	}
-	return p
-}
-
-// y is where an amount is in the drawing.
-func (p *plot) y(amount, top int64) float64 {
-	return float64(p.Base) - float64(amount)/float64(top)*float64(p.Base-plotTop)
-}
-
-// bars adds the pieces of one day, from the base up.
-func (p *plot) bars(day []int64, top int64, x, step float64, at time.Time) {
-	sum := int64(0)
-	for class, n := range day {
-		if n == 0 {
-			continue
-		}
-		y, below := p.y(sum+n, top), p.y(sum, top)
-		name := ""
-		for _, l := range p.Legend {
-			if l.Class == class {
-				name = l.Name
-			}
-		}
-		title := at.Format("2 Jan") + ", " + name + ": " + stage.Dollars(n)
-		p.Bars = append(p.Bars, bar{X: x + step*0.12, Y: y, W: step * 0.76, H: below - y, Class: class, Title: title})
-		sum += n
-	}
+	return drawBars("by-day", plotWidth, columns, names, 10_000, stage.Dollars)
 }
 
 // series gives the dearest repositories a colour each.
@@ -212,16 +130,4 @@ func series(list []task.DayCost, classes map[string]int) []legend {
 		}
 	}
 	return out
-}
-
-// nice is the smallest even amount of one or two digits that is not below n, in
-// millionths of a dollar; at least a cent.
-func nice(n int64) int64 {
-	for unit := int64(10_000); ; unit *= 10 {
-		for _, m := range []int64{1, 2, 4, 6, 8} {
-			if m*unit >= n {
-				return m * unit
-			}
-		}
-	}
 }

@@ -4,7 +4,7 @@
 // at any moment of it.
 //
 //	GET  /, /review, /queue, /tasks/{id}, /tasks/{id}/review, /tasks/{id}/documents/{name}, /tasks/{id}/runs/{run}/{attempt}
-//	GET  /repos, /cost, /history, /journal, /journal/{id}
+//	GET  /repos, /cost, /history, /history/{csv,json}, /journal, /journal/{id}
 //	POST /session, /tasks/{id}/decide, /tasks/{id}/retry, /tasks/{id}/stop, /tasks/{id}/undo
 //	POST /repos/unfreeze, /agents/resume, /effects/hasten, /effects/{id}/again
 //	GET  /board, /board/new, /board/cards/{id}, /board/cards/{id}/edit   with Options.Cards
@@ -38,6 +38,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/follow"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -107,6 +108,7 @@ type server struct {
 	assets    map[string]asset
 	pulse     pulse
 	runs      follow.Watch
+	lives     explain.Lives
 	listeners *limit.Streams // of /changes
 	tally     limit.Tally    // of tokens that were refused
 }

@@ -1,72 +1,87 @@
 package dashboard
 
 import (
-	"cmp"
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"slices"
-	"strings"
+	"strconv"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
 
-// historyPage shows what has ended in the last days.
+// historyPage shows what has ended within a time.
 type historyPage struct {
 	explain.Report
-	Filter  boardFilter
-	Days    int
-	Choices []int
-	Repos   []string
-	Of      int // how many have ended, before the filter's text chose
-	Weeks   []week
-	Text    string // of the report
-}
-
-// week sums up what was merged in seven days.
-type week struct {
-	From string
-	explain.Sum
+	Query    map[string]string // what has chosen it
+	Export   string            // the query, for the same rows as a file
+	Days     int
+	Choices  []int
+	Repos    []string
+	Ends     []explain.End
+	Text     string // of the report
+	Outliers []explain.Past
+	Ended    plot // by week
+	Waited   plot // by week: for whom
 }
 
 func (s *server) history(r *http.Request) (view, error) {
-	days, err := access.Number(r, "days", 30, " must be between 1 and 366.", 1, 366)
+	c, err := explain.ReadChoice(r, s.Engine.Now(), 30)
 	if err != nil {
 		return view{}, err
 	}
-	q, who := r.URL.Query(), access.Of(r.Context())
 	p := historyPage{
-		Days: int(days), Choices: []int{7, 30, 90, 366}, Repos: s.repoNames(r.Context()),
-		Filter: boardFilter{Repo: q.Get("repo"), Text: strings.TrimSpace(q.Get("q"))},
+		Query: map[string]string{}, Choices: []int{7, 30, 90, 366}, Repos: s.repoNames(r.Context()), Ends: explain.Ends(),
+		Export: r.URL.Query().Encode(), Days: 30,
 	}
-	since := s.Engine.Now().AddDate(0, 0, -p.Days)
-	p.Report, err = explain.ReadReport(r.Context(), s.Engine, s.History, since, func(repo string) bool {
-		return who.Reads(repo) && (p.Filter.Repo == "" || p.Filter.Repo == repo)
-	})
-	if err != nil {
+	for name := range r.URL.Query() {
+		p.Query[name] = r.URL.Query().Get(name)
+	}
+	if n, err := strconv.Atoi(p.Query["days"]); err == nil {
+		p.Days = n
+	}
+	if p.Report, err = s.lives.Report(r.Context(), s.Engine, s.History, c); err != nil {
 		return view{}, err
 	}
-	p.Of, p.Text = len(p.Tasks), p.Report.Text()
-	for _, t := range p.Tasks {
-		if from := explain.WeekOf(t.Ended); len(p.Weeks) == 0 || p.Weeks[len(p.Weeks)-1].From != from {
-			p.Weeks = append(p.Weeks, week{From: from})
-		}
-		p.Weeks[len(p.Weeks)-1].Add(t)
+	p.Text, p.Outliers = p.Report.Text(), slices.DeleteFunc(slices.Clone(p.Tasks), func(t explain.Past) bool { return !t.Outlier })
+	var ended, waited []pile
+	for _, w := range slices.Backward(p.Weeks) {
+		from, _ := time.Parse(time.DateOnly, w.From) // the report has made it
+		name := from.Format("2 Jan")
+		ended = append(ended, pile{name, []int64{int64(w.Merged), int64(w.Others)}})
+		waited = append(waited, pile{name, []int64{w.People, w.Agents, w.CI, w.Rest()}})
 	}
-	text := strings.ToLower(p.Filter.Text)
-	p.Tasks = slices.DeleteFunc(p.Tasks, func(t explain.Past) bool {
-		return !strings.Contains(strings.ToLower(strings.Join(append(t.Approved, t.Item, t.Title), "\x00")), text)
+	p.Ended = drawBars("by-week", plotSmall, ended, []legend{{0, "merged"}, {1, "not merged"}}, 2, func(n int64) string { return strconv.FormatInt(n, 10) })
+	p.Waited = drawBars("waited", plotSmall, waited, []legend{{0, "people"}, {1, "agents"}, {2, "CI"}, {3, "the rest"}}, 7200, func(n int64) string {
+		return strconv.FormatInt((n+1800)/3600, 10) + " h"
 	})
 	return view{Name: "history", Title: "History", Nav: "history", Data: p}, nil
 }
 
-// outcome is how a life has ended, in a word.
-func outcome(p explain.Past) string {
-	switch {
-	case p.Degraded != "":
-		return lampDegraded
-	case p.MergeSHA != "":
-		return "merged"
+// historyRows answers with the rows of the page as a file: CSV, or JSON as GET /report answers.
+func (s *server) historyRows(w http.ResponseWriter, r *http.Request) {
+	var body bytes.Buffer
+	c, err := explain.ReadChoice(r, s.Engine.Now(), 30)
+	if err == nil {
+		var report explain.Report
+		if report, err = s.lives.Report(r.Context(), s.Engine, s.History, c); err == nil {
+			if err = report.CSV(&body); r.PathValue("kind") == "json" {
+				body.Reset()
+				err = json.NewEncoder(&body).Encode(report)
+			}
+		}
 	}
-	return cmp.Or(map[stage.Stage]string{stage.Cancelled: "stopped"}[p.Stage], "not merged")
+	kind := map[string]string{"csv": "text/csv; charset=utf-8", "json": "application/json"}[r.PathValue("kind")]
+	switch {
+	case err != nil:
+		f := s.failureOf(err)
+		http.Error(w, f.text, f.status)
+	case kind == "":
+		http.Error(w, "There is csv, and json.", http.StatusNotFound)
+	default:
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Content-Disposition", `attachment; filename="history.`+r.PathValue("kind")+`"`)
+		_, _ = w.Write(body.Bytes()) // a reader that has gone away needs no file
+	}
 }

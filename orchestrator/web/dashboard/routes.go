@@ -43,6 +43,7 @@ func (s *server) routes() []access.Route {
 	out := []access.Route{
 		page("/{$}", access.Some, s.board), page("/queue", access.Some, s.queue), page("/repos", access.Some, s.repos),
 		page("/cost", access.Some, s.cost), page("/history", access.Some, s.history),
+		file("/history/{kind}", access.Some, http.HandlerFunc(s.historyRows)),
 		page("/journal", access.Some, s.journal), page("/journal/{id}", ofEntry, s.moment),
 		page("/tasks/{id}", ofTask, s.task), page("/tasks/{id}/runs/{run}/{attempt}", ofTask, s.run),
 		file("/tasks/{id}/runs/{run}/{attempt}/log", ofTask, http.HandlerFunc(s.log)),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -265,6 +266,34 @@ func TestTask(t *testing.T) {
 		} {
 			require.Regexp(w, part, text)
 		}
+	})
+}
+
+// The page shows the figures of the report, as tables and as bars, and the same rows as files.
+func TestHistoryPage(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		for n, usd := range []int64{1, 1, 1, 9} {
+			id := w.card(project, fmt.Sprint("card ", n))
+			w.Settle(2 * time.Hour)
+			w.move(project, id, stage.StatusApproved)
+			w.Settle(time.Hour)
+			run := task.AgentRun{TaskID: w.Task(id).ID, JobID: 900, Attempt: n, Finished: time.Now(), Usage: work.Usage{MicroUSD: usd * 1e6}}
+			require.NoError(w, w.Store.Commit(context.Background(), task.Commit{Runs: []task.AgentRun{run}}))
+		}
+		page := w.get("/history").body
+		require.Regexp(w, `<b>4</b> merged, 4 of them with nothing sent back, in 2 h`, page)
+		require.Regexp(w, `Over three times the median cost: <a href="./tasks/4">APP-\d+</a> \$9\.01\.`, page)
+		require.Regexp(w, `<title>\d+ \w+, merged: 4</title>`, page)
+		require.Regexp(w, `<title>\d+ \w+, people: 8 h</title>`, page)
+		require.Regexp(w, `<th scope="row">analysis</th><td class="num">4</td><td class="num">2 h`, page)
+		require.Contains(w, page, `aria-labelledby="waited-h" aria-describedby="waited"`)
+		require.Contains(w, w.get("/history?person=nobody").body, "No task has ended so in this time.")
+		rows := w.get("/history/csv?q=card+3")
+		require.Equal(w, "text/csv; charset=utf-8", rows.header.Get("Content-Type"))
+		require.Equal(w, 2, strings.Count(rows.body, "\n"))
+		require.Contains(w, w.get("/history/json?q=card+3").body, `"title":"card 3`)
+		require.Equal(w, http.StatusNotFound, w.get("/history/xml").status)
+		require.Equal(w, http.StatusBadRequest, w.get("/history/csv?from=x").status)
 	})
 }
 

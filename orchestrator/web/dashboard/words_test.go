@@ -67,7 +67,7 @@ func TestPlot(t *testing.T) {
 			require.Less(t, b.Class, seriesMax)
 			heights[int((b.X-plotLeft)/step)] += b.H
 		}
-		scale := float64(p.Base-plotTop) / float64(nice(int64(top)))
+		scale := float64(p.Base-plotTop) / float64(nice(int64(top), 10_000))
 		for day := range days {
 			require.InDelta(t, float64(sums[day])*scale, heights[day], 0.01)
 		}
@@ -77,8 +77,8 @@ func TestPlot(t *testing.T) {
 func TestNice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(0, 1e15).Draw(t, "n")
-		require.GreaterOrEqual(t, nice(n), n)
-		require.LessOrEqual(t, nice(n), max(2*n, 10_000))
+		require.GreaterOrEqual(t, nice(n, 10_000), n)
+		require.LessOrEqual(t, nice(n, 10_000), max(2*n, 10_000))
 	})
 }
 

@@ -173,7 +173,7 @@ func (w *world) full() {
 	w.Settle(time.Hour)
 	stopped := w.card("p2", "stopped "+evil)
 	w.move("p2", stopped, stage.StatusStop)
-	ended, err := w.Store.Ended(context.Background(), 1)
+	ended, err := w.Store.Ended(context.Background(), time.Time{}, 1)
 	require.NoError(w, err)
 	require.Equal(w, stage.Cancelled, ended[0].State.Stage)
 	sleeps := w.card(project, nowSleep+" "+evil)

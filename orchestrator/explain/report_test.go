@@ -1,0 +1,193 @@
+package explain_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/gates/checks"
+	"github.com/signalbox-dev/signalbox/githost/memhost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
+	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+	"github.com/signalbox-dev/signalbox/tracker/memtracker"
+)
+
+// past is a store whose journals were written by hand, with an engine over it that counts what is read.
+type past struct {
+	*testing.T
+	*memstore.Store
+	engine *orchestrator.Engine
+	read   int // journals
+}
+
+func (p *past) Journal(ctx context.Context, id int64) ([]task.JournalEntry, error) {
+	p.read++
+	return p.Store.Journal(ctx, id)
+}
+
+func newPast(t *testing.T) *past {
+	p := &past{T: t, Store: memstore.New(nil)}
+	board, host, place := memtracker.New(nil), memhost.New(), memwork.New(nil)
+	projects, err := task.NewProjects(task.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
+	require.NoError(t, err)
+	p.engine, err = orchestrator.New(stage.Default(), orchestrator.Deps{
+		Store: p.Store, Records: p, Jobs: p.Store, Projects: projects, Tracker: board, Host: host, Workspaces: place, Agents: place, Gates: checks.All(nil),
+		Runners: effects.Runners(effects.Deps{Store: p.Store, Jobs: p.Store, Projects: projects, Tracker: board, Host: host, Workspaces: place, Agents: place}),
+	}, orchestrator.Options{})
+	require.NoError(t, err)
+	return p
+}
+
+// move is a decision of a journal that was written by hand: the state from then on.
+type move struct {
+	after time.Duration // the one before
+	ev    stage.Event
+	to    stage.State
+}
+
+// live writes a life that ends with its last move, and what it has cost.
+func (p *past) live(repo, title string, began time.Time, usd int64, moves ...move) int64 {
+	id, err := p.NewTaskID(p.Context())
+	require.NoError(p, err)
+	row := task.Task{ID: id, WorkItemID: fmt.Sprint("APP-", id), TrackerIssueID: fmt.Sprint(id), Repo: repo, Branch: fmt.Sprint("b", id), Title: title, CreatedAt: began}
+	at, c := began, task.Commit{Task: &row}
+	for n, m := range moves {
+		at = at.Add(m.after)
+		payload, err := json.Marshal(task.Recorded{Event: m.ev, Decision: stage.Decision{State: m.to, Moved: true}})
+		require.NoError(p, err)
+		c.Journal = append(c.Journal, task.JournalEntry{TaskID: id, Seq: int64(n), At: at, Kind: task.KindDecision, Payload: payload})
+		if v := m.ev.Verdict; v.Outcome == stage.Red {
+			red := gates.Verdict{Check: "check_ci_green", Outcome: gates.Red, Reason: v.Reason}
+			c.Gates = append(c.Gates, task.GateResult{TaskID: id, At: at, Verdict: gates.Verdict{Check: "all", Outcome: gates.Red, Reason: v.Reason, Children: []gates.Verdict{{Check: "ok", Outcome: gates.Green}, red}}})
+		}
+		row.State = m.to
+	}
+	row.StageEnteredAt, row.UpdatedAt = at, at
+	c.Runs = []task.AgentRun{{TaskID: id, JobID: id, Attempt: 1, Finished: at, Usage: work.Usage{MicroUSD: usd * 1e6}}}
+	require.NoError(p, p.Commit(p.Context(), c))
+	return id
+}
+
+// plain is a life of some hours without a fault: an hour for an agent, an hour for a person, then agents, and an hour of CI.
+func (p *past) plain(title string, began time.Time, hours time.Duration, usd int64) int64 {
+	kim, lee := stage.Principal{Name: "Kim"}, stage.Principal{Name: "Lee"}
+	return p.live("acme/app", title, began, usd,
+		move{0, stage.Event{On: stage.OnToAnalyse, By: lee}, stage.State{Stage: stage.Analysis, Active: stage.Analyst}},
+		move{time.Hour, stage.Event{On: stage.OnAgentFinished}, stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval}},
+		move{time.Hour, stage.Event{On: stage.OnApproved, By: kim}, stage.State{Stage: stage.Development, Active: stage.Developer}},
+		move{(hours - 3) * time.Hour, stage.Event{On: stage.OnAgentFinished}, stage.State{Stage: stage.Development}},
+		move{time.Hour, stage.Event{On: stage.OnCI}, stage.State{Stage: stage.Done, MergeSHA: "abc"}})
+}
+
+func (p *past) report(l *explain.Lives, query string) explain.Report {
+	c, err := explain.ReadChoice(httptest.NewRequest(http.MethodGet, "/report?"+query, nil), p.engine.Now(), 30)
+	require.NoError(p, err)
+	c.Reads = func(repo string) bool { return repo != "acme/secret" }
+	r, err := l.Report(p.Context(), p.engine, p.Store, c)
+	require.NoError(p, err)
+	return r
+}
+
+// inPast runs a test on Saturday, the first of January 2000, at midnight (UTC).
+func inPast(t *testing.T, f func(*past, time.Time)) {
+	synctest.Test(t, func(t *testing.T) { f(newPast(t), time.Now().UTC()) })
+}
+
+// Each figure of a report is that of a journal written by hand.
+func TestReportOfAJournal(t *testing.T) {
+	inPast(t, func(p *past, now time.Time) {
+		ago := func(days int) time.Time { return now.AddDate(0, 0, -days) }
+		for n := range 5 {
+			p.plain(fmt.Sprint("plain ", n), ago(17), time.Duration(10*(n+1)), 2) // they end in the week of 13 December
+		}
+		back := p.live("acme/app", "=1+1 sent back", ago(3), 20, // it ends in the week of 27 December
+			move{0, stage.Event{On: stage.OnToAnalyse}, stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval}},
+			move{2 * time.Hour, stage.Event{On: stage.OnRejected, Reason: "no"}, stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval}},
+			move{2 * time.Hour, stage.Event{On: stage.OnApproved, By: stage.Principal{Name: "Ann"}}, stage.State{Stage: stage.Development}},
+			move{time.Hour, stage.Event{On: stage.OnCI, Verdict: stage.Verdict{Outcome: stage.Red, Reason: "CI is red: build 7 failed"}}, stage.State{Stage: stage.Development, Active: stage.Developer, Retries: 1}},
+			move{time.Hour, stage.Event{On: stage.OnCI, Verdict: stage.Verdict{Outcome: stage.Red, Reason: "CI is red: build 8 failed"}}, stage.State{Stage: stage.Development, Active: stage.Developer, Retries: 2}},
+			move{time.Hour, stage.Event{On: stage.OnMergeDone}, stage.State{Stage: stage.Deploy, Phase: stage.PhaseRetest}},
+			move{time.Hour, stage.Event{On: stage.OnMergeDone}, stage.State{Stage: stage.Deploy}},
+			move{time.Hour, stage.Event{On: stage.OnMergeDone}, stage.State{Stage: stage.Done, MergeSHA: "def"}})
+		p.live("acme/app", "stopped", ago(3), 1, move{0, stage.Event{On: stage.OnToAnalyse}, stage.State{Stage: stage.Analysis}}, move{time.Hour, stage.Event{On: stage.OnStop}, stage.State{Stage: stage.Cancelled}})
+		p.live("acme/secret", "hidden", ago(3), 1, move{time.Hour, stage.Event{}, stage.State{Stage: stage.Done, MergeSHA: "x"}})
+		p.plain("long ago", ago(60), 10, 2)
+
+		var l explain.Lives
+		r := p.report(&l, "")
+		require.Len(t, r.Tasks, 7)
+		h := int64(3600)
+		require.Equal(t, explain.Sum{
+			Merged: 6, Others: 1, FirstPass: 5, Lead: 20 * h, Lead85: 50 * h, People: (5 + 4) * h,
+			Machine: 150*h - 5*h + 5*h + h, Agents: 150*h - 10*h + 2*h, CI: 5*h + 2*h, CostUSD: 31, CostEach: 2,
+		}, r.Sum)
+		require.Equal(t, []explain.StageTime{
+			{Stage: stage.Analysis, Tasks: 6, Median: 2 * h, P85: 4 * h}, {Stage: stage.Development, Tasks: 6, Median: 18 * h, P85: 48 * h}, {Stage: stage.Deploy, Tasks: 1, Median: 2 * h, P85: 2 * h},
+		}, r.Stages)
+		require.Equal(t, []explain.BackCount{{explain.Back{Gate: "check_ci_green", Reason: "CI is red"}, 2}, {explain.Back{Gate: "a person", Reason: "rejected"}, 1}}, r.Backs)
+		var weeks []string
+		for _, w := range r.Weeks {
+			weeks = append(weeks, fmt.Sprint(w.From, " ", w.Merged, w.Others, w.FirstPass))
+		}
+		require.Equal(t, []string{"1999-12-27 1 1 0", "1999-12-20 0 0 0", "1999-12-13 5 0 5", "1999-12-06 0 0 0", "1999-11-29 0 0 0"}, weeks)
+		for _, past := range r.Tasks {
+			require.Equal(t, past.TaskID == back, past.Outlier, past.Title)
+		}
+		for query, want := range map[string]int{
+			"person=kim": 5, "person=lee": 5, "person=ann": 1, "end=stopped": 1, "end=merged": 6, "end=degraded": 0, "q=PLAIN": 5, "q=ann": 1,
+			"repo=acme/app": 7, "from=1999-12-29": 2, "from=1999-12-01&to=1999-12-16": 4, "from=1999-12-01&to=1999-12-14": 0, "days=366": 8,
+		} {
+			require.Len(t, p.report(&l, query).Tasks, want, query)
+		}
+		var rows strings.Builder
+		require.NoError(t, r.CSV(&rows))
+		require.Equal(t, 8, strings.Count(rows.String(), "\n"))
+		require.Contains(t, rows.String(), fmt.Sprintf(
+			"\n%d,APP-%d,acme/app,'=1+1 sent back,merged,1999-12-29T00:00:00Z,,1999-12-29T09:00:00Z,def,32400,14400,7200,7200,3,Ann,20.0000,0,true\n", back, back))
+		require.Contains(t, r.Text(), "Shipped since 1999-12-02: 6, 5 of them at the first pass, in 20 h each (median)")
+	})
+}
+
+// A journal is read once when its life is over for good, and a report reads a bounded number.
+func TestJournalsAreReadOnce(t *testing.T) {
+	inPast(t, func(p *past, now time.Time) {
+		for n := range 700 {
+			p.plain("old", now.AddDate(0, 0, -20).Add(time.Duration(n)*time.Minute), 10, 1)
+		}
+		p.plain("new", now.Add(-12*time.Hour), 10, 1)
+		var l explain.Lives
+		for _, c := range []struct {
+			tasks, read int
+			more        bool
+		}{{500, 500, true}, {701, 202, false}, {701, 1, false}} {
+			p.read = 0
+			r := p.report(&l, "")
+			require.Equal(t, []any{c.tasks, c.read, c.more, "new"}, []any{len(r.Tasks), p.read, r.More, r.Tasks[0].Title})
+		}
+	})
+}
+
+func TestWrongChoice(t *testing.T) {
+	for query, want := range map[string]string{
+		"days=0": "days must be", "from=yesterday": "from must be a day", "to=1": "to must be a day", "end=well": "end must be merged",
+		"from=2026-11-20&to=2026-11-19": "from must not be after to",
+	} {
+		_, err := explain.ReadChoice(httptest.NewRequest(http.MethodGet, "/report?"+query, nil), time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC), 7)
+		require.ErrorContains(t, err, want, query)
+	}
+}
