@@ -9,6 +9,7 @@ package githost
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -21,6 +22,8 @@ var (
 	ErrHeadMoved    = errors.New("githost: the branch head is not the expected commit")
 	ErrNotMergeable = errors.New("githost: the pull request cannot be merged as it is")
 	ErrDenied       = errors.New("githost: not allowed")
+	ErrUnqueued     = errors.New("githost: the pull request is in no merge queue, and is not merged")
+	ErrRed          = fmt.Errorf("%w: checks have failed in its merge queue", ErrNotMergeable)
 )
 
 // CheckState is the state of one CI signal.
@@ -137,8 +140,37 @@ type Merge struct {
 	HeadSHA string // refused with ErrHeadMoved when the head is another
 	Title   string
 	Body    string      // of what MergeSquash makes in a plain repository
-	Method  MergeMethod // refused with ErrDenied where the repository does not allow it
+	Method  MergeMethod // refused with ErrDenied where the repository does not allow it; a merge queue has its own
+
+	// Queue is set where the base is merged into by a merge queue of the host's alone (Readiness.Queue). Of a removal by the
+	// queue before Since nothing is reported.
+	Queue QueueStep
+	Since time.Time
 }
+
+// QueueStep names a step of Merge at a merge queue of the host's.
+type QueueStep string
+
+// Steps. QueueJoin fails with a *QueuedError until the pull request is merged, or as a refused merge does when the queue has
+// removed it. QueueLeave fails with ErrUnqueued when the pull request is in no queue, and is not merged.
+const (
+	QueueJoin  QueueStep = "join"
+	QueueLeave QueueStep = "leave"
+)
+
+// QueuedError means that a pull request waits in a merge queue of its host.
+type QueuedError struct {
+	Host  string // its name for people
+	Place int    // from 1
+}
+
+// Error says where it waits.
+func (e *QueuedError) Error() string {
+	return fmt.Sprintf("in the merge queue of %s, place %d", e.Host, e.Place)
+}
+
+// Retryable implements the contract of package fault.
+func (e *QueuedError) Retryable() bool { return true }
 
 // MergeMethod names what a merge makes of the commits of a branch.
 type MergeMethod string
@@ -188,6 +220,7 @@ const (
 	HookPush        = "push" // commits: of the branch itself, or of the pull request that shows them
 	HookPullRequest = "pull_request"
 	HookComment     = "comment"
+	HookQueue       = "queue" // a merge queue of the repository has moved
 	HookOther       = "other" // understood, and of no interest
 )
 

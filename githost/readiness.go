@@ -12,15 +12,17 @@ const (
 	StandingConflict Standing = "conflict" // with the base
 	StandingBlocked  Standing = "blocked"  // by rules of the base
 	StandingUnknown  Standing = "unknown"  // the branches have yet to be compared
+	StandingRed      Standing = "red"      // checks have failed of what a merge queue would make of it
 )
 
 // Readiness holds what a host shows of an open pull request beside its ends: whether it may be merged.
 type Readiness struct {
 	Draft    bool
 	Standing Standing
-	Required int  // approvals that the base demands, as far as the token may see
-	Approved int  // those of them that it has
-	Owners   bool // an owner of the code has to be among them
+	Required int    // approvals that the base demands, as far as the token may see
+	Approved int    // those of them that it has
+	Owners   bool   // an owner of the code has to be among them
+	Queue    string // what demands that it is merged by a merge queue of the host's; empty = nothing does
 }
 
 // Moment is when a pull request is looked at.
@@ -95,6 +97,7 @@ var Readinesses = []Ready{
 		func(p PullRequest, _ string) bool { return p.Standing == StandingBlocked && p.Approved < p.Required }, missing,
 	},
 	{"conflict", [3]Next{GoOn, GoOn, ForDeveloper}, "", stands(StandingConflict), nil},
+	{"red in a merge queue", [3]Next{GoOn, GoOn, ForDeveloper}, "", stands(StandingRed), nil},
 	{"behind", [3]Next{GoOn, GoOn, CatchUp}, "", stands(StandingBehind), nil},
 	{"not compared", [3]Next{GoOn, GoOn, Later}, "", stands(StandingUnknown), says("has yet to be compared with its base")},
 	{"clean", [3]Next{GoOn, GoOn, Later}, "", stands(StandingClean), says("shows no reason for that")},
@@ -135,6 +138,9 @@ func (r Ready) Why(p PullRequest, main string) string {
 // is tried again.
 func (p PullRequest) Refusal() (why string, is error) {
 	row := p.Row("")
+	if p.Standing == StandingRed && row.Next[Refused] == ForDeveloper {
+		return "", ErrRed
+	}
 	return row.Why(p, ""), map[Next]error{ForDeveloper: ErrNotMergeable, CatchUp: ErrBehind, ForPerson: ErrDenied}[row.Next[Refused]]
 }
 

@@ -50,6 +50,7 @@ func TestReadinesses(t *testing.T) {
 		{at(githost.StandingBlocked), "anything else", on, on, person, githost.ErrDenied, ""},
 		{at(""), "anything else", on, on, person, githost.ErrDenied, ""},
 		{at(githost.StandingConflict), "conflict", on, on, githost.ForDeveloper, githost.ErrNotMergeable, ""},
+		{at(githost.StandingRed), "red in a merge queue", on, on, githost.ForDeveloper, githost.ErrRed, ""},
 		{at(githost.StandingBehind), "behind", on, on, githost.CatchUp, githost.ErrBehind, ""},
 		{at(githost.StandingUnknown), "not compared", on, on, githost.Later, nil, "pull request 5 (u) has yet to be compared with its base"},
 		{at(githost.StandingClean), "clean", on, on, githost.Later, nil, "pull request 5 (u) shows no reason for that"},

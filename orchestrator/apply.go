@@ -189,6 +189,9 @@ func (in intake) commit(ctx context.Context, t task.Task, ev stage.Event, d stag
 	if d.Cancel {
 		in.stopAgents(next.ID, before.Run)
 	}
+	if next.State.Stopping && !before.Stopping { // what waits in a merge queue leaves it; without this it does so a little later
+		_, _ = in.Jobs.Hasten(ctx, LaneHost.PoolOf(in.project), t.ID)
+	}
 	in.recordMetrics(next, before, ev, d)
 	if d.Moved {
 		in.notifyFeatures(change)
@@ -339,7 +342,7 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 	if runner == nil {
 		return &queue.Outcome{Kind: queue.OutcomeDead, Error: fmt.Sprintf("nobody runs the effect %q", f.Kind)}
 	}
-	f.Attempt, f.Killed = c.Job.Attempt, c.Job.Attempt > 1 && c.Job.Error == queue.LostHeartbeat
+	f.Attempt, f.Killed, f.Put = c.Job.Attempt, c.Job.Attempt > 1 && c.Job.Error == queue.LostHeartbeat, c.Job.CreatedAt
 	if irreversible(f.Kind) {
 		t, err := e.Store.Task(ctx, f.TaskID)
 		switch {
@@ -348,7 +351,7 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 		case t.State.Stopping && unbegun(c.Job):
 			return stopUnbegun(e, t)
 		}
-		if item, err := lookTwice(ctx, e, t); err != nil || IsAway(item) {
+		if item, err := lookTwice(ctx, e, t); !t.State.Stopping && (err != nil || IsAway(item)) { // a STOP waits for no card
 			return putOff(e, c.Job, t, item, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
@@ -108,6 +109,8 @@ type Effect struct {
 	Host      string `json:"host,omitempty"`  // as task.Project.NamedHost
 	Attempt   int    `json:"-"`               // of the job
 	Killed    bool   `json:"-"`               // the process died that made the attempt before this one
+
+	Put time.Time `json:"-"` // when the job was
 }
 
 // EffectOf is the effect of a job; ok is false when it cannot be read.
@@ -144,6 +147,7 @@ var effectWords = map[stage.EffectKind]string{
 	stage.EffectReply:    "the answers to reviewers",
 	stage.EffectMerge:    "the merge",
 	EffectGatedMerge:     "the merge",
+	EffectLeave:          "the removal from the merge queue",
 	EffectRelease:        "the return of the merge lease",
 	stage.EffectTidy:     "the removal of the workspace",
 	stage.EffectUnbranch: "the removal of the branch",

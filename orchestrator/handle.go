@@ -138,7 +138,7 @@ func HostTrigger(h githost.Hook) stage.Trigger {
 		return stage.OnReview
 	case h.Kind == githost.HookMerged:
 		return stage.OnPRMerged
-	case h.Kind == githost.HookPullRequest && slices.Contains(pullActions, h.Action):
+	case h.Kind == githost.HookQueue, h.Kind == githost.HookPullRequest && slices.Contains(pullActions, h.Action):
 		return onPullChanged
 	case h.Kind == githost.HookPush && task.IsBranch(h.Branch) && !removed:
 		return stage.OnPushed
@@ -156,6 +156,14 @@ func (in intake) onHost(ctx context.Context, h githost.Hook) *queue.Outcome {
 	on := HostTrigger(h)
 	if on == "" {
 		return done(h.Event + " is only noted")
+	}
+	if on == onPullChanged || on == stage.OnPRMerged {
+		if err := in.hastenMerges(ctx); err != nil {
+			return retryOutcome(err)
+		}
+	}
+	if h.Kind == githost.HookQueue {
+		return done("the merges of the repository were looked at")
 	}
 	task, inferred, why, err := in.taskOfHook(ctx, h)
 	if err != nil {

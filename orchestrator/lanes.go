@@ -52,6 +52,7 @@ var lanes = map[stage.EffectKind]Lane{
 	stage.EffectReply:    LaneHost,
 	stage.EffectMerge:    LaneHost,
 	EffectGatedMerge:     LaneHost,
+	EffectLeave:          LaneHost,
 	stage.EffectTidy:     LaneWorkspace,
 	EffectEvent:          LaneEvents,
 	EffectTrace:          LaneTraces,
@@ -65,6 +66,7 @@ const (
 	EffectEvent  stage.EffectKind = "event"  // sends a change of the task, which is in Text, to another program
 	EffectTrace  stage.EffectKind = "trace"  // sends the life of a task that has ended to a collector of traces
 
+	EffectLeave  stage.EffectKind = "leave"  // takes the pull request of a task whose card is gone out of a merge queue of its host
 	EffectRevert stage.EffectKind = "revert" // makes the branch of an undo, with the commit that takes back what has landed
 
 	// Of the merge gate.
@@ -226,7 +228,7 @@ func poolOf(s stage.State, on stage.Trigger, place string) string {
 // orderOf returns the order that effects of one work item are made within: what is done to
 // the repository, and each other kind by itself. Orders do not wait for each other.
 func orderOf(kind stage.EffectKind) string {
-	if kind == stage.EffectPull { // pushes do not wait for the git host
+	if kind == stage.EffectPull || kind == EffectLeave { // pushes do not wait for the git host, nor this for the merge
 		return string(kind)
 	}
 	switch LaneOf(kind) {

@@ -24,7 +24,18 @@ func IsForPull(h queue.Hold) bool { return strings.HasPrefix(h.Name, pullPrefix)
 const onPullChanged stage.Trigger = "pull_changed"
 
 // pullActions are the hosts' words for what may do so.
-var pullActions = []string{"closed", "reopened", "converted_to_draft", "ready_for_review", "edited"}
+var pullActions = []string{"closed", "reopened", "converted_to_draft", "ready_for_review", "edited", "enqueued", "dequeued"}
+
+// hastenMerges has the merges into a repository looked at that wait in a merge queue of its host, which has moved.
+func (in intake) hastenMerges(ctx context.Context) error {
+	tasks, err := in.Store.Tasks(ctx, task.Filter{Repo: in.project.Repo, Stage: stage.Deploy})
+	for _, t := range tasks {
+		if t.State.Phase == stage.PhaseMerge && err == nil {
+			_, err = in.Jobs.Hasten(ctx, LaneHost.PoolOf(in.project), t.ID)
+		}
+	}
+	return err
+}
 
 // holdsOf lists the holds of a task for its pull request, or for its card.
 func holdsOf(ctx context.Context, e *Engine, taskID int64, pull bool) ([]queue.Hold, error) {

@@ -145,6 +145,10 @@ func holdFor(
 			told = told[1:]
 		}
 	}
+	if !IsForPull(hold) && t.State.Phase == stage.PhaseMerge && t.State.PR != 0 {
+		key := fmt.Sprintf("leave/%s/%d", task.Identity(t), e.Now().UnixMicro())
+		told = append(told, EffectJob(t, p, stage.Effect{Kind: EffectLeave, SHA: t.State.Head}, key))
+	}
 	err := e.Store.Commit(ctx, task.Commit{Task: &t, Hold: []queue.Hold{hold}, Free: others, Jobs: told})
 	if !errors.Is(err, task.ErrConflict) {
 		e.Log.Error("a task is held", "task", t.ID, "repo", t.Repo, "why", hold.Reason, "err", err)

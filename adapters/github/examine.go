@@ -71,9 +71,9 @@ func (c *Client) Protection(ctx context.Context, repo, branch string) (githost.P
 }
 
 // HookEvents are the webhooks that the service works by. What is pushed before there is a pull request is told
-// by push alone; without it that is noticed later.
+// by push alone, and how a merge queue moves by merge_group; without them that is noticed later.
 func HookEvents() []string {
-	return []string{"check_run", "check_suite", "pull_request", "pull_request_review", "push", "status"}
+	return []string{"check_run", "check_suite", "merge_group", "pull_request", "pull_request_review", "push", "status"}
 }
 
 // Webhooks implements githost.Examiner.
@@ -99,7 +99,7 @@ func (c *Client) Webhooks(ctx context.Context, repo string) (out []githost.Webho
 func hook(h *gh.Hook) githost.Webhook {
 	out := githost.Webhook{URL: h.GetConfig().GetURL(), Active: h.GetActive(), JSON: h.GetConfig().GetContentType() == "json"}
 	for _, e := range HookEvents() {
-		if e != "push" && !slices.Contains(h.Events, e) && !slices.Contains(h.Events, "*") {
+		if e != "push" && e != "merge_group" && !slices.Contains(h.Events, e) && !slices.Contains(h.Events, "*") {
 			out.Lacks = append(out.Lacks, e)
 		}
 	}

@@ -132,6 +132,7 @@ var readers = map[string]func(payload) githost.Hook{
 	"push": func(p payload) githost.Hook {
 		return githost.Hook{Kind: githost.HookPush, SHA: p.After, Branch: branchOf(p.Ref)}
 	},
+	"merge_group": func(p payload) githost.Hook { return githost.Hook{Kind: githost.HookQueue, Action: p.Action} },
 	"issue_comment": func(p payload) githost.Hook {
 		return githost.Hook{Kind: githost.HookComment, Action: p.Action, Number: p.Issue.Number, Body: p.Comment.Body}
 	},

@@ -65,6 +65,10 @@ func (f *forge) pull() map[string]any {
 func (f *forge) answer(w http.ResponseWriter, r *http.Request) {
 	say := func(v any) { _ = json.NewEncoder(w).Encode(v) }
 	path := strings.TrimPrefix(r.URL.Path, "/repos/acme/app")
+	if path == "/graphql" {
+		say(map[string]any{"data": map[string]any{"repository": map[string]any{"mergeQueue": nil}}})
+		return
+	}
 	if r.Method == http.MethodPost && path != "/pulls" {
 		f.reruns++
 		w.WriteHeader(http.StatusCreated)
@@ -87,7 +91,7 @@ func (f *forge) answer(w http.ResponseWriter, r *http.Request) {
 		say(map[string]any{"sha": landedSHA, "merged": true})
 	case end == "branches-where-head":
 		say([]any{map[string]any{"name": f.branch}})
-	case end == "reviews", path == "/rules/branches/main":
+	case end == "reviews", strings.HasPrefix(path, "/rules/branches/"):
 		say([]any{})
 	case strings.HasPrefix(path, "/pulls/"):
 		say(f.pull())
@@ -99,7 +103,7 @@ func (f *forge) answer(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"check_suites":[%s]}`, f.suites)
 	case end == "required_pull_request_reviews":
 		say(map[string]any{"required_approving_review_count": f.approvals})
-	case path == "/branches/main":
+	case strings.HasPrefix(path, "/branches/"):
 		fmt.Fprintf(w, `{"name":"main","protected":true,"commit":{"sha":"m"},"protection":{"required_status_checks":{"contexts":[%s]}}}`, f.required)
 	default:
 		say(map[string]any{"full_name": "acme/app", "allow_merge_commit": true, "allow_squash_merge": true})

@@ -48,14 +48,15 @@ func (c *Client) look(ctx context.Context, repo string, number int64) (githost.P
 	return pr, nil
 }
 
-// pull is look, with the approvals where something is in the way.
+// pull is look, with what the rules of the base demand: a merge queue, and approvals where something is in the way.
 func (c *Client) pull(ctx context.Context, repo string, number int64) (githost.PullRequest, error) {
 	pr, err := c.look(ctx, repo, number)
-	if err != nil || !pr.Open || pr.Draft || pr.Standing != githost.StandingBlocked {
+	if err != nil || !pr.Open || pr.Draft {
 		return pr, err
 	}
 	rules, err := c.Rules(ctx, repo, pr.BaseRef)
-	if err != nil || rules.Approvals == 0 {
+	pr.Queue = rules.Queue
+	if err != nil || rules.Approvals == 0 || pr.Standing != githost.StandingBlocked {
 		return pr, err
 	}
 	list, err := c.reviewsOf(ctx, repo, pr)
@@ -132,6 +133,9 @@ func (c *Client) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	}
 	if m.HeadSHA == "" { // GitHub would merge whatever is there
 		return "", fmt.Errorf("github: merging pull request %d: no head commit is named: %w", m.Number, githost.ErrHeadMoved)
+	}
+	if m.Queue != "" {
+		return c.mergeByQueue(ctx, owner, name, m)
 	}
 	merge := func(method githost.MergeMethod) (*gh.PullRequestMergeResult, error) {
 		res, _, err := c.api.PullRequests.Merge(ctx, owner, name, int(m.Number), "", &gh.PullRequestOptions{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
 // knownRules are rules, and when they were read.
@@ -54,6 +55,11 @@ func (c *Client) knownRules(ctx context.Context, repo, base string) (knownRules,
 	}
 	if err = c.rulesets(ctx, repo, base, &out); err != nil && !unseen(err) {
 		return knownRules{}, err
+	}
+	if b.Protected && out.Queue == "" {
+		if out.Queue, err = c.protectedQueue(ctx, repo, base); fault.Retryable(err) {
+			return knownRules{}, err
+		}
 	}
 	now := knownRules{out, known.base, c.opt.Now()}
 	if owner, name, err := splitAt(repo, b.SHA); err == nil {

@@ -207,7 +207,7 @@ func TestErrorsNameFileLineAndField(t *testing.T) {
 		head + "    more_boards: [{tracker_project: b, prefix: Y, repo: z}]\n":                                    "unknown field",
 		head + "  - {tracker_project: b, repo: acme/X, clone_url: u, prefix: Y}\n":                                `repo: "acme/X" is registered twice; several boards of a repository are one entry with more_boards`,
 		head + "    wip: -1\n":                                                                                    "p.yaml:6: project 1 (acme/x): wip: is -1, want 1 or more: how many tasks are in work at a time (leave it out for 3, or write 1000 for no limit)",
-		head + "    merge: queue\n":                                                                               "p.yaml:6: project 1 (acme/x): merge: is queue: GitHub puts pull requests into a merge queue by its GraphQL interface alone",
+		head + "    merge: queue\n":                                                                               "p.yaml:6: project 1 (acme/x): merge: is queue: a merge queue is used where the rules of main demand it; want merge",
 		head + "    merge: fast\n":                                                                                `p.yaml:6: project 1 (acme/x): merge: is "fast", want merge, squash or rebase`,
 		head + "    wip: 0\n":                                                                                     "p.yaml:6: project 1 (acme/x): wip: is 0, so that nothing would ever begin; want 1 or more, or leave it out for 3",
 		head + "    wip: many\n":                                                                                  "p.yaml:6",

@@ -125,9 +125,7 @@ func (x visit) merging(r githost.Repository, rules githost.Rules) {
 	}
 	switch {
 	case rules.Queue != "":
-		x.Bad("%s demands the merge queue%s: "+
-			"every merge would be refused; take the rule away at %s/rules, or let the token's account bypass it",
-			rules.Queue, x.at.queue, page)
+		x.OK("pull requests go into the merge queue that %s demands", rules.Queue)
 	case len(allowed) == 0:
 		x.Bad("%s allows no method of merging: allow merge commits at %s", x.Repo, page)
 	case x.Merge != githost.MergeAny && !slices.Contains(allowed, string(x.Merge)):

@@ -157,7 +157,6 @@ func TestDoctorFindsMistakes(t *testing.T) {
 			c.entry["merge"] = "rebase"
 			c.host1(func(s *forgetest.Settings) { s.Methods = []string{"merge", "squash"} })
 		}, []string{"merge is rebase, and acme/app is merged by merge, squash alone: every merge would be refused; allow it at " + page + ", or correct merge in "}},
-		"merge queue": {func(c *clinic) { c.host1(func(s *forgetest.Settings) { s.Queue = true }) }, []string{"the ruleset 42 of acme/app demands the merge queue, ", "take the rule away at " + page + "/rules"}},
 		"ruleset without CI": {func(c *clinic) {
 			c.entry["ci"] = "none"
 			c.host1(func(s *forgetest.Settings) { s.Rules["main"] = []string{"e2e"} })

@@ -22,7 +22,6 @@ type Kind struct {
 
 	TokenPage string // where a person makes a token; empty: at the address of the entry
 	Hook      string // where a person makes a webhook, as " at Settings, API, to %s"; empty: it is not said
-	Queue     string // why nothing goes into a merge queue of a host, after its name
 }
 
 // Entry holds what the registry says of a neighbour, its secrets, and what it is called with.
@@ -52,7 +51,7 @@ func (s Settings) With(kinds ...Kind) (Settings, error) {
 			return s, fmt.Errorf("the kind %q: its name is taken or empty, or it is no host, board or chat", k.Name)
 		}
 		one := kind{
-			queue: k.Queue, hook: func(neighbour) string { return cmp.Or(k.Hook, " to %s") },
+			hook:      func(neighbour) string { return cmp.Or(k.Hook, " to %s") },
 			tokenPage: func(n neighbour) string { return cmp.Or(k.TokenPage, n.URL) },
 		}
 		if k.Host != nil {

@@ -27,8 +27,7 @@ type kind struct {
 
 	tokenPage func(n neighbour) string // where a person makes a token of a host
 	// hook says what a webhook of a board is made for, and where: it ends the words "make one", as a format of the address.
-	hook  func(n neighbour) string
-	queue string // why nothing goes into a merge queue of a host, after its name
+	hook func(n neighbour) string
 }
 
 // kinds are the programs that the service works with. A further one has its entry here.
@@ -41,7 +40,6 @@ func (s Settings) kinds() map[projectfile.Kind]kind {
 				}
 				return n.URL + " (Settings, Developer settings)"
 			},
-			queue: ", into which GitHub takes pull requests by its GraphQL interface alone",
 			own: func(s Settings) neighbour {
 				o := s.GitHub.Options()
 				n := neighbour{

@@ -111,7 +111,6 @@ projects:
 		"shed": {
 			host:      func(_ *Service, n neighbour) (GitHost, error) { return host, nil },
 			tokenPage: func(n neighbour) string { return "the key hangs at " + n.URL },
-			queue:     ", which stands before the closed door of the shed",
 		},
 		"paper": {
 			own: func(Settings) neighbour {
@@ -143,8 +142,7 @@ projects:
 		"ok    paper        board paper is pinned: ORCH_PAPER_TOKEN, the drawer\n", "ok    wall         board wall is pinned: WALL_TOKEN, workspace in " + registry + "\n",
 		"by a string to https://box.example.org/webhooks/wall; without it ", "by a string to https://box.example.org/webhooks/paper; without it ",
 		"FAIL  APP          the board's columns: the ink has run\ndry the sheet sheet of projects.yaml\n", "dry the sheet scrap of projects.yaml\n",
-		"FAIL  APP          the farmer demands the merge queue, which stands before the closed door of the shed: every merge would be refused; " +
-			"take the rule away at https://barn.example.org/acme/app/settings/rules, or ",
+		"ok    APP          pull requests go into the merge queue that the farmer demands\n",
 		"make one at https://barn.example.org/acme/app/settings/hooks\n", "FAIL  pigeon       has flown: buy grain\n",
 	} {
 		require.Contains(t, out.String(), want)

@@ -24,6 +24,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -37,6 +38,7 @@ type twin struct {
 	server *forgetest.Server
 	git    func(args ...string) string
 	gitea  bool
+	gated  bool   // the merge gate is on, from the next start
 	ci     string // what CI concludes of each commit; empty = nothing
 
 	mu    sync.Mutex
@@ -146,10 +148,12 @@ func twinned(t *testing.T, onGitea bool, ci string, test func(*orchestratortest.
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			gate, err := mergegate.New(mergegate.Options{
-				Store: r.Store, Jobs: r.Store, Projects: projects, Spaces: r.Place, Leases: memlease.New(nil), Host: host, Merge: effects.Runners(with)[stage.EffectMerge], Off: true,
+				Store: r.Store, Jobs: r.Store, Projects: projects, Spaces: r.Place, Leases: memlease.New(nil), Host: host, Merge: effects.Runners(with)[stage.EffectMerge], Off: !w.gated, Repos: []string{"*"},
 			})
 			require.NoError(r, err)
-			return []orchestrator.Feature{gate.Feature()}
+			ends, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			require.NoError(r, err)
+			return []orchestrator.Feature{gate.Feature(), ends}
 		}
 	}, func(r *orchestratortest.Rig) {
 		r.Place.OnPush = w.pushed

@@ -80,7 +80,7 @@ func (c *call) rules() {
 		return object{"type": kind, "ruleset_source_type": "Repository", "ruleset_source": c.at.called, "ruleset_id": 42}
 	}
 	rows := []any{rule("deletion")}
-	if c.at.settings.Queue {
+	if c.at.settings.Queue && !c.at.settings.ProtectedQueue {
 		rows = append(rows, rule("merge_queue"))
 	}
 	var checks []any

@@ -74,6 +74,7 @@ type pull struct {
 	reviews []Review
 	lines   []LineComment
 	said    []Comment
+	removal object // the last from the merge queue
 }
 
 type repository struct {
@@ -85,6 +86,7 @@ type repository struct {
 	commits  map[string]*commit
 	labels   []Label
 	issues   []*Issue
+	queue    []*pull // of the base of each
 }
 
 // commit holds what was reported of one.
@@ -243,6 +245,7 @@ func (s *Server) changed(r *repository, c headChange) {
 	for _, p := range s.pulls {
 		if p.repo == r && p.Head == c.Branch && p.Open && !p.fork && !gone {
 			p.HeadSHA = c.After
+			s.unqueue(p, "someone", "BRANCH_INVALIDATED", "")
 			s.send("pull_request_sync", s.wirePullEvent(p, s.synced))
 			s.runCI(r, c.Branch, c.After)
 		}
@@ -255,6 +258,7 @@ func (s *Server) orphans(r *repository) {
 	for _, p := range s.pulls {
 		if p.repo == r && p.Open && !p.fork && heads[p.Head] == "" && !r.Has(p.Head) {
 			p.Open = false
+			s.unqueue(p, "someone", "DEQUEUED", "")
 			s.send("pull_request", s.wirePullEvent(p, "closed"))
 		}
 	}
@@ -283,7 +287,9 @@ func (s *Server) number(r *repository) int {
 func (s *Server) ChangePull(repo, branch, who, action string, change func(*Pull)) {
 	defer s.lock()()
 	if p := s.pull(repo, branch); p != nil && !p.Merged {
-		change(&p.Pull)
+		if change(&p.Pull); !p.Open || p.isDraft() {
+			s.unqueue(p, who, "DEQUEUED", "")
+		}
 		event := s.wirePullEvent(p, action)
 		event["sender"] = s.wireUser(who)
 		s.send("pull_request", event)

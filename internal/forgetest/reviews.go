@@ -217,41 +217,74 @@ func (p *pull) unresolved() bool {
 	return slices.ContainsFunc(p.lines, func(l LineComment) bool { return l.Answers == 0 && !l.Resolved })
 }
 
-// graphql serves the threads of pull requests, and their resolution: what the REST API does not have.
+// graphql serves what the REST API does not have: the threads of pull requests and their resolution, and the merge queue.
 func (c *call) graphql() {
 	var in struct {
 		Query     string
 		Variables struct {
-			Owner, Name, ID string
-			Number          int
+			Owner, Name, ID, Head, Branch string
+			Number                        int
 		}
 	}
 	if !c.decode(&in) {
 		return
 	}
+	no := func(kind, text string) {
+		c.ok(object{"data": nil, "errors": []any{object{"type": kind, "message": text}}})
+	}
 	with, number, root := in.Variables, in.Variables.Number, 0
-	resolves := strings.Contains(in.Query, "resolveReviewThread(")
-	if resolves {
+	mutates := strings.HasPrefix(in.Query, "mutation")
+	if mutates {
+		_, _ = fmt.Sscanf(with.ID, "PR_%d", &number)
 		_, _ = fmt.Sscanf(with.ID, "PRRT_%d_%d", &number, &root)
 	}
+	if r := c.repo(with.Owner + "/" + with.Name); r != nil && strings.Contains(in.Query, "mergeQueue(") {
+		queue := any(nil)
+		if r.settings.Queue {
+			queue = object{"id": "MQ_1"}
+		}
+		c.ok(object{"data": object{"repository": object{"mergeQueue": queue}}})
+		return
+	}
 	at := slices.IndexFunc(c.pulls, func(p *pull) bool {
-		return p.Number == number && (resolves || strings.EqualFold(p.repo.called, with.Owner+"/"+with.Name))
+		return p.Number == number && (mutates || strings.EqualFold(p.repo.called, with.Owner+"/"+with.Name))
 	})
-	if at < 0 || resolves && (root < 1 || root > len(c.pulls[at].lines)) || !resolves && !strings.Contains(in.Query, "reviewThreads(") {
-		c.ok(object{"data": nil, "errors": []any{object{"type": "NOT_FOUND", "message": "Could not resolve to a node."}}})
+	if at < 0 {
+		no("NOT_FOUND", "Could not resolve to a node.")
 		return
 	}
 	p := c.pulls[at]
-	if resolves && !p.repo.settings.Push {
-		no := object{"type": "FORBIDDEN", "message": "Resource not accessible by personal access token"}
-		c.ok(object{"data": nil, "errors": []any{no}})
+	if mutates && !p.repo.settings.Push {
+		no("FORBIDDEN", "Resource not accessible by personal access token")
 		return
 	}
-	if resolves {
+	switch {
+	case strings.Contains(in.Query, "enqueuePullRequest("):
+		if text := c.enqueue(p, with.Head); text != "" {
+			no("UNPROCESSABLE", text)
+			return
+		}
+		c.ok(object{"data": object{"enqueuePullRequest": object{"mergeQueueEntry": p.entry()}}})
+	case strings.Contains(in.Query, "dequeuePullRequest("):
+		if !c.unqueue(p, c.login(c.r), "DEQUEUED", "") {
+			no("UNPROCESSABLE", "Pull request is not in the merge queue")
+			return
+		}
+		c.ok(object{"data": object{"dequeuePullRequest": object{"mergeQueueEntry": object{"id": "MQE_1"}}}})
+	case strings.Contains(in.Query, "mergeQueueEntry"):
+		c.ok(object{"data": object{"viewer": object{"login": c.login(c.r)}, "repository": object{"pullRequest": c.wireQueued(p)}}})
+	case strings.Contains(in.Query, "resolveReviewThread(") && root >= 1 && root <= len(p.lines):
 		p.lines[root-1].Resolved = true
 		c.ok(object{"data": object{"resolveReviewThread": object{"thread": object{"id": with.ID}}}})
-		return
+	case strings.Contains(in.Query, "reviewThreads("):
+		c.ok(object{"data": object{"repository": object{"pullRequest": object{"reviewThreads": p.threads()}}}})
+	default:
+		no("NOT_FOUND", "Could not resolve to a node.")
 	}
+}
+
+// threads are the conversations of a pull request, on one page.
+func (p *pull) threads() object {
 	threads := []any{}
 	for i, l := range p.lines {
 		if l.Answers != 0 {
@@ -263,12 +296,10 @@ func (c *call) graphql() {
 				said = append(said, object{"databaseId": n + 1, "body": k.Body})
 			}
 		}
-		id := fmt.Sprintf("PRRT_%d_%d", number, i+1)
+		id := fmt.Sprintf("PRRT_%d_%d", p.Number, i+1)
 		threads = append(threads, object{"id": id, "isResolved": l.Resolved, "comments": object{"nodes": said}})
 	}
-	c.ok(object{"data": object{"repository": object{"pullRequest": object{
-		"reviewThreads": object{"pageInfo": object{"hasNextPage": false, "endCursor": nil}, "nodes": threads},
-	}}}})
+	return object{"pageInfo": object{"hasNextPage": false, "endCursor": nil}, "nodes": threads}
 }
 
 // Comments are the comments on a pull request of GitHub, in order.

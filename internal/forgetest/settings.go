@@ -21,7 +21,9 @@ type Settings struct {
 
 	DeleteHead bool                // branches are deleted when they are merged
 	Rules      map[string][]string // checks that rulesets demand, by branch
-	Queue      bool                // a ruleset demands the merge queue
+	Queue      bool                // a ruleset demands the merge queue; see ProtectedQueue
+
+	ProtectedQueue bool // it is the branch's protection that does, which no list of rules shows
 
 	Conversations bool   // have to be resolved before a merge
 	Standing      string // mergeable_state of open pull requests; empty = as their branches are

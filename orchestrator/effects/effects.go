@@ -9,6 +9,7 @@
 //	prepare   make the branch and its first commit, and push it
 //	publish   push a commit on the branch and see to the pull request
 //	merge     merge the pull request, pinned to the head; look before doing
+//	leave     take the pull request out of the merge queue of the host
 //	tidy      remove the workspace
 //	unbranch  delete the remote branch of what is done, where no host does
 package effects
@@ -73,6 +74,7 @@ func Runners(d Deps) map[stage.EffectKind]orchestrator.Runner {
 		stage.EffectPull:         orchestrator.RunnerFunc(d.pull),
 		stage.EffectReply:        orchestrator.RunnerFunc(d.reply),
 		stage.EffectMerge:        orchestrator.RunnerFunc(d.merge),
+		orchestrator.EffectLeave: orchestrator.RunnerFunc(d.leave),
 		stage.EffectTidy:         orchestrator.RunnerFunc(d.tidy),
 		stage.EffectUnbranch:     orchestrator.RunnerFunc(d.unbranch),
 		orchestrator.EffectWaits: orchestrator.RunnerFunc(d.waits),

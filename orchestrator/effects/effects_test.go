@@ -222,7 +222,7 @@ func ExampleRunners() {
 	}
 	slices.Sort(kinds)
 	fmt.Println(kinds)
-	// Output: [comment merge notify prepare publish pull_request reply status tidy unbranch waits]
+	// Output: [comment leave merge notify prepare publish pull_request reply status tidy unbranch waits]
 }
 
 // On a board with few columns our own status may stand in the column of a trigger: it

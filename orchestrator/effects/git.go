@@ -176,7 +176,13 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	}
 	sha, err := d.mergeOnce(ctx, e, p, t)
 	var unready *unreadyError
+	var queued *githost.QueuedError
 	switch {
+	case errors.As(err, &queued): // webhooks have it looked at sooner
+		at := d.Now().Add(time.Minute * time.Duration(min(e.Attempt, queuedMax)))
+		return queue.Outcome{Kind: queue.OutcomeRetry, At: at, Error: queued.Error()}
+	case errors.Is(err, githost.ErrUnqueued):
+		return report(e, stage.Event{On: stage.OnStop, At: d.Now(), Unbegun: true})
 	case errors.As(err, &unready):
 		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Unready: true, Reason: unready.Error()})
 	case err == nil:
@@ -214,7 +220,7 @@ func (d Deps) unmergeable(ctx context.Context, p task.Project, t task.Task, refu
 		Moved: errors.Is(refused, githost.ErrBehind), Reason: fault.Words(refused.Error()),
 	}
 	rebaser, ok := d.Workspaces.(work.Rebaser)
-	if !ok {
+	if !ok || errors.Is(refused, githost.ErrRed) {
 		return ev
 	}
 	got, err := rebaser.CatchUp(ctx, p.Workspace(t), false)
@@ -254,6 +260,12 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 	if pr.Merged {
 		return pr.MergeSHA, nil
 	}
+	m := githost.Merge{
+		Repo: p.Repo, Number: pr.Number, HeadSHA: e.SHA, Title: subject(t), Method: p.Merge, Queue: githost.QueueLeave, Since: e.Put,
+	}
+	if pr.Queue != "" && t.State.Stopping {
+		return d.Host.Merge(ctx, m)
+	}
 	if pr.HeadSHA != e.SHA {
 		return "", fmt.Errorf("%w: it is at %.12s, %.12s was judged", githost.ErrHeadMoved, pr.HeadSHA, e.SHA)
 	}
@@ -261,9 +273,17 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 		return "", fmt.Errorf("%w: %s: %s", githost.ErrDenied, row.Why(pr, p.Main), row.Do)
 	}
 	if err := d.confirmCI(ctx, p, t, e.SHA); err != nil {
+		if pr.Queue != "" && errors.As(err, new(*unreadyError)) { // it may be there already
+			if sha, left := d.Host.Merge(ctx, m); !errors.Is(left, githost.ErrUnqueued) {
+				return sha, left
+			}
+		}
 		return "", err
 	}
-	return d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Number: pr.Number, HeadSHA: e.SHA, Title: subject(t), Method: p.Merge})
+	if m.Queue = githost.QueueJoin; pr.Queue == "" {
+		m.Queue = ""
+	}
+	return d.Host.Merge(ctx, m)
 }
 
 // unreadyError reports that CI of what is to be merged is not green.

@@ -80,7 +80,11 @@ func (a account) block(registered bool) {
 		a.blockOfCatchUp()
 		a.Summary = "The merge gate: " + a.Blockers[len(a.Blockers)-1].Why + "."
 	case st.Stage == stage.Deploy && st.Phase == stage.PhaseMerge:
-		a.blockOfEffect(stage.EffectMerge, fmt.Sprintf("the branch is being merged at %.12s", st.Head))
+		kind := stage.EffectMerge
+		if st.Tested != "" {
+			kind = orchestrator.EffectGatedMerge
+		}
+		a.blockOfEffect(kind, fmt.Sprintf("the branch is being merged at %.12s", st.Head))
 		a.Summary = "The branch is being merged."
 	default:
 		a.add(Blocker{

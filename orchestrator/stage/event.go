@@ -174,7 +174,7 @@ type Event struct {
 	Others  bool      `json:"others,omitempty"`  // effect_failed, merge_failed, catch_up_failed: others seem to have pushed to the branch
 	Push    *Push     `json:"push,omitempty"`    // pushed; agent results: what kept their commits from being put on top
 	Unready bool      `json:"unready,omitempty"` // merge_failed: CI of what would land is not green
-	Outside bool      `json:"outside,omitempty"` // catch_up_failed: people have to see to it outside of the branch
+	Outside bool      `json:"outside,omitempty"` // catch_up_failed: people have to see to it elsewhere; caught_up: the host does
 	Verdict Verdict   `json:"verdict,omitzero"`
 
 	// Facts of the repository, on the event that starts a task.

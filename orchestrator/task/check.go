@@ -151,8 +151,7 @@ func (p Project) checkMerge() (wrong string) {
 		return "is for pull requests, and there are none where there is no git host (host: git): " +
 			"want squash, or leave it out to have main moved to the branch"
 	case p.Merge == "queue":
-		return "is queue: GitHub puts pull requests into a merge queue by its GraphQL interface alone, " +
-			"which the service does not use; " + want + ", and let main take pull requests without the queue"
+		return "is queue: a merge queue is used where the rules of main demand it; " + want
 	case slices.Contains([]githost.MergeMethod{githost.MergeCommit, githost.MergeSquash, githost.MergeRebase}, p.Merge):
 		return ""
 	default:

@@ -1,7 +1,7 @@
 // Package mergegate stands between deploy-staging and the merge. A task takes the
 // merge lease of its repository, has its branch rebased onto the newest main, has
 // the result tested again, and is merged only when main is still where it was
-// then: what lands is what was tested. No forge's merge queue is needed.
+// then: what lands is what was tested. No host's merge queue is needed.
 //
 //	staging works → lease → rebase, push → CI and the stage's checks → deploy
 //
@@ -12,6 +12,9 @@
 // that its process lost is free when its time is over.
 //
 // A branch that is up to date is not pushed, so that CI does not start for it.
+//
+// Where a merge queue of the host's is demanded, that is the line, and its own build the test on the newest main: the
+// gate brings nothing up to date, keeps no lease, and has CI of the branch looked at once more.
 //
 // Where the gate is off it acts only on a branch that is behind: the merge itself looks,
 // under the lease, and a branch that lacks something of main goes the same way. One

@@ -98,3 +98,17 @@ func TestOrdinal(t *testing.T) {
 		require.Equal(t, want, mergegate.Ordinal(n))
 	}
 }
+
+// What the host's own queue tests neither has the lease nor is compared with what was tested here.
+func TestRuleOfAHostsQueue(t *testing.T) {
+	s := stage.State{Stage: stage.DeployStaging, Phase: stage.PhaseCatchUp, Head: "h"}
+	d := mergegate.Rule(s, stage.Event{On: orchestrator.OnCaughtUp, SHA: "h", Outside: true}, stage.Decision{State: s, Moved: true})
+	require.False(t, d.State.Leased)
+	require.Equal(t, stage.PhaseRetest, d.State.Phase)
+	for base, landed := range map[string]int{"": 0, "m": 1} {
+		s = stage.State{Stage: stage.Deploy, Phase: stage.PhaseRelease, Head: "h"}
+		s.Tested, s.Base = "h", base
+		d = mergegate.Rule(s, stage.Event{On: stage.OnMergeDone, SHA: "x"}, stage.Decision{State: s, Moved: true})
+		require.Len(t, d.Effects, landed)
+	}
+}

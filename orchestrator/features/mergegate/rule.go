@@ -61,14 +61,15 @@ func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	return giveBack(s, pin(e, gate(s, e, d)))
 }
 
-// caughtUp takes over where the branch stands now. The task that tried has the lease. The tests of what is to be
+// caughtUp takes over where the branch stands now. The task that tried has the lease, unless a queue of the host's
+// brings up to date and tests what lands: then it stays where it is. The tests of what is to be
 // merged are looked at at once, because a branch that was up to date may have its results already.
 func caughtUp(e stage.Event, d stage.Decision) stage.Decision {
 	n := &d.State
-	if !n.Leased {
+	if !n.Leased && !e.Outside {
 		n.LeasedAt = e.At
 	}
-	n.Leased, n.Tested = true, ""
+	n.Leased, n.Tested = !e.Outside, ""
 	if e.SHA != "" {
 		n.Head, n.Pushed, n.Base = e.SHA, e.SHA, e.Base
 	}
@@ -146,7 +147,7 @@ func pin(e stage.Event, d stage.Decision) stage.Decision {
 			d.Effects[i] = stage.Effect{Kind: orchestrator.EffectGatedMerge, SHA: f.SHA, Base: n.Base, Tested: n.Tested}
 		}
 	}
-	if e.On == stage.OnMergeDone && n.Stage == stage.Deploy && n.Phase == stage.PhaseRelease && n.Tested != "" {
+	if e.On == stage.OnMergeDone && n.Stage == stage.Deploy && n.Phase == stage.PhaseRelease && n.Tested != "" && n.Base != "" {
 		d.Effects = append(d.Effects, stage.Effect{Kind: orchestrator.EffectLanded, SHA: n.MergeSHA, Expected: n.Head})
 	}
 	return d

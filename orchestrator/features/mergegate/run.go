@@ -45,6 +45,11 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 	if !working(t.State) || t.State.Head != e.SHA {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "the task has gone on without it"}
 	}
+	if pr, err := g.pull(ctx, p, t); err != nil {
+		return g.retryOutcome(e, err)
+	} else if pr.Queue != "" {
+		return g.report(e, stage.Event{On: orchestrator.OnCaughtUp, SHA: e.SHA, Outside: true})
+	}
 	busy, err := g.acquire(ctx, t)
 	if err != nil {
 		return g.retryOutcome(e, err)
@@ -114,18 +119,27 @@ func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	}
 }
 
-// merged reports whether the branch of a task is merged at a head; a merge whose
+// merged reports whether the branch of a task is merged at a head, or a queue of the host's tests what lands of it; a merge whose
 // deployment was rejected does not count.
 func (g *Gate) merged(ctx context.Context, p task.Project, t task.Task, head string) (bool, error) {
 	if host, plain := githost.PlainOf(g.opt.Host, p.Repo); plain {
 		as, err := githost.Landed(ctx, host, p.Repo, p.Main, head)
 		return as != "" && as != t.State.Landed, err
 	}
+	pr, err := g.pull(ctx, p, t)
+	return pr.Queue != "" || pr.Merged && (t.State.Landed == "" || pr.MergeSHA != t.State.Landed), err
+}
+
+// pull returns the pull request of a task; zero = it has none.
+func (g *Gate) pull(ctx context.Context, p task.Project, t task.Task) (githost.PullRequest, error) {
+	if _, plain := githost.PlainOf(g.opt.Host, p.Repo); plain {
+		return githost.PullRequest{}, nil
+	}
 	pr, err := g.opt.Host.PullRequest(ctx, p.Repo, t.Branch)
 	if errors.Is(err, githost.ErrNotFound) {
-		return false, nil
+		return githost.PullRequest{}, nil
 	}
-	return err == nil && pr.Merged && (t.State.Landed == "" || pr.MergeSHA != t.State.Landed), err
+	return pr, err
 }
 
 // mergeAgain tries a merge again, or blocks the task when it is refused for good.
