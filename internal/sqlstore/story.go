@@ -34,7 +34,8 @@ const (
 		select (select max(j.id) from ~journal j where j.task_id = t.id and j.id <= $1 and j.kind = 'decision')
 		from ~tasks t) order by task_id`
 
-	endedTasks = "select " + taskColumns + " from ~tasks where ended_at is not null and ended_at >= $1 order by ended_at desc, id desc limit $2"
+	endedTasks = "select " + taskColumns + " from ~tasks where ended_at is not null and ended_at >= $1 " +
+		"order by ended_at desc, id desc limit $2"
 
 	// saveDeliveries adds deliveries that are new.
 	saveDeliveries = `insert into ~deliveries (source, delivery_id, body_hash, event, received_at, outcome)

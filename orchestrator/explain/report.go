@@ -40,7 +40,7 @@ type Sum struct {
 	Unpriced  int64   `json:"unpriced_runs,omitempty"`
 }
 
-// Week is what has ended in the seven days from a Monday.
+// Week sums up what has ended in the seven days from a Monday.
 type Week struct {
 	From string `json:"from"`
 	Sum
@@ -54,7 +54,7 @@ type StageTime struct {
 	P85    int64       `json:"p85_seconds"`
 }
 
-// Back is why a task was sent back: the gate, or what has happened where none was red, and the beginning of the reason.
+// Back names why a task was sent back: the gate, or what has happened where none was red, and the beginning of the reason.
 type Back struct {
 	Gate   string `json:"gate"`
 	Reason string `json:"reason"`

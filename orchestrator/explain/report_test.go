@@ -84,13 +84,13 @@ func (p *past) live(repo, title string, began time.Time, usd int64, moves ...mov
 }
 
 // plain is a life of some hours without a fault: an hour for an agent, an hour for a person, then agents, and an hour of CI.
-func (p *past) plain(title string, began time.Time, hours time.Duration, usd int64) int64 {
+func (p *past) plain(title string, began time.Time, hours int, usd int64) int64 {
 	kim, lee := stage.Principal{Name: "Kim"}, stage.Principal{Name: "Lee"}
 	return p.live("acme/app", title, began, usd,
 		move{0, stage.Event{On: stage.OnToAnalyse, By: lee}, stage.State{Stage: stage.Analysis, Active: stage.Analyst}},
 		move{time.Hour, stage.Event{On: stage.OnAgentFinished}, stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval}},
 		move{time.Hour, stage.Event{On: stage.OnApproved, By: kim}, stage.State{Stage: stage.Development, Active: stage.Developer}},
-		move{(hours - 3) * time.Hour, stage.Event{On: stage.OnAgentFinished}, stage.State{Stage: stage.Development}},
+		move{time.Duration(hours-3) * time.Hour, stage.Event{On: stage.OnAgentFinished}, stage.State{Stage: stage.Development}},
 		move{time.Hour, stage.Event{On: stage.OnCI}, stage.State{Stage: stage.Done, MergeSHA: "abc"}})
 }
 
@@ -113,7 +113,7 @@ func TestReportOfAJournal(t *testing.T) {
 	inPast(t, func(p *past, now time.Time) {
 		ago := func(days int) time.Time { return now.AddDate(0, 0, -days) }
 		for n := range 5 {
-			p.plain(fmt.Sprint("plain ", n), ago(17), time.Duration(10*(n+1)), 2) // they end in the week of 13 December
+			p.plain(fmt.Sprint("plain ", n), ago(17), 10*(n+1), 2) // they end in the week of 13 December
 		}
 		back := p.live("acme/app", "=1+1 sent back", ago(3), 20, // it ends in the week of 27 December
 			move{0, stage.Event{On: stage.OnToAnalyse}, stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval}},

@@ -52,10 +52,11 @@ func (s *server) history(r *http.Request) (view, error) {
 		ended = append(ended, pile{name, []int64{int64(w.Merged), int64(w.Others)}})
 		waited = append(waited, pile{name, []int64{w.People, w.Agents, w.CI, w.Rest()}})
 	}
-	p.Ended = drawBars("by-week", plotSmall, ended, []legend{{0, "merged"}, {1, "not merged"}}, 2, func(n int64) string { return strconv.FormatInt(n, 10) })
-	p.Waited = drawBars("waited", plotSmall, waited, []legend{{0, "people"}, {1, "agents"}, {2, "CI"}, {3, "the rest"}}, 7200, func(n int64) string {
-		return strconv.FormatInt((n+1800)/3600, 10) + " h"
-	})
+	count := func(n int64) string { return strconv.FormatInt(n, 10) }
+	hours := func(n int64) string { return count((n+1800)/3600) + " h" }
+	whom := []legend{{0, "people"}, {1, "agents"}, {2, "CI"}, {3, "the rest"}}
+	p.Ended = drawBars("by-week", plotSmall, ended, []legend{{0, "merged"}, {1, "not merged"}}, 2, count)
+	p.Waited = drawBars("waited", plotSmall, waited, whom, 7200, hours)
 	return view{Name: "history", Title: "History", Nav: "history", Data: p}, nil
 }
 

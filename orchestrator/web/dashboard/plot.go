@@ -38,7 +38,7 @@ type legend struct {
 	Name  string
 }
 
-// pile is what a bar is made of, by class, from the base up.
+// pile holds the parts of a bar, by class, from the base up.
 type pile struct {
 	Name  string
 	Parts []int64
