@@ -112,7 +112,8 @@ func wordsQuestionsNotice(role Role, q string) string {
 
 // WordsStuck is the question of a run that was stopped because it made no progress.
 func WordsStuck(role Role, reason string) string {
-	return fmt.Sprintf("What is the %s to do differently? It was %s In Progress alone lets it go on, and tells it so.", role, sentence(reason))
+	return fmt.Sprintf("What is the %s to do differently? It was %s In Progress alone lets it go on, and tells it so.",
+		role, sentence(reason))
 }
 
 func wordsTransition(from, to Stage, why string) string {

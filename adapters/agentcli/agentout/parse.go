@@ -9,8 +9,8 @@
 //	{"type":"result","text":"The cache is in place.","session":"s-1"}
 //
 // All fields but type are optional. A tool's "error" is its result when it has failed. A usage
-// is that of the run so far: the last one counts. A result with "error" is a failure; "trouble" and "until" (RFC 3339) say that every run would
-// fail (see work.Trouble). Other lines are words.
+// is that of the run so far: the last one counts. A result with "error" is a failure; "trouble" and "until" (RFC 3339) say
+// that every run would fail (see work.Trouble). Other lines are words.
 //
 // Output is hostile: values of another type than expected are skipped, lines and memory are
 // bounded, and nothing is taken to be complete.
