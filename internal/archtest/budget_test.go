@@ -21,15 +21,15 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        120_080,
-		"tokens outside tests":       813_600,
-		"tokens of tests":            692_100,
-		"exported names":             2_472,
+		"lines outside tests":        125_200,
+		"tokens outside tests":       853_200,
+		"tokens of tests":            725_300,
+		"exported names":             2_592,
 		"lines over 140 columns":     50,
-		"packages of the server":     97,
-		"tokens of the server":       584_950,
-		"words of Markdown":          26_400,
-		"settings":                   147,
+		"packages of the server":     98,
+		"tokens of the server":       616_100,
+		"words of Markdown":          27_400,
+		"settings":                   150,
 		"fields of Feature":          15,
 		"methods of Engine":          59,
 		"exported methods of Engine": 30,

@@ -81,7 +81,8 @@ func scanTrack(r *sql.Rows) (k gpstracks.Track, err error) {
 	err = r.Scan(&k.ID, &k.Source, &k.ExternalID, &k.Name, &k.Activity, &k.URL, &k.Attribution, &b.Min[0], &b.Min[1], &b.Max[0], &b.Max[1],
 		&k.LengthM,
 		when{&k.RecordedOn}, &k.Key, &k.Points, when{&k.FirstSeenAt}, when{&k.LastSeenAt}, &k.RunID,
-		&cells, &k.ActivityFrom, when{&k.StartedAt}, when{&k.EndedAt}, seconds{&k.Moving}, &e.ascent, &e.descent, &e.low, &e.high, &e.profile,
+		&cells, &k.ActivityFrom, when{&k.StartedAt}, when{&k.EndedAt}, seconds{&k.Moving},
+		&e.ascent, &e.descent, &e.low, &e.high, &e.profile,
 		&lines)
 	if err == nil {
 		k.Lines, err = gpstracks.ParseLines(lines)

@@ -79,7 +79,8 @@ func drawBars(id string, width int, columns []pile, names []legend, unit int64, 
 				}
 			}
 			p.Bars = append(p.Bars, bar{
-				X: x + step*0.12, Y: y(sum + n), W: step * 0.76, H: y(sum) - y(sum+n), Class: class, Title: c.Name + ", " + name + ": " + say(n),
+				X: x + step*0.12, Y: y(sum + n), W: step * 0.76, H: y(sum) - y(sum+n), Class: class,
+				Title: c.Name + ", " + name + ": " + say(n),
 			})
 			sum += n
 		}
