@@ -115,6 +115,9 @@ func (s *Store) DecisionsAt(ctx context.Context, id int64) ([]task.JournalEntry,
 
 // Ended implements task.History.
 func (s *Store) Ended(ctx context.Context, since time.Time, limit int) ([]task.Task, error) {
+	if since.IsZero() { // which stores keep as null
+		since = time.Unix(0, 0)
+	}
 	return list(ctx, s, scanTask, endedTasks, since, int64(limit))
 }
 
