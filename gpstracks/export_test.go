@@ -1,4 +1,4 @@
 package gpstracks
 
-// OldKey is the key of removals of earlier versions.
-func OldKey(t Track) string { return oldKey(&t) }
+// DedupeKey is the key of a track.
+func DedupeKey(t Track) string { return dedupeKey(&t) }

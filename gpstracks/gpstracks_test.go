@@ -142,10 +142,10 @@ func keyed(west, south, east, north, metres float64, day string) gpstracks.Track
 	return t
 }
 
-func TestOldKey(t *testing.T) {
+func TestDedupeKey(t *testing.T) {
 	t.Parallel()
 	base := keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_340, "2025-05-05 10:00")
-	key := gpstracks.OldKey(base)
+	key := gpstracks.DedupeKey(base)
 	require.Equal(t, "27e05587ed1d045cb1a60c767cc34d98a2f597d4b8b742a806d3f8a921232339", key,
 		"a key of version 1 never changes: it is in databases")
 	for name, c := range map[string]struct {
@@ -168,21 +168,21 @@ func TestOldKey(t *testing.T) {
 		"an unknown day":                    {keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_340, ""), false},
 		"coordinates in each other's place": {keyed(46.1234, 7.1234, 46.2345, 7.2345, 12_340, "2025-05-05 10:00"), false},
 	} {
-		require.Equal(t, c.same, key == gpstracks.OldKey(c.t), name)
+		require.Equal(t, c.same, key == gpstracks.DedupeKey(c.t), name)
 	}
-	south := gpstracks.OldKey(keyed(-7.2345, -46.2345, -7.1234, -46.1234, 12_340, ""))
-	require.Equal(t, south, gpstracks.OldKey(keyed(-7.2341, -46.2341, -7.1239, -46.1239, 12_340, "")), "negative edges go outward too")
-	require.NotEqual(t, south, gpstracks.OldKey(keyed(-7.2341, -46.2341, -7.1229, -46.1239, 12_340, "")))
-	require.Equal(t, gpstracks.OldKey(keyed(0, 0, 0, 0, 0, "")), gpstracks.OldKey(keyed(math.Copysign(0, -1), 0, 0, 0, 0, "")))
+	south := gpstracks.DedupeKey(keyed(-7.2345, -46.2345, -7.1234, -46.1234, 12_340, ""))
+	require.Equal(t, south, gpstracks.DedupeKey(keyed(-7.2341, -46.2341, -7.1239, -46.1239, 12_340, "")), "negative edges go outward too")
+	require.NotEqual(t, south, gpstracks.DedupeKey(keyed(-7.2341, -46.2341, -7.1229, -46.1239, 12_340, "")))
+	require.Equal(t, gpstracks.DedupeKey(keyed(0, 0, 0, 0, 0, "")), gpstracks.DedupeKey(keyed(math.Copysign(0, -1), 0, 0, 0, 0, "")))
 }
 
 // A border of a bucket is where it is whatever the last binary digit of it says.
-func TestOldKeyOnEveryBorder(t *testing.T) {
+func TestDedupeKeyOnEveryBorder(t *testing.T) {
 	t.Parallel()
 	for i := -180_000; i <= 180_000; i += 7 {
 		edge := float64(i) / 1000
-		k := gpstracks.OldKey(keyed(edge, 0, edge, 0, 100, ""))
-		require.Equal(t, k, gpstracks.OldKey(keyed(math.Nextafter(edge, -400), 0, math.Nextafter(edge, 400), 0, 100, "")), edge)
+		k := gpstracks.DedupeKey(keyed(edge, 0, edge, 0, 100, ""))
+		require.Equal(t, k, gpstracks.DedupeKey(keyed(math.Nextafter(edge, -400), 0, math.Nextafter(edge, 400), 0, 100, "")), edge)
 	}
 }
 

@@ -2,11 +2,9 @@ package gpstracks
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/paulmach/orb"
 )
@@ -32,15 +30,15 @@ func length(line orb.LineString) float64 {
 	return m
 }
 
-// Buckets of oldKey.
+// Buckets of dedupeKey.
 const (
 	keyDegrees = 10_000 // units of 1e-7 degrees: 0.001 degrees
 	keyMetres  = 50
 )
 
-// oldKey returns the key that removals of earlier versions hold: the SHA-256 of the box rounded outward, the length
-// rounded and the day. Cells take its place at the first match.
-func oldKey(t *Track) string {
+// dedupeKey returns the key by which a track is another one's duplicate before any cell is looked at: the SHA-256 of the box
+// rounded outward, the length rounded and the day. Databases hold it, and removals of earlier versions.
+func dedupeKey(t *Track) string {
 	day := "unknown"
 	if !t.RecordedOn.IsZero() {
 		day = t.RecordedOn.UTC().Format("2006-01-02")
@@ -60,16 +58,6 @@ func oldKey(t *Track) string {
 
 // fixed is a coordinate in units of 1e-7 degrees.
 func fixed(deg float64) int64 { return int64(math.Round(deg * 1e7)) }
-
-// contentKey is one for tracks of equal lines and times.
-func contentKey(t *Track) string {
-	b := AppendLines(nil, t.Lines)
-	for _, at := range [...]time.Time{t.RecordedOn, t.StartedAt, t.EndedAt} {
-		b = binary.LittleEndian.AppendUint64(b, uint64(at.UnixMicro()))
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
 
 func floorDiv(a, b int64) int64 {
 	q := a / b

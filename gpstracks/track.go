@@ -46,7 +46,7 @@ type Track struct {
 	Bounds             orb.Bound // of Lines, which do not cross the antimeridian
 	LengthM            float64   // metres along Lines
 	Points             int       // in Lines
-	Key                string    // of Lines and times: equal ones are one track
+	Key                string    // of bounds, length and day: tracks with equal ones are one
 	Cells              Cells     // along Lines
 	FirstSeenAt        time.Time // when a collector brought it first; set by the store
 	LastSeenAt         time.Time // when one brought it last
@@ -137,7 +137,7 @@ func complete(t Track, cut orb.MultiLineString) Track {
 		t.ActivityFrom = ""
 	}
 	t.Elevation = t.Elevation.rounded()
-	t.Key, t.Cells = contentKey(&t), CellsOf(cut)
+	t.Key, t.Cells = dedupeKey(&t), CellsOf(cut)
 	return t
 }
 

@@ -223,7 +223,7 @@ func (r Removal) Check() error {
 
 // Matches reports whether the removal is of a track. One of an earlier version that has a key says nothing by
 // its reference, which was the last part of any address.
-func (r Removal) Matches(t *Track) bool { return r.matches(t, oldKey(t)) }
+func (r Removal) Matches(t *Track) bool { return r.matches(t, dedupeKey(t)) }
 
 func (r Removal) matches(t *Track, old string) bool {
 	if r.OldKey != "" {
@@ -248,7 +248,7 @@ func Screen(tracks []Track, zones []Zone, removals []Removal) (kept []Track, s S
 	}
 	removals = slices.Clone(removals)
 	removed := func(t *Track) bool {
-		old := oldKey(t)
+		old := dedupeKey(t)
 		i := slices.IndexFunc(removals, func(r Removal) bool { return r.matches(t, old) })
 		if i >= 0 && removals[i].OldKey != "" {
 			r := &removals[i]

@@ -127,10 +127,11 @@ func comesBack(k *kit) {
 
 func noSecond(k *kit) {
 	a := k.track("a", 7.0002, 46, 5)
-	again := k.track("other", 7.00021, 46, 5)
-	require.NotEqual(k, a.Key, again.Key)
-	u := k.upsert(a, again, a)
-	require.Equal(k, []int{1, 0, 2}, []int{u.Inserted, u.Updated, u.Duplicates})
+	again, beside := k.track("other", 7.0004, 46, 5), k.track("beside", 7.0002, 45.999999, 5)
+	require.Equal(k, a.Key, again.Key)
+	require.NotEqual(k, a.Key, beside.Key, "the cells are the same")
+	u := k.upsert(a, again, beside, a)
+	require.Equal(k, []int{1, 0, 3}, []int{u.Inserted, u.Updated, u.Duplicates})
 	require.Len(k, u.Changed, 1)
 	a.LastSeenAt, a.RunID = day().Add(time.Hour), 4
 	u = k.upsert(a)
