@@ -9,6 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -45,7 +46,7 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 	if !working(t.State) || t.State.Head != e.SHA {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "the task has gone on without it"}
 	}
-	if pr, err := g.pull(ctx, p, t); err != nil {
+	if pr, err := g.pull(ctx, p, t); fault.Retryable(err) { // what is refused for good is met where it is needed
 		return g.retryOutcome(e, err)
 	} else if pr.Queue != "" {
 		return g.report(e, stage.Event{On: orchestrator.OnCaughtUp, SHA: e.SHA, Outside: true})
