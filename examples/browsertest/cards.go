@@ -16,6 +16,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/board"
 	"github.com/signalbox-dev/signalbox/adapters/markdown"
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/memhost"
@@ -126,6 +127,11 @@ func serveCards(ctx context.Context, address, path string) error {
 	if err != nil {
 		return err
 	}
+	sessions, err := sqlite.Open(ctx, sqlite.Options{Path: path + ".sessions"}) // they outlive the process
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sessions.Close() }()
 	store, host := memstore.New(nil), memhost.New()
 	place := memwork.New(func(ctx context.Context, c agents.Command, files map[string]string) agents.Result {
 		memwork.Good(ctx, c, files)
@@ -156,7 +162,7 @@ func serveCards(ctx context.Context, address, path string) error {
 		return err
 	}
 	pages, err := dashboard.Handler(dashboard.Options{
-		Engine: eng, History: store, Access: access.New(access.Options{Local: true}), Stop: true,
+		Engine: eng, History: store, Access: access.New(access.Options{Store: sessions, AdminToken: operatorToken, Local: true}), Stop: true,
 		Cards: own, Markdown: markdown.Render, Done: ctx.Done(),
 	})
 	if err != nil {

@@ -36,9 +36,7 @@ func (s *server) decide(on stage.Trigger) view {
 				`the words of %d bytes at most, or nothing.`, textMax))
 		}
 		return s.order(func(ctx context.Context, e *orchestrator.Engine, n int64, who stage.Principal) error {
-			if access.Of(ctx).Shared {
-				who.Proof = stage.ProofNone
-			}
+			who.Proof = access.Of(ctx).PersonProof()
 			return admin.Decide(ctx, e, n, admin.Word{On: on, Why: in.Why, Of: in.Commit}, who)
 		})(r)
 	}

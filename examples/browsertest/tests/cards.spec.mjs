@@ -1,13 +1,14 @@
 // The board that the service keeps itself: in light and dark, on a phone, without JavaScript,
 // by dragging, and over a server that is killed (kill -9) while somebody types.
-import { fits, noDialogs } from '../dash.mjs'
+import { fits, noDialogs, token } from '../dash.mjs'
 import { audit, expect, look, site, test, watch, Problems } from '../fixture.mjs'
 
 /** @typedef {import('@playwright/test').Page} Page */
 
-/** @param {Page} page @param {string} name */
+/** Signs in by the operator's token, and types a name. @param {Page} page @param {string} name */
 async function called(page, name) {
-  await page.goto(site('cards') + 'board')
+  await page.goto(site('cards') + 'session?next=board#' + token)
+  await page.getByRole('button', { name: 'Sign in' }).click()
   await page.fill('#me', name)
   await page.getByRole('button', { name: 'That is me' }).click()
   await expect(page.locator('.whoami')).toContainText(`You are ${name}`)
@@ -232,6 +233,9 @@ test('everything works without JavaScript', async ({ browser }) => {
   const problems = new Problems()
   problems.allow(/422/) // whose name is asked for
   page.on('console', m => void (m.type() === 'error' && problems.seen.push(m.text())))
+  await page.goto(site('cards') + 'session?next=board')
+  await page.getByLabel('Token').fill(token)
+  await page.getByRole('button', { name: 'Sign in' }).click()
   await page.goto(site('cards') + 'board/new?project=app')
   await page.getByLabel('Title').fill('By forms')
   await page.getByLabel('Description').fill('one\n  two')
