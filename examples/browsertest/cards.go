@@ -162,8 +162,9 @@ func serveCards(ctx context.Context, address, path string) error {
 		return err
 	}
 	pages, err := dashboard.Handler(dashboard.Options{
-		Engine: eng, History: store, Access: access.New(access.Options{Store: sessions, AdminToken: operatorToken, Local: true}), Stop: true,
-		Cards: own, Markdown: markdown.Render, Done: ctx.Done(),
+		Engine: eng, History: store, Cards: own, Stop: true,
+		Access: access.New(access.Options{Store: sessions, AdminToken: operatorToken, Local: true}),
+		Markdown: markdown.Render, Done: ctx.Done(),
 	})
 	if err != nil {
 		return err
