@@ -163,7 +163,8 @@ func serveCards(ctx context.Context, address, path string) error {
 	}
 	pages, err := dashboard.Handler(dashboard.Options{
 		Engine: eng, History: store, Cards: own, Stop: true,
-		Access: access.New(access.Options{Store: sessions, AdminToken: operatorToken, Local: true}), Markdown: markdown.Render, Done: ctx.Done(),
+		Access:   access.New(access.Options{Store: sessions, AdminToken: operatorToken, Local: true}),
+		Markdown: markdown.Render, Done: ctx.Done(),
 	})
 	if err != nil {
 		return err
