@@ -66,7 +66,7 @@ func (e *Engine) runCommands(ctx context.Context, commands [][]string, s gates.F
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", r.Command, err)
 		}
-		r.SHA = s.SHA
+		r.Issuer, r.Proof, r.SHA, r.At = stage.IssuerService, stage.ProofExit, s.SHA, e.Now()
 		e.Log.Info("a command of the registry was run", "task", s.Task.ID, "repo", s.Task.Repo,
 			"sha", r.SHA, "command", r.Command, "exit", r.Exit, "took", e.Now().Sub(begun))
 		if out = append(out, r); r.Exit != 0 {

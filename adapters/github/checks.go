@@ -10,6 +10,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // actions is the app that runs the workflows of repositories.
@@ -90,9 +91,10 @@ func (c *Client) statuses(ctx context.Context, owner, name, sha string) (out []c
 		}
 		for _, s := range list {
 			k := githost.Check{
-				Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status",
-				Issuer: issuer(githost.IssuerUser, s.GetCreator().GetLogin()), URL: s.GetTargetURL(), Note: s.GetDescription(),
+				Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status", URL: s.GetTargetURL(), Note: s.GetDescription(),
 			}
+			k.Issuer, k.At = issuer(stage.IssuerUser, s.GetCreator().GetLogin()), s.GetUpdatedAt().Time
+			k.SHA = githost.StatusCommit(s.GetURL())
 			same := func(o checkRun) bool { return o.Name == k.Name && o.Issuer == k.Issuer }
 			if !slices.ContainsFunc(out, same) {
 				out = append(out, checkRun{Check: k})
@@ -147,9 +149,11 @@ func (c *Client) checkRuns(ctx context.Context, owner, name, sha string) (out []
 		for _, r := range list.CheckRuns {
 			state := conclusion(r.GetStatus(), r.GetConclusion())
 			out = append(out, checkRun{githost.Check{
-				Name: r.GetName(), State: state, Kind: "check_run", App: appOf(r.GetApp().GetSlug()),
-				Issuer: issuer(githost.IssuerApp, r.GetApp().GetSlug()), ID: strconv.FormatInt(r.GetID(), 10),
+				Name: r.GetName(), State: state, Kind: "check_run", App: appOf(r.GetApp().GetSlug()), ID: strconv.FormatInt(r.GetID(), 10),
 				URL: r.GetHTMLURL(), Note: note(state, r.GetConclusion(), r.GetOutput().GetTitle()),
+				Provenance: stage.Provenance{
+					Issuer: issuer(stage.IssuerApp, r.GetApp().GetSlug()), SHA: r.GetHeadSHA(), At: r.GetCompletedAt().Time,
+				},
 			}, r.GetCheckSuite().GetID(), r.GetApp().GetID()})
 		}
 		if more, err := next(&opt.Page, resp); err != nil || !more {

@@ -48,17 +48,16 @@ func protectedPaths(ctx context.Context, s gates.Facts) gates.Verdict {
 	if len(changed)+len(weaker)+len(unread) == 0 {
 		return gates.Greenf("no protected path is changed at %.12s", s.SHA)
 	}
-	if s.Vouched != "" {
+	if s.Vouched.SHA != "" {
 		if len(weaker)+len(unread) > 0 {
 			patterns = append(slices.Clone(patterns), testFiles()...)
 		}
-		since, err := s.Changes.Changed(ctx, s.Vouched, patterns)
+		since, err := s.Changes.Changed(ctx, s.Vouched.SHA, patterns)
 		if fault.Retryable(err) {
 			return unreachable("what has changed since a person has looked", err)
 		}
 		if err == nil && len(since) == 0 {
-			approval := gates.Evidence{Kind: "approval", Name: s.Vouched, OK: true}
-			return gates.Greenf("a person stands for the protected paths as of %.12s", s.Vouched).With(approval)
+			return gates.Greenf("a person stands for the protected paths as of %.12s", s.Vouched.SHA).With(vouched(s))
 		}
 	}
 	v, why := gates.Verdict{}, []string(nil)

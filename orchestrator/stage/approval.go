@@ -25,7 +25,7 @@ func (w *builder) requireVouch(v Verdict) {
 func (w *builder) vouch() {
 	s := &w.d.State
 	w.note(w.edge.Why + ", at " + short(s.Head))
-	s.Vouched, s.Hold, s.HoldReason = s.Head, HoldNone, ""
+	s.Vouched, s.Hold, s.HoldReason = w.ev.By.Vouch(s.Head, w.ev.At), HoldNone, ""
 	w.comment(Stream, sentence(w.edge.Why+" as of "+short(s.Head)))
 	w.status(w.statusOf(s.Stage))
 	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectAskCI, SHA: s.Head})
