@@ -70,6 +70,10 @@ type Facts struct {
 	// the task's artefacts, SHA among them: a report on one of them is a report
 	// on the head.
 	SameCode []string
+	// Base is the commit of main at which the branch has left it, as far as it is known. A command finds the files that
+	// FromMain matches (see stage.Paths) as they are there.
+	Base     string
+	FromMain []string
 	// Deployed is the commit that the deployment was to bring out.
 	Deployed string
 

@@ -87,7 +87,7 @@ func FactsOf(
 		return s, err
 	}
 	s.Changes = changes{from, space, sha}
-	s.SameCode = []string{sha}
+	s.SameCode, s.Base = []string{sha}, tip.Base
 	if tip.SHA == sha {
 		s.SameCode = tip.SameCode
 	}
