@@ -99,6 +99,7 @@ func lines(diff []gates.FileDiff, name string) string {
 		return ""
 	}
 	_, hunks, _ := strings.Cut(diff[at].Text, "\n@@")
+	_, hunks, _ = strings.Cut(hunks, "\n")
 	for line := range strings.Lines(hunks) {
 		if line = strings.TrimSpace(line); line != "" && (line[0] == '-' || line[0] == '+') && len(out) < linesShown {
 			out = append(out, line)
