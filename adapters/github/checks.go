@@ -13,8 +13,11 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// actions is the app that runs the workflows of repositories.
-const actions = "github-actions"
+// actions is the app that runs the workflows of repositories, and actionsID its number.
+const (
+	actions   = "github-actions"
+	actionsID = 15368
+)
 
 // appOf is an app by the port's name.
 func appOf(slug string) string {
@@ -128,8 +131,11 @@ func checksOf(runs []checkRun) (out []githost.Check) {
 }
 
 // isOf reports whether an app that a rule demands has reported it, 0 for any. A status names an account alone: that of
-// an app ends so.
+// an app ends so, and that of the workflows is known.
 func (r checkRun) isOf(app int64) bool {
+	if app == actionsID && r.app == 0 {
+		return r.Issuer == stage.IssuerUser+actions+"[bot]"
+	}
 	return app == 0 || r.app == app || r.app == 0 && strings.HasSuffix(r.Issuer, "[bot]")
 }
 
