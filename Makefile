@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-jail test-agents corpus conformance check nightly lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants apidiff build drill test-manifests tools
+.PHONY: help demo test test-browser test-jail test-agents corpus conformance check nightly lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants vuln apidiff build drill test-manifests tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -114,6 +114,10 @@ sim: ## simulated worlds, SEEDS of them (100000 for a night)
 
 mutants: ## plant every bug of the list and find it; writes the table in docs/reliability.md
 	MUTANTS=all $(GO) test ./internal/simulate -run 'TestMutants|TestKnownFaults' -count 1 -timeout 60m -v
+
+VULNDB ?= https://vuln.go.dev
+vuln: ## known faults in what is built in; VULNDB=file:///srv/vulndb takes a copy of the database
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 -db "$(VULNDB)" ./...
 
 APIDIFF := $(BIN)/apidiff
 apidiff: ## changes of the public API since the last release

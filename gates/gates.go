@@ -24,10 +24,11 @@ const (
 
 // Evidence is one thing that a check looked at.
 type Evidence struct {
-	Kind string `json:"kind"` // file, commit, check, review, approval, command, probe, limit
+	Kind string `json:"kind"` // file, commit, check, review, approval, report, command, probe, limit
 	Name string `json:"name"`
 	Note string `json:"note,omitempty"` // what was seen
 	OK   bool   `json:"ok"`
+	stage.Provenance
 }
 
 // Verdict is a gate's answer.
@@ -69,6 +70,10 @@ type Facts struct {
 	// the task's artefacts, SHA among them: a report on one of them is a report
 	// on the head.
 	SameCode []string
+	// Base is the commit of main at which the branch has left it, as far as it is known. A command finds the files that
+	// FromMain matches (see stage.Paths) as they are there.
+	Base     string
+	FromMain []string
 	// Deployed is the commit that the deployment was to bring out.
 	Deployed string
 
@@ -78,9 +83,9 @@ type Facts struct {
 	Changes  Changes     // what SHA has changed
 	Commands Commands    // executables of the registry entry
 	Log      io.Writer   // is given what commands print, as they print it; nil = only its end is kept
-	Approval *Approval   // the human verdict, when one was given
+	Approval stage.Vouch // the human verdict, when one was given
 	Filed    stage.Filed // what the newest run of the stage's role has reported
-	Vouched  string      // the newest commit that a person stands for: it changes protected paths, or nothing at all
+	Vouched  stage.Vouch // for the newest commit that a person stands for: it changes protected paths, or nothing at all
 	Reran    stage.Reran // checks of SHA that were run again
 	Retries  int         // how often the task was sent back since the design was ready or a person last acted
 	Policy   Policy
@@ -106,12 +111,6 @@ type Task struct {
 	Branch      string
 	Main        string
 	Docs        string // the directory of the task's artefacts, slash-separated, no trailing slash
-}
-
-// Approval is a human's verdict.
-type Approval struct {
-	By string
-	At time.Time
 }
 
 // Policy is the part of the configuration that gates read.

@@ -60,6 +60,21 @@ func (v Verdict) With(e ...Evidence) Verdict {
 // String is the verdict in one line.
 func (v Verdict) String() string { return fmt.Sprintf("%s %s: %s", v.Check, v.Outcome, v.Reason) }
 
+// String is the evidence in one line: what was seen, by whose word, of which commit.
+func (e Evidence) String() string {
+	out := e.Kind + " " + e.Name
+	if e.Note != "" {
+		out += ": " + e.Note
+	}
+	if by := e.By(); by != "" {
+		out += ", " + by
+	}
+	if e.SHA != "" && e.SHA != e.Name {
+		out += fmt.Sprintf(", at %.12s", e.SHA)
+	}
+	return out
+}
+
 // Print writes the verdict as an indented tree with its evidence.
 func Print(w io.Writer, v Verdict) error { return printAt(w, v, 0) }
 
@@ -73,11 +88,7 @@ func printAt(w io.Writer, v Verdict, depth int) error {
 		if !e.OK {
 			mark = "-"
 		}
-		note := e.Note
-		if note != "" {
-			note = ": " + note
-		}
-		if _, err := fmt.Fprintf(w, "%s      %s %s %s%s\n", pad, mark, e.Kind, e.Name, note); err != nil {
+		if _, err := fmt.Fprintf(w, "%s      %s %s\n", pad, mark, e); err != nil {
 			return err
 		}
 	}

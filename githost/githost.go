@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // Sentinels. Adapters wrap them.
@@ -57,9 +58,9 @@ type Check struct {
 	ID    string     `json:"id,omitempty"`  // the host's own name of it, where it has one
 	URL   string     `json:"url,omitempty"`
 	Note  string     `json:"note,omitempty"`
-	// Issuer names who has reported it, as the host itself has it: IssuerApp with an app's name, IssuerUser with an
-	// account's; empty = not known. Nothing that the sender writes says it.
-	Issuer string `json:"issuer,omitempty"`
+	// Issuer is an app or an account, as the host itself has it: nothing that the sender writes says it. SHA is the
+	// commit by the host's answer, where that says it.
+	stage.Provenance
 	// Foreign says why it is not who is expected to report it; empty = it is, or nobody is expected.
 	Foreign string `json:"foreign,omitempty"`
 	// Optional means that the base's rules name the checks that they demand, and this is none.
@@ -105,6 +106,11 @@ type Review struct {
 	Bot        bool        `json:"bot,omitempty"`        // the author is a machine's account
 	Own        bool        `json:"own,omitempty"`        // the author is the service's account
 	Opener     bool        `json:"opener,omitempty"`     // the author has opened the pull request
+}
+
+// Provenance is the review's author, and the commit that was reviewed.
+func (r Review) Provenance() stage.Provenance {
+	return stage.Provenance{Issuer: stage.IssuerUser + r.Author, Proof: stage.ProofHost, SHA: r.SHA, At: r.At}
 }
 
 // PullRequest is a change as the host shows it.

@@ -5,12 +5,6 @@ import (
 	"strings"
 )
 
-// IssuerApp and IssuerUser begin the Check.Issuer of apps and of accounts.
-const (
-	IssuerApp  = "app/"
-	IssuerUser = "user/"
-)
-
 // NoteForeign marks the checks of a list that come from another issuer than those of the same name on the base branch:
 // a name is no proof of who has judged. A name that the base does not have, or without an issuer there, says nothing.
 func NoteForeign(list, base []Check, branch string) {
@@ -37,4 +31,14 @@ func FirstSight(known, now []Check) []Check {
 		}
 	}
 	return out
+}
+
+// StatusCommit returns the commit that a host's address of a status (…/statuses/<sha>) names; empty when it names none.
+// A branch or tag whose name is that of a commit may have been read in the place of that commit.
+func StatusCommit(address string) string {
+	_, sha, _ := strings.Cut(address, "/statuses/")
+	if len(sha) < 40 || strings.Trim(sha, "0123456789abcdef") != "" {
+		return ""
+	}
+	return sha
 }

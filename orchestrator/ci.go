@@ -241,7 +241,8 @@ func (c ownCI) Checks(_ context.Context, _, _, sha string) (out []githost.Check,
 		if r.SHA != sha {
 			continue
 		}
-		one := githost.Check{Name: r.Command, Kind: "command", State: githost.CheckPassed, Note: fmt.Sprintf("exit code %d", r.Exit)}
+		one := githost.Check{Name: r.Command, Kind: "command", State: githost.CheckPassed, Provenance: r.Provenance}
+		one.Note = strings.TrimSuffix(fmt.Sprintf("exit code %d; %s", r.Exit, r.Note), "; ")
 		if r.Expired != "" {
 			one.Note = "it did not end within " + r.Expired
 		}

@@ -62,11 +62,32 @@ func (e *Engine) runCommand(
 func (e *Engine) runCommands(ctx context.Context, commands [][]string, s gates.Facts) (out []stage.Verified, err error) {
 	for _, argv := range commands {
 		begun := e.Now()
-		r, err := e.runCommand(ctx, e.opt.VerifyTimeout, argv, s.Log, "", e.check(s))
+		by, changed, err := judgedBy(ctx, argv, s)
+		if err != nil {
+			return nil, err
+		}
+		r, err := e.runCommand(ctx, e.opt.VerifyTimeout, argv, s.Log, "", e.check(by))
+		files := stage.ListPaths(changed[:min(len(changed), filesNamed)], max(0, len(changed)-filesNamed))
+		switch r.Judge = s.SHA; {
+		case err != nil || len(changed) == 0:
+		case len(by.FromMain) > 0:
+			r.Judge, r.Note = s.Base, "by main's "+files
+			if r.Exit == 0 || s.Stage != stage.Development {
+				break
+			}
+			// The work may need what it has changed there. A person has to let that pass before it leaves this stage.
+			note := fmt.Sprintf("by the branch's own %s; by main's it is exit code %d", files, r.Exit)
+			r, err = e.runCommand(ctx, e.opt.VerifyTimeout, argv, s.Log, " # by the branch's own "+files, e.check(s))
+			r.Judge, r.Note = s.SHA, note
+		case len(s.Policy.Protected) == 0:
+			r.Note = fmt.Sprintf("by the branch's own %s, which the project's entry does not protect", files)
+		default:
+			r.Note = fmt.Sprintf("by the branch's own %s, let pass %s", files, stage.Provenance(s.Vouched).By())
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", r.Command, err)
 		}
-		r.SHA = s.SHA
+		r.Issuer, r.Proof, r.SHA, r.At = stage.IssuerService, stage.ProofExit, s.SHA, e.Now()
 		e.Log.Info("a command of the registry was run", "task", s.Task.ID, "repo", s.Task.Repo,
 			"sha", r.SHA, "command", r.Command, "exit", r.Exit, "took", e.Now().Sub(begun))
 		if out = append(out, r); r.Exit != 0 {
@@ -74,6 +95,26 @@ func (e *Engine) runCommands(ctx context.Context, commands [][]string, s gates.F
 		}
 	}
 	return out, nil
+}
+
+// filesNamed is how many of the files that judge a result names.
+const filesNamed = 3
+
+// judgedBy returns the facts with which a command is run: where the branch has changed files that its programs read by
+// themselves (changed), and no person has let that pass, they are main's.
+func judgedBy(ctx context.Context, argv []string, s gates.Facts) (by gates.Facts, changed []string, err error) {
+	read := checks.ReadBy(argv)
+	if len(read) == 0 || s.Changes == nil || s.SHA == "" {
+		return s, nil, nil
+	}
+	if changed, err = s.Changes.Changed(ctx, "", read); err != nil || len(changed) == 0 || len(s.Policy.Protected) == 0 {
+		return s, changed, err
+	}
+	accepted, err := checks.Accepted(ctx, s, read)
+	if err == nil && !accepted {
+		s.FromMain = read
+	}
+	return s, changed, err
 }
 
 // until is a context that ends with a cause once a task, which another process may change too, is
@@ -119,6 +160,10 @@ type limited struct {
 // RunCheck implements gates.Commands.
 func (l limited) RunCheck(ctx context.Context, argv []string, s gates.Facts) (int, string, error) {
 	limit := l.e.opt.GateTimeout
+	s, _, err := judgedBy(ctx, argv, s)
+	if err != nil {
+		return -1, "", err
+	}
 	r, err := l.e.runCommand(ctx, limit, argv, nil, "", l.e.check(s))
 	if r.Expired != "" {
 		text := fmt.Sprintf("%s did not end within %s and was ended", r.Command, stage.Span(limit))

@@ -40,7 +40,7 @@ func (e *Engine) subject(ctx context.Context, p task.Project, t task.Task, ev st
 		s.Filed = ev.Agent.Filed
 	}
 	if ev.On == stage.OnApproved {
-		s.Approval = &gates.Approval{By: ev.By.Who(), At: ev.At}
+		s.Approval = ev.By.Vouch(cmp.Or(ev.Of, sha), ev.At)
 	}
 	if ev.On == OnCaughtUp {
 		s.Mergeable = &gates.Mergeable{Base: ev.Base, Conflicts: ev.Conflicts}
@@ -87,7 +87,7 @@ func FactsOf(
 		return s, err
 	}
 	s.Changes = changes{from, space, sha}
-	s.SameCode = []string{sha}
+	s.SameCode, s.Base = []string{sha}, tip.Base
 	if tip.SHA == sha {
 		s.SameCode = tip.SameCode
 	}
@@ -156,7 +156,8 @@ func (e *Engine) probe(ctx context.Context, s gates.Facts) *stage.Probed {
 	if address == "" || s.Filed.Role != stage.Deployer || s.Filed.Verdict != checks.Success {
 		return nil
 	}
-	fact := &stage.Probed{Address: address, At: e.Now()}
+	fact := &stage.Probed{Address: address}
+	fact.Issuer, fact.Proof, fact.At = stage.IssuerSite+address, stage.ProofAnswer, e.Now()
 	if e.Probe == nil {
 		fact.Problem = "no probe can be read here"
 		return fact

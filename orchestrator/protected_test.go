@@ -61,7 +61,7 @@ func TestProtectedPaths(t *testing.T) {
 		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
 		r.Stands(item, stage.Done)
-		require.Equal(r, task.State.Head, r.Task(item).State.Vouched)
+		require.Equal(r, task.State.Head, r.Task(item).State.Vouched.SHA)
 		r.Replays()
 	})
 }
@@ -100,7 +100,7 @@ func TestProtectedPathsAgain(t *testing.T) {
 				second := r.Task(item)
 				require.Equal(r, stage.HoldApproval, second.State.Hold)
 				require.NotEqual(r, first.State.Head, second.State.Head)
-				require.Equal(r, first.State.Head, second.State.Vouched)
+				require.Equal(r, first.State.Head, second.State.Vouched.SHA)
 				r.Set(item, stage.StatusApproved)
 				r.Settle(time.Minute)
 				r.Stands(item, stage.Done)
@@ -126,7 +126,7 @@ func TestProtectedPathsRejected(t *testing.T) {
 			r.Settle(time.Minute)
 			task := r.Task(item)
 			require.Equal(r, stage.Done, task.State.Stage)
-			require.Empty(r, task.State.Vouched)
+			require.Empty(r, task.State.Vouched.SHA)
 			require.Equal(r, 2, r.Ran(stage.Developer))
 		})
 	}
@@ -171,11 +171,11 @@ func TestProtectedPathsAmongOthers(t *testing.T) {
 		r.Settle(time.Minute)
 		r.Waits(item, stage.HoldApproval)
 		require.True(r, r.Commented(App, item, "mallory may not set Approved here"))
-		require.Empty(r, r.Task(item).State.Vouched)
+		require.Empty(r, r.Task(item).State.Vouched.SHA)
 		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
 		r.Stands(item, stage.Done)
-		require.Equal(r, task.State.Head, r.Task(item).State.Vouched)
+		require.Equal(r, task.State.Head, r.Task(item).State.Vouched.SHA)
 	})
 }
 

@@ -30,10 +30,16 @@ type commands struct {
 func (c *commands) RunCheck(ctx context.Context, argv []string, s gates.Facts) (int, string, error) {
 	c.mu.Lock()
 	c.ran = append(c.ran, strings.Join(argv, " ")+" "+s.SHA)
+	if len(s.FromMain) > 0 {
+		ctx = context.WithValue(ctx, filesOfMain{}, s.Base)
+	}
 	ends := c.ends
 	c.mu.Unlock()
 	return ends(ctx, argv)
 }
+
+// filesOfMain is the key of the commit of main whose files a command is run with.
+type filesOfMain struct{}
 
 // runs lists the commands that were run.
 func (c *commands) runs() []string {

@@ -54,7 +54,7 @@ func TestNoWorkDone(t *testing.T) {
 				r.Set(item, stage.StatusInProgress)
 				r.Settle(time.Minute)
 				r.Stands(item, stage.Done)
-				require.Empty(r, r.Task(item).State.Vouched)
+				require.Empty(r, r.Task(item).State.Vouched.SHA)
 				require.Equal(r, 3, r.Ran(stage.Developer))
 				r.Replays()
 			})
@@ -80,7 +80,7 @@ func TestNothingToBeDone(t *testing.T) {
 		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
 		r.Stands(item, stage.Done)
-		require.Equal(r, task.State.Head, r.Task(item).State.Vouched)
+		require.Equal(r, task.State.Head, r.Task(item).State.Vouched.SHA)
 	})
 }
 

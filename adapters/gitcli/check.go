@@ -26,7 +26,7 @@ const stderrMax = 4 << 10
 // RunCheck implements gates.Commands: it runs a command in a fresh checkout of the
 // judged commit, which is removed afterwards. Words of the command that name a file of
 // main, as it was fetched last, stand for that file in a checkout of main: a branch does
-// not judge itself. The command sees PATH, a HOME of its own and the task's facts, and
+// not judge itself; nor by the files of s.FromMain, which are there as s.Base has them. The command sees PATH, a HOME of its own and the task's facts, and
 // nothing else of our environment; all that it has started is ended with it.
 func (g *Git) RunCheck(ctx context.Context, argv []string, s gates.Facts) (exit int, stderr string, err error) {
 	p, err := g.locate(work.Workspace{
@@ -45,7 +45,11 @@ func (g *Git) RunCheck(ctx context.Context, argv []string, s gates.Facts) (exit 
 	defer func() { _ = g.remove(e.temp) }() // what a check leaves in its checkout is nobody's
 	e.dir, e.log = filepath.Join(e.temp, "tree"), s.Log
 	e.own.Write = []string{e.dir}
-	if err := g.export(ctx, p, s.SHA, e.dir); err != nil {
+	o, err := g.overlay(ctx, p, mark{Main: s.Base, FromMain: s.FromMain}, s.SHA)
+	if err == nil {
+		err = g.export(ctx, p, o.tree, e.dir)
+	}
+	if err != nil {
 		return -1, "", err
 	}
 	e.env = []string{

@@ -69,6 +69,24 @@ func TestRunCheck(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// What a program reads by itself is as main has it, where the facts say so: changed, removed and new files alike.
+func TestRunCheckWithFilesOfMain(t *testing.T) {
+	t.Parallel()
+	k, s := checking(t, map[string]string{"Makefile": "of main\n", "sub/tests.mk": "of main\n", "src.txt": "old\n"},
+		map[string]string{"Makefile": "of the branch\n", "sub/GNUmakefile": "new\n", "src.txt": "new\n"})
+	tip, err := k.g.Tip(t.Context(), k.space)
+	require.NoError(t, err)
+	s.Base = tip.Base
+	seen := func() string {
+		_, said, err := k.g.RunCheck(t.Context(), []string{"sh", "-c", "cat Makefile src.txt >&2; ls sub >&2"}, s)
+		require.NoError(t, err)
+		return said
+	}
+	require.Equal(t, "of the branch\nnew\nGNUmakefile\ntests.mk\n", seen())
+	s.FromMain = []string{"**/Makefile", "**/GNUmakefile", "**/*.mk"}
+	require.Equal(t, "of main\nnew\ntests.mk\n", seen())
+}
+
 // A branch that changes the check is judged by the one of main.
 func TestBranchesDoNotJudgeThemselves(t *testing.T) {
 	t.Parallel()

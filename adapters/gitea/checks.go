@@ -9,16 +9,19 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // status is a commit status. What the interface calls status the webhook calls state.
 type status struct {
-	ID          int64  `json:"id"`
-	State       string `json:"status"`
-	Context     string `json:"context"`
-	Description string `json:"description"`
-	TargetURL   string `json:"target_url"`
-	Creator     *user  `json:"creator"`
+	ID          int64     `json:"id"`
+	State       string    `json:"status"`
+	Context     string    `json:"context"`
+	Description string    `json:"description"`
+	TargetURL   string    `json:"target_url"`
+	URL         string    `json:"url"` // of the statuses of its commit
+	Updated     time.Time `json:"updated_at"`
+	Creator     *user     `json:"creator"`
 }
 
 // Checks implements githost.Host: the newest status of every context and account, and what the protection of
@@ -106,14 +109,15 @@ func (c *Client) sight(ctx context.Context, repo, base, head string) ([]githost.
 // check converts a status. The pages of Gitea's own Actions have no host in their address.
 func (c *Client) check(s status) githost.Check {
 	out := githost.Check{Name: s.Context, State: stateOf(s.State), Kind: "status", Note: s.Description}
+	out.SHA, out.At = githost.StatusCommit(s.URL), s.Updated
 	if at, err := c.base.Parse(s.TargetURL); s.TargetURL != "" && err == nil && (at.Scheme == "http" || at.Scheme == "https") {
 		out.URL = at.String()
 	}
 	switch { // workflows report by an account that nobody has, and that Gitea does not show
 	case s.Creator != nil && !s.Creator.bot():
-		out.Issuer = githost.IssuerUser + s.Creator.Login
+		out.Issuer = stage.IssuerUser + s.Creator.Login
 	case strings.Contains(s.TargetURL, "/actions/runs/"):
-		out.App, out.Issuer = githost.AppActions, githost.IssuerApp+githost.AppActions
+		out.App, out.Issuer = githost.AppActions, stage.IssuerApp+githost.AppActions
 	}
 	if s.State == "warning" {
 		out.Note = strings.TrimSuffix("passed with a warning: "+s.Description, ": ")

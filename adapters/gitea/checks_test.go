@@ -13,6 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // What the protection of main requires and nobody has reported is expected; without the
@@ -83,8 +84,8 @@ func TestStatusPages(t *testing.T) {
 	list, err := c.Checks(t.Context(), "acme/shop", "main", "a1a1a1a1")
 	require.NoError(t, err)
 	require.Equal(t, []githost.Check{
-		{Name: "a", State: githost.CheckPassed, Kind: "status", App: githost.AppActions, Issuer: "app/actions", URL: srv.URL + "/acme/shop/actions/runs/3/jobs/5", Note: "fine"},
-		{Name: "a", State: githost.CheckPassed, Kind: "status", Issuer: "user/mallory", URL: srv.URL + "/acme/shop/actions/runs/4"},
+		{Name: "a", State: githost.CheckPassed, Kind: "status", App: githost.AppActions, Provenance: stage.Provenance{Issuer: "app/actions"}, URL: srv.URL + "/acme/shop/actions/runs/3/jobs/5", Note: "fine"},
+		{Name: "a", State: githost.CheckPassed, Kind: "status", Provenance: stage.Provenance{Issuer: "user/mallory"}, URL: srv.URL + "/acme/shop/actions/runs/4"},
 		{Name: "b", State: githost.CheckPassed, Kind: "status", Note: "passed with a warning: old"},
 		{Name: "c", State: githost.CheckPassed, Kind: "status", URL: "https://ci.example.org/7"},
 	}, list)

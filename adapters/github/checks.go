@@ -10,10 +10,14 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// actions is the app that runs the workflows of repositories.
-const actions = "github-actions"
+// actions is the app that runs the workflows of repositories, and actionsID its number.
+const (
+	actions   = "github-actions"
+	actionsID = 15368
+)
 
 // appOf is an app by the port's name.
 func appOf(slug string) string {
@@ -90,9 +94,10 @@ func (c *Client) statuses(ctx context.Context, owner, name, sha string) (out []c
 		}
 		for _, s := range list {
 			k := githost.Check{
-				Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status",
-				Issuer: issuer(githost.IssuerUser, s.GetCreator().GetLogin()), URL: s.GetTargetURL(), Note: s.GetDescription(),
+				Name: s.GetContext(), State: stateOf(s.GetState()), Kind: "status", URL: s.GetTargetURL(), Note: s.GetDescription(),
 			}
+			k.Issuer, k.At = issuer(stage.IssuerUser, s.GetCreator().GetLogin()), s.GetUpdatedAt().Time
+			k.SHA = githost.StatusCommit(s.GetURL())
 			same := func(o checkRun) bool { return o.Name == k.Name && o.Issuer == k.Issuer }
 			if !slices.ContainsFunc(out, same) {
 				out = append(out, checkRun{Check: k})
@@ -126,8 +131,11 @@ func checksOf(runs []checkRun) (out []githost.Check) {
 }
 
 // isOf reports whether an app that a rule demands has reported it, 0 for any. A status names an account alone: that of
-// an app ends so.
+// an app ends so, and that of the workflows is known.
 func (r checkRun) isOf(app int64) bool {
+	if app == actionsID && r.app == 0 {
+		return r.Issuer == stage.IssuerUser+actions+"[bot]"
+	}
 	return app == 0 || r.app == app || r.app == 0 && strings.HasSuffix(r.Issuer, "[bot]")
 }
 
@@ -147,9 +155,11 @@ func (c *Client) checkRuns(ctx context.Context, owner, name, sha string) (out []
 		for _, r := range list.CheckRuns {
 			state := conclusion(r.GetStatus(), r.GetConclusion())
 			out = append(out, checkRun{githost.Check{
-				Name: r.GetName(), State: state, Kind: "check_run", App: appOf(r.GetApp().GetSlug()),
-				Issuer: issuer(githost.IssuerApp, r.GetApp().GetSlug()), ID: strconv.FormatInt(r.GetID(), 10),
+				Name: r.GetName(), State: state, Kind: "check_run", App: appOf(r.GetApp().GetSlug()), ID: strconv.FormatInt(r.GetID(), 10),
 				URL: r.GetHTMLURL(), Note: note(state, r.GetConclusion(), r.GetOutput().GetTitle()),
+				Provenance: stage.Provenance{
+					Issuer: issuer(stage.IssuerApp, r.GetApp().GetSlug()), SHA: r.GetHeadSHA(), At: r.GetCompletedAt().Time,
+				},
 			}, r.GetCheckSuite().GetID(), r.GetApp().GetID()})
 		}
 		if more, err := next(&opt.Page, resp); err != nil || !more {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // ci is "none", or the names of the checks that must be there, with who has to report them, or commands where there is
@@ -54,7 +54,7 @@ func (c *ci) UnmarshalYAML(raw []byte) error {
 		for _, k := range list {
 			c.Contexts = append(c.Contexts, k.Name)
 			if k.App+k.Creator != "" {
-				c.Issuers[k.Name] = cmp.Or(prefixed(githost.IssuerApp, k.App), prefixed(githost.IssuerUser, k.Creator))
+				c.Issuers[k.Name] = cmp.Or(prefixed(stage.IssuerApp, k.App), prefixed(stage.IssuerUser, k.Creator))
 			}
 		}
 		return nil

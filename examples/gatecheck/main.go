@@ -103,7 +103,7 @@ func (c cli) judge(registry *gates.Registry, out, errs io.Writer) int {
 		s.Filed = gates.ParseReport(stage.Role(role), 0, string(text))
 	}
 	if c.ApprovedBy != "" {
-		s.Approval = &gates.Approval{By: c.ApprovedBy}
+		s.Approval.Issuer = stage.IssuerPerson + c.ApprovedBy
 	}
 	v := registry.Judge(context.Background(), s, c.Checks...)
 	if err := gates.Print(out, v); err != nil {

@@ -213,9 +213,43 @@ func TestPinned(t *testing.T) {
 			}
 		}
 	}
+	release, err := os.ReadFile("../../.github/workflows/release.yml")
+	require.NoError(t, err)
+	pin, build := bytes.Index(release, []byte("sh examples/server/packaging/pin.sh examples/server/packaging/Dockerfile\n")), bytes.Index(release, []byte("build-push-action"))
+	require.True(t, 0 < pin && pin < build, "images are pinned before they are built with")
 	require.Equal(t, []string{
 		"${SIGNALBOX_IMAGE:-signalbox}", // one's own
-		"anchore/sbom-action/download-syft@v0", "debian:trixie-slim", "gitea/gitea:1.24-rootless", "golang:1.26-trixie", "postgres:17",
+		"debian:trixie-slim", "gitea/gitea:1.24-rootless", "golang:1.26-trixie", "postgres:17",
 		"signalbox:latest", // one's own
 	}, slices.Sorted(maps.Keys(loose)))
+}
+
+// A release is built of images by their digests, and of none that has no digest. The registry is a command here.
+func TestPin(t *testing.T) {
+	recipe, err := os.ReadFile("packaging/Dockerfile")
+	require.NoError(t, err)
+	digest := "sha256:" + strings.Repeat("0f", 32)
+	for resolve, want := range map[string]string{
+		"echo " + digest + " #": "", "echo sha256:0f #": "has no digest", "echo #": "has no digest", "false #": "cannot be read",
+		`test "$image" = debian:trixie-slim && echo ` + digest + " #": "golang:1.26-trixie cannot be read",
+	} {
+		file := filepath.Join(t.TempDir(), "Dockerfile")
+		require.NoError(t, os.WriteFile(file, recipe, 0o600))
+		for range 2 { // what is pinned stays
+			cmd := exec.Command("sh", "packaging/pin.sh", file)
+			cmd.Env = append(os.Environ(), "RESOLVE="+resolve)
+			out, err := cmd.CombinedOutput()
+			now, errRead := os.ReadFile(file)
+			require.NoError(t, errRead)
+			if want != "" {
+				require.Error(t, err, resolve)
+				require.Contains(t, string(out), want)
+				require.Equal(t, string(recipe), string(now), "nothing is built of half of it")
+				continue
+			}
+			require.NoError(t, err, string(out))
+			pinned := strings.NewReplacer("golang:1.26-trixie", "golang:1.26-trixie@"+digest, "debian:trixie-slim", "debian:trixie-slim@"+digest)
+			require.Equal(t, pinned.Replace(string(recipe)), string(now))
+		}
+	}
 }

@@ -20,6 +20,7 @@ package checks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 
@@ -111,10 +112,12 @@ func analysisApproved(_ context.Context, s gates.Facts) gates.Verdict {
 	if err != nil {
 		return gates.Errorf("the files cannot be read: %v", err)
 	}
-	approval := gates.Evidence{Kind: "approval", Name: "human verdict", OK: s.Approval != nil}
-	if s.Approval != nil {
-		approval.Note = "by " + s.Approval.By
-	} else {
+	approval := gates.Evidence{Kind: "approval", Name: "human verdict", Provenance: stage.Provenance(s.Approval)}
+	switch approval.OK = s.Approval != (stage.Vouch{}) && (s.Approval.SHA == "" || s.Approval.SHA == s.SHA); {
+	case approval.OK:
+	case s.Approval.SHA != "":
+		missing = append(missing, fmt.Sprintf("a human's approval of %.12s: there is one of %.12s", s.SHA, s.Approval.SHA))
+	default:
 		missing = append(missing, "a human's approval")
 	}
 	evidence = append(evidence, approval)

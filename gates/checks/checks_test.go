@@ -147,7 +147,7 @@ func Example() {
 	fmt.Println(v.Passed())
 	// Output:
 	// red   check_tests_passed: the tester's report says failed: the map stays grey
-	//       - report the tester's, run 6: failed for 0badc0ffee00: the map stays grey
+	//       - report the tester's, run 6: failed for 0badc0ffee00: the map stays grey, by run/6 (outbox), at 0badc0ffee00
 	// false
 }
 

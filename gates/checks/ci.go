@@ -77,11 +77,18 @@ func ciGreen(ctx context.Context, s gates.Facts) gates.Verdict {
 func readChecks(ctx context.Context, s gates.Facts, sha string) ([]githost.Check, error) {
 	list, err := s.CI.Checks(ctx, s.Task.Repo, s.Task.Main, sha)
 	for i, c := range list {
-		if want := s.Policy.Issuers[c.Name]; want != "" && c.State != githost.CheckExpected {
+		if c.State == githost.CheckExpected {
+			continue
+		}
+		if want := s.Policy.Issuers[c.Name]; want != "" {
 			if list[i].Foreign = ""; c.Issuer != want {
 				list[i].Foreign = "the project's entry takes it from " + want
 			}
 		}
+		if list[i].SHA = cmp.Or(c.SHA, sha); list[i].SHA != sha {
+			list[i].Foreign = fmt.Sprintf("it is about %.12s, not about %.12s", c.SHA, sha)
+		}
+		list[i].Proof = cmp.Or(c.Proof, stage.ProofHost)
 	}
 	return list, err
 }
@@ -221,14 +228,16 @@ func judgeCI(s gates.Facts, list []githost.Check) gates.Verdict {
 	var anew []githost.Check
 	var evidence []gates.Evidence
 	for _, c := range list {
+		e := gates.Evidence{Kind: "check", Name: c.Name, OK: c.State == githost.CheckPassed && c.Foreign == "", Provenance: c.Provenance}
+		e.Note = strings.TrimSuffix(string(c.State)+": "+c.Note, ": ")
+		evidence = append(evidence, e)
 		seen := string(c.State)
-		if c.Issuer != "" {
+		if c.Issuer != "" && c.Issuer != stage.IssuerService {
 			seen += " by " + c.Issuer
 		}
 		if c.Note != "" {
 			seen += ": " + c.Note
 		}
-		evidence = append(evidence, gates.Evidence{Kind: "check", Name: c.Name, Note: seen, OK: c.State == githost.CheckPassed})
 		what, text := follows[c.State].required, c.Name+" "+seen
 		optional := c.Optional && !s.Policy.AllCI && !slices.Contains(s.Policy.Contexts, c.Name)
 		if c.Foreign != "" { // a name is no proof

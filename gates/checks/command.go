@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // Command makes a gate of an executable, run in a checkout of the judged
@@ -34,6 +35,7 @@ func (c command) Judge(ctx context.Context, s gates.Facts) gates.Verdict {
 	}
 	stderr = strings.TrimSpace(stderr)
 	seen := gates.Evidence{Kind: "command", Name: strings.Join(c.argv, " "), Note: fmt.Sprintf("exit code %d", exit), OK: exit == 0}
+	seen.Issuer, seen.Proof, seen.SHA, seen.At = stage.IssuerService, stage.ProofExit, s.SHA, s.At
 	switch exit {
 	case 0:
 		return gates.Greenf("%s passed", c.argv[0]).With(seen)

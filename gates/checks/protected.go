@@ -48,18 +48,15 @@ func protectedPaths(ctx context.Context, s gates.Facts) gates.Verdict {
 	if len(changed)+len(weaker)+len(unread) == 0 {
 		return gates.Greenf("no protected path is changed at %.12s", s.SHA)
 	}
-	if s.Vouched != "" {
-		if len(weaker)+len(unread) > 0 {
-			patterns = append(slices.Clone(patterns), testFiles()...)
-		}
-		since, err := s.Changes.Changed(ctx, s.Vouched, patterns)
-		if fault.Retryable(err) {
-			return unreachable("what has changed since a person has looked", err)
-		}
-		if err == nil && len(since) == 0 {
-			approval := gates.Evidence{Kind: "approval", Name: s.Vouched, OK: true}
-			return gates.Greenf("a person stands for the protected paths as of %.12s", s.Vouched).With(approval)
-		}
+	if len(weaker)+len(unread) > 0 {
+		patterns = append(slices.Clone(patterns), testFiles()...)
+	}
+	accepted, err := Accepted(ctx, s, patterns)
+	if err != nil {
+		return unreachable("what has changed since a person has looked", err)
+	}
+	if accepted {
+		return gates.Greenf("a person stands for the protected paths as of %.12s", s.Vouched.SHA).With(vouched(s))
 	}
 	v, why := gates.Verdict{}, []string(nil)
 	name := func(does string, list []string, note string) {
@@ -68,7 +65,7 @@ func protectedPaths(ctx context.Context, s gates.Facts) gates.Verdict {
 			why = append(why, does+": "+stage.ListPaths(said, len(list)-len(said)))
 		}
 		for _, one := range said {
-			v = v.With(gates.Evidence{Kind: "file", Name: one, Note: note})
+			v = v.With(gates.Evidence{Kind: "file", Name: one, Note: strings.TrimSuffix(note+": "+lines(diff, one), ": ")})
 		}
 	}
 	name("changes protected paths", changed, "protected, and changed")
@@ -77,4 +74,36 @@ func protectedPaths(ctx context.Context, s gates.Facts) gates.Verdict {
 	red := gates.Redf("%.12s %s", s.SHA, strings.Join(why, "; "))
 	red.Evidence, red.Asks = v.Evidence, true
 	return red
+}
+
+// Accepted reports whether a person stands for the files that patterns match as the branch has them. The error is retryable.
+func Accepted(ctx context.Context, s gates.Facts, patterns []string) (bool, error) {
+	if s.Vouched.SHA == "" {
+		return false, nil
+	}
+	since, err := s.Changes.Changed(ctx, s.Vouched.SHA, patterns)
+	if fault.Retryable(err) {
+		return false, err
+	}
+	return err == nil && len(since) == 0, nil
+}
+
+// linesShown is how many changed lines of a protected file a verdict has.
+const linesShown = 6
+
+// lines are the first changed lines of a file, as a diff has them.
+func lines(diff []gates.FileDiff, name string) string {
+	var out []string
+	at := slices.IndexFunc(diff, func(f gates.FileDiff) bool { return f.Path == name })
+	if at < 0 {
+		return ""
+	}
+	_, hunks, _ := strings.Cut(diff[at].Text, "\n@@")
+	_, hunks, _ = strings.Cut(hunks, "\n")
+	for line := range strings.Lines(hunks) {
+		if line = strings.TrimSpace(line); line != "" && (line[0] == '-' || line[0] == '+') && len(out) < linesShown {
+			out = append(out, line)
+		}
+	}
+	return strings.Join(out, " ")
 }

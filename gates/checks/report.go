@@ -37,6 +37,7 @@ func judgeReport(s gates.Facts, w stage.Info, commits []string) gates.Verdict {
 		return gates.Errorf("the %s's report cannot be read: %s", role, r.Problem).With(seen)
 	}
 	seen.Note = fmt.Sprintf("%s for %.12s: %s", r.Verdict, r.SHA, r.Summary)
+	seen.Provenance = stage.Provenance{Issuer: fmt.Sprintf("%s%d", stage.IssuerRun, r.Run), Proof: stage.ProofOutbox, SHA: r.SHA}
 	switch {
 	case !names(r.SHA, commits):
 		return gates.Deferf("the %s's report is about %.12s, not about %.12s", role, r.SHA, last(commits)).With(seen)
@@ -102,7 +103,8 @@ func testsPassed(_ context.Context, s gates.Facts) gates.Verdict {
 			return gates.Deferf("the service has not run %s at %.12s", command, last(heads(s))).With(v.Evidence...)
 		}
 		r := s.Filed.Verified[i]
-		seen := gates.Evidence{Kind: "command", Name: command, Note: fmt.Sprintf("exit code %d at %.12s", r.Exit, r.SHA), OK: r.Exit == 0}
+		seen := gates.Evidence{Kind: "command", Name: command, OK: r.Exit == 0, Provenance: r.Provenance}
+		seen.Note = strings.TrimSuffix(fmt.Sprintf("exit code %d at %.12s; %s", r.Exit, r.SHA, r.Note), "; ")
 		if r.Expired != "" {
 			seen.OK, seen.Note = false, "it did not end within "+r.Expired
 		}
@@ -154,6 +156,7 @@ func deployed(s gates.Facts, commits []string) gates.Verdict {
 		seen.Note = p.Problem
 		return gates.Deferf("%s does not say which commit is deployed: %s", address, p.Problem).With(append(v.Evidence, seen)...)
 	}
+	seen.Provenance = p.Provenance
 	seen.Note = fmt.Sprintf("it runs %.12s", p.SHA)
 	if seen.OK = names(p.SHA, commits); !seen.OK {
 		return gates.Redf("%s says that %.12s is deployed, not %.12s, whatever the report says", address, p.SHA, last(commits)).
@@ -214,7 +217,7 @@ func standing(ctx context.Context, s gates.Facts) (o opinion, err error) {
 		}
 		if why := uncounted(r, s.Policy.Reviewers); why != "" {
 			note := string(r.State) + ", which does not count: " + why
-			o.evidence = append(o.evidence, gates.Evidence{Kind: "review", Name: r.Author, Note: note})
+			o.evidence = append(o.evidence, gates.Evidence{Kind: "review", Name: r.Author, Note: note, Provenance: r.Provenance()})
 			o.uncounted = fmt.Sprintf("the review of %s does not count: %s", r.Author, why)
 			continue
 		}
@@ -226,7 +229,8 @@ func standing(ctx context.Context, s gates.Facts) (o opinion, err error) {
 	for _, author := range authors {
 		r := newest[author]
 		approves := r.State == githost.ReviewApproved
-		o.evidence = append(o.evidence, gates.Evidence{Kind: "review", Name: author, Note: string(r.State), OK: approves})
+		e := gates.Evidence{Kind: "review", Name: author, Note: string(r.State), OK: approves, Provenance: r.Provenance()}
+		o.evidence = append(o.evidence, e)
 		switch r.State {
 		case githost.ReviewApproved:
 			o.approval = author

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // NoChange is the file of a task in which a developer reports why nothing is to be done.
@@ -26,9 +27,8 @@ func workDone(ctx context.Context, s gates.Facts) gates.Verdict {
 	if i := slices.IndexFunc(changed, func(name string) bool { return !strings.HasPrefix(name, s.Task.Docs+"/") }); i >= 0 {
 		return gates.Greenf("work is done at %.12s", s.SHA).With(gates.Evidence{Kind: "file", Name: changed[i], Note: "changed", OK: true})
 	}
-	if slices.Contains(heads(s), s.Vouched) {
-		approval := gates.Evidence{Kind: "approval", Name: s.Vouched, OK: true}
-		return gates.Greenf("a person confirms that nothing is to be done").With(approval)
+	if slices.Contains(heads(s), s.Vouched.SHA) {
+		return gates.Greenf("a person confirms that nothing is to be done").With(vouched(s))
 	}
 	v := gates.Redf("no work is done: %.12s changes nothing against %s but documents in %s; "+
 		"change what the design describes, or report in %s/%s why nothing is to be done",
@@ -42,4 +42,9 @@ func workDone(ctx context.Context, s gates.Facts) gates.Verdict {
 	}
 	v.Empty = v.Asks
 	return v.With(gates.Evidence{Kind: "commit", Name: s.SHA, Note: "changes nothing outside " + s.Task.Docs})
+}
+
+// vouched is the word of the person who stands for a commit.
+func vouched(s gates.Facts) gates.Evidence {
+	return gates.Evidence{Kind: "approval", Name: s.Vouched.SHA, OK: true, Provenance: stage.Provenance(s.Vouched)}
 }

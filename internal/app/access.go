@@ -4,12 +4,18 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/oidc"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
+	"github.com/signalbox-dev/signalbox/orchestrator/service"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
 // returnPath is where people come back to from the identity provider.
@@ -33,8 +39,14 @@ func (s Settings) checkAccess(wrong func(name, format string, args ...any)) {
 	if (s.Proxy.User == "") != (len(s.Proxy.From) == 0) {
 		wrong("PROXY_USER_HEADER", "and ORCH_PROXY_USERS_FROM must be set together: a header is believed of listed proxies alone")
 	}
+	if strings.HasPrefix(s.Listen, service.SocketKind) && s.PublicURL == "" {
+		wrong("PUBLIC_URL", "is missing: ORCH_LISTEN is a socket, at which people find the server by a proxy alone")
+	}
 	if s.Proxy.Groups != "" && s.Proxy.User == "" {
 		wrong("PROXY_GROUPS_HEADER", "needs ORCH_PROXY_USER_HEADER")
+	}
+	if own := limit.UserOf(uint32(os.Getuid())); slices.ContainsFunc(s.Proxy.From, func(t limit.Trusted) bool { return t.User == own }) {
+		wrong("PROXY_USERS_FROM", "has %s, the user of this server and of its agents: run the proxy as another one", own)
 	}
 	if s.Proxy.Secret.IsSet() && s.Proxy.User == "" {
 		wrong("PROXY_SECRET", "needs ORCH_PROXY_USER_HEADER")
@@ -72,6 +84,24 @@ func (s Settings) guard(store access.Store, log *slog.Logger) (*access.Guard, er
 		o.Provider = p
 	}
 	return access.New(o), nil
+}
+
+// Listen listens at an address of the settings.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	return service.Listen(ctx, address)
+}
+
+// Client returns a client for the server that the settings describe, and its address: a socket's is of no host.
+func (s Settings) Client() (c *http.Client, base string) {
+	path, is := strings.CutPrefix(s.Listen, service.SocketKind)
+	if !is {
+		return http.DefaultClient, "http://" + s.Listen
+	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", path)
+	}
+	return &http.Client{Transport: &http.Transport{DialContext: dial}}, "http://localhost"
 }
 
 // FirstToken makes the first token of a deployment that others reach and that has no way to be
@@ -112,8 +142,8 @@ func (d *doctor) access(ctx context.Context, v *Service) {
 		ways = append(ways, "the header "+s.Proxy.User)
 	}
 	if s.Proxy.SharesAddress() {
-		a.Warn("each user of this machine may name anybody in %s: set ORCH_PROXY_SECRET, "+
-			"and have the proxy send it as X-Signalbox-Proxy", s.Proxy.User)
+		a.Warn("each user of this machine may name anybody in %s: let the proxy use a unix socket (ORCH_LISTEN=unix:<path>, "+
+			"ORCH_PROXY_USERS_FROM=uid:<its user>), or set ORCH_PROXY_SECRET and have it send that as X-Signalbox-Proxy", s.Proxy.User)
 	}
 	local := access.IsLoopback(s.Listen)
 	switch {

@@ -3,7 +3,6 @@ package app
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"reflect"
 	"runtime/debug"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
 // wrongVariables says in words which settings have values of a wrong form: each is read by itself, for an error of
@@ -49,7 +49,7 @@ func forms() map[reflect.Type]string {
 		reflect.TypeFor[int]():               "a whole number such as 2",
 		reflect.TypeFor[time.Duration]():     span,
 		reflect.TypeFor[[]time.Duration]():   "spans of time such as 30s,2m,10m",
-		reflect.TypeFor[[]netip.Prefix]():    "networks such as 127.0.0.1/32,10.0.0.0/8",
+		reflect.TypeFor[[]limit.Trusted]():   "networks such as 127.0.0.1/32,10.0.0.0/8, or users such as uid:33",
 		reflect.TypeFor[map[string]string](): "pairs such as key:value,key:value",
 	}
 }

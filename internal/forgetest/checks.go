@@ -136,10 +136,16 @@ func (r *repository) latest(sha string) (out []status) {
 	return out
 }
 
+// listStatuses lists those of a commit: at Gitea of a branch whose name is asked for, even where that is a commit's.
 func (c *call) listStatuses() {
-	rows := []any{}
-	for _, st := range slices.Backward(c.at.commit(c.r.PathValue("sha")).statuses) {
-		rows = append(rows, c.wireStatus(st, c.state))
+	rows, sha := []any{}, c.r.PathValue("sha")
+	if head := c.at.Heads()[sha]; c.gitea && head != "" {
+		sha = head
+	}
+	for _, st := range slices.Backward(c.at.commit(sha).statuses) {
+		row := c.wireStatus(st, c.state)
+		row["url"] = c.web + "api/v1/repos/" + c.at.name + "/statuses/" + sha
+		rows = append(rows, row)
 	}
 	c.list(rows)
 }
@@ -174,8 +180,13 @@ func (at *commit) report(c checkRun) {
 
 // SetCheckRun reports a check run of a commit, as a job of a workflow does.
 func (s *Server) SetCheckRun(repo, sha, name, statusWord, conclusion string) {
+	s.SetCheckRunAs(Actions, repo, sha, name, statusWord, conclusion)
+}
+
+// SetCheckRunAs is SetCheckRun by an app.
+func (s *Server) SetCheckRunAs(app, repo, sha, name, statusWord, conclusion string) {
 	defer s.lock()()
-	c := checkRun{id: s.id(), app: Actions, name: name, status: statusWord, conclusion: conclusion}
+	c := checkRun{id: s.id(), app: app, name: name, status: statusWord, conclusion: conclusion}
 	s.repo(repo).commit(sha).report(c)
 }
 

@@ -84,8 +84,13 @@ func (c *call) rules() {
 		rows = append(rows, rule("merge_queue"))
 	}
 	var checks []any
-	for _, name := range c.at.settings.Rules[c.r.PathValue("branch")] {
-		checks = append(checks, object{"context": name})
+	for _, rule := range c.at.settings.Rules[c.r.PathValue("branch")] {
+		name, app, _ := strings.Cut(rule, "@")
+		check := object{"context": name}
+		if id, err := strconv.Atoi(app); err == nil {
+			check["integration_id"] = id
+		}
+		checks = append(checks, check)
 	}
 	if len(checks) > 0 {
 		demand := rule("required_status_checks")

@@ -20,7 +20,7 @@ type Settings struct {
 	// Of GitHub.
 
 	DeleteHead bool                // branches are deleted when they are merged
-	Rules      map[string][]string // checks that rulesets demand, by branch
+	Rules      map[string][]string // checks that rulesets demand, by branch; name@number: of an app
 	Queue      bool                // a ruleset demands the merge queue; see ProtectedQueue
 
 	ProtectedQueue bool // it is the branch's protection that does, which no list of rules shows

@@ -283,7 +283,7 @@ func (c *checker) messages() {
 // worked looks whether a task that its deployment takes to done has changed something, or a person
 // stands for a head of it that has not.
 func (c *checker) worked(t task.Task, was stage.State) {
-	if was.Stage != stage.Deploy || t.State.Stage != stage.Done || t.State.Vouched != "" {
+	if was.Stage != stage.Deploy || t.State.Stage != stage.Done || t.State.Vouched.SHA != "" {
 		return
 	}
 	docs := c.s.list[c.s.projectOf(t.Repo)].Docs(t.WorkItemID) + "/"
@@ -310,7 +310,7 @@ func (c *checker) workflowAt(sha string) string {
 // changesWorkflow reports whether a head has a workflow that nobody stands for.
 func (c *checker) changesWorkflow(n stage.State) bool {
 	now := c.workflowAt(n.Head)
-	return now != "on: push\n" && now != c.workflowAt(n.Vouched)
+	return now != "on: push\n" && now != c.workflowAt(n.Vouched.SHA)
 }
 
 // Invariants of agents whose vendor refuses them.

@@ -119,11 +119,10 @@ func (r Reader) head(t task.Task, x explain.Explanation) Decision {
 // Decision answers for one task, at a commit ("" = its head). Where the mirror has nothing to show, Unread says why.
 func (r Reader) Decision(ctx context.Context, t task.Task, commit string, reads func(repo string) bool) (Decision, error) {
 	x, err1 := explain.One(ctx, r.Engine, t.ID)
-	judged, err2 := r.Engine.Records.GateResults(ctx, t.ID)
-	runs, err3 := r.Engine.Records.AgentRuns(ctx, t.ID)
-	story, err4 := r.Engine.Records.Journal(ctx, t.ID)
-	line, err5 := r.Line(ctx, reads)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	runs, err2 := r.Engine.Records.AgentRuns(ctx, t.ID)
+	story, err3 := r.Engine.Records.Journal(ctx, t.ID)
+	line, err4 := r.Line(ctx, reads)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return Decision{}, err
 	}
 	d := r.head(t, x)
@@ -139,7 +138,7 @@ func (r Reader) Decision(ctx context.Context, t task.Task, commit string, reads 
 		then := r.head(next[0], why[0])
 		d.Next = &then
 	}
-	d.Evidence, d.Seen = evidence(judged), lastSeen(story, d.Commit)
+	d.Evidence, d.Seen = x.Judged, lastSeen(story, d.Commit)
 	d.report(r, runs)
 	r.read(ctx, t, &d)
 	return d, nil
@@ -176,17 +175,6 @@ func Unreadable(err error) string {
 	default:
 		return "The mirror of the repository does not have the commit at the moment."
 	}
-}
-
-// evidence lists the last verdict of each gate, which names the commit that it is of: the newest first.
-func evidence(judged []task.GateResult) (out []gates.Verdict) {
-	for _, g := range slices.Backward(judged) {
-		known := slices.ContainsFunc(out, func(v gates.Verdict) bool { return v.Check == g.Verdict.Check })
-		if !known {
-			out = append(out, g.Verdict)
-		}
-	}
-	return out
 }
 
 // lastSeen is the last word that a person has said of another commit.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -39,6 +40,8 @@ type Explanation struct {
 	// Refused is the last red verdict of the stage on what the task waits for.
 	Refused  string `json:"refused,omitempty"`
 	LastNote string `json:"last_note,omitempty"`
+	// Judged lists the last verdict of each gate, the newest first, with what was believed by whose word. All leaves it out.
+	Judged []gates.Verdict `json:"judged,omitempty"`
 	// Words lists the words of people about the card, in the order in which they were heard, with the fate of each.
 	Words []task.Word `json:"words,omitempty"`
 	// Follows is the work item id of the task of the same card that this one comes after; FollowedBy are those that
@@ -85,6 +88,8 @@ func One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation
 	}
 	x := explain(e, t, s)
 	x.Moves = moves(e, t.State)
+	judged, err1 := e.Records.GateResults(ctx, taskID)
+	x.Judged = newest(judged)
 	entries, err := e.Records.Journal(ctx, taskID)
 	note, result := lastNote(entries)
 	x.LastNote, x.Words = note, words(entries, s)
@@ -95,7 +100,18 @@ func One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation
 	for _, later := range after {
 		x.FollowedBy = append(x.FollowedBy, later.WorkItemID)
 	}
-	return x, errors.Join(err, err2)
+	return x, errors.Join(err, err1, err2)
+}
+
+// newest lists the last verdict of each gate, which names the commit that it is of.
+func newest(judged []task.GateResult) (out []gates.Verdict) {
+	for _, g := range slices.Backward(judged) {
+		known := slices.ContainsFunc(out, func(v gates.Verdict) bool { return v.Check == g.Verdict.Check })
+		if !known {
+			out = append(out, g.Verdict)
+		}
+	}
+	return out
 }
 
 // words lists what people have said of a card: what was judged, and what was not yet.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"os"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -21,6 +20,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue/lease"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -71,7 +71,7 @@ type Options struct {
 	Pages       string                  // address of the dashboard as people reach it, for links in comments; empty = there are none
 	HooksApart  bool                    // webhooks are served by Service.Hooks alone
 	Beside      map[string]http.Handler // further handlers, by the path that they serve with all below it
-	Proxies     []netip.Prefix          // whose X-Forwarded-For is believed
+	Proxies     []limit.Trusted         // whose X-Forwarded-For is believed
 }
 
 // Features are the additive behaviours of a service; see package features.

@@ -328,14 +328,13 @@ func (s *Service) server(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second,
-		WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
+		WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute, ConnContext: withPeer,
 	}
 }
 
 // Serve is Run on a listener at Options.Listen.
 func (s *Service) Serve(ctx context.Context) error {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", s.opt.Listen)
+	l, err := Listen(ctx, s.opt.Listen)
 	if err != nil {
 		return fmt.Errorf("service: Options.Listen: %w", err)
 	}

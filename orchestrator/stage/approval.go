@@ -1,5 +1,7 @@
 package stage
 
+import "slices"
+
 // awaitApproval waits for Approved; one that was set before does not count for this request.
 func (w *builder) awaitApproval(what string, shown Status) {
 	if heard := w.d.State.HeardAt; !heard.IsZero() {
@@ -25,7 +27,10 @@ func (w *builder) requireVouch(v Verdict) {
 func (w *builder) vouch() {
 	s := &w.d.State
 	w.note(w.edge.Why + ", at " + short(s.Head))
-	s.Vouched, s.Hold, s.HoldReason = s.Head, HoldNone, ""
+	s.Vouched, s.Hold, s.HoldReason = w.ev.By.Vouch(s.Head, w.ev.At), HoldNone, ""
+	if slices.ContainsFunc(s.CI.Results, func(r Verified) bool { return r.Judge != "" && r.Judge != s.Head }) {
+		s.CI = CI{} // main's files have judged: those of the branch count from now on
+	}
 	w.comment(Stream, sentence(w.edge.Why+" as of "+short(s.Head)))
 	w.status(w.statusOf(s.Stage))
 	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectAskCI, SHA: s.Head})

@@ -117,17 +117,17 @@ type Filed struct {
 
 // Probed holds what a deployment has said of itself.
 type Probed struct {
-	Address string    `json:"address"`
-	At      time.Time `json:"at"`
-	SHA     string    `json:"sha,omitempty"`     // the commit that it runs, or its beginning, in lower case
-	Problem string    `json:"problem,omitempty"` // why it is not known
+	Address    string `json:"address"`
+	Provenance        // SHA is the commit that it runs, or its beginning, in lower case
+	Problem    string `json:"problem,omitempty"` // why it is not known
 }
 
 // Verified is a command that the service has run on a commit.
 type Verified struct {
 	Command string `json:"command"` // its words, separated by spaces
-	SHA     string `json:"sha"`
+	Provenance
 	Exit    int    `json:"exit"`              // -1 when it was ended
+	Note    string `json:"note,omitempty"`    // whose files have judged, where they are not main's
 	Tail    string `json:"tail,omitempty"`    // the end of what it has written
 	Expired string `json:"expired,omitempty"` // the time limit that it was ended at
 }

@@ -39,6 +39,10 @@ const (
 	ProofToken     Proof = "token"     // an operator's
 	ProofProvider  Proof = "provider"  // an identity provider has signed the person in
 	ProofProxy     Proof = "proxy"     // a trusted proxy has
+	ProofHost      Proof = "host"      // the git host's answer names it
+	ProofExit      Proof = "exit"      // of a command that the service has run
+	ProofOutbox    Proof = "outbox"    // of the run that has left it there
+	ProofAnswer    Proof = "answer"    // of the deployment itself
 	ProofChat      Proof = "chat"      // the chat names the account, and the registry whose it is
 )
 

@@ -48,7 +48,7 @@ type State struct {
 
 	// Vouched is the newest head that a person stands for: it changes protected paths, or
 	// nothing at all.
-	Vouched string `json:"vouched,omitempty"`
+	Vouched Vouch `json:"vouched,omitzero"`
 
 	// Acted is the trigger status that was acted on last and Set the status that
 	// was written last: what a status write may replace without overriding a human.

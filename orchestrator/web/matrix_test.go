@@ -21,6 +21,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
+	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
@@ -43,7 +44,7 @@ type door struct {
 func openDoor(t *testing.T) *door {
 	t.Helper()
 	d := &door{
-		guard: access.New(access.Options{AdminToken: adminToken, Provider: nobody{}, Proxy: access.Proxy{User: "X-User", From: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}), tokens: map[access.Role]string{},
+		guard: access.New(access.Options{AdminToken: adminToken, Provider: nobody{}, Proxy: access.Proxy{User: "X-User", From: []limit.Trusted{{Prefix: netip.MustParsePrefix("192.0.2.0/24")}}}}), tokens: map[access.Role]string{},
 	}
 	for _, role := range access.Roles() {
 		token, secret, err := access.NewToken("the-"+string(role), access.Grant{Role: role, Repos: []string{"acme/app"}}, time.Now(), time.Time{})

@@ -48,7 +48,10 @@ func (c client) open(ctx context.Context, method, path string, body any, header 
 		return nil, err
 	}
 	named := cmp.Or(c.Server, os.Getenv(serverVariable))
-	base := cmp.Or(named, "http://"+settings.Listen)
+	over, base := settings.Client()
+	if named != "" {
+		over, base = http.DefaultClient, named
+	}
 	payload, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
@@ -69,7 +72,7 @@ func (c client) open(ctx context.Context, method, path string, body any, header 
 		req.Header.Set("Authorization", "Bearer "+token)
 		req.AddCookie(&http.Cookie{Name: access.NameCookie, Value: url.QueryEscape(personName())})
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := over.Do(req)
 	if err != nil {
 		err = fmt.Errorf("the server %s does not answer; is it running? (--server and %s name another) %w", base, serverVariable, err)
 		return nil, &exitError{exitUnreachable, err}

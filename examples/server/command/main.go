@@ -218,14 +218,13 @@ func (serveCmd) Run(s *streams) error {
 		fmt.Fprint(s.err, "The first token of this server, of an administrator. It is shown this once:\n\n"+
 			"\t"+first+"\n\nSign in at "+signInLink(settings, first)+"\nsignalbox token makes others.\n")
 	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", settings.Listen)
+	l, err := app.Listen(ctx, settings.Listen)
 	if err != nil {
 		return fmt.Errorf("ORCH_LISTEN: %w", err)
 	}
 	var hooks net.Listener
 	if settings.HooksListen != "" {
-		if hooks, err = lc.Listen(ctx, "tcp", settings.HooksListen); err != nil {
+		if hooks, err = app.Listen(ctx, settings.HooksListen); err != nil {
 			return fmt.Errorf("ORCH_HOOKS_LISTEN: %w", err)
 		}
 	}

@@ -145,7 +145,7 @@ func printVerdict(w io.Writer, v gates.Verdict, indent string) {
 	fmt.Fprintf(w, "%s%s %s: %s\n", indent, v.Outcome, v.Check, oneLine(v.Reason, 200))
 	for _, e := range v.Evidence {
 		ok := map[bool]string{true: "ok", false: "not ok"}[e.OK]
-		fmt.Fprintf(w, "%s  %s %s %s %s\n", indent, ok, e.Kind, oneLine(e.Name, 100), oneLine(e.Note, 100))
+		fmt.Fprintf(w, "%s  %s %s\n", indent, ok, oneLine(e.String(), 300))
 	}
 	for _, child := range v.Children {
 		printVerdict(w, child, indent+"  ")

@@ -103,6 +103,9 @@ func show(w io.Writer, x explain.Explanation) {
 	if x.LastNote != "" {
 		fmt.Fprintf(w, "  last: %s\n", x.LastNote)
 	}
+	for _, v := range x.Judged {
+		printVerdict(w, v, "  judged ")
+	}
 }
 
 func showBlockers(w io.Writer, x explain.Explanation) {

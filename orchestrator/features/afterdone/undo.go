@@ -57,7 +57,7 @@ func rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 		}
 		way := "Push what is missing to its branch, set In Progress to have it tested again, or STOP to give it up"
 		return hold(s, e, d, stage.HoldBlocked, stage.StatusBlocked, why, "Blocked: "+why+".\n"+way+".")
-	case s.Stage == stage.Development && n.Stage != s.Stage && !n.Stage.Terminal() && n.Vouched != n.Head:
+	case s.Stage == stage.Development && n.Stage != s.Stage && !n.Stage.Terminal() && n.Vouched.SHA != n.Head:
 		why := fmt.Sprintf("it takes back what %s has landed", n.Follows)
 		return hold(s, e, d, stage.HoldApproval, stage.StatusInReview, "a person's word for this commit: "+why,
 			"A person has to stand for this commit: "+why+".\nSet the status Approved to let it pass, or STOP to give the undo up.")

@@ -94,7 +94,7 @@ func TestUndo(t *testing.T) {
 		r.Stands(item, stage.Done)
 		u = r.Task(item)
 		require.NotEmpty(r, u.State.MergeSHA)
-		require.Equal(r, judged, u.State.Vouched)
+		require.Equal(r, judged, u.State.Vouched.SHA)
 		require.Equal(r, stage.StatusDone, r.Status(App, item))
 		r.Stands(merging, stage.Done)
 		r.Waits(next, stage.HoldApproval)

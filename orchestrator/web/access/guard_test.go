@@ -174,7 +174,7 @@ func TestNobody(t *testing.T) {
 func named(r *http.Request, host string) *http.Request { r.Host = host; return r }
 
 func proxy() access.Proxy {
-	return access.Proxy{User: "X-User", Groups: "X-Groups", From: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}
+	return access.Proxy{User: "X-User", Groups: "X-Groups", From: []limit.Trusted{{Prefix: netip.MustParsePrefix("10.1.0.0/16")}}}
 }
 
 func secretive() access.Proxy {
@@ -187,7 +187,7 @@ func secretive() access.Proxy {
 func TestSharesAddress(t *testing.T) {
 	t.Parallel()
 	for prefix, shared := range map[string]bool{"127.0.0.1/32": true, "::1/128": true, "0.0.0.0/0": true, "127.8.0.0/16": true, "10.0.0.5/32": false, "fd00::/8": false} {
-		p := access.Proxy{User: "X-User", From: []netip.Prefix{netip.MustParsePrefix(prefix)}}
+		p := access.Proxy{User: "X-User", From: []limit.Trusted{{Prefix: netip.MustParsePrefix(prefix)}}}
 		require.Equal(t, shared, p.SharesAddress(), prefix)
 		p.Secret = secret.New("of the proxy")
 		require.False(t, p.SharesAddress(), prefix)
@@ -208,7 +208,7 @@ func TestProxyBehindTheSender(t *testing.T) {
 	t.Parallel()
 	g := open(t, access.Options{Proxy: proxy(), Rules: rules(t)})
 	var p access.Principal
-	h := limit.Behind(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { p, _ = g.Identify(r) }), []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")})
+	h := limit.Behind(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { p, _ = g.Identify(r) }), []limit.Trusted{{Prefix: netip.MustParsePrefix("10.1.0.0/16")}})
 	h.ServeHTTP(httptest.NewRecorder(), request("10.1.0.9", "X-User", "ann", "X-Forwarded-For", "192.0.2.1"))
 	require.Equal(t, "ann 192.0.2.1", p.Name+" "+p.From)
 	h.ServeHTTP(httptest.NewRecorder(), request("192.0.2.1", "X-User", "ann", "X-Forwarded-For", "10.1.0.9"))

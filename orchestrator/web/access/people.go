@@ -61,10 +61,10 @@ func (l Rules) grants(p Person) (out []Grant) {
 
 // Proxy names people whom it has signed in, in headers that it sets itself and takes from nobody.
 type Proxy struct {
-	User   string         `env:"PROXY_USER_HEADER" doc:"header in which a proxy names who has signed in, such as X-Forwarded-User"`
-	Groups string         `env:"PROXY_GROUPS_HEADER" doc:"header with their groups, separated by commas"`
-	From   []netip.Prefix `env:"PROXY_USERS_FROM" doc:"proxies, as 10.0.0.5/32,…, whose PROXY_USER_HEADER is believed"`
-	Secret secret.String  `env:"PROXY_SECRET" form:"long" doc:"which such a proxy sends as X-Signalbox-Proxy, 128 bits"`
+	User   string          `env:"PROXY_USER_HEADER" doc:"header in which a proxy names who has signed in, such as X-Forwarded-User"`
+	Groups string          `env:"PROXY_GROUPS_HEADER" doc:"header with their groups, separated by commas"`
+	From   []limit.Trusted `env:"PROXY_USERS_FROM" doc:"proxies, as 10.0.0.5/32,…, or uid:33 at a unix socket, whose PROXY_USER_HEADER is believed"`
+	Secret secret.String   `env:"PROXY_SECRET" form:"long" doc:"which such a proxy sends as X-Signalbox-Proxy, 128 bits"`
 }
 
 // secretHeader is how a proxy proves that it is one.
@@ -72,15 +72,14 @@ const secretHeader = "X-Signalbox-Proxy"
 
 // SharesAddress reports whether others than the proxy can call from the addresses of which it is believed.
 func (x Proxy) SharesAddress() bool {
-	return x.User != "" && !x.Secret.IsSet() && slices.ContainsFunc(x.From, func(p netip.Prefix) bool {
-		return p.Overlaps(netip.MustParsePrefix("127.0.0.0/8")) || p.Contains(netip.IPv6Loopback())
+	return x.User != "" && !x.Secret.IsSet() && slices.ContainsFunc(x.From, func(p limit.Trusted) bool {
+		return p.User == "" && (p.Overlaps(netip.MustParsePrefix("127.0.0.0/8")) || p.Contains(netip.IPv6Loopback()))
 	})
 }
 
 // person is whom a request's proxy names; false: it comes from no such proxy, or names nobody.
 func (x Proxy) person(r *http.Request) (Person, bool) {
-	peer, err := netip.ParseAddrPort(limit.Peer(r))
-	if x.User == "" || err != nil || !slices.ContainsFunc(x.From, func(p netip.Prefix) bool { return p.Contains(peer.Addr().Unmap()) }) {
+	if x.User == "" || !limit.IsOneOf(x.From, limit.Peer(r)) {
 		return Person{}, false
 	}
 	if x.Secret.IsSet() && subtle.ConstantTimeCompare([]byte(r.Header.Get(secretHeader)), []byte(x.Secret.Reveal())) != 1 {

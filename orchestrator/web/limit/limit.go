@@ -5,9 +5,12 @@ package limit
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,22 +36,55 @@ func Sender(r *http.Request) string {
 	return addr.String()
 }
 
+// Trusted is a proxy whose headers are believed: a network, or a user of this machine at a unix socket.
+type Trusted struct {
+	netip.Prefix
+	User string // such as uid:33; empty: Prefix counts
+}
+
+// userKind begins a peer that is a user of this machine.
+const userKind = "uid:"
+
+// UnmarshalText reads 10.0.0.5/32 or uid:33.
+func (t *Trusted) UnmarshalText(text []byte) (err error) {
+	*t = Trusted{}
+	if uid, is := strings.CutPrefix(string(text), userKind); is {
+		t.User = string(text)
+		if _, err = strconv.ParseUint(uid, 10, 32); err != nil {
+			return fmt.Errorf("%q, want uid: and the number of a user", text)
+		}
+		return nil
+	}
+	return t.Prefix.UnmarshalText(text)
+}
+
+// IsOneOf reports whether a peer, as of Peer, is among proxies. No address is a user's, whatever a header says.
+func IsOneOf(proxies []Trusted, peer string) bool {
+	addr, err := netip.ParseAddr(peer)
+	if host, _, wrong := net.SplitHostPort(peer); wrong == nil && err != nil {
+		addr, err = netip.ParseAddr(host)
+	}
+	return slices.ContainsFunc(proxies, func(t Trusted) bool {
+		return t.User != "" && t.User == peer || t.User == "" && err == nil && t.Contains(addr.Unmap())
+	})
+}
+
+// WithUser marks the requests of a connection as those of a user of this machine.
+func WithUser(ctx context.Context, uid uint32) context.Context {
+	return context.WithValue(ctx, peerKey{}, UserOf(uid))
+}
+
+// UserOf is a user of this machine as Peer has it.
+func UserOf(uid uint32) string { return userKind + strconv.FormatUint(uint64(uid), 10) }
+
 // Behind takes the sender of a request that comes from a proxy from X-Forwarded-For: the
 // last address there that is no proxy's. Other peers' headers are ignored.
-func Behind(next http.Handler, proxies []netip.Prefix) http.Handler {
-	trusted := func(text string) bool {
-		addr, err := netip.ParseAddr(text)
-		if err != nil {
-			return false
-		}
-		for _, p := range proxies {
-			if p.Contains(addr.Unmap()) {
-				return true
-			}
-		}
-		return false
-	}
+func Behind(next http.Handler, proxies []Trusted) http.Handler {
+	trusted := func(peer string) bool { return IsOneOf(proxies, peer) }
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user := Peer(r); user != r.RemoteAddr {
+			r.RemoteAddr = net.JoinHostPort(user, "0")
+		}
 		peer, port, err := net.SplitHostPort(r.RemoteAddr)
 		hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 		for i := len(hops) - 1; err == nil && i >= 0 && trusted(peer); i-- {
@@ -59,7 +95,7 @@ func Behind(next http.Handler, proxies []netip.Prefix) http.Handler {
 			peer = hop
 		}
 		if err == nil {
-			r = r.WithContext(context.WithValue(r.Context(), peerKey{}, r.RemoteAddr))
+			r = r.WithContext(context.WithValue(r.Context(), peerKey{}, Peer(r)))
 			r.RemoteAddr = net.JoinHostPort(peer, port)
 		}
 		next.ServeHTTP(w, r)

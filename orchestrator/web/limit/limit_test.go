@@ -24,7 +24,7 @@ func TestSender(t *testing.T) {
 
 // Only a proxy's header counts for another address.
 func TestBehind(t *testing.T) {
-	proxies := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.1.0.0/16")}
+	proxies := []limit.Trusted{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}, {Prefix: netip.MustParsePrefix("10.1.0.0/16")}}
 	for _, c := range []struct {
 		peer, want string
 		forwarded  []string

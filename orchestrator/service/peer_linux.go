@@ -1,0 +1,26 @@
+package service
+
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// peerOf returns the user at the other end of a unix socket; false: it is none, or the kernel does not say.
+func peerOf(c net.Conn) (uid uint32, ok bool) {
+	u, is := c.(*net.UnixConn)
+	if !is {
+		return 0, false
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return 0, false
+	}
+	var cred *unix.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) { cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err != nil || failed != nil {
+		return 0, false
+	}
+	return cred.Uid, true
+}
