@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -61,6 +62,54 @@ func TestConversations(t *testing.T) {
 			}
 		}
 		require.Equal(r, []string{"It is an int now.", "See 1."}, said)
+		r.Replays()
+	})
+}
+
+// What the developer answers is kept with a push that the remote refuses: it comes with the one that is taken, after the end of the
+// process too, and once.
+func TestAnswersOfARefusedPush(t *testing.T) {
+	t.Parallel()
+	twinned(t, false, "success", func(r *orchestratortest.Rig, w *twin) {
+		const branch = "feature/APP-1-x"
+		reviewed, developed := 0, 0
+		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			res := orchestratortest.GoodAgent(ctx, c, files)
+			switch {
+			case c.Role == stage.Reviewer && reviewed == 0:
+				reviewed++
+				files[work.ReportPath] = "---\nverdict: changes_requested\nsha: " + c.Env["SIGNALBOX_SHA"] + "\n---\n"
+				for _, why := range []string{"Why?", "How?"} {
+					l := forgetest.LineComment{Author: "kim", Path: "cart.go", Line: 9, Body: why}
+					require.NoError(r, w.server.Comment(orchestratortest.AppRepo, branch, l))
+				}
+			case c.Role == stage.Developer && reviewed == 1:
+				developed++
+				files[c.Env["SIGNALBOX_DOCS"]+"/"+stage.RepliesFile] = []string{"1: It is an int now.", "1: It is an int now.\n2: So."}[developed-1]
+				if developed == 1 {
+					r.Place.FailCall("Push", fmt.Errorf("%w: not on a Friday", work.ErrRefused))
+				}
+			}
+			return res
+		})
+		item := r.Card(orchestratortest.App, "x")
+		r.ToDone(orchestratortest.App, item)
+		r.Settle(10 * time.Minute)
+		r.Waits(item, stage.HoldBlocked)
+		require.Len(r, w.server.LineComments(orchestratortest.AppRepo, branch), 2, "no answer to what nobody can see")
+		r.Shutdown()
+		r.Place.FailCall("Push", nil)
+		r.Start()
+		r.Set(item, stage.StatusInProgress)
+		r.Settle(20 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Explain(item).Summary)
+		require.Equal(r, 2, developed)
+		said := map[string]int{}
+		for _, l := range w.server.LineComments(orchestratortest.AppRepo, branch)[2:] {
+			_, text, _ := strings.Cut(l.Body, "-->\n")
+			said[fmt.Sprint(l.Answers, " ", text)]++
+		}
+		require.Equal(r, map[string]int{"1 It is an int now.": 1, "2 So.": 1}, said)
 		r.Replays()
 	})
 }
