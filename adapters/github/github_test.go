@@ -257,9 +257,9 @@ func TestDecode(t *testing.T) {
 		"pull_request_synchronize": pull(githost.HookPush, "synchronize", "open"),
 		"pull_request_merged":      merged, "pull_request_closed": pull(githost.HookPullRequest, "closed", "closed"),
 		"review_approved": pull(githost.HookReview, "submitted", "approved"), "review_changes_requested": changes,
-		"review_dismissed": pull(githost.HookReview, "dismissed", "dismissed"),
-		"issue_comment":    {Kind: githost.HookComment, Action: "created", Repo: repo, Number: 12, Body: "please look", Sender: "kim"},
-		"status":           status, "status_pending": waiting,
+		"review_dismissed": pull(githost.HookReview, "dismissed", "dismissed"), "thread_resolved": pull(githost.HookThread, "resolved", ""),
+		"issue_comment": {Kind: githost.HookComment, Action: "created", Repo: repo, Number: 12, Body: "please look", Sender: "kim"},
+		"status":        status, "status_pending": waiting,
 		"check_run": ci("completed", "failed", true), "check_run_created": ci("created", "pending", false),
 		"check_suite": ci("completed", "passed", true), "workflow_run": ci("completed", "cancelled", true),
 	}
@@ -343,6 +343,10 @@ func TestJourneyOfWebhooks(t *testing.T) {
 	require.Equal(t, head, wait("check_run passed").SHA)
 	require.NoError(t, k.server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
 	require.Equal(t, head, wait("pull_request_review approved").SHA)
+	require.NoError(t, k.server.Comment(repo, "feature/a", forgetest.LineComment{Author: "kim", Path: "a", Line: 1, Body: "Why?"}))
+	k.server.ResolveThread(repo, "feature/a", 1)
+	resolved := wait("pull_request_review_thread ")
+	require.Equal(t, []any{githost.HookThread, "resolved", head}, []any{resolved.Kind, resolved.Action, resolved.SHA})
 	require.NoError(t, k.server.Merge(repo, "feature/a"))
 	require.Equal(t, githost.HookMerged, wait("pull_request closed").Kind)
 	require.Error(t, k.server.Merge(repo, "feature/a"))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -112,4 +113,52 @@ func TestAnswersOfARefusedPush(t *testing.T) {
 		require.Equal(r, map[string]int{"1 It is an int now.": 1, "2 So.": 1}, said)
 		r.Replays()
 	})
+}
+
+// A card that the host does not merge because a conversation is not resolved goes on within seconds of its last one, also behind
+// the merge gate; one that is opened again is none of that.
+func TestResolvedConversation(t *testing.T) {
+	t.Parallel()
+	for _, gated := range []bool{false, true} {
+		twinned(t, false, "success", func(r *orchestratortest.Rig, w *twin) {
+			const branch = "feature/APP-1-x"
+			if w.gated = gated; gated {
+				r.Shutdown()
+				r.Start()
+			}
+			w.server.SetSettings(orchestratortest.AppRepo, func(s *forgetest.Settings) { s.Conversations = true })
+			r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				if c.Role == stage.Reviewer {
+					for range 2 {
+						l := forgetest.LineComment{Author: "kim", Path: "cart.go", Line: 9, Body: "Why?"}
+						require.NoError(r, w.server.Comment(orchestratortest.AppRepo, branch, l))
+					}
+				}
+				return orchestratortest.GoodAgent(ctx, c, files)
+			})
+			item := r.Card(orchestratortest.App, "x")
+			r.ToDone(orchestratortest.App, item)
+			r.Settle(20 * time.Minute)
+			r.Waits(item, stage.HoldBlocked)
+			require.Contains(r, r.Task(item).State.HoldReason, "conversation")
+			hook := githost.Hook{Kind: githost.HookThread, Action: "resolved", Repo: orchestratortest.AppRepo, Branch: branch, Number: 1, Sender: "kim"}
+			w.server.ResolveThread(orchestratortest.AppRepo, branch, 1)
+			r.HostHook(hook)
+			r.Settle(5 * time.Second)
+			r.Waits(item, stage.HoldBlocked)
+			w.server.ResolveThread(orchestratortest.AppRepo, branch, 2)
+			hook.Action = "unresolved"
+			r.HostHook(hook)
+			r.Settle(5 * time.Second)
+			r.Waits(item, stage.HoldBlocked)
+			hook.Action = "resolved"
+			r.HostHook(hook)
+			r.Settle(5 * time.Second)
+			require.NotEmpty(r, r.Task(item).State.MergeSHA, r.Explain(item).Summary)
+			r.Settle(5 * time.Minute)
+			r.Stands(item, stage.Done)
+			require.Len(r, r.Roles(), 7)
+			r.Replays()
+		})
+	}
 }

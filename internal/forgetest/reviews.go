@@ -167,10 +167,10 @@ func (c *call) lineComments() {
 	c.list(rows)
 }
 
-func (c *call) wireLine(id int, l LineComment, line any) object {
+func (s *Server) wireLine(id int, l LineComment, line any) object {
 	out := object{
-		"id": id, "user": c.wireUser(l.Author), "author_association": "NONE", "side": "RIGHT",
-		"path": l.Path, "line": line, "body": l.Body, "commit_id": l.SHA, "created_at": stamp(c.opt.Now()),
+		"id": id, "user": s.wireUser(l.Author), "author_association": "NONE", "side": "RIGHT",
+		"path": l.Path, "line": line, "body": l.Body, "commit_id": l.SHA, "created_at": stamp(s.opt.Now()),
 	}
 	if l.Old {
 		out["side"] = "LEFT"
@@ -209,8 +209,15 @@ func (s *Server) LineComments(repo, branch string) []LineComment {
 // ResolveThread is a person resolving the thread that a comment has begun, by its number from 1.
 func (s *Server) ResolveThread(repo, branch string, number int) {
 	defer s.lock()()
-	s.pull(repo, branch).lines[number-1].Resolved = true
+	p := s.pull(repo, branch)
+	p.lines[number-1].Resolved = true
+	event := s.wirePullEvent(p, "resolved")
+	delete(event, "number")
+	event["thread"] = object{"node_id": p.threadID(number), "comments": []any{s.wireLine(number, p.lines[number-1], nil)}}
+	s.send("pull_request_review_thread", event)
 }
+
+func (p *pull) threadID(number int) string { return fmt.Sprintf("PRRT_%d_%d", p.Number, number) }
 
 // unresolved reports whether a thread of the pull request is.
 func (p *pull) unresolved() bool {
@@ -296,8 +303,7 @@ func (p *pull) threads() object {
 				said = append(said, object{"databaseId": n + 1, "body": k.Body})
 			}
 		}
-		id := fmt.Sprintf("PRRT_%d_%d", p.Number, i+1)
-		threads = append(threads, object{"id": id, "isResolved": l.Resolved, "comments": object{"nodes": said}})
+		threads = append(threads, object{"id": p.threadID(i + 1), "isResolved": l.Resolved, "comments": object{"nodes": said}})
 	}
 	return object{"pageInfo": object{"hasNextPage": false, "endCursor": nil}, "nodes": threads}
 }
