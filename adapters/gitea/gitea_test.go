@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -143,6 +144,20 @@ func TestConformance(t *testing.T) {
 			},
 			Require: func(base string, names ...string) {
 				k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Required[base] = names })
+			},
+			AddLineComment: func(branch string, c githost.LineComment) {
+				k.server.SetRole(c.Author, string(c.Permission))
+				k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Admin = true }) // else it is not shown who may write
+				require.NoError(t, k.server.Comment(repo, branch, forgetest.LineComment{Author: c.Author, Path: c.Path, Line: c.Line, Old: c.Old, Body: c.Body, SHA: c.SHA}))
+			},
+			Comments: func(number int64) []string { return k.server.Comments(repo, int(number)) },
+			Answers: func(branch, thread string) (out []string) {
+				for _, l := range k.server.LineComments(repo, branch) {
+					if l.Answers != 0 && strconv.Itoa(l.Answers) == thread {
+						out = append(out, l.Body)
+					}
+				}
+				return out
 			},
 			Self: forgetest.Self,
 			Fail: func(call string, how faulttest.Kind) {

@@ -21,50 +21,52 @@ import (
 // demands resolved conversations is merged into without a wait. What others say is neither given nor answered.
 func TestConversations(t *testing.T) {
 	t.Parallel()
-	twinned(t, false, "success", func(r *orchestratortest.Rig, w *twin) {
-		w.server.SetRole("passer", "read")
-		const branch = "feature/APP-1-x"
-		reviewed, prompt := 0, ""
-		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			res := orchestratortest.GoodAgent(ctx, c, files)
-			switch {
-			case c.Role == stage.Reviewer && reviewed < 2:
-				reviewed++
-				files[work.ReportPath] = "---\nverdict: changes_requested\nsha: " + c.Env["SIGNALBOX_SHA"] + "\n---\n"
-				if reviewed == 2 { // the answers of the run before stand in the branch
-					break
+	for _, onGitea := range []bool{false, true} {
+		twinned(t, onGitea, "success", func(r *orchestratortest.Rig, w *twin) {
+			w.server.SetRole("passer", "read")
+			const branch = "feature/APP-1-x"
+			reviewed, prompt := 0, ""
+			r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				res := orchestratortest.GoodAgent(ctx, c, files)
+				switch {
+				case c.Role == stage.Reviewer && reviewed < 2:
+					reviewed++
+					files[work.ReportPath] = "---\nverdict: changes_requested\nsha: " + c.Env["SIGNALBOX_SHA"] + "\n---\n"
+					if reviewed == 2 { // the answers of the run before stand in the branch
+						break
+					}
+					for i, by := range []string{"kim", "passer", "kim"} {
+						l := forgetest.LineComment{Author: by, Path: "cart.go", Line: 9 + i, Body: "Why so, says " + by, Old: by == "kim"}
+						require.NoError(r, w.server.Comment(orchestratortest.AppRepo, branch, l))
+					}
+					w.server.SetSettings(orchestratortest.AppRepo, func(s *forgetest.Settings) { s.Conversations, s.Admin = true, true })
+					w.server.ResolveThread(orchestratortest.AppRepo, branch, 2) // the passer's own matter
+				case c.Role == stage.Developer && reviewed == 1:
+					prompt = c.Prompt
+					files[c.Env["SIGNALBOX_DOCS"]+"/"+stage.RepliesFile] = "1: It is an int now.\n2: Go away.\n3: See 1.\n3: Twice.\n17: No such.\nNo answer.\n"
 				}
-				for _, by := range []string{"kim", "passer", "kim"} {
-					l := forgetest.LineComment{Author: by, Path: "cart.go", Line: 9, Body: "Why so, says " + by, Old: by == "kim"}
-					require.NoError(r, w.server.Comment(orchestratortest.AppRepo, branch, l))
+				return res
+			})
+			item := r.Card(orchestratortest.App, "x")
+			r.ToDone(orchestratortest.App, item)
+			r.Settle(20 * time.Minute)
+			require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Explain(item).Summary)
+			require.Len(r, r.Roles(), 11, "two reviews and two developer's runs more")
+			require.Contains(r, prompt, "    1. cart.go:9 as it was (kim): Why so, says kim\n")
+			require.NotContains(r, prompt, "passer")
+			require.Regexp(r, regexp.MustCompile(`NUMBER: WHAT WAS DONE in \S+/replies.md`), prompt)
+			lines, said := w.server.LineComments(orchestratortest.AppRepo, branch), []string{}
+			for i, l := range lines {
+				require.True(r, l.Resolved || i > 2, "%d", i)
+				if l.Answers != 0 {
+					_, text, _ := strings.Cut(l.Body, "-->\n")
+					said = append(said, text)
 				}
-				w.server.SetSettings(orchestratortest.AppRepo, func(s *forgetest.Settings) { s.Conversations = true })
-				w.server.ResolveThread(orchestratortest.AppRepo, branch, 2) // the passer's own matter
-			case c.Role == stage.Developer && reviewed == 1:
-				prompt = c.Prompt
-				files[c.Env["SIGNALBOX_DOCS"]+"/"+stage.RepliesFile] = "1: It is an int now.\n2: Go away.\n3: See 1.\n3: Twice.\n17: No such.\nNo answer.\n"
 			}
-			return res
+			require.Equal(r, []string{"It is an int now.", "See 1."}, said)
+			r.Replays()
 		})
-		item := r.Card(orchestratortest.App, "x")
-		r.ToDone(orchestratortest.App, item)
-		r.Settle(20 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Explain(item).Summary)
-		require.Len(r, r.Roles(), 11, "two reviews and two developer's runs more")
-		require.Contains(r, prompt, "    1. cart.go:9 as it was (kim): Why so, says kim\n")
-		require.NotContains(r, prompt, "passer")
-		require.Regexp(r, regexp.MustCompile(`NUMBER: WHAT WAS DONE in \S+/replies.md`), prompt)
-		lines, said := w.server.LineComments(orchestratortest.AppRepo, branch), []string{}
-		for i, l := range lines {
-			require.True(r, l.Resolved || i > 2, "%d", i)
-			if l.Answers != 0 {
-				_, text, _ := strings.Cut(l.Body, "-->\n")
-				said = append(said, text)
-			}
-		}
-		require.Equal(r, []string{"It is an int now.", "See 1."}, said)
-		r.Replays()
-	})
+	}
 }
 
 // What the developer answers is kept with a push that the remote refuses: it comes with the one that is taken, after the end of the
