@@ -112,7 +112,7 @@ func (c *Client) Comment(ctx context.Context, n githost.NewComment) error {
 	body := strings.ToValidUTF8(mark+"\n"+n.Body[:min(len(n.Body), githost.CommentMax)], "")
 	what := fmt.Sprintf("a comment on pull request %d of %s", n.Number, n.Repo)
 	say := func(sha, text string, on ...reviewComment) error {
-		in := map[string]any{"event": "COMMENT", "commit_id": sha, "body": text, "comments": on}
+		in := map[string]any{"event": "COMMENT", "commit_id": sha, "body": text, "comments": append([]reviewComment{}, on...)}
 		_, err := c.call(ctx, what, http.MethodPost, at+"/reviews", nil, in, nil)
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/hosttest"
+	"github.com/signalbox-dev/signalbox/internal/apidoc"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -54,6 +55,14 @@ type kit struct {
 	clock  atomic.Int64 // how far the client's clock is ahead
 }
 
+// described holds what the client sends and the double answers against the host's own description.
+func described(t testing.TB, double http.Handler) http.Handler {
+	t.Helper()
+	d, err := apidoc.OfHost("github")
+	require.NoError(t, err)
+	return d.Watch(double, func(wrong string) { t.Error(wrong) }, "", "/graphql", "/_files/")
+}
+
 func setup(t testing.TB, o forgetest.Options) *kit {
 	t.Helper()
 	k := &kit{TB: t, bare: filepath.Join(t.TempDir(), "shop.git"), clone: filepath.Join(t.TempDir(), "clone")}
@@ -64,7 +73,7 @@ func setup(t testing.TB, o forgetest.Options) *kit {
 	o.Token, o.Secret = token, secret
 	k.server = forgetest.NewGitHub(o)
 	require.NoError(t, k.server.AddRepo(repo, k.bare))
-	srv := httptest.NewServer(k.server)
+	srv := httptest.NewServer(described(t, k.server))
 	t.Cleanup(func() { k.server.Close(); srv.Close() })
 	var err error
 	k.client, err = github.New(github.Options{

@@ -10,19 +10,18 @@ import (
 func (c *call) lineComments() {
 	rows := []any{}
 	for i, l := range slices.Backward(c.p.lines) {
-		line := any(nil)
-		if l.Line > 0 {
-			line = l.Line
-		}
-		rows = append(rows, c.wireLine(i+1, l, line))
+		rows = append(rows, c.wireLine(i+1, l))
 	}
 	c.list(rows)
 }
 
-func (s *Server) wireLine(id int, l LineComment, line any) object {
+func (s *Server) wireLine(id int, l LineComment) object {
 	out := object{
 		"id": id, "user": s.wireUser(l.Author), "author_association": "NONE", "side": "RIGHT",
-		"path": l.Path, "line": line, "body": l.Body, "commit_id": l.SHA, "created_at": stamp(s.opt.Now()),
+		"path": l.Path, "body": l.Body, "commit_id": l.SHA, "created_at": stamp(s.opt.Now()),
+	}
+	if l.Line > 0 { // else it is on the file
+		out["line"] = l.Line
 	}
 	if l.Old {
 		out["side"] = "LEFT"
@@ -35,21 +34,19 @@ func (s *Server) wireLine(id int, l LineComment, line any) object {
 
 // answerLine adds an answer to a thread. A comment that is none begins another one, and no answer can be answered.
 func (c *call) answerLine() {
-	var in struct {
-		Body string
-		To   int `json:"in_reply_to"`
-	}
+	var in struct{ Body string }
 	if !c.decode(&in) {
 		return
 	}
-	if in.To < 1 || in.To > len(c.p.lines) || c.p.lines[in.To-1].Answers != 0 {
-		c.fail(invalid("in_reply_to is no comment that begins a thread"))
+	to, _ := strconv.Atoi(c.r.PathValue("id"))
+	if to < 1 || to > len(c.p.lines) || c.p.lines[to-1].Answers != 0 { // no comment that begins a thread
+		c.fail(c.notFound)
 		return
 	}
-	l := c.p.lines[in.To-1]
-	l.Author, l.Body, l.Answers, l.Resolved = c.login(c.r), in.Body, in.To, false
+	l := c.p.lines[to-1]
+	l.Author, l.Body, l.Answers, l.Resolved = c.login(c.r), in.Body, to, false
 	c.p.lines = append(c.p.lines, l)
-	c.reply(http.StatusCreated, c.wireLine(len(c.p.lines), l, l.Line))
+	c.reply(http.StatusCreated, c.wireLine(len(c.p.lines), l))
 }
 
 // of are the places of the comments that a review of Gitea has.

@@ -176,7 +176,7 @@ func (s *Server) ResolveThread(repo, branch string, number int) {
 	}
 	event := s.wirePullEvent(p, "resolved")
 	delete(event, "number")
-	event["thread"] = object{"node_id": p.threadID(number), "comments": []any{s.wireLine(number, p.lines[number-1], nil)}}
+	event["thread"] = object{"node_id": p.threadID(number), "comments": []any{s.wireLine(number, p.lines[number-1])}}
 	s.send("pull_request_review_thread", event)
 }
 
