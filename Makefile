@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-jail test-agents corpus conformance check nightly lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants vuln apidiff build drill test-manifests tools
+.PHONY: help demo test test-browser test-jail test-agents test-emulate corpus conformance check nightly lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants vuln apidiff build drill test-manifests tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,12 @@ test-agents: tools ## the real tools (npm installs them) against imitations of t
 		grep '^agents: ' $(BIN)/agents.log; \
 	done
 
+EMULATE := $(BIN)/emulate
+test-emulate: tools ## the client of GitHub against a GitHub that others have written (npm installs it)
+	@command -v npm >/dev/null || { echo "!! node or npm is missing: skipped"; exit 0; }; \
+		npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(EMULATE) emulate@0.11.2 && \
+		SIGNALBOX_EMULATE="$(CURDIR)/$(EMULATE)" $(GO) test -count 1 -run TestEmulatedGitHub ./adapters/github
+
 corpus: tools ## files of tracks by strangers, and what other readers say of them; then compare them
 	@sh gpstracks/trackfile/testdata/strangers/fetch.sh $(BIN)/strangers
 	$(GO) test -count 1 -run TestStrangers -v ./gpstracks/trackfile
@@ -62,7 +68,7 @@ nightly: tools ## hours: every test with the race detector, each sickness and si
 	$(GO) test -timeout 90m -race ./...
 	cd bench/queue && $(GO) vet ./...
 	SOAK=1 $(GO) test -timeout 40m -run 'TestSickNeighbours|TestSituations' ./examples/server
-	@$(MAKE) --no-print-directory soak drill mutants sim SEEDS=20000
+	@$(MAKE) --no-print-directory soak drill mutants test-emulate sim SEEDS=20000
 	@$(MAKE) --no-print-directory fuzz
 
 fmt:

@@ -226,8 +226,9 @@ const (
 	HookPush        = "push" // commits: of the branch itself, or of the pull request that shows them
 	HookPullRequest = "pull_request"
 	HookComment     = "comment"
-	HookQueue       = "queue" // a merge queue of the repository has moved
-	HookOther       = "other" // understood, and of no interest
+	HookThread      = "thread" // a conversation about lines was resolved, or opened again
+	HookQueue       = "queue"  // a merge queue of the repository has moved
+	HookOther       = "other"  // understood, and of no interest
 )
 
 // Hook is one webhook of a git host, decoded. It is a hint, like a tracker's.

@@ -208,32 +208,18 @@ func (a *attempt) readLeft(ctx context.Context, sha string, r *stage.Report) err
 		}
 	}
 	now, err := readNote(tree, docs+stage.QuestionsFile)
-	if err == nil && a.launch.Role == stage.Developer {
-		r.Replies, err = readNote(tree, docs+stage.RepliesFile)
-	}
-	if err != nil || now+r.Replies == "" || a.launch.Head == "" {
+	if err != nil || now == "" || a.launch.Head == "" {
 		r.Questions = now
 		return err
 	}
 	if tree, err = a.Workspaces.Files(ctx, a.project.Workspace(a.task), a.launch.Head); err != nil {
 		return err
 	}
-	said, err := readNote(tree, docs+stage.RepliesFile)
-	if err != nil {
-		return err
-	}
-	r.Replies = newLines(r.Replies, said)
 	if before, err := readNote(tree, docs+stage.QuestionsFile); err != nil || before == now {
 		return err
 	}
 	r.Questions = now
 	return nil
-}
-
-// newLines are the lines of a text that another does not have.
-func newLines(text, than string) string {
-	old := strings.Split(than, "\n")
-	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return slices.Contains(old, l) }), "\n")
 }
 
 // readNote reads what a run has left in a file of a commit.

@@ -134,7 +134,8 @@ func HostTrigger(h githost.Hook) stage.Trigger {
 	switch {
 	case h.Kind == githost.HookCI:
 		return stage.OnCI
-	case h.Kind == githost.HookReview && h.State != string(githost.ReviewCommented):
+	case h.Kind == githost.HookReview && h.State != string(githost.ReviewCommented),
+		h.Kind == githost.HookThread && h.Action == "resolved":
 		return stage.OnReview
 	case h.Kind == githost.HookMerged:
 		return stage.OnPRMerged

@@ -38,7 +38,7 @@ type Options struct {
 	Comparing time.Duration
 }
 
-// Client implements githost.Host, githost.Branches, githost.Receiver and githost.Examiner.
+// Client implements githost.Host, githost.Branches, githost.Receiver, githost.Examiner, githost.Details and githost.Commenter.
 // It is safe for concurrent use.
 type Client struct {
 	opt  Options

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/hosttest"
+	"github.com/signalbox-dev/signalbox/internal/apidoc"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
@@ -60,6 +62,14 @@ func plainHTTP(limit time.Duration) *http.Client {
 	return &http.Client{Timeout: limit, Transport: &http.Transport{DisableKeepAlives: true}}
 }
 
+// described holds what the client sends and the double answers against the host's own description.
+func described(t testing.TB, double http.Handler) http.Handler {
+	t.Helper()
+	d, err := apidoc.OfHost("gitea")
+	require.NoError(t, err)
+	return d.Watch(double, func(wrong string) { t.Error(wrong) }, forgetest.Prefix)
+}
+
 func setup(t testing.TB, o forgetest.Options) *kit {
 	t.Helper()
 	k := &kit{TB: t, bare: filepath.Join(t.TempDir(), "shop.git"), clone: filepath.Join(t.TempDir(), "clone")}
@@ -70,7 +80,7 @@ func setup(t testing.TB, o forgetest.Options) *kit {
 	o.Token, o.Secret = token, secret
 	k.server = forgetest.NewGitea(o)
 	require.NoError(t, k.server.AddRepo(repo, k.bare))
-	srv := httptest.NewServer(k.server)
+	srv := httptest.NewServer(described(t, k.server))
 	k.url = srv.URL
 	t.Cleanup(func() { k.server.Close(); srv.Close() })
 	var err error
@@ -143,6 +153,20 @@ func TestConformance(t *testing.T) {
 			},
 			Require: func(base string, names ...string) {
 				k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Required[base] = names })
+			},
+			AddLineComment: func(branch string, c githost.LineComment) {
+				k.server.SetRole(c.Author, string(c.Permission))
+				k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Admin = true }) // else it is not shown who may write
+				require.NoError(t, k.server.Comment(repo, branch, forgetest.LineComment{Author: c.Author, Path: c.Path, Line: c.Line, Old: c.Old, Body: c.Body, SHA: c.SHA}))
+			},
+			Comments: func(number int64) []string { return k.server.Comments(repo, int(number)) },
+			Answers: func(branch, thread string) (out []string) {
+				for _, l := range k.server.LineComments(repo, branch) {
+					if l.Answers != 0 && strconv.Itoa(l.Answers) == thread {
+						out = append(out, l.Body)
+					}
+				}
+				return out
 			},
 			Self: forgetest.Self,
 			Fail: func(call string, how faulttest.Kind) {

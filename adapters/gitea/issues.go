@@ -16,6 +16,7 @@ func (c *Client) Issues() labelboard.Issues {
 		REST: c.rest, Web: c.base.String(), Habits: c.Habits(),
 		Page:  url.Values{"limit": {strconv.Itoa(pageSize)}},
 		More:  func(_ http.Header, rows int) bool { return rows > 0 },
+		List:  url.Values{"state": {"all"}, "type": {"issues"}},
 		Whole: true, Log: "/timeline", Blockers: "/dependencies",
 		Label: func(id int64, _ string) any { return id },
 		NewLabel: func(name, colour string) any {

@@ -21,6 +21,7 @@ type review struct {
 	SHA       string    `json:"commit_id"`
 	Official  bool      `json:"official"` // its author may write, or is on the protection's list
 	Dismissed bool      `json:"dismissed"`
+	Comments  int       `json:"comments_count"` // on lines
 	At        time.Time `json:"submitted_at"`
 }
 
@@ -52,31 +53,42 @@ func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Re
 }
 
 func (c *Client) reviewsOf(ctx context.Context, repo string, pr pull) ([]githost.Review, error) {
-	at, err := repoPath(repo)
-	if err != nil {
-		return nil, err
-	}
-	all := map[int64]review{}
-	err = list(ctx, c, "the reviews of "+repo, at+"/pulls/"+strconv.FormatInt(pr.Number, 10)+"/reviews", nil, func(rows []review) bool {
-		before := len(all)
-		for _, r := range rows {
-			all[r.ID] = r
-		}
-		return len(all) > before
-	})
+	_, all, err := c.listReviews(ctx, repo, pr.Number)
 	if err != nil {
 		return nil, err
 	}
 	return c.weigh(ctx, repo, pr, all)
 }
 
+// listReviews reads the reviews of a pull request, and gives its path.
+func (c *Client) listReviews(ctx context.Context, repo string, number int64) (at string, all map[int64]review, err error) {
+	if at, err = repoPath(repo); err != nil {
+		return "", nil, err
+	}
+	at, all = at+"/pulls/"+strconv.FormatInt(number, 10), map[int64]review{}
+	err = list(ctx, c, "the reviews of "+repo, at+"/reviews", nil, func(rows []review) bool {
+		before := len(all)
+		for _, r := range rows {
+			all[r.ID] = r
+		}
+		return len(all) > before
+	})
+	return at, all, err
+}
+
+// officials are the accounts that have an official review: of an author the newest is.
+func officials(all map[int64]review) map[string]bool {
+	out := map[string]bool{}
+	for _, r := range all {
+		out[r.User.Login] = out[r.User.Login] || r.Official
+	}
+	return out
+}
+
 // weigh converts reviews, oldest first, with the roles of their authors. A comment judges
 // nothing, so that nobody is looked up for it.
 func (c *Client) weigh(ctx context.Context, repo string, pr pull, all map[int64]review) ([]githost.Review, error) {
-	official := map[string]bool{} // only the newest review of an author is
-	for _, r := range all {
-		official[r.User.Login] = official[r.User.Login] || r.Official
-	}
+	official := officials(all)
 	byTime := func(a, b review) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) }
 	var out []githost.Review
 	for _, r := range slices.SortedFunc(maps.Values(all), byTime) {
@@ -89,20 +101,25 @@ func (c *Client) weigh(ctx context.Context, repo string, pr pull, all map[int64]
 		}
 		one := githost.Review{ID: strconv.FormatInt(r.ID, 10), Author: r.User.Login, State: state, SHA: r.SHA, Body: r.Body, At: r.At}
 		if state != githost.ReviewCommented {
-			self, err := c.account(ctx)
-			if err != nil {
-				return nil, err
-			}
-			one.Bot = r.User.bot()
-			one.Own = self != "" && strings.EqualFold(one.Author, self)
-			one.Opener = strings.EqualFold(one.Author, pr.User.Login)
-			if one.Permission, err = c.permission(ctx, repo, r.User, official[one.Author]); err != nil {
+			if err := c.know(ctx, repo, pr, r.User, official[one.Author], &one); err != nil {
 				return nil, err
 			}
 		}
 		out = append(out, one)
 	}
 	return out, nil
+}
+
+// know fills in what the author of a review is to a pull request.
+func (c *Client) know(ctx context.Context, repo string, pr pull, by user, official bool, r *githost.Review) error {
+	self, err := c.account(ctx)
+	if err != nil {
+		return err
+	}
+	r.Bot, r.Own = by.bot(), self != "" && strings.EqualFold(r.Author, self)
+	r.Opener = strings.EqualFold(r.Author, pr.User.Login)
+	r.Permission, err = c.permission(ctx, repo, by, official)
+	return err
 }
 
 // account is the login of the token's account; empty when the token may not read it.

@@ -149,7 +149,7 @@ func (c *Client) installationToken(ctx context.Context, repo string) (string, er
 	if known != nil && a.now().Before(known.GetExpiresAt().Add(-renewAhead)) {
 		return known.GetToken(), nil
 	}
-	fresh, _, err := a.api.Apps.CreateInstallationToken(ctx, id, nil)
+	fresh, _, err := a.api.Apps.CreateInstallationToken(ctx, id, &gh.InstallationTokenOptions{})
 	if err = c.convert(ctx, "a token of the app's installation", err); err != nil {
 		a.forget(repo)
 		return "", err

@@ -44,10 +44,13 @@ func appClient(t *testing.T, address, key string, now func() time.Time) *github.
 func appKit(t *testing.T, rights map[string]string) (*kit, *github.Client, func(time.Duration)) {
 	t.Helper()
 	key, file := appKey(t)
+	if rights == nil {
+		rights = map[string]string{}
+	}
 	var ahead atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	k := setup(t, forgetest.Options{App: &forgetest.App{ID: "Iv1.box", Key: &key.PublicKey, Rights: rights}, Now: now})
-	srv := httptest.NewServer(k.server)
+	srv := httptest.NewServer(described(t, k.server))
 	t.Cleanup(srv.Close)
 	return k, appClient(t, srv.URL, file, now), func(d time.Duration) { ahead.Store(int64(d)) }
 }

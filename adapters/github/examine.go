@@ -71,9 +71,12 @@ func (c *Client) Protection(ctx context.Context, repo, branch string) (githost.P
 }
 
 // HookEvents are the webhooks that the service works by. What is pushed before there is a pull request is told
-// by push alone, and how a merge queue moves by merge_group; without them that is noticed later.
+// by push alone, how a merge queue moves by merge_group, and that a conversation is resolved by pull_request_review_thread; without
+// them that is noticed later, or a person says so on the card.
 func HookEvents() []string {
-	return []string{"check_run", "check_suite", "merge_group", "pull_request", "pull_request_review", "push", "status"}
+	return []string{
+		"check_run", "check_suite", "merge_group", "pull_request", "pull_request_review", "pull_request_review_thread", "push", "status",
+	}
 }
 
 // Webhooks implements githost.Examiner.
@@ -98,8 +101,9 @@ func (c *Client) Webhooks(ctx context.Context, repo string) (out []githost.Webho
 
 func hook(h *gh.Hook) githost.Webhook {
 	out := githost.Webhook{URL: h.GetConfig().GetURL(), Active: h.GetActive(), JSON: h.GetConfig().GetContentType() == "json"}
+	later := []string{"push", "merge_group", "pull_request_review_thread"}
 	for _, e := range HookEvents() {
-		if e != "push" && e != "merge_group" && !slices.Contains(h.Events, e) && !slices.Contains(h.Events, "*") {
+		if !slices.Contains(later, e) && !slices.Contains(h.Events, e) && !slices.Contains(h.Events, "*") {
 			out.Lacks = append(out.Lacks, e)
 		}
 	}

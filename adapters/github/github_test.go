@@ -20,6 +20,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/hosttest"
+	"github.com/signalbox-dev/signalbox/internal/apidoc"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -54,6 +55,14 @@ type kit struct {
 	clock  atomic.Int64 // how far the client's clock is ahead
 }
 
+// described holds what the client sends and the double answers against the host's own description.
+func described(t testing.TB, double http.Handler) http.Handler {
+	t.Helper()
+	d, err := apidoc.OfHost("github")
+	require.NoError(t, err)
+	return d.Watch(double, func(wrong string) { t.Error(wrong) }, "", "/graphql", "/_files/")
+}
+
 func setup(t testing.TB, o forgetest.Options) *kit {
 	t.Helper()
 	k := &kit{TB: t, bare: filepath.Join(t.TempDir(), "shop.git"), clone: filepath.Join(t.TempDir(), "clone")}
@@ -64,7 +73,7 @@ func setup(t testing.TB, o forgetest.Options) *kit {
 	o.Token, o.Secret = token, secret
 	k.server = forgetest.NewGitHub(o)
 	require.NoError(t, k.server.AddRepo(repo, k.bare))
-	srv := httptest.NewServer(k.server)
+	srv := httptest.NewServer(described(t, k.server))
 	t.Cleanup(func() { k.server.Close(); srv.Close() })
 	var err error
 	k.client, err = github.New(github.Options{
@@ -257,9 +266,9 @@ func TestDecode(t *testing.T) {
 		"pull_request_synchronize": pull(githost.HookPush, "synchronize", "open"),
 		"pull_request_merged":      merged, "pull_request_closed": pull(githost.HookPullRequest, "closed", "closed"),
 		"review_approved": pull(githost.HookReview, "submitted", "approved"), "review_changes_requested": changes,
-		"review_dismissed": pull(githost.HookReview, "dismissed", "dismissed"),
-		"issue_comment":    {Kind: githost.HookComment, Action: "created", Repo: repo, Number: 12, Body: "please look", Sender: "kim"},
-		"status":           status, "status_pending": waiting,
+		"review_dismissed": pull(githost.HookReview, "dismissed", "dismissed"), "thread_resolved": pull(githost.HookThread, "resolved", ""),
+		"issue_comment": {Kind: githost.HookComment, Action: "created", Repo: repo, Number: 12, Body: "please look", Sender: "kim"},
+		"status":        status, "status_pending": waiting,
 		"check_run": ci("completed", "failed", true), "check_run_created": ci("created", "pending", false),
 		"check_suite": ci("completed", "passed", true), "workflow_run": ci("completed", "cancelled", true),
 	}
@@ -343,6 +352,10 @@ func TestJourneyOfWebhooks(t *testing.T) {
 	require.Equal(t, head, wait("check_run passed").SHA)
 	require.NoError(t, k.server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
 	require.Equal(t, head, wait("pull_request_review approved").SHA)
+	require.NoError(t, k.server.Comment(repo, "feature/a", forgetest.LineComment{Author: "kim", Path: "a", Line: 1, Body: "Why?"}))
+	k.server.ResolveThread(repo, "feature/a", 1)
+	resolved := wait("pull_request_review_thread ")
+	require.Equal(t, []any{githost.HookThread, "resolved", head}, []any{resolved.Kind, resolved.Action, resolved.SHA})
 	require.NoError(t, k.server.Merge(repo, "feature/a"))
 	require.Equal(t, githost.HookMerged, wait("pull_request closed").Kind)
 	require.Error(t, k.server.Merge(repo, "feature/a"))

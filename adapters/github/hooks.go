@@ -129,6 +129,11 @@ var readers = map[string]func(payload) githost.Hook{
 	"workflow_run":        func(p payload) githost.Hook { return ciHook(p, here(p.WorkflowRun, p.Repository.FullName)) },
 	"pull_request":        pullRequestHook,
 	"pull_request_review": reviewHook,
+	"pull_request_review_thread": func(p payload) githost.Hook {
+		h := pullRequestHook(p)
+		h.Kind, h.State = githost.HookThread, ""
+		return h
+	},
 	"push": func(p payload) githost.Hook {
 		return githost.Hook{Kind: githost.HookPush, SHA: p.After, Branch: branchOf(p.Ref)}
 	},
@@ -171,7 +176,7 @@ func missing(h githost.Hook) string {
 		return "a repository"
 	case h.SHA == "" && (about || h.Kind == githost.HookCI):
 		return "a commit"
-	case h.Number == 0 && (about || h.Kind == githost.HookPullRequest || h.Kind == githost.HookComment):
+	case h.Number == 0 && (about || h.Kind == githost.HookPullRequest || h.Kind == githost.HookComment || h.Kind == githost.HookThread):
 		return "a number"
 	case h.MergeSHA == "" && h.Kind == githost.HookMerged:
 		return "a merge commit"

@@ -21,6 +21,7 @@ func (c *Client) Issues() labelboard.Issues {
 	out := labelboard.Issues{
 		Web: strings.TrimSuffix(strings.Replace(base, "//api.github.com", "//github.com", 1), "/api/v3"), Habits: c.Habits(),
 		Page: url.Values{"per_page": {"100"}},
+		List: url.Values{"state": {"all"}, "sort": {"updated"}, "direction": {"desc"}},
 		More: func(h http.Header, _ int) bool { return strings.Contains(h.Get("Link"), `rel="next"`) },
 		Log:  "/events", Blockers: "/dependencies/blocked_by",
 		Label:    func(_ int64, name string) any { return name },

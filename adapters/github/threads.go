@@ -107,8 +107,12 @@ func (c *Client) answer(ctx context.Context, owner, name string, n githost.NewCo
 		return err
 	}
 	if !slices.ContainsFunc(t.Comments.Nodes, func(k remark) bool { return strings.HasPrefix(k.Body, mark) }) {
-		_, _, err := c.api.PullRequests.CreateCommentInReplyTo(ctx, owner, name, int(n.Number), body, t.Comments.Nodes[0].ID)
+		path := fmt.Sprintf("repos/%s/%s/pulls/%d/comments/%s/replies", owner, name, n.Number, n.Thread)
+		req, err := c.api.NewRequest(http.MethodPost, path, map[string]any{"body": body})
 		if err != nil {
+			return fmt.Errorf("github: %s: %w", what, err)
+		}
+		if _, err = c.api.Do(ctx, req, nil); err != nil {
 			return c.convert(ctx, what, err)
 		}
 	}

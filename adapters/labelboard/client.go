@@ -26,6 +26,7 @@ type Issues struct {
 	Web      string             // address of the pages, without a slash at its end
 	Habits   signature.Habits   // of the webhooks
 	Page     url.Values         // parameters for pages that are as long as they may be
+	List     url.Values         // parameters of a list of issues, the newest changes first where the host can
 	More     func(h http.Header, rows int) bool
 	Whole    bool   // comments of an issue have no pages
 	Log      string // of an issue's changes, below the issue

@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
+	"github.com/signalbox-dev/signalbox/internal/apidoc"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -67,7 +68,7 @@ func open(t *testing.T, kind forge, now func() time.Time) *double {
 		onGitHub: forgetest.NewGitHub, onGitea: forgetest.NewGitea,
 	}[kind](o)
 	d.issues = d.Issues()
-	srv := httptest.NewServer(d)
+	srv := httptest.NewServer(described(t, d))
 	t.Cleanup(func() { d.Close(); srv.Close() })
 	d.add(t, repo)
 	d.url = srv.URL
@@ -96,6 +97,18 @@ func (d *double) fail(call string, how faulttest.Kind) {
 		later = forgetest.TooMany
 	}
 	d.meet(call, map[faulttest.Kind]forgetest.Fault{faulttest.Final: forgetest.Denied, faulttest.Passing: forgetest.ErrorBefore, faulttest.Later: later}[how])
+}
+
+// described holds what the board sends and the double answers against the host's own description.
+func described(t testing.TB, d *double) http.Handler {
+	t.Helper()
+	name, prefix := "github", ""
+	if d.kind == onGitea {
+		name, prefix = "gitea", forgetest.Prefix
+	}
+	doc, err := apidoc.OfHost(name)
+	require.NoError(t, err)
+	return doc.Watch(d, func(wrong string) { t.Error(wrong) }, prefix, "/graphql")
 }
 
 // issues are those that a client of a git host gives. Nil is the network, and the real clock.

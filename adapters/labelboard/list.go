@@ -3,7 +3,7 @@ package labelboard
 import (
 	"cmp"
 	"context"
-	"net/url"
+	"maps"
 	"slices"
 	"time"
 
@@ -35,7 +35,7 @@ func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error
 	}
 	found := map[int64]wireIssue{}
 	for _, label := range labels {
-		values := url.Values{"state": {"all"}, "type": {"issues"}, "sort": {"updated"}, "direction": {"desc"}}
+		values := maps.Clone(c.opt.Issues.List)
 		if label != "" {
 			values.Set("labels", label)
 		}

@@ -18,6 +18,12 @@ func (f Fixture) details(t *testing.T) githost.Details {
 
 // failures: the end of what is shown is given, which is where the error is.
 func failures(t *testing.T, f Fixture) {
+	if f.ShowFailure == nil { // the host shows nothing
+		text, err := f.details(t).FailureLog(t.Context(), f.Repo, githost.Check{Name: "lint", State: githost.CheckFailed, Kind: "status"})
+		require.NoError(t, err)
+		require.Empty(t, text)
+		return
+	}
 	sha := f.Commit("feature/a")
 	f.SetChecks(sha,
 		githost.Check{Name: "build", State: githost.CheckFailed, Kind: "check_run"},
@@ -80,9 +86,9 @@ func commentsOnce(t *testing.T, f Fixture) {
 func answersOnce(t *testing.T, f Fixture) {
 	sha := f.Commit("feature/a")
 	pr := f.pull(t, "feature/a")
-	for _, body := range []string{"Why?", "How?"} {
+	for i, body := range []string{"Why?", "How?"} {
 		kim := githost.Review{Author: "kim", SHA: sha, Body: body, Permission: githost.PermissionWrite}
-		f.AddLineComment("feature/a", githost.LineComment{Review: kim, Path: "main.go", Line: 7})
+		f.AddLineComment("feature/a", githost.LineComment{Review: kim, Path: "main.go", Line: 7 + i}) // one line may be one thread
 	}
 	list, err := f.details(t).LineComments(t.Context(), f.Repo, "feature/a")
 	require.NoError(t, err)

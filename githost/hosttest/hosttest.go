@@ -30,7 +30,7 @@ type Fixture struct {
 	// Require makes the rules of a branch demand checks; they hold before the first call.
 	Require func(base string, names ...string)
 	// ShowFailure makes a check run of a commit, which SetChecks has reported, show text of why it
-	// failed; AddLineComment comments on a line of a branch's pull request, as AddReview
+	// failed, nil where the host shows none; AddLineComment comments on a line of a branch's pull request, as AddReview
 	// reviews. They are for a host that is a githost.Details.
 	ShowFailure    func(sha, name, text string)
 	AddLineComment func(branch string, c githost.LineComment)

@@ -20,6 +20,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/apidoc"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
@@ -36,6 +37,7 @@ import (
 // repository, and what is sent is translated.
 type twin struct {
 	server *forgetest.Server
+	host   http.Handler // the server, held against the host's own description
 	git    func(args ...string) string
 	gitea  bool
 	gated  bool   // the merge gate is on, from the next start
@@ -73,7 +75,7 @@ func (w *twin) RoundTrip(r *http.Request) (*http.Response, error) {
 	in := httptest.NewRequest(r.Method, w.translate(r.URL.String(), false), strings.NewReader(body))
 	in.Header = r.Header
 	rec := httptest.NewRecorder()
-	w.server.ServeHTTP(rec, in)
+	w.host.ServeHTTP(rec, in)
 	out := rec.Result()
 	out.Body = io.NopCloser(strings.NewReader(w.translate(rec.Body.String(), true)))
 	out.ContentLength = -1
@@ -133,6 +135,13 @@ func twinned(t *testing.T, onGitea bool, ci string, test func(*orchestratortest.
 		host, err = github.New(github.Options{BaseURL: "http://forge", Token: "t", HTTPClient: client})
 	}
 	require.NoError(t, err)
+	name, prefix := "github", ""
+	if onGitea {
+		name, prefix = "gitea", forgetest.Prefix
+	}
+	doc, err := apidoc.OfHost(name)
+	require.NoError(t, err)
+	w.host = doc.Watch(w.server, func(wrong string) { t.Error(wrong) }, prefix, "/graphql")
 	t.Cleanup(w.server.Close)
 	require.NoError(t, w.server.AddRepo(orchestratortest.AppRepo, dir))
 	w.server.SetRole("kim", "write")

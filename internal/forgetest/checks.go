@@ -68,7 +68,8 @@ func (s *Server) reporter(r *repository, p Push, title string) func(conclusion s
 			c.status, action = "completed", "completed"
 		}
 		r.commit(p.SHA).report(c)
-		run := s.wireCheck(c, p.SHA, p.Branch)
+		run := s.wireCheck(c, p.SHA)
+		run["check_suite"] = object{"id": suiteID(c.app), "head_branch": p.Branch, "head_sha": p.SHA}
 		s.send("check_run", s.event(r, "ci", object{"action": action, "check_run": run}))
 		if conclusion != "" {
 			s.send("check_suite", s.event(r, "ci", object{"action": "completed", "check_suite": object{
@@ -235,11 +236,11 @@ func wireApp(slug string) object {
 	return object{"id": id, "slug": slug, "name": name}
 }
 
-func (s *Server) wireCheck(c checkRun, sha, branch string) object {
+func (s *Server) wireCheck(c checkRun, sha string) object {
 	return object{
 		"id": c.id, "name": c.name, "head_sha": sha, "status": c.status, "conclusion": optional(c.conclusion),
 		"html_url": s.web + "checks/" + strconv.Itoa(c.id), "app": wireApp(c.app), "pull_requests": []any{},
-		"output": object{"title": c.title}, "check_suite": object{"id": suiteID(c.app), "head_branch": branch, "head_sha": sha},
+		"output": object{"title": c.title}, "check_suite": object{"id": suiteID(c.app)},
 	}
 }
 
@@ -254,7 +255,7 @@ func optional(s string) any {
 func (c *call) checkRuns() {
 	rows, sha := []any{}, c.r.PathValue("sha")
 	for _, run := range c.at.commit(sha).checks {
-		rows = append(rows, c.wireCheck(run, sha, ""))
+		rows = append(rows, c.wireCheck(run, sha))
 	}
 	c.ok(object{"total_count": len(rows), "check_runs": rows})
 }

@@ -53,6 +53,11 @@ func gitea() dialect {
 			"DELETE " + repo + "/branches/{branch...}":      (*call).deleteBranch,
 			"POST " + repo + "/statuses/{sha}":              (*call).createStatus,
 			"POST " + repo + "/pulls/{number}/merge":        (*call).mergePull,
+			"POST " + repo + "/pulls/{number}/reviews":      (*call).createReview,
+			"POST " + repo + "/pulls/comments/{id}/resolve": (*call).resolveLine,
+
+			"GET " + repo + "/pulls/{number}/reviews/{id}/comments": (*call).reviewComments,
+
 			"GET " + repo + "/issues/{number}/timeline":     func(c *call) { c.listIn(c.wireLog(c.i)) },
 			"GET " + repo + "/issues/{number}/dependencies": (*call).listBlockers,
 		},

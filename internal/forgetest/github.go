@@ -50,7 +50,9 @@ func github() dialect {
 			"POST " + repo + "/check-runs/{id}/rerequest":  (*call).rerun,
 			"GET " + repo + "/actions/jobs/{id}/logs":      (*call).jobLog,
 			"GET " + repo + "/pulls/{number}/comments":     (*call).lineComments,
-			"POST " + repo + "/pulls/{number}/comments":    (*call).answerLine,
+
+			"POST " + repo + "/pulls/{number}/comments/{id}/replies": (*call).answerLine,
+
 			"POST /graphql":                                            (*call).graphql,
 			"PUT " + repo + "/pulls/{number}/merge":                    (*call).mergePull,
 			"DELETE " + repo + "/git/refs/heads/{branch...}":           (*call).deleteBranch,

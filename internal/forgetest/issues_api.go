@@ -61,7 +61,8 @@ func (c *call) listIssues() {
 			has = has && (name == "" || slices.ContainsFunc(i.Labels, called(name)))
 		}
 		state := q.Get("state") == "all" || i.Open == (q.Get("state") != "closed")
-		if has && state && !i.Updated.Before(since) {
+		typed := c.gitea || q.Get("type") == "" // at GitHub that is one of its types of issues, which none here has
+		if has && state && typed && !i.Updated.Before(since) {
 			list = append(list, i)
 		}
 	}
@@ -70,7 +71,7 @@ func (c *call) listIssues() {
 	}
 	var rows []any
 	for _, p := range c.pulls {
-		if p.repo == c.at && q.Get("labels") == "" && q.Get("type") != "issues" {
+		if p.repo == c.at && q.Get("labels") == "" && q.Get("type") == "" {
 			rows = append(rows, c.wirePullIssue(p))
 		}
 	}

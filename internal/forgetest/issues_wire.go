@@ -63,6 +63,9 @@ func (s *Server) wireLog(i *Issue) (out []any) {
 		}
 		if c.Label.ID != 0 {
 			row["label"] = s.wireLabel(c.Label)
+			if !s.gitea {
+				row["label"] = object{"name": c.Label.Name, "color": c.Label.Color}
+			}
 		}
 		out = append(out, row)
 	}

@@ -16,7 +16,12 @@ func (c *call) listPulls() {
 	for _, p := range slices.Backward(c.pulls) {
 		listed := q.Get("state") == "all" || p.Open == (q.Get("state") != "closed")
 		if p.repo == c.at && listed && (c.gitea || branch == "" || p.Head == branch) {
-			rows = append(rows, c.wirePull(p))
+			row := c.wirePull(p)
+			if !c.gitea { // whose list shows less
+				delete(row, "merged")
+				delete(row, "mergeable_state")
+			}
+			rows = append(rows, row)
 		}
 	}
 	c.list(rows)

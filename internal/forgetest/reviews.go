@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -117,6 +118,7 @@ func (s *Server) wireReview(r Review, p *pull) object {
 	}
 	if s.gitea {
 		out["team"], out["stale"], out["official"], out["dismissed"] = nil, r.SHA != p.HeadSHA, r.Official, r.Dismissed
+		out["comments_count"] = len(p.of(r.ID))
 		return out
 	}
 	// Every account with a role is MEMBER: it is a filter, and no more.
@@ -134,17 +136,22 @@ type LineComment struct {
 	Old                     bool // on the left of the diff
 	Answers                 int  // the comment that it answers; 0 = it begins a thread
 	Resolved                bool // the thread
+	review                  int  // that it is of, at Gitea
 }
 
-// Comment comments on a branch's pull request, as a person would: at GitHub on a line of it.
+// Comment comments on a branch's pull request, as a person would: on a line of it, or with no path at Gitea on all of it.
 func (s *Server) Comment(repo, branch string, c LineComment) error {
 	defer s.lock()()
 	p := s.pull(repo, branch)
 	if p == nil {
 		return errNoPull
 	}
-	p.lines = append(p.lines, c)
-	if s.gitea {
+	switch {
+	case !s.gitea:
+		p.lines = append(p.lines, c)
+	case c.Path != "":
+		s.reviewLines(p, Review{Author: c.Author, State: "COMMENT", SHA: cmp.Or(c.SHA, p.HeadSHA)}, c)
+	default:
 		s.send("pull_request_comment", s.event(p.repo, c.Author, object{
 			"action": "created", "is_pull": true, "comment": object{"id": 1, "user": s.wireUser(c.Author), "body": c.Body},
 			"issue":        object{"number": p.Number, "title": p.Title, "pull_request": object{"merged": p.Merged}},
@@ -154,53 +161,7 @@ func (s *Server) Comment(repo, branch string, c LineComment) error {
 	return nil
 }
 
-// lineComments answers with the newest first, as it is called.
-func (c *call) lineComments() {
-	rows := []any{}
-	for i, l := range slices.Backward(c.p.lines) {
-		line := any(nil)
-		if l.Line > 0 {
-			line = l.Line
-		}
-		rows = append(rows, c.wireLine(i+1, l, line))
-	}
-	c.list(rows)
-}
-
-func (c *call) wireLine(id int, l LineComment, line any) object {
-	out := object{
-		"id": id, "user": c.wireUser(l.Author), "author_association": "NONE", "side": "RIGHT",
-		"path": l.Path, "line": line, "body": l.Body, "commit_id": l.SHA, "created_at": stamp(c.opt.Now()),
-	}
-	if l.Old {
-		out["side"] = "LEFT"
-	}
-	if l.Answers != 0 {
-		out["in_reply_to_id"] = l.Answers
-	}
-	return out
-}
-
-// answerLine adds an answer to a thread. A comment that is none begins another one, and no answer can be answered.
-func (c *call) answerLine() {
-	var in struct {
-		Body string
-		To   int `json:"in_reply_to"`
-	}
-	if !c.decode(&in) {
-		return
-	}
-	if in.To < 1 || in.To > len(c.p.lines) || c.p.lines[in.To-1].Answers != 0 {
-		c.fail(invalid("in_reply_to is no comment that begins a thread"))
-		return
-	}
-	l := c.p.lines[in.To-1]
-	l.Author, l.Body, l.Answers, l.Resolved = c.login(c.r), in.Body, in.To, false
-	c.p.lines = append(c.p.lines, l)
-	c.reply(http.StatusCreated, c.wireLine(len(c.p.lines), l, l.Line))
-}
-
-// LineComments are the comments on lines of a branch's pull request of GitHub, in order.
+// LineComments are the comments on lines of a branch's pull request, in order.
 func (s *Server) LineComments(repo, branch string) []LineComment {
 	defer s.lock()()
 	return slices.Clone(s.pull(repo, branch).lines)
@@ -209,8 +170,17 @@ func (s *Server) LineComments(repo, branch string) []LineComment {
 // ResolveThread is a person resolving the thread that a comment has begun, by its number from 1.
 func (s *Server) ResolveThread(repo, branch string, number int) {
 	defer s.lock()()
-	s.pull(repo, branch).lines[number-1].Resolved = true
+	p := s.pull(repo, branch)
+	if p.lines[number-1].Resolved = true; s.gitea {
+		return // and tells nobody
+	}
+	event := s.wirePullEvent(p, "resolved")
+	delete(event, "number")
+	event["thread"] = object{"node_id": p.threadID(number), "comments": []any{s.wireLine(number, p.lines[number-1])}}
+	s.send("pull_request_review_thread", event)
 }
+
+func (p *pull) threadID(number int) string { return fmt.Sprintf("PRRT_%d_%d", p.Number, number) }
 
 // unresolved reports whether a thread of the pull request is.
 func (p *pull) unresolved() bool {
@@ -296,19 +266,23 @@ func (p *pull) threads() object {
 				said = append(said, object{"databaseId": n + 1, "body": k.Body})
 			}
 		}
-		id := fmt.Sprintf("PRRT_%d_%d", p.Number, i+1)
-		threads = append(threads, object{"id": id, "isResolved": l.Resolved, "comments": object{"nodes": said}})
+		threads = append(threads, object{"id": p.threadID(i + 1), "isResolved": l.Resolved, "comments": object{"nodes": said}})
 	}
 	return object{"pageInfo": object{"hasNextPage": false, "endCursor": nil}, "nodes": threads}
 }
 
-// Comments are the comments on a pull request of GitHub, in order.
+// Comments are the comments on a pull request, at Gitea the words of its reviews, in order.
 func (s *Server) Comments(repo string, number int) (out []string) {
 	defer s.lock()()
 	for _, p := range s.pulls {
 		if strings.EqualFold(p.Repo, repo) && p.Number == number {
 			for _, c := range p.said {
 				out = append(out, c.Body)
+			}
+			for _, r := range p.reviews {
+				if s.gitea && r.Body != "" {
+					out = append(out, r.Body)
+				}
 			}
 		}
 	}

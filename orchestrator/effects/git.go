@@ -90,9 +90,15 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 		return d.retry(e, err)
 	}
 	o := report(e, stage.Event{On: stage.OnPublished, At: d.Now(), SHA: e.SHA})
-	if e.Text != "" && t.State.PR != 0 {
-		answers := stage.Effect{Kind: stage.EffectReply, Text: e.Text}
-		o.Then = append(o.Then, orchestrator.FollowUpJob(e, answers, e.Key+"/replies", time.Time{}))
+	if t.State.PR != 0 && e.Expected != "" {
+		said, err := d.saidIn(ctx, p, t, e.SHA)
+		if err != nil {
+			return d.retry(e, err)
+		}
+		if len(said) > 0 {
+			answers := stage.Effect{Kind: stage.EffectReply, SHA: e.SHA, Expected: e.Expected}
+			o.Then = append(o.Then, orchestrator.FollowUpJob(e, answers, e.Key+"/replies", time.Time{}))
+		}
 	}
 	_, plain := githost.PlainOf(d.Host, p.Repo)
 	unpulled := t.State.PR == 0 || e.Expected == "" // a branch that is made anew has no pull request

@@ -156,9 +156,8 @@ func (w *builder) accept() {
 
 // finished reports an agent's work and publishes its commits.
 func (w *builder) finished() {
-	s, replies := &w.d.State, ""
+	s := &w.d.State
 	if a := w.ev.Agent; a != nil {
-		replies = a.Replies
 		note := wordsUsage(*a)
 		if a.Caveat != "" {
 			note += "; " + a.Caveat
@@ -171,7 +170,7 @@ func (w *builder) finished() {
 	switch {
 	case s.Head == "":
 	case s.Head != s.Pushed:
-		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed, Text: replies})
+		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed})
 	case s.PR == 0 && s.MergeSHA == "" && s.Stage != Analysis && s.Stage != Architecture:
 		// Pushed before, but its pull request was given up: nothing else opens it.
 		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPull})

@@ -81,8 +81,7 @@ type Report struct {
 	CacheCreate int64  `json:"cache_creation_input_tokens"`
 	MicroUSD    int64  `json:"cost_micro_usd"` // millionths of a dollar
 	Questions   string `json:"questions,omitempty"`
-	Replies     string `json:"replies,omitempty"` // to comments on lines: a line "ID: text" for each
-	Reason      string `json:"reason,omitempty"`  // of a failure
+	Reason      string `json:"reason,omitempty"` // of a failure
 	Filed       Filed  `json:"filed,omitzero"`
 	// Hindered is set where the agent could not have worked for any task: then the attempt
 	// is no failure of this one.
@@ -206,7 +205,7 @@ const (
 	EffectMerge    EffectKind = "merge"        // merge the pull request, pinned to SHA
 	EffectTidy     EffectKind = "tidy"         // remove the workspace
 	EffectUnbranch EffectKind = "unbranch"     // delete the remote branch of what is done, where no host does
-	EffectReply    EffectKind = "reply"        // answer comments on lines of the pull request, by the lines of Text
+	EffectReply    EffectKind = "reply"        // answer comments on lines of the pull request, by what SHA says and Expected does not
 	EffectAskCI    EffectKind = "ask_ci"       // put OnCI again after Delay
 )
 
@@ -215,7 +214,7 @@ const (
 type Effect struct {
 	Kind     EffectKind    `json:"kind"`
 	Author   Role          `json:"author,omitempty"`
-	Text     string        `json:"text,omitempty"` // publish: Report.Replies
+	Text     string        `json:"text,omitempty"`
 	Status   Status        `json:"status,omitempty"`
 	Replaces []Status      `json:"replaces,omitempty"` // trigger statuses that the write may overwrite
 	Answers  Status        `json:"answers,omitempty"`  // status: the person's word that the write answers
@@ -223,7 +222,7 @@ type Effect struct {
 	Files    []string      `json:"files,omitempty"`    // comment: artefacts to link to, at SHA
 	Note     string        `json:"note,omitempty"`     // comment: small print
 	SHA      string        `json:"sha,omitempty"`
-	Expected string        `json:"expected,omitempty"` // publish: where the remote branch was left; landed: the head that was merged
+	Expected string        `json:"expected,omitempty"` // publish, reply: where the remote branch was left; landed: the head that was merged
 	Base     string        `json:"base,omitempty"`     // gated_merge
 	Tested   string        `json:"tested,omitempty"`   // gated_merge
 	Delay    time.Duration `json:"delay,omitempty"`
