@@ -86,8 +86,8 @@ bench: ## benchmarks with their anchors
 bench-queue: ## the queue beside River and goqite; ARGS=-quick for two minutes
 	@cd bench/queue && $(GO) run . $(ARGS)
 
-bench-engine: ## whole lives of tasks on real stores, beside 0 to 100,000 others; ARGS=-quick for a few minutes
-	$(GO) run ./examples/benchengine $(ARGS)
+bench-engine: ## whole lives of tasks on real stores, beside 0 to 100,000 others; ARGS='-live 0,1000' for a few minutes
+	$(GO) test -run '^$$' -bench Life -benchtime 200x -timeout 120m ./examples/benchengine $(ARGS)
 
 TRACKS ?= 200000
 bench-tiles: ## tracks and tiles beside orb and PostGIS, in stores of TRACKS tracks: a million takes long and gigabytes of disk

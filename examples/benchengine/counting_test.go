@@ -1,16 +1,11 @@
-package main
+package benchengine
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -44,22 +39,6 @@ func (c *counts) add(text string, n share) {
 		c.byText[text] = s
 	}
 	s.parsed, s.statements, s.rows = s.parsed+n.parsed, s.statements+n.statements, s.rows+n.rows
-}
-
-// list writes what each statement was done for in the mean of n lives, the most frequent first.
-func (c *counts) list(out io.Writer, n float64) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var failed error
-	for _, text := range slices.SortedFunc(maps.Keys(c.byText), func(a, b string) int {
-		return cmp.Compare(c.byText[b].statements+c.byText[b].rows, c.byText[a].statements+c.byText[a].rows)
-	}) {
-		s := c.byText[text]
-		_, err := fmt.Fprintf(out, "%8.2f times %8.2f parsed %10.2f rows  %s\n",
-			float64(s.statements)/n, float64(s.parsed)/n, float64(s.rows)/n, strings.Join(strings.Fields(text), " "))
-		failed = errors.Join(failed, err)
-	}
-	return failed
 }
 
 // tracer counts the statements of a PostgreSQL store. Its rows are counted by the
