@@ -23,21 +23,21 @@ import (
 
 // Options of a Proxy. The zero value is usable.
 type Options struct {
-	Resolver Resolver      // nil = that of the system
-	Dial     Dial          // of addresses that were checked; nil = the system's network
+	Resolver resolver      // nil = that of the system
+	Dial     dial          // of addresses that were checked; nil = the system's network
 	Tunnels  int           // requests and tunnels at a time; default 64
 	Idle     time.Duration // a tunnel through which nothing passes for so long is closed; default 5 min
 	Header   time.Duration // that a request may take to be read; default 10 s
 	Log      *slog.Logger  // nil discards
 }
 
-// Resolver looks up the addresses of a name. net.Resolver is one.
-type Resolver interface {
+// resolver looks up the addresses of a name. net.Resolver is one.
+type resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Dial connects to an address and a port.
-type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+// dial connects to an address and a port.
+type dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 // Bounds of what a proxy takes.
 const (

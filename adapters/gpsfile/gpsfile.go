@@ -26,15 +26,15 @@ import (
 //go:embed gps_sources.yaml gps_regions.yaml
 var builtIn embed.FS
 
-// Error reports a file that cannot be used.
-type Error struct {
+// settingError reports a file that cannot be used.
+type settingError struct {
 	File string
 	Line int // 0 when it is not known
 	Err  error
 }
 
 // Error names the file and the line.
-func (e *Error) Error() string {
+func (e *settingError) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("%s: %v", e.File, e.Err)
 	}
@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 }
 
 // Unwrap gives the cause.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *settingError) Unwrap() error { return e.Err }
 
 // Paths name files of one's own. An empty one stands for the file that is built in.
 type Paths struct {
@@ -73,7 +73,7 @@ func Load(p Paths) (collect.Config, collect.Licences, error) {
 		return c, Licences(records), err
 	}
 	if s, err := os.Stat(p.Licences); err != nil || !s.IsDir() {
-		return c, nil, &Error{File: p.Licences, Err: errors.New("is no directory of licence records")}
+		return c, nil, &settingError{File: p.Licences, Err: errors.New("is no directory of licence records")}
 	}
 	return c, Licences(os.DirFS(p.Licences)), nil
 }
@@ -84,7 +84,7 @@ func file(path, otherwise string) (name string, body []byte, err error) {
 		return otherwise, body, err
 	}
 	if body, err = os.ReadFile(path); err != nil {
-		err = &Error{File: path, Err: errors.New("cannot be read: " + cause(err).Error())}
+		err = &settingError{File: path, Err: errors.New("cannot be read: " + cause(err).Error())}
 	}
 	return path, body, err
 }
@@ -167,7 +167,7 @@ func Regions(name string, body []byte) ([]collect.Region, error) {
 			if len(a.BBox) != 4 {
 				err := fmt.Errorf("regions, entry %d: areas has one, %s, whose bbox has %d numbers: write it as [west, south, east, "+
 					"north] in degrees", i+1, a.Name, len(a.BBox))
-				return nil, &Error{name, yamlplace.Line(tree, "regions", i, "areas"), err}
+				return nil, &settingError{name, yamlplace.Line(tree, "regions", i, "areas"), err}
 			}
 			own.Areas = append(own.Areas, collect.Area{Name: a.Name, Bounds: orb.Bound{Min: orb.Point{a.BBox[0], a.BBox[1]},
 				Max: orb.Point{a.BBox[2], a.BBox[3]}}})
@@ -187,7 +187,7 @@ func decode(name string, body []byte, into any) (*ast.File, error) {
 		err = yaml.UnmarshalWithOptions(body, into, yaml.Strict())
 	}
 	if err != nil {
-		return nil, &Error{name, yamlplace.Of(err), errors.New(yamlplace.Short(err))}
+		return nil, &settingError{name, yamlplace.Of(err), errors.New(yamlplace.Short(err))}
 	}
 	return tree, nil
 }
@@ -197,9 +197,9 @@ func placed(name string, tree *ast.File, entries int, list string, err error) er
 	var wrong *collect.FieldError
 	switch {
 	case entries == 0:
-		return &Error{name, 0, fmt.Errorf("%s: there is none", list)}
+		return &settingError{name, 0, fmt.Errorf("%s: there is none", list)}
 	case errors.As(err, &wrong):
-		return &Error{name, yamlplace.Line(tree, list, wrong.Entry, wrong.Field), err}
+		return &settingError{name, yamlplace.Line(tree, list, wrong.Entry, wrong.Field), err}
 	}
 	return err
 }

@@ -19,7 +19,7 @@ func (d dialect) Write(f func(sqlstore.Conn) error) error {
 	ctx := context.Background()
 	t := &tx{ctx: ctx, db: d.db}
 	if err := t.exec("begin immediate"); err != nil {
-		return &BusyError{Err: err}
+		return &busyError{Err: err}
 	}
 	err := f(t)
 	if err == nil {
@@ -29,7 +29,7 @@ func (d dialect) Write(f func(sqlstore.Conn) error) error {
 		if err = t.exec("commit"); err == nil {
 			return nil
 		}
-		err = &BusyError{Err: err}
+		err = &busyError{Err: err}
 	}
 	_, undo := d.db.conn.ExecContext(ctx, "rollback")
 	return errors.Join(err, undo)
@@ -74,7 +74,7 @@ func (dialect) Taken(err error) bool {
 
 // Away implements sqlstore.Driver.
 func (dialect) Away(err error) bool {
-	var away *BusyError
+	var away *busyError
 	return errors.As(err, &away)
 }
 

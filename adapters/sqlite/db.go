@@ -207,14 +207,14 @@ func (d *DB) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-// BusyError is the error of a file that another process keeps locked, or of a disk
+// busyError is the error of a file that another process keeps locked, or of a disk
 // that does not take the write now: it may go away.
-type BusyError struct{ Err error }
+type busyError struct{ Err error }
 
-func (b *BusyError) Error() string { return "sqlite: " + b.Err.Error() }
+func (b *busyError) Error() string { return "sqlite: " + b.Err.Error() }
 
 // Unwrap gives the driver's error.
-func (b *BusyError) Unwrap() error { return b.Err }
+func (b *busyError) Unwrap() error { return b.Err }
 
 // Retryable reports true.
-func (b *BusyError) Retryable() bool { return true }
+func (b *busyError) Retryable() bool { return true }

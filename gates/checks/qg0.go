@@ -9,8 +9,8 @@ import (
 	"github.com/signalbox-dev/signalbox/gates"
 )
 
-// TitleMaxDefault is the title limit of QG-0 in characters.
-const TitleMaxDefault = 200
+// titleMaxDefault is the title limit of QG-0 in characters.
+const titleMaxDefault = 200
 
 // TitleMaxSetting is the variable that sets the limit. It is read at each call;
 // an empty, non-numeric or non-positive value means the default.
@@ -22,7 +22,7 @@ func titleMax(s gates.Facts, getenv func(string) string) int {
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(getenv(TitleMaxSetting)))
 	if err != nil || n <= 0 {
-		return TitleMaxDefault
+		return titleMaxDefault
 	}
 	return n
 }

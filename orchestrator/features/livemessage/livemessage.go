@@ -39,8 +39,8 @@ const workEvery = 15 * time.Second
 // wait for. That changes without a decision about them.
 const every = time.Minute
 
-// Jobs reads the queue for the feature.
-type Jobs interface {
+// hastener reads the queue for the feature.
+type hastener interface {
 	Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error)
 }
 
@@ -48,7 +48,7 @@ type Jobs interface {
 type Options struct {
 	Store     task.Store
 	Records   task.Records
-	Jobs      Jobs
+	Jobs      hastener
 	Projects  *task.Projects
 	Messenger messenger.Messenger
 	Cards     tracker.Linker // nil: the message has no link to the card

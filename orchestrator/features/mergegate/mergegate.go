@@ -44,15 +44,15 @@ import (
 // Name of the feature.
 const Name = "merge_gate"
 
-// Spaces lists what the gate needs of the places of work.
-type Spaces interface {
+// spaces lists what the gate needs of the places of work.
+type spaces interface {
 	work.Workspaces
 	work.Mirror
 	work.Rebaser
 }
 
-// Jobs has jobs wait for their turn.
-type Jobs interface {
+// jobs has jobs wait for their turn.
+type jobs interface {
 	Holds(ctx context.Context) ([]queue.Hold, error)
 	Hold(ctx context.Context, holds ...queue.Hold) error
 	Free(ctx context.Context, holds ...queue.Hold) error
@@ -61,9 +61,9 @@ type Jobs interface {
 // Options of the feature. All but Repos, the times and Log are required.
 type Options struct {
 	Store    task.Store
-	Jobs     Jobs
+	Jobs     jobs
 	Projects *task.Projects
-	Spaces   Spaces
+	Spaces   spaces
 	Leases   lease.Locker
 	Host     githost.Host
 	Merge    orchestrator.Runner // merges, when the gate says so

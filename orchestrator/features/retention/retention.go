@@ -20,8 +20,8 @@ import (
 // name is the feature's.
 const name = "retention"
 
-// Store lists what the feature needs of a store.
-type Store interface {
+// store lists what the feature needs of a store.
+type store interface {
 	task.Store
 	task.Pruner
 }
@@ -36,7 +36,7 @@ type Disk struct {
 
 // Options of the feature. Store, Jobs, Projects and Agents are required.
 type Options struct {
-	Store    Store
+	Store    store
 	Jobs     queue.Inspector
 	Projects *task.Projects
 	Agents   work.Agents

@@ -73,20 +73,20 @@ type Event struct {
 	Subject     string    `json:"subject"` // task/ and its id
 	Time        time.Time `json:"time"`
 	ContentType string    `json:"datacontenttype"` // application/json
-	Data        Data      `json:"data"`
+	Data        data      `json:"data"`
 }
 
-// Data holds what has changed: the task as it is behind the change.
-type Data struct {
+// data holds what has changed: the task as it is behind the change.
+type data struct {
 	TaskID     int64  `json:"task_id"`
 	WorkItemID string `json:"work_item_id"`
 	Repo       string `json:"repo"`
 	Title      string `json:"title"` // as people wrote it
-	Change
+	change
 }
 
-// Change is the part of Data that the decision has made.
-type Change struct {
+// change is the part of Data that the decision has made.
+type change struct {
 	At         time.Time     `json:"at"`
 	On         stage.Trigger `json:"on"`           // what has happened
 	By         string        `json:"by,omitempty"` // who, when it was not the service's own doing
@@ -105,7 +105,7 @@ type Change struct {
 // rule adds an event to a decision that changes what is seen of a task.
 func rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	n := d.State
-	c := Change{
+	c := change{
 		At: e.At, On: e.On, By: e.By.Who(), From: s.Stage, Stage: n.Stage, Phase: n.Phase, Active: n.Active,
 		Hold: n.Hold, HoldReason: n.HoldReason, Run: n.Run, Head: n.Head, Merge: n.MergeSHA, Pull: n.PRURL,
 	}
@@ -128,9 +128,9 @@ func (o Options) send(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	v := Event{
 		SpecVersion: "1.0", ID: e.Key, Source: o.Source, Type: Type,
 		Subject: fmt.Sprint("task/", e.TaskID), ContentType: "application/json",
-		Data: Data{TaskID: e.TaskID, WorkItemID: e.WorkItem, Repo: e.Repo, Title: e.Title},
+		Data: data{TaskID: e.TaskID, WorkItemID: e.WorkItem, Repo: e.Repo, Title: e.Title},
 	}
-	if err := json.Unmarshal([]byte(e.Text), &v.Data.Change); err != nil {
+	if err := json.Unmarshal([]byte(e.Text), &v.Data.change); err != nil {
 		return orchestrator.Retry(err)
 	}
 	v.Time = v.Data.At
