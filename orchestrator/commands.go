@@ -116,7 +116,6 @@ type limited struct {
 	attempt int
 }
 
-// RunCheck implements gates.Commands.
 func (l limited) RunCheck(ctx context.Context, argv []string, s gates.Facts) (int, string, error) {
 	limit := l.e.opt.GateTimeout
 	r, err := l.e.runCommand(ctx, limit, argv, nil, "", l.e.check(s))

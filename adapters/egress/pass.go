@@ -19,7 +19,6 @@ type bounded struct {
 	places chan struct{}
 }
 
-// Accept implements net.Listener.
 func (b bounded) Accept() (net.Conn, error) {
 	b.places <- struct{}{} // one that waits here ends with the connections that are closed
 	c, err := b.Listener.Accept()
@@ -36,7 +35,6 @@ type placed struct {
 	leave func()
 }
 
-// Close implements net.Conn.
 func (p *placed) Close() error {
 	defer p.leave()
 	return p.Conn.Close()
@@ -110,7 +108,6 @@ type metered struct {
 	passed *atomic.Int64
 }
 
-// Read implements io.Reader.
 func (m metered) Read(b []byte) (int, error) {
 	n, err := m.Reader.Read(b)
 	if n > 0 {
@@ -173,7 +170,6 @@ type flushing struct {
 	to *http.ResponseController
 }
 
-// Write implements io.Writer.
 func (f flushing) Write(b []byte) (int, error) {
 	n, err := f.Writer.Write(b)
 	if err == nil {

@@ -156,7 +156,6 @@ func (s *server) end(at, points int) {
 	s.requests[at].Points = points
 }
 
-// ServeHTTP implements http.Handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != apiPath || r.Method != http.MethodGet {
 		refuse(w, http.StatusNotFound, "Not Found")

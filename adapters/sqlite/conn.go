@@ -35,7 +35,6 @@ func (d dialect) Write(f func(sqlstore.Conn) error) error {
 	return errors.Join(err, undo)
 }
 
-// Read implements sqlstore.Driver.
 func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) error) error {
 	d.db.closing.RLock()
 	defer d.db.closing.RUnlock()
@@ -67,12 +66,10 @@ func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) 
 	return err
 }
 
-// Taken implements sqlstore.Driver.
 func (dialect) Taken(err error) bool {
 	return strings.Contains(err.Error(), "UNIQUE constraint failed: tasks.")
 }
 
-// Away implements sqlstore.Driver.
 func (dialect) Away(err error) bool {
 	var away *busyError
 	return errors.As(err, &away)
@@ -86,7 +83,6 @@ func (t *tx) Queue(read func(sqlstore.Rows) error, query string, args ...any) {
 	}
 }
 
-// Flush implements sqlstore.Conn.
 func (t *tx) Flush() error {
 	err := t.err
 	t.err = nil
