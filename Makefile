@@ -80,8 +80,8 @@ cover: ## coverage of the stage machine, gates, queue and leases: at least 90 %
 		$(COVERED) ./orchestrator/features/... ./orchestrator/memstore ./adapters/filelease >/dev/null
 	@$(GO) tool cover -func=$(BIN)/cover.out | awk '/^total:/ { sub("%", "", $$3); print "coverage of stage, gates, queue, lease: " $$3 " %"; if ($$3 < 90) exit 1 }'
 
-bench: ## benchmarks with their anchors
-	$(GO) test -run '^$$' -bench . -benchtime 2s ./adapters/sqlite ./queue/memqueue ./orchestrator/stage ./orchestrator/web/dashboard
+bench: ## benchmarks of what is done often; of queue and stores: bench-queue
+	$(GO) test -run '^$$' -bench . -benchtime 2s ./orchestrator/secret ./orchestrator/stage ./orchestrator/web/dashboard
 
 bench-queue: ## the queue beside River and goqite; ARGS=-quick for two minutes
 	@cd bench/queue && $(GO) run . $(ARGS)
