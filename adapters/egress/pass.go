@@ -51,7 +51,7 @@ func closeWrite(c net.Conn) error {
 }
 
 // tunnel serves CONNECT.
-func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
+func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	out, err := p.dial(r.Context(), "tcp", r.Host)
 	if err != nil {
 		fail(w, err)
@@ -133,7 +133,7 @@ func dropHops(h http.Header) {
 }
 
 // forward serves a request of plain HTTP. What the host answers is passed on, redirects too.
-func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
+func (p *proxy) forward(w http.ResponseWriter, r *http.Request) {
 	out := r.Clone(r.Context())
 	out.RequestURI, out.Close, out.Host = "", false, ""
 	out.URL = &url.URL{Scheme: "http", Host: r.URL.Host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}

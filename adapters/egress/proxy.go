@@ -50,8 +50,8 @@ const (
 // user is the name by which a run signs in at its proxy.
 const user = "run"
 
-// Proxy is the way out of one execution. Its methods are safe for concurrent use.
-type Proxy struct {
+// proxy is the way out of one execution. Its methods are safe for concurrent use.
+type proxy struct {
 	rules   Rules
 	opt     Options
 	token   string
@@ -64,8 +64,8 @@ type Proxy struct {
 	plain   *http.Transport
 }
 
-// Listen opens a proxy on a port of 127.0.0.1. Close ends it.
-func Listen(rules Rules, o Options) (*Proxy, error) {
+// listen opens a proxy on a port of 127.0.0.1. Close ends it.
+func listen(rules Rules, o Options) (*proxy, error) {
 	if o.Resolver == nil {
 		o.Resolver = net.DefaultResolver
 	}
@@ -86,7 +86,7 @@ func Listen(rules Rules, o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("egress: %w", err), l.Close())
 	}
-	p := &Proxy{
+	p := &proxy{
 		rules: rules, opt: o, token: rand.Text(), port: at.Port(),
 		busy:  make(chan struct{}, o.Tunnels),
 		group: run.New(context.Background(), o.Log),
@@ -108,19 +108,19 @@ func Listen(rules Rules, o Options) (*Proxy, error) {
 }
 
 // URL is the proxy's address with what signs in at it.
-func (p *Proxy) URL() string { return fmt.Sprintf("http://%s:%s@127.0.0.1:%d", user, p.token, p.port) }
+func (p *proxy) URL() string { return fmt.Sprintf("http://%s:%s@127.0.0.1:%d", user, p.token, p.port) }
 
 // Port is the TCP port at which the proxy listens.
-func (p *Proxy) Port() uint16 { return p.port }
+func (p *proxy) Port() uint16 { return p.port }
 
 // Refused lists the hosts that were refused, the first one first.
-func (p *Proxy) Refused() []work.Refusal { return p.refused.all() }
+func (p *proxy) Refused() []work.Refusal { return p.refused.all() }
 
 // Bytes is how many have passed, both ways.
-func (p *Proxy) Bytes() int64 { return p.passed.Load() }
+func (p *proxy) Bytes() int64 { return p.passed.Load() }
 
 // Close ends all tunnels, and waits for that.
-func (p *Proxy) Close() error {
+func (p *proxy) Close() error {
 	err := p.server.Close()
 	p.group.Stop()
 	p.plain.CloseIdleConnections()
@@ -128,7 +128,7 @@ func (p *Proxy) Close() error {
 }
 
 // ServeHTTP serves CONNECT, and what http registries are read by.
-func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !p.signedIn(r) {
 		w.Header().Set("Proxy-Authenticate", `Basic realm="signalbox"`)
 		http.Error(w, "signalbox: this proxy is another run's, or the password in its address was left out", http.StatusProxyAuthRequired)
@@ -154,7 +154,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (p *Proxy) signedIn(r *http.Request) bool {
+func (p *proxy) signedIn(r *http.Request) bool {
 	text, ok := strings.CutPrefix(r.Header.Get("Proxy-Authorization"), "Basic ")
 	given, err := base64.StdEncoding.DecodeString(text)
 	return ok && err == nil && subtle.ConstantTimeCompare(given, []byte(user+":"+p.token)) == 1
@@ -172,7 +172,7 @@ func (e *refusedError) Error() string {
 const unlisted = "its name leads to an address of this machine or its network, which the list would have to name itself"
 
 // addresses are those that a host may be reached at.
-func (p *Proxy) addresses(ctx context.Context, hostport string) (out []netip.AddrPort, err error) {
+func (p *proxy) addresses(ctx context.Context, hostport string) (out []netip.AddrPort, err error) {
 	host, text, err := net.SplitHostPort(hostport)
 	port, errPort := strconv.ParseUint(text, 10, 16)
 	if err != nil || errPort != nil || port == 0 || host == "" {
@@ -205,7 +205,7 @@ func (p *Proxy) addresses(ctx context.Context, hostport string) (out []netip.Add
 
 // dial connects to a host, if it is allowed: to an address that was checked, so that no second
 // look at its name leads elsewhere.
-func (p *Proxy) dial(ctx context.Context, _, hostport string) (net.Conn, error) {
+func (p *proxy) dial(ctx context.Context, _, hostport string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectMax)
 	defer cancel()
 	list, err := p.addresses(ctx, hostport)

@@ -57,25 +57,25 @@ func Load(p Paths) (collect.Config, collect.Licences, error) {
 	var c collect.Config
 	name, body, err := file(p.Sources, "gps_sources.yaml")
 	if err == nil {
-		c.Sources, err = Sources(name, body)
+		c.Sources, err = sources(name, body)
 	}
 	if err != nil {
 		return c, nil, err
 	}
 	if name, body, err = file(p.Regions, "gps_regions.yaml"); err == nil {
-		c.Regions, err = Regions(name, body)
+		c.Regions, err = regions(name, body)
 	}
 	if err != nil {
 		return c, nil, err
 	}
 	if p.Licences == "" {
 		records, err := fs.Sub(gpstracks.Licences, "licences")
-		return c, Licences(records), err
+		return c, licences(records), err
 	}
 	if s, err := os.Stat(p.Licences); err != nil || !s.IsDir() {
 		return c, nil, &settingError{File: p.Licences, Err: errors.New("is no directory of licence records")}
 	}
-	return c, Licences(os.DirFS(p.Licences)), nil
+	return c, licences(os.DirFS(p.Licences)), nil
 }
 
 func file(path, otherwise string) (name string, body []byte, err error) {
@@ -114,8 +114,8 @@ type source struct {
 	KeepDays  int           `yaml:"keep_days"`
 }
 
-// Sources reads the content of a file; name is for errors.
-func Sources(name string, body []byte) ([]collect.Source, error) {
+// sources reads the content of a file; name is for errors.
+func sources(name string, body []byte) ([]collect.Source, error) {
 	var f struct {
 		Sources []source `yaml:"sources"`
 	}
@@ -151,8 +151,8 @@ type region struct {
 	} `yaml:"hidden"`
 }
 
-// Regions reads the content of a file; name is for errors.
-func Regions(name string, body []byte) ([]collect.Region, error) {
+// regions reads the content of a file; name is for errors.
+func regions(name string, body []byte) ([]collect.Region, error) {
 	var f struct {
 		Regions []region `yaml:"regions"`
 	}

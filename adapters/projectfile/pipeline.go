@@ -60,11 +60,11 @@ func LoadPipeline(registry string) (stage.Pipeline, error) {
 	if err != nil {
 		return stage.Pipeline{}, err
 	}
-	return ParsePipeline(name, body)
+	return parsePipeline(name, body)
 }
 
-// ParsePipeline reads the stages of a pipeline, in their order, and its lanes. Errors name the file and the line.
-func ParsePipeline(name string, body []byte) (stage.Pipeline, error) {
+// parsePipeline reads the stages of a pipeline, in their order, and its lanes. Errors name the file and the line.
+func parsePipeline(name string, body []byte) (stage.Pipeline, error) {
 	var f stagesFile
 	tree, err := parser.ParseBytes(body, 0)
 	if err == nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
-// Health is the answer of health.
-type Health struct {
+// health is the answer of health.
+type health struct {
 	Status  string         `json:"status"` // ok or down
 	Tracks  int            `json:"tracks"`
 	Sources []sourceHealth `json:"sources"`
-	Cache   CacheHealth    `json:"cache"`
+	Cache   cacheHealth    `json:"cache"`
 }
 
 // sourceHealth is a source and its last run, null if it had none.
@@ -40,8 +40,8 @@ type lastSourceRun struct {
 	ChangedFor  gpstracks.Tally `json:"changed_for"`  // why tracks were not kept as the source gave them
 }
 
-// CacheHealth is the state of the tile cache.
-type CacheHealth struct {
+// cacheHealth is the state of the tile cache.
+type cacheHealth struct {
 	Size     int   `json:"size"`
 	Capacity int   `json:"capacity"`
 	Hits     int64 `json:"hits"`
@@ -50,7 +50,7 @@ type CacheHealth struct {
 
 // health answers 200, or 503 if the store does not answer.
 func (h *Handler) health(w http.ResponseWriter, r *http.Request) {
-	out := Health{Status: "ok", Sources: []sourceHealth{}, Cache: CacheHealth{
+	out := health{Status: "ok", Sources: []sourceHealth{}, Cache: cacheHealth{
 		Size: h.cache.tiles.Len(), Capacity: h.cache.capacity, Hits: h.cache.hits.Load(), Misses: h.cache.misses.Load(),
 	}}
 	status := http.StatusOK

@@ -85,7 +85,7 @@ type Past struct {
 	Machine  int64       `json:"machine_seconds"`    // the rest
 	Agents   int64       `json:"agents_seconds"`     // of that: an agent was at work, or waited for its turn
 	CI       int64       `json:"ci_seconds"`         // of that: CI was waited for
-	Stages   []spending     `json:"stages"`             // in the order they were entered first
+	Stages   []spending  `json:"stages"`             // in the order they were entered first
 	SentBack int         `json:"sent_back"`          // by people, and by gates to the developer
 	Backs    []Back      `json:"why_sent_back"`      // each time, in order
 	Degraded string      `json:"degraded,omitempty"` // what was seen of its deployment

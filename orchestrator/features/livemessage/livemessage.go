@@ -157,7 +157,7 @@ func rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	v, late, err := o.view(ctx, e)
 	if err == nil && !late {
-		m := Render(v)
+		m := render(v)
 		if o.Dress != nil {
 			err = o.Dress(ctx, e.TaskID, e.Repo, &m)
 		}
@@ -256,7 +256,7 @@ func (o Options) refresh(ctx context.Context, e *orchestrator.Engine) error {
 
 // view gathers what the message shows. late reports that a newer update waits behind
 // this one, which will show the same and more.
-func (o Options) view(ctx context.Context, e orchestrator.Effect) (v View, late bool, err error) {
+func (o Options) view(ctx context.Context, e orchestrator.Effect) (v view, late bool, err error) {
 	v.Now = o.Now()
 	if v.Task, err = o.Store.Task(ctx, e.TaskID); err != nil {
 		return v, false, err

@@ -32,8 +32,8 @@ import (
 // name of the feature.
 const name = "subscriber"
 
-// Type of the events.
-const Type = "dev.signalbox.task.changed"
+// eventType of the events.
+const eventType = "dev.signalbox.task.changed"
 
 // Options of the feature. URL and Source are required.
 type Options struct {
@@ -64,8 +64,8 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	}, nil
 }
 
-// Event is a CloudEvent.
-type Event struct {
+// event is a CloudEvent.
+type event struct {
 	SpecVersion string    `json:"specversion"` // 1.0
 	ID          string    `json:"id"`          // the same each time that the event is sent
 	Source      string    `json:"source"`
@@ -125,8 +125,8 @@ func rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 
 // send posts an event.
 func (o Options) send(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	v := Event{
-		SpecVersion: "1.0", ID: e.Key, Source: o.Source, Type: Type,
+	v := event{
+		SpecVersion: "1.0", ID: e.Key, Source: o.Source, Type: eventType,
 		Subject: fmt.Sprint("task/", e.TaskID), ContentType: "application/json",
 		Data: data{TaskID: e.TaskID, WorkItemID: e.WorkItem, Repo: e.Repo, Title: e.Title},
 	}
@@ -154,15 +154,15 @@ func (o Options) post(ctx context.Context, id string, body []byte) error {
 	req.Header.Set("Webhook-Id", id)
 	req.Header.Set("Webhook-Timestamp", at)
 	if o.Secret.IsSet() {
-		req.Header.Set("Webhook-Signature", Sign([]byte(o.Secret.Reveal()), id, at, body))
+		req.Header.Set("Webhook-Signature", sign([]byte(o.Secret.Reveal()), id, at, body))
 	}
 	return post.Send(ctx, o.Client, req, "the subscriber", o.Now(),
 		http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
 }
 
-// Sign is the value of the header Webhook-Signature: receivers make it of the two other headers and the
+// sign is the value of the header Webhook-Signature: receivers make it of the two other headers and the
 // body as it came, and compare.
-func Sign(secret []byte, id, timestamp string, body []byte) string {
+func sign(secret []byte, id, timestamp string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body)
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))

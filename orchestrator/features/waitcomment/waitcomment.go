@@ -135,7 +135,7 @@ func waits(ctx context.Context, e *orchestrator.Engine) (map[int64]wait, error) 
 	list, err := orchestrator.Waits(ctx, e)
 	for _, w := range list {
 		texts, since := orchestrator.HeldBy(w)
-		one := wait{Sentences(texts), since}
+		one := wait{sentences(texts), since}
 		if kind, effect := orchestrator.EffectKindOf(w.Job); one.text == "" && effect && stuck(w, e.Now()) {
 			one = wait{"Waits for " + neighbours[orchestrator.LaneOf(kind)] + ", which has not done what is owed.", w.Job.CreatedAt}
 		}
@@ -152,8 +152,8 @@ func stuck(w queue.Wait, now time.Time) bool {
 	return w.Job.Attempt >= unwell || len(w.Reasons) == 0 && !turn && now.Sub(w.Job.CreatedAt) >= least
 }
 
-// Sentences renders what holds a job for a card, a line each.
-func Sentences(texts []string) string {
+// sentences renders what holds a job for a card, a line each.
+func sentences(texts []string) string {
 	lines := make([]string, len(texts))
 	for i, text := range texts {
 		lines[i] = "W" + strings.TrimSuffix(text[1:], ".") + "."
