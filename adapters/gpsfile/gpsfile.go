@@ -26,24 +26,6 @@ import (
 //go:embed gps_sources.yaml gps_regions.yaml
 var builtIn embed.FS
 
-// settingError reports a file that cannot be used.
-type settingError struct {
-	File string
-	Line int // 0 when it is not known
-	Err  error
-}
-
-// Error names the file and the line.
-func (e *settingError) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("%s: %v", e.File, e.Err)
-	}
-	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
-}
-
-// Unwrap gives the cause.
-func (e *settingError) Unwrap() error { return e.Err }
-
 // Paths name files of one's own. An empty one stands for the file that is built in.
 type Paths struct {
 	Sources  string `env:"GPS_SOURCES" doc:"own gps_sources.yaml; unset: what is built in"`
@@ -73,7 +55,7 @@ func Load(p Paths) (collect.Config, collect.Licences, error) {
 		return c, licences(records), err
 	}
 	if s, err := os.Stat(p.Licences); err != nil || !s.IsDir() {
-		return c, nil, &settingError{File: p.Licences, Err: errors.New("is no directory of licence records")}
+		return c, nil, &yamlplace.Error{File: p.Licences, Err: errors.New("is no directory of licence records")}
 	}
 	return c, licences(os.DirFS(p.Licences)), nil
 }
@@ -84,7 +66,7 @@ func file(path, otherwise string) (name string, body []byte, err error) {
 		return otherwise, body, err
 	}
 	if body, err = os.ReadFile(path); err != nil {
-		err = &settingError{File: path, Err: errors.New("cannot be read: " + cause(err).Error())}
+		err = &yamlplace.Error{File: path, Err: errors.New("cannot be read: " + cause(err).Error())}
 	}
 	return path, body, err
 }
@@ -167,7 +149,7 @@ func regions(name string, body []byte) ([]collect.Region, error) {
 			if len(a.BBox) != 4 {
 				err := fmt.Errorf("regions, entry %d: areas has one, %s, whose bbox has %d numbers: write it as [west, south, east, "+
 					"north] in degrees", i+1, a.Name, len(a.BBox))
-				return nil, &settingError{name, yamlplace.Line(tree, "regions", i, "areas"), err}
+				return nil, &yamlplace.Error{File: name, Line: yamlplace.Line(tree, "regions", i, "areas"), Err: err}
 			}
 			own.Areas = append(own.Areas, collect.Area{Name: a.Name, Bounds: orb.Bound{Min: orb.Point{a.BBox[0], a.BBox[1]},
 				Max: orb.Point{a.BBox[2], a.BBox[3]}}})
@@ -187,7 +169,7 @@ func decode(name string, body []byte, into any) (*ast.File, error) {
 		err = yaml.UnmarshalWithOptions(body, into, yaml.Strict())
 	}
 	if err != nil {
-		return nil, &settingError{name, yamlplace.Of(err), errors.New(yamlplace.Short(err))}
+		return nil, &yamlplace.Error{File: name, Line: yamlplace.Of(err), Err: errors.New(yamlplace.Short(err))}
 	}
 	return tree, nil
 }
@@ -197,9 +179,9 @@ func placed(name string, tree *ast.File, entries int, list string, err error) er
 	var wrong *collect.FieldError
 	switch {
 	case entries == 0:
-		return &settingError{name, 0, fmt.Errorf("%s: there is none", list)}
+		return &yamlplace.Error{File: name, Line: 0, Err: fmt.Errorf("%s: there is none", list)}
 	case errors.As(err, &wrong):
-		return &settingError{name, yamlplace.Line(tree, list, wrong.Entry, wrong.Field), err}
+		return &yamlplace.Error{File: name, Line: yamlplace.Line(tree, list, wrong.Entry, wrong.Field), Err: err}
 	}
 	return err
 }

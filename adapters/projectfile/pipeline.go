@@ -71,7 +71,7 @@ func parsePipeline(name string, body []byte) (stage.Pipeline, error) {
 		err = yaml.UnmarshalWithOptions(body, &f, yaml.Strict())
 	}
 	if err != nil {
-		return stage.Pipeline{}, &entryError{File: name, Line: yamlplace.Of(err), Err: errors.New(yamlplace.Short(err))}
+		return stage.Pipeline{}, &yamlplace.Error{File: name, Line: yamlplace.Of(err), Err: errors.New(yamlplace.Short(err))}
 	}
 	var stages []stage.Info
 	if f.Stages == nil && f.Lanes != nil {
@@ -81,18 +81,18 @@ func parsePipeline(name string, body []byte) (stage.Pipeline, error) {
 		stages = append(stages, e.info())
 		if err := prompt.Check(e.Prompt); e.Prompt != "" && err != nil {
 			line := yamlplace.Line(tree, "stages", at, "prompt")
-			return stage.Pipeline{}, &entryError{File: name, Line: line, Err: fmt.Errorf("stage %s: prompt: %w", e.Stage, err)}
+			return stage.Pipeline{}, &yamlplace.Error{File: name, Line: line, Err: fmt.Errorf("stage %s: prompt: %w", e.Stage, err)}
 		}
 	}
 	if at, err := stage.CheckStages(stages); err != nil {
-		return stage.Pipeline{}, &entryError{File: name, Line: yamlplace.Line(tree, "stages", at, "stage"), Err: err}
+		return stage.Pipeline{}, &yamlplace.Error{File: name, Line: yamlplace.Line(tree, "stages", at, "stage"), Err: err}
 	}
 	p := stage.Of(stages...)
 	for _, name := range slices.Sorted(maps.Keys(f.Lanes)) {
 		p.Lanes = append(p.Lanes, stage.Lane{Name: name, Stages: f.Lanes[name]})
 	}
 	if at, err := p.CheckLanes(); err != nil {
-		return stage.Pipeline{}, &entryError{File: name, Line: yamlplace.Line(tree, "lanes."+p.Lanes[at].Name, 0, ""), Err: err}
+		return stage.Pipeline{}, &yamlplace.Error{File: name, Line: yamlplace.Line(tree, "lanes."+p.Lanes[at].Name, 0, ""), Err: err}
 	}
 	return p, nil
 }

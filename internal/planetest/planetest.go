@@ -10,6 +10,7 @@
 package planetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,18 +137,14 @@ type Server struct {
 
 // New makes a server without projects. Close ends its goroutines.
 func New(o Options) *Server {
-	if o.Workspace == "" {
-		o.Workspace = "acme"
-	}
+	o.Workspace = cmp.Or(o.Workspace, "acme")
 	if o.RetryWait <= 0 {
 		o.RetryWait = 200 * time.Millisecond
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.RateLimit == 0 {
-		o.RateLimit = 60
-	}
+	o.RateLimit = cmp.Or(o.RateLimit, 60)
 	if o.Hooks == nil {
 		o.Hooks = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	}

@@ -138,11 +138,6 @@ func TestStateIDIsIgnored(t *testing.T) {
 	require.Len(t, s.Changes(), 1)
 	c := s.Changes()[0]
 	require.Equal(t, []string{id, "Backlog", "Done", bot}, []string{c.Item, c.From, c.To, c.Actor})
-	board := s.Board(p)
-	require.Len(t, board, 3)
-	require.Empty(t, board[0].Items)
-	require.Equal(t, id, board[2].Items[0].ID)
-	require.Nil(t, s.Board("other"))
 }
 
 func TestPages(t *testing.T) {
