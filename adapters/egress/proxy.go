@@ -75,9 +75,7 @@ func listen(rules Rules, o Options) (*proxy, error) {
 	o.Tunnels = cmp.Or(o.Tunnels, 64)
 	o.Idle = cmp.Or(o.Idle, 5*time.Minute)
 	o.Header = cmp.Or(o.Header, 10*time.Second)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("egress: %w", err)

@@ -59,9 +59,7 @@ type Deps struct {
 
 // Runners returns the runner of every kind of effect that the machine decides.
 func Runners(d Deps) map[stage.EffectKind]orchestrator.Runner {
-	if d.Log == nil {
-		d.Log = slog.New(slog.DiscardHandler)
-	}
+	d.Log = cmp.Or(d.Log, slog.New(slog.DiscardHandler))
 	if d.Now == nil {
 		d.Now = run.Real{}.Now
 	}

@@ -4,6 +4,7 @@
 package features
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -149,9 +150,7 @@ type Made struct {
 
 // Make makes the features of a set that are on.
 func (s Set) Make(p Parts) (*Made, error) {
-	if p.Log == nil {
-		p.Log = slog.New(slog.DiscardHandler)
-	}
+	p.Log = cmp.Or(p.Log, slog.New(slog.DiscardHandler))
 	if p.Now == nil {
 		p.Now = run.Real{}.Now
 	}

@@ -121,9 +121,7 @@ func (o *Options) check() error {
 	if o.Gates == nil {
 		o.Gates = checks.All(nil)
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Mend == nil {
 		o.Mend = func(string, task.Project) string { return "Run signalbox doctor: it says what is wrong" }
 	}

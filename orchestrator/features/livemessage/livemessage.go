@@ -115,9 +115,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Store == nil || o.Records == nil || o.Jobs == nil || o.Projects == nil || o.Messenger == nil {
 		return orchestrator.Feature{}, errors.New("livemessage: Options.Store, Records, Jobs, Projects and Messenger are required")
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}

@@ -22,6 +22,7 @@
 package mergegate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,9 +102,7 @@ func New(o Options) (*Gate, error) {
 	if defaults.Fill(&o); o.DeferMax < 0 || o.DeferMax > deferLimit {
 		return nil, fmt.Errorf("mergegate: Options.DeferMax is %d, want 1 to %d", o.DeferMax, deferLimit)
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}

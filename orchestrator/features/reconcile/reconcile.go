@@ -29,6 +29,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,12 +127,8 @@ func New(o Options) (*Reconciler, error) {
 	if o.Brake <= 0 {
 		o.Brake = 20
 	}
-	if o.Source == "" {
-		o.Source = "tracker"
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Source = cmp.Or(o.Source, "tracker")
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}

@@ -5,6 +5,7 @@
 package retention
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -77,9 +78,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &sweeper{o}
 	return orchestrator.Feature{
 		Name: name, Doc: "Removes what is over: ended jobs, old deliveries, checkouts and logs of ended tasks.",

@@ -7,6 +7,7 @@
 package waitcomment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,9 +44,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Store == nil {
 		return orchestrator.Feature{}, errors.New("waitcomment: Options.Store is required")
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return orchestrator.Feature{
 		Name: Name, Doc: "A comment on the card says what its task waits for.",
 		Loops: []orchestrator.Loop{{Name: "loop", Run: o.loop}},
