@@ -127,7 +127,6 @@ type Server struct {
 	blockedBy map[string][]string // prerequisites by item
 	stale     map[string]Item     // as they were before the last change, by id
 	comments  []Comment
-	conflicts int
 	changes   []Change
 	members   []Member
 	stall     time.Duration          // of comments; see Stall
@@ -350,12 +349,4 @@ func (s *Server) Changes() []Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.changes)
-}
-
-// Conflicts counts the comments that were refused because their external id
-// was known.
-func (s *Server) Conflicts() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.conflicts
 }

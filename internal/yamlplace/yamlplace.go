@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Error is what is wrong with a file.
+// Error names the place of a fault in a file.
 type Error struct {
 	File string
 	Line int // 0 when it is not known
