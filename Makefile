@@ -86,14 +86,14 @@ cover: ## coverage of the stage machine, gates, queue and leases: at least 90 %
 		$(COVERED) ./orchestrator/features/... ./orchestrator/memstore ./adapters/filelease >/dev/null
 	@$(GO) tool cover -func=$(BIN)/cover.out | awk '/^total:/ { sub("%", "", $$3); print "coverage of stage, gates, queue, lease: " $$3 " %"; if ($$3 < 90) exit 1 }'
 
-bench: ## benchmarks with their anchors
-	$(GO) test -run '^$$' -bench . -benchtime 2s ./adapters/sqlite ./queue/memqueue ./orchestrator/stage ./orchestrator/web/dashboard
+bench: ## benchmarks of what is done often; of queue and stores: bench-queue
+	$(GO) test -run '^$$' -bench . -benchtime 2s ./orchestrator/secret ./orchestrator/stage ./orchestrator/web/dashboard
 
 bench-queue: ## the queue beside River and goqite; ARGS=-quick for two minutes
 	@cd bench/queue && $(GO) run . $(ARGS)
 
-bench-engine: ## whole lives of tasks on real stores, beside 0 to 100,000 others; ARGS=-quick for a few minutes
-	$(GO) run ./examples/benchengine $(ARGS)
+bench-engine: ## whole lives of tasks on real stores, beside 0 to 100,000 others; ARGS='-live 0,1000' for a few minutes
+	$(GO) test -run '^$$' -bench Life -benchtime 200x -timeout 120m ./examples/benchengine $(ARGS)
 
 TRACKS ?= 200000
 bench-tiles: ## tracks and tiles beside orb and PostGIS, in stores of TRACKS tracks: a million takes long and gigabytes of disk

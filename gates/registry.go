@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -81,9 +82,7 @@ func (r *Registry) judge(ctx context.Context, s Facts, name string) (v Verdict) 
 		return Broken(name, err.Error())
 	}
 	v.Check = name
-	if v.SHA == "" {
-		v.SHA = s.SHA
-	}
+	v.SHA = cmp.Or(v.SHA, s.SHA)
 	if v.Outcome == Error && v.Reason == "" {
 		v.Reason = "the gate gave no verdict"
 	}

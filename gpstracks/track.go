@@ -5,6 +5,7 @@
 package gpstracks
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/url"
@@ -85,9 +86,7 @@ func Prepare(t Track) (Track, error) {
 	if !IsSourceName(t.Source) {
 		return Track{}, &InvalidError{"source", "is not a name of a-z, 0-9, - and _"}
 	}
-	if t.Activity == "" {
-		t.Activity = Unknown
-	}
+	t.Activity = cmp.Or(t.Activity, Unknown)
 	if !t.Activity.Valid() {
 		return Track{}, &InvalidError{"activity", "is none of the known ones"}
 	}

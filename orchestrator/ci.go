@@ -235,7 +235,6 @@ func (in intake) integrate(ctx context.Context, t task.Task) (*stage.CI, error) 
 // ownCI shows gates what the service has run itself as CI.
 type ownCI stage.CI
 
-// Checks implements gates.CI.
 func (c ownCI) Checks(_ context.Context, _, _, sha string) (out []githost.Check, err error) {
 	for _, r := range c.Results {
 		if r.SHA != sha {

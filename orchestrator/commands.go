@@ -157,7 +157,6 @@ type limited struct {
 	attempt int
 }
 
-// RunCheck implements gates.Commands.
 func (l limited) RunCheck(ctx context.Context, argv []string, s gates.Facts) (int, string, error) {
 	limit := l.e.opt.GateTimeout
 	s, _, err := judgedBy(ctx, argv, s)

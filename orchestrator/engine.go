@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,9 +110,7 @@ func (o *Options) defaults() {
 	if o.EffectWorkers <= 0 {
 		o.EffectWorkers = 4
 	}
-	if o.Worker == "" {
-		o.Worker = "worker"
-	}
+	o.Worker = cmp.Or(o.Worker, "worker")
 }
 
 // Engine turns events into decisions and decisions into work. It holds no task
@@ -197,9 +196,7 @@ func (d *Deps) check() error {
 			return fmt.Errorf("orchestrator: Deps.%s is required", part.field)
 		}
 	}
-	if d.Log == nil {
-		d.Log = slog.New(slog.DiscardHandler)
-	}
+	d.Log = cmp.Or(d.Log, slog.New(slog.DiscardHandler))
 	if d.Scheduler == nil {
 		d.Scheduler = run.Real{}
 	}

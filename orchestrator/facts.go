@@ -102,12 +102,10 @@ type changes struct {
 	sha   string
 }
 
-// Changed implements gates.Changes.
 func (c changes) Changed(ctx context.Context, from string, patterns []string) ([]string, error) {
 	return c.from.Changed(ctx, c.space, from, c.sha, patterns)
 }
 
-// Diff implements gates.Changes.
 func (c changes) Diff(ctx context.Context) (files []gates.FileDiff, cut bool, err error) {
 	d, err := c.from.Diff(ctx, c.space, "", c.sha)
 	for _, f := range d.Files {

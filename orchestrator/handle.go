@@ -20,8 +20,8 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// NoReason is the reason of a rejection that came without a comment.
-const NoReason = "Rejected without a comment."
+// noReason is the reason of a rejection that came without a comment.
+const noReason = "Rejected without a comment."
 
 // intake is an event that is taken in: its job, and the project that it is about.
 type intake struct {
@@ -117,9 +117,9 @@ func (in intake) rejection(ctx context.Context, item tracker.Item) string {
 	comments, err := in.Tracker.Comments(ctx, item.ProjectID, item.ID)
 	if err != nil {
 		in.Log.Warn("comments could not be read", "item", item.ID, "err", err)
-		return NoReason
+		return noReason
 	}
-	reason, newest := NoReason, time.Time{}
+	reason, newest := noReason, time.Time{}
 	for _, c := range comments {
 		if !c.Own && c.Body != "" && !c.CreatedAt.Before(newest) {
 			reason, newest = c.Body, c.CreatedAt

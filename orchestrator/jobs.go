@@ -59,7 +59,7 @@ type agentPayload struct {
 // TrackerJob makes the event job of a tracker's webhook.
 func TrackerJob(h tracker.Hook) queue.Job {
 	j := queue.Job{
-		Pool: poolAt(poolBoardEvents, mux.Name(h.ProjectID)), Kind: KindTracker, Key: BoardKey(h.ItemID), Payload: encode(h),
+		Pool: poolAt(poolBoardEvents, mux.Name(h.ProjectID)), Kind: KindTracker, Key: boardKey(h.ItemID), Payload: encode(h),
 	}
 	switch {
 	case hookClass(h) != allowance.Word:
@@ -105,15 +105,15 @@ func TriggerJob(e Effect, ev stage.Event) queue.Job {
 
 func itemKey(itemID string) string { return "item/" + itemID }
 
-// BoardKey orders people's words on a work item.
-func BoardKey(itemID string) string { return itemKey(itemID) + "/board" }
+// boardKey orders people's words on a work item.
+func boardKey(itemID string) string { return itemKey(itemID) + "/board" }
 
 // noticeKey orders what else the tracker reports of a work item, and what is replayed: it may wait for requests, and words do not
 // wait for it.
 func noticeKey(itemID string) string { return itemKey(itemID) + "/notices" }
 
 // BoardKeys are the orders of all that the tracker reports of a work item.
-func BoardKeys(itemID string) []string { return []string{BoardKey(itemID), noticeKey(itemID)} }
+func BoardKeys(itemID string) []string { return []string{boardKey(itemID), noticeKey(itemID)} }
 
 // agentJob makes the job of a launch. Whoever works at the first stage is held as the analyst is, by a freeze.
 func agentJob(t task.Task, l stage.Launch, first stage.Stage) queue.Job {

@@ -20,10 +20,10 @@ const (
 	LaneChat      Lane = "chat"       // notices and live messages
 	LaneGit       Lane = "git"        // branches of the remote
 	LaneHost      Lane = "host"       // pull requests
-	LaneWorkspace Lane = "workspace"  // checkouts on this machine
-	LaneEvents    Lane = "subscriber" // events for other programs
-	LaneTraces    Lane = "traces"     // of tasks that have ended, for a collector
-	LaneOther     Lane = "other"
+	laneWorkspace Lane = "workspace"  // checkouts on this machine
+	laneEvents    Lane = "subscriber" // events for other programs
+	laneTraces    Lane = "traces"     // of tasks that have ended, for a collector
+	laneOther     Lane = "other"
 )
 
 // Pools of events that read a neighbour before they are decided, or take long. All other
@@ -53,9 +53,9 @@ var lanes = map[stage.EffectKind]Lane{
 	stage.EffectMerge:    LaneHost,
 	EffectGatedMerge:     LaneHost,
 	EffectLeave:          LaneHost,
-	stage.EffectTidy:     LaneWorkspace,
-	EffectEvent:          LaneEvents,
-	EffectTrace:          LaneTraces,
+	stage.EffectTidy:     laneWorkspace,
+	EffectEvent:          laneEvents,
+	EffectTrace:          laneTraces,
 }
 
 // Effects of features that go to a destination of the engine's own.
@@ -88,12 +88,12 @@ func LaneOf(kind stage.EffectKind) Lane {
 	if l, ok := lanes[kind]; ok {
 		return l
 	}
-	return LaneOther
+	return laneOther
 }
 
 // Pool is the queue's pool of a lane's effects.
 func (l Lane) Pool() string {
-	if l == LaneOther {
+	if l == laneOther {
 		return queue.PoolEffects
 	}
 	return queue.PoolEffects + "/" + string(l)
@@ -127,7 +127,7 @@ func poolAt(pool, place string) string {
 
 // effectLanes are all lanes, in the order in which they are shown.
 func effectLanes() []Lane {
-	return []Lane{LaneBoard, LaneComments, LaneChat, LaneHost, LaneGit, LaneWorkspace, LaneEvents, LaneTraces, LaneOther}
+	return []Lane{LaneBoard, LaneComments, LaneChat, LaneHost, LaneGit, laneWorkspace, laneEvents, laneTraces, laneOther}
 }
 
 // NamedLane is a pool whose jobs need a neighbour, or take long: what both are called for
@@ -179,7 +179,7 @@ func (p Places) pools(first []string) (out []string) {
 func NamedLanes() []NamedLane {
 	neighbours := map[Lane]string{
 		LaneComments: "the tracker", LaneBoard: "the tracker", LaneChat: "the chat", LaneGit: "the git remote", LaneHost: "the git host",
-		LaneWorkspace: "the disk of the workspaces", LaneEvents: "the subscriber", LaneTraces: "the collector of traces",
+		laneWorkspace: "the disk of the workspaces", laneEvents: "the subscriber", laneTraces: "the collector of traces",
 	}
 	var list []NamedLane
 	for _, l := range effectLanes() {
@@ -232,7 +232,7 @@ func orderOf(kind stage.EffectKind) string {
 		return string(kind)
 	}
 	switch LaneOf(kind) {
-	case LaneGit, LaneHost, LaneWorkspace:
+	case LaneGit, LaneHost, laneWorkspace:
 		return "repository"
 	default:
 		if kind == EffectRelease {

@@ -19,15 +19,15 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// Quotation is a text that somebody else wrote.
-type Quotation struct{ What, Text string }
+// quotation is a text that somebody else wrote.
+type quotation struct{ What, Text string }
 
 // Prompt builds the prompt of an agent: its assignment in the service's frame, and the
 // texts that others wrote, marked as data. works is what the pipeline says of the stage, sha the commit to judge or deploy; findings
 // are why it works again, beside the launch's feedback. What the protocol needs is in the
 // frame, whatever the assignment says.
 func Prompt(
-	p task.Project, t task.Task, l stage.Launch, works stage.Info, sha, assignment string, comments []string, findings ...Quotation,
+	p task.Project, t task.Task, l stage.Launch, works stage.Info, sha, assignment string, comments []string, findings ...quotation,
 ) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "You are the %s of %s in the repository %s, on the branch %s.\n%s\n",
@@ -77,7 +77,7 @@ func wordsFollows(p task.Project, t task.Task) string {
 
 // former quotes the last words of the task that a new one comes after, for the role that begins. What cannot be read
 // is left out: the run does not wait for it.
-func (a *attempt) former(ctx context.Context) []Quotation {
+func (a *attempt) former(ctx context.Context) []quotation {
 	if a.task.State.Follows == "" || a.launch.Stage != a.machine.Pipeline().First(a.task.State) {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (a *attempt) former(ctx context.Context) []Quotation {
 	}
 	for _, r := range slices.Backward(runs) {
 		if r.Summary != "" {
-			return []Quotation{{fmt.Sprintf("What the %s of %s has said at its end", r.Role, list[0].WorkItemID), r.Summary}}
+			return []quotation{{fmt.Sprintf("What the %s of %s has said at its end", r.Role, list[0].WorkItemID), r.Summary}}
 		}
 	}
 	return nil
@@ -229,7 +229,7 @@ const (
 // findings reads what the git host shows of why a developer works again: of the checks that failed
 // their findings and logs, and the comments of reviewers on lines. It is read when the run
 // begins, and kept nowhere. What cannot be read is left out: the run does not wait for it.
-func (a *attempt) findings(ctx context.Context) (out []Quotation) {
+func (a *attempt) findings(ctx context.Context) (out []quotation) {
 	host, ok := a.Host.(githost.Details)
 	if !ok || a.project.Plain() || a.launch.Role != stage.Developer || a.launch.Feedback == "" || a.launch.Head == "" {
 		return nil
@@ -237,13 +237,13 @@ func (a *attempt) findings(ctx context.Context) (out []Quotation) {
 	ctx, cancel := a.Scheduler.WithTimeout(ctx, findingsTime)
 	defer cancel()
 	if text := a.failures(ctx, host, a.launch.Head); text != "" {
-		out = append(out, Quotation{"What has failed in CI, as the git host shows it", text})
+		out = append(out, quotation{"What has failed in CI, as the git host shows it", text})
 	}
 	if text := a.remarks(ctx, host); text != "" {
 		what := fmt.Sprintf("Comments of reviewers on lines of the pull request, each behind its number. Those that you have dealt with "+
 			"are answered there by a line NUMBER: WHAT WAS DONE in %s/%s, which you commit",
 			a.project.Docs(a.task.WorkItemID), stage.RepliesFile)
-		out = append(out, Quotation{what, text})
+		out = append(out, quotation{what, text})
 	}
 	return out
 }

@@ -23,7 +23,6 @@ type forger struct {
 	alter func([]task.JournalEntry) []task.JournalEntry
 }
 
-// Journal implements task.Records.
 func (f forger) Journal(ctx context.Context, taskID int64) ([]task.JournalEntry, error) {
 	entries, err := f.Records.Journal(ctx, taskID)
 	return f.alter(entries), err

@@ -1,6 +1,7 @@
 package orchestrator_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
@@ -72,9 +73,7 @@ func TestApprovalOfThePullRequest(t *testing.T) {
 					r.Projects[0].People.Separate = true
 					r.Start()
 				}
-				if c.review.SHA == "" {
-					c.review.SHA = waits.State.Head
-				}
+				c.review.SHA = cmp.Or(c.review.SHA, waits.State.Head)
 				r.Host.AddReview(AppRepo, waits.Branch, c.review)
 				for range 2 { // GitHub sends again what a person has it send
 					r.HostHook(githost.Hook{

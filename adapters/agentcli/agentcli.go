@@ -134,9 +134,7 @@ func New(o Options) (*Runner, error) {
 }
 
 func (o *Options) fill() {
-	if o.Default == "" {
-		o.Default = "claude"
-	}
+	o.Default = cmp.Or(o.Default, "claude")
 	if o.LogMax <= 0 {
 		o.LogMax = 8 << 20
 	}
@@ -155,9 +153,7 @@ func (o *Options) fill() {
 	if o.Hidden == nil {
 		o.Hidden = secret.NewRedactor(secret.Credentials(os.Environ())...)
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}

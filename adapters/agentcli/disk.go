@@ -42,7 +42,6 @@ type disk struct {
 	remove func(ctx context.Context, name string, task int64) error
 }
 
-// Remains implements work.Disk.
 func (d disk) Remains(context.Context) (out []work.Remains, err error) {
 	entries, err := os.ReadDir(d.dir)
 	if err != nil {
@@ -61,7 +60,6 @@ func (d disk) Remains(context.Context) (out []work.Remains, err error) {
 	return out, nil
 }
 
-// Remove implements work.Disk.
 func (d disk) Remove(ctx context.Context, r work.Remains) error {
 	name := filepath.Join(d.dir, filepath.Base(r.Name))
 	if !usedAt(name).Equal(r.Used) {

@@ -48,5 +48,4 @@ func (k *kept) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close implements io.Closer.
 func (k *kept) Close() error { return errors.Join(k.f.Close(), k.tidy(k.f.Name())) }

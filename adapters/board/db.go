@@ -19,20 +19,20 @@ import (
 //go:embed schema.sql
 var schema string
 
-// UnavailableError reports that the database has not done it, or has not answered. The same
+// unavailableError reports that the database has not done it, or has not answered. The same
 // call may be made again: it changes nothing a second time.
-type UnavailableError struct{ Err error }
+type unavailableError struct{ Err error }
 
 // Error is the cause.
-func (e *UnavailableError) Error() string {
+func (e *unavailableError) Error() string {
 	return "board: the database does not answer: " + e.Err.Error()
 }
 
 // Unwrap gives the cause.
-func (e *UnavailableError) Unwrap() error { return e.Err }
+func (e *unavailableError) Unwrap() error { return e.Err }
 
 // Retryable implements the contract of package fault.
-func (e *UnavailableError) Retryable() bool { return true }
+func (e *unavailableError) Retryable() bool { return true }
 
 // database is a pool with what differs between the two kinds.
 type database struct {
@@ -143,11 +143,11 @@ func unavailable(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return ended
 	}
-	var known *UnavailableError
+	var known *unavailableError
 	if errors.As(err, &known) {
 		return err
 	}
-	return &UnavailableError{err}
+	return &unavailableError{err}
 }
 
 // each reads rows. scan is called for each of them with the function that takes it apart.

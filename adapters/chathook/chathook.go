@@ -67,7 +67,7 @@ const (
 	KindSend   = "send"   // the answer is {"id": "…"}
 	KindEdit   = "edit"   // of ID; 404 or 410: there is no such message
 	KindAnswer = "answer" // to Act
-	KindCheck  = "check"  // nothing is shown
+	kindCheck  = "check"  // nothing is shown
 )
 
 // Request holds one thing that is to be shown.
@@ -235,7 +235,7 @@ func (c *Chat) Moved(context.Context) error { return nil }
 
 // Examine reports whether the other program takes requests; levels are ok and FAIL.
 func (c *Chat) Examine(ctx context.Context, report func(level, what, text string)) {
-	if err := c.call(ctx, Request{Kind: KindCheck}, nil); err != nil {
+	if err := c.call(ctx, Request{Kind: kindCheck}, nil); err != nil {
 		report("FAIL", "chat", err.Error()+": look at ORCH_CHAT_URL, and whether the program there has the same ORCH_CHAT_SECRET")
 		return
 	}

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Host is the git host's app, which gives tokens for single repositories. github.Client is one.
-type Host interface {
+// host is the git host's app, which gives tokens for single repositories. github.Client is one.
+type host interface {
 	MintToken(ctx context.Context, repo string, permissions map[string]string) (token string, expires time.Time, err error)
 	RevokeToken(ctx context.Context, token string) error
 }
 
 // App mints tokens of an app for the repository of the execution alone.
 type App struct {
-	Host        Host
+	Host        host
 	Path        func(repo string) string // name of the repository at the host
 	Permissions map[string]string        // such as contents: write
 }

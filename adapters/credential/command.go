@@ -74,7 +74,6 @@ type limited struct {
 	left int
 }
 
-// Write implements io.Writer.
 func (l *limited) Write(b []byte) (int, error) {
 	n := min(len(b), l.left)
 	l.left -= n

@@ -32,7 +32,7 @@ type Link struct {
 type Way struct {
 	Env   map[string]string
 	Jail  work.Jail
-	Proxy *Proxy
+	Proxy *proxy
 	close func() error
 }
 
@@ -99,7 +99,7 @@ func (l *Link) open(ctx context.Context, entries []string, pass []uint16, j *wor
 	if err != nil {
 		return Way{}, fmt.Errorf("egress: %w", err)
 	}
-	p, err := Listen(rules, l.Options)
+	p, err := listen(rules, l.Options)
 	if err != nil {
 		return Way{}, err
 	}
@@ -127,7 +127,7 @@ func (l *Link) open(ctx context.Context, entries []string, pass []uint16, j *wor
 
 // env are the variables by which tools find the proxy. What they start themselves on this
 // machine they reach without it.
-func (p *Proxy) env() map[string]string {
+func (p *proxy) env() map[string]string {
 	out := map[string]string{"NODE_USE_ENV_PROXY": "1"}
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
 		out[name] = p.URL()

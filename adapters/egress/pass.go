@@ -19,7 +19,6 @@ type bounded struct {
 	places chan struct{}
 }
 
-// Accept implements net.Listener.
 func (b bounded) Accept() (net.Conn, error) {
 	b.places <- struct{}{} // one that waits here ends with the connections that are closed
 	c, err := b.Listener.Accept()
@@ -36,7 +35,6 @@ type placed struct {
 	leave func()
 }
 
-// Close implements net.Conn.
 func (p *placed) Close() error {
 	defer p.leave()
 	return p.Conn.Close()
@@ -53,7 +51,7 @@ func closeWrite(c net.Conn) error {
 }
 
 // tunnel serves CONNECT.
-func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
+func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	out, err := p.dial(r.Context(), "tcp", r.Host)
 	if err != nil {
 		fail(w, err)
@@ -110,7 +108,6 @@ type metered struct {
 	passed *atomic.Int64
 }
 
-// Read implements io.Reader.
 func (m metered) Read(b []byte) (int, error) {
 	n, err := m.Reader.Read(b)
 	if n > 0 {
@@ -136,7 +133,7 @@ func dropHops(h http.Header) {
 }
 
 // forward serves a request of plain HTTP. What the host answers is passed on, redirects too.
-func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
+func (p *proxy) forward(w http.ResponseWriter, r *http.Request) {
 	out := r.Clone(r.Context())
 	out.RequestURI, out.Close, out.Host = "", false, ""
 	out.URL = &url.URL{Scheme: "http", Host: r.URL.Host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
@@ -173,7 +170,6 @@ type flushing struct {
 	to *http.ResponseController
 }
 
-// Write implements io.Writer.
 func (f flushing) Write(b []byte) (int, error) {
 	n, err := f.Writer.Write(b)
 	if err == nil {

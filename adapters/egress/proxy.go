@@ -23,21 +23,21 @@ import (
 
 // Options of a Proxy. The zero value is usable.
 type Options struct {
-	Resolver Resolver      // nil = that of the system
-	Dial     Dial          // of addresses that were checked; nil = the system's network
+	Resolver resolver      // nil = that of the system
+	Dial     dial          // of addresses that were checked; nil = the system's network
 	Tunnels  int           // requests and tunnels at a time; default 64
 	Idle     time.Duration // a tunnel through which nothing passes for so long is closed; default 5 min
 	Header   time.Duration // that a request may take to be read; default 10 s
 	Log      *slog.Logger  // nil discards
 }
 
-// Resolver looks up the addresses of a name. net.Resolver is one.
-type Resolver interface {
+// resolver looks up the addresses of a name. net.Resolver is one.
+type resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Dial connects to an address and a port.
-type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+// dial connects to an address and a port.
+type dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 // Bounds of what a proxy takes.
 const (
@@ -50,8 +50,8 @@ const (
 // user is the name by which a run signs in at its proxy.
 const user = "run"
 
-// Proxy is the way out of one execution. Its methods are safe for concurrent use.
-type Proxy struct {
+// proxy is the way out of one execution. Its methods are safe for concurrent use.
+type proxy struct {
 	rules   Rules
 	opt     Options
 	token   string
@@ -64,8 +64,8 @@ type Proxy struct {
 	plain   *http.Transport
 }
 
-// Listen opens a proxy on a port of 127.0.0.1. Close ends it.
-func Listen(rules Rules, o Options) (*Proxy, error) {
+// listen opens a proxy on a port of 127.0.0.1. Close ends it.
+func listen(rules Rules, o Options) (*proxy, error) {
 	if o.Resolver == nil {
 		o.Resolver = net.DefaultResolver
 	}
@@ -75,9 +75,7 @@ func Listen(rules Rules, o Options) (*Proxy, error) {
 	o.Tunnels = cmp.Or(o.Tunnels, 64)
 	o.Idle = cmp.Or(o.Idle, 5*time.Minute)
 	o.Header = cmp.Or(o.Header, 10*time.Second)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("egress: %w", err)
@@ -86,7 +84,7 @@ func Listen(rules Rules, o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("egress: %w", err), l.Close())
 	}
-	p := &Proxy{
+	p := &proxy{
 		rules: rules, opt: o, token: rand.Text(), port: at.Port(),
 		busy:  make(chan struct{}, o.Tunnels),
 		group: run.New(context.Background(), o.Log),
@@ -108,19 +106,19 @@ func Listen(rules Rules, o Options) (*Proxy, error) {
 }
 
 // URL is the proxy's address with what signs in at it.
-func (p *Proxy) URL() string { return fmt.Sprintf("http://%s:%s@127.0.0.1:%d", user, p.token, p.port) }
+func (p *proxy) URL() string { return fmt.Sprintf("http://%s:%s@127.0.0.1:%d", user, p.token, p.port) }
 
 // Port is the TCP port at which the proxy listens.
-func (p *Proxy) Port() uint16 { return p.port }
+func (p *proxy) Port() uint16 { return p.port }
 
 // Refused lists the hosts that were refused, the first one first.
-func (p *Proxy) Refused() []work.Refusal { return p.refused.all() }
+func (p *proxy) Refused() []work.Refusal { return p.refused.all() }
 
 // Bytes is how many have passed, both ways.
-func (p *Proxy) Bytes() int64 { return p.passed.Load() }
+func (p *proxy) Bytes() int64 { return p.passed.Load() }
 
 // Close ends all tunnels, and waits for that.
-func (p *Proxy) Close() error {
+func (p *proxy) Close() error {
 	err := p.server.Close()
 	p.group.Stop()
 	p.plain.CloseIdleConnections()
@@ -128,7 +126,7 @@ func (p *Proxy) Close() error {
 }
 
 // ServeHTTP serves CONNECT, and what http registries are read by.
-func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !p.signedIn(r) {
 		w.Header().Set("Proxy-Authenticate", `Basic realm="signalbox"`)
 		http.Error(w, "signalbox: this proxy is another run's, or the password in its address was left out", http.StatusProxyAuthRequired)
@@ -154,7 +152,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (p *Proxy) signedIn(r *http.Request) bool {
+func (p *proxy) signedIn(r *http.Request) bool {
 	text, ok := strings.CutPrefix(r.Header.Get("Proxy-Authorization"), "Basic ")
 	given, err := base64.StdEncoding.DecodeString(text)
 	return ok && err == nil && subtle.ConstantTimeCompare(given, []byte(user+":"+p.token)) == 1
@@ -172,7 +170,7 @@ func (e *refusedError) Error() string {
 const unlisted = "its name leads to an address of this machine or its network, which the list would have to name itself"
 
 // addresses are those that a host may be reached at.
-func (p *Proxy) addresses(ctx context.Context, hostport string) (out []netip.AddrPort, err error) {
+func (p *proxy) addresses(ctx context.Context, hostport string) (out []netip.AddrPort, err error) {
 	host, text, err := net.SplitHostPort(hostport)
 	port, errPort := strconv.ParseUint(text, 10, 16)
 	if err != nil || errPort != nil || port == 0 || host == "" {
@@ -205,7 +203,7 @@ func (p *Proxy) addresses(ctx context.Context, hostport string) (out []netip.Add
 
 // dial connects to a host, if it is allowed: to an address that was checked, so that no second
 // look at its name leads elsewhere.
-func (p *Proxy) dial(ctx context.Context, _, hostport string) (net.Conn, error) {
+func (p *proxy) dial(ctx context.Context, _, hostport string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectMax)
 	defer cancel()
 	list, err := p.addresses(ctx, hostport)

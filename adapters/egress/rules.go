@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -89,9 +90,7 @@ func ofURL(text string) (entry string, loopback netip.AddrPort, ok bool) {
 	if port == "" {
 		port = map[string]string{"http": "80"}[u.Scheme]
 	}
-	if port == "" {
-		port = "443"
-	}
+	port = cmp.Or(port, "443")
 	host := u.Hostname()
 	if host == "localhost" {
 		host = "127.0.0.1"

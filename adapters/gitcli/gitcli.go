@@ -28,6 +28,7 @@
 package gitcli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,9 +89,7 @@ func New(ctx context.Context, o Options) (*Git, error) {
 		return nil, fmt.Errorf("gitcli: %w", err)
 	}
 	o.Root = root
-	if o.Git == "" {
-		o.Git = "git"
-	}
+	o.Git = cmp.Or(o.Git, "git")
 	if o.Git, err = exec.LookPath(o.Git); err != nil {
 		return nil, fmt.Errorf("gitcli: git is not installed: %w", err)
 	}
@@ -107,19 +106,13 @@ func New(ctx context.Context, o Options) (*Git, error) {
 }
 
 func (o *Options) defaults() {
-	if o.Name == "" {
-		o.Name = "signalbox"
-	}
-	if o.Email == "" {
-		o.Email = "signalbox@localhost"
-	}
+	o.Name = cmp.Or(o.Name, "signalbox")
+	o.Email = cmp.Or(o.Email, "signalbox@localhost")
 	if o.Timeout <= 0 {
 		o.Timeout = 5 * time.Minute
 	}
 	o.Limits.defaults()
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 }
 
 // environment returns the variables of git: nothing of ours but PATH.

@@ -1,6 +1,7 @@
 package gitcli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,10 +121,7 @@ func (g *Git) startOn(ctx context.Context, p checkout, tip, branch string) strin
 func (g *Git) keep(ctx context.Context, p checkout, m mark, own heads, start string) (left work.Left, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	base := own.head
-	if base == "" {
-		base = m.Taken
-	}
+	base := cmp.Or(own.head, m.Taken)
 	changed, skipped, err := g.changes(ctx, p, m, base)
 	if err != nil {
 		return left, err

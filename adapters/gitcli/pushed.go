@@ -1,6 +1,7 @@
 package gitcli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,9 +87,7 @@ func (g *Git) readyFor(ctx context.Context, p checkout, seen string) (from strin
 	if from = p.Head; from != "" {
 		from, err = g.ref(ctx, p.mirror, from)
 	}
-	if from == "" {
-		from = "refs/remotes/origin/" + p.Main
-	}
+	from = cmp.Or(from, "refs/remotes/origin/"+p.Main)
 	return from, false, err
 }
 

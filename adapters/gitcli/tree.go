@@ -83,7 +83,6 @@ func (t *tree) object(op, name string) (kind string, body []byte, err error) {
 	return kind, []byte(content), nil
 }
 
-// Open implements fs.FS.
 func (t *tree) Open(name string) (fs.File, error) {
 	kind, body, err := t.object("open", name)
 	if err != nil {
@@ -96,7 +95,6 @@ func (t *tree) Open(name string) (fs.File, error) {
 	return &openFile{info: info{name: path.Base(name), size: int64(len(body))}, Reader: bytes.NewReader(body)}, nil
 }
 
-// ReadFile implements fs.ReadFileFS.
 func (t *tree) ReadFile(name string) ([]byte, error) {
 	kind, body, err := t.object("read", name)
 	if err == nil && kind != "blob" {
@@ -105,7 +103,6 @@ func (t *tree) ReadFile(name string) ([]byte, error) {
 	return body, err
 }
 
-// ReadDir implements fs.ReadDirFS.
 func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	if !fs.ValidPath(name) || strings.ContainsAny(name, "\n\x00") {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrInvalid}
@@ -172,7 +169,6 @@ func (d *openDir) Read([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: fs.ErrInvalid}
 }
 
-// ReadDir implements fs.ReadDirFile.
 func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	if n <= 0 {
 		n = len(d.entries)

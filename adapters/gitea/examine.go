@@ -83,9 +83,9 @@ func (c *Client) protection(ctx context.Context, repo, name string) (b branch, e
 	return b, nil
 }
 
-// HookEvents are the webhooks that the service works by, by the names under which a
+// hookEvents are the webhooks that the service works by, by the names under which a
 // webhook is made: pull_request is all that concerns one, its reviews included.
-func HookEvents() []string { return []string{"pull_request", "push", "status"} }
+func hookEvents() []string { return []string{"pull_request", "push", "status"} }
 
 // Webhooks implements githost.Examiner. Gitea keeps no record of deliveries that could be
 // read.
@@ -142,7 +142,7 @@ func (c *Client) AddWebhook(ctx context.Context, repo, address, secret string) e
 		return err
 	}
 	_, err = c.call(ctx, "a webhook of "+repo, http.MethodPost, at+"/hooks", nil, map[string]any{
-		"type": "gitea", "active": true, "events": HookEvents(),
+		"type": "gitea", "active": true, "events": hookEvents(),
 		"config": map[string]string{"url": address, "content_type": "json", "secret": secret},
 	}, nil)
 	return err

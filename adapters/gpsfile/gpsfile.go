@@ -26,24 +26,6 @@ import (
 //go:embed gps_sources.yaml gps_regions.yaml
 var builtIn embed.FS
 
-// Error reports a file that cannot be used.
-type Error struct {
-	File string
-	Line int // 0 when it is not known
-	Err  error
-}
-
-// Error names the file and the line.
-func (e *Error) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("%s: %v", e.File, e.Err)
-	}
-	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
-}
-
-// Unwrap gives the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
 // Paths name files of one's own. An empty one stands for the file that is built in.
 type Paths struct {
 	Sources  string `env:"GPS_SOURCES" doc:"own gps_sources.yaml; unset: what is built in"`
@@ -57,25 +39,25 @@ func Load(p Paths) (collect.Config, collect.Licences, error) {
 	var c collect.Config
 	name, body, err := file(p.Sources, "gps_sources.yaml")
 	if err == nil {
-		c.Sources, err = Sources(name, body)
+		c.Sources, err = sources(name, body)
 	}
 	if err != nil {
 		return c, nil, err
 	}
 	if name, body, err = file(p.Regions, "gps_regions.yaml"); err == nil {
-		c.Regions, err = Regions(name, body)
+		c.Regions, err = regions(name, body)
 	}
 	if err != nil {
 		return c, nil, err
 	}
 	if p.Licences == "" {
 		records, err := fs.Sub(gpstracks.Licences, "licences")
-		return c, Licences(records), err
+		return c, licences(records), err
 	}
 	if s, err := os.Stat(p.Licences); err != nil || !s.IsDir() {
-		return c, nil, &Error{File: p.Licences, Err: errors.New("is no directory of licence records")}
+		return c, nil, &yamlplace.Error{File: p.Licences, Err: errors.New("is no directory of licence records")}
 	}
-	return c, Licences(os.DirFS(p.Licences)), nil
+	return c, licences(os.DirFS(p.Licences)), nil
 }
 
 func file(path, otherwise string) (name string, body []byte, err error) {
@@ -84,7 +66,7 @@ func file(path, otherwise string) (name string, body []byte, err error) {
 		return otherwise, body, err
 	}
 	if body, err = os.ReadFile(path); err != nil {
-		err = &Error{File: path, Err: errors.New("cannot be read: " + cause(err).Error())}
+		err = &yamlplace.Error{File: path, Err: errors.New("cannot be read: " + cause(err).Error())}
 	}
 	return path, body, err
 }
@@ -114,8 +96,8 @@ type source struct {
 	KeepDays  int           `yaml:"keep_days"`
 }
 
-// Sources reads the content of a file; name is for errors.
-func Sources(name string, body []byte) ([]collect.Source, error) {
+// sources reads the content of a file; name is for errors.
+func sources(name string, body []byte) ([]collect.Source, error) {
 	var f struct {
 		Sources []source `yaml:"sources"`
 	}
@@ -151,8 +133,8 @@ type region struct {
 	} `yaml:"hidden"`
 }
 
-// Regions reads the content of a file; name is for errors.
-func Regions(name string, body []byte) ([]collect.Region, error) {
+// regions reads the content of a file; name is for errors.
+func regions(name string, body []byte) ([]collect.Region, error) {
 	var f struct {
 		Regions []region `yaml:"regions"`
 	}
@@ -167,7 +149,7 @@ func Regions(name string, body []byte) ([]collect.Region, error) {
 			if len(a.BBox) != 4 {
 				err := fmt.Errorf("regions, entry %d: areas has one, %s, whose bbox has %d numbers: write it as [west, south, east, "+
 					"north] in degrees", i+1, a.Name, len(a.BBox))
-				return nil, &Error{name, yamlplace.Line(tree, "regions", i, "areas"), err}
+				return nil, &yamlplace.Error{File: name, Line: yamlplace.Line(tree, "regions", i, "areas"), Err: err}
 			}
 			own.Areas = append(own.Areas, collect.Area{Name: a.Name, Bounds: orb.Bound{Min: orb.Point{a.BBox[0], a.BBox[1]},
 				Max: orb.Point{a.BBox[2], a.BBox[3]}}})
@@ -187,7 +169,7 @@ func decode(name string, body []byte, into any) (*ast.File, error) {
 		err = yaml.UnmarshalWithOptions(body, into, yaml.Strict())
 	}
 	if err != nil {
-		return nil, &Error{name, yamlplace.Of(err), errors.New(yamlplace.Short(err))}
+		return nil, &yamlplace.Error{File: name, Line: yamlplace.Of(err), Err: errors.New(yamlplace.Short(err))}
 	}
 	return tree, nil
 }
@@ -197,9 +179,9 @@ func placed(name string, tree *ast.File, entries int, list string, err error) er
 	var wrong *collect.FieldError
 	switch {
 	case entries == 0:
-		return &Error{name, 0, fmt.Errorf("%s: there is none", list)}
+		return &yamlplace.Error{File: name, Line: 0, Err: fmt.Errorf("%s: there is none", list)}
 	case errors.As(err, &wrong):
-		return &Error{name, yamlplace.Line(tree, list, wrong.Entry, wrong.Field), err}
+		return &yamlplace.Error{File: name, Line: yamlplace.Line(tree, list, wrong.Entry, wrong.Field), Err: err}
 	}
 	return err
 }

@@ -26,9 +26,9 @@ type record struct {
 	Download    bool   `yaml:"download"`
 }
 
-// Licences reads the records of a directory: its files that end in .md. One that
+// licences reads the records of a directory: its files that end in .md. One that
 // cannot be read says so in its Err.
-func Licences(dir fs.FS) collect.Licences {
+func licences(dir fs.FS) collect.Licences {
 	names, err := fs.Glob(dir, "*.md")
 	if err != nil { // the pattern is good
 		return nil

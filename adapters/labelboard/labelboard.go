@@ -98,9 +98,7 @@ func New(o Options) (*Client, error) {
 		return nil, errors.New("labelboard: Token is missing: " +
 			"a token that may read and write issues, of an account that the service acts as")
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	_, site, _ := strings.Cut(o.Issues.Web, "://")
 	c := &Client{
 		opt: o, rest: calls(o.Issues.REST), roles: map[stage.Role]*restclient.Client{}, site: site + "/",

@@ -47,7 +47,6 @@ func Render(text string) template.HTML {
 // safe renders what could be dangerous in the way of the package.
 type safe struct{}
 
-// RegisterFuncs implements renderer.NodeRenderer.
 func (safe) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindHTMLBlock, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if b, ok := n.(*ast.HTMLBlock); ok && entering {

@@ -228,7 +228,6 @@ type metered struct {
 	left  []byte // of the last words of an answer that was cut
 }
 
-// Read implements io.Reader.
 func (b *metered) Read(p []byte) (n int, err error) {
 	if !b.cut {
 		n, err = b.ReadCloser.Read(p[:min(len(p), piece)])

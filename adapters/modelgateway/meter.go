@@ -39,7 +39,6 @@ func newMeter(contentType, model string, asked int) *meter {
 	}
 }
 
-// Write implements io.Writer.
 func (m *meter) Write(p []byte) (int, error) {
 	n := len(p)
 	if !m.stream {

@@ -68,9 +68,7 @@ type Gateway struct {
 
 // New checks the options. It serves nothing before Listen.
 func New(o Options) (*Gateway, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -1,6 +1,7 @@
 package osm_test
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -91,12 +92,8 @@ type server struct {
 
 // newServer makes one.
 func newServer(o serverOptions, traces ...upload) *server {
-	if o.PageSize == 0 {
-		o.PageSize = 5000
-	}
-	if o.MaxArea == 0 {
-		o.MaxArea = 0.25
-	}
+	o.PageSize = cmp.Or(o.PageSize, 5000)
+	o.MaxArea = cmp.Or(o.MaxArea, 0.25)
 	return &server{o: o, traces: slices.Clone(traces), after: 7}
 }
 
@@ -156,7 +153,6 @@ func (s *server) end(at, points int) {
 	s.requests[at].Points = points
 }
 
-// ServeHTTP implements http.Handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != apiPath || r.Method != http.MethodGet {
 		refuse(w, http.StatusNotFound, "Not Found")

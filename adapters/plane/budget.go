@@ -109,7 +109,6 @@ type metered struct {
 	now     func() time.Time
 }
 
-// RoundTrip implements http.RoundTripper.
 func (m metered) RoundTrip(r *http.Request) (*http.Response, error) {
 	b := m.budgets[r.Header.Get("X-Api-Key")]
 	s := b.Send(allowance.Of(r.Context()), m.now())

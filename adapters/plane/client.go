@@ -1,6 +1,7 @@
 package plane
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,9 +51,7 @@ type call struct {
 
 // call makes a call when its turn has come.
 func (c *Client) call(ctx context.Context, r call) error {
-	if r.token == "" {
-		r.token = c.opt.Token
-	}
+	r.token = cmp.Or(r.token, c.opt.Token)
 	if err := c.admit(ctx, r); err != nil {
 		return err
 	}

@@ -20,3 +20,6 @@ func (c *Client) Account(ctx context.Context, projectID string) (id string, may 
 	}
 	return id, may, err
 }
+
+// What tests use and no other package does.
+var EscapeHTML = escapeHTML

@@ -19,9 +19,9 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// EscapeHTML makes a fragment that shows a plain text: paragraphs at blank
+// escapeHTML makes a fragment that shows a plain text: paragraphs at blank
 // lines, line breaks elsewhere.
-func EscapeHTML(text string) string {
+func escapeHTML(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "").Replace(strings.ToValidUTF8(text, "\ufffd"))
 	var b strings.Builder
 	for part := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
@@ -42,9 +42,9 @@ func commentHTML(n tracker.NewComment) string {
 		parts = append(parts, html.EscapeString(n.Note))
 	}
 	if len(parts) == 0 {
-		return EscapeHTML(n.Body)
+		return escapeHTML(n.Body)
 	}
-	return EscapeHTML(n.Body) + "<p>" + strings.Join(parts, " · ") + "</p>"
+	return escapeHTML(n.Body) + "<p>" + strings.Join(parts, " · ") + "</p>"
 }
 
 // toMarkdown converts what Plane's editor stores. Nothing is escaped: it is read as text, too. What cannot be

@@ -75,12 +75,8 @@ func New(o Options) (*Client, error) {
 	case o.Token == "":
 		return nil, errors.New("plane: Token is missing: an API token of the account that the service acts as")
 	}
-	if o.Source == "" {
-		o.Source = "signalbox"
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Source = cmp.Or(o.Source, "signalbox")
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}

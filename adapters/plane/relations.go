@@ -1,6 +1,7 @@
 package plane
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,9 +51,7 @@ func (c *Client) BlockedBy(ctx context.Context, projectID, itemID string) ([]tra
 	}
 	refs := []tracker.Ref{}
 	for _, r := range out.BlockedBy {
-		if r.project == "" {
-			r.project = projectID
-		}
+		r.project = cmp.Or(r.project, projectID)
 		refs = append(refs, tracker.Ref{ProjectID: r.project, ItemID: r.item})
 	}
 	return refs, nil

@@ -54,7 +54,6 @@ func (d dialect) Write(f func(sqlstore.Conn) error) error {
 	}
 }
 
-// Read implements sqlstore.Driver.
 func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) error) error {
 	return d.db.retry(ctx, func(ctx context.Context) (err error) {
 		if snapshot {
@@ -72,13 +71,11 @@ func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) 
 	})
 }
 
-// Taken implements sqlstore.Driver.
 func (dialect) Taken(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "23505" && pg.TableName == "tasks"
 }
 
-// Away implements sqlstore.Driver.
 func (dialect) Away(err error) bool {
 	var away *UnavailableError
 	return errors.As(err, &away)
@@ -209,7 +206,6 @@ type conn struct {
 	wrote  bool // a row was changed
 }
 
-// Queue implements sqlstore.Conn.
 func (c *conn) Queue(read func(sqlstore.Rows) error, query string, args ...any) {
 	writes := !strings.HasPrefix(query, "select")
 	c.queued = c.queued || writes
@@ -225,7 +221,6 @@ func (c *conn) Queue(read func(sqlstore.Rows) error, query string, args ...any) 
 	})
 }
 
-// Flush implements sqlstore.Conn.
 func (c *conn) Flush() error {
 	if c.batch.Len() == 0 {
 		return nil

@@ -22,6 +22,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -125,9 +126,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 }
 
 func configure(ctx context.Context, o Options) (*DB, error) {
-	if o.Schema == "" {
-		o.Schema = "signalbox"
-	}
+	o.Schema = cmp.Or(o.Schema, "signalbox")
 	switch {
 	case o.URL == "" && o.Pool == nil:
 		return nil, errors.New("postgres: Options.URL is missing: name the database, as postgres://user@host/name")
@@ -145,9 +144,7 @@ func configure(ctx context.Context, o Options) (*DB, error) {
 	if d.now == nil {
 		d.now = time.Now
 	}
-	if d.log == nil {
-		d.log = slog.New(slog.DiscardHandler)
-	}
+	d.log = cmp.Or(d.log, slog.New(slog.DiscardHandler))
 	if d.patience <= 0 {
 		d.patience = 15 * time.Second
 	}

@@ -56,7 +56,6 @@ func array(list []string) string {
 // answer are rows whose times may be null.
 type answer struct{ pgx.Rows }
 
-// Scan implements sqlstore.Rows.
 func (a answer) Scan(dest ...any) error {
 	for i, d := range dest {
 		switch p := d.(type) {
@@ -76,7 +75,6 @@ func (a answer) Scan(dest ...any) error {
 // moment is a time that is zero for null.
 type moment time.Time
 
-// ScanTimestamptz implements pgtype.TimestamptzScanner.
 func (m *moment) ScanTimestamptz(v pgtype.Timestamptz) error {
 	if *m = (moment{}); v.Valid {
 		*m = moment(v.Time.UTC())

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,142 +18,23 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// wire is a proxy in front of a server that cuts a connection at a chosen
-// message from the client.
-type wire struct {
-	dir, server string
-	left        atomic.Int64 // messages from clients until the cut; below zero: none
-	deliver     atomic.Int64 // whether the last message still arrives
-	late        chan func()  // lets it arrive, and the server have done with it
-	cuts        atomic.Int64
-}
-
-// Whether the last message of a connection arrives.
-const (
-	never int64 = iota
-	atOnce
-	late
-)
-
-// newWire puts a proxy before the server of a URL and returns the URL of it.
-func newWire(t *testing.T, server string) (*wire, string) {
-	t.Helper()
-	config, err := pgx.ParseConfig(server)
-	require.NoError(t, err)
-	w := &wire{dir: t.TempDir(), late: make(chan func(), 1), server: filepath.Join(config.Host, fmt.Sprintf(".s.PGSQL.%d", config.Port))}
-	if !filepath.IsAbs(config.Host) {
-		w.server = net.JoinHostPort(config.Host, fmt.Sprint(config.Port))
-	}
-	w.left.Store(-1)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	var wg sync.WaitGroup
-	t.Cleanup(func() {
-		_ = l.Close()
-		select {
-		case arrive := <-w.late: // of a test that failed
-			arrive()
-		default:
-		}
-		wg.Wait()
-	})
-	wg.Go(func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() { w.serve(client) })
-		}
-	})
-	return w, fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", config.User, config.Password, l.Addr(), config.Database)
-}
-
-func (w *wire) serve(client net.Conn) {
-	network := "unix"
-	if !filepath.IsAbs(w.server) {
-		network = "tcp"
-	}
-	server, err := net.Dial(network, w.server)
-	if err != nil {
-		_ = client.Close()
-		return
-	}
-	var cut atomic.Bool
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		defer func() { _ = client.Close() }()
-		answer := make([]byte, 1<<16)
-		for {
-			n, err := server.Read(answer)
-			if err != nil || cut.Load() {
-				return
-			}
-			if _, err := client.Write(answer[:n]); err != nil {
-				return
-			}
-		}
-	})
-	w.forward(client, server, &cut)
-	wg.Wait()
-}
-
-// forward sends what the client says on, until the cut.
-func (w *wire) forward(client, server net.Conn, cut *atomic.Bool) {
-	defer func() { _ = server.Close() }()
-	message := make([]byte, 1<<16)
-	for {
-		n, err := client.Read(message)
-		if err != nil {
-			return
-		}
-		if w.left.Add(-1) == 0 {
-			w.cuts.Add(1)
-			cut.Store(true)
-			arrive := func() {
-				_, _ = server.Write(message[:n])
-				// The server works what it got off although nobody reads its answer.
-				if half, ok := server.(interface{ CloseWrite() error }); ok {
-					_ = half.CloseWrite()
-					_, _ = io.Copy(io.Discard, server)
-				}
-			}
-			switch w.deliver.Load() {
-			case atOnce:
-				arrive()
-			case late:
-				_ = client.Close()
-				let, arrived := make(chan struct{}), make(chan struct{})
-				w.late <- func() { close(let); <-arrived }
-				<-let
-				arrive()
-				close(arrived)
-			}
-			return
-		}
-		if _, err := server.Write(message[:n]); err != nil {
-			return
-		}
-	}
-}
-
 // The connection breaks at every message in turn, before the server has it and
 // after: every call succeeds, and what it does is done once.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Open(t)
-	w, url := newWire(t, server)
+	w, url := pgtest.NewWire(t, server)
 	db := open(t, postgres.Options{URL: url})
 	c, err := pgx.Connect(t.Context(), server)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
-	for _, deliver := range []int64{never, atOnce} {
+	for _, deliver := range []int64{pgtest.Never, pgtest.AtOnce} {
 		for n := int64(1); n <= 6; n++ {
 			for step, call := range steps(t, db) {
-				w.deliver.Store(deliver)
-				w.left.Store(n)
+				w.Deliver.Store(deliver)
+				w.Left.Store(n)
 				call()
-				w.left.Store(-1)
+				w.Left.Store(-1)
 				var jobs, finished int
 				require.NoError(t, c.QueryRow(t.Context(), "select count(*), count(finished_at) from signalbox.jobs").Scan(&jobs, &finished))
 				require.Equal(t, []int{2, []int{0, 0, 2}[step]}, []int{jobs, finished}, "deliver=%v message=%d step=%d", deliver, n, step)
@@ -165,7 +43,7 @@ func TestLostAnswers(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	require.GreaterOrEqual(t, w.cuts.Load(), int64(6), "each call is cut, before and after")
+	require.GreaterOrEqual(t, w.Cuts.Load(), int64(6), "each call is cut, before and after")
 	agree(t, server)
 }
 
@@ -174,7 +52,7 @@ func TestLostAnswers(t *testing.T) {
 func TestLateRequest(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Open(t)
-	w, url := newWire(t, server)
+	w, url := pgtest.NewWire(t, server)
 	other, db := open(t, postgres.Options{URL: server}), open(t, postgres.Options{URL: url})
 	ids, err := other.Put(t.Context(), queue.Job{Pool: "p"}, queue.Job{Pool: "p"}, queue.Job{Pool: "p"}, queue.Job{Pool: "p"})
 	require.NoError(t, err)
@@ -186,14 +64,14 @@ func TestLateRequest(t *testing.T) {
 		call(func() error { return db.Finish(t.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}) })
 	}
 	work(func(f func() error) { require.NoError(t, f()) }) // from now on one message is a whole transaction
-	w.deliver.Store(late)
+	w.Deliver.Store(pgtest.Late)
 	work(func(f func() error) {
-		w.left.Store(1)
+		w.Left.Store(1)
 		require.NoError(t, f())
-		(<-w.late)()
+		(<-w.Late)()
 		require.NoError(t, db.Ping(t.Context()))
 	})
-	require.EqualValues(t, 2, w.cuts.Load())
+	require.EqualValues(t, 2, w.Cuts.Load())
 	jobs, err := db.Jobs(t.Context(), queue.Filter{Open: true})
 	require.NoError(t, err)
 	require.Len(t, jobs, 2)
@@ -209,7 +87,7 @@ func TestLateRequest(t *testing.T) {
 func TestLostClaims(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Open(t)
-	w, url := newWire(t, server)
+	w, url := pgtest.NewWire(t, server)
 	db, other := open(t, postgres.Options{URL: url, Patience: 1}), open(t, postgres.Options{URL: server})
 	unknown := 0 // a busy machine may send a commit with other messages
 	for i := int64(0); i < 4 || unknown < 2 && i < 40; i++ {
@@ -220,14 +98,14 @@ func TestLostClaims(t *testing.T) {
 			held, err := db.Take(t.Context(), "p", "w", 1, time.Hour)
 			require.NoError(t, err)
 			require.Equal(t, ids[0], held[0].Job.ID)
-			w.deliver.Store(atOnce)
-			w.left.Store(n)
+			w.Deliver.Store(pgtest.AtOnce)
+			w.Left.Store(n)
 			if step == 0 {
 				_, err = db.Take(t.Context(), "p", "w", 2, time.Hour)
 			} else {
 				_, err = db.FinishTake(t.Context(), held[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 2, time.Hour)
 			}
-			w.left.Store(-1)
+			w.Left.Store(-1)
 			var away *postgres.UnavailableError
 			if errors.As(err, &away) {
 				if away.Unknown {

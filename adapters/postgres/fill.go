@@ -147,7 +147,6 @@ type within struct {
 	tx pgx.Tx
 }
 
-// Read implements sqlstore.Driver.
 func (w within) Read(ctx context.Context, _ bool, f func(sqlstore.Conn) error) error {
 	return f(&conn{ctx: ctx, db: w.db, to: w.tx, batch: &pgx.Batch{}})
 }

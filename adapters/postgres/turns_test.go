@@ -178,17 +178,17 @@ func TestManyWorkers(t *testing.T) {
 func TestConnectionLostUnderLoad(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Open(t)
-	w, wired := newWire(t, url)
+	w, wired := pgtest.NewWire(t, url)
 	db := open(t, postgres.Options{URL: wired})
 	jobs := 20_000
 	if testing.Short() {
 		jobs = 6000
 	}
 	manyWorkers(t, url, jobs, 1, 1500, &meddled{db, jobs / 28, func(i int) {
-		w.deliver.Store(int64(i / 5 % 2)) // never, and at once
-		w.left.Store(int64(1 + i%5))
+		w.Deliver.Store(int64(i / 5 % 2)) // never, and at once
+		w.Left.Store(int64(1 + i%5))
 	}})
-	require.Greater(t, w.cuts.Load(), int64(5))
+	require.Greater(t, w.Cuts.Load(), int64(5))
 }
 
 // meddled is a store that something is done to whenever so many jobs are done.

@@ -244,5 +244,5 @@ func (n Neighbours) place(e entry, p *task.Project) (field string, err error) {
 // placed adds the file and the line to what is wrong with an entry of a list.
 func placed(name string, tree *ast.File, list string, entry int, field string, err error) error {
 	err = fmt.Errorf("%s %d: %s: %w", strings.TrimSuffix(list, "s"), entry+1, field, err)
-	return &Error{File: name, Line: yamlplace.Line(tree, list, entry, field), Err: err}
+	return &yamlplace.Error{File: name, Line: yamlplace.Line(tree, list, entry, field), Err: err}
 }

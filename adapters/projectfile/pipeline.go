@@ -60,18 +60,18 @@ func LoadPipeline(registry string) (stage.Pipeline, error) {
 	if err != nil {
 		return stage.Pipeline{}, err
 	}
-	return ParsePipeline(name, body)
+	return parsePipeline(name, body)
 }
 
-// ParsePipeline reads the stages of a pipeline, in their order, and its lanes. Errors name the file and the line.
-func ParsePipeline(name string, body []byte) (stage.Pipeline, error) {
+// parsePipeline reads the stages of a pipeline, in their order, and its lanes. Errors name the file and the line.
+func parsePipeline(name string, body []byte) (stage.Pipeline, error) {
 	var f stagesFile
 	tree, err := parser.ParseBytes(body, 0)
 	if err == nil {
 		err = yaml.UnmarshalWithOptions(body, &f, yaml.Strict())
 	}
 	if err != nil {
-		return stage.Pipeline{}, &Error{File: name, Line: yamlplace.Of(err), Err: errors.New(yamlplace.Short(err))}
+		return stage.Pipeline{}, &yamlplace.Error{File: name, Line: yamlplace.Of(err), Err: errors.New(yamlplace.Short(err))}
 	}
 	var stages []stage.Info
 	if f.Stages == nil && f.Lanes != nil {
@@ -81,18 +81,18 @@ func ParsePipeline(name string, body []byte) (stage.Pipeline, error) {
 		stages = append(stages, e.info())
 		if err := prompt.Check(e.Prompt); e.Prompt != "" && err != nil {
 			line := yamlplace.Line(tree, "stages", at, "prompt")
-			return stage.Pipeline{}, &Error{File: name, Line: line, Err: fmt.Errorf("stage %s: prompt: %w", e.Stage, err)}
+			return stage.Pipeline{}, &yamlplace.Error{File: name, Line: line, Err: fmt.Errorf("stage %s: prompt: %w", e.Stage, err)}
 		}
 	}
 	if at, err := stage.CheckStages(stages); err != nil {
-		return stage.Pipeline{}, &Error{File: name, Line: yamlplace.Line(tree, "stages", at, "stage"), Err: err}
+		return stage.Pipeline{}, &yamlplace.Error{File: name, Line: yamlplace.Line(tree, "stages", at, "stage"), Err: err}
 	}
 	p := stage.Of(stages...)
 	for _, name := range slices.Sorted(maps.Keys(f.Lanes)) {
 		p.Lanes = append(p.Lanes, stage.Lane{Name: name, Stages: f.Lanes[name]})
 	}
 	if at, err := p.CheckLanes(); err != nil {
-		return stage.Pipeline{}, &Error{File: name, Line: yamlplace.Line(tree, "lanes."+p.Lanes[at].Name, 0, ""), Err: err}
+		return stage.Pipeline{}, &yamlplace.Error{File: name, Line: yamlplace.Line(tree, "lanes."+p.Lanes[at].Name, 0, ""), Err: err}
 	}
 	return p, nil
 }

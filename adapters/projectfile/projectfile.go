@@ -44,7 +44,7 @@ func (r Registry) Placed(err error) error {
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	return &Error{File: r.name, Line: yamlplace.Line(r.tree, "projects", wrong.Entry, wrong.Field), Err: err}
+	return &yamlplace.Error{File: r.name, Line: yamlplace.Line(r.tree, "projects", wrong.Entry, wrong.Field), Err: err}
 }
 
 // HookSecrets names the variables of the environment that hold the secrets of a
@@ -131,24 +131,6 @@ func (p *protected) UnmarshalYAML(raw []byte) error {
 	return yaml.Unmarshal(raw, &p.More)
 }
 
-// Error describes a fault of a file.
-type Error struct {
-	File string
-	Line int // 0 when it is not known
-	Err  error
-}
-
-// Error names the file and the line.
-func (e *Error) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("%s: %v", e.File, e.Err)
-	}
-	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
-}
-
-// Unwrap gives the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
 // Load reads a file. Its hosts and boards may be of further kinds, too.
 func Load(name string, further ...Kind) (Registry, error) {
 	body, err := os.ReadFile(name)
@@ -165,7 +147,7 @@ func Parse(name string, body []byte, further ...Kind) (Registry, error) {
 		return Registry{}, err
 	}
 	fail := func(line int, err error) (Registry, error) {
-		return Registry{}, &Error{File: name, Line: line, Err: err}
+		return Registry{}, &yamlplace.Error{File: name, Line: line, Err: err}
 	}
 	tree, err := parser.ParseBytes(body, 0)
 	if err != nil {

@@ -19,7 +19,7 @@ func (d dialect) Write(f func(sqlstore.Conn) error) error {
 	ctx := context.Background()
 	t := &tx{ctx: ctx, db: d.db}
 	if err := t.exec("begin immediate"); err != nil {
-		return &BusyError{Err: err}
+		return &busyError{Err: err}
 	}
 	err := f(t)
 	if err == nil {
@@ -29,13 +29,12 @@ func (d dialect) Write(f func(sqlstore.Conn) error) error {
 		if err = t.exec("commit"); err == nil {
 			return nil
 		}
-		err = &BusyError{Err: err}
+		err = &busyError{Err: err}
 	}
 	_, undo := d.db.conn.ExecContext(ctx, "rollback")
 	return errors.Join(err, undo)
 }
 
-// Read implements sqlstore.Driver.
 func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) error) error {
 	d.db.closing.RLock()
 	defer d.db.closing.RUnlock()
@@ -67,14 +66,12 @@ func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) 
 	return err
 }
 
-// Taken implements sqlstore.Driver.
 func (dialect) Taken(err error) bool {
 	return strings.Contains(err.Error(), "UNIQUE constraint failed: tasks.")
 }
 
-// Away implements sqlstore.Driver.
 func (dialect) Away(err error) bool {
-	var away *BusyError
+	var away *busyError
 	return errors.As(err, &away)
 }
 
@@ -86,7 +83,6 @@ func (t *tx) Queue(read func(sqlstore.Rows) error, query string, args ...any) {
 	}
 }
 
-// Flush implements sqlstore.Conn.
 func (t *tx) Flush() error {
 	err := t.err
 	t.err = nil

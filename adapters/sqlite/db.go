@@ -11,6 +11,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -66,12 +67,8 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(o.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Driver == "" {
-		o.Driver = "sqlite"
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Driver = cmp.Or(o.Driver, "sqlite")
 	d := &DB{stmts: map[string]*sql.Stmt{}, texts: map[string]statement{}}
 	if err := d.open(ctx, o.Driver, o.Path); err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: %s: %w", o.Path, err), d.closeFiles())
@@ -207,14 +204,14 @@ func (d *DB) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-// BusyError is the error of a file that another process keeps locked, or of a disk
+// busyError is the error of a file that another process keeps locked, or of a disk
 // that does not take the write now: it may go away.
-type BusyError struct{ Err error }
+type busyError struct{ Err error }
 
-func (b *BusyError) Error() string { return "sqlite: " + b.Err.Error() }
+func (b *busyError) Error() string { return "sqlite: " + b.Err.Error() }
 
 // Unwrap gives the driver's error.
-func (b *BusyError) Unwrap() error { return b.Err }
+func (b *busyError) Unwrap() error { return b.Err }
 
 // Retryable reports true.
-func (b *BusyError) Retryable() bool { return true }
+func (b *busyError) Retryable() bool { return true }

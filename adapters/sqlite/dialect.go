@@ -116,7 +116,6 @@ func pick[T, V any](one bool, list []T, i int, of func(T) V) any {
 // answer are rows whose times are microseconds and whose lists are JSON.
 type answer struct{ *sql.Rows }
 
-// Scan implements sqlstore.Rows.
 func (a answer) Scan(dest ...any) error {
 	for i, d := range dest {
 		switch p := d.(type) {
@@ -131,7 +130,6 @@ func (a answer) Scan(dest ...any) error {
 
 type moment time.Time
 
-// Scan implements sql.Scanner.
 func (m *moment) Scan(v any) error {
 	us, ok := v.(int64)
 	if !ok {
@@ -143,7 +141,6 @@ func (m *moment) Scan(v any) error {
 
 type texts []string
 
-// Scan implements sql.Scanner.
 func (t *texts) Scan(v any) error {
 	s, _ := v.(string)
 	if *t = nil; s == "[]" {

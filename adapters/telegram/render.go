@@ -20,10 +20,10 @@ const (
 // cut marks a text that was too long.
 const cut = "…"
 
-// Render makes the HTML of a message: the title bold, everything escaped, and no
+// render makes the HTML of a message: the title bold, everything escaped, and no
 // longer than Telegram takes. Lines that do not fit are left out from the end,
 // and a note says how many; the title and the link stay.
-func Render(m messenger.Message) string {
+func render(m messenger.Message) string {
 	var out []string
 	left := textMax
 	add := func(before, text, after string) {

@@ -136,7 +136,7 @@ func wire(chat string) any {
 func (c *Chat) Send(ctx context.Context, m messenger.Message) (string, error) {
 	chat, topic := c.chat(m.To)
 	p := &bot.SendMessageParams{
-		ChatID: wire(chat), MessageThreadID: topic, Text: Render(m), DisableNotification: m.Silent, ReplyMarkup: keyboard(m.Choices),
+		ChatID: wire(chat), MessageThreadID: topic, Text: render(m), DisableNotification: m.Silent, ReplyMarkup: keyboard(m.Choices),
 	}
 	id, err := c.send(ctx, p)
 	if c.follow(chat, err) {
@@ -196,7 +196,7 @@ func (c *Chat) Edit(ctx context.Context, id string, m messenger.Message) error {
 	}
 	off := true
 	_, err = c.bot.EditMessageText(ctx, &bot.EditMessageTextParams{
-		ChatID: wire(chat), MessageID: n, Text: Render(m), ParseMode: models.ParseModeHTML, ReplyMarkup: keyboard(m.Choices),
+		ChatID: wire(chat), MessageID: n, Text: render(m), ParseMode: models.ParseModeHTML, ReplyMarkup: keyboard(m.Choices),
 		LinkPreviewOptions: &models.LinkPreviewOptions{IsDisabled: &off},
 	})
 	if err != nil && errorContains(err, "message is not modified") {

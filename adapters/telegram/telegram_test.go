@@ -386,7 +386,7 @@ func Example() {
 }
 
 // What a message looks like on the wire.
-func ExampleRender() {
+func Example_render() {
 	fmt.Println(telegram.Render(messenger.Message{Title: "APP-1: a < b", Lines: []string{"testing → development: tests & lint failed."}}))
 	// Output:
 	// <b>APP-1: a &lt; b</b>

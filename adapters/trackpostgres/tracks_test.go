@@ -49,22 +49,22 @@ func admin(t *testing.T, url string) *pgx.Conn {
 func TestTracksLostAnswers(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Open(t)
-	w, url := newWire(t, server)
+	w, url := pgtest.NewWire(t, server)
 	s := open(t, trackpostgres.Options{URL: url})
 	direct := open(t, trackpostgres.Options{URL: server})
 	tracks := sample.Short(300, 7, 3)
 	for i, part := range slices.Collect(slices.Chunk(tracks, 10)) {
-		w.deliver.Store([]int64{atOnce, never}[i%2])
-		w.left.Store(int64(i/2) + 1)
+		w.Deliver.Store([]int64{pgtest.AtOnce, pgtest.Never}[i%2])
+		w.Left.Store(int64(i/2) + 1)
 		u, err := s.Upsert(t.Context(), part)
-		w.left.Store(-1)
+		w.Left.Store(-1)
 		require.NoError(t, err)
 		require.Equal(t, []int{10, 0, 0}, []int{u.Inserted, u.Updated, u.Duplicates}, "call %d", i)
 		n, err := direct.Count(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 10*(i+1), n)
 	}
-	require.Greater(t, w.cuts.Load(), int64(10))
+	require.Greater(t, w.Cuts.Load(), int64(10))
 	storetest.RequireShows(t, direct, gpstracks.PlanUpsert(tracks, nil).New)
 	for i := range 12 {
 		var ids []int64
@@ -72,10 +72,10 @@ func TestTracksLostAnswers(t *testing.T) {
 			require.NoError(t, err)
 			ids = append(ids, k.ID)
 		}
-		w.deliver.Store([]int64{atOnce, never}[i%2])
-		w.left.Store(int64(i/2) + 1)
+		w.Deliver.Store([]int64{pgtest.AtOnce, pgtest.Never}[i%2])
+		w.Left.Store(int64(i/2) + 1)
 		changed, err := s.Remove(t.Context(), ids...)
-		w.left.Store(-1)
+		w.Left.Store(-1)
 		require.NoError(t, err)
 		require.Len(t, changed, 5)
 	}

@@ -23,7 +23,6 @@ type noop struct {
 	N int `json:"n"`
 }
 
-// Kind implements river.JobArgs.
 func (noop) Kind() string { return "noop" }
 
 // riverWork does a job for one of River's workers.

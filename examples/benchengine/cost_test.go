@@ -1,4 +1,4 @@
-package main
+package benchengine
 
 import (
 	"context"
@@ -11,8 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
-	"github.com/signalbox-dev/signalbox/internal/intercept"
-	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 )
 
 // beside is how many other live tasks the cost of a life is compared with, and
@@ -22,45 +20,23 @@ const (
 	dearer = 1.1
 )
 
-// A life costs what it costs, however many other tasks live in the store.
+// A life costs what it costs, however many other tasks live in the store, with what the reference server
+// switches on: statements, and the rows that they give.
 func TestCostOfALife(t *testing.T) {
-	compareLives(t, false, overMemory)
-}
-
-// The same with what the reference server switches on.
-func TestCostOfALifeWithFeatures(t *testing.T) {
-	compareLives(t, true, overMemory)
-}
-
-// The same of a store whose statements are counted, and the rows that they give: a call
-// can read more than it returns.
-func TestCostOfALifeOnSQLite(t *testing.T) {
-	compareLives(t, true, overSQLite)
-}
-
-func compareLives(t *testing.T, features bool, over opening) {
-	alone, crowded := costOfALife(t, features, 0, over), costOfALife(t, features, beside, over)
-	t.Logf("calls and rows a life: alone %.1f, %.1f; beside %d other live tasks %.1f, %.1f", alone.calls, alone.rows, beside, crowded.calls, crowded.rows)
-	require.LessOrEqual(t, crowded.calls, dearer*alone.calls, "calls of the store")
+	alone, crowded := costOfALife(t, 0), costOfALife(t, beside)
+	t.Logf("statements and rows a life: alone %.1f, %.1f; beside %d other live tasks %.1f, %.1f", alone.calls, alone.rows, beside, crowded.calls, crowded.rows)
+	require.LessOrEqual(t, crowded.calls, dearer*alone.calls, "statements")
 	require.LessOrEqual(t, crowded.rows, dearer*alone.rows, "rows")
 }
 
 type costs struct{ calls, rows float64 }
 
-// opening opens an empty store; asked returns its cost so far.
-type opening func(t *testing.T) (s store, asked func() costs)
-
 // connections are those of an open file: the writer's, and those that read.
 const connections = 5
 
-// overMemory counts calls of the port, and the rows that go over it.
-func overMemory(*testing.T) (store, func() costs) {
-	var c counter
-	return intercept.Store(memstore.New(nil), c.count), func() costs { return costs{float64(c.calls.Load()), float64(c.rows.Load())} }
-}
-
-// overSQLite counts statements, and the rows that SQLite hands to the program.
-func overSQLite(t *testing.T) (store, func() costs) {
+// overSQLite opens an empty store; asked returns its cost so far: statements, and the rows that SQLite hands to the
+// program.
+func overSQLite(t *testing.T) (s store, asked func() costs) {
 	file := filepath.Join(t.TempDir(), "signalbox.db")
 	c := &counts{byText: map[string]*share{}}
 	require.NoError(t, registerCounted(file, c))
@@ -81,14 +57,14 @@ func overSQLite(t *testing.T) (store, func() costs) {
 // mean of a few: one after the other, so that none of them makes another decide
 // again, half of them in a repository that has other live tasks. What it costs
 // without a life in the same time does not count.
-func costOfALife(t *testing.T, features bool, n int, over opening) (c costs) {
+func costOfALife(t *testing.T, n int) (c costs) {
 	const lives, span = 6, 5 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		w, err := newWorld(2, features, slog.New(slog.DiscardHandler))
+		w, err := newWorld(2, true, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
-		s, asked := over(t)
+		s, asked := overSQLite(t)
 		require.NoError(t, w.begin(s))
 		require.NoError(t, w.fill(ctx, n))
 		w.start(ctx)

@@ -121,7 +121,6 @@ type announced struct {
 	rest  []byte
 }
 
-// Write implements io.Writer.
 func (a *announced) Write(p []byte) (int, error) {
 	if a.done {
 		return len(p), nil

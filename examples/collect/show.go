@@ -26,7 +26,6 @@ type screen struct {
 // erase goes to the beginning of the line and empties it.
 const erase = "\r\x1b[K"
 
-// Write implements io.Writer.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -122,9 +123,7 @@ func (c cli) judge(registry *gates.Registry, out, errs io.Writer) int {
 // fixtures runs cases and reports those whose verdict is not the expected one.
 func (c cli) fixtures(registry *gates.Registry, out, errs io.Writer) int {
 	dir, pattern := filepath.Split(c.Fixtures)
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	cases, err := fixture.Read(os.DirFS(dir), pattern)
 	if err != nil {
 		fmt.Fprintln(errs, "gatecheck:", err)

@@ -135,9 +135,7 @@ func (s situation) play(w *world) {
 	if os.Getenv("SOAK") == "" {
 		return
 	}
-	if s.end == "" {
-		s.end = stage.Done
-	}
+	s.end = cmp.Or(s.end, stage.Done)
 	o.to("the card ends", func(x explain.Explanation) bool { return x.Stage == s.end })
 }
 

@@ -21,10 +21,8 @@ type command struct {
 
 func (c command) Name() string { return c.name }
 
-// Slow implements gates.Slow.
 func (c command) Slow() {}
 
-// Judge implements gates.Gate.
 func (c command) Judge(ctx context.Context, s gates.Facts) gates.Verdict {
 	if s.Commands == nil || len(c.argv) == 0 {
 		return gates.Errorf("the command cannot be run here")

@@ -9,8 +9,8 @@ import (
 	"github.com/signalbox-dev/signalbox/gates"
 )
 
-// TitleMaxDefault is the title limit of QG-0 in characters.
-const TitleMaxDefault = 200
+// titleMaxDefault is the title limit of QG-0 in characters.
+const titleMaxDefault = 200
 
 // TitleMaxSetting is the variable that sets the limit. It is read at each call;
 // an empty, non-numeric or non-positive value means the default.
@@ -22,7 +22,7 @@ func titleMax(s gates.Facts, getenv func(string) string) int {
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(getenv(TitleMaxSetting)))
 	if err != nil || n <= 0 {
-		return TitleMaxDefault
+		return titleMaxDefault
 	}
 	return n
 }
@@ -32,7 +32,7 @@ func qg0(s gates.Facts, limit int) gates.Verdict {
 	length := utf8.RuneCountInString(s.Task.Title)
 	of := strconv.Itoa(length) + " of " + strconv.Itoa(limit) + " characters"
 	title := gates.Evidence{Kind: "limit", Name: "title length", Note: of, OK: length <= limit}
-	text := StripMarkup(s.Task.Description)
+	text := stripMarkup(s.Task.Description)
 	said := strconv.Itoa(utf8.RuneCountInString(text)) + " characters"
 	description := gates.Evidence{Kind: "field", Name: "description", Note: said, OK: text != ""}
 	var wrong []string
@@ -57,9 +57,9 @@ func blank(s string) bool {
 	return strings.Trim(s, " \t\r\n\u00a0\u200b\u200c\u200d\u2060\ufeff\u3000") == ""
 }
 
-// StripMarkup gives the text of an HTML fragment without its tags, with its
+// stripMarkup gives the text of an HTML fragment without its tags, with its
 // entities resolved and blanks around it removed. Text without markup is kept.
-func StripMarkup(s string) string {
+func stripMarkup(s string) string {
 	var b strings.Builder
 	for s != "" {
 		open := strings.IndexByte(s, '<')

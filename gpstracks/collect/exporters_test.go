@@ -1,6 +1,7 @@
 package collect_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -61,9 +62,7 @@ func (d dialect) write(segments ...[]gpx.Point) string {
 				inner = d.point(i, p)
 			}
 			decimals := d.decimals
-			if decimals == 0 {
-				decimals = 7
-			}
+			decimals = cmp.Or(decimals, 7)
 			fmt.Fprintf(&b, "<%s lat=\"%.*f\" lon=\"%.*f\">%s</%s>\n", point, decimals, p.At[1], decimals, p.At[0], inner, point)
 		}
 		if d.kind == "" {

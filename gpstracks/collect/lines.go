@@ -175,7 +175,7 @@ func sameTrack(a, b gpx.Track) bool {
 
 // convert makes a track that can be kept, and reports what it is, or why there is none. file is
 // the path of its file, or empty.
-func convert(t gpx.Track, s Source, l Licence, file string) (gpstracks.Track, TrackReport) {
+func convert(t gpx.Track, s Source, l Licence, file string) (gpstracks.Track, trackReport) {
 	d := draw(t, s)
 	if reserved.MatchString(t.Rights) {
 		return gpstracks.Track{}, reportOf(t, gpstracks.Track{}, d.spikes, nil, gpstracks.ReasonRights)

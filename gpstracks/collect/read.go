@@ -26,7 +26,7 @@ type document struct {
 
 	reason  gpstracks.Reason // why it gives no tracks
 	tracks  []gpstracks.Track
-	reports []TrackReport
+	reports []trackReport
 }
 
 // each passes the documents of files to take, in their order, and after each file how many were

@@ -15,11 +15,11 @@ type FileReport struct {
 	Format trackfile.Format `json:"format,omitempty"` // if it is known
 	Reason gpstracks.Reason `json:"reason,omitempty"` // why it gives no tracks
 	Detail string           `json:"detail,omitempty"` // the reason in words
-	Tracks []TrackReport    `json:"tracks,omitempty"`
+	Tracks []trackReport    `json:"tracks,omitempty"`
 }
 
-// TrackReport tells the outcome of a track of a file.
-type TrackReport struct {
+// trackReport tells the outcome of a track of a file.
+type trackReport struct {
 	Name         string             `json:"name,omitempty"`
 	Route        bool               `json:"route,omitempty"`   // planned, not recorded
 	Kept         bool               `json:"kept"`              // or known already; of a dry run: it would be
@@ -54,8 +54,8 @@ func reasonOf(d trackfile.Document) gpstracks.Reason {
 }
 
 // reportOf reports a track: it is kept as k if rejected is empty.
-func reportOf(t gpx.Track, k gpstracks.Track, spikes int, changed []gpstracks.Reason, rejected gpstracks.Reason) TrackReport {
-	r := TrackReport{
+func reportOf(t gpx.Track, k gpstracks.Track, spikes int, changed []gpstracks.Reason, rejected gpstracks.Reason) trackReport {
+	r := trackReport{
 		Name: title(t.Name), Route: t.Route, Kept: rejected == "", Reason: rejected, Changed: changed, BadPoints: t.BadPoints,
 		BadTimes: t.BadTimes, Spikes: spikes,
 	}

@@ -318,7 +318,7 @@ func (j *job) keep(ctx context.Context, raw []gpx.Track) error {
 }
 
 // took counts a track that was made ready, and marks it as of the run.
-func (j *job) took(k *gpstracks.Track, r TrackReport) {
+func (j *job) took(k *gpstracks.Track, r trackReport) {
 	j.run.Fetched++
 	switch {
 	case !r.Kept:
@@ -360,7 +360,7 @@ func (j *job) reject(why gpstracks.Reason) {
 }
 
 // name logs a track of a file, which its operator can look at.
-func (j *job) name(t TrackReport, why ...gpstracks.Reason) {
+func (j *job) name(t trackReport, why ...gpstracks.Reason) {
 	if j.file == "" {
 		return
 	}

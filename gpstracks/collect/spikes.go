@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -40,9 +41,7 @@ func even(segments [][]gpx.Point) bool {
 	for _, points := range segments {
 		for i := 1; i < len(points); i++ {
 			step := points[i].Time.Sub(points[i-1].Time)
-			if all == 0 {
-				all = step
-			}
+			all = cmp.Or(all, step)
 			if step != all {
 				return false
 			}

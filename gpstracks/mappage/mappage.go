@@ -5,6 +5,7 @@ package mappage
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -40,9 +41,7 @@ var mapLibreFiles = []string{
 
 // Handler serves the page, with all it loads below it.
 func Handler(o Options) http.Handler {
-	if o.API == "" {
-		o.API = "api/gps-tracks"
-	}
+	o.API = cmp.Or(o.API, "api/gps-tracks")
 	if len(o.Bases) == 0 {
 		o.Bases = []Base{Plain()}
 	}

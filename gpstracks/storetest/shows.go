@@ -97,7 +97,6 @@ func drawn(t testing.TB, s tile.Source, level int) (out []tile.Feature) {
 // packed are blocks in memory, all of the features of some tracks.
 type packed []tile.Block
 
-// Blocks implements tile.Source.
 func (p packed) Blocks(_ context.Context, level int, w tile.Window, yield func([]byte) error) error {
 	for _, b := range p {
 		if b.Level == level && b.Window.Touches(w) {

@@ -23,8 +23,8 @@ type Store interface {
 	tile.Source
 }
 
-// Open opens a store without tracks.
-type Open func(t *testing.T) Store
+// opener opens a store without tracks.
+type opener func(t *testing.T) Store
 
 type kit struct {
 	*testing.T
@@ -32,7 +32,7 @@ type kit struct {
 }
 
 // Run runs the whole suite.
-func Run(t *testing.T, open Open) {
+func Run(t *testing.T, open opener) {
 	t.Helper()
 	for name, test := range map[string]func(*kit){
 		"a track comes back as it was":            comesBack,

@@ -95,7 +95,6 @@ func crc16(body []byte) (sum uint16) {
 // reads them here, and the decoder refuses files whose descriptions are incomplete.
 type withoutDescriptions struct{}
 
-// CreateField implements decoder.Factory.
 func (withoutDescriptions) CreateField(m typedef.MesgNum, num byte) proto.Field {
 	if m == mesgnum.FieldDescription {
 		num = 0xfe // there is none
@@ -155,7 +154,6 @@ func (r *recording) tracks() []gpx.Track {
 	return out
 }
 
-// OnMesg implements decoder.MesgListener.
 func (r *recording) OnMesg(m proto.Message) {
 	switch m.Num {
 	case mesgnum.Record:

@@ -74,7 +74,6 @@ type bounded struct {
 	left int64
 }
 
-// ReadAt implements io.ReaderAt.
 func (b *bounded) ReadAt(p []byte, off int64) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
 		return 0, &LimitError{"the table of contents of the archive is too long: divide it"}

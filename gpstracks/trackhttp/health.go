@@ -11,22 +11,22 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
-// Health is the answer of health.
-type Health struct {
+// health is the answer of health.
+type health struct {
 	Status  string         `json:"status"` // ok or down
 	Tracks  int            `json:"tracks"`
-	Sources []SourceHealth `json:"sources"`
-	Cache   CacheHealth    `json:"cache"`
+	Sources []sourceHealth `json:"sources"`
+	Cache   cacheHealth    `json:"cache"`
 }
 
-// SourceHealth is a source and its last run, null if it had none.
-type SourceHealth struct {
+// sourceHealth is a source and its last run, null if it had none.
+type sourceHealth struct {
 	Source
-	LastRun *LastRun `json:"last_run"`
+	LastRun *lastSourceRun `json:"last_run"`
 }
 
-// LastRun is a run as an operator reads it.
-type LastRun struct {
+// lastSourceRun is a run as an operator reads it.
+type lastSourceRun struct {
 	Status     string     `json:"status"`
 	Region     string     `json:"region"`
 	StartedAt  time.Time  `json:"started_at"`
@@ -40,8 +40,8 @@ type LastRun struct {
 	ChangedFor  gpstracks.Tally `json:"changed_for"`  // why tracks were not kept as the source gave them
 }
 
-// CacheHealth is the state of the tile cache.
-type CacheHealth struct {
+// cacheHealth is the state of the tile cache.
+type cacheHealth struct {
 	Size     int   `json:"size"`
 	Capacity int   `json:"capacity"`
 	Hits     int64 `json:"hits"`
@@ -50,7 +50,7 @@ type CacheHealth struct {
 
 // health answers 200, or 503 if the store does not answer.
 func (h *Handler) health(w http.ResponseWriter, r *http.Request) {
-	out := Health{Status: "ok", Sources: []SourceHealth{}, Cache: CacheHealth{
+	out := health{Status: "ok", Sources: []sourceHealth{}, Cache: cacheHealth{
 		Size: h.cache.tiles.Len(), Capacity: h.cache.capacity, Hits: h.cache.hits.Load(), Misses: h.cache.misses.Load(),
 	}}
 	status := http.StatusOK
@@ -61,7 +61,7 @@ func (h *Handler) health(w http.ResponseWriter, r *http.Request) {
 	}
 	out.Tracks = n
 	for _, s := range *h.sources.Load() {
-		out.Sources = append(out.Sources, SourceHealth{s, lastRun(runs, s.Name)})
+		out.Sources = append(out.Sources, sourceHealth{s, lastRun(runs, s.Name)})
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	answer(w, status, "application/json", out)
@@ -75,12 +75,12 @@ func (h *Handler) readHealth(ctx context.Context) (n int, runs []gpstracks.Run, 
 	return n, runs, err
 }
 
-func lastRun(runs []gpstracks.Run, source string) *LastRun {
+func lastRun(runs []gpstracks.Run, source string) *lastSourceRun {
 	for _, r := range runs {
 		if r.Source != source {
 			continue
 		}
-		l := &LastRun{
+		l := &lastSourceRun{
 			Status: string(r.Status), Region: r.Region, StartedAt: r.StartedAt.UTC(),
 			Inserted: r.Inserted, Updated: r.Updated, Duplicates: r.Duplicates, Rejected: r.Rejected,
 			RejectedFor: r.RejectedFor.Add(), ChangedFor: r.ChangedFor.Add(), // {} rather than null

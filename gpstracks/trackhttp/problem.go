@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// Problem is an RFC 9457 problem document.
-type Problem struct {
+// problemDocument is an RFC 9457 problem document.
+type problemDocument struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
@@ -17,7 +17,7 @@ type Problem struct {
 func problem(w http.ResponseWriter, status int, kind, detail string) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Del("ETag") // of what there would have been
-	answer(w, status, "application/problem+json", Problem{
+	answer(w, status, "application/problem+json", problemDocument{
 		Type: "urn:signalbox:problem:" + kind, Title: http.StatusText(status), Status: status, Detail: detail,
 	})
 }

@@ -43,7 +43,6 @@ func (h hosts) Repository(ctx context.Context, repo string) (githost.Repository,
 	return githost.Repository{}, cmp.Or(err, githost.ErrLacking)
 }
 
-// Checks implements githost.Host.
 func (h hosts) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
 	at, path, err := h.at(repo)
 	if err != nil {
@@ -52,7 +51,6 @@ func (h hosts) Checks(ctx context.Context, repo, base, sha string) ([]githost.Ch
 	return at.Checks(ctx, path, base, sha)
 }
 
-// Reviews implements githost.Host.
 func (h hosts) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
 	at, path, err := h.at(repo)
 	if err != nil {
@@ -61,7 +59,6 @@ func (h hosts) Reviews(ctx context.Context, repo, branch string) ([]githost.Revi
 	return at.Reviews(ctx, path, branch)
 }
 
-// PullRequest implements githost.Host.
 func (h hosts) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
 	at, path, err := h.at(repo)
 	if err != nil {
@@ -70,7 +67,6 @@ func (h hosts) PullRequest(ctx context.Context, repo, branch string) (githost.Pu
 	return at.PullRequest(ctx, path, branch)
 }
 
-// OpenPullRequest implements githost.Host.
 func (h hosts) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
 	at, path, err := h.at(n.Repo)
 	if err != nil {
@@ -80,7 +76,6 @@ func (h hosts) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (g
 	return at.OpenPullRequest(ctx, n)
 }
 
-// Merge implements githost.Host.
 func (h hosts) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	at, path, err := h.at(m.Repo)
 	if err != nil {
@@ -90,7 +85,6 @@ func (h hosts) Merge(ctx context.Context, m githost.Merge) (string, error) {
 	return at.Merge(ctx, m)
 }
 
-// Comment implements githost.Commenter.
 func (h hosts) Comment(ctx context.Context, c githost.NewComment) error {
 	at, path, err := h.at(c.Repo)
 	if err != nil {
@@ -103,7 +97,6 @@ func (h hosts) Comment(ctx context.Context, c githost.NewComment) error {
 	return githost.ErrLacking
 }
 
-// FailureLog implements githost.Details.
 func (h hosts) FailureLog(ctx context.Context, repo string, c githost.Check) (string, error) {
 	at, path, err := h.at(repo)
 	if d, ok := at.(githost.Details); ok && err == nil {
@@ -112,7 +105,6 @@ func (h hosts) FailureLog(ctx context.Context, repo string, c githost.Check) (st
 	return "", err
 }
 
-// Rerun implements githost.Rerunner.
 func (h hosts) Rerun(ctx context.Context, repo string, c githost.Check) error {
 	at, path, err := h.at(repo)
 	if d, ok := at.(githost.Rerunner); ok && err == nil {
@@ -121,7 +113,6 @@ func (h hosts) Rerun(ctx context.Context, repo string, c githost.Check) error {
 	return cmp.Or(err, githost.ErrLacking)
 }
 
-// LineComments implements githost.Details.
 func (h hosts) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
 	at, path, err := h.at(repo)
 	if d, ok := at.(githost.Details); ok && err == nil {
@@ -130,7 +121,6 @@ func (h hosts) LineComments(ctx context.Context, repo, branch string) ([]githost
 	return nil, err
 }
 
-// BranchesAt implements githost.Branches.
 func (h hosts) BranchesAt(ctx context.Context, repo, sha string) ([]string, error) {
 	at, path, err := h.at(repo)
 	if err != nil {
@@ -139,7 +129,6 @@ func (h hosts) BranchesAt(ctx context.Context, repo, sha string) ([]string, erro
 	return at.BranchesAt(ctx, path, sha)
 }
 
-// DeleteBranch implements githost.Branches.
 func (h hosts) DeleteBranch(ctx context.Context, repo, branch string) error {
 	at, path, err := h.at(repo)
 	if err != nil {

@@ -62,7 +62,6 @@ func (w *twin) translate(text string, back bool) string {
 	return text
 }
 
-// RoundTrip implements http.RoundTripper.
 func (w *twin) RoundTrip(r *http.Request) (*http.Response, error) {
 	body := ""
 	if r.Body != nil {

@@ -193,7 +193,6 @@ func (s Settings) appOf(id, file, at string) appOfFile {
 	})
 }
 
-// MintToken implements credential.Host.
 func (open appOfFile) MintToken(ctx context.Context, repo string, permissions map[string]string) (string, time.Time, error) {
 	c, err := open()
 	if err != nil {
@@ -202,7 +201,6 @@ func (open appOfFile) MintToken(ctx context.Context, repo string, permissions ma
 	return c.MintToken(ctx, repo, permissions)
 }
 
-// RevokeToken implements credential.Host.
 func (open appOfFile) RevokeToken(ctx context.Context, token string) error {
 	c, err := open()
 	if err != nil {

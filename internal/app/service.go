@@ -52,7 +52,6 @@ type redactedLog struct {
 	by *secret.Redactor
 }
 
-// Write implements io.Writer.
 func (l redactedLog) Write(p []byte) (int, error) {
 	if _, err := l.to.Write(l.by.Bytes(p)); err != nil {
 		return 0, err

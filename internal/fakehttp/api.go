@@ -198,7 +198,6 @@ func (a *API) draw(call string) (Fault, time.Duration) {
 	return None, hold
 }
 
-// ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A connection that breaks is only noticed once the body was read.
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.BodyMax))
@@ -271,13 +270,10 @@ type Recorder struct {
 	body   bytes.Buffer
 }
 
-// Header implements http.ResponseWriter.
 func (r *Recorder) Header() http.Header { return r.header }
 
-// Write implements http.ResponseWriter.
 func (r *Recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
 
-// WriteHeader implements http.ResponseWriter.
 func (r *Recorder) WriteHeader(status int) { r.status = status }
 
 func (r *Recorder) send(w http.ResponseWriter) {

@@ -81,7 +81,6 @@ func (s *Switch) meet(r *http.Request) (Kind, chan struct{}) {
 const refused = `{"ok":false,"error_code":403,"description":"Forbidden: refused for good",` +
 	`"detail":"refused for good","message":"refused for good"}`
 
-// ServeHTTP implements http.Handler.
 func (s *Switch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kind, healed := s.meet(r)
 	if kind == "" {

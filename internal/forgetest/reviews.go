@@ -38,9 +38,7 @@ func (s *Server) Review(repo, branch, author, state, sha, body string) error {
 	if p == nil {
 		return errNoPull
 	}
-	if sha == "" {
-		sha = p.HeadSHA
-	}
+	sha = cmp.Or(sha, p.HeadSHA)
 	r := Review{ID: s.id(), Author: author, State: state, SHA: sha, Body: body, At: s.opt.Now()}
 	if s.gitea {
 		s.judge(p, &r)

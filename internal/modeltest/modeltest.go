@@ -106,7 +106,6 @@ func (s *Server) Requests() []Request {
 	return slices.Clone(s.seen)
 }
 
-// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // half a request is recorded as such
 	q := read(r, body)

@@ -49,7 +49,6 @@ func (s *Server) Set(claims map[string]any) {
 	s.claims = claims
 }
 
-// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/.well-known/openid-configuration":

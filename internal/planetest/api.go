@@ -311,7 +311,6 @@ func (s *Server) comment(w http.ResponseWriter, body []byte, i *Item, actor stri
 	for _, o := range s.comments {
 		same := o.ExternalID == c.ExternalID && o.ExternalSource == c.ExternalSource
 		if same && c.ExternalID != "" && c.ExternalSource != "" && s.item(o.Item).Project == i.Project {
-			s.conflicts++
 			const exists = "Work item comment with the same external id and external source already exists"
 			reply(w, http.StatusConflict, map[string]string{"error": exists, "id": o.ID})
 			return

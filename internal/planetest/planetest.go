@@ -10,6 +10,7 @@
 package planetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,7 +127,6 @@ type Server struct {
 	blockedBy map[string][]string // prerequisites by item
 	stale     map[string]Item     // as they were before the last change, by id
 	comments  []Comment
-	conflicts int
 	changes   []Change
 	members   []Member
 	stall     time.Duration          // of comments; see Stall
@@ -136,18 +136,14 @@ type Server struct {
 
 // New makes a server without projects. Close ends its goroutines.
 func New(o Options) *Server {
-	if o.Workspace == "" {
-		o.Workspace = "acme"
-	}
+	o.Workspace = cmp.Or(o.Workspace, "acme")
 	if o.RetryWait <= 0 {
 		o.RetryWait = 200 * time.Millisecond
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.RateLimit == 0 {
-		o.RateLimit = 60
-	}
+	o.RateLimit = cmp.Or(o.RateLimit, 60)
 	if o.Hooks == nil {
 		o.Hooks = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	}
@@ -353,12 +349,4 @@ func (s *Server) Changes() []Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.changes)
-}
-
-// Conflicts counts the comments that were refused because their external id
-// was known.
-func (s *Server) Conflicts() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.conflicts
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -138,11 +137,6 @@ func TestStateIDIsIgnored(t *testing.T) {
 	require.Len(t, s.Changes(), 1)
 	c := s.Changes()[0]
 	require.Equal(t, []string{id, "Backlog", "Done", bot}, []string{c.Item, c.From, c.To, c.Actor})
-	board := s.Board(p)
-	require.Len(t, board, 3)
-	require.Empty(t, board[0].Items)
-	require.Equal(t, id, board[2].Items[0].ID)
-	require.Nil(t, s.Board("other"))
 }
 
 func TestPages(t *testing.T) {
@@ -163,64 +157,6 @@ func TestPages(t *testing.T) {
 		cursor = r.body["next_cursor"].(string)
 	}
 	require.Len(t, seen, 5)
-}
-
-// An external id is taken within a project, whatever the work item.
-func TestExternalIDs(t *testing.T) {
-	t.Parallel()
-	s, p, at := open(t, planetest.Options{})
-	other := s.AddProject("SHP", "Backlog")
-	post := func(project, item, body string) reply {
-		return must(t, "POST", at+"/api/v1/workspaces/acme/projects/"+project+"/work-items/"+item+"/comments/", body)
-	}
-	add := func(project string) string {
-		id, err := s.AddItem(project, "t", "d")
-		require.NoError(t, err)
-		return id
-	}
-	one, two, three := add(p), add(p), add(other)
-	const body = `{"comment_html":"<p>x</p>","external_source":"s","external_id":"1/1"}`
-	first := post(p, one, body)
-	require.Equal(t, 201, first.status)
-	for _, item := range []string{one, two} {
-		r := post(p, item, body)
-		require.Equal(t, 409, r.status)
-		require.Equal(t, first.body["id"], r.body["id"])
-	}
-	require.Equal(t, 2, s.Conflicts())
-	require.Equal(t, 201, post(other, three, body).status)
-	for _, half := range []string{`{"external_id":"1/1"}`, `{"external_source":"s"}`, `{}`, `{"external_source":"other","external_id":"1/1"}`} {
-		require.Equal(t, 201, post(p, one, half).status, half)
-	}
-	require.Equal(t, 2, s.Conflicts())
-	require.Len(t, s.Comments(one), 5)
-}
-
-func TestRateLimit(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	now := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
-	pass := func(d time.Duration) { mu.Lock(); now = now.Add(d); mu.Unlock() }
-	s, _, at := open(t, planetest.Options{RateLimit: 2, Now: func() time.Time { mu.Lock(); defer mu.Unlock(); return now }})
-	defer s.Close()
-	me := at + "/api/v1/users/me/"
-	r := must(t, "GET", me, "")
-	require.Equal(t, "1", r.header.Get("X-RateLimit-Remaining"))
-	require.NotEmpty(t, r.header.Get("X-RateLimit-Reset"))
-	pass(20 * time.Second)
-	require.Equal(t, 200, must(t, "GET", me, "").status)
-	pass(500 * time.Millisecond)
-	r = must(t, "GET", me, "")
-	require.Equal(t, 429, r.status)
-	require.Equal(t, "40", r.header.Get("Retry-After"), "39.5 s, rounded up")
-	require.Empty(t, r.header.Get("X-RateLimit-Remaining"))
-	require.EqualValues(t, 5900, r.body["error_code"])
-	other, err := request(t, "GET", me, "second", "")
-	require.NoError(t, err)
-	require.Equal(t, 200, other.status, "the limit is each token's own")
-	pass(40 * time.Second)
-	require.Equal(t, 200, must(t, "GET", me, "").status)
-	require.Equal(t, 429, must(t, "GET", me, "").status, "the window slides")
 }
 
 // Each fault of the API, made certain: what is answered, and what has happened.

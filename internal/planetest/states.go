@@ -17,33 +17,6 @@ func (s *Server) States(projectID string) []State {
 	return nil
 }
 
-// Column is a column of a board and what stands in it.
-type Column struct {
-	State State
-	Items []Item // oldest first
-}
-
-// Board is a project's board as a page would show it; nil when there is no such
-// project.
-func (s *Server) Board(projectID string) []Column {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.project(projectID)
-	if p == nil {
-		return nil
-	}
-	board := make([]Column, len(p.states))
-	for n, st := range p.states {
-		board[n].State = st
-		for _, i := range s.items {
-			if i.State == st.ID && i.Gone == "" {
-				board[n].Items = append(board[n].Items, *i)
-			}
-		}
-	}
-	return board
-}
-
 // AddState adds a column to a project, at the end.
 func (s *Server) AddState(projectID, name string) {
 	s.mu.Lock()

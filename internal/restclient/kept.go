@@ -48,7 +48,6 @@ func newConditional(next http.RoundTripper) *conditional {
 	return c
 }
 
-// RoundTrip implements http.RoundTripper.
 func (c *conditional) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodGet || r.Header.Get("If-None-Match") != "" || r.Header.Get("Range") != "" {
 		return c.next.RoundTrip(r)

@@ -6,6 +6,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -32,9 +33,7 @@ func New(ctx context.Context, log *slog.Logger) *Group { return NewOn(Real{}, ct
 
 // NewOn is New on a scheduler.
 func NewOn(s Scheduler, ctx context.Context, log *slog.Logger) *Group {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(ctx)
 	return &Group{sched: s, ctx: ctx, cancel: cancel, log: log, idle: make(chan struct{}, 1)}
 }

@@ -25,18 +25,14 @@ type Scheduler interface {
 // Real is the scheduler of a program: goroutines, timers and the system's clock.
 type Real struct{}
 
-// Now implements Scheduler.
 func (Real) Now() time.Time { return time.Now() }
 
-// Go implements Scheduler.
 func (Real) Go(f func()) { go f() }
 
-// WithTimeout implements Scheduler.
 func (Real) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, d)
 }
 
-// Wait implements Scheduler.
 func (Real) Wait(ctx context.Context, until time.Time, hints ...<-chan struct{}) error {
 	if err := ctx.Err(); err != nil {
 		return err

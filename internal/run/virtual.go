@@ -261,10 +261,8 @@ func (d *Domain) Pause(t time.Duration) { d.paused = d.v.now + int64(t) }
 // Skew sets how far the domain's wall clock is ahead of the true time.
 func (d *Domain) Skew(by time.Duration) { d.skew = by }
 
-// Now implements Scheduler.
 func (d *Domain) Now() time.Time { return d.v.Now().Add(d.skew) }
 
-// Go implements Scheduler.
 func (d *Domain) Go(f func()) {
 	p := &process{coroutine: d.v.coroutine(), domain: d, since: d.v.steps}
 	p.run = f
@@ -308,7 +306,6 @@ func (p *process) stop() {
 	p.park(struct{}{})
 }
 
-// WithTimeout implements Scheduler.
 func (d *Domain) WithTimeout(ctx context.Context, t time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	forget := d.v.at(d.v.now+int64(t), func() { cancel(context.DeadlineExceeded) })

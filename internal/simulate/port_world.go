@@ -42,7 +42,6 @@ func (p *trackerPort) Item(ctx context.Context, project, item string) (tracker.I
 	return i, err
 }
 
-// Recent implements tracker.Recent.
 func (p *trackerPort) Recent(_, item string) (tracker.Item, bool) {
 	i, ok := p.n.memories.recent[item]
 	return i.Item, ok && p.n.sim.world.Recalls && p.n.domain.Now().Sub(i.at) <= recentFor

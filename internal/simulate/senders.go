@@ -286,11 +286,8 @@ type answer struct {
 	code   int
 }
 
-// Header implements http.ResponseWriter.
 func (a *answer) Header() http.Header { return a.header }
 
-// WriteHeader implements http.ResponseWriter.
 func (a *answer) WriteHeader(code int) { a.code = code }
 
-// Write implements http.ResponseWriter.
 func (a *answer) Write(body []byte) (int, error) { return len(body), nil }

@@ -31,7 +31,6 @@ func scanToken(rows Rows) (t access.Token, err error) {
 	return t, json.Unmarshal(repos, &t.Grant.Repos)
 }
 
-// Tokens implements access.Store.
 func (s *Store) Tokens(ctx context.Context) ([]access.Token, error) {
 	return list(ctx, s, scanToken, allTokens)
 }
@@ -47,12 +46,10 @@ func (s *Store) found(ctx context.Context, query string, args ...any) (bool, err
 	return len(rows) > 0, err
 }
 
-// AddToken implements access.Store.
 func (s *Store) AddToken(ctx context.Context, t access.Token) (bool, error) {
 	return s.found(ctx, addToken, t.Name, t.Hash, string(t.Grant.Role), encode(t.Grant.Repos), t.Made, t.Expires)
 }
 
-// DropToken implements access.Store.
 func (s *Store) DropToken(ctx context.Context, name string) (bool, error) {
 	return s.found(ctx, dropToken, name)
 }
@@ -65,12 +62,10 @@ func scanSession(rows Rows) (n access.Session, err error) {
 	return n, json.Unmarshal(groups, &n.Groups)
 }
 
-// AddSession implements access.Store.
 func (s *Store) AddSession(ctx context.Context, n access.Session) error {
 	return s.exec(ctx, addSession, n.ID, n.Name, string(n.Via), n.Credential, encode(n.Groups), n.From, n.Began, n.Seen)
 }
 
-// Session implements access.Store.
 func (s *Store) Session(ctx context.Context, id string) (access.Session, bool, error) {
 	found, err := list(ctx, s, scanSession, oneSession, id)
 	if err != nil || len(found) == 0 {
@@ -79,17 +74,14 @@ func (s *Store) Session(ctx context.Context, id string) (access.Session, bool, e
 	return found[0], true, nil
 }
 
-// Sessions implements access.Store.
 func (s *Store) Sessions(ctx context.Context) ([]access.Session, error) {
 	return list(ctx, s, scanSession, allSessions)
 }
 
-// TouchSession implements access.Store.
 func (s *Store) TouchSession(ctx context.Context, id string, seen time.Time) error {
 	return s.exec(ctx, touchSession, id, seen)
 }
 
-// DropSessions implements access.Store.
 func (s *Store) DropSessions(ctx context.Context, ids ...string) error {
 	return s.exec(ctx, dropSessions, append([]string{}, ids...))
 }

@@ -42,7 +42,6 @@ const (
 		` and not exists (select 1 from ~holds where subject = $2)`
 )
 
-// Cancel implements queue.Admin.
 func (s *Store) Cancel(ctx context.Context, taskID int64, pools ...string) (jobs []queue.Job, err error) {
 	err = s.Alone(ctx, func(t *Tx) error { jobs, err = t.cancel(taskID, 0, pools, true); return err })
 	return jobs, err
@@ -66,7 +65,6 @@ func (t *Tx) cancel(taskID, except int64, pools []string, running bool) (out []q
 	return out, t.endAll(out)
 }
 
-// Reap implements queue.Admin.
 func (s *Store) Reap(ctx context.Context) (out []queue.Job, err error) {
 	err = s.Alone(ctx, func(t *Tx) error {
 		var jobs []queue.Job
@@ -84,7 +82,6 @@ func (s *Store) Reap(ctx context.Context) (out []queue.Job, err error) {
 	return out, err
 }
 
-// Hasten implements queue.Restarter.
 func (s *Store) Hasten(ctx context.Context, pool string, taskID int64) (n int, err error) {
 	err = s.Alone(ctx, func(t *Tx) error {
 		var pools []string
@@ -101,7 +98,6 @@ func (s *Store) Hasten(ctx context.Context, pool string, taskID int64) (n int, e
 	return n, err
 }
 
-// Repeat implements queue.Restarter.
 func (s *Store) Repeat(ctx context.Context, id int64) (next int64, err error) {
 	err = s.Alone(ctx, func(t *Tx) error {
 		var jobs []queue.Job
@@ -123,7 +119,6 @@ func (s *Store) Repeat(ctx context.Context, id int64) (next int64, err error) {
 	return next, err
 }
 
-// Hold implements queue.Admin.
 func (s *Store) Hold(ctx context.Context, holds ...queue.Hold) error {
 	return s.Alone(ctx, func(t *Tx) error { t.hold(holds); return nil })
 }
@@ -135,7 +130,6 @@ func (t *Tx) hold(holds []queue.Hold) {
 	}
 }
 
-// Free implements queue.Admin.
 func (s *Store) Free(ctx context.Context, holds ...queue.Hold) error {
 	return s.Alone(ctx, func(t *Tx) error { t.free(holds); return nil })
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Put implements queue.Queue.
 func (s *Store) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
 	if len(jobs) == 0 {
 		return []int64{}, nil
@@ -18,24 +17,20 @@ func (s *Store) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
 	return r.ids, err
 }
 
-// Take implements queue.Queue.
 func (s *Store) Take(ctx context.Context, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
 	r := &request{ctx: ctx, take: &taking{pool, worker, n, ttl}}
 	err := s.hand(r)
 	return r.claims, err
 }
 
-// Extend implements queue.Queue.
 func (s *Store) Extend(ctx context.Context, c queue.Claim, ttl time.Duration) error {
 	return s.hand(&request{ctx: ctx, extend: &extending{c, ttl}})
 }
 
-// Finish implements queue.Queue.
 func (s *Store) Finish(ctx context.Context, c queue.Claim, o queue.Outcome) error {
 	return s.hand(&request{ctx: ctx, finish: &finishing{claim: c, outcome: o}})
 }
 
-// FinishTake implements queue.Queue.
 func (s *Store) FinishTake(
 	ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration,
 ) ([]queue.Claim, error) {
@@ -44,12 +39,10 @@ func (s *Store) FinishTake(
 	return r.claims, err
 }
 
-// Commit implements task.Store.
 func (s *Store) Commit(ctx context.Context, c task.Commit) error {
 	return s.hand(&request{ctx: ctx, commit: &c})
 }
 
-// Receive implements task.Store.
 func (s *Store) Receive(ctx context.Context, d task.Delivery, job queue.Job) (duplicate bool, err error) {
 	d.Source, d.ID, d.BodyHash = Clean(d.Source), Clean(d.ID), Clean(d.BodyHash)
 	r := &request{ctx: ctx, receive: &receiving{d, job}}

@@ -46,7 +46,6 @@ func kept(e task.JournalEntry) task.JournalEntry {
 	return e
 }
 
-// Links implements task.Chain.
 func (s *Store) Links(ctx context.Context, after int64, limit int) ([]task.Link, error) {
 	return list(ctx, s, func(rows Rows) (l task.Link, err error) {
 		e, link := &l.Entry, []byte{}
@@ -58,7 +57,6 @@ func (s *Store) Links(ctx context.Context, after int64, limit int) ([]task.Link,
 	}, journalLinks, after, int64(limit))
 }
 
-// Head implements task.Chain.
 func (s *Store) Head(ctx context.Context) (head []byte, err error) {
 	err = s.Driver.Read(ctx, false, func(c Conn) error {
 		head = nil

@@ -65,7 +65,6 @@ func runInto(rows Rows, a *task.AgentRun, behind ...any) error {
 
 func scanRun(rows Rows) (a task.AgentRun, err error) { return a, runInto(rows, &a) }
 
-// AgentRuns implements task.Records.
 func (s *Store) AgentRuns(ctx context.Context, taskID int64) ([]task.AgentRun, error) {
 	if taskID == 0 {
 		return list(ctx, s, scanRun, allRuns)
@@ -73,12 +72,10 @@ func (s *Store) AgentRuns(ctx context.Context, taskID int64) ([]task.AgentRun, e
 	return list(ctx, s, scanRun, runsOfTasks, []int64{taskID})
 }
 
-// RunsSince implements task.CostStore.
 func (s *Store) RunsSince(ctx context.Context, repo string, since time.Time) ([]task.AgentRun, error) {
 	return list(ctx, s, scanRun, runsOfRepo, repo, since)
 }
 
-// TaskCosts implements task.History.
 func (s *Store) TaskCosts(ctx context.Context, taskIDs []int64) (map[int64]task.Cost, error) {
 	runs, err := list(ctx, s, scanRun, runsOfTasks, append([]int64{}, taskIDs...))
 	out := make(map[int64]task.Cost, len(taskIDs))
@@ -90,7 +87,6 @@ func (s *Store) TaskCosts(ctx context.Context, taskIDs []int64) (map[int64]task.
 	return out, err
 }
 
-// DayCosts implements task.History.
 func (s *Store) DayCosts(ctx context.Context, since time.Time) ([]task.DayCost, error) {
 	sums := task.DayCosts{}
 	_, err := list(ctx, s, func(rows Rows) (struct{}, error) {
@@ -105,19 +101,16 @@ func (s *Store) DayCosts(ctx context.Context, since time.Time) ([]task.DayCost, 
 	return sums.List(), err
 }
 
-// Reserve implements task.CostStore.
 func (s *Store) Reserve(ctx context.Context, r task.Reservation) error {
 	return s.exec(ctx, reserve, r.JobID, int64(r.Attempt), r.TaskID, r.Repo, r.MicroUSD, r.At)
 }
 
-// Reservations implements task.CostStore.
 func (s *Store) Reservations(ctx context.Context, repo string) ([]task.Reservation, error) {
 	return list(ctx, s, func(rows Rows) (r task.Reservation, err error) {
 		return r, rows.Scan(&r.JobID, &r.Attempt, &r.TaskID, &r.Repo, &r.MicroUSD, &r.At)
 	}, reservations, repo)
 }
 
-// Forget implements task.CostStore.
 func (s *Store) Forget(ctx context.Context, rs ...task.Reservation) error {
 	return s.Alone(ctx, func(t *Tx) error {
 		for _, r := range rs {

@@ -16,14 +16,12 @@ const (
 	dropDep  = "delete from ~job_deps where task_id = $1 and depends_on_task_id = $2 and source = $3"
 )
 
-// Dependencies implements task.Dependencies.
 func (s *Store) Dependencies(ctx context.Context) ([]task.Dependency, error) {
 	return list(ctx, s, func(rows Rows) (d task.Dependency, err error) {
 		return d, rows.Scan(&d.TaskID, &d.On, &d.Source, &d.CreatedAt)
 	}, allDeps)
 }
 
-// SetDependencies implements task.Dependencies.
 func (s *Store) SetDependencies(ctx context.Context, taskID int64, source string, on []int64) error {
 	return s.Alone(ctx, func(t *Tx) error {
 		t.Queue(nil, keepDeps, taskID, source, append([]int64{}, on...))
@@ -34,7 +32,6 @@ func (s *Store) SetDependencies(ctx context.Context, taskID int64, source string
 	})
 }
 
-// Depend implements task.Dependencies.
 func (s *Store) Depend(ctx context.Context, d task.Dependency) error {
 	return s.Alone(ctx, func(t *Tx) error {
 		t.Queue(nil, addDeps, d.TaskID, d.Source, t.Now, []int64{d.On})
@@ -42,7 +39,6 @@ func (s *Store) Depend(ctx context.Context, d task.Dependency) error {
 	})
 }
 
-// Undepend implements task.Dependencies.
 func (s *Store) Undepend(ctx context.Context, d task.Dependency) error {
 	return s.exec(ctx, dropDep, d.TaskID, d.On, d.Source)
 }

@@ -15,7 +15,6 @@ const (
 		on conflict (kind, of_what, task_id) do update set text = excluded.text`
 )
 
-// Facts implements task.Facts.
 func (s *Store) Facts(ctx context.Context, like task.Fact, limit int) ([]task.Fact, error) {
 	query, args := factsLike, []any{string(like.Kind)}
 	add := func(text string, arg any) {

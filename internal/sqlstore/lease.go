@@ -44,14 +44,12 @@ func (k *Leases) change(
 	return l, nil
 }
 
-// Acquire implements lease.Locker.
 func (k *Leases) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (lease.Lease, error) {
 	return k.change(ctx, name, func(now time.Time, stored lease.Lease) (lease.Lease, error) {
 		return lease.Grant(stored, Clean(name), Clean(holder), now, ttl)
 	})
 }
 
-// Release implements lease.Locker.
 func (k *Leases) Release(ctx context.Context, l lease.Lease) error {
 	_, err := k.change(ctx, l.Name, func(_ time.Time, stored lease.Lease) (lease.Lease, error) {
 		if !stored.Same(l) {
@@ -62,7 +60,6 @@ func (k *Leases) Release(ctx context.Context, l lease.Lease) error {
 	return err
 }
 
-// Holder implements lease.Locker.
 func (k *Leases) Holder(ctx context.Context, name string) (lease.Lease, bool, error) {
 	found, err := list(ctx, k.store, scanLease, leaseByName, name)
 	if err != nil || len(found) == 0 || !found[0].Live(k.store.Now()) {

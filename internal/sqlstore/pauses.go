@@ -21,7 +21,6 @@ func scanPause(rows Rows) (p task.Pause, err error) {
 	return p, rows.Scan(&p.Agent, &p.Model, (*string)(&p.Kind), &p.Reason, &p.Since, &p.Until, &p.Next, &p.Task, &p.Version)
 }
 
-// Pauses implements task.Pauses.
 func (s *Store) Pauses(ctx context.Context) ([]task.Pause, error) {
 	return list(ctx, s, scanPause, pauses)
 }

@@ -19,7 +19,6 @@ const (
 		where received_at < $2) returning id`
 )
 
-// PruneJobs implements task.Pruner.
 func (s *Store) PruneJobs(ctx context.Context, before time.Time, after int64, limit int) (removed int, next int64, err error) {
 	type job struct {
 		id  int64
@@ -46,7 +45,6 @@ func (s *Store) PruneJobs(ctx context.Context, before time.Time, after int64, li
 	return removed, next, err
 }
 
-// PruneDeliveries implements task.Pruner.
 func (s *Store) PruneDeliveries(ctx context.Context, before time.Time, limit int) (removed int, err error) {
 	err = s.Alone(ctx, func(t *Tx) error {
 		var gone []int64

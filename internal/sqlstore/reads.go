@@ -24,7 +24,6 @@ const (
 	running    = "select pool, count(*) from ~jobs where status = 'running' group by pool"
 )
 
-// Jobs implements queue.Inspector.
 func (s *Store) Jobs(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
 	order := "id"
 	switch {
@@ -128,7 +127,6 @@ func scanHold(rows Rows) (h queue.Hold, err error) {
 	return h, rows.Scan(&h.Subject, &h.Name, &h.Reason, &h.Since)
 }
 
-// Holds implements queue.Inspector.
 func (s *Store) Holds(ctx context.Context) ([]queue.Hold, error) {
 	return list(ctx, s, scanHold, allHolds)
 }

@@ -124,7 +124,6 @@ func (s *Store) Close() bool {
 	return true
 }
 
-// Wake implements queue.Inspector.
 func (s *Store) Wake(pool string) <-chan struct{} { return s.wakers.channel(Clean(pool)) }
 
 // Hint hints that a pool may have become claimable by another process.

@@ -84,12 +84,10 @@ func scanEntry(rows Rows) (e task.JournalEntry, err error) {
 	return e, rows.Scan(&e.ID, &e.TaskID, &e.Seq, &e.At, &e.Kind, &e.Payload)
 }
 
-// Journal implements task.Records.
 func (s *Store) Journal(ctx context.Context, taskID int64) ([]task.JournalEntry, error) {
 	return list(ctx, s, scanEntry, journalOfTask, taskID)
 }
 
-// JournalSince implements task.Records.
 func (s *Store) JournalSince(ctx context.Context, after int64, limit int) ([]task.JournalEntry, error) {
 	if after < 0 {
 		return list(ctx, s, scanEntry, journalNewest)
@@ -97,7 +95,6 @@ func (s *Store) JournalSince(ctx context.Context, after int64, limit int) ([]tas
 	return list(ctx, s, scanEntry, journalSince, after, int64(limit))
 }
 
-// JournalBefore implements task.History.
 func (s *Store) JournalBefore(ctx context.Context, taskID, before int64, limit int) ([]task.JournalEntry, error) {
 	if before == 0 {
 		before = 1<<63 - 1
@@ -108,12 +105,10 @@ func (s *Store) JournalBefore(ctx context.Context, taskID, before int64, limit i
 	return list(ctx, s, scanEntry, taskJournalBefore, before, int64(limit), taskID)
 }
 
-// DecisionsAt implements task.History.
 func (s *Store) DecisionsAt(ctx context.Context, id int64) ([]task.JournalEntry, error) {
 	return list(ctx, s, scanEntry, decisionsAt, id)
 }
 
-// Ended implements task.History.
 func (s *Store) Ended(ctx context.Context, since time.Time, limit int) ([]task.Task, error) {
 	if since.IsZero() { // which stores keep as null
 		since = time.Unix(0, 0)
@@ -121,7 +116,6 @@ func (s *Store) Ended(ctx context.Context, since time.Time, limit int) ([]task.T
 	return list(ctx, s, scanTask, endedTasks, since, int64(limit))
 }
 
-// GateResults implements task.Records.
 func (s *Store) GateResults(ctx context.Context, taskID int64) ([]task.GateResult, error) {
 	return list(ctx, s, func(rows Rows) (g task.GateResult, err error) {
 		var tree []byte
@@ -174,7 +168,6 @@ func (t *Tx) saveDeliveries(d []task.Delivery) {
 		column(d, func(d *delivery) string { return d.Outcome }))
 }
 
-// LastDelivery implements task.Records.
 func (s *Store) LastDelivery(ctx context.Context, source string) (time.Time, error) {
 	last, err := list(ctx, s, scanOne[time.Time], lastDelivery, source)
 	if err != nil || len(last) == 0 {

@@ -61,7 +61,6 @@ func scanTask(rows Rows) (t task.Task, err error) {
 	return t, json.Unmarshal(state, &t.State)
 }
 
-// NewTaskID implements task.Store.
 func (s *Store) NewTaskID(ctx context.Context) (int64, error) {
 	var ids []int64
 	err := s.Alone(ctx, func(t *Tx) error {
@@ -75,7 +74,6 @@ func (s *Store) NewTaskID(ctx context.Context) (int64, error) {
 	return ids[0], nil
 }
 
-// Task implements task.Store.
 func (s *Store) Task(ctx context.Context, id int64) (task.Task, error) {
 	tasks, err := list(ctx, s, scanTask, taskByID, id)
 	if err == nil && len(tasks) == 0 {
@@ -87,7 +85,6 @@ func (s *Store) Task(ctx context.Context, id int64) (task.Task, error) {
 	return tasks[0], nil
 }
 
-// Tasks implements task.Store.
 func (s *Store) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
 	conds, args, order := []string{"id > $1"}, []any{f.AfterID}, "id"
 	if f.BeforeID != 0 {

@@ -67,17 +67,6 @@ func (s *Server) Press(by User, message int, button string) bool {
 	return false
 }
 
-// PressOld has somebody press a button that a message does not show any more, as a client does that has not seen the edit.
-func (s *Server) PressOld(by User, message int, data string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, m := range s.messages {
-		if m.ID == message {
-			s.press(by, m, data)
-		}
-	}
-}
-
 func (s *Server) press(by User, m Message, data string) {
 	id := strconv.FormatInt(1000+s.update, 10)
 	s.queries[id] = true

@@ -14,7 +14,6 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
-// Known implements gpstracks.Store.
 func (s *Store) Known(ctx context.Context, tracks ...gpstracks.Track) ([]gpstracks.Track, error) {
 	keys := make([]string, len(tracks))
 	for i := range tracks {
@@ -40,7 +39,6 @@ func (s *Store) Known(ctx context.Context, tracks ...gpstracks.Track) ([]gpstrac
 	return slices.CompactFunc(known, func(a, b gpstracks.Track) bool { return a.ID == b.ID }), err
 }
 
-// Count implements gpstracks.Store.
 func (s *Store) Count(ctx context.Context) (int, error) {
 	return one[int](ctx, s, "select count(*) from ~tracks")
 }

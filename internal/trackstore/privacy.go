@@ -15,14 +15,12 @@ import (
 
 var _ gpstracks.PrivateStore = (*Store)(nil)
 
-// Zones implements gpstracks.ZoneStore.
 func (s *Store) Zones(ctx context.Context) ([]gpstracks.Zone, error) {
 	return read(ctx, s, func(r *sql.Rows) (z gpstracks.Zone, err error) {
 		return z, r.Scan(&z.Name, &z.Center[0], &z.Center[1], &z.RadiusM, &z.Secret, when{&z.MadeAt})
 	}, "select name, lon, lat, radius_m, secret, made_at from ~track_zones order by name")
 }
 
-// Removals implements gpstracks.RemovalStore.
 func (s *Store) Removals(ctx context.Context) ([]gpstracks.Removal, error) {
 	return read(ctx, s, func(r *sql.Rows) (m gpstracks.Removal, err error) {
 		var cells []byte
@@ -66,7 +64,6 @@ func (s *Store) decree(ctx context.Context, query string, args ...any) error {
 	})
 }
 
-// Hide implements gpstracks.ZoneStore.
 func (s *Store) Hide(ctx context.Context, z gpstracks.Zone) (changed []orb.Bound, err error) {
 	if err := z.Check(); err != nil {
 		return nil, err
@@ -134,7 +131,6 @@ func (s *Store) cut(ctx context.Context, ids []int64) (changed []orb.Bound, err 
 	})
 }
 
-// Unhide implements gpstracks.ZoneStore.
 func (s *Store) Unhide(ctx context.Context, name string) (done bool, err error) {
 	return done, s.write(ctx, func(t *tx) error {
 		n, err := t.exec("delete from ~track_zones where name = $1", name)
@@ -143,14 +139,12 @@ func (s *Store) Unhide(ctx context.Context, name string) (done bool, err error) 
 	})
 }
 
-// Withheld implements gpstracks.RemovalStore.
 func (s *Store) Withheld(ctx context.Context, r gpstracks.Removal) ([]gpstracks.Track, error) {
 	tracks, err := read(ctx, s, scanTrack, fullTracks+"(id in (select track_id from ~track_marks where mark in @1) or source = $2 and "+
 		"external_id = $3 and external_id <> '') order by id", r.Cells.Marks(), r.Source, r.ExternalID)
 	return slices.DeleteFunc(tracks, func(t gpstracks.Track) bool { return !r.Matches(&t) }), err
 }
 
-// Withhold implements gpstracks.RemovalStore.
 func (s *Store) Withhold(ctx context.Context, r gpstracks.Removal) ([]orb.Bound, error) {
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -180,7 +174,6 @@ func (s *Store) Withhold(ctx context.Context, r gpstracks.Removal) ([]orb.Bound,
 	return s.Remove(ctx, ids...)
 }
 
-// Readmit implements gpstracks.RemovalStore.
 func (s *Store) Readmit(ctx context.Context, id int64) (done bool, err error) {
 	return done, s.write(ctx, func(t *tx) error {
 		n, err := t.exec("delete from ~track_removals where id = $1", id)

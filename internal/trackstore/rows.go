@@ -13,7 +13,6 @@ import (
 // when scans a time: null and 0 are none, numbers are microseconds since 1970.
 type when struct{ to *time.Time }
 
-// Scan implements sql.Scanner.
 func (w when) Scan(v any) error {
 	*w.to = time.Time{}
 	switch v := v.(type) {
@@ -62,7 +61,6 @@ func (e *elevation) of() (*gpstracks.Elevation, error) {
 // seconds scans a number of them.
 type seconds struct{ to *time.Duration }
 
-// Scan implements sql.Scanner.
 func (s seconds) Scan(v any) error {
 	n, _ := v.(int64)
 	*s.to = time.Duration(n) * time.Second

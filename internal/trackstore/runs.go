@@ -18,7 +18,6 @@ const (
 	runValues = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17"
 )
 
-// SaveRun implements gpstracks.RunStore.
 func (s *Store) SaveRun(ctx context.Context, r gpstracks.Run) (id int64, err error) {
 	row := []any{
 		r.Source, r.Region, r.DryRun, r.StartedAt, r.FinishedAt, string(r.Status), r.Requests, r.Fetched, r.Inserted,
@@ -63,14 +62,12 @@ func (s *Store) runs(ctx context.Context, query string, args ...any) ([]gpstrack
 	}, "select id, "+runColumns+" from ~pipeline_runs "+query, args...)
 }
 
-// LastRuns implements gpstracks.RunStore.
 func (s *Store) LastRuns(ctx context.Context) ([]gpstracks.Run, error) {
 	all, err := s.runs(ctx, "where id in (select max(id) from ~pipeline_runs group by source)")
 	slices.SortFunc(all, func(a, b gpstracks.Run) int { return cmp.Compare(a.Source, b.Source) })
 	return all, err
 }
 
-// Runs implements gpstracks.RunStore.
 func (s *Store) Runs(ctx context.Context, f gpstracks.RunFilter) ([]gpstracks.Run, error) {
 	limit := int64(f.Limit)
 	if limit == 0 {

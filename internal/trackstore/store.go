@@ -124,7 +124,6 @@ func (s *Store) state(ctx context.Context) (version, last int64, err error) {
 	return all[0][0], all[0][1], nil
 }
 
-// Version implements gpstracks.Versioned.
 func (s *Store) Version(ctx context.Context) (string, error) {
 	version, last, err := s.state(ctx)
 	return fmt.Sprintf("%d-%d", version, last), err

@@ -1,4 +1,4 @@
-// Package yamlplace finds the lines of a YAML file that errors are about.
+// Package yamlplace has the errors of YAML files, and the lines that they are about.
 package yamlplace
 
 import (
@@ -9,6 +9,24 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 )
+
+// Error names the place of a fault in a file.
+type Error struct {
+	File string
+	Line int // 0 when it is not known
+	Err  error
+}
+
+// Error names the file and the line.
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.File, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
 
 // Line is where a field of an entry of a list stands; the entry itself when the
 // field is not there, 0 when neither is.

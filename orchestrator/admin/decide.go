@@ -54,7 +54,7 @@ func Decide(ctx context.Context, e *orchestrator.Engine, taskID int64, w Word, b
 		}
 		return &RefusedError{fmt.Sprintf("%s moves nothing: %s", orchestrator.StatusName(on), edge.Why)}
 	}
-	if err := w.Check(t); err != nil {
+	if err := w.check(t); err != nil {
 		return err
 	}
 	denied, err := e.RefusalOfOperator(ctx, p.People, on, t, by)
@@ -73,9 +73,9 @@ func Decide(ctx context.Context, e *orchestrator.Engine, taskID int64, w Word, b
 	return operate(ctx, e, t, task.Act{Act: decisions()[on], By: by, Why: why}, stage.Event{On: on, Reason: why, Of: w.Of}, said)
 }
 
-// Check refuses a rejection without a reason, and a word of what is not the head of the task any more, by a
+// check refuses a rejection without a reason, and a word of what is not the head of the task any more, by a
 // *RefusedError.
-func (w Word) Check(t task.Task) error {
+func (w Word) check(t task.Task) error {
 	switch {
 	case w.On == stage.OnRejected && strings.TrimSpace(w.Why) == "":
 		return &RefusedError{"a rejection needs a reason: say why, so that the next run can mend it"}

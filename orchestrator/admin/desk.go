@@ -103,7 +103,7 @@ func (d Desk) checkVerdict(ctx context.Context, a Act) error {
 	if err != nil {
 		return err
 	}
-	return Word{Of: a.Of}.Check(t)
+	return Word{Of: a.Of}.check(t)
 }
 
 // Announce passes a change to the engine.

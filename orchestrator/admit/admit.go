@@ -82,7 +82,6 @@ func Admit(s Snapshot, start Start) (out []Reason) {
 // unread stands for the facts of a rule that could not be read, and that fails closed.
 type unread string
 
-// Judge implements Facts.
 func (u unread) Judge(Start) (Reason, bool) {
 	return Reason{Text: string(u), Who: WhoService, Do: "Wait: it is read again in a moment"}, true
 }

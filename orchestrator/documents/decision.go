@@ -35,7 +35,7 @@ type Decision struct {
 	Seen      *Seen           `json:"seen,omitempty"`  // the last verdict on another commit
 	Since     *Diff           `json:"since,omitempty"` // what has changed from that commit on
 	Evidence  []gates.Verdict `json:"evidence,omitempty"`
-	Reports   []Report        `json:"reports,omitempty"`
+	Reports   []report        `json:"reports,omitempty"`
 	Unread    string          `json:"unread,omitempty"` // why the mirror has nothing to show
 	Next      *Decision       `json:"next,omitempty"`   // in the line
 }
@@ -48,8 +48,8 @@ type Seen struct {
 	At     time.Time    `json:"at"`
 }
 
-// Report holds the summary of the last run of a role.
-type Report struct {
+// report holds the summary of the last run of a role.
+type report struct {
 	Role   stage.Role `json:"role"`
 	Run    int64      `json:"run"`
 	Status string     `json:"status"`
@@ -204,9 +204,9 @@ func (d *Decision) report(r Reader, runs []task.AgentRun) {
 	}
 	d.CostUSD, d.Unpriced = float64(cost.Usage.MicroUSD)/1e6, cost.Unpriced
 	for _, run := range slices.Backward(runs) {
-		said := slices.ContainsFunc(d.Reports, func(o Report) bool { return o.Role == run.Role })
+		said := slices.ContainsFunc(d.Reports, func(o report) bool { return o.Role == run.Role })
 		if !said && run.Summary != "" {
-			d.Reports = append(d.Reports, Report{run.Role, run.Run, run.Status, r.clean(run.Summary, reportMax)})
+			d.Reports = append(d.Reports, report{run.Role, run.Run, run.Status, r.clean(run.Summary, reportMax)})
 		}
 	}
 }

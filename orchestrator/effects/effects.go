@@ -34,8 +34,8 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Jobs reads the queue for effects.
-type Jobs interface {
+// jobStore reads the queue for effects.
+type jobStore interface {
 	queue.Inspector
 	queue.HoldFinder
 }
@@ -44,7 +44,7 @@ type Jobs interface {
 // notices are only logged), Agents (nil: none runs), Log and Now.
 type Deps struct {
 	Store      orchestrator.Storing
-	Jobs       Jobs
+	Jobs       jobStore
 	Projects   *task.Projects
 	Tracker    tracker.Tracker
 	Host       githost.Host
@@ -59,9 +59,7 @@ type Deps struct {
 
 // Runners returns the runner of every kind of effect that the machine decides.
 func Runners(d Deps) map[stage.EffectKind]orchestrator.Runner {
-	if d.Log == nil {
-		d.Log = slog.New(slog.DiscardHandler)
-	}
+	d.Log = cmp.Or(d.Log, slog.New(slog.DiscardHandler))
 	if d.Now == nil {
 		d.Now = run.Real{}.Now
 	}

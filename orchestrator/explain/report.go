@@ -18,7 +18,7 @@ type Report struct {
 	Until  time.Time   `json:"until,omitzero"` // it is no more within; zero = now
 	Tasks  []Past      `json:"tasks"`          // the last one first
 	Sum    Sum         `json:"sum"`
-	Weeks  []Week      `json:"weeks"`          // the last one first, from Monday (UTC); those without a task are there
+	Weeks  []week      `json:"weeks"`          // the last one first, from Monday (UTC); those without a task are there
 	Stages []StageTime `json:"stages"`         // of the merged, in the order they were entered first
 	Backs  []BackCount `json:"sent_back"`      // the most frequent first
 	More   bool        `json:"more,omitempty"` // further tasks have ended, and are not listed
@@ -40,8 +40,8 @@ type Sum struct {
 	Unpriced  int64   `json:"unpriced_runs,omitempty"`
 }
 
-// Week sums up what has ended in the seven days from a Monday.
-type Week struct {
+// week sums up what has ended in the seven days from a Monday.
+type week struct {
 	From string `json:"from"`
 	Sum
 }
@@ -85,7 +85,7 @@ type Past struct {
 	Machine  int64       `json:"machine_seconds"`    // the rest
 	Agents   int64       `json:"agents_seconds"`     // of that: an agent was at work, or waited for its turn
 	CI       int64       `json:"ci_seconds"`         // of that: CI was waited for
-	Stages   []Spent     `json:"stages"`             // in the order they were entered first
+	Stages   []spending  `json:"stages"`             // in the order they were entered first
 	SentBack int         `json:"sent_back"`          // by people, and by gates to the developer
 	Backs    []Back      `json:"why_sent_back"`      // each time, in order
 	Degraded string      `json:"degraded,omitempty"` // what was seen of its deployment
@@ -95,8 +95,8 @@ type Past struct {
 	Unpriced int64       `json:"unpriced_runs,omitempty"`
 }
 
-// Spent is the time that a life has spent at a stage.
-type Spent struct {
+// spending is the time that a life has spent at a stage.
+type spending struct {
 	Stage   stage.Stage `json:"stage"`
 	Seconds int64       `json:"seconds"`
 }
@@ -106,14 +106,14 @@ type End string
 
 // The values of End.
 const (
-	EndMerged   End = "merged"
-	EndDegraded End = "degraded" // merged, and its deployment does not work
-	EndStopped  End = "stopped"
-	EndUnmerged End = "not merged"
+	endMerged   End = "merged"
+	endDegraded End = "degraded" // merged, and its deployment does not work
+	endStopped  End = "stopped"
+	endUnmerged End = "not merged"
 )
 
 // Ends lists the values of End.
-func Ends() []End { return []End{EndMerged, EndDegraded, EndStopped, EndUnmerged} }
+func Ends() []End { return []End{endMerged, endDegraded, endStopped, endUnmerged} }
 
 const weeksMax = 160 // of a report
 
@@ -127,18 +127,18 @@ func (r *Report) sum(now time.Time) {
 		last = r.Until.Add(-1)
 	}
 	at := map[string]int{}
-	for d := last; WeekOf(d) >= WeekOf(r.Since) && len(r.Weeks) < weeksMax; d = d.AddDate(0, 0, -7) {
-		at[WeekOf(d)] = len(r.Weeks)
-		r.Weeks = append(r.Weeks, Week{From: WeekOf(d)})
+	for d := last; weekOf(d) >= weekOf(r.Since) && len(r.Weeks) < weeksMax; d = d.AddDate(0, 0, -7) {
+		at[weekOf(d)] = len(r.Weeks)
+		r.Weeks = append(r.Weeks, week{From: weekOf(d)})
 	}
 	for _, p := range r.Tasks {
 		for _, b := range p.Backs {
 			backs[b]++
 		}
-		if i, ok := at[WeekOf(p.Ended)]; ok {
-			r.Weeks[i].Add(p)
+		if i, ok := at[weekOf(p.Ended)]; ok {
+			r.Weeks[i].add(p)
 		}
-		if !r.Sum.Add(p) {
+		if !r.Sum.add(p) {
 			continue
 		}
 		leads, costs = append(leads, p.Lead), append(costs, p.CostUSD)
@@ -173,8 +173,8 @@ func quantile[N cmp.Ordered](list []N, percent int) (n N) {
 	return n
 }
 
-// WeekOf names the week of a moment by its Monday (UTC).
-func WeekOf(t time.Time) string {
+// weekOf names the week of a moment by its Monday (UTC).
+func weekOf(t time.Time) string {
 	t = t.UTC()
 	return t.AddDate(0, 0, -(int(t.Weekday())+6)%7).Format(time.DateOnly)
 }
@@ -182,8 +182,8 @@ func WeekOf(t time.Time) string {
 // Price is the cost in words.
 func (p Past) Price() string { return stage.Price(int64(p.CostUSD*1e6+0.5), p.Unpriced) }
 
-// Add adds a life, and reports whether it was merged.
-func (s *Sum) Add(p Past) bool {
+// add adds a life, and reports whether it was merged.
+func (s *Sum) add(p Past) bool {
 	s.People += p.People
 	s.Machine += p.Machine
 	s.Agents += p.Agents
@@ -208,14 +208,14 @@ func pastOf(t task.Task, story []task.JournalEntry, gates []task.GateResult) Pas
 	p := Past{
 		TaskID: t.ID, Item: task.OriginalKey(t.WorkItemID), Repo: t.Repo, Title: t.Title, Lane: t.State.Lane, Stage: t.State.Stage,
 		Began: t.CreatedAt.UTC(), Ended: t.StageEnteredAt.UTC(), MergeSHA: t.State.MergeSHA, Pull: t.State.PRURL,
-		Approved: []string{}, Stages: []Spent{}, Backs: []Back{}, Degraded: Degraded(story),
+		Approved: []string{}, Stages: []spending{}, Backs: []Back{}, Degraded: Degraded(story),
 	}
-	p.End = cmp.Or(map[stage.Stage]End{stage.Cancelled: EndStopped}[p.Stage], EndUnmerged)
+	p.End = cmp.Or(map[stage.Stage]End{stage.Cancelled: endStopped}[p.Stage], endUnmerged)
 	switch {
 	case p.Degraded != "":
-		p.End = EndDegraded
+		p.End = endDegraded
 	case p.MergeSHA != "":
-		p.End = EndMerged
+		p.End = endMerged
 	}
 	p.Lead = int64(p.Ended.Sub(p.Began) / time.Second)
 	at, state := p.Began, stage.State{Stage: stage.Analysis}
@@ -258,7 +258,7 @@ func pastOf(t task.Task, story []task.JournalEntry, gates []task.GateResult) Pas
 	p.Machine = max(p.Lead-p.People, 0)
 	for _, s := range order {
 		if !s.Terminal() {
-			p.Stages = append(p.Stages, Spent{s, int64(spent[s] / time.Second)})
+			p.Stages = append(p.Stages, spending{s, int64(spent[s] / time.Second)})
 		}
 	}
 	return p

@@ -4,6 +4,7 @@
 package features
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -91,22 +92,22 @@ func Default() Set {
 
 // Store keeps tasks, what they cost and wait for, and the queue, which share transactions.
 type Store interface {
-	Records
+	records
 	orchestrator.Jobs
 	task.Dependencies
 	task.CostStore
 	task.Pauses
 }
 
-// Records keeps the tasks of a Store.
-type Records interface {
+// records keeps the tasks of a Store.
+type records interface {
 	orchestrator.Storing
 	task.Records
 	task.Pruner
 }
 
-// Tracker is the board. Its tracker.Relations and tracker.Linker are used where it has them.
-type Tracker interface {
+// fullTracker is the board. Its tracker.Relations and tracker.Linker are used where it has them.
+type fullTracker interface {
 	orchestrator.Tracking
 	tracker.Board
 }
@@ -121,7 +122,7 @@ type Workspaces interface {
 type Parts struct {
 	Store      Store
 	Projects   *task.Projects
-	Tracker    Tracker
+	Tracker    fullTracker
 	Polled     bool // nothing announces the tracker's changes
 	Host       orchestrator.Hosting
 	Messenger  messenger.Messenger // nil = no feature sends live messages
@@ -149,9 +150,7 @@ type Made struct {
 
 // Make makes the features of a set that are on.
 func (s Set) Make(p Parts) (*Made, error) {
-	if p.Log == nil {
-		p.Log = slog.New(slog.DiscardHandler)
-	}
+	p.Log = cmp.Or(p.Log, slog.New(slog.DiscardHandler))
 	if p.Now == nil {
 		p.Now = run.Real{}.Now
 	}

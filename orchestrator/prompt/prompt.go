@@ -111,7 +111,6 @@ type limited struct {
 	full bool
 }
 
-// Write implements io.Writer.
 func (l *limited) Write(p []byte) (int, error) {
 	if l.full = l.Len()+len(p) > Max; l.full {
 		return 0, errors.New("full")

@@ -64,7 +64,6 @@ type reader struct {
 	at int64
 }
 
-// Seek implements io.Seeker.
 func (r *reader) Seek(offset int64, whence int) (n int64, err error) {
 	if whence == io.SeekCurrent {
 		offset, whence = r.at+offset, io.SeekStart
@@ -75,7 +74,6 @@ func (r *reader) Seek(offset int64, whence int) (n int64, err error) {
 	return n, err
 }
 
-// Read implements io.Reader.
 func (r *reader) Read(p []byte) (int, error) {
 	t, around := r.by.now(), 0
 	if t != nil {

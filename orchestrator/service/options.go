@@ -32,7 +32,7 @@ type Options struct {
 	Projects   *task.Projects
 	Tracker    Tracker
 	Host       orchestrator.Hosting // githost.Plain, Details and Commenter of it are used where it has them
-	Workspaces Workspaces
+	Workspaces workspaces
 	Agents     work.Agents
 	Leases     lease.Locker
 
@@ -42,7 +42,7 @@ type Options struct {
 	Commands  gates.Commands      // of projects; nil = none can be run
 	Hooks     work.Hooks          // of projects, in checkouts; nil = none is run
 	Probe     orchestrator.Prober // of deployments; nil = none can be read
-	Logs      Logs                // of agents, CI and hooks; nil = none are kept
+	Logs      logs                // of agents, CI and hooks; nil = none are kept
 	Meter     orchestrator.Meter  // nil = nothing is measured
 	Redactor  *secret.Redactor    // of what is kept, written to others and answered; nil = nothing is hidden
 	Log       *slog.Logger        // nil discards
@@ -97,11 +97,11 @@ type Tracker interface {
 	tracker.Board
 }
 
-// Workspaces are the places of work: adapters/gitcli, or memwork.
-type Workspaces = features.Workspaces
+// workspaces are the places of work: adapters/gitcli, or memwork.
+type workspaces = features.Workspaces
 
-// Logs keeps logs and shows them: adapters/agentcli.
-type Logs interface {
+// logs keeps logs and shows them: adapters/agentcli.
+type logs interface {
 	work.Logs
 	work.LogWriter
 }
@@ -121,9 +121,7 @@ func (o *Options) check() error {
 	if o.Gates == nil {
 		o.Gates = checks.All(nil)
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Mend == nil {
 		o.Mend = func(string, task.Project) string { return "Run signalbox doctor: it says what is wrong" }
 	}

@@ -178,7 +178,6 @@ type boarded struct {
 	boards *boards
 }
 
-// Columns implements tracker.Board.
 func (b boarded) Columns(ctx context.Context, projectID string) (map[stage.Status]string, error) {
 	return b.boards.Columns(ctx, projectID)
 }

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -197,9 +198,7 @@ func (w *builder) closing(author Role, text string) {
 // notGreen does what the edge says for a verdict that does not pass.
 func (w *builder) notGreen() {
 	v := w.ev.Verdict
-	if v.Reason == "" {
-		v.Reason = "the gate gave no verdict"
-	}
+	v.Reason = cmp.Or(v.Reason, "the gate gave no verdict")
 	outside := v.Outcome == Red && v.Person && w.edge.Red == RedBack
 	switch {
 	case w.edge.Red == RedRefuse:

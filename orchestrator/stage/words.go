@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -195,9 +196,7 @@ func Dollars(micro int64) string {
 func Thousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	start := len(s) % 3
-	if start == 0 {
-		start = 3
-	}
+	start = cmp.Or(start, 3)
 	var b strings.Builder
 	b.WriteString(s[:min(start, len(s))])
 	for i := start; i < len(s); i += 3 {

@@ -30,8 +30,8 @@ type Store interface {
 	queuetest.Queue
 }
 
-// Open opens an empty store with a clock; the test's Cleanup closes it.
-type Open func(t *testing.T, now func() time.Time) Store
+// opener opens an empty store with a clock; the test's Cleanup closes it.
+type opener func(t *testing.T, now func() time.Time) Store
 
 type kit struct {
 	*testing.T
@@ -40,7 +40,7 @@ type kit struct {
 }
 
 // Run runs the whole suite.
-func Run(t *testing.T, open Open) {
+func Run(t *testing.T, open opener) {
 	t.Helper()
 	for name, test := range map[string]func(*kit){
 		"a task is read back as it was committed":           readsBack,

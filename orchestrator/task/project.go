@@ -108,8 +108,8 @@ func (p Project) Plain() bool { return p.Host == HostGit }
 // WithoutCI reports whether nothing tests the repository.
 func (p Project) WithoutCI() bool { return p.CINone || p.Plain() && len(p.CI) == 0 }
 
-// RequiredChecks are the checks that CI has to report.
-func (p Project) RequiredChecks() []string {
+// requiredChecks are the checks that CI has to report.
+func (p Project) requiredChecks() []string {
 	if p.Plain() {
 		return CommandLines(p.CI)
 	}
@@ -151,7 +151,7 @@ func (p Project) Writable(t Task, l stage.Launch, i stage.Info) stage.Paths {
 // Policy returns what gates read of the entry.
 func (p Project) Policy() gates.Policy {
 	return gates.Policy{
-		CINone: p.WithoutCI(), AllCI: p.AllCI, Plain: p.Plain(), Required: p.Required, Contexts: p.RequiredChecks(), Issuers: p.Issuers,
+		CINone: p.WithoutCI(), AllCI: p.AllCI, Plain: p.Plain(), Required: p.Required, Contexts: p.requiredChecks(), Issuers: p.Issuers,
 		Reviewers: p.Reviewers,
 		Protected: p.Protected.patterns(), Verify: CommandLines(p.Verify), Probe: p.Probe.ByStage(),
 	}

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,9 +35,7 @@ func placeOf(host, path string) place { return place{host, strings.ToLower(path)
 func NewProjects(list ...Project) (*Projects, error) {
 	r := &registered{byTracker: map[string]int{}, byRepo: map[string]int{}, byHost: map[place]int{}}
 	for i, e := range list {
-		if e.Main == "" {
-			e.Main = "main"
-		}
+		e.Main = cmp.Or(e.Main, "main")
 		if field, wrong := e.check(); wrong != "" {
 			return nil, &FieldError{Entry: i, Repo: e.Repo, Field: field, Text: wrong}
 		}

@@ -115,8 +115,8 @@ type DayCost struct {
 	Cost  Cost
 }
 
-// Compare orders by day, repository, stage, role, agent and model.
-func (c DayCost) Compare(o DayCost) int {
+// compare orders by day, repository, stage, role, agent and model.
+func (c DayCost) compare(o DayCost) int {
 	return cmp.Or(c.Day.Compare(o.Day), cmp.Compare(c.Repo, o.Repo), cmp.Compare(c.Stage, o.Stage), cmp.Compare(c.Role, o.Role),
 		cmp.Compare(c.Agent, o.Agent), cmp.Compare(c.Model, o.Model))
 }
@@ -140,7 +140,7 @@ func (s DayCosts) List() []DayCost {
 		of.Cost = sum
 		out = append(out, of)
 	}
-	slices.SortFunc(out, DayCost.Compare)
+	slices.SortFunc(out, DayCost.compare)
 	return out
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 )
 
-// Hastened is the answer of POST /effects/hasten.
-type Hastened struct {
+// hastened is the answer of POST /effects/hasten.
+type hastened struct {
 	Due int `json:"due"` // jobs that waited for their time and are due now
 }
 
@@ -28,15 +28,15 @@ func (s *server) hasten(r *http.Request) (any, error) {
 	} else {
 		due, err = admin.HastenTask(r.Context(), s.Engine, in.Task, by(r))
 	}
-	return Hastened{due}, err
+	return hastened{due}, err
 }
 
-// MadeAgain is the answer of POST /effects/{id}/again.
-type MadeAgain struct {
+// madeAgain is the answer of POST /effects/{id}/again.
+type madeAgain struct {
 	JobID int64 `json:"job_id"` // the new job
 }
 
 func (s *server) repeatEffect(r *http.Request) (any, error) {
 	job, err := admin.Again(r.Context(), s.Engine, id(r), by(r))
-	return MadeAgain{job}, err
+	return madeAgain{job}, err
 }

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -158,9 +159,7 @@ func (d *door) ask(r access.Route, prefix string, in place, token string) answer
 		header["Authorization"] = "Bearer " + token
 	}
 	method := r.Method
-	if method == "" {
-		method = http.MethodGet
-	}
+	method = cmp.Or(method, http.MethodGet)
 	return d.fetch(method, path, header, body)
 }
 

@@ -59,7 +59,7 @@ func (s *server) show(v view) http.HandlerFunc {
 		}
 		status := http.StatusOK
 		switch out.(type) {
-		case Queued, MadeAgain:
+		case Queued, madeAgain:
 			status = http.StatusAccepted
 		}
 		answer(w, status, out)

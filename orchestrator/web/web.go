@@ -20,6 +20,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -135,9 +136,7 @@ func newServer(o Options) (*server, error) {
 	if o.Engine == nil || o.Access == nil {
 		return nil, errors.New("web: Options.Engine and Access are required")
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Signed == nil {
 		o.Signed = func(string, bool) {}
 	}

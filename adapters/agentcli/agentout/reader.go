@@ -2,6 +2,7 @@ package agentout
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -214,9 +215,7 @@ func (r *Reader) file(tool, name string) work.Step {
 // used takes what the run has used so far, and reports a change.
 func (r *Reader) used(u work.Usage) {
 	before := r.out.Usage
-	if u.Model == "" {
-		u.Model = before.Model
-	}
+	u.Model = cmp.Or(u.Model, before.Model)
 	if r.out.Usage = u; u != before && u != (work.Usage{Model: u.Model}) {
 		r.emit(work.Step{Kind: work.StepUsage, Usage: &u})
 	}

@@ -177,9 +177,7 @@ func (c versionCmd) Run(s *streams) error {
 // build names the program, its version and what it was made of.
 func build() string {
 	commit := app.Commit()
-	if commit == "" {
-		commit = "unknown"
-	}
+	commit = cmp.Or(commit, "unknown")
 	return fmt.Sprintf("%s %s (commit %s, %s)", program, app.Version(), commit, runtime.Version())
 }
 

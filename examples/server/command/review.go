@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -46,9 +47,7 @@ func (c reviewCmd) Run(s *streams) error {
 		shown = d
 		c.show(w, d)
 	})
-	if c.Commit == "" {
-		c.Commit = shown.Commit
-	}
+	c.Commit = cmp.Or(c.Commit, shown.Commit)
 	switch {
 	case err != nil:
 		return err

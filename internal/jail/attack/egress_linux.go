@@ -2,6 +2,7 @@ package attack
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,9 +76,7 @@ func through(host, password string) error {
 	}
 	defer func() { _ = c.Close() }()
 	own, _ := proxy.User.Password()
-	if password == "" {
-		password = own
-	}
+	password = cmp.Or(password, own)
 	r := http.Request{Header: http.Header{}}
 	r.SetBasicAuth(proxy.User.Username(), password)
 	_, err = fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: %s\r\n\r\n",

@@ -23,8 +23,8 @@ const (
 	Later   Kind = "refused until a moment"
 )
 
-// Moment delays the retry that Error names for Later. A service may name another.
-const Moment = 7 * time.Second
+// moment delays the retry that Error names for Later. A service may name another.
+const moment = 7 * time.Second
 
 // Error is an error of a kind, for doubles; nil for None.
 func Error(k Kind) error {
@@ -33,7 +33,7 @@ func Error(k Kind) error {
 	}
 	e := &fault.Error{Text: string(k), Again: k != Final}
 	if k == Later {
-		e.Wait = Moment
+		e.Wait = moment
 	}
 	return e
 }

@@ -17,7 +17,7 @@ import (
 
 // Names of the feature, and of the holds of an undo that is under way.
 const (
-	Name   = "after_done"
+	name   = "after_done"
 	Freeze = "undo"
 )
 
@@ -40,7 +40,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		o.Now = run.Real{}.Now
 	}
 	return orchestrator.Feature{
-		Name: Name, Doc: "A card whose task is done still answers.",
+		Name: name, Doc: "A card whose task is done still answers.",
 		AfterDone: func(word stage.Status) (bool, string) {
 			return word == stage.StatusToAnalyse, "To Analyse opens a follow-up, signalbox undo takes the change back"
 		},

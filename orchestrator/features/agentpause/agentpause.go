@@ -16,6 +16,7 @@
 package agentpause
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -56,9 +57,7 @@ func New(o Options) (*Pauses, error) {
 	if o.Store == nil || o.Pauses == nil || o.Projects == nil || o.Jobs == nil || o.Agents == nil {
 		return nil, errors.New("agentpause: Options.Store, Pauses, Projects, Jobs and Agents are required")
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}

@@ -65,7 +65,6 @@ func tries(p task.Pause, id int64, now time.Time) bool {
 // over reports whether a pause has ended by itself.
 func over(p task.Pause, now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
 
-// Judge implements admit.Facts.
 func (f paused) Judge(s admit.Start) (r admit.Reason, waits bool) {
 	i := slices.IndexFunc(f.pauses, func(p task.Pause) bool { return !over(p, f.now) && !tries(p, s.Task.ID, f.now) })
 	if i < 0 {

@@ -19,6 +19,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,9 +67,7 @@ func New(o Options) (*Budget, error) {
 	case o.Caps.Task == 0 && o.Caps.RepoDay == 0:
 		return nil, errors.New("budget: Options.Caps: Task and RepoDay are both 0: leave the feature out, or set one")
 	}
-	if o.Caps.Run == 0 {
-		o.Caps.Run = 1_000_000
-	}
+	o.Caps.Run = cmp.Or(o.Caps.Run, 1_000_000)
 	for field, limit := range map[string]int64{"Task": o.Caps.Task, "RepoDay": o.Caps.RepoDay} {
 		if limit > 0 && limit < o.Caps.Run {
 			return nil, fmt.Errorf("budget: Options.Caps.%s is %s, less than the %s that one run is taken to cost: "+
@@ -78,9 +77,7 @@ func New(o Options) (*Budget, error) {
 	if o.Price == nil {
 		o.Price = func(task.AgentRun) (int64, bool) { return 0, false }
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}

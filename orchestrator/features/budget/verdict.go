@@ -81,7 +81,6 @@ func reasonOf(over []overrun) string {
 	return strings.Join(out, "; ")
 }
 
-// Judge implements admit.Facts.
 func (x books) Judge(admit.Start) (r admit.Reason, waits bool) {
 	over := x.overruns()
 	var caps []string

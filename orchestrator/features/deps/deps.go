@@ -7,6 +7,7 @@
 package deps
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -87,9 +88,7 @@ func New(o Options) (*Deps, error) {
 	if o.Read <= 0 {
 		o.Read = 5 * time.Minute
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}

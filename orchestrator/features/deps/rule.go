@@ -51,7 +51,6 @@ func (d *Deps) readPrerequisites(ctx context.Context, p *admit.Pass, s admit.Sta
 // lookup explains why a new task waits.
 const lookup = "what it depends on is being looked up"
 
-// Judge implements admit.Facts.
 func (f prerequisites) Judge(admit.Start) (r admit.Reason, waits bool) {
 	names := slices.Clone(f.cards)
 	for _, t := range f.tasks {
@@ -100,7 +99,6 @@ func (d *Deps) readCycle(ctx context.Context, p *admit.Pass, s admit.Start) (adm
 	return f, nil
 }
 
-// Judge implements admit.Facts.
 func (f circle) Judge(admit.Start) (admit.Reason, bool) {
 	return admit.Reason{
 		Text: "a dependency cycle: " + f.text, Who: admit.WhoYou, Tasks: f.tasks, Detail: f.since,

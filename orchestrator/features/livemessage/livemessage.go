@@ -39,8 +39,8 @@ const workEvery = 15 * time.Second
 // wait for. That changes without a decision about them.
 const every = time.Minute
 
-// Jobs reads the queue for the feature.
-type Jobs interface {
+// hastener reads the queue for the feature.
+type hastener interface {
 	Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error)
 }
 
@@ -48,7 +48,7 @@ type Jobs interface {
 type Options struct {
 	Store     task.Store
 	Records   task.Records
-	Jobs      Jobs
+	Jobs      hastener
 	Projects  *task.Projects
 	Messenger messenger.Messenger
 	Cards     tracker.Linker // nil: the message has no link to the card
@@ -115,9 +115,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Store == nil || o.Records == nil || o.Jobs == nil || o.Projects == nil || o.Messenger == nil {
 		return orchestrator.Feature{}, errors.New("livemessage: Options.Store, Records, Jobs, Projects and Messenger are required")
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}
@@ -157,7 +155,7 @@ func rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	v, late, err := o.view(ctx, e)
 	if err == nil && !late {
-		m := Render(v)
+		m := render(v)
 		if o.Dress != nil {
 			err = o.Dress(ctx, e.TaskID, e.Repo, &m)
 		}
@@ -256,7 +254,7 @@ func (o Options) refresh(ctx context.Context, e *orchestrator.Engine) error {
 
 // view gathers what the message shows. late reports that a newer update waits behind
 // this one, which will show the same and more.
-func (o Options) view(ctx context.Context, e orchestrator.Effect) (v View, late bool, err error) {
+func (o Options) view(ctx context.Context, e orchestrator.Effect) (v view, late bool, err error) {
 	v.Now = o.Now()
 	if v.Task, err = o.Store.Task(ctx, e.TaskID); err != nil {
 		return v, false, err

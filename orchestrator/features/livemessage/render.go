@@ -10,8 +10,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// View is everything that a message shows.
-type View struct {
+// view is everything that a message shows.
+type view struct {
 	Task      task.Task
 	Runs      []task.AgentRun
 	Waits     []string // what the task's jobs are held by, as orchestrator.HeldBy says it
@@ -21,8 +21,8 @@ type View struct {
 	Now       time.Time
 }
 
-// Render makes the message of a task.
-func Render(v View) messenger.Message {
+// render makes the message of a task.
+func render(v view) messenger.Message {
 	item, _ := task.ParseTombstone(v.Task.WorkItemID)
 	m := messenger.Message{Title: item + ": " + v.Task.Title, Silent: true, Lines: []string{standing(v)}}
 	m.Lines = append(m.Lines, move(v)...)
@@ -61,7 +61,7 @@ func Render(v View) messenger.Message {
 }
 
 // standing is where the task is.
-func standing(v View) string {
+func standing(v view) string {
 	s := v.Task.State
 	where := string(s.Stage)
 	switch {
@@ -89,7 +89,7 @@ func standing(v View) string {
 }
 
 // move returns whose move it is, or what the task waits for; nil when the task is over.
-func move(v View) (lines []string) {
+func move(v view) (lines []string) {
 	s := v.Task.State
 	switch {
 	case s.Stage.Terminal():

@@ -127,7 +127,7 @@ func TestFeatureRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "required")
 }
 
-func ExampleRender() {
+func Example_render() {
 	m := livemessage.Render(livemessage.View{Task: task.Task{
 		WorkItemID: "GPX-42", Title: "Cache tiles", State: stage.State{Stage: stage.Review, Active: stage.Reviewer},
 	}})

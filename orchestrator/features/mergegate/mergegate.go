@@ -22,6 +22,7 @@
 package mergegate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,15 +45,15 @@ import (
 // Name of the feature.
 const Name = "merge_gate"
 
-// Spaces lists what the gate needs of the places of work.
-type Spaces interface {
+// spaces lists what the gate needs of the places of work.
+type spaces interface {
 	work.Workspaces
 	work.Mirror
 	work.Rebaser
 }
 
-// Jobs has jobs wait for their turn.
-type Jobs interface {
+// jobs has jobs wait for their turn.
+type jobs interface {
 	Holds(ctx context.Context) ([]queue.Hold, error)
 	Hold(ctx context.Context, holds ...queue.Hold) error
 	Free(ctx context.Context, holds ...queue.Hold) error
@@ -61,9 +62,9 @@ type Jobs interface {
 // Options of the feature. All but Repos, the times and Log are required.
 type Options struct {
 	Store    task.Store
-	Jobs     Jobs
+	Jobs     jobs
 	Projects *task.Projects
-	Spaces   Spaces
+	Spaces   spaces
 	Leases   lease.Locker
 	Host     githost.Host
 	Merge    orchestrator.Runner // merges, when the gate says so
@@ -101,9 +102,7 @@ func New(o Options) (*Gate, error) {
 	if defaults.Fill(&o); o.DeferMax < 0 || o.DeferMax > deferLimit {
 		return nil, fmt.Errorf("mergegate: Options.DeferMax is %d, want 1 to %d", o.DeferMax, deferLimit)
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}

@@ -11,6 +11,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,9 +76,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		o.Probe = HTTP(nil)
 	}
 	defaults.Fill(&o)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}

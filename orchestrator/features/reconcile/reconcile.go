@@ -29,6 +29,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ type Options struct {
 	Tracker tracker.Tracker // how many boards a pass looks at follows from its tracker.Budgeted
 	Board   tracker.Board   // returns which column serves a status; required with Tracker
 	Every   time.Duration   `env:"RECONCILE_INTERVAL" envDefault:"60s" doc:"how often the reconciler looks"`
-	Grace   Graces          `env:"RECONCILE_GRACE" envDefault:"development:10m" doc:"how long a stage may stand still, as stage:duration,…; others 5 min"`
+	Grace   graces          `env:"RECONCILE_GRACE" envDefault:"development:10m" doc:"how long a stage may stand still, as stage:duration,…; others 5 min"`
 	// Brake is how many work items of one project may be replayed in one pass.
 	// More, when they are more than a quarter of those that stand in a status by which a person
 	// requests something, are taken for a misunderstanding, and none is. Default 20.
@@ -100,12 +101,12 @@ type state struct {
 	Error  string    `json:"error,omitempty"` // of the last pass
 }
 
-// Graces are spans by stage.
-type Graces map[stage.Stage]time.Duration
+// graces are spans by stage.
+type graces map[stage.Stage]time.Duration
 
 // UnmarshalText reads stage:duration pairs.
-func (g *Graces) UnmarshalText(text []byte) error {
-	*g = Graces{}
+func (g *graces) UnmarshalText(text []byte) error {
+	*g = graces{}
 	for pair := range strings.SplitSeq(string(text), ",") {
 		name, span, _ := strings.Cut(strings.TrimSpace(pair), ":")
 		d, err := time.ParseDuration(span)
@@ -126,12 +127,8 @@ func New(o Options) (*Reconciler, error) {
 	if o.Brake <= 0 {
 		o.Brake = 20
 	}
-	if o.Source == "" {
-		o.Source = "tracker"
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Source = cmp.Or(o.Source, "tracker")
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}

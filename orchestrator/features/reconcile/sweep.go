@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -55,9 +56,7 @@ func share(limited bool, limit int, every time.Duration, boards int) int {
 	if !limited {
 		return boards
 	}
-	if limit == 0 {
-		limit = assumedLimit
-	}
+	limit = cmp.Or(limit, assumedLimit)
 	return min(boards, max(1, int(float64(limit*looksOf60)/60*every.Minutes())))
 }
 

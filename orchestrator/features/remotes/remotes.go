@@ -11,6 +11,7 @@
 package remotes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,9 +69,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Limit <= 0 {
 		o.Limit = 30 * time.Second
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}

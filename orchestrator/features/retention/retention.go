@@ -5,6 +5,7 @@
 package retention
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -20,8 +21,8 @@ import (
 // name is the feature's.
 const name = "retention"
 
-// Store lists what the feature needs of a store.
-type Store interface {
+// store lists what the feature needs of a store.
+type store interface {
 	task.Store
 	task.Pruner
 }
@@ -36,7 +37,7 @@ type Disk struct {
 
 // Options of the feature. Store, Jobs, Projects and Agents are required.
 type Options struct {
-	Store    Store
+	Store    store
 	Jobs     queue.Inspector
 	Projects *task.Projects
 	Agents   work.Agents
@@ -77,9 +78,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &sweeper{o}
 	return orchestrator.Feature{
 		Name: name, Doc: "Removes what is over: ended jobs, old deliveries, checkouts and logs of ended tasks.",

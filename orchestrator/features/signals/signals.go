@@ -4,6 +4,7 @@
 package signals
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -43,9 +44,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Every <= 0 {
 		o.Every = time.Minute
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return orchestrator.Feature{
 		Name: name, Doc: "What is under way is measured.",
 		Loops: []orchestrator.Loop{{Name: "loop", Run: func(ctx context.Context, e *orchestrator.Engine) {

@@ -8,6 +8,7 @@
 package stop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,9 +42,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Store == nil || o.Projects == nil || o.Workspaces == nil || o.Agents == nil {
 		return orchestrator.Feature{}, errors.New("stop: Options.Store, Projects, Workspaces and Agents are required")
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}

@@ -32,8 +32,8 @@ import (
 // name of the feature.
 const name = "subscriber"
 
-// Type of the events.
-const Type = "dev.signalbox.task.changed"
+// eventType of the events.
+const eventType = "dev.signalbox.task.changed"
 
 // Options of the feature. URL and Source are required.
 type Options struct {
@@ -64,8 +64,8 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	}, nil
 }
 
-// Event is a CloudEvent.
-type Event struct {
+// event is a CloudEvent.
+type event struct {
 	SpecVersion string    `json:"specversion"` // 1.0
 	ID          string    `json:"id"`          // the same each time that the event is sent
 	Source      string    `json:"source"`
@@ -73,20 +73,20 @@ type Event struct {
 	Subject     string    `json:"subject"` // task/ and its id
 	Time        time.Time `json:"time"`
 	ContentType string    `json:"datacontenttype"` // application/json
-	Data        Data      `json:"data"`
+	Data        data      `json:"data"`
 }
 
-// Data holds what has changed: the task as it is behind the change.
-type Data struct {
+// data holds what has changed: the task as it is behind the change.
+type data struct {
 	TaskID     int64  `json:"task_id"`
 	WorkItemID string `json:"work_item_id"`
 	Repo       string `json:"repo"`
 	Title      string `json:"title"` // as people wrote it
-	Change
+	change
 }
 
-// Change is the part of Data that the decision has made.
-type Change struct {
+// change is the part of Data that the decision has made.
+type change struct {
 	At         time.Time     `json:"at"`
 	On         stage.Trigger `json:"on"`           // what has happened
 	By         string        `json:"by,omitempty"` // who, when it was not the service's own doing
@@ -105,7 +105,7 @@ type Change struct {
 // rule adds an event to a decision that changes what is seen of a task.
 func rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	n := d.State
-	c := Change{
+	c := change{
 		At: e.At, On: e.On, By: e.By.Who(), From: s.Stage, Stage: n.Stage, Phase: n.Phase, Active: n.Active,
 		Hold: n.Hold, HoldReason: n.HoldReason, Run: n.Run, Head: n.Head, Merge: n.MergeSHA, Pull: n.PRURL,
 	}
@@ -125,12 +125,12 @@ func rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 
 // send posts an event.
 func (o Options) send(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	v := Event{
-		SpecVersion: "1.0", ID: e.Key, Source: o.Source, Type: Type,
+	v := event{
+		SpecVersion: "1.0", ID: e.Key, Source: o.Source, Type: eventType,
 		Subject: fmt.Sprint("task/", e.TaskID), ContentType: "application/json",
-		Data: Data{TaskID: e.TaskID, WorkItemID: e.WorkItem, Repo: e.Repo, Title: e.Title},
+		Data: data{TaskID: e.TaskID, WorkItemID: e.WorkItem, Repo: e.Repo, Title: e.Title},
 	}
-	if err := json.Unmarshal([]byte(e.Text), &v.Data.Change); err != nil {
+	if err := json.Unmarshal([]byte(e.Text), &v.Data.change); err != nil {
 		return orchestrator.Retry(err)
 	}
 	v.Time = v.Data.At
@@ -154,15 +154,15 @@ func (o Options) post(ctx context.Context, id string, body []byte) error {
 	req.Header.Set("Webhook-Id", id)
 	req.Header.Set("Webhook-Timestamp", at)
 	if o.Secret.IsSet() {
-		req.Header.Set("Webhook-Signature", Sign([]byte(o.Secret.Reveal()), id, at, body))
+		req.Header.Set("Webhook-Signature", sign([]byte(o.Secret.Reveal()), id, at, body))
 	}
 	return post.Send(ctx, o.Client, req, "the subscriber", o.Now(),
 		http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
 }
 
-// Sign is the value of the header Webhook-Signature: receivers make it of the two other headers and the
+// sign is the value of the header Webhook-Signature: receivers make it of the two other headers and the
 // body as it came, and compare.
-func Sign(secret []byte, id, timestamp string, body []byte) string {
+func sign(secret []byte, id, timestamp string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body)
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))

@@ -9,6 +9,7 @@ package traces
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,9 +71,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		return orchestrator.Feature{}, errors.New("traces: Options.Store and Records are required")
 	}
 	o.Client = post.Client(o.Client)
-	if o.Service == "" {
-		o.Service = "signalbox"
-	}
+	o.Service = cmp.Or(o.Service, "signalbox")
 	if o.Now == nil {
 		o.Now = run.Real{}.Now
 	}

@@ -7,6 +7,7 @@
 package waitcomment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,9 +44,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Store == nil {
 		return orchestrator.Feature{}, errors.New("waitcomment: Options.Store is required")
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return orchestrator.Feature{
 		Name: Name, Doc: "A comment on the card says what its task waits for.",
 		Loops: []orchestrator.Loop{{Name: "loop", Run: o.loop}},
@@ -135,7 +134,7 @@ func waits(ctx context.Context, e *orchestrator.Engine) (map[int64]wait, error) 
 	list, err := orchestrator.Waits(ctx, e)
 	for _, w := range list {
 		texts, since := orchestrator.HeldBy(w)
-		one := wait{Sentences(texts), since}
+		one := wait{sentences(texts), since}
 		if kind, effect := orchestrator.EffectKindOf(w.Job); one.text == "" && effect && stuck(w, e.Now()) {
 			one = wait{"Waits for " + neighbours[orchestrator.LaneOf(kind)] + ", which has not done what is owed.", w.Job.CreatedAt}
 		}
@@ -152,8 +151,8 @@ func stuck(w queue.Wait, now time.Time) bool {
 	return w.Job.Attempt >= unwell || len(w.Reasons) == 0 && !turn && now.Sub(w.Job.CreatedAt) >= least
 }
 
-// Sentences renders what holds a job for a card, a line each.
-func Sentences(texts []string) string {
+// sentences renders what holds a job for a card, a line each.
+func sentences(texts []string) string {
 	lines := make([]string, len(texts))
 	for i, text := range texts {
 		lines[i] = "W" + strings.TrimSuffix(text[1:], ".") + "."

@@ -208,7 +208,6 @@ func (l *Limit) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.F
 	return f, nil
 }
 
-// Judge implements admit.Facts.
 func (f facts) Judge(s admit.Start) (r admit.Reason, waits bool) {
 	if f.given && s.Task.State.Run > 1 || len(f.in) < f.places && !f.older { // the first: it has begun
 		return r, false

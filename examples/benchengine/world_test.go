@@ -1,10 +1,10 @@
-package main
+package benchengine
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates/checks"
@@ -55,8 +55,10 @@ type world struct {
 	engine  *orchestrator.Engine
 	running *run.Group
 
-	mu   sync.Mutex
-	last int // of cards and deliveries
+	memory int64     // in use before the store was opened
+	opened time.Time // when it was
+
+	last atomic.Int64 // of cards and deliveries
 }
 
 // shared reports whether a slot's repository has other live tasks in it. Every
@@ -135,17 +137,9 @@ func (w *world) pushed(repo, branch, sha string) {
 	}))
 }
 
-// next counts cards and deliveries.
-func (w *world) next() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.last++
-	return w.last
-}
-
 // deliver stores a webhook as its receiver does when the signature is right.
 func (w *world) deliver(ctx context.Context, source string, job queue.Job) {
-	id := fmt.Sprintf("%d-%d", time.Now().UnixNano(), w.next())
+	id := fmt.Sprintf("%d-%d", time.Now().UnixNano(), w.last.Add(1))
 	_, err := w.store.Receive(ctx, task.Delivery{Source: source, ID: id, BodyHash: id, ReceivedAt: time.Now(), Outcome: "queued"}, job)
 	if err != nil {
 		w.log.Error("a webhook could not be stored", "source", source, "err", err)
@@ -164,9 +158,9 @@ func (w *world) move(ctx context.Context, slot int, item tracker.Item, to stage.
 // open puts a new card on the board of a slot and moves it to To Analyse. The
 // channel has every status that the service gives it.
 func (w *world) open(ctx context.Context, slot int) (tracker.Item, <-chan stage.Status) {
-	n := w.next()
+	n := w.last.Add(1)
 	item := tracker.Item{
-		ID: fmt.Sprint("life-", n), ProjectID: slotRepo(slot), Sequence: int64(n),
+		ID: fmt.Sprint("life-", n), ProjectID: slotRepo(slot), Sequence: n,
 		Title:       fmt.Sprintf("A card with a title of usual length, number %d", n),
 		Description: "What is wanted, in a sentence or two, as people write it.",
 	}

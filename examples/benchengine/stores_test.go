@@ -1,17 +1,17 @@
-package main
+package benchengine
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
@@ -35,25 +35,15 @@ type database struct {
 }
 
 // newDatabase makes an empty one, as safe as in production.
-func newDatabase(t *bencher, name, dir string, log *slog.Logger) (*database, error) {
+func newDatabase(t testing.TB, name string, log *slog.Logger) *database {
 	d := &database{counts: &counts{}, log: log}
-	switch name {
-	case storeSQLite:
-		temp, err := os.MkdirTemp(dir, "bench-engine")
-		if err != nil {
-			return nil, err
-		}
-		t.Cleanup(func() { _ = os.RemoveAll(temp) })
-		d.file = filepath.Join(temp, "signalbox.db")
-		return d, registerCounted(d.file, d.counts)
-	case storePostgres:
-		if d.server = pgtest.Start(t, pgtest.Options{Durable: true}); t.failed != nil {
-			return nil, t.failed
-		}
-		return d, nil
-	default:
-		return nil, fmt.Errorf("there is no store %q", name)
+	if name == storePostgres {
+		d.server = pgtest.Start(t, pgtest.Options{Durable: true})
+		return d
 	}
+	d.file = filepath.Join(t.TempDir(), "signalbox.db")
+	require.NoError(t, registerCounted(d.file, d.counts))
+	return d
 }
 
 // open opens a store; end closes it.
@@ -149,31 +139,4 @@ func (d *database) filled(ctx context.Context) error {
 	}
 	_, err = conn.Exec(ctx, "analyze")
 	return errors.Join(err, conn.Close(ctx))
-}
-
-// bencher is a pgtest.TB outside of a test.
-type bencher struct {
-	failed   error
-	cleanups []func()
-}
-
-// Helper implements pgtest.TB.
-func (b *bencher) Helper() {}
-
-// Cleanup implements pgtest.TB.
-func (b *bencher) Cleanup(f func()) { b.cleanups = append(b.cleanups, f) }
-
-// Failed implements pgtest.TB.
-func (b *bencher) Failed() bool { return b.failed != nil }
-
-// Log implements pgtest.TB.
-func (b *bencher) Log(args ...any) { fmt.Fprintln(os.Stderr, args...) }
-
-// Fatal implements pgtest.TB.
-func (b *bencher) Fatal(args ...any) { b.failed = fmt.Errorf("%s", fmt.Sprint(args...)) }
-
-func (b *bencher) end() {
-	for i := len(b.cleanups) - 1; i >= 0; i-- {
-		b.cleanups[i]()
-	}
 }

@@ -1,4 +1,4 @@
-package trackpostgres_test
+package pgtest
 
 import (
 	"fmt"
@@ -7,42 +7,50 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/stretchr/testify/require"
 )
 
-// wire is a proxy in front of a server that cuts a connection at a chosen
-// message from the client.
-type wire struct {
+// Wire is a proxy in front of a server that cuts a connection at a chosen message from the client.
+type Wire struct {
 	server  string
-	left    atomic.Int64 // messages from clients until the cut; below zero: none
-	deliver atomic.Int64 // whether the last message still arrives
-	cuts    atomic.Int64
+	Left    atomic.Int64 // messages from clients until the cut; below zero: none
+	Deliver atomic.Int64 // whether the last message still arrives
+	Late    chan func()  // lets it arrive, and the server have done with it
+	Cuts    atomic.Int64
 }
 
 // Whether the last message of a connection arrives.
 const (
-	never int64 = iota
-	atOnce
+	Never int64 = iota
+	AtOnce
+	Late
 )
 
-// newWire puts a proxy before the server of a URL and returns the URL of it.
-func newWire(t *testing.T, server string) (*wire, string) {
+// NewWire puts a proxy before the server of a URL and returns the URL of it.
+func NewWire(t TB, server string) (*Wire, string) {
 	t.Helper()
 	config, err := pgx.ParseConfig(server)
-	require.NoError(t, err)
-	w := &wire{server: filepath.Join(config.Host, fmt.Sprintf(".s.PGSQL.%d", config.Port))}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Wire{Late: make(chan func(), 1), server: filepath.Join(config.Host, fmt.Sprintf(".s.PGSQL.%d", config.Port))}
 	if !filepath.IsAbs(config.Host) {
 		w.server = net.JoinHostPort(config.Host, fmt.Sprint(config.Port))
 	}
-	w.left.Store(-1)
+	w.Left.Store(-1)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var wg sync.WaitGroup
 	t.Cleanup(func() {
 		_ = l.Close()
+		select {
+		case arrive := <-w.Late: // of a test that failed
+			arrive()
+		default:
+		}
 		wg.Wait()
 	})
 	wg.Go(func() {
@@ -57,7 +65,7 @@ func newWire(t *testing.T, server string) (*wire, string) {
 	return w, fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", config.User, config.Password, l.Addr(), config.Database)
 }
 
-func (w *wire) serve(client net.Conn) {
+func (w *Wire) serve(client net.Conn) {
 	network := "unix"
 	if !filepath.IsAbs(w.server) {
 		network = "tcp"
@@ -87,7 +95,7 @@ func (w *wire) serve(client net.Conn) {
 }
 
 // forward sends what the client says on, until the cut.
-func (w *wire) forward(client, server net.Conn, cut *atomic.Bool) {
+func (w *Wire) forward(client, server net.Conn, cut *atomic.Bool) {
 	defer func() { _ = server.Close() }()
 	message := make([]byte, 1<<16)
 	for {
@@ -95,16 +103,27 @@ func (w *wire) forward(client, server net.Conn, cut *atomic.Bool) {
 		if err != nil {
 			return
 		}
-		if w.left.Add(-1) == 0 {
-			w.cuts.Add(1)
+		if w.Left.Add(-1) == 0 {
+			w.Cuts.Add(1)
 			cut.Store(true)
-			if w.deliver.Load() == atOnce {
+			arrive := func() {
 				_, _ = server.Write(message[:n])
 				// The server works what it got off although nobody reads its answer.
 				if half, ok := server.(interface{ CloseWrite() error }); ok {
 					_ = half.CloseWrite()
 					_, _ = io.Copy(io.Discard, server)
 				}
+			}
+			switch w.Deliver.Load() {
+			case AtOnce:
+				arrive()
+			case Late:
+				_ = client.Close()
+				let, arrived := make(chan struct{}), make(chan struct{})
+				w.Late <- func() { close(let); <-arrived }
+				<-let
+				arrive()
+				close(arrived)
 			}
 			return
 		}

@@ -1,16 +1,11 @@
-package main
+package benchengine
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -44,22 +39,6 @@ func (c *counts) add(text string, n share) {
 		c.byText[text] = s
 	}
 	s.parsed, s.statements, s.rows = s.parsed+n.parsed, s.statements+n.statements, s.rows+n.rows
-}
-
-// list writes what each statement was done for in the mean of n lives, the most frequent first.
-func (c *counts) list(out io.Writer, n float64) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var failed error
-	for _, text := range slices.SortedFunc(maps.Keys(c.byText), func(a, b string) int {
-		return cmp.Compare(c.byText[b].statements+c.byText[b].rows, c.byText[a].statements+c.byText[a].rows)
-	}) {
-		s := c.byText[text]
-		_, err := fmt.Fprintf(out, "%8.2f times %8.2f parsed %10.2f rows  %s\n",
-			float64(s.statements)/n, float64(s.parsed)/n, float64(s.rows)/n, strings.Join(strings.Fields(text), " "))
-		failed = errors.Join(failed, err)
-	}
-	return failed
 }
 
 // tracer counts the statements of a PostgreSQL store. Its rows are counted by the
@@ -109,7 +88,6 @@ type full interface {
 	driver.QueryerContext
 }
 
-// Open implements driver.Driver.
 func (d counted) Open(name string) (driver.Conn, error) {
 	c, err := d.Driver.Open(name)
 	if err != nil {
@@ -127,7 +105,6 @@ type countedConn struct {
 	counts *counts
 }
 
-// PrepareContext implements driver.ConnPrepareContext.
 func (c *countedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
 	c.counts.add(query, share{parsed: 1})
 	s, err := c.full.PrepareContext(ctx, query)
@@ -141,19 +118,16 @@ func (c *countedConn) PrepareContext(ctx context.Context, query string) (driver.
 	return &countedStmt{f, query, c.counts}, nil
 }
 
-// ExecContext implements driver.ExecerContext.
 func (c *countedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	c.counts.add(query, share{parsed: 1, statements: 1})
 	return c.full.ExecContext(ctx, query, args)
 }
 
-// QueryContext implements driver.QueryerContext.
 func (c *countedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	c.counts.add(query, share{parsed: 1, statements: 1})
 	return c.counts.around(query)(c.full.QueryContext(ctx, query, args))
 }
 
-// BeginTx implements driver.ConnBeginTx.
 func (c *countedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	c.counts.add("begin and its end", share{statements: 2})
 	return c.full.BeginTx(ctx, o)
@@ -171,13 +145,11 @@ type countedStmt struct {
 	counts *counts
 }
 
-// ExecContext implements driver.StmtExecContext.
 func (s *countedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	s.counts.add(s.query, share{statements: 1})
 	return s.fullStmt.ExecContext(ctx, args)
 }
 
-// QueryContext implements driver.StmtQueryContext.
 func (s *countedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
 	s.counts.add(s.query, share{statements: 1})
 	return s.counts.around(s.query)(s.fullStmt.QueryContext(ctx, args))
@@ -199,7 +171,6 @@ type countedRows struct {
 	counts *counts
 }
 
-// Next implements driver.Rows.
 func (r *countedRows) Next(dest []driver.Value) error {
 	err := r.Rows.Next(dest)
 	if err == nil {

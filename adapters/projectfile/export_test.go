@@ -1,0 +1,4 @@
+package projectfile
+
+// What tests use and no other package does.
+var ParsePipeline = parsePipeline

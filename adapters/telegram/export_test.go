@@ -1,0 +1,4 @@
+package telegram
+
+// What tests use and no other package does.
+var Render = render

@@ -1,0 +1,6 @@
+package orchestrator
+
+// What tests use and no other package does.
+var BoardKey = boardKey
+
+const NoReason = noReason

@@ -1,0 +1,7 @@
+package web
+
+// What tests use and no other package does.
+type (
+	Hastened  = hastened
+	MadeAgain = madeAgain
+)
