@@ -28,6 +28,7 @@ var migrations embed.FS
 // Options of Tracks.
 type Options struct {
 	Path string       // of the file, whose directory is made; or Memory
+	From string       // a file that held tracks beside other things: they are copied once; "" = none
 	Log  *slog.Logger // nil discards
 }
 
@@ -69,7 +70,7 @@ func open(ctx context.Context, o Options) (*trackstore.Store, error) {
 	}
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections) // one that is opened anew reads the schema
-	return trackstore.Open(ctx, trackstore.Options{Dialect: dialect(), DB: db, Prepare: prepare, Log: o.Log})
+	return trackstore.Open(ctx, trackstore.Options{Dialect: dialect(), DB: db, Prepare: o.prepare, Log: o.Log})
 }
 
 // create makes a file and its directory. SQLite makes those beside it with the same mode.
@@ -89,9 +90,9 @@ func dsn(path string, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String() + "?" + q.Encode()
 }
 
-// prepare brings the tables up to date.
-func prepare(ctx context.Context, conn *sql.Conn) error {
-	return trackstore.Within(ctx, conn, func(tx *sql.Tx) error {
+// prepare brings the tables up to date, and carries tracks over.
+func (o Options) prepare(ctx context.Context, conn *sql.Conn) error {
+	err := trackstore.Within(ctx, conn, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `create table if not exists schema_migrations
 			(name text primary key, applied_at text not null default current_timestamp) without rowid`)
 		if err != nil {
@@ -99,4 +100,11 @@ func prepare(ctx context.Context, conn *sql.Conn) error {
 		}
 		return trackstore.Migrate(ctx, tx, migrations, "")
 	})
+	if err != nil {
+		return err
+	}
+	if err := carryOver(ctx, conn, o); err != nil {
+		return fmt.Errorf("tracks of %s: %w", o.From, err)
+	}
+	return nil
 }

@@ -46,12 +46,13 @@ type TrackStore interface {
 	Close() error
 }
 
-// OpenTracks opens the tracks that go with a server's database: a file of their own beside an
-// SQLite file, or the tables of their own in a PostgreSQL. Its connections are its own, so that
-// an import holds up no task.
+// OpenTracks opens the tracks that go with a server's database: a file of their own
+// beside an SQLite file, to which tracks that an earlier version kept in that file are
+// copied once, or the tables of their own in a PostgreSQL. Its connections are its own, so
+// that an import holds up no task.
 func OpenTracks(ctx context.Context, s Settings, log *slog.Logger) (TrackStore, error) {
 	if !s.Shared() {
-		return tracksqlite.Open(ctx, tracksqlite.Options{Path: filepath.Join(s.DataDir, "tracks.db"), Log: log})
+		return tracksqlite.Open(ctx, tracksqlite.Options{Path: filepath.Join(s.DataDir, "tracks.db"), From: s.file(), Log: log})
 	}
 	if err := s.checkDatabase(); err != nil {
 		return nil, fmt.Errorf("%sDATABASE_URL %w", Prefix, err)
