@@ -94,7 +94,7 @@ func (b *Board) Cards(ctx context.Context, f cards.Filter) (out []cards.Card, er
 	if f.Number != 0 {
 		where, args = where+" and number = ?", append(args, f.Number)
 	}
-	within := "(partition by project, col order by moved_at desc, id)"
+	within := "(partition by project, col order by " + rankOfCard + ", id)"
 	query := `select id, project, number, title, '', col, state, version, entries, made_by, made_at, moved_at` +
 		labelsOfCard + `, place, many,
 		(select count(*) from board_comments where card = board_cards.id) from (
@@ -292,6 +292,8 @@ func (b *Board) Arrange(ctx context.Context, a cards.Arrangement) error {
 			err = b.forget(ctx, t, r.ID)
 		case cards.Blocked, cards.Unblocked:
 			changed, err = b.relate(ctx, t, r, a)
+		case cards.PutBefore, cards.PutBehind:
+			changed, err = b.rank(ctx, t, r, a)
 		default:
 			return &cards.InputError{Text: fmt.Sprintf("There is nothing called %.40q to do with a card.", a.Kind)}
 		}
@@ -308,6 +310,7 @@ func (b *Board) forget(ctx context.Context, t tx, id string) error {
 	for _, statement := range []string{
 		"delete from board_comments where card = ?",
 		"delete from board_labels where card = ?",
+		"delete from board_ranks where card = ?",
 		"delete from board_relations where card = ?",
 		"delete from board_relations where blocked_by = ?",
 		"update board_moves set before_it = '' where card = ?",

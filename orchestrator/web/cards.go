@@ -26,7 +26,7 @@ const (
 // cardMax bounds the body of a request with a card's texts, in bytes.
 const cardMax = 2 << 20
 
-// CardList is the answer of GET /cards: by board and column, the newest move first.
+// CardList is the answer of GET /cards: by board and column, in the order of the board.
 type CardList struct {
 	Cards []CardView `json:"cards"`
 }
@@ -242,9 +242,9 @@ func (s *server) editCard(r *http.Request) (any, error) {
 	return s.detail(r, c.ID)
 }
 
-// actOnCard comments on a card, moves it, or both.
+// actOnCard comments on a card, moves it, puts it next to another of its column, or all of these.
 func (s *server) actOnCard(r *http.Request) (any, error) {
-	var in struct{ Key, Comment, To, Commit string }
+	var in struct{ Key, Comment, To, Commit, Before, Behind string }
 	by, err := written(r, &in)
 	if err != nil {
 		return nil, err
@@ -258,8 +258,20 @@ func (s *server) actOnCard(r *http.Request) (any, error) {
 		return nil, badPayload(fmt.Sprintf("to: there is no column %.40q.", in.To))
 	}
 	err = s.Access.Check(access.Of(r.Context()), access.ForColumn(to.Status), s.viewOf(c).Repo)
-	if err == nil {
+	put := cards.Arrangement{ID: c.ID, Kind: cards.PutBefore, Other: in.Before, By: by}
+	if in.Behind != "" {
+		put.Kind, put.Other = cards.PutBehind, in.Behind
+	}
+	if err == nil && put.Other != "" {
+		var other cards.Card
+		other, err = s.Desk.Find(r.Context(), s.Engine.Projects.Boards(), put.Other)
+		put.Other = other.ID
+	}
+	if err == nil && (put.Other == "" || in.To != "" || in.Comment != "") {
 		err = s.Desk.Do(r.Context(), admin.Act{Card: c.ID, Key: in.Key, Body: in.Comment, Column: to.Key, Of: in.Commit, By: by})
+	}
+	if err == nil && put.Other != "" {
+		err = s.Desk.Arrange(r.Context(), c.Project, put)
 	}
 	if err != nil {
 		return nil, err

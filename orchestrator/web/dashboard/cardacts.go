@@ -222,6 +222,11 @@ func (s *server) doSay(r *http.Request, by cards.Person) (string, error) {
 
 func (s *server) doArrange(r *http.Request, by cards.Person) (string, error) {
 	id, kind, other := r.PathValue("id"), r.PostForm.Get("kind"), r.PostForm.Get("other")
+	for _, side := range []string{cards.PutBefore, cards.PutBehind} { // a button of the board's form
+		if next := r.PostForm.Get(side); next != "" {
+			kind, other = side, next
+		}
+	}
 	if kind == cards.Blocked {
 		boards := access.Readable(r.Context(), s.Engine.Projects.Boards(), repoOfProject)
 		c, err := s.desk().Find(r.Context(), boards, other)
@@ -243,12 +248,12 @@ func (s *server) doArrange(r *http.Request, by cards.Person) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := s.Cards.Arrange(r.Context(), cards.Arrangement{ID: id, Kind: kind, Other: other, By: by}); err != nil {
+	if err := s.desk().Arrange(r.Context(), story.Project, cards.Arrangement{ID: id, Kind: kind, Other: other, By: by}); err != nil {
 		return "", err
 	}
 	switch kind {
-	case cards.Blocked, cards.Unblocked:
-		s.Engine.Heard(tracker.Hook{Kind: tracker.HookItemUpdated, Event: "board." + kind, ProjectID: story.Project, ItemID: id})
+	case cards.PutBefore, cards.PutBehind:
+		return boardAddress(story.Project) + "#k-" + url.PathEscape(id), nil
 	case cards.DeletedIt:
 		e := cards.Entry{Card: id, Project: story.Project, N: int64(len(story.Log)) + 1, Kind: kind, By: by.Name, Proof: by.Proof}
 		s.desk().Announce(r.Context(), e, tracker.HookItemRemoved)

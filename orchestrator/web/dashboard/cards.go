@@ -43,13 +43,15 @@ type cardView struct {
 	cards.Card
 	Key  string
 	Task *card // its unfinished task; nil: none
+
+	Above, Below string // the ids of its neighbours; empty: it is at the end
 }
 
 func (s *server) viewOf(c cards.Card) cardView {
 	return cardView{Card: c, Key: s.placeOf(c.Project).key(c.Number)}
 }
 
-// cardColumn is a column with the cards that were moved there last.
+// cardColumn is a column with the cards that are first in it.
 type cardColumn struct {
 	cards.Column
 	Cards []cardView
@@ -118,7 +120,11 @@ func (s *server) ownBoard(r *http.Request) (view, error) {
 				continue
 			}
 			if column.Of++; p.Only != "" || len(column.Cards) < columnCards {
-				column.Cards = append(column.Cards, cardView{one, p.Place.key(one.Number), tasks[one.ID]})
+				v := cardView{Card: one, Key: p.Place.key(one.Number), Task: tasks[one.ID]}
+				if n := len(column.Cards); n > 0 {
+					v.Above, column.Cards[n-1].Below = column.Cards[n-1].ID, one.ID
+				}
+				column.Cards = append(column.Cards, v)
 			}
 		}
 		p.Found += column.Of
@@ -266,6 +272,8 @@ func (s *server) logLine(e cards.Entry, story cards.Story) logLine {
 		l.What = "put it back on the board"
 	case cards.Blocked:
 		l.What = "made it wait for " + other
+	case cards.PutBefore, cards.PutBehind:
+		l.What = "put it elsewhere in its column"
 	case cards.Unblocked:
 		l.What = "let it wait no longer for " + other
 	default:

@@ -290,6 +290,24 @@ func TestColumns(t *testing.T) {
 	require.Equal(t, stage.StatusUnknown, cards.Columns()[0].Status)
 }
 
+// Cards are put up and down by buttons, which lead back to the board.
+func TestCardsArePutInOrder(t *testing.T) {
+	d := signedIn(t)
+	one, two := d.made("one"), d.made("two")
+	page := d.request(http.MethodGet, "/board", nil).body
+	require.Less(t, strings.Index(page, ">two<"), strings.Index(page, ">one<"), "the newest is on top")
+	form := regexp.MustCompile(`formaction="\.?/?(?:\.\./)*([^"]+)" name="(before|behind)" value="([^"]+)">(Up|Down)`).FindAllStringSubmatch(page, -1)
+	require.Len(t, form, 2, "the first goes down, the last up")
+	require.Equal(t, []string{two[1:] + "/arrange", "behind", "Down", one[1:] + "/arrange", "before", "Up"},
+		[]string{form[0][1], form[0][2], form[0][4], form[1][1], form[1][2], form[1][4]})
+	a := d.post("/"+form[1][1], url.Values{form[1][2]: {form[1][3]}, "back": {project}})
+	require.Equal(t, http.StatusSeeOther, a.status, a.body)
+	require.Contains(t, a.header.Get("Location"), "board?project="+project+"#k-")
+	page = d.request(http.MethodGet, "/board", nil).body
+	require.Less(t, strings.Index(page, ">one<"), strings.Index(page, ">two<"))
+	require.Contains(t, d.request(http.MethodGet, one, nil).body, "put it elsewhere in its column")
+}
+
 // The board is searched and narrowed by a form, and counts what it has found; labels lead to those that share them.
 func TestBoardIsFiltered(t *testing.T) {
 	d := signedIn(t)
