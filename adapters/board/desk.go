@@ -13,13 +13,8 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
-// Lengths that people's texts may have, in characters.
-const (
-	titleMax   = 10_000
-	textMax    = 100_000
-	labelsMax  = 1_000
-	commentMax = 50_000
-)
+// commentMax is how long a comment may be, in characters.
+const commentMax = 50_000
 
 // titleOf tidies a title: it is one line.
 func titleOf(typed string) (string, error) {
@@ -27,13 +22,13 @@ func titleOf(typed string) (string, error) {
 	if title == "" {
 		return "", &cards.InputError{Text: "The card has no title."}
 	}
-	return title, atMost("title", title, titleMax)
+	return title, atMost("title", title, cards.TitleMax)
 }
 
 // textOf tidies a description.
 func textOf(typed string) (string, error) {
 	text := strings.TrimSpace(cards.CleanText(typed))
-	return text, atMost("description", text, textMax)
+	return text, atMost("description", text, cards.TextMax)
 }
 
 func atMost(what, text string, n int) error {
@@ -53,7 +48,7 @@ func labelsOf(typed string) (string, error) {
 		}
 	}
 	labels := strings.Join(list, ", ")
-	return labels, atMost("list of labels", labels, labelsMax)
+	return labels, atMost("list of labels", labels, cards.LabelsMax)
 }
 
 // texts tidies what a person has typed on a card.
@@ -153,6 +148,9 @@ func (b *Board) Make(ctx context.Context, n cards.New) (c cards.Card, e cards.En
 		return c, e, err
 	}
 	once := form("card", n.Key, n.Title, n.Description, n.Labels)
+	if n.Once {
+		once = "once/" + n.Key
+	}
 	err = b.db.write(ctx, func(t tx) error {
 		id, had, err := b.db.once(ctx, t, "select id from board_cards where project = ? and form = ?", n.Project, once)
 		if err != nil {

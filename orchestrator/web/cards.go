@@ -182,7 +182,7 @@ func written(r *http.Request, into any) (by cards.Person, err error) {
 func (s *server) makeCard(r *http.Request) (any, error) {
 	var in struct {
 		Key, Board, Title, Description, Labels string
-		Begin                                  bool
+		Begin, Once                            bool
 	}
 	by, err := written(r, &in)
 	if err != nil {
@@ -191,9 +191,12 @@ func (s *server) makeCard(r *http.Request) (any, error) {
 	if s.Desk.Cards == nil {
 		return nil, noBoard()
 	}
+	if in.Once && in.Key == "" {
+		return nil, badPayload("key: is empty, and once makes a card by it.")
+	}
 	p, _ := s.boardNamed(in.Board)
 	c, err := s.Desk.Make(r.Context(), cards.New{
-		Key: in.Key, Project: p.TrackerProject, Title: in.Title, Description: in.Description, Labels: in.Labels, By: by,
+		Key: in.Key, Once: in.Once, Project: p.TrackerProject, Title: in.Title, Description: in.Description, Labels: in.Labels, By: by,
 	}, in.Begin)
 	if err != nil {
 		return nil, err

@@ -81,6 +81,13 @@ type Person struct {
 // Service begins the ids of the service's own accounts; no person's name has a slash.
 const Service = "signalbox/"
 
+// Lengths that people's texts may have, in characters.
+const (
+	TitleMax  = 10_000
+	TextMax   = 100_000
+	LabelsMax = 1_000
+)
+
 // nameMax is the length of a person's name, in characters.
 const nameMax = 60
 
@@ -193,6 +200,7 @@ type Filter struct {
 // New is a card to make.
 type New struct {
 	Key                string // the same key and texts make one card
+	Once               bool   // the same key alone does
 	Project            string
 	Title, Description string
 	Labels             string // names, with commas between them

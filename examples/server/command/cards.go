@@ -20,6 +20,7 @@ type cardCmd struct {
 	Add     cardAddCmd     `cmd:"" help:"Make a card."`
 	Move    cardMoveCmd    `cmd:"" help:"Move a card to a column, or within it: the order in a column is that in which its cards begin."`
 	Comment cardCommentCmd `cmd:"" help:"Comment on a card."`
+	Import  cardImportCmd  `cmd:"" help:"Make the cards of a CSV file; run again, it makes what is missing."`
 	Answer  cardAnswerCmd  `cmd:"" help:"Answer the questions on a card, which goes on: a comment and In Progress."`
 }
 

@@ -69,7 +69,7 @@ func TestEveryCommandIsForPrograms(t *testing.T) {
 	without := []string{"init", "serve", "completion", "man", "token revoke", "tracks unhide", "tracks readmit"}
 	calling := []string{
 		"tasks", "show", "review", "queue", "costs", "report", "logs", "approve", "reject", "confirm", "note", "pause", "unpause", "drain", "stop", "retry", "undo", "why",
-		"card list", "card show", "card add", "card move", "card comment", "card answer", "deps list", "deps add", "deps remove", "unfreeze", "resume", "reload",
+		"card list", "card show", "card add", "card import", "card move", "card comment", "card answer", "deps list", "deps add", "deps remove", "unfreeze", "resume", "reload",
 	}
 	var all, called []string
 	for _, leaf := range parser.Model.Leaves(true) {
