@@ -161,6 +161,17 @@ function keep(form) {
 
 for (const form of document.querySelectorAll("form[data-draft]")) if (form instanceof HTMLFormElement) keep(form);
 
+// ---- Several at once
+
+/** Says how many cards are ticked. */
+function count() {
+  const n = document.querySelectorAll("input[name=card]:checked").length;
+  const chosen = document.getElementById("chosen");
+  if (chosen) chosen.textContent = n ? String(n) : "ticked";
+}
+main?.addEventListener("change", count);
+document.addEventListener("refreshed", count);
+
 // ---- Dragging
 
 /** @param {EventTarget | null} target */
@@ -221,9 +232,9 @@ main?.addEventListener("drop", (event) => {
   drop(card, column, other, !!box && event.clientY > box.top + box.height / 2);
 });
 main?.addEventListener("keydown", (event) => {
-  const step = event.altKey ? { ArrowUp: "before", ArrowDown: "behind" }[event.key] : undefined;
+  const step = event.key === "ArrowUp" ? "before" : event.key === "ArrowDown" ? "behind" : "";
   const card = event.target instanceof Element ? /** @type {HTMLElement | null} */ (event.target.closest("[data-card]")) : null;
-  if (!step || !card?.parentElement) return;
+  if (!event.altKey || !step || !card?.parentElement) return;
   event.preventDefault();
   const focus = document.activeElement;
   const button = card.querySelector(`button[name=${step}]`);
