@@ -39,7 +39,8 @@ func (b *Board) rank(ctx context.Context, t tx, r row, a cards.Arrangement) (cha
 	from, to := here(r.ID), here(a.Other)
 	if from < 0 || to < 0 || from == to {
 		c, _ := cards.ColumnOf(r.Column)
-		return false, &cards.InputError{Text: fmt.Sprintf("A card is put next to another card of its column, which is %s: write the key of one.", c.Name)}
+		text := fmt.Sprintf("A card is put next to another card of its column, which is %s: write the key of one.", c.Name)
+		return false, &cards.InputError{Text: text}
 	}
 	if a.Kind == cards.PutBehind {
 		to++

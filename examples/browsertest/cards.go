@@ -156,7 +156,7 @@ func serveCards(ctx context.Context, address, path string) error {
 		return err
 	}
 	pages, err := dashboard.Handler(dashboard.Options{
-		Engine: eng, History: store, Access: access.New(access.Options{Local: true}), Stop: true,
+		Engine: eng, History: store, Access: access.New(access.Options{Local: true, AdminToken: cardsToken}), Stop: true,
 		Cards: own, Markdown: markdown.Render, Done: ctx.Done(),
 	})
 	if err != nil {
@@ -172,6 +172,9 @@ func serveCards(ctx context.Context, address, path string) error {
 	server := &http.Server{Handler: http.StripPrefix(strings.TrimSuffix(cardsPrefix, "/"), pages), ReadHeaderTimeout: 5 * time.Second}
 	return server.Serve(l)
 }
+
+// cardsToken signs the tests in; it protects nothing.
+const cardsToken = "cards-operator-token-of-128-bits"
 
 // fillCards puts cards on an empty board, one of which a stranger has written.
 func fillCards(ctx context.Context, eng *orchestrator.Engine, own *board.Board) error {

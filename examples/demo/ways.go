@@ -114,7 +114,7 @@ func (s step) byWay(f facts, word string, way stage.Via) step {
 	return s.show(c, c.Task.ID != 0 && c.Column == "In Review", false, c.Why)
 }
 
-// question is what an analyst asks, and wordsOfUndo what a person is asked of an undo.
+// What people are asked: by the analyst of a card, and of an undo.
 const (
 	question    = "For how long is a tile to be kept?"
 	wordsOfUndo = "A person has to stand for this commit"

@@ -5,8 +5,17 @@ import { audit, expect, look, site, test, watch, Problems } from '../fixture.mjs
 
 /** @typedef {import('@playwright/test').Page} Page */
 
+/** Signs in, once a session. @param {Page} page */
+async function signIn(page) {
+  await page.goto(site('cards') + 'session')
+  await page.locator('#token').fill('cards-operator-token-of-128-bits')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await expect(page.getByRole('link', { name: 'Sign in' })).toHaveCount(0)
+}
+
 /** @param {Page} page @param {string} name */
 async function called(page, name) {
+  await signIn(page)
   await page.goto(site('cards') + 'board')
   await page.fill('#me', name)
   await page.getByRole('button', { name: 'That is me' }).click()
@@ -232,6 +241,7 @@ test('everything works without JavaScript', async ({ browser }) => {
   const problems = new Problems()
   problems.allow(/422/) // whose name is asked for
   page.on('console', m => void (m.type() === 'error' && problems.seen.push(m.text())))
+  await signIn(page)
   await page.goto(site('cards') + 'board/new?project=app')
   await page.getByLabel('Title').fill('By forms')
   await page.getByLabel('Description').fill('one\n  two')
@@ -259,6 +269,13 @@ test('everything works without JavaScript', async ({ browser }) => {
   await card.getByRole('button', { name: 'Move' }).click()
   await expect(page.locator('#col-done')).toContainText('By forms alone')
   await expect(page.getByRole('status')).toContainText('The card is moved.')
+  await cardOf(page, 'By forms alone').getByRole('checkbox').check()
+  await page.locator('#bulk select').selectOption('backlog')
+  await page.getByRole('button', { name: 'Move them' }).click()
+  await expect(page.locator('#col-backlog .card').first()).toContainText('By forms alone')
+  await cardOf(page, 'By forms alone').locator('summary').click()
+  await cardOf(page, 'By forms alone').getByRole('button', { name: 'Down' }).click()
+  await expect(page.locator('#col-backlog .card').nth(1)).toContainText('By forms alone')
   await page.getByRole('link', { name: 'By forms alone' }).click()
   await page.getByRole('button', { name: 'Archive' }).click()
   await page.getByRole('button', { name: 'Put back' }).click()
@@ -269,6 +286,31 @@ test('everything works without JavaScript', async ({ browser }) => {
   await expect(cardOf(page, 'By forms alone')).toHaveCount(0)
   expect(problems.left()).toEqual([])
   await context.close()
+})
+
+test('cards are put in order by keys and by drag', async ({ page }) => {
+  await page.setViewportSize({ width: 1600, height: 900 })
+  await called(page, 'Kim')
+  for (const title of ['Lower', 'Upper']) await make(page, title)
+  await page.goto(site('cards') + 'board')
+  const stand = first => expect(page.locator('#col-backlog .card h3').first()).toHaveText(first)
+  await stand('Upper')
+  await page.getByRole('link', { name: 'Upper' }).focus()
+  let sent = page.waitForResponse(r => r.url().endsWith('/arrange'))
+  await page.keyboard.press('Alt+ArrowDown')
+  await sent
+  await stand('Lower')
+  await expect(page.getByRole('link', { name: 'Upper' })).toBeFocused()
+  sent = page.waitForResponse(r => r.url().endsWith('/arrange'))
+  await cardOf(page, 'Upper').dragTo(cardOf(page, 'Lower'), { targetPosition: { x: 30, y: 4 } })
+  await sent
+  await stand('Upper')
+  await page.reload()
+  await stand('Upper')
+  await cardOf(page, 'Upper').getByRole('checkbox').check()
+  await cardOf(page, 'Lower').getByRole('checkbox').check()
+  await expect(page.locator('#bulk')).toContainText('Move 2 cards')
+  await look(page, 'cards-ticked')
 })
 
 test('the keyboard moves a card', async ({ page }) => {

@@ -20,7 +20,7 @@ import (
 )
 
 type cardImportCmd struct {
-	File  string `arg:"" help:"CSV with a first line of column names: key, title, description, labels, priority (1 is first), state; - is the standard input."`
+	File  string `arg:"" help:"CSV; its first line names columns of key, title, description, labels, priority (1 is first), state."`
 	Board string `help:"The prefix of its cards; needed where the server keeps several boards."`
 	printer
 }
@@ -32,21 +32,20 @@ type imported struct {
 	column                          cards.Column
 }
 
-// importMax bounds a file, in bytes.
-const importMax = 64 << 20
+// Bounds of a file, in bytes, and of a key, in characters.
+const (
+	importMax = 64 << 20
+	keyMax    = 200
+)
 
 // Run makes the cards of a file, once for their keys; it needs the right operator. A file with a mistake makes none.
 func (c cardImportCmd) Run(s *streams) error {
-	in := io.Reader(os.Stdin)
-	if c.File != "-" {
-		f, err := os.Open(c.File)
-		if err != nil {
-			return err
-		}
-		defer f.Close() //nolint:errcheck // it was only read
-		in = f
+	f, err := os.Open(c.File)
+	if err != nil {
+		return err
 	}
-	list, err := readCards(io.LimitReader(in, importMax))
+	defer f.Close() //nolint:errcheck // it was only read
+	list, err := readCards(io.LimitReader(f, importMax))
 	if err != nil {
 		return fmt.Errorf("%s: %w; no card was made", c.File, err)
 	}
@@ -81,7 +80,8 @@ func readCards(in io.Reader) (list []imported, err error) {
 	}
 	for i, name := range names {
 		names[i] = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")))
-		if !slices.Contains([]string{"key", "title", "description", "labels", "priority", "state"}, names[i]) || slices.Contains(names[:i], names[i]) {
+		known := slices.Contains([]string{"key", "title", "description", "labels", "priority", "state"}, names[i])
+		if !known || slices.Contains(names[:i], names[i]) {
 			return nil, fmt.Errorf("line 1, column %d: %.40q is no name of a column, or stands there twice", i+1, name)
 		}
 	}
@@ -122,7 +122,8 @@ func readCards(in io.Reader) (list []imported, err error) {
 
 // set fills in a field, and returns what is wrong with it.
 func (k *imported) set(name, text string) (why string) {
-	if n := map[string]int{"key": 200, "title": cards.TitleMax, "description": cards.TextMax, "labels": cards.LabelsMax}[name]; n > 0 && utf8.RuneCountInString(text) > n {
+	most := map[string]int{"key": keyMax, "title": cards.TitleMax, "description": cards.TextMax, "labels": cards.LabelsMax}
+	if n, bounded := most[name]; bounded && utf8.RuneCountInString(text) > n {
 		return fmt.Sprintf("it has more than %d characters", n)
 	}
 	switch name {

@@ -264,7 +264,7 @@ func (f facts) Judge(s admit.Start) (r admit.Reason, waits bool) {
 // turn is how often a task is looked at that may begin once another has.
 const turn = 5 * time.Second
 
-// inOrder is what a pass keeps the order of a project's cards under.
+// inOrder names the order of a project in a pass.
 type inOrder string
 
 func (l *Limit) order(ctx context.Context, project string) ([]string, error) {
