@@ -288,6 +288,7 @@ test('cards are put in order by keys and by drag', async ({ page }) => {
   await called(page, 'Kim')
   for (const title of ['Lower', 'Upper']) await make(page, title)
   await page.goto(site('cards') + 'board')
+  /** @param {string} first */
   const stand = first => expect(page.locator('#col-backlog .card h3').first()).toHaveText(first)
   await stand('Upper')
   await page.getByRole('link', { name: 'Upper' }).focus()
