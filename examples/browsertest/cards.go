@@ -16,6 +16,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/board"
 	"github.com/signalbox-dev/signalbox/adapters/markdown"
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/memhost"
@@ -126,6 +127,11 @@ func serveCards(ctx context.Context, address, path string) error {
 	if err != nil {
 		return err
 	}
+	sessions, err := sqlite.Open(ctx, sqlite.Options{Path: path + ".sessions"}) // they outlive the process
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sessions.Close() }()
 	store, host := memstore.New(nil), memhost.New()
 	place := memwork.New(func(ctx context.Context, c agents.Command, files map[string]string) agents.Result {
 		memwork.Good(ctx, c, files)
@@ -156,8 +162,9 @@ func serveCards(ctx context.Context, address, path string) error {
 		return err
 	}
 	pages, err := dashboard.Handler(dashboard.Options{
-		Engine: eng, History: store, Access: access.New(access.Options{Local: true, AdminToken: cardsToken}), Stop: true,
-		Cards: own, Markdown: markdown.Render, Done: ctx.Done(),
+		Engine: eng, History: store, Cards: own, Stop: true,
+		Access:   access.New(access.Options{Store: sessions, AdminToken: operatorToken, Local: true}),
+		Markdown: markdown.Render, Done: ctx.Done(),
 	})
 	if err != nil {
 		return err
@@ -172,9 +179,6 @@ func serveCards(ctx context.Context, address, path string) error {
 	server := &http.Server{Handler: http.StripPrefix(strings.TrimSuffix(cardsPrefix, "/"), pages), ReadHeaderTimeout: 5 * time.Second}
 	return server.Serve(l)
 }
-
-// cardsToken signs the tests in; it protects nothing.
-const cardsToken = "cards-operator-token-of-128-bits"
 
 // fillCards puts cards on an empty board, one of which a stranger has written.
 func fillCards(ctx context.Context, eng *orchestrator.Engine, own *board.Board) error {

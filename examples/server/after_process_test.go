@@ -44,7 +44,8 @@ func TestAfterTheEnd(t *testing.T) {
 			require.Contains(t, errs, "AFT-1-undo (task 2) of the same card is not finished")
 			require.Empty(t, u.Runs)
 			require.NotContains(t, w.page("/dashboard/tasks/1"), "Undo…")
-			w.move(item, "Approved")
+			_, errs, code = w.command("review", "aft-1-undo", "--approve")
+			require.Zero(t, code, errs)
 			w.until("it is taken in", func() bool { return w.task(item).Hold == "" })
 			w.end(syscall.SIGKILL)
 			w.start()
@@ -53,7 +54,10 @@ func TestAfterTheEnd(t *testing.T) {
 			require.Equal(t, 1, strings.Count(w.git(w.places["AFT"].bare, "log", "--format=%B", "main"), "This reverts commit "+first.MergeSHA))
 
 			w.move(item, "To Analyse")
-			w.until("the analyst finishes", func() bool { return w.task(item).Hold == "approval" && w.task(item).WorkItemID == "AFT-1-2" })
+			w.until("the analyst finishes", func() bool {
+				t := w.task(item)
+				return t.Hold == "approval" && t.WorkItemID == "AFT-1-2" && !owed(t) // it is pushed
+			})
 			var x explain.Explanation
 			require.True(t, w.get(fmt.Sprintf("/tasks/%d/explain", u.ID), &x))
 			require.Equal(t, []string{"AFT-1-2"}, x.FollowedBy)

@@ -34,7 +34,7 @@ func TestCommandsOfTheManual(t *testing.T) {
 	const page = "../../docs/cli.md"
 	body, err := os.ReadFile(page)
 	require.NoError(t, err)
-	r := newNewcomer(t).read("ORCH_POLL=100ms")
+	r := newNewcomer(t).read("ORCH_POLL=100ms", "SIGNALBOX_NAME=kim")
 	for _, line := range []string{
 		"mkdir app; cd app; git init --quiet --initial-branch=main; git commit --quiet --allow-empty -m Begin",
 		"signalbox init --prefix APP --ci true --agent rehearse --no-rehearse >init.log",

@@ -19,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/board"
 	"github.com/signalbox-dev/signalbox/adapters/commitprobe"
 	"github.com/signalbox-dev/signalbox/adapters/credential"
+	"github.com/signalbox-dev/signalbox/adapters/dssekey"
 	"github.com/signalbox-dev/signalbox/adapters/egress"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/gitonly"
@@ -30,6 +31,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/subscriber"
+	"github.com/signalbox-dev/signalbox/orchestrator/receipt"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/service"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -221,6 +223,10 @@ func (v *Service) assemble(ctx context.Context) error {
 		return err
 	}
 	s.Engine.Places = v.places()
+	key, err := dssekey.OpenKey(filepath.Join(s.DataDir, "receipt.key"))
+	if err != nil {
+		return err
+	}
 	o := service.Options{
 		Store: v.DB, Projects: v.Projects, Pipeline: &v.pipeline, Tracker: v.Tracker,
 		Host:       hosts{gitonly.New(v.Git, gitonly.Registered(v.Projects)), v.Projects, v.Hosts},
@@ -230,6 +236,9 @@ func (v *Service) assemble(ctx context.Context) error {
 		Engine: s.Engine, Features: s.features(), Identify: v.identifiers(), Mend: v.mend, Reread: v.reread,
 		Web: web.Options{
 			Access: v.Access, Sources: v.sources(), Metrics: meter.Handler(),
+			Receipt: func(ctx context.Context, t task.Task) (receipt.Issued, error) {
+				return key.Issue(ctx, v.DB, t, s.publicURL(), Version())
+			},
 			Checks: v.checks(), Hosts: s.hosts(), Reload: v.Reload,
 		},
 		Dashboard:  dashboard.Options{Links: s.Links, Markdown: markdown.Render},

@@ -21,14 +21,14 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        125_200,
-		"tokens outside tests":       853_200,
-		"tokens of tests":            725_300,
-		"exported names":             2_592,
+		"lines outside tests":        125_820,
+		"tokens outside tests":       856_980,
+		"tokens of tests":            726_600,
+		"exported names":             2_618,
 		"lines over 140 columns":     50,
-		"packages of the server":     98,
-		"tokens of the server":       616_100,
-		"words of Markdown":          27_450,
+		"packages of the server":     100,
+		"tokens of the server":       619_810,
+		"words of Markdown":          27_690,
 		"settings":                   150,
 		"fields of Feature":          15,
 		"methods of Engine":          59,

@@ -40,6 +40,7 @@ func plan() []room {
 		{"messenger/memmessenger", 2, nil}, {"gates/checks", 2, nil}, {"gates/fixture", 2, nil}, {"orchestrator/work/memwork", 2, nil},
 		{"orchestrator/task", 2, []string{"gates/checks"}}, {"orchestrator/admit", 2, []string{"orchestrator/task"}}, {"orchestrator", 3, nil},
 		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/admin", 3, []string{"orchestrator"}}, {"orchestrator/explain", 3, []string{"orchestrator", "orchestrator/admin"}},
+		{"orchestrator/receipt", 2, []string{"orchestrator/task"}},
 		{"orchestrator/follow", 3, []string{"orchestrator"}}, {"orchestrator/documents", 3, []string{"orchestrator", "orchestrator/explain", "orchestrator/follow"}},
 		{"orchestrator/web", 3, shown()}, {"orchestrator/web/dashboard", 3, shown()},
 		{"orchestrator/web/limit", 2, nil}, {"orchestrator/web/access", 2, []string{"orchestrator/web/limit"}},

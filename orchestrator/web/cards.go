@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
@@ -167,9 +166,7 @@ func (s *server) cards(r *http.Request) (any, error) {
 // written decodes what changes a card into a value, and returns who has sent it.
 func written(r *http.Request, into any) (by cards.Person, err error) {
 	p := access.Of(r.Context())
-	if by.Proof = p.Proof(); p.Shared {
-		by.Proof = stage.ProofNone
-	}
+	by.Proof = p.PersonProof()
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {

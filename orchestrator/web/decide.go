@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
+	"github.com/signalbox-dev/signalbox/orchestrator/receipt"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -36,9 +37,7 @@ func (s *server) decide(on stage.Trigger) view {
 				`the words of %d bytes at most, or nothing.`, textMax))
 		}
 		return s.order(func(ctx context.Context, e *orchestrator.Engine, n int64, who stage.Principal) error {
-			if access.Of(ctx).Shared {
-				who.Proof = stage.ProofNone
-			}
+			who.Proof = access.Of(ctx).PersonProof()
 			return admin.Decide(ctx, e, n, admin.Word{On: on, Why: in.Why, Of: in.Commit}, who)
 		})(r)
 	}
@@ -94,4 +93,20 @@ func (s *server) document(r *http.Request) (any, error) {
 	return fromMirror(s, func(d documents.Reader, ctx context.Context, t task.Task, commit string) (documents.Text, error) {
 		return d.Read(ctx, t, r.PathValue("name"), commit)
 	})(r)
+}
+
+// receiptOf answers with what says where the commits of a task that has ended come from.
+func (s *server) receiptOf(r *http.Request) (any, error) {
+	t, err := s.Engine.Store.Task(r.Context(), id(r))
+	if err != nil {
+		return nil, err
+	}
+	if s.Receipt == nil {
+		return nil, refusal(http.StatusNotFound, "feature-off", "This program issues no receipts (web.Options.Receipt).")
+	}
+	out, err := s.Receipt(r.Context(), t)
+	if errors.Is(err, receipt.ErrLive) || errors.Is(err, receipt.ErrUnmerged) {
+		return nil, &admin.RefusedError{Why: err.Error()}
+	}
+	return out, err
 }

@@ -76,6 +76,7 @@ func (s *server) routes() []access.Route {
 		row("GET", "/tasks/{id}/documents", access.Viewer, ofTask, fromMirror(s, documents.Reader.List)),
 		row("GET", "/tasks/{id}/documents/{name}", access.Viewer, ofTask, s.document),
 		row("GET", "/tasks/{id}/diff", access.Viewer, ofTask, s.diff),
+		row("GET", "/tasks/{id}/receipt", access.Viewer, ofTask, s.receiptOf),
 		row("GET", "/decisions", access.Viewer, access.Some, s.decisions),
 		row("GET", "/tasks/{id}/decision", access.Viewer, ofTask, s.decision),
 		row("POST", "/tasks/{id}/retry", access.Operator, ofTask, s.order(admin.Retry)),

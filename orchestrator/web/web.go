@@ -3,7 +3,7 @@
 //
 //	POST /webhooks/{source}
 //	GET  /queue, /tasks, /tasks/{id}, /tasks/{id}/explain, /tasks/{id}/documents[/{name}], /tasks/{id}/diff
-//	GET  /tasks/{id}/runs/{n}/events, /events, /costs
+//	GET  /tasks/{id}/receipt, /tasks/{id}/runs/{n}/events, /events, /costs
 //	POST /tasks/{id}/approve, /tasks/{id}/reject, /tasks/{id}/confirm, /tasks/{id}/retry, /tasks/{id}/stop, /tasks/{id}/undo
 //	POST /tasks/{id}/notes
 //	GET, POST, DELETE /tasks/{id}/deps, /pauses
@@ -31,6 +31,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
+	"github.com/signalbox-dev/signalbox/orchestrator/receipt"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -76,6 +77,8 @@ type Options struct {
 	Hear func(ctx context.Context, a messenger.Act) error
 	// Signed is called for each webhook that has a signature, with whether it is right; nil = nobody listens.
 	Signed func(source string, right bool)
+	// Receipt issues the receipt of a task; nil = there are none.
+	Receipt func(context.Context, task.Task) (receipt.Issued, error)
 	// Dashboard serves the pages below /dashboard/; nil = none.
 	Dashboard http.Handler
 	// Done ends streams when it is closed, so that a server can stop at once; nil

@@ -1,17 +1,14 @@
 // The board that the service keeps itself: in light and dark, on a phone, without JavaScript,
 // by dragging, and over a server that is killed (kill -9) while somebody types.
-import { fits, noDialogs } from '../dash.mjs'
+import { fits, noDialogs, token } from '../dash.mjs'
 import { audit, expect, look, site, test, watch, Problems } from '../fixture.mjs'
 
 /** @typedef {import('@playwright/test').Page} Page */
 
-/** Has all requests carry the token: a session ends with a server that is killed. @param {Page} page */
-const signIn = page => page.context().setExtraHTTPHeaders({ authorization: 'Bearer cards-operator-token-of-128-bits' })
-
-/** @param {Page} page @param {string} name */
+/** Signs in by the operator's token, and types a name. @param {Page} page @param {string} name */
 async function called(page, name) {
-  await signIn(page)
-  await page.goto(site('cards') + 'board')
+  await page.goto(site('cards') + 'session?next=board#' + token)
+  await page.getByRole('button', { name: 'Sign in' }).click()
   await page.fill('#me', name)
   await page.getByRole('button', { name: 'That is me' }).click()
   await expect(page.locator('.whoami')).toContainText(`You are ${name}`)
@@ -81,7 +78,7 @@ test('a card is dragged, and stays where it was put', { tag: '@quick' }, async (
   await page.reload()
   await expect(page.locator('#col-code_review').getByText('Dragged')).toBeVisible()
   await page.getByRole('link', { name: 'Dragged' }).click()
-  await expect(page.locator('.cardlog li').first()).toContainText('Kim moved it from Backlog to Code Review')
+  await expect(page.locator('.cardlog li').first()).toContainText('Kim (not proved) moved it from Backlog to Code Review')
 })
 
 test('a card is dragged while the server is away: it is sent until the server is back', async ({ page, problems }) => {
@@ -122,7 +119,7 @@ test('the work goes on by cards alone, and other pages see it', async ({ page, c
   await page.setViewportSize({ width: 1600, height: 900 })
   await page.locator('.chapter > summary', { hasText: 'analysis' }).click()
   await page.locator('.chapter[open] summary', { hasText: 'small things' }).click()
-  await expect(page.locator('main')).toContainText('Kim (board, token)')
+  await expect(page.locator('main')).toContainText('Kim (board, not proved)')
   await look(page, 'story', { schemes: ['light'], fullPage: true })
 })
 
@@ -160,7 +157,7 @@ test('what a verdict is asked for is read and decided on in one place', { tag: '
   await page.getByLabel('Your words').fill('Name the limits.')
   await page.getByRole('button', { name: 'Reject' }).click()
   await expect(page.locator('.talk')).toContainText('Name the limits.')
-  await expect(page.locator('.cardlog')).toContainText('Kim moved it from In Review to Rejected')
+  await expect(page.locator('.cardlog')).toContainText('Kim (not proved) moved it from In Review to Rejected')
   await page.getByRole('button', { name: 'Approve' }).click()
   await expect(page.locator('.head .key')).toContainText('Done', { timeout: 60_000 })
 })
@@ -236,7 +233,9 @@ test('everything works without JavaScript', async ({ browser }) => {
   const problems = new Problems()
   problems.allow(/422/) // whose name is asked for
   page.on('console', m => void (m.type() === 'error' && problems.seen.push(m.text())))
-  await signIn(page)
+  await page.goto(site('cards') + 'session?next=board')
+  await page.getByLabel('Token').fill(token)
+  await page.getByRole('button', { name: 'Sign in' }).click()
   await page.goto(site('cards') + 'board/new?project=app')
   await page.getByLabel('Title').fill('By forms')
   await page.getByLabel('Description').fill('one\n  two')

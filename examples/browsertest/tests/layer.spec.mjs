@@ -98,14 +98,16 @@ test('says quietly that it failed, and tries again', async ({ page, problems }) 
   problems.allow(/503/)
   problems.allow(/maplibre-gl\.mjs/) // it logs an error for each tile
   await openMap(page, { view: CROSSING })
-  for (const [where, view] of [['the list', {}], ['tiles', { zoom: 10 }]]) {
+  for (const [where, view, asked] of /** @type {[string, {}, string][]} */ ([['the list', {}, 'bbox='], ['tiles', { zoom: 10 }, '/tiles/']])) {
     await jump(page, view)
     await page.route(/gps-tracks\/tiles|bbox=/, route => route.fulfill({ status: 503 }))
+    const refused = page.waitForResponse(r => r.url().includes(asked)) // of a list: tiles stand in until it comes, and fail before
     await checkbox(page).check()
+    await refused
     await says(page, 'Tracks could not be loaded')
     await page.unroute(/gps-tracks\/tiles|bbox=/)
     await loaded(page, () => page.getByRole('button', { name: 'Try again' }).click())
-    await expect.poll(() => drawn(page), String(where)).not.toHaveLength(0)
+    await expect.poll(() => drawn(page), where).not.toHaveLength(0)
     await expect(page.getByRole('button', { name: 'Try again' })).toBeHidden()
     await checkbox(page).uncheck()
   }

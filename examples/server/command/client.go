@@ -138,7 +138,8 @@ func (c client) find(name string) (int64, error) {
 		return id, nil
 	}
 	var list web.TaskList
-	path := "/tasks?cancelled=true&limit=1000&work_item=" + url.QueryEscape(strings.ToUpper(name))
+	item := strings.ReplaceAll(strings.ToUpper(name), "-UNDO", "-undo") // GPX-7-undo
+	path := "/tasks?cancelled=true&limit=1000&work_item=" + url.QueryEscape(item)
 	if err := c.call(http.MethodGet, path, nil, &list); err != nil {
 		return 0, err
 	}

@@ -64,6 +64,8 @@ type cli struct {
 	Session  sessionCmd    `cmd:"" help:"Show who has signed in, and end sessions: list, revoke."`
 	Tracks   tracksCmd     `cmd:"" help:"Keep the track layer: hide, unhide, remove, readmit, export; list what is hidden and removed."`
 	Audit    auditCmd      `cmd:"" help:"Prove that the journal is as it was written, or export it: verify, export."`
+	Receipt  receiptCmd    `cmd:"" help:"Print the signed receipt of what a task has merged: from where, by whom, how judged."`
+	Verify   verifyCmd     `cmd:"" help:"Verify the receipt of a commit, without any server."`
 	Replay   replayCmd     `cmd:"" help:"Decide every task's journal again, and say where the decision is another one now."`
 	Complete completeCmd   `cmd:"" passthrough:"" hidden:""`
 	Script   completionCmd `cmd:"" name:"completion" help:"Print what makes a shell complete command lines."`

@@ -68,7 +68,8 @@ func TestEveryCommandIsForPrograms(t *testing.T) {
 	require.NoError(t, err)
 	without := []string{"init", "serve", "completion", "man", "token revoke", "tracks unhide", "tracks readmit"}
 	calling := []string{
-		"tasks", "show", "review", "queue", "costs", "report", "logs", "approve", "reject", "confirm", "note", "pause", "unpause", "drain", "stop", "retry", "undo", "why",
+		"tasks", "show", "review", "queue", "costs", "report", "receipt", "logs",
+		"approve", "reject", "confirm", "note", "pause", "unpause", "drain", "stop", "retry", "undo", "why",
 		"card list", "card show", "card add", "card import", "card move", "card comment", "card answer", "deps list", "deps add", "deps remove", "unfreeze", "resume", "reload",
 	}
 	var all, called []string

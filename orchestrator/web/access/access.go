@@ -92,7 +92,7 @@ type Principal struct {
 	Name    string
 	Via     Via
 	Subject string // of ViaProvider: see Person
-	Shared  bool   // the name says nothing of the person: ORCH_ADMIN_TOKEN
+	Shared  bool   // the name says nothing of the person: ORCH_ADMIN_TOKEN, the first token
 	Grants  []Grant
 	From    string // address
 	Request string // id of the request
@@ -111,8 +111,17 @@ func (p Principal) MaySomewhere(role Role) bool {
 // Reads reports whether the principal may read what is of a repository.
 func (p Principal) Reads(repo string) bool { return p.May(Viewer, repo) }
 
-// Proof returns what shows that it was the principal.
-func (p Principal) Proof() stage.Proof {
+// PersonProof returns what shows that a person of the sender's name acts, typed or not: a token that several
+// people may have shows nothing of that.
+func (p Principal) PersonProof() stage.Proof {
+	if p.Shared {
+		return stage.ProofNone
+	}
+	return p.proof()
+}
+
+// proof returns what shows that it was the principal.
+func (p Principal) proof() stage.Proof {
 	switch p.Via {
 	case ViaToken:
 		return stage.ProofToken
@@ -129,7 +138,7 @@ func (p Principal) Proof() stage.Proof {
 func (p Principal) By(via stage.Via) stage.Principal {
 	return stage.Principal{
 		Kind: stage.KindOperator, ID: p.Name, Subject: p.Subject, Via: via,
-		Proof: p.Proof(), From: p.From, Request: p.Request,
+		Proof: p.proof(), From: p.From, Request: p.Request,
 	}
 }
 

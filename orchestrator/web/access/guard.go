@@ -135,7 +135,7 @@ func principalOf(t Token) Principal {
 	if t.Name == "" {
 		return Principal{}
 	}
-	return Principal{Name: t.Name, Via: ViaToken, Shared: t.Name == adminName, Grants: []Grant{t.Grant}}
+	return Principal{Name: t.Name, Via: ViaToken, Shared: t.Name == adminName || t.Name == firstName, Grants: []Grant{t.Grant}}
 }
 
 // tokens are the valid ones, that of the settings too.
@@ -263,7 +263,7 @@ func (g *Guard) FirstToken(ctx context.Context) (secret string, err error) {
 	if err != nil || len(kept) > 0 || g.AdminToken != "" || g.Provider != nil || g.Proxy.User != "" {
 		return "", err
 	}
-	t, secret, err := NewToken("first", Grant{Role: Admin}, g.Now(), time.Time{})
+	t, secret, err := NewToken(firstName, Grant{Role: Admin}, g.Now(), time.Time{})
 	added := false
 	if err == nil {
 		added, err = g.Store.AddToken(ctx, t)

@@ -72,8 +72,11 @@ func Hash(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// adminName names the token that is a setting; no other one has it.
-const adminName = "admin"
+// Tokens that name no person: the one that is a setting, whose name no other one has, and that of FirstToken.
+const (
+	adminName = "admin"
+	firstName = "first"
+)
 
 // tokenPrefix lets people, and scanners of repositories, see what a token is for.
 const tokenPrefix = "sbx_"

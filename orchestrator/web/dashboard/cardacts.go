@@ -68,7 +68,7 @@ func (s *server) actor(w http.ResponseWriter, r *http.Request) (by cards.Person,
 		http.SetCookie(w, c)
 	}
 	name, err = cards.CleanName(name)
-	return cards.Person{Name: name, Proof: p.Proof()}, err
+	return cards.Person{Name: name, Proof: p.PersonProof()}, err
 }
 
 // changeCard takes a form that changes the board. What is not taken is shown again, by page.

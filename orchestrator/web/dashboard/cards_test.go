@@ -131,7 +131,7 @@ func TestCardActsAreEvents(t *testing.T) {
 	}
 	jobs := d.events()
 	require.Len(t, jobs, 2)
-	for _, want := range []string{`"ActorID":"Kim"`, `"To":"to_analyse"`, `"Via":"board"`, `"Proof":"token"`, `"Status":true`} {
+	for _, want := range []string{`"ActorID":"Kim"`, `"To":"to_analyse"`, `"Via":"board"`, `"Proof":"none"`, `"Status":true`} {
 		require.Contains(t, string(jobs[1].Payload), want)
 	}
 	back := d.post(card+"/move", url.Values{"column": {"backlog"}, "back": {project}})
@@ -183,7 +183,7 @@ func TestWhoMayChangeCards(t *testing.T) {
 	require.NoError(t, err)
 	s, err := d.board.Story(t.Context(), list[0].ID)
 	require.NoError(t, err)
-	require.Equal(t, stage.ProofToken, s.Log[0].Proof)
+	require.Equal(t, stage.ProofNone, s.Log[0].Proof)
 }
 
 // What is not taken says why, and stands in the page that says so.

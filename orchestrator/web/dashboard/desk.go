@@ -260,9 +260,7 @@ func (s *server) doDecide(r *http.Request) (string, error) {
 	if err := s.Access.Check(p, need, t.Repo); err != nil {
 		return "", err
 	}
-	if p.Shared {
-		who.Proof = stage.ProofNone
-	}
+	who.Proof = p.PersonProof()
 	err = admin.Decide(r.Context(), s.Engine, t.ID, admin.Word{On: on, Why: r.PostForm.Get("body"), Of: r.PostForm.Get("commit")}, who)
 	return fmt.Sprintf("tasks/%d?said=decided", t.ID), err
 }
