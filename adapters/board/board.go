@@ -177,6 +177,9 @@ func (b *Board) put(ctx context.Context, t tx, r *row, column, by string, proof 
 	at := max(b.now(), r.moved+1)
 	e := cards.Entry{Kind: cards.Moved, From: r.Column, To: column, By: by, Proof: proof, At: moment(at)}
 	r.Column, r.moved, r.MovedAt = column, at, moment(at)
+	if err := t.exec(ctx, "delete from board_ranks where card = ?", r.ID); err != nil {
+		return e, err
+	}
 	return b.change(ctx, t, r, e, "col = ?, moved_at = ?", column, at)
 }
 

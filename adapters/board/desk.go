@@ -13,13 +13,8 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
-// Lengths that people's texts may have, in characters.
-const (
-	titleMax   = 10_000
-	textMax    = 100_000
-	labelsMax  = 1_000
-	commentMax = 50_000
-)
+// commentMax is how long a comment may be, in characters.
+const commentMax = 50_000
 
 // titleOf tidies a title: it is one line.
 func titleOf(typed string) (string, error) {
@@ -27,13 +22,13 @@ func titleOf(typed string) (string, error) {
 	if title == "" {
 		return "", &cards.InputError{Text: "The card has no title."}
 	}
-	return title, atMost("title", title, titleMax)
+	return title, atMost("title", title, cards.TitleMax)
 }
 
 // textOf tidies a description.
 func textOf(typed string) (string, error) {
 	text := strings.TrimSpace(cards.CleanText(typed))
-	return text, atMost("description", text, textMax)
+	return text, atMost("description", text, cards.TextMax)
 }
 
 func atMost(what, text string, n int) error {
@@ -53,7 +48,7 @@ func labelsOf(typed string) (string, error) {
 		}
 	}
 	labels := strings.Join(list, ", ")
-	return labels, atMost("list of labels", labels, labelsMax)
+	return labels, atMost("list of labels", labels, cards.LabelsMax)
 }
 
 // texts tidies what a person has typed on a card.
@@ -94,7 +89,7 @@ func (b *Board) Cards(ctx context.Context, f cards.Filter) (out []cards.Card, er
 	if f.Number != 0 {
 		where, args = where+" and number = ?", append(args, f.Number)
 	}
-	within := "(partition by project, col order by moved_at desc, id)"
+	within := "(partition by project, col order by " + rankOfCard + ", id)"
 	query := `select id, project, number, title, '', col, state, version, entries, made_by, made_at, moved_at` +
 		labelsOfCard + `, place, many,
 		(select count(*) from board_comments where card = board_cards.id) from (
@@ -153,6 +148,9 @@ func (b *Board) Make(ctx context.Context, n cards.New) (c cards.Card, e cards.En
 		return c, e, err
 	}
 	once := form("card", n.Key, n.Title, n.Description, n.Labels)
+	if n.Once {
+		once = "once/" + n.Key
+	}
 	err = b.db.write(ctx, func(t tx) error {
 		id, had, err := b.db.once(ctx, t, "select id from board_cards where project = ? and form = ?", n.Project, once)
 		if err != nil {
@@ -292,6 +290,8 @@ func (b *Board) Arrange(ctx context.Context, a cards.Arrangement) error {
 			err = b.forget(ctx, t, r.ID)
 		case cards.Blocked, cards.Unblocked:
 			changed, err = b.relate(ctx, t, r, a)
+		case cards.PutBefore, cards.PutBehind:
+			changed, err = b.rank(ctx, t, r, a)
 		default:
 			return &cards.InputError{Text: fmt.Sprintf("There is nothing called %.40q to do with a card.", a.Kind)}
 		}
@@ -308,6 +308,7 @@ func (b *Board) forget(ctx context.Context, t tx, id string) error {
 	for _, statement := range []string{
 		"delete from board_comments where card = ?",
 		"delete from board_labels where card = ?",
+		"delete from board_ranks where card = ?",
 		"delete from board_relations where card = ?",
 		"delete from board_relations where blocked_by = ?",
 		"update board_moves set before_it = '' where card = ?",

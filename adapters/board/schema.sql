@@ -43,6 +43,11 @@ create table if not exists board_labels (
 	labels text not null          -- names, with a comma between them
 );
 
+create table if not exists board_ranks (
+	card text primary key references board_cards (id),
+	rank bigint not null          -- the smallest is first in its column
+);
+
 create table if not exists board_moves (
 	card text not null references board_cards (id),
 	n bigint not null,

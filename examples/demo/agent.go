@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // job is the environment of a scripted agent, decoded.
@@ -86,7 +87,7 @@ func (j job) work(out io.Writer) error {
 func (j job) pause(out io.Writer) error {
 	if strings.Contains(j.title, stuck) && j.role == "tester" {
 		mark := filepath.Join(j.dir, "stuck-"+j.item)
-		if _, err := os.Stat(mark + ".killed"); errors.Is(err, os.ErrNotExist) {
+		if !exists(mark + ".killed") {
 			if err := os.WriteFile(mark, nil, 0o600); err != nil {
 				return err
 			}
@@ -105,6 +106,8 @@ func (j job) pause(out io.Writer) error {
 func (j job) files() map[string]string {
 	doc := func(name, body string) map[string]string { return map[string]string{filepath.Join(j.docs, name): body} }
 	switch {
+	case j.role == "analyst" && strings.Contains(j.title, unclear) && !exists(filepath.Join(j.docs, stage.QuestionsFile)):
+		return doc(stage.QuestionsFile, question+"\n")
 	case j.role == "analyst":
 		files := doc("requirements.md", "# Requirements of "+j.item+"\n\n1. "+j.title+"\n")
 		files[filepath.Join(j.docs, "acceptance.md")] = "# Acceptance\n\n- it works\n"
@@ -126,6 +129,11 @@ func (j job) files() map[string]string {
 	default:
 		return map[string]string{}
 	}
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
 }
 
 // deploy puts a commit where the demo can see what is out.

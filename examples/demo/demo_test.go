@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 func demo(t *testing.T, args ...string) summary {
 	t.Helper()
 	s := played(t, args...)
-	require.Equal(t, len(cards()), s.Tasks)
+	require.Equal(t, len(cards())+1, s.Tasks)
+	require.Equal(t, 1, s.Undone)
 	require.Equal(t, count(done), s.Done)
 	require.Equal(t, count(stopped), s.Cancelled)
 	require.Equal(t, count(blocked)+count(frozen), s.Explained)

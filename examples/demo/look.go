@@ -35,6 +35,7 @@ type facts struct {
 type seen struct {
 	ID, Key, Title, Column string
 	Task                   web.TaskDetail // of the service; its ID is 0 as long as there is none
+	Undo                   web.TaskDetail // that which takes back what Task has landed; its ID is 0 as long as there is none
 	Why                    string         // the service's words for why the task stands where it stands
 	Changes                []planetest.Change
 	Comments               []string
@@ -129,11 +130,15 @@ func (l *looker) readTasks(ctx context.Context, w *world, f *facts) {
 		l.tasks = map[string]seen{}
 	}
 	for _, t := range list.Tasks {
-		var c seen
+		issue, _ := task.ParseTombstone(t.TrackerIssueID)
+		c, own := l.tasks[issue], web.TaskDetail{}
 		var x struct{ Summary string }
-		if w.api(ctx, fmt.Sprintf("/tasks/%d", t.ID), &c.Task) == nil && w.api(ctx, fmt.Sprintf("/tasks/%d/explain", t.ID), &x) == nil {
-			c.Why = x.Summary
-			issue, _ := task.ParseTombstone(t.TrackerIssueID)
+		if w.api(ctx, fmt.Sprintf("/tasks/%d", t.ID), &own) == nil && w.api(ctx, fmt.Sprintf("/tasks/%d/explain", t.ID), &x) == nil {
+			if c.Why = x.Summary; own.Follows != "" {
+				c.Undo = own
+			} else {
+				c.Task = own
+			}
 			l.tasks[issue] = c
 		}
 	}

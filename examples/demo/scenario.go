@@ -38,6 +38,8 @@ const (
 	stuck    = "import"    // the tester hangs the first time, and is killed
 	rivalled = "перевод"   // somebody else changes the same lines on main
 	harmful  = "collector" // what is deployed does not answer any more
+	unclear  = "tiles"     // the analyst has a question, which a person answers
+	undone   = "offline"   // a person takes back what it has landed
 	edited   = "tiles"     // a person adds to its text when the requirements are there
 	archived = "перевод"   // a person takes it off the board while it is worked on, and puts it back
 )
@@ -100,6 +102,8 @@ func (w *world) deal(ctx context.Context) error {
 // begin something where they should not.
 func (w *world) people(ctx context.Context) {
 	answers := map[string]string{
+		question:                     "In Progress",
+		wordsOfUndo:                  "Approved",
 		"The requirements are ready": "Approved",
 		"The deployment is prepared": "Confirm Deploy",
 		"the design is ready":        "STOP",
@@ -124,11 +128,14 @@ func (w *world) people(ctx context.Context) {
 				answered[i.ID]++
 				_ = w.board.Move(i.ID, "To Analyse")
 			}
+			if key := i.ID + "undo"; w.isUndone(i.Name) && i.StateName == "Done" && answered[key] == 0 && w.undo(ctx) == nil {
+				answered[key]++
+			}
 			for words, answer := range answers {
 				if answer == "STOP" && !w.ends(i.Name, stopped) {
 					continue
 				}
-				key := i.ID + answer
+				key := i.ID + words
 				if answered[key] >= w.countComments(i.ID, words) {
 					continue
 				}
@@ -137,12 +144,14 @@ func (w *world) people(ctx context.Context) {
 					return
 				}
 				switch title := strings.ToLower(i.Name); {
+				case words == question:
+					_ = w.board.Say(i.ID, "A day.") // the card exists
 				case answer == "Approved" && strings.Contains(title, edited):
 					w.board.Edit(i.ID, i.Name, "<p>Panning the map is slow: keep the newest tiles in memory, and forget them after a day.</p>")
 				case answer == "Approved" && strings.Contains(title, archived):
 					away[i.ID] = true
 				}
-				if answer == "Approved" {
+				if answer == "Approved" && words != wordsOfUndo {
 					if !w.approve(ctx, i) {
 						answered[key]-- // it is tried again
 					}

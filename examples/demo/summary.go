@@ -28,6 +28,7 @@ type atomicInt = atomic.Int64
 type summary struct {
 	Tasks      int      `json:"tasks"`
 	Done       int      `json:"done"`
+	Undone     int      `json:"undone"`
 	Cancelled  int      `json:"cancelled"`
 	Explained  int      `json:"explained"` // it waits, and the service says for what
 	Retries    int      `json:"retries"`
@@ -44,7 +45,7 @@ type summary struct {
 
 // broken is the error of a summary whose invariants do not hold.
 func (s summary) broken() error {
-	met := s.Done == count(done) && s.Cancelled == count(stopped) && s.Explained == count(blocked)+count(frozen)
+	met := s.Done == count(done) && s.Undone <= 1 && s.Cancelled == count(stopped) && s.Explained == count(blocked)+count(frozen)
 	if !met || s.Duplicates > 0 || s.Lost > 0 || len(s.Wrong) > 0 {
 		return fmt.Errorf("an invariant broke: %s", strings.Join(s.Wrong, "; "))
 	}
@@ -81,6 +82,9 @@ func (w *world) met(ctx context.Context) bool {
 		done: {"Done", "Monitoring after Deploy"}, stopped: {"STOP"}, blocked: {"Blocked"}, frozen: {"Analysis", "To Analyse"},
 	}
 	f := w.look(ctx)
+	if !w.o.manual && f.card(undone).Undo.Stage != stage.Done {
+		return false
+	}
 	for _, c := range cards() {
 		if !slices.ContainsFunc(f.Cards, func(s seen) bool { return s.Title == c.title && slices.Contains(columns[c.fate], s.Column) }) {
 			return false
@@ -104,15 +108,19 @@ func (w *world) sum(ctx context.Context) (summary, error) {
 		pause(ctx, 50*time.Millisecond)
 	}
 	var errs []error
+	decided := map[string][]string{}
 	for _, t := range list.Tasks {
 		var d web.TaskDetail
 		var x explain.Explanation
 		errs = append(errs, w.api(ctx, fmt.Sprintf("/tasks/%d", t.ID), &d), w.api(ctx, fmt.Sprintf("/tasks/%d/explain", t.ID), &x))
 		s.task(w, d, x.Summary)
+		issue, _ := task.ParseTombstone(t.TrackerIssueID)
+		decided[issue] = append(decided[issue], statuses(d)...)
 		if wrong := helpless(d, x); wrong != "" {
 			s.Wrong = append(s.Wrong, wrong)
 		}
 	}
+	s.flaps(w, decided)
 	s.Lost = len(cards()) - s.Done - s.Cancelled - s.Explained
 	w.duplicates(&s)
 	s.Missing = missing(tour(w.look(ctx)))
@@ -130,12 +138,13 @@ func (s *summary) task(w *world, d web.TaskDetail, why string) {
 		s.Cancelled++
 	case w.ends(d.Title, blocked) && w.alerted(d.WorkItemID), w.ends(d.Title, frozen) && strings.HasSuffix(why, "(freeze)"):
 		s.Explained++
+	case d.Stage == stage.Done && d.Follows != "" && w.isUndone(d.Title):
+		s.Undone++
 	case d.Stage == "done" && !w.ends(d.Title, blocked):
 		s.Done++
 	default:
 		s.Wrong = append(s.Wrong, fmt.Sprintf("%s at %s says: %s", d.WorkItemID, d.Stage, why))
 	}
-	s.flaps(w, d)
 	ok := map[int64]int{}
 	for _, r := range d.Runs {
 		if r.Status == "ok" {
@@ -195,7 +204,7 @@ func (w *world) duplicates(s *summary) {
 	}
 	retried := map[string]bool{} // cards that are sent back say some things again
 	for _, i := range w.board.Items("") {
-		retried[i.ID] = strings.Contains(strings.ToLower(i.Name), rivalled)
+		retried[i.ID] = strings.Contains(strings.ToLower(i.Name), rivalled) || w.isUndone(i.Name)
 	}
 	for _, c := range w.board.Comments("") {
 		if c.ExternalID != "" {
@@ -215,7 +224,7 @@ func (w *world) duplicates(s *summary) {
 	}
 	for _, p := range w.projects {
 		for branch := range w.host.Heads(p.repo) {
-			if name, ok := strings.CutPrefix(branch, "feature/"); ok {
+			if name, ok := strings.CutPrefix(branch, "feature/"); ok && !isUndo(branch) {
 				twice("branch", p.repo+" "+strings.Join(strings.SplitN(name, "-", 3)[:2], "-"))
 			}
 		}
@@ -225,10 +234,8 @@ func (w *world) duplicates(s *summary) {
 	}
 }
 
-// flaps compares the statuses that the service has set on a card with those
-// that it decided to set: in that order, and no more.
-func (s *summary) flaps(w *world, d web.TaskDetail) {
-	var decided []string
+// statuses are those that the service has decided to set for a task, in their order.
+func statuses(d web.TaskDetail) (decided []string) {
 	for _, entry := range d.Journal {
 		var r task.Recorded
 		if json.Unmarshal(entry.Payload, &r) != nil {
@@ -241,19 +248,26 @@ func (s *summary) flaps(w *world, d web.TaskDetail) {
 			}
 		}
 	}
+	return decided
+}
+
+// flaps compares the statuses that the service has set on cards with those that it decided to set: in that order, and
+// no more.
+func (s *summary) flaps(w *world, decided map[string][]string) {
+	titles := map[string]string{}
+	for _, i := range w.board.Items("") {
+		titles[i.ID] = i.Name
+	}
 	for _, c := range w.board.Changes() {
-		if c.Item != d.TrackerIssueID || c.Actor != bot {
+		if c.Actor != bot || c.To == "Blocked" && w.ends(titles[c.Item], blocked) { // the monitor's word, which is no decision of the machine
 			continue
 		}
-		if c.To == "Blocked" && w.ends(d.Title, blocked) {
-			continue // the monitor's word, which is no decision of the machine
-		}
-		n := slices.Index(decided, c.To)
+		n := slices.Index(decided[c.Item], c.To)
 		if n < 0 {
-			s.wrong("%s: the status %s was set and not decided, or set twice", d.WorkItemID, c.To)
+			s.wrong("%s: the status %s was set and not decided, or set twice", titles[c.Item], c.To)
 			continue
 		}
-		decided = decided[n+1:]
+		decided[c.Item] = decided[c.Item][n+1:]
 	}
 }
 

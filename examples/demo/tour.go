@@ -49,11 +49,11 @@ func (s step) show(of seen, begun, over bool, proof string) step {
 func tour(f facts) []step {
 	steps := []step{taken(f), approved(f)}
 	if !f.Manual { // a person who drags cards decides on the board
-		steps = append(steps, onPage(f), inChat(f))
+		steps = append(steps, answered(f), onPage(f), inChat(f))
 	}
 	steps = append(steps, sideBySide(f), stop(f), killed(f), confirmed(f), waited(f), worse(f), frozenRepo(f), red(f))
 	if !f.Manual { // nobody works on main by hand then
-		steps = append(steps, conflict(f), rewritten(f), gone(f))
+		steps = append(steps, conflict(f), rewritten(f), gone(f), takenBack(f))
 	}
 	return steps
 }

@@ -39,7 +39,7 @@ func TestTourBegins(t *testing.T) {
 		require.Empty(t, s.Proof, s.ID)
 	}
 	f.Manual = true
-	require.Len(t, tour(f), len(tour(facts{}))-5, "nobody changes main, edits a card or takes one away, and people decide on the board")
+	require.Len(t, tour(f), len(tour(facts{}))-7, "nobody changes main, edits a card or takes one away, and people decide on the board")
 }
 
 // Steps move on with what was seen of their card, and only with that.
@@ -49,6 +49,7 @@ func TestTourMovesOn(t *testing.T) {
 	run := func(attempt int, status string) web.RunView {
 		return web.RunView{Role: "tester", Run: 5, Attempt: attempt, Status: status, Started: at, Finished: at.Add(time.Second)}
 	}
+	analyst := func(run int64) web.RunView { return web.RunView{Role: "analyst", Run: run, Status: "ok"} }
 	verdict := func(o gates.Outcome, reason string) task.GateResult {
 		return task.GateResult{Stage: "development", Verdict: gates.Verdict{Outcome: o, Reason: reason}}
 	}
@@ -94,6 +95,11 @@ func TestTourMovesOn(t *testing.T) {
 		{"page", seen{Title: "Offline", Task: task(heard(stage.ViaDashboard, stage.OnRejected))}, ahead, ""},
 		{"chat", seen{Title: "Import", Task: task(heard(stage.ViaWebhook, stage.OnApproved))}, ahead, ""},
 		{"chat", seen{Title: "Import", Task: task(heard(stage.ViaChat, stage.OnApproved))}, past, "approved by Kim (chat)"},
+		{"answered", seen{Title: "tiles", Comments: []string{"1. " + question}, Task: task(ran(analyst(1)))}, going, "it asks: " + question},
+		{"answered", seen{Title: "tiles", Comments: []string{question}, Task: task(ran(analyst(1), analyst(2)))}, past, "it asks: " + question + " It was answered, and the analyst has finished"},
+		{"undone", seen{Title: "Offline", Task: task(func(d *web.TaskDetail) { d.Stage = stage.Done })}, ahead, ""},
+		{"undone", seen{Title: "Offline", Why: "it waits", Undo: task(func(d *web.TaskDetail) { d.Stage = stage.Development })}, going, "it waits"},
+		{"undone", seen{Title: "Offline", Undo: task(func(d *web.TaskDetail) { d.Stage, d.Follows, d.MergeSHA = stage.Done, "A-1", "c1" })}, past, "what A-1 has landed is taken back by c1"},
 		{"waited", seen{Title: "Offline", Live: telegramtest.Message{Before: []string{"<b>A-1: Offline</b>\nwaits for B-1 (task deps)"}, Text: "x"}}, going, "it said: waits for B-1 (task deps)"},
 		{"frozen", seen{Title: "Rotate the signing keys", Why: "it waits (freeze)", Task: task(func(*web.TaskDetail) {})}, past, "it waits (freeze)"},
 		{"conflict", seen{Title: "Русский перевод", Comments: []string{"development: the branch conflicts with main in x."}}, going, "the branch conflicts with main in x."},

@@ -113,3 +113,67 @@ func (s step) byWay(f facts, word string, way stage.Via) step {
 	}
 	return s.show(c, c.Task.ID != 0 && c.Column == "In Review", false, c.Why)
 }
+
+// What people are asked: by the analyst of a card, and of an undo.
+const (
+	question    = "For how long is a tile to be kept?"
+	wordsOfUndo = "A person has to stand for this commit"
+)
+
+func answered(f facts) step {
+	s := step{
+		ID:    "answered",
+		Title: "An agent asks, and a person answers",
+		Text:  "An agent that cannot go on leaves its questions and ends. The card waits in Needs Input; the answer is given to the next run.",
+	}
+	c := f.card(unclear)
+	asked := slices.ContainsFunc(c.Comments, func(t string) bool { return strings.Contains(t, question) })
+	n := 0
+	for _, r := range c.Task.Runs {
+		if r.Role == "analyst" && r.Status == "ok" {
+			n++
+		}
+	}
+	proof := "it asks: " + question
+	if n > 1 {
+		proof += " It was answered, and the analyst has finished"
+	}
+	return s.show(c, asked, asked && n > 1, proof)
+}
+
+func takenBack(f facts) step {
+	s := step{
+		ID:    "undone",
+		Title: "A person takes a merge back",
+		Text: "Undo on the page of a done task makes the revert, without an agent. CI tests it, a person approves it, " +
+			"and it is merged and deployed as any other change.",
+	}
+	c := f.card(undone)
+	c.Task = c.Undo
+	proof := c.Why
+	if c.Task.MergeSHA != "" {
+		proof = fmt.Sprintf("what %s has landed is taken back by %.12s", c.Task.Follows, c.Task.MergeSHA)
+	}
+	return s.show(c, c.Task.ID != 0, c.Task.Stage == stage.Done, proof)
+}
+
+// isUndone reports whether a person takes back what a card has landed.
+func (w *world) isUndone(title string) bool { return strings.Contains(strings.ToLower(title), undone) }
+
+// isUndo reports whether a branch takes back what another has landed.
+func isUndo(branch string) bool { return strings.Contains(branch, "-undo") }
+
+// undo takes back what the task of a card has landed, as the button of its page does.
+func (w *world) undo(ctx context.Context) error {
+	c := w.look(ctx).card(undone)
+	if c.Undo.ID != 0 {
+		return nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("http://%s/tasks/%d/undo", w.service, c.Task.ID), http.NoBody)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+adminToken)
+	_, err = answer(http.DefaultClient.Do(req))
+	return err
+}

@@ -86,6 +86,20 @@ func (d Desk) move(ctx context.Context, id, column string, by cards.Person) erro
 	return err
 }
 
+// Arrange changes how a card of a board stands to others, and has what waits for that looked at.
+func (d Desk) Arrange(ctx context.Context, project string, a cards.Arrangement) error {
+	if err := d.Cards.Arrange(ctx, a); err != nil {
+		return err
+	}
+	switch p, _ := d.Engine.Projects.ByTracker(project); a.Kind {
+	case cards.Blocked, cards.Unblocked:
+		d.Engine.Heard(tracker.Hook{Kind: tracker.HookItemUpdated, Event: "board." + a.Kind, ProjectID: project, ItemID: a.ID})
+	case cards.PutBefore, cards.PutBehind:
+		d.Engine.Admission.Mark(p.Repo)
+	}
+	return nil
+}
+
 // checkVerdict refuses a rejection without a reason, which is given now or was since the card was moved last, and a
 // verdict of what is not the head of the card's task any more.
 func (d Desk) checkVerdict(ctx context.Context, a Act) error {

@@ -117,6 +117,21 @@ func (v *review) repository(ctx context.Context, repo string, whole bool) error 
 			break
 		}
 	}
+	for _, r := range v.Rules {
+		for last := int64(0); r.First != nil; {
+			id, err := r.First(ctx, repo)
+			if err != nil {
+				return err
+			}
+			if id == 0 || id == last {
+				break
+			}
+			if waits, err := v.look(ctx, p, repo, id); err != nil || waits {
+				return err
+			}
+			last = id
+		}
+	}
 	for from := linePrefix + repo + "/"; ; {
 		first, err := v.Jobs.HoldsIn(ctx, from, end(linePrefix+repo+"/"), 1)
 		if err != nil || len(first) == 0 {

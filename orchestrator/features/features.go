@@ -35,6 +35,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue/lease"
 	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
 // Set switches and tunes the features. Its tags are their settings. What the options of a feature
@@ -123,7 +124,8 @@ type Parts struct {
 	Store      Store
 	Projects   *task.Projects
 	Tracker    fullTracker
-	Polled     bool // nothing announces the tracker's changes
+	Polled     bool         // nothing announces the tracker's changes
+	Cards      cards.Reader // nil = people put no order to them
 	Host       orchestrator.Hosting
 	Messenger  messenger.Messenger // nil = no feature sends live messages
 	Dress      messenger.Dress     // of livemessage.Options, as Work
@@ -206,8 +208,7 @@ func afterDone(s Set, p Parts) (orchestrator.Feature, error) {
 
 func (m *Made) agentPause(s Set, p Parts) (f orchestrator.Feature, err error) {
 	o := s.Pauses
-	o.Store, o.Pauses, o.Jobs = p.Store, p.Store, p.Store
-	o.Projects, o.Agents, o.Log, o.Now = p.Projects, p.Agents, p.Log, p.Now
+	o.Store, o.Pauses, o.Jobs, o.Projects, o.Agents, o.Log, o.Now = p.Store, p.Store, p.Store, p.Projects, p.Agents, p.Log, p.Now
 	if m.Pauses, err = agentpause.New(o); err != nil {
 		return f, err
 	}
@@ -247,7 +248,7 @@ func (m *Made) serialGate(s Set, p Parts) (f orchestrator.Feature, err error) {
 
 func (m *Made) limitWork(s Set, p Parts) (f orchestrator.Feature, err error) {
 	o := s.Limit
-	o.Store, o.Jobs, o.Projects = p.Store, p.Store, p.Projects
+	o.Store, o.Jobs, o.Projects, o.Cards, o.Now = p.Store, p.Store, p.Projects, p.Cards, p.Now
 	if m.Serial != nil {
 		o.Except = m.Serial.Covers
 	}
@@ -319,8 +320,7 @@ func watchRemotes(s Set, p Parts) (orchestrator.Feature, error) {
 func (m *Made) capCosts(s Set, p Parts) (f orchestrator.Feature, err error) {
 	o := s.Budget
 	o.Caps = budget.Caps{Task: int64(s.BudgetTask), RepoDay: int64(s.BudgetRepoDay), Run: int64(s.BudgetRun)}
-	o.Store, o.Records, o.Costs, o.Jobs = p.Store, p.Store, p.Store, p.Store
-	o.Projects, o.Log, o.Now = p.Projects, p.Log, p.Now
+	o.Store, o.Records, o.Costs, o.Jobs, o.Projects, o.Log, o.Now = p.Store, p.Store, p.Store, p.Store, p.Projects, p.Log, p.Now
 	if m.budget, err = budget.New(o); err != nil {
 		return f, err
 	}

@@ -116,7 +116,7 @@ func (s *Service) engine() (err error) {
 	})
 	parts := features.Parts{
 		Store: o.Store, Projects: o.Projects, Tracker: boarded{s.tracker(), s.boards}, Polled: !s.announced(),
-		Host: s.host(), Messenger: s.chat(), Dress: s.words.Dress, Work: s.working,
+		Cards: o.Dashboard.Cards, Host: s.host(), Messenger: s.chat(), Dress: s.words.Dress, Work: s.working,
 		Workspaces: o.Workspaces, Agents: o.Agents, Leases: o.Leases, Merger: runners[stage.EffectMerge], Log: o.Log,
 	}
 	// What a feature owes that is switched off now is cleared away all the same.

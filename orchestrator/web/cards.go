@@ -25,7 +25,7 @@ const (
 // cardMax bounds the body of a request with a card's texts, in bytes.
 const cardMax = 2 << 20
 
-// CardList is the answer of GET /cards: by board and column, the newest move first.
+// CardList is the answer of GET /cards: by board and column, in the order of the board.
 type CardList struct {
 	Cards []CardView `json:"cards"`
 }
@@ -179,7 +179,7 @@ func written(r *http.Request, into any) (by cards.Person, err error) {
 func (s *server) makeCard(r *http.Request) (any, error) {
 	var in struct {
 		Key, Board, Title, Description, Labels string
-		Begin                                  bool
+		Begin, Once                            bool
 	}
 	by, err := written(r, &in)
 	if err != nil {
@@ -188,9 +188,12 @@ func (s *server) makeCard(r *http.Request) (any, error) {
 	if s.Desk.Cards == nil {
 		return nil, noBoard()
 	}
+	if in.Once && in.Key == "" {
+		return nil, badPayload("key: is empty, and once makes a card by it.")
+	}
 	p, _ := s.boardNamed(in.Board)
 	c, err := s.Desk.Make(r.Context(), cards.New{
-		Key: in.Key, Project: p.TrackerProject, Title: in.Title, Description: in.Description, Labels: in.Labels, By: by,
+		Key: in.Key, Once: in.Once, Project: p.TrackerProject, Title: in.Title, Description: in.Description, Labels: in.Labels, By: by,
 	}, in.Begin)
 	if err != nil {
 		return nil, err
@@ -239,9 +242,9 @@ func (s *server) editCard(r *http.Request) (any, error) {
 	return s.detail(r, c.ID)
 }
 
-// actOnCard comments on a card, moves it, or both.
+// actOnCard comments on a card, moves it, puts it next to another of its column, or all of these.
 func (s *server) actOnCard(r *http.Request) (any, error) {
-	var in struct{ Key, Comment, To, Commit string }
+	var in struct{ Key, Comment, To, Commit, Before, Behind string }
 	by, err := written(r, &in)
 	if err != nil {
 		return nil, err
@@ -255,8 +258,20 @@ func (s *server) actOnCard(r *http.Request) (any, error) {
 		return nil, badPayload(fmt.Sprintf("to: there is no column %.40q.", in.To))
 	}
 	err = s.Access.Check(access.Of(r.Context()), access.ForColumn(to.Status), s.viewOf(c).Repo)
-	if err == nil {
+	put := cards.Arrangement{ID: c.ID, Kind: cards.PutBefore, Other: in.Before, By: by}
+	if in.Behind != "" {
+		put.Kind, put.Other = cards.PutBehind, in.Behind
+	}
+	if err == nil && put.Other != "" {
+		var other cards.Card
+		other, err = s.Desk.Find(r.Context(), s.Engine.Projects.Boards(), put.Other)
+		put.Other = other.ID
+	}
+	if err == nil && (put.Other == "" || in.To != "" || in.Comment != "") {
 		err = s.Desk.Do(r.Context(), admin.Act{Card: c.ID, Key: in.Key, Body: in.Comment, Column: to.Key, Of: in.Commit, By: by})
+	}
+	if err == nil && put.Other != "" {
+		err = s.Desk.Arrange(r.Context(), c.Project, put)
 	}
 	if err != nil {
 		return nil, err

@@ -80,6 +80,18 @@ func TestCardsByTheAPI(t *testing.T) {
 	ask(access.Operator, "POST", "/cards/APP-2", `{"to": "moon"}`, 400)
 	ask(access.Operator, "POST", "/cards/APP-77", `{"to": "STOP"}`, 404)
 
+	for range 2 {
+		ask(access.Operator, "POST", "/cards", `{"board": "app", "title": "Behind"}`, 200)
+	}
+	ask(access.Viewer, "POST", "/cards/APP-3", `{"behind": "app-4"}`, 403)
+	ask(access.Operator, "POST", "/cards/APP-3", `{"behind": "app-77"}`, 400)
+	ask(access.Operator, "POST", "/cards/APP-3", `{"behind": "APP-2"}`, 400) // which is in another column
+	for side, order := range map[string][]string{"before": {`"APP-3"`, `"APP-4"`}, "behind": {`"APP-4"`, `"APP-3"`}} {
+		ask(access.Operator, "POST", "/cards/APP-3", fmt.Sprintf(`{%q: "app-4"}`, side), 200)
+		a := d.fetch("GET", "/cards?column=backlog", map[string]string{"Authorization": "Bearer " + d.tokens[access.Viewer]}, "")
+		require.Less(t, strings.Index(a.body, order[0]), strings.Index(a.body, order[1]), a.body)
+	}
+
 	jobs, err := d.store.Jobs(t.Context(), queue.Filter{Limit: 100})
 	require.NoError(t, err)
 	var moves []string

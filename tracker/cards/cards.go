@@ -67,6 +67,11 @@ func ColumnOf(word string) (Column, bool) {
 	return Column{}, false
 }
 
+// IsLine reports whether the cards of a column stand in line to begin.
+func IsLine(column string) bool {
+	return column == string(stage.StatusToAnalyse) || column == string(stage.StatusAnalysis)
+}
+
 // Person names the author of a change. The name is the account's id as well.
 type Person struct {
 	Name  string
@@ -75,6 +80,13 @@ type Person struct {
 
 // Service begins the ids of the service's own accounts; no person's name has a slash.
 const Service = "signalbox/"
+
+// Lengths that people's texts may have, in characters.
+const (
+	TitleMax  = 10_000
+	TextMax   = 100_000
+	LabelsMax = 1_000
+)
 
 // nameMax is the length of a person's name, in characters.
 const nameMax = 60
@@ -123,7 +135,7 @@ type Card struct {
 	MadeAt      time.Time
 	MovedAt     time.Time // when it was put where it stands
 	Said        int       // how many comments it has
-	Place, Of   int       // in a listing: its place in its column, newest move first, and how many cards that has
+	Place, Of   int       // in a listing: its place in its column, and how many cards that has
 }
 
 // Comment is a comment on a card.
@@ -147,6 +159,8 @@ const (
 	DeletedIt  = "deleted"
 	Blocked    = "blocked"   // To is the id of the card that it waits for
 	Unblocked  = "unblocked" // as well
+	PutBefore  = "before"    // in its column; To is the id of the card that is next to it
+	PutBehind  = "behind"    // as well
 )
 
 // Entry is one change of a card. The log is only added to.
@@ -186,6 +200,7 @@ type Filter struct {
 // New is a card to make.
 type New struct {
 	Key                string // the same key and texts make one card
+	Once               bool   // the same key alone does
 	Project            string
 	Title, Description string
 	Labels             string // names, with commas between them
@@ -208,19 +223,23 @@ type Saying struct {
 }
 
 // Arrangement changes how a card stands to the board, or to another card. Kind is one of
-// ArchivedIt, RestoredIt, DeletedIt, Blocked and Unblocked.
+// ArchivedIt, RestoredIt, DeletedIt, Blocked, Unblocked, PutBefore and PutBehind.
 type Arrangement struct {
 	ID    string
 	Kind  string
-	Other string // of Blocked and Unblocked: the id of the card that is waited for
+	Other string // the id of the card that is waited for, or that it is put next to
 	By    Person
 }
 
 // Reader reads the board. What does not exist is tracker.ErrNotFound.
 type Reader interface {
-	// Cards lists cards without their descriptions, by column, newest move first.
+	// Cards lists cards without their descriptions, by column and, within it, as people have put them. Where nobody has,
+	// the newest move is first; in the columns that IsLine names it is last.
 	Cards(ctx context.Context, f Filter) ([]Card, error)
 	Story(ctx context.Context, id string) (Story, error)
+	// Order lists the ids of a project's cards in the columns that IsLine names, next to begin first; none where nobody
+	// has put any of them.
+	Order(ctx context.Context, project string) ([]string, error)
 	// Revision is another text after each change.
 	Revision(ctx context.Context) (string, error)
 }

@@ -6,7 +6,7 @@ test('every step is ticked off, and then it is the reader’s turn', async ({ pa
   await page.setViewportSize({ width: 1280, height: 800 })
   await page.goto(site('demo'))
   await expect(page.locator('#next-h')).toContainText('You have seen everything', { timeout: 90_000 })
-  await expect(page.locator('.line li.seen')).toHaveCount(15)
+  await expect(page.locator('.line li.seen')).toHaveCount(17)
   await expect(page.locator('#step-worse .proof')).toContainText('503 Service Unavailable')
   await look(page, 'demo-tour-end', { fullPage: true })
 

@@ -18,8 +18,9 @@ type cardCmd struct {
 	List    cardListCmd    `cmd:"" help:"List the cards of the server's own board."`
 	Show    cardShowCmd    `cmd:"" help:"Show a card with its text and comments."`
 	Add     cardAddCmd     `cmd:"" help:"Make a card."`
-	Move    cardMoveCmd    `cmd:"" help:"Move a card to a column."`
+	Move    cardMoveCmd    `cmd:"" help:"Move a card to a column, or within it: the order in a column is that in which its cards begin."`
 	Comment cardCommentCmd `cmd:"" help:"Comment on a card."`
+	Import  cardImportCmd  `cmd:"" help:"Make the cards of a CSV file; run again, it makes what is missing."`
 	Answer  cardAnswerCmd  `cmd:"" help:"Answer the questions on a card, which goes on: a comment and In Progress."`
 }
 
@@ -105,14 +106,18 @@ func (c cardAddCmd) Run(s *streams) error {
 
 type cardMoveCmd struct {
 	card
-	To     string `arg:"" help:"A column, by its key or name: to_analyse, 'In Progress', Approved, STOP."`
+	To     string `arg:"" optional:"" help:"A column, by its key or name: to_analyse, 'In Progress', Approved, STOP."`
+	Before string `help:"Put it before this card of the column."`
+	Behind string `help:"Put it behind this card of the column."`
 	Why    string `help:"A comment that goes with it; a rejection needs one."`
 	Commit string `help:"The commit that you have read: a verdict is refused when the task stands at another by now."`
 }
 
 // Run moves a card; it needs the right operator, and for a verdict that of an approver.
 func (c cardMoveCmd) Run(s *streams) error {
-	return c.act(s, http.MethodPost, map[string]string{"to": c.To, "comment": c.Why, "commit": c.Commit})
+	return c.act(s, http.MethodPost, map[string]string{
+		"to": c.To, "comment": c.Why, "commit": c.Commit, "before": c.Before, "behind": c.Behind,
+	})
 }
 
 type cardCommentCmd struct {

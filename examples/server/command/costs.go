@@ -85,8 +85,25 @@ func price(t web.Totals) string {
 	}
 }
 
+// days are counted, with a unit or without.
+type days int
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *days) UnmarshalText(text []byte) error {
+	digits, each := strings.TrimSuffix(string(text), "d"), 1
+	if weeks, ok := strings.CutSuffix(digits, "w"); ok {
+		digits, each = weeks, 7
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q is no number of days, want one such as 7, 7d or 2w", text)
+	}
+	*d = days(n * each)
+	return nil
+}
+
 type reportCmd struct {
-	Days   int    `default:"7" help:"What has ended in so many days."`
+	Days   days   `default:"7" aliases:"since" help:"What has ended in so many days, as in 7, 7d or 2w."`
 	From   string `help:"Since this day (UTC), as in 2026-11-27, and not of so many days."`
 	To     string `help:"Up to this day, with it."`
 	Repo   string `help:"In this repository only."`
@@ -98,7 +115,7 @@ type reportCmd struct {
 
 // Run prints a report as a text for a message.
 func (c reportCmd) Run(s *streams) error {
-	query := url.Values{"days": {strconv.Itoa(c.Days)}}
+	query := url.Values{"days": {strconv.Itoa(int(c.Days))}}
 	for name, text := range map[string]string{"from": c.From, "to": c.To, "repo": c.Repo, "person": c.Person, "end": c.End} {
 		if text != "" {
 			query.Set(name, text)

@@ -70,7 +70,7 @@ func TestEveryCommandIsForPrograms(t *testing.T) {
 	calling := []string{
 		"tasks", "show", "review", "queue", "costs", "report", "receipt", "logs",
 		"approve", "reject", "confirm", "note", "pause", "unpause", "drain", "stop", "retry", "undo", "why",
-		"card list", "card show", "card add", "card move", "card comment", "card answer", "deps list", "deps add", "deps remove", "unfreeze", "resume", "reload",
+		"card list", "card show", "card add", "card import", "card move", "card comment", "card answer", "deps list", "deps add", "deps remove", "unfreeze", "resume", "reload",
 	}
 	var all, called []string
 	for _, leaf := range parser.Model.Leaves(true) {
@@ -87,4 +87,21 @@ func TestEveryCommandIsForPrograms(t *testing.T) {
 	}
 	require.ElementsMatch(t, calling, called)
 	require.Subset(t, all, without)
+}
+
+// A span of days has a unit or none.
+func TestSpansOfDays(t *testing.T) {
+	for text, want := range map[string]days{"7": 7, "7d": 7, "2w": 14} {
+		var c cli
+		parser, err := kong.New(&c, kong.Vars{"version": "x"})
+		require.NoError(t, err)
+		_, err = parser.Parse([]string{"report", "--since", text})
+		require.NoError(t, err)
+		require.Equal(t, want, c.Report.Days)
+		_, err = parser.Parse([]string{"report", "--days", text})
+		require.NoError(t, err)
+	}
+	for _, text := range []string{"", "0d", "week", "7h"} {
+		require.Error(t, new(days).UnmarshalText([]byte(text)), text)
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -35,9 +36,15 @@ const Works task.FactKind = "place"
 // Options of a Limit. All up to Projects are required.
 type Options struct {
 	Store    orchestrator.Storing
-	Jobs     queue.HoldFinder
+	Jobs     admit.Jobs
 	Projects *task.Projects
 	Except   func(repo string) bool // repositories in which something else bounds beginnings; nil = none
+	// Cards tells in which order people have put them; nil, or of a board without one: tasks begin by their numbers, as
+	// do those of cards that it does not list.
+	Cards interface {
+		Order(ctx context.Context, project string) (cards []string, err error)
+	}
+	Now func() time.Time // nil = the real clock
 }
 
 // Limit is the feature.
@@ -49,6 +56,9 @@ type Limit struct {
 func New(o Options) (*Limit, error) {
 	if o.Store == nil || o.Jobs == nil || o.Projects == nil {
 		return nil, errors.New("wip: Options.Store, Jobs and Projects are required")
+	}
+	if o.Now == nil {
+		o.Now = run.Real{}.Now
 	}
 	if o.Except == nil {
 		o.Except = func(string) bool { return false }
@@ -72,7 +82,7 @@ func (l *Limit) Feature() orchestrator.Feature {
 func (l *Limit) rule() admit.Rule {
 	return admit.Rule{
 		Name: Name, Line: true, Closed: "waits until the places of its repository can be counted",
-		Tend: l.tend, Reserve: l.reserve, Read: l.read,
+		Tend: l.tend, Reserve: l.reserve, Read: l.read, First: l.first,
 		Admitted: func(_ *admit.Pass, s admit.Start, c *task.Commit) {
 			if _, bounded := l.places(s.Task.Repo); bounded && begins(s.Task.State) && s.JobID == 0 { // else it is reserved
 				c.Facts = append(c.Facts, place(s.Task))
@@ -169,8 +179,10 @@ func (l *Limit) reserve(ctx context.Context, s admit.Start) (undo func(context.C
 // facts holds the places of a repository, and who has them.
 type facts struct {
 	places int
-	given  bool // the task has one
-	older  bool // one that is older waits for a place
+	given  bool      // the task has one
+	older  bool      // one that is older waits for a place
+	before task.Task // one that people have put before it, and that can begin; zero: none
+	now    time.Time
 	in     []task.Task
 }
 
@@ -179,7 +191,7 @@ func (l *Limit) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.F
 	if !bounded || !begins(s.Task.State) {
 		return nil, nil
 	}
-	f, repo := facts{places: n}, s.Task.Repo
+	f, repo := facts{places: n, now: l.opt.Now()}, s.Task.Repo
 	had, err := l.opt.Store.Facts(ctx, place(s.Task), 1)
 	if err != nil {
 		return nil, err
@@ -198,19 +210,35 @@ func (l *Limit) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.F
 		}
 	}
 	if !f.given && len(f.in) < n {
-		line := func(id int64) string { return admit.Subjects(repo, id)[1] }
-		older, err := l.opt.Jobs.HoldsIn(ctx, line(0), line(s.Task.ID), 1)
+		order, err := admit.Once(p, inOrder(s.Task.TrackerProjectID), func() ([]string, error) { return l.order(ctx, s.Task.TrackerProjectID) })
 		if err != nil {
 			return nil, err
 		}
-		f.older = len(older) > 0
+		at := slices.Index(order, s.Task.TrackerIssueID)
+		if at < 0 {
+			line := func(id int64) string { return admit.Subjects(repo, id)[1] }
+			older, err := l.opt.Jobs.HoldsIn(ctx, line(0), line(s.Task.ID), 1)
+			if err != nil {
+				return nil, err
+			}
+			f.older, at = len(older) > 0, len(order)
+		}
+		if f.before, err = l.ready(ctx, repo, order[:at], false); err != nil {
+			return nil, err
+		}
 	}
 	return f, nil
 }
 
 func (f facts) Judge(s admit.Start) (r admit.Reason, waits bool) {
-	if f.given && s.Task.State.Run > 1 || len(f.in) < f.places && !f.older { // the first: it has begun
+	if f.given && s.Task.State.Run > 1 || len(f.in) < f.places && !f.older && f.before.ID == 0 { // the first: it has begun
 		return r, false
+	}
+	if b := f.before; b.ID != 0 {
+		return admit.Reason{
+			Text: fmt.Sprintf("waits for its turn: %s (task %d) is before it on the board", b.WorkItemID, b.ID), Who: admit.WhoTask,
+			Do: "Wait until " + b.WorkItemID + " has begun, or put the card before it", Tasks: []int64{b.ID}, Until: f.now.Add(turn),
+		}, true
 	}
 	r = admit.Reason{
 		Brief: "waits for a place in " + s.Task.Repo, Who: admit.WhoTask,
@@ -230,6 +258,54 @@ func (f facts) Judge(s admit.Start) (r admit.Reason, waits bool) {
 		r.Text = fmt.Sprintf("waits for a place: %d of %d in work in %s: %s", len(f.in), f.places, s.Task.Repo, text)
 	}
 	return r, true
+}
+
+// turn is how often a task is looked at that may begin once another has.
+const turn = 5 * time.Second
+
+// inOrder names the order of a project in a pass.
+type inOrder string
+
+func (l *Limit) order(ctx context.Context, project string) ([]string, error) {
+	if l.opt.Cards == nil {
+		return nil, nil
+	}
+	return l.opt.Cards.Order(ctx, project)
+}
+
+// ready finds the first task of a line's cards that can begin, or does once there is a place; held: that waits for that.
+func (l *Limit) ready(ctx context.Context, repo string, items []string, held bool) (task.Task, error) {
+	for _, item := range items {
+		list, err := l.opt.Store.Tasks(ctx, task.Filter{TrackerIssueID: item, Repo: repo, Live: true, Limit: 1})
+		if err != nil {
+			return task.Task{}, err
+		}
+		if len(list) == 0 || list[0].State.Run > 1 || !begins(list[0].State) {
+			continue
+		}
+		waits, err := l.opt.Jobs.Waiting(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: list[0].ID})
+		if err != nil {
+			return task.Task{}, err
+		}
+		other := func(r queue.Reason) bool { return r.Name != Name }
+		for _, w := range waits {
+			if !slices.ContainsFunc(w.Reasons, other) && (!held || len(w.Reasons) > 0) {
+				return list[0], nil
+			}
+		}
+	}
+	return task.Task{}, nil
+}
+
+// first is the task that people have put first of those that wait for a place; 0 where they have not.
+func (l *Limit) first(ctx context.Context, repo string) (int64, error) {
+	p, _ := l.opt.Projects.ByRepo(repo)
+	items, err := l.order(ctx, p.TrackerProject)
+	if err != nil || len(items) == 0 {
+		return 0, err
+	}
+	t, err := l.ready(ctx, repo, items, true)
+	return t.ID, err
 }
 
 // namesMax is how many tasks a reason names.

@@ -234,3 +234,55 @@ func TestPlacesOfWhatHadBegun(t *testing.T) {
 		require.Equal(r, []int64{1}, analysed(r))
 	})
 }
+
+// ordered is the order that people have put cards in.
+type ordered struct{ items []string }
+
+// Order implements what wip.Options requires of cards.
+func (o *ordered) Order(context.Context, string) ([]string, error) { return o.items, nil }
+
+// What people have put first begins first: of those that wait for a place, and of those that wait for an agent only.
+func TestTheOrderOfTheBoardIsThatOfTheLine(t *testing.T) {
+	for name, agents := range map[string]int{"places are short": 8, "agents are short": 1} {
+		t.Run(name, func(t *testing.T) {
+			by := &ordered{}
+			Run(t, func(r *Rig) {
+				r.Options.MaxConcurrency, r.Projects[0].WIP = agents, 2
+				r.Features = func() []orchestrator.Feature {
+					projects, err := task.NewProjects(r.Projects...)
+					require.NoError(r, err)
+					l, err := wip.New(wip.Options{Store: r.Store, Jobs: r.Store, Projects: projects, Cards: by})
+					require.NoError(r, err)
+					return []orchestrator.Feature{l.Feature()}
+				}
+			}, func(r *Rig) {
+				r.Place.SetScript(Instead(stage.Analyst, Hang))
+				items := begin(r, 6)
+				r.Settle(10 * time.Second)
+				begun := len(analysed(r))
+				by.items = []string{items[0], items[4], items[5], items[1], items[3]} // the third is on another board
+				r.Engine.Admission.Mark(AppRepo)
+				r.Settle(10 * time.Second)
+				require.Len(r, analysed(r), begun, "there is no place")
+				r.Shutdown()
+				r.Place.SetScript(GoodAgent)
+				r.Start()
+				r.Settle(40 * time.Second) // not by the look that comes each minute
+				var order []int64
+				for _, id := range analysed(r)[begun:] {
+					if id != 1 && (begun == 1 || id != 2) {
+						order = append(order, id)
+					}
+				}
+				want := []int64{5, 6, 2, 4, 3}
+				if begun == 2 {
+					want = []int64{5, 6, 4, 3}
+				}
+				require.Equal(r, want, order)
+				held, err := r.Store.Holds(context.Background())
+				require.NoError(r, err)
+				require.Empty(r, held)
+			})
+		})
+	}
+}

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -150,9 +151,11 @@ type unsentField struct {
 func unsent(r *http.Request, wrong string) view {
 	f := unsentForm{Wrong: wrong, Action: strings.TrimPrefix(r.URL.Path, "/")}
 	for name, values := range r.PostForm {
-		if name != "token" {
-			large := slices.Contains([]string{"body", "title", "description", "labels"}, name)
-			f.Fields = append(f.Fields, unsentField{name, values[0], large})
+		large := slices.Contains([]string{"body", "title", "description", "labels"}, name)
+		for _, value := range values {
+			if name != "token" {
+				f.Fields = append(f.Fields, unsentField{name, value, large})
+			}
 		}
 	}
 	slices.SortFunc(f.Fields, func(a, b unsentField) int { return strings.Compare(b.Name, a.Name) }) // the title first
@@ -205,6 +208,31 @@ func (s *server) doMove(r *http.Request, by cards.Person) (string, error) {
 	return cardAddress(id) + "?said=moved", nil
 }
 
+// isVerdict reports whether a card comes into a column by a word about what was read, which is given card by card.
+func isVerdict(c cards.Column) bool { return access.ForColumn(c.Status) != access.Operator }
+
+// doMoveAll moves several cards into a column. Sent again, it moves those that are left.
+func (s *server) doMoveAll(r *http.Request, by cards.Person) (string, error) {
+	to, known := cards.ColumnOf(r.PostForm.Get("column"))
+	chosen := r.PostForm["card"]
+	switch {
+	case len(chosen) == 0:
+		return "", &cards.InputError{Text: "No card is chosen: tick those that are to be moved."}
+	case !known || isVerdict(to):
+		return "", &cards.InputError{Text: "Choose another column: a verdict is given card by card, beside what it is about."}
+	}
+	for n, id := range chosen {
+		err := s.carryOut(r, admin.Act{Card: id, Column: to.Key, By: by})
+		if wrong, is := errors.AsType[*cards.InputError](err); is {
+			err = &cards.InputError{Text: fmt.Sprintf("%d of %d cards are moved. %s", n, len(chosen), wrong.Text)}
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return boardAddress(r.PostForm.Get("back")) + "&said=moved#col-" + url.PathEscape(to.Key), nil
+}
+
 // doSay makes a comment, and then the move that goes with it.
 func (s *server) doSay(r *http.Request, by cards.Person) (string, error) {
 	id, column, body := r.PathValue("id"), r.PostForm.Get("column"), r.PostForm.Get("body")
@@ -222,6 +250,11 @@ func (s *server) doSay(r *http.Request, by cards.Person) (string, error) {
 
 func (s *server) doArrange(r *http.Request, by cards.Person) (string, error) {
 	id, kind, other := r.PathValue("id"), r.PostForm.Get("kind"), r.PostForm.Get("other")
+	for _, side := range []string{cards.PutBefore, cards.PutBehind} { // a button of the board's form
+		if next := r.PostForm.Get(side); next != "" {
+			kind, other = side, next
+		}
+	}
 	if kind == cards.Blocked {
 		boards := access.Readable(r.Context(), s.Engine.Projects.Boards(), repoOfProject)
 		c, err := s.desk().Find(r.Context(), boards, other)
@@ -243,12 +276,12 @@ func (s *server) doArrange(r *http.Request, by cards.Person) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := s.Cards.Arrange(r.Context(), cards.Arrangement{ID: id, Kind: kind, Other: other, By: by}); err != nil {
+	if err := s.desk().Arrange(r.Context(), story.Project, cards.Arrangement{ID: id, Kind: kind, Other: other, By: by}); err != nil {
 		return "", err
 	}
 	switch kind {
-	case cards.Blocked, cards.Unblocked:
-		s.Engine.Heard(tracker.Hook{Kind: tracker.HookItemUpdated, Event: "board." + kind, ProjectID: story.Project, ItemID: id})
+	case cards.PutBefore, cards.PutBehind:
+		return boardAddress(cmp.Or(r.PostForm.Get("back"), story.Project)) + "#k-" + url.PathEscape(id), nil
 	case cards.DeletedIt:
 		e := cards.Entry{Card: id, Project: story.Project, N: int64(len(story.Log)) + 1, Kind: kind, By: by.Name, Proof: by.Proof}
 		s.desk().Announce(r.Context(), e, tracker.HookItemRemoved)

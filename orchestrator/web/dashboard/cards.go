@@ -43,13 +43,15 @@ type cardView struct {
 	cards.Card
 	Key  string
 	Task *card // its unfinished task; nil: none
+
+	Above, Below string // the ids of its neighbours; empty: it is at the end
 }
 
 func (s *server) viewOf(c cards.Card) cardView {
 	return cardView{Card: c, Key: s.placeOf(c.Project).key(c.Number)}
 }
 
-// cardColumn is a column with the cards that were moved there last.
+// cardColumn is a column with the cards that are first in it.
 type cardColumn struct {
 	cards.Column
 	Cards []cardView
@@ -59,12 +61,27 @@ type cardColumn struct {
 // More is how many cards are not shown.
 func (c cardColumn) More() int { return c.Of - len(c.Cards) }
 
-// cardsPage is one board of our own.
+// cardLane is a board of our own on its page.
+type cardLane struct {
+	Place   place
+	Columns []cardColumn
+	At      string // begins the ids of its columns on the page
+}
+
+// allPlaces stands for the project where boards are shown together.
+const allPlaces = "*"
+
+// laneCards is how many cards a column shows where there are several boards.
+const laneCards = 10
+
+// cardsPage is one board of our own, or all that may be read, each as a lane.
 type cardsPage struct {
 	Places   []place
 	Place    place
-	Columns  []cardColumn
-	Only     string // the one column that is shown; empty: all
+	Shown    string // project of its address: that of Place, or allPlaces
+	Lanes    []cardLane
+	Bulk     []cards.Column // into which several cards may be moved at once
+	Only     string         // the one column that is shown; empty: all
 	Archived bool
 	Text     string   // of key, title and labels
 	Label    string   // that the cards have
@@ -76,17 +93,50 @@ type cardsPage struct {
 // On reports whether the board is narrowed.
 func (p cardsPage) On() bool { return p.Text != "" || p.Label != "" }
 
+// Grouped reports whether several boards are shown.
+func (p cardsPage) Grouped() bool { return p.Shown == allPlaces }
+
 // selects compares without regard to the case of letters.
-func (p cardsPage) selects(c cards.Card) bool {
-	text := strings.ToLower(p.Place.key(c.Number) + " " + c.Title + " " + c.Labels)
+func (p cardsPage) selects(at place, c cards.Card) bool {
+	text := strings.ToLower(at.key(c.Number) + " " + c.Title + " " + c.Labels)
 	return strings.Contains(text, strings.ToLower(p.Text)) && (p.Label == "" || slices.Contains(labelsIn(c.Labels), p.Label))
+}
+
+// lane makes the columns of a board.
+func (p *cardsPage) lane(at place, list []cards.Card, tasks map[string]*card) (out cardLane) {
+	out.Place = at
+	most := columnCards
+	if p.Grouped() {
+		out.At, most = at.Prefix+"-", laneCards
+	}
+	for _, c := range cards.Columns() {
+		if p.Only != "" && p.Only != c.Key {
+			continue
+		}
+		column := cardColumn{Column: c}
+		for _, one := range list {
+			if one.Project != at.ID || one.Column != c.Key || !p.selects(at, one) {
+				continue
+			}
+			if column.Of++; p.Only != "" || len(column.Cards) < most {
+				v := cardView{Card: one, Key: at.key(one.Number), Task: tasks[one.ID]}
+				if n := len(column.Cards); n > 0 {
+					v.Above, column.Cards[n-1].Below = column.Cards[n-1].ID, one.ID
+				}
+				column.Cards = append(column.Cards, v)
+			}
+		}
+		p.Found += column.Of
+		out.Columns = append(out.Columns, column)
+	}
+	return out
 }
 
 func (s *server) ownBoard(r *http.Request) (view, error) {
 	q := r.URL.Query()
 	p := cardsPage{
 		Only: q.Get("column"), Archived: q.Get("archived") != "", Who: rightsOf(r),
-		Text: strings.TrimSpace(q.Get("q")), Label: q.Get("label"),
+		Text: strings.TrimSpace(q.Get("q")), Label: q.Get("label"), Bulk: slices.DeleteFunc(cards.Columns(), isVerdict),
 	}
 	for _, b := range access.Readable(r.Context(), s.Engine.Projects.Boards(), repoOfProject) {
 		p.Places = append(p.Places, place{b.TrackerProject, b.Prefix, b.Repo})
@@ -96,7 +146,12 @@ func (s *server) ownBoard(r *http.Request) (view, error) {
 		return view{}, notFound("There is no such board.")
 	}
 	p.Place = p.Places[max(at, 0)]
+	p.Shown = p.Place.ID
+	shown, title := []place{p.Place}, "Cards of "+p.Place.Prefix
 	f := cards.Filter{Project: p.Place.ID} // all of them: labels are chosen from what there is
+	if q.Get("group") == "repo" && at < 0 {
+		p.Shown, shown, title, f.Project = allPlaces, p.Places, "Cards by repository", ""
+	}
 	if p.Archived {
 		f.State = cards.Archived
 	}
@@ -108,31 +163,20 @@ func (s *server) ownBoard(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	for _, c := range cards.Columns() {
-		if p.Only != "" && p.Only != c.Key {
-			continue
-		}
-		column := cardColumn{Column: c}
-		for _, one := range list {
-			if one.Column != c.Key || !p.selects(one) {
-				continue
-			}
-			if column.Of++; p.Only != "" || len(column.Cards) < columnCards {
-				column.Cards = append(column.Cards, cardView{one, p.Place.key(one.Number), tasks[one.ID]})
-			}
-		}
-		p.Found += column.Of
-		p.Columns = append(p.Columns, column)
+	for _, at := range shown {
+		p.Lanes = append(p.Lanes, p.lane(at, list, tasks))
 	}
 	for _, one := range list {
-		p.Labels = append(p.Labels, labelsIn(one.Labels)...)
+		if slices.ContainsFunc(shown, func(at place) bool { return at.ID == one.Project }) {
+			p.Labels = append(p.Labels, labelsIn(one.Labels)...)
+		}
 	}
 	slices.Sort(p.Labels)
 	p.Labels = slices.Compact(p.Labels)
-	if len(p.Columns) == 0 {
+	if len(p.Lanes[0].Columns) == 0 {
 		return view{}, notFound("There is no such column.")
 	}
-	return view{Name: "cards", Script: "cards.js", Title: "Cards of " + p.Place.Prefix, Nav: "cards", Data: p}, nil
+	return view{Name: "cards", Script: "cards.js", Title: title, Nav: "cards", Data: p}, nil
 }
 
 // liveCards are the unfinished tasks, by their cards.
@@ -266,6 +310,8 @@ func (s *server) logLine(e cards.Entry, story cards.Story) logLine {
 		l.What = "put it back on the board"
 	case cards.Blocked:
 		l.What = "made it wait for " + other
+	case cards.PutBefore, cards.PutBehind:
+		l.What = "put it elsewhere in its column"
 	case cards.Unblocked:
 		l.What = "let it wait no longer for " + other
 	default:
@@ -340,5 +386,8 @@ func cardAddress(id string) string { return "board/cards/" + url.PathEscape(id) 
 
 // boardAddress is the address of a board.
 func boardAddress(project string) string {
+	if project == allPlaces {
+		return "board?group=repo"
+	}
 	return "board?" + url.Values{"project": {project}}.Encode()
 }

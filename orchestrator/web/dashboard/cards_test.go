@@ -290,6 +290,69 @@ func TestColumns(t *testing.T) {
 	require.Equal(t, stage.StatusUnknown, cards.Columns()[0].Status)
 }
 
+// Cards are put up and down by buttons, which lead back to the board.
+func TestCardsArePutInOrder(t *testing.T) {
+	d := signedIn(t)
+	one, two := d.made("one"), d.made("two")
+	page := d.request(http.MethodGet, "/board", nil).body
+	require.Less(t, strings.Index(page, ">two<"), strings.Index(page, ">one<"), "the newest is on top")
+	form := regexp.MustCompile(`formaction="\.?/?(?:\.\./)*([^"]+)" name="(before|behind)" value="([^"]+)">(Up|Down)`).FindAllStringSubmatch(page, -1)
+	require.Len(t, form, 2, "the first goes down, the last up")
+	require.Equal(t, []string{two[1:] + "/arrange", "behind", "Down", one[1:] + "/arrange", "before", "Up"},
+		[]string{form[0][1], form[0][2], form[0][4], form[1][1], form[1][2], form[1][4]})
+	a := d.post("/"+form[1][1], url.Values{form[1][2]: {form[1][3]}, "back": {project}})
+	require.Equal(t, http.StatusSeeOther, a.status, a.body)
+	require.Contains(t, a.header.Get("Location"), "board?project="+project+"#k-")
+	page = d.request(http.MethodGet, "/board", nil).body
+	require.Less(t, strings.Index(page, ">one<"), strings.Index(page, ">two<"))
+	require.Contains(t, d.request(http.MethodGet, one, nil).body, "put it elsewhere in its column")
+}
+
+// Several cards are moved by one form, each as if alone; a verdict is none of that, and what stays behind is sent again.
+func TestSeveralCardsAreMoved(t *testing.T) {
+	d := signedIn(t)
+	var ids []string
+	for _, title := range []string{"one", "two", "three"} {
+		ids = append(ids, strings.TrimPrefix(d.made(title), "/board/cards/"))
+	}
+	d.cookie = append(d.cookie, &http.Cookie{Name: access.NameCookie, Value: "Kim"})
+	page := d.request(http.MethodGet, "/board", nil).body
+	require.Contains(t, page, `form="bulk" name="card" value="`+ids[0]+`"`)
+	require.NotContains(t, regexp.MustCompile(`(?s)<form class="filter" id="bulk".*?</form>`).FindString(page), `value="approved"`)
+	for _, form := range []url.Values{{"column": {"done"}}, {"card": ids, "column": {"approved"}}, {"card": ids, "column": {"moon"}}} {
+		require.Equal(t, http.StatusUnprocessableEntity, d.post("/board/move", form).status, form)
+	}
+	_, err := d.board.Move(t.Context(), ids[0], "backlog", cards.Person{Name: "Kim"})
+	require.NoError(t, err)
+	require.NoError(t, d.board.Arrange(t.Context(), cards.Arrangement{ID: ids[2], Kind: cards.ArchivedIt, By: cards.Person{Name: "Kim"}}))
+	a := d.post("/board/move", url.Values{"card": ids, "column": {"done"}, "back": {project}})
+	require.Equal(t, http.StatusUnprocessableEntity, a.status)
+	for _, id := range ids {
+		require.Contains(t, a.body, `name="card" value="`+id+`"`, "it is sent again with all of them")
+	}
+	require.Contains(t, a.body, "2 of 3 cards are moved. The card is archived")
+	require.NoError(t, d.board.Arrange(t.Context(), cards.Arrangement{ID: ids[2], Kind: cards.RestoredIt, By: cards.Person{Name: "Kim"}}))
+	before := len(d.events())
+	require.Contains(t, d.post("/board/move", url.Values{"card": ids, "column": {"done"}, "back": {"*"}}).header.Get("Location"), "board?group=repo&said=moved#col-done")
+	require.Len(t, d.events(), before+1, "those that stand there already are not announced again")
+}
+
+// Boards of several repositories are lanes of one page, and all of them are searched.
+func TestLanesByRepository(t *testing.T) {
+	d := signedIn(t)
+	d.made("one")
+	require.Equal(t, http.StatusSeeOther, d.post("/board/new", url.Values{"key": {"k"}, "project": {"p2"}, "title": {"elsewhere"}, "labels": {"map"}, "name": {"Kim"}}).status)
+	page := d.request(http.MethodGet, "/board?group=repo", nil).body
+	for _, want := range []string{`id="col-APP-backlog"`, `id="col-OTH-backlog"`, ">one</a>", ">elsewhere</a>", "<option>map</option>", `name="back" value="*"`} {
+		require.Contains(t, page, want)
+	}
+	require.Less(t, strings.Index(page, ">one</a>"), strings.Index(page, `id="col-OTH-backlog"`))
+	page = d.request(http.MethodGet, "/board?group=repo&q=oth-1", nil).body
+	require.Contains(t, page, ">1 found")
+	require.NotContains(t, page, ">one</a>")
+	require.NotContains(t, d.request(http.MethodGet, "/board?project="+project, nil).body, ">elsewhere</a>")
+}
+
 // The board is searched and narrowed by a form, and counts what it has found; labels lead to those that share them.
 func TestBoardIsFiltered(t *testing.T) {
 	d := signedIn(t)

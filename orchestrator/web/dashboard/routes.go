@@ -109,6 +109,7 @@ func (s *server) cardRoutes() []access.Route {
 		}
 	}
 	board := func(r *http.Request, _ typed) (view, error) { return s.ownBoard(r) }
+	resend := func(r *http.Request, in typed) (view, error) { return unsent(r, in.Wrong), nil }
 	out := []access.Route{
 		form("/board", access.Some, board),
 		form("/board/new", ofPlace, s.showNew),
@@ -116,6 +117,7 @@ func (s *server) cardRoutes() []access.Route {
 		form("/board/cards/{id}/edit", ofCard, s.showEdit),
 		change("/board/name", access.Some, board, s.doName),
 		change("/board/new", ofPlace, s.showNew, s.doMake),
+		change("/board/move", access.Some, resend, s.doMoveAll),
 		change("/board/cards/{id}/edit", ofCard, s.showEdit, s.doEdit),
 		change("/board/cards/{id}/move", ofCard, s.showCard, s.doMove),
 		change("/board/cards/{id}/say", ofCard, s.showCard, s.doSay),

@@ -161,6 +161,17 @@ function keep(form) {
 
 for (const form of document.querySelectorAll("form[data-draft]")) if (form instanceof HTMLFormElement) keep(form);
 
+// ---- Several at once
+
+/** Says how many cards are ticked. */
+function count() {
+  const n = document.querySelectorAll("input[name=card]:checked").length;
+  const chosen = document.getElementById("chosen");
+  if (chosen) chosen.textContent = n ? String(n) : "ticked";
+}
+main?.addEventListener("change", count);
+document.addEventListener("refreshed", count);
+
 // ---- Dragging
 
 /** @param {EventTarget | null} target */
@@ -170,17 +181,26 @@ function clear() {
   for (const e of document.querySelectorAll(".column.over")) e.classList.remove("over");
 }
 
-/** @param {HTMLElement} card @param {HTMLElement} column */
-async function drop(card, column) {
+/**
+ * Moves a card into another column, or beside another card of its own.
+ * @param {HTMLElement} card
+ * @param {HTMLElement} column
+ * @param {HTMLElement | null} other
+ * @param {boolean} behind
+ */
+async function drop(card, column, other, behind) {
   const id = card.dataset.card ?? "";
-  const from = card.parentElement;
-  if (!id || from === column) return;
-  column.querySelector("h2")?.after(card);
+  const within = card.parentElement === column;
+  if (!id || within && (!other || other === card)) return;
+  if (!within) column.querySelector("h2")?.after(card);
+  else if (behind) other?.after(card);
+  else other?.before(card);
   column.classList.remove("empty");
   card.classList.add("sending");
-  const body = new URLSearchParams({ form: "move", column: column.dataset.column ?? "" });
+  const body = within ? new URLSearchParams({ [behind ? "behind" : "before"]: other?.dataset.card ?? "" })
+    : new URLSearchParams({ form: "move", column: column.dataset.column ?? "" });
   const page = `${document.body.dataset.root ?? "./"}board/cards/${encodeURIComponent(id)}`;
-  const answer = await post(`${page}/move`, body);
+  const answer = await post(`${page}/${within ? "arrange" : "move"}`, body);
   say("");
   card.classList.remove("sending");
   if (answer.ok) document.dispatchEvent(new Event("refresh"));
@@ -207,7 +227,20 @@ main?.addEventListener("drop", (event) => {
   clear();
   if (!column || !card?.dataset.card) return;
   event.preventDefault();
-  drop(card, column);
+  const other = event.target instanceof Element ? /** @type {HTMLElement | null} */ (event.target.closest("[data-card]")) : null;
+  const box = other?.getBoundingClientRect();
+  drop(card, column, other, !!box && event.clientY > box.top + box.height / 2);
+});
+main?.addEventListener("keydown", (event) => {
+  const step = event.key === "ArrowUp" ? "before" : event.key === "ArrowDown" ? "behind" : "";
+  const card = event.target instanceof Element ? /** @type {HTMLElement | null} */ (event.target.closest("[data-card]")) : null;
+  if (!event.altKey || !step || !card?.parentElement) return;
+  event.preventDefault();
+  const focus = document.activeElement;
+  const button = card.querySelector(`button[name=${step}]`);
+  const other = button instanceof HTMLButtonElement ? document.getElementById(`k-${button.value}`) : null;
+  drop(card, card.parentElement, other, step === "behind");
+  if (focus instanceof HTMLElement) focus.focus(); // it has left the page for a moment
 });
 main?.addEventListener("dragend", () => {
   clear();

@@ -1,7 +1,7 @@
 // @ts-check
 // Keys for what pages do without them. They can be turned off, for who speaks to the machine.
 
-const keys = { "?": "these keys", "/": "search", c: "new card", j: "next card", k: "the card before" };
+const keys = { "?": "these keys", "/": "search", c: "new card", j: "next card", k: "the card before", "Alt ↑ ↓": "move the card" };
 
 /** @param {string} value */
 function keysOff(value = "") {
