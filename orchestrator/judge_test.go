@@ -76,6 +76,7 @@ func TestBranchesAreJudgedByMain(t *testing.T) {
 					return
 				}
 				require.Equal(p, stage.Development, p.Task(item).State.Stage)
+				require.NotContains(p, p.Roles(), stage.Reviewer, "nothing is reviewed that its own files call red")
 			})
 		})
 	}

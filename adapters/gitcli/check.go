@@ -23,11 +23,11 @@ import (
 // stderrMax bounds what is kept of what a check says, in bytes: the end of it.
 const stderrMax = 4 << 10
 
-// RunCheck implements gates.Commands: it runs a command in a fresh checkout of the
-// judged commit, which is removed afterwards. Words of the command that name a file of
-// main, as it was fetched last, stand for that file in a checkout of main: a branch does
-// not judge itself; nor by the files of s.FromMain, which are there as s.Base has them. The command sees PATH, a HOME of its own and the task's facts, and
-// nothing else of our environment; all that it has started is ended with it.
+// RunCheck implements gates.Commands: it runs a command in a fresh checkout of the judged commit, which is removed
+// afterwards. Words of the command that name a file of main, as it was fetched last, stand for that file in a
+// checkout of main: a branch does not judge itself; nor by the files of s.FromMain, which are as s.Base has them.
+// The command sees PATH, a HOME of its own and the task's facts, and nothing else of our environment; all that it
+// has started is ended with it.
 func (g *Git) RunCheck(ctx context.Context, argv []string, s gates.Facts) (exit int, stderr string, err error) {
 	p, err := g.locate(work.Workspace{
 		Repo: s.Task.Repo, CloneURL: "unused", Main: s.Task.Main, Branch: s.Task.Branch, WorkItem: s.Task.WorkItem,

@@ -224,7 +224,7 @@ func TestDoctorOfAPersonsToken(t *testing.T) {
 func TestDoctorOfAProxyHere(t *testing.T) {
 	c := newClinic(t)
 	c.env["PROXY_USER_HEADER"], c.env["PROXY_USERS_FROM"], c.env["ACCESS_ROLES"] = "X-User", "127.0.0.1/32", "*=viewer"
-	const hole = "each user of this machine may name anybody in X-User: set ORCH_PROXY_SECRET"
+	const hole = "each user of this machine may name anybody in X-User: let the proxy use a unix socket"
 	said, wrong := c.examine(app.Examination{})
 	require.Zero(t, wrong, said)
 	require.Contains(t, said, hole)

@@ -45,14 +45,14 @@ type Settings struct {
 	Config  string `env:"CONFIG" doc:"the settings file; unset: signalbox.yaml in the working directory, else in /etc/signalbox; none: no file"`
 	DataDir string `env:"DATA_DIR" envDefault:"./data" doc:"database, worktrees and agent logs"`
 
-	Listen      string          `env:"LISTEN" envDefault:"127.0.0.1:8080" doc:"address of the HTTP server, or unix: and the path of a socket"`
+	Listen      string          `env:"LISTEN" envDefault:"127.0.0.1:8080" doc:"address of the HTTP server, or unix:<path>"`
 	Hosts       []string        `env:"HOSTS" doc:"names that clients may reach the server by, beside localhost and IP addresses; *: any"`
 	HooksListen string          `env:"HOOKS_LISTEN" doc:"address that serves webhooks in the place of LISTEN; unset: LISTEN serves them"`
 	Proxies     []limit.Trusted `env:"TRUSTED_PROXIES" doc:"proxies, as 127.0.0.1/32,…, or uid:33 at a unix socket, whose X-Forwarded-For names senders, for limits"`
 	Links       links           `env:"LINKS" doc:"further entries of the dashboard's navigation, as name=address,…"`
 	Projects    string          `env:"PROJECTS" envDefault:"projects.yaml" doc:"the project registry"`
 	PublicURL   string          `env:"PUBLIC_URL" form:"url" doc:"address of this server as people reach it, for links in comments to its pages and to cards of its own board; unset: http:// and LISTEN, for those cards alone"`
-	Tracker     string          `env:"TRACKER" envDefault:"plane" doc:"where cards are: plane, or board (the service's own, on the dashboard)"`
+	Tracker     string          `env:"TRACKER" envDefault:"plane" doc:"where cards are: plane, or board (the service's, on the dashboard)"`
 
 	Engine   orchestrator.Options
 	Features features.Set

@@ -46,7 +46,7 @@ func TestPeersOfASocket(t *testing.T) {
 		_, _ = os.Stdout.WriteString(">" + ask(socket) + "<")
 		return
 	}
-	dir, err := os.MkdirTemp("/tmp", "sb")
+	dir, err := os.MkdirTemp("/tmp", "sb") //nolint:usetesting // short, and another user reaches it
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	require.NoError(t, os.Chmod(dir, 0o755))

@@ -2,8 +2,7 @@ package service
 
 import (
 	"net"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // peerOf returns the user at the other end of a unix socket; false: it is none, or the kernel does not say.
@@ -16,9 +15,11 @@ func peerOf(c net.Conn) (uid uint32, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	var cred *unix.Ucred
+	var cred *syscall.Ucred
 	var failed error
-	err = raw.Control(func(fd uintptr) { cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	err = raw.Control(func(fd uintptr) {
+		cred, failed = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	})
 	if err != nil || failed != nil {
 		return 0, false
 	}

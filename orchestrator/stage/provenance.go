@@ -52,7 +52,7 @@ func (p Principal) Vouch(sha string, at time.Time) Vouch {
 	return v
 }
 
-// By is who vouches, for people: "by person/kim (signature)"; empty when nothing is known.
+// By names who vouches, for people: "by person/kim (signature)"; empty when nothing is known.
 func (p Provenance) By() (s string) {
 	if p.Issuer == "" && p.Judge == "" {
 		return ""

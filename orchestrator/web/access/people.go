@@ -63,7 +63,7 @@ func (l Rules) grants(p Person) (out []Grant) {
 type Proxy struct {
 	User   string          `env:"PROXY_USER_HEADER" doc:"header in which a proxy names who has signed in, such as X-Forwarded-User"`
 	Groups string          `env:"PROXY_GROUPS_HEADER" doc:"header with their groups, separated by commas"`
-	From   []limit.Trusted `env:"PROXY_USERS_FROM" doc:"proxies, as 10.0.0.5/32,…, or uid:33 at a unix socket, whose PROXY_USER_HEADER is believed"`
+	From   []limit.Trusted `env:"PROXY_USERS_FROM" doc:"proxies, as 10.0.0.5/32,… or uid:33, whose PROXY_USER_HEADER is believed"`
 	Secret secret.String   `env:"PROXY_SECRET" form:"long" doc:"which such a proxy sends as X-Signalbox-Proxy, 128 bits"`
 }
 
