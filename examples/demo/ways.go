@@ -124,7 +124,8 @@ func answered(f facts) step {
 	s := step{
 		ID:    "answered",
 		Title: "An agent asks, and a person answers",
-		Text:  "An agent that cannot go on leaves its questions and ends. The card waits in Needs Input; the answer is given to the next run.",
+		Text: "An agent that cannot go on leaves its questions and ends. The card waits in Needs Input; " +
+			"the answer is given to the next run.",
 	}
 	c := f.card(unclear)
 	asked := slices.ContainsFunc(c.Comments, func(t string) bool { return strings.Contains(t, question) })

@@ -171,8 +171,8 @@ func (x visit) contexts(ctx context.Context, sha string, demands []githost.Deman
 		known = append(known, k.Context)
 		if near := nearest(k.Context, seen); !slices.Contains(seen, k.Context) {
 			x.Warn("%s demands the check %s, and nothing has reported one of that name on %s: cards wait for it, at most %s, "+
-				"which is right when it runs on pull requests alone; else correct the rule%s",
-				k.By, k.Context, x.Main, x.v.Settings.Engine.CIWait, near)
+				"which is right when it runs on pull requests alone%s; else correct the rule%s",
+				k.By, k.Context, x.Main, x.v.Settings.Engine.CIWait, x.unpinned(k.Context, k.App), near)
 		}
 	}
 	for _, name := range x.Contexts {
@@ -186,9 +186,17 @@ func (x visit) contexts(ctx context.Context, sha string, demands []githost.Deman
 			x.Warn("ci: no check has reported on %s yet, so nobody can say whether %s is one", x.Main, name)
 		default:
 			x.Warn("ci: no check of %s is called %s (it has %s): cards wait for it, "+
-				"which is right when it runs on pull requests alone", x.Main, name, strings.Join(known, ", "))
+				"which is right when it runs on pull requests alone%s", x.Main, name, strings.Join(known, ", "), x.unpinned(name, 0))
 		}
 	}
+}
+
+// unpinned warns of a check of which neither main, a rule or the project's entry says who reports it; empty: one does.
+func (x visit) unpinned(name string, app int64) string {
+	if app != 0 || x.Issuers[name] != "" {
+		return ""
+	}
+	return fmt.Sprintf("; whoever may write there can report it then: say who does, as in ci: [{name: %s, app: …}]", name)
 }
 
 // hooks examines what a git host sends, and registers it with fix.

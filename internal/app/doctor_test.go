@@ -272,6 +272,7 @@ func TestDoctorOfRules(t *testing.T) {
 	require.Zero(t, wrong, said)
 	require.Contains(t, said, "pull requests may be merged by squash, which merge names\n")
 	require.Contains(t, said, "warn  APP          the ruleset 42 of acme/app demands the check biuld, and nothing has reported one of that name on main: cards wait for it, at most 6h0m0s, ")
+	require.Contains(t, said, "whoever may write there can report it then: say who does, as in ci: [{name: biuld, app: …}]")
 	require.Contains(t, said, "else correct the rule; did you mean build?\n")
 	require.Contains(t, said, "demands the check security scan, ")
 	require.NotContains(t, said, "demands the check build,")

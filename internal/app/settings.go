@@ -48,7 +48,7 @@ type Settings struct {
 	Listen      string          `env:"LISTEN" envDefault:"127.0.0.1:8080" doc:"address of the HTTP server, or unix:<path>"`
 	Hosts       []string        `env:"HOSTS" doc:"names that clients may reach the server by, beside localhost and IP addresses; *: any"`
 	HooksListen string          `env:"HOOKS_LISTEN" doc:"address that serves webhooks in the place of LISTEN; unset: LISTEN serves them"`
-	Proxies     []limit.Trusted `env:"TRUSTED_PROXIES" doc:"proxies, as 127.0.0.1/32,…, or uid:33 at a unix socket, whose X-Forwarded-For names senders, for limits"`
+	Proxies     []limit.Trusted `env:"TRUSTED_PROXIES" doc:"proxies (127.0.0.1/32,…, uid:33 at a unix socket) whose X-Forwarded-For counts"`
 	Links       links           `env:"LINKS" doc:"further entries of the dashboard's navigation, as name=address,…"`
 	Projects    string          `env:"PROJECTS" envDefault:"projects.yaml" doc:"the project registry"`
 	PublicURL   string          `env:"PUBLIC_URL" form:"url" doc:"address of this server as people reach it, for links in comments to its pages and to cards of its own board; unset: http:// and LISTEN, for those cards alone"`

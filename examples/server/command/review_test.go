@@ -55,7 +55,7 @@ func TestReviewBindsTheWord(t *testing.T) {
 	require.Equal(t, map[string]string{"why": "too wide", "commit": "c0ffee"}, sent)
 	for _, line := range []string{
 		"Waits for a human: of the workflow\n", "cost so far $0.25", "last verdict: approved by Kim on 0ddba11\n", "changed since main (): 2 files\n  ci.yml +0 -0  protected: a person has to see it\n  a.go +2 -1\n",
-		"  red check_ci_green: CI is red\n      not ok check lint \n", "\nonly this\n", "say: signalbox review GPX-7 --approve --commit c0ffee\n", "next: GPX-9",
+		"  red check_ci_green: CI is red\n      not ok check lint\n", "\nonly this\n", "say: signalbox review GPX-7 --approve --commit c0ffee\n", "next: GPX-9",
 	} {
 		require.Contains(t, said, line)
 	}

@@ -210,7 +210,8 @@ func (l *Limit) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.F
 		}
 	}
 	if !f.given && len(f.in) < n {
-		order, err := admit.Once(p, inOrder(s.Task.TrackerProjectID), func() ([]string, error) { return l.order(ctx, s.Task.TrackerProjectID) })
+		board := s.Task.TrackerProjectID
+		order, err := admit.Once(p, inOrder(board), func() ([]string, error) { return l.order(ctx, board) })
 		if err != nil {
 			return nil, err
 		}
