@@ -44,7 +44,7 @@ func (c cardImportCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() // it was only read
 	list, err := readCards(io.LimitReader(f, importMax))
 	if err != nil {
 		return fmt.Errorf("%s: %w; no card was made", c.File, err)
