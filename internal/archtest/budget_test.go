@@ -87,8 +87,8 @@ func TestMeasure(t *testing.T) {
 	got, err := measure(files, map[string]bool{"queue": true})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{
-		"lines outside tests": 23, "tokens outside tests": 858_650, "tokens of tests": 743_600, "exported names": 2_561, "lines over 140 columns": 1,
-		"tokens of the server": 628_000, "methods of Engine": 2, "settings": 1, "words of Markdown": 27_830,
+		"lines outside tests": 23, "tokens outside tests": 88, "tokens of tests": 4, "exported names": 3, "lines over 140 columns": 1,
+		"tokens of the server": 37, "methods of Engine": 2, "settings": 1, "words of Markdown": 2,
 	}, got)
 }
 
