@@ -315,7 +315,11 @@ func (w *world) column(item string) string {
 
 // get reads a path of the server; false when it does not answer.
 func (w *world) get(path string, into any) bool {
-	resp, err := http.Get("http://" + w.addr + path)
+	base, client := "http://"+w.addr, http.DefaultClient
+	if socket, is := strings.CutPrefix(w.addr, socketKind); is {
+		base, client = "http://127.0.0.1", through(socket)
+	}
+	resp, err := client.Get(base + path)
 	if err != nil {
 		return false
 	}

@@ -18,6 +18,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -38,6 +39,7 @@ type proxied struct {
 const (
 	site        = "https://box.example.org"
 	proxySecret = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
+	nobody      = "127.0.0.1:1" // signs people in
 )
 
 // free is an address of this machine that nothing listens at.
@@ -80,18 +82,30 @@ func behind(t *testing.T, recipe, gatekeeper string, env ...string) *proxied {
 	if strings.Contains(recipe, "path") {
 		prefix = "/box"
 	}
-	d := settled(t, append(env, "ORCH_HOSTS=box.example.org", "ORCH_PUBLIC_URL="+site+prefix, "ORCH_TRUSTED_PROXIES=127.0.0.1/32")...)
+	body, err := os.ReadFile("packaging/" + recipe)
+	require.NoError(t, err)
+	trusted, serve, as := "127.0.0.1/32", "signalbox serve", "root"
+	var socket, uid string
+	if strings.Contains(string(body), socketKind) {
+		socket, uid = openSocket(t)
+		trusted, serve, as = "uid:"+uid, "ORCH_LISTEN="+socketKind+socket+" signalbox serve", proxyUser
+	}
+	if gatekeeper != nobody {
+		env = append(env, "ORCH_PROXY_USERS_FROM="+trusted)
+		if socket == "" {
+			env = append(env, "ORCH_PROXY_SECRET="+proxySecret)
+		}
+	}
+	d := settled(t, append(env, "ORCH_HOSTS=box.example.org", "ORCH_PUBLIC_URL="+site+prefix, "ORCH_TRUSTED_PROXIES="+trusted)...)
 	d.types("export ORCH_GITHUB_TOKEN=of-nobody ORCH_GITHUB_WEBHOOK_SECRET=github-webhook-secret-of-128-bits") // webhooks are received
-	d.serves("signalbox serve")
+	d.serves(serve)
 	d.parts.dir = filepath.Join(d.home, "app")
 	d.data = filepath.Join(d.parts.dir, "data")
 	dir := t.TempDir()
 	pool, secure, open := certify(t, dir), free(t), free(t)
-	body, err := os.ReadFile("packaging/" + recipe)
-	require.NoError(t, err)
 	_, port, _ := net.SplitHostPort(secure)
 	text := strings.NewReplacer(
-		"127.0.0.1:8080", d.addr, "127.0.0.1:4180", gatekeeper, "/etc/nginx/signalbox-proxy.conf", filepath.Join(dir, "secret.conf"), "/etc/ssl/signalbox/", dir+"/", "listen 443 ssl;", "listen "+secure+" ssl;", "listen 80;", "listen "+open+";",
+		"127.0.0.1:8080", d.addr, "127.0.0.1:4180", gatekeeper, "/run/signalbox/http", socket, "/etc/ssl/signalbox/", dir+"/", "listen 443 ssl;", "listen "+secure+" ssl;", "listen 80;", "listen "+open+";",
 		"\nbox.example.org {", "\nhttps://box.example.org:"+port+" {\n\tbind 127.0.0.1\n\ttls "+dir+"/cert.pem "+dir+"/key.pem",
 	).Replace(string(body))
 	args := []string{"-p", dir, "-c", "main.conf", "-e", "error.log"}
@@ -99,13 +113,12 @@ func behind(t *testing.T, recipe, gatekeeper string, env ...string) *proxied {
 		text = "{\n\tadmin off\n\tauto_https disable_redirects\n}\n" + text
 		args = []string{"run", "--adapter", "caddyfile", "--config", "main.conf"}
 	} else {
-		text = "daemon off; pid nginx.pid; user root;\nevents {}\nhttp { access_log off; client_body_temp_path b; proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;\n" + text + "}\n"
+		text = "daemon off; pid nginx.pid; user " + as + ";\nevents {}\nhttp { access_log off; client_body_temp_path b; proxy_temp_path p; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;\n" + text + "}\n"
 		if os.Geteuid() != 0 {
 			text = strings.Replace(text, " user root;", "", 1)
 		}
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.conf"), []byte(text), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "secret.conf"), []byte("proxy_set_header X-Signalbox-Proxy "+proxySecret+";\n"), 0o600))
 	cmd, said := exec.Command(program, args...), &lines{}
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "SIGNALBOX_PROXY_SECRET=" + proxySecret}, said, said
 	require.NoError(t, cmd.Start())
@@ -133,6 +146,33 @@ func behind(t *testing.T, recipe, gatekeeper string, env ...string) *proxied {
 		return err == nil && resp.StatusCode == http.StatusOK
 	})
 	return p
+}
+
+// socketKind begins the address of a server at a unix socket.
+const socketKind = "unix:"
+
+// proxyUser is who Debian's nginx runs as.
+const proxyUser = "www-data"
+
+// openSocket is the path of a socket that other users reach, and the number of the proxy's.
+func openSocket(t *testing.T) (path, uid string) {
+	t.Helper()
+	u, err := user.Lookup(proxyUser)
+	if err != nil || os.Geteuid() != 0 {
+		t.Skip("nginx has to run as another user than the server: be root, where there is " + proxyUser)
+	}
+	dir, err := os.MkdirTemp("", "signalbox-socket-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	return filepath.Join(dir, "http"), u.Uid
+}
+
+// through makes requests at a unix socket.
+func through(socket string) *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
 }
 
 // send makes a request as a browser does.
@@ -166,7 +206,7 @@ func TestProxies(t *testing.T) {
 	for _, recipe := range []string{"nginx.conf", "nginx-path.conf", "Caddyfile"} {
 		t.Run(recipe, func(t *testing.T) {
 			t.Parallel()
-			p := behind(t, recipe, "127.0.0.1:1")
+			p := behind(t, recipe, nobody)
 			resp, _ := p.send(http.MethodGet, "/tasks", nil, map[string]string{"X-Forwarded-For": "127.0.0.1", "X-Forwarded-User": "kim"})
 			require.Equal(t, http.StatusUnauthorized, resp.StatusCode, "nobody is this machine itself")
 
@@ -239,7 +279,7 @@ func TestForwardAuth(t *testing.T) {
 			}))
 			t.Cleanup(gatekeeper.Close)
 			p := behind(t, recipe, gatekeeper.Listener.Addr().String(), "ORCH_PROXY_USER_HEADER=X-Forwarded-User", "ORCH_PROXY_GROUPS_HEADER=X-Forwarded-Groups",
-				"ORCH_PROXY_USERS_FROM=127.0.0.1/32", "ORCH_PROXY_SECRET="+proxySecret, "ORCH_ACCESS_ROLES=devs=operator@local/app")
+				"ORCH_ACCESS_ROLES=devs=operator@local/app")
 			resp, _ := p.send(http.MethodGet, "/tasks", nil, map[string]string{"X-Forwarded-User": "ann@example.org", "X-Forwarded-Groups": "devs"})
 			require.Equal(t, http.StatusFound, resp.StatusCode, "who is not signed in is sent away")
 			require.Contains(t, resp.Header.Get("Location"), "/oauth2/start?rd=/tasks")
@@ -251,11 +291,15 @@ func TestForwardAuth(t *testing.T) {
 			require.Contains(t, body, "ann@example.org")
 			resp, _ = p.send(http.MethodGet, "/webhooks/../tasks", nil, map[string]string{"X-Forwarded-User": "ann@example.org"})
 			require.NotEqual(t, http.StatusOK, resp.StatusCode, "who is not signed in reaches no page by an open path")
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.addr+"/tasks/1/stop", nil)
+			base, client := "http://"+p.addr, http.DefaultClient
+			if socket, is := strings.CutPrefix(p.addr, socketKind); is {
+				base, client = "http://127.0.0.1", through(socket)
+			}
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/tasks/1/stop", nil)
 			require.NoError(t, err)
 			req.Header.Set("X-Forwarded-User", "ann@example.org")
 			req.Header.Set("X-Forwarded-Groups", "devs")
-			direct, err := http.DefaultClient.Do(req)
+			direct, err := client.Do(req)
 			require.NoError(t, err)
 			require.NoError(t, direct.Body.Close())
 			require.Equal(t, http.StatusUnauthorized, direct.StatusCode, "another user of this machine is no proxy")
