@@ -151,7 +151,7 @@ func behind(t *testing.T, recipe, gatekeeper string, env ...string) *proxied {
 // socketKind begins the address of a server at a unix socket.
 const socketKind = "unix:"
 
-// proxyUser is who Debian's nginx runs as.
+// proxyUser names the account of Debian's nginx.
 const proxyUser = "www-data"
 
 // openSocket is the path of a socket that other users reach, and the number of the proxy's.
