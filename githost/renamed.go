@@ -2,6 +2,7 @@ package githost
 
 import (
 	"cmp"
+	"maps"
 	"strings"
 	"sync"
 )
@@ -11,12 +12,20 @@ import (
 type Names struct {
 	mu  sync.Mutex
 	now map[string]string
+	ids map[int64]string // names that the registry has, by the host's numbers
 }
 
-// Learn notes what a repository is called now; empty says nothing.
-func (n *Names) Learn(repo, now string) {
+// Learn notes what a repository is called now, and the host's number of it, which stays; empty and 0 say nothing.
+func (n *Names) Learn(repo, now string, id int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.ids == nil {
+		n.ids = map[int64]string{}
+	}
+	if id != 0 {
+		maps.DeleteFunc(n.ids, func(_ int64, name string) bool { return name == repo }) // another may have the name now
+		n.ids[id] = repo
+	}
 	if now == "" || strings.EqualFold(repo, now) {
 		return
 	}
@@ -33,8 +42,16 @@ func (n *Names) Now(repo string) string {
 	return cmp.Or(n.now[repo], repo)
 }
 
-// Registered is the name by which the service calls a repository of webhooks, which have the new one.
-func (n *Names) Registered(now string) string {
+// Registered is the name by which the service calls a repository of webhooks, which have the new one: with the first
+// of them that is learned.
+func (n *Names) Registered(now string, id int64) string {
+	n.mu.Lock()
+	repo, known := n.ids[id]
+	n.mu.Unlock()
+	if known {
+		n.Learn(repo, now, id)
+		return repo
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for repo, name := range n.now {

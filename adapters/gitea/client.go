@@ -42,7 +42,7 @@ func (t renaming) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || r.Method == http.MethodGet || resp.StatusCode/100 != 3 || was == nil || !stays(resp) {
 		return resp, err
 	}
-	if t.names.Learn(was[1], movedTo(resp)); t.names.Now(was[1]) == inRepo.FindStringSubmatch(sent.URL.Path)[1] {
+	if t.names.Learn(was[1], movedTo(resp), 0); t.names.Now(was[1]) == inRepo.FindStringSubmatch(sent.URL.Path)[1] {
 		return resp, nil
 	}
 	again := t.renamed(r)

@@ -16,6 +16,7 @@ func (c *Client) Repository(ctx context.Context, repo string) (githost.Repositor
 		return githost.Repository{}, err
 	}
 	var r struct {
+		ID            int64  `json:"id"`
 		FullName      string `json:"full_name"`
 		CloneURL      string `json:"clone_url"`
 		DefaultBranch string `json:"default_branch"`
@@ -34,6 +35,7 @@ func (c *Client) Repository(ctx context.Context, repo string) (githost.Repositor
 	if r.FullName == "" {
 		return githost.Repository{}, unreadable(what)
 	}
+	c.names.Learn(repo, r.FullName, r.ID)
 	out := githost.Repository{
 		Name: r.FullName, CloneURL: r.CloneURL, DefaultBranch: r.DefaultBranch, Archived: r.Archived,
 		Push: r.Permissions.Push || r.Permissions.Admin, Admin: r.Permissions.Admin,

@@ -122,7 +122,7 @@ func (c *Client) Decode(event string, body []byte) (githost.Hook, error) {
 		return githost.Hook{}, fmt.Errorf("gitea: the payload of %q cannot be read: %w", event, err)
 	}
 	h := read(p)
-	h.Event, h.Repo, h.Sender, h.Bot = event, c.names.Registered(p.Repository.FullName), p.Sender.Login, p.Sender.bot()
+	h.Event, h.Repo, h.Sender, h.Bot = event, c.names.Registered(p.Repository.FullName, p.Repository.ID), p.Sender.Login, p.Sender.bot()
 	if lacks := missing(h); lacks != "" {
 		return githost.Hook{}, fmt.Errorf("gitea: a webhook of %q without %s", event, lacks)
 	}

@@ -75,7 +75,7 @@ func (c *Client) PullRequest(ctx context.Context, repo, branch string) (githost.
 	if err != nil || !p.open() {
 		return p.convert(), err
 	}
-	c.names.Learn(repo, p.Base.Repo.Name)
+	c.names.Learn(repo, p.Base.Repo.Name, p.Base.RepoID)
 	return c.ready(ctx, repo, p)
 }
 

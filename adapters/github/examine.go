@@ -26,7 +26,7 @@ func (c *Client) Repository(ctx context.Context, repo string) (githost.Repositor
 	if r.GetFullName() == "" {
 		return githost.Repository{}, unreadable("the repository " + repo)
 	}
-	c.names.Learn(repo, r.GetFullName())
+	c.names.Learn(repo, r.GetFullName(), r.GetID())
 	may := r.GetPermissions()
 	out := githost.Repository{
 		Name: r.GetFullName(), CloneURL: r.GetCloneURL(), DefaultBranch: r.GetDefaultBranch(), Archived: r.GetArchived(),

@@ -54,10 +54,13 @@ func (c *Client) FormPayload(body []byte) ([]byte, error) {
 // payload holds what is read of webhooks, of all kinds: few fields, so that a payload whose
 // others have changed is read all the same. GitHub never sends again what was refused.
 type payload struct {
-	Action     string  `json:"action"`
-	Number     int64   `json:"number"`
-	Repository account `json:"repository"`
-	Sender     account `json:"sender"`
+	Action     string `json:"action"`
+	Number     int64  `json:"number"`
+	Repository struct {
+		ID       int64  `json:"id"`
+		FullName string `json:"full_name"`
+	} `json:"repository"`
+	Sender account `json:"sender"`
 
 	SHA      string   `json:"sha"` // of a status
 	State    string   `json:"state"`
@@ -161,7 +164,7 @@ func (c *Client) Decode(event string, body []byte) (githost.Hook, error) {
 	if h.Kind == githost.HookOther {
 		return h, nil
 	}
-	h.Repo, h.Sender, h.Bot = c.names.Registered(p.Repository.FullName), p.Sender.Login, p.Sender.Type == bot
+	h.Repo, h.Sender, h.Bot = c.names.Registered(p.Repository.FullName, p.Repository.ID), p.Sender.Login, p.Sender.Type == bot
 	if lacks := missing(h); lacks != "" {
 		return githost.Hook{}, fmt.Errorf("github: a webhook of %q without %s", event, lacks)
 	}

@@ -80,7 +80,7 @@ func (c *Client) find(ctx context.Context, repo, branch, base, state string) (gi
 		return githost.PullRequest{}, unreadable("the pull requests of " + repo)
 	}
 	for _, pr := range list { // GitHub ignores a filter that it cannot read
-		c.names.Learn(repo, pr.GetBase().GetRepo().GetFullName())
+		c.names.Learn(repo, pr.GetBase().GetRepo().GetFullName(), pr.GetBase().GetRepo().GetID())
 		if ours(pr, repo) && pr.GetHead().GetRef() == branch && (base == "" || pr.GetBase().GetRef() == base) {
 			return pullRequest(pr), nil
 		}

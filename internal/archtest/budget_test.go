@@ -22,12 +22,12 @@ import (
 func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        125_820,
-		"tokens outside tests":       858_650,
+		"tokens outside tests":       858_900,
 		"tokens of tests":            744_200,
 		"exported names":             2_561,
 		"lines over 140 columns":     50,
 		"packages of the server":     100,
-		"tokens of the server":       628_000,
+		"tokens of the server":       628_250,
 		"words of Markdown":          27_880,
 		"settings":                   150,
 		"fields of Feature":          15,

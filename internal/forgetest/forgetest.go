@@ -195,6 +195,12 @@ func (s *Server) Rename(name, to string) {
 	s.repo(name).called = to
 }
 
+// RepoID is the number of a repository.
+func (s *Server) RepoID(name string) int64 {
+	defer s.lock()()
+	return int64(s.repo(name).id)
+}
+
 func (s *Server) repo(name string) *repository {
 	for _, r := range s.repos {
 		if strings.EqualFold(r.name, name) || strings.EqualFold(r.called, name) {
