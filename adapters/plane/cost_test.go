@@ -61,7 +61,7 @@ func TestBudgetIsShown(t *testing.T) {
 	})
 }
 
-// A card that goes through the pipeline without a hitch costs at most 43 requests, by agents of a minute each: less than a
+// A card that goes through the pipeline without a hitch costs at most 44 requests, by agents of a minute each: less than a
 // minute of a token that may make 60. Four are the looks at its text by agents that begin long after a person's word, and
 // two at its log for a STOP that was moved on, before the merge and the deployment.
 func TestCostOfALife(t *testing.T) {
@@ -93,7 +93,7 @@ func TestCostOfALife(t *testing.T) {
 			t.Logf("%3d %s", n, call)
 			total += n
 		}
-		require.LessOrEqual(p, total, 43)
+		require.LessOrEqual(p, total, 44)
 		require.Equal(p, 1, made["GET states"])
 	})
 }
