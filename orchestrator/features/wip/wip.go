@@ -288,7 +288,10 @@ func (l *Limit) ready(ctx context.Context, repo string, items []string, held boo
 		if err != nil {
 			return task.Task{}, err
 		}
-		other := func(r queue.Reason) bool { return r.Name != Name }
+		soon := l.opt.Now().Add(turn)
+		other := func(r queue.Reason) bool { // what waits for its turn is looked at within that time
+			return r.Name != Name && (r.Kind != queue.ReasonDelay || r.Until.After(soon))
+		}
 		for _, w := range waits {
 			if !slices.ContainsFunc(w.Reasons, other) && (!held || len(w.Reasons) > 0) {
 				return list[0], nil

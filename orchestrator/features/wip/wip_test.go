@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -276,7 +277,9 @@ func TestTheOrderOfTheBoardIsThatOfTheLine(t *testing.T) {
 				}
 				want := []int64{5, 6, 2, 4, 3}
 				if begun == 2 {
-					want = []int64{5, 6, 4, 3}
+					want = []int64{5, 6, 3, 4}
+					require.Len(r, order, 4)
+					slices.Sort(order[2:]) // both have a place at one moment
 				}
 				require.Equal(r, want, order)
 				held, err := r.Store.Holds(context.Background())
