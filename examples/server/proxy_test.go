@@ -161,7 +161,7 @@ func openSocket(t *testing.T) (path, uid string) {
 	if err != nil || os.Geteuid() != 0 {
 		t.Skip("nginx has to run as another user than the server: be root, where there is " + proxyUser)
 	}
-	dir, err := os.MkdirTemp("", "signalbox-socket-")
+	dir, err := os.MkdirTemp("", "signalbox-socket-") //nolint:usetesting // what is below TempDir is closed to others
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	require.NoError(t, os.Chmod(dir, 0o755))
