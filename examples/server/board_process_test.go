@@ -259,5 +259,5 @@ func TestOwnBoardIsKilled(t *testing.T) {
 			by = r.Event.By
 		}
 	}
-	require.Equal(t, stage.Principal{Kind: stage.KindPerson, ID: "Kim 0", Via: stage.ViaReconciler, Proof: stage.ProofToken}, by)
+	require.Equal(t, stage.Principal{Kind: stage.KindPerson, ID: "Kim 0", Name: "Kim 0", Via: stage.ViaReconciler, Proof: stage.ProofToken}, by)
 }
