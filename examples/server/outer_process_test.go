@@ -45,12 +45,20 @@ func (w *world) holdMerges(prefix string) (release func()) {
 	defer w.mu.Unlock()
 	repo, wait := w.places[prefix].repo, make(chan struct{})
 	w.merge[repo] = wait
+	delete(w.merging, repo)
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		delete(w.merge, repo)
 		close(wait)
 	}
+}
+
+// isMerging reports whether the host has a call to merge that is held up.
+func (w *world) isMerging(prefix string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.merging[w.places[prefix].repo]
 }
 
 // accounts are those of the service on the board, by token: the shared one, and one for
@@ -92,6 +100,11 @@ func (w *world) gated(next http.Handler) http.Handler {
 		if wait != nil && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/merge") {
 			body, _ := io.ReadAll(r.Body) // a client that goes away is seen only then
 			r.Body = io.NopCloser(bytes.NewReader(body))
+			w.mu.Lock()
+			for repo, c := range w.merge {
+				w.merging[repo] = w.merging[repo] || c == wait
+			}
+			w.mu.Unlock()
 			select {
 			case <-wait:
 			case <-r.Context().Done(): // the test has failed and is over

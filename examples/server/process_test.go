@@ -100,12 +100,13 @@ type parts struct {
 	registry string // as it was at first
 	addr     string
 
-	mu    sync.Mutex
-	calls []call // of the service to the board
-	env   map[string]string
-	cmd   *exec.Cmd
-	ended chan struct{}
-	merge map[string]chan struct{} // merges wait for its end, by repository
+	mu      sync.Mutex
+	calls   []call // of the service to the board
+	env     map[string]string
+	cmd     *exec.Cmd
+	ended   chan struct{}
+	merge   map[string]chan struct{} // merges wait for its end, by repository
+	merging map[string]bool          // one does
 }
 
 // conclude is CI: it says what the commit's file ci says (failure, or none for no result at
@@ -135,7 +136,7 @@ func newWorld(t *testing.T, settings map[string]string, places ...*place) *world
 	if testing.Short() && !isEveryday(t.Name()) {
 		t.Skip("make check plays it")
 	}
-	w := &world{T: t, parts: &parts{dir: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), places: map[string]*place{}, merge: map[string]chan struct{}{}}}
+	w := &world{T: t, parts: &parts{dir: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), places: map[string]*place{}, merge: map[string]chan struct{}{}, merging: map[string]bool{}}}
 	w.environment(settings)
 	w.board = planetest.New(planetest.Options{Workspace: "w", RateLimit: 1_000_000, Drag: 60 * time.Millisecond, Tokens: w.accounts(), Secret: w.env["PLANE_WEBHOOK_SECRET"]})
 	w.host = forgetest.NewGitHub(forgetest.Options{Token: w.env["GITHUB_TOKEN"], Secret: w.env["GITHUB_WEBHOOK_SECRET"], CI: conclude})
