@@ -8,7 +8,6 @@ package dssekey
 import (
 	"bytes"
 	"context"
-	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
@@ -28,6 +27,7 @@ import (
 	"strings"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+	"github.com/secure-systems-lab/go-securesystemslib/signerverifier"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/receipt"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -48,8 +48,10 @@ func (e *TouchedError) Error() string {
 	return "the receipt is not as this key has signed it: " + strings.Join(e.Fields, ", ")
 }
 
-// Key signs receipts. It implements dsse.Signer.
-type Key ed25519.PrivateKey
+// Key signs receipts.
+type Key struct {
+	*signerverifier.ED25519SignerVerifier
+}
 
 // OpenKey reads the key in a file (PEM, PKCS #8, Ed25519), which is made, for its owner alone, where there is none.
 func OpenKey(path string) (Key, error) {
@@ -60,18 +62,23 @@ func OpenKey(path string) (Key, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("key of receipts: %w", err)
+		return Key{}, fmt.Errorf("key of receipts: %w", err)
 	}
-	b, _ := pem.Decode(text)
-	if b == nil {
-		return nil, fmt.Errorf("key of receipts: %s is no PEM file", path)
+	k, err := parse(text)
+	if err != nil {
+		return k, fmt.Errorf("key of receipts: %s: %w; openssl genpkey -algorithm ed25519 makes one", path, err)
 	}
-	k, err := x509.ParsePKCS8PrivateKey(b.Bytes)
-	key, ok := k.(ed25519.PrivateKey)
-	if err != nil || !ok {
-		return nil, fmt.Errorf("key of receipts: %s is no Ed25519 key in PKCS #8: openssl genpkey -algorithm ed25519 makes one", path)
+	return k, nil
+}
+
+// parse reads a key, private or public, as PEM.
+func parse(text []byte) (Key, error) {
+	k, err := signerverifier.LoadKey(text)
+	if err != nil || k.KeyType != signerverifier.ED25519KeyType {
+		return Key{}, errors.Join(errors.New("no Ed25519 key in PEM"), err)
 	}
-	return Key(key), nil
+	v, err := signerverifier.NewED25519SignerVerifierFromSSLibKey(k)
+	return Key{v}, err
 }
 
 func makeKey(path string) ([]byte, error) {
@@ -96,40 +103,11 @@ func makeKey(path string) ([]byte, error) {
 	return text, os.Link(f.Name(), path) // whole or not at all
 }
 
-// Public is the key that verifies, as PEM.
-func (k Key) Public() string {
-	raw, _ := x509.MarshalPKIXPublicKey(ed25519.PrivateKey(k).Public()) // an Ed25519 key always encodes
+// PublicPEM is the half that verifies.
+func (k Key) PublicPEM() string {
+	raw, _ := x509.MarshalPKIXPublicKey(k.Public()) // an Ed25519 key always encodes
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: raw}))
 }
-
-// Sign implements dsse.Signer.
-func (k Key) Sign(_ context.Context, data []byte) ([]byte, error) {
-	return ed25519.Sign(ed25519.PrivateKey(k), data), nil
-}
-
-// KeyID implements dsse.Signer.
-func (k Key) KeyID() (string, error) { return checker(k.public()).KeyID() }
-
-func (k Key) public() ed25519.PublicKey {
-	return ed25519.PrivateKey(k).Public().(ed25519.PublicKey)
-}
-
-// checker implements dsse.Verifier.
-type checker ed25519.PublicKey
-
-func (c checker) Verify(_ context.Context, data, sig []byte) error {
-	if !ed25519.Verify(ed25519.PublicKey(c), data, sig) {
-		return errors.New("the signature is wrong")
-	}
-	return nil
-}
-
-func (c checker) KeyID() (string, error) {
-	sum := sha256.Sum256(c)
-	return hex.EncodeToString(sum[:8]), nil
-}
-
-func (c checker) Public() crypto.PublicKey { return ed25519.PublicKey(c) }
 
 // Issue makes the receipt of a task: see receipt.Of. builder is the service's address, version that of its program.
 func (k Key) Issue(ctx context.Context, from task.Records, t task.Task, builder, version string) (receipt.Issued, error) {
@@ -138,7 +116,7 @@ func (k Key) Issue(ctx context.Context, from task.Records, t task.Task, builder,
 		return receipt.Issued{}, err
 	}
 	bundle, err := k.bundle(ctx, s)
-	return receipt.Issued{Commits: s.Commits(), Bundle: string(bundle), Public: k.Public()}, err
+	return receipt.Issued{Commits: s.Commits(), Bundle: string(bundle), Public: k.PublicPEM()}, err
 }
 
 func (k Key) bundle(ctx context.Context, s receipt.Statement[receipt.Provenance]) ([]byte, error) {
@@ -178,14 +156,9 @@ func (k Key) bundle(ctx context.Context, s receipt.Statement[receipt.Provenance]
 // Verify reads a receipt that the private half of a public key (PEM) has signed. A *TouchedError names the fields that
 // were touched since.
 func Verify(ctx context.Context, public string, bundle []byte) (s receipt.Statement[receipt.Provenance], err error) {
-	b, _ := pem.Decode([]byte(public))
-	if b == nil {
-		return s, errors.New("the public key is no PEM text")
-	}
-	k, err := x509.ParsePKIXPublicKey(b.Bytes)
-	key, ok := k.(ed25519.PublicKey)
-	if err != nil || !ok {
-		return s, errors.New("the public key is no Ed25519 key")
+	key, err := parse([]byte(public))
+	if err != nil {
+		return s, fmt.Errorf("the public key: %w", err)
 	}
 	var lines []dsse.Envelope
 	for line := range bytes.Lines(bundle) {
@@ -200,7 +173,7 @@ func Verify(ctx context.Context, public string, bundle []byte) (s receipt.Statem
 	}
 	body, _ := base64.StdEncoding.DecodeString(lines[0].Payload) // no base64: touched
 	_ = json.Unmarshal(body, &s)                                 // as above
-	verifier, err := dsse.NewEnvelopeVerifier(checker(key))
+	verifier, err := dsse.NewEnvelopeVerifier(key)
 	if err != nil {
 		return s, err
 	}

@@ -87,7 +87,7 @@ func TestReceipt(t *testing.T) {
 
 	other, err := dssekey.OpenKey(filepath.Join(t.TempDir(), "other.key"))
 	require.NoError(t, err)
-	_, err = dssekey.Verify(t.Context(), other.Public(), []byte(got.Bundle))
+	_, err = dssekey.Verify(t.Context(), other.PublicPEM(), []byte(got.Bundle))
 	require.Equal(t, &dssekey.TouchedError{}, err)
 }
 

@@ -40,7 +40,6 @@ type Statement[P any] struct {
 // Resource names something by its digest. Digests of commits are gitCommit.
 type Resource struct {
 	Name        string            `json:"name,omitempty"`
-	URI         string            `json:"uri,omitempty"`
 	Digest      map[string]string `json:"digest,omitempty"`
 	Annotations *Run              `json:"annotations,omitempty"`
 }
