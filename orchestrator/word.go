@@ -185,7 +185,9 @@ func setAgain(ctx context.Context, e *Engine, b board) (again time.Time, logged 
 	if !stands && !replaced || b.told == stage.StatusStop { // nobody is to be kept from stopping
 		return again, false, nil
 	}
-	m, _, err := e.findMoveInLog(ctx, b.item, b.item.Status)
+	// While the answer to the word is owed, nothing but the log tells a second save of its move from another one.
+	owed := slices.ContainsFunc(b.writes, func(w Effect) bool { return w.Answers == acted })
+	m, _, err := e.findMoveInLog(ctx, b.item, b.item.Status, owed)
 	if err != nil || m.Earlier == nil {
 		return again, false, err
 	}
