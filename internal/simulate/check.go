@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -245,11 +246,14 @@ func (c *checker) moved(n *node, x task.Commit, b snapshot) {
 	c.gate(n, *t, was, x)
 }
 
+// whole is the pipeline of all worlds, made once.
+var whole = sync.OnceValue(pipeline)
+
 // legal are the moves between stages that any edge or feature can make. The merge gate is at work at deploy-staging, whatever
 // the lane.
 func legal(s stage.State, from, to stage.Stage) bool {
 	order := slices.DeleteFunc(stage.Stages(), func(at stage.Stage) bool {
-		return pipeline().Lacks(s, at) && (at != stage.DeployStaging || at != from && at != to)
+		return whole().Lacks(s, at) && (at != stage.DeployStaging || at != from && at != to)
 	})
 	i, k := slices.Index(order, from), slices.Index(order, to)
 	switch {
