@@ -101,9 +101,9 @@ func (e *Engine) findMoveInLog(
 	}
 	to, err := columns.StatusOf(ctx, item.ProjectID, m.To)
 	if err != nil || to != word {
-		return tracker.Move{}, err == nil, err
+		m.ActorID = ""
 	}
-	return m, false, nil
+	return m, err == nil && to != word, err
 }
 
 // SetByUs reports whether the service has set the status that an item stands at: the tracker's
