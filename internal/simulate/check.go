@@ -80,7 +80,7 @@ type checker struct {
 	bases      map[string][]string // by head: commits of main it was tested on
 	foreign    map[string]string   // commits that people have set branches to by force, by branch
 	theirs     map[int64][]string  // files of the commits that people have pushed on top of branches, by task
-	handMerged map[string]bool
+	handMerged map[string]time.Time
 	began      map[int64]time.Time
 	working    map[int64]time.Time // since when a task that has begun waits for nobody
 	answers    map[string]lifted
@@ -96,7 +96,7 @@ func newChecker(s *sim) *checker {
 	return &checker{
 		s: s, cancelled: map[int64]bool{}, lastSeq: map[int64]int64{}, received: map[string]bool{}, owed: map[string]bool{},
 		notices: map[string]int{}, sentTexts: map[string]int{}, unsure: map[string]int{}, intents: map[string]bool{},
-		bases: map[string][]string{}, foreign: map[string]string{}, theirs: map[int64][]string{}, handMerged: map[string]bool{},
+		bases: map[string][]string{}, foreign: map[string]string{}, theirs: map[int64][]string{}, handMerged: map[string]time.Time{},
 		began: map[int64]time.Time{}, working: map[int64]time.Time{},
 		answers: map[string]lifted{}, behaved: map[attempt]behaviour{},
 		lastMove: map[int64]int{}, lined: map[int64]int{},
