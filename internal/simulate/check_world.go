@@ -285,9 +285,6 @@ type beforeMerge struct {
 	open   bool
 }
 
-// hostSlow is how long the calls between the look at main and the end of the merge take together, when the host is slow.
-const hostSlow = 2 * time.Minute
-
 func (c *checker) beforeMerge(m githost.Merge) (b beforeMerge) {
 	b.main = cmp.Or(c.s.places[0].Remote(m.Repo, "main"), "main-0")
 	b.holder, b.held, _ = c.s.leases.Holder(c.s.ctx, "merge/"+strings.ToLower(m.Repo))
@@ -322,7 +319,7 @@ func (c *checker) merged(n *node, m githost.Merge, b beforeMerge) {
 		c.fail(MergedTested, "task %d was merged at %.12s, which CI has not passed", t.ID, m.HeadSHA)
 	}
 	// Between the service's look at main and its merge a person may merge; that is told afterwards.
-	late := c.s.v.Now().Sub(c.handMerged[m.Repo+" "+b.main]) < hostSlow
+	late := c.s.v.Now().Sub(c.handMerged[m.Repo+" "+b.main]) < 2*time.Minute
 	if on := c.s.places[n.machine].Base(m.HeadSHA); on != b.main && !late {
 		c.fail(MergedTested, "task %d was merged onto main at %.12s, and was tested on %.12s", t.ID, b.main, on)
 	}
