@@ -91,7 +91,7 @@ func (e *Engine) RestoreColumn(
 	if trigger && (item.Status != stage.StatusInProgress || !t.State.Stage.Terminal()) {
 		return true, nil // it may be the word of a person who uses the same account
 	}
-	m, _, err := e.findMoveInLog(ctx, item, item.Status)
+	m, _, err := e.findMoveInLog(ctx, item, item.Status, false)
 	if err != nil || m.ActorID == "" {
 		return err == nil, err
 	}

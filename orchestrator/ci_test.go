@@ -86,6 +86,24 @@ func TestCIOfADeletedBranch(t *testing.T) {
 	})
 }
 
+// A host deletes a branch with its merge, which a webhook tells later: nobody is told to make the branch anew.
+func TestCIOfAMergedBranch(t *testing.T) {
+	Run(t, nil, func(r *Rig) {
+		item := atCI(r)
+		task := r.Task(item)
+		ctx := context.Background()
+		pr, err := r.Host.PullRequest(ctx, AppRepo, task.Branch)
+		require.NoError(r, err)
+		_, err = r.Host.Merge(ctx, githost.Merge{Repo: AppRepo, Number: pr.Number, HeadSHA: pr.HeadSHA})
+		require.NoError(r, err)
+		r.Place.SetRemote(AppRepo, task.Branch, "")
+		require.NoError(r, r.Host.DeleteBranch(ctx, AppRepo, task.Branch))
+		r.Settle(5 * time.Minute)
+		require.Empty(r, r.Task(item).State.Hold)
+		require.NotContains(r, r.Notices(), "was deleted")
+	})
+}
+
 // A branch that is deleted while an agent works cannot be published any more: the task is
 // blocked with what to do, and that helps.
 func TestPublishToADeletedBranch(t *testing.T) {

@@ -130,6 +130,7 @@ type Engine struct {
 
 	said  said
 	items items
+	logs  sync.Map // the tracker's projects whose log of moves was read once
 
 	mu      sync.Mutex
 	running map[int64]*agentAtWork // by task id

@@ -3,6 +3,7 @@ package orchestrator_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,10 +17,13 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
 
 // hanging is a chat that takes ten seconds to say nothing.
@@ -141,6 +145,37 @@ func TestHangingChatIsNamed(t *testing.T) {
 		require.Zero(r, meter.get("lane_sick lane chat"))
 		require.NoError(r, r.Engine.Reachable(context.Background()))
 		require.Contains(r, r.Explain(item).Summary, "Waits for a human: ")
+	})
+}
+
+// mute is a board that takes no comments at the moment.
+type mute struct {
+	*memtracker.Board
+	calls atomic.Int32
+}
+
+func (m *mute) AddComment(context.Context, tracker.NewComment) (string, error) {
+	m.calls.Add(1)
+	return "", faulttest.Error(faulttest.Passing)
+}
+
+// A neighbour that does not answer is looked at by one job at a time, however many are owed to it.
+func TestSickLaneIsNotFlooded(t *testing.T) {
+	board, meter := &mute{}, newGauges()
+	Run(t, func(r *Rig) {
+		board.Board, r.Tracker = r.Board, board
+		r.Deps = func(d *orchestrator.Deps) { d.Meter = meter }
+	}, func(r *Rig) {
+		for i := range 12 {
+			r.Begin(fmt.Sprint("card ", i))
+		}
+		r.Settle(time.Minute)
+		before := board.calls.Load()
+		r.Settle(time.Minute)
+		require.LessOrEqual(r, board.calls.Load()-before, int32(5))
+		require.Positive(r, meter.get("effects_total kind comment outcome retry"))
+		require.Zero(r, meter.get("effects_total kind comment outcome done"))
+		require.Positive(r, meter.get("effects_total kind status outcome done"))
 	})
 }
 

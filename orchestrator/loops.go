@@ -105,7 +105,9 @@ func (p pool) work(ctx context.Context, g *run.Group) {
 			continue
 		}
 		claims, failed := p.Jobs.Take(ctx, p.name, p.opt.Worker, room, p.opt.JobTTL)
+		poll := p.poll
 		if failed != nil && ctx.Err() == nil {
+			poll = p.opt.Poll // the hint that has led here is used up
 			p.Log.Error("jobs cannot be taken", "pool", p.name, "err", failed)
 		}
 		s.take(len(claims))
@@ -122,7 +124,7 @@ func (p pool) work(ctx context.Context, g *run.Group) {
 			})
 		}
 		if len(claims) == 0 {
-			err = p.Scheduler.Wait(ctx, s.next(p.Now(), p.poll), wake, s.changed)
+			err = p.Scheduler.Wait(ctx, s.next(p.Now(), poll), wake, s.changed)
 		}
 	}
 }
@@ -371,6 +373,9 @@ func settle(o queue.Outcome, j queue.Job, now time.Time) queue.Outcome {
 		return o
 	}
 	o.At = now.Add(backoff(o.Cause, j.Attempt, j.ID))
+	if j.MaxAttempts > 0 && fault.Retryable(o.Cause) {
+		o.Kind = queue.OutcomeRelease // an outage is none of the attempts that an agent's job has
+	}
 	return o
 }
 

@@ -81,6 +81,48 @@ func TestRestartInTheMiddleOfAnAgent(t *testing.T) {
 	})
 }
 
+// A deployment that was made and reported when the service was ended, perhaps by itself, is not made again.
+func TestRestartBehindADeployment(t *testing.T) {
+	Run(t, nil, func(r *Rig) {
+		deployed := 0
+		r.Place.SetScript(Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			out := GoodAgent(ctx, c, files)
+			if c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseRelease) {
+				deployed++
+				<-ctx.Done()
+				return work.Result{Kind: work.ResultCancelled}
+			}
+			return out
+		}))
+		item := r.Finish("x")
+		r.Settle(time.Minute)
+		require.Equal(r, 1, deployed)
+		r.Shutdown()
+		r.Start()
+		r.Settle(time.Minute)
+		r.Stands(item, stage.Done)
+		require.Equal(r, 1, deployed)
+	})
+}
+
+// An agent's job begins nothing for a task that waits for no agent, nor for another run.
+func TestJobOfARunThatIsOver(t *testing.T) {
+	Run(t, nil, func(r *Rig) {
+		item := r.Begin("x")
+		r.Settle(time.Minute)
+		r.Waits(item, stage.HoldApproval)
+		jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Pool: queue.PoolAgents})
+		require.NoError(r, err)
+		require.Len(r, jobs, 1)
+		again := queue.Job{Pool: jobs[0].Pool, Kind: jobs[0].Kind, TaskID: jobs[0].TaskID, Key: jobs[0].Key, Payload: jobs[0].Payload}
+		_, err = r.Store.Put(context.Background(), again)
+		require.NoError(r, err)
+		r.Settle(time.Minute)
+		require.Equal(r, []stage.Role{stage.Analyst}, r.Roles())
+		require.Empty(r, r.Open())
+	})
+}
+
 // A worker that dies without a word is noticed by its silence.
 func TestSilentWorker(t *testing.T) {
 	Run(t, nil, func(r *Rig) {

@@ -42,7 +42,7 @@ func (in intake) findMover(ctx context.Context, b board, word stage.Status) (by 
 	if h.Event == HookReplayed {
 		by.Via = stage.ViaReconciler
 	}
-	m, late, err := in.findMoveInLog(ctx, b.item, word)
+	m, late, err := in.findMoveInLog(ctx, b.item, word, false)
 	switch another := m.ActorID != "" && m.ActorID != h.ActorID && m.At.After(h.At); {
 	case told && !another:
 		return senderOf(h), h.Actor, false, nil
@@ -70,23 +70,29 @@ func senderOf(h tracker.Hook) stage.Principal {
 }
 
 // findMoveInLog returns the move that has set a status by the tracker's log, without an actor when
-// the log has none. late: the log may have it in a moment.
-func (e *Engine) findMoveInLog(ctx context.Context, item tracker.Item, word stage.Status) (m tracker.Move, late bool, err error) {
+// the log has none. late: the log may have it in a moment. A log that is refused for good is none,
+// unless it was read before or is needed: the outage of a board can look so.
+func (e *Engine) findMoveInLog(
+	ctx context.Context, item tracker.Item, word stage.Status, needed bool,
+) (m tracker.Move, late bool, err error) {
 	log, ok := e.Tracker.(tracker.Log)
 	columns, both := e.Tracker.(tracker.Board)
 	if !ok || !both {
 		return tracker.Move{}, false, nil
 	}
 	m, err = log.LastMove(ctx, item.ProjectID, item.ID)
+	_, readable := e.logs.Load(item.ProjectID)
 	switch {
 	case errors.Is(err, tracker.ErrNoLog):
 		return tracker.Move{}, false, nil
-	case fault.Retryable(err):
+	case err != nil && (readable || needed || fault.Retryable(err)):
 		return tracker.Move{}, false, err
-	case err != nil: // it is refused for good
+	case err != nil:
 		e.Log.Warn("who has moved the work item cannot be read", "item", item.ID, "err", err)
 		return tracker.Move{}, false, nil
-	case m.To == "":
+	}
+	e.logs.Store(item.ProjectID, true)
+	if m.To == "" {
 		stands := item.Moved().Sub(m.At).Abs() <= madeWithin
 		if !stands {
 			m.ActorID = ""
@@ -95,16 +101,16 @@ func (e *Engine) findMoveInLog(ctx context.Context, item tracker.Item, word stag
 	}
 	to, err := columns.StatusOf(ctx, item.ProjectID, m.To)
 	if err != nil || to != word {
-		return tracker.Move{}, err == nil, err
+		m.ActorID = ""
 	}
-	return m, false, nil
+	return m, err == nil && to != word, err
 }
 
 // SetByUs reports whether the service has set the status that an item stands at: the tracker's
 // log names an account of its own, and it was not a person who uses the same one. t is the
 // item's NewestTask.
 func (e *Engine) SetByUs(ctx context.Context, item tracker.Item, t task.Task) (bool, error) {
-	m, _, err := e.findMoveInLog(ctx, item, item.Status)
+	m, _, err := e.findMoveInLog(ctx, item, item.Status, false)
 	if err != nil || m.ActorID == "" {
 		return false, err
 	}

@@ -309,11 +309,14 @@ func TestLogThatIsAway(t *testing.T) {
 	})
 }
 
-// With separate, who has started a task does not approve it.
+// With separate, who has started a task does not approve it, and may reject it.
 func TestSeparate(t *testing.T) {
 	ruled(t, task.People{Separate: true}, func(r *Rig, _ *reconcile.Reconciler) {
 		item := waiting(r)
 		require.Equal(r, "kim", r.Task(item).State.Starter)
+		moveAs(r, "kim", item, stage.StatusRejected)
+		r.Settle(time.Minute)
+		require.Equal(r, 2, r.Ran(stage.Analyst))
 		moveAs(r, "kim", item, stage.StatusApproved)
 		r.Settle(time.Minute)
 		r.Waits(item, stage.HoldApproval)
@@ -360,6 +363,13 @@ func TestLogThatComesLate(t *testing.T) {
 		r.Waits(item, stage.HoldApproval)
 		r.Settle(time.Hour)
 		require.Equal(r, "lee", lastDecision(r, item, stage.OnApproved).Event.By.ID)
+
+		made := waiting(r) // who made a card has not moved it minutes later
+		late.before = tracker.Move{ActorID: "ann", At: time.Now().Add(-2 * time.Minute)}
+		late.until = time.Now().Add(90 * time.Second)
+		r.MoveAs("lee", App, made, stage.StatusApproved)
+		r.Settle(time.Hour)
+		require.Equal(r, "lee", lastDecision(r, made, stage.OnApproved).Event.By.ID)
 	})
 }
 

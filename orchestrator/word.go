@@ -185,8 +185,13 @@ func setAgain(ctx context.Context, e *Engine, b board) (again time.Time, logged 
 	if !stands && !replaced || b.told == stage.StatusStop { // nobody is to be kept from stopping
 		return again, false, nil
 	}
-	m, _, err := e.findMoveInLog(ctx, b.item, b.item.Status)
-	if err != nil || m.Earlier == nil {
+	// While the answer to the word is owed, nothing but the log tells a second save of its move from another one.
+	owed := slices.ContainsFunc(b.writes, func(w Effect) bool { return w.Answers == acted })
+	m, late, err := e.findMoveInLog(ctx, b.item, b.item.Status, owed)
+	switch {
+	case late && m.At.After(b.item.Moved()): // the card was moved since it was read
+		return again, false, task.ErrConflict
+	case err != nil || late || m.Earlier == nil:
 		return again, false, err
 	}
 	last, err := lastWord(ctx, e.Records, t)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -220,6 +221,8 @@ func TestOneMoveIsOneWord(t *testing.T) {
 		})
 	}
 	back := move(stage.StatusInReview)
+	refuse := func(r *Rig, _ string) { r.Board.FailCall("LastMove", faulttest.Error(faulttest.Final)) }
+	heal := func(r *Rig, _ string) { r.Board.FailCall("LastMove", nil) }
 	save := func(r *Rig, item string) { move(stage.StatusRejected)(r, item) } // nothing but the moment changes
 	for name, c := range map[string]struct {
 		acts []act
@@ -231,6 +234,8 @@ func TestOneMoveIsOneWord(t *testing.T) {
 		"second save, then replayed":      {[]act{move(stage.StatusRejected), webhook, save, replay}, 1},
 		"set again":                       {[]act{move(stage.StatusRejected), webhook, back, move(stage.StatusRejected), webhook}, 2},
 		"set again, and its webhook lost": {[]act{move(stage.StatusRejected), webhook, back, move(stage.StatusRejected), replay}, 2},
+		"second save, the log refused":    {[]act{move(stage.StatusRejected), webhook, refuse, save, webhook}, 1},
+		"set again, the log refused":      {[]act{move(stage.StatusRejected), webhook, refuse, back, move(stage.StatusRejected), webhook, heal}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			Run(t, func(r *Rig) { r.Tracker = stuck{r.Board} }, func(r *Rig) {

@@ -64,9 +64,10 @@ func (f Failure) String() string {
 
 // checker looks at every change of the truth.
 type checker struct {
-	s      *sim
-	failed *Failure
-	rested bool // the questions at rest have been put
+	s        *sim
+	pipeline stage.Pipeline
+	failed   *Failure
+	rested   bool // the questions at rest have been put
 
 	cancelled  map[int64]bool      // jobs
 	lastSeq    map[int64]int64     // of the journal, by task
@@ -79,7 +80,7 @@ type checker struct {
 	bases      map[string][]string // by head: commits of main it was tested on
 	foreign    map[string]string   // commits that people have set branches to by force, by branch
 	theirs     map[int64][]string  // files of the commits that people have pushed on top of branches, by task
-	handMerged map[string]bool
+	handMerged map[string]time.Time
 	began      map[int64]time.Time
 	working    map[int64]time.Time // since when a task that has begun waits for nobody
 	answers    map[string]lifted
@@ -93,9 +94,9 @@ type checker struct {
 
 func newChecker(s *sim) *checker {
 	return &checker{
-		s: s, cancelled: map[int64]bool{}, lastSeq: map[int64]int64{}, received: map[string]bool{}, owed: map[string]bool{},
+		s: s, pipeline: pipeline(), cancelled: map[int64]bool{}, lastSeq: map[int64]int64{}, received: map[string]bool{}, owed: map[string]bool{},
 		notices: map[string]int{}, sentTexts: map[string]int{}, unsure: map[string]int{}, intents: map[string]bool{},
-		bases: map[string][]string{}, foreign: map[string]string{}, theirs: map[int64][]string{}, handMerged: map[string]bool{},
+		bases: map[string][]string{}, foreign: map[string]string{}, theirs: map[int64][]string{}, handMerged: map[string]time.Time{},
 		began: map[int64]time.Time{}, working: map[int64]time.Time{},
 		answers: map[string]lifted{}, behaved: map[attempt]behaviour{},
 		lastMove: map[int64]int{}, lined: map[int64]int{},
@@ -223,7 +224,7 @@ func (c *checker) moved(n *node, x task.Commit, b snapshot) {
 		c.fail(Absorbing, "task %d is %s, and moved to %s", t.ID, was.Stage, t.State.Stage)
 	case was.Stage != stage.None && was.Lane != t.State.Lane:
 		c.fail(LegalMove, "task %d began by the lane %q, and goes on by %q", t.ID, was.Lane, t.State.Lane)
-	case !legal(t.State, was.Stage, t.State.Stage):
+	case !c.legal(t.State, was.Stage, t.State.Stage):
 		c.fail(LegalMove, "task %d went from %q to %q", t.ID, was.Stage, t.State.Stage)
 	}
 	c.moves++
@@ -243,23 +244,6 @@ func (c *checker) moved(n *node, x task.Commit, b snapshot) {
 	c.word(*t, was)
 	c.worked(*t, was)
 	c.gate(n, *t, was, x)
-}
-
-// legal are the moves between stages that any edge or feature can make. The merge gate is at work at deploy-staging, whatever
-// the lane.
-func legal(s stage.State, from, to stage.Stage) bool {
-	order := slices.DeleteFunc(stage.Stages(), func(at stage.Stage) bool {
-		return pipeline().Lacks(s, at) && (at != stage.DeployStaging || at != from && at != to)
-	})
-	i, k := slices.Index(order, from), slices.Index(order, to)
-	switch {
-	case from == to, to == stage.Cancelled, to == stage.Done, to == stage.Development && i > k:
-		return true
-	case from == stage.Deploy && to == stage.DeployStaging: // the merge gate tests again
-		return true
-	default:
-		return k == i+1
-	}
 }
 
 // alone looks whether a card has one task that lives.
@@ -307,7 +291,7 @@ func (c *checker) lastEnd(card string) (at time.Time) {
 // gate looks whether the gates of a move were green, by what is true outside.
 func (c *checker) gate(n *node, t task.Task, was stage.State, x task.Commit) {
 	to := t.State.Stage
-	forward := legal(t.State, was.Stage, to) && to != was.Stage && to != stage.Development && to != stage.Cancelled
+	forward := c.legal(t.State, was.Stage, to) && to != was.Stage && to != stage.Development && to != stage.Cancelled
 	if to == stage.Development && (was.Stage == stage.Analysis || was.Stage == stage.Architecture) {
 		forward = true
 	}

@@ -110,3 +110,20 @@ func (c *checker) keeps(n *node, task int64, sha, how string) {
 		}
 	}
 }
+
+// legal are the moves between stages that any edge or feature can make. The merge gate is at work at deploy-staging, whatever
+// the lane.
+func (c *checker) legal(s stage.State, from, to stage.Stage) bool {
+	order := slices.DeleteFunc(stage.Stages(), func(at stage.Stage) bool {
+		return c.pipeline.Lacks(s, at) && (at != stage.DeployStaging || at != from && at != to)
+	})
+	i, k := slices.Index(order, from), slices.Index(order, to)
+	switch {
+	case from == to, to == stage.Cancelled, to == stage.Done, to == stage.Development && i > k:
+		return true
+	case from == stage.Deploy && to == stage.DeployStaging: // the merge gate tests again
+		return true
+	default:
+		return k == i+1
+	}
+}

@@ -295,7 +295,7 @@ func (p *people) merge(t task.Task) {
 	}
 	if sha, err := s.host.Merge(s.ctx, githost.Merge{Repo: t.Repo, Number: pr.Number, HeadSHA: pr.HeadSHA}); err == nil {
 		s.trace.line(s.since(), "person", "merges", t.Branch)
-		s.check.handMerged[t.Repo+" "+sha] = true
+		s.check.handMerged[t.Repo+" "+sha] = s.v.Now()
 		s.senders.merged(t.Repo, pr.Number, sha)
 	}
 }

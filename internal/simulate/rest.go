@@ -213,7 +213,7 @@ func (s *sim) lift(i int, t task.Task, item tracker.Item, x explain.Explanation)
 			s.board.Block(item.ID)
 			continue
 		}
-		if sha := setBack(b.Why, t.Branch); sha != "" && s.places[0].Remote(t.Repo, t.Branch) == s.check.foreign[t.Branch] {
+		if sha, told := setBack(b.Why, t.Branch); told && s.places[0].Remote(t.Repo, t.Branch) == s.check.foreign[t.Branch] {
 			s.trace.line(s.since(), "helper", "sets back", t.Branch)
 			delete(s.check.foreign, t.Branch)
 			s.places[0].SetRemote(t.Repo, t.Branch, sha)
@@ -242,12 +242,15 @@ func (s *sim) lift(i int, t task.Task, item tracker.Item, x explain.Explanation)
 	s.check.answers[t.WorkItemID] = a
 }
 
-// setBack is the commit at which a person is to put the branch again; empty when the
-// reason names none.
-func setBack(why, branch string) string {
-	_, rest, _ := strings.Cut(why, "git push --force-with-lease origin ")
-	sha, _, _ := strings.Cut(rest, ":refs/heads/"+branch)
-	return sha
+// setBack is the commit at which a person is to put the branch again, empty when it is to be deleted; told is false when
+// the reason names neither.
+func setBack(why, branch string) (sha string, told bool) {
+	if strings.Contains(why, "git push origin --delete "+branch+")") {
+		return "", true
+	}
+	_, rest, told := strings.Cut(why, "git push --force-with-lease origin ")
+	sha, _, _ = strings.Cut(rest, ":refs/heads/"+branch)
+	return sha, told
 }
 
 // unpause is an operator who lets agents start again.

@@ -33,11 +33,16 @@ func (w *builder) awaitConfirm(text string) {
 	w.notify(wordsConfirmNotice)
 }
 
-// merge begins the irreversible part of a deployment.
+// merge begins the irreversible part of a deployment. What is merged already is only deployed.
 func (w *builder) merge() {
 	s := &w.d.State
+	s.Hold, s.HoldReason, s.Outside = HoldNone, "", false
+	if s.MergeSHA != "" {
+		w.release()
+		return
+	}
 	w.note("the branch is merged at " + short(s.Head))
-	s.Phase, s.Hold, s.HoldReason, s.Outside = PhaseMerge, HoldNone, "", false
+	s.Phase = PhaseMerge
 	w.status(StatusDeploying)
 	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectMerge, SHA: s.Head})
 }

@@ -25,14 +25,9 @@ func (t *Tx) Take(pool, worker string, n int, ttl time.Duration) []queue.Claim {
 func (q *Queue) take(pool, worker string, n int, ttl time.Duration) []queue.Claim {
 	now := q.now()
 	var ready []*queue.Job
-	first := map[string]bool{} // keys that an earlier job has
 	for _, id := range q.open {
 		j := q.jobs[id]
-		behind := j.Key != "" && first[j.Key]
-		if j.Key != "" {
-			first[j.Key] = true
-		}
-		if j.Pool == pool && j.Status == queue.Queued && !behind && !j.AvailableAt.After(now) && !q.held(j) {
+		if j.Pool == pool && j.Status == queue.Queued && !j.AvailableAt.After(now) && !q.held(j) {
 			ready = append(ready, j)
 		}
 		if j.Pool != pool && j.AvailableAt.After(q.seen) && !j.AvailableAt.After(now) {
@@ -41,6 +36,13 @@ func (q *Queue) take(pool, worker string, n int, ttl time.Duration) []queue.Clai
 	}
 	if now.After(q.seen) {
 		q.seen = now
+	}
+	if len(ready) > 0 {
+		first := map[string]int64{} // the first job of each key
+		for _, id := range slices.Backward(q.open) {
+			first[q.jobs[id].Key] = id
+		}
+		ready = slices.DeleteFunc(ready, func(j *queue.Job) bool { return j.Key != "" && first[j.Key] != j.ID })
 	}
 	slices.SortStableFunc(ready, func(a, b *queue.Job) int { return cmp.Compare(a.Priority, b.Priority) })
 	var out []queue.Claim
