@@ -171,17 +171,15 @@ func (in intake) commit(ctx context.Context, t task.Task, ev stage.Event, d stag
 		}
 		out.Jobs = append(out.Jobs, EffectJob(next, in.project, f, effectKey(next, d.State.Seq, i)))
 	}
-	change := Change{Task: next, Before: before, Run: run}
-	if err := in.takeAttempt(ctx, change, ev.Agent, &out); err != nil {
-		return err
+	change := Change{Task: next, Before: before, Run: run, With: &out}
+	if run != nil {
+		change.Report = ev.Agent
 	}
 	if change.Ended() || next.State.Stopping { // a STOP waits for no card
 		out.Free = append(out.Free, allHolds(t.ID)...)
 	}
-	if d.Moved {
-		if err := in.addHolds(ctx, &out, &change); err != nil {
-			return err
-		}
+	if err := in.addKept(ctx, &change, d.Moved); err != nil {
+		return err
 	}
 	if err := in.Store.Commit(ctx, out); err != nil {
 		return err
@@ -193,72 +191,59 @@ func (in intake) commit(ctx context.Context, t task.Task, ev stage.Event, d stag
 		_, _ = in.Jobs.Hasten(ctx, LaneHost.PoolOf(in.project), t.ID)
 	}
 	in.recordMetrics(next, before, ev, d)
-	if d.Moved {
-		in.notifyFeatures(change)
+	if change.With = nil; d.Moved {
+		in.notifyFeatures(ctx, change)
 	}
 	return nil
 }
 
-// notifyFeatures calls the Committed hooks of the features with a change that is durable now, and has looked at
-// what it may let start, or may keep from it.
-func (in intake) notifyFeatures(c Change) {
+// notifyFeatures passes on a change that is durable now, and has looked at what it may let start, or may keep from it.
+func (in intake) notifyFeatures(ctx context.Context, c Change) {
 	if c.Ended() || c.launched() || c.Run != nil || c.Before.Hold != c.Task.State.Hold {
 		in.Admission.Mark(c.Task.Repo)
 	}
 	if c.Run == nil && c.Before.Active != "" && c.Task.State.Active == "" {
 		in.Admission.Mark("", c.Task.ID)
 	}
-	if c.Ended() && c.Behind != nil {
-		in.Admission.Mark("", c.Behind.ID)
+	if c.Ended() && c.behind != nil {
+		in.Admission.Mark("", c.behind.ID)
 	}
-	for _, f := range in.features {
-		if f.Committed == nil {
-			continue
-		}
-		if err := guard.Do(f.Name, func() { f.Committed(c) }); err != nil {
-			in.Log.Error("a feature could not be told of a change", "feature", f.Name, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
-		}
+	if err := passOn(ctx, in.features, c); err != nil {
+		in.Log.Error("a change could not be passed on", "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
 	}
 }
 
-// addHolds adds what rules and features say that a change holds and frees. What they say of
-// a beginning or an end is committed only if no other began or ended beside it
-// meanwhile, in another process either.
-func (in intake) addHolds(ctx context.Context, out *task.Commit, c *Change) error {
-	if len(in.Admission.Rules) > 0 && (c.Began() || c.Ended()) {
-		if c.Ahead, c.Behind, c.Blind = beside(ctx, in.Store, c.Task); fault.Retryable(c.Blind) {
-			return c.Blind
-		}
+// addKept adds what features and rules keep of a change. What they say of a beginning or an end is committed only if
+// no other began or ended beside it meanwhile, in another process either.
+func (in intake) addKept(ctx context.Context, c *Change, moved bool) error {
+	if moved && len(in.Admission.Rules) > 0 && (c.Began() || c.Ended()) {
+		ahead, behind, err := beside(ctx, in.Store, c.Task)
 		switch {
-		case c.Blind != nil:
-		case c.Began() && c.Behind != nil: // it has begun meanwhile, and may be at work: a later number stands behind it
+		case fault.Retryable(err):
+			return err
+		case err != nil:
+		case c.Began() && behind != nil: // it has begun meanwhile, and may be at work: a later number stands behind it
 			return task.ErrConflict
 		default:
-			out.Line = lineOf(*c)
+			c.behind, c.With.Line = behind, lineOf(ahead, behind)
 		}
 	}
-	for _, f := range in.features {
-		if f.Holds == nil {
-			continue
-		}
-		if err := f.Holds(ctx, *c, out); err != nil {
-			in.Log.Error("a feature could not say what is held; nothing is",
-				"feature", f.Name, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
-		}
+	if err := passOn(ctx, in.features, *c); err != nil {
+		return err
 	}
-	if c.launched() || c.Ended() { // by what the features have added, too
-		return in.Admission.Decide(ctx, admit.Start{Task: c.Task, Run: c.Run, With: out})
+	if moved && (c.launched() || c.Ended()) { // by what the features have added, too
+		return in.Admission.Decide(ctx, admit.Start{Task: c.Task, Run: c.Run, With: c.With})
 	}
 	return nil
 }
 
-func lineOf(c Change) *task.Line {
+func lineOf(ahead, behind *task.Task) *task.Line {
 	l := &task.Line{}
-	if c.Ahead != nil {
-		l.Ahead = c.Ahead.ID
+	if ahead != nil {
+		l.Ahead = ahead.ID
 	}
-	if c.Behind != nil {
-		l.Behind = c.Behind.ID
+	if behind != nil {
+		l.Behind = behind.ID
 	}
 	return l
 }

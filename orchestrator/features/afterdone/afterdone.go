@@ -40,11 +40,8 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		o.Now = run.Real{}.Now
 	}
 	return orchestrator.Feature{
-		Name: name, Doc: "A card whose task is done still answers.",
-		AfterDone: func(word stage.Status) (bool, string) {
-			return word == stage.StatusToAnalyse, "To Analyse opens a follow-up, signalbox undo takes the change back"
-		},
-		Pipeline: rows, Rules: []stage.Rule{rule}, Holds: o.holds,
+		Name:     name,
+		Pipeline: rows, Rules: []stage.Rule{rule}, On: o.freeze,
 		Runners: map[stage.EffectKind]orchestrator.Runner{orchestrator.EffectRevert: orchestrator.RunnerFunc(o.revert)},
 	}, nil
 }

@@ -67,14 +67,15 @@ func New(o Options) (*Pauses, error) {
 // Feature is the feature for the engine.
 func (f *Pauses) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
-		Name: Name, Doc: "An agent that cannot work is paused for all tasks.",
-		Attempted: f.attempted, Admission: []admit.Rule{f.rule()}, Show: f.show,
+		Name: Name,
+		On:   f.on, Admission: []admit.Rule{f.rule()}, Show: f.show,
 	}
 }
 
 func (f *Pauses) rule() admit.Rule {
 	return admit.Rule{
 		Name: Name, Closed: "which agents are paused could not be read", Tend: f.tend, Read: f.read, Admitted: f.admitted,
+		Hinders: true,
 	}
 }
 
@@ -107,8 +108,13 @@ const (
 	endMax = 8 * 24 * time.Hour // limits of use are of a week at most
 )
 
-// attempted keeps what an attempt says of its agent.
-func (f *Pauses) attempted(ctx context.Context, c orchestrator.Change, r stage.Report, with *task.Commit) error {
+// on keeps what an attempt says of its agent.
+func (f *Pauses) on(ctx context.Context, m any) error {
+	c, _ := m.(orchestrator.Change)
+	r, with := c.Report, c.With
+	if r == nil || with == nil {
+		return nil
+	}
 	stored, err := f.opt.Pauses.Pauses(ctx)
 	if err != nil {
 		return err

@@ -16,8 +16,8 @@ func Example() {
 	f, err := agentpause.New(agentpause.Options{
 		Store: store, Pauses: store, Projects: &task.Projects{}, Jobs: store, Agents: memwork.New(nil),
 	})
-	fmt.Println(f.Feature().Doc, err)
+	fmt.Println(f.Feature().Name, err)
 	// Output:
 	// agentpause: Options.Store, Pauses, Projects, Jobs and Agents are required
-	// An agent that cannot work is paused for all tasks. <nil>
+	// agent_pause <nil>
 }

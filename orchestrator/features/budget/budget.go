@@ -87,7 +87,7 @@ func New(o Options) (*Budget, error) {
 // Feature is the budget for the engine.
 func (b *Budget) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
-		Name: Name, Doc: "What agents cost stays within caps.",
+		Name:      Name,
 		Admission: []admit.Rule{b.rule()}, Show: b.show,
 	}
 }

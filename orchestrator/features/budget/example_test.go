@@ -19,9 +19,9 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(b.Feature().Doc)
+	fmt.Println(b.Feature().Name)
 	fmt.Println(b.Spent(context.Background(), "acme/app"))
 	// Output:
-	// What agents cost stays within caps.
+	// budget
 	// 0 <nil>
 }

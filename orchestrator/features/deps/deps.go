@@ -98,35 +98,35 @@ func New(o Options) (*Deps, error) {
 // Feature is the dependencies for the engine.
 func (d *Deps) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
-		Name: Name, Doc: "A task waits for the tasks that it depends on.",
-		Admission: d.rules(), Committed: d.committed, Heard: d.onHook,
+		Name:      Name,
+		Admission: d.rules(), On: d.on,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: d.loop}},
 		Show:  d.show,
 	}
 }
 
-// committed wakes the loop: which tasks wait may have changed.
-func (d *Deps) committed(c orchestrator.Change) {
-	if c.Began() || c.Ended() {
-		item, _ := task.ParseTombstone(c.Task.TrackerIssueID)
-		d.hear(item, false)
-		d.locked(func() { d.moved = append(d.moved, c.Task) })
-		run.Hint(d.nudge)
+// on wakes the loop when which tasks wait may have changed.
+func (d *Deps) on(_ context.Context, m any) error {
+	switch m := m.(type) {
+	case tracker.Hook:
+		if d.opt.Relations != nil {
+			d.hear(m.ItemID, !m.Status)
+			run.Hint(d.nudge)
+		}
+	case orchestrator.Change:
+		if m.With == nil && (m.Began() || m.Ended()) {
+			item, _ := task.ParseTombstone(m.Task.TrackerIssueID)
+			d.hear(item, false)
+			d.locked(func() { d.moved = append(d.moved, m.Task) })
+			run.Hint(d.nudge)
+		}
 	}
+	return nil
 }
 
 // hear notes a card of which something was heard: it may be edited.
 func (d *Deps) hear(item string, edited bool) {
 	d.locked(func() { d.cards[item] = d.cards[item] || edited })
-}
-
-// onHook wakes the loop after a webhook of a card.
-func (d *Deps) onHook(h tracker.Hook) {
-	if d.opt.Relations == nil {
-		return
-	}
-	d.hear(h.ItemID, !h.Status)
-	run.Hint(d.nudge)
 }
 
 // locked runs a short function under the lock.

@@ -205,8 +205,10 @@ func TestDependenciesOfASlowCommit(t *testing.T) {
 		r.Shutdown()
 		with := r.Features
 		r.Features = func() []orchestrator.Feature {
-			slow := orchestrator.Feature{Name: "slow", Holds: func(context.Context, orchestrator.Change, *task.Commit) error {
-				time.Sleep(3 * time.Second)
+			slow := orchestrator.Feature{Name: "slow", On: func(_ context.Context, m any) error {
+				if c, ok := m.(orchestrator.Change); ok && c.With != nil {
+					time.Sleep(3 * time.Second)
+				}
 				return nil
 			}}
 			return append(with(), slow)

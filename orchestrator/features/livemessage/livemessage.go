@@ -125,7 +125,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		loops = append(loops, orchestrator.Loop{Name: "work", Run: o.workLoop})
 	}
 	return orchestrator.Feature{
-		Name: name, Doc: "One chat message for each task shows where it stands.",
+		Name:  name,
 		Rules: []stage.Rule{rule},
 		Runners: map[stage.EffectKind]orchestrator.Runner{
 			orchestrator.EffectLive: orchestrator.RunnerFunc(o.update),

@@ -120,8 +120,13 @@ func (g *Gate) Covers(p task.Project) bool {
 // Feature is the gate for the engine.
 func (g *Gate) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
-		Name: Name, Doc: "What is merged was tested on the main that it lands on.",
-		Facts:    func(p task.Project, ev *stage.Event) { ev.MergeGate = g.Covers(p) },
+		Name: Name,
+		On: func(_ context.Context, m any) error {
+			if b, begins := m.(orchestrator.Beginning); begins {
+				b.Event.MergeGate = g.Covers(b.Project)
+			}
+			return nil
+		},
 		Pipeline: g.rows,
 		Rules:    []stage.Rule{Rule, g.skip},
 		Runners: map[stage.EffectKind]orchestrator.Runner{

@@ -81,7 +81,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		o.Now = run.Real{}.Now
 	}
 	return orchestrator.Feature{
-		Name: name, Doc: "What was deployed is looked at for a while.",
+		Name:    name,
 		Rules:   []stage.Rule{rule},
 		Runners: map[stage.EffectKind]orchestrator.Runner{name: orchestrator.RunnerFunc(o.observe)},
 		Show:    o.show,

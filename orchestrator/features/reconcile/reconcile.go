@@ -141,7 +141,7 @@ func New(o Options) (*Reconciler, error) {
 // Feature is the reconciler for the engine.
 func (r *Reconciler) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
-		Name: Name, Doc: "Lost events are found and replayed.",
+		Name:     Name,
 		Pipeline: withEdges, Rules: []stage.Rule{unblocked},
 		Loops: []orchestrator.Loop{{Name: "loop", Run: r.loop}},
 		Show:  func(context.Context) (any, error) { return r.show(), nil },

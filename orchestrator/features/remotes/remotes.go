@@ -75,7 +75,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	}
 	w := &watch{opt: o, repos: map[string]look{}, told: map[int64]string{}}
 	return orchestrator.Feature{
-		Name: name, Doc: "What people do to repositories without a git host is seen.",
+		Name:  name,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: w.loop}},
 		Show:  func(context.Context) (any, error) { return w.show(), nil },
 	}, nil

@@ -81,7 +81,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &sweeper{o}
 	return orchestrator.Feature{
-		Name: name, Doc: "Removes what is over: ended jobs, old deliveries, checkouts and logs of ended tasks.",
+		Name:  name,
 		Loops: []orchestrator.Loop{{Name: "sweep", Run: s.run}},
 	}, nil
 }

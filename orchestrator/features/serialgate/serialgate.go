@@ -68,8 +68,13 @@ func (g *Gate) Covers(repo string) bool {
 // Feature is the gate for the engine.
 func (g *Gate) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
-		Name: Name, Doc: "One task of a repository begins at a time.",
-		Facts:     func(p task.Project, ev *stage.Event) { ev.BranchLater = ev.BranchLater || g.Covers(p.Repo) },
+		Name: Name,
+		On: func(_ context.Context, m any) error {
+			if b, begins := m.(orchestrator.Beginning); begins && g.Covers(b.Project.Repo) {
+				b.Event.BranchLater = true
+			}
+			return nil
+		},
 		Admission: []admit.Rule{g.rule()},
 		Show:      g.show,
 	}

@@ -175,8 +175,10 @@ func TestSerialGateRefuses(t *testing.T) {
 // Two processes begin tasks of one repository at the same moment: neither sees
 // the other's while it decides, and yet only one begins.
 func TestSerialGateOfReplicas(t *testing.T) {
-	slow := orchestrator.Feature{Name: "slow", Holds: func(context.Context, orchestrator.Change, *task.Commit) error {
-		time.Sleep(50 * time.Millisecond) // after the gate has looked, and before the commit
+	slow := orchestrator.Feature{Name: "slow", On: func(_ context.Context, m any) error {
+		if c, ok := m.(orchestrator.Change); ok && c.With != nil {
+			time.Sleep(50 * time.Millisecond) // after the gate has looked, and before the commit
+		}
 		return nil
 	}}
 	Run(t, func(r *Rig) {

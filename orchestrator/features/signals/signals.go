@@ -46,7 +46,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return orchestrator.Feature{
-		Name: name, Doc: "What is under way is measured.",
+		Name: name,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: func(ctx context.Context, e *orchestrator.Engine) {
 			for err := ctx.Err(); err == nil; err = e.Wait(ctx, o.Every) {
 				var failed error

@@ -47,7 +47,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		o.Now = run.Real{}.Now
 	}
 	return orchestrator.Feature{
-		Name: name, Doc: "STOP on the board cancels a task.",
+		Name:    name,
 		Rules:   []stage.Rule{Rule},
 		Runners: map[stage.EffectKind]orchestrator.Runner{orchestrator.EffectCancel: orchestrator.RunnerFunc(o.clear)},
 		Show:    o.show,

@@ -76,7 +76,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		o.Now = run.Real{}.Now
 	}
 	return orchestrator.Feature{
-		Name: name, Doc: "The life of each task is sent as a trace when it has ended.",
+		Name:    name,
 		Rules:   []stage.Rule{rule},
 		Runners: map[stage.EffectKind]orchestrator.Runner{orchestrator.EffectTrace: orchestrator.RunnerFunc(o.send)},
 	}, nil

@@ -46,7 +46,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return orchestrator.Feature{
-		Name: Name, Doc: "A comment on the card says what its task waits for.",
+		Name:  Name,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: o.loop}},
 	}, nil
 }

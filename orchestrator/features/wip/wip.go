@@ -69,13 +69,8 @@ func New(o Options) (*Limit, error) {
 // Feature is the limit for the engine.
 func (l *Limit) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
-		Name: Name, Doc: "So many tasks of a repository are in work at a time.",
-		Facts: func(p task.Project, ev *stage.Event) {
-			_, bounded := l.places(p.Repo)
-			ev.BranchLater = ev.BranchLater || bounded
-		},
-		Holds:     l.holds,
-		Admission: []admit.Rule{l.rule()}, Show: l.show,
+		Name: Name,
+		On:   l.on, Admission: []admit.Rule{l.rule()}, Show: l.show,
 	}
 }
 
@@ -108,17 +103,22 @@ func begins(s stage.State) bool {
 	return s.Active != "" && s.Failures == 0 && (s.Stage == stage.Analysis || s.Run == 1)
 }
 
-// holds takes and gives back the place of a task that has begun.
-func (l *Limit) holds(_ context.Context, c orchestrator.Change, with *task.Commit) error {
-	if _, bounded := l.places(c.Task.Repo); !bounded && !c.Ended() || c.Began() {
+// on has the branch of a task made when it has a place, and takes and gives back the place of one that has begun.
+func (l *Limit) on(_ context.Context, m any) error {
+	if b, begins := m.(orchestrator.Beginning); begins {
+		_, bounded := l.places(b.Project.Repo)
+		b.Event.BranchLater = b.Event.BranchLater || bounded
+	}
+	c, _ := m.(orchestrator.Change)
+	if _, bounded := l.places(c.Task.Repo); c.With == nil || !bounded && !c.Ended() || c.Began() {
 		return nil
 	}
 	before := c.Before.Hold != stage.HoldNone
 	switch after := c.Task.State.Hold != stage.HoldNone; {
 	case c.Ended() || after && !before:
-		with.Over = append(with.Over, place(c.Task))
+		c.With.Over = append(c.With.Over, place(c.Task))
 	case before && !after:
-		with.Facts = append(with.Facts, place(c.Task))
+		c.With.Facts = append(c.With.Facts, place(c.Task))
 	}
 	return nil
 }
