@@ -106,7 +106,7 @@ func (in intake) judge(ctx context.Context, t task.Task, ev stage.Event) (*gates
 		return nil, err
 	}
 	for _, one := range single(v) {
-		in.Metrics.GateVerdicts.Add(1, ByVerdict{Gate: one.Check, Verdict: one.Outcome.String()})
+		in.Metrics.GateVerdicts.Add(1, one.Check, one.Outcome.String())
 	}
 	if v.Outcome == gates.Error && v.Retryable {
 		return nil, unreachable(v)
@@ -300,19 +300,19 @@ func (in intake) recordMetrics(t task.Task, before stage.State, ev stage.Event, 
 		return
 	}
 	log.Info("decided", "on", ev.On, "from", before.Stage, "to", t.State.Stage, "why", d.Notes)
-	in.Metrics.Transitions.Add(1, ByMove{From: string(before.Stage), To: string(t.State.Stage)})
+	in.Metrics.Transitions.Add(1, string(before.Stage), string(t.State.Stage))
 	if before.Leased && !t.State.Leased && !before.LeasedAt.IsZero() {
-		in.Metrics.MergeLeaseHeld.Observe(t.UpdatedAt.Sub(before.LeasedAt).Seconds(), NoLabels{})
+		in.Metrics.MergeLeaseHeld.Observe(t.UpdatedAt.Sub(before.LeasedAt).Seconds())
 	}
 	if t.State.Retries > before.Retries {
-		in.Metrics.Retries.Add(1, ByStage{string(t.State.Stage)})
+		in.Metrics.Retries.Add(1, string(t.State.Stage))
 	}
 	if a := ev.Agent; a != nil {
-		in.Metrics.Tokens.Add(float64(a.Input), ByTokenType{"input"})
-		in.Metrics.Tokens.Add(float64(a.Output), ByTokenType{"output"})
-		in.Metrics.Tokens.Add(float64(a.CacheRead), ByTokenType{"cache_read"})
-		in.Metrics.Tokens.Add(float64(a.CacheCreate), ByTokenType{"cache_creation"})
-		in.Metrics.Cost.Add(float64(a.MicroUSD)/1e6, ByRole{string(a.Role)})
+		in.Metrics.Tokens.Add(float64(a.Input), "input")
+		in.Metrics.Tokens.Add(float64(a.Output), "output")
+		in.Metrics.Tokens.Add(float64(a.CacheRead), "cache_read")
+		in.Metrics.Tokens.Add(float64(a.CacheCreate), "cache_creation")
+		in.Metrics.Cost.Add(float64(a.MicroUSD)/1e6, string(a.Role))
 	}
 }
 

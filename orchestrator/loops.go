@@ -99,7 +99,7 @@ func (p pool) work(ctx context.Context, g *run.Group) {
 	s := p.slots
 	for err := ctx.Err(); err == nil; {
 		room, until := p.health.room(p.Now(), s.available())
-		p.Metrics.SlotsAvailable.Set(float64(s.available()), ByPool{p.name})
+		p.Metrics.SlotsAvailable.Set(float64(s.available()), p.name)
 		if room == 0 {
 			err = p.Scheduler.Wait(ctx, until, s.changed, p.health.hints()) // for a worker, or for the destination
 			continue
@@ -183,8 +183,8 @@ func (s *poolSlots) next(now time.Time, poll time.Duration) time.Time {
 // pool. It returns when the job is to be done again, if it is.
 func (p pool) do(ctx context.Context, c queue.Claim) (due time.Time, next []queue.Claim) {
 	program := ctx
-	p.Metrics.Dispatches.Add(1, ByPool{c.Job.Pool})
-	p.Metrics.QueueWait.Observe(p.Now().Sub(later(c.Job.CreatedAt, c.Job.AvailableAt)).Seconds(), ByPool{c.Job.Pool})
+	p.Metrics.Dispatches.Add(1, c.Job.Pool)
+	p.Metrics.QueueWait.Observe(p.Now().Sub(later(c.Job.CreatedAt, c.Job.AvailableAt)).Seconds(), c.Job.Pool)
 	class := classOf(c.Job, p.health.answersSince())
 	ctx, cancel := context.WithCancelCause(allowance.With(ctx, class))
 	defer cancel(nil)
@@ -205,7 +205,7 @@ func (p pool) do(ctx context.Context, c queue.Claim) (due time.Time, next []queu
 		o.Then = append(o.Then, p.givenUp(c.Job, o.Error)...)
 	}
 	if kind, ok := EffectKindOf(c.Job); ok {
-		p.Metrics.Effects.Add(1, ByEffect{Kind: string(kind), Outcome: string(o.Kind)})
+		p.Metrics.Effects.Add(1, string(kind), string(o.Kind))
 	}
 	// The claim is finished even when the program is being stopped.
 	finish, stop := p.Scheduler.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -240,7 +240,7 @@ func (p pool) note(ctx context.Context, o *queue.Outcome) {
 		o = &queue.Outcome{Kind: queue.OutcomeRelease}
 	}
 	if silent(o) {
-		p.Metrics.LaneFailures.Add(1, ByLane{p.health.name})
+		p.Metrics.LaneFailures.Add(1, p.health.name)
 	}
 	healed, fell := p.health.ended(o, p.Now())
 	if healed || p.health.sick() {
@@ -248,10 +248,10 @@ func (p pool) note(ctx context.Context, o *queue.Outcome) {
 	}
 	switch {
 	case fell:
-		p.Metrics.LaneSick.Set(1, ByLane{p.health.name})
+		p.Metrics.LaneSick.Set(1, p.health.name)
 		p.Log.Warn("a destination does not answer", "lane", p.health.name, "err", o.Cause)
 	case healed:
-		p.Metrics.LaneSick.Set(0, ByLane{p.health.name})
+		p.Metrics.LaneSick.Set(0, p.health.name)
 		n, err := p.Jobs.Hasten(ctx, p.name, 0)
 		p.Log.Info("a destination answers again", "lane", p.health.name, "due", n, "err", err)
 	}
@@ -312,7 +312,7 @@ func (e *Engine) Budgets() []tracker.Budget {
 
 func (r reaper) measureBudgets() {
 	for _, b := range r.Budgets() {
-		by, paused := ByToken{b.Token}, 0.0
+		by, paused := b.Token, 0.0
 		if !b.Paused.IsZero() {
 			paused = 1
 		}
@@ -326,7 +326,7 @@ func (r reaper) reap(ctx context.Context) error {
 	jobs, err := r.Jobs.Reap(ctx)
 	for _, j := range jobs {
 		r.Log.Warn("a claim without a heartbeat was given back", "job", j.ID, "kind", j.Kind, "task", j.TaskID, "status", j.Status)
-		r.Metrics.Reaped.Add(1, ByPool{j.Pool})
+		r.Metrics.Reaped.Add(1, j.Pool)
 		err = errors.Join(err, r.mendAfter(ctx, j))
 	}
 	return err

@@ -207,10 +207,10 @@ func (r *Reconciler) Pass(ctx context.Context, e *orchestrator.Engine) error {
 	}
 	silent, err3 := r.listen(ctx, e, lost)
 	err := errors.Join(err1, err2, err3, r.pushed(ctx, e))
-	e.Metrics.Reconciled.Add(float64(advanced), orchestrator.ByAction{Kind: "advanced"})
-	e.Metrics.Reconciled.Add(float64(replayed), orchestrator.ByAction{Kind: "replayed"})
+	e.Metrics.Reconciled.Add(float64(advanced), "advanced")
+	e.Metrics.Reconciled.Add(float64(replayed), "replayed")
 	if err == nil {
-		e.Metrics.ReconciledAt.Set(float64(r.opt.Now().Unix()), orchestrator.NoLabels{})
+		e.Metrics.ReconciledAt.Set(float64(r.opt.Now().Unix()))
 	}
 	r.passed(func(s *state) {
 		s.Advanced, s.Replayed, s.Braked, s.Error = s.Advanced+int64(advanced), s.Replayed+int64(replayed), braked, ""

@@ -71,7 +71,7 @@ func (o Options) measurePaused(ctx context.Context, e *orchestrator.Engine) erro
 		return err
 	}
 	for _, p := range o.Projects.All() {
-		by, subject := orchestrator.ByRepo{Repo: p.Repo}, orchestrator.RoleInRepo(stage.Analyst, p.Repo)
+		by, subject := p.Repo, orchestrator.RoleInRepo(stage.Analyst, p.Repo)
 		frozen, err := e.Jobs.HoldsIn(ctx, subject, subject+"\x00", 1)
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func (o Options) measurePaused(ctx context.Context, e *orchestrator.Engine) erro
 	}
 	agents, err := o.Pauses.Pauses(ctx)
 	if err == nil {
-		e.Metrics.AgentsPaused.Set(float64(len(agents)), orchestrator.NoLabels{})
+		e.Metrics.AgentsPaused.Set(float64(len(agents)))
 	}
 	return err
 }
@@ -129,11 +129,11 @@ func (o Options) measureTasks(ctx context.Context, e *orchestrator.Engine) error
 	}
 	for _, i := range e.Machine().Pipeline().Stages {
 		if !i.Sink {
-			e.Metrics.Tasks.Set(float64(stages[i.Stage]), orchestrator.ByStage{Stage: string(i.Stage)})
+			e.Metrics.Tasks.Set(float64(stages[i.Stage]), string(i.Stage))
 		}
 	}
 	for _, h := range personHolds() {
-		by, age := orchestrator.ByHold{Hold: string(h)}, time.Duration(0)
+		by, age := string(h), time.Duration(0)
 		if held[h] > 0 {
 			age = e.Now().Sub(oldest[h])
 		}
@@ -141,7 +141,7 @@ func (o Options) measureTasks(ctx context.Context, e *orchestrator.Engine) error
 		e.Metrics.PersonWaitOldest.Set(age.Seconds(), by)
 	}
 	for _, p := range o.Projects.All() {
-		e.Metrics.MergeLeases.Set(leases[p.Repo], orchestrator.ByRepo{Repo: p.Repo})
+		e.Metrics.MergeLeases.Set(leases[p.Repo], p.Repo)
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (o Options) measureEffects(ctx context.Context, e *orchestrator.Engine) err
 		return err
 	}
 	for _, l := range e.NamedLanes() {
-		by, n, age := orchestrator.ByLane{Lane: l.Name}, int64(0), time.Duration(0)
+		by, n, age := l.Name, int64(0), time.Duration(0)
 		for _, d := range depth {
 			if d.Pool == l.Pool {
 				n += d.Count
@@ -172,7 +172,7 @@ func (o Options) measureEffects(ctx context.Context, e *orchestrator.Engine) err
 	}
 	failed, err := admin.FailedEffects(ctx, e, 0)
 	if err == nil {
-		e.Metrics.GivenUp.Set(float64(len(failed)), orchestrator.NoLabels{})
+		e.Metrics.GivenUp.Set(float64(len(failed)))
 	}
 	return err
 }
@@ -182,13 +182,13 @@ func (o Options) measureSpent(ctx context.Context, e *orchestrator.Engine) error
 		return nil
 	}
 	const million = 1e6
-	e.Metrics.BudgetLimit.Set(float64(o.Limit)/million, orchestrator.NoLabels{})
+	e.Metrics.BudgetLimit.Set(float64(o.Limit)/million)
 	for _, p := range o.Projects.All() {
 		spent, err := o.Spent(ctx, p.Repo)
 		if err != nil {
 			return err
 		}
-		e.Metrics.BudgetSpent.Set(float64(spent)/million, orchestrator.ByRepo{Repo: p.Repo})
+		e.Metrics.BudgetSpent.Set(float64(spent)/million, p.Repo)
 	}
 	return nil
 }
