@@ -131,8 +131,7 @@ func play(t *testing.T, p stage.Pipeline, gated, undeployed, self bool) {
 				set.MergeGate.Repos = []string{"*"}
 			}
 			made, err := set.Make(features.Parts{
-				Store: r.Store, Projects: projects, Tracker: r.Board, Host: r.Host, Messenger: r.Chat, Workspaces: r.Place, Agents: r.Place,
-				Leases: leases, Merger: effects.Runners(deps)[stage.EffectMerge],
+				Parts: r.Parts(), Tracker: r.Board, Messenger: r.Chat, Leases: leases, Merger: effects.Runners(deps)[stage.EffectMerge],
 			})
 			require.NoError(r, err)
 			return made.List

@@ -159,7 +159,7 @@ func (o Options) landed(ctx context.Context, undo task.Task) (out []work.Landing
 	if err != nil || len(list) == 0 {
 		return nil, errors.Join(err, fmt.Errorf("afterdone: there is no task %s", undo.State.Follows))
 	}
-	entries, err := o.Records.Journal(ctx, list[0].ID)
+	entries, err := o.Store.Journal(ctx, list[0].ID)
 	for _, j := range slices.Backward(entries) {
 		r, err := j.Recorded()
 		if n := r.Decision.State; err == nil && r.Event.On == stage.OnMergeDone && r.Decision.Moved && n.MergeSHA != "" {

@@ -16,15 +16,11 @@
 package agentpause
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -35,31 +31,16 @@ import (
 // Name of the feature and of its rule.
 const Name = "agent_pause"
 
-// Options of the feature. All up to Agents are required.
-type Options struct {
-	Store    task.Store
-	Pauses   task.Pauses
-	Projects *task.Projects
-	Jobs     admit.Jobs
-	Agents   work.Agents  // they name agents, where they are a work.Identifier
-	Log      *slog.Logger // nil discards
-	Now      func() time.Time
-}
-
 // Pauses is the feature.
 type Pauses struct {
-	opt  Options
+	opt  orchestrator.Parts
 	left atomic.Int64 // how many pauses there were when they were looked at
 }
 
 // New checks the options.
-func New(o Options) (*Pauses, error) {
-	if o.Store == nil || o.Pauses == nil || o.Projects == nil || o.Jobs == nil || o.Agents == nil {
-		return nil, errors.New("agentpause: Options.Store, Pauses, Projects, Jobs and Agents are required")
-	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
+func New(o orchestrator.Parts) (*Pauses, error) {
+	if err := o.Complete("agentpause"); err != nil {
+		return nil, err
 	}
 	return &Pauses{opt: o}, nil
 }
@@ -115,7 +96,7 @@ func (f *Pauses) on(ctx context.Context, m any) error {
 	if r == nil || with == nil {
 		return nil
 	}
-	stored, err := f.opt.Pauses.Pauses(ctx)
+	stored, err := f.opt.Store.Pauses(ctx)
 	if err != nil {
 		return err
 	}

@@ -7,10 +7,8 @@
 package deps
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -21,7 +19,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -37,11 +34,10 @@ const (
 	SourceTracker = "tracker"
 )
 
-// Options of the feature. Store, Table and Jobs are required.
+// Options of the feature.
 type Options struct {
-	Store task.Store
-	Table task.Dependencies
-	Jobs  queue.HoldFinder
+	orchestrator.Parts
+
 	// Relations are the tracker's; nil = the local table only.
 	Relations tracker.Relations
 	// Items reads whether a card that has no task is finished; nil = such cards
@@ -53,8 +49,6 @@ type Options struct {
 	Line  string
 	Every time.Duration // how often is looked which are to be read; default 1 min
 	Read  time.Duration // how often a task's relations are read again; default 5 min
-	Log   *slog.Logger  // nil discards
-	Now   func() time.Time
 }
 
 // Deps is the feature.
@@ -79,18 +73,14 @@ type Deps struct {
 
 // New checks the options.
 func New(o Options) (*Deps, error) {
-	if o.Store == nil || o.Table == nil || o.Jobs == nil {
-		return nil, errors.New("deps: Options.Store, Table and Jobs are required")
+	if err := o.Complete("deps"); err != nil {
+		return nil, err
 	}
 	if o.Every <= 0 {
 		o.Every = time.Minute
 	}
 	if o.Read <= 0 {
 		o.Read = 5 * time.Minute
-	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
 	}
 	return &Deps{opt: o, nudge: make(chan struct{}, 1), known: map[int64]related{}, cards: map[string]bool{}, started: o.Now()}, nil
 }
@@ -208,7 +198,7 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 
 // waitedFor reports whether others depend on one of some tasks, or one on others.
 func (d *Deps) waitedFor(ctx context.Context, tasks []task.Task) bool {
-	table, err := d.opt.Table.Dependencies(ctx)
+	table, err := d.opt.Store.Dependencies(ctx)
 	return err != nil || slices.ContainsFunc(table, func(row task.Dependency) bool {
 		return slices.ContainsFunc(tasks, func(t task.Task) bool { return t.ID == row.TaskID || t.ID == row.On })
 	})
@@ -228,10 +218,10 @@ type waiting struct {
 
 func (d *Deps) show(ctx context.Context) (any, error) {
 	v := view{Enabled: true, Table: []task.Dependency{}, Waiting: []waiting{}}
-	table, err := d.opt.Table.Dependencies(ctx)
+	table, err := d.opt.Store.Dependencies(ctx)
 	v.Table = append(v.Table, table...)
 	for _, r := range d.rules() {
-		list, failed := admit.ListWaiting(ctx, d.opt.Jobs, r, "")
+		list, failed := admit.ListWaiting(ctx, d.opt.Store, r, "")
 		for _, w := range list {
 			v.Waiting = append(v.Waiting, waiting{w, r.Name == Cycle})
 		}

@@ -73,12 +73,9 @@ func mergeGate(t *testing.T, f func(*gateRig)) {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: projects, Tracker: r.Board, Host: g.forge, Messenger: r.Chat, Workspaces: r.Place})
-			gate, err := mergegate.New(mergegate.Options{
-				Store: r.Store, Jobs: r.Store, Projects: projects, Spaces: r.Place, Leases: g.leases, Host: g.forge, Merge: merge[stage.EffectMerge],
-				Off: g.off, Repos: []string{"*"}, DeferMax: 5,
-			})
+			gate, err := mergegate.New(mergegate.Options{Parts: r.Parts(g.forge), Leases: g.leases, Merge: merge[stage.EffectMerge], Off: g.off, Repos: []string{"*"}, DeferMax: 5})
 			require.NoError(r, err)
-			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			s, err := stop.Feature(r.Parts())
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, gate.Feature()}
 		}

@@ -5,13 +5,10 @@
 package retention
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -35,14 +32,12 @@ type Disk struct {
 	Keep time.Duration
 }
 
-// Options of the feature. Store, Jobs, Projects and Agents are required.
+// Options of the feature, which needs Agents too.
 type Options struct {
-	Store    store
-	Jobs     queue.Inspector
-	Projects *task.Projects
-	Agents   work.Agents
-	Disks    []Disk
-	Mirrors  work.Mirrors // nil = none
+	orchestrator.Parts
+
+	Disks   []Disk
+	Mirrors work.Mirrors // nil = none
 
 	// How long is kept; 0 = for ever.
 	KeepJobs       Span `env:"KEEP_JOBS" envDefault:"30d" doc:"how long jobs are kept that have ended, once their task has; 0: for ever"`
@@ -52,8 +47,6 @@ type Options struct {
 
 	Every   time.Duration // default 1 h
 	Unknown time.Duration // how long what is of no known task stays, default 24 h
-	Now     func() time.Time
-	Log     *slog.Logger
 }
 
 // Bounds of one call of the store, which other writers wait for, and the pause behind it.
@@ -66,8 +59,8 @@ type sweeper struct{ opt Options }
 
 // Feature makes the feature. An error names what is missing.
 func Feature(o Options) (orchestrator.Feature, error) {
-	if o.Store == nil || o.Jobs == nil || o.Projects == nil || o.Agents == nil {
-		return orchestrator.Feature{}, errors.New("retention: Options.Store, Jobs, Projects and Agents are required")
+	if err := o.Complete("retention"); err != nil {
+		return orchestrator.Feature{}, err
 	}
 	if o.Every <= 0 {
 		o.Every = time.Hour
@@ -75,10 +68,6 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Unknown <= 0 {
 		o.Unknown = 24 * time.Hour
 	}
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
-	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &sweeper{o}
 	return orchestrator.Feature{
 		Name:  name,
@@ -182,7 +171,7 @@ func (s *sweeper) over(ctx context.Context, r work.Remains, keep time.Duration) 
 	case err != nil || !t.State.Stage.Terminal():
 		return false, err
 	}
-	open, err := s.opt.Jobs.Jobs(ctx, queue.Filter{TaskID: t.ID, Open: true, Limit: 1})
+	open, err := s.opt.Store.Jobs(ctx, queue.Filter{TaskID: t.ID, Open: true, Limit: 1})
 	return err == nil && len(open) == 0, err
 }
 

@@ -3,6 +3,7 @@ package signals_test
 import (
 	"fmt"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/signals"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -16,7 +17,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	f, err := signals.Feature(signals.Options{Store: store, Jobs: store, Projects: projects})
+	f, err := signals.Feature(signals.Options{Parts: orchestrator.Parts{Store: store, Projects: projects}})
 	fmt.Println(f.Name, err)
 	// Output: signals <nil>
 }

@@ -4,10 +4,8 @@
 package signals
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -22,29 +20,26 @@ import (
 // name of the feature.
 const name = "signals"
 
-// Options of the feature. Store and Jobs are required.
+// Options of the feature.
 type Options struct {
-	Store    task.Store
-	Jobs     queue.Inspector
-	Projects *task.Projects
+	orchestrator.Parts
+
 	// Spent returns what a repository has spent today, with what is reserved, in millionths of a
 	// dollar; nil = nothing bounds it.
 	Spent  func(ctx context.Context, repo string) (int64, error)
 	Limit  int64         // of Spent
-	Pauses task.Pauses   // of agents; nil = none is ever paused
+	Pauses bool          // agents are paused for all tasks
 	Every  time.Duration // default 1 min
-	Log    *slog.Logger  // nil discards
 }
 
 // Feature makes the feature.
 func Feature(o Options) (orchestrator.Feature, error) {
-	if o.Store == nil || o.Jobs == nil || o.Projects == nil {
-		return orchestrator.Feature{}, errors.New("signals: Options.Store, Jobs and Projects are required")
+	if err := o.Complete("signals"); err != nil {
+		return orchestrator.Feature{}, err
 	}
 	if o.Every <= 0 {
 		o.Every = time.Minute
 	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return orchestrator.Feature{
 		Name: name,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: func(ctx context.Context, e *orchestrator.Engine) {
@@ -80,10 +75,10 @@ func (o Options) measurePaused(ctx context.Context, e *orchestrator.Engine) erro
 		here := func(one admin.Paused) bool { return one.Repo == "" || one.Repo == p.Repo }
 		e.Metrics.Paused.Set(gauge(slices.ContainsFunc(paused, here)), by)
 	}
-	if o.Pauses == nil {
+	if !o.Pauses {
 		return nil
 	}
-	agents, err := o.Pauses.Pauses(ctx)
+	agents, err := o.Store.Pauses(ctx)
 	if err == nil {
 		e.Metrics.AgentsPaused.Set(float64(len(agents)))
 	}
@@ -147,7 +142,7 @@ func (o Options) measureTasks(ctx context.Context, e *orchestrator.Engine) error
 }
 
 func (o Options) measureEffects(ctx context.Context, e *orchestrator.Engine) error {
-	depth, err := o.Jobs.Depth(ctx)
+	depth, err := o.Store.Depth(ctx)
 	if err != nil {
 		return err
 	}
@@ -159,7 +154,7 @@ func (o Options) measureEffects(ctx context.Context, e *orchestrator.Engine) err
 			}
 		}
 		if n > 0 {
-			first, err := o.Jobs.Jobs(ctx, queue.Filter{Pool: l.Pool, Open: true, Limit: 1})
+			first, err := o.Store.Jobs(ctx, queue.Filter{Pool: l.Pool, Open: true, Limit: 1})
 			if err != nil {
 				return err
 			}
@@ -182,7 +177,7 @@ func (o Options) measureSpent(ctx context.Context, e *orchestrator.Engine) error
 		return nil
 	}
 	const million = 1e6
-	e.Metrics.BudgetLimit.Set(float64(o.Limit)/million)
+	e.Metrics.BudgetLimit.Set(float64(o.Limit) / million)
 	for _, p := range o.Projects.All() {
 		spent, err := o.Spent(ctx, p.Repo)
 		if err != nil {
