@@ -86,11 +86,9 @@ func (a answers) Secret(ctx context.Context, name, question string) (value strin
 }
 
 // onBoard finds the project of a board that has several.
-func (s *setup) onBoard(ctx context.Context, e *entry) (err error) {
-	prefix := ""
-	if e.Tracker, prefix, err = s.board.Find(ctx); err == nil {
-		s.Prefix = cmp.Or(s.Prefix, prefix)
-	}
+func (s *setup) onBoard(ctx context.Context, e *entry) error {
+	project, prefix, err := s.board.Find(ctx)
+	e.Tracker, s.Prefix = project, cmp.Or(s.Prefix, prefix)
 	return err
 }
 

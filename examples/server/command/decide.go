@@ -40,7 +40,9 @@ type wordCmd struct {
 }
 
 // Run says it; it needs the right approver, or releaser to confirm, and the registry's.
-func (c wordCmd) Run(s *streams, k *kong.Context) error { return c.decide(s, c.Task, k.Selected().Name) }
+func (c wordCmd) Run(s *streams, k *kong.Context) error {
+	return c.decide(s, c.Task, k.Selected().Name)
+}
 
 type noteCmd struct {
 	named

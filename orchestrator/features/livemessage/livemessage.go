@@ -37,11 +37,6 @@ const workEvery = 15 * time.Second
 // wait for. That changes without a decision about them.
 const every = time.Minute
 
-// hastener reads the queue for the feature.
-type hastener interface {
-	Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error)
-}
-
 // Options of the feature. Messenger is required.
 type Options struct {
 	orchestrator.Parts

@@ -18,12 +18,6 @@ import (
 // name is the feature's.
 const name = "retention"
 
-// store lists what the feature needs of a store.
-type store interface {
-	task.Store
-	task.Pruner
-}
-
 // Disk is a part of this machine's disk, and how long what lies there is kept when the
 // task has ended.
 type Disk struct {
