@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
-	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -347,7 +347,7 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: "an attempt of the task has not ended"}
 	}
 	var o queue.Outcome
-	if err := guard.Do("effect "+string(f.Kind), func() { o = runner.Run(ctx, f) }); err != nil {
+	if err := run.Guard("effect "+string(f.Kind), func() { o = runner.Run(ctx, f) }); err != nil {
 		o = Retry(err)
 	}
 	if f.TaskID != 0 && errors.Is(o.Cause, tracker.ErrNotFound) {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
-	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -61,7 +61,7 @@ func passOn(ctx context.Context, features []Feature, m any) (err error) {
 			continue
 		}
 		var failed error
-		if panicked := guard.Do(f.Name, func() { failed = f.On(ctx, m) }); panicked != nil {
+		if panicked := run.Guard(f.Name, func() { failed = f.On(ctx, m) }); panicked != nil {
 			failed = panicked
 		}
 		if failed != nil {

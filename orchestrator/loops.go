@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/allowance"
-	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -22,7 +21,7 @@ import (
 // started has ended; an agent that is interrupted has its job given back.
 func (e *Engine) Run(ctx context.Context) {
 	// Before anything begins; where it fails, it is made again at once.
-	_ = guard.Do("admission", func() { _, _, _ = e.Admission.Review(ctx) })
+	_ = run.Guard("admission", func() { _, _, _ = e.Admission.Review(ctx) })
 	g := run.NewOn(e.Scheduler, ctx, e.Log)
 	for _, p := range e.pools() {
 		g.Go("pool "+p.name, func(ctx context.Context) { p.work(ctx, g) })
@@ -193,7 +192,7 @@ func (p pool) do(ctx context.Context, c queue.Claim) (due time.Time, next []queu
 	defer beat.Stop()
 
 	var o *queue.Outcome
-	if err := guard.Do(c.Job.Kind, func() { o = p.handle(ctx, c) }); err != nil {
+	if err := run.Guard(c.Job.Kind, func() { o = p.handle(ctx, c) }); err != nil {
 		p.Log.Error("a job panicked", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
 		o = retryOutcome(err)
 	}

@@ -40,7 +40,6 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/defaults"
-	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -189,7 +188,7 @@ func unblocked(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 func (r *Reconciler) loop(ctx context.Context, e *orchestrator.Engine) {
 	for e.Wait(ctx, r.opt.Every) == nil {
 		var err error
-		if panicked := guard.Do("reconcile", func() { err = r.Pass(ctx, e) }); panicked != nil {
+		if panicked := run.Guard("reconcile", func() { err = r.Pass(ctx, e) }); panicked != nil {
 			err = panicked
 		}
 		if err != nil && ctx.Err() == nil {

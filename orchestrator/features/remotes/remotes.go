@@ -18,7 +18,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/defaults"
-	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -79,7 +79,7 @@ func (w *watch) loop(ctx context.Context, e *orchestrator.Engine) {
 				continue
 			}
 			var err error
-			if panicked := guard.Do(name, func() { err = w.check(ctx, e, host, p) }); panicked != nil {
+			if panicked := run.Guard(name, func() { err = w.check(ctx, e, host, p) }); panicked != nil {
 				err = panicked
 			}
 			if err != nil && ctx.Err() == nil {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -45,7 +45,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		Loops: []orchestrator.Loop{{Name: "loop", Run: func(ctx context.Context, e *orchestrator.Engine) {
 			for err := ctx.Err(); err == nil; err = e.Wait(ctx, o.Every) {
 				var failed error
-				if panicked := guard.Do("signals", func() { failed = o.measure(ctx, e) }); panicked != nil {
+				if panicked := run.Guard("signals", func() { failed = o.measure(ctx, e) }); panicked != nil {
 					failed = panicked
 				}
 				if failed != nil && ctx.Err() == nil {
