@@ -124,6 +124,12 @@ func (s Set) Make(p Parts) (*Made, error) {
 	if err := p.Complete("features"); err != nil {
 		return nil, err
 	}
+	for _, parts := range []*orchestrator.Parts{
+		&s.SerialGate.Parts, &s.Dependencies.Parts, &s.MergeGate.Parts, &s.Traces.Parts, &s.Watch.Parts, &s.Remotes.Parts,
+		&s.Budget.Parts, &s.Retention.Parts, &s.Signals.Parts,
+	} {
+		*parts = p.Parts
+	}
 	m := &Made{}
 	for _, one := range []struct {
 		on   bool
@@ -133,16 +139,16 @@ func (s Set) Make(p Parts) (*Made, error) {
 		{s.AfterDone, afterDone},
 		{s.AgentPause, m.agentPause}, // before those that reserve something for a run
 		{s.Reconcile, m.reconciler},
-		{s.WaitComment, waitComment},
+		{s.WaitComment, func(_ Set, p Parts) (orchestrator.Feature, error) { return waitcomment.Feature(p.Parts) }},
 		{s.Serial, m.serialGate},
 		{s.WIP, m.limitWork},
 		{s.Deps && len(s.DepsSource) > 0, m.dependencies},
 		{true, mergeGate},
 		{s.LiveMessage && p.Messenger != nil, liveMessage}, // shows what the rules before it have made of a decision
 		{s.Events.URL.IsSet(), func(s Set, _ Parts) (orchestrator.Feature, error) { return subscriber.Feature(s.Events) }},
-		{s.Traces.URL.IsSet(), trace},
+		{s.Traces.URL.IsSet(), func(s Set, _ Parts) (orchestrator.Feature, error) { return traces.Feature(s.Traces) }},
 		{s.Monitor, m.monitor},
-		{true, watchRemotes},
+		{true, func(s Set, _ Parts) (orchestrator.Feature, error) { return remotes.Feature(s.Remotes) }},
 		{s.capsCosts(), m.capCosts},
 		{true, prune},
 		{true, m.signals},
@@ -166,17 +172,23 @@ func afterDone(s Set, p Parts) (orchestrator.Feature, error) {
 	return afterdone.Feature(afterdone.Options{Parts: p.Parts, Freeze: s.Freeze && s.Serial})
 }
 
-func (m *Made) agentPause(_ Set, p Parts) (f orchestrator.Feature, err error) {
-	if m.Pauses, err = agentpause.New(p.Parts); err != nil {
-		return f, err
+// made is the feature of what was made.
+func made(of interface{ Feature() orchestrator.Feature }, err error) (f orchestrator.Feature, _ error) {
+	if err == nil {
+		f = of.Feature()
 	}
-	return m.Pauses.Feature(), nil
+	return f, err
+}
+
+func (m *Made) agentPause(_ Set, p Parts) (_ orchestrator.Feature, err error) {
+	m.Pauses, err = agentpause.New(p.Parts)
+	return made(m.Pauses, err)
 }
 
 // polledEvery is how often a board is read whose changes nothing else reports.
 const polledEvery = 5 * time.Second
 
-func (m *Made) reconciler(s Set, p Parts) (f orchestrator.Feature, err error) {
+func (m *Made) reconciler(s Set, p Parts) (_ orchestrator.Feature, err error) {
 	o := s.Reconciler
 	o.Log, o.Now, o.Polled, o.AfterDone = p.Log, p.Now, p.Polled, s.AfterDone
 	if p.Polled && o.Every == 0 {
@@ -185,62 +197,40 @@ func (m *Made) reconciler(s Set, p Parts) (f orchestrator.Feature, err error) {
 	if s.ReadBoards {
 		o.Tracker, o.Board = p.Tracker, p.Tracker
 	}
-	if m.Reconciler, err = reconcile.New(o); err != nil {
-		return f, err
-	}
-	return m.Reconciler.Feature(), nil
+	m.Reconciler, err = reconcile.New(o)
+	return made(m.Reconciler, err)
 }
 
-func waitComment(_ Set, p Parts) (orchestrator.Feature, error) {
-	return waitcomment.Feature(p.Parts)
+func (m *Made) serialGate(s Set, _ Parts) (_ orchestrator.Feature, err error) {
+	m.Serial, err = serialgate.New(s.SerialGate)
+	return made(m.Serial, err)
 }
 
-func (m *Made) serialGate(s Set, p Parts) (f orchestrator.Feature, err error) {
-	o := s.SerialGate
-	o.Parts = p.Parts
-	if m.Serial, err = serialgate.New(o); err != nil {
-		return f, err
-	}
-	return m.Serial.Feature(), nil
-}
-
-func (m *Made) limitWork(s Set, p Parts) (f orchestrator.Feature, err error) {
+func (m *Made) limitWork(_ Set, p Parts) (orchestrator.Feature, error) {
 	o := wip.Options{Parts: p.Parts, Cards: p.Cards}
 	if m.Serial != nil {
 		o.Except = m.Serial.Covers
 	}
-	l, err := wip.New(o)
-	if err != nil {
-		return f, err
-	}
-	return l.Feature(), nil
+	return made(wip.New(o))
 }
 
-func (m *Made) dependencies(s Set, p Parts) (f orchestrator.Feature, err error) {
+func (m *Made) dependencies(s Set, p Parts) (orchestrator.Feature, error) {
 	o := s.Dependencies
-	o.Parts, o.Line = p.Parts, serialgate.Name
+	o.Line = serialgate.Name
 	if relations, has := p.Tracker.(tracker.Relations); has && slices.Contains(s.DepsSource, deps.SourceTracker) {
 		o.Relations, o.Items = relations, p.Tracker
 	}
 	d, err := deps.New(o)
-	if err != nil {
-		return f, err
-	}
 	if slices.Contains(s.DepsSource, deps.SourceDB) {
 		m.Deps = d
 	}
-	return d.Feature(), nil
+	return made(d, err)
 }
 
-func mergeGate(s Set, p Parts) (f orchestrator.Feature, err error) {
+func mergeGate(s Set, p Parts) (orchestrator.Feature, error) {
 	o := s.MergeGate
-	o.Off, o.OnlyBehind = !s.Merge, !s.RebaseAlways
-	o.Parts, o.Leases, o.Merge = p.Parts, p.Leases, p.Merger
-	g, err := mergegate.New(o)
-	if err != nil {
-		return f, err
-	}
-	return g.Feature(), nil
+	o.Off, o.OnlyBehind, o.Leases, o.Merge = !s.Merge, !s.RebaseAlways, p.Leases, p.Merger
+	return made(mergegate.New(o))
 }
 
 func liveMessage(_ Set, p Parts) (orchestrator.Feature, error) {
@@ -249,40 +239,23 @@ func liveMessage(_ Set, p Parts) (orchestrator.Feature, error) {
 	return livemessage.Feature(o)
 }
 
-func trace(s Set, p Parts) (orchestrator.Feature, error) {
-	o := s.Traces
-	o.Parts = p.Parts
-	return traces.Feature(o)
-}
-
-func (m *Made) monitor(s Set, p Parts) (orchestrator.Feature, error) {
+func (m *Made) monitor(s Set, _ Parts) (orchestrator.Feature, error) {
 	o := s.Watch
-	o.Parts = p.Parts
 	if s.Freeze && m.Serial != nil {
 		o.Freeze = m.Serial.Freeze
 	}
 	return monitor.Feature(o)
 }
 
-func watchRemotes(s Set, p Parts) (orchestrator.Feature, error) {
-	o := s.Remotes
-	o.Parts = p.Parts
-	return remotes.Feature(o)
-}
-
-func (m *Made) capCosts(s Set, p Parts) (f orchestrator.Feature, err error) {
+func (m *Made) capCosts(s Set, _ Parts) (_ orchestrator.Feature, err error) {
 	o := s.Budget
 	o.Caps = budget.Caps{Task: int64(s.BudgetTask), RepoDay: int64(s.BudgetRepoDay), Run: int64(s.BudgetRun)}
-	o.Parts = p.Parts
-	if m.budget, err = budget.New(o); err != nil {
-		return f, err
-	}
-	return m.budget.Feature(), nil
+	m.budget, err = budget.New(o)
+	return made(m.budget, err)
 }
 
 func prune(s Set, p Parts) (orchestrator.Feature, error) {
 	o := s.Retention
-	o.Parts = p.Parts
 	if disk, ok := p.Workspaces.(work.Disk); ok {
 		o.Disks = append(slices.Clone(o.Disks), retention.Disk{Disk: disk, Name: "checkouts"})
 	}
@@ -298,9 +271,9 @@ func prune(s Set, p Parts) (orchestrator.Feature, error) {
 	return retention.Feature(o)
 }
 
-func (m *Made) signals(s Set, p Parts) (orchestrator.Feature, error) {
+func (m *Made) signals(s Set, _ Parts) (orchestrator.Feature, error) {
 	o := s.Signals
-	o.Parts, o.Pauses = p.Parts, m.Pauses != nil
+	o.Pauses = m.Pauses != nil
 	if m.budget != nil {
 		o.Spent, o.Limit = m.budget.Spent, int64(s.BudgetRepoDay)
 	}
