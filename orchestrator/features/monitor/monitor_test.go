@@ -166,8 +166,3 @@ func TestMonitorInconclusive(t *testing.T) {
 		require.Len(r, frozen, 1)
 	})
 }
-
-func TestMonitorRefuses(t *testing.T) {
-	_, err := monitor.Feature(monitor.Options{})
-	require.ErrorContains(t, err, "required")
-}

@@ -240,11 +240,6 @@ func TestStopLeavesForeignCommits(t *testing.T) {
 	})
 }
 
-func TestStopRefuses(t *testing.T) {
-	_, err := stop.Feature(orchestrator.Parts{})
-	require.ErrorContains(t, err, "required")
-}
-
 // A STOP that comes after a job was claimed and before its agent works ends it
 // there: no agent starts, and nothing comes back of what was removed.
 func TestStopBetweenClaimAndStart(t *testing.T) {

@@ -17,11 +17,9 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/traces"
-	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // span is one as collectors read it.
@@ -174,11 +172,8 @@ func TestTraceOfACancelledTask(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	store := memstore.New(nil)
 	for _, address := range []string{"", "collector:4318", "grpc://collector:4317", "http://"} {
-		_, err := traces.Feature(traces.Options{Parts: orchestrator.Parts{Store: store, Projects: &task.Projects{}}, URL: secret.New(address)})
+		_, err := traces.Feature(traces.Options{URL: secret.New(address)})
 		require.ErrorContains(t, err, "Options.URL", address)
 	}
-	_, err := traces.Feature(traces.Options{URL: secret.New("http://collector:4318")})
-	require.ErrorContains(t, err, "Parts.Store and Projects")
 }
