@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // All is the Check of a verdict that combines several.
@@ -78,7 +78,7 @@ func (r *Registry) judge(ctx context.Context, s Facts, name string) (v Verdict) 
 	if g == nil {
 		return Broken(name, "no gate of that name is registered")
 	}
-	if err := guard.Do("gate "+name, func() { v = g.Judge(ctx, s) }); err != nil {
+	if err := run.Guard("gate "+name, func() { v = g.Judge(ctx, s) }); err != nil {
 		return Broken(name, err.Error())
 	}
 	v.Check = name

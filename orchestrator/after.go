@@ -13,15 +13,12 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// afterDone answers a word on the card of a task that is done, by the feature that has an answer.
-func afterDone(features []Feature, word stage.Status) (begins bool, way string, answers bool) {
-	for _, f := range features {
-		if f.AfterDone != nil {
-			begins, way = f.AfterDone(word)
-			return begins, "; " + way, true
-		}
+// afterDone reports whether the card of a task that is done answers to people, and the way on that it names.
+func afterDone(m *stage.Machine) (answers bool, way string) {
+	if m.Pipeline().CheckLane(UndoLane) != nil {
+		return false, ", and what is left to do begins as another card"
 	}
-	return false, ", and what is left to do begins as another card", false
+	return true, "; To Analyse opens a follow-up, signalbox undo takes the change back"
 }
 
 // followed names the task that the next one of a card comes after; past is the one that it had last. Empty = none.
@@ -62,7 +59,8 @@ func (in intake) afterClearing(ctx context.Context, item tracker.Item, ev stage.
 	return in.start(ctx, item, ev)
 }
 
-// UndoLane is the way of a task that takes back what another has landed. OnUndo begins one, and OnReverted reports
+// UndoLane is the way of a task that takes back what another has landed: where a pipeline has it, the card of a task
+// that is done answers to people. OnUndo begins one, and OnReverted reports
 // its commit. Only the rows of the feature have them.
 const (
 	UndoLane                 = "undo"
@@ -74,8 +72,9 @@ const (
 // it can.
 func RefusalOfUndo(ctx context.Context, e *Engine, t task.Task) (string, error) {
 	_, able := e.Workspaces.(work.Reverter)
+	answers, _ := afterDone(e.machine)
 	switch {
-	case e.machine.Pipeline().CheckLane(UndoLane) != nil:
+	case !answers:
 		return "this program runs without undo (ORCH_AFTER_DONE_ENABLED)", nil
 	case !able:
 		return "the workspaces of this program cannot take anything back", nil

@@ -292,7 +292,7 @@ func (a *attempt) failed(r work.Result) *queue.Outcome {
 
 // event is the event job of the attempt, with the record of what it cost.
 func (a *attempt) event(r work.Result, ev stage.Event) queue.Job {
-	a.Metrics.WorkerDuration.Observe(r.FinishedAt.Sub(r.StartedAt).Seconds(), ByResult{Role: string(a.launch.Role), Result: r.Kind})
+	a.Metrics.WorkerDuration.Observe(r.FinishedAt.Sub(r.StartedAt).Seconds(), string(a.launch.Role), r.Kind)
 	run := task.AgentRun{
 		TaskID: a.task.ID, JobID: a.claim.Job.ID, Attempt: a.claim.Job.Attempt,
 		Run: a.launch.Run, Stage: a.launch.Stage, Role: a.launch.Role,

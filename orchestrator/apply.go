@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
-	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -106,7 +106,7 @@ func (in intake) judge(ctx context.Context, t task.Task, ev stage.Event) (*gates
 		return nil, err
 	}
 	for _, one := range single(v) {
-		in.Metrics.GateVerdicts.Add(1, ByVerdict{Gate: one.Check, Verdict: one.Outcome.String()})
+		in.Metrics.GateVerdicts.Add(1, one.Check, one.Outcome.String())
 	}
 	if v.Outcome == gates.Error && v.Retryable {
 		return nil, unreachable(v)
@@ -171,17 +171,15 @@ func (in intake) commit(ctx context.Context, t task.Task, ev stage.Event, d stag
 		}
 		out.Jobs = append(out.Jobs, EffectJob(next, in.project, f, effectKey(next, d.State.Seq, i)))
 	}
-	change := Change{Task: next, Before: before, Run: run}
-	if err := in.takeAttempt(ctx, change, ev.Agent, &out); err != nil {
-		return err
+	change := Change{Task: next, Before: before, Run: run, With: &out}
+	if run != nil {
+		change.Report = ev.Agent
 	}
 	if change.Ended() || next.State.Stopping { // a STOP waits for no card
 		out.Free = append(out.Free, allHolds(t.ID)...)
 	}
-	if d.Moved {
-		if err := in.addHolds(ctx, &out, &change); err != nil {
-			return err
-		}
+	if err := in.addKept(ctx, &change, d.Moved); err != nil {
+		return err
 	}
 	if err := in.Store.Commit(ctx, out); err != nil {
 		return err
@@ -193,72 +191,59 @@ func (in intake) commit(ctx context.Context, t task.Task, ev stage.Event, d stag
 		_, _ = in.Jobs.Hasten(ctx, LaneHost.PoolOf(in.project), t.ID)
 	}
 	in.recordMetrics(next, before, ev, d)
-	if d.Moved {
-		in.notifyFeatures(change)
+	if change.With = nil; d.Moved {
+		in.notifyFeatures(ctx, change)
 	}
 	return nil
 }
 
-// notifyFeatures calls the Committed hooks of the features with a change that is durable now, and has looked at
-// what it may let start, or may keep from it.
-func (in intake) notifyFeatures(c Change) {
+// notifyFeatures passes on a change that is durable now, and has looked at what it may let start, or may keep from it.
+func (in intake) notifyFeatures(ctx context.Context, c Change) {
 	if c.Ended() || c.launched() || c.Run != nil || c.Before.Hold != c.Task.State.Hold {
 		in.Admission.Mark(c.Task.Repo)
 	}
 	if c.Run == nil && c.Before.Active != "" && c.Task.State.Active == "" {
 		in.Admission.Mark("", c.Task.ID)
 	}
-	if c.Ended() && c.Behind != nil {
-		in.Admission.Mark("", c.Behind.ID)
+	if c.Ended() && c.behind != nil {
+		in.Admission.Mark("", c.behind.ID)
 	}
-	for _, f := range in.features {
-		if f.Committed == nil {
-			continue
-		}
-		if err := guard.Do(f.Name, func() { f.Committed(c) }); err != nil {
-			in.Log.Error("a feature could not be told of a change", "feature", f.Name, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
-		}
+	if err := passOn(ctx, in.features, c); err != nil {
+		in.Log.Error("a change could not be passed on", "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
 	}
 }
 
-// addHolds adds what rules and features say that a change holds and frees. What they say of
-// a beginning or an end is committed only if no other began or ended beside it
-// meanwhile, in another process either.
-func (in intake) addHolds(ctx context.Context, out *task.Commit, c *Change) error {
-	if len(in.Admission.Rules) > 0 && (c.Began() || c.Ended()) {
-		if c.Ahead, c.Behind, c.Blind = beside(ctx, in.Store, c.Task); fault.Retryable(c.Blind) {
-			return c.Blind
-		}
+// addKept adds what features and rules keep of a change. What they say of a beginning or an end is committed only if
+// no other began or ended beside it meanwhile, in another process either.
+func (in intake) addKept(ctx context.Context, c *Change, moved bool) error {
+	if moved && len(in.Admission.Rules) > 0 && (c.Began() || c.Ended()) {
+		ahead, behind, err := beside(ctx, in.Store, c.Task)
 		switch {
-		case c.Blind != nil:
-		case c.Began() && c.Behind != nil: // it has begun meanwhile, and may be at work: a later number stands behind it
+		case fault.Retryable(err):
+			return err
+		case err != nil:
+		case c.Began() && behind != nil: // it has begun meanwhile, and may be at work: a later number stands behind it
 			return task.ErrConflict
 		default:
-			out.Line = lineOf(*c)
+			c.behind, c.With.Line = behind, lineOf(ahead, behind)
 		}
 	}
-	for _, f := range in.features {
-		if f.Holds == nil {
-			continue
-		}
-		if err := f.Holds(ctx, *c, out); err != nil {
-			in.Log.Error("a feature could not say what is held; nothing is",
-				"feature", f.Name, "task", c.Task.ID, "repo", c.Task.Repo, "err", err)
-		}
+	if err := passOn(ctx, in.features, *c); err != nil {
+		return err
 	}
-	if c.launched() || c.Ended() { // by what the features have added, too
-		return in.Admission.Decide(ctx, admit.Start{Task: c.Task, Run: c.Run, With: out})
+	if moved && (c.launched() || c.Ended()) { // by what the features have added, too
+		return in.Admission.Decide(ctx, admit.Start{Task: c.Task, Run: c.Run, With: c.With})
 	}
 	return nil
 }
 
-func lineOf(c Change) *task.Line {
+func lineOf(ahead, behind *task.Task) *task.Line {
 	l := &task.Line{}
-	if c.Ahead != nil {
-		l.Ahead = c.Ahead.ID
+	if ahead != nil {
+		l.Ahead = ahead.ID
 	}
-	if c.Behind != nil {
-		l.Behind = c.Behind.ID
+	if behind != nil {
+		l.Behind = behind.ID
 	}
 	return l
 }
@@ -315,19 +300,19 @@ func (in intake) recordMetrics(t task.Task, before stage.State, ev stage.Event, 
 		return
 	}
 	log.Info("decided", "on", ev.On, "from", before.Stage, "to", t.State.Stage, "why", d.Notes)
-	in.Metrics.Transitions.Add(1, ByMove{From: string(before.Stage), To: string(t.State.Stage)})
+	in.Metrics.Transitions.Add(1, string(before.Stage), string(t.State.Stage))
 	if before.Leased && !t.State.Leased && !before.LeasedAt.IsZero() {
-		in.Metrics.MergeLeaseHeld.Observe(t.UpdatedAt.Sub(before.LeasedAt).Seconds(), NoLabels{})
+		in.Metrics.MergeLeaseHeld.Observe(t.UpdatedAt.Sub(before.LeasedAt).Seconds())
 	}
 	if t.State.Retries > before.Retries {
-		in.Metrics.Retries.Add(1, ByStage{string(t.State.Stage)})
+		in.Metrics.Retries.Add(1, string(t.State.Stage))
 	}
 	if a := ev.Agent; a != nil {
-		in.Metrics.Tokens.Add(float64(a.Input), ByTokenType{"input"})
-		in.Metrics.Tokens.Add(float64(a.Output), ByTokenType{"output"})
-		in.Metrics.Tokens.Add(float64(a.CacheRead), ByTokenType{"cache_read"})
-		in.Metrics.Tokens.Add(float64(a.CacheCreate), ByTokenType{"cache_creation"})
-		in.Metrics.Cost.Add(float64(a.MicroUSD)/1e6, ByRole{string(a.Role)})
+		in.Metrics.Tokens.Add(float64(a.Input), "input")
+		in.Metrics.Tokens.Add(float64(a.Output), "output")
+		in.Metrics.Tokens.Add(float64(a.CacheRead), "cache_read")
+		in.Metrics.Tokens.Add(float64(a.CacheCreate), "cache_creation")
+		in.Metrics.Cost.Add(float64(a.MicroUSD)/1e6, string(a.Role))
 	}
 }
 
@@ -362,7 +347,7 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: "an attempt of the task has not ended"}
 	}
 	var o queue.Outcome
-	if err := guard.Do("effect "+string(f.Kind), func() { o = runner.Run(ctx, f) }); err != nil {
+	if err := run.Guard("effect "+string(f.Kind), func() { o = runner.Run(ctx, f) }); err != nil {
 		o = Retry(err)
 	}
 	if f.TaskID != 0 && errors.Is(o.Cause, tracker.ErrNotFound) {

@@ -19,13 +19,10 @@ import (
 // found the move on the board.
 const HookReplayed = "reconcile"
 
-// Heard passes a webhook of a work item to the Heard hooks of the features. It returns at once, and
-// moves no task.
+// Heard passes a webhook of a work item to the features. It returns at once, and moves no task.
 func (e *Engine) Heard(h tracker.Hook) {
-	for _, f := range e.features {
-		if f.Heard != nil {
-			f.Heard(h)
-		}
+	if err := passOn(context.Background(), e.features, h); err != nil {
+		e.Log.Error("a webhook could not be passed on", "item", h.ItemID, "err", err)
 	}
 }
 
@@ -147,7 +144,7 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		in.word.SaidAt = b.again
 	}
 	word, why := b.word()
-	begins, way, answers := afterDone(in.features, word)
+	answers, way := afterDone(in.machine)
 	switch {
 	case word == stage.StatusUnknown && why == "" && answers && b.straysAfterEnd():
 		word = b.item.Status
@@ -167,7 +164,7 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 			"item", item.ID, "repo", in.project.Repo, "status", word, "stands", item.StatusName)
 	}
 	switch {
-	case found && task.State.Stage == stage.Done && begins: // as on a card without a task
+	case found && task.State.Stage == stage.Done && answers && word == stage.StatusToAnalyse: // as on a card without a task
 		b.past, b.task, found = b.task, b.past, false
 	case found && task.State.Stage == stage.Done:
 		return in.putBack(ctx, b, b.column()+" moves nothing: the task is done"+way)

@@ -230,12 +230,7 @@ func TestChatKeepsTheRules(t *testing.T) {
 func TestChatAnswers(t *testing.T) {
 	withChat(t, func(r *Rig, words *admin.Chat) {
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
-			require.NoError(r, err)
-			f, err := livemessage.Feature(livemessage.Options{
-				Store: r.Store, Records: r.Store, Jobs: r.Store, Projects: projects, Messenger: r.Chat,
-				Dress: words.Dress,
-			})
+			f, err := livemessage.Feature(livemessage.Options{Parts: r.Parts(), Messenger: r.Chat, Dress: words.Dress})
 			require.NoError(r, err)
 			return []orchestrator.Feature{f}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -199,9 +200,9 @@ func (e *Engine) journalOnce(ctx context.Context, t task.Task, kind, text string
 const takeIn = 30 * time.Second
 
 // hindrance returns what kept the agent of a run from working; nil where the attempt failed by
-// itself, and where no feature pauses agents.
+// itself, and where no rule pauses agents.
 func (a *attempt) hindrance(r work.Result) *stage.Hindrance {
-	pauses := slices.ContainsFunc(a.features, func(f Feature) bool { return f.Attempted != nil })
+	pauses := slices.ContainsFunc(a.Admission.Rules, func(r admit.Rule) bool { return r.Hinders })
 	if r.Trouble.Kind == "" || !pauses {
 		return nil
 	}
@@ -219,20 +220,6 @@ func (a *attempt) hindered(r work.Result, ev stage.Event) *queue.Outcome {
 	a.Log.Warn("an agent cannot work", "task", a.task.ID, "repo", a.task.Repo, "agent", ev.Agent.Hindered.Agent, "why", r.Reason)
 	then := []queue.Job{a.event(r, ev)}
 	return &queue.Outcome{Kind: queue.OutcomeRelease, At: a.Now().Add(takeIn), Error: r.Reason, Then: then}
-}
-
-// takeAttempt has the features add what they keep of an agent's attempt to the transaction
-// that takes it in.
-func (in intake) takeAttempt(ctx context.Context, c Change, r *stage.Report, with *task.Commit) error {
-	for _, f := range in.features {
-		if f.Attempted == nil || c.Run == nil || r == nil {
-			continue
-		}
-		if err := f.Attempted(ctx, c, *r, with); err != nil {
-			return fmt.Errorf("%s: %w", f.Name, err)
-		}
-	}
-	return nil
 }
 
 // vendorCaveat returns why an agent that is to be of another vendor than the developer was

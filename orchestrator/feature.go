@@ -11,55 +11,64 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
-	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // Feature is an additive behaviour. The engine has no switch: a feature that
 // is off is not given to New, so the program is then built without it.
 type Feature struct {
-	Name     string
-	Doc      string                              // one sentence
-	Pipeline func(stage.Pipeline) stage.Pipeline // adds rows behind the pipeline's own
-	Rules    []stage.Rule
-	Gates    []gates.Gate
-	Runners  map[stage.EffectKind]Runner      // by kind of effect; one of the engine's own is run in the place of its runner
-	Facts    func(task.Project, *stage.Event) // adds facts of the repository to the event that starts a task
-	// Holds adds to the transaction of a decision what it holds and frees.
-	Holds func(context.Context, Change, *task.Commit) error
-	// Committed receives a change once it is durable. It returns at once: a loop
-	// that has to look now is only nudged.
-	Committed func(Change)
-	// Heard receives a webhook of a work item that is handled. It returns at once too.
-	Heard     func(tracker.Hook)
-	Admission []admit.Rule // which agents may start
-	// Attempted receives what an agent's attempt came to, which is about to be committed, and
-	// adds to that transaction; an error has the attempt taken in again later. With it an
-	// attempt that ended by a work.Trouble is the feature's matter and no failure of the task.
-	Attempted func(context.Context, Change, stage.Report, *task.Commit) error
-	// AfterDone answers the word of a person on the card of a task that is done: another task of the card begins, or
-	// the card is put back with the way on. Without it, each word is answered so.
-	AfterDone func(word stage.Status) (begins bool, way string)
-	Loops     []Loop                             // background work
-	Show      func(context.Context) (any, error) // the feature's block in /queue; nil = none
+	Name      string
+	Pipeline  func(stage.Pipeline) stage.Pipeline // adds rows behind the pipeline's own
+	Rules     []stage.Rule
+	Gates     []gates.Gate
+	Runners   map[stage.EffectKind]Runner // by kind of effect; one of the engine's own is run in the place of its runner
+	Admission []admit.Rule                // which agents may start
+	// On takes part in what happens; nil = it does not. m is a Beginning, to whose event it adds, a Change with its
+	// transaction, to which it adds too, and whose decision is made again later on an error, a Change that is durable,
+	// or a tracker.Hook of a work item. On the last two it returns at once: a loop that has to look now is only nudged.
+	On    func(ctx context.Context, m any) error
+	Loops []Loop                             // background work
+	Show  func(context.Context) (any, error) // the feature's block in /queue; nil = none
 }
 
-// Change is a task as a decision leaves it. A feature may answer it with what its
-// transaction holds and frees. An error is logged: a feature never stops a decision.
+// Beginning is the event that starts a task, before it is decided.
+type Beginning struct {
+	Project task.Project
+	Event   *stage.Event
+}
+
+// Change is a task as a decision leaves it.
 type Change struct {
 	Task   task.Task
 	Before stage.State
-	Run    *task.AgentRun // the record of an agent's attempt that the decision brings; the store does not have it yet
+	Run    *task.AgentRun // the record of an agent's attempt that the decision brings; the store does not have it before
+	Report *stage.Report  // what that attempt came to; nil without Run
+	With   *task.Commit   // the transaction; nil = the change is durable
 
-	// At the beginning and the end of a task's life: the unfinished tasks of its
-	// repository right before and right behind it; nil = none.
-	Ahead, Behind *task.Task
-	Blind         error // they could not be read
+	behind *task.Task // at both ends of a task's life: the unfinished one of its repository right behind it
+}
+
+// passOn hands a moment to all features that take part in it. A failure names its feature.
+func passOn(ctx context.Context, features []Feature, m any) (err error) {
+	for _, f := range features {
+		if f.On == nil {
+			continue
+		}
+		var failed error
+		if panicked := run.Guard(f.Name, func() { failed = f.On(ctx, m) }); panicked != nil {
+			failed = panicked
+		}
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("feature %s: %w", f.Name, failed))
+		}
+	}
+	return err
 }
 
 // launched reports whether an agent is to work, for the first time or again

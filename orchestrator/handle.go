@@ -358,10 +358,8 @@ func (in intake) begin(ctx context.Context, item tracker.Item, ev stage.Event) (
 	if ev.On == stage.OnToAnalyse {
 		ev.Lane = p.Lanes.Of(item.Labels)
 	}
-	for _, f := range in.features {
-		if f.Facts != nil {
-			f.Facts(in.project, &ev)
-		}
+	if err := passOn(ctx, in.features, Beginning{p, &ev}); err != nil {
+		return retryOutcome(err), nil
 	}
 	d := in.machine.Decide(stage.State{}, ev)
 	if !d.Moved {

@@ -96,7 +96,7 @@ func (e *Engine) Wanted(h tracker.Hook) (job queue.Job, ignored string) {
 // then found by the reconciler.
 func (e *Engine) Announce(ctx context.Context, source, id string, h tracker.Hook) error {
 	count := func(outcome string) {
-		e.Metrics.Webhooks.Add(1, ByDelivery{Source: source, Outcome: outcome})
+		e.Metrics.Webhooks.Add(1, source, outcome)
 	}
 	job, ignored := e.Wanted(h)
 	if ignored != "" {
@@ -110,7 +110,7 @@ func (e *Engine) Announce(ctx context.Context, source, id string, h tracker.Hook
 		switch {
 		case duplicate:
 			count("duplicate")
-			e.Metrics.WebhookDedup.Add(1, BySource{Source: source})
+			e.Metrics.WebhookDedup.Add(1, source)
 			return nil
 		case err == nil:
 			count("queued")

@@ -63,7 +63,9 @@ func (g *gauges) Set(name string, v float64, labels ...string) {
 	g.of[name+" "+strings.Join(labels, " ")] = v
 }
 
-func (g *gauges) Observe(string, float64, ...string) {}
+func (g *gauges) Observe(name string, seconds float64, labels ...string) {
+	g.Set(name, seconds, labels...)
+}
 
 func (g *gauges) get(name string) float64 {
 	g.mu.Lock()

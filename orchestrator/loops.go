@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/allowance"
-	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -22,7 +21,7 @@ import (
 // started has ended; an agent that is interrupted has its job given back.
 func (e *Engine) Run(ctx context.Context) {
 	// Before anything begins; where it fails, it is made again at once.
-	_ = guard.Do("admission", func() { _, _, _ = e.Admission.Review(ctx) })
+	_ = run.Guard("admission", func() { _, _, _ = e.Admission.Review(ctx) })
 	g := run.NewOn(e.Scheduler, ctx, e.Log)
 	for _, p := range e.pools() {
 		g.Go("pool "+p.name, func(ctx context.Context) { p.work(ctx, g) })
@@ -99,7 +98,7 @@ func (p pool) work(ctx context.Context, g *run.Group) {
 	s := p.slots
 	for err := ctx.Err(); err == nil; {
 		room, until := p.health.room(p.Now(), s.available())
-		p.Metrics.SlotsAvailable.Set(float64(s.available()), ByPool{p.name})
+		p.Metrics.SlotsAvailable.Set(float64(s.available()), p.name)
 		if room == 0 {
 			err = p.Scheduler.Wait(ctx, until, s.changed, p.health.hints()) // for a worker, or for the destination
 			continue
@@ -185,8 +184,8 @@ func (s *poolSlots) next(now time.Time, poll time.Duration) time.Time {
 // pool. It returns when the job is to be done again, if it is.
 func (p pool) do(ctx context.Context, c queue.Claim) (due time.Time, next []queue.Claim) {
 	program := ctx
-	p.Metrics.Dispatches.Add(1, ByPool{c.Job.Pool})
-	p.Metrics.QueueWait.Observe(p.Now().Sub(later(c.Job.CreatedAt, c.Job.AvailableAt)).Seconds(), ByPool{c.Job.Pool})
+	p.Metrics.Dispatches.Add(1, c.Job.Pool)
+	p.Metrics.QueueWait.Observe(p.Now().Sub(later(c.Job.CreatedAt, c.Job.AvailableAt)).Seconds(), c.Job.Pool)
 	class := classOf(c.Job, p.health.answersSince())
 	ctx, cancel := context.WithCancelCause(allowance.With(ctx, class))
 	defer cancel(nil)
@@ -195,7 +194,7 @@ func (p pool) do(ctx context.Context, c queue.Claim) (due time.Time, next []queu
 	defer beat.Stop()
 
 	var o *queue.Outcome
-	if err := guard.Do(c.Job.Kind, func() { o = p.handle(ctx, c) }); err != nil {
+	if err := run.Guard(c.Job.Kind, func() { o = p.handle(ctx, c) }); err != nil {
 		p.Log.Error("a job panicked", "job", c.Job.ID, "kind", c.Job.Kind, "err", err)
 		o = retryOutcome(err)
 	}
@@ -207,7 +206,7 @@ func (p pool) do(ctx context.Context, c queue.Claim) (due time.Time, next []queu
 		o.Then = append(o.Then, p.givenUp(c.Job, o.Error)...)
 	}
 	if kind, ok := EffectKindOf(c.Job); ok {
-		p.Metrics.Effects.Add(1, ByEffect{Kind: string(kind), Outcome: string(o.Kind)})
+		p.Metrics.Effects.Add(1, string(kind), string(o.Kind))
 	}
 	// The claim is finished even when the program is being stopped.
 	finish, stop := p.Scheduler.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
@@ -242,7 +241,7 @@ func (p pool) note(ctx context.Context, o *queue.Outcome) {
 		o = &queue.Outcome{Kind: queue.OutcomeRelease}
 	}
 	if silent(o) {
-		p.Metrics.LaneFailures.Add(1, ByLane{p.health.name})
+		p.Metrics.LaneFailures.Add(1, p.health.name)
 	}
 	healed, fell := p.health.ended(o, p.Now())
 	if healed || p.health.sick() {
@@ -250,10 +249,10 @@ func (p pool) note(ctx context.Context, o *queue.Outcome) {
 	}
 	switch {
 	case fell:
-		p.Metrics.LaneSick.Set(1, ByLane{p.health.name})
+		p.Metrics.LaneSick.Set(1, p.health.name)
 		p.Log.Warn("a destination does not answer", "lane", p.health.name, "err", o.Cause)
 	case healed:
-		p.Metrics.LaneSick.Set(0, ByLane{p.health.name})
+		p.Metrics.LaneSick.Set(0, p.health.name)
 		n, err := p.Jobs.Hasten(ctx, p.name, 0)
 		p.Log.Info("a destination answers again", "lane", p.health.name, "due", n, "err", err)
 	}
@@ -314,7 +313,7 @@ func (e *Engine) Budgets() []tracker.Budget {
 
 func (r reaper) measureBudgets() {
 	for _, b := range r.Budgets() {
-		by, paused := ByToken{b.Token}, 0.0
+		by, paused := b.Token, 0.0
 		if !b.Paused.IsZero() {
 			paused = 1
 		}
@@ -328,7 +327,7 @@ func (r reaper) reap(ctx context.Context) error {
 	jobs, err := r.Jobs.Reap(ctx)
 	for _, j := range jobs {
 		r.Log.Warn("a claim without a heartbeat was given back", "job", j.ID, "kind", j.Kind, "task", j.TaskID, "status", j.Status)
-		r.Metrics.Reaped.Add(1, ByPool{j.Pool})
+		r.Metrics.Reaped.Add(1, j.Pool)
 		err = errors.Join(err, r.mendAfter(ctx, j))
 	}
 	return err

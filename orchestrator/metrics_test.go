@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 )
 
 // Each metric is declared whole, once, and stands in the documentation.
@@ -24,4 +25,33 @@ func TestMetricsAreDeclared(t *testing.T) {
 			require.Len(t, known, len(d.Labels), d.Name)
 		}
 	}
+}
+
+// What a card's life measures has the labels that are declared, with values of their own.
+func TestMeasuredAsDeclared(t *testing.T) {
+	t.Parallel()
+	meter := newGauges()
+	Run(t, func(r *Rig) { r.Deps = func(d *orchestrator.Deps) { d.Meter = meter } }, func(r *Rig) {
+		r.Finish("Draw the line")
+		r.Shutdown()
+		pairs := map[string]bool{}
+		for _, m := range orchestrator.Declared() {
+			for key := range meter.of {
+				words := strings.Split(key, " ")
+				if words[0] != m.Name || len(m.Known) == 0 {
+					continue
+				}
+				var values []string
+				for i, label := range m.Labels {
+					require.Equal(r, label, words[1+2*i], key)
+					values = append(values, words[2+2*i])
+				}
+				require.Contains(r, m.Known, append([]string{}, values...), key)
+				pairs[m.Name] = len(values) == 2
+			}
+		}
+		for _, name := range []string{"worker_duration_seconds", "transitions_total", "gate_verdicts_total", "effects_total"} {
+			require.True(r, pairs[name], name)
+		}
+	})
 }

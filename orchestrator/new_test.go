@@ -24,10 +24,8 @@ func TestNewRefuses(t *testing.T) {
 	require.EqualError(t, err, "orchestrator: Deps.Store is required", "the first that is missing, by its field")
 	Run(t, func(r *Rig) {
 		r.Projects[0].Gates = map[stage.Stage][]string{stage.Review: {"no_such_gate"}}
-		projects, err := task.NewProjects(r.Projects...)
-		require.NoError(r, err)
 		deps := orchestrator.Deps{
-			Store: r.Store, Records: r.Store, Jobs: r.Store, Projects: projects, Tracker: r.Board, Host: r.Host, Workspaces: r.Place, Agents: r.Place,
+			Store: r.Store, Records: r.Store, Jobs: r.Store, Projects: r.Parts().Projects, Tracker: r.Board, Host: r.Host, Workspaces: r.Place, Agents: r.Place,
 		}
 		refused := func(want string, features ...orchestrator.Feature) {
 			r.Helper()
@@ -40,12 +38,10 @@ func TestNewRefuses(t *testing.T) {
 		}
 		refused(`gates: "no_such_gate" at review is no check of this program`)
 		r.Projects[0].Gates, r.Projects[0].Lanes.Default = nil, "fast"
-		deps.Projects, err = task.NewProjects(r.Projects...)
-		require.NoError(r, err)
+		deps.Projects = r.Parts().Projects
 		refused(`pipeline: there is no lane "fast", want full`)
 		r.Projects[0].Lanes.Default = stage.WholeLane
-		deps.Projects, err = task.NewProjects(r.Projects...)
-		require.NoError(r, err)
+		deps.Projects = r.Parts().Projects
 		refused("nobody runs the effect")
 		refused("no name", orchestrator.Feature{})
 		own := map[stage.EffectKind]orchestrator.Runner{"own": orchestrator.RunnerFunc(nil)}

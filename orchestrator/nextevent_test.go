@@ -23,9 +23,9 @@ func TestDecisionThenNextEvent(t *testing.T) {
 	Run(t, func(r *Rig) {
 		r.Options.EventWorkers = 1
 		r.Features = func() []orchestrator.Feature {
-			return []orchestrator.Feature{{Name: "watch", Committed: func(c orchestrator.Change) {
-				if !c.Began() {
-					return
+			return []orchestrator.Feature{{Name: "watch", On: func(_ context.Context, m any) error {
+				if c, ok := m.(orchestrator.Change); !ok || c.With != nil || !c.Began() {
+					return nil
 				}
 				jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Pool: orchestrator.TrackerJob(tracker.Hook{}).Pool, Open: true})
 				require.NoError(r, err)
@@ -36,6 +36,7 @@ func TestDecisionThenNextEvent(t *testing.T) {
 					}
 				}
 				atWork = append(atWork, n)
+				return nil
 			}}}
 		}
 	}, func(r *Rig) {

@@ -28,7 +28,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
 )
@@ -36,66 +35,60 @@ import (
 // part is a feature of the program.
 type part struct {
 	name string
-	make func(*Rig, *task.Projects, string) (orchestrator.Feature, error)
+	make func(*Rig, string) (orchestrator.Feature, error)
 }
 
 // parts are all features. Each covers one repository, where that is an option.
 func parts() []part {
 	return []part{
-		{"stop", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
-			return stop.Feature(stop.Options{Store: r.Store, Projects: p, Workspaces: r.Place, Agents: r.Place})
+		{"stop", func(r *Rig, _ string) (orchestrator.Feature, error) {
+			return stop.Feature(r.Parts())
 		}},
-		{"after_done", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
-			return afterdone.Feature(afterdone.Options{Store: r.Store, Records: r.Store, Projects: p, Workspaces: r.Place, Freeze: true})
+		{"after_done", func(r *Rig, _ string) (orchestrator.Feature, error) {
+			return afterdone.Feature(afterdone.Options{Parts: r.Parts(), Freeze: true})
 		}},
-		{"reconcile", func(r *Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
+		{"reconcile", func(r *Rig, _ string) (orchestrator.Feature, error) {
 			rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board})
 			return rec.Feature(), err
 		}},
-		{"live_message", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
-			return livemessage.Feature(livemessage.Options{Store: r.Store, Records: r.Store, Jobs: r.Store, Projects: p, Messenger: r.Chat, Cards: r.Board})
+		{"live_message", func(r *Rig, _ string) (orchestrator.Feature, error) {
+			return livemessage.Feature(livemessage.Options{Parts: r.Parts(), Messenger: r.Chat, Cards: r.Board})
 		}},
-		{"wait_comment", func(r *Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
-			return waitcomment.Feature(waitcomment.Options{Store: r.Store})
+		{"wait_comment", func(r *Rig, _ string) (orchestrator.Feature, error) {
+			return waitcomment.Feature(r.Parts())
 		}},
-		{"serial_gate", func(r *Rig, _ *task.Projects, repo string) (orchestrator.Feature, error) {
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: []string{repo}})
+		{"serial_gate", func(r *Rig, repo string) (orchestrator.Feature, error) {
+			gate, err := serialgate.New(serialgate.Options{Parts: r.Parts(), Repos: []string{repo}})
 			return gate.Feature(), err
 		}},
-		{"wip", func(r *Rig, p *task.Projects, repo string) (orchestrator.Feature, error) {
-			l, err := wip.New(wip.Options{Store: r.Store, Jobs: r.Store, Projects: p, Except: func(other string) bool { return repo != "*" && other != repo }})
+		{"wip", func(r *Rig, repo string) (orchestrator.Feature, error) {
+			l, err := wip.New(wip.Options{Parts: r.Parts(), Except: func(other string) bool { return repo != "*" && other != repo }})
 			return l.Feature(), err
 		}},
-		{"task_deps", func(r *Rig, _ *task.Projects, _ string) (orchestrator.Feature, error) {
-			d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Jobs: r.Store, Relations: r.Board, Items: r.Board})
+		{"task_deps", func(r *Rig, _ string) (orchestrator.Feature, error) {
+			d, err := deps.New(deps.Options{Parts: r.Parts(), Relations: r.Board, Items: r.Board})
 			return d.Feature(), err
 		}},
 		{"merge_gate", mergeGatePart},
-		{"monitor", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
+		{"monitor", func(r *Rig, _ string) (orchestrator.Feature, error) {
 			probe := func(context.Context, string) (monitor.Look, string) { return monitor.Good, "seen" }
-			return monitor.Feature(monitor.Options{Store: r.Store, Projects: p, Jobs: r.Store, Probe: probe})
+			return monitor.Feature(monitor.Options{Parts: r.Parts(), Probe: probe})
 		}},
-		{"agent_pause", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
-			f, err := agentpause.New(agentpause.Options{Store: r.Store, Pauses: r.Store, Projects: p, Jobs: r.Store, Agents: r.Place})
+		{"agent_pause", func(r *Rig, _ string) (orchestrator.Feature, error) {
+			f, err := agentpause.New(r.Parts())
 			return f.Feature(), err
 		}},
-		{"budget", func(r *Rig, p *task.Projects, _ string) (orchestrator.Feature, error) {
-			b, err := budget.New(budget.Options{
-				Store: r.Store, Records: r.Store, Costs: r.Store, Projects: p, Jobs: r.Store,
-				Caps: budget.Caps{Task: 100e6, RepoDay: 100e6, Run: memwork.Usage().MicroUSD},
-			})
+		{"budget", func(r *Rig, _ string) (orchestrator.Feature, error) {
+			b, err := budget.New(budget.Options{Parts: r.Parts(), Caps: budget.Caps{Task: 100e6, RepoDay: 100e6, Run: memwork.Usage().MicroUSD}})
 			return b.Feature(), err
 		}},
 	}
 }
 
 // mergeGatePart is the merge gate; it is on for no repository where repo is empty.
-func mergeGatePart(r *Rig, p *task.Projects, repo string) (orchestrator.Feature, error) {
-	merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: p, Tracker: r.Board, Host: r.Host, Messenger: r.Chat, Workspaces: r.Place})
-	gate, err := mergegate.New(mergegate.Options{
-		Store: r.Store, Jobs: r.Store, Projects: p, Spaces: r.Place, Leases: memlease.New(nil), Host: r.Host, Merge: merge[stage.EffectMerge],
-		Off: repo == "", Repos: []string{repo},
-	})
+func mergeGatePart(r *Rig, repo string) (orchestrator.Feature, error) {
+	merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: r.Parts().Projects, Tracker: r.Board, Host: r.Host, Messenger: r.Chat, Workspaces: r.Place})
+	gate, err := mergegate.New(mergegate.Options{Parts: r.Parts(), Leases: memlease.New(nil), Merge: merge[stage.EffectMerge], Off: repo == "", Repos: []string{repo}})
 	return gate.Feature(), err
 }
 
@@ -124,16 +117,14 @@ func names(group []part) string {
 // gate is never left out, as in the program: it is off.
 func with(r *Rig, repo string, group ...part) {
 	r.Features = func() (list []orchestrator.Feature) {
-		projects, err := task.NewProjects(r.Projects...)
-		require.NoError(r, err)
 		for _, p := range group {
-			f, err := p.make(r, projects, repo)
+			f, err := p.make(r, repo)
 			require.NoError(r, err)
 			require.Equal(r, p.name, f.Name)
 			list = append(list, f)
 		}
 		if !slices.ContainsFunc(list, func(f orchestrator.Feature) bool { return f.Name == mergegate.Name }) {
-			f, err := mergeGatePart(r, projects, "")
+			f, err := mergeGatePart(r, "")
 			require.NoError(r, err)
 			list = append(list, f)
 		}

@@ -75,14 +75,11 @@ func plain(t *testing.T, change func(*plainRig), f func(*plainRig)) {
 		r.Effects = func(d *effects.Deps) { d.Host = p.remote }
 		leases := memlease.New(nil)
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
-			require.NoError(r, err)
-			merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: projects, Tracker: r.Board, Host: p.remote, Messenger: r.Chat, Workspaces: r.Place})
-			gate, err1 := mergegate.New(mergegate.Options{
-				Store: r.Store, Jobs: r.Store, Projects: projects, Spaces: r.Place, Leases: leases, Host: p.remote, Merge: merge[stage.EffectMerge], Repos: []string{"*"}, DeferMax: 5,
-			})
-			end, err2 := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
-			look, err3 := remotes.Feature(remotes.Options{Projects: projects, Host: p.remote})
+			parts := r.Parts(p.remote)
+			merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: parts.Projects, Tracker: r.Board, Host: p.remote, Messenger: r.Chat, Workspaces: r.Place})
+			gate, err1 := mergegate.New(mergegate.Options{Parts: parts, Leases: leases, Merge: merge[stage.EffectMerge], Repos: []string{"*"}, DeferMax: 5})
+			end, err2 := stop.Feature(r.Parts())
+			look, err3 := remotes.Feature(remotes.Options{Parts: parts})
 			require.NoError(r, errors.Join(err1, err2, err3))
 			return []orchestrator.Feature{end, gate.Feature(), look}
 		}

@@ -47,9 +47,9 @@ func reloading(t *testing.T, agent memwork.Script, f func(*Rig)) {
 		r.Projects[0].WIP = 1
 		r.Registry = registry(r, r.Projects...)
 		r.Features = func() []orchestrator.Feature {
-			serial, err := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Projects: r.Registry})
+			serial, err := serialgate.New(serialgate.Options{Parts: r.Parts()})
 			require.NoError(r, err)
-			limit, err := wip.New(wip.Options{Store: r.Store, Jobs: r.Store, Projects: r.Registry, Except: serial.Covers})
+			limit, err := wip.New(wip.Options{Parts: r.Parts(), Except: serial.Covers})
 			require.NoError(r, err)
 			return []orchestrator.Feature{serial.Feature(), limit.Feature()}
 		}

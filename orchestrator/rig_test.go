@@ -12,7 +12,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // reconciled makes a rig with the reconciler and STOP on.
@@ -40,7 +39,7 @@ func stoppableWith(t *testing.T, prepare, f func(*Rig)) {
 	Run(t, func(r *Rig) {
 		prepare(r)
 		r.Features = func() []orchestrator.Feature {
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: []string{AppRepo}})
+			gate, err := serialgate.New(serialgate.Options{Parts: r.Parts(), Repos: []string{AppRepo}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{stopFeature(r), gate.Feature()}
 		}
@@ -49,9 +48,7 @@ func stoppableWith(t *testing.T, prepare, f func(*Rig)) {
 
 func stopFeature(r *Rig) orchestrator.Feature {
 	r.Helper()
-	projects, err := task.NewProjects(r.Projects...)
-	require.NoError(r, err)
-	s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+	s, err := stop.Feature(r.Parts())
 	require.NoError(r, err)
 	return s
 }

@@ -43,7 +43,7 @@ func (e *Engine) agentStarts(taskID int64, a *agentAtWork) {
 		old.cancel()
 	}
 	e.running[taskID] = a
-	e.Metrics.SessionsRunning.Set(float64(len(e.running)), NoLabels{})
+	e.Metrics.SessionsRunning.Set(float64(len(e.running)))
 }
 
 func (e *Engine) agentEnds(taskID int64, a *agentAtWork) {
@@ -52,7 +52,7 @@ func (e *Engine) agentEnds(taskID int64, a *agentAtWork) {
 	if e.running[taskID] == a {
 		delete(e.running, taskID)
 	}
-	e.Metrics.SessionsRunning.Set(float64(len(e.running)), NoLabels{})
+	e.Metrics.SessionsRunning.Set(float64(len(e.running)))
 }
 
 // stopAgents ends the agent of a task if it works in this process, at a run up to the last.

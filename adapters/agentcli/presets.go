@@ -42,6 +42,19 @@ type Preset struct {
 	SetEnv  map[string]string // what its environment has in any case
 }
 
+// Tools lists the tools that are looked for, best first.
+func Tools() []string { return []string{"claude", "codex", "gemini", "opencode"} }
+
+// Installed is the first of them that is here; empty: none is.
+func Installed() string {
+	for _, name := range Tools() {
+		if _, err := exec.LookPath(name); err == nil {
+			return name
+		}
+	}
+	return ""
+}
+
 // builtin returns the preset of a tool. An agent must edit, run commands (builds, tests) and
 // commit without a person to confirm it: each is called so that it may.
 func builtin(name string) (Preset, bool) {

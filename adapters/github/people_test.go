@@ -23,7 +23,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/mergegate"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
 )
@@ -127,11 +126,7 @@ func played(t *testing.T, f *forge, test func(*orchestratortest.Rig)) {
 		r.Effects = func(d *effects.Deps) { d.Host = c; with = *d }
 		r.Deps = func(d *orchestrator.Deps) { d.Host = c }
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
-			require.NoError(r, err)
-			gate, err := mergegate.New(mergegate.Options{
-				Store: r.Store, Jobs: r.Store, Projects: projects, Spaces: r.Place, Leases: memlease.New(nil), Host: c, Merge: effects.Runners(with)[stage.EffectMerge], Off: true,
-			})
+			gate, err := mergegate.New(mergegate.Options{Parts: r.Parts(c), Leases: memlease.New(nil), Merge: effects.Runners(with)[stage.EffectMerge], Off: true})
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature()}
 		}

@@ -154,7 +154,7 @@ func (c *Client) setOpen(ctx context.Context, projectID, itemID string, i wireIs
 	if tracker.StatusCalled(column) == stage.StatusDone {
 		want = "closed"
 	}
-	if c.opt.KeepOpen || i.State == want {
+	if i.State == want {
 		return nil
 	}
 	at, err := c.item(projectID, itemID)

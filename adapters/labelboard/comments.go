@@ -88,7 +88,7 @@ func (c *Client) SetComment(ctx context.Context, n tracker.NewComment) error {
 	at += "issues/comments/" + url.PathEscape(id)
 	var out wireComment
 	in := map[string]string{"body": markdown(n)}
-	_, err = c.as(n.Author).Do(ctx, restclient.Call{Method: http.MethodPatch, Path: at, In: in, Out: &out})
+	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPatch, Path: at, In: in, Out: &out})
 	switch {
 	case errors.Is(err, tracker.ErrNotFound): // somebody has deleted it: the next try posts it again
 		c.forget(n)
@@ -117,7 +117,7 @@ func (c *Client) addComment(ctx context.Context, n tracker.NewComment) (id strin
 	}
 	var out wireComment
 	in := map[string]string{"body": markdown(n)}
-	_, err = c.as(n.Author).Do(ctx, restclient.Call{Method: http.MethodPost, Path: at + "/comments", In: in, Out: &out})
+	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPost, Path: at + "/comments", In: in, Out: &out})
 	if err == nil && out.ID == 0 {
 		err = unreadable(at+"/comments", "without an id")
 	}

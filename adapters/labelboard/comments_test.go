@@ -72,19 +72,6 @@ func TestALostAnswer(t *testing.T) {
 	}
 }
 
-func TestRolesCommentWithTheirOwnToken(t *testing.T) {
-	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
-		d.columns(all()...)
-		id := d.card("t", "d")
-		for role, want := range map[stage.Role]string{stage.Reviewer: reviewer, stage.Tester: d.self, "": d.self} {
-			_, err := c.AddComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: id, Author: role, Key: string(role), Body: "x"})
-			require.NoError(t, err)
-			list := d.issues.Issue(repo, number(t, id)).Comments
-			require.Equal(t, want, list[len(list)-1].Author)
-		}
-	})
-}
-
 // A comment that somebody has deleted is posted again when it is to be brought up to date.
 func TestADeletedComment(t *testing.T) {
 	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
@@ -125,25 +112,14 @@ func TestUnidentified(t *testing.T) {
 	require.ErrorIs(t, err, tracker.ErrUnidentified)
 	_, err = c.Comments(t.Context(), repo, d.id(repo, 1))
 	require.ErrorIs(t, err, tracker.ErrUnidentified)
-	require.NoError(t, c.Identify(t.Context()))
-	for account, want := range map[string]bool{d.self: true, strings.ToUpper(reviewer): true, kim: false, "": false} {
+	d.columns(all()...)
+	_, err = c.AddComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: d.card("t", "d"), Key: "1/1/1", Body: "b"})
+	require.NoError(t, err, "it identifies itself")
+	for account, want := range map[string]bool{d.self: true, strings.ToUpper(d.self): true, kim: false, "": false} {
 		own, err := c.Own(account)
 		require.NoError(t, err)
 		require.Equal(t, want, own, account)
 	}
-
-	revoked := client(t, d.url, d.kind, func(o *labelboard.Options) {
-		o.Roles[stage.Reviewer] = issues(t, d.kind, d.url, "revoked", nil, nil)
-	})
-	d.columns(all()...)
-	_, err = revoked.AddComment(t.Context(), tracker.NewComment{ProjectID: repo, ItemID: d.card("t", "d"), Key: "1/1/1", Body: "b"})
-	require.NoError(t, err, "it identifies itself")
-	err = revoked.Identify(t.Context())
-	require.ErrorContains(t, err, "the token of the role reviewer: ")
-	require.NotContains(t, err.Error(), "revoked")
-	own, err := revoked.Own(d.self)
-	require.NoError(t, err, "a token that is refused can change nothing")
-	require.True(t, own)
 
 	wrong := client(t, d.url, d.kind, func(o *labelboard.Options) { o.Issues = issues(t, d.kind, d.url, "revoked", nil, nil) })
 	require.Error(t, wrong.Identify(t.Context()))

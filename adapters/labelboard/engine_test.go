@@ -68,9 +68,7 @@ func live(t *testing.T, kind forge, people task.People, test func(lived)) {
 		r.Features = func() []orchestrator.Feature {
 			f, err := reconcile.New(reconcile.Options{Tracker: l.board, Board: l.board, Every: time.Minute})
 			require.NoError(r, err)
-			projects, err := task.NewProjects(r.Projects...)
-			require.NoError(r, err)
-			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			s, err := stop.Feature(r.Parts())
 			require.NoError(r, err)
 			return []orchestrator.Feature{f.Feature(), s}
 		}

@@ -23,7 +23,6 @@ func says(t *testing.T, kind forge, now time.Time, answer http.HandlerFunc) *lab
 	t.Cleanup(srv.Close)
 	return client(t, srv.URL, kind, func(o *labelboard.Options) {
 		o.Issues = issues(t, kind, srv.URL, token, &http.Transport{DisableKeepAlives: true}, func() time.Time { return now })
-		o.Roles[stage.Reviewer] = o.Issues
 	})
 }
 

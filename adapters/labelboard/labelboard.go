@@ -23,11 +23,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,7 +33,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -43,33 +40,27 @@ import (
 // accounts that the hosts' clients sign in as must be no person's: what they do is the service's own, and
 // nobody's word.
 type Options struct {
-	Issues   Issues                // of a host's client, of the account that the service acts as
-	Roles    map[stage.Role]Issues // of accounts that comment for a role; a role without one is the service's
-	Secrets  signature.Secrets     // of the webhooks
-	Insecure bool                  // take unsigned webhooks while there are no Secrets
-	// KeepOpen leaves issues open at Done. Otherwise they are closed there, and opened in any other column that the
-	// service sets.
-	KeepOpen bool
-	Log      *slog.Logger // nil discards
+	Issues   Issues            // of a host's client, of the account that the service acts as
+	Secrets  signature.Secrets // of the webhooks
+	Insecure bool              // take unsigned webhooks while there are no Secrets
+	Log      *slog.Logger      // nil discards
 }
 
 // Client implements tracker.Tracker with every optional port of package tracker, and
 // tracker.Receiver. It is safe for concurrent use.
 type Client struct {
-	opt   Options
-	rest  *restclient.Client
-	roles map[stage.Role]*restclient.Client
-	site  string // how ids of items begin: the address of the pages without its scheme, and a slash
+	opt  Options
+	rest *restclient.Client
+	site string // how ids of items begin: the address of the pages without its scheme, and a slash
 
 	signed atomic.Pointer[signature.Secrets]
 
-	mu         sync.Mutex
-	own        map[string]bool // logins of our accounts, in lower case
-	identified bool            // own is complete
-	boards     map[string]board
-	posting    map[string]chan struct{} // keys that are being posted, by project and key; closed when that is over
-	posted     map[string]string        // ids of comments, by project and key
-	glances    map[string]glanced       // by item
+	mu      sync.Mutex
+	own     string // login of our account, in lower case; empty: it was not read yet
+	boards  map[string]board
+	posting map[string]chan struct{} // keys that are being posted, by project and key; closed when that is over
+	posted  map[string]string        // ids of comments, by project and key
+	glances map[string]glanced       // by item
 }
 
 var (
@@ -90,65 +81,33 @@ var (
 
 // New checks the options. It does not call the network.
 func New(o Options) (*Client, error) {
-	missing := o.Issues.REST == nil
-	for _, of := range o.Roles {
-		missing = missing || of.REST == nil
-	}
-	if missing {
+	if o.Issues.REST == nil {
 		return nil, errors.New("labelboard: Token is missing: " +
 			"a token that may read and write issues, of an account that the service acts as")
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	_, site, _ := strings.Cut(o.Issues.Web, "://")
 	c := &Client{
-		opt: o, rest: calls(o.Issues.REST), roles: map[stage.Role]*restclient.Client{}, site: site + "/",
-		own: map[string]bool{}, boards: map[string]board{}, glances: map[string]glanced{},
+		opt: o, rest: calls(o.Issues.REST), site: site + "/", boards: map[string]board{}, glances: map[string]glanced{},
 		posting: map[string]chan struct{}{}, posted: map[string]string{},
-	}
-	for role, of := range o.Roles {
-		c.roles[role] = calls(of.REST)
 	}
 	c.SetSecrets(o.Secrets)
 	return c, nil
 }
 
-// Identify reads which accounts are the service's own, so that their changes are recognised when
-// they come back as webhooks. Until it has succeeded once, Own and Comments answer
-// tracker.ErrUnidentified. An error names each token whose account could not be read; call it
-// again then, whatever the error. A role's token that the host refuses is such an error, but
-// holds nothing up: it can change nothing.
+// Identify reads which account is the service's own, so that its changes are recognised when they come back as webhooks.
+// Until it has succeeded once, Own and Comments answer tracker.ErrUnidentified.
 func (c *Client) Identify(ctx context.Context) error {
-	var errs []error
-	complete := true
-	for _, role := range append([]stage.Role{""}, slices.Sorted(maps.Keys(c.roles))...) {
-		if err := c.readAccount(ctx, role); err != nil {
-			whose, refused := "Token", false
-			if role != "" {
-				whose = "the token of the role " + string(role)
-				refused = restclient.IsStatus(err, http.StatusUnauthorized) || restclient.IsStatus(err, http.StatusForbidden)
-			}
-			errs = append(errs, fmt.Errorf("%s: %w", whose, err))
-			complete = complete && refused
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.identified = c.identified || complete
-	return errors.Join(errs...)
-}
-
-// readAccount reads as whom a role comments.
-func (c *Client) readAccount(ctx context.Context, role stage.Role) error {
 	var me wireUser
-	if _, err := c.as(role).Do(ctx, restclient.Call{Method: http.MethodGet, Path: "/user", Out: &me}); err != nil {
-		return err
+	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: "/user", Out: &me}); err != nil {
+		return fmt.Errorf("Token: %w", err)
 	}
 	if me.Login == "" {
 		return unreadable("/user", "without a login; is BaseURL the address of the API?")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.own[strings.ToLower(me.Login)] = true
+	c.own = strings.ToLower(me.Login)
 	return nil
 }
 
@@ -156,14 +115,11 @@ func (c *Client) readAccount(ctx context.Context, role stage.Role) error {
 func (c *Client) Own(accountID string) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.identified {
+	if c.own == "" {
 		return false, tracker.ErrUnidentified
 	}
-	return c.own[strings.ToLower(accountID)], nil
+	return c.own == strings.ToLower(accountID), nil
 }
-
-// as makes the calls of a role.
-func (c *Client) as(r stage.Role) *restclient.Client { return cmp.Or(c.roles[r], c.rest) }
 
 var namePart = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 

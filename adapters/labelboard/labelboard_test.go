@@ -29,12 +29,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	token         = "bot-token"
-	reviewerToken = "reviewer-token"
-	reviewer      = "signalbox-reviewer"
-	secret        = "s3cret"
-	repo          = "acme/shop"
-	kim           = "kim"
+	token  = "bot-token"
+	secret = "s3cret"
+	repo   = "acme/shop"
+	kim    = "kim"
 )
 
 // double is a git host of either kind, with what tests do to it.
@@ -63,7 +61,7 @@ func open(t *testing.T, kind forge, now func() time.Time) *double {
 	t.Helper()
 	d := &double{kind: kind, bare: t.TempDir(), self: forgetest.Self}
 	require.NoError(t, os.WriteFile(filepath.Join(d.bare, "HEAD"), []byte("ref: refs/heads/main\n"), 0o600))
-	o := forgetest.Options{Token: token, Accounts: map[string]string{reviewerToken: reviewer}, Secret: secret, Now: now, Poll: time.Hour}
+	o := forgetest.Options{Token: token, Secret: secret, Now: now, Poll: time.Hour}
 	d.Server = map[forge]func(forgetest.Options) *forgetest.Server{
 		onGitHub: forgetest.NewGitHub, onGitea: forgetest.NewGitea,
 	}[kind](o)
@@ -128,10 +126,7 @@ func issues(t require.TestingT, kind forge, url, token string, wire http.RoundTr
 func client(t *testing.T, url string, kind forge, change func(*labelboard.Options)) *labelboard.Client {
 	t.Helper()
 	to := &http.Transport{DisableKeepAlives: true}
-	o := labelboard.Options{
-		Issues: issues(t, kind, url, token, to, nil), Secrets: signature.Of(secret),
-		Roles: map[stage.Role]labelboard.Issues{stage.Reviewer: issues(t, kind, url, reviewerToken, to, nil)},
-	}
+	o := labelboard.Options{Issues: issues(t, kind, url, token, to, nil), Secrets: signature.Of(secret)}
 	if change != nil {
 		change(&o)
 	}

@@ -72,7 +72,7 @@ func TestCostOfALife(t *testing.T) {
 		}
 		features := p.Features
 		p.Features = func() []orchestrator.Feature {
-			d, err := deps.New(deps.Options{Store: p.Store, Table: p.Store, Jobs: p.Store, Relations: p.client, Items: p.client})
+			d, err := deps.New(deps.Options{Parts: p.Parts(), Relations: p.client, Items: p.client})
 			require.NoError(p, err)
 			return append(features(), d.Feature())
 		}

@@ -28,7 +28,7 @@ func reconciling(p *rig, _ *planetest.Options, _ *plane.Options) {
 	p.Features = func() []orchestrator.Feature {
 		rec, err := reconcile.New(reconcile.Options{Tracker: p.client, Board: p.client, Source: "plane"})
 		require.NoError(p, err)
-		gate, err := serialgate.New(serialgate.Options{Store: p.Store, Jobs: p.Store, Repos: []string{"*"}})
+		gate, err := serialgate.New(serialgate.Options{Parts: p.Parts(), Repos: []string{"*"}})
 		require.NoError(p, err)
 		return append(features(), rec.Feature(), gate.Feature())
 	}

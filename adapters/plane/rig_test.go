@@ -56,9 +56,7 @@ func engine(t *testing.T, change func(*rig, *planetest.Options, *plane.Options),
 			HTTPClient: &http.Client{Transport: inProcess(p.call)},
 		}
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
-			require.NoError(r, err)
-			f, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			f, err := stop.Feature(r.Parts())
 			require.NoError(r, err)
 			return []orchestrator.Feature{f}
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 )
 
@@ -45,7 +45,7 @@ func New(version string, more ...orchestrator.Metric) (*Meter, error) {
 	panics := prometheus.CounterOpts{Name: prefix + "panics_total", Help: "Panics that were recovered."}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), m.refused,
-		prometheus.NewCounterFunc(panics, func() float64 { return float64(guard.Count()) }),
+		prometheus.NewCounterFunc(panics, func() float64 { return float64(run.Panics()) }),
 	)
 	build := orchestrator.Metric{
 		Name: "build_info", Kind: orchestrator.KindGauge, Help: "Version of the program.", Labels: []string{"version", "go"},

@@ -34,8 +34,10 @@ func (w *world) list(runners map[stage.EffectKind]orchestrator.Runner) ([]orches
 	set := features.Default()
 	set.AgentPause, set.SerialGate.Repos, set.Reconciler.Source = false, w.gated(), "plane"
 	made, err := set.Make(features.Parts{
-		Store: w.store, Projects: w.projects, Tracker: w.boards, Host: w.host, Messenger: w.chat,
-		Workspaces: w.place, Agents: w.place, Leases: w.leases, Merger: runners[stage.EffectMerge], Log: w.log,
+		Parts: orchestrator.Parts{
+			Store: w.store, Projects: w.projects, Host: w.host, Workspaces: w.place, Agents: w.place, Log: w.log,
+		},
+		Tracker: w.boards, Messenger: w.chat, Leases: w.leases, Merger: runners[stage.EffectMerge],
 	})
 	if err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
-	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
@@ -88,7 +87,7 @@ func (r *reader) file(ctx context.Context, group *run.Group, f File, out chan<- 
 		}
 	}
 	failed := func(err error) { send(trackfile.Document{Name: f.Name, Err: err}) }
-	panicked := guard.Do("the reader of tracks", func() {
+	panicked := run.Guard("the reader of tracks", func() {
 		in, err := f.Open()
 		if err != nil {
 			failed(err)
@@ -112,7 +111,7 @@ func (r *reader) file(ctx context.Context, group *run.Group, f File, out chan<- 
 
 // convert makes the tracks of a document ready. One that panics in it is unreadable.
 func (r *reader) convert(d trackfile.Document) (out document) {
-	panicked := guard.Do("the measuring of tracks", func() {
+	panicked := run.Guard("the measuring of tracks", func() {
 		out = document{Document: d, reason: reasonOf(d)}
 		for _, t := range d.Tracks {
 			k, report := convert(t, r.source, r.licence, d.Name)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
-	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // Options of a Collector. Store and Runs are required.
@@ -115,7 +115,7 @@ func (c *Collector) start(ctx context.Context, s Source, region string, work fun
 	if !s.Enabled {
 		return j.run, j.end(ctx, &OffError{"source", s.Name})
 	}
-	if panicked := guard.Do("collector", func() { err = work(j) }); panicked != nil {
+	if panicked := run.Guard("collector", func() { err = work(j) }); panicked != nil {
 		err = panicked
 	}
 	err = j.end(ctx, err)

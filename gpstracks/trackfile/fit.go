@@ -21,14 +21,14 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
-	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // readFIT reads the sessions and courses of a FIT file, one after the other. The points of
 // one are one segment: a recorder that pauses writes nothing. A panic of the decoder is an error
 // of the file.
 func readFIT(body []byte, most int) (tracks []gpx.Track, err error) {
-	panicked := guard.Do("decoder of FIT", func() { tracks, err = decodeFIT(body, most) })
+	panicked := run.Guard("decoder of FIT", func() { tracks, err = decodeFIT(body, most) })
 	if panicked != nil {
 		return nil, errors.New("FIT: the file is damaged: its decoder failed")
 	}

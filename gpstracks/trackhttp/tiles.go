@@ -11,7 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
-	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
 // maxWaiting is the number of tiles that may wait for an encoder.
@@ -72,7 +72,7 @@ func (m *maker) make(ctx context.Context, k key, f gpstracks.Filter) (e *entry, 
 		return nil, ctx.Err()
 	}
 	defer func() { m.workers <- w }()
-	if panicked := guard.Do("gps tile", func() { e, err = w.make(ctx, m.tiles, k, f) }); panicked != nil {
+	if panicked := run.Guard("gps tile", func() { e, err = w.make(ctx, m.tiles, k, f) }); panicked != nil {
 		return nil, panicked
 	}
 	return e, err

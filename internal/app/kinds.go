@@ -3,19 +3,42 @@ package app
 import (
 	"cmp"
 	"maps"
+	"os"
 	"slices"
+	"time"
 
+	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
 	"github.com/signalbox-dev/signalbox/adapters/chathook"
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/adapters/rehearse"
 	"github.com/signalbox-dev/signalbox/adapters/telegram"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
+
+// AgentSettings say which agents there are, and what they see.
+type AgentSettings struct {
+	Agent     string   `env:"AGENT" envDefault:"claude" doc:"agent where the registry names none: claude, codex, gemini, opencode or a command"`
+	AgentEnv  []string `env:"AGENT_ENV" doc:"further names that agents see of this environment, X_* for a prefix"`
+	AgentHome []string `env:"AGENT_HOME" doc:"files of HOME that agents get copies of, such as .npmrc; how they sign in is copied anyway"`
+
+	AgentTermGrace time.Duration `env:"AGENT_TERM_GRACE" envDefault:"20s" doc:"between TERM and KILL"`
+}
+
+// ownAgents are the agents that this program has built in, by name.
+func ownAgents() map[string]agentcli.Preset {
+	self, err := os.Executable() // by its name: in a jail of namespaces /proc/self is another program
+	if err != nil {
+		return nil
+	}
+	return map[string]agentcli.Preset{rehearse.Name: {Argv: []string{self, rehearse.Command}, Format: agentout.Claude}}
+}
 
 // kind is a program that has repositories, boards or a chat. All that the service says and does for one alone is here, or in
 // its adapter.
@@ -34,12 +57,7 @@ type kind struct {
 func (s Settings) kinds() map[projectfile.Kind]kind {
 	list := map[projectfile.Kind]kind{
 		projectfile.KindGitHub: {
-			tokenPage: func(n neighbour) string {
-				if n.URL == "" {
-					return "https://github.com/settings/personal-access-tokens"
-				}
-				return n.URL + " (Settings, Developer settings)"
-			},
+			tokenPage: func(n neighbour) string { return github.TokenPage(n.URL) },
 			own: func(s Settings) neighbour {
 				o := s.GitHub.Options()
 				n := neighbour{
@@ -66,7 +84,7 @@ func (s Settings) kinds() map[projectfile.Kind]kind {
 			},
 		},
 		projectfile.KindGitea: {
-			tokenPage: func(n neighbour) string { return n.URL + "/user/settings/applications" },
+			tokenPage: func(n neighbour) string { return gitea.TokenPage(n.URL) },
 			host: func(v *Service, n neighbour) (GitHost, error) {
 				return gitea.New(gitea.Options{
 					BaseURL: n.URL, Token: n.token, Secrets: n.secrets,

@@ -90,6 +90,22 @@ func (v *Service) mend(of string, p task.Project) string {
 	return "Make a token for the board of " + p.Prefix + " and set it as its entry in " + v.Settings.Projects + " says"
 }
 
+// Clicks lists what only a person can do.
+func (s Settings) Clicks() (list []string) {
+	for _, n := range s.neighbours(projectfile.Neighbours{}) {
+		switch {
+		case !n.isBoard:
+		case s.PublicURL == "":
+			list = append(list, fmt.Sprintf("For webhooks of %s the server needs an address that it reaches: "+
+				"run it again with --public-url; until then boards are read every %s", n.title, s.Features.Reconciler.Every))
+		default:
+			list = append(list, fmt.Sprintf("In %s make a webhook"+n.hook(n)+", in place of the one that was generated in %s",
+				n.title, s.publicURL()+n.path, EnvFile))
+		}
+	}
+	return list
+}
+
 // mender is a board that says what people do when it refuses the token of a setting at a project.
 type mender interface {
 	Mend(setting, projectID string) string

@@ -28,7 +28,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
 )
@@ -153,13 +152,9 @@ func twinned(t *testing.T, onGitea bool, ci string, test func(*orchestratortest.
 		r.Effects = func(d *effects.Deps) { d.Host = host; with = *d }
 		r.Deps = func(d *orchestrator.Deps) { d.Host = host }
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
+			gate, err := mergegate.New(mergegate.Options{Parts: r.Parts(host), Leases: memlease.New(nil), Merge: effects.Runners(with)[stage.EffectMerge], Off: !w.gated, Repos: []string{"*"}})
 			require.NoError(r, err)
-			gate, err := mergegate.New(mergegate.Options{
-				Store: r.Store, Jobs: r.Store, Projects: projects, Spaces: r.Place, Leases: memlease.New(nil), Host: host, Merge: effects.Runners(with)[stage.EffectMerge], Off: !w.gated, Repos: []string{"*"},
-			})
-			require.NoError(r, err)
-			ends, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			ends, err := stop.Feature(r.Parts())
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature(), ends}
 		}

@@ -11,34 +11,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
-	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
-
-// AgentSettings say which agents there are, and what they see.
-type AgentSettings struct {
-	Agent     string   `env:"AGENT" envDefault:"claude" doc:"agent where the registry names none: claude, codex, gemini, opencode or a command"`
-	AgentEnv  []string `env:"AGENT_ENV" doc:"further names that agents see of this environment, X_* for a prefix"`
-	AgentHome []string `env:"AGENT_HOME" doc:"files of HOME that agents get copies of, such as .npmrc; how they sign in is copied anyway"`
-
-	AgentTermGrace time.Duration `env:"AGENT_TERM_GRACE" envDefault:"20s" doc:"between TERM and KILL"`
-}
-
-// ownAgents are the agents that this program has built in, by name.
-func ownAgents() map[string]agentcli.Preset {
-	self, err := os.Executable() // by its name: in a jail of namespaces /proc/self is another program
-	if err != nil {
-		return nil
-	}
-	return map[string]agentcli.Preset{rehearse.Name: {Argv: []string{self, rehearse.Command}, Format: agentout.Claude}}
-}
 
 // agentOf is the agent of a role.
 func (s Settings) agentOf(p task.Project, r stage.Role) string {

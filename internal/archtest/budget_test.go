@@ -21,16 +21,16 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        125_820,
-		"tokens outside tests":       858_900,
-		"tokens of tests":            744_200,
-		"exported names":             2_561,
+		"lines outside tests":        125_440,
+		"tokens outside tests":       856_240,
+		"tokens of tests":            742_360,
+		"exported names":             2_554,
 		"lines over 140 columns":     50,
 		"packages of the server":     100,
-		"tokens of the server":       628_250,
+		"tokens of the server":       625_490,
 		"words of Markdown":          27_880,
 		"settings":                   150,
-		"fields of Feature":          15,
+		"fields of Feature":          9,
 		"methods of Engine":          59,
 		"exported methods of Engine": 30,
 	}

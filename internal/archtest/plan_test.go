@@ -58,8 +58,8 @@ func plan() []room {
 		{"internal/forgetest", 4, []string{"internal/fakehttp"}},
 		{"adapters/labelboard", 4, []string{"internal/restclient"}},
 		{"adapters/", 4, nil},
-		{"internal/app", 5, nil}, {"internal/setup", 5, []string{"internal/app"}}, {"examples/", 5, []string{"internal/app", "internal/setup"}},
-		{"internal/guard", -1, nil}, {"internal/allowance", -1, nil}, {"internal/defaults", -1, nil}, {"internal/run", -1, []string{"internal/guard"}}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, []string{"internal/jail"}}, {"internal/yamlplace", 4, nil}, {"internal/jail/jailtest", 4, []string{"internal/jail"}}, {"internal/trackstore", 4, nil}, {"internal/pgerror", 4, nil}, {"internal/sqlstore", 4, nil}, {"internal/sqlstore/sqlstoretest", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/planetest", 4, []string{"internal/fakehttp"}}, {"internal/telegramtest", 4, []string{"internal/fakehttp"}}, {"internal/modeltest", 4, nil}, {"internal/oidctest", 4, nil}, {"internal/pgtest", 4, nil}, {"internal/restclient", 4, nil}, {"internal/post", 2, nil}, {"internal/apidoc", -1, nil}, {"internal/archtest", 5, nil}, {"internal/conformance", 5, nil},
+		{"internal/proposal", 2, nil}, {"internal/app", 5, nil}, {"internal/setup", 5, []string{"internal/app"}}, {"examples/", 5, []string{"internal/app", "internal/setup"}},
+		{"internal/allowance", -1, nil}, {"internal/defaults", -1, nil}, {"internal/run", -1, nil}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, []string{"internal/jail"}}, {"internal/yamlplace", 4, nil}, {"internal/jail/jailtest", 4, []string{"internal/jail"}}, {"internal/trackstore", 4, nil}, {"internal/pgerror", 4, nil}, {"internal/sqlstore", 4, nil}, {"internal/sqlstore/sqlstoretest", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/planetest", 4, []string{"internal/fakehttp"}}, {"internal/telegramtest", 4, []string{"internal/fakehttp"}}, {"internal/modeltest", 4, nil}, {"internal/oidctest", 4, nil}, {"internal/pgtest", 4, nil}, {"internal/restclient", 4, nil}, {"internal/post", 2, nil}, {"internal/apidoc", -1, nil}, {"internal/archtest", 5, nil}, {"internal/conformance", 5, nil},
 	}
 }
 

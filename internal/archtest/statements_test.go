@@ -31,8 +31,8 @@ func (f *file) call(c *ast.CallExpr) {
 	switch fun := c.Fun.(type) {
 	case *ast.Ident:
 		switch {
-		case fun.Name == "recover" && f.pkg != "internal/guard":
-			f.report(c.Pos(), "recover: panics are caught by internal/guard, which counts them")
+		case fun.Name == "recover" && f.pkg != "internal/run":
+			f.report(c.Pos(), "recover: panics are caught by internal/run, which counts them")
 		case fun.Name == "panic" && !f.abort(c):
 			f.report(c.Pos(), "panic: a failure is a value")
 		}
@@ -116,7 +116,7 @@ func (f *file) constant(d *ast.GenDecl, v *ast.ValueSpec) bool {
 	if d.Doc != nil && strings.Contains(commentText(d.Doc), "go:embed") || v.Doc != nil && strings.Contains(commentText(v.Doc), "go:embed") {
 		return true
 	}
-	if f.pkg == "internal/guard" { // the counter of panics
+	if f.pkg == "internal/run" && v.Names[0].Name == "panics" {
 		return true
 	}
 	for i, name := range v.Names {

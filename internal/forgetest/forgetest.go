@@ -41,16 +41,15 @@ type Push struct {
 
 // Options of a Server.
 type Options struct {
-	Token    string             // empty = any
-	Accounts map[string]string  // by further tokens, which have issues alone
-	App      *App               // GitHub: whose installations may sign in beside Token
-	Secret   string             // of the webhooks
-	HookURL  string             // empty = nowhere; see SetHookURL
-	Forgejo  bool               // Gitea: webhooks come with Forgejo's headers too
-	CI       func(Push) Outcome // called in the background, for each head of an open pull request
-	Poll     time.Duration      // how often the repositories are looked at for pushes; default 25 ms
-	Seed     uint64             // of chance
-	Now      func() time.Time
+	Token   string             // empty = any
+	App     *App               // GitHub: whose installations may sign in beside Token
+	Secret  string             // of the webhooks
+	HookURL string             // empty = nowhere; see SetHookURL
+	Forgejo bool               // Gitea: webhooks come with Forgejo's headers too
+	CI      func(Push) Outcome // called in the background, for each head of an open pull request
+	Poll    time.Duration      // how often the repositories are looked at for pushes; default 25 ms
+	Seed    uint64             // of chance
+	Now     func() time.Time
 }
 
 // Pull is a pull request.

@@ -110,11 +110,7 @@ func (s *Server) token(r *http.Request) string {
 
 // login is the account of a request's token; empty: it is none of a server that takes some only.
 func (s *Server) login(r *http.Request) string {
-	token := s.token(r)
-	if login := s.opt.Accounts[token]; login != "" {
-		return login
-	}
-	if s.opt.Token != "" && token != s.opt.Token {
+	if s.opt.Token != "" && s.token(r) != s.opt.Token {
 		return ""
 	}
 	return Self

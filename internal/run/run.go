@@ -11,8 +11,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/signalbox-dev/signalbox/internal/guard"
 )
 
 // Group is a set of processes with one life. The zero value is not usable.
@@ -49,7 +47,7 @@ func (g *Group) Go(name string, f func(context.Context)) {
 	g.mu.Unlock()
 	g.sched.Go(func() {
 		defer g.ended()
-		if err := guard.Do(name, func() { f(g.ctx) }); err != nil {
+		if err := Guard(name, func() { f(g.ctx) }); err != nil {
 			g.log.Error("goroutine ended by a panic", "name", name, "err", err)
 		}
 	})

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
@@ -19,10 +18,10 @@ func TestStopEndsAndWaits(t *testing.T) {
 	ended := make(chan string, 3)
 	g.Go("waits", func(ctx context.Context) { <-ctx.Done(); ended <- "waits" })
 	g.Go("panics", func(context.Context) { defer func() { ended <- "panics" }(); panic("oh") })
-	before := guard.Count()
+	before := run.Panics()
 	g.Stop()
 	require.Len(t, ended, 2)
-	require.GreaterOrEqual(t, guard.Count(), before)
+	require.GreaterOrEqual(t, run.Panics(), before)
 	require.Error(t, g.Context().Err())
 }
 

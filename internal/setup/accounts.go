@@ -6,123 +6,90 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/app"
-	"github.com/signalbox-dev/signalbox/orchestrator/secret"
+	"github.com/signalbox-dev/signalbox/internal/proposal"
 )
-
-// Accounts are those of other services that cards and code are kept at.
-type Accounts struct {
-	Plane          bool   `help:"Cards are on a board of Plane; without it on one of the service's own."`
-	PlaneURL       string `help:"Address of Plane." placeholder:"URL"`
-	PlaneWorkspace string `help:"Slug of Plane's workspace, as in its addresses." placeholder:"SLUG"`
-	PlaneProject   string `help:"Plane's project: its identifier, name or id." placeholder:"NAME"`
-	GitHub         bool   `name:"github" help:"The repository is on GitHub; without it there is no git host."`
-	Gitea          string `help:"The repository is on the Gitea or Forgejo at this address." placeholder:"URL"`
-	Labels         bool   `help:"Cards are the repository's issues, and labels the columns; with --github or --gitea."`
-	GitHubURL      string `name:"github-url" help:"Address of GitHub's REST API, where it is not github.com's." placeholder:"URL"`
-}
 
 // accounts gathers what is needed to reach other services.
 func (s *setup) accounts(ctx context.Context) error {
-	if valueOf("ORCH_TRACKER") == "" && valueOf("ORCH_PLANE_URL") != "" {
-		s.Plane = true // which is the default there
+	for _, one := range s.list() {
+		at, err := one.Propose(ctx, answers{s})
+		if err != nil {
+			return err
+		}
+		switch {
+		case at == nil:
+		case at.Board && s.board != nil:
+			return fmt.Errorf("%s and %s are two boards: give one of them", at.Flag, s.board.Flag)
+		case at.Board:
+			s.board = at
+		case s.host != nil:
+			return fmt.Errorf("%s and %s are two git hosts: give the one that has the repository", s.host.Flag, at.Flag)
+		default:
+			s.host = at
+		}
 	}
-	var err1, err2, err3, err4 error
-	if s.Plane {
-		s.take("--plane", "ORCH_TRACKER", "plane", "cards are on a board of Plane")
-		s.PlaneURL, err1 = s.setting(ctx, "ORCH_PLANE_URL", "--plane-url", s.PlaneURL,
-			"Address of Plane, such as https://plane.example.org")
-		s.PlaneWorkspace, err2 = s.setting(ctx, "ORCH_PLANE_WORKSPACE", "--plane-workspace", s.PlaneWorkspace,
-			"Slug of the workspace, as in Plane's addresses")
-		s.planeToken, err3 = s.token(ctx, "PLANE_TOKEN",
-			"Token of Plane (profile settings, API tokens, at "+cmp.Or(s.PlaneURL, "Plane")+")")
+	if s.board != nil && s.board.Find == nil && s.host == nil {
+		return fmt.Errorf("%s: there are no issues without a git host: give the flag of one too", s.board.Flag)
 	}
-	if s.GitHub {
-		s.take("--github-url", "ORCH_GITHUB_URL", s.GitHubURL, "GitHub's REST API")
-		s.GitHubURL = cmp.Or(valueOf("ORCH_GITHUB_URL"), s.GitHubURL)
-		s.githubToken, err4 = s.token(ctx, "GITHUB_TOKEN", "Token of GitHub that may write contents and pull requests ("+s.tokenPage()+")")
-	}
-	return errors.Join(err1, err2, err3, err4, s.hostAccounts(ctx))
+	return nil
 }
 
-// setting is one that is set, or is asked for and noted.
-func (s *setup) setting(ctx context.Context, name, flag, given, question string) (string, error) {
-	if s.env.has(name) {
-		s.take(flag, name, given, question)
+// answers are those that adapters are given.
+type answers struct{ *setup }
+
+func (a answers) Value(name string) string { return valueOf(name) }
+
+func (a answers) Take(flag, name, given, why string) string {
+	a.take(flag, name, given, why)
+	return cmp.Or(valueOf(name), given)
+}
+
+func (a answers) Ask(ctx context.Context, flag, given, question, otherwise string) (string, error) {
+	return a.ask(ctx, flag, given, question, otherwise)
+}
+
+func (a answers) Setting(ctx context.Context, name, flag, given, question string) (string, error) {
+	if a.env.has(name) {
+		a.take(flag, name, given, question)
 		return valueOf(name), nil
 	}
-	value, err := s.ask(ctx, flag, given, question, "")
-	s.env.add(name, value, question)
+	value, err := a.ask(ctx, flag, given, question, "")
+	a.env.add(name, value, question)
 	return value, err
 }
 
-// token is a secret of somebody else's. It has no flag: others see the arguments of a
-// process.
-func (s *setup) token(ctx context.Context, name, question string) (secret.String, error) {
-	value, err := app.FindSecret(app.Environ(), name)
-	if err != nil || value.IsSet() {
-		s.env.add(app.Prefix+name, "", question)
+func (a answers) Secret(ctx context.Context, name, question string) (value string, err error) {
+	if strings.HasPrefix(name, app.Prefix) {
+		value, _, err = app.Given(app.Environ(), name)
+	} else {
+		value = os.Getenv(name)
+	}
+	if err != nil || value != "" {
+		a.env.add(name, "", question)
 		return value, err
 	}
-	typed, err := s.unseen(ctx, app.Prefix+name, question)
-	return secret.New(typed), err
+	if a.Echo != nil { // it is not shown while it is typed
+		a.Echo(false)
+		defer func() { a.Echo(true); a.say("") }()
+	}
+	value, err = a.ask(ctx, name+" (in the environment)", "", question, "")
+	a.env.add(name, value, question)
+	return value, err
 }
 
-// tokenPage is where a person makes a token for GitHub.
-func (s *setup) tokenPage() string {
-	if s.GitHubURL == "" {
-		return "https://github.com/settings/personal-access-tokens"
-	}
-	return s.GitHubURL + ", Settings, Developer settings"
-}
-
-// onPlane finds the project of the board.
-func (s *setup) onPlane(ctx context.Context, e *entry) error {
-	c, err := plane.New(plane.Options{
-		BaseURL: s.PlaneURL, Workspace: s.PlaneWorkspace, Token: s.planeToken.Reveal(), Insecure: true, // no webhook comes here
-	})
-	if err != nil {
-		return err
-	}
-	if err := c.Identify(ctx); err != nil {
-		return fmt.Errorf("ORCH_PLANE_TOKEN is refused, or ORCH_PLANE_URL is no Plane: %w; "+
-			"tokens are made in the profile settings (API tokens) at %s", err, s.PlaneURL)
-	}
-	list, err := c.Projects(ctx)
-	if err != nil {
-		return fmt.Errorf("--plane-workspace: the workspace %s cannot be read: %w; its slug stands in the addresses of its pages at %s",
-			s.PlaneWorkspace, err, s.PlaneURL)
-	}
-	var names []string
-	for _, p := range list {
-		names = append(names, p.Identifier)
-	}
-	if len(list) == 0 {
-		return fmt.Errorf("the token sees no project in the workspace %s: make one, or make its account a member of one, at %s",
-			s.PlaneWorkspace, s.PlaneURL)
-	}
-	only := ""
-	if len(list) == 1 {
-		only = names[0]
-	}
-	wanted, err := s.ask(ctx, "--plane-project", s.PlaneProject, "Project of Plane: "+strings.Join(names, ", "), only)
-	if err != nil || wanted == "" {
-		return err
-	}
-	at := slices.IndexFunc(list, func(p plane.Project) bool {
-		return p.ID == wanted || strings.EqualFold(p.Identifier, wanted) || strings.EqualFold(p.Name, wanted)
-	})
-	if at < 0 {
-		return fmt.Errorf("--plane-project: the token sees no project %q, but %s", wanted, strings.Join(names, ", "))
-	}
-	e.Tracker, s.Prefix = list[at].ID, cmp.Or(s.Prefix, list[at].Identifier)
-	return nil
+// onBoard finds the project of a board that has several.
+func (s *setup) onBoard(ctx context.Context, e *entry) error {
+	project, prefix, err := s.board.Find(ctx)
+	e.Tracker, s.Prefix = project, cmp.Or(s.Prefix, prefix)
+	return err
 }
 
 // onHost describes the repository as its git host does.
@@ -133,42 +100,43 @@ func (s *setup) onHost(ctx context.Context, e *entry) error {
 			e.Repo = nameOf(origin, s.local.root)
 		}
 	}
-	c, at, err := s.openHost()
+	at := s.host
+	c, err := at.Open()
 	if err != nil {
 		return err
 	}
-	if e.Repo, err = s.ask(ctx, "--repo", e.Repo, "Repository on "+at.name+", as owner/name", ""); err != nil || e.Repo == "" {
+	if e.Repo, err = s.ask(ctx, "--repo", e.Repo, "Repository on "+at.Title+", as owner/name", ""); err != nil || e.Repo == "" {
 		return err
 	}
 	err = c.Ping(ctx)
 	switch {
 	case errors.Is(err, githost.ErrDenied):
-		return fmt.Errorf("%s is refused: %w; make one at %s", at.token, err, at.page)
+		return fmt.Errorf("%s is refused: %w; make one at %s", at.Token, err, at.Page)
 	case err != nil:
-		return fmt.Errorf("%s: %s does not answer: %w", at.flag, at.name, err)
+		return fmt.Errorf("%s: %s does not answer: %w", at.URLFlag, at.Title, err)
 	}
 	r, err := c.Repository(ctx, e.Repo)
 	if errors.Is(err, githost.ErrNotFound) {
 		return fmt.Errorf("--repo: the token sees no repository %s: %w; correct the name, or give the token access to it at %s",
-			e.Repo, err, at.page)
+			e.Repo, err, at.Page)
 	}
 	if err != nil {
 		return err
 	}
 	if !r.Push {
 		return fmt.Errorf("the token may read %s and not push to it: give it write access to contents and pull requests at %s",
-			e.Repo, at.page)
+			e.Repo, at.Page)
 	}
 	e.Repo, e.Main, e.CloneURL = r.Name, cmp.Or(s.Main, r.DefaultBranch), cmp.Or(e.CloneURL, r.CloneURL)
-	if u, err := url.Parse(e.CloneURL); s.GitHub && err == nil && u.Scheme == "https" && u.Host != "github.com" {
-		s.env.add("ORCH_GITHUB_CLONE_BASE", "https://"+u.Host+"/", "git signs in there with the token")
+	if u, err := url.Parse(e.CloneURL); at.CloneBase != "" && err == nil && u.Scheme == "https" && u.Host != at.Home {
+		s.env.add(at.CloneBase, "https://"+u.Host+"/", "git signs in there with the token")
 	}
 	return s.checks(ctx, c, e)
 }
 
 // checks names those that a commit waits for: what the protection of main demands, else what
 // has reported on main.
-func (s *setup) checks(ctx context.Context, c codeHost, e *entry) error {
+func (s *setup) checks(ctx context.Context, c proposal.Host, e *entry) error {
 	b, err := c.Protection(ctx, e.Repo, e.Main)
 	if errors.Is(err, githost.ErrNotFound) {
 		return fmt.Errorf("--main: %s has no branch %s: push a first commit to it, or name another", e.Repo, e.Main)
@@ -210,16 +178,33 @@ func (s *setup) checks(ctx context.Context, c codeHost, e *entry) error {
 	return nil
 }
 
-// Clicks lists what only a person can do.
-func Clicks(settings app.Settings) []string {
-	switch {
-	case settings.Tracker != "plane":
-		return nil
-	case settings.PublicURL == "":
-		return []string{fmt.Sprintf("For Plane's webhooks the server needs an address that Plane reaches: "+
-			"run it again with --public-url; until then boards are read every %s", settings.Features.Reconciler.Every)}
+// neighbours notes in the entry the host and the board that the registry needs for it.
+func (s *setup) neighbours(e *entry, have projectfile.Neighbours) {
+	at := s.host
+	if at.Kind != "" {
+		e.Host = at.Name
+		if _, known := have.Host(at.Name); !known {
+			e.head += fmt.Sprintf("hosts:\n  - {name: %s, kind: %s, url: %s, clone_base: %s, token_env: %s, secret_env: [%s]}\n",
+				at.Name, at.Kind, quoted(at.URL), quoted(cloneBase(e.CloneURL, e.Repo)), at.Token, at.Secret)
+		}
 	}
-	return []string{fmt.Sprintf("In Plane (%s, settings of the workspace, Webhooks) make a webhook for work items to %s/webhooks/tracker, "+
-		"and put the secret that Plane shows into %s as ORCH_PLANE_WEBHOOK_SECRET, in place of the generated one",
-		settings.Plane.URL, strings.TrimSuffix(settings.PublicURL, "/"), app.EnvFile)}
+	if b := s.board; b != nil && b.Kind != "" {
+		e.Board, e.Tracker = b.Name, e.Repo
+		if _, known := have.Board(b.Name); !known {
+			e.head += fmt.Sprintf("boards:\n  - {name: %s, kind: %s, host: %s, secret_env: [%s]}\n", b.Name, b.Kind, at.Name, b.Secret)
+		}
+	}
+}
+
+// cloneBase is how clone URLs of a host begin, by one of them.
+func cloneBase(url, repo string) string {
+	if base, ok := strings.CutSuffix(strings.TrimSuffix(url, ".git"), repo); ok {
+		return base
+	}
+	return url
+}
+
+func quoted(text string) string {
+	one := list([]string{text})
+	return one[1 : len(one)-1]
 }

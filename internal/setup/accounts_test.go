@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
@@ -50,7 +52,8 @@ func open(t *testing.T) *offices {
 	outer := httptest.NewServer(mux)
 	t.Cleanup(func() { outer.Close(); f.board.Close(); f.host.Close() })
 	f.o = setup.Options{Agent: "rehearse", PublicURL: "https://box.example.org", CloneURL: bare, Accounts: setup.Accounts{
-		Plane: true, PlaneURL: outer.URL + "/plane", PlaneWorkspace: "team", GitHub: true, GitHubURL: outer.URL + "/github",
+		OnPlane:  plane.OnPlane{Plane: true, PlaneURL: outer.URL + "/plane", PlaneWorkspace: "team"},
+		OnGitHub: github.OnGitHub{GitHub: true, GitHubURL: outer.URL + "/github"},
 	}}
 	return f
 }
@@ -75,7 +78,7 @@ func TestPlaneAndGitHub(t *testing.T) {
 	_, err = s.HookSecrets(r, func(string) string { return "" })
 	require.NoError(t, err)
 	require.NotEqual(t, s.Plane.Secret.Reveal(), s.GitHub.Secret.Reveal())
-	require.Contains(t, setup.Clicks(s)[0], "make a webhook for work items to https://box.example.org/webhooks/tracker")
+	require.Contains(t, s.Clicks()[0], "make a webhook for work items (issues) to https://box.example.org/webhooks/tracker")
 	before, err := os.ReadFile(app.EnvFile)
 	require.NoError(t, err)
 	said, err = attempt(t, setup.Options{})
@@ -92,7 +95,7 @@ func TestWhatIsMissing(t *testing.T) {
 	f := open(t)
 	unset(t, "ORCH_PLANE_TOKEN")
 	unset(t, "ORCH_GITHUB_TOKEN")
-	_, err := attempt(t, setup.Options{Accounts: setup.Accounts{Plane: true, GitHub: true}})
+	_, err := attempt(t, setup.Options{Accounts: setup.Accounts{OnPlane: plane.OnPlane{Plane: true}, OnGitHub: github.OnGitHub{GitHub: true}}})
 	require.EqualError(t, err, "nobody is there to answer, and this is missing:\n"+
 		"  --plane-url: Address of Plane, such as https://plane.example.org\n"+
 		"  --plane-workspace: Slug of the workspace, as in Plane's addresses\n"+

@@ -13,6 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/internal/proposal"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
@@ -46,12 +47,12 @@ func (s *setup) entry(ctx context.Context) (*entry, error) {
 			}
 		}
 	}
-	if s.Plane {
-		if err := errors.Join(s.onPlane(ctx, e), s.lacking()); err != nil {
+	if s.board != nil && s.board.Find != nil {
+		if err := errors.Join(s.onBoard(ctx, e), s.lacking()); err != nil {
 			return nil, err
 		}
 	}
-	if s.isHosted() {
+	if s.host != nil {
 		if err := errors.Join(s.onHost(ctx, e), s.lacking()); err != nil {
 			return nil, err
 		}
@@ -117,8 +118,8 @@ func (s *setup) untaken(r projectfile.Registry, at int, p task.Project) error {
 		return fmt.Errorf("--ci: %w", err)
 	}
 	isRun := func(one []string) bool { return slices.Equal(one, argv) }
-	host, _ := r.Neighbours.Host(p.Host)
-	isProject := s.PlaneProject == p.TrackerProject || strings.EqualFold(s.PlaneProject, p.Prefix)
+	entry, _ := r.Neighbours.Host(p.Host)
+	host, board := cmp.Or(s.host, &proposal.Account{}), cmp.Or(s.board, &proposal.Account{})
 	for _, f := range []struct {
 		flag, field string
 		differs     bool
@@ -128,10 +129,12 @@ func (s *setup) untaken(r projectfile.Registry, at int, p task.Project) error {
 		{"--main", "main", s.Main != "" && s.Main != p.Main},
 		{"--prefix", "prefix", s.Prefix != "" && s.Prefix != p.Prefix},
 		{"--ci", "ci", s.CI != "" && !(s.CI == none && p.WithoutCI()) && !slices.ContainsFunc(append(p.CI, p.Verify...), isRun)},
-		{"--github", "host", s.GitHub && p.HostName() != task.HostGitHub},
-		{"--gitea", "host", s.Gitea != "" && strings.TrimSuffix(s.Gitea, "/") != host.URL},
-		{"--labels", "board", s.Labels && p.Board == ""},
-		{"--plane-project", "tracker_project", s.PlaneProject != "" && !isProject},
+		{host.Flag, "host", s.host != nil && (p.HostName() != host.Name || entry.URL != host.URL && host.Kind != "")},
+		{board.Flag, "board", board.Kind != "" && p.Board == ""},
+		{
+			board.ProjectFlag, "tracker_project",
+			board.Project != "" && board.Project != p.TrackerProject && !strings.EqualFold(board.Project, p.Prefix),
+		},
 	} {
 		if f.differs {
 			s.say("%v", r.Placed(&task.FieldError{Entry: at, Repo: p.Repo, Field: f.field, Text: f.flag + " is not taken: change it here"}))

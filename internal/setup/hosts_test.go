@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/gitea"
+	"github.com/signalbox-dev/signalbox/adapters/labelboard"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
@@ -35,7 +37,9 @@ func forge(t *testing.T) (*forgetest.Server, setup.Options) {
 	server.SetStatus("acme/shop", git(t, "rev-parse", "HEAD"), "build", "success")
 	outer := httptest.NewServer(server)
 	t.Cleanup(func() { outer.Close(); server.Close() })
-	return server, setup.Options{Agent: "rehearse", Repo: "acme/shop", CloneURL: bare, PublicURL: "https://box.example.org", Accounts: setup.Accounts{Gitea: outer.URL + "/", Labels: true}}
+	return server, setup.Options{Agent: "rehearse", Repo: "acme/shop", CloneURL: bare, PublicURL: "https://box.example.org", Accounts: setup.Accounts{
+		OnGitea: gitea.OnGitea{Gitea: outer.URL + "/"}, OnLabels: labelboard.OnLabels{Labels: true},
+	}}
 }
 
 // examine returns doctor's words about the working directory.

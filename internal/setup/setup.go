@@ -13,15 +13,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
 	"github.com/signalbox-dev/signalbox/internal/app"
+	"github.com/signalbox-dev/signalbox/internal/proposal"
 	"github.com/signalbox-dev/signalbox/internal/run"
-	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
 
 // Options are the answers that are given beforehand. Empty ones are read, taken from the
@@ -32,7 +31,7 @@ type Options struct {
 	Main      string `help:"Branch that is merged into; default: the one that is checked out here, or the remote's."`
 	Prefix    string `help:"Of cards, such as APP for APP-1; default: of the repository's name."`
 	CI        string `name:"ci" help:"Command that tests a commit, such as 'make test'; default: none." placeholder:"COMMAND"`
-	Agent     string `help:"claude, codex, gemini, opencode, a command, or rehearse, which costs nothing; default: the first installed."`
+	Agent     string `help:"A tool with a preset, a command, or rehearse, which costs nothing; default: the first tool that is installed."`
 	Listen    string `help:"Address of the server; default: 127.0.0.1:8080." placeholder:"ADDRESS"`
 	PublicURL string `help:"Address of the server as others reach it." placeholder:"URL"`
 
@@ -54,8 +53,7 @@ type setup struct {
 	env     envFile
 	local   local // the repository of the working directory
 
-	planeToken, githubToken secret.String
-	giteaToken              string
+	board, host *proposal.Account // that were chosen; nil: none
 }
 
 // Run makes what is missing in the working directory, and says what it has found and written.
@@ -172,9 +170,9 @@ func (s *setup) settings(ctx context.Context) error {
 	s.env.add("ORCH_TRACKER", "board", "cards that projects.yaml gives no board are on the service's own")
 	agent := s.Agent
 	if !s.env.has("ORCH_AGENT") {
-		question := "Agent: claude, codex, gemini, opencode, a command, or " + rehearse.Name + ", which costs nothing"
+		question := "Agent: " + strings.Join(agentcli.Tools(), ", ") + ", a command, or " + rehearse.Name + ", which costs nothing"
 		var err error
-		if agent, err = s.ask(ctx, "--agent", s.Agent, question, installed()); err != nil {
+		if agent, err = s.ask(ctx, "--agent", s.Agent, question, cmp.Or(agentcli.Installed(), rehearse.Name)); err != nil {
 			return err
 		}
 		if _, err := agentcli.Split(agent); err != nil {
@@ -188,31 +186,14 @@ func (s *setup) settings(ctx context.Context) error {
 	}
 	s.take("--listen", "ORCH_LISTEN", s.Listen, "address of the server")
 	s.take("--public-url", "ORCH_PUBLIC_URL", s.PublicURL, "as others reach it")
-	err1, err2 := error(nil), error(nil)
-	if s.Plane {
-		err1 = s.env.generate("ORCH_PLANE_WEBHOOK_SECRET",
-			"of Plane's webhook; Plane makes its own, which belongs here in place of this one")
-	}
-	if s.GitHub {
-		err2 = s.env.generate("ORCH_GITHUB_WEBHOOK_SECRET", "of GitHub's webhooks")
-	}
-	if s.Gitea != "" {
-		err2 = s.env.generate(giteaSecret, "of Gitea's webhooks")
-	}
-	if s.Labels {
-		err1 = s.env.generate(boardSecret, "of the webhooks of the issues, which are the board")
-	}
-	return errors.Join(err1, err2, s.env.generate("ORCH_ADMIN_TOKEN", "the operator's token: sign in with it to change cards"))
-}
-
-// installed is the first agent that is here.
-func installed() string {
-	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
-		if _, err := exec.LookPath(name); err == nil {
-			return name
+	for _, at := range []*proposal.Account{s.board, s.host} {
+		if at != nil {
+			if err := s.env.generate(at.Secret, at.Why); err != nil {
+				return err
+			}
 		}
 	}
-	return rehearse.Name
+	return s.env.generate("ORCH_ADMIN_TOKEN", "the operator's token: sign in with it to change cards")
 }
 
 // write writes what is new.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/setup"
@@ -105,7 +106,7 @@ func TestStoppedByASignal(t *testing.T) {
 		if echo = on; !on {
 			stop()
 		}
-	}, Accounts: setup.Accounts{GitHub: true}}
+	}, Accounts: setup.Accounts{OnGitHub: github.OnGitHub{GitHub: true}}}
 	unset(t, "ORCH_GITHUB_TOKEN")
 	require.ErrorIs(t, setup.Run(ctx, o), setup.ErrStopped)
 	require.True(t, echo, "what is typed next is seen")

@@ -202,9 +202,11 @@ func (n *node) makeFeatures(p ports) ([]orchestrator.Feature, error) {
 		set.BudgetTask, set.BudgetRepoDay, set.BudgetRun = 400*cost, 400*cost, cost
 	}
 	made, err := set.Make(features.Parts{
-		Store: p.store, Projects: p.projects, Tracker: p.tracker, Host: p.host,
-		Messenger: p.chat, Workspaces: p.work, Agents: p.agents, Leases: p.leases,
-		Merger: effects.Runners(p.effects())[stage.EffectMerge], Log: n.sim.check.logger(n), Now: n.domain.Now,
+		Parts: orchestrator.Parts{
+			Store: p.store, Projects: p.projects, Host: p.host, Workspaces: p.work, Agents: p.agents,
+			Log: n.sim.check.logger(n), Now: n.domain.Now,
+		},
+		Tracker: p.tracker, Messenger: p.chat, Leases: p.leases, Merger: effects.Runners(p.effects())[stage.EffectMerge],
 	})
 	if err != nil {
 		return nil, err

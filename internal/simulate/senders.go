@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -270,7 +269,7 @@ func (n *node) serve(method, path string, header http.Header, body []byte, patie
 	w := &answer{header: http.Header{}, code: http.StatusOK}
 	done, domain, edge := make(chan struct{}, 1), n.domain, n.edge
 	domain.Go(func() {
-		aborted := guard.Do("request", func() { edge.ServeHTTP(w, r) }) != nil // by design: it breaks the connection
+		aborted := run.Guard("request", func() { edge.ServeHTTP(w, r) }) != nil // by design: it breaks the connection
 		if answered = !aborted && !domain.Dead(); answered {
 			code = w.code
 		}

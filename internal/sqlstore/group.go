@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -168,7 +168,7 @@ func (s *Store) transact(group []*request) error {
 			Conn: c, Now: Stamp(s.Now()), store: s,
 			deduped: map[string]int64{}, added: map[string]queue.Job{}, wake: map[string]bool{}, depth: map[string]int64{},
 		}
-		if panicked := guard.Do("store transaction", func() { err = t.all(append(slices.Clip(s.untold), group...)) }); panicked != nil {
+		if panicked := run.Guard("store transaction", func() { err = t.all(append(slices.Clip(s.untold), group...)) }); panicked != nil {
 			return panicked
 		}
 		return err

@@ -95,8 +95,9 @@ type Rule struct {
 	Closed string
 	Line   bool // who is behind a task that waits, in its repository, waits for the same
 	// First is the task that is first of a repository's line; 0 or nil: the one with the smallest number.
-	First  func(ctx context.Context, repo string) (taskID int64, err error)
-	Always bool // it holds tasks that no agent is about to start for, too
+	First   func(ctx context.Context, repo string) (taskID int64, err error)
+	Always  bool // it holds tasks that no agent is about to start for, too
+	Hinders bool // a run that ended by a work.Trouble is its matter, and no failure of the task
 
 	// Reserve takes what an agent is going to use whose job was claimed, before the rule reads: of two that
 	// are claimed at the same moment at least one gives way, in whatever process.

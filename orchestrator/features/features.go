@@ -4,13 +4,11 @@
 package features
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
@@ -50,8 +48,7 @@ type Set struct {
 	Work          bool `env:"WORK_DONE_ENABLED" envDefault:"true" doc:"a task whose branch changes nothing but its own documents leaves development by a person's word alone"`
 	Serial        bool `env:"SERIAL_GATE_ENABLED" envDefault:"true" doc:"one task of a repository begins at a time"`
 	SerialGate    serialgate.Options
-	WIP           bool `env:"WIP_ENABLED" envDefault:"true" doc:"where the serial gate is not, so many tasks of a repository are in work at a time as the registry's wip says"`
-	Limit         wip.Options
+	WIP           bool     `env:"WIP_ENABLED" envDefault:"true" doc:"where the serial gate is not, so many tasks of a repository are in work at a time as the registry's wip says"`
 	Deps          bool     `env:"TASK_DEPS_ENABLED" envDefault:"true" doc:"a task waits for the tasks that it depends on"`
 	DepsSource    []string `env:"TASK_DEPS_SOURCE" envDefault:"db,tracker" doc:"where dependencies come from: db (the local table), tracker (relations of cards) or both"`
 	Dependencies  deps.Options
@@ -70,7 +67,6 @@ type Set struct {
 	BudgetRun     work.Dollars `env:"BUDGET_RUN_USD" envDefault:"1.00" doc:"what a run is taken to cost until it is known, where there is a cap"`
 	Budget        budget.Options
 	AgentPause    bool `env:"AGENT_PAUSE_ENABLED" envDefault:"true" doc:"an agent that cannot work for any task (login, credit, limits) is paused for all, with one notice, in the place of failures of each task"`
-	Pauses        agentpause.Options
 	Retention     retention.Options
 	Signals       signals.Options
 	Events        subscriber.Options
@@ -91,51 +87,24 @@ func Default() Set {
 	}
 }
 
-// Store keeps tasks, what they cost and wait for, and the queue, which share transactions.
-type Store interface {
-	records
-	orchestrator.Jobs
-	task.Dependencies
-	task.CostStore
-	task.Pauses
-}
-
-// records keeps the tasks of a Store.
-type records interface {
-	orchestrator.Storing
-	task.Records
-	task.Pruner
-}
-
 // fullTracker is the board. Its tracker.Relations and tracker.Linker are used where it has them.
 type fullTracker interface {
 	orchestrator.Tracking
 	tracker.Board
 }
 
-// Workspaces are the places of work.
-type Workspaces interface {
-	orchestrator.Workspaces
-	work.Rebaser
-}
-
 // Parts holds what a program gives its features.
 type Parts struct {
-	Store      Store
-	Projects   *task.Projects
-	Tracker    fullTracker
-	Polled     bool         // nothing announces the tracker's changes
-	Cards      cards.Reader // nil = people put no order to them
-	Host       orchestrator.Hosting
-	Messenger  messenger.Messenger // nil = no feature sends live messages
-	Dress      messenger.Dress     // of livemessage.Options, as Work
-	Work       func(ctx context.Context, taskID int64) (string, error)
-	Workspaces Workspaces
-	Agents     work.Agents
-	Leases     lease.Locker
-	Merger     orchestrator.Runner // of stage.EffectMerge
-	Log        *slog.Logger        // nil discards
-	Now        func() time.Time    // nil = the real clock
+	orchestrator.Parts
+
+	Tracker   fullTracker
+	Polled    bool                // nothing announces the tracker's changes
+	Cards     cards.Reader        // nil = people put no order to them
+	Messenger messenger.Messenger // nil = no feature sends live messages
+	Dress     messenger.Dress     // of livemessage.Options, as Work
+	Work      func(ctx context.Context, taskID int64) (string, error)
+	Leases    lease.Locker
+	Merger    orchestrator.Runner // of stage.EffectMerge
 }
 
 // Made are the features that are on, in order, and those that a program has to do with; these are nil when they
@@ -152,29 +121,34 @@ type Made struct {
 
 // Make makes the features of a set that are on.
 func (s Set) Make(p Parts) (*Made, error) {
-	p.Log = cmp.Or(p.Log, slog.New(slog.DiscardHandler))
-	if p.Now == nil {
-		p.Now = run.Real{}.Now
+	if err := p.Complete("features"); err != nil {
+		return nil, err
+	}
+	for _, parts := range []*orchestrator.Parts{
+		&s.SerialGate.Parts, &s.Dependencies.Parts, &s.MergeGate.Parts, &s.Traces.Parts, &s.Watch.Parts, &s.Remotes.Parts,
+		&s.Budget.Parts, &s.Retention.Parts, &s.Signals.Parts,
+	} {
+		*parts = p.Parts
 	}
 	m := &Made{}
 	for _, one := range []struct {
 		on   bool
 		make func(Set, Parts) (orchestrator.Feature, error)
 	}{
-		{s.Stop, Set.stop},
+		{s.Stop, func(_ Set, p Parts) (orchestrator.Feature, error) { return stop.Feature(p.Parts) }},
 		{s.AfterDone, afterDone},
 		{s.AgentPause, m.agentPause}, // before those that reserve something for a run
 		{s.Reconcile, m.reconciler},
-		{s.WaitComment, waitComment},
+		{s.WaitComment, func(_ Set, p Parts) (orchestrator.Feature, error) { return waitcomment.Feature(p.Parts) }},
 		{s.Serial, m.serialGate},
 		{s.WIP, m.limitWork},
 		{s.Deps && len(s.DepsSource) > 0, m.dependencies},
 		{true, mergeGate},
 		{s.LiveMessage && p.Messenger != nil, liveMessage}, // shows what the rules before it have made of a decision
 		{s.Events.URL.IsSet(), func(s Set, _ Parts) (orchestrator.Feature, error) { return subscriber.Feature(s.Events) }},
-		{s.Traces.URL.IsSet(), trace},
+		{s.Traces.URL.IsSet(), func(s Set, _ Parts) (orchestrator.Feature, error) { return traces.Feature(s.Traces) }},
 		{s.Monitor, m.monitor},
-		{true, watchRemotes},
+		{true, func(s Set, _ Parts) (orchestrator.Feature, error) { return remotes.Feature(s.Remotes) }},
 		{s.capsCosts(), m.capCosts},
 		{true, prune},
 		{true, m.signals},
@@ -192,33 +166,29 @@ func (s Set) Make(p Parts) (*Made, error) {
 }
 
 // CleanUp removes what STOP has left to remove. Where the feature is switched off it is owed all the same.
-func (s Set) CleanUp(p Parts) orchestrator.Runner { return stop.CleanUp(s.stopOptions(p)) }
-
-func (s Set) stopOptions(p Parts) stop.Options {
-	return stop.Options{Store: p.Store, Projects: p.Projects, Workspaces: p.Workspaces, Agents: p.Agents, Log: p.Log, Now: p.Now}
-}
-
-func (s Set) stop(p Parts) (orchestrator.Feature, error) { return stop.Feature(s.stopOptions(p)) }
+func CleanUp(p orchestrator.Parts) orchestrator.Runner { return stop.CleanUp(p) }
 
 func afterDone(s Set, p Parts) (orchestrator.Feature, error) {
-	return afterdone.Feature(afterdone.Options{
-		Store: p.Store, Records: p.Store, Projects: p.Projects, Workspaces: p.Workspaces, Freeze: s.Freeze && s.Serial, Now: p.Now,
-	})
+	return afterdone.Feature(afterdone.Options{Parts: p.Parts, Freeze: s.Freeze && s.Serial})
 }
 
-func (m *Made) agentPause(s Set, p Parts) (f orchestrator.Feature, err error) {
-	o := s.Pauses
-	o.Store, o.Pauses, o.Jobs, o.Projects, o.Agents, o.Log, o.Now = p.Store, p.Store, p.Store, p.Projects, p.Agents, p.Log, p.Now
-	if m.Pauses, err = agentpause.New(o); err != nil {
-		return f, err
+// made is the feature of what was made.
+func made(of interface{ Feature() orchestrator.Feature }, err error) (f orchestrator.Feature, _ error) {
+	if err == nil {
+		f = of.Feature()
 	}
-	return m.Pauses.Feature(), nil
+	return f, err
+}
+
+func (m *Made) agentPause(_ Set, p Parts) (_ orchestrator.Feature, err error) {
+	m.Pauses, err = agentpause.New(p.Parts)
+	return made(m.Pauses, err)
 }
 
 // polledEvery is how often a board is read whose changes nothing else reports.
 const polledEvery = 5 * time.Second
 
-func (m *Made) reconciler(s Set, p Parts) (f orchestrator.Feature, err error) {
+func (m *Made) reconciler(s Set, p Parts) (_ orchestrator.Feature, err error) {
 	o := s.Reconciler
 	o.Log, o.Now, o.Polled, o.AfterDone = p.Log, p.Now, p.Polled, s.AfterDone
 	if p.Polled && o.Every == 0 {
@@ -227,109 +197,65 @@ func (m *Made) reconciler(s Set, p Parts) (f orchestrator.Feature, err error) {
 	if s.ReadBoards {
 		o.Tracker, o.Board = p.Tracker, p.Tracker
 	}
-	if m.Reconciler, err = reconcile.New(o); err != nil {
-		return f, err
-	}
-	return m.Reconciler.Feature(), nil
+	m.Reconciler, err = reconcile.New(o)
+	return made(m.Reconciler, err)
 }
 
-func waitComment(_ Set, p Parts) (orchestrator.Feature, error) {
-	return waitcomment.Feature(waitcomment.Options{Store: p.Store, Log: p.Log})
+func (m *Made) serialGate(s Set, _ Parts) (_ orchestrator.Feature, err error) {
+	m.Serial, err = serialgate.New(s.SerialGate)
+	return made(m.Serial, err)
 }
 
-func (m *Made) serialGate(s Set, p Parts) (f orchestrator.Feature, err error) {
-	o := s.SerialGate
-	o.Store, o.Jobs, o.Projects = p.Store, p.Store, p.Projects
-	if m.Serial, err = serialgate.New(o); err != nil {
-		return f, err
-	}
-	return m.Serial.Feature(), nil
-}
-
-func (m *Made) limitWork(s Set, p Parts) (f orchestrator.Feature, err error) {
-	o := s.Limit
-	o.Store, o.Jobs, o.Projects, o.Cards, o.Now = p.Store, p.Store, p.Projects, p.Cards, p.Now
+func (m *Made) limitWork(_ Set, p Parts) (orchestrator.Feature, error) {
+	o := wip.Options{Parts: p.Parts, Cards: p.Cards}
 	if m.Serial != nil {
 		o.Except = m.Serial.Covers
 	}
-	l, err := wip.New(o)
-	if err != nil {
-		return f, err
-	}
-	return l.Feature(), nil
+	return made(wip.New(o))
 }
 
-func (m *Made) dependencies(s Set, p Parts) (f orchestrator.Feature, err error) {
+func (m *Made) dependencies(s Set, p Parts) (orchestrator.Feature, error) {
 	o := s.Dependencies
-	o.Store, o.Table, o.Jobs, o.Line, o.Log, o.Now = p.Store, p.Store, p.Store, serialgate.Name, p.Log, p.Now
+	o.Line = serialgate.Name
 	if relations, has := p.Tracker.(tracker.Relations); has && slices.Contains(s.DepsSource, deps.SourceTracker) {
 		o.Relations, o.Items = relations, p.Tracker
 	}
 	d, err := deps.New(o)
-	if err != nil {
-		return f, err
-	}
 	if slices.Contains(s.DepsSource, deps.SourceDB) {
 		m.Deps = d
 	}
-	return d.Feature(), nil
+	return made(d, err)
 }
 
-func mergeGate(s Set, p Parts) (f orchestrator.Feature, err error) {
+func mergeGate(s Set, p Parts) (orchestrator.Feature, error) {
 	o := s.MergeGate
-	o.Off, o.OnlyBehind = !s.Merge, !s.RebaseAlways
-	o.Store, o.Jobs, o.Projects, o.Log, o.Now = p.Store, p.Store, p.Projects, p.Log, p.Now
-	o.Spaces, o.Leases, o.Host, o.Merge = p.Workspaces, p.Leases, p.Host, p.Merger
-	g, err := mergegate.New(o)
-	if err != nil {
-		return f, err
-	}
-	return g.Feature(), nil
+	o.Off, o.OnlyBehind, o.Leases, o.Merge = !s.Merge, !s.RebaseAlways, p.Leases, p.Merger
+	return made(mergegate.New(o))
 }
 
 func liveMessage(_ Set, p Parts) (orchestrator.Feature, error) {
-	o := livemessage.Options{
-		Store: p.Store, Records: p.Store, Jobs: p.Store,
-		Projects: p.Projects, Messenger: p.Messenger, Dress: p.Dress, Work: p.Work, Log: p.Log, Now: p.Now,
-	}
+	o := livemessage.Options{Parts: p.Parts, Messenger: p.Messenger, Dress: p.Dress, Work: p.Work}
 	o.Cards, _ = p.Tracker.(tracker.Linker)
 	return livemessage.Feature(o)
 }
 
-func trace(s Set, p Parts) (orchestrator.Feature, error) {
-	o := s.Traces
-	o.Store, o.Records, o.Now = p.Store, p.Store, p.Now
-	return traces.Feature(o)
-}
-
-func (m *Made) monitor(s Set, p Parts) (orchestrator.Feature, error) {
+func (m *Made) monitor(s Set, _ Parts) (orchestrator.Feature, error) {
 	o := s.Watch
-	o.Store, o.Projects, o.Jobs, o.Log, o.Now = p.Store, p.Projects, p.Store, p.Log, p.Now
 	if s.Freeze && m.Serial != nil {
 		o.Freeze = m.Serial.Freeze
 	}
 	return monitor.Feature(o)
 }
 
-func watchRemotes(s Set, p Parts) (orchestrator.Feature, error) {
-	o := s.Remotes
-	o.Projects, o.Host, o.Log, o.Now = p.Projects, p.Host, p.Log, p.Now
-	return remotes.Feature(o)
-}
-
-func (m *Made) capCosts(s Set, p Parts) (f orchestrator.Feature, err error) {
+func (m *Made) capCosts(s Set, _ Parts) (_ orchestrator.Feature, err error) {
 	o := s.Budget
 	o.Caps = budget.Caps{Task: int64(s.BudgetTask), RepoDay: int64(s.BudgetRepoDay), Run: int64(s.BudgetRun)}
-	o.Store, o.Records, o.Costs, o.Jobs, o.Projects, o.Log, o.Now = p.Store, p.Store, p.Store, p.Store, p.Projects, p.Log, p.Now
-	if m.budget, err = budget.New(o); err != nil {
-		return f, err
-	}
-	return m.budget.Feature(), nil
+	m.budget, err = budget.New(o)
+	return made(m.budget, err)
 }
 
 func prune(s Set, p Parts) (orchestrator.Feature, error) {
 	o := s.Retention
-	o.Store, o.Jobs, o.Projects, o.Agents, o.Log, o.Now = p.Store, p.Store, p.Projects, p.Agents, p.Log, p.Now
 	if disk, ok := p.Workspaces.(work.Disk); ok {
 		o.Disks = append(slices.Clone(o.Disks), retention.Disk{Disk: disk, Name: "checkouts"})
 	}
@@ -345,12 +271,9 @@ func prune(s Set, p Parts) (orchestrator.Feature, error) {
 	return retention.Feature(o)
 }
 
-func (m *Made) signals(s Set, p Parts) (orchestrator.Feature, error) {
+func (m *Made) signals(s Set, _ Parts) (orchestrator.Feature, error) {
 	o := s.Signals
-	o.Store, o.Jobs, o.Projects, o.Log = p.Store, p.Store, p.Projects, p.Log
-	if m.Pauses != nil {
-		o.Pauses = p.Store
-	}
+	o.Pauses = m.Pauses != nil
 	if m.budget != nil {
 		o.Spent, o.Limit = m.budget.Spent, int64(s.BudgetRepoDay)
 	}
@@ -359,7 +282,7 @@ func (m *Made) signals(s Set, p Parts) (orchestrator.Feature, error) {
 
 // LetGo frees what features hold that were switched off since, and forgets their facts: off is the
 // same as without, and nobody else would ever do it.
-func (s Set) LetGo(ctx context.Context, store Store, log *slog.Logger) error {
+func (s Set) LetGo(ctx context.Context, store orchestrator.Keeping, log *slog.Logger) error {
 	held, err := store.Holds(ctx)
 	if err != nil {
 		return err

@@ -119,10 +119,8 @@ func play(t *testing.T, p stage.Pipeline, gated, undeployed, self bool) {
 		}
 		leases := memlease.New(nil)
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
-			require.NoError(r, err)
 			deps := effects.Deps{
-				Store: r.Store, Jobs: r.Store, Projects: projects, Tracker: r.Board, Host: r.Host, Messenger: r.Chat, Workspaces: r.Place, Agents: r.Place,
+				Store: r.Store, Jobs: r.Store, Projects: r.Parts().Projects, Tracker: r.Board, Host: r.Host, Messenger: r.Chat, Workspaces: r.Place, Agents: r.Place,
 			}
 			set := features.Default()
 			set.BudgetTask, set.BudgetRepoDay, set.BudgetRun = 1e9, 1e9, 1e6
@@ -131,8 +129,7 @@ func play(t *testing.T, p stage.Pipeline, gated, undeployed, self bool) {
 				set.MergeGate.Repos = []string{"*"}
 			}
 			made, err := set.Make(features.Parts{
-				Store: r.Store, Projects: projects, Tracker: r.Board, Host: r.Host, Messenger: r.Chat, Workspaces: r.Place, Agents: r.Place,
-				Leases: leases, Merger: effects.Runners(deps)[stage.EffectMerge],
+				Parts: r.Parts(), Tracker: r.Board, Messenger: r.Chat, Leases: leases, Merger: effects.Runners(deps)[stage.EffectMerge],
 			})
 			require.NoError(r, err)
 			return made.List

@@ -53,15 +53,13 @@ func admission(t *testing.T, repo string, tasks int64) (cost [2]int) {
 		require.NoError(t, err)
 		return f.Feature().Admission
 	}
-	gate, err := serialgate.New(serialgate.Options{Store: counted, Jobs: counted, Repos: []string{repo}})
+	gate, err := serialgate.New(serialgate.Options{Parts: orchestrator.Parts{Store: counted, Projects: &task.Projects{}}, Repos: []string{repo}})
 	rules := slices.Concat(
-		of(agentpause.New(agentpause.Options{Store: counted, Pauses: counted, Projects: projects, Jobs: counted, Agents: memwork.New(nil)})),
+		of(agentpause.New(orchestrator.Parts{Store: counted, Projects: projects, Agents: memwork.New(nil)})),
 		of(gate, err),
-		of(wip.New(wip.Options{Store: counted, Jobs: counted, Projects: projects, Except: gate.Covers})),
-		of(deps.New(deps.Options{Store: counted, Table: counted, Jobs: counted, Line: serialgate.Name})),
-		of(budget.New(budget.Options{
-			Store: counted, Records: counted, Costs: counted, Projects: projects, Jobs: counted, Caps: budget.Caps{Task: 9e6, RepoDay: 9e9},
-		})),
+		of(wip.New(wip.Options{Parts: orchestrator.Parts{Store: counted, Projects: projects}, Except: gate.Covers})),
+		of(deps.New(deps.Options{Parts: orchestrator.Parts{Store: counted, Projects: &task.Projects{}}, Line: serialgate.Name})),
+		of(budget.New(budget.Options{Parts: orchestrator.Parts{Store: counted, Projects: projects}, Caps: budget.Caps{Task: 9e6, RepoDay: 9e9}})),
 	)
 	desk := admit.NewDesk(admit.Options{
 		Store: counted, Jobs: counted, Rules: rules, Begins: func(task.Task) bool { return true }, Scheduler: run.Real{}, Log: slog.New(slog.DiscardHandler),

@@ -110,15 +110,22 @@ func Run(t *testing.T, prepare, test func(*Rig)) {
 	})
 }
 
-// Start makes an engine over what is there, as a new process would, and runs it. While
-// another one still runs it is a second process beside that.
-func (r *Rig) Start() {
+// Parts are those of features, by the registry of now; a host is in the place of the rig's.
+func (r *Rig) Parts(host ...orchestrator.Hosting) orchestrator.Parts {
 	r.Helper()
 	projects, err := r.Registry, error(nil)
 	if projects == nil {
 		projects, err = task.NewProjects(r.Projects...)
 	}
 	require.NoError(r, err)
+	return orchestrator.Parts{Store: r.Store, Projects: projects, Host: append(host, r.Host)[0], Workspaces: r.Place, Agents: r.Place}
+}
+
+// Start makes an engine over what is there, as a new process would, and runs it. While
+// another one still runs it is a second process beside that.
+func (r *Rig) Start() {
+	r.Helper()
+	projects := r.Parts().Projects
 	board := r.Tracker
 	if board == nil {
 		board = r.Board

@@ -86,7 +86,7 @@ func DefaultFeatures() *Features {
 // Store keeps tasks, their story and the queue, which share transactions: adapters/sqlite and
 // adapters/postgres, or memstore, which forgets.
 type Store interface {
-	features.Store
+	orchestrator.Keeping
 	task.History
 }
 
@@ -98,7 +98,7 @@ type Tracker interface {
 }
 
 // workspaces are the places of work: adapters/gitcli, or memwork.
-type workspaces = features.Workspaces
+type workspaces = orchestrator.Spaces
 
 // logs keeps logs and shows them: adapters/agentcli.
 type logs interface {

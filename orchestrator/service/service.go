@@ -114,16 +114,17 @@ func (s *Service) engine() (err error) {
 		Store: o.Store, Jobs: o.Store, Projects: o.Projects, Tracker: s.tracker(), Host: s.host(), Messenger: s.chat(),
 		Dress: s.words.Dress, Workspaces: o.Workspaces, Agents: o.Agents, Pages: o.Pages, Log: o.Log,
 	})
-	parts := features.Parts{
-		Store: o.Store, Projects: o.Projects, Tracker: boarded{s.tracker(), s.boards}, Polled: !s.announced(),
-		Cards: o.Dashboard.Cards, Host: s.host(), Messenger: s.chat(), Dress: s.words.Dress, Work: s.working,
-		Workspaces: o.Workspaces, Agents: o.Agents, Leases: o.Leases, Merger: runners[stage.EffectMerge], Log: o.Log,
+	parts := orchestrator.Parts{
+		Store: o.Store, Projects: o.Projects, Host: s.host(), Workspaces: o.Workspaces, Agents: o.Agents, Log: o.Log,
 	}
 	// What a feature owes that is switched off now is cleared away all the same.
 	if !o.Features.Stop {
-		runners[orchestrator.EffectCancel] = o.Features.CleanUp(parts)
+		runners[orchestrator.EffectCancel] = features.CleanUp(parts)
 	}
-	if s.features, err = o.Features.Make(parts); err != nil {
+	if s.features, err = o.Features.Make(features.Parts{
+		Parts: parts, Tracker: boarded{s.tracker(), s.boards}, Polled: !s.announced(), Cards: o.Dashboard.Cards,
+		Messenger: s.chat(), Dress: s.words.Dress, Work: s.working, Leases: o.Leases, Merger: runners[stage.EffectMerge],
+	}); err != nil {
 		return err
 	}
 	o.Engine.Columns = s.boards.known

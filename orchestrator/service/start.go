@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -28,7 +27,7 @@ func (s *Service) persist(ctx context.Context, what string, do func(context.Cont
 	last := ""
 	for wait := longestWait / 128; ; wait = min(2*wait, longestWait) {
 		var err error
-		if panicked := guard.Do(what, func() { err = do(ctx) }); panicked != nil {
+		if panicked := run.Guard(what, func() { err = do(ctx) }); panicked != nil {
 			err = panicked
 		}
 		tried(err)

@@ -65,8 +65,11 @@ func NewProjects(list ...Project) (*Projects, error) {
 	return p, nil
 }
 
+// at reads the registry; a zero one has no entry.
+func (p *Projects) at() *registered { return cmp.Or(p.now.Load(), &registered{}) }
+
 // Replace makes the registry say what another one says at present.
-func (p *Projects) Replace(with *Projects) { p.now.Store(with.now.Load()) }
+func (p *Projects) Replace(with *Projects) { p.now.Store(with.at()) }
 
 // Now returns a registry with the entries of this one at present, which does not change: for
 // callers that read several times and need consistent answers.
@@ -78,7 +81,7 @@ func (p *Projects) Now() *Projects {
 
 // Boards lists an entry for each board, in the order of the file; see Project.On.
 func (p *Projects) Boards() (out []Project) {
-	for _, e := range p.now.Load().list {
+	for _, e := range p.at().list {
 		for _, id := range e.trackerProjects() {
 			out = append(out, e.On(id))
 		}
@@ -87,11 +90,11 @@ func (p *Projects) Boards() (out []Project) {
 }
 
 // All lists the entries, one for each repository, in the order of the file.
-func (p *Projects) All() []Project { return slices.Clone(p.now.Load().list) }
+func (p *Projects) All() []Project { return slices.Clone(p.at().list) }
 
 // ByTracker finds the entry of a tracker project, as of that board; see Project.On.
 func (p *Projects) ByTracker(id string) (Project, bool) {
-	r := p.now.Load()
+	r := p.at()
 	i, ok := r.byTracker[id]
 	if !ok {
 		return Project{}, false
@@ -101,7 +104,7 @@ func (p *Projects) ByTracker(id string) (Project, bool) {
 
 // ByRepo finds the entry of a repository, whatever the case of its letters.
 func (p *Projects) ByRepo(repo string) (Project, bool) {
-	r := p.now.Load()
+	r := p.at()
 	i, ok := r.byRepo[strings.ToLower(repo)]
 	if !ok {
 		return Project{}, false
@@ -112,7 +115,7 @@ func (p *Projects) ByRepo(repo string) (Project, bool) {
 // ByHost finds the entry of a repository by its host and its path there, whatever the case
 // of its letters.
 func (p *Projects) ByHost(host, path string) (Project, bool) {
-	r := p.now.Load()
+	r := p.at()
 	i, ok := r.byHost[placeOf(host, path)]
 	if !ok {
 		return Project{}, false

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -23,7 +24,7 @@ func TestDeps(t *testing.T) {
 		store, ok := o.Engine.Store.(*brokenStore)
 		require.True(t, ok)
 		var err error
-		d, err = deps.New(deps.Options{Store: store, Table: store, Jobs: store})
+		d, err = deps.New(deps.Options{Parts: orchestrator.Parts{Store: store, Projects: &task.Projects{}}})
 		require.NoError(t, err)
 		o.Deps = d
 	})

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
@@ -164,7 +163,7 @@ func (s *server) store(w http.ResponseWriter, r *http.Request, from sender, d ta
 func (s *server) stored(w http.ResponseWriter, from sender, duplicate bool) {
 	if duplicate {
 		s.count(from, "duplicate")
-		s.Engine.Metrics.WebhookDedup.Add(1, orchestrator.BySource{Source: from.source})
+		s.Engine.Metrics.WebhookDedup.Add(1, from.source)
 		answer(w, http.StatusOK, map[string]string{"status": "duplicate"})
 		return
 	}
@@ -190,12 +189,12 @@ func (s *server) later(w http.ResponseWriter, from sender, kind, detail string) 
 func (s *server) declare() {
 	for _, source := range s.Sources {
 		for _, outcome := range []string{"queued", "duplicate", "ignored", "unsigned", "lost"} {
-			s.Engine.Metrics.Webhooks.Add(0, orchestrator.ByDelivery{Source: source.Name, Outcome: outcome})
+			s.Engine.Metrics.Webhooks.Add(0, source.Name, outcome)
 		}
-		s.Engine.Metrics.WebhookDedup.Add(0, orchestrator.BySource{Source: source.Name})
+		s.Engine.Metrics.WebhookDedup.Add(0, source.Name)
 	}
 }
 
 func (s *server) count(from sender, outcome string) {
-	s.Engine.Metrics.Webhooks.Add(1, orchestrator.ByDelivery{Source: from.source, Outcome: outcome})
+	s.Engine.Metrics.Webhooks.Add(1, from.source, outcome)
 }

@@ -189,7 +189,12 @@ func TestWebhookIsStoredOnce(t *testing.T) {
 func TestIgnored(t *testing.T) {
 	t.Parallel()
 	heard := make(chan string, 9)
-	k := setup(t, nil, orchestrator.Feature{Name: "ear", Heard: func(h tracker.Hook) { heard <- h.ItemID }})
+	k := setup(t, nil, orchestrator.Feature{Name: "ear", On: func(_ context.Context, m any) error {
+		if h, ok := m.(tracker.Hook); ok {
+			heard <- h.ItemID
+		}
+		return nil
+	}})
 	for why, hook := range map[string]map[string]any{
 		"the status has not changed":    issue("name", map[string]any{"id": itemID("0"), "project": projectID}),
 		"the project is not registered": issue("state", map[string]any{"id": itemID("0"), "project": itemID("9")}),

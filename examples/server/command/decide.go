@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -26,34 +28,24 @@ type decision struct {
 	printer
 }
 
-type approveCmd struct {
+// triggers are those of the commands by which a person says a word.
+var triggers = map[string]stage.Trigger{
+	"approve": stage.OnApproved, "reject": stage.OnRejected, "confirm": stage.OnConfirmDeploy,
+}
+
+// wordCmd says the word of its name.
+type wordCmd struct {
 	named
 	decision
 }
 
-// Run approves; it needs the right approver, and the registry's.
-func (c approveCmd) Run(s *streams) error { return c.decide(s, c.Task, "approve", stage.OnApproved) }
-
-type rejectCmd struct {
-	named
-	decision
-}
-
-// Run rejects; it needs the right approver, and the registry's.
-func (c rejectCmd) Run(s *streams) error { return c.decide(s, c.Task, "reject", stage.OnRejected) }
-
-type confirmCmd struct {
-	named
-	decision
-}
-
-// Run confirms a deployment; it needs the right releaser, and the registry's.
-func (c confirmCmd) Run(s *streams) error {
-	return c.decide(s, c.Task, "confirm", stage.OnConfirmDeploy)
+// Run says it; it needs the right approver, or releaser to confirm, and the registry's.
+func (c wordCmd) Run(s *streams, k *kong.Context) error {
+	return c.decide(s, c.Task, k.Selected().Name)
 }
 
 type noteCmd struct {
-	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
+	named
 	Text string `arg:"" help:"In your words; shown on the card."`
 	printer
 }
@@ -87,7 +79,7 @@ type decided struct {
 const decisionPoll = 300 * time.Millisecond
 
 // decide sends a decision and waits for what comes of it: gates judge an approval.
-func (c decision) decide(s *streams, name, verb string, on stage.Trigger) error {
+func (c decision) decide(s *streams, name, verb string) error {
 	id, err := c.find(name)
 	if err != nil {
 		return err
@@ -108,7 +100,7 @@ func (c decision) decide(s *streams, name, verb string, on stage.Trigger) error 
 			return err
 		}
 		i := slices.IndexFunc(k.Journal, func(e web.EntryView) bool {
-			return e.Kind == task.KindDecision && e.On == string(on) && !e.At.Before(queued.At)
+			return e.Kind == task.KindDecision && e.On == string(triggers[verb]) && !e.At.Before(queued.At)
 		})
 		if i < 0 {
 			continue

@@ -54,7 +54,7 @@ func (c *initCmd) Run(s *streams) error {
 			return err
 		}
 	}
-	for _, click := range setup.Clicks(settings) {
+	for _, click := range settings.Clicks() {
 		fmt.Fprintf(s.out, "\n%s.\n", click)
 	}
 	fmt.Fprintf(s.out, "\nStart it here with: %s serve\n", program)

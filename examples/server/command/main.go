@@ -42,16 +42,16 @@ type cli struct {
 	Costs    costsCmd      `cmd:"" help:"Show what agents have cost: by repository, day, role, agent or model."`
 	Report   reportCmd     `cmd:"" help:"Tell what was shipped lately, how long it took and what it has cost."`
 	Logs     logsCmd       `cmd:"" help:"Print what an agent does or has done, step by step."`
-	Approve  approveCmd    `cmd:"" help:"Approve what a task waits for: requirements, or changes of protected paths."`
-	Reject   rejectCmd     `cmd:"" help:"Reject what a task waits for, with a reason."`
-	Confirm  confirmCmd    `cmd:"" help:"Confirm the deployment of a task."`
+	Approve  wordCmd       `cmd:"" help:"Approve what a task waits for: requirements, or changes of protected paths."`
+	Reject   wordCmd       `cmd:"" help:"Reject what a task waits for, with a reason."`
+	Confirm  wordCmd       `cmd:"" help:"Confirm the deployment of a task."`
 	Note     noteCmd       `cmd:"" help:"Write something for the next run of a task; it moves nothing."`
 	Pause    pauseCmd      `cmd:"" help:"Let no agent start, in a repository or anywhere; those at work go on."`
 	Unpause  unpauseCmd    `cmd:"" help:"End a pause."`
 	Drain    drainCmd      `cmd:"" help:"Pause, and wait until no agent is at work."`
-	Stop     stopCmd       `cmd:"" help:"Cancel a task and end its agent."`
-	Retry    retryCmd      `cmd:"" help:"Try again what a task has failed at."`
-	Undo     undoCmd       `cmd:"" help:"Take back what a done task has landed, by a task of the same card that a person approves."`
+	Stop     orderCmd      `cmd:"" help:"Cancel a task and end its agent."`
+	Retry    orderCmd      `cmd:"" help:"Try again what a task has failed at."`
+	Undo     orderCmd      `cmd:"" help:"Take back what a done task has landed, by a task of the same card that a person approves."`
 	Why      whyCmd        `cmd:"" help:"Say why a task stands where it stands."`
 	Deps     depsCmd       `cmd:"" help:"List, add or remove the tasks that a task waits for."`
 	Unfreeze unfreezeCmd   `cmd:"" help:"Let the tasks of a frozen repository begin again."`

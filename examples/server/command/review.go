@@ -48,17 +48,12 @@ func (c reviewCmd) Run(s *streams) error {
 		c.show(w, d)
 	})
 	c.Commit = cmp.Or(c.Commit, shown.Commit)
-	switch {
-	case err != nil:
-		return err
-	case c.Approve:
-		return c.decide(s, c.Task, "approve", stage.OnApproved)
-	case c.Reject:
-		return c.decide(s, c.Task, "reject", stage.OnRejected)
-	case c.Confirm:
-		return c.decide(s, c.Task, "confirm", stage.OnConfirmDeploy)
+	for verb, said := range map[string]bool{"approve": c.Approve, "reject": c.Reject, "confirm": c.Confirm} {
+		if said && err == nil {
+			err = c.decide(s, c.Task, verb)
+		}
 	}
-	return nil
+	return err
 }
 
 func printLine(w io.Writer, list web.DecisionList) {

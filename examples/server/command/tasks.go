@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -192,37 +194,20 @@ func (c queueCmd) Run(s *streams) error {
 	})
 }
 
-type retryCmd struct {
-	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
+// orderCmd is a command by whose name the server is to do something to a task.
+type orderCmd struct {
+	named
 	printer
 }
 
-// Run tries again what a task has failed at; it needs ORCH_ADMIN_TOKEN.
-func (c retryCmd) Run(s *streams) error { return c.order(s, c.Task, "retry") }
-
-type stopCmd struct {
-	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
-	printer
-}
-
-// Run cancels a task and ends its agent; it needs ORCH_ADMIN_TOKEN.
-func (c stopCmd) Run(s *streams) error { return c.order(s, c.Task, "stop") }
-
-// order makes a request that the server carries out later.
-func (c printer) order(s *streams, task, what string) error {
-	id, err := c.find(task)
+// Run has the server do it; it needs the right operator.
+func (c orderCmd) Run(s *streams, k *kong.Context) error {
+	id, err := c.find(c.Task)
 	if err != nil {
 		return err
 	}
-	return read(c, s, http.MethodPost, fmt.Sprintf("/tasks/%d/%s", id, what), nil, func(w io.Writer, out web.Queued) {
+	what := k.Selected().Name
+	return read(c.printer, s, http.MethodPost, fmt.Sprintf("/tasks/%d/%s", id, what), nil, func(w io.Writer, out web.Queued) {
 		fmt.Fprintf(w, "%s of task %d: %s\n", what, id, out.Status)
 	})
 }
-
-type undoCmd struct {
-	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
-	printer
-}
-
-// Run opens the undo of a task that is done; it needs ORCH_ADMIN_TOKEN.
-func (c undoCmd) Run(s *streams) error { return c.order(s, c.Task, "undo") }

@@ -6,13 +6,8 @@
 package afterdone
 
 import (
-	"errors"
-	"time"
-
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // Names of the feature, and of the holds of an undo that is under way.
@@ -21,30 +16,21 @@ const (
 	Freeze = "undo"
 )
 
-// Options of the feature. All but Now are required.
+// Options of the feature, which needs Workspaces too: undo takes a work.Reverter.
 type Options struct {
-	Store      task.Store
-	Records    task.Records
-	Projects   *task.Projects
-	Workspaces orchestrator.Workspaces // undo takes a work.Reverter
-	Freeze     bool                    // nobody else begins or merges in a repository while something is taken back in it
-	Now        func() time.Time
+	orchestrator.Parts
+
+	Freeze bool // nobody else begins or merges in a repository while something is taken back in it
 }
 
 // Feature is the answer for the engine.
 func Feature(o Options) (orchestrator.Feature, error) {
-	if o.Store == nil || o.Records == nil || o.Projects == nil || o.Workspaces == nil {
-		return orchestrator.Feature{}, errors.New("afterdone: Options.Store, Records, Projects and Workspaces are required")
-	}
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
+	if err := o.Complete("afterdone"); err != nil {
+		return orchestrator.Feature{}, err
 	}
 	return orchestrator.Feature{
-		Name: name, Doc: "A card whose task is done still answers.",
-		AfterDone: func(word stage.Status) (bool, string) {
-			return word == stage.StatusToAnalyse, "To Analyse opens a follow-up, signalbox undo takes the change back"
-		},
-		Pipeline: rows, Rules: []stage.Rule{rule}, Holds: o.holds,
+		Name:     name,
+		Pipeline: rows, Rules: []stage.Rule{rule}, On: o.freeze,
 		Runners: map[stage.EffectKind]orchestrator.Runner{orchestrator.EffectRevert: orchestrator.RunnerFunc(o.revert)},
 	}, nil
 }

@@ -35,13 +35,12 @@ func with(t *testing.T, on bool, serial string, f func(*Rig)) {
 	Run(t, func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
 			rec, err1 := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, AfterDone: on})
-			gate, err2 := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: []string{cmp.Or(serial, "acme/none")}})
-			projects, err3 := task.NewProjects(r.Projects...)
-			halt, err4 := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
-			require.NoError(r, errors.Join(err1, err2, err3, err4))
+			gate, err2 := serialgate.New(serialgate.Options{Parts: r.Parts(), Repos: []string{cmp.Or(serial, "acme/none")}})
+			halt, err4 := stop.Feature(r.Parts())
+			require.NoError(r, errors.Join(err1, err2, err4))
 			list := []orchestrator.Feature{halt, rec.Feature(), gate.Feature()}
 			if on {
-				f, err := afterdone.Feature(afterdone.Options{Store: r.Store, Records: r.Store, Projects: projects, Workspaces: r.Place, Freeze: true})
+				f, err := afterdone.Feature(afterdone.Options{Parts: r.Parts(), Freeze: true})
 				require.NoError(r, err)
 				list = append(list, f)
 			}

@@ -82,21 +82,22 @@ func comment(text, sha string) stage.Effect {
 	return stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text, SHA: sha}
 }
 
-// holds lets nobody else begin or merge in the repository of an undo until it has ended.
-func (o Options) holds(_ context.Context, c orchestrator.Change, out *task.Commit) error {
+// freeze lets nobody else begin or merge in the repository of an undo until it has ended.
+func (o Options) freeze(_ context.Context, m any) error {
+	c, _ := m.(orchestrator.Change)
 	t := c.Task
-	p, _ := o.Projects.ByRepo(t.Repo)
-	if t.State.Lane != orchestrator.UndoLane {
+	if c.With == nil || t.State.Lane != orchestrator.UndoLane {
 		return nil
 	}
+	p, _ := o.Projects.ByRepo(t.Repo)
 	for _, subject := range []string{orchestrator.RoleInRepo(stage.Analyst, t.Repo), orchestrator.MergesIn(t.Repo)} {
 		h := queue.Hold{Subject: subject, Name: Freeze, Reason: fmt.Sprintf("%s is frozen until %s is over, which takes back what was merged",
 			t.Repo, task.OriginalKey(t.WorkItemID))}
 		switch {
 		case c.Began() && o.Freeze && !p.SelfHosting:
-			out.Hold = append(out.Hold, h)
+			c.With.Hold = append(c.With.Hold, h)
 		case c.Ended():
-			out.Free = append(out.Free, h)
+			c.With.Free = append(c.With.Free, h)
 		}
 	}
 	return nil
@@ -158,7 +159,7 @@ func (o Options) landed(ctx context.Context, undo task.Task) (out []work.Landing
 	if err != nil || len(list) == 0 {
 		return nil, errors.Join(err, fmt.Errorf("afterdone: there is no task %s", undo.State.Follows))
 	}
-	entries, err := o.Records.Journal(ctx, list[0].ID)
+	entries, err := o.Store.Journal(ctx, list[0].ID)
 	for _, j := range slices.Backward(entries) {
 		r, err := j.Recorded()
 		if n := r.Decision.State; err == nil && r.Event.On == stage.OnMergeDone && r.Decision.Moved && n.MergeSHA != "" {

@@ -16,15 +16,11 @@
 package agentpause
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -35,31 +31,16 @@ import (
 // Name of the feature and of its rule.
 const Name = "agent_pause"
 
-// Options of the feature. All up to Agents are required.
-type Options struct {
-	Store    task.Store
-	Pauses   task.Pauses
-	Projects *task.Projects
-	Jobs     admit.Jobs
-	Agents   work.Agents  // they name agents, where they are a work.Identifier
-	Log      *slog.Logger // nil discards
-	Now      func() time.Time
-}
-
 // Pauses is the feature.
 type Pauses struct {
-	opt  Options
+	opt  orchestrator.Parts
 	left atomic.Int64 // how many pauses there were when they were looked at
 }
 
 // New checks the options.
-func New(o Options) (*Pauses, error) {
-	if o.Store == nil || o.Pauses == nil || o.Projects == nil || o.Jobs == nil || o.Agents == nil {
-		return nil, errors.New("agentpause: Options.Store, Pauses, Projects, Jobs and Agents are required")
-	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
+func New(o orchestrator.Parts) (*Pauses, error) {
+	if err := o.Complete("agentpause"); err != nil {
+		return nil, err
 	}
 	return &Pauses{opt: o}, nil
 }
@@ -67,14 +48,15 @@ func New(o Options) (*Pauses, error) {
 // Feature is the feature for the engine.
 func (f *Pauses) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
-		Name: Name, Doc: "An agent that cannot work is paused for all tasks.",
-		Attempted: f.attempted, Admission: []admit.Rule{f.rule()}, Show: f.show,
+		Name: Name,
+		On:   f.on, Admission: []admit.Rule{f.rule()}, Show: f.show,
 	}
 }
 
 func (f *Pauses) rule() admit.Rule {
 	return admit.Rule{
 		Name: Name, Closed: "which agents are paused could not be read", Tend: f.tend, Read: f.read, Admitted: f.admitted,
+		Hinders: true,
 	}
 }
 
@@ -107,9 +89,14 @@ const (
 	endMax = 8 * 24 * time.Hour // limits of use are of a week at most
 )
 
-// attempted keeps what an attempt says of its agent.
-func (f *Pauses) attempted(ctx context.Context, c orchestrator.Change, r stage.Report, with *task.Commit) error {
-	stored, err := f.opt.Pauses.Pauses(ctx)
+// on keeps what an attempt says of its agent.
+func (f *Pauses) on(ctx context.Context, m any) error {
+	c, _ := m.(orchestrator.Change)
+	r, with := c.Report, c.With
+	if r == nil || with == nil {
+		return nil
+	}
+	stored, err := f.opt.Store.Pauses(ctx)
 	if err != nil {
 		return err
 	}

@@ -97,11 +97,11 @@ func paused(t *testing.T, f func(*world)) {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			r.Registry = projects
-			w.feature, err = agentpause.New(agentpause.Options{Store: r.Store, Pauses: r.Store, Projects: projects, Jobs: r.Store, Agents: r.Place, Log: slog.New(slog.NewTextHandler(&w.said, nil))})
+			w.feature, err = agentpause.New(orchestrator.Parts{Store: r.Store, Projects: projects, Agents: r.Place, Log: slog.New(slog.NewTextHandler(&w.said, nil))})
 			require.NoError(r, err)
-			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			s, err := stop.Feature(r.Parts())
 			require.NoError(r, err)
-			c, err := waitcomment.Feature(waitcomment.Options{Store: r.Store})
+			c, err := waitcomment.Feature(r.Parts())
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, w.feature.Feature(), c}
 		}

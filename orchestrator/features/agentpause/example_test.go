@@ -3,6 +3,7 @@ package agentpause_test
 import (
 	"fmt"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -10,14 +11,12 @@ import (
 )
 
 func Example() {
-	_, err := agentpause.New(agentpause.Options{})
+	_, err := agentpause.New(orchestrator.Parts{})
 	fmt.Println(err)
 	store := memstore.New(nil)
-	f, err := agentpause.New(agentpause.Options{
-		Store: store, Pauses: store, Projects: &task.Projects{}, Jobs: store, Agents: memwork.New(nil),
-	})
-	fmt.Println(f.Feature().Doc, err)
+	f, err := agentpause.New(orchestrator.Parts{Store: store, Projects: &task.Projects{}, Agents: memwork.New(nil)})
+	fmt.Println(f.Feature().Name, err)
 	// Output:
-	// agentpause: Options.Store, Pauses, Projects, Jobs and Agents are required
-	// An agent that cannot work is paused for all tasks. <nil>
+	// agentpause: Parts.Store and Projects are required
+	// agent_pause <nil>
 }

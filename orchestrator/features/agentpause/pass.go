@@ -54,7 +54,7 @@ func (f *Pauses) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.
 }
 
 func (f *Pauses) stored(ctx context.Context, p *admit.Pass) ([]task.Pause, error) {
-	return admit.Once(p, f, func() ([]task.Pause, error) { return f.opt.Pauses.Pauses(ctx) })
+	return admit.Once(p, f, func() ([]task.Pause, error) { return f.opt.Store.Pauses(ctx) })
 }
 
 // tries reports whether a task may try an agent that is paused.
@@ -113,7 +113,7 @@ func (f *Pauses) able(ctx context.Context, p task.Pause) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	waits, err := f.opt.Jobs.Waiting(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: t.ID})
+	waits, err := f.opt.Store.Waiting(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: t.ID})
 	for _, w := range waits {
 		other := func(r queue.Reason) bool { return r.Kind == queue.ReasonHold && r.Name != Name }
 		if slices.ContainsFunc(w.Reasons, other) {
@@ -126,7 +126,7 @@ func (f *Pauses) able(ctx context.Context, p task.Pause) (bool, error) {
 // tend ends the pauses that are over. next is when the next one is. Where there are fewer than before, in whatever
 // process they ended, all that waits is to be judged.
 func (f *Pauses) tend(ctx context.Context, started, reloaded bool) (all bool, next time.Time, err error) {
-	stored, err := f.opt.Pauses.Pauses(ctx)
+	stored, err := f.opt.Store.Pauses(ctx)
 	if err != nil {
 		return false, next, err
 	}
@@ -163,7 +163,7 @@ const resumeMax = 5
 // let go when the desk looks next.
 func (f *Pauses) Resume(ctx context.Context, agent string) (was bool, err error) {
 	for range resumeMax {
-		stored, err := f.opt.Pauses.Pauses(ctx)
+		stored, err := f.opt.Store.Pauses(ctx)
 		own := slices.DeleteFunc(stored, func(p task.Pause) bool { return p.Agent != agent })
 		if err != nil || len(own) == 0 {
 			return false, err

@@ -129,11 +129,11 @@ type view struct {
 }
 
 func (f *Pauses) show(ctx context.Context) (any, error) {
-	stored, err := f.opt.Pauses.Pauses(ctx)
+	stored, err := f.opt.Store.Pauses(ctx)
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := admit.ListWaiting(ctx, f.opt.Jobs, f.rule(), "")
+	waiting, err := admit.ListWaiting(ctx, f.opt.Store, f.rule(), "")
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (b *Budget) booksOf(ctx context.Context, t task.Task, run *task.AgentRun, o
 	x := books{
 		caps: b.opt.Caps, name: fmt.Sprintf("%s (task %d)", t.WorkItemID, t.ID), repo: t.Repo, at: b.opt.Now().UTC(), next: b.estimate(t),
 	}
-	reserved, err := b.opt.Costs.Reservations(ctx, t.Repo)
+	reserved, err := b.opt.Store.Reservations(ctx, t.Repo)
 	if err != nil {
 		return x, err
 	}
@@ -32,7 +32,7 @@ func (b *Budget) booksOf(ctx context.Context, t task.Task, run *task.AgentRun, o
 		return known || r.JobID == own.job && r.Attempt == own.n
 	})
 	if b.opt.Caps.Task > 0 {
-		runs, err := b.opt.Records.AgentRuns(ctx, t.ID)
+		runs, err := b.opt.Store.AgentRuns(ctx, t.ID)
 		if err != nil {
 			return x, err
 		}
@@ -60,7 +60,7 @@ func (b *Budget) dayAccount(
 	ctx context.Context, repo string, at time.Time, reserved []task.Reservation, run *task.AgentRun,
 ) (account, error) {
 	begin := dayOf(at)
-	runs, err := b.opt.Costs.RunsSince(ctx, repo, begin)
+	runs, err := b.opt.Store.RunsSince(ctx, repo, begin)
 	if err != nil {
 		return account{}, err
 	}
@@ -84,7 +84,7 @@ func (b *Budget) dayAccount(
 
 // atWork reports whether the attempt of a reservation has not ended yet.
 func (b *Budget) atWork(ctx context.Context, r task.Reservation) (bool, error) {
-	jobs, err := b.opt.Jobs.Jobs(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: r.TaskID, Open: true})
+	jobs, err := b.opt.Store.Jobs(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: r.TaskID, Open: true})
 	return slices.ContainsFunc(jobs, func(j queue.Job) bool {
 		return j.ID == r.JobID && j.Attempt == r.Attempt && j.Status == queue.Running
 	}), err

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
@@ -28,7 +29,7 @@ func options(t *testing.T, s *memstore.Store, caps budget.Caps) budget.Options {
 	t.Helper()
 	projects, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP", Main: "main"})
 	require.NoError(t, err)
-	return budget.Options{Store: s, Records: s, Costs: s, Projects: projects, Jobs: s, Caps: caps}
+	return budget.Options{Parts: orchestrator.Parts{Store: s, Projects: projects}, Caps: caps}
 }
 
 // slow is a ledger that takes its time, so that others come in between.
@@ -45,7 +46,7 @@ func (s slow) Reservations(ctx context.Context, repo string) ([]task.Reservation
 func TestAdmitIsRaceFree(t *testing.T) {
 	s := memstore.New(nil)
 	o := options(t, s, budget.Caps{RepoDay: 7 * dollar})
-	o.Costs = slow{s}
+	o.Store = slow{s}
 	b, err := budget.New(o)
 	require.NoError(t, err)
 	var tasks []task.Task
@@ -121,6 +122,4 @@ func TestNewRefuses(t *testing.T) {
 		_, err := budget.New(options(t, s, caps))
 		require.ErrorContains(t, err, want)
 	}
-	_, err := budget.New(budget.Options{Caps: budget.Caps{Task: dollar}})
-	require.ErrorContains(t, err, "required")
 }

@@ -23,11 +23,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
-	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -36,19 +33,14 @@ import (
 // Name of the feature and of its rule.
 const Name = "budget"
 
-// Options of the feature. All up to Jobs and one cap are required.
+// Options of the feature. One cap is required.
 type Options struct {
-	Store    orchestrator.Storing
-	Records  task.Records
-	Costs    task.CostStore
-	Projects *task.Projects
-	Jobs     admit.Jobs
-	Caps     Caps
+	orchestrator.Parts
+
+	Caps Caps
 	// Price returns what a run costs that used tokens and reported no cost, in
 	// millionths of a dollar; known is false without a known price. nil: no price is known.
 	Price func(task.AgentRun) (microUSD int64, known bool)
-	Log   *slog.Logger // nil discards
-	Now   func() time.Time
 }
 
 // Budget is the feature.
@@ -59,9 +51,10 @@ type Budget struct {
 
 // New checks the options.
 func New(o Options) (*Budget, error) {
+	if err := o.Complete("budget"); err != nil {
+		return nil, err
+	}
 	switch {
-	case o.Store == nil || o.Records == nil || o.Costs == nil || o.Projects == nil || o.Jobs == nil:
-		return nil, errors.New("budget: Options.Store, Records, Costs, Projects and Jobs are required")
 	case o.Caps.Task < 0 || o.Caps.RepoDay < 0 || o.Caps.Run < 0:
 		return nil, errors.New("budget: Options.Caps: an amount is negative, want 0 or more")
 	case o.Caps.Task == 0 && o.Caps.RepoDay == 0:
@@ -77,17 +70,13 @@ func New(o Options) (*Budget, error) {
 	if o.Price == nil {
 		o.Price = func(task.AgentRun) (int64, bool) { return 0, false }
 	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
-	}
 	return &Budget{opt: o}, nil
 }
 
 // Feature is the budget for the engine.
 func (b *Budget) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
-		Name: Name, Doc: "What agents cost stays within caps.",
+		Name:      Name,
 		Admission: []admit.Rule{b.rule()}, Show: b.show,
 	}
 }
@@ -112,7 +101,7 @@ func (b *Budget) reserve(ctx context.Context, s admit.Start) (undo func(context.
 	own := task.Reservation{
 		TaskID: s.Task.ID, JobID: s.JobID, Attempt: s.Attempt, Repo: s.Task.Repo, MicroUSD: b.estimate(s.Task), At: b.opt.Now().UTC(),
 	}
-	return func(ctx context.Context) error { return b.opt.Costs.Forget(ctx, own) }, b.opt.Costs.Reserve(ctx, own)
+	return func(ctx context.Context) error { return b.opt.Store.Forget(ctx, own) }, b.opt.Store.Reserve(ctx, own)
 }
 
 func (b *Budget) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.Facts, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/budget"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
+	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -25,7 +26,7 @@ import (
 
 // books is the ledger, which can be made to fail.
 type books struct {
-	task.CostStore
+	*memstore.Store
 	fail atomic.Bool
 }
 
@@ -33,7 +34,7 @@ func (b *books) Reservations(ctx context.Context, repo string) ([]task.Reservati
 	if b.fail.Load() {
 		return nil, errors.New("the disk is gone")
 	}
-	return b.CostStore.Reservations(ctx, repo)
+	return b.Store.Reservations(ctx, repo)
 }
 
 // thrifty makes a rig with a budget and STOP; the options may be changed between
@@ -45,13 +46,11 @@ func thrifty(t *testing.T, caps budget.Caps, f func(*Rig, *budget.Options, *book
 	Run(t, func(r *Rig) {
 		r.Options.MaxConcurrency = 8
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
-			require.NoError(r, err)
-			b.CostStore = r.Store
-			o.Store, o.Records, o.Costs, o.Projects, o.Jobs = r.Store, r.Store, b, projects, r.Store
+			b.Store, o.Parts = r.Store, r.Parts()
+			o.Store = b
 			made, err := budget.New(*o)
 			require.NoError(r, err)
-			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			s, err := stop.Feature(r.Parts())
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, made.Feature()}
 		}

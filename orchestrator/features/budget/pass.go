@@ -96,7 +96,7 @@ func (b *Budget) tidy(ctx context.Context, marks []task.Fact) error {
 	if len(over) > 0 {
 		errs = append(errs, b.opt.Store.Commit(ctx, task.Commit{Over: over}))
 	}
-	reserved, err := b.opt.Costs.Reservations(ctx, "")
+	reserved, err := b.opt.Store.Reservations(ctx, "")
 	old := slices.DeleteFunc(reserved, func(r task.Reservation) bool { return !r.At.Before(begin) || !ended(r.TaskID) })
-	return errors.Join(append(errs, err, b.opt.Costs.Forget(ctx, old...))...)
+	return errors.Join(append(errs, err, b.opt.Store.Forget(ctx, old...))...)
 }

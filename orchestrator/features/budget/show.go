@@ -34,7 +34,7 @@ func (b *Budget) show(ctx context.Context) (any, error) {
 		Repos: []spent{},
 	}
 	var err error
-	if v.Waiting, err = admit.ListWaiting(ctx, b.opt.Jobs, b.rule(), ""); err != nil {
+	if v.Waiting, err = admit.ListWaiting(ctx, b.opt.Store, b.rule(), ""); err != nil {
 		return nil, err
 	}
 	for _, p := range b.opt.Projects.All() {
@@ -48,7 +48,7 @@ func (b *Budget) show(ctx context.Context) (any, error) {
 }
 
 func (b *Budget) today(ctx context.Context, repo string) (account, error) {
-	reserved, err := b.opt.Costs.Reservations(ctx, repo)
+	reserved, err := b.opt.Store.Reservations(ctx, repo)
 	if err != nil {
 		return account{}, err
 	}

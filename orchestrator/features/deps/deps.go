@@ -7,10 +7,8 @@
 package deps
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -21,7 +19,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -37,11 +34,10 @@ const (
 	SourceTracker = "tracker"
 )
 
-// Options of the feature. Store, Table and Jobs are required.
+// Options of the feature.
 type Options struct {
-	Store task.Store
-	Table task.Dependencies
-	Jobs  queue.HoldFinder
+	orchestrator.Parts
+
 	// Relations are the tracker's; nil = the local table only.
 	Relations tracker.Relations
 	// Items reads whether a card that has no task is finished; nil = such cards
@@ -53,8 +49,6 @@ type Options struct {
 	Line  string
 	Every time.Duration // how often is looked which are to be read; default 1 min
 	Read  time.Duration // how often a task's relations are read again; default 5 min
-	Log   *slog.Logger  // nil discards
-	Now   func() time.Time
 }
 
 // Deps is the feature.
@@ -79,8 +73,8 @@ type Deps struct {
 
 // New checks the options.
 func New(o Options) (*Deps, error) {
-	if o.Store == nil || o.Table == nil || o.Jobs == nil {
-		return nil, errors.New("deps: Options.Store, Table and Jobs are required")
+	if err := o.Complete("deps"); err != nil {
+		return nil, err
 	}
 	if o.Every <= 0 {
 		o.Every = time.Minute
@@ -88,45 +82,41 @@ func New(o Options) (*Deps, error) {
 	if o.Read <= 0 {
 		o.Read = 5 * time.Minute
 	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
-	}
 	return &Deps{opt: o, nudge: make(chan struct{}, 1), known: map[int64]related{}, cards: map[string]bool{}, started: o.Now()}, nil
 }
 
 // Feature is the dependencies for the engine.
 func (d *Deps) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
-		Name: Name, Doc: "A task waits for the tasks that it depends on.",
-		Admission: d.rules(), Committed: d.committed, Heard: d.onHook,
+		Name:      Name,
+		Admission: d.rules(), On: d.on,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: d.loop}},
 		Show:  d.show,
 	}
 }
 
-// committed wakes the loop: which tasks wait may have changed.
-func (d *Deps) committed(c orchestrator.Change) {
-	if c.Began() || c.Ended() {
-		item, _ := task.ParseTombstone(c.Task.TrackerIssueID)
-		d.hear(item, false)
-		d.locked(func() { d.moved = append(d.moved, c.Task) })
-		run.Hint(d.nudge)
+// on wakes the loop when which tasks wait may have changed.
+func (d *Deps) on(_ context.Context, m any) error {
+	switch m := m.(type) {
+	case tracker.Hook:
+		if d.opt.Relations != nil {
+			d.hear(m.ItemID, !m.Status)
+			run.Hint(d.nudge)
+		}
+	case orchestrator.Change:
+		if m.With == nil && (m.Began() || m.Ended()) {
+			item, _ := task.ParseTombstone(m.Task.TrackerIssueID)
+			d.hear(item, false)
+			d.locked(func() { d.moved = append(d.moved, m.Task) })
+			run.Hint(d.nudge)
+		}
 	}
+	return nil
 }
 
 // hear notes a card of which something was heard: it may be edited.
 func (d *Deps) hear(item string, edited bool) {
 	d.locked(func() { d.cards[item] = d.cards[item] || edited })
-}
-
-// onHook wakes the loop after a webhook of a card.
-func (d *Deps) onHook(h tracker.Hook) {
-	if d.opt.Relations == nil {
-		return
-	}
-	d.hear(h.ItemID, !h.Status)
-	run.Hint(d.nudge)
 }
 
 // locked runs a short function under the lock.
@@ -208,7 +198,7 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 
 // waitedFor reports whether others depend on one of some tasks, or one on others.
 func (d *Deps) waitedFor(ctx context.Context, tasks []task.Task) bool {
-	table, err := d.opt.Table.Dependencies(ctx)
+	table, err := d.opt.Store.Dependencies(ctx)
 	return err != nil || slices.ContainsFunc(table, func(row task.Dependency) bool {
 		return slices.ContainsFunc(tasks, func(t task.Task) bool { return t.ID == row.TaskID || t.ID == row.On })
 	})
@@ -228,10 +218,10 @@ type waiting struct {
 
 func (d *Deps) show(ctx context.Context) (any, error) {
 	v := view{Enabled: true, Table: []task.Dependency{}, Waiting: []waiting{}}
-	table, err := d.opt.Table.Dependencies(ctx)
+	table, err := d.opt.Store.Dependencies(ctx)
 	v.Table = append(v.Table, table...)
 	for _, r := range d.rules() {
-		list, failed := admit.ListWaiting(ctx, d.opt.Jobs, r, "")
+		list, failed := admit.ListWaiting(ctx, d.opt.Store, r, "")
 		for _, w := range list {
 			v.Waiting = append(v.Waiting, waiting{w, r.Name == Cycle})
 		}

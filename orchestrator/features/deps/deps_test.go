@@ -53,9 +53,7 @@ func dependentWith(t *testing.T, more func(*Rig, *deps.Deps) []orchestrator.Feat
 		rel.Relations = r.Board
 		r.Features = func() []orchestrator.Feature {
 			var err error
-			d, err = deps.New(deps.Options{
-				Store: r.Store, Table: r.Store, Jobs: r.Store, Relations: rel, Items: r.Board, Line: serialgate.Name,
-			})
+			d, err = deps.New(deps.Options{Parts: r.Parts(), Relations: rel, Items: r.Board, Line: serialgate.Name})
 			require.NoError(r, err)
 			return append(more(r, d), d.Feature())
 		}
@@ -205,8 +203,10 @@ func TestDependenciesOfASlowCommit(t *testing.T) {
 		r.Shutdown()
 		with := r.Features
 		r.Features = func() []orchestrator.Feature {
-			slow := orchestrator.Feature{Name: "slow", Holds: func(context.Context, orchestrator.Change, *task.Commit) error {
-				time.Sleep(3 * time.Second)
+			slow := orchestrator.Feature{Name: "slow", On: func(_ context.Context, m any) error {
+				if c, ok := m.(orchestrator.Change); ok && c.With != nil {
+					time.Sleep(3 * time.Second)
+				}
 				return nil
 			}}
 			return append(with(), slow)
@@ -239,9 +239,7 @@ func TestWaitingTakesNoSlot(t *testing.T) {
 
 // stopping makes a rig with dependencies and STOP.
 func stopping(r *Rig, _ *deps.Deps) []orchestrator.Feature {
-	projects, err := task.NewProjects(r.Projects...)
-	require.NoError(r, err)
-	f, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+	f, err := stop.Feature(r.Parts())
 	require.NoError(r, err)
 	return []orchestrator.Feature{f}
 }
@@ -311,7 +309,7 @@ func TestDependenciesOfACardThatIsEdited(t *testing.T) {
 // notified, and the end of the relation ends it.
 func TestDependencyAgainstTheSerialGate(t *testing.T) {
 	gated := func(r *Rig, _ *deps.Deps) []orchestrator.Feature {
-		g, err := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: []string{"*"}})
+		g, err := serialgate.New(serialgate.Options{Parts: r.Parts(), Repos: []string{"*"}})
 		require.NoError(r, err)
 		return append(stopping(r, nil), g.Feature())
 	}

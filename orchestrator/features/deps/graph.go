@@ -50,7 +50,7 @@ type world struct {
 
 func (d *Deps) world(ctx context.Context, p *admit.Pass) (*world, error) {
 	return admit.Once(p, d, func() (*world, error) {
-		table, err := d.opt.Table.Dependencies(ctx)
+		table, err := d.opt.Store.Dependencies(ctx)
 		return &world{Deps: d, table: table, tasks: map[int64]task.Task{}, line: map[int64]int64{}}, err
 	})
 }
@@ -99,7 +99,7 @@ func (w *world) waitsFor(ctx context.Context, id int64) (ids []int64, err error)
 	if w.opt.Line == "" || err != nil {
 		return ids, err
 	}
-	rows, err := admit.Rows(ctx, w.opt.Jobs, t.Repo, id)
+	rows, err := admit.Rows(ctx, w.opt.Store, t.Repo, id)
 	if err != nil || t.State.Active == "" || !slices.ContainsFunc(rows, func(h queue.Hold) bool { return h.Name == w.opt.Line }) {
 		return ids, err
 	}

@@ -55,7 +55,7 @@ func (d *Deps) tracked(ctx context.Context, t task.Task) (cards []string, unread
 	} else if until = d.started.Add(wait); !now.Before(until) {
 		return nil, "", until, nil
 	}
-	rows, err := admit.Rows(ctx, d.opt.Jobs, t.Repo, t.ID)
+	rows, err := admit.Rows(ctx, d.opt.Store, t.Repo, t.ID)
 	for _, row := range rows {
 		if row.Name == Name && row.Reason != lookup {
 			unread = row.Reason
@@ -68,7 +68,7 @@ func (d *Deps) tracked(ctx context.Context, t task.Task) (cards []string, unread
 func (d *Deps) readDue(ctx context.Context, e *orchestrator.Engine, reads *run.Group, all bool) error {
 	var now, later []task.Task
 	alive, waits := map[int64]bool{}, map[int64]bool{}
-	rows, err := admit.ListWaiting(ctx, d.opt.Jobs, d.rules()[0], "")
+	rows, err := admit.ListWaiting(ctx, d.opt.Store, d.rules()[0], "")
 	for _, w := range rows {
 		waits[w.TaskID] = true
 	}
@@ -209,7 +209,7 @@ func (d *Deps) record(ctx context.Context, id int64) error {
 	}
 	slices.Sort(on)
 	on = slices.Compact(on)
-	table, err := d.opt.Table.Dependencies(ctx)
+	table, err := d.opt.Store.Dependencies(ctx)
 	if err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (d *Deps) record(ctx context.Context, id int64) error {
 	}
 	slices.Sort(had)
 	if !slices.Equal(on, had) {
-		if err := d.opt.Table.SetDependencies(ctx, id, SourceTracker, on); err != nil {
+		if err := d.opt.Store.SetDependencies(ctx, id, SourceTracker, on); err != nil {
 			return err
 		}
 		d.look(append(on, had...)...)

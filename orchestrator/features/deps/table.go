@@ -17,7 +17,7 @@ func (d *Deps) List(ctx context.Context, taskID int64) ([]task.Dependency, error
 	if _, err := d.opt.Store.Task(ctx, taskID); err != nil {
 		return nil, err
 	}
-	table, err := d.opt.Table.Dependencies(ctx)
+	table, err := d.opt.Store.Dependencies(ctx)
 	return slices.DeleteFunc(table, func(r task.Dependency) bool { return r.TaskID != taskID }), err
 }
 
@@ -39,7 +39,7 @@ func (d *Deps) change(ctx context.Context, e *orchestrator.Engine, taskID, on in
 	if err != nil {
 		return err
 	}
-	table, err := d.opt.Table.Dependencies(ctx)
+	table, err := d.opt.Store.Dependencies(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,9 +59,9 @@ func (d *Deps) change(ctx context.Context, e *orchestrator.Engine, taskID, on in
 	if err := admin.AuditTask(ctx, e, t, act); err != nil {
 		return err
 	}
-	write := d.opt.Table.Depend
+	write := d.opt.Store.Depend
 	if !add {
-		write = d.opt.Table.Undepend
+		write = d.opt.Store.Undepend
 	}
 	if err := write(ctx, row); err != nil {
 		return err

@@ -13,13 +13,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
@@ -39,21 +37,12 @@ const workEvery = 15 * time.Second
 // wait for. That changes without a decision about them.
 const every = time.Minute
 
-// hastener reads the queue for the feature.
-type hastener interface {
-	Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error)
-}
-
-// Options of the feature. All but Cards, Log and Now are required.
+// Options of the feature. Messenger is required.
 type Options struct {
-	Store     task.Store
-	Records   task.Records
-	Jobs      hastener
-	Projects  *task.Projects
+	orchestrator.Parts
+
 	Messenger messenger.Messenger
-	Cards     tracker.Linker // nil: the message has no link to the card
-	Log       *slog.Logger   // nil discards
-	Now       func() time.Time
+	Cards     tracker.Linker  // nil: the message has no link to the card
 	Dress     messenger.Dress // nil = nothing is added
 	// Work says how far the agent of a task is; empty = it is not at work, or has nothing to show yet. Nil = that is not known.
 	Work func(ctx context.Context, taskID int64) (string, error)
@@ -112,12 +101,11 @@ func (s *said) stale(now map[int64]string) (tasks []int64) {
 
 // Feature is the live message for the engine.
 func Feature(o Options) (orchestrator.Feature, error) {
-	if o.Store == nil || o.Records == nil || o.Jobs == nil || o.Projects == nil || o.Messenger == nil {
-		return orchestrator.Feature{}, errors.New("livemessage: Options.Store, Records, Jobs, Projects and Messenger are required")
+	if o.Messenger == nil {
+		return orchestrator.Feature{}, errors.New("livemessage: Options.Messenger is required")
 	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
+	if err := o.Complete("livemessage"); err != nil {
+		return orchestrator.Feature{}, err
 	}
 	o.said = &said{waits: map[int64]string{}, work: map[int64]string{}}
 	loops := []orchestrator.Loop{{Name: "refresh", Run: o.refreshLoop}}
@@ -125,7 +113,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		loops = append(loops, orchestrator.Loop{Name: "work", Run: o.workLoop})
 	}
 	return orchestrator.Feature{
-		Name: name, Doc: "One chat message for each task shows where it stands.",
+		Name:  name,
 		Rules: []stage.Rule{rule},
 		Runners: map[stage.EffectKind]orchestrator.Runner{
 			orchestrator.EffectLive: orchestrator.RunnerFunc(o.update),
@@ -259,10 +247,10 @@ func (o Options) view(ctx context.Context, e orchestrator.Effect) (v view, late 
 	if v.Task, err = o.Store.Task(ctx, e.TaskID); err != nil {
 		return v, false, err
 	}
-	if v.Runs, err = o.Records.AgentRuns(ctx, e.TaskID); err != nil {
+	if v.Runs, err = o.Store.AgentRuns(ctx, e.TaskID); err != nil {
 		return v, false, err
 	}
-	waits, err := o.Jobs.Waiting(ctx, queue.Filter{TaskID: e.TaskID})
+	waits, err := o.Store.Waiting(ctx, queue.Filter{TaskID: e.TaskID})
 	if err != nil {
 		return v, false, err
 	}

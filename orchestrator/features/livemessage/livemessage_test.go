@@ -33,9 +33,7 @@ func liveWith(t *testing.T, more func(*Rig) orchestrator.Feature, f func(*Rig)) 
 	t.Helper()
 	Run(t, func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
-			require.NoError(r, err)
-			l, err := livemessage.Feature(livemessage.Options{Store: r.Store, Records: r.Store, Jobs: r.Store, Projects: projects, Messenger: r.Chat, Cards: r.Board})
+			l, err := livemessage.Feature(livemessage.Options{Parts: r.Parts(), Messenger: r.Chat, Cards: r.Board})
 			require.NoError(r, err)
 			if more == nil {
 				return []orchestrator.Feature{l}
@@ -113,9 +111,7 @@ func TestLiveMessageFailures(t *testing.T) {
 // The branch of a cancelled task is removed: nothing on it is linked to.
 func TestLiveMessageOfACancelledTask(t *testing.T) {
 	liveWith(t, func(r *Rig) orchestrator.Feature {
-		projects, err := task.NewProjects(r.Projects...)
-		require.NoError(r, err)
-		s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+		s, err := stop.Feature(r.Parts())
 		require.NoError(r, err)
 		return s
 	}, func(r *Rig) {
@@ -154,7 +150,7 @@ func TestLiveMessageOnlyAdds(t *testing.T) {
 // over and over meanwhile.
 func TestLiveMessageOfATaskThatWaits(t *testing.T) {
 	liveWith(t, func(r *Rig) orchestrator.Feature {
-		d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Jobs: r.Store, Relations: r.Board, Items: r.Board})
+		d, err := deps.New(deps.Options{Parts: r.Parts(), Relations: r.Board, Items: r.Board})
 		require.NoError(r, err)
 		return d.Feature()
 	}, func(r *Rig) {

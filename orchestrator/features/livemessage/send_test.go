@@ -62,7 +62,7 @@ func setup(t *testing.T) *kit {
 	require.NoError(t, err)
 	row := task.Task{ID: 1, Repo: "acme/app", TrackerIssueID: "i", WorkItemID: "APP-1", Title: "T", State: stage.State{Stage: stage.Analysis, Active: stage.Analyst}}
 	require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row}))
-	f, err := livemessage.Feature(livemessage.Options{Store: k.store, Records: k.store, Jobs: k.store, Projects: projects, Messenger: k.chat})
+	f, err := livemessage.Feature(livemessage.Options{Parts: orchestrator.Parts{Store: k.store, Projects: projects}, Messenger: k.chat})
 	require.NoError(t, err)
 	k.run = f.Runners[orchestrator.EffectLive]
 	return k

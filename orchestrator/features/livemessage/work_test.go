@@ -12,7 +12,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/livemessage"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // While an agent works its message shows how far it is: within 15 s, no more often, and only when that has changed.
@@ -22,12 +21,7 @@ func TestShowsWork(t *testing.T) {
 	Run(t, func(r *Rig) {
 		r.Place.SetScript(Instead(stage.Analyst, Hang))
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
-			require.NoError(r, err)
-			l, err := livemessage.Feature(livemessage.Options{
-				Store: r.Store, Records: r.Store, Jobs: r.Store, Projects: projects, Messenger: r.Chat,
-				Work: func(context.Context, int64) (string, error) { return work.Load().(string), nil },
-			})
+			l, err := livemessage.Feature(livemessage.Options{Parts: r.Parts(), Messenger: r.Chat, Work: func(context.Context, int64) (string, error) { return work.Load().(string), nil }})
 			require.NoError(r, err)
 			return []orchestrator.Feature{l}
 		}

@@ -62,7 +62,7 @@ func (g *Gate) readLine(ctx context.Context, repo string) (line, error) {
 
 // leaveHeld takes tasks out of a line whose pull requests wait for people: others go before them.
 func (g *Gate) leaveHeld(ctx context.Context, l *line) error {
-	held, err := g.opt.Jobs.Holds(ctx)
+	held, err := g.opt.Store.Holds(ctx)
 	for _, h := range held {
 		if orchestrator.IsForPull(h) {
 			l.waiting = slices.DeleteFunc(l.waiting, func(t task.Task) bool { return h.Subject == orchestrator.CardSubject(t.ID) })
@@ -151,10 +151,10 @@ func (g *Gate) arrange(ctx context.Context, repo string) (line, error) {
 			}
 		}
 		if len(hold) > 0 {
-			err = g.opt.Jobs.Hold(ctx, hold...)
+			err = g.opt.Store.Hold(ctx, hold...)
 		}
 		if len(free) > 0 && err == nil {
-			err = g.opt.Jobs.Free(ctx, free...)
+			err = g.opt.Store.Free(ctx, free...)
 		}
 		if err != nil {
 			return l, err
@@ -247,7 +247,7 @@ func (g *Gate) handBack(ctx context.Context, repo, who string) error {
 // release gives the lease back that a task has no use for any more, or its place in the
 // line.
 func (g *Gate) release(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	err := g.opt.Jobs.Free(ctx, turn(e.TaskID))
+	err := g.opt.Store.Free(ctx, turn(e.TaskID))
 	if err == nil {
 		err = g.handBack(ctx, e.Repo, holder(e.WorkItem, e.TaskID))
 	}
@@ -260,7 +260,7 @@ func (g *Gate) release(ctx context.Context, e orchestrator.Effect) queue.Outcome
 // tend puts the lines right: the lease of a holder that died has ended by itself, or a
 // process has died before it let the next one have it.
 func (g *Gate) tend(ctx context.Context) error {
-	held, err := g.opt.Jobs.Holds(ctx)
+	held, err := g.opt.Store.Holds(ctx)
 	if err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func (g *Gate) tend(ctx context.Context) error {
 	if len(free) == 0 {
 		return nil
 	}
-	return g.opt.Jobs.Free(ctx, free...)
+	return g.opt.Store.Free(ctx, free...)
 }
 
 // tendLoop looks after the lines now and then.

@@ -28,9 +28,7 @@ func mergeLine(t *testing.T, f func(lineRig)) {
 		g.Shutdown()
 		gate := g.Features
 		g.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(g.Projects...)
-			require.NoError(g, err)
-			live, err := livemessage.Feature(livemessage.Options{Store: g.Store, Records: g.Store, Jobs: g.Store, Projects: projects, Messenger: g.Chat})
+			live, err := livemessage.Feature(livemessage.Options{Parts: g.Parts(), Messenger: g.Chat})
 			require.NoError(g, err)
 			return append(gate(), live)
 		}

@@ -22,52 +22,29 @@
 package mergegate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/defaults"
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/orchestrator/work"
-	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/lease"
 )
 
 // Name of the feature.
 const Name = "merge_gate"
 
-// spaces lists what the gate needs of the places of work.
-type spaces interface {
-	work.Workspaces
-	work.Mirror
-	work.Rebaser
-}
-
-// jobs has jobs wait for their turn.
-type jobs interface {
-	Holds(ctx context.Context) ([]queue.Hold, error)
-	Hold(ctx context.Context, holds ...queue.Hold) error
-	Free(ctx context.Context, holds ...queue.Hold) error
-}
-
-// Options of the feature. All but Repos, the times and Log are required.
+// Options of the feature. It needs Host and Workspaces too; Leases and Merge are required.
 type Options struct {
-	Store    task.Store
-	Jobs     jobs
-	Projects *task.Projects
-	Spaces   spaces
-	Leases   lease.Locker
-	Host     githost.Host
-	Merge    orchestrator.Runner // merges, when the gate says so
+	orchestrator.Parts
+
+	Leases lease.Locker
+	Merge  orchestrator.Runner // merges, when the gate says so
 
 	Off        bool          // on for no repository
 	OnlyBehind bool          // leave a branch alone that has all of main, merges and all
@@ -76,8 +53,6 @@ type Options struct {
 	DeferDelay time.Duration `env:"MERGE_DEFER_DELAY" envDefault:"60s" doc:"how often the lines for the merge leases are put right"`
 	LineMax    time.Duration `env:"MERGE_LINE_MAX" envDefault:"24h" doc:"a task that stands in line for the merge lease for so long is Blocked, with the name of who has it"`
 	TTL        time.Duration `env:"MERGE_LEASE_TTL" envDefault:"30m" doc:"a merge lease that nobody renews is free after this long"`
-	Log        *slog.Logger  // nil discards
-	Now        func() time.Time
 }
 
 // deferLimit is the largest DeferMax, as its tag says for those who set it.
@@ -91,20 +66,14 @@ type Gate struct {
 
 // New checks the options.
 func New(o Options) (*Gate, error) {
-	for name, missing := range map[string]bool{
-		"Store": o.Store == nil, "Jobs": o.Jobs == nil, "Projects": o.Projects == nil, "Spaces": o.Spaces == nil,
-		"Leases": o.Leases == nil, "Host": o.Host == nil, "Merge": o.Merge == nil,
-	} {
-		if missing {
-			return nil, fmt.Errorf("mergegate: Options.%s is required", name)
-		}
+	if err := o.Complete("mergegate"); err != nil {
+		return nil, err
+	}
+	if o.Leases == nil || o.Host == nil || o.Workspaces == nil || o.Merge == nil {
+		return nil, errors.New("mergegate: Options.Leases, Host, Workspaces and Merge are required")
 	}
 	if defaults.Fill(&o); o.DeferMax < 0 || o.DeferMax > deferLimit {
 		return nil, fmt.Errorf("mergegate: Options.DeferMax is %d, want 1 to %d", o.DeferMax, deferLimit)
-	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
 	}
 	return &Gate{opt: o}, nil
 }
@@ -120,8 +89,13 @@ func (g *Gate) Covers(p task.Project) bool {
 // Feature is the gate for the engine.
 func (g *Gate) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
-		Name: Name, Doc: "What is merged was tested on the main that it lands on.",
-		Facts:    func(p task.Project, ev *stage.Event) { ev.MergeGate = g.Covers(p) },
+		Name: Name,
+		On: func(_ context.Context, m any) error {
+			if b, begins := m.(orchestrator.Beginning); begins {
+				b.Event.MergeGate = g.Covers(b.Project)
+			}
+			return nil
+		},
 		Pipeline: g.rows,
 		Rules:    []stage.Rule{Rule, g.skip},
 		Runners: map[stage.EffectKind]orchestrator.Runner{

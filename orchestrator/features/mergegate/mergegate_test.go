@@ -15,7 +15,7 @@ import (
 
 func TestNewRefuses(t *testing.T) {
 	_, err := mergegate.New(mergegate.Options{})
-	require.ErrorContains(t, err, "is required")
+	require.ErrorContains(t, err, "are required")
 }
 
 // Whatever the machine decides: with the gate, nothing is merged that was not

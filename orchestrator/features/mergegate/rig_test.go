@@ -15,7 +15,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
 )
 
@@ -70,15 +69,10 @@ func mergeGate(t *testing.T, f func(*gateRig)) {
 		r.Projects[1].Writes = map[stage.Role][]string{stage.Deployer: {"src/late.go"}} // a deployer that mends what it deploys
 		r.Place.SetRemote(AppRepo, "main", "m0")
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
+			merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: r.Parts().Projects, Tracker: r.Board, Host: g.forge, Messenger: r.Chat, Workspaces: r.Place})
+			gate, err := mergegate.New(mergegate.Options{Parts: r.Parts(g.forge), Leases: g.leases, Merge: merge[stage.EffectMerge], Off: g.off, Repos: []string{"*"}, DeferMax: 5})
 			require.NoError(r, err)
-			merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: projects, Tracker: r.Board, Host: g.forge, Messenger: r.Chat, Workspaces: r.Place})
-			gate, err := mergegate.New(mergegate.Options{
-				Store: r.Store, Jobs: r.Store, Projects: projects, Spaces: r.Place, Leases: g.leases, Host: g.forge, Merge: merge[stage.EffectMerge],
-				Off: g.off, Repos: []string{"*"}, DeferMax: 5,
-			})
-			require.NoError(r, err)
-			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			s, err := stop.Feature(r.Parts())
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, gate.Feature()}
 		}

@@ -65,13 +65,13 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 	if busy != "" { // it is held until its turn comes
 		return queue.Outcome{Kind: queue.OutcomeRelease, At: g.opt.Now().Add(time.Second), Error: busy}
 	}
-	got, err := g.opt.Spaces.CatchUp(ctx, p.Workspace(t), t.State.Gated && !g.opt.OnlyBehind)
+	got, err := g.opt.Workspaces.CatchUp(ctx, p.Workspace(t), t.State.Gated && !g.opt.OnlyBehind)
 	var conflict *work.Conflict
 	if errors.As(err, &conflict) {
 		return g.report(e, stage.Event{On: orchestrator.OnCaughtUp, Base: conflict.Base, Conflicts: conflict.Files})
 	}
 	if err == nil && got.SHA != e.SHA {
-		err = g.opt.Spaces.Push(ctx, p.Workspace(t), got.SHA, e.SHA)
+		err = g.opt.Workspaces.Push(ctx, p.Workspace(t), got.SHA, e.SHA)
 	}
 	switch {
 	case errors.Is(err, work.ErrRemoved):
@@ -157,11 +157,11 @@ func (g *Gate) unfit(ctx context.Context, e orchestrator.Effect, p task.Project,
 	if err != nil || busy != "" {
 		return busy, err
 	}
-	main, err := g.opt.Spaces.MainTip(ctx, p.Workspace(t))
+	main, err := g.opt.Workspaces.MainTip(ctx, p.Workspace(t))
 	if err != nil {
 		return "", err
 	}
-	tip, err := g.opt.Spaces.Tip(ctx, p.Workspace(t))
+	tip, err := g.opt.Workspaces.Tip(ctx, p.Workspace(t))
 	switch {
 	case err != nil:
 		return "", err
@@ -187,7 +187,7 @@ func (g *Gate) landed(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	if err != nil {
 		return g.retryOutcome(e, err)
 	}
-	same, err := g.opt.Spaces.SameTree(ctx, p.Workspace(t), e.SHA, e.Expected)
+	same, err := g.opt.Workspaces.SameTree(ctx, p.Workspace(t), e.SHA, e.Expected)
 	if err != nil {
 		return g.retryOutcome(e, err)
 	}
@@ -259,7 +259,7 @@ func (g *Gate) show(ctx context.Context) (any, error) {
 // waiting is the place of tasks in the line, by the subject of their turn.
 func (g *Gate) waiting(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
-	held, err := g.opt.Jobs.Holds(ctx)
+	held, err := g.opt.Store.Holds(ctx)
 	for _, h := range held {
 		if h.Name == Name {
 			out[h.Subject] = h.Reason

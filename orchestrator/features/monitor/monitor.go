@@ -11,16 +11,12 @@
 package monitor
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/defaults"
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -50,38 +46,29 @@ const (
 // Probe looks at an address. detail reports what was seen.
 type Probe func(ctx context.Context, address string) (l Look, detail string)
 
-// Options of the feature. Store, Projects and Jobs are required.
+// Options of the feature.
 type Options struct {
-	Store    task.Store
-	Projects *task.Projects
-	Jobs     interface {
-		Waiting(ctx context.Context, f queue.Filter) ([]queue.Wait, error)
-	}
+	orchestrator.Parts
+
 	Probe    Probe         // nil = HTTP
 	Window   time.Duration `env:"MONITOR_WINDOW" envDefault:"15m" doc:"for how long"`
 	Interval time.Duration `env:"MONITOR_INTERVAL" envDefault:"30s" doc:"how often"`
 	Failures int           `env:"MONITOR_FAILURES" envDefault:"3" min:"1" doc:"bad looks in a row that count as degraded"`
 	// Freeze lets no task of a repository begin; nil = freezes are off.
 	Freeze func(ctx context.Context, repo string, taskID int64, reason string) error
-	Log    *slog.Logger // nil discards
-	Now    func() time.Time
 }
 
 // Feature is the monitor for the engine.
 func Feature(o Options) (orchestrator.Feature, error) {
-	if o.Store == nil || o.Projects == nil || o.Jobs == nil {
-		return orchestrator.Feature{}, errors.New("monitor: Options.Store, Projects and Jobs are required")
+	if err := o.Complete("monitor"); err != nil {
+		return orchestrator.Feature{}, err
 	}
 	if o.Probe == nil {
 		o.Probe = HTTP(nil)
 	}
 	defaults.Fill(&o)
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
-	}
 	return orchestrator.Feature{
-		Name: name, Doc: "What was deployed is looked at for a while.",
+		Name:    name,
 		Rules:   []stage.Rule{rule},
 		Runners: map[stage.EffectKind]orchestrator.Runner{name: orchestrator.RunnerFunc(o.observe)},
 		Show:    o.show,
@@ -237,7 +224,7 @@ type watching struct {
 
 func (o Options) show(ctx context.Context) (any, error) {
 	v := view{Enabled: true, Watching: []watching{}}
-	waits, err := o.Jobs.Waiting(ctx, queue.Filter{Pool: orchestrator.LaneOf(name).Pool()})
+	waits, err := o.Store.Waiting(ctx, queue.Filter{Pool: orchestrator.LaneOf(name).Pool()})
 	for _, w := range waits {
 		var e orchestrator.Effect
 		var s seen

@@ -14,7 +14,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // health sets what a probe will see.
@@ -45,11 +44,10 @@ func watched(t *testing.T, f func(*Rig, *health, *serialgate.Gate)) {
 			r.Projects[i].Monitor = []string{"https://x.example.org/health"}
 		}
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
+			var err error
+			gate, err = serialgate.New(serialgate.Options{Parts: r.Parts(), Repos: []string{"*"}})
 			require.NoError(r, err)
-			gate, err = serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: []string{"*"}, Projects: projects})
-			require.NoError(r, err)
-			m, err := monitor.Feature(monitor.Options{Store: r.Store, Projects: projects, Jobs: r.Store, Probe: h.probe, Freeze: gate.Freeze})
+			m, err := monitor.Feature(monitor.Options{Parts: r.Parts(), Probe: h.probe, Freeze: gate.Freeze})
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature(), m}
 		}
@@ -167,9 +165,4 @@ func TestMonitorInconclusive(t *testing.T) {
 		require.NoError(r, err)
 		require.Len(r, frozen, 1)
 	})
-}
-
-func TestMonitorRefuses(t *testing.T) {
-	_, err := monitor.Feature(monitor.Options{})
-	require.ErrorContains(t, err, "required")
 }

@@ -12,10 +12,10 @@ func Example() {
 	_, err := reconcile.New(reconcile.Options{Tracker: memtracker.New(nil)})
 	fmt.Println(err)
 	r, err := reconcile.New(reconcile.Options{})
-	fmt.Println(r.Feature().Doc, err)
+	fmt.Println(r.Feature().Name, err)
 	fmt.Println(r.Webhooks(context.Background()))
 	// Output:
 	// reconcile: Options.Board is required with Tracker
-	// Lost events are found and replayed. <nil>
+	// reconcile <nil>
 	// <nil>
 }

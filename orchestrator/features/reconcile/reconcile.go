@@ -40,7 +40,6 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/defaults"
-	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -141,7 +140,7 @@ func New(o Options) (*Reconciler, error) {
 // Feature is the reconciler for the engine.
 func (r *Reconciler) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
-		Name: Name, Doc: "Lost events are found and replayed.",
+		Name:     Name,
 		Pipeline: withEdges, Rules: []stage.Rule{unblocked},
 		Loops: []orchestrator.Loop{{Name: "loop", Run: r.loop}},
 		Show:  func(context.Context) (any, error) { return r.show(), nil },
@@ -189,7 +188,7 @@ func unblocked(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 func (r *Reconciler) loop(ctx context.Context, e *orchestrator.Engine) {
 	for e.Wait(ctx, r.opt.Every) == nil {
 		var err error
-		if panicked := guard.Do("reconcile", func() { err = r.Pass(ctx, e) }); panicked != nil {
+		if panicked := run.Guard("reconcile", func() { err = r.Pass(ctx, e) }); panicked != nil {
 			err = panicked
 		}
 		if err != nil && ctx.Err() == nil {
@@ -207,10 +206,10 @@ func (r *Reconciler) Pass(ctx context.Context, e *orchestrator.Engine) error {
 	}
 	silent, err3 := r.listen(ctx, e, lost)
 	err := errors.Join(err1, err2, err3, r.pushed(ctx, e))
-	e.Metrics.Reconciled.Add(float64(advanced), orchestrator.ByAction{Kind: "advanced"})
-	e.Metrics.Reconciled.Add(float64(replayed), orchestrator.ByAction{Kind: "replayed"})
+	e.Metrics.Reconciled.Add(float64(advanced), "advanced")
+	e.Metrics.Reconciled.Add(float64(replayed), "replayed")
 	if err == nil {
-		e.Metrics.ReconciledAt.Set(float64(r.opt.Now().Unix()), orchestrator.NoLabels{})
+		e.Metrics.ReconciledAt.Set(float64(r.opt.Now().Unix()))
 	}
 	r.passed(func(s *state) {
 		s.Advanced, s.Replayed, s.Braked, s.Error = s.Advanced+int64(advanced), s.Replayed+int64(replayed), braked, ""

@@ -43,9 +43,7 @@ func reconciledAs(t *testing.T, rec **reconcile.Reconciler, f func(*Rig)) {
 			var err error
 			*rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 5, Source: "plane"})
 			require.NoError(r, err)
-			projects, err := task.NewProjects(r.Projects...)
-			require.NoError(r, err)
-			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			s, err := stop.Feature(r.Parts())
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, (*rec).Feature()}
 		}

@@ -11,17 +11,13 @@
 package remotes
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/defaults"
-	"github.com/signalbox-dev/signalbox/internal/guard"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -31,14 +27,12 @@ import (
 // name of the feature.
 const name = "remotes"
 
-// Options of the feature. Projects and Host are required.
+// Options of the feature, which needs Host too.
 type Options struct {
-	Projects *task.Projects
-	Host     githost.Host
-	Every    time.Duration `env:"GIT_POLL" envDefault:"30s" doc:"how often repositories without a git host are looked at while a task is under way there"`
-	Limit    time.Duration // of the look at one repository; default 30 s
-	Log      *slog.Logger  // nil discards
-	Now      func() time.Time
+	orchestrator.Parts
+
+	Every time.Duration `env:"GIT_POLL" envDefault:"30s" doc:"how often repositories without a git host are looked at while a task is under way there"`
+	Limit time.Duration // of the look at one repository; default 30 s
 }
 
 // watch is the feature with what it has seen. What is lost with the process is seen
@@ -62,20 +56,16 @@ type look struct {
 
 // Feature checks the options.
 func Feature(o Options) (orchestrator.Feature, error) {
-	if o.Projects == nil || o.Host == nil {
-		return orchestrator.Feature{}, errors.New("remotes: Options.Projects and Host are required")
+	if err := o.Complete("remotes"); err != nil {
+		return orchestrator.Feature{}, err
 	}
 	defaults.Fill(&o)
 	if o.Limit <= 0 {
 		o.Limit = 30 * time.Second
 	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
-	}
 	w := &watch{opt: o, repos: map[string]look{}, told: map[int64]string{}}
 	return orchestrator.Feature{
-		Name: name, Doc: "What people do to repositories without a git host is seen.",
+		Name:  name,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: w.loop}},
 		Show:  func(context.Context) (any, error) { return w.show(), nil },
 	}, nil
@@ -89,7 +79,7 @@ func (w *watch) loop(ctx context.Context, e *orchestrator.Engine) {
 				continue
 			}
 			var err error
-			if panicked := guard.Do(name, func() { err = w.check(ctx, e, host, p) }); panicked != nil {
+			if panicked := run.Guard(name, func() { err = w.check(ctx, e, host, p) }); panicked != nil {
 				err = panicked
 			}
 			if err != nil && ctx.Err() == nil {

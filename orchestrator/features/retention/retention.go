@@ -5,13 +5,10 @@
 package retention
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -21,12 +18,6 @@ import (
 // name is the feature's.
 const name = "retention"
 
-// store lists what the feature needs of a store.
-type store interface {
-	task.Store
-	task.Pruner
-}
-
 // Disk is a part of this machine's disk, and how long what lies there is kept when the
 // task has ended.
 type Disk struct {
@@ -35,14 +26,12 @@ type Disk struct {
 	Keep time.Duration
 }
 
-// Options of the feature. Store, Jobs, Projects and Agents are required.
+// Options of the feature, which needs Agents too.
 type Options struct {
-	Store    store
-	Jobs     queue.Inspector
-	Projects *task.Projects
-	Agents   work.Agents
-	Disks    []Disk
-	Mirrors  work.Mirrors // nil = none
+	orchestrator.Parts
+
+	Disks   []Disk
+	Mirrors work.Mirrors // nil = none
 
 	// How long is kept; 0 = for ever.
 	KeepJobs       Span `env:"KEEP_JOBS" envDefault:"30d" doc:"how long jobs are kept that have ended, once their task has; 0: for ever"`
@@ -52,8 +41,6 @@ type Options struct {
 
 	Every   time.Duration // default 1 h
 	Unknown time.Duration // how long what is of no known task stays, default 24 h
-	Now     func() time.Time
-	Log     *slog.Logger
 }
 
 // Bounds of one call of the store, which other writers wait for, and the pause behind it.
@@ -66,8 +53,8 @@ type sweeper struct{ opt Options }
 
 // Feature makes the feature. An error names what is missing.
 func Feature(o Options) (orchestrator.Feature, error) {
-	if o.Store == nil || o.Jobs == nil || o.Projects == nil || o.Agents == nil {
-		return orchestrator.Feature{}, errors.New("retention: Options.Store, Jobs, Projects and Agents are required")
+	if err := o.Complete("retention"); err != nil {
+		return orchestrator.Feature{}, err
 	}
 	if o.Every <= 0 {
 		o.Every = time.Hour
@@ -75,13 +62,9 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if o.Unknown <= 0 {
 		o.Unknown = 24 * time.Hour
 	}
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
-	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &sweeper{o}
 	return orchestrator.Feature{
-		Name: name, Doc: "Removes what is over: ended jobs, old deliveries, checkouts and logs of ended tasks.",
+		Name:  name,
 		Loops: []orchestrator.Loop{{Name: "sweep", Run: s.run}},
 	}, nil
 }
@@ -182,7 +165,7 @@ func (s *sweeper) over(ctx context.Context, r work.Remains, keep time.Duration) 
 	case err != nil || !t.State.Stage.Terminal():
 		return false, err
 	}
-	open, err := s.opt.Jobs.Jobs(ctx, queue.Filter{TaskID: t.ID, Open: true, Limit: 1})
+	open, err := s.opt.Store.Jobs(ctx, queue.Filter{TaskID: t.ID, Open: true, Limit: 1})
 	return err == nil && len(open) == 0, err
 }
 

@@ -26,12 +26,7 @@ func retaining(t *testing.T, f func(r *Rig, other *memwork.Place)) {
 	Run(t, func(r *Rig) {
 		other = r.Place.Machine(GoodAgent)
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
-			require.NoError(r, err)
-			feature, err := retention.Feature(retention.Options{
-				Store: r.Store, Jobs: r.Store, Projects: projects, Agents: r.Place, Disks: []retention.Disk{{Disk: r.Place, Name: "here"}, {Disk: other, Name: "there"}},
-				KeepJobs: retention.Span(10 * time.Minute), KeepDeliveries: retention.Span(10 * time.Minute), Every: time.Minute, Unknown: 5 * time.Minute,
-			})
+			feature, err := retention.Feature(retention.Options{Parts: r.Parts(), Disks: []retention.Disk{{Disk: r.Place, Name: "here"}, {Disk: other, Name: "there"}}, KeepJobs: retention.Span(10 * time.Minute), KeepDeliveries: retention.Span(10 * time.Minute), Every: time.Minute, Unknown: 5 * time.Minute})
 			require.NoError(r, err)
 			return []orchestrator.Feature{feature}
 		}

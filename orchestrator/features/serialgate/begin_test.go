@@ -30,7 +30,7 @@ func TestBeginningThatIsOvertaken(t *testing.T) {
 	Run(t, func(r *Rig) {
 		r.Deps = func(d *orchestrator.Deps) { d.Store = slowNumbers{d.Store} }
 		r.Features = func() []orchestrator.Feature {
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: []string{"*"}})
+			gate, err := serialgate.New(serialgate.Options{Parts: r.Parts(), Repos: []string{"*"}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature()}
 		}

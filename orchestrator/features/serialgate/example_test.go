@@ -4,14 +4,16 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // A repository is frozen until somebody says otherwise.
 func Example() {
 	ctx, s := context.Background(), memstore.New(nil)
-	gate, err := serialgate.New(serialgate.Options{Store: s, Jobs: s, Repos: []string{"*"}})
+	gate, err := serialgate.New(serialgate.Options{Parts: orchestrator.Parts{Store: s, Projects: &task.Projects{}}, Repos: []string{"*"}})
 	if err != nil {
 		fmt.Println(err)
 		return

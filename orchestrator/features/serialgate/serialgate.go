@@ -29,13 +29,11 @@ const (
 	Freeze = "freeze"
 )
 
-// Options of a Gate. Store and Jobs are required.
+// Options of a Gate.
 type Options struct {
-	Store orchestrator.Storing
-	Jobs  queue.HoldFinder
+	orchestrator.Parts
+
 	Repos []string `env:"SERIAL_GATE_REPOS" doc:"owner/name,… or * for all; unset: the repositories with self_hosting"`
-	// Projects is the registry; nil with no Repos = no repository is gated.
-	Projects *task.Projects
 }
 
 // Gate is the serial gate.
@@ -45,8 +43,8 @@ type Gate struct {
 
 // New checks the options.
 func New(o Options) (*Gate, error) {
-	if o.Store == nil || o.Jobs == nil {
-		return nil, errors.New("serialgate: Options.Store and Jobs are required")
+	if err := o.Complete("serialgate"); err != nil {
+		return nil, err
 	}
 	for _, r := range o.Repos {
 		if r != "*" && !strings.Contains(r, "/") {
@@ -58,7 +56,7 @@ func New(o Options) (*Gate, error) {
 
 // Covers reports whether a repository is gated.
 func (g *Gate) Covers(repo string) bool {
-	if len(g.opt.Repos) == 0 && g.opt.Projects != nil {
+	if len(g.opt.Repos) == 0 {
 		p, ok := g.opt.Projects.ByRepo(repo)
 		return ok && p.SelfHosting
 	}
@@ -68,8 +66,13 @@ func (g *Gate) Covers(repo string) bool {
 // Feature is the gate for the engine.
 func (g *Gate) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
-		Name: Name, Doc: "One task of a repository begins at a time.",
-		Facts:     func(p task.Project, ev *stage.Event) { ev.BranchLater = ev.BranchLater || g.Covers(p.Repo) },
+		Name: Name,
+		On: func(_ context.Context, m any) error {
+			if b, begins := m.(orchestrator.Beginning); begins && g.Covers(b.Project.Repo) {
+				b.Event.BranchLater = true
+			}
+			return nil
+		},
 		Admission: []admit.Rule{g.rule()},
 		Show:      g.show,
 	}
@@ -161,7 +164,7 @@ type Frozen struct {
 // Frozen lists the frozen repositories.
 func (g *Gate) Frozen(ctx context.Context) ([]Frozen, error) {
 	all := orchestrator.RoleInRepo(stage.Analyst, "")
-	held, err := g.opt.Jobs.HoldsIn(ctx, all, all+"~", frozenMax)
+	held, err := g.opt.Store.HoldsIn(ctx, all, all+"~", frozenMax)
 	if err != nil {
 		return nil, err
 	}
@@ -212,6 +215,6 @@ func (g *Gate) show(ctx context.Context) (any, error) {
 	v := view{Enabled: true, Repos: g.repos()}
 	var err1, err2 error
 	v.Frozen, err1 = g.Frozen(ctx)
-	v.Waiting, err2 = admit.ListWaiting(ctx, g.opt.Jobs, g.rule(), "")
+	v.Waiting, err2 = admit.ListWaiting(ctx, g.opt.Store, g.rule(), "")
 	return v, errors.Join(err1, err2)
 }

@@ -28,7 +28,7 @@ func gated(t *testing.T, repos []string, f func(*Rig, *serialgate.Gate)) {
 		r.Options.MaxConcurrency = 8
 		r.Features = func() []orchestrator.Feature {
 			var err error
-			gate, err = serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: repos})
+			gate, err = serialgate.New(serialgate.Options{Parts: r.Parts(), Repos: repos})
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature()}
 		}
@@ -126,7 +126,7 @@ func TestSerialGateFailsOpen(t *testing.T) {
 	Run(t, func(r *Rig) {
 		r.Deps = func(d *orchestrator.Deps) { d.Store = lineless{r.Store} }
 		r.Features = func() []orchestrator.Feature {
-			gate, err := serialgate.New(serialgate.Options{Store: lineless{r.Store}, Jobs: r.Store, Repos: []string{"*"}})
+			gate, err := serialgate.New(serialgate.Options{Parts: orchestrator.Parts{Store: lineless{r.Store}, Projects: &task.Projects{}}, Repos: []string{"*"}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature()}
 		}
@@ -168,21 +168,23 @@ func TestSerialGatePutsRight(t *testing.T) {
 
 func TestSerialGateRefuses(t *testing.T) {
 	s := memstore.New(nil)
-	_, err := serialgate.New(serialgate.Options{Store: s, Jobs: s, Repos: []string{"app"}})
+	_, err := serialgate.New(serialgate.Options{Parts: orchestrator.Parts{Store: s, Projects: &task.Projects{}}, Repos: []string{"app"}})
 	require.ErrorContains(t, err, `"app"`)
 }
 
 // Two processes begin tasks of one repository at the same moment: neither sees
 // the other's while it decides, and yet only one begins.
 func TestSerialGateOfReplicas(t *testing.T) {
-	slow := orchestrator.Feature{Name: "slow", Holds: func(context.Context, orchestrator.Change, *task.Commit) error {
-		time.Sleep(50 * time.Millisecond) // after the gate has looked, and before the commit
+	slow := orchestrator.Feature{Name: "slow", On: func(_ context.Context, m any) error {
+		if c, ok := m.(orchestrator.Change); ok && c.With != nil {
+			time.Sleep(50 * time.Millisecond) // after the gate has looked, and before the commit
+		}
 		return nil
 	}}
 	Run(t, func(r *Rig) {
 		r.Options.MaxConcurrency, r.Options.EventWorkers = 8, 1 // a second worker would wait for the lock of the process, which stops the clock
 		r.Features = func() []orchestrator.Feature {
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: []string{"*"}})
+			gate, err := serialgate.New(serialgate.Options{Parts: r.Parts(), Repos: []string{"*"}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature(), slow}
 		}

@@ -4,14 +4,12 @@
 package signals
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/guard"
+	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -22,35 +20,32 @@ import (
 // name of the feature.
 const name = "signals"
 
-// Options of the feature. Store and Jobs are required.
+// Options of the feature.
 type Options struct {
-	Store    task.Store
-	Jobs     queue.Inspector
-	Projects *task.Projects
+	orchestrator.Parts
+
 	// Spent returns what a repository has spent today, with what is reserved, in millionths of a
 	// dollar; nil = nothing bounds it.
 	Spent  func(ctx context.Context, repo string) (int64, error)
 	Limit  int64         // of Spent
-	Pauses task.Pauses   // of agents; nil = none is ever paused
+	Pauses bool          // agents are paused for all tasks
 	Every  time.Duration // default 1 min
-	Log    *slog.Logger  // nil discards
 }
 
 // Feature makes the feature.
 func Feature(o Options) (orchestrator.Feature, error) {
-	if o.Store == nil || o.Jobs == nil || o.Projects == nil {
-		return orchestrator.Feature{}, errors.New("signals: Options.Store, Jobs and Projects are required")
+	if err := o.Complete("signals"); err != nil {
+		return orchestrator.Feature{}, err
 	}
 	if o.Every <= 0 {
 		o.Every = time.Minute
 	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return orchestrator.Feature{
-		Name: name, Doc: "What is under way is measured.",
+		Name: name,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: func(ctx context.Context, e *orchestrator.Engine) {
 			for err := ctx.Err(); err == nil; err = e.Wait(ctx, o.Every) {
 				var failed error
-				if panicked := guard.Do("signals", func() { failed = o.measure(ctx, e) }); panicked != nil {
+				if panicked := run.Guard("signals", func() { failed = o.measure(ctx, e) }); panicked != nil {
 					failed = panicked
 				}
 				if failed != nil && ctx.Err() == nil {
@@ -71,7 +66,7 @@ func (o Options) measurePaused(ctx context.Context, e *orchestrator.Engine) erro
 		return err
 	}
 	for _, p := range o.Projects.All() {
-		by, subject := orchestrator.ByRepo{Repo: p.Repo}, orchestrator.RoleInRepo(stage.Analyst, p.Repo)
+		by, subject := p.Repo, orchestrator.RoleInRepo(stage.Analyst, p.Repo)
 		frozen, err := e.Jobs.HoldsIn(ctx, subject, subject+"\x00", 1)
 		if err != nil {
 			return err
@@ -80,12 +75,12 @@ func (o Options) measurePaused(ctx context.Context, e *orchestrator.Engine) erro
 		here := func(one admin.Paused) bool { return one.Repo == "" || one.Repo == p.Repo }
 		e.Metrics.Paused.Set(gauge(slices.ContainsFunc(paused, here)), by)
 	}
-	if o.Pauses == nil {
+	if !o.Pauses {
 		return nil
 	}
-	agents, err := o.Pauses.Pauses(ctx)
+	agents, err := o.Store.Pauses(ctx)
 	if err == nil {
-		e.Metrics.AgentsPaused.Set(float64(len(agents)), orchestrator.NoLabels{})
+		e.Metrics.AgentsPaused.Set(float64(len(agents)))
 	}
 	return err
 }
@@ -129,11 +124,11 @@ func (o Options) measureTasks(ctx context.Context, e *orchestrator.Engine) error
 	}
 	for _, i := range e.Machine().Pipeline().Stages {
 		if !i.Sink {
-			e.Metrics.Tasks.Set(float64(stages[i.Stage]), orchestrator.ByStage{Stage: string(i.Stage)})
+			e.Metrics.Tasks.Set(float64(stages[i.Stage]), string(i.Stage))
 		}
 	}
 	for _, h := range personHolds() {
-		by, age := orchestrator.ByHold{Hold: string(h)}, time.Duration(0)
+		by, age := string(h), time.Duration(0)
 		if held[h] > 0 {
 			age = e.Now().Sub(oldest[h])
 		}
@@ -141,25 +136,25 @@ func (o Options) measureTasks(ctx context.Context, e *orchestrator.Engine) error
 		e.Metrics.PersonWaitOldest.Set(age.Seconds(), by)
 	}
 	for _, p := range o.Projects.All() {
-		e.Metrics.MergeLeases.Set(leases[p.Repo], orchestrator.ByRepo{Repo: p.Repo})
+		e.Metrics.MergeLeases.Set(leases[p.Repo], p.Repo)
 	}
 	return nil
 }
 
 func (o Options) measureEffects(ctx context.Context, e *orchestrator.Engine) error {
-	depth, err := o.Jobs.Depth(ctx)
+	depth, err := o.Store.Depth(ctx)
 	if err != nil {
 		return err
 	}
 	for _, l := range e.NamedLanes() {
-		by, n, age := orchestrator.ByLane{Lane: l.Name}, int64(0), time.Duration(0)
+		by, n, age := l.Name, int64(0), time.Duration(0)
 		for _, d := range depth {
 			if d.Pool == l.Pool {
 				n += d.Count
 			}
 		}
 		if n > 0 {
-			first, err := o.Jobs.Jobs(ctx, queue.Filter{Pool: l.Pool, Open: true, Limit: 1})
+			first, err := o.Store.Jobs(ctx, queue.Filter{Pool: l.Pool, Open: true, Limit: 1})
 			if err != nil {
 				return err
 			}
@@ -172,7 +167,7 @@ func (o Options) measureEffects(ctx context.Context, e *orchestrator.Engine) err
 	}
 	failed, err := admin.FailedEffects(ctx, e, 0)
 	if err == nil {
-		e.Metrics.GivenUp.Set(float64(len(failed)), orchestrator.NoLabels{})
+		e.Metrics.GivenUp.Set(float64(len(failed)))
 	}
 	return err
 }
@@ -182,13 +177,13 @@ func (o Options) measureSpent(ctx context.Context, e *orchestrator.Engine) error
 		return nil
 	}
 	const million = 1e6
-	e.Metrics.BudgetLimit.Set(float64(o.Limit)/million, orchestrator.NoLabels{})
+	e.Metrics.BudgetLimit.Set(float64(o.Limit) / million)
 	for _, p := range o.Projects.All() {
 		spent, err := o.Spent(ctx, p.Repo)
 		if err != nil {
 			return err
 		}
-		e.Metrics.BudgetSpent.Set(float64(spent)/million, orchestrator.ByRepo{Repo: p.Repo})
+		e.Metrics.BudgetSpent.Set(float64(spent)/million, p.Repo)
 	}
 	return nil
 }

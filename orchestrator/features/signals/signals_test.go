@@ -14,7 +14,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/signals"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // gauges keeps the last value of each.
@@ -45,11 +44,7 @@ func TestWhatIsUnderWay(t *testing.T) {
 	Run(t, func(r *Rig) {
 		r.Deps = func(d *orchestrator.Deps) { d.Meter = meter }
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
-			require.NoError(r, err)
-			f, err := signals.Feature(signals.Options{
-				Store: r.Store, Jobs: r.Store, Projects: projects, Limit: 5e6, Spent: func(context.Context, string) (int64, error) { return 1_250_000, nil },
-			})
+			f, err := signals.Feature(signals.Options{Parts: r.Parts(), Limit: 5e6, Spent: func(context.Context, string) (int64, error) { return 1_250_000, nil }})
 			require.NoError(r, err)
 			return []orchestrator.Feature{f}
 		}

@@ -8,15 +8,12 @@
 package stop
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -27,27 +24,17 @@ import (
 // name of the feature.
 const name = "stop"
 
-// Options of the feature. All but Log and Now are required.
-type Options struct {
-	Store      task.Store
-	Projects   *task.Projects
-	Workspaces work.Workspaces
-	Agents     work.Agents
-	Log        *slog.Logger // nil discards
-	Now        func() time.Time
-}
+// feature is the feature with its parts; it needs Workspaces and Agents too.
+type feature struct{ orchestrator.Parts }
 
 // Feature is STOP for the engine.
-func Feature(o Options) (orchestrator.Feature, error) {
-	if o.Store == nil || o.Projects == nil || o.Workspaces == nil || o.Agents == nil {
-		return orchestrator.Feature{}, errors.New("stop: Options.Store, Projects, Workspaces and Agents are required")
-	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
+func Feature(p orchestrator.Parts) (orchestrator.Feature, error) {
+	o := feature{p}
+	if err := o.Complete("stop"); err != nil {
+		return orchestrator.Feature{}, err
 	}
 	return orchestrator.Feature{
-		Name: name, Doc: "STOP on the board cancels a task.",
+		Name:    name,
 		Rules:   []stage.Rule{Rule},
 		Runners: map[stage.EffectKind]orchestrator.Runner{orchestrator.EffectCancel: orchestrator.RunnerFunc(o.clear)},
 		Show:    o.show,
@@ -55,8 +42,10 @@ func Feature(o Options) (orchestrator.Feature, error) {
 }
 
 // CleanUp removes what cancelled tasks have left in a program that is built without the
-// feature: what is owed is owed all the same. All Options are required.
-func CleanUp(o Options) orchestrator.Runner { return orchestrator.RunnerFunc(o.clear) }
+// feature: what is owed is owed all the same. All of its parts are required.
+func CleanUp(p orchestrator.Parts) orchestrator.Runner {
+	return orchestrator.RunnerFunc(feature{p}.clear)
+}
 
 // critical reports whether a task is in the middle of what cannot be undone. A
 // deployment that waits for a person, blocked or with questions open, is not.
@@ -113,7 +102,7 @@ func cancel(s stage.State, e stage.Event, d stage.Decision, why string) stage.De
 }
 
 // clear removes what the task leaves behind, when nothing of its agent lives.
-func (o Options) clear(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+func (o feature) clear(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	var branch, kept string
 	err := o.Agents.Quiesce(ctx, e.TaskID)
 	if err == nil {
@@ -142,7 +131,7 @@ func (o Options) clear(ctx context.Context, e orchestrator.Effect) queue.Outcome
 }
 
 // drop removes workspace and branch, and returns their names.
-func (o Options) drop(ctx context.Context, e orchestrator.Effect) (branch, kept string, err error) {
+func (o feature) drop(ctx context.Context, e orchestrator.Effect) (branch, kept string, err error) {
 	t, err := o.Store.Task(ctx, e.TaskID)
 	if err != nil {
 		return "", "", err
@@ -169,7 +158,7 @@ type waiting struct {
 	Since  time.Time `json:"since"`
 }
 
-func (o Options) show(ctx context.Context) (any, error) {
+func (o feature) show(ctx context.Context) (any, error) {
 	v := view{Enabled: true, Stopping: []waiting{}}
 	for after := int64(0); ; {
 		page, err := o.Store.Tasks(ctx, task.Filter{Stage: stage.Deploy, AfterID: after})

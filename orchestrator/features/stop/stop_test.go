@@ -31,11 +31,9 @@ func stoppableWith(t *testing.T, prepare, f func(*Rig)) {
 	Run(t, func(r *Rig) {
 		prepare(r)
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
+			s, err := stop.Feature(r.Parts())
 			require.NoError(r, err)
-			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
-			require.NoError(r, err)
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: []string{AppRepo}})
+			gate, err := serialgate.New(serialgate.Options{Parts: r.Parts(), Repos: []string{AppRepo}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, gate.Feature()}
 		}
@@ -240,11 +238,6 @@ func TestStopLeavesForeignCommits(t *testing.T) {
 		require.Equal(r, "a person's commit", r.Place.Remote(AppRepo, branch))
 		require.Empty(r, r.Open())
 	})
-}
-
-func TestStopRefuses(t *testing.T) {
-	_, err := stop.Feature(stop.Options{})
-	require.ErrorContains(t, err, "required")
 }
 
 // A STOP that comes after a job was claimed and before its agent works ends it

@@ -58,7 +58,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		o.Now = run.Real{}.Now
 	}
 	return orchestrator.Feature{
-		Name: name, Doc: "Each change of a task is sent to an address.",
+		Name:    name,
 		Rules:   []stage.Rule{rule},
 		Runners: map[stage.EffectKind]orchestrator.Runner{orchestrator.EffectEvent: orchestrator.RunnerFunc(o.send)},
 	}, nil

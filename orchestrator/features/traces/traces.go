@@ -15,10 +15,8 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/post"
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -32,15 +30,14 @@ const name = "traces"
 // path is where collectors take traces, below their address.
 const path = "/v1/traces"
 
-// Options of the feature. URL, Store and Records are required.
+// Options of the feature. URL is required.
 type Options struct {
+	orchestrator.Parts
+
 	URL     secret.String `env:"OTLP_URL" doc:"OpenTelemetry collector (OTLP over HTTP) that the life of each task is sent to as a trace when it has ended, such as http://127.0.0.1:4318; unset: none"`
 	Headers secret.String `env:"OTLP_HEADERS" doc:"name=value,… that are sent with each trace, such as a key"`
 	Service string        // service.name; default signalbox
-	Store   task.Store
-	Records task.Records
-	Client  *http.Client // nil = one with a limit of 10 s; redirects are not followed
-	Now     func() time.Time
+	Client  *http.Client  // nil = one with a limit of 10 s; redirects are not followed
 }
 
 // HeaderValues are the headers, by name.
@@ -67,16 +64,13 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if err := o.Check(); err != nil {
 		return orchestrator.Feature{}, err
 	}
-	if o.Store == nil || o.Records == nil {
-		return orchestrator.Feature{}, errors.New("traces: Options.Store and Records are required")
+	if err := o.Complete("traces"); err != nil {
+		return orchestrator.Feature{}, err
 	}
 	o.Client = post.Client(o.Client)
 	o.Service = cmp.Or(o.Service, "signalbox")
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
-	}
 	return orchestrator.Feature{
-		Name: name, Doc: "The life of each task is sent as a trace when it has ended.",
+		Name:    name,
 		Rules:   []stage.Rule{rule},
 		Runners: map[stage.EffectKind]orchestrator.Runner{orchestrator.EffectTrace: orchestrator.RunnerFunc(o.send)},
 	}, nil
@@ -99,8 +93,8 @@ func (o Options) send(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	if err != nil {
 		return orchestrator.Retry(err)
 	}
-	story, err1 := o.Records.Journal(ctx, t.ID)
-	runs, err2 := o.Records.AgentRuns(ctx, t.ID)
+	story, err1 := o.Store.Journal(ctx, t.ID)
+	runs, err2 := o.Store.AgentRuns(ctx, t.ID)
 	if err := errors.Join(err1, err2); err != nil {
 		return orchestrator.Retry(err)
 	}

@@ -17,11 +17,9 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/traces"
-	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // span is one as collectors read it.
@@ -94,13 +92,9 @@ func traced(t *testing.T, f func(*Rig, *collector)) {
 	c := &collector{}
 	Run(t, func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
-			f, err := traces.Feature(traces.Options{
-				URL: secret.New("http://collector.example.org:4318/"), Headers: secret.New("Api-Key=k"), Store: r.Store, Records: r.Store, Client: &http.Client{Transport: c},
-			})
+			f, err := traces.Feature(traces.Options{Parts: r.Parts(), URL: secret.New("http://collector.example.org:4318/"), Headers: secret.New("Api-Key=k"), Client: &http.Client{Transport: c}})
 			require.NoError(r, err)
-			projects, err := task.NewProjects(r.Projects...)
-			require.NoError(r, err)
-			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
+			s, err := stop.Feature(r.Parts())
 			require.NoError(r, err)
 			return []orchestrator.Feature{s, f}
 		}
@@ -178,11 +172,8 @@ func TestTraceOfACancelledTask(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	store := memstore.New(nil)
 	for _, address := range []string{"", "collector:4318", "grpc://collector:4317", "http://"} {
-		_, err := traces.Feature(traces.Options{URL: secret.New(address), Store: store, Records: store})
+		_, err := traces.Feature(traces.Options{URL: secret.New(address)})
 		require.ErrorContains(t, err, "Options.URL", address)
 	}
-	_, err := traces.Feature(traces.Options{URL: secret.New("http://collector:4318")})
-	require.ErrorContains(t, err, "Options.Store and Records")
 }

@@ -7,12 +7,9 @@
 package waitcomment
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -33,25 +30,21 @@ const (
 	unwell = 5           // attempts after which an effect is taken to wait for its destination
 )
 
-// Options of the feature. Store is required.
-type Options struct {
-	Store orchestrator.Storing
-	Log   *slog.Logger // nil discards
-}
+type feature struct{ orchestrator.Parts }
 
 // Feature is the comment for the engine.
-func Feature(o Options) (orchestrator.Feature, error) {
-	if o.Store == nil {
-		return orchestrator.Feature{}, errors.New("waitcomment: Options.Store is required")
+func Feature(p orchestrator.Parts) (orchestrator.Feature, error) {
+	o := feature{p}
+	if err := o.Complete("waitcomment"); err != nil {
+		return orchestrator.Feature{}, err
 	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return orchestrator.Feature{
-		Name: Name, Doc: "A comment on the card says what its task waits for.",
+		Name:  Name,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: o.loop}},
 	}, nil
 }
 
-func (o Options) loop(ctx context.Context, e *orchestrator.Engine) {
+func (o feature) loop(ctx context.Context, e *orchestrator.Engine) {
 	for e.Wait(ctx, every) == nil {
 		if err := o.pass(ctx, e); err != nil && ctx.Err() == nil {
 			o.Log.Error("what tasks wait for could not be said on their cards", "err", err)
@@ -66,7 +59,7 @@ type wait struct {
 }
 
 // pass owes a comment to each card that says something else than its task waits for.
-func (o Options) pass(ctx context.Context, e *orchestrator.Engine) error {
+func (o feature) pass(ctx context.Context, e *orchestrator.Engine) error {
 	said, err := o.lastTexts(ctx)
 	if err != nil {
 		return err
@@ -91,7 +84,7 @@ func (o Options) pass(ctx context.Context, e *orchestrator.Engine) error {
 }
 
 // lastTexts reads what the comments say, by task.
-func (o Options) lastTexts(ctx context.Context) (map[int64]string, error) {
+func (o feature) lastTexts(ctx context.Context) (map[int64]string, error) {
 	out := map[int64]string{}
 	said, err := o.Store.Facts(ctx, task.Fact{Kind: orchestrator.FactWait}, 0)
 	for _, f := range said {
@@ -102,7 +95,7 @@ func (o Options) lastTexts(ctx context.Context) (map[int64]string, error) {
 
 // post puts the comment's job and records its text, in one transaction; an empty text is
 // the end of the wait.
-func (o Options) post(ctx context.Context, e *orchestrator.Engine, id int64, text string) error {
+func (o feature) post(ctx context.Context, e *orchestrator.Engine, id int64, text string) error {
 	t, err := o.Store.Task(ctx, id)
 	if err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/waitcomment"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -35,13 +34,11 @@ func commenting(t *testing.T, repos []string, f func(*Rig)) {
 	t.Helper()
 	Run(t, func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
+			gate, err := serialgate.New(serialgate.Options{Parts: r.Parts(), Repos: repos})
 			require.NoError(r, err)
-			gate, err := serialgate.New(serialgate.Options{Store: r.Store, Jobs: r.Store, Repos: repos})
+			s, err := stop.Feature(r.Parts())
 			require.NoError(r, err)
-			s, err := stop.Feature(stop.Options{Store: r.Store, Projects: projects, Workspaces: r.Place, Agents: r.Place})
-			require.NoError(r, err)
-			w, err := waitcomment.Feature(waitcomment.Options{Store: r.Store})
+			w, err := waitcomment.Feature(r.Parts())
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature(), s, w}
 		}

@@ -45,7 +45,7 @@ func (l *Limit) show(ctx context.Context) (any, error) {
 		for _, t := range in {
 			r.InWork = append(r.InWork, t.WorkItemID)
 		}
-		line, err := admit.ListWaiting(ctx, l.opt.Jobs, l.rule(), p.Repo)
+		line, err := admit.ListWaiting(ctx, l.opt.Store, l.rule(), p.Repo)
 		if err != nil {
 			return nil, err
 		}

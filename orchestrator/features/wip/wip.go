@@ -19,7 +19,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -33,18 +32,16 @@ const Name = "wip"
 // Works is the fact of a repository's task that has a place.
 const Works task.FactKind = "place"
 
-// Options of a Limit. All up to Projects are required.
+// Options of a Limit.
 type Options struct {
-	Store    orchestrator.Storing
-	Jobs     admit.Jobs
-	Projects *task.Projects
-	Except   func(repo string) bool // repositories in which something else bounds beginnings; nil = none
+	orchestrator.Parts
+
+	Except func(repo string) bool // repositories in which something else bounds beginnings; nil = none
 	// Cards tells in which order people have put them; nil, or of a board without one: tasks begin by their numbers, as
 	// do those of cards that it does not list.
 	Cards interface {
 		Order(ctx context.Context, project string) (cards []string, err error)
 	}
-	Now func() time.Time // nil = the real clock
 }
 
 // Limit is the feature.
@@ -54,11 +51,8 @@ type Limit struct {
 
 // New checks the options.
 func New(o Options) (*Limit, error) {
-	if o.Store == nil || o.Jobs == nil || o.Projects == nil {
-		return nil, errors.New("wip: Options.Store, Jobs and Projects are required")
-	}
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
+	if err := o.Complete("wip"); err != nil {
+		return nil, err
 	}
 	if o.Except == nil {
 		o.Except = func(string) bool { return false }
@@ -69,13 +63,8 @@ func New(o Options) (*Limit, error) {
 // Feature is the limit for the engine.
 func (l *Limit) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
-		Name: Name, Doc: "So many tasks of a repository are in work at a time.",
-		Facts: func(p task.Project, ev *stage.Event) {
-			_, bounded := l.places(p.Repo)
-			ev.BranchLater = ev.BranchLater || bounded
-		},
-		Holds:     l.holds,
-		Admission: []admit.Rule{l.rule()}, Show: l.show,
+		Name: Name,
+		On:   l.on, Admission: []admit.Rule{l.rule()}, Show: l.show,
 	}
 }
 
@@ -108,17 +97,22 @@ func begins(s stage.State) bool {
 	return s.Active != "" && s.Failures == 0 && (s.Stage == stage.Analysis || s.Run == 1)
 }
 
-// holds takes and gives back the place of a task that has begun.
-func (l *Limit) holds(_ context.Context, c orchestrator.Change, with *task.Commit) error {
-	if _, bounded := l.places(c.Task.Repo); !bounded && !c.Ended() || c.Began() {
+// on has the branch of a task made when it has a place, and takes and gives back the place of one that has begun.
+func (l *Limit) on(_ context.Context, m any) error {
+	if b, begins := m.(orchestrator.Beginning); begins {
+		_, bounded := l.places(b.Project.Repo)
+		b.Event.BranchLater = b.Event.BranchLater || bounded
+	}
+	c, _ := m.(orchestrator.Change)
+	if _, bounded := l.places(c.Task.Repo); c.With == nil || !bounded && !c.Ended() || c.Began() {
 		return nil
 	}
 	before := c.Before.Hold != stage.HoldNone
 	switch after := c.Task.State.Hold != stage.HoldNone; {
 	case c.Ended() || after && !before:
-		with.Over = append(with.Over, place(c.Task))
+		c.With.Over = append(c.With.Over, place(c.Task))
 	case before && !after:
-		with.Facts = append(with.Facts, place(c.Task))
+		c.With.Facts = append(c.With.Facts, place(c.Task))
 	}
 	return nil
 }
@@ -142,7 +136,7 @@ func (l *Limit) tend(ctx context.Context, started, reloaded bool) (all bool, nex
 			if _, bounded := l.places(t.Repo); !bounded || t.State.Hold != stage.HoldNone || begins(t.State) && t.State.Run == 1 {
 				continue
 			}
-			rows, err := admit.Rows(ctx, l.opt.Jobs, t.Repo, t.ID)
+			rows, err := admit.Rows(ctx, l.opt.Store, t.Repo, t.ID)
 			if err != nil {
 				return false, next, err
 			}
@@ -218,7 +212,7 @@ func (l *Limit) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.F
 		at := slices.Index(order, s.Task.TrackerIssueID)
 		if at < 0 {
 			line := func(id int64) string { return admit.Subjects(repo, id)[1] }
-			older, err := l.opt.Jobs.HoldsIn(ctx, line(0), line(s.Task.ID), 1)
+			older, err := l.opt.Store.HoldsIn(ctx, line(0), line(s.Task.ID), 1)
 			if err != nil {
 				return nil, err
 			}
@@ -284,7 +278,7 @@ func (l *Limit) ready(ctx context.Context, repo string, items []string, held boo
 		if len(list) == 0 || list[0].State.Run > 1 || !begins(list[0].State) {
 			continue
 		}
-		waits, err := l.opt.Jobs.Waiting(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: list[0].ID})
+		waits, err := l.opt.Store.Waiting(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: list[0].ID})
 		if err != nil {
 			return task.Task{}, err
 		}
@@ -327,7 +321,7 @@ func (l *Limit) working(ctx context.Context, repo string) (in []task.Task, err e
 		if errors.Is(failed, task.ErrNotFound) || failed == nil && (t.State.Stage.Terminal() || t.State.Hold != stage.HoldNone) {
 			continue
 		}
-		held, failed2 := admit.Rows(ctx, l.opt.Jobs, repo, f.Task)
+		held, failed2 := admit.Rows(ctx, l.opt.Store, repo, f.Task)
 		if err = errors.Join(err, failed, failed2); err == nil && len(held) == 0 {
 			in = append(in, t)
 		}

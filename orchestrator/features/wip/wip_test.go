@@ -28,9 +28,7 @@ func limited(t *testing.T, places int, more func(*Rig) []orchestrator.Feature, f
 		r.Options.MaxConcurrency = 8
 		r.Projects[0].WIP = places
 		r.Features = func() []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
-			require.NoError(r, err)
-			l, err := wip.New(wip.Options{Store: r.Store, Jobs: r.Store, Projects: projects})
+			l, err := wip.New(wip.Options{Parts: r.Parts()})
 			require.NoError(r, err)
 			out := []orchestrator.Feature{l.Feature()}
 			if more != nil {
@@ -116,9 +114,7 @@ func TestAPlaceThatIsFreeIsGivenAtOnce(t *testing.T) {
 		"an approval": func(*Rig, string) {},
 	} {
 		stopped := func(r *Rig) []orchestrator.Feature {
-			projects, err := task.NewProjects(r.Projects...)
-			require.NoError(r, err)
-			f, err := stop.Feature(stop.Options{Store: r.Store, Workspaces: r.Place, Agents: r.Place, Projects: projects})
+			f, err := stop.Feature(r.Parts())
 			require.NoError(r, err)
 			return []orchestrator.Feature{f}
 		}
@@ -153,7 +149,7 @@ func TestAPlaceThatIsFreeIsGivenAtOnce(t *testing.T) {
 // two do not wait for each other.
 func TestNoPlaceForWhatWaitsForAnotherTask(t *testing.T) {
 	with := func(r *Rig) []orchestrator.Feature {
-		d, err := deps.New(deps.Options{Store: r.Store, Table: r.Store, Jobs: r.Store, Relations: r.Board, Items: r.Board})
+		d, err := deps.New(deps.Options{Parts: r.Parts(), Relations: r.Board, Items: r.Board})
 		require.NoError(r, err)
 		return []orchestrator.Feature{d.Feature()}
 	}
@@ -250,9 +246,7 @@ func TestTheOrderOfTheBoardIsThatOfTheLine(t *testing.T) {
 			Run(t, func(r *Rig) {
 				r.Options.MaxConcurrency, r.Projects[0].WIP = agents, 2
 				r.Features = func() []orchestrator.Feature {
-					projects, err := task.NewProjects(r.Projects...)
-					require.NoError(r, err)
-					l, err := wip.New(wip.Options{Store: r.Store, Jobs: r.Store, Projects: projects, Cards: by})
+					l, err := wip.New(wip.Options{Parts: r.Parts(), Cards: by})
 					require.NoError(r, err)
 					return []orchestrator.Feature{l.Feature()}
 				}

@@ -37,7 +37,7 @@ func crowd(b *testing.B, tasks int) http.Handler {
 	b.Cleanup(func() { _ = db.Close() })
 	projects, err := task.NewProjects(task.Project{TrackerProject: project, Repo: repo, CloneURL: "u", Prefix: "APP"})
 	require.NoError(b, err)
-	gate, err := serialgate.New(serialgate.Options{Store: db, Jobs: db, Repos: []string{repo}})
+	gate, err := serialgate.New(serialgate.Options{Parts: orchestrator.Parts{Store: db, Projects: &task.Projects{}}, Repos: []string{repo}})
 	require.NoError(b, err)
 	board, host, place := memtracker.New(nil), memhost.New(), memwork.New(agent)
 	engine, err := orchestrator.New(stage.Default(), orchestrator.Deps{

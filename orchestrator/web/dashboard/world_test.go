@@ -103,24 +103,20 @@ func inWorld(t *testing.T, change func(*dashboard.Options), f func(*world)) {
 func (w *world) features() []orchestrator.Feature {
 	projects, err := task.NewProjects(w.Projects...)
 	require.NoError(w, err)
-	w.gate, err = serialgate.New(serialgate.Options{Store: w.Store, Jobs: w.Store, Repos: []string{repo}})
+	w.gate, err = serialgate.New(serialgate.Options{Parts: w.Parts(), Repos: []string{repo}})
 	require.NoError(w, err)
-	off, err := stop.Feature(stop.Options{Store: w.Store, Projects: projects, Workspaces: w.Place, Agents: w.Place})
+	off, err := stop.Feature(w.Parts())
 	require.NoError(w, err)
 	rec, err := reconcile.New(reconcile.Options{Tracker: w.Board, Board: w.Board})
 	require.NoError(w, err)
-	dep, err := deps.New(deps.Options{Store: w.Store, Table: w.Store, Jobs: w.Store, Relations: w.Board, Items: w.Board})
+	dep, err := deps.New(deps.Options{Parts: w.Parts(), Relations: w.Board, Items: w.Board})
 	require.NoError(w, err)
 	runners := effects.Runners(effects.Deps{Store: w.Store, Jobs: w.Store, Projects: projects, Tracker: w.Board, Host: w.Host, Workspaces: w.Place})
-	merge, err := mergegate.New(mergegate.Options{
-		Store: w.Store, Jobs: w.Store, Projects: projects, Spaces: w.Place, Leases: w.leases, Host: w.Host, Merge: runners[stage.EffectMerge], Repos: []string{other},
-	})
+	merge, err := mergegate.New(mergegate.Options{Parts: w.Parts(), Leases: w.leases, Merge: runners[stage.EffectMerge], Repos: []string{other}})
 	require.NoError(w, err)
-	money, err := budget.New(budget.Options{
-		Store: w.Store, Records: w.Store, Costs: w.Store, Projects: projects, Jobs: w.Store, Caps: budget.Caps{RepoDay: 50_000_000, Task: 9_000_000},
-	})
+	money, err := budget.New(budget.Options{Parts: w.Parts(), Caps: budget.Caps{RepoDay: 50_000_000, Task: 9_000_000}})
 	require.NoError(w, err)
-	w.pauses, err = agentpause.New(agentpause.Options{Store: w.Store, Pauses: w.Store, Projects: projects, Jobs: w.Store, Agents: w.Place})
+	w.pauses, err = agentpause.New(w.Parts())
 	require.NoError(w, err)
 	return []orchestrator.Feature{off, w.pauses.Feature(), rec.Feature(), w.gate.Feature(), dep.Feature(), merge.Feature(), money.Feature()}
 }
