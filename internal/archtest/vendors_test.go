@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var vendor = regexp.MustCompile(`(?i)plane|gitea|forgejo|github|telegram`)
+var vendor = regexp.MustCompile(`(?i)plane|gitea|forgejo|github|telegram|slack`)
 
 // What examines and rehearses a deployment, and begins one, names no program that a deployment may have beside it: all that is
 // said of one alone is in the registry of kinds or in an adapter.
