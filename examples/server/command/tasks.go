@@ -192,31 +192,42 @@ func (c queueCmd) Run(s *streams) error {
 	})
 }
 
-type retryCmd struct {
-	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
+// several is the part of commands about tasks that are handled one after the other.
+type several struct {
+	Tasks []string `arg:"" name:"task" help:"Task ids, or work item ids such as GPX-42."`
 	printer
 }
 
-// Run tries again what a task has failed at; it needs ORCH_ADMIN_TOKEN.
-func (c retryCmd) Run(s *streams) error { return c.order(s, c.Task, "retry") }
+type retryCmd struct{ several }
 
-type stopCmd struct {
-	Task string `arg:"" help:"Task id, or work item id such as GPX-42."`
-	printer
-}
+// Run tries again what tasks have failed at; it needs the right operator.
+func (c retryCmd) Run(s *streams) error { return c.order(s, "retry", c.Tasks...) }
 
-// Run cancels a task and ends its agent; it needs ORCH_ADMIN_TOKEN.
-func (c stopCmd) Run(s *streams) error { return c.order(s, c.Task, "stop") }
+type stopCmd struct{ several }
 
-// order makes a request that the server carries out later.
-func (c printer) order(s *streams, task, what string) error {
-	id, err := c.find(task)
-	if err != nil {
-		return err
+// Run cancels tasks and ends their agents; it needs the right operator.
+func (c stopCmd) Run(s *streams) error { return c.order(s, "stop", c.Tasks...) }
+
+// order makes a request about each task that the server carries out later. What is refused of one keeps none of the
+// others back; the error is that of the first, and names those that there were.
+func (c printer) order(s *streams, what string, tasks ...string) (first error) {
+	for _, name := range tasks {
+		id, key, err := c.item(name)
+		if err == nil {
+			err = read(c, s, http.MethodPost, fmt.Sprintf("/tasks/%d/%s", id, what), nil, func(w io.Writer, out web.Queued) {
+				fmt.Fprintf(w, "%s of %s: %s\n", what, key, out.Status)
+			})
+		}
+		if err != nil && len(tasks) > 1 {
+			err = fmt.Errorf("%s of %s: %w", what, cmp.Or(key, name), err)
+		}
+		if first == nil {
+			first = err
+		} else if err != nil {
+			fmt.Fprintln(s.err, "signalbox:", err)
+		}
 	}
-	return read(c, s, http.MethodPost, fmt.Sprintf("/tasks/%d/%s", id, what), nil, func(w io.Writer, out web.Queued) {
-		fmt.Fprintf(w, "%s of task %d: %s\n", what, id, out.Status)
-	})
+	return first
 }
 
 type undoCmd struct {
@@ -225,4 +236,4 @@ type undoCmd struct {
 }
 
 // Run opens the undo of a task that is done; it needs ORCH_ADMIN_TOKEN.
-func (c undoCmd) Run(s *streams) error { return c.order(s, c.Task, "undo") }
+func (c undoCmd) Run(s *streams) error { return c.order(s, "undo", c.Task) }
