@@ -23,7 +23,7 @@ type cardCmd struct {
 	Add     cardAddCmd     `cmd:"" help:"Make a card."`
 	Move    cardMoveCmd    `cmd:"" help:"Move a card to a column, or within it: the order in a column is that in which its cards begin."`
 	Comment cardCommentCmd `cmd:"" help:"Comment on a card."`
-	Import  cardImportCmd  `cmd:"" help:"Make the cards of a CSV file; run again, it makes what is missing."`
+	Import  cardImportCmd  `cmd:"" help:"Make the cards of a CSV file or of another board; run again, it makes what is missing."`
 	Answer  cardAnswerCmd  `cmd:"" help:"Answer the questions on a card, which goes on: a comment and In Progress."`
 }
 
@@ -110,7 +110,7 @@ func (c cardAddCmd) Run(s *streams) error {
 }
 
 type cardMoveCmd struct {
-	Words  []string `arg:"" name:"card" help:"Keys of cards, then a column by its key or name: to_analyse, 'In Progress', STOP; Approved takes one card."`
+	Words  []string `arg:"" name:"card" help:"Keys of cards, then a column: to_analyse, 'In Progress', STOP; Approved takes one card."`
 	Before string   `help:"Put it before this card of the column."`
 	Behind string   `help:"Put it behind this card of the column."`
 	Why    string   `help:"A comment that goes with it; a rejection needs one."`
