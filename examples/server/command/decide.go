@@ -125,7 +125,7 @@ func (c decision) decide(s *streams, name, verb string, on stage.Trigger) error 
 		return err
 	})
 	if err == nil && out.Status == "refused" {
-		return &exitError{exitRefused, fmt.Errorf("the %s moves nothing: signalbox why %s says what is waited for", verb, before.WorkItemID)}
+		return &exitError{exitRefused, fmt.Errorf("the %s moves nothing: look at signalbox why %s", verb, before.WorkItemID)}
 	}
 	return err
 }

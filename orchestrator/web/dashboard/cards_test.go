@@ -126,14 +126,23 @@ func TestCardActsAreEvents(t *testing.T) {
 	d := signedIn(t)
 	card := d.made("one")
 	require.Len(t, d.events(), 1, "it is made")
+	const begins = "Comment and set To Analyse"
+	require.Contains(t, d.request(http.MethodGet, card, nil).body, begins)
 	for range 2 {
 		require.Equal(t, http.StatusSeeOther, d.post(card+"/move", url.Values{"column": {"to_analyse"}}).status)
 	}
 	jobs := d.events()
 	require.Len(t, jobs, 2)
+	require.NotContains(t, d.request(http.MethodGet, card, nil).body, begins)
+	id := card[strings.LastIndex(card, "/")+1:]
 	for _, want := range []string{`"ActorID":"Kim"`, `"To":"to_analyse"`, `"Via":"board"`, `"Proof":"none"`, `"Status":true`} {
 		require.Contains(t, string(jobs[1].Payload), want)
 	}
+	_, err := d.board.Move(t.Context(), id, "blocked", cards.Person{Name: cards.Service + string(stage.Stream)})
+	require.NoError(t, err)
+	refused := d.request(http.MethodGet, card, nil).body
+	require.Contains(t, refused, begins, "it was refused")
+	require.Contains(t, refused, "<bdi>signalbox</bdi>")
 	back := d.post(card+"/move", url.Values{"column": {"backlog"}, "back": {project}})
 	require.Contains(t, back.header.Get("Location"), "board?project="+project)
 	require.Equal(t, http.StatusSeeOther, d.post(card+"/say", url.Values{"key": {"k"}, "body": {"words " + evil}}).status)
