@@ -259,6 +259,11 @@ func TestCardOfATask(t *testing.T) {
 	act, err := entries[len(entries)-1].Acted()
 	require.NoError(t, err)
 	require.Equal(t, "Kim (admin token)", act.By.Name)
+	row.State.Stage, row.State.Hold, row.Version = stage.Done, stage.HoldNone, 1
+	undo := task.Task{ID: n + 1, TrackerIssueID: id, Repo: repo, WorkItemID: "APP-1-undo", Title: "Undo", Branch: "c", State: stage.State{Stage: stage.Development, Follows: "APP-1"}}
+	require.NoError(t, d.store.Commit(t.Context(), task.Commit{Task: &row}))
+	require.NoError(t, d.store.Commit(t.Context(), task.Commit{Task: &undo}))
+	require.Regexp(t, `(?s)Followed by <a href="[^"]*tasks/2">.*id="story-h"`, d.request(http.MethodGet, "/tasks/1", nil).body, "without unfolding anything")
 }
 
 // Whose name is not known is asked for it once, by the form that was sent, and by no other page from then on.
