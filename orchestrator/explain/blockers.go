@@ -292,7 +292,8 @@ func (a account) blockOfJob() {
 			Do:  "Wait: another worker takes the job up when its claim ends",
 		})
 	case job.Job.Status == queue.Running:
-		a.Summary = fmt.Sprintf("The %s is at work since %s (attempt %d).", role, orchestrator.Moment(a.now, job.Job.StartedAt), job.Job.Attempt)
+		began := orchestrator.Moment(a.now, job.Job.StartedAt)
+		a.Summary = fmt.Sprintf("The %s is at work since %s (attempt %d).", role, began, job.Job.Attempt)
 		return
 	}
 	for _, r := range reasons(a.engine, job, a.running) {
