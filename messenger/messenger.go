@@ -1,6 +1,6 @@
 // Package messenger is the port to a chat: messages that are sent once, and
-// edited in place when they show a state. adapters/telegram and adapters/chathook
-// implement it; messenger/memmessenger is an in-memory double and
+// edited in place when they show a state. adapters/telegram, adapters/slack
+// and adapters/chathook implement it; messenger/memmessenger is an in-memory double and
 // messenger/messengertest the suite that every implementation passes. What people
 // do in a chat comes by a Listener, where the implementation is one.
 //

@@ -138,7 +138,7 @@ func TestChatDecides(t *testing.T) {
 		k.Settle(10 * time.Second)
 		require.Equal(k, before.Version, k.Rig.Task(item).Version)
 
-		require.Equal(k, "SLF-1: why is it rejected? Reply to this message.", k.press(annInChat, "Reject"))
+		require.Equal(k, "SLF-1: why is it rejected?", k.press(annInChat, "Reject"))
 		require.Empty(k, k.reply(stranger, "because I say so"), "a stranger's reply is none")
 		require.Equal(k, "SLF-1: Reject is taken.", k.reply(annInChat, "no limits are named"))
 		k.Settle(time.Minute)
@@ -252,7 +252,7 @@ func TestChatAnswers(t *testing.T) {
 		require.ErrorAs(k, admin.Note(context.Background(), k.Chat.Engine, k.Rig.Task(item).ID, " ", by), &refused)
 		k.Settle(10 * time.Second)
 		require.Equal(k, version, k.Rig.Task(item).Version)
-		require.Equal(k, "APP-1: what is the answer? Reply to this message.", k.press(annInChat, "Answer"))
+		require.Equal(k, "APP-1: what is the answer?", k.press(annInChat, "Answer"))
 		require.Equal(k, "APP-1: Answer is taken.", k.reply(annInChat, "zoom 12"))
 		k.Settle(time.Minute)
 		runs := k.Place.Runs()

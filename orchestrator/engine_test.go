@@ -134,7 +134,7 @@ func TestQuestionsWaitForAnAnswer(t *testing.T) {
 	Run(t, nil, func(r *Rig) {
 		r.Place.SetScript(Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			if c.Run == 1 {
-				files[c.Env["SIGNALBOX_DOCS"]+"/questions.md"] = "Which zoom levels?"
+				files[c.Env["SIGNALBOX_DOCS"]+"/questions.md"] = "# Questions\n\n## Open\n\nWhich zoom levels?"
 				return work.Result{Kind: work.ResultOK}
 			}
 			delete(files, c.Env["SIGNALBOX_DOCS"]+"/questions.md")
@@ -145,6 +145,7 @@ func TestQuestionsWaitForAnAnswer(t *testing.T) {
 		r.Waits(item, stage.HoldNeedsInput)
 		require.Equal(r, stage.StatusNeedsInput, r.Status(App, item))
 		require.True(r, r.Commented(App, item, "Which zoom levels?"))
+		require.Equal(r, "Waits for a human: Which zoom levels?", r.Explain(item).Summary)
 		r.Board.Say(item, "kim", "All of them.")
 		r.Set(item, stage.StatusInProgress)
 		r.Settle(10 * time.Second)

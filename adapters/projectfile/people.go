@@ -2,6 +2,7 @@ package projectfile
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -9,8 +10,12 @@ import (
 type person struct {
 	Name     string `yaml:"name"`     // as approvers and releasers, and the names of tokens, have it
 	Telegram string `yaml:"telegram"` // the number of the account; user names change hands
+	Slack    string `yaml:"slack"`    // the member's id, which the profile shows
 	Chat     string `yaml:"chat"`     // the account in a chat of ORCH_CHAT_URL
 }
+
+// slackID is the id of a member, or nothing.
+var slackID = regexp.MustCompile(`^([UW][0-9A-Z]+)?$`)
 
 // accountsOf are the names of people by their accounts; an error comes with the place in the list.
 func accountsOf(list []person) (map[string]string, int, error) {
@@ -26,7 +31,10 @@ func accountsOf(list []person) (map[string]string, int, error) {
 			return nil, i, fmt.Errorf("people: %s: telegram is %q, want the number of the account, "+
 				"which the bot tells whoever is not listed", p.Name, p.Telegram)
 		}
-		for chat, id := range map[string]string{"telegram": p.Telegram, "chat": p.Chat} {
+		if !slackID.MatchString(p.Slack) {
+			return nil, i, fmt.Errorf("people: %s: slack is %q, want the member's id, such as U0123ABCD", p.Name, p.Slack)
+		}
+		for chat, id := range map[string]string{"telegram": p.Telegram, "slack": p.Slack, "chat": p.Chat} {
 			if other := out[chat+":"+id]; id != "" && other != "" {
 				return nil, i, fmt.Errorf("people: %s has the account %s of %s at %s", p.Name, id, other, chat)
 			}

@@ -214,12 +214,12 @@ func (c *Chat) Answer(ctx context.Context, a messenger.Act, with messenger.Answe
 	topic, _ := strconv.Atoi(part[2])
 	button := part[0] == "query"
 	if with.Ask || !button && with.Text != "" {
-		text := html.EscapeString(shorten(clean(with.Text), textMax/2))
+		text := html.EscapeString(messenger.Shorten(with.Text, textMax/2))
 		p := &bot.SendMessageParams{ChatID: wire(chat), MessageThreadID: topic, Text: text}
 		to := message
 		if with.Ask { // the mention makes it a question to that person alone
 			p.Text = fmt.Sprintf("<a href=\"tg://user?id=%s\">%s</a>: %s\n[%s/%d]", a.By.ID,
-				html.EscapeString(shorten(clean(cmp.Or(a.By.Name, a.By.ID)), 64)), p.Text, html.EscapeString(a.Choice), message)
+				html.EscapeString(messenger.Shorten(cmp.Or(a.By.Name, a.By.ID), 64)), p.Text, html.EscapeString(a.Choice), message)
 			p.ReplyMarkup = models.ForceReply{ForceReply: true, Selective: true}
 		} else if n, err := strconv.Atoi(part[1]); err == nil {
 			to = n
@@ -232,7 +232,7 @@ func (c *Chat) Answer(ctx context.Context, a messenger.Act, with messenger.Answe
 	if button {
 		p := &bot.AnswerCallbackQueryParams{CallbackQueryID: part[1]}
 		if !with.Ask {
-			p.Text, p.ShowAlert = shorten(clean(with.Text), toastMax), !with.Done
+			p.Text, p.ShowAlert = messenger.Shorten(with.Text, toastMax), !with.Done
 		}
 		if _, err := c.bot.AnswerCallbackQuery(ctx, p); err != nil && !errorContains(err, "query is too old") {
 			return c.convert(err)

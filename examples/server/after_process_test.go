@@ -35,7 +35,7 @@ func TestAfterTheEnd(t *testing.T) {
 			require.Contains(t, w.page("/dashboard/tasks/1"), "Undo…")
 			out, errs, code := w.command("undo", first.WorkItemID)
 			require.Zero(t, code, errs)
-			require.Contains(t, out, "undo of task 1: queued")
+			require.Contains(t, out, "undo of AFT-1: queued")
 			w.until("a person is requested", func() bool { return w.task(item).Hold == "approval" && w.column(item) == "In Review" })
 			u := w.task(item)
 			require.Equal(t, "AFT-1-undo", u.WorkItemID)

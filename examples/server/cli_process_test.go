@@ -59,7 +59,14 @@ func TestCommandsOfTheManual(t *testing.T) {
 			})
 		},
 		"waits for the review": func() { stands(stage.StatusInReview) },
-		"waits for the end":    func() { stands(stage.StatusDone) },
+		"waits until it is refused": func() {
+			r.until("the card says why", func() bool {
+				list, err := desk.Cards(r.Context(), cards.Filter{Number: 2})
+				require.NoError(r, err)
+				return len(story(t, desk, list[0].ID).Comments) > 0
+			})
+		},
+		"waits for the end": func() { stands(stage.StatusDone) },
 	}
 	var told, now []string
 	inside, commands := false, 0

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/slack-go/slack/slacktest"
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
@@ -44,7 +47,7 @@ func TestGuides(t *testing.T) {
 	}
 	t.Parallel()
 	played := map[string]func(t *testing.T, page []step){
-		"Connect Plane and GitHub": planeAndGitHub, "Telegram": onTelegram, "PostgreSQL": onPostgreSQL, "Several servers": twoServers, "Back up and restore": backedUp,
+		"Connect Plane and GitHub": planeAndGitHub, "Telegram": onTelegram, "Slack": onSlack, "PostgreSQL": onPostgreSQL, "Several servers": twoServers, "Back up and restore": backedUp,
 		"Upgrade and roll back": func(*testing.T, []step) {}, // make drill
 	}
 	for _, part := range strings.Split(section(t, manual, ""), "\n## ")[1:] {
@@ -113,6 +116,22 @@ func onTelegram(t *testing.T, page []step) {
 	require.Regexp(t, `ok +telegram`, said["signalbox doctor"])
 	require.Regexp(t, `ORCH_TELEGRAM_TOKEN +\*\*\* .*telegram-token`, said["signalbox config"])
 	d.until("the chat has the task's message", func() bool { return len(chat.Messages()) > 0 })
+}
+
+func onSlack(t *testing.T, page []step) {
+	t.Helper()
+	var posted atomic.Int64
+	outer := slacktest.NewTestServer(func(c slacktest.Customize) {
+		c.Handle("/chat.postMessage", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprintf(w, `{"ok":true,"channel":"C0123ABCD","ts":"1.%d"}`, posted.Add(1))
+		})
+	})
+	outer.Start()
+	t.Cleanup(outer.Stop)
+	d := settled(t, "ORCH_SLACK_URL="+outer.GetAPIURL())
+	said := d.follow(page, map[string]func(){"begins a card": d.begins})
+	require.Regexp(t, `ok +slack`, said["signalbox doctor"])
+	d.until("the channel has the task's message", func() bool { return posted.Load() > 0 })
 }
 
 // database makes what the page's SQL says in a real PostgreSQL, and returns its address.

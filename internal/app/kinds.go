@@ -16,6 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
+	"github.com/signalbox-dev/signalbox/adapters/slack"
 	"github.com/signalbox-dev/signalbox/adapters/telegram"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -134,6 +135,14 @@ func (s Settings) kinds() map[projectfile.Kind]kind {
 			}
 			o.Client = v.Settings.client()
 			return chathook.New(o)
+		}},
+		"slack": {chat: func(v *Service) (Chat, error) {
+			o := v.Settings.Slack
+			if !o.Token.IsSet() {
+				return nil, nil
+			}
+			o.HTTPClient, o.Log = v.Settings.client(), v.Log
+			return slack.New(o)
 		}},
 		"telegram": {chat: func(v *Service) (Chat, error) {
 			o := v.Settings.Telegram

@@ -24,6 +24,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/oidc"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/adapters/slack"
 	"github.com/signalbox-dev/signalbox/adapters/telegram"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -72,6 +73,7 @@ type Settings struct {
 	Plane    plane.Settings
 	GitHub   github.Settings
 	Telegram telegram.Options
+	Slack    slack.Options
 	Chat     chathook.Options
 	OIDC     oidc.Options
 	Proxy    access.Proxy
@@ -170,6 +172,9 @@ func (s Settings) check() error {
 	s.Plane.Check(wrong)
 	if s.Telegram.Token.IsSet() != (s.Telegram.ChatID != "") {
 		wrong("TELEGRAM_CHAT_ID", "and ORCH_TELEGRAM_TOKEN must be set together")
+	}
+	if on := s.Slack.Token.IsSet(); on != s.Slack.AppToken.IsSet() || on != (s.Slack.Channel != "") {
+		wrong("SLACK_TOKEN", "and ORCH_SLACK_APP_TOKEN and ORCH_SLACK_CHANNEL must be set together")
 	}
 	if s.Chat.URL.IsSet() != s.Chat.Secret.IsSet() {
 		wrong("CHAT_URL", "and ORCH_CHAT_SECRET must be set together")

@@ -54,7 +54,7 @@ func plan() []room {
 		{"adapters/sqlite", 4, []string{"internal/sqlstore"}}, {"adapters/postgres", 4, []string{"internal/sqlstore", "internal/pgerror"}}, // one engine, two dialects
 		{"adapters/tracksqlite", 4, []string{"internal/trackstore"}}, {"adapters/trackpostgres", 4, []string{"internal/trackstore", "internal/pgerror"}},
 		{"adapters/github", 4, []string{"internal/restclient", "adapters/labelboard"}}, {"adapters/gitea", 4, []string{"internal/restclient", "adapters/labelboard"}}, // labels are over their issues
-		{"adapters/plane", 4, []string{"internal/restclient"}},
+		{"adapters/plane", 4, []string{"internal/restclient"}}, {"adapters/slack", 4, []string{"internal/restclient"}},
 		{"internal/forgetest", 4, []string{"internal/fakehttp"}},
 		{"adapters/labelboard", 4, []string{"internal/restclient"}},
 		{"adapters/", 4, nil},

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var vendor = regexp.MustCompile(`(?i)plane|gitea|forgejo|github|telegram|claude|codex|gemini|opencode`)
+var vendor = regexp.MustCompile(`(?i)plane|gitea|forgejo|github|telegram|slack|claude|codex|gemini|opencode`)
 
 // What examines and rehearses a deployment, and begins one, names no program that a deployment may have beside it: all that is
 // said of one alone is in the registries of kinds or in an adapter.

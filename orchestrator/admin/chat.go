@@ -41,9 +41,9 @@ type chatAct struct {
 func chatActs() map[string]chatAct {
 	return map[string]chatAct{
 		task.ActApprove: {label: "Approve", on: stage.OnApproved},
-		task.ActReject:  {label: "Reject", on: stage.OnRejected, asks: "why is it rejected? Reply to this message."},
+		task.ActReject:  {label: "Reject", on: stage.OnRejected, asks: "why is it rejected?"},
 		task.ActConfirm: {label: "Confirm Deploy", on: stage.OnConfirmDeploy},
-		task.ActAnswer:  {label: "Answer", asks: "what is the answer? Reply to this message."},
+		task.ActAnswer:  {label: "Answer", asks: "what is the answer?"},
 		task.ActRetry:   {label: "Retry"},
 		task.ActStop:    {label: "Stop"},
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -134,11 +135,14 @@ func (a account) pendingMove() (Blocker, bool) {
 	return Blocker{}, false
 }
 
+// headings begin questions, which are Markdown and are shown in one line.
+var headings = regexp.MustCompile(`^(#+ [^\n]*\n+)+`)
+
 // blockOfPerson explains a task that is held for a person. A person whose
 // notification is still owed is not waited for.
 func (a account) blockOfPerson() {
 	p := a.project
-	b := Blocker{Kind: "human", Why: a.State.HoldReason, Since: a.UpdatedAt, Who: admit.WhoYou}
+	b := Blocker{Kind: "human", Why: headings.ReplaceAllString(a.State.HoldReason, ""), Since: a.UpdatedAt, Who: admit.WhoYou}
 	b.Do, b.Status = stage.Remedy(a.State)
 	b.Do += p.People.Restriction(b.Status)
 	if at := p.People.AtHost; len(at) > 0 && b.Status == stage.StatusApproved && a.State.PR != 0 {
@@ -288,7 +292,7 @@ func (a account) blockOfJob() {
 			Do:  "Wait: another worker takes the job up when its claim ends",
 		})
 	case job.Job.Status == queue.Running:
-		began := job.Job.StartedAt.UTC().Format(time.RFC3339)
+		began := orchestrator.Moment(a.now, job.Job.StartedAt)
 		a.Summary = fmt.Sprintf("The %s is at work since %s (attempt %d).", role, began, job.Job.Attempt)
 		return
 	}

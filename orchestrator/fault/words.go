@@ -26,7 +26,7 @@ var rewrites = []struct {
 	{regexp.MustCompile(`\bexit status (\d+)`), "exit code $1"},
 	// of packages of this module, at the beginning of what an error says
 	{regexp.MustCompile(`(^|: )(?:(?:githost|tracker|messenger|orchestrator|queue|work|plane|labelboard|github` +
-		`|gitea|telegram|gitcli|agentcli|sqlite|postgres|mem[a-z]+): )+`), "$1"},
+		`|gitea|telegram|slack|gitcli|agentcli|sqlite|postgres|mem[a-z]+): )+`), "$1"},
 }
 
 // Words puts an error's text into words for people who do not read Go: on cards and in

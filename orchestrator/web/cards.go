@@ -62,6 +62,18 @@ type CommentView struct {
 	Body    string    `json:"body"` // Markdown
 }
 
+// MoveList is the answer of POST /cards/move, in the order of the request.
+type MoveList struct {
+	Cards []MovedView `json:"cards"`
+}
+
+// MovedView tells what has come of the move of a card.
+type MovedView struct {
+	Card    string `json:"card"`              // as it was sent
+	Column  string `json:"column,omitempty"`  // where it stands; empty: it was not moved
+	Problem string `json:"problem,omitempty"` // why not
+}
+
 // LogValue names the card: its texts are not for the log.
 func (c CardDetail) LogValue() slog.Value { return slog.StringValue(c.Key) }
 
@@ -69,11 +81,12 @@ func (s *server) cardRoutes(row func(method, pattern string, needs access.Role, 
 	out := []access.Route{
 		row("GET", "/cards", access.Viewer, access.Some, s.cards),
 		row("POST", "/cards", access.Operator, ofBoard, s.makeCard),
+		row("POST", "/cards/move", access.Operator, access.Some, s.moveCards),
 		row("GET", "/cards/{card}", access.Viewer, ofCard, s.card),
 		row("PUT", "/cards/{card}", access.Operator, ofCard, s.editCard),
 		row("POST", "/cards/{card}", access.Operator, ofCard, s.actOnCard),
 	}
-	out[4].Note = "Approved and Rejected need an approver, Confirm Deploy a releaser"
+	out[5].Note = "Approved and Rejected need an approver, Confirm Deploy a releaser"
 	return out
 }
 
@@ -113,7 +126,10 @@ func (s *server) cardNamed(r *http.Request) (cards.Card, error) {
 	if s.Desk.Cards == nil {
 		return cards.Card{}, noBoard()
 	}
-	name := r.PathValue("card")
+	return s.cardCalled(r, r.PathValue("card"))
+}
+
+func (s *server) cardCalled(r *http.Request, name string) (cards.Card, error) {
 	c, err := s.Desk.Find(r.Context(), s.Engine.Projects.Boards(), name)
 	if _, unknown := errors.AsType[*cards.InputError](err); unknown {
 		var story cards.Story
@@ -277,4 +293,48 @@ func (s *server) actOnCard(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return s.detail(r, c.ID)
+}
+
+// movesMax bounds the cards of one request.
+const movesMax = 200
+
+// moveCards moves several cards into a column that is no verdict, which is given card by card. Each has an answer of its own.
+// Where the store does not answer there is none: sent again with its key, it moves those that are left and says nothing twice.
+func (s *server) moveCards(r *http.Request) (any, error) {
+	var in struct {
+		Key, Comment, To string
+		Cards            []string
+	}
+	by, err := written(r, &in)
+	to, known := cards.ColumnOf(in.To)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Desk.Cards == nil:
+		return nil, noBoard()
+	case len(in.Cards) == 0 || len(in.Cards) > movesMax:
+		return nil, badPayload(fmt.Sprintf("cards: send the keys of 1 to %d cards.", movesMax))
+	case !known || access.ForColumn(to.Status) != access.Operator:
+		return nil, badPayload("to: send a column that is no verdict: Approved, Rejected and Confirm Deploy are said card by card.")
+	}
+	out := MoveList{}
+	for _, name := range in.Cards {
+		c, err := s.cardCalled(r, name)
+		if err == nil {
+			err = s.Access.Check(access.Of(r.Context()), access.Operator, s.viewOf(c).Repo)
+		}
+		if err == nil {
+			err = s.Desk.Do(r.Context(), admin.Act{Card: c.ID, Key: in.Key, Body: in.Comment, Column: to.Key, By: by})
+		}
+		moved := MovedView{Card: name, Column: to.Key}
+		if err != nil {
+			no := s.refusalOf(err)
+			if no.Status == http.StatusServiceUnavailable {
+				return nil, err
+			}
+			moved.Column, moved.Problem = "", no.Text
+		}
+		out.Cards = append(out.Cards, moved)
+	}
+	return out, nil
 }

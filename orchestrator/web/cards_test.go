@@ -83,6 +83,28 @@ func TestCardsByTheAPI(t *testing.T) {
 	for range 2 {
 		ask(access.Operator, "POST", "/cards", `{"board": "app", "title": "Behind"}`, 200)
 	}
+	moveAll := func(role access.Role, body string) (status int, list web.MoveList) {
+		a := d.fetch("POST", "/cards/move", map[string]string{"Authorization": "Bearer " + d.tokens[role]}, body)
+		_ = json.Unmarshal([]byte(a.body), &list)
+		return a.status, list
+	}
+	for range 2 {
+		status, list := moveAll(access.Operator, `{"key": "b", "cards": ["app-3", "APP-77", "APP-4"], "to": "Blocked", "comment": "Later."}`)
+		require.Equal(t, http.StatusOK, status)
+		require.Equal(t, []web.MovedView{{Card: "app-3", Column: "blocked"}, {Card: "APP-77", Problem: "There is no such card."}, {Card: "APP-4", Column: "blocked"}}, list.Cards)
+		require.Len(t, ask(access.Viewer, "GET", "/cards/APP-4", "", 200).Comments, 1)
+	}
+	for _, body := range []string{`{"cards": ["APP-3"], "to": "Approved"}`, `{"cards": ["APP-3"], "to": ""}`, `{"cards": [], "to": "Backlog"}`} {
+		status, _ := moveAll(access.Approver, body)
+		require.Equal(t, http.StatusBadRequest, status, body)
+	}
+	_, list := moveAll(access.Operator, `{"cards": ["`+d.none.card+`"], "to": "Backlog", "comment": "secret"}`)
+	require.Empty(t, list.Cards[0].Column, "it is of another repository")
+	require.NotEmpty(t, list.Cards[0].Problem)
+	require.NotContains(t, list.Cards[0].Problem, "acme/other")
+	status, _ := moveAll(access.Viewer, `{"cards": ["APP-3"], "to": "Backlog"}`)
+	require.Equal(t, http.StatusForbidden, status)
+	moveAll(access.Operator, `{"cards": ["APP-4", "APP-3"], "to": "Backlog"}`)
 	ask(access.Viewer, "POST", "/cards/APP-3", `{"behind": "app-4"}`, 403)
 	ask(access.Operator, "POST", "/cards/APP-3", `{"behind": "app-77"}`, 400)
 	ask(access.Operator, "POST", "/cards/APP-3", `{"behind": "APP-2"}`, 400) // which is in another column
@@ -101,7 +123,7 @@ func TestCardsByTheAPI(t *testing.T) {
 			moves = append(moves, string(j.Payload))
 		}
 	}
-	require.Len(t, moves, 3)
+	require.Len(t, moves, 7)
 }
 
 // Who shares the operator's token is shown by the name that was sent, and is nobody else by that; who has a token of

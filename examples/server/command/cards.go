@@ -1,11 +1,14 @@
 package command
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -20,7 +23,7 @@ type cardCmd struct {
 	Add     cardAddCmd     `cmd:"" help:"Make a card."`
 	Move    cardMoveCmd    `cmd:"" help:"Move a card to a column, or within it: the order in a column is that in which its cards begin."`
 	Comment cardCommentCmd `cmd:"" help:"Comment on a card."`
-	Import  cardImportCmd  `cmd:"" help:"Make the cards of a CSV file; run again, it makes what is missing."`
+	Import  cardImportCmd  `cmd:"" help:"Make the cards of a CSV file or of another board; run again, it makes what is missing."`
 	Answer  cardAnswerCmd  `cmd:"" help:"Answer the questions on a card, which goes on: a comment and In Progress."`
 }
 
@@ -51,8 +54,10 @@ type card struct {
 
 // act sends something about a card and prints the card as it is then.
 func (c card) act(s *streams, method string, body any) error {
-	return read(c.printer, s, method, "/cards/"+url.PathEscape(c.Card), body, printCard)
+	return read(c.printer, s, method, c.path(), body, printCard)
 }
+
+func (c card) path() string { return "/cards/" + url.PathEscape(c.Card) }
 
 func printCard(w io.Writer, k web.CardDetail) {
 	fmt.Fprintf(w, "%s %s\n%s of %s, by %s; version %d\n", k.Key, oneLine(k.Title, 200), k.Column, k.Repo, k.MadeBy, k.Version)
@@ -105,19 +110,48 @@ func (c cardAddCmd) Run(s *streams) error {
 }
 
 type cardMoveCmd struct {
-	card
-	To     string `arg:"" optional:"" help:"A column, by its key or name: to_analyse, 'In Progress', Approved, STOP."`
-	Before string `help:"Put it before this card of the column."`
-	Behind string `help:"Put it behind this card of the column."`
-	Why    string `help:"A comment that goes with it; a rejection needs one."`
-	Commit string `help:"The commit that you have read: a verdict is refused when the task stands at another by now."`
+	Words  []string `arg:"" name:"card" help:"Keys of cards, then a column: to_analyse, 'In Progress', STOP; Approved takes one card."`
+	Before string   `help:"Put it before this card of the column."`
+	Behind string   `help:"Put it behind this card of the column."`
+	Why    string   `help:"A comment that goes with it; a rejection needs one."`
+	Commit string   `help:"The commit that you have read: a verdict is refused when the task stands at another by now."`
+	Key    string   `help:"Identity: the same key and comment make one comment."`
+	printer
 }
 
-// Run moves a card; it needs the right operator, and for a verdict that of an approver.
+var isKey = regexp.MustCompile(`^\s*\w+-\d+\s*$`)
+
+// Run moves cards; it needs the right operator, and for a verdict that of an approver.
 func (c cardMoveCmd) Run(s *streams) error {
-	return c.act(s, http.MethodPost, map[string]string{
-		"to": c.To, "comment": c.Why, "commit": c.Commit, "before": c.Before, "behind": c.Behind,
+	keys, to := c.Words, ""
+	if last := len(keys) - 1; !isKey.MatchString(keys[last]) {
+		keys, to = keys[:last], keys[last]
+	}
+	switch {
+	case len(keys) == 0:
+		return &exitError{exitUsage, errors.New("name the card that is to be moved, such as APP-7, before the column")}
+	case len(keys) == 1:
+		return card{keys[0], c.printer}.act(s, http.MethodPost, map[string]string{
+			"to": to, "comment": c.Why, "commit": c.Commit, "before": c.Before, "behind": c.Behind, "key": c.Key,
+		})
+	case c.Before != "" || c.Behind != "" || c.Commit != "":
+		return &exitError{exitUsage, errors.New("--before, --behind and --commit go with one card")}
+	}
+	left := 0
+	err := read(c.printer, s, http.MethodPost, "/cards/move", map[string]any{
+		"cards": keys, "to": to, "comment": c.Why, "key": c.Key,
+	}, func(w io.Writer, list web.MoveList) {
+		for _, m := range list.Cards {
+			if m.Problem != "" {
+				left++
+			}
+			fmt.Fprintln(w, m.Card, cmp.Or(m.Column, "stays: "+m.Problem))
+		}
 	})
+	if err == nil && left > 0 {
+		return &exitError{exitRefused, fmt.Errorf("%d of %d cards are not moved", left, len(keys))}
+	}
+	return err
 }
 
 type cardCommentCmd struct {

@@ -158,6 +158,16 @@ func (c client) find(name string) (int64, error) {
 	return found.ID, nil
 }
 
+// item is find, with the work item id of the task for people.
+func (c client) item(name string) (id int64, key string, err error) {
+	if id, err = c.find(name); err != nil {
+		return 0, "", err
+	}
+	var t web.TaskView
+	err = c.call(http.MethodGet, fmt.Sprintf("/tasks/%d", id), nil, &t)
+	return id, t.WorkItemID, err
+}
+
 // What the program ends with.
 const (
 	exitFailed      = 1

@@ -52,7 +52,7 @@ type noteCmd struct {
 
 // Run keeps a note; it needs the right operator.
 func (c noteCmd) Run(s *streams) error {
-	id, err := c.find(c.Task)
+	id, key, err := c.item(c.Task)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c noteCmd) Run(s *streams) error {
 		return err
 	}
 	return c.print(s.out, queued, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "kept for the next run of task %d\n", id)
+		_, err := fmt.Fprintf(w, "kept for the next run of %s\n", key)
 		return err
 	})
 }
@@ -113,11 +113,11 @@ func (c decision) decide(s *streams, name, verb string) error {
 	}
 	err = c.print(s.out, out, func(w io.Writer) error {
 		notes := oneLine(strings.Join(out.Notes, "; "), 400)
-		_, err := fmt.Fprintf(w, "%s of task %d: %s; it is at %s: %s\n", verb, id, out.Status, out.Stage, notes)
+		_, err := fmt.Fprintf(w, "%s of %s: %s; it is at %s: %s\n", verb, before.WorkItemID, out.Status, out.Stage, notes)
 		return err
 	})
 	if err == nil && out.Status == "refused" {
-		return &exitError{exitRefused, fmt.Errorf("the %s moves nothing: signalbox why %d says what is waited for", verb, id)}
+		return &exitError{exitRefused, fmt.Errorf("the %s moves nothing: look at signalbox why %s", verb, before.WorkItemID)}
 	}
 	return err
 }

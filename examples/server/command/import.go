@@ -1,11 +1,13 @@
 package command
 
 import (
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -20,15 +22,27 @@ import (
 )
 
 type cardImportCmd struct {
-	File  string `arg:"" help:"CSV; its first line names columns of key, title, description, labels, priority (1 is first), state."`
-	Board string `help:"The prefix of its cards; needed where the server keeps several boards."`
+	File    string `arg:"" optional:"" help:"CSV; its first line names columns key, title, description, labels, priority (1 first), state."`
+	From    string `help:"Instead of a file, by this machine's settings: plane or a board of the registry; github or a host: issues."`
+	Project string `help:"Of that board, as tracker_project in the registry; of issues owner/name."`
+	Over    bool   `help:"What is done or given up there as well."`
+	DryRun  bool   `help:"Print what would be made."`
+	Board   string `help:"The prefix of its cards; needed where the server keeps several boards."`
 	printer
+}
+
+// Validate refuses a call that names no cards, or two sources of them.
+func (c cardImportCmd) Validate() error {
+	if (c.File == "") == (c.From == "") || (c.From == "") != (c.Project == "") {
+		return errors.New("name a file, or --from with --project")
+	}
+	return nil
 }
 
 // imported is a card of a file.
 type imported struct {
 	key, title, description, labels string
-	priority                        int
+	priority, comments              int
 	column                          cards.Column
 }
 
@@ -38,16 +52,17 @@ const (
 	keyMax    = 200
 )
 
-// Run makes the cards of a file, once for their keys; it needs the right operator. A file with a mistake makes none.
+// Run makes the cards of a file or of a board, once for their keys; it needs the right operator. One with a mistake makes none.
 func (c cardImportCmd) Run(s *streams) error {
-	f, err := os.Open(c.File)
+	list, err := c.read(s)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w; no card was made", c.File+c.From, err)
 	}
-	defer f.Close() // it was only read
-	list, err := readCards(io.LimitReader(f, importMax))
-	if err != nil {
-		return fmt.Errorf("%s: %w; no card was made", c.File, err)
+	if c.DryRun {
+		for _, k := range list {
+			fmt.Fprintf(s.out, "%s %s (%s; %d comments; labels: %s)\n", k.column.Key, oneLine(k.title, 60), k.key, k.comments, k.labels)
+		}
+		return nil
 	}
 	all := []web.CardDetail{}
 	for n, k := range list {
@@ -69,6 +84,27 @@ func (c cardImportCmd) Run(s *streams) error {
 		return json.NewEncoder(s.out).Encode(all)
 	}
 	return nil
+}
+
+func (c cardImportCmd) read(s *streams) ([]imported, error) {
+	if c.File != "" {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close() // it was only read
+		return readCards(io.LimitReader(f, importMax))
+	}
+	settings, err := readSettings(s.kinds)
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	b, err := settings.OpenSource(ctx, c.From, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return (&source{b, c.From, c.Project, map[string]string{}}).cards(ctx, c.Over)
 }
 
 // readCards reads a file in the order in which its cards are made: what is first stands on top of its column.

@@ -51,6 +51,7 @@ func importer(t *testing.T) (own *board.Board, imports func(csv string) (int, st
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	t.Setenv("SIGNALBOX_TOKEN", importToken)
+	t.Setenv("SIGNALBOX_URL", s.URL)
 	return own, func(csv string) (int, string) {
 		file := filepath.Join(t.TempDir(), "cards.csv")
 		require.NoError(t, os.WriteFile(file, []byte(csv), 0o600))

@@ -194,20 +194,31 @@ func (c queueCmd) Run(s *streams) error {
 	})
 }
 
-// orderCmd is a command by whose name the server is to do something to a task.
+// orderCmd is a command by whose name the server is to do something to tasks, one after the other.
 type orderCmd struct {
-	named
+	Tasks []string `arg:"" name:"task" help:"Task ids, or work item ids such as GPX-42."`
 	printer
 }
 
-// Run has the server do it; it needs the right operator.
-func (c orderCmd) Run(s *streams, k *kong.Context) error {
-	id, err := c.find(c.Task)
-	if err != nil {
-		return err
-	}
+// Run has the server do it; it needs the right operator. What is refused of one task keeps none of the others back; the
+// error is that of the first, and names it when there were others.
+func (c orderCmd) Run(s *streams, k *kong.Context) (first error) {
 	what := k.Selected().Name
-	return read(c.printer, s, http.MethodPost, fmt.Sprintf("/tasks/%d/%s", id, what), nil, func(w io.Writer, out web.Queued) {
-		fmt.Fprintf(w, "%s of task %d: %s\n", what, id, out.Status)
-	})
+	for _, name := range c.Tasks {
+		id, key, err := c.item(name)
+		if err == nil {
+			err = read(c.printer, s, http.MethodPost, fmt.Sprintf("/tasks/%d/%s", id, what), nil, func(w io.Writer, out web.Queued) {
+				fmt.Fprintf(w, "%s of %s: %s\n", what, key, out.Status)
+			})
+		}
+		if err != nil && len(c.Tasks) > 1 {
+			err = fmt.Errorf("%s of %s: %w", what, cmp.Or(key, name), err)
+		}
+		if first == nil {
+			first = err
+		} else if err != nil {
+			fmt.Fprintln(s.err, "signalbox:", err)
+		}
+	}
+	return first
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,6 +41,9 @@ func (c whyCmd) Run(s *streams) error {
 		return c.all(s.out)
 	}
 	id, err := c.find(c.Task)
+	if e := (*exitError)(nil); errors.As(err, &e) && e.code == exitNotFound {
+		return c.unbegun(s, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -49,6 +53,28 @@ func (c whyCmd) Run(s *streams) error {
 			fmt.Fprintf(w, "  word %s\n", x.Words[i])
 		}
 	})
+}
+
+// unbegun explains a card of the server's own board that has no task: what the service has said on it last. Of another card
+// the error stays.
+func (c whyCmd) unbegun(s *streams, missing error) error {
+	err := read(c.printer, s, http.MethodGet, card{Card: c.Task}.path(), nil, func(w io.Writer, k web.CardDetail) {
+		fmt.Fprintf(w, "%s (no task, %s): %s\n", k.Key, k.Repo, oneLine(k.Title, 200))
+		fmt.Fprintf(w, "  in %s since %s\n", k.Column, k.MovedAt.UTC().Format(time.RFC3339))
+		do := "Set To Analyse"
+		for _, v := range slices.Backward(k.Comments) {
+			if v.Service {
+				fmt.Fprintf(w, "  said %s: %s\n", moment(v.At), oneLine(v.Body, 1000))
+				do = "Mend on the card what that says, then set To Analyse again"
+				break
+			}
+		}
+		fmt.Fprintf(w, "      do: %s: signalbox card move %s to_analyse\n", do, k.Key)
+	})
+	if err != nil {
+		return fmt.Errorf("%w; a card that was not begun has none, and what the service refuses it says there", missing)
+	}
+	return nil
 }
 
 func (c whyCmd) all(out io.Writer) error {

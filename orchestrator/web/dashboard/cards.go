@@ -238,6 +238,10 @@ func (s *server) showCard(r *http.Request, in typed) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
+	if at := p.Column.Key; at == cards.Backlog || at == string(stage.StatusBlocked) { // not begun, or refused
+		begin, _ := cards.ColumnOf(string(stage.StatusToAnalyse))
+		p.Wanted = []cards.Column{begin}
+	}
 	return view{Name: "card", Script: "cards.js", Title: p.Key + ": " + story.Title, Nav: "cards", Data: p}, nil
 }
 

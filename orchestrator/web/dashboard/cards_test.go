@@ -126,14 +126,23 @@ func TestCardActsAreEvents(t *testing.T) {
 	d := signedIn(t)
 	card := d.made("one")
 	require.Len(t, d.events(), 1, "it is made")
+	const begins = "Comment and set To Analyse"
+	require.Contains(t, d.request(http.MethodGet, card, nil).body, begins)
 	for range 2 {
 		require.Equal(t, http.StatusSeeOther, d.post(card+"/move", url.Values{"column": {"to_analyse"}}).status)
 	}
 	jobs := d.events()
 	require.Len(t, jobs, 2)
+	require.NotContains(t, d.request(http.MethodGet, card, nil).body, begins)
+	id := card[strings.LastIndex(card, "/")+1:]
 	for _, want := range []string{`"ActorID":"Kim"`, `"To":"to_analyse"`, `"Via":"board"`, `"Proof":"none"`, `"Status":true`} {
 		require.Contains(t, string(jobs[1].Payload), want)
 	}
+	_, err := d.board.Move(t.Context(), id, "blocked", cards.Person{Name: cards.Service + string(stage.Stream)})
+	require.NoError(t, err)
+	refused := d.request(http.MethodGet, card, nil).body
+	require.Contains(t, refused, begins, "it was refused")
+	require.Contains(t, refused, "<bdi>signalbox</bdi>")
 	back := d.post(card+"/move", url.Values{"column": {"backlog"}, "back": {project}})
 	require.Contains(t, back.header.Get("Location"), "board?project="+project)
 	require.Equal(t, http.StatusSeeOther, d.post(card+"/say", url.Values{"key": {"k"}, "body": {"words " + evil}}).status)
@@ -250,6 +259,11 @@ func TestCardOfATask(t *testing.T) {
 	act, err := entries[len(entries)-1].Acted()
 	require.NoError(t, err)
 	require.Equal(t, "Kim (admin token)", act.By.Name)
+	row.State.Stage, row.State.Hold, row.Version = stage.Done, stage.HoldNone, 1
+	undo := task.Task{ID: n + 1, TrackerIssueID: id, Repo: repo, WorkItemID: "APP-1-undo", Title: "Undo", Branch: "c", State: stage.State{Stage: stage.Development, Follows: "APP-1"}}
+	require.NoError(t, d.store.Commit(t.Context(), task.Commit{Task: &row}))
+	require.NoError(t, d.store.Commit(t.Context(), task.Commit{Task: &undo}))
+	require.Regexp(t, `(?s)Followed by <a href="[^"]*tasks/2">.*id="story-h"`, d.request(http.MethodGet, "/tasks/1", nil).body, "without unfolding anything")
 }
 
 // Whose name is not known is asked for it once, by the form that was sent, and by no other page from then on.

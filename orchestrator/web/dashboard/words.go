@@ -161,4 +161,10 @@ func columnName(key string) string {
 }
 
 // account names the author of something on our own board: a person, or a role of the service.
-func account(id string) string { return strings.TrimPrefix(id, cards.Service) }
+func account(id string) string {
+	name := strings.TrimPrefix(id, cards.Service)
+	if name == string(stage.Stream) { // what no role has said or done
+		return "signalbox"
+	}
+	return name
+}
