@@ -35,38 +35,59 @@ var errCells = errors.New("gps track: stored cells are damaged: collect the trac
 // CellsOf sketches lines.
 func CellsOf(lines orb.MultiLineString) Cells {
 	var all []uint32
-	for _, line := range lines {
-		for i := range line {
-			x, y := cellAt(line[i])
-			fromX, fromY := x, y
-			if i > 0 {
-				fromX, fromY = cellAt(line[i-1])
-			}
-			all = appendCells(all, fromX, fromY, x, y)
-		}
-	}
+	Walk(lines, cellZoom, func(x, y int64) { all = append(all, hashCell(x, y)) })
 	slices.Sort(all)
 	all = slices.Compact(all)
 	return Cells{len(all), slices.Clone(all[:min(len(all), cellsKept)])}
 }
 
-func cellAt(p orb.Point) (x, y float64) {
-	lat := max(-85, min(85, p[1])) * math.Pi / 180
-	return (p[0]/360 + 0.5) * (1 << cellZoom), (0.5 - math.Asinh(math.Tan(lat))/(2*math.Pi)) * (1 << cellZoom)
+// Walk visits the cells that lines cross, of a Mercator square of 2^zoom cells each way, from the north-west.
+// Those that follow each other differ; at most 4 million are visited.
+func Walk(lines orb.MultiLineString, zoom int, visit func(x, y int64)) {
+	w := walker{size: math.Exp2(float64(zoom)), x: -1, left: cellsMost, visit: visit}
+	for _, line := range lines {
+		var fromX, fromY float64
+		for i, p := range line {
+			x, y := w.at(p)
+			if i == 0 {
+				fromX, fromY = x, y
+			}
+			w.cross(fromX, fromY, x, y)
+			fromX, fromY = x, y
+		}
+	}
 }
 
-// appendCells appends the hashes of the cells that a segment crosses. The last one may be there.
-func appendCells(all []uint32, x0, y0, x1, y1 float64) []uint32 {
+// walker is on its way along lines.
+type walker struct {
+	size  float64 // cells in a row
+	x, y  int64   // where it is
+	left  int     // cells that it visits yet
+	visit func(x, y int64)
+}
+
+func (w *walker) at(p orb.Point) (x, y float64) {
+	lat := max(-maxLatitude, min(maxLatitude, p[1])) * math.Pi / 180
+	last := math.Nextafter(w.size, 0)
+	return min(last, (p[0]/360+0.5)*w.size), max(0, min(last, (0.5-math.Asinh(math.Tan(lat))/(2*math.Pi))*w.size))
+}
+
+// maxLatitude is where the Mercator square ends.
+const maxLatitude = 85.05112877980659
+
+// cross visits the cells that a segment crosses.
+func (w *walker) cross(x0, y0, x1, y1 float64) {
 	x, y, toX, toY := int64(math.Floor(x0)), int64(math.Floor(y0)), int64(math.Floor(x1)), int64(math.Floor(y1))
 	stepX, nextX, everyX := crossings(x0, x1)
 	stepY, nextY, everyY := crossings(y0, y1)
 	for left := abs(toX-x) + abs(toY-y); ; left-- {
-		if h := hashCell(x, y); (len(all) == 0 || all[len(all)-1] != h) && len(all) < cellsMost {
-			all = append(all, h)
+		if (x != w.x || y != w.y) && w.left > 0 {
+			w.x, w.y, w.left = x, y, w.left-1
+			w.visit(x, y)
 		}
 		switch {
-		case left <= 0 || len(all) == cellsMost:
-			return all
+		case left <= 0 || w.left == 0:
+			return
 		case x != toX && (nextX < nextY || y == toY):
 			x, nextX = x+stepX, nextX+everyX
 		default:

@@ -9,11 +9,12 @@ async function open(page, where = '') {
   await rest(page)
 }
 
-/** What the heat is made of. @param {import('@playwright/test').Page} page @returns {Promise<number>} the number of tracks in it */
+/** What the heat is made of. @param {import('@playwright/test').Page} page @returns {Promise<number>} the number of tracks that start in it */
 const counted = page => page.evaluate(() => {
   const { map } = /** @type {any} */ (window).demo
   const cells = map.querySourceFeatures('gps-tracks-tiles', { sourceLayer: 'gps_density' })
-  return [...new Map(cells.map((/** @type {any} */ f) => [`${f.geometry.coordinates}`, f.properties.count])).values()].reduce((a, b) => a + b, 0)
+  return [...new Map(cells.map((/** @type {any} */ f) => [`${f.geometry.coordinates}`, f.properties])).values()]
+    .flatMap(p => Object.entries(p)).reduce((sum, [key, n]) => sum + (key.endsWith('/starts') ? n : 0), 0)
 })
 
 test('opens where the tracks are, with heat and whom to name', { tag: '@quick' }, async ({ page }) => {
