@@ -1,6 +1,7 @@
 package trackhttp
 
 import (
+	"context"
 	"io"
 	"math"
 	"net/http"
@@ -24,8 +25,11 @@ const flushAt = 64 << 10
 
 // list answers the tracks of a box as GeoJSON, the longest first.
 func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
-	q, err := h.parseQuery(r.URL.RawQuery, "bbox", "zoom", "activity", "source", "limit", "cursor", "profile", "full")
-	if err == nil {
+	q, err := h.parseQuery(r.URL.RawQuery, "bbox", "at", "zoom", "activity", "source", "limit", "cursor", "profile", "full")
+	at := r.URL.Query().Get("at")
+	if err == nil && at != "" {
+		q.at, err = parsePoint(at)
+	} else if err == nil {
 		q.filter.Bounds, err = parseBox(r.URL.Query().Get("bbox"))
 	}
 	if err != nil {
@@ -43,7 +47,23 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
 	if !q.full {
 		l.encoder.clip = around(q.filter.Bounds)
 	}
+	if at != "" && !q.none {
+		if err := h.here(r.Context(), &q); err != nil {
+			h.failed(w, r, "a list", err)
+			return
+		}
+	}
 	l.run(h, q)
+}
+
+// here looks which tracks pass through the place of a query.
+func (h *Handler) here(ctx context.Context, q *query) error {
+	return h.maker.with(ctx, func(w *worker) (err error) {
+		zoom := int(math.Round(q.zoom))
+		q.filter.IDs, err = w.encoder.Through(ctx, h.o.Tiles, q.at, zoom, q.filter.Limit, q.filter)
+		q.none = len(q.filter.IDs) == 0
+		return err
+	})
 }
 
 // run sends the tracks of a query.

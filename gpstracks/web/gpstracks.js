@@ -293,10 +293,27 @@ export class PublicTracksLayer extends EventTarget {
 	#open(at, lngLat, near) {
 		const tracks = this.#near(at, near)
 		this.#popup?.remove()
-		if (!tracks.length) return false
+		if (!tracks.length) {
+			if (this.state.on && this.map.getZoom() < HANDOVER) this.#here(lngLat)
+			return false
+		}
 		this.#hover(null)
 		this.#show(tracks, lngLat)
 		return true
+	}
+
+	/** Shows what passes a place and is not drawn: tiles of crowded places leave tracks out. @param {any} lngLat */
+	async #here(lngLat) {
+		const query = listQuery(this.state, this.sources, [], this.map.getZoom())
+		if (!query) return
+		query.delete('bbox')
+		query.set('at', `${lngLat.lng.toFixed(5)},${lngLat.lat.toFixed(5)}`)
+		query.set('limit', '9')
+		try {
+			const answer = await this.#fetch(`?${query}`, this.#end.signal)
+			const tracks = answer.ok ? (await answer.json()).features.map((/** @type {Feature} */ f) => f.properties) : []
+			if (tracks.length) this.#show(tracks, lngLat)
+		} catch { /* nothing is shown */ }
 	}
 
 	/** The tracks that are drawn near a point, the exact ones first. @param {{ x: number, y: number }} at @param {number} near pixels */
