@@ -2,6 +2,7 @@ package trackhttp
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -16,6 +17,9 @@ import (
 
 // maxSeen bounds the tracks that a request reads, when it passes over some.
 const maxSeen = 20_000
+
+// maxLook bounds the tracks among which the store looks for those of a request.
+const maxLook = 200_000
 
 // maxCount is the number of tracks up to which a list says how many there are.
 const maxCount = 10_000
@@ -131,7 +135,13 @@ func (l *lister) features(h *Handler, f gpstracks.Filter) error {
 	if f.Limit++; l.passes != nil { // one more shows whether there is more
 		f.Limit = 0
 	}
+	f.Look = maxLook
 	for t, err := range h.o.Store.List(l.r.Context(), f) {
+		var partial *gpstracks.PartialError
+		if errors.As(err, &partial) {
+			l.truncated, l.last = true, partial.After
+			return nil
+		}
 		if err != nil {
 			l.truncated = true
 			return err
