@@ -193,7 +193,9 @@ func sum(features []*Feature) (out []*Feature) {
 
 // The bands of a level that has the density: its tracks by length, so that a tile of a place with very many need
 // not look at those that it has no room for. The levels of the others follow that of the shortest.
-var bandsFrom = [...]uint64{4000, 5657, 8000, 11314, 16000, 22627, 32000, 45255, 64000, 90510, 128000, 181019} // metres
+var bandsFrom = [...]uint64{ // metres: most tracks are of 8 to 40 km
+	4000, 5657, 8000, 9514, 11314, 13454, 16000, 19027, 22627, 26909, 32000, 38055, 45255, 64000, 90510, 128000, 181019,
+}
 
 const (
 	bands     = len(bandsFrom) + 1

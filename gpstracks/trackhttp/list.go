@@ -19,7 +19,7 @@ import (
 const maxSeen = 20_000
 
 // maxLook bounds the tracks among which the store looks for those of a request.
-const maxLook = 200_000
+const maxLook = 60_000
 
 // maxCount is the number of tracks up to which a list says how many there are.
 const maxCount = 10_000
