@@ -26,7 +26,7 @@ func get(t *testing.T, name string, header ...string) *httptest.ResponseRecorder
 	return w
 }
 
-// What browsers load stays small: 28 kB, before compression.
+// What browsers load stays small: 32 kB, before compression.
 func TestSize(t *testing.T) {
 	t.Parallel()
 	size := 0
