@@ -39,14 +39,19 @@ func TestRemovedStayAway(t *testing.T) {
 		files = append(files, write(name, timed, points))
 		back, n := slices.Clone(bare), len(points)
 		slices.Reverse(back)
-		disguised["five decimals"] = append(disguised["five decimals"], write("5d "+name, dialect{head: gpx11, point: stamp(time.RFC3339), decimals: 5}, points))
-		disguised["a route, reversed"] = append(disguised["a route, reversed"], write("back "+name, dialect{head: gpx11, kind: "rte"}, back))
-		disguised["ends cut"] = append(disguised["ends cut"], write("cut "+name, timed, points[n/50:n-n/50]))
+		disguise := func(as string, d dialect, points []gpx.Point) {
+			disguised[as] = append(disguised[as], write(as+name, d, points))
+		}
+		coarse := timed
+		coarse.decimals = 5
+		disguise("five decimals", coarse, points)
+		disguise("a route, reversed", dialect{head: gpx11, kind: "rte"}, back)
+		disguise("ends cut", timed, points[n/50:n-n/50])
 		var third []gpx.Point
 		for j := 0; j < n; j += 2 {
 			third = append(third, bare[j])
 		}
-		disguised["every second point, no times"] = append(disguised["every second point, no times"], write("few "+name, dialect{head: gpx11}, third))
+		disguise("every second point, no times", dialect{head: gpx11}, third)
 	}
 	require.Equal(t, 150, r.ok(r.imports(slices.Concat(files, others), nil)).Inserted)
 	for _, k := range r.list() {

@@ -35,14 +35,12 @@ type kind struct {
 	key, starts    int    // in the layer, + 1; 0 = not there yet
 }
 
-// density counts tracks while a tile is made. It keeps its memory from tile to tile. Nothing is
-// hashed and no text compared for a track: kinds have numbers, and a table says where one of a
-// cell is counted.
+// density counts tracks while a tile is made. It keeps its memory from tile to tile: kinds have numbers, and a table
+// says where one of a cell is counted.
 type density struct {
 	kinds   []kind
 	pairs   map[uint64]uint32 // kinds by the numbers of their words
-	recent  [64]struct{ pair, kind uint64 }
-	table   []uint32 // by kind and cell: where it is counted, + 1
+	table   []uint32          // by kind and cell: where it is counted, + 1
 	counted []counted
 	order   []uint64 // of what is counted: place, rank and index
 	keys    []string
@@ -54,7 +52,7 @@ type density struct {
 func (d *density) forget() {
 	d.reset()
 	clear(d.pairs)
-	d.kinds, d.table, d.recent = d.kinds[:0], d.table[:0], [64]struct{ pair, kind uint64 }{}
+	d.kinds, d.table = d.kinds[:0], d.table[:0]
 }
 
 // reset begins a tile.
@@ -70,10 +68,6 @@ func (d *density) reset() {
 func (e *Encoder) kindOf(activity, source int) uint32 {
 	d := &e.density
 	pair := uint64(activity+1)<<32 | uint64(source+1)
-	slot := &d.recent[(pair>>32*7+pair)%uint64(len(d.recent))]
-	if slot.pair == pair && pair != 0 {
-		return uint32(slot.kind)
-	}
 	n, known := d.pairs[pair]
 	if !known {
 		n = uint32(len(d.kinds))
@@ -90,7 +84,6 @@ func (e *Encoder) kindOf(activity, source int) uint32 {
 			d.kinds[i].rank = uint32(rank)
 		}
 	}
-	slot.pair, slot.kind = pair, uint64(n)
 	return n
 }
 

@@ -121,8 +121,9 @@ func TestListAt(t *testing.T) {
 		gpstracks.Track{Name: "slope", Activity: gpstracks.Skiing, Lines: orb.MultiLineString{{{7, 46}, {7.5, 46.5}}}},
 		gpstracks.Track{Name: "short", Activity: gpstracks.Hiking, Lines: orb.MultiLineString{{{7.249, 46.25}, {7.2491, 46.2502}}}})
 	for query, want := range map[string]string{
-		"at=7.25,46.2506&zoom=12": "[slope short]", "at=7.25,46.2506&zoom=9": "[slope short]", "at=7.25,46.2506&zoom=15": "[slope]", "at=7,46.001&zoom=12": "[corner slope]", "at=367,46.001&zoom=5": "[corner slope]",
-		"at=7,46.3&zoom=10": "[corner]", "at=7,46.3&zoom=10&activity=skiing": "[]", "at=7.1,46.4&zoom=10": "[]", "at=7.001,46.001&zoom=10&limit=1": "[corner]",
+		"at=7.25,46.2506&zoom=12": "[slope short]", "at=7.25,46.2506&zoom=9": "[slope short]", "at=7.25,46.2506&zoom=15": "[slope]",
+		"at=7,46.001&zoom=12": "[corner slope]", "at=367,46.001&zoom=5": "[corner slope]", "at=7,46.3&zoom=10": "[corner]",
+		"at=7,46.3&zoom=10&activity=skiing": "[]", "at=7.1,46.4&zoom=10": "[]", "at=7.001,46.001&zoom=10&limit=1": "[corner]",
 	} {
 		var names []string
 		for _, f := range r.parse(r.get("?" + query).Body.Bytes()).Features {
