@@ -73,7 +73,8 @@ func (e *Encoder) kindOf(activity, source int) uint32 {
 		n = uint32(len(d.kinds))
 		d.pairs[pair] = n
 		text := e.text(activity)
-		d.kinds = append(d.kinds, kind{name: text + "/" + e.text(source), activity: text, startsName: text + "/" + e.text(source) + "/starts"})
+		name := text + "/" + e.text(source)
+		d.kinds = append(d.kinds, kind{name: name, activity: text, startsName: name + "/starts"})
 		d.table = append(d.table, make([]uint32, cellsInRow*cellsInRow)...)
 		ranks := make([]uint32, len(d.kinds))
 		for i := range ranks {

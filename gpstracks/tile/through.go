@@ -31,7 +31,8 @@ func (e *Encoder) Through(ctx context.Context, src Source, p orb.Point, zoom, mo
 			}
 			slices.SortFunc(e.candidates, placed)
 			for at := 0; at < len(e.candidates) && err == nil; {
-				track, drawn := e.track(at), false
+				var drawn bool
+				track := e.track(at)
 				if drawn, err = e.feature(track); drawn {
 					metres[int64(track[0].id)] = track[0].metres
 				}

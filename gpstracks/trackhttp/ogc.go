@@ -68,11 +68,11 @@ func (h *Handler) ogc(w http.ResponseWriter, r *http.Request, path string) {
 }
 
 // landingPage is the landing page as people read it.
-var landingPage = template.Must(template.New("landing").Parse(`<!doctype html>
+const landingPage = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.title}}</title>
 <h1>{{.title}}</h1><p>{{.description}} Open this address in QGIS or another program as OGC API Features.</p>
 <ul>{{range .links}}<li><a href="{{.Href}}">{{.Title}}</a></li>{{end}}</ul></html>
-`))
+`
 
 // landing answers the landing page: to browsers, which prefer it, as HTML.
 func (h *Handler) landing(w http.ResponseWriter, r *http.Request, root string) {
@@ -91,7 +91,7 @@ func (h *Handler) landing(w http.ResponseWriter, r *http.Request, root string) {
 		return
 	}
 	var page bytes.Buffer
-	if err := landingPage.Execute(&page, doc); err != nil {
+	if err := template.Must(template.New("landing").Parse(landingPage)).Execute(&page, doc); err != nil {
 		h.failed(w, r, "the landing page", err)
 		return
 	}
