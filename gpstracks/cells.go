@@ -13,13 +13,14 @@ import (
 // 10 m, 3 m of noise, ends cut off) at least 97 in 100 copies of more than 1.5 km share nine cells in ten at this
 // zoom; wider cells tell short tracks apart worse, narrower ones do not bring more together.
 const (
-	cellZoom  = 18      // of the Mercator square: 106 m at 46 degrees
-	cellsKept = 256     // hashes of a sketch: a share of 0.9 is estimated to 0.02
-	cellsMost = 1 << 22 // that are looked at: of a longer line its beginning
-	markCount = 6       // of a sketch: of two that are just alike one mark is the same in 98 of 100 cases
-	alikeFrom = 0.9     // share of cells from which two lines take the same way
-	fewCells  = 3       // below which cells alone say too little
-	longer    = 1.15    // lengths of the same way: rounds and ways back are other tracks
+	cellZoom    = 18      // of the Mercator square: 106 m at 46 degrees
+	cellsKept   = 256     // hashes of a sketch: a share of 0.9 is estimated to 0.02
+	cellsMost   = 1 << 22 // that are looked at: of a longer line its beginning
+	markCount   = 6       // of a sketch: of two that are just alike one mark is the same in 98 of 100 cases
+	alikeFrom   = 0.9     // share of cells from which two lines take the same way
+	trimmedFrom = 0.82    // share from which a part of a line is all of it but for its ends
+	fewCells    = 3       // below which cells alone say too little
+	longer      = 1.15    // lengths of the same way: rounds and ways back are other tracks
 )
 
 // Cells is a sketch of the cells along a line: how many there are, and the least of their
@@ -35,38 +36,59 @@ var errCells = errors.New("gps track: stored cells are damaged: collect the trac
 // CellsOf sketches lines.
 func CellsOf(lines orb.MultiLineString) Cells {
 	var all []uint32
-	for _, line := range lines {
-		for i := range line {
-			x, y := cellAt(line[i])
-			fromX, fromY := x, y
-			if i > 0 {
-				fromX, fromY = cellAt(line[i-1])
-			}
-			all = appendCells(all, fromX, fromY, x, y)
-		}
-	}
+	Walk(lines, cellZoom, func(x, y int64) { all = append(all, hashCell(x, y)) })
 	slices.Sort(all)
 	all = slices.Compact(all)
 	return Cells{len(all), slices.Clone(all[:min(len(all), cellsKept)])}
 }
 
-func cellAt(p orb.Point) (x, y float64) {
-	lat := max(-85, min(85, p[1])) * math.Pi / 180
-	return (p[0]/360 + 0.5) * (1 << cellZoom), (0.5 - math.Asinh(math.Tan(lat))/(2*math.Pi)) * (1 << cellZoom)
+// Walk visits the cells that lines cross, of a Mercator square of 2^zoom cells each way, from the north-west.
+// Those that follow each other differ; at most 4 million are visited.
+func Walk(lines orb.MultiLineString, zoom int, visit func(x, y int64)) {
+	w := walker{size: math.Exp2(float64(zoom)), x: -1, left: cellsMost, visit: visit}
+	for _, line := range lines {
+		var fromX, fromY float64
+		for i, p := range line {
+			x, y := w.at(p)
+			if i == 0 {
+				fromX, fromY = x, y
+			}
+			w.cross(fromX, fromY, x, y)
+			fromX, fromY = x, y
+		}
+	}
 }
 
-// appendCells appends the hashes of the cells that a segment crosses. The last one may be there.
-func appendCells(all []uint32, x0, y0, x1, y1 float64) []uint32 {
+// walker is on its way along lines.
+type walker struct {
+	size  float64 // cells in a row
+	x, y  int64   // where it is
+	left  int     // cells that it visits yet
+	visit func(x, y int64)
+}
+
+func (w *walker) at(p orb.Point) (x, y float64) {
+	lat := max(-maxLatitude, min(maxLatitude, p[1])) * math.Pi / 180
+	last := math.Nextafter(w.size, 0)
+	return min(last, (p[0]/360+0.5)*w.size), max(0, min(last, (0.5-math.Asinh(math.Tan(lat))/(2*math.Pi))*w.size))
+}
+
+// maxLatitude is where the Mercator square ends.
+const maxLatitude = 85.05112877980659
+
+// cross visits the cells that a segment crosses.
+func (w *walker) cross(x0, y0, x1, y1 float64) {
 	x, y, toX, toY := int64(math.Floor(x0)), int64(math.Floor(y0)), int64(math.Floor(x1)), int64(math.Floor(y1))
 	stepX, nextX, everyX := crossings(x0, x1)
 	stepY, nextY, everyY := crossings(y0, y1)
 	for left := abs(toX-x) + abs(toY-y); ; left-- {
-		if h := hashCell(x, y); (len(all) == 0 || all[len(all)-1] != h) && len(all) < cellsMost {
-			all = append(all, h)
+		if (x != w.x || y != w.y) && w.left > 0 {
+			w.x, w.y, w.left = x, y, w.left-1
+			w.visit(x, y)
 		}
 		switch {
-		case left <= 0 || len(all) == cellsMost:
-			return all
+		case left <= 0 || w.left == 0:
+			return
 		case x != toX && (nextX < nextY || y == toY):
 			x, nextX = x+stepX, nextX+everyX
 		default:
@@ -112,7 +134,15 @@ func (c Cells) Marks() []int64 {
 // Shared is the share of the cells of the longer of two lines that is the other one's too: an
 // estimate where there are more than 256.
 func (c Cells) Shared(o Cells) float64 {
-	both, all := 0, 0 // of the least hashes of the union
+	both, all := c.common(o)
+	if all == 0 {
+		return 0
+	}
+	return min(1, float64(both)/float64(all+both)*float64(c.N+o.N)/float64(max(c.N, o.N)))
+}
+
+// common counts the least hashes of the union, and how many of them both have.
+func (c Cells) common(o Cells) (both, all int) {
 	for i, j := 0, 0; (i < len(c.Low) || j < len(o.Low)) && all < cellsKept; all++ {
 		switch {
 		case j == len(o.Low) || i < len(c.Low) && c.Low[i] < o.Low[j]:
@@ -123,10 +153,14 @@ func (c Cells) Shared(o Cells) float64 {
 			i, j, both = i+1, j+1, both+1
 		}
 	}
-	if all == 0 {
-		return 0
-	}
-	return min(1, float64(both)/float64(all+both)*float64(c.N+o.N)/float64(max(c.N, o.N)))
+	return both, all
+}
+
+// isTrimmed reports that one of two lines of at most 256 cells has all cells of the other and few more: where ends were
+// cut off, a short line loses more than a tenth.
+func (c Cells) isTrimmed(o Cells) bool {
+	both, _ := c.common(o)
+	return both == min(c.N, o.N) && (max(c.N, o.N)-both <= 2 || c.Shared(o) >= trimmedFrom)
 }
 
 // AppendCells writes a sketch as stores keep it.
@@ -154,14 +188,15 @@ func ParseCells(b []byte) (c Cells, err error) {
 	return c, nil
 }
 
-// isSame reports whether two tracks are one: nine of ten cells are the same, the lengths differ by
+// isSame reports whether two tracks are one: nine of ten cells are the same, or one is the other without its ends, the lengths differ by
 // less than 15 in 100, the days are equal or unknown, and the times, if known, are not one after the other.
 func isSame(a, b *Track) bool {
 	timed := !a.StartedAt.IsZero() && !b.StartedAt.IsZero()
 	return (a.RecordedOn.IsZero() || b.RecordedOn.IsZero() || a.RecordedOn.Equal(b.RecordedOn)) &&
 		!(timed && (a.EndedAt.Before(b.StartedAt) || b.EndedAt.Before(a.StartedAt))) &&
 		(min(a.Cells.N, b.Cells.N) >= fewCells || isNear(a, b)) &&
-		max(a.LengthM, b.LengthM) <= longer*min(a.LengthM, b.LengthM) && a.Cells.Shared(b.Cells) >= alikeFrom
+		max(a.LengthM, b.LengthM) <= longer*min(a.LengthM, b.LengthM) &&
+		(a.Cells.Shared(b.Cells) >= alikeFrom || a.Cells.isTrimmed(b.Cells))
 }
 
 // isNear reports two short tracks, in the same few cells, that end within some ten metres of each other; a

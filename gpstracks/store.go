@@ -20,6 +20,15 @@ type Filter struct {
 	IDs        []int64     // none = all
 	After      Cursor      // only tracks that come after it
 	Limit      int         // at most this many; 0 = all
+	Look       int         // about so many are looked at, then a list ends with a *PartialError; 0 = all
+}
+
+// PartialError ends a list that has looked at as many tracks as its filter allows.
+type PartialError struct{ After Cursor }
+
+// Error says how to go on.
+func (e *PartialError) Error() string {
+	return "gps tracks: there may be more: list those after the cursor"
 }
 
 // Match reports whether a track passes the filter, its limit left aside.

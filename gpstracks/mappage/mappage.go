@@ -21,7 +21,7 @@ import (
 //go:embed page
 var page embed.FS
 
-//go:embed maplibre pmtiles
+//go:embed maplibre pmtiles world
 var builtIn embed.FS
 
 // Options of a page. Only Prefix is required.
@@ -82,6 +82,9 @@ func Handler(o Options) http.Handler {
 	for _, name := range []string{"host.js", "style.js", "host.css"} {
 		mux.HandleFunc("GET "+o.Prefix+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, page, "page/"+name) })
 	}
+	mux.HandleFunc("GET "+o.Prefix+"world.json", func(w http.ResponseWriter, r *http.Request) {
+		serveBuiltIn(w, r, "world/world.json")
+	})
 	mux.Handle("GET "+o.Prefix+"gpstracks/", http.StripPrefix(o.Prefix+"gpstracks/", web.Handler()))
 	for _, name := range []string{"pmtiles.js", "LICENSE.txt", "LICENSE-fflate.txt"} {
 		mux.HandleFunc("GET "+o.Prefix+"pmtiles/"+name, func(w http.ResponseWriter,

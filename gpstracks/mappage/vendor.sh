@@ -5,7 +5,7 @@
 # The package of PMTiles has no file of its licence: pmtiles/LICENSE.txt is that of its repository.
 set -eu
 cd "$(dirname "$0")"
-modules=../browsertest/node_modules
+modules=../../examples/browsertest/node_modules
 mkdir -p maplibre pmtiles
 cp "$modules/maplibre-gl/LICENSE.txt" maplibre/LICENSE.txt
 for name in maplibre-gl.mjs maplibre-gl-worker.mjs maplibre-gl.css; do

@@ -43,7 +43,7 @@ func RequireShows(t testing.TB, s Store, tracks []gpstracks.Track) {
 			tracks[i].ID = int64(i + 1)
 		}
 	}
-	blocks, err := tile.Build(t.Context(), nil, tracks)
+	blocks, err := tile.Build(t.Context(), nil, tracks, nil)
 	require.NoError(t, err)
 	for level := range tile.Levels {
 		require.Equal(t, drawn(t, packed(blocks), level), drawn(t, s, level), "each feature of level %d once", level)
@@ -90,8 +90,14 @@ func drawn(t testing.TB, s tile.Source, level int) (out []tile.Feature) {
 		out = append(out, features...)
 		return err
 	}))
-	slices.SortFunc(out, func(a, b tile.Feature) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Piece, b.Piece)) })
-	return out
+	var whole []tile.Feature // counts are summed
+	for _, b := range tile.Blocks(level, 0, out) {
+		features, err := tile.BlockFeatures(b.Data)
+		require.NoError(t, err)
+		whole = append(whole, features...)
+	}
+	slices.SortStableFunc(whole, func(a, b tile.Feature) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Piece, b.Piece)) })
+	return whole
 }
 
 // packed are blocks in memory, all of the features of some tracks.

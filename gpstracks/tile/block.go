@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// A block is a header, words, and a record for each feature. Numbers are little-endian.
+// A block is a header, words, and a record for each feature of one level. Numbers are little-endian.
 //
 //	header  version, level, number of words; number of features; bounds; bytes of words; bytes of all
 //	words   activities, sources and attributions, each as an MVT value with its tag
@@ -15,7 +15,7 @@ import (
 //	        values, which it shares with no other: MVT values with their tags, the id and the length first;
 //	        geometry, see Packer
 const (
-	Version = 5 // of the layout: a store builds blocks of another one again from the tracks
+	Version = 6 // of the layout: a store builds blocks of another one again from the tracks
 
 	headerSize   = 32
 	headerWindow = 8
@@ -54,10 +54,11 @@ func (f *Feature) Size() int { return recordSize + len(f.values) + len(f.geometr
 
 // along compares features along the curve.
 func along(a, b *Feature) int {
-	return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Piece, b.Piece))
+	return cmp.Or(cmp.Compare(a.Place, b.Place), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Piece, b.Piece),
+		slices.Compare(a.words[:], b.words[:]))
 }
 
-func appendBlock(dst []byte, level int, features []*Feature) []byte {
+func appendBlock(dst []byte, features []*Feature) []byte {
 	var words []string
 	var numbers [][3]uint16
 	size, bounds := headerSize, nowhere()
@@ -78,7 +79,7 @@ func appendBlock(dst []byte, level int, features []*Feature) []byte {
 		bounds.grow(f.Bounds.MaxX, f.Bounds.MaxY)
 	}
 	start, order := len(dst), binary.LittleEndian
-	dst = append(slices.Grow(dst, size), Version, byte(level))
+	dst = append(slices.Grow(dst, size), Version, byte(features[0].Level))
 	dst = order.AppendUint16(dst, uint16(len(words)))
 	dst = appendWindow(order.AppendUint32(dst, uint32(len(features))), bounds)
 	dst = append(dst, 0, 0, 0, 0, 0, 0, 0, 0)

@@ -25,7 +25,7 @@ type Block struct {
 	Data        []byte
 }
 
-// Blocks makes the blocks of features of one level, in any order, for a tier. The
+// Blocks makes the blocks of features of one level of a store, in any order, for a tier. The
 // same features give the same blocks.
 func Blocks(level, tier int, features []Feature) []Block {
 	refs := make([]*Feature, len(features)) // sorting moves them, not what they refer to
@@ -37,12 +37,15 @@ func Blocks(level, tier int, features []Feature) []Block {
 
 func blocksOf(level, tier int, features []*Feature) (out []Block) {
 	slices.SortFunc(features, along)
+	if isGrid(level) {
+		features = sum(features)
+	}
 	for len(features) > 0 {
 		n, size := 1, features[0].Size()
 		for n < min(len(features), blockFeatures) && size+features[n].Size() <= blockBytes {
 			size, n = size+features[n].Size(), n+1
 		}
-		data := appendBlock(nil, level, features[:n])
+		data := appendBlock(nil, features[:n])
 		out = append(out, Block{level, tier, n, features[0].Place, window(data[headerWindow:]), data})
 		features = features[n:]
 	}
@@ -52,15 +55,27 @@ func blocksOf(level, tier int, features []*Feature) (out []Block) {
 // packAtOnce bounds the tracks that one processor packs at a time.
 const packAtOnce = 32
 
-// Build makes the blocks of tracks at all levels, for tier 0, on all processors.
-func Build(ctx context.Context, log *slog.Logger, tracks []gpstracks.Track) ([]Block, error) {
+// Build makes the blocks of tracks at all levels, for tier 0, on all processors. Tracks that are gone are
+// counted no more; their lines are in blocks that were built before.
+func Build(ctx context.Context, log *slog.Logger, tracks, gone []gpstracks.Track) ([]Block, error) {
 	parts := slices.Collect(slices.Chunk(tracks, packAtOnce))
-	packed := make([][]Feature, len(parts))
-	err := run.Start(ctx, log, "pack tracks", len(parts), func(i int) {
-		var p Packer
-		for j := range parts[i] {
-			packed[i] = append(packed[i], p.Pack(&parts[i][j])...)
+	packed := make([][]Feature, len(parts)+1)
+	err := run.Start(ctx, log, "pack tracks", len(packed), func(i int) {
+		if i < len(parts) {
+			var p Packer
+			for j := range parts[i] {
+				packed[i] = append(packed[i], p.Pack(&parts[i][j])...)
+			}
+			return
 		}
+		var c counter
+		for j := range gone {
+			c.add(&gone[j], -1)
+		}
+		for j := range tracks {
+			c.add(&tracks[j], 1)
+		}
+		packed[i] = c.features()
 	})()
 	if err != nil {
 		return nil, err
@@ -69,7 +84,7 @@ func Build(ctx context.Context, log *slog.Logger, tracks []gpstracks.Track) ([]B
 	for _, part := range packed {
 		for i := range part {
 			f := &part[i]
-			byLevel[f.Level] = append(byLevel[f.Level], f)
+			byLevel[f.Shelf()] = append(byLevel[f.Shelf()], f)
 		}
 	}
 	var out [Levels][]Block
@@ -79,14 +94,19 @@ func Build(ctx context.Context, log *slog.Logger, tracks []gpstracks.Track) ([]B
 
 // TierMax bounds the features of a level that a store keeps in blocks of a tier before it
 // puts them together anew as blocks of a tier above it: 4,096 in tier 0, four times more in
-// each next one. So a feature is written again a few times only, however many there are, and a
-// look at a place reads a few blocks of each tier.
-func TierMax(tier int) int { return 4096 << (2 * tier) }
+// each next one; of counts, which become fewer by it, a sixteenth. So a feature is written again a few times only,
+// however many there are, and a look at a place reads a few blocks of each tier.
+func TierMax(level, tier int) int {
+	if isGrid(level) {
+		return 256 << (2 * tier)
+	}
+	return 4096 << (2 * tier)
+}
 
 // TierAbove is the tier where the features of a full one go, of which there are n: the first
 // above it that holds them. Those of a large import come far at once.
-func TierAbove(tier int, n int64) int {
-	for tier++; n > int64(TierMax(tier)); tier++ {
+func TierAbove(level, tier int, n int64) int {
+	for tier++; n > int64(TierMax(level, tier)); tier++ {
 	}
 	return tier
 }

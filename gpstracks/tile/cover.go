@@ -1,22 +1,16 @@
 package tile
 
-import (
-	"math"
-
-	"github.com/signalbox-dev/signalbox/gpstracks"
-)
+import "github.com/signalbox-dev/signalbox/gpstracks"
 
 // Cover calls yield with tiles up to zoom, which is MaxLevel at most, in any order and some of them
 // more than once: with every one in which an Encoder draws or counts the track, and some beside it.
 func (p *Packer) Cover(t *gpstracks.Track, zoom int, yield func(ID)) {
-	p.weigh(t.Lines)
-	middle := p.points[len(p.points)/2]
-	for z := min(zoom, DensityZoom); z >= 0; z-- {
-		at := func(v float64) int {
-			return max(0, min(1<<z-1, int(math.Floor(v/float64(int64(Extent)<<(MaxLevel-z))))))
+	gpstracks.Walk(t.Lines, min(zoom, DensityZoom), func(x, y int64) {
+		for z := min(zoom, DensityZoom); z >= 0; z, x, y = z-1, x>>1, y>>1 {
+			yield(ID{z, int(x), int(y)})
 		}
-		yield(ID{z, at(middle.x), at(middle.y)})
-	}
+	})
+	p.weigh(t.Lines)
 	for level := min(zoom, MaxLevel); level >= 0; level-- {
 		p.quantise(level)
 		bounds := boundsOf(p.steps)

@@ -38,32 +38,95 @@ func crowd(t *testing.T) (source, []gpstracks.Track) {
 	return sourceOf(t, tracks), tracks
 }
 
-// middle is the point that a track is counted at.
-func middle(k *gpstracks.Track) orb.Point { return slices.Concat(k.Lines...)[k.Points/2] }
+// cellsOf are the cells of a zoom that a track passes through, the first one first: of the middle of each piece
+// between two edges of cells.
+func cellsOf(k *gpstracks.Track, z int) (all [][2]int) {
+	n, seen := math.Exp2(float64(z))*64, map[[2]int]bool{}
+	cell := func(x, y float64) {
+		at := [2]int{int(max(0, min(n-1, math.Floor(x)))), int(max(0, min(n-1, math.Floor(y))))}
+		if !seen[at] {
+			seen[at], all = true, append(all, at)
+		}
+	}
+	inside := func(p orb.Point) (x, y float64) {
+		x, y = mercator(orb.Point{p[0], max(-85.0511287798, min(85.0511287798, p[1]))})
+		return x * n, y * n
+	}
+	for _, line := range k.Lines {
+		for i := 1; i < len(line); i++ {
+			x0, y0 := inside(line[i-1])
+			x1, y1 := inside(line[i])
+			cuts := []float64{0, 1}
+			for _, d := range [][2]float64{{x0, x1}, {y0, y1}} {
+				for edge := math.Ceil(min(d[0], d[1])); edge <= max(d[0], d[1]) && d[0] != d[1]; edge++ {
+					cuts = append(cuts, (edge-d[0])/(d[1]-d[0]))
+				}
+			}
+			slices.Sort(cuts)
+			for j := 1; j < len(cuts); j++ {
+				if m := (cuts[j-1] + cuts[j]) / 2; j == 1 || cuts[j]-cuts[j-1] > 1e-12 {
+					cell(x0+m*(x1-x0), y0+m*(y1-y0))
+				}
+			}
+		}
+	}
+	return all
+}
 
-// Every track is counted in one cell of each zoom, the one that holds its middle point, by
-// activity and source; also under a filter.
+// A cell counts the tracks that pass through it, each once, by activity and source, and those that start in it; also
+// under a filter, and after tracks have gone.
 func TestDensity(t *testing.T) {
 	t.Parallel()
-	store, tracks := crowd(t)
-	for _, f := range []gpstracks.Filter{{}, {Activities: []gpstracks.Activity{gpstracks.Hiking}, Sources: []string{"club", "osm"}}} {
-		for z := range tile.DensityZoom + 3 {
-			type cell struct {
-				id   tile.ID
-				x, y int
+	_, all := crowd(t)
+	testDensity(t, all[:900], tile.DensityZoom+1)
+	testDensity(t, prepared(t, gpstracks.Track{Lines: orb.MultiLineString{{{-80, 10}, {10, 60}, {90, -20}}}},
+		gpstracks.Track{Lines: orb.MultiLineString{{{-180, 1.1}, {-10.2, -88.7}, {179.99, 88}}}},
+		gpstracks.Track{Lines: orb.MultiLineString{{{-80, 10}, {9, 61}}}}), 3)
+}
+
+func testDensity(t *testing.T, all []gpstracks.Track, zoom int) {
+	t.Helper()
+	few := min(150, len(all)/3)
+	gone, tracks := all[:few], all[few:]
+	came, err := tile.Build(t.Context(), nil, all, nil)
+	require.NoError(t, err)
+	went, err := tile.Build(t.Context(), nil, nil, gone)
+	require.NoError(t, err)
+	var store source
+	for _, b := range slices.Concat(came, went) {
+		store[b.Level] = append(store[b.Level], b)
+	}
+	for level := tile.Totals; level < len(store)/2; level++ { // some of them are put together
+		var features []tile.Feature
+		for _, b := range store[level] {
+			own, err := tile.BlockFeatures(b.Data)
+			require.NoError(t, err)
+			if own[0].Level == level && level%2 == 0 {
+				features = append(features, own...)
 			}
-			want, got := map[cell]map[string]int{}, map[cell]map[string]int{}
-			ids := map[tile.ID]bool{}
+		}
+		if len(features) > 0 {
+			store[level] = tile.Blocks(level, 1, features)
+		}
+	}
+	for _, f := range []gpstracks.Filter{{}, {Activities: []gpstracks.Activity{gpstracks.Hiking}, Sources: []string{"club", "osm"}}} {
+		for z := range zoom + 1 {
+			want, got := map[[2]int]map[string]int{}, map[[2]int]map[string]int{}
+			ids, starts := map[tile.ID]bool{}, 0
 			for i := range tracks {
-				p := middle(&tracks[i])
-				id := at(z, p)
-				ids[id] = true
-				x, y := mercator(p)
-				unit := func(v float64, corner int) int {
-					return min(63, max(0, int(math.Floor((v*math.Exp2(float64(z))-float64(corner))*64))))
+				if !f.Match(&tracks[i]) {
+					continue
 				}
-				if f.Match(&tracks[i]) && z <= tile.DensityZoom {
-					tally(want, cell{id, unit(x, id.X), unit(y, id.Y)}, string(tracks[i].Activity)+"/"+tracks[i].Source, 1)
+				starts++
+				kind := string(tracks[i].Activity) + "/" + tracks[i].Source
+				for j, at := range cellsOf(&tracks[i], z) {
+					ids[tile.ID{Z: z, X: at[0] / 64, Y: at[1] / 64}] = true
+					if z <= tile.DensityZoom {
+						tally(want, at, kind, 1)
+						if j == 0 {
+							tally(want, at, kind+"/starts", 1)
+						}
+					}
 				}
 			}
 			for id := range ids {
@@ -80,13 +143,18 @@ func TestDensity(t *testing.T) {
 					for _, one := range l.Features {
 						p, ok := one.Geometry.(orb.Point)
 						require.True(t, ok)
-						at := cell{id, int(p[0]) / 64, int(p[1]) / 64}
-						require.NotContains(t, got, at, "a cell has one point")
+						require.Equal(t, orb.Point{32, 32}, orb.Point{math.Mod(p[0], 64), math.Mod(p[1], 64)})
+						at := [2]int{id.X*64 + int(p[0])/64, id.Y*64 + int(p[1])/64}
+						require.Nil(t, got[at], "a cell has one point")
 						sum := 0
 						for key, n := range one.Properties {
-							if key != "count" && key != "activity" {
+							if strings.Contains(key, "/") {
 								tally(got, at, key, int(n.(float64)))
+							}
+							if strings.Count(key, "/") == 1 {
 								sum += int(n.(float64))
+							} else if strings.HasSuffix(key, "/starts") {
+								starts -= int(n.(float64))
 							}
 						}
 						require.EqualValues(t, sum, one.Properties["count"])
@@ -95,6 +163,7 @@ func TestDensity(t *testing.T) {
 				}
 			}
 			require.Equal(t, want, got, "zoom %d", z)
+			require.True(t, starts == 0 || z > tile.DensityZoom, "each track starts in one cell: %d of zoom %d do not", starts, z)
 		}
 	}
 }
@@ -110,8 +179,9 @@ func tally[K comparable](all map[K]map[string]int, at K, key string, n int) {
 func strongest(kinds map[string]int) string {
 	n := map[string]int{}
 	for key, tracks := range kinds {
-		activity, _, _ := strings.Cut(key, "/")
-		n[activity] += tracks
+		if activity, source, _ := strings.Cut(key, "/"); !strings.Contains(source, "/") {
+			n[activity] += tracks
+		}
 	}
 	return slices.MaxFunc(slices.Sorted(maps.Keys(n)), func(a, b string) int { return n[a] - n[b] })
 }
@@ -139,15 +209,19 @@ func TestDensityIsBounded(t *testing.T) {
 		if stats.Features > 0 {
 			continue
 		}
-		require.LessOrEqual(t, len(body), 1<<17+1<<14) // values and names of keys apart
+		require.LessOrEqual(t, len(body), 1<<17+1<<15) // values and names of keys apart
 		layers, err := mvt.Unmarshal(body)
 		require.NoError(t, err)
 		n, want := 0, 0
 		for _, f := range layers[0].Features {
-			n += int(f.Properties["count"].(float64))
+			for key, starts := range f.Properties {
+				if strings.HasSuffix(key, "/starts") {
+					n += int(starts.(float64))
+				}
+			}
 		}
 		for i := range tracks {
-			if at(z, middle(&tracks[i])) == id {
+			if at(z, tracks[i].Lines[0][0]) == id {
 				want++
 			}
 		}
@@ -157,7 +231,11 @@ func TestDensityIsBounded(t *testing.T) {
 
 func TestSummarize(t *testing.T) {
 	t.Parallel()
-	store, tracks := crowd(t)
+	_, tracks := crowd(t)
+	near, err := gpstracks.Prepare(gpstracks.Track{Source: "near", Lines: orb.MultiLineString{{{12, 48}, {12.002, 48.002}}}})
+	require.NoError(t, err)
+	tracks = append(tracks, near)
+	store := sourceOf(t, tracks)
 	s, err := tile.Summarize(t.Context(), &store, gpstracks.Filter{})
 	require.NoError(t, err)
 	want := tracks[0].Bounds
@@ -171,8 +249,13 @@ func TestSummarize(t *testing.T) {
 	require.Equal(t, len(tracks), s.Tracks)
 	require.ElementsMatch(t, slices.Collect(maps.Keys(names)), s.Attributions)
 	require.Equal(t, "© all", s.Attributions[0], "the most frequent one")
-	require.InDelta(t, want.Min[0], s.Bounds.Min[0], 2e-4)
-	require.InDelta(t, min(180, want.Max[0]), s.Bounds.Max[0], 2e-4)
+	require.InDelta(t, want.Min[0], s.Bounds.Min[0], 6)
+	require.InDelta(t, min(180, want.Max[0]), s.Bounds.Max[0], 6)
+	few, err := tile.Summarize(t.Context(), &store, gpstracks.Filter{Sources: []string{"near"}})
+	require.NoError(t, err)
+	require.Equal(t, 1, few.Tracks)
+	require.True(t, few.Bounds.Contains(orb.Point{12, 48}) && few.Bounds.Contains(orb.Point{12.002, 48.002}), few.Bounds)
+	require.Less(t, few.Bounds.Max[0]-few.Bounds.Min[0], 0.03)
 	none, err := tile.Summarize(t.Context(), &source{}, gpstracks.Filter{})
 	require.NoError(t, err)
 	require.Zero(t, none)

@@ -23,7 +23,7 @@ func DefaultLimits() Limits { return Limits{Features: 10_000, Bytes: 500_000} }
 // Stats counts what is in a tile.
 type Stats struct {
 	Features int // tracks in the tile
-	Dropped  int // tracks that may be in it too, and were left out because of a limit
+	Dropped  int // tracks that may be in it too, and were left out because of a limit: up to zoom DensityZoom at least so many
 }
 
 // Encoder makes tiles. It keeps its memory from tile to tile, so that a warm one
@@ -41,6 +41,8 @@ type Encoder struct {
 	words      []sharedWord   // by number
 	numbers    []int          // of the words of each block, one after the other
 	candidates []candidate
+	bytes      int  // of the candidates
+	full       bool // a track was left out, and so are all that are shorter
 	layer
 	path    path
 	density density
@@ -100,14 +102,26 @@ func NewEncoder(l Limits) *Encoder {
 // error is the store's.
 func (e *Encoder) Encode(ctx context.Context, dst []byte, src Source, t ID, f gpstracks.Filter) ([]byte, Stats, error) {
 	e.Begin(t, f)
-	if err := src.Blocks(ctx, t.Level(), e.window, e.add); err != nil {
-		return dst, Stats{}, err
+	if t.Z > DensityZoom {
+		if err := src.Blocks(ctx, t.Level(), e.window, e.add); err != nil {
+			return dst, Stats{}, err
+		}
+		return e.Append(dst)
 	}
-	dst, stats, err := e.Append(dst)
-	if err == nil && t.Z <= DensityZoom {
-		dst, err = e.appendDensity(ctx, dst, src)
+	body, stats := dst, Stats{}
+	room := e.limits                                      // what is to be read before it is worth the drawing
+	for band := bands - 1; band >= 0 && !e.full; band-- { // the longest tracks first
+		err := src.Blocks(ctx, bandLevel(t.Z, band), e.window, e.add)
+		if err == nil && (band == 0 || len(e.candidates) > room.Features || e.bytes > room.Bytes) {
+			body, stats, err = e.Append(dst)
+			room = Limits{2 * len(e.candidates), 2 * e.bytes}
+		}
+		if err != nil {
+			return dst, Stats{}, err
+		}
 	}
-	return dst, stats, err
+	body, err := e.appendDensity(ctx, body, src)
+	return body, stats, err
 }
 
 // Begin starts a tile of tracks alone, which must be Valid.
@@ -115,7 +129,7 @@ func (e *Encoder) Begin(t ID, f gpstracks.Filter) {
 	e.tile, e.level, e.window, e.filter = t, t.Level(), t.Window(), f
 	e.originX, e.originY = t.origin()
 	clear(e.candidates) // let go of the blocks of the last tile
-	e.candidates, e.numbers = e.candidates[:0], e.numbers[:0]
+	e.candidates, e.numbers, e.bytes, e.full = e.candidates[:0], e.numbers[:0], 0, false
 	if len(e.words) > manyWords {
 		clear(e.known)
 		e.density.forget()
@@ -147,8 +161,8 @@ func (e *Encoder) Add(data []byte) error {
 				return errBlock
 			}
 		}
-		if e.level == Dots {
-			ok = e.dot(&b, record, words)
+		if isGrid(e.level) {
+			ok = e.heat(&b, record, words)
 		} else {
 			ok = e.collect(&b, record, words)
 		}
@@ -207,7 +221,7 @@ func (e *Encoder) collect(b *block, record []byte, words int) bool {
 		order, n := varint(geometry, 0)
 		c.order, ok = uint32(order), ok && n <= len(geometry)
 	}
-	e.candidates = append(e.candidates, c)
+	e.candidates, e.bytes = append(e.candidates, c), e.bytes+len(record)
 	return ok
 }
 
@@ -276,6 +290,7 @@ func (e *Encoder) draw(capped bool, left int) (s Stats, err error) {
 	for at := 0; at < len(e.candidates); {
 		if s.Features == e.limits.Features {
 			s.Dropped += left
+			e.full = true
 			return s, nil
 		}
 		track := e.track(at)
@@ -298,6 +313,7 @@ func (e *Encoder) draw(capped bool, left int) (s Stats, err error) {
 			s.Dropped++
 			if alone+layerOverhead <= e.limits.Bytes {
 				s.Dropped += left
+				e.full = true
 				return s, nil
 			}
 			continue

@@ -22,8 +22,8 @@ func TestGolden(t *testing.T) {
 	tracks := append(sample.Tracks(150, 7), odd(t)...)
 	store := sourceOf(t, tracks)
 	want := [...]string{
-		"835e4e874ff5c4fc", "0cbe2839bd75f7ec", "91b13589d6d32f06", "7ac5e8a53527202d", "f66d3a6b67853663", "8ca0a4500bdab06e",
-		"8d1df899174923f1", "ba9586bd6ed2089f", "ef492ef9a301888f", "67a6c8e50f5773da",
+		"a2c5d7c342409652", "0ff771c1b58c88d7", "c7025edf05a4a72c", "6dbe50db4d720c6e", "cfc569c60debf76f", "21ad41e7191571ed",
+		"a6f3dc8ef3293c3c", "7da396c66cd308d7", "63021de463beed75", "f1e0d4669f73f568",
 		"d3414586cd2f74c4", "4964293bb8bfea3b", "6ec22bf4ac1a597b", "dd36e1c6f5c3bb4d", "65a75ee1b5dfd537", "a80c5b75f5af870c",
 		"1bcbbb40b4e503d1", "2f00f7d27d4ea9a4", "45afceb94267e713", "dff7f787ace5af3b",
 	}

@@ -39,13 +39,11 @@ type step struct {
 	first bool // of a line
 }
 
-// Pack returns the features of a track that passed gpstracks.Prepare: its dot, and from
-// MaxLevel to the coarsest level at which it is Visible those of its lines.
+// Pack returns the features of a track that passed gpstracks.Prepare: those of its lines, from
+// MaxLevel to the coarsest level at which it is Visible.
 func (p *Packer) Pack(t *gpstracks.Track) (out []Feature) {
 	p.weigh(t.Lines)
 	f := Feature{ID: t.ID, place: hilbert(project(t.Bounds.Center())), words: [...]string{string(t.Activity), t.Source, t.Attribution}}
-	f.values, f.flags = appendUintValue(appendUintValue(nil, uint64(t.ID)), uint64(t.LengthM+0.5)), 0
-	out = append(out, p.dot(f))
 	f.values, f.flags = ownValues(t)
 	for f.Level = MaxLevel; f.Level >= 0; f.Level-- {
 		p.quantise(f.Level)

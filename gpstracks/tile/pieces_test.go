@@ -123,9 +123,10 @@ func TestSizes(t *testing.T) {
 // What a tier holds too much goes where it has room, and no further.
 func TestTierAbove(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, 1, tile.TierAbove(0, 4097))
-	require.Equal(t, 1, tile.TierAbove(0, int64(tile.TierMax(1))))
-	require.Equal(t, 2, tile.TierAbove(0, int64(tile.TierMax(1))+1))
-	require.Equal(t, 2, tile.TierAbove(1, int64(tile.TierMax(1))+1))
-	require.Equal(t, 4, tile.TierAbove(1, 1_000_000))
+	require.Equal(t, 1, tile.TierAbove(0, 0, 4097))
+	require.Equal(t, 1, tile.TierAbove(0, 0, int64(tile.TierMax(0, 1))))
+	require.Equal(t, 2, tile.TierAbove(0, 0, int64(tile.TierMax(0, 1))+1))
+	require.Equal(t, 2, tile.TierAbove(0, 1, int64(tile.TierMax(0, 1))+1))
+	require.Equal(t, 4, tile.TierAbove(0, 1, 1_000_000))
+	require.Equal(t, 2, tile.TierAbove(tile.Totals, 0, 4096), "counts are put together sooner")
 }

@@ -44,7 +44,7 @@ func sourceOf(t testing.TB, tracks []gpstracks.Track) (s source) {
 	for i := range tracks {
 		tracks[i].ID = int64(i + 1)
 	}
-	blocks, err := tile.Build(t.Context(), nil, tracks)
+	blocks, err := tile.Build(t.Context(), nil, tracks, nil)
 	require.NoError(t, err)
 	for _, b := range blocks {
 		s[b.Level] = append(s[b.Level], b)

@@ -1,6 +1,8 @@
 package trackhttp
 
 import (
+	"context"
+	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -16,6 +18,9 @@ import (
 // maxSeen bounds the tracks that a request reads, when it passes over some.
 const maxSeen = 20_000
 
+// maxLook bounds the tracks among which the store looks for those of a request.
+const maxLook = 60_000
+
 // maxCount is the number of tracks up to which a list says how many there are.
 const maxCount = 10_000
 
@@ -24,8 +29,11 @@ const flushAt = 64 << 10
 
 // list answers the tracks of a box as GeoJSON, the longest first.
 func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
-	q, err := h.parseQuery(r.URL.RawQuery, "bbox", "zoom", "activity", "source", "limit", "cursor", "profile", "full")
-	if err == nil {
+	q, err := h.parseQuery(r.URL.RawQuery, "bbox", "at", "zoom", "activity", "source", "limit", "cursor", "profile", "full")
+	at := r.URL.Query().Get("at")
+	if err == nil && at != "" {
+		q.at, err = parsePoint(at)
+	} else if err == nil {
 		q.filter.Bounds, err = parseBox(r.URL.Query().Get("bbox"))
 	}
 	if err != nil {
@@ -43,7 +51,23 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
 	if !q.full {
 		l.encoder.clip = around(q.filter.Bounds)
 	}
+	if at != "" && !q.none {
+		if err := h.here(r.Context(), &q); err != nil {
+			h.failed(w, r, "a list", err)
+			return
+		}
+	}
 	l.run(h, q)
+}
+
+// here looks which tracks pass through the place of a query.
+func (h *Handler) here(ctx context.Context, q *query) error {
+	return h.maker.with(ctx, func(w *worker) (err error) {
+		zoom := int(math.Round(q.zoom))
+		q.filter.IDs, err = w.encoder.Through(ctx, h.o.Tiles, q.at, zoom, q.filter.Limit, q.filter)
+		q.none = len(q.filter.IDs) == 0
+		return err
+	})
 }
 
 // run sends the tracks of a query.
@@ -111,7 +135,13 @@ func (l *lister) features(h *Handler, f gpstracks.Filter) error {
 	if f.Limit++; l.passes != nil { // one more shows whether there is more
 		f.Limit = 0
 	}
+	f.Look = maxLook
 	for t, err := range h.o.Store.List(l.r.Context(), f) {
+		var partial *gpstracks.PartialError
+		if errors.As(err, &partial) {
+			l.truncated, l.last = true, partial.After
+			return nil
+		}
 		if err != nil {
 			l.truncated = true
 			return err

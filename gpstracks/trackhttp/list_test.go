@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/http/httptest"
@@ -109,6 +110,29 @@ func TestListTellsOfHowMany(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/gps-tracks?bbox=-180,-90,180,90"+c.query, nil))
 		require.Contains(t, w.Body.String(), c.want, name)
+	}
+}
+
+// What is at a place are the tracks whose lines pass there, of those whose bounds hold it; the longest first.
+func TestListAt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{})
+	r.put(gpstracks.Track{Name: "corner", Activity: gpstracks.Hiking, Lines: orb.MultiLineString{{{7, 46}, {7, 46.5}, {7.5, 46.5}}}},
+		gpstracks.Track{Name: "slope", Activity: gpstracks.Skiing, Lines: orb.MultiLineString{{{7, 46}, {7.5, 46.5}}}},
+		gpstracks.Track{Name: "short", Activity: gpstracks.Hiking, Lines: orb.MultiLineString{{{7.249, 46.25}, {7.2491, 46.2502}}}})
+	for query, want := range map[string]string{
+		"at=7.25,46.2506&zoom=12": "[slope short]", "at=7.25,46.2506&zoom=9": "[slope short]", "at=7.25,46.2506&zoom=15": "[slope]",
+		"at=7,46.001&zoom=12": "[corner slope]", "at=367,46.001&zoom=5": "[corner slope]", "at=7,46.3&zoom=10": "[corner]",
+		"at=7,46.3&zoom=10&activity=skiing": "[]", "at=7.1,46.4&zoom=10": "[]", "at=7.001,46.001&zoom=10&limit=1": "[corner]",
+	} {
+		var names []string
+		for _, f := range r.parse(r.get("?" + query).Body.Bytes()).Features {
+			names = append(names, f.Properties["name"].(string))
+		}
+		require.Equal(t, want, fmt.Sprint(names), query)
+	}
+	for _, wrong := range []string{"7", "7,91", "7,46,8", "x,y", "nan,1"} {
+		require.Equal(t, http.StatusBadRequest, r.get("?at="+wrong).Code, wrong)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed" // ogc.json
 	"encoding/json"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -47,20 +48,13 @@ func (h *Handler) ogc(w http.ResponseWriter, r *http.Request, path string) {
 	case isItem:
 		h.item(w, r, root, item)
 		return
-	case r.URL.RawQuery != "" && r.URL.RawQuery != "f=json":
+	case r.URL.RawQuery != "" && r.URL.RawQuery != "f=json" && r.URL.RawQuery != "f=html":
 		problem(w, http.StatusBadRequest, "query", "This document takes no parameters.")
 		return
 	}
 	switch path {
 	case "", "/":
-		h.sendJSON(w, r, "application/json", map[string]any{
-			"title": "Public GPS tracks", "description": "Tracks that people have recorded and made public.", "links": []ogcLink{
-				{root, "self", "application/json", "This document"},
-				{root + "/api", "service-desc", openAPI, "Its definition"},
-				{root + "/conformance", "conformance", "application/json", "What it conforms to"},
-				{root + "/collections", "data", "application/json", "The collections"},
-			},
-		})
+		h.landing(w, r, root)
 	case "/conformance":
 		const classes = "http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/"
 		h.sendJSON(w, r, "application/json", map[string]any{"conformsTo": []string{classes + "core", classes + "geojson"}})
@@ -71,6 +65,38 @@ func (h *Handler) ogc(w http.ResponseWriter, r *http.Request, path string) {
 	default:
 		notFound(w)
 	}
+}
+
+// landingPage is the landing page as people read it.
+const landingPage = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.title}}</title>
+<h1>{{.title}}</h1><p>{{.description}} Open this address in QGIS or another program as OGC API Features.</p>
+<ul>{{range .links}}<li><a href="{{.Href}}">{{.Title}}</a></li>{{end}}</ul></html>
+`
+
+// landing answers the landing page: to browsers, which prefer it, as HTML.
+func (h *Handler) landing(w http.ResponseWriter, r *http.Request, root string) {
+	links := []ogcLink{
+		{root, "self", "application/json", "This document"},
+		{root + "?f=html", "alternate", "text/html", "This document as HTML"},
+		{root + "/api", "service-desc", openAPI, "Its definition"},
+		{root + "/conformance", "conformance", "application/json", "What it conforms to"},
+		{root + "/collections", "data", "application/json", "The collections"},
+	}
+	doc := map[string]any{"title": "Public GPS tracks", "description": "Tracks that people have recorded and made public.", "links": links}
+	w.Header().Add("Vary", "Accept")
+	accept, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
+	if r.URL.RawQuery == "f=json" || r.URL.RawQuery == "" && accept != "text/html" {
+		h.sendJSON(w, r, "application/json", doc)
+		return
+	}
+	var page bytes.Buffer
+	if err := template.Must(template.New("landing").Parse(landingPage)).Execute(&page, doc); err != nil {
+		h.failed(w, r, "the landing page", err)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.send(w, r, "text/html; charset=utf-8", page.Bytes())
 }
 
 // collections answers the one collection, alone or as a list.

@@ -67,6 +67,24 @@ func (p page) link(rel string) string {
 	return ""
 }
 
+// A browser reads the landing page; a program gets the document, also from a browser's address.
+func TestLandingPage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{BaseURL: "https://maps.example/?a=<b>"})
+	const browsers = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	for query, want := range map[string]string{"": "text/html; charset=utf-8", "?f=json": "application/json", "?f=html": "text/html; charset=utf-8"} {
+		w := r.get("/ogc"+query, "Accept", browsers)
+		require.Equal(t, want, w.Header().Get("Content-Type"), query)
+		require.Contains(t, w.Header().Values("Vary"), "Accept")
+		require.NotContains(t, w.Body.String(), "<b>")
+		require.Contains(t, w.Body.String(), "/ogc/collections")
+	}
+	for _, accept := range []string{"", "*/*", "application/json, text/html"} {
+		require.Equal(t, "application/json", r.get("/ogc", "Accept", accept).Header().Get("Content-Type"), accept)
+	}
+	require.Equal(t, "text/html; charset=utf-8", r.get("/ogc?f=html").Header().Get("Content-Type"))
+}
+
 // A client walks from the landing page to every track, by links alone, also behind a proxy with a
 // path of its own.
 func TestOGC(t *testing.T) {

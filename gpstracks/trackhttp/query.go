@@ -31,8 +31,9 @@ type query struct {
 	filter  gpstracks.Filter
 	none    bool // a filter without any value: nothing passes
 	zoom    float64
-	profile bool // elevation profiles are wanted
-	full    bool // lines as they are, not the parts in the view
+	at      orb.Point // what passes here is wanted
+	profile bool      // elevation profiles are wanted
+	full    bool      // lines as they are, not the parts in the view
 }
 
 // parseQuery reads the parameters, of which only names are known.
@@ -213,6 +214,15 @@ func parseBox(s string) ([]orb.Bound, error) {
 		return []orb.Bound{box(west, south, east, north)}, nil
 	}
 	return []orb.Bound{box(west, south, 180, north), box(-180, south, east-360, north)}, nil
+}
+
+// parsePoint reads lon,lat.
+func parsePoint(s string) (orb.Point, error) {
+	boxes, err := parseBox(s + "," + s)
+	if err != nil {
+		return orb.Point{}, badQuery("The parameter at is not a place: lon,lat.")
+	}
+	return boxes[0].Min, nil
 }
 
 func box(west, south, east, north float64) orb.Bound {

@@ -59,9 +59,17 @@ func (m *maker) get(ctx context.Context, k key, f gpstracks.Filter) (*entry, err
 }
 
 func (m *maker) make(ctx context.Context, k key, f gpstracks.Filter) (e *entry, err error) {
+	return e, m.with(ctx, func(w *worker) error {
+		e, err = w.make(ctx, m.tiles, k, f)
+		return err
+	})
+}
+
+// with runs f with a worker when one is free.
+func (m *maker) with(ctx context.Context, f func(*worker) error) (err error) {
 	if m.waiting.Add(1) > maxWaiting {
 		m.waiting.Add(-1)
-		return nil, errBusy
+		return errBusy
 	}
 	var w *worker
 	select {
@@ -69,13 +77,13 @@ func (m *maker) make(ctx context.Context, k key, f gpstracks.Filter) (e *entry, 
 		m.waiting.Add(-1)
 	case <-ctx.Done():
 		m.waiting.Add(-1)
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	defer func() { m.workers <- w }()
-	if panicked := run.Guard("gps tile", func() { e, err = w.make(ctx, m.tiles, k, f) }); panicked != nil {
-		return nil, panicked
+	if panicked := run.Guard("gps tile", func() { err = f(w) }); panicked != nil {
+		return panicked
 	}
-	return e, err
+	return err
 }
 
 func (w *worker) make(ctx context.Context, src tile.Source, k key, f gpstracks.Filter) (*entry, error) {

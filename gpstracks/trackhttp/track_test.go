@@ -100,9 +100,9 @@ func TestTileJSONOfTheData(t *testing.T) {
 	read()
 	require.Equal(t, "© all | &lt;b&gt;Someone&lt;/b&gt;", doc.Attribution, "the most frequent first, without markup")
 	for i, want := range []float64{7, 46, 9, 47} {
-		require.InDelta(t, want, doc.Bounds[i], 3e-4)
+		require.InDelta(t, want, doc.Bounds[i], 0.05)
 	}
-	require.InDeltaSlice(t, []float64{8, 46.5, 7}, doc.Center, 3e-4)
+	require.InDeltaSlice(t, []float64{8, 46.5, 7}, doc.Center, 0.05)
 	for i := range 12 {
 		r.put(gpstracks.Track{Attribution: strings.Repeat("x", i+1), Lines: orb.MultiLineString{{{8, 46},
 			{9, 46 + float64(i)/100 + 0.01}}}})

@@ -49,7 +49,7 @@ type Options struct {
 	ClearToken   string             // bearer token of cache/clear; without one nobody may
 	AllowOrigins []string           `env:"GPS_CORS_ORIGINS" doc:"pages that may read tracks, as https://example.org,… or * for all"`
 	AllowHeaders []string           // that pages of AllowOrigins may send beside If-None-Match, such as Authorization
-	Private      bool               // answers are kept by the client alone: for a server behind a login
+	Private      bool               // answers are kept by the client alone, and pages of named origins may send cookies: behind a login
 	TileMaxAge   time.Duration      `env:"GPS_TILE_MAX_AGE" envDefault:"5m" doc:"how long a map may keep a tile"`
 	Limits       tile.Limits
 	// CacheTiles take Limits.Bytes each at most, and much less when compressed.
@@ -208,6 +208,9 @@ func (h *Handler) origin(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		w.Header().Set("Access-Control-Allow-Origin", origin)
+		if h.o.Private { // a login's cookie may come along
+			w.Header().Set("Access-Control-Allow-Credentials", "true")
+		}
 	}
 	w.Header().Set("Access-Control-Expose-Headers", "ETag, "+droppedHeader)
 }

@@ -67,3 +67,22 @@ func TestBehindLogin(t *testing.T) {
 	w := r.do(t.Context(), http.MethodOptions, alpsTile, "Origin", "https://map.example", "Access-Control-Request-Headers", "authorization")
 	require.Equal(t, "If-None-Match, Authorization", w.Header().Get("Access-Control-Allow-Headers"))
 }
+
+// Pages of origins that are named may send the cookie of a login; those of any may not.
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	const page = "https://maps.example"
+	for _, c := range []struct {
+		o      trackhttp.Options
+		origin string
+		want   string
+	}{
+		{trackhttp.Options{Private: true, AllowOrigins: []string{page}}, page, "true"},
+		{trackhttp.Options{Private: true, AllowOrigins: []string{page}}, "https://else.example", ""},
+		{trackhttp.Options{Private: true, AllowOrigins: []string{"*"}}, page, ""},
+		{trackhttp.Options{AllowOrigins: []string{page}}, page, ""},
+	} {
+		w := newRig(t, c.o).get("/tiles/9/266/182.mvt", "Origin", c.origin)
+		require.Equal(t, c.want, w.Header().Get("Access-Control-Allow-Credentials"), "%+v %s", c.o.AllowOrigins, c.origin)
+	}
+}

@@ -1,5 +1,5 @@
 // The controls of the layer, for the terrain popup of the page.
-import { element } from './words.js'
+import { distance, element } from './words.js'
 
 /** @param {any[]} parts */
 const label = (...parts) => element('label', {}, ...parts)
@@ -25,7 +25,10 @@ export function mountControls(layer, into) {
 	const activities = element('fieldset', {}, element('legend', {}, 'Activities'))
 	const sources = element('fieldset', {}, element('legend', {}, 'Sources'))
 	const centre = button('Tracks at the centre', () => layer.showCentre() || (text.textContent = 'No track at the centre'))
-	const more = element('div', {}, label('Colours by ', by), activities, sources, label('Opacity ', opacity), label('Age up to ', years), centre)
+	const wanted = element('input', { type: 'search', placeholder: 'part of a name', oninput: () => list() })
+	const seen = element('ol', {})
+	const view = element('details', { ontoggle: () => list() }, element('summary', {}, 'In view'), label('Name ', wanted), seen)
+	const more = element('div', {}, view, label('Colours by ', by), activities, sources, label('Opacity ', opacity), label('Age up to ', years), centre)
 	const text = element('span', { role: 'status' })
 	const again = button('Try again', () => layer.retry())
 	const all = element('div', { className: 'gps-tracks' }, label(on, 'Public tracks'), element('p', {}, text, ' ', again), more)
@@ -51,6 +54,24 @@ export function mountControls(layer, into) {
 		box.hidden = !box.children[1]
 	}
 
+	// The tracks in the view; one under the pointer is marked here and on the map.
+	function list() {
+		if (!view.open) return
+		const text = wanted.value.toLowerCase()
+		const tracks = layer.inView().filter(t => `${t.name}`.toLowerCase().includes(text)).slice(0, 100)
+		seen.replaceChildren(...tracks.map(t => {
+			const one = button(`${t.name || t.activity} · ${distance(t.length_m)}`, () => layer.select(t.id))
+			one.onpointerenter = one.onfocus = () => layer.highlight(t.id)
+			one.onpointerleave = one.onblur = () => layer.highlight(-1)
+			return element('li', { value: t.id }, one)
+		}))
+		if (!tracks.length) seen.append(element('li', {}, 'No track of this name is drawn here'))
+	}
+
+	function hot(/** @type {any} */ e) {
+		for (const item of seen.children) item.className = item.value === e.detail ? 'hot' : ''
+	}
+
 	function tell() {
 		const words = layer.error || layer.text
 		if (text.textContent !== words) text.textContent = words
@@ -69,6 +90,8 @@ export function mountControls(layer, into) {
 		tell()
 	}
 
+	layer.addEventListener('view', list, end)
+	layer.addEventListener('hot', hot, end)
 	layer.addEventListener('change', draw, end)
 	layer.addEventListener('loaded', tell, end)
 	layer.addEventListener('error', tell, end)

@@ -3,8 +3,8 @@
 /** @import { Counts, Feature, Handlers, List, MapLike, Options, Shown, State } from './types.d.ts' */
 import { DENSITY_ZOOM, count, heat, weight } from './density.js'
 import { describe, link } from './details.js'
-import { HANDOVER, HEAT, LAYERS, LIST, NAMES, SPOT, TILES, addLayers, removeLayers, spot } from './layers.js'
-import { drawProfile, nearest, path, place } from './profile.js'
+import { CHOSEN, HANDOVER, HEAT, LAYERS, LIST, NAMES, SPOT, TILES, addLayers, chosen, removeLayers, spot } from './layers.js'
+import { drawProfile, nearest, path, place, slopes } from './profile.js'
 import { ACTIVITIES, PALETTE, filter, fromText, listQuery, since, summary, toText, valid } from './state.js'
 import { distance, element } from './words.js'
 
@@ -182,6 +182,7 @@ export class PublicTracksLayer extends EventTarget {
 			? map.querySourceFeatures(TILES, { sourceLayer: zoom < DENSITY_ZOOM + 1 ? 'gps_density' : 'gps_tracks' })
 			: /** @type {any} */ (this.#data).features
 		const counts = count(features, map.getBounds())
+		this.#emit('view')
 		if (JSON.stringify(counts) === JSON.stringify(this.counts)) return
 		this.counts = counts
 		this.#emit('change')
@@ -196,6 +197,7 @@ export class PublicTracksLayer extends EventTarget {
 			p.cursor(along)
 			this.#mark(along)
 		}
+		if (!this.#popup?.isOpen?.()) this.highlight(t?.id ?? -1)
 		const canvas = this.map.getCanvas()
 		if (t || this.#tip) canvas.style.cursor = t ? 'pointer' : ''
 		if (!t) {
@@ -293,10 +295,27 @@ export class PublicTracksLayer extends EventTarget {
 	#open(at, lngLat, near) {
 		const tracks = this.#near(at, near)
 		this.#popup?.remove()
-		if (!tracks.length) return false
+		if (!tracks.length) {
+			if (this.state.on && this.map.getZoom() < HANDOVER) this.#here(lngLat)
+			return false
+		}
 		this.#hover(null)
 		this.#show(tracks, lngLat)
 		return true
+	}
+
+	/** Shows what passes a place and is not drawn: tiles of crowded places leave tracks out. @param {any} lngLat */
+	async #here(lngLat) {
+		const query = listQuery(this.state, this.sources, [], this.map.getZoom())
+		if (!query) return
+		query.delete('bbox')
+		query.set('at', `${lngLat.lng.toFixed(5)},${lngLat.lat.toFixed(5)}`)
+		query.set('limit', '9')
+		try {
+			const answer = await this.#fetch(`?${query}`, this.#end.signal)
+			const tracks = answer.ok ? (await answer.json()).features.map((/** @type {Feature} */ f) => f.properties) : []
+			if (tracks.length) this.#show(tracks, lngLat)
+		} catch { /* nothing is shown */ }
 	}
 
 	/** The tracks that are drawn near a point, the exact ones first. @param {{ x: number, y: number }} at @param {number} near pixels */
@@ -323,9 +342,11 @@ export class PublicTracksLayer extends EventTarget {
 		const n = tracks.length
 		this.#popup?.remove()
 		this.#profile = null
+		this.map.getSource(CHOSEN)?.setData(chosen())
+		if (this.map.getLayer(CHOSEN)) this.map.setLayoutProperty(CHOSEN, 'visibility', 'none')
 		const box = element('section', { className: 'gps-tracks-popup', tabIndex: 0, ariaLabel: n > 1 ? `${n} tracks here` : 'Track' })
 		for (const t of tracks.slice(0, 8)) {
-			const show = () => this.#highlight(t.id)
+			const show = () => this.highlight(t.id)
 			/** @type {any} */
 			const item = element('article', { onpointerenter: show }, element('h3', {}, t.name || 'Track without a name'),
 				element('p', {}, [t.activity, distance(t.length_m), t.recorded_on, t.source].filter(Boolean).join(' · ')))
@@ -340,11 +361,13 @@ export class PublicTracksLayer extends EventTarget {
 		const popup = this.#popup = new this.o.Popup().setLngLat(lngLat).setDOMContent(box).addTo(this.map)
 		popup.on('close', () => {
 			if (this.#popup !== popup) return
+			this.map.getSource(CHOSEN)?.setData(chosen())
+			if (this.map.getLayer(CHOSEN)) this.map.setLayoutProperty(CHOSEN, 'visibility', 'none')
 			this.#mark(null)
 			this.#profile = null
-			this.#highlight(-1)
+			this.highlight(-1)
 		})
-		this.#highlight(tracks[0].id)
+		this.highlight(tracks[0].id)
 	}
 
 	/** Adds to a popup what else is known of a track. @param {number} id @param {Element} item */
@@ -355,9 +378,30 @@ export class PublicTracksLayer extends EventTarget {
 			const track = await answer.json()
 			const { profile } = track.properties
 			const drawn = profile?.length > 1 ? drawProfile(profile, along => this.#mark(along)) : null
+			this.map.getSource(CHOSEN)?.setData(chosen(track.geometry))
 			item.append(...describe(track, this.base, drawn))
+			const share = this.o.share?.(id)
+			if (share) item.append(element('button', { type: 'button', onclick: (/** @type {any} */ e) => this.#share(e.target, share) }, 'Share'))
+			if (drawn && track.geometry.type === 'LineString') item.append(element('button', { type: 'button', ariaPressed: 'false', onclick: (/** @type {any} */ e) => this.#slope(e.target, profile) }, 'Slope'))
 			if (drawn) this.#profile = { id, points: path(track.geometry), cursor: drawn.cursor }
 		} catch { /* what the tile says is there */ }
+	}
+
+	/** Colours the line of the popup by its slope, or no more. @param {any} button @param {number[][]} profile */
+	#slope(button, profile) {
+		const on = button.ariaPressed !== 'true'
+		button.ariaPressed = `${on}`
+		if (on) this.map.setPaintProperty(CHOSEN, 'line-gradient', slopes(profile))
+		this.map.setLayoutProperty(CHOSEN, 'visibility', on ? 'visible' : 'none')
+	}
+
+	/** Hands the address of a track on. @param {any} button @param {string} url */
+	async #share(button, url) {
+		try {
+			const system = 'share' in navigator
+			await (system ? navigator.share({ url }) : navigator.clipboard.writeText(url))
+			button.textContent = system ? 'Share' : 'Copied'
+		} catch { /* given up, or forbidden */ }
 	}
 
 	/** Shows where the cursor of the profile is. @param {number | null} along */
@@ -365,9 +409,18 @@ export class PublicTracksLayer extends EventTarget {
 		this.map.getSource(SPOT)?.setData(along === null || !this.#profile ? spot() : spot(place(this.#profile.points, along)))
 	}
 
-	/** Brings a track to the front. @param {number} id */
-	#highlight(id) {
+	/** Brings a track to the front; none with -1. @param {number} id */
+	highlight(id) {
+		if (id === this.#hot) return
 		this.#hot = id
 		this.#draw()
+		this.#emit('hot', id)
+	}
+
+	/** The tracks that are drawn in the view, the longest first. @returns {any[]} their properties */
+	inView() {
+		const layers = LAYERS.filter(l => l.kind === 'line' && this.map.getLayer(l.id)).map(l => l.id)
+		const drawn = layers[0] ? this.map.queryRenderedFeatures(undefined, { layers }) : []
+		return [...new Map(drawn.map((/** @type {any} */ f) => [f.properties.id, f.properties])).values()].sort((a, b) => b.length_m - a.length_m || a.id - b.id)
 	}
 }

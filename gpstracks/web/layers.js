@@ -2,12 +2,22 @@
 /** @import { MapLike, Options } from './types.d.ts' */
 import { DENSITY_ZOOM } from './density.js'
 
-export const TILES = 'gps-tracks-tiles', LIST = 'gps-tracks-list', HEAT = 'gps-tracks-heat', NAMES = 'gps-tracks-names', SPOT = 'gps-tracks-spot'
+export const TILES = 'gps-tracks-tiles', LIST = 'gps-tracks-list', HEAT = 'gps-tracks-heat', NAMES = 'gps-tracks-names', SPOT = 'gps-tracks-spot', CHOSEN = 'gps-tracks-chosen', WAY = 'gps-tracks-way', ENDS = 'gps-tracks-ends'
 export const HANDOVER = 12 // of MapLibre's zoom: tiles below it, the list from it on
 const WIDTHS = { halo: 6, line: 3, case: 9, top: 5 } // case and top: the highlighted track
 export const LAYERS = Object.entries(WIDTHS).flatMap(([kind, width]) => [TILES, LIST].map(source => ({ id: `${source}-${kind}`, source, kind, width })))
 
 export const spot = (/** @type {number[][]} */ ...at) => ({ type: 'MultiPoint', coordinates: at })
+
+/** The track whose popup is open, with its start and finish. @param {any} [geometry] */
+export function chosen(geometry) {
+	if (!geometry) return { type: 'FeatureCollection', features: [] }
+	const lines = geometry.type === 'LineString' ? [geometry.coordinates] : geometry.coordinates
+	const end = (/** @type {string} */ is, /** @type {number[]} */ at) => ({ type: 'Feature', properties: { is }, geometry: { type: 'Point', coordinates: at } })
+	return { type: 'FeatureCollection', features: [
+		{ type: 'Feature', properties: {}, geometry }, end('finish', lines[lines.length - 1].slice(-1)[0]), end('start', lines[0][0]),
+	] }
+}
 
 /** Adds them. @param {MapLike} map @param {Options} o @param {string} base of the API @param {string} [attribution] @param {object} [data] of the list */
 export function addLayers(map, o, base, attribution, data) {
@@ -22,10 +32,21 @@ export function addLayers(map, o, base, attribution, data) {
 			...(source === TILES ? { 'source-layer': 'gps_tracks', maxzoom: HANDOVER } : { minzoom: HANDOVER }),
 		}, below)
 	}
+	map.addSource(CHOSEN, { type: 'geojson', lineMetrics: true, data: chosen() })
+	map.addLayer({ id: CHOSEN, source: CHOSEN, type: 'line', layout: { 'line-cap': 'round', 'line-join': 'round', visibility: 'none' }, paint: { 'line-width': 6 } })
+	map.addLayer({
+		id: ENDS, source: CHOSEN, type: 'circle', filter: ['has', 'is'],
+		paint: { 'circle-radius': 6, 'circle-stroke-width': 2, 'circle-stroke-color': '#fff', 'circle-color': ['match', ['get', 'is'], 'start', '#1a7f37', '#b3261e'] },
+	})
 	map.addSource(SPOT, { type: 'geojson', data: spot() })
 	map.addLayer({ id: SPOT, source: SPOT, type: 'circle', paint: { 'circle-radius': 6, 'circle-color': '#0b5394', 'circle-stroke-color': '#fff', 'circle-stroke-width': 2 } })
 	const font = o.labelFont ?? (map.getStyle().glyphs ? null : 'sans-serif')
 	if (!font) return
+	map.addLayer({
+		id: WAY, source: CHOSEN, type: 'symbol', filter: ['!', ['has', 'is']],
+		layout: { 'text-field': '➤', 'text-font': [font], 'text-size': 15, 'symbol-placement': 'line', 'symbol-spacing': 90, 'text-keep-upright': false, 'text-allow-overlap': true },
+		paint: { 'text-color': '#fff', 'text-halo-color': '#000', 'text-halo-width': 1.2 },
+	})
 	map.addLayer({
 		id: NAMES, source: LIST, type: 'symbol', minzoom: HANDOVER + 1,
 		layout: { 'text-field': ['get', 'name'], 'text-font': [font], 'text-size': 12, 'symbol-placement': 'line', 'text-max-angle': 45, 'text-padding': 8 },
@@ -35,6 +56,6 @@ export function addLayers(map, o, base, attribution, data) {
 
 /** Takes them off. @param {MapLike} map */
 export function removeLayers(map) {
-	for (const id of [HEAT, NAMES, SPOT, ...LAYERS.map(l => l.id)]) map.getLayer(id) && map.removeLayer(id)
-	for (const id of [TILES, LIST, SPOT]) map.getSource(id) && map.removeSource(id)
+	for (const id of [HEAT, NAMES, SPOT, CHOSEN, WAY, ENDS, ...LAYERS.map(l => l.id)]) map.getLayer(id) && map.removeLayer(id)
+	for (const id of [TILES, LIST, SPOT, CHOSEN]) map.getSource(id) && map.removeSource(id)
 }

@@ -29,6 +29,18 @@ export const nearest = (points, at) => points.reduce((a, b) => (metres(a.at, at)
 /** The elevation so many metres along. @param {number[][]} profile @param {number} along */
 export const height = (profile, along) => place(profile.map(([x, y]) => ({ at: [y], along: x })), along)[0]
 
+/** The colours of a line by its slope, of which the darkest are 15 in 100. @param {number[][]} profile */
+export function slopes(profile) {
+	const length = profile[profile.length - 1][0] || 1
+	const [steps, reach] = [100, length / 100]
+	const at = Array.from({ length: steps + 1 }, (_, i) => {
+		const [from, to] = [Math.max(0, length * i / steps - reach), Math.min(length, length * i / steps + reach)]
+		return [i / steps, (height(profile, to) - height(profile, from)) / (to - from)]
+	})
+	const color = (/** @type {number} */ s) => ['#08519c', '#6baed6', '#f7f7f7', '#fd8d3c', '#a50f15'][Math.max(0, Math.min(4, Math.round(2 + s / 0.075)))]
+	return ['interpolate', ['linear'], ['line-progress'], ...at.flatMap(([x, s]) => [x, color(s)])]
+}
+
 /**
  * The profile as a picture: [[along, elevation], …] in metres. follow is called with how far along the pointer is, and null
  * when it leaves; cursor puts the cursor there from elsewhere.

@@ -42,6 +42,8 @@ export interface Options {
 	storage?: Pick<Storage, 'getItem' | 'setItem'>
 	/** keeps the state in the address too, as #…&<urlKey>=… */
 	urlKey?: string
+	/** the address of a track that popups hand on; without it they do not */
+	share?: (id: number) => string
 	/** default 250 */
 	debounceMs?: number
 	/** for pages that add credentials; tiles take the map's transformRequest */
@@ -93,7 +95,7 @@ export interface List {
 export interface MapLike {
 	on(name: string, f: (e: any) => void): void
 	off(name: string, f: (e: any) => void): void
-	queryRenderedFeatures(box: number[][], options: object): Feature[]
+	queryRenderedFeatures(box: number[][] | undefined, options: object): Feature[]
 	querySourceFeatures(id: string, options: object): Feature[]
 	[method: string]: any
 }

@@ -59,11 +59,11 @@ func (t *tx) replaceBlocks(drop []int64, blocks []tile.Block) error {
 	})
 }
 
-// redraw adds to a change the blocks of tracks that are drawn, and those that lose tracks which
-// are drawn otherwise or no more.
+// redraw adds to a change the blocks of tracks that are drawn, and those that lose tracks, given as they were,
+// which are drawn otherwise or no more.
 func (s *Store) redraw(ctx context.Context, c *change, erased, drawn []gpstracks.Track) error {
 	var err error
-	if c.blocks, err = tile.Build(ctx, s.Log, drawn); err != nil || len(erased) == 0 {
+	if c.blocks, err = tile.Build(ctx, s.Log, drawn, erased); err != nil || len(erased) == 0 {
 		return err
 	}
 	marked := &change{version: c.version}
@@ -78,7 +78,7 @@ func (s *Store) redraw(ctx context.Context, c *change, erased, drawn []gpstracks
 	for i := range erased { // the bounds of features say where they are, whatever else has changed
 		gone[erased[i].ID] = true
 		for _, f := range packer.Pack(&erased[i]) {
-			areas = append(areas, Area{f.Level, f.Bounds})
+			areas = append(areas, Area{f.Shelf(), f.Bounds})
 		}
 	}
 	found, err := read(ctx, s, scanBlock, blockColumns+s.Dialect.Near, s.Dialect.Areas(areas))
@@ -134,13 +134,13 @@ func (s *Store) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(tiers, func(v tier) bool { return v.features > int64(tile.TierMax(v.tier)) })
+		i := slices.IndexFunc(tiers, func(v tier) bool { return v.features > int64(tile.TierMax(v.level, v.tier)) })
 		if i < 0 {
 			return nil
 		}
 		full := tiers[i]
 		for more := true; more; {
-			if more, err = s.regroup(ctx, full.level, full.tier, tile.TierAbove(full.tier, full.features)); err != nil {
+			if more, err = s.regroup(ctx, full.level, full.tier, tile.TierAbove(full.level, full.tier, full.features)); err != nil {
 				return err
 			}
 		}
@@ -225,7 +225,7 @@ func (s *Store) someMarked(ctx context.Context, c *change) (more bool, err error
 		tracks, points, c.marks = append(tracks, own...), points+m.points, append(c.marks, m.first)
 	}
 	if err == nil {
-		c.blocks, err = tile.Build(ctx, s.Log, tracks)
+		c.blocks, err = tile.Build(ctx, s.Log, tracks, nil)
 	}
 	return len(marks) > 0, err
 }

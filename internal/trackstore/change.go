@@ -201,12 +201,13 @@ func (s *Store) upsert(ctx context.Context, brought []gpstracks.Track) (done gps
 			return err
 		}
 		plan := gpstracks.PlanUpsert(tracks, known)
+		var full []gpstracks.Track
 		if len(plan.Told) > 0 { // they are needed with all that is theirs
 			ids := make([]int64, len(plan.Told))
 			for i := range ids {
 				ids[i] = plan.Told[i].ID
 			}
-			full, err := read(ctx, s, scanTrack, fullTracks+"id in @1", ids)
+			full, err = read(ctx, s, scanTrack, fullTracks+"id in @1", ids)
 			if err == nil && len(full) < len(ids) {
 				err = errors.New("tracks: a track has no geometry: remove it and collect it again")
 			}
@@ -229,7 +230,7 @@ func (s *Store) upsert(ctx context.Context, brought []gpstracks.Track) (done gps
 		for i := range c.fresh {
 			c.fresh[i].ID = last + 1 + int64(i)
 		}
-		return s.redraw(ctx, c, c.told, slices.Concat(c.fresh, c.told))
+		return s.redraw(ctx, c, full, slices.Concat(c.fresh, c.told))
 	})
 }
 

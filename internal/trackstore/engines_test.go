@@ -112,6 +112,26 @@ func upsert(t testing.TB, s store, tracks []gpstracks.Track) {
 	require.NoError(t, err)
 }
 
+// A track that gets an activity counts for that one, and for no other any more; one that goes for none.
+func TestCountsOfWhatChanges(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, e engine) {
+		s, tracks := e.reopen(t), sample.Short(30, 5, 50)
+		want := slices.Clone(tracks)
+		for i := range tracks {
+			tracks[i].Activity = gpstracks.Unknown
+		}
+		upsert(t, s, tracks)
+		upsert(t, s, want)
+		_, err := s.Remove(t.Context(), 1, 2)
+		require.NoError(t, err)
+		for i := range want {
+			want[i].ID = int64(i + 1)
+		}
+		storetest.RequireShows(t, s, want[2:])
+	})
+}
+
 // With more tracks than the first tiers hold, blocks are put together anew, and
 // nothing of them is lost, doubled or drawn otherwise. Blocks of another layout
 // are built again, once, however many processes start.

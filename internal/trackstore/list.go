@@ -44,9 +44,10 @@ func (s *Store) Count(ctx context.Context) (int, error) {
 }
 
 const (
-	fewTracks = 4000 // tracks up to which it is faster to find them by place and then order them
-	listPage  = 512  // places that are read at a time otherwise
-	readPage  = 64   // tracks that are read at a time
+	fewTracks = 4000   // tracks up to which it is faster to find them by place and then order them
+	listPage  = 512    // places that are read at a time otherwise
+	readPage  = 64     // tracks that are read at a time
+	lookPage  = 20_000 // places that are looked at for those of a list
 )
 
 // List implements gpstracks.Store. It holds no transaction while it yields: a reader who is
@@ -108,14 +109,28 @@ func (s *Store) places(ctx context.Context, f gpstracks.Filter) iter.Seq2[[]gpst
 		if f.Limit > 0 {
 			size = min(listPage, f.Limit)
 		}
-		for more := true; more; {
-			page, err := s.page(ctx, f, inside, fmt.Sprint("order by metres desc, id limit ", size))
+		for looked := 0; ; {
+			after := gpstracks.Filter{After: f.After}
+			among, args := passing(after, "")
+			f.After = gpstracks.Cursor{}
+			where, args := passing(f, inside, args...)
+			page, err := s.cursors(ctx, fmt.Sprintf("select metres, id from (select metres, id, min_lon, max_lon, "+
+				"min_lat, max_lat, activity, source from ~tracks where %s order by metres desc, id limit %d) k where "+
+				"%s order by metres desc, id limit %d", among, lookPage, where, size), args...)
 			if !yield(page, err) || err != nil {
 				return
 			}
-			if more = len(page) == size; more {
-				f.After = page[len(page)-1]
+			if len(page) < size { // that was all of the part
+				if page, err = s.page(ctx, after, "", fmt.Sprint("order by metres desc, id limit 1 offset ", lookPage-1)); len(page) == 0 {
+					_ = err == nil || yield(nil, err)
+					return
+				}
+				if looked += lookPage; f.Look > 0 && looked >= f.Look {
+					_ = yield(nil, &gpstracks.PartialError{After: page[0]})
+					return
+				}
 			}
+			f.After = page[len(page)-1]
 		}
 	}
 }
@@ -123,8 +138,11 @@ func (s *Store) places(ctx context.Context, f gpstracks.Filter) iter.Seq2[[]gpst
 // page is the places of tracks that may pass the filter.
 func (s *Store) page(ctx context.Context, f gpstracks.Filter, touches, end string) ([]gpstracks.Cursor, error) {
 	where, args := passing(f, touches)
-	return read(ctx, s, func(r *sql.Rows) (c gpstracks.Cursor, err error) { return c, r.Scan(&c.Metres, &c.ID) },
-		"select metres, id from ~tracks where "+where+" "+end, args...)
+	return s.cursors(ctx, "select metres, id from ~tracks where "+where+" "+end, args...)
+}
+
+func (s *Store) cursors(ctx context.Context, query string, args ...any) ([]gpstracks.Cursor, error) {
+	return read(ctx, s, func(r *sql.Rows) (c gpstracks.Cursor, err error) { return c, r.Scan(&c.Metres, &c.ID) }, query, args...)
 }
 
 // CountMatching implements gpstracks.Counter, by the bounds of tracks.
@@ -147,8 +165,9 @@ func (s *Store) within(ctx context.Context, boxes []orb.Bound, most int) (int, e
 	return one[int](ctx, s, "select count(*) from (select id from ~tracks where "+where+limit+") k", args...)
 }
 
-// passing is the condition of tracks that may pass a filter; touches is that of a box.
-func passing(f gpstracks.Filter, touches string) (condition string, args []any) {
+// passing is the condition of tracks that may pass a filter; touches is that of a box. Its parameters follow others.
+func passing(f gpstracks.Filter, touches string, before ...any) (condition string, args []any) {
+	args = before
 	where := []string{"true"}
 	if len(f.Activities) > 0 {
 		names := make([]string, len(f.Activities))

@@ -56,7 +56,8 @@ var (
 )
 
 // Open takes up a database. Blocks of another version's layout are built again from the
-// tracks before it returns, which takes a while. The database is the Store's from then on.
+// tracks before it returns, which takes a while; what an earlier program has left in full tiers is put together
+// afterwards. The database is the Store's from then on.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{Options: o, turn: make(chan struct{}, 1), changing: make(chan struct{}, 1), hint: make(chan struct{}, 1)}
 	s.group = run.New(context.WithoutCancel(ctx), o.Log)
@@ -90,7 +91,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := errors.Join(s.discard(ctx), s.sketch(ctx)); err != nil {
 		return err
 	}
-	return s.Build(ctx)
+	return s.buildMarked(ctx)
 }
 
 // ErrClosed is the error of every call after Close.

@@ -13,7 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 )
 
-// A list of the world, and its number, read as many rows of twice the tracks.
+// A list of the world, its number, and a list of what there is none of, read as many rows of twice the tracks.
 func TestWideListReads(t *testing.T) {
 	t.Parallel()
 	e := engines()["PostgreSQL"] // whose server counts what statements read
@@ -35,7 +35,9 @@ func TestWideListReads(t *testing.T) {
 		time.Sleep(time.Second)
 		return counted() - before
 	}
-	var lists, numbers []int
+	var lists, numbers, rares []int
+	rare := world
+	rare.Activities, rare.Look = []gpstracks.Activity{gpstracks.Boating}, 20_000
 	for seed := range 2 {
 		with(func(s store) {
 			for part := range slices.Chunk(sample.Short(20_000, uint64(seed), 3), 1000) {
@@ -50,8 +52,29 @@ func TestWideListReads(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 1001, n)
 		}))
+		rares = append(rares, with(func(s store) {
+			var partial *gpstracks.PartialError
+			for _, err := range s.List(t.Context(), rare) {
+				require.ErrorAs(t, err, &partial)
+			}
+			require.NotNil(t, partial)
+		}))
 	}
-	t.Log(lists, numbers)
+	s := e.reopen(t)
+	for parts := 0; ; parts++ {
+		var partial *gpstracks.PartialError
+		for _, err := range s.List(t.Context(), rare) {
+			require.ErrorAs(t, err, &partial)
+		}
+		if partial == nil {
+			require.Equal(t, 2, parts, "40,000 tracks are two parts")
+			break
+		}
+		require.NotEqual(t, rare.After, partial.After)
+		rare.After = partial.After
+	}
+	t.Log(lists, numbers, rares)
+	require.Less(t, rares[1], rares[0]*11/10)
 	require.Positive(t, lists[0])
 	require.Less(t, lists[1], lists[0]*11/10)
 	require.Less(t, numbers[1], numbers[0]*11/10)

@@ -9,11 +9,12 @@ async function open(page, where = '') {
   await rest(page)
 }
 
-/** What the heat is made of. @param {import('@playwright/test').Page} page @returns {Promise<number>} the number of tracks in it */
+/** What the heat is made of. @param {import('@playwright/test').Page} page @returns {Promise<number>} the number of tracks that start in it */
 const counted = page => page.evaluate(() => {
   const { map } = /** @type {any} */ (window).demo
   const cells = map.querySourceFeatures('gps-tracks-tiles', { sourceLayer: 'gps_density' })
-  return [...new Map(cells.map((/** @type {any} */ f) => [`${f.geometry.coordinates}`, f.properties.count])).values()].reduce((a, b) => a + b, 0)
+  return [...new Map(cells.map((/** @type {any} */ f) => [`${f.geometry.coordinates}`, f.properties])).values()]
+    .flatMap(p => Object.entries(p)).reduce((sum, [key, n]) => sum + (key.endsWith('/starts') ? n : 0), 0)
 })
 
 test('opens where the tracks are, with heat and whom to name', { tag: '@quick' }, async ({ page }) => {
@@ -134,6 +135,68 @@ test('draws a profile where elevations are known', async ({ page }) => {
   await expect.poll(spots).toBe(1)
 })
 
+test('marks start and finish, the way between, and its slope', async ({ page }) => {
+  await page.route(/\/tracks\/\d+$/, async route => {
+    const answer = await route.fetch()
+    const body = await answer.json()
+    body.properties.profile = [[0, 400], [1500, 900], [3000, 500]]
+    await route.fulfill({ response: answer, json: body })
+  })
+  await open(page, '?track=1')
+  const rendered = (/** @type {string} */ id) => page.evaluate(id => /** @type {any} */ (window).demo.map.queryRenderedFeatures({ layers: [id] }).map((/** @type {any} */ f) => f.properties.is), id)
+  await expect.poll(async () => [...new Set(await rendered('gps-tracks-ends'))].sort()).toEqual(['finish', 'start'])
+  await expect.poll(async () => (await rendered('gps-tracks-way')).length).toBeGreaterThan(0)
+  const steep = () => pixels(page, [0xa5, 0x0f, 0x15])
+  expect(await steep()).toBe(0)
+  await page.getByRole('button', { name: 'Slope' }).click()
+  await expect.poll(steep).toBeGreaterThan(50)
+  await page.getByRole('button', { name: 'Close popup' }).click()
+  await expect.poll(steep).toBe(0)
+  expect(await rendered('gps-tracks-ends')).toEqual([])
+})
+
+test('lists what is in view, and marks it here and there', async ({ page }) => {
+  await open(page, `#map=${CROSSING}`)
+  await expect.poll(() => drawn(page)).toHaveLength(3)
+  await page.getByRole('button', { name: 'Terrain' }).click()
+  await page.getByText('In view').click()
+  const items = page.locator('.gps-tracks ol li')
+  await expect(items).toHaveCount(3)
+  await page.getByPlaceholder('part of a name').fill('BRIDGE')
+  await expect(items).toHaveCount(1)
+  await page.getByPlaceholder('part of a name').fill('')
+  const top = () => page.evaluate(() => /** @type {any} */ (window).demo.map.queryRenderedFeatures({ layers: ['gps-tracks-list-top'] }).length)
+  await items.first().getByRole('button').hover()
+  await expect.poll(top).toBeGreaterThan(0)
+  const at = await page.evaluate(() => /** @type {any} */ (window).demo.map.project([10, 45.2])) // beside the panel
+  await page.mouse.move(at.x + 129, at.y)
+  await page.mouse.move(at.x + 130, at.y)
+  await expect(page.locator('.gps-tracks ol .hot')).toHaveText(/^Over the same bridge/)
+  await items.first().getByRole('button').click()
+  await expect(page.getByRole('region', { name: 'Track', exact: true })).toBeVisible()
+  await audit(page)
+})
+
+test('has coast, borders and cities of its own, in light and dark, and goes where it is told', async ({ page }) => {
+  await open(page, '#map=4/47/10')
+  const of = (/** @type {string} */ layer) => page.evaluate(layer => /** @type {any} */ (window).demo.map.queryRenderedFeatures({ layers: [layer] }).length, layer)
+  for (const layer of ['land', 'coast', 'borders', 'names']) await expect.poll(() => of(layer), layer).toBeGreaterThan(1)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await expect.poll(() => pixels(page, [0x2a, 0x31, 0x38])).toBeGreaterThan(1000)
+  await expect.poll(() => of('gps-tracks-heat')).toBeGreaterThan(0)
+  await page.getByRole('button', { name: 'Terrain' }).click()
+  const place = page.getByLabel('City, or latitude, longitude')
+  const center = () => page.evaluate(() => /** @type {any} */ (window).demo.map.getCenter().toArray().map(Math.round))
+  for (const [text, at] of /** @type {[string, number[]][]} */ ([['chișin', [29, 47]], ['46.1, 7.9', [8, 46]]])) {
+    await place.fill(text)
+    await place.press('Enter')
+    await expect.poll(center).toEqual(at)
+  }
+  await place.fill('nowhere at all')
+  await place.press('Enter')
+  await expect(place).toHaveJSProperty('validationMessage', 'No city of this name is known here: try latitude, longitude')
+})
+
 test('an archive of tiles is a base, of which parts are read @quick', async ({ page }) => {
   /** @type {number[]} */
   const parts = []
@@ -157,7 +220,15 @@ test.describe('on a phone', () => {
     expect(box?.x).toBe(0)
     expect(box?.width).toBe(390)
     expect(box?.y).toBeGreaterThan(740 / 2)
-    expect(await pixels(page, [0xf2, 0xf1, 0xea])).toBeGreaterThan(1000)
+    expect(await pixels(page, [0xf4, 0xf2, 0xea])).toBeGreaterThan(1000)
     await look(page, 'map-own-phone')
+  })
+
+  test('what is known of a track is docked below the map', async ({ page }) => {
+    await open(page, '?track=1')
+    const box = await page.locator('.maplibregl-popup:has(.gps-tracks-popup)').boundingBox()
+    expect([box?.x, box?.width]).toEqual([0, 390])
+    expect((box?.y ?? 0) + (box?.height ?? 0)).toBeCloseTo(740, 0)
+    expect(box?.y).toBeGreaterThan(740 / 2)
   })
 })

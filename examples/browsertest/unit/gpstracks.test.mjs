@@ -113,7 +113,7 @@ test('the heat leaves out what is hidden, and only that', () => {
 test('tracks of a view are counted once, of cells and of lines', () => {
   const view = { contains: (/** @type {number[]} */ [x]) => x < 10 }
   const cell = (/** @type {number} */ x, /** @type {any} */ properties) => ({ properties, geometry: { type: 'Point', coordinates: [x, 0] } })
-  const cells = [cell(1, { count: 5, activity: 'hiking', 'hiking/osm': 3, 'skiing/club': 2 }), cell(1, { count: 5, 'hiking/osm': 3, 'skiing/club': 2 }), cell(11, { count: 9, 'hiking/osm': 9 }), cell(2, { count: 1, 'hiking/club': 1 })]
+  const cells = [cell(1, { count: 9, activity: 'hiking', 'hiking/osm': 7, 'hiking/osm/starts': 3, 'skiing/club/starts': 2 }), cell(1, { count: 5, 'hiking/osm/starts': 3 }), cell(11, { count: 9, 'hiking/osm/starts': 9 }), cell(2, { count: 1, 'hiking/club': 1, 'hiking/club/starts': 1 })]
   assert.deepEqual(count(/** @type {any} */ (cells), view), { activity: { hiking: 4, skiing: 2 }, source: { osm: 3, club: 3 } })
   const line = (/** @type {number} */ id, /** @type {number} */ x) => ({ properties: { id, activity: 'running', source: 'osm' }, geometry: { coordinates: [[[x, 0], [x + 5, 0]]] } })
   assert.deepEqual(count(/** @type {any} */ ([line(1, 8), line(1, 9), line(2, 12)]), view), { activity: { running: 1 }, source: { osm: 1 } })

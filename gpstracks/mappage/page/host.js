@@ -42,18 +42,36 @@ async function bounds() {
 }
 
 let base = config.bases[0]
+const dark = matchMedia('(prefers-color-scheme: dark)')
 const around = await bounds()
 const map = new gl.Map({
-	container: 'map', style: styleOf(base), maxZoom: 19, hash: 'map', attributionControl: { compact: true },
+	container: 'map', style: styleOf(base, dark.matches), maxZoom: 19, hash: 'map', attributionControl: { compact: true },
 	...(around ? { bounds: around, fitBoundsOptions: { padding: 30, maxZoom: 13 } } : { center: [8, 47], zoom: 3 }),
 })
 map.addControl(new gl.NavigationControl(), 'top-right')
 map.addControl(new gl.GeolocateControl({}), 'top-right')
 map.addControl(new gl.ScaleControl({}), 'bottom-left')
 
-const layer = new PublicTracksLayer({ map, Popup: gl.Popup, baseURL: config.api, isSatellite: () => !!base.imagery, urlKey: 'tracks', initial: { on: config.on || !!track } })
+dark.addEventListener('change', () => base.kind === 'plain' && map.setStyle(styleOf(base, dark.matches)))
+
+const layer = new PublicTracksLayer({ map, Popup: gl.Popup, baseURL: config.api, isSatellite: () => !!base.imagery, urlKey: 'tracks', share: id => new URL(`?track=${id}`, location.href.split('#')[0]).href, initial: { on: config.on || !!track } })
 const terrain = /** @type {HTMLElement} */ (document.querySelector('#terrain'))
 mountControls(layer, terrain)
+
+// A place by its name or by latitude and longitude.
+const search = /** @type {HTMLFormElement} */ (document.querySelector('#search'))
+search.addEventListener('submit', async e => {
+	e.preventDefault()
+	const [place] = /** @type {any} */ (search.elements)
+	const [lat, lng] = place.value.split(/[,;\s]+/).map(Number)
+	if (Math.abs(lat) <= 85 && Math.abs(lng) <= 180) return map.jumpTo({ center: [lng, lat], zoom: 12 })
+	const { features } = await (await fetch('world.json')).json()
+	const found = features.find((/** @type {any} */ f) => f.properties.name?.toLowerCase().startsWith(place.value.trim().toLowerCase()))
+	place.setCustomValidity(found ? '' : 'No city of this name is known here: try latitude, longitude')
+	place.reportValidity()
+	if (found) map.jumpTo({ center: found.geometry.coordinates, zoom: 9 })
+})
+search.addEventListener('input', e => /** @type {any} */ (e.target).setCustomValidity(''))
 
 const open = /** @type {HTMLButtonElement} */ (document.querySelector('#open'))
 const toggle = () => {
@@ -69,7 +87,7 @@ bases.hidden = config.bases.length < 2
 for (const one of config.bases) {
 	const choose = () => {
 		base = one
-		map.setStyle(styleOf(one))
+		map.setStyle(styleOf(one, dark.matches))
 	}
 	bases.append(element('label', {}, element('input', { type: 'radio', name: 'base', checked: one === base, onchange: choose }), one.name))
 }

@@ -22,6 +22,27 @@ const plain = (ground, lines, more = []) => ({
 	],
 })
 
+/** Coast, borders and cities, which the page has itself, in light or dark. @param {boolean} dark */
+function world(dark) {
+	const [sea, land, edge, text] = dark ? ['#1b2530', '#2a3138', '#5b6670', '#c9d1d9'] : ['#d6e4ec', '#f4f2ea', '#b3a9a0', '#4a5058']
+	const of = (/** @type {string} */ kind) => ['==', ['get', 'kind'], kind]
+	return {
+		version: 8,
+		sources: { base: { type: 'geojson', data: new URL('world.json', import.meta.url).href, tolerance: 0.1, attribution: 'Natural Earth' }, grid: { type: 'geojson', data: graticule } },
+		layers: [
+			{ id: 'ground', type: 'background', paint: { 'background-color': sea } },
+			{ id: 'land', type: 'fill', source: 'base', filter: of('land'), paint: { 'fill-color': land, 'fill-antialias': false } },
+			{ id: 'coast', type: 'line', source: 'base', filter: of('coast'), paint: { 'line-color': edge } },
+			{ id: 'borders', type: 'line', source: 'base', filter: of('border'), paint: { 'line-color': edge, 'line-dasharray': [4, 2] } },
+			{ id: 'grid', type: 'line', source: 'grid', minzoom: 7, paint: { 'line-color': edge, 'line-opacity': 0.3 } },
+			{ id: 'cities', type: 'circle', source: 'base', minzoom: 3, filter: of('city'), paint: { 'circle-radius': 3, 'circle-color': text } },
+			{ id: 'names', type: 'symbol', source: 'base', minzoom: 3, filter: of('city'),
+				layout: { 'text-field': ['get', 'name'], 'text-font': ['sans-serif'], 'text-size': 12, 'text-anchor': 'left', 'text-offset': [0.6, 0], 'symbol-sort-key': ['get', 'rank'] },
+				paint: { 'text-color': text, 'text-halo-color': land, 'text-halo-width': 1.4 } },
+		],
+	}
+}
+
 /** Made-up fields, always the same ones. @param {string[]} tints */
 function fields(tints) {
 	let n = 7
@@ -33,8 +54,8 @@ function fields(tints) {
 	})
 }
 
-/** @param {Base} base @returns {any} */
-export function styleOf(base) {
+/** @param {Base} base @param {boolean} [dark] @returns {any} */
+export function styleOf(base, dark = false) {
 	switch (base.kind) {
 		case 'style': return base.url
 		case 'pmtiles': return base.style
@@ -46,7 +67,7 @@ export function styleOf(base) {
 		case 'patches': return base.imagery
 			? plain('#2f3b28', '#3a4534', fields(['#3b4a2e', '#27331f', '#4a4a38', '#31402f']))
 			: plain('#f2f1ea', '#d5d5cc', fields(['#e3eadb', '#e9ecdf', '#dfe9ea']))
-		default: return plain('#f2f1ea', '#dcdcd2')
+		default: return world(dark)
 	}
 }
 
