@@ -23,7 +23,7 @@ import (
 
 type cardImportCmd struct {
 	File    string `arg:"" optional:"" help:"CSV; its first line names columns key, title, description, labels, priority (1 first), state."`
-	From    string `help:"Instead of a file, by this machine's settings: plane or a board of the registry; github or a host: issues."`
+	From    string `help:"Instead of a file, a board or a host by its name in this machine's settings; of a host the issues."`
 	Project string `help:"Of that board, as tracker_project in the registry; of issues owner/name."`
 	Over    bool   `help:"What is done or given up there as well."`
 	DryRun  bool   `help:"Print what would be made."`
