@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/app"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
@@ -180,6 +181,28 @@ func (p policyFlags) open(ctx context.Context, s *streams) (*app.Service, error)
 }
 
 func (p policyFlags) differs() bool { return len(p.Set) > 0 || p.Registry != "" || p.Pipeline != "" }
+
+// backtestCmd tells what another policy would have made of the cards of a while.
+type backtestCmd struct {
+	Since retention.Span `help:"How long ago the first cards began, such as 30d." default:"30d"`
+	policyFlags
+	output
+}
+
+// Run changes nothing, and may run beside the server.
+func (c backtestCmd) Run(s *streams) error {
+	ctx := context.Background()
+	service, err := c.open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer service.Close()
+	out, err := service.Backtest(ctx, time.Now().Add(-time.Duration(c.Since)))
+	if err != nil {
+		return err
+	}
+	return c.print(s.out, out, func(w io.Writer) error { out.Print(w); return nil })
+}
 
 // Run decides every journal again. It changes nothing, and may run beside the server.
 func (c replayCmd) Run(s *streams) error {
