@@ -149,7 +149,7 @@ func (a *attempt) resumeFinishedDeploy(ctx context.Context) *queue.Outcome {
 		return nil
 	}
 	ev := stage.Event{On: stage.OnAgentFinished, At: a.Now(), Run: a.launch.Run, Agent: &report, SHA: tip.SHA}
-	v, err := intake{Engine: a.Engine, claim: a.claim, project: a.project}.judge(ctx, a.task, ev)
+	v, _, err := intake{Engine: a.Engine, claim: a.claim, project: a.project}.judge(ctx, a.task, ev)
 	if err != nil || v == nil || !v.Passed() {
 		return nil
 	}

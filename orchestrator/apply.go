@@ -45,7 +45,7 @@ func (in intake) try(ctx context.Context, t task.Task, ev stage.Event, run *task
 	if why != "" {
 		return done(why), nil
 	}
-	v, err := in.judge(ctx, t, ev)
+	v, of, err := in.judge(ctx, t, ev)
 	switch {
 	case errors.Is(err, errApart):
 		return apart(in.claim.Job, t), nil
@@ -57,13 +57,7 @@ func (in intake) try(ctx context.Context, t task.Task, ev stage.Event, run *task
 		return retryOutcome(err), nil
 	}
 	if v != nil {
-		ev.Verdict = stage.Verdict{
-			Outcome: stage.Outcome(v.Outcome.String()), Reason: v.Reason, SHA: v.SHA,
-			Asks: v.Asks, Empty: v.Empty, Person: v.Person,
-		}
-		if v.Outcome == gates.Error { // the reason is an error of our own, and no finding
-			ev.Verdict.Reason = fault.Words(v.Reason)
-		}
+		ev.Verdict = verdictOf(*v)
 	}
 	if _, word := stage.BoardTrigger(stage.Status(ev.On)); word && t.State.Active != "" {
 		if ev.Waits, err = DescribeWait(ctx, in.Engine, t); err != nil {
@@ -80,38 +74,35 @@ func (in intake) try(ctx context.Context, t task.Task, ev stage.Event, run *task
 			return retryOutcome(err), nil
 		}
 	}
-	err = in.commit(ctx, t, ev, in.machine.Decide(t.State, ev), v, run)
+	err = in.commit(ctx, t, ev, in.machine.Decide(t.State, ev), v, of, run)
 	return in.finish(err), err
 }
 
-// judge evaluates the gates of the edge that the event meets. The verdict is nil when the edge has
-// none. A gate that could not look, for a reason that may go away, is an error: the event is to be
+// judge evaluates the gates of the edge that the event meets, on the subject that is recorded. The verdict is nil when
+// the edge has none. A gate that could not look, for a reason that may go away, is an error: the event is to be
 // tried again; errApart: it is to be judged in another pool; ErrConflict: the task has changed
 // meanwhile.
-func (in intake) judge(ctx context.Context, t task.Task, ev stage.Event) (*gates.Verdict, error) {
-	edge, ok := in.machine.Edge(t.State, ev)
-	if !ok || len(edge.Gates) == 0 {
-		return nil, nil
-	}
-	names := append([]string(nil), edge.Gates...)
-	if edge.To != edge.From {
-		names = append(names, in.project.Gates[edge.From]...)
+func (in intake) judge(ctx context.Context, t task.Task, ev stage.Event) (*gates.Verdict, *gates.Recording, error) {
+	names := gatesAt(in.machine, in.project, t.State, ev)
+	if len(names) == 0 {
+		return nil, nil, nil
 	}
 	s, err := in.subject(ctx, in.project, t, ev)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	v, err := in.judgeAll(ctx, t, s, names)
+	s, of := gates.Record(s)
+	v, err := in.judgeAll(ctx, t, s, of, names)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, one := range single(v) {
 		in.Metrics.GateVerdicts.Add(1, one.Check, one.Outcome.String())
 	}
 	if v.Outcome == gates.Error && v.Retryable {
-		return nil, unreachable(v)
+		return nil, nil, unreachable(v)
 	}
-	return &v, nil
+	return &v, of, nil
 }
 
 // unreachable is the error of gates that could not look.
@@ -119,8 +110,10 @@ func unreachable(v gates.Verdict) error {
 	return &fault.Error{Text: v.Reason, Again: true, Wait: v.RetryAfter}
 }
 
-// commit writes a decision down: the task, its story, and what it owes.
-func (in intake) commit(ctx context.Context, t task.Task, ev stage.Event, d stage.Decision, v *gates.Verdict, run *task.AgentRun) error {
+// commit writes a decision down: the task, its story with what was judged, and what it owes.
+func (in intake) commit(
+	ctx context.Context, t task.Task, ev stage.Event, d stage.Decision, v *gates.Verdict, of *gates.Recording, run *task.AgentRun,
+) error {
 	now := in.Now()
 	out := task.Commit{Claim: &in.claim}
 	before := t.State
@@ -147,8 +140,10 @@ func (in intake) commit(ctx context.Context, t task.Task, ev stage.Event, d stag
 	if v != nil && d.Moved {
 		out.Gates = append(out.Gates, task.GateResult{TaskID: t.ID, Stage: before.Stage, Verdict: *v, At: now})
 	}
+	record := task.Recorded{Event: ev, Decision: d}
+	kept := in.addFacts(ctx, &out, &record, of)
 	out.Journal = append(out.Journal, task.JournalEntry{
-		TaskID: t.ID, Seq: d.State.Seq, At: now, Kind: task.KindDecision, Payload: encode(task.Recorded{Event: ev, Decision: d}),
+		TaskID: t.ID, Seq: d.State.Seq, At: now, Kind: task.KindDecision, Payload: record.Payload(),
 	})
 	in.judged(&out, before, ev, d)
 	if d.Cancel {
@@ -181,9 +176,11 @@ func (in intake) commit(ctx context.Context, t task.Task, ev stage.Event, d stag
 	if err := in.addKept(ctx, &change, d.Moved); err != nil {
 		return err
 	}
+	out.Tell(next, now, nil)
 	if err := in.Store.Commit(ctx, out); err != nil {
 		return err
 	}
+	kept()
 	if d.Cancel {
 		in.stopAgents(next.ID, before.Run)
 	}

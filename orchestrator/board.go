@@ -176,7 +176,7 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		return o, nil
 	}
 	on, _ := stage.BoardTrigger(word)
-	ev := stage.Event{On: on, At: in.Now(), By: by, Denied: denied, Seen: b.seen()}
+	ev := stage.Event{On: on, At: in.Now(), By: by, Seen: b.seen(), Derived: stage.Derived{Denied: denied}}
 	switch {
 	case found:
 		if on == stage.OnRejected && denied == "" {

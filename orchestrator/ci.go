@@ -276,7 +276,7 @@ func apart(j queue.Job, t task.Task) *queue.Outcome {
 
 // judgeAll judges the quick gates, and the slow ones when those let the task pass or only
 // a person's word is missing.
-func (in intake) judgeAll(ctx context.Context, t task.Task, s gates.Facts, names []string) (gates.Verdict, error) {
+func (in intake) judgeAll(ctx context.Context, t task.Task, s gates.Facts, of *gates.Recording, names []string) (gates.Verdict, error) {
 	have, err := in.gatesOf(in.project)
 	if err != nil {
 		return gates.Broken(gates.All, err.Error()), nil
@@ -290,7 +290,7 @@ func (in intake) judgeAll(ctx context.Context, t task.Task, s gates.Facts, names
 		return v, errApart
 	}
 	if in.Commands != nil {
-		s.Commands = limited{in.Engine, in.claim.Job.Attempt}
+		s.Commands = of.Noted(limited{in.Engine, in.claim.Job.Attempt})
 	}
 	ctx, stop := in.until(ctx, t.ID, task.ErrConflict, func(now task.Task) bool { return now.Version != t.Version })
 	defer stop()

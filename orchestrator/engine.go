@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -36,6 +37,7 @@ type Jobs interface {
 type Storing interface {
 	task.Store
 	task.Facts
+	task.Contents
 }
 
 // Tracking is everything that the engine needs of a tracker.
@@ -97,9 +99,12 @@ type Options struct {
 	// whether it was seen; nil = that is not known.
 	Columns func(trackerProject string) (columns map[stage.Status]string, seen bool)
 	Stage   stage.Options
-	Off     []string // gates of the pipeline and of features that are switched off
-	Places  Places   // beside the first ones; each has lanes of its own
-	Worker  string   // name of this process in claims; default "worker"
+	// Settings returns what is set, without secrets, by name, and which program this is: the journal has it as a part
+	// of the policy in force.
+	Settings func() map[string]string
+	Off      []string // gates of the pipeline and of features that are switched off
+	Places   Places   // beside the first ones; each has lanes of its own
+	Worker   string   // name of this process in claims; default "worker"
 }
 
 func (o *Options) defaults() {
@@ -127,6 +132,8 @@ type Engine struct {
 	features []Feature
 
 	health map[string]*health // of the pools that have one; never changed
+
+	policy atomic.Pointer[policyVersion]
 
 	said  said
 	items items
@@ -182,6 +189,7 @@ func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine
 			return nil, fmt.Errorf("orchestrator: the pipeline judges %q, which is not registered", name)
 		}
 	}
+	e.policy.Store(policyOf(e))
 	return e, errors.Join(e.checkRunners(), e.Check(deps.Projects))
 }
 
@@ -315,6 +323,7 @@ func (e *Engine) Check(projects *task.Projects) error {
 // registry from now on, one that Check has passed. All that waits is looked at again.
 func (e *Engine) Replace(with *task.Projects) {
 	e.Projects.Replace(with)
+	e.policy.Store(policyOf(e))
 	e.Admission.Reload()
 }
 
@@ -346,7 +355,7 @@ func (e *Engine) Green(ctx context.Context, t task.Task, on stage.Trigger) (bool
 	if !ok {
 		return false, nil
 	}
-	v, err := intake{Engine: e, project: p}.judge(ctx, t, stage.Event{On: on, At: e.Now()})
+	v, _, err := intake{Engine: e, project: p}.judge(ctx, t, stage.Event{On: on, At: e.Now()})
 	if errors.Is(err, errApart) {
 		return t.State.Hold != stage.HoldBlocked, nil
 	}

@@ -28,23 +28,13 @@ func (in intake) subjectOfItem(item tracker.Item) gates.Facts {
 
 // subject gathers the facts of a task, as of its newest commit.
 func (e *Engine) subject(ctx context.Context, p task.Project, t task.Task, ev stage.Event) (gates.Facts, error) {
-	sha := t.State.Head
-	if (ev.On == stage.OnAgentFinished || ev.On == OnCaughtUp) && ev.SHA != "" {
-		sha = ev.SHA
-	}
+	sha := commitOf(t.State, ev)
 	s, err := FactsOf(ctx, e.Workspaces, e.Host, p, t, sha, e.Now())
-	s.Commands, s.Works = e.Commands, e.machine.Info(t.State.Stage)
+	s.Commands = e.Commands
+	s.Works = e.machine.Info(t.State.Stage)
+	addEvent(&s, ev)
 	if p.Plain() && ev.CI != nil {
 		s.CI = ownCI(*ev.CI)
-	}
-	if ev.On == stage.OnAgentFinished && ev.Agent != nil {
-		s.Filed = ev.Agent.Filed
-	}
-	if ev.On == stage.OnApproved {
-		s.Approval = ev.By.Vouch(cmp.Or(ev.Of, sha), ev.At)
-	}
-	if ev.On == OnCaughtUp {
-		s.Mergeable = &gates.Mergeable{Base: ev.Base, Conflicts: ev.Conflicts}
 	}
 	if sha != "" && ev.On == stage.OnReconcile {
 		if fact := e.probe(ctx, s); fact != nil { // it may have come since the deployer's report
@@ -54,11 +44,29 @@ func (e *Engine) subject(ctx context.Context, p task.Project, t task.Task, ev st
 	return s, err
 }
 
-// FactsOf gathers the facts of a task and one of its commits, which may be empty, at a moment. Nothing
-// of an event is among them, and no command.
-func FactsOf(
-	ctx context.Context, from Workspaces, host githost.Host, p task.Project, t task.Task, sha string, now time.Time,
-) (gates.Facts, error) {
+// commitOf is the commit that an event of a task is judged by.
+func commitOf(s stage.State, ev stage.Event) string {
+	if (ev.On == stage.OnAgentFinished || ev.On == OnCaughtUp) && ev.SHA != "" {
+		return ev.SHA
+	}
+	return s.Head
+}
+
+// addEvent adds to a subject what an event of the task says.
+func addEvent(s *gates.Facts, ev stage.Event) {
+	if ev.On == stage.OnAgentFinished && ev.Agent != nil {
+		s.Filed = ev.Agent.Filed
+	}
+	if ev.On == stage.OnApproved {
+		s.Approval = ev.By.Vouch(cmp.Or(ev.Of, s.SHA), ev.At)
+	}
+	if ev.On == OnCaughtUp {
+		s.Mergeable = &gates.Mergeable{Base: ev.Base, Conflicts: ev.Conflicts}
+	}
+}
+
+// statedFacts are the facts of a task and one of its commits that nothing has to be read for.
+func statedFacts(p task.Project, t task.Task, sha string, now time.Time) gates.Facts {
 	s := gates.Facts{
 		At: now, Stage: t.State.Stage, SHA: sha, Deployed: t.State.MergeSHA, Filed: t.State.Filed,
 		Task: gates.Task{
@@ -67,6 +75,18 @@ func FactsOf(
 		},
 		Vouched: t.State.Vouched, Retries: t.State.Retries, Policy: p.Policy(),
 	}
+	if t.State.Reran.SHA == sha && sha != "" {
+		s.Reran = t.State.Reran
+	}
+	return s
+}
+
+// FactsOf gathers the facts of a task and one of its commits, which may be empty, at a moment. Nothing
+// of an event is among them, and no command.
+func FactsOf(
+	ctx context.Context, from Workspaces, host githost.Host, p task.Project, t task.Task, sha string, now time.Time,
+) (gates.Facts, error) {
+	s := statedFacts(p, t, sha, now)
 	if p.Plain() {
 		s.CI = ownCI(t.State.CI)
 	} else {
@@ -74,9 +94,6 @@ func FactsOf(
 	}
 	if sha == "" {
 		return s, nil
-	}
-	if t.State.Reran.SHA == sha {
-		s.Reran = t.State.Reran
 	}
 	s.Unpublished = sha != t.State.Pushed
 	judged := t.State.Stage == stage.Deploy // CI of what is deployed was judged before

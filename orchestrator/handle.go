@@ -348,17 +348,13 @@ func (in intake) begin(ctx context.Context, item tracker.Item, ev stage.Event) (
 	if ev.Denied != "" {
 		return in.refuse(ctx, item, in.machine.Decide(stage.State{}, ev)), nil
 	}
-	v := in.evaluateGates(ctx, in.subjectOfItem(item), "qg0")
+	s, of := gates.Record(in.subjectOfItem(item))
+	v := in.evaluateGates(ctx, s, "qg0")
 	if v.Outcome == gates.Error && v.Retryable {
 		return retryOutcome(unreachable(v)), nil
 	}
-	ev.Verdict = stage.Verdict{Outcome: stage.Outcome(v.Outcome.String()), Reason: v.Reason}
-	p := in.project
-	ev.SelfHosting, ev.CINone, ev.NoDeploy = p.SelfHosting, p.WithoutCI(), p.Deploy.None
-	if ev.On == stage.OnToAnalyse {
-		ev.Lane = p.Lanes.Of(item.Labels)
-	}
-	if err := passOn(ctx, in.features, Beginning{p, &ev}); err != nil {
+	ev.Verdict, ev.Labels = verdictOf(v), item.Labels
+	if err := in.deriveBeginning(ctx, in.project, &ev); err != nil {
 		return retryOutcome(err), nil
 	}
 	d := in.machine.Decide(stage.State{}, ev)
@@ -369,7 +365,7 @@ func (in intake) begin(ctx context.Context, item tracker.Item, ev stage.Event) (
 	if err != nil {
 		return retryOutcome(err), nil
 	}
-	err = in.commit(ctx, task, ev, d, &v, nil)
+	err = in.commit(ctx, task, ev, d, &v, of, nil)
 	return in.finish(err), err
 }
 

@@ -3,6 +3,7 @@ package orchestrator_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -187,8 +188,8 @@ func TestNothingLeavesTheRow(t *testing.T) {
 	})
 }
 
-// Journals from before principals are read and replay as they were: an event's "by"
-// was an id, and no state has a starter.
+// Journals from before principals and facts are read and replay as they were: an event's "by"
+// was an id, no state has a starter, and what was concluded stood in the event.
 func TestOldJournalsReplay(t *testing.T) {
 	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
 		item := waiting(r)
@@ -198,14 +199,17 @@ func TestOldJournalsReplay(t *testing.T) {
 		require.Equal(r, stage.Done, row.State.Stage)
 		old := func(entries []task.JournalEntry) []task.JournalEntry {
 			for i, e := range slices.DeleteFunc(entries, func(e task.JournalEntry) bool { return e.Kind != task.KindDecision }) {
-				var all map[string]map[string]any
-				require.NoError(r, json.Unmarshal(e.Payload, &all))
-				if by, ok := all["event"]["by"].(map[string]any); ok {
-					all["event"]["by"] = by["id"]
+				var now map[string]any
+				require.NoError(r, json.Unmarshal(e.Payload, &now))
+				event, decision := now["event"].(map[string]any), now["decision"].(map[string]any)
+				maps.Copy(event, now["derived"].(map[string]any))
+				if by, ok := event["by"].(map[string]any); ok {
+					event["by"] = by["id"]
 				}
 				for _, field := range []string{"starter", "heard_at", "asked_after"} {
-					delete(all["decision"]["state"].(map[string]any), field)
+					delete(decision["state"].(map[string]any), field)
 				}
+				all := map[string]any{"event": event, "decision": decision}
 				body, err := json.Marshal(all)
 				require.NoError(r, err)
 				entries[i].Payload = body

@@ -52,11 +52,16 @@ type stagesFile struct {
 
 // LoadPipeline reads the stages and lanes of PipelineName beside a registry; the built-in ones, where there is no such file.
 func LoadPipeline(registry string) (stage.Pipeline, error) {
-	name := filepath.Join(filepath.Dir(registry), PipelineName)
-	body, err := os.ReadFile(name)
+	p, err := ReadPipeline(filepath.Join(filepath.Dir(registry), PipelineName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return stage.Default(), nil
 	}
+	return p, err
+}
+
+// ReadPipeline reads the stages and lanes of a file in the form of PipelineName.
+func ReadPipeline(name string) (stage.Pipeline, error) {
+	body, err := os.ReadFile(name)
 	if err != nil {
 		return stage.Pipeline{}, err
 	}

@@ -112,6 +112,9 @@ create table if not exists journal (
 create table if not exists journal_head (name text primary key, hash blob not null) without rowid;
 create index if not exists journal_task on journal (task_id, id);
 
+-- What entries of the journal name by its hash, compressed.
+create table if not exists contents (id text primary key, body blob not null);
+
 create table if not exists gate_results (
   id      integer primary key,
   task_id integer not null,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/pgtest"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 )
 
 // environ is the environment of the server.
@@ -77,6 +78,38 @@ func TestReplay(t *testing.T) {
 		require.Equal(t, 1, code)
 		require.Contains(t, errs, bad.want)
 	}
+
+	out, errs, code = w.replay("--against")
+	require.Zero(t, code, out+errs)
+	require.Regexp(t, `^1 journals with \d\d decisions. None differs.\n$`, out)
+	out, errs, code = w.replay("--against", "--set", "QG0_TITLE_MAX=3")
+	require.Equal(t, 6, code, out+errs)
+	require.Regexp(t, `(?s)^APP-1 \(task 1, acme/app\): 1 of \d\d decisions differ\n  entry 1, to_analyse at .*: other verdict of the gates, later\n`, out)
+	require.Contains(t, out, "decisions. other verdict of the gates: 1. later: 1.\n")
+	registry, err := os.ReadFile(w.env["PROJECTS"])
+	require.NoError(t, err)
+	strict := filepath.Join(t.TempDir(), "strict.yaml")
+	require.NoError(t, os.WriteFile(strict, []byte(strings.Replace(string(registry), "repo: acme/app", "repo: acme/app, approvers: [nobody]", 1)), 0o600))
+	out, errs, code = w.replay("--against", "--registry", strict, "--json")
+	require.Equal(t, 6, code, out+errs)
+	var against app.Against
+	require.NoError(t, json.Unmarshal([]byte(out), &against))
+	require.Equal(t, map[admin.Cause]int{admin.CausePerson: 1, admin.CauseLater: 1}, against.Causes)
+	require.Empty(t, against.Unknown)
+	out, errs, code = w.command("backtest")
+	require.Zero(t, code, errs)
+	require.Regexp(t, `^1 cards since [-0-9]+: 1 the same; together\n`, out)
+	out, errs, code = w.command("backtest", "--registry", strict)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "APP-1 (task 1, acme/app): would have waited, ")
+	require.Contains(t, out, " may not set Approved here; the approvers are nobody; then it waits at analysis: a human's verdict on the requirements\n")
+	out, errs, code = w.command("backtest", "--set", "SELF_HOSTING_NONSENSE=1")
+	require.Equal(t, 1, code, out+errs)
+	_, errs, code = w.replay("--set", "A=b")
+	require.Equal(t, 2, code, errs)
+	_, errs, code = w.replay("--against", "--set", "NONSENSE=1")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "ORCH_NONSENSE")
 
 	db, err := sql.Open("sqlite", filepath.Join(w.data, "signalbox.db"))
 	require.NoError(t, err)

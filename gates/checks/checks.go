@@ -176,13 +176,13 @@ func files(s gates.Facts, names []string) (missing []string, evidence []gates.Ev
 	}
 	for _, name := range names {
 		e := gates.Evidence{Kind: "file", Name: s.Task.Docs + "/" + name, OK: true}
-		body, err := fs.ReadFile(s.Tree, e.Name)
+		blank, err := gates.IsBlank(s.Tree, e.Name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			e.OK, e.Note = false, "does not exist"
 		case err != nil:
 			return nil, nil, err
-		case strings.TrimSpace(string(body)) == "":
+		case blank:
 			e.OK, e.Note = false, "is empty"
 		}
 		if !e.OK {

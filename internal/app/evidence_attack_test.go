@@ -283,7 +283,7 @@ func TestAttacksOnEvidence(t *testing.T) {
 			filed := gates.ParseReport(stage.Reviewer, 4, gates.FormatReport("approved", b.head, "fine"))
 			b.decide(s, stage.Event{
 				On: stage.OnAgentFinished, Run: 4, SHA: b.head, Agent: &stage.Report{Role: stage.Reviewer, Filed: filed},
-				Verdict: stage.Verdict{Outcome: stage.Green, SHA: b.head},
+				Derived: stage.Derived{Verdict: stage.Verdict{Outcome: stage.Green, SHA: b.head}},
 			})
 		}, "run 4", ""},
 		{"the service's own result of another commit", func(b *besieged) {

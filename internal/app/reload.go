@@ -21,6 +21,11 @@ func (s Settings) readRegistry() (r projectfile.Registry, secrets HookSecrets, e
 	if r, err = projectfile.Load(s.Projects, s.Kinds()...); err != nil {
 		return r, secrets, err
 	}
+	if s.stages != "" {
+		if r.Pipeline, err = projectfile.ReadPipeline(s.stages); err != nil {
+			return r, secrets, err
+		}
+	}
 	if err = s.NeedsToServe(r.Projects); err != nil {
 		return r, secrets, err
 	}
@@ -59,6 +64,9 @@ func (v *Service) Reload(ctx context.Context) (web.Reloaded, error) {
 		return out, err
 	}
 	out.Settings, out.Restart = v.inForce.take(settings, v.liveSettings())
+	if len(out.Settings) > 0 {
+		v.Engine.Replace(v.Projects) // decisions are made by another policy now
+	}
 	if len(out.Settings)+len(out.Restart) > 0 {
 		v.Log.Info("the settings were read again", "in_force", out.Settings, "need_a_restart", out.Restart)
 	}

@@ -16,7 +16,8 @@ type Replay struct {
 	Tasks     []ReplayedTask `json:"tasks"`
 	Decisions int            `json:"decisions"`
 	Differing int            `json:"differing_tasks"`
-	Note      string         `json:"note"` // what the comparison means
+	Other     int            `json:"other,omitempty"` // decisions by another policy: see admin.Replayed
+	Note      string         `json:"note"`            // what the comparison means
 }
 
 // ReplayedTask is one task of a Replay.
@@ -37,10 +38,22 @@ const replayNote = "The present program, features and settings decided: where th
 // decide is an error: a comparison of nothing must not pass for a good one.
 func (v *Service) Replay(ctx context.Context, taskID string) (Replay, error) {
 	out := Replay{Tasks: []ReplayedTask{}, Note: replayNote}
+	err := v.eachJournal(ctx, taskID, func(t task.Task) (int, error) {
+		again, err := admin.Replay(ctx, v.Engine, t.ID)
+		out.add(t, again)
+		return again.Decisions + len(again.Broken), err
+	})
+	return out, err
+}
+
+// eachJournal calls f with every task, or those with an id or a work item. f returns how much it has decided again; that
+// this is nothing at all is an error.
+func (v *Service) eachJournal(ctx context.Context, taskID string, f func(task.Task) (int, error)) error {
+	found, decided := 0, 0
 	for after := int64(0); ; {
 		page, err := v.DB.Tasks(ctx, task.Filter{AfterID: after})
 		if err != nil {
-			return out, err
+			return err
 		}
 		for _, t := range page {
 			after = t.ID
@@ -48,14 +61,20 @@ func (v *Service) Replay(ctx context.Context, taskID string) (Replay, error) {
 			if taskID != "" && taskID != item && taskID != t.WorkItemID && taskID != strconv.FormatInt(t.ID, 10) {
 				continue
 			}
-			again, err := admin.Replay(ctx, v.Engine, t.ID)
+			n, err := f(t)
 			if err != nil {
-				return out, fmt.Errorf("the journal of task %d: %w", t.ID, err)
+				return fmt.Errorf("the journal of task %d: %w", t.ID, err)
 			}
-			out.add(t, again)
+			found, decided = found+1, decided+n
 		}
-		if len(page) == 0 {
-			return out, out.empty(v.Settings, taskID)
+		switch {
+		case len(page) > 0:
+		case found == 0 && taskID != "":
+			return fmt.Errorf("there is no task %q in %s, want an id such as 7 or a work item such as GPX-42", taskID, v.Settings.Database())
+		case decided == 0:
+			return fmt.Errorf("nothing was decided yet in %s: is it the right one?", v.Settings.Database())
+		default:
+			return nil
 		}
 	}
 }
@@ -66,20 +85,8 @@ func (r *Replay) add(t task.Task, again admin.Replayed) {
 	if !one.Equal {
 		r.Differing++
 	}
-	r.Decisions += again.Decisions
+	r.Decisions, r.Other = r.Decisions+again.Decisions, r.Other+again.Other
 	r.Tasks = append(r.Tasks, one)
-}
-
-// empty is the error of a replay that has decided nothing.
-func (r *Replay) empty(s Settings, task string) error {
-	switch {
-	case len(r.Tasks) == 0 && task != "":
-		return fmt.Errorf("there is no task %q in %s, want an id such as 7 or a work item such as GPX-42", task, s.Database())
-	case r.Decisions+r.Differing == 0:
-		return fmt.Errorf("nothing was decided yet in %s: is it the right one?", s.Database())
-	default:
-		return nil
-	}
 }
 
 // Print writes one line for each task, the first difference of those that differ, and
@@ -94,6 +101,9 @@ func (r Replay) Print(w io.Writer) {
 		fmt.Fprintf(w, "%s: %d of %d decisions differ; the first is\n%s\n", name, len(t.Differ), t.Decisions, t.First)
 	}
 	fmt.Fprintf(w, "\n%d journals with %d decisions, %d of them differ. %s\n", len(r.Tasks), r.Decisions, r.Differing, r.Note)
+	if r.Other > 0 {
+		fmt.Fprintf(w, "%d decisions were made by other settings, or before these were kept: what was concluded then stands.\n", r.Other)
+	}
 }
 
 // NeedsDatabase is the error of a database that is not there: opening it would make an

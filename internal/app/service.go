@@ -222,6 +222,11 @@ func (v *Service) assemble(ctx context.Context) error {
 		return err
 	}
 	s.Engine.Places = v.places()
+	s.Engine.Settings = func() map[string]string {
+		set := v.Settings.policy()
+		set[checks.TitleMaxSetting] = v.getenv(checks.TitleMaxSetting)
+		return set
+	}
 	key, err := dssekey.OpenKey(filepath.Join(s.DataDir, "receipt.key"))
 	if err != nil {
 		return err

@@ -88,6 +88,7 @@ type Settings struct {
 	hidden *secret.Redactor // of all that is secret here, and of credentials in the environment
 	level  *slog.LevelVar   // of the log; a reload changes it
 
+	stages    string                    // file that has them in the place of the one beside the registry
 	rehearses bool                      // its card is on a board of its own, wherever the registry has them
 	from      *values                   // not printed with them: secrets are in there
 	further   map[projectfile.Kind]kind // beside those of the program

@@ -279,6 +279,17 @@ func List(environ []string) []Setting {
 	return out
 }
 
+// policy returns what is set, without secrets, and the program, for the journal: decisions are made by it.
+func (s Settings) policy() map[string]string {
+	out := map[string]string{"program": Version()}
+	for _, f := range declared() {
+		if name := Prefix + f.Tag.Get("env"); !isSecret(f) && s.from != nil && s.from.set[name] != "" {
+			out[name] = s.from.set[name]
+		}
+	}
+	return out
+}
+
 // nearest is the known name that is most like a mistyped one, and how that is said;
 // empty when none is near.
 func nearest(name string, known []string) string {

@@ -93,6 +93,7 @@ type reasons interface {
 	task.CostStore
 	task.Pauses
 	task.Facts
+	task.Contents
 }
 
 // Kept keeps tasks and their queue.
@@ -140,6 +141,10 @@ func (s store) GateResults(ctx context.Context, taskID int64) ([]task.GateResult
 func (s store) AgentRuns(ctx context.Context, taskID int64) ([]task.AgentRun, error) {
 	return get1(ctx, s.r, "AgentRuns", Records.AgentRuns, taskID)
 }
+func (s store) Content(ctx context.Context, id string) ([]byte, error) {
+	return get1(ctx, s.r, "Content", Records.Content, id)
+}
+
 func (s store) LastDelivery(ctx context.Context, source string) (time.Time, error) {
 	return get1(ctx, s.r, "LastDelivery", Records.LastDelivery, source)
 }

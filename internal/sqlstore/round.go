@@ -270,6 +270,7 @@ func (t *Tx) commitRest(c *task.Commit) error {
 	t.free(c.Free)
 	t.savePauses(c)
 	t.saveFacts(c)
+	t.saveContents(c.Contents)
 	return nil
 }
 

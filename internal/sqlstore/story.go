@@ -47,6 +47,10 @@ const (
 		where (select true from ~deliveries d where d.source = u.source and d.delivery_id = u.id and d.delivery_id <> '' limit 1)
 			or (select true from ~deliveries d where d.source = u.source and d.body_hash = u.hash limit 1)`
 
+	// saveContent keeps one that is not kept yet.
+	saveContent = "insert into ~contents (id, body) values ($1, $2) on conflict (id) do nothing"
+	contentOf   = "select body from ~contents where id = $1"
+
 	lastDelivery = "select received_at from ~deliveries where source = $1 order by received_at desc limit 1"
 )
 
@@ -166,6 +170,23 @@ func (t *Tx) saveDeliveries(d []task.Delivery) {
 		column(d, func(d *delivery) string { return d.Event }),
 		column(d, func(d *delivery) time.Time { return d.ReceivedAt }),
 		column(d, func(d *delivery) string { return d.Outcome }))
+}
+
+func (t *Tx) saveContents(list []task.Content) {
+	for _, c := range list {
+		t.Queue(nil, saveContent, c.ID, task.Pack(c.Body))
+	}
+}
+
+func (s *Store) Content(ctx context.Context, id string) ([]byte, error) {
+	packed, err := list(ctx, s, scanOne[[]byte], contentOf, id)
+	if err != nil {
+		return nil, err
+	}
+	if len(packed) == 0 {
+		return nil, task.ErrNotFound
+	}
+	return task.Unpack(packed[0])
 }
 
 func (s *Store) LastDelivery(ctx context.Context, source string) (time.Time, error) {

@@ -18,9 +18,17 @@ import (
 // Replayed holds the result of deciding a task's journal again.
 type Replayed struct {
 	TaskID    int64        `json:"task_id"`
-	Decisions int          `json:"decisions"`        // that were decided again
-	Differ    []Difference `json:"differ,omitempty"` // in the order of the journal
-	Broken    string       `json:"broken,omitempty"` // an entry that cannot be read: nothing behind it was decided again
+	Decisions int          `json:"decisions"`         // that were decided again
+	Differ    []Difference `json:"differ,omitempty"`  // in the order of the journal
+	Other     int          `json:"other,omitempty"`   // that were made by another policy, or before policies were kept: its conclusions stand
+	Unknown   []Unknown    `json:"unknown,omitempty"` // decided by what was concluded then
+	Broken    string       `json:"broken,omitempty"`  // an entry that cannot be read: nothing behind it was decided again
+}
+
+// Unknown is an entry in whose place facts are lacking, and which.
+type Unknown struct {
+	EntryID int64    `json:"entry_id"`
+	Lacks   []string `json:"lacks"`
 }
 
 // First is the first difference, or the entry that cannot be read, for people; empty
@@ -76,9 +84,34 @@ func summary(d stage.Decision) string {
 // others behind it. Entries of other kinds are passed over.
 func Replay(ctx context.Context, e *orchestrator.Engine, taskID int64) (Replayed, error) {
 	out := Replayed{TaskID: taskID}
+	broken, err := decideAgain(ctx, e, taskID, false, func(entry task.JournalEntry, _ stage.State, r task.Recorded, again orchestrator.Again) {
+		if what := differences(r.Decision, again.Decision); len(what) > 0 {
+			out.Differ = append(out.Differ, Difference{entry.ID, entry.At, r.Event, r.Decision, again.Decision, what})
+		}
+		if again.Other {
+			out.Other++
+		}
+		if len(again.Unknown) > 0 {
+			out.Unknown = append(out.Unknown, Unknown{entry.ID, again.Unknown})
+		}
+		out.Decisions++
+	})
+	out.Broken = broken
+	return out, err
+}
+
+// decideAgain decides every decision of a task's journal again. broken is the entry that cannot be read.
+func decideAgain(
+	ctx context.Context, e *orchestrator.Engine, taskID int64, against bool,
+	f func(task.JournalEntry, stage.State, task.Recorded, orchestrator.Again),
+) (broken string, err error) {
+	row, err := e.Store.Task(ctx, taskID)
+	if err != nil {
+		return "", err
+	}
 	entries, err := e.Records.Journal(ctx, taskID)
 	if err != nil {
-		return out, err
+		return "", err
 	}
 	var s stage.State
 	for _, entry := range entries {
@@ -87,17 +120,16 @@ func Replay(ctx context.Context, e *orchestrator.Engine, taskID int64) (Replayed
 		}
 		r, err := entry.Recorded()
 		if err != nil {
-			out.Broken = err.Error()
-			break
+			return err.Error(), nil
 		}
-		d := e.Machine().Decide(s, r.Event)
-		if what := differences(r.Decision, d); len(what) > 0 {
-			out.Differ = append(out.Differ, Difference{entry.ID, entry.At, r.Event, r.Decision, d, what})
+		again, err := orchestrator.DecideAgain(ctx, e, row, s, r, entry.At, against)
+		if err != nil {
+			return "", err
 		}
-		out.Decisions++
+		f(entry, s, r, again)
 		s = r.Decision.State
 	}
-	return out, nil
+	return "", nil
 }
 
 // differences lists where two decisions differ as they are stored.

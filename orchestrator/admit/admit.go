@@ -68,6 +68,17 @@ type Snapshot []struct {
 	Facts Facts
 }
 
+// seen returns the facts for the journal, by rule, of those that have a method Seen.
+func (s Snapshot) seen() map[string]any {
+	out := map[string]any{}
+	for _, read := range s {
+		if f, tells := read.Facts.(interface{ Seen() any }); tells {
+			out[read.Rule] = f.Seen()
+		}
+	}
+	return out
+}
+
 // Admit returns the reasons why an agent may not start; none lets it.
 func Admit(s Snapshot, start Start) (out []Reason) {
 	for _, read := range s {

@@ -131,7 +131,13 @@ func (d *Desk) read(ctx context.Context, p *Pass, s Start, rules []Rule) (out Sn
 }
 
 // change adds to a transaction what makes the rows of a start those of its reasons, with the notices.
-func (d *Desk) change(ctx context.Context, s Start, rows []queue.Hold, reasons []Reason, c *task.Commit) {
+func (d *Desk) change(ctx context.Context, s Start, rows []queue.Hold, reasons []Reason, read Snapshot, c *task.Commit) {
+	before := len(c.Hold) + len(c.Free)
+	defer func() {
+		if len(c.Hold)+len(c.Free) > before {
+			c.Saw = read.seen()
+		}
+	}()
 	for _, r := range d.Rules {
 		has := func(h queue.Hold) bool { return h.Name == r.Name }
 		i := slices.IndexFunc(reasons, func(why Reason) bool { return why.Rule == r.Name })
@@ -163,7 +169,8 @@ func (d *Desk) Decide(ctx context.Context, s Start) error {
 	}
 	p := newPass()
 	s.Begins, s.Queued = d.Begins(s.Task), true
-	d.change(ctx, s, rows, Admit(d.read(ctx, p, s, d.Rules), s), s.With)
+	read := d.read(ctx, p, s, d.Rules)
+	d.change(ctx, s, rows, Admit(read, s), read, s.With)
 	return nil
 }
 
@@ -173,10 +180,10 @@ func (d *Desk) Decide(ctx context.Context, s Start) error {
 func (d *Desk) Claim(ctx context.Context, s Start) (why string, unused func(context.Context)) {
 	p := newPass()
 	s.Begins, s.Queued = d.Begins(s.Task), true
-	var reasons []Reason
+	var read Snapshot
 	var undo []func(context.Context) error
 	for _, r := range d.Rules {
-		if r.Reserve != nil && len(reasons) == 0 {
+		if r.Reserve != nil && len(Admit(read, s)) == 0 {
 			back, err := r.Reserve(ctx, s)
 			if err != nil {
 				why = r.Name + " could not reserve what the agent uses: " + err.Error()
@@ -184,14 +191,15 @@ func (d *Desk) Claim(ctx context.Context, s Start) (why string, unused func(cont
 			}
 			undo = append(undo, back)
 		}
-		reasons = append(reasons, Admit(d.read(ctx, p, s, []Rule{r}), s)...)
+		read = append(read, d.read(ctx, p, s, []Rule{r})...)
 	}
+	reasons := Admit(read, s)
 	var c task.Commit
 	var rows []queue.Hold
 	var err error
 	if len(reasons) > 0 {
 		rows, err = Rows(ctx, d.Jobs, s.Task.Repo, s.Task.ID)
-		d.change(ctx, s, rows, reasons, &c)
+		d.change(ctx, s, rows, reasons, read, &c)
 		why = reasons[0].Text
 	} else if why == "" {
 		d.take(p, s, &c)
@@ -230,6 +238,7 @@ func (d *Desk) commit(ctx context.Context, t task.Task, c task.Commit) error {
 		return nil
 	}
 	c.Task, c.Unchanged = &t, true
+	c.Tell(t, d.Scheduler.Now(), c.Free)
 	return d.Store.Commit(ctx, c)
 }
 

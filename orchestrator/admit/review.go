@@ -178,12 +178,13 @@ func (v *review) look(ctx context.Context, p *Pass, repo string, id int64) (wait
 		s.Queued = s.Queued || w.Job.Status == queue.Queued
 		held = held || slices.ContainsFunc(w.Reasons, v.isOther)
 	}
-	reasons := Admit(v.read(ctx, p, s, v.Rules), s)
+	read := v.read(ctx, p, s, v.Rules)
+	reasons := Admit(read, s)
 	for _, r := range reasons {
 		v.soon(r.Until)
 		waits = waits || slices.ContainsFunc(v.Rules, func(o Rule) bool { return o.Line && o.Name == r.Rule })
 	}
-	v.change(ctx, s, rows, reasons, &c)
+	v.change(ctx, s, rows, reasons, read, &c)
 	if len(reasons) == 0 && s.Queued && !held && len(rows) > 0 {
 		v.take(p, s, &c)
 	}

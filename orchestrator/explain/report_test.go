@@ -119,8 +119,8 @@ func TestReportOfAJournal(t *testing.T) {
 			move{0, stage.Event{On: stage.OnToAnalyse}, stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval}},
 			move{2 * time.Hour, stage.Event{On: stage.OnRejected, Reason: "no"}, stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval}},
 			move{2 * time.Hour, stage.Event{On: stage.OnApproved, By: stage.Principal{Name: "Ann"}}, stage.State{Stage: stage.Development}},
-			move{time.Hour, stage.Event{On: stage.OnCI, Verdict: stage.Verdict{Outcome: stage.Red, Reason: "CI is red: build 7 failed"}}, stage.State{Stage: stage.Development, Active: stage.Developer, Retries: 1}},
-			move{time.Hour, stage.Event{On: stage.OnCI, Verdict: stage.Verdict{Outcome: stage.Red, Reason: "CI is red: build 8 failed"}}, stage.State{Stage: stage.Development, Active: stage.Developer, Retries: 2}},
+			move{time.Hour, stage.Event{On: stage.OnCI, Derived: stage.Derived{Verdict: stage.Verdict{Outcome: stage.Red, Reason: "CI is red: build 7 failed"}}}, stage.State{Stage: stage.Development, Active: stage.Developer, Retries: 1}},
+			move{time.Hour, stage.Event{On: stage.OnCI, Derived: stage.Derived{Verdict: stage.Verdict{Outcome: stage.Red, Reason: "CI is red: build 8 failed"}}}, stage.State{Stage: stage.Development, Active: stage.Developer, Retries: 2}},
 			move{time.Hour, stage.Event{On: stage.OnMergeDone}, stage.State{Stage: stage.Deploy, Phase: stage.PhaseRetest}},
 			move{time.Hour, stage.Event{On: stage.OnMergeDone}, stage.State{Stage: stage.Deploy}},
 			move{time.Hour, stage.Event{On: stage.OnMergeDone}, stage.State{Stage: stage.Done, MergeSHA: "def"}})

@@ -32,6 +32,7 @@ type Store struct {
 	reserved   []task.Reservation // by job and attempt
 	pauses     []task.Pause       // by agent and model
 	facts      []task.Fact        // by kind, of and task
+	contents   map[string][]byte  // packed
 }
 
 // New makes an empty store. A nil clock means time.Now.
@@ -39,7 +40,7 @@ func New(now func() time.Time) *Store {
 	if now == nil {
 		now = time.Now
 	}
-	return &Store{Queue: memqueue.New(now), now: now}
+	return &Store{Queue: memqueue.New(now), now: now, contents: map[string][]byte{}}
 }
 
 // NewTaskID implements task.Store.
@@ -172,6 +173,11 @@ func (s *Store) save(c task.Commit) {
 		e.ID, e.Payload = s.row(), slices.Clone(e.Payload)
 		s.journal = append(s.journal, e)
 	}
+	for _, one := range c.Contents {
+		if s.contents[one.ID] == nil {
+			s.contents[one.ID] = task.Pack(one.Body)
+		}
+	}
 	for _, g := range c.Gates {
 		g.ID = s.row()
 		s.gates = append(s.gates, g)
@@ -266,6 +272,17 @@ func (s *Store) JournalSince(_ context.Context, after int64, limit int) ([]task.
 	}
 	from, _ := slices.BinarySearchFunc(s.journal, after+1, func(e task.JournalEntry, id int64) int { return cmp.Compare(e.ID, id) })
 	return slices.Clone(s.journal[from:min(len(s.journal), from+limit)]), nil
+}
+
+// Content implements task.Contents.
+func (s *Store) Content(_ context.Context, id string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	packed, ok := s.contents[id]
+	if !ok {
+		return nil, task.ErrNotFound
+	}
+	return task.Unpack(packed)
 }
 
 // GateResults implements task.Records.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
@@ -61,6 +62,19 @@ func (d redactedStore) commit(c task.Commit) task.Commit {
 		c.Task = &t
 	}
 	c.Journal = each(c.Journal, func(e *task.JournalEntry) { e.Payload = d.by.Bytes(e.Payload) })
+	var renamed []string
+	c.Contents = each(c.Contents, func(one *task.Content) { // the name of what is kept is its hash, in what comes behind it too
+		clean := task.NewContent([]byte(strings.NewReplacer(renamed...).Replace(string(d.by.Bytes(one.Body)))))
+		if clean.ID != one.ID {
+			renamed = append(renamed, one.ID, clean.ID)
+			*one = clean
+		}
+	})
+	if len(renamed) > 0 {
+		c.Journal = each(c.Journal, func(e *task.JournalEntry) {
+			e.Payload = []byte(strings.NewReplacer(renamed...).Replace(string(e.Payload)))
+		})
+	}
 	c.Gates = each(c.Gates, func(g *task.GateResult) { g.Verdict = redacted(d.by, g.Verdict) })
 	c.Runs = each(c.Runs, func(r *task.AgentRun) { r.Summary = d.by.Text(r.Summary) })
 	c.Pauses = each(c.Pauses, func(p *task.Pause) { p.Reason = d.by.Text(p.Reason) })

@@ -66,21 +66,37 @@ func TestStoreKeepsNoSecret(t *testing.T) {
 		Runs: []task.AgentRun{{TaskID: id, JobID: 9, Attempt: 1, Run: 1, Stage: stage.Analysis, Role: stage.Analyst, Started: now, Finished: now, Summary: canary}},
 		Jobs: []queue.Job{job}, Hold: []queue.Hold{{Subject: "s", Name: "n", Reason: canary}}, Pauses: []task.Pause{{Agent: "a", Reason: canary, Since: now}},
 	}
+	diff := task.NewContent(payload)
+	subject := task.NewContent([]byte(`{"diff":"` + diff.ID + `"}`))
+	commit.Contents = []task.Content{diff, subject}
+	commit.Journal = append(commit.Journal, task.JournalEntry{
+		TaskID: id, Seq: 1, At: now, Kind: "named", Payload: []byte(`{"subject":"` + subject.ID + `"}`),
+	})
 	require.NoError(t, store.Commit(ctx, commit))
 	require.NoError(t, store.Hold(ctx, queue.Hold{Subject: "s2", Name: "n", Reason: canary}))
 	require.Equal(t, "use "+canary, commit.Task.Title, "the caller's own stays")
 
-	task, err := store.Task(ctx, id)
+	row, err := store.Task(ctx, id)
 	require.NoError(t, err)
-	require.Equal(t, "use "+strings.Repeat("*", 29), task.Title, "as long as it is in JSON")
-	require.Equal(t, stage.Analysis, task.State.Stage)
-	require.True(t, now.Equal(task.CreatedAt))
+	require.Equal(t, "use "+strings.Repeat("*", 29), row.Title, "as long as it is in JSON")
+	require.Equal(t, stage.Analysis, row.State.Stage)
+	require.True(t, now.Equal(row.CreatedAt))
 	jobs, err := store.Jobs(ctx, queue.Filter{})
 	require.NoError(t, err)
 	require.Len(t, jobs, 5)
 	journal, err := store.Journal(ctx, id)
 	require.NoError(t, err)
-	require.Len(t, journal, 1)
+	require.Len(t, journal, 2)
+	var named struct{ Subject, Diff string }
+	require.NoError(t, json.Unmarshal(journal[1].Payload, &named))
+	body, err := store.Content(ctx, named.Subject)
+	require.NoError(t, err)
+	require.Equal(t, named.Subject, task.NewContent(body).ID, "its name is the hash of what is kept")
+	require.NoError(t, json.Unmarshal(body, &named))
+	body, err = store.Content(ctx, named.Diff)
+	require.NoError(t, err)
+	require.Contains(t, string(body), "***")
+	require.NotContains(t, string(body), "canary")
 	verdicts, err := store.GateResults(ctx, id)
 	require.NoError(t, err)
 	require.Equal(t, gates.Red, verdicts[0].Verdict.Outcome)
@@ -98,7 +114,7 @@ func TestStoreKeepsNoSecret(t *testing.T) {
 		require.Contains(t, string(j.Payload)+j.Error, "***")
 		require.NotContains(t, string(j.Payload)+j.Error, "canary")
 	}
-	require.NotContains(t, fmt.Sprintf("%+v %s %+v %+v %+v %+v", task, journal[0].Payload, verdicts, runs, holds, pauses), "canary")
+	require.NotContains(t, fmt.Sprintf("%+v %s %+v %+v %+v %+v", row, journal[0].Payload, verdicts, runs, holds, pauses), "canary")
 }
 
 // Comments, chat and pull requests have no secret.

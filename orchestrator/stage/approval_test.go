@@ -66,7 +66,7 @@ func TestDeniedMovesNothing(t *testing.T) {
 				continue
 			}
 			before := stage.State{Stage: at, Run: 3, Active: stage.Developer, Set: stage.StatusCodeReview, Head: "aaaa"}
-			e := stage.Event{On: on, At: t0, Denied: "ann may not", Seen: t0, Verdict: stage.Verdict{Outcome: stage.Green}}
+			e := stage.Event{On: on, At: t0, Seen: t0, Derived: stage.Derived{Denied: "ann may not", Verdict: stage.Verdict{Outcome: stage.Green}}}
 			_, judged := m.Edge(before, e)
 			require.False(t, judged, "no gate is judged")
 			d := m.Decide(before, e)

@@ -155,7 +155,6 @@ type Event struct {
 	Agent   *Report   `json:"agent,omitempty"`   // agent results
 	Reason  string    `json:"reason,omitempty"`  // of a rejection or a failed merge
 	By      Principal `json:"by,omitzero"`       // who, when it was not the service's own doing
-	Denied  string    `json:"denied,omitempty"`  // of a board status: why who set it may not, in one sentence
 	Unbegun bool      `json:"unbegun,omitempty"` // of a STOP: what cannot be undone has not begun, and does not
 	Seen    time.Time `json:"seen,omitzero"`     // of a board status: when the work item was changed last, by the tracker's clock
 	Of      string    `json:"of,omitempty"`      // of a person's word: the commit that was read, where it is known
@@ -174,21 +173,28 @@ type Event struct {
 	Push    *Push     `json:"push,omitempty"`    // pushed; agent results: what kept their commits from being put on top
 	Unready bool      `json:"unready,omitempty"` // merge_failed: CI of what would land is not green
 	Outside bool      `json:"outside,omitempty"` // catch_up_failed: people have to see to it elsewhere; caught_up: the host does
-	Verdict Verdict   `json:"verdict,omitzero"`
-
-	// Facts of the repository, on the event that starts a task.
-	SelfHosting bool   `json:"self_hosting,omitempty"`
-	CINone      bool   `json:"ci_none,omitempty"`
-	NoDeploy    bool   `json:"no_deploy,omitempty"`
-	Lane        string `json:"lane,omitempty"`         // that the task takes
-	Follows     string `json:"follows,omitempty"`      // the work item id of the task that it comes after, of the same card
-	BranchLater bool   `json:"branch_later,omitempty"` // the branch is made when the first agent starts
-	MergeGate   bool   `json:"merge_gate,omitempty"`   // the merge gate is on for the repository
+	Labels  []string  `json:"labels,omitempty"`  // of the card, on the event that starts a task
+	Follows string    `json:"follows,omitempty"` // the work item id of the task that it comes after, of the same card
+	Derived
 
 	// Base is the commit of main that the branch now stands on (caught_up), and
 	// Conflicts the files that kept it from doing so.
 	Base      string   `json:"base,omitempty"`
 	Conflicts []string `json:"conflicts,omitempty"`
+}
+
+// Derived holds what was concluded from the facts of an event by the settings, the registry and the pipeline in force.
+type Derived struct {
+	Verdict Verdict `json:"verdict,omitzero"`
+	Denied  string  `json:"denied,omitempty"` // of a person's word: why who said it may not, in one sentence
+
+	// Of the repository, on the event that starts a task.
+	SelfHosting bool   `json:"self_hosting,omitempty"`
+	CINone      bool   `json:"ci_none,omitempty"`
+	NoDeploy    bool   `json:"no_deploy,omitempty"`
+	Lane        string `json:"lane,omitempty"`         // that the task takes
+	BranchLater bool   `json:"branch_later,omitempty"` // the branch is made when the first agent starts
+	MergeGate   bool   `json:"merge_gate,omitempty"`   // the merge gate is on for the repository
 }
 
 // EffectKind is a kind of outbound call. Features have kinds of their own.

@@ -100,7 +100,7 @@ func TestRulesSeeAndReplaceDecisions(t *testing.T) {
 		}
 		return d
 	}
-	d := machine(t, veto).Decide(stage.State{}, stage.Event{On: stage.OnToAnalyse, Verdict: stage.Verdict{Outcome: stage.Green}})
+	d := machine(t, veto).Decide(stage.State{}, stage.Event{On: stage.OnToAnalyse, Derived: stage.Derived{Verdict: stage.Verdict{Outcome: stage.Green}}})
 	require.Equal(t, []string{"not on Fridays"}, d.Notes)
 	require.Equal(t, stage.None, d.State.Stage)
 }
@@ -150,10 +150,10 @@ func anyEvent(t *rapid.T) stage.Event {
 		Reason: rapid.String().Draw(t, "reason"),
 		SHA:    rapid.SampledFrom([]string{"", "aa", "cc"}).Draw(t, "sha"),
 		Final:  rapid.Bool().Draw(t, "final"),
-		Verdict: stage.Verdict{
+		Derived: stage.Derived{Verdict: stage.Verdict{
 			Outcome: rapid.SampledFrom([]stage.Outcome{"", stage.Green, stage.Red, stage.Defer, stage.Error, "odd"}).Draw(t, "verdict"),
 			Reason:  rapid.String().Draw(t, "why"),
-		},
+		}},
 	}
 	if rapid.Bool().Draw(t, "report") {
 		e.Agent = &stage.Report{Role: stage.Tester, Questions: rapid.StringN(0, 3, -1).Draw(t, "questions")}
@@ -228,7 +228,7 @@ func FuzzDecide(f *testing.F) {
 func BenchmarkDecide(b *testing.B) {
 	m := machine(b)
 	s := stage.State{Stage: stage.Review, Run: 4, Active: stage.Reviewer, Head: "c1"}
-	e := stage.Event{On: stage.OnAgentFinished, Run: 4, SHA: "d1", Agent: &stage.Report{Role: stage.Reviewer}, Verdict: stage.Verdict{Outcome: stage.Green}}
+	e := stage.Event{On: stage.OnAgentFinished, Run: 4, SHA: "d1", Agent: &stage.Report{Role: stage.Reviewer}, Derived: stage.Derived{Verdict: stage.Verdict{Outcome: stage.Green}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Decide(s, e)
@@ -248,7 +248,7 @@ func TestWordsAreOfTheHead(t *testing.T) {
 	t.Parallel()
 	waits := stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval, Head: "b"}
 	for _, on := range []stage.Trigger{stage.OnApproved, stage.OnRejected} {
-		ev := stage.Event{On: on, At: t0, Reason: "r", Verdict: stage.Verdict{Outcome: stage.Green}, Of: "a"}
+		ev := stage.Event{On: on, At: t0, Reason: "r", Of: "a", Derived: stage.Derived{Verdict: stage.Verdict{Outcome: stage.Green}}}
 		d := machine(t).Decide(waits, ev)
 		require.Equal(t, stage.HoldApproval, d.State.Hold, on)
 		require.Nil(t, d.Launch, on)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +9,26 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
+
+func contents(k *kit) {
+	text := task.NewContent([]byte(strings.Repeat("ünïcode\n\x00", 5000)))
+	other, lost := task.NewContent([]byte{}), task.NewContent([]byte("lost"))
+	k.commit(task.Commit{Contents: []task.Content{text, other, text}})
+	k.commit(task.Commit{Contents: []task.Content{text}})
+	stale := k.newTask(1)
+	stale.Version = 7
+	require.ErrorIs(k, k.s.Commit(k.Context(), task.Commit{Task: &stale, Contents: []task.Content{lost}}), task.ErrConflict)
+	for _, c := range []task.Content{text, other} {
+		body, err := k.s.Content(k.Context(), c.ID)
+		require.NoError(k, err)
+		require.Equal(k, string(c.Body), string(body))
+	}
+	for _, id := range []string{lost.ID, ""} {
+		_, err := k.s.Content(k.Context(), id)
+		require.ErrorIs(k, err, task.ErrNotFound)
+	}
+	require.Less(k, len(task.Pack(text.Body)), len(text.Body)/50)
+}
 
 func facts(k *kit) {
 	like := func(want task.Fact, limit int) []task.Fact {

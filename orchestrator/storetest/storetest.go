@@ -25,6 +25,7 @@ type Store interface {
 	task.CostStore
 	task.Pauses
 	task.Facts
+	task.Contents
 	task.History
 	task.Pruner
 	queuetest.Queue
@@ -56,6 +57,7 @@ func Run(t *testing.T, open opener) {
 		"a commit cancels other jobs of its task":           cancels,
 		"a commit can spare what runs":                      cancelsQueued,
 		"a commit holds and frees":                          holds,
+		"what entries name is kept once":                    contents,
 		"a commit makes way for the next job":               relays,
 		"a commit that is refused keeps its claim":          relaysRefused,
 		"the story is kept in order":                        story,

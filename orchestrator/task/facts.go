@@ -2,7 +2,10 @@ package task
 
 import (
 	"context"
+	"encoding/json"
 	"time"
+
+	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // Fact is something that is so until it is taken back, beside the rows of tasks: that people were
@@ -17,6 +20,46 @@ type Fact struct {
 
 // FactKind names what a fact says.
 type FactKind string
+
+// FactPlace says that a task is in work in a repository. The journal tells of it: see Tell.
+const FactPlace FactKind = "place"
+
+// Holding is the payload of an entry of kind "holding": what a task takes and leaves, what comes to hold its agents,
+// and what was read when that was judged.
+type Holding struct {
+	Took  []string          `json:"took,omitempty"` // as "place acme/app"
+	Left  []string          `json:"left,omitempty"`
+	Held  map[string]string `json:"held,omitempty"` // reasons by rule
+	Freed []string          `json:"freed,omitempty"`
+	Saw   map[string]any    `json:"saw,omitempty"` // by rule
+}
+
+// Tell adds to a commit the entry about what it takes, leaves, holds and frees of a task, if anything. freed are rows
+// that there are.
+func (c *Commit) Tell(t Task, at time.Time, freed []queue.Hold) {
+	var h Holding
+	list := func(from []Fact) (out []string) {
+		for _, f := range from {
+			if f.Kind == FactPlace {
+				out = append(out, string(f.Kind)+" "+f.Of)
+			}
+		}
+		return out
+	}
+	h.Took, h.Left, h.Saw = list(c.Facts), list(c.Over), c.Saw
+	for _, row := range c.Hold {
+		if h.Held == nil {
+			h.Held = map[string]string{}
+		}
+		h.Held[row.Name] = row.Reason
+	}
+	for _, row := range freed {
+		h.Freed = append(h.Freed, row.Name)
+	}
+	if payload, _ := json.Marshal(h); len(payload) > len("{}") { // it has texts and numbers alone
+		c.Journal = append(c.Journal, JournalEntry{TaskID: t.ID, Seq: t.State.Seq, At: at, Kind: KindHolding, Payload: payload})
+	}
+}
 
 // Is reports whether two facts have the same identity.
 func (f Fact) Is(o Fact) bool { return f.Kind == o.Kind && f.Of == o.Of && f.Task == o.Task }

@@ -30,6 +30,7 @@ const (
 	KindHook     = "hook"     // the payload is a Note
 	KindText     = "text"     // the card was edited: the payload is a Note
 	KindWord     = "word"     // the payload is a Word
+	KindHolding  = "holding"  // the payload is a Holding
 	// KindCredential: a secret was minted for a run, or revoked; the payload is a Note.
 	KindCredential = "credential"
 )
@@ -42,8 +43,21 @@ type Note struct {
 // Recorded is the payload of a journal entry of kind "decision": enough to make
 // the decision again.
 type Recorded struct {
-	Event    stage.Event    `json:"event"`
+	Event    stage.Event    `json:"event"` // what happened
 	Decision stage.Decision `json:"decision"`
+	// Derived holds the conclusions of the policy from the event. Entries of before have them in the event.
+	Derived *stage.Derived `json:"derived,omitempty"`
+	Subject string         `json:"subject,omitempty"` // the Content with the gates.Frozen that the gates have judged
+	Policy  string         `json:"policy,omitempty"`  // the Content with the settings, registry and pipeline in force
+	Word    int64          `json:"word,omitempty"`    // the number of the person's word that the event is
+}
+
+// Payload is the record as an entry keeps it.
+func (r Recorded) Payload() []byte {
+	d := r.Event.Derived
+	r.Event.Derived, r.Derived = stage.Derived{}, &d
+	payload, _ := json.Marshal(r) // it has texts, numbers and times alone
+	return payload
 }
 
 // Recorded decodes a journal entry of kind "decision".
@@ -54,6 +68,9 @@ func (j JournalEntry) Recorded() (Recorded, error) {
 	}
 	if err := json.Unmarshal(j.Payload, &r); err != nil {
 		return r, fmt.Errorf("journal entry %d is no record of a decision: %w", j.ID, err)
+	}
+	if r.Derived != nil {
+		r.Event.Derived, r.Derived = *r.Derived, nil
 	}
 	return r, nil
 }

@@ -39,10 +39,11 @@ type Commit struct {
 	// Journal entries that come with a Task stand in the order of its versions: behind
 	// those of the commit that made the version which was compared, before those of
 	// the next.
-	Journal []JournalEntry
-	Gates   []GateResult
-	Runs    []AgentRun
-	Jobs    []queue.Job // put
+	Journal  []JournalEntry
+	Contents []Content // that entries of the journal name; those that are kept already stay
+	Gates    []GateResult
+	Runs     []AgentRun
+	Jobs     []queue.Job // put
 	// CancelPools: unfinished jobs of the task in these pools become cancelled,
 	// except the claim's own.
 	CancelPools []string
@@ -50,8 +51,9 @@ type Commit struct {
 	CancelQueued []string
 	Hold         []queue.Hold
 	Free         []queue.Hold
-	Facts        []Fact // are so from now on, or have another text
-	Over         []Fact // are so no more
+	Saw          map[string]any // what rules have read that hold or free the task's agents, by rule: see Tell
+	Facts        []Fact         // are so from now on, or have another text
+	Over         []Fact         // are so no more
 	// Pauses are new, or replace the row of their agent and model; Resumed are removed.
 	// Versions are compared as that of Task is: ErrConflict.
 	Pauses  []Pause

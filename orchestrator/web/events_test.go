@@ -52,7 +52,7 @@ func TestEvents(t *testing.T) {
 	k := setup(t, nil)
 	k.record(task.Recorded{Event: stage.Event{On: stage.OnRetry}})
 	full := task.Recorded{
-		Event:    stage.Event{On: stage.OnCI, Verdict: stage.Verdict{Outcome: stage.Green, Reason: "all 2 checks passed"}},
+		Event:    stage.Event{On: stage.OnCI, Derived: stage.Derived{Verdict: stage.Verdict{Outcome: stage.Green, Reason: "all 2 checks passed"}}},
 		Decision: stage.Decision{State: stage.State{Stage: stage.Review}, Moved: true, Launch: &stage.Launch{Role: stage.Reviewer}, Notes: []string{"CI is green"}},
 	}
 	kinds, last, id := k.listen(3, "X", "", func() { k.record(full) })

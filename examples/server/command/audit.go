@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/app"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
@@ -150,8 +151,57 @@ func (c attackCmd) Run(s *streams) error {
 
 // replayCmd decides journals again.
 type replayCmd struct {
-	Task *string `help:"Only this task: an id, or a work item such as GPX-42." placeholder:"ID|WORK-ITEM"`
+	Task    *string `help:"Only this task: an id, or a work item such as GPX-42." placeholder:"ID|WORK-ITEM"`
+	Against bool    `help:"Tell what another policy would have decided: who is wanted, what a gate says, what comes later or is run again."`
+	All     bool    `help:"Tell of delays and chats too, for --against."`
+	policyFlags
 	output
+}
+
+// policyFlags name another policy than the one in force.
+type policyFlags struct {
+	Set      []string `help:"A setting of the other policy as NAME=VALUE; may be repeated." placeholder:"NAME=VALUE" sep:"none"`
+	Registry string   `help:"Its registry, with the pipeline.yaml beside it." placeholder:"FILE" type:"path"`
+	Pipeline string   `help:"Its pipeline." placeholder:"FILE" type:"path"`
+}
+
+// open opens the service with the other policy, beside a server.
+func (p policyFlags) open(ctx context.Context, s *streams) (*app.Service, error) {
+	settings, err := readSettings(s.kinds)
+	if err == nil && p.differs() {
+		settings, err = settings.Other(p.Set, p.Registry, p.Pipeline)
+	}
+	if err == nil {
+		err = settings.NeedsDatabase()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return app.Open(ctx, settings, itself(), settings.Logger(io.Discard))
+}
+
+func (p policyFlags) differs() bool { return len(p.Set) > 0 || p.Registry != "" || p.Pipeline != "" }
+
+// backtestCmd tells what another policy would have made of the cards of a while.
+type backtestCmd struct {
+	Since retention.Span `help:"How long ago the first cards began, such as 30d." default:"30d"`
+	policyFlags
+	output
+}
+
+// Run changes nothing, and may run beside the server.
+func (c backtestCmd) Run(s *streams) error {
+	ctx := context.Background()
+	service, err := c.open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer service.Close()
+	out, err := service.Backtest(ctx, time.Now().Add(-time.Duration(c.Since)))
+	if err != nil {
+		return err
+	}
+	return c.print(s.out, out, func(w io.Writer) error { out.Print(w); return nil })
 }
 
 // Run decides every journal again. It changes nothing, and may run beside the server.
@@ -162,19 +212,18 @@ func (c replayCmd) Run(s *streams) error {
 			return errors.New("--task: is empty, want an id such as 7 or a work item such as GPX-42")
 		}
 	}
-	settings, err := readSettings(s.kinds)
-	if err != nil {
-		return err
-	}
-	if err := settings.NeedsDatabase(); err != nil {
-		return err
+	if (c.differs() || c.All) && !c.Against {
+		return &exitError{exitUsage, errors.New("--set, --registry, --pipeline and --all go with --against")}
 	}
 	ctx := context.Background()
-	service, err := app.Open(ctx, settings, itself(), settings.Logger(io.Discard))
+	service, err := c.open(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer service.Close()
+	if c.Against {
+		return c.compare(ctx, s, service, task)
+	}
 	again, err := service.Replay(ctx, task)
 	if err != nil {
 		return err
@@ -184,4 +233,21 @@ func (c replayCmd) Run(s *streams) error {
 		err = fmt.Errorf("%d of %d journals are decided otherwise now", again.Differing, len(again.Tasks))
 	}
 	return err
+}
+
+// compare tells what another policy decides otherwise.
+func (c replayCmd) compare(ctx context.Context, s *streams, service *app.Service, task string) error {
+	against, err := service.Against(ctx, task, c.All)
+	if err == nil {
+		err = c.print(s.out, against, func(w io.Writer) error { against.Print(w); return nil })
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(against.Causes) > 0:
+		return endedError(exitDiffers)
+	case len(against.Unknown) > 0:
+		return endedError(exitUnknown)
+	}
+	return nil
 }

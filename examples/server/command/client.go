@@ -175,11 +175,14 @@ const (
 	exitNotFound    = 3
 	exitRefused     = 4
 	exitUnreachable = 5
+	exitDiffers     = 6
+	exitUnknown     = 7
 )
 
 // exits says what each of them means, for the manual page.
 const exits = "0 when it was done; 1 when not; 2 when the command line is wrong; 3 when there is no such thing; " +
-	"4 when it was refused: the right is missing, or it cannot be done as things stand; 5 when the server does not answer."
+	"4 when it was refused: the right is missing, or it cannot be done as things stand; 5 when the server does not answer; " +
+	"6 when another policy decides otherwise; 7 when that is not known of all decisions."
 
 // exitError is an error with the code that the program ends with.
 type exitError struct {

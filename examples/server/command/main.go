@@ -67,6 +67,7 @@ type cli struct {
 	Receipt  receiptCmd    `cmd:"" help:"Print the signed receipt of what a task has merged: from where, by whom, how judged."`
 	Verify   verifyCmd     `cmd:"" help:"Verify the receipt of a commit, without any server."`
 	Replay   replayCmd     `cmd:"" help:"Decide every task's journal again, and say where the decision is another one now."`
+	Backtest backtestCmd   `cmd:"" help:"Tell what other settings, another registry or pipeline would have made of the cards of a while."`
 	Complete completeCmd   `cmd:"" passthrough:"" hidden:""`
 	Script   completionCmd `cmd:"" name:"completion" help:"Print what makes a shell complete command lines."`
 	Man      manCmd        `cmd:"" help:"Print the manual page (signalbox man | man -l -)."`

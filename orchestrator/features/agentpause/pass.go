@@ -65,6 +65,15 @@ func tries(p task.Pause, id int64, now time.Time) bool {
 // over reports whether a pause has ended by itself.
 func over(p task.Pause, now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
 
+// Seen are the pauses of agents that the task uses.
+func (f paused) Seen() any {
+	out := []map[string]any{}
+	for _, p := range f.pauses {
+		out = append(out, map[string]any{"agent": p.Agent, "model": p.Model, "until": p.Until, "tried_by": p.Task})
+	}
+	return out
+}
+
 func (f paused) Judge(s admit.Start) (r admit.Reason, waits bool) {
 	i := slices.IndexFunc(f.pauses, func(p task.Pause) bool { return !over(p, f.now) && !tries(p, s.Task.ID, f.now) })
 	if i < 0 {

@@ -81,6 +81,14 @@ func reasonOf(over []overrun) string {
 	return strings.Join(out, "; ")
 }
 
+// Seen returns the sums spent and reserved, and the assumed cost of the run, in millionths of a dollar.
+func (x books) Seen() any {
+	return map[string]int64{
+		"task": x.task.spent, "task_reserved": x.task.reserved, "day": x.repoDay.spent, "day_reserved": x.repoDay.reserved,
+		"next": cmp.Or(x.next, x.caps.Run),
+	}
+}
+
 func (x books) Judge(admit.Start) (r admit.Reason, waits bool) {
 	over := x.overruns()
 	var caps []string

@@ -51,6 +51,15 @@ func (d *Deps) readPrerequisites(ctx context.Context, p *admit.Pass, s admit.Sta
 // lookup explains why a new task waits.
 const lookup = "what it depends on is being looked up"
 
+// Seen are the cards and tasks that the task waits for.
+func (f prerequisites) Seen() any {
+	ids := []int64{}
+	for _, t := range f.tasks {
+		ids = append(ids, t.ID)
+	}
+	return map[string]any{"cards": f.cards, "tasks": ids}
+}
+
 func (f prerequisites) Judge(admit.Start) (r admit.Reason, waits bool) {
 	names := slices.Clone(f.cards)
 	for _, t := range f.tasks {

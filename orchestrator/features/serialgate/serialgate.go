@@ -92,6 +92,14 @@ func (g *Gate) read(ctx context.Context, _ *admit.Pass, s admit.Start) (admit.Fa
 // ahead holds the unfinished task right before another in their repository, if there is one.
 type ahead []task.Task
 
+// Seen is the task ahead; 0 = none.
+func (a ahead) Seen() any {
+	if len(a) == 0 {
+		return 0
+	}
+	return a[0].ID
+}
+
 // Judge implements admit.Facts: the oldest task may begin, and every task that has begun goes on.
 func (a ahead) Judge(s admit.Start) (r admit.Reason, waits bool) {
 	if len(a) == 0 {

@@ -30,7 +30,7 @@ import (
 const Name = "wip"
 
 // Works is the fact of a repository's task that has a place.
-const Works task.FactKind = "place"
+const Works = task.FactPlace
 
 // Options of a Limit.
 type Options struct {
@@ -166,8 +166,11 @@ func (l *Limit) reserve(ctx context.Context, s admit.Start) (undo func(context.C
 	}
 	own := place(s.Task)
 	own.Text = claimed(s)
-	err = l.opt.Store.Commit(ctx, task.Commit{Task: &s.Task, Unchanged: true, Facts: []task.Fact{own}})
-	return func(ctx context.Context) error { return l.opt.Store.Commit(ctx, task.Commit{Over: []task.Fact{own}}) }, err
+	told := func(c task.Commit) task.Commit { c.Tell(s.Task, l.opt.Now(), nil); return c }
+	err = l.opt.Store.Commit(ctx, told(task.Commit{Task: &s.Task, Unchanged: true, Facts: []task.Fact{own}}))
+	return func(ctx context.Context) error {
+		return l.opt.Store.Commit(ctx, told(task.Commit{Over: []task.Fact{own}}))
+	}, err
 }
 
 // facts holds the places of a repository, and who has them.
@@ -223,6 +226,15 @@ func (l *Limit) read(ctx context.Context, p *admit.Pass, s admit.Start) (admit.F
 		}
 	}
 	return f, nil
+}
+
+// Seen is how many places there are, who has them, and who is before the task.
+func (f facts) Seen() any {
+	in := []int64{}
+	for _, t := range f.in {
+		in = append(in, t.ID)
+	}
+	return map[string]any{"places": f.places, "in": in, "before": f.before.ID, "older": f.older}
 }
 
 func (f facts) Judge(s admit.Start) (r admit.Reason, waits bool) {

@@ -102,7 +102,31 @@ func TestLimitOfWorkInProgress(t *testing.T) {
 		for _, item := range items {
 			require.Equal(r, stage.Done, r.Task(item).State.Stage, "what has begun goes on, whatever the limit")
 		}
+		took, left, waited, freed, saw := told(r, items[3])
+		require.Equal(r, []int{2, 2, 1, 1}, []int{took, left, waited, freed}, "in turn: its beginning, and the approval")
+		require.Equal(r, map[string]any{"places": 2.0, "in": []any{1.0, 2.0}, "before": 0.0, "older": false}, saw[wip.Name])
+		took, left, waited, _, _ = told(r, items[0])
+		require.Equal(r, []int{2, 2, 0}, []int{took, left, waited})
 	})
+}
+
+// told counts what the journal tells of a task's places and holds, and returns what was seen when it was first held.
+func told(r *Rig, item string) (took, left, held, freed int, saw map[string]any) {
+	r.Helper()
+	entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
+	require.NoError(r, err)
+	for _, e := range entries {
+		var h task.Holding
+		if e.Kind != task.KindHolding {
+			continue
+		}
+		require.NoError(r, json.Unmarshal(e.Payload, &h))
+		took, left, held, freed = took+len(h.Took), left+len(h.Left), held+len(h.Held), freed+len(h.Freed)
+		if saw == nil && len(h.Held) > 0 {
+			saw = h.Saw
+		}
+	}
+	return took, left, held, freed, saw
 }
 
 // A place is given to the next one promptly, not by the look that comes each minute.

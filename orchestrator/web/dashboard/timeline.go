@@ -94,7 +94,7 @@ func chaptersOf(story []event, now time.Time, over bool) (out []chapter) {
 func timeline(runs []follow.Execution, verdicts []task.GateResult, jobs []queue.Job, journal []task.JournalEntry) (out []event) {
 	given := map[int]bool{}
 	for _, e := range journal {
-		if e.Kind == task.KindWord { // they have a list of their own
+		if e.Kind == task.KindWord || e.Kind == task.KindHolding { // they have a list of their own, and what holds is shown
 			continue
 		}
 		ev := eventOf(e)
