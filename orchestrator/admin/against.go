@@ -57,7 +57,7 @@ type Comparison struct {
 // recorded. all tells of delays and chats too.
 func Compare(ctx context.Context, e *orchestrator.Engine, taskID int64, all bool) (Comparison, error) {
 	out := Comparison{TaskID: taskID}
-	broken, err := decideAgain(ctx, e, taskID, true, func(entry task.JournalEntry, s stage.State, r task.Recorded, again orchestrator.Again) {
+	broken, err := decideAgain(ctx, e, taskID, true, func(entry task.JournalEntry, s stage.State, r task.Recorded, again decided) {
 		out.Decisions++
 		if len(again.Unknown) > 0 {
 			out.Unknown = append(out.Unknown, Unknown{entry.ID, again.Unknown})

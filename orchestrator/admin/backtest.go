@@ -110,7 +110,7 @@ type replayed struct {
 // replay decides a card up to the first decision that is another one; nil: it has none.
 func replay(ctx context.Context, e *orchestrator.Engine, t task.Task) (*replayed, error) {
 	c := &replayed{e: e, row: t, over: true}
-	broken, err := decideAgain(ctx, e, t.ID, true, func(entry task.JournalEntry, s stage.State, r task.Recorded, again orchestrator.Again) {
+	broken, err := decideAgain(ctx, e, t.ID, true, func(entry task.JournalEntry, s stage.State, r task.Recorded, again decided) {
 		for _, lack := range again.Unknown {
 			c.note(&c.unknown, lack)
 		}

@@ -20,7 +20,7 @@ type Replayed struct {
 	TaskID    int64        `json:"task_id"`
 	Decisions int          `json:"decisions"`         // that were decided again
 	Differ    []Difference `json:"differ,omitempty"`  // in the order of the journal
-	Other     int          `json:"other,omitempty"`   // that were made by another policy, or before policies were kept: its conclusions stand
+	Other     int          `json:"other,omitempty"`   // by another policy, or from before these were kept: what was concluded stands
 	Unknown   []Unknown    `json:"unknown,omitempty"` // decided by what was concluded then
 	Broken    string       `json:"broken,omitempty"`  // an entry that cannot be read: nothing behind it was decided again
 }
@@ -84,7 +84,7 @@ func summary(d stage.Decision) string {
 // others behind it. Entries of other kinds are passed over.
 func Replay(ctx context.Context, e *orchestrator.Engine, taskID int64) (Replayed, error) {
 	out := Replayed{TaskID: taskID}
-	broken, err := decideAgain(ctx, e, taskID, false, func(entry task.JournalEntry, _ stage.State, r task.Recorded, again orchestrator.Again) {
+	broken, err := decideAgain(ctx, e, taskID, false, func(entry task.JournalEntry, _ stage.State, r task.Recorded, again decided) {
 		if what := differences(r.Decision, again.Decision); len(what) > 0 {
 			out.Differ = append(out.Differ, Difference{entry.ID, entry.At, r.Event, r.Decision, again.Decision, what})
 		}
@@ -100,10 +100,12 @@ func Replay(ctx context.Context, e *orchestrator.Engine, taskID int64) (Replayed
 	return out, err
 }
 
+type decided = orchestrator.Again
+
 // decideAgain decides every decision of a task's journal again. broken is the entry that cannot be read.
 func decideAgain(
 	ctx context.Context, e *orchestrator.Engine, taskID int64, against bool,
-	f func(task.JournalEntry, stage.State, task.Recorded, orchestrator.Again),
+	f func(task.JournalEntry, stage.State, task.Recorded, decided),
 ) (broken string, err error) {
 	row, err := e.Store.Task(ctx, taskID)
 	if err != nil {
