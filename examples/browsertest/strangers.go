@@ -112,7 +112,8 @@ func (s *strangers) engine() error {
 		task.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP", WebURL: "https://git.example.org/acme/app"},
 		task.Project{TrackerProject: "p2", Repo: "acme/other", CloneURL: "u", Prefix: "OTH", SelfHosting: true},
 	)
-	gate, err2 := serialgate.New(serialgate.Options{Parts: orchestrator.Parts{Store: s.store, Projects: &task.Projects{}}, Repos: []string{"acme/app"}})
+	alone := orchestrator.Parts{Store: s.store, Projects: &task.Projects{}}
+	gate, err2 := serialgate.New(serialgate.Options{Parts: alone, Repos: []string{"acme/app"}})
 	ends, err3 := stop.Feature(orchestrator.Parts{Store: s.store, Projects: projects, Workspaces: s.place, Agents: s.place})
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err

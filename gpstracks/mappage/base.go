@@ -49,8 +49,8 @@ func ParseBase(text, attribution string) (Base, error) {
 	}
 	u, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(text))
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || strings.ContainsAny(u.Host, "; '\"") {
-		return Base{}, fmt.Errorf("%q is no base of a map: want none, https://…/{z}/{x}/{y}.png, https://…/style.json or a file.pmtiles",
-			text)
+		const want = "want none, https://…/{z}/{x}/{y}.png, https://…/style.json or a file.pmtiles"
+		return Base{}, fmt.Errorf("%q is no base of a map: %s", text, want)
 	}
 	switch b.Kind = KindStyle; {
 	case archive:

@@ -70,7 +70,7 @@ func (v *Service) eachJournal(ctx context.Context, taskID string, f func(task.Ta
 		switch {
 		case len(page) > 0:
 		case found == 0 && taskID != "":
-			return fmt.Errorf("there is no task %q in %s, want an id such as 7 or a work item such as GPX-42", taskID, v.Settings.Database())
+			return fmt.Errorf("no task %q in %s: want an id such as 7 or a work item such as GPX-42", taskID, v.Settings.Database())
 		case decided == 0:
 			return fmt.Errorf("nothing was decided yet in %s: is it the right one?", v.Settings.Database())
 		default:

@@ -21,15 +21,15 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        125_440,
-		"tokens outside tests":       856_240,
-		"tokens of tests":            742_360,
-		"exported names":             2_554,
+		"lines outside tests":        128_560,
+		"tokens outside tests":       879_000,
+		"tokens of tests":            759_300,
+		"exported names":             2_624,
 		"lines over 140 columns":     50,
-		"packages of the server":     100,
-		"tokens of the server":       625_490,
-		"words of Markdown":          27_880,
-		"settings":                   150,
+		"packages of the server":     101,
+		"tokens of the server":       647_600,
+		"words of Markdown":          28_410,
+		"settings":                   154,
 		"fields of Feature":          9,
 		"methods of Engine":          59,
 		"exported methods of Engine": 30,

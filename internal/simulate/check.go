@@ -94,7 +94,8 @@ type checker struct {
 
 func newChecker(s *sim) *checker {
 	return &checker{
-		s: s, pipeline: pipeline(), cancelled: map[int64]bool{}, lastSeq: map[int64]int64{}, received: map[string]bool{}, owed: map[string]bool{},
+		s: s, pipeline: pipeline(),
+		cancelled: map[int64]bool{}, lastSeq: map[int64]int64{}, received: map[string]bool{}, owed: map[string]bool{},
 		notices: map[string]int{}, sentTexts: map[string]int{}, unsure: map[string]int{}, intents: map[string]bool{},
 		bases: map[string][]string{}, foreign: map[string]string{}, theirs: map[int64][]string{}, handMerged: map[string]time.Time{},
 		began: map[int64]time.Time{}, working: map[int64]time.Time{},

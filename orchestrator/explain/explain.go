@@ -253,7 +253,8 @@ func lastNote(entries []task.JournalEntry) (note, after string) {
 // worded is the result that an entry has: a sentence of the service's, or what a feature saw.
 func worded(e task.JournalEntry) string {
 	text, _ := strings.CutPrefix(e.Result(), e.Kind+": ")
-	if text == "" || slices.Contains([]string{task.KindText, task.KindPrompt, task.KindHook, task.KindCredential, task.KindHolding}, e.Kind) {
+	plain := []string{task.KindText, task.KindPrompt, task.KindHook, task.KindCredential, task.KindHolding}
+	if text == "" || slices.Contains(plain, e.Kind) {
 		return text
 	}
 	return "the " + e.Kind + " saw " + text

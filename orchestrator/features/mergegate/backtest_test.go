@@ -130,7 +130,7 @@ func TestBacktestPredictsTheRun(t *testing.T) {
 			var missed, moved time.Duration
 			for seed := range quarters {
 				var predicted []admin.Prediction
-				var history, real map[string]ended
+				var history, lived map[string]ended
 				quarter(t, seed, same, func(g *gateRig, gate features, e map[string]ended) {
 					history = e
 					backtest := func() (list []admin.Prediction) {
@@ -148,12 +148,12 @@ func TestBacktestPredictsTheRun(t *testing.T) {
 					g.Start()
 					predicted = backtest()
 				})
-				quarter(t, seed, policy, func(_ *gateRig, _ features, e map[string]ended) { real = e })
-				require.Len(t, predicted, len(real))
-				require.ElementsMatch(t, slices.Collect(maps.Keys(history)), slices.Collect(maps.Keys(real)))
+				quarter(t, seed, policy, func(_ *gateRig, _ features, e map[string]ended) { lived = e })
+				require.Len(t, predicted, len(lived))
+				require.ElementsMatch(t, slices.Collect(maps.Keys(history)), slices.Collect(maps.Keys(lived)))
 				for _, p := range predicted {
 					cards++
-					was, is := history[p.WorkItem], real[p.WorkItem]
+					was, is := history[p.WorkItem], lived[p.WorkItem]
 					took := was.took + p.By
 					if p.Stage == is.stage {
 						ends++
