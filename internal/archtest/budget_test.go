@@ -25,7 +25,7 @@ func budget() map[string]int {
 		"tokens outside tests":       879_000,
 		"tokens of tests":            759_300,
 		"exported names":             2_624,
-		"lines over 140 columns":     50,
+		"lines over 140 columns":     49,
 		"packages of the server":     101,
 		"tokens of the server":       647_600,
 		"words of Markdown":          28_410,
