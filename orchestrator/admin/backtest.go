@@ -211,8 +211,9 @@ func (c *replayed) step(ctx context.Context) error {
 		c.over = true
 		return nil
 	}
+	lacks := c.unknown
 	took, err := c.take(ctx, made, c.at, wait)
-	c.over = !took
+	c.over, c.unknown = !took, lacks // of what is assumed the journal has nothing
 	return err
 }
 
