@@ -14,6 +14,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
@@ -154,6 +155,9 @@ projects:
 	Examine(t.Context(), v, Examination{}, ReportTo(&out))
 	require.Contains(t, out.String(), "give it write access to contents and pull requests at the key hangs at https://barn.example.org\n")
 
+	s.Telegram.Token, s.Telegram.ChatID = secret.New("1:x"), "1"
+	_, err = open()
+	require.ErrorContains(t, err, "both pigeon and telegram are set up, and a service has one chat")
 	s.rehearses = true
 	quiet, err := open()
 	require.NoError(t, err)

@@ -57,14 +57,21 @@ type Chat interface {
 	Examine(ctx context.Context, report func(level, what, text string))
 }
 
-// openChat opens the first chat that the settings have. A rehearsal tells nobody.
-func (v *Service) openChat() (err error) {
-	for _, name := range v.Settings.kindsWith(func(k kind) bool { return k.chat != nil }) {
-		if !v.Settings.rehearses && v.Chat == nil && err == nil {
-			v.Chat, err = v.Settings.kinds()[projectfile.Kind(name)].chat(v)
+// openChat opens the chat that the settings have, if any. A rehearsal tells nobody.
+func (v *Service) openChat() error {
+	is := ""
+	for _, name := range v.Settings.kindsWith(func(k kind) bool { return k.chat != nil && !v.Settings.rehearses }) {
+		switch chat, err := v.Settings.kinds()[projectfile.Kind(name)].chat(v); {
+		case err != nil:
+			return err
+		case chat == nil:
+		case v.Chat != nil:
+			return fmt.Errorf("both %s and %s are set up, and a service has one chat: unset the settings of one", is, name)
+		default:
+			v.Chat, is = chat, name
 		}
 	}
-	return err
+	return nil
 }
 
 // mend tells people what to do when a neighbour refuses the service; see service.Options.
