@@ -288,8 +288,25 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 	}
 	if m.Queue = githost.QueueJoin; pr.Queue == "" {
 		m.Queue = ""
+		if err := d.isOnMain(ctx, e, p, t); err != nil {
+			return "", err
+		}
 	}
 	return d.Host.Merge(ctx, m)
+}
+
+// isOnMain looks right before a merge whether main is where the branch was tested: a slow host answers what is read in between late.
+// The error is githost.ErrBehind when it is not.
+func (d Deps) isOnMain(ctx context.Context, e orchestrator.Effect, p task.Project, t task.Task) error {
+	rebaser, ok := d.Workspaces.(work.Rebaser)
+	if !ok || e.Base == "" {
+		return nil
+	}
+	main, err := rebaser.MainTip(ctx, p.Workspace(t))
+	if err == nil && main != e.Base {
+		err = fmt.Errorf("%w: %s has moved from %.12s, where the branch was tested, to %.12s", githost.ErrBehind, p.Main, e.Base, main)
+	}
+	return err
 }
 
 // unreadyError reports that CI of what is to be merged is not green.

@@ -156,16 +156,18 @@ func TestMergeGateMainMoves(t *testing.T) {
 		require.Equal(g, 1, g.Task(item).State.Retests)
 		require.Empty(g, g.forge.bases())
 		require.True(g, g.Commented(App, item, "main has moved from m0, where the branch was tested, to m1; it is brought up to date and tested again"))
+		g.forge.checked = func() { g.Place.SetRemote(AppRepo, "main", "m2") } // the last look is right before the merge
 		old := g.Task(item)
 		old.State.Base = "" // of a program of before
 		require.NoError(g, g.Store.Commit(context.Background(), task.Commit{Task: &old}))
 		g.green(item)
 		g.Settle(40 * time.Second)
 		require.True(g, g.Commented(App, item, "it is not known on which commit of main the branch was tested; it is at m1 now"))
+		require.True(g, g.Commented(App, item, "the branch is behind main, which is at m2"))
 		g.green(item)
 		g.Settle(time.Minute)
 		g.Stands(item, stage.Done)
-		require.Equal(g, []string{"m1"}, g.forge.bases())
+		require.Equal(g, []string{"m2"}, g.forge.bases())
 		g.free()
 	})
 }

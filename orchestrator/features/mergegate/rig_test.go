@@ -20,6 +20,7 @@ import (
 
 // forge is the git host whose merges move main.
 type forge struct {
+	checked func() // while a merge reads CI
 	orchestrator.Hosting
 	r      *Rig
 	before func() // runs before each merge
@@ -51,6 +52,13 @@ func (f *forge) Merge(ctx context.Context, m githost.Merge) (string, error) {
 }
 
 // gateRig is a rig with the merge gate on for all repositories.
+func (f *forge) Checks(ctx context.Context, repo, branch, sha string) ([]githost.Check, error) {
+	if f.checked != nil {
+		f.checked()
+	}
+	return f.Hosting.Checks(ctx, repo, branch, sha)
+}
+
 type gateRig struct {
 	*Rig
 	forge  *forge
