@@ -21,7 +21,7 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        128_580,
+		"lines outside tests":        128_595,
 		"tokens outside tests":       879_200,
 		"tokens of tests":            759_400,
 		"exported names":             2_624,
