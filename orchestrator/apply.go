@@ -64,6 +64,11 @@ func (in intake) try(ctx context.Context, t task.Task, ev stage.Event, run *task
 			return retryOutcome(err), nil
 		}
 	}
+	if ev.On == stage.OnStop && !ev.Unbegun {
+		if ev.Unbegun, err = isUnbegun(ctx, in.Engine, t); err != nil {
+			return retryOutcome(err), nil
+		}
+	}
 	if v != nil && ev.On == stage.OnCI && ev.Verdict.Outcome == stage.Defer {
 		if ev.Reran, err = in.rerun(ctx, t, single(*v)); err != nil {
 			return retryOutcome(err), nil

@@ -76,3 +76,27 @@ func TestPauseOfNothing(t *testing.T) {
 		require.NoError(r, admin.CheckPaused(context.Background(), r.Engine))
 	})
 }
+
+// A STOP waits for a deployment that is under way, and for none that a pause keeps from beginning.
+func TestStopOfAPausedDeployment(t *testing.T) {
+	ctx := context.Background()
+	stoppableWith(t, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Deployer, func(ctx context.Context, k work.Command, files map[string]string) work.Result {
+			if k.Stage == stage.DeployStaging {
+				require.NoError(r, admin.Pause(ctx, r.Engine, "", "the host is upgraded", holder("ann")))
+			}
+			return GoodAgent(ctx, k, files)
+		}))
+	}, func(r *Rig) {
+		item := r.Finish("x")
+		r.Settle(time.Minute)
+		require.Equal(r, stage.PhaseRelease, r.Task(item).State.Phase)
+		r.Set(item, stage.StatusStop)
+		r.Settle(10 * time.Second)
+		r.Cancelled(item)
+		_, err := admin.Unpause(ctx, r.Engine, "", holder("ann"))
+		require.NoError(r, err)
+		r.Settle(time.Hour)
+		require.Equal(r, 1, r.Ran(stage.Deployer), "staging's")
+	})
+}

@@ -256,6 +256,18 @@ func putOff(e *Engine, j queue.Job, t task.Task, item tracker.Item, err error) *
 	return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(max(cardWait, fault.After(err))), Error: why}
 }
 
+// isUnbegun reports whether what a task cannot undo is held, by a pause of agents or the pull request, before its first attempt:
+// it need not be waited for, and would be for as long as it is held.
+func isUnbegun(ctx context.Context, e *Engine, t task.Task) (bool, error) {
+	waits, err := e.Waiting(ctx, queue.Filter{TaskID: t.ID})
+	return slices.ContainsFunc(waits, func(w queue.Wait) bool {
+		kind, _ := EffectKindOf(w.Job)
+		fresh := w.Job.Attempt == 0 || strings.HasPrefix(w.Job.Error, notBegun)
+		held := slices.ContainsFunc(w.Reasons, func(r queue.Reason) bool { return r.Kind == queue.ReasonHold })
+		return (w.Job.Kind == KindAgent || irreversible(kind)) && w.Job.Status == queue.Queued && fresh && held
+	}), err
+}
+
 // stopUnbegun ends what cannot be undone before it begins, since a STOP waits for its end.
 func stopUnbegun(e *Engine, t task.Task) *queue.Outcome {
 	ev := stage.Event{On: stage.OnStop, At: e.Now(), Unbegun: true}
