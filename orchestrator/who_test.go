@@ -311,7 +311,7 @@ func TestLogThatIsAway(t *testing.T) {
 
 // With separate, who has started a task does not approve it, and may reject it.
 func TestSeparate(t *testing.T) {
-	ruled(t, task.People{Separate: true}, func(r *Rig, _ *reconcile.Reconciler) {
+	ruled(t, task.People{Separate: true, Approvers: []string{"kim", "lee"}}, func(r *Rig, _ *reconcile.Reconciler) {
 		item := waiting(r)
 		require.Equal(r, "kim", r.Task(item).State.Starter)
 		moveAs(r, "kim", item, stage.StatusRejected)
