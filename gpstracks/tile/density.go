@@ -46,6 +46,7 @@ type density struct {
 	keys    []string
 	numbers map[uint64]int // values that are in the layer: where
 	words   map[string]int
+	body    []byte // the layer, until the tracks stand before it
 }
 
 // forget drops the kinds, when the words get other numbers.
@@ -88,8 +89,10 @@ func (e *Encoder) kindOf(activity, source int) uint32 {
 	return n
 }
 
-// appendDensity appends the layer of a tile that has one: nothing if no track passes through it.
-func (e *Encoder) appendDensity(ctx context.Context, dst []byte, src Source) ([]byte, error) {
+// appendDensity appends the layer of a tile that has one: nothing if no track passes through it. some is false when there are no
+// cells for a cell around it either, so that nothing is drawn in its buffer.
+func (e *Encoder) appendDensity(ctx context.Context, dst []byte, src Source) (_ []byte, some bool, _ error) {
+	e.some = false
 	for grid := e.tile.Z + cellBits; ; grid-- {
 		size := int32(1) << (grid - e.tile.Z)
 		x, y := int32(e.tile.X)*size, int32(e.tile.Y)*size
@@ -97,15 +100,15 @@ func (e *Encoder) appendDensity(ctx context.Context, dst []byte, src Source) ([]
 		e.numbers = e.numbers[:0]
 		d := &e.density
 		d.reset()
-		if err := src.Blocks(ctx, e.level, e.window, e.add); err != nil {
-			return dst, err
+		if err := src.Blocks(ctx, e.level, Window{x - 1, y - 1, x + size, y + size}, e.addHeat); err != nil {
+			return dst, e.some, err
 		}
 		e.cells(Extent / size)
 		if e.count == 0 {
-			return dst, nil
+			return dst, e.some, nil
 		}
 		if grid == coarsestGrid || e.size() <= densityBytes {
-			return e.layer.append(dst, DensityLayer, d.keys...), nil
+			return e.layer.append(dst, DensityLayer, d.keys...), e.some, nil
 		}
 	}
 }

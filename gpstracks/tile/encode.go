@@ -30,7 +30,7 @@ type Stats struct {
 // allocates nothing. It is not safe for concurrent use; NewEncoder makes one.
 type Encoder struct {
 	limits           Limits
-	add              func([]byte) error
+	add, addHeat     func([]byte) error
 	tile             ID
 	level            int
 	window           Window
@@ -42,6 +42,7 @@ type Encoder struct {
 	numbers    []int          // of the words of each block, one after the other
 	candidates []candidate
 	bytes      int  // of the candidates
+	some       bool // a block of cells was read
 	full       bool // a track was left out, and so are all that are shorter
 	layer
 	path    path
@@ -94,6 +95,10 @@ func NewEncoder(l Limits) *Encoder {
 		known: map[string]int{}}
 	e.density = density{pairs: map[uint64]uint32{}, numbers: map[uint64]int{}, words: map[string]int{}}
 	e.add = e.Add
+	e.addHeat = func(data []byte) error {
+		e.some = true
+		return e.Add(data)
+	}
 	return e
 }
 
@@ -108,6 +113,11 @@ func (e *Encoder) Encode(ctx context.Context, dst []byte, src Source, t ID, f gp
 		}
 		return e.Append(dst)
 	}
+	heat, some, err := e.appendDensity(ctx, e.density.body[:0], src)
+	if e.density.body = heat; err != nil || !some {
+		return dst, Stats{}, err
+	}
+	e.Begin(t, f)
 	body, stats := dst, Stats{}
 	room := e.limits                                      // what is to be read before it is worth the drawing
 	for band := bands - 1; band >= 0 && !e.full; band-- { // the longest tracks first
@@ -120,8 +130,7 @@ func (e *Encoder) Encode(ctx context.Context, dst []byte, src Source, t ID, f gp
 			return dst, Stats{}, err
 		}
 	}
-	body, err := e.appendDensity(ctx, body, src)
-	return body, stats, err
+	return append(body, heat...), stats, nil
 }
 
 // Begin starts a tile of tracks alone, which must be Valid.

@@ -170,7 +170,10 @@ func newGate(s tile.Source) *gate {
 }
 
 func (g *gate) Blocks(ctx context.Context, level int, w tile.Window, yield func([]byte) error) error {
-	if level > tile.MaxLevel { // each tile reads the shortest tracks once, and others beside
+	// A tile with cells reads those once, and its lines only where there are any.
+	const cells = tile.DensityZoom + 6
+	grid := level - tile.Totals - 1 + 4
+	if level <= tile.DensityZoom || level == tile.Totals || grid > cells {
 		return g.Source.Blocks(ctx, level, w, yield)
 	}
 	g.calls.Add(1)
