@@ -89,9 +89,9 @@ func (e *Encoder) kindOf(activity, source int) uint32 {
 	return n
 }
 
-// appendDensity appends the layer of a tile that has one: nothing if no track passes through it. some is false when there are no
-// cells for a cell around it either, so that nothing is drawn in its buffer.
-func (e *Encoder) appendDensity(ctx context.Context, dst []byte, src Source) (_ []byte, some bool, _ error) {
+// appendDensity appends the layer of a tile that has one: nothing if no track passes through it. It sets some if there
+// are cells in it or around it; without any, nothing is drawn in the tile's buffer either.
+func (e *Encoder) appendDensity(ctx context.Context, dst []byte, src Source) ([]byte, error) {
 	e.some = false
 	for grid := e.tile.Z + cellBits; ; grid-- {
 		size := int32(1) << (grid - e.tile.Z)
@@ -100,15 +100,15 @@ func (e *Encoder) appendDensity(ctx context.Context, dst []byte, src Source) (_ 
 		e.numbers = e.numbers[:0]
 		d := &e.density
 		d.reset()
-		if err := src.Blocks(ctx, e.level, Window{x - 1, y - 1, x + size, y + size}, e.addHeat); err != nil {
-			return dst, e.some, err
+		if err := src.Blocks(ctx, e.level, Window{x - 1, y - 1, x + size, y + size}, e.add); err != nil {
+			return dst, err
 		}
 		e.cells(Extent / size)
 		if e.count == 0 {
-			return dst, e.some, nil
+			return dst, nil
 		}
 		if grid == coarsestGrid || e.size() <= densityBytes {
-			return e.layer.append(dst, DensityLayer, d.keys...), e.some, nil
+			return e.layer.append(dst, DensityLayer, d.keys...), nil
 		}
 	}
 }

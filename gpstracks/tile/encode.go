@@ -30,7 +30,7 @@ type Stats struct {
 // allocates nothing. It is not safe for concurrent use; NewEncoder makes one.
 type Encoder struct {
 	limits           Limits
-	add, addHeat     func([]byte) error
+	add              func([]byte) error
 	tile             ID
 	level            int
 	window           Window
@@ -42,7 +42,7 @@ type Encoder struct {
 	numbers    []int          // of the words of each block, one after the other
 	candidates []candidate
 	bytes      int  // of the candidates
-	some       bool // a block of cells was read
+	some       bool // there are blocks of cells
 	full       bool // a track was left out, and so are all that are shorter
 	layer
 	path    path
@@ -95,10 +95,6 @@ func NewEncoder(l Limits) *Encoder {
 		known: map[string]int{}}
 	e.density = density{pairs: map[uint64]uint32{}, numbers: map[uint64]int{}, words: map[string]int{}}
 	e.add = e.Add
-	e.addHeat = func(data []byte) error {
-		e.some = true
-		return e.Add(data)
-	}
 	return e
 }
 
@@ -113,8 +109,8 @@ func (e *Encoder) Encode(ctx context.Context, dst []byte, src Source, t ID, f gp
 		}
 		return e.Append(dst)
 	}
-	heat, some, err := e.appendDensity(ctx, e.density.body[:0], src)
-	if e.density.body = heat; err != nil || !some {
+	heat, err := e.appendDensity(ctx, e.density.body[:0], src)
+	if e.density.body = heat; err != nil || !e.some {
 		return dst, Stats{}, err
 	}
 	e.Begin(t, f)
@@ -150,7 +146,7 @@ func (e *Encoder) Begin(t ID, f gpstracks.Filter) {
 // when the block is damaged.
 func (e *Encoder) Add(data []byte) error {
 	b, ok := openBlock(data)
-	if !ok || b.level != e.level {
+	if e.some = true; !ok || b.level != e.level {
 		return errBlock
 	}
 	if !e.window.Touches(window(data[headerWindow:])) {

@@ -1,11 +1,8 @@
 // The controls of the layer, for the terrain popup of the page.
-import { distance, element } from './words.js'
+import { button, distance, element } from './words.js'
 
 /** @param {any[]} parts */
 const label = (...parts) => element('label', {}, ...parts)
-
-/** @param {string} words @param {() => void} onclick */
-const button = (words, onclick) => element('button', { type: 'button', onclick }, words)
 
 /** @param {[string, string?][]} options words and values @param {() => void} onchange */
 const choice = (options, onchange) => element('select', { onchange }, ...options.map(o => new Option(...o)))

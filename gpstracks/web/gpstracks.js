@@ -2,11 +2,9 @@
 // describes options, state and events.
 /** @import { Counts, Feature, Handlers, List, MapLike, Options, Shown, State } from './types.d.ts' */
 import { DENSITY_ZOOM, count, heat, weight } from './density.js'
-import { describe, link } from './details.js'
-import { CHOSEN, HANDOVER, HEAT, LAYERS, LIST, NAMES, SPOT, TILES, addLayers, chosen, removeLayers, spot } from './layers.js'
-import { drawProfile, nearest, path, place, slopes } from './profile.js'
+import { HANDOVER, HEAT, LAYERS, LIST, NAMES, TILES, addLayers, removeLayers } from './layers.js'
+import { TrackPopup } from './popup.js'
 import { ACTIVITIES, PALETTE, filter, fromText, listQuery, since, summary, toText, valid } from './state.js'
-import { distance, element } from './words.js'
 
 export * from './state.js'
 
@@ -16,7 +14,6 @@ export class PublicTracksLayer extends EventTarget {
 	error = ''
 	counts = /** @type {Counts} */ ({ activity: {}, source: {} }) // of tracks in the view
 	#data = /** @type {List | object} */ ({ type: 'FeatureCollection', features: [] })
-	#popup = /** @type {any} */ (null)
 	#seen = /** @type {any} */ (null) // bounds that tiles were shown for
 	#timer = /** @type {any} */ (0)
 	#hot = -1
@@ -24,7 +21,6 @@ export class PublicTracksLayer extends EventTarget {
 	#info = /** @type {any} */ (null) // TileJSON
 	#tip = /** @type {any} */ (null)
 	#satellite = false
-	#profile = /** @type {any} */ (null) // of the track whose popup is open: its id, path and cursor
 	#abort = new AbortController()
 	#end = new AbortController()
 
@@ -34,6 +30,7 @@ export class PublicTracksLayer extends EventTarget {
 		this.o = o
 		this.map = /** @type {MapLike} */ (o.map)
 		this.base = new URL(o.baseURL ?? '/api/gps-tracks', document.baseURI).href
+		this.popup = new TrackPopup(this)
 		this.key = `${o.storageKey ?? 'gps-tracks'}.v1`
 		this.sources = o.sources ?? []
 		this.#named = !!o.sources
@@ -122,7 +119,7 @@ export class PublicTracksLayer extends EventTarget {
 		if (!on) {
 			clearTimeout(this.#timer)
 			this.#abort.abort()
-			this.#popup?.remove()
+			this.popup.close()
 			this.error = this.text = ''
 		}
 		if (!map.getStyle()) return
@@ -191,13 +188,8 @@ export class PublicTracksLayer extends EventTarget {
 	/** Shows what the pointer is on. @param {any} e */
 	#hover(e) {
 		const t = e && this.state.on ? this.#near(e.point, 4)[0] : null
-		const p = this.#profile
-		if (p) {
-			const along = t?.id === p.id ? nearest(p.points, [e.lngLat.lng, e.lngLat.lat]) : null
-			p.cursor(along)
-			this.#mark(along)
-		}
-		if (!this.#popup?.isOpen?.()) this.highlight(t?.id ?? -1)
+		this.popup.follow(t?.id, e?.lngLat)
+		if (!this.popup.isOpen()) this.highlight(t?.id ?? -1)
 		const canvas = this.map.getCanvas()
 		if (t || this.#tip) canvas.style.cursor = t ? 'pointer' : ''
 		if (!t) {
@@ -294,13 +286,13 @@ export class PublicTracksLayer extends EventTarget {
 	/** @param {{ x: number, y: number }} at @param {any} lngLat @param {number} near pixels */
 	#open(at, lngLat, near) {
 		const tracks = this.#near(at, near)
-		this.#popup?.remove()
+		this.popup.close()
 		if (!tracks.length) {
 			if (this.state.on && this.map.getZoom() < HANDOVER) this.#here(lngLat)
 			return false
 		}
 		this.#hover(null)
-		this.#show(tracks, lngLat)
+		this.popup.show(tracks, lngLat)
 		return true
 	}
 
@@ -314,99 +306,37 @@ export class PublicTracksLayer extends EventTarget {
 		try {
 			const answer = await this.#fetch(`?${query}`, this.#end.signal)
 			const tracks = answer.ok ? (await answer.json()).features.map((/** @type {Feature} */ f) => f.properties) : []
-			if (tracks.length) this.#show(tracks, lngLat)
+			if (tracks.length) this.popup.show(tracks, lngLat)
 		} catch { /* nothing is shown */ }
 	}
 
 	/** The tracks that are drawn near a point, the exact ones first. @param {{ x: number, y: number }} at @param {number} near pixels */
 	#near({ x, y }, near) {
+		return this.#drawn([[x, y], [x, y]], [[x - near, y - near], [x + near, y + near]])
+	}
+
+	/** Properties of the tracks that are drawn in boxes of pixels. @param {any[]} boxes undefined is the view @returns {any[]} */
+	#drawn(...boxes) {
 		const layers = LAYERS.filter(l => l.kind === 'line' && this.map.getLayer(l.id)).map(l => l.id)
-		const hits = layers[0] ? [0, near].flatMap(r => this.map.queryRenderedFeatures([[x - r, y - r], [x + r, y + r]], { layers })) : []
+		const hits = layers[0] ? boxes.flatMap(box => this.map.queryRenderedFeatures(box, { layers })) : []
 		return [...new Map(hits.map(f => [f.properties.id, f.properties])).values()]
+	}
+
+	/** Reads a track. @param {number} id @returns {Promise<any>} null if there is none */
+	async track(id) {
+		const answer = await this.#fetch(`/tracks/${id}`, this.#end.signal)
+		return answer.ok ? answer.json() : null
 	}
 
 	/** Opens the popup of a track wherever it is, and moves the map there: false if there is none. @param {number} id */
 	async select(id) {
-		const answer = await this.#fetch(`/tracks/${id}`, this.#end.signal)
-		if (!answer.ok) return false
-		const track = await answer.json()
+		const track = await this.track(id)
+		if (!track) return false
 		const [west, south, east, north] = track.bbox
 		this.map.fitBounds([west, south, east, north], { padding: 60, maxZoom: 15, animate: false })
 		const line = track.geometry.type === 'LineString' ? track.geometry.coordinates : track.geometry.coordinates[0]
-		this.#show([track.properties], line[line.length >> 1])
+		this.popup.show([track.properties], line[line.length >> 1])
 		return true
-	}
-
-	/** @param {any[]} tracks @param {any} lngLat */
-	#show(tracks, lngLat) {
-		const n = tracks.length
-		this.#popup?.remove()
-		this.#profile = null
-		this.map.getSource(CHOSEN)?.setData(chosen())
-		if (this.map.getLayer(CHOSEN)) this.map.setLayoutProperty(CHOSEN, 'visibility', 'none')
-		const box = element('section', { className: 'gps-tracks-popup', tabIndex: 0, ariaLabel: n > 1 ? `${n} tracks here` : 'Track' })
-		for (const t of tracks.slice(0, 8)) {
-			const show = () => this.highlight(t.id)
-			/** @type {any} */
-			const item = element('article', { onpointerenter: show }, element('h3', {}, t.name || 'Track without a name'),
-				element('p', {}, [t.activity, distance(t.length_m), t.recorded_on, t.source].filter(Boolean).join(' · ')))
-			item.addEventListener('focusin', show)
-			item.append(...link(t.url ?? '', 'Open at its source'), element('p', {}, t.attribution ?? ''))
-			const more = () => this.#describe(t.id, item)
-			if (n === 1) more()
-			else item.append(element('button', { type: 'button', onclick: (/** @type {any} */ e) => { e.target.remove(); more() } }, 'Details'))
-			box.append(item)
-		}
-		if (n > 8) box.append(`and ${n - 8} more`)
-		const popup = this.#popup = new this.o.Popup().setLngLat(lngLat).setDOMContent(box).addTo(this.map)
-		popup.on('close', () => {
-			if (this.#popup !== popup) return
-			this.map.getSource(CHOSEN)?.setData(chosen())
-			if (this.map.getLayer(CHOSEN)) this.map.setLayoutProperty(CHOSEN, 'visibility', 'none')
-			this.#mark(null)
-			this.#profile = null
-			this.highlight(-1)
-		})
-		this.highlight(tracks[0].id)
-	}
-
-	/** Adds to a popup what else is known of a track. @param {number} id @param {Element} item */
-	async #describe(id, item) {
-		try {
-			const answer = await this.#fetch(`/tracks/${id}`, this.#end.signal)
-			if (!answer.ok) return
-			const track = await answer.json()
-			const { profile } = track.properties
-			const drawn = profile?.length > 1 ? drawProfile(profile, along => this.#mark(along)) : null
-			this.map.getSource(CHOSEN)?.setData(chosen(track.geometry))
-			item.append(...describe(track, this.base, drawn))
-			const share = this.o.share?.(id)
-			if (share) item.append(element('button', { type: 'button', onclick: (/** @type {any} */ e) => this.#share(e.target, share) }, 'Share'))
-			if (drawn && track.geometry.type === 'LineString') item.append(element('button', { type: 'button', ariaPressed: 'false', onclick: (/** @type {any} */ e) => this.#slope(e.target, profile) }, 'Slope'))
-			if (drawn) this.#profile = { id, points: path(track.geometry), cursor: drawn.cursor }
-		} catch { /* what the tile says is there */ }
-	}
-
-	/** Colours the line of the popup by its slope, or no more. @param {any} button @param {number[][]} profile */
-	#slope(button, profile) {
-		const on = button.ariaPressed !== 'true'
-		button.ariaPressed = `${on}`
-		if (on) this.map.setPaintProperty(CHOSEN, 'line-gradient', slopes(profile))
-		this.map.setLayoutProperty(CHOSEN, 'visibility', on ? 'visible' : 'none')
-	}
-
-	/** Hands the address of a track on. @param {any} button @param {string} url */
-	async #share(button, url) {
-		try {
-			const system = 'share' in navigator
-			await (system ? navigator.share({ url }) : navigator.clipboard.writeText(url))
-			button.textContent = system ? 'Share' : 'Copied'
-		} catch { /* given up, or forbidden */ }
-	}
-
-	/** Shows where the cursor of the profile is. @param {number | null} along */
-	#mark(along) {
-		this.map.getSource(SPOT)?.setData(along === null || !this.#profile ? spot() : spot(place(this.#profile.points, along)))
 	}
 
 	/** Brings a track to the front; none with -1. @param {number} id */
@@ -419,8 +349,6 @@ export class PublicTracksLayer extends EventTarget {
 
 	/** The tracks that are drawn in the view, the longest first. @returns {any[]} their properties */
 	inView() {
-		const layers = LAYERS.filter(l => l.kind === 'line' && this.map.getLayer(l.id)).map(l => l.id)
-		const drawn = layers[0] ? this.map.queryRenderedFeatures(undefined, { layers }) : []
-		return [...new Map(drawn.map((/** @type {any} */ f) => [f.properties.id, f.properties])).values()].sort((a, b) => b.length_m - a.length_m || a.id - b.id)
+		return this.#drawn(undefined).sort((a, b) => b.length_m - a.length_m || a.id - b.id)
 	}
 }

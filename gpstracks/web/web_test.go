@@ -32,7 +32,7 @@ func TestSize(t *testing.T) {
 	size := 0
 	names, err := fs.Glob(web.Files(), "*")
 	require.NoError(t, err)
-	require.Equal(t, []string{"controls.js", "density.js", "details.js", "gpstracks.css", "gpstracks.js", "layers.js", "profile.js",
+	require.Equal(t, []string{"controls.js", "density.js", "details.js", "gpstracks.css", "gpstracks.js", "layers.js", "popup.js", "profile.js",
 		"state.js", "types.d.ts", "words.js"}, names)
 	for _, name := range slices.DeleteFunc(names, func(name string) bool { return name == "types.d.ts" }) {
 		size += get(t, name).Body.Len()

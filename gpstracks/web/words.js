@@ -10,3 +10,6 @@ export function element(tag, values, ...children) {
 	e.append(...children)
 	return e
 }
+
+/** @param {string} words @param {(e: any) => void} onclick @param {object} [more] */
+export const button = (words, onclick, more) => element('button', { type: 'button', onclick, ...more }, words)

@@ -1,0 +1,104 @@
+// The popup of tracks: what is known of each, and its line, ends, slope and profile on the map.
+import { describe, link } from './details.js'
+import { CHOSEN, SPOT, chosen, spot } from './layers.js'
+import { drawProfile, nearest, path, place, slopes } from './profile.js'
+import { button, distance, element } from './words.js'
+
+/** One popup at a time. */
+export class TrackPopup {
+	#popup = /** @type {any} */ (null)
+	#profile = /** @type {any} */ (null) // of the track that is described: its id, path and cursor
+
+	/** @param {import('./gpstracks.js').PublicTracksLayer} layer */
+	constructor(layer) {
+		this.layer = layer
+		this.map = layer.map
+	}
+
+	isOpen() {
+		return !!this.#popup?.isOpen?.()
+	}
+
+	close() {
+		this.#popup?.remove()
+	}
+
+	/** Puts the cursor of the profile where the pointer is. @param {number} [id] of the track under it @param {{ lng: number, lat: number }} [at] */
+	follow(id, at) {
+		const p = this.#profile
+		if (!p) return
+		const along = at && id === p.id ? nearest(p.points, [at.lng, at.lat]) : null
+		p.cursor(along)
+		this.#mark(along)
+	}
+
+	/** @param {any[]} tracks @param {any} lngLat */
+	show(tracks, lngLat) {
+		this.close()
+		const n = tracks.length
+		const box = element('section', { className: 'gps-tracks-popup', tabIndex: 0, ariaLabel: n > 1 ? `${n} tracks here` : 'Track' })
+		const popup = this.#popup = new this.layer.o.Popup().setLngLat(lngLat).setDOMContent(box)
+		for (const t of tracks.slice(0, 8)) {
+			const show = () => this.layer.highlight(t.id)
+			/** @type {any} */
+			const item = element('article', { onpointerenter: show }, element('h3', {}, t.name || 'Track without a name'),
+				element('p', {}, [t.activity, distance(t.length_m), t.recorded_on, t.source].filter(Boolean).join(' · ')))
+			item.addEventListener('focusin', show)
+			item.append(...link(t.url ?? '', 'Open at its source'), element('p', {}, t.attribution ?? ''))
+			const more = () => this.#describe(popup, t.id, item)
+			if (n === 1) more()
+			else item.append(button('Details', (/** @type {any} */ e) => { e.target.remove(); more() }))
+			box.append(item)
+		}
+		if (n > 8) box.append(`and ${n - 8} more`)
+		popup.addTo(this.map).on('close', () => this.#popup === popup && this.#forget())
+		this.layer.highlight(tracks[0].id)
+	}
+
+	#forget() {
+		this.#popup = this.#profile = null
+		this.map.getSource(CHOSEN)?.setData(chosen())
+		if (this.map.getLayer(CHOSEN)) this.map.setLayoutProperty(CHOSEN, 'visibility', 'none')
+		this.#mark(null)
+		this.layer.highlight(-1)
+	}
+
+	/** Adds what else is known of a track. @param {any} popup @param {number} id @param {Element} item */
+	async #describe(popup, id, item) {
+		try {
+			const track = await this.layer.track(id)
+			if (!track || this.#popup !== popup) return
+			const { profile } = track.properties
+			const drawn = profile?.length > 1 ? drawProfile(profile, along => this.#mark(along)) : null
+			this.map.getSource(CHOSEN)?.setData(chosen(track.geometry))
+			item.append(...describe(track, this.layer.base, drawn))
+			const share = this.layer.o.share?.(id)
+			if (share) item.append(button('Share', (/** @type {any} */ e) => hand(e.target, share)))
+			if (!drawn) return
+			if (track.geometry.type === 'LineString') item.append(button('Slope', (/** @type {any} */ e) => this.#slope(e.target, profile), { ariaPressed: 'false' }))
+			this.#profile = { id, points: path(track.geometry), cursor: drawn.cursor }
+		} catch { /* what the tile says is there */ }
+	}
+
+	/** Colours the line by its slope, or no more. @param {any} pressed @param {number[][]} profile */
+	#slope(pressed, profile) {
+		const on = pressed.ariaPressed !== 'true'
+		pressed.ariaPressed = `${on}`
+		if (on) this.map.setPaintProperty(CHOSEN, 'line-gradient', slopes(profile))
+		this.map.setLayoutProperty(CHOSEN, 'visibility', on ? 'visible' : 'none')
+	}
+
+	/** Shows where the cursor of the profile is. @param {number | null} along */
+	#mark(along) {
+		this.map.getSource(SPOT)?.setData(along === null || !this.#profile ? spot() : spot(place(this.#profile.points, along)))
+	}
+}
+
+/** Hands an address on. @param {any} pressed @param {string} url */
+async function hand(pressed, url) {
+	try {
+		const system = 'share' in navigator
+		await (system ? navigator.share({ url }) : navigator.clipboard.writeText(url))
+		pressed.textContent = system ? 'Share' : 'Copied'
+	} catch { /* given up, or forbidden */ }
+}
