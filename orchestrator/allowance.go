@@ -14,18 +14,21 @@ import (
 )
 
 // classOf is the class of the requests that an attempt of a job makes. What has failed before is a retry, and so is
-// a word from before its destination answered again: there may be hundreds of them.
+// a word from well before its destination answered again: there may be hundreds of them.
 func classOf(j queue.Job, answers time.Time) allowance.Class {
 	class, _, waited := WaitsForRequests(j)
 	if !waited {
 		class = firstClass(j)
 	}
 	again := j.Attempt > 1 && !waited && !strings.HasPrefix(j.Error, looksAgain)
-	if again || class == allowance.Word && j.CreatedAt.Before(answers) {
+	if again || class == allowance.Word && answers.Sub(j.CreatedAt) > fresh {
 		return allowance.Retry
 	}
 	return class
 }
+
+// fresh is how old a word may be that is no retry after a silence: cards of others that fail look like one, too.
+const fresh = 30 * time.Second
 
 // firstClass is the class of a job's first attempt.
 func firstClass(j queue.Job) allowance.Class {

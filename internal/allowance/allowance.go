@@ -174,7 +174,8 @@ func (m *Meter) Answered(r *Request, limit, remaining int, now time.Time) {
 	if m.limit = max(m.limit, remaining+own); limit > 0 {
 		m.limit = limit
 	}
-	m.others, m.until = max(0, m.limit-remaining-own), now.Add(m.Window+m.Slack)
+	used := m.limit - remaining // at some moment since it was sent: what others have changes no further than that shows
+	m.others, m.until = max(0, min(max(m.others, used-len(m.sent)), used-own)), now.Add(m.Window+m.Slack)
 }
 
 // Lost notes that a request has met no answer.

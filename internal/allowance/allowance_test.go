@@ -46,3 +46,23 @@ func TestNothingIsSaid(t *testing.T) {
 		m.Send(allowance.Retry, now)
 	}
 }
+
+// An answer that comes late counts what was sent meanwhile: those are no requests of others. What others have is no less for it.
+func TestAnswerComesLate(t *testing.T) {
+	t.Parallel()
+	for _, others := range []int{0, 5} {
+		now := time.Date(2031, 5, 4, 8, 0, 0, 0, time.UTC)
+		m := &allowance.Meter{Window: time.Minute, Slack: time.Second, Settling: 2 * time.Second}
+		m.Answered(m.Send(allowance.Event, now), 60, 59-others, now)
+		late := m.Send(allowance.Event, now)
+		for i := range 40 {
+			m.Answered(m.Send(allowance.Event, now), 60, 58-others-i, now)
+		}
+		m.Answered(late, 60, 18-others, now)
+		used, limit, _ := m.Used(now)
+		require.Equal(t, []int{42 + others, 60}, []int{used, limit})
+		m.Answered(m.Send(allowance.Event, now), 60, 0, now)
+		used, _, _ = m.Used(now)
+		require.Equal(t, 60, used, "others have used the rest")
+	}
+}

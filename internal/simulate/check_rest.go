@@ -80,7 +80,7 @@ func (c *checker) owing() {
 		switch {
 		case !j.Status.Terminal():
 			c.fail(Ends, "job %d (%s, task %d) has not ended: attempt %d, %s", j.ID, j.Kind, j.TaskID, j.Attempt, j.Error)
-		case j.Status == queue.Failed && j.MaxAttempts > 0 && j.Attempt >= j.MaxAttempts:
+		case j.Status == queue.Failed && j.MaxAttempts > 0 && j.Attempt >= j.MaxAttempts && j.Error != queue.LostHeartbeat: // a failed run
 			c.fail(Owed, "job %d (%s, task %d) was given up after %d attempts: %s", j.ID, j.Kind, j.TaskID, j.Attempt, j.Error)
 		case j.Status == queue.Failed && orchestrator.IsEffect(j) && mayGoAway(j.Error):
 			c.fail(Owed, "job %d (%s, task %d) was given up because of what may go away: %s", j.ID, j.Kind, j.TaskID, j.Error)
