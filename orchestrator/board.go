@@ -19,8 +19,13 @@ import (
 // found the move on the board.
 const HookReplayed = "reconcile"
 
-// Heard passes a webhook of a work item to the features. It returns at once, and moves no task.
+// Heard passes a webhook of a work item to the features, and has comments read again after one of a comment. It returns
+// at once, and moves no task.
 func (e *Engine) Heard(h tracker.Hook) {
+	if h.Kind == tracker.HookComment {
+		e.said.drop(h.ItemID)
+		return
+	}
 	if err := passOn(context.Background(), e.features, h); err != nil {
 		e.Log.Error("a webhook could not be passed on", "item", h.ItemID, "err", err)
 	}

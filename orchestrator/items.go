@@ -75,7 +75,7 @@ func (e *Engine) Wanted(h tracker.Hook) (job queue.Job, ignored string) {
 	switch {
 	case h.Kind == tracker.HookComment:
 		if !h.Self {
-			e.said.drop(h.ItemID)
+			e.Heard(h)
 		}
 		return queue.Job{}, "comments are only noted"
 	case h.Kind == tracker.HookItemUpdated && !h.Status:

@@ -13,9 +13,6 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
-// commentMax is how long a comment may be, in characters.
-const commentMax = 50_000
-
 // titleOf tidies a title: it is one line.
 func titleOf(typed string) (string, error) {
 	title := strings.Join(strings.Fields(cards.CleanText(typed)), " ")
@@ -92,7 +89,7 @@ func (b *Board) Cards(ctx context.Context, f cards.Filter) (out []cards.Card, er
 	within := "(partition by project, col order by " + rankOfCard + ", id)"
 	query := `select id, project, number, title, '', col, state, version, entries, made_by, made_at, moved_at` +
 		labelsOfCard + `, place, many,
-		(select count(*) from board_comments where card = board_cards.id) from (
+		(select count(*) from board_comments where card = board_cards.id and ` + isThere + `) from (
 		select *, row_number() over ` + within + ` as place, count(*) over (partition by project, col) as many
 		from board_cards where ` + where + `) as board_cards`
 	if f.Each > 0 {
@@ -116,10 +113,14 @@ func (b *Board) Story(ctx context.Context, id string) (s cards.Story, err error)
 		return s, err
 	}
 	s.Card = r.Card
-	if s.Comments, err = b.comments(ctx, id); err != nil {
+	if s.Comments, err = b.comments(ctx, b.db, id); err != nil {
 		return s, err
 	}
-	s.Said = len(s.Comments)
+	for _, c := range s.Comments {
+		if c.DeletedBy == "" {
+			s.Said++
+		}
+	}
 	log := "select " + columnsOfEntry + " from board_moves where card = ? order by n"
 	err = b.db.each(ctx, b.db, log, []any{id}, func(scan func(...any) error) error {
 		e, err := scanEntry(scan)
@@ -248,25 +249,6 @@ func (b *Board) Move(ctx context.Context, id, column string, by cards.Person) (e
 		return err
 	})
 	return e, err
-}
-
-// Say implements cards.Writer.
-func (b *Board) Say(ctx context.Context, s cards.Saying) error {
-	body := strings.TrimSpace(cards.CleanText(s.Body))
-	if body == "" {
-		return &cards.InputError{Text: "The comment is empty."}
-	}
-	if err := atMost("comment", body, commentMax); err != nil {
-		return err
-	}
-	return b.db.write(ctx, func(t tx) error {
-		r, err := b.find(ctx, t, "", s.ID)
-		if err != nil {
-			return err
-		}
-		_, _, err = b.addComment(ctx, t, r, form("said", s.Key, s.ID, body), s.By.Name, body, "{}")
-		return err
-	})
 }
 
 // Arrange implements cards.Writer.

@@ -125,41 +125,17 @@ func (b *Board) SetStatus(ctx context.Context, projectID, itemID string, status 
 	})
 }
 
-// small holds what stands below a comment.
-type small struct {
-	Links []tracker.Link `json:"links,omitempty"`
-	Note  string         `json:"note,omitempty"`
-}
-
-// comments reads the comments of a card, oldest first.
-func (b *Board) comments(ctx context.Context, id string) (out []cards.Comment, err error) {
-	query := "select id, author, body, small, at from board_comments where card = ? order by at, id"
-	err = b.db.each(ctx, b.db, query, []any{id}, func(scan func(...any) error) error {
-		var c cards.Comment
-		var at int64
-		var more string
-		var s small
-		if err := scan(&c.ID, &c.Author, &c.Body, &more, &at); err != nil {
-			return err
-		}
-		if err := json.Unmarshal([]byte(more), &s); err != nil {
-			return fmt.Errorf("comment %s: %w", c.ID, err)
-		}
-		c.Links, c.Note, c.At, c.Service = s.Links, s.Note, moment(at), isOwn(c.Author)
-		out = append(out, c)
-		return nil
-	})
-	return out, err
-}
-
 // Comments implements tracker.Tracker.
 func (b *Board) Comments(ctx context.Context, projectID, itemID string) ([]tracker.Comment, error) {
 	if _, err := b.find(ctx, b.db, projectID, itemID); err != nil {
 		return nil, err
 	}
-	list, err := b.comments(ctx, itemID)
+	list, err := b.comments(ctx, b.db, itemID)
 	var out []tracker.Comment
 	for _, c := range list {
+		if c.DeletedBy != "" {
+			continue
+		}
 		body := tracker.NewComment{Body: c.Body, Links: c.Links, Note: c.Note}.Plain()
 		out = append(out, tracker.Comment{ID: c.ID, AuthorID: c.Author, Body: body, CreatedAt: c.At, Own: c.Service})
 	}
@@ -182,11 +158,11 @@ func (b *Board) SetComment(ctx context.Context, n tracker.NewComment) error {
 		if err != nil || !had {
 			return err
 		}
-		more, err := json.Marshal(small{n.Links, n.Note})
+		more, err := json.Marshal(small{Links: n.Links, Note: n.Note})
 		if err != nil {
 			return err
 		}
-		update := "update board_comments set body = ?, small = ? where id = ?"
+		update := "update board_comments set body = ?, small = ? where id = ? and " + isThere
 		if err := t.exec(ctx, update, cards.CleanText(n.Body), string(more), id); err != nil {
 			return err
 		}
@@ -200,7 +176,7 @@ func (b *Board) post(ctx context.Context, t tx, n tracker.NewComment) (id string
 	if err != nil {
 		return "", false, err
 	}
-	more, err := json.Marshal(small{n.Links, n.Note})
+	more, err := json.Marshal(small{Links: n.Links, Note: n.Note})
 	if err != nil {
 		return "", false, err
 	}

@@ -65,11 +65,32 @@ func (d Desk) Do(ctx context.Context, a Act) error {
 		}
 	}
 	if a.Column == "" || strings.TrimSpace(a.Body) != "" {
-		if err := d.Cards.Say(ctx, cards.Saying{ID: a.Card, Key: a.Key, Body: a.Body, By: a.By}); err != nil || a.Column == "" {
+		err := d.Cards.Say(ctx, cards.Saying{ID: a.Card, Key: a.Key, Body: a.Body, By: a.By})
+		d.Engine.Heard(tracker.Hook{Kind: tracker.HookComment, ItemID: a.Card})
+		if err != nil || a.Column == "" {
 			return err
 		}
 	}
 	return d.move(ctx, a.Card, a.Column, a.By)
+}
+
+// Amend replaces or deletes a comment of the person's own; others' only an administrator deletes. It moves nothing: who
+// reads the comments next reads the newest text.
+func (d Desk) Amend(ctx context.Context, a cards.Amendment, admin bool) error {
+	story, err := d.Cards.Story(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(story.Comments, func(c cards.Comment) bool { return c.ID == a.Comment })
+	switch {
+	case at < 0:
+		return fmt.Errorf("the comment %.40q: %w", a.Comment, tracker.ErrNotFound)
+	case !story.Comments[at].IsOf(a.By) && !(admin && a.Delete):
+		return &DeniedError{Why: "only its author edits a comment, and only the author or an administrator deletes it"}
+	}
+	err = d.Cards.Amend(ctx, a)
+	d.Engine.Heard(tracker.Hook{Kind: tracker.HookComment, ItemID: a.ID})
+	return err
 }
 
 // decides reports whether a column holds a person's verdict.
@@ -108,7 +129,7 @@ func (d Desk) checkVerdict(ctx context.Context, a Act) error {
 		return err
 	}
 	said := strings.TrimSpace(a.Body) != "" || slices.ContainsFunc(story.Comments, func(c cards.Comment) bool {
-		return !c.Service && !c.At.Before(story.MovedAt)
+		return !c.Service && c.DeletedBy == "" && !c.At.Before(story.MovedAt)
 	})
 	if stage.Status(a.Column) == stage.StatusRejected && !said {
 		return &cards.InputError{Text: NeedsReason}

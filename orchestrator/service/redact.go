@@ -329,3 +329,8 @@ func (c redactedCards) Say(ctx context.Context, s cards.Saying) error {
 	s.Body = c.by.Text(s.Body)
 	return c.Board.Say(ctx, s)
 }
+
+func (c redactedCards) Amend(ctx context.Context, a cards.Amendment) error {
+	a.Body = c.by.Text(a.Body)
+	return c.Board.Amend(ctx, a)
+}

@@ -56,10 +56,13 @@ type CardDetail struct {
 
 // CommentView is a comment on a card.
 type CommentView struct {
-	Author  string    `json:"author"`
-	Service bool      `json:"service,omitempty"`
-	At      time.Time `json:"at"`
-	Body    string    `json:"body"` // Markdown
+	ID        string    `json:"id"`
+	Author    string    `json:"author"`
+	Service   bool      `json:"service,omitempty"`
+	At        time.Time `json:"at"`
+	Body      string    `json:"body"` // Markdown
+	EditedAt  time.Time `json:"edited_at,omitzero"`
+	DeletedBy string    `json:"deleted_by,omitempty"` // its body is empty
 }
 
 // MoveList is the answer of POST /cards/move, in the order of the request.
@@ -85,7 +88,10 @@ func (s *server) cardRoutes(row func(method, pattern string, needs access.Role, 
 		row("GET", "/cards/{card}", access.Viewer, ofCard, s.card),
 		row("PUT", "/cards/{card}", access.Operator, ofCard, s.editCard),
 		row("POST", "/cards/{card}", access.Operator, ofCard, s.actOnCard),
+		row("PUT", "/cards/{card}/comments/{comment}", access.Operator, ofCard, s.amend),
+		row("DELETE", "/cards/{card}/comments/{comment}", access.Operator, ofCard, s.amend),
 	}
+	out[6].Note, out[7].Note = "of its author only", "of its author only; an administrator deletes any"
 	out[5].Note = "Approved and Rejected need an approver, Confirm Deploy a releaser"
 	return out
 }
@@ -179,17 +185,19 @@ func (s *server) cards(r *http.Request) (any, error) {
 	return out, err
 }
 
-// written decodes what changes a card into a value, and returns who has sent it.
+// written decodes what changes a card into a value, nil for none, and returns who has sent it.
 func written(r *http.Request, into any) (by cards.Person, err error) {
 	p := access.Of(r.Context())
 	by.Proof = p.PersonProof()
+	if by.Name, err = cards.CleanName(cmp.Or(called(r), p.Name)); into == nil || err != nil {
+		return by, err
+	}
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return by, badPayload("The body is no JSON of this request: " + err.Error() + ".")
 	}
-	by.Name, err = cards.CleanName(cmp.Or(called(r), p.Name))
-	return by, err
+	return by, nil
 }
 
 func (s *server) makeCard(r *http.Request) (any, error) {
@@ -229,7 +237,7 @@ func (s *server) detail(r *http.Request, id string) (any, error) {
 	story, err := s.Desk.Cards.Story(r.Context(), id)
 	out := CardDetail{CardView: s.viewOf(story.Card), Description: story.Description, Comments: []CommentView{}}
 	for _, c := range story.Comments {
-		out.Comments = append(out.Comments, CommentView{c.Author, c.Service, c.At, c.Body})
+		out.Comments = append(out.Comments, CommentView{c.ID, c.Author, c.Service, c.At, c.Body, c.EditedAt, c.DeletedBy})
 	}
 	for _, c := range story.BlockedBy {
 		out.BlockedBy = append(out.BlockedBy, s.viewOf(c).Key)
@@ -288,6 +296,29 @@ func (s *server) actOnCard(r *http.Request) (any, error) {
 	}
 	if err == nil && put.Other != "" {
 		err = s.Desk.Arrange(r.Context(), c.Project, put)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.detail(r, c.ID)
+}
+
+// amend replaces or deletes a comment.
+func (s *server) amend(r *http.Request) (any, error) {
+	var in struct{ Comment string }
+	var into any = &in
+	a := cards.Amendment{Comment: r.PathValue("comment"), Delete: r.Method == http.MethodDelete}
+	if a.Delete {
+		into = nil
+	}
+	by, err := written(r, into)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.cardNamed(r)
+	if err == nil {
+		a.ID, a.Body, a.By = c.ID, in.Comment, by
+		err = s.Desk.Amend(r.Context(), a, access.Of(r.Context()).May(access.Admin, s.viewOf(c).Repo))
 	}
 	if err != nil {
 		return nil, err

@@ -28,8 +28,9 @@ func deskWithACard(r *Rig) admin.Desk {
 	require.NoError(r, err)
 	r.Cleanup(func() { require.NoError(r, own.Close()) })
 	d := admin.Desk{Engine: r.Engine, Cards: own, Source: "board"}
-	_, err = d.Make(r.Context(), cards.New{Project: App, Title: "x", By: cards.Person{Name: "ann"}}, false)
+	c, err := d.Make(r.Context(), cards.New{Project: App, Title: "x", By: cards.Person{Name: "ann"}}, false)
 	require.NoError(r, err)
+	require.NoError(r, own.Say(r.Context(), cards.Saying{ID: c.ID, Body: "said", By: cards.Person{Name: "admin"}}))
 	return d
 }
 

@@ -122,7 +122,7 @@ func (p place) address(r access.Route, prefix string) (path string, body string)
 	case strings.HasPrefix(r.Pattern, "/board/"):
 		id = p.card
 	}
-	at := strings.NewReplacer("{card}", p.card, "{id}", id).Replace(r.Pattern)
+	at := strings.NewReplacer("{card}", p.card, "{id}", id, "{comment}", "none", "{file}", "none").Replace(r.Pattern)
 	path = prefix + strings.NewReplacer("{run}", "1", "{attempt}", "1", "{name}", "dash.js", "{$}", "").Replace(at)
 	if prefix == "" {
 		return path, fmt.Sprintf(`{"repo":%q,"board":%q,"task":%d,"on":9}`, p.repo, p.project, p.task)

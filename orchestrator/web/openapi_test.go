@@ -43,6 +43,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
 // described is the document, and its operations by method and path.
@@ -129,6 +130,7 @@ type world struct {
 	handler    http.Handler
 	freeze     func(ctx context.Context, repo string, taskID int64, reason string) error
 	failed     int64
+	comment    string
 }
 
 func describedWorld(t *testing.T, test func(*world)) {
@@ -174,6 +176,11 @@ func describedWorld(t *testing.T, test func(*world)) {
 			return receipt.Issued{Commits: []string{"c"}}, map[int64]error{2: receipt.ErrLive}[t.ID]
 		}
 		o.Desk = deskWithACard(r)
+		list, err := o.Desk.Cards.Cards(r.Context(), cards.Filter{})
+		require.NoError(r, err)
+		story, err := o.Desk.Cards.Story(r.Context(), list[0].ID)
+		require.NoError(r, err)
+		w.comment = story.Comments[0].ID
 		w.handler, err = web.Handler(o)
 		require.NoError(r, err)
 		test(w)
@@ -319,6 +326,8 @@ func TestExamplesAndAnswers(t *testing.T) {
 			return cmp.Compare(strings.Index("GPD", a[:1]), strings.Index("GPD", b[:1]))
 		})
 		special := map[string]map[string]string{"POST /tasks/{id}/confirm": {"id": "2"}, "POST /effects/{id}/again": {"id": fmt.Sprint(w.failed)}}
+		special["PUT /cards/{card}/comments/{comment}"] = map[string]string{"comment": w.comment}
+		special["DELETE /cards/{card}/comments/{comment}"] = special["PUT /cards/{card}/comments/{comment}"]
 		for _, name := range names {
 			rec := w.send(name, special[name], "", adminToken)
 			require.Equal(w, map[bool]int{false: 2, true: 4}[name == "POST /tasks/{id}/undo"], rec.Code/100, "%s: %s", name, rec.Body)

@@ -147,6 +147,15 @@ type Comment struct {
 	Links   []tracker.Link
 	Note    string // small print
 	At      time.Time
+	Proof   stage.Proof // of the author; empty: not known
+
+	EditedAt  time.Time // zero: it says what it has always said
+	DeletedBy string    // of one that was deleted, whose Body is empty
+}
+
+// IsOf reports whether a person has made the comment. A name that was only typed proves nothing against one that was proved.
+func (c Comment) IsOf(p Person) bool {
+	return !c.Service && c.Author == p.Name && (c.Proof == stage.ProofNone || p.Proof != "" && p.Proof != stage.ProofNone)
 }
 
 // Kinds of entries of a card's log.
@@ -161,6 +170,8 @@ const (
 	Unblocked  = "unblocked" // as well
 	PutBefore  = "before"    // in its column; To is the id of the card that is next to it
 	PutBehind  = "behind"    // as well
+	Reworded   = "reworded"  // a comment, whose id is To; Before has what it said before
+	Unsaid     = "unsaid"    // as well: it was deleted
 )
 
 // Entry is one change of a card. The log is only added to.
@@ -173,7 +184,7 @@ type Entry struct {
 	To      string
 	By      string
 	Proof   stage.Proof // of who it was; empty for the service's own
-	Before  string      // of an edit: title and description, divided by a line's end
+	Before  string      // of an edit: title and description, divided by a line's end; of a comment: its text
 	At      time.Time
 }
 
@@ -183,7 +194,7 @@ func (e Entry) Delivery() string { return fmt.Sprintf("%s/%d", e.Card, e.N) }
 // Story is a card with all that belongs to it.
 type Story struct {
 	Card
-	Comments  []Comment // oldest first
+	Comments  []Comment // oldest first, with a trace of those that were deleted
 	Log       []Entry   // oldest first
 	BlockedBy []Card
 	Blocks    []Card
@@ -222,6 +233,14 @@ type Saying struct {
 	By            Person
 }
 
+// Amendment replaces or deletes a comment; what it said before stays in the log.
+type Amendment struct {
+	ID, Comment string // of the card, and of the comment
+	Body        string
+	Delete      bool
+	By          Person
+}
+
 // Arrangement changes how a card stands to the board, or to another card. Kind is one of
 // ArchivedIt, RestoredIt, DeletedIt, Blocked, Unblocked, PutBefore and PutBehind.
 type Arrangement struct {
@@ -253,12 +272,19 @@ type Writer interface {
 	// Move puts a card into a column, by its key, and returns the entry of its log. Where
 	// it stands there already that is the entry of the move that has put it there.
 	Move(ctx context.Context, id, column string, by Person) (Entry, error)
-	Say(ctx context.Context, s Saying) error
 	Arrange(ctx context.Context, a Arrangement) error
+}
+
+// Talk keeps what is said on cards, as Writer does the rest.
+type Talk interface {
+	Say(ctx context.Context, s Saying) error
+	// Amend changes the comment of whoever it is: who may do that is judged before.
+	Amend(ctx context.Context, a Amendment) error
 }
 
 // Board is a board of our own.
 type Board interface {
 	Reader
 	Writer
+	Talk
 }

@@ -59,14 +59,27 @@ func (c card) act(s *streams, method string, body any) error {
 
 func (c card) path() string { return "/cards/" + url.PathEscape(c.Card) }
 
-func printCard(w io.Writer, k web.CardDetail) {
+func printCard(w io.Writer, k web.CardDetail) { writeCard(w, k, false) }
+
+// writeCard prints a card, on request with the ids of its comments.
+func writeCard(w io.Writer, k web.CardDetail, ids bool) {
 	fmt.Fprintf(w, "%s %s\n%s of %s, by %s; version %d\n", k.Key, oneLine(k.Title, 200), k.Column, k.Repo, k.MadeBy, k.Version)
 	if k.Labels != "" {
 		fmt.Fprintln(w, "labels: "+oneLine(k.Labels, 200))
 	}
 	fmt.Fprintln(w, still(k.Description))
 	for _, said := range k.Comments {
-		fmt.Fprintf(w, "\n-- %s, %s\n%s\n", oneLine(said.Author, 60), moment(said.At), still(said.Body))
+		about := "" // what has become of it
+		switch {
+		case said.DeletedBy != "":
+			about = ", deleted by " + oneLine(said.DeletedBy, 60)
+		case !said.EditedAt.IsZero():
+			about = ", edited " + moment(said.EditedAt)
+		}
+		if ids {
+			about += ", " + oneLine(said.ID, 40)
+		}
+		fmt.Fprintf(w, "\n-- %s, %s%s\n%s\n", oneLine(said.Author, 60), moment(said.At), about, still(said.Body))
 	}
 }
 
@@ -83,7 +96,9 @@ func still(text string) string {
 type cardShowCmd struct{ card }
 
 // Run prints a card.
-func (c cardShowCmd) Run(s *streams) error { return c.act(s, http.MethodGet, nil) }
+func (c cardShowCmd) Run(s *streams) error {
+	return read(c.printer, s, http.MethodGet, c.path(), nil, func(w io.Writer, k web.CardDetail) { writeCard(w, k, true) })
+}
 
 type cardAddCmd struct {
 	Title  string   `arg:"" help:"In a few words."`
@@ -156,12 +171,23 @@ func (c cardMoveCmd) Run(s *streams) error {
 
 type cardCommentCmd struct {
 	card
-	Text string `arg:"" help:"In Markdown."`
-	Key  string `help:"Identity: the same key and text make one comment."`
+	Text   string `arg:"" optional:"" help:"In Markdown."`
+	Key    string `help:"Identity: the same key and text make one comment."`
+	Edit   string `placeholder:"ID" xor:"which" help:"Replace this comment of yours; card show prints the ids."`
+	Delete string `placeholder:"ID" xor:"which" help:"Delete this comment; that of another needs the right admin."`
 }
 
-// Run comments on a card; it needs the right operator.
+// Run comments on a card, or changes a comment; it needs the right operator.
 func (c cardCommentCmd) Run(s *streams) error {
+	at := c.path() + "/comments/" + url.PathEscape(cmp.Or(c.Edit, c.Delete))
+	switch {
+	case (c.Text == "") != (c.Delete != ""):
+		return &exitError{exitUsage, errors.New("write what the comment is to say; with --delete there is no text")}
+	case c.Edit != "":
+		return read(c.printer, s, http.MethodPut, at, map[string]string{"comment": c.Text}, printCard)
+	case c.Delete != "":
+		return read(c.printer, s, http.MethodDelete, at, nil, printCard)
+	}
 	return c.act(s, http.MethodPost, map[string]string{"comment": c.Text, "key": c.Key})
 }
 

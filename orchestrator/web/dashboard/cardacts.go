@@ -248,6 +248,19 @@ func (s *server) doSay(r *http.Request, by cards.Person) (string, error) {
 	return cardAddress(id) + "?said=said#talk", err
 }
 
+// doAmend replaces or deletes a comment.
+func (s *server) doAmend(r *http.Request, by cards.Person) (string, error) {
+	a := cards.Amendment{
+		ID: r.PathValue("id"), Comment: r.PathValue("comment"), By: by,
+		Body: r.PostForm.Get("body"), Delete: r.PostForm.Get("delete") != "",
+	}
+	repo, err := s.repoOfCard(r)
+	if err == nil {
+		err = s.desk().Amend(r.Context(), a, access.Of(r.Context()).May(access.Admin, repo))
+	}
+	return cardAddress(a.ID) + "?said=" + map[bool]string{true: "unsaid", false: "said"}[a.Delete] + "#c-" + url.PathEscape(a.Comment), err
+}
+
 func (s *server) doArrange(r *http.Request, by cards.Person) (string, error) {
 	id, kind, other := r.PathValue("id"), r.PostForm.Get("kind"), r.PostForm.Get("other")
 	for _, side := range []string{cards.PutBefore, cards.PutBehind} { // a button of the board's form

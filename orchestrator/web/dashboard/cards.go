@@ -196,7 +196,8 @@ const earlierThan = 4
 // cardPage is one card with all that belongs to it.
 type cardPage struct {
 	Story     cards.Story
-	Earlier   []cards.Comment
+	Talk      []comment
+	Earlier   []comment
 	Key       string
 	Place     place
 	Column    cards.Column
@@ -208,15 +209,6 @@ type cardPage struct {
 	Log       []logLine  // newest first
 	Who       rights
 	Typed     typed
-}
-
-// logLine is an entry of a card's log in words.
-type logLine struct {
-	cards.Entry
-	What   string
-	Title  string // of an edit: what it said before
-	Text   string
-	Proved bool
 }
 
 // showCard is the page of a card, with a task that of the task; in holds what was typed and not taken.
@@ -250,9 +242,14 @@ func (s *server) cardOf(ctx context.Context, story cards.Story, in typed, who ri
 	p = &cardPage{Story: story, Place: s.placeOf(story.Project), Columns: cards.Columns(), Who: who, Typed: in}
 	p.Key = p.Place.key(story.Number)
 	p.Column, _ = cards.ColumnOf(story.Column)
-	p.Story.Said = len(story.Comments)
-	if n := len(story.Comments) - earlierThan; n > 1 {
-		p.Earlier, p.Story.Comments = story.Comments[:n], story.Comments[n:]
+	reader := access.Of(ctx)
+	me := cards.Person{Name: who.Name, Proof: reader.PersonProof()}
+	for _, c := range story.Comments {
+		mine := who.Open && c.DeletedBy == "" && c.IsOf(me)
+		p.Talk = append(p.Talk, comment{c, mine, mine || c.DeletedBy == "" && reader.May(access.Admin, p.Place.Repo)})
+	}
+	if n := len(p.Talk) - earlierThan; n > 1 {
+		p.Earlier, p.Talk = p.Talk[:n], p.Talk[n:]
 	}
 	for _, c := range story.BlockedBy {
 		p.BlockedBy = append(p.BlockedBy, s.viewOf(c))
@@ -290,38 +287,6 @@ func (s *server) others(ctx context.Context, story cards.Story) (out []cardView,
 		}
 	}
 	return out, err
-}
-
-func (s *server) logLine(e cards.Entry, story cards.Story) logLine {
-	l := logLine{Entry: e, Proved: e.Proof != stage.ProofNone}
-	other := "a card"
-	for _, c := range slices.Concat(story.BlockedBy, story.Blocks) {
-		if c.ID == e.To {
-			other = s.viewOf(c).Key
-		}
-	}
-	switch e.Kind {
-	case cards.Made:
-		l.What = "made the card"
-	case cards.Moved:
-		l.What = "moved it from " + columnName(e.From) + " to " + columnName(e.To)
-	case cards.Edited:
-		l.What = "changed its text"
-		l.Title, l.Text, _ = strings.Cut(e.Before, "\n")
-	case cards.ArchivedIt:
-		l.What = "archived it"
-	case cards.RestoredIt:
-		l.What = "put it back on the board"
-	case cards.Blocked:
-		l.What = "made it wait for " + other
-	case cards.PutBefore, cards.PutBehind:
-		l.What = "put it elsewhere in its column"
-	case cards.Unblocked:
-		l.What = "let it wait no longer for " + other
-	default:
-		l.What = e.Kind
-	}
-	return l
 }
 
 // cardForm is the page where a card is made or edited.

@@ -121,6 +121,7 @@ func (s *server) cardRoutes() []access.Route {
 		change("/board/cards/{id}/edit", ofCard, s.showEdit, s.doEdit),
 		change("/board/cards/{id}/move", ofCard, s.showCard, s.doMove),
 		change("/board/cards/{id}/say", ofCard, s.showCard, s.doSay),
+		change("/board/cards/{id}/comments/{comment}", ofCard, s.showCard, s.doAmend),
 		change("/board/cards/{id}/arrange", ofCard, s.showCard, s.doArrange),
 	}
 	for i, r := range out {
