@@ -21,14 +21,14 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        128_620,
-		"tokens outside tests":       879_470,
-		"tokens of tests":            759_930,
-		"exported names":             2_624,
+		"lines outside tests":        128_858,
+		"tokens outside tests":       881_280,
+		"tokens of tests":            762_350,
+		"exported names":             2_631,
 		"lines over 140 columns":     49,
 		"packages of the server":     101,
-		"tokens of the server":       648_030,
-		"words of Markdown":          28_410,
+		"tokens of the server":       649_850,
+		"words of Markdown":          28_425,
 		"settings":                   154,
 		"fields of Feature":          9,
 		"methods of Engine":          59,
