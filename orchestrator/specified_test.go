@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,31 @@ func TestRejectionTakesTheNewestComment(t *testing.T) {
 	}
 	Run(t, nil, func(r *Rig) { require.Equal(r, "The last word.", reason(r)) })
 	Run(t, func(r *Rig) { r.Board.FailCall("Comments", errors.New("500")) }, func(r *Rig) { require.Equal(r, orchestrator.NoReason, reason(r)) })
+}
+
+// Comments are read once for agents that follow each other, and again after one that a board of our own has told of.
+func TestCommentsAreReadAgain(t *testing.T) {
+	for _, told := range []bool{false, true} {
+		Run(t, nil, func(r *Rig) {
+			item := r.Card(App, "x")
+			r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				if c.Role == stage.Architect {
+					r.Board.Say(item, "kim", "The roof is red.")
+				}
+				if told && c.Role == stage.Architect {
+					r.Engine.Heard(tracker.Hook{Kind: tracker.HookComment, ItemID: item})
+				}
+				return GoodAgent(ctx, c, files)
+			})
+			r.ToDone(App, item)
+			for _, run := range r.Place.Runs() {
+				if run.Role == stage.Developer {
+					require.Equal(r, told, strings.Contains(run.Prompt, "The roof is red."))
+				}
+			}
+			require.Equal(r, 1, r.Ran(stage.Developer))
+		})
+	}
 }
 
 // A person's review on the git host counts as the reviewer's: approval goes on, a

@@ -23,7 +23,7 @@ func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        128_858,
 		"tokens outside tests":       881_280,
-		"tokens of tests":            762_350,
+		"tokens of tests":            762_570,
 		"exported names":             2_631,
 		"lines over 140 columns":     49,
 		"packages of the server":     101,
