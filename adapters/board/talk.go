@@ -17,15 +17,15 @@ const commentMax = 50_000
 
 // small holds what stands below a comment, and what has become of it.
 type small struct {
-	DeletedBy string         `json:"deleted_by,omitempty"` // the first: isThere looks for it
 	Links     []tracker.Link `json:"links,omitempty"`
 	Note      string         `json:"note,omitempty"`
 	Proof     stage.Proof    `json:"proof,omitempty"`
 	EditedAt  int64          `json:"edited_at,omitempty"`
+	DeletedBy string         `json:"deleted_by,omitempty"`
 }
 
-// isThere selects comments that are not deleted.
-const isThere = `small not like '{"deleted_by":%'`
+// isThere selects comments that are not deleted: those say something.
+const isThere = `body <> ''`
 
 // comments reads the comments of a card, oldest first.
 func (b *Board) comments(ctx context.Context, from asker, id string) (out []cards.Comment, err error) {

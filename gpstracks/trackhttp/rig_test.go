@@ -170,10 +170,8 @@ func newGate(s tile.Source) *gate {
 }
 
 func (g *gate) Blocks(ctx context.Context, level int, w tile.Window, yield func([]byte) error) error {
-	// A tile with cells reads those once, and its lines only where there are any.
-	const cells = tile.DensityZoom + 6
-	grid := level - tile.Totals - 1 + 4
-	if level <= tile.DensityZoom || level == tile.Totals || grid > cells {
+	const grids = tile.Totals + 12 // of cells: a tile that has such reads them once, and its lines only where there are any
+	if level <= tile.DensityZoom || level == tile.Totals || level > grids {
 		return g.Source.Blocks(ctx, level, w, yield)
 	}
 	g.calls.Add(1)

@@ -84,7 +84,7 @@ func (d Desk) Amend(ctx context.Context, a cards.Amendment, admin bool) error {
 	at := slices.IndexFunc(story.Comments, func(c cards.Comment) bool { return c.ID == a.Comment })
 	switch {
 	case at < 0:
-		return fmt.Errorf("the comment %.40q: %w", a.Comment, tracker.ErrNotFound)
+		return &cards.InputError{Text: fmt.Sprintf("There is no comment %.40q on this card.", a.Comment)}
 	case !story.Comments[at].IsOf(a.By) && !(admin && a.Delete):
 		return &DeniedError{Why: "only its author edits a comment, and only the author or an administrator deletes it"}
 	}

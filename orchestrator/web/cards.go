@@ -185,11 +185,11 @@ func (s *server) cards(r *http.Request) (any, error) {
 	return out, err
 }
 
-// written decodes what changes a card into a value, nil for none, and returns who has sent it.
+// written decodes what changes a card into a value, of which DELETE has none, and returns who has sent it.
 func written(r *http.Request, into any) (by cards.Person, err error) {
 	p := access.Of(r.Context())
 	by.Proof = p.PersonProof()
-	if by.Name, err = cards.CleanName(cmp.Or(called(r), p.Name)); into == nil || err != nil {
+	if by.Name, err = cards.CleanName(cmp.Or(called(r), p.Name)); err != nil || r.Method == http.MethodDelete {
 		return by, err
 	}
 	d := json.NewDecoder(r.Body)
@@ -306,12 +306,8 @@ func (s *server) actOnCard(r *http.Request) (any, error) {
 // amend replaces or deletes a comment.
 func (s *server) amend(r *http.Request) (any, error) {
 	var in struct{ Comment string }
-	var into any = &in
 	a := cards.Amendment{Comment: r.PathValue("comment"), Delete: r.Method == http.MethodDelete}
-	if a.Delete {
-		into = nil
-	}
-	by, err := written(r, into)
+	by, err := written(r, &in)
 	if err != nil {
 		return nil, err
 	}

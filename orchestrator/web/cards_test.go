@@ -34,12 +34,9 @@ func deskWithACard(r *Rig) admin.Desk {
 	return d
 }
 
-// Programs make, comment on, move and edit cards: what is sent again changes nothing, each move is announced to the
-// engine with who has made it, and what is refused is refused before anything is done.
-func TestCardsByTheAPI(t *testing.T) {
-	t.Parallel()
-	d := openDoor(t)
-	ask := func(role access.Role, method, path, body string, want int) (c web.CardDetail) {
+// card returns what sends a request by a role, and reads the card that is answered.
+func (d *door) card(t *testing.T) func(role access.Role, method, path, body string, want int) web.CardDetail {
+	return func(role access.Role, method, path, body string, want int) (c web.CardDetail) {
 		t.Helper()
 		a := d.fetch(method, path, map[string]string{"Authorization": "Bearer " + d.tokens[role]}, body)
 		require.Equal(t, want, a.status, "%s %s %s: %s", method, path, body, a.body)
@@ -48,6 +45,14 @@ func TestCardsByTheAPI(t *testing.T) {
 		}
 		return c
 	}
+}
+
+// Programs make, comment on, move and edit cards: what is sent again changes nothing, each move is announced to the
+// engine with who has made it, and what is refused is refused before anything is done.
+func TestCardsByTheAPI(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t)
+	ask := d.card(t)
 	const card = `{"key": "k", "board": "app", "title": "An alert", "description": "It **burns**.", "labels": "fix, ops", "begin": true}`
 	made := ask(access.Operator, "POST", "/cards", card, 200)
 	require.Equal(t, []any{"APP-2", "acme/app", "to_analyse", "the-operator", "fix, ops"}, []any{made.Key, made.Repo, made.Column, made.MadeBy, made.Labels})

@@ -1,13 +1,10 @@
 package web_test
 
 import (
-	"encoding/json"
-	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -16,15 +13,7 @@ import (
 func TestCommentsAreAmendedByTheAPI(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t)
-	call := func(role access.Role, method, path, body string, want int) (c web.CardDetail) {
-		t.Helper()
-		a := d.fetch(method, path, map[string]string{"Authorization": "Bearer " + d.tokens[role]}, body)
-		require.Equal(t, want, a.status, "%s %s %s: %s", method, path, body, a.body)
-		if want == http.StatusOK {
-			require.NoError(t, json.Unmarshal([]byte(a.body), &c))
-		}
-		return c
-	}
+	call := d.card(t)
 	key := call(access.Operator, "POST", "/cards", `{"board": "app", "title": "x"}`, 200).Key
 	said := call(access.Operator, "POST", "/cards/"+key, `{"comment": "one"}`, 200).Comments
 	at := "/cards/" + key + "/comments/" + said[0].ID
@@ -36,7 +25,7 @@ func TestCommentsAreAmendedByTheAPI(t *testing.T) {
 	call(access.Viewer, "PUT", at, `{"comment": "two"}`, 403)
 	call(access.Operator, "PUT", at, `{"comment": " "}`, 400)
 	call(access.Operator, "PUT", at, `{"coment": "two"}`, 400)
-	call(access.Operator, "PUT", at+"x", `{"comment": "two"}`, 404)
+	call(access.Operator, "PUT", at+"x", `{"comment": "two"}`, 400)
 	got := call(access.Operator, "PUT", at, `{"comment": "two"}`, 200).Comments[0]
 	require.Equal(t, "two", got.Body)
 	require.False(t, got.EditedAt.IsZero())

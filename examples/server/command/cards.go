@@ -59,10 +59,7 @@ func (c card) act(s *streams, method string, body any) error {
 
 func (c card) path() string { return "/cards/" + url.PathEscape(c.Card) }
 
-func printCard(w io.Writer, k web.CardDetail) { writeCard(w, k, false) }
-
-// writeCard prints a card, on request with the ids of its comments.
-func writeCard(w io.Writer, k web.CardDetail, ids bool) {
+func printCard(w io.Writer, k web.CardDetail) {
 	fmt.Fprintf(w, "%s %s\n%s of %s, by %s; version %d\n", k.Key, oneLine(k.Title, 200), k.Column, k.Repo, k.MadeBy, k.Version)
 	if k.Labels != "" {
 		fmt.Fprintln(w, "labels: "+oneLine(k.Labels, 200))
@@ -76,10 +73,7 @@ func writeCard(w io.Writer, k web.CardDetail, ids bool) {
 		case !said.EditedAt.IsZero():
 			about = ", edited " + moment(said.EditedAt)
 		}
-		if ids {
-			about += ", " + oneLine(said.ID, 40)
-		}
-		fmt.Fprintf(w, "\n-- %s, %s%s\n%s\n", oneLine(said.Author, 60), moment(said.At), about, still(said.Body))
+		fmt.Fprintf(w, "\n-- %s, %s%s, %s\n%s\n", oneLine(said.Author, 60), moment(said.At), about, oneLine(said.ID, 40), still(said.Body))
 	}
 }
 
@@ -96,9 +90,7 @@ func still(text string) string {
 type cardShowCmd struct{ card }
 
 // Run prints a card.
-func (c cardShowCmd) Run(s *streams) error {
-	return read(c.printer, s, http.MethodGet, c.path(), nil, func(w io.Writer, k web.CardDetail) { writeCard(w, k, true) })
-}
+func (c cardShowCmd) Run(s *streams) error { return c.act(s, http.MethodGet, nil) }
 
 type cardAddCmd struct {
 	Title  string   `arg:"" help:"In a few words."`
@@ -173,7 +165,7 @@ type cardCommentCmd struct {
 	card
 	Text   string `arg:"" optional:"" help:"In Markdown."`
 	Key    string `help:"Identity: the same key and text make one comment."`
-	Edit   string `placeholder:"ID" xor:"which" help:"Replace this comment of yours; card show prints the ids."`
+	Edit   string `placeholder:"ID" xor:"which" help:"Replace this comment of yours, by its id."`
 	Delete string `placeholder:"ID" xor:"which" help:"Delete this comment; that of another needs the right admin."`
 }
 
