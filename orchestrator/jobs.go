@@ -208,8 +208,11 @@ func (in intake) askCIJob(ctx context.Context, t task.Task, f stage.Effect, by s
 		f.Delay = max(f.Delay, min(f.Delay*seldomLooks, seldomMax))
 	}
 	ev, key := stage.Event{On: stage.OnCI, SHA: f.SHA, Since: waitsSince(by, f, t.UpdatedAt, now)}, fmt.Sprintf("ask_ci/%d/%s", t.ID, f.SHA)
-	if isHeard(by) {
+	switch {
+	case isHeard(by):
 		key += fmt.Sprintf("/%.100s", lastLook(by))
+	case f.Delay == 0:
+		key += "/now" // one that waits for its time would stand for it
 	}
 	j := in.triggerJob(t, ev, nil, key)
 	j.Key, j.AvailableAt, j.Payload = "", now.Add(f.Delay), encode(triggerPayload{TaskID: t.ID, Event: ev, Last: lastLook(by)})

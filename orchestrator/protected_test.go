@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -63,6 +64,25 @@ func TestProtectedPaths(t *testing.T) {
 		r.Stands(item, stage.Done)
 		require.Equal(r, task.State.Head, r.Task(item).State.Vouched.SHA)
 		r.Replays()
+	})
+}
+
+// A person's word is acted on at once, though a seldom look at CI waits for its time.
+func TestWordBesideASeldomLook(t *testing.T) {
+	Run(t, nil, func(r *Rig) {
+		r.SetCI(githost.CheckPending)
+		r.Place.SetScript(meddler(same))
+		_, err := r.Store.Receive(context.Background(), task.Delivery{Source: task.HostGitHub, ID: "1", BodyHash: "h", ReceivedAt: time.Now()}, queue.Job{Pool: "nobody"})
+		require.NoError(r, err)
+		item := r.Finish("x")
+		row := r.Task(item)
+		r.Host.SetChecks(row.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
+		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: AppRepo, Branch: row.Branch, SHA: row.State.Head})
+		r.Settle(10 * time.Second)
+		r.Waits(item, stage.HoldApproval)
+		r.Set(item, stage.StatusApproved)
+		r.Settle(10 * time.Second)
+		require.NotEqual(r, stage.Development, r.Task(item).State.Stage)
 	})
 }
 
