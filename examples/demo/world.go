@@ -240,7 +240,7 @@ func (w *world) environ(r *replica) []string {
 		"AGENT": "/proc/self/exe agent", "AGENT_ENV": "DEMO_*", "JAIL_WRITE": w.outer(), "AGENT_TERM_GRACE": "1s",
 		"AGENT_TIMEOUT": "90s", "AGENT_RETRY_DELAYS": w.scaled(2*time.Second).String() + ",5s,5s", "STATUS_DEFER": "40ms",
 		"RECONCILE_INTERVAL": scaled(5*time.Second, 500*time.Millisecond),
-		"CI_POLL":            scaled(10*time.Second, 500*time.Millisecond),
+		"CI_POLL":            scaled(time.Second, 100*time.Millisecond), // ten times that while webhooks come
 		"SERIAL_GATE_REPOS":  "*",
 		"MERGE_DEFER_DELAY":  scaled(10*time.Second, 500*time.Millisecond),
 		"MERGE_DEFER_MAX":    "35",
