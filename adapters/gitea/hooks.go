@@ -2,9 +2,6 @@ package gitea
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -110,40 +107,9 @@ const noCommit = "0000000000000000000000000000000000000000"
 
 // Decode implements githost.Receiver.
 func (c *Client) Decode(event string, body []byte) (githost.Hook, error) {
-	read, known := readers[event]
-	if !known {
-		if !json.Valid(body) {
-			return githost.Hook{}, errors.New("gitea: the payload is not JSON")
-		}
-		return githost.Hook{Kind: githost.HookOther, Event: event}, nil
-	}
-	var p payload
-	if err := json.Unmarshal(body, &p); err != nil {
-		return githost.Hook{}, fmt.Errorf("gitea: the payload of %q cannot be read: %w", event, err)
-	}
-	h := read(p)
-	h.Event, h.Repo, h.Sender, h.Bot = event, c.names.Registered(p.Repository.FullName, p.Repository.ID), p.Sender.Login, p.Sender.bot()
-	if lacks := missing(h); lacks != "" {
-		return githost.Hook{}, fmt.Errorf("gitea: a webhook of %q without %s", event, lacks)
-	}
-	return h, nil
-}
-
-// missing names what a hook of its kind always has.
-func missing(h githost.Hook) string {
-	about := h.Kind == githost.HookReview || h.Kind == githost.HookMerged
-	switch {
-	case h.Repo == "":
-		return "a repository"
-	case h.SHA == "" && (about || h.Kind == githost.HookCI):
-		return "a commit"
-	case h.Number == 0 && (about || h.Kind == githost.HookPullRequest || h.Kind == githost.HookComment):
-		return "a number"
-	case h.MergeSHA == "" && h.Kind == githost.HookMerged:
-		return "a merge commit"
-	default:
-		return ""
-	}
+	return githost.DecodeHook("gitea", event, body, readers, func(h *githost.Hook, p payload) {
+		h.Repo, h.Sender, h.Bot = c.names.Registered(p.Repository.FullName, p.Repository.ID), p.Sender.Login, p.Sender.bot()
+	})
 }
 
 // ciHook drops the branch of a fork. A status names no branch at all.

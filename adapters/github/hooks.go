@@ -2,9 +2,7 @@ package github
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -148,46 +146,10 @@ var readers = map[string]func(payload) githost.Hook{
 
 // Decode implements githost.Receiver.
 func (c *Client) Decode(event string, body []byte) (githost.Hook, error) {
-	read, known := readers[event]
-	if !known {
-		if !json.Valid(body) {
-			return githost.Hook{}, errors.New("github: the payload is not JSON")
-		}
-		return githost.Hook{Kind: githost.HookOther, Event: event}, nil
-	}
-	var p payload
-	if err := json.Unmarshal(body, &p); err != nil {
-		return githost.Hook{}, fmt.Errorf("github: the payload of %q cannot be read: %w", event, err)
-	}
-	h := read(p)
-	h.Event, h.Unsigned = event, len(c.secrets()) == 0 && c.opt.Insecure
-	if h.Kind == githost.HookOther {
-		return h, nil
-	}
-	h.Repo, h.Sender, h.Bot = c.names.Registered(p.Repository.FullName, p.Repository.ID), p.Sender.Login, p.Sender.Type == bot
-	if lacks := missing(h); lacks != "" {
-		return githost.Hook{}, fmt.Errorf("github: a webhook of %q without %s", event, lacks)
-	}
-	return h, nil
-}
-
-// missing names what a hook of its kind always has.
-func missing(h githost.Hook) string {
-	about := h.Kind == githost.HookReview || h.Kind == githost.HookMerged
-	switch {
-	case h.Repo == "":
-		return "a repository"
-	case h.SHA == "" && (about || h.Kind == githost.HookCI):
-		return "a commit"
-	case h.Number == 0 && (about || h.Kind == githost.HookPullRequest || h.Kind == githost.HookComment || h.Kind == githost.HookThread):
-		return "a number"
-	case h.MergeSHA == "" && h.Kind == githost.HookMerged:
-		return "a merge commit"
-	case h.State == "" && h.Kind == githost.HookReview:
-		return "a state"
-	default:
-		return ""
-	}
+	return githost.DecodeHook("github", event, body, readers, func(h *githost.Hook, p payload) {
+		h.Repo, h.Sender, h.Bot = c.names.Registered(p.Repository.FullName, p.Repository.ID), p.Sender.Login, p.Sender.Type == bot
+		h.Unsigned = len(c.secrets()) == 0 && c.opt.Insecure
+	})
 }
 
 func ciHook(p payload, r run) githost.Hook {

@@ -2,10 +2,10 @@ package labelboard
 
 import (
 	"cmp"
-	"encoding/json"
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -34,16 +34,16 @@ func (l wireLabel) column() (name string, ok bool) {
 }
 
 type wireIssue struct {
-	Number        int64       `json:"number"`
-	Title         string      `json:"title"`
-	Body          string      `json:"body"`
-	State         string      `json:"state"`
-	User          wireUser    `json:"user"`
-	Labels        []wireLabel `json:"labels"`
-	CreatedAt     wireTime    `json:"created_at"`
-	UpdatedAt     wireTime    `json:"updated_at"`
-	PullRequest   *struct{}   `json:"pull_request"`   // of one
-	RepositoryURL string      `json:"repository_url"` // GitHub
+	Number        int64           `json:"number"`
+	Title         string          `json:"title"`
+	Body          string          `json:"body"`
+	State         string          `json:"state"`
+	User          wireUser        `json:"user"`
+	Labels        []wireLabel     `json:"labels"`
+	CreatedAt     restclient.Time `json:"created_at"`
+	UpdatedAt     restclient.Time `json:"updated_at"`
+	PullRequest   *struct{}       `json:"pull_request"`   // of one
+	RepositoryURL string          `json:"repository_url"` // GitHub
 	Repository    struct {
 		FullName string `json:"full_name"`
 	} `json:"repository"`
@@ -60,23 +60,23 @@ func (i wireIssue) columns() (out []string) {
 }
 
 type wireComment struct {
-	ID        int64    `json:"id"`
-	Body      string   `json:"body"`
-	User      wireUser `json:"user"`
-	CreatedAt wireTime `json:"created_at"`
-	UpdatedAt wireTime `json:"updated_at"`
+	ID        int64           `json:"id"`
+	Body      string          `json:"body"`
+	User      wireUser        `json:"user"`
+	CreatedAt restclient.Time `json:"created_at"`
+	UpdatedAt restclient.Time `json:"updated_at"`
 }
 
 // wireEntry is an entry of an issue's log.
 type wireEntry struct {
-	ID        int64     `json:"id"`
-	Event     string    `json:"event"` // GitHub
-	Actor     wireUser  `json:"actor"`
-	Type      string    `json:"type"` // Gitea
-	User      wireUser  `json:"user"`
-	Body      string    `json:"body"`
-	Label     wireLabel `json:"label"`
-	CreatedAt wireTime  `json:"created_at"`
+	ID        int64           `json:"id"`
+	Event     string          `json:"event"` // GitHub
+	Actor     wireUser        `json:"actor"`
+	Type      string          `json:"type"` // Gitea
+	User      wireUser        `json:"user"`
+	Body      string          `json:"body"`
+	Label     wireLabel       `json:"label"`
+	CreatedAt restclient.Time `json:"created_at"`
 }
 
 // move is the change of labels that an entry tells of; ok is false for another. At Gitea a label that is
@@ -85,21 +85,6 @@ func (e wireEntry) move() (m move, ok bool) {
 	added := e.Event == "labeled" || e.Type == "label" && e.Body == "1"
 	m = move{id: e.ID, label: e.Label.Name, added: added, by: cmp.Or(e.Actor.Login, e.User.Login), at: e.CreatedAt.Time}
 	return m, added || e.Event == "unlabeled" || e.Type == "label"
-}
-
-// wireTime is a moment in any zone; one that cannot be read is none.
-type wireTime struct{ time.Time }
-
-// UnmarshalJSON is lenient: a missing time must not hide an item.
-func (t *wireTime) UnmarshalJSON(raw []byte) error {
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		return nil
-	}
-	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		t.Time = at.UTC()
-	}
-	return nil
 }
 
 // move is a change of an issue's labels.

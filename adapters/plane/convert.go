@@ -5,31 +5,31 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // wireItem is a work item of the REST API.
 type wireItem struct {
-	ID        string   `json:"id"`
-	Name      string   `json:"name"`
-	HTML      string   `json:"description_html"`
-	Sequence  int64    `json:"sequence_id"`
-	State     stateID  `json:"state"`
-	Labels    labels   `json:"labels"`
-	Project   string   `json:"project"`
-	UpdatedAt wireTime `json:"updated_at"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	HTML      string          `json:"description_html"`
+	Sequence  int64           `json:"sequence_id"`
+	State     stateID         `json:"state"`
+	Labels    labels          `json:"labels"`
+	Project   string          `json:"project"`
+	UpdatedAt restclient.Time `json:"updated_at"`
 }
 
 type wireComment struct {
-	ID             string   `json:"id"`
-	Actor          string   `json:"actor"`
-	HTML           string   `json:"comment_html"`
-	ExternalSource string   `json:"external_source"`
-	ExternalID     string   `json:"external_id"`
-	CreatedAt      wireTime `json:"created_at"`
+	ID             string          `json:"id"`
+	Actor          string          `json:"actor"`
+	HTML           string          `json:"comment_html"`
+	ExternalSource string          `json:"external_source"`
+	ExternalID     string          `json:"external_id"`
+	CreatedAt      restclient.Time `json:"created_at"`
 }
 
 // stateID is a state given as its id, or expanded to an object.
@@ -63,21 +63,6 @@ func (l *labels) UnmarshalJSON(raw []byte) error {
 		for _, one := range list {
 			*l = append(*l, one.Name)
 		}
-	}
-	return nil
-}
-
-// wireTime is a moment in any zone; one that cannot be read is none.
-type wireTime struct{ time.Time }
-
-// UnmarshalJSON is lenient: a missing time must not hide an item.
-func (t *wireTime) UnmarshalJSON(raw []byte) error {
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		return nil
-	}
-	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		t.Time = at.UTC()
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -58,12 +59,12 @@ type envelope struct {
 }
 
 type data struct {
-	ID             string   `json:"id"`
-	Project        string   `json:"project"`
-	Issue          string   `json:"issue"` // comments
-	HTML           string   `json:"comment_html"`
-	ExternalSource string   `json:"external_source"`
-	UpdatedAt      wireTime `json:"updated_at"`
+	ID             string          `json:"id"`
+	Project        string          `json:"project"`
+	Issue          string          `json:"issue"` // comments
+	HTML           string          `json:"comment_html"`
+	ExternalSource string          `json:"external_source"`
+	UpdatedAt      restclient.Time `json:"updated_at"`
 
 	State json.RawMessage `json:"state"` // an object, or its id
 

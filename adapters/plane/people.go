@@ -9,18 +9,19 @@ import (
 	"slices"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // wireActivity is one entry of a work item's log.
 type wireActivity struct {
-	ID        string   `json:"id"`
-	Verb      string   `json:"verb"`
-	Field     *string  `json:"field"`
-	New       *string  `json:"new_value"`      // of a state: the column's name
-	NewID     *string  `json:"new_identifier"` // of a state: its id
-	Actor     *string  `json:"actor"`
-	CreatedAt wireTime `json:"created_at"`
+	ID        string          `json:"id"`
+	Verb      string          `json:"verb"`
+	Field     *string         `json:"field"`
+	New       *string         `json:"new_value"`      // of a state: the column's name
+	NewID     *string         `json:"new_identifier"` // of a state: its id
+	Actor     *string         `json:"actor"`
+	CreatedAt restclient.Time `json:"created_at"`
 }
 
 // activitiesMax bounds how many pages of a log are read: what is older than some

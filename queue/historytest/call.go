@@ -65,9 +65,9 @@ type Log struct {
 	err    error
 }
 
-// NewLog writes to w. Each client of a history has a number of its own; a
+// newLog writes to w. Each client of a history has a number of its own; a
 // process that is started again is another client.
-func NewLog(client int, w io.Writer) *Log { return &Log{client: client, w: w} }
+func newLog(client int, w io.Writer) *Log { return &Log{client: client, w: w} }
 
 // Err returns what kept the record from being whole, in the log or in a call.
 func (l *Log) Err() error {

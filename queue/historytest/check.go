@@ -2,11 +2,9 @@ package historytest
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -26,35 +24,6 @@ func (s Seen) Need(t *testing.T, answers ...string) {
 			t.Errorf("the history has no %q, so that it says little: %v", a, s)
 		}
 	}
-}
-
-// Together lets n clients of one process loose; each writes its record to w.
-func Together(t *testing.T, w io.Writer, n int, f func(log *Log)) {
-	t.Helper()
-	var wg sync.WaitGroup
-	shared := &writer{w: w}
-	for client := range n {
-		wg.Go(func() {
-			log := NewLog(client+1, shared)
-			f(log)
-			if err := log.Err(); err != nil {
-				t.Errorf("client %d: %v", client+1, err)
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// writer is a writer of several logs.
-type writer struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (w *writer) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.w.Write(p)
 }
 
 // CheckJobs fails the test when a history of jobs cannot be explained.

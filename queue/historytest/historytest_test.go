@@ -2,6 +2,7 @@ package historytest
 
 import (
 	"bytes"
+	"io"
 	"math"
 	"sync"
 	"testing"
@@ -34,6 +35,35 @@ func no(c Call) Call { c.No = true; return c }
 
 func status(s string, attempt int) Call {
 	return Call{Op: opSee, Jobs: []Job{{Task: 1, Attempt: attempt, Status: s}}}
+}
+
+// together lets n clients of one process loose; each writes its record to w.
+func together(t *testing.T, w io.Writer, n int, f func(log *Log)) {
+	t.Helper()
+	var wg sync.WaitGroup
+	shared := &writer{w: w}
+	for client := range n {
+		wg.Go(func() {
+			log := newLog(client+1, shared)
+			f(log)
+			if err := log.Err(); err != nil {
+				t.Errorf("client %d: %v", client+1, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// writer is a writer of several logs.
+type writer struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.w.Write(p)
 }
 
 // Every history here has a right and a wrong version: the checker distinguishes them.
@@ -176,9 +206,9 @@ func TestMemory(t *testing.T) {
 	t.Parallel()
 	q, l := memqueue.New(nil), memlease.New(nil)
 	jobs, leases := &bytes.Buffer{}, &bytes.Buffer{}
-	Together(t, jobs, 4, func(log *Log) { Jobs(t.Context(), q, log, 400, 5*time.Millisecond) })
-	Together(t, leases, 4, func(log *Log) { Leases(t.Context(), l, log, 300, 5*time.Millisecond) })
-	end := NewLog(99, jobs)
+	together(t, jobs, 4, func(log *Log) { Jobs(t.Context(), q, log, 400, 5*time.Millisecond) })
+	together(t, leases, 4, func(log *Log) { Leases(t.Context(), l, log, 300, 5*time.Millisecond) })
+	end := newLog(99, jobs)
 	See(t.Context(), q, end)
 	require.NoError(t, end.Err())
 	history, err := Read(jobs)
@@ -193,7 +223,7 @@ func TestMemory(t *testing.T) {
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	l := NewLog(1, &b)
+	l := newLog(1, &b)
 	l.end(l.begin(Call{Op: opReap}), nil)
 	l.end(l.begin(Call{Op: opReap}), nil)
 	b.Truncate(b.Len() - 5)

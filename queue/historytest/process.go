@@ -39,7 +39,7 @@ func Main(f func(ctx context.Context, log *Log)) {
 	var wg sync.WaitGroup
 	for n := range perProcess {
 		wg.Go(func() {
-			log := NewLog(first+n, out)
+			log := newLog(first+n, out)
 			f(context.Background(), log)
 			errs[n] = log.Err()
 		})
@@ -165,7 +165,7 @@ func (c *Clients) Pause(p *Client, n int) (resume func()) {
 // Log is the log of one more client, in this process.
 func (c *Clients) Log() *Log {
 	c.next++
-	return NewLog(c.next-1, &tail{to: c})
+	return newLog(c.next-1, &tail{to: c})
 }
 
 // History returns what all have seen.
