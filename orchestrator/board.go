@@ -142,11 +142,14 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 			return retryOutcome(err), nil
 		}
 	}
+	if b.hook.At, err = in.movedAt(ctx, b); err != nil {
+		return retryOutcome(err), nil
+	}
 	if b.again, b.logged, err = setAgain(ctx, in.Engine, b); err != nil {
 		return retryOutcome(err), nil
 	}
-	if in.said() && b.again.After(in.word.SaidAt) { // a webhook of the time before has come late
-		in.word.SaidAt = b.again
+	if at := later(b.hook.At, b.again); in.said() && at.After(in.word.SaidAt) { // a webhook of the time before has come late
+		in.word.SaidAt = at
 	}
 	word, why := b.word()
 	answers, way := afterDone(in.machine)
@@ -181,7 +184,7 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		return o, nil
 	}
 	on, _ := stage.BoardTrigger(word)
-	ev := stage.Event{On: on, At: in.Now(), By: by, Seen: b.seen(), Derived: stage.Derived{Denied: denied}}
+	ev := stage.Event{On: on, At: in.Now(), By: by, Seen: b.saidAt(word), Derived: stage.Derived{Denied: denied}}
 	switch {
 	case found:
 		if on == stage.OnRejected && denied == "" {
@@ -365,12 +368,20 @@ func (b board) lost() bool {
 	return newer && (ours || b.told == stage.StatusStop && b.hook.At.IsZero())
 }
 
-// seen is the moment of the word, by the tracker's clock.
+// seen is the moment as of which the card is known, by the tracker's clock.
 func (b board) seen() time.Time {
 	if b.hook.At.After(b.item.UpdatedAt) {
 		return b.hook.At
 	}
 	return b.item.UpdatedAt
+}
+
+// saidAt is the moment of a word, by the tracker's clock: of one that was overwritten the card's last change is another's.
+func (b board) saidAt(word stage.Status) time.Time {
+	if word != b.item.Status && !b.hook.At.IsZero() {
+		return b.hook.At
+	}
+	return b.seen()
 }
 
 // shownAs reports whether an item stands in the column that shows what the service set

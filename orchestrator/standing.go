@@ -285,7 +285,7 @@ func lookTwice(ctx context.Context, e *Engine, t task.Task) (tracker.Item, error
 		return item, err
 	}
 	log, logs := e.Tracker.(tracker.Log)
-	columns, named := e.Tracker.(tracker.Board)
+	_, named := e.Tracker.(tracker.Board)
 	if stops := e.machine.Decide(t.State, stage.Event{On: stage.OnStop}).Moved; !logs || !named || !stops { // it may be switched off
 		return item, nil
 	}
@@ -296,22 +296,18 @@ func lookTwice(ctx context.Context, e *Engine, t task.Task) (tracker.Item, error
 		}
 		return item, nil // it keeps none, or not for us
 	}
-	for _, m := range append([]tracker.Move{m}, m.Earlier...) {
-		status, err := columns.StatusOf(ctx, item.ProjectID, m.To)
-		if err != nil || !m.At.After(since(t)) {
-			return item, err
-		}
-		if status == stage.StatusStop {
-			job := TrackerJob(tracker.Hook{
-				Kind: tracker.HookItemUpdated, Event: HookReplayed, ProjectID: item.ProjectID, ItemID: item.ID, Status: true, Browser: true,
-				ActorID: m.ActorID, To: m.To, Word: status, At: m.At, Via: stage.ViaReconciler, Proof: cmp.Or(m.Proof, stage.ProofActivity),
-			})
-			job.DedupeKey = fmt.Sprintf("stop/%s/%d", task.Identity(t), m.At.UnixMicro())
-			_, err = e.Jobs.Put(ctx, job)
-			return item, cmp.Or(err, error(errStopSet))
-		}
+	m, err = moveTo(ctx, e, item.ProjectID, m, stage.StatusStop, "")
+	if err != nil || !m.At.After(since(t)) {
+		return item, err
 	}
-	return item, nil
+	job := TrackerJob(tracker.Hook{
+		Kind: tracker.HookItemUpdated, Event: HookReplayed, ProjectID: item.ProjectID, ItemID: item.ID, Status: true, Browser: true,
+		ActorID: m.ActorID, To: m.To, Word: stage.StatusStop, At: m.At,
+		Via: stage.ViaReconciler, Proof: cmp.Or(m.Proof, stage.ProofActivity),
+	})
+	job.DedupeKey = fmt.Sprintf("stop/%s/%d", task.Identity(t), m.At.UnixMicro())
+	_, err = e.Jobs.Put(ctx, job)
+	return item, cmp.Or(err, error(errStopSet))
 }
 
 // irreversible reports whether an effect cannot be undone.

@@ -174,6 +174,38 @@ func lastWord(ctx context.Context, records task.Records, t task.Task) (w task.Wo
 	return w, err
 }
 
+// movedAt is when a webhook's move was made that has no time of its own, by the tracker's log: what is sent later than it was
+// done shows the card as it stands by then. Zero where the log does not say; no STOP waits for it longer than logPatience.
+func (in intake) movedAt(ctx context.Context, b board) (time.Time, error) {
+	_, trigger := stage.BoardTrigger(b.told)
+	if !trigger || b.item.Status == b.told || !b.hook.At.IsZero() || b.task.ID == 0 || b.task.State.Stage.Terminal() {
+		return b.hook.At, nil
+	}
+	m, late, err := in.findMoveInLog(ctx, b.item, b.item.Status, false)
+	if err != nil && b.told == stage.StatusStop && in.Now().Sub(b.received) > logPatience {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	if late && m.At.After(b.item.Moved()) {
+		return time.Time{}, task.ErrConflict // the card was moved since it was read
+	}
+	m, err = moveTo(ctx, in.Engine, b.item.ProjectID, m, b.told, b.hook.ActorID)
+	return m.At, err
+}
+
+// moveTo is the newest move of a log to a status, by an account where one is given; zero where there is none.
+func moveTo(ctx context.Context, e *Engine, project string, last tracker.Move, to stage.Status, by string) (tracker.Move, error) {
+	for _, m := range append([]tracker.Move{last}, last.Earlier...) {
+		status, err := e.Tracker.(tracker.Board).StatusOf(ctx, project, m.To)
+		if err != nil || status == to && (by == "" || m.ActorID == by) {
+			return m, err
+		}
+	}
+	return tracker.Move{}, nil
+}
+
 // setAgain returns when a person has set the status again that was acted on last, and whether the log says so. That the
 // work item has changed since does not: a comment, an edit and the second save of the same move change it too. It was
 // set again when the item has stood elsewhere in between.

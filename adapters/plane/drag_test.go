@@ -1,6 +1,7 @@
 package plane_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -11,7 +12,10 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
+	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // beforeAPass waits until the reconciler looks at the board in half a second.
@@ -116,4 +120,64 @@ func TestASaveIsNoWord(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Approved that is set beside each request of the analyst's end counts, though our own column replaces it and the webhook, which
+// is sent later, shows that one; of what was set before there were requirements the card says so.
+func TestOverwrittenWordsCount(t *testing.T) {
+	for _, late := range []time.Duration{time.Second, 90 * time.Second} {
+		acted, over := 0, false
+		for nth := 4; !over; nth++ { // three are made before there is a task
+			over = approvedAt(t, late, nth, &acted)
+		}
+		require.GreaterOrEqual(t, acted, 2)
+	}
+}
+
+// approvedAt has a person approve right before a request, and reports whether so many were made.
+func approvedAt(t *testing.T, late time.Duration, nth int, acted *int) (over bool) {
+	made := 0
+	engine(t, func(_ *rig, s *planetest.Options, _ *plane.Options) { s.Drag = late }, func(p *rig) {
+		p.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			time.Sleep(time.Minute)
+			return orchestratortest.GoodAgent(ctx, c, files)
+		})
+		item, set, stood := p.card("one"), time.Time{}, ""
+		p.spoil(func(*http.Request) int {
+			if made++; made == nth {
+				set = p.Engine.Now()
+				require.NoError(p, p.plane.Move(item, "Approved"))
+				time.AfterFunc(late-time.Millisecond, func() { stood = p.column(item) })
+			}
+			return 0
+		})
+		require.NoError(p, p.plane.Move(item, "To Analyse"))
+		p.Settle(30 * time.Minute)
+		if over = set.IsZero(); over {
+			return
+		}
+		entries, err := p.Store.Journal(p.Context(), p.Task(item).ID)
+		require.NoError(p, err)
+		asked, fates := time.Time{}, []task.Fate{}
+		for _, e := range entries {
+			if r, err := e.Recorded(); err == nil && r.Event.On == stage.OnAgentFinished && asked.IsZero() {
+				asked = e.At
+			}
+			if w, ok := e.Word(); ok && w.Said == string(stage.OnApproved) {
+				fates = append(fates, w.Fate)
+			}
+		}
+		if !set.Before(asked) {
+			require.Equal(p, []task.Fate{task.FateActed}, fates, "request %d", nth)
+			require.Equal(p, stage.Done, p.Task(item).State.Stage)
+			*acted++
+			return
+		}
+		if stood == "Approved" { // the second save, which has its own time, is one of the requirements
+			return
+		}
+		require.NotContains(p, fates, task.FateActed, "request %d", nth)
+		require.Equal(p, stage.HoldApproval, p.Task(item).State.Hold)
+	})
+	return over
 }

@@ -16,20 +16,23 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// shows waits for a message of a work item that has a button, and returns the newest that does.
-func (w *world) shows(workItem, button string) (id int) {
+// shows waits for a message of a work item that has a button of none of the questions answered so far, and returns the newest
+// that does: a message may show the buttons of the question before while the service is busy or away.
+func (w *world) shows(workItem, button string) (shown telegramtest.Message) {
 	w.Helper()
 	w.until(fmt.Sprintf("%s of %s is shown", button, workItem), func() bool {
 		for _, m := range slices.Backward(w.chat.Messages()) {
-			has := slices.ContainsFunc(m.Buttons, func(b telegramtest.Button) bool { return b.Text == button })
+			has := slices.ContainsFunc(m.Buttons, func(b telegramtest.Button) bool {
+				return b.Text == button && !slices.Contains(w.decided, b)
+			})
 			if has && strings.Contains(telegramtest.Plain(m.Text), workItem+":") {
-				id = m.ID
+				shown = m
 				return true
 			}
 		}
 		return false
 	})
-	return id
+	return shown
 }
 
 // asks presses a button of a work item, waits for the question that comes of it, and answers it.
@@ -37,7 +40,9 @@ func (w *world) asks(by telegramtest.User, workItem, button, text string, meanwh
 	w.Helper()
 	list := w.chat.Messages()
 	newest := list[len(list)-1].ID
-	require.True(w, w.chat.Press(by, w.shows(workItem, button), button))
+	m := w.shows(workItem, button)
+	require.True(w, w.chat.Press(by, m.ID, button))
+	w.decided = append(w.decided, m.Buttons...)
 	meanwhile()
 	w.until("there is a question", func() bool {
 		for _, m := range slices.Backward(w.chat.Messages()) {
@@ -78,7 +83,7 @@ rm -f "$docs/questions.md"`)
 	item := w.card("APP", "decided in the chat")
 	w.move(item, "To Analyse")
 
-	require.True(t, w.chat.Press(mal, w.shows("APP-1", "Answer"), "Answer"))
+	require.True(t, w.chat.Press(mal, w.shows("APP-1", "Answer").ID, "Answer"))
 	w.until("a stranger is refused", func() bool {
 		told := w.chat.Toasts()
 		return len(told) == 1 && told[0].Alert && strings.HasPrefix(told[0].Text, "You are not registered here.")
@@ -102,7 +107,7 @@ rm -f "$docs/questions.md"`)
 		w.until("the update is confirmed", func() bool { return w.chat.Waiting() == 0 })
 	}
 	w.until("it waits for a verdict", func() bool { return w.task(item).Hold == "approval" })
-	id := w.shows("APP-1", "Approve")
+	id := w.shows("APP-1", "Approve").ID
 	require.True(t, w.chat.Press(ann, id, "Approve"))
 	w.chat.Expire() // the answer comes too late, and the word counts
 	w.end(syscall.SIGKILL)
@@ -127,7 +132,7 @@ rm -f "$docs/questions.md"`)
 	w.write("APP-2-analyst", "await \"$WORLD_DIR/never\"")
 	other := w.card("APP", "stopped in the chat")
 	w.move(other, "To Analyse")
-	require.True(t, w.chat.Press(ann, w.shows("APP-2", "Stop"), "Stop"))
+	require.True(t, w.chat.Press(ann, w.shows("APP-2", "Stop").ID, "Stop"))
 	w.until("it is stopped", func() bool { return w.task(other).Stage == "cancelled" })
 	log := w.read("server.log")
 	require.NotContains(t, log, chatToken)

@@ -107,6 +107,8 @@ type parts struct {
 	ended   chan struct{}
 	merge   map[string]chan struct{} // merges wait for its end, by repository
 	merging map[string]bool          // one does
+
+	decided []telegramtest.Button // of questions in the chat
 }
 
 // conclude is CI: it says what the commit's file ci says (failure, or none for no result at

@@ -109,7 +109,7 @@ func machines() []situation {
 		{name: "merging", prefix: "MRG", make: merging, mend: func(o *obedient, _ situation) { o.release() }, kind: "merge", who: service, why: "is being merged", do: "Wait"},
 		{name: "stopped while it merges", prefix: "SMW", often: true, make: func(o *obedient, s situation) {
 			merging(o, s)
-			o.to("it merges", func(x explain.Explanation) bool { return x.Phase == stage.PhaseMerge })
+			o.to("it merges", func(explain.Explanation) bool { return o.isMerging(s.prefix) })
 			o.move(o.item, "STOP")
 		}, mend: func(o *obedient, _ situation) { o.release() }, kind: "stop", who: service, why: "STOP waits", do: "Wait", end: stage.Cancelled},
 		{name: "stopped while it deploys", prefix: "SDP", agents: script("deployerdeploy", awaits), make: func(o *obedient, _ situation) {

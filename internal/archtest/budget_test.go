@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        128_854,
-		"tokens outside tests":       881_260,
-		"tokens of tests":            762_730,
-		"exported names":             2_631,
+		"lines outside tests":        128_846,
+		"tokens outside tests":       881_440,
+		"tokens of tests":            763_510,
+		"exported names":             2_630,
 		"lines over 140 columns":     49,
 		"packages of the server":     101,
-		"tokens of the server":       649_790,
+		"tokens of the server":       649_990,
 		"words of Markdown":          28_495,
 		"settings":                   154,
 		"fields of Feature":          9,

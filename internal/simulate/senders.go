@@ -179,11 +179,6 @@ func (d *senders) send(source string, l letter) {
 	s := d.s
 	d.letters++
 	l.N = d.letters
-	body, err := json.Marshal(l)
-	if err != nil {
-		s.check.fail(BadStart, "a webhook cannot be written: %v", err)
-		return
-	}
 	o := op{name: "hook." + source}
 	s.calls[o.name]++
 	fate := Fate{Call: o.name, N: s.calls[o.name]}
@@ -206,20 +201,37 @@ func (d *senders) send(source string, l letter) {
 	case FateError:
 		return
 	case FateTwice:
-		d.post(source, body, 0)
-		d.post(source, body, fate.For)
+		body := d.write(l)
+		d.post(source, func() []byte { return body }, 0)
+		d.post(source, func() []byte { return body }, fate.For)
 	default:
-		d.post(source, body, fate.For)
+		d.post(source, func() []byte { return d.write(l) }, fate.For)
 	}
 }
 
+// write is the body of a letter as it is sent: a move's that shows another column by then has no time of its own, as at Plane.
+func (d *senders) write(l letter) []byte {
+	if h := l.Board; h != nil && h.Status {
+		if i, err := d.s.board.Item(d.s.ctx, h.ProjectID, h.ItemID); err == nil && i.Status != h.Word {
+			late := *h
+			late.At, l.Board = time.Time{}, &late
+		}
+	}
+	body, err := json.Marshal(l)
+	if err != nil {
+		d.s.check.fail(BadStart, "a webhook cannot be written: %v", err)
+	}
+	return body
+}
+
 // post delivers a body after a while, and again as its sender does.
-func (d *senders) post(source string, body []byte, after time.Duration) {
+func (d *senders) post(source string, written func() []byte, after time.Duration) {
 	s := d.s
 	d.away++
 	s.v.After(after, func() {
 		s.root.Go(func() {
 			defer func() { d.away-- }()
+			body := written()
 			for range 5 {
 				answered, code := d.request(source, body)
 				if code == http.StatusAccepted {
