@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-jail test-agents test-emulate corpus conformance check nightly lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak sim mutants vuln apidiff build drill test-manifests tools
+.PHONY: help demo test test-browser test-jail test-agents test-emulate corpus conformance check nightly lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak torture sim mutants vuln apidiff build drill test-manifests tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,6 +113,11 @@ SOAK ?= 20
 soak: ## tests that look for rare things, SOAK times as long
 	SOAK=$(SOAK) $(GO) test -timeout 60m -run 'TestHistory|TestReplicas' -v ./adapters/postgres
 	SOAK=$(SOAK) $(GO) test -timeout 60m -run 'TestKilledGitAtEachCall|TestConvergence|TestSickNeighbours|TestSituations' ./adapters/gitcli ./orchestrator ./examples/server
+
+STORE ?= sqlite
+CYCLES ?= 1000
+torture: tools ## kill the server CYCLES times (kill -9), at random and within its calls, on STORE=sqlite or postgres
+	TORTURE=$(CYCLES) STORE=$(STORE) $(GO) test -count 1 -timeout 0 -run TestTorture -v ./examples/demo
 
 SEEDS ?= 2000
 sim: ## simulated worlds, SEEDS of them (100000 for a night)

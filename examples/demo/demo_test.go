@@ -6,10 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/internal/pgtest"
 )
 
 // TestMain lets the test's own program be the demo, and everything that the demo
@@ -71,6 +74,25 @@ func TestDemo(t *testing.T) {
 func TestTwentyFiveKills(t *testing.T) {
 	s := demo(t, "-speed", "8", "-kills", "25", "-seed", "7")
 	require.GreaterOrEqual(t, s.Restarts, 25)
+}
+
+// The server is killed TORTURE times, on the store STORE, at random moments and within its calls, and 3 in 10 webhooks are lost.
+// What the outside world has seen is judged after each 40.
+func TestTorture(t *testing.T) {
+	left, _ := strconv.Atoi(os.Getenv("TORTURE"))
+	if left == 0 {
+		t.Skip("make torture plays it")
+	}
+	args := []string{"-speed", "8", "-kills", "40", "-lose", "0.3", "-limit", "30m"}
+	if os.Getenv("STORE") == "postgres" {
+		args = append(args, "-replicas", "3", "-pauses", "4", "-database-url", pgtest.Start(t, pgtest.Options{Durable: true}).URL("postgres"))
+	}
+	for seed := 1; left > 0; seed++ {
+		s := demo(t, append(args, "-seed", strconv.Itoa(seed))...)
+		left -= 40
+		t.Logf("torture: seed %d, %d starts again in %.0f s, %d agents' runs, %d decisions again: nothing lost, nothing twice; %d kills left",
+			seed, s.Restarts, s.Seconds, s.AgentRuns, s.Replayed, max(0, left))
+	}
 }
 
 // Most webhooks never arrive, and everything ends as it should all the same.

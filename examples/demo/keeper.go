@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"sync"
@@ -27,6 +30,7 @@ type keeper struct {
 
 	mu   sync.Mutex
 	rand *rand.Rand
+	dead map[int]bool // processes that were killed
 }
 
 func (k *keeper) restarts() int { return max(int(k.started.Load())-len(k.w.replicas), 0) }
@@ -67,18 +71,50 @@ func (k *keeper) run(ctx context.Context, r *replica) {
 // pick chooses a replica's process.
 func (k *keeper) pick() int { return int(k.w.replicas[k.chance(len(k.w.replicas))].pid.Load()) }
 
-// kill kills a replica as often as the options say, at random moments.
+// kill kills a replica, as often as the options say together with those within calls, at random moments.
 func (k *keeper) kill(ctx context.Context) {
-	for range k.w.o.kills {
+	for k.left() {
 		if !pause(ctx, time.Duration(150+k.chance(900))*time.Millisecond) || k.w.ready(ctx) != nil {
 			return
 		}
 		if !pause(ctx, time.Duration(k.chance(200))*time.Millisecond) {
 			return
 		}
-		_ = syscall.Kill(k.pick(), syscall.SIGKILL)
+		k.strike()
+	}
+}
+
+func (k *keeper) left() bool { return int(k.killed.Load()) < k.w.o.kills }
+
+// strike kills a process once, unless enough were.
+func (k *keeper) strike() {
+	pid := k.pick()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.left() && !k.dead[pid] && syscall.Kill(pid, syscall.SIGKILL) == nil {
+		k.dead[pid] = true
 		k.killed.Add(1)
 	}
+}
+
+// struck serves calls of the service to a neighbour. Some are the last of the process that makes them: it is killed before the
+// neighbour has taken the call, or when it has, and before the answer.
+func (k *keeper) struck(neighbour http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		switch before := k.chance(60); {
+		case before == 0 && k.left():
+			k.strike()
+		case before == 1 && k.left():
+			answer := httptest.NewRecorder()
+			neighbour.ServeHTTP(answer, r)
+			k.strike()
+			maps.Copy(rw.Header(), answer.Header())
+			rw.WriteHeader(answer.Code)
+			_, _ = rw.Write(answer.Body.Bytes()) // nobody may read it any more
+			return
+		}
+		neighbour.ServeHTTP(rw, r)
+	})
 }
 
 // pause stops a replica (SIGSTOP) for longer than its claims live, so that

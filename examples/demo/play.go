@@ -69,11 +69,11 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 	outer := ctx
 	g := work.New(ctx, slog.New(slog.NewTextHandler(out, nil)))
 	defer g.Stop()
-	srv := &http.Server{Handler: w.handler(), ReadHeaderTimeout: 5 * time.Second}
+	k := &keeper{w: w, rand: rand.New(rand.NewPCG(w.o.seed, 3)), dead: map[int]bool{}}
+	srv := &http.Server{Handler: w.handler(k), ReadHeaderTimeout: 5 * time.Second}
 	g.Go("page", func(context.Context) { _ = srv.Serve(w.page) }) // ends with Close below
 	defer srv.Close()
 	w.announce(out)
-	k := &keeper{w: w, rand: rand.New(rand.NewPCG(w.o.seed, 3))}
 	if w.balancer != nil {
 		g.Go("balancer", func(context.Context) { _ = srv.Serve(w.balancer) })
 	}

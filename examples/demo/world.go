@@ -265,10 +265,10 @@ func (w *world) environ(r *replica) []string {
 }
 
 // handler serves the outside world: the page, and the three services.
-func (w *world) handler() http.Handler {
+func (w *world) handler(k *keeper) http.Handler {
 	mux := http.NewServeMux()
 	for name, service := range map[string]http.Handler{"/plane": w.board, "/github": w.host, "/telegram": w.chat} {
-		mux.Handle(name+"/", http.StripPrefix(name, service))
+		mux.Handle(name+"/", http.StripPrefix(name, k.struck(service)))
 	}
 	mux.HandleFunc("GET /health/{project}", w.health)
 	w.pages(mux)

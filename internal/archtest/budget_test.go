@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        128_846,
-		"tokens outside tests":       881_440,
-		"tokens of tests":            763_510,
+		"lines outside tests":        128_885,
+		"tokens outside tests":       881_710,
+		"tokens of tests":            763_740,
 		"exported names":             2_630,
 		"lines over 140 columns":     49,
 		"packages of the server":     101,
-		"tokens of the server":       649_990,
+		"tokens of the server":       650_000,
 		"words of Markdown":          28_495,
 		"settings":                   154,
 		"fields of Feature":          9,
