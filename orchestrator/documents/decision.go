@@ -194,10 +194,7 @@ func lastSeen(story []task.JournalEntry, commit string) *Seen {
 
 // report fills in what the runs have cost, and what the last one of each role says.
 func (d *Decision) report(r Reader, runs []task.AgentRun) {
-	var cost task.Cost
-	for _, run := range runs {
-		cost.Add(task.CostOf(run))
-	}
+	cost := task.CostOf(runs...)
 	d.CostUSD, d.Unpriced = float64(cost.Usage.MicroUSD)/1e6, cost.Unpriced
 	for _, run := range slices.Backward(runs) {
 		said := slices.ContainsFunc(d.Reports, func(o report) bool { return o.Role == run.Role })
