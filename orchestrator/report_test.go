@@ -18,7 +18,7 @@ func TestReport(t *testing.T) {
 	Run(t, nil, func(r *Rig) {
 		report := func(since time.Duration, reads string) explain.Report {
 			c := explain.Choice{Since: time.Now().Add(-since), Reads: func(repo string) bool { return repo == reads }}
-			out, err := new(explain.Lives).Report(context.Background(), r.Engine, r.Store, c)
+			out, err := explain.Remember(r.Store).Report(context.Background(), r.Engine, c)
 			require.NoError(r, err)
 			return out
 		}

@@ -127,25 +127,23 @@ func Open(ctx context.Context, s Settings, program []string, log *slog.Logger) (
 // checkStages refuses a pipeline that lacks the lane of a live task, or the stage at which it stands.
 func (v *Service) checkStages(ctx context.Context) error {
 	p := v.Engine.Machine().Pipeline() // with the stages of features
-	for after := int64(0); ; {
-		page, err := v.DB.Tasks(ctx, task.Filter{Live: true, AfterID: after})
-		if err != nil || len(page) == 0 {
+	for t, err := range task.Each(ctx, v.DB, task.Filter{Live: true}) {
+		if err != nil {
 			return err
 		}
-		for _, t := range page {
-			what := ""
-			if p.CheckLane(cmp.Or(t.State.Lane, stage.WholeLane)) != nil {
-				what = "has the lane " + t.State.Lane
-			}
-			if p.Info(t.State.Stage).Stage == "" {
-				what = "stands at the stage " + string(t.State.Stage)
-			}
-			if after = t.ID; what != "" {
-				return fmt.Errorf("%s: task %d (%s) %s, which is not there: put it back until the task has ended",
-					projectfile.PipelineName, t.ID, t.WorkItemID, what)
-			}
+		what := ""
+		if p.CheckLane(cmp.Or(t.State.Lane, stage.WholeLane)) != nil {
+			what = "has the lane " + t.State.Lane
+		}
+		if p.Info(t.State.Stage).Stage == "" {
+			what = "stands at the stage " + string(t.State.Stage)
+		}
+		if what != "" {
+			return fmt.Errorf("%s: task %d (%s) %s, which is not there: put it back until the task has ended",
+				projectfile.PipelineName, t.ID, t.WorkItemID, what)
 		}
 	}
+	return nil
 }
 
 // adapters opens what the engine works with.

@@ -89,7 +89,8 @@ func shown() []string {
 // assembled are the packages of its own floor that the service puts together; adapters are none.
 func assembled() []string {
 	return []string{
-		"orchestrator", "orchestrator/admin", "orchestrator/effects", "orchestrator/features", "orchestrator/follow", "orchestrator/web", "orchestrator/web/dashboard",
+		"orchestrator", "orchestrator/admin", "orchestrator/effects", "orchestrator/explain", "orchestrator/features", "orchestrator/follow", "orchestrator/web",
+		"orchestrator/web/dashboard",
 	}
 }
 

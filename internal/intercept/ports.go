@@ -138,8 +138,8 @@ func (s store) JournalSince(ctx context.Context, after int64, limit int) ([]task
 func (s store) GateResults(ctx context.Context, taskID int64) ([]task.GateResult, error) {
 	return get1(ctx, s.r, "GateResults", Records.GateResults, taskID)
 }
-func (s store) AgentRuns(ctx context.Context, taskID int64) ([]task.AgentRun, error) {
-	return get1(ctx, s.r, "AgentRuns", Records.AgentRuns, taskID)
+func (s store) AgentRuns(ctx context.Context, taskIDs ...int64) ([]task.AgentRun, error) {
+	return get(ctx, s.r, "AgentRuns", func(to Records) ([]task.AgentRun, error) { return to.AgentRuns(ctx, taskIDs...) }, taskIDs)
 }
 func (s store) Content(ctx context.Context, id string) ([]byte, error) {
 	return get1(ctx, s.r, "Content", Records.Content, id)
@@ -184,9 +184,6 @@ func (s store) RunsSince(ctx context.Context, repo string, since time.Time) ([]t
 }
 func (s store) Pauses(ctx context.Context) ([]task.Pause, error) {
 	return get0(ctx, s.r, "Pauses", Records.Pauses)
-}
-func (s store) TaskCosts(ctx context.Context, ids []int64) (map[int64]task.Cost, error) {
-	return get1(ctx, s.r, "TaskCosts", Records.TaskCosts, ids)
 }
 func (s store) DayCosts(ctx context.Context, since time.Time) ([]task.DayCost, error) {
 	return get1(ctx, s.r, "DayCosts", Records.DayCosts, since)

@@ -117,6 +117,9 @@ func (a *agents) work(ctx context.Context, n *node, p *memwork.Place, c work.Com
 		return work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: "it was killed"}
 	}
 	usage := work.Usage{Model: "m", Input: 10, Output: 20, MicroUSD: cost / 100}
+	if price := s.world.Rates.Price; price > 0 {
+		usage.MicroUSD = price * took.Milliseconds() / 1000
+	}
 	switch how {
 	case exits:
 		return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "exit code 1", Usage: usage}

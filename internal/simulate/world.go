@@ -136,6 +136,7 @@ type Rates struct {
 	Hook      int           `json:"hook"`  // of a webhook: lost, doubled, late
 	Agent     int           `json:"agent"` // of an agent's attempt
 	AgentTime time.Duration `json:"agent_time"`
+	Price     int64         `json:"price,omitempty"` // of a second of an agent, in millionths of a dollar; 0 = each run costs the same
 }
 
 // AllFeatures are the names of the features that can be on.

@@ -65,26 +65,15 @@ func runInto(rows Rows, a *task.AgentRun, behind ...any) error {
 
 func scanRun(rows Rows) (a task.AgentRun, err error) { return a, runInto(rows, &a) }
 
-func (s *Store) AgentRuns(ctx context.Context, taskID int64) ([]task.AgentRun, error) {
-	if taskID == 0 {
+func (s *Store) AgentRuns(ctx context.Context, taskIDs ...int64) ([]task.AgentRun, error) {
+	if len(taskIDs) == 0 {
 		return list(ctx, s, scanRun, allRuns)
 	}
-	return list(ctx, s, scanRun, runsOfTasks, []int64{taskID})
+	return list(ctx, s, scanRun, runsOfTasks, taskIDs)
 }
 
 func (s *Store) RunsSince(ctx context.Context, repo string, since time.Time) ([]task.AgentRun, error) {
 	return list(ctx, s, scanRun, runsOfRepo, repo, since)
-}
-
-func (s *Store) TaskCosts(ctx context.Context, taskIDs []int64) (map[int64]task.Cost, error) {
-	runs, err := list(ctx, s, scanRun, runsOfTasks, append([]int64{}, taskIDs...))
-	out := make(map[int64]task.Cost, len(taskIDs))
-	for _, r := range runs {
-		sum := out[r.TaskID]
-		sum.Add(task.CostOf(r))
-		out[r.TaskID] = sum
-	}
-	return out, err
 }
 
 func (s *Store) DayCosts(ctx context.Context, since time.Time) ([]task.DayCost, error) {

@@ -49,23 +49,16 @@ const stepsMax = 300
 // Cards that go on so stand in line for the merge of their repository as the merge gate has it.
 func Backtest(ctx context.Context, e *orchestrator.Engine, since time.Time) ([]Prediction, error) {
 	var cards []*replayed
-	for after := int64(0); ; {
-		page, err := e.Store.Tasks(ctx, task.Filter{AfterID: after})
+	for t, err := range task.Each(ctx, e.Store, task.Filter{}) {
 		if err != nil {
 			return nil, err
 		}
-		if len(page) == 0 {
-			break
+		c, err := replay(ctx, e, t)
+		if err != nil {
+			return nil, fmt.Errorf("task %d: %w", t.ID, err)
 		}
-		for _, t := range page {
-			after = t.ID
-			c, err := replay(ctx, e, t)
-			if err != nil {
-				return nil, fmt.Errorf("task %d: %w", t.ID, err)
-			}
-			if c != nil && !c.past[0].entry.At.Before(since) {
-				cards = append(cards, c)
-			}
+		if c != nil && !c.past[0].entry.At.Before(since) {
+			cards = append(cards, c)
 		}
 	}
 	if err := goOn(ctx, cards); err != nil {

@@ -42,19 +42,12 @@ func (s Stranded) String() string {
 // by name. It reads all live tasks.
 func FindStranded(ctx context.Context, e *orchestrator.Engine) (out []Stranded, err error) {
 	byRepo, projects := map[string][]task.Task{}, e.Projects.Now()
-	for after := int64(0); ; {
-		page, err := e.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
+	for t, err := range task.Each(ctx, e.Store, task.Filter{Live: true}) {
 		if err != nil {
 			return nil, err
 		}
-		if len(page) == 0 {
-			break
-		}
-		for _, t := range page {
-			after = t.ID
-			if _, ok := projects.ByRepo(t.Repo); !ok {
-				byRepo[t.Repo] = append(byRepo[t.Repo], t)
-			}
+		if _, ok := projects.ByRepo(t.Repo); !ok {
+			byRepo[t.Repo] = append(byRepo[t.Repo], t)
 		}
 	}
 	for repo, tasks := range byRepo {

@@ -74,16 +74,12 @@ const linePage = 1000
 
 // Line lists the tasks that wait for a person's word, of repositories that are chosen: the one that waits longest first.
 func (r Reader) Line(ctx context.Context, reads func(repo string) bool) (out []task.Task, err error) {
-	for after, more := int64(0), true; more; {
-		page, err := r.Engine.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after, Limit: linePage})
+	for t, err := range task.Each(ctx, r.Engine.Store, task.Filter{Live: true, Limit: linePage}) {
 		if err != nil {
 			return nil, err
 		}
-		more = len(page) == linePage
-		for _, t := range page {
-			if after = t.ID; len(Words(t.State)) > 0 && reads(t.Repo) {
-				out = append(out, t)
-			}
+		if len(Words(t.State)) > 0 && reads(t.Repo) {
+			out = append(out, t)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b task.Task) int { return a.UpdatedAt.Compare(b.UpdatedAt) })
@@ -198,10 +194,7 @@ func lastSeen(story []task.JournalEntry, commit string) *Seen {
 
 // report fills in what the runs have cost, and what the last one of each role says.
 func (d *Decision) report(r Reader, runs []task.AgentRun) {
-	var cost task.Cost
-	for _, run := range runs {
-		cost.Add(task.CostOf(run))
-	}
+	cost := task.CostOf(runs...)
 	d.CostUSD, d.Unpriced = float64(cost.Usage.MicroUSD)/1e6, cost.Unpriced
 	for _, run := range slices.Backward(runs) {
 		said := slices.ContainsFunc(d.Reports, func(o report) bool { return o.Role == run.Role })

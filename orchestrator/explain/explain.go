@@ -48,6 +48,8 @@ type Explanation struct {
 	// come after this one. All leaves these out.
 	Follows    string   `json:"follows,omitempty"`
 	FollowedBy []string `json:"followed_by,omitempty"`
+	// Forecast is by Lives.One alone; null where nothing can be told.
+	Forecast *Forecast `json:"forecast,omitempty"`
 }
 
 // Move is a row of the registry that applies to the task as it is.
@@ -61,6 +63,11 @@ type Move struct {
 
 // One answers for one task.
 func One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation, error) {
+	return (*Lives)(nil).One(ctx, e, taskID)
+}
+
+// One answers for one task, with its forecast.
+func (l *Lives) One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation, error) {
 	t, err := e.Store.Task(ctx, taskID)
 	if err != nil {
 		return Explanation{}, err
@@ -100,7 +107,11 @@ func One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation
 	for _, later := range after {
 		x.FollowedBy = append(x.FollowedBy, later.WorkItemID)
 	}
-	return x, errors.Join(err, err1, err2)
+	forecasts, err3 := l.Forecasts(ctx, e, t)
+	for _, f := range forecasts {
+		x.Forecast = &f
+	}
+	return x, errors.Join(err, err1, err2, err3)
 }
 
 // newest lists the last verdict of each gate, which names the commit that it is of.

@@ -3,6 +3,7 @@ package explain
 import (
 	"context"
 	"encoding/csv"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -14,11 +15,34 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Lives remembers the lives of tasks that have ended, so that a journal is read once and not for each report: what is
-// remembered is about a kilobyte for each task. The zero value is ready, and safe for concurrent use.
-type Lives struct{ kept sync.Map } // of Past, by the id of the task
+// Lives is a history that remembers the lives of tasks, so that a journal is read once and not for each report or forecast:
+// that is about two kilobytes for each task. It is safe for concurrent use.
+type Lives struct {
+	task.History
+	kept sync.Map // of kept, by the id of the task
+
+	mu     sync.Mutex
+	ended  []task.Task // for forecasts, the last one first
+	listed time.Time
+}
+
+// kept is a life as it was read.
+type kept struct {
+	Past
+	version int64
+	final   bool // it does not change any more
+}
+
+// Remember has a history remember lives, if it does not yet; nil stays nil.
+func Remember(h task.History) *Lives {
+	if l, does := h.(*Lives); does || h == nil {
+		return l
+	}
+	return &Lives{History: h}
+}
 
 const (
 	livesMax = 10_000 // tasks of a report, the last ones
@@ -26,6 +50,11 @@ const (
 	// openFor is for how long after its end a life may still change: its deployment is watched, and its last runs are
 	// paid for.
 	openFor = 24 * time.Hour
+
+	// Forecasts are taken from the last lives of each repository, of those that have ended last.
+	recentFor  = 90 * 24 * time.Hour
+	recentRows = 1000
+	recentMax  = 60
 )
 
 // Choice selects tasks of a report. An empty field selects all.
@@ -79,9 +108,9 @@ func (c Choice) selects(p Past) bool {
 
 // Report tells of the tasks that are chosen. It reads the rows of those that have ended since, and the journals of
 // the last readMax of them that it does not remember: another report goes on from there.
-func (l *Lives) Report(ctx context.Context, e *orchestrator.Engine, h task.History, c Choice) (Report, error) {
+func (l *Lives) Report(ctx context.Context, e *orchestrator.Engine, c Choice) (Report, error) {
 	out := Report{Since: c.Since.UTC(), Until: c.Until, Tasks: []Past{}, Weeks: []week{}, Stages: []StageTime{}, Backs: []BackCount{}}
-	ended, err := h.Ended(ctx, c.Since, livesMax)
+	ended, err := l.Ended(ctx, c.Since, livesMax)
 	if err != nil {
 		return out, err
 	}
@@ -89,28 +118,17 @@ func (l *Lives) Report(ctx context.Context, e *orchestrator.Engine, h task.Histo
 	ended = slices.DeleteFunc(ended, func(t task.Task) bool {
 		return t.StageEnteredAt.Before(c.Since) || !c.Until.IsZero() && !t.StageEnteredAt.Before(c.Until) || !c.Reads(t.Repo)
 	})
-	var fresh []int64
-	for i, t := range ended {
-		if _, known := l.kept.Load(t.ID); known {
-			continue
-		}
-		if len(fresh) == readMax {
-			ended, out.More = ended[:i], true // what is shown has no gaps
-			break
-		}
-		fresh = append(fresh, t.ID)
-	}
-	costs, err := h.TaskCosts(ctx, fresh)
-	if err != nil {
-		return out, err
-	}
+	fresh := 0
 	for _, t := range ended {
-		known, _ := l.kept.Load(t.ID)
-		p, is := known.(Past)
-		if !is {
-			if p, err = l.read(ctx, e, t, costs[t.ID]); err != nil {
-				return out, err
+		if had, known := l.kept.Load(t.ID); !known || !had.(kept).final {
+			if fresh++; fresh > readMax {
+				out.More = true // what is shown has no gaps
+				break
 			}
+		}
+		p, err := l.follow(ctx, e, t, false)
+		if err != nil {
+			return out, err
 		}
 		if c.selects(p) {
 			out.Tasks = append(out.Tasks, p)
@@ -120,23 +138,87 @@ func (l *Lives) Report(ctx context.Context, e *orchestrator.Engine, h task.Histo
 	return out, nil
 }
 
-// read follows a life, and remembers one that does not change any more.
-func (l *Lives) read(ctx context.Context, e *orchestrator.Engine, t task.Task, cost task.Cost) (Past, error) {
+// follow returns a life. One that may change is read again; lazy: only where its task has changed.
+func (l *Lives) follow(ctx context.Context, e *orchestrator.Engine, t task.Task, lazy bool) (Past, error) {
+	if had, known := l.kept.Load(t.ID); known && (had.(kept).final || lazy && had.(kept).version == t.Version) {
+		return had.(kept).Past, nil
+	}
 	now := e.Now()
-	story, err := e.Records.Journal(ctx, t.ID)
-	if err != nil {
+	story, err1 := e.Records.Journal(ctx, t.ID)
+	gates, err2 := e.Records.GateResults(ctx, t.ID)
+	runs, err3 := e.Records.AgentRuns(ctx, t.ID)
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return Past{}, err
 	}
-	gates, err := e.Records.GateResults(ctx, t.ID)
-	if err != nil {
-		return Past{}, err
+	over := t.State.Stage.Terminal()
+	if !over {
+		t.StageEnteredAt = now // it has lasted until then
 	}
-	p := pastOf(t, story, gates)
-	p.CostUSD, p.Unpriced = float64(cost.Usage.MicroUSD)/1e6, cost.Unpriced
-	if now.Sub(p.Ended) > openFor {
-		l.kept.Store(t.ID, p)
-	}
+	p := pastOf(t, story, gates, runs)
+	l.kept.Store(t.ID, kept{p, t.Version, over && now.Sub(p.Ended) > openFor})
 	return p, nil
+}
+
+// Forecasts forecasts tasks that live, or all of them for none, by the last lives of their repositories. A task that nothing can
+// be told of is left out.
+func (l *Lives) Forecasts(ctx context.Context, e *orchestrator.Engine, tasks ...task.Task) (out []Forecast, err error) {
+	work, known := queue.Filter{Pool: queue.PoolAgents, Open: true, Limit: explainMax}, map[string][]life{}
+	switch out = []Forecast{}; {
+	case l == nil:
+		return out, nil
+	case len(tasks) == 1:
+		work.TaskID = tasks[0].ID
+	default:
+		tasks, err = e.Store.Tasks(ctx, task.Filter{Live: true, Limit: explainMax})
+	}
+	jobs, failed := e.Jobs.Jobs(ctx, work)
+	err = errors.Join(err, failed)
+	for i := 0; i < len(tasks) && err == nil; i++ {
+		t, p := tasks[i], Past{}
+		if t.State.Stage.Terminal() {
+			continue
+		}
+		if known[t.Repo] == nil {
+			known[t.Repo], err = l.recent(ctx, e, t.Repo)
+		}
+		if err == nil {
+			p, err = l.follow(ctx, e, t, true)
+		}
+		for _, j := range jobs {
+			if j.TaskID == t.ID && j.Status == queue.Running {
+				p.life.stand(t.State, j.StartedAt, e.Now(), []task.AgentRun{{Run: t.State.Run, Started: j.StartedAt}})
+			}
+		}
+		if f := forecast(p.life, e.Now(), known[t.Repo]); f.Cards >= least {
+			f.TaskID = t.ID
+			out = append(out, f)
+		}
+	}
+	return out, err
+}
+
+// recent follows the last tasks that have ended of a repository, or of all where these are too few, and those that go on there.
+func (l *Lives) recent(ctx context.Context, e *orchestrator.Engine, repo string) (out []life, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := e.Now(); now.Sub(l.listed) >= time.Minute {
+		if l.ended, err = l.Ended(ctx, now.Add(-recentFor), recentRows); err != nil {
+			return nil, err
+		}
+		l.listed = now
+	}
+	of := slices.DeleteFunc(slices.Clone(l.ended), func(t task.Task) bool { return t.Repo != repo })
+	if len(of) < enough {
+		of = slices.Clone(l.ended)
+	}
+	live, err := e.Store.Tasks(ctx, task.Filter{Live: true, Repo: repo, Limit: explainMax})
+	of = append(of[:min(len(of), recentMax)], live...)
+	for i := 0; i < len(of) && err == nil; i++ {
+		var p Past
+		p, err = l.follow(ctx, e, of[i], true)
+		out = append(out, p.life)
+	}
+	return out, err
 }
 
 // CSV writes the tasks of a report, a line for each. No text begins as a formula of a spreadsheet does.

@@ -21,11 +21,13 @@ type QueueView struct {
 		MaxConcurrency int   `json:"max_concurrency"`
 		Running        int64 `json:"running"` // agents
 	} `json:"workers"`
-	Effects  []JobView        `json:"effects"` // owed to the outside world
-	Lanes    []LaneView       `json:"lanes"`
-	Budgets  []tracker.Budget `json:"tracker_requests,omitempty"` // of the tracker's tokens, where it limits requests
-	Failed   []FailedEffect   `json:"effects_failed"`             // given up and not made again, the newest first; at most 100
-	Features map[string]any   `json:"-"`                          // blocks of the features that are on
+	Effects []JobView        `json:"effects"` // owed to the outside world
+	Lanes   []LaneView       `json:"lanes"`
+	Budgets []tracker.Budget `json:"tracker_requests,omitempty"` // of the tracker's tokens, where it limits requests
+	Failed  []FailedEffect   `json:"effects_failed"`             // given up and not made again, the newest first; at most 100
+	// Forecasts are those of the tasks that live, by Lives; ReadQueue leaves them out.
+	Forecasts []Forecast     `json:"forecasts"`
+	Features  map[string]any `json:"-"` // blocks of the features that are on
 }
 
 // LaneView is a lane of effects, or a pool of events that read a neighbour.
@@ -68,7 +70,7 @@ type JobView struct {
 // ReadQueue reads the queue as the scheduler sees it.
 func ReadQueue(ctx context.Context, e *orchestrator.Engine) (QueueView, error) {
 	v := QueueView{
-		At: e.Now(), Jobs: []JobView{}, Effects: []JobView{}, Failed: []FailedEffect{},
+		At: e.Now(), Jobs: []JobView{}, Effects: []JobView{}, Failed: []FailedEffect{}, Forecasts: []Forecast{},
 		Features: map[string]any{},
 	}
 	waits, err := e.Waiting(ctx, queue.Filter{})

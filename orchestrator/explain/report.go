@@ -93,6 +93,8 @@ type Past struct {
 	CostUSD  float64     `json:"cost_usd"`
 	Outlier  bool        `json:"outlier,omitempty"` // merged, and dearer than three times the median
 	Unpriced int64       `json:"unpriced_runs,omitempty"`
+
+	life life
 }
 
 // spending is the time that a life has spent at a stage.
@@ -204,7 +206,7 @@ func (s *Sum) add(p Past) bool {
 func (s Sum) Rest() int64 { return max(s.Machine-s.Agents-s.CI, 0) }
 
 // pastOf follows a life by its decisions: the state that one has left holds until the next.
-func pastOf(t task.Task, story []task.JournalEntry, gates []task.GateResult) Past {
+func pastOf(t task.Task, story []task.JournalEntry, gates []task.GateResult, runs []task.AgentRun) Past {
 	p := Past{
 		TaskID: t.ID, Item: task.OriginalKey(t.WorkItemID), Repo: t.Repo, Title: t.Title, Lane: t.State.Lane, Stage: t.State.Stage,
 		Began: t.CreatedAt.UTC(), Ended: t.StageEnteredAt.UTC(), MergeSHA: t.State.MergeSHA, Pull: t.State.PRURL,
@@ -218,6 +220,15 @@ func pastOf(t task.Task, story []task.JournalEntry, gates []task.GateResult) Pas
 		p.End = endMerged
 	}
 	p.Lead = int64(p.Ended.Sub(p.Began) / time.Second)
+	cost := task.CostOf(runs...)
+	p.CostUSD, p.Unpriced = float64(cost.Usage.MicroUSD)/1e6, cost.Unpriced
+	p.life = life{repo: p.Repo, done: p.Stage == stage.Done, cost: cost.Usage.MicroUSD}
+	if cost.Unpriced > 0 {
+		p.life.cost = -1
+	}
+	if p.Stage.Terminal() {
+		p.life.end = p.Ended
+	}
 	at, state := p.Began, stage.State{Stage: stage.Analysis}
 	var people, agents, ci, none time.Duration
 	spent := map[stage.Stage]time.Duration{}
@@ -227,6 +238,7 @@ func pastOf(t task.Task, story []task.JournalEntry, gates []task.GateResult) Pas
 		if err != nil || !r.Decision.Moved || j.At.After(p.Ended) {
 			continue
 		}
+		p.life.stand(state, at, j.At, runs)
 		since := max(j.At.Sub(at), 0)
 		if spent[state.Stage] += since; !slices.Contains(order, state.Stage) {
 			order = append(order, state.Stage)
@@ -253,6 +265,10 @@ func pastOf(t task.Task, story []task.JournalEntry, gates []task.GateResult) Pas
 		}
 		at, state = j.At, next
 	}
+	if !state.Stage.Terminal() {
+		p.life.stand(state, at, p.Ended, runs)
+	}
+	p.life.steps = slices.Clip(p.life.steps)
 	p.SentBack = len(p.Backs)
 	p.People, p.Agents, p.CI = int64(people/time.Second), int64(agents/time.Second), int64(ci/time.Second)
 	p.Machine = max(p.Lead-p.People, 0)

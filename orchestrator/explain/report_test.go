@@ -98,7 +98,7 @@ func (p *past) report(l *explain.Lives, query string) explain.Report {
 	c, err := explain.ReadChoice(httptest.NewRequest(http.MethodGet, "/report?"+query, nil), p.engine.Now(), 30)
 	require.NoError(p, err)
 	c.Reads = func(repo string) bool { return repo != "acme/secret" }
-	r, err := l.Report(p.Context(), p.engine, p.Store, c)
+	r, err := l.Report(p.Context(), p.engine, c)
 	require.NoError(p, err)
 	return r
 }
@@ -128,8 +128,8 @@ func TestReportOfAJournal(t *testing.T) {
 		p.live("acme/secret", "hidden", ago(3), 1, move{time.Hour, stage.Event{}, stage.State{Stage: stage.Done, MergeSHA: "x"}})
 		p.plain("long ago", ago(60), 10, 2)
 
-		var l explain.Lives
-		r := p.report(&l, "")
+		l := explain.Remember(p.Store)
+		r := p.report(l, "")
 		require.Len(t, r.Tasks, 7)
 		h := int64(3600)
 		require.Equal(t, explain.Sum{
@@ -152,7 +152,7 @@ func TestReportOfAJournal(t *testing.T) {
 			"person=kim": 5, "person=lee": 5, "person=ann": 1, "end=stopped": 1, "end=merged": 6, "end=degraded": 0, "q=PLAIN": 5, "q=ann": 1,
 			"repo=acme/app": 7, "from=1999-12-29": 2, "from=1999-12-01&to=1999-12-16": 4, "from=1999-12-01&to=1999-12-14": 0, "days=366": 8,
 		} {
-			require.Len(t, p.report(&l, query).Tasks, want, query)
+			require.Len(t, p.report(l, query).Tasks, want, query)
 		}
 		var rows strings.Builder
 		require.NoError(t, r.CSV(&rows))
@@ -163,6 +163,67 @@ func TestReportOfAJournal(t *testing.T) {
 	})
 }
 
+// A forecast is taken from the last cards of its repository, or of all where these are too few, says so where it is of few, and is
+// none of what nobody has stood in. Journals are read once, and that of a card that has moved once more.
+func TestForecasts(t *testing.T) {
+	inPast(t, func(p *past, now time.Time) {
+		for n := range 10 {
+			p.plain("old", now.AddDate(0, 0, -3), 10+n, int64(1+n)) // 8 h and more since the developer has begun
+		}
+		works := stage.State{Stage: stage.Development, Active: stage.Developer}
+		live := func(repo string, s stage.State) task.Task {
+			id := p.live(repo, "live", now.Add(-2*time.Hour), 2, move{0, stage.Event{On: stage.OnToAnalyse}, stage.State{Stage: stage.Analysis, Active: stage.Analyst}}, move{2 * time.Hour, stage.Event{}, s})
+			row, err := p.Task(p.Context(), id)
+			require.NoError(t, err)
+			return row
+		}
+		first, other, asks := live("acme/app", works), live("acme/other", works), live("acme/app", stage.State{Stage: stage.Development, Hold: stage.HoldNeedsInput})
+		l := explain.Remember(p.Store)
+		one := func(row task.Task, want string) {
+			list, err := l.Forecasts(p.Context(), p.engine, row)
+			require.NoError(t, err)
+			x, err := l.One(p.Context(), p.engine, row.ID)
+			require.NoError(t, err)
+			if want == "" {
+				require.Empty(t, list)
+				require.Nil(t, x.Forecast)
+				return
+			}
+			require.Equal(t, want, list[0].Text)
+			require.Equal(t, list[0], *x.Forecast)
+			require.Equal(t, []int64{row.ID, (4*time.Hour + 24*time.Minute).Milliseconds() / 1000, 7_500_000, 4_400_000, 10}, []int64{list[0].TaskID, list[0].Within, list[0].MicroUSD, list[0].WithinUSD, int64(list[0].Cards)})
+		}
+		one(first, "done by 12:30 UTC ± 4 h 24 min, about $7.50 ± $4.40 (as 10 cards of acme/app)")
+		one(other, "done by 12:30 UTC ± 4 h 24 min, about $7.50 ± $4.40 (as 10 cards of all repositories)")
+		one(asks, "")
+		for _, moved := range []int{0, 1} {
+			first.Version += int64(moved)
+			p.read = 0
+			list, err := l.Forecasts(p.Context(), p.engine, first)
+			require.NoError(t, err)
+			require.Len(t, list, 1)
+			require.Equal(t, moved, p.read)
+		}
+		list, err := l.Forecasts(p.Context(), p.engine)
+		require.NoError(t, err)
+		require.Len(t, list, 2, "of all that live")
+
+		few := newPast(t)
+		few.plain("old", now.AddDate(0, 0, -3), 10, 1)
+		few.live("acme/app", "live", now.Add(-time.Hour), 1, move{time.Hour, stage.Event{}, works})
+		none, err := explain.Remember(few.Store).Forecasts(t.Context(), few.engine)
+		require.NoError(t, err)
+		require.Empty(t, none, "of one card")
+		few.plain("old", now.AddDate(0, 0, -3), 12, 2)
+		list, err = explain.Remember(few.Store).Forecasts(t.Context(), few.engine)
+		require.NoError(t, err)
+		require.Equal(t, "done by 09:00 UTC ± 1 h, about $2.50 ± $0.50 (as only 2 cards of acme/app)", list[0].Text)
+		none, err = explain.Remember(nil).Forecasts(t.Context(), few.engine)
+		require.NoError(t, err)
+		require.Empty(t, none)
+	})
+}
+
 // A journal is read once when its life is over for good, and a report reads a bounded number.
 func TestJournalsAreReadOnce(t *testing.T) {
 	inPast(t, func(p *past, now time.Time) {
@@ -170,13 +231,13 @@ func TestJournalsAreReadOnce(t *testing.T) {
 			p.plain("old", now.AddDate(0, 0, -20).Add(time.Duration(n)*time.Minute), 10, 1)
 		}
 		p.plain("new", now.Add(-12*time.Hour), 10, 1)
-		var l explain.Lives
+		l := explain.Remember(p.Store)
 		for _, c := range []struct {
 			tasks, read int
 			more        bool
 		}{{500, 500, true}, {701, 202, false}, {701, 1, false}} {
 			p.read = 0
-			r := p.report(&l, "")
+			r := p.report(l, "")
 			require.Equal(t, []any{c.tasks, c.read, c.more, "new"}, []any{len(r.Tasks), p.read, r.More, r.Tasks[0].Title})
 		}
 	})

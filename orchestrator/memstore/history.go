@@ -9,25 +9,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
-// TaskCosts implements task.History.
-func (s *Store) TaskCosts(_ context.Context, taskIDs []int64) (map[int64]task.Cost, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	wanted := map[int64]bool{}
-	for _, id := range taskIDs {
-		wanted[id] = true
-	}
-	out := map[int64]task.Cost{}
-	for _, r := range s.runs {
-		if wanted[r.TaskID] {
-			sum := out[r.TaskID]
-			sum.Add(task.CostOf(r))
-			out[r.TaskID] = sum
-		}
-	}
-	return out, nil
-}
-
 // DayCosts implements task.History.
 func (s *Store) DayCosts(_ context.Context, since time.Time) ([]task.DayCost, error) {
 	s.mu.Lock()

@@ -291,8 +291,8 @@ func (s *Store) GateResults(_ context.Context, taskID int64) ([]task.GateResult,
 }
 
 // AgentRuns implements task.Records.
-func (s *Store) AgentRuns(_ context.Context, taskID int64) ([]task.AgentRun, error) {
-	return pick(s, &s.runs, func(r task.AgentRun) bool { return taskID == 0 || r.TaskID == taskID })
+func (s *Store) AgentRuns(_ context.Context, taskIDs ...int64) ([]task.AgentRun, error) {
+	return pick(s, &s.runs, func(r task.AgentRun) bool { return len(taskIDs) == 0 || slices.Contains(taskIDs, r.TaskID) })
 }
 
 func pick[T any](s *Store, from *[]T, want func(T) bool) ([]T, error) {

@@ -36,10 +36,10 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/features"
 	"github.com/signalbox-dev/signalbox/orchestrator/follow"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
@@ -57,6 +57,7 @@ type Service struct {
 	features *features.Made
 	words    *admin.Chat // what people say in the chat
 	watch    follow.Watch
+	lives    *explain.Lives
 
 	identities map[string]*identity // by the names of trackers; empty = the first
 	boards     *boards
@@ -81,6 +82,7 @@ func New(o Options) (*Service, error) {
 	s.reach.found, s.reach.wrong, s.reach.told = map[string]finding{}, map[string]int{}, map[string]time.Time{}
 	s.endWaits = sync.OnceFunc(func() { close(s.stopping) })
 	s.opt.Store = redactedStore{o.Store, o.Redactor}
+	s.lives = explain.Remember(s.opt.Store)
 	s.watch.Logs = o.Logs
 	s.words = &admin.Chat{Stop: o.Features.Stop, Pages: o.Pages}
 	for name := range o.Identify {
@@ -123,7 +125,7 @@ func (s *Service) engine() (err error) {
 	}
 	if s.features, err = o.Features.Make(features.Parts{
 		Parts: parts, Tracker: boarded{s.tracker(), s.boards}, Polled: !s.announced(), Cards: o.Dashboard.Cards,
-		Messenger: s.chat(), Dress: s.words.Dress, Work: s.working, Leases: o.Leases, Merger: runners[stage.EffectMerge],
+		Messenger: s.chat(), Dress: s.dress, Work: s.working, Leases: o.Leases, Merger: runners[stage.EffectMerge],
 	}); err != nil {
 		return err
 	}
@@ -142,30 +144,6 @@ func (s *Service) engine() (err error) {
 	}, o.Engine, append(s.features.List, o.Further...)...)
 	s.words.Engine = s.Engine
 	return err
-}
-
-// working says how far the agent of a task is: "developer: 14 files, $0.41".
-func (s *Service) working(ctx context.Context, taskID int64) (string, error) {
-	_, list, err := follow.Of(ctx, s.Engine, taskID, 0)
-	if err != nil || len(list) == 0 || !list[0].Live {
-		return "", err
-	}
-	p, err := s.watch.Progress(ctx, list[0])
-	if err != nil || p.Files == 0 && p.Usage.MicroUSD == 0 {
-		return "", err
-	}
-	return wordsProgress(list[0].Role, p), nil
-}
-
-func wordsProgress(role stage.Role, p follow.Progress) string {
-	text := fmt.Sprintf("%s: %d files", role, p.Files)
-	if p.Files == 1 {
-		text = strings.TrimSuffix(text, "s")
-	}
-	if p.Usage.MicroUSD > 0 {
-		text += ", " + task.CostOf(task.AgentRun{Usage: p.Usage}).Price()
-	}
-	return text
 }
 
 // announced reports whether anything tells of the tracker's changes.
@@ -213,7 +191,7 @@ func (s *Service) handlers() (err error) {
 	w.Engine, w.Log, w.Checks, w.Done = s.Engine, s.Log, s.readiness(), s.stopping
 	w.Stop, w.Unfreeze, w.Resume = o.Features.Stop, s.unfreeze(), s.resume()
 	w.Hear = s.words.Hear
-	w.History, w.Redactor, w.Signed = o.Store, o.Redactor, s.reach.signed
+	w.History, w.Redactor, w.Signed = s.lives, o.Redactor, s.reach.signed
 	if o.Logs != nil {
 		w.Logs = o.Logs
 	}
@@ -273,7 +251,7 @@ func (s *Service) served(h http.Handler) http.Handler {
 
 func (s *Service) pages() (http.Handler, error) {
 	d, o := s.opt.Dashboard, s.opt
-	d.Engine, d.History, d.Access, d.Stop, d.Unfreeze, d.Resume = s.Engine, o.Store, o.Web.Access, o.Features.Stop, s.unfreeze(), s.resume()
+	d.Engine, d.History, d.Access, d.Stop, d.Unfreeze, d.Resume = s.Engine, s.lives, o.Web.Access, o.Features.Stop, s.unfreeze(), s.resume()
 	d.Warnings, d.Done, d.Log = s.warnings, s.stopping, s.Log
 	if o.Logs != nil {
 		d.Logs = o.Logs

@@ -44,13 +44,12 @@ func costs(k *kit) {
 		}
 		return c
 	}
-	got, err := k.s.TaskCosts(k.Context(), []int64{a.ID, b.ID, 99})
-	require.NoError(k, err)
-	require.Equal(k, map[int64]task.Cost{a.ID: sum(8), b.ID: sum(1)}, got)
-	require.Equal(k, 8*time.Minute, got[a.ID].Worked)
-	got, err = k.s.TaskCosts(k.Context(), nil)
-	require.NoError(k, err)
-	require.Empty(k, got)
+	for want, of := range map[int64][]int64{9: {a.ID, b.ID, 99}, 8: {a.ID}, 0: {99}} {
+		got, err := k.s.AgentRuns(k.Context(), of...)
+		require.NoError(k, err)
+		require.Equal(k, sum(want), task.CostOf(got...))
+		require.Equal(k, time.Duration(want)*time.Minute, sum(want).Worked)
+	}
 
 	days, err := k.s.DayCosts(k.Context(), begin)
 	require.NoError(k, err)

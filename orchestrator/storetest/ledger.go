@@ -30,7 +30,7 @@ func runs(k *kit) {
 	require.Len(k, list, 1)
 	list[0].ID = 0
 	require.Equal(k, r, list[0])
-	all, err := k.s.AgentRuns(k.Context(), 0)
+	all, err := k.s.AgentRuns(k.Context())
 	require.NoError(k, err)
 	require.Len(k, all, 2)
 	require.Nil(k, all[1].Measured)

@@ -170,8 +170,8 @@ type Records interface {
 	// first, at most limit; after -1 it lists the newest entry alone.
 	JournalSince(ctx context.Context, after int64, limit int) ([]JournalEntry, error)
 	GateResults(ctx context.Context, taskID int64) ([]GateResult, error)
-	// AgentRuns lists the runs of a task, or of all tasks for id 0.
-	AgentRuns(ctx context.Context, taskID int64) ([]AgentRun, error)
+	// AgentRuns lists the runs of tasks, or of all of them for none.
+	AgentRuns(ctx context.Context, taskIDs ...int64) ([]AgentRun, error)
 	// LastDelivery is when a sender's newest delivery came; zero = never.
 	LastDelivery(ctx context.Context, source string) (time.Time, error)
 }

@@ -94,13 +94,16 @@ func (c Cost) Tight() string {
 	}
 }
 
-// CostOf is the cost of one run.
-func CostOf(r AgentRun) Cost {
-	c := Cost{Runs: 1, Usage: r.Usage, Worked: max(r.Finished.Sub(r.Started), 0)}
-	if c.Usage.Model = ""; r.Usage.Unpriced() {
-		c.Unpriced = 1
+// CostOf sums the costs of runs.
+func CostOf(runs ...AgentRun) (sum Cost) {
+	for _, r := range runs {
+		c := Cost{Runs: 1, Usage: r.Usage, Worked: max(r.Finished.Sub(r.Started), 0)}
+		if r.Usage.Unpriced() {
+			c.Unpriced = 1
+		}
+		sum.Add(c)
 	}
-	return c
+	return sum
 }
 
 // DayCost sums what an agent in a role, at one stage of one repository, has cost on one
@@ -147,9 +150,6 @@ func (s DayCosts) List() []DayCost {
 // History reads over all tasks what a page about many of them needs, in one
 // call each.
 type History interface {
-	// TaskCosts sums the agent runs of tasks, by task id. A task without runs is
-	// not in it.
-	TaskCosts(ctx context.Context, taskIDs []int64) (map[int64]Cost, error)
 	// DayCosts sums the agent runs that ended at a moment or later, in the order of
 	// DayCost.Compare.
 	DayCosts(ctx context.Context, since time.Time) ([]DayCost, error)

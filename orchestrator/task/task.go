@@ -1,8 +1,10 @@
 package task
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -99,4 +101,25 @@ type Filter struct {
 	AfterID        int64 // cursor: only larger ids
 	BeforeID       int64 // only smaller ids, the largest first
 	Limit          int   // 0 = 100
+}
+
+// Each reads the tasks that a filter selects, some at a time in the order of their ids; Filter.Limit is how many. An error is
+// the last that it yields.
+func Each(ctx context.Context, s Store, f Filter) iter.Seq2[Task, error] {
+	return func(yield func(Task, error) bool) {
+		for {
+			page, err := s.Tasks(ctx, f)
+			for _, t := range page {
+				if f.AfterID = t.ID; !yield(t, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(Task{}, err)
+			}
+			if err != nil || len(page) == 0 {
+				return
+			}
+		}
+	}
 }

@@ -19,7 +19,13 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-func (s *server) queue(r *http.Request) (any, error) { return explain.ReadQueue(r.Context(), s.Engine) }
+func (s *server) queue(r *http.Request) (any, error) {
+	v, err := explain.ReadQueue(r.Context(), s.Engine)
+	if err == nil {
+		v.Forecasts, err = s.lives.Forecasts(r.Context(), s.Engine)
+	}
+	return v, err
+}
 
 // taskParameters are the query parameters of listings of tasks.
 var taskParameters = []string{"repo", "stage", "work_item", "issue", "live", "cancelled", "after", "limit"}
@@ -127,7 +133,7 @@ func (s *server) task(r *http.Request) (any, error) {
 }
 
 func (s *server) explain(r *http.Request) (any, error) {
-	return explain.One(r.Context(), s.Engine, id(r))
+	return s.lives.One(r.Context(), s.Engine, id(r))
 }
 
 // order takes what a person requests of a task: it is durable, and carried out later.

@@ -50,7 +50,7 @@ func (s *server) report(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.lives.Report(r.Context(), s.Engine, s.History, c)
+	return s.lives.Report(r.Context(), s.Engine, c)
 }
 
 func (s *server) costs(r *http.Request) (any, error) {

@@ -67,7 +67,8 @@ type Options struct {
 	Reload func(ctx context.Context) (Reloaded, error)
 	// Deps is the local table of dependencies; nil when it is off.
 	Deps Dependencies
-	// History sums what agents have cost; nil = that is not shown.
+	// History sums what agents have cost, and is what forecasts are taken from; nil = these are not shown. Handlers share
+	// what explain.Remember makes of one.
 	History task.History
 	// Logs reads what agents print, for the steps of runs; nil = they are not shown.
 	Logs     work.Logs
@@ -98,7 +99,7 @@ type server struct {
 	ready     readiness
 	inbox     *inbox
 	refused   limit.Tally // webhooks
-	lives     explain.Lives
+	lives     *explain.Lives
 }
 
 // Handler makes the HTTP handler.
@@ -145,7 +146,7 @@ func newServer(o Options) (*server, error) {
 		return nil, err
 	}
 	s := &server{
-		Options: o, sources: sources, inbox: newInbox(),
+		Options: o, sources: sources, inbox: newInbox(), lives: explain.Remember(o.History),
 		listeners: limit.NewStreams(listenersAll, listenersEach), ready: newReadiness(o.Checks, o.Log),
 	}
 	s.declare()

@@ -104,6 +104,9 @@ func show(w io.Writer, x explain.Explanation) {
 	fmt.Fprintf(w, "%s (task %d, %s): %s\n", x.WorkItem, x.TaskID, x.Repo, x.Title)
 	fmt.Fprintf(w, "  at %s since %s\n  %s\n", x.Stage, x.Since.UTC().Format(time.RFC3339), x.Summary)
 	showBlockers(w, x)
+	if x.Forecast != nil {
+		fmt.Fprintf(w, "  forecast: %s\n", x.Forecast.Text)
+	}
 	if x.Lane != "" {
 		fmt.Fprintf(w, "  lane: %s\n", x.Lane)
 	}

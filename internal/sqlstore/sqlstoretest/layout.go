@@ -74,7 +74,7 @@ func Seen(ctx context.Context, s Store) ([]byte, error) {
 		}
 		note(fmt.Sprint("gates of ", k.ID), results, err)
 	}
-	runs, err := s.AgentRuns(ctx, 0)
+	runs, err := s.AgentRuns(ctx)
 	note("runs", runs, err)
 	deps, err := s.Dependencies(ctx)
 	note("dependencies", deps, err)

@@ -166,7 +166,7 @@ func TestUsageLimit(t *testing.T) {
 		v, err := explain.ReadQueue(context.Background(), w.Engine)
 		require.NoError(w, err)
 		require.Contains(w, fmt.Sprint(v.Features[agentpause.Name]), "its usage limit is reached")
-		runs, err := w.Store.AgentRuns(context.Background(), 0)
+		runs, err := w.Store.AgentRuns(context.Background())
 		require.NoError(w, err)
 		require.Equal(w, work.TroubleLimit, runs[0].Trouble)
 		require.EqualValues(w, 7, runs[0].Usage.MicroUSD)

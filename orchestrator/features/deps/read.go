@@ -76,23 +76,17 @@ func (d *Deps) readDue(ctx context.Context, e *orchestrator.Engine, reads *run.G
 		return err
 	}
 	d.backlog = false
-	for after := int64(0); ; {
-		page, err := d.opt.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
+	for t, err := range task.Each(ctx, d.opt.Store, task.Filter{Live: true}) {
 		if err != nil {
 			return err
 		}
-		if len(page) == 0 {
-			break
-		}
-		for _, t := range page {
-			after, alive[t.ID] = t.ID, true
-			switch r := d.ofTask(t.ID); {
-			case r.reading:
-			case r.stale, r.at.IsZero() && waits[t.ID]:
-				now = append(now, t)
-			case all && d.opt.Now().Sub(r.at) >= d.opt.Read:
-				later = append(later, t)
-			}
+		alive[t.ID] = true
+		switch r := d.ofTask(t.ID); {
+		case r.reading:
+		case r.stale, r.at.IsZero() && waits[t.ID]:
+			now = append(now, t)
+		case all && d.opt.Now().Sub(r.at) >= d.opt.Read:
+			later = append(later, t)
 		}
 	}
 	d.locked(func() { maps.DeleteFunc(d.known, func(id int64, r related) bool { return !alive[id] && !r.reading }) })

@@ -268,18 +268,11 @@ func (g *Gate) tend(ctx context.Context) error {
 	for _, h := range held {
 		left[h.Subject] = h.Name == Name
 	}
-	for after := int64(0); ; {
-		page, err := g.opt.Store.Tasks(ctx, task.Filter{Live: true, Stage: stage.DeployStaging, AfterID: after})
+	for t, err := range task.Each(ctx, g.opt.Store, task.Filter{Live: true, Stage: stage.DeployStaging}) {
 		if err != nil {
 			return err
 		}
-		if len(page) == 0 {
-			break
-		}
-		for _, t := range page {
-			after = t.ID
-			repos[t.Repo] = repos[t.Repo] || inLine(t.State)
-		}
+		repos[t.Repo] = repos[t.Repo] || inLine(t.State)
 	}
 	for _, repo := range slices.Sorted(maps.Keys(repos)) {
 		if !repos[repo] {

@@ -150,19 +150,11 @@ func (g *Gate) keep(ctx context.Context, t task.Task) error {
 func (g *Gate) renew(ctx context.Context) error {
 	var errs []error
 	for _, at := range []stage.Stage{stage.DeployStaging, stage.Deploy} {
-		for after := int64(0); ; {
-			page, err := g.opt.Store.Tasks(ctx, task.Filter{Live: true, Stage: at, AfterID: after})
-			if err != nil || len(page) == 0 {
-				errs = append(errs, err)
-				break
+		for t, err := range task.Each(ctx, g.opt.Store, task.Filter{Live: true, Stage: at}) {
+			if t.State.Leased {
+				err = g.keep(ctx, t)
 			}
-			for _, t := range page {
-				after = t.ID
-				if !t.State.Leased {
-					continue
-				}
-				errs = append(errs, g.keep(ctx, t))
-			}
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)

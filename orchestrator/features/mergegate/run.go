@@ -241,19 +241,17 @@ func (g *Gate) show(ctx context.Context) (any, error) {
 	if err != nil {
 		return v, err
 	}
-	for after := int64(0); ; {
-		page, err := g.opt.Store.Tasks(ctx, task.Filter{Live: true, Stage: stage.DeployStaging, AfterID: after})
-		if err != nil || len(page) == 0 {
+	for t, err := range task.Each(ctx, g.opt.Store, task.Filter{Live: true, Stage: stage.DeployStaging}) {
+		if err != nil {
 			return v, err
 		}
-		for _, t := range page {
-			if after = t.ID; working(t.State) {
-				v.Tasks = append(v.Tasks, gateTask{
-					TaskID: t.ID, Repo: t.Repo, Phase: t.State.Phase, Base: t.State.Base, Why: why[turn(t.ID).Subject],
-				})
-			}
+		if working(t.State) {
+			v.Tasks = append(v.Tasks, gateTask{
+				TaskID: t.ID, Repo: t.Repo, Phase: t.State.Phase, Base: t.State.Base, Why: why[turn(t.ID).Subject],
+			})
 		}
 	}
+	return v, nil
 }
 
 // waiting is the place of tasks in the line, by the subject of their turn.

@@ -243,20 +243,16 @@ func (r *Reconciler) grace(s stage.Stage) time.Duration {
 
 // stalled is F-1.
 func (r *Reconciler) stalled(ctx context.Context, e *orchestrator.Engine) (advanced int, err error) {
-	for after := int64(0); ; {
-		page, failed := e.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
-		if failed != nil || len(page) == 0 {
-			return advanced, errors.Join(err, failed)
+	for t, failed := range task.Each(ctx, e.Store, task.Filter{Live: true}) {
+		ok := false
+		if failed == nil {
+			ok, failed = r.advance(ctx, e, t)
 		}
-		for _, t := range page {
-			after = t.ID
-			ok, failed := r.advance(ctx, e, t)
-			err = errors.Join(err, failed)
-			if ok {
-				advanced++
-			}
+		if err = errors.Join(err, failed); ok {
+			advanced++
 		}
 	}
+	return advanced, err
 }
 
 // advance raises the event of a task that stands still though its gate is green.

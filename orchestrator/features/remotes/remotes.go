@@ -123,18 +123,15 @@ func (w *watch) check(ctx context.Context, e *orchestrator.Engine, host githost.
 // published are the live tasks of a repository that have something at the remote which is
 // not merged by the service.
 func published(ctx context.Context, e *orchestrator.Engine, repo string) (out []task.Task, err error) {
-	for after := int64(0); ; {
-		page, err := e.Store.Tasks(ctx, task.Filter{Repo: repo, Live: true, AfterID: after})
-		if err != nil || len(page) == 0 {
+	for t, err := range task.Each(ctx, e.Store, task.Filter{Repo: repo, Live: true}) {
+		if err != nil {
 			return out, err
 		}
-		for _, t := range page {
-			after = t.ID
-			if s := t.State; s.Head != "" && s.Pushed != "" && s.MergeSHA == "" && s.Head != s.Landed {
-				out = append(out, t)
-			}
+		if s := t.State; s.Head != "" && s.Pushed != "" && s.MergeSHA == "" && s.Head != s.Landed {
+			out = append(out, t)
 		}
 	}
+	return out, nil
 }
 
 // landed raises the merge of a task whose head main has.

@@ -101,25 +101,18 @@ func personHolds() []stage.Hold {
 func (o Options) measureTasks(ctx context.Context, e *orchestrator.Engine) error {
 	stages, leases := map[stage.Stage]int{}, map[string]float64{}
 	held, oldest := map[stage.Hold]int{}, map[stage.Hold]time.Time{}
-	for after := int64(0); ; {
-		page, err := o.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after, Limit: 1000})
+	for t, err := range task.Each(ctx, o.Store, task.Filter{Live: true, Limit: 1000}) {
 		if err != nil {
 			return err
 		}
-		if len(page) == 0 {
-			break
+		s := t.State
+		stages[s.Stage]++
+		held[s.Hold]++
+		if since, seen := oldest[s.Hold]; !seen || t.UpdatedAt.Before(since) {
+			oldest[s.Hold] = t.UpdatedAt
 		}
-		for _, t := range page {
-			after = t.ID
-			s := t.State
-			stages[s.Stage]++
-			held[s.Hold]++
-			if since, seen := oldest[s.Hold]; !seen || t.UpdatedAt.Before(since) {
-				oldest[s.Hold] = t.UpdatedAt
-			}
-			if s.Leased {
-				leases[t.Repo] = 1
-			}
+		if s.Leased {
+			leases[t.Repo] = 1
 		}
 	}
 	for _, i := range e.Machine().Pipeline().Stages {

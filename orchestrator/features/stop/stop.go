@@ -160,15 +160,13 @@ type waiting struct {
 
 func (o feature) show(ctx context.Context) (any, error) {
 	v := view{Enabled: true, Stopping: []waiting{}}
-	for after := int64(0); ; {
-		page, err := o.Store.Tasks(ctx, task.Filter{Stage: stage.Deploy, AfterID: after})
-		if err != nil || len(page) == 0 {
+	for t, err := range task.Each(ctx, o.Store, task.Filter{Stage: stage.Deploy}) {
+		if err != nil {
 			return v, err
 		}
-		for _, t := range page {
-			if after = t.ID; t.State.Stopping {
-				v.Stopping = append(v.Stopping, waiting{t.ID, t.CancelRequestedAt})
-			}
+		if t.State.Stopping {
+			v.Stopping = append(v.Stopping, waiting{t.ID, t.CancelRequestedAt})
 		}
 	}
+	return v, nil
 }

@@ -141,10 +141,7 @@ func spansOf(t task.Task, story []task.JournalEntry, runs []task.AgentRun) []spa
 	if t.State.Stage != stage.Done {
 		end = status{statusError, string(t.State.Stage)}
 	}
-	var cost task.Cost
-	for _, r := range runs {
-		cost.Add(task.CostOf(r))
-	}
+	cost := task.CostOf(runs...)
 	root := out.add("", "task", t.WorkItemID, begun, ended, end,
 		"signalbox.task", strconv.FormatInt(t.ID, 10), "signalbox.work_item", t.WorkItemID, "signalbox.repo", t.Repo,
 		"signalbox.title", t.Title, "signalbox.stage", string(t.State.Stage),

@@ -123,26 +123,19 @@ func (l *Limit) tend(ctx context.Context, started, reloaded bool) (all bool, nex
 		return false, next, nil
 	}
 	var c task.Commit
-	for after := int64(0); ; {
-		page, err := l.opt.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
+	for t, err := range task.Each(ctx, l.opt.Store, task.Filter{Live: true}) {
 		if err != nil {
 			return false, next, err
 		}
-		if len(page) == 0 {
-			break
+		if _, bounded := l.places(t.Repo); !bounded || t.State.Hold != stage.HoldNone || begins(t.State) && t.State.Run == 1 {
+			continue
 		}
-		for _, t := range page {
-			after = t.ID
-			if _, bounded := l.places(t.Repo); !bounded || t.State.Hold != stage.HoldNone || begins(t.State) && t.State.Run == 1 {
-				continue
-			}
-			rows, err := admit.Rows(ctx, l.opt.Store, t.Repo, t.ID)
-			if err != nil {
-				return false, next, err
-			}
-			if !slices.ContainsFunc(rows, func(h queue.Hold) bool { return h.Name == Name }) { // else it waits, and has not begun
-				c.Facts = append(c.Facts, place(t))
-			}
+		rows, err := admit.Rows(ctx, l.opt.Store, t.Repo, t.ID)
+		if err != nil {
+			return false, next, err
+		}
+		if !slices.ContainsFunc(rows, func(h queue.Hold) bool { return h.Name == Name }) { // else it waits, and has not begun
+			c.Facts = append(c.Facts, place(t))
 		}
 	}
 	if len(c.Facts) > 0 {

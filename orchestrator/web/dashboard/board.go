@@ -128,14 +128,8 @@ func cardOf(t task.Task, x explain.Explanation) card {
 
 // live reads the unfinished tasks, oldest first, and why each stands where it stands.
 func (s *server) live(ctx context.Context) (list []task.Task, why []explain.Explanation, err error) {
-	for after, more := int64(0), true; more && len(list) < liveMax; {
-		page, err := s.Engine.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after, Limit: 1000})
-		if err != nil {
-			return nil, nil, err
-		}
-		if more = len(page) > 0; more {
-			after, list = page[len(page)-1].ID, append(list, page...)
-		}
+	if list, err = s.Engine.Store.Tasks(ctx, task.Filter{Live: true, Limit: liveMax}); err != nil {
+		return nil, nil, err
 	}
 	list = access.Readable(ctx, list, repoOf)
 	why, err = explain.All(ctx, s.Engine, list)
@@ -271,8 +265,15 @@ func (s *server) addCosts(ctx context.Context, p *boardPage) error {
 		}
 	}
 	each(func(c *card) { ids = append(ids, c.ID) })
-	costs, err := s.History.TaskCosts(ctx, ids)
-	each(func(c *card) { c.Cost = costs[c.ID] })
+	if len(ids) == 0 {
+		return nil
+	}
+	runs, err := s.Engine.Records.AgentRuns(ctx, ids...)
+	of := map[int64][]task.AgentRun{}
+	for _, r := range runs {
+		of[r.TaskID] = append(of[r.TaskID], r)
+	}
+	each(func(c *card) { c.Cost = task.CostOf(of[c.ID]...) })
 	return err
 }
 

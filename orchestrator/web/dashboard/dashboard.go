@@ -108,7 +108,7 @@ type server struct {
 	assets    map[string]asset
 	pulse     pulse
 	runs      follow.Watch
-	lives     explain.Lives
+	lives     *explain.Lives
 	listeners *limit.Streams // of /changes
 	tally     limit.Tally    // of tokens that were refused
 }
@@ -143,7 +143,7 @@ func newServer(o Options) (*server, error) {
 	}
 	s := &server{
 		Options: o, pages: map[string]*template.Template{}, assets: map[string]asset{},
-		runs: follow.Watch{Logs: o.Logs}, listeners: limit.NewStreams(listenersAll, listenersEach),
+		runs: follow.Watch{Logs: o.Logs}, lives: explain.Remember(o.History), listeners: limit.NewStreams(listenersAll, listenersEach),
 	}
 	if err := s.load(); err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)

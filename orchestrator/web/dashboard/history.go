@@ -41,7 +41,7 @@ func (s *server) history(r *http.Request) (view, error) {
 	if n, err := strconv.Atoi(p.Query["days"]); err == nil {
 		p.Days = n
 	}
-	if p.Report, err = s.lives.Report(r.Context(), s.Engine, s.History, c); err != nil {
+	if p.Report, err = s.lives.Report(r.Context(), s.Engine, c); err != nil {
 		return view{}, err
 	}
 	p.Text, p.Outliers = p.Report.Text(), slices.DeleteFunc(slices.Clone(p.Tasks), func(t explain.Past) bool { return !t.Outlier })
@@ -66,7 +66,7 @@ func (s *server) historyRows(w http.ResponseWriter, r *http.Request) {
 	c, err := explain.ReadChoice(r, s.Engine.Now(), 30)
 	if err == nil {
 		var report explain.Report
-		if report, err = s.lives.Report(r.Context(), s.Engine, s.History, c); err == nil {
+		if report, err = s.lives.Report(r.Context(), s.Engine, c); err == nil {
 			if err = report.CSV(&body); r.PathValue("kind") == "json" {
 				body.Reset()
 				err = json.NewEncoder(&body).Encode(report)

@@ -65,7 +65,7 @@ func TestLongLine(t *testing.T) {
 func TestCost(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.full()
-		runs, err := w.Store.AgentRuns(context.Background(), 0)
+		runs, err := w.Store.AgentRuns(context.Background())
 		require.NoError(w, err)
 		var total task.Cost
 		by := map[string]int64{}

@@ -71,7 +71,7 @@ func (s *server) taskPage(r *http.Request, id int64, in typed) (view, error) {
 	verdicts, err1 := s.Engine.Records.GateResults(ctx, id)
 	jobs, err2 := s.Engine.Jobs.Jobs(ctx, queue.Filter{TaskID: id, Limit: 10_000})
 	story, err3 := s.History.JournalBefore(ctx, id, 0, storyMax+1)
-	why, err4 := explain.One(ctx, s.Engine, id)
+	why, err4 := s.lives.One(ctx, s.Engine, id)
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return view{}, err
 	}

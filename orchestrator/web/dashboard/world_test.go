@@ -183,7 +183,7 @@ func (w *world) full() {
 	w.Board.Block(after, asks)
 	require.NoError(w, w.gate.Freeze(context.Background(), repo, 1, "the deployment of task 1 is degraded: "+evil))
 	w.Settle(10 * time.Minute)
-	runs, err := w.Store.AgentRuns(context.Background(), 0)
+	runs, err := w.Store.AgentRuns(context.Background())
 	require.NoError(w, err)
 	for _, r := range runs {
 		w.logs.Replace(work.LogName{TaskID: r.TaskID, Role: r.Role, Run: r.Run, Attempt: r.Attempt}, "output "+evil)
