@@ -2,9 +2,11 @@ package historytest
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,6 +26,18 @@ func (s Seen) Need(t *testing.T, answers ...string) {
 			t.Errorf("the history has no %q, so that it says little: %v", a, s)
 		}
 	}
+}
+
+// writer is a writer of several logs.
+type writer struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.w.Write(p)
 }
 
 // CheckJobs fails the test when a history of jobs cannot be explained.

@@ -54,18 +54,6 @@ func together(t *testing.T, w io.Writer, n int, f func(log *Log)) {
 	wg.Wait()
 }
 
-// writer is a writer of several logs.
-type writer struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (w *writer) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.w.Write(p)
-}
-
 // Every history here has a right and a wrong version: the checker distinguishes them.
 func TestJobs(t *testing.T) {
 	t.Parallel()
