@@ -55,6 +55,18 @@ func (d Desk) Make(ctx context.Context, n cards.New, begin bool) (cards.Card, er
 	return c, err
 }
 
+// Edit replaces the texts of a card, which then waits for nobody to change what it was not begun for.
+func (d Desk) Edit(ctx context.Context, project string, e cards.Edit) error {
+	if err := d.Cards.Edit(ctx, e); err != nil {
+		return err
+	}
+	item, err := d.Engine.Tracker.Item(ctx, project, e.ID)
+	if err = orchestrator.EndRefusal(ctx, d.Engine, e.ID, item, err); err != nil { // the next event of the card ends it
+		d.Engine.Log.Warn("whether a card still waits to be changed cannot be stored", "item", e.ID, "err", err)
+	}
+	return nil
+}
+
 // Do carries an act out: the comment first, since of a rejection the newest one is the reason. A verdict of what is not
 // the head of the task any more is a *RefusedError, and nothing is done.
 func (d Desk) Do(ctx context.Context, a Act) error {
@@ -117,6 +129,8 @@ func (d Desk) Arrange(ctx context.Context, project string, a cards.Arrangement) 
 		d.Engine.Heard(tracker.Hook{Kind: tracker.HookItemUpdated, Event: "board." + a.Kind, ProjectID: project, ItemID: a.ID})
 	case cards.PutBefore, cards.PutBehind:
 		d.Engine.Admission.Mark(p.Repo)
+	case cards.ArchivedIt, cards.DeletedIt:
+		return orchestrator.EndRefusal(ctx, d.Engine, a.ID, tracker.Item{}, nil)
 	}
 	return nil
 }

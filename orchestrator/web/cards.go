@@ -256,7 +256,7 @@ func (s *server) editCard(r *http.Request) (any, error) {
 	}
 	c, err := s.cardNamed(r)
 	if err == nil {
-		err = s.Desk.Cards.Edit(r.Context(), cards.Edit{
+		err = s.Desk.Edit(r.Context(), c.Project, cards.Edit{
 			ID: c.ID, Version: in.Version, Title: in.Title, Description: in.Description, Labels: in.Labels, By: by,
 		})
 	}

@@ -98,6 +98,7 @@ type need struct {
 	Do     string
 	Asks   bool    // for a verdict
 	Freeze *frozen // a frozen repository instead of a task
+	Card   *asking // a card that got no task
 	Text   string  // something that is wrong with the service itself
 }
 
@@ -167,6 +168,15 @@ func (s *server) board(r *http.Request) (view, error) {
 		}
 		if t.State.Hold != stage.HoldNone || wantsPerson(why[i]) {
 			p.Needs = append(p.Needs, needOf(t, why[i]))
+		}
+	}
+	asks, err := s.asking(r)
+	if err != nil {
+		return view{}, err
+	}
+	for _, a := range asks {
+		if a.Card != "" {
+			p.Needs = append(p.Needs, need{Card: &a, card: card{Since: a.Waits}})
 		}
 	}
 	serial := readBlocks(ctx, s.Engine).Serial

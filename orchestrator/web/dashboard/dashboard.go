@@ -296,8 +296,9 @@ func (s *server) frame(r *http.Request, v view) frame {
 	}
 	if f.Reads {
 		f.Links = s.Links
-		line := access.Readable(r.Context(), s.pulse.waiting(r.Context(), s.Options), repoOf)
-		f.Needs = len(line)
+		line, left := s.pulse.waiting(r.Context(), s.Options)
+		line = access.Readable(r.Context(), line, repoOf)
+		f.Needs = len(line) + len(access.Readable(r.Context(), left, func(c orchestrator.Refusal) string { return c.Repo }))
 		here := r.PathValue("id")
 		at := slices.IndexFunc(line, func(t task.Task) bool { return here != fmt.Sprint(t.ID) && here != t.TrackerIssueID })
 		if at >= 0 {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
@@ -223,9 +224,32 @@ func (s *server) review(r *http.Request) (view, error) {
 	return view{Name: "review", Title: "Review of " + item(p.Task.WorkItemID), Nav: "review", Still: true, Data: p}, nil
 }
 
+// asking is a line of what waits for a person's word.
+type asking struct {
+	documents.Decision
+	Own  bool   // Card is on our own board
+	Root string // of the page
+	Who  rights
+	At   time.Time
+}
+
+// asking reads all that waits for a person's word.
+func (s *server) asking(r *http.Request) (out []asking, err error) {
+	list, err := s.reading().Decisions(r.Context(), access.Of(r.Context()).Reads)
+	for n, d := range list {
+		a := asking{Decision: d, Root: root(r), Who: rightsOf(r), At: s.Engine.Now()}
+		if s.Cards != nil && d.Card != "" && n < needsMax {
+			_, unknown := s.Cards.Story(r.Context(), d.Card)
+			a.Own = unknown == nil
+		}
+		out = append(out, a)
+	}
+	return out, err
+}
+
 // line is the page of all that waits for a person's word.
 func (s *server) line(r *http.Request) (view, error) {
-	list, err := s.reading().Decisions(r.Context(), access.Of(r.Context()).Reads)
+	list, err := s.asking(r)
 	return view{Name: "line", Title: "Needs you", Nav: "review", Data: list}, err
 }
 
