@@ -105,6 +105,22 @@ func (d Desk) Amend(ctx context.Context, a cards.Amendment, admin bool) error {
 	return err
 }
 
+// Detach removes a file from a card: who has put it there does, and an administrator.
+func (d Desk) Detach(ctx context.Context, id, file string, by cards.Person, admin bool) error {
+	story, err := d.Cards.Story(ctx, id)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(story.Files, func(f cards.File) bool { return f.ID == file })
+	switch {
+	case at < 0:
+		return &cards.InputError{Text: fmt.Sprintf("There is no file %.40q on this card.", file)}
+	case !story.Files[at].IsOf(by) && !admin:
+		return &DeniedError{Why: "only who has put a file on a card removes it, or an administrator"}
+	}
+	return d.Cards.Detach(ctx, id, file, by)
+}
+
 // decides reports whether a column holds a person's verdict.
 func decides(column string) bool {
 	on, ok := stage.BoardTrigger(stage.Status(column))

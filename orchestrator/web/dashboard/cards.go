@@ -198,6 +198,7 @@ type cardPage struct {
 	Story     cards.Story
 	Talk      []comment
 	Earlier   []comment
+	Files     []cardFile
 	Key       string
 	Place     place
 	Column    cards.Column
@@ -247,6 +248,9 @@ func (s *server) cardOf(ctx context.Context, story cards.Story, in typed, who ri
 	for _, c := range story.Comments {
 		mine := who.Open && c.DeletedBy == "" && c.IsOf(me)
 		p.Talk = append(p.Talk, comment{c, mine, mine || c.DeletedBy == "" && reader.May(access.Admin, p.Place.Repo)})
+	}
+	for _, f := range story.Files {
+		p.Files = append(p.Files, cardFile{f, who.Open && f.IsOf(me) || reader.May(access.Admin, p.Place.Repo)})
 	}
 	if n := len(p.Talk) - earlierThan; n > 1 {
 		p.Earlier, p.Talk = p.Talk[:n], p.Talk[n:]

@@ -8,7 +8,8 @@
 //	POST /session, /tasks/{id}/decide, /tasks/{id}/retry, /tasks/{id}/stop, /tasks/{id}/undo
 //	POST /repos/unfreeze, /agents/resume, /effects/hasten, /effects/{id}/again
 //	GET  /board, /board/new, /board/cards/{id}, /board/cards/{id}/edit   with Options.Cards
-//	POST /board/new, /board/move, /board/name, /board/cards/{id}/edit, …/{move,say,arrange,comments/{comment}}
+//	GET  /board/cards/{id}/files/{file}
+//	POST /board/new, /board/move, /board/name, /board/cards/{id}/edit, …/{move,say,arrange,comments/{comment},files,files/{file}}
 //	GET  /changes   server-sent events: something has changed, read again
 //	GET  /tasks/{id}/runs/{run}/{attempt}/{log,steps}   what a run prints and does, from an offset on
 //

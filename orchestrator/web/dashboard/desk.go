@@ -171,8 +171,8 @@ func (s *server) document(r *http.Request) (view, error) {
 	return view{Name: "document", Title: p.Text.Name + " of " + item(p.Task.WorkItemID), Nav: "board", Still: true, Data: p}, nil
 }
 
-// markdown renders a text; without a renderer it is shown as it was written.
-func (s *server) markdown(text string) template.HTML {
+// rendered is a text as a page shows it; without a renderer as it was written.
+func (s *server) rendered(text string) template.HTML {
 	if s.Markdown == nil {
 		return template.HTML(`<p class="text">` + template.HTMLEscapeString(text) + "</p>")
 	}

@@ -123,6 +123,12 @@ func (s *server) cardRoutes() []access.Route {
 		change("/board/cards/{id}/say", ofCard, s.showCard, s.doSay),
 		change("/board/cards/{id}/comments/{comment}", ofCard, s.showCard, s.doAmend),
 		change("/board/cards/{id}/arrange", ofCard, s.showCard, s.doArrange),
+		change("/board/cards/{id}/files", ofCard, s.showCard, s.doAttach),
+		change("/board/cards/{id}/files/{file}", ofCard, s.showCard, s.doDetach),
+		{
+			Method: "GET", Pattern: "/board/cards/{id}/files/{file}", Needs: access.Viewer, Of: ofCard,
+			Handler: http.HandlerFunc(s.showFile),
+		},
 	}
 	for i, r := range out {
 		if r.Pattern == "/board/cards/{id}/move" || r.Pattern == "/board/cards/{id}/say" {
