@@ -159,7 +159,7 @@ func unsent(r *http.Request, wrong string) view {
 		}
 	}
 	slices.SortFunc(f.Fields, func(a, b unsentField) int { return strings.Compare(b.Name, a.Name) }) // the title first
-	return view{Name: "unsent", Script: "cards.js", Title: "Not saved yet", Nav: "cards", Data: f}
+	return view{Name: "unsent", Script: "cards.js", Title: "Not saved yet", Nav: "board", Data: f}
 }
 
 func (s *server) doMake(r *http.Request, by cards.Person) (string, error) {
