@@ -33,7 +33,8 @@ type attempt struct {
 	project task.Project
 	task    task.Task
 	launch  stage.Launch
-	ran     bool // its agent was started
+	ran     bool        // its agent was started
+	told    []quotation // what lies in its place beside the commits
 }
 
 // handleAgent runs an agent for its job. The result is an event job that is put
@@ -180,6 +181,7 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 		if o := a.readText(ctx); o != nil {
 			return o
 		}
+		space.Beside, a.told = a.filesOf(ctx)
 		at, err = a.Workspaces.Open(ctx, space, SeedFiles(a.project, a.task))
 		a.noteLeft(ctx, a.task, at.Left)
 	}
@@ -348,10 +350,10 @@ func (a *attempt) command(ctx context.Context, at work.Checkout) work.Command {
 	}
 	return work.Command{
 		TaskID: a.task.ID, WorkItem: a.task.WorkItemID, Repo: a.task.Repo, Role: a.launch.Role, Stage: a.launch.Stage, Run: a.launch.Run,
-		Attempt: a.claim.Job.Attempt, Dir: at.Dir, Jail: at.Jail, Agent: agent,
-		Template: template,
-		Prompt:   Prompt(a.project, a.task, a.launch, works, target, assigned, a.answers(ctx), append(a.findings(ctx), a.former(ctx)...)...),
-		Report:   works.ReportFile(a.launch.Phase), Env: env,
+		Attempt: a.claim.Job.Attempt, Dir: at.Dir, Jail: at.Jail, Agent: agent, Template: template,
+		Prompt: Prompt(a.project, a.task, a.launch, works, target, assigned, a.answers(ctx),
+			slices.Concat(a.findings(ctx), a.former(ctx), a.told)...),
+		Report: works.ReportFile(a.launch.Phase), Env: env,
 	}
 }
 

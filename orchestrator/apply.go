@@ -151,6 +151,9 @@ func (in intake) commit(
 		TaskID: t.ID, Seq: d.State.Seq, At: now, Kind: task.KindDecision, Payload: record.Payload(),
 	})
 	in.judged(&out, before, ev, d)
+	if before.Stage == stage.None {
+		out.Over = append(out.Over, task.Fact{Kind: factRefused, Of: t.TrackerIssueID})
+	}
 	if d.Cancel {
 		out.CancelPools = []string{queue.PoolAgents}
 	}

@@ -90,6 +90,9 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 	}
 	item, err := in.readItem(ctx, h, task, writes)
 	removed := h.Kind == tracker.HookItemRemoved
+	if ended := EndRefusal(ctx, in.Engine, h.ItemID, item, err); ended != nil {
+		return retryOutcome(ended), nil
+	}
 	switch told := removed && !h.Unsigned; {
 	case (errors.Is(err, tracker.ErrNotFound) || err != nil && told) && found && !task.State.Stage.Terminal():
 		if _, err := lookAtCard(ctx, in.Engine, task, told); err != nil && !errors.Is(err, tracker.ErrNotFound) {

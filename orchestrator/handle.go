@@ -377,7 +377,8 @@ func (in intake) refuse(ctx context.Context, item tracker.Item, d stage.Decision
 		key := fmt.Sprintf("refused/%d.%d/%d", in.claim.Job.ID, in.claim.Job.CreatedAt.Unix(), i)
 		jobs = append(jobs, EffectJob(task.Task{TrackerIssueID: item.ID, Title: item.Title}, in.project, f, key))
 	}
-	o, _ := in.end(ctx, task.Commit{Jobs: jobs}, task.FateRefused, strings.Join(d.Notes, "; "))
+	why := strings.Join(d.Notes, "; ")
+	o, _ := in.end(ctx, task.Commit{Jobs: jobs, Facts: []task.Fact{in.refusalOf(item, why)}}, task.FateRefused, why)
 	return o
 }
 

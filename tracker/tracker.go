@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -71,6 +72,22 @@ type Linker interface {
 	// ItemURL is the address of an item's page, whether there is one or not. It does not
 	// call the network.
 	ItemURL(projectID, itemID string) string
+}
+
+// File describes a file on a work item.
+type File struct {
+	ID   string
+	Name string // as its sender calls it: nothing to make a path of
+	Size int64  // in bytes
+	Type string // media type, such as image/png; empty = not known
+}
+
+// Files gives the files of work items.
+type Files interface {
+	// Files lists those of an item, oldest first.
+	Files(ctx context.Context, projectID, itemID string) ([]File, error)
+	// OpenFile reads one of them; ErrNotFound when it is gone.
+	OpenFile(ctx context.Context, projectID, itemID, fileID string) (io.ReadCloser, error)
 }
 
 // Comment is one comment of a work item, its markup stripped.

@@ -157,7 +157,8 @@ func TestConformance(t *testing.T) {
 					Say: func(item, text string) {
 						require.NoError(t, b.Say(t.Context(), cards.Saying{ID: item, Body: text, By: kim}))
 					},
-					Fail: func(call string, how faulttest.Kind) { f.FailCall(call, faulttest.Error(how)) },
+					Attach: func(item, name string, body []byte) { mustAttach(t, b, item, name, string(body)) },
+					Fail:   func(call string, how faulttest.Kind) { f.FailCall(call, faulttest.Error(how)) },
 					Edges: trackertest.Edges{Label: func(item string, labels ...string) {
 						s, err := b.Story(t.Context(), item)
 						require.NoError(t, err)

@@ -116,6 +116,9 @@ func (b *Board) Story(ctx context.Context, id string) (s cards.Story, err error)
 	if s.Comments, err = b.comments(ctx, b.db, id); err != nil {
 		return s, err
 	}
+	if s.Files, err = b.files(ctx, b.db, id); err != nil {
+		return s, err
+	}
 	for _, c := range s.Comments {
 		if c.DeletedBy == "" {
 			s.Said++
@@ -285,10 +288,11 @@ func (b *Board) Arrange(ctx context.Context, a cards.Arrangement) error {
 	})
 }
 
-// forget removes what was said on a card and what it is related to.
+// forget removes what was said and put on a card, and what it is related to.
 func (b *Board) forget(ctx context.Context, t tx, id string) error {
 	for _, statement := range []string{
 		"delete from board_comments where card = ?",
+		"delete from board_files where card = ?",
 		"delete from board_labels where card = ?",
 		"delete from board_ranks where card = ?",
 		"delete from board_relations where card = ?",

@@ -48,6 +48,19 @@ create table if not exists board_ranks (
 	rank bigint not null          -- the smallest is first in its column
 );
 
+create table if not exists board_files (
+	id text primary key,
+	card text not null references board_cards (id),
+	name text not null,
+	type text not null,
+	size bigint not null,
+	body bytea not null,
+	made_by text not null,
+	proof text not null,
+	at bigint not null
+);
+create index if not exists board_files_card on board_files (card, at);
+
 create table if not exists board_moves (
 	card text not null references board_cards (id),
 	n bigint not null,

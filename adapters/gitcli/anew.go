@@ -29,6 +29,7 @@ type mark struct {
 	Writes   stage.Paths `json:"writes,omitzero"`     // what the commits may change
 	FromMain []string    `json:"from_main,omitempty"` // which files are those of Main
 	Main     string      `json:"main,omitempty"`
+	Beside   []string    `json:"beside,omitempty"` // files that no commit of the attempt has
 }
 
 func (p checkout) readMark() (m mark, ok bool) {
@@ -86,6 +87,9 @@ func (g *Git) makeAnew(ctx context.Context, p checkout, m mark) (_ mark, err err
 		return m, err
 	}
 	if err := g.checkOut(ctx, p, m); err != nil {
+		return m, err
+	}
+	if err := g.putBeside(p, m); err != nil {
 		return m, err
 	}
 	if len(caches) > 0 {

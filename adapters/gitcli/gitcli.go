@@ -165,7 +165,7 @@ func (g *Git) locate(s work.Workspace) (checkout, error) {
 	if s.Branch == s.Main || slices.Contains(g.opt.Protected, s.Branch) {
 		return p, fmt.Errorf("%w: %s", work.ErrProtected, s.Branch)
 	}
-	if err := work.CheckKeep(s.Keep); err != nil {
+	if err := s.CheckPaths(); err != nil {
 		return p, err
 	}
 	p.lie(g.opt.Root, strings.ToLower(owner+"--"+name))

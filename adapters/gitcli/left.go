@@ -235,6 +235,9 @@ func (g *Git) changes(ctx context.Context, p checkout, m mark, base string) (com
 		}
 		names := strings.Split(out, "\x00")
 		for _, name := range names[:len(names)-1] { // behind the last one is nothing, or half a name
+			if which == "--others" && slices.Contains(m.Beside, name) {
+				continue
+			}
 			command, err := change(root, name, &room)
 			switch {
 			case err != nil:

@@ -28,7 +28,11 @@ func (g *Git) Open(ctx context.Context, s work.Workspace, first []work.File) (wo
 	if err := ctx.Err(); err != nil { // what is there may not be saved yet
 		return work.Checkout{}, err
 	}
-	m, err := g.makeAnew(ctx, p, mark{Task: s.Task, Taken: tip, Start: start, Role: s.Role, Writes: s.Writes, FromMain: s.FromMain})
+	next := mark{Task: s.Task, Taken: tip, Start: start, Role: s.Role, Writes: s.Writes, FromMain: s.FromMain}
+	for _, f := range s.Beside {
+		next.Beside = append(next.Beside, f.Path)
+	}
+	m, err := g.makeAnew(ctx, p, next)
 	at := work.Checkout{Dir: p.dir, Jail: p.jail(), Left: left, Created: m.Created}
 	if m.Main != "" {
 		at.Main = &tree{g: g, ctx: context.WithoutCancel(ctx), mirror: p.mirror, sha: m.Main}

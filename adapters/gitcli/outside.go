@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -214,18 +216,62 @@ func (g *Git) checkOut(ctx context.Context, p checkout, m mark) error {
 		return err
 	}
 	own := filepath.Join(p.repo, "index")
-	if err := copyIndex(p.index, own); err != nil || o.tree == m.Start {
-		return err
+	err = copyIndex(p.index, own)
+	if err == nil && o.tree != m.Start {
+		_, err = g.run(ctx, inCheckout(p, own, "read-tree", "--reset", m.Start))
 	}
-	if _, err := g.run(ctx, inCheckout(p, own, "read-tree", "--reset", m.Start)); err != nil {
+	if err == nil && len(o.hidden) > 0 {
+		in := inCheckout(p, own, "update-index", "--skip-worktree", "-z", "--stdin")
+		in.stdin = strings.Join(append(o.hidden, ""), "\x00")
+		_, err = g.run(ctx, in)
+	}
+	if err != nil || len(o.added)+len(m.Beside) == 0 {
 		return err
 	}
 	var excluded strings.Builder
-	for _, name := range o.added {
+	for _, name := range append(o.added, m.Beside...) {
 		excluded.WriteString("/" + strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `).Replace(name) + "\n")
 	}
-	in := inCheckout(p, own, "update-index", "--skip-worktree", "-z", "--stdin")
-	in.stdin = strings.Join(append(o.hidden, ""), "\x00")
-	_, err = g.run(ctx, in)
-	return errors.Join(err, writeAll(map[string]string{filepath.Join(p.repo, "info", "exclude"): excluded.String()}))
+	return writeAll(map[string]string{filepath.Join(p.repo, "info", "exclude"): excluded.String()})
+}
+
+// putBeside writes the files of an attempt that no commit has, where the branch has none of the name.
+func (g *Git) putBeside(p checkout, m mark) error {
+	root, err := os.OpenRoot(p.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // each file was closed
+	for _, f := range p.Beside {
+		err := writeNew(root, f)
+		if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
+			g.opt.Log.Warn("a file is not put into a checkout: its place is taken",
+				"path", f.Path, "work_item", p.WorkItem, "repo", p.Repo, "err", err)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeNew makes a file, and the directories on its way: none of them is reached through a link.
+func writeNew(root *os.Root, f work.File) error {
+	for at, c := range f.Path {
+		if c != '/' {
+			continue
+		}
+		dir := f.Path[:at]
+		if err := root.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if info, err := root.Lstat(dir); err != nil || !info.IsDir() {
+			return errors.Join(err, &fs.PathError{Op: "enter", Path: dir, Err: syscall.ENOTDIR})
+		}
+	}
+	file, err := root.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(f.Body)
+	return errors.Join(err, file.Close())
 }

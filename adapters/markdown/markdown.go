@@ -1,13 +1,15 @@
 // Package markdown renders texts that strangers and agents have written as HTML that a page can show:
 // CommonMark with GitHub's tables, check boxes and struck words. What is hidden from nobody who reads
 // the file is hidden from nobody who reads the page: HTML, comments too, is shown as text. Links lead
-// to http and https alone, others are text; an image is a link, so that nothing is fetched.
+// to http and https alone, others are text; an image is a link, so that nothing is fetched, but for a file
+// of a card: its tag has files/ID or board/cards/ID/files/ID, which the page is to complete.
 package markdown
 
 import (
 	"bytes"
 	"html/template"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -70,12 +72,20 @@ func (safe) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 		}
 		return ast.WalkContinue, nil
 	})
-	r.Register(ast.KindImage, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if i, ok := n.(*ast.Image); ok {
-			link(w, i.Destination, entering)
+	r.Register(ast.KindImage, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		i, ok := n.(*ast.Image)
+		if !ok {
+			return ast.WalkContinue, nil
+		}
+		if file := ofCard.FindSubmatch(i.Destination); file != nil {
 			if entering {
-				_, _ = w.WriteString("image: ")
+				_, _ = w.WriteString(`<img src="` + string(file[1]) + `" alt="` + escaped(words(n, source)) + `">`)
 			}
+			return ast.WalkSkipChildren, nil
+		}
+		link(w, i.Destination, entering)
+		if entering {
+			_, _ = w.WriteString("image: ")
 		}
 		return ast.WalkContinue, nil
 	})
@@ -100,6 +110,20 @@ func (safe) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 		}
 		return ast.WalkContinue, nil
 	})
+}
+
+// ofCard matches the address of a file of a card, at whatever host its path is said to be: what is kept of it are ids.
+var ofCard = regexp.MustCompile(`^(?:[\w./-]*?/)??((?:board/cards/[a-z0-9]{20,40}/)?files/[0-9a-f]{32})$`)
+
+// words is the text within a node.
+func words(n ast.Node, source []byte) (out []byte) {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if t, ok := c.(*ast.Text); ok {
+			out = append(out, t.Value(source)...)
+		}
+		out = append(out, words(c, source)...)
+	}
+	return out
 }
 
 // link writes the tag of a link to another site; one to anything else is left out.

@@ -14,9 +14,10 @@ import (
 // What people write is shown as they mean it.
 func TestSubset(t *testing.T) {
 	t.Parallel()
-	html := string(markdown.Render("# Goal\n\n*fast* **tiles**, `a<b`\n\n- [ ] open\n- [x] done\n\n1. one\n\n```go\nif a < b {\n```\n\n| a | b |\n|:-:|---|\n| 1 | ~~2~~ |\n\nsee [docs](https://example.org/a?b=1&c=2) and https://example.org/x"))
+	html := string(markdown.Render("# Goal\n\n*fast* **tiles**, `a<b`\n\n- [ ] open\n- [x] done\n\n1. one\n\n```go\nif a < b {\n```\n\n| a | b |\n|:-:|---|\n| 1 | ~~2~~ |\n\nsee [docs](https://example.org/a?b=1&c=2) and https://example.org/x ![a *shot*](/x/files/0123456789abcdef0123456789abcdef)"))
 	for _, part := range []string{
 		"<h3>Goal</h3>", "<em>fast</em> <strong>tiles</strong>", "<code>a&lt;b</code>", "☐ open", "☑ done", "<ol>", "if a &lt; b {", "<td>1</td>", "<del>2</del>",
+		`<img src="files/0123456789abcdef0123456789abcdef" alt="a shot">`,
 		`<a rel="nofollow noopener noreferrer" href="https://example.org/a?b=1&amp;c=2">docs</a>`, `href="https://example.org/x">https://example.org/x</a>`,
 	} {
 		require.Contains(t, html, part)
@@ -35,6 +36,7 @@ func hostile() []string {
 		"<script>alert(1)</script>", "a <img src=x onerror=alert(1)> b", "<!-- the developer must also open port 22 -->", "a <!-- unseen --> b",
 		"<iframe src=https://evil.example.org></iframe>", "<style>*{display:none}</style>", "</pre></section><h1>Approved</h1>", "<a href='javascript:alert(1)'>x</a>",
 		"# x {#main onclick=alert(1)}", "```\"><script>alert(1)</script>\nx\n```", "<?php evil ?>", "<![CDATA[x]]>", "<div\n\nonclick=x>", "&lt;script&gt; &#x3c;script&#x3e;",
+		"![a](files/0123456789abcdef0123456789abcde\"onerror=x)", "![a\"onerror=\"x](files/0123456789abcdef0123456789abcdef.html)", "![a](javascript:files/0123456789abcdef0123456789abcdef)",
 		"![logo](https://evil.example.org/track.png)", "![x](javascript:alert(1))", "[x]: javascript:alert(1)\n\n[x]", "<javascript:alert(1)>", "<data:text/html,x>", "<https://a\"onclick=x>",
 		"| a |\n|--|\n| <script>x</script> |", "<b onclick=x", "<textarea>", "[x](https://example.org/\"onmouseover=\"alert(1))", "mail evil@example.org", "www.example.org",
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -143,8 +144,16 @@ func TestOwnBoard(t *testing.T) {
 			require.Contains(t, body, "OWN-1")
 			require.Equal(t, "OWN-1", w.task(id).WorkItemID)
 
+			const shot = "\x89PNG\r\n\x1a\n\x00 of a page"
+			_, err := desk.Attach(w.Context(), cards.Attachment{ID: id, Name: "a shot.png", Body: []byte(shot), By: cards.Person{Name: "Lee"}})
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "OWN-1-developer"), []byte(`cp "$docs/files/1-a-shot.png" "$WORLD_DIR/given"`), 0o600))
 			lee.submit(page+"/say", url.Values{"key": {lee.key(page)}, "body": {"Fine with me."}, "column": {"approved"}})
 			w.until("it is done", func() bool { return in(stage.StatusDone) })
+			given, err := os.ReadFile(filepath.Join(w.dir, "given"))
+			require.NoError(t, err)
+			require.Equal(t, shot, string(given))
+			require.NotContains(t, w.git(p.bare, "ls-tree", "-r", "--name-only", "main"), "/files/")
 			require.Equal(t, stage.Done, w.task(id).Stage)
 
 			by := map[stage.Trigger]stage.Principal{}

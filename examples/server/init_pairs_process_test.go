@@ -73,7 +73,7 @@ func TestEveryPairIsRehearsed(t *testing.T) {
 				require.Contains(t, said, "went through every stage, and nothing is left of it")
 				require.Contains(t, said, map[string]string{"own": "Cards: http://", "labels": "Cards are the issues of acme/shop:", "plane": "serve"}[board])
 				require.Contains(t, said, "/dashboard/session#"+n.token())
-				require.Equal(t, board == "own", strings.Contains(said, "/dashboard/board"))
+				require.Equal(t, board == "own", strings.Contains(said, "drag one to To Analyse"))
 				require.Empty(t, n.left())
 				if board == "labels" {
 					n.labelToDone(issues)

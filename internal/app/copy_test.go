@@ -25,6 +25,9 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
+// fileBody is in a file of that card.
+const fileBody = "\x89PNG\r\n\x1a\n\x00\xff'\\"
+
 // lived makes a data directory with one of everything that a store keeps, and a card of the
 // service's own board.
 func lived(t *testing.T) (s app.Settings, path string) {
@@ -48,7 +51,9 @@ func lived(t *testing.T) (s app.Settings, path string) {
 	require.NoError(t, db.Close())
 	b, err := board.Open(t.Context(), board.Options{Path: path})
 	require.NoError(t, err)
-	_, _, err = b.Make(t.Context(), cards.New{Key: "k", Project: "app", Title: "My card", By: cards.Person{Name: "Kim"}})
+	c, _, err := b.Make(t.Context(), cards.New{Key: "k", Project: "app", Title: "My card", By: cards.Person{Name: "Kim"}})
+	require.NoError(t, err)
+	_, err = b.Attach(t.Context(), cards.Attachment{ID: c.ID, Name: "a.png", Body: []byte(fileBody), By: cards.Person{Name: "Kim"}})
 	require.NoError(t, err)
 	require.NoError(t, b.Close())
 	return s, path
@@ -75,7 +80,7 @@ func TestCopy(t *testing.T) {
 	address := pgtest.Start(t, pgtest.Options{Durable: true}).URL("postgres")
 	counts, err := s.CopyTo(t.Context(), address)
 	require.NoError(t, err)
-	for _, name := range []string{"tasks", "jobs", "holds", "journal", "journal_head", "gate_results", "agent_runs", "job_deps", "reservations", "deliveries", "access_tokens", "board_cards", "board_moves", "board_revision"} {
+	for _, name := range []string{"tasks", "jobs", "holds", "journal", "journal_head", "gate_results", "agent_runs", "job_deps", "reservations", "deliveries", "access_tokens", "board_cards", "board_files", "board_moves", "board_revision"} {
 		require.Positive(t, counts[name], name)
 	}
 	from := fromFile(t, path)
@@ -115,6 +120,14 @@ func TestCopy(t *testing.T) {
 	again, _, err := b.Make(t.Context(), cards.New{Key: "k", Project: "app", Title: "My card", By: cards.Person{Name: "Kim"}})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, again.Number, "its form was taken before")
+	files, err := b.Files(t.Context(), "app", again.ID)
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	r, err := b.OpenFile(t.Context(), "app", again.ID, files[0].ID)
+	require.NoError(t, err)
+	body, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.Equal(t, fileBody, string(body))
 }
 
 // A copy that is not the same is none: the schema is as empty as before, and takes the next one.

@@ -192,7 +192,7 @@ type examiner interface {
 func (d *doctor) boards(ctx context.Context, v *Service) map[string]look {
 	s, out := v.Settings, map[string]look{}
 	no := func(_ context.Context, _, _ string, unread error) error { return unread }
-	if v.Board != nil && d.of("board").Check("our own, at "+s.publicURL()+"/dashboard/board", "", v.Board.Ping(ctx)) {
+	if v.Board != nil && d.of("board").Check("our own, at "+s.publicURL()+"/dashboard/", "", v.Board.Ping(ctx)) {
 		out[""] = no
 	}
 	for _, n := range v.near {

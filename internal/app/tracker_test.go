@@ -33,10 +33,10 @@ func TestOwnBoard(t *testing.T) {
 	require.Empty(t, v.Boards)
 	require.Equal(t, "https://box.example.org/dashboard/board/cards/abc", v.Tracker.ItemURL("app", "abc"))
 	said, _ := diagnosis(t, v, app.Examination{})
-	require.Regexp(t, `ok +board +our own, at https://box.example.org/dashboard/board`, said)
+	require.Regexp(t, `ok +board +our own, at https://box.example.org/dashboard/\n`, said)
 	require.Regexp(t, `ok +APP +every board status has a column`, said)
 	require.NotContains(t, said, "plane")
-	for path, want := range map[string]int{"/dashboard/board": http.StatusOK, "/webhooks/tracker": http.StatusNotFound} {
+	for path, want := range map[string]int{"/dashboard/": http.StatusOK, "/dashboard/board": http.StatusSeeOther, "/webhooks/tracker": http.StatusNotFound} {
 		rec := httptest.NewRecorder()
 		v.Handler.ServeHTTP(rec, localRequest(path))
 		body, err := io.ReadAll(rec.Body)

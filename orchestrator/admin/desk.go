@@ -55,6 +55,18 @@ func (d Desk) Make(ctx context.Context, n cards.New, begin bool) (cards.Card, er
 	return c, err
 }
 
+// Edit replaces the texts of a card, which then waits for nobody to change what it was not begun for.
+func (d Desk) Edit(ctx context.Context, project string, e cards.Edit) error {
+	if err := d.Cards.Edit(ctx, e); err != nil {
+		return err
+	}
+	item, err := d.Engine.Tracker.Item(ctx, project, e.ID)
+	if err = orchestrator.EndRefusal(ctx, d.Engine, e.ID, item, err); err != nil { // the next event of the card ends it
+		d.Engine.Log.Warn("whether a card still waits to be changed cannot be stored", "item", e.ID, "err", err)
+	}
+	return nil
+}
+
 // Do carries an act out: the comment first, since of a rejection the newest one is the reason. A verdict of what is not
 // the head of the task any more is a *RefusedError, and nothing is done.
 func (d Desk) Do(ctx context.Context, a Act) error {
@@ -93,6 +105,22 @@ func (d Desk) Amend(ctx context.Context, a cards.Amendment, admin bool) error {
 	return err
 }
 
+// Detach removes a file from a card: who has put it there does, and an administrator.
+func (d Desk) Detach(ctx context.Context, id, file string, by cards.Person, admin bool) error {
+	story, err := d.Cards.Story(ctx, id)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(story.Files, func(f cards.File) bool { return f.ID == file })
+	switch {
+	case at < 0:
+		return &cards.InputError{Text: fmt.Sprintf("There is no file %.40q on this card.", file)}
+	case !story.Files[at].IsOf(by) && !admin:
+		return &DeniedError{Why: "only who has put a file on a card removes it, or an administrator"}
+	}
+	return d.Cards.Detach(ctx, id, file, by)
+}
+
 // decides reports whether a column holds a person's verdict.
 func decides(column string) bool {
 	on, ok := stage.BoardTrigger(stage.Status(column))
@@ -117,6 +145,8 @@ func (d Desk) Arrange(ctx context.Context, project string, a cards.Arrangement) 
 		d.Engine.Heard(tracker.Hook{Kind: tracker.HookItemUpdated, Event: "board." + a.Kind, ProjectID: project, ItemID: a.ID})
 	case cards.PutBefore, cards.PutBehind:
 		d.Engine.Admission.Mark(p.Repo)
+	case cards.ArchivedIt, cards.DeletedIt:
+		return orchestrator.EndRefusal(ctx, d.Engine, a.ID, tracker.Item{}, nil)
 	}
 	return nil
 }

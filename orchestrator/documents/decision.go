@@ -11,20 +11,24 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // Decision holds what a person decides a task by. A word is bound to Commit: it is refused when the task has moved on.
 // Those of a line have what the head of a page shows: Documents, Diff, Since, Evidence, Reports and Next are left out.
+// A card that got no task has its own name, and TaskID 0.
 type Decision struct {
 	TaskID   int64          `json:"task_id"`
 	Item     string         `json:"work_item_id"`
 	Title    string         `json:"title"`
 	Repo     string         `json:"repo"`
-	Stage    stage.Stage    `json:"stage"`
+	Stage    stage.Stage    `json:"stage,omitempty"`
 	Waits    time.Time      `json:"waits_since"`
-	Asked    string         `json:"asked"`        // the sentence of the explanation
-	Do       string         `json:"do,omitempty"` // how a person ends it
-	Words    []stage.Status `json:"words"`        // that are waited for: approved, rejected, confirm_deploy, in_progress
+	Asked    string         `json:"asked"`          // the sentence of the explanation
+	Do       string         `json:"do,omitempty"`   // how a person ends it
+	Words    []stage.Status `json:"words"`          // that are waited for: approved, rejected, confirm_deploy, in_progress, to_analyse
+	Card     string         `json:"card,omitempty"` // id of the card that got no task
+	Link     string         `json:"link,omitempty"` // to its page
 	Commit   string         `json:"commit"`
 	CI       string         `json:"ci,omitempty"`
 	CostUSD  float64        `json:"cost_usd"` // so far, as far as prices are known
@@ -97,7 +101,29 @@ func (r Reader) Decisions(ctx context.Context, reads func(repo string) bool) ([]
 	for i, x := range why {
 		out = append(out, r.head(line[i], x))
 	}
+	if err != nil {
+		return out, err
+	}
+	refusals, err := orchestrator.Refusals(ctx, r.Engine)
+	for _, c := range refusals {
+		if reads(c.Repo) {
+			out = append(out, r.refused(c))
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Decision) int { return a.Waits.Compare(b.Waits) })
 	return out, err
+}
+
+// refused makes what a line has of a card that got no task.
+func (r Reader) refused(c orchestrator.Refusal) Decision {
+	d := Decision{
+		Item: c.Key, Title: c.Title, Repo: c.Repo, Waits: c.Since, Asked: "Was not begun: " + r.clean(c.Why, reportMax),
+		Do: "Change the card, then set To Analyse again", Words: []stage.Status{stage.StatusToAnalyse}, Card: c.ItemID,
+	}
+	if cards, ok := r.Engine.Tracker.(tracker.Linker); ok {
+		d.Link = cards.ItemURL(c.Project, c.ItemID)
+	}
+	return d
 }
 
 // head makes what a line has of a task.

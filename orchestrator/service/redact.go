@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -162,6 +163,20 @@ func (t redactedTracker) BlockedBy(ctx context.Context, projectID, itemID string
 		return r.BlockedBy(ctx, projectID, itemID)
 	}
 	return nil, tracker.ErrNoRelations
+}
+
+func (t redactedTracker) Files(ctx context.Context, projectID, itemID string) ([]tracker.File, error) {
+	if f, ok := t.Tracker.(tracker.Files); ok {
+		return f.Files(ctx, projectID, itemID)
+	}
+	return nil, nil
+}
+
+func (t redactedTracker) OpenFile(ctx context.Context, projectID, itemID, fileID string) (io.ReadCloser, error) {
+	if f, ok := t.Tracker.(tracker.Files); ok {
+		return f.OpenFile(ctx, projectID, itemID, fileID)
+	}
+	return nil, tracker.ErrNotFound
 }
 
 func (t redactedTracker) Recent(projectID, itemID string) (tracker.Item, bool) {

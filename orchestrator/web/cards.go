@@ -25,6 +25,9 @@ const (
 // cardMax bounds the body of a request with a card's texts, in bytes.
 const cardMax = 2 << 20
 
+// attachMax bounds that of a request with a file, in base64.
+const attachMax = cards.FileMax*4/3 + bodyMax
+
 // CardList is the answer of GET /cards: by board and column, in the order of the board.
 type CardList struct {
 	Cards []CardView `json:"cards"`
@@ -51,6 +54,7 @@ type CardDetail struct {
 	CardView
 	Description string        `json:"description"`
 	Comments    []CommentView `json:"comments"` // oldest first
+	Files       []FileView    `json:"files"`    // as well; /dashboard/board/cards/{id}/files/{file} has what is in one
 	BlockedBy   []string      `json:"blocked_by,omitempty"`
 }
 
@@ -63,6 +67,16 @@ type CommentView struct {
 	Body      string    `json:"body"` // Markdown
 	EditedAt  time.Time `json:"edited_at,omitzero"`
 	DeletedBy string    `json:"deleted_by,omitempty"` // its body is empty
+}
+
+// FileView is a file on a card. A text of the card shows an image as ![words](files/{id}).
+type FileView struct {
+	ID   string    `json:"id"`
+	Name string    `json:"name"`
+	Type string    `json:"type"`
+	Size int64     `json:"size"` // in bytes
+	By   string    `json:"by"`
+	At   time.Time `json:"at"`
 }
 
 // MoveList is the answer of POST /cards/move, in the order of the request.
@@ -90,7 +104,10 @@ func (s *server) cardRoutes(row func(method, pattern string, needs access.Role, 
 		row("POST", "/cards/{card}", access.Operator, ofCard, s.actOnCard),
 		row("PUT", "/cards/{card}/comments/{comment}", access.Operator, ofCard, s.amend),
 		row("DELETE", "/cards/{card}/comments/{comment}", access.Operator, ofCard, s.amend),
+		row("POST", "/cards/{card}/files", access.Operator, ofCard, s.attach),
+		row("DELETE", "/cards/{card}/files/{file}", access.Operator, ofCard, s.detach),
 	}
+	out[9].Note = "of who has put it there; an administrator removes any"
 	out[6].Note, out[7].Note = "of its author only", "of its author only; an administrator deletes any"
 	out[5].Note = "Approved and Rejected need an approver, Confirm Deploy a releaser"
 	return out
@@ -235,7 +252,10 @@ func (s *server) card(r *http.Request) (any, error) {
 
 func (s *server) detail(r *http.Request, id string) (any, error) {
 	story, err := s.Desk.Cards.Story(r.Context(), id)
-	out := CardDetail{CardView: s.viewOf(story.Card), Description: story.Description, Comments: []CommentView{}}
+	out := CardDetail{CardView: s.viewOf(story.Card), Description: story.Description, Comments: []CommentView{}, Files: []FileView{}}
+	for _, f := range story.Files {
+		out.Files = append(out.Files, FileView{f.ID, f.Name, f.Type, f.Size, f.By.Name, f.At})
+	}
 	for _, c := range story.Comments {
 		out.Comments = append(out.Comments, CommentView{c.ID, c.Author, c.Service, c.At, c.Body, c.EditedAt, c.DeletedBy})
 	}
@@ -245,81 +265,93 @@ func (s *server) detail(r *http.Request, id string) (any, error) {
 	return out, err
 }
 
+// change has the card of the path changed by who has sent a body that is decoded into a value, and answers with what it is then.
+func (s *server) change(r *http.Request, into any, do func(c cards.Card, by cards.Person) error) (any, error) {
+	by, err := written(r, into)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.cardNamed(r)
+	if err == nil {
+		err = do(c, by)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.detail(r, c.ID)
+}
+
 func (s *server) editCard(r *http.Request) (any, error) {
 	var in struct {
 		Version                    int64
 		Title, Description, Labels string
 	}
-	by, err := written(r, &in)
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.cardNamed(r)
-	if err == nil {
-		err = s.Desk.Cards.Edit(r.Context(), cards.Edit{
+	return s.change(r, &in, func(c cards.Card, by cards.Person) error {
+		return s.Desk.Edit(r.Context(), c.Project, cards.Edit{
 			ID: c.ID, Version: in.Version, Title: in.Title, Description: in.Description, Labels: in.Labels, By: by,
 		})
-	}
-	if err != nil {
-		return nil, err
-	}
-	return s.detail(r, c.ID)
+	})
 }
 
 // actOnCard comments on a card, moves it, puts it next to another of its column, or all of these.
 func (s *server) actOnCard(r *http.Request) (any, error) {
 	var in struct{ Key, Comment, To, Commit, Before, Behind string }
-	by, err := written(r, &in)
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.cardNamed(r)
-	if err != nil {
-		return nil, err
-	}
-	to, known := cards.ColumnOf(in.To)
-	if in.To != "" && !known {
-		return nil, badPayload(fmt.Sprintf("to: there is no column %.40q.", in.To))
-	}
-	err = s.Access.Check(access.Of(r.Context()), access.ForColumn(to.Status), s.viewOf(c).Repo)
-	put := cards.Arrangement{ID: c.ID, Kind: cards.PutBefore, Other: in.Before, By: by}
-	if in.Behind != "" {
-		put.Kind, put.Other = cards.PutBehind, in.Behind
-	}
-	if err == nil && put.Other != "" {
-		var other cards.Card
-		other, err = s.Desk.Find(r.Context(), s.Engine.Projects.Boards(), put.Other)
-		put.Other = other.ID
-	}
-	if err == nil && (put.Other == "" || in.To != "" || in.Comment != "") {
-		err = s.Desk.Do(r.Context(), admin.Act{Card: c.ID, Key: in.Key, Body: in.Comment, Column: to.Key, Of: in.Commit, By: by})
-	}
-	if err == nil && put.Other != "" {
-		err = s.Desk.Arrange(r.Context(), c.Project, put)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return s.detail(r, c.ID)
+	return s.change(r, &in, func(c cards.Card, by cards.Person) error {
+		to, known := cards.ColumnOf(in.To)
+		if in.To != "" && !known {
+			return badPayload(fmt.Sprintf("to: there is no column %.40q.", in.To))
+		}
+		err := s.Access.Check(access.Of(r.Context()), access.ForColumn(to.Status), s.viewOf(c).Repo)
+		put := cards.Arrangement{ID: c.ID, Kind: cards.PutBefore, Other: in.Before, By: by}
+		if in.Behind != "" {
+			put.Kind, put.Other = cards.PutBehind, in.Behind
+		}
+		if err == nil && put.Other != "" {
+			var other cards.Card
+			other, err = s.Desk.Find(r.Context(), s.Engine.Projects.Boards(), put.Other)
+			put.Other = other.ID
+		}
+		if err == nil && (put.Other == "" || in.To != "" || in.Comment != "") {
+			err = s.Desk.Do(r.Context(), admin.Act{Card: c.ID, Key: in.Key, Body: in.Comment, Column: to.Key, Of: in.Commit, By: by})
+		}
+		if err == nil && put.Other != "" {
+			err = s.Desk.Arrange(r.Context(), c.Project, put)
+		}
+		return err
+	})
 }
 
 // amend replaces or deletes a comment.
 func (s *server) amend(r *http.Request) (any, error) {
 	var in struct{ Comment string }
-	a := cards.Amendment{Comment: r.PathValue("comment"), Delete: r.Method == http.MethodDelete}
-	by, err := written(r, &in)
-	if err != nil {
-		return nil, err
+	return s.change(r, &in, func(c cards.Card, by cards.Person) error {
+		a := cards.Amendment{ID: c.ID, Comment: r.PathValue("comment"), Body: in.Comment, Delete: r.Method == http.MethodDelete, By: by}
+		return s.Desk.Amend(r.Context(), a, s.administers(r, c))
+	})
+}
+
+// administers reports whether who has sent a request may remove from a card what others have put there.
+func (s *server) administers(r *http.Request, c cards.Card) bool {
+	return access.Of(r.Context()).May(access.Admin, s.viewOf(c).Repo)
+}
+
+// attach puts a file on a card.
+func (s *server) attach(r *http.Request) (any, error) {
+	var in struct {
+		Name    string
+		Content []byte
 	}
-	c, err := s.cardNamed(r)
-	if err == nil {
-		a.ID, a.Body, a.By = c.ID, in.Comment, by
-		err = s.Desk.Amend(r.Context(), a, access.Of(r.Context()).May(access.Admin, s.viewOf(c).Repo))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return s.detail(r, c.ID)
+	return s.change(r, &in, func(c cards.Card, by cards.Person) error {
+		_, err := s.Desk.Cards.Attach(r.Context(), cards.Attachment{ID: c.ID, Name: in.Name, Body: in.Content, By: by})
+		return err
+	})
+}
+
+// detach removes a file from a card.
+func (s *server) detach(r *http.Request) (any, error) {
+	return s.change(r, nil, func(c cards.Card, by cards.Person) error {
+		return s.Desk.Detach(r.Context(), c.ID, r.PathValue("file"), by, s.administers(r, c))
+	})
 }
 
 // movesMax bounds the cards of one request.

@@ -131,6 +131,7 @@ type world struct {
 	freeze     func(ctx context.Context, repo string, taskID int64, reason string) error
 	failed     int64
 	comment    string
+	file       string
 }
 
 func describedWorld(t *testing.T, test func(*world)) {
@@ -181,6 +182,9 @@ func describedWorld(t *testing.T, test func(*world)) {
 		story, err := o.Desk.Cards.Story(r.Context(), list[0].ID)
 		require.NoError(r, err)
 		w.comment = story.Comments[0].ID
+		f, err := o.Desk.Cards.Attach(r.Context(), cards.Attachment{ID: list[0].ID, Name: "a.txt", Body: []byte("a"), By: cards.Person{Name: "admin"}})
+		require.NoError(r, err)
+		w.file = f.ID
 		w.handler, err = web.Handler(o)
 		require.NoError(r, err)
 		test(w)
@@ -328,6 +332,7 @@ func TestExamplesAndAnswers(t *testing.T) {
 		special := map[string]map[string]string{"POST /tasks/{id}/confirm": {"id": "2"}, "POST /effects/{id}/again": {"id": fmt.Sprint(w.failed)}}
 		special["PUT /cards/{card}/comments/{comment}"] = map[string]string{"comment": w.comment}
 		special["DELETE /cards/{card}/comments/{comment}"] = special["PUT /cards/{card}/comments/{comment}"]
+		special["DELETE /cards/{card}/files/{file}"] = map[string]string{"file": w.file}
 		for _, name := range names {
 			rec := w.send(name, special[name], "", adminToken)
 			require.Equal(w, map[bool]int{false: 2, true: 4}[name == "POST /tasks/{id}/undo"], rec.Code/100, "%s: %s", name, rec.Body)

@@ -63,6 +63,9 @@ func (s *server) routes() []access.Route {
 		if of == ofCard || of == ofBoard {
 			most = cardMax
 		}
+		if pattern == "/cards/{card}/files" {
+			most = attachMax
+		}
 		h := http.MaxBytesHandler(s.show(v), most)
 		return access.Route{Method: method, Pattern: pattern, Needs: needs, Of: of, Handler: h}
 	}

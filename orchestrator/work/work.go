@@ -12,8 +12,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -66,22 +64,9 @@ type Workspace struct {
 	// Keep are ignored directories, slash-separated, that survive from one attempt
 	// to the next of the same role: caches. See CheckKeep.
 	Keep []string
-}
-
-// CheckKeep returns an error that reports what is wrong with paths of Space.Keep.
-func CheckKeep(paths []string) error {
-	for _, name := range paths {
-		local := path.Clean(name) == name && name != "." && filepath.IsLocal(filepath.FromSlash(name))
-		inside := local && !strings.ContainsAny(name, "\\\x00\n")
-		for part := range strings.SplitSeq(name, "/") {
-			inside = inside && !strings.EqualFold(part, ".git")
-		}
-		if !inside {
-			return fmt.Errorf("%w: %q, want a directory inside the repository such as node_modules or web/.cache, "+
-				"without .., a slash at its ends, or .git", ErrBadName, name)
-		}
-	}
-	return nil
+	// Beside are files that Open puts into the checkout where the branch has none of the name: not executable, in no
+	// commit, and no part of what is left. A path with a link on its way is left out.
+	Beside []File
 }
 
 // Checkout is a place for one attempt of an agent.

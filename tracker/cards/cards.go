@@ -8,9 +8,11 @@
 package cards
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -153,9 +155,47 @@ type Comment struct {
 	DeletedBy string    // of one that was deleted, whose Body is empty
 }
 
-// IsOf reports whether a person has made the comment. A name that was only typed proves nothing against one that was proved.
-func (c Comment) IsOf(p Person) bool {
-	return !c.Service && c.Author == p.Name && (c.Proof == stage.ProofNone || p.Proof != "" && p.Proof != stage.ProofNone)
+// IsOf reports whether a person has made the comment.
+func (c Comment) IsOf(p Person) bool { return !c.Service && isBy(c.Author, c.Proof, p) }
+
+// isBy reports whether a person has done what was done by a name. One that was only typed proves nothing against one that was proved.
+func isBy(name string, proof stage.Proof, p Person) bool {
+	return name == p.Name && (proof == stage.ProofNone || p.Proof != "" && p.Proof != stage.ProofNone)
+}
+
+// Bounds of the files of a card: a screenshot of a large display has a few MiB, and every run of an agent is given all of them.
+const (
+	FileMax  = 5 << 20 // bytes of one
+	FilesMax = 20
+	FilesAll = 20 << 20 // bytes of all
+)
+
+// File is a file on a card. Its type is told by what it holds.
+type File struct {
+	tracker.File
+	By Person
+	At time.Time
+}
+
+// IsOf is as of Comment.
+func (f File) IsOf(p Person) bool { return isBy(f.By.Name, f.By.Proof, p) }
+
+// IsImage reports whether a browser may show the file within a page: nothing in a raster image is a script.
+func (f File) IsImage() bool {
+	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, f.Type)
+}
+
+// CleanFileName is the last part of a path, in characters that can be seen, at most 100 of them with the ending.
+func CleanFileName(given string) string {
+	name := given[strings.LastIndexAny(given, `/\`)+1:]
+	name = strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, CleanText(name))
+	runes := []rune(strings.Trim(name, ". "))
+	return cmp.Or(string(runes[max(0, len(runes)-100):]), "file")
 }
 
 // Kinds of entries of a card's log.
@@ -172,6 +212,8 @@ const (
 	PutBehind  = "behind"    // as well
 	Reworded   = "reworded"  // a comment, whose id is To; Before has what it said before
 	Unsaid     = "unsaid"    // as well: it was deleted
+	Attached   = "attached"  // a file, whose id is To and whose name is Before
+	Detached   = "detached"  // as well: it was removed
 )
 
 // Entry is one change of a card. The log is only added to.
@@ -184,7 +226,7 @@ type Entry struct {
 	To      string
 	By      string
 	Proof   stage.Proof // of who it was; empty for the service's own
-	Before  string      // of an edit: title and description, divided by a line's end; of a comment: its text
+	Before  string      // of an edit: title and description, divided by a line's end; of a comment: its text; of a file: its name
 	At      time.Time
 }
 
@@ -195,6 +237,7 @@ func (e Entry) Delivery() string { return fmt.Sprintf("%s/%d", e.Card, e.N) }
 type Story struct {
 	Card
 	Comments  []Comment // oldest first, with a trace of those that were deleted
+	Files     []File    // oldest first
 	Log       []Entry   // oldest first
 	BlockedBy []Card
 	Blocks    []Card
@@ -241,6 +284,13 @@ type Amendment struct {
 	By          Person
 }
 
+// Attachment is a file to put on a card.
+type Attachment struct {
+	ID, Name string // of the card; of the file, which CleanFileName tidies
+	Body     []byte // the same name and body make one file
+	By       Person
+}
+
 // Arrangement changes how a card stands to the board, or to another card. Kind is one of
 // ArchivedIt, RestoredIt, DeletedIt, Blocked, Unblocked, PutBefore and PutBehind.
 type Arrangement struct {
@@ -282,9 +332,18 @@ type Talk interface {
 	Amend(ctx context.Context, a Amendment) error
 }
 
+// Files keeps files on cards. They are read by tracker.Files.
+type Files interface {
+	tracker.Files
+	Attach(ctx context.Context, a Attachment) (File, error)
+	// Detach removes a file of whoever it is, as Amend does.
+	Detach(ctx context.Context, id, file string, by Person) error
+}
+
 // Board is a board of our own.
 type Board interface {
 	Reader
 	Writer
 	Talk
+	Files
 }

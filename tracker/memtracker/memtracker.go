@@ -3,10 +3,13 @@
 package memtracker
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +42,8 @@ type Board struct {
 	people    map[string]tracker.Person
 	nameless  bool // which accounts are ours is not known
 	blockedBy map[string][]string
+	files     map[string][]tracker.File // by item
+	bodies    map[string][]byte         // by item and file
 	last      int
 }
 
@@ -64,6 +69,7 @@ func New(now func() time.Time) *Board {
 		now: now, items: map[string]map[string]placed{}, blockedBy: map[string][]string{}, log: map[string][]tracker.Move{},
 		people: map[string]tracker.Person{}, posted: map[[2]string]string{},
 		columns: map[string][]stage.Status{}, comments: map[string][]tracker.Comment{},
+		files: map[string][]tracker.File{}, bodies: map[string][]byte{},
 	}
 }
 
@@ -322,6 +328,36 @@ func (b *Board) post(n tracker.NewComment) string {
 	b.comments[n.ItemID] = append(b.comments[n.ItemID], c)
 	b.posted[[2]string{n.ProjectID, n.Key}] = c.ID
 	return c.ID
+}
+
+// Attach puts a file on an item.
+func (b *Board) Attach(itemID, name string, body []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last++
+	f := tracker.File{ID: strconv.Itoa(b.last), Name: name, Size: int64(len(body)), Type: http.DetectContentType(body)}
+	b.files[itemID] = append(b.files[itemID], f)
+	b.bodies[itemID+"/"+f.ID] = body
+}
+
+// Files implements tracker.Files.
+func (b *Board) Files(ctx context.Context, projectID, itemID string) ([]tracker.File, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, err := b.find(ctx, "Files", projectID, itemID)
+	return b.files[itemID], err
+}
+
+// OpenFile implements tracker.Files.
+func (b *Board) OpenFile(ctx context.Context, projectID, itemID, fileID string) (io.ReadCloser, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, err := b.find(ctx, "OpenFile", projectID, itemID)
+	body, there := b.bodies[itemID+"/"+fileID]
+	if err == nil && !there {
+		err = fmt.Errorf("%w: file %s", tracker.ErrNotFound, fileID)
+	}
+	return io.NopCloser(bytes.NewReader(body)), err
 }
 
 // ItemURL implements tracker.Linker.

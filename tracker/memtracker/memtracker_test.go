@@ -47,6 +47,7 @@ func TestConformance(t *testing.T) {
 				b.Put(i)
 			},
 			Say:    func(item, text string) { b.Say(item, "kim", text) },
+			Attach: b.Attach,
 			Person: kim,
 			Fail:   func(call string, how faulttest.Kind) { b.FailCall(call, faulttest.Error(how)) },
 			Edges: trackertest.Edges{Label: func(item string, labels ...string) {

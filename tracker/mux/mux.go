@@ -6,6 +6,7 @@ package mux
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -241,6 +242,24 @@ func (t *Tracker) BlockedBy(ctx context.Context, projectID, itemID string) ([]tr
 		list[i].ProjectID = Key(name, list[i].ProjectID)
 	}
 	return list, err
+}
+
+// Files implements tracker.Files, of the trackers that do.
+func (t *Tracker) Files(ctx context.Context, projectID, itemID string) ([]tracker.File, error) {
+	at, _, id, err := t.of(projectID)
+	if f, ok := at.(tracker.Files); ok {
+		return f.Files(ctx, id, itemID)
+	}
+	return nil, err
+}
+
+// OpenFile implements tracker.Files.
+func (t *Tracker) OpenFile(ctx context.Context, projectID, itemID, fileID string) (io.ReadCloser, error) {
+	at, _, id, _ := t.of(projectID)
+	if f, ok := at.(tracker.Files); ok {
+		return f.OpenFile(ctx, id, itemID, fileID)
+	}
+	return nil, tracker.ErrNotFound
 }
 
 // Budgets implements tracker.Budgeted, of the trackers that limit requests.

@@ -60,6 +60,7 @@ func fixture(t *testing.T, name string) trackertest.Fixture {
 			b.Put(i)
 		},
 		Say:    func(item, text string) { b.Say(item, "kim", text) },
+		Attach: b.Attach,
 		Person: kim,
 		Fail:   func(call string, how faulttest.Kind) { b.FailCall(call, faulttest.Error(how)) },
 	}

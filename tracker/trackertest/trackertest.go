@@ -35,6 +35,8 @@ type Fixture struct {
 	Move   func(item string, to stage.Status)
 	Say    func(item, text string)
 	Person tracker.Person
+	// Attach puts a file on an item; nil where the tracker has none.
+	Attach func(item, name string, body []byte)
 	// TitleMax is the tracker's own limit of titles, in characters; 0 = none that matters.
 	TitleMax int
 	// Fail makes one call of the port, called as its method, fail from now on.
@@ -92,6 +94,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"a limit names when to come again":     refuses,
 		"prerequisites are listed":             relates,
 		"labels are read":                      labels,
+		"files are listed and read":            files,
 		"only a move moves an item":            stays,
 		"webhooks are verified and decoded":    receives,
 	} {

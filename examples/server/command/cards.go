@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
+	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
 type cardCmd struct {
@@ -23,6 +25,7 @@ type cardCmd struct {
 	Add     cardAddCmd     `cmd:"" help:"Make a card."`
 	Move    cardMoveCmd    `cmd:"" help:"Move a card to a column, or within it: the order in a column is that in which its cards begin."`
 	Comment cardCommentCmd `cmd:"" help:"Comment on a card."`
+	Attach  cardAttachCmd  `cmd:"" help:"Put files on a card; an image stands in its texts by ![words](files/ID)."`
 	Import  cardImportCmd  `cmd:"" help:"Make the cards of a CSV file or of another board; run again, it makes what is missing."`
 	Answer  cardAnswerCmd  `cmd:"" help:"Answer the questions on a card, which goes on: a comment and In Progress."`
 }
@@ -65,6 +68,9 @@ func printCard(w io.Writer, k web.CardDetail) {
 		fmt.Fprintln(w, "labels: "+oneLine(k.Labels, 200))
 	}
 	fmt.Fprintln(w, still(k.Description))
+	for _, f := range k.Files {
+		fmt.Fprintf(w, "-- file %s, %d bytes, %s, %s\n", oneLine(f.Name, 100), f.Size, oneLine(f.By, 60), f.ID)
+	}
 	for _, said := range k.Comments {
 		about := "" // what has become of it
 		switch {
@@ -181,6 +187,38 @@ func (c cardCommentCmd) Run(s *streams) error {
 		return read(c.printer, s, http.MethodDelete, at, nil, printCard)
 	}
 	return c.act(s, http.MethodPost, map[string]string{"comment": c.Text, "key": c.Key})
+}
+
+type cardAttachCmd struct {
+	card
+	Files  []string `arg:"" optional:"" help:"Paths of files."`
+	Remove string   `placeholder:"ID" help:"Remove this file from the card; that of another needs the right admin."`
+}
+
+// Run puts files on a card, one after another, or removes one; it needs the right operator.
+func (c cardAttachCmd) Run(s *streams) error {
+	at := c.path() + "/files"
+	switch {
+	case (len(c.Files) == 0) != (c.Remove != ""):
+		return &exitError{exitUsage, errors.New("name the files that are to be on the card; with --remove there is none")}
+	case c.Remove != "":
+		return read(c.printer, s, http.MethodDelete, at+"/"+url.PathEscape(c.Remove), nil, printCard)
+	}
+	var k web.CardDetail
+	for _, name := range c.Files {
+		f, err := os.Open(name)
+		if err != nil {
+			return &exitError{exitUsage, err}
+		}
+		body, err := io.ReadAll(io.LimitReader(f, cards.FileMax+1)) // one that is larger is refused
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		if err := c.call(http.MethodPost, at, map[string]any{"name": filepath.Base(name), "content": body}, &k); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return c.act(s, http.MethodGet, nil)
 }
 
 type cardAnswerCmd struct {

@@ -70,7 +70,7 @@ func (c *initCmd) Run(s *streams) error {
 			fmt.Fprintf(s.out, "Cards are the issues of %s: label one status/To Analyse, and status/Approved when it is In Review; "+
 				"see http://%s/dashboard/\n", p.Repo, settings.Listen)
 		case p.Board == "" && settings.Tracker == "board":
-			fmt.Fprintf(s.out, "Cards: http://%s/dashboard/board; "+
+			fmt.Fprintf(s.out, "Cards: http://%s/dashboard/; "+
 				"drag one to To Analyse, and to Approved when it is In Review\n", settings.Listen)
 		}
 	}

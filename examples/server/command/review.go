@@ -59,7 +59,7 @@ func (c reviewCmd) Run(s *streams) error {
 func printLine(w io.Writer, list web.DecisionList) {
 	_ = table(w, "ITEM\tREPOSITORY\tSTAGE\tWAITS SINCE\tASKED", func(row func(...any)) { // as in tasksCmd
 		for _, d := range list.Decisions {
-			row(d.Item, d.Repo, d.Stage, moment(d.Waits), oneLine(d.Asked, 100))
+			row(d.Item, d.Repo, cmp.Or(d.Stage, "-"), moment(d.Waits), oneLine(d.Asked, 100))
 		}
 	})
 }

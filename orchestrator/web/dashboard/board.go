@@ -33,7 +33,8 @@ type boardPage struct {
 	Ended     []card
 	Filter    boardFilter
 	Repos     []string
-	Found     int // live tasks that the filter selects
+	Found     int  // live tasks that the filter selects
+	Apart     bool // there are tasks in Columns or Ended
 }
 
 // boardFilter narrows the board.
@@ -98,6 +99,7 @@ type need struct {
 	Do     string
 	Asks   bool    // for a verdict
 	Freeze *frozen // a frozen repository instead of a task
+	Card   *asking // a card that got no task
 	Text   string  // something that is wrong with the service itself
 }
 
@@ -142,20 +144,37 @@ func repoOfProject(p task.Project) string { return p.Repo }
 
 func repoOfCost(c task.DayCost) string { return c.Repo }
 
+// board is the page of the beginning: what waits for a person, and all work. With a board of our own that is its cards.
 func (s *server) board(r *http.Request) (view, error) {
+	if len(s.places(r.Context())) > 0 {
+		return s.ownBoard(r)
+	}
+	p, _, err := s.tasks(r)
+	return view{Name: "board", Title: "Board", Nav: "board", Data: p}, err
+}
+
+// tasks reads what the board has of tasks; its columns have those whose cards are not on a board of our own. of has the
+// unfinished ones by their cards.
+func (s *server) tasks(r *http.Request) (p boardPage, of map[string]*card, err error) {
 	ctx, q := r.Context(), r.URL.Query()
 	f := boardFilter{Repo: q.Get("repo"), Text: strings.TrimSpace(q.Get("q")), Stage: stage.Stage(q.Get("stage"))}
 	live, why, err := s.live(ctx)
 	if err != nil {
-		return view{}, err
+		return p, nil, err
 	}
 	ended, err := s.History.Ended(ctx, time.Time{}, endedMax)
 	if err != nil {
-		return view{}, err
+		return p, nil, err
 	}
-	p := boardPage{Filter: f, Repos: s.repoNames(ctx)}
-	p.Columns = columns(s.Engine.Machine().Pipeline(), live, why, f)
+	p, of = boardPage{Filter: f, Repos: s.repoNames(ctx)}, map[string]*card{}
+	var apart []task.Task
+	var whyApart []explain.Explanation
 	for i, t := range live {
+		c := cardOf(t, why[i])
+		of[t.TrackerIssueID] = &c
+		if !s.isOwn(t.TrackerProjectID) {
+			apart, whyApart = append(apart, t), append(whyApart, why[i])
+		}
 		if f.selects(t) {
 			p.Found++
 		}
@@ -163,13 +182,23 @@ func (s *server) board(r *http.Request) (view, error) {
 			p.Needs = append(p.Needs, needOf(t, why[i]))
 		}
 	}
+	p.Columns = columns(s.Engine.Machine().Pipeline(), apart, whyApart, f)
+	asks, err := s.asking(r)
+	if err != nil {
+		return p, nil, err
+	}
+	for _, a := range asks {
+		if a.Card != "" {
+			p.Needs = append(p.Needs, need{Card: &a, card: card{Since: a.Waits}})
+		}
+	}
 	serial := readBlocks(ctx, s.Engine).Serial
 	for _, t := range access.Readable(ctx, ended, repoOf) {
-		if f.selects(t) {
+		if f.selects(t) && !s.isOwn(t.TrackerProjectID) {
 			c := cardOf(t, explain.Explanation{Stage: t.State.Stage})
 			last, err := s.History.JournalBefore(ctx, t.ID, 0, resultsMax)
 			if err != nil {
-				return view{}, err
+				return p, nil, err
 			}
 			degrade(&c, last)
 			serial.blame(&c)
@@ -181,11 +210,12 @@ func (s *server) board(r *http.Request) (view, error) {
 	needs := len(p.Needs)
 	p.Needs = p.Needs[:min(needs, needsMax)]
 	p.MoreNeeds = needs - len(p.Needs)
+	p.Apart = len(apart)+len(p.Ended) > 0
 	if err := s.addCosts(ctx, &p); err != nil {
-		return view{}, err
+		return p, nil, err
 	}
 	p.Strip, err = s.strip(ctx, why, needs)
-	return view{Name: "board", Title: "Board", Nav: "board", Data: p}, err
+	return p, of, err
 }
 
 // columns are the working stages with their cards.

@@ -159,7 +159,7 @@ func unsent(r *http.Request, wrong string) view {
 		}
 	}
 	slices.SortFunc(f.Fields, func(a, b unsentField) int { return strings.Compare(b.Name, a.Name) }) // the title first
-	return view{Name: "unsent", Script: "cards.js", Title: "Not saved yet", Nav: "cards", Data: f}
+	return view{Name: "unsent", Script: "cards.js", Title: "Not saved yet", Nav: "board", Data: f}
 }
 
 func (s *server) doMake(r *http.Request, by cards.Person) (string, error) {
@@ -177,8 +177,12 @@ func (s *server) doEdit(r *http.Request, by cards.Person) (string, error) {
 	if err != nil {
 		return "", badRequest("The form has no version.")
 	}
+	story, err := s.Cards.Story(r.Context(), id)
+	if err != nil {
+		return "", err
+	}
 	f := r.PostForm
-	err = s.Cards.Edit(r.Context(), cards.Edit{
+	err = s.desk().Edit(r.Context(), story.Project, cards.Edit{
 		ID: id, Version: version, Title: f.Get("title"), Description: f.Get("description"), Labels: f.Get("labels"), By: by,
 	})
 	return cardAddress(id) + "?said=edited", err

@@ -46,6 +46,10 @@ func (s *server) logLine(e cards.Entry, story cards.Story) logLine {
 		}
 	case cards.Unsaid:
 		l.What = "deleted a comment"
+	case cards.Attached:
+		l.What = "added the file " + e.Before
+	case cards.Detached:
+		l.What = "removed the file " + e.Before
 	case cards.ArchivedIt:
 		l.What = "archived it"
 	case cards.RestoredIt:

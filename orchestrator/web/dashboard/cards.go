@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
+	"github.com/signalbox-dev/signalbox/tracker/mux"
 )
 
 // columnCards is how many cards a column of our own board shows.
@@ -88,6 +89,7 @@ type cardsPage struct {
 	Labels   []string // to choose from
 	Found    int
 	Who      rights
+	Tasks    boardPage
 }
 
 // On reports whether the board is narrowed.
@@ -132,25 +134,36 @@ func (p *cardsPage) lane(at place, list []cards.Card, tasks map[string]*card) (o
 	return out
 }
 
+// places lists our own boards that the reader may read.
+func (s *server) places(ctx context.Context) (out []place) {
+	for _, b := range access.Readable(ctx, s.Engine.Projects.Boards(), repoOfProject) {
+		if s.isOwn(b.TrackerProject) {
+			out = append(out, place{b.TrackerProject, b.Prefix, b.Repo})
+		}
+	}
+	return out
+}
+
+// isOwn reports whether a project is on a board of our own, whose ids have no name of another in front.
+func (s *server) isOwn(project string) bool { return s.Cards != nil && mux.Name(project) == "" }
+
 func (s *server) ownBoard(r *http.Request) (view, error) {
 	q := r.URL.Query()
 	p := cardsPage{
 		Only: q.Get("column"), Archived: q.Get("archived") != "", Who: rightsOf(r),
 		Text: strings.TrimSpace(q.Get("q")), Label: q.Get("label"), Bulk: slices.DeleteFunc(cards.Columns(), isVerdict),
 	}
-	for _, b := range access.Readable(r.Context(), s.Engine.Projects.Boards(), repoOfProject) {
-		p.Places = append(p.Places, place{b.TrackerProject, b.Prefix, b.Repo})
-	}
+	p.Places = s.places(r.Context())
 	at := slices.IndexFunc(p.Places, func(b place) bool { return b.ID == q.Get("project") })
 	if at < 0 && q.Get("project") != "" || len(p.Places) == 0 {
 		return view{}, notFound("There is no such board.")
 	}
 	p.Place = p.Places[max(at, 0)]
 	p.Shown = p.Place.ID
-	shown, title := []place{p.Place}, "Cards of "+p.Place.Prefix
+	shown, title := []place{p.Place}, "Board of "+p.Place.Prefix
 	f := cards.Filter{Project: p.Place.ID} // all of them: labels are chosen from what there is
 	if q.Get("group") == "repo" && at < 0 {
-		p.Shown, shown, title, f.Project = allPlaces, p.Places, "Cards by repository", ""
+		p.Shown, shown, title, f.Project = allPlaces, p.Places, "Board by repository", ""
 	}
 	if p.Archived {
 		f.State = cards.Archived
@@ -159,8 +172,8 @@ func (s *server) ownBoard(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	tasks, err := s.liveCards(r.Context())
-	if err != nil {
+	var tasks map[string]*card
+	if p.Tasks, tasks, err = s.tasks(r); err != nil {
 		return view{}, err
 	}
 	for _, at := range shown {
@@ -176,18 +189,7 @@ func (s *server) ownBoard(r *http.Request) (view, error) {
 	if len(p.Lanes[0].Columns) == 0 {
 		return view{}, notFound("There is no such column.")
 	}
-	return view{Name: "cards", Script: "cards.js", Title: title, Nav: "cards", Data: p}, nil
-}
-
-// liveCards are the unfinished tasks, by their cards.
-func (s *server) liveCards(ctx context.Context) (map[string]*card, error) {
-	live, why, err := s.live(ctx)
-	out := map[string]*card{}
-	for i, t := range live[:len(why)] {
-		c := cardOf(t, why[i])
-		out[t.TrackerIssueID] = &c
-	}
-	return out, err
+	return view{Name: "cards", Script: "cards.js", Title: title, Nav: "board", Data: p}, nil
 }
 
 // earlierThan is how many comments stand on a page; those before them are folded.
@@ -198,6 +200,7 @@ type cardPage struct {
 	Story     cards.Story
 	Talk      []comment
 	Earlier   []comment
+	Files     []cardFile
 	Key       string
 	Place     place
 	Column    cards.Column
@@ -223,7 +226,7 @@ func (s *server) showCard(r *http.Request, in typed) (view, error) {
 	}
 	if t.ID != 0 {
 		v, err := s.taskPage(r, t.ID, in)
-		v.Nav = "cards"
+		v.Nav = "board"
 		return v, err
 	}
 	p, err := s.cardOf(r.Context(), story, in, rightsOf(r))
@@ -234,7 +237,7 @@ func (s *server) showCard(r *http.Request, in typed) (view, error) {
 		begin, _ := cards.ColumnOf(string(stage.StatusToAnalyse))
 		p.Wanted = []cards.Column{begin}
 	}
-	return view{Name: "card", Script: "cards.js", Title: p.Key + ": " + story.Title, Nav: "cards", Data: p}, nil
+	return view{Name: "card", Script: "cards.js", Title: p.Key + ": " + story.Title, Nav: "board", Data: p}, nil
 }
 
 // cardOf makes what a page shows of a card.
@@ -247,6 +250,9 @@ func (s *server) cardOf(ctx context.Context, story cards.Story, in typed, who ri
 	for _, c := range story.Comments {
 		mine := who.Open && c.DeletedBy == "" && c.IsOf(me)
 		p.Talk = append(p.Talk, comment{c, mine, mine || c.DeletedBy == "" && reader.May(access.Admin, p.Place.Repo)})
+	}
+	for _, f := range story.Files {
+		p.Files = append(p.Files, cardFile{f, who.Open && f.IsOf(me) || reader.May(access.Admin, p.Place.Repo)})
 	}
 	if n := len(p.Talk) - earlierThan; n > 1 {
 		p.Earlier, p.Talk = p.Talk[:n], p.Talk[n:]
@@ -305,7 +311,7 @@ func (s *server) showNew(r *http.Request, in typed) (view, error) {
 		return view{}, notFound("There is no such board.")
 	}
 	form := cardForm{Place: s.placeOf(id), Who: rightsOf(r), Typed: in}
-	return view{Name: "cardform", Script: "cards.js", Title: "New card", Nav: "cards", Still: true, Data: form}, nil
+	return view{Name: "cardform", Script: "cards.js", Title: "New card", Nav: "board", Still: true, Data: form}, nil
 }
 
 func (s *server) showEdit(r *http.Request, in typed) (view, error) {
@@ -321,7 +327,7 @@ func (s *server) showEdit(r *http.Request, in typed) (view, error) {
 	case in.Conflict:
 		f.Now, f.Typed.Version = &story.Card, story.Version
 	}
-	return view{Name: "cardform", Script: "cards.js", Title: "Edit " + f.Key, Nav: "cards", Still: true, Data: f}, nil
+	return view{Name: "cardform", Script: "cards.js", Title: "Edit " + f.Key, Nav: "board", Still: true, Data: f}, nil
 }
 
 // typed holds what a person has sent and was not taken, so that no word of it is lost: it
@@ -356,7 +362,7 @@ func cardAddress(id string) string { return "board/cards/" + url.PathEscape(id) 
 // boardAddress is the address of a board.
 func boardAddress(project string) string {
 	if project == allPlaces {
-		return "board?group=repo"
+		return "?group=repo"
 	}
-	return "board?" + url.Values{"project": {project}}.Encode()
+	return "?" + url.Values{"project": {project}}.Encode()
 }

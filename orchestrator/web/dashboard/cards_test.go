@@ -144,14 +144,14 @@ func TestCardActsAreEvents(t *testing.T) {
 	require.Contains(t, refused, begins, "it was refused")
 	require.Contains(t, refused, "<bdi>signalbox</bdi>")
 	back := d.post(card+"/move", url.Values{"column": {"backlog"}, "back": {project}})
-	require.Contains(t, back.header.Get("Location"), "board?project="+project)
+	require.Contains(t, back.header.Get("Location"), "?project="+project)
 	require.Equal(t, http.StatusSeeOther, d.post(card+"/say", url.Values{"key": {"k"}, "body": {"words " + evil}}).status)
 	require.Equal(t, http.StatusSeeOther, d.post(card+"/arrange", url.Values{"kind": {"archived"}}).status)
 	require.Len(t, d.events(), 3, "comments and arrangements are none")
 	page := d.request(http.MethodGet, card, nil)
 	require.NotContains(t, page.body, "<script>alert")
 	require.Contains(t, page.body, "&lt;script&gt;alert(1)")
-	require.Contains(t, d.request(http.MethodGet, "/board?archived=1", nil).body, "APP-1")
+	require.Contains(t, d.request(http.MethodGet, "/?archived=1", nil).body, "APP-1")
 	require.Equal(t, http.StatusSeeOther, d.post(card+"/arrange", url.Values{"kind": {"deleted"}}).status)
 	jobs = d.events()
 	require.Len(t, jobs, 4, "but that the card is gone")
@@ -172,11 +172,11 @@ func TestWhoMayChangeCards(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, try(), "who is on this machine reads")
 	d.from = "192.0.2.1:1"
 	require.Equal(t, http.StatusUnauthorized, try())
-	require.Contains(t, d.request(http.MethodGet, "/board", nil).body, "Sign in")
+	require.Contains(t, d.request(http.MethodGet, "/", nil).body, "Sign in")
 	require.NotContains(t, d.request(http.MethodGet, card, nil).body, `<form class="sayform"`)
 
 	d = newDesk(t, token)
-	require.Contains(t, d.request(http.MethodGet, "/board", nil).body, "Sign in")
+	require.Contains(t, d.request(http.MethodGet, "/", nil).body, "Sign in")
 	refused := d.post("/board/new", url.Values{"form": {"card"}, "key": {"k"}, "project": {project}, "title": {"my title"}, "description": {"my words"}, "name": {"Kim"}, "token": {"wrong"}})
 	require.Equal(t, http.StatusUnauthorized, refused.status)
 	require.Contains(t, refused.body, "This is no token of this server")
@@ -245,7 +245,7 @@ func TestCardOfATask(t *testing.T) {
 	page := d.request(http.MethodGet, card, nil).body
 	require.Contains(t, page, "tasks/1")
 	require.Regexp(t, regexp.MustCompile(`name="column" value="approved"`), page, "what the task waits for is a button")
-	require.Contains(t, d.request(http.MethodGet, "/board", nil).body, "needs you")
+	require.Contains(t, d.request(http.MethodGet, "/", nil).body, "needs you")
 	for _, path := range []string{card, "/tasks/1"} {
 		page := d.request(http.MethodGet, path, nil).body
 		for _, part := range []string{`class="rail"`, `id="verdict-form"`, `id="move"`, `id="say"`, `id="log-h"`, `id="story-h"`} {
@@ -272,7 +272,7 @@ func TestNameIsAskedOnce(t *testing.T) {
 	card := d.made("one")
 	require.NotContains(t, d.request(http.MethodGet, card, nil).body, `id="name-`)
 	d.cookie = nil
-	for _, path := range []string{card, "/board", "/board/new?project=" + project} {
+	for _, path := range []string{card, "/", "/board/new?project=" + project} {
 		require.NotContains(t, d.request(http.MethodGet, path, nil).body, `id="name-`, path)
 	}
 	a := d.post(card+"/move", url.Values{"form": {"move"}, "column": {"approved"}})
@@ -308,7 +308,7 @@ func TestColumns(t *testing.T) {
 func TestCardsArePutInOrder(t *testing.T) {
 	d := signedIn(t)
 	one, two := d.made("one"), d.made("two")
-	page := d.request(http.MethodGet, "/board", nil).body
+	page := d.request(http.MethodGet, "/", nil).body
 	require.Less(t, strings.Index(page, ">two<"), strings.Index(page, ">one<"), "the newest is on top")
 	form := regexp.MustCompile(`formaction="\.?/?(?:\.\./)*([^"]+)" name="(before|behind)" value="([^"]+)">(Up|Down)`).FindAllStringSubmatch(page, -1)
 	require.Len(t, form, 2, "the first goes down, the last up")
@@ -316,8 +316,8 @@ func TestCardsArePutInOrder(t *testing.T) {
 		[]string{form[0][1], form[0][2], form[0][4], form[1][1], form[1][2], form[1][4]})
 	a := d.post("/"+form[1][1], url.Values{form[1][2]: {form[1][3]}, "back": {project}})
 	require.Equal(t, http.StatusSeeOther, a.status, a.body)
-	require.Contains(t, a.header.Get("Location"), "board?project="+project+"#k-")
-	page = d.request(http.MethodGet, "/board", nil).body
+	require.Contains(t, a.header.Get("Location"), "?project="+project+"#k-")
+	page = d.request(http.MethodGet, "/", nil).body
 	require.Less(t, strings.Index(page, ">one<"), strings.Index(page, ">two<"))
 	require.Contains(t, d.request(http.MethodGet, one, nil).body, "put it elsewhere in its column")
 }
@@ -330,7 +330,7 @@ func TestSeveralCardsAreMoved(t *testing.T) {
 		ids = append(ids, strings.TrimPrefix(d.made(title), "/board/cards/"))
 	}
 	d.cookie = append(d.cookie, &http.Cookie{Name: access.NameCookie, Value: "Kim"})
-	page := d.request(http.MethodGet, "/board", nil).body
+	page := d.request(http.MethodGet, "/", nil).body
 	require.Contains(t, page, `form="bulk" name="card" value="`+ids[0]+`"`)
 	require.NotContains(t, regexp.MustCompile(`(?s)<form class="filter" id="bulk".*?</form>`).FindString(page), `value="approved"`)
 	for _, form := range []url.Values{{"column": {"done"}}, {"card": ids, "column": {"approved"}}, {"card": ids, "column": {"moon"}}} {
@@ -347,7 +347,7 @@ func TestSeveralCardsAreMoved(t *testing.T) {
 	require.Contains(t, a.body, "2 of 3 cards are moved. The card is archived")
 	require.NoError(t, d.board.Arrange(t.Context(), cards.Arrangement{ID: ids[2], Kind: cards.RestoredIt, By: cards.Person{Name: "Kim"}}))
 	before := len(d.events())
-	require.Contains(t, d.post("/board/move", url.Values{"card": ids, "column": {"done"}, "back": {"*"}}).header.Get("Location"), "board?group=repo&said=moved#col-done")
+	require.Contains(t, d.post("/board/move", url.Values{"card": ids, "column": {"done"}, "back": {"*"}}).header.Get("Location"), "?group=repo&said=moved#col-done")
 	require.Len(t, d.events(), before+1, "those that stand there already are not announced again")
 }
 
@@ -356,15 +356,15 @@ func TestLanesByRepository(t *testing.T) {
 	d := signedIn(t)
 	d.made("one")
 	require.Equal(t, http.StatusSeeOther, d.post("/board/new", url.Values{"key": {"k"}, "project": {"p2"}, "title": {"elsewhere"}, "labels": {"map"}, "name": {"Kim"}}).status)
-	page := d.request(http.MethodGet, "/board?group=repo", nil).body
+	page := d.request(http.MethodGet, "/?group=repo", nil).body
 	for _, want := range []string{`id="col-APP-backlog"`, `id="col-OTH-backlog"`, ">one</a>", ">elsewhere</a>", "<option>map</option>", `name="back" value="*"`} {
 		require.Contains(t, page, want)
 	}
 	require.Less(t, strings.Index(page, ">one</a>"), strings.Index(page, `id="col-OTH-backlog"`))
-	page = d.request(http.MethodGet, "/board?group=repo&q=oth-1", nil).body
+	page = d.request(http.MethodGet, "/?group=repo&q=oth-1", nil).body
 	require.Contains(t, page, ">1 found")
 	require.NotContains(t, page, ">one</a>")
-	require.NotContains(t, d.request(http.MethodGet, "/board?project="+project, nil).body, ">elsewhere</a>")
+	require.NotContains(t, d.request(http.MethodGet, "/?project="+project, nil).body, ">elsewhere</a>")
 }
 
 // The board is searched and narrowed by a form, and counts what it has found; labels lead to those that share them.
@@ -375,21 +375,21 @@ func TestBoardIsFiltered(t *testing.T) {
 		form := url.Values{"key": {fmt.Sprint(n)}, "project": {project}, "title": {fmt.Sprintf("Tile %d", n)}, "labels": {labels}, "name": {"Kim"}}
 		require.Equal(t, http.StatusSeeOther, d.post("/board/new", form).status)
 	}
-	board := d.request(http.MethodGet, "/board", nil).body
+	board := d.request(http.MethodGet, "/", nil).body
 	require.Contains(t, board, "and 10 more", "a column is bounded")
 	require.Contains(t, board, `<option>Slow</option><option>map</option><option>shop</option>`)
 	for query, want := range map[string][]string{
 		"q=tile+39": {">1 found", ">Tile 39</a>"}, "q=app-7": {">1 found", ">Tile 6</a>"}, "label=map": {">20 found", ">Tile 38</a>", "<option selected>map"},
 		"label=map&q=tile+3": {">5 found"}, "q=SLOW&column=backlog": {">20 found"}, "q=" + url.QueryEscape(evil): {">0 found"}, "label=ma": {">0 found"},
 	} {
-		page := d.request(http.MethodGet, "/board?"+query, nil).body
+		page := d.request(http.MethodGet, "/?"+query, nil).body
 		for _, part := range want {
 			require.Contains(t, page, part, query)
 		}
 		require.NotContains(t, page, "<script>alert")
 	}
-	require.NotContains(t, d.request(http.MethodGet, "/board?label=map", nil).body, ">Tile 39</a>")
+	require.NotContains(t, d.request(http.MethodGet, "/?label=map", nil).body, ">Tile 39</a>")
 	list, err := d.board.Cards(t.Context(), cards.Filter{Number: 1})
 	require.NoError(t, err)
-	require.Contains(t, d.request(http.MethodGet, "/board/cards/"+list[0].ID, nil).body, `board?project=p1&amp;label=map"><bdi>map</bdi>`)
+	require.Contains(t, d.request(http.MethodGet, "/board/cards/"+list[0].ID, nil).body, `?project=p1&amp;label=map"><bdi>map</bdi>`)
 }

@@ -2,12 +2,14 @@ package dashboard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -17,29 +19,30 @@ import (
 const listenersAll, listenersEach = 200, 20
 
 // pulse is the revision of what the pages show: it changes when the journal, the
-// queue, what is held, a warning or our own board changes. All streams share one reading, so that a hundred
+// queue, what is held, a warning, a card that got no task or our own board changes. All streams share one reading, so that a hundred
 // of them cost what one costs.
 type pulse struct {
 	mu   sync.Mutex
 	at   time.Time
 	rev  string
-	of   string      // the revision that line was read at
-	line []task.Task // that wait for a person's word
+	of   string                 // the revision that line was read at
+	line []task.Task            // that wait for a person's word
+	left []orchestrator.Refusal // cards that got no task
 }
 
-// waiting lists the tasks that wait for a person's word, as of the last revision.
-func (p *pulse) waiting(ctx context.Context, o Options) []task.Task {
+// waiting lists the tasks that wait for a person's word, and the cards that got none, as of the last revision.
+func (p *pulse) waiting(ctx context.Context, o Options) ([]task.Task, []orchestrator.Refusal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.of == p.rev && p.rev != "" {
-		return p.line
+		return p.line, p.left
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readLimit)
 	defer cancel()
 	if line, err := (documents.Reader{Engine: o.Engine}).Line(ctx, func(string) bool { return true }); err == nil {
 		p.of, p.line = p.rev, line
 	}
-	return p.line
+	return p.line, p.left
 }
 
 // readLimit bounds one reading; readEvery is how old it may be.
@@ -65,15 +68,17 @@ func (p *pulse) read(ctx context.Context, o Options) string {
 	if o.Cards != nil {
 		board, err4 = o.Cards.Revision(ctx)
 	}
+	left, err5 := orchestrator.Refusals(ctx, o.Engine)
 	p.at = time.Now()
-	if err1 != nil || err2 != nil || err3 != nil || err4 != nil {
+	if errors.Join(err1, err2, err3, err4, err5) != nil {
 		return p.rev
 	}
+	p.left = left
 	h := fnv.New64a()
 	for _, e := range newest {
 		fmt.Fprintln(h, e.ID)
 	}
-	fmt.Fprintln(h, depth, o.warnings(ctx), board)
+	fmt.Fprintln(h, depth, o.warnings(ctx), board, left)
 	for _, hold := range held {
 		fmt.Fprintln(h, hold.Subject, hold.Name, hold.Reason)
 	}

@@ -7,8 +7,9 @@
 //	GET  /repos, /cost, /history, /history/{csv,json}, /journal, /journal/{id}
 //	POST /session, /tasks/{id}/decide, /tasks/{id}/retry, /tasks/{id}/stop, /tasks/{id}/undo
 //	POST /repos/unfreeze, /agents/resume, /effects/hasten, /effects/{id}/again
-//	GET  /board, /board/new, /board/cards/{id}, /board/cards/{id}/edit   with Options.Cards
-//	POST /board/new, /board/move, /board/name, /board/cards/{id}/edit, …/{move,say,arrange,comments/{comment}}
+//	GET  /board/new, /board/cards/{id}, /board/cards/{id}/edit   with Options.Cards
+//	GET  /board/cards/{id}/files/{file}
+//	POST /board/new, /board/move, /board/name, /board/cards/{id}/edit, …/{move,say,arrange,comments/{comment},files,files/{file}}
 //	GET  /changes   server-sent events: something has changed, read again
 //	GET  /tasks/{id}/runs/{run}/{attempt}/{log,steps}   what a run prints and does, from an offset on
 //
@@ -216,7 +217,6 @@ type frame struct {
 	Said     string // the result of a changing request
 	Stop     bool   // an operator may request STOP
 	Unfreeze bool
-	Cards    bool       // there is a board of our own
 	Needs    int        // tasks that wait for a person's word
 	Next     *task.Task // of these: the one that waits longest, beside that of the page
 }
@@ -292,12 +292,13 @@ func (s *server) frame(r *http.Request, v view) frame {
 		view: v, Root: root(r), At: s.Engine.Now(), Who: p.Name,
 		Reads: p.MaySomewhere(access.Viewer), Operator: p.MaySomewhere(access.Operator),
 		SignedIn: p.Via == access.ViaToken || p.Via == access.ViaProvider, Said: resultText(r.URL.Query().Get("said")),
-		Stop: s.Stop, Unfreeze: s.Unfreeze != nil, Cards: s.Cards != nil,
+		Stop: s.Stop, Unfreeze: s.Unfreeze != nil,
 	}
 	if f.Reads {
 		f.Links = s.Links
-		line := access.Readable(r.Context(), s.pulse.waiting(r.Context(), s.Options), repoOf)
-		f.Needs = len(line)
+		line, left := s.pulse.waiting(r.Context(), s.Options)
+		line = access.Readable(r.Context(), line, repoOf)
+		f.Needs = len(line) + len(access.Readable(r.Context(), left, func(c orchestrator.Refusal) string { return c.Repo }))
 		here := r.PathValue("id")
 		at := slices.IndexFunc(line, func(t task.Task) bool { return here != fmt.Sprint(t.ID) && here != t.TrackerIssueID })
 		if at >= 0 {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
@@ -170,8 +171,8 @@ func (s *server) document(r *http.Request) (view, error) {
 	return view{Name: "document", Title: p.Text.Name + " of " + item(p.Task.WorkItemID), Nav: "board", Still: true, Data: p}, nil
 }
 
-// markdown renders a text; without a renderer it is shown as it was written.
-func (s *server) markdown(text string) template.HTML {
+// rendered is a text as a page shows it; without a renderer as it was written.
+func (s *server) rendered(text string) template.HTML {
 	if s.Markdown == nil {
 		return template.HTML(`<p class="text">` + template.HTMLEscapeString(text) + "</p>")
 	}
@@ -223,9 +224,32 @@ func (s *server) review(r *http.Request) (view, error) {
 	return view{Name: "review", Title: "Review of " + item(p.Task.WorkItemID), Nav: "review", Still: true, Data: p}, nil
 }
 
+// asking is a line of what waits for a person's word.
+type asking struct {
+	documents.Decision
+	Own  bool   // Card is on our own board
+	Root string // of the page
+	Who  rights
+	At   time.Time
+}
+
+// asking reads all that waits for a person's word.
+func (s *server) asking(r *http.Request) (out []asking, err error) {
+	list, err := s.reading().Decisions(r.Context(), access.Of(r.Context()).Reads)
+	for n, d := range list {
+		a := asking{Decision: d, Root: root(r), Who: rightsOf(r), At: s.Engine.Now()}
+		if s.Cards != nil && d.Card != "" && n < needsMax {
+			_, unknown := s.Cards.Story(r.Context(), d.Card)
+			a.Own = unknown == nil
+		}
+		out = append(out, a)
+	}
+	return out, err
+}
+
 // line is the page of all that waits for a person's word.
 func (s *server) line(r *http.Request) (view, error) {
-	list, err := s.reading().Decisions(r.Context(), access.Of(r.Context()).Reads)
+	list, err := s.asking(r)
 	return view{Name: "line", Title: "Needs you", Nav: "review", Data: list}, err
 }
 

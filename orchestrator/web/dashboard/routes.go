@@ -109,9 +109,10 @@ func (s *server) cardRoutes() []access.Route {
 		}
 	}
 	board := func(r *http.Request, _ typed) (view, error) { return s.ownBoard(r) }
+	moved := func(w http.ResponseWriter, r *http.Request) { seeOther(w, root(r)+"?"+r.URL.RawQuery) } // where the board was once
 	resend := func(r *http.Request, in typed) (view, error) { return unsent(r, in.Wrong), nil }
 	out := []access.Route{
-		form("/board", access.Some, board),
+		{Method: "GET", Pattern: "/board", Needs: access.Viewer, Of: access.Some, Handler: http.HandlerFunc(moved)},
 		form("/board/new", ofPlace, s.showNew),
 		form("/board/cards/{id}", ofCard, s.showCard),
 		form("/board/cards/{id}/edit", ofCard, s.showEdit),
@@ -123,6 +124,12 @@ func (s *server) cardRoutes() []access.Route {
 		change("/board/cards/{id}/say", ofCard, s.showCard, s.doSay),
 		change("/board/cards/{id}/comments/{comment}", ofCard, s.showCard, s.doAmend),
 		change("/board/cards/{id}/arrange", ofCard, s.showCard, s.doArrange),
+		change("/board/cards/{id}/files", ofCard, s.showCard, s.doAttach),
+		change("/board/cards/{id}/files/{file}", ofCard, s.showCard, s.doDetach),
+		{
+			Method: "GET", Pattern: "/board/cards/{id}/files/{file}", Needs: access.Viewer, Of: ofCard,
+			Handler: http.HandlerFunc(s.showFile),
+		},
 	}
 	for i, r := range out {
 		if r.Pattern == "/board/cards/{id}/move" || r.Pattern == "/board/cards/{id}/say" {

@@ -32,6 +32,7 @@ func resultText(key string) string {
 		"hasten": "What had failed is tried now.", "again": "The effect is made again.",
 		"made": "The card is made.", "edited": "The card is saved.", "moved": "The card is moved.",
 		"said": "The comment is saved.", "unsaid": "The comment is deleted.",
+		"attached": "The files are on the card.", "detached": "The file is removed.",
 		"archived": "The card is archived.", "restored": "The card is on the board again.", "deleted": "The card is deleted.",
 		"blocked": "The card waits for another one now.", "unblocked": "The card does not wait for that one any more.",
 		"reason": admin.NeedsReason, "in": "You are signed in.", "out": "You are signed out.", "decided": "Your decision is queued.",
@@ -50,6 +51,9 @@ func (s *server) identify(r *http.Request) (access.Principal, error) {
 		limit := int64(formMax)
 		if strings.HasPrefix(r.URL.Path, "/board/") {
 			limit = cardFormMax
+		}
+		if strings.HasSuffix(r.URL.Path, "/files") { // which ParseForm does not read
+			limit = uploadMax
 		}
 		r.Body = http.MaxBytesReader(nil, r.Body, limit)
 		if err := r.ParseForm(); err != nil {

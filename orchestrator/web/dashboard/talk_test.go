@@ -1,12 +1,17 @@
 package dashboard_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // Who has made a comment changes it on the page; others see that it was changed, and what it said before.
@@ -46,4 +51,42 @@ func TestCommentsAreAmendedOnThePage(t *testing.T) {
 	require.Contains(t, page(), "deleted by <bdi>Kim</bdi>")
 	require.NotContains(t, page(), "It is", "of a comment that is deleted nothing is shown, neither what it had said")
 	require.Len(t, d.events(), jobs, "neither is an event")
+}
+
+// A card that got no task stands among what waits for a person, on every page that counts it, and the form there sets To
+// Analyse again; it is gone from there when it was changed or archived.
+func TestRefusedCardNeedsAPerson(t *testing.T) {
+	d := signedIn(t)
+	card := d.made("one")
+	id := card[strings.LastIndex(card, "/")+1:]
+	refuse := func(project string) {
+		text, err := json.Marshal(orchestrator.Refusal{Project: project, Repo: repo, Key: "APP-1", Title: "one " + evil, Why: "QG-0: too short " + evil})
+		require.NoError(t, err)
+		require.NoError(t, d.store.Commit(t.Context(), task.Commit{Facts: []task.Fact{{Kind: "refused", Of: id, Text: string(text)}}}))
+		time.Sleep(300 * time.Millisecond) // pages read the revision five times a second
+	}
+	refuse("gone")
+	require.Contains(t, d.request(http.MethodGet, "/review", nil).body, "Nothing waits", "its board is not registered")
+	for round, leave := range []func() answer{
+		func() answer {
+			return d.post(card+"/edit", url.Values{"version": {"1"}, "title": {"two"}, "name": {"Kim"}})
+		},
+		func() answer { return d.post(card+"/arrange", url.Values{"kind": {"archived"}}) },
+	} {
+		refuse(project)
+		for _, path := range []string{"/", "/review"} {
+			page := d.request(http.MethodGet, path, nil).body
+			require.Regexp(t, `<form method="post" action="[./]*board/cards/`+id+`/move"><input type="hidden" name="form" value="move"><button type="submit" name="column" value="to_analyse">To Analyse again`, page, path)
+			require.Contains(t, page, "Was not begun: QG-0: too short", path)
+			require.NotContains(t, page, "<script>alert", path)
+			require.Contains(t, page, `id="needs-n">1<`, path)
+		}
+		d.bearer = ""
+		page := d.request(http.MethodGet, "/review", nil).body
+		require.Contains(t, page, "QG-0: too short")
+		require.NotContains(t, page, `value="to_analyse"`, "who only reads")
+		d.bearer = token
+		require.Equal(t, http.StatusSeeOther, leave().status, round)
+		require.Contains(t, d.request(http.MethodGet, "/review", nil).body, "Nothing waits", round)
+	}
 }

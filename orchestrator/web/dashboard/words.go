@@ -22,10 +22,12 @@ func (s *server) funcs() template.FuncMap {
 		"short": short, "item": item, "anchor": anchor, "dict": dict, "status": statusName, "laneQuery": laneQuery,
 		"words": agentWords, "doing": doingText, "did": did, "counts": counts, "sofar": sofar,
 		"columns": cards.Columns, "columnName": columnName, "account": account, "cardAddress": cardAddress,
-		"price":    func(usd float64, unpriced int64) string { return stage.Price(int64(usd*1e6+0.5), unpriced) },
-		"usd":      func(n float64) string { return stage.Dollars(int64(n*1e6 + 0.5)) },
-		"seconds":  func(n int64) string { return span(time.Duration(n) * time.Second) },
-		"markdown": s.markdown, "boardAddress": boardAddress, "labels": labelsIn,
+		"price":     func(usd float64, unpriced int64) string { return stage.Price(int64(usd*1e6+0.5), unpriced) },
+		"usd":       func(n float64) string { return stage.Dollars(int64(n*1e6 + 0.5)) },
+		"seconds":   func(n int64) string { return span(time.Duration(n) * time.Second) },
+		"kilobytes": func(n int64) string { return fmt.Sprintf("%d kB", (n+999)/1000) },
+		"fileMiB":   func() int { return cards.FileMax >> 20 },
+		"markdown":  s.markdown, "cardText": s.cardText, "boardAddress": boardAddress, "labels": labelsIn,
 		"asset": func(root, name string) string { return root + "assets/" + name + "?v=" + s.assets[name].tag },
 	}
 }

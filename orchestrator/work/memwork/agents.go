@@ -44,6 +44,12 @@ func (p *Place) Run(ctx context.Context, c work.Command) work.Result {
 	p.runs = append(p.runs, c)
 	files := maps.Clone(p.commits[p.checkout[c.Dir]].files)
 	delete(p.outbox, runOf(c))
+	var beside []string
+	for _, f := range p.space[c.Dir].Beside {
+		if _, taken := files[f.Path]; !taken && files != nil {
+			files[f.Path], beside = string(f.Body), append(beside, f.Path)
+		}
+	}
 	p.mu.Unlock()
 	begun := p.Now()
 	if files == nil { // a STOP has removed it since it was opened
@@ -56,6 +62,9 @@ func (p *Place) Run(ctx context.Context, c work.Command) work.Result {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, name := range beside {
+		delete(files, name)
+	}
 	if report, ok := files[work.ReportPath]; ok {
 		delete(files, work.ReportPath)
 		p.outbox[runOf(c)] = report

@@ -145,7 +145,7 @@ func (p *Place) commitOf(owner, parent string, files map[string]string) string {
 func (p *Place) Open(ctx context.Context, s work.Workspace, first []work.File) (work.Checkout, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := cmp.Or(p.Failure(ctx, "Open"), work.CheckKeep(s.Keep)); err != nil {
+	if err := cmp.Or(p.Failure(ctx, "Open"), s.CheckPaths()); err != nil {
 		return work.Checkout{}, err
 	}
 	if err := p.begin(s, first); err != nil {

@@ -66,6 +66,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"nobody goes on from what another role committed":   startsClean,
 		"what is closed is not taken outside":               closesOutside,
 		"main's files are beside a checkout":                showsMain,
+		"files that no commit has lie in a checkout":        liesBeside,
 		"what others have pushed is taken in":               takesIn,
 		"commits are put on top of what others have pushed": joins,
 		"what conflicts with others is kept":                keepsApart,
@@ -125,6 +126,44 @@ func showsMain(k *kit) {
 	for _, name := range []string{"new.md", k.Space.Docs + "/request.md"} {
 		_, err = fs.ReadFile(at.Main, name)
 		require.ErrorIs(k, err, fs.ErrNotExist)
+	}
+}
+
+// liesBeside: what was put into a checkout is there anew for each attempt, whatever was made of it, and no commit and nothing
+// that is left has it. What the branch has of the name stays.
+func liesBeside(k *kit) {
+	name := k.Space.Docs + "/files/1-a [b]*.png"
+	open := func(files ...work.File) work.Checkout {
+		k.Helper()
+		s := k.Space
+		s.Beside = files
+		at, err := k.Spaces.Open(k.Context(), s, nil)
+		require.NoError(k, err)
+		return at
+	}
+	file := work.File{Path: name, Body: []byte("\x00one")}
+	at := open(file)
+	k.has(at, name, "\x00one")
+	k.Agent(at.Dir, map[string]string{name: "changed"}, false)
+	at = open(file)
+	require.Empty(k, at.Left)
+	k.has(at, name, "\x00one")
+	k.Agent(at.Dir, map[string]string{"left.md": "x"}, false)
+	at = open(file)
+	require.Equal(k, "x", k.file(at.Left.SHA, "left.md"))
+	require.Empty(k, k.file(at.Left.SHA, name))
+	k.Agent(at.Dir, map[string]string{"new.md": "the branch's\n", name: "changed"}, true)
+	tip := k.take()
+	require.Equal(k, "the branch's\n", k.file(tip.SHA, "new.md"))
+	require.Empty(k, k.file(tip.SHA, name))
+	at = open(work.File{Path: "new.md", Body: []byte("mine")})
+	k.has(at, "new.md", "the branch's\n")
+	k.has(at, name, "")
+	for _, wrong := range []string{"../x", "/x", "a/../../x", ".git/x", "a/.GIT/hooks/x", "", "a\nb"} {
+		s := k.Space
+		s.Beside = []work.File{{Path: wrong}}
+		_, err := k.Spaces.Open(k.Context(), s, nil)
+		require.ErrorIs(k, err, work.ErrBadName, wrong)
 	}
 }
 
