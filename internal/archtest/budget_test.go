@@ -21,14 +21,14 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        128_885,
-		"tokens outside tests":       881_710,
-		"tokens of tests":            763_740,
-		"exported names":             2_630,
-		"lines over 140 columns":     49,
+		"lines outside tests":        130_220,
+		"tokens outside tests":       892_060,
+		"tokens of tests":            776_100,
+		"exported names":             2_663,
+		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       650_000,
-		"words of Markdown":          28_495,
+		"tokens of the server":       659_080,
+		"words of Markdown":          28_870,
 		"settings":                   154,
 		"fields of Feature":          9,
 		"methods of Engine":          59,

@@ -55,6 +55,8 @@ const (
 	recentFor  = 90 * 24 * time.Hour
 	recentRows = 1000
 	recentMax  = 60
+
+	linesMax = 200 // tasks that live of a repository, and of a queue, that are followed for forecasts: the oldest
 )
 
 // Choice selects tasks of a report. An empty field selects all.
@@ -169,7 +171,7 @@ func (l *Lives) Forecasts(ctx context.Context, e *orchestrator.Engine, tasks ...
 	case len(tasks) == 1:
 		work.TaskID = tasks[0].ID
 	default:
-		tasks, err = e.Store.Tasks(ctx, task.Filter{Live: true, Limit: explainMax})
+		tasks, err = e.Store.Tasks(ctx, task.Filter{Live: true, Limit: linesMax})
 	}
 	jobs, failed := e.Jobs.Jobs(ctx, work)
 	err = errors.Join(err, failed)
@@ -181,7 +183,7 @@ func (l *Lives) Forecasts(ctx context.Context, e *orchestrator.Engine, tasks ...
 		if known[t.Repo] == nil {
 			known[t.Repo], err = l.recent(ctx, e, t.Repo)
 		}
-		if err == nil {
+		if err == nil && len(known[t.Repo]) > 0 {
 			p, err = l.follow(ctx, e, t, true)
 		}
 		for _, j := range jobs {
@@ -211,7 +213,10 @@ func (l *Lives) recent(ctx context.Context, e *orchestrator.Engine, repo string)
 	if len(of) < enough {
 		of = slices.Clone(l.ended)
 	}
-	live, err := e.Store.Tasks(ctx, task.Filter{Live: true, Repo: repo, Limit: explainMax})
+	if len(of) < least {
+		return []life{}, nil
+	}
+	live, err := e.Store.Tasks(ctx, task.Filter{Live: true, Repo: repo, Limit: linesMax})
 	of = append(of[:min(len(of), recentMax)], live...)
 	for i := 0; i < len(of) && err == nil; i++ {
 		var p Past

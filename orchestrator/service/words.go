@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,12 +27,18 @@ func (s *Service) working(ctx context.Context, taskID int64) (string, error) {
 
 // dress adds the forecast of a task to its live message, and what else may be said.
 func (s *Service) dress(ctx context.Context, taskID int64, repo string, m *messenger.Message) error {
-	t, err1 := s.Engine.Store.Task(ctx, taskID)
-	list, err2 := s.lives.Forecasts(ctx, s.Engine, t)
+	t, err := s.Engine.Store.Task(ctx, taskID)
+	if err != nil {
+		return err
+	}
+	list, err := s.lives.Forecasts(ctx, s.Engine, t)
+	if err != nil { // people are told all the same
+		s.Log.Warn("a card cannot be forecast", "task", taskID, "repo", repo, "err", err)
+	}
 	for _, f := range list {
 		m.Lines = slices.Insert(m.Lines, 1, f.Text) // after where it stands
 	}
-	return errors.Join(err1, err2, s.words.Dress(ctx, taskID, repo, m))
+	return s.words.Dress(ctx, taskID, repo, m)
 }
 
 func wordsProgress(role stage.Role, p follow.Progress) string {
