@@ -90,8 +90,10 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 	}
 	item, err := in.readItem(ctx, h, task, writes)
 	removed := h.Kind == tracker.HookItemRemoved
-	if ended := EndRefusal(ctx, in.Engine, h.ItemID, item, err); ended != nil {
-		return retryOutcome(ended), nil
+	if !found || task.State.Stage.Terminal() { // a card whose task lives was not refused
+		if ended := EndRefusal(ctx, in.Engine, h.ItemID, item, err); ended != nil {
+			return retryOutcome(ended), nil
+		}
 	}
 	switch told := removed && !h.Unsigned; {
 	case (errors.Is(err, tracker.ErrNotFound) || err != nil && told) && found && !task.State.Stage.Terminal():
@@ -369,22 +371,6 @@ func (b board) lost() bool {
 		newer = b.told == stage.StatusStop && b.received.Sub(b.item.Moved()) < overwriteWindow
 	}
 	return newer && (ours || b.told == stage.StatusStop && b.hook.At.IsZero())
-}
-
-// seen is the moment as of which the card is known, by the tracker's clock.
-func (b board) seen() time.Time {
-	if b.hook.At.After(b.item.UpdatedAt) {
-		return b.hook.At
-	}
-	return b.item.UpdatedAt
-}
-
-// saidAt is the moment of a word, by the tracker's clock: of one that was overwritten the card's last change is another's.
-func (b board) saidAt(word stage.Status) time.Time {
-	if word != b.item.Status && !b.hook.At.IsZero() {
-		return b.hook.At
-	}
-	return b.seen()
 }
 
 // shownAs reports whether an item stands in the column that shows what the service set

@@ -249,3 +249,19 @@ func setAgain(ctx context.Context, e *Engine, b board) (again time.Time, logged 
 	}
 	return again, true, nil
 }
+
+// seen is the moment as of which the card is known, by the tracker's clock.
+func (b board) seen() time.Time {
+	if b.hook.At.After(b.item.UpdatedAt) {
+		return b.hook.At
+	}
+	return b.item.UpdatedAt
+}
+
+// saidAt is the moment of a word, by the tracker's clock: of one that was overwritten the card's last change is another's.
+func (b board) saidAt(word stage.Status) time.Time {
+	if word != b.item.Status && !b.hook.At.IsZero() {
+		return b.hook.At
+	}
+	return b.seen()
+}

@@ -1,5 +1,5 @@
 // What tests of the dashboard and the demo share.
-import { expect } from './fixture.mjs'
+import { expect, site } from './fixture.mjs'
 
 /** @typedef {import('@playwright/test').Page} Page */
 
@@ -36,4 +36,22 @@ export function links(page) {
     const given = e.getAttribute('href') ?? e.getAttribute('action') ?? e.getAttribute('src') ?? ''
     return { url: new URL(given, document.baseURI).href, posts: e.matches('form[method=post]') }
   }))
+}
+
+/** Signs in by the operator's token, and types a name. @param {Page} page @param {string} name */
+export async function called(page, name) {
+  await page.goto(site('cards') + 'session?next=board#' + token)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.fill('#me', name)
+  await page.getByRole('button', { name: 'That is me' }).click()
+  await expect(page.locator('.whoami')).toContainText(`You are ${name}`)
+}
+
+/** Makes a card by its form, and stays on its page. @param {Page} page @param {string} title */
+export async function make(page, title) {
+  await page.goto(site('cards') + 'board/new?project=app')
+  await page.getByLabel('Title').fill(title)
+  await page.getByLabel('Description').fill('wanted')
+  await page.getByRole('button', { name: 'Make the card' }).click()
+  await expect(page.locator('h1')).toHaveText(title)
 }

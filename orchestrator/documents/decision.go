@@ -28,6 +28,7 @@ type Decision struct {
 	Do       string         `json:"do,omitempty"`   // how a person ends it
 	Words    []stage.Status `json:"words"`          // that are waited for: approved, rejected, confirm_deploy, in_progress, to_analyse
 	Card     string         `json:"card,omitempty"` // id of the card that got no task
+	Project  string         `json:"-"`              // of the tracker, of this card
 	Link     string         `json:"link,omitempty"` // to its page
 	Commit   string         `json:"commit"`
 	CI       string         `json:"ci,omitempty"`
@@ -104,13 +105,20 @@ func (r Reader) Decisions(ctx context.Context, reads func(repo string) bool) ([]
 	if err != nil {
 		return out, err
 	}
-	refusals, err := orchestrator.Refusals(ctx, r.Engine)
-	for _, c := range refusals {
+	refused, err := r.Refused(ctx, reads)
+	out = append(out, refused...)
+	slices.SortStableFunc(out, func(a, b Decision) int { return a.Waits.Compare(b.Waits) })
+	return out, err
+}
+
+// Refused answers for the cards that got no task.
+func (r Reader) Refused(ctx context.Context, reads func(repo string) bool) (out []Decision, err error) {
+	list, err := orchestrator.Refusals(ctx, r.Engine)
+	for _, c := range list {
 		if reads(c.Repo) {
 			out = append(out, r.refused(c))
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Decision) int { return a.Waits.Compare(b.Waits) })
 	return out, err
 }
 
@@ -118,7 +126,7 @@ func (r Reader) Decisions(ctx context.Context, reads func(repo string) bool) ([]
 func (r Reader) refused(c orchestrator.Refusal) Decision {
 	d := Decision{
 		Item: c.Key, Title: c.Title, Repo: c.Repo, Waits: c.Since, Asked: "Was not begun: " + r.clean(c.Why, reportMax),
-		Do: "Change the card, then set To Analyse again", Words: []stage.Status{stage.StatusToAnalyse}, Card: c.ItemID,
+		Do: "Change the card, then set To Analyse again", Words: []stage.Status{stage.StatusToAnalyse}, Card: c.ItemID, Project: c.Project,
 	}
 	if cards, ok := r.Engine.Tracker.(tracker.Linker); ok {
 		d.Link = cards.ItemURL(c.Project, c.ItemID)

@@ -10,7 +10,6 @@ const (
 	KindPerson   Kind = "person"   // at the tracker or the git host
 	KindBot      Kind = "bot"      // a machine's account there
 	KindOperator Kind = "operator" // of this service, by its API or dashboard
-	KindService  Kind = "service"  // an account of the service's own
 )
 
 // Via is the way that an event came by.

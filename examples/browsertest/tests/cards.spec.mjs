@@ -1,27 +1,9 @@
 // The board that the service keeps itself: in light and dark, on a phone, without JavaScript,
 // by dragging, and over a server that is killed (kill -9) while somebody types.
-import { fits, noDialogs, token } from '../dash.mjs'
+import { called, fits, make, noDialogs, token } from '../dash.mjs'
 import { audit, expect, look, site, test, watch, Problems } from '../fixture.mjs'
 
 /** @typedef {import('@playwright/test').Page} Page */
-
-/** Signs in by the operator's token, and types a name. @param {Page} page @param {string} name */
-async function called(page, name) {
-  await page.goto(site('cards') + 'session?next=board#' + token)
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.fill('#me', name)
-  await page.getByRole('button', { name: 'That is me' }).click()
-  await expect(page.locator('.whoami')).toContainText(`You are ${name}`)
-}
-
-/** Makes a card by its form, and stays on its page. @param {Page} page @param {string} title */
-async function make(page, title) {
-  await page.goto(site('cards') + 'board/new?project=app')
-  await page.getByLabel('Title').fill(title)
-  await page.getByLabel('Description').fill('wanted')
-  await page.getByRole('button', { name: 'Make the card' }).click()
-  await expect(page.locator('h1')).toHaveText(title)
-}
 
 /** @param {Page} page @param {string} title */
 const cardOf = (page, title) => page.locator('article.card', { hasText: title })
@@ -293,83 +275,6 @@ test('everything works without JavaScript', async ({ browser }) => {
   await expect(cardOf(page, 'By forms alone')).toHaveCount(0)
   expect(problems.left()).toEqual([])
   await context.close()
-})
-
-test('a comment is changed by its author alone', async ({ page }) => {
-  await page.setViewportSize({ width: 360, height: 800 })
-  await called(page, 'Kim')
-  await make(page, 'Talked about')
-  await page.getByLabel('Your comment').fill('It is **blue**.')
-  await page.getByRole('button', { name: 'Comment', exact: true }).click()
-  await page.locator('.talk summary', { hasText: 'Edit' }).click()
-  await page.getByLabel('What it is to say').fill('It is red.')
-  await page.locator('.talk').getByRole('button', { name: 'Save' }).click()
-  await expect(page.locator('.talk')).toContainText(/edited .* ago[^]*It is red\./)
-  await page.locator('.talk summary', { hasText: 'Edit' }).click()
-  await look(page, 'comment', { fullPage: true })
-})
-
-test('files are put on a card, shown in its texts, saved and removed', async ({ page, problems }) => {
-  problems.allow(/404.*\/files\//) // it is removed while a text shows it
-  await page.setViewportSize({ width: 360, height: 800 })
-  await called(page, 'Kim')
-  const shot = await page.screenshot()
-  await make(page, 'With pictures')
-  const html = Buffer.from('<!doctype html><script>parent.alert(1)</script>')
-  await page.setInputFiles('#file', [{ name: 'Board on a phone.png', mimeType: 'image/png', buffer: shot }, { name: 'page.png', mimeType: 'image/png', buffer: html }])
-  await page.getByRole('button', { name: 'Attach' }).click()
-  await expect(page.getByRole('status')).toContainText('The files are on the card.')
-  const id = (await page.locator('#files code').textContent() ?? '').match(/files\/\w+/)?.[0]
-  await page.getByLabel('Your comment').fill(`It looks like this: ![the board at 360 pixels](${id})`)
-  await page.getByRole('button', { name: 'Comment', exact: true }).click()
-  const image = page.getByRole('img', { name: 'the board at 360 pixels' })
-  await image.scrollIntoViewIfNeeded()
-  await expect.poll(() => image.evaluate(e => e instanceof HTMLImageElement && e.naturalWidth)).toBeGreaterThan(300)
-  await fits(page)
-  await audit(page)
-  await look(page, 'files', { fullPage: true })
-  const small = await page.locator('#files').locator('a, button, input').evaluateAll(all => all.filter(e => e.checkVisibility() && e.getBoundingClientRect().height < 40).map(e => e.outerHTML))
-  expect(small).toEqual([])
-  const download = page.waitForEvent('download')
-  await page.getByRole('link', { name: 'page.png' }).click()
-  expect((await download).suggestedFilename()).toBe('page.png')
-  await page.setViewportSize({ width: 1280, height: 800 })
-  await look(page, 'files-wide')
-  await page.getByRole('button', { name: 'Remove Board on a phone.png' }).click()
-  await expect(page.locator('#files')).not.toContainText('Board on a phone.png')
-  await expect(page.locator('.cardlog li').first()).toContainText('removed the file Board on a phone.png')
-})
-
-test('a card that was refused waits among what needs a person', async ({ page }) => {
-  await page.setViewportSize({ width: 360, height: 800 })
-  await called(page, 'Kim')
-  await page.goto(site('cards') + 'board/new?project=app')
-  await page.getByLabel('Title').fill('Says too little')
-  await page.getByLabel('Begin at once').check()
-  await page.getByRole('button', { name: 'Make the card' }).click()
-  const line = page.locator('.needs li', { hasText: 'Says too little' })
-  for (const path of ['review', '']) {
-    await expect(async () => {
-      await page.goto(site('cards') + path)
-      await expect(line).toContainText('QG-0: the description is empty', { timeout: 1000 })
-    }).toPass()
-    await page.setViewportSize({ width: 1280, height: 800 })
-    await look(page, `refused-${path || 'board'}`)
-    await page.setViewportSize({ width: 360, height: 800 })
-    await fits(page)
-    await audit(page)
-    await look(page, `refused-${path || 'board'}-narrow`)
-  }
-  await line.getByRole('button', { name: 'To Analyse again' }).click()
-  await expect(page.locator('h1')).toHaveText('Says too little')
-  await expect(page.locator('.talk li')).toHaveCount(2)
-  await page.goto(site('cards') + 'review')
-  await line.getByRole('link', { name: 'Edit' }).click()
-  await page.getByLabel('Description').fill('wanted')
-  await page.getByRole('button', { name: 'Save' }).click()
-  await expect(page.locator('h1')).toHaveText('Says too little')
-  await page.goto(site('cards') + 'review')
-  await expect(line).toHaveCount(0)
 })
 
 test('cards are put in order by keys and by drag', async ({ page }) => {

@@ -183,14 +183,12 @@ func (s *server) tasks(r *http.Request) (p boardPage, of map[string]*card, err e
 		}
 	}
 	p.Columns = columns(s.Engine.Machine().Pipeline(), apart, whyApart, f)
-	asks, err := s.asking(r)
+	refused, err := s.reading().Refused(ctx, access.Of(ctx).Reads)
 	if err != nil {
 		return p, nil, err
 	}
-	for _, a := range asks {
-		if a.Card != "" {
-			p.Needs = append(p.Needs, need{Card: &a, card: card{Since: a.Waits}})
-		}
+	for _, a := range s.asking(r, refused) {
+		p.Needs = append(p.Needs, need{Card: &a, card: card{Since: a.Waits}})
 	}
 	serial := readBlocks(ctx, s.Engine).Serial
 	for _, t := range access.Readable(ctx, ended, repoOf) {

@@ -233,24 +233,18 @@ type asking struct {
 	At   time.Time
 }
 
-// asking reads all that waits for a person's word.
-func (s *server) asking(r *http.Request) (out []asking, err error) {
-	list, err := s.reading().Decisions(r.Context(), access.Of(r.Context()).Reads)
-	for n, d := range list {
-		a := asking{Decision: d, Root: root(r), Who: rightsOf(r), At: s.Engine.Now()}
-		if s.Cards != nil && d.Card != "" && n < needsMax {
-			_, unknown := s.Cards.Story(r.Context(), d.Card)
-			a.Own = unknown == nil
-		}
-		out = append(out, a)
+// asking makes lines of decisions.
+func (s *server) asking(r *http.Request, list []documents.Decision) (out []asking) {
+	for _, d := range list {
+		out = append(out, asking{d, d.Card != "" && s.isOwn(d.Project), root(r), rightsOf(r), s.Engine.Now()})
 	}
-	return out, err
+	return out
 }
 
 // line is the page of all that waits for a person's word.
 func (s *server) line(r *http.Request) (view, error) {
-	list, err := s.asking(r)
-	return view{Name: "line", Title: "Needs you", Nav: "review", Data: list}, err
+	list, err := s.reading().Decisions(r.Context(), access.Of(r.Context()).Reads)
+	return view{Name: "line", Title: "Needs you", Nav: "review", Data: s.asking(r, list)}, err
 }
 
 // joinComments makes comments on files a part of the words of a form.
