@@ -53,7 +53,8 @@ corpus: tools ## files of tracks by strangers, and what other readers say of the
 	@sh gpstracks/trackfile/testdata/strangers/fetch.sh $(BIN)/strangers
 	$(GO) test -count 1 -run TestStrangers -v ./gpstracks/trackfile
 
-conformance: tools ## the rows of the specification, each with what came of its tests; ARGS='-part stop' for some
+conformance: tools ## the rows of the specification, each with what came of its tests; ARGS='-part stop' for some, -faults to plant each row's faults
+	@sh examples/browsertest/prepare.sh
 	@$(GO) test -count 1 -timeout 60m -v ./internal/conformance -run TestConformance -drive $(ARGS)
 
 check: tools fmt lint ## format, lint, floor plan, the quick suite with the race detector, every test, simulated worlds, all of the browser, coverage

@@ -166,3 +166,19 @@ func (g *Git) SameTree(ctx context.Context, s work.Workspace, a, b string) (bool
 	trees := strings.Fields(strings.TrimPrefix(out, "--end-of-options"))
 	return len(trees) == 2 && trees[0] == trees[1], err
 }
+
+// TryMerge implements work.Rebaser.
+func (g *Git) TryMerge(ctx context.Context, s work.Workspace, head, commit string) (has bool, conflicts []string, err error) {
+	p, err := g.locate(s)
+	if err != nil {
+		return false, nil, err
+	}
+	if !commitID(head) || !commitID(commit) {
+		return false, nil, fmt.Errorf("%w: commit %q or %q", work.ErrBadName, head, commit)
+	}
+	if has, err = g.ancestor(ctx, p.mirror, commit, head); err != nil || has {
+		return has, nil, err
+	}
+	_, conflicts, err = g.mergeTree(ctx, p, head, commit)
+	return false, conflicts, err
+}

@@ -3,6 +3,7 @@ package gitcli_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,12 +83,34 @@ func TestCatchUpConflict(t *testing.T) {
 	}
 	require.Equal(t, head, k.take().SHA)
 	require.Equal(t, head, run(t, dir, "rev-parse", "HEAD"))
+	try := func(head, commit string) (has bool, files []string, err error) {
+		return k.g.TryMerge(t.Context(), k.space, head, commit)
+	}
+	has, files, err := try(head, base)
+	require.NoError(t, err)
+	require.False(t, has)
+	require.Equal(t, []string{"README.md"}, files)
+	_, _, err = try(head, strings.Repeat("a", 40))
+	require.Error(t, err, "it is not there")
+	_, _, err = try(head, "HEAD")
+	require.ErrorIs(t, err, work.ErrBadName)
 	// The developer resolves it, as its prompt says.
 	k.open()
 	run(t, dir, "-c", "user.name=kim", "-c", "user.email=kim@example.org", "rebase", "--quiet", "-X", "theirs", "origin/main")
 	resolved := k.take()
 	require.NotEqual(t, head, resolved.SHA)
 	require.Equal(t, resolved.SHA, k.catchUp().SHA)
+	has, files, err = try(resolved.SHA, base)
+	require.NoError(t, err)
+	require.True(t, has)
+	require.Empty(t, files)
+	_, files, err = try(base, commit(t, dir, "c.go", "package c\n"))
+	require.Error(t, err, "not taken")
+	require.Empty(t, files)
+	has, files, err = try(base, resolved.SHA)
+	require.NoError(t, err)
+	require.False(t, has)
+	require.Empty(t, files, "clean")
 }
 
 // A branch with merges is made straight only when the option says so.

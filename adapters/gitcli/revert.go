@@ -77,12 +77,21 @@ func (g *Git) without(ctx context.Context, p checkout, tree string, l work.Landi
 	if err := errors.Join(err1, err2); err != nil {
 		return "", err
 	}
-	out, err := g.git(ctx, p.mirror, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", now, back)
+	merged, files, err := g.mergeTree(ctx, p, now, back)
+	if len(files) > 0 {
+		return "", &work.Conflict{Base: tree, Files: files}
+	}
+	return merged, err
+}
+
+// mergeTree merges two commits beside all branches: the tree, or the files that conflict.
+func (g *Git) mergeTree(ctx context.Context, p checkout, ours, theirs string) (tree string, conflicts []string, err error) {
+	out, err := g.git(ctx, p.mirror, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
 	merged := strings.Split(strings.TrimRight(out, "\x00\n"), "\x00")
 	if exitCode(err) == 1 && len(merged) > 1 {
-		return "", &work.Conflict{Base: tree, Files: merged[1:]}
+		return "", merged[1:], nil
 	}
-	return strings.TrimSpace(merged[0]), err
+	return strings.TrimSpace(merged[0]), nil, err
 }
 
 // landedFrom finds the commit of main that a landing was made on: the first parent of a merge, and of what was landed as

@@ -136,7 +136,7 @@ func TestOverwrittenWordsCount(t *testing.T) {
 
 // approvedAt has a person approve right before a request, and reports whether so many were made.
 func approvedAt(t *testing.T, late time.Duration, nth int, acted *int) (over bool) {
-	made := 0
+	var made atomic.Int64
 	engine(t, func(_ *rig, s *planetest.Options, _ *plane.Options) { s.Drag = late }, func(p *rig) {
 		p.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			time.Sleep(time.Minute)
@@ -144,7 +144,7 @@ func approvedAt(t *testing.T, late time.Duration, nth int, acted *int) (over boo
 		})
 		item, set, stood := p.card("one"), time.Time{}, ""
 		p.spoil(func(*http.Request) int {
-			if made++; made == nth {
+			if made.Add(1) == int64(nth) {
 				set = p.Engine.Now()
 				require.NoError(p, p.plane.Move(item, "Approved"))
 				time.AfterFunc(late-time.Millisecond, func() { stood = p.column(item) })

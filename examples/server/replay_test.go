@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -103,6 +104,11 @@ func TestReplay(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "APP-1 (task 1, acme/app): would have waited, ")
 	require.Contains(t, out, " may not set Approved here; the approvers are nobody; then it waits at analysis: a human's verdict on the requirements\n")
+	out, errs, code = w.command("backtest", "--html", "--registry", strict)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "<dt>would have waited</dt><dd>1</dd>")
+	require.Contains(t, out, "Of 1 cards since "+time.Now().AddDate(0, 0, -30).UTC().Format("2 January 2006")+", with "+strict+": together")
+	require.Contains(t, out, "a human&#39;s verdict on the requirements</p>")
 	out, errs, code = w.command("backtest", "--set", "SELF_HOSTING_NONSENSE=1")
 	require.Equal(t, 1, code, out+errs)
 	_, errs, code = w.replay("--set", "A=b")

@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	_ "embed" // for backtest.html
 	"fmt"
+	"html/template"
 	"io"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 // Backtest holds what another policy would have made of cards.
 type Backtest struct {
 	Since    time.Time             `json:"since"`
+	Policy   string                `json:"policy"`
 	Cards    []admin.Prediction    `json:"cards"`
 	Outcomes map[admin.Outcome]int `json:"outcomes"`
 	By       time.Duration         `json:"by"`        // of all that end, later or sooner, in nanoseconds
@@ -27,10 +30,10 @@ const backtestNote = "A card goes on from its first decision that is another one
 	"and costs that are recorded; what never happened is assumed as said. " +
 	"Cards that are the same keep their history, also where others would be in their way."
 
-// Backtest decides the cards that began at a moment or later by the settings of this service.
-func (v *Service) Backtest(ctx context.Context, since time.Time) (Backtest, error) {
+// Backtest decides the cards that began at a moment or later by the settings of this service, a policy in words.
+func (v *Service) Backtest(ctx context.Context, since time.Time, policy string) (Backtest, error) {
 	cards, err := admin.Backtest(ctx, v.Engine, since)
-	out := Backtest{Since: since, Cards: cards, Outcomes: map[admin.Outcome]int{}, Note: backtestNote}
+	out := Backtest{Since: since, Policy: policy, Cards: cards, Outcomes: map[admin.Outcome]int{}, Note: backtestNote}
 	for _, p := range cards {
 		out.Outcomes[p.Outcome]++
 		out.By, out.Runs, out.MicroUSD = out.By+p.By, out.Runs+p.Runs, out.MicroUSD+p.MicroUSD
@@ -45,23 +48,62 @@ func (v *Service) Backtest(ctx context.Context, since time.Time) (Backtest, erro
 func (b Backtest) Print(w io.Writer) {
 	for _, p := range b.Cards {
 		if p.Outcome != admin.OutcomeSame {
-			what := change(string(p.Outcome), p.By, p.Runs, p.MicroUSD)
-			fmt.Fprintf(w, "%s (task %d, %s): %s\n  %s\n", p.WorkItem, p.TaskID, p.Repo, what, p.Why)
+			fmt.Fprintf(w, "%s (task %d, %s): %s\n  %s\n", p.WorkItem, p.TaskID, p.Repo, changeOf(p), p.Why)
 		}
-		for _, text := range p.Assumed {
-			fmt.Fprintf(w, "  assumed: %s\n", text)
-		}
-		for _, text := range p.Unknown {
-			fmt.Fprintf(w, "  not known: %s\n", text)
+		for _, text := range told(p) {
+			fmt.Fprintf(w, "  %s\n", text)
 		}
 	}
-	fmt.Fprintf(w, "%d cards since %s: %d the same", len(b.Cards), b.Since.UTC().Format(time.DateOnly), b.Outcomes[admin.OutcomeSame])
-	for _, o := range []admin.Outcome{admin.OutcomeLater, admin.OutcomeSooner, admin.OutcomeWaits, admin.OutcomeOther, admin.OutcomeOpen} {
-		if n := b.Outcomes[o]; n > 0 {
-			fmt.Fprintf(w, ", %d %s", n, o)
+	fmt.Fprintf(w, "%d cards since %s", len(b.Cards), b.Since.UTC().Format(time.DateOnly))
+	before := ": "
+	for _, c := range b.counts() {
+		fmt.Fprintf(w, "%s%d %s", before, c.Cards, c.Outcome)
+		before = ", "
+	}
+	fmt.Fprintf(w, "; %s\n%s\n", b.together(), b.Note)
+}
+
+//go:embed backtest.html
+var backtestPage string
+
+// Page writes the same as an HTML document that needs nothing beside itself.
+func (b Backtest) Page(w io.Writer) error {
+	texts := template.FuncMap{"change": changeOf, "told": told, "counts": b.counts, "together": b.together}
+	return template.Must(template.New("backtest").Funcs(texts).Parse(backtestPage)).Execute(w, b)
+}
+
+// count is how many cards have an outcome.
+type count struct {
+	Outcome admin.Outcome
+	Cards   int
+}
+
+// counts counts the outcomes that there are, and the cards that are the same.
+func (b Backtest) counts() (out []count) {
+	for _, o := range []admin.Outcome{
+		admin.OutcomeSame, admin.OutcomeLater, admin.OutcomeSooner, admin.OutcomeWaits, admin.OutcomeOther, admin.OutcomeOpen,
+	} {
+		if n := b.Outcomes[o]; n > 0 || o == admin.OutcomeSame {
+			out = append(out, count{o, n})
 		}
 	}
-	fmt.Fprintf(w, "; %s\n%s\n", change("together", b.By, b.Runs, b.MicroUSD), b.Note)
+	return out
+}
+
+// together words what is otherwise over all.
+func (b Backtest) together() string { return change("together", b.By, b.Runs, b.MicroUSD) }
+
+func changeOf(p admin.Prediction) string { return change(string(p.Outcome), p.By, p.Runs, p.MicroUSD) }
+
+// told are the assumptions of a prediction, and what the journal lacks for it.
+func told(p admin.Prediction) (out []string) {
+	for _, text := range p.Assumed {
+		out = append(out, "assumed: "+text)
+	}
+	for _, text := range p.Unknown {
+		out = append(out, "not known: "+text)
+	}
+	return out
 }
 
 // change words what is otherwise.

@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        130_220,
-		"tokens outside tests":       892_060,
-		"tokens of tests":            776_100,
-		"exported names":             2_663,
+		"lines outside tests":        130_390,
+		"tokens outside tests":       893_420,
+		"tokens of tests":            778_840,
+		"exported names":             2_665,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       659_082,
+		"tokens of the server":       660_255,
 		"words of Markdown":          28_865,
 		"settings":                   154,
 		"fields of Feature":          9,

@@ -20,7 +20,11 @@ func check(root fs.FS, parts []part) error {
 		for _, w := range p.rows {
 			for _, t := range w.tests {
 				pkg, name, _ := strings.Cut(t, " ")
-				if function, _, _ := strings.Cut(name, "/"); !there[pkg+" "+function] {
+				if spec, title, pages := ofPages(t); pages {
+					if body, err := fs.ReadFile(root, path.Join(pkg, "tests", spec)); err != nil || !strings.Contains(string(body), "test('"+title) {
+						errs = append(errs, fmt.Errorf("row %s: there is no %q in %s", w.id, title, spec))
+					}
+				} else if function, _, _ := strings.Cut(name, "/"); !there[pkg+" "+function] {
 					errs = append(errs, fmt.Errorf("row %s: there is no %s in %s", w.id, function, pkg))
 				}
 			}

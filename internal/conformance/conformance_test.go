@@ -15,19 +15,40 @@ import (
 
 var (
 	drive = flag.Bool("drive", false, "run the tests that the rows name, and print the rows")
-	only  = flag.String("part", "", "with -drive: only the parts whose name contains this")
+	plant = flag.Bool("faults", false, "with -drive: run them against the planted faults of each row, and print which tests went red")
+	only  = flag.String("part", "", "with -drive: only the parts and rows whose name contains this")
 )
 
-// Every row passes: each of its tests does.
+// Every row passes: each of its tests does, and with -faults each goes red by a planted fault.
 func TestConformance(t *testing.T) {
 	if !*drive {
 		t.Skip("make conformance runs the tests of the rows")
 	}
 	t.Chdir("../..")
-	parts := slices.DeleteFunc(specification(), func(p part) bool { return !strings.Contains(strings.ToLower(p.name), strings.ToLower(*only)) })
-	r, err := runTests(t.Context(), os.Stderr, parts)
+	parts := selected(*only)
+	if *plant {
+		red, err := plantAll(t.Context(), t.TempDir(), os.Stdout, parts, faults(t))
+		require.NoError(t, err)
+		require.True(t, red)
+		return
+	}
+	r, err := runTests(t.Context(), os.Stderr, parts, "")
 	require.NoError(t, err)
 	require.True(t, r.print(os.Stdout, parts))
+}
+
+// selected are the rows of parts, and single rows, whose name contains a text.
+func selected(name string) (out []part) {
+	name = strings.ToLower(name)
+	for _, p := range specification() {
+		if !strings.Contains(strings.ToLower(p.name), name) {
+			p.rows = slices.DeleteFunc(p.rows, func(w row) bool { return !strings.Contains(strings.ToLower(w.id), name) })
+		}
+		if len(p.rows) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // Each test function that the rows name exists.
@@ -57,6 +78,9 @@ func TestCheckRefuses(t *testing.T) {
 	require.EqualError(t, check(root, rows("a TestIs", "a TestWas")), "row r: there is no TestWas in a")
 	require.Error(t, check(root, rows("a TestMethod")))
 	require.EqualError(t, check(root, rows()), "row r: no test drives it")
+	root["b/tests/x.spec.mjs"] = &fstest.MapFile{Data: []byte("test('is drawn', async")}
+	require.NoError(t, check(root, rows("b x.spec.mjs/is drawn")))
+	require.EqualError(t, check(root, rows("b x.spec.mjs/is not")), `row r: there is no "is not" in x.spec.mjs`)
 }
 
 // A row passes when each of its tests has run and passed, and not otherwise.
@@ -99,7 +123,7 @@ func TestJudgement(t *testing.T) {
 func TestRunTests(t *testing.T) {
 	t.Chdir("../..")
 	parts := []part{{"P", []row{{"r", "S", "T.", []string{"internal/conformance TestRows", "internal/conformance TestNothing"}}}}}
-	r, err := runTests(t.Context(), io.Discard, parts)
+	r, err := runTests(t.Context(), io.Discard, parts, "")
 	require.NoError(t, err)
 	require.Equal(t, results{"internal/conformance TestRows": "pass"}, r)
 	require.Equal(t, "nothing ran under the name internal/conformance TestNothing", r.why(parts[0].rows[0]))

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -29,6 +31,9 @@ func byPackage(parts []part) map[string][]string {
 			for _, t := range r.tests {
 				pkg, name, _ := strings.Cut(t, " ")
 				function, _, _ := strings.Cut(name, "/")
+				if _, _, pages := ofPages(t); pages {
+					function = name
+				}
 				if !slices.Contains(out[pkg], function) {
 					out[pkg] = append(out[pkg], function)
 				}
@@ -38,21 +43,39 @@ func byPackage(parts []part) map[string][]string {
 	return out
 }
 
-// runTests runs the tests that rows name, package by package, and none from the cache.
-// The output of what fails goes to log.
-func runTests(ctx context.Context, log io.Writer, parts []part) (results, error) {
+// ofPages splits the name of a test of the pages, such as "examples/browsertest map.spec.mjs/has a halo".
+func ofPages(test string) (spec, title string, ok bool) {
+	_, name, _ := strings.Cut(test, " ")
+	spec, title, _ = strings.Cut(name, "/")
+	return spec, title, strings.HasSuffix(spec, ".spec.mjs")
+}
+
+// runTests runs the tests that rows name, package by package, and none from the cache, with the files of an overlay in place of
+// those of the tree. The output of what fails goes to log.
+func runTests(ctx context.Context, log io.Writer, parts []part, overlay string) (results, error) {
 	out := results{}
 	all := byPackage(parts)
 	for _, pkg := range slices.Sorted(maps.Keys(all)) {
 		slices.Sort(all[pkg])
 		fmt.Fprintf(log, "%s: %d tests\n", pkg, len(all[pkg]))
-		names := "^(" + strings.Join(all[pkg], "|") + ")$"
+		var functions []string
+		for _, name := range all[pkg] {
+			if _, _, pages := ofPages(pkg + " " + name); !pages {
+				functions = append(functions, name)
+			} else if err := out.browse(ctx, pkg, name, overlay, log); err != nil {
+				return nil, err
+			}
+		}
+		if len(functions) == 0 {
+			continue
+		}
+		names := "^(" + strings.Join(functions, "|") + ")$"
 		cmd := exec.CommandContext(ctx, "go", "test", "-json", "-count=1", "-timeout=20m", "-run", names, "./"+pkg) //nolint:gosec // names of this program
 		stdout, err := cmd.StdoutPipe()
 		if err != nil {
 			return nil, err
 		}
-		cmd.Stderr = log
+		cmd.Stderr, cmd.Env = log, append(os.Environ(), "GOFLAGS=-overlay="+overlay) // go build within a test has it too
 		if err := cmd.Start(); err != nil {
 			return nil, err
 		}
@@ -63,6 +86,34 @@ func runTests(ctx context.Context, log io.Writer, parts []part) (results, error)
 		}
 	}
 	return out, nil
+}
+
+// browse runs a test of the pages in Chromium.
+func (r results) browse(ctx context.Context, pkg, name, overlay string, log io.Writer) error {
+	spec, title, _ := ofPages(pkg + " " + name)
+	said, err := os.CreateTemp("", "said-*.json")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(said.Name())
+	defer said.Close()
+	cmd := exec.CommandContext(ctx, "npx", "playwright", "test", spec, "--grep", regexp.QuoteMeta(title), "--reporter=json") //nolint:gosec // of rows.txt
+	cmd.Dir, cmd.Stdout, cmd.Stderr = pkg, io.Discard, log
+	cmd.Env = append(os.Environ(), "GOFLAGS=-overlay="+overlay, "PLAYWRIGHT_JSON_OUTPUT_NAME="+said.Name())
+	ended := cmd.Run() // fails with a test
+	var of struct {
+		Stats struct{ Expected, Unexpected int }
+	}
+	if err := json.NewDecoder(said).Decode(&of); err != nil {
+		return errors.Join(fmt.Errorf("playwright test %s: %w", name, err), ended)
+	}
+	switch key := pkg + " " + strings.ReplaceAll(name, " ", "_"); {
+	case of.Stats.Unexpected > 0:
+		r[key] = "fail"
+	case of.Stats.Expected > 0:
+		r[key] = "pass"
+	}
+	return nil
 }
 
 // read takes the events of a package's tests.
@@ -90,14 +141,19 @@ func (r results) read(from io.Reader, pkg string, log io.Writer) error {
 	}
 }
 
+// of returns the result of a test that a row names: go test writes names without spaces.
+func (r results) of(test string) string {
+	pkg, name, _ := strings.Cut(test, " ")
+	return r[pkg+" "+strings.ReplaceAll(name, " ", "_")]
+}
+
 // why returns why a row does not pass; empty when it does.
 func (r results) why(w row) string {
 	if len(w.tests) == 0 {
 		return "no test drives it"
 	}
 	for _, t := range w.tests {
-		pkg, name, _ := strings.Cut(t, " ")
-		switch r[pkg+" "+strings.ReplaceAll(name, " ", "_")] { // as go test writes names
+		switch r.of(t) {
 		case "pass":
 		case "fail":
 			return t + " failed"

@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // Outcome names what another policy would have made of a card.
@@ -61,6 +63,9 @@ func Backtest(ctx context.Context, e *orchestrator.Engine, since time.Time) ([]P
 			cards = append(cards, c)
 		}
 	}
+	for _, c := range cards {
+		c.beside, c.met = cards, map[string]bool{}
+	}
 	if err := goOn(ctx, cards); err != nil {
 		return nil, err
 	}
@@ -75,8 +80,9 @@ func Backtest(ctx context.Context, e *orchestrator.Engine, since time.Time) ([]P
 type recordedStep struct {
 	entry task.JournalEntry
 	task.Recorded
-	wait time.Duration // since the one before
-	used bool
+	stage stage.Stage   // at which it was decided
+	wait  time.Duration // since the one before
+	used  bool
 }
 
 // replayed is a card on its way by another policy.
@@ -98,6 +104,16 @@ type replayed struct {
 	why      string
 	assumed  []string
 	unknown  []string
+	landed   []landing
+	beside   []*replayed     // all cards
+	met      map[string]bool // commits that it conflicted with, by id
+	lacks    bool            // when it was brought up to date it lacked what others had merged, or it is not known
+}
+
+// landing is a commit that a card has brought to main.
+type landing struct {
+	sha string
+	at  time.Time
 }
 
 // replay decides a card up to the first decision that is another one; nil: it has none.
@@ -116,11 +132,13 @@ func replay(ctx context.Context, e *orchestrator.Engine, t task.Task) (*replayed
 			r.Decision.Moved = true
 		}
 		if r.Decision.Moved {
-			step := recordedStep{entry: entry, Recorded: r, used: !c.differs || len(why) > 0 && c.at.Equal(entry.At)}
+			step := recordedStep{entry: entry, Recorded: r, stage: s.Stage, used: !c.differs || len(why) > 0 && c.at.Equal(entry.At)}
 			if n := len(c.past); n > 0 {
 				step.wait = entry.At.Sub(c.past[n-1].entry.At)
 			}
-			c.past = append(c.past, step)
+			if c.past = append(c.past, step); !c.differs {
+				c.land(s.MergeSHA, r.Decision.State.MergeSHA, entry.At)
+			}
 		}
 	})
 	if err == nil && broken != "" {
@@ -131,6 +149,48 @@ func replay(ctx context.Context, e *orchestrator.Engine, t task.Task) (*replayed
 	}
 	c.runs, err = e.Records.AgentRuns(ctx, t.ID)
 	return c, err
+}
+
+// land notes what a decision has brought to main.
+func (c *replayed) land(before, sha string, at time.Time) {
+	if sha != "" && sha != before {
+		c.landed = append(c.landed, landing{sha, at})
+	}
+}
+
+// meet has git merge into a card's head what others have landed, the newest first, until the head has it. It returns the
+// files that conflict for the first time; known is false where git has not all of the commits any more.
+func (c *replayed) meet(ctx context.Context) (files []string, known bool) {
+	git, able := c.e.Workspaces.(work.Rebaser)
+	p, registered := c.e.Projects.ByRepo(c.row.Repo)
+	if c.lacks = true; !able || !registered {
+		return nil, false
+	}
+	var before []landing
+	for _, o := range c.beside {
+		for _, l := range o.landed {
+			if o != c && o.row.Repo == c.row.Repo && !l.at.After(c.at) {
+				before = append(before, l)
+			}
+		}
+	}
+	slices.SortFunc(before, func(a, b landing) int { return b.at.Compare(a.at) })
+	for i, l := range before {
+		has, conflicts, err := git.TryMerge(ctx, p.Workspace(c.row), c.now.Head, l.sha)
+		if err != nil {
+			return nil, false
+		}
+		if has {
+			c.lacks = i > 0
+			break
+		}
+		if len(conflicts) > 0 && !c.met[l.sha] {
+			files, c.met[l.sha] = append(files, conflicts...), true
+		}
+	}
+	c.lacks = c.lacks && len(before) > 0
+	slices.Sort(files)
+	return slices.Compact(files), true
 }
 
 func (c *replayed) note(list *[]string, text string) {
@@ -191,7 +251,8 @@ func (c *replayed) step(ctx context.Context) error {
 	gate := c.now.Phase == stage.PhaseCatchUp || c.now.Phase == stage.PhaseRetest
 	for i := range c.past {
 		step := &c.past[i]
-		if step.used || gate && step.Event.On != orchestrator.OnCaughtUp && step.Event.On != stage.OnCI {
+		elsewhere := step.Event.Agent != nil && step.stage != c.now.Stage
+		if step.used || elsewhere || gate && step.Event.On != orchestrator.OnCaughtUp && step.Event.On != stage.OnCI {
 			continue
 		}
 		if took, err := c.take(ctx, step.Recorded, step.entry.At, step.wait); err != nil || took {
@@ -199,7 +260,7 @@ func (c *replayed) step(ctx context.Context) error {
 			return err
 		}
 	}
-	made, wait := c.assume()
+	made, wait := c.assume(ctx)
 	if made.Event.On == "" {
 		c.over = true
 		return nil
@@ -232,17 +293,18 @@ func (c *replayed) take(ctx context.Context, r task.Recorded, at time.Time, wait
 		c.note(&c.unknown, lack)
 	}
 	c.count(again.Event, again.Decision)
+	c.land(c.now.MergeSHA, again.Decision.State.MergeSHA, ev.At)
 	c.at, c.now, c.owed = ev.At, again.Decision.State, again.Decision.Effects
 	c.over = c.now.Stage.Terminal()
 	return true, nil
 }
 
 // assume makes the event that a card waits for and that has never happened; none where only a person can help.
-func (c *replayed) assume() (r task.Recorded, wait time.Duration) {
+func (c *replayed) assume(ctx context.Context) (r task.Recorded, wait time.Duration) {
 	green := stage.Verdict{Outcome: stage.Green, SHA: c.now.Head}
-	last := func(is func(stage.Event) bool) *recordedStep {
+	last := func(is func(recordedStep) bool) *recordedStep {
 		for i := range slices.Backward(c.past) {
-			if is(c.past[i].Event) {
+			if is(c.past[i]) {
 				return &c.past[i]
 			}
 		}
@@ -256,8 +318,9 @@ func (c *replayed) assume() (r task.Recorded, wait time.Duration) {
 	case c.now.Hold != stage.HoldNone:
 		return r, 0
 	case c.now.Active != "":
-		like := last(func(e stage.Event) bool {
-			return e.On == stage.OnAgentFinished && e.Agent != nil && e.Agent.Role == c.now.Active
+		like := last(func(s recordedStep) bool {
+			r := s.Event.Agent
+			return s.Event.On == stage.OnAgentFinished && r != nil && r.Role == c.now.Active && s.stage == c.now.Stage
 		})
 		if like == nil {
 			return r, 0
@@ -272,10 +335,19 @@ func (c *replayed) assume() (r task.Recorded, wait time.Duration) {
 		c.note(&c.assumed, fmt.Sprintf("a further run of the %s is like its last one, and mends what was refused", c.now.Active))
 	case c.now.Phase == stage.PhaseCatchUp:
 		ev.On, ev.Base, ev.Verdict = orchestrator.OnCaughtUp, "main", green
-		c.note(&c.assumed, "the branch conflicts with nothing that was merged before it")
+		switch files, known := c.meet(ctx); {
+		case len(files) > 0:
+			ev.Conflicts, ev.Verdict.Outcome = files, stage.Red
+			ev.Verdict.Reason = "by git it conflicts with what was merged before it: " + strings.Join(files, ", ")
+		case !known:
+			c.note(&c.assumed, "the branch conflicts with nothing that was merged before it: git has not all of the commits")
+		}
+	case c.now.Phase == stage.PhaseRetest && !c.lacks: // CI has judged this commit
+		ev.On, ev.SHA, ev.Verdict = stage.OnCI, c.now.Head, green
 	case c.now.Phase == stage.PhaseRetest, c.now.Stage == stage.Development && c.now.Pushed == c.now.Head:
 		ev.On, ev.SHA, ev.Verdict = stage.OnCI, c.now.Head, green
-		if like := last(func(e stage.Event) bool { return e.On == stage.OnCI && e.Verdict.Outcome == stage.Green }); like != nil {
+		like := last(func(s recordedStep) bool { return s.Event.On == stage.OnCI && s.Event.Verdict.Outcome == stage.Green })
+		if like != nil {
 			wait = like.wait
 		}
 		c.note(&c.assumed, "CI of what is tested again is green, and takes as long as it did last")

@@ -177,6 +177,9 @@ type Rebaser interface {
 	// SameTree reports whether two commits of the fresh main or the mirror have
 	// the same files.
 	SameTree(ctx context.Context, s Workspace, a, b string) (bool, error)
+	// TryMerge reports what a merge of a commit into the head would bring, without making it: whether the head has
+	// the commit already, else the files that conflict. It reads the mirror alone.
+	TryMerge(ctx context.Context, s Workspace, head, commit string) (has bool, conflicts []string, err error)
 }
 
 // Reverter takes back what has landed.

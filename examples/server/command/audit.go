@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -180,11 +181,26 @@ func (p policyFlags) open(ctx context.Context, s *streams) (*app.Service, error)
 	return app.Open(ctx, settings, itself(), settings.Logger(io.Discard))
 }
 
+// String names the policy.
+func (p policyFlags) String() string {
+	if !p.differs() {
+		return "as in force"
+	}
+	words := slices.Clone(p.Set)
+	for _, file := range []string{p.Registry, p.Pipeline} {
+		if file != "" {
+			words = append(words, file)
+		}
+	}
+	return "with " + strings.Join(words, ", ")
+}
+
 func (p policyFlags) differs() bool { return len(p.Set) > 0 || p.Registry != "" || p.Pipeline != "" }
 
 // backtestCmd tells what another policy would have made of the cards of a while.
 type backtestCmd struct {
 	Since retention.Span `help:"How long ago the first cards began, such as 30d." default:"30d"`
+	HTML  bool           `name:"html" help:"Print a page, to save and show."`
 	policyFlags
 	output
 }
@@ -197,9 +213,12 @@ func (c backtestCmd) Run(s *streams) error {
 		return err
 	}
 	defer service.Close()
-	out, err := service.Backtest(ctx, time.Now().Add(-time.Duration(c.Since)))
+	out, err := service.Backtest(ctx, time.Now().Add(-time.Duration(c.Since)), c.String())
 	if err != nil {
 		return err
+	}
+	if c.HTML {
+		return out.Page(s.out)
 	}
 	return c.print(s.out, out, func(w io.Writer) error { out.Print(w); return nil })
 }

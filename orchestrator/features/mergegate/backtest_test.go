@@ -48,6 +48,7 @@ func quarter(t *testing.T, seed int, policy change, over func(*gateRig, features
 		g.Shutdown()
 		gate := g.Features
 		g.Features = nil
+		g.Place.SetRemote(AppRepo, "main", "main-0") // where branches begin
 		policy(g, gate)
 		var mu sync.Mutex
 		tries := map[string]int{}

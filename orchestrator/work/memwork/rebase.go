@@ -117,6 +117,16 @@ func (p *Place) SameTree(ctx context.Context, _ work.Workspace, a, b string) (bo
 	return !p.landed[a] && !p.landed[b], p.Failure(ctx, "SameTree")
 }
 
+// TryMerge implements work.Rebaser.
+func (p *Place) TryMerge(ctx context.Context, s work.Workspace, head, commit string) (has bool, conflicts []string, err error) {
+	if err := p.Failure(ctx, "TryMerge"); err != nil || p.Contains(head, commit) {
+		return err == nil, nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return false, p.conflict[key(s)], nil
+}
+
 // Contains reports whether a commit is in the history of another. Main's own history is
 // what branches stood on.
 func (p *Place) Contains(tip, sha string) bool {
