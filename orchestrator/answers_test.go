@@ -72,6 +72,19 @@ func TestMovesThatMeanNothing(t *testing.T) {
 	}
 }
 
+// To Analyse has the analyst run again where the analysis waits for people, also when its webhook is lost.
+func TestToAnalyseResumes(t *testing.T) {
+	Run(t, withReconciler, func(r *Rig) {
+		item := r.Begin("x")
+		r.Settle(10 * time.Second)
+		require.Equal(r, 1, r.Ran(stage.Analyst))
+		r.MoveUnseen(App, item, stage.StatusToAnalyse)
+		r.Settle(20 * time.Minute)
+		require.Equal(r, 2, r.Ran(stage.Analyst))
+		r.Stands(item, stage.Analysis)
+	})
+}
+
 // A word on a card without a task is answered once, and starts nothing.
 func TestMoveOfACardWithoutATask(t *testing.T) {
 	Run(t, withReconciler, func(r *Rig) {

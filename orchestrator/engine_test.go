@@ -206,7 +206,7 @@ func TestCITimerHoldsNothingUp(t *testing.T) {
 func TestHostWebhooks(t *testing.T) {
 	Run(t, nil, func(r *Rig) {
 		r.SetCI("")
-		item := r.Finish("x")
+		item, other, third := r.Finish("x"), r.Finish("y"), r.Finish("z")
 		task := r.Task(item)
 		head := task.State.Head
 		old := r.Place.Runs()[0].Env["SIGNALBOX_SHA"]
@@ -224,6 +224,14 @@ func TestHostWebhooks(t *testing.T) {
 		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: AppRepo, SHA: head}) // without a branch: the engine queries it
 		r.Settle(500 * time.Millisecond)
 		r.Stands(item, stage.Review)
+		r.Stands(other, stage.Development)
+		task = r.Task(other)
+		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
+		r.Host.Push(AppRepo, task.Branch, "moved on") // the host has no branch at the commit any more
+		r.HostHook(githost.Hook{Kind: githost.HookCI, Repo: AppRepo, SHA: task.State.Head, Branch: task.Branch})
+		r.Settle(500 * time.Millisecond)
+		r.Stands(other, stage.Review)
+		r.Stands(third, stage.Development)
 	})
 }
 

@@ -37,12 +37,14 @@ func TestConformance(t *testing.T) {
 	require.True(t, r.print(os.Stdout, parts))
 }
 
-// selected are the rows of parts, and single rows, whose name contains a text.
-func selected(name string) (out []part) {
-	name = strings.ToLower(name)
+// selected are the rows of parts, and single rows, whose name contains one of some texts, between commas.
+func selected(names string) (out []part) {
+	wanted := func(name string) bool {
+		return slices.ContainsFunc(strings.Split(strings.ToLower(names), ","), func(n string) bool { return strings.Contains(strings.ToLower(name), n) })
+	}
 	for _, p := range specification() {
-		if !strings.Contains(strings.ToLower(p.name), name) {
-			p.rows = slices.DeleteFunc(p.rows, func(w row) bool { return !strings.Contains(strings.ToLower(w.id), name) })
+		if !wanted(p.name) {
+			p.rows = slices.DeleteFunc(p.rows, func(w row) bool { return !wanted(w.id) })
 		}
 		if len(p.rows) > 0 {
 			out = append(out, p)

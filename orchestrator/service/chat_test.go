@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,14 +18,14 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// counted counts the journals that are read, by the task.
+// counted counts the journals that are read.
 type counted struct {
 	*memstore.Store
-	read map[int64]int
+	read atomic.Int64
 }
 
-func (c counted) Journal(ctx context.Context, id int64) ([]task.JournalEntry, error) {
-	c.read[id]++
+func (c *counted) Journal(ctx context.Context, id int64) ([]task.JournalEntry, error) {
+	c.read.Add(1)
 	return c.Store.Journal(ctx, id)
 }
 
@@ -33,7 +34,7 @@ func (c counted) Journal(ctx context.Context, id int64) ([]task.JournalEntry, er
 func TestChatForecasts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, board, _ := options(t)
-		chat, store := memmessenger.New(), counted{memstore.New(nil), map[int64]int{}}
+		chat, store := memmessenger.New(), &counted{Store: memstore.New(nil)}
 		o.Features, o.Messenger, o.Store = service.DefaultFeatures(), chat, store
 		s, err := service.New(o)
 		require.NoError(t, err)
@@ -75,9 +76,9 @@ func TestChatForecasts(t *testing.T) {
 			require.Contains(t, body, want, path)
 			require.Equal(t, path != "/tasks/3/explain", strings.Contains(body, "done by "), path)
 		}
-		clear(store.read)
+		before := store.read.Load()
 		time.Sleep(20 * time.Minute)
 		require.Equal(t, first, live("4"), "a forecast alone changes nothing")
-		require.Empty(t, store.read)
+		require.Equal(t, before, store.read.Load())
 	})
 }

@@ -91,6 +91,22 @@ func TestMonitorHealthy(t *testing.T) {
 	})
 }
 
+// A repository for which the registry names no address is not looked at.
+func TestNothingToLookAt(t *testing.T) {
+	watched(t, func(r *Rig, h *health, _ *serialgate.Gate) {
+		r.Shutdown()
+		for i := range r.Projects {
+			r.Projects[i].Monitor = nil
+		}
+		r.Start()
+		item := r.Finish("x")
+		h.set(monitor.Bad)
+		r.Settle(20 * time.Minute)
+		require.Empty(r, result(r, item))
+		require.Equal(r, stage.StatusDone, r.Status(App, item))
+	})
+}
+
 func TestMonitorDegraded(t *testing.T) {
 	watched(t, func(r *Rig, h *health, gate *serialgate.Gate) {
 		item := r.Finish("x")
