@@ -23,7 +23,7 @@ func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        130_390,
 		"tokens outside tests":       893_420,
-		"tokens of tests":            778_840,
+		"tokens of tests":            779_400,
 		"exported names":             2_665,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
