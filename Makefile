@@ -117,7 +117,7 @@ soak: ## tests that look for rare things, SOAK times as long
 
 STORE ?= sqlite
 CYCLES ?= 1000
-torture: tools ## kill the server CYCLES times (kill -9), at random and within its calls, on STORE=sqlite or postgres
+torture: tools ## kill the server CYCLES times (kill -9), at random, within its calls, from agents and git hooks, on STORE=sqlite or postgres
 	TORTURE=$(CYCLES) STORE=$(STORE) $(GO) test -count 1 -timeout 0 -run TestTorture -v ./examples/demo
 
 SEEDS ?= 2000

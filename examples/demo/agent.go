@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,6 +58,12 @@ func agent(out, errs io.Writer) int {
 func (j job) work(out io.Writer) error {
 	if err := j.pause(out); err != nil {
 		return err
+	}
+	if at := os.Getenv("DEMO_STRIKES"); at != "" && rand.IntN(3) == 0 { // the server is killed while its agent is at work
+		if err := os.WriteFile(at, nil, 0o600); err != nil {
+			return err
+		}
+		time.Sleep(time.Duration(rand.IntN(40)) * time.Millisecond)
 	}
 	if j.role == "developer" && strings.Contains(j.feedback, "conflicts with") {
 		return j.resolve()

@@ -74,7 +74,7 @@ func (k *keeper) pick() int { return int(k.w.replicas[k.chance(len(k.w.replicas)
 // kill kills a replica, as often as the options say together with those within calls, at random moments.
 func (k *keeper) kill(ctx context.Context) {
 	for k.left() {
-		if !pause(ctx, time.Duration(150+k.chance(900))*time.Millisecond) || k.w.ready(ctx) != nil {
+		if !pause(ctx, time.Duration(500+k.chance(3000))*time.Millisecond) || k.w.ready(ctx) != nil {
 			return
 		}
 		if !pause(ctx, time.Duration(k.chance(200))*time.Millisecond) {
@@ -97,11 +97,20 @@ func (k *keeper) strike() {
 	}
 }
 
+// watch kills a process whenever an agent or a hook of the git host is at the place for it, and goes on.
+func (k *keeper) watch(ctx context.Context) {
+	for k.left() && pause(ctx, 5*time.Millisecond) {
+		if os.Remove(k.w.strikes()) == nil {
+			k.strike()
+		}
+	}
+}
+
 // struck serves calls of the service to a neighbour. Some are the last of the process that makes them: it is killed before the
 // neighbour has taken the call, or when it has, and before the answer.
 func (k *keeper) struck(neighbour http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		switch before := k.chance(60); {
+		switch before := k.chance(300); {
 		case before == 0 && k.left():
 			k.strike()
 		case before == 1 && k.left():

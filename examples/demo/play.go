@@ -93,6 +93,7 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 		g.Go("colleague", w.colleague)
 	}
 	g.Go("killer", k.kill)
+	g.Go("strikes", k.watch)
 	g.Go("pauser", k.pause)
 	if !w.o.exit {
 		<-ctx.Done()

@@ -132,6 +132,9 @@ func (w *world) addresses(ctx context.Context) error {
 // outer returns what agents may change beside their checkouts: they deploy to there.
 func (w *world) outer() string { return filepath.Join(w.dir, "outer") }
 
+// strikes is a file that agents and hooks of the git host leave where the server is to be killed.
+func (w *world) strikes() string { return filepath.Join(w.outer(), "strike") }
+
 // origin is where the git host keeps its repositories.
 func (w *world) origin() string { return filepath.Join(w.dir, "origin") }
 
@@ -189,7 +192,14 @@ git commit --quiet -m "Begin"
 git push --quiet origin main
 cd / && rm -rf "$1.seed"
 `
-	return script(ctx, bare, begin, bare, p.repo, workflow)
+	if err := script(ctx, bare, begin, bare, p.repo, workflow); err != nil || w.o.kills == 0 {
+		return err
+	}
+	strikes := fmt.Sprintf("#!/bin/sh\n[ $(($(od -An -N1 -tu1 /dev/urandom) %% 2)) = 0 ] && : >%s && sleep 0.05\n:\n", w.strikes())
+	hook := func(name string) error { // the server is killed within some of its pushes
+		return os.WriteFile(filepath.Join(bare, "hooks", name), []byte(strikes), 0o700) //nolint:gosec // it is run
+	}
+	return errors.Join(hook("pre-receive"), hook("post-receive"))
 }
 
 // workflow is how every repository has its CI configured.
@@ -257,6 +267,9 @@ func (w *world) environ(r *replica) []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "ORCH_CONFIG=none",
 		"DEMO_DIR=" + w.outer(), fmt.Sprintf("DEMO_SPEED=%g", w.o.speed), "DEMO_SERVICE=" + w.service,
+	}
+	if w.o.kills > 0 {
+		env = append(env, "DEMO_STRIKES="+w.strikes())
 	}
 	for name, value := range settings {
 		env = append(env, "ORCH_"+name+"="+value)

@@ -21,8 +21,8 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        130_390,
-		"tokens outside tests":       893_420,
+		"lines outside tests":        130_420,
+		"tokens outside tests":       893_680,
 		"tokens of tests":            779_400,
 		"exported names":             2_665,
 		"lines over 140 columns":     48,
