@@ -30,20 +30,21 @@ func TestTracksDocument(t *testing.T) {
 	srv := httptest.NewServer(service.Handler)
 	defer srv.Close()
 	const documented = "http://localhost:8080"
+	here := strings.NewReplacer(documented, srv.URL, "/tmp/", t.TempDir()+"/") // others may run the same commands
 	text, err := os.ReadFile("../../docs/gps.md")
 	require.NoError(t, err)
 	ran := map[string]bool{}
 	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		for _, step := range strings.Split("\n"+block[1], "\n$ ")[1:] {
 			command, want, _ := strings.Cut(step, "\n")
-			cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(command, documented, srv.URL))
+			cmd := exec.CommandContext(t.Context(), "sh", "-c", here.Replace(command))
 			cmd.Dir = "../.."
 			var errs strings.Builder
 			cmd.Stderr = &errs
 			out, err := cmd.Output()
-			got := strings.ReplaceAll(string(out), srv.URL, documented)
+			got := string(out)
 			require.NoError(t, err, "%s\n%s\n%s", command, got, errs.String())
-			require.Regexp(t, pattern(want), strings.TrimSpace(strings.ReplaceAll(got, "\r", "")), command)
+			require.Regexp(t, pattern(here.Replace(want)), strings.TrimSpace(strings.ReplaceAll(got, "\r", "")), command)
 			require.NoError(t, service.Tracks.Refresh(t.Context()))
 			for _, word := range regexp.MustCompile(`/api/gps-tracks[a-z/.-]*|examples/collect|--[a-z-]+`).FindAllString(command, -1) {
 				ran[word] = true
