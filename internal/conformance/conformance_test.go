@@ -95,6 +95,7 @@ func TestJudgement(t *testing.T) {
 {"Action":"fail","Test":"TestA"}
 {"Action":"skip","Test":"TestB"}
 {"Action":"pass","Test":"TestC"}
+{"Action":"run","Test":"TestE"}
 {"Action":"fail"}
 `
 	r, log := results{}, bytes.Buffer{}
@@ -104,6 +105,7 @@ func TestJudgement(t *testing.T) {
 		"":                                      {"a TestC", "a TestA/one part"},
 		"a TestA failed":                        {"a TestC", "a TestA"},
 		"a TestB was skipped":                   {"a TestB"},
+		"a TestE failed":                        {"a TestE"},
 		"nothing ran under the name a TestD":    {"a TestC", "a TestD"},
 		"nothing ran under the name b TestC":    {"b TestC"},
 		"nothing ran under the name a TestA/no": {"a TestA/no"},

@@ -135,8 +135,12 @@ func (r results) read(from io.Reader, pkg string, log io.Writer) error {
 		case "fail":
 			fmt.Fprint(log, said[e.Test])
 		}
-		if e.Test != "" && slices.Contains([]string{"pass", "fail", "skip"}, e.Action) {
-			r[pkg+" "+e.Test] = e.Action
+		switch key := pkg + " " + e.Test; {
+		case e.Test == "":
+		case e.Action == "run":
+			r[key] = "fail" // until it ends: a panic elsewhere ends its process
+		case slices.Contains([]string{"pass", "fail", "skip"}, e.Action):
+			r[key] = e.Action
 		}
 	}
 }
