@@ -91,7 +91,13 @@ func (b Backtest) counts() (out []count) {
 }
 
 // together words what is otherwise over all.
-func (b Backtest) together() string { return change("together", b.By, b.Runs, b.MicroUSD) }
+func (b Backtest) together() string {
+	what := "together later"
+	if b.By < 0 {
+		what = "together sooner"
+	}
+	return change(what, b.By, b.Runs, b.MicroUSD)
+}
 
 func changeOf(p admin.Prediction) string { return change(string(p.Outcome), p.By, p.Runs, p.MicroUSD) }
 
@@ -108,13 +114,10 @@ func told(p admin.Prediction) (out []string) {
 
 // change words what is otherwise.
 func change(what string, by time.Duration, runs int, microUSD int64) string {
-	out := []string{what}
-	if by != 0 {
-		out[0] += " by " + by.Abs().Round(time.Minute).String()
-		if what == "together" && by < 0 {
-			out[0] = "together sooner by " + by.Abs().Round(time.Minute).String()
-		}
+	if by = by.Round(time.Minute); by != 0 {
+		what += " by " + strings.TrimSuffix(by.Abs().String(), "0s")
 	}
+	out := []string{what}
 	if runs != 0 {
 		out = append(out, fmt.Sprintf("%+d runs", runs))
 	}

@@ -21,7 +21,7 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        130_420,
+		"lines outside tests":        130_422,
 		"tokens outside tests":       893_680,
 		"tokens of tests":            779_400,
 		"exported names":             2_665,
