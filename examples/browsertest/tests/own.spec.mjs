@@ -152,7 +152,7 @@ test('marks start and finish, the way between, and its slope', async ({ page }) 
   await expect.poll(steep).toBeGreaterThan(50)
   await page.getByRole('button', { name: 'Close popup' }).click()
   await expect.poll(steep).toBe(0)
-  expect(await rendered('gps-tracks-ends')).toEqual([])
+  await expect.poll(() => rendered('gps-tracks-ends')).toEqual([])
 })
 
 test('lists what is in view, and marks it here and there', async ({ page }) => {
