@@ -168,17 +168,17 @@ func (g *Git) SameTree(ctx context.Context, s work.Workspace, a, b string) (bool
 }
 
 // TryMerge implements work.Rebaser.
-func (g *Git) TryMerge(ctx context.Context, s work.Workspace, head, commit string) (has bool, conflicts []string, err error) {
+func (g *Git) TryMerge(ctx context.Context, s work.Workspace, head, commit string) (bool, error) {
 	p, err := g.locate(s)
+	if err == nil && (!commitID(head) || !commitID(commit)) {
+		err = fmt.Errorf("%w: commit %q or %q", work.ErrBadName, head, commit)
+	}
 	if err != nil {
-		return false, nil, err
+		return false, err
 	}
-	if !commitID(head) || !commitID(commit) {
-		return false, nil, fmt.Errorf("%w: commit %q or %q", work.ErrBadName, head, commit)
+	has, err := g.ancestor(ctx, p.mirror, commit, head)
+	if err == nil && !has {
+		_, err = g.mergeTree(ctx, p, head, commit, commit)
 	}
-	if has, err = g.ancestor(ctx, p.mirror, commit, head); err != nil || has {
-		return has, nil, err
-	}
-	_, conflicts, err = g.mergeTree(ctx, p, head, commit)
-	return false, conflicts, err
+	return has, err
 }

@@ -77,21 +77,17 @@ func (g *Git) without(ctx context.Context, p checkout, tree string, l work.Landi
 	if err := errors.Join(err1, err2); err != nil {
 		return "", err
 	}
-	merged, files, err := g.mergeTree(ctx, p, now, back)
-	if len(files) > 0 {
-		return "", &work.Conflict{Base: tree, Files: files}
-	}
-	return merged, err
+	return g.mergeTree(ctx, p, now, back, tree)
 }
 
-// mergeTree merges two commits beside all branches: the tree, or the files that conflict.
-func (g *Git) mergeTree(ctx context.Context, p checkout, ours, theirs string) (tree string, conflicts []string, err error) {
+// mergeTree merges two commits beside all branches to a tree; *work.Conflict, on a base, when they cannot be merged.
+func (g *Git) mergeTree(ctx context.Context, p checkout, ours, theirs, base string) (tree string, err error) {
 	out, err := g.git(ctx, p.mirror, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
 	merged := strings.Split(strings.TrimRight(out, "\x00\n"), "\x00")
 	if exitCode(err) == 1 && len(merged) > 1 {
-		return "", merged[1:], nil
+		return "", &work.Conflict{Base: base, Files: merged[1:]}
 	}
-	return strings.TrimSpace(merged[0]), nil, err
+	return strings.TrimSpace(merged[0]), err
 }
 
 // landedFrom finds the commit of main that a landing was made on: the first parent of a merge, and of what was landed as

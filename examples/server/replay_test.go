@@ -107,7 +107,7 @@ func TestReplay(t *testing.T) {
 	out, errs, code = w.command("backtest", "--html", "--registry", strict)
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "<dt>would have waited</dt><dd>1</dd>")
-	require.Contains(t, out, "Of 1 cards since "+time.Now().AddDate(0, 0, -30).UTC().Format("2 January 2006")+", with "+strict+": together")
+	require.Contains(t, out, "Of 1 cards since "+time.Now().AddDate(0, 0, -30).UTC().Format("2 January 2006")+", by "+strict+": together")
 	require.Contains(t, out, "a human&#39;s verdict on the requirements</p>")
 	out, errs, code = w.command("backtest", "--set", "SELF_HOSTING_NONSENSE=1")
 	require.Equal(t, 1, code, out+errs)

@@ -54,13 +54,20 @@ func (b Backtest) Print(w io.Writer) {
 			fmt.Fprintf(w, "  %s\n", text)
 		}
 	}
-	fmt.Fprintf(w, "%d cards since %s", len(b.Cards), b.Since.UTC().Format(time.DateOnly))
-	before := ": "
-	for _, c := range b.counts() {
-		fmt.Fprintf(w, "%s%d %s", before, c.Cards, c.Outcome)
-		before = ", "
+	fmt.Fprintf(w, "%d cards since %s: %d the same", len(b.Cards), b.Since.UTC().Format(time.DateOnly), b.Outcomes[admin.OutcomeSame])
+	for _, o := range outcomes()[1:] {
+		if n := b.Outcomes[o]; n > 0 {
+			fmt.Fprintf(w, ", %d %s", n, o)
+		}
 	}
 	fmt.Fprintf(w, "; %s\n%s\n", b.together(), b.Note)
+}
+
+// outcomes are those of cards in the order in which they are told.
+func outcomes() []admin.Outcome {
+	return []admin.Outcome{
+		admin.OutcomeSame, admin.OutcomeLater, admin.OutcomeSooner, admin.OutcomeWaits, admin.OutcomeOther, admin.OutcomeOpen,
+	}
 }
 
 //go:embed backtest.html
@@ -68,26 +75,8 @@ var backtestPage string
 
 // Page writes the same as an HTML document that needs nothing beside itself.
 func (b Backtest) Page(w io.Writer) error {
-	texts := template.FuncMap{"change": changeOf, "told": told, "counts": b.counts, "together": b.together}
+	texts := template.FuncMap{"change": changeOf, "told": told, "outcomes": outcomes, "together": b.together}
 	return template.Must(template.New("backtest").Funcs(texts).Parse(backtestPage)).Execute(w, b)
-}
-
-// count is how many cards have an outcome.
-type count struct {
-	Outcome admin.Outcome
-	Cards   int
-}
-
-// counts counts the outcomes that there are, and the cards that are the same.
-func (b Backtest) counts() (out []count) {
-	for _, o := range []admin.Outcome{
-		admin.OutcomeSame, admin.OutcomeLater, admin.OutcomeSooner, admin.OutcomeWaits, admin.OutcomeOther, admin.OutcomeOpen,
-	} {
-		if n := b.Outcomes[o]; n > 0 || o == admin.OutcomeSame {
-			out = append(out, count{o, n})
-		}
-	}
-	return out
 }
 
 // together words what is otherwise over all.

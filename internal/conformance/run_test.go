@@ -75,7 +75,7 @@ func runTests(ctx context.Context, log io.Writer, parts []part, overlay string) 
 		if err != nil {
 			return nil, err
 		}
-		cmd.Stderr, cmd.Env = log, append(os.Environ(), "GOFLAGS=-overlay="+overlay) // go build within a test has it too
+		cmd.Stderr, cmd.Env = log, append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay) // go build within a test has it too
 		if err := cmd.Start(); err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func (r results) browse(ctx context.Context, pkg, name, overlay string, log io.W
 	defer said.Close()
 	cmd := exec.CommandContext(ctx, "npx", "playwright", "test", spec, "--grep", regexp.QuoteMeta(title), "--reporter=json") //nolint:gosec // of rows.txt
 	cmd.Dir, cmd.Stdout, cmd.Stderr = pkg, io.Discard, log
-	cmd.Env = append(os.Environ(), "GOFLAGS=-overlay="+overlay, "PLAYWRIGHT_JSON_OUTPUT_NAME="+said.Name())
+	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay, "PLAYWRIGHT_JSON_OUTPUT_NAME="+said.Name())
 	ended := cmd.Run() // fails with a test
 	var of struct {
 		Stats struct{ Expected, Unexpected int }

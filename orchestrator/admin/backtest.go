@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,9 +64,6 @@ func Backtest(ctx context.Context, e *orchestrator.Engine, since time.Time) ([]P
 			cards = append(cards, c)
 		}
 	}
-	for _, c := range cards {
-		c.beside, c.met = cards, map[string]bool{}
-	}
 	if err := goOn(ctx, cards); err != nil {
 		return nil, err
 	}
@@ -105,9 +103,8 @@ type replayed struct {
 	assumed  []string
 	unknown  []string
 	landed   []landing
-	beside   []*replayed     // all cards
-	met      map[string]bool // commits that it conflicted with, by id
-	lacks    bool            // when it was brought up to date it lacked what others had merged, or it is not known
+	met      []string // commits that it has conflicted with
+	lacks    bool     // when it was brought up to date it lacked what others had merged, or it is not known
 }
 
 // landing is a commit that a card has brought to main.
@@ -160,14 +157,14 @@ func (c *replayed) land(before, sha string, at time.Time) {
 
 // meet has git merge into a card's head what others have landed, the newest first, until the head has it. It returns the
 // files that conflict for the first time; known is false where git has not all of the commits any more.
-func (c *replayed) meet(ctx context.Context) (files []string, known bool) {
+func (c *replayed) meet(ctx context.Context, cards []*replayed) (files []string, known bool) {
 	git, able := c.e.Workspaces.(work.Rebaser)
 	p, registered := c.e.Projects.ByRepo(c.row.Repo)
 	if c.lacks = true; !able || !registered {
 		return nil, false
 	}
 	var before []landing
-	for _, o := range c.beside {
+	for _, o := range cards {
 		for _, l := range o.landed {
 			if o != c && o.row.Repo == c.row.Repo && !l.at.After(c.at) {
 				before = append(before, l)
@@ -175,20 +172,20 @@ func (c *replayed) meet(ctx context.Context) (files []string, known bool) {
 		}
 	}
 	slices.SortFunc(before, func(a, b landing) int { return b.at.Compare(a.at) })
-	for i, l := range before {
-		has, conflicts, err := git.TryMerge(ctx, p.Workspace(c.row), c.now.Head, l.sha)
-		if err != nil {
-			return nil, false
-		}
+	c.lacks = false
+	for _, l := range before {
+		var conflict *work.Conflict
+		has, err := git.TryMerge(ctx, p.Workspace(c.row), c.now.Head, l.sha)
 		if has {
-			c.lacks = i > 0
 			break
 		}
-		if len(conflicts) > 0 && !c.met[l.sha] {
-			files, c.met[l.sha] = append(files, conflicts...), true
+		switch c.lacks = true; {
+		case errors.As(err, &conflict) && !slices.Contains(c.met, l.sha):
+			files, c.met = append(files, conflict.Files...), append(c.met, l.sha)
+		case err != nil && conflict == nil:
+			return nil, false
 		}
 	}
-	c.lacks = c.lacks && len(before) > 0
 	slices.Sort(files)
 	return slices.Compact(files), true
 }
@@ -228,7 +225,7 @@ func goOn(ctx context.Context, cards []*replayed) error {
 		if next.now.Phase == stage.PhaseCatchUp {
 			merging[next.row.Repo] = next
 		}
-		if err := next.step(ctx); err != nil {
+		if err := next.step(ctx, cards); err != nil {
 			return fmt.Errorf("task %d: %w", next.row.ID, err)
 		}
 		if merging[next.row.Repo] == next && (next.over || !next.now.Leased && next.now.Phase != stage.PhaseCatchUp) {
@@ -243,7 +240,7 @@ func goOn(ctx context.Context, cards []*replayed) error {
 }
 
 // step lets the next thing happen to a card.
-func (c *replayed) step(ctx context.Context) error {
+func (c *replayed) step(ctx context.Context, cards []*replayed) error {
 	if c.steps++; c.steps > stepsMax {
 		c.over, c.why = true, c.why+"; then it goes round in a circle"
 		return nil
@@ -260,7 +257,7 @@ func (c *replayed) step(ctx context.Context) error {
 			return err
 		}
 	}
-	made, wait := c.assume(ctx)
+	made, wait := c.assume(ctx, cards)
 	if made.Event.On == "" {
 		c.over = true
 		return nil
@@ -300,7 +297,7 @@ func (c *replayed) take(ctx context.Context, r task.Recorded, at time.Time, wait
 }
 
 // assume makes the event that a card waits for and that has never happened; none where only a person can help.
-func (c *replayed) assume(ctx context.Context) (r task.Recorded, wait time.Duration) {
+func (c *replayed) assume(ctx context.Context, cards []*replayed) (r task.Recorded, wait time.Duration) {
 	green := stage.Verdict{Outcome: stage.Green, SHA: c.now.Head}
 	last := func(is func(recordedStep) bool) *recordedStep {
 		for i := range slices.Backward(c.past) {
@@ -335,7 +332,7 @@ func (c *replayed) assume(ctx context.Context) (r task.Recorded, wait time.Durat
 		c.note(&c.assumed, fmt.Sprintf("a further run of the %s is like its last one, and mends what was refused", c.now.Active))
 	case c.now.Phase == stage.PhaseCatchUp:
 		ev.On, ev.Base, ev.Verdict = orchestrator.OnCaughtUp, "main", green
-		switch files, known := c.meet(ctx); {
+		switch files, known := c.meet(ctx, cards); {
 		case len(files) > 0:
 			ev.Conflicts, ev.Verdict.Outcome = files, stage.Red
 			ev.Verdict.Reason = "by git it conflicts with what was merged before it: " + strings.Join(files, ", ")

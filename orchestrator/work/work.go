@@ -177,9 +177,9 @@ type Rebaser interface {
 	// SameTree reports whether two commits of the fresh main or the mirror have
 	// the same files.
 	SameTree(ctx context.Context, s Workspace, a, b string) (bool, error)
-	// TryMerge reports what a merge of a commit into the head would bring, without making it: whether the head has
-	// the commit already, else the files that conflict. It reads the mirror alone.
-	TryMerge(ctx context.Context, s Workspace, head, commit string) (has bool, conflicts []string, err error)
+	// TryMerge merges a commit into a head beside all branches, by the mirror alone. It reports whether the head has it
+	// already; *Conflict when the two cannot be merged.
+	TryMerge(ctx context.Context, s Workspace, head, commit string) (has bool, err error)
 }
 
 // Reverter takes back what has landed.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -181,21 +182,12 @@ func (p policyFlags) open(ctx context.Context, s *streams) (*app.Service, error)
 	return app.Open(ctx, settings, itself(), settings.Logger(io.Discard))
 }
 
-// String names the policy.
+// String names the policy by what differs from the one in force.
 func (p policyFlags) String() string {
-	if !p.differs() {
-		return "as in force"
-	}
-	words := slices.Clone(p.Set)
-	for _, file := range []string{p.Registry, p.Pipeline} {
-		if file != "" {
-			words = append(words, file)
-		}
-	}
-	return "with " + strings.Join(words, ", ")
+	return strings.TrimSpace(strings.Join(append(slices.Clone(p.Set), p.Registry, p.Pipeline), " "))
 }
 
-func (p policyFlags) differs() bool { return len(p.Set) > 0 || p.Registry != "" || p.Pipeline != "" }
+func (p policyFlags) differs() bool { return p.String() != "" }
 
 // backtestCmd tells what another policy would have made of the cards of a while.
 type backtestCmd struct {
@@ -213,7 +205,7 @@ func (c backtestCmd) Run(s *streams) error {
 		return err
 	}
 	defer service.Close()
-	out, err := service.Backtest(ctx, time.Now().Add(-time.Duration(c.Since)), c.String())
+	out, err := service.Backtest(ctx, time.Now().Add(-time.Duration(c.Since)), cmp.Or(c.String(), "the policy in force"))
 	if err != nil {
 		return err
 	}

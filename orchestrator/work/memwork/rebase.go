@@ -118,13 +118,16 @@ func (p *Place) SameTree(ctx context.Context, _ work.Workspace, a, b string) (bo
 }
 
 // TryMerge implements work.Rebaser.
-func (p *Place) TryMerge(ctx context.Context, s work.Workspace, head, commit string) (has bool, conflicts []string, err error) {
+func (p *Place) TryMerge(ctx context.Context, s work.Workspace, head, commit string) (bool, error) {
 	if err := p.Failure(ctx, "TryMerge"); err != nil || p.Contains(head, commit) {
-		return err == nil, nil, err
+		return err == nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return false, p.conflict[key(s)], nil
+	if files := p.conflict[key(s)]; len(files) > 0 {
+		return false, &work.Conflict{Base: commit, Files: files}
+	}
+	return false, nil
 }
 
 // Contains reports whether a commit is in the history of another. Main's own history is
