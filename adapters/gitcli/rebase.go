@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -167,18 +168,24 @@ func (g *Git) SameTree(ctx context.Context, s work.Workspace, a, b string) (bool
 	return len(trees) == 2 && trees[0] == trees[1], err
 }
 
-// TryMerge implements work.Rebaser.
-func (g *Git) TryMerge(ctx context.Context, s work.Workspace, head, commit string) (bool, error) {
+// TryMerge implements work.Rebaser. When main was where is what the commits say that it was moved to.
+func (g *Git) TryMerge(ctx context.Context, s work.Workspace, sha string, at time.Time) (bool, error) {
 	p, err := g.locate(s)
-	if err == nil && (!commitID(head) || !commitID(commit)) {
-		err = fmt.Errorf("%w: commit %q or %q", work.ErrBadName, head, commit)
+	if err == nil && !commitID(sha) {
+		err = fmt.Errorf("%w: commit %q", work.ErrBadName, sha)
 	}
 	if err != nil {
 		return false, err
 	}
-	has, err := g.ancestor(ctx, p.mirror, commit, head)
+	out, err := g.git(ctx, p.mirror, "rev-list", "--first-parent", "--max-count=1", "--before="+at.UTC().Format(time.RFC3339),
+		"refs/remotes/origin/"+p.Main)
+	main := strings.TrimSpace(out)
+	if err != nil || main == "" {
+		return false, errors.Join(err, fmt.Errorf("%s has no commit of %s before %s in the mirror", p.Repo, p.Main, at))
+	}
+	has, err := g.ancestor(ctx, p.mirror, main, sha)
 	if err == nil && !has {
-		_, err = g.mergeTree(ctx, p, head, commit, commit)
+		_, err = g.mergeTree(ctx, p, sha, main, main)
 	}
 	return has, err
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -83,12 +84,18 @@ func TestCatchUpConflict(t *testing.T) {
 	}
 	require.Equal(t, head, k.take().SHA)
 	require.Equal(t, head, run(t, dir, "rev-parse", "HEAD"))
-	try := func(head, commit string) (bool, error) { return k.g.TryMerge(t.Context(), k.space, head, commit) }
-	_, err := try(head, base)
+	try := func(sha string, at time.Time) (bool, error) { return k.g.TryMerge(t.Context(), k.space, sha, at) }
+	now := time.Now().Add(time.Second)
+	_, err := try(head, now)
 	require.Equal(t, &work.Conflict{Base: base, Files: []string{"README.md"}}, err)
-	_, err = try(head, strings.Repeat("a", 40))
+	has, err := try(base, now)
+	require.NoError(t, err)
+	require.True(t, has)
+	_, err = try(strings.Repeat("a", 40), now)
 	require.ErrorContains(t, err, "merge-base", "it is not there")
-	_, err = try(head, "HEAD")
+	_, err = try(head, time.Unix(0, 0))
+	require.ErrorContains(t, err, "no commit of main")
+	_, err = try("HEAD", now)
 	require.ErrorIs(t, err, work.ErrBadName)
 	// The developer resolves it, as its prompt says.
 	k.open()
@@ -96,10 +103,9 @@ func TestCatchUpConflict(t *testing.T) {
 	resolved := k.take()
 	require.NotEqual(t, head, resolved.SHA)
 	require.Equal(t, resolved.SHA, k.catchUp().SHA)
-	has, err := try(resolved.SHA, base)
-	require.NoError(t, err)
-	require.True(t, has)
-	has, err = try(base, resolved.SHA)
+	k.pushMain("other.go", "package a\n")
+	require.NotEqual(t, resolved.SHA, k.catchUp().SHA)
+	has, err = try(resolved.SHA, time.Now().Add(time.Second))
 	require.NoError(t, err, "they can be merged")
 	require.False(t, has)
 }

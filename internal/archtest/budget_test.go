@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        130_395,
-		"tokens outside tests":       893_520,
-		"tokens of tests":            779_460,
+		"lines outside tests":        130_405,
+		"tokens outside tests":       893_665,
+		"tokens of tests":            779_720,
 		"exported names":             2_665,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       660_115,
+		"tokens of the server":       660_145,
 		"words of Markdown":          28_880,
 		"settings":                   154,
 		"fields of Feature":          9,

@@ -287,8 +287,8 @@ func (w places) MainTip(ctx context.Context, s work.Workspace) (string, error) {
 func (w places) SameTree(ctx context.Context, s work.Workspace, a, b string) (bool, error) {
 	return get3(ctx, w.p, "SameTree", Places.SameTree, s, a, b)
 }
-func (w places) TryMerge(ctx context.Context, s work.Workspace, head, commit string) (bool, error) {
-	return get3(ctx, w.p, "TryMerge", Places.TryMerge, s, head, commit)
+func (w places) TryMerge(ctx context.Context, s work.Workspace, sha string, at time.Time) (bool, error) {
+	return get3(ctx, w.p, "TryMerge", Places.TryMerge, s, sha, at)
 }
 func (w places) Adopt(ctx context.Context, s work.Workspace, pushed string) (work.Adopted, error) {
 	return get2(ctx, w.p, "Adopt", Places.Adopt, s, pushed)

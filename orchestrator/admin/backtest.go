@@ -102,15 +102,8 @@ type replayed struct {
 	why      string
 	assumed  []string
 	unknown  []string
-	landed   []landing
-	met      []string // commits that it has conflicted with
-	lacks    bool     // when it was brought up to date it lacked what others had merged, or it is not known
-}
-
-// landing is a commit that a card has brought to main.
-type landing struct {
-	sha string
-	at  time.Time
+	met      []string // files that it has conflicted in
+	lacks    bool     // when it was looked at last it lacked a part of main, or that is not known
 }
 
 // replay decides a card up to the first decision that is another one; nil: it has none.
@@ -120,8 +113,8 @@ func replay(ctx context.Context, e *orchestrator.Engine, t task.Task) (*replayed
 		for _, lack := range again.Unknown {
 			c.note(&c.unknown, lack)
 		}
-		why := causes(e.Machine().Pipeline(), s, r, again, false)
-		if len(why) > 0 && !c.differs {
+		forks := !c.differs && len(causes(e.Machine().Pipeline(), s, r, again, false)) > 0
+		if forks {
 			c.differs, c.over, c.at, c.now, c.owed = true, false, entry.At, again.Decision.State, again.Decision.Effects
 			c.why = fmt.Sprintf("%s at %s: %s", r.Event.On, cmp.Or(s.Stage, "the beginning"), judged(again.Event, again.Decision))
 			c.fork = len(c.past)
@@ -129,13 +122,11 @@ func replay(ctx context.Context, e *orchestrator.Engine, t task.Task) (*replayed
 			r.Decision.Moved = true
 		}
 		if r.Decision.Moved {
-			step := recordedStep{entry: entry, Recorded: r, stage: s.Stage, used: !c.differs || len(why) > 0 && c.at.Equal(entry.At)}
+			step := recordedStep{entry: entry, Recorded: r, stage: s.Stage, used: !c.differs || forks}
 			if n := len(c.past); n > 0 {
 				step.wait = entry.At.Sub(c.past[n-1].entry.At)
 			}
-			if c.past = append(c.past, step); !c.differs {
-				c.land(s.MergeSHA, r.Decision.State.MergeSHA, entry.At)
-			}
+			c.past = append(c.past, step)
 		}
 	})
 	if err == nil && broken != "" {
@@ -148,46 +139,35 @@ func replay(ctx context.Context, e *orchestrator.Engine, t task.Task) (*replayed
 	return c, err
 }
 
-// land notes what a decision has brought to main.
-func (c *replayed) land(before, sha string, at time.Time) {
-	if sha != "" && sha != before {
-		c.landed = append(c.landed, landing{sha, at})
-	}
-}
-
-// meet has git merge into a card's head what others have landed, the newest first, until the head has it. It returns the
-// files that conflict for the first time; known is false where git has not all of the commits any more.
-func (c *replayed) meet(ctx context.Context, cards []*replayed) (files []string, known bool) {
+// meet has git merge main, as it was then, into a card's head, and returns the files that conflict for the first time, or
+// those of a conflict that is recorded and that another policy meets only at the merge.
+func (c *replayed) meet(ctx context.Context) (files []string) {
 	git, able := c.e.Workspaces.(work.Rebaser)
 	p, registered := c.e.Projects.ByRepo(c.row.Repo)
-	if c.lacks = true; !able || !registered {
-		return nil, false
-	}
-	var before []landing
-	for _, o := range cards {
-		for _, l := range o.landed {
-			if o != c && o.row.Repo == c.row.Repo && !l.at.After(c.at) {
-				before = append(before, l)
-			}
+	at := c.at
+	for i, step := range c.past { // what it has merged itself is not in its way
+		if c.now.Phase == stage.PhaseMerge && !step.used && len(step.Event.Conflicts) > 0 {
+			c.past[i].used = true
+			return step.Event.Conflicts
+		}
+		if step.Decision.State.MergeSHA != "" && at.After(step.entry.At.Add(-time.Second)) {
+			at = step.entry.At.Add(-time.Second)
 		}
 	}
-	slices.SortFunc(before, func(a, b landing) int { return b.at.Compare(a.at) })
-	c.lacks = false
-	for _, l := range before {
-		var conflict *work.Conflict
-		has, err := git.TryMerge(ctx, p.Workspace(c.row), c.now.Head, l.sha)
-		if has {
-			break
-		}
-		switch c.lacks = true; {
-		case errors.As(err, &conflict) && !slices.Contains(c.met, l.sha):
-			files, c.met = append(files, conflict.Files...), append(c.met, l.sha)
-		case err != nil && conflict == nil:
-			return nil, false
-		}
+	err := errors.ErrUnsupported
+	if c.lacks = true; able && registered {
+		var has bool
+		has, err = git.TryMerge(ctx, p.Workspace(c.row), c.now.Head, at)
+		c.lacks = !has
 	}
-	slices.Sort(files)
-	return slices.Compact(files), true
+	var conflict *work.Conflict
+	if errors.As(err, &conflict) {
+		files = slices.DeleteFunc(slices.Clone(conflict.Files), func(f string) bool { return slices.Contains(c.met, f) })
+	} else if err != nil {
+		c.note(&c.assumed, "the branch conflicts with nothing: git has not all of its commits any more")
+	}
+	c.met = append(c.met, files...)
+	return files
 }
 
 func (c *replayed) note(list *[]string, text string) {
@@ -225,7 +205,7 @@ func goOn(ctx context.Context, cards []*replayed) error {
 		if next.now.Phase == stage.PhaseCatchUp {
 			merging[next.row.Repo] = next
 		}
-		if err := next.step(ctx, cards); err != nil {
+		if err := next.step(ctx); err != nil {
 			return fmt.Errorf("task %d: %w", next.row.ID, err)
 		}
 		if merging[next.row.Repo] == next && (next.over || !next.now.Leased && next.now.Phase != stage.PhaseCatchUp) {
@@ -240,12 +220,23 @@ func goOn(ctx context.Context, cards []*replayed) error {
 }
 
 // step lets the next thing happen to a card.
-func (c *replayed) step(ctx context.Context, cards []*replayed) error {
+func (c *replayed) step(ctx context.Context) error {
 	if c.steps++; c.steps > stepsMax {
 		c.over, c.why = true, c.why+"; then it goes round in a circle"
 		return nil
 	}
 	gate := c.now.Phase == stage.PhaseCatchUp || c.now.Phase == stage.PhaseRetest
+	if c.now.Phase == stage.PhaseCatchUp || c.now.Phase == stage.PhaseMerge && !c.now.Gated {
+		if files := c.meet(ctx); len(files) > 0 {
+			why := "by git it conflicts with main as it was then: " + strings.Join(files, ", ")
+			ev := stage.Event{On: stage.OnMergeFailed, Reason: why}
+			if gate {
+				ev = stage.Event{On: orchestrator.OnCaughtUp, Base: "main", Conflicts: files}
+				ev.Verdict = stage.Verdict{Outcome: stage.Red, SHA: c.now.Head, Reason: why}
+			}
+			return c.suppose(ctx, task.Recorded{Event: ev}, 0)
+		}
+	}
 	for i := range c.past {
 		step := &c.past[i]
 		elsewhere := step.Event.Agent != nil && step.stage != c.now.Stage
@@ -257,14 +248,19 @@ func (c *replayed) step(ctx context.Context, cards []*replayed) error {
 			return err
 		}
 	}
-	made, wait := c.assume(ctx, cards)
+	made, wait := c.assume()
 	if made.Event.On == "" {
 		c.over = true
 		return nil
 	}
+	return c.suppose(ctx, made, wait)
+}
+
+// suppose decides an event that has never happened, of which the journal has nothing.
+func (c *replayed) suppose(ctx context.Context, made task.Recorded, wait time.Duration) error {
 	lacks := c.unknown
 	took, err := c.take(ctx, made, c.at, wait)
-	c.over, c.unknown = !took, lacks // of what is assumed the journal has nothing
+	c.over, c.unknown = c.over || !took, lacks
 	return err
 }
 
@@ -290,14 +286,13 @@ func (c *replayed) take(ctx context.Context, r task.Recorded, at time.Time, wait
 		c.note(&c.unknown, lack)
 	}
 	c.count(again.Event, again.Decision)
-	c.land(c.now.MergeSHA, again.Decision.State.MergeSHA, ev.At)
 	c.at, c.now, c.owed = ev.At, again.Decision.State, again.Decision.Effects
 	c.over = c.now.Stage.Terminal()
 	return true, nil
 }
 
 // assume makes the event that a card waits for and that has never happened; none where only a person can help.
-func (c *replayed) assume(ctx context.Context, cards []*replayed) (r task.Recorded, wait time.Duration) {
+func (c *replayed) assume() (r task.Recorded, wait time.Duration) {
 	green := stage.Verdict{Outcome: stage.Green, SHA: c.now.Head}
 	last := func(is func(recordedStep) bool) *recordedStep {
 		for i := range slices.Backward(c.past) {
@@ -332,13 +327,6 @@ func (c *replayed) assume(ctx context.Context, cards []*replayed) (r task.Record
 		c.note(&c.assumed, fmt.Sprintf("a further run of the %s is like its last one, and mends what was refused", c.now.Active))
 	case c.now.Phase == stage.PhaseCatchUp:
 		ev.On, ev.Base, ev.Verdict = orchestrator.OnCaughtUp, "main", green
-		switch files, known := c.meet(ctx, cards); {
-		case len(files) > 0:
-			ev.Conflicts, ev.Verdict.Outcome = files, stage.Red
-			ev.Verdict.Reason = "by git it conflicts with what was merged before it: " + strings.Join(files, ", ")
-		case !known:
-			c.note(&c.assumed, "the branch conflicts with nothing that was merged before it: git has not all of the commits")
-		}
 	case c.now.Phase == stage.PhaseRetest && !c.lacks: // CI has judged this commit
 		ev.On, ev.SHA, ev.Verdict = stage.OnCI, c.now.Head, green
 	case c.now.Phase == stage.PhaseRetest, c.now.Stage == stage.Development && c.now.Pushed == c.now.Head:

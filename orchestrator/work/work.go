@@ -177,9 +177,9 @@ type Rebaser interface {
 	// SameTree reports whether two commits of the fresh main or the mirror have
 	// the same files.
 	SameTree(ctx context.Context, s Workspace, a, b string) (bool, error)
-	// TryMerge merges a commit into a head beside all branches, by the mirror alone. It reports whether the head has it
-	// already; *Conflict when the two cannot be merged.
-	TryMerge(ctx context.Context, s Workspace, head, commit string) (has bool, err error)
+	// TryMerge merges main, as the mirror has it, of a moment into a commit beside all branches. It reports whether the
+	// commit has it already; *Conflict when the two cannot be merged.
+	TryMerge(ctx context.Context, s Workspace, sha string, at time.Time) (has bool, err error)
 }
 
 // Reverter takes back what has landed.

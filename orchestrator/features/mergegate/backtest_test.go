@@ -75,7 +75,7 @@ func quarter(t *testing.T, seed int, policy change, over func(*gateRig, features
 		}
 		g.Start()
 		began := time.Now()
-		items, asked := map[string]int{}, map[string]time.Time{}
+		items, asked, merged := map[string]int{}, map[string]time.Time{}, map[string]bool{}
 		for i := range 2 + drawn(4, seed, "cards") {
 			items[g.Card(App, fmt.Sprintf("card %d", i))] = i
 		}
@@ -89,6 +89,10 @@ func quarter(t *testing.T, seed int, policy change, over func(*gateRig, features
 			for item, i := range items {
 				if minute <= drawn(8*60, seed, i) {
 					continue
+				}
+				if sha := g.Task(item).State.MergeSHA; sha != "" && !merged[sha] {
+					merged[sha] = true
+					g.Place.SetRemote(AppRepo, "main", sha) // the host of a rig without the gate moves no main
 				}
 				if g.Task(item).State.Hold != stage.HoldApproval {
 					delete(asked, item)

@@ -104,6 +104,14 @@ func TestMergeGateConflict(t *testing.T) {
 		require.Equal(g, stage.Done, g.Task(item).State.Stage, g.Comments(App, item))
 		require.Equal(g, 2, g.Ran(stage.Developer))
 		g.free()
+
+		g.Shutdown()
+		g.Features = nil
+		g.Start()
+		list, err := admin.Backtest(context.Background(), g.Engine, time.Time{})
+		require.NoError(g, err)
+		require.Equal(g, stage.Done, list[0].Stage)
+		require.Zero(g, list[0].Runs, "without the gate the merge would have met the conflict: %v", list[0])
 	})
 }
 

@@ -56,6 +56,7 @@ type origin struct {
 	mu       sync.Mutex
 	commits  map[string]commit   // by id
 	remote   map[string]string   // "repo branch" → id
+	mains    map[string][]moved  // "repo branch" → where it was set
 	onto     map[string]string   // what came out when a commit was brought up to date
 	conflict map[string][]string // "repo branch" → files
 	landed   map[string]bool     // commits whose tree is another
@@ -72,7 +73,7 @@ type commit struct {
 // New makes an empty place whose agents follow a script.
 func New(s Script) *Place {
 	return newPlace(s, &origin{
-		commits: map[string]commit{}, remote: map[string]string{}, conflict: map[string][]string{},
+		commits: map[string]commit{}, remote: map[string]string{}, mains: map[string][]moved{}, conflict: map[string][]string{},
 		landed: map[string]bool{}, onto: map[string]string{}, onMain: map[string]string{}, authors: map[string]string{},
 	})
 }
@@ -112,6 +113,13 @@ func (p *Place) SetRemote(repo, branch, sha string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.remote[repo+" "+branch] = sha
+	p.mains[repo+" "+branch] = append(p.mains[repo+" "+branch], moved{sha, time.Now()})
+}
+
+// moved is where a remote branch was set.
+type moved struct {
+	sha string
+	at  time.Time
 }
 
 // Remote is the head of a remote branch.

@@ -2,6 +2,7 @@ package memwork
 
 import (
 	"context"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -118,14 +119,20 @@ func (p *Place) SameTree(ctx context.Context, _ work.Workspace, a, b string) (bo
 }
 
 // TryMerge implements work.Rebaser.
-func (p *Place) TryMerge(ctx context.Context, s work.Workspace, head, commit string) (bool, error) {
-	if err := p.Failure(ctx, "TryMerge"); err != nil || p.Contains(head, commit) {
+func (p *Place) TryMerge(ctx context.Context, s work.Workspace, sha string, at time.Time) (bool, error) {
+	p.mu.Lock()
+	main, files := first, p.conflict[key(s)]
+	for _, m := range p.mains[s.Repo+" "+s.Main] {
+		if !m.at.After(at) {
+			main = m.sha
+		}
+	}
+	p.mu.Unlock()
+	if err := p.Failure(ctx, "TryMerge"); err != nil || p.Contains(sha, main) {
 		return err == nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if files := p.conflict[key(s)]; len(files) > 0 {
-		return false, &work.Conflict{Base: commit, Files: files}
+	if len(files) > 0 {
+		return false, &work.Conflict{Base: main, Files: files}
 	}
 	return false, nil
 }
