@@ -374,10 +374,11 @@ func (b board) lost() bool {
 }
 
 // shownAs reports whether an item stands in the column that shows what the service set
-// last, unless the webhook says that a person has put it there. On a board with few
+// last, unless the webhook says that a person has put it there since. On a board with few
 // columns that can be the column of a trigger.
 func shownAs(ctx context.Context, tracks tracker.Board, item tracker.Item, t task.Task, h tracker.Hook, told stage.Status) (bool, error) {
-	byPerson := h.Status && !h.Self && h.ActorID != "" && (h.To == "" || told == item.Status)
+	before := !h.At.IsZero() && (h.At.Before(t.State.ActedAt) || h.At.Before(item.MovedAt))
+	byPerson := h.Status && !h.Self && h.ActorID != "" && (h.To == "" || told == item.Status) && !before
 	if t.State.Set == stage.StatusUnknown || byPerson {
 		return false, nil
 	}

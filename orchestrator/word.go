@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -175,14 +176,14 @@ func lastWord(ctx context.Context, records task.Records, t task.Task) (w task.Wo
 }
 
 // movedAt is when a webhook's move was made that has no time of its own, by the tracker's log: what is sent later than it was
-// done shows the card as it stands by then. Zero where the log does not say; no STOP waits for it longer than logPatience.
+// done shows the card as it stands by then. Zero where the log does not say. What a STOP brakes waits while the log is away.
 func (in intake) movedAt(ctx context.Context, b board) (time.Time, error) {
 	_, trigger := stage.BoardTrigger(b.told)
 	if !trigger || b.item.Status == b.told || !b.hook.At.IsZero() || b.task.ID == 0 || b.task.State.Stage.Terminal() {
 		return b.hook.At, nil
 	}
 	m, late, err := in.findMoveInLog(ctx, b.item, b.item.Status, false)
-	if err != nil && b.told == stage.StatusStop && in.Now().Sub(b.received) > logPatience {
+	if err != nil && b.told == stage.StatusStop && !fault.Retryable(err) {
 		return time.Time{}, nil
 	}
 	if err != nil {
