@@ -134,11 +134,14 @@ func plantAll(ctx context.Context, dir string, to io.Writer, parts []part, all [
 				if err != nil {
 					return false, err
 				}
-				r, err := runTests(ctx, io.Discard, []part{{rows: []row{w}}}, overlay)
+				fresh := slices.DeleteFunc(slices.Clone(w.tests), func(t string) bool { return seen[t] == "fail" })
+				failed, err := turnRed(ctx, fresh, overlay)
+				if err == nil && len(failed) == 0 { // then one that was red before
+					failed, err = turnRed(ctx, w.tests, overlay)
+				}
 				if err != nil {
 					return false, err
 				}
-				failed := slices.DeleteFunc(slices.Clone(w.tests), func(t string) bool { return r.of(t) != "fail" })
 				fmt.Fprintf(to, "  %-28s %s: %s\n", w.id, f.changes[0].file, cmp.Or(strings.Join(failed, ", "), "! no test goes red"))
 				if len(failed) == 0 {
 					green++
@@ -159,6 +162,12 @@ func plantAll(ctx context.Context, dir string, to io.Writer, parts []part, all [
 	}
 	fmt.Fprintf(to, "\n%d tests of rows went red by a fault of their row; %d tests and faults did not\n", red, green)
 	return red > 0 && green == 0, nil
+}
+
+// turnRed runs tests and returns those that fail.
+func turnRed(ctx context.Context, tests []string, overlay string) ([]string, error) {
+	r, err := runTests(ctx, io.Discard, []part{{rows: []row{{tests: tests}}}}, overlay)
+	return slices.DeleteFunc(slices.Clone(tests), func(t string) bool { return r.of(t) != "fail" }), err
 }
 
 // Each row has a planted fault, and each fault can be planted.
