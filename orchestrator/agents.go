@@ -194,8 +194,8 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 		next := a.triggerJob(a.task, ev, nil, fmt.Sprintf("taken/%d/%s", a.task.ID, a.task.Branch))
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: a.Now().Add(time.Second), Error: err.Error(), Then: []queue.Job{next}}
 	}
-	if errors.Is(err, work.ErrRemote) && fault.Retryable(err) { // it has nothing to do with the agent, which keeps its retries
-		a.Log.Warn("an agent waits for the remote of its repository", "task", a.task.ID, "repo", a.task.Repo, "err", err)
+	if errors.Is(err, work.ErrRemote) && fault.Retryable(err) || fault.IsShortage(err) { // the agent keeps its retries
+		a.Log.Warn("an agent waits for its checkout", "task", a.task.ID, "repo", a.task.Repo, "err", err)
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: a.Now().Add(remoteWait), Error: err.Error()}
 	}
 	if err != nil {
@@ -229,14 +229,17 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 	if result.Kind != work.ResultOK {
 		return a.failed(result)
 	}
-	tip, err := a.Workspaces.Take(ctx, space)
+	var tip work.Tip
+	err = a.whenRoom(ctx, func() (err error) { tip, err = a.Workspaces.Take(ctx, space); return err })
 	if err != nil {
 		result.Kind, result.Reason = work.ResultUnusable, a.untaken(ctx, err)
 		return a.failed(result)
 	}
 	report := reportOf(a.launch.Role, result)
 	report.Caveat = strings.Trim(caveat+"; "+refusedHosts(a.project, a.launch.Role, result.Refused), "; ")
-	if report.Filed, tip.SHA, err = a.file(ctx, tip.SHA); err != nil {
+	taken := tip.SHA
+	err = a.whenRoom(ctx, func() (err error) { report.Filed, tip.SHA, err = a.file(ctx, taken); return err })
+	if err != nil {
 		result.Kind, result.Reason = work.ResultUnusable, "its report could not be put into the branch: "+fault.Words(err.Error())
 		return a.failed(result)
 	}
@@ -258,6 +261,15 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 	}
 	ev.At = a.Now()
 	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{a.event(result, ev)}}
+}
+
+// whenRoom repeats what fails for the lack of room, so that no agent runs again for it.
+func (a *attempt) whenRoom(ctx context.Context, f func() error) error {
+	for {
+		if err := f(); !fault.IsShortage(err) || a.Wait(ctx, remoteWait) != nil {
+			return err
+		}
+	}
 }
 
 // failed reports that it failed: the queue tries again until the agent has had

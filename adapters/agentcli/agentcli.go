@@ -48,6 +48,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -205,13 +206,28 @@ type execution struct {
 func (r *Runner) Run(ctx context.Context, c work.Command) work.Result {
 	started := r.opt.Now()
 	res := r.run(ctx, c)
+	if res.Kind == work.ResultFailed && res.Trouble.Kind == "" && (isFull(r.opt.LogDir) || isFull(c.Dir)) {
+		res.Trouble = r.noRoom()
+	}
 	res.StartedAt, res.FinishedAt = started, r.opt.Now()
 	res.Agent = cmp.Or(c.Agent.Use, r.opt.Default)
 	return res
 }
 
-func broken(err error) work.Result {
-	return work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: err.Error()}
+// broken is the result of an agent that could not be run.
+func (r *Runner) broken(err error) work.Result {
+	res := work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: r.opt.Hidden.Error(err).Error()}
+	if fault.IsShortage(err) {
+		res.Trouble = r.noRoom()
+	}
+	return res
+}
+
+// roomWait is after how long a disk that was full is tried again.
+const roomWait = time.Minute
+
+func (r *Runner) noRoom() work.Trouble {
+	return work.Trouble{Kind: work.TroubleRoom, Until: r.opt.Now().Add(roomWait)}
 }
 
 func (r *Runner) run(ctx context.Context, c work.Command) work.Result {
@@ -220,7 +236,7 @@ func (r *Runner) run(ctx context.Context, c work.Command) work.Result {
 	}
 	e, err := r.prepare(c)
 	if err != nil {
-		return broken(err)
+		return r.broken(err)
 	}
 	end := ending{exit: -1}
 	if err = r.link(ctx, &e); err == nil {
@@ -234,7 +250,7 @@ func (r *Runner) run(ctx context.Context, c work.Command) work.Result {
 	err = errors.Join(err, r.sweep(context.WithoutCancel(ctx), e.record))
 	seen := e.unlink()
 	if err != nil {
-		return broken(r.opt.Hidden.Error(fmt.Errorf("agentcli: %w", err)))
+		return r.broken(fmt.Errorf("agentcli: %w", err))
 	}
 	res := r.toResult(e, end, seen)
 	if !goesOn(res) {

@@ -15,6 +15,8 @@ var errUnsupported = errors.New("agents run on Linux only")
 
 func bootID() string { return "" }
 
+func isFull(string) bool { return false }
+
 func (r *Runner) supervise(context.Context, execution) (ending, error) {
 	return ending{exit: -1}, errUnsupported
 }

@@ -32,7 +32,7 @@ func (r *Runner) toResult(e execution, end ending, seen Seen) work.Result {
 	if !found { // what was followed may have holes
 		body, err := os.ReadFile(e.log)
 		if err != nil {
-			return broken(fmt.Errorf("agentcli: %w", err))
+			return r.broken(fmt.Errorf("agentcli: %w", err))
 		}
 		if again, ok := agentout.Parse(e.preset.Format, body); ok {
 			printed, found = again, ok

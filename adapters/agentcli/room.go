@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -34,6 +36,16 @@ func (r *Runner) bound(ctx context.Context, e execution, stop func(kind, why str
 		}
 		took = time.Since(began)
 	}
+}
+
+// freeMin is the room on a disk, in bytes, below which an agent is taken to have failed for the lack of it.
+const freeMin = 1 << 20
+
+// isFull reports whether the disk of a directory has no room, or cannot be written to.
+func isFull(dir string) bool {
+	var s unix.Statfs_t
+	err := unix.Statfs(dir, &s)
+	return err == nil && (s.Bavail*uint64(s.Bsize) < freeMin || s.Flags&unix.ST_RDONLY != 0)
 }
 
 // used returns the bytes that directories take on their disks: a hole in a file is none, and of a file with several

@@ -1,6 +1,7 @@
 package gitcli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,9 +146,9 @@ func (g *Git) Remove(ctx context.Context, r work.Remains) error {
 		return nil
 	}
 	if m, there := p.readMark(); there {
-		g.salvage(ctx, p, m.Taken)
+		_, _, err = g.salvage(ctx, p, m.Taken)
 	}
-	if err := ctx.Err(); err != nil { // what is there may not be saved yet
+	if err = cmp.Or(ctx.Err(), err); err != nil { // what is there may not be saved yet
 		return err
 	}
 	return g.clear(p)

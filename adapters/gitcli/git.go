@@ -194,6 +194,9 @@ func failed(ctx context.Context, verb, stderr string, err error) error {
 		f.Err = ctx.Err()
 	} else {
 		f.final = f.Exit > 0 && final(stderr)
+		if shortage.MatchString(stderr) {
+			f.Err = fmt.Errorf("%w (%w)", err, syscall.ENOSPC)
+		}
 		f.rejected = f.final && rejected.MatchString(stderr)
 	}
 	return f

@@ -294,6 +294,9 @@ var (
 	}, "|") + `)`)
 )
 
+// shortage matches git's words for a disk that is full, or cannot be written to.
+var shortage = regexp.MustCompile(`(?m): (?:No space left on device|Disk quota exceeded|Read-only file system)$`)
+
 // final reports whether git says, or what is behind the remote, that the same call
 // will be refused again. It reads the messages, which are English (LC_ALL=C): the exit
 // code is 128 for a name that cannot be resolved and for a wrong password alike. What

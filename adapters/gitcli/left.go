@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -31,35 +32,43 @@ const leftRefs = "refs/signalbox/left/"
 // salvage looks at what the attempt before has left. It returns the commit that the
 // next one starts at: what was committed on the branch and not taken, else the tip.
 // All that would be lost is kept for people. What cannot be read must not keep the
-// next attempt from its work: it is logged, and a repository that has it set aside.
-func (g *Git) salvage(ctx context.Context, p checkout, tip string) (start string, left work.Left) {
+// next attempt from its work: it is logged, and a repository that has it set aside. A disk
+// without room is an error, and all stays as it is.
+func (g *Git) salvage(ctx context.Context, p checkout, tip string) (start string, left work.Left, err error) {
 	m, there := p.readMark()
 	if !there {
-		return tip, left
+		return tip, left, nil
 	}
 	if !m.Whole { // all that was left was saved before
-		return g.startAt(ctx, p, m, m.Start, tip), left
+		return g.startAt(ctx, p, m, m.Start, tip), left, nil
 	}
-	own := g.fetchCommits(ctx, p, m)
+	own, err := g.fetchCommits(ctx, p, m)
+	if err != nil {
+		return tip, left, err
+	}
 	start = g.startAt(ctx, p, m, own.branch, tip)
 	if start != tip && (m.Role != p.Role || g.outside(ctx, p, m, own.branch) != nil) {
 		start = tip // the next attempt did not write it
 	}
-	return start, g.keepLogged(ctx, p, m, own, start)
+	left, err = g.keepLogged(ctx, p, m, own, start)
+	return start, left, err
 }
 
-// keepLogged is keep for callers that go on without.
-func (g *Git) keepLogged(ctx context.Context, p checkout, m mark, own heads, start string) work.Left {
+// keepLogged is keep for callers that go on without, unless the disk has no room.
+func (g *Git) keepLogged(ctx context.Context, p checkout, m mark, own heads, start string) (work.Left, error) {
 	left, err := g.keep(ctx, p, m, own, start)
+	if fault.IsShortage(err) {
+		return left, err
+	}
 	if err != nil {
 		g.opt.Log.Warn("what an attempt had not committed is lost: it cannot be kept", "work_item", p.WorkItem, "repo", p.Repo, "err", err)
 	}
-	return left
+	return left, nil
 }
 
 // fetchCommits brings the commits of a checkout into the mirror, where no ref has them yet. A
-// repository that has some which cannot be read is set aside.
-func (g *Git) fetchCommits(ctx context.Context, p checkout, m mark) heads {
+// repository that has some which cannot be read is set aside. The error is that of a disk without room.
+func (g *Git) fetchCommits(ctx context.Context, p checkout, m mark) (heads, error) {
 	own := p.heads()
 	var unread error
 	if own.branch == "" && own.head == "" {
@@ -69,7 +78,9 @@ func (g *Git) fetchCommits(ctx context.Context, p checkout, m mark) heads {
 		if *sha == "" || *sha == m.Taken || i > 0 && *sha == own.branch {
 			continue
 		}
-		if err := g.fetchOwn(ctx, p, m.Taken, *sha); err != nil {
+		if err := g.fetchOwn(ctx, p, m.Taken, *sha); fault.IsShortage(err) {
+			return own, err
+		} else if err != nil {
 			unread = fmt.Errorf("the commit %s: %w", *sha, err)
 			*sha = ""
 		}
@@ -79,7 +90,7 @@ func (g *Git) fetchCommits(ctx context.Context, p checkout, m mark) heads {
 		g.opt.Log.Warn("the repository of the attempt before cannot be read and is set aside",
 			"work_item", p.WorkItem, "repo", p.Repo, "path", p.lost, "why", unread, "err", err)
 	}
-	return own
+	return own, nil
 }
 
 // startAt is the commit of a checkout's branch when it goes on from where the

@@ -1,6 +1,7 @@
 package gitcli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,8 @@ func (g *Git) Open(ctx context.Context, s work.Workspace, first []work.File) (wo
 	if err != nil {
 		return work.Checkout{}, err
 	}
-	start, left := g.salvage(ctx, p, tip)
-	if err := ctx.Err(); err != nil { // what is there may not be saved yet
+	start, left, err := g.salvage(ctx, p, tip)
+	if err = cmp.Or(ctx.Err(), err); err != nil { // what is there may not be saved yet
 		return work.Checkout{}, err
 	}
 	next := mark{Task: s.Task, Taken: tip, Start: start, Role: s.Role, Writes: s.Writes, FromMain: s.FromMain}

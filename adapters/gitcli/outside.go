@@ -24,7 +24,13 @@ func (g *Git) within(ctx context.Context, p checkout, m mark, sha string) error 
 	if !errors.As(err, &outside) {
 		return err
 	}
-	outside.Left = g.keepLogged(ctx, p, m, g.fetchCommits(ctx, p, m), m.Taken)
+	own, short := g.fetchCommits(ctx, p, m)
+	if short == nil {
+		outside.Left, short = g.keepLogged(ctx, p, m, own, m.Taken)
+	}
+	if short != nil {
+		return short
+	}
 	m.Whole, m.Start = false, m.Taken
 	return errors.Join(err, p.writeMark(m))
 }

@@ -21,12 +21,13 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"syscall"
 	"time"
 )
 
 // Retryable reports whether an error may go away by itself. The outermost error that
 // has an opinion counts; of errors that are joined, one that may go away is enough.
-// The end of a time limit or of the program does.
+// The end of a time limit or of the program does, and so does a shortage.
 func Retryable(err error) bool {
 	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
 	case nil:
@@ -39,7 +40,17 @@ func Retryable(err error) bool {
 	if inner := errors.Unwrap(err); inner != nil {
 		return Retryable(inner)
 	}
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || IsShortage(err)
+}
+
+// IsShortage reports whether the machine lacked what a call needs: room or rights to write on its disk, files, memory. It is
+// nobody's failure, and whatever is made meanwhile meets the same.
+func IsShortage(err error) bool {
+	return slices.ContainsFunc(shortages, func(e error) bool { return errors.Is(err, e) })
+}
+
+var shortages = []error{
+	syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
 }
 
 // After is the moment that a retryable error names, counted from when it was met;

@@ -20,6 +20,7 @@ const (
 	TroubleMissing  TroubleKind = "missing"  // the tool is not installed
 	TroubleOutdated TroubleKind = "outdated" // the tool is too old, or does not take what it is called with
 	TroublePerson   TroubleKind = "person"   // the tool waits for a person: trust, terms, a permission
+	TroubleRoom     TroubleKind = "room"     // the disk that it works on is full, or cannot be written to
 )
 
 // What is the trouble in words, of an agent that is named before them.
@@ -39,6 +40,8 @@ func (k TroubleKind) What() string {
 		return "it is too old, or does not take what it is called with"
 	case TroublePerson:
 		return "it waits for a person"
+	case TroubleRoom:
+		return "the disk that it works on is full, or cannot be written to"
 	default:
 		return "it cannot work"
 	}

@@ -39,6 +39,8 @@ func mend(p task.Pause) string {
 		return "Update it, or mend its args in the registry and reload that."
 	case work.TroublePerson:
 		return "Start it by hand as the service's user and answer its questions."
+	case work.TroubleRoom:
+		return "Make room on the service's disk."
 	default:
 		return "Run it by hand as the service's user."
 	}

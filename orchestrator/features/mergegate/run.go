@@ -90,15 +90,15 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 // merge merges when that lands what was tested; what is merged already, by an
 // earlier attempt or by a human, is left to the runner that merges. A task that has no
 // lease has it for the moment of the merge, and gives back what an attempt that died then left.
-func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) (o queue.Outcome) {
 	t, p, err := g.target(ctx, e)
 	if err != nil {
 		return g.retryOutcome(e, err)
 	}
 	if !t.State.Leased {
 		defer func() {
-			if err := g.handBack(ctx, t.Repo, holder(t.WorkItemID, t.ID)); err != nil {
-				g.opt.Log.Warn("a merge lease was not given back; it ends by itself", "task", t.ID, "repo", t.Repo, "err", err)
+			if err := g.handBack(ctx, t.Repo, holder(t.WorkItemID, t.ID)); err != nil { // else it keeps others from merging until it ends
+				o = g.retryOutcome(e, err)
 			}
 		}()
 	}
