@@ -29,6 +29,13 @@ func TestMain(m *testing.M) {
 func demo(t *testing.T, args ...string) summary {
 	t.Helper()
 	s := played(t, args...)
+	judge(t, s)
+	return s
+}
+
+// judge fails unless every card has met its fate.
+func judge(t *testing.T, s summary) {
+	t.Helper()
 	require.Equal(t, len(cards())+1, s.Tasks)
 	require.Equal(t, 1, s.Undone)
 	require.Equal(t, count(done), s.Done)
@@ -37,16 +44,21 @@ func demo(t *testing.T, args ...string) summary {
 	require.Zero(t, s.Duplicates)
 	require.Zero(t, s.Lost)
 	require.Greater(t, s.Replayed, 5*len(cards()), "every journal is decided again as it was")
-	return s
 }
 
 // played plays the demonstration and returns its summary.
 func played(t *testing.T, args ...string) summary {
 	t.Helper()
+	return playedBy(t, append([]string{os.Args[0], "-exit", "-dir", t.TempDir()}, args...)...)
+}
+
+// playedBy is played by a command that runs the demonstration.
+func playedBy(t *testing.T, argv ...string) summary {
+	t.Helper()
 	if testing.Short() && t.Name() != "TestDemo" {
 		t.Skip("one whole demo is enough; make check plays the others")
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"-exit", "-dir", t.TempDir()}, args...)...)
+	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...) //nolint:gosec // this program
 	cmd.Env = append(os.Environ(), "DEMO_MAIN=1")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
