@@ -136,17 +136,11 @@ func (a *attempt) resumeFinishedDeploy(ctx context.Context) *queue.Outcome {
 	if a.launch.Phase != stage.PhaseRelease || a.Agents.Quiesce(ctx, a.task.ID) != nil {
 		return nil
 	}
-	tip, err := a.Workspaces.Take(ctx, a.project.Workspace(a.task))
-	if err != nil || tip.SHA == "" {
-		return nil
-	}
 	result := work.Result{Kind: work.ResultOK, StartedAt: a.Now(), FinishedAt: a.Now()}
 	result.Summary = "An earlier attempt has deployed it and reported so."
 	report := reportOf(a.launch.Role, result)
-	if report.Filed, tip.SHA, err = a.file(ctx, tip.SHA); err != nil {
-		return nil
-	}
-	if err = a.readLeft(ctx, tip.SHA, &report); err != nil {
+	tip, _, err := a.take(ctx, a.project.Workspace(a.task), &report)
+	if err != nil || tip.SHA == "" {
 		return nil
 	}
 	ev := stage.Event{On: stage.OnAgentFinished, At: a.Now(), Run: a.launch.Run, Agent: &report, SHA: tip.SHA}
@@ -229,22 +223,11 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 	if result.Kind != work.ResultOK {
 		return a.failed(result)
 	}
-	var tip work.Tip
-	err = a.whenRoom(ctx, func() (err error) { tip, err = a.Workspaces.Take(ctx, space); return err })
-	if err != nil {
-		result.Kind, result.Reason = work.ResultUnusable, a.untaken(ctx, err)
-		return a.failed(result)
-	}
 	report := reportOf(a.launch.Role, result)
 	report.Caveat = strings.Trim(caveat+"; "+refusedHosts(a.project, a.launch.Role, result.Refused), "; ")
-	taken := tip.SHA
-	err = a.whenRoom(ctx, func() (err error) { report.Filed, tip.SHA, err = a.file(ctx, taken); return err })
+	tip, why, err := a.take(ctx, space, &report)
 	if err != nil {
-		result.Kind, result.Reason = work.ResultUnusable, "its report could not be put into the branch: "+fault.Words(err.Error())
-		return a.failed(result)
-	}
-	if err = a.readLeft(ctx, tip.SHA, &report); err != nil {
-		result.Kind, result.Reason = work.ResultUnusable, "what it has left could not be read: "+fault.Words(err.Error())
+		result.Kind, result.Reason = work.ResultUnusable, why
 		return a.failed(result)
 	}
 	ev := stage.Event{On: stage.OnAgentFinished, Run: a.launch.Run, Agent: &report, SHA: tip.SHA}
@@ -263,11 +246,19 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{a.event(result, ev)}}
 }
 
-// whenRoom repeats what fails for the lack of room, so that no agent runs again for it.
-func (a *attempt) whenRoom(ctx context.Context, f func() error) error {
+// take takes what a run has left: its commit, its report and what the report names; why is an error in words. While the disk has
+// no room it is tried again, so that no agent runs again for that.
+func (a *attempt) take(ctx context.Context, space work.Workspace, report *stage.Report) (tip work.Tip, why string, err error) {
 	for {
-		if err := f(); !fault.IsShortage(err) || a.Wait(ctx, remoteWait) != nil {
-			return err
+		if tip, err = a.Workspaces.Take(ctx, space); err != nil {
+			why = a.untaken(ctx, err)
+		} else if report.Filed, tip.SHA, err = a.file(ctx, tip.SHA); err != nil {
+			why = "its report could not be put into the branch: " + fault.Words(err.Error())
+		} else if err = a.readLeft(ctx, tip.SHA, report); err != nil {
+			why = "what it has left could not be read: " + fault.Words(err.Error())
+		}
+		if !fault.IsShortage(err) || a.Wait(ctx, remoteWait) != nil {
+			return tip, why, err
 		}
 	}
 }

@@ -45,7 +45,7 @@ const freeMin = 1 << 20
 func isFull(dir string) bool {
 	var s unix.Statfs_t
 	err := unix.Statfs(dir, &s)
-	return err == nil && (s.Bavail*uint64(s.Bsize) < freeMin || s.Flags&unix.ST_RDONLY != 0)
+	return err == nil && s.Blocks > 0 && (s.Bavail*uint64(s.Bsize) < freeMin || s.Flags&unix.ST_RDONLY != 0)
 }
 
 // used returns the bytes that directories take on their disks: a hole in a file is none, and of a file with several

@@ -1,10 +1,13 @@
 package gitcli
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
 // What git 2.39 and services have said, and whether the same call would be refused
@@ -67,4 +70,18 @@ func TestFinal(t *testing.T) {
 		require.Equal(t, want, final(text), text)
 	}
 	require.True(t, final(rejects("pre-receive hook declined")+strings.Repeat("hint: x\n", 1000)), "of more than an error quotes")
+}
+
+// Git's own words for a disk without room are a shortage of the machine; those of a remote are not.
+func TestShortage(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"error: unable to write file: No space left on device\n":                                                                                            true,
+		"fatal: sha1 file '/srv/index.lock' write error. Out of diskspace\n":                                                                                true,
+		"fatal: Unable to create '/srv/shallow.lock': Read-only file system\n":                                                                              true,
+		"remote: fatal: write error: Disk quota exceeded\n" + "To https://git.example.org/a/b.git\n ! [remote rejected] 0badc0ffee -> f (unpacker error)\n": false,
+		"fatal: pathspec 'No space left on device' did not match any file(s) known to git":                                                                  false,
+	} {
+		require.Equal(t, want, fault.IsShortage(failed(t.Context(), "fetch", text, errors.New("exit status 128"))), text)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,6 +45,7 @@ func TestKinds(t *testing.T) {
 		"wrapped with a sentinel":     {fmt.Errorf("%w: %w", errors.New("sentinel"), later), true, time.Minute},
 		"the end of a time limit":     {fmt.Errorf("call: %w", context.DeadlineExceeded), true, 0},
 		"the end of the program":      {context.Canceled, true, 0},
+		"a disk that is full":         {fmt.Errorf("write: %w", syscall.ENOSPC), true, 0},
 		"the end of a final call":     {&typed{cause: context.Canceled}, false, 0},
 	} {
 		require.Equal(t, c.again, fault.Retryable(c.err), name)

@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/queue/lease"
 	"github.com/signalbox-dev/signalbox/queue/lease/memlease"
 )
 
@@ -63,14 +64,30 @@ type gateRig struct {
 	*Rig
 	forge  *forge
 	leases *memlease.Locker
-	off    bool // from the next start on
+	off    bool     // from the next start on
+	repos  []string // that have the gate, from the next start on
+
+	unreturned error // what giving a lease back ends with
+}
+
+// slippery is a locker whose leases cannot always be given back.
+type slippery struct {
+	lease.Locker
+	failed *error
+}
+
+func (s *slippery) Release(ctx context.Context, l lease.Lease) error {
+	if *s.failed != nil {
+		return *s.failed
+	}
+	return s.Locker.Release(ctx, l)
 }
 
 const mergeLease = "merge/" + AppRepo
 
 func mergeGate(t *testing.T, f func(*gateRig)) {
 	t.Helper()
-	g := &gateRig{}
+	g := &gateRig{repos: []string{"*"}}
 	Run(t, func(r *Rig) {
 		g.Rig, g.forge, g.leases = r, &forge{Hosting: r.Host, r: r}, memlease.New(nil)
 		r.Options.MaxConcurrency = 8
@@ -78,7 +95,7 @@ func mergeGate(t *testing.T, f func(*gateRig)) {
 		r.Place.SetRemote(AppRepo, "main", "m0")
 		r.Features = func() []orchestrator.Feature {
 			merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: r.Parts().Projects, Tracker: r.Board, Host: g.forge, Messenger: r.Chat, Workspaces: r.Place})
-			gate, err := mergegate.New(mergegate.Options{Parts: r.Parts(g.forge), Leases: g.leases, Merge: merge[stage.EffectMerge], Off: g.off, Repos: []string{"*"}, DeferMax: 5})
+			gate, err := mergegate.New(mergegate.Options{Parts: r.Parts(g.forge), Leases: &slippery{g.leases, &g.unreturned}, Merge: merge[stage.EffectMerge], Off: g.off, Repos: g.repos, DeferMax: 5})
 			require.NoError(r, err)
 			s, err := stop.Feature(r.Parts())
 			require.NoError(r, err)
