@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/internal/pgtest"
@@ -16,11 +19,38 @@ func TestPostgres(t *testing.T) {
 	require.Equal(t, 3, summary.Retries)
 }
 
-// Three servers share a database. They are killed and paused for longer than
-// their claims live, in turn: every card meets its fate, and nothing is seen twice.
+// Three servers share a database. They are killed and paused for longer than their claims live, in turn; the database is killed and
+// comes back, is cut off, and is replaced by its standby: every card meets its fate, and nothing is seen twice.
 func TestReplicas(t *testing.T) {
-	s := pgtest.Start(t, pgtest.Options{Durable: true})
-	summary := demo(t, "-speed", "20", "-database-url", s.URL("postgres"),
-		"-replicas", "3", "-kills", "8", "-pauses", "4", "-seed", "3")
-	require.GreaterOrEqual(t, summary.Restarts, 8)
+	primary := pgtest.Start(t, pgtest.Options{Durable: true})
+	standby := primary.Follow(t)
+	wire, url := pgtest.NewWire(t, primary.URL("postgres"))
+	ends, struck := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		defer func() { struck <- n }()
+		for ; ; n++ {
+			select {
+			case <-ends:
+				return
+			case <-time.After(2 * time.Second):
+			}
+			switch {
+			case n == 4:
+				assert.NoError(t, errors.Join(primary.Kill(), standby.Promote()))
+				wire.Lead(standby.URL("postgres"))
+				primary = standby
+			case n%2 == 0:
+				assert.NoError(t, primary.Restart())
+			default:
+				wire.Broken.Lock()
+				time.Sleep(jobTTL + jobTTL/3)
+				wire.Broken.Unlock()
+			}
+		}
+	}()
+	s := demo(t, "-speed", "8", "-database-url", url, "-replicas", "3", "-kills", "8", "-pauses", "4", "-lose", "0.3", "-limit", "10m")
+	close(ends)
+	require.Greater(t, <-struck, 6)
+	require.GreaterOrEqual(t, s.Restarts, 8)
 }

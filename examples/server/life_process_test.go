@@ -181,6 +181,7 @@ func TestWholeLife(t *testing.T) {
 // comments looks at who has said what on the card of a whole life.
 func (w *world) comments(item string) {
 	w.Helper()
+	require.NotContains(w, strings.Join(w.said(item), "\n"), "The card was edited", "the task was made with the card's title and text")
 	for account, want := range map[string][]string{
 		"analyst-bot":   {"The task is taken up", "The analyst has finished"},
 		"architect-bot": {"The architect has finished"}, "developer-bot": {"The developer has finished"}, "reviewer-bot": {"The reviewer has finished"},

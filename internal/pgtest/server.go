@@ -59,6 +59,47 @@ func (s *Server) URL(database string) string {
 	return "postgres:///" + database + "?" + url.Values{"host": {s.dir}, "user": {"postgres"}, "sslmode": {"disable"}}.Encode()
 }
 
+// Follow starts a standby of the server, without whose word nothing is committed on it any more.
+func (s *Server) Follow(t TB) *Server {
+	t.Helper()
+	f := &Server{bin: s.bin, as: s.as, flags: s.flags}
+	err := s.exec(`alter system set synchronous_standby_names = '*'`)
+	if err == nil {
+		f.dir, err = os.MkdirTemp(base(true), "pgt")
+	}
+	if err == nil && f.as != nil {
+		err = os.Chown(f.dir, int(f.as.Uid), int(f.as.Gid))
+	}
+	if err == nil {
+		err = f.watch()
+	}
+	if err == nil {
+		t.Cleanup(f.end)
+		var out []byte
+		out, err = f.command("pg_basebackup", "-d", s.URL("postgres"), "-D", filepath.Join(f.dir, "data"), "-R", "--checkpoint=fast").CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("pg_basebackup: %w: %s", err, out)
+		}
+	}
+	if err = errors.Join(err, f.run(), s.exec(`select pg_reload_conf()`)); err != nil {
+		t.Fatal("pgtest: ", err)
+	}
+	return f
+}
+
+// Promote makes a standby a server of its own, which waits for no other.
+func (s *Server) Promote() error {
+	err := s.exec(`select pg_promote()`)
+	return errors.Join(err, s.exec(`alter system reset synchronous_standby_names`), s.exec(`select pg_reload_conf()`))
+}
+
+func (s *Server) exec(statement string) error {
+	return admin(s.URL("postgres"), func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, statement)
+		return err
+	})
+}
+
 // Kill stops the server as a crash does: open transactions are gone, what was
 // committed is recovered by Restart.
 func (s *Server) Kill() error {

@@ -13,7 +13,8 @@ import (
 
 // Wire is a proxy in front of a server that cuts a connection at a chosen message from the client.
 type Wire struct {
-	server  string
+	server  atomic.Value // the address that connections go to
+	Broken  sync.RWMutex // while it is locked nothing passes, and no connection ends
 	Left    atomic.Int64 // messages from clients until the cut; below zero: none
 	Deliver atomic.Int64 // whether the last message still arrives
 	Late    chan func()  // lets it arrive, and the server have done with it
@@ -34,10 +35,8 @@ func NewWire(t TB, server string) (*Wire, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &Wire{Late: make(chan func(), 1), server: filepath.Join(config.Host, fmt.Sprintf(".s.PGSQL.%d", config.Port))}
-	if !filepath.IsAbs(config.Host) {
-		w.server = net.JoinHostPort(config.Host, fmt.Sprint(config.Port))
-	}
+	w := &Wire{Late: make(chan func(), 1)}
+	w.Lead(server)
 	w.Left.Store(-1)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -65,12 +64,20 @@ func NewWire(t TB, server string) (*Wire, string) {
 	return w, fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", config.User, config.Password, l.Addr(), config.Database)
 }
 
-func (w *Wire) serve(client net.Conn) {
-	network := "unix"
-	if !filepath.IsAbs(w.server) {
-		network = "tcp"
+// Lead has connections from now on go to the server of a URL; one that cannot be read fails where it is dialled.
+func (w *Wire) Lead(server string) {
+	to, _ := pgx.ParseConfig(server)
+	if filepath.IsAbs(to.Host) {
+		w.server.Store([2]string{"unix", filepath.Join(to.Host, fmt.Sprintf(".s.PGSQL.%d", to.Port))})
+	} else {
+		w.server.Store([2]string{"tcp", net.JoinHostPort(to.Host, fmt.Sprint(to.Port))})
 	}
-	server, err := net.Dial(network, w.server)
+}
+
+func (w *Wire) serve(client net.Conn) {
+	w.await()
+	at := w.server.Load().([2]string)
+	server, err := net.Dial(at[0], at[1])
 	if err != nil {
 		_ = client.Close()
 		return
@@ -82,6 +89,7 @@ func (w *Wire) serve(client net.Conn) {
 		answer := make([]byte, 1<<16)
 		for {
 			n, err := server.Read(answer)
+			w.await()
 			if err != nil || cut.Load() {
 				return
 			}
@@ -94,12 +102,19 @@ func (w *Wire) serve(client net.Conn) {
 	wg.Wait()
 }
 
+// await waits until the wire is whole.
+func (w *Wire) await() {
+	w.Broken.RLock()
+	defer w.Broken.RUnlock()
+}
+
 // forward sends what the client says on, until the cut.
 func (w *Wire) forward(client, server net.Conn, cut *atomic.Bool) {
 	defer func() { _ = server.Close() }()
 	message := make([]byte, 1<<16)
 	for {
 		n, err := client.Read(message)
+		w.await()
 		if err != nil {
 			return
 		}
