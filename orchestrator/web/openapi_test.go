@@ -234,7 +234,7 @@ func (w *world) features(o *web.Options) (list []orchestrator.Feature) {
 // send sends the example of an operation, with other values of parameters where there are some.
 func (w *world) send(name string, values map[string]string, body, token string) *httptest.ResponseRecorder {
 	w.Helper()
-	op := w.operations[name]
+	op := w.operations[strings.Replace(name, "HEAD ", "GET ", 1)]
 	method, path, _ := strings.Cut(name, " ")
 	query, header := url.Values{}, http.Header{"Content-Type": {"application/json"}}
 	list, _ := op["parameters"].([]any)
@@ -341,6 +341,18 @@ func TestExamplesAndAnswers(t *testing.T) {
 		queue := w.send("GET /queue", nil, "", adminToken).Body.String()
 		for _, part := range []string{`"wip": {`, `"places": 1`, `"kind": "hold"`, `"frozen": [`, `"repo_day_cap_micro_usd"`} {
 			require.Contains(w, queue, part, "or less is shown than the test is to be about")
+		}
+	})
+}
+
+// A HEAD changes nothing, whatever else is done at its path: a page of a stranger may send one for a person.
+func TestHeadChangesNothing(t *testing.T) {
+	t.Parallel()
+	describedWorld(t, func(w *world) {
+		for _, path := range []string{"/pauses", "/tasks/{id}/deps"} {
+			before := w.send("GET "+path, nil, "", adminToken).Body.String()
+			require.Equal(w, http.StatusOK, w.send("HEAD "+path, nil, `{"on": 3, "why": "x"}`, adminToken).Code)
+			require.Equal(w, before, w.send("GET "+path, nil, "", adminToken).Body.String())
 		}
 	})
 }
