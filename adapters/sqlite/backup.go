@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // ErrInUse means that another process has the file open.
@@ -33,23 +34,23 @@ func Backup(ctx context.Context, from, to string) (err error) {
 	if err = errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("sqlite: %s cannot be copied: %w", from, err)
 	}
-	err = errors.Join(check(ctx, fresh), os.Chmod(fresh, 0o600), flush(fresh), os.Link(fresh, to), flush(filepath.Dir(to)))
+	err = errors.Join(check(ctx, fresh, "integrity_check(1)"), os.Chmod(fresh, 0o600), flush(fresh), os.Link(fresh, to), flush(filepath.Dir(to)))
 	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	return nil
 }
 
-// check reads the whole file.
-func check(ctx context.Context, path string) error {
+// check reads the whole file, as a pragma does: a *DamagedError is what it has found.
+func check(ctx context.Context, path, pragma string) error {
 	db, err := sql.Open("sqlite", dsn(path)+"&mode=ro")
 	if err != nil {
 		return err
 	}
 	var found string
-	err = db.QueryRowContext(ctx, "pragma integrity_check(1)").Scan(&found)
+	err = db.QueryRowContext(ctx, "pragma "+pragma).Scan(&found)
 	if err == nil && found != "ok" {
-		err = fmt.Errorf("%s is damaged: %s", path, found)
+		err = &DamagedError{path, errors.New(strings.ReplaceAll(found, "\n", " "))}
 	}
 	return errors.Join(err, db.Close())
 }

@@ -5,11 +5,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -65,8 +67,9 @@ func TestBackup(t *testing.T) {
 	require.Empty(t, names)
 }
 
-// A damaged file gives no copy.
-func TestBackupOfDamage(t *testing.T) {
+// A damaged file gives no copy, and nothing is read from it or written to it once that is known: as the file is read whole, or by
+// the first call that meets it.
+func TestDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "a.db"), filepath.Join(dir, "copy.db")
@@ -79,13 +82,32 @@ func TestBackupOfDamage(t *testing.T) {
 	require.NoError(t, db.Close())
 	f, err := os.OpenFile(from, os.O_RDWR, 0)
 	require.NoError(t, err)
-	for page := int64(20); page < 60; page++ {
+	for page := int64(60); page < 70; page++ {
 		_, err = f.WriteAt([]byte("this was a page of the file"), page*4096)
 		require.NoError(t, err)
 	}
 	require.NoError(t, f.Close())
 	require.ErrorContains(t, sqlite.Backup(t.Context(), from, to), "malformed")
 	require.NoFileExists(t, to)
+	var damaged *sqlite.DamagedError
+	for name, meet := range map[string]func(*sqlite.DB) error{
+		"read whole":  func(db *sqlite.DB) error { return db.Check(t.Context()) },
+		"met by jobs": func(db *sqlite.DB) error { _, err := db.Jobs(t.Context(), queue.Filter{Limit: 1000}); return err },
+	} {
+		db, err := sqlite.Open(t.Context(), sqlite.Options{Path: from})
+		require.NoError(t, err, name)
+		require.NoError(t, db.Ping(t.Context()), name)
+		require.ErrorAs(t, meet(db), &damaged, name)
+		require.True(t, fault.Retryable(damaged), name)
+		require.ErrorContains(t, damaged, from+" is damaged")
+		require.ErrorAs(t, db.Ping(t.Context()), &damaged, name)
+		_, err = db.Tokens(t.Context())
+		require.ErrorAs(t, err, &damaged, name)
+		require.NoError(t, db.Close(), name)
+	}
+	require.NoError(t, os.WriteFile(from, []byte(strings.Repeat("no database", 1000)), 0o600))
+	_, err = sqlite.Open(t.Context(), sqlite.Options{Path: from})
+	require.ErrorAs(t, err, &damaged)
 }
 
 func TestUnused(t *testing.T) {

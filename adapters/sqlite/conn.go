@@ -15,13 +15,17 @@ type dialect struct{ db *DB }
 
 // Write implements sqlstore.Driver. It has no deadline but that of a busy file: a caller
 // that gives up must not undo the others' work.
-func (d dialect) Write(f func(sqlstore.Conn) error) error {
+func (d dialect) Write(f func(sqlstore.Conn) error) (err error) {
+	defer d.db.whole(&err)
+	if err := d.db.damaged(); err != nil {
+		return err
+	}
 	ctx := context.Background()
 	t := &tx{ctx: ctx, db: d.db}
 	if err := t.exec("begin immediate"); err != nil {
 		return &busyError{Err: err}
 	}
-	err := f(t)
+	err = f(t)
 	if err == nil {
 		err = t.Flush()
 	}
@@ -35,7 +39,11 @@ func (d dialect) Write(f func(sqlstore.Conn) error) error {
 	return errors.Join(err, undo)
 }
 
-func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) error) error {
+func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) error) (err error) {
+	defer d.db.whole(&err)
+	if err := d.db.damaged(); err != nil {
+		return err
+	}
 	d.db.closing.RLock()
 	defer d.db.closing.RUnlock()
 	if d.db.closed {

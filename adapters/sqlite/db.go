@@ -22,9 +22,11 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver
+	driver "modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
 
 	"github.com/signalbox-dev/signalbox/internal/sqlstore"
 )
@@ -48,6 +50,8 @@ type DB struct {
 	stmts  map[string]*sql.Stmt
 	texts  map[string]statement
 
+	path    string
+	damage  atomic.Pointer[DamagedError]
 	closing sync.RWMutex // held for reading while a reader is at work
 	closed  bool
 }
@@ -69,8 +73,9 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Driver = cmp.Or(o.Driver, "sqlite")
-	d := &DB{stmts: map[string]*sql.Stmt{}, texts: map[string]statement{}}
+	d := &DB{path: o.Path, stmts: map[string]*sql.Stmt{}, texts: map[string]statement{}}
 	if err := d.open(ctx, o.Driver, o.Path); err != nil {
+		d.whole(&err)
 		return nil, errors.Join(fmt.Errorf("sqlite: %s: %w", o.Path, err), d.closeFiles())
 	}
 	d.Store = sqlstore.New(ctx, sqlstore.Options{
@@ -174,6 +179,49 @@ func (d *DB) Ping(ctx context.Context) error {
 	return d.write(ctx, func(t *tx) error {
 		return t.exec("insert into counters (name, value) values ('ping', 1) on conflict (name) do update set value = value + 1")
 	})
+}
+
+// DamagedError is the error of every call once a page of the file was found that is not as SQLite writes it. Nothing is read from
+// such a file or written to it any more: what is decided by half a database is worse than a service that stands.
+type DamagedError struct {
+	Path string
+	Err  error
+}
+
+func (d *DamagedError) Error() string {
+	return fmt.Sprintf("sqlite: %s is damaged, and the service stands (%v): stop it and put the newest backup in its place (signalbox restore)",
+		d.Path, d.Err)
+}
+
+// Unwrap gives the driver's error.
+func (d *DamagedError) Unwrap() error { return d.Err }
+
+// Retryable reports true: nothing is given up for it.
+func (d *DamagedError) Retryable() bool { return true }
+
+func (d *DB) damaged() error {
+	if found := d.damage.Load(); found != nil {
+		return found
+	}
+	return nil
+}
+
+// whole replaces the error of a call that has met damage.
+func (d *DB) whole(err *error) {
+	var said *driver.Error
+	if errors.As(*err, &said) && (said.Code()&0xff == lib.SQLITE_CORRUPT || said.Code() == lib.SQLITE_NOTADB) {
+		d.damage.CompareAndSwap(nil, &DamagedError{d.path, said})
+		*err = d.damaged()
+	}
+}
+
+// Check reads the whole file and reports damage.
+func (d *DB) Check(ctx context.Context) error {
+	err := check(ctx, d.path, "quick_check(1)")
+	if found := (*DamagedError)(nil); errors.As(err, &found) {
+		d.damage.CompareAndSwap(nil, found)
+	}
+	return err
 }
 
 // Close waits for what has been handed in and closes the file.

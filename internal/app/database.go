@@ -85,6 +85,16 @@ func (v *Service) openDatabase(ctx context.Context) error {
 	return nil
 }
 
+// checkFile reads the whole of a database that is a file, and reports damage.
+func (v *Service) checkFile(ctx context.Context) error {
+	if file, is := v.DB.(interface {
+		Check(ctx context.Context) error
+	}); is {
+		return file.Check(ctx)
+	}
+	return nil
+}
+
 // Occupy takes the data directory for one server, until the file is closed or this process is no
 // more, however it ends. A refusal names who has it. Servers that share a PostgreSQL take none.
 func (s Settings) Occupy() (io.Closer, error) {

@@ -111,7 +111,7 @@ func Examine(ctx context.Context, v *Service, e Examination, report Report) (wro
 	defer cancel()
 	version, err := v.Git.Version(ctx)
 	d.of("git").Check("version "+version, "", err)
-	d.of("database").Check(v.Settings.Database(), "", v.DB.Ping(ctx))
+	d.of("database").Check(v.Settings.Database(), "", cmp.Or(v.checkFile(ctx), v.DB.Ping(ctx)))
 	_, _, err = v.Leases.Holder(ctx, "doctor")
 	d.of("leases").Check("can be read", "", err)
 	if v.walls.loud != nil {

@@ -328,6 +328,11 @@ func (v *Service) Run(ctx context.Context, l, hooks net.Listener) error {
 	defer g.Stop()
 	g.Go("credentials", v.credentials.Sweep)
 	g.Go("modes", v.keepModes)
+	g.Go("database", func(ctx context.Context) {
+		if err := v.checkFile(ctx); err != nil && ctx.Err() == nil {
+			v.Log.Error("the database was read", "err", err)
+		}
+	})
 	if v.Tracks != nil {
 		g.Go("tracks", v.Tracks.Run)
 	}
