@@ -22,6 +22,7 @@ require (
 	github.com/muktihari/fit v0.26.1
 	github.com/paulmach/orb v0.14.0
 	github.com/prometheus/client_golang v1.25.0
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/secure-systems-lab/go-securesystemslib v0.11.1
 	github.com/slack-go/slack v0.35.0
 	github.com/stretchr/testify v1.12.1

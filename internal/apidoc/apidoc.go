@@ -9,14 +9,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Document is an OpenAPI document, or a part of it.
@@ -56,102 +57,24 @@ func (d Document) Resolve(part Document) Document {
 	return d.At(d, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
 }
 
-// Violations lists where a value is not as a schema says. It covers the keywords that the document uses,
-// and reports any other.
-func (d Document) Violations(schema Document, v any, where string) (out []string) {
-	schema = d.Resolve(schema)
-	wrong := func(format string, args ...any) { out = append(out, where+": "+fmt.Sprintf(format, args...)) }
-	for keyword, want := range schema {
-		switch keyword {
-		case "description", "default", "required", "properties":
-		case "type":
-			if !isType(want.(string), v) {
-				wrong("%T is no %s", v, want)
-			}
-		case "enum":
-			if !slices.Contains(want.([]any), v) {
-				wrong("%v is none of %v", v, want)
-			}
-		case "const":
-			if v != want {
-				wrong("%v is not %v", v, want)
-			}
-		case "format":
-			layout := map[any]string{"date-time": time.RFC3339Nano, "date": time.DateOnly}[want]
-			if _, err := time.Parse(layout, fmt.Sprint(v)); err != nil {
-				wrong("%v is no %s", v, want)
-			}
-		case "minimum", "maximum", "maxLength":
-			out = append(out, bound(keyword, want.(float64), v, where)...)
-		case "anyOf", "oneOf":
-			if !slices.ContainsFunc(want.([]any), func(one any) bool { return len(d.Violations(one.(map[string]any), v, where)) == 0 }) {
-				wrong("%v fits none of %s", v, keyword)
-			}
-		case "items":
-			list, _ := v.([]any)
-			for i, one := range list {
-				out = append(out, d.Violations(want.(map[string]any), one, fmt.Sprintf("%s[%d]", where, i))...)
-			}
-		case "additionalProperties":
-		default:
-			wrong("the test does not know the keyword %s", keyword)
-		}
+// Violations lists where a value is not as a schema of the document says.
+func (d Document) Violations(schema Document, v any, where string) []string {
+	whole := map[string]any(maps.Clone(d)) // references lead to it
+	whole["allOf"] = []any{map[string]any(schema)}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	err := c.AddResource("apidoc:document", whole)
+	var s *jsonschema.Schema
+	if err == nil {
+		s, err = c.Compile("apidoc:document")
 	}
-	if object, is := v.(map[string]any); is {
-		out = append(out, d.members(schema, object, where)...)
+	if err == nil {
+		err = s.Validate(v)
 	}
-	return out
-}
-
-// members lists what is wrong with the properties of an object.
-func (d Document) members(schema Document, object map[string]any, where string) (out []string) {
-	required, _ := schema["required"].([]any)
-	for _, name := range required {
-		if _, has := object[name.(string)]; !has {
-			out = append(out, fmt.Sprintf("%s: %s is missing", where, name))
-		}
-	}
-	properties, _ := schema["properties"].(map[string]any)
-	for name, value := range object {
-		at := where + "." + name
-		own, known := properties[name].(map[string]any)
-		more, open := schema["additionalProperties"].(map[string]any)
-		switch {
-		case known:
-			out = append(out, d.Violations(own, value, at)...)
-		case open:
-			out = append(out, d.Violations(more, value, at)...)
-		case schema["additionalProperties"] == false:
-			out = append(out, at+": is not described")
-		}
-	}
-	return out
-}
-
-func bound(keyword string, limit float64, v any, where string) []string {
-	n, _ := v.(float64)
-	text, _ := v.(string)
-	if keyword == "minimum" && n < limit || keyword == "maximum" && n > limit || keyword == "maxLength" && float64(len(text)) > limit {
-		return []string{fmt.Sprintf("%s: %v is beyond the %s %v", where, v, keyword, limit)}
+	if err != nil {
+		return []string{where + ": " + err.Error()}
 	}
 	return nil
-}
-
-func isType(name string, v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		return name == "object"
-	case []any:
-		return name == "array"
-	case string:
-		return name == "string"
-	case bool:
-		return name == "boolean"
-	case float64:
-		return name == "number" || name == "integer" && v == math.Trunc(v)
-	default:
-		return name == "null"
-	}
 }
 
 // Decode reads JSON as Violations takes it.
