@@ -246,23 +246,6 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{a.event(result, ev)}}
 }
 
-// take takes what a run has left: its commit, its report and what the report names; why is an error in words. While the disk has
-// no room it is tried again, so that no agent runs again for that.
-func (a *attempt) take(ctx context.Context, space work.Workspace, report *stage.Report) (tip work.Tip, why string, err error) {
-	for {
-		if tip, err = a.Workspaces.Take(ctx, space); err != nil {
-			why = a.untaken(ctx, err)
-		} else if report.Filed, tip.SHA, err = a.file(ctx, tip.SHA); err != nil {
-			why = "its report could not be put into the branch: " + fault.Words(err.Error())
-		} else if err = a.readLeft(ctx, tip.SHA, report); err != nil {
-			why = "what it has left could not be read: " + fault.Words(err.Error())
-		}
-		if !fault.IsShortage(err) || a.Wait(ctx, remoteWait) != nil {
-			return tip, why, err
-		}
-	}
-}
-
 // failed reports that it failed: the queue tries again until the agent has had
 // all its retries. One that ended at its budget, that did the same again and again, or that the network refused a host,
 // would do so again.

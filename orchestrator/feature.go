@@ -193,6 +193,23 @@ func (a *attempt) file(ctx context.Context, tip string) (stage.Filed, string, er
 	return filed, added.SHA, err
 }
 
+// take takes what a run has left: its commit, its report and what the report names; why is an error in words. While the disk has
+// no room it is tried again, so that no agent runs again for that.
+func (a *attempt) take(ctx context.Context, space work.Workspace, report *stage.Report) (tip work.Tip, why string, err error) {
+	for {
+		if tip, err = a.Workspaces.Take(ctx, space); err != nil {
+			why = a.untaken(ctx, err)
+		} else if report.Filed, tip.SHA, err = a.file(ctx, tip.SHA); err != nil {
+			why = "its report could not be put into the branch: " + fault.Words(err.Error())
+		} else if err = a.readLeft(ctx, tip.SHA, report); err != nil {
+			why = "what it has left could not be read: " + fault.Words(err.Error())
+		}
+		if !fault.IsShortage(err) || a.Wait(ctx, remoteWait) != nil {
+			return tip, why, err
+		}
+	}
+}
+
 // readLeft reads what a run has left for people in its commit: open questions, if any, and
 // which of its artefacts are there. Questions that stood there when it began were put to
 // people then. What cannot be read is an error: a task whose questions are overlooked goes

@@ -34,14 +34,16 @@ func Backup(ctx context.Context, from, to string) (err error) {
 	if err = errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("sqlite: %s cannot be copied: %w", from, err)
 	}
-	err = errors.Join(check(ctx, fresh, "integrity_check(1)"), os.Chmod(fresh, 0o600), flush(fresh), os.Link(fresh, to), flush(filepath.Dir(to)))
+	err = errors.Join(
+		check(ctx, fresh, "integrity_check(1)"), os.Chmod(fresh, 0o600), flush(fresh), os.Link(fresh, to), flush(filepath.Dir(to)),
+	)
 	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	return nil
 }
 
-// check reads the whole file, as a pragma does: a *DamagedError is what it has found.
+// check reads the whole file, as a pragma does: what it has found is retryable.
 func check(ctx context.Context, path, pragma string) error {
 	db, err := sql.Open("sqlite", dsn(path)+"&mode=ro")
 	if err != nil {
@@ -50,7 +52,7 @@ func check(ctx context.Context, path, pragma string) error {
 	var found string
 	err = db.QueryRowContext(ctx, "pragma "+pragma).Scan(&found)
 	if err == nil && found != "ok" {
-		err = &DamagedError{path, errors.New(strings.ReplaceAll(found, "\n", " "))}
+		err = errDamaged(path, strings.ReplaceAll(found, "\n", " "))
 	}
 	return errors.Join(err, db.Close())
 }

@@ -89,7 +89,7 @@ func TestDamage(t *testing.T) {
 	require.NoError(t, f.Close())
 	require.ErrorContains(t, sqlite.Backup(t.Context(), from, to), "malformed")
 	require.NoFileExists(t, to)
-	var damaged *sqlite.DamagedError
+	damaged := from + " is damaged"
 	for name, meet := range map[string]func(*sqlite.DB) error{
 		"read whole":  func(db *sqlite.DB) error { return db.Check(t.Context()) },
 		"met by jobs": func(db *sqlite.DB) error { _, err := db.Jobs(t.Context(), queue.Filter{Limit: 1000}); return err },
@@ -97,17 +97,17 @@ func TestDamage(t *testing.T) {
 		db, err := sqlite.Open(t.Context(), sqlite.Options{Path: from})
 		require.NoError(t, err, name)
 		require.NoError(t, db.Ping(t.Context()), name)
-		require.ErrorAs(t, meet(db), &damaged, name)
-		require.True(t, fault.Retryable(damaged), name)
-		require.ErrorContains(t, damaged, from+" is damaged")
-		require.ErrorAs(t, db.Ping(t.Context()), &damaged, name)
+		met := meet(db)
+		require.ErrorContains(t, met, damaged, name)
+		require.True(t, fault.Retryable(met), name)
+		require.ErrorContains(t, db.Ping(t.Context()), damaged, name)
 		_, err = db.Tokens(t.Context())
-		require.ErrorAs(t, err, &damaged, name)
+		require.ErrorContains(t, err, damaged, name)
 		require.NoError(t, db.Close(), name)
 	}
 	require.NoError(t, os.WriteFile(from, []byte(strings.Repeat("no database", 1000)), 0o600))
 	_, err = sqlite.Open(t.Context(), sqlite.Options{Path: from})
-	require.ErrorAs(t, err, &damaged)
+	require.ErrorContains(t, err, damaged)
 }
 
 func TestUnused(t *testing.T) {

@@ -29,6 +29,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/signalbox-dev/signalbox/internal/sqlstore"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
 // Options of a DB.
@@ -51,7 +52,7 @@ type DB struct {
 	texts  map[string]statement
 
 	path    string
-	damage  atomic.Pointer[DamagedError]
+	damage  atomic.Pointer[fault.Error]
 	closing sync.RWMutex // held for reading while a reader is at work
 	closed  bool
 }
@@ -181,23 +182,12 @@ func (d *DB) Ping(ctx context.Context) error {
 	})
 }
 
-// DamagedError is the error of every call once a page of the file was found that is not as SQLite writes it. Nothing is read from
-// such a file or written to it any more: what is decided by half a database is worse than a service that stands.
-type DamagedError struct {
-	Path string
-	Err  error
+// errDamaged is the error of every call once a page of the file was found that is not as SQLite writes it. Nothing is read from such
+// a file or written to it any more, and nothing is given up: half a database decides worse than none.
+func errDamaged(path, found string) *fault.Error {
+	return &fault.Error{Again: true, Text: fmt.Sprintf(
+		"sqlite: %s is damaged (%s): stop the service and put the newest backup in its place (signalbox restore)", path, found)}
 }
-
-func (d *DamagedError) Error() string {
-	return fmt.Sprintf("sqlite: %s is damaged, and the service stands (%v): stop it and put the newest backup in its place (signalbox restore)",
-		d.Path, d.Err)
-}
-
-// Unwrap gives the driver's error.
-func (d *DamagedError) Unwrap() error { return d.Err }
-
-// Retryable reports true: nothing is given up for it.
-func (d *DamagedError) Retryable() bool { return true }
 
 func (d *DB) damaged() error {
 	if found := d.damage.Load(); found != nil {
@@ -210,7 +200,7 @@ func (d *DB) damaged() error {
 func (d *DB) whole(err *error) {
 	var said *driver.Error
 	if errors.As(*err, &said) && (said.Code()&0xff == lib.SQLITE_CORRUPT || said.Code() == lib.SQLITE_NOTADB) {
-		d.damage.CompareAndSwap(nil, &DamagedError{d.path, said})
+		d.damage.CompareAndSwap(nil, errDamaged(d.path, said.Error()))
 		*err = d.damaged()
 	}
 }
@@ -218,7 +208,7 @@ func (d *DB) whole(err *error) {
 // Check reads the whole file and reports damage.
 func (d *DB) Check(ctx context.Context) error {
 	err := check(ctx, d.path, "quick_check(1)")
-	if found := (*DamagedError)(nil); errors.As(err, &found) {
+	if found := (*fault.Error)(nil); errors.As(err, &found) {
 		d.damage.CompareAndSwap(nil, found)
 	}
 	return err

@@ -11,14 +11,6 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/pgtest"
 )
 
-// The same demonstration with PostgreSQL as the store.
-func TestPostgres(t *testing.T) {
-	s := pgtest.Start(t, pgtest.Options{Durable: true})
-	summary := demo(t, "-speed", "20", "-database-url", s.URL("postgres"))
-	require.GreaterOrEqual(t, summary.AgentRuns, 45)
-	require.Equal(t, 3, summary.Retries)
-}
-
 // Three servers share a database. They are killed and paused for longer than their claims live, in turn; the database is killed and
 // comes back, is cut off, and is replaced by its standby: every card meets its fate, and nothing is seen twice.
 func TestReplicas(t *testing.T) {

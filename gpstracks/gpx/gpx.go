@@ -15,33 +15,23 @@ import (
 	"fmt"
 	"io"
 	"iter"
+
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 )
 
 // Limits bound one document. Zero values take the defaults of DefaultLimits.
 type Limits struct {
-	Bytes  int64 // after decompression
-	Points int   // of all tracks and routes
-	Depth  int   // of elements in each other
-	Text   int   // bytes of one text, such as a name; more are cut off
+	Bytes  int64 `envDefault:"10485760"` // after decompression
+	Points int   `envDefault:"200000"`   // of all tracks and routes
+	Depth  int   `envDefault:"32"`       // of elements in each other
+	Text   int   `envDefault:"4096"`     // bytes of one text, such as a name; more are cut off
 }
 
 // DefaultLimits are 10 MiB, 200,000 points, elements 32 deep and texts of 4 kB.
-func DefaultLimits() Limits { return Limits{10 << 20, 200_000, 32, 4096} }
+func DefaultLimits() Limits { return Limits{}.orDefault() }
 
 func (l Limits) orDefault() Limits {
-	d := DefaultLimits()
-	if l.Bytes <= 0 {
-		l.Bytes = d.Bytes
-	}
-	if l.Points <= 0 {
-		l.Points = d.Points
-	}
-	if l.Depth <= 0 {
-		l.Depth = d.Depth
-	}
-	if l.Text <= 0 {
-		l.Text = d.Text
-	}
+	defaults.Fill(&l)
 	return l
 }
 

@@ -19,41 +19,22 @@ import (
 	"iter"
 
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 )
 
-// Limits bound what one file may cost. Zero values stand for the numbers beside them.
+// Limits bound what one file may cost. Zero values take the defaults of their tags.
 type Limits struct {
 	Document  gpx.Limits // one document, alone or in an archive: gpx.DefaultLimits
-	Bytes     int64      // of all documents of an archive, after decompression: 64 GiB
-	Entries   int        // of all archives in it: 200,000
-	Nesting   int        // compressions and archives in each other: 4
-	Directory int64      // bytes of a ZIP archive's table of contents: 32 MiB
-	Memory    int64      // bytes of a ZIP archive that is no file on disk, such as one in another: 32 MiB
+	Bytes     int64      `envDefault:"68719476736"` // of all documents of an archive, after decompression: 64 GiB
+	Entries   int        `envDefault:"200000"`      // of all archives in it
+	Nesting   int        `envDefault:"4"`           // compressions and archives in each other
+	Directory int64      `envDefault:"33554432"`    // bytes of a ZIP archive's table of contents: 32 MiB
+	Memory    int64      `envDefault:"33554432"`    // bytes of a ZIP archive that is no file on disk, such as one in another: 32 MiB
 }
 
 func (l Limits) orDefault() Limits {
-	d := Limits{gpx.DefaultLimits(), 64 << 30, 200_000, 4, 32 << 20, 32 << 20}
-	if l.Document.Bytes <= 0 {
-		l.Document.Bytes = d.Document.Bytes
-	}
-	if l.Document.Points <= 0 {
-		l.Document.Points = d.Document.Points
-	}
-	if l.Bytes <= 0 {
-		l.Bytes = d.Bytes
-	}
-	if l.Entries <= 0 {
-		l.Entries = d.Entries
-	}
-	if l.Nesting <= 0 {
-		l.Nesting = d.Nesting
-	}
-	if l.Directory <= 0 {
-		l.Directory = d.Directory
-	}
-	if l.Memory <= 0 {
-		l.Memory = d.Memory
-	}
+	defaults.Fill(&l)
+	defaults.Fill(&l.Document)
 	return l
 }
 

@@ -75,11 +75,7 @@ func (s *Server) Follow(t TB) *Server {
 	}
 	if err == nil {
 		t.Cleanup(f.end)
-		var out []byte
-		out, err = f.command("pg_basebackup", "-d", s.URL("postgres"), "-D", filepath.Join(f.dir, "data"), "-R", "--checkpoint=fast").CombinedOutput()
-		if err != nil {
-			err = fmt.Errorf("pg_basebackup: %w: %s", err, out)
-		}
+		err = f.command("pg_basebackup", "-d", s.URL("postgres"), "-D", filepath.Join(f.dir, "data"), "-R", "--checkpoint=fast").Run()
 	}
 	if err = errors.Join(err, f.run(), s.exec(`select pg_reload_conf()`)); err != nil {
 		t.Fatal("pgtest: ", err)

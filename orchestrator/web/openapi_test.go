@@ -345,18 +345,6 @@ func TestExamplesAndAnswers(t *testing.T) {
 	})
 }
 
-// A HEAD changes nothing, whatever else is done at its path: a page of a stranger may send one for a person.
-func TestHeadChangesNothing(t *testing.T) {
-	t.Parallel()
-	describedWorld(t, func(w *world) {
-		for _, path := range []string{"/pauses", "/tasks/{id}/deps"} {
-			before := w.send("GET "+path, nil, "", adminToken).Body.String()
-			require.Equal(w, http.StatusOK, w.send("HEAD "+path, nil, `{"on": 3, "why": "x"}`, adminToken).Code)
-			require.Equal(w, before, w.send("GET "+path, nil, "", adminToken).Body.String())
-		}
-	})
-}
-
 // What is refused is refused as described.
 func TestRefusalsAreAsDescribed(t *testing.T) {
 	t.Parallel()

@@ -2,8 +2,6 @@ package mergegate_test
 
 import (
 	"context"
-	"fmt"
-	"syscall"
 	"testing"
 	"time"
 
@@ -395,22 +393,5 @@ func TestMergeLineBound(t *testing.T) {
 		g.Stands(first, stage.Done)
 		g.Waits(second, stage.HoldConfirm)
 		g.Replays()
-	})
-}
-
-// A lease that cannot be given back is, once it can be: it keeps nobody from merging until it ends by itself.
-func TestMergeGateGivesBack(t *testing.T) {
-	mergeGate(t, func(g *gateRig) {
-		g.Shutdown()
-		g.Place.SetRemote(AppRepo, "main", "")
-		g.repos = []string{"acme/other"} // others have the lease for the moment of the merge
-		g.Start()
-		g.unreturned = fmt.Errorf("write .lease: %w", syscall.ENOSPC)
-		item := g.Finish("x")
-		g.unreturned = nil
-		g.Settle(time.Minute)
-		g.Stands(item, stage.Done)
-		g.free()
-		require.Len(g, g.forge.bases(), 1, "merged once")
 	})
 }

@@ -3,6 +3,7 @@ package mergegate_test
 import (
 	"context"
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -231,5 +232,22 @@ func TestPushedInLine(t *testing.T) {
 		l.green(two)
 		l.Settle(2 * time.Minute)
 		require.Contains(l, l.summary(two), "2nd in line to merge in acme/app, behind "+l.Task(three).WorkItemID, "it was judged again")
+	})
+}
+
+// A lease that cannot be given back is, once it can be: it keeps nobody from merging until it ends by itself.
+func TestMergeGateGivesBack(t *testing.T) {
+	mergeGate(t, func(g *gateRig) {
+		g.Shutdown()
+		g.Place.SetRemote(AppRepo, "main", "")
+		g.repos = []string{"acme/other"} // others have the lease for the moment of the merge
+		g.Start()
+		g.unreturned = fmt.Errorf("write .lease: %w", syscall.ENOSPC)
+		item := g.Finish("x")
+		g.unreturned = nil
+		g.Settle(time.Minute)
+		g.Stands(item, stage.Done)
+		g.free()
+		require.Len(g, g.forge.bases(), 1, "merged once")
 	})
 }
