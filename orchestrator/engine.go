@@ -84,8 +84,8 @@ type Deps struct {
 // Options are an engine's settings; zero values mean the defaults.
 type Options struct {
 	MaxConcurrency int             `env:"MAX_CONCURRENCY" envDefault:"2" min:"1" doc:"agents at a time"`
-	EventWorkers   int             // for each pool of events; default 4
-	EffectWorkers  int             // for each lane; default 4
+	EventWorkers   int             `envDefault:"4"` // for each pool of events
+	EffectWorkers  int             `envDefault:"4"` // for each lane
 	AgentTimeout   time.Duration   `env:"AGENT_TIMEOUT" envDefault:"60m" doc:"time limit of an agent"`
 	ProbeWait      time.Duration   `env:"PROBE_WAIT" envDefault:"10m" doc:"how long a deployment has until the registry's probe answers with the commit"`
 	VerifyTimeout  time.Duration   `env:"VERIFY_TIMEOUT" envDefault:"30m" doc:"time limit of each command of the registry's verify"`
@@ -104,18 +104,7 @@ type Options struct {
 	Settings func() map[string]string
 	Off      []string // gates of the pipeline and of features that are switched off
 	Places   Places   // beside the first ones; each has lanes of its own
-	Worker   string   // name of this process in claims; default "worker"
-}
-
-func (o *Options) defaults() {
-	defaults.Fill(o)
-	if o.EventWorkers <= 0 {
-		o.EventWorkers = 4
-	}
-	if o.EffectWorkers <= 0 {
-		o.EffectWorkers = 4
-	}
-	o.Worker = cmp.Or(o.Worker, "worker")
+	Worker   string   `envDefault:"worker"` // name of this process in claims
 }
 
 // Engine turns events into decisions and decisions into work. It holds no task
@@ -146,7 +135,7 @@ type Engine struct {
 // New wires an engine for a pipeline. A gate that the pipeline or a project
 // names and nobody registered, or an effect kind that nobody runs, is an error that names it.
 func New(p stage.Pipeline, deps Deps, opt Options, features ...Feature) (*Engine, error) {
-	opt.defaults()
+	defaults.Fill(&opt)
 	if err := deps.check(); err != nil {
 		return nil, err
 	}

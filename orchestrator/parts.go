@@ -1,12 +1,11 @@
 package orchestrator
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -48,9 +47,6 @@ func (p *Parts) Complete(feature string) error {
 	if p.Store == nil || p.Projects == nil {
 		return fmt.Errorf("%s: Parts.Store and Projects are required", feature)
 	}
-	p.Log = cmp.Or(p.Log, slog.New(slog.DiscardHandler))
-	if p.Now == nil {
-		p.Now = run.Real{}.Now
-	}
+	defaults.Fill(p)
 	return nil
 }

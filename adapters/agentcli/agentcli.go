@@ -48,6 +48,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli/agentout"
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -55,17 +56,17 @@ import (
 
 // Options of a Runner. LogDir, StateDir and Shim are required.
 type Options struct {
-	Default   string            // preset or command line for commands that name none; default "claude"
+	Default   string            `envDefault:"claude"` // preset or command line for commands that name none
 	Presets   map[string]Preset // added to the built-in ones
 	LogDir    string            // one directory for each task
-	LogMax    int64             // bytes kept of each output, default 8 MiB: the first and the last half
-	RoomMax   int64             // bytes by which the directories of a run may grow before it is stopped; default 32 GiB
+	LogMax    int64             `envDefault:"8388608"`     // bytes kept of each output: the first and the last half
+	RoomMax   int64             `envDefault:"34359738368"` // bytes by which the directories of a run may grow before it is stopped
 	StateDir  string            // what is running
 	HomeDir   string            // HOME and TMPDIR of agents are made below it, anew for each execution; empty = the service's own
 	HomeFiles []string          // of the service's HOME, copied into each agent's, beside those of the preset
 	Jail      *work.Jail        // what every agent may touch, beside what its command gives it; nil = all that this user may. Needs HomeDir
-	TermGrace time.Duration     // between TERM and KILL; default 20 s
-	Stall     time.Duration     // of commands that name none: an agent that has printed nothing for so long is stopped; default 30 min
+	TermGrace time.Duration     `envDefault:"20s"` // between TERM and KILL
+	Stall     time.Duration     `envDefault:"30m"` // of commands that name none: an agent that has printed nothing for so long is stopped
 	EnvAllow  []string          // names of our environment that agents see, "X_*" for a prefix; nil = DefaultEnv
 	Shim      []string          // argv that ends in RunShim, e.g. /proc/self/exe agent-shim
 	Prices    map[string]Price  // of models, or of agents by name, for tools that report no cost
@@ -135,28 +136,12 @@ func New(o Options) (*Runner, error) {
 }
 
 func (o *Options) fill() {
-	o.Default = cmp.Or(o.Default, "claude")
-	if o.LogMax <= 0 {
-		o.LogMax = 8 << 20
-	}
-	if o.RoomMax <= 0 {
-		o.RoomMax = 32 << 30
-	}
-	if o.TermGrace <= 0 {
-		o.TermGrace = 20 * time.Second
-	}
-	if o.Stall <= 0 {
-		o.Stall = 30 * time.Minute
-	}
+	defaults.Fill(o)
 	if o.EnvAllow == nil {
 		o.EnvAllow = DefaultEnv()
 	}
 	if o.Hidden == nil {
 		o.Hidden = secret.NewRedactor(secret.Credentials(os.Environ())...)
-	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Now == nil {
-		o.Now = time.Now
 	}
 	o.Presets = maps.Clone(o.Presets)
 }

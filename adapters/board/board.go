@@ -13,7 +13,6 @@
 package board
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -22,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
@@ -31,7 +31,7 @@ import (
 type Options struct {
 	Path   string // of the SQLite file that the service keeps everything in
 	URL    string // of its PostgreSQL, as adapters/postgres takes it
-	Schema string // of the tables there, which exists; "" = "signalbox"
+	Schema string `envDefault:"signalbox"` // of the tables there, which exists
 	// Page is the address of the cards' pages as people reach it, such as
 	// https://signalbox.example.org/dashboard/board/cards; links lead there.
 	Page string
@@ -64,14 +64,12 @@ var (
 
 // Open opens the database and makes the tables that are missing.
 func Open(ctx context.Context, o Options) (*Board, error) {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	defaults.Fill(&o)
 	b := &Board{opt: o}
 	var err error
 	switch {
 	case o.URL != "":
-		b.db, err = openPostgres(o.URL, cmp.Or(o.Schema, "signalbox"))
+		b.db, err = openPostgres(o.URL, o.Schema)
 	case o.Path != "":
 		b.db, err = openSQLite(o.Path)
 	default:

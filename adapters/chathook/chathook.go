@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/post"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/messenger"
@@ -56,9 +57,7 @@ func New(o Options) (*Chat, error) {
 		return nil, errors.New("chathook: Options.URL and Secret: want an address such as https://example.org/chat, and a secret")
 	}
 	o.Client = post.Client(o.Client)
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
-	}
+	defaults.Fill(&o)
 	return &Chat{o}, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -25,9 +26,9 @@ import (
 type Options struct {
 	Resolver resolver      // nil = that of the system
 	Dial     dial          // of addresses that were checked; nil = the system's network
-	Tunnels  int           // requests and tunnels at a time; default 64
-	Idle     time.Duration // a tunnel through which nothing passes for so long is closed; default 5 min
-	Header   time.Duration // that a request may take to be read; default 10 s
+	Tunnels  int           `envDefault:"64"`  // requests and tunnels at a time
+	Idle     time.Duration `envDefault:"5m"`  // a tunnel through which nothing passes for so long is closed
+	Header   time.Duration `envDefault:"10s"` // that a request may take to be read
 	Log      *slog.Logger  // nil discards
 }
 
@@ -72,10 +73,7 @@ func listen(rules Rules, o Options) (*proxy, error) {
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{}).DialContext
 	}
-	o.Tunnels = cmp.Or(o.Tunnels, 64)
-	o.Idle = cmp.Or(o.Idle, 5*time.Minute)
-	o.Header = cmp.Or(o.Header, 10*time.Second)
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	defaults.Fill(&o)
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("egress: %w", err)

@@ -28,7 +28,6 @@
 package gitcli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,18 +40,19 @@ import (
 	"sync"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // Options of a Git. Root is required.
 type Options struct {
 	Root      string        // directory of mirrors and checkouts
-	Git       string        // the git executable; default "git"
-	Name      string        // author of our own commits; default "signalbox"
-	Email     string        // default "signalbox@localhost"
+	Git       string        `envDefault:"git"`       // the git executable
+	Name      string        `envDefault:"signalbox"` // author of our own commits
+	Email     string        `envDefault:"signalbox@localhost"`
 	Tokens    Tokens        // sent as HTTP basic authentication; nil: none
 	Protected []string      // branches that are never pushed, beside each project's main
-	Timeout   time.Duration // of one git call; default 5 min
+	Timeout   time.Duration `envDefault:"5m"` // of one git call
 	Limits    Limits        // of what is taken of an attempt
 	Shared    bool          // several services share the tasks: commits are handed over through the remote
 	Shim      []string      // argv that ends in RunCheckShim, e.g. /proc/self/exe check-shim; without it no check is run
@@ -89,11 +89,11 @@ func New(ctx context.Context, o Options) (*Git, error) {
 		return nil, fmt.Errorf("gitcli: %w", err)
 	}
 	o.Root = root
-	o.Git = cmp.Or(o.Git, "git")
+	defaults.Fill(&o)
+	defaults.Fill(&o.Limits)
 	if o.Git, err = exec.LookPath(o.Git); err != nil {
 		return nil, fmt.Errorf("gitcli: git is not installed: %w", err)
 	}
-	o.defaults()
 	for _, dir := range []string{"mirrors", "repos", "work", "home"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
 			return nil, fmt.Errorf("gitcli: %w", err)
@@ -103,16 +103,6 @@ func New(ctx context.Context, o Options) (*Git, error) {
 	g.env = environment(o)
 	_, err = g.Version(ctx)
 	return g, err
-}
-
-func (o *Options) defaults() {
-	o.Name = cmp.Or(o.Name, "signalbox")
-	o.Email = cmp.Or(o.Email, "signalbox@localhost")
-	if o.Timeout <= 0 {
-		o.Timeout = 5 * time.Minute
-	}
-	o.Limits.defaults()
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 }
 
 // environment returns the variables of git: nothing of ours but PATH.

@@ -242,23 +242,11 @@ func (w *pieces) Write(p []byte) (int, error) {
 
 // Limits bound what is taken of one attempt of an agent. A zero value has the default.
 type Limits struct {
-	File    int64 // bytes of one file; default 100 MiB, which git hosts take at most
-	Bytes   int64 // of all new objects together, as they are stored and as they are read; default 1 GiB
-	Objects int   // new files, directories and commits, and how many files more there may be; default 100,000
-	Path    int   // bytes of a file's name with its directories; default 1024
-	Depth   int   // directories that a file lies in; default 50
-}
-
-func (l *Limits) defaults() {
-	l.File, l.Bytes = orDefault(l.File, 100<<20), orDefault(l.Bytes, 1<<30)
-	l.Objects, l.Path, l.Depth = orDefault(l.Objects, 100_000), orDefault(l.Path, 1024), orDefault(l.Depth, 50)
-}
-
-func orDefault[N int | int64](n, standard N) N {
-	if n <= 0 {
-		return standard
-	}
-	return n
+	File    int64 `envDefault:"104857600"`  // bytes of one file; 100 MiB, which git hosts take at most
+	Bytes   int64 `envDefault:"1073741824"` // of all new objects together, as they are stored and as they are read; 1 GiB
+	Objects int   `envDefault:"100000"`     // new files, directories and commits, and how many files more there may be
+	Path    int   `envDefault:"1024"`       // bytes of a file's name with its directories
+	Depth   int   `envDefault:"50"`         // directories that a file lies in
 }
 
 func tooMuch(format string, args ...any) error {

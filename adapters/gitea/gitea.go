@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
@@ -65,9 +66,7 @@ func New(o Options) (*Client, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
 		return nil, errors.New("gitea: BaseURL must be the address of the server, such as https://git.example.org")
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	defaults.Fill(&o)
 	if o.Comparing == 0 {
 		o.Comparing = comparingMax
 	}

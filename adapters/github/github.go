@@ -18,6 +18,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
@@ -57,9 +58,7 @@ func New(o Options) (*Client, error) {
 	if o.Token == "" && o.App == nil {
 		return nil, errors.New("github: Token is missing: a token that may read checks and write contents and pull requests")
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	defaults.Fill(&o)
 	c := &Client{
 		opt: o, files: plain(o.HTTPClient),
 		permissions: map[string]permission{}, rules: map[string]knownRules{},

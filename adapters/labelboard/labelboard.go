@@ -18,7 +18,6 @@
 package labelboard
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +30,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -85,7 +85,7 @@ func New(o Options) (*Client, error) {
 		return nil, errors.New("labelboard: Token is missing: " +
 			"a token that may read and write issues, of an account that the service acts as")
 	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	defaults.Fill(&o)
 	_, site, _ := strings.Cut(o.Issues.Web, "://")
 	c := &Client{
 		opt: o, rest: calls(o.Issues.REST), site: site + "/", boards: map[string]board{}, glances: map[string]glanced{},

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -68,10 +69,7 @@ type Gateway struct {
 
 // New checks the options. It serves nothing before Listen.
 func New(o Options) (*Gateway, error) {
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	defaults.Fill(&o)
 	if o.Client == nil {
 		own := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
 		own.DisableCompression = true

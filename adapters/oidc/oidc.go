@@ -59,9 +59,6 @@ func New(o Options) (*Provider, error) {
 	if o.Client == nil {
 		o.Client = &http.Client{Timeout: 10 * time.Second}
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return &Provider{opt: o}, nil
 }
 

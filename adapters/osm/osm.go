@@ -26,6 +26,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
@@ -37,7 +38,7 @@ type Options struct {
 	UserAgent string        // program/version, and best a way to reach who runs it
 	URL       string        // default DefaultURL
 	Pause     time.Duration // from the end of an answer to the next request
-	PageSize  int           // points of a full page; default 5000
+	PageSize  int           `envDefault:"5000"` // points of a full page
 	Limits    gpx.Limits    // of a page
 	HTTP      *http.Client  // nil = one of its own
 	Log       *slog.Logger  // nil discards
@@ -74,11 +75,10 @@ func New(o Options) (*Client, error) {
 	case o.Pause < 0 || o.PageSize < 0:
 		return nil, errors.New("osm: Pause and PageSize of Options cannot be negative")
 	}
-	o.PageSize = cmp.Or(o.PageSize, 5000)
+	defaults.Fill(&o)
 	if o.Limits.Bytes <= 0 {
 		o.Limits.Bytes = gpx.DefaultLimits().Bytes
 	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	own := http.Client{}
 	if o.HTTP != nil {
 		own = *o.HTTP

@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -36,7 +37,7 @@ type Options struct {
 	RoleTokens map[stage.Role]string   // of accounts that comment for a role; a role without one uses Token
 	Secrets    signature.Secrets       // of the webhook
 	Insecure   bool                    // take unsigned webhooks while there are no Secrets
-	Source     string                  // marks our comments; default "signalbox"
+	Source     string                  `envDefault:"signalbox"` // marks our comments
 	States     map[stage.Status]string // ids of columns, for when a project's cannot be read
 	HTTPClient *http.Client            // nil = one with a time-out of 20 s
 	Log        *slog.Logger            // nil discards
@@ -75,11 +76,7 @@ func New(o Options) (*Client, error) {
 	case o.Token == "":
 		return nil, errors.New("plane: Token is missing: an API token of the account that the service acts as")
 	}
-	o.Source = cmp.Or(o.Source, "signalbox")
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	defaults.Fill(&o)
 	if o.Sleep == nil {
 		o.Sleep = func(ctx context.Context, d time.Duration) error { return run.Sleep(ctx, run.Real{}, d) }
 	}

@@ -22,7 +22,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -39,6 +38,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/internal/sqlstore"
 )
@@ -52,13 +52,13 @@ type Options struct {
 	// it; the writer and the listener open two connections of their own with its
 	// settings. Close leaves it open.
 	Pool *pgxpool.Pool
-	// Schema holds the tables and is made when it is missing; "" = "signalbox".
-	Schema string
+	// Schema holds the tables and is made when it is missing.
+	Schema string           `envDefault:"signalbox"`
 	Now    func() time.Time // nil = time.Now
 	Log    *slog.Logger     // nil discards
-	// Patience is how long a call waits for a server that is away; 0 = 15 s. A
+	// Patience is how long a call waits for a server that is away. A
 	// transaction that is under way by then may take up to 30 s more.
-	Patience time.Duration
+	Patience time.Duration `envDefault:"15s"`
 	// Bounds say how many jobs of a pool may be at work in all stores of the
 	// schema together; pools that are not named have no bound. Stores that share
 	// a schema should name the same ones: each keeps to its own.
@@ -126,7 +126,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 }
 
 func configure(ctx context.Context, o Options) (*DB, error) {
-	o.Schema = cmp.Or(o.Schema, "signalbox")
+	defaults.Fill(&o)
 	switch {
 	case o.URL == "" && o.Pool == nil:
 		return nil, errors.New("postgres: Options.URL is missing: name the database, as postgres://user@host/name")
@@ -140,13 +140,6 @@ func configure(ctx context.Context, o Options) (*DB, error) {
 	d := &DB{
 		now: o.Now, log: o.Log, schema: o.Schema, prefix: pgx.Identifier{o.Schema}.Sanitize() + ".", patience: o.Patience,
 		pool: o.Pool, notes: notes{pools: map[string]bool{}, ready: make(chan struct{}, 1)},
-	}
-	if d.now == nil {
-		d.now = time.Now
-	}
-	d.log = cmp.Or(d.log, slog.New(slog.DiscardHandler))
-	if d.patience <= 0 {
-		d.patience = 15 * time.Second
 	}
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails

@@ -17,6 +17,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
@@ -66,7 +67,7 @@ func New(o Options) (*Chat, error) {
 	if o.Channel == "" {
 		return nil, errors.New("slack: Options.Channel is missing: the id of a channel, which its details show last")
 	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	defaults.Fill(&o)
 	opts := []slack.Option{
 		slack.OptionAppLevelToken(o.AppToken.Reveal()), slack.OptionHTTPClient(restclient.Straight(o.HTTPClient)),
 		slack.OptionLog(slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)), // the library would write to the standard error

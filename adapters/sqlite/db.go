@@ -11,7 +11,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -28,6 +27,7 @@ import (
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/sqlstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
@@ -37,7 +37,7 @@ type Options struct {
 	Path   string           // of the file; its directory is made
 	Now    func() time.Time // nil = time.Now
 	Log    *slog.Logger     // nil discards
-	Driver string           // name of a database/sql driver that wraps modernc's, to count or trace; "" = modernc's own
+	Driver string           `envDefault:"sqlite"` // name of a database/sql driver that wraps modernc's, to count or trace
 }
 
 // DB is an open file. It is safe for concurrent use.
@@ -66,14 +66,10 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Path == "" {
 		return nil, errors.New("sqlite: Options.Path is missing")
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	defaults.Fill(&o)
 	if err := os.MkdirAll(filepath.Dir(o.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.Driver = cmp.Or(o.Driver, "sqlite")
 	d := &DB{path: o.Path, stmts: map[string]*sql.Stmt{}, texts: map[string]statement{}}
 	if err := d.open(ctx, o.Driver, o.Path); err != nil {
 		d.whole(&err)

@@ -20,6 +20,7 @@ import (
 	"github.com/go-telegram/bot"
 	"github.com/go-telegram/bot/models"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
@@ -60,9 +61,7 @@ func New(o Options) (*Chat, error) {
 	if o.HTTPClient == nil {
 		o.HTTPClient = &http.Client{Timeout: 20 * time.Second}
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	defaults.Fill(&o)
 	hide := hider(o.Token.Reveal())
 	opts := []bot.Option{
 		bot.WithSkipGetMe(), bot.WithHTTPClient(time.Minute, o.HTTPClient),

@@ -8,7 +8,6 @@
 package trackpostgres
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -22,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/trackstore"
 )
 
@@ -34,10 +34,10 @@ type Options struct {
 	// turn, so name all of a cluster, with target_session_attrs=read-write.
 	URL string
 	// Schema holds the tables and is made when it is missing; "" = "signalbox".
-	Schema string
+	Schema string       `envDefault:"signalbox"`
 	Log    *slog.Logger // nil discards
 	// Patience bounds the wait of a call for a server that is away; 0 = 15 s.
-	Patience time.Duration
+	Patience time.Duration `envDefault:"15s"`
 	// AllowUnsafe opens a server that may forget what it has committed (fsync,
 	// full_page_writes or synchronous_commit off): for tests.
 	AllowUnsafe bool
@@ -63,11 +63,7 @@ var schemaForm = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 // the same time. Blocks of another version's layout are built again from the tracks, which
 // takes a while.
 func Open(ctx context.Context, o Options) (*Tracks, error) {
-	o.Schema = cmp.Or(o.Schema, "signalbox")
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Patience <= 0 {
-		o.Patience = 15 * time.Second
-	}
+	defaults.Fill(&o)
 	switch {
 	case o.URL == "":
 		return nil, errors.New("trackpostgres: Options.URL is missing: name the database, as postgres://user@host/name")

@@ -6,7 +6,6 @@
 package tracksqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"embed"
@@ -19,6 +18,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/trackstore"
 )
 
@@ -47,7 +47,7 @@ func Open(ctx context.Context, o Options) (*Tracks, error) {
 	if o.Path == "" {
 		return nil, errors.New("tracksqlite: Options.Path is missing")
 	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	defaults.Fill(&o)
 	s, err := open(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("tracksqlite: %s: %w", o.Path, err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -15,13 +14,12 @@ import (
 // comes back, is cut off, and is replaced by its standby: every card meets its fate, and nothing is seen twice.
 func TestReplicas(t *testing.T) {
 	primary := pgtest.Start(t, pgtest.Options{Durable: true})
-	standby := primary.Follow(t)
 	wire, url := pgtest.NewWire(t, primary.URL("postgres"))
 	ends, struck := make(chan struct{}), make(chan int)
 	go func() {
 		n := 0
 		defer func() { struck <- n }()
-		for ; ; n++ {
+		for ; n < 12; n++ {
 			select {
 			case <-ends:
 				return
@@ -29,8 +27,8 @@ func TestReplicas(t *testing.T) {
 			}
 			switch {
 			case n == 4:
-				assert.NoError(t, errors.Join(primary.Kill(), standby.Promote()))
-				wire.Lead(standby.URL("postgres"))
+				standby, err := wire.Failover(t, primary)
+				assert.NoError(t, err)
 				primary = standby
 			case n%2 == 0:
 				assert.NoError(t, primary.Restart())

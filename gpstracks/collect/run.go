@@ -1,7 +1,6 @@
 package collect
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/gpx"
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
 
@@ -50,10 +50,7 @@ func New(o Options) (*Collector, error) {
 	if o.Progress == nil {
 		o.Progress = func(Progress) {}
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	defaults.Fill(&o)
 	return &Collector{o}, nil
 }
 

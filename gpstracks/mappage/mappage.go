@@ -5,7 +5,6 @@ package mappage
 
 import (
 	"bytes"
-	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/gpstracks/web"
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 )
 
 //go:embed page
@@ -27,7 +27,7 @@ var builtIn embed.FS
 // Options of a page. Only Prefix is required.
 type Options struct {
 	Prefix   string // path of the page, which begins and ends with a slash
-	API      string // address of the list, seen from the page; default api/gps-tracks
+	API      string `envDefault:"api/gps-tracks"` // address of the list, seen from the page
 	Bases    []Base // what people choose from, the first one first; default Plain
 	On       bool   // tracks are shown before anybody has ticked their box
 	MapLibre fs.FS  // dist directory of another MapLibre GL JS 5 or 6, instead of the built-in one
@@ -41,7 +41,7 @@ var mapLibreFiles = []string{
 
 // Handler serves the page, with all it loads below it.
 func Handler(o Options) http.Handler {
-	o.API = cmp.Or(o.API, "api/gps-tracks")
+	defaults.Fill(&o)
 	if len(o.Bases) == 0 {
 		o.Bases = []Base{Plain()}
 	}

@@ -44,7 +44,7 @@ type Options struct {
 	Tiles        tile.Source
 	Runs         gpstracks.RunStore // of the collector, for health
 	Sources      []Source           // if given, another name in a filter is refused; see SetSources
-	Prefix       string             // path of the list; default /api/gps-tracks
+	Prefix       string             `envDefault:"/api/gps-tracks"` // path of the list
 	BaseURL      string             `env:"GPS_BASE_URL" form:"url" doc:"address of this server as maps reach it, for tiles.json, style.json and ogc; unset: the host that was asked"`
 	ClearToken   string             // bearer token of cache/clear; without one nobody may
 	AllowOrigins []string           `env:"GPS_CORS_ORIGINS" doc:"pages that may read tracks, as https://example.org,… or * for all"`
@@ -55,7 +55,7 @@ type Options struct {
 	// CacheTiles take Limits.Bytes each at most, and much less when compressed.
 	CacheTiles int          `env:"GPS_CACHE_TILES" envDefault:"1024" min:"1" doc:"tiles that are kept in memory"`
 	Encoders   int          // tiles made at a time; default one a processor
-	ListBytes  int          // length at which a list ends, before compression; default 4 MB
+	ListBytes  int          `envDefault:"4194304"` // length at which a list ends, before compression
 	Log        *slog.Logger // nil discards
 }
 
@@ -85,12 +85,9 @@ func New(o Options) (*Handler, error) {
 	if u, err := url.Parse(o.BaseURL); o.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
 		return nil, errors.New("trackhttp: Options.BaseURL is not an address: write it like https://example.org")
 	}
-	o.Prefix = cmp.Or(o.Prefix, "/api/gps-tracks")
 	o.BaseURL = strings.TrimSuffix(o.BaseURL, "/")
 	defaults.Fill(&o)
 	o.Encoders = cmp.Or(o.Encoders, runtime.GOMAXPROCS(0))
-	o.ListBytes = cmp.Or(o.ListBytes, 4<<20)
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	c, err := newCache(o.CacheTiles)
 	if err != nil {
 		return nil, err

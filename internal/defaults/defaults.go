@@ -3,24 +3,32 @@
 package defaults
 
 import (
+	"cmp"
+	"log/slog"
 	"reflect"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Tag names the default of a field.
-const Tag = "envDefault"
-
 // Fill sets the fields of a struct that are zero, or below, to the defaults of their tags: numbers, words, spans of time, and
-// lists of words and spans. Switches stay: false is a value. A field of another kind, or a default that is not of
+// lists of words and spans. Without a tag a logger that is missing discards, and a clock that is missing is the machine's. Switches
+// stay: false is a value. A field of another kind, or a default that is not of
 // its kind, is a mistake of the program and stays zero; see the test of whoever declares one.
 func Fill[T any](options *T) {
 	v := reflect.ValueOf(options).Elem()
 	for i := range v.NumField() {
-		field, text := v.Field(i), v.Type().Field(i).Tag.Get(Tag)
+		field, text := v.Field(i), v.Type().Field(i).Tag.Get("envDefault")
 		if text != "" && field.CanSet() && (field.IsZero() || field.CanInt() && field.Int() < 0) {
 			set(field, text)
+		}
+		switch missing := field.Addr().Interface().(type) {
+		case **slog.Logger:
+			*missing = cmp.Or(*missing, slog.New(slog.DiscardHandler))
+		case *func() time.Time:
+			if *missing == nil {
+				*missing = time.Now
+			}
 		}
 	}
 }

@@ -59,9 +59,8 @@ func (s *Server) URL(database string) string {
 	return "postgres:///" + database + "?" + url.Values{"host": {s.dir}, "user": {"postgres"}, "sslmode": {"disable"}}.Encode()
 }
 
-// Follow starts a standby of the server, without whose word nothing is committed on it any more.
-func (s *Server) Follow(t TB) *Server {
-	t.Helper()
+// follow starts a standby of the server, without whose word nothing is committed on it any more.
+func (s *Server) follow(t TB) (*Server, error) {
 	f := &Server{bin: s.bin, as: s.as, flags: s.flags}
 	err := s.exec(`alter system set synchronous_standby_names = '*'`)
 	if err == nil {
@@ -73,20 +72,15 @@ func (s *Server) Follow(t TB) *Server {
 	if err == nil {
 		err = f.watch()
 	}
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(f.end)
+	err = f.command("pg_basebackup", "-d", s.URL("postgres"), "-D", filepath.Join(f.dir, "data"), "-R", "--checkpoint=fast").Run()
 	if err == nil {
-		t.Cleanup(f.end)
-		err = f.command("pg_basebackup", "-d", s.URL("postgres"), "-D", filepath.Join(f.dir, "data"), "-R", "--checkpoint=fast").Run()
+		err = f.run()
 	}
-	if err = errors.Join(err, f.run(), s.exec(`select pg_reload_conf()`)); err != nil {
-		t.Fatal("pgtest: ", err)
-	}
-	return f
-}
-
-// Promote makes a standby a server of its own, which waits for no other.
-func (s *Server) Promote() error {
-	err := s.exec(`select pg_promote()`)
-	return errors.Join(err, s.exec(`alter system reset synchronous_standby_names`), s.exec(`select pg_reload_conf()`))
+	return f, errors.Join(err, s.exec(`select pg_reload_conf()`))
 }
 
 func (s *Server) exec(statement string) error {

@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -36,7 +37,7 @@ func NewWire(t TB, server string) (*Wire, string) {
 		t.Fatal(err)
 	}
 	w := &Wire{Late: make(chan func(), 1)}
-	w.Lead(server)
+	w.lead(server)
 	w.Left.Store(-1)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -64,8 +65,24 @@ func NewWire(t TB, server string) (*Wire, string) {
 	return w, fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable", config.User, config.Password, l.Addr(), config.Database)
 }
 
-// Lead has connections from now on go to the server of a URL; one that cannot be read fails where it is dialled.
-func (w *Wire) Lead(server string) {
+// Failover makes a standby of the wire's server, kills that, and has connections go to the standby, which takes its place.
+func (w *Wire) Failover(t TB, s *Server) (*Server, error) {
+	standby, err := s.follow(t)
+	if err != nil {
+		return nil, err
+	}
+	err = s.Kill()
+	for _, statement := range []string{
+		`select pg_promote()`, `alter system reset synchronous_standby_names`, `select pg_reload_conf()`,
+	} {
+		err = errors.Join(err, standby.exec(statement))
+	}
+	w.lead(standby.URL("postgres"))
+	return standby, err
+}
+
+// lead has connections from now on go to the server of a URL; one that cannot be read fails where it is dialled.
+func (w *Wire) lead(server string) {
 	to, _ := pgx.ParseConfig(server)
 	if filepath.IsAbs(to.Host) {
 		w.server.Store([2]string{"unix", filepath.Join(to.Host, fmt.Sprintf(".s.PGSQL.%d", to.Port))})

@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -59,10 +59,7 @@ type Deps struct {
 
 // Runners returns the runner of every kind of effect that the machine decides.
 func Runners(d Deps) map[stage.EffectKind]orchestrator.Runner {
-	d.Log = cmp.Or(d.Log, slog.New(slog.DiscardHandler))
-	if d.Now == nil {
-		d.Now = run.Real{}.Now
-	}
+	defaults.Fill(&d)
 	return map[stage.EffectKind]orchestrator.Runner{
 		stage.EffectComment:      orchestrator.RunnerFunc(d.comment),
 		stage.EffectStatus:       orchestrator.RunnerFunc(d.status),

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
@@ -47,8 +48,8 @@ type Options struct {
 	// repository; empty = there is none. With them the waiting of tasks
 	// for each other can be a circle, too.
 	Line  string
-	Every time.Duration // how often is looked which are to be read; default 1 min
-	Read  time.Duration // how often a task's relations are read again; default 5 min
+	Every time.Duration `envDefault:"1m"` // how often is looked which are to be read
+	Read  time.Duration `envDefault:"5m"` // how often a task's relations are read again
 }
 
 // Deps is the feature.
@@ -76,12 +77,7 @@ func New(o Options) (*Deps, error) {
 	if err := o.Complete("deps"); err != nil {
 		return nil, err
 	}
-	if o.Every <= 0 {
-		o.Every = time.Minute
-	}
-	if o.Read <= 0 {
-		o.Read = 5 * time.Minute
-	}
+	defaults.Fill(&o)
 	return &Deps{opt: o, nudge: make(chan struct{}, 1), known: map[int64]related{}, cards: map[string]bool{}, started: o.Now()}, nil
 }
 

@@ -29,7 +29,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,9 +58,9 @@ type Options struct {
 	// Brake is how many work items of one project may be replayed in one pass.
 	// More, when they are more than a quarter of those that stand in a status by which a person
 	// requests something, are taken for a misunderstanding, and none is. Default 20.
-	Brake  int
+	Brake  int          `envDefault:"20"`
 	Polled bool         // the tracker sends no webhooks: none are missed
-	Source string       // of the tracker's webhooks, as deliveries have it; default "tracker"
+	Source string       `envDefault:"tracker"` // of the tracker's webhooks, as deliveries have it
 	Log    *slog.Logger // nil discards
 	Now    func() time.Time
 
@@ -123,14 +122,6 @@ func New(o Options) (*Reconciler, error) {
 		return nil, errors.New("reconcile: Options.Board is required with Tracker")
 	}
 	defaults.Fill(&o)
-	if o.Brake <= 0 {
-		o.Brake = 20
-	}
-	o.Source = cmp.Or(o.Source, "tracker")
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
-	}
 	return &Reconciler{
 		opt: o, moves: map[string]bool{}, views: map[string]view{}, looked: map[string]time.Time{},
 		raised: map[int64]string{}, pulls: map[int64]time.Time{},

@@ -32,7 +32,7 @@ type Options struct {
 	orchestrator.Parts
 
 	Every time.Duration `env:"GIT_POLL" envDefault:"30s" doc:"how often repositories without a git host are looked at while a task is under way there"`
-	Limit time.Duration // of the look at one repository; default 30 s
+	Limit time.Duration `envDefault:"30s"` // of the look at one repository
 }
 
 // watch is the feature with what it has seen. What is lost with the process is seen
@@ -60,9 +60,6 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		return orchestrator.Feature{}, err
 	}
 	defaults.Fill(&o)
-	if o.Limit <= 0 {
-		o.Limit = 30 * time.Second
-	}
 	w := &watch{opt: o, repos: map[string]look{}, told: map[int64]string{}}
 	return orchestrator.Feature{
 		Name:  name,

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
@@ -29,7 +30,7 @@ type Options struct {
 	Spent  func(ctx context.Context, repo string) (int64, error)
 	Limit  int64         // of Spent
 	Pauses bool          // agents are paused for all tasks
-	Every  time.Duration // default 1 min
+	Every  time.Duration `envDefault:"1m"`
 }
 
 // Feature makes the feature.
@@ -37,9 +38,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 	if err := o.Complete("signals"); err != nil {
 		return orchestrator.Feature{}, err
 	}
-	if o.Every <= 0 {
-		o.Every = time.Minute
-	}
+	defaults.Fill(&o)
 	return orchestrator.Feature{
 		Name: name,
 		Loops: []orchestrator.Loop{{Name: "loop", Run: func(ctx context.Context, e *orchestrator.Engine) {

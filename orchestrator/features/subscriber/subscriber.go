@@ -21,8 +21,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/post"
-	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -54,9 +54,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		return orchestrator.Feature{}, errors.New("subscriber: Options.Source is required: it names the service in events")
 	}
 	o.Client = post.Client(o.Client)
-	if o.Now == nil {
-		o.Now = run.Real{}.Now
-	}
+	defaults.Fill(&o)
 	return orchestrator.Feature{
 		Name:    name,
 		Rules:   []stage.Rule{rule},

@@ -9,13 +9,13 @@ package traces
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/post"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
@@ -36,7 +36,7 @@ type Options struct {
 
 	URL     secret.String `env:"OTLP_URL" doc:"OpenTelemetry collector (OTLP over HTTP) that the life of each task is sent to as a trace when it has ended, such as http://127.0.0.1:4318; unset: none"`
 	Headers secret.String `env:"OTLP_HEADERS" doc:"name=value,… that are sent with each trace, such as a key"`
-	Service string        // service.name; default signalbox
+	Service string        `envDefault:"signalbox"` // service.name
 	Client  *http.Client  // nil = one with a limit of 10 s; redirects are not followed
 }
 
@@ -68,7 +68,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 		return orchestrator.Feature{}, err
 	}
 	o.Client = post.Client(o.Client)
-	o.Service = cmp.Or(o.Service, "signalbox")
+	defaults.Fill(&o)
 	return orchestrator.Feature{
 		Name:    name,
 		Rules:   []stage.Rule{rule},

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
 
@@ -47,14 +48,9 @@ func New(o Options) *Guard {
 	if o.Guesses == nil {
 		o.Guesses = new(limit.Guesses)
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	defaults.Fill(&o)
 	if o.NewID == nil {
 		o.NewID = func() string { return Draw()[:16] }
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
 	}
 	g := &Guard{Options: o}
 	g.SetRules(o.Rules)

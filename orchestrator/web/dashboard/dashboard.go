@@ -37,6 +37,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
@@ -85,7 +86,7 @@ type Options struct {
 	// Cards is the board that the service keeps itself; nil: it keeps none. CardsSource names
 	// it in delivery records; default "board".
 	Cards       cards.Board
-	CardsSource string
+	CardsSource string `envDefault:"board"`
 	// Markdown renders what strangers and agents have written as HTML that is safe in a page
 	// (adapters/markdown); nil: it is shown as it was written.
 	Markdown func(text string) template.HTML
@@ -136,12 +137,7 @@ func newServer(o Options) (*server, error) {
 			return nil, fmt.Errorf("dashboard: Options.Links: %w", err)
 		}
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.CardsSource == "" {
-		o.CardsSource = "board"
-	}
+	defaults.Fill(&o)
 	s := &server{
 		Options: o, pages: map[string]*template.Template{}, assets: map[string]asset{},
 		runs: follow.Watch{Logs: o.Logs}, lives: explain.Remember(o.History), listeners: limit.NewStreams(listenersAll, listenersEach),
