@@ -16,8 +16,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// ErrNotKept is the error of a frozen reader about what nobody has read when it was frozen.
-var ErrNotKept = errors.New("gates: it was not read when the subject was frozen")
+// errNotKept is the error of a frozen reader about what nobody has read when it was frozen.
+var errNotKept = errors.New("gates: it was not read when the subject was frozen")
 
 // Frozen holds what the readers of a subject have answered, for JSON: the subject can be judged again, by other gates
 // and under another policy, as far as they read no more. What state, event and registry say of it is not in it.
@@ -270,7 +270,7 @@ func (t *thawed) miss(what string) error {
 	if !slices.Contains(t.missed, what) {
 		t.missed = append(t.missed, what)
 	}
-	return fmt.Errorf("%s: %w", what, ErrNotKept)
+	return fmt.Errorf("%s: %w", what, errNotKept)
 }
 
 // Open implements fs.FS: of a file that is longer than what is kept the size is known.

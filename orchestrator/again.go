@@ -108,7 +108,7 @@ func (in intake) denyAgain(ctx context.Context, t task.Task, r task.Recorded, ou
 		}
 		return err
 	}
-	i := slices.IndexFunc(then.Projects, func(p PolicyProject) bool { return p.Repo == in.project.Repo })
+	i := slices.IndexFunc(then.Projects, func(p policyProject) bool { return p.Repo == in.project.Repo })
 	if i >= 0 && reflect.DeepEqual(then.Projects[i].People, in.project.People) {
 		return nil
 	}

@@ -19,11 +19,11 @@ type Policy struct {
 	Stages   []stage.Info      `json:"stages"`
 	Edges    []stage.Edge      `json:"edges"`
 	Lanes    []stage.Lane      `json:"lanes,omitempty"`
-	Projects []PolicyProject   `json:"projects"`
+	Projects []policyProject   `json:"projects"`
 }
 
-// PolicyProject is an entry of the registry. The commands of its own checks have their names alone.
-type PolicyProject struct {
+// policyProject is an entry of the registry. The commands of its own checks have their names alone.
+type policyProject struct {
 	task.Project
 	Commands []string `json:",omitempty"`
 }
@@ -41,7 +41,7 @@ func policyOf(e *Engine) *policyVersion {
 		p.Settings = e.opt.Settings()
 	}
 	for _, one := range e.Projects.All() {
-		of := PolicyProject{Project: one}
+		of := policyProject{Project: one}
 		for _, g := range one.Commands {
 			of.Commands = append(of.Commands, g.Name())
 		}

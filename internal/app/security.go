@@ -26,9 +26,9 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// AttackCommand is the argument by which Security has a program call MakeAttack; the name
+// attackCommand is the argument by which Security has a program call MakeAttack; the name
 // of the attack follows.
-const AttackCommand = "security-attack"
+const attackCommand = "security-attack"
 
 // sceneVariable hands an attacker its scene, as JSON.
 const sceneVariable = "SIGNALBOX_SCENE"
@@ -38,7 +38,7 @@ const sceneVariable = "SIGNALBOX_SCENE"
 func MakeAttack(name string, out io.Writer) int {
 	var s attack.Scene
 	if err := json.Unmarshal([]byte(os.Getenv(sceneVariable)), &s); err != nil {
-		fmt.Fprintf(out, "%s is started by doctor security only: %v\n", AttackCommand, err)
+		fmt.Fprintf(out, "%s is started by doctor security only: %v\n", attackCommand, err)
 		return 1
 	}
 	return s.Make(name, out)
@@ -166,7 +166,7 @@ func (v *Service) attack(ctx context.Context, program []string, dir string, a at
 	own := work.Jail{Write: []string{scene.Own()}, Closed: []uint16{uint16(scene.Port), uint16(scene.Free)}} // as those of the service are
 	exit, said, err := v.asAgent(ctx, program, scene.Root, work.Command{
 		Dir: scene.Own(), Jail: own, Env: map[string]string{sceneVariable: string(body)},
-	}, append(slices.Clone(program), AttackCommand, a.Name))
+	}, append(slices.Clone(program), attackCommand, a.Name))
 	if err != nil {
 		return out, err
 	}

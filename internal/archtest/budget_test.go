@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        130_405,
-		"tokens outside tests":       893_665,
-		"tokens of tests":            779_720,
+		"lines outside tests":        130_399,
+		"tokens outside tests":       893_250,
+		"tokens of tests":            783_000,
 		"exported names":             2_665,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       660_145,
+		"tokens of the server":       659_954,
 		"words of Markdown":          28_880,
 		"settings":                   154,
 		"fields of Feature":          9,

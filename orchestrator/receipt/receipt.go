@@ -20,7 +20,7 @@ const (
 	StatementType  = "https://in-toto.io/Statement/v1"
 	ProvenanceType = "https://slsa.dev/provenance/v1"
 	FieldsType     = "https://signalbox.dev/fields/v1"
-	BuildType      = "https://signalbox.dev/card/v1" // what Card and Judged hold
+	buildType      = "https://signalbox.dev/card/v1" // what Card and Judged hold
 )
 
 // Reasons why there is no receipt.
@@ -127,7 +127,7 @@ func Of(ctx context.Context, from task.Records, t task.Task, builder, version st
 		return s, err
 	}
 	s = Statement[Provenance]{Type: StatementType, PredicateType: ProvenanceType, Predicate: Provenance{
-		Definition: Definition{BuildType: BuildType, Internal: Judged{Pull: t.State.PRURL, Gates: gatesOf(judged)}, External: Card{
+		Definition: Definition{BuildType: buildType, Internal: Judged{Pull: t.State.PRURL, Gates: gatesOf(judged)}, External: Card{
 			Item: task.OriginalKey(t.WorkItemID), Tracker: task.OriginalKey(t.TrackerIssueID), Title: t.Title, Repo: t.Repo,
 			Lane: t.State.Lane, Words: []task.Word{},
 		}},
