@@ -52,12 +52,18 @@ func played(t *testing.T, args ...string) summary {
 	return playedBy(t, append([]string{os.Args[0], "-exit", "-dir", t.TempDir()}, args...)...)
 }
 
+// long skips what make check plays: one whole demo is enough.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() && t.Name() != "TestDemo" {
+		t.Skip("make check plays it")
+	}
+}
+
 // playedBy is played by a command that runs the demonstration.
 func playedBy(t *testing.T, argv ...string) summary {
 	t.Helper()
-	if testing.Short() && t.Name() != "TestDemo" {
-		t.Skip("one whole demo is enough; make check plays the others")
-	}
+	long(t)
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...) //nolint:gosec // this program
 	cmd.Env = append(os.Environ(), "DEMO_MAIN=1")
 	var out, errs bytes.Buffer

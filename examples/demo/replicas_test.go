@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -13,15 +14,17 @@ import (
 // Three servers share a database. They are killed and paused for longer than their claims live, in turn; the database is killed and
 // comes back, is cut off, and is replaced by its standby: every card meets its fate, and nothing is seen twice.
 func TestReplicas(t *testing.T) {
+	long(t)
 	primary := pgtest.Start(t, pgtest.Options{Durable: true})
 	wire, url := pgtest.NewWire(t, primary.URL("postgres"))
-	ends, struck := make(chan struct{}), make(chan int)
+	ctx, end := context.WithCancel(t.Context())
+	struck := make(chan int, 1)
 	go func() {
 		n := 0
 		defer func() { struck <- n }()
 		for ; n < 12; n++ {
 			select {
-			case <-ends:
+			case <-ctx.Done():
 				return
 			case <-time.After(2 * time.Second):
 			}
@@ -40,7 +43,7 @@ func TestReplicas(t *testing.T) {
 		}
 	}()
 	s := demo(t, "-speed", "8", "-database-url", url, "-replicas", "3", "-kills", "8", "-pauses", "4", "-lose", "0.3", "-limit", "10m")
-	close(ends)
+	end()
 	require.Greater(t, <-struck, 6)
 	require.GreaterOrEqual(t, s.Restarts, 8)
 }

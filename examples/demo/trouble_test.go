@@ -23,6 +23,7 @@ wait $!`
 
 // The disk with the service's data fills up time after time, in the middle of whatever is written.
 func TestFullDisk(t *testing.T) {
+	long(t)
 	mounts := []string{"unshare", "-m"}
 	if os.Geteuid() != 0 {
 		mounts = []string{"unshare", "-rm"}
