@@ -3,7 +3,6 @@ package mergegate_test
 import (
 	"context"
 	"fmt"
-	"syscall"
 	"testing"
 	"time"
 
@@ -242,9 +241,9 @@ func TestMergeGateGivesBack(t *testing.T) {
 		g.Place.SetRemote(AppRepo, "main", "")
 		g.repos = []string{"acme/other"} // others have the lease for the moment of the merge
 		g.Start()
-		g.unreturned = fmt.Errorf("write .lease: %w", syscall.ENOSPC)
+		g.full.Store(true)
 		item := g.Finish("x")
-		g.unreturned = nil
+		g.full.Store(false)
 		g.Settle(time.Minute)
 		g.Stands(item, stage.Done)
 		g.free()

@@ -2,8 +2,11 @@ package mergegate_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,18 +70,18 @@ type gateRig struct {
 	off    bool     // from the next start on
 	repos  []string // that have the gate, from the next start on
 
-	unreturned error // what giving a lease back ends with
+	full atomic.Bool // no lease can be given back
 }
 
 // slippery is a locker whose leases cannot always be given back.
 type slippery struct {
 	lease.Locker
-	failed *error
+	full *atomic.Bool
 }
 
 func (s *slippery) Release(ctx context.Context, l lease.Lease) error {
-	if *s.failed != nil {
-		return *s.failed
+	if s.full.Load() {
+		return fmt.Errorf("write .lease: %w", syscall.ENOSPC)
 	}
 	return s.Locker.Release(ctx, l)
 }
@@ -95,7 +98,7 @@ func mergeGate(t *testing.T, f func(*gateRig)) {
 		r.Place.SetRemote(AppRepo, "main", "m0")
 		r.Features = func() []orchestrator.Feature {
 			merge := effects.Runners(effects.Deps{Store: r.Store, Jobs: r.Store, Projects: r.Parts().Projects, Tracker: r.Board, Host: g.forge, Messenger: r.Chat, Workspaces: r.Place})
-			gate, err := mergegate.New(mergegate.Options{Parts: r.Parts(g.forge), Leases: &slippery{g.leases, &g.unreturned}, Merge: merge[stage.EffectMerge], Off: g.off, Repos: g.repos, DeferMax: 5})
+			gate, err := mergegate.New(mergegate.Options{Parts: r.Parts(g.forge), Leases: &slippery{g.leases, &g.full}, Merge: merge[stage.EffectMerge], Off: g.off, Repos: g.repos, DeferMax: 5})
 			require.NoError(r, err)
 			s, err := stop.Feature(r.Parts())
 			require.NoError(r, err)
