@@ -204,7 +204,11 @@ func (a *attempt) take(ctx context.Context, space work.Workspace, report *stage.
 		} else if err = a.readLeft(ctx, tip.SHA, report); err != nil {
 			why = "what it has left could not be read: " + fault.Words(err.Error())
 		}
-		if !fault.IsShortage(err) || a.Wait(ctx, remoteWait) != nil {
+		if !fault.IsShortage(err) {
+			return tip, why, err
+		}
+		a.Log.Warn("what a run has left waits for room", "task", a.task.ID, "repo", a.task.Repo, "run", a.launch.Run, "err", err)
+		if a.Wait(ctx, remoteWait) != nil {
 			return tip, why, err
 		}
 	}

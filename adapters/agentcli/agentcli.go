@@ -192,7 +192,7 @@ func (r *Runner) Run(ctx context.Context, c work.Command) work.Result {
 	started := r.opt.Now()
 	res := r.run(ctx, c)
 	if res.Kind == work.ResultFailed && res.Trouble.Kind == "" && (isFull(r.opt.LogDir) || isFull(c.Dir)) {
-		res.Trouble = r.noRoom()
+		res.Trouble.Kind = work.TroubleRoom
 	}
 	res.StartedAt, res.FinishedAt = started, r.opt.Now()
 	res.Agent = cmp.Or(c.Agent.Use, r.opt.Default)
@@ -203,16 +203,9 @@ func (r *Runner) Run(ctx context.Context, c work.Command) work.Result {
 func (r *Runner) broken(err error) work.Result {
 	res := work.Result{Kind: work.ResultFailed, ExitCode: -1, Reason: r.opt.Hidden.Error(err).Error()}
 	if fault.IsShortage(err) {
-		res.Trouble = r.noRoom()
+		res.Trouble.Kind = work.TroubleRoom
 	}
 	return res
-}
-
-// roomWait is after how long a disk that was full is tried again.
-const roomWait = time.Minute
-
-func (r *Runner) noRoom() work.Trouble {
-	return work.Trouble{Kind: work.TroubleRoom, Until: r.opt.Now().Add(roomWait)}
 }
 
 func (r *Runner) run(ctx context.Context, c work.Command) work.Result {

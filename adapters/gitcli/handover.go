@@ -296,7 +296,7 @@ var (
 
 // shortage matches git's own words for a disk that is full, or cannot be written to.
 var shortage = regexp.MustCompile(
-	`(?m)^(?:fatal|error): .*(?:No space left on device|Disk quota exceeded|Read-only file system|\. Out of diskspace)$`)
+	`(?m)^(?:fatal|error): .*(?:: (?:No space left on device|Disk quota exceeded|Read-only file system)|\. Out of diskspace)$`)
 
 // final reports whether git says, or what is behind the remote, that the same call
 // will be refused again. It reads the messages, which are English (LC_ALL=C): the exit

@@ -80,7 +80,7 @@ func TestShortage(t *testing.T) {
 		"fatal: sha1 file '/srv/index.lock' write error. Out of diskspace\n":                                                                                true,
 		"fatal: Unable to create '/srv/shallow.lock': Read-only file system\n":                                                                              true,
 		"remote: fatal: write error: Disk quota exceeded\n" + "To https://git.example.org/a/b.git\n ! [remote rejected] 0badc0ffee -> f (unpacker error)\n": false,
-		"fatal: pathspec 'No space left on device' did not match any file(s) known to git":                                                                  false,
+		"fatal: ambiguous argument No space left on device\nfatal: bad object x Out of diskspace":                                                           false,
 	} {
 		require.Equal(t, want, fault.IsShortage(failed(t.Context(), "fetch", text, errors.New("exit status 128"))), text)
 	}

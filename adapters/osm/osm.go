@@ -76,9 +76,7 @@ func New(o Options) (*Client, error) {
 		return nil, errors.New("osm: Pause and PageSize of Options cannot be negative")
 	}
 	defaults.Fill(&o)
-	if o.Limits.Bytes <= 0 {
-		o.Limits.Bytes = gpx.DefaultLimits().Bytes
-	}
+	defaults.Fill(&o.Limits)
 	own := http.Client{}
 	if o.HTTP != nil {
 		own = *o.HTTP

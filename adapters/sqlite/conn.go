@@ -16,8 +16,8 @@ type dialect struct{ db *DB }
 // Write implements sqlstore.Driver. It has no deadline but that of a busy file: a caller
 // that gives up must not undo the others' work.
 func (d dialect) Write(f func(sqlstore.Conn) error) (err error) {
-	defer d.db.whole(&err)
-	if err := d.db.damaged(); err != nil {
+	defer d.db.noteDamage(&err)
+	if err := d.db.refuse(); err != nil {
 		return err
 	}
 	ctx := context.Background()
@@ -40,8 +40,8 @@ func (d dialect) Write(f func(sqlstore.Conn) error) (err error) {
 }
 
 func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) error) (err error) {
-	defer d.db.whole(&err)
-	if err := d.db.damaged(); err != nil {
+	defer d.db.noteDamage(&err)
+	if err := d.db.refuse(); err != nil {
 		return err
 	}
 	d.db.closing.RLock()

@@ -72,7 +72,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	d := &DB{path: o.Path, stmts: map[string]*sql.Stmt{}, texts: map[string]statement{}}
 	if err := d.open(ctx, o.Driver, o.Path); err != nil {
-		d.whole(&err)
+		d.noteDamage(&err)
 		return nil, errors.Join(fmt.Errorf("sqlite: %s: %w", o.Path, err), d.closeFiles())
 	}
 	d.Store = sqlstore.New(ctx, sqlstore.Options{
@@ -185,19 +185,20 @@ func errDamaged(path, found string) *fault.Error {
 		"sqlite: %s is damaged (%s): stop the service and put the newest backup in its place (signalbox restore)", path, found)}
 }
 
-func (d *DB) damaged() error {
+// refuse is the error of every call on a damaged file.
+func (d *DB) refuse() error {
 	if found := d.damage.Load(); found != nil {
 		return found
 	}
 	return nil
 }
 
-// whole replaces the error of a call that has met damage.
-func (d *DB) whole(err *error) {
+// noteDamage replaces the error of a call that has met damage.
+func (d *DB) noteDamage(err *error) {
 	var said *driver.Error
 	if errors.As(*err, &said) && (said.Code()&0xff == lib.SQLITE_CORRUPT || said.Code() == lib.SQLITE_NOTADB) {
 		d.damage.CompareAndSwap(nil, errDamaged(d.path, said.Error()))
-		*err = d.damaged()
+		*err = d.refuse()
 	}
 }
 

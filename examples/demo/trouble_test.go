@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,7 @@ while sleep 9 && kill -0 $!; do
   dd if=/dev/zero of="$dir/data/ballast" bs=64k
   sleep 1
   rm "$dir/data/ballast"
+  echo >>"$dir/full"
   mount -o remount,ro "$dir/data" && sleep 1
   mount -o remount,rw "$dir/data"
 done 2>/dev/null
@@ -31,7 +33,11 @@ func TestFullDisk(t *testing.T) {
 	if err := exec.CommandContext(t.Context(), mounts[0], append(mounts[1:], "mount", "-t", "tmpfs", "none", t.TempDir())...).Run(); err != nil {
 		t.Skip("no file system can be mounted here: ", err)
 	}
-	s := playedBy(t, append(mounts, "sh", "-c", fill, os.Args[0], t.TempDir(), "-speed", "8", "-kills", "10", "-limit", "10m")...)
+	dir := t.TempDir()
+	s := playedBy(t, append(mounts, "sh", "-c", fill, os.Args[0], dir, "-speed", "8", "-kills", "10", "-limit", "10m")...)
 	judge(t, s)
+	full, err := os.ReadFile(filepath.Join(dir, "full"))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(full), 3, "times")
 	require.Less(t, s.Retries, 8, "three are planned; a kill may be one, and the lack of room none")
 }

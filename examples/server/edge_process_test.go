@@ -58,6 +58,12 @@ func (w *world) memory() int64 {
 	return 0
 }
 
+// from is a client with an address of its own.
+func from(n byte, patience time.Duration) *http.Client {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, n)}}
+	return &http.Client{Timeout: patience, Transport: &http.Transport{DialContext: dialer.DialContext}}
+}
+
 // flood sends bodies at once, from several addresses, and gives the answers by status; 0
 // is a connection that was broken.
 func (w *world) flood(n, size int, signature string) map[int]int {
@@ -68,9 +74,8 @@ func (w *world) flood(n, size int, signature string) map[int]int {
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			client := http.Client{Timeout: time.Minute, Transport: &http.Transport{
-				DisableKeepAlives: true, DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+i%12))}}).DialContext,
-			}}
+			client := from(byte(1+i%12), time.Minute)
+			defer client.CloseIdleConnections()
 			req, err := http.NewRequestWithContext(w.Context(), http.MethodPost, "http://"+w.addr+"/webhooks/githost", bytes.NewReader(body))
 			if err != nil {
 				return

@@ -23,7 +23,7 @@ func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        130_399,
 		"tokens outside tests":       893_250,
-		"tokens of tests":            783_050,
+		"tokens of tests":            783_250,
 		"exported names":             2_665,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,

@@ -20,7 +20,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -28,6 +27,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
@@ -137,7 +137,7 @@ func newServer(o Options) (*server, error) {
 	if o.Engine == nil || o.Access == nil {
 		return nil, errors.New("web: Options.Engine and Access are required")
 	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	defaults.Fill(&o)
 	if o.Signed == nil {
 		o.Signed = func(string, bool) {}
 	}

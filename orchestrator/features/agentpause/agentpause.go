@@ -7,7 +7,7 @@
 //
 // Where the agent has said when it can work again, the pause ends then, and one task tries it
 // every hour until then, for the agent may be wrong or lie. Elsewhere one task at a time tries
-// it: after 5 minutes, then 10, 20, 40, and every hour. When a service starts one tries it too.
+// it: after 5 minutes, then 10, 20, 40, and every hour; a full disk each minute. When a service starts one tries it too.
 // A run that works ends the pause, with a second notice; one that meets the same trouble puts
 // off the next try and notifies nobody. Another registry and an operator end a pause at once.
 //
@@ -74,12 +74,16 @@ func (f *Pauses) uses(t task.Task, p task.Pause) bool {
 // The times between two tries of an agent that is paused.
 const (
 	firstTry = 5 * time.Minute
+	roomTry  = time.Minute // of a full disk, which may have room at any moment
 	lastTry  = time.Hour
 )
 
 // nextTry is when a task tries an agent that was found to be unable now: the time between
 // two tries doubles.
-func nextTry(since, now time.Time) time.Time {
+func nextTry(kind work.TroubleKind, since, now time.Time) time.Time {
+	if kind == work.TroubleRoom {
+		return now.Add(roomTry)
+	}
 	return now.Add(min(max(now.Sub(since), 0)+firstTry, lastTry))
 }
 
@@ -120,7 +124,7 @@ func (f *Pauses) on(ctx context.Context, m any) error {
 			f.opt.Log.Info("an agent works again", "agent", p.Agent, "model", p.Model)
 			f.end(with, p, "a run of it has worked")
 		case p.Task == c.Task.ID: // it failed otherwise, which says nothing
-			p.Task, p.Next = 0, nextTry(p.Since, now)
+			p.Task, p.Next = 0, nextTry(p.Kind, p.Since, now)
 			with.Pauses = append(with.Pauses, p)
 		}
 	}
@@ -129,14 +133,15 @@ func (f *Pauses) on(ctx context.Context, m any) error {
 
 // renewed is the pause that a hindrance begins or goes on with.
 func (f *Pauses) renewed(stored []task.Pause, h stage.Hindrance, reason string, taskID int64, now time.Time) task.Pause {
-	p := task.Pause{Agent: h.Agent, Model: h.Model, Since: now, Next: nextTry(now, now)}
+	kind := work.TroubleKind(h.Kind)
+	p := task.Pause{Agent: h.Agent, Model: h.Model, Since: now, Next: nextTry(kind, now, now)}
 	if i := slices.IndexFunc(stored, func(o task.Pause) bool { return o.Agent == h.Agent && o.Model == h.Model }); i >= 0 {
 		p = stored[i]
 		if p.Task == taskID {
-			p.Task, p.Next = 0, nextTry(p.Since, now)
+			p.Task, p.Next = 0, nextTry(kind, p.Since, now)
 		}
 	}
-	p.Kind, p.Reason, p.Until = work.TroubleKind(h.Kind), reason, time.Time{}
+	p.Kind, p.Reason, p.Until = kind, reason, time.Time{}
 	if !h.Until.IsZero() {
 		p.Until = now.Add(min(max(h.Until.Sub(now), endMin), endMax)).UTC()
 		p.Task, p.Next = 0, now.Add(lastTry)
