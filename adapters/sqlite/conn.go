@@ -17,8 +17,8 @@ type dialect struct{ db *DB }
 // that gives up must not undo the others' work.
 func (d dialect) Write(f func(sqlstore.Conn) error) (err error) {
 	defer d.db.noteDamage(&err)
-	if err := d.db.refuse(); err != nil {
-		return err
+	if found := d.db.damage.Load(); found != nil {
+		return found
 	}
 	ctx := context.Background()
 	t := &tx{ctx: ctx, db: d.db}
@@ -41,8 +41,8 @@ func (d dialect) Write(f func(sqlstore.Conn) error) (err error) {
 
 func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) error) (err error) {
 	defer d.db.noteDamage(&err)
-	if err := d.db.refuse(); err != nil {
-		return err
+	if found := d.db.damage.Load(); found != nil {
+		return found
 	}
 	d.db.closing.RLock()
 	defer d.db.closing.RUnlock()

@@ -185,20 +185,12 @@ func errDamaged(path, found string) *fault.Error {
 		"sqlite: %s is damaged (%s): stop the service and put the newest backup in its place (signalbox restore)", path, found)}
 }
 
-// refuse is the error of every call on a damaged file.
-func (d *DB) refuse() error {
-	if found := d.damage.Load(); found != nil {
-		return found
-	}
-	return nil
-}
-
 // noteDamage replaces the error of a call that has met damage.
 func (d *DB) noteDamage(err *error) {
 	var said *driver.Error
 	if errors.As(*err, &said) && (said.Code()&0xff == lib.SQLITE_CORRUPT || said.Code() == lib.SQLITE_NOTADB) {
 		d.damage.CompareAndSwap(nil, errDamaged(d.path, said.Error()))
-		*err = d.refuse()
+		*err = d.damage.Load()
 	}
 }
 
