@@ -219,10 +219,22 @@ func (w *world) duplicates(s *summary) {
 			}
 		}
 	}
+	log, _ := os.ReadFile(w.log()) // none: no pause has begun
+	begun := strings.Count(string(log), "an agent is paused for all tasks")
+	paused, resumed := 0, 0
 	for _, m := range w.chat.Messages() {
-		if !strings.Contains(m.Text, "second copy") { // which says it
+		switch {
+		case strings.Contains(m.Text, "second copy"): // which says it
+		case strings.Contains(m.Text, " agent is paused"): // two of one minute have the same words
+			paused++
+		case strings.Contains(m.Text, " agent is used again"):
+			resumed++
+		default:
 			twice("message", m.Text)
 		}
+	}
+	if max(paused, resumed) > begun {
+		s.wrong("of %d pauses of an agent, %d were told to begin and %d to end", begun, paused, resumed)
 	}
 	for _, p := range w.host.Pulls() {
 		twice("pull request", p.Repo+" "+p.Head)
