@@ -122,7 +122,7 @@ func (p pool) work(ctx context.Context, g *run.Group) {
 				}
 			})
 		}
-		if len(claims) == 0 {
+		if len(claims) < room { // that were all
 			err = p.Scheduler.Wait(ctx, s.next(p.Now(), poll), wake, s.changed)
 		}
 	}

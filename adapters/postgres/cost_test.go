@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -104,7 +105,7 @@ func TestCallsReadTheirOwn(t *testing.T) {
 		jobs = append(jobs, queue.Job{Pool: "p", TaskID: 10 + i, Key: subject, Holds: []string{"free/" + subject, subject}},
 			queue.Job{Pool: "p", AvailableAt: time.Now().Add(time.Hour)}, queue.Job{Pool: "p", TaskID: 10 + i, Key: subject}, queue.Job{Pool: "ended"}, queue.Job{Pool: "running"})
 		k := task.Task{ID: 10 + i, WorkItemID: fmt.Sprint(i), TrackerIssueID: fmt.Sprint(i), Branch: fmt.Sprint(i)}
-		if i%50 == 0 {
+		if i%5 == 0 {
 			require.NoError(t, db.Commit(ctx, task.Commit{Task: &k}))
 		}
 	}
@@ -161,6 +162,11 @@ func TestCallsReadTheirOwn(t *testing.T) {
 		}},
 		{"a commit", 2, func() error {
 			return s.Commit(ctx, task.Commit{Claim: &claims[0], Task: &row, Line: &task.Line{Behind: 5}})
+		}},
+		{"the newest task of a card", 1, func() error {
+			found, err := s.Tasks(ctx, task.Filter{TrackerIssueID: "mine", Cancelled: true, BeforeID: math.MaxInt64, Limit: 1})
+			require.Len(t, found, 1)
+			return err
 		}},
 		{"a reaper", 1, func() error { _, err := s.Reap(ctx); return err }},
 		{"a delivery", 2, func() error {

@@ -98,7 +98,7 @@ func (t *tx) Flush() error {
 }
 
 func (t *tx) run(read func(sqlstore.Rows) error, query string, args []any) error {
-	q := t.db.translate(query)
+	q := translated(query)
 	s, err := t.stmt(q.text)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (r *reader) Queue(read func(sqlstore.Rows) error, query string, args ...any
 	if r.err != nil {
 		return
 	}
-	q := translate(query)
+	q := translated(query)
 	rows, err := r.query(r.ctx, q.text, q.values(args, 0)...)
 	r.err = scanAll(rows, err, read)
 }

@@ -49,7 +49,6 @@ type DB struct {
 	writes *sql.DB
 	conn   *sql.Conn // the writer's own
 	stmts  map[string]*sql.Stmt
-	texts  map[string]statement
 
 	path    string
 	damage  atomic.Pointer[fault.Error]
@@ -70,7 +69,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(o.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
 	}
-	d := &DB{path: o.Path, stmts: map[string]*sql.Stmt{}, texts: map[string]statement{}}
+	d := &DB{path: o.Path, stmts: map[string]*sql.Stmt{}}
 	if err := d.open(ctx, o.Driver, o.Path); err != nil {
 		d.noteDamage(&err)
 		return nil, errors.Join(fmt.Errorf("sqlite: %s: %w", o.Path, err), d.closeFiles())

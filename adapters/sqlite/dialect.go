@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/sqlstore"
@@ -26,6 +27,19 @@ var (
 	none  = regexp.MustCompile(`(\S+) is null`)
 	some  = regexp.MustCompile(`(\S+) is not null`)
 )
+
+// texts are the statements that were translated, by their text: there are as many as places in the program.
+var texts sync.Map
+
+// translated translates a statement once.
+func translated(query string) statement {
+	if known, ok := texts.Load(query); ok {
+		return known.(statement)
+	}
+	s := translate(query)
+	texts.Store(query, s)
+	return s
+}
 
 // translate puts a statement into SQLite's words: lists are JSON, a set of rows is one
 // row at a time whose fields are parameters (there is no round trip to save), and no time is 0.
@@ -48,17 +62,6 @@ func translate(query string) statement {
 	text = lists.ReplaceAllString(text, "in (select value from json_each($1))")
 	text = some.ReplaceAllString(none.ReplaceAllString(text, "$1 = 0"), "$1 <> 0")
 	s.text = strings.ReplaceAll(text, "$", "?")
-	return s
-}
-
-// translate translates a statement of the writer, once: there are as many as places in the
-// program.
-func (d *DB) translate(query string) statement {
-	if known, ok := d.texts[query]; ok {
-		return known
-	}
-	s := translate(query)
-	d.texts[query] = s
 	return s
 }
 
@@ -122,7 +125,7 @@ func (a answer) Scan(dest ...any) error {
 		case *time.Time:
 			dest[i] = (*moment)(p)
 		case *[]string:
-			dest[i] = (*texts)(p)
+			dest[i] = (*list)(p)
 		}
 	}
 	return a.Rows.Scan(dest...)
@@ -139,12 +142,12 @@ func (m *moment) Scan(v any) error {
 	return nil
 }
 
-type texts []string
+type list []string
 
-func (t *texts) Scan(v any) error {
+func (l *list) Scan(v any) error {
 	s, _ := v.(string)
-	if *t = nil; s == "[]" {
+	if *l = nil; s == "[]" {
 		return nil
 	}
-	return json.Unmarshal([]byte(s), (*[]string)(t))
+	return json.Unmarshal([]byte(s), (*[]string)(l))
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +49,13 @@ func TestPlans(t *testing.T) {
 		_, err = d.Jobs(ctx, f)
 		require.NoError(t, err)
 	}
+	for _, f := range []task.Filter{
+		{TrackerIssueID: "i"}, {WorkItemID: "w"}, {Repo: "r", Branch: "b"}, {Live: true}, {Repo: "r", Live: true},
+		{TrackerIssueID: "i", Cancelled: true, BeforeID: math.MaxInt64}, {WorkItemID: "w", Cancelled: true, BeforeID: math.MaxInt64},
+	} {
+		_, err = d.Tasks(ctx, f)
+		require.NoError(t, err)
+	}
 	_, err = d.HoldsIn(ctx, "a", "b", 9)
 	require.NoError(t, err)
 	_, err = d.LastDelivery(ctx, "s")
@@ -76,6 +84,7 @@ func TestPlans(t *testing.T) {
 		}
 		require.NoError(t, errors.Join(rows.Err(), rows.Close()))
 		for _, step := range plan {
+			require.NotContains(t, step, "USING INTEGER PRIMARY KEY (rowid>?", text)
 			words := strings.Fields(step)
 			whole := words[0] == "SCAN" && !strings.Contains(step, "USING") && !strings.Contains(step, "CONSTANT") && !strings.Contains(step, "VIRTUAL")
 			if whole && len(words) == 2 && len(words[1]) == 1 && words[1] != "j" && words[1] != "k" {

@@ -82,6 +82,7 @@ create unique index if not exists tasks_issue on tasks (tracker_project_id, trac
 create unique index if not exists tasks_work_item on tasks (repo, work_item_id);
 create unique index if not exists tasks_branch on tasks (repo, branch);
 create index if not exists tasks_by_issue on tasks (tracker_issue_id);
+create index if not exists tasks_by_item on tasks (work_item_id);
 create index if not exists tasks_ended on tasks (ended_at desc, id desc) where ended_at <> 0;
 create index if not exists tasks_line on tasks (repo, id) where ended_at = 0;
 create index if not exists tasks_live on tasks (id) where ended_at = 0;

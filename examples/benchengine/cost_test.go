@@ -14,10 +14,11 @@ import (
 )
 
 // beside is how many other live tasks the cost of a life is compared with, and
-// dearer how much more it may cost beside them.
+// dearer how much more it may cost beside them. Whoever starts reads startRows rows for each of them at most.
 const (
-	beside = 2000
-	dearer = 1.1
+	beside    = 2000
+	dearer    = 1.1
+	startRows = 20
 )
 
 // A life costs what it costs, however many other tasks live in the store, with what the reference server
@@ -67,9 +68,11 @@ func costOfALife(t *testing.T, n int) (c costs) {
 		s, asked := overSQLite(t)
 		require.NoError(t, w.begin(s))
 		require.NoError(t, w.fill(ctx, n))
+		filled := asked().rows
 		w.start(ctx)
 		defer w.stop()
 		synctest.Wait() // the loops have looked once; they do so again after 15 s
+		require.LessOrEqual(t, asked().rows-filled, float64(startRows*n), "rows of a start")
 		counted := func(f func()) costs {
 			before, until := asked(), time.Now().Add(span)
 			f()

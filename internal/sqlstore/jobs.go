@@ -287,6 +287,9 @@ func (t *Tx) takeFrom(k *takers) error {
 		read := len(k.head)
 		want = t.hand(k, want)
 		if read < limit {
+			if want > 0 { // nothing is left that somebody else could be woken for
+				delete(t.wake, k.pool)
+			}
 			return nil
 		}
 	}

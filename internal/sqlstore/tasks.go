@@ -86,9 +86,13 @@ func (s *Store) Task(ctx context.Context, id int64) (task.Task, error) {
 }
 
 func (s *Store) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
-	conds, args, order := []string{"id > $1"}, []any{f.AfterID}, "id"
+	id := "id"
+	if f.TrackerIssueID != "" || f.WorkItemID != "" || f.Branch != "" {
+		id = "+id" // few tasks have these: a planner that walked the ids for them would read all
+	}
+	conds, args, order := []string{id + " > $1"}, []any{f.AfterID}, id
 	if f.BeforeID != 0 {
-		conds, args, order = append(conds, "id < $2"), append(args, f.BeforeID), "id desc"
+		conds, args, order = append(conds, id+" < $2"), append(args, f.BeforeID), id+" desc"
 	}
 	for _, by := range [][2]string{ // in this order always: each text is prepared once
 		{"tracker_issue_id", f.TrackerIssueID},
@@ -101,8 +105,8 @@ func (s *Store) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
 		switch from, before := task.TombstoneRange(value); {
 		case value == "":
 		case f.Cancelled && strings.HasSuffix(column, "_id"):
-			args = append(args, value, from, before)
-			const among = `(%[1]s = $%[2]d or %[1]s collate "C" >= $%[3]d and %[1]s collate "C" < $%[4]d)`
+			args = append(args, value, from, before) // one range of an index, which hardly has others' names
+			const among = `%[1]s collate "C" >= $%[2]d and %[1]s collate "C" < $%[4]d and (%[1]s = $%[2]d or %[1]s collate "C" >= $%[3]d)`
 			conds = append(conds, fmt.Sprintf(among, column, len(args)-2, len(args)-1, len(args)))
 		default:
 			args = append(args, value)

@@ -68,8 +68,8 @@ type Deps struct {
 	started time.Time         // never changed: when it was made
 
 	// Only the loop uses these.
-	reading int  // how many are being read
-	backlog bool // more are to be read
+	reading int     // how many are being read
+	due     []int64 // tasks that are to be read, those first that wait for it
 }
 
 // New checks the options.
@@ -136,9 +136,10 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 		err := d.pass(ctx, e, reads)
 		now := e.Now()
 		all := !now.Before(whole)
-		if d.opt.Relations != nil && (all || d.backlog && d.reading < burst) {
-			err = errors.Join(err, d.readDue(ctx, e, reads, all))
+		if d.opt.Relations != nil && all {
+			err = errors.Join(err, d.listDue(ctx))
 		}
+		err = errors.Join(err, d.readDue(ctx, e, reads))
 		if all {
 			whole = now.Add(d.opt.Every)
 		}
@@ -157,10 +158,19 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 	ids, err := d.takeRead(ctx)
 	var moved []task.Task
 	var cards map[string]bool
-	var known map[int64]related
+	concerned := map[int64]bool{} // tasks, and whether their relations name a card that has changed
 	d.locked(func() {
-		moved, cards, known = d.moved, d.cards, maps.Clone(d.known)
+		moved, cards = d.moved, d.cards
 		d.moved, d.cards = nil, map[string]bool{}
+		if len(cards) == 0 {
+			return
+		}
+		for id, r := range d.known {
+			names := slices.ContainsFunc(r.refs, func(ref tracker.Ref) bool { _, said := cards[ref.ItemID]; return said })
+			if names || cards[r.item] {
+				concerned[id] = names
+			}
+		}
 	})
 	for _, t := range moved {
 		if !t.State.Stage.Terminal() && d.opt.Relations != nil {
@@ -168,16 +178,11 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 		}
 	}
 	waited := len(moved) > 0 && d.waitedFor(ctx, moved)
-	for _, id := range slices.Sorted(maps.Keys(known)) {
-		r := known[id]
-		names := slices.ContainsFunc(r.refs, func(ref tracker.Ref) bool { _, said := cards[ref.ItemID]; return said })
-		if !names && !cards[r.item] {
-			continue
-		}
+	for _, id := range slices.Sorted(maps.Keys(concerned)) {
 		if t, failed := d.opt.Store.Task(ctx, id); failed == nil && !t.State.Stage.Terminal() {
 			d.begin(e, reads, t)
 		}
-		if names {
+		if concerned[id] {
 			err, waited = errors.Join(err, d.record(ctx, id)), true
 		}
 	}

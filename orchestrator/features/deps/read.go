@@ -29,7 +29,7 @@ const wait = time.Minute
 type related struct {
 	at      time.Time // when the newest reading began; zero = they are to be read now
 	reading bool      // it has not ended
-	stale   bool      // it is to be read again as soon as that is possible
+	stale   bool      // it is to be read as soon as that is possible
 	read    bool      // one has succeeded
 	item    string    // the task's own card
 	refs    []tracker.Ref
@@ -64,9 +64,9 @@ func (d *Deps) tracked(ctx context.Context, t task.Task) (cards []string, unread
 	return nil, unread, until, err
 }
 
-// readDue begins to read the relations that tasks wait for, and where all is true those that may have changed.
-func (d *Deps) readDue(ctx context.Context, e *orchestrator.Engine, reads *run.Group, all bool) error {
-	var now, later []task.Task
+// listDue lists the tasks whose relations are to be read: those that wait for that, and those of which they may have changed.
+func (d *Deps) listDue(ctx context.Context) error {
+	var now, later []int64
 	alive, waits := map[int64]bool{}, map[int64]bool{}
 	rows, err := admit.ListWaiting(ctx, d.opt.Store, d.rules()[0], "")
 	for _, w := range rows {
@@ -75,26 +75,42 @@ func (d *Deps) readDue(ctx context.Context, e *orchestrator.Engine, reads *run.G
 	if err != nil {
 		return err
 	}
-	d.backlog = false
 	for t, err := range task.Each(ctx, d.opt.Store, task.Filter{Live: true}) {
 		if err != nil {
 			return err
 		}
 		alive[t.ID] = true
 		switch r := d.ofTask(t.ID); {
-		case r.reading:
 		case r.stale, r.at.IsZero() && waits[t.ID]:
-			now = append(now, t)
-		case all && d.opt.Now().Sub(r.at) >= d.opt.Read:
-			later = append(later, t)
+			now = append(now, t.ID)
+		case d.isOld(r):
+			later = append(later, t.ID)
 		}
 	}
 	d.locked(func() { maps.DeleteFunc(d.known, func(id int64, r related) bool { return !alive[id] && !r.reading }) })
-	slices.SortStableFunc(later, func(a, b task.Task) int {
-		return cmp.Compare(d.ofTask(a.ID).at.UnixNano(), d.ofTask(b.ID).at.UnixNano())
+	slices.SortStableFunc(later, func(a, b int64) int {
+		return cmp.Compare(d.ofTask(a).at.UnixNano(), d.ofTask(b).at.UnixNano())
 	})
-	for _, t := range append(now, later...) {
-		d.begin(e, reads, t)
+	d.due = append(now, later...)
+	return nil
+}
+
+// isOld reports whether what was read may have changed since.
+func (d *Deps) isOld(r related) bool { return d.opt.Now().Sub(r.at) >= d.opt.Read }
+
+// readDue begins to read the relations that are due, as many as may be read at the same time.
+func (d *Deps) readDue(ctx context.Context, e *orchestrator.Engine, reads *run.Group) error {
+	for ; len(d.due) > 0 && d.reading < burst; d.due = d.due[1:] {
+		if r := d.ofTask(d.due[0]); r.reading || !r.stale && !d.isOld(r) {
+			continue // since it was listed
+		}
+		t, err := d.opt.Store.Task(ctx, d.due[0])
+		if err != nil && !errors.Is(err, task.ErrNotFound) {
+			return err
+		}
+		if err == nil && !t.State.Stage.Terminal() {
+			d.begin(e, reads, t)
+		}
 	}
 	return nil
 }
@@ -106,8 +122,8 @@ func (d *Deps) ofTask(id int64) (r related) {
 
 func (d *Deps) keep(id int64, r related) { d.locked(func() { d.known[id] = r }) }
 
-// begin begins to read a task's relations, unless too many are being read or the tracker does
-// not answer. What was read once is no longer waited for, and has a time of its own.
+// begin begins to read a task's relations. Too many that are being read, and a tracker that does not answer, put it off.
+// What was read once is no longer waited for, and has a time of its own.
 func (d *Deps) begin(e *orchestrator.Engine, reads *run.Group, t task.Task) {
 	p, _ := e.Projects.ByRepo(t.Repo)
 	_, sick := e.SickPools()[orchestrator.LaneBoard.PoolOf(p.On(t.TrackerProjectID))]
@@ -116,12 +132,14 @@ func (d *Deps) begin(e *orchestrator.Engine, reads *run.Group, t task.Task) {
 	if r.read || within <= 0 {
 		within = wait
 	}
-	later := d.reading >= burst || sick || r.reading
-	if r.item, r.stale = t.TrackerIssueID, later; !later {
+	busy := d.reading >= burst
+	if busy && !r.stale {
+		d.due = slices.Insert(d.due, 0, t.ID)
+	}
+	if r.item, r.stale = t.TrackerIssueID, busy || sick || r.reading; !r.stale {
 		r.at, r.reading = now, true
 	}
-	d.keep(t.ID, r)
-	if d.backlog = d.backlog || later && !sick; later {
+	if d.keep(t.ID, r); r.stale {
 		return
 	}
 	d.reading++
@@ -170,7 +188,10 @@ func (d *Deps) takeRead(ctx context.Context) (ids []int64, err error) {
 	for _, a := range ended {
 		d.reading--
 		r := d.ofTask(a.task.ID)
-		if r.reading = false; a.err != nil {
+		if r.reading = false; r.stale { // the card has changed meanwhile
+			d.due = slices.Insert(d.due, 0, a.task.ID)
+		}
+		if a.err != nil {
 			r.at, err = d.opt.Now().Add(d.opt.Every-d.opt.Read), errors.Join(err, a.err)
 		} else {
 			r.read, r.refs, r.names = true, a.refs, a.names
