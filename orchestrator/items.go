@@ -83,7 +83,7 @@ func (e *Engine) Wanted(h tracker.Hook) (job queue.Job, ignored string) {
 		return queue.Job{}, "the status has not changed"
 	case brakes(h):
 		job = TrackerJob(h)
-		job.Pool, job.Key = queue.PoolEvents, "" // it waits neither for the tracker nor for what came before it
+		job.Pool, job.Key = queue.PoolEvents, brakeKey(h.ItemID) // it waits neither for the tracker nor for what came before it
 		return job, ""
 	default:
 		return TrackerJob(h), ""

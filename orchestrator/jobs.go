@@ -112,8 +112,13 @@ func boardKey(itemID string) string { return itemKey(itemID) + "/board" }
 // wait for it.
 func noticeKey(itemID string) string { return itemKey(itemID) + "/notices" }
 
+// brakeKey orders what brakes a work item: two webhooks of one STOP are one word, which the second finds acted on.
+func brakeKey(itemID string) string { return itemKey(itemID) + "/brake" }
+
 // BoardKeys are the orders of all that the tracker reports of a work item.
-func BoardKeys(itemID string) []string { return []string{boardKey(itemID), noticeKey(itemID)} }
+func BoardKeys(itemID string) []string {
+	return []string{boardKey(itemID), noticeKey(itemID), brakeKey(itemID)}
+}
 
 // agentJob makes the job of a launch. Whoever works at the first stage is held as the analyst is, by a freeze.
 func agentJob(t task.Task, l stage.Launch, first stage.Stage) queue.Job {

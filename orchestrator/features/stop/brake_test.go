@@ -12,6 +12,7 @@ import (
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
@@ -86,6 +87,23 @@ func TestStopThatComesLate(t *testing.T) {
 		r.Hook(stop)
 		r.Settle(10 * time.Second)
 		r.Stands(item, stage.Analysis)
+	})
+}
+
+// Two webhooks of one STOP are worked off one after the other: the second finds that the first was acted on.
+func TestSavedTwiceIsOneWord(t *testing.T) {
+	stoppable(t, func(r *Rig) {
+		item := working(r)
+		stop := moveTold(r, item, stage.StatusStop)
+		stop.Word = stage.StatusStop
+		first, _ := r.Engine.Wanted(stop)
+		stop.At = stop.At.Add(time.Second)
+		second, _ := r.Engine.Wanted(stop)
+		_, err := r.Store.Put(t.Context(), queue.Job{Pool: "apart", Key: first.Key}, queue.Job{Pool: "apart", Key: second.Key})
+		require.NoError(r, err)
+		claims, err := r.Store.Take(t.Context(), "apart", "w", 2, time.Minute)
+		require.NoError(r, err)
+		require.Len(r, claims, 1)
 	})
 }
 

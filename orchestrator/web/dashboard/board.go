@@ -190,7 +190,7 @@ func (s *server) tasks(r *http.Request) (p boardPage, of map[string]*card, err e
 	for _, a := range s.asking(r, refused) {
 		p.Needs = append(p.Needs, need{Card: &a, card: card{Since: a.Waits}})
 	}
-	serial := readBlocks(ctx, s.Engine).Serial
+	blocks := readBlocks(ctx, s.Engine)
 	for _, t := range access.Readable(ctx, ended, repoOf) {
 		if f.selects(t) && !s.isOwn(t.TrackerProjectID) {
 			c := cardOf(t, explain.Explanation{Stage: t.State.Stage})
@@ -199,12 +199,12 @@ func (s *server) tasks(r *http.Request) (p boardPage, of map[string]*card, err e
 				return p, nil, err
 			}
 			degrade(&c, last)
-			serial.blame(&c)
+			blocks.Serial.blame(&c)
 			p.Ended = append(p.Ended, c)
 		}
 	}
 	slices.SortStableFunc(p.Needs, func(a, b need) int { return a.Since.Compare(b.Since) })
-	p.Needs = append(s.trouble(ctx), p.Needs...)
+	p.Needs = append(s.trouble(ctx, blocks), p.Needs...)
 	needs := len(p.Needs)
 	p.Needs = p.Needs[:min(needs, needsMax)]
 	p.MoreNeeds = needs - len(p.Needs)
@@ -262,8 +262,7 @@ func needOf(t task.Task, x explain.Explanation) need {
 
 // trouble lists what waits for a person beside tasks: frozen repositories, and what is
 // wrong with the service itself.
-func (s *server) trouble(ctx context.Context) (out []need) {
-	b := readBlocks(ctx, s.Engine)
+func (s *server) trouble(ctx context.Context, b blocks) (out []need) {
 	for _, f := range access.Readable(ctx, b.Serial.Frozen, func(f frozen) string { return f.Repo }) {
 		out = append(out, need{Freeze: &f, card: card{Lamp: lampBlocked, Since: f.Since}})
 	}
