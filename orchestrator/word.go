@@ -243,7 +243,11 @@ func setAgain(ctx context.Context, e *Engine, b board) (again time.Time, logged 
 		if err != nil {
 			return again, false, err
 		}
-		if left && status == acted {
+		own, err := e.Tracker.Own(m.ActorID)
+		if err != nil {
+			return again, false, err
+		}
+		if left && status == acted && !(own && (ourMove{t, b.writes}).made(status, e.Now())) { // on a board with few columns
 			again = m.At
 		}
 		left = left || status != acted
