@@ -2,6 +2,7 @@ package gpstracks
 
 import (
 	"net/url"
+	"path"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -28,6 +29,21 @@ var (
 
 	personalHost = regexp.MustCompile(`(?i)(?:^|\.)(?:facebook|instagram|twitter|x|linkedin|tiktok|t|wa|vk)\.(?:com|me)$`)
 )
+
+// named is the end of a path that names a person.
+var named = regexp.MustCompile(`(?i)/(?:[@~]|(?:athletes?|users?|profiles?|members?|people|person|account|author|u)/)[^/]+/?$`)
+
+// ReferenceOf is the last part of a track's address, its number at the source. It is empty where that is a person's name or number.
+func ReferenceOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || personalHost.MatchString(u.Hostname()) || named.MatchString(u.Path) {
+		return ""
+	}
+	if id := path.Base(u.Path); id != "." && id != "/" && !contact.MatchString(id) {
+		return id
+	}
+	return ""
+}
 
 // isPersonal reports an address that leads to a person rather than to a track.
 func isPersonal(address string) bool {

@@ -42,3 +42,16 @@ func TestPersonalData(t *testing.T) {
 		require.Equal(t, keep, prepared("", address).URL != "", address)
 	}
 }
+
+// The reference of a track is its number at the source, never a person's.
+func TestReferenceOf(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"https://www.openstreetmap.org/user/jane/traces/12": "12", "https://www.strava.com/activities/123?a=b": "123",
+		"https://www.hikr.org/tour/post123.html": "post123.html", "https://tours.example/~jane/1.gpx": "1.gpx",
+		"https://www.strava.com/athletes/12345": "", "https://www.strava.com/athletes/12345/": "", "https://tours.example/@jane": "",
+		"https://x.com/jane": "", "https://tours.example/jane@roe.example": "", "https://tours.example/": "", "": "", "%": "",
+	} {
+		require.Equal(t, want, gpstracks.ReferenceOf(address), address)
+	}
+}

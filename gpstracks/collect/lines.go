@@ -1,8 +1,6 @@
 package collect
 
 import (
-	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -184,7 +182,7 @@ func convert(t gpx.Track, s Source, l Licence, file string) (gpstracks.Track, tr
 		return gpstracks.Track{}, reportOf(t, gpstracks.Track{}, d.spikes, nil, d.reason())
 	}
 	k := gpstracks.Track{
-		Source: s.Name, Name: title(t.Name), Attribution: l.Attribution, RecordedOn: d.day, Lines: d.lines, ExternalID: externalID(t.URL),
+		Source: s.Name, Name: title(t.Name), Attribution: l.Attribution, RecordedOn: d.day, Lines: d.lines, ExternalID: gpstracks.ReferenceOf(t.URL),
 		StartedAt: d.first, EndedAt: d.last, Moving: d.moving, Elevation: d.elevation,
 	}
 	if t.Type == gpx.Flight {
@@ -217,17 +215,4 @@ func title(name string) string {
 		}
 	}
 	return name
-}
-
-// externalID is the last part of a track's address: its number, and nothing of
-// its author.
-func externalID(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || address == "" {
-		return ""
-	}
-	if id := path.Base(u.Path); id != "." && id != "/" {
-		return id
-	}
-	return ""
 }

@@ -59,6 +59,14 @@ func Summarize(ctx context.Context, src Source, of gpstracks.Filter) (s Summary,
 	return s, nil
 }
 
+// Sources lists the names of the sources of a store's tracks.
+func Sources(ctx context.Context, src Source) ([]string, error) {
+	tracks := map[string]int{}
+	err := eachCount(ctx, src, Totals, gpstracks.Filter{}, func(f *Feature, _ int, n int32) { tracks[f.words[1]] += int(n) })
+	maps.DeleteFunc(tracks, func(_ string, n int) bool { return n <= 0 })
+	return slices.Sorted(maps.Keys(tracks)), err
+}
+
 // eachCount reads the counts of a level of sources that pass a filter.
 func eachCount(ctx context.Context, src Source, level int, of gpstracks.Filter, visit func(f *Feature, cell int, tracks int32)) error {
 	return src.Blocks(ctx, level, Window{0, 0, 1<<finestGrid - 1, 1<<finestGrid - 1}, func(data []byte) error {

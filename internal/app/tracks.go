@@ -69,11 +69,12 @@ type Layer struct {
 	Handler *trackhttp.Handler
 	Sources []trackhttp.Source
 
-	files   gpsfile.Paths
-	changes func(ctx context.Context, after int64) ([]orb.Bound, int64, error)
-	last    int64
-	every   time.Duration
-	log     *slog.Logger
+	files gpsfile.Paths
+	store TrackStore
+	kept  []string // the sources of the store's tracks
+	last  int64    // change that was seen
+	every time.Duration
+	log   *slog.Logger
 }
 
 // tracks makes the layer, and returns its handlers by their paths.
@@ -94,11 +95,14 @@ func (v *Service) tracks(ctx context.Context) (map[string]http.Handler, error) {
 	if err := collect.HideZones(ctx, store, config, time.Now()); err != nil {
 		return nil, err
 	}
-	l := &Layer{files: s.GPSFiles, changes: store.Changes, every: s.GPSRefresh, log: v.Log}
-	l.Sources = sources(config, licences)
-	if _, l.last, err = l.changes(ctx, -1); err != nil {
+	l := &Layer{files: s.GPSFiles, store: store, every: s.GPSRefresh, log: v.Log}
+	if _, l.last, err = store.Changes(ctx, -1); err != nil {
 		return nil, err
 	}
+	if l.kept, err = tile.Sources(ctx, store); err != nil {
+		return nil, err
+	}
+	l.Sources = l.sources(config, licences)
 	own := access.Draw()
 	o := s.Layer
 	o.Store, o.Tiles, o.Runs, o.Sources, o.Prefix, o.ClearToken, o.Log = store, store, store, l.Sources, tracksPath, own, v.Log
@@ -114,14 +118,24 @@ func (v *Service) tracks(ctx context.Context) (map[string]http.Handler, error) {
 	return map[string]http.Handler{tracksPath: v.clearing(l.Handler, own), mapPath: page}, nil
 }
 
-// sources returns what the layer says of sources.
-func sources(config collect.Config, licences collect.Licences) (all []trackhttp.Source) {
-	for _, s := range config.Sources {
-		out := trackhttp.Source{Name: s.Name, Enabled: s.Enabled, Decision: licences.Status(s.Name)}
-		if l, err := licences.Allow(s.Name); err == nil {
+// sources returns what the layer says of sources: those that are configured, and those of which there are tracks although they
+// are not.
+func (l *Layer) sources(config collect.Config, licences collect.Licences) (all []trackhttp.Source) {
+	configured := map[string]bool{}
+	add := func(name string, enabled bool) {
+		out := trackhttp.Source{Name: name, Enabled: enabled, Decision: licences.Status(name)}
+		if l, err := licences.Allow(name); err == nil {
 			out.Licence, out.LicenceURL, out.Download = l.Licence, l.URL, l.Download
 		}
-		all = append(all, out)
+		all, configured[name] = append(all, out), true
+	}
+	for _, s := range config.Sources {
+		add(s.Name, s.Enabled)
+	}
+	for _, name := range l.kept {
+		if !configured[name] {
+			add(name, false)
+		}
 	}
 	return all
 }
@@ -194,11 +208,14 @@ func (l *Layer) Run(ctx context.Context) {
 
 // Refresh looks for changes of tracks and of the decisions on their sources once.
 func (l *Layer) Refresh(ctx context.Context) error {
+	changed, last, err := l.store.Changes(ctx, l.last)
+	if err == nil && last != l.last {
+		l.kept, err = tile.Sources(ctx, l.store)
+	}
 	config, licences, wrong := gpsfile.Load(l.files)
 	if wrong == nil {
-		l.Handler.SetSources(sources(config, licences))
+		l.Handler.SetSources(l.sources(config, licences))
 	}
-	changed, last, err := l.changes(ctx, l.last)
 	if err == nil {
 		l.Handler.Invalidate(changed...)
 		l.last = last

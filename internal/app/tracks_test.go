@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
+	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/pgtest"
@@ -22,6 +23,15 @@ func get(t *testing.T, v *app.Service, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	v.Handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 	return w
+}
+
+// mapped are tracks of a source whose licence is accepted.
+func mapped(n int) []gpstracks.Track {
+	tracks := sample.Tracks(n, 1)
+	for i := range tracks {
+		tracks[i].Source = "osm"
+	}
+	return tracks
 }
 
 // The layer is served beside the engine, and shows what another process brings.
@@ -40,7 +50,7 @@ func TestTracks(t *testing.T) {
 	store, err := tracksqlite.Open(t.Context(), tracksqlite.Options{Path: filepath.Join(v.Settings.DataDir, "tracks.db")})
 	require.NoError(t, err)
 	defer store.Close()
-	_, err = store.Upsert(t.Context(), sample.Tracks(40, 1))
+	_, err = store.Upsert(t.Context(), mapped(40))
 	require.NoError(t, err)
 	require.Equal(t, http.StatusNoContent, get(t, v, tile).Code, "from the cache")
 	require.NoError(t, v.Tracks.Refresh(t.Context()))
@@ -48,14 +58,16 @@ func TestTracks(t *testing.T) {
 	require.Contains(t, get(t, v, "/api/gps-tracks?bbox=5,44,15,48").Body.String(), `"numberReturned":40`)
 }
 
-// A licence that is taken back while the server runs takes its tracks out of the answers.
+// A licence that is taken back while the server runs takes its tracks out of the answers, and so does its record that is
+// missing, of a source that is not configured too.
 func TestRejectedSource(t *testing.T) {
 	dir := t.TempDir()
-	record := func(status string) {
-		text := "---\nsource: osm\nstatus: " + status + "\nlicence: ODbL\nattribution: mappers\ndecided_on: 2026-05-01\nurl: \"\"\n---\n"
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "osm.md"), []byte(text), 0o600))
+	record := func(source, status string) {
+		text := "---\nsource: " + source + "\nstatus: " + status + "\nlicence: ODbL\nattribution: mappers\ndecided_on: 2026-05-01\nurl: \"\"\n---\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, source+".md"), []byte(text), 0o600))
 	}
-	record("accepted")
+	record("osm", "accepted")
+	record("club", "accepted")
 	v := open(t, "ORCH_GPS_LICENCES="+dir)
 	store, err := tracksqlite.Open(t.Context(), tracksqlite.Options{Path: filepath.Join(v.Settings.DataDir, "tracks.db")})
 	require.NoError(t, err)
@@ -67,9 +79,16 @@ func TestRejectedSource(t *testing.T) {
 		return get(t, v, "/api/gps-tracks?bbox=5,44,15,48").Body.String()
 	}
 	require.Contains(t, shown(), `"source":"osm"`)
-	record("rejected")
+	require.NotContains(t, shown(), `"source":"upload"`)
+	record("osm", "rejected")
 	require.NotContains(t, shown(), `"source":"osm"`)
 	require.Contains(t, shown(), `"source":"club"`)
+	record("club", "proposed")
+	require.NotContains(t, shown(), `"source":"club"`)
+	record("club", "accepted")
+	require.Contains(t, shown(), `"source":"club"`)
+	require.NoError(t, os.Remove(filepath.Join(dir, "club.md")))
+	require.NotContains(t, shown(), `"source":"club"`)
 }
 
 // The map is there, on the base of the settings.
@@ -97,7 +116,7 @@ func TestTracksShared(t *testing.T) {
 	require.NoError(t, err)
 	store, err := app.OpenTracks(t.Context(), s, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	_, err = store.Upsert(t.Context(), sample.Tracks(40, 1))
+	_, err = store.Upsert(t.Context(), mapped(40))
 	require.NoError(t, err)
 	require.NoError(t, store.Close())
 	require.NoError(t, v.Tracks.Refresh(t.Context()))
