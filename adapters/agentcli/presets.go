@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,14 +46,32 @@ type Preset struct {
 // Tools lists the tools that are looked for, best first.
 func Tools() []string { return []string{"claude", "codex", "gemini", "opencode"} }
 
-// Installed is the first of them that is here; empty: none is.
-func Installed() string {
-	for _, name := range Tools() {
-		if _, err := exec.LookPath(name); err == nil {
-			return name
+// Installed is the first of them that is here and that somebody seems to be signed in at, else the first that is here; empty:
+// none is.
+func Installed() (name string, signedIn bool) {
+	for _, one := range Tools() {
+		if _, err := exec.LookPath(one); err != nil {
+			continue
 		}
+		if isSignedIn(one) {
+			return one, true
+		}
+		name = cmp.Or(name, one)
 	}
-	return ""
+	return name, false
+}
+
+// isSignedIn reports whether a tool has a key in the environment, or a file in which it keeps what signs it in.
+func isSignedIn(name string) bool {
+	p, _ := builtin(name)
+	home, _ := os.UserHomeDir() // none: no file
+	return slices.ContainsFunc(p.Env, func(key string) bool {
+		return (strings.HasSuffix(key, "_KEY") || strings.HasSuffix(key, "_TOKEN")) && os.Getenv(key) != ""
+	}) || slices.ContainsFunc(p.Home, func(file string) bool {
+		base := filepath.Base(file)
+		_, err := os.Stat(filepath.Join(home, file))
+		return err == nil && (strings.Contains(base, "auth") || strings.Contains(base, "cred"))
+	})
 }
 
 // builtin returns the preset of a tool. An agent must edit, run commands (builds, tests) and

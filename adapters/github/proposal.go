@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/signalbox-dev/signalbox/internal/proposal"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -13,11 +14,19 @@ type OnGitHub struct {
 	GitHubURL string `name:"github-url" help:"Address of GitHub's REST API, where it is not github.com's." placeholder:"URL"`
 }
 
+// clonedFrom is an address of a repository on github.com.
+var clonedFrom = regexp.MustCompile(`^(?:[a-z+]+://)?(?:[^@/]+@)?github\.com(?::\d+)?[:/]`)
+
 // Propose implements the proposal of an account; nil where it is not chosen.
 func (o *OnGitHub) Propose(ctx context.Context, a proposal.Answers) (*proposal.Account, error) {
 	at := &proposal.Account{
 		Flag: "--github", Title: "GitHub", Name: task.HostGitHub, URLFlag: "--github-url", Token: "ORCH_GITHUB_TOKEN",
 		Secret: "ORCH_GITHUB_WEBHOOK_SECRET", Why: "of GitHub's webhooks", CloneBase: "ORCH_GITHUB_CLONE_BASE", Home: "github.com",
+	}
+	if !o.GitHub && clonedFrom.MatchString(a.Origin(ctx)) {
+		if o.GitHub = a.Value(at.Token) != ""; !o.GitHub {
+			a.Say("the repository was cloned from GitHub: with --github cards end as pull requests there, without it in a copy here")
+		}
 	}
 	if !o.GitHub {
 		return nil, nil

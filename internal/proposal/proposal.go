@@ -11,6 +11,10 @@ import (
 type Answers interface {
 	// Value is a setting that is set; empty when it is not.
 	Value(setting string) string
+	// Origin is the address that the repository here was cloned from; empty where there is none.
+	Origin(ctx context.Context) string
+	// Say tells a person.
+	Say(format string, args ...any)
 	// Take notes a setting that a flag gives, and returns what it is then.
 	Take(flag, setting, given, why string) string
 	// Setting returns one that is set, or is given by its flag or a person.

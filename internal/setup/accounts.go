@@ -47,6 +47,15 @@ type answers struct{ *setup }
 
 func (a answers) Value(name string) string { return valueOf(name) }
 
+func (a answers) Origin(ctx context.Context) string {
+	if a.CloneURL != "" { // another repository
+		return ""
+	}
+	return a.local.origin(ctx)
+}
+
+func (a answers) Say(format string, args ...any) { a.say(format, args...) }
+
 func (a answers) Take(flag, name, given, why string) string {
 	a.take(flag, name, given, why)
 	return cmp.Or(valueOf(name), given)
@@ -95,11 +104,10 @@ func (s *setup) onBoard(ctx context.Context, e *entry) error {
 // onHost describes the repository as its git host does.
 func (s *setup) onHost(ctx context.Context, e *entry) error {
 	e.Host = ""
-	if e.Repo = s.Repo; e.Repo == "" && s.local.root != "" {
-		if origin, err := git(ctx, s.local.root, "config", "--get", "remote.origin.url"); err == nil {
-			e.Repo = nameOf(origin, s.local.root)
-		}
+	if origin := s.local.origin(ctx); origin != "" {
+		e.Repo = nameOf(origin, s.local.root)
 	}
+	e.Repo = cmp.Or(s.Repo, e.Repo)
 	at := s.host
 	c, err := at.Open()
 	if err != nil {

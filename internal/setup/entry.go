@@ -91,7 +91,16 @@ func (s *setup) fill(ctx context.Context, e *entry) (err error) {
 	e.Tracker = cmp.Or(e.Tracker, strings.ToLower(e.Prefix))
 	ci := s.CI
 	if e.CI == "" { // no host has said
-		if ci, err = s.ask(ctx, "--ci", ci, "Command that tests a commit, such as make test", none); err != nil {
+		found, otherwise := "", none
+		if s.CloneURL == "" {
+			found = s.local.testedBy()
+		}
+		if s.lines != nil {
+			otherwise = cmp.Or(found, none)
+		} else if found != "" && ci == "" {
+			s.say("nothing tests commits: --ci '%s' would", found)
+		}
+		if ci, err = s.ask(ctx, "--ci", ci, "Command that tests a commit, such as make test", otherwise); err != nil {
 			return err
 		}
 	}

@@ -43,6 +43,29 @@ func findLocal(ctx context.Context) (l local, err error) {
 	return l, nil
 }
 
+// origin is the address that the repository was cloned from; empty where there is none.
+func (l local) origin(ctx context.Context) string {
+	if l.root == "" {
+		return ""
+	}
+	origin, _ := git(ctx, l.root, "config", "--get", "remote.origin.url") // it fails where there is none
+	return origin
+}
+
+// testedBy is the command that tests the repository, by the files that such a command needs; empty: none is known.
+func (l local) testedBy() string {
+	for _, c := range []struct{ file, has, command string }{
+		{"Makefile", "\ntest:", "make test"}, {"go.mod", "", "go test ./..."}, {"package.json", `"test":`, "npm test"},
+		{"Cargo.toml", "", "cargo test"}, {"pyproject.toml", "pytest", "pytest"},
+	} {
+		body, err := os.ReadFile(filepath.Join(l.root, c.file))
+		if err == nil && l.root != "" && strings.Contains("\n"+string(body), c.has) {
+			return c.command
+		}
+	}
+	return ""
+}
+
 // git runs git in a directory.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)

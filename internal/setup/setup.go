@@ -171,9 +171,13 @@ func (s *setup) settings(ctx context.Context) error {
 	agent := s.Agent
 	if !s.env.has("ORCH_AGENT") {
 		question := "Agent: " + strings.Join(agentcli.Tools(), ", ") + ", a command, or " + rehearse.Name + ", which costs nothing"
+		tool, signedIn := agentcli.Installed()
 		var err error
-		if agent, err = s.ask(ctx, "--agent", s.Agent, question, cmp.Or(agentcli.Installed(), rehearse.Name)); err != nil {
+		if agent, err = s.ask(ctx, "--agent", s.Agent, question, cmp.Or(tool, rehearse.Name)); err != nil {
 			return err
+		}
+		if agent == tool && tool != "" && !signedIn {
+			s.say("nobody seems to be signed in at %s: start it once by hand, or set its vendor's key", tool)
 		}
 		if _, err := agentcli.Split(agent); err != nil {
 			return fmt.Errorf("--agent: %w", err)
