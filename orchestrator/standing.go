@@ -296,7 +296,7 @@ func lookTwice(ctx context.Context, e *Engine, t task.Task) (tracker.Item, error
 		}
 		return item, nil // it keeps none, or not for us
 	}
-	m, err = moveTo(ctx, e, item.ProjectID, m, stage.StatusStop, "")
+	m, err = moveTo(ctx, e, item.ProjectID, m, stage.StatusStop, "", "")
 	if err != nil || !m.At.After(since(t)) {
 		return item, err
 	}

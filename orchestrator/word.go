@@ -192,15 +192,18 @@ func (in intake) movedAt(ctx context.Context, b board) (time.Time, error) {
 	if late && m.At.After(b.item.Moved()) {
 		return time.Time{}, task.ErrConflict // the card was moved since it was read
 	}
-	m, err = moveTo(ctx, in.Engine, b.item.ProjectID, m, b.told, b.hook.ActorID)
+	m, err = moveTo(ctx, in.Engine, b.item.ProjectID, m, b.told, b.hook.To, b.hook.ActorID)
 	return m.At, err
 }
 
-// moveTo is the newest move of a log to a status, by an account where one is given; zero where there is none.
-func moveTo(ctx context.Context, e *Engine, project string, last tracker.Move, to stage.Status, by string) (tracker.Move, error) {
+// moveTo is the newest move of a log to a status, or to the column that a webhook names, which may have another name by now; by an
+// account where one is given. Zero where there is none.
+func moveTo(
+	ctx context.Context, e *Engine, project string, last tracker.Move, to stage.Status, column, by string,
+) (tracker.Move, error) {
 	for _, m := range append([]tracker.Move{last}, last.Earlier...) {
 		status, err := e.Tracker.(tracker.Board).StatusOf(ctx, project, m.To)
-		if err != nil || status == to && (by == "" || m.ActorID == by) {
+		if err != nil || (status == to || column != "" && m.To == column) && (by == "" || m.ActorID == by) {
 			return m, err
 		}
 	}
