@@ -157,6 +157,9 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		in.word.SaidAt = at
 	}
 	word, why := b.word()
+	if in.said() && word == item.Status && item.Moved().After(in.word.SaidAt) { // it is the word that stands
+		in.word.SaidAt = item.Moved()
+	}
 	answers, way := afterDone(in.machine)
 	switch {
 	case word == stage.StatusUnknown && why == "" && answers && b.straysAfterEnd():
