@@ -16,7 +16,7 @@ import (
 )
 
 // maxSeen bounds the tracks that a request reads, when it passes over some.
-const maxSeen = 20_000
+const maxSeen = 2_000
 
 // maxLook bounds the tracks among which the store looks for those of a request.
 const maxLook = 60_000
