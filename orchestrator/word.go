@@ -234,7 +234,7 @@ func setAgain(ctx context.Context, e *Engine, b board) (again time.Time, logged 
 	if err != nil {
 		return again, false, err
 	}
-	at, left := last.SaidAt, false
+	at, left, itself := last.SaidAt, false, false
 	if at.IsZero() {
 		at = t.State.ActedAt
 	}
@@ -245,6 +245,10 @@ func setAgain(ctx context.Context, e *Engine, b board) (again time.Time, logged 
 		status, err := e.Tracker.(tracker.Board).StatusOf(ctx, b.item.ProjectID, m.To)
 		if err != nil {
 			return again, false, err
+		}
+		if !itself && status == acted && m.At.Equal(at) { // what was set before it in the same instant is no reply
+			itself, left = true, false
+			continue
 		}
 		own, err := e.Tracker.Own(m.ActorID)
 		if err != nil {

@@ -25,7 +25,7 @@ func (g *Git) Adopt(ctx context.Context, s work.Workspace, pushed string) (a wor
 	if err == nil && seen == "" && pushed != "" {
 		err = fmt.Errorf("%w: %s", work.ErrRemoved, p.Branch)
 	}
-	if err != nil || seen == p.Head || seen == "" {
+	if err != nil || seen == p.Head || seen == pushed || seen == "" {
 		return a, err
 	}
 	if err := g.bringOthers(ctx, p, seen); err != nil {

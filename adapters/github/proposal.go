@@ -23,9 +23,9 @@ func (o *OnGitHub) Propose(ctx context.Context, a proposal.Answers) (*proposal.A
 		Flag: "--github", Title: "GitHub", Name: task.HostGitHub, URLFlag: "--github-url", Token: "ORCH_GITHUB_TOKEN",
 		Secret: "ORCH_GITHUB_WEBHOOK_SECRET", Why: "of GitHub's webhooks", CloneBase: "ORCH_GITHUB_CLONE_BASE", Home: "github.com",
 	}
-	if !o.GitHub && clonedFrom.MatchString(a.Origin(ctx)) {
+	if here, known := a.(proposal.Place); known && !o.GitHub && clonedFrom.MatchString(here.Origin(ctx)) {
 		if o.GitHub = a.Value(at.Token) != ""; !o.GitHub {
-			a.Say("the repository was cloned from GitHub: with --github cards end as pull requests there, without it in a copy here")
+			here.Say("the repository was cloned from GitHub: with --github cards end as pull requests there, without it in a copy here")
 		}
 	}
 	if !o.GitHub {

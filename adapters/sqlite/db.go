@@ -49,6 +49,7 @@ type DB struct {
 	writes *sql.DB
 	conn   *sql.Conn // the writer's own
 	stmts  map[string]*sql.Stmt
+	texts  sync.Map // query: statement, translated
 
 	path    string
 	damage  atomic.Pointer[fault.Error]

@@ -11,10 +11,6 @@ import (
 type Answers interface {
 	// Value is a setting that is set; empty when it is not.
 	Value(setting string) string
-	// Origin is the address that the repository here was cloned from; empty where there is none.
-	Origin(ctx context.Context) string
-	// Say tells a person.
-	Say(format string, args ...any)
 	// Take notes a setting that a flag gives, and returns what it is then.
 	Take(flag, setting, given, why string) string
 	// Setting returns one that is set, or is given by its flag or a person.
@@ -23,6 +19,14 @@ type Answers interface {
 	Secret(ctx context.Context, variable, question string) (string, error)
 	// Ask returns what was given, else what a person types, else the other answer.
 	Ask(ctx context.Context, flag, given, question, otherwise string) (string, error)
+}
+
+// Place is where init runs: answers may have it.
+type Place interface {
+	// Origin is the address that the repository here was cloned from; empty where there is none.
+	Origin(ctx context.Context) string
+	// Say tells a person.
+	Say(format string, args ...any)
 }
 
 // Account is how the service signs in to a program, and what is written of it.

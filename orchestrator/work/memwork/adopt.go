@@ -35,7 +35,7 @@ func (p *Place) Adopt(ctx context.Context, s work.Workspace, pushed string) (a w
 	seen, head := p.remote[key(s)], s.Head
 	_, known := p.commits[seen]
 	switch {
-	case seen == "" && pushed == "", seen != "" && head != "" && p.ancestor(seen, head):
+	case seen == pushed, seen != "" && head != "" && p.ancestor(seen, head):
 		return a, nil
 	case seen == "":
 		return a, work.ErrRemoved

@@ -129,6 +129,9 @@ func leavesMoved(k *kit) {
 	require.NotErrorIs(k, err, work.ErrRemoved)
 	require.Equal(k, sha, k.tip().SHA)
 
+	moved := k.Push(begun, map[string]string{"b.go": "package b\n"})
+	require.Zero(k, k.adopt(moved), "that is where it was left")
+
 	theirs := k.Push(sha, map[string]string{"theirs.go": "package a\n"})
 	require.Equal(k, theirs, k.adopt(sha).SHA, "they are put on top of what was left")
 	k.Space.Head = theirs
