@@ -94,11 +94,18 @@ export class TrackPopup {
 	}
 }
 
-/** Hands an address on. @param {any} pressed @param {string} url */
+/** Hands an address on: to the system, to the clipboard, or in a field that people copy it from. @param {any} pressed @param {string} url */
 async function hand(pressed, url) {
 	try {
 		const system = 'share' in navigator
-		await (system ? navigator.share({ url }) : navigator.clipboard.writeText(url))
-		pressed.textContent = system ? 'Share' : 'Copied'
-	} catch { /* given up, or forbidden */ }
+		if (system) return await navigator.share({ url })
+		await navigator.clipboard.writeText(url) // a page without encryption has no clipboard
+		pressed.textContent = 'Copied'
+	} catch (/** @type {any} */ e) {
+		if (e.name === 'AbortError') return // the person has given it up
+		const field = element('input', { readOnly: true, value: url })
+		pressed.replaceWith(element('label', {}, 'Copy this address ', field))
+		field.focus()
+		field.select()
+	}
 }

@@ -96,6 +96,21 @@ test('an address leads to a track, with its file where the licence allows it', a
   expect(center.lng).toBeCloseTo(10, 1)
 })
 
+test('hands the address of a track on, or says how to copy it where a page may not', async ({ page, context }) => {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  const share = page.getByRole('region', { name: 'Track', exact: true }).getByRole('button', { name: 'Share' })
+  await open(page, '?track=1')
+  await share.click()
+  await expect(page.getByRole('button', { name: 'Copied' })).toBeVisible()
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${site('map-own')}?track=1`)
+  await page.addInitScript(() => Object.defineProperty(navigator, 'clipboard', { value: undefined })) // as over plain HTTP
+  await page.reload()
+  await share.click()
+  await expect(page.getByLabel('Copy this address')).toBeFocused()
+  expect(await page.evaluate(() => `${getSelection()}`)).toBe(`${site('map-own')}?track=1`)
+  await audit(page)
+})
+
 test('writes names along lines when they are near', async ({ page }) => {
   await open(page, '#map=14/45.15/10.5')
   await expect.poll(() => page.evaluate(() => /** @type {any} */ (window).demo.map.queryRenderedFeatures({ layers: ['gps-tracks-names'] }).map((/** @type {any} */ f) => f.properties.name))).toContain('Ray 0')
