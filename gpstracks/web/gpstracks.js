@@ -128,6 +128,7 @@ export class PublicTracksLayer extends EventTarget {
 		if (!map.getSource(TILES)) {
 			addLayers(map, this.o, this.base, this.#info.attribution, this.#data)
 			map.getSource(TILES).on('error', (/** @type {any} */ e) => this.#fail(e.error))
+			this.popup.draw()
 		}
 		this.#draw()
 		this.#readSources()

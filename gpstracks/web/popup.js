@@ -8,6 +8,8 @@ import { button, distance, element } from './words.js'
 export class TrackPopup {
 	#popup = /** @type {any} */ (null)
 	#profile = /** @type {any} */ (null) // of the track that is described: its id, path and cursor
+	#line = /** @type {any} */ (undefined) // its geometry
+	#gradient = /** @type {any} */ (null) // the colours of its slope, if they are shown
 
 	/** @param {import('./gpstracks.js').PublicTracksLayer} layer */
 	constructor(layer) {
@@ -55,10 +57,19 @@ export class TrackPopup {
 		this.layer.highlight(tracks[0].id)
 	}
 
+	/** Puts the line on the map, which has lost it after a new style. */
+	draw() {
+		const { map } = this
+		if (!map.getLayer(CHOSEN)) return
+		map.getSource(CHOSEN).setData(chosen(this.#line))
+		if (this.#gradient) map.setPaintProperty(CHOSEN, 'line-gradient', this.#gradient)
+		map.setLayoutProperty(CHOSEN, 'visibility', this.#gradient ? 'visible' : 'none')
+	}
+
 	#forget() {
-		this.#popup = this.#profile = null
-		this.map.getSource(CHOSEN)?.setData(chosen())
-		if (this.map.getLayer(CHOSEN)) this.map.setLayoutProperty(CHOSEN, 'visibility', 'none')
+		this.#popup = this.#profile = this.#gradient = null
+		this.#line = undefined
+		this.draw()
 		this.#mark(null)
 		this.layer.highlight(-1)
 	}
@@ -70,22 +81,25 @@ export class TrackPopup {
 			if (!track || this.#popup !== popup) return
 			const { profile } = track.properties
 			const drawn = profile?.length > 1 ? drawProfile(profile, along => this.#mark(along)) : null
-			this.map.getSource(CHOSEN)?.setData(chosen(track.geometry))
+			this.#line = track.geometry
+			this.#gradient = null
+			this.draw()
 			item.append(...describe(track, this.layer.base, drawn))
 			const share = this.layer.o.share?.(id)
 			if (share) item.append(button('Share', (/** @type {any} */ e) => hand(e.target, share)))
 			if (!drawn) return
-			if (track.geometry.type === 'LineString') item.append(button('Slope', (/** @type {any} */ e) => this.#slope(e.target, profile), { ariaPressed: 'false' }))
+			if (track.geometry.type === 'LineString') item.append(button('Slope', (/** @type {any} */ e) => this.#slope(e.target, track), { ariaPressed: 'false' }))
 			this.#profile = { id, points: path(track.geometry), cursor: drawn.cursor }
 		} catch { /* what the tile says is there */ }
 	}
 
-	/** Colours the line by its slope, or no more. @param {any} pressed @param {number[][]} profile */
-	#slope(pressed, profile) {
+	/** Colours the line of a track by its slope, or no more. @param {any} pressed @param {any} track */
+	#slope(pressed, track) {
 		const on = pressed.ariaPressed !== 'true'
 		pressed.ariaPressed = `${on}`
-		if (on) this.map.setPaintProperty(CHOSEN, 'line-gradient', slopes(profile))
-		this.map.setLayoutProperty(CHOSEN, 'visibility', on ? 'visible' : 'none')
+		this.#line = track.geometry
+		this.#gradient = on ? slopes(track.properties.profile) : null
+		this.draw()
 	}
 
 	/** Shows where the cursor of the profile is. @param {number | null} along */
