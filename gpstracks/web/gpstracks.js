@@ -333,11 +333,16 @@ export class PublicTracksLayer extends EventTarget {
 	async select(id) {
 		const track = await this.track(id)
 		if (!track) return false
-		const [west, south, east, north] = track.bbox
-		this.map.fitBounds([west, south, east, north], { padding: 60, maxZoom: 15, animate: false })
+		this.#fit(track.bbox, 0)
 		const line = track.geometry.type === 'LineString' ? track.geometry.coordinates : track.geometry.coordinates[0]
-		this.popup.show([track.properties], line[line.length >> 1])
+		this.popup.show([track.properties], line[line.length >> 1], track)
+		this.#fit(track.bbox, this.popup.docked())
 		return true
+	}
+
+	/** Moves the map to a box. @param {number[]} box @param {number} below pixels of the map that a popup covers there */
+	#fit([west, south, east, north], below) {
+		this.map.fitBounds([west, south, east, north], { padding: { top: 60, left: 60, right: 60, bottom: 60 + below }, maxZoom: 15, animate: false })
 	}
 
 	/** Brings a track to the front; none with -1. @param {number} id */

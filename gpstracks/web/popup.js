@@ -34,8 +34,14 @@ export class TrackPopup {
 		this.#mark(along)
 	}
 
-	/** @param {any[]} tracks @param {any} lngLat */
-	show(tracks, lngLat) {
+	/** How much of the map it covers from below: nothing but on a narrow map. */
+	docked() {
+		const { width, height } = this.#popup.getElement().getBoundingClientRect()
+		return width === this.map.getContainer().clientWidth ? height : 0
+	}
+
+	/** @param {any[]} tracks @param {any} lngLat @param {any} [whole] the only one as tracks/{id} has it, if that is known */
+	show(tracks, lngLat, whole) {
 		this.close()
 		const n = tracks.length
 		const box = element('section', { className: 'gps-tracks-popup', tabIndex: 0, ariaLabel: n > 1 ? `${n} tracks here` : 'Track' })
@@ -47,7 +53,7 @@ export class TrackPopup {
 				element('p', {}, [t.activity, distance(t.length_m), t.recorded_on, t.source].filter(Boolean).join(' · ')))
 			item.addEventListener('focusin', show)
 			item.append(...link(t.url ?? '', 'Open at its source'), element('p', {}, t.attribution ?? ''))
-			const more = () => this.#describe(popup, t.id, item)
+			const more = () => this.#describe(popup, t.id, item, whole)
 			if (n === 1) more()
 			else item.append(button('Details', (/** @type {any} */ e) => { e.target.remove(); more() }))
 			box.append(item)
@@ -74,10 +80,10 @@ export class TrackPopup {
 		this.layer.highlight(-1)
 	}
 
-	/** Adds what else is known of a track. @param {any} popup @param {number} id @param {Element} item */
-	async #describe(popup, id, item) {
+	/** Adds what else is known of a track. @param {any} popup @param {number} id @param {Element} item @param {any} track if it has been read */
+	async #describe(popup, id, item, track) {
 		try {
-			const track = await this.layer.track(id)
+			track ??= await this.layer.track(id)
 			if (!track || this.#popup !== popup) return
 			const { profile } = track.properties
 			const drawn = profile?.length > 1 ? drawProfile(profile, along => this.#mark(along)) : null

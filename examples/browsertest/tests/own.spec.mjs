@@ -244,11 +244,18 @@ test.describe('on a phone', () => {
     await look(page, 'map-own-phone')
   })
 
-  test('what is known of a track is docked below the map', async ({ page }) => {
-    await open(page, '?track=1')
+  test('what is known of a track is docked below the map, and covers none of its line', async ({ page }) => {
+    const api = site('map-own') + 'api/gps-tracks'
+    const { id } = (await (await page.request.get(`${api}?bbox=10.4,45.1,10.6,45.3&source=osm&limit=1`)).json()).features[0]
+    const { bbox } = await (await page.request.get(`${api}/tracks/${id}`)).json() // higher than it is wide
+    await open(page, `?track=${id}`)
     const box = await page.locator('.maplibregl-popup:has(.gps-tracks-popup)').boundingBox()
     expect([box?.x, box?.width]).toEqual([0, 390])
-    expect((box?.y ?? 0) + (box?.height ?? 0)).toBeCloseTo(740, 0)
-    expect(box?.y).toBeGreaterThan(740 / 2)
+    const top = box?.y ?? 0
+    expect(top + (box?.height ?? 0)).toBeCloseTo(740, 0)
+    expect(top).toBeGreaterThan(740 / 2)
+    const south = await page.evaluate(bbox => /** @type {any} */ (window).demo.map.project([bbox[0], bbox[1]]).y, bbox)
+    expect(south).toBeLessThan(top - 50)
+    expect(south).toBeGreaterThan(top / 2)
   })
 })
