@@ -40,22 +40,41 @@ export function addLayers(map, o, base, attribution, data) {
 	})
 	map.addSource(SPOT, { type: 'geojson', data: spot() })
 	map.addLayer({ id: SPOT, source: SPOT, type: 'circle', paint: { 'circle-radius': 6, 'circle-color': '#0b5394', 'circle-stroke-color': '#fff', 'circle-stroke-width': 2 } })
-	const font = o.labelFont ?? (map.getStyle().glyphs ? null : 'sans-serif')
-	if (!font) return
+	if (!map.hasImage(WAY)) map.addImage(WAY, arrow(), { pixelRatio: 2 })
 	map.addLayer({
 		id: WAY, source: CHOSEN, type: 'symbol', filter: ['!', ['has', 'is']],
-		layout: { 'text-field': '➤', 'text-font': [font], 'text-size': 15, 'symbol-placement': 'line', 'symbol-spacing': 90, 'text-keep-upright': false, 'text-allow-overlap': true },
-		paint: { 'text-color': '#fff', 'text-halo-color': '#000', 'text-halo-width': 1.2 },
+		layout: { 'icon-image': WAY, 'symbol-placement': 'line', 'symbol-spacing': 90, 'icon-allow-overlap': true, 'icon-ignore-placement': true },
 	})
-	map.addLayer({
+	const font = o.labelFont ? [o.labelFont] : fontOf(map.getStyle())
+	if (font) map.addLayer({
 		id: NAMES, source: LIST, type: 'symbol', minzoom: HANDOVER + 1,
-		layout: { 'text-field': ['get', 'name'], 'text-font': [font], 'text-size': 12, 'symbol-placement': 'line', 'text-max-angle': 45, 'text-padding': 8 },
+		layout: { 'text-field': ['get', 'name'], 'text-font': font, 'text-size': 12, 'symbol-placement': 'line', 'text-max-angle': 45, 'text-padding': 8 },
 		paint: { 'text-color': '#111', 'text-halo-color': '#eeeeea', 'text-halo-width': 1.6 },
 	}, below)
+}
+
+// An arrow to the right: a picture, as the glyphs of a style need not have one.
+function arrow() {
+	const pen = /** @type {CanvasRenderingContext2D} */ (Object.assign(document.createElement('canvas'), { width: 30, height: 30 }).getContext('2d'))
+	const shape = new Path2D('M5 5L27 15L5 25L10 15Z')
+	pen.lineWidth = 5
+	pen.lineJoin = 'round'
+	pen.stroke(shape)
+	pen.fillStyle = '#fff'
+	pen.fill(shape)
+	return pen.getImageData(0, 0, 30, 30)
+}
+
+/** A font that a style has: one that it writes with, or, without glyphs, that of the machine. @param {any} style @returns {string[] | undefined} */
+export function fontOf({ glyphs, layers }) {
+	if (!glyphs) return ['sans-serif']
+	const fonts = layers.map((/** @type {any} */ l) => l.layout?.['text-font']).map((/** @type {any} */ f) => (f?.[0] === 'literal' ? f[1] : f))
+	return fonts.find((/** @type {any} */ f) => Array.isArray(f) && f[0] !== 'get' && f.every(name => typeof name === 'string'))
 }
 
 /** Takes them off. @param {MapLike} map */
 export function removeLayers(map) {
 	for (const id of [HEAT, NAMES, SPOT, CHOSEN, WAY, ENDS, ...LAYERS.map(l => l.id)]) map.getLayer(id) && map.removeLayer(id)
 	for (const id of [TILES, LIST, SPOT, CHOSEN]) map.getSource(id) && map.removeSource(id)
+	if (map.hasImage(WAY)) map.removeImage(WAY)
 }

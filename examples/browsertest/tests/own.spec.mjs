@@ -116,6 +116,24 @@ test('writes names along lines when they are near', async ({ page }) => {
   await expect.poll(() => page.evaluate(() => /** @type {any} */ (window).demo.map.queryRenderedFeatures({ layers: ['gps-tracks-names'] }).map((/** @type {any} */ f) => f.properties.name))).toContain('Ray 0')
 })
 
+test('draws arrows on a style whose glyphs have none, and names with a font of it', async ({ page }) => {
+  const style = {
+    version: 8, glyphs: site('map-own') + 'glyphs/{fontstack}/{range}.pbf', sources: { base: { type: 'geojson', data: { type: 'FeatureCollection', features: [] } } },
+    layers: [{ id: 'ground', type: 'background' }, { id: 'labels', type: 'symbol', source: 'base', layout: { 'text-field': 'x', 'text-font': ['Noto Sans Bold'] } }],
+  }
+  /** @type {Set<string>} */
+  const fonts = new Set()
+  await page.route('**/config.json', route => route.fulfill({ json: { api: 'api/gps-tracks', on: true, bases: [{ name: 'Map', kind: 'style', url: 'style.json' }] } }))
+  await page.route(site('map-own') + 'style.json', route => route.fulfill({ json: style }))
+  await page.route('**/glyphs/**', route => {
+    fonts.add(decodeURIComponent(route.request().url().split('/').at(-2) ?? ''))
+    return route.fulfill({ status: 200, body: '' })
+  })
+  await open(page, '?track=1')
+  await expect.poll(() => page.evaluate(() => /** @type {any} */ (window).demo.map.queryRenderedFeatures({ layers: ['gps-tracks-way'] }).length)).toBeGreaterThan(0)
+  await expect.poll(() => [...fonts]).toEqual(['Noto Sans Bold'])
+})
+
 test('draws a profile where elevations are known', async ({ page }) => {
   await page.route(/\/tracks\/\d+$/, async route => {
     const answer = await route.fetch()

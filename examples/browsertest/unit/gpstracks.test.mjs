@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { count, weight } from '../../../gpstracks/web/density.js'
+import { fontOf } from '../../../gpstracks/web/layers.js'
 import { height, nearest, path, place } from '../../../gpstracks/web/profile.js'
 import { ACTIVITIES, INITIAL, PALETTE, distance, filter, fromText, listQuery, since, summary, toText, valid } from '../../../gpstracks/web/gpstracks.js'
 
@@ -21,6 +22,15 @@ test('a cursor of a profile is at a place of the track, and back', () => {
   assert.ok(Math.abs(place(points, 166.8)[0] - 8.0005) < 1e-6)
   assert.equal(nearest(points, [8.002, 0.1]), points[3].along)
   assert.equal(height([[0, 100], [100, 200], [200, 100]], 150), 150)
+})
+
+test('names are written with a font that the style has', () => {
+  const style = (/** @type {any[]} */ ...fonts) => ({ glyphs: 'x', layers: [{}, ...fonts.map(f => ({ layout: { 'text-font': f } }))] })
+  assert.deepEqual(fontOf({ layers: [] }), ['sans-serif'])
+  assert.equal(fontOf(style()), undefined)
+  assert.equal(fontOf(style(['get', 'font'], ['step', ['zoom'], ['literal', ['A']], 9, ['literal', ['B']]])), undefined)
+  assert.deepEqual(fontOf(style(['get', 'font'], ['Noto Sans Regular', 'Arial'], ['Later'])), ['Noto Sans Regular', 'Arial'])
+  assert.deepEqual(fontOf(style(['literal', ['Open Sans']])), ['Open Sans'])
 })
 
 test('anything can be stored; only what is valid is taken', () => {
