@@ -29,7 +29,7 @@ const flushAt = 64 << 10
 
 // list answers the tracks of a box as GeoJSON, the longest first.
 func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
-	q, err := h.parseQuery(r.URL.RawQuery, "bbox", "at", "zoom", "activity", "source", "limit", "cursor", "profile", "full")
+	q, err := h.parseQuery(r.URL.RawQuery, refuseMisspelt, "bbox", "at", "zoom", "activity", "source", "limit", "cursor", "profile", "full")
 	at := r.URL.Query().Get("at")
 	if err == nil && at != "" {
 		q.at, err = parsePoint(at)

@@ -131,7 +131,7 @@ func (h *Handler) items(w http.ResponseWriter, r *http.Request, root string) {
 	raw, values, err := itemsQuery(r.URL.RawQuery)
 	var q query
 	if err == nil {
-		q, err = h.parseQuery(raw.Encode(), "limit", "cursor", "activity", "source")
+		q, err = h.parseQuery(raw.Encode(), refuseUnknown, "limit", "cursor", "activity", "source")
 	}
 	if box := values.Get("bbox"); err == nil && box != "" {
 		parts := strings.Split(box, ",")

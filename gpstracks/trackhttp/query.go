@@ -36,14 +36,9 @@ type query struct {
 	full    bool      // lines as they are, not the parts in the view
 }
 
-// parseQuery reads the parameters, of which only names are known.
-func (h *Handler) parseQuery(raw string, names ...string) (query, error) {
-	return h.parse(raw, false, names...)
-}
-
-// parse is parseQuery; lenient passes over others, such as keys and versions that map libraries add to the address
-// of a tile.
-func (h *Handler) parse(raw string, lenient bool, names ...string) (query, error) {
+// parseQuery reads the parameters, of which only names are known. refuse says of another whether it is wrong; without
+// refuse none is: map libraries and gateways add keys and versions to an address.
+func (h *Handler) parseQuery(raw string, refuse func(name string, known []string) error, names ...string) (query, error) {
 	q := query{zoom: defaultZoom, filter: gpstracks.Filter{Without: h.withheld()}}
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -51,10 +46,13 @@ func (h *Handler) parse(raw string, lenient bool, names ...string) (query, error
 	}
 	for name, given := range values {
 		if !slices.Contains(names, name) {
-			if lenient {
+			if refuse == nil {
 				continue
 			}
-			return q, badQuery("A parameter is unknown. Known are: " + strings.Join(names, ", ") + ".")
+			if err := refuse(name, names); err != nil {
+				return q, err
+			}
+			continue
 		}
 		if name != "activity" && name != "source" && len(given) > 1 {
 			return q, badQuery("The parameter " + name + " is given more than once.")
@@ -64,6 +62,38 @@ func (h *Handler) parse(raw string, lenient bool, names ...string) (query, error
 		return q, err
 	}
 	return q, parseNumbers(&q, values)
+}
+
+// refuseUnknown is for answers whose standard wants it.
+func refuseUnknown(_ string, known []string) error {
+	return badQuery("A parameter is unknown. Known are: " + strings.Join(known, ", ") + ".")
+}
+
+// refuseMisspelt is for names that somebody has written by hand.
+func refuseMisspelt(name string, known []string) error {
+	for _, k := range known {
+		if isMisspelt(strings.ToLower(name), k) {
+			return badQuery("A parameter is unknown: is " + k + " meant?")
+		}
+	}
+	return nil
+}
+
+// isMisspelt reports whether names differ by one letter at most. Those of one or two letters are no misspelling of at:
+// t, v and _t are versions.
+func isMisspelt(name, known string) bool {
+	short, long := name, known
+	if len(short) > len(long) {
+		short, long = long, short
+	}
+	if len(name) < 3 || len(long)-len(short) > 1 {
+		return false
+	}
+	i := 0
+	for i < len(short) && short[i] == long[i] {
+		i++
+	}
+	return strings.HasSuffix(short[i:], long[min(i+1, len(long)):]) // what follows the letter
 }
 
 func (h *Handler) parseWords(q *query, values url.Values) error {

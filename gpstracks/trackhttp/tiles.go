@@ -111,7 +111,7 @@ func (h *Handler) tile(w http.ResponseWriter, r *http.Request, path string) {
 		problem(w, http.StatusBadRequest, "tile", "There is no such tile: z is from 0 to 22, x and y are from 0 to 2^z-1.")
 		return
 	}
-	q, err := h.parse(r.URL.RawQuery, true, "activity", "source")
+	q, err := h.parseQuery(r.URL.RawQuery, nil, "activity", "source")
 	if err != nil {
 		problem(w, http.StatusBadRequest, "query", err.Error())
 		return

@@ -17,7 +17,7 @@ import (
 func (h *Handler) track(w http.ResponseWriter, r *http.Request, path string) {
 	name, asFile := strings.CutSuffix(path, ".gpx")
 	id, ok := whole64(name)
-	if !ok || r.URL.RawQuery != "" {
+	if !ok {
 		notFound(w)
 		return
 	}
