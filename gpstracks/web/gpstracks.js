@@ -4,7 +4,7 @@
 import { DENSITY_ZOOM, count, heat, weight } from './density.js'
 import { HANDOVER, HEAT, LAYERS, LIST, NAMES, TILES, addLayers, removeLayers } from './layers.js'
 import { TrackPopup } from './popup.js'
-import { ACTIVITIES, PALETTE, filter, fromText, listQuery, since, summary, toText, valid } from './state.js'
+import { ACTIVITIES, PALETTE, below, filter, fromText, listQuery, since, summary, toText, valid } from './state.js'
 
 export * from './state.js'
 
@@ -221,8 +221,8 @@ export class PublicTracksLayer extends EventTarget {
 		this.#emit('change')
 	}
 
-	/** @param {string} path @param {AbortSignal} signal */
-	#fetch = (path, signal) => (this.o.fetch ?? fetch)(this.base + path, { signal })
+	/** @param {string} path @param {AbortSignal} signal @param {URLSearchParams} [query] */
+	#fetch = (path, signal, query) => (this.o.fetch ?? fetch)(below(this.base, path, query), { signal })
 
 	#moved() {
 		const view = this.map.getBounds()
@@ -248,7 +248,7 @@ export class PublicTracksLayer extends EventTarget {
 		}
 		const { signal } = this.#abort = new AbortController()
 		try {
-			const answer = await this.#fetch(`?${query}`, signal)
+			const answer = await this.#fetch('', signal, query)
 			if (!answer.ok) throw new Error(`the server answered ${answer.status}`)
 			const list = /** @type {List} */ (await answer.json())
 			if (signal.aborted) return
@@ -305,7 +305,7 @@ export class PublicTracksLayer extends EventTarget {
 		query.set('at', `${lngLat.lng.toFixed(5)},${lngLat.lat.toFixed(5)}`)
 		query.set('limit', '9')
 		try {
-			const answer = await this.#fetch(`?${query}`, this.#end.signal)
+			const answer = await this.#fetch('', this.#end.signal, query)
 			const tracks = answer.ok ? (await answer.json()).features.map((/** @type {Feature} */ f) => f.properties) : []
 			if (tracks.length) this.popup.show(tracks, lngLat)
 		} catch { /* nothing is shown */ }

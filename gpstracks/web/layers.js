@@ -1,6 +1,7 @@
 // The sources and layers of the map that show tracks.
 /** @import { MapLike, Options } from './types.d.ts' */
 import { DENSITY_ZOOM } from './density.js'
+import { below } from './state.js'
 
 export const TILES = 'gps-tracks-tiles', LIST = 'gps-tracks-list', HEAT = 'gps-tracks-heat', NAMES = 'gps-tracks-names', SPOT = 'gps-tracks-spot', CHOSEN = 'gps-tracks-chosen', WAY = 'gps-tracks-way', ENDS = 'gps-tracks-ends'
 export const HANDOVER = 12 // of MapLibre's zoom: tiles below it, the list from it on
@@ -21,16 +22,16 @@ export function chosen(geometry) {
 
 /** Adds them. @param {MapLike} map @param {Options} o @param {string} base of the API @param {string} [attribution] @param {object} [data] of the list */
 export function addLayers(map, o, base, attribution, data) {
-	map.addSource(TILES, { type: 'vector', tiles: [base + '/tiles/{z}/{x}/{y}.mvt'], maxzoom: HANDOVER - 1, ...(attribution && { attribution }) })
+	map.addSource(TILES, { type: 'vector', tiles: [below(base, '/tiles/{z}/{x}/{y}.mvt')], maxzoom: HANDOVER - 1, ...(attribution && { attribution }) })
 	map.addSource(LIST, { type: 'geojson', data, ...(attribution && { attribution }) }) // tiles are in no use where it is drawn
-	const below = map.getLayer(o.beforeId) && o.beforeId
-	map.addLayer({ id: HEAT, source: TILES, 'source-layer': 'gps_density', type: 'heatmap', maxzoom: DENSITY_ZOOM + 1 }, below)
+	const before = map.getLayer(o.beforeId) && o.beforeId
+	map.addLayer({ id: HEAT, source: TILES, 'source-layer': 'gps_density', type: 'heatmap', maxzoom: DENSITY_ZOOM + 1 }, before)
 	for (const { id, source, width } of LAYERS) {
 		map.addLayer({
 			id, source, type: 'line', layout: { 'line-join': 'round', 'line-cap': 'round' },
 			paint: { 'line-width': ['interpolate', ['linear'], ['zoom'], 6, width / 2, HANDOVER, width], 'line-color': '#fff' },
 			...(source === TILES ? { 'source-layer': 'gps_tracks', maxzoom: HANDOVER } : { minzoom: HANDOVER }),
-		}, below)
+		}, before)
 	}
 	map.addSource(CHOSEN, { type: 'geojson', lineMetrics: true, data: chosen() })
 	map.addLayer({ id: CHOSEN, source: CHOSEN, type: 'line', layout: { 'line-cap': 'round', 'line-join': 'round', visibility: 'none' }, paint: { 'line-width': 6 } })
@@ -50,7 +51,7 @@ export function addLayers(map, o, base, attribution, data) {
 		id: NAMES, source: LIST, type: 'symbol', minzoom: HANDOVER + 1,
 		layout: { 'text-field': ['get', 'name'], 'text-font': font, 'text-size': 12, 'symbol-placement': 'line', 'text-max-angle': 45, 'text-padding': 8 },
 		paint: { 'text-color': '#111', 'text-halo-color': '#eeeeea', 'text-halo-width': 1.6 },
-	}, below)
+	}, before)
 }
 
 // An arrow to the right: a picture, as the glyphs of a style need not have one.

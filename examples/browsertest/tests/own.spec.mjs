@@ -96,6 +96,24 @@ test('an address leads to a track, with its file where the licence allows it', a
   expect(center.lng).toBeCloseTo(10, 1)
 })
 
+test('sends the key that is in the address of the API wherever it asks', async ({ page }) => {
+  /** @type {Set<string>} */
+  const asked = new Set()
+  await page.route('**/config.json', route => route.fulfill({ json: { api: 'api/gps-tracks?key=K', on: true, bases: [{ name: 'Map', kind: 'plain' }] } }))
+  await page.route(/api\/gps-tracks/, route => {
+    const url = new URL(route.request().url())
+    asked.add(url.pathname.replace(/.*gps-tracks/, '').replace(/\d+/g, 'n') || 'list')
+    return url.searchParams.get('key') === 'K' ? route.continue() : route.fulfill({ status: 401 })
+  })
+  const list = await (await page.request.get(site('map-own') + 'api/gps-tracks?bbox=9,45,11,45.5&source=club')).json()
+  await open(page, `?track=${list.features[0].id}#map=9/45.2/10`)
+  const popup = page.getByRole('region', { name: 'Track', exact: true })
+  await expect(popup.getByRole('link', { name: 'Download GPX' })).toHaveAttribute('href', /\/tracks\/\d+\.gpx\?key=K$/)
+  await jump(page, { center: [10, 45.2], zoom: 13 })
+  await expect.poll(() => drawn(page, 'list')).toHaveLength(3)
+  expect([...asked].sort()).toEqual(['/health', '/tiles.json', '/tiles/n/n/n.mvt', '/tracks/n', 'list'])
+})
+
 test('hands the address of a track on, or says how to copy it where a page may not', async ({ page, context }) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   const share = page.getByRole('region', { name: 'Track', exact: true }).getByRole('button', { name: 'Share' })

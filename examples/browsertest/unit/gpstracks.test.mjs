@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { count, weight } from '../../../gpstracks/web/density.js'
 import { fontOf } from '../../../gpstracks/web/layers.js'
 import { height, nearest, path, place } from '../../../gpstracks/web/profile.js'
-import { ACTIVITIES, INITIAL, PALETTE, distance, filter, fromText, listQuery, since, summary, toText, valid } from '../../../gpstracks/web/gpstracks.js'
+import { ACTIVITIES, INITIAL, PALETTE, below, distance, filter, fromText, listQuery, since, summary, toText, valid } from '../../../gpstracks/web/gpstracks.js'
 
 test('the modules import nothing from elsewhere, and make no markup of text', () => {
   for (const name of ['gpstracks.js', 'controls.js', 'density.js', 'details.js', 'layers.js', 'profile.js', 'state.js', 'words.js']) {
@@ -59,6 +59,13 @@ test('the list is asked for what may pass, and not at all for nothing', () => {
   assert.equal(ask({ noSource: ['osm', 'club'] }), null)
   assert.equal(ask({ noActivity: ACTIVITIES }), null)
   assert.equal(ask({ noSource: ['osm'] }, [])?.get('source'), null, 'no source is known yet')
+})
+
+test('addresses below the API keep its query', () => {
+  assert.equal(below('https://a.example/x/tracks', '/tiles/{z}/{x}/{y}.mvt'), 'https://a.example/x/tracks/tiles/{z}/{x}/{y}.mvt')
+  assert.equal(below('https://a.example/tracks?key=K%26&v=1', '/tiles/{z}.mvt'), 'https://a.example/tracks/tiles/{z}.mvt?key=K%26&v=1')
+  assert.equal(below('https://a.example/tracks/?key=K', '', new URLSearchParams({ bbox: '1,2', zoom: '3' })), 'https://a.example/tracks?key=K&bbox=1%2C2&zoom=3')
+  assert.equal(below('https://a.example/?key=K', '/tracks/7'), 'https://a.example/tracks/7?key=K')
 })
 
 test('age is counted in years from today', () => {

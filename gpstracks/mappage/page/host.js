@@ -1,6 +1,6 @@
 // A page with a map of its own, which mounts the layer into its terrain popup.
 import { mountControls } from './gpstracks/controls.js'
-import { PublicTracksLayer } from './gpstracks/gpstracks.js'
+import { PublicTracksLayer, below } from './gpstracks/gpstracks.js'
 import { element } from './gpstracks/words.js'
 import { archiveStyle, styleOf } from './style.js'
 
@@ -34,7 +34,7 @@ if (archives.length) {
 async function bounds() {
 	if (/[#&]map=/.test(location.hash)) return null
 	try {
-		const info = await (await fetch(`${config.api}/tiles.json`)).json()
+		const info = await (await fetch(below(new URL(config.api, document.baseURI).href, '/tiles.json'))).json()
 		return info.center ? info.bounds : null
 	} catch {
 		return null
