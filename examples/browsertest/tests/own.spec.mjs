@@ -231,6 +231,10 @@ test('lists what is in view, and marks it here and there', async ({ page }) => {
   await items.first().getByRole('button').click()
   await expect(page.getByRole('region', { name: 'Track', exact: true })).toBeVisible()
   await audit(page)
+  await jump(page, { center: [10, 46.2], zoom: 6 })
+  await expect.poll(async () => (await drawn(page)).length).toBeGreaterThan(100)
+  await expect(items.first()).toHaveText(/^100 of \d+ shown: zoom in$/)
+  await expect(items).toHaveCount(101)
 })
 
 test('has coast, borders and cities of its own, in light and dark, and goes where it is told', async ({ page }) => {
