@@ -198,7 +198,7 @@ export class PublicTracksLayer extends EventTarget {
 			this.#tip = null
 			return
 		}
-		this.#tip ??= new this.o.Popup({ closeButton: false, closeOnClick: true, className: 'gps-tracks-tip' })
+		this.#tip ??= new this.o.Popup({ closeButton: false, closeOnClick: true, className: 'gps-tracks-box gps-tracks-tip' })
 		this.#tip.setLngLat(e.lngLat).setText(t.name || t.activity).addTo(this.map)
 	}
 

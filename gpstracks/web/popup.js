@@ -45,7 +45,7 @@ export class TrackPopup {
 		this.close()
 		const n = tracks.length
 		const box = element('section', { className: 'gps-tracks-popup', tabIndex: 0, ariaLabel: n > 1 ? `${n} tracks here` : 'Track' })
-		const popup = this.#popup = new this.layer.o.Popup().setLngLat(lngLat).setDOMContent(box)
+		const popup = this.#popup = new this.layer.o.Popup({ className: 'gps-tracks-box' }).setLngLat(lngLat).setDOMContent(box)
 		for (const t of tracks.slice(0, 8)) {
 			const show = () => this.layer.highlight(t.id)
 			/** @type {any} */

@@ -73,6 +73,11 @@ test('shows a name under the pointer, and all that is known of a track', async (
   const at = await page.evaluate(() => /** @type {any} */ (window).demo.map.project([9.98, 45.196]))
   await page.mouse.move(at.x, at.y)
   await expect(page.locator('.gps-tracks-tip')).toContainText('onerror')
+  const grounds = async () => (await page.locator('.maplibregl-popup-content').evaluateAll(all => all.map(e => getComputedStyle(e).backgroundColor))).join()
+  expect(await grounds()).toBe('rgb(255, 255, 255)')
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await expect.poll(grounds).toBe('rgb(34, 39, 46)')
+  await rest(page)
   await page.mouse.move(5, 400)
   await expect(page.locator('.gps-tracks-tip')).toHaveCount(0)
   await page.mouse.click(at.x, at.y)
@@ -80,7 +85,8 @@ test('shows a name under the pointer, and all that is known of a track', async (
   await expect(popup).toContainText('Licence: ODbL 1.0')
   await expect(popup.getByRole('link', { name: 'ODbL 1.0' })).toHaveAttribute('href', 'https://odbl.example/')
   await expect(popup.getByRole('link', { name: 'Download GPX' })).toHaveCount(0)
-  await audit(page)
+  await expect.poll(grounds).toBe('rgb(34, 39, 46)')
+  await look(page, 'map-own-popup')
 })
 
 test('an address leads to a track, with its file where the licence allows it', async ({ page }) => {
