@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"io/fs"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,17 +25,10 @@ var builtIn embed.FS
 
 // Options of a page. Only Prefix is required.
 type Options struct {
-	Prefix   string // path of the page, which begins and ends with a slash
-	API      string `envDefault:"api/gps-tracks"` // address of the list, seen from the page
-	Bases    []Base // what people choose from, the first one first; default Plain
-	On       bool   // tracks are shown before anybody has ticked their box
-	MapLibre fs.FS  // dist directory of another MapLibre GL JS 5 or 6, instead of the built-in one
-}
-
-// mapLibreFiles lists the files of MapLibre that the page loads: version 6 first, then 5.
-var mapLibreFiles = []string{
-	"maplibre-gl.css", "maplibre-gl.mjs", "maplibre-gl-shared.mjs", "maplibre-gl-worker.mjs",
-	"maplibre-gl-csp.js", "maplibre-gl-csp-worker.js", "LICENSE.txt",
+	Prefix string // path of the page, which begins and ends with a slash
+	API    string `envDefault:"api/gps-tracks"` // address of the list, seen from the page
+	Bases  []Base // what people choose from, the first one first; default Plain
+	On     bool   // tracks are shown before anybody has ticked their box
 }
 
 // Handler serves the page, with all it loads below it.
@@ -67,7 +59,7 @@ func Handler(o Options) http.Handler {
 		// servers of tiles want one
 		w.Header().Set("Referrer-Policy", "strict-origin-when-cross-origin")
 		// a client that has gone away needs no page
-		_ = look.Execute(w, map[string]bool{"Five": o.MapLibre != nil && !has(o.MapLibre, "maplibre-gl.mjs"), "Archives": archives})
+		_ = look.Execute(w, map[string]bool{"Archives": archives})
 	})
 	config, err := json.Marshal(map[string]any{"api": o.API, "bases": o.Bases, "on": o.On})
 	mux.HandleFunc("GET "+o.Prefix+"config.json", func(w http.ResponseWriter, _ *http.Request) {
@@ -82,38 +74,12 @@ func Handler(o Options) http.Handler {
 	for _, name := range []string{"host.js", "style.js", "host.css"} {
 		mux.HandleFunc("GET "+o.Prefix+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, page, "page/"+name) })
 	}
-	mux.HandleFunc("GET "+o.Prefix+"world.json", func(w http.ResponseWriter, r *http.Request) {
-		serveBuiltIn(w, r, "world/world.json")
-	})
 	mux.Handle("GET "+o.Prefix+"gpstracks/", http.StripPrefix(o.Prefix+"gpstracks/", web.Handler()))
-	for _, name := range []string{"pmtiles.js", "LICENSE.txt", "LICENSE-fflate.txt"} {
-		mux.HandleFunc("GET "+o.Prefix+"pmtiles/"+name, func(w http.ResponseWriter,
-			r *http.Request) {
-			serveBuiltIn(w, r, "pmtiles/"+name)
-		})
-	}
-	for _, name := range mapLibreFiles {
-		mux.HandleFunc("GET "+o.Prefix+"maplibre/"+name, func(w http.ResponseWriter, r *http.Request) { o.serveMapLibre(w, r, name) })
+	mux.HandleFunc("GET "+o.Prefix+"world.json", func(w http.ResponseWriter, r *http.Request) { serveBuiltIn(w, r, "world/world.json") })
+	for _, dir := range []string{"maplibre/", "pmtiles/"} {
+		mux.HandleFunc("GET "+o.Prefix+dir+"{name}", func(w http.ResponseWriter, r *http.Request) { serveBuiltIn(w, r, dir+r.PathValue("name")) })
 	}
 	return mux
-}
-
-// serveMapLibre serves a file of MapLibre: those that are built in are compressed.
-func (o *Options) serveMapLibre(w http.ResponseWriter, r *http.Request, name string) {
-	if o.MapLibre != nil {
-		head(w, name)
-		if !has(o.MapLibre, name) {
-			http.NotFound(w, r)
-			return
-		}
-		http.ServeFileFS(w, r, o.MapLibre, name)
-		return
-	}
-	if name == "maplibre-gl-shared.mjs" { // empty in this version
-		head(w, name)
-		return
-	}
-	serveBuiltIn(w, r, "maplibre/"+name)
 }
 
 // head sets the headers of a file.
@@ -122,11 +88,6 @@ func head(w http.ResponseWriter, name string) {
 		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
 	}
 	w.Header().Set("Cache-Control", "no-cache")
-}
-
-func has(files fs.FS, name string) bool {
-	_, err := fs.Stat(files, name)
-	return err == nil
 }
 
 // policy is the content security policy of the page with bases.

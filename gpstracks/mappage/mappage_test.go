@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
@@ -28,29 +27,21 @@ func get(h http.Handler, path string, header ...string) *httptest.ResponseRecord
 
 func TestHandler(t *testing.T) {
 	t.Parallel()
-	six := fstest.MapFS{"maplibre-gl.css": {}, "maplibre-gl.mjs": {Data: []byte("export {}")}, "secret.txt": {}}
-	five := fstest.MapFS{"maplibre-gl.css": {}, "maplibre-gl-csp.js": {}}
 	for _, prefix := range []string{"/", "/a/b/"} {
-		for _, own := range []mappage.Options{{Prefix: prefix}, {Prefix: prefix, MapLibre: six}} {
-			h := mappage.Handler(own)
-			page := get(h, prefix)
-			require.Contains(t, page.Header().Get("Content-Security-Policy"), "connect-src 'self'; base-uri")
-			require.Contains(t, page.Body.String(), `src="host.js"`)
-			require.NotContains(t, page.Body.String(), "maplibre-gl-csp.js")
-			for _, name := range []string{"host.js", "style.js", "gpstracks/gpstracks.js", "gpstracks/controls.js",
-				"maplibre/maplibre-gl.mjs"} {
-				w := get(h, prefix+name)
-				require.Equal(t, http.StatusOK, w.Code, name)
-				require.Equal(t, "text/javascript; charset=utf-8", w.Header().Get("Content-Type"), name)
-			}
-			require.Equal(t, http.StatusNotFound, get(h, prefix+"maplibre/secret.txt").Code)
-			require.Equal(t, http.StatusNotFound, get(h, prefix+"maplibre/maplibre-gl-csp.js").Code)
-			require.Equal(t, http.StatusNotFound, get(h, prefix+"nothing").Code)
-			require.JSONEq(t, `{"api": "api/gps-tracks", "on": false, "bases": [{"name": "Map", "kind": "plain"}]}`,
-				get(h, prefix+"config.json").Body.String())
+		h := mappage.Handler(mappage.Options{Prefix: prefix})
+		page := get(h, prefix)
+		require.Contains(t, page.Header().Get("Content-Security-Policy"), "connect-src 'self'; base-uri")
+		require.Contains(t, page.Body.String(), `src="host.js"`)
+		for _, name := range []string{"host.js", "style.js", "gpstracks/gpstracks.js", "gpstracks/controls.js", "maplibre/maplibre-gl.mjs"} {
+			w := get(h, prefix+name)
+			require.Equal(t, http.StatusOK, w.Code, name)
+			require.Equal(t, "text/javascript; charset=utf-8", w.Header().Get("Content-Type"), name)
 		}
-		require.Contains(t, get(mappage.Handler(mappage.Options{Prefix: prefix, MapLibre: five}), prefix).Body.String(),
-			`<script src="maplibre/maplibre-gl-csp.js">`)
+		for _, name := range []string{"nothing", "maplibre/secret.txt", "maplibre/", "maplibre/..%2fworld%2fworld.json"} {
+			require.Equal(t, http.StatusNotFound, get(h, prefix+name).Code, name)
+		}
+		require.JSONEq(t, `{"api": "api/gps-tracks", "on": false, "bases": [{"name": "Map", "kind": "plain"}]}`,
+			get(h, prefix+"config.json").Body.String())
 	}
 }
 

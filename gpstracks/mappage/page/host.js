@@ -4,9 +4,7 @@ import { PublicTracksLayer, below } from './gpstracks/gpstracks.js'
 import { element } from './gpstracks/words.js'
 import { archiveStyle, styleOf } from './style.js'
 
-const five = /** @type {any} */ (globalThis).maplibregl
-const gl = five ?? await import(new URL('maplibre/maplibre-gl.mjs', import.meta.url).href)
-if (five) gl.setWorkerUrl(new URL('maplibre/maplibre-gl-csp-worker.js', import.meta.url).href)
+const gl = await import(new URL('maplibre/maplibre-gl.mjs', import.meta.url).href)
 
 /** @type {{ api: string, on: boolean, bases: import('./style.js').Base[] }} */
 const config = await (await fetch('config.json')).json()
