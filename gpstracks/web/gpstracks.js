@@ -34,7 +34,7 @@ export class PublicTracksLayer extends EventTarget {
 		this.key = `${o.storageKey ?? 'gps-tracks'}.v1`
 		this.sources = o.sources ?? []
 		this.#named = !!o.sources
-		this.state = this.#read()
+		this.state = this.#kept()
 		this.handlers = Object.entries(/** @type {Handlers} */ ({
 			'style.load': () => this.#attach(),
 			styledata: () => this.#satellite !== !!o.isSatellite?.() && this.#draw(),
@@ -104,7 +104,7 @@ export class PublicTracksLayer extends EventTarget {
 		return mine ? fromText(mine[1] ?? '') : null
 	}
 
-	#read() {
+	#kept() {
 		let kept
 		try {
 			kept = JSON.parse((this.o.storage ?? localStorage).getItem(this.key) ?? '')
@@ -160,9 +160,7 @@ export class PublicTracksLayer extends EventTarget {
 	async #inform() {
 		this.#info = {}
 		try {
-			const answer = await this.#fetch('/tiles.json', this.#end.signal)
-			if (!answer.ok) throw new Error(`the server answered ${answer.status}`)
-			this.#info = await answer.json()
+			this.#info = await this.#read('/tiles.json')
 			this.#attach()
 			if (!this.#info.center) this.#later()
 		} catch (e) {
@@ -207,7 +205,7 @@ export class PublicTracksLayer extends EventTarget {
 		if (this.#named) return
 		this.#named = true
 		try {
-			const { sources } = await (await this.#fetch('/health', this.#end.signal)).json()
+			const { sources } = await this.#read('/health')
 			this.#addSources(sources.map((/** @type {any} */ s) => ({ properties: { source: s.name } })))
 		} catch { /* those that come with tracks are there too */ }
 	}
@@ -221,8 +219,12 @@ export class PublicTracksLayer extends EventTarget {
 		this.#emit('change')
 	}
 
-	/** @param {string} path @param {AbortSignal} signal @param {URLSearchParams} [query] */
-	#fetch = (path, signal, query) => (this.o.fetch ?? fetch)(below(this.base, path, query), { signal })
+	/** @param {string} path @param {AbortSignal} [signal] @param {URLSearchParams} [query] */
+	async #read(path, signal = this.#end.signal, query = undefined) {
+		const answer = await (this.o.fetch ?? fetch)(below(this.base, path, query), { signal })
+		if (!answer.ok) throw new Error(`the server answered ${answer.status}`)
+		return answer.json()
+	}
 
 	#moved() {
 		const view = this.map.getBounds()
@@ -248,9 +250,7 @@ export class PublicTracksLayer extends EventTarget {
 		}
 		const { signal } = this.#abort = new AbortController()
 		try {
-			const answer = await this.#fetch('', signal, query)
-			if (!answer.ok) throw new Error(`the server answered ${answer.status}`)
-			const list = /** @type {List} */ (await answer.json())
+			const list = /** @type {List} */ (await this.#read('', signal, query))
 			if (signal.aborted) return
 			this.#data = list
 			map.getSource(LIST)?.setData(list)
@@ -287,8 +287,8 @@ export class PublicTracksLayer extends EventTarget {
 	/** @param {{ x: number, y: number }} at @param {any} lngLat @param {number} near pixels */
 	#open(at, lngLat, near) {
 		const tracks = this.#near(at, near)
-		this.popup.close()
 		if (!tracks.length) {
+			this.popup.close()
 			if (this.state.on && this.map.getZoom() < HANDOVER) this.#here(lngLat)
 			return false
 		}
@@ -305,8 +305,7 @@ export class PublicTracksLayer extends EventTarget {
 		query.set('at', `${lngLat.lng.toFixed(5)},${lngLat.lat.toFixed(5)}`)
 		query.set('limit', '9')
 		try {
-			const answer = await this.#fetch('', this.#end.signal, query)
-			const tracks = answer.ok ? (await answer.json()).features.map((/** @type {Feature} */ f) => f.properties) : []
+			const tracks = (await this.#read('', undefined, query)).features.map((/** @type {Feature} */ f) => f.properties)
 			if (tracks.length) this.popup.show(tracks, lngLat)
 		} catch { /* nothing is shown */ }
 	}
@@ -324,25 +323,19 @@ export class PublicTracksLayer extends EventTarget {
 	}
 
 	/** Reads a track. @param {number} id @returns {Promise<any>} null if there is none */
-	async track(id) {
-		const answer = await this.#fetch(`/tracks/${id}`, this.#end.signal)
-		return answer.ok ? answer.json() : null
+	track(id) {
+		return this.#read(`/tracks/${id}`).catch(() => null)
 	}
 
 	/** Opens the popup of a track wherever it is, and moves the map there: false if there is none. @param {number} id */
 	async select(id) {
 		const track = await this.track(id)
 		if (!track) return false
-		this.#fit(track.bbox, 0)
+		this.popup.fit([track.bbox])
 		const line = track.geometry.type === 'LineString' ? track.geometry.coordinates : track.geometry.coordinates[0]
 		this.popup.show([track.properties], line[line.length >> 1], track)
-		this.#fit(track.bbox, this.popup.docked())
+		this.popup.fit()
 		return true
-	}
-
-	/** Moves the map to a box. @param {number[]} box @param {number} below pixels of the map that a popup covers there */
-	#fit([west, south, east, north], below) {
-		this.map.fitBounds([west, south, east, north], { padding: { top: 60, left: 60, right: 60, bottom: 60 + below }, maxZoom: 15, animate: false })
 	}
 
 	/** Brings a track to the front; none with -1. @param {number} id */

@@ -1,7 +1,9 @@
 // The sources and layers of the map that show tracks.
 /** @import { MapLike, Options } from './types.d.ts' */
 import { DENSITY_ZOOM } from './density.js'
+import { PAIR } from './profile.js'
 import { below } from './state.js'
+import { element } from './words.js'
 
 export const TILES = 'gps-tracks-tiles', LIST = 'gps-tracks-list', HEAT = 'gps-tracks-heat', NAMES = 'gps-tracks-names', SPOT = 'gps-tracks-spot', CHOSEN = 'gps-tracks-chosen', WAY = 'gps-tracks-way', ENDS = 'gps-tracks-ends'
 export const HANDOVER = 12 // of MapLibre's zoom: tiles below it, the list from it on
@@ -10,15 +12,12 @@ export const LAYERS = Object.entries(WIDTHS).flatMap(([kind, width]) => [TILES, 
 
 export const spot = (/** @type {number[][]} */ ...at) => ({ type: 'MultiPoint', coordinates: at })
 
-/** The track whose popup is open, with its start and finish. @param {any} [geometry] */
-export function chosen(geometry) {
-	if (!geometry) return { type: 'FeatureCollection', features: [] }
+/** The tracks whose popup is open, with their starts and finishes. @param {any[]} [geometries] one, or two that are compared */
+export const chosen = (geometries = []) => ({ type: 'FeatureCollection', features: geometries.flatMap((geometry, n) => {
 	const lines = geometry.type === 'LineString' ? [geometry.coordinates] : geometry.coordinates
 	const end = (/** @type {string} */ is, /** @type {number[]} */ at) => ({ type: 'Feature', properties: { is }, geometry: { type: 'Point', coordinates: at } })
-	return { type: 'FeatureCollection', features: [
-		{ type: 'Feature', properties: {}, geometry }, end('finish', lines[lines.length - 1].slice(-1)[0]), end('start', lines[0][0]),
-	] }
-}
+	return [{ type: 'Feature', properties: { n }, geometry }, end('finish', lines[lines.length - 1].slice(-1)[0]), end('start', lines[0][0])]
+}) })
 
 /** Adds them. @param {MapLike} map @param {Options} o @param {string} base of the API @param {string} [attribution] @param {object} [data] of the list */
 export function addLayers(map, o, base, attribution, data) {
@@ -34,7 +33,10 @@ export function addLayers(map, o, base, attribution, data) {
 		}, before)
 	}
 	map.addSource(CHOSEN, { type: 'geojson', lineMetrics: true, data: chosen() })
-	map.addLayer({ id: CHOSEN, source: CHOSEN, type: 'line', layout: { 'line-cap': 'round', 'line-join': 'round', visibility: 'none' }, paint: { 'line-width': 6 } })
+	map.addLayer({
+		id: CHOSEN, source: CHOSEN, type: 'line', layout: { 'line-cap': 'round', 'line-join': 'round', visibility: 'none' },
+		paint: { 'line-width': 6, 'line-color': ['match', ['get', 'n'], 0, PAIR[0], PAIR[1]] },
+	})
 	map.addLayer({
 		id: ENDS, source: CHOSEN, type: 'circle', filter: ['has', 'is'],
 		paint: { 'circle-radius': 6, 'circle-stroke-width': 2, 'circle-stroke-color': '#fff', 'circle-color': ['match', ['get', 'is'], 'start', '#1a7f37', '#b3261e'] },
@@ -56,7 +58,7 @@ export function addLayers(map, o, base, attribution, data) {
 
 // An arrow to the right: a picture, as the glyphs of a style need not have one.
 function arrow() {
-	const pen = /** @type {CanvasRenderingContext2D} */ (Object.assign(document.createElement('canvas'), { width: 30, height: 30 }).getContext('2d'))
+	const pen = /** @type {CanvasRenderingContext2D} */ (element('canvas', { width: 30, height: 30 }).getContext('2d'))
 	const shape = new Path2D('M5 5L27 15L5 25L10 15Z')
 	pen.lineWidth = 5
 	pen.lineJoin = 'round'
@@ -66,7 +68,7 @@ function arrow() {
 	return pen.getImageData(0, 0, 30, 30)
 }
 
-/** A font that a style has: one that it writes with, or, without glyphs, that of the machine. @param {any} style @returns {string[] | undefined} */
+/** A font of a style: one that it writes with, or, without glyphs, the machine's. @param {any} style @returns {string[] | undefined} */
 export function fontOf({ glyphs, layers }) {
 	if (!glyphs) return ['sans-serif']
 	const fonts = layers.map((/** @type {any} */ l) => l.layout?.['text-font']).map((/** @type {any} */ f) => (f?.[0] === 'literal' ? f[1] : f))

@@ -56,7 +56,8 @@ export const filter = (s, day) => ['all',
 	['!', ['in', ['get', 'source'], ['literal', s.noSource]]],
 	['>=', ['to-string', ['get', 'recorded_on']], day]]
 
-/** An address below that of the API, whose query stays: a gateway's key can be in it. @param {string} base @param {string} path @param {Iterable<string[]>} [query] */
+// A gateway's key can be in the query of base.
+/** An address below that of the API, whose query stays. @param {string} base @param {string} path @param {Iterable<string[]>} [query] */
 export function below(base, path, query = []) {
 	const url = new URL(base)
 	url.pathname = url.pathname.replace(/\/$/, '') + path

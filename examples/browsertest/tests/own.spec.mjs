@@ -217,6 +217,51 @@ test('marks start and finish, the way between, and its slope', async ({ page }) 
   await expect.poll(() => rendered('gps-tracks-ends')).toEqual([])
 })
 
+test('compares two tracks, chosen on the map or in the list', async ({ page }) => {
+  await page.route(/\/tracks\/\d+$/, async route => {
+    const answer = await route.fetch()
+    const body = await answer.json()
+    const far = body.properties.source === 'osm' ? 3000 : 5000
+    Object.assign(body.properties, { ascent_m: far / 10, profile: [[0, 400], [far / 2, 400 + far / 10], [far, 500]] })
+    await route.fulfill({ response: answer, json: body })
+  })
+  await open(page, `#map=${CROSSING}`)
+  await expect.poll(() => drawn(page)).toHaveLength(3)
+  const click = async (/** @type {number[]} */ lngLat) => {
+    await rest(page)
+    const at = await page.evaluate(at => /** @type {any} */ (window).demo.map.project(at), lngLat)
+    await page.mouse.click(at.x, at.y)
+  }
+  const two = page.getByRole('region', { name: 'Two tracks' })
+  const rows = () => two.getByRole('row').evaluateAll(all => all.map(r => [...r.children].map(c => c.textContent)))
+  await click([9.98, 45.196])
+  await page.getByRole('button', { name: 'Compare' }).click()
+  await expect(page.getByRole('button', { name: 'Choose the other track' })).toBeVisible()
+  await click([10.02, 45.204]) // of those that lie one upon the other it is not the first
+  await expect(two).toBeVisible()
+  const [head, ...numbers] = await rows()
+  expect(head[1]).toContain('onerror')
+  expect(numbers[1]).toEqual(['Ascent', '300 m', '500 m'])
+  expect(numbers[2]).toEqual(['Date', '2026-10-01', '–'])
+  const picture = two.getByRole('img', { name: 'Elevation from 400 m to 900 m over 5.0 km' })
+  await expect(picture.locator('path[fill=none]')).toHaveCount(2)
+  const box = /** @type {{ x: number, y: number, width: number, height: number }} */ (await picture.boundingBox())
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2)
+  await expect(two.locator('figcaption')).toHaveText(/^\d+ m and 900 m at 2\.5 km$/)
+  for (const color of [[0x00, 0x80, 0xc8], [0xd5, 0x5e, 0x00]]) await expect.poll(() => pixels(page, color)).toBeGreaterThan(200)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await expect.poll(() => pixels(page, [0x00, 0x80, 0xc8])).toBeGreaterThan(200)
+  await audit(page)
+  await page.getByRole('button', { name: 'Close popup' }).click()
+  await expect.poll(() => pixels(page, [0x00, 0x80, 0xc8])).toBe(0)
+
+  const list = await (await page.request.get(site('map-own') + 'api/gps-tracks?bbox=9,45,11,45.5&source=club')).json()
+  await click([9.98, 45.196])
+  await page.getByRole('button', { name: 'Compare' }).click()
+  await page.evaluate(id => /** @type {any} */ (window).demo.layer.select(id), list.features[0].id)
+  await expect(two).toContainText('Over the same bridge')
+})
+
 test('lists what is in view, and marks it here and there', async ({ page }) => {
   await open(page, `#map=${CROSSING}`)
   await expect.poll(() => drawn(page)).toHaveLength(3)

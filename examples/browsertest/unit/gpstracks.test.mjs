@@ -8,7 +8,7 @@ import { height, nearest, path, place } from '../../../gpstracks/web/profile.js'
 import { ACTIVITIES, INITIAL, PALETTE, below, distance, filter, fromText, listQuery, since, summary, toText, valid } from '../../../gpstracks/web/gpstracks.js'
 
 test('the modules import nothing from elsewhere, and make no markup of text', () => {
-  for (const name of ['gpstracks.js', 'controls.js', 'density.js', 'details.js', 'layers.js', 'profile.js', 'state.js', 'words.js']) {
+  for (const name of ['compare.js', 'controls.js', 'density.js', 'details.js', 'gpstracks.js', 'layers.js', 'popup.js', 'profile.js', 'state.js', 'words.js']) {
     const code = readFileSync(new URL(`../../../gpstracks/web/${name}`, import.meta.url), 'utf8')
     assert.doesNotMatch(code.replace(/^import \{[^}]*\} from '\.\/[a-z]+\.js'$/gm, ''), /^import|\bimport\((?!')|innerHTML|insertAdjacent|\beval\(|\bFunction\(/m)
   }
