@@ -13,6 +13,7 @@ const track = new URLSearchParams(location.search).get('track')
 // An archive of tiles says itself what is in it.
 const archives = config.bases.filter(b => b.kind === 'pmtiles')
 if (archives.length) {
+	await new Promise(onload => document.head.append(element('script', { src: 'pmtiles/pmtiles.js', onload })))
 	const { PMTiles, Protocol } = /** @type {any} */ (globalThis).pmtiles
 	const protocol = new Protocol()
 	gl.addProtocol('pmtiles', protocol.tile)
