@@ -1,6 +1,7 @@
 package trackhttp
 
 import (
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -36,24 +37,16 @@ type query struct {
 	full    bool      // lines as they are, not the parts in the view
 }
 
-// parseQuery reads the parameters, of which only names are known. refuse says of another whether it is wrong; without
-// refuse none is: map libraries and gateways add keys and versions to an address.
-func (h *Handler) parseQuery(raw string, refuse func(name string, known []string) error, names ...string) (query, error) {
+// parseQuery reads the parameters of these names, and passes over others: gateways and map libraries add keys and
+// versions to an address.
+func (h *Handler) parseQuery(raw string, names ...string) (query, error) {
 	q := query{zoom: defaultZoom, filter: gpstracks.Filter{Without: h.withheld()}}
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		return q, badQuery("The query is not a valid one.")
 	}
+	maps.DeleteFunc(values, func(name string, _ []string) bool { return !slices.Contains(names, name) })
 	for name, given := range values {
-		if !slices.Contains(names, name) {
-			if refuse == nil {
-				continue
-			}
-			if err := refuse(name, names); err != nil {
-				return q, err
-			}
-			continue
-		}
 		if name != "activity" && name != "source" && len(given) > 1 {
 			return q, badQuery("The parameter " + name + " is given more than once.")
 		}
@@ -64,16 +57,13 @@ func (h *Handler) parseQuery(raw string, refuse func(name string, known []string
 	return q, parseNumbers(&q, values)
 }
 
-// refuseUnknown is for answers whose standard wants it.
-func refuseUnknown(_ string, known []string) error {
-	return badQuery("A parameter is unknown. Known are: " + strings.Join(known, ", ") + ".")
-}
-
-// refuseMisspelt is for names that somebody has written by hand.
-func refuseMisspelt(name string, known []string) error {
-	for _, k := range known {
-		if isMisspelt(strings.ToLower(name), k) {
-			return badQuery("A parameter is unknown: is " + k + " meant?")
+// checkSpelling refuses names that are known ones but for a letter or capitals, as somebody has written them by hand.
+func checkSpelling(values url.Values, known []string) error {
+	for name := range values {
+		for _, k := range known {
+			if !slices.Contains(known, name) && isMisspelt(strings.ToLower(name), k) {
+				return badQuery("A parameter is unknown: is " + k + " meant?")
+			}
 		}
 	}
 	return nil

@@ -78,7 +78,7 @@ func (h *Handler) base(w http.ResponseWriter, r *http.Request) (base string, ok 
 // tileJSON answers the TileJSON 3 of the tiles: with the bounds of all tracks and the names
 // that their licences require. Filters are carried over.
 func (h *Handler) tileJSON(w http.ResponseWriter, r *http.Request) {
-	q, err := h.parseQuery(r.URL.RawQuery, nil, "activity", "source")
+	q, err := h.parseQuery(r.URL.RawQuery, "activity", "source")
 	if err != nil {
 		problem(w, http.StatusBadRequest, "query", err.Error())
 		return
