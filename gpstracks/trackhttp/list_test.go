@@ -217,35 +217,6 @@ func TestBadQueries(t *testing.T) {
 	}
 }
 
-// Gateways and libraries add keys and versions to an address; a name that people have misspelt is told.
-func TestUnknownParameters(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, trackhttp.Options{Sources: []trackhttp.Source{{Name: "osm", Download: true}}})
-	r.put(alps("ridge"))
-	for _, path := range []string{alpsBox, "/tracks/1", "/tracks/1.gpx", "/tiles.json", "/style.json", "/health", alpsTile} {
-		sign := "?"
-		if strings.Contains(path, "?") {
-			sign = "&"
-		}
-		plain := r.get(path)
-		for _, other := range []string{"key=K", "k=1", "t=1", "_t=1", "v=1&v=2", "order=name", "access_token=K", "f=json", "datetime=x"} {
-			w := r.get(path + sign + other)
-			require.Equal(t, http.StatusOK, w.Code, path+sign+other)
-			if path != "/health" {
-				require.Equal(t, plain.Body.String(), w.Body.String(), path+sign+other)
-			}
-		}
-	}
-	for wrong, meant := range map[string]string{"zom": "zoom", "zooom": "zoom", "zoon": "zoom", "ZOOM": "zoom", "bbx": "bbox",
-		"box": "bbox", "limits": "limit", "imit": "limit", "sourse": "source", "Profile": "profile", "ats": "at", "fulll": "full"} {
-		p := r.problem(r.get(alpsBox+"&"+wrong+"=evil"), http.StatusBadRequest)
-		require.Equal(t, "A parameter is unknown: is "+meant+" meant?", p.Detail, wrong)
-	}
-	for _, path := range []string{"/ogc/collections/tracks/items?limits=1", "/ogc/collections/tracks/items?key=K", "/ogc?key=K"} {
-		r.problem(r.get(path), http.StatusBadRequest) // the standard wants it
-	}
-}
-
 // brittle is a store whose list fails after n tracks, and says when it was left.
 type brittle struct {
 	*tracksqlite.Tracks

@@ -1,8 +1,6 @@
 package web_test
 
 import (
-	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -63,20 +61,4 @@ func TestHandler(t *testing.T) {
 	w := httptest.NewRecorder()
 	web.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/gpstracks.js", nil))
 	require.Equal(t, http.StatusMethodNotAllowed, w.Code)
-}
-
-func Example() {
-	mux := http.NewServeMux() // of any service
-	mux.Handle("/map/gpstracks/", http.StripPrefix("/map/gpstracks/", web.Handler()))
-	server := httptest.NewServer(mux)
-	defer server.Close()
-	answer, err := http.Get(server.URL + "/map/gpstracks/gpstracks.js")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer answer.Body.Close()
-	module, _ := io.ReadAll(answer.Body)
-	fmt.Println(answer.Status, answer.Header.Get("Content-Type"), strings.Contains(string(module), "class PublicTracksLayer"))
-	// Output: 200 OK text/javascript; charset=utf-8 true
 }
