@@ -38,7 +38,8 @@ export const { Map, Popup, NavigationControl, GeolocateControl, ScaleControl, ad
 func style(colour string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"version": 8, "sources": {"base": {"type": "geojson", "data": {"type": "FeatureCollection", "features": []}}},
+		_, _ = fmt.Fprintf(w, `{"version": 8, "sources": {"base": {"type": "geojson",
+			"data": {"type": "FeatureCollection", "features": []}}},
 			"layers": [{"id": "ground", "type": "background", "paint": {"background-color": "%s"}}]}`, colour)
 	}
 }
