@@ -55,7 +55,16 @@ func TestSameTrack(t *testing.T) {
 		}
 		return append(out, l[len(l)-1])
 	}
-	tracks := append(sample.Tracks(300, 5), sample.Short(700, 6, 100)...)
+	tracks := sample.Tracks(300, 5)
+	coarse := func(l orb.LineString) (out orb.LineString) { // up to 100 points, some 100 to 400 metres apart
+		for i := 0; i < len(l); i += 30 {
+			out = append(out, l[i])
+		}
+		return out
+	}
+	for _, k := range sample.Tracks(700, 6) {
+		tracks = append(tracks, retold(t, k, asIs[orb.Point], coarse))
+	}
 	for name, c := range map[string]struct {
 		point func(orb.Point) orb.Point
 		cut   func(orb.LineString) orb.LineString

@@ -21,26 +21,27 @@ func profile(elevations ...float64) (out []gpstracks.ProfilePoint) {
 // Ascent and descent are what lies between turning points; less than the threshold is noise.
 func TestMeasureElevation(t *testing.T) {
 	t.Parallel()
+	type profiles = [][]gpstracks.ProfilePoint
 	for name, c := range map[string]struct {
-		lines                   [][]gpstracks.ProfilePoint
+		lines                   profiles
 		ascent, descent, lo, hi float64
 	}{
-		"up":              {[][]gpstracks.ProfilePoint{profile(100, 103, 106, 150)}, 50, 0, 100, 150},
-		"down":            {[][]gpstracks.ProfilePoint{profile(100, 98, 40)}, 0, 60, 40, 100},
-		"noise":           {[][]gpstracks.ProfilePoint{profile(100, 104, 100, 104.9, 101)}, 0, 0, 100, 104.9},
-		"noise on a way":  {[][]gpstracks.ProfilePoint{profile(100, 120, 116, 140, 137, 160)}, 60, 0, 100, 160},
-		"over a pass":     {[][]gpstracks.ProfilePoint{profile(500, 900, 300)}, 400, 600, 300, 900},
-		"a dip":           {[][]gpstracks.ProfilePoint{profile(100, 97, 130, 120, 125)}, 38, 10, 97, 130},
-		"a jump between":  {[][]gpstracks.ProfilePoint{profile(100, 110), profile(900, 890)}, 10, 10, 100, 900},
-		"below the sea":   {[][]gpstracks.ProfilePoint{profile(-400, -380.25)}, 19.8, 0, -400, -380.3},
-		"nothing between": {[][]gpstracks.ProfilePoint{nil, profile(1, 20), {}}, 19, 0, 1, 20},
+		"up":              {profiles{profile(100, 103, 106, 150)}, 50, 0, 100, 150},
+		"down":            {profiles{profile(100, 98, 40)}, 0, 60, 40, 100},
+		"noise":           {profiles{profile(100, 104, 100, 104.9, 101)}, 0, 0, 100, 104.9},
+		"noise on a way":  {profiles{profile(100, 120, 116, 140, 137, 160)}, 60, 0, 100, 160},
+		"over a pass":     {profiles{profile(500, 900, 300)}, 400, 600, 300, 900},
+		"a dip":           {profiles{profile(100, 97, 130, 120, 125)}, 38, 10, 97, 130},
+		"a jump between":  {profiles{profile(100, 110), profile(900, 890)}, 10, 10, 100, 900},
+		"below the sea":   {profiles{profile(-400, -380.25)}, 19.8, 0, -400, -380.3},
+		"nothing between": {profiles{nil, profile(1, 20), {}}, 19, 0, 1, 20},
 	} {
 		e := gpstracks.MeasureElevation(c.lines)
 		require.InDeltaSlice(t, []float64{c.ascent, c.descent, c.lo, c.hi}, []float64{e.AscentM, e.DescentM, e.MinM, e.MaxM}, 0.06, name)
 	}
-	require.Nil(t, gpstracks.MeasureElevation([][]gpstracks.ProfilePoint{profile(0, 0, 0)}), "zeros stand for nothing")
-	require.Nil(t, gpstracks.MeasureElevation([][]gpstracks.ProfilePoint{profile(7)}))
-	require.Nil(t, gpstracks.MeasureElevation([][]gpstracks.ProfilePoint{profile(7, math.NaN())}))
+	require.Nil(t, gpstracks.MeasureElevation(profiles{profile(0, 0, 0)}), "zeros stand for nothing")
+	require.Nil(t, gpstracks.MeasureElevation(profiles{profile(7)}))
+	require.Nil(t, gpstracks.MeasureElevation(profiles{profile(7, math.NaN())}))
 }
 
 // A profile has its ends, few points, and comes back from a store as it was.

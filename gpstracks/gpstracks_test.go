@@ -17,32 +17,25 @@ import (
 
 func TestPrepareRefuses(t *testing.T) {
 	t.Parallel()
-	ok := orb.Point{7, 46}
-	for name, c := range map[string]struct {
-		track gpstracks.Track
-		field string
-	}{
-		"no source":      {gpstracks.Track{Lines: orb.MultiLineString{{ok, {8, 46}}}}, "source"},
-		"hostile source": {gpstracks.Track{Source: "osm'; drop", Lines: orb.MultiLineString{{ok, {8, 46}}}}, "source"},
-		"odd activity": {gpstracks.Track{Source: "osm", Activity: "flying carpet", Lines: orb.MultiLineString{{ok, {8, 46}}}},
-			"activity"},
-		"no line":         {gpstracks.Track{Source: "osm"}, "lines"},
-		"empty line":      {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{}}}, "lines"},
-		"one point":       {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok}}}, "lines"},
-		"one point often": {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, ok, ok}, {ok}}}, "lines"},
-		"too many points": {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{make(orb.LineString, gpstracks.MaxPoints), {ok}}},
-			"lines"},
-		"not a number":    {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, {math.NaN(), 46}}}}, "lines"},
-		"no latitude":     {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, {7, math.NaN()}}}}, "lines"},
-		"infinite":        {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, {math.Inf(-1), 46}}}}, "lines"},
-		"too far east":    {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, {180.0001, 46}}}}, "lines"},
-		"beyond the pole": {gpstracks.Track{Source: "osm", Lines: orb.MultiLineString{{ok, {7, -90.0001}}}}, "lines"},
-	} {
-		_, err := gpstracks.Prepare(c.track)
+	refuses := func(field, name string, k gpstracks.Track) {
+		_, err := gpstracks.Prepare(k)
 		var invalid *gpstracks.InvalidError
 		require.ErrorAs(t, err, &invalid, name)
-		require.Equal(t, c.field, invalid.Field, name)
+		require.Equal(t, field, invalid.Field, name)
 		require.NotContains(t, err.Error(), "drop", name)
+	}
+	ok := orb.Point{7, 46}
+	good := orb.MultiLineString{{ok, {8, 46}}}
+	refuses("source", "no source", gpstracks.Track{Lines: good})
+	refuses("source", "hostile source", gpstracks.Track{Source: "osm'; drop", Lines: good})
+	refuses("activity", "odd activity", gpstracks.Track{Source: "osm", Activity: "flying carpet", Lines: good})
+	for name, lines := range map[string]orb.MultiLineString{
+		"no line": nil, "empty line": {{}}, "one point": {{ok}}, "one point often": {{ok, ok, ok}, {ok}},
+		"too many points": {make(orb.LineString, gpstracks.MaxPoints), {ok}},
+		"not a number":    {{ok, {math.NaN(), 46}}}, "no latitude": {{ok, {7, math.NaN()}}}, "infinite": {{ok, {math.Inf(-1), 46}}},
+		"too far east": {{ok, {180.0001, 46}}}, "beyond the pole": {{ok, {7, -90.0001}}},
+	} {
+		refuses("lines", name, gpstracks.Track{Source: "osm", Lines: lines})
 	}
 }
 
@@ -95,21 +88,17 @@ func TestLongName(t *testing.T) {
 
 func TestAntimeridian(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ in, want orb.MultiLineString }{
-		"eastward": {orb.MultiLineString{{{179, 10}, {-179, 12}}},
-			orb.MultiLineString{{{179, 10}, {180, 11}}, {{-180, 11}, {-179, 12}}}},
-		"westward": {orb.MultiLineString{{{-178, 0}, {179, 3}}}, orb.MultiLineString{{{-178, 0}, {-180, 2}}, {{180, 2}, {179, 3}}}},
-		"on the line": {orb.MultiLineString{{{179, 1}, {180, 1}, {-180, 1}, {-179, 1}}},
-			orb.MultiLineString{{{179, 1}, {180, 1}}, {{-180, 1}, {-179, 1}}}},
-		"along it": {orb.MultiLineString{{{-180, 5}, {180, 6}, {180, 7}}},
-			orb.MultiLineString{{{-180, 5}, {-180, 6}}, {{180, 6}, {180, 7}}}},
-		"there, back": {orb.MultiLineString{{{179, 0}, {-179, 0}, {179, 0}}},
-			orb.MultiLineString{{{179, 0}, {180, 0}}, {{-180, 0}, {-179, 0}, {-180, 0}}, {{180, 0}, {179, 0}}}},
-		"half the way": {orb.MultiLineString{{{-90, 0}, {90, 0}}}, orb.MultiLineString{{{-90, 0}, {90, 0}}}},
+	for name, c := range map[string][2]orb.MultiLineString{ // as given, and as kept
+		"eastward":     {{{{179, 10}, {-179, 12}}}, {{{179, 10}, {180, 11}}, {{-180, 11}, {-179, 12}}}},
+		"westward":     {{{{-178, 0}, {179, 3}}}, {{{-178, 0}, {-180, 2}}, {{180, 2}, {179, 3}}}},
+		"on the line":  {{{{179, 1}, {180, 1}, {-180, 1}, {-179, 1}}}, {{{179, 1}, {180, 1}}, {{-180, 1}, {-179, 1}}}},
+		"along it":     {{{{-180, 5}, {180, 6}, {180, 7}}}, {{{-180, 5}, {-180, 6}}, {{180, 6}, {180, 7}}}},
+		"there, back":  {{{{179, 0}, {-179, 0}, {179, 0}}}, {{{179, 0}, {180, 0}}, {{-180, 0}, {-179, 0}, {-180, 0}}, {{180, 0}, {179, 0}}}},
+		"half the way": {{{{-90, 0}, {90, 0}}}, {{{-90, 0}, {90, 0}}}},
 	} {
-		got, err := gpstracks.Prepare(gpstracks.Track{Source: "osm", Lines: c.in})
+		got, err := gpstracks.Prepare(gpstracks.Track{Source: "osm", Lines: c[0]})
 		require.NoError(t, err, name)
-		require.Equal(t, c.want, got.Lines, name)
+		require.Equal(t, c[1], got.Lines, name)
 		require.Less(t, got.LengthM, 21_000_000.0, name)
 	}
 }
@@ -144,32 +133,40 @@ func keyed(west, south, east, north, metres float64, day string) gpstracks.Track
 
 func TestDedupeKey(t *testing.T) {
 	t.Parallel()
-	base := keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_340, "2025-05-05 10:00")
-	key := gpstracks.DedupeKey(base)
+	of := func(v [5]float64, day string) string {
+		return gpstracks.DedupeKey(keyed(v[0], v[1], v[2], v[3], v[4], day))
+	}
+	const morning = "2025-05-05 10:00"
+	base := [5]float64{7.1234, 46.1234, 7.2345, 46.2345, 12_340}
+	key := of(base, morning)
 	require.Equal(t, "27e05587ed1d045cb1a60c767cc34d98a2f597d4b8b742a806d3f8a921232339", key,
 		"a key of version 1 never changes: it is in databases")
+	require.Equal(t, key, of([5]float64{7.1239, 46.1239, 7.2341, 46.2341, 12_374}, "2025-05-05 23:59"), "the same bucket")
 	for name, c := range map[string]struct {
-		t    gpstracks.Track
+		at   int // of the box, west first, and the length
+		is   float64
 		same bool
 	}{
-		"the same bucket":                   {keyed(7.1239, 46.1239, 7.2341, 46.2341, 12_374, "2025-05-05 23:59"), true},
-		"western edge on the border":        {keyed(7.123, 46.1234, 7.2345, 46.2345, 12_340, "2025-05-05 10:00"), true},
-		"west of the border":                {keyed(7.1229999, 46.1234, 7.2345, 46.2345, 12_340, "2025-05-05 10:00"), false},
-		"less west than can be told":        {keyed(7.12299999, 46.1234, 7.2345, 46.2345, 12_340, "2025-05-05 10:00"), true},
-		"eastern edge on the border":        {keyed(7.1234, 46.1234, 7.235, 46.2345, 12_340, "2025-05-05 10:00"), true},
-		"east of the border":                {keyed(7.1234, 46.1234, 7.2350001, 46.2345, 12_340, "2025-05-05 10:00"), false},
-		"southern edge on the border":       {keyed(7.1234, 46.123, 7.2345, 46.2345, 12_340, "2025-05-05 10:00"), true},
-		"south of the border":               {keyed(7.1234, 46.1229999, 7.2345, 46.2345, 12_340, "2025-05-05 10:00"), false},
-		"north of the border":               {keyed(7.1234, 46.1234, 7.2345, 46.2350001, 12_340, "2025-05-05 10:00"), false},
-		"the shortest of its length":        {keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_325, "2025-05-05 10:00"), true},
-		"shorter":                           {keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_324.99, "2025-05-05 10:00"), false},
-		"longer, a half goes up":            {keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_375, "2025-05-05 10:00"), false},
-		"another day":                       {keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_340, "2025-05-06 00:00"), false},
-		"an unknown day":                    {keyed(7.1234, 46.1234, 7.2345, 46.2345, 12_340, ""), false},
-		"coordinates in each other's place": {keyed(46.1234, 7.1234, 46.2345, 7.2345, 12_340, "2025-05-05 10:00"), false},
+		"western edge on the border":  {0, 7.123, true},
+		"west of the border":          {0, 7.1229999, false},
+		"less west than can be told":  {0, 7.12299999, true},
+		"eastern edge on the border":  {2, 7.235, true},
+		"east of the border":          {2, 7.2350001, false},
+		"southern edge on the border": {1, 46.123, true},
+		"south of the border":         {1, 46.1229999, false},
+		"north of the border":         {3, 46.2350001, false},
+		"the shortest of its length":  {4, 12_325, true},
+		"shorter":                     {4, 12_324.99, false},
+		"longer, a half goes up":      {4, 12_375, false},
 	} {
-		require.Equal(t, c.same, key == gpstracks.DedupeKey(c.t), name)
+		other := base
+		other[c.at] = c.is
+		require.Equal(t, c.same, key == of(other, morning), name)
 	}
+	for _, day := range []string{"2025-05-06 00:00", ""} {
+		require.NotEqual(t, key, of(base, day))
+	}
+	require.NotEqual(t, key, of([5]float64{46.1234, 7.1234, 46.2345, 7.2345, 12_340}, morning), "coordinates in each other's place")
 	south := gpstracks.DedupeKey(keyed(-7.2345, -46.2345, -7.1234, -46.1234, 12_340, ""))
 	require.Equal(t, south, gpstracks.DedupeKey(keyed(-7.2341, -46.2341, -7.1239, -46.1239, 12_340, "")), "negative edges go outward too")
 	require.NotEqual(t, south, gpstracks.DedupeKey(keyed(-7.2341, -46.2341, -7.1229, -46.1239, 12_340, "")))
@@ -211,28 +208,28 @@ func TestInferActivity(t *testing.T) {
 		return out
 	}
 	for name, c := range map[string]struct {
-		words  []string
+		words  string
 		speeds []float64
 		want   gpstracks.Activity
 	}{
-		"a word":                 {[]string{"Morning Hike to the hut"}, steady(9, 100), gpstracks.Hiking},
-		"a tag in German":        {[]string{"", "Wanderung"}, nil, gpstracks.Hiking},
-		"Cyrillic":               {[]string{"Велопоход"}, nil, gpstracks.Cycling},
-		"Skitour":                {[]string{"skitour_wildspitze"}, nil, gpstracks.Skiing},
-		"part of a word is none": {[]string{"Carpathians, Runcorn, Autograph"}, nil, gpstracks.Unknown},
-		"two words, by speed":    {[]string{"bike and hike"}, steady(6, 100), gpstracks.Cycling},
-		"two words":              {[]string{"bike", "hike"}, nil, gpstracks.Unknown},
-		"slow":                   {nil, steady(1.2, 100), gpstracks.Hiking},
-		"brisk":                  {nil, steady(3, 100), gpstracks.Running},
-		"fast":                   {nil, steady(6.5, 100), gpstracks.Cycling},
-		"very fast":              {nil, steady(25, 100), gpstracks.Driving},
-		"between":                {nil, steady(4.35, 100), gpstracks.Unknown},
-		"too few":                {nil, steady(1.2, 19), gpstracks.Unknown},
-		"nonsense":               {nil, []float64{math.NaN(), math.Inf(1), -5, 1e9}, gpstracks.Unknown},
-		"resting a lot":          {nil, append(steady(6.5, 100), make([]float64, 1000)...), gpstracks.Cycling},
-		"nothing":                {nil, nil, gpstracks.Unknown},
+		"a word":                 {"Morning Hike to the hut", steady(9, 100), gpstracks.Hiking},
+		"a tag in German":        {"Wanderung", nil, gpstracks.Hiking},
+		"Cyrillic":               {"Велопоход", nil, gpstracks.Cycling},
+		"Skitour":                {"skitour_wildspitze", nil, gpstracks.Skiing},
+		"part of a word is none": {"Carpathians, Runcorn, Autograph", nil, gpstracks.Unknown},
+		"two words, by speed":    {"bike and hike", steady(6, 100), gpstracks.Cycling},
+		"two words":              {"bike hike", nil, gpstracks.Unknown},
+		"slow":                   {"", steady(1.2, 100), gpstracks.Hiking},
+		"brisk":                  {"", steady(3, 100), gpstracks.Running},
+		"fast":                   {"", steady(6.5, 100), gpstracks.Cycling},
+		"very fast":              {"", steady(25, 100), gpstracks.Driving},
+		"between":                {"", steady(4.35, 100), gpstracks.Unknown},
+		"too few":                {"", steady(1.2, 19), gpstracks.Unknown},
+		"nonsense":               {"", []float64{math.NaN(), math.Inf(1), -5, 1e9}, gpstracks.Unknown},
+		"resting a lot":          {"", append(steady(6.5, 100), make([]float64, 1000)...), gpstracks.Cycling},
+		"nothing":                {"", nil, gpstracks.Unknown},
 	} {
-		got, _ := gpstracks.InferActivity([]gpstracks.Hint{{From: gpstracks.FromName, Text: strings.Join(c.words, " ")}}, c.speeds)
+		got, _ := gpstracks.InferActivity([]gpstracks.Hint{{From: gpstracks.FromName, Text: c.words}}, c.speeds)
 		require.Equal(t, c.want, got, name)
 	}
 	for _, a := range gpstracks.Activities() {

@@ -35,7 +35,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	demo := flags.String("demo", "", "program of examples/demo; without one its site is left out")
 	dash := flags.Bool("dashboard", false, "serve the dashboard over pipelines that strangers write into")
 	own := flags.Bool("cards", false, "serve the dashboard over a board of our own, by a server that can be killed")
-	modules := flags.String("modules", "", "node_modules, of which the map pages take MapLibre; without it they are left out")
+	modules := flags.String("modules", "", "node_modules, of which a map page takes MapLibre 5; without it they are left out")
 	if flags.Parse(args) != nil {
 		return 2
 	}

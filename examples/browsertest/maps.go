@@ -21,15 +21,26 @@ import (
 	work "github.com/signalbox-dev/signalbox/internal/run"
 )
 
-// mapSites are the map pages: the name of the site, its prefix, and the package of
-// MapLibre that it uses; none for the page as the reference server has it.
-func mapSites() [][3]string {
-	return [][3]string{
-		{"map", "/", "maplibre-gl"},
-		{"map-prefix", "/some/where/", "maplibre-gl"},
-		{"map-v5", "/", "maplibre-gl-v5"},
-		{"map-own", "/", ""},
-		{"map-base", "/", ""},
+// mapSites are the map pages: the name of the site and its prefix. map-own is the page as the reference server has it,
+// map-base has an archive as its base, map-v5 has MapLibre 5.
+func mapSites() [][2]string {
+	return [][2]string{{"map", "/"}, {"map-prefix", "/some/where/"}, {"map-v5", "/"}, {"map-own", "/"}, {"map-base", "/"}}
+}
+
+// maplibre5 is MapLibre 5 with the names of a module, as the page loads version 6.
+const maplibre5 = `import './maplibre-gl-csp.js'
+const gl = globalThis.maplibregl
+gl.setWorkerUrl(new URL('maplibre-gl-csp-worker.js', import.meta.url).href)
+export const { Map, Popup, NavigationControl, GeolocateControl, ScaleControl, addProtocol } = gl
+`
+
+// style is a base of one colour.
+func style(colour string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"version": 8, "sources": {"base": {"type": "geojson",
+			"data": {"type": "FeatureCollection", "features": []}}},
+			"layers": [{"id": "ground", "type": "background", "paint": {"background-color": "%s"}}]}`, colour)
 	}
 }
 
@@ -53,7 +64,7 @@ func startMaps(ctx context.Context, g *work.Group, modules string, sites map[str
 	}
 	context.AfterFunc(ctx, func() { _ = os.Remove(base) })
 	for _, s := range mapSites() {
-		name, prefix, module := s[0], s[1], s[2]
+		name, prefix := s[0], s[1]
 		api, err := trackhttp.New(trackhttp.Options{
 			Store: store, Tiles: store, Prefix: prefix + "api/gps-tracks",
 			Sources: []trackhttp.Source{
@@ -65,20 +76,31 @@ func startMaps(ctx context.Context, g *work.Group, modules string, sites map[str
 		if err != nil {
 			return err
 		}
-		page := mappage.Options{Prefix: prefix, On: module == ""}
-		if module != "" {
-			page.MapLibre = os.DirFS(filepath.Join(modules, module, "dist"))
-			page.Bases = []mappage.Base{
-				{Name: "Map", Kind: mappage.KindPatches},
-				{Name: "Satellite", Kind: mappage.KindPatches, Imagery: true},
-			}
-		}
-		if name == "map-base" {
-			page.Bases = []mappage.Base{{Name: "Archive", Kind: mappage.KindPMTiles, File: base}}
-		}
 		mux := http.NewServeMux()
 		mux.Handle(prefix+"api/gps-tracks", api)
 		mux.Handle(prefix+"api/gps-tracks/", api)
+		page := mappage.Options{Prefix: prefix}
+		switch name {
+		case "map-base":
+			page.On, page.Bases = true, []mappage.Base{{Name: "Archive", Kind: mappage.KindPMTiles, File: base}}
+		case "map-own":
+			page.On = true
+		default:
+			page.Bases = []mappage.Base{
+				{Name: "Map", Kind: mappage.KindStyle, URL: "map.json"},
+				{Name: "Satellite", Kind: mappage.KindStyle, URL: "satellite.json", Imagery: true},
+			}
+			mux.Handle(prefix+"map.json", style("#f2f1ea"))
+			mux.Handle(prefix+"satellite.json", style("#2f3b28"))
+		}
+		if name == "map-v5" {
+			dist := http.FileServer(http.Dir(filepath.Join(modules, "maplibre-gl-v5", "dist")))
+			mux.Handle(prefix+"maplibre/", http.StripPrefix(prefix+"maplibre/", dist))
+			mux.HandleFunc(prefix+"maplibre/maplibre-gl.mjs", func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/javascript")
+				_, _ = w.Write([]byte(maplibre5))
+			})
+		}
 		mux.Handle(prefix, mappage.Handler(page))
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {

@@ -56,7 +56,5 @@ func tracks(mux *http.ServeMux, seed uint64) {
 	}
 	layer("/api/gps-tracks")
 	layer(mapPrefix + "api/gps-tracks")
-	mux.Handle(mapPrefix, mappage.Handler(mappage.Options{Prefix: mapPrefix, Bases: []mappage.Base{
-		{Name: "Map", Kind: mappage.KindPatches}, {Name: "Satellite", Kind: mappage.KindPatches, Imagery: true},
-	}}))
+	mux.Handle(mapPrefix, mappage.Handler(mappage.Options{Prefix: mapPrefix}))
 }

@@ -25,10 +25,13 @@ type sample struct {
 	fit      [][]gpx.Point    // the points of a FIT file
 }
 
+// dice are thrown for what differs from file to file.
+type dice = *rand.Rand
+
 // exporter makes files as a program or device does.
 type exporter struct {
 	name string
-	file func(r *rand.Rand) sample
+	file func(r dice) sample
 }
 
 // dialect describes the GPX of an exporter.
@@ -89,7 +92,7 @@ const (
 )
 
 // divided cuts points into pieces.
-func divided(r *rand.Rand, points []gpx.Point, n int) (out [][]gpx.Point) {
+func divided(r dice, points []gpx.Point, n int) (out [][]gpx.Point) {
 	for range n {
 		at := 2 + r.IntN(max(1, len(points)/2))
 		if at+2 > len(points) {
@@ -101,7 +104,7 @@ func divided(r *rand.Rand, points []gpx.Point, n int) (out [][]gpx.Point) {
 }
 
 // doubled repeats some points.
-func doubled(r *rand.Rand, points []gpx.Point) []gpx.Point {
+func doubled(r dice, points []gpx.Point) []gpx.Point {
 	for range 5 {
 		i := r.IntN(len(points))
 		points = slices.Insert(points, i, points[i])
@@ -126,16 +129,16 @@ func exporters() []exporter {
 		return fmt.Sprintf("<ele>%.15f</ele><time>%s</time><extensions><ns3:TrackPointExtension><ns3:hr>%d</ns3:hr></ns3:TrackPointExtension></extensions>", p.Ele, p.Time.Format(millis), 90+i%60)
 	}
 	return []exporter{
-		{"Garmin Connect", func(r *rand.Rand) sample {
+		{"Garmin Connect", func(r dice) sample {
 			return gpxFile("activity_123.gpx", dialect{head: garmin, before: "<name>Bern Trail Running</name><type>trail_running</type>",
 				point: heart, decimals: 15}, jog(r))
 		}},
-		{"Garmin Connect, no places", func(r *rand.Rand) sample {
+		{"Garmin Connect, no places", func(r dice) sample {
 			return sample{name: "treadmill.gpx", body: dialect{head: garmin,
 				before: fmt.Sprintf("<name>Treadmill %d</name><type>treadmill_running</type>", r.IntN(1000))}.write(),
 				rejected: gpstracks.ReasonNoPoints}
 		}},
-		{"Garmin eTrex", func(r *rand.Rand) sample {
+		{"Garmin eTrex", func(r dice) sample {
 			parts := divided(r, hike(r), 4)
 			parts = append(parts, nil, nil)
 			return gpxFile("Track_2024-05-01 080000.gpx", dialect{head: `creator="eTrex 30" ` + gpx11,
@@ -143,82 +146,82 @@ func exporters() []exporter {
 					"xmlns:gpxx=\"g\"><gpxx:DisplayColor>Cyan</gpxx:DisplayColor></gpxx:TrackExtension></extensions>",
 				point: stamp(seconds), decimals: 10}, parts...)
 		}},
-		{"Garmin eTrex, switched on for one point", func(r *rand.Rand) sample {
+		{"Garmin eTrex, switched on for one point", func(r dice) sample {
 			points := hike(r)
 			return gpxFile("Current.gpx", dialect{head: `creator="eTrex 10" ` + gpx11, before: "<name>ACTIVE LOG</name>",
 				point: stamp(seconds)}, points[:1], points[2:])
 		}},
-		{"Garmin course", func(r *rand.Rand) sample {
+		{"Garmin course", func(r dice) sample {
 			return gpxFile("course.gpx", dialect{head: `creator="Garmin Desktop App" ` + gpx11, before: "<name>Ponale</name>", kind: "rte",
 				decimals: 10}, plan(r, 0))
 		}},
-		{"Strava", func(r *rand.Rand) sample {
+		{"Strava", func(r dice) sample {
 			return gpxFile("1234567.gpx", dialect{head: `creator="StravaGPX Android" ` + gpx11,
 				before: "<name>Morning Run</name><type>9</type>", point: stamp(seconds)}, doubled(r, jog(r)))
 		}},
-		{"Strava route", func(r *rand.Rand) sample {
+		{"Strava route", func(r dice) sample {
 			return gpxFile("route.gpx", dialect{head: `creator="StravaGPX" ` + gpx11, before: "<name>Loop</name>", point: stamp(seconds)},
 				plan(r, 0))
 		}},
-		{"Komoot, planned", func(r *rand.Rand) sample {
+		{"Komoot, planned", func(r dice) sample {
 			return gpxFile("tour.gpx", dialect{head: `creator="https://www.komoot.de" ` + gpx11,
 				before: "<name>Rundtour</name><type>hike</type>", point: stamp(millis), decimals: 6}, plan(r, 1.1))
 		}},
-		{"Komoot, recorded", func(r *rand.Rand) sample {
+		{"Komoot, recorded", func(r dice) sample {
 			return gpxFile("tour2.gpx", dialect{head: `creator="https://www.komoot.de" ` + gpx11,
 				before: "<name>Abendrunde</name><type>touringbicycle</type>", point: stamp(millis), decimals: 6}, ride(r))
 		}},
-		{"OsmAnd", func(r *rand.Rand) sample {
+		{"OsmAnd", func(r dice) sample {
 			return gpxFile("2024-05-01_08-00_Wed.gpx", dialect{head: `creator="OsmAnd 4.7.4" ` + gpx11 +
 				` xmlns:osmand="https://osmand.net"|<metadata><name>2024-05-01_08-00_Wed</name></metadata>`,
 				point: func(_ int, p gpx.Point) string {
 					return fmt.Sprintf("<ele>%.1f</ele><time>%s</time><hdop>4.2</hdop><extensions><osmand:speed>1.2</osmand:speed></extensions>", p.Ele, p.Time.Format(seconds))
 				}}, divided(r, hike(r), 2)...)
 		}},
-		{"OsmAnd, imported", func(r *rand.Rand) sample {
+		{"OsmAnd, imported", func(r dice) sample {
 			return gpxFile("imported.gpx", dialect{head: `creator="OsmAndRouterV2" ` + gpx11}, plan(r, 0))
 		}},
-		{"Locus Map", func(r *rand.Rand) sample {
+		{"Locus Map", func(r dice) sample {
 			return gpxFile("locus.gpx", dialect{head: `creator="Locus Map, Android" ` + gpx11 + ` xmlns:locus="http://www.locusmap.eu"`,
 				before: "<name>Day</name><extensions><locus:activity>hiking</locus:activity></extensions>", point: stamp(millis)}, hike(r))
 		}},
-		{"Polar Flow", func(r *rand.Rand) sample {
+		{"Polar Flow", func(r dice) sample {
 			return gpxFile("polar.gpx", dialect{head: `creator="Polar Vantage V2" ` + gpx11, before: "<type>RUNNING</type>",
 				point: stamp(millis), decimals: 8}, jog(r))
 		}},
-		{"Suunto", func(r *rand.Rand) sample {
+		{"Suunto", func(r dice) sample {
 			return gpxFile("suunto.gpx", dialect{head: `creator="Suunto app" ` + gpx11, before: "<name>suuntoapp-Hiking</name>",
 				point: zoned(2, time.RFC3339), decimals: 6}, hike(r))
 		}},
-		{"Movescount", func(r *rand.Rand) sample {
+		{"Movescount", func(r dice) sample {
 			return gpxFile("Move.gpx", dialect{head: `creator="Movescount" ` + gpx11, before: "<name>Move</name>",
 				point: zoned(-7, "2006-01-02T15:04:05.000-07:00")}, ride(r))
 		}},
-		{"Coros", func(r *rand.Rand) sample {
+		{"Coros", func(r dice) sample {
 			return gpxFile("coros.gpx", dialect{head: `creator="COROS Wearables" ` + gpx11, before: "<name>Hike</name><type>Hike</type>",
 				point: stamp(seconds)}, doubled(r, hike(r)))
 		}},
-		{"Apple Health", func(r *rand.Rand) sample {
+		{"Apple Health", func(r dice) sample {
 			return gpxFile("route_2024-05-01_8.00am.gpx", dialect{head: `creator="Apple Health Export" ` + gpx11 +
 				`|<metadata><time>2024-06-01T08:00:00Z</time></metadata>`, before: "<name>Route 2024-05-01 8:00am</name>",
 				point: stamp(seconds), decimals: 6}, jog(r))
 		}},
-		{"WorkOutDoors", func(r *rand.Rand) sample {
+		{"WorkOutDoors", func(r dice) sample {
 			return gpxFile("wod.gpx", dialect{head: `creator="WorkOutDoors" ` + gpx11, before: "<name>Outdoor Walk</name>",
 				point: stamp(millis)}, divided(r, hike(r), 6)...)
 		}},
-		{"GPSLogger", func(r *rand.Rand) sample {
+		{"GPSLogger", func(r dice) sample {
 			return gpxFile("20240501.gpx", dialect{head: `creator="GPSLogger 120" version="1.0" ` +
 				`xmlns="http://www.topografix.com/GPX/1/0"|<time>2024-05-01T08:00:00Z</time>`, point: func(i int, p gpx.Point) string {
 				return stamp(millis)(i, p) + "<course>12.3</course><speed>1.4</speed><src>gps</src><sat>9</sat>"
 			}}, divided(r, drive(r), 2)...)
 		}},
-		{"Organic Maps", func(r *rand.Rand) sample {
+		{"Organic Maps", func(r dice) sample {
 			return gpxFile("organic.gpx", dialect{head: `creator="Organic Maps" ` + gpx11,
 				before: "<name>Lakes</name><extensions><gpx:color xmlns:gpx=\"g\">#0000FF</gpx:color></extensions>", decimals: 6},
 				plan(r, 0))
 		}},
-		{"OpenTracks", func(r *rand.Rand) sample { // a latitude of 100 marks a pause
+		{"OpenTracks", func(r dice) sample { // a latitude of 100 marks a pause
 			points := hike(r)
 			i := len(points) / 2
 			points = slices.Insert(points, i, gpx.Point{At: orb.Point{0, 100}, Time: points[i].Time})
@@ -226,45 +229,45 @@ func exporters() []exporter {
 				before: "<name>2024-05-01T08:00</name><type>mountain biking</type>", point: zoned(1, "2006-01-02T15:04:05.999Z07:00")},
 				points)
 		}},
-		{"BRouter", func(r *rand.Rand) sample {
+		{"BRouter", func(r dice) sample {
 			return gpxFile("brouter.gpx", dialect{head: `creator="BRouter-1.7" ` + gpx11 +
 				`|<!-- track-length = 12345 filtered ascend = 210 -->`, before: "<name>brouter_trekking_0</name>", point: stamp(""),
 				decimals: 6}, plan(r, 0))
 		}},
-		{"BRouter, timed", func(r *rand.Rand) sample {
+		{"BRouter, timed", func(r dice) sample {
 			return gpxFile("brouter2.gpx", dialect{head: `creator="BRouter-1.7" ` + gpx11, point: stamp(millis), decimals: 6}, plan(r, 6))
 		}},
-		{"GraphHopper", func(r *rand.Rand) sample {
+		{"GraphHopper", func(r dice) sample {
 			return gpxFile("GraphHopper.gpx", dialect{head: `creator="Graphhopper" ` + gpx11, before: "<name>GraphHopper Route</name>",
 				kind: "rte"}, plan(r, 0))
 		}},
-		{"Outdooractive", func(r *rand.Rand) sample {
+		{"Outdooractive", func(r dice) sample {
 			return gpxFile("oa.gpx", dialect{head: `creator="Outdooractive" ` + gpx11,
 				before: "<name>Heidschnuckenweg</name><type>Fernwanderweg</type>", point: stamp(seconds), decimals: 6}, plan(r, 0.9))
 		}},
-		{"Wikiloc", func(r *rand.Rand) sample {
+		{"Wikiloc", func(r dice) sample {
 			return gpxFile("wikiloc.gpx", dialect{head: `creator="Wikiloc" ` + gpx11 +
 				`|<metadata><keywords>Senderismo</keywords></metadata>`, before: "<name>Cumbre</name>", point: stamp(seconds), decimals: 6},
 				hike(r))
 		}},
-		{"inReach", func(r *rand.Rand) sample {
+		{"inReach", func(r dice) sample {
 			return gpxFile("explore.gpx", dialect{head: `creator="Garmin Explore" ` + gpx11, before: "<name>Expedition</name>",
 				point: stamp(seconds), decimals: 6}, message(r))
 		}},
-		{"Spot", func(r *rand.Rand) sample {
+		{"Spot", func(r dice) sample {
 			return gpxFile("spot.gpx", dialect{head: `creator="SPOT" ` + gpx11, point: zoned(0, time.RFC3339), decimals: 5}, message(r))
 		}},
-		{"a ferry", func(r *rand.Rand) sample {
+		{"a ferry", func(r dice) sample {
 			return gpxFile("ferry.gpx", dialect{head: `creator="AIS" ` + gpx11, point: stamp(seconds)}, sail(r))
 		}},
-		{"a ship across the antimeridian", func(r *rand.Rand) sample {
+		{"a ship across the antimeridian", func(r dice) sample {
 			points := journey{n: 90, seconds: 1800, speed: 9, turn: 0.01, from: orb.Point{179.5, -20 + 40*r.Float64()}}.points(r)
 			return gpxFile("pacific.gpx", dialect{head: gpx11, point: stamp(seconds)}, points)
 		}},
-		{"an airliner", func(r *rand.Rand) sample {
+		{"an airliner", func(r dice) sample {
 			return gpxFile("flight.gpx", dialect{head: `creator="FlightAware" ` + gpx11, point: stamp(seconds), decimals: 5}, fly(r))
 		}},
-		{"a flight between two walks", func(r *rand.Rand) sample {
+		{"a flight between two walks", func(r dice) sample {
 			there := hike(r)
 			last := there[len(there)-1]
 			back := message(r)[:4] // a few points of the other end, and home again
@@ -281,14 +284,14 @@ func exporters() []exporter {
 			}
 			return gpxFile("trip.gpx", dialect{head: gpx11, point: stamp(seconds)}, slices.Concat(there, back, again))
 		}},
-		{"one time for all points", func(r *rand.Rand) sample {
+		{"one time for all points", func(r dice) sample {
 			points := plan(r, 0)
 			for i := range points {
 				points[i].Time = time.Date(2024, 5, 1, 8, 0, 0, 0, time.UTC)
 			}
 			return gpxFile("converted.gpx", dialect{head: gpx11, point: stamp(seconds)}, points)
 		}},
-		{"a second for each point", func(r *rand.Rand) sample {
+		{"a second for each point", func(r dice) sample {
 			points := plan(r, 0)
 			points[0].At[1] = round(points[0].At[1]+0.02, 1e7) // a long way to begin with
 			for i := range points {
@@ -296,7 +299,7 @@ func exporters() []exporter {
 			}
 			return gpxFile("converter.gpx", dialect{head: gpx11, point: stamp(seconds)}, points)
 		}},
-		{"hours between points", func(r *rand.Rand) sample {
+		{"hours between points", func(r dice) sample {
 			return gpxFile("sea.gpx", dialect{head: gpx11, point: stamp(seconds)},
 				journey{n: 50, seconds: 3600, speed: 3, turn: 0.1}.points(r))
 		}},

@@ -135,6 +135,7 @@ func seg(from float64, step float64, seconds, n int) (out []gpx.Point) {
 // What is drawn of anonymous points, if times are needed and if they are not.
 func TestLines(t *testing.T) {
 	t.Parallel()
+	type segments = [][]gpx.Point
 	late := seg(46.1, 10, 5, 4)
 	for i := range late {
 		late[i].Time = late[i].Time.Add(time.Hour)
@@ -144,22 +145,22 @@ func TestLines(t *testing.T) {
 		sparse[i].Time = time.Time{}
 	}
 	for what, c := range map[string]struct {
-		segments   [][]gpx.Point
+		parts      segments
 		timed, any string // points of each line
 	}{
-		"in order":                {[][]gpx.Point{seg(46, 10, 5, 5)}, "[5]", "[5]"},
-		"points without times":    {[][]gpx.Point{seg(46, 10, 0, 5)}, "", "[5]"},
-		"few times":               {[][]gpx.Point{sparse}, "", "[9]"},
-		"one cloud of two":        {[][]gpx.Point{seg(46, 10, 0, 5), seg(47, 10, 5, 4)}, "[4]", "[5 4]"},
-		"a pause":                 {[][]gpx.Point{append(seg(46, 10, 5, 5), late...)}, "[5 4]", "[5 4]"},
-		"far apart":               {[][]gpx.Point{append(seg(46, 10, 0, 3), seg(47, 10, 0, 3)...)}, "", "[3 3]"},
-		"faster than anybody":     {[][]gpx.Point{seg(46, 700, 5, 5)}, "", ""},
-		"a point between gaps":    {[][]gpx.Point{{seg(46, 10, 5, 1)[0], late[0], late[1]}}, "[2]", "[2]"},
-		"back in time":            {[][]gpx.Point{append(append([]gpx.Point(nil), late...), seg(46.1, 10, 5, 4)...)}, "[4 4]", "[4 4]"},
-		"standing still":          {[][]gpx.Point{seg(46, 0, 5, 5)}, "", ""},
+		"in order":                {segments{seg(46, 10, 5, 5)}, "[5]", "[5]"},
+		"points without times":    {segments{seg(46, 10, 0, 5)}, "", "[5]"},
+		"few times":               {segments{sparse}, "", "[9]"},
+		"one cloud of two":        {segments{seg(46, 10, 0, 5), seg(47, 10, 5, 4)}, "[4]", "[5 4]"},
+		"a pause":                 {segments{append(seg(46, 10, 5, 5), late...)}, "[5 4]", "[5 4]"},
+		"far apart":               {segments{append(seg(46, 10, 0, 3), seg(47, 10, 0, 3)...)}, "", "[3 3]"},
+		"faster than anybody":     {segments{seg(46, 700, 5, 5)}, "", ""},
+		"a point between gaps":    {segments{{seg(46, 10, 5, 1)[0], late[0], late[1]}}, "[2]", "[2]"},
+		"back in time":            {segments{append(append([]gpx.Point(nil), late...), seg(46.1, 10, 5, 4)...)}, "[4 4]", "[4 4]"},
+		"standing still":          {segments{seg(46, 0, 5, 5)}, "", ""},
 		"nothing":                 {nil, "", ""},
-		"segments of one point":   {[][]gpx.Point{seg(46, 1, 5, 1), seg(46.2, 1, 5, 1)}, "", ""},
-		"on the other hemisphere": {[][]gpx.Point{seg(-46, 10, 5, 3)}, "[3]", "[3]"},
+		"segments of one point":   {segments{seg(46, 1, 5, 1), seg(46.2, 1, 5, 1)}, "", ""},
+		"on the other hemisphere": {segments{seg(-46, 10, 5, 3)}, "[3]", "[3]"},
 	} {
 		for _, needTimes := range []bool{true, false} {
 			r := newRig(t)
@@ -169,7 +170,7 @@ func TestLines(t *testing.T) {
 				if box.Min != region().Areas[0].Bounds.Min {
 					return collect.Page{}, nil
 				}
-				return collect.Page{Tracks: []gpx.Track{{Segments: c.segments}}}, nil
+				return collect.Page{Tracks: []gpx.Track{{Segments: c.parts}}}, nil
 			}}
 			run, err := r.collector().Region(t.Context(), s, region(), f)
 			require.NoError(t, err)

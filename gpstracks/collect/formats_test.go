@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -132,28 +131,28 @@ func gzipOf(text string) string {
 // otherFormats are exporters of other formats, encodings and wrappings, and of what is no track.
 func otherFormats() []exporter {
 	plain := dialect{head: gpx11, before: "<name>Übung</name>", point: stamp(seconds)}
-	file := func(name string, text func(*rand.Rand) string) func(*rand.Rand) sample {
-		return func(r *rand.Rand) sample { return sample{name: name, body: text(r)} }
+	file := func(name string, text func(dice) string) func(dice) sample {
+		return func(r dice) sample { return sample{name: name, body: text(r)} }
 	}
-	packed := func(name string, text func(*rand.Rand) string, pack func(string) string) func(*rand.Rand) sample {
-		return func(r *rand.Rand) sample {
+	packed := func(name string, text func(dice) string, pack func(string) string) func(dice) sample {
+		return func(r dice) sample {
 			plain := text(r)
 			return sample{name: name, body: pack(plain), text: plain}
 		}
 	}
-	refused := func(name, body string, why gpstracks.Reason) func(*rand.Rand) sample {
-		return func(r *rand.Rand) sample {
+	refused := func(name, body string, why gpstracks.Reason) func(dice) sample {
+		return func(r dice) sample {
 			return sample{name: name, body: strings.ReplaceAll(body, "#", fmt.Sprint(10+r.IntN(80))), rejected: why}
 		}
 	}
-	device := func(sport typedef.Sport, journey func(*rand.Rand) []gpx.Point, pack func(string) string) func(*rand.Rand) sample {
-		return func(r *rand.Rand) sample {
+	device := func(sport typedef.Sport, journey func(dice) []gpx.Point, pack func(string) string) func(dice) sample {
+		return func(r dice) sample {
 			body, points := fitFile(sport, journey(r))
 			return sample{name: "1.fit", body: pack(body), fit: points}
 		}
 	}
 	asIs := func(s string) string { return s }
-	gpxOf := func(r *rand.Rand) string { return plain.write(hike(r)) }
+	gpxOf := func(r dice) string { return plain.write(hike(r)) }
 	return []exporter{
 		{"Garmin, FIT", device(typedef.SportHiking, hike, asIs)},
 		{"Wahoo, FIT", device(typedef.SportCycling, ride, asIs)},
@@ -161,20 +160,20 @@ func otherFormats() []exporter {
 			return zipOf("activities/1.fit.gz",
 				gzipOf(s))
 		})},
-		{"Garmin, TCX", file("a.tcx", func(r *rand.Rand) string { return tcx("Biking", divided(r, ride(r), 3)...) })},
-		{"Strava, TCX", file("b.tcx", func(r *rand.Rand) string { return tcx("Running", jog(r)) })},
-		{"Polar, TCX without some places", file("c.tcx", func(r *rand.Rand) string {
+		{"Garmin, TCX", file("a.tcx", func(r dice) string { return tcx("Biking", divided(r, ride(r), 3)...) })},
+		{"Strava, TCX", file("b.tcx", func(r dice) string { return tcx("Running", jog(r)) })},
+		{"Polar, TCX without some places", file("c.tcx", func(r dice) string {
 			points := jog(r)
 			for range 9 {
 				points[r.IntN(len(points))].At[0] = math.NaN()
 			}
 			return tcx("Other", points)
 		})},
-		{"Google Earth, KML", file("a.kml", func(r *rand.Rand) string { return lineKML(plan(r, 0)) })},
-		{"My Tracks, KML", file("b.kml", func(r *rand.Rand) string { return trackKML(hike(r)) })},
-		{"My Tracks, KMZ", packed("b.kmz", func(r *rand.Rand) string { return trackKML(ride(r)) },
+		{"Google Earth, KML", file("a.kml", func(r dice) string { return lineKML(plan(r, 0)) })},
+		{"My Tracks, KML", file("b.kml", func(r dice) string { return trackKML(hike(r)) })},
+		{"My Tracks, KMZ", packed("b.kmz", func(r dice) string { return trackKML(ride(r)) },
 			func(s string) string { return zipOf("doc.kml", s) })},
-		{"togeojson, GeoJSON", file("a.geojson", func(r *rand.Rand) string { return geoJSON(hike(r)) })},
+		{"togeojson, GeoJSON", file("a.geojson", func(r dice) string { return geoJSON(hike(r)) })},
 		{"GPX, UTF-16", packed("u.gpx", gpxOf, wide)},
 		{"GPX, Latin-1", packed("l.gpx", gpxOf, latin1)},
 		{"GPX with a byte order mark", packed("m.gpx", gpxOf, func(s string) string { return "\xef\xbb\xbf" + s })},
@@ -184,14 +183,14 @@ func otherFormats() []exporter {
 			gpstracks.ReasonWaypoints)},
 		{"an empty document", refused("empty.gpx", `<gpx `+gpx11+`><metadata><name>#</name></metadata></gpx>`, gpstracks.ReasonNoTracks)},
 		{"one point", refused("one.gpx", `<gpx><trk><trkseg><trkpt lat="#" lon="7"/></trkseg></trk></gpx>`, gpstracks.ReasonOnePoint)},
-		{"a treadmill in one place", func(r *rand.Rand) sample {
+		{"a treadmill in one place", func(r dice) sample {
 			points := jog(r)
 			for i := range points {
 				points[i].At = points[0].At
 			}
 			return sample{name: "indoor.gpx", body: plain.write(points), rejected: gpstracks.ReasonOnePlace}
 		}},
-		{"an export that was cut off", func(r *rand.Rand) sample {
+		{"an export that was cut off", func(r dice) sample {
 			body := gpxOf(r)
 			return sample{name: "cut.gpx", body: body[:len(body)*2/3], rejected: gpstracks.ReasonUnreadable}
 		}},
@@ -201,13 +200,13 @@ func otherFormats() []exporter {
 		{"a walk with spikes", spiked(hike, plain)},
 		{"a run with spikes", spiked(jog, plain)},
 		{"a ride with spikes", spiked(ride, plain)},
-		{"a drive with points of nowhere", func(r *rand.Rand) sample {
+		{"a drive with points of nowhere", func(r dice) sample {
 			return planted(plain, drive(r), func(points []gpx.Point) ([]gpx.Point, int) {
 				i := 3 + r.IntN(len(points)-6)
 				return slices.Insert(points, i, gpx.Point{Time: points[i].Time}, gpx.Point{Time: points[i].Time}), 2
 			})
 		}},
-		{"a walk whose receiver was not sure yet", func(r *rand.Rand) sample {
+		{"a walk whose receiver was not sure yet", func(r dice) sample {
 			return planted(plain, hike(r), func(points []gpx.Point) ([]gpx.Point, int) {
 				return slices.Insert(points, 0, gpx.Point{At: orb.Point{points[0].At[0], points[0].At[1] + 0.15},
 					Time: points[0].Time.Add(-time.Second)}), 1
@@ -225,8 +224,8 @@ func planted(d dialect, points []gpx.Point, plant func([]gpx.Point) ([]gpx.Point
 }
 
 // spiked moves points of a journey a kilometre or more away, for one to three steps.
-func spiked(journey func(*rand.Rand) []gpx.Point, d dialect) func(*rand.Rand) sample {
-	return func(r *rand.Rand) sample {
+func spiked(journey func(dice) []gpx.Point, d dialect) func(dice) sample {
+	return func(r dice) sample {
 		return planted(d, journey(r), func(points []gpx.Point) ([]gpx.Point, int) {
 			planted := 0
 			for _, i := range []int{9, len(points) / 2, len(points) - 12} {

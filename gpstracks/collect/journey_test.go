@@ -2,7 +2,6 @@ package collect_test
 
 import (
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"github.com/paulmach/orb"
@@ -22,7 +21,7 @@ type journey struct {
 }
 
 // points are those of the journey, seven decimals each, with times and elevations.
-func (j journey) points(r *rand.Rand) (out []gpx.Point) {
+func (j journey) points(r dice) (out []gpx.Point) {
 	p := j.from
 	if p == (orb.Point{}) {
 		p = orb.Point{-160 + 320*r.Float64(), -50 + 110*r.Float64()}
@@ -53,38 +52,38 @@ func (j journey) points(r *rand.Rand) (out []gpx.Point) {
 func round(v, by float64) float64 { return math.Round(v*by) / by }
 
 // The journeys of the corpus.
-func hike(r *rand.Rand) []gpx.Point {
+func hike(r dice) []gpx.Point {
 	return journey{n: 80 + r.IntN(250), seconds: 5 + 10*r.Float64(), speed: 1.2, turn: 0.4, pauses: r.IntN(4)}.points(r)
 }
 
-func jog(r *rand.Rand) []gpx.Point {
+func jog(r dice) []gpx.Point {
 	return journey{n: 100 + r.IntN(300), seconds: 1, speed: 2.9, turn: 0.2}.points(r)
 }
 
-func ride(r *rand.Rand) []gpx.Point {
+func ride(r dice) []gpx.Point {
 	return journey{n: 100 + r.IntN(300), seconds: 3, speed: 7, turn: 0.2, pauses: r.IntN(3)}.points(r)
 }
 
-func drive(r *rand.Rand) []gpx.Point {
+func drive(r dice) []gpx.Point {
 	return journey{n: 100 + r.IntN(200), seconds: 10, speed: 24, turn: 0.2, pauses: r.IntN(3)}.points(r)
 }
 
-func sail(r *rand.Rand) []gpx.Point {
+func sail(r dice) []gpx.Point {
 	return journey{n: 60 + r.IntN(100), seconds: 60, speed: 11, turn: 0.05, pauses: r.IntN(2)}.points(r)
 }
 
-func fly(r *rand.Rand) []gpx.Point {
+func fly(r dice) []gpx.Point {
 	return journey{n: 60 + r.IntN(100), seconds: 30 + 60*r.Float64(), speed: 230, turn: 0.02}.points(r)
 }
 
 // message is a satellite messenger's: a point every ten minutes, or hour.
-func message(r *rand.Rand) []gpx.Point {
+func message(r dice) []gpx.Point {
 	return journey{n: 20 + r.IntN(60), seconds: 600 * float64(1+5*r.IntN(2)), speed: 1 + 8*r.Float64(), turn: 0.8}.points(r)
 }
 
 // plan is a planner's line: steps of very different lengths, there and back at times, with
 // times for one speed or, at seconds < 0, none.
-func plan(r *rand.Rand, speed float64) []gpx.Point {
+func plan(r dice, speed float64) []gpx.Point {
 	points := journey{n: 60 + r.IntN(120), seconds: 8, speed: 1.2, turn: 0.3}.points(r)
 	for range 3 { // long straight steps, one of them a spur there and back
 		i := 5 + r.IntN(len(points)-10)

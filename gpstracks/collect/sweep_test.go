@@ -98,15 +98,12 @@ func TestCheck(t *testing.T) {
 		require.EqualError(t, c.Check(), want)
 	}
 	nan, inf := math.NaN(), math.Inf(1)
-	for _, b := range []orb.Bound{
-		{Min: orb.Point{nan, 0}, Max: orb.Point{1, 1}}, {Min: orb.Point{0, 0}, Max: orb.Point{nan, 1}},
-		{Min: orb.Point{0, nan}, Max: orb.Point{1, 1}}, {Max: orb.Point{1, nan}},
-		{Max: orb.Point{inf, 1}}, {Max: orb.Point{181, 1}}, {Max: orb.Point{1, 91}}, {Min: orb.Point{-181, 0}, Max: orb.Point{1, 1}},
-		{Max: orb.Point{0, 1}}, {Max: orb.Point{1, 0}},
-		{Min: orb.Point{170, 0}, Max: orb.Point{-170, 1}},
+	for _, b := range [][4]float64{ // west, south, east, north
+		{nan, 0, 1, 1}, {0, 0, nan, 1}, {0, nan, 1, 1}, {0, 0, 1, nan}, {0, 0, inf, 1}, {0, 0, 181, 1}, {0, 0, 1, 91}, {-181, 0, 1, 1},
+		{0, 0, 0, 1}, {0, 0, 1, 0}, {170, 0, -170, 1},
 	} {
 		c := config()
-		c.Regions[0].Areas[0].Bounds = b
+		c.Regions[0].Areas[0].Bounds = orb.Bound{Min: orb.Point{b[0], b[1]}, Max: orb.Point{b[2], b[3]}}
 		require.ErrorContains(t, c.Check(), "whose bbox is not", "%v", b)
 	}
 }

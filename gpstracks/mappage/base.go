@@ -23,7 +23,6 @@ type Kind string
 // The kinds of bases.
 const (
 	KindPlain   Kind = "plain"   // coast, borders and cities, which are built in
-	KindPatches Kind = "patches" // made-up fields, for tests and demonstrations
 	KindRaster  Kind = "raster"  // pictures
 	KindStyle   Kind = "style"   // a style of MapLibre, which says what it loads
 	KindPMTiles Kind = "pmtiles" // one file with all tiles, pictures or vectors, of which parts are read

@@ -5,38 +5,31 @@ package mappage
 
 import (
 	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"html/template"
-	"io/fs"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/gpstracks/web"
 	"github.com/signalbox-dev/signalbox/internal/defaults"
 )
 
-//go:embed page
-var page embed.FS
-
-//go:embed maplibre pmtiles world
+//go:embed page maplibre pmtiles world
 var builtIn embed.FS
 
 // Options of a page. Only Prefix is required.
 type Options struct {
-	Prefix   string // path of the page, which begins and ends with a slash
-	API      string `envDefault:"api/gps-tracks"` // address of the list, seen from the page
-	Bases    []Base // what people choose from, the first one first; default Plain
-	On       bool   // tracks are shown before anybody has ticked their box
-	MapLibre fs.FS  // dist directory of another MapLibre GL JS 5 or 6, instead of the built-in one
-}
-
-// mapLibreFiles lists the files of MapLibre that the page loads: version 6 first, then 5.
-var mapLibreFiles = []string{
-	"maplibre-gl.css", "maplibre-gl.mjs", "maplibre-gl-shared.mjs", "maplibre-gl-worker.mjs",
-	"maplibre-gl-csp.js", "maplibre-gl-csp-worker.js", "LICENSE.txt",
+	Prefix string // path of the page, which begins and ends with a slash
+	API    string `envDefault:"api/gps-tracks"` // address of the list, seen from the page
+	Bases  []Base // what people choose from, the first one first; default Plain
+	On     bool   // tracks are shown before anybody has ticked their box
 }
 
 // Handler serves the page, with all it loads below it.
@@ -47,10 +40,8 @@ func Handler(o Options) http.Handler {
 	}
 	mux := http.NewServeMux()
 	o.Bases = slices.Clone(o.Bases)
-	archives := false
 	for i := range o.Bases {
 		b := &o.Bases[i]
-		archives = archives || b.Kind == KindPMTiles
 		if b.File != "" {
 			b.URL = fmt.Sprintf("base-%d.pmtiles", i)
 			mux.HandleFunc("GET "+o.Prefix+b.URL, func(w http.ResponseWriter, r *http.Request) {
@@ -59,74 +50,56 @@ func Handler(o Options) http.Handler {
 			})
 		}
 	}
-	look := template.Must(template.ParseFS(page, "page/index.html"))
-	mux.HandleFunc("GET "+o.Prefix+"{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	mux.HandleFunc("GET "+o.Prefix+"{$}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", policy(o.Bases))
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		// servers of tiles want one
 		w.Header().Set("Referrer-Policy", "strict-origin-when-cross-origin")
-		// a client that has gone away needs no page
-		_ = look.Execute(w, map[string]bool{"Five": o.MapLibre != nil && !has(o.MapLibre, "maplibre-gl.mjs"), "Archives": archives})
+		serve(w, r, "page/index.html")
 	})
-	config, err := json.Marshal(map[string]any{"api": o.API, "bases": o.Bases, "on": o.On})
+	config, _ := json.Marshal(map[string]any{"api": o.API, "bases": o.Bases, "on": o.On}) // strings and booleans always have a form
 	mux.HandleFunc("GET "+o.Prefix+"config.json", func(w http.ResponseWriter, _ *http.Request) {
-		if err != nil { // strings and booleans always have a JSON form
-			http.Error(w, "The page has no settings.", http.StatusInternalServerError)
-			return
-		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-cache")
-		_, _ = w.Write(config) // as above
+		_, _ = w.Write(config) // a client that has gone away needs none
 	})
 	for _, name := range []string{"host.js", "style.js", "host.css"} {
-		mux.HandleFunc("GET "+o.Prefix+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, page, "page/"+name) })
+		mux.HandleFunc("GET "+o.Prefix+name, func(w http.ResponseWriter, r *http.Request) { serve(w, r, "page/"+name) })
 	}
-	mux.HandleFunc("GET "+o.Prefix+"world.json", func(w http.ResponseWriter, r *http.Request) {
-		serveBuiltIn(w, r, "world/world.json")
-	})
 	mux.Handle("GET "+o.Prefix+"gpstracks/", http.StripPrefix(o.Prefix+"gpstracks/", web.Handler()))
-	for _, name := range []string{"pmtiles.js", "LICENSE.txt", "LICENSE-fflate.txt"} {
-		mux.HandleFunc("GET "+o.Prefix+"pmtiles/"+name, func(w http.ResponseWriter,
-			r *http.Request) {
-			serveBuiltIn(w, r, "pmtiles/"+name)
-		})
-	}
-	for _, name := range mapLibreFiles {
-		mux.HandleFunc("GET "+o.Prefix+"maplibre/"+name, func(w http.ResponseWriter, r *http.Request) { o.serveMapLibre(w, r, name) })
+	mux.HandleFunc("GET "+o.Prefix+"world.json", func(w http.ResponseWriter, r *http.Request) { serve(w, r, "world/world.json") })
+	for _, d := range []string{"maplibre/", "pmtiles/"} {
+		mux.HandleFunc("GET "+o.Prefix+d+"{name}", func(w http.ResponseWriter, r *http.Request) { serve(w, r, d+r.PathValue("name")) })
 	}
 	return mux
 }
 
-// serveMapLibre serves a file of MapLibre: those that are built in are compressed.
-func (o *Options) serveMapLibre(w http.ResponseWriter, r *http.Request, name string) {
-	if o.MapLibre != nil {
-		head(w, name)
-		if !has(o.MapLibre, name) {
+// serve serves a file that is built in as it is kept, or unpacked to a client that takes no gzip.
+func serve(w http.ResponseWriter, r *http.Request, name string) {
+	header := w.Header()
+	body, err := builtIn.ReadFile(name + ".gz")
+	zipped := err == nil
+	if !zipped {
+		if body, err = builtIn.ReadFile(name); err != nil {
 			http.NotFound(w, r)
 			return
 		}
-		http.ServeFileFS(w, r, o.MapLibre, name)
-		return
 	}
-	if name == "maplibre-gl-shared.mjs" { // empty in this version
-		head(w, name)
-		return
-	}
-	serveBuiltIn(w, r, "maplibre/"+name)
-}
-
-// head sets the headers of a file.
-func head(w http.ResponseWriter, name string) {
+	sum := sha256.Sum256(body)
+	header.Set("ETag", `W/"`+hex.EncodeToString(sum[:12])+`"`)
+	header.Set("Cache-Control", "no-cache")
 	if strings.HasSuffix(name, "js") {
-		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+		header.Set("Content-Type", "text/javascript; charset=utf-8")
 	}
-	w.Header().Set("Cache-Control", "no-cache")
-}
-
-func has(files fs.FS, name string) bool {
-	_, err := fs.Stat(files, name)
-	return err == nil
+	if zipped {
+		header.Add("Vary", "Accept-Encoding")
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			header.Set("Content-Encoding", "gzip")
+		} else if z, err := gzip.NewReader(bytes.NewReader(body)); err == nil {
+			body, _ = io.ReadAll(z) // vendor.sh has written it, and tests have read it
+		}
+	}
+	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(body))
 }
 
 // policy is the content security policy of the page with bases.

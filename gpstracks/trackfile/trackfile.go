@@ -24,7 +24,7 @@ import (
 
 // Limits bound what one file may cost. Zero values take the defaults of their tags.
 type Limits struct {
-	Document  gpx.Limits // one document, alone or in an archive: gpx.DefaultLimits
+	Document  gpx.Limits // one document, alone or in an archive
 	Bytes     int64      `envDefault:"68719476736"` // of all documents of an archive, after decompression: 64 GiB
 	Entries   int        `envDefault:"200000"`      // of all archives in it
 	Nesting   int        `envDefault:"4"`           // compressions and archives in each other

@@ -32,10 +32,7 @@ func appendDegrees(b []byte, v int64) []byte {
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			quoted, err := json.Marshal(s)
-			if err != nil { // a string always has a JSON form
-				quoted = []byte(`""`)
-			}
+			quoted, _ := json.Marshal(s) // a string always has a JSON form
 			return append(b, quoted...)
 		}
 	}

@@ -29,7 +29,11 @@ const flushAt = 64 << 10
 
 // list answers the tracks of a box as GeoJSON, the longest first.
 func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
-	q, err := h.parseQuery(r.URL.RawQuery, "bbox", "at", "zoom", "activity", "source", "limit", "cursor", "profile", "full")
+	known := []string{"bbox", "at", "zoom", "activity", "source", "limit", "cursor", "profile", "full"}
+	q, err := h.parseQuery(r.URL.RawQuery, known...)
+	if err == nil {
+		err = checkSpelling(r.URL.Query(), known)
+	}
 	at := r.URL.Query().Get("at")
 	if err == nil && at != "" {
 		q.at, err = parsePoint(at)

@@ -204,7 +204,7 @@ func TestBadQueries(t *testing.T) {
 		alpsBox + "&cursor=x", alpsBox + "&cursor=1-", alpsBox + "&cursor=-1-1", alpsBox + "&cursor=1-0", alpsBox + "&cursor=1-2-3",
 		alpsBox + "&cursor=1%27--",
 		alpsBox + "&activity=evil<b>", alpsBox + "&activity=Hiking", alpsBox + "&source=evil<b>",
-		alpsBox + "&source=" + strings.Repeat("a", 65), alpsBox + "&evil<b>=1", alpsBox + "&order=name",
+		alpsBox + "&source=" + strings.Repeat("a", 65),
 	} {
 		w := r.get(query)
 		r.problem(w, http.StatusBadRequest)
@@ -212,7 +212,7 @@ func TestBadQueries(t *testing.T) {
 	}
 	for query, status := range map[string]int{"?activity=evil": 400, "?source=a&source=b&v=1&v=2&activity=evil": 400,
 		"?access_token=k&v=2026-11": 204,
-		"?bbox=1,1,2,2":             204} { // libraries add what they like to a tile's address
+		"?bbox=1,1&limit=0&zoom=x":  204} { // libraries add what they like to a tile's address
 		require.Equal(t, status, r.get(alpsTile+query).Code, query)
 	}
 }

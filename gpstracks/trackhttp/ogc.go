@@ -183,8 +183,10 @@ func itemsQuery(query string) (lists, values url.Values, err error) {
 			if len(given) > 1 {
 				return nil, nil, badQuery("The parameter " + name + " is given more than once.")
 			}
-		case name != "f":
+		case slices.Contains([]string{"limit", "cursor", "activity", "source"}, name):
 			lists[name] = given
+		case name != "f":
+			return nil, nil, badQuery("A parameter is unknown. Known are: bbox, datetime, limit, cursor, activity, source, f.")
 		}
 	}
 	if n, ok := whole(lists.Get("limit"), 12); ok && n > maxLimit {
@@ -201,32 +203,20 @@ func address(path, query string) string {
 }
 
 func appendLinks(b []byte, links []ogcLink) []byte {
-	text, err := json.Marshal(links)
-	if err != nil { // texts always have a JSON form
-		text = []byte("[]")
-	}
+	text, _ := json.Marshal(links) // texts always have a JSON form
 	return append(append(b, `"links":`...), text...)
 }
 
 // item answers one track.
 func (h *Handler) item(w http.ResponseWriter, r *http.Request, root, name string) {
-	id, ok := whole64(name)
+	t, ok := h.read(w, r, name)
 	if !ok {
-		notFound(w)
 		return
 	}
-	for t, err := range h.o.Store.List(r.Context(), gpstracks.Filter{IDs: []int64{id}, Without: h.withheld(), Limit: 1}) {
-		if err != nil {
-			h.failed(w, r, "a track", err)
-			return
-		}
-		body := append(bytes.TrimSuffix(h.feature(&t, h.source(t.Source)), []byte("}\n")), ',')
-		body = appendLinks(body, []ogcLink{{root + itemsPath + "/" + name, "self", geoJSON, ""},
-			{root + "/collections/tracks", "collection", "application/json", ""}})
-		h.send(w, r, geoJSON, append(body, "}\n"...))
-		return
-	}
-	problem(w, http.StatusNotFound, "no-track", "There is no track of this number, or there is none any more.")
+	body := append(bytes.TrimSuffix(h.feature(&t, h.source(t.Source)), []byte("}\n")), ',')
+	body = appendLinks(body, []ogcLink{{root + itemsPath + "/" + name, "self", geoJSON, ""},
+		{root + "/collections/tracks", "collection", "application/json", ""}})
+	h.send(w, r, geoJSON, append(body, "}\n"...))
 }
 
 // interval is a time from and to, each zero if it is open.

@@ -1,6 +1,7 @@
 package trackhttp
 
 import (
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -36,26 +37,16 @@ type query struct {
 	full    bool      // lines as they are, not the parts in the view
 }
 
-// parseQuery reads the parameters, of which only names are known.
+// parseQuery reads the parameters of these names, and passes over others: gateways and map libraries add keys and
+// versions to an address.
 func (h *Handler) parseQuery(raw string, names ...string) (query, error) {
-	return h.parse(raw, false, names...)
-}
-
-// parse is parseQuery; lenient passes over others, such as keys and versions that map libraries add to the address
-// of a tile.
-func (h *Handler) parse(raw string, lenient bool, names ...string) (query, error) {
 	q := query{zoom: defaultZoom, filter: gpstracks.Filter{Without: h.withheld()}}
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		return q, badQuery("The query is not a valid one.")
 	}
+	maps.DeleteFunc(values, func(name string, _ []string) bool { return !slices.Contains(names, name) })
 	for name, given := range values {
-		if !slices.Contains(names, name) {
-			if lenient {
-				continue
-			}
-			return q, badQuery("A parameter is unknown. Known are: " + strings.Join(names, ", ") + ".")
-		}
 		if name != "activity" && name != "source" && len(given) > 1 {
 			return q, badQuery("The parameter " + name + " is given more than once.")
 		}
@@ -64,6 +55,35 @@ func (h *Handler) parse(raw string, lenient bool, names ...string) (query, error
 		return q, err
 	}
 	return q, parseNumbers(&q, values)
+}
+
+// checkSpelling refuses names that are known ones but for a letter or capitals, as somebody has written them by hand.
+func checkSpelling(values url.Values, known []string) error {
+	for name := range values {
+		for _, k := range known {
+			if !slices.Contains(known, name) && isMisspelt(strings.ToLower(name), k) {
+				return badQuery("A parameter is unknown: is " + k + " meant?")
+			}
+		}
+	}
+	return nil
+}
+
+// isMisspelt reports whether names differ by one letter at most. Those of one or two letters are no misspelling of at:
+// t, v and _t are versions.
+func isMisspelt(name, known string) bool {
+	short, long := name, known
+	if len(short) > len(long) {
+		short, long = long, short
+	}
+	if len(name) < 3 || len(long)-len(short) > 1 {
+		return false
+	}
+	i := 0
+	for i < len(short) && short[i] == long[i] {
+		i++
+	}
+	return strings.HasSuffix(short[i:], long[min(i+1, len(long)):]) // what follows the letter
 }
 
 func (h *Handler) parseWords(q *query, values url.Values) error {

@@ -97,9 +97,7 @@ func (w *worker) make(ctx context.Context, src tile.Source, k key, f gpstracks.F
 		return e, nil
 	}
 	e.sum = sumOf(body)
-	if body, e.coding, err = squeeze(&w.out, w.zips[k.coding], k.coding, body); err != nil {
-		return nil, err
-	}
+	body, e.coding = squeeze(&w.out, w.zips[k.coding], k.coding, body)
 	e.body = bytes.Clone(body)
 	return e, nil
 }
@@ -111,7 +109,7 @@ func (h *Handler) tile(w http.ResponseWriter, r *http.Request, path string) {
 		problem(w, http.StatusBadRequest, "tile", "There is no such tile: z is from 0 to 22, x and y are from 0 to 2^z-1.")
 		return
 	}
-	q, err := h.parse(r.URL.RawQuery, true, "activity", "source")
+	q, err := h.parseQuery(r.URL.RawQuery, "activity", "source")
 	if err != nil {
 		problem(w, http.StatusBadRequest, "query", err.Error())
 		return

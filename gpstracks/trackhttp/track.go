@@ -16,36 +16,38 @@ import (
 // of its source allows files.
 func (h *Handler) track(w http.ResponseWriter, r *http.Request, path string) {
 	name, asFile := strings.CutSuffix(path, ".gpx")
-	id, ok := whole64(name)
-	if !ok || r.URL.RawQuery != "" {
-		notFound(w)
+	t, ok := h.read(w, r, name)
+	if !ok {
 		return
 	}
-	for t, err := range h.o.Store.List(r.Context(), gpstracks.Filter{IDs: []int64{id}, Without: h.withheld(), Limit: 1}) {
-		if err != nil {
-			h.failed(w, r, "a track", err)
-			return
-		}
-		source := h.source(t.Source)
-		if asFile && !source.Download {
-			problem(w, http.StatusForbidden, "no-download", "The licence of this track's source does not allow files of it to be handed "+
-				"out.")
-			return
-		}
-		kind, body := "application/geo+json", h.feature(&t, source)
-		if asFile {
-			w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="track-%d.gpx"`, id))
-			kind, body = "application/gpx+xml", gpxFile(&t, source)
-		}
-		h.send(w, r, kind, body)
+	source := h.source(t.Source)
+	if asFile && !source.Download {
+		problem(w, http.StatusForbidden, "no-download", "The licence of this track's source does not allow files of it to be handed out.")
 		return
 	}
-	problem(w, http.StatusNotFound, "no-track", "There is no track of this number, or there is none any more.")
+	kind, body := "application/geo+json", h.feature(&t, source)
+	if asFile {
+		w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="track-%s.gpx"`, name))
+		kind, body = "application/gpx+xml", gpxFile(&t, source)
+	}
+	h.send(w, r, kind, body)
 }
 
-func whole64(s string) (int64, bool) {
-	n, ok := whole(s, 18)
-	return int64(n), ok && n > 0
+// read finds the track of a number, or answers why there is none.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, number string) (t gpstracks.Track, ok bool) {
+	id, ok := whole(number, 18)
+	if !ok || id == 0 {
+		notFound(w)
+		return t, false
+	}
+	for t, err := range h.o.Store.List(r.Context(), gpstracks.Filter{IDs: []int64{int64(id)}, Without: h.withheld(), Limit: 1}) {
+		if err != nil {
+			h.failed(w, r, "a track", err)
+		}
+		return t, err == nil
+	}
+	problem(w, http.StatusNotFound, "no-track", "There is no track of this number, or there is none any more.")
+	return t, false
 }
 
 // source returns the facts of a source by its name.
@@ -59,9 +61,7 @@ func (h *Handler) source(name string) Source {
 
 // feature is the track with what its source says of it, as GeoJSON.
 func (h *Handler) feature(t *gpstracks.Track, source Source) []byte {
-	e := featureEncoder{profile: true}
-	e.draw(t)
-	b := bytes.TrimSuffix(e.append(nil, t), []byte("}}"))
+	b := bytes.TrimSuffix(AppendFeature(nil, t), []byte("}}"))
 	b = appendString(append(b, `,"licence":`...), source.Licence)
 	b = appendString(append(b, `,"licence_url":`...), source.LicenceURL)
 	box := fmt.Sprintf("[%g,%g,%g,%g]", t.Bounds.Min[0], t.Bounds.Min[1], t.Bounds.Max[0], t.Bounds.Max[1])

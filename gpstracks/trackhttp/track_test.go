@@ -68,7 +68,7 @@ func TestTrack(t *testing.T) {
 	require.InDelta(t, 46.1, doc.Segments[1].Points[1].Lat, 1e-9)
 	require.InDelta(t, 7.3, doc.Segments[1].Points[1].Lon, 1e-9)
 
-	for _, path := range []string{"/tracks/3", "/tracks/0", "/tracks/-1", "/tracks/x", "/tracks/1?a=b", "/tracks/", "/tracks/1.gpx.gpx",
+	for _, path := range []string{"/tracks/3", "/tracks/0", "/tracks/-1", "/tracks/x", "/tracks/", "/tracks/1.gpx.gpx",
 		"/tracks/01"} {
 		r.problem(r.get(path), http.StatusNotFound)
 	}
@@ -109,4 +109,27 @@ func TestTileJSONOfTheData(t *testing.T) {
 	}
 	read()
 	require.Regexp(t, `^© all \| .* \| and 6 more$`, doc.Attribution)
+}
+
+// Gateways and libraries add keys and versions to an address; a name that people have misspelt is told.
+func TestUnknownParameters(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trackhttp.Options{Sources: []trackhttp.Source{{Name: "osm", Download: true}}})
+	r.put(alps("ridge"))
+	for _, path := range []string{alpsBox, "/tracks/1?", "/tracks/1.gpx?", "/tiles.json?", "/style.json?", alpsTile + "?"} {
+		plain := r.get(path)
+		for _, other := range []string{"key=K", "k=1", "t=1", "_t=1", "v=1&v=2", "order=name", "access_token=K", "f=json", "datetime=x"} {
+			w := r.get(path + "&" + other)
+			require.Equal(t, http.StatusOK, w.Code, path+other)
+			require.Equal(t, plain.Body.String(), w.Body.String(), path+other)
+		}
+	}
+	for wrong, meant := range map[string]string{"zom": "zoom", "zooom": "zoom", "zoon": "zoom", "ZOOM": "zoom", "bbx": "bbox",
+		"box": "bbox", "limits": "limit", "imit": "limit", "sourse": "source", "Profile": "profile", "ats": "at", "fulll": "full"} {
+		p := r.problem(r.get(alpsBox+"&"+wrong+"=evil"), http.StatusBadRequest)
+		require.Equal(t, "A parameter is unknown: is "+meant+" meant?", p.Detail, wrong)
+	}
+	for _, path := range []string{"/ogc/collections/tracks/items?limits=1", "/ogc/collections/tracks/items?key=K", "/ogc?key=K"} {
+		r.problem(r.get(path), http.StatusBadRequest) // the standard wants it
+	}
 }

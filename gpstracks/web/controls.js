@@ -55,8 +55,9 @@ export function mountControls(layer, into) {
 	function list() {
 		if (!view.open) return
 		const text = wanted.value.toLowerCase()
-		const tracks = layer.inView().filter(t => `${t.name}`.toLowerCase().includes(text)).slice(0, 100)
-		seen.replaceChildren(...tracks.map(t => {
+		const tracks = layer.inView().filter(t => `${t.name}`.toLowerCase().includes(text))
+		const cut = tracks.length > 100 ? [element('li', {}, `100 of ${tracks.length.toLocaleString('en')} shown: zoom in`)] : []
+		seen.replaceChildren(...cut, ...tracks.slice(0, 100).map(t => {
 			const one = button(`${t.name || t.activity} · ${distance(t.length_m)}`, () => layer.select(t.id))
 			one.onpointerenter = one.onfocus = () => layer.highlight(t.id)
 			one.onpointerleave = one.onblur = () => layer.highlight(-1)

@@ -17,6 +17,6 @@ export function describe({ properties: p, gpx }, base, profile) {
 	const out = parts.length ? [element('p', {}, parts.join(' · '))] : []
 	if (profile) out.push(profile.figure)
 	if (p.licence) out.push(element('p', {}, 'Licence: ', ...(link(p.licence_url, p.licence).length ? link(p.licence_url, p.licence) : [p.licence])))
-	if (gpx) out.push(...link(new URL(gpx, base).href, 'Download GPX', { download: '' }))
+	if (gpx) out.push(...link(Object.assign(new URL(gpx, base), { search: new URL(base).search }).href, 'Download GPX', { download: '' }))
 	return out
 }

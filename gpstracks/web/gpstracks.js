@@ -4,7 +4,7 @@
 import { DENSITY_ZOOM, count, heat, weight } from './density.js'
 import { HANDOVER, HEAT, LAYERS, LIST, NAMES, TILES, addLayers, removeLayers } from './layers.js'
 import { TrackPopup } from './popup.js'
-import { ACTIVITIES, PALETTE, filter, fromText, listQuery, since, summary, toText, valid } from './state.js'
+import { ACTIVITIES, PALETTE, below, filter, fromText, listQuery, since, summary, toText, valid } from './state.js'
 
 export * from './state.js'
 
@@ -34,7 +34,7 @@ export class PublicTracksLayer extends EventTarget {
 		this.key = `${o.storageKey ?? 'gps-tracks'}.v1`
 		this.sources = o.sources ?? []
 		this.#named = !!o.sources
-		this.state = this.#read()
+		this.state = this.#kept()
 		this.handlers = Object.entries(/** @type {Handlers} */ ({
 			'style.load': () => this.#attach(),
 			styledata: () => this.#satellite !== !!o.isSatellite?.() && this.#draw(),
@@ -104,7 +104,7 @@ export class PublicTracksLayer extends EventTarget {
 		return mine ? fromText(mine[1] ?? '') : null
 	}
 
-	#read() {
+	#kept() {
 		let kept
 		try {
 			kept = JSON.parse((this.o.storage ?? localStorage).getItem(this.key) ?? '')
@@ -128,6 +128,7 @@ export class PublicTracksLayer extends EventTarget {
 		if (!map.getSource(TILES)) {
 			addLayers(map, this.o, this.base, this.#info.attribution, this.#data)
 			map.getSource(TILES).on('error', (/** @type {any} */ e) => this.#fail(e.error))
+			this.popup.draw()
 		}
 		this.#draw()
 		this.#readSources()
@@ -159,9 +160,7 @@ export class PublicTracksLayer extends EventTarget {
 	async #inform() {
 		this.#info = {}
 		try {
-			const answer = await this.#fetch('/tiles.json', this.#end.signal)
-			if (!answer.ok) throw new Error(`the server answered ${answer.status}`)
-			this.#info = await answer.json()
+			this.#info = await this.#read('/tiles.json')
 			this.#attach()
 			if (!this.#info.center) this.#later()
 		} catch (e) {
@@ -197,7 +196,7 @@ export class PublicTracksLayer extends EventTarget {
 			this.#tip = null
 			return
 		}
-		this.#tip ??= new this.o.Popup({ closeButton: false, closeOnClick: true, className: 'gps-tracks-tip' })
+		this.#tip ??= new this.o.Popup({ closeButton: false, closeOnClick: true, className: 'gps-tracks-box gps-tracks-tip' })
 		this.#tip.setLngLat(e.lngLat).setText(t.name || t.activity).addTo(this.map)
 	}
 
@@ -206,7 +205,7 @@ export class PublicTracksLayer extends EventTarget {
 		if (this.#named) return
 		this.#named = true
 		try {
-			const { sources } = await (await this.#fetch('/health', this.#end.signal)).json()
+			const { sources } = await this.#read('/health')
 			this.#addSources(sources.map((/** @type {any} */ s) => ({ properties: { source: s.name } })))
 		} catch { /* those that come with tracks are there too */ }
 	}
@@ -220,8 +219,12 @@ export class PublicTracksLayer extends EventTarget {
 		this.#emit('change')
 	}
 
-	/** @param {string} path @param {AbortSignal} signal */
-	#fetch = (path, signal) => (this.o.fetch ?? fetch)(this.base + path, { signal })
+	/** @param {string} path @param {AbortSignal} [signal] @param {URLSearchParams} [query] */
+	async #read(path, signal = this.#end.signal, query = undefined) {
+		const answer = await (this.o.fetch ?? fetch)(below(this.base, path, query), { signal })
+		if (!answer.ok) throw new Error(`the server answered ${answer.status}`)
+		return answer.json()
+	}
 
 	#moved() {
 		const view = this.map.getBounds()
@@ -247,9 +250,7 @@ export class PublicTracksLayer extends EventTarget {
 		}
 		const { signal } = this.#abort = new AbortController()
 		try {
-			const answer = await this.#fetch(`?${query}`, signal)
-			if (!answer.ok) throw new Error(`the server answered ${answer.status}`)
-			const list = /** @type {List} */ (await answer.json())
+			const list = /** @type {List} */ (await this.#read('', signal, query))
 			if (signal.aborted) return
 			this.#data = list
 			map.getSource(LIST)?.setData(list)
@@ -286,8 +287,8 @@ export class PublicTracksLayer extends EventTarget {
 	/** @param {{ x: number, y: number }} at @param {any} lngLat @param {number} near pixels */
 	#open(at, lngLat, near) {
 		const tracks = this.#near(at, near)
-		this.popup.close()
 		if (!tracks.length) {
+			this.popup.close()
 			if (this.state.on && this.map.getZoom() < HANDOVER) this.#here(lngLat)
 			return false
 		}
@@ -304,8 +305,7 @@ export class PublicTracksLayer extends EventTarget {
 		query.set('at', `${lngLat.lng.toFixed(5)},${lngLat.lat.toFixed(5)}`)
 		query.set('limit', '9')
 		try {
-			const answer = await this.#fetch(`?${query}`, this.#end.signal)
-			const tracks = answer.ok ? (await answer.json()).features.map((/** @type {Feature} */ f) => f.properties) : []
+			const tracks = (await this.#read('', undefined, query)).features.map((/** @type {Feature} */ f) => f.properties)
 			if (tracks.length) this.popup.show(tracks, lngLat)
 		} catch { /* nothing is shown */ }
 	}
@@ -323,19 +323,18 @@ export class PublicTracksLayer extends EventTarget {
 	}
 
 	/** Reads a track. @param {number} id @returns {Promise<any>} null if there is none */
-	async track(id) {
-		const answer = await this.#fetch(`/tracks/${id}`, this.#end.signal)
-		return answer.ok ? answer.json() : null
+	track(id) {
+		return this.#read(`/tracks/${id}`).catch(() => null)
 	}
 
 	/** Opens the popup of a track wherever it is, and moves the map there: false if there is none. @param {number} id */
 	async select(id) {
 		const track = await this.track(id)
 		if (!track) return false
-		const [west, south, east, north] = track.bbox
-		this.map.fitBounds([west, south, east, north], { padding: 60, maxZoom: 15, animate: false })
+		this.popup.fit([track.bbox])
 		const line = track.geometry.type === 'LineString' ? track.geometry.coordinates : track.geometry.coordinates[0]
-		this.popup.show([track.properties], line[line.length >> 1])
+		this.popup.show([track.properties], line[line.length >> 1], track)
+		this.popup.fit()
 		return true
 	}
 

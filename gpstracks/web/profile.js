@@ -41,15 +41,18 @@ export function slopes(profile) {
 	return ['interpolate', ['linear'], ['line-progress'], ...at.flatMap(([x, s]) => [x, color(s)])]
 }
 
+/** The colours of two tracks that are compared. */
+export const PAIR = ['#0080c8', '#d55e00']
+
 /**
- * The profile as a picture: [[along, elevation], …] in metres. follow is called with how far along the pointer is, and null
- * when it leaves; cursor puts the cursor there from elsewhere.
- * @param {number[][]} profile @param {(along: number | null) => void} [follow]
+ * Profiles as a picture: [[along, elevation], …] in metres, of one track or of two that are compared. follow is called with
+ * how far along the pointer is, and null when it leaves; cursor puts the cursor there from elsewhere.
+ * @param {number[][][]} profiles @param {(along: number | null) => void} [follow]
  */
-export function drawProfile(profile, follow = () => {}) {
-	const heights = profile.map(p => p[1])
-	const [low, high, length] = [Math.min(...heights), Math.max(...heights), profile[profile.length - 1][0] || 1]
-	const at = profile.map(([x, y]) => `${((x / length) * 200).toFixed(1)} ${(46 - ((y - low) / Math.max(high - low, 1)) * 42).toFixed(1)}`)
+export function drawProfile(profiles, follow = () => {}) {
+	const all = profiles.flat(), up = all.map(p => p[1])
+	const [low, high, length] = [Math.min(...up), Math.max(...up), Math.max(...all.map(p => p[0])) || 1]
+	const at = (/** @type {number[]} */ [x, y]) => `${((x / length) * 200).toFixed(1)} ${(46 - ((y - low) / Math.max(high - low, 1)) * 42).toFixed(1)}`
 	const words = `Elevation from ${Math.round(low)} m to ${Math.round(high)} m over ${distance(Math.round(length))}`
 	const draw = (/** @type {string} */ tag, /** @type {Record<string, string>} */ values) => {
 		const e = document.createElementNS('http://www.w3.org/2000/svg', tag)
@@ -58,11 +61,14 @@ export function drawProfile(profile, follow = () => {}) {
 	}
 	const svg = draw('svg', { viewBox: '0 0 200 48', preserveAspectRatio: 'none', role: 'img', 'aria-label': words })
 	const line = draw('path', { class: 'gps-tracks-cursor' })
-	svg.append(draw('path', { d: `M0 48L${at.join('L')}L200 48Z` }), line)
+	const trace = (/** @type {number[][]} */ p, i = 0) => draw('path', !profiles[1] ? { d: `M0 48L${p.map(at).join('L')}L200 48Z` }
+		: { d: p[0] ? `M${p.map(at).join('L')}` : '', fill: 'none', stroke: PAIR[i] })
+	svg.append(...profiles.map(trace), line)
 	const caption = element('figcaption', {}, words)
 	const cursor = (/** @type {number | null} */ along) => {
 		line.setAttribute('d', along === null ? '' : `M${((along / length) * 200).toFixed(1)} 0V48`)
-		caption.textContent = along === null ? words : `${Math.round(height(profile, along))} m at ${distance(Math.round(along))}`
+		const heights = () => profiles.map(p => (p[1] ? `${Math.round(height(p, along ?? 0))} m` : '–')).join(' and ')
+		caption.textContent = along === null ? words : `${heights()} at ${distance(Math.round(along))}`
 	}
 	const move = (/** @type {PointerEvent} */ e) => {
 		const box = svg.getBoundingClientRect()

@@ -56,6 +56,15 @@ export const filter = (s, day) => ['all',
 	['!', ['in', ['get', 'source'], ['literal', s.noSource]]],
 	['>=', ['to-string', ['get', 'recorded_on']], day]]
 
+// A gateway's key can be in the query of base.
+/** An address below that of the API, whose query stays. @param {string} base @param {string} path @param {Iterable<string[]>} [query] */
+export function below(base, path, query = []) {
+	const url = new URL(base)
+	url.pathname = url.pathname.replace(/\/$/, '') + path
+	for (const [name, value] of query) url.searchParams.set(name, value)
+	return url.href.replaceAll('%7B', '{').replaceAll('%7D', '}') // of tiles
+}
+
 /** What is shown, in words. @param {Shown} is */
 export function summary({ mode, shown, total, truncated }) {
 	const n = shown.toLocaleString('en')

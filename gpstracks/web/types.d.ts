@@ -27,7 +27,7 @@ export interface Options {
 	isSatellite?: () => boolean
 	/** layer of the style to stay below, such as its labels */
 	beforeId?: string
-	/** font of the names of tracks, one that the style's glyphs have; default sans-serif if the style has none, and else no names */
+	/** font of the names of tracks, one that the style's glyphs have; default one that the style writes with, or sans-serif if it has no glyphs */
 	labelFont?: string
 	/** the state when nothing is stored */
 	initial?: Partial<State>

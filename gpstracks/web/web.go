@@ -72,14 +72,10 @@ func Handler() http.Handler {
 // modules looks like one.
 var comments = regexp.MustCompile(`(?s:/\*\*.*?\*/ ?)|(?m:(?:^|[ \t])// .*$)`)
 
-// bare is a module without comments, indents and empty lines. No text of the
-// modules goes over more than one line.
+// breaks are the ends of lines with empty lines and indents.
+var breaks = regexp.MustCompile(`\s*\n\s*`)
+
+// bare is a module without comments, indents and empty lines. No text of the modules goes over more than one line.
 func bare(module []byte) []byte {
-	var out []byte
-	for line := range bytes.Lines(comments.ReplaceAll(module, nil)) {
-		if line = bytes.TrimLeft(line, " \t"); len(bytes.TrimSpace(line)) > 0 {
-			out = append(out, line...)
-		}
-	}
-	return out
+	return breaks.ReplaceAll(comments.ReplaceAll(module, nil), []byte("\n"))
 }

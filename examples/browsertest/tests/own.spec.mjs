@@ -73,6 +73,11 @@ test('shows a name under the pointer, and all that is known of a track', async (
   const at = await page.evaluate(() => /** @type {any} */ (window).demo.map.project([9.98, 45.196]))
   await page.mouse.move(at.x, at.y)
   await expect(page.locator('.gps-tracks-tip')).toContainText('onerror')
+  const grounds = async () => (await page.locator('.maplibregl-popup-content').evaluateAll(all => all.map(e => getComputedStyle(e).backgroundColor))).join()
+  expect(await grounds()).toBe('rgb(255, 255, 255)')
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await expect.poll(grounds).toBe('rgb(34, 39, 46)')
+  await rest(page)
   await page.mouse.move(5, 400)
   await expect(page.locator('.gps-tracks-tip')).toHaveCount(0)
   await page.mouse.click(at.x, at.y)
@@ -80,7 +85,8 @@ test('shows a name under the pointer, and all that is known of a track', async (
   await expect(popup).toContainText('Licence: ODbL 1.0')
   await expect(popup.getByRole('link', { name: 'ODbL 1.0' })).toHaveAttribute('href', 'https://odbl.example/')
   await expect(popup.getByRole('link', { name: 'Download GPX' })).toHaveCount(0)
-  await audit(page)
+  await expect.poll(grounds).toBe('rgb(34, 39, 46)')
+  await look(page, 'map-own-popup')
 })
 
 test('an address leads to a track, with its file where the licence allows it', async ({ page }) => {
@@ -96,9 +102,60 @@ test('an address leads to a track, with its file where the licence allows it', a
   expect(center.lng).toBeCloseTo(10, 1)
 })
 
+test('sends the key that is in the address of the API wherever it asks', async ({ page }) => {
+  /** @type {Set<string>} */
+  const asked = new Set()
+  await page.route('**/config.json', route => route.fulfill({ json: { api: 'api/gps-tracks?key=K', on: true, bases: [{ name: 'Map', kind: 'plain' }] } }))
+  await page.route(/api\/gps-tracks/, route => {
+    const url = new URL(route.request().url())
+    asked.add(url.pathname.replace(/.*gps-tracks/, '').replace(/\d+/g, 'n') || 'list')
+    return url.searchParams.get('key') === 'K' ? route.continue() : route.fulfill({ status: 401 })
+  })
+  const list = await (await page.request.get(site('map-own') + 'api/gps-tracks?bbox=9,45,11,45.5&source=club')).json()
+  await open(page, `?track=${list.features[0].id}#map=9/45.2/10`)
+  const popup = page.getByRole('region', { name: 'Track', exact: true })
+  await expect(popup.getByRole('link', { name: 'Download GPX' })).toHaveAttribute('href', /\/tracks\/\d+\.gpx\?key=K$/)
+  await jump(page, { center: [10, 45.2], zoom: 13 })
+  await expect.poll(() => drawn(page, 'list')).toHaveLength(3)
+  expect([...asked].sort()).toEqual(['/health', '/tiles.json', '/tiles/n/n/n.mvt', '/tracks/n', 'list'])
+})
+
+test('hands the address of a track on, or says how to copy it where a page may not', async ({ page, context }) => {
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  const share = page.getByRole('region', { name: 'Track', exact: true }).getByRole('button', { name: 'Share' })
+  await open(page, '?track=1')
+  await share.click()
+  await expect(page.getByRole('button', { name: 'Copied' })).toBeVisible()
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${site('map-own')}?track=1`)
+  await page.addInitScript(() => Object.defineProperty(navigator, 'clipboard', { value: undefined })) // as over plain HTTP
+  await page.reload()
+  await share.click()
+  await expect(page.getByLabel('Copy this address')).toBeFocused()
+  expect(await page.evaluate(() => `${getSelection()}`)).toBe(`${site('map-own')}?track=1`)
+  await audit(page)
+})
+
 test('writes names along lines when they are near', async ({ page }) => {
   await open(page, '#map=14/45.15/10.5')
   await expect.poll(() => page.evaluate(() => /** @type {any} */ (window).demo.map.queryRenderedFeatures({ layers: ['gps-tracks-names'] }).map((/** @type {any} */ f) => f.properties.name))).toContain('Ray 0')
+})
+
+test('draws arrows on a style whose glyphs have none, and names with a font of it', async ({ page }) => {
+  const style = {
+    version: 8, glyphs: site('map-own') + 'glyphs/{fontstack}/{range}.pbf', sources: { base: { type: 'geojson', data: { type: 'FeatureCollection', features: [] } } },
+    layers: [{ id: 'ground', type: 'background' }, { id: 'labels', type: 'symbol', source: 'base', layout: { 'text-field': 'x', 'text-font': ['Noto Sans Bold'] } }],
+  }
+  /** @type {Set<string>} */
+  const fonts = new Set()
+  await page.route('**/config.json', route => route.fulfill({ json: { api: 'api/gps-tracks', on: true, bases: [{ name: 'Map', kind: 'style', url: 'style.json' }] } }))
+  await page.route(site('map-own') + 'style.json', route => route.fulfill({ json: style }))
+  await page.route('**/glyphs/**', route => {
+    fonts.add(decodeURIComponent(route.request().url().split('/').at(-2) ?? ''))
+    return route.fulfill({ status: 200, body: '' })
+  })
+  await open(page, '?track=1')
+  await expect.poll(() => page.evaluate(() => /** @type {any} */ (window).demo.map.queryRenderedFeatures({ layers: ['gps-tracks-way'] }).length)).toBeGreaterThan(0)
+  await expect.poll(() => [...fonts]).toEqual(['Noto Sans Bold'])
 })
 
 test('draws a profile where elevations are known', async ({ page }) => {
@@ -150,9 +207,59 @@ test('marks start and finish, the way between, and its slope', async ({ page }) 
   expect(await steep()).toBe(0)
   await page.getByRole('button', { name: 'Slope' }).click()
   await expect.poll(steep).toBeGreaterThan(50)
+  await page.emulateMedia({ colorScheme: 'dark' }) // a new style, without the popup's line
+  await expect.poll(() => pixels(page, [0x2a, 0x31, 0x38])).toBeGreaterThan(1000)
+  await expect.poll(steep).toBeGreaterThan(50)
+  await expect.poll(async () => (await rendered('gps-tracks-way')).length).toBeGreaterThan(0)
+  await expect.poll(async () => [...new Set(await rendered('gps-tracks-ends'))].sort()).toEqual(['finish', 'start'])
   await page.getByRole('button', { name: 'Close popup' }).click()
   await expect.poll(steep).toBe(0)
   await expect.poll(() => rendered('gps-tracks-ends')).toEqual([])
+})
+
+test('compares two tracks, chosen on the map or in the list', async ({ page }) => {
+  await page.route(/\/tracks\/\d+$/, async route => {
+    const answer = await route.fetch()
+    const body = await answer.json()
+    const far = body.properties.source === 'osm' ? 3000 : 5000
+    Object.assign(body.properties, { ascent_m: far / 10, profile: [[0, 400], [far / 2, 400 + far / 10], [far, 500]] })
+    await route.fulfill({ response: answer, json: body })
+  })
+  await open(page, `#map=${CROSSING}`)
+  await expect.poll(() => drawn(page)).toHaveLength(3)
+  const click = async (/** @type {number[]} */ lngLat) => {
+    await rest(page)
+    const at = await page.evaluate(at => /** @type {any} */ (window).demo.map.project(at), lngLat)
+    await page.mouse.click(at.x, at.y)
+  }
+  const two = page.getByRole('region', { name: 'Two tracks' })
+  const rows = () => two.getByRole('row').evaluateAll(all => all.map(r => [...r.children].map(c => c.textContent)))
+  await click([9.98, 45.196])
+  await page.getByRole('button', { name: 'Compare' }).click()
+  await expect(page.getByRole('button', { name: 'Choose the other track' })).toBeVisible()
+  await click([10.02, 45.204]) // of those that lie one upon the other it is not the first
+  await expect(two).toBeVisible()
+  const [head, ...numbers] = await rows()
+  expect(head[1]).toContain('onerror')
+  expect(numbers[1]).toEqual(['Ascent', '300 m', '500 m'])
+  expect(numbers[2]).toEqual(['Date', '2026-10-01', '–'])
+  const picture = two.getByRole('img', { name: 'Elevation from 400 m to 900 m over 5.0 km' })
+  await expect(picture.locator('path[fill=none]')).toHaveCount(2)
+  const box = /** @type {{ x: number, y: number, width: number, height: number }} */ (await picture.boundingBox())
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2)
+  await expect(two.locator('figcaption')).toHaveText(/^\d+ m and 900 m at 2\.5 km$/)
+  for (const color of [[0x00, 0x80, 0xc8], [0xd5, 0x5e, 0x00]]) await expect.poll(() => pixels(page, color)).toBeGreaterThan(200)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await expect.poll(() => pixels(page, [0x00, 0x80, 0xc8])).toBeGreaterThan(200)
+  await audit(page)
+  await page.getByRole('button', { name: 'Close popup' }).click()
+  await expect.poll(() => pixels(page, [0x00, 0x80, 0xc8])).toBe(0)
+
+  const list = await (await page.request.get(site('map-own') + 'api/gps-tracks?bbox=9,45,11,45.5&source=club')).json()
+  await click([9.98, 45.196])
+  await page.getByRole('button', { name: 'Compare' }).click()
+  await page.evaluate(id => /** @type {any} */ (window).demo.layer.select(id), list.features[0].id)
+  await expect(two).toContainText('Over the same bridge')
 })
 
 test('lists what is in view, and marks it here and there', async ({ page }) => {
@@ -175,6 +282,10 @@ test('lists what is in view, and marks it here and there', async ({ page }) => {
   await items.first().getByRole('button').click()
   await expect(page.getByRole('region', { name: 'Track', exact: true })).toBeVisible()
   await audit(page)
+  await jump(page, { center: [10, 46.2], zoom: 6 })
+  await expect.poll(async () => (await drawn(page)).length).toBeGreaterThan(100)
+  await expect(items.first()).toHaveText(/^100 of \d+ shown: zoom in$/)
+  await expect(items).toHaveCount(101)
 })
 
 test('has coast, borders and cities of its own, in light and dark, and goes where it is told', async ({ page }) => {
@@ -224,11 +335,18 @@ test.describe('on a phone', () => {
     await look(page, 'map-own-phone')
   })
 
-  test('what is known of a track is docked below the map', async ({ page }) => {
-    await open(page, '?track=1')
+  test('what is known of a track is docked below the map, and covers none of its line', async ({ page }) => {
+    const api = site('map-own') + 'api/gps-tracks'
+    const { id } = (await (await page.request.get(`${api}?bbox=10.4,45.1,10.6,45.3&source=osm&limit=1`)).json()).features[0]
+    const { bbox } = await (await page.request.get(`${api}/tracks/${id}`)).json() // higher than it is wide
+    await open(page, `?track=${id}`)
     const box = await page.locator('.maplibregl-popup:has(.gps-tracks-popup)').boundingBox()
     expect([box?.x, box?.width]).toEqual([0, 390])
-    expect((box?.y ?? 0) + (box?.height ?? 0)).toBeCloseTo(740, 0)
-    expect(box?.y).toBeGreaterThan(740 / 2)
+    const top = box?.y ?? 0
+    expect(top + (box?.height ?? 0)).toBeCloseTo(740, 0)
+    expect(top).toBeGreaterThan(740 / 2)
+    const south = await page.evaluate(bbox => /** @type {any} */ (window).demo.map.project([bbox[0], bbox[1]]).y, bbox)
+    expect(south).toBeLessThan(top - 50)
+    expect(south).toBeGreaterThan(top / 2)
   })
 })

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { count, weight } from '../../../gpstracks/web/density.js'
+import { fontOf } from '../../../gpstracks/web/layers.js'
 import { height, nearest, path, place } from '../../../gpstracks/web/profile.js'
-import { ACTIVITIES, INITIAL, PALETTE, distance, filter, fromText, listQuery, since, summary, toText, valid } from '../../../gpstracks/web/gpstracks.js'
+import { ACTIVITIES, INITIAL, PALETTE, below, distance, filter, fromText, listQuery, since, summary, toText, valid } from '../../../gpstracks/web/gpstracks.js'
 
 test('the modules import nothing from elsewhere, and make no markup of text', () => {
-  for (const name of ['gpstracks.js', 'controls.js', 'density.js', 'details.js', 'layers.js', 'profile.js', 'state.js', 'words.js']) {
+  for (const name of ['compare.js', 'controls.js', 'density.js', 'details.js', 'gpstracks.js', 'layers.js', 'popup.js', 'profile.js', 'state.js', 'words.js']) {
     const code = readFileSync(new URL(`../../../gpstracks/web/${name}`, import.meta.url), 'utf8')
     assert.doesNotMatch(code.replace(/^import \{[^}]*\} from '\.\/[a-z]+\.js'$/gm, ''), /^import|\bimport\((?!')|innerHTML|insertAdjacent|\beval\(|\bFunction\(/m)
   }
@@ -21,6 +22,15 @@ test('a cursor of a profile is at a place of the track, and back', () => {
   assert.ok(Math.abs(place(points, 166.8)[0] - 8.0005) < 1e-6)
   assert.equal(nearest(points, [8.002, 0.1]), points[3].along)
   assert.equal(height([[0, 100], [100, 200], [200, 100]], 150), 150)
+})
+
+test('names are written with a font that the style has', () => {
+  const style = (/** @type {any[]} */ ...fonts) => ({ glyphs: 'x', layers: [{}, ...fonts.map(f => ({ layout: { 'text-font': f } }))] })
+  assert.deepEqual(fontOf({ layers: [] }), ['sans-serif'])
+  assert.equal(fontOf(style()), undefined)
+  assert.equal(fontOf(style(['get', 'font'], ['step', ['zoom'], ['literal', ['A']], 9, ['literal', ['B']]])), undefined)
+  assert.deepEqual(fontOf(style(['get', 'font'], ['Noto Sans Regular', 'Arial'], ['Later'])), ['Noto Sans Regular', 'Arial'])
+  assert.deepEqual(fontOf(style(['literal', ['Open Sans']])), ['Open Sans'])
 })
 
 test('anything can be stored; only what is valid is taken', () => {
@@ -49,6 +59,13 @@ test('the list is asked for what may pass, and not at all for nothing', () => {
   assert.equal(ask({ noSource: ['osm', 'club'] }), null)
   assert.equal(ask({ noActivity: ACTIVITIES }), null)
   assert.equal(ask({ noSource: ['osm'] }, [])?.get('source'), null, 'no source is known yet')
+})
+
+test('addresses below the API keep its query', () => {
+  assert.equal(below('https://a.example/x/tracks', '/tiles/{z}/{x}/{y}.mvt'), 'https://a.example/x/tracks/tiles/{z}/{x}/{y}.mvt')
+  assert.equal(below('https://a.example/tracks?key=K%26&v=1', '/tiles/{z}.mvt'), 'https://a.example/tracks/tiles/{z}.mvt?key=K%26&v=1')
+  assert.equal(below('https://a.example/tracks/?key=K', '', new URLSearchParams({ bbox: '1,2', zoom: '3' })), 'https://a.example/tracks?key=K&bbox=1%2C2&zoom=3')
+  assert.equal(below('https://a.example/?key=K', '/tracks/7'), 'https://a.example/tracks/7?key=K')
 })
 
 test('age is counted in years from today', () => {

@@ -1,12 +1,10 @@
 // A page with a map of its own, which mounts the layer into its terrain popup.
 import { mountControls } from './gpstracks/controls.js'
-import { PublicTracksLayer } from './gpstracks/gpstracks.js'
+import { PublicTracksLayer, below } from './gpstracks/gpstracks.js'
 import { element } from './gpstracks/words.js'
 import { archiveStyle, styleOf } from './style.js'
 
-const five = /** @type {any} */ (globalThis).maplibregl
-const gl = five ?? await import(new URL('maplibre/maplibre-gl.mjs', import.meta.url).href)
-if (five) gl.setWorkerUrl(new URL('maplibre/maplibre-gl-csp-worker.js', import.meta.url).href)
+const gl = await import(new URL('maplibre/maplibre-gl.mjs', import.meta.url).href)
 
 /** @type {{ api: string, on: boolean, bases: import('./style.js').Base[] }} */
 const config = await (await fetch('config.json')).json()
@@ -15,6 +13,7 @@ const track = new URLSearchParams(location.search).get('track')
 // An archive of tiles says itself what is in it.
 const archives = config.bases.filter(b => b.kind === 'pmtiles')
 if (archives.length) {
+	await new Promise(onload => document.head.append(element('script', { src: 'pmtiles/pmtiles.js', onload })))
 	const { PMTiles, Protocol } = /** @type {any} */ (globalThis).pmtiles
 	const protocol = new Protocol()
 	gl.addProtocol('pmtiles', protocol.tile)
@@ -34,7 +33,7 @@ if (archives.length) {
 async function bounds() {
 	if (/[#&]map=/.test(location.hash)) return null
 	try {
-		const info = await (await fetch(`${config.api}/tiles.json`)).json()
+		const info = await (await fetch(below(new URL(config.api, document.baseURI).href, '/tiles.json'))).json()
 		return info.center ? info.bounds : null
 	} catch {
 		return null

@@ -2,25 +2,12 @@
 
 /** @typedef {{ name: string, kind: string, url?: string, attribution?: string, imagery?: boolean, style?: any }} Base */
 
+// Lines at every degree.
 const graticule = {
 	type: 'FeatureCollection',
-	features: Array.from({ length: 361 }, (_, i) => i - 180).flatMap(d => [
-		{ type: 'Feature', properties: { step: d % 10 ? 1 : 10 }, geometry: { type: 'LineString', coordinates: [[d, -85], [d, 85]] } },
-		...(Math.abs(d) < 86 ? [{ type: 'Feature', properties: { step: d % 10 ? 1 : 10 }, geometry: { type: 'LineString', coordinates: [[-180, d], [180, d]] } }] : []),
-	]),
+	features: Array.from({ length: 361 }, (_, i) => i - 180).flatMap(d => [[[d, -85], [d, 85]], ...(Math.abs(d) < 86 ? [[[-180, d], [180, d]]] : [])])
+		.map(coordinates => ({ type: 'Feature', properties: {}, geometry: { type: 'LineString', coordinates } })),
 }
-
-/** Paper with lines at every degree, or every ten. @param {string} ground @param {string} lines @param {any[]} [more] */
-const plain = (ground, lines, more = []) => ({
-	version: 8,
-	sources: { base: { type: 'geojson', data: { ...graticule, features: [...graticule.features, ...more] } } },
-	layers: [
-		{ id: 'ground', type: 'background', paint: { 'background-color': ground } },
-		{ id: 'patches', type: 'fill', source: 'base', filter: ['has', 'tint'], paint: { 'fill-color': ['get', 'tint'] } },
-		{ id: 'tens', type: 'line', source: 'base', filter: ['==', ['get', 'step'], 10], paint: { 'line-color': lines } },
-		{ id: 'ones', type: 'line', source: 'base', minzoom: 5, filter: ['==', ['get', 'step'], 1], paint: { 'line-color': lines } },
-	],
-})
 
 /** Coast, borders and cities, which the page has itself, in light or dark. @param {boolean} dark */
 function world(dark) {
@@ -43,17 +30,6 @@ function world(dark) {
 	}
 }
 
-/** Made-up fields, always the same ones. @param {string[]} tints */
-function fields(tints) {
-	let n = 7
-	const chance = () => (n = (n * 16807) % 2147483647) / 2147483647
-	return Array.from({ length: 400 }, (_, i) => {
-		const [x, y, r] = [5.5 + chance() * 9, 44.3 + chance() * 4, 0.03 + chance() * 0.15]
-		const ring = Array.from({ length: 7 }, (_, k) => [x + r * (0.6 + chance() * 0.4) * Math.cos(k * 0.9), y + 0.7 * r * Math.sin(k * 0.9)])
-		return { type: 'Feature', properties: { tint: tints[i % tints.length] }, geometry: { type: 'Polygon', coordinates: [[...ring, ring[0]]] } }
-	})
-}
-
 /** @param {Base} base @param {boolean} [dark] @returns {any} */
 export function styleOf(base, dark = false) {
 	switch (base.kind) {
@@ -64,9 +40,6 @@ export function styleOf(base, dark = false) {
 			sources: { base: { type: 'raster', tiles: [new URL(base.url ?? '', document.baseURI).href.replaceAll('%7B', '{').replaceAll('%7D', '}')], tileSize: 256, maxzoom: 19, attribution: base.attribution } },
 			layers: [{ id: 'ground', type: 'background', paint: { 'background-color': '#eef1ec' } }, { id: 'base', type: 'raster', source: 'base' }],
 		}
-		case 'patches': return base.imagery
-			? plain('#2f3b28', '#3a4534', fields(['#3b4a2e', '#27331f', '#4a4a38', '#31402f']))
-			: plain('#f2f1ea', '#d5d5cc', fields(['#e3eadb', '#e9ecdf', '#dfe9ea']))
 		default: return world(dark)
 	}
 }
