@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
@@ -43,7 +44,7 @@ func TestStatusesAndTheirClasses(t *testing.T) {
 			w.WriteHeader(c.status)
 			fmt.Fprint(w, `{"message":"in its own words","url":"x"}`)
 		}))
-		client, err := gitea.New(gitea.Options{BaseURL: srv.URL, Token: token, Now: func() time.Time { return now }, HTTPClient: plainHTTP(0)})
+		client, err := gitea.New(gitea.Options{BaseURL: srv.URL, Token: token, Now: func() time.Time { return now }, HTTPClient: forgekit.HTTP(0)})
 		require.NoError(t, err)
 		_, read := client.PullRequest(t.Context(), repo, "feature/a")
 		_, written := client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
@@ -70,11 +71,10 @@ func TestStatusesAndTheirClasses(t *testing.T) {
 func TestSickServer(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	sick := fakehttp.New(k.server, nil)
+	sick := fakehttp.New(k.Server, nil)
 	srv := httptest.NewServer(sick)
 	t.Cleanup(srv.Close)
-	c, err := gitea.New(gitea.Options{BaseURL: srv.URL, Token: token, HTTPClient: plainHTTP(200 * time.Millisecond)})
-	require.NoError(t, err)
+	c := client(t, gitea.Options{BaseURL: srv.URL, HTTPClient: forgekit.HTTP(200 * time.Millisecond)})
 	for _, kind := range fakehttp.Kinds() {
 		sick.Sicken(kind)
 		for what, err := range calls(t, c) {

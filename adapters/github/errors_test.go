@@ -13,6 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
@@ -50,7 +51,7 @@ func TestStatusesAndTheirClasses(t *testing.T) {
 			fmt.Fprintf(w, `{"message":%q}`, c.text)
 		}))
 		client, err := github.New(github.Options{
-			BaseURL: srv.URL, Token: "t", Now: func() time.Time { return now }, HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+			BaseURL: srv.URL, Token: "t", Now: func() time.Time { return now }, HTTPClient: forgekit.HTTP(0),
 		})
 		require.NoError(t, err)
 		_, read := client.PullRequest(t.Context(), repo, "feature/a")

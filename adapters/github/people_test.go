@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
@@ -362,26 +363,18 @@ func TestApprovalsAreWaitedFor(t *testing.T) {
 func TestMergeOfWhatIsClosed(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	head := k.commit("feature/a")
-	pr, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
-	require.NoError(t, err)
-	m := githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"}
-	k.server.ChangePull(repo, "feature/a", "ann", "closed", func(p *forgetest.Pull) { p.Open = false })
-	_, err = k.client.Merge(t.Context(), m)
-	require.ErrorIs(t, err, githost.ErrDenied)
-	require.ErrorContains(t, err, "is closed")
-	k.server.ChangePull(repo, "feature/a", "ann", "reopened", func(p *forgetest.Pull) { p.Open = true })
+	m := forgekit.Closed(k.Kit)
 	for standing, is := range map[string]error{"blocked": githost.ErrDenied, "draft": githost.ErrDenied, "behind": githost.ErrBehind, "dirty": githost.ErrNotMergeable} {
-		k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing, s.Refusal = standing, "in GitHub's words" })
-		_, err = k.client.Merge(t.Context(), m)
+		k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing, s.Refusal = standing, "in GitHub's words" })
+		_, err := k.client.Merge(t.Context(), m)
 		require.ErrorIs(t, err, is, standing)
 		require.ErrorContains(t, err, "in GitHub's words")
 		require.False(t, fault.Retryable(err))
 	}
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing = "unknown" })
-	_, err = k.client.Merge(t.Context(), m)
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing = "unknown" })
+	_, err := k.client.Merge(t.Context(), m)
 	require.True(t, fault.Retryable(err))
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing, s.Refusal = "", "" })
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing, s.Refusal = "", "" })
 	_, err = k.client.Merge(t.Context(), m)
 	require.NoError(t, err)
 }
