@@ -19,16 +19,13 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/defaults"
 )
 
-// Limits bound one document. Zero values take the defaults of DefaultLimits.
+// Limits bound one document. Zero values take the defaults: 10 MiB, 200,000 points, elements 32 deep and texts of 4 kB.
 type Limits struct {
 	Bytes  int64 `envDefault:"10485760"` // after decompression
 	Points int   `envDefault:"200000"`   // of all tracks and routes
 	Depth  int   `envDefault:"32"`       // of elements in each other
 	Text   int   `envDefault:"4096"`     // bytes of one text, such as a name; more are cut off
 }
-
-// DefaultLimits are 10 MiB, 200,000 points, elements 32 deep and texts of 4 kB.
-func DefaultLimits() Limits { return Limits{}.orDefault() }
 
 func (l Limits) orDefault() Limits {
 	defaults.Fill(&l)

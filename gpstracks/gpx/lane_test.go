@@ -81,10 +81,10 @@ func TestLane(t *testing.T) {
 	for _, beside := range []string{"", heart, "<hdop>1.0</hdop>"} {
 		body := []byte(walk(3, beside))
 		for n := range body {
-			same(t, body[:n], DefaultLimits())
+			same(t, body[:n], Limits{}.orDefault())
 		}
 		same(t, body, Limits{Bytes: 1 << 20, Points: 2, Depth: 32, Text: 100})
-		same(t, []byte(walk(400, beside)), DefaultLimits())
+		same(t, []byte(walk(400, beside)), Limits{}.orDefault())
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	parts := pieces()
@@ -102,7 +102,7 @@ func TestLane(t *testing.T) {
 		}
 		same(t, []byte(body), Limits{Bytes: 1 << 16, Points: 6, Depth: 6, Text: 25})
 	}
-	want, _ := all([]byte(walk(50, heart)), DefaultLimits(), false)
+	want, _ := all([]byte(walk(50, heart)), Limits{}.orDefault(), false)
 	var slow []Track
 	for track, err := range Read(iotest.OneByteReader(strings.NewReader(walk(50, heart))), Limits{}) {
 		require.NoError(t, err)
@@ -129,7 +129,7 @@ func BenchmarkRead(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.RunParallel(func(p *testing.PB) {
 				for p.Next() {
-					if _, end := all(body, DefaultLimits(), true); end != "" {
+					if _, end := all(body, Limits{}.orDefault(), true); end != "" {
 						b.Error(end)
 					}
 				}
@@ -139,7 +139,7 @@ func BenchmarkRead(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/lane=%v", name, fast), func(b *testing.B) {
 				b.SetBytes(int64(len(body)))
 				for b.Loop() {
-					if _, end := all(body, DefaultLimits(), fast); end != "" {
+					if _, end := all(body, Limits{}.orDefault(), fast); end != "" {
 						b.Fatal(end)
 					}
 				}
