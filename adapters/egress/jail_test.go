@@ -20,6 +20,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/egress"
+	"github.com/signalbox-dev/signalbox/internal/gittest"
 	"github.com/signalbox-dev/signalbox/internal/jail/jailtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -39,13 +40,10 @@ func registry(t *testing.T) (address, ca string) {
 	write("example.com/m/@v/v1.0.0.mod", "module example.com/m\n")
 	for _, args := range [][]string{
 		{"init", "--quiet", "--bare", "repo.git"}, {"clone", "--quiet", "repo.git", "work"},
-		{"-C", "work", "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "--quiet", "--allow-empty", "-m", "first"},
+		{"-C", "work", "commit", "--quiet", "--allow-empty", "-m", "first"},
 		{"-C", "work", "push", "--quiet", "origin", "HEAD:main"}, {"-C", "repo.git", "symbolic-ref", "HEAD", "refs/heads/main"}, {"-C", "repo.git", "update-server-info"},
 	} {
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir = dir
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, string(out))
+		gittest.Run(t, dir, args...)
 	}
 	srv := httptest.NewTLSServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(srv.Close)

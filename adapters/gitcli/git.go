@@ -33,8 +33,8 @@ func hardening() []string {
 	}
 }
 
-// Failed is the error of a git call.
-type Failed struct {
+// callError is the error of a git call.
+type callError struct {
 	Verb   string // the subcommand
 	Exit   int    // -1 when it did not run or was stopped
 	Stderr string // its last lines
@@ -45,7 +45,7 @@ type Failed struct {
 }
 
 // Error names the subcommand and what it said. It has no URL that was given.
-func (f *Failed) Error() string {
+func (f *callError) Error() string {
 	if f.Stderr == "" {
 		return fmt.Sprintf("git %s: %v", f.Verb, f.Err)
 	}
@@ -53,13 +53,13 @@ func (f *Failed) Error() string {
 }
 
 // Unwrap gives the cause.
-func (f *Failed) Unwrap() error { return f.Err }
+func (f *callError) Unwrap() error { return f.Err }
 
 // Is reports a push that the remote's own rules refuse as work.ErrRefused.
-func (f *Failed) Is(target error) bool { return f.rejected && target == work.ErrRefused }
+func (f *callError) Is(target error) bool { return f.rejected && target == work.ErrRefused }
 
 // Retryable implements the contract of package fault.
-func (f *Failed) Retryable() bool { return !f.final }
+func (f *callError) Retryable() bool { return !f.final }
 
 // Bounds of what a call may write, in bytes, unless it says another, and of what is
 // kept of its messages.
@@ -113,7 +113,7 @@ func (g *Git) run(ctx context.Context, c call) (string, error) {
 	cmd.Stdout, cmd.Stderr = out, errs
 	err = cmd.Run()
 	if out.err != nil { // git ended because nobody read on
-		return "", &Failed{Verb: verb(c.args), Exit: -1, Err: out.err, final: true}
+		return "", &callError{Verb: verb(c.args), Exit: -1, Err: out.err, final: true}
 	}
 	if err != nil {
 		return collected.String(), failed(ctx, verb(c.args), string(errs.last), err)
@@ -185,7 +185,7 @@ func verb(args []string) string {
 }
 
 func failed(ctx context.Context, verb, stderr string, err error) error {
-	f := &Failed{Verb: verb, Exit: -1, Stderr: tail(stderr), Err: err}
+	f := &callError{Verb: verb, Exit: -1, Stderr: tail(stderr), Err: err}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		f.Exit = exit.ExitCode()
@@ -220,7 +220,7 @@ func tail(s string) string {
 
 // exitCode is the exit code of a git call that failed; -1 for other errors.
 func exitCode(err error) int {
-	var f *Failed
+	var f *callError
 	if errors.As(err, &f) {
 		return f.Exit
 	}

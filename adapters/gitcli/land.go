@@ -188,7 +188,7 @@ const checkedOut = "branch is currently checked out"
 func (g *Git) pushMain(ctx context.Context, p checkout, sha string) error {
 	defer g.lockMirror(ctx, p)()
 	_, err := g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--", p.CloneURL, sha+":refs/heads/"+p.Main)
-	if f := (*Failed)(nil); errors.As(err, &f) && strings.Contains(f.Stderr, checkedOut) {
+	if f := (*callError)(nil); errors.As(err, &f) && strings.Contains(f.Stderr, checkedOut) {
 		return &fault.Error{Text: CheckedOut(p.Repo, p.Main)}
 	}
 	return err

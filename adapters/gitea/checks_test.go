@@ -13,6 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
@@ -27,7 +28,7 @@ func TestExpected(t *testing.T) {
 	require.NoError(t, server.AddRepo("acme/shop", bare))
 	srv := httptest.NewServer(server)
 	t.Cleanup(func() { server.Close(); srv.Close() })
-	c, err := New(Options{BaseURL: srv.URL, Token: "t", HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+	c, err := New(Options{BaseURL: srv.URL, Token: "t", HTTPClient: forgekit.HTTP(0)})
 	require.NoError(t, err)
 
 	reported := []githost.Check{{Name: "ci / unit (push)"}, {Name: "lint"}}
@@ -79,7 +80,7 @@ func TestStatusPages(t *testing.T) {
 		fmt.Fprintf(w, `[%s]`, pages[r.URL.Query().Get("page")])
 	}))
 	t.Cleanup(srv.Close)
-	c, err := New(Options{BaseURL: srv.URL, Token: "t", HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+	c, err := New(Options{BaseURL: srv.URL, Token: "t", HTTPClient: forgekit.HTTP(0)})
 	require.NoError(t, err)
 	list, err := c.Checks(t.Context(), "acme/shop", "main", "a1a1a1a1")
 	require.NoError(t, err)

@@ -21,14 +21,14 @@ func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, forgejo := range []bool{false, true} {
 		k := setup(t, forgetest.Options{Forgejo: forgejo})
-		head := k.commit("feature/a")
-		pr := k.pull("feature/a")
-		k.server.SetRole("kim", "write")
-		require.NoError(t, k.server.Review(repo, "feature/a", "kim", "CHANGES_REQUESTED", "", "See below."))
+		head := k.Commit("feature/a")
+		pr := k.Pull("feature/a")
+		k.Server.SetRole("kim", "write")
+		require.NoError(t, k.Server.Review(repo, "feature/a", "kim", "CHANGES_REQUESTED", "", "See below."))
 		for _, by := range []string{"kim", "passer"} {
-			require.NoError(t, k.server.Comment(repo, "feature/a", forgetest.LineComment{Author: by, Path: "a.go", Line: 7, Old: true, Body: "Why?"}))
+			require.NoError(t, k.Server.Comment(repo, "feature/a", forgetest.LineComment{Author: by, Path: "a.go", Line: 7, Old: true, Body: "Why?"}))
 		}
-		k.commit("feature/a")
+		k.Commit("feature/a")
 		list, err := k.client.LineComments(t.Context(), repo, "feature/a")
 		require.NoError(t, err)
 		require.Len(t, list, 2)
@@ -38,7 +38,7 @@ func TestAnswers(t *testing.T) {
 		for range 2 {
 			require.NoError(t, k.client.Comment(t.Context(), c))
 		}
-		lines := k.server.LineComments(repo, "feature/a")
+		lines := k.Server.LineComments(repo, "feature/a")
 		require.Len(t, lines, 3)
 		require.Equal(t, []any{head, "a.go", 7, true, 1}, []any{lines[2].SHA, lines[2].Path, lines[2].Line, lines[2].Old, lines[2].Answers})
 		require.Equal(t, !forgejo, lines[0].Resolved)

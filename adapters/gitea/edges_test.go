@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 )
 
 var head40 = strings.Repeat("a1", 20)
@@ -19,9 +18,7 @@ func answering(t *testing.T, f http.HandlerFunc) *gitea.Client {
 	t.Helper()
 	srv := httptest.NewServer(f)
 	t.Cleanup(srv.Close)
-	c, err := gitea.New(gitea.Options{BaseURL: srv.URL, Token: token, HTTPClient: plainHTTP(0)})
-	require.NoError(t, err)
-	return c
+	return client(t, gitea.Options{BaseURL: srv.URL, HTTPClient: forgekit.HTTP(0)})
 }
 
 func is(err, target error) bool { return errors.Is(err, target) }

@@ -13,18 +13,18 @@ import (
 func TestRepositoryAndProtection(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"fast-forward-only", "rebase", "squash"} })
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"fast-forward-only", "rebase", "squash"} })
 	r, err := k.client.Repository(t.Context(), repo)
 	require.NoError(t, err)
 	require.Equal(t, githost.Repository{Name: repo, CloneURL: "https://git.example.org/" + repo + ".git", DefaultBranch: "main", Push: true, Methods: []string{"squash", "rebase", "fast-forward-only"}}, r)
 	_, err = k.client.Repository(t.Context(), "acme/none")
 	require.ErrorIs(t, err, githost.ErrNotFound)
 
-	head := k.server.Heads(repo)["main"]
+	head := k.Server.Heads(repo)["main"]
 	b, err := k.client.Protection(t.Context(), repo, "main")
 	require.NoError(t, err)
 	require.Equal(t, githost.Protection{SHA: head}, b)
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Required["main"] = []string{"build", "e2e / *"} })
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Required["main"] = []string{"build", "e2e / *"} })
 	b, err = k.client.Protection(t.Context(), repo, "main")
 	require.NoError(t, err)
 	require.Equal(t, githost.Protection{SHA: head, Protected: true, Contexts: []string{"build", "e2e / *"}}, b)
@@ -41,7 +41,7 @@ func TestHooks(t *testing.T) {
 	require.ErrorIs(t, err, githost.ErrDenied)
 	require.ErrorIs(t, k.client.AddWebhook(t.Context(), repo, "https://box.example.org/x", "secret"), githost.ErrDenied)
 
-	k.server.SetSettings(repo, func(s *forgetest.Settings) {
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) {
 		s.Admin = true
 		s.Hooks = []forgetest.Hook{
 			{URL: "https://a.example.org", ContentType: "form", Events: []string{"push", "pull_request", "pull_request_sync"}},
@@ -56,7 +56,7 @@ func TestHooks(t *testing.T) {
 		{URL: "https://b.example.org", Active: true, JSON: true},
 		{URL: "https://box.example.org/x", Active: true, JSON: true},
 	}, list)
-	require.Equal(t, "secret", k.server.Settings(repo).Hooks[2].Secret)
+	require.Equal(t, "secret", k.Server.Settings(repo).Hooks[2].Secret)
 	err = k.client.AddWebhook(t.Context(), repo, "", "secret")
 	require.ErrorContains(t, err, "Missing config option: url")
 	require.NotContains(t, err.Error(), `secret`)

@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
@@ -42,11 +41,11 @@ type Options struct {
 // Client implements githost.Host, githost.Branches, githost.Receiver, githost.Examiner, githost.Details and githost.Commenter.
 // It is safe for concurrent use.
 type Client struct {
+	*edge
+
 	opt  Options
 	base *url.URL
 	rest *restclient.Client
-
-	signed atomic.Pointer[signature.Secrets]
 
 	mu          sync.Mutex
 	self        string // the token's account; empty until it has answered
@@ -71,7 +70,7 @@ func New(o Options) (*Client, error) {
 		o.Comparing = comparingMax
 	}
 	c := &Client{
-		opt: o, base: u,
+		edge: restclient.NewEdge(scheme, o.Secrets, o.Insecure), opt: o, base: u,
 		permissions: map[string]permission{}, comparing: map[string]time.Time{}, sights: map[string]sighted{},
 	}
 	client := restclient.Transport(o.HTTPClient)
@@ -80,7 +79,6 @@ func New(o Options) (*Client, error) {
 		Service: service, Base: base + "/api/v1", HTTP: client, Now: o.Now, Refuse: refuse,
 		Sign: func(r *http.Request, _ string) { r.Header.Set("Authorization", "token "+o.Token) },
 	}
-	c.SetSecrets(o.Secrets)
 	return c, nil
 }
 

@@ -7,24 +7,17 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
-// SetSecrets replaces Options.Secrets for the webhooks that come from now on.
-func (c *Client) SetSecrets(s signature.Secrets) { c.signed.Store(&s) }
-
-func (c *Client) secrets() signature.Secrets { return *c.signed.Load() }
+// edge has no name that an importer sees.
+type edge = restclient.Edge
 
 // scheme is that of Gitea and Forgejo, and of what speaks as GitHub does.
 var scheme = signature.Scheme{In: []signature.Place{
 	{Header: "X-Gitea-Signature"}, {Header: "X-Forgejo-Signature"}, {Header: "X-Hub-Signature-256", Prefix: "sha256="},
 }}
-
-// Signature implements githost.Receiver. Without secrets nothing passes, unless
-// Options.Insecure is set.
-func (c *Client) Signature(h http.Header) (*signature.Check, error) {
-	return scheme.Check(h.Get, c.secrets(), c.opt.Insecure, time.Time{})
-}
 
 // Habits implements githost.Receiver. Gitea waits 5 s; what was refused, only a person sends
 // again.

@@ -1,20 +1,18 @@
 package gitea_test
 
 import (
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
@@ -120,16 +118,6 @@ func TestHalfAHook(t *testing.T) {
 	require.Error(t, err)
 }
 
-// passes checks a body as a receiver does.
-func passes(c *gitea.Client, h http.Header, body []byte) bool {
-	check, err := c.Signature(h)
-	if err != nil {
-		return false
-	}
-	_, _ = check.Write(body)
-	return check.Passed()
-}
-
 func TestSignature(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"zen":"x"}`)
@@ -146,25 +134,25 @@ func TestSignature(t *testing.T) {
 		header("X-Gitea-Signature", good), header("X-Forgejo-Signature", good), header("X-Hub-Signature-256", "sha256="+good),
 		header("X-Gitea-Signature", good, "X-Hub-Signature-256", "sha256="+good, "X-Hub-Signature", "sha1=9ac1053c5c7e1d30e0d7ed6fdf77f14980c58960"),
 	} {
-		require.True(t, passes(c, h, body), h)
-		require.False(t, passes(c, h, append(body, ' ')), h)
+		require.True(t, forgekit.Passes(c, h, body), h)
+		require.False(t, forgekit.Passes(c, h, append(body, ' ')), h)
 	}
 	for _, h := range []http.Header{
 		{}, header("X-Hub-Signature", "sha1=9ac1053c5c7e1d30e0d7ed6fdf77f14980c58960"), header("X-Gitea-Signature", "", "X-Hub-Signature-256", "sha256="),
 		header("X-Gitea-Signature", good[:40]), header("X-Gitea-Signature", strings.Repeat("zz", 32)), header("X-Gitea-Signature", strings.Repeat("ab", 32), "X-Hub-Signature-256", "sha256="+good),
 	} {
-		require.False(t, passes(c, h, body), h)
+		require.False(t, forgekit.Passes(c, h, body), h)
 	}
 	h := header("X-Gitea-Signature", good)
 	c.SetSecrets(signature.Of("another"))
-	require.False(t, passes(c, h, body))
+	require.False(t, forgekit.Passes(c, h, body))
 	c.SetSecrets(signature.Of("another", secret))
-	require.True(t, passes(c, h, body))
+	require.True(t, forgekit.Passes(c, h, body))
 	c.SetSecrets(nil)
-	require.False(t, passes(c, h, body), "no secret lets nobody in")
+	require.False(t, forgekit.Passes(c, h, body), "no secret lets nobody in")
 	open, err := gitea.New(gitea.Options{BaseURL: "https://git.example.org", Token: "t", Insecure: true})
 	require.NoError(t, err)
-	require.True(t, passes(open, http.Header{}, body))
+	require.True(t, forgekit.Passes(open, http.Header{}, body))
 
 	id, event := c.Delivery(header("X-Gitea-Delivery", "d1", "X-Gitea-Event", "pull_request_approved", "X-GitHub-Delivery", "d2", "X-GitHub-Event", "pull_request_review"))
 	require.Equal(t, []string{"d1", "pull_request_approved"}, []string{id, event})
@@ -172,102 +160,27 @@ func TestSignature(t *testing.T) {
 	require.Equal(t, []string{"d3", "push"}, []string{id, event})
 }
 
-// delivered is one webhook that a receiver got.
-type delivered struct {
-	id     string
-	hook   githost.Hook
-	header http.Header
-}
-
-// sentTo gives the webhooks that a receiver gets, all of which must verify and decode.
-func sentTo(t *testing.T, k *kit) <-chan delivered {
-	t.Helper()
-	got := make(chan delivered, 100)
-	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil || !passes(k.client, r.Header, body) {
-			t.Errorf("a webhook that does not verify: %v", err)
-		}
-		id, event := k.client.Delivery(r.Header)
-		h, err := k.client.Decode(event, body)
-		if err != nil {
-			t.Errorf("decode %s: %v", event, err)
-		}
-		got <- delivered{id, h, r.Header}
-	}))
-	t.Cleanup(srv.Close)
-	k.server.SetHookURL(srv.URL)
-	return got
-}
-
-// next waits for the next webhook that fits.
-func next(t *testing.T, got <-chan delivered, fits func(githost.Hook) bool) delivered {
-	t.Helper()
-	for {
-		select {
-		case d := <-got:
-			if fits(d.hook) {
-				return d
-			}
-		case <-time.After(10 * time.Second):
-			t.Fatal("no such webhook")
-		}
-	}
-}
-
-func kind(kind, state string) func(githost.Hook) bool {
-	return func(h githost.Hook) bool { return h.Kind == kind && (state == "" || h.State == state) }
-}
-
 // A push, CI, a review and a merge send signed webhooks that the client decodes.
 func TestJourneyOfWebhooks(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{Forgejo: true, CI: func(p forgetest.Push) forgetest.Outcome {
-		if _, err := p.File("file1.txt"); err != nil {
-			return forgetest.Outcome{Conclusion: "failure", Title: err.Error()}
-		}
-		return forgetest.Outcome{Conclusion: "success", Title: "fine", After: time.Millisecond}
-	}})
-	got := sentTo(t, k)
-	head := k.commit("feature/a")
-	require.Equal(t, head, next(t, got, kind(githost.HookPush, "")).hook.SHA)
-	k.pull("feature/a")
-	require.Equal(t, head, next(t, got, kind(githost.HookCI, "passed")).hook.SHA)
-	require.NoError(t, k.server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
-	approved := next(t, got, kind(githost.HookReview, "approved"))
-	require.Equal(t, head, approved.hook.SHA)
-	require.Equal(t, "pull_request_approved", approved.hook.Event)
-	require.Equal(t, "pull_request_review_approved", approved.header.Get("X-Gitea-Event-Type"))
-	require.Equal(t, approved.header.Get("X-Gitea-Signature"), approved.header.Get("X-Forgejo-Signature"))
-	require.NoError(t, k.server.Comment(repo, "feature/a", forgetest.LineComment{Author: "kim", Body: "please look"}))
-	require.Equal(t, "please look", next(t, got, kind(githost.HookComment, "")).hook.Body)
-	again := k.commit("feature/a")
-	require.Equal(t, again, next(t, got, func(h githost.Hook) bool { return h.Action == "synchronized" }).hook.SHA)
-	require.NoError(t, k.server.Merge(repo, "feature/a"))
-	require.Equal(t, k.server.Heads(repo)["main"], next(t, got, kind(githost.HookMerged, "")).hook.MergeSHA)
-	require.Error(t, k.server.Merge(repo, "feature/a"))
+	k := setup(t, forgetest.Options{Forgejo: true, CI: forgekit.CI})
+	hooks := forgekit.Journey(k.Kit, func(got <-chan forgekit.Delivered, approved forgekit.Delivered) {
+		require.Equal(t, "pull_request_approved", approved.Hook.Event)
+		require.Equal(t, "pull_request_review_approved", approved.Header.Get("X-Gitea-Event-Type"))
+		require.Equal(t, approved.Header.Get("X-Gitea-Signature"), approved.Header.Get("X-Forgejo-Signature"))
+		require.NoError(t, k.Server.Comment(repo, "feature/a", forgetest.LineComment{Author: "kim", Body: "please look"}))
+		require.Equal(t, "please look", k.Next(got, forgekit.Kind(githost.HookComment, "")).Hook.Body)
+		again := k.Commit("feature/a")
+		require.Equal(t, again, k.Next(got, func(h githost.Hook) bool { return h.Action == "synchronized" }).Hook.SHA)
+	})
 	require.NoError(t, k.client.DeleteBranch(t.Context(), repo, "feature/a"))
-	next(t, got, func(h githost.Hook) bool { return h.Event == "delete" && h.Branch == "feature/a" })
+	k.Next(hooks, func(h githost.Hook) bool { return h.Event == "delete" && h.Branch == "feature/a" })
 }
 
 // Webhooks are lost and doubled; one that is sent again by hand has a new id.
 func TestFaultsOfWebhooks(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
-	got := sentTo(t, k)
-	k.server.SetFaults(forgetest.Faults{HookLost: 1})
-	k.server.SetStatus(repo, head40, "lost", "success")
-	k.server.SetFaults(forgetest.Faults{HookDoubled: 1})
-	k.server.SetStatus(repo, head40, "twice", "success")
-	first, second := next(t, got, kind(githost.HookCI, "")), next(t, got, kind(githost.HookCI, ""))
-	require.Equal(t, []string{"twice", first.id}, []string{first.hook.Action, second.id})
-	k.server.SetFaults(forgetest.Faults{})
-	require.NoError(t, k.server.Redeliver(first.id))
-	third := next(t, got, kind(githost.HookCI, ""))
-	require.NotEqual(t, first.id, third.id)
-	require.Equal(t, first.hook, third.hook)
-	require.Error(t, k.server.Redeliver("none"))
-	require.Eventually(t, func() bool { return len(k.server.Deliveries()) == 3 }, 10*time.Second, time.Millisecond)
+	forgekit.FaultsOfWebhooks(open(t), false)
 }
 
 func FuzzDecode(f *testing.F) {

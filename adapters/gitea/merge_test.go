@@ -13,6 +13,8 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
+	"github.com/signalbox-dev/signalbox/internal/gittest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
@@ -23,14 +25,14 @@ func TestStyles(t *testing.T) {
 		t.Run(style, func(t *testing.T) {
 			t.Parallel()
 			k := setup(t, forgetest.Options{})
-			k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{style} })
-			head := k.commit("feature/a")
-			pr := k.pull("feature/a")
+			k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{style} })
+			head := k.Commit("feature/a")
+			pr := k.Pull("feature/a")
 			sha, err := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
 			require.NoError(t, err)
-			require.Equal(t, k.server.Heads(repo)["main"], sha)
-			run(t, k.clone, "fetch", "--quiet")
-			parents := len(strings.Fields(run(t, k.clone, "rev-list", "--parents", "-1", sha))) - 1
+			require.Equal(t, k.Server.Heads(repo)["main"], sha)
+			k.Git("fetch", "--quiet")
+			parents := len(strings.Fields(k.Git("rev-list", "--parents", "-1", sha))) - 1
 			require.Equal(t, map[string]int{"merge": 2, "squash": 1, "rebase": 1, "rebase-merge": 2, "fast-forward-only": 1}[style], parents)
 			require.Equal(t, style == "rebase" || style == "fast-forward-only", sha == head)
 		})
@@ -42,11 +44,11 @@ func TestStyles(t *testing.T) {
 func TestNotForward(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"fast-forward-only"} })
-	head := k.commit("feature/a")
-	pr := k.pull("feature/a")
-	run(t, k.clone, "checkout", "--quiet", "main")
-	k.write("other.txt", "x")
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"fast-forward-only"} })
+	head := k.Commit("feature/a")
+	pr := k.Pull("feature/a")
+	k.Git("checkout", "--quiet", "main")
+	k.Write("other.txt", "x")
 	_, err := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
 	require.ErrorIs(t, err, githost.ErrBehind)
 	require.ErrorIs(t, err, githost.ErrNotMergeable)
@@ -57,8 +59,8 @@ func TestNotForward(t *testing.T) {
 func TestMergeAgainstTheRules(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	head := k.commit("feature/a")
-	pr := k.pull("feature/a")
+	head := k.Commit("feature/a")
+	pr := k.Pull("feature/a")
 	merge := func() error {
 		_, err := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
 		return err
@@ -70,7 +72,7 @@ func TestMergeAgainstTheRules(t *testing.T) {
 		"merge is not allowed an allowed merge style for this repository": func(s *forgetest.Settings) { s.Methods = nil },
 		"repo.archive.title":                                              func(s *forgetest.Settings) { s.Archived = true },
 	} {
-		k.server.SetSettings(repo, func(s *forgetest.Settings) {
+		k.Server.SetSettings(repo, func(s *forgetest.Settings) {
 			*s = forgetest.Settings{Push: true, Methods: []string{"merge"}, Required: map[string][]string{}}
 			change(s)
 		})
@@ -79,12 +81,12 @@ func TestMergeAgainstTheRules(t *testing.T) {
 		require.ErrorContains(t, err, words)
 		require.False(t, fault.Retryable(err), words)
 	}
-	k.server.SetSettings(repo, func(s *forgetest.Settings) {
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) {
 		*s = forgetest.Settings{Push: true, Methods: []string{"merge"}, Required: map[string][]string{"main": {"ci / *"}}, Approvals: 1}
 	})
-	k.server.SetRole("kim", "write")
-	require.NoError(t, k.server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
-	k.server.SetStatus(repo, head, "ci / unit", "success")
+	k.Server.SetRole("kim", "write")
+	require.NoError(t, k.Server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
+	k.Server.SetStatus(repo, head, "ci / unit", "success")
 	require.NoError(t, merge())
 }
 
@@ -93,19 +95,19 @@ func TestMergeAgainstTheRules(t *testing.T) {
 func TestConflictByTime(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	head := k.conflict("feature/a")
-	m := githost.Merge{Repo: repo, Number: k.pull("feature/a").Number, HeadSHA: head, Title: "T"}
+	head := k.Conflict("feature/a")
+	m := githost.Merge{Repo: repo, Number: k.Pull("feature/a").Number, HeadSHA: head, Title: "T"}
 	for range 2 {
 		_, err := k.client.Merge(t.Context(), m)
 		require.True(t, fault.Retryable(err), "%v", err)
 		require.Positive(t, fault.After(err))
 	}
-	k.clock.Add(int64(time.Minute))
+	k.Clock.Add(int64(time.Minute))
 	_, err := k.client.Merge(t.Context(), m)
 	require.ErrorIs(t, err, githost.ErrNotMergeable)
 	require.ErrorContains(t, err, "it conflicts with main")
-	run(t, k.clone, "checkout", "--quiet", "main")
-	k.write("other.txt", "main has moved")
+	k.Git("checkout", "--quiet", "main")
+	k.Write("other.txt", "main has moved")
 	_, err = k.client.Merge(t.Context(), m)
 	require.True(t, fault.Retryable(err), "other branches: they are compared anew")
 }
@@ -215,22 +217,10 @@ func TestStylesUnknown(t *testing.T) {
 func TestTimeOut(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	c, err := gitea.New(gitea.Options{BaseURL: k.url, Token: token, HTTPClient: plainHTTP(200 * time.Millisecond)})
-	require.NoError(t, err)
-	head := k.commit("feature/a")
-	m := githost.Merge{Repo: repo, Number: k.pull("feature/a").Number, HeadSHA: head, Title: "T"}
-	for range 4 { // the merge, and the look at it three times
-		k.server.Fail(forgetest.Hang)
-	}
-	_, err = c.Merge(t.Context(), m)
+	hurried := client(t, gitea.Options{BaseURL: k.URL, HTTPClient: forgekit.HTTP(200 * time.Millisecond)})
 	var e *gitea.Error
-	require.ErrorAs(t, err, &e)
-	require.True(t, e.Retryable())
+	require.ErrorAs(t, forgekit.TimeOut(k.Kit, hurried, 4), &e) // the merge, and the look at it three times
 	require.Zero(t, e.Status)
-	sha, err := k.client.Merge(t.Context(), m)
-	require.NoError(t, err)
-	require.Equal(t, k.server.Heads(repo)["main"], sha)
-	require.Equal(t, 1, k.server.Merges())
 }
 
 // A method that is named is the one that is used, and one that the repository does not allow is
@@ -238,14 +228,14 @@ func TestTimeOut(t *testing.T) {
 func TestMergeMethod(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"merge", "squash"} })
-	head := k.commit("feature/a")
-	m := githost.Merge{Repo: repo, Number: k.pull("feature/a").Number, HeadSHA: head, Title: "T", Method: githost.MergeRebase}
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"merge", "squash"} })
+	head := k.Commit("feature/a")
+	m := githost.Merge{Repo: repo, Number: k.Pull("feature/a").Number, HeadSHA: head, Title: "T", Method: githost.MergeRebase}
 	_, err := k.client.Merge(t.Context(), m)
 	require.ErrorIs(t, err, githost.ErrDenied)
 	require.ErrorContains(t, err, "merge style")
 	m.Method = githost.MergeSquash
 	sha, err := k.client.Merge(t.Context(), m)
 	require.NoError(t, err)
-	require.Len(t, strings.Fields(run(t, k.bare, "rev-list", "--parents", "-n1", sha)), 2, "one parent")
+	require.Len(t, strings.Fields(gittest.Run(t, k.Bare, "rev-list", "--parents", "-n1", sha)), 2, "one parent")
 }

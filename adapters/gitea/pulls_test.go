@@ -12,6 +12,8 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
+	"github.com/signalbox-dev/signalbox/internal/gittest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
@@ -19,19 +21,19 @@ import (
 func TestForksAndPages(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	head := k.commit("feature/a")
-	ours := k.pull("feature/a")
+	head := k.Commit("feature/a")
+	ours := k.Pull("feature/a")
 	for range 120 {
-		require.NoError(t, k.server.Fork(repo, "feature/a", "mallory", head40))
+		require.NoError(t, k.Server.Fork(repo, "feature/a", "mallory", head40))
 	}
 	found, err := k.client.PullRequest(t.Context(), repo, "feature/a")
 	require.NoError(t, err)
 	require.Equal(t, ours, found)
-	require.Equal(t, ours, k.pull("feature/a"), "it is open already")
+	require.Equal(t, ours, k.Pull("feature/a"), "it is open already")
 	require.Equal(t, head, found.HeadSHA)
 	for i := range 130 {
-		k.server.SetStatus(repo, head, fmt.Sprintf("job %d", i), "success")
-		run(t, k.bare, "update-ref", fmt.Sprintf("refs/heads/copy/%d", i), head)
+		k.Server.SetStatus(repo, head, fmt.Sprintf("job %d", i), "success")
+		gittest.Run(t, k.Bare, "update-ref", fmt.Sprintf("refs/heads/copy/%d", i), head)
 	}
 	checks, err := k.client.Checks(t.Context(), repo, "main", head)
 	require.NoError(t, err)
@@ -112,35 +114,12 @@ func TestPagesWithoutEnd(t *testing.T) {
 // server alone, and its webhooks are those of the registered one.
 func TestRenamed(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
-	head := k.commit("feature/a")
-	pr := k.pull("feature/a")
-	_, err := k.client.Repository(t.Context(), repo)
-	require.NoError(t, err)
-	k.server.Rename(repo, "store/shop2")
-	hook, err := k.client.Decode("push", []byte(fmt.Sprintf(`{"ref":"refs/heads/x","after":"%s","commits":[],"repository":{"id":%d,"full_name":"store/shop2"}}`, head, k.server.RepoID(repo))))
-	require.NoError(t, err)
-	require.Equal(t, repo, hook.Repo, "a webhook is the first to say it")
-	r, err := k.client.Repository(t.Context(), repo)
-	require.NoError(t, err)
-	require.Equal(t, "store/shop2", r.Name)
-	found, err := k.client.PullRequest(t.Context(), repo, "feature/a")
-	require.NoError(t, err)
-	require.Equal(t, pr.Number, found.Number)
-	again, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
-	require.NoError(t, err)
-	require.Equal(t, pr.Number, again.Number)
-	_, err = k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
-	require.NoError(t, err)
-	require.Equal(t, 1, k.server.Merges())
-	hook, err = k.client.Decode("push", []byte(`{"ref":"refs/heads/x","after":"`+head+`","commits":[],"repository":{"full_name":"store/shop2"}}`))
-	require.NoError(t, err)
-	require.Equal(t, repo, hook.Repo)
+	forgekit.Renamed(open(t))
 
 	elsewhere := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://evil.example.org/api/v1/repos/store/shop2/hooks", http.StatusMovedPermanently)
 	})
-	err = elsewhere.AddWebhook(t.Context(), repo, "https://x", "s")
+	err := elsewhere.AddWebhook(t.Context(), repo, "https://x", "s")
 	require.ErrorContains(t, err, "the repository is called store/shop2 now")
 	require.False(t, fault.Retryable(err))
 }
@@ -185,21 +164,12 @@ func TestRetries(t *testing.T) {
 func TestMergeOfWhatIsClosed(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	head := k.commit("feature/a")
-	m := githost.Merge{Repo: repo, Number: k.pull("feature/a").Number, HeadSHA: head, Title: "T"}
-	k.server.ChangePull(repo, "feature/a", "ann", "closed", func(p *forgetest.Pull) { p.Open = false })
-	pr, err := k.client.PullRequest(t.Context(), repo, "feature/a")
-	require.NoError(t, err)
-	require.False(t, pr.Open || pr.Merged)
-	_, err = k.client.Merge(t.Context(), m)
-	require.ErrorIs(t, err, githost.ErrDenied)
-	require.ErrorContains(t, err, "is closed")
-	k.server.ChangePull(repo, "feature/a", "ann", "reopened", func(p *forgetest.Pull) { p.Open = true })
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Refusal = "Changed protected files" })
-	_, err = k.client.Merge(t.Context(), m)
+	m := forgekit.Closed(k.Kit)
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Refusal = "Changed protected files" })
+	_, err := k.client.Merge(t.Context(), m)
 	require.ErrorIs(t, err, githost.ErrDenied)
 	require.ErrorContains(t, err, "Changed protected files")
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Refusal = "" })
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Refusal = "" })
 	_, err = k.client.Merge(t.Context(), m)
 	require.NoError(t, err)
 }
@@ -207,47 +177,5 @@ func TestMergeOfWhatIsClosed(t *testing.T) {
 // A pull request is read with its readiness: what people do to it, and the approvals that its base demands and it has.
 func TestReadiness(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
-	head := k.commit("feature/a")
-	number := k.pull("feature/a").Number
-	m := githost.Merge{Repo: repo, Number: number, HeadSHA: head, Title: "T"}
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Required["main"], s.Approvals, s.Admin = nil, 2, true })
-	k.server.SetRole("kim", "write")
-	k.server.SetRole("lee", "admin")
-	row := func() (string, string) {
-		pr, err := k.client.PullRequest(t.Context(), repo, "feature/a")
-		require.NoError(t, err)
-		at := pr.Row("main")
-		return at.State, at.Why(pr, "main")
-	}
-	for _, c := range []struct {
-		change func(*forgetest.Pull)
-		state  string
-	}{
-		{func(p *forgetest.Pull) { p.Draft = true }, githost.PullDraft},
-		{func(p *forgetest.Pull) { p.Draft, p.Base = false, "release" }, githost.PullRetargeted},
-		{func(p *forgetest.Pull) { p.Base, p.Open = "main", false }, githost.PullClosed},
-		{func(p *forgetest.Pull) { p.Open = true }, githost.PullUnapproved},
-	} {
-		k.server.ChangePull(repo, "feature/a", "ann", "edited", c.change)
-		state, _ := row()
-		require.Equal(t, c.state, state)
-		if state == githost.PullRetargeted {
-			continue // main itself demands them
-		}
-		_, err := k.client.Merge(t.Context(), m)
-		require.ErrorIs(t, err, githost.ErrDenied)
-	}
-	for _, c := range []struct{ author, says string }{{"guest", "2 approvals by people"}, {"kim", "1 approval by somebody"}, {"kim", "1 approval by somebody"}} {
-		require.NoError(t, k.server.Review(repo, "feature/a", c.author, "APPROVED", "", ""))
-		_, why := row()
-		require.Contains(t, why, "waits for "+c.says)
-		_, err := k.client.Merge(t.Context(), m)
-		require.ErrorContains(t, err, why)
-	}
-	require.NoError(t, k.server.Review(repo, "feature/a", "lee", "APPROVED", "", ""))
-	state, _ := row()
-	require.NotEqual(t, githost.PullUnapproved, state)
-	_, err := k.client.Merge(t.Context(), m)
-	require.NoError(t, err)
+	forgekit.Readiness(open(t))
 }

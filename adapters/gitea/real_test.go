@@ -14,6 +14,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 )
 
 // A conversation on a real Gitea: SIGNALBOX_GITEA_URL is its address and SIGNALBOX_GITEA_TOKEN that of an administrator, who makes
@@ -32,7 +33,7 @@ func TestRealGitea(t *testing.T) {
 		require.NoError(t, err)
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Authorization", auth)
-		resp, err := plainHTTP(time.Minute).Do(req)
+		resp, err := forgekit.HTTP(time.Minute).Do(req)
 		require.NoError(t, err)
 		defer resp.Body.Close()
 		require.Equal(t, 2, resp.StatusCode/100, "%s %s: %d", method, path, resp.StatusCode)
@@ -63,7 +64,7 @@ func TestRealGitea(t *testing.T) {
 	}
 	call(ann, "POST", in+"/branches", object{"new_branch_name": "feature/a"}, nil)
 	file := write("POST", "one\ntwo\nthree\n", "")
-	client, err := gitea.New(gitea.Options{BaseURL: base, Token: self, HTTPClient: plainHTTP(time.Minute)})
+	client, err := gitea.New(gitea.Options{BaseURL: base, Token: self, HTTPClient: forgekit.HTTP(time.Minute)})
 	require.NoError(t, err)
 	pr, err := client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: name, Head: "feature/a", Base: "main", Title: "T"})
 	require.NoError(t, err)

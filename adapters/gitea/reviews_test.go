@@ -15,10 +15,7 @@ const permissionCall = "GET " + below + "/collaborators/{login}/permission"
 // reviewed has a pull request that kim, who may write, has approved.
 func reviewed(t *testing.T) *kit {
 	k := setup(t, forgetest.Options{})
-	k.commit("feature/a")
-	k.pull("feature/a")
-	k.server.SetRole("kim", "write")
-	require.NoError(t, k.server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
+	k.Approved()
 	return k
 }
 
@@ -34,8 +31,8 @@ func (k *kit) reviews() []githost.Review {
 func TestOfficialReviews(t *testing.T) {
 	t.Parallel()
 	k := reviewed(t)
-	require.NoError(t, k.server.Review(repo, "feature/a", "kim", "REQUEST_CHANGES", "", "no"))
-	require.NoError(t, k.server.Review(repo, "feature/a", "guest", "APPROVED", "", ""))
+	require.NoError(t, k.Server.Review(repo, "feature/a", "kim", "REQUEST_CHANGES", "", "no"))
+	require.NoError(t, k.Server.Review(repo, "feature/a", "guest", "APPROVED", "", ""))
 	list := k.reviews()
 	require.Len(t, list, 3)
 	require.Equal(t, []githost.Permission{githost.PermissionWrite, githost.PermissionWrite, githost.PermissionRead}, []githost.Permission{list[0].Permission, list[1].Permission, list[2].Permission})
@@ -46,17 +43,17 @@ func TestOfficialReviews(t *testing.T) {
 func TestPermissionIsRemembered(t *testing.T) {
 	t.Parallel()
 	k := reviewed(t)
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Admin = true })
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Admin = true })
 	require.Equal(t, githost.PermissionWrite, k.reviews()[0].Permission)
-	k.server.SetRole("kim", "none")
+	k.Server.SetRole("kim", "none")
 	require.Equal(t, githost.PermissionWrite, k.reviews()[0].Permission)
-	k.clock.Add(int64(time.Hour))
+	k.Clock.Add(int64(time.Hour))
 	require.Equal(t, githost.PermissionNone, k.reviews()[0].Permission, "official or not")
-	k.server.SetRole("kim", "admin")
-	k.clock.Add(int64(time.Hour))
+	k.Server.SetRole("kim", "admin")
+	k.Clock.Add(int64(time.Hour))
 	require.Equal(t, githost.PermissionAdmin, k.reviews()[0].Permission)
-	k.server.Break(permissionCall, forgetest.TooMany)
-	k.clock.Add(int64(time.Hour))
+	k.Server.Break(permissionCall, forgetest.TooMany)
+	k.Clock.Add(int64(time.Hour))
 	_, err := k.client.Reviews(t.Context(), repo, "feature/a")
 	require.ErrorContains(t, err, "what kim may do in acme/shop")
 }
@@ -65,11 +62,11 @@ func TestPermissionIsRemembered(t *testing.T) {
 func TestKindsOfReviews(t *testing.T) {
 	t.Parallel()
 	k := reviewed(t)
-	old := k.server.Heads(repo)["feature/a"]
-	head := k.commit("feature/a")
+	old := k.Server.Heads(repo)["feature/a"]
+	head := k.Commit("feature/a")
 	require.NotEqual(t, old, head)
 	for _, state := range []string{"PENDING", "REQUEST_REVIEW", "COMMENT", "DISMISSED"} {
-		require.NoError(t, k.server.Review(repo, "feature/a", "lee", state, head, state))
+		require.NoError(t, k.Server.Review(repo, "feature/a", "lee", state, head, state))
 	}
 	list := k.reviews()
 	require.Len(t, list, 3)
@@ -82,9 +79,9 @@ func TestKindsOfReviews(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	k := reviewed(t)
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Admin = true })
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Admin = true })
 	for _, author := range []string{"ghost", "Ghost", "gitea-actions[bot]", "a/../kim", ".."} {
-		require.NoError(t, k.server.Review(repo, "feature/a", author, "APPROVED", "", ""))
+		require.NoError(t, k.Server.Review(repo, "feature/a", author, "APPROVED", "", ""))
 	}
 	list := k.reviews()[1:]
 	require.Len(t, list, 5)

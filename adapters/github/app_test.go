@@ -5,8 +5,6 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
-	"net/http"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
@@ -33,7 +32,7 @@ func appKey(t *testing.T) (*rsa.PrivateKey, string) {
 func appClient(t *testing.T, address, key string, now func() time.Time) *github.Client {
 	t.Helper()
 	c, err := github.New(github.Options{
-		BaseURL: address, Now: now, HTTPClient: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
+		BaseURL: address, Now: now, HTTPClient: forgekit.HTTP(5 * time.Second),
 		App: &github.App{ID: "Iv1.box", Key: key},
 	})
 	require.NoError(t, err)
@@ -50,9 +49,7 @@ func appKit(t *testing.T, rights map[string]string) (*kit, *github.Client, func(
 	var ahead atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	k := setup(t, forgetest.Options{App: &forgetest.App{ID: "Iv1.box", Key: &key.PublicKey, Rights: rights}, Now: now})
-	srv := httptest.NewServer(described(t, k.server))
-	t.Cleanup(srv.Close)
-	return k, appClient(t, srv.URL, file, now), func(d time.Duration) { ahead.Store(int64(d)) }
+	return k, appClient(t, k.URL, file, now), func(d time.Duration) { ahead.Store(int64(d)) }
 }
 
 // An app signs in as its installation for the repository, by a token that it keeps until
@@ -60,24 +57,24 @@ func appKit(t *testing.T, rights map[string]string) (*kit, *github.Client, func(
 func TestApp(t *testing.T) {
 	t.Parallel()
 	k, c, later := appKit(t, nil)
-	head := k.commit("feature/a")
+	head := k.Commit("feature/a")
 	require.NoError(t, c.Ping(t.Context()))
-	require.Zero(t, k.server.Issued())
+	require.Zero(t, k.Server.Issued())
 	for range 3 {
 		_, err := c.Checks(t.Context(), repo, "main", head)
 		require.NoError(t, err)
 	}
 	pr, err := c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
 	require.NoError(t, err)
-	require.NoError(t, k.server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
-	k.server.SetRole("kim", "write")
+	require.NoError(t, k.Server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
+	k.Server.SetRole("kim", "write")
 	list, err := c.Reviews(t.Context(), repo, "feature/a")
 	require.NoError(t, err)
 	require.True(t, list[0].Permission.MayWrite() && !list[0].Own)
 	token, err := c.Token(t.Context(), repo)
 	require.NoError(t, err)
 	require.Equal(t, "ghs_token-1", token)
-	require.Equal(t, 1, k.server.Issued())
+	require.Equal(t, 1, k.Server.Issued())
 	later(56 * time.Minute)
 	token, err = c.Token(t.Context(), repo)
 	require.NoError(t, err)

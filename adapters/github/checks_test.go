@@ -35,20 +35,20 @@ func (k *kit) states(sha string) (out []string) {
 func TestSuites(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	sha := k.commit("feature/a")
-	k.server.SetSuite(repo, sha, "vercel", "queued", "")
-	k.server.SetStatus(repo, sha, "Vercel", "success")
+	sha := k.Commit("feature/a")
+	k.Server.SetSuite(repo, sha, "vercel", "queued", "")
+	k.Server.SetStatus(repo, sha, "Vercel", "success")
 	require.Equal(t, []string{"status Vercel passed ()"}, k.states(sha))
-	k.server.SetSuite(repo, sha, forgetest.Actions, "queued", "")
+	k.Server.SetSuite(repo, sha, forgetest.Actions, "queued", "")
 	require.Equal(t, []string{"status Vercel passed ()", "check_suite GitHub Actions expected (actions)"}, k.states(sha))
-	k.server.SetCheckRun(repo, sha, "build", "in_progress", "")
+	k.Server.SetCheckRun(repo, sha, "build", "in_progress", "")
 	require.Equal(t, []string{"status Vercel passed ()", "check_run build pending (actions)"}, k.states(sha))
-	k.server.SetCheckRun(repo, sha, "build", "completed", "success")
+	k.Server.SetCheckRun(repo, sha, "build", "completed", "success")
 	require.Equal(t, []string{"status Vercel passed ()", "check_run build passed (actions)", "check_suite GitHub Actions expected (actions)"}, k.states(sha), "the next job has no run yet")
-	k.server.SetSuite(repo, sha, forgetest.Actions, "completed", "success")
+	k.Server.SetSuite(repo, sha, forgetest.Actions, "completed", "success")
 	require.Equal(t, []string{"status Vercel passed ()", "check_run build passed (actions)"}, k.states(sha))
-	broken := k.commit("feature/b")
-	k.server.SetSuite(repo, broken, forgetest.Actions, "completed", "startup_failure")
+	broken := k.Commit("feature/b")
+	k.Server.SetSuite(repo, broken, forgetest.Actions, "completed", "startup_failure")
 	require.Equal(t, []string{"check_suite GitHub Actions cancelled (actions)"}, k.states(broken), "a workflow file with a mistake has no job")
 }
 
@@ -83,7 +83,7 @@ func TestSuiteOfADemandedApp(t *testing.T) {
 func TestEarlyStatusDoesNotPass(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	sha := k.commit("feature/a")
+	sha := k.Commit("feature/a")
 	r, err := gates.NewRegistry(checks.All(nil)...)
 	require.NoError(t, err)
 	outcome := func(settled bool) gates.Outcome {
@@ -92,13 +92,13 @@ func TestEarlyStatusDoesNotPass(t *testing.T) {
 			Tree: fstest.MapFS{".github/workflows/ci.yml": {Data: []byte("on: push")}},
 		}, checks.CIGreen).Outcome
 	}
-	k.server.SetStatus(repo, sha, "Vercel", "success")
+	k.Server.SetStatus(repo, sha, "Vercel", "success")
 	require.Equal(t, gates.Defer, outcome(false))
-	k.server.SetSuite(repo, sha, forgetest.Actions, "queued", "")
+	k.Server.SetSuite(repo, sha, forgetest.Actions, "queued", "")
 	require.Equal(t, gates.Defer, outcome(true), "what has begun is waited for to its end")
-	k.server.SetCheckRun(repo, sha, "build", "in_progress", "")
+	k.Server.SetCheckRun(repo, sha, "build", "in_progress", "")
 	require.Equal(t, gates.Defer, outcome(true))
-	k.server.SetCheckRun(repo, sha, "build", "completed", "failure")
+	k.Server.SetCheckRun(repo, sha, "build", "completed", "failure")
 	require.Equal(t, gates.Red, outcome(false))
 }
 
@@ -106,11 +106,11 @@ func TestEarlyStatusDoesNotPass(t *testing.T) {
 func TestRulesAreCached(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	sha := k.commit("feature/a")
+	sha := k.Commit("feature/a")
 	require.Empty(t, k.states(sha))
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Rules["main"] = []string{"build"} })
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Rules["main"] = []string{"build"} })
 	require.Empty(t, k.states(sha))
-	k.clock.Store(int64(6 * time.Minute))
+	k.Clock.Store(int64(6 * time.Minute))
 	require.Equal(t, []string{"required build expected ()"}, k.states(sha))
 }
 
@@ -135,8 +135,8 @@ func TestConclusionsOfTheDocs(t *testing.T) {
 func TestRerun(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	sha := k.commit("feature/a")
-	k.server.SetCheckRun(repo, sha, "build", "completed", "cancelled")
+	sha := k.Commit("feature/a")
+	k.Server.SetCheckRun(repo, sha, "build", "completed", "cancelled")
 	state := func() githost.Check {
 		list, err := k.client.Checks(t.Context(), repo, "main", sha)
 		require.NoError(t, err)
@@ -157,14 +157,14 @@ func TestRerun(t *testing.T) {
 func TestIssuers(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	main := k.server.Heads(repo)["main"]
-	k.server.SetStatus(repo, main, "e2e", "success")
-	k.server.SetStatusAs("mallory", repo, main, "later", "success")
-	sha := k.commit("feature/a")
-	k.server.SetStatus(repo, sha, "e2e", "failure")
-	k.server.SetStatusAs("mallory", repo, sha, "e2e", "success")
-	k.server.SetStatusAs("mallory", repo, sha, "new", "success")
-	k.server.SetCheckRun(repo, sha, "build", "completed", "success")
+	main := k.Server.Heads(repo)["main"]
+	k.Server.SetStatus(repo, main, "e2e", "success")
+	k.Server.SetStatusAs("mallory", repo, main, "later", "success")
+	sha := k.Commit("feature/a")
+	k.Server.SetStatus(repo, sha, "e2e", "failure")
+	k.Server.SetStatusAs("mallory", repo, sha, "e2e", "success")
+	k.Server.SetStatusAs("mallory", repo, sha, "new", "success")
+	k.Server.SetCheckRun(repo, sha, "build", "completed", "success")
 	list := func() map[string]string {
 		got, err := k.client.Checks(t.Context(), repo, "main", sha)
 		require.NoError(t, err)
@@ -179,7 +179,7 @@ func TestIssuers(t *testing.T) {
 		"new by user/mallory": "passed ", "build by app/github-actions": "passed ",
 	}
 	require.Equal(t, want, list())
-	k.server.SetStatusAs("mallory", repo, main, "e2e", "success") // who may write can do that, too
-	k.clock.Add(int64(10 * time.Minute))
+	k.Server.SetStatusAs("mallory", repo, main, "e2e", "success") // who may write can do that, too
+	k.Clock.Add(int64(10 * time.Minute))
 	require.Equal(t, want, list())
 }

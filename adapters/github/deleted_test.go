@@ -22,10 +22,10 @@ import (
 func TestReportOfADeletedBranch(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.DeleteHead, s.Methods = true, []string{"squash"} })
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.DeleteHead, s.Methods = true, []string{"squash"} })
 	git, err := gitcli.New(t.Context(), gitcli.Options{Root: t.TempDir()})
 	require.NoError(t, err)
-	projects, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: repo, CloneURL: k.bare, Prefix: "SHP"})
+	projects, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: repo, CloneURL: k.Bare, Prefix: "SHP"})
 	require.NoError(t, err)
 	p, _ := projects.ByRepo(repo)
 	row := task.Task{ID: 1, Repo: repo, TrackerProjectID: "p", TrackerIssueID: "i", WorkItemID: "SHP-1", Branch: "feature/SHP-1-x", Title: "T"}
@@ -34,12 +34,11 @@ func TestReportOfADeletedBranch(t *testing.T) {
 	merged, err := git.Tip(t.Context(), space)
 	require.NoError(t, err)
 	require.NoError(t, git.Push(t.Context(), space, merged.SHA, ""))
-	pr, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: row.Branch, Base: "main", Title: "T"})
-	require.NoError(t, err)
+	pr := k.Pull(row.Branch)
 	row.State = stage.State{Stage: stage.Deploy, Phase: stage.PhaseRelease, Head: merged.SHA, Pushed: merged.SHA, PR: pr.Number}
 	row.State.MergeSHA, err = k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: merged.SHA, Title: "T"})
 	require.NoError(t, err)
-	require.NotContains(t, k.server.Heads(repo), row.Branch)
+	require.NotContains(t, k.Server.Heads(repo), row.Branch)
 	same, err := git.SameTree(t.Context(), space, row.State.MergeSHA, merged.SHA)
 	require.NoError(t, err)
 	require.True(t, same, "what was squashed is what was tested")
@@ -55,7 +54,7 @@ func TestReportOfADeletedBranch(t *testing.T) {
 		require.Contains(t, o.Error, "deploy-report.md is on the pull request")
 		require.Empty(t, o.Then)
 	}
-	require.Len(t, k.server.Comments(repo, int(pr.Number)), 1)
-	require.Contains(t, k.server.Comments(repo, int(pr.Number))[0], "It runs.")
-	require.NotContains(t, k.server.Heads(repo), row.Branch, "it is not made anew")
+	require.Len(t, k.Server.Comments(repo, int(pr.Number)), 1)
+	require.Contains(t, k.Server.Comments(repo, int(pr.Number))[0], "It runs.")
+	require.NotContains(t, k.Server.Heads(repo), row.Branch, "it is not made anew")
 }

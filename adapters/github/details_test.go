@@ -25,15 +25,15 @@ func (k *kit) failure(sha string) (string, error) {
 func TestFailureLog(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	sha := k.commit("feature/a")
-	k.server.SetCheckRun(repo, sha, "build", "completed", "failure")
+	sha := k.Commit("feature/a")
+	k.Server.SetCheckRun(repo, sha, "build", "completed", "failure")
 	var log strings.Builder
 	for i := range 500 {
 		fmt.Fprintf(&log, "2026-05-01T10:00:00.1234567Z step %d\n", i)
 	}
 	log.WriteString("2026-05-01T10:00:01.1234567Z \x1b[31mFAIL\x1b[0m TestCart \u202eevil\x00\n2026-05-01T10:00:02Z ##[error]Process completed with exit code 1.\n")
 	log.WriteString(strings.Repeat("2026-05-01T10:00:03Z Post job cleanup.\n", 200))
-	require.NoError(t, k.server.ShowFailure(repo, sha, "build", log.String(), forgetest.Annotation{Path: "cart.go", Line: 7, Message: "undefined: x\x1b[0m"}))
+	require.NoError(t, k.Server.ShowFailure(repo, sha, "build", log.String(), forgetest.Annotation{Path: "cart.go", Line: 7, Message: "undefined: x\x1b[0m"}))
 	text, err := k.failure(sha)
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(text, "cart.go:7: undefined: x\n"), text)
@@ -46,15 +46,15 @@ func TestFailureLog(t *testing.T) {
 func TestFailureLogInPart(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	sha := k.commit("feature/a")
-	k.server.SetCheckRun(repo, sha, "build", "completed", "failure")
+	sha := k.Commit("feature/a")
+	k.Server.SetCheckRun(repo, sha, "build", "completed", "failure")
 	note := forgetest.Annotation{Path: "cart.go", Line: 7, Message: strings.Repeat("x", 2*githost.FailureMax)}
-	require.NoError(t, k.server.ShowFailure(repo, sha, "build", "", note))
+	require.NoError(t, k.Server.ShowFailure(repo, sha, "build", "", note))
 	text, err := k.failure(sha)
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(text, "cart.go:7: xxx"))
 	require.LessOrEqual(t, len(text), githost.FailureMax)
-	k.server.Break("GET /repos/{owner}/{repo}/check-runs/{id}/annotations", forgetest.Denied)
+	k.Server.Break("GET /repos/{owner}/{repo}/check-runs/{id}/annotations", forgetest.Denied)
 	_, err = k.failure(sha)
 	require.ErrorIs(t, err, githost.ErrDenied)
 	require.NotContains(t, err.Error(), "sig=")

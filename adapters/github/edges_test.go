@@ -15,7 +15,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 )
 
 // answering makes a client of a server that answers by a function.
@@ -23,9 +23,7 @@ func answering(t *testing.T, f http.HandlerFunc) *github.Client {
 	t.Helper()
 	srv := httptest.NewServer(f)
 	t.Cleanup(srv.Close)
-	c, err := github.New(github.Options{BaseURL: srv.URL, Token: token, HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
-	require.NoError(t, err)
-	return c
+	return client(t, github.Options{BaseURL: srv.URL, HTTPClient: forgekit.HTTP(0)})
 }
 
 // withoutRules answers for a repository whose branches demand nothing, and whose commits have no
@@ -323,30 +321,7 @@ func TestRetries(t *testing.T) {
 // webhooks of the new name are the registered repository's. The examination has the new name.
 func TestRenamed(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
-	k.write("first", "1\n")
-	run(t, k.clone, "checkout", "--quiet", "-B", "feature/a")
-	head := k.write("second", "2\n")
-	_, err := k.client.Repository(t.Context(), repo)
-	require.NoError(t, err)
-	k.server.Rename(repo, "store/shop2")
-	hook, err := k.client.Decode("push", []byte(fmt.Sprintf(`{"ref":"refs/heads/x","after":"%s","repository":{"id":%d,"full_name":"store/shop2"}}`, head, k.server.RepoID(repo))))
-	require.NoError(t, err)
-	require.Equal(t, repo, hook.Repo, "a webhook is the first to say it")
-	pr, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
-	require.NoError(t, err)
-	again, err := k.client.PullRequest(t.Context(), repo, "feature/a")
-	require.NoError(t, err)
-	require.Equal(t, pr.Number, again.Number)
-	hook, err = k.client.Decode("push", []byte(`{"ref":"refs/heads/main","after":"`+head+`","repository":{"full_name":"Store/shop2"}}`))
-	require.NoError(t, err)
-	require.Equal(t, repo, hook.Repo)
-	_, err = k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
-	require.NoError(t, err)
-	require.Equal(t, 1, k.server.Merges())
-	r, err := k.client.Repository(t.Context(), repo)
-	require.NoError(t, err)
-	require.Equal(t, "store/shop2", r.Name)
+	forgekit.Renamed(open(t))
 }
 
 // The token goes to no other host with a write either.

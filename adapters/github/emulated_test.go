@@ -19,6 +19,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 )
 
 // lacking answers what emulate 0.11.2 does not have: statuses and rules, of which there are none.
@@ -58,7 +59,7 @@ github:
 		time.Sleep(2 * time.Second) // go-github leaves the timer of a request that was refused to its end
 	})
 	base := "http://127.0.0.1:" + port
-	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	web := forgekit.HTTP(0)
 	call := func(who, method, path string, in, out any) int {
 		body, err := json.Marshal(in)
 		require.NoError(t, err)

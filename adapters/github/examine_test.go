@@ -13,18 +13,18 @@ import (
 func TestRepositoryAndProtection(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"rebase", "merge"} })
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"rebase", "merge"} })
 	r, err := k.client.Repository(t.Context(), repo)
 	require.NoError(t, err)
 	require.Equal(t, githost.Repository{Name: repo, CloneURL: "https://github.com/" + repo + ".git", DefaultBranch: "main", Push: true, Methods: []string{"merge", "rebase"}}, r)
 	_, err = k.client.Repository(t.Context(), "acme/none")
 	require.ErrorIs(t, err, githost.ErrNotFound)
 
-	head := k.server.Heads(repo)["main"]
+	head := k.Server.Heads(repo)["main"]
 	b, err := k.client.Protection(t.Context(), repo, "main")
 	require.NoError(t, err)
 	require.Equal(t, githost.Protection{SHA: head, Contexts: []string{}}, b)
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Required["main"] = []string{"build", "e2e"} })
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Required["main"] = []string{"build", "e2e"} })
 	b, err = k.client.Protection(t.Context(), repo, "main")
 	require.NoError(t, err)
 	require.Equal(t, githost.Protection{SHA: head, Protected: true, Contexts: []string{"build", "e2e"}}, b)
@@ -40,7 +40,7 @@ func TestHooks(t *testing.T) {
 	require.ErrorIs(t, err, githost.ErrNotFound)
 	require.ErrorIs(t, k.client.AddWebhook(t.Context(), repo, "https://box.example.org/x", "secret"), githost.ErrNotFound)
 
-	k.server.SetSettings(repo, func(s *forgetest.Settings) {
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) {
 		s.Admin = true
 		s.Hooks = []forgetest.Hook{{URL: "https://a.example.org", ContentType: "form", Events: []string{"push", "status"}, Last: 500}, {URL: "https://b.example.org", Events: []string{"*"}}}
 	})
@@ -55,5 +55,5 @@ func TestHooks(t *testing.T) {
 	err = k.client.AddWebhook(t.Context(), repo, "https://box.example.org/x", "secret")
 	require.ErrorContains(t, err, "Hook already exists on this repository")
 	require.NotContains(t, err.Error(), "secret")
-	require.Equal(t, "secret", k.server.Settings(repo).Hooks[2].Secret)
+	require.Equal(t, "secret", k.Server.Settings(repo).Hooks[2].Secret)
 }

@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
@@ -38,13 +37,13 @@ type Options struct {
 // Client implements githost.Host, githost.Branches and githost.Receiver. It is
 // safe for concurrent use.
 type Client struct {
+	*edge
+
 	opt Options
 	api *gh.Client
 
 	app   *app         // nil: a token is used
 	files *http.Client // without the token
-
-	signed atomic.Pointer[signature.Secrets]
 
 	mu          sync.Mutex
 	self        string // the token's account; empty until it has answered
@@ -60,7 +59,7 @@ func New(o Options) (*Client, error) {
 	}
 	defaults.Fill(&o)
 	c := &Client{
-		opt: o, files: plain(o.HTTPClient),
+		edge: restclient.NewEdge(scheme, o.Secrets, o.Insecure), opt: o, files: plain(o.HTTPClient),
 		permissions: map[string]permission{}, rules: map[string]knownRules{},
 	}
 	if o.App == nil {
@@ -78,7 +77,6 @@ func New(o Options) (*Client, error) {
 			c.app.api.BaseURL = u
 		}
 	}
-	c.SetSecrets(o.Secrets)
 	return c, nil
 }
 

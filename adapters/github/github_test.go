@@ -1,16 +1,11 @@
 package github_test
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,208 +15,83 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/hosttest"
-	"github.com/signalbox-dev/signalbox/internal/apidoc"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
-	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	token  = "ghp_secret-token"
-	secret = "s3cret"
-	repo   = "acme/shop"
+	token  = forgekit.Token
+	secret = forgekit.Secret
+	repo   = forgekit.Repo
 )
 
-func run(t testing.TB, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "git", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=kim", "GIT_AUTHOR_EMAIL=kim@example.org", "GIT_COMMITTER_NAME=kim", "GIT_COMMITTER_EMAIL=kim@example.org")
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "git %v: %s", args, out)
-	return strings.TrimSpace(string(out))
-}
-
 type kit struct {
-	testing.TB
+	*forgekit.Kit
 	client *github.Client
-	server *forgetest.Server
-	bare   string
-	clone  string
-	n      int
-	clock  atomic.Int64 // how far the client's clock is ahead
-}
-
-// described holds what the client sends and the double answers against the host's own description.
-func described(t testing.TB, double http.Handler) http.Handler {
-	t.Helper()
-	d, err := apidoc.OfHost("github")
-	require.NoError(t, err)
-	return d.Watch(double, func(wrong string) { t.Error(wrong) }, "", "/graphql", "/_files/")
 }
 
 func setup(t testing.TB, o forgetest.Options) *kit {
 	t.Helper()
-	k := &kit{TB: t, bare: filepath.Join(t.TempDir(), "shop.git"), clone: filepath.Join(t.TempDir(), "clone")}
-	run(t, t.TempDir(), "init", "--quiet", "--bare", "--initial-branch=main", k.bare)
-	run(t, t.TempDir(), "clone", "--quiet", k.bare, k.clone)
-	run(t, k.clone, "checkout", "--quiet", "-B", "main")
-	k.write("shared.txt", "one\n")
-	o.Token, o.Secret = token, secret
-	k.server = forgetest.NewGitHub(o)
-	require.NoError(t, k.server.AddRepo(repo, k.bare))
-	srv := httptest.NewServer(described(t, k.server))
-	t.Cleanup(func() { k.server.Close(); srv.Close() })
-	var err error
-	k.client, err = github.New(github.Options{
-		BaseURL: srv.URL, Token: token, Secrets: signature.Of(secret),
-		Now:        func() time.Time { return time.Now().Add(time.Duration(k.clock.Load())) },
-		HTTPClient: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
-	})
-	require.NoError(t, err)
+	k := &kit{Kit: forgekit.New(t, "github", o)}
+	k.client = client(t, github.Options{BaseURL: k.URL, Secrets: signature.Of(secret), Now: k.Now, HTTPClient: forgekit.HTTP(5 * time.Second)})
+	k.Client = k.client
 	return k
 }
 
-// write commits a file on the branch that is checked out and pushes it.
-func (k *kit) write(name, body string) string {
-	k.Helper()
-	require.NoError(k, os.WriteFile(filepath.Join(k.clone, name), []byte(body), 0o600))
-	run(k, k.clone, "add", "--all")
-	run(k, k.clone, "commit", "--quiet", "-m", "change "+name)
-	run(k, k.clone, "push", "--quiet", "origin", "HEAD")
-	return run(k, k.clone, "rev-parse", "HEAD")
+// open makes a kit without options.
+func open(t *testing.T) *forgekit.Kit {
+	t.Helper()
+	return setup(t, forgetest.Options{}).Kit
 }
 
-func (k *kit) commit(branch string) string {
-	k.Helper()
-	if k.server.Heads(repo)[branch] == "" {
-		run(k, k.clone, "checkout", "--quiet", "-B", branch, "main")
-	} else {
-		run(k, k.clone, "checkout", "--quiet", branch)
-	}
-	k.n++
-	return k.write(fmt.Sprintf("file%d.txt", k.n), branch)
-}
-
-func (k *kit) conflict(branch string) string {
-	k.Helper()
-	run(k, k.clone, "checkout", "--quiet", "-B", branch, "main")
-	head := k.write("shared.txt", "theirs\n")
-	run(k, k.clone, "checkout", "--quiet", "main")
-	k.write("shared.txt", "ours\n")
-	return head
+// client makes a client with the token of a kit, unless there is another.
+func client(t testing.TB, o github.Options) *github.Client {
+	t.Helper()
+	o.Token = cmp.Or(o.Token, token)
+	c, err := github.New(o)
+	require.NoError(t, err)
+	return c
 }
 
 func TestConformance(t *testing.T) {
 	hosttest.Run(t, func(t *testing.T) hosttest.Fixture {
 		k := setup(t, forgetest.Options{})
-		return hosttest.Fixture{
-			Host: k.client, Repo: repo, Commit: k.commit, Conflict: k.conflict,
-			SetChecks: func(sha string, checks ...githost.Check) {
-				for _, c := range checks {
-					switch {
-					case c.Kind == "status":
-						k.server.SetStatus(repo, sha, c.Name, map[githost.CheckState]string{githost.CheckPassed: "success", githost.CheckFailed: "error"}[c.State])
-					case c.State == githost.CheckPending:
-						k.server.SetCheckRun(repo, sha, c.Name, "in_progress", "")
-					default:
-						k.server.SetCheckRun(repo, sha, c.Name, "completed", map[githost.CheckState]string{githost.CheckPassed: "skipped", githost.CheckCancelled: "stale", githost.CheckFailed: "failure"}[c.State])
-					}
+		f := k.Fixture(map[string]string{
+			"OpenPullRequest": "POST /repos/{owner}/{repo}/pulls", "Merge": "PUT /repos/{owner}/{repo}/pulls/{number}/merge",
+			"DeleteBranch": "DELETE /repos/{owner}/{repo}/git/refs/heads/{branch...}",
+		})
+		f.SetChecks = func(sha string, checks ...githost.Check) {
+			for _, c := range checks {
+				switch {
+				case c.Kind == "status":
+					k.Server.SetStatus(repo, sha, c.Name, map[githost.CheckState]string{githost.CheckPassed: "success", githost.CheckFailed: "error"}[c.State])
+				case c.State == githost.CheckPending:
+					k.Server.SetCheckRun(repo, sha, c.Name, "in_progress", "")
+				default:
+					k.Server.SetCheckRun(repo, sha, c.Name, "completed", map[githost.CheckState]string{githost.CheckPassed: "skipped", githost.CheckCancelled: "stale", githost.CheckFailed: "failure"}[c.State])
 				}
-			},
-			AddReview: func(branch string, r githost.Review) {
-				if !r.Bot {
-					k.server.SetRole(r.Author, string(r.Permission))
-				}
-				require.NoError(t, k.server.Review(repo, branch, r.Author, strings.ToUpper(string(r.State)), r.SHA, "b"))
-			},
-			Require: func(base string, names ...string) {
-				k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Required[base], s.Rules[base] = names[:1], names[1:] })
-			},
-			ShowFailure: func(sha, name, text string) { require.NoError(t, k.server.ShowFailure(repo, sha, name, text)) },
-			AddLineComment: func(branch string, c githost.LineComment) {
-				k.server.SetRole(c.Author, string(c.Permission))
-				require.NoError(t, k.server.Comment(repo, branch, forgetest.LineComment{Author: c.Author, Path: c.Path, Line: c.Line, Old: c.Old, Body: c.Body, SHA: c.SHA}))
-			},
-			Comments: func(number int64) []string { return k.server.Comments(repo, int(number)) },
-			Answers: func(branch, thread string) (out []string) {
-				for _, l := range k.server.LineComments(repo, branch) {
-					if l.Answers != 0 && strconv.Itoa(l.Answers) == thread {
-						out = append(out, l.Body)
-					}
-				}
-				return out
-			},
-			Self: forgetest.Self,
-			Fail: func(call string, how faulttest.Kind) {
-				calls := map[string]string{
-					"OpenPullRequest": "POST /repos/{owner}/{repo}/pulls", "Merge": "PUT /repos/{owner}/{repo}/pulls/{number}/merge",
-					"DeleteBranch": "DELETE /repos/{owner}/{repo}/git/refs/heads/{branch...}",
-				}
-				k.server.Break(calls[call], map[faulttest.Kind]forgetest.Fault{
-					faulttest.Final: forgetest.Denied, faulttest.Passing: forgetest.ErrorBefore, faulttest.Later: forgetest.TooMany,
-				}[how])
-			},
+			}
 		}
+		f.Require = func(base string, names ...string) {
+			k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Required[base], s.Rules[base] = names[:1], names[1:] })
+		}
+		f.ShowFailure = func(sha, name, text string) { require.NoError(t, k.Server.ShowFailure(repo, sha, name, text)) }
+		return f
 	})
 }
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	for fault, waits := range map[forgetest.Fault]bool{
-		forgetest.TooMany: true, forgetest.Secondary: true, forgetest.Primary: true,
-		forgetest.ErrorBefore: false, forgetest.ErrorAfter: false, forgetest.Dropped: false, forgetest.DroppedLate: false,
-	} {
-		t.Run(string(fault), func(t *testing.T) {
-			t.Parallel()
-			k := setup(t, forgetest.Options{})
-			head := k.commit("feature/a")
-			pr, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
-			require.NoError(t, err)
-			k.server.Fail(fault, fault, fault) // more than is tried at once
-			_, err = k.client.Checks(t.Context(), repo, "main", head)
-			var e *github.Error
-			require.ErrorAs(t, err, &e)
-			require.True(t, e.Retryable())
-			require.NotContains(t, err.Error(), "secret")
-			if waits {
-				require.Positive(t, e.RetryAfter())
-				require.LessOrEqual(t, e.RetryAfter(), 3*time.Second)
-				return
-			}
-			// A merge whose answer was lost is found, not made again.
-			k.server.Fail(fault)
-			sha, err := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
-			if err != nil {
-				require.ErrorAs(t, err, &e)
-				require.True(t, e.Retryable())
-				sha, err = k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
-				require.NoError(t, err)
-			}
-			require.Equal(t, k.server.Heads(repo)["main"], sha)
-			require.Equal(t, 1, k.server.Merges())
-		})
-	}
+	forgekit.Faults(t, open, forgetest.TooMany, forgetest.Secondary, forgetest.Primary)
 }
 
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	srv := httptest.NewServer(k.server)
-	defer srv.Close()
-	c, err := github.New(github.Options{BaseURL: srv.URL, Token: "wrong", HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
-	require.NoError(t, err)
-	require.ErrorIs(t, c.Ping(t.Context()), githost.ErrDenied)
-	require.NoError(t, k.client.Ping(t.Context()))
-	_, err = k.client.Checks(t.Context(), "acme/none", "main", strings.Repeat("a", 40))
-	require.ErrorIs(t, err, githost.ErrNotFound)
-	for _, bad := range []string{"", "acme", "a/b/c", "/x"} {
-		_, err = k.client.BranchesAt(t.Context(), bad, "x")
-		require.ErrorIs(t, err, githost.ErrNotFound)
-	}
+	forgekit.Denied(k.Kit, client(t, github.Options{BaseURL: k.URL, Token: "wrong", HTTPClient: forgekit.HTTP(0)}))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.Error(t, k.client.Ping(ctx))
@@ -230,7 +100,7 @@ func TestDenied(t *testing.T) {
 func TestNothingToMerge(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	run(t, k.clone, "push", "--quiet", "origin", "HEAD:refs/heads/feature/empty")
+	k.Git("push", "--quiet", "origin", "HEAD:refs/heads/feature/empty")
 	_, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/empty", Base: "main", Title: "T"})
 	require.ErrorContains(t, err, "No commits between")
 	var e *github.Error
@@ -304,61 +174,14 @@ func TestDecode(t *testing.T) {
 // A push, CI and a merge send signed webhooks that the client decodes.
 func TestJourneyOfWebhooks(t *testing.T) {
 	t.Parallel()
-	got := make(chan githost.Hook, 50)
-	k := setup(t, forgetest.Options{CI: func(p forgetest.Push) forgetest.Outcome {
-		if _, err := p.File("file1.txt"); err != nil {
-			return forgetest.Outcome{Conclusion: "failure", Title: err.Error()}
-		}
-		return forgetest.Outcome{Conclusion: "success", Title: "fine", After: time.Millisecond}
-	}})
-	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body := make([]byte, r.ContentLength)
-		for n := 0; n < len(body); {
-			m, err := r.Body.Read(body[n:])
-			if n += m; err != nil {
-				break
-			}
-		}
-		if !passes(k.client, r.Header, body) {
-			t.Error("the signature is wrong")
-		}
-		_, event := k.client.Delivery(r.Header)
-		h, err := k.client.Decode(event, body)
-		if err != nil {
-			t.Errorf("decode %s: %v", event, err)
-		}
-		got <- h
-	}))
-	defer receiver.Close()
-	k.server.SetHookURL(receiver.URL)
-	head := k.commit("feature/a")
-	_, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
-	require.NoError(t, err)
-	seen := map[string]githost.Hook{}
-	wait := func(want string) githost.Hook {
-		t.Helper()
-		for {
-			if h, ok := seen[want]; ok {
-				return h
-			}
-			select {
-			case h := <-got:
-				seen[h.Event+" "+h.State] = h
-			case <-time.After(10 * time.Second):
-				t.Fatalf("no %q among %v", want, seen)
-			}
-		}
-	}
-	require.Equal(t, head, wait("check_run passed").SHA)
-	require.NoError(t, k.server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
-	require.Equal(t, head, wait("pull_request_review approved").SHA)
-	require.NoError(t, k.server.Comment(repo, "feature/a", forgetest.LineComment{Author: "kim", Path: "a", Line: 1, Body: "Why?"}))
-	k.server.ResolveThread(repo, "feature/a", 1)
-	resolved := wait("pull_request_review_thread ")
-	require.Equal(t, []any{githost.HookThread, "resolved", head}, []any{resolved.Kind, resolved.Action, resolved.SHA})
-	require.NoError(t, k.server.Merge(repo, "feature/a"))
-	require.Equal(t, githost.HookMerged, wait("pull_request closed").Kind)
-	require.Error(t, k.server.Merge(repo, "feature/a"))
+	k := setup(t, forgetest.Options{CI: forgekit.CI})
+	forgekit.Journey(k.Kit, func(got <-chan forgekit.Delivered, approved forgekit.Delivered) {
+		require.Equal(t, "pull_request_review", approved.Hook.Event)
+		require.NoError(t, k.Server.Comment(repo, "feature/a", forgetest.LineComment{Author: "kim", Path: "a", Line: 1, Body: "Why?"}))
+		k.Server.ResolveThread(repo, "feature/a", 1)
+		resolved := k.Next(got, forgekit.Kind(githost.HookThread, "")).Hook
+		require.Equal(t, []any{"resolved", approved.Hook.SHA}, []any{resolved.Action, resolved.SHA})
+	})
 }
 
 func TestNewRefuses(t *testing.T) {

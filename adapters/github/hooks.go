@@ -11,22 +11,15 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
-// SetSecrets replaces Options.Secrets for the webhooks that come from now on.
-func (c *Client) SetSecrets(s signature.Secrets) { c.signed.Store(&s) }
+// edge has no name that an importer sees.
+type edge = restclient.Edge
 
-func (c *Client) secrets() signature.Secrets { return *c.signed.Load() }
-
-// scheme is that of GitHub's newer signature.
+// scheme is that of GitHub's newer signature; SHA-1 does not count.
 var scheme = signature.Scheme{In: []signature.Place{{Header: gh.SHA256SignatureHeader, Prefix: "sha256="}}}
-
-// Signature implements githost.Receiver. Only the SHA-256 signature counts; without
-// secrets nothing passes, unless Options.Insecure says so.
-func (c *Client) Signature(h http.Header) (*signature.Check, error) {
-	return scheme.Check(h.Get, c.secrets(), c.opt.Insecure, time.Time{})
-}
 
 // Habits implements githost.Receiver. GitHub waits 10 s; what was refused, a person sends
 // again.
@@ -148,7 +141,7 @@ var readers = map[string]func(payload) githost.Hook{
 func (c *Client) Decode(event string, body []byte) (githost.Hook, error) {
 	return githost.DecodeHook("github", event, body, readers, func(h *githost.Hook, p payload) {
 		h.Repo, h.Sender, h.Bot = c.names.Registered(p.Repository.FullName, p.Repository.ID), p.Sender.Login, p.Sender.Type == bot
-		h.Unsigned = len(c.secrets()) == 0 && c.opt.Insecure
+		h.Unsigned = restclient.TakesUnsigned(c.edge)
 	})
 }
 

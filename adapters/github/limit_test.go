@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/gittest"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -52,7 +53,7 @@ func (h read) BranchesAt(ctx context.Context, repo, sha string) ([]string, error
 // of the looks, the most of them the reconciler's; when CI has ended, and its webhook is lost, the card goes on within the longer pause.
 func TestWaitingForCIKeepsTheLimit(t *testing.T) {
 	bare := filepath.Join(t.TempDir(), "app.git")
-	run(t, t.TempDir(), "init", "--quiet", "--bare", "--initial-branch=main", bare)
+	gittest.Run(t, t.TempDir(), "init", "--quiet", "--bare", "--initial-branch=main", bare)
 	looks := map[bool]int{}
 	for _, heard := range []bool{false, true} {
 		var double *forgetest.Server

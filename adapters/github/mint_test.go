@@ -20,13 +20,13 @@ func TestMintedToken(t *testing.T) {
 	k, c, _ := appKit(t, map[string]string{"contents": "write", "metadata": "read"})
 	token, expires, err := c.MintToken(t.Context(), repo, map[string]string{"contents": "read"})
 	require.NoError(t, err)
-	require.Equal(t, []string{token}, k.server.Valid())
+	require.Equal(t, []string{token}, k.Server.Valid())
 	require.WithinDuration(t, time.Now().Add(time.Hour), expires, time.Minute)
 	own, err := c.Token(t.Context(), repo)
 	require.NoError(t, err)
 	require.NotEqual(t, token, own, "the service goes on with its own")
 	require.NoError(t, c.RevokeToken(t.Context(), token))
-	require.Equal(t, []string{own}, k.server.Valid())
+	require.Equal(t, []string{own}, k.Server.Valid())
 	require.NoError(t, c.RevokeToken(t.Context(), token), "again")
 
 	for name, permissions := range map[string]map[string]string{"none": nil, "unknown": {"everything": "read"}, "level": {"contents": "all"}, "more than the app has": {"deployments": "write"}} {
@@ -35,7 +35,7 @@ func TestMintedToken(t *testing.T) {
 	}
 	_, _, err = c.MintToken(t.Context(), "acme/none", map[string]string{"contents": "read"})
 	require.ErrorIs(t, err, githost.ErrNotFound)
-	require.Equal(t, []string{own}, k.server.Valid())
+	require.Equal(t, []string{own}, k.Server.Valid())
 	plain, err := github.New(github.Options{Token: "t"})
 	require.NoError(t, err)
 	_, _, err = plain.MintToken(t.Context(), repo, map[string]string{"contents": "read"})

@@ -8,6 +8,8 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
 const permissionCall = "GET /repos/{owner}/{repo}/collaborators/{login}/permission"
@@ -15,11 +17,7 @@ const permissionCall = "GET /repos/{owner}/{repo}/collaborators/{login}/permissi
 // reviewed has a pull request that kim, who may write, has approved.
 func reviewed(t *testing.T) *kit {
 	k := setup(t, forgetest.Options{})
-	k.commit("feature/a")
-	_, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
-	require.NoError(t, err)
-	k.server.SetRole("kim", "write")
-	require.NoError(t, k.server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
+	k.Approved()
 	return k
 }
 
@@ -36,10 +34,10 @@ func (k *kit) permission() githost.Permission {
 func TestPermissionThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	k := reviewed(t)
-	k.server.Break(permissionCall, forgetest.TooMany)
+	k.Server.Break(permissionCall, forgetest.TooMany)
 	_, err := k.client.Reviews(t.Context(), repo, "feature/a")
 	require.ErrorContains(t, err, "what kim may do in acme/shop")
-	k.server.Break(permissionCall, forgetest.Denied)
+	k.Server.Break(permissionCall, forgetest.Denied)
 	require.Equal(t, githost.PermissionUnknown, k.permission())
 }
 
@@ -48,9 +46,9 @@ func TestPermissionIsRemembered(t *testing.T) {
 	t.Parallel()
 	k := reviewed(t)
 	require.Equal(t, githost.PermissionWrite, k.permission())
-	k.server.SetRole("kim", "read")
+	k.Server.SetRole("kim", "read")
 	require.Equal(t, githost.PermissionWrite, k.permission())
-	k.clock.Add(int64(time.Hour))
+	k.Clock.Add(int64(time.Hour))
 	require.Equal(t, githost.PermissionRead, k.permission())
 }
 
@@ -58,12 +56,11 @@ func TestPermissionIsRemembered(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	k.commit("feature/a")
-	_, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
-	require.NoError(t, err)
-	k.server.SetRole("member", "read") // the fake says MEMBER of every account with a role
+	k.Commit("feature/a")
+	k.Pull("feature/a")
+	k.Server.SetRole("member", "read") // the fake says MEMBER of every account with a role
 	for _, author := range []string{"ghost", "member", "a/../kim"} {
-		require.NoError(t, k.server.Review(repo, "feature/a", author, "APPROVED", "", ""))
+		require.NoError(t, k.Server.Review(repo, "feature/a", author, "APPROVED", "", ""))
 	}
 	list, err := k.client.Reviews(t.Context(), repo, "feature/a")
 	require.NoError(t, err)
@@ -76,49 +73,25 @@ func TestStrangers(t *testing.T) {
 // A pull request is read with its readiness: what people do to it, and the approvals that its base demands and it has.
 func TestReadiness(t *testing.T) {
 	t.Parallel()
+	forgekit.Readiness(open(t))
+}
+
+// The double refuses, closes and reopens as GitHub does.
+func TestMergeOfWhatIsClosed(t *testing.T) {
+	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	head := k.commit("feature/a")
-	pr, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
-	require.NoError(t, err)
-	number := pr.Number
-	m := githost.Merge{Repo: repo, Number: number, HeadSHA: head, Title: "T"}
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Required["main"], s.Approvals, s.Admin = nil, 2, true })
-	k.server.SetRole("kim", "write")
-	k.server.SetRole("lee", "admin")
-	row := func() (string, string) {
-		pr, err := k.client.PullRequest(t.Context(), repo, "feature/a")
-		require.NoError(t, err)
-		at := pr.Row("main")
-		return at.State, at.Why(pr, "main")
-	}
-	for _, c := range []struct {
-		change func(*forgetest.Pull)
-		state  string
-	}{
-		{func(p *forgetest.Pull) { p.Draft = true }, githost.PullDraft},
-		{func(p *forgetest.Pull) { p.Draft, p.Base = false, "release" }, githost.PullRetargeted},
-		{func(p *forgetest.Pull) { p.Base, p.Open = "main", false }, githost.PullClosed},
-		{func(p *forgetest.Pull) { p.Open = true }, githost.PullUnapproved},
-	} {
-		k.server.ChangePull(repo, "feature/a", "ann", "edited", c.change)
-		state, _ := row()
-		require.Equal(t, c.state, state)
-		if state == githost.PullRetargeted {
-			continue // main itself demands them
-		}
+	m := forgekit.Closed(k.Kit)
+	for standing, is := range map[string]error{"blocked": githost.ErrDenied, "draft": githost.ErrDenied, "behind": githost.ErrBehind, "dirty": githost.ErrNotMergeable} {
+		k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing, s.Refusal = standing, "in GitHub's words" })
 		_, err := k.client.Merge(t.Context(), m)
-		require.ErrorIs(t, err, githost.ErrDenied)
+		require.ErrorIs(t, err, is, standing)
+		require.ErrorContains(t, err, "in GitHub's words")
+		require.False(t, fault.Retryable(err))
 	}
-	for _, c := range []struct{ author, says string }{{"guest", "2 approvals by people"}, {"kim", "1 approval by somebody"}, {"kim", "1 approval by somebody"}} {
-		require.NoError(t, k.server.Review(repo, "feature/a", c.author, "APPROVED", "", ""))
-		_, why := row()
-		require.Contains(t, why, "waits for "+c.says)
-		_, err := k.client.Merge(t.Context(), m)
-		require.ErrorContains(t, err, why)
-	}
-	require.NoError(t, k.server.Review(repo, "feature/a", "lee", "APPROVED", "", ""))
-	state, _ := row()
-	require.NotEqual(t, githost.PullUnapproved, state)
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing = "unknown" })
+	_, err := k.client.Merge(t.Context(), m)
+	require.True(t, fault.Retryable(err))
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing, s.Refusal = "", "" })
 	_, err = k.client.Merge(t.Context(), m)
 	require.NoError(t, err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/gittest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
@@ -131,15 +132,14 @@ func TestPagesWithoutEnd(t *testing.T) {
 func TestMergeMethod(t *testing.T) {
 	t.Parallel()
 	k := setup(t, forgetest.Options{})
-	k.server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"squash"} })
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"squash"} })
 	for i, c := range []struct {
 		method  githost.MergeMethod
 		refused string
 	}{{method: githost.MergeSquash}, {githost.MergeRebase, "Rebase merges are not allowed on this repository."}, {githost.MergeCommit, "Merge commits are not allowed"}, {}} {
 		branch := fmt.Sprintf("feature/%d", i)
-		head := k.commit(branch)
-		pr, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: branch, Base: "main", Title: "T"})
-		require.NoError(t, err)
+		head := k.Commit(branch)
+		pr := k.Pull(branch)
 		sha, err := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T", Method: c.method})
 		if c.refused != "" {
 			require.ErrorIs(t, err, githost.ErrDenied)
@@ -147,8 +147,8 @@ func TestMergeMethod(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		require.Len(t, strings.Fields(run(t, k.bare, "rev-list", "--parents", "-n1", sha)), 2, "one parent")
-		run(t, k.clone, "checkout", "--quiet", "main")
-		run(t, k.clone, "pull", "--quiet", "origin", "main")
+		require.Len(t, strings.Fields(gittest.Run(t, k.Bare, "rev-list", "--parents", "-n1", sha)), 2, "one parent")
+		k.Git("checkout", "--quiet", "main")
+		k.Git("pull", "--quiet", "origin", "main")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
@@ -25,22 +26,22 @@ func TestSignature(t *testing.T) {
 	h.Set("X-GitHub-Delivery", "d1")
 	h.Set("X-GitHub-Event", "ping")
 	c := client(secret, false)
-	require.True(t, passes(c, h, body))
+	require.True(t, forgekit.Passes(c, h, body))
 	id, event := c.Delivery(h)
 	require.Equal(t, []string{"d1", "ping"}, []string{id, event})
-	require.False(t, passes(c, h, append(body, ' ')))
+	require.False(t, forgekit.Passes(c, h, append(body, ' ')))
 	sha1Only := http.Header{}
 	sha1Only.Set("X-Hub-Signature", "sha1=9ac1053c5c7e1d30e0d7ed6fdf77f14980c58960")
-	require.False(t, passes(c, sha1Only, body), "SHA-1 does not count")
+	require.False(t, forgekit.Passes(c, sha1Only, body), "SHA-1 does not count")
 	for _, bad := range []string{"", "sha256=", "sha1=9ac1053c5c7e1d30e0d7ed6fdf77f14980c58960", good[:40], "sha256=" + strings.Repeat("zz", 32)} {
 		h.Set("X-Hub-Signature-256", bad)
-		require.False(t, passes(c, h, body), bad)
+		require.False(t, forgekit.Passes(c, h, body), bad)
 	}
 	h.Set("X-Hub-Signature-256", good)
 	c.SetSecrets(signature.Of("another"))
-	require.False(t, passes(c, h, body))
+	require.False(t, forgekit.Passes(c, h, body))
 	c.SetSecrets(signature.Of("another", secret))
-	require.True(t, passes(c, h, body))
-	require.False(t, passes(client("", false), http.Header{}, body), "no secret lets nobody in")
-	require.True(t, passes(client("", true), http.Header{}, body))
+	require.True(t, forgekit.Passes(c, h, body))
+	require.False(t, forgekit.Passes(client("", false), http.Header{}, body), "no secret lets nobody in")
+	require.True(t, forgekit.Passes(client("", true), http.Header{}, body))
 }

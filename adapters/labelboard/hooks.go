@@ -7,26 +7,18 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// SetSecrets replaces Options.Secrets for the webhooks that come from now on.
-func (c *Client) SetSecrets(s signature.Secrets) { c.signed.Store(&s) }
+// edge has no name that an importer sees.
+type edge = restclient.Edge
 
-func (c *Client) secrets() signature.Secrets { return *c.signed.Load() }
-
-// scheme is that of both hosts.
+// scheme is that of both hosts, GitHub's.
 var scheme = signature.Scheme{In: []signature.Place{{Header: "X-Hub-Signature-256", Prefix: "sha256="}}}
-
-// Signature implements tracker.Receiver. Both hosts sign in GitHub's form; without secrets
-// nothing passes, unless Options.Insecure is set.
-func (c *Client) Signature(h http.Header) (*signature.Check, error) {
-	return scheme.Check(h.Get, c.secrets(), c.opt.Insecure, time.Time{})
-}
 
 // Habits implements tracker.Receiver.
 func (c *Client) Habits() signature.Habits { return c.opt.Issues.Habits }
@@ -83,7 +75,7 @@ func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
 		return tracker.Hook{}, fmt.Errorf("labelboard: a webhook of %q without an issue or a repository", event)
 	}
 	h.ItemID = c.ItemID(h.ProjectID, p.Issue.Number)
-	h.Unsigned = len(c.secrets()) == 0 && c.opt.Insecure
+	h.Unsigned = restclient.TakesUnsigned(c.edge)
 	h.Self, _ = c.Own(h.ActorID) // while that is not known yet, it is judged later by the actor
 	return h, nil
 }

@@ -28,7 +28,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/restclient"
@@ -49,11 +48,11 @@ type Options struct {
 // Client implements tracker.Tracker with every optional port of package tracker, and
 // tracker.Receiver. It is safe for concurrent use.
 type Client struct {
+	*edge
+
 	opt  Options
 	rest *restclient.Client
 	site string // how ids of items begin: the address of the pages without its scheme, and a slash
-
-	signed atomic.Pointer[signature.Secrets]
 
 	mu      sync.Mutex
 	own     string // login of our account, in lower case; empty: it was not read yet
@@ -88,10 +87,10 @@ func New(o Options) (*Client, error) {
 	defaults.Fill(&o)
 	_, site, _ := strings.Cut(o.Issues.Web, "://")
 	c := &Client{
-		opt: o, rest: calls(o.Issues.REST), site: site + "/", boards: map[string]board{}, glances: map[string]glanced{},
+		edge: restclient.NewEdge(scheme, o.Secrets, o.Insecure), opt: o,
+		rest: calls(o.Issues.REST), site: site + "/", boards: map[string]board{}, glances: map[string]glanced{},
 		posting: map[string]chan struct{}{}, posted: map[string]string{},
 	}
-	c.SetSecrets(o.Secrets)
 	return c, nil
 }
 

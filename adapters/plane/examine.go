@@ -101,14 +101,14 @@ func (t token) who() string { return cmp.Or(t.account.Name, t.account.Email, t.a
 
 // mendProject says what mends a project that cannot be read: the workspace, the account's membership, or the id.
 func (c *Client) mendProject(ctx context.Context, id, workspace, registry string) string {
-	list, err := c.Projects(ctx)
+	list, err := c.projects(ctx)
 	switch {
 	case err != nil && !fault.Retryable(err):
 		return "; the token may not read the workspace: correct " + workspace + " (the slug of its pages), or invite the account at " +
 			c.membersPage()
 	case err != nil || len(list) == 0:
 		return ""
-	case slices.ContainsFunc(list, func(p Project) bool { return p.ID == id }):
+	case slices.ContainsFunc(list, func(p project) bool { return p.ID == id }):
 		return "; the project is there, and the token's account is no member of it: make it one at " + c.projectMembers(id)
 	}
 	var names []string

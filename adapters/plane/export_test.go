@@ -21,5 +21,11 @@ func (c *Client) Account(ctx context.Context, projectID string) (id string, may 
 	return id, may, err
 }
 
+// Project is one that the token sees.
+type Project = project
+
+// Projects lists the projects of the workspace.
+func (c *Client) Projects(ctx context.Context) ([]Project, error) { return c.projects(ctx) }
+
 // What tests use and no other package does.
 var EscapeHTML = escapeHTML

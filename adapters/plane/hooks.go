@@ -14,19 +14,11 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// SetSecrets replaces Options.Secrets for the webhooks that come from now on.
-func (c *Client) SetSecrets(s signature.Secrets) { c.signed.Store(&s) }
-
-func (c *Client) secrets() signature.Secrets { return *c.signed.Load() }
+// edge has no name that an importer sees.
+type edge = restclient.Edge
 
 // scheme is how Plane signs.
 var scheme = signature.Scheme{In: []signature.Place{{Header: "X-Plane-Signature"}}}
-
-// Signature implements tracker.Receiver. Without secrets nothing passes, unless
-// Options.Insecure says so.
-func (c *Client) Signature(h http.Header) (*signature.Check, error) {
-	return scheme.Check(h.Get, c.secrets(), c.opt.Insecure, time.Time{})
-}
 
 // Habits implements tracker.Receiver. Plane waits 30 s, and sends again only what it got no
 // answer to.
@@ -102,7 +94,7 @@ func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
 		return tracker.Hook{}, fmt.Errorf("plane: a webhook of %q about %.60q in %.60q, of which an id is no UUID",
 			e.Event, h.ItemID, h.ProjectID)
 	}
-	h.Unsigned = len(c.secrets()) == 0 && c.opt.Insecure
+	h.Unsigned = restclient.TakesUnsigned(c.edge)
 	if h.Kind == tracker.HookComment {
 		h.Self = source == c.opt.Source
 		return h, nil

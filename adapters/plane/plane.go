@@ -17,7 +17,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/defaults"
@@ -48,12 +47,13 @@ type Options struct {
 // Client implements tracker.Tracker, tracker.Accounts, tracker.Board, tracker.Log,
 // tracker.People, tracker.Budgeted and tracker.Receiver. It is safe for concurrent use.
 type Client struct {
+	*edge
+
 	opt  Options
 	rest *restclient.Client
 
 	timeout time.Duration // of one request
 
-	signed  atomic.Pointer[signature.Secrets]
 	budgets map[string]*budget // by token; never changed
 	recent  recent
 	posting posting
@@ -81,7 +81,7 @@ func New(o Options) (*Client, error) {
 		o.Sleep = func(ctx context.Context, d time.Duration) error { return run.Sleep(ctx, run.Real{}, d) }
 	}
 	c := &Client{
-		opt: o,
+		edge: restclient.NewEdge(scheme, o.Secrets, o.Insecure), opt: o,
 		own: map[string]bool{}, boards: map[string]board{}, budgets: map[string]*budget{},
 	}
 	for _, t := range c.tokens() {
@@ -98,7 +98,6 @@ func New(o Options) (*Client, error) {
 		Service: service, Base: strings.TrimSuffix(u.String(), "/") + "/api/v1/", HTTP: restclient.Straight(&own),
 		Now: o.Now, Refuse: refuse, Sign: func(r *http.Request, token string) { r.Header.Set("X-Api-Key", token) },
 	}
-	c.SetSecrets(o.Secrets)
 	return c, nil
 }
 

@@ -48,7 +48,7 @@ func (o *OnPlane) find(ctx context.Context, a proposal.Answers, of Options) (id,
 		return "", "", fmt.Errorf("ORCH_PLANE_TOKEN is refused, or ORCH_PLANE_URL is no Plane: %w; "+
 			"tokens are made in the profile settings (API tokens) at %s", err, of.BaseURL)
 	}
-	list, err := c.Projects(ctx)
+	list, err := c.projects(ctx)
 	if err != nil {
 		return "", "", fmt.Errorf("--plane-workspace: the workspace %s cannot be read: %w; "+
 			"its slug stands in the addresses of its pages at %s", of.Workspace, err, of.BaseURL)
@@ -69,7 +69,7 @@ func (o *OnPlane) find(ctx context.Context, a proposal.Answers, of Options) (id,
 	if err != nil || wanted == "" {
 		return "", "", err
 	}
-	at := slices.IndexFunc(list, func(p Project) bool {
+	at := slices.IndexFunc(list, func(p project) bool {
 		return p.ID == wanted || strings.EqualFold(p.Identifier, wanted) || strings.EqualFold(p.Name, wanted)
 	})
 	if at < 0 {

@@ -10,13 +10,13 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// Project is one that the token sees.
-type Project struct{ ID, Identifier, Name string }
+// project is one that the token sees.
+type project struct{ ID, Identifier, Name string }
 
-// Projects lists the projects of the workspace.
-func (c *Client) Projects(ctx context.Context) (out []Project, err error) {
+// projects lists the projects of the workspace.
+func (c *Client) projects(ctx context.Context) (out []project, err error) {
 	path := "workspaces/" + url.PathEscape(c.opt.Workspace) + "/projects/"
-	err = each(ctx, c, path, func(p Project) { out = append(out, p) })
+	err = each(ctx, c, path, func(p project) { out = append(out, p) })
 	return out, err
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
+	"github.com/signalbox-dev/signalbox/internal/gittest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -26,9 +26,7 @@ func checkout(t *testing.T) func(args ...string) string {
 	}
 	git := func(args ...string) string {
 		t.Helper()
-		out, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput()
-		require.NoError(t, err, "%s: %s", args, out)
-		return string(out)
+		return gittest.Run(t, "", args...)
 	}
 	git("init", "--quiet", "--initial-branch=app-1")
 	git("config", "user.name", "agent")

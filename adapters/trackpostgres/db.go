@@ -4,7 +4,7 @@
 // A call that returns nil is committed. When the answer to a commit is lost, the store
 // looks: every transaction leaves its number behind. What may go away by itself (a
 // restart, a failover, a deadlock) is tried again inside for Options.Patience and then
-// returned as *UnavailableError.
+// returned as an error that is retryable (package fault).
 package trackpostgres
 
 import (
@@ -50,12 +50,6 @@ type Tracks struct {
 	db     *sql.DB
 	schema string
 }
-
-// ErrClosed is the error of every call after Close.
-var ErrClosed = trackstore.ErrClosed
-
-// UnavailableError is the error of a server that was away for longer than Options.Patience.
-type UnavailableError = trackstore.UnavailableError
 
 var schemaForm = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 
@@ -145,7 +139,7 @@ func (o Options) prepare(ctx context.Context, conn *sql.Conn) error {
 
 // Alone makes the caller the only collector of the schema, in any process, until it calls
 // unlock or its connection ends: runs that are taken up would get in each other's way. Another
-// one at work is a *BusyError.
+// one at work is an error.
 func (s *Tracks) Alone(ctx context.Context) (unlock func() error, err error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
@@ -154,7 +148,7 @@ func (s *Tracks) Alone(ctx context.Context) (unlock func() error, err error) {
 	name, taken := "signalbox collector of "+s.schema, false
 	if err := conn.QueryRowContext(ctx, "select pg_try_advisory_lock(hashtextextended($1, 0))", name).Scan(&taken); err != nil || !taken {
 		if err == nil {
-			err = &BusyError{s.schema}
+			err = fmt.Errorf("trackpostgres: another collector is at work in schema %s: wait until it has ended", s.schema)
 		}
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -167,12 +161,4 @@ func (s *Tracks) Alone(ctx context.Context) (unlock func() error, err error) {
 		}
 		return conn.Close()
 	}, nil
-}
-
-// BusyError says that another collector is at work.
-type BusyError struct{ Schema string }
-
-// Error names the schema.
-func (e *BusyError) Error() string {
-	return "trackpostgres: another collector is at work in schema " + e.Schema + ": wait until it has ended"
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/signalbox-dev/signalbox/examples/server/command"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/gittest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/internal/telegramtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -216,16 +217,7 @@ func (w *world) read(name string) string {
 // git runs git as a person would.
 func (w *world) git(dir string, args ...string) string {
 	w.Helper()
-	cmd := exec.CommandContext(w.Context(), "git", args...)
-	cmd.Dir = dir
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + w.dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_COUNT=1",
-		"GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
-		"GIT_AUTHOR_NAME=Kim", "GIT_AUTHOR_EMAIL=kim@example.org", "GIT_COMMITTER_NAME=Kim", "GIT_COMMITTER_EMAIL=kim@example.org",
-	}
-	out, err := cmd.CombinedOutput()
-	require.NoError(w, err, "git %v: %s", args, out)
-	return strings.TrimSpace(string(out))
+	return gittest.Run(w, dir, append([]string{"-c", "safe.directory=*"}, args...)...)
 }
 
 func (w *world) commit(dir, name, body string) string {

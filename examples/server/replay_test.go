@@ -95,7 +95,7 @@ func TestReplay(t *testing.T) {
 	require.Equal(t, 6, code, out+errs)
 	var against app.Against
 	require.NoError(t, json.Unmarshal([]byte(out), &against))
-	require.Equal(t, map[admin.Cause]int{admin.CausePerson: 1, admin.CauseLater: 1}, against.Causes)
+	require.Equal(t, map[admin.Cause]int{"other person": 1, "later": 1}, against.Causes)
 	require.Empty(t, against.Unknown)
 	out, errs, code = w.command("backtest")
 	require.Zero(t, code, errs)

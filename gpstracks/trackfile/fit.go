@@ -56,7 +56,7 @@ func decodeFIT(body []byte, most int) (tracks []gpx.Track, err error) {
 		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		switch {
 		case r.left < 0:
-			return nil, &LimitError{fmt.Sprintf("FIT: there are more than %d points", most)}
+			return nil, &limitError{fmt.Sprintf("FIT: there are more than %d points", most)}
 		case err != nil && (!cut || !ended || len(r.points) == 0):
 			if n := len(tracks); n > 0 { // those before it are whole
 				tracks[n-1].CutOff = true

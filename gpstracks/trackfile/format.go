@@ -5,27 +5,29 @@ import (
 	"strings"
 )
 
-// Format names the kind of a file.
+// Format names the kind of a file, as in GPX, gzip or GeoJSON.
 type Format string
 
 // The formats that are read.
 const (
-	GPX     Format = "GPX"
-	TCX     Format = "TCX"
-	KML     Format = "KML"
-	FIT     Format = "FIT"
-	GeoJSON Format = "GeoJSON"
-	IGC     Format = "IGC"
-	NMEA    Format = "NMEA"
-	Gzip    Format = "gzip"
-	Bzip2   Format = "bzip2"
-	ZIP     Format = "ZIP" // KMZ too
-	Tar     Format = "tar"
-	XML     Format = "XML" // of which a document is made that may be one of the above, in another encoding
+	formatGPX     Format = "GPX"
+	formatTCX     Format = "TCX"
+	formatKML     Format = "KML"
+	formatFIT     Format = "FIT"
+	formatGeoJSON Format = "GeoJSON"
+	formatIGC     Format = "IGC"
+	formatNMEA    Format = "NMEA"
+	formatGzip    Format = "gzip"
+	formatBzip2   Format = "bzip2"
+	formatZIP     Format = "ZIP" // KMZ too
+	formatTar     Format = "tar"
+	formatXML     Format = "XML" // of which a document is made that may be one of the above, in another encoding
 )
 
 // contains reports a format of compressions and archives.
-func (f Format) contains() bool { return f == Gzip || f == Bzip2 || f == ZIP || f == Tar }
+func (f Format) contains() bool {
+	return f == formatGzip || f == formatBzip2 || f == formatZIP || f == formatTar
+}
 
 // peeked bounds the bytes that sniff sees.
 const peeked = 4096
@@ -49,12 +51,12 @@ type signature struct {
 // signatures are the first bytes of formats that are not text.
 func signatures() []signature {
 	return []signature{
-		{0, "\x1f\x8b", Gzip},
-		{0, "BZh", Bzip2},
-		{0, "PK\x03\x04", ZIP},
-		{0, "PK\x05\x06", ZIP}, // an empty one
-		{257, "ustar", Tar},
-		{8, ".FIT", FIT},
+		{0, "\x1f\x8b", formatGzip},
+		{0, "BZh", formatBzip2},
+		{0, "PK\x03\x04", formatZIP},
+		{0, "PK\x05\x06", formatZIP}, // an empty one
+		{257, "ustar", formatTar},
+		{8, ".FIT", formatFIT},
 		{0, "7z\xbc\xaf\x27\x1c", "7-Zip"},
 		{0, "Rar!\x1a\x07", "RAR"},
 		{0, "\xfd7zXZ\x00", "xz"},
@@ -91,15 +93,15 @@ func sniffText(begin []byte) Format {
 		case has("<html", "<!doctype html"):
 			return "HTML"
 		case has("<gpx"):
-			return GPX
+			return formatGPX
 		case has("<trainingcenterdatabase"):
-			return TCX
+			return formatTCX
 		case has("<kml"):
-			return KML
+			return formatKML
 		case has("<osm"):
 			return "OSM XML"
 		}
-		return XML
+		return formatXML
 	case strings.HasPrefix(text, "[Params]"):
 		return "Polar HRM"
 	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
@@ -107,13 +109,13 @@ func sniffText(begin []byte) Format {
 		case has(`"topology"`):
 			return "TopoJSON"
 		case has(`"feature`, `"coordinates"`, `"geometries"`): // "type" may come last
-			return GeoJSON
+			return formatGeoJSON
 		}
 		return "JSON"
 	case strings.HasPrefix(text, "$G"), strings.HasPrefix(text, "$P"):
-		return NMEA
+		return formatNMEA
 	case strings.HasPrefix(text, "A") && has("\nhfdte", "\rhfdte"):
-		return IGC
+		return formatIGC
 	case has("ozi") && has("track point"), strings.HasPrefix(lower, "oziexplorer"):
 		return "OziExplorer PLT"
 	}

@@ -82,7 +82,7 @@ const deepest = 8
 
 func (r *features) read(g *geo, depth int) error {
 	if depth > deepest {
-		return &LimitError{fmt.Sprintf("GeoJSON: collections are more than %d deep", deepest)}
+		return &limitError{fmt.Sprintf("GeoJSON: collections are more than %d deep", deepest)}
 	}
 	switch {
 	case g.Type == "FeatureCollection":
@@ -126,7 +126,7 @@ func (r *features) geometry(t *gpx.Track, g *geo, times [][]string, lines *bool,
 		r.waypoints++
 	case "GeometryCollection":
 		if depth > deepest {
-			return &LimitError{fmt.Sprintf("GeoJSON: collections are more than %d deep", deepest)}
+			return &limitError{fmt.Sprintf("GeoJSON: collections are more than %d deep", deepest)}
 		}
 		for i := range g.Geometries {
 			if err := r.geometry(t, &g.Geometries[i], nil, lines, depth+1); err != nil {
@@ -144,7 +144,7 @@ func (r *features) geometry(t *gpx.Track, g *geo, times [][]string, lines *bool,
 			at = times[i]
 		}
 		if r.left -= len(line); r.left < 0 {
-			return &LimitError{"GeoJSON: there are too many points"}
+			return &limitError{"GeoJSON: there are too many points"}
 		}
 		if points := segment(t, line, at); len(points) > 0 {
 			t.Segments = append(t.Segments, points)

@@ -17,7 +17,7 @@ import (
 func readLog(format Format, body []byte, most int) ([]gpx.Track, error) {
 	l := logbook{}
 	read := l.igc
-	if format == NMEA {
+	if format == formatNMEA {
 		read = l.nmea
 	} else {
 		l.Type = gpx.Flight
@@ -29,7 +29,7 @@ func readLog(format Format, body []byte, most int) ([]gpx.Track, error) {
 		case !ok:
 			l.BadPoints++
 		case fix && len(points) == most:
-			return nil, &LimitError{fmt.Sprintf("%s: there are more than %d points", format, most)}
+			return nil, &limitError{fmt.Sprintf("%s: there are more than %d points", format, most)}
 		case fix:
 			points = append(points, p)
 		}

@@ -63,11 +63,11 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("the file is %s: %s", e.Format, e.Advice)
 }
 
-// LimitError names the one of the Limits that a file exceeds.
-type LimitError struct{ Reason string }
+// limitError names the one of the Limits that a file exceeds.
+type limitError struct{ Reason string }
 
 // Error gives the reason.
-func (e *LimitError) Error() string { return e.Reason }
+func (e *limitError) Error() string { return e.Reason }
 
 // Read yields the documents of a file in their order: one, or those of an archive. A ZIP
 // archive is read in place if r is an open file on disk (an io.ReaderAt with a Stat).
@@ -129,21 +129,21 @@ func (w *walk) file(name string, r io.Reader, depth int) error {
 	}
 	format := sniff(begin)
 	if format.contains() && depth >= w.limits.Nesting {
-		return w.emit(Document{Name: name, Format: format, Err: &LimitError{fmt.Sprintf("archives are more than %d deep in each other: "+
+		return w.emit(Document{Name: name, Format: format, Err: &limitError{fmt.Sprintf("archives are more than %d deep in each other: "+
 			"unpack the outer ones", w.limits.Nesting)}})
 	}
 	switch format {
-	case Gzip:
+	case formatGzip:
 		z, err := gzip.NewReader(in)
 		if err != nil {
 			return w.emit(Document{Name: name, Format: format, Err: fmt.Errorf("the gzip compression is damaged: %w", err)})
 		}
 		return w.file(name, &metered{w, z}, depth+1)
-	case Bzip2:
+	case formatBzip2:
 		return w.file(name, &metered{w, bzip2.NewReader(in)}, depth+1)
-	case Tar:
+	case formatTar:
 		return w.tar(name, in, depth)
-	case ZIP:
+	case formatZIP:
 		return w.zip(name, in, depth)
 	}
 	d := Document{Name: name, Format: format}
@@ -154,7 +154,7 @@ func (w *walk) file(name string, r io.Reader, depth int) error {
 // document reads one document whole.
 func (w *walk) document(format Format, begin []byte, in io.Reader) (tracks []gpx.Track, err error) {
 	switch format {
-	case GPX, TCX, KML, XML:
+	case formatGPX, formatTCX, formatKML, formatXML:
 		for t, err := range gpx.Read(in, w.limits.Document) {
 			if err != nil {
 				return nil, err
@@ -162,18 +162,18 @@ func (w *walk) document(format Format, begin []byte, in io.Reader) (tracks []gpx
 			tracks = append(tracks, t)
 		}
 		return tracks, nil
-	case FIT, GeoJSON, IGC, NMEA:
+	case formatFIT, formatGeoJSON, formatIGC, formatNMEA:
 		body, err := io.ReadAll(io.LimitReader(in, w.limits.Document.Bytes+1))
 		if int64(len(body)) > w.limits.Document.Bytes {
-			err = &LimitError{fmt.Sprintf("the document is longer than %d bytes", w.limits.Document.Bytes)}
+			err = &limitError{fmt.Sprintf("the document is longer than %d bytes", w.limits.Document.Bytes)}
 		}
 		if err != nil {
 			return nil, err
 		}
 		switch format {
-		case FIT:
+		case formatFIT:
 			return readFIT(body, w.limits.Document.Points)
-		case IGC, NMEA:
+		case formatIGC, formatNMEA:
 			return readLog(format, body, w.limits.Document.Points)
 		}
 		return readGeoJSON(body, w.limits.Document.Points)
@@ -192,7 +192,7 @@ func (w *walk) tar(name string, in io.Reader, depth int) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return w.emit(Document{Name: name, Format: Tar, Err: fmt.Errorf("the archive is damaged: %w", err)})
+			return w.emit(Document{Name: name, Format: formatTar, Err: fmt.Errorf("the archive is damaged: %w", err)})
 		case h.FileInfo().IsDir(), h.Typeflag == tar.TypeXGlobalHeader:
 			continue
 		}
@@ -205,7 +205,7 @@ func (w *walk) tar(name string, in io.Reader, depth int) error {
 // entry counts an entry of an archive and reads it, if it is a file.
 func (w *walk) entry(name string, mode fs.FileMode, read func() error) error {
 	if w.entries++; w.entries > w.limits.Entries {
-		w.exhausted = &LimitError{fmt.Sprintf("the archive holds more than %d entries: divide it", w.limits.Entries)}
+		w.exhausted = &limitError{fmt.Sprintf("the archive holds more than %d entries: divide it", w.limits.Entries)}
 		return w.exhausted
 	}
 	if !mode.IsRegular() {
@@ -223,7 +223,7 @@ type metered struct {
 func (m *metered) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	if m.w.bytes += int64(n); m.w.bytes > m.w.limits.Bytes {
-		m.w.exhausted = &LimitError{fmt.Sprintf("the archive holds more than %d bytes: divide it", m.w.limits.Bytes)}
+		m.w.exhausted = &limitError{fmt.Sprintf("the archive holds more than %d bytes: divide it", m.w.limits.Bytes)}
 		return n, m.w.exhausted
 	}
 	return n, err

@@ -20,16 +20,16 @@ type onDisk interface {
 func (w *walk) zip(name string, in io.Reader, depth int) error {
 	archive, size, err := w.archive(in, depth)
 	if err != nil {
-		return w.emit(Document{Name: name, Format: ZIP, Err: err})
+		return w.emit(Document{Name: name, Format: formatZIP, Err: err})
 	}
 	contents := &bounded{archive, w.limits.Directory}
 	z, err := zip.NewReader(contents, size)
 	if err != nil {
-		var limit *LimitError
+		var limit *limitError
 		if !errors.As(err, &limit) {
 			err = fmt.Errorf("the archive is damaged: %w", err)
 		}
-		return w.emit(Document{Name: name, Format: ZIP, Err: err})
+		return w.emit(Document{Name: name, Format: formatZIP, Err: err})
 	}
 	contents.left = math.MaxInt64 // what is read now is bounded by what comes out
 	for _, f := range z.File {
@@ -62,7 +62,7 @@ func (w *walk) archive(in io.Reader, depth int) (io.ReaderAt, int64, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(in, w.limits.Memory+1))
 	if err == nil && int64(len(body)) > w.limits.Memory {
-		err = &LimitError{fmt.Sprintf("the archive is longer than %d bytes, and no file on disk: unpack the outer one", w.limits.Memory)}
+		err = &limitError{fmt.Sprintf("the archive is longer than %d bytes, and no file on disk: unpack the outer one", w.limits.Memory)}
 	}
 	return bytes.NewReader(body), int64(len(body)), err
 }
@@ -76,7 +76,7 @@ type bounded struct {
 
 func (b *bounded) ReadAt(p []byte, off int64) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
-		return 0, &LimitError{"the table of contents of the archive is too long: divide it"}
+		return 0, &limitError{"the table of contents of the archive is too long: divide it"}
 	}
 	return b.ReaderAt.ReadAt(p, off)
 }

@@ -2,7 +2,6 @@ package app
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
+	"github.com/signalbox-dev/signalbox/internal/gittest"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
@@ -17,21 +17,13 @@ import (
 // a push, and has what its CI runs.
 func TestDoctorOfPlainRepositories(t *testing.T) {
 	t.Parallel()
-	git := func(dir string, args ...string) {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=k", "GIT_AUTHOR_EMAIL=k@example.org", "GIT_COMMITTER_NAME=k", "GIT_COMMITTER_EMAIL=k@example.org")
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-	}
 	dir := t.TempDir()
 	clone, bare := filepath.Join(dir, "clone"), filepath.Join(dir, "bare.git")
-	git(dir, "init", "--quiet", "--initial-branch=main", clone)
+	gittest.Run(t, dir, "init", "--quiet", "--initial-branch=main", clone)
 	require.NoError(t, os.WriteFile(filepath.Join(clone, "ci.sh"), []byte("#!/bin/sh\n"), 0o700))
-	git(clone, "add", "--all")
-	git(clone, "commit", "--quiet", "-m", "begin")
-	git(dir, "clone", "--quiet", "--bare", clone, bare)
+	gittest.Run(t, clone, "add", "--all")
+	gittest.Run(t, clone, "commit", "--quiet", "-m", "begin")
+	gittest.Run(t, dir, "clone", "--quiet", "--bare", clone, bare)
 
 	for name, c := range map[string]struct {
 		url, main string
@@ -61,7 +53,7 @@ func TestDoctorOfPlainRepositories(t *testing.T) {
 			}
 		})
 	}
-	git(clone, "config", "receive.denyCurrentBranch", "updateInstead")
+	gittest.Run(t, clone, "config", "receive.denyCurrentBranch", "updateInstead")
 	require.False(t, checkedOut(clone, "main"), "its owner has allowed that")
 }
 

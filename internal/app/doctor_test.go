@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/gittest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/internal/telegramtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -76,13 +76,7 @@ func newClinic(t *testing.T) *clinic {
 
 func (c *clinic) git(args ...string) string {
 	c.Helper()
-	cmd := exec.CommandContext(c.Context(), "git", args...)
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=kim", "GIT_AUTHOR_EMAIL=kim@example.org", "GIT_COMMITTER_NAME=kim", "GIT_COMMITTER_EMAIL=kim@example.org",
-	}
-	out, err := cmd.CombinedOutput()
-	require.NoError(c, err, "git %s: %s", args, out)
-	return strings.TrimSpace(string(out))
+	return gittest.Run(c, c.dir, args...)
 }
 
 // repository makes a bare one with a commit.

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,6 +21,7 @@ import (
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/gittest"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -54,11 +53,7 @@ func besiege(t *testing.T, onGitea bool) *besieged {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "app.git")
 	b := &besieged{T: t, git: func(args ...string) string {
-		cmd := exec.Command("git", append([]string{"--git-dir=" + dir, "-c", "user.name=x", "-c", "user.email=x@example.org"}, args...)...)
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, string(out))
-		return strings.TrimSpace(string(out))
+		return gittest.Run(t, "", append([]string{"--git-dir=" + dir}, args...)...)
 	}}
 	const empty = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 	b.git("init", "--quiet", "--bare", "--initial-branch=main", dir)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/gittest"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -85,11 +85,9 @@ func TestFurtherKinds(t *testing.T) {
 	bare, seed := filepath.Join(dir, "app.git"), filepath.Join(dir, "seed")
 	for _, args := range [][]string{
 		{"init", "--quiet", "--initial-branch=main", seed},
-		{"-C", seed, "-c", "user.name=kim", "-c", "user.email=kim@example.org", "commit", "--quiet", "--allow-empty", "-m", "one"},
-		{"clone", "--quiet", "--bare", seed, bare},
+		{"-C", seed, "commit", "--quiet", "--allow-empty", "-m", "one"}, {"clone", "--quiet", "--bare", seed, bare},
 	} {
-		out, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		gittest.Run(t, dir, args...)
 	}
 	registry := filepath.Join(dir, "projects.yaml")
 	write := func(boardKind string) {

@@ -98,6 +98,11 @@ func (w *twin) report(sha string) {
 	waits := map[string]string{"pending": "in_progress", "queued": "queued", "waiting": "waiting"}[w.ci]
 	switch {
 	case w.ci == "":
+	case w.ci == "awaiting approval":
+		w.server.SetSuite(orchestratortest.AppRepo, sha, forgetest.Actions, "completed", "action_required")
+	case w.ci == "optional red":
+		w.server.SetCheckRun(orchestratortest.AppRepo, sha, "codecov/project", "completed", "failure")
+		w.server.SetCheckRun(orchestratortest.AppRepo, sha, "build", "completed", "success")
 	case w.gitea:
 		w.server.SetStatus(orchestratortest.AppRepo, sha, "build", w.ci)
 	case waits != "":
@@ -241,6 +246,21 @@ func TestRefusalsRunNoAgent(t *testing.T) {
 					if !c.again {
 						require.Contains(r, fmt.Sprintf("%+v", why.Blockers), c.words)
 					}
+					review := githost.Hook{
+						Kind: githost.HookReview, Action: "edited", Repo: orchestratortest.AppRepo, Branch: held.Branch, Number: 1,
+						State: string(githost.ReviewApproved), Sender: "kim",
+					}
+					if strings.Contains(c.words, "approval by") {
+						require.Equal(r, stage.HoldNone, held.State.Hold)
+						require.Regexp(r, `^Held: pull request 1 \(\S+\) `+c.words+`\.$`, why.Summary)
+						require.Len(r, why.Blockers, 1, "the merge that waits for it says the same")
+						require.Contains(r, r.Notices(), c.words)
+						r.HostHook(review)
+						r.Settle(time.Minute)
+						for call := range w.server.Requests() {
+							require.NotContains(r, call, "/merge", "none is tried: the review is not there yet")
+						}
+					}
 
 					w.server.SetSettings(orchestratortest.AppRepo, func(s *forgetest.Settings) {
 						approvals, required := s.Approvals, s.Required
@@ -252,10 +272,11 @@ func TestRefusalsRunNoAgent(t *testing.T) {
 					case c.by != nil:
 						change(func(p *forgetest.Pull) { p.Draft = false })
 						r.HostHook(hook)
+					case strings.Contains(c.words, "owner review"): // a review has the merge tried again
+						r.HostHook(review)
 					case strings.Contains(c.words, "approval by"):
 						require.NoError(r, w.server.Review(orchestratortest.AppRepo, held.Branch, "kim", "APPROVED", "", ""))
-						hook.Kind, hook.State, hook.Sender = githost.HookReview, string(githost.ReviewApproved), "kim"
-						r.HostHook(hook)
+						r.HostHook(review)
 					case !c.again:
 						r.Move(orchestratortest.App, item, stage.StatusInProgress)
 					}
@@ -266,52 +287,5 @@ func TestRefusalsRunNoAgent(t *testing.T) {
 				})
 			})
 		}
-	}
-}
-
-// Of the verdicts of CI only those that the developer can mend run an agent again.
-func TestVerdictsRunNoAgent(t *testing.T) {
-	t.Parallel()
-	for verdict, want := range map[string]struct {
-		runs int
-		at   stage.Stage
-		hold stage.Hold
-	}{
-		"success": {7, stage.Done, ""}, "neutral": {7, stage.Done, ""}, "skipped": {7, stage.Done, ""},
-		"failure": {6, stage.Development, stage.HoldBlocked}, "timed_out": {6, stage.Development, stage.HoldBlocked},
-		"cancelled": {3, stage.Development, stage.HoldBlocked}, "stale": {3, stage.Development, stage.HoldBlocked},
-		"startup_failure": {3, stage.Development, stage.HoldBlocked}, "action_required": {3, stage.Development, stage.HoldBlocked},
-		"pending": {3, stage.Development, ""}, "queued": {3, stage.Development, ""}, "waiting": {3, stage.Development, ""},
-		"expected": {3, stage.Development, ""}, "": {3, stage.Development, stage.HoldBlocked},
-	} {
-		t.Run(cmp.Or(verdict, "no CI at all"), func(t *testing.T) {
-			t.Parallel()
-			reports := verdict
-			if verdict == "expected" {
-				reports = ""
-			}
-			twinned(t, false, reports, func(r *orchestratortest.Rig, w *twin) {
-				if verdict == "expected" {
-					w.server.SetSettings(orchestratortest.AppRepo, func(s *forgetest.Settings) { s.Required["main"] = []string{"build"} })
-				}
-				if verdict == "" {
-					r.Place.SetScript(orchestratortest.Instead(stage.Developer, func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {
-						delete(files, ".github/workflows/ci.yml")
-						return orchestratortest.GoodAgent(ctx, cmd, files)
-					}))
-				}
-				item := r.Card(orchestratortest.App, "x")
-				r.ToDone(orchestratortest.App, item)
-				for range 6 { // what was run again comes to the same
-					r.Settle(4 * time.Minute)
-					w.report(w.heads[len(w.heads)-1])
-				}
-				r.Settle(5 * time.Minute)
-				now := r.Task(item)
-				require.Len(r, r.Roles(), want.runs, now.State.HoldReason)
-				require.Equal(r, want.at, now.State.Stage)
-				require.Equal(r, want.hold, now.State.Hold)
-			})
-		})
 	}
 }

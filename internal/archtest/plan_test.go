@@ -97,7 +97,7 @@ func assembled() []string {
 // suites are packages that only tests import; they may use test libraries.
 func suites() []string {
 	return []string{
-		"internal/apidoc", "internal/jail/jailtest", "queue/queuetest", "queue/historytest", "queue/lease/leasetest", "tracker/trackertest", "githost/hosttest", "messenger/messengertest", "gates/gatestest", "orchestrator/storetest", "orchestrator/orchestratortest",
+		"internal/apidoc", "internal/forgetest/forgekit", "internal/gittest", "internal/jail/jailtest", "queue/queuetest", "queue/historytest", "queue/lease/leasetest", "tracker/trackertest", "githost/hosttest", "messenger/messengertest", "gates/gatestest", "orchestrator/storetest", "orchestrator/orchestratortest",
 		"gpstracks/storetest", "orchestrator/work/worktest", "orchestrator/fault/faulttest", "internal/sqlstore/sqlstoretest", "orchestrator/web/access/accesstest",
 	}
 }

@@ -37,8 +37,6 @@ const (
 type Faults struct {
 	TooMany, Secondary, Primary, ErrorBefore, ErrorAfter, Dropped, DroppedLate, Held, TimeOut float64 // of calls
 
-	Stale float64 // Plane: a work item is read as it was before its last change (a read replica that lags)
-
 	HookLost      float64       // a webhook is never sent
 	HookDoubled   float64       // a webhook is sent twice
 	HookReordered float64       // a webhook is sent after the next one, or after Hold

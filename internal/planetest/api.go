@@ -126,7 +126,7 @@ func (s *Server) inProject(w http.ResponseWriter, r *http.Request, body []byte, 
 		i.Gone = Deleted
 		w.WriteHeader(http.StatusNoContent)
 	case "GET work-items/*":
-		reply(w, http.StatusOK, s.restItem(s.replica(i), expands(r)))
+		reply(w, http.StatusOK, s.restItem(i, expands(r)))
 	case "PATCH work-items/*":
 		s.patch(w, body, p, i, actor)
 	case "GET work-items/*/activities":
@@ -244,14 +244,6 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, p *project) {
 
 // expands lists the fields that the request has expanded to objects.
 func expands(r *http.Request) []string { return strings.Split(r.URL.Query().Get("expand"), ",") }
-
-// replica is a work item as a read replica has it, which may lag.
-func (s *Server) replica(i *Item) *Item {
-	if before, ok := s.stale[i.ID]; ok && s.rand.Float64() < s.staleness {
-		return &before
-	}
-	return i
-}
 
 // restItem is a work item as the REST API shows it: state and labels as ids unless they
 // are expanded, times in the account's own zone.

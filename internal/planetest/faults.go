@@ -32,9 +32,6 @@ type Faults = fakehttp.Faults
 func (s *Server) SetFaults(f Faults) {
 	s.API.SetFaults(f)
 	s.Sender.SetFaults(f)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.staleness = f.Stale
 }
 
 // named returns the name of a request in Break and Requests: of one outside of a project its path,

@@ -60,15 +60,14 @@ func (s *Server) sort(i *Item, moved map[string]any, account string) {
 // move changes a state and logs it; the values for the webhook are nil where the item stands there already, which is saved
 // all the same.
 func (s *Server) move(i *Item, to State, actor string) (moved map[string]any) {
-	before := *i
 	s.save(i, actor)
 	if i.State == to.ID {
 		return nil
 	}
-	s.stale[i.ID] = before
+	s.changes = append(s.changes, Change{Item: i.ID, From: i.StateName, To: to.Name, Actor: actor, At: i.Updated})
+	moved = map[string]any{"old_value": i.State, "new_value": to.ID}
 	i.State, i.StateName = to.ID, to.Name
-	s.changes = append(s.changes, Change{Item: i.ID, From: before.StateName, To: to.Name, Actor: actor, At: i.Updated})
-	return map[string]any{"old_value": before.State, "new_value": to.ID}
+	return moved
 }
 
 // save gives an item a new updated_at, whatever has changed.

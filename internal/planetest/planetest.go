@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
@@ -120,17 +119,14 @@ type Server struct {
 	group *run.Group
 
 	mu        sync.Mutex
-	rand      *rand.Rand
 	ids       int
 	projects  []*project
 	items     []*Item
 	blockedBy map[string][]string // prerequisites by item
-	stale     map[string]Item     // as they were before the last change, by id
 	comments  []Comment
 	changes   []Change
 	members   []Member
 	stall     time.Duration          // of comments; see Stall
-	staleness float64                // see Faults.Stale
 	calls     map[string][]time.Time // of the last minute, by token
 }
 
@@ -148,8 +144,8 @@ func New(o Options) *Server {
 		o.Hooks = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	}
 	s := &Server{
-		opt: o, group: run.New(context.Background(), nil), rand: rand.New(rand.NewPCG(o.Seed, 1)),
-		stale: map[string]Item{}, blockedBy: map[string][]string{}, calls: map[string][]time.Time{},
+		opt: o, group: run.New(context.Background(), nil),
+		blockedBy: map[string][]string{}, calls: map[string][]time.Time{},
 	}
 	s.API = &fakehttp.API{
 		Serve: http.HandlerFunc(s.route), Call: named, World: &s.mu, Done: s.group.Context().Done(), Refuse: refuse, BodyMax: bodyMax,
@@ -257,7 +253,6 @@ func (s *Server) edit(i *Item, name, description, actor string) {
 	if oldName == name && oldHTML == description {
 		return
 	}
-	s.stale[i.ID] = *i
 	i.Name, i.HTML = name, description
 	s.save(i, actor)
 	for _, f := range [][3]string{{"name", oldName, name}, {"description_html", oldHTML, description}} {

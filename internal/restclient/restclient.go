@@ -1,6 +1,7 @@
 // Package restclient makes the calls of adapters to REST interfaces: a request with JSON, an answer
 // that is bounded and read, and an error whose type says whether a later try may succeed. What is
 // safe to repeat is tried again at once, within tight bounds; a longer wait is for the caller's queue.
+// What the servers send on their own is verified by an Edge.
 package restclient
 
 import (

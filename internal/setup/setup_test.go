@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,14 +13,13 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/internal/app"
+	"github.com/signalbox-dev/signalbox/internal/gittest"
 	"github.com/signalbox-dev/signalbox/internal/setup"
 )
 
 func git(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=kim", "-c", "user.email=kim@example.org"}, args...)...).CombinedOutput()
-	require.NoError(t, err, "%s: %s", args, out)
-	return strings.TrimSpace(string(out))
+	return gittest.Run(t, "", args...)
 }
 
 // repository makes one, and works in it, with no setting in the environment.

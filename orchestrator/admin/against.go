@@ -18,20 +18,20 @@ type Cause string
 
 // The values of Cause. Delays, chats and words are told on demand alone.
 const (
-	CauseMoved   Cause = "moved otherwise"
-	CauseGate    Cause = "other verdict of the gates"
-	CausePerson  Cause = "other person"
-	CauseLater   Cause = "later"
-	CauseEarlier Cause = "earlier"
-	CauseMore    Cause = "more runs"
-	CauseFewer   Cause = "fewer runs"
-	CauseDelay   Cause = "delay"
-	CauseChat    Cause = "chat"
+	causeMoved   Cause = "moved otherwise"
+	causeGate    Cause = "other verdict of the gates"
+	causePerson  Cause = "other person"
+	causeLater   Cause = "later"
+	causeEarlier Cause = "earlier"
+	causeMore    Cause = "more runs"
+	causeFewer   Cause = "fewer runs"
+	causeDelay   Cause = "delay"
+	causeChat    Cause = "chat"
 )
 
 // Causes lists all of them, in the order in which they are told.
 func Causes() []Cause {
-	return []Cause{CauseMoved, CauseGate, CausePerson, CauseLater, CauseEarlier, CauseMore, CauseFewer, CauseDelay, CauseChat}
+	return []Cause{causeMoved, causeGate, causePerson, causeLater, causeEarlier, causeMore, causeFewer, causeDelay, causeChat}
 }
 
 // Divergence is a decision of a journal that another policy makes otherwise.
@@ -102,20 +102,20 @@ func causes(p stage.Pipeline, before stage.State, r task.Recorded, now orchestra
 	person := (r.Event.Denied == "") != (now.Event.Denied == "") || asks(was.State) != asks(is.State)
 	later := other < at || waits && !waited || other == at && lines(is.State, was.State)
 	earlier := !later && (other > at || waited && !waits || other == at && lines(was.State, is.State))
-	add(CauseGate, gate)
-	add(CausePerson, person)
-	add(CauseLater, later)
-	add(CauseEarlier, earlier)
+	add(causeGate, gate)
+	add(causePerson, person)
+	add(causeLater, later)
+	add(causeEarlier, earlier)
 	sent := is.State.Retries > before.Retries && was.State.Retries == before.Retries
-	add(CauseMore, launches && (sent || !launched && !later))
-	add(CauseFewer, launched && !launches && !later)
+	add(causeMore, launches && (sent || !launched && !later))
+	add(causeFewer, launched && !launches && !later)
 	if len(out) == 0 {
-		add(CauseMoved, was.State.Stage != is.State.Stage || was.State.Lane != is.State.Lane || was.Cancel != is.Cancel ||
+		add(causeMoved, was.State.Stage != is.State.Stage || was.State.Lane != is.State.Lane || was.Cancel != is.Cancel ||
 			launched && was.Launch.Role != is.Launch.Role || !slices.Equal(done, does))
 	}
 	if all {
-		add(CauseDelay, !slices.EqualFunc(was.Effects, is.Effects, func(a, b stage.Effect) bool { return a.Delay == b.Delay }))
-		add(CauseChat, !slices.Equal(chats(was), chats(is)))
+		add(causeDelay, !slices.EqualFunc(was.Effects, is.Effects, func(a, b stage.Effect) bool { return a.Delay == b.Delay }))
+		add(causeChat, !slices.Equal(chats(was), chats(is)))
 	}
 	return out
 }

@@ -18,7 +18,7 @@ import (
 // Types of the statement and of its parts.
 const (
 	StatementType  = "https://in-toto.io/Statement/v1"
-	ProvenanceType = "https://slsa.dev/provenance/v1"
+	provenanceType = "https://slsa.dev/provenance/v1"
 	FieldsType     = "https://signalbox.dev/fields/v1"
 	buildType      = "https://signalbox.dev/card/v1" // what Card and Judged hold
 )
@@ -126,7 +126,7 @@ func Of(ctx context.Context, from task.Records, t task.Task, builder, version st
 	if err != nil {
 		return s, err
 	}
-	s = Statement[Provenance]{Type: StatementType, PredicateType: ProvenanceType, Predicate: Provenance{
+	s = Statement[Provenance]{Type: StatementType, PredicateType: provenanceType, Predicate: Provenance{
 		Definition: Definition{BuildType: buildType, Internal: Judged{Pull: t.State.PRURL, Gates: gatesOf(judged)}, External: Card{
 			Item: task.OriginalKey(t.WorkItemID), Tracker: task.OriginalKey(t.TrackerIssueID), Title: t.Title, Repo: t.Repo,
 			Lane: t.State.Lane, Words: []task.Word{},

@@ -41,23 +41,6 @@ func (k *kit) request(from, method, path, header string) *http.Response {
 	return k.answer(conn)
 }
 
-// A sender that guesses the token is made to wait, and others are not.
-func TestGuessesOfTheToken(t *testing.T) {
-	t.Parallel()
-	k := setup(t, nil)
-	right := "Authorization: Bearer " + adminToken + "\r\n"
-	for i := range 5 {
-		require.Equal(t, http.StatusUnauthorized, k.request("127.0.0.2", "POST", "/tasks/1/retry", fmt.Sprintf("Authorization: Bearer guess-%d\r\n", i)).StatusCode)
-	}
-	resp := k.request("127.0.0.2", "POST", "/tasks/1/retry", "Authorization: Bearer guess\r\n")
-	require.Equal(t, http.StatusTooManyRequests, resp.StatusCode)
-	require.NotEmpty(t, resp.Header.Get("Retry-After"))
-	require.Equal(t, http.StatusUnauthorized, k.request("127.0.0.2", "POST", "/tasks/1/retry", "").StatusCode, "that is no guess")
-	for _, from := range []string{"127.0.0.2", "127.0.0.3"} {
-		require.Equal(t, http.StatusNotFound, k.request(from, "POST", "/tasks/1/retry", right).StatusCode, "the token is right, and there is no such task")
-	}
-}
-
 // One client cannot take all streams.
 func TestStreamsOfOneSender(t *testing.T) {
 	t.Parallel()

@@ -46,9 +46,6 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Name of the feature.
-const Name = "reconcile"
-
 // Options of the feature. Tracker may be nil: then only F-1 is done.
 type Options struct {
 	Tracker tracker.Tracker // how many boards a pass looks at follows from its tracker.Budgeted
@@ -131,7 +128,7 @@ func New(o Options) (*Reconciler, error) {
 // Feature is the reconciler for the engine.
 func (r *Reconciler) Feature() orchestrator.Feature {
 	return orchestrator.Feature{
-		Name:     Name,
+		Name:     "reconcile",
 		Pipeline: withEdges, Rules: []stage.Rule{unblocked},
 		Loops: []orchestrator.Loop{{Name: "loop", Run: r.loop}},
 		Show:  func(context.Context) (any, error) { return r.show(), nil },

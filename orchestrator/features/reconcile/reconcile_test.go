@@ -261,7 +261,7 @@ func TestBrakeAndOutage(t *testing.T) {
 		require.Empty(r, list)
 		v, err := explain.ReadQueue(context.Background(), r.Engine)
 		require.NoError(r, err)
-		require.Contains(r, fmt.Sprintf("%+v", v.Features[reconcile.Name]), "6 work items of acme/app would change at once")
+		require.Contains(r, fmt.Sprintf("%+v", v.Features["reconcile"]), "6 work items of acme/app would change at once")
 		r.Board.FailWith(errors.New("503"))
 		require.Error(r, rec.Pass(context.Background(), r.Engine))
 	})

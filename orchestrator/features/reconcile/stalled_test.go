@@ -94,7 +94,7 @@ func TestBoardsAreReadInPages(t *testing.T) {
 func view(r *Rig) string {
 	v, err := explain.ReadQueue(r.Context(), r.Engine)
 	require.NoError(r, err)
-	return fmt.Sprintf("%+v", v.Features[reconcile.Name])
+	return fmt.Sprintf("%+v", v.Features["reconcile"])
 }
 
 // F-2: from a listing that breaks off, or does not end, nothing is concluded.

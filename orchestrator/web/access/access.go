@@ -59,8 +59,8 @@ func (g Grant) String() string {
 	return string(g.Role) + "@" + strings.Join(g.Repos, "+")
 }
 
-// ParseGrant reads what String writes.
-func ParseGrant(text string) (Grant, error) {
+// parseGrant reads what String writes.
+func parseGrant(text string) (Grant, error) {
 	role, repos, some := strings.Cut(text, "@")
 	g := Grant{Role: Role(role)}
 	if !slices.Contains(Roles(), g.Role) {

@@ -37,7 +37,7 @@ func (l *Rules) UnmarshalText(text []byte) error {
 		if at < 1 {
 			return fmt.Errorf("%q, want group=role, user:name=role, sub:subject=role or *=role, and perhaps @owner/name+owner/name", pair)
 		}
-		g, err := ParseGrant(strings.TrimSpace(pair[at+1:]))
+		g, err := parseGrant(strings.TrimSpace(pair[at+1:]))
 		if err != nil {
 			return err
 		}

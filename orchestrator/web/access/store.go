@@ -92,7 +92,7 @@ func NewToken(name string, g Grant, now, expires time.Time) (t Token, secret str
 		return t, "", fmt.Errorf("the name %q: want letters, digits, and . _ @ - between them, at most 64, "+
 			"and not %s, which is ORCH_ADMIN_TOKEN", name, adminName)
 	}
-	if _, err := ParseGrant(g.String()); err != nil {
+	if _, err := parseGrant(g.String()); err != nil {
 		return t, "", err
 	}
 	secret = tokenPrefix + Draw()

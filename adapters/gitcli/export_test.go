@@ -1,0 +1,4 @@
+package gitcli
+
+// Failed is the error of a call of git.
+type Failed = callError

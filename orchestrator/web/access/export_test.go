@@ -1,0 +1,3 @@
+package access
+
+var ParseGrant = parseGrant
