@@ -131,14 +131,18 @@ VULNDB ?= https://vuln.go.dev
 vuln: ## known faults in what is built in; VULNDB=file:///srv/vulndb takes a copy of the database
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 -db "$(VULNDB)" ./...
 
-APIDIFF := $(BIN)/apidiff
-apidiff: ## changes of the public API since the last release
+APIDIFF := $(GO) run golang.org/x/exp/cmd/apidiff@v0.0.0-20261113113407-e3970619a1a4
+apidiff: tools ## the public API against the last release: what breaks an importer fails, unless the changelog names it since
+	@if test "$$(git rev-parse --is-shallow-repository)" = true; then echo "the clone is shallow: git fetch --unshallow --tags"; exit 1; fi
 	@last="$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null)"; \
-	if [ -z "$$last" ]; then echo "nothing is released yet: no API to compare with"; exit 0; fi; \
-	test -x $(APIDIFF) || GOBIN="$(CURDIR)/$(BIN)" $(GO) install golang.org/x/exp/cmd/apidiff@latest || exit 1; \
-	old="$$(mktemp -d)"; trap 'git worktree remove --force "$$old"' EXIT; \
-	git worktree add --quiet --detach "$$old" "$$last" && (cd "$$old" && "$(CURDIR)/$(APIDIFF)" -m -w "$(CURDIR)/$(BIN)/api.old" .) && \
-	$(APIDIFF) -m -w $(BIN)/api.new . && $(APIDIFF) -m -incompatible $(BIN)/api.old $(BIN)/api.new
+	if test -z "$$last"; then echo "there is no tag v* yet: no API to compare with"; exit 0; fi; \
+	mkdir -p $(BIN); old="$$(mktemp -d)"; trap 'git worktree remove --force "$$old"' EXIT; \
+	git worktree add --quiet --detach "$$old" "$$last" && (cd "$$old" && $(APIDIFF) -m -w "$(CURDIR)/$(BIN)/api.old" .) && \
+	$(APIDIFF) -m -w $(BIN)/api.new . && $(APIDIFF) -m $(BIN)/api.old $(BIN)/api.new 2>/dev/null >$(BIN)/api.diff || exit 1; \
+	cat $(BIN)/api.diff; git diff "$$last" -- CHANGELOG.md | grep '^+' >$(BIN)/api.told; \
+	sed -n '/^Incompatible/,/^Compatible/s/^- //p' $(BIN)/api.diff | grep -v '^\./examples/' | tr -d '(*)' | \
+	while IFS=: read -r name _; do grep -qF "$${name##*/}" $(BIN)/api.told || { echo "!! $$name"; broken=1; }; test -z "$$broken"; done || \
+	{ echo "!! an importer of $$last breaks: keep these names, or tell of them in CHANGELOG.md"; exit 1; }
 
 build: ## the reference server, as ./bin/signalbox
 	$(GO) build -trimpath -o bin/signalbox ./examples/server
