@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-jail test-agents test-emulate corpus conformance check nightly lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak torture sim mutants vuln apidiff build drill test-manifests tools
+.PHONY: help demo test test-browser test-jail test-agents test-emulate corpus conformance check nightly lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak torture sim mutants vuln apidiff build release-dry drill test-manifests tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -146,6 +146,14 @@ apidiff: tools ## the public API against the last release: what breaks an import
 
 build: ## the reference server, as ./bin/signalbox
 	$(GO) build -trimpath -o bin/signalbox ./examples/server
+
+GORELEASER := v2.16.0# as in .github/workflows/release.yml, with syft
+SYFT := v1.57.1
+release-dry: tools ## what a release of HEAD has, into ./.bin/release, made twice and compared; nothing is published
+	@test -x $(BIN)/$(GORELEASER)/goreleaser || GOBIN="$(CURDIR)/$(BIN)/$(GORELEASER)" $(GO) install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
+	@test -x $(BIN)/$(SYFT)/syft || GOBIN="$(CURDIR)/$(BIN)/$(SYFT)" $(GO) install github.com/anchore/syft/cmd/syft@$(SYFT) || echo "!! syft cannot be built here"
+	@rm -rf $(BIN)/release
+	@PATH="$(CURDIR)/$(BIN)/$(GORELEASER):$(CURDIR)/$(BIN)/$(SYFT):$$PATH" sh examples/server/packaging/dry.sh $(CURDIR)/$(BIN)/release
 
 drill: tools ## an older build's cards are taken over by this one, and the way back, on both stores
 	SOAK=1 $(GO) test -count 1 -timeout 30m -v -run TestUpgrade ./examples/server
