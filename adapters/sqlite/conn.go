@@ -50,7 +50,7 @@ func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) 
 		return ErrClosed
 	}
 	if !snapshot {
-		return f(&reader{ctx: ctx, query: d.db.query})
+		return f(&reader{ctx: ctx, db: d.db, query: d.db.query})
 	}
 	snap, err := d.db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -58,7 +58,7 @@ func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) 
 	}
 	defer func() { _ = snap.Rollback() }() // nothing to undo
 	var fresh []string                     // prepared afterwards: a snapshot that waits for another's connection could wait for ever
-	err = f(&reader{ctx: ctx, query: func(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	err = f(&reader{ctx: ctx, db: d.db, query: func(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 		if s, ok := d.db.kept.Load(text); ok {
 			return snap.StmtContext(ctx, s.(*sql.Stmt)).QueryContext(ctx, args...)
 		}
@@ -98,7 +98,7 @@ func (t *tx) Flush() error {
 }
 
 func (t *tx) run(read func(sqlstore.Rows) error, query string, args []any) error {
-	q := translated(query)
+	q := t.db.translated(query)
 	s, err := t.stmt(q.text)
 	if err != nil {
 		return err
@@ -122,6 +122,7 @@ func (t *tx) run(read func(sqlstore.Rows) error, query string, args []any) error
 // reader is a sqlstore.Conn that reads.
 type reader struct {
 	ctx   context.Context
+	db    *DB
 	query func(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	err   error
 }
@@ -130,7 +131,7 @@ func (r *reader) Queue(read func(sqlstore.Rows) error, query string, args ...any
 	if r.err != nil {
 		return
 	}
-	q := translated(query)
+	q := r.db.translated(query)
 	rows, err := r.query(r.ctx, q.text, q.values(args, 0)...)
 	r.err = scanAll(rows, err, read)
 }

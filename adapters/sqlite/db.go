@@ -45,6 +45,7 @@ type DB struct {
 	*sqlstore.Store
 
 	read   *sql.DB
+	texts  sync.Map // query: statement, as it was translated
 	kept   sync.Map // query: *sql.Stmt, prepared once for each of the readers
 	writes *sql.DB
 	conn   *sql.Conn // the writer's own

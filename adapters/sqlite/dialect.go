@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/sqlstore"
@@ -28,16 +27,13 @@ var (
 	some  = regexp.MustCompile(`(\S+) is not null`)
 )
 
-// texts are the statements that were translated, by their text: there are as many as places in the program.
-var texts sync.Map
-
-// translated translates a statement once.
-func translated(query string) statement {
-	if known, ok := texts.Load(query); ok {
+// translated translates a statement once. There are as many as places in the program.
+func (d *DB) translated(query string) statement {
+	if known, ok := d.texts.Load(query); ok {
 		return known.(statement)
 	}
 	s := translate(query)
-	texts.Store(query, s)
+	d.texts.Store(query, s)
 	return s
 }
 
