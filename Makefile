@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-jail test-agents test-emulate corpus conformance check nightly lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak torture sim mutants vuln apidiff build drill test-manifests tools
+.PHONY: help demo test test-browser test-jail test-agents test-emulate corpus conformance check nightly lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak torture sim mutants vuln apidiff build release-dry drill test-manifests tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -131,17 +131,29 @@ VULNDB ?= https://vuln.go.dev
 vuln: ## known faults in what is built in; VULNDB=file:///srv/vulndb takes a copy of the database
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 -db "$(VULNDB)" ./...
 
-APIDIFF := $(BIN)/apidiff
-apidiff: ## changes of the public API since the last release
+APIDIFF := $(GO) run golang.org/x/exp/cmd/apidiff@v0.0.0-20261113113407-e3970619a1a4
+apidiff: tools ## the public API against the last release: what breaks an importer fails, unless the changelog names it since
+	@if test "$$(git rev-parse --is-shallow-repository)" = true; then echo "the clone is shallow: git fetch --unshallow --tags"; exit 1; fi
 	@last="$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null)"; \
-	if [ -z "$$last" ]; then echo "nothing is released yet: no API to compare with"; exit 0; fi; \
-	test -x $(APIDIFF) || GOBIN="$(CURDIR)/$(BIN)" $(GO) install golang.org/x/exp/cmd/apidiff@latest || exit 1; \
-	old="$$(mktemp -d)"; trap 'git worktree remove --force "$$old"' EXIT; \
-	git worktree add --quiet --detach "$$old" "$$last" && (cd "$$old" && "$(CURDIR)/$(APIDIFF)" -m -w "$(CURDIR)/$(BIN)/api.old" .) && \
-	$(APIDIFF) -m -w $(BIN)/api.new . && $(APIDIFF) -m -incompatible $(BIN)/api.old $(BIN)/api.new
+	if test -z "$$last"; then echo "there is no tag v* yet: no API to compare with"; exit 0; fi; \
+	mkdir -p $(BIN); old="$$(mktemp -d)"; trap 'git worktree remove --force "$$old"' EXIT; \
+	git worktree add --quiet --detach "$$old" "$$last" && (cd "$$old" && $(APIDIFF) -m -w "$(CURDIR)/$(BIN)/api.old" .) && \
+	$(APIDIFF) -m -w $(BIN)/api.new . && $(APIDIFF) -m $(BIN)/api.old $(BIN)/api.new 2>/dev/null >$(BIN)/api.diff || exit 1; \
+	cat $(BIN)/api.diff; git diff "$$last" -- CHANGELOG.md | grep '^+' >$(BIN)/api.told; \
+	sed -n '/^Incompatible/,/^Compatible/s/^- //p' $(BIN)/api.diff | grep -v '^\./examples/' | tr -d '(*)' | \
+	while IFS=: read -r name _; do grep -qF "$${name##*/}" $(BIN)/api.told || { echo "!! $$name"; broken=1; }; test -z "$$broken"; done || \
+	{ echo "!! an importer of $$last breaks: keep these names, or tell of them in CHANGELOG.md"; exit 1; }
 
 build: ## the reference server, as ./bin/signalbox
 	$(GO) build -trimpath -o bin/signalbox ./examples/server
+
+GORELEASER := v2.16.0# as in .github/workflows/release.yml, with syft
+SYFT := v1.57.1
+release-dry: tools ## what a release of HEAD has, into ./.bin/release, made twice and compared; nothing is published
+	@test -x $(BIN)/$(GORELEASER)/goreleaser || GOBIN="$(CURDIR)/$(BIN)/$(GORELEASER)" $(GO) install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
+	@test -x $(BIN)/$(SYFT)/syft || GOBIN="$(CURDIR)/$(BIN)/$(SYFT)" $(GO) install github.com/anchore/syft/cmd/syft@$(SYFT) || echo "!! syft cannot be built here"
+	@rm -rf $(BIN)/release
+	@PATH="$(CURDIR)/$(BIN)/$(GORELEASER):$(CURDIR)/$(BIN)/$(SYFT):$$PATH" sh examples/server/packaging/dry.sh $(CURDIR)/$(BIN)/release
 
 drill: tools ## an older build's cards are taken over by this one, and the way back, on both stores
 	SOAK=1 $(GO) test -count 1 -timeout 30m -v -run TestUpgrade ./examples/server

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -115,33 +113,6 @@ func TestPrintReportsWriteErrors(t *testing.T) {
 		require.Error(t, gates.Print(&full{left: n}, v), "%d", n)
 	}
 	require.NoError(t, gates.Print(&full{left: 4}, v))
-}
-
-// A gate of one's own, judged beside another.
-func Example() {
-	small := gates.Func("small", func(_ context.Context, s gates.Facts) gates.Verdict {
-		if len(s.Task.Title) > 20 {
-			return gates.Redf("the title is too long to be one task")
-		}
-		return gates.Greenf("small enough").With(gates.Evidence{Kind: "limit", Name: "title", OK: true})
-	})
-	named := gates.Func("named", func(_ context.Context, s gates.Facts) gates.Verdict {
-		return gates.Greenf("the repository is %s", s.Task.Repo)
-	})
-	r, err := gates.NewRegistry(small, named)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	v := r.Judge(context.Background(), gates.Facts{Task: gates.Task{Title: "Cache tiles", Repo: "acme/app"}}, r.Names()...)
-	fmt.Println(v)
-	_ = gates.Print(os.Stdout, v)
-	// Output:
-	// all green: all 2 gates are green
-	// green all: all 2 gates are green
-	//   green small: small enough
-	//         + limit title
-	//   green named: the repository is acme/app
 }
 
 func FuzzReport(f *testing.F) {

@@ -59,7 +59,9 @@ type Workspaces interface {
 }
 
 // Deps are the parts that an engine works with. All are required but Commands, Hooks, Probe,
-// Logs, Log, Meter, Scheduler and Now.
+// Logs, Log, Meter, Scheduler and Now. effects.Runners makes the usual runners, checks.All has
+// the built-in gates, of which a [Project] can name more, and stage.Default the built-in pipeline.
+// Package web receives webhooks, of which [TrackerJob] and [HostJob] make the jobs.
 type Deps struct {
 	Store      Storing
 	Records    task.Records
@@ -110,6 +112,16 @@ type Options struct {
 // Engine turns events into decisions and decisions into work. It holds no task
 // state of its own: everything is in the store, so that any number of crashes
 // only delays it.
+//
+// A commit checks the task's version, writes its row, its journal and the verdicts, finishes the
+// event and puts the jobs that follow; a decision that lost a race is made again. Effects are made
+// at least once: each has a key or a condition, so that a second time changes nothing.
+//
+// Workers take jobs from pools. Events run in the order of their work item, agents at most
+// Options.MaxConcurrency at a time. Each destination of effects (comments, board, chat, git, host,
+// workspace) is a lane with workers and health of its own: one that does not answer delays no other.
+// A gate that runs a command is judged in a pool of its own. A claim lives by its heartbeat; when that
+// is missed the job goes to another worker, and the attempt number lets only one of them finish it.
 type Engine struct {
 	Deps
 	Metrics   Metrics

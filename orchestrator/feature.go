@@ -20,7 +20,8 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Feature is an additive behaviour. The engine has no switch: a feature that
+// Feature is an additive behaviour: edges and rules of the state machine, gates, runners of effects,
+// holds on jobs, loops, words for people. The engine has no switch: a feature that
 // is off is not given to New, so the program is then built without it.
 type Feature struct {
 	Name      string

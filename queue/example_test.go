@@ -4,27 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/memqueue"
 )
-
-func TestTerminal(t *testing.T) {
-	for status, want := range map[queue.Status]bool{
-		queue.Queued: false, queue.Running: false, queue.Done: true, queue.Failed: true, queue.Cancelled: true,
-	} {
-		require.Equal(t, want, status.Terminal(), status)
-	}
-}
-
-// An outcome of no known kind is a failure, never a success.
-func TestAfterUnknownOutcome(t *testing.T) {
-	require.Equal(t, queue.Failed, queue.ApplyOutcome(queue.Job{Attempt: 1}, queue.Outcome{}, time.Now()).Status)
-}
 
 // A retry of a job that has used up its attempts is a failure.
 func ExampleAfter() {

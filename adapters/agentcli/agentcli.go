@@ -2,35 +2,19 @@
 // Codex, Gemini CLI, OpenCode, Antigravity, or any command, which may tell what it does in the
 // lines that package agentout describes.
 //
-// A run puts its report into its outbox, a directory that is made for it and that the
-// presets let their tools write.
-//
-// An agent runs under a shim, a small process of this program (RunShim): in a
-// session of its own, with an environment of allow-listed names, its output in
-// files whose size is bounded. When the agent ends, is stopped, or the service
-// dies, the shim ends every process that the agent has started (TERM, a grace,
-// KILL, and again until none is left). Quiesce does the same for what a dead
-// service and a dead shim have left: it finds processes by the shim's record, by
-// a mark in their environment and by their working directory. What it cannot
-// find is a process that dropped the mark, left the directory and lost its shim
-// all within the second between two looks of the shim.
-//
-// Agents may run any command as the user that the service runs as, in a jail when
-// Options.Jail has one; what an execution is given for itself (its checkout, outbox, HOME
-// and TMPDIR) is added to it.
+// A [Runner] is the port work.Agents. A run puts its report into its outbox, a directory that
+// is made for it and that the presets let their tools write. It runs under a shim ([RunShim]), a
+// small process of this program that ends whatever the agent has started, in a jail when
+// Options.Jail has one; what an execution is given for itself (its checkout, outbox, HOME and
+// TMPDIR) is added to that. A [Link] stands between it and the network.
 //
 // A run is followed while it lives: its steps can be read as its output can (work.StreamSteps),
 // and it is ended when it has cost its limit or printed nothing for long. A failure that every
 // run of the agent would meet has a work.Trouble. An attempt that did not finish hands its
 // tool's session to the next one of the same run, role and preset, where the tool can go on
-// with it (Claude Code).
+// with it (Claude Code). Usage is normalised: tokens are disjoint, whatever a tool's own convention.
 //
-// A Link stands between an execution and the network: it sets what the execution gets for that,
-// may end it, and may measure its usage, which then counts in the place of what the tool says.
-//
-// Usage is normalised: tokens are disjoint, whatever a tool's own convention.
-//
-// Agents run on Linux only; elsewhere New returns an error.
+// Agents run on Linux only; elsewhere [New] returns an error.
 package agentcli
 
 import (

@@ -9,7 +9,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// Link stands between the executions of agents and the network: a gateway of models, a proxy.
+// Link stands between the executions of agents and the network: a gateway of models, a proxy. It sets what an
+// execution gets for that, may end it, and may measure its usage, which then counts in the place of what the tool says.
 type Link interface {
 	// Open prepares it for one execution. Close of what it returns is called exactly once, when
 	// nothing of the execution lives.

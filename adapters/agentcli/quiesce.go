@@ -16,7 +16,9 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// Quiesce implements work.Agents.
+// Quiesce implements work.Agents: it ends what a dead service and a dead shim have left of a task. It
+// finds processes by the shim's record, by a mark in their environment and by their working directory; not
+// one that dropped the mark, left the directory and lost its shim within the second between two looks of the shim.
 func (r *Runner) Quiesce(ctx context.Context, taskID int64) error {
 	names, err := filepath.Glob(filepath.Join(escape(r.opt.StateDir), fmt.Sprintf("%d.*.json", taskID)))
 	if err != nil {

@@ -37,6 +37,9 @@ const leftoverGrace = 2 * time.Second
 
 // RunShim is the main function of the shim; it returns the exit code. It reads
 // its order from standard input and takes the end of that for the order to stop.
+// The agent has a session of its own, an environment of allow-listed names, and its
+// output in files whose size is bounded. When it ends, is stopped, or the service dies,
+// the shim ends every process that it has started: TERM, a grace, KILL, and again until none is left.
 func RunShim() int {
 	in := bufio.NewReader(os.Stdin)
 	line, err := in.ReadBytes('\n')

@@ -144,11 +144,19 @@ func (d *DB) readable(ctx context.Context, t pgx.Tx) error {
 		return err
 	}
 	var found int
-	if err := t.QueryRow(ctx, d.q("select layout from ~turn")).Scan(&found); err != nil || found <= layout {
+	if err := t.QueryRow(ctx, d.q("select layout from ~turn")).Scan(&found); err != nil {
 		return err
 	}
+	return Readable(d.schema, found)
+}
+
+// Readable refuses the layout of a schema's tables, or of a dump of them, that only a newer program reads.
+func Readable(schema string, found int) error {
+	if found <= layout {
+		return nil
+	}
 	return fmt.Errorf("postgres: the tables of schema %s have layout %d and this program reads %d: "+
-		"use the newer program that made them, or another schema", d.schema, found, layout)
+		"use the newer program that made them, or another schema", schema, found, layout)
 }
 
 func (d *DB) step(ctx context.Context, t pgx.Tx, m migration) error {

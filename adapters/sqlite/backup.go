@@ -79,3 +79,16 @@ func Unused(ctx context.Context, path string) error {
 	}
 	return errors.Join(err, db.Close())
 }
+
+// Readable refuses a file whose tables this program cannot read, as Open does, and leaves it as it is.
+func Readable(ctx context.Context, path string) error {
+	db, err := sql.Open("sqlite", dsn(path)+"&mode=ro")
+	if err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
+	_, err = layout(ctx, db)
+	if err = errors.Join(err, db.Close()); err != nil {
+		return fmt.Errorf("sqlite: %s: %w", path, err)
+	}
+	return nil
+}

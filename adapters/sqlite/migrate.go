@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	_ "embed"
 	"fmt"
 	"strings"
@@ -23,14 +24,19 @@ const layoutVersion = 4
 // oldestLayout is the first that this program carries over.
 const oldestLayout = 2
 
+// asked answers a query: the writer's connection, or a file that is only looked at.
+type asked interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
 // layout reads which layout the file has and refuses one that this program cannot read;
 // 0 is an empty file.
-func (d *DB) layout(ctx context.Context) (version int, err error) {
+func layout(ctx context.Context, file asked) (version int, err error) {
 	var tables int
-	if err := d.conn.QueryRowContext(ctx, "pragma user_version").Scan(&version); err != nil {
+	if err := file.QueryRowContext(ctx, "pragma user_version").Scan(&version); err != nil {
 		return 0, err
 	}
-	if err := d.conn.QueryRowContext(ctx, "select count(*) from sqlite_schema where name = 'jobs'").Scan(&tables); err != nil {
+	if err := file.QueryRowContext(ctx, "select count(*) from sqlite_schema where name = 'jobs'").Scan(&tables); err != nil {
 		return 0, err
 	}
 	switch {
@@ -46,7 +52,7 @@ func (d *DB) layout(ctx context.Context) (version int, err error) {
 
 // migrate brings the tables up to date, inside a transaction of the writer.
 func (d *DB) migrate(ctx context.Context) error {
-	version, err := d.layout(ctx)
+	version, err := layout(ctx, d.conn)
 	if err != nil {
 		return err
 	}

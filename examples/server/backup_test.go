@@ -1,6 +1,8 @@
 package main
 
 import (
+	"database/sql"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -82,6 +84,18 @@ func TestBackupDrill(t *testing.T) {
 			require.Equal(t, []string{"APP-1"}, work(v))
 			add(v, "APP-2")
 			require.NoError(t, v.Close())
+			newer := filepath.Join(t.TempDir(), "newer")
+			was := layOut(t, data, 99)
+			code, said := server("backup", newer)
+			require.Equal(t, 0, code, said)
+			layOut(t, data, was)
+			code, said = server("restore", newer)
+			require.Equal(t, 1, code, said)
+			require.Regexp(t, `nothing was changed: \S+ was made by signalbox \S+ and this is \S+: .* layout 99 and this program reads \d+: use the newer program`, said)
+			require.NotContains(t, said, "kept:")
+			v = open()
+			require.Equal(t, []string{"APP-1", "APP-2"}, work(v))
+			require.NoError(t, v.Close())
 			if store == "postgres" {
 				require.Regexp(t, `kept: schema signalbox_before_\d+T\d+Z`, out)
 			}
@@ -93,4 +107,20 @@ func TestBackupDrill(t *testing.T) {
 			}
 		})
 	}
+}
+
+// layOut has the store say that its tables are of that layout, and returns what it said before.
+func layOut(t *testing.T, dataDir string, layout int) (was int) {
+	t.Helper()
+	driver, at, ask, say := "sqlite", filepath.Join(dataDir, "signalbox.db"), "pragma user_version", "pragma user_version = %d"
+	if url := os.Getenv("ORCH_DATABASE_URL"); url != "" {
+		driver, at, ask, say = "pgx", url, "select layout from signalbox.turn", "update signalbox.turn set layout = %d"
+	}
+	db, err := sql.Open(driver, at)
+	require.NoError(t, err)
+	require.NoError(t, db.QueryRowContext(t.Context(), ask).Scan(&was))
+	_, err = db.ExecContext(t.Context(), fmt.Sprintf(say, layout))
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	return was
 }

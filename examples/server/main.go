@@ -1,6 +1,9 @@
 // Command server is the reference deployment of signalbox: one process that
 // takes webhooks, runs agents and shows what it does. Its builds and releases are
-// called signalbox.
+// called signalbox; go install calls it server, which works as well, and
+// completion and what commands print find it by a link:
+//
+//	ln -s server "$(go env GOPATH)/bin/signalbox"
 //
 //	signalbox init         set a repository up
 //	signalbox serve        take webhooks and work

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -222,6 +223,22 @@ func TestPinned(t *testing.T) {
 		"debian:trixie-slim", "gitea/gitea:1.24-rootless", "golang:1.26-trixie", "postgres:17",
 		"signalbox:latest", // one's own
 	}, slices.Sorted(maps.Keys(loose)))
+}
+
+// Each module here gets its updates.
+func TestUpdated(t *testing.T) {
+	var modules []string
+	require.NoError(t, filepath.WalkDir("../..", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err == nil && d.IsDir() && (d.Name() == "node_modules" || name != "../.." && strings.HasPrefix(d.Name(), ".")):
+			return fs.SkipDir
+		case d.Name() == "go.mod":
+			modules = append(modules, "/"+strings.Trim(strings.TrimPrefix(filepath.Dir(name), "../.."), "/"))
+		}
+		return err
+	}))
+	known := at(t, yamlParts(t, "../../.github/dependabot.yml")[0], "updates", 0)
+	require.ElementsMatch(t, modules, at(t, known, "directories"))
 }
 
 // A release is built of images by their digests, and of none that has no digest. The registry is a command here.

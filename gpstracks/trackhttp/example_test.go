@@ -2,8 +2,8 @@ package trackhttp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,49 +15,33 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
 
+// A track is kept, and a handler in the mux of any service has its list and its tiles.
 func Example() {
-	store, err := tracksqlite.Open(context.Background(), tracksqlite.Options{Path: tracksqlite.Memory})
-	if err != nil {
+	ctx, line := context.Background(), orb.MultiLineString{{{7.9, 46.6}, {7.95, 46.61}}}
+	walk, err1 := gpstracks.Prepare(gpstracks.Track{Source: "osm", Name: "Ridge walk", Lines: line})
+	store, err2 := tracksqlite.Open(ctx, tracksqlite.Options{Path: tracksqlite.Memory})
+	layer, err3 := trackhttp.New(trackhttp.Options{Store: store, Tiles: store})
+	if err := errors.Join(err1, err2, err3); err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer store.Close()
-	layer, err := trackhttp.New(trackhttp.Options{Store: store, Tiles: store})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	walk, err := gpstracks.Prepare(gpstracks.Track{Source: "osm", Name: "Ridge walk",
-		Lines: orb.MultiLineString{{{7.9, 46.6}, {7.95, 46.61}}}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	done, err := store.Upsert(context.Background(), []gpstracks.Track{walk})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	done, err := store.Upsert(ctx, []gpstracks.Track{walk})
 	layer.Invalidate(done.Changed...)
+	fmt.Println("kept:", done.Inserted, err)
 
 	mux := http.NewServeMux() // of any service
 	mux.Handle("/api/gps-tracks", layer)
 	mux.Handle("/api/gps-tracks/", layer)
-	server := httptest.NewServer(mux)
-	defer server.Close()
 	for _, path := range []string{"?bbox=7,46,8,47&zoom=12", "/tiles/10/534/361.mvt", "/tiles/10/1/1.mvt", "/tiles/10/1/9999.mvt"} {
-		answer, err := http.Get(server.URL + "/api/gps-tracks" + path)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		body, _ := io.ReadAll(answer.Body)
-		answer.Body.Close()
-		fmt.Println(answer.Status, answer.Header.Get("Content-Type"), strings.Contains(string(body), "Ridge walk"))
+		answer := httptest.NewRecorder()
+		mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/api/gps-tracks"+path, http.NoBody))
+		fmt.Println(answer.Code, answer.Header().Get("Content-Type"), strings.Contains(answer.Body.String(), "Ridge walk"))
 	}
 	// Output:
-	// 200 OK application/geo+json true
-	// 200 OK application/vnd.mapbox-vector-tile true
-	// 204 No Content  false
-	// 400 Bad Request application/problem+json false
+	// kept: 1 <nil>
+	// 200 application/geo+json true
+	// 200 application/vnd.mapbox-vector-tile true
+	// 204  false
+	// 400 application/problem+json false
 }

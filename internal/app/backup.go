@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -79,8 +80,9 @@ func (s Settings) MakeBackup(ctx context.Context, dir string) (b Backup, err err
 	return b, err
 }
 
-// RestoreBackup puts a backup in the place of what the service keeps. No server may run. What
-// was there stays: SQLite files, or the PostgreSQL schema, get another name, which aside lists.
+// RestoreBackup puts a backup in the place of what the service keeps. No server may run, and a backup that
+// this program could not read afterwards is refused before anything is moved. What was there stays: SQLite
+// files, or the PostgreSQL schema, get another name, which aside lists.
 func (s Settings) RestoreBackup(ctx context.Context, dir string) (b Backup, aside []string, err error) {
 	note, err := os.ReadFile(filepath.Join(dir, backupNote))
 	if err == nil {
@@ -96,7 +98,11 @@ func (s Settings) RestoreBackup(ctx context.Context, dir string) (b Backup, asid
 		return b, nil, fmt.Errorf("%s is a backup of SQLite files: unset %sDATABASE_URL", dir, Prefix)
 	case dumped && b.Schema != s.DatabaseSchema:
 		return b, nil, fmt.Errorf("%s is a backup of the schema %s: set %sDATABASE_SCHEMA to it", dir, b.Schema, Prefix)
-	case dumped:
+	}
+	if err := b.readable(ctx, dir); err != nil {
+		return b, nil, fmt.Errorf("nothing was changed: %s was made by signalbox %s and this is %s: %w", dir, b.Version, Version(), err)
+	}
+	if s.Shared() {
 		err := postgres.Unused(ctx, s.DatabaseURL.Reveal(), s.DatabaseSchema)
 		if errors.Is(err, postgres.ErrInUse) {
 			err = fmt.Errorf("a server runs: stop all of them first: %w", err)
@@ -136,6 +142,38 @@ func (s Settings) RestoreBackup(ctx context.Context, dir string) (b Backup, asid
 	return b, aside, nil
 }
 
+// readable refuses a backup whose tables only another program reads. The files themselves tell, not the note
+// beside them. The tables of tracks only grow.
+func (b Backup) readable(ctx context.Context, dir string) error {
+	if tasks := databases()[0]; slices.Contains(b.Files, tasks) {
+		return sqlite.Readable(ctx, filepath.Join(dir, tasks))
+	}
+	if !slices.Contains(b.Files, dumpFile) {
+		return nil
+	}
+	rows, err := runTool(ctx, "pg_restore", "", "--data-only", "--table=turn", "--file=-", filepath.Join(dir, dumpFile))
+	if err != nil {
+		return err
+	}
+	_, text, _ := strings.Cut(string(rows), "\nCOPY ")
+	lines := strings.SplitN(text, "\n", 3) // "schema.turn (one, two) FROM stdin;" and the only row
+	_, names, _ := strings.Cut(lines[0], "(")
+	names, _, whole := strings.Cut(names, ")")
+	if !whole || len(lines) < 3 {
+		return fmt.Errorf("%s has no table turn: it is of another program", dumpFile)
+	}
+	values := strings.Split(lines[1], "\t")
+	at := slices.Index(strings.Split(names, ", "), "layout")
+	if at < 0 || at >= len(values) { // of before tables had one
+		return nil
+	}
+	found, err := strconv.Atoi(values[at])
+	if err != nil {
+		return fmt.Errorf("%s: the layout of its tables: %w", dumpFile, err)
+	}
+	return postgres.Readable(b.Schema, found)
+}
+
 // asideTime is in the names of what a restore has put aside.
 const asideTime = "20060102T150405Z"
 
@@ -163,10 +201,6 @@ func (s Settings) restoreSchema(ctx context.Context, dump string) (aside []strin
 // postgresTool runs one of PostgreSQL's programs on the database. The password goes by the
 // environment: other users can read arguments.
 func (s Settings) postgresTool(ctx context.Context, name string, args ...string) error {
-	path, err := exec.LookPath(name)
-	if err != nil {
-		return fmt.Errorf("%s is missing: install PostgreSQL's client programs, of the server's version or a newer one: %w", name, err)
-	}
 	u, err := url.Parse(s.DatabaseURL.Reveal())
 	if err != nil {
 		return s.checkDatabase()
@@ -181,17 +215,27 @@ func (s Settings) postgresTool(ctx context.Context, name string, args ...string)
 	} else {
 		args = append(args, "--dbname="+u.String())
 	}
+	_, err = runTool(ctx, name, password, args...)
+	return err
+}
+
+// runTool returns what the program prints.
+func runTool(ctx context.Context, name, password string, args ...string) ([]byte, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return nil, fmt.Errorf("%s is missing: install PostgreSQL's client programs, of the server's version or a newer one: %w", name, err)
+	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = os.Environ()
 	if password != "" {
 		cmd.Env = append(cmd.Env, "PGPASSWORD="+password)
 	}
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var printed, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &printed, &said
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w: %s", name, err, secret.NewRedactor(password).Text(strings.TrimSpace(said.String())))
+		return nil, fmt.Errorf("%s: %w: %s", name, err, secret.NewRedactor(password).Text(strings.TrimSpace(said.String())))
 	}
-	return nil
+	return printed.Bytes(), nil
 }
 
 // keepModes gives the service's files their modes back until ctx ends.

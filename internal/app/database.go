@@ -167,6 +167,30 @@ func (s Settings) checkDatabase() error {
 	return nil
 }
 
+// ConfirmSource refuses to copy from what the settings do not name: from is sqlite, or the path of the file
+// or of its directory.
+func (s Settings) ConfirmSource(from string) error {
+	named := "--from " + from + ": the settings name " + s.Database()
+	there, err := os.Stat(from)
+	file, none := os.Stat(s.file())
+	dir, _ := os.Stat(s.DataDir) // without it there is no file either
+	switch {
+	case s.Shared():
+		return fmt.Errorf("%s: unset %sDATABASE_URL, so that the SQLite file is what is copied", named, Prefix)
+	case from == "sqlite":
+		return nil
+	case strings.HasPrefix(from, "postgres"):
+		return fmt.Errorf("%s: a copy goes from SQLite to PostgreSQL, and not back", named)
+	case err != nil:
+		return fmt.Errorf("%s, and that is neither sqlite nor a file: %w", named, err)
+	case none == nil && (os.SameFile(there, file) || os.SameFile(there, dir)):
+		return nil
+	case there.IsDir():
+		return fmt.Errorf("%s: set %sDATA_DIR=%s to copy from there", named, Prefix, from)
+	}
+	return fmt.Errorf("%s: set %sDATA_DIR to the directory of the signalbox.db that is to be copied", named, Prefix)
+}
+
 // CopyTo fills an empty PostgreSQL, in the schema of the settings, with what the SQLite file keeps: all
 // of it or nothing. No server may run on either. It returns the rows of each table; the journal's
 // chain is the same and whole in both.

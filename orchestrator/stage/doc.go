@@ -1,6 +1,5 @@
-// Package stage is the pure core of the orchestrator: a machine that decides
-// what an event means for a task. It does no input or output, has no clock and
-// never fails; a decision is data that others carry out.
+// Package stage decides what an event means for a task. It is the pure core of the
+// orchestrator, of use without the rest: no input or output, no clock, no failure.
 //
 //	         To Analyse / qg0
 //	               │
@@ -25,12 +24,8 @@
 //	               ▼
 //	             done                          cancelled (sink)
 //
-// The transition registry (Pipeline) is a table of edges. Machine.Edge names
-// the row that an event meets and thereby the gates to judge; Machine.Decide
-// takes the verdict and answers with the new State, at most one agent job, the
-// effects owed to the outside world and the reasons in words. Print and Mermaid
-// draw the same table, and Validate checks it at start.
-//
-// The traces in testdata read like the specification: each is a story of events
-// and the decisions that they meet.
+// A [Pipeline] is a table of such edges, [Default] the one above. [Machine.Edge] names the
+// row that an event meets and the gates to judge; [Machine.Decide] takes their verdict. A
+// [Decision] is data that others carry out: the new State, at most one agent job, what is
+// owed to the outside world, and why. The traces in testdata are stories of both.
 package stage

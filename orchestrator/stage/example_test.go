@@ -6,7 +6,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-func ExampleMachine_Decide() {
+// The machine names the gates of the row that an event meets, takes their verdict, and decides.
+func Example() {
 	m, err := stage.New(stage.Default(), stage.Options{})
 	if err != nil {
 		fmt.Println(err)

@@ -33,7 +33,8 @@ func (c backupCmd) Run(s *streams) error {
 }
 
 type copyCmd struct {
-	To string `required:"" help:"The PostgreSQL, as postgres://user@host/name; its password may be in PGPASSWORD."`
+	From string `default:"sqlite" help:"What the settings name: sqlite, or the path of the file or its directory."`
+	To   string `required:"" help:"The PostgreSQL, as postgres://user@host/name; its password may be in PGPASSWORD."`
 	output
 }
 
@@ -43,7 +44,11 @@ func (c copyCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	counts, err := settings.CopyTo(context.Background(), c.To)
+	err = settings.ConfirmSource(c.From)
+	var counts map[string]int64
+	if err == nil {
+		counts, err = settings.CopyTo(context.Background(), c.To)
+	}
 	if err != nil {
 		return fmt.Errorf("nothing was copied: %w", err)
 	}

@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +24,22 @@ import (
 type initCmd struct {
 	setup.Options
 	Rehearse bool `default:"true" negatable:"" help:"Let one card go through every stage with an agent that costs nothing, and remove it."`
+}
+
+// unnamed says how the shell finds the program by its name, where it does not: go install calls it server.
+func unnamed() string {
+	self, err := os.Executable()
+	if _, missing := exec.LookPath(program); missing == nil || err != nil {
+		return ""
+	}
+	dir, steps := filepath.Dir(self), []string(nil)
+	if filepath.Base(self) != program {
+		steps = append(steps, "ln -s "+self+" "+filepath.Join(dir, program))
+	}
+	if !slices.Contains(filepath.SplitList(os.Getenv("PATH")), dir) {
+		steps = append(steps, `export PATH="`+dir+`:$PATH"`)
+	}
+	return fmt.Sprintf("Your shell finds no %s yet: %s\n", program, strings.Join(steps, " && "))
 }
 
 // Run writes what a deployment begins with, examines it, and rehearses it.
@@ -57,7 +77,7 @@ func (c *initCmd) Run(s *streams) error {
 	for _, click := range settings.Clicks() {
 		fmt.Fprintf(s.out, "\n%s.\n", click)
 	}
-	fmt.Fprintf(s.out, "\nStart it here with: %s serve\n", program)
+	fmt.Fprintf(s.out, "\nStart it here with: %s serve\n%s", program, unnamed())
 	fmt.Fprintf(s.out, "Sign in at %s (its end is ORCH_ADMIN_TOKEN of %s)\n",
 		signInLink(settings, settings.AdminToken.Reveal()), app.EnvFile)
 	registry, err := projectfile.Load(settings.Projects, settings.Kinds()...)

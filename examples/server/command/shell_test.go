@@ -44,6 +44,21 @@ func TestCompletion(t *testing.T) {
 	require.Equal(t, 2, code, out)
 }
 
+// Where the shell finds no signalbox, init says how it will: go install gives the program another name.
+func TestUnnamed(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("PATH", bin)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	dir := filepath.Dir(self)
+	link := "ln -s " + self + " " + filepath.Join(dir, "signalbox")
+	require.Equal(t, "Your shell finds no signalbox yet: "+link+` && export PATH="`+dir+`:$PATH"`+"\n", unnamed())
+	t.Setenv("PATH", bin+":"+dir)
+	require.Equal(t, "Your shell finds no signalbox yet: "+link+"\n", unnamed())
+	require.NoError(t, os.Symlink(self, filepath.Join(bin, "signalbox")))
+	require.Empty(t, unnamed())
+}
+
 // The manual page has every command that help shows.
 func TestManual(t *testing.T) {
 	code, page := server("man")
