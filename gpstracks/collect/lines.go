@@ -182,8 +182,8 @@ func convert(t gpx.Track, s Source, l Licence, file string) (gpstracks.Track, tr
 		return gpstracks.Track{}, reportOf(t, gpstracks.Track{}, d.spikes, nil, d.reason())
 	}
 	k := gpstracks.Track{
-		Source: s.Name, Name: title(t.Name), Attribution: l.Attribution, RecordedOn: d.day, Lines: d.lines, ExternalID: gpstracks.ReferenceOf(t.URL),
-		StartedAt: d.first, EndedAt: d.last, Moving: d.moving, Elevation: d.elevation,
+		Source: s.Name, Name: title(t.Name), Attribution: l.Attribution, RecordedOn: d.day, Lines: d.lines,
+		ExternalID: gpstracks.ReferenceOf(t.URL), StartedAt: d.first, EndedAt: d.last, Moving: d.moving, Elevation: d.elevation,
 	}
 	if t.Type == gpx.Flight {
 		d.speeds = nil

@@ -77,11 +77,11 @@ func TestOtherModule(t *testing.T) {
 func TestAllowed(t *testing.T) {
 	for file, body := range map[string]string{
 		"orchestrator/web/x.go": `package web; import "net/http"; func f() { panic(http.ErrAbortHandler) }`,
-		"internal/run/x.go":     `package run; import "iter"; var panics int; func f() { recover(); go f(); iter.Pull[int](nil) }`,
-		"orchestrator/x.go":     `package orchestrator; func (e *E) f(ctx C) { e.mu.Lock(); e.n++; e.mu.Unlock() }; func g(ctx C) { h(ctx) }`,
-		"queue/x.go":            `package queue; import ("errors"; "regexp"); var ErrX = errors.New("x"); var form = regexp.MustCompile("x"); var _ = 1`,
-		"queue/x_test.go":       `package queue; import _ "github.com/stretchr/testify/require"; var state int; func f() { go f(); panic(1) }`,
-		"examples/server/x.go":  `package main; import "os"; func main() { os.Exit(0) }`,
+		"internal/run/x.go":     `package run; var panics int; func f() { recover(); go f() }`, "internal/run/virtual/x.go": `package virtual; import "iter"; func f() { iter.Pull[int](nil) }`,
+		"orchestrator/x.go":    `package orchestrator; func (e *E) f(ctx C) { e.mu.Lock(); e.n++; e.mu.Unlock() }; func g(ctx C) { h(ctx) }`,
+		"queue/x.go":           `package queue; import ("errors"; "regexp"); var ErrX = errors.New("x"); var form = regexp.MustCompile("x"); var _ = 1`,
+		"queue/x_test.go":      `package queue; import _ "github.com/stretchr/testify/require"; var state int; func f() { go f(); panic(1) }`,
+		"examples/server/x.go": `package main; import "os"; func main() { os.Exit(0) }`,
 	} {
 		found, err := Check(fstest.MapFS{file: {Data: []byte(body)}})
 		require.NoError(t, err)

@@ -21,14 +21,14 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        130_399,
-		"tokens outside tests":       893_250,
-		"tokens of tests":            783_250,
-		"exported names":             2_665,
+		"lines outside tests":        130_260,
+		"tokens outside tests":       892_720,
+		"tokens of tests":            785_020,
+		"exported names":             2_622,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       659_954,
-		"words of Markdown":          28_880,
+		"tokens of the server":       659_780,
+		"words of Markdown":          28_879,
 		"settings":                   154,
 		"fields of Feature":          9,
 		"methods of Engine":          59,

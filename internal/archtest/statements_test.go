@@ -49,8 +49,8 @@ func (f *file) call(c *ast.CallExpr) {
 		switch {
 		case here.floor == 0 && slices.Contains([]string{"time.Now", "time.Since", "time.Sleep", "time.After"}, name):
 			f.report(c.Pos(), "%s: floor 0 has no clock but the event's", name)
-		case name == "iter.Pull" && f.pkg != "internal/run":
-			f.report(c.Pos(), "iter.Pull: coroutines are started by internal/run")
+		case name == "iter.Pull" && f.pkg != "internal/run/virtual":
+			f.report(c.Pos(), "iter.Pull: coroutines are started by internal/run/virtual")
 		case name == "os.Exit" && !f.command():
 			f.report(c.Pos(), "os.Exit: only a main function ends the program")
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/internal/run/virtual"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
@@ -162,11 +163,11 @@ func call[T any](ctx context.Context, n *node, o op, arg string, f func() (T, er
 	var none T
 	s := n.sim
 	if n.domain.Dead() {
-		return none, run.ErrDead
+		return none, virtual.ErrDead
 	}
 	n.domain.Yield()
 	if n.domain.Dead() {
-		return none, run.ErrDead
+		return none, virtual.ErrDead
 	}
 	if err := ctx.Err(); err != nil {
 		return none, err
@@ -220,11 +221,11 @@ func enact[T any](ctx context.Context, n *node, o op, fate Fate, f func() (T, er
 		return f()
 	case FateBefore:
 		s.crash(n, s.someTime(fate))
-		return none, run.ErrDead
+		return none, virtual.ErrDead
 	case FateAfter:
 		_, _ = f()
 		s.crash(n, s.someTime(fate))
-		return none, run.ErrDead
+		return none, virtual.ErrDead
 	default:
 		return f()
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/internal/intercept"
-	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/internal/run/virtual"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	"github.com/signalbox-dev/signalbox/orchestrator/features"
@@ -35,7 +35,7 @@ type node struct {
 	features []string
 	without  string // a project that has left its registry
 
-	domain *run.Domain
+	domain *virtual.Domain
 	cancel context.CancelFunc
 	engine *orchestrator.Engine
 	serial *serialgate.Gate

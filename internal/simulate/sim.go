@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost/memhost"
-	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/internal/run/virtual"
 	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -37,8 +37,8 @@ func (w World) stepsMax() int64 {
 // work over them through ports that have fates.
 type sim struct {
 	world World
-	v     *run.Virtual
-	root  *run.Domain // of people, CI and senders of webhooks
+	v     *virtual.Scheduler
+	root  *virtual.Domain // of people, CI and senders of webhooks
 	ctx   context.Context
 
 	store  *memstore.Store
@@ -74,7 +74,7 @@ func newSim(w World, keep bool) *sim {
 		order = rand.New(rand.NewPCG(w.Seed, 0x0dde))
 	}
 	s := &sim{
-		world: w, v: run.NewVirtual(epoch(), order), ctx: context.Background(), chance: rand.New(rand.NewPCG(w.Seed, 0xfa7e)),
+		world: w, v: virtual.New(epoch(), order), ctx: context.Background(), chance: rand.New(rand.NewPCG(w.Seed, 0xfa7e)),
 		calls: map[string]int{}, planned: map[fateKey]Fate{}, trace: newTrace(keep), meter: meter{},
 	}
 	s.root = s.v.Domain()

@@ -1,4 +1,4 @@
-package run_test
+package virtual_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
+	"github.com/signalbox-dev/signalbox/internal/run/virtual"
 )
 
 var epoch = time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -18,7 +19,7 @@ var epoch = time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
 // story runs processes that wait, yield and hint in a random order.
 func story(seed uint64) string {
 	var b strings.Builder
-	v := run.NewVirtual(epoch, rand.New(rand.NewPCG(seed, 0)))
+	v := virtual.New(epoch, rand.New(rand.NewPCG(seed, 0)))
 	d, ctx := v.Domain(), context.Background()
 	g := run.NewOn(d, ctx, nil)
 	hints := make(chan struct{}, 1)
@@ -58,7 +59,7 @@ func forever() bool { return false }
 
 // A machine that is killed makes no further step, and its processes end.
 func TestKill(t *testing.T) {
-	v := run.NewVirtual(epoch, nil)
+	v := virtual.New(epoch, nil)
 	d, other := v.Domain(), v.Domain()
 	looks, after := 0, 0
 	g := run.NewOn(d, context.Background(), nil)
@@ -71,7 +72,7 @@ func TestKill(t *testing.T) {
 	other.Go(func() {
 		_ = run.Sleep(context.Background(), other, 3500*time.Millisecond)
 		d.Kill()
-		require.ErrorIs(t, d.Wait(context.Background(), time.Time{}), run.ErrDead)
+		require.ErrorIs(t, d.Wait(context.Background(), time.Time{}), virtual.ErrDead)
 	})
 	v.Run(forever)
 	v.Close()
@@ -83,7 +84,7 @@ func TestKill(t *testing.T) {
 
 // A paused machine's clock goes on: what was due happens when it wakes.
 func TestPauseAndSkew(t *testing.T) {
-	v := run.NewVirtual(epoch, nil)
+	v := virtual.New(epoch, nil)
 	d := v.Domain()
 	var at []time.Duration
 	d.Go(func() {
@@ -102,7 +103,7 @@ func TestPauseAndSkew(t *testing.T) {
 
 // Contexts end by the virtual clock, and by those above them.
 func TestVirtualTimeout(t *testing.T) {
-	v := run.NewVirtual(epoch, nil)
+	v := virtual.New(epoch, nil)
 	d := v.Domain()
 	parent, cancel := context.WithCancel(context.Background())
 	var took []time.Duration
@@ -129,7 +130,7 @@ func TestVirtualTimeout(t *testing.T) {
 }
 
 func TestVirtualPanicEndsOnlyItsProcess(t *testing.T) {
-	v := run.NewVirtual(epoch, nil)
+	v := virtual.New(epoch, nil)
 	d := v.Domain()
 	g := run.NewOn(d, context.Background(), nil)
 	g.Go("breaks", func(context.Context) { panic("oh") })
@@ -158,8 +159,8 @@ func TestRealWait(t *testing.T) {
 }
 
 // An hour passes in no time.
-func ExampleVirtual() {
-	v := run.NewVirtual(time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC), nil)
+func Example() {
+	v := virtual.New(time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC), nil)
 	machine := v.Domain()
 	machine.Go(func() {
 		_ = run.Sleep(context.Background(), machine, time.Hour)

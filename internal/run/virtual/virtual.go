@@ -1,4 +1,5 @@
-package run
+// Package virtual runs processes one at a time on a clock of its own, for simulations: see run.Scheduler.
+package virtual
 
 import (
 	"cmp"
@@ -14,13 +15,13 @@ import (
 // ErrDead is the error of waits in a domain that was killed.
 var ErrDead = errors.New("run: the simulated machine is dead")
 
-// Virtual runs processes one at a time on a virtual clock. Each process is a
+// Scheduler runs processes one at a time on a virtual clock. Each process is a
 // coroutine; control returns to the scheduler when the process waits or yields,
 // and the next one is chosen by a seeded generator. The clock moves only when
 // nobody can run. So a seed decides everything, on any machine.
 //
-// A Virtual belongs to the goroutine that calls Run.
-type Virtual struct {
+// A Scheduler belongs to the goroutine that calls Run.
+type Scheduler struct {
 	start  time.Time
 	now    int64      // nanoseconds since the start
 	choose *rand.Rand // nil: first come, first served
@@ -61,25 +62,25 @@ type process struct {
 	since  int64 // the step in which it parked
 }
 
-// NewVirtual makes a scheduler whose clock stands at a moment. Without a generator
+// New makes a scheduler whose clock stands at a moment. Without a generator
 // the process that has waited longest goes on first.
-func NewVirtual(start time.Time, choose *rand.Rand) *Virtual {
-	return &Virtual{start: start, choose: choose}
+func New(start time.Time, choose *rand.Rand) *Scheduler {
+	return &Scheduler{start: start, choose: choose}
 }
 
 // Now is the virtual time, which no domain's wrong clock changes.
-func (v *Virtual) Now() time.Time { return v.start.Add(time.Duration(v.now)) }
+func (v *Scheduler) Now() time.Time { return v.start.Add(time.Duration(v.now)) }
 
 // Steps is how many times a process was resumed.
-func (v *Virtual) Steps() int64 { return v.steps }
+func (v *Scheduler) Steps() int64 { return v.steps }
 
 // Alive is how many processes have not ended.
-func (v *Virtual) Alive() int { return len(v.procs) }
+func (v *Scheduler) Alive() int { return len(v.procs) }
 
 // After calls f, which must not wait, when d has passed.
-func (v *Virtual) After(d time.Duration, f func()) { v.at(v.now+int64(d), f) }
+func (v *Scheduler) After(d time.Duration, f func()) { v.at(v.now+int64(d), f) }
 
-func (v *Virtual) at(at int64, f func()) (cancel func()) {
+func (v *Scheduler) at(at int64, f func()) (cancel func()) {
 	v.births++
 	t := timer{at, v.births, f}
 	order := func(a, b timer) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.born, b.born)) }
@@ -94,7 +95,7 @@ func (v *Virtual) at(at int64, f func()) (cancel func()) {
 
 // Run lets processes run until stop reports true, which is looked at before each
 // step, or until nothing can ever run again.
-func (v *Virtual) Run(stop func() bool) {
+func (v *Scheduler) Run(stop func() bool) {
 	for !stop() {
 		if v.killed {
 			v.drop()
@@ -106,7 +107,7 @@ func (v *Virtual) Run(stop func() bool) {
 }
 
 // step resumes one process that can run, if there is one.
-func (v *Virtual) step() bool {
+func (v *Scheduler) step() bool {
 	v.runnable = v.runnable[:0]
 	for _, p := range v.procs {
 		if p.ready(v.now) {
@@ -130,7 +131,7 @@ func (v *Virtual) step() bool {
 	return true
 }
 
-func (v *Virtual) resume(p *process) {
+func (v *Scheduler) resume(p *process) {
 	v.steps++
 	v.current = p
 	if p.resume(); p.run == nil {
@@ -142,7 +143,7 @@ func (v *Virtual) resume(p *process) {
 // Close kills every domain, lets the processes unwind and frees what they leave
 // behind. Nothing that was to happen later happens. The scheduler is not usable after
 // it.
-func (v *Virtual) Close() {
+func (v *Scheduler) Close() {
 	for len(v.procs) > 0 {
 		for _, p := range v.procs {
 			p.domain.Kill()
@@ -157,7 +158,7 @@ func (v *Virtual) Close() {
 }
 
 // coroutine is one that runs nothing.
-func (v *Virtual) coroutine() *coroutine {
+func (v *Scheduler) coroutine() *coroutine {
 	if n := len(v.idle); n > 0 {
 		c := v.idle[n-1]
 		v.idle = v.idle[:n-1]
@@ -178,7 +179,7 @@ func (v *Virtual) coroutine() *coroutine {
 const never = math.MaxInt64
 
 // advance moves the clock to the next moment at which something happens.
-func (v *Virtual) advance() bool {
+func (v *Scheduler) advance() bool {
 	next := int64(never)
 	for _, p := range v.procs {
 		next = min(next, p.due())
@@ -223,7 +224,7 @@ func (p *process) hinted() int {
 
 // drop lets the processes of dead domains unwind: every wait and every call of
 // theirs is refused at once.
-func (v *Virtual) drop() {
+func (v *Scheduler) drop() {
 	v.killed = false
 	for {
 		i := slices.IndexFunc(v.procs, func(p *process) bool { return p.domain.dead })
@@ -235,16 +236,16 @@ func (v *Virtual) drop() {
 }
 
 // Domain is a set of processes that live on one simulated machine: they have its
-// clock, and end with it. It is a Scheduler.
+// clock, and end with it. It is a run.Scheduler.
 type Domain struct {
-	v      *Virtual
+	v      *Scheduler
 	skew   time.Duration
 	paused int64 // nobody runs before
 	dead   bool
 }
 
 // Domain makes a machine.
-func (v *Virtual) Domain() *Domain {
+func (v *Scheduler) Domain() *Domain {
 	return &Domain{v: v}
 }
 
@@ -279,7 +280,7 @@ func (d *Domain) Yield() {
 	p.stop()
 }
 
-// Wait implements Scheduler. The moment is one of the domain's clock; a clock that
+// Wait implements run.Scheduler. The moment is one of the domain's clock; a clock that
 // is set later does not change when it comes.
 func (d *Domain) Wait(ctx context.Context, until time.Time, hints ...<-chan struct{}) error {
 	p := d.v.current

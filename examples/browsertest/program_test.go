@@ -1,7 +1,7 @@
-// Command browsertest starts the servers whose pages the browser tests look at,
+// Package browsertest starts the servers whose pages the browser tests look at,
 // each on a free port, and prints their addresses as one line of JSON. It ends
 // when its standard input does.
-package main
+package browsertest
 
 import (
 	"bytes"
@@ -18,12 +18,19 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	work "github.com/signalbox-dev/signalbox/internal/run"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+// TestMain is the program where an environment says so: it is built as a test, for nothing of it is shipped.
+func TestMain(m *testing.M) {
+	if os.Getenv("BROWSERTEST_MAIN") != "" {
+		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	m.Run()
+}
 
 func run(args []string, in io.Reader, out, errs io.Writer) int {
 	if len(args) == 3 && args[0] == cardsServer {
