@@ -28,7 +28,7 @@ func budget() map[string]int {
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
 		"tokens of the server":       659_780,
-		"words of Markdown":          28_879,
+		"words of Markdown":          28_880,
 		"settings":                   154,
 		"fields of Feature":          9,
 		"methods of Engine":          59,
