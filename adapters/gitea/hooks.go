@@ -102,6 +102,7 @@ const noCommit = "0000000000000000000000000000000000000000"
 func (c *Client) Decode(event string, body []byte) (githost.Hook, error) {
 	return githost.DecodeHook("gitea", event, body, readers, func(h *githost.Hook, p payload) {
 		h.Repo, h.Sender, h.Bot = c.names.Registered(p.Repository.FullName, p.Repository.ID), p.Sender.Login, p.Sender.bot()
+		h.Unsigned = restclient.TakesUnsigned(c.edge)
 	})
 }
 

@@ -153,6 +153,8 @@ func TestSignature(t *testing.T) {
 	open, err := gitea.New(gitea.Options{BaseURL: "https://git.example.org", Token: "t", Insecure: true})
 	require.NoError(t, err)
 	require.True(t, forgekit.Passes(open, http.Header{}, body))
+	c.SetSecrets(signature.Of(secret))
+	forgekit.Proof(t, open, c)
 
 	id, event := c.Delivery(header("X-Gitea-Delivery", "d1", "X-Gitea-Event", "pull_request_approved", "X-GitHub-Delivery", "d2", "X-GitHub-Event", "pull_request_review"))
 	require.Equal(t, []string{"d1", "pull_request_approved"}, []string{id, event})

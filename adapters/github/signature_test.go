@@ -44,4 +44,5 @@ func TestSignature(t *testing.T) {
 	require.True(t, forgekit.Passes(c, h, body))
 	require.False(t, forgekit.Passes(client("", false), http.Header{}, body), "no secret lets nobody in")
 	require.True(t, forgekit.Passes(client("", true), http.Header{}, body))
+	forgekit.Proof(t, client("", true), c)
 }

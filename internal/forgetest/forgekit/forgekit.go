@@ -182,6 +182,16 @@ func Passes(c githost.Receiver, h http.Header, body []byte) bool {
 	return check.Passed()
 }
 
+// Proof shows that a webhook which nobody has signed says so, and one that was signed does not.
+func Proof(t testing.TB, open, signed githost.Receiver) {
+	t.Helper()
+	for c, unsigned := range map[githost.Receiver]bool{open: true, signed: false} {
+		h, err := c.Decode("push", []byte(`{"ref":"refs/heads/a","after":"b","repository":{"full_name":"`+Repo+`"}}`))
+		require.NoError(t, err)
+		require.Equal(t, unsigned, h.Unsigned)
+	}
+}
+
 // Delivered is one webhook that a receiver got.
 type Delivered struct {
 	ID     string
