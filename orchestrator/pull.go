@@ -91,7 +91,11 @@ func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, 
 			return hold.Reason, nil
 		default:
 			if row.State == githost.PullClosed {
-				if at, err := e.Host.BranchesAt(ctx, p.Repo, pr.HeadSHA); err != nil || !slices.Contains(at, t.Branch) {
+				at, err := e.Host.BranchesAt(ctx, p.Repo, pr.HeadSHA)
+				if err == nil && !slices.Contains(at, t.Branch) { // its head does not follow what is pushed when it is closed
+					at, err = e.Host.BranchesAt(ctx, p.Repo, t.State.Pushed)
+				}
+				if err != nil || !slices.Contains(at, t.Branch) {
 					return "", err // the host has closed it with its branch, which is missed where it is needed
 				}
 			}

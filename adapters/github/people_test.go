@@ -29,6 +29,7 @@ import (
 type forge struct {
 	mu           sync.Mutex
 	branch, head string
+	closedAt     string // head of the pull request that is closed: it follows the branch no more
 	number       int // of the newest pull request; 0 = there is none
 	open, merged bool
 	standing     string // mergeable_state
@@ -52,7 +53,7 @@ func (f *forge) pull() map[string]any {
 	return map[string]any{
 		"number": f.number, "state": map[bool]string{true: "open", false: "closed"}[f.open], "merged": f.merged, "merge_commit_sha": landedSHA, "mergeable_state": f.standing,
 		"draft": f.standing == "draft", "html_url": fmt.Sprintf("https://github.example.org/acme/app/pull/%d", f.number), "user": map[string]any{"login": "box"},
-		"head": map[string]any{"ref": f.branch, "sha": f.head, "repo": map[string]any{"full_name": "acme/app"}}, "base": map[string]any{"ref": cmp.Or(f.base, "main")},
+		"head": map[string]any{"ref": f.branch, "sha": cmp.Or(f.closedAt, f.head), "repo": map[string]any{"full_name": "acme/app"}}, "base": map[string]any{"ref": cmp.Or(f.base, "main")},
 	}
 }
 
@@ -74,8 +75,10 @@ func (f *forge) answer(w http.ResponseWriter, r *http.Request) {
 	case end == "merge":
 		f.merges, f.open, f.merged = f.merges+1, false, true
 		say(map[string]any{"sha": landedSHA, "merged": true})
-	case end == "branches-where-head":
+	case end == "branches-where-head" && strings.Contains(path, f.head):
 		say([]any{map[string]any{"name": f.branch}})
+	case end == "branches-where-head":
+		say([]any{})
 	case end == "reviews", end == "statuses", strings.HasPrefix(path, "/rules/branches/"):
 		say([]any{})
 	case strings.HasPrefix(path, "/pulls/"):
@@ -132,7 +135,12 @@ func TestPullRequestThatPeopleChange(t *testing.T) {
 		action   string
 		says, do string
 	}{
-		"closed": {func(f *forge) { f.open = false }, func(f *forge) { f.open = true }, "closed", "is closed", "reopen it"},
+		"closed": {
+			func(f *forge) { f.open = false }, func(f *forge) { f.open = true }, "closed", "is closed", "reopen it",
+		},
+		"closed, then pushed to": {
+			func(f *forge) { f.open, f.closedAt = false, landedSHA }, func(f *forge) { f.open, f.closedAt = true, "" }, "closed", "is closed", "reopen it",
+		},
 		"draft":  {func(f *forge) { f.standing = "draft" }, func(f *forge) { f.standing = "clean" }, "converted_to_draft", "is a draft", "mark it ready for review"},
 		"retargeted": {
 			func(f *forge) { f.base = "release" }, func(f *forge) { f.base = "main" }, "edited", "goes into release, and not into main", "set its base back",
@@ -176,7 +184,7 @@ func TestPullRequestThatPeopleChange(t *testing.T) {
 					require.Len(r, r.Roles(), 5)
 					f.set(func() { c.back(f) })
 					if hooked {
-						r.HostHook(githost.Hook{Kind: githost.HookPullRequest, Event: "pull_request", Action: map[string]string{"closed": "reopened", "draft": "ready_for_review"}[name], Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch, Number: 1, Sender: "ann"})
+						r.HostHook(githost.Hook{Kind: githost.HookPullRequest, Event: "pull_request", Action: map[string]string{"closed": "reopened", "converted_to_draft": "ready_for_review"}[c.action], Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch, Number: 1, Sender: "ann"})
 						r.HostHook(hook)
 						r.Settle(5 * time.Minute)
 						require.Equal(r, stage.Done, r.Task(item).State.Stage)
