@@ -77,6 +77,7 @@ func TestFITOfDevices(t *testing.T) {
 		"no sum":             {unsummed, "a [FIT] :5", false},
 		"chained":            {short + unsummed, "a [FIT] :5 :5", false},
 		"cut":                {short[:12+len(defineRecord)+13*2+4], "a [FIT] :2", true},
+		"without a size":     {short[:4] + "\x00\x00\x00\x00" + short[8:len(short)-2], "a [FIT] :5", true},
 		"cut before its sum": {unsummed[:len(unsummed)-2], "a [FIT] :5", true},
 		"no point":           {short[:20], "a [FIT] FIT: the file is damaged: decode message [byte pos: 18]: EOF", false},
 		"wrong sum":          {string(wrong), "a [FIT] FIT: the file is damaged: its checksum is not that of its bytes", false},
