@@ -1,5 +1,5 @@
 // Command embedtiles is another service that serves a layer of tracks, and a page with a map
-// that shows it: generated ones, or those of the GPX files in a folder.
+// that shows it: generated ones, or those of the files in a folder.
 //
 //	go run ./examples/embedtiles
 //	go run ./examples/embedtiles ~/tracks
@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
@@ -66,8 +65,7 @@ func load(ctx context.Context, folder string) (*tracksqlite.Tracks, error) {
 	}
 	var files []collect.File
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		name := strings.ToLower(strings.TrimSuffix(path, ".gz"))
-		if err == nil && d.Type().IsRegular() && strings.HasSuffix(name, ".gpx") {
+		if err == nil && d.Type().IsRegular() { // the import says which are none of tracks
 			files = append(files, collect.File{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }})
 		}
 		return err
@@ -76,7 +74,7 @@ func load(ctx context.Context, folder string) (*tracksqlite.Tracks, error) {
 		return nil, err
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s has no GPX files", folder)
+		return nil, fmt.Errorf("%s has no files", folder)
 	}
 	own := collect.Licences{{Source: "local", Status: "accepted", Attribution: "Recorded for this map", Download: true}}
 	c, err := collect.New(collect.Options{Store: store, Runs: store, Licences: own})

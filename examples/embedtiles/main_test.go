@@ -37,6 +37,6 @@ func TestService(t *testing.T) {
 		}
 	}
 	_, err := load(t.Context(), t.TempDir())
-	require.ErrorContains(t, err, "has no GPX files")
+	require.ErrorContains(t, err, "has no files")
 	require.ErrorContains(t, serve("", "x", "", ""), "is no base")
 }
