@@ -39,7 +39,8 @@ func decodeFIT(body []byte, most int) (tracks []gpx.Track, err error) {
 	r := &recording{left: most}
 	waypoints := 0
 	for first := true; first || len(body) > 0; first = false { // files may be chained
-		if head := leastHeader + 2; len(body) > head && binary.LittleEndian.Uint32(body[4:]) == 0 { // its device has died before it wrote the size
+		// A device that has died has left no size.
+		if head := leastHeader + 2; len(body) > head && binary.LittleEndian.Uint32(body[4:]) == 0 {
 			body = slices.Clone(body)
 			binary.LittleEndian.PutUint32(body[4:], uint32(len(body)-int(body[0]))) //nolint:gosec // of a file that is held
 		}

@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        130_260,
-		"tokens outside tests":       892_720,
-		"tokens of tests":            785_020,
+		"lines outside tests":        130_280,
+		"tokens outside tests":       892_900,
+		"tokens of tests":            785_200,
 		"exported names":             2_622,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       659_780,
+		"tokens of the server":       659_900,
 		"words of Markdown":          28_880,
 		"settings":                   154,
 		"fields of Feature":          9,
