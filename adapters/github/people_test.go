@@ -30,7 +30,7 @@ type forge struct {
 	mu           sync.Mutex
 	branch, head string
 	closedAt     string // head of the pull request that is closed: it follows the branch no more
-	number       int // of the newest pull request; 0 = there is none
+	number       int    // of the newest pull request; 0 = there is none
 	open, merged bool
 	standing     string // mergeable_state
 	base         string // of the pull request; empty = main
@@ -141,7 +141,7 @@ func TestPullRequestThatPeopleChange(t *testing.T) {
 		"closed, then pushed to": {
 			func(f *forge) { f.open, f.closedAt = false, landedSHA }, func(f *forge) { f.open, f.closedAt = true, "" }, "closed", "is closed", "reopen it",
 		},
-		"draft":  {func(f *forge) { f.standing = "draft" }, func(f *forge) { f.standing = "clean" }, "converted_to_draft", "is a draft", "mark it ready for review"},
+		"draft": {func(f *forge) { f.standing = "draft" }, func(f *forge) { f.standing = "clean" }, "converted_to_draft", "is a draft", "mark it ready for review"},
 		"retargeted": {
 			func(f *forge) { f.base = "release" }, func(f *forge) { f.base = "main" }, "edited", "goes into release, and not into main", "set its base back",
 		},
