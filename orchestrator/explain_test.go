@@ -18,6 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // A wait for CI names the checks that are missing, and when they were looked at.
@@ -46,8 +47,9 @@ func TestExplainNamesWhatIsUnheard(t *testing.T) {
 		item := r.Begin("x")
 		r.Settle(time.Minute)
 		require.Len(r, r.Explain(item).Blockers, 1)
-		r.Set(item, stage.StatusApproved)
-		r.Board.FailCall("Item", &fault.Error{Text: "502 bad gateway", Again: true})
+		r.MoveAs("kim", App, item, stage.StatusApproved)
+		r.Board.FailCall("Item", &fault.Error{Text: "502 bad gateway", Again: true}) // before the move is heard, which is at once
+		r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true})
 		r.Settle(time.Minute)
 		x := r.Explain(item)
 		require.Len(r, x.Blockers, 2)
