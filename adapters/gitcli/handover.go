@@ -99,7 +99,8 @@ func (g *Git) fetchShared(ctx context.Context, p checkout, sha string) error {
 }
 
 // fetchHanded fetches a commit that the mirror lacks: as it was handed over, or
-// as the published branch has it.
+// as the published branch has it. Main comes with it, or before: the commit may stand on
+// a newer one than the mirror has, whose changes are not the task's.
 func (g *Git) fetchHanded(ctx context.Context, p checkout, sha string) error {
 	has := func() bool {
 		_, err := g.git(ctx, p.mirror, "cat-file", "-e", sha+"^{commit}")
@@ -108,17 +109,17 @@ func (g *Git) fetchHanded(ctx context.Context, p checkout, sha string) error {
 	if has() {
 		return nil
 	}
-	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, handoverRef(p, sha))
-	if !has() {
-		err = errors.Join(err, g.fetchCommit(ctx, p))
+	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, handoverRef(p, sha), p.fromMain())
+	if err == nil {
+		return nil
 	}
-	if !has() {
+	if failed := g.fetchMain(ctx, p); failed != nil {
+		return errors.Join(failed, err)
+	}
+	if err = errors.Join(err, g.fetchCommit(ctx, p)); !has() {
 		return errors.Join(fmt.Errorf("the commit %.12s of %s is neither in the mirror nor on the remote", sha, p.WorkItem), err)
 	}
-	if main, err := g.ref(ctx, p.mirror, "refs/remotes/origin/"+p.Main); err != nil || main != "" {
-		return err
-	}
-	return g.fetchMain(ctx, p)
+	return nil
 }
 
 // begin finds where a task stands that nothing was decided for yet: the remote

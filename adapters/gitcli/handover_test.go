@@ -154,6 +154,25 @@ func TestCatchUpOfAnother(t *testing.T) {
 	}
 }
 
+// What a branch changes is judged against the main that it stands on, also by a replica that knew an older one.
+func TestChangedOnANewerMain(t *testing.T) {
+	t.Parallel()
+	_, all := replicas(t, 2)
+	a, b := all[0], all[1]
+	head := commit(t, a.open(), "a.go", "package a\n")
+	a.take()
+	a, b = a.at(head), b.at(head)
+	require.NoError(t, a.g.Push(t.Context(), a.space, head, ""))
+	_, err := b.g.Files(t.Context(), b.space, head)
+	require.NoError(t, err)
+	base := a.pushMain("b.go", "package b\n")
+	got := a.catchUp()
+	require.Equal(t, base, got.Base)
+	changed, err := b.g.Changed(t.Context(), b.at(got.SHA).space, "", got.SHA, []string{"**"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a.go", "docs/work/APP-1/request.md"}, changed)
+}
+
 // Replicas that rebase together publish one result.
 func TestCatchUpTogether(t *testing.T) {
 	t.Parallel()

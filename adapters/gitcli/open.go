@@ -105,9 +105,11 @@ func (g *Git) makeMirror(ctx context.Context, p checkout) error {
 	return nil
 }
 
+// fromMain names main there and here for a fetch.
+func (p checkout) fromMain() string { return "+refs/heads/" + p.Main + ":refs/remotes/origin/" + p.Main }
+
 func (g *Git) fetchMain(ctx context.Context, p checkout) error {
-	main := "+refs/heads/" + p.Main + ":refs/remotes/origin/" + p.Main
-	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, main)
+	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, p.fromMain())
 	if err != nil && !fault.Retryable(err) {
 		if _, looked := g.remote(ctx, p); looked != nil { // it is not the repository that says so
 			err = looked
