@@ -119,15 +119,15 @@ func id(r *http.Request) int64 {
 
 func (s *server) task(r *http.Request) (any, error) {
 	ctx, n := r.Context(), id(r)
-	t, err := s.Engine.Store.Task(ctx, n)
-	if err != nil {
-		return nil, err
-	}
-	v := TaskDetail{TaskView: taskView(t), Description: t.Description}
 	runs, err1 := s.Engine.Records.AgentRuns(ctx, n)
 	results, err2 := s.Engine.Records.GateResults(ctx, n)
 	jobs, err3 := s.Engine.Jobs.Jobs(ctx, queue.Filter{TaskID: n, Limit: 10_000})
 	story, err4 := s.Engine.Records.Journal(ctx, n)
+	t, err := s.Engine.Store.Task(ctx, n) // last, so that it is as new as its story
+	if err != nil {
+		return nil, err
+	}
+	v := TaskDetail{TaskView: taskView(t), Description: t.Description}
 	v.fill(runs, results, jobs, story)
 	return v, errors.Join(err1, err2, err3, err4)
 }

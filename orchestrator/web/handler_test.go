@@ -16,6 +16,8 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
@@ -102,6 +104,18 @@ func TestStop(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, k.do(http.MethodPost, "/tasks/2/stop", operator, nil).status)
 	require.Equal(t, http.StatusBadRequest, k.do(http.MethodPost, "/tasks/x/stop", operator, nil).status)
 	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/stop", nil, nil).status)
+}
+
+// A decision that is made while a task is read is not shown beside the task of before: who waits for it took it for refused.
+func TestTaskIsAsNewAsItsStory(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	row := k.begin()
+	k.store.reading = func() {
+		row.Version, row.State.Hold = 1, stage.HoldApproval
+		require.NoError(k, k.store.Commit(context.Background(), task.Commit{Task: &row}))
+	}
+	require.Contains(t, k.do(http.MethodGet, "/tasks/1", nil, nil).body, `"hold": "approval"`)
 }
 
 func TestHandlerRefuses(t *testing.T) {

@@ -46,6 +46,15 @@ type brokenStore struct {
 	*memstore.Store
 	mu    sync.Mutex
 	fails int // how many more times; -1 = always
+
+	reading func() // comes between the reads of a task's story
+}
+
+func (b *brokenStore) GateResults(ctx context.Context, taskID int64) ([]task.GateResult, error) {
+	if b.reading != nil {
+		b.reading()
+	}
+	return b.Store.GateResults(ctx, taskID)
 }
 
 func (b *brokenStore) Receive(ctx context.Context, d task.Delivery, j queue.Job) (bool, error) {
