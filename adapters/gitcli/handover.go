@@ -109,7 +109,7 @@ func (g *Git) fetchHanded(ctx context.Context, p checkout, sha string) error {
 	if has() {
 		return nil
 	}
-	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, handoverRef(p, sha), p.fromMain())
+	err := g.fetch(ctx, p, handoverRef(p, sha), tracked(p.Main))
 	if err == nil {
 		return nil
 	}

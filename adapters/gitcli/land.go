@@ -118,8 +118,7 @@ func (g *Git) bring(ctx context.Context, p checkout, tip string) error {
 	if known, err := g.ref(ctx, p.mirror, tip); err != nil || known != "" {
 		return err
 	}
-	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, tip)
-	return err
+	return g.fetch(ctx, p, tip)
 }
 
 // Land moves main of the remote forward to a commit that the remote has on some branch, or to one of its tree alone with

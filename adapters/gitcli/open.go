@@ -105,11 +105,17 @@ func (g *Git) makeMirror(ctx context.Context, p checkout) error {
 	return nil
 }
 
-// fromMain names main there and here for a fetch.
-func (p checkout) fromMain() string { return "+refs/heads/" + p.Main + ":refs/remotes/origin/" + p.Main }
+// fetch brings refs of the remote into the mirror.
+func (g *Git) fetch(ctx context.Context, p checkout, refs ...string) error {
+	_, err := g.remotely(ctx, p, append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL}, refs...)...)
+	return err
+}
+
+// tracked names a branch there and here for a fetch.
+func tracked(branch string) string { return "+refs/heads/" + branch + ":refs/remotes/origin/" + branch }
 
 func (g *Git) fetchMain(ctx context.Context, p checkout) error {
-	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, p.fromMain())
+	err := g.fetch(ctx, p, tracked(p.Main))
 	if err != nil && !fault.Retryable(err) {
 		if _, looked := g.remote(ctx, p); looked != nil { // it is not the repository that says so
 			err = looked
@@ -142,9 +148,7 @@ func (g *Git) remote(ctx context.Context, p checkout) (string, error) {
 
 // fetchCommit brings a commit of the remote task branch into the mirror.
 func (g *Git) fetchCommit(ctx context.Context, p checkout) error {
-	_, err := g.remotely(ctx, p, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL,
-		"+refs/heads/"+p.Branch+":refs/remotes/origin/"+p.Branch)
-	return err
+	return g.fetch(ctx, p, tracked(p.Branch))
 }
 
 // adopt takes over a remote branch that an earlier life of the task has made, or

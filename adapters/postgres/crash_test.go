@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 	if what := os.Getenv(historytest.EnvWhat); what != "" {
 		historian(what)
 	}
+	pgtest.SkipExamples()
 	os.Exit(m.Run())
 }
 

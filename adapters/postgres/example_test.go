@@ -10,23 +10,9 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// scratch is the example's server; a test passes its *testing.T to pgtest.
-type scratch struct{ cleanups []func() }
-
-func (s *scratch) Helper()          {}
-func (s *scratch) Failed() bool     { return false }
-func (s *scratch) Log(...any)       {}
-func (s *scratch) Fatal(a ...any)   { panic(fmt.Sprint(a...)) }
-func (s *scratch) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
-func (s *scratch) end() {
-	for _, f := range s.cleanups {
-		f()
-	}
-}
-
 func Example() {
-	s := &scratch{}
-	defer s.end()
+	s := &pgtest.Scratch{}
+	defer s.End()
 	ctx := context.Background()
 	// AllowUnsafe: a test's server forgets.
 	db, err := postgres.Open(ctx, postgres.Options{URL: pgtest.Open(s), AllowUnsafe: true})

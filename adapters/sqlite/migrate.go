@@ -24,14 +24,14 @@ const layoutVersion = 4
 // oldestLayout is the first that this program carries over.
 const oldestLayout = 2
 
-// asked answers a query: the writer's connection, or a file that is only looked at.
-type asked interface {
+// querier answers a query: the writer's connection, or a file that is only looked at.
+type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // layout reads which layout the file has and refuses one that this program cannot read;
 // 0 is an empty file.
-func layout(ctx context.Context, file asked) (version int, err error) {
+func layout(ctx context.Context, file querier) (version int, err error) {
 	var tables int
 	if err := file.QueryRowContext(ctx, "pragma user_version").Scan(&version); err != nil {
 		return 0, err

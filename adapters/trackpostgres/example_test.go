@@ -3,30 +3,22 @@ package trackpostgres_test
 import (
 	"context"
 	"fmt"
+	"testing"
 
 	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
 	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/internal/pgtest"
 )
 
-// scratch is the example's server; a test passes its *testing.T to pgtest.
-type scratch struct{ cleanups []func() }
-
-func (s *scratch) Helper()          {}
-func (s *scratch) Failed() bool     { return false }
-func (s *scratch) Log(...any)       {}
-func (s *scratch) Fatal(a ...any)   { panic(fmt.Sprint(a...)) }
-func (s *scratch) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
-func (s *scratch) end() {
-	for _, f := range s.cleanups {
-		f()
-	}
+func TestMain(m *testing.M) {
+	pgtest.SkipExamples()
+	m.Run()
 }
 
 // Tracks are kept once, however often they are brought.
 func Example() {
-	s := &scratch{}
-	defer s.end()
+	s := &pgtest.Scratch{}
+	defer s.End()
 	ctx := context.Background()
 	// AllowUnsafe: a test's server forgets.
 	store, err := trackpostgres.Open(ctx, trackpostgres.Options{URL: pgtest.Open(s), AllowUnsafe: true})

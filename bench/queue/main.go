@@ -59,7 +59,7 @@ func (l *lab) measure(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(l.dir)) }()
-	l.server = pgtest.Start(host{}, pgtest.Options{Durable: true})
+	l.server = pgtest.Start(&pgtest.Scratch{}, pgtest.Options{Durable: true})
 	if l.admin, err = pgxpool.New(ctx, l.server.URL("postgres")); err != nil {
 		return err
 	}
@@ -194,12 +194,3 @@ func crowd(ctx context.Context, workers, n int, worker func(context.Context, gau
 	}
 	return g.rate(ctx)
 }
-
-// host is a pgtest.TB outside of a test: the server ends with the program.
-type host struct{}
-
-func (host) Helper()           {}
-func (host) Cleanup(func())    {}
-func (host) Failed() bool      { return false }
-func (host) Log(args ...any)   { log.Print(args...) }
-func (host) Fatal(args ...any) { log.Fatal(args...) }

@@ -21,9 +21,9 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        130_280,
-		"tokens outside tests":       892_900,
-		"tokens of tests":            785_200,
+		"lines outside tests":        130_295,
+		"tokens outside tests":       893_000,
+		"tokens of tests":            785_390,
 		"exported names":             2_622,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,

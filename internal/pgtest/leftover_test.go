@@ -51,6 +51,7 @@ func die(how string) {
 
 // However the process of a test ends, its server goes and its directory with it.
 func TestNothingStaysBehind(t *testing.T) {
+	pgtest.Open(t) // skips it where PostgreSQL is missing
 	t.Parallel()
 	for how, signal := range map[string]syscall.Signal{"exit": 0, "panic": 0, "interrupt": syscall.SIGINT, "kill": syscall.SIGKILL} {
 		t.Run(how, func(t *testing.T) {

@@ -17,10 +17,12 @@ package pgtest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +38,30 @@ type TB interface {
 	Fatal(args ...any)
 	Failed() bool
 	Log(args ...any)
+}
+
+// Scratch is the TB of an example or a program, which has none.
+type Scratch struct{ cleanups []func() }
+
+func (s *Scratch) Helper()          {}
+func (s *Scratch) Failed() bool     { return false }
+func (s *Scratch) Log(...any)       {}
+func (s *Scratch) Fatal(a ...any)   { fmt.Println(a...); runtime.Goexit() }
+func (s *Scratch) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
+
+// End cleans up.
+func (s *Scratch) End() {
+	for _, f := range s.cleanups {
+		f()
+	}
+}
+
+// SkipExamples leaves out examples where PostgreSQL is missing: they cannot skip themselves. It is for TestMain.
+func SkipExamples() {
+	if _, err := binaries(); errors.Is(err, errMissing) && os.Getenv("TEST_DATABASE_URL") == "" {
+		flag.Parse() // or what is set here is overwritten
+		_ = flag.Set("test.skip", "^Example")
+	}
 }
 
 // Open returns the URL of an empty database that is dropped when the test ends.

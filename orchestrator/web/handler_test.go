@@ -106,6 +106,13 @@ func TestStop(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/stop", nil, nil).status)
 }
 
+func (b *brokenStore) GateResults(ctx context.Context, taskID int64) ([]task.GateResult, error) {
+	if b.reading != nil {
+		b.reading()
+	}
+	return b.Store.GateResults(ctx, taskID)
+}
+
 // A decision that is made while a task is read is not shown beside the task of before: who waits for it took it for refused.
 func TestTaskIsAsNewAsItsStory(t *testing.T) {
 	t.Parallel()

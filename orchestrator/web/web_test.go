@@ -50,13 +50,6 @@ type brokenStore struct {
 	reading func() // comes between the reads of a task's story
 }
 
-func (b *brokenStore) GateResults(ctx context.Context, taskID int64) ([]task.GateResult, error) {
-	if b.reading != nil {
-		b.reading()
-	}
-	return b.Store.GateResults(ctx, taskID)
-}
-
 func (b *brokenStore) Receive(ctx context.Context, d task.Delivery, j queue.Job) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
