@@ -25,10 +25,11 @@ func (t *Tx) Take(pool, worker string, n int, ttl time.Duration) []queue.Claim {
 func (q *Queue) take(pool, worker string, n int, ttl time.Duration) []queue.Claim {
 	now := q.now()
 	var ready []*queue.Job
-	for _, id := range q.open {
-		j := q.jobs[id]
+	for _, j := range q.open {
 		if j.Pool == pool && j.Status == queue.Queued && !j.AvailableAt.After(now) && !q.held(j) {
-			ready = append(ready, j)
+			if _, waits := q.behind(j); !waits {
+				ready = append(ready, j)
+			}
 		}
 		if j.Pool != pool && j.AvailableAt.After(q.seen) && !j.AvailableAt.After(now) {
 			q.hint(j.Pool)
@@ -36,13 +37,6 @@ func (q *Queue) take(pool, worker string, n int, ttl time.Duration) []queue.Clai
 	}
 	if now.After(q.seen) {
 		q.seen = now
-	}
-	if len(ready) > 0 {
-		first := map[string]int64{} // the first job of each key
-		for _, id := range slices.Backward(q.open) {
-			first[q.jobs[id].Key] = id
-		}
-		ready = slices.DeleteFunc(ready, func(j *queue.Job) bool { return j.Key != "" && first[j.Key] != j.ID })
 	}
 	slices.SortStableFunc(ready, func(a, b *queue.Job) int { return cmp.Compare(a.Priority, b.Priority) })
 	var out []queue.Claim
@@ -107,8 +101,8 @@ func (q *Queue) Cancel(_ context.Context, taskID int64, pools ...string) (out []
 func (q *Queue) Reap(context.Context) (out []queue.Job, err error) {
 	err = q.Atomically(func(t *Tx) error {
 		now := q.now()
-		for _, id := range append([]int64(nil), q.open...) {
-			if j := *q.jobs[id]; j.Status == queue.Running && !j.LeaseUntil.After(now) {
+		for _, open := range slices.Clone(q.open) {
+			if j := *open; j.Status == queue.Running && !j.LeaseUntil.After(now) {
 				j = queue.ApplyOutcome(j, queue.Outcome{Kind: queue.OutcomeRetry, At: now, Error: queue.LostHeartbeat}, now)
 				t.end(j)
 				out = append(out, clone(&j))
@@ -122,10 +116,9 @@ func (q *Queue) Reap(context.Context) (out []queue.Job, err error) {
 // Hasten implements queue.Restarter.
 func (q *Queue) Hasten(_ context.Context, pool string, taskID int64) (n int, err error) {
 	err = q.Atomically(func(*Tx) error {
-		for _, id := range q.open {
-			j := q.jobs[id]
+		for _, j := range q.open {
 			delayed := j.Status == queue.Queued && j.Error != "" && j.AvailableAt.After(q.now())
-			if delayed && matches(*j, queue.Filter{Pool: pool, TaskID: taskID}) {
+			if delayed && matches(j, queue.Filter{Pool: pool, TaskID: taskID}) {
 				j.AvailableAt = q.now()
 				q.hint(j.Pool)
 				n++
@@ -164,12 +157,7 @@ func (q *Queue) Free(_ context.Context, holds ...queue.Hold) error {
 func (q *Queue) Waiting(_ context.Context, f queue.Filter) ([]queue.Wait, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var out []queue.Wait
-	for _, w := range q.waits() {
-		if matches(w.Job, f) {
-			out = append(out, w)
-		}
-	}
+	out := q.waits(f)
 	queue.ClaimOrder(out)
 	return out[:min(len(out), limit(f))], nil
 }
@@ -193,13 +181,13 @@ func (q *Queue) HoldsIn(_ context.Context, from, before string, limit int) (out 
 func (q *Queue) Jobs(_ context.Context, f queue.Filter) ([]queue.Job, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	ids := q.order
+	all := q.order
 	if f.Open {
-		ids = q.open
+		all = q.open
 	}
 	var out []queue.Job
-	for _, id := range ids {
-		if j := q.jobs[id]; matches(*j, f) && (f.Failed || len(out) < limit(f)) {
+	for _, j := range all {
+		if matches(j, f) && (f.Failed || len(out) < limit(f)) {
 			out = append(out, clone(j))
 		}
 	}
@@ -215,9 +203,9 @@ func (q *Queue) Jobs(_ context.Context, f queue.Filter) ([]queue.Job, error) {
 func (q *Queue) Running(key string) (ids []int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, id := range q.open {
-		if j := q.jobs[id]; j.Key == key && j.Status == queue.Running {
-			ids = append(ids, id)
+	for _, j := range q.keys[key] {
+		if j.Status == queue.Running {
+			ids = append(ids, j.ID)
 		}
 	}
 	return ids
@@ -241,7 +229,7 @@ func (q *Queue) Job(id int64) (queue.Job, bool) {
 	return *j, true
 }
 
-func matches(j queue.Job, f queue.Filter) bool {
+func matches(j *queue.Job, f queue.Filter) bool {
 	return (f.ID == 0 || j.ID == f.ID) && (f.Pool == "" || j.Pool == f.Pool) && (f.TaskID == 0 || j.TaskID == f.TaskID) &&
 		(f.Key == "" || j.Key == f.Key) && (!f.Failed || j.Status == queue.Failed)
 }
@@ -258,8 +246,7 @@ func (q *Queue) Depth(context.Context) ([]queue.Depth, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	counts := map[queue.Depth]int64{}
-	for _, id := range q.open {
-		j := q.jobs[id]
+	for _, j := range q.open {
 		counts[queue.Depth{Pool: j.Pool, Status: j.Status}]++
 	}
 	var out []queue.Depth

@@ -3,6 +3,7 @@
 package memqueue
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -18,9 +19,10 @@ type Queue struct {
 	mu     sync.Mutex
 	lastID int64
 	jobs   map[int64]*queue.Job
-	order  []int64          // of all jobs, by id
-	open   []int64          // of the unfinished ones, by id
-	dedupe map[string]int64 // unfinished jobs by dedupe key
+	order  []*queue.Job            // all jobs, by id
+	open   []*queue.Job            // the unfinished ones, by id
+	keys   map[string][]*queue.Job // the unfinished ones with a key, by id
+	dedupe map[string]int64        // unfinished jobs by dedupe key
 	holds  []queue.Hold
 	wake   map[string]chan struct{}
 	seen   time.Time // jobs that were due by then have had their hint
@@ -31,7 +33,9 @@ func New(now func() time.Time) *Queue {
 	if now == nil {
 		now = time.Now
 	}
-	return &Queue{now: now, jobs: map[int64]*queue.Job{}, dedupe: map[string]int64{}, wake: map[string]chan struct{}{}}
+	return &Queue{
+		now: now, jobs: map[int64]*queue.Job{}, keys: map[string][]*queue.Job{}, dedupe: map[string]int64{}, wake: map[string]chan struct{}{},
+	}
 }
 
 // Tx is the queue while Atomically holds it. Its methods cannot fail but Check.
@@ -58,7 +62,10 @@ func (t *Tx) Put(jobs ...queue.Job) []int64 {
 		j.ID, j.Status, j.Attempt, j.CreatedAt = q.lastID, queue.Queued, 0, q.now()
 		j.Holds, j.Payload = slices.Clone(j.Holds), slices.Clone(j.Payload)
 		q.jobs[j.ID] = &j
-		q.order, q.open = append(q.order, j.ID), append(q.open, j.ID)
+		q.order, q.open = append(q.order, &j), append(q.open, &j)
+		if j.Key != "" {
+			q.keys[j.Key] = append(q.keys[j.Key], &j)
+		}
 		if j.DedupeKey != "" {
 			q.dedupe[j.DedupeKey] = j.ID
 		}
@@ -85,9 +92,16 @@ func (t *Tx) Finish(c queue.Claim, o queue.Outcome) {
 
 // end stores a job that is not running any more.
 func (t *Tx) end(j queue.Job) {
-	*t.q.jobs[j.ID] = j
+	kept := t.q.jobs[j.ID]
+	*kept = j
 	if j.Status.Terminal() {
-		t.q.open = slices.DeleteFunc(t.q.open, func(id int64) bool { return id == j.ID })
+		same := func(o *queue.Job) bool { return o == kept }
+		t.q.open = slices.DeleteFunc(t.q.open, same)
+		if rest := slices.DeleteFunc(t.q.keys[j.Key], same); len(rest) > 0 {
+			t.q.keys[j.Key] = rest
+		} else {
+			delete(t.q.keys, j.Key)
+		}
 		delete(t.q.dedupe, j.DedupeKey)
 	}
 	t.q.hintAfter(j)
@@ -97,16 +111,8 @@ func (t *Tx) end(j queue.Job) {
 func (q *Queue) hintAfter(j queue.Job) {
 	if !j.Status.Terminal() {
 		q.hint(j.Pool)
-		return
-	}
-	if j.Key == "" {
-		return
-	}
-	for _, id := range q.open {
-		if q.jobs[id].Key == j.Key {
-			q.hint(q.jobs[id].Pool)
-			return
-		}
+	} else if rest := q.keys[j.Key]; len(rest) > 0 {
+		q.hint(rest[0].Pool)
 	}
 }
 
@@ -123,8 +129,8 @@ func (t *Tx) CancelQueued(taskID int64, pools ...string) []queue.Job {
 
 func (t *Tx) cancel(pools []string, which func(queue.Job) bool) []queue.Job {
 	var out []queue.Job
-	for _, id := range slices.Clone(t.q.open) {
-		j := *t.q.jobs[id]
+	for _, open := range slices.Clone(t.q.open) {
+		j := *open
 		if !which(j) || len(pools) > 0 && !slices.Contains(pools, j.Pool) {
 			continue
 		}
@@ -137,10 +143,10 @@ func (t *Tx) cancel(pools []string, which func(queue.Job) bool) []queue.Job {
 
 // Window lists the n jobs behind an id.
 func (t *Tx) Window(after int64, n int) []queue.Job {
-	from, _ := slices.BinarySearch(t.q.order, after+1)
+	from, _ := slices.BinarySearchFunc(t.q.order, after+1, func(j *queue.Job, id int64) int { return cmp.Compare(j.ID, id) })
 	var out []queue.Job
-	for _, id := range t.q.order[from:min(from+n, len(t.q.order))] {
-		out = append(out, *t.q.jobs[id])
+	for _, j := range t.q.order[from:min(from+n, len(t.q.order))] {
+		out = append(out, *j)
 	}
 	return out
 }
@@ -150,7 +156,7 @@ func (t *Tx) Remove(ids ...int64) {
 	for _, id := range ids {
 		delete(t.q.jobs, id)
 	}
-	t.q.order = slices.DeleteFunc(t.q.order, func(id int64) bool { return t.q.jobs[id] == nil })
+	t.q.order = slices.DeleteFunc(t.q.order, func(j *queue.Job) bool { return t.q.jobs[j.ID] == nil })
 }
 
 // Hold holds subjects.
@@ -170,35 +176,40 @@ func (t *Tx) Hold(holds ...queue.Hold) {
 func (t *Tx) Free(holds ...queue.Hold) {
 	for _, h := range holds {
 		t.q.holds = slices.DeleteFunc(t.q.holds, func(o queue.Hold) bool { return o.Subject == h.Subject && o.Name == h.Name })
-		for _, id := range t.q.open {
-			if j := t.q.jobs[id]; slices.Contains(j.Holds, h.Subject) {
+		for _, j := range t.q.open {
+			if slices.Contains(j.Holds, h.Subject) {
 				t.q.hint(j.Pool)
 			}
 		}
 	}
 }
 
-// waits returns what the unfinished jobs wait for, in order of id.
-func (q *Queue) waits() []queue.Wait {
+// waits returns what the unfinished jobs of a filter wait for, in order of id.
+func (q *Queue) waits(f queue.Filter) []queue.Wait {
 	now := q.now()
-	first := map[string]int64{}
 	var out []queue.Wait
-	for _, id := range q.open {
-		j := q.jobs[id]
-		if _, seen := first[j.Key]; !seen && j.Key != "" {
-			first[j.Key] = id
+	for _, j := range q.open {
+		if matches(j, f) {
+			out = append(out, queue.Wait{Job: clone(j), Reasons: q.reasons(j, now)})
 		}
-		out = append(out, queue.Wait{Job: clone(j), Reasons: q.reasons(j, first[j.Key], now)})
 	}
 	return out
 }
 
-func (q *Queue) reasons(j *queue.Job, first int64, now time.Time) []queue.Reason {
+// behind reports whether an earlier job has the key of a job, and which.
+func (q *Queue) behind(j *queue.Job) (first int64, is bool) {
+	if j.Key == "" || q.keys[j.Key][0] == j {
+		return 0, false
+	}
+	return q.keys[j.Key][0].ID, true
+}
+
+func (q *Queue) reasons(j *queue.Job, now time.Time) []queue.Reason {
 	if j.Status == queue.Running {
 		return []queue.Reason{queue.AtWork(*j)}
 	}
 	var out []queue.Reason
-	if j.Key != "" && first != j.ID {
+	if first, is := q.behind(j); is {
 		out = append(out, queue.Behind(first))
 	}
 	if j.AvailableAt.After(now) {
