@@ -53,7 +53,7 @@ func run(args []string, out, errs io.Writer) int {
 	if flags.Parse(args) != nil {
 		return 2
 	}
-	debug.SetGCPercent(400) // worlds are short-lived
+	debug.SetGCPercent(1500) // worlds are short-lived
 	if err := o.play(out); err != nil {
 		fmt.Fprintln(errs, "sim:", err)
 		return 1
