@@ -72,6 +72,13 @@ type Meter struct {
 	places  int                 // of answers
 	paused  time.Time           // the destination takes nothing before
 	refused map[Class]time.Time // when a class had to wait last
+	turned  []turn              // those that had to wait and come again
+}
+
+// turn is when a request that had to wait was told to come again.
+type turn struct {
+	class Class
+	at    time.Time
 }
 
 // firstLook is how soon it is looked again whether the first request of a process was answered: what the process before it has
@@ -89,11 +96,19 @@ func (m *Meter) Turn(c Class, now time.Time) (wait time.Duration) {
 	if m.first != nil && now.Sub(m.first.at) < m.Settling {
 		return firstLook
 	}
-	if wait = m.room(m.kept(c, now), now); wait > 0 {
+	kept := m.kept(c, now)
+	if wait = m.room(kept, now); wait > 0 {
 		if m.refused == nil {
 			m.refused = map[Class]time.Time{}
 		}
 		m.refused[c] = now
+		for _, t := range m.turned {
+			if t.class.rank() <= c.rank() {
+				kept++
+			}
+		}
+		wait = max(wait, m.room(kept, now)) // hundreds that wait do not all come for the next room
+		m.turned = append(m.turned, turn{c, now.Add(wait)})
 	}
 	return wait
 }
@@ -138,6 +153,7 @@ func (m *Meter) room(kept int, now time.Time) time.Duration {
 // forget drops what has left the window.
 func (m *Meter) forget(now time.Time) {
 	m.sent = slices.DeleteFunc(m.sent, func(r *Request) bool { return now.Sub(r.at) >= m.Window+m.Slack })
+	m.turned = slices.DeleteFunc(m.turned, func(t turn) bool { return !t.at.After(now) })
 	if !now.Before(m.until) {
 		m.others = 0
 	}

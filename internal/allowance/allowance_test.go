@@ -66,3 +66,32 @@ func TestAnswerComesLate(t *testing.T) {
 		require.Equal(t, 60, used, "others have used the rest")
 	}
 }
+
+// Each of many that wait is told when there is room for it, and not all of them when there is room for one.
+func TestManyWait(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2031, 5, 4, 8, 0, 0, 0, time.UTC)
+	m := &allowance.Meter{Window: time.Minute, Slack: time.Second, Settling: 2 * time.Second}
+	m.Answered(m.Send(allowance.Event, now), 60, 59, now)
+	due, looks, sent, began := make([]time.Time, 500), 0, 0, now
+	for i := range due {
+		due[i] = began.Add(time.Duration(i%60) * time.Second) // and so do those that were sent make room
+	}
+	for ; sent < len(due); now = now.Add(time.Second) {
+		require.Less(t, now.Sub(began), 20*time.Minute)
+		for i, at := range due {
+			if at.After(now) {
+				continue
+			}
+			looks++
+			if wait := m.Turn(allowance.Event, now); wait > 0 {
+				due[i] = now.Add(wait)
+				continue
+			}
+			m.Send(allowance.Event, now)
+			due[i] = began.Add(time.Hour)
+			sent++
+		}
+	}
+	require.Less(t, looks, 7*len(due))
+}

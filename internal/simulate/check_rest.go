@@ -171,12 +171,11 @@ func (c *checker) leftOf(t task.Task) {
 		}
 	}
 	branch, cancelled := task.ParseTombstone(t.Branch)
-	theirs := c.foreign[branch] != "" || slices.ContainsFunc(c.tasks(), func(o task.Task) bool { // a later task may have the name
+	stays := c.foreign[branch] != "" || slices.ContainsFunc(c.tasks(), func(o task.Task) bool { // a later task may have the name
 		was, _ := task.ParseTombstone(o.Branch)
-		return o.Repo == t.Repo && was == branch && len(c.theirs[o.ID]) > 0
+		return o.Repo == t.Repo && was == branch && (len(c.theirs[o.ID]) > 0 || c.refused(o, orchestrator.EffectCancel))
 	})
-	if cancelled && !theirs && s.places[0].Remote(t.Repo, branch) != "" &&
-		!c.inUse(t.Repo, branch) && !c.refused(t, orchestrator.EffectCancel) {
+	if cancelled && !stays && s.places[0].Remote(t.Repo, branch) != "" && !c.inUse(t.Repo, branch) {
 		c.fail(Leftover, "the branch of the cancelled task %d is on the remote: %s", t.ID, branch)
 	}
 	item, _ := task.ParseTombstone(t.WorkItemID)

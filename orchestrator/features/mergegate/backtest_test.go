@@ -1,11 +1,14 @@
 package mergegate_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -114,7 +117,8 @@ func quarter(t *testing.T, seed int, policy change, over func(*gateRig, features
 	})
 }
 
-// A backtest of no change is the history itself, and one of another policy predicts how a quarter ends under it.
+// A backtest of no change is the history itself, and one of another policy predicts how a quarter ends under it. QUARTERS is how
+// many there are of each policy.
 func TestBacktestPredictsTheRun(t *testing.T) {
 	policies := map[string]change{
 		"merge gate": func(g *gateRig, gate features) { g.Features = func() []orchestrator.Feature { return gate()[1:] } },
@@ -124,7 +128,8 @@ func TestBacktestPredictsTheRun(t *testing.T) {
 		"other approvers": func(g *gateRig, _ features) { g.Projects[0].People = task.People{Approvers: []string{"nobody"}} },
 	}
 	same := func(*gateRig, features) {}
-	quarters := 10
+	quarters, err := strconv.Atoi(cmp.Or(os.Getenv("QUARTERS"), "10"))
+	require.NoError(t, err, "QUARTERS")
 	if testing.Short() {
 		quarters = 2
 	}
