@@ -203,6 +203,9 @@ func (d Deps) replaces(ctx context.Context, item tracker.Item, writes []orchestr
 			continue
 		}
 		columns, err := board.Columns(ctx, w.ProjectID)
+		if err == nil && columns[item.Status] == "" {
+			err = fmt.Errorf("the column %s was renamed while its card was read", item.StatusName)
+		}
 		if err != nil || columns[w.Previous] == item.StatusName {
 			return err == nil, err
 		}

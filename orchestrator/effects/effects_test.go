@@ -227,20 +227,22 @@ func ExampleRunners() {
 
 // On a board with few columns our own status may stand in the column of a trigger: it
 // is not a person's word, and is replaced. Where the column of our status is another,
-// it is a person's.
+// it is a person's; where the card's own column is gone, it was renamed while the card was read.
 func TestStatusInAFallbackColumn(t *testing.T) {
 	for _, c := range []struct {
 		columns []stage.Status
 		want    stage.Status
+		outcome queue.OutcomeKind
 	}{
-		{[]stage.Status{stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusDone}, stage.StatusDone},
-		{nil, stage.StatusInProgress},
+		{[]stage.Status{stage.StatusToAnalyse, stage.StatusInProgress, stage.StatusDone}, stage.StatusDone, queue.OutcomeDone},
+		{nil, stage.StatusInProgress, queue.OutcomeDone},
+		{[]stage.Status{stage.StatusToAnalyse, stage.StatusDone}, stage.StatusInProgress, queue.OutcomeRetry},
 	} {
 		k := setup(t)
 		k.board.AddProject("p", c.columns...)
 		k.board.Put(tracker.Item{ID: "i", ProjectID: "p", Title: "T", Status: stage.StatusInProgress})
 		o := k.run(stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusDone, Previous: stage.StatusDeploying}, 1)
-		require.Equal(t, queue.OutcomeDone, o.Kind)
+		require.Equal(t, c.outcome, o.Kind)
 		item, err := k.board.Item(t.Context(), "p", "i")
 		require.NoError(t, err)
 		require.Equal(t, c.want, item.Status)
