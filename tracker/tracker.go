@@ -273,6 +273,14 @@ type Recent interface {
 	Recent(projectID, itemID string) (item Item, ok bool)
 }
 
+// Maker makes items and takes them away. Trackers may implement it: a board is tried with an item of the service's own.
+type Maker interface {
+	// MakeItem makes an item, in the column that new ones stand in.
+	MakeItem(ctx context.Context, projectID, title string) (Item, error)
+	// RemoveItem removes an item. A tracker that deletes none closes it and takes it out of its column.
+	RemoveItem(ctx context.Context, projectID, itemID string) error
+}
+
 // ErrNoRelations means that the tracker (or its version) has no relations.
 var ErrNoRelations = errors.New("tracker: relations are not known here")
 

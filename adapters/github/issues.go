@@ -26,6 +26,7 @@ func (c *Client) Issues() labelboard.Issues {
 		Log:  "/events", Blockers: "/dependencies/blocked_by",
 		Label:    func(_ int64, name string) any { return name },
 		NewLabel: func(name, colour string) any { return map[string]any{"name": name, "color": colour} },
+		Events:   []string{"issues", "issue_comment"},
 	}
 	if c.app == nil {
 		out.REST = &restclient.Client{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // colour is that of a column that is made, by what its status means.
@@ -46,5 +47,63 @@ func (c *Client) AddColumn(ctx context.Context, projectID string, s stage.Status
 		return err
 	}
 	_, err = c.refresh(ctx, projectID)
+	return err
+}
+
+// AddWebhook registers a repository's webhook to an address; made is false where one goes there already.
+func (c *Client) AddWebhook(ctx context.Context, projectID, address, secret string) (made bool, err error) {
+	at, err := project(projectID)
+	if err != nil {
+		return false, err
+	}
+	var hooks []struct{ Config struct{ URL string } }
+	at += "hooks"
+	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: at, Query: c.opt.Issues.Page, Out: &hooks}); err != nil {
+		return false, err
+	}
+	for _, h := range hooks {
+		if h.Config.URL == address {
+			return false, nil
+		}
+	}
+	in := map[string]any{
+		"active": true, "events": c.opt.Issues.Events,
+		"config": map[string]string{"url": address, "content_type": "json", "secret": secret},
+	}
+	for name, value := range c.opt.Issues.Kind {
+		in[name] = value
+	}
+	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPost, Path: at, In: in})
+	return err == nil, err
+}
+
+// MakeItem implements tracker.Maker.
+func (c *Client) MakeItem(ctx context.Context, projectID, title string) (tracker.Item, error) {
+	at, err := project(projectID)
+	if err != nil {
+		return tracker.Item{}, err
+	}
+	var made wireIssue
+	at += "issues"
+	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPost, Path: at, In: map[string]string{"title": title}, Out: &made})
+	switch {
+	case err != nil:
+		return tracker.Item{}, err
+	case made.Number == 0:
+		return tracker.Item{}, unreadable(at, "without a number")
+	}
+	return c.read(ctx, projectID, made)
+}
+
+// RemoveItem implements tracker.Maker: not every account may delete issues, so it is closed, without a label.
+func (c *Client) RemoveItem(ctx context.Context, projectID, itemID string) error {
+	at, err := c.item(projectID, itemID)
+	if err != nil {
+		return err
+	}
+	put := restclient.Call{Method: http.MethodPut, Path: at + "/labels", In: map[string]any{"labels": []any{}}}
+	if _, err = c.rest.Do(ctx, put); err == nil {
+		_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPatch, Path: at, In: map[string]string{"state": "closed"}})
+	}
 	return err
 }

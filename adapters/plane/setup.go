@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // project is one that the token sees.
@@ -56,4 +57,24 @@ func (c *Client) AddColumn(ctx context.Context, projectID string, s stage.Status
 	b.read = time.Time{} // it is another one now
 	c.boards[projectID] = b
 	return err
+}
+
+// MakeItem implements tracker.Maker.
+func (c *Client) MakeItem(ctx context.Context, projectID, title string) (tracker.Item, error) {
+	b, err := c.board(ctx, projectID, "")
+	if err != nil {
+		return tracker.Item{}, err
+	}
+	var out wireItem
+	at := c.project(projectID) + "work-items/"
+	err = c.call(ctx, call{method: http.MethodPost, path: at, in: map[string]string{"name": title}, out: &out})
+	if err == nil && out.ID == "" {
+		err = unreadable(at, "without an id")
+	}
+	return c.convert(out, b), err
+}
+
+// RemoveItem implements tracker.Maker.
+func (c *Client) RemoveItem(ctx context.Context, projectID, itemID string) error {
+	return c.call(ctx, call{method: http.MethodDelete, path: c.item(projectID, itemID), again: true})
 }

@@ -235,7 +235,7 @@ func planeAndGitHub(t *testing.T, page []step) {
 			n.until("it is done", func() bool { return n.column(id) == "Done" && !owed(n.task(id)) })
 		},
 	})
-	require.Contains(t, said["git log --oneline"], "SHOP-1: rehearsal of the developer")
+	require.Contains(t, said["git log --oneline"], "SHOP-2: rehearsal of the developer")
 	require.Contains(t, said["signalbox doctor --json"], `"findings"`)
 	require.Len(t, n.host.Settings("acme/shop").Hooks, 1)
 	require.Equal(t, "https://box.example.org/webhooks/githost", n.host.Settings("acme/shop").Hooks[0].URL)

@@ -87,6 +87,7 @@ func (a about) Check(good, mend string, err error) bool {
 type Examination struct {
 	Fix   bool // makes columns and registers webhooks that are missing
 	Probe bool // lets each agent do nothing, in a checkout of its own; that may cost something
+	Card  bool // makes a card on each board, and takes it away
 }
 
 // doctor reports findings.
@@ -312,6 +313,13 @@ func (d *doctor) project(ctx context.Context, v *Service, p task.Project, look l
 		a.Warn("the board has no column for %s; signalbox doctor --fix makes them", strings.Join(missing, ", "))
 	default:
 		a.OK("every board status has a column")
+	}
+	n, _ := v.neighbour(func(n neighbour) bool { return n.isBoard && n.serves(p) })
+	if d.Fix {
+		d.addBoardHook(ctx, v, p, n)
+	}
+	if d.Card {
+		d.tryBoard(ctx, v, p, n, columns)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -37,7 +38,10 @@ type clinic struct {
 	entry           map[string]string // of the registry
 }
 
-const target = "https://box.example.org/webhooks/githost"
+const (
+	target      = "https://box.example.org/webhooks/githost"
+	planeSecret = "plane-webhook-secret-of-128-bits"
+)
 
 func newClinic(t *testing.T) *clinic {
 	t.Helper()
@@ -48,7 +52,7 @@ func newClinic(t *testing.T) *clinic {
 	for _, s := range stage.Statuses() {
 		columns = append(columns, s.Name)
 	}
-	c.board = planetest.New(planetest.Options{Workspace: "w", Tokens: map[string]string{"plane-token": "bot", "reviewer-token": "reviewer-bot"}})
+	c.board = planetest.New(planetest.Options{Workspace: "w", Secret: planeSecret, Tokens: map[string]string{"plane-token": "bot", "reviewer-token": "reviewer-bot"}})
 	c.host = forgetest.NewGitHub(forgetest.Options{Token: "github-token"})
 	c.chat = telegramtest.New("7:chat")
 	c.project = c.board.AddProject("APP", columns...)
@@ -66,7 +70,7 @@ func newClinic(t *testing.T) *clinic {
 	t.Cleanup(func() { outer.Close(); c.board.Close(); c.host.Close() })
 	c.env = map[string]string{
 		"DATA_DIR": c.dir, "PROJECTS": filepath.Join(c.dir, "projects.yaml"), "PUBLIC_URL": "https://box.example.org", "JAIL": "none", "AGENT": "rehearse", "GPS_TRACKS_ENABLED": "false",
-		"PLANE_URL": outer.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "plane-token", "PLANE_WEBHOOK_SECRET": "plane-webhook-secret-of-128-bits",
+		"PLANE_URL": outer.URL + "/plane", "PLANE_WORKSPACE": "w", "PLANE_TOKEN": "plane-token", "PLANE_WEBHOOK_SECRET": planeSecret,
 		"GITHUB_URL": outer.URL + "/github", "GITHUB_TOKEN": "github-token", "GITHUB_WEBHOOK_SECRET": "github-webhook-secret-of-128-bits",
 		"TELEGRAM_URL": outer.URL + "/telegram", "TELEGRAM_TOKEN": "7:chat", "TELEGRAM_CHAT_ID": "-1001",
 	}
@@ -335,4 +339,25 @@ func TestDoctorFixes(t *testing.T) {
 	require.Equal(t, 3, wrong, said)
 	require.Contains(t, said, "add a column Approved to the board yourself, or let the token's account be a member of the project")
 	require.NotContains(t, said, "plane-token")
+}
+
+// Doctor makes a card on the board, waits for its webhook, and takes the card away.
+func TestDoctorMakesACard(t *testing.T) {
+	c := newClinic(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	c.env["LISTEN"] = l.Addr().String()
+	require.NoError(t, l.Close())
+	c.board.SetHookURL("http://" + c.env["LISTEN"] + "/webhooks/tracker")
+	said, wrong := c.examine(app.Examination{Card: true})
+	require.Zero(t, wrong, said)
+	require.Contains(t, said, "ok    APP          a card was made on the board, moved, commented on, and taken away\nok    APP          webhooks of the board arrive\n")
+	require.Equal(t, planetest.Deleted, c.board.Items(c.project)[0].Gone)
+
+	c.board.SetHookURL("")
+	c.board.SetRole(c.project, "bot", planetest.Guest)
+	said, wrong = c.examine(app.Examination{Card: true})
+	require.Equal(t, 2, wrong, "the guest, too")
+	require.Contains(t, said, "FAIL  APP          a card cannot be made on the board: ")
+	require.Len(t, c.board.Items(c.project), 1)
 }

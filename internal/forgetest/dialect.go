@@ -76,6 +76,7 @@ func common() map[string]func(*call) {
 		"GET " + repo + "/labels":                    func(c *call) { c.listIn(c.wireLabels(c.at.labels)) },
 		"POST " + repo + "/labels":                   (*call).postLabel,
 		"GET " + repo + "/issues":                    (*call).listIssues,
+		"POST " + repo + "/issues":                   (*call).postIssue,
 		"PATCH " + repo + "/issues/comments/{id}":    (*call).patchComment,
 		"GET " + repo + "/issues/{number}":           func(c *call) { c.ok(c.wireIssue(c.i)) },
 		"PATCH " + repo + "/issues/{number}":         (*call).patchIssue,

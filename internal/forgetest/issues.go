@@ -117,7 +117,10 @@ func called(name string) func(Label) bool {
 // Open makes an issue, as a person does, and returns its number.
 func (s *Issues) Open(repo, author, title, body string) int {
 	defer s.lock()()
-	r := s.made(repo)
+	return s.openIssue(s.made(repo), author, title, body).Number
+}
+
+func (s *Server) openIssue(r *repository, author, title, body string) *Issue {
 	now := s.opt.Now()
 	i := &Issue{
 		Repo: r.name, Number: s.number(r),
@@ -125,7 +128,7 @@ func (s *Issues) Open(repo, author, title, body string) int {
 	}
 	r.issues = append(r.issues, i)
 	s.sendIssue(i, "opened", author, nil)
-	return i.Number
+	return i
 }
 
 // Label gives an issue a label, as a person does: at Gitea an exclusive one takes the place of the

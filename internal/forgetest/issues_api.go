@@ -81,6 +81,17 @@ func (c *call) listIssues() {
 	c.listIn(rows)
 }
 
+func (c *call) postIssue() {
+	var in struct{ Title, Body string }
+	switch {
+	case !c.decode(&in):
+	case in.Title == "":
+		c.fail(invalid())
+	default:
+		c.reply(http.StatusCreated, c.wireIssue(c.openIssue(c.at, c.login(c.r), in.Title, in.Body)))
+	}
+}
+
 // patchIssue opens and closes; Gitea closes nothing that waits for an open issue.
 func (c *call) patchIssue() {
 	var in struct{ State string }

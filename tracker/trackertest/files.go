@@ -2,11 +2,13 @@ package trackertest
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -42,4 +44,24 @@ func files(t *testing.T, f Fixture) {
 		_, err := from.OpenFile(t.Context(), wrong[0], wrong[1], wrong[2])
 		require.ErrorIs(t, err, tracker.ErrNotFound, wrong)
 	}
+}
+
+// makes: an item of the service's own is an item as any other, until it is removed.
+func makes(t *testing.T, f Fixture) {
+	by, p := part[tracker.Maker](t, f), f.NewProject(all()...)
+	made, err := by.MakeItem(t.Context(), p, "made")
+	require.NoError(t, err)
+	require.Equal(t, []string{"made", p}, []string{made.Title, made.ProjectID})
+	require.NoError(t, f.Tracker.SetStatus(t.Context(), p, made.ID, stage.StatusAnalysis))
+	item, err := f.Tracker.Item(t.Context(), p, made.ID)
+	require.NoError(t, err)
+	require.Equal(t, []any{made.ID, "made", stage.StatusAnalysis}, []any{item.ID, item.Title, item.Status})
+	require.NoError(t, by.RemoveItem(t.Context(), p, made.ID))
+	if item, err = f.Tracker.Item(t.Context(), p, made.ID); !errors.Is(err, tracker.ErrNotFound) {
+		require.NoError(t, err)
+		require.Equal(t, stage.StatusUnknown, item.Status)
+	}
+	list, err := f.Tracker.List(t.Context(), tracker.Query{ProjectID: p, Statuses: all()})
+	require.NoError(t, err)
+	require.Empty(t, list.Items)
 }

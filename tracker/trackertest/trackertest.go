@@ -95,6 +95,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"prerequisites are listed":             relates,
 		"labels are read":                      labels,
 		"files are listed and read":            files,
+		"an item is made and removed":          makes,
 		"only a move moves an item":            stays,
 		"webhooks are verified and decoded":    receives,
 	} {

@@ -65,7 +65,7 @@ func (c *initCmd) Run(s *streams) error {
 		return err
 	}
 	fmt.Fprintln(s.out)
-	if err := examine(ctx, settings, app.Examination{Fix: true}, app.ReportTo(s.out)); err != nil {
+	if err := examine(ctx, settings, app.Examination{Fix: true, Card: c.Rehearse}, app.ReportTo(s.out)); err != nil {
 		return fmt.Errorf("%w: mend it, and run %s init again", err, program)
 	}
 	if c.Rehearse {

@@ -361,7 +361,7 @@ type doctorCmd struct {
 type deploymentCmd struct {
 	output
 	Fix   bool `help:"Make board columns and webhooks that are missing."`
-	Probe bool `help:"Let each agent run once and do nothing; that may cost a little."`
+	Probe bool `help:"Let each agent run once and do nothing, which may cost a little, and make a card on each board and take it away."`
 }
 
 // Run examines the deployment.
@@ -370,7 +370,7 @@ func (c deploymentCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	e := app.Examination{Fix: c.Fix, Probe: c.Probe}
+	e := app.Examination{Fix: c.Fix, Probe: c.Probe, Card: c.Probe}
 	if !c.JSON {
 		return examine(context.Background(), settings, e, app.ReportTo(s.out))
 	}
