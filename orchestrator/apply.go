@@ -150,7 +150,9 @@ func (in intake) commit(
 	out.Journal = append(out.Journal, task.JournalEntry{
 		TaskID: t.ID, Seq: d.State.Seq, At: now, Kind: task.KindDecision, Payload: record.Payload(),
 	})
-	in.judged(&out, before, ev, d)
+	if err := in.judged(ctx, &out, before, ev, d); err != nil {
+		return err
+	}
 	if before.Stage == stage.None {
 		out.Over = append(out.Over, task.Fact{Kind: factRefused, Of: t.TrackerIssueID})
 	}
@@ -356,6 +358,9 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 	var o queue.Outcome
 	if err := run.Guard("effect "+string(f.Kind), func() { o = runner.Run(ctx, f) }); err != nil {
 		o = Retry(err)
+	}
+	if irreversible(f.Kind) && o.Kind == queue.OutcomeRetry && unbegun(c.Job) && errors.As(o.Cause, new(*unsentError)) {
+		o.Error = notBegun + o.Error
 	}
 	if f.TaskID != 0 && errors.Is(o.Cause, tracker.ErrNotFound) {
 		o = e.withoutCard(ctx, f, o)

@@ -241,8 +241,7 @@ func (e *Engine) IsNew(ctx context.Context, item tracker.Item, t task.Task) (boo
 }
 
 // StatusWrites lists the status writes of a work item that the board may not show yet,
-// in order: those of its task that were refused for good since one was made last, and those that are
-// owed.
+// in order: those of its task that were refused for good since one was made last, and those owed.
 func StatusWrites(ctx context.Context, jobs queue.Inspector, board, itemID string, taskID int64) ([]Effect, error) {
 	list, err := jobs.Jobs(ctx, queue.Filter{Key: effectOrder(itemID, stage.EffectStatus), Open: true})
 	if err != nil {
@@ -255,15 +254,25 @@ func StatusWrites(ctx context.Context, jobs queue.Inspector, board, itemID strin
 		}
 		list = append(refused(all), list...)
 	}
-	out := make([]Effect, 0, len(list))
-	for _, j := range list {
-		var f Effect
-		if err := json.Unmarshal(j.Payload, &f); err != nil {
+	out := make([]Effect, len(list))
+	for i, j := range list {
+		if err := json.Unmarshal(j.Payload, &out[i]); err != nil {
 			return nil, fmt.Errorf("orchestrator: job %d: %w", j.ID, err)
 		}
-		out = append(out, f)
 	}
 	return out, nil
+}
+
+// LastStatus is the status of the write of a task that was done last, and when; empty = none was.
+func LastStatus(ctx context.Context, jobs queue.Inspector, e Effect) (last stage.Status, at time.Time, err error) {
+	list, err := jobs.Jobs(ctx, queue.Filter{Pool: poolAt(LaneBoard.Pool(), e.Board), TaskID: e.TaskID, Limit: statusMax})
+	for _, j := range list {
+		var f Effect
+		if j.Status == queue.Done && !j.FinishedAt.Before(at) && json.Unmarshal(j.Payload, &f) == nil && f.Kind == stage.EffectStatus {
+			last, at = f.Status, j.FinishedAt
+		}
+	}
+	return last, at, err
 }
 
 // statusMax bounds the status writes of one task.

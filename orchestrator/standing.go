@@ -238,6 +238,15 @@ func refreshRequest(ctx context.Context, at Workspaces, p task.Project, t task.T
 // notBegun begins the error of a job that was put off by each attempt before it began.
 const notBegun = "not begun: "
 
+// unsentError is one that came before what cannot be undone was sent.
+type unsentError struct{ error }
+
+// Unwrap returns the error itself.
+func (e *unsentError) Unwrap() error { return e.error }
+
+// Unsent marks the error of an attempt to merge that came before the merge was sent: a STOP does not wait for the next attempt.
+func Unsent(err error) error { return &unsentError{err} }
+
 // unbegun reports whether no attempt of a job has begun what it is for.
 func unbegun(j queue.Job) bool { return j.Attempt == 1 || strings.HasPrefix(j.Error, notBegun) }
 

@@ -72,17 +72,21 @@ func (in intake) said() bool { return in.word != nil && in.word.By != (stage.Pri
 
 // judged adds what became of the person's word by a decision. Of what the git host reports only that is a word that has moved
 // something: it reports the service's own merges and pushes as well.
-func (in intake) judged(out *task.Commit, before stage.State, ev stage.Event, d stage.Decision) {
+func (in intake) judged(ctx context.Context, out *task.Commit, before stage.State, ev stage.Event, d stage.Decision) error {
 	if !in.said() {
-		return
+		return nil
 	}
 	w := *in.word
 	status, onBoard := stage.BoardTrigger(stage.Status(w.Said))
 	switch {
 	case ev.By.Via == stage.ViaHost && !d.Moved && ev.On != stage.OnReview:
-		return
+		return nil
 	case onBoard && status != ev.On: // the event is about the word that stands by now
 		w.Fate, w.Why = task.FateSuperseded, StatusName(ev.On)+" stands on the board by now"
+	case ev.On == stage.OnStop && before.Stopping: // it need not wait any more, and was set once
+		if err := in.compare(ctx, *out.Task, &w); err != nil {
+			return err
+		}
 	default:
 		w.Said, w.By, w.Fate, w.Why = string(ev.On), ev.By, fateOf(before, ev, d), strings.Join(d.Notes, "; ")
 		if w.SaidAt.IsZero() {
@@ -93,6 +97,7 @@ func (in intake) judged(out *task.Commit, before stage.State, ev stage.Event, d 
 		}
 	}
 	out.Journal = append(out.Journal, w.Entry(*out.Task, d.State.Seq, in.Now()))
+	return nil
 }
 
 // fateOf returns what a decision makes of a word. One that is declined changes nothing but that it was heard.

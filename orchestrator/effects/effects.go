@@ -137,7 +137,12 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return d.retry(e, err)
 	}
 	if item.Status == to {
-		return finished
+		switch lags, err := d.lags(ctx, e, to); {
+		case err != nil:
+			return d.retry(e, err)
+		case !lags:
+			return finished
+		}
 	}
 	if orchestrator.IsAway(item) {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "not set: a person has put the card into " + item.StatusName}
@@ -170,6 +175,19 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	default:
 		return finished
 	}
+}
+
+// lag is how far a replica of a tracker may be behind.
+const lag = 5 * time.Second
+
+// lags reports whether a card that shows a status already may be read from a replica: the service had set another one a moment before
+// this was decided, and nothing since.
+func (d Deps) lags(ctx context.Context, e orchestrator.Effect, to stage.Status) (bool, error) {
+	if e.Attempt > 1 || e.TaskID == 0 || e.Previous == to {
+		return false, nil
+	}
+	last, at, err := orchestrator.LastStatus(ctx, d.Jobs, e)
+	return last != "" && last != to && !at.After(e.Put) && e.Put.Sub(at) < lag, err
 }
 
 // item is the work item of a status. As it was seen a moment ago will do only where it shows what the service had set

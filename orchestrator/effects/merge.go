@@ -26,7 +26,11 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if err != nil {
 		return d.retry(e, err)
 	}
-	sha, err := d.mergeOnce(ctx, e, p, t)
+	sent := false
+	sha, err := d.mergeOnce(ctx, e, p, t, &sent)
+	if err != nil && !sent {
+		err = orchestrator.Unsent(err)
+	}
 	var unready *unreadyError
 	var queued *githost.QueuedError
 	switch {
@@ -92,12 +96,17 @@ func (d Deps) unmergeable(ctx context.Context, p task.Project, t task.Task, refu
 	return ev
 }
 
-func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Project, t task.Task) (string, error) {
+// mergeOnce merges what is not merged yet. sent becomes true when the host is to merge.
+func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Project, t task.Task, sent *bool) (string, error) {
+	merge := func(m githost.Merge) (string, error) {
+		*sent = true
+		return d.Host.Merge(ctx, m)
+	}
 	if _, plain := githost.PlainOf(d.Host, p.Repo); plain {
 		if err := d.confirmCI(ctx, p, t, e.SHA); err != nil {
 			return "", err
 		}
-		return d.Host.Merge(ctx, githost.Merge{
+		return merge(githost.Merge{
 			Repo: p.Repo, Head: t.Branch, Base: p.Main, HeadSHA: e.SHA, Method: p.Merge, Title: subject(t), Body: t.Description,
 		})
 	}
@@ -116,7 +125,7 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 		Repo: p.Repo, Number: pr.Number, HeadSHA: e.SHA, Title: subject(t), Method: p.Merge, Queue: githost.QueueLeave, Since: e.Put,
 	}
 	if pr.Queue != "" && t.State.Stopping {
-		return d.Host.Merge(ctx, m)
+		return merge(m)
 	}
 	if pr.HeadSHA != e.SHA {
 		return "", fmt.Errorf("%w: it is at %.12s, %.12s was judged", githost.ErrHeadMoved, pr.HeadSHA, e.SHA)
@@ -126,7 +135,7 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 	}
 	if err := d.confirmCI(ctx, p, t, e.SHA); err != nil {
 		if pr.Queue != "" && errors.As(err, new(*unreadyError)) { // it may be there already
-			if sha, left := d.Host.Merge(ctx, m); !errors.Is(left, githost.ErrUnqueued) {
+			if sha, left := merge(m); !errors.Is(left, githost.ErrUnqueued) {
 				return sha, left
 			}
 		}
@@ -138,7 +147,7 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 			return "", err
 		}
 	}
-	return d.Host.Merge(ctx, m)
+	return merge(m)
 }
 
 // isOnMain looks right before a merge whether main is where the branch was tested: a slow host answers what is read in between late.

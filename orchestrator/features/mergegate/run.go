@@ -148,7 +148,7 @@ func (g *Gate) mergeAgain(e orchestrator.Effect, err error) queue.Outcome {
 	if orchestrator.GivenUp(err, e.Attempt) {
 		return g.report(e, stage.Event{On: stage.OnMergeFailed, Final: true, Reason: err.Error()})
 	}
-	return g.retryOutcome(e, err)
+	return g.retryOutcome(e, orchestrator.Unsent(err))
 }
 
 // unfit returns why what would land is not what was tested; empty = it is.

@@ -10,6 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
@@ -192,6 +193,28 @@ func TestStopInTheMiddleOfADeployment(t *testing.T) {
 		r.Cancelled(item)
 		require.Equal(r, 2, r.Ran(stage.Deployer), "the deployment has finished")
 		require.Equal(r, 1, r.Host.Merges())
+	})
+}
+
+// A merge of which no attempt has come as far as the host need not be waited for: it is not made.
+func TestStopBeforeTheMergeIsSent(t *testing.T) {
+	stoppable(t, func(r *Rig) {
+		away := &fault.Error{Text: "502 bad gateway", Again: true}
+		r.Place.SetScript(Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			r.Host.FailCall("PullRequest", away)
+			return GoodAgent(ctx, c, files)
+		}))
+		item := r.Begin("x")
+		r.Settle(10 * time.Second)
+		r.Set(item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Equal(r, stage.PhaseMerge, r.Task(item).State.Phase)
+		r.Set(item, stage.StatusStop)
+		r.Settle(time.Second)
+		r.Host.FailCall("PullRequest", nil)
+		r.Settle(time.Minute)
+		r.Cancelled(item)
+		require.Zero(r, r.Host.Merges())
 	})
 }
 
