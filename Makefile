@@ -68,6 +68,7 @@ check: tools fmt lint ## format, lint, floor plan, the quick suite with the race
 nightly: tools ## hours: every test with the race detector, each sickness and situation, planted bugs, 20000 worlds, the upgrade, fuzzing
 	$(GO) test -timeout 90m -race ./...
 	cd bench/queue && $(GO) vet ./...
+	cd bench/tiles && $(GO) vet ./...
 	SOAK=1 $(GO) test -timeout 40m -run 'TestSickNeighbours|TestSituations' ./examples/server
 	@$(MAKE) --no-print-directory soak drill mutants test-emulate sim SEEDS=20000
 	@$(MAKE) --no-print-directory fuzz
@@ -97,9 +98,9 @@ bench-engine: ## whole lives of tasks on real stores, beside 0 to 100,000 others
 	$(GO) test -run '^$$' -bench Life -benchtime 200x -timeout 120m ./examples/benchengine $(ARGS)
 
 TRACKS ?= 200000
-bench-tiles: ## tracks and tiles beside orb and PostGIS, in stores of TRACKS tracks: a million takes long and gigabytes of disk
+bench-tiles: ## tracks and tiles beside orb, PostGIS and tile servers (ARGS=-quick), in stores of TRACKS tracks: a million takes long
 	$(GO) test -run '^$$' -timeout 60m -benchtime 300ms -bench '^Benchmark(Encode|List)$$' ./gpstracks/tile ./gpstracks/trackhttp
-	$(GO) test -run '^$$' -timeout 60m -benchtime 1x -bench '^BenchmarkPeers$$' ./adapters/trackpostgres
+	cd bench/tiles && $(GO) test -count 1 -v -timeout 60m . $(ARGS)
 	$(GO) test -run '^$$' -timeout 60m -benchtime 1x -bench '^BenchmarkStore$$' ./internal/trackstore -tracks $(TRACKS)
 
 FUZZTIME ?= 20s
