@@ -73,7 +73,7 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 	if err != nil {
 		return retryOutcome(err), nil
 	}
-	writes, err := StatusWrites(ctx, in.Jobs, in.project.Board, h.ItemID, task.ID)
+	writes, _, err := StatusWrites(ctx, in.Jobs, in.project.Board, h.ItemID, task.ID)
 	if err != nil {
 		return retryOutcome(err), nil
 	}
@@ -233,46 +233,40 @@ func (e *Engine) IsNew(ctx context.Context, item tracker.Item, t task.Task) (boo
 		b.task, b.past = task.Task{}, t
 	}
 	var err error
-	if b.writes, err = StatusWrites(ctx, e.Jobs, mux.Name(item.ProjectID), item.ID, b.task.ID); err != nil {
+	if b.writes, _, err = StatusWrites(ctx, e.Jobs, mux.Name(item.ProjectID), item.ID, b.task.ID); err != nil {
 		return false, err
 	}
 	b.again, b.logged, err = setAgain(ctx, e, b)
 	return !b.acted(), err
 }
 
-// StatusWrites lists the status writes of a work item that the board may not show yet,
-// in order: those of its task that were refused for good since one was made last, and those owed.
-func StatusWrites(ctx context.Context, jobs queue.Inspector, board, itemID string, taskID int64) ([]Effect, error) {
+// StatusWrites lists the status writes of a work item that the board may not show yet, in order: those of its task that were
+// refused for good since one was made last, and those owed. last is the one that was made last, and Put when that was.
+func StatusWrites(ctx context.Context, jobs queue.Inspector, board, itemID string, taskID int64) (out []Effect, last Effect, err error) {
 	list, err := jobs.Jobs(ctx, queue.Filter{Key: effectOrder(itemID, stage.EffectStatus), Open: true})
 	if err != nil {
-		return nil, err
+		return nil, last, err
 	}
 	if taskID != 0 {
 		all, err := jobs.Jobs(ctx, queue.Filter{Pool: poolAt(LaneBoard.Pool(), board), TaskID: taskID, Limit: statusMax})
 		if err != nil {
-			return nil, err
+			return nil, last, err
 		}
 		list = append(refused(all), list...)
+		for _, j := range slices.Backward(all) {
+			if j.Status == queue.Done && json.Unmarshal(j.Payload, &last) == nil {
+				last.Put = j.FinishedAt
+				break
+			}
+		}
 	}
-	out := make([]Effect, len(list))
+	out = make([]Effect, len(list))
 	for i, j := range list {
 		if err := json.Unmarshal(j.Payload, &out[i]); err != nil {
-			return nil, fmt.Errorf("orchestrator: job %d: %w", j.ID, err)
+			return nil, last, fmt.Errorf("orchestrator: job %d: %w", j.ID, err)
 		}
 	}
-	return out, nil
-}
-
-// LastStatus is the status of the write of a task that was done last, and when; empty = none was.
-func LastStatus(ctx context.Context, jobs queue.Inspector, e Effect) (last stage.Status, at time.Time, err error) {
-	list, err := jobs.Jobs(ctx, queue.Filter{Pool: poolAt(LaneBoard.Pool(), e.Board), TaskID: e.TaskID, Limit: statusMax})
-	for _, j := range list {
-		var f Effect
-		if j.Status == queue.Done && !j.FinishedAt.Before(at) && json.Unmarshal(j.Payload, &f) == nil && f.Kind == stage.EffectStatus {
-			last, at = f.Status, j.FinishedAt
-		}
-	}
-	return last, at, err
+	return out, last, nil
 }
 
 // statusMax bounds the status writes of one task.

@@ -117,7 +117,7 @@ func (e *Engine) SetByUs(ctx context.Context, item tracker.Item, t task.Task) (b
 	if own, err := e.Tracker.Own(m.ActorID); err != nil || !own {
 		return false, err
 	}
-	writes, err := StatusWrites(ctx, e.Jobs, mux.Name(item.ProjectID), item.ID, t.ID)
+	writes, _, err := StatusWrites(ctx, e.Jobs, mux.Name(item.ProjectID), item.ID, t.ID)
 	return ourMove{t, writes}.made(item.Status, e.Now()), err
 }
 

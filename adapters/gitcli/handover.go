@@ -226,6 +226,11 @@ func (g *Git) caughtUp(ctx context.Context, p checkout) (done work.CaughtUp, err
 	return work.CaughtUp{SHA: sha, Base: strings.TrimSpace(base)}, nil
 }
 
+func (g *Git) caughtUpLocked(ctx context.Context, p checkout) (work.CaughtUp, error) {
+	defer g.lockMirror(ctx, p)()
+	return g.caughtUp(ctx, p)
+}
+
 // handOverOnto publishes the result of a rebase to the other replicas. When one of
 // them was faster, its result is returned and counts.
 func (g *Git) handOverOnto(ctx context.Context, p checkout, tip string) (other work.CaughtUp, err error) {

@@ -338,3 +338,20 @@ func TestDropAfterAnAttemptThatWasGivenUp(t *testing.T) {
 		})
 	}
 }
+
+// A task that is cancelled while it is brought up to date leaves nothing either: what came out is the service's own, and not recorded.
+func TestDropOfWhatWasBroughtUpToDate(t *testing.T) {
+	t.Parallel()
+	_, all := replicas(t, 2)
+	a, b := all[0], all[1]
+	commit(t, a.open(), "a.go", "package a\n")
+	head := a.take().SHA
+	require.NoError(t, a.g.Push(t.Context(), a.space, head, ""))
+	a.pushMain("main.go", "package main\n")
+	got, err := a.g.CatchUp(t.Context(), a.at(head).space, true)
+	require.NoError(t, err)
+	require.NotEqual(t, head, got.SHA)
+	require.NoError(t, a.g.Push(t.Context(), a.at(head).space, got.SHA, head))
+	require.NoError(t, b.g.Drop(t.Context(), b.at(head).space, "APP-1-1"))
+	require.Empty(t, b.refs("refs/heads/feature"))
+}

@@ -164,6 +164,10 @@ func (g *Git) Drop(ctx context.Context, s work.Workspace, keep string) error {
 	if err := g.obtainLocked(ctx, p); err != nil { // then less of what is there is known to be ours
 		g.opt.Log.Warn("the newest commit of a task could not be fetched", "work_item", s.WorkItem, "repo", s.Repo, "err", err)
 	}
+	done, err := g.caughtUpLocked(ctx, p) // the task may have ended meanwhile, so that it is not recorded
+	if err != nil {
+		return err
+	}
 	if err := g.Close(ctx, s); err != nil {
 		return err
 	}
@@ -197,7 +201,7 @@ func (g *Git) Drop(ctx context.Context, s work.Workspace, keep string) error {
 			}
 		}
 	}
-	return g.dropRemote(ctx, p, tip)
+	return g.dropRemote(ctx, p, tip, done.SHA)
 }
 
 // keptRefs begins the names of what Drop keeps.
@@ -237,12 +241,12 @@ func (g *Git) begun(ctx context.Context, p checkout) (string, error) {
 }
 
 // dropRemote deletes the remote task branch when everything on it is ours.
-func (g *Git) dropRemote(ctx context.Context, p checkout, tip string) error {
+func (g *Git) dropRemote(ctx context.Context, p checkout, tip, other string) error {
 	seen, err := g.remote(ctx, p)
 	if err != nil || seen == "" {
 		return err
 	}
-	if seen != tip {
+	if seen != tip && seen != other {
 		known, err := g.ref(ctx, p.mirror, seen)
 		ours := false
 		if err == nil && known != "" && tip != "" {

@@ -133,6 +133,16 @@ func (c *clinic) tool(name, script string) {
 
 // Each mistake that people make has a line that names it, and what mends it.
 func TestDoctorFindsMistakes(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	require.NoError(t, err)
+	_, table, _ := strings.Cut(string(text), "| mistake | mend |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	told := map[string]bool{} // the mistakes that the page tells of
+	for row := range strings.Lines(table) {
+		told[strings.TrimSpace(strings.Split(row, "|")[1])] = true
+	}
+	require.GreaterOrEqual(t, len(told), 20)
+	defer func() { require.Empty(t, told, "no such mistake is made here") }()
 	const page = "https://github.com/acme/app/settings"
 	for name, m := range map[string]struct {
 		make  func(c *clinic)
@@ -186,6 +196,7 @@ func TestDoctorFindsMistakes(t *testing.T) {
 		"broken agent": {func(c *clinic) { c.tool("gemini", "echo no node >&2; exit 3\n"); c.env["AGENT"] = "gemini" }, []string{"gemini --version: exit status 3: no node: the agent gemini does not start: install it again"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			delete(told, name)
 			c := newClinic(t)
 			m.make(c)
 			said, wrong := c.examine(app.Examination{})

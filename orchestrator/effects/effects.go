@@ -123,7 +123,7 @@ func (d Deps) posted(e orchestrator.Effect, err error) queue.Outcome {
 // the writes that are owed to a work item the first sets the newest value, and
 // the others find it done.
 func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	writes, err := orchestrator.StatusWrites(ctx, d.Jobs, e.Board, e.ItemID, e.TaskID)
+	writes, last, err := orchestrator.StatusWrites(ctx, d.Jobs, e.Board, e.ItemID, e.TaskID)
 	if err != nil {
 		return d.retry(e, err)
 	}
@@ -136,13 +136,8 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if err != nil {
 		return d.retry(e, err)
 	}
-	if item.Status == to {
-		switch lags, err := d.lags(ctx, e, to); {
-		case err != nil:
-			return d.retry(e, err)
-		case !lags:
-			return finished
-		}
+	if item.Status == to && !lags(e, last, to) {
+		return finished
 	}
 	if orchestrator.IsAway(item) {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "not set: a person has put the card into " + item.StatusName}
@@ -182,12 +177,9 @@ const lag = 5 * time.Second
 
 // lags reports whether a card that shows a status already may be read from a replica: the service had set another one a moment before
 // this was decided, and nothing since.
-func (d Deps) lags(ctx context.Context, e orchestrator.Effect, to stage.Status) (bool, error) {
-	if e.Attempt > 1 || e.TaskID == 0 || e.Previous == to {
-		return false, nil
-	}
-	last, at, err := orchestrator.LastStatus(ctx, d.Jobs, e)
-	return last != "" && last != to && !at.After(e.Put) && e.Put.Sub(at) < lag, err
+func lags(e, last orchestrator.Effect, to stage.Status) bool {
+	another := last.Kind == stage.EffectStatus && last.Status != to && e.Previous != to && e.Attempt <= 1
+	return another && !last.Put.After(e.Put) && e.Put.Sub(last.Put) < lag
 }
 
 // item is the work item of a status. As it was seen a moment ago will do only where it shows what the service had set

@@ -370,7 +370,7 @@ func (p *Place) Drop(ctx context.Context, s work.Workspace, _ string) error {
 	if first := p.commits[p.commits[seen].parent]; first.files != nil && first.parent == "" {
 		tip = seen // nothing but the first commit: another machine has made it, whatever is left here of a task before
 	}
-	if seen != "" && !p.ancestor(seen, tip) {
+	if seen != "" && !p.ancestor(seen, tip) && seen != p.onto[s.Head] { // the task may have ended while it was brought up to date
 		return work.ErrMoved
 	}
 	delete(p.remote, key(s))
