@@ -69,17 +69,17 @@ type checker struct {
 	failed   *Failure
 	rested   bool // the questions at rest have been put
 
-	cancelled  map[int64]bool      // jobs
-	lastSeq    map[int64]int64     // of the journal, by task
-	received   map[string]bool     // bodies that were stored
-	owed       map[string]bool     // keys of effects that were put
-	notices    map[string]int      // texts of notices that were put
-	sentTexts  map[string]int      // texts that were sent
-	unsure     map[string]int      // calls by name whose caller lives and cannot say whether they happened
-	intents    map[string]bool     // merges that were decided: repository and commit
-	bases      map[string][]string // by head: commits of main it was tested on
-	foreign    map[string]string   // commits that people have set branches to by force, by branch
-	theirs     map[int64][]string  // files of the commits that people have pushed on top of branches, by task
+	cancelled  map[int64]bool        // jobs
+	lastSeq    map[int64]int64       // of the journal, by task
+	received   map[string]bool       // bodies that were stored
+	owed       map[string]bool       // keys of effects that were put
+	notices    map[string]int        // texts of notices that were put
+	sentTexts  map[string]int        // texts that were sent
+	unsure     map[string]int        // calls by name whose caller lives and cannot say whether they happened
+	intents    map[string]bool       // merges that were decided: repository and commit
+	bases      map[string][]string   // by head: commits of main it was tested on
+	foreign    map[string]string     // commits that people have set branches to by force, by branch
+	theirs     map[int64][][2]string // branch and file of each commit that people have pushed on top of one, by task
 	handMerged map[string]time.Time
 	began      map[int64]time.Time
 	working    map[int64]time.Time // since when a task that has begun waits for nobody
@@ -97,7 +97,7 @@ func newChecker(s *sim) *checker {
 		s: s, pipeline: pipeline(),
 		cancelled: map[int64]bool{}, lastSeq: map[int64]int64{}, received: map[string]bool{}, owed: map[string]bool{},
 		notices: map[string]int{}, sentTexts: map[string]int{}, unsure: map[string]int{}, intents: map[string]bool{},
-		bases: map[string][]string{}, foreign: map[string]string{}, theirs: map[int64][]string{}, handMerged: map[string]time.Time{},
+		bases: map[string][]string{}, foreign: map[string]string{}, theirs: map[int64][][2]string{}, handMerged: map[string]time.Time{},
 		began: map[int64]time.Time{}, working: map[int64]time.Time{},
 		answers: map[string]lifted{}, behaved: map[attempt]behaviour{},
 		lastMove: map[int64]int{}, lined: map[int64]int{},

@@ -98,10 +98,15 @@ func (c *checker) stopSet(t task.Task) {
 // NothingLost is an invariant: what people have pushed on top of a branch is in all that is pushed and merged after it.
 const NothingLost Invariant = "nothing-lost"
 
-// keeps looks whether a commit of a task has what people have pushed to its branch until now.
-func (c *checker) keeps(n *node, task int64, sha, how string) {
+// keeps looks whether a commit of a task has what people have pushed to its branch until now. One that was taken by an earlier task is
+// not its branch any more.
+func (c *checker) keeps(n *node, task int64, branch, sha, how string) {
 	tree, err := c.s.places[n.machine].Files(c.s.ctx, work.Workspace{}, sha)
-	for _, name := range c.theirs[task] {
+	for _, pushed := range c.theirs[task] {
+		name := pushed[1]
+		if pushed[0] != branch {
+			continue
+		}
 		if err == nil {
 			_, err = fs.Stat(tree, name)
 		}

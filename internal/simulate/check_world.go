@@ -250,7 +250,7 @@ func (c *checker) pushed(n *node, s work.Workspace, before, sha string) {
 	if theirs := c.foreign[s.Branch]; theirs != "" && before == theirs && sha != theirs {
 		c.fail(OwnBranch, "%s overwrote a person's commit on %s", n.name(), s.Branch)
 	}
-	c.keeps(n, s.Task, sha, "pushed")
+	c.keeps(n, s.Task, s.Branch, sha, "pushed")
 }
 
 // withoutTrespass looks whether a commit that is published has what no role may commit.
@@ -314,7 +314,7 @@ func (c *checker) merged(n *node, m githost.Merge, b beforeMerge) {
 		c.fail(Absorbing, "%s merged task %d, which is cancelled", n.name(), t.ID)
 	}
 	t.State.Head = m.HeadSHA
-	c.keeps(n, t.ID, m.HeadSHA, "merged")
+	c.keeps(n, t.ID, b.pr.HeadRef, m.HeadSHA, "merged")
 	if !c.passed(n, t) {
 		c.fail(MergedTested, "task %d was merged at %.12s, which CI has not passed", t.ID, m.HeadSHA)
 	}

@@ -242,7 +242,7 @@ func (p *people) push(i int, t task.Task, a Act) {
 		files["src/"+t.WorkItemID+".go"] = name
 	}
 	sha = s.places[0].PushAs(person, t.Repo, t.Branch, "", files)
-	s.check.theirs[t.ID] = append(s.check.theirs[t.ID], name)
+	s.check.theirs[t.ID] = append(s.check.theirs[t.ID], [2]string{t.Branch, name})
 	s.senders.pushed(t.Repo, t.Branch, sha)
 	if !a.Lost {
 		s.senders.told(t.Repo, t.Branch, sha, person)
