@@ -77,32 +77,19 @@ type sighted struct {
 	at     time.Time
 }
 
-// sightFor is how long they are not read again, of at most sightMax branches.
-const (
-	sightFor = 5 * time.Minute
-	sightMax = 1000
-)
-
 // sight returns who reports on a base branch, whose head is the commit.
 func (c *Client) sight(ctx context.Context, repo, base, head string) ([]githost.Check, error) {
 	key := strings.ToLower(repo) + " " + base
-	c.mu.Lock()
-	known := c.sights[key]
-	c.mu.Unlock()
-	if c.opt.Now().Sub(known.at) < sightFor {
+	known, _ := c.sights.Get(key)
+	if c.opt.Now().Sub(known.at) < knownFor {
 		return known.checks, nil
 	}
 	list, err := c.statuses(ctx, repo, head)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.sights) >= sightMax {
-		clear(c.sights)
-	}
 	known = sighted{githost.FirstSight(known.checks, list), c.opt.Now()}
-	c.sights[key] = known
+	c.sights.Add(key, known)
 	return known.checks, nil
 }
 

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/expirable"
+
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/restclient"
@@ -38,6 +40,13 @@ type Options struct {
 	Comparing time.Duration
 }
 
+// Bounds of what is kept in mind, so that a crowd of strangers does not make a request with every review: for how long, and
+// of how many.
+const (
+	knownFor = 5 * time.Minute
+	knownMax = 1000
+)
+
 // Client implements githost.Host, githost.Branches, githost.Receiver, githost.Examiner, githost.Details and githost.Commenter.
 // It is safe for concurrent use.
 type Client struct {
@@ -49,10 +58,10 @@ type Client struct {
 
 	mu          sync.Mutex
 	self        string // the token's account; empty until it has answered
-	permissions map[string]permission
+	permissions *expirable.LRU[string, permission]
 	names       githost.Names
-	comparing   map[string]time.Time // since when a pull request was not mergeable yet
-	sights      map[string]sighted   // of base branches, by repository and branch
+	comparing   *expirable.LRU[string, time.Time] // since when a pull request was not mergeable yet
+	sights      *expirable.LRU[string, sighted]   // of base branches, by repository and branch
 }
 
 // New checks the options. It does not call the network.
@@ -71,7 +80,9 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{
 		edge: restclient.NewEdge(scheme, o.Secrets, o.Insecure), opt: o, base: u,
-		permissions: map[string]permission{}, comparing: map[string]time.Time{}, sights: map[string]sighted{},
+		permissions: expirable.NewLRU[string, permission](knownMax, nil, 0),
+		comparing:   expirable.NewLRU[string, time.Time](knownMax, nil, 0),
+		sights:      expirable.NewLRU[string, sighted](knownMax, nil, 0),
 	}
 	client := restclient.Transport(o.HTTPClient)
 	client.Transport = renaming{client.Transport, &c.names}

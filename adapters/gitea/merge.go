@@ -140,7 +140,6 @@ func (c *Client) judge(ctx context.Context, m githost.Merge, style string, p pul
 const (
 	comparingMax  = 20 * time.Second
 	comparingLook = 2 * time.Second
-	comparedMax   = 1000 // pull requests that are kept in mind
 )
 
 // compared judges a pull request that Gitea calls not mergeable: its branches conflict, or
@@ -148,18 +147,14 @@ const (
 func (c *Client) compared(m githost.Merge, p pull, e *Error) error {
 	key := fmt.Sprintf("%s#%d %s %s", strings.ToLower(m.Repo), m.Number, p.Head.SHA, p.Base.SHA)
 	now := c.opt.Now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	since, known := c.comparing[key]
+	since, known := c.comparing.Get(key)
 	if !known {
-		if len(c.comparing) >= comparedMax {
-			clear(c.comparing)
-		}
-		since, c.comparing[key] = now, now
+		since = now
+		c.comparing.Add(key, now)
 	}
 	switch {
 	case p.Mergeable: // by now
-		delete(c.comparing, key)
+		c.comparing.Remove(key)
 	case now.Sub(since) >= c.opt.Comparing:
 		return fmt.Errorf("gitea: %s: it conflicts with %s: %w", e.What, p.Base.Label, githost.ErrNotMergeable)
 	}

@@ -149,13 +149,6 @@ type permission struct {
 	at time.Time
 }
 
-// Bounds of what is cached, so that a crowd of strangers does not make a request with
-// every review.
-const (
-	permissionTTL  = 5 * time.Minute
-	permissionsMax = 1000
-)
-
 // permission reads what an account may do in a repository. Gitea answers that to
 // administrators of the repository alone; for others it marks the reviews of authors who
 // may write (official).
@@ -170,16 +163,14 @@ func (c *Client) permission(ctx context.Context, repo string, who user, official
 		return githost.PermissionUnknown, nil
 	}
 	key := strings.ToLower(repo + " " + who.Login)
-	c.mu.Lock()
-	known, ok := c.permissions[key]
-	c.mu.Unlock()
+	known, _ := c.permissions.Get(key)
 	found := known.is
-	if !ok || c.opt.Now().Sub(known.at) >= permissionTTL {
+	if c.opt.Now().Sub(known.at) >= knownFor {
 		what := "what " + who.Login + " may do in " + repo
 		if found, err = c.readPermission(ctx, what, at+"/collaborators/"+who.Login+"/permission"); err != nil {
 			return githost.PermissionUnknown, err
 		}
-		c.keepPermission(key, found)
+		c.permissions.Add(key, permission{found, c.opt.Now()})
 	}
 	if found != githost.PermissionUnknown {
 		return found, nil
@@ -212,13 +203,4 @@ func (c *Client) readPermission(ctx context.Context, what, path string) (githost
 	default:
 		return githost.PermissionUnknown, nil
 	}
-}
-
-func (c *Client) keepPermission(key string, is githost.Permission) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.permissions) >= permissionsMax {
-		clear(c.permissions)
-	}
-	c.permissions[key] = permission{is, c.opt.Now()}
 }

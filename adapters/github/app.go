@@ -16,10 +16,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
+	"github.com/hashicorp/golang-lru/v2/expirable"
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/restclient"
@@ -33,12 +33,11 @@ type App struct {
 	Installation int64  // 0 = that of each repository is looked up
 }
 
-// Bounds of what the app signs and keeps.
+// Bounds of what the app signs.
 const (
 	proofTime  = 9 * time.Minute // GitHub takes at most ten
 	clockSlack = time.Minute
 	renewAhead = 5 * time.Minute // before the end of a token
-	tokensMax  = 1000
 )
 
 // app gives the tokens of the installations.
@@ -48,9 +47,8 @@ type app struct {
 	api *gh.Client // signs in as the app itself
 	now func() time.Time
 
-	mu            sync.Mutex
-	installations map[string]int64 // by owner/name in small letters
-	tokens        map[int64]*gh.InstallationToken
+	installations *expirable.LRU[string, int64] // by owner/name in small letters
+	tokens        *expirable.LRU[int64, *gh.InstallationToken]
 }
 
 // newApp reads the key.
@@ -68,7 +66,11 @@ func newApp(a App, now func() time.Time) (*app, error) {
 		}
 		key = rsaKey
 	}
-	return &app{App: a, key: key, now: now, installations: map[string]int64{}, tokens: map[int64]*gh.InstallationToken{}}, nil
+	return &app{
+		App: a, key: key, now: now,
+		installations: expirable.NewLRU[string, int64](knownMax, nil, 0),
+		tokens:        expirable.NewLRU[int64, *gh.InstallationToken](knownMax, nil, 0),
+	}, nil
 }
 
 // proof is a JSON web token that proves the app to GitHub, for some minutes.
@@ -143,26 +145,18 @@ func (c *Client) installationToken(ctx context.Context, repo string) (string, er
 		return "", err
 	}
 	a := c.app
-	a.mu.Lock()
-	known := a.tokens[id]
-	a.mu.Unlock()
-	if known != nil && a.now().Before(known.GetExpiresAt().Add(-renewAhead)) {
+	if known, ok := a.tokens.Get(id); ok && a.now().Before(known.GetExpiresAt().Add(-renewAhead)) {
 		return known.GetToken(), nil
 	}
 	fresh, _, err := a.api.Apps.CreateInstallationToken(ctx, id, &gh.InstallationTokenOptions{})
 	if err = c.convert(ctx, "a token of the app's installation", err); err != nil {
-		a.forget(repo)
+		a.installations.Remove(strings.ToLower(repo)) // the app may have been installed anew
 		return "", err
 	}
 	if fresh.GetToken() == "" {
 		return "", unreadable("a token of the app's installation")
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.tokens) >= tokensMax {
-		clear(a.tokens)
-	}
-	a.tokens[id] = fresh
+	a.tokens.Add(id, fresh)
 	return fresh.GetToken(), nil
 }
 
@@ -176,10 +170,7 @@ func (c *Client) installation(ctx context.Context, repo string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	a.mu.Lock()
-	id := a.installations[strings.ToLower(repo)]
-	a.mu.Unlock()
-	if id != 0 {
+	if id, ok := a.installations.Get(strings.ToLower(repo)); ok {
 		return id, nil
 	}
 	found, _, err := a.api.Apps.FindRepositoryInstallation(ctx, owner, name)
@@ -189,20 +180,8 @@ func (c *Client) installation(ctx context.Context, repo string) (int64, error) {
 	if found.GetID() == 0 {
 		return 0, unreadable("the app's installation for " + repo)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.installations) >= tokensMax {
-		clear(a.installations)
-	}
-	a.installations[strings.ToLower(repo)] = found.GetID()
+	a.installations.Add(strings.ToLower(repo), found.GetID())
 	return found.GetID(), nil
-}
-
-// forget has the installation of a repository looked up Again: the app may have been installed anew.
-func (a *app) forget(repo string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.installations, strings.ToLower(repo))
 }
 
 // Token gives what git signs in with to a repository, which lasts some minutes at least.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
+	"github.com/hashicorp/golang-lru/v2/expirable"
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/defaults"
@@ -34,6 +35,13 @@ type Options struct {
 	Now        func() time.Time
 }
 
+// Bounds of what is kept in mind: rules change seldom, and each look at CI needs them; and a crowd of strangers must not use up
+// the token's limit with every review.
+const (
+	knownFor = 5 * time.Minute
+	knownMax = 1000
+)
+
 // Client implements githost.Host, githost.Branches and githost.Receiver. It is
 // safe for concurrent use.
 type Client struct {
@@ -47,8 +55,8 @@ type Client struct {
 
 	mu          sync.Mutex
 	self        string // the token's account; empty until it has answered
-	permissions map[string]permission
-	rules       map[string]knownRules // of branches, by repository and branch
+	permissions *expirable.LRU[string, permission]
+	rules       *expirable.LRU[string, knownRules] // of branches, by repository and branch
 	names       githost.Names
 }
 
@@ -60,7 +68,8 @@ func New(o Options) (*Client, error) {
 	defaults.Fill(&o)
 	c := &Client{
 		edge: restclient.NewEdge(scheme, o.Secrets, o.Insecure), opt: o, files: plain(o.HTTPClient),
-		permissions: map[string]permission{}, rules: map[string]knownRules{},
+		permissions: expirable.NewLRU[string, permission](knownMax, nil, 0),
+		rules:       expirable.NewLRU[string, knownRules](knownMax, nil, 0),
 	}
 	if o.App == nil {
 		c.api = gh.NewClient(restclient.Transport(o.HTTPClient)).WithAuthToken(o.Token)

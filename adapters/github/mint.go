@@ -37,7 +37,7 @@ func (c *Client) MintToken(ctx context.Context, repo string, permissions map[str
 	asked := &gh.InstallationTokenOptions{Repositories: []string{name}, Permissions: wanted}
 	got, _, err := c.app.api.Apps.CreateInstallationToken(ctx, id, asked)
 	if err = c.convert(ctx, "a token for "+repo, err); err != nil {
-		c.app.forget(repo)
+		c.app.installations.Remove(strings.ToLower(repo))
 		return "", expires, err
 	}
 	alone := len(got.Repositories) == 1 && strings.EqualFold(got.Repositories[0].GetFullName(), repo)

@@ -125,13 +125,6 @@ type permission struct {
 	at time.Time
 }
 
-// Bounds of what is cached, so that a crowd of strangers does not use up the
-// token's limit with every review.
-const (
-	permissionTTL  = 5 * time.Minute
-	permissionsMax = 1000
-)
-
 // permission reads what an account may do in a repository. An association such as
 // MEMBER does not say it: a member may have been given no more than reading, and one
 // whose membership is hidden looks like a stranger. Where the token may not look,
@@ -142,10 +135,7 @@ func (c *Client) permission(ctx context.Context, repo, login string) (githost.Pe
 		return githost.PermissionUnknown, err
 	}
 	key := strings.ToLower(repo + " " + login)
-	c.mu.Lock()
-	known, ok := c.permissions[key]
-	c.mu.Unlock()
-	if ok && c.opt.Now().Sub(known.at) < permissionTTL {
+	if known, _ := c.permissions.Get(key); c.opt.Now().Sub(known.at) < knownFor {
 		return known.is, nil
 	}
 	level, _, err := c.api.Repositories.GetPermissionLevel(ctx, owner, name, login)
@@ -161,12 +151,7 @@ func (c *Client) permission(ctx context.Context, repo, login string) (githost.Pe
 	default:
 		found = permissionOf(level.GetPermission())
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.permissions) >= permissionsMax {
-		clear(c.permissions)
-	}
-	c.permissions[key] = permission{found, c.opt.Now()}
+	c.permissions.Add(key, permission{found, c.opt.Now()})
 	return found, nil
 }
 

@@ -20,12 +20,6 @@ type knownRules struct {
 	at   time.Time
 }
 
-// Bounds of what is cached: rules change seldom, and each look at CI needs them.
-const (
-	rulesTTL = 5 * time.Minute
-	rulesMax = 1000
-)
-
 // Rules implements githost.Ruled; what was read less than five minutes ago is not read again.
 func (c *Client) Rules(ctx context.Context, repo, base string) (githost.Rules, error) {
 	known, err := c.knownRules(ctx, repo, base)
@@ -34,10 +28,8 @@ func (c *Client) Rules(ctx context.Context, repo, base string) (githost.Rules, e
 
 func (c *Client) knownRules(ctx context.Context, repo, base string) (knownRules, error) {
 	key := strings.ToLower(repo) + " " + base
-	c.mu.Lock()
-	known, ok := c.rules[key]
-	c.mu.Unlock()
-	if ok && c.opt.Now().Sub(known.at) < rulesTTL {
+	known, _ := c.rules.Get(key)
+	if c.opt.Now().Sub(known.at) < knownFor {
 		return known, nil
 	}
 	b, err := c.Protection(ctx, repo, base)
@@ -69,12 +61,7 @@ func (c *Client) knownRules(ctx context.Context, repo, base string) (knownRules,
 		}
 		now.base = githost.FirstSight(known.base, checksOf(list))
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.rules) >= rulesMax {
-		clear(c.rules)
-	}
-	c.rules[key] = now
+	c.rules.Add(key, now)
 	return now, nil
 }
 

@@ -91,7 +91,7 @@ func (c *Client) SetComment(ctx context.Context, n tracker.NewComment) error {
 	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPatch, Path: at, In: in, Out: &out})
 	switch {
 	case errors.Is(err, tracker.ErrNotFound): // somebody has deleted it: the next try posts it again
-		c.forget(n)
+		c.posted.Remove(identity(n))
 		return &Error{Service: service, Status: http.StatusNotFound, What: at + " is gone", Again: true}
 	case err == nil && out.ID == 0:
 		return unreadable(at, "without an id")
@@ -125,16 +125,13 @@ func (c *Client) addComment(ctx context.Context, n tracker.NewComment) (id strin
 		return "", false, err
 	}
 	id = strconv.FormatInt(out.ID, 10)
-	c.remember(n, id)
+	c.posted.Add(identity(n), id)
 	return id, false, nil
 }
 
 // find looks for the comment of ours that has a key; empty when there is none.
 func (c *Client) find(ctx context.Context, n tracker.NewComment) (id string, err error) {
-	c.mu.Lock()
-	id = c.posted[identity(n)]
-	c.mu.Unlock()
-	if id != "" {
+	if id, _ = c.posted.Get(identity(n)); id != "" {
 		return id, nil
 	}
 	if _, unknown := c.Own(""); unknown != nil {
@@ -149,31 +146,13 @@ func (c *Client) find(ctx context.Context, n tracker.NewComment) (id string, err
 		}
 	})
 	if id != "" && err == nil {
-		c.remember(n, id)
+		c.posted.Add(identity(n), id)
 	}
 	return id, err
 }
 
 // identity is a comment's within the process.
 func identity(n tracker.NewComment) string { return n.ProjectID + "\n" + n.Key }
-
-// postedMax bounds how many comments are remembered.
-const postedMax = 10_000
-
-func (c *Client) remember(n tracker.NewComment, id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.posted) >= postedMax {
-		clear(c.posted)
-	}
-	c.posted[identity(n)] = id
-}
-
-func (c *Client) forget(n tracker.NewComment) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.posted, identity(n))
-}
 
 // turn waits until nobody else posts under a key: between looking for a comment and posting it
 // another could do the same.

@@ -29,6 +29,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hashicorp/golang-lru/v2/expirable"
+
 	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -45,6 +47,9 @@ type Options struct {
 	Log      *slog.Logger      // nil discards
 }
 
+// knownMax bounds how many comments and how many issues are remembered.
+const knownMax = 10_000
+
 // Client implements tracker.Tracker with every optional port of package tracker, and
 // tracker.Receiver. It is safe for concurrent use.
 type Client struct {
@@ -57,9 +62,9 @@ type Client struct {
 	mu      sync.Mutex
 	own     string // login of our account, in lower case; empty: it was not read yet
 	boards  map[string]board
-	posting map[string]chan struct{} // keys that are being posted, by project and key; closed when that is over
-	posted  map[string]string        // ids of comments, by project and key
-	glances map[string]glanced       // by item
+	posting map[string]chan struct{}        // keys that are being posted, by project and key; closed when that is over
+	posted  *expirable.LRU[string, string]  // ids of comments, by project and key
+	glances *expirable.LRU[string, glanced] // by item
 }
 
 var (
@@ -88,8 +93,9 @@ func New(o Options) (*Client, error) {
 	_, site, _ := strings.Cut(o.Issues.Web, "://")
 	c := &Client{
 		edge: restclient.NewEdge(scheme, o.Secrets, o.Insecure), opt: o,
-		rest: calls(o.Issues.REST), site: site + "/", boards: map[string]board{}, glances: map[string]glanced{},
-		posting: map[string]chan struct{}{}, posted: map[string]string{},
+		rest: calls(o.Issues.REST), site: site + "/", boards: map[string]board{},
+		posting: map[string]chan struct{}{},
+		posted:  expirable.NewLRU[string, string](knownMax, nil, 0), glances: expirable.NewLRU[string, glanced](knownMax, nil, 0),
 	}
 	return c, nil
 }

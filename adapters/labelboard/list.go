@@ -67,9 +67,6 @@ func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error
 	return out, nil
 }
 
-// glancesMax bounds how many issues are remembered.
-const glancesMax = 10_000
-
 // glanced is where an issue stood when it was listed last.
 type glanced struct {
 	updated time.Time
@@ -88,9 +85,7 @@ func (c *Client) glance(ctx context.Context, projectID string, i wireIssue) (tra
 			return convert(projectID, id, i, columns[0], i.UpdatedAt.Time), nil
 		}
 	}
-	c.mu.Lock()
-	before, known := c.glances[id]
-	c.mu.Unlock()
+	before, known := c.glances.Get(id)
 	if known && before.updated.Equal(i.UpdatedAt.Time) && slices.Equal(before.labels, i.Labels) {
 		out := convert(projectID, id, i, before.column, before.at)
 		out.MovedAt = before.moved
@@ -100,11 +95,6 @@ func (c *Client) glance(ctx context.Context, projectID string, i wireIssue) (tra
 	if err != nil {
 		return tracker.Item{}, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.glances) >= glancesMax {
-		clear(c.glances)
-	}
-	c.glances[id] = glanced{i.UpdatedAt.Time, i.Labels, out.StatusName, out.UpdatedAt, out.MovedAt}
+	c.glances.Add(id, glanced{i.UpdatedAt.Time, i.Labels, out.StatusName, out.UpdatedAt, out.MovedAt})
 	return out, nil
 }

@@ -79,7 +79,9 @@ func (c *Chat) decode(data any) (a messenger.Act, ok bool) {
 	case in.Type == slack.InteractionTypeBlockActions && len(list) > 0:
 		a.ID, a.Handle, a.Choice = in.TriggerID, in.TriggerID, list[0].Value
 		a.Message = in.Channel.ID + "/" + in.Container.MessageTs
-		c.remember(a.Message, shown{text: html.UnescapeString(in.Message.Text), blocks: undecided(in.Message.Blocks.BlockSet)}, false)
+		if !c.shown.Contains(a.Message) {
+			c.shown.Add(a.Message, shown{text: html.UnescapeString(in.Message.Text), blocks: undecided(in.Message.Blocks.BlockSet)})
+		}
 	}
 	return a, a.ID != "" && a.By.ID != "" && a.Choice != ""
 }
@@ -111,7 +113,7 @@ func (c *Chat) Answer(ctx context.Context, a messenger.Act, with messenger.Answe
 			return convert(ctx, err)
 		}
 	}
-	if before, known := c.recall(a.Message); known && with.Done {
+	if before, known := c.shown.Get(a.Message); known && with.Done {
 		return c.settle(ctx, a.Message, before)
 	}
 	return nil
@@ -121,9 +123,9 @@ func (c *Chat) Answer(ctx context.Context, a messenger.Act, with messenger.Answe
 func (c *Chat) settle(ctx context.Context, id string, before shown) error {
 	bare := before
 	bare.acts = nil
-	c.remember(id, bare, true)
+	c.shown.Add(id, bare)
 	err := c.edit(ctx, id, bare)
-	if now, _ := c.recall(id); err == nil && now.acts != nil {
+	if now, _ := c.shown.Get(id); err == nil && now.acts != nil {
 		err = c.edit(ctx, id, now)
 	}
 	if errors.Is(err, messenger.ErrGone) {

@@ -13,8 +13,8 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/hashicorp/golang-lru/v2/expirable"
 	"github.com/slack-go/slack"
 
 	"github.com/signalbox-dev/signalbox/internal/defaults"
@@ -40,8 +40,7 @@ type Chat struct {
 	api *slack.Client
 	log *slog.Logger
 
-	mu    sync.Mutex
-	shown map[string]shown // what messages show now, by id
+	shown *expirable.LRU[string, shown] // what messages show now, by id
 }
 
 // shownMax bounds the messages whose text is remembered.
@@ -75,7 +74,7 @@ func New(o Options) (*Chat, error) {
 	if o.BaseURL != "" {
 		opts = append(opts, slack.OptionAPIURL(strings.TrimSuffix(o.BaseURL, "/")+"/"))
 	}
-	return &Chat{opt: o, api: slack.New(o.Token.Reveal(), opts...), log: o.Log, shown: map[string]shown{}}, nil
+	return &Chat{opt: o, api: slack.New(o.Token.Reveal(), opts...), log: o.Log, shown: expirable.NewLRU[string, shown](shownMax, nil, 0)}, nil
 }
 
 // Send implements messenger.Messenger. Slack has no silent messages.
@@ -86,14 +85,14 @@ func (c *Chat) Send(ctx context.Context, m messenger.Message) (string, error) {
 		return "", convert(ctx, err)
 	}
 	id := channel + "/" + stamp
-	c.remember(id, s, true)
+	c.shown.Add(id, s)
 	return id, nil
 }
 
 // Edit implements messenger.Messenger.
 func (c *Chat) Edit(ctx context.Context, id string, m messenger.Message) error {
 	s := render(m)
-	c.remember(id, s, true)
+	c.shown.Add(id, s)
 	return c.edit(ctx, id, s)
 }
 
@@ -104,26 +103,6 @@ func (c *Chat) edit(ctx context.Context, id string, s shown) error {
 	}
 	_, _, _, err := c.api.UpdateMessageContext(ctx, channel, stamp, s.options()...)
 	return convert(ctx, err)
-}
-
-// remember notes what a message shows, or what it has shown before where that is not known.
-func (c *Chat) remember(id string, s shown, now bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, known := c.shown[id]; known && !now {
-		return
-	}
-	if len(c.shown) >= shownMax {
-		clear(c.shown)
-	}
-	c.shown[id] = s
-}
-
-func (c *Chat) recall(id string) (shown, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s, ok := c.shown[id]
-	return s, ok
 }
 
 // Moved implements what the service looks at: a channel keeps its id.
