@@ -74,7 +74,9 @@ func New(o Options) (*Chat, error) {
 	if o.BaseURL != "" {
 		opts = append(opts, slack.OptionAPIURL(strings.TrimSuffix(o.BaseURL, "/")+"/"))
 	}
-	return &Chat{opt: o, api: slack.New(o.Token.Reveal(), opts...), log: o.Log, shown: expirable.NewLRU[string, shown](shownMax, nil, 0)}, nil
+	return &Chat{
+		opt: o, api: slack.New(o.Token.Reveal(), opts...), log: o.Log, shown: expirable.NewLRU[string, shown](shownMax, nil, 0),
+	}, nil
 }
 
 // Send implements messenger.Messenger. Slack has no silent messages.

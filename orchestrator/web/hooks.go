@@ -35,10 +35,8 @@ type sender struct {
 	// registered since.
 	projects *task.Projects
 	// take, of a chat, makes an act a word; it is durable then.
-	take func(ctx context.Context, body []byte) error
-	// decode returns the job, or why the event is of no interest; errForeign when the
-	// signature does not speak for the project.
-	decode func(event string, body []byte, signed *signature.Check) (job queue.Job, ignore string, err error)
+	take   func(ctx context.Context, body []byte) error
+	decode func(event string, body []byte) (happening, error)
 }
 
 // errForeign means that a webhook is signed with the secret of another project.
@@ -68,7 +66,12 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request, from sender) {
 		answer(w, http.StatusOK, map[string]string{"status": "taken"})
 		return
 	}
-	job, ignore, err := from.decode(event, body, signed)
+	var job queue.Job
+	var ignore string
+	h, err := from.decode(event, body)
+	if err == nil {
+		job, ignore, err = h.judge(signed)
+	}
 	switch {
 	case errors.Is(err, errForeign):
 		s.refuse(r, from, "foreign", err)

@@ -10,7 +10,6 @@ import (
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -86,15 +85,27 @@ func (s *server) sender(from Source) sender {
 			return err
 		}
 	} else if from.Tracker != nil {
-		out.decode = func(event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
-			return s.decodeTracker(from, out.projects, event, body, signed)
+		out.decode = func(event string, body []byte) (happening, error) {
+			h, err := from.Tracker.Decode(event, body)
+			p, known := out.projects.ByTracker(h.ProjectID)
+			job := func() (queue.Job, string) { return s.Engine.Wanted(h) }
+			return happening{h.Kind == tracker.HookOther, known, "project", p.Repo, job}, err
 		}
 	} else {
 		if form, ok := from.Host.(githost.FormReceiver); ok {
 			out.unwrap = form.FormPayload
 		}
-		out.decode = func(event string, body []byte, signed *signature.Check) (queue.Job, string, error) {
-			return s.decodeHost(from, out.projects, event, body, signed)
+		out.decode = func(event string, body []byte) (happening, error) {
+			h, err := from.Host.Decode(event, body)
+			p, known := out.projects.ByHost(from.Name, h.Repo)
+			h.Repo = p.Repo
+			job := func() (queue.Job, string) {
+				if orchestrator.HostTrigger(h) == "" {
+					return queue.Job{}, "the event is only noted"
+				}
+				return orchestrator.HostJob(p, h), ""
+			}
+			return happening{h.Kind == githost.HookOther, known, "repository", p.Repo, job}, err
 		}
 	}
 	out.habits = out.edge.Habits()
@@ -102,46 +113,23 @@ func (s *server) sender(from Source) sender {
 	return out
 }
 
-func (s *server) decodeTracker(
-	from Source, projects *task.Projects, event string, body []byte, signed *signature.Check,
-) (queue.Job, string, error) {
-	h, err := from.Tracker.Decode(event, body)
-	if err != nil {
-		return queue.Job{}, "", err
-	}
-	p, known := projects.ByTracker(h.ProjectID)
-	switch {
-	case h.Kind == tracker.HookOther:
-		return queue.Job{}, "the event is of no interest", nil
-	case !known:
-		return queue.Job{}, "the project is not registered", nil
-	case !signed.SpeaksFor(p.Repo):
-		return queue.Job{}, "", errForeign
-	default:
-		job, ignore := s.Engine.Wanted(h)
-		return job, ignore, nil
-	}
+// happening holds what a webhook tells.
+type happening struct {
+	other, known bool   // it is of no interest; of something that the registry has
+	of, repo     string // a project or a repository; as it is registered
+	job          func() (job queue.Job, ignore string)
 }
 
-func (s *server) decodeHost(
-	from Source, projects *task.Projects, event string, body []byte, signed *signature.Check,
-) (queue.Job, string, error) {
-	h, err := from.Host.Decode(event, body)
-	if err != nil {
-		return queue.Job{}, "", err
-	}
-	p, known := projects.ByHost(from.Name, h.Repo)
-	h.Repo = p.Repo
+// judge returns the job, or why the event is of no interest; errForeign when the signature does not speak for the project.
+func (h happening) judge(signed *signature.Check) (job queue.Job, ignore string, err error) {
 	switch {
-	case h.Kind == githost.HookOther:
-		return queue.Job{}, "the event is of no interest", nil
-	case !known:
-		return queue.Job{}, "the repository is not registered", nil
-	case !signed.SpeaksFor(p.Repo):
-		return queue.Job{}, "", errForeign
-	case orchestrator.HostTrigger(h) == "":
-		return queue.Job{}, "the event is only noted", nil
-	default:
-		return orchestrator.HostJob(p, h), "", nil
+	case h.other:
+		return job, "the event is of no interest", nil
+	case !h.known:
+		return job, "the " + h.of + " is not registered", nil
+	case !signed.SpeaksFor(h.repo):
+		return job, "", errForeign
 	}
+	job, ignore = h.job()
+	return job, ignore, nil
 }

@@ -1,12 +1,15 @@
 package dashboard
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 )
@@ -142,19 +145,20 @@ func (s *server) reader(r *http.Request) access.Principal {
 	return p
 }
 
-func (s *server) doRetry(r *http.Request) (string, error) {
-	return fmt.Sprintf("tasks/%d?said=retry", id(r)), admin.Retry(r.Context(), s.Engine, id(r), byPage(r))
-}
-
-func (s *server) doUndo(r *http.Request) (string, error) {
-	return fmt.Sprintf("tasks/%d?said=undo", id(r)), admin.Undo(r.Context(), s.Engine, id(r), byPage(r))
+// order takes what a person requests of a task, by its word.
+func (s *server) order(
+	word string, do func(context.Context, *orchestrator.Engine, int64, stage.Principal) error,
+) func(*http.Request) (string, error) {
+	return func(r *http.Request) (string, error) {
+		return fmt.Sprintf("tasks/%d?said=%s", id(r), word), do(r.Context(), s.Engine, id(r), byPage(r))
+	}
 }
 
 func (s *server) doStop(r *http.Request) (string, error) {
 	if !s.Stop {
 		return "", notFound("This program runs without STOP cancellation (ORCH_STOP_STATUS_ENABLED).")
 	}
-	return fmt.Sprintf("tasks/%d?said=stop", id(r)), admin.Stop(r.Context(), s.Engine, id(r), byPage(r))
+	return s.order("stop", admin.Stop)(r)
 }
 
 func (s *server) doUnfreeze(r *http.Request) (string, error) {

@@ -33,7 +33,7 @@ func (s *server) routes() []access.Route {
 	page := func(pattern string, of access.Scope, page func(*http.Request) (view, error)) access.Route {
 		return access.Route{Method: "GET", Pattern: pattern, Needs: access.Viewer, Of: of, Handler: s.show(page)}
 	}
-	file := func(pattern string, of access.Scope, h http.Handler) access.Route {
+	file := func(pattern string, of access.Scope, h http.HandlerFunc) access.Route {
 		return access.Route{Method: "GET", Pattern: pattern, Needs: access.Viewer, Of: of, Handler: h}
 	}
 	free := func(method, pattern string, h http.Handler) access.Route {
@@ -43,12 +43,12 @@ func (s *server) routes() []access.Route {
 	out := []access.Route{
 		page("/{$}", access.Some, s.board), page("/queue", access.Some, s.queue), page("/repos", access.Some, s.repos),
 		page("/cost", access.Some, s.cost), page("/history", access.Some, s.history),
-		file("/history/{kind}", access.Some, http.HandlerFunc(s.historyRows)),
+		file("/history/{kind}", access.Some, s.historyRows),
 		page("/journal", access.Some, s.journal), page("/journal/{id}", ofEntry, s.moment),
 		page("/tasks/{id}", ofTask, s.task), page("/tasks/{id}/runs/{run}/{attempt}", ofTask, s.run),
-		file("/tasks/{id}/runs/{run}/{attempt}/log", ofTask, http.HandlerFunc(s.log)),
-		file("/tasks/{id}/runs/{run}/{attempt}/steps", ofTask, http.HandlerFunc(s.moreSteps)),
-		file("/tasks/{id}/ci", ofTask, http.HandlerFunc(s.ciLog)),
+		file("/tasks/{id}/runs/{run}/{attempt}/log", ofTask, s.log),
+		file("/tasks/{id}/runs/{run}/{attempt}/steps", ofTask, s.moreSteps),
+		file("/tasks/{id}/ci", ofTask, s.ciLog),
 		page("/tasks/{id}/documents/{name}", ofTask, s.document), page("/tasks/{id}/diff", ofTask, s.review),
 		page("/tasks/{id}/review", ofTask, s.review), page("/review", access.Some, s.line),
 		{
@@ -69,8 +69,8 @@ func (s *server) routes() []access.Route {
 		ask     func(*http.Request) (view, error) // whether it is meant
 		do      func(*http.Request) (string, error)
 	}{
-		{"/tasks/{id}/retry", access.Operator, ofTask, s.confirmTask, s.doRetry},
-		{"/tasks/{id}/undo", access.Operator, ofTask, s.confirmTask, s.doUndo},
+		{"/tasks/{id}/retry", access.Operator, ofTask, s.confirmTask, s.order("retry", admin.Retry)},
+		{"/tasks/{id}/undo", access.Operator, ofTask, s.confirmTask, s.order("undo", admin.Undo)},
 		{"/tasks/{id}/stop", access.Operator, ofTask, s.confirmTask, s.doStop},
 		{"/repos/unfreeze", access.Releaser, ofForm, s.confirmUnfreeze, s.doUnfreeze},
 		{"/agents/resume", access.Operator, access.Every, s.confirmResume, s.doResume},
