@@ -61,15 +61,11 @@ func readRecord(name string) (r record, err error) {
 // shimOrder holds what the shim reads from its standard input, in one line.
 type shimOrder struct {
 	jail.Order
-	Argv    []string `json:"argv"`
-	Dir     string   `json:"dir"`
-	Stdin   string   `json:"stdin"`
-	Out     string   `json:"out"`
-	Err     string   `json:"err"`
-	Record  string   `json:"record"`
-	Max     int64    `json:"max"`
-	GraceMS int64    `json:"grace_ms"`
-
-	Jail *work.Jail `json:"jail,omitempty"` // nil: the agent is not confined
-	Name string     `json:"name,omitempty"` // of its cgroup and its container
+	Dir     string `json:"dir"`
+	Stdin   string `json:"stdin"`
+	Out     string `json:"out"`
+	Err     string `json:"err"`
+	Record  string `json:"record"`
+	Max     int64  `json:"max"`
+	GraceMS int64  `json:"grace_ms"`
 }

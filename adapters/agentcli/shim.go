@@ -3,9 +3,7 @@
 package agentcli
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,26 +38,7 @@ const leftoverGrace = 2 * time.Second
 // The agent has a session of its own, an environment of allow-listed names, and its
 // output in files whose size is bounded. When it ends, is stopped, or the service dies,
 // the shim ends every process that it has started: TERM, a grace, KILL, and again until none is left.
-func RunShim() int {
-	in := bufio.NewReader(os.Stdin)
-	line, err := in.ReadBytes('\n')
-	var order shimOrder
-	if err == nil {
-		err = json.Unmarshal(line, &order)
-	}
-	if order.Stage != nil { // this is the process that another shim has started to become the agent
-		return order.Stage.Run()
-	}
-	if err != nil || len(order.Argv) == 0 {
-		fmt.Fprintln(os.Stderr, "agent-shim is started by the service only; it reads its order from standard input")
-		return exitNoOrder
-	}
-	code, err := runShim(in, order)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "agent-shim:", err)
-	}
-	return code
-}
+func RunShim() int { return jail.RunShim("agent-shim", exitNoOrder, runShim) }
 
 // runShim runs the agent and everything around it.
 func runShim(in io.Reader, order shimOrder) (int, error) {
@@ -96,10 +75,8 @@ func runShim(in io.Reader, order shimOrder) (int, error) {
 		code = watch(in, pid, time.Duration(order.GraceMS)*time.Millisecond)
 		keeper.Stop()
 	}
-	if o := order.Jail; o != nil {
-		if err := jail.Clear(context.Background(), *o, order.Name); err != nil {
-			return exitNoStart, err // the service tries again
-		}
+	if err := order.Clear(context.Background()); err != nil {
+		return exitNoStart, err // the service tries again
 	}
 	rec.Exit = &code
 	return code, errors.Join(rec.write(order.Record), shrink(order.Out, order.Max), shrink(order.Err, order.Max))
@@ -137,12 +114,7 @@ func start(o shimOrder, out, errs *os.File) (int, error) {
 		}
 	}
 	attr := &os.ProcAttr{Dir: o.Dir, Env: os.Environ(), Files: []*os.File{stdin, out, errs}, Sys: &syscall.SysProcAttr{Setpgid: true}}
-	var p *os.Process
-	if o.Jail == nil {
-		p, err = os.StartProcess(path, o.Argv, attr)
-	} else {
-		p, err = jail.Start(jail.Stage{Jail: *o.Jail, Name: o.Name, Path: path, Argv: o.Argv, Stdin: o.Stdin}, attr)
-	}
+	p, err := o.Start(path, o.Stdin, attr)
 	if err != nil {
 		return 0, err
 	}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -21,8 +22,9 @@ import (
 func (r *Runner) supervise(ctx context.Context, e execution) (ending, error) {
 	none := ending{exit: -1}
 	order, err := json.Marshal(shimOrder{
-		Argv: e.preset.argv(e), Dir: e.Dir, Stdin: e.preset.stdin(e.prompt), Out: e.log, Err: errLog(e.log),
-		Record: e.record, Max: r.opt.LogMax, GraceMS: r.opt.TermGrace.Milliseconds(), Jail: r.jail(e), Name: e.cell,
+		Order: jail.Order{Argv: e.preset.argv(e), Jail: r.jail(e), Name: e.cell},
+		Dir:   e.Dir, Stdin: e.preset.stdin(e.prompt), Out: e.log, Err: errLog(e.log),
+		Record: e.record, Max: r.opt.LogMax, GraceMS: r.opt.TermGrace.Milliseconds(),
 	})
 	if err != nil {
 		return none, err

@@ -165,14 +165,6 @@ func (g *Git) ofMain(ctx context.Context, p checkout, argv []string, dir string)
 // endMax is how long the shim may take to end what a check has started.
 const endMax = 15 * time.Second
 
-// checkOrder holds what the shim reads from its standard input, in one line.
-type checkOrder struct {
-	jail.Order
-	Argv []string   `json:"argv"`
-	Jail *work.Jail `json:"jail,omitempty"` // nil: the check is not confined
-	Name string     `json:"name,omitempty"` // of its cgroup and its container
-}
-
 // jail returns what an errand may touch: its own, its directory, and to read the checkout of main.
 func (g *Git) jail(e errand) *work.Jail {
 	if g.opt.Jail == nil {
@@ -211,7 +203,7 @@ func (g *Git) execute(ctx context.Context, e errand) (exit int, said string, err
 }
 
 func (g *Git) supervise(ctx context.Context, e errand) (int, string, error) {
-	order, err := json.Marshal(checkOrder{Argv: e.argv, Jail: g.jail(e), Name: "signalbox-check-" + strings.ToLower(rand.Text())})
+	order, err := json.Marshal(jail.Order{Argv: e.argv, Jail: g.jail(e), Name: "signalbox-check-" + strings.ToLower(rand.Text())})
 	if err != nil {
 		return -1, "", err
 	}

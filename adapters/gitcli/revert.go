@@ -13,53 +13,36 @@ import (
 // reverts begins the line of a commit that says what it takes back, in git's own words.
 const reverts = "This reverts commit "
 
-// Revert implements work.Reverter. It needs no checkout: the tree is merged beside the branch, which moves in one step.
+// Revert implements work.Reverter. It needs no checkout: the tree is merged beside the branch.
 func (g *Git) Revert(ctx context.Context, s work.Workspace, landed []work.Landing, message string) (work.Tip, error) {
-	p, err := g.locate(s)
-	if err != nil {
-		return work.Tip{}, err
-	}
-	if err := g.revertLocked(ctx, p, landed, message); err != nil {
-		return work.Tip{}, err
-	}
-	tip, err := g.tip(ctx, p)
-	if err != nil {
-		return tip, err
-	}
-	return tip, g.handOver(ctx, p, tip.SHA)
+	return g.grow(ctx, s, func(p checkout, before string) (string, error) { return g.revert(ctx, p, before, landed, message) })
 }
 
-func (g *Git) revertLocked(ctx context.Context, p checkout, landed []work.Landing, message string) error {
-	defer g.lock(p.dir)()
-	defer g.lockMirror(ctx, p)()
-	if err := errors.Join(g.fetchHandover(ctx, p), g.fetchMain(ctx, p)); err != nil {
-		return err
+// revert makes the commit that takes landings back; none when the branch has it.
+func (g *Git) revert(ctx context.Context, p checkout, before string, landed []work.Landing, message string) (string, error) {
+	if len(landed) == 0 {
+		return "", errors.New("gitcli: nothing of " + p.Repo + " is to be taken back")
 	}
-	before, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
-	if err != nil || before == "" || len(landed) == 0 {
-		return errors.Join(err, fmt.Errorf("gitcli: %s has no branch %s in the mirror, or nothing is to be taken back", p.Repo, p.Branch))
+	if err := g.fetchMain(ctx, p); err != nil {
+		return "", err
 	}
 	said := reverts + landed[0].Merge
 	there, err := g.git(ctx, p.mirror, "log", "--max-count=1", "--fixed-strings", "--grep="+said, "--format=%H",
 		before, "^refs/remotes/origin/"+p.Main, "--")
 	if err != nil || strings.TrimSpace(there) != "" {
-		return err
+		return "", err
 	}
 	tree := before
 	for _, l := range landed {
 		if len(landed) > 1 && l.Merge == l.Head { // what others have landed in between stands among its commits
-			return &fault.Error{Text: fmt.Sprintf("it cannot be seen what each of %d landings has brought", len(landed))}
+			return "", &fault.Error{Text: fmt.Sprintf("it cannot be seen what each of %d landings has brought", len(landed))}
 		}
 		if tree, err = g.without(ctx, p, tree, l); err != nil {
-			return err
+			return "", err
 		}
 		message += "\n\n" + reverts + l.Merge + "."
 	}
-	tip, err := g.commitTree(ctx, p, tree, before, message)
-	if err == nil {
-		_, err = g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, tip, before)
-	}
-	return errors.Join(err, p.passBy(tip))
+	return g.commitTree(ctx, p, tree, before, message)
 }
 
 // without merges what a landing has brought out of a tree. The three sides of the merge are commits that no branch has.

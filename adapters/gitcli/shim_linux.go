@@ -1,12 +1,9 @@
 package gitcli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -30,28 +27,9 @@ const stubborn = 10 * time.Second
 // the exit code. It runs one check, whose command is the first line of standard input,
 // as JSON. When the check ends, or standard input does, it ends all that the check has
 // started: orphans come back to it.
-func RunCheckShim() int {
-	in := bufio.NewReader(os.Stdin)
-	line, err := in.ReadBytes('\n')
-	var order checkOrder
-	if err == nil {
-		err = json.Unmarshal(line, &order)
-	}
-	if order.Stage != nil { // this is the process that another shim has started to become the check
-		return order.Stage.Run()
-	}
-	if err != nil || len(order.Argv) == 0 {
-		fmt.Fprintln(os.Stderr, "check-shim is started by the service only; it reads its order from standard input")
-		return exitNoStart
-	}
-	code, err := supervise(in, order)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "check-shim:", err)
-	}
-	return code
-}
+func RunCheckShim() int { return jail.RunShim("check-shim", exitNoStart, supervise) }
 
-func supervise(in io.Reader, order checkOrder) (int, error) {
+func supervise(in io.Reader, order jail.Order) (int, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return exitNoStart, err
 	}
@@ -61,12 +39,7 @@ func supervise(in io.Reader, order checkOrder) (int, error) {
 	}
 	defer null.Close()
 	attr := &os.ProcAttr{Env: os.Environ(), Files: []*os.File{null, os.Stderr, os.Stderr}}
-	var p *os.Process
-	if order.Jail == nil {
-		p, err = os.StartProcess(order.Argv[0], order.Argv, attr)
-	} else {
-		p, err = jail.Start(jail.Stage{Jail: *order.Jail, Name: order.Name, Path: order.Argv[0], Argv: order.Argv, Stdin: os.DevNull}, attr)
-	}
+	p, err := order.Start(order.Argv[0], os.DevNull, attr)
 	if err != nil {
 		return exitNoStart, err
 	}
@@ -85,11 +58,7 @@ func supervise(in io.Reader, order checkOrder) (int, error) {
 			code = 128 + int(status.Signal())
 		}
 	}
-	err = endOrphans()
-	if order.Jail != nil {
-		err = errors.Join(err, jail.Clear(context.Background(), *order.Jail, order.Name))
-	}
-	return code, err
+	return code, errors.Join(endOrphans(), order.Clear(context.Background()))
 }
 
 // endOrphans ends the children of this process, and theirs when they have become its

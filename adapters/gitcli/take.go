@@ -24,6 +24,47 @@ func (g *Git) Take(ctx context.Context, s work.Workspace) (work.Tip, error) {
 	return tip, g.handOver(ctx, p, tip.SHA)
 }
 
+// grow puts a commit onto a branch beside its checkout, which moves in one step, and gives it to where other machines take it
+// from. commit makes it from the branch's tip; none means that the branch has all of it already.
+func (g *Git) grow(
+	ctx context.Context, s work.Workspace, commit func(p checkout, before string) (tip string, err error),
+) (tip work.Tip, err error) {
+	p, err := g.locate(s)
+	if err == nil {
+		err = g.growLocked(ctx, p, commit)
+	}
+	if err == nil {
+		tip, err = g.tip(ctx, p)
+	}
+	if err == nil {
+		err = g.handOver(ctx, p, tip.SHA)
+	}
+	return tip, err
+}
+
+func (g *Git) growLocked(ctx context.Context, p checkout, commit func(p checkout, before string) (string, error)) error {
+	defer g.lock(p.dir)()
+	defer g.lockMirror(ctx, p)()
+	if err := g.fetchHandover(ctx, p); err != nil {
+		return err
+	}
+	before, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
+	if err == nil && before == "" {
+		err = errors.New("gitcli: " + p.Repo + " has no branch " + p.Branch + " in the mirror")
+	}
+	if err != nil {
+		return err
+	}
+	tip, err := commit(p, before)
+	if err != nil || tip == "" {
+		return err
+	}
+	if _, err = g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, tip, before); err != nil {
+		return err
+	}
+	return p.passBy(tip)
+}
+
 // take brings the commits of a checkout into the mirror. While it reads what an
 // agent has written it does not hold the mirror's lock.
 func (g *Git) take(ctx context.Context, p checkout) (work.Tip, error) {

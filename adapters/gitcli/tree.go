@@ -3,7 +3,6 @@ package gitcli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -183,48 +182,17 @@ func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 
 // Add implements work.Mirror.
 func (g *Git) Add(ctx context.Context, s work.Workspace, files []work.File, message string) (work.Tip, error) {
-	p, err := g.locate(s)
-	if err != nil {
-		return work.Tip{}, err
-	}
-	if err := g.addLocked(ctx, p, files, message); err != nil {
-		return work.Tip{}, err
-	}
-	tip, err := g.tip(ctx, p)
-	if err != nil {
-		return tip, err
-	}
-	return tip, g.handOver(ctx, p, tip.SHA)
-}
-
-func (g *Git) addLocked(ctx context.Context, p checkout, files []work.File, message string) error {
-	defer g.lock(p.dir)()
-	defer g.lockMirror(ctx, p)()
-	if err := g.fetchHandover(ctx, p); err != nil {
-		return err
-	}
-	before, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
-	if err == nil && before == "" {
-		err = errors.New("gitcli: " + p.Repo + " has no branch " + p.Branch + " in the mirror")
-	}
-	if err != nil {
-		return err
-	}
-	tip, err := g.commitFiles(ctx, p, before, files, message)
-	if err != nil {
-		return err
-	}
-	out, err := g.git(ctx, p.mirror, "rev-parse", "--verify", tip+"^{tree}")
-	if err != nil {
-		return err
-	}
-	if there, err := g.git(ctx, p.mirror, "rev-parse", "--verify", before+"^{tree}"); err != nil || there == out {
-		return err // it has them
-	}
-	if _, err := g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, tip, before); err != nil {
-		return err
-	}
-	return p.passBy(tip)
+	return g.grow(ctx, s, func(p checkout, before string) (string, error) {
+		tip, err := g.commitFiles(ctx, p, before, files, message)
+		if err != nil {
+			return "", err
+		}
+		trees, err := g.git(ctx, p.mirror, "rev-parse", tip+"^{tree}", before+"^{tree}")
+		if both := strings.Fields(trees); err != nil || both[0] == both[1] {
+			return "", err // it has them
+		}
+		return tip, nil
+	})
 }
 
 // commitFiles makes a commit of the mirror that has files on top of base's.

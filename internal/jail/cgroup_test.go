@@ -54,7 +54,7 @@ func TestCgroup(t *testing.T) {
 		Write: []string{own}, Read: []string{self}, Cgroup: g.Dir, Limits: work.Limits{Memory: 256 << 20, Processes: 100, CPUWeight: 50},
 	})
 	name := "run-" + strconv.Itoa(os.Getpid())
-	body, err := json.Marshal(order{Jail: &j, Name: name, Argv: []string{self, "survivors", filepath.Join(own, "cgroup")}})
+	body, err := json.Marshal(jail.Order{Jail: &j, Name: name, Argv: []string{self, "survivors", filepath.Join(own, "cgroup")}})
 	require.NoError(t, err)
 	shim := exec.CommandContext(t.Context(), "/proc/self/exe", "shim")
 	said, err := os.Create(filepath.Join(t.TempDir(), "said")) // a pipe would be waited for until the survivors close it

@@ -34,7 +34,10 @@ type Stage struct {
 // Order is a line of JSON that a shim reads from its standard input, as far as this
 // package reads it.
 type Order struct {
-	Stage *Stage `json:"stage,omitempty"` // nil: the order is another one
+	Stage *Stage     `json:"stage,omitempty"` // nil: the order is that of a shim, which is the rest
+	Argv  []string   `json:"argv,omitempty"`
+	Jail  *work.Jail `json:"jail,omitempty"` // nil: what is started is not confined
+	Name  string     `json:"name,omitempty"` // of its cgroup and its container
 }
 
 // Limits of a process in the jail. That of processes counts all of the user's: it stops

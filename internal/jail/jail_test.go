@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/internal/jail/attack"
 	"github.com/signalbox-dev/signalbox/internal/jail/jailtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -54,7 +55,7 @@ func environ(t *testing.T, s attack.Scene) []string {
 // runs runs a program under the test's shim, in a jail or in none.
 func runs(t *testing.T, j *work.Jail, env []string, argv ...string) (exit int, out string) {
 	t.Helper()
-	body, err := json.Marshal(order{Jail: j, Argv: argv, Name: "signalbox-test-" + strings.ToLower(rand.Text())})
+	body, err := json.Marshal(jail.Order{Jail: j, Argv: argv, Name: "signalbox-test-" + strings.ToLower(rand.Text())})
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "shim")
 	cmd.Stdin, cmd.Env = bytes.NewReader(append(body, '\n')), env

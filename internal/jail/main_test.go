@@ -3,11 +3,11 @@
 package jail_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/user"
@@ -20,7 +20,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/internal/jail/attack"
-	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // nobody runs the attacks when the test is started by root, unless there is a user of the
@@ -44,7 +43,7 @@ const (
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "shim":
-		os.Exit(shim())
+		os.Exit(jail.RunShim("shim", 2, shim))
 	case len(os.Args) > 2 && os.Args[1] == "attack":
 		var s attack.Scene
 		if err := json.Unmarshal([]byte(os.Getenv("SCENE")), &s); err != nil {
@@ -208,47 +207,19 @@ func remove(group string) {
 	_ = os.Remove(group)
 }
 
-// order holds what the test's shim is given.
-type order struct {
-	jail.Order
-	Name string     `json:"name"`
-	Jail *work.Jail `json:"jail"` // nil: not confined
-	Argv []string   `json:"argv"`
-}
-
 // shim does what the shims of agents and checks do: start a process in a jail, and wait
 // for it.
-func shim() int {
-	line, err := bufio.NewReader(os.Stdin).ReadBytes('\n')
-	var o order
-	if err == nil {
-		err = json.Unmarshal(line, &o)
-	}
+func shim(_ io.Reader, o jail.Order) (int, error) {
+	p, err := o.Start(o.Argv[0], os.DevNull, &os.ProcAttr{Env: os.Environ(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "shim:", err)
-		return 2
-	}
-	if o.Stage != nil {
-		return o.Stage.Run()
-	}
-	attr := &os.ProcAttr{Env: os.Environ(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}
-	var p *os.Process
-	if o.Jail == nil {
-		p, err = os.StartProcess(o.Argv[0], o.Argv, attr)
-	} else {
-		p, err = jail.Start(jail.Stage{Jail: *o.Jail, Name: o.Name, Path: o.Argv[0], Argv: o.Argv, Stdin: os.DevNull}, attr)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "shim:", err)
-		return 2
+		return 2, err
 	}
 	state, err := p.Wait()
-	if err == nil && o.Jail != nil {
-		err = jail.Clear(context.Background(), *o.Jail, o.Name)
+	if err == nil {
+		err = o.Clear(context.Background())
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "shim:", err)
-		return 2
+		return 2, err
 	}
-	return state.ExitCode()
+	return state.ExitCode(), nil
 }
