@@ -144,9 +144,5 @@ func list[T any](ctx context.Context, c *Client, what, path string, q url.Values
 			return nil
 		}
 	}
-	return endless(what)
-}
-
-func endless(what string) *Error {
 	return &Error{Service: service, Status: http.StatusOK, What: fmt.Sprintf("%s: more than %d pages", what, pagesMax), Again: true}
 }

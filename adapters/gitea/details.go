@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 )
 
 // FailureLog implements githost.Details: a status has its description alone, which the check shows.
@@ -88,8 +88,6 @@ func (c *Client) LineComments(ctx context.Context, repo, branch string) ([]githo
 	return out, nil
 }
 
-var keyForm = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
-
 // reviewComment is a comment of a review that is made.
 type reviewComment struct {
 	Path    string `json:"path"`
@@ -98,18 +96,16 @@ type reviewComment struct {
 	OldLine int    `json:"old_position"`
 }
 
-// Comment implements githost.Commenter, by reviews that judge nothing: for other comments a token needs the right to issues. Its
-// identity is in a mark in the text, which is not shown.
+// Comment implements githost.Commenter, by reviews that judge nothing: for other comments a token needs the right to issues.
 func (c *Client) Comment(ctx context.Context, n githost.NewComment) error {
-	if !keyForm.MatchString(n.Key) {
-		return fmt.Errorf("gitea: a comment's key is %q, want letters, digits and ./_-", n.Key)
+	mark, body, err := restclient.MarkComment(service, n)
+	if err != nil {
+		return err
 	}
 	at, all, err := c.listReviews(ctx, n.Repo, n.Number)
 	if err != nil {
 		return err
 	}
-	mark := "<!-- signalbox " + strings.ReplaceAll(n.Key, "--", "- -") + " -->"
-	body := strings.ToValidUTF8(mark+"\n"+n.Body[:min(len(n.Body), githost.CommentMax)], "")
 	what := fmt.Sprintf("a comment on pull request %d of %s", n.Number, n.Repo)
 	say := func(sha, text string, on ...reviewComment) error {
 		in := map[string]any{"event": "COMMENT", "commit_id": sha, "body": text, "comments": append([]reviewComment{}, on...)}

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -112,28 +111,16 @@ func (c *Client) me(ctx context.Context) (string, error) {
 	return me.Login, nil
 }
 
-var (
-	namePart = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
-	commitID = regexp.MustCompile(`^[0-9a-fA-F]{7,64}$`)
-)
-
-// repoPath is the path of a repository. Nothing but owner/name reaches a path.
+// repoPath is the path of a repository.
 func repoPath(repo string) (string, error) {
-	owner, name, _ := strings.Cut(repo, "/")
-	for _, part := range []string{owner, name} {
-		if !namePart.MatchString(part) || strings.Trim(part, ".") == "" {
-			return "", fmt.Errorf("gitea: repository %q, want owner/name: %w", repo, githost.ErrNotFound)
-		}
-	}
-	return "/repos/" + owner + "/" + name, nil
+	_, _, err := restclient.SplitRepo(service, repo)
+	return inRepoPrefix + repo, err
 }
 
 // commitPath is repoPath for a call that names a commit too.
 func commitPath(repo, sha string) (string, error) {
-	if !commitID.MatchString(sha) {
-		return "", fmt.Errorf("gitea: commit %q, want a hexadecimal id: %w", sha, githost.ErrNotFound)
-	}
-	return repoPath(repo)
+	_, _, err := restclient.SplitRepoAt(service, repo, sha)
+	return inRepoPrefix + repo, err
 }
 
 // branchPath is the path of a branch, whose slashes stay.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 )
 
 type review struct {
@@ -159,7 +160,7 @@ func (c *Client) permission(ctx context.Context, repo string, who user, official
 		return githost.PermissionUnknown, err
 	case who.ID == ghost:
 		return githost.PermissionNone, nil
-	case !namePart.MatchString(who.Login) || strings.Trim(who.Login, ".") == "":
+	case !restclient.IsName(who.Login):
 		return githost.PermissionUnknown, nil
 	}
 	key := strings.ToLower(repo + " " + who.Login)

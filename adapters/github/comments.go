@@ -3,28 +3,24 @@ package github
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 )
 
-var keyForm = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
-
-// Comment implements githost.Commenter. A comment has no identity on GitHub: it is in a mark
-// in the text, which is not shown.
+// Comment implements githost.Commenter.
 func (c *Client) Comment(ctx context.Context, n githost.NewComment) error {
 	owner, name, err := split(n.Repo)
 	if err != nil {
 		return err
 	}
-	if !keyForm.MatchString(n.Key) {
-		return fmt.Errorf("github: a comment's key is %q, want letters, digits and ./_-", n.Key)
+	mark, body, err := restclient.MarkComment(service, n)
+	if err != nil {
+		return err
 	}
-	mark := "<!-- signalbox " + strings.ReplaceAll(n.Key, "--", "- -") + " -->"
-	body := strings.ToValidUTF8(mark+"\n"+n.Body[:min(len(n.Body), githost.CommentMax)], "")
 	if n.Thread != "" {
 		return c.answer(ctx, owner, name, n, mark, body)
 	}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -99,28 +98,10 @@ func (c *Client) Ping(ctx context.Context) error {
 	return c.convert(ctx, "the token's account", err)
 }
 
-var (
-	namePart = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
-	commitID = regexp.MustCompile(`^[0-9a-fA-F]{7,64}$`)
-)
+func split(repo string) (owner, name string, err error) { return restclient.SplitRepo(service, repo) }
 
-// split divides owner/name. Nothing else reaches a path.
-func split(repo string) (owner, name string, err error) {
-	owner, name, _ = strings.Cut(repo, "/")
-	for _, part := range []string{owner, name} {
-		if !namePart.MatchString(part) || strings.Trim(part, ".") == "" {
-			return "", "", fmt.Errorf("github: repository %q, want owner/name: %w", repo, githost.ErrNotFound)
-		}
-	}
-	return owner, name, nil
-}
-
-// splitAt divides owner/name and checks a commit's id.
 func splitAt(repo, sha string) (owner, name string, err error) {
-	if !commitID.MatchString(sha) {
-		return "", "", fmt.Errorf("github: commit %q, want a hexadecimal id: %w", sha, githost.ErrNotFound)
-	}
-	return split(repo)
+	return restclient.SplitRepoAt(service, repo, sha)
 }
 
 // unknownCommit makes a read's 422 what it means: there is no such commit.

@@ -11,6 +11,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 )
 
 // Reviews implements githost.Host.
@@ -75,7 +76,7 @@ func (c *Client) weigh(
 	if err != nil {
 		return err
 	}
-	out.Bot = isBot(by)
+	out.Bot = by.GetType() == bot
 	out.Own = self != "" && strings.EqualFold(out.Author, self)
 	out.Opener = strings.EqualFold(out.Author, pr.Author)
 	switch {
@@ -91,8 +92,6 @@ func (c *Client) weigh(
 
 // bot is the type of an account that is an app's.
 const bot = "Bot"
-
-func isBot(u *gh.User) bool { return u.GetType() == bot }
 
 // account is the login of the token's account. An app's installation has none: its
 // reviews are those of a bot.
@@ -131,7 +130,7 @@ type permission struct {
 // nothing is known.
 func (c *Client) permission(ctx context.Context, repo, login string) (githost.Permission, error) {
 	owner, name, err := split(repo)
-	if err != nil || !namePart.MatchString(login) {
+	if err != nil || !restclient.IsName(login) {
 		return githost.PermissionUnknown, err
 	}
 	key := strings.ToLower(repo + " " + login)

@@ -24,7 +24,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -126,15 +125,11 @@ func (c *Client) Own(accountID string) (bool, error) {
 	return c.own == strings.ToLower(accountID), nil
 }
 
-var namePart = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
-
 // project is the path of a repository. Nothing but owner/name reaches a path.
 func project(id string) (string, error) {
 	owner, name, _ := strings.Cut(id, "/")
-	for _, part := range []string{owner, name} {
-		if !namePart.MatchString(part) || strings.Trim(part, ".") == "" {
-			return "", fmt.Errorf("labelboard: project %.80q, want owner/name: %w", id, tracker.ErrNotFound)
-		}
+	if !restclient.IsName(owner) || !restclient.IsName(name) {
+		return "", fmt.Errorf("labelboard: project %.80q, want owner/name: %w", id, tracker.ErrNotFound)
 	}
 	return "/repos/" + id + "/", nil
 }
