@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
@@ -103,8 +102,8 @@ func (e *Engine) Announce(ctx context.Context, source, id string, h tracker.Hook
 		count("ignored")
 		return nil
 	}
-	sum := sha256.Sum256(append([]byte(id+"\n"), job.Payload...)) // two changes may have equal hooks
-	d := task.Delivery{Source: source, ID: id, Event: h.Event, BodyHash: hex.EncodeToString(sum[:]), ReceivedAt: e.Now(), Outcome: "queued"}
+	hash := fmt.Sprintf("%x", sha256.Sum256(append([]byte(id+"\n"), job.Payload...))) // two changes may have equal hooks
+	d := task.Delivery{Source: source, ID: id, Event: h.Event, BodyHash: hash, ReceivedAt: e.Now(), Outcome: "queued"}
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		duplicate, err := e.Store.Receive(ctx, d, job)
 		switch {

@@ -127,7 +127,8 @@ func agentJob(t task.Task, l stage.Launch, first stage.Stage) queue.Job {
 		holds = append(holds, RoleInRepo(stage.Analyst, t.Repo))
 	}
 	return queue.Job{
-		Pool: queue.PoolAgents, Kind: KindAgent, Key: taskKey(t.ID), TaskID: t.ID, Lane: t.Repo, Role: string(l.Role),
+		Pool: queue.PoolAgents, Kind: KindAgent, Key: "task/" + strconv.FormatInt(t.ID, 10),
+		TaskID: t.ID, Lane: t.Repo, Role: string(l.Role),
 		Holds:   holds,
 		Payload: encode(agentPayload{TaskID: t.ID, Launch: l}), MaxAttempts: agentAttempts,
 		DedupeKey: fmt.Sprintf("agent/%d/%d", t.ID, l.Run),
@@ -151,8 +152,6 @@ const (
 
 // RoleInRepo is the subject of a role's jobs in a repository.
 func RoleInRepo(role stage.Role, repo string) string { return string(role) + "@" + repo }
-
-func taskKey(id int64) string { return "task/" + strconv.FormatInt(id, 10) }
 
 // EffectJob makes the job of an effect that a feature owes for a task. key is its
 // identity in the world: the same key again while the first is unfinished is a

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,8 +59,7 @@ func (in intake) refusalOf(item tracker.Item, why string) task.Fact {
 // textsOf is a hash of what a first gate judges.
 func textsOf(i tracker.Item) string {
 	texts, _ := json.Marshal([]any{i.Title, i.Description, i.Labels}) // as above
-	sum := sha256.Sum256(texts)
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256(texts))
 }
 
 // EndRefusal takes back that a card got no task, where its texts are others by now or it stands neither where the refusal

@@ -3,7 +3,6 @@ package board
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,8 +72,7 @@ func form(kind, key string, texts ...string) string {
 	if key == "" {
 		key = newID()
 	}
-	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
-	return kind + "/" + key + "/" + hex.EncodeToString(sum[:8])
+	return fmt.Sprintf("%s/%s/%.8x", kind, key, sha256.Sum256([]byte(strings.Join(texts, "\x00"))))
 }
 
 // Cards implements cards.Reader.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"mime"
@@ -78,8 +77,7 @@ func (b *Board) Attach(ctx context.Context, a cards.Attachment) (f cards.File, e
 	case f.Size > cards.FileMax:
 		return f, &cards.InputError{Text: fmt.Sprintf("The file %q is larger than %d MiB.", f.Name, cards.FileMax>>20)}
 	}
-	sum := sha256.Sum256(append([]byte(a.ID+"\x00"+f.Name+"\x00"), a.Body...))
-	f.ID = hex.EncodeToString(sum[:16])
+	f.ID = fmt.Sprintf("%.16x", sha256.Sum256(append([]byte(a.ID+"\x00"+f.Name+"\x00"), a.Body...)))
 	err = b.db.write(ctx, func(t tx) error {
 		r, err := b.find(ctx, t, "", a.ID)
 		if err != nil {

@@ -8,7 +8,6 @@ package credential
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,8 +106,8 @@ func (l *Link) Open(ctx context.Context, x agentcli.LinkedRun) (agentcli.Opened,
 	if !minted.Expires.IsZero() {
 		until = ", until " + minted.Expires.UTC().Format(time.RFC3339)
 	}
-	l.Note(ctx, f.TaskID, fmt.Sprintf("%s was minted for run %d of the %s (fingerprint %s%s)",
-		f.ID, f.Run, f.Role, fingerprint(minted.Secret), until))
+	l.Note(ctx, f.TaskID, fmt.Sprintf("%s was minted for run %d of the %s (fingerprint %.6x%s)",
+		f.ID, f.Run, f.Role, sha256.Sum256([]byte(minted.Secret)), until))
 	return agentcli.Opened{Env: map[string]string{g.Env: minted.Secret}, Close: func() agentcli.Seen {
 		l.revoke(context.WithoutCancel(ctx), g, f, minted.Secret)
 		return agentcli.Seen{}
@@ -131,12 +130,6 @@ func (l *Link) mint(ctx context.Context, g *Grant, f For) (Minted, error) {
 			secretMin, secretMax)
 	}
 	return m, nil
-}
-
-// fingerprint names a secret without having it.
-func fingerprint(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:6])
 }
 
 // revoke ends a credential. Where that fails its record stays for the next sweep.

@@ -13,7 +13,6 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -228,8 +227,7 @@ func digests(text []byte) (map[string]string, error) {
 			}
 		default:
 			raw, _ := json.Marshal(v) // it was decoded
-			sum := sha256.Sum256(append([]byte(at+" "), raw...))
-			out[at] = hex.EncodeToString(sum[:16])
+			out[at] = fmt.Sprintf("%.16x", sha256.Sum256(append([]byte(at+" "), raw...)))
 		}
 	}
 	walk("", v)

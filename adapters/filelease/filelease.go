@@ -16,7 +16,6 @@ package filelease
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,14 +67,13 @@ type record struct {
 // path names a lease's file: readable, and unique for names that a file system
 // might take for one another.
 func (k *Locker) path(name string) string {
-	sum := sha256.Sum256([]byte(name))
 	readable := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
 			return r
 		}
 		return '_'
 	}, name)
-	return filepath.Join(k.dir, readable[:min(len(readable), 60)]+"-"+hex.EncodeToString(sum[:6])+".lease")
+	return filepath.Join(k.dir, fmt.Sprintf("%s-%.6x.lease", readable[:min(len(readable), 60)], sha256.Sum256([]byte(name))))
 }
 
 // Acquire implements lease.Locker.

@@ -42,10 +42,6 @@ import (
 	"github.com/signalbox-dev/signalbox/queue/lease"
 )
 
-func logLevels() map[string]slog.Level {
-	return map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
-}
-
 // redactedLog is where the log goes. A line is written at once.
 type redactedLog struct {
 	to io.Writer

@@ -110,7 +110,7 @@ func load(environ []string, further map[projectfile.Kind]kind) (Settings, error)
 		return s, errors.Join(cmp.Or(wrongVariables(all), err), unknown(environ))
 	}
 	s.further, s.from, s.level = further, all, new(slog.LevelVar)
-	s.level.Set(logLevels()[s.LogLevel])
+	_ = s.level.UnmarshalText([]byte(s.LogLevel)) // it is one of them
 	s.hidden = secret.NewRedactor(secret.Credentials(environ)...)
 	for _, name := range secretNames() {
 		s.hidden.Hide(have[name], secret.Password(have[name]))

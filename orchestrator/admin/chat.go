@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -102,8 +101,8 @@ func (c *Chat) sayable(t task.Task) (out []string) {
 // moment names what a button is bound to: where the task stands, its run, and its commit.
 func moment(t task.Task) string {
 	s := t.State
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%s/%d/%d/%s", s.Stage, s.Phase, s.Hold, s.Run, s.Failures, s.Head))
-	return hex.EncodeToString(sum[:8])
+	state := fmt.Appendf(nil, "%s/%s/%s/%d/%d/%s", s.Stage, s.Phase, s.Hold, s.Run, s.Failures, s.Head)
+	return fmt.Sprintf("%.8x", sha256.Sum256(state))
 }
 
 // Listen takes acts until ctx ends.

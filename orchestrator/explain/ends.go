@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,12 +30,6 @@ func reasons(e *orchestrator.Engine, w queue.Wait, running int64) []queue.Reason
 		return w.Reasons
 	}
 	return []queue.Reason{{Kind: ReasonSlot, Text: fmt.Sprintf("all %d agent slots are taken", e.Concurrency()), Since: w.Job.CreatedAt}}
-}
-
-// busy counts running agent jobs.
-func busy(ctx context.Context, e *orchestrator.Engine) (int64, error) {
-	depth, err := e.Jobs.Depth(ctx)
-	return Busy(depth), err
 }
 
 // Busy is how many agents are at work, by the depth of the queue.

@@ -87,7 +87,8 @@ func (l *Lives) One(ctx context.Context, e *orchestrator.Engine, taskID int64) (
 	if s.failed, err = admin.FailedEffects(ctx, e, taskID); err != nil {
 		return Explanation{}, err
 	}
-	if s.running, err = busy(ctx, e); err != nil {
+	depth, err := e.Jobs.Depth(ctx)
+	if s.running = Busy(depth); err != nil {
 		return Explanation{}, err
 	}
 	if err = s.readMarks(ctx, e); err != nil {

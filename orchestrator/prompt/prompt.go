@@ -9,7 +9,6 @@ package prompt
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -75,8 +74,7 @@ func Builtin(r stage.Role) string {
 // Hash names a template in the record of a run: the first 12 hexadecimal digits of its
 // SHA-256.
 func Hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])[:12]
+	return fmt.Sprintf("%.6x", sha256.Sum256([]byte(text)))
 }
 
 // Check returns an error that names the line, what is wrong there, and what may be there.

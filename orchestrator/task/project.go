@@ -68,10 +68,6 @@ type Project struct {
 // says nothing.
 const DefaultWIP = 3
 
-// defaultEgress names what may be reached where an entry says nothing: the list of package
-// registries.
-func defaultEgress() []string { return []string{"packages"} }
-
 // EgressOf are the hosts that the agent of a role may reach; no role: a check or a hook.
 func (p Project) EgressOf(role stage.Role) []string {
 	switch own := p.Agents[role].Egress; {
@@ -80,7 +76,7 @@ func (p Project) EgressOf(role stage.Role) []string {
 	case p.Egress != nil:
 		return p.Egress
 	default:
-		return defaultEgress()
+		return []string{"packages"} // the list of their registries
 	}
 }
 

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -143,8 +142,7 @@ func (s *server) refuse(r *http.Request, from sender, outcome string, err error)
 // store makes the delivery durable and answers. While the store cannot take it
 // the request is held and the insert tried again.
 func (s *server) store(w http.ResponseWriter, r *http.Request, from sender, d task.Delivery, body []byte, job queue.Job) {
-	sum := sha256.Sum256(body)
-	d.BodyHash, d.ReceivedAt, d.Outcome = hex.EncodeToString(sum[:]), s.Engine.Now(), "queued"
+	d.BodyHash, d.ReceivedAt, d.Outcome = fmt.Sprintf("%x", sha256.Sum256(body)), s.Engine.Now(), "queued"
 	// A sender that hangs up has not taken the answer, but may count the
 	// delivery as made: it is stored all the same.
 	ctx, cancel := s.Engine.Scheduler.WithTimeout(context.WithoutCancel(r.Context()), from.habits.Hold)

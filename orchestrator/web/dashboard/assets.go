@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"embed"
-	"encoding/hex"
+	"fmt"
 	"html/template"
 	"net/http"
 	"time"
@@ -35,8 +35,7 @@ func (s *server) load() error {
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(body)
-		s.assets[name] = asset{body, hex.EncodeToString(sum[:8]), kind}
+		s.assets[name] = asset{body, fmt.Sprintf("%.8x", sha256.Sum256(body)), kind}
 	}
 	shared := []string{"pages/layout.html", "pages/parts.html", "pages/steps.html", "pages/cardparts.html"}
 	base, err := template.New("").Funcs(s.funcs()).ParseFS(files, shared...)
