@@ -92,8 +92,7 @@ func TestMoveOfACardWithoutATask(t *testing.T) {
 			item := r.Card(App, "x")
 			r.Set(item, to)
 			r.Settle(time.Second)
-			i, err := r.Board.Item(context.Background(), App, item)
-			require.NoError(r, err)
+			i := cardOf(r, item)
 			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: string(to), At: i.UpdatedAt})
 			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim"}) // an edit of its text
 			r.Settle(10 * time.Minute)

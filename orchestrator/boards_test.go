@@ -1,7 +1,6 @@
 package orchestrator_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -86,8 +85,7 @@ func TestTheOtherBoardIsKnownEverywhere(t *testing.T) {
 		require.Contains(r, r.Explain(item).Blockers[0].Do, "to the board of WEB, which has none")
 		r.HostHook(githost.Hook{Kind: githost.HookMerged, Repo: AppRepo, Branch: r.Task(item).Branch})
 		r.Settle(time.Minute)
-		jobs, err := r.Store.Jobs(context.Background(), queue.Filter{TaskID: r.Task(item).ID})
-		require.NoError(r, err)
+		jobs := read(r, r.Store.Jobs, queue.Filter{TaskID: r.Task(item).ID})
 		jobs = slices.DeleteFunc(jobs, func(j queue.Job) bool { return !orchestrator.IsEffect(j) })
 		require.NotEmpty(r, jobs)
 		for _, j := range jobs {

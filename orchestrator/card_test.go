@@ -63,8 +63,7 @@ func TestGoneCardIsToldOnce(t *testing.T) {
 
 // edit changes the text of a card.
 func edit(r *Rig, item, title, description string) {
-	i, err := r.Board.Item(context.Background(), App, item)
-	require.NoError(r, err)
+	i := cardOf(r, item)
 	i.Title, i.Description = title, description
 	r.Board.Put(i)
 }
@@ -107,8 +106,7 @@ func TestEditedCard(t *testing.T) {
 		request, err := fs.ReadFile(files, "docs/work/"+now.WorkItemID+"/request.md")
 		require.NoError(r, err)
 		require.Equal(r, "# APP-1: two\n\nmore than that\n", string(request))
-		runs, err := r.Store.AgentRuns(context.Background(), now.ID)
-		require.NoError(r, err)
+		runs := runsOf(r, now.ID)
 		texts := map[string]bool{}
 		for _, run := range runs {
 			texts[run.Text] = true
@@ -139,8 +137,7 @@ func TestUnreadableCard(t *testing.T) {
 
 // dragUnseen has a person put a card into a column that is none of the pipeline's; no webhook arrives.
 func dragUnseen(r *Rig, item, column string, ends bool) {
-	i, err := r.Board.Item(context.Background(), App, item)
-	require.NoError(r, err)
+	i := cardOf(r, item)
 	i.Status, i.StatusName, i.Finished = stage.StatusUnknown, column, ends
 	r.Board.PutAs("kim", i)
 }
@@ -189,8 +186,7 @@ func TestCardInCancelled(t *testing.T) {
 			r.Settle(time.Second)
 			drag(r, item, "Cancelled", true)
 			r.Settle(10 * time.Minute)
-			i, err := r.Board.Item(context.Background(), App, item)
-			require.NoError(r, err)
+			i := cardOf(r, item)
 			require.Equal(r, "Cancelled", i.StatusName)
 			ran := len(r.Roles())
 			require.Less(r, ran, 6)
@@ -339,8 +335,7 @@ func TestColumnsThatMeanNothing(t *testing.T) {
 		}
 		drag(r, item, "Released", true)
 		r.Settle(10 * time.Minute)
-		i, err := r.Board.Item(context.Background(), App, item)
-		require.NoError(r, err)
+		i := cardOf(r, item)
 		require.Equal(r, "Released", i.StatusName, "where a card that is done is kept is the team's own matter")
 	})
 }

@@ -108,8 +108,7 @@ func (k talk) reply(by messenger.Account, text string) string {
 
 // words are those of the ledger that came by the chat.
 func (k talk) words(item string) (out []string) {
-	entries, err := k.Store.Journal(context.Background(), k.Rig.Task(item).ID)
-	require.NoError(k, err)
+	entries := read(k, k.Store.Journal, k.Rig.Task(item).ID)
 	for _, e := range entries {
 		if w, ok := e.Word(); ok && w.By.Via == stage.ViaChat {
 			require.NotEmpty(k, w.Act, "the chat's own id")

@@ -68,8 +68,7 @@ func TestDecidedElsewhere(t *testing.T) {
 		r.Stands(item, stage.Done)
 		require.ErrorAs(r, refused(r, item, stage.OnRejected, holder("ann")), &none)
 		var acts []string
-		entries, err := r.Store.Journal(context.Background(), ready.ID)
-		require.NoError(r, err)
+		entries := read(r, r.Store.Journal, ready.ID)
 		for _, e := range entries {
 			if a, err := e.Acted(); err == nil {
 				acts = append(acts, a.Act+" "+a.By.ID+" "+a.Why)

@@ -41,12 +41,10 @@ func TestJourney(t *testing.T) {
 		require.Empty(r, r.Open(), "nothing is left to do")
 		require.Empty(r, r.Place.Checkouts(), "the workspace is removed")
 
-		runs, err := r.Store.AgentRuns(context.Background(), task.ID)
-		require.NoError(r, err)
+		runs := runsOf(r, task.ID)
 		require.Len(r, runs, 7)
 		require.Equal(r, memwork.Usage(), runs[0].Usage)
-		results, err := r.Store.GateResults(context.Background(), task.ID)
-		require.NoError(r, err)
+		results := read(r, r.Store.GateResults, task.ID)
 		for _, g := range results {
 			require.NotEmpty(r, g.Verdict.Reason)
 		}
@@ -71,14 +69,12 @@ func TestQG0Refuses(t *testing.T) {
 	Run(t, nil, func(r *Rig) {
 		item := r.Begin("")
 		r.Settle(5 * time.Second)
-		list, err := r.Store.Tasks(context.Background(), task.Filter{})
-		require.NoError(r, err)
+		list := read(r, r.Store.Tasks, task.Filter{})
 		require.Empty(r, list)
 		require.Equal(r, stage.StatusBlocked, r.Status(App, item))
 		require.True(r, r.Commented(App, item, "the title is empty"))
 
-		i, err := r.Board.Item(context.Background(), App, item)
-		require.NoError(r, err)
+		i := cardOf(r, item)
 		i.Title = "Now with a title"
 		r.Board.Put(i)
 		r.Set(item, stage.StatusToAnalyse)
@@ -94,8 +90,7 @@ func TestCreatedItemStartsNothing(t *testing.T) {
 		r.MoveUnseen(App, item, stage.StatusToAnalyse)
 		r.Hook(tracker.Hook{Kind: tracker.HookItemCreated, ProjectID: App, ItemID: item})
 		r.Settle(5 * time.Second)
-		list, err := r.Store.Tasks(context.Background(), task.Filter{})
-		require.NoError(r, err)
+		list := read(r, r.Store.Tasks, task.Filter{})
 		require.Empty(r, list)
 	})
 }
@@ -112,8 +107,7 @@ func TestConcurrentStartsMakeOneTask(t *testing.T) {
 			require.NoError(r, err)
 		}
 		r.Settle(20 * time.Second)
-		list, err := r.Store.Tasks(context.Background(), task.Filter{})
-		require.NoError(r, err)
+		list := read(r, r.Store.Tasks, task.Filter{})
 		require.Len(r, list, 1)
 		require.Equal(r, 1, r.Ran(stage.Analyst))
 	})

@@ -44,10 +44,8 @@ func TestFactsOfALife(t *testing.T) {
 		r.Settle(10 * time.Minute)
 		r.Stands(item, stage.Done)
 
-		entries, err := r.Store.Journal(context.Background(), row.ID)
-		require.NoError(r, err)
-		results, err := r.Store.GateResults(context.Background(), row.ID)
-		require.NoError(r, err)
+		entries := read(r, r.Store.Journal, row.ID)
+		results := read(r, r.Store.GateResults, row.ID)
 		before, now, kept, words := 0, 0, map[string]int{}, map[int64]bool{}
 		for _, g := range results {
 			tree, _ := json.Marshal(g.Verdict)

@@ -59,8 +59,7 @@ func TestRunThatRepeatsItself(t *testing.T) {
 		require.Contains(r, r.Notices(), "input needed: the developer: What is the developer to do differently? "+
 			"It was stopped: 8 of its last 8 calls were bash \"make\". "+
 			"In Progress alone lets it go on, and tells it so.")
-		runs, err := r.Store.AgentRuns(context.Background(), r.Task(item).ID)
-		require.NoError(r, err)
+		runs := runsOf(r, r.Task(item).ID)
 		require.Equal(r, work.ResultStuck, runs[len(runs)-1].Status)
 		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			prompts = append(prompts, c.Prompt)
@@ -88,8 +87,7 @@ func TestAttemptsThatCount(t *testing.T) {
 				r.Settle(20 * time.Minute)
 				require.Equal(r, 4, r.Ran(stage.Developer))
 				require.Contains(r, r.Notices(), "agent failure: the developer: "+result.Reason)
-				runs, err := r.Store.AgentRuns(context.Background(), r.Task(item).ID)
-				require.NoError(r, err)
+				runs := runsOf(r, r.Task(item).ID)
 				last := runs[len(runs)-1]
 				require.Equal(r, []any{result.Kind, result.Trouble.Kind, "script"}, []any{last.Status, last.Trouble, last.Agent})
 			})
@@ -123,8 +121,7 @@ func TestIndependence(t *testing.T) {
 
 // notes are the reasons in a task's journal.
 func notes(r *Rig, item string) string {
-	entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
-	require.NoError(r, err)
+	entries := read(r, r.Store.Journal, r.Task(item).ID)
 	var out []string
 	for _, e := range entries {
 		if one, err := e.Recorded(); err == nil {

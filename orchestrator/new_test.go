@@ -1,7 +1,6 @@
 package orchestrator_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -77,8 +76,7 @@ func TestTrackerOutage(t *testing.T) {
 
 func mustJob(r *Rig, id int64) queue.Job {
 	r.Helper()
-	list, err := r.Store.Jobs(context.Background(), queue.Filter{})
-	require.NoError(r, err)
+	list := read(r, r.Store.Jobs, queue.Filter{})
 	for _, j := range list {
 		if j.ID == id {
 			return j

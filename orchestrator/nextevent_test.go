@@ -27,8 +27,7 @@ func TestDecisionThenNextEvent(t *testing.T) {
 				if c, ok := m.(orchestrator.Change); !ok || c.With != nil || !c.Began() {
 					return nil
 				}
-				jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Pool: orchestrator.TrackerJob(tracker.Hook{}).Pool, Open: true})
-				require.NoError(r, err)
+				jobs := read(r, r.Store.Jobs, queue.Filter{Pool: orchestrator.TrackerJob(tracker.Hook{}).Pool, Open: true})
 				n := 0
 				for _, j := range jobs {
 					if j.Status == queue.Running {
@@ -46,15 +45,13 @@ func TestDecisionThenNextEvent(t *testing.T) {
 			items = append(items, r.Card(App, "Draw the line"))
 			r.Set(items[len(items)-1], stage.StatusToAnalyse)
 		}
-		events, err := r.Store.Jobs(context.Background(), queue.Filter{Pool: orchestrator.TrackerJob(tracker.Hook{}).Pool, Open: true})
-		require.NoError(r, err)
+		events := read(r, r.Store.Jobs, queue.Filter{Pool: orchestrator.TrackerJob(tracker.Hook{}).Pool, Open: true})
 		require.Len(r, events, 3)
 		r.Start()
 		r.Settle(time.Second)
 		require.Equal(r, []int{0, 0, 0}, atWork, "when a decision is committed its event has ended, and no other is claimed")
 		for _, item := range items {
-			tasks, err := r.Store.Tasks(context.Background(), task.Filter{TrackerIssueID: item})
-			require.NoError(r, err)
+			tasks := read(r, r.Store.Tasks, task.Filter{TrackerIssueID: item})
 			require.Len(r, tasks, 1)
 		}
 	})

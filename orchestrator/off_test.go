@@ -144,21 +144,18 @@ func trace(r *Rig, project, item string, since time.Time) string {
 		fmt.Fprintf(&b, "%v %s %s\n", at.Sub(since), kind, raw)
 	}
 	row := r.Task(item)
-	entries, err := r.Store.Journal(ctx, row.ID)
-	require.NoError(r, err)
+	entries := read(r, r.Store.Journal, row.ID)
 	for _, e := range entries {
 		if e.Kind == task.KindHolding { // by the features that are on
 			continue
 		}
 		line(e.At, "journal", json.RawMessage(numbers.ReplaceAll(e.Payload, nil)))
 	}
-	results, err := r.Store.GateResults(ctx, row.ID)
-	require.NoError(r, err)
+	results := read(r, r.Store.GateResults, row.ID)
 	for _, g := range results {
 		line(g.At, "gate", g.Verdict)
 	}
-	runs, err := r.Store.AgentRuns(ctx, row.ID)
-	require.NoError(r, err)
+	runs := runsOf(r, row.ID)
 	for _, a := range runs {
 		line(a.Finished, "run", []any{a.Role, a.Stage, a.Attempt, a.Usage})
 	}

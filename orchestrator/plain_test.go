@@ -215,8 +215,7 @@ func TestPlainWithoutCI(t *testing.T) {
 		require.Empty(p, p.runs())
 		x := p.Explain(item)
 		require.Contains(p, x.CI, "none configured")
-		results, err := p.Store.GateResults(p.Context(), task.ID)
-		require.NoError(p, err)
+		results := read(p, p.Store.GateResults, task.ID)
 		said := ""
 		for _, g := range results {
 			said += g.Verdict.Reason + "\n"

@@ -74,8 +74,7 @@ func TestProbeIsWaitedFor(t *testing.T) {
 		r.Settle(time.Minute)
 		r.Stands(item, stage.Done)
 		require.Equal(r, []string{stagingProbe, stagingProbe, stagingProbe}, a.read)
-		results, err := r.Store.GateResults(r.Context(), r.Task(item).ID)
-		require.NoError(r, err)
+		results := read(r, r.Store.GateResults, r.Task(item).ID)
 		seen := ""
 		for _, g := range results {
 			for _, e := range g.Verdict.Evidence {
@@ -97,8 +96,7 @@ func TestProbeOfAnotherCommit(t *testing.T) {
 		require.NotEqual(r, stage.Done, r.Task(item).State.Stage)
 		require.NotEqual(r, stage.Deploy, r.Task(item).State.Stage)
 		require.Greater(r, len(a.read), 30, "it has had its time")
-		entries, err := r.Store.Journal(r.Context(), r.Task(item).ID)
-		require.NoError(r, err)
+		entries := read(r, r.Store.Journal, r.Task(item).ID)
 		var notes []string
 		for _, e := range entries {
 			if rec, err := e.Recorded(); err == nil {

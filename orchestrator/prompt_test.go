@@ -35,8 +35,7 @@ func prompted(r *Rig, role stage.Role) (item string, list []work.Command) {
 // recorded are the hashes in the records of a role's runs.
 func recorded(r *Rig, item string, role stage.Role) (hashes []string) {
 	r.Helper()
-	runs, err := r.Store.AgentRuns(r.Context(), r.Task(item).ID)
-	require.NoError(r, err)
+	runs := runsOf(r, r.Task(item).ID)
 	for _, one := range runs {
 		if one.Role == role {
 			hashes = append(hashes, one.Prompt)
@@ -76,8 +75,7 @@ func TestPromptsComeFrom(t *testing.T) {
 // story are the sentences of a kind in a task's story.
 func story(r *Rig, item, kind string) (out []string) {
 	r.Helper()
-	entries, err := r.Store.Journal(r.Context(), r.Task(item).ID)
-	require.NoError(r, err)
+	entries := read(r, r.Store.Journal, r.Task(item).ID)
 	for _, e := range entries {
 		if e.Kind == kind {
 			out = append(out, e.Result())

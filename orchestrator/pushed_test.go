@@ -61,8 +61,7 @@ func adopted(r *Rig, item, sha string, runs int) {
 
 func journal(r *Rig, item string) []task.JournalEntry {
 	r.Helper()
-	list, err := r.Store.Journal(r.Context(), r.Task(item).ID)
-	require.NoError(r, err)
+	list := read(r, r.Store.Journal, r.Task(item).ID)
 	return list
 }
 

@@ -43,8 +43,7 @@ func TestAgentFailures(t *testing.T) {
 		require.Equal(r, stage.HoldBlocked, row.State.Hold)
 		require.Equal(r, stage.StatusBlocked, r.Status(App, item))
 		require.Contains(r, r.Notices(), "agent failure: the analyst: API Error: 529")
-		runs, err := r.Store.AgentRuns(context.Background(), row.ID)
-		require.NoError(r, err)
+		runs := runsOf(r, row.ID)
 		require.Len(r, runs, 4, "a failed run costs too")
 
 		r.Place.SetScript(GoodAgent)
@@ -111,11 +110,10 @@ func TestJobOfARunThatIsOver(t *testing.T) {
 		item := r.Begin("x")
 		r.Settle(time.Minute)
 		r.Waits(item, stage.HoldApproval)
-		jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Pool: queue.PoolAgents})
-		require.NoError(r, err)
+		jobs := read(r, r.Store.Jobs, queue.Filter{Pool: queue.PoolAgents})
 		require.Len(r, jobs, 1)
 		again := queue.Job{Pool: jobs[0].Pool, Kind: jobs[0].Kind, TaskID: jobs[0].TaskID, Key: jobs[0].Key, Payload: jobs[0].Payload}
-		_, err = r.Store.Put(context.Background(), again)
+		_, err := r.Store.Put(context.Background(), again)
 		require.NoError(r, err)
 		r.Settle(time.Minute)
 		require.Equal(r, []stage.Role{stage.Analyst}, r.Roles())
@@ -136,8 +134,7 @@ func TestSilentWorker(t *testing.T) {
 		}
 		r.Start()
 		r.Settle(20 * time.Second)
-		list, err := r.Store.Tasks(context.Background(), task.Filter{})
-		require.NoError(r, err)
+		list := read(r, r.Store.Tasks, task.Filter{})
 		require.Empty(r, list, "the claim is respected")
 		r.Settle(time.Minute)
 		r.Waits(item, stage.HoldApproval)
@@ -162,8 +159,7 @@ func TestWhatAnAttemptLeavesIsInTheStory(t *testing.T) {
 		require.Equal(r, 2, attempts)
 		task := r.Task(item)
 		require.Equal(r, stage.HoldApproval, task.State.Hold)
-		entries, err := r.Store.Journal(context.Background(), task.ID)
-		require.NoError(r, err)
+		entries := read(r, r.Store.Journal, task.ID)
 		var left []work.Left
 		for _, e := range entries {
 			if l, err := e.Left(); err == nil {
@@ -344,8 +340,7 @@ func TestNonsenseJobs(t *testing.T) {
 		require.NoError(r, err)
 		r.Settle(time.Minute)
 		require.Empty(r, r.Open())
-		list, err := r.Store.Jobs(context.Background(), queue.Filter{})
-		require.NoError(r, err)
+		list := read(r, r.Store.Jobs, queue.Filter{})
 		var states []string
 		for _, j := range list {
 			states = append(states, fmt.Sprint(j.Status, " ", j.Error))

@@ -27,8 +27,7 @@ func TestRefusedCardWaitsForAPerson(t *testing.T) {
 		}
 		item := r.Begin("")
 		retitle := func(title string) {
-			i, err := r.Board.Item(ctx, App, item)
-			require.NoError(r, err)
+			i := cardOf(r, item)
 			i.Title = title
 			r.Board.Put(i)
 		}

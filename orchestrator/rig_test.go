@@ -1,6 +1,7 @@
 package orchestrator_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // reconciled makes a rig with the reconciler and STOP on.
@@ -65,4 +68,21 @@ func count[T comparable](list []T, want T) int {
 
 func contains(list []string, part string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return strings.Contains(s, part) })
+}
+
+// read asks a port, which is to answer.
+func read[Q, A any](t testing.TB, port func(context.Context, Q) (A, error), of Q) A {
+	t.Helper()
+	answer, err := port(context.Background(), of)
+	require.NoError(t, err)
+	return answer
+}
+
+func runsOf(r *Rig, taskID int64) []task.AgentRun {
+	return read(r, func(ctx context.Context, id int64) ([]task.AgentRun, error) { return r.Store.AgentRuns(ctx, id) }, taskID)
+}
+
+// cardOf is a card of the project App as the board shows it.
+func cardOf(r *Rig, item string) tracker.Item {
+	return read(r, func(ctx context.Context, id string) (tracker.Item, error) { return r.Board.Item(ctx, App, id) }, item)
 }

@@ -108,8 +108,7 @@ func TestCommandGateComesLast(t *testing.T) {
 		r.Settle(10 * time.Minute)
 		r.Stands(item, stage.Done)
 		require.Equal(r, []string{"./bin/licences --all " + head}, c.runs())
-		results, err := r.Store.GateResults(r.Context(), r.Task(item).ID)
-		require.NoError(r, err)
+		results := read(r, r.Store.GateResults, r.Task(item).ID)
 		var seen []string
 		for _, g := range results {
 			for _, one := range g.Verdict.Children {
@@ -130,8 +129,7 @@ func TestCommandGateIsInterrupted(t *testing.T) {
 			r.Start()
 			r.Settle(time.Minute)
 		}
-		jobs, err := r.Store.Jobs(r.Context(), queue.Filter{Open: true})
-		require.NoError(r, err)
+		jobs := read(r, r.Store.Jobs, queue.Filter{Open: true})
 		require.Len(r, jobs, 1)
 		require.Equal(r, "events/slow", jobs[0].Pool)
 		c.endAs(func(context.Context, []string) (int, string, error) { return 2, "a licence is missing", nil })

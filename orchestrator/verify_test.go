@@ -72,8 +72,7 @@ func TestVerifyGreen(t *testing.T) {
 		task := r.Task(item)
 		require.Equal(r, stage.Done, task.State.Stage)
 		require.Len(r, c.runs(), 2)
-		results, err := r.Store.GateResults(r.Context(), task.ID)
-		require.NoError(r, err)
+		results := read(r, r.Store.GateResults, task.ID)
 		var seen []string
 		for _, g := range results {
 			for _, e := range g.Verdict.Evidence {
@@ -123,8 +122,7 @@ func TestVerifyExpires(t *testing.T) {
 	}, func(r *Rig, _ *commands) {
 		item := r.Finish("x")
 		r.Settle(40 * time.Minute)
-		entries, err := r.Store.Journal(r.Context(), r.Task(item).ID)
-		require.NoError(r, err)
+		entries := read(r, r.Store.Journal, r.Task(item).ID)
 		var notes []string
 		for _, e := range entries {
 			if rec, err := e.Recorded(); err == nil {
@@ -176,8 +174,7 @@ func TestVerifyCannotRun(t *testing.T) {
 		c.endAs(func(context.Context, []string) (int, string, error) { return 0, "", nil })
 		r.Start()
 		r.Settle(20 * time.Minute)
-		list, err := r.Store.Tasks(r.Context(), task.Filter{Stage: stage.Done})
-		require.NoError(r, err)
+		list := read(r, r.Store.Tasks, task.Filter{Stage: stage.Done})
 		require.Len(r, list, 2)
 	})
 }

@@ -26,16 +26,14 @@ const ownAccount = "service/"
 func moveAs(r *Rig, account, item string, to stage.Status) {
 	r.Helper()
 	r.MoveAs(account, App, item, to)
-	i, err := r.Board.Item(context.Background(), App, item)
-	require.NoError(r, err)
+	i := cardOf(r, item)
 	r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: account, Status: true, To: string(to), At: i.UpdatedAt})
 }
 
 // lastDecision returns the newest decision about a trigger that the journal has.
 func lastDecision(r *Rig, item string, on stage.Trigger) task.Recorded {
 	r.Helper()
-	entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
-	require.NoError(r, err)
+	entries := read(r, r.Store.Journal, r.Task(item).ID)
 	var out task.Recorded
 	for _, e := range entries {
 		if d, err := e.Recorded(); err == nil && d.Event.On == on {
@@ -158,8 +156,7 @@ func TestReplayNamesThePerson(t *testing.T) {
 // a name that was only typed proves nothing, whether a webhook or the log reports the move.
 func TestWhatProvesAPerson(t *testing.T) {
 	announced := func(r *Rig, item string, proof stage.Proof) {
-		i, err := r.Board.Item(context.Background(), App, item)
-		require.NoError(r, err)
+		i := cardOf(r, item)
 		h := tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: string(i.Status), At: i.UpdatedAt, Via: stage.ViaBoard, Proof: proof}
 		for range 2 { // announced twice it is one
 			require.NoError(r, r.Engine.Announce(context.Background(), "board", fmt.Sprint(item, i.UpdatedAt), h))
@@ -263,8 +260,7 @@ func TestWebhookOfSomethingElseFirst(t *testing.T) {
 			r.Board.SetLogged(logged)
 			item := waiting(r)
 			r.MoveAs("ann", App, item, stage.StatusApproved)
-			i, err := r.Board.Item(context.Background(), App, item)
-			require.NoError(r, err)
+			i := cardOf(r, item)
 			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "ann", At: i.UpdatedAt})
 			r.Settle(time.Second)
 			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "ann", Status: true, To: string(stage.StatusApproved), At: i.UpdatedAt})

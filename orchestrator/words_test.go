@@ -113,8 +113,7 @@ func words(t *testing.T, seed uint64) {
 func moveLate(r *Rig, rng *rand.Rand, item string, to stage.Status) spoken {
 	r.Helper()
 	r.MoveUnseen(App, item, to)
-	i, err := r.Board.Item(context.Background(), App, item)
-	require.NoError(r, err)
+	i := cardOf(r, item)
 	report := func(at time.Time, late time.Duration) {
 		time.AfterFunc(late, func() {
 			r.Hook(tracker.Hook{
@@ -139,8 +138,7 @@ func moveLate(r *Rig, rng *rand.Rand, item string, to stage.Status) spoken {
 // judged compares the journal of a card's task with what a person has said.
 func judged(r *Rig, what, item string, said []spoken) {
 	r.Helper()
-	entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
-	require.NoError(r, err)
+	entries := read(r, r.Store.Journal, r.Task(item).ID)
 	moved, count := map[stage.Status]int{}, map[stage.Status]int{}
 	heard := map[stage.Status]time.Time{} // newest judgement of each word
 	fates := map[int64][]task.Word{}
@@ -160,8 +158,7 @@ func judged(r *Rig, what, item string, said []spoken) {
 			moved[word]++
 		}
 	}
-	jobs, err := r.Store.Jobs(context.Background(), queue.Filter{Key: orchestrator.BoardKey(item), Limit: 1 << 20})
-	require.NoError(r, err)
+	jobs := read(r, r.Store.Jobs, queue.Filter{Key: orchestrator.BoardKey(item), Limit: 1 << 20})
 	acted, repeated := map[string]int{}, 0
 	for _, j := range jobs {
 		require.Len(r, fates[j.ID], 1, "%s: word %d has one fate: %s", what, j.ID, j.Payload)
@@ -205,8 +202,7 @@ func TestOneMoveIsOneWord(t *testing.T) {
 	t.Parallel()
 	type act func(r *Rig, item string)
 	report := func(r *Rig, item string, to stage.Status) {
-		i, err := r.Board.Item(context.Background(), App, item)
-		require.NoError(r, err)
+		i := cardOf(r, item)
 		r.Hook(tracker.Hook{
 			Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: string(to), At: i.UpdatedAt,
 		})
@@ -248,8 +244,7 @@ func TestOneMoveIsOneWord(t *testing.T) {
 					r.Settle(time.Second)
 				}
 				r.Settle(time.Minute)
-				entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
-				require.NoError(r, err)
+				entries := read(r, r.Store.Journal, r.Task(item).ID)
 				decided := 0
 				for _, e := range entries {
 					if d, err := e.Recorded(); err == nil && d.Event.On == stage.OnRejected {
@@ -267,8 +262,7 @@ func TestLateWebhookOfAnother(t *testing.T) {
 	ruled(t, task.People{Approvers: []string{"ann"}}, func(r *Rig, _ *reconcile.Reconciler) {
 		item := waiting(r)
 		r.MoveAs("ann", App, item, stage.StatusApproved)
-		i, err := r.Board.Item(context.Background(), App, item)
-		require.NoError(r, err)
+		i := cardOf(r, item)
 		for _, taken := range []stage.Status{stage.StatusInReview, stage.StatusApproved} {
 			time.Sleep(time.Second)
 			r.MoveAs("guest", App, item, taken)

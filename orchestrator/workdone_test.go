@@ -91,8 +91,7 @@ func TestWorkGateOff(t *testing.T) {
 		item := r.Finish("x")
 		r.Stands(item, stage.Done)
 		require.Equal(r, 1, r.Ran(stage.Developer))
-		results, err := r.Store.GateResults(r.Context(), r.Task(item).ID)
-		require.NoError(r, err)
+		results := read(r, r.Store.GateResults, r.Task(item).ID)
 		for _, v := range results {
 			for _, one := range append(v.Verdict.Children, v.Verdict) {
 				require.NotEqual(r, checks.WorkDone, one.Check)

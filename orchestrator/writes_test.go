@@ -78,8 +78,7 @@ func TestWritesOutside(t *testing.T) {
 				require.Equal(r, 4, r.Ran(role), "each attempt begins anew")
 				require.Zero(r, r.Host.Merges())
 				require.Empty(r, trespassed(r, task))
-				entries, err := r.Store.Journal(r.Context(), task.ID)
-				require.NoError(r, err)
+				entries := read(r, r.Store.Journal, task.ID)
 				left := 0
 				for _, e := range entries {
 					if l, err := e.Left(); err == nil {
