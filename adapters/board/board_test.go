@@ -160,8 +160,7 @@ func TestConformance(t *testing.T) {
 					Attach: func(item, name string, body []byte) { mustAttach(t, b, item, name, string(body)) },
 					Fail:   func(call string, how faulttest.Kind) { f.FailCall(call, faulttest.Error(how)) },
 					Edges: trackertest.Edges{Label: func(item string, labels ...string) {
-						s, err := b.Story(t.Context(), item)
-						require.NoError(t, err)
+						s := read(t, b.Story, item)
 						require.NoError(t, b.Edit(t.Context(), cards.Edit{
 							ID: item, Version: s.Version, Title: s.Title, Description: s.Description, By: kim,
 							Labels: " " + strings.Join(labels, " ,\n") + ",, bug",
@@ -229,8 +228,7 @@ func TestEdits(t *testing.T) {
 		require.NoError(t, b.Edit(ctx, edit), "sent again")
 		edit.Description = "newer"
 		require.ErrorIs(t, b.Edit(ctx, edit), cards.ErrConflict)
-		s, err := b.Story(ctx, c.ID)
-		require.NoError(t, err)
+		s := read(t, b.Story, c.ID)
 		require.Equal(t, []any{"two", "new", int64(2)}, []any{s.Title, s.Description, s.Version})
 		require.Equal(t, "one\nd", s.Log[len(s.Log)-1].Before)
 		i, err := b.Item(ctx, "p", c.ID)
@@ -258,8 +256,7 @@ func TestArrangements(t *testing.T) {
 		refs, err := b.BlockedBy(ctx, "p", two.ID)
 		require.NoError(t, err)
 		require.Equal(t, []tracker.Ref{{ProjectID: "p", ItemID: one.ID}}, refs)
-		s, err := b.Story(ctx, one.ID)
-		require.NoError(t, err)
+		s := read(t, b.Story, one.ID)
 		require.Len(t, s.Blocks, 1)
 		require.NoError(t, arrange(cards.Unblocked, two.ID, one.ID))
 		refs, err = b.BlockedBy(ctx, "p", two.ID)

@@ -2,6 +2,7 @@ package board_test
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"fmt"
 	"io"
@@ -66,8 +67,7 @@ func TestFilesOfACard(t *testing.T) {
 		}
 		_, err = b.OpenFile(t.Context(), "p", c.ID, first)
 		require.ErrorIs(t, err, tracker.ErrNotFound)
-		s, err = b.Story(t.Context(), c.ID)
-		require.NoError(t, err)
+		s = read(t, b.Story, c.ID)
 		require.Len(t, s.Files, 6)
 		require.Equal(t, []string{cards.Detached, "passwd", "Lee", first}, []string{s.Log[8].Kind, s.Log[8].Before, s.Log[8].By, s.Log[8].To})
 		require.Len(t, s.Log, 9)
@@ -139,8 +139,15 @@ func TestFilesAreBounded(t *testing.T) {
 			require.ErrorAs(t, err, &input)
 		}
 		require.Equal(t, 1, taken)
-		s, err := b.Story(t.Context(), c.ID)
-		require.NoError(t, err)
+		s := read(t, b.Story, c.ID)
 		require.Len(t, s.Files, cards.FilesMax)
 	})
+}
+
+// read asks a port, which is to answer.
+func read[Q, A any](t testing.TB, port func(context.Context, Q) (A, error), of Q) A {
+	t.Helper()
+	answer, err := port(t.Context(), of)
+	require.NoError(t, err)
+	return answer
 }

@@ -23,8 +23,7 @@ func TestCommentsAreAmended(t *testing.T) {
 		live := tracker.NewComment{Key: "live", ProjectID: "p", ItemID: c.ID, Author: stage.Analyst, Body: "at work"}
 		_, err := b.AddComment(ctx, live)
 		require.NoError(t, err)
-		s, err := b.Story(ctx, c.ID)
-		require.NoError(t, err)
+		s := read(t, b.Story, c.ID)
 		before, err := b.Item(ctx, "p", c.ID)
 		require.NoError(t, err)
 		first, second, ours := s.Comments[0].ID, s.Comments[1].ID, s.Comments[2].ID

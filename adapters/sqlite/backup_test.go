@@ -21,8 +21,7 @@ func TestBackup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "a.db"), filepath.Join(dir, "copy.db")
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: from})
-	require.NoError(t, err)
+	db := openAt(t, from)
 	defer db.Close()
 	const before = 500
 	for i := range before {
@@ -53,8 +52,7 @@ func TestBackup(t *testing.T) {
 	require.ErrorIs(t, sqlite.Backup(t.Context(), from, to), fs.ErrExist)
 	agree(t, to)
 
-	copied, err := sqlite.Open(t.Context(), sqlite.Options{Path: to})
-	require.NoError(t, err)
+	copied := openAt(t, to)
 	defer copied.Close()
 	jobs, err := copied.Jobs(t.Context(), queue.Filter{Limit: 1_000_000})
 	require.NoError(t, err)
@@ -73,8 +71,7 @@ func TestDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "a.db"), filepath.Join(dir, "copy.db")
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: from})
-	require.NoError(t, err)
+	db := openAt(t, from)
 	for range 200 {
 		_, err := db.Put(t.Context(), queue.Job{Pool: "p", Payload: make([]byte, 1000)})
 		require.NoError(t, err)
@@ -113,8 +110,7 @@ func TestDamage(t *testing.T) {
 func TestUnused(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.db")
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
-	require.NoError(t, err)
+	db := openAt(t, path)
 	require.ErrorIs(t, sqlite.Unused(t.Context(), path), sqlite.ErrInUse)
 	require.NoError(t, db.Close())
 	require.NoError(t, sqlite.Unused(t.Context(), path))

@@ -18,8 +18,7 @@ func TestChain(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "x.db")
 		var dbs [2]*sqlite.DB
 		for i := range dbs {
-			db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
-			require.NoError(t, err)
+			db := openAt(t, path)
 			t.Cleanup(func() { require.NoError(t, db.Close()) })
 			dbs[i] = db
 		}

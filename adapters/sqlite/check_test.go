@@ -14,9 +14,7 @@ import (
 func agree(t *testing.T, path string) {
 	t.Helper()
 	ctx := context.Background() // the test may have ended
-	raw, err := sql.Open("sqlite", dsn(path))
-	require.NoError(t, err)
-	defer raw.Close()
+	raw := openRaw(t, dsn(path))
 	snap, err := raw.BeginTx(ctx, nil)
 	require.NoError(t, err)
 	defer func() { _ = snap.Rollback() }()

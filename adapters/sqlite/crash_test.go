@@ -105,11 +105,9 @@ func TestKill(t *testing.T) {
 	}
 	require.Greater(t, len(acked), 20)
 	agree(t, path)
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
-	require.NoError(t, err)
+	db := openAt(t, path)
 	defer db.Close()
-	jobs, err := db.Jobs(t.Context(), queue.Filter{Limit: 1_000_000})
-	require.NoError(t, err)
+	jobs := read(t, db.Jobs, queue.Filter{Limit: 1_000_000})
 	byID := map[string]queue.Job{}
 	open := map[queue.Status]int64{}
 	for _, j := range jobs {

@@ -15,19 +15,17 @@ import (
 // A file that is there and empty was a store: it is not taken for a new one.
 func TestEmptyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "signalbox.db")
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
-	require.NoError(t, err)
+	db := openAt(t, path)
 	require.NoError(t, db.Close())
 	require.NoError(t, os.Truncate(path, 0))
-	_, err = sqlite.Open(t.Context(), sqlite.Options{Path: path})
+	_, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
 	require.ErrorContains(t, err, path)
 	require.ErrorContains(t, err, "restore it from a backup, or remove it to begin anew")
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Zero(t, info.Size(), "it is left as it is")
 	require.NoError(t, os.Remove(path))
-	db, err = sqlite.Open(t.Context(), sqlite.Options{Path: path})
-	require.NoError(t, err)
+	db = openAt(t, path)
 	require.NoError(t, db.Close())
 }
 
@@ -52,10 +50,8 @@ func TestCreatedWhole(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
-	require.NoError(t, err)
-	jobs, err := db.Jobs(t.Context(), queue.Filter{Pool: "p"})
-	require.NoError(t, err)
+	db := openAt(t, path)
+	jobs := read(t, db.Jobs, queue.Filter{Pool: "p"})
 	require.Len(t, jobs, 8)
 	require.NoError(t, db.Close())
 	left, err := filepath.Glob(filepath.Join(dir, "*"))

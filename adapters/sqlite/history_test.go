@@ -39,8 +39,7 @@ func TestHistory(t *testing.T) {
 		clients.Kill(p)
 	}
 	clients.Finish(clients.Start("jobs"))
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
-	require.NoError(t, err)
+	db := openAt(t, path)
 	defer db.Close()
 	var wg sync.WaitGroup
 	for range 4 {

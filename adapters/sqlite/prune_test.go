@@ -48,11 +48,8 @@ func pruneAll(t *testing.T, db *sqlite.DB, now time.Time) (sum int) {
 // size is that of a file whose writes have all reached it.
 func size(t *testing.T, path string) int64 {
 	t.Helper()
-	raw, err := sql.Open("sqlite", path)
-	require.NoError(t, err)
-	defer raw.Close()
-	_, err = raw.ExecContext(t.Context(), "pragma wal_checkpoint(truncate)")
-	require.NoError(t, err)
+	raw := openRaw(t, path)
+	execute(t, raw, "pragma wal_checkpoint(truncate)")
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	return info.Size()
@@ -71,8 +68,7 @@ func TestPrunedFileShrinks(t *testing.T) {
 	require.Greater(t, large, int64(4_000_000))
 	require.Equal(t, 1000, pruneAll(t, db, now()))
 	require.Less(t, size(t, path), large/4)
-	left, err := db.Jobs(t.Context(), queue.Filter{})
-	require.NoError(t, err)
+	left := read(t, db.Jobs, queue.Filter{})
 	require.Len(t, left, 10)
 
 	skip.Add(31 * 24 * 3600)
@@ -90,8 +86,7 @@ func TestPruneOfAnOlderFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	raw, err := sql.Open("sqlite", path)
 	require.NoError(t, err)
-	_, err = raw.ExecContext(t.Context(), "create table other (a)")
-	require.NoError(t, err)
+	execute(t, raw, "create table other (a)")
 	require.NoError(t, raw.Close())
 	now := time.Unix(1_800_000_000, 0)
 	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Now: func() time.Time { return now }})

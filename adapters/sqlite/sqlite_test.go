@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"context"
 	"database/sql"
 	"path/filepath"
 	"testing"
@@ -40,9 +41,7 @@ func TestHoldsFailClosed(t *testing.T) {
 	db, err := sqlite.Open(ctx, sqlite.Options{Path: path})
 	require.NoError(t, err)
 	defer db.Close()
-	raw, err := sql.Open("sqlite", path)
-	require.NoError(t, err)
-	defer raw.Close()
+	raw := openRaw(t, path)
 	require.NoError(t, db.Hold(ctx, queue.Hold{Subject: "analyst@acme/app", Name: "freeze", Reason: "degraded"}))
 	rename := func(from, to string) {
 		_, err := raw.ExecContext(ctx, "alter table "+from+" rename to "+to)
@@ -62,4 +61,34 @@ func TestHoldsFailClosed(t *testing.T) {
 	claims, err = db.Take(ctx, "agents", "w", 9, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, claims, 1)
+}
+
+func openAt(t *testing.T, path string) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+	require.NoError(t, err)
+	return db
+}
+
+// openRaw opens the file beside the store.
+func openRaw(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	raw, err := sql.Open("sqlite", dsn)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = raw.Close() })
+	return raw
+}
+
+// read asks a port, which is to answer.
+func read[Q, A any](t testing.TB, port func(context.Context, Q) (A, error), of Q) A {
+	t.Helper()
+	answer, err := port(t.Context(), of)
+	require.NoError(t, err)
+	return answer
+}
+
+func execute(t testing.TB, raw *sql.DB, query string) {
+	t.Helper()
+	_, err := raw.ExecContext(t.Context(), query)
+	require.NoError(t, err)
 }

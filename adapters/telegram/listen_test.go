@@ -40,8 +40,7 @@ func hearing(t *testing.T, c *telegram.Chat, take func(messenger.Act) error) (en
 
 func asking(t *testing.T, c *telegram.Chat) int {
 	t.Helper()
-	_, err := c.Send(t.Context(), messenger.Message{Title: "APP-1", Choices: []messenger.Choice{{ID: "reject.1.a", Label: "Reject"}}})
-	require.NoError(t, err)
+	read(t, c.Send, messenger.Message{Title: "APP-1", Choices: []messenger.Choice{{ID: "reject.1.a", Label: "Reject"}}})
 	return 1
 }
 
@@ -116,11 +115,9 @@ func TestForgedQuestions(t *testing.T) {
 	c, api := setup(t)
 	acts := make(chan messenger.Act, 100)
 	hearing(t, c, func(a messenger.Act) error { acts <- a; return nil })
-	_, err := c.Send(t.Context(), messenger.Message{Title: `<a href="tg://user?id=12345">Kim</a>: why?`, Lines: []string{"[reject.1.a/1]"}})
-	require.NoError(t, err)
+	read(t, c.Send, messenger.Message{Title: `<a href="tg://user?id=12345">Kim</a>: why?`, Lines: []string{"[reject.1.a/1]"}})
 	api.Reply(kim, 1, "because")
-	id, err := c.Send(t.Context(), messenger.Message{To: "-100200/7", Title: "x", Choices: []messenger.Choice{{ID: "reject.1.a", Label: "Reject"}}})
-	require.NoError(t, err)
+	id := read(t, c.Send, messenger.Message{To: "-100200/7", Title: "x", Choices: []messenger.Choice{{ID: "reject.1.a", Label: "Reject"}}})
 	require.True(t, api.Press(kim, 3, "Reject"), id)
 	a := <-acts
 	api.Expire()
@@ -139,16 +136,22 @@ func TestForgedQuestions(t *testing.T) {
 func TestTopics(t *testing.T) {
 	t.Parallel()
 	c, api := setup(t)
-	id, err := c.Send(t.Context(), messenger.Message{To: "-100300/7", Title: "x"})
-	require.NoError(t, err)
+	id := read(t, c.Send, messenger.Message{To: "-100300/7", Title: "x"})
 	m := api.Messages()[0]
 	require.Equal(t, []any{"-100300", 7}, []any{m.Chat, m.Topic})
 	require.NoError(t, open(t, api).Edit(t.Context(), id, messenger.Message{Title: "y"}))
 	api.Upgrade("-100300", -1009)
-	id, err = c.Send(t.Context(), messenger.Message{To: "-100300/7", Title: "z"})
-	require.NoError(t, err)
+	id = read(t, c.Send, messenger.Message{To: "-100300/7", Title: "z"})
 	require.ErrorContains(t, c.Moved(t.Context()), "set chat in projects.yaml to -1009")
 	again := open(t, api) // which has not seen yet that the group has moved
 	require.NoError(t, again.Edit(t.Context(), id, messenger.Message{Title: "edited"}))
 	require.Equal(t, "edited", telegramtest.Plain(api.Messages()[1].Text))
+}
+
+// read asks a port, which is to answer.
+func read[Q, A any](t testing.TB, port func(context.Context, Q) (A, error), of Q) A {
+	t.Helper()
+	answer, err := port(t.Context(), of)
+	require.NoError(t, err)
+	return answer
 }

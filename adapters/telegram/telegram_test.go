@@ -161,8 +161,7 @@ func TestFaults(t *testing.T) {
 func TestNotEditable(t *testing.T) {
 	t.Parallel()
 	c, api := setup(t)
-	id, err := c.Send(t.Context(), messenger.Message{Title: "x", Silent: true})
-	require.NoError(t, err)
+	id := read(t, c.Send, messenger.Message{Title: "x", Silent: true})
 	require.True(t, api.Messages()[0].Silent)
 	api.Fail(telegramtest.NotEditable)
 	require.ErrorIs(t, c.Edit(t.Context(), id, messenger.Message{Title: "y"}), messenger.ErrGone)
@@ -174,8 +173,7 @@ func TestNotEditable(t *testing.T) {
 func TestSupergroup(t *testing.T) {
 	t.Parallel()
 	c, api := setup(t)
-	old, err := c.Send(t.Context(), messenger.Message{Title: "before", Silent: true})
-	require.NoError(t, err)
+	old := read(t, c.Send, messenger.Message{Title: "before", Silent: true})
 	require.NoError(t, c.Moved(t.Context()))
 	api.Upgrade("-100200", -1009876)
 	require.ErrorIs(t, c.Edit(t.Context(), old, messenger.Message{Title: "edited"}), messenger.ErrGone)
@@ -184,13 +182,12 @@ func TestSupergroup(t *testing.T) {
 	require.ErrorIs(t, c.Edit(t.Context(), old, messenger.Message{Title: "edited"}), messenger.ErrGone)
 	require.ErrorIs(t, c.Edit(t.Context(), "1", messenger.Message{Title: "of an earlier version"}), messenger.ErrGone)
 	require.Equal(t, calls, api.Calls("editMessageText"), "that is known now")
-	id, err := c.Send(t.Context(), messenger.Message{Title: "after"})
-	require.NoError(t, err)
+	id := read(t, c.Send, messenger.Message{Title: "after"})
 	require.NoError(t, c.Edit(t.Context(), id, messenger.Message{Title: "after, edited"}))
 	require.Equal(t, 2, api.Calls("sendMessage"))
 
 	again := open(t, api) // the next start
-	id, err = again.Send(t.Context(), messenger.Message{Title: "restarted"})
+	id, err := again.Send(t.Context(), messenger.Message{Title: "restarted"})
 	require.NoError(t, err)
 	require.NoError(t, again.Edit(t.Context(), id, messenger.Message{Title: "restarted, edited"}))
 	var chats []string

@@ -124,8 +124,7 @@ func TestCollect(t *testing.T) {
 	code, out, _ = d.run("--gc")
 	require.Equal(t, exitOK, code)
 	require.Equal(t, "nothing is to be removed\n", out)
-	sources, err := os.ReadFile(filepath.Join(d.dir, "sources.yaml"))
-	require.NoError(t, err)
+	sources := contents(t, filepath.Join(d.dir, "sources.yaml"))
 	d.write("sources.yaml", strings.Replace(string(sources), "enabled: true", "enabled: false", 1))
 	code, out, _ = d.run("--gc", "--dry-run")
 	require.Equal(t, exitOK, code)
@@ -199,8 +198,7 @@ func TestFiles(t *testing.T) {
 	d.write("tours/notes.txt", "nothing")
 	d.write("tours/a/1.fit.gz", "nothing")
 	d.write("tours/empty.gpx", "<gpx><trk/><rte><rtept lat='46' lon='7'/><rtept lat='x' lon='7'/><rtept lat='48' lon='8'/></rte></gpx>")
-	hike, err := os.ReadFile("testdata/hike.gpx")
-	require.NoError(t, err)
+	hike := contents(t, "testdata/hike.gpx")
 	d.write("tours/a, b/hike.gpx", string(hike))
 	code, out, errs := d.run("--file", "testdata", "--file", filepath.Join(d.dir, "tours"))
 	require.Equal(t, exitOK, code)
@@ -223,8 +221,7 @@ func TestFiles(t *testing.T) {
 // A report names each file of a mixed folder, and each track.
 func TestReport(t *testing.T) {
 	d := newDesk(t)
-	hike, err := os.ReadFile("testdata/hike.gpx")
-	require.NoError(t, err)
+	hike := contents(t, "testdata/hike.gpx")
 	d.write("mixed/hiking/a.gpx", string(hike))
 	d.write("mixed/EveningRide.geojson", `{"type":"LineString","coordinates":[[7,46,500],[7.01,46,520],[7.02,46,510]]}`)
 	d.write("mixed/huts.gpx", `<gpx><wpt lat="46" lon="7"/></gpx>`)
@@ -234,16 +231,13 @@ func TestReport(t *testing.T) {
 	path := filepath.Join(d.dir, "report.json")
 	code, _, errs := d.run("--file", filepath.Join(d.dir, "mixed"), "--dry-run", "--report", path)
 	require.Equal(t, exitOK, code, errs)
-	got, err := os.ReadFile(path)
-	require.NoError(t, err)
-	want, err := os.ReadFile("report_example.json")
-	require.NoError(t, err)
+	got := contents(t, path)
+	want := contents(t, "report_example.json")
 	require.Equal(t, string(want), strings.ReplaceAll(string(got), d.dir+"/", ""))
 	d.write("bad/a.txt", "nothing")
 	code, _, _ = d.run("--file", filepath.Join(d.dir, "bad"), "--report", path)
 	require.Equal(t, exitFailed, code)
-	got, err = os.ReadFile(path)
-	require.NoError(t, err)
+	got = contents(t, path)
 	require.Contains(t, string(got), `"error": "none of 1 files could be read; the last one: the file is of no format that is known`)
 	require.Contains(t, string(got), `"status": "failed"`)
 }
@@ -302,4 +296,11 @@ func TestAlone(t *testing.T) {
 	require.NoError(t, unlock())
 	code, _, _ = d.run("--source", "osm")
 	require.Equal(t, exitOK, code)
+}
+
+func contents(t testing.TB, name string) []byte {
+	t.Helper()
+	body, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return body
 }

@@ -161,3 +161,10 @@ func TestFeaturesDocument(t *testing.T) {
 	}
 	require.Equal(t, 16, rows)
 }
+
+func load(t testing.TB, environ []string) app.Settings {
+	t.Helper()
+	s, err := app.Load(environ)
+	require.NoError(t, err)
+	return s
+}

@@ -41,8 +41,7 @@ func TestJailSettings(t *testing.T) {
 	}
 	_, err := app.Load([]string{"ORCH_JAIL_PORTS=443,8000-9000"})
 	require.NoError(t, err, "its own port is left out of a range")
-	s, err := app.Load([]string{"ORCH_JAIL_PORTS=none"})
-	require.NoError(t, err)
+	s := load(t, []string{"ORCH_JAIL_PORTS=none"})
 	require.Empty(t, s.JailPorts)
 }
 
@@ -83,8 +82,7 @@ func TestAutoTakesWhatIsProven(t *testing.T) {
 	shim := []string{self, "shim-of-test"}
 	walls := func(settings ...string) (string, string, error) {
 		dir := t.TempDir()
-		s, err := app.Load(append([]string{"ORCH_DATA_DIR=" + filepath.Join(dir, "data"), "ORCH_JAIL_CGROUP=none"}, settings...))
-		require.NoError(t, err)
+		s := load(t, append([]string{"ORCH_DATA_DIR=" + filepath.Join(dir, "data"), "ORCH_JAIL_CGROUP=none"}, settings...))
 		return s.Walls(t.Context(), shim)
 	}
 	kind, said, err := walls("ORCH_JAIL=landlock")

@@ -46,9 +46,8 @@ func TestModesAreMended(t *testing.T) {
 
 // Where the kernel lacks nothing, nobody is told to do without a jail.
 func TestJailIsNotDroppedForOtherFaults(t *testing.T) {
-	s, err := app.Load([]string{"ORCH_DATA_DIR=" + t.TempDir(), "ORCH_JAIL=landlock"})
-	require.NoError(t, err)
-	_, _, err = s.Walls(t.Context(), []string{"/nonexistent"})
+	s := load(t, []string{"ORCH_DATA_DIR=" + t.TempDir(), "ORCH_JAIL=landlock"})
+	_, _, err := s.Walls(t.Context(), []string{"/nonexistent"})
 	require.ErrorContains(t, err, "cannot be seen")
 	require.NotContains(t, err.Error(), "ORCH_JAIL=none")
 }

@@ -64,8 +64,7 @@ func (c *clinic) start(registry string) *app.Service {
 	for name, value := range c.env {
 		settings = append(settings, app.Prefix+name+"="+value)
 	}
-	s, err := app.Load(settings)
-	require.NoError(c, err)
+	s := load(c, settings)
 	v, err := app.Open(c.Context(), s, []string{"/proc/self/exe"}, slog.New(slog.DiscardHandler))
 	require.NoError(c, err)
 	return v

@@ -39,8 +39,7 @@ func TestSecretsFromFiles(t *testing.T) {
 	put(t, filepath.Join(dir, "orch_plane_token"), "plane-token-of-systemd\r\n")
 	put(t, filepath.Join(dir, "orch_github_token"), "not this one")
 	environ := []string{"ORCH_ADMIN_TOKEN_FILE=" + file, "CREDENTIALS_DIRECTORY=" + dir, "ORCH_GITHUB_TOKEN=github-token", "ORCH_GITHUB_TOKEN_FILE=/nowhere"}
-	s, err := app.Load(environ)
-	require.NoError(t, err)
+	s := load(t, environ)
 	require.Equal(t, "token-from-a-file-of-128-bits", s.AdminToken.Reveal())
 	require.Equal(t, "plane-token-of-systemd", s.Plane.Token.Reveal())
 	require.Equal(t, "github-token", s.GitHub.Token.Reveal())
@@ -51,7 +50,7 @@ func TestSecretsFromFiles(t *testing.T) {
 		require.Equal(t, origin, shown(t, name, environ...).Origin)
 		require.Equal(t, "***", shown(t, name, environ...).Value)
 	}
-	_, err = app.Load([]string{"ORCH_LISTEN_FILE=/x"})
+	_, err := app.Load([]string{"ORCH_LISTEN_FILE=/x"})
 	require.ErrorContains(t, err, "ORCH_LISTEN_FILE is no setting", "what is no secret is in no file")
 }
 
@@ -81,8 +80,7 @@ func TestUnreadableSecrets(t *testing.T) {
 func TestSecretsOfProjectsFromFiles(t *testing.T) {
 	r, err := projectfile.Parse("projects.yaml", []byte(projects))
 	require.NoError(t, err)
-	s, err := app.Load([]string{"ORCH_PLANE_WEBHOOK_SECRET=common-of-the-board-of-128-bits", "ORCH_GITHUB_WEBHOOK_SECRET=common-of-the-host-of-128-bits"})
-	require.NoError(t, err)
+	s := load(t, []string{"ORCH_PLANE_WEBHOOK_SECRET=common-of-the-board-of-128-bits", "ORCH_GITHUB_WEBHOOK_SECRET=common-of-the-host-of-128-bits"})
 	dir := t.TempDir()
 	env := map[string]string{
 		"APP_HOOK_FILE": put(t, filepath.Join(dir, "hook"), "own-of-the-host-new-of-128-bits\n"), "APP_HOOK_OLD": "own-of-the-host-old-of-128-bits", "CREDENTIALS_DIRECTORY": dir,

@@ -42,8 +42,7 @@ func TestSecretsOfProjects(t *testing.T) {
 	t.Parallel()
 	r, err := projectfile.Parse("projects.yaml", []byte(projects))
 	require.NoError(t, err)
-	s, err := app.Load([]string{"ORCH_PLANE_WEBHOOK_SECRET=common-of-the-board-of-128-bits", "ORCH_GITHUB_WEBHOOK_SECRET=common-of-the-host-of-128-bits", "ORCH_GITHUB_WEBHOOK_SECRET_OLD=common-until-now-of-128-bits"})
-	require.NoError(t, err)
+	s := load(t, []string{"ORCH_PLANE_WEBHOOK_SECRET=common-of-the-board-of-128-bits", "ORCH_GITHUB_WEBHOOK_SECRET=common-of-the-host-of-128-bits", "ORCH_GITHUB_WEBHOOK_SECRET_OLD=common-until-now-of-128-bits"})
 	env := map[string]string{"APP_HOOK": "own-of-the-host-new-of-128-bits", "APP_HOOK_OLD": "own-of-the-host-old-of-128-bits", "APP_BOARD": "own-of-the-board-of-128-bits"}
 	all, err := s.HookSecrets(r, func(name string) string { return env[name] })
 	require.NoError(t, err)
@@ -96,8 +95,7 @@ func TestSettingsPrintNoSecret(t *testing.T) {
 		}
 	}
 	require.Greater(t, len(environ), 10)
-	s, err := app.Load(append(environ, "ORCH_TELEGRAM_CHAT_ID=1", "ORCH_SLACK_CHANNEL=C1", "ORCH_PROXY_USER_HEADER=X-User", "ORCH_PROXY_USERS_FROM=127.0.0.1/32", "ORCH_ACCESS_ROLES=*=viewer", "ORCH_EVENTS_URL=https://canary-of-the-settings/n", "ORCH_OTLP_URL=https://canary-of-the-settings/n"))
-	require.NoError(t, err)
+	s := load(t, append(environ, "ORCH_TELEGRAM_CHAT_ID=1", "ORCH_SLACK_CHANNEL=C1", "ORCH_PROXY_USER_HEADER=X-User", "ORCH_PROXY_USERS_FROM=127.0.0.1/32", "ORCH_ACCESS_ROLES=*=viewer", "ORCH_EVENTS_URL=https://canary-of-the-settings/n", "ORCH_OTLP_URL=https://canary-of-the-settings/n"))
 	require.Equal(t, "postgres://canary-of-the-settings/n", s.Plane.Stream.Reveal())
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v", s, &s, s), "canary")
 }

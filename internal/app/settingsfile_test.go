@@ -37,8 +37,7 @@ github_app_key: |
   -----END KEY-----
 `)
 	environ := []string{"ORCH_CONFIG=" + name, "ORCH_MAX_CONCURRENCY=5", "ORCH_PLANE_TOKEN_FILE=" + token}
-	s, err := app.Load(environ)
-	require.NoError(t, err)
+	s := load(t, environ)
 	require.Equal(t, "127.0.0.1:9", s.Listen)
 	require.Equal(t, 5, s.Engine.MaxConcurrency, "the environment goes first")
 	require.Equal(t, "plane-token-of-a-file", s.Plane.Token.Reveal(), "and the file that it names")
@@ -96,8 +95,7 @@ func TestWhichSettingsFile(t *testing.T) {
 	other := put(t, "other.yaml", "listen: other:1\n")
 	listen := func(environ ...string) string {
 		t.Helper()
-		s, err := app.Load(environ)
-		require.NoError(t, err)
+		s := load(t, environ)
 		return s.Listen
 	}
 	require.Equal(t, "127.0.0.1:8080", listen())

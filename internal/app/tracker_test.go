@@ -25,8 +25,7 @@ func TestOwnBoard(t *testing.T) {
 		"ORCH_TRACKER=board", "ORCH_DATA_DIR=" + dir, "ORCH_PROJECTS=" + registry, "ORCH_GITHUB_TOKEN=x", "ORCH_GITHUB_URL=http://127.0.0.1:1", "ORCH_GITHUB_WEBHOOK_SECRET=0123456789abcdef0123456789abcdef",
 		"ORCH_JAIL=none", "ORCH_AGENT=true", "ORCH_PUBLIC_URL=https://box.example.org/",
 	}
-	s, err := app.Load(env)
-	require.NoError(t, err)
+	s := load(t, env)
 	v, err := app.Open(t.Context(), s, []string{"/proc/self/exe"}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, v.Close()) }()
@@ -52,15 +51,13 @@ func TestTrackerSetting(t *testing.T) {
 	require.ErrorContains(t, err, `ORCH_TRACKER is "paper", want plane, or board`)
 	_, err = app.Load([]string{"ORCH_PUBLIC_URL=box"})
 	require.ErrorContains(t, err, "ORCH_PUBLIC_URL")
-	s, err := app.Load([]string{"ORCH_TRACKER=plane"})
-	require.NoError(t, err)
+	s := load(t, []string{"ORCH_TRACKER=plane"})
 	here, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: "acme/x", CloneURL: "u", Prefix: "X"})
 	require.NoError(t, err)
 	elsewhere, err := task.NewProjects(task.Project{TrackerProject: "issues:p", Board: "issues", Repo: "acme/x", CloneURL: "u", Prefix: "X"})
 	require.NoError(t, err)
 	require.NoError(t, s.NeedsToServe(elsewhere), "no card is there")
 	require.ErrorContains(t, s.NeedsToServe(here), "ORCH_PLANE_URL is not set")
-	s, err = app.Load([]string{"ORCH_TRACKER=board"})
-	require.NoError(t, err)
+	s = load(t, []string{"ORCH_TRACKER=board"})
 	require.NoError(t, s.NeedsToServe(here), "a board of our own needs nothing, a repository names its host")
 }

@@ -88,8 +88,7 @@ func TestWebhooks(t *testing.T) {
 		return c
 	}
 	const human = "0000face-0000-4000-8000-000000000001"
-	id, err := s.AddItem(p, "Zähler 🚦\u007f\b", "<p>d</p>")
-	require.NoError(t, err)
+	id := addItem(t, s, p, "Zähler 🚦\u007f\b", "<p>d</p>")
 	c := expect("issue", "created", human, nil)
 	require.Contains(t, string(c.raw), `"name": "Z\u00e4hler \ud83d\udea6\u007f\b"`)
 	require.Equal(t, "Zähler 🚦\u007f\b", c.name())
@@ -116,14 +115,12 @@ func TestNothingIsSaidTwiceAfterAnAnswer(t *testing.T) {
 	t.Parallel()
 	s, p, at := open(t, planetest.Options{RetryWait: time.Nanosecond})
 	calls := receive(t, s, func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) })
-	_, err := s.AddItem(p, "one", "d")
-	require.NoError(t, err)
+	addItem(t, s, p, "one", "d")
 	require.Empty(t, next(t, calls).header.Get("X-Plane-Signature"), "a hook without a secret is not signed")
 	require.NoError(t, settled(s, 1))
 	require.Equal(t, 500, s.Deliveries()[0].Status)
 	giveTime(t, at)
-	_, err = s.AddItem(p, "two", "d")
-	require.NoError(t, err)
+	addItem(t, s, p, "two", "d")
 	require.Equal(t, "two", next(t, calls).name(), "the first one is not sent again")
 	require.NoError(t, settled(s, 2))
 	giveTime(t, at)
@@ -150,8 +147,7 @@ func TestBrokenConnectionsAreTriedAgain(t *testing.T) {
 			}
 		}
 	})
-	_, err := s.AddItem(p, "t", "d")
-	require.NoError(t, err)
+	addItem(t, s, p, "t", "d")
 	a, b, c := next(t, calls), next(t, calls), next(t, calls)
 	require.Equal(t, a.raw, b.raw)
 	require.Equal(t, a.raw, c.raw)
@@ -164,8 +160,7 @@ func TestBrokenConnectionsAreTriedAgain(t *testing.T) {
 func TestAWebhookIsGivenUp(t *testing.T) {
 	t.Parallel()
 	s, p, _ := open(t, planetest.Options{RetryWait: time.Millisecond, HookURL: "http://127.0.0.1:1/"})
-	_, err := s.AddItem(p, "t", "d")
-	require.NoError(t, err)
+	addItem(t, s, p, "t", "d")
 	require.NoError(t, settled(s, 6))
 	s.Close()
 	require.Len(t, s.Deliveries(), 6)
@@ -179,8 +174,7 @@ func TestLostDoubledReordered(t *testing.T) {
 	add := func(name string, f planetest.Faults) {
 		t.Helper()
 		s.SetFaults(f)
-		_, err := s.AddItem(p, name, "d")
-		require.NoError(t, err)
+		addItem(t, s, p, name, "d")
 	}
 	add("lost", planetest.Faults{HookLost: 1})
 	add("doubled", planetest.Faults{HookDoubled: 1})
@@ -209,8 +203,7 @@ func TestClose(t *testing.T) {
 	s, p, _ := open(t, planetest.Options{RetryWait: time.Hour, HookURL: "http://127.0.0.1:1/"})
 	s.SetFaults(planetest.Faults{HookReordered: 0.5, Hold: time.Hour})
 	for range 20 {
-		_, err := s.AddItem(p, strings.Repeat("x", 10), "d")
-		require.NoError(t, err)
+		addItem(t, s, p, strings.Repeat("x", 10), "d")
 	}
 	s.Close()
 	s.Close()

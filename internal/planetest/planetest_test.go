@@ -77,8 +77,7 @@ func must(t *testing.T, method, url, body string) reply {
 func TestHabits(t *testing.T) {
 	t.Parallel()
 	s, p, at := open(t, planetest.Options{})
-	id, err := s.AddItem(p, "t", "<p>d</p>")
-	require.NoError(t, err)
+	id := addItem(t, s, p, "t", "<p>d</p>")
 	project := at + "/api/v1/workspaces/acme/projects/" + p + "/"
 	item := project + "work-items/" + id + "/"
 	elsewhere := s.AddProject("SHP", "Backlog")
@@ -125,8 +124,7 @@ func TestHabits(t *testing.T) {
 func TestStateIDIsIgnored(t *testing.T) {
 	t.Parallel()
 	s, p, at := open(t, planetest.Options{})
-	id, err := s.AddItem(p, "t", "d")
-	require.NoError(t, err)
+	id := addItem(t, s, p, "t", "d")
 	item := at + "/api/v1/workspaces/acme/projects/" + p + "/work-items/" + id + "/"
 	done := s.States(p)[2].ID
 	require.Equal(t, 200, must(t, "PATCH", item, `{"state_id":"`+done+`"}`).status)
@@ -143,8 +141,7 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	s, p, at := open(t, planetest.Options{})
 	for n := range 5 {
-		_, err := s.AddItem(p, fmt.Sprint(n), "d")
-		require.NoError(t, err)
+		addItem(t, s, p, fmt.Sprint(n), "d")
 	}
 	cursor, seen := "", map[any]bool{}
 	for page := range 3 {
@@ -178,8 +175,7 @@ func TestFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, p, at := open(t, planetest.Options{Seed: 7})
-			id, err := s.AddItem(p, "t", "d")
-			require.NoError(t, err)
+			id := addItem(t, s, p, "t", "d")
 			s.SetFaults(tt.faults)
 			r, err := request(t, "POST", at+"/api/v1/workspaces/acme/projects/"+p+"/work-items/"+id+"/comments/", token, `{"comment_html":"x"}`)
 			require.Equal(t, tt.status == 0, err != nil)

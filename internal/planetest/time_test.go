@@ -23,8 +23,7 @@ func TestWhatIsSavedIsUpdated(t *testing.T) {
 	t.Parallel()
 	s, p, at := open(t, planetest.Options{})
 	calls := receive(t, s, nil)
-	id, err := s.AddItem(p, "t", "d")
-	require.NoError(t, err)
+	id := addItem(t, s, p, "t", "d")
 	next(t, calls)
 	item := at + "/api/v1/workspaces/acme/projects/" + p + "/work-items/" + id + "/"
 	last := updated(t, item)
@@ -53,8 +52,7 @@ func TestADragIsSavedTwice(t *testing.T) {
 	const gap = 50 * time.Millisecond
 	s, p, at := open(t, planetest.Options{Drag: gap})
 	calls := receive(t, s, nil)
-	id, err := s.AddItem(p, "t", "d")
-	require.NoError(t, err)
+	id := addItem(t, s, p, "t", "d")
 	next(t, calls)
 	item := at + "/api/v1/workspaces/acme/projects/" + p + "/work-items/" + id + "/"
 	require.NoError(t, s.Move(id, "Done"))
@@ -81,8 +79,7 @@ func TestWebhooksAreWhole(t *testing.T) {
 	t.Parallel()
 	s, p, _ := open(t, planetest.Options{})
 	calls := receive(t, s, nil)
-	_, err := s.AddItem(p, "t", "<p>a <b>d</b></p>")
-	require.NoError(t, err)
+	addItem(t, s, p, "t", "<p>a <b>d</b></p>")
 	data := next(t, calls).body.Data
 	for _, key := range []string{
 		"description_json", "description_html", "description_stripped", "description_binary", "sort_order", "parent", "priority",
@@ -102,8 +99,7 @@ func TestColumnsAreKept(t *testing.T) {
 	t.Parallel()
 	s, p, at := open(t, planetest.Options{})
 	states := at + "/api/v1/workspaces/acme/projects/" + p + "/states/"
-	id, err := s.AddItem(p, "t", "d")
-	require.NoError(t, err)
+	id := addItem(t, s, p, "t", "d")
 	require.NoError(t, s.Move(id, "Done"))
 	list := s.States(p)
 	for state, want := range map[string]string{
@@ -134,8 +130,7 @@ func names(states []planetest.State) (out []string) {
 func TestProjectsAndTheirItems(t *testing.T) {
 	t.Parallel()
 	s, p, at := open(t, planetest.Options{})
-	id, err := s.AddItem(p, "t", "d")
-	require.NoError(t, err)
+	id := addItem(t, s, p, "t", "d")
 	project := func(id string) string { return at + "/api/v1/workspaces/acme/projects/" + id + "/" }
 	other := s.AddProject("SHP", "Backlog")
 	s.MoveTo(id, other)
@@ -166,4 +161,11 @@ func TestMembersAreListedToMembers(t *testing.T) {
 	require.NoError(t, json.NewDecoder(resp.Body).Decode(&list), "a plain array")
 	require.Equal(t, "ann@example.org", list[0]["email"])
 	require.Contains(t, list[0], "avatar")
+}
+
+func addItem(t *testing.T, s *planetest.Server, project, title, description string) (id string) {
+	t.Helper()
+	id, err := s.AddItem(project, title, description)
+	require.NoError(t, err)
+	return id
 }

@@ -3,7 +3,6 @@ package setup_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
-	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
@@ -61,12 +59,10 @@ func open(t *testing.T) *offices {
 // What the accounts know is read, and the rest is written.
 func TestPlaneAndGitHub(t *testing.T) {
 	f := open(t)
-	said, err := attempt(t, f.o)
-	require.NoError(t, err)
+	said := proposed(t, f.o)
 	require.Contains(t, said, `acme/shop: main is main, checks: ["build"]`)
 	require.NotContains(t, said, "-token")
-	r, err := projectfile.Load("projects.yaml")
-	require.NoError(t, err)
+	r := registry(t)
 	p := r.Projects.All()[0]
 	require.Equal(t, []string{f.project, "acme/shop", f.bare, "main", "SHOP", "build"}, []string{p.TrackerProject, p.Repo, p.CloneURL, p.Main, p.Prefix, p.Contexts[0]})
 	require.False(t, p.Plain())
@@ -79,13 +75,10 @@ func TestPlaneAndGitHub(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, s.Plane.Secret.Reveal(), s.GitHub.Secret.Reveal())
 	require.Contains(t, s.Clicks()[0], "make a webhook for work items (issues) to https://box.example.org/webhooks/tracker")
-	before, err := os.ReadFile(app.EnvFile)
-	require.NoError(t, err)
-	said, err = attempt(t, setup.Options{})
-	require.NoError(t, err)
+	before := contents(t, app.EnvFile)
+	said = proposed(t, setup.Options{})
 	require.Contains(t, said, "projects.yaml: has acme/shop, with cards SHOP-…; kept as it is\nsignalbox.env: complete, nothing was changed\n")
-	after, err := os.ReadFile(app.EnvFile)
-	require.NoError(t, err)
+	after := contents(t, app.EnvFile)
 	require.Equal(t, string(before), string(after))
 }
 
@@ -112,12 +105,10 @@ func TestWhatIsMissing(t *testing.T) {
 	shown, seen := true, []bool{}
 	o := f.o
 	o.Prefix, o.Echo = "S", func(on bool) { shown = on; seen = append(seen, on) }
-	_, err = attempt(t, o, "plane-token\n", "web\n")
-	require.NoError(t, err)
+	proposed(t, o, "plane-token\n", "web\n")
 	require.True(t, shown)
 	require.Equal(t, []bool{false, true}, seen)
-	body, err := os.ReadFile(app.EnvFile)
-	require.NoError(t, err)
+	body := contents(t, app.EnvFile)
 	require.Contains(t, string(body), "\nORCH_PLANE_TOKEN=plane-token\n", "serve finds it")
 }
 

@@ -27,11 +27,9 @@ func TestHowItIsTested(t *testing.T) {
 			said, err := attempt(t, setup.Options{}, "SHOP\n")
 			require.ErrorIs(t, err, setup.ErrStopped)
 			require.Contains(t, said, "Command that tests a commit, such as make test ["+c.want+"]: ")
-			said, err = attempt(t, setup.Options{Agent: "rehearse"})
-			require.NoError(t, err)
+			said = proposed(t, setup.Options{Agent: "rehearse"})
 			require.Equal(t, c.want != "none", strings.Contains(said, "nothing tests commits: --ci '"+c.want), said)
-			r, err := projectfile.Load("projects.yaml")
-			require.NoError(t, err)
+			r := registry(t)
 			require.True(t, r.Projects.All()[0].WithoutCI(), "nobody has agreed to it")
 		})
 	}
@@ -49,16 +47,14 @@ func TestToolOfTheDefault(t *testing.T) {
 	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY", "CODEX_API_KEY"} {
 		unset(t, name)
 	}
-	said, err := attempt(t, setup.Options{}, "SHOP\n", "none\n", "\n")
-	require.NoError(t, err)
+	said := proposed(t, setup.Options{}, "SHOP\n", "none\n", "\n")
 	require.Contains(t, said, "[claude]: ")
 	require.Contains(t, said, "nobody seems to be signed in at claude")
 
 	repository(t)
 	require.NoError(t, os.Mkdir(filepath.Join(home, ".codex"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(home, ".codex", "auth.json"), []byte("{}"), 0o600))
-	said, err = attempt(t, setup.Options{}, "SHOP\n", "none\n", "\n")
-	require.NoError(t, err)
+	said = proposed(t, setup.Options{}, "SHOP\n", "none\n", "\n")
 	require.Contains(t, said, "[codex]: ")
 	require.NotContains(t, said, "signed in")
 }
@@ -69,10 +65,8 @@ func TestClonedFromGitHub(t *testing.T) {
 	o := f.o
 	t.Setenv("ORCH_GITHUB_URL", o.GitHubURL)
 	o.GitHub, o.GitHubURL, o.Plane, o.CloneURL = false, "", false, ""
-	_, err := attempt(t, o)
-	require.NoError(t, err)
-	r, err := projectfile.Load("projects.yaml")
-	require.NoError(t, err)
+	proposed(t, o)
+	r := registry(t)
 	require.Equal(t, "acme/shop", r.Projects.All()[0].Repo)
 	require.Equal(t, "github", r.Projects.All()[0].HostName())
 
@@ -84,8 +78,29 @@ func TestClonedFromGitHub(t *testing.T) {
 		"/srv/github.com/acme": false,
 	} {
 		git(t, "remote", "set-url", "origin", origin)
-		said, err := attempt(t, setup.Options{Agent: "rehearse"})
-		require.NoError(t, err)
+		said := proposed(t, setup.Options{Agent: "rehearse"})
 		require.Equal(t, told, strings.Contains(said, "the repository was cloned from GitHub"), "%s: %s", origin, said)
 	}
+}
+
+func contents(t testing.TB, name string) []byte {
+	t.Helper()
+	body, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return body
+}
+
+func registry(t *testing.T) projectfile.Registry {
+	t.Helper()
+	r, err := projectfile.Load("projects.yaml")
+	require.NoError(t, err)
+	return r
+}
+
+// proposed is an attempt that succeeds.
+func proposed(t *testing.T, o setup.Options, typed ...string) string {
+	t.Helper()
+	said, err := attempt(t, o, typed...)
+	require.NoError(t, err)
+	return said
 }

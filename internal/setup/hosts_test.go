@@ -12,7 +12,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
-	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/setup"
@@ -60,12 +59,10 @@ func examine(t *testing.T, e app.Examination) (said string, wrong int) {
 // registry, and doctor makes the labels and the webhooks.
 func TestGiteaWithLabels(t *testing.T) {
 	server, o := forge(t)
-	said, err := attempt(t, o)
-	require.NoError(t, err)
+	said := proposed(t, o)
 	require.Contains(t, said, `acme/shop: main is main, checks: ["build"]`)
 	require.NotContains(t, said, "gitea-token")
-	r, err := projectfile.Load("projects.yaml")
-	require.NoError(t, err)
+	r := registry(t)
 	p := r.Projects.All()[0]
 	require.Equal(t, []string{"issues:acme/shop", "issues", "gitea", "SHOP", "build"}, []string{p.TrackerProject, p.Board, p.Host, p.Prefix, p.Contexts[0]})
 
@@ -83,14 +80,12 @@ func TestGiteaWithLabels(t *testing.T) {
 	}
 	require.Len(t, server.Issues().Labels("acme/shop"), len(stage.Statuses()))
 
-	said, err = attempt(t, setup.Options{})
-	require.NoError(t, err)
+	said = proposed(t, setup.Options{})
 	require.Contains(t, said, "projects.yaml: has acme/shop, with cards SHOP-…; kept as it is")
 	require.NotContains(t, said, "not taken")
 
 	o.Prefix, o.Main, o.CI, o.Agent = "OTHER", "trunk", "make test", "claude"
-	said, err = attempt(t, o)
-	require.NoError(t, err)
+	said = proposed(t, o)
 	for _, want := range []string{
 		"projects.yaml:11: project 1 (acme/shop): main: --main is not taken", "projects.yaml:12: project 1 (acme/shop): prefix: --prefix is not taken",
 		"projects.yaml:13: project 1 (acme/shop): ci: --ci is not taken", "signalbox.env:6: ORCH_AGENT is rehearse: --agent is not taken",
@@ -103,8 +98,7 @@ func TestGiteaWithLabels(t *testing.T) {
 // What init was given by the environment the next shell has too, from a file that nobody else reads.
 func TestTokensOfTheEnvironmentAreKept(t *testing.T) {
 	_, o := forge(t)
-	_, err := attempt(t, o)
-	require.NoError(t, err)
+	proposed(t, o)
 	pairs, err := app.ReadEnvFile(app.EnvFile) // refuses one that others may read
 	require.NoError(t, err)
 	require.Contains(t, pairs, "GITEA_TOKEN=gitea-token")
@@ -127,11 +121,9 @@ func TestNothingReports(t *testing.T) {
 			git(t, "commit", "--quiet", "-m", "on which nothing has reported")
 			git(t, "push", "--quiet", o.CloneURL, "main")
 			o.CI = c.command
-			said, err := attempt(t, o)
-			require.NoError(t, err)
+			said := proposed(t, o)
 			require.Contains(t, said, c.said)
-			body, err := os.ReadFile("projects.yaml")
-			require.NoError(t, err)
+			body := contents(t, "projects.yaml")
 			require.Contains(t, string(body), c.wrote)
 		})
 	}
@@ -179,8 +171,7 @@ func TestGiteaIsExamined(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, o := forge(t)
-			_, err := attempt(t, o)
-			require.NoError(t, err)
+			proposed(t, o)
 			said, wrong := examine(t, app.Examination{Fix: true})
 			require.Zero(t, wrong, said)
 			c.make(server)

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
-	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/gittest"
 	"github.com/signalbox-dev/signalbox/internal/setup"
@@ -79,11 +78,9 @@ func TestQuestions(t *testing.T) {
 		absent(t, "projects.yaml", app.EnvFile)
 		require.NoDirExists(t, "data")
 	}
-	said, err := attempt(t, setup.Options{}, answers...)
-	require.NoError(t, err)
+	said := proposed(t, setup.Options{}, answers...)
 	require.Contains(t, said, "Prefix of cards [MYSH]: Command that tests a commit, such as make test [none]: ")
-	r, err := projectfile.Load("projects.yaml")
-	require.NoError(t, err)
+	r := registry(t)
 	p := r.Projects.All()[0]
 	require.Equal(t, []string{"local/my.shop-2", "SHOP", "shop", "main", "git"}, []string{p.Repo, p.Prefix, p.TrackerProject, p.Main, p.Host})
 	require.Equal(t, [][]string{{"make", "test"}}, p.CI)
@@ -117,23 +114,18 @@ func TestWhatIsThereIsKept(t *testing.T) {
 	const mine = "# mine\nprojects:\n  - {tracker_project: other, host: git, repo: acme/other, clone_url: /srv/other.git, prefix: OTH}   # first"
 	require.NoError(t, os.WriteFile("projects.yaml", []byte(mine), 0o600))
 	require.NoError(t, os.WriteFile(app.EnvFile, []byte("ORCH_AGENT=claude # best"), 0o600))
-	said, err := attempt(t, setup.Options{Agent: "rehearse"})
-	require.NoError(t, err)
+	said := proposed(t, setup.Options{Agent: "rehearse"})
 	require.Contains(t, said, "projects.yaml: has acme/other, with cards OTH-…; kept as it is\nsignalbox.env:1: ORCH_AGENT is claude # best: --agent is not taken: change it here\nsignalbox.env: added ORCH_TRACKER, ORCH_ADMIN_TOKEN\n")
 	require.NoDirExists(t, "data", "nothing was to be done with this repository")
 
 	require.NoError(t, os.Unsetenv("ORCH_ADMIN_TOKEN"))
-	said, err = attempt(t, setup.Options{Repo: "acme/shop", CI: "./test.sh 'a b'"})
-	require.NoError(t, err)
+	said = proposed(t, setup.Options{Repo: "acme/shop", CI: "./test.sh 'a b'"})
 	require.Contains(t, said, "projects.yaml: added acme/shop, with cards SHOP-…\n")
-	body, err := os.ReadFile("projects.yaml")
-	require.NoError(t, err)
+	body := contents(t, "projects.yaml")
 	require.True(t, strings.HasPrefix(string(body), mine+"\n"), "%s", body)
-	r, err := projectfile.Load("projects.yaml")
-	require.NoError(t, err)
+	r := registry(t)
 	require.Equal(t, [][]string{{"./test.sh", "a b"}}, r.Projects.All()[1].CI)
-	body, err = os.ReadFile(app.EnvFile)
-	require.NoError(t, err)
+	body = contents(t, app.EnvFile)
 	require.True(t, strings.HasPrefix(string(body), "ORCH_AGENT=claude # best\n"), "%s", body)
 	require.Equal(t, 1, strings.Count(string(body), "ORCH_ADMIN_TOKEN="))
 	require.NotContains(t, string(body), "ORCH_EGRESS", "what is at work goes on")
@@ -141,11 +133,10 @@ func TestWhatIsThereIsKept(t *testing.T) {
 
 	const inline = "projects: [{tracker_project: other, host: git, repo: acme/other, clone_url: /srv/other.git, prefix: OTH}]\n"
 	require.NoError(t, os.WriteFile("projects.yaml", []byte(inline), 0o600))
-	_, err = attempt(t, setup.Options{Repo: "acme/shop"})
+	_, err := attempt(t, setup.Options{Repo: "acme/shop"})
 	require.ErrorContains(t, err, "the entry cannot be added: ")
 	require.ErrorContains(t, err, "Add it yourself, if the file is to stay as it is:\n  - tracker_project: \"shop\"\n")
-	body, err = os.ReadFile("projects.yaml")
-	require.NoError(t, err)
+	body = contents(t, "projects.yaml")
 	require.Equal(t, inline, string(body))
 }
 
@@ -205,10 +196,8 @@ func TestRepositoryElsewhere(t *testing.T) {
 	hub, err := filepath.Abs("../hub.git")
 	require.NoError(t, err)
 	t.Chdir(t.TempDir())
-	_, err = attempt(t, setup.Options{CloneURL: hub})
-	require.NoError(t, err)
-	r, err := projectfile.Load("projects.yaml")
-	require.NoError(t, err)
+	proposed(t, setup.Options{CloneURL: hub})
+	r := registry(t)
 	p := r.Projects.All()[0]
 	require.Equal(t, []string{"local/hub", "stable", hub, "HUB"}, []string{p.Repo, p.Main, p.CloneURL, p.Prefix})
 	require.NoDirExists(t, "data")

@@ -226,8 +226,7 @@ func TestSession(t *testing.T) {
 		// Another token ends all sessions.
 		c = w.signIn()
 		w.opt.Access = access.New(access.Options{AdminToken: "another", Store: w.opt.Access.Store, PublicRead: true})
-		pages, err := dashboard.Handler(w.opt)
-		require.NoError(w, err)
+		pages := handler(w, w.opt)
 		w.pages = pages
 		require.Equal(w, http.StatusUnauthorized, w.post("/tasks/1/retry", nil, "Cookie", "signalbox_session="+c.Value).status)
 	})

@@ -102,8 +102,7 @@ func TestFilesAreServed(t *testing.T) {
 	for _, wrong := range []string{"/files/none", "/files/..%2f..%2fx", "/files/" + url.PathEscape("' or 1=1 --")} {
 		require.Equal(t, http.StatusNotFound, d.request(http.MethodGet, card+wrong, nil).status, wrong)
 	}
-	pages, err := dashboard.Handler(dashboard.Options{Engine: d.engine, History: d.store, Access: access.New(access.Options{AdminToken: token}), Cards: d.board})
-	require.NoError(t, err)
+	pages := handler(t, dashboard.Options{Engine: d.engine, History: d.store, Access: access.New(access.Options{AdminToken: token}), Cards: d.board})
 	d.pages, d.bearer, d.cookie, d.from = pages, "", nil, "192.0.2.1:1"
 	for _, path := range []string{card, card + first} {
 		a := d.request(http.MethodGet, path, nil)
@@ -198,8 +197,7 @@ func TestFilesAreRemoved(t *testing.T) {
 	_, err = operator.Store.AddToken(t.Context(), given)
 	require.NoError(t, err)
 	admin := d.pages
-	d.pages, err = dashboard.Handler(dashboard.Options{Engine: d.engine, History: d.store, Access: operator, Cards: d.board})
-	require.NoError(t, err)
+	d.pages = handler(t, dashboard.Options{Engine: d.engine, History: d.store, Access: operator, Cards: d.board})
 	d.bearer = secret
 	require.NotContains(t, d.request(http.MethodGet, card, nil).body, card+"/files/"+theirs.ID+`"><button`)
 	a := d.post(card+"/files/"+theirs.ID, url.Values{})
@@ -217,9 +215,7 @@ func TestFilesAreRemoved(t *testing.T) {
 // A text of a card shows images that are on cards, from there; other texts name what they would show.
 func TestTextsShowImages(t *testing.T) {
 	d := signedIn(t)
-	var err error
-	d.pages, err = dashboard.Handler(dashboard.Options{Engine: d.engine, History: d.store, Access: access.New(access.Options{AdminToken: token, Local: true}), Cards: d.board, Markdown: markdown.Render})
-	require.NoError(t, err)
+	d.pages = handler(t, dashboard.Options{Engine: d.engine, History: d.store, Access: access.New(access.Options{AdminToken: token, Local: true}), Cards: d.board, Markdown: markdown.Render})
 	card := d.made("one")
 	file := strings.Repeat("0a", 16)
 	other := "board/cards/abcdefghijklmnopqrstuvwxyz/files/" + file

@@ -59,8 +59,7 @@ func newDesk(t *testing.T, adminToken string) *desk {
 		Runners: effects.Runners(effects.Deps{Store: d.store, Jobs: d.store, Projects: projects, Tracker: d.board, Host: host, Workspaces: place}),
 	}, orchestrator.Options{})
 	require.NoError(t, err)
-	d.pages, err = dashboard.Handler(dashboard.Options{Engine: d.engine, History: d.store, Access: access.New(access.Options{AdminToken: adminToken, Local: true, PublicRead: true}), Cards: d.board})
-	require.NoError(t, err)
+	d.pages = handler(t, dashboard.Options{Engine: d.engine, History: d.store, Access: access.New(access.Options{AdminToken: adminToken, Local: true, PublicRead: true}), Cards: d.board})
 	return d
 }
 

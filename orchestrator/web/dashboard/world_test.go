@@ -93,9 +93,7 @@ func inWorld(t *testing.T, change func(*dashboard.Options), f func(*world)) {
 		if change != nil {
 			change(&w.opt)
 		}
-		var err error
-		w.pages, err = dashboard.Handler(w.opt)
-		require.NoError(r, err)
+		w.pages = handler(r, w.opt)
 		f(w)
 	})
 }
@@ -220,3 +218,10 @@ func (w *world) request(method, prefix, path string, form url.Values, header ...
 }
 
 func (w *world) get(path string) answer { w.Helper(); return w.request(http.MethodGet, "", path, nil) }
+
+func handler(t testing.TB, o dashboard.Options) http.Handler {
+	t.Helper()
+	pages, err := dashboard.Handler(o)
+	require.NoError(t, err)
+	return pages
+}
