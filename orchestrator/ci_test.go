@@ -177,8 +177,9 @@ func TestCIBeforeTheMerge(t *testing.T) {
 	})
 }
 
-// A merge that waits for CI goes on when it is green.
-func TestCIGreenBeforeTheMerge(t *testing.T) {
+// beforeMerge has a card whose merge waits for CI.
+func beforeMerge(t *testing.T, f func(r *Rig, item string)) {
+	t.Helper()
 	Run(t, nil, func(r *Rig) {
 		item := r.Card(App, "x")
 		r.Place.SetScript(Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
@@ -187,6 +188,13 @@ func TestCIGreenBeforeTheMerge(t *testing.T) {
 		}))
 		r.ToDone(App, item)
 		r.Settle(time.Minute)
+		f(r, item)
+	})
+}
+
+// A merge that waits for CI goes on when it is green.
+func TestCIGreenBeforeTheMerge(t *testing.T) {
+	beforeMerge(t, func(r *Rig, item string) {
 		require.Zero(r, r.Host.Merges())
 		r.Host.SetChecks(r.Task(item).State.Head, githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"})
 		r.Settle(time.Minute)
@@ -235,14 +243,7 @@ func TestCIThatReportsNothing(t *testing.T) {
 
 // What waits for CI before its merge is not deployed yet, and can be rejected.
 func TestRejectedBeforeTheMerge(t *testing.T) {
-	Run(t, nil, func(r *Rig) {
-		item := r.Card(App, "x")
-		r.Place.SetScript(Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			r.SetCI(githost.CheckPending)
-			return GoodAgent(ctx, c, files)
-		}))
-		r.ToDone(App, item)
-		r.Settle(time.Minute)
+	beforeMerge(t, func(r *Rig, item string) {
 		require.Equal(r, stage.PhaseRetest, r.Task(item).State.Phase)
 		r.Set(item, stage.StatusRejected)
 		r.Settle(time.Minute)

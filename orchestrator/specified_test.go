@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -65,18 +66,28 @@ func TestCommentsAreReadAgain(t *testing.T) {
 	}
 }
 
+// reviewed has a task in review, as it is before the host tells of a review of its head by a person.
+func reviewed(r *Rig, by githost.Review) (item string, before task.Task) {
+	r.Helper()
+	r.Place.SetScript(Instead(stage.Reviewer, Hang))
+	item = r.Finish("x")
+	before = r.Task(item)
+	require.Equal(r, stage.Review, before.State.Stage)
+	by.SHA, by.At = before.State.Head, time.Now()
+	r.Host.AddReview(AppRepo, before.Branch, by)
+	r.HostHook(githost.Hook{
+		Kind: githost.HookReview, Repo: AppRepo, Branch: before.Branch, SHA: by.SHA, State: string(by.State), Sender: by.Author,
+	})
+	r.Settle(500 * time.Millisecond)
+	return item, before
+}
+
 // A person's review on the git host counts as the reviewer's: approval goes on, a
 // request for changes goes back with it.
 func TestReviewByAPerson(t *testing.T) {
 	for state, want := range map[githost.ReviewState]stage.Stage{githost.ReviewApproved: stage.Testing, githost.ReviewChangesRequested: stage.Development} {
 		Run(t, nil, func(r *Rig) {
-			r.Place.SetScript(Instead(stage.Reviewer, Hang))
-			item := r.Finish("x")
-			task := r.Task(item)
-			require.Equal(r, stage.Review, task.State.Stage)
-			r.Host.AddReview(AppRepo, task.Branch, githost.Review{Author: "kim", Permission: githost.PermissionWrite, State: state, SHA: task.State.Head, Body: "name it otherwise", At: time.Now()})
-			r.HostHook(githost.Hook{Kind: githost.HookReview, Repo: AppRepo, Branch: task.Branch, SHA: task.State.Head})
-			r.Settle(500 * time.Millisecond)
+			item, _ := reviewed(r, githost.Review{Author: "kim", Permission: githost.PermissionWrite, State: state, Body: "name it otherwise"})
 			r.Stands(item, want)
 			if want == stage.Development {
 				require.Contains(r, r.Task(item).State.Feedback, "name it otherwise")
@@ -89,13 +100,7 @@ func TestReviewByAPerson(t *testing.T) {
 func TestReviewByAStranger(t *testing.T) {
 	for _, state := range []githost.ReviewState{githost.ReviewApproved, githost.ReviewChangesRequested, githost.ReviewCommented} {
 		Run(t, nil, func(r *Rig) {
-			r.Place.SetScript(Instead(stage.Reviewer, Hang))
-			item := r.Finish("x")
-			task := r.Task(item)
-			require.Equal(r, stage.Review, task.State.Stage)
-			r.Host.AddReview(AppRepo, task.Branch, githost.Review{Author: "stranger", Permission: githost.PermissionRead, State: state, SHA: task.State.Head, At: time.Now()})
-			r.HostHook(githost.Hook{Kind: githost.HookReview, Repo: AppRepo, Branch: task.Branch, SHA: task.State.Head, State: string(state), Sender: "stranger"})
-			r.Settle(500 * time.Millisecond)
+			item, task := reviewed(r, githost.Review{Author: "stranger", Permission: githost.PermissionRead, State: state})
 			require.Equal(r, task.State, r.Task(item).State)
 			if state != githost.ReviewCommented {
 				x := r.Explain(item)

@@ -16,8 +16,7 @@ import (
 
 func TestLogDisk(t *testing.T) {
 	dir := t.TempDir()
-	r, err := agentcli.New(options(dir))
-	require.NoError(t, err)
+	r := newly(t, options(dir))
 	c := command(t, "echo hello")
 	c.TaskID = 7
 	require.Equal(t, work.ResultOK, r.Run(t.Context(), c).Kind)
@@ -43,8 +42,7 @@ func TestLogDisk(t *testing.T) {
 // A mark of a run that was killed goes with what is left of the run; half of one too.
 func TestMarks(t *testing.T) {
 	dir := t.TempDir()
-	r, err := agentcli.New(options(dir))
-	require.NoError(t, err)
+	r := newly(t, options(dir))
 	for _, name := range []string{"7.1.1.json", "7.2.1.json.new", "8.1.1.json"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "state", name), []byte(`{"task_id":7,"token":"x","boot":"before"}`), 0o600))
 	}
@@ -60,4 +58,18 @@ func TestMarks(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.EqualValues(t, 8, list[0].Task)
+}
+
+func contents(t testing.TB, name string) []byte {
+	t.Helper()
+	body, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return body
+}
+
+func newly(t testing.TB, o agentcli.Options) *agentcli.Runner {
+	t.Helper()
+	r, err := agentcli.New(o)
+	require.NoError(t, err)
+	return r
 }

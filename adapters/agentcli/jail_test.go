@@ -33,8 +33,7 @@ func jailed(t *testing.T, box work.Box, change func(*agentcli.Options)) (r *agen
 	if change != nil {
 		change(&o)
 	}
-	r, err = agentcli.New(o)
-	require.NoError(t, err)
+	r = newly(t, o)
 	return r, dir
 }
 

@@ -151,8 +151,7 @@ while :; do sleep ` + mark + `; done`
 			}
 			require.NoError(t, cmd.Process.Kill())
 			_ = cmd.Wait()
-			r, err := agentcli.New(options(dir))
-			require.NoError(t, err)
+			r := newly(t, options(dir))
 			require.NoError(t, r.Quiesce(t.Context(), 9))
 			for range 10 {
 				require.Empty(t, alive(t, mark))
@@ -167,8 +166,7 @@ while :; do sleep ` + mark + `; done`
 
 func children(t testing.TB, pid int) []int {
 	t.Helper()
-	body, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	require.NoError(t, err)
+	body := contents(t, fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	var out []int
 	for _, f := range strings.Fields(string(body)) {
 		n, err := strconv.Atoi(f)
@@ -181,8 +179,7 @@ func children(t testing.TB, pid int) []int {
 func TestQuiesceForgetsABrokenRecord(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r, err := agentcli.New(options(dir))
-	require.NoError(t, err)
+	r := newly(t, options(dir))
 	name := filepath.Join(dir, "state", "5.1.1.json")
 	require.NoError(t, os.WriteFile(name, []byte(`{"tok`), 0o600))
 	require.NoError(t, r.Quiesce(t.Context(), 5))
@@ -201,16 +198,14 @@ func write(t testing.TB, dir string, rec map[string]any) string {
 
 func boot(t testing.TB) string {
 	t.Helper()
-	body, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	require.NoError(t, err)
+	body := contents(t, "/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(body))
 }
 
 // startOf reads when a process began, in the kernel's ticks.
 func startOf(t testing.TB, pid int) uint64 {
 	t.Helper()
-	body, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	require.NoError(t, err)
+	body := contents(t, fmt.Sprintf("/proc/%d/stat", pid))
 	fields := strings.Fields(string(body[bytes.LastIndexByte(body, ')')+1:]))
 	n, err := strconv.ParseUint(fields[19], 10, 64)
 	require.NoError(t, err)
@@ -265,8 +260,7 @@ func TestQuiesceKnowsWhoIsWho(t *testing.T) {
 			dir, tree := t.TempDir(), t.TempDir()
 			o := options(dir)
 			o.TermGrace = 10 * time.Second
-			r, err := agentcli.New(o)
-			require.NoError(t, err)
+			r := newly(t, o)
 			at, env := "/", "X=1"
 			if c.inDir {
 				at = tree
@@ -305,8 +299,7 @@ func TestQuiesceStopsWaiting(t *testing.T) {
 	dir := t.TempDir()
 	o := options(dir)
 	o.TermGrace = time.Hour
-	r, err := agentcli.New(o)
-	require.NoError(t, err)
+	r := newly(t, o)
 	cmd := exec.Command("sh", "-c", `trap '' TERM; echo ready; while :; do sleep 0.05; done`)
 	cmd.Env = append(os.Environ(), "SIGNALBOX_RUN_TOKEN=stubborn")
 	out, err := cmd.StdoutPipe()
@@ -327,8 +320,7 @@ func TestKilledShim(t *testing.T) {
 	t.Parallel()
 	mark := aDay(t)
 	dir := t.TempDir()
-	r, err := agentcli.New(options(dir))
-	require.NoError(t, err)
+	r := newly(t, options(dir))
 	c := command(t, `(setsid sh -c 'trap "" TERM; exec sleep `+mark+`' &)
 trap '' TERM
 kill -9 $PPID

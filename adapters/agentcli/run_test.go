@@ -54,8 +54,7 @@ func newRunner(t testing.TB, change func(*agentcli.Options)) *agentcli.Runner {
 	if change != nil {
 		change(&o)
 	}
-	r, err := agentcli.New(o)
-	require.NoError(t, err)
+	r := newly(t, o)
 	return r
 }
 
@@ -96,8 +95,7 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"'"$line $S
 	require.Equal(t, "s", res.SessionID)
 	require.False(t, res.FinishedAt.Before(res.StartedAt))
 	require.FileExists(t, res.LogPath)
-	rest, err := os.ReadFile(filepath.Join(c.Dir, "rest"))
-	require.NoError(t, err)
+	rest := contents(t, filepath.Join(c.Dir, "rest"))
 	require.Equal(t, "Привет", string(rest))
 }
 
@@ -111,8 +109,7 @@ func TestRoomOfARun(t *testing.T) {
 	res := r.Run(t.Context(), c)
 	require.Equal(t, work.ResultFailed, res.Kind)
 	require.Regexp(t, `^stopped: its directories have grown by 11 MiB, and may by 8 MiB`, res.Reason)
-	out, err := os.ReadFile(res.LogPath)
-	require.NoError(t, err)
+	out := contents(t, res.LogPath)
 	require.Equal(t, "fits\n", string(out))
 }
 
@@ -195,8 +192,7 @@ env >env.txt; cat "$HOME/.claude/.credentials.json" >home.txt; touch "$TMPDIR/x"
 `), 0o755))
 	c.Agent.Use = filepath.Join(bin, "claude")
 	require.Equal(t, work.ResultOK, r.Run(t.Context(), c).Kind)
-	body, err := os.ReadFile(filepath.Join(c.Dir, "env.txt"))
-	require.NoError(t, err)
+	body := contents(t, filepath.Join(c.Dir, "env.txt"))
 	env := string(body)
 	require.NotContains(t, env, "secret")
 	require.NotContains(t, env, "CLAUDECODE")
@@ -204,8 +200,7 @@ env >env.txt; cat "$HOME/.claude/.credentials.json" >home.txt; touch "$TMPDIR/x"
 	require.NotContains(t, env, "SIGNALBOX_NUL")
 	require.Contains(t, env, "ANTHROPIC_API_KEY=passed on")
 	require.Contains(t, env, "/homes/7.3.1/home")
-	home, err := os.ReadFile(filepath.Join(c.Dir, "home.txt"))
-	require.NoError(t, err)
+	home := contents(t, filepath.Join(c.Dir, "home.txt"))
 	require.Equal(t, "signed in", string(home), "how the tool signs in is there")
 	require.NoDirExists(t, filepath.Dir(regexp.MustCompile(`(?m)^HOME=(.*)$`).FindStringSubmatch(env)[1]), "nothing of it is left")
 	require.Contains(t, env, "GIT_TERMINAL_PROMPT=0")
@@ -226,8 +221,7 @@ func TestEachToolSeesItsOwnKey(t *testing.T) {
 		c := command(t, "")
 		c.Agent.Use = filepath.Join(bin, tool)
 		require.Equal(t, work.ResultOK, newRunner(t, nil).Run(t.Context(), c).Kind)
-		body, err := os.ReadFile(filepath.Join(c.Dir, "env.txt"))
-		require.NoError(t, err)
+		body := contents(t, filepath.Join(c.Dir, "env.txt"))
 		var got []string
 		for _, found := range regexp.MustCompile(`(?m)^(\w+)=canary`).FindAllStringSubmatch(string(body), -1) {
 			got = append(got, found[1])
@@ -315,12 +309,10 @@ echo '{"type":"result","subtype":"success","result":"end"}'`)
 	res := newRunner(t, nil).Run(t.Context(), c)
 	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
 	require.Equal(t, "end", res.Summary)
-	body, err := os.ReadFile(res.LogPath)
-	require.NoError(t, err)
+	body := contents(t, res.LogPath)
 	require.LessOrEqual(t, len(body), 4096)
 	require.True(t, strings.HasPrefix(string(body), "first\nline 0\n"))
-	kind, err := os.ReadFile(filepath.Join(c.Dir, "kind"))
-	require.NoError(t, err)
+	kind := contents(t, filepath.Join(c.Dir, "kind"))
 	require.Contains(t, string(kind), "regular", "a pipe may lose the last words")
 }
 

@@ -32,8 +32,7 @@ echo '{"type":"result","subtype":"success","result":"'$say'"}'`
 	o.Presets = map[string]agentcli.Preset{"c": {
 		Argv: []string{"sh", "-c", script, "{prompt}"}, Format: agentout.Claude, ResumeFlag: "--resume=", Sessions: []string{".claude/projects"},
 	}}
-	r, err := agentcli.New(o)
-	require.NoError(t, err)
+	r := newly(t, o)
 	c := command(t, "")
 	c.Agent, c.Env["SIGNALBOX_TEST_DIR"] = work.Agent{Use: "c", Timeout: time.Minute}, c.Dir
 	return r, c, filepath.Join(dir, "state", "7.sessions")

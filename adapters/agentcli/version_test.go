@@ -19,8 +19,7 @@ func TestVersion(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "codex"), []byte("#!/bin/sh\necho no node >&2\nexit 1\n"), 0o700))
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("ANTHROPIC_API_KEY", "sk-very-secret")
-	r, err := agentcli.New(agentcli.Options{LogDir: t.TempDir(), StateDir: t.TempDir(), Shim: []string{"/bin/true"}})
-	require.NoError(t, err)
+	r := newly(t, agentcli.Options{LogDir: t.TempDir(), StateDir: t.TempDir(), Shim: []string{"/bin/true"}})
 	for _, agent := range []string{"claude", "claude --model opus"} {
 		said, err := r.Version(t.Context(), agent)
 		require.NoError(t, err)

@@ -34,9 +34,7 @@ func checking(t *testing.T, main, branch map[string]string) (*kit, gates.Facts) 
 	for name, body := range main {
 		k.pushMain(name, body)
 	}
-	var err error
-	k.g, err = gitcli.New(t.Context(), gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}})
-	require.NoError(t, err)
+	k.g = openGit(t, gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}})
 	dir := k.open()
 	for name, body := range branch {
 		write(t, dir, name, body)
@@ -165,8 +163,7 @@ func TestCheckInTheJail(t *testing.T) {
 	}, nil)
 	j := jail.System()
 	var err error
-	k.g, err = gitcli.New(t.Context(), gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}, Jail: &j})
-	require.NoError(t, err)
+	k.g = openGit(t, gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}, Jail: &j})
 	exit, stderr, err := k.g.RunCheck(t.Context(), []string{"./bin/check"}, s)
 	require.NoError(t, err)
 	require.Zero(t, exit, stderr)

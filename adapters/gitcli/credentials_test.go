@@ -53,8 +53,7 @@ func TestCredentials(t *testing.T) {
 	calls, logging := filepath.Join(t.TempDir(), "calls"), filepath.Join(t.TempDir(), "git")
 	write(t, filepath.Dir(logging), "git", "#!/bin/sh\n{ echo \"call $*\"; env; ls -l /proc/self/fd; cat /proc/self/fd/3 2>/dev/null; } >>"+calls+"\nexec git \"$@\"\n")
 	o := gitcli.Options{Root: k.root, Git: logging, Shared: true, Tokens: gitcli.FixedTokens(map[string]string{front.URL + "/": token, "https://git.example.org/": "another"})}
-	g, err := gitcli.New(t.Context(), o)
-	require.NoError(t, err)
+	g := openGit(t, o)
 	k.g, k.space.CloneURL = g, front.URL+"/"+filepath.Base(k.bare)
 	dir := k.open()
 	commit(t, dir, "a.go", "package a\n")

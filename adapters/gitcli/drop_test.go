@@ -40,10 +40,7 @@ func TestDropLeavesForeignCommits(t *testing.T) {
 	k.open()
 	begin := k.take().SHA
 	require.NoError(t, k.g.Push(ctx, k.space, begin, ""))
-	clone := filepath.Join(t.TempDir(), "c")
-	run(t, t.TempDir(), "clone", "--quiet", "--branch", k.space.Branch, k.bare, clone)
-	human := commit(t, clone, "human.txt", "x")
-	run(t, clone, "push", "--quiet", "origin", k.space.Branch)
+	human := k.pushByHand()
 	require.ErrorIs(t, k.g.Drop(ctx, k.space, "APP-1-7"), work.ErrMoved)
 	require.Equal(t, human, k.remoteHead())
 	s := k.space

@@ -72,8 +72,7 @@ func setup(t testing.TB) *kit {
 // restart is a new process over the same directory.
 func (k *kit) restart() {
 	k.Helper()
-	g, err := gitcli.New(k.Context(), gitcli.Options{Root: k.root})
-	require.NoError(k, err)
+	g := openGit(k, gitcli.Options{Root: k.root})
 	k.g = g
 }
 
@@ -221,6 +220,16 @@ func TestMainMovesOn(t *testing.T) {
 	require.Equal(t, moved, run(t, dir, "rev-parse", "origin/main"), "agents compare with the fresh main")
 }
 
+// pushByHand puts a person's commit onto the remote branch.
+func (k *kit) pushByHand() string {
+	k.Helper()
+	clone := filepath.Join(k.TempDir(), "c")
+	run(k, k.TempDir(), "clone", "--quiet", "--branch", k.space.Branch, k.bare, clone)
+	human := commit(k, clone, "human.txt", "x")
+	run(k, clone, "push", "--quiet", "origin", k.space.Branch)
+	return human
+}
+
 func TestPushRefuses(t *testing.T) {
 	t.Parallel()
 	k := setup(t)
@@ -228,10 +237,7 @@ func TestPushRefuses(t *testing.T) {
 	begin := k.take().SHA
 	ctx := t.Context()
 	require.NoError(t, k.g.Push(ctx, k.space, begin, ""))
-	clone := filepath.Join(t.TempDir(), "c")
-	run(t, t.TempDir(), "clone", "--quiet", "--branch", k.space.Branch, k.bare, clone)
-	human := commit(t, clone, "human.txt", "x")
-	run(t, clone, "push", "--quiet", "origin", k.space.Branch)
+	human := k.pushByHand()
 	head := commit(t, dir, "agent.txt", "x")
 	k.take()
 	require.ErrorIs(t, k.g.Push(ctx, k.space, head, begin), work.ErrMoved, "a person's commit is not overwritten")
@@ -262,11 +268,10 @@ func TestPushRefuses(t *testing.T) {
 func TestProtectedBranches(t *testing.T) {
 	t.Parallel()
 	k := setup(t)
-	g, err := gitcli.New(t.Context(), gitcli.Options{Root: k.root, Protected: []string{"release"}})
-	require.NoError(t, err)
+	g := openGit(t, gitcli.Options{Root: k.root, Protected: []string{"release"}})
 	s := k.space
 	s.Branch = "release"
-	_, err = g.Open(t.Context(), s, nil)
+	_, err := g.Open(t.Context(), s, nil)
 	require.ErrorIs(t, err, work.ErrProtected)
 }
 
@@ -331,4 +336,11 @@ func TestEmptyRemote(t *testing.T) {
 	run(t, k.bare, "update-ref", "-d", "refs/heads/main")
 	_, err := k.g.Open(t.Context(), k.space, nil)
 	require.ErrorContains(t, err, "main")
+}
+
+func openGit(t testing.TB, o gitcli.Options) *gitcli.Git {
+	t.Helper()
+	g, err := gitcli.New(t.Context(), o)
+	require.NoError(t, err)
+	return g
 }

@@ -20,8 +20,7 @@ func replicas(t *testing.T, n int) (first *kit, all []*kit) {
 	for range n {
 		k := *first
 		k.root = t.TempDir()
-		g, err := gitcli.New(t.Context(), gitcli.Options{Root: k.root, Shared: true})
-		require.NoError(t, err)
+		g := openGit(t, gitcli.Options{Root: k.root, Shared: true})
 		k.g = g
 		all = append(all, &k)
 	}
@@ -111,6 +110,17 @@ func TestAttemptThatWasGivenUp(t *testing.T) {
 	require.Equal(t, more, run(t, a.at(head).open(), "rev-parse", "HEAD"), "a checkout that is not behind is gone on from")
 }
 
+// twoReplicas are two of which one has published a commit of an agent.
+func twoReplicas(t *testing.T) (a, b *kit, head string) {
+	t.Helper()
+	_, all := replicas(t, 2)
+	head = commit(t, all[0].open(), "a.go", "package a\n")
+	all[0].take()
+	a, b = all[0].at(head), all[1].at(head)
+	require.NoError(t, a.g.Push(t.Context(), a.space, head, ""))
+	return a, b, head
+}
+
 // A replica has brought a branch up to date and died: before it could publish
 // the result, or before it could say so. Another publishes the same result, even
 // when main has moved since, and reports what was merged.
@@ -119,12 +129,7 @@ func TestCatchUpOfAnother(t *testing.T) {
 	for name, published := range map[string]bool{"before it was published": false, "after it was published": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, all := replicas(t, 2)
-			a, b := all[0], all[1]
-			head := commit(t, a.open(), "a.go", "package a\n")
-			a.take()
-			a, b = a.at(head), b.at(head)
-			require.NoError(t, a.g.Push(t.Context(), a.space, head, ""))
+			a, b, head := twoReplicas(t)
 			require.Equal(t, head, b.catchUp().SHA, "nothing to do")
 
 			base := a.pushMain("b.go", "package b\n")
@@ -157,12 +162,7 @@ func TestCatchUpOfAnother(t *testing.T) {
 // What a branch changes is judged against the main that it stands on, also by a replica that knew an older one.
 func TestChangedOnANewerMain(t *testing.T) {
 	t.Parallel()
-	_, all := replicas(t, 2)
-	a, b := all[0], all[1]
-	head := commit(t, a.open(), "a.go", "package a\n")
-	a.take()
-	a, b = a.at(head), b.at(head)
-	require.NoError(t, a.g.Push(t.Context(), a.space, head, ""))
+	a, b, head := twoReplicas(t)
 	_, err := b.g.Files(t.Context(), b.space, head)
 	require.NoError(t, err)
 	base := a.pushMain("b.go", "package b\n")

@@ -39,9 +39,7 @@ func hooking(t *testing.T, j *work.Jail, main map[string]string) (*kit, work.Che
 // shimmed is a new process that can run checks and hooks.
 func (k *kit) shimmed(j *work.Jail) {
 	k.Helper()
-	var err error
-	k.g, err = gitcli.New(k.Context(), gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}, Jail: j})
-	require.NoError(k, err)
+	k.g = openGit(k, gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}, Jail: j})
 }
 
 // hook runs a command that can be run.

@@ -68,8 +68,7 @@ func BenchmarkAttempt(b *testing.B) {
 func attempts(b *testing.B, fill func(io.Writer)) {
 	b.Helper()
 	bare, anchor := large(b, fill)
-	g, err := gitcli.New(b.Context(), gitcli.Options{Root: b.TempDir()})
-	require.NoError(b, err)
+	g := openGit(b, gitcli.Options{Root: b.TempDir()})
 	space := work.Workspace{
 		Repo: "acme/app", CloneURL: bare, Main: "main", Branch: "feature/APP-1-x", WorkItem: "APP-1", Task: 1, Identity: "1.1", Docs: "docs/work/APP-1",
 		Role: "developer",
@@ -85,6 +84,7 @@ func attempts(b *testing.B, fill func(io.Writer)) {
 	for b.Loop() {
 		for n := range 5 {
 			var at work.Checkout
+			var err error
 			step("open", n, func() {
 				at, err = g.Open(b.Context(), space, []work.File{{Path: "docs/work/APP-1/request.md", Body: []byte("# x\n")}})
 				require.NoError(b, err)

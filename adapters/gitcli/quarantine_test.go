@@ -205,8 +205,7 @@ func TestLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := setup(t)
-			g, err := gitcli.New(t.Context(), gitcli.Options{Root: k.root, Limits: limits})
-			require.NoError(t, err)
+			g := openGit(t, gitcli.Options{Root: k.root, Limits: limits})
 			k.g = g
 			dir := k.open()
 			before := k.take().SHA

@@ -243,8 +243,7 @@ func (k *kit) planting(x trap, log string) *gitcli.Git {
 	name := filepath.Join(k.TempDir(), "git")
 	write(k, filepath.Dir(name), "git", "#!/bin/sh\necho \"$*\" >>"+log+"\nfor repo in "+k.root+"/repos/*/*.git; do\n"+
 		"	[ -d \"$repo\" ] && cp -R "+x.dir+"/. \"$repo\"\ndone\nexec git \"$@\"\n")
-	g, err := gitcli.New(k.Context(), gitcli.Options{Root: k.root, Git: name})
-	require.NoError(k, err)
+	g := openGit(k, gitcli.Options{Root: k.root, Git: name})
 	return g
 }
 

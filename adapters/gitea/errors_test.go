@@ -55,11 +55,7 @@ func TestStatusesAndTheirClasses(t *testing.T) {
 			require.ErrorContains(t, err, "in its own words", "%s %+v", what, c)
 			require.NotContains(t, err.Error(), srv.URL)
 			require.NotContains(t, err.Error(), token)
-			require.Equal(t, c.again, fault.Retryable(err), "%s %+v: %v", what, c, err)
-			require.Equal(t, c.after, fault.After(err), "%s %+v", what, c)
-			if c.is != nil {
-				require.ErrorIs(t, err, c.is)
-			}
+			forgekit.IsClassed(t, err, c.again, c.after, c.is, fmt.Sprintf("%s %+v", what, c))
 		}
 	}
 }

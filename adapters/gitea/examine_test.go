@@ -7,29 +7,14 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 )
 
 // What a repository's pages of settings show is read as it is.
 func TestRepositoryAndProtection(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
-	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"fast-forward-only", "rebase", "squash"} })
-	r, err := k.client.Repository(t.Context(), repo)
-	require.NoError(t, err)
-	require.Equal(t, githost.Repository{Name: repo, CloneURL: "https://git.example.org/" + repo + ".git", DefaultBranch: "main", Push: true, Methods: []string{"squash", "rebase", "fast-forward-only"}}, r)
-	_, err = k.client.Repository(t.Context(), "acme/none")
-	require.ErrorIs(t, err, githost.ErrNotFound)
-
-	head := k.Server.Heads(repo)["main"]
-	b, err := k.client.Protection(t.Context(), repo, "main")
-	require.NoError(t, err)
-	require.Equal(t, githost.Protection{SHA: head}, b)
-	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Required["main"] = []string{"build", "e2e / *"} })
-	b, err = k.client.Protection(t.Context(), repo, "main")
-	require.NoError(t, err)
-	require.Equal(t, githost.Protection{SHA: head, Protected: true, Contexts: []string{"build", "e2e / *"}}, b)
-	_, err = k.client.Protection(t.Context(), repo, "a/b?c")
-	require.ErrorIs(t, err, githost.ErrNotFound)
+	want := githost.Repository{CloneURL: "https://git.example.org/" + repo + ".git", Methods: []string{"squash", "rebase", "fast-forward-only"}}
+	forgekit.Settings(open(t), []string{"fast-forward-only", "rebase", "squash"}, want, githost.Protection{}, "build", "e2e / *")
 }
 
 // Webhooks are for administrators. One that is registered here lacks nothing, however

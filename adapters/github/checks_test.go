@@ -125,8 +125,7 @@ func TestConclusionsOfTheDocs(t *testing.T) {
 		if slices.Contains([]string{"pending", "queued", "waiting"}, verdict) {
 			status, conclusion = verdict, ""
 		}
-		h, err := c.Decode("check_run", fmt.Appendf(nil, `{"check_run":{"head_sha":"a","status":%q,"conclusion":%q},"repository":{"full_name":"acme/shop"}}`, status, conclusion))
-		require.NoError(t, err)
+		h := decode(t, c, "check_run", fmt.Appendf(nil, `{"check_run":{"head_sha":"a","status":%q,"conclusion":%q},"repository":{"full_name":"acme/shop"}}`, status, conclusion))
 		require.Contains(t, string(body), fmt.Sprintf("\n| %s | %s |", verdict, h.State))
 	}
 }

@@ -72,8 +72,7 @@ func TestReviewsOfAMissingRepository(t *testing.T) {
 // A fork's branch of the same name is none of ours.
 func TestForks(t *testing.T) {
 	t.Parallel()
-	c, err := github.New(github.Options{Token: "t"})
-	require.NoError(t, err)
+	c := client(t, github.Options{Token: "t"})
 	h, err := c.Decode("pull_request", []byte(`{"action":"closed","number":3,"pull_request":{"number":3,"merged":true,"merge_commit_sha":"`+head40+`",
 		"head":{"ref":"feature/a","sha":"`+head40+`","repo":{"full_name":"mallory/shop"}}},"repository":{"full_name":"acme/shop"}}`))
 	require.NoError(t, err)
@@ -207,8 +206,7 @@ func TestContext(t *testing.T) {
 // What an event always has must be there.
 func TestHalfAHook(t *testing.T) {
 	t.Parallel()
-	c, err := github.New(github.Options{Token: "t"})
-	require.NoError(t, err)
+	c := client(t, github.Options{Token: "t"})
 	const of = `"repository":{"full_name":"acme/shop"}`
 	for body, event := range map[string]string{
 		`{"action":"closed","number":3,"pull_request":{"merged":true,"head":{"sha":"a"}},` + of + `}`:            "pull_request", // no merge commit
@@ -221,11 +219,9 @@ func TestHalfAHook(t *testing.T) {
 		_, err := c.Decode(event, []byte(body))
 		require.Error(t, err, body)
 	}
-	h, err := c.Decode("pull_request_review", []byte(`{"action":"edited","review":{"state":"approved","commit_id":"a"},"pull_request":{"number":1},`+of+`}`))
-	require.NoError(t, err)
+	h := decode(t, c, "pull_request_review", []byte(`{"action":"edited","review":{"state":"approved","commit_id":"a"},"pull_request":{"number":1},`+of+`}`))
 	require.Equal(t, githost.HookOther, h.Kind)
-	h, err = c.Decode("workflow_run", []byte(`{"action":"completed","workflow_run":{"head_sha":"a","head_branch":"x","status":"completed","head_repository":{"full_name":"mallory/shop"}},`+of+`}`))
-	require.NoError(t, err)
+	h = decode(t, c, "workflow_run", []byte(`{"action":"completed","workflow_run":{"head_sha":"a","head_branch":"x","status":"completed","head_repository":{"full_name":"mallory/shop"}},`+of+`}`))
 	require.Empty(t, h.Branch)
 }
 

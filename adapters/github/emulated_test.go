@@ -93,8 +93,7 @@ github:
 	made("kim", "PUT", in+"/contents/cart.go", object{"branch": "feature/a", "message": "m", "content": cart}, &file)
 	head := file.Commit.SHA
 
-	c, err := github.New(github.Options{BaseURL: base, Token: "box", HTTPClient: &http.Client{Timeout: time.Second, Transport: lacking{web.Transport}}})
-	require.NoError(t, err)
+	c := client(t, github.Options{BaseURL: base, Token: "box", HTTPClient: &http.Client{Timeout: time.Second, Transport: lacking{web.Transport}}})
 	ctx := t.Context()
 	require.NoError(t, c.Ping(ctx))
 	n := githost.NewPullRequest{Repo: name, Head: "feature/a", Base: "main", Title: "T", Body: "B"}

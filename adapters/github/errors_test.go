@@ -61,12 +61,7 @@ func TestStatusesAndTheirClasses(t *testing.T) {
 			deleted = read
 		}
 		for what, err := range map[string]error{"read": read, "write": deleted} {
-			require.Error(t, err, "%s %+v", what, c)
-			require.Equal(t, c.again, fault.Retryable(err), "%s %+v: %v", what, c, err)
-			require.Equal(t, c.after, fault.After(err), "%s %+v", what, c)
-			if c.is != nil {
-				require.ErrorIs(t, err, c.is)
-			}
+			forgekit.IsClassed(t, err, c.again, c.after, c.is, fmt.Sprintf("%s %+v", what, c))
 		}
 	}
 }

@@ -110,8 +110,7 @@ func TestNothingToMerge(t *testing.T) {
 
 func TestDecode(t *testing.T) {
 	t.Parallel()
-	c, err := github.New(github.Options{Token: "t"})
-	require.NoError(t, err)
+	c := client(t, github.Options{Token: "t"})
 	const branch = "feature/SHP-7-cart"
 	sha, old := strings.Repeat("a1", 20), strings.Repeat("b2", 20)
 	ci := func(action, state string, finished bool) githost.Hook {
@@ -164,8 +163,7 @@ func TestDecode(t *testing.T) {
 		_, err := c.Decode(event, []byte(bad))
 		require.Error(t, err, event)
 	}
-	h, err := c.Decode("unheard_of", []byte(`{}`))
-	require.NoError(t, err)
+	h := decode(t, c, "unheard_of", []byte(`{}`))
 	require.Equal(t, githost.HookOther, h.Kind)
 	_, err = c.Decode("unheard_of", []byte(`{`))
 	require.Error(t, err)
@@ -192,8 +190,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	c, err := github.New(github.Options{Token: "t"})
-	require.NoError(f, err)
+	c := client(f, github.Options{Token: "t"})
 	files, err := filepath.Glob("testdata/hooks/*.json")
 	require.NoError(f, err)
 	for _, file := range files {
@@ -208,4 +205,11 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("half a hook: %+v", h)
 		}
 	})
+}
+
+func decode(t testing.TB, c *github.Client, event string, body []byte) githost.Hook {
+	t.Helper()
+	h, err := c.Decode(event, body)
+	require.NoError(t, err)
+	return h
 }

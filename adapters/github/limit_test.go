@@ -61,8 +61,7 @@ func TestWaitingForCIKeepsTheLimit(t *testing.T) {
 			double = forgetest.NewGitHub(forgetest.Options{Token: token, Poll: 1000 * time.Hour})
 			r.Cleanup(double.Close)
 			require.NoError(r, double.AddRepo(orchestratortest.AppRepo, bare))
-			client, err := github.New(github.Options{BaseURL: "http://github", Token: token, HTTPClient: &http.Client{Transport: wire{double}}})
-			require.NoError(r, err)
+			client := client(r, github.Options{BaseURL: "http://github", Token: token, HTTPClient: &http.Client{Transport: wire{double}}})
 			r.SetCI("")
 			r.Place.OnPush = func(repo, branch, sha string) {
 				r.Pushed(repo, branch, sha)

@@ -104,8 +104,7 @@ func (f *forge) set(change func()) {
 // played runs an engine on GitHub as a forge answers for it, with the merge gate on for no repository.
 func played(t *testing.T, f *forge, test func(*orchestratortest.Rig)) {
 	t.Helper()
-	c, err := github.New(github.Options{BaseURL: "http://host", Token: token, HTTPClient: &http.Client{Transport: f}})
-	require.NoError(t, err)
+	c := client(t, github.Options{BaseURL: "http://host", Token: token, HTTPClient: &http.Client{Transport: f}})
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		r.Projects[0].Protected.None = true
 		var with effects.Deps

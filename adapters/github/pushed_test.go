@@ -27,15 +27,13 @@ func TestPushesAreTakenIn(t *testing.T) {
 		t.Run(event, func(t *testing.T) {
 			t.Parallel()
 			f := &forge{standing: "clean"}
-			c, err := github.New(github.Options{Token: token})
-			require.NoError(t, err)
+			c := client(t, github.Options{Token: token})
 			played(t, f, func(r *orchestratortest.Rig) {
 				item, pushed := r.Card(orchestratortest.App, "x"), ""
 				r.Place.SetScript(func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {
 					if cmd.Role == stage.Tester && pushed == "" {
 						pushed = r.PushUnheard(item, "", map[string]string{"theirs.go": "package theirs"})
-						hook, err := c.Decode(event, fmt.Appendf(nil, body, r.Task(item).Branch, pushed))
-						require.NoError(r, err)
+						hook := decode(r, c, event, fmt.Appendf(nil, body, r.Task(item).Branch, pushed))
 						r.HostHook(hook)
 						r.HostHook(hook)
 						<-ctx.Done()

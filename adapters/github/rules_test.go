@@ -19,8 +19,7 @@ import (
 // What is not read of a webhook may be anything, and what can be read elsewhere is.
 func TestHooksOfOthers(t *testing.T) {
 	t.Parallel()
-	c, err := github.New(github.Options{Token: "t"})
-	require.NoError(t, err)
+	c := client(t, github.Options{Token: "t"})
 	const of = `"repository":{"full_name":"acme/shop","pushed_at":{"odd":1}},"sender":{"login":"kim","id":"x"}`
 	for event, body := range map[string]string{
 		"discussion": `{"answer":{"id":"x"},"discussion":{"number":"odd"},` + of + `}`, "package": `{"package":{"package_version":{"release":"odd"}},` + of + `}`,
@@ -29,11 +28,9 @@ func TestHooksOfOthers(t *testing.T) {
 		require.NoError(t, err, event)
 		require.Equal(t, githost.HookOther, h.Kind)
 	}
-	h, err := c.Decode("check_run", []byte(`{"action":"rerequested","check_run":{"head_sha":"a","status":"queued","started_at":"yesterday","check_suite":{"head_branch":"x"}},`+of+`}`))
-	require.NoError(t, err)
+	h := decode(t, c, "check_run", []byte(`{"action":"rerequested","check_run":{"head_sha":"a","status":"queued","started_at":"yesterday","check_suite":{"head_branch":"x"}},`+of+`}`))
 	require.Equal(t, githost.Hook{Kind: githost.HookCI, Event: "check_run", Action: "rerequested", Repo: repo, SHA: "a", Branch: "x", State: "pending", Sender: "kim"}, h)
-	h, err = c.Decode("pull_request", []byte(`{"action":"closed","pull_request":{"number":3,"state":"closed","merged":true,"merge_commit_sha":"m","head":{"sha":"a","ref":"x","repo":null}},`+of+`}`))
-	require.NoError(t, err)
+	h = decode(t, c, "pull_request", []byte(`{"action":"closed","pull_request":{"number":3,"state":"closed","merged":true,"merge_commit_sha":"m","head":{"sha":"a","ref":"x","repo":null}},`+of+`}`))
 	require.Equal(t, githost.Hook{Kind: githost.HookMerged, Event: "pull_request", Action: "closed", Repo: repo, SHA: "a", Number: 3, MergeSHA: "m", State: "closed", Sender: "kim"}, h)
 }
 

@@ -17,8 +17,7 @@ func TestSignature(t *testing.T) {
 	body := []byte(`{"zen":"x"}`)
 	const good = "sha256=9c1cbf367262bfa438947512466d6195b85b28cfd040e1cf6b7b1081c4a3ec39"
 	client := func(secret string, insecure bool) *github.Client {
-		c, err := github.New(github.Options{Token: "t", Secrets: signature.Of(secret), Insecure: insecure})
-		require.NoError(t, err)
+		c := client(t, github.Options{Token: "t", Secrets: signature.Of(secret), Insecure: insecure})
 		return c
 	}
 	h := http.Header{}

@@ -46,8 +46,7 @@ func TestSeveralColumns(t *testing.T) {
 	item, err := c.Item(t.Context(), repo, id)
 	require.NoError(t, err)
 	require.Equal(t, stage.StatusInReview, item.Status, "the newest")
-	page, err := c.List(t.Context(), tracker.Query{ProjectID: repo, Statuses: []stage.Status{stage.StatusApproved, stage.StatusStop}})
-	require.NoError(t, err)
+	page := read(t, c.List, tracker.Query{ProjectID: repo, Statuses: []stage.Status{stage.StatusApproved, stage.StatusStop}})
 	require.Empty(t, page.Items, "it stands elsewhere")
 
 	d.fail(calls(d.kind)["LastMove"], faulttest.Final)
@@ -132,12 +131,10 @@ func TestCommentsMoveNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, before.UpdatedAt, after.UpdatedAt)
 		q := tracker.Query{ProjectID: repo, Statuses: []stage.Status{stage.StatusApproved}, Since: before.UpdatedAt}
-		page, err := c.List(t.Context(), q)
-		require.NoError(t, err)
+		page := read(t, c.List, q)
 		require.Equal(t, []tracker.Item{after}, page.Items)
 		q.Since = q.Since.Add(time.Second)
-		page, err = c.List(t.Context(), q)
-		require.NoError(t, err)
+		page = read(t, c.List, q)
 		require.Empty(t, page.Items)
 	}
 }
@@ -153,8 +150,7 @@ func TestLongList(t *testing.T) {
 			d.issues.SetOpen(repo, number(t, id), kim, n%2 == 0)
 		}
 		for _, statuses := range [][]stage.Status{nil, {stage.StatusApproved, stage.StatusRejected}} {
-			page, err := c.List(t.Context(), tracker.Query{ProjectID: repo, Statuses: statuses})
-			require.NoError(t, err)
+			page := read(t, c.List, tracker.Query{ProjectID: repo, Statuses: statuses})
 			require.Len(t, page.Items, 10)
 		}
 		columns, err := c.Columns(t.Context(), repo)
@@ -180,8 +176,7 @@ func TestListsAreCheap(t *testing.T) {
 		_, _ = w.Write([]byte(text))
 	})
 	list := func() tracker.Item {
-		page, err := c.List(t.Context(), tracker.Query{ProjectID: repo, Statuses: []stage.Status{stage.StatusStop}})
-		require.NoError(t, err)
+		page := read(t, c.List, tracker.Query{ProjectID: repo, Statuses: []stage.Status{stage.StatusStop}})
 		require.Len(t, page.Items, 1)
 		return page.Items[0]
 	}
@@ -195,8 +190,7 @@ func TestListsAreCheap(t *testing.T) {
 	list()
 	require.Equal(t, 3, logs)
 	issue = strings.ReplaceAll(issue, "STOP", "Done")
-	page, err := c.List(t.Context(), tracker.Query{ProjectID: repo})
-	require.NoError(t, err)
+	page := read(t, c.List, tracker.Query{ProjectID: repo})
 	require.Equal(t, stage.StatusDone, page.Items[0].Status)
 	require.Equal(t, 3, logs, "nobody requests anything by it")
 }

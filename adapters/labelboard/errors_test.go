@@ -118,8 +118,7 @@ func TestPullRequestsAreNoItems(t *testing.T) {
 		}[r.URL.Path]
 		_, _ = w.Write([]byte(text))
 	})
-	page, err := c.List(t.Context(), tracker.Query{ProjectID: repo})
-	require.NoError(t, err)
+	page := read(t, c.List, tracker.Query{ProjectID: repo})
 	require.Len(t, page.Items, 1)
 	require.Equal(t, c.ItemID(repo, 1), page.Items[0].ID)
 	refs, err := c.BlockedBy(t.Context(), repo, c.ItemID(repo, 1))

@@ -1,6 +1,7 @@
 package labelboard_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -275,4 +276,12 @@ func TestConformance(t *testing.T) {
 			})
 		})
 	}
+}
+
+// read asks a port, which is to answer.
+func read[Q, A any](t testing.TB, port func(context.Context, Q) (A, error), of Q) A {
+	t.Helper()
+	answer, err := port(t.Context(), of)
+	require.NoError(t, err)
+	return answer
 }

@@ -176,8 +176,7 @@ func TestReplicas(t *testing.T) {
 	require.NoError(t, err)
 	defer db.Close()
 	require.NoError(t, db.Ping(t.Context()), "whoever was killed in his turn has lost it")
-	jobs, err := db.Jobs(t.Context(), queue.Filter{Limit: 10_000_000})
-	require.NoError(t, err)
+	jobs := read(t, db.Jobs, queue.Filter{Limit: 10_000_000})
 	byID := map[string]queue.Status{}
 	for _, j := range jobs {
 		require.NotContains(t, byID, j.Kind, "a delivery became two jobs")

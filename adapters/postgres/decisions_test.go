@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
@@ -23,10 +22,8 @@ func TestOneEndOfMany(t *testing.T) {
 	url := pgtest.Open(t)
 	ctx := t.Context()
 	db := open(t, postgres.Options{URL: url})
-	host, err := pgx.Connect(ctx, url)
-	require.NoError(t, err)
-	defer host.Close(context.WithoutCancel(ctx))
-	_, err = db.Put(ctx, slicesOf(6, queue.Job{Pool: "p", DedupeKey: ""})...)
+	host := connect(t, url)
+	_, err := db.Put(ctx, slicesOf(6, queue.Job{Pool: "p", DedupeKey: ""})...)
 	require.NoError(t, err)
 	claims, err := db.Take(ctx, "p", "w", 6, time.Hour)
 	require.NoError(t, err)
@@ -153,11 +150,9 @@ func TestManyDecisions(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, entries, moves)
 	}
-	jobs, err := db.Jobs(ctx, queue.Filter{Pool: "effects", Limit: 100_000})
-	require.NoError(t, err)
+	jobs := read(t, db.Jobs, queue.Filter{Pool: "effects", Limit: 100_000})
 	require.Len(t, jobs, tasks*(moves/2+1))
-	jobs, err = db.Jobs(ctx, queue.Filter{Pool: "p", Limit: 100_000})
-	require.NoError(t, err)
+	jobs = read(t, db.Jobs, queue.Filter{Pool: "p", Limit: 100_000})
 	require.Len(t, jobs, tasks*moves)
 	agree(t, url)
 }

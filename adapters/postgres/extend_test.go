@@ -1,13 +1,11 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
@@ -33,9 +31,7 @@ func TestHeartbeatsOfTwoAttempts(t *testing.T) {
 	require.NoError(t, db.Finish(t.Context(), before, queue.Outcome{Kind: queue.OutcomeRetry}))
 	now := take()
 
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer c.Close(context.WithoutCancel(t.Context()))
+	c := connect(t, url)
 	for range 5 {
 		turn, err := c.Begin(t.Context())
 		require.NoError(t, err)

@@ -25,9 +25,7 @@ func TestLostAnswers(t *testing.T) {
 	server := pgtest.Open(t)
 	w, url := pgtest.NewWire(t, server)
 	db := open(t, postgres.Options{URL: url})
-	c, err := pgx.Connect(t.Context(), server)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	c := connect(t, server)
 	for _, deliver := range []int64{pgtest.Never, pgtest.AtOnce} {
 		for n := int64(1); n <= 6; n++ {
 			for step, call := range steps(t, db) {
@@ -39,8 +37,7 @@ func TestLostAnswers(t *testing.T) {
 				require.NoError(t, c.QueryRow(t.Context(), "select count(*), count(finished_at) from signalbox.jobs").Scan(&jobs, &finished))
 				require.Equal(t, []int{2, []int{0, 0, 2}[step]}, []int{jobs, finished}, "deliver=%v message=%d step=%d", deliver, n, step)
 			}
-			_, err := c.Exec(t.Context(), "delete from signalbox.jobs")
-			require.NoError(t, err)
+			execute(t, c, "delete from signalbox.jobs")
 		}
 	}
 	require.GreaterOrEqual(t, w.Cuts.Load(), int64(6), "each call is cut, before and after")
@@ -72,8 +69,7 @@ func TestLateRequest(t *testing.T) {
 		require.NoError(t, db.Ping(t.Context()))
 	})
 	require.EqualValues(t, 2, w.Cuts.Load())
-	jobs, err := db.Jobs(t.Context(), queue.Filter{Open: true})
-	require.NoError(t, err)
+	jobs := read(t, db.Jobs, queue.Filter{Open: true})
 	require.Len(t, jobs, 2)
 	for i, j := range jobs {
 		require.Equal(t, ids[i+2], j.ID)
@@ -195,8 +191,7 @@ func TestTerminated(t *testing.T) {
 	wg.Wait()
 	cancel()
 	killer.Wait()
-	list, err := db.Jobs(t.Context(), queue.Filter{})
-	require.NoError(t, err)
+	list := read(t, db.Jobs, queue.Filter{})
 	require.Len(t, list, jobs)
 	agree(t, url)
 }
@@ -244,8 +239,7 @@ func TestAway(t *testing.T) {
 	require.True(t, errors.As(err, &away), "%v", err)
 	require.NoError(t, s.Restart())
 	require.NoError(t, db.Ping(t.Context()))
-	jobs, err := db.Jobs(t.Context(), queue.Filter{})
-	require.NoError(t, err)
+	jobs := read(t, db.Jobs, queue.Filter{})
 	require.Len(t, jobs, 1)
 	require.Equal(t, ids[0], jobs[0].ID)
 }
@@ -256,19 +250,14 @@ func TestStandby(t *testing.T) {
 	url := pgtest.Open(t)
 	db := open(t, postgres.Options{URL: url, Patience: 50 * time.Millisecond})
 	require.NoError(t, db.Ping(t.Context()))
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer c.Close(t.Context())
+	c := connect(t, url)
 	demote := `do $$ begin execute format('alter database %I set default_transaction_read_only = on', current_database()); end $$`
 	promote := strings.ReplaceAll(demote, "= on", "= off")
-	_, err = c.Exec(t.Context(), demote)
-	require.NoError(t, err)
-	_, err = c.Exec(t.Context(), "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
-	require.NoError(t, err)
+	execute(t, c, demote)
+	execute(t, c, "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
 	var away *postgres.UnavailableError
 	require.True(t, errors.As(db.Ping(t.Context()), &away))
 	require.Contains(t, away.Error(), "read-only")
-	_, err = c.Exec(t.Context(), promote)
-	require.NoError(t, err)
+	execute(t, c, promote)
 	require.NoError(t, db.Ping(t.Context()))
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
@@ -84,11 +83,8 @@ func TestHistory(t *testing.T) {
 func database(t *testing.T, s *pgtest.Server, n int) string {
 	t.Helper()
 	name := fmt.Sprintf("history%d", n)
-	c, err := pgx.Connect(t.Context(), s.URL("postgres"))
-	require.NoError(t, err)
-	defer c.Close(t.Context())
-	_, err = c.Exec(t.Context(), "create database "+name)
-	require.NoError(t, err)
+	c := connect(t, s.URL("postgres"))
+	execute(t, c, "create database "+name)
 	return s.URL(name)
 }
 

@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -31,10 +30,8 @@ func TestWithTx(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Open(t)
 	db := open(t, postgres.Options{URL: url})
-	host, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer host.Close(context.WithoutCancel(t.Context()))
-	_, err = db.Put(t.Context(), queue.Job{Pool: "known", DedupeKey: "taken"})
+	host := connect(t, url)
+	_, err := db.Put(t.Context(), queue.Job{Pool: "known", DedupeKey: "taken"})
 	require.NoError(t, err)
 	jobs := []queue.Job{
 		{Pool: "p", Key: "k", DedupeKey: "d", Kind: "first", Payload: []byte("\x00\xff"), Holds: []string{"h"}, TaskID: 7, Lane: "l", Role: "r", Priority: -3, MaxAttempts: 5},
@@ -77,8 +74,7 @@ func TestWithTx(t *testing.T) {
 	claims, err := db.Take(t.Context(), "p", "w", 5, time.Minute)
 	require.NoError(t, err)
 	require.Empty(t, claims, "the others wait for the first, or for tomorrow")
-	list, err := db.Jobs(t.Context(), queue.Filter{Pool: "p"})
-	require.NoError(t, err)
+	list := read(t, db.Jobs, queue.Filter{Pool: "p"})
 	require.Equal(t, jobs[4].AvailableAt.UTC(), list[2].AvailableAt.UTC())
 	agree(t, url)
 }
@@ -91,10 +87,8 @@ func TestHostKeepsNobodyWaiting(t *testing.T) {
 	db, other := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
 	hosts := make([]pgx.Tx, 2)
 	for i := range hosts {
-		conn, err := pgx.Connect(t.Context(), url)
-		require.NoError(t, err)
-		defer conn.Close(context.WithoutCancel(t.Context()))
-		hosts[i], err = conn.Begin(t.Context())
+		var err error
+		hosts[i], err = connect(t, url).Begin(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, db.WithTx(hosts[i]).Put(t.Context(), queue.Job{Pool: "host", Kind: fmt.Sprint(i)}))
 	}
@@ -122,9 +116,7 @@ func TestManyOfAHost(t *testing.T) {
 	url := pgtest.Open(t)
 	db := open(t, postgres.Options{URL: url})
 	open(t, postgres.Options{URL: url})
-	host, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer host.Close(context.WithoutCancel(t.Context()))
+	host := connect(t, url)
 	const n = 1203
 	jobs := make([]queue.Job, n)
 	for i := range jobs {

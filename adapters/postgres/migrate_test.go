@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
@@ -22,9 +21,7 @@ import (
 func step8(t *testing.T) (url string) {
 	t.Helper()
 	url = pgtest.Open(t)
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer c.Close(t.Context())
+	c := connect(t, url)
 	exec := func(script string) {
 		_, err := c.PgConn().Exec(t.Context(), strings.ReplaceAll(script, "~", "signalbox.")).ReadAll()
 		require.NoError(t, err)
@@ -61,20 +58,15 @@ func TestStep8(t *testing.T) {
 	o := postgres.Options{URL: url, AllowUnsafe: true, Now: func() time.Time { return now }}
 	db := open(t, o)
 	hosts := func() bool {
-		jobs, err := db.Jobs(t.Context(), queue.Filter{Pool: "hosts"})
-		require.NoError(t, err)
+		jobs := read(t, db.Jobs, queue.Filter{Pool: "hosts"})
 		return len(jobs) == 1
 	}
 	require.Eventually(t, hosts, 20*time.Second, 10*time.Millisecond, "a host's job is moved into the queue")
 	claims, err := db.Take(t.Context(), "hosts", "w", 1, time.Minute)
 	require.NoError(t, err)
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer c.Close(t.Context())
-	_, err = c.Exec(t.Context(), "delete from signalbox.jobs where id = $1", claims[0].Job.ID)
-	require.NoError(t, err)
-	_, err = c.Exec(t.Context(), "delete from signalbox.depth where pool = 'hosts'")
-	require.NoError(t, err)
+	c := connect(t, url)
+	execute(t, c, "delete from signalbox.jobs where id = $1", claims[0].Job.ID)
+	execute(t, c, "delete from signalbox.depth where pool = 'hosts'")
 	agree(t, url)
 	_, err = db.Leases().Acquire(t.Context(), "l", "another", time.Minute)
 	var held *lease.Held
@@ -89,11 +81,8 @@ func TestStep8(t *testing.T) {
 func TestStep8IDs(t *testing.T) {
 	t.Parallel()
 	url := step8(t)
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer c.Close(t.Context())
-	_, err = c.Exec(t.Context(), "update signalbox.turn set ids = 5000; delete from signalbox.inbox")
-	require.NoError(t, err)
+	c := connect(t, url)
+	execute(t, c, "update signalbox.turn set ids = 5000; delete from signalbox.inbox")
 	ids, err := open(t, postgres.Options{URL: url}).Put(t.Context(), queue.Job{Pool: "p"}, queue.Job{Pool: "p"})
 	require.NoError(t, err)
 	require.Equal(t, []int64{5001, 5002}, ids)
@@ -104,11 +93,8 @@ func TestLaterLayout(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Open(t)
 	require.NoError(t, open(t, postgres.Options{URL: url}).Close())
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer c.Close(t.Context())
-	_, err = c.Exec(t.Context(), "update signalbox.turn set layout = 99")
-	require.NoError(t, err)
-	_, err = postgres.Open(t.Context(), postgres.Options{URL: url, AllowUnsafe: true})
+	c := connect(t, url)
+	execute(t, c, "update signalbox.turn set layout = 99")
+	_, err := postgres.Open(t.Context(), postgres.Options{URL: url, AllowUnsafe: true})
 	require.ErrorContains(t, err, "have layout 99 and this program reads 9: use the newer program")
 }

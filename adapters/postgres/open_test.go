@@ -54,9 +54,7 @@ func TestNewerTables(t *testing.T) {
 	db, err := postgres.Open(t.Context(), o)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer c.Close(t.Context())
+	c := connect(t, url)
 	var tables []string
 	rows, err := c.Query(t.Context(), "select tablename from pg_tables where schemaname = 'signalbox'")
 	require.NoError(t, err)
@@ -64,11 +62,9 @@ func TestNewerTables(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, tables, "jobs")
 	for _, table := range tables {
-		_, err := c.Exec(t.Context(), "alter table signalbox."+table+" add column of_tomorrow bigint not null default 7")
-		require.NoError(t, err)
+		execute(t, c, "alter table signalbox."+table+" add column of_tomorrow bigint not null default 7")
 	}
-	_, err = c.Exec(t.Context(), "insert into signalbox.migrations (version) values (9999)")
-	require.NoError(t, err)
+	execute(t, c, "insert into signalbox.migrations (version) values (9999)")
 	works(t, open(t, o))
 	agree(t, url)
 }
@@ -150,8 +146,7 @@ func TestClosed(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = db.Jobs(ctx, queue.Filter{})
 	require.ErrorIs(t, err, context.Canceled)
-	jobs, err := db.Jobs(t.Context(), queue.Filter{})
-	require.NoError(t, err)
+	jobs := read(t, db.Jobs, queue.Filter{})
 	require.Empty(t, jobs, "who gave up before his turn changes nothing")
 	require.NoError(t, db.Close())
 	require.NoError(t, db.Close(), "closing again is a success")

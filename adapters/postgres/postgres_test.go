@@ -56,10 +56,8 @@ func openerWith(t *testing.T, bounds map[string]int) func(t *testing.T, now func
 // empty deletes what a store has, which is faster than to make its tables anew.
 func empty(t *testing.T, url, schema string) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer c.Close(t.Context())
-	_, err = c.Exec(t.Context(), `do $$ declare t text; begin
+	c := connect(t, url)
+	_, err := c.Exec(t.Context(), `do $$ declare t text; begin
 		for t in select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = '`+schema+`' and tablename not in ('turn', 'migrations')
 		loop execute 'delete from ' || t; end loop; end $$`)
 	require.NoError(t, err)
@@ -124,4 +122,27 @@ func open(t *testing.T, o postgres.Options) *postgres.DB {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
+}
+
+// connect opens a connection beside the store's own.
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+func execute(t *testing.T, c *pgx.Conn, query string, args ...any) {
+	t.Helper()
+	_, err := c.Exec(t.Context(), query, args...)
+	require.NoError(t, err)
+}
+
+// read asks a port, which is to answer.
+func read[Q, A any](t testing.TB, port func(context.Context, Q) (A, error), of Q) A {
+	t.Helper()
+	answer, err := port(t.Context(), of)
+	require.NoError(t, err)
+	return answer
 }

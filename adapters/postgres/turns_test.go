@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
@@ -43,9 +42,7 @@ func TestTurn(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Open(t)
 	db := open(t, postgres.Options{URL: url})
-	host, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer host.Close(context.WithoutCancel(t.Context()))
+	host := connect(t, url)
 	other := open(t, postgres.Options{URL: url})
 	for range 3 {
 		tx, err := host.Begin(t.Context())
@@ -94,9 +91,7 @@ func TestTimeOfTheTurn(t *testing.T) {
 	db := open(t, postgres.Options{URL: url, Now: func() time.Time { return begin.Add(time.Duration(waited.Load())) }})
 	_, err := db.Put(t.Context(), queue.Job{Pool: "p"})
 	require.NoError(t, err)
-	host, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer host.Close(context.WithoutCancel(t.Context()))
+	host := connect(t, url)
 	for name, call := range map[string]func(ctx context.Context) (until time.Time, err error){
 		"lease": func(ctx context.Context) (time.Time, error) {
 			l, err := db.Leases().Acquire(ctx, "main", "me", time.Minute)
@@ -129,9 +124,7 @@ func TestTimeOfTheTurn(t *testing.T) {
 // waits returns when so many wait for a row.
 func waits(t *testing.T, url string, want int) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer c.Close(context.WithoutCancel(t.Context()))
+	c := connect(t, url)
 	require.Eventually(t, func() bool {
 		var n int
 		err := c.QueryRow(t.Context(), "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'").Scan(&n)

@@ -32,8 +32,7 @@ func TestCommandsOfTheManual(t *testing.T) {
 	}
 	t.Parallel()
 	const page = "../../docs/cli.md"
-	body, err := os.ReadFile(page)
-	require.NoError(t, err)
+	body := contents(t, page)
 	r := newNewcomer(t).read("ORCH_POLL=100ms", "SIGNALBOX_NAME=kim")
 	for _, line := range []string{
 		"mkdir app; cd app; git init --quiet --initial-branch=main; git commit --quiet --allow-empty -m Begin",

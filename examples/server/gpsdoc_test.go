@@ -3,7 +3,6 @@ package main
 import (
 	"log/slog"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -31,8 +30,7 @@ func TestTracksDocument(t *testing.T) {
 	defer srv.Close()
 	const documented = "http://localhost:8080"
 	here := strings.NewReplacer(documented, srv.URL, "/tmp/", t.TempDir()+"/") // others may run the same commands
-	text, err := os.ReadFile("../../docs/gps.md")
-	require.NoError(t, err)
+	text := contents(t, "../../docs/gps.md")
 	ran := map[string]bool{}
 	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		for _, step := range strings.Split("\n"+block[1], "\n$ ")[1:] {

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -29,8 +28,7 @@ type examples map[string]string
 // section is the text below a heading of the second level, up to the next; all of the page without one.
 func section(t *testing.T, file, heading string) string {
 	t.Helper()
-	body, err := os.ReadFile(file)
-	require.NoError(t, err)
+	body := contents(t, file)
 	if heading == "" {
 		return string(body)
 	}

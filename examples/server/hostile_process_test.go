@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -143,11 +142,9 @@ func TestHostileRequests(t *testing.T) {
 	}
 	var hooks [][]byte
 	for _, pattern := range []string{"../../adapters/plane/testdata/hooks/*.json", "../../adapters/github/testdata/hooks/*.json"} {
-		files, err := filepath.Glob(pattern)
-		require.NoError(t, err)
+		files := matches(t, pattern)
 		for _, name := range files {
-			body, err := os.ReadFile(name)
-			require.NoError(t, err)
+			body := contents(t, name)
 			hooks = append(hooks, body)
 		}
 	}

@@ -145,8 +145,7 @@ func TestFromNothing(t *testing.T) {
 	require.Equal(t, "?? projects.yaml", n.git(n.dir, "status", "--short"), "no secret can be committed")
 	files := map[string][]byte{}
 	for _, name := range []string{"projects.yaml", app.EnvFile, ".git/info/exclude", ".git/config"} {
-		body, err := os.ReadFile(n.path(name))
-		require.NoError(t, err)
+		body := contents(t, n.path(name))
 		files[name] = body
 	}
 	info, err := os.Stat(n.path(app.EnvFile))
@@ -159,8 +158,7 @@ func TestFromNothing(t *testing.T) {
 	require.Contains(t, said, "ORCH_AGENT is rehearse: --agent is not taken: change it here\n")
 	require.Contains(t, said, "signalbox.env: complete, nothing was changed\n")
 	for name, body := range files {
-		now, err := os.ReadFile(n.path(name))
-		require.NoError(t, err)
+		now := contents(t, n.path(name))
 		require.Equal(t, string(body), string(now), name)
 	}
 
@@ -171,23 +169,31 @@ func TestFromNothing(t *testing.T) {
 	require.Contains(t, report.Findings, app.Finding{Level: app.LevelOK, What: "APP", Text: "ci: ./ci.sh"})
 	require.Contains(t, report.Findings, app.Finding{Level: app.LevelOK, What: "APP", Text: "agent rehearse has run, as it will for cards"})
 
+	id, end := n.firstCard()
+	defer end()
+	require.Equal(t, "trunk "+n.task(id).MergeSHA, n.heads())
+	require.Equal(t, n.task(id).MergeSHA, n.git(n.dir, "ls-remote", "signalbox", "refs/heads/trunk")[:40], "it can be pulled")
+}
+
+// firstCard serves, until end is called, and takes a card to Done.
+func (n *newcomer) firstCard() (id string, end func()) {
+	n.Helper()
 	serve, log := n.command("serve")
-	require.NoError(t, serve.Start())
-	defer func() {
-		require.NoError(t, serve.Process.Signal(syscall.SIGTERM))
-		require.NoError(t, serve.Wait(), log)
-	}()
+	require.NoError(n, serve.Start())
+	end = func() {
+		require.NoError(n, serve.Process.Signal(syscall.SIGTERM))
+		require.NoError(n, serve.Wait(), log)
+	}
 	n.until("the server gets ready", func() bool {
 		var into any
 		return n.get("/readyz", &into)
 	})
 	kim, desk := n.sign(), n.desk()
-	id := kim.begin("app", "My first card")
-	n.until("the analyst finishes", func() bool { return story(t, desk, id).Column == string(stage.StatusInReview) })
+	id = kim.begin("app", "My first card")
+	n.until("the analyst finishes", func() bool { return story(n.T, desk, id).Column == string(stage.StatusInReview) })
 	kim.submit("board/cards/"+id+"/move", url.Values{"column": {"approved"}})
-	n.until("it is done", func() bool { return story(t, desk, id).Column == string(stage.StatusDone) && !owed(n.task(id)) })
-	require.Equal(t, "trunk "+n.task(id).MergeSHA, n.heads())
-	require.Equal(t, n.task(id).MergeSHA, n.git(n.dir, "ls-remote", "signalbox", "refs/heads/trunk")[:40], "it can be pulled")
+	n.until("it is done", func() bool { return story(n.T, desk, id).Column == string(stage.StatusDone) && !owed(n.task(id)) })
+	return id, end
 }
 
 // A rehearsal that fails says where and why, and one that is stopped leaves nothing either.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,8 +47,7 @@ func measured(t *testing.T, expr string) {
 
 // The alerts are about metrics that exist, and each says what is to be done.
 func TestAlerts(t *testing.T) {
-	body, err := os.ReadFile("packaging/monitoring/alerts.yaml")
-	require.NoError(t, err)
+	body := contents(t, "packaging/monitoring/alerts.yaml")
 	var file struct {
 		Groups []struct {
 			Name  string
@@ -75,8 +73,7 @@ func TestAlerts(t *testing.T) {
 // The dashboard's panels are about metrics that exist, do not overlap, and take the data
 // source that is chosen.
 func TestGrafana(t *testing.T) {
-	body, err := os.ReadFile("packaging/monitoring/grafana.json")
-	require.NoError(t, err)
+	body := contents(t, "packaging/monitoring/grafana.json")
 	var board struct {
 		Templating struct{ List []struct{ Name string } }
 		Panels     []struct {

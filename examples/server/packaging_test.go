@@ -23,8 +23,7 @@ import (
 // yamlParts are the documents of a YAML file.
 func yamlParts(t *testing.T, file string) (out []map[string]any) {
 	t.Helper()
-	body, err := os.ReadFile(file)
-	require.NoError(t, err)
+	body := contents(t, file)
 	for d := yaml.NewDecoder(bytes.NewReader(body)); ; {
 		var one map[string]any
 		err := d.Decode(&one)
@@ -64,8 +63,7 @@ func TestPackagedSettings(t *testing.T) {
 	name := regexp.MustCompile(`\bORCH_[A-Z0-9_]*[A-Z0-9]`)
 	var files []string
 	for _, pattern := range []string{"packaging/*", "../../docs/*.md", "../../*.md"} {
-		found, err := filepath.Glob(pattern)
-		require.NoError(t, err)
+		found := matches(t, pattern)
 		files = append(files, found...)
 	}
 	seen := 0
@@ -173,8 +171,7 @@ func TestUnit(t *testing.T) {
 	if err != nil {
 		t.Skip("systemd-analyze is not installed")
 	}
-	body, err := os.ReadFile("packaging/signalbox.service")
-	require.NoError(t, err)
+	body := contents(t, "packaging/signalbox.service")
 	require.Contains(t, string(body), "LoadCredential=orch:/etc/signalbox/credentials", "admin_token is orch_admin_token, which is ORCH_ADMIN_TOKEN")
 	unit := filepath.Join(t.TempDir(), "signalbox.service")
 	self, err := os.Executable()
@@ -188,8 +185,7 @@ func TestUnit(t *testing.T) {
 
 // What the demo has compiled the build takes from the cache: flags that change each package are the same.
 func TestDemoAndBuildShareTheCache(t *testing.T) {
-	body, err := os.ReadFile("../../Makefile")
-	require.NoError(t, err)
+	body := contents(t, "../../Makefile")
 	for _, command := range []string{"run -trimpath ./examples/demo", "build -trimpath -o bin/signalbox ./examples/server"} {
 		require.Contains(t, string(body), "$(GO) "+command)
 	}
@@ -199,23 +195,20 @@ func TestDemoAndBuildShareTheCache(t *testing.T) {
 // gets shorter.
 func TestPinned(t *testing.T) {
 	names := []string{"packaging/Dockerfile", "packaging/compose.yaml", "packaging/kubernetes.yaml"}
-	workflows, err := filepath.Glob("../../.github/workflows/*.yml")
-	require.NoError(t, err)
+	workflows := matches(t, "../../.github/workflows/*.yml")
 	require.NotEmpty(t, workflows)
 	named := regexp.MustCompile(`(?m)^\s*(?:- )?(?:uses:|image:|FROM) ([^\s#]+)`)
 	pinned := regexp.MustCompile(`@(?:[0-9a-f]{40}|sha256:[0-9a-f]{64})$`)
 	loose := map[string]bool{}
 	for _, name := range append(names, workflows...) {
-		body, err := os.ReadFile(name)
-		require.NoError(t, err)
+		body := contents(t, name)
 		for _, m := range named.FindAllStringSubmatch(string(body), -1) {
 			if !pinned.MatchString(m[1]) && m[1] != "scratch" {
 				loose[m[1]] = true
 			}
 		}
 	}
-	release, err := os.ReadFile("../../.github/workflows/release.yml")
-	require.NoError(t, err)
+	release := contents(t, "../../.github/workflows/release.yml")
 	pin, build := bytes.Index(release, []byte("sh examples/server/packaging/pin.sh examples/server/packaging/Dockerfile\n")), bytes.Index(release, []byte("build-push-action"))
 	require.True(t, 0 < pin && pin < build, "images are pinned before they are built with")
 	require.Equal(t, []string{
@@ -243,8 +236,7 @@ func TestUpdated(t *testing.T) {
 
 // A release is built of images by their digests, and of none that has no digest. The registry is a command here.
 func TestPin(t *testing.T) {
-	recipe, err := os.ReadFile("packaging/Dockerfile")
-	require.NoError(t, err)
+	recipe := contents(t, "packaging/Dockerfile")
 	digest := "sha256:" + strings.Repeat("0f", 32)
 	for resolve, want := range map[string]string{
 		"echo " + digest + " #": "", "echo sha256:0f #": "has no digest", "echo #": "has no digest", "false #": "cannot be read",
@@ -269,4 +261,12 @@ func TestPin(t *testing.T) {
 			require.Equal(t, pinned.Replace(string(recipe)), string(now))
 		}
 	}
+}
+
+// matches are the files of a pattern.
+func matches(t testing.TB, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	return files
 }

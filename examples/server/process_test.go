@@ -374,3 +374,10 @@ func (w *world) post(path string) int {
 	require.NoError(w, resp.Body.Close())
 	return resp.StatusCode
 }
+
+func contents(t testing.TB, name string) []byte {
+	t.Helper()
+	body, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return body
+}

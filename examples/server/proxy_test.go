@@ -82,8 +82,7 @@ func behind(t *testing.T, recipe, gatekeeper string, env ...string) *proxied {
 	if strings.Contains(recipe, "path") {
 		prefix = "/box"
 	}
-	body, err := os.ReadFile("packaging/" + recipe)
-	require.NoError(t, err)
+	body := contents(t, "packaging/"+recipe)
 	trusted, serve, as := "127.0.0.1/32", "signalbox serve", "root"
 	var socket, uid string
 	if strings.Contains(string(body), socketKind) {

@@ -45,8 +45,7 @@ func TestReleasedProgram(t *testing.T) {
 func TestReleaseToolsPinned(t *testing.T) {
 	read := func(name string) string {
 		t.Helper()
-		body, err := os.ReadFile(filepath.Join("../..", name))
-		require.NoError(t, err)
+		body := contents(t, filepath.Join("../..", name))
 		return string(body)
 	}
 	makefile, release := read("Makefile"), read(".github/workflows/release.yml")
@@ -57,8 +56,7 @@ func TestReleaseToolsPinned(t *testing.T) {
 		require.Len(t, got, 2, name)
 		require.Equal(t, want[1], got[1], name)
 	}
-	workflows, err := filepath.Glob("../../.github/workflows/*.yml")
-	require.NoError(t, err)
+	workflows := matches(t, "../../.github/workflows/*.yml")
 	for _, name := range workflows {
 		makefile += read(name[len("../../"):])
 	}

@@ -77,8 +77,7 @@ func (w *world) arm(workItem string) (mark string) {
 // arguments or the directory they work in.
 func (w *world) living(workItem, mark string) (out []string) {
 	w.Helper()
-	dirs, err := filepath.Glob("/proc/[0-9]*")
-	require.NoError(w, err)
+	dirs := matches(w, "/proc/[0-9]*")
 	for _, d := range dirs {
 		line, _ := os.ReadFile(d + "/cmdline") // a process that has ended meanwhile says nothing
 		env, _ := os.ReadFile(d + "/environ")
@@ -271,8 +270,7 @@ func TestStopOutlivesTheServer(t *testing.T) {
 // children are the processes that a process has started.
 func (w *world) children(pid int) (out []int) {
 	w.Helper()
-	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	require.NoError(w, err)
+	lists := matches(w, fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, list := range lists {
 		body, _ := os.ReadFile(list) // a thread may have ended
 		for _, f := range strings.Fields(string(body)) {

@@ -38,10 +38,8 @@ func TestChatForecasts(t *testing.T) {
 		o.Features, o.Messenger, o.Store = service.DefaultFeatures(), chat, store
 		s, err := service.New(o)
 		require.NoError(t, err)
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- s.Run(ctx, nil, nil) }()
-		defer func() { stop(); require.NoError(t, <-ended) }()
+		_, stop := running(t, s)
+		defer stop()
 		put := func(id string, status stage.Status) {
 			board.Put(tracker.Item{ID: id, ProjectID: "APP", Sequence: int64(id[0]), Title: "card " + id, Description: "d", Status: status})
 			time.Sleep(3 * time.Minute)

@@ -67,6 +67,15 @@ func get(h http.Handler, path string) *httptest.ResponseRecorder {
 	return w
 }
 
+// running runs a service until stop is called.
+func running(t *testing.T, s *service.Service) (ctx context.Context, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- s.Run(ctx, nil, nil) }()
+	return ctx, func() { cancel(); require.NoError(t, <-ended) }
+}
+
 // A tracker that can do what is required is enough: it is read, and cards are Done. What
 // lies on this machine for a task that nobody knows is removed.
 func TestBareTracker(t *testing.T) {
@@ -79,10 +88,8 @@ func TestBareTracker(t *testing.T) {
 		s, err := service.New(o)
 		require.NoError(t, err)
 		require.NotContains(t, s.Engine.Features(), "wait_comment", "the tracker cannot edit comments")
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- s.Run(ctx, nil, nil) }()
-		defer func() { stop(); require.NoError(t, <-ended) }()
+		ctx, stop := running(t, s)
+		defer stop()
 		put := func(id string, status stage.Status) {
 			board.Put(tracker.Item{ID: id, ProjectID: "APP", Sequence: int64(id[0]), Title: "t", Description: "d", Status: status})
 			time.Sleep(3 * time.Minute)

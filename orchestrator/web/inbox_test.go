@@ -177,16 +177,7 @@ func TestFullForTheBoard(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
 	k.crowd("127.0.0.1")
-	body := planetest.Encode(issue("state", map[string]any{"id": itemID("1"), "project": projectID}))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, k.url+"/webhooks/tracker", bytes.NewReader(body))
-	require.NoError(t, err)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-Plane-Signature", sign(planeSecret, body))
-	resp, err := http.DefaultClient.Do(req)
-	if err == nil {
-		resp.Body.Close()
-	}
-	require.ErrorIs(t, err, io.EOF)
+	require.ErrorIs(t, k.broken("1"), io.EOF)
 }
 
 // projectID is the board that is registered, in Plane's form.
@@ -210,4 +201,19 @@ func TestProbesAreAnswered(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodHead, "/webhooks/"+path, nil))
 		require.Equal(t, want, w.Code, path)
 	}
+}
+
+// broken sends a webhook of the board, and returns how its connection has ended.
+func (k *kit) broken(item string) error {
+	k.Helper()
+	body := planetest.Encode(issue("state", map[string]any{"id": itemID(item), "project": projectID}))
+	req, err := http.NewRequestWithContext(k.Context(), http.MethodPost, k.url+"/webhooks/tracker", bytes.NewReader(body))
+	require.NoError(k, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Plane-Signature", sign(planeSecret, body))
+	resp, err := http.DefaultClient.Do(req)
+	if err == nil {
+		resp.Body.Close()
+	}
+	return err
 }

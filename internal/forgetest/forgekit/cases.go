@@ -222,3 +222,36 @@ func FaultsOfWebhooks(k *Kit, keepsID bool) {
 	require.Error(k, k.Server.Redeliver("none"))
 	require.Eventually(k, func() bool { return len(k.Server.Deliveries()) == 3 }, 10*time.Second, time.Millisecond)
 }
+
+// Settings shows that what the pages of settings of a repository and of main show is read as it is: the ways of merging, and what
+// has to pass. none is the protection while nothing has to.
+func Settings(k *Kit, methods []string, want githost.Repository, none githost.Protection, contexts ...string) {
+	k.Helper()
+	k.Server.SetSettings(Repo, func(s *forgetest.Settings) { s.Methods = methods })
+	want.Name, want.DefaultBranch, want.Push = Repo, "main", true
+	r, err := k.Client.Repository(k.Context(), Repo)
+	require.NoError(k, err)
+	require.Equal(k, want, r)
+	_, err = k.Client.Repository(k.Context(), "acme/none")
+	require.ErrorIs(k, err, githost.ErrNotFound)
+	none.SHA = k.Server.Heads(Repo)["main"]
+	for _, want := range []githost.Protection{none, {SHA: none.SHA, Protected: true, Contexts: contexts}} {
+		b, err := k.Client.Protection(k.Context(), Repo, "main")
+		require.NoError(k, err)
+		require.Equal(k, want, b)
+		k.Server.SetSettings(Repo, func(s *forgetest.Settings) { s.Required["main"] = contexts })
+	}
+	_, err = k.Client.Protection(k.Context(), Repo, "a/b?c")
+	require.ErrorIs(k, err, githost.ErrNotFound)
+}
+
+// IsClassed looks what an error says of a later try, and whose sentinel its cause is.
+func IsClassed(t testing.TB, err error, again bool, after time.Duration, is error, about string) {
+	t.Helper()
+	require.Error(t, err, about)
+	require.Equal(t, again, fault.Retryable(err), "%s: %v", about, err)
+	require.Equal(t, after, fault.After(err), about)
+	if is != nil {
+		require.ErrorIs(t, err, is)
+	}
+}

@@ -38,8 +38,8 @@ type Client interface {
 	githost.Host
 	githost.Branches
 	githost.Receiver
+	githost.Examiner
 	Ping(ctx context.Context) error
-	Repository(ctx context.Context, repo string) (githost.Repository, error)
 }
 
 // Kit is a double with a repository, and a clone of it that somebody works in. An adapter adds its client.

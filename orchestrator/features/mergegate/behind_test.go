@@ -112,15 +112,7 @@ func TestBehindCostsNoRetry(t *testing.T) {
 // Of two tasks that are ready at once the second is tested on top of the first.
 func TestGateOffTwo(t *testing.T) {
 	gateOff(t, func(g *gateRig) {
-		one, two := g.Card(App, "one"), g.Card(App, "two")
-		for _, item := range []string{one, two} {
-			g.Set(item, stage.StatusToAnalyse)
-		}
-		g.Settle(10 * time.Second)
-		for _, item := range []string{one, two} {
-			g.Set(item, stage.StatusApproved)
-		}
-		g.Settle(10 * time.Minute)
+		one, two := g.both()
 		require.Len(g, g.forge.bases(), 2)
 		for _, item := range []string{one, two} {
 			g.Stands(item, stage.Done)

@@ -292,15 +292,7 @@ func TestMergeGateRestart(t *testing.T) {
 // the first.
 func TestMergeGateTwo(t *testing.T) {
 	mergeGate(t, func(g *gateRig) {
-		one, two := g.Card(App, "one"), g.Card(App, "two")
-		for _, item := range []string{one, two} {
-			g.Set(item, stage.StatusToAnalyse)
-		}
-		g.Settle(10 * time.Second)
-		for _, item := range []string{one, two} {
-			g.Set(item, stage.StatusApproved)
-		}
-		g.Settle(10 * time.Minute)
+		one, two := g.both()
 		g.Stands(one, stage.Done)
 		g.Stands(two, stage.Done)
 		require.Len(g, g.forge.bases(), 2)

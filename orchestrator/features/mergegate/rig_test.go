@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -129,4 +130,16 @@ func (g *gateRig) summary(item string) string {
 	g.Helper()
 	x := g.Explain(item)
 	return x.Summary
+}
+
+// both takes two cards as far as they come at the same time.
+func (g *gateRig) both() (one, two string) {
+	one, two = g.Card(App, "one"), g.Card(App, "two")
+	for _, to := range []stage.Status{stage.StatusToAnalyse, stage.StatusApproved} {
+		g.Set(one, to)
+		g.Set(two, to)
+		g.Settle(10 * time.Second)
+	}
+	g.Settle(10 * time.Minute)
+	return one, two
 }
