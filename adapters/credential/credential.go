@@ -81,7 +81,7 @@ const (
 const callMax = 30 * time.Second
 
 // Open implements agentcli.Link.
-func (l *Link) Open(ctx context.Context, x agentcli.LinkedRun) (agentcli.Opened, error) {
+func (l *Link) Open(ctx context.Context, x agentcli.LinkedRun) (none agentcli.Opened, err error) {
 	g := l.Grant(x.Repo, x.Role)
 	if g == nil {
 		return agentcli.Opened{Close: func() agentcli.Seen { return agentcli.Seen{} }}, nil
@@ -95,12 +95,12 @@ func (l *Link) Open(ctx context.Context, x agentcli.LinkedRun) (agentcli.Opened,
 	l.lives(f.ID, true)
 	if err := l.record(f); err != nil {
 		l.lives(f.ID, false)
-		return agentcli.Opened{}, fmt.Errorf("credential: %w", err)
+		return none, fmt.Errorf("credential: %w", err)
 	}
 	minted, err := l.mint(ctx, g, f)
 	if err != nil {
 		l.revoke(ctx, g, f, minted.Secret)
-		return agentcli.Opened{}, fmt.Errorf("credential of the %s: %w", x.Role, err)
+		return none, fmt.Errorf("credential of the %s: %w", x.Role, err)
 	}
 	until := ""
 	if !minted.Expires.IsZero() {

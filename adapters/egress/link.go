@@ -94,20 +94,20 @@ func (l *Link) log() *slog.Logger {
 }
 
 // open opens a proxy; pass are ports of this machine's loopback that are to be reached too.
-func (l *Link) open(ctx context.Context, entries []string, pass []uint16, j *work.Jail) (Way, error) {
+func (l *Link) open(ctx context.Context, entries []string, pass []uint16, j *work.Jail) (none Way, err error) {
 	rules, err := Parse(entries...)
 	if err != nil {
-		return Way{}, fmt.Errorf("egress: %w", err)
+		return none, fmt.Errorf("egress: %w", err)
 	}
 	p, err := listen(rules, l.Options)
 	if err != nil {
-		return Way{}, err
+		return none, err
 	}
 	w := Way{Env: p.env(), Proxy: p, close: p.Close}
 	var box *sockets
 	if j != nil && j.Alone() {
 		if box, err = newSockets(l.log()); err != nil {
-			return Way{}, fmt.Errorf("egress: %w", errors.Join(err, w.close()))
+			return none, fmt.Errorf("egress: %w", errors.Join(err, w.close()))
 		}
 		w.close = func() error { return errors.Join(p.Close(), box.close()) }
 	}
@@ -118,7 +118,7 @@ func (l *Link) open(ctx context.Context, entries []string, pass []uint16, j *wor
 		}
 		socket, err := box.lead(ctx, port)
 		if err != nil {
-			return Way{}, fmt.Errorf("egress: %w", errors.Join(err, w.close()))
+			return none, fmt.Errorf("egress: %w", errors.Join(err, w.close()))
 		}
 		w.Jail.Relays = append(w.Jail.Relays, work.Relay{Port: port, Socket: socket})
 	}

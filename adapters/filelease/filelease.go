@@ -130,24 +130,24 @@ type guarded struct {
 
 // read returns the stored lease with its expiry in terms of the wall clock as
 // it is now; the zero Lease (but for the epoch) when there is none.
-func (g *guarded) read(ttl time.Duration) (lease.Lease, error) {
+func (g *guarded) read(ttl time.Duration) (none lease.Lease, err error) {
 	epoch, err := g.epoch()
 	if err != nil {
-		return lease.Lease{}, err
+		return none, err
 	}
 	body, err := os.ReadFile(g.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return lease.Lease{Epoch: epoch}, nil
 	}
 	if err != nil {
-		return lease.Lease{}, err
+		return none, err
 	}
 	var r record
 	if json.Unmarshal(body, &r) != nil || r.Epoch < 1 {
 		return g.torn(epoch, ttl)
 	}
 	if r.Host != g.now.host {
-		return lease.Lease{}, fmt.Errorf("%w (%s, by %s)", ErrForeign, g.path, r.Host)
+		return none, fmt.Errorf("%w (%s, by %s)", ErrForeign, g.path, r.Host)
 	}
 	if r.Boot != "" && r.Boot == g.now.boot {
 		r.Expires = g.now.wall.Add(r.Until - g.now.up)

@@ -89,7 +89,7 @@ func (g *Git) makeAnew(ctx context.Context, p checkout, m mark) (_ mark, err err
 	if err := g.checkOut(ctx, p, m); err != nil {
 		return m, err
 	}
-	if err := g.putBeside(p, m); err != nil {
+	if err := g.putBeside(p); err != nil {
 		return m, err
 	}
 	if len(caches) > 0 {

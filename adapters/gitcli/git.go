@@ -237,8 +237,8 @@ func (g *Git) ref(ctx context.Context, repo, name string) (string, error) {
 }
 
 // ancestor reports whether a is b or one of b's ancestors.
-func (g *Git) ancestor(ctx context.Context, repo, a, b string) (bool, error) {
-	_, err := g.git(ctx, repo, "merge-base", "--is-ancestor", a, b)
+func (g *Git) ancestor(ctx context.Context, p checkout, a, b string) (bool, error) {
+	_, err := g.git(ctx, p.mirror, "merge-base", "--is-ancestor", a, b)
 	if exitCode(err) == 1 {
 		return false, nil
 	}

@@ -65,7 +65,7 @@ func (g *Git) fetchHandover(ctx context.Context, p checkout) error {
 		return err
 	}
 	if have != "" {
-		if newer, err := g.ancestor(ctx, p.mirror, p.Head, have); err != nil || newer {
+		if newer, err := g.ancestor(ctx, p, p.Head, have); err != nil || newer {
 			return err
 		}
 	}
@@ -162,7 +162,7 @@ func (g *Git) sameTask(ctx context.Context, p checkout, a, b string) (bool, erro
 	if err := g.fetchMain(ctx, p); err != nil {
 		return false, err
 	}
-	onMain, err := g.ancestor(ctx, p.mirror, strings.TrimSpace(out), "refs/remotes/origin/"+p.Main)
+	onMain, err := g.ancestor(ctx, p, strings.TrimSpace(out), "refs/remotes/origin/"+p.Main)
 	return !onMain, err
 }
 
@@ -194,7 +194,7 @@ func (g *Git) surpassed(ctx context.Context, p checkout, sha string) (bool, erro
 	if !g.opt.Shared || p.Head == "" {
 		return false, nil
 	}
-	has, err := g.ancestor(ctx, p.mirror, p.Head, sha)
+	has, err := g.ancestor(ctx, p, p.Head, sha)
 	return !has, err
 }
 

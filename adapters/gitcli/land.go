@@ -81,7 +81,7 @@ const squashed = "Signalbox-Squashed: "
 // landed is Contains for commits that the mirror has. What a line claims counts only of a commit with the very tree,
 // made on a main that the branch had.
 func (g *Git) landed(ctx context.Context, p checkout, tip, sha string) (as string, err error) {
-	if has, err := g.ancestor(ctx, p.mirror, sha, tip); err == nil && has {
+	if has, err := g.ancestor(ctx, p, sha, tip); err == nil && has {
 		return sha, nil
 	} else if err != nil {
 		return "", err
@@ -96,7 +96,7 @@ func (g *Git) landed(ctx context.Context, p checkout, tip, sha string) (as strin
 		if len(made) != 3 || made[1] != strings.TrimSpace(tree) {
 			continue
 		}
-		if stood, err := g.ancestor(ctx, p.mirror, made[2], sha); err != nil || stood {
+		if stood, err := g.ancestor(ctx, p, made[2], sha); err != nil || stood {
 			return made[0], err
 		}
 	}
@@ -173,7 +173,7 @@ func (g *Git) mayLand(ctx context.Context, p checkout, seen, sha string) (as str
 	if as, err = g.landed(ctx, p, seen, sha); as != "" || err != nil {
 		return as, err
 	}
-	stands, err := g.ancestor(ctx, p.mirror, seen, sha)
+	stands, err := g.ancestor(ctx, p, seen, sha)
 	if err == nil && !stands {
 		err = fmt.Errorf("%w: %s is at %.12s, which %.12s lacks", work.ErrMoved, p.Main, seen, sha)
 	}

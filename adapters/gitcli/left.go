@@ -99,7 +99,7 @@ func (g *Git) startAt(ctx context.Context, p checkout, m mark, branch, tip strin
 	if m.Behind || branch == "" || branch == m.Taken {
 		return tip
 	}
-	old, err := g.ancestor(ctx, p.mirror, branch, tip)
+	old, err := g.ancestor(ctx, p, branch, tip)
 	if err == nil && !old {
 		old, err = g.surpassed(ctx, p, branch)
 	}
@@ -115,7 +115,7 @@ func (g *Git) startAt(ctx context.Context, p checkout, m mark, branch, tip strin
 // startOn is the commit of a checkout's branch on top of the tip, if others have pushed meanwhile; the tip, if
 // it conflicts with that.
 func (g *Git) startOn(ctx context.Context, p checkout, tip, branch string) string {
-	if on, err := g.ancestor(ctx, p.mirror, tip, branch); err == nil && on {
+	if on, err := g.ancestor(ctx, p, tip, branch); err == nil && on {
 		return branch
 	}
 	defer g.lockMirror(ctx, p)()

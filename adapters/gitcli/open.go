@@ -15,19 +15,19 @@ import (
 )
 
 // Open implements work.Workspaces.
-func (g *Git) Open(ctx context.Context, s work.Workspace, first []work.File) (work.Checkout, error) {
+func (g *Git) Open(ctx context.Context, s work.Workspace, first []work.File) (none work.Checkout, err error) {
 	p, err := g.locate(s)
 	if err != nil {
-		return work.Checkout{}, err
+		return none, err
 	}
 	defer g.lock(p.dir)()
 	tip, err := g.branch(ctx, p, first)
 	if err != nil {
-		return work.Checkout{}, err
+		return none, err
 	}
 	start, left, err := g.salvage(ctx, p, tip)
 	if err = cmp.Or(ctx.Err(), err); err != nil { // what is there may not be saved yet
-		return work.Checkout{}, err
+		return none, err
 	}
 	next := mark{Task: s.Task, Taken: tip, Start: start, Role: s.Role, Writes: s.Writes, FromMain: s.FromMain}
 	for _, f := range s.Beside {

@@ -242,7 +242,7 @@ func (g *Git) checkOut(ctx context.Context, p checkout, m mark) error {
 }
 
 // putBeside writes the files of an attempt that no commit has, where the branch has none of the name.
-func (g *Git) putBeside(p checkout, m mark) error {
+func (g *Git) putBeside(p checkout) error {
 	root, err := os.OpenRoot(p.dir)
 	if err != nil {
 		return err

@@ -101,7 +101,7 @@ func (g *Git) contains(ctx context.Context, p checkout, tip, sha string) (bool, 
 			return false, err
 		}
 	}
-	return g.ancestor(ctx, p.mirror, sha, tip)
+	return g.ancestor(ctx, p, sha, tip)
 }
 
 // goesOn reports whether a commit stands on where the branch was left; on the branch's own first commit, where

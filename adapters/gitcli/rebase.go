@@ -15,18 +15,18 @@ import (
 // CatchUp implements work.Rebaser. The rebase is made in a checkout of its own
 // beside the mirror, so that neither a crash nor a conflict leaves anything half
 // done where agents work.
-func (g *Git) CatchUp(ctx context.Context, s work.Workspace, always bool) (work.CaughtUp, error) {
+func (g *Git) CatchUp(ctx context.Context, s work.Workspace, always bool) (none work.CaughtUp, err error) {
 	p, err := g.locate(s)
 	if err != nil {
-		return work.CaughtUp{}, err
+		return none, err
 	}
 	defer g.lock(p.dir)()
 	defer g.lockMirror(ctx, p)()
 	if err := g.fetchHandover(ctx, p); err != nil {
-		return work.CaughtUp{}, err
+		return none, err
 	}
 	if err := g.fetchMain(ctx, p); err != nil {
-		return work.CaughtUp{}, err
+		return none, err
 	}
 	if done, err := g.caughtUp(ctx, p); err != nil || done.SHA != "" {
 		return done, errors.Join(err, p.passBy(done.SHA))
@@ -36,26 +36,26 @@ func (g *Git) CatchUp(ctx context.Context, s work.Workspace, always bool) (work.
 		err = fmt.Errorf("%s has no branch %s in the mirror", p.Repo, p.Branch)
 	}
 	if err != nil {
-		return work.CaughtUp{}, err
+		return none, err
 	}
 	base, err := g.ref(ctx, p.mirror, "refs/remotes/origin/"+p.Main)
 	if err != nil {
-		return work.CaughtUp{}, err
+		return none, err
 	}
 	straight, err := g.standsOn(ctx, p, base, head, always)
 	if err != nil {
-		return work.CaughtUp{}, err
+		return none, err
 	}
 	tip := head
 	if !straight {
 		if tip, err = g.rebase(ctx, p, base, head); err != nil {
-			return work.CaughtUp{}, err
+			return none, err
 		}
 		if other, err := g.handOverOnto(ctx, p, tip); err != nil || other.SHA != "" {
 			return other, errors.Join(err, p.passBy(other.SHA))
 		}
 		if _, err := g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, tip, head); err != nil {
-			return work.CaughtUp{}, err
+			return none, err
 		}
 	}
 	return work.CaughtUp{SHA: tip, Base: base}, p.passBy(tip)
@@ -64,7 +64,7 @@ func (g *Git) CatchUp(ctx context.Context, s work.Workspace, always bool) (work.
 // standsOn reports whether a branch has all of main, and no merges when it is to
 // be straight.
 func (g *Git) standsOn(ctx context.Context, p checkout, base, head string, straight bool) (bool, error) {
-	ok, err := g.ancestor(ctx, p.mirror, base, head)
+	ok, err := g.ancestor(ctx, p, base, head)
 	if err != nil || !ok || !straight {
 		return ok, err
 	}
@@ -183,7 +183,7 @@ func (g *Git) TryMerge(ctx context.Context, s work.Workspace, sha string, at tim
 	if err != nil || main == "" {
 		return false, errors.Join(err, fmt.Errorf("%s has no commit of %s before %s in the mirror", p.Repo, p.Main, at))
 	}
-	has, err := g.ancestor(ctx, p.mirror, main, sha)
+	has, err := g.ancestor(ctx, p, main, sha)
 	if err == nil && !has {
 		_, err = g.mergeTree(ctx, p, sha, main, main)
 	}

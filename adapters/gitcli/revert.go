@@ -80,7 +80,7 @@ func (g *Git) landedFrom(ctx context.Context, p checkout, l work.Landing) (strin
 		return "", fmt.Errorf("%w: commit %q or %q", work.ErrBadName, l.Merge, l.Head)
 	}
 	unclear := &fault.Error{Text: fmt.Sprintf("it cannot be seen what %.12s has brought to %s", l.Merge, p.Main)}
-	on, err := g.ancestor(ctx, p.mirror, l.Merge, "refs/remotes/origin/"+p.Main)
+	on, err := g.ancestor(ctx, p, l.Merge, "refs/remotes/origin/"+p.Main)
 	if err != nil || !on {
 		return "", errors.Join(unclear, err)
 	}

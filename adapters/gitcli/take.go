@@ -67,7 +67,7 @@ func (g *Git) growLocked(ctx context.Context, p checkout, commit func(p checkout
 
 // take brings the commits of a checkout into the mirror. While it reads what an
 // agent has written it does not hold the mirror's lock.
-func (g *Git) take(ctx context.Context, p checkout) (work.Tip, error) {
+func (g *Git) take(ctx context.Context, p checkout) (none work.Tip, err error) {
 	defer g.lock(p.dir)()
 	m, _ := p.readMark()
 	own := p.heads().branch
@@ -76,29 +76,29 @@ func (g *Git) take(ctx context.Context, p checkout) (work.Tip, error) {
 	}
 	if own != "" {
 		if err := g.fetchOwn(ctx, p, m.Taken, own); err != nil {
-			return work.Tip{}, err
+			return none, err
 		}
 		if err := g.within(ctx, p, m, own); err != nil {
-			return work.Tip{}, err
+			return none, err
 		}
 	}
 	defer g.lockMirror(ctx, p)()
 	before, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
 	if err != nil {
-		return work.Tip{}, err
+		return none, err
 	}
 	if own != "" && before != "" && before != m.Taken { // an agent may have made its own commits anew
-		if follows, err := g.ancestor(ctx, p.mirror, before, own); err != nil || !follows { // others have pushed meanwhile: see Join
+		if follows, err := g.ancestor(ctx, p, before, own); err != nil || !follows { // others have pushed meanwhile: see Join
 			return work.Tip{SHA: own, SameCode: []string{own}, Changed: true}, err
 		}
 	}
 	if own != "" {
 		if _, err := g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, own); err != nil {
-			return work.Tip{}, err
+			return none, err
 		}
 		m.Taken = own
 		if err := p.writeMark(m); err != nil {
-			return work.Tip{}, err
+			return none, err
 		}
 	}
 	tip, err := g.tip(ctx, p)
@@ -107,16 +107,16 @@ func (g *Git) take(ctx context.Context, p checkout) (work.Tip, error) {
 }
 
 // Tip implements work.Mirror.
-func (g *Git) Tip(ctx context.Context, s work.Workspace) (work.Tip, error) {
+func (g *Git) Tip(ctx context.Context, s work.Workspace) (none work.Tip, err error) {
 	p, err := g.locate(s)
 	if err != nil {
-		return work.Tip{}, err
+		return none, err
 	}
 	if err := g.obtainLocked(ctx, p); err != nil {
-		return work.Tip{}, err
+		return none, err
 	}
 	if _, err := os.Stat(p.mirror); err != nil {
-		return work.Tip{}, nil
+		return none, nil
 	}
 	return g.tip(ctx, p)
 }
@@ -275,7 +275,7 @@ func (g *Git) begun(ctx context.Context, p checkout) (string, error) {
 	if strings.TrimSpace(message) != begin(p) || !commitID(parents) {
 		return "", nil
 	}
-	if ours, err := g.ancestor(ctx, p.mirror, parents, "refs/remotes/origin/"+p.Main); err != nil || !ours {
+	if ours, err := g.ancestor(ctx, p, parents, "refs/remotes/origin/"+p.Main); err != nil || !ours {
 		return "", err
 	}
 	return seen, nil
@@ -291,7 +291,7 @@ func (g *Git) dropRemote(ctx context.Context, p checkout, tip, other string) err
 		known, err := g.ref(ctx, p.mirror, seen)
 		ours := false
 		if err == nil && known != "" && tip != "" {
-			ours, err = g.ancestor(ctx, p.mirror, seen, tip)
+			ours, err = g.ancestor(ctx, p, seen, tip)
 		}
 		if err != nil {
 			return err
@@ -317,7 +317,7 @@ func (g *Git) mayReplace(ctx context.Context, p checkout, seen, expected, sha st
 	known, err := g.ref(ctx, p.mirror, seen)
 	ok := false
 	if err == nil && known != "" { // else the mirror, which has all of sha, does not stand on it
-		ok, err = g.ancestor(ctx, p.mirror, seen, sha)
+		ok, err = g.ancestor(ctx, p, seen, sha)
 	}
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: %s is at %.12s and has commits that we do not know", work.ErrMoved, p.Branch, seen)

@@ -17,8 +17,8 @@ const service = "gitea"
 // Error is a failure of the API. Its cause is githost's sentinel, if one applies.
 type Error = restclient.Error
 
-func (c *Client) get(ctx context.Context, what, path string, q url.Values, out any) error {
-	_, err := c.call(ctx, what, http.MethodGet, path, q, nil, out)
+func (c *Client) get(ctx context.Context, what, path string, out any) error {
+	_, err := c.call(ctx, what, http.MethodGet, path, nil, nil, out)
 	return err
 }
 

@@ -45,7 +45,7 @@ func (c *Client) remarks(ctx context.Context, at string, all map[int64]review) (
 		if all[id].Comments == 0 || all[id].State == "PENDING" {
 			continue
 		}
-		if err = c.get(ctx, "the comments of a review", fmt.Sprintf("%s/reviews/%d/comments", at, id), nil, &rows); err != nil {
+		if err = c.get(ctx, "the comments of a review", fmt.Sprintf("%s/reviews/%d/comments", at, id), &rows); err != nil {
 			return nil, err
 		}
 		if out = append(out, rows...); len(out) >= 2*githost.LineCommentsMax {
@@ -59,8 +59,8 @@ func (c *Client) remarks(ctx context.Context, at string, all map[int64]review) (
 // LineComments implements githost.Details.
 func (c *Client) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
 	pr, err := c.find(ctx, repo, branch, "", "all")
-	if e := (*Error)(nil); errors.Is(err, githost.ErrNotFound) && !errors.As(err, &e) {
-		return nil, nil // the repository answered: there is none
+	if restclient.IsAbsent(err) {
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err

@@ -10,10 +10,10 @@ import (
 
 // Repository implements githost.Examiner. Its name is the new one of a renamed repository,
 // and its methods are in the order in which Merge takes them.
-func (c *Client) Repository(ctx context.Context, repo string) (githost.Repository, error) {
+func (c *Client) Repository(ctx context.Context, repo string) (none githost.Repository, err error) {
 	at, err := repoPath(repo)
 	if err != nil {
-		return githost.Repository{}, err
+		return none, err
 	}
 	var r struct {
 		ID            int64  `json:"id"`
@@ -29,11 +29,11 @@ func (c *Client) Repository(ctx context.Context, repo string) (githost.Repositor
 		FastForward   bool `json:"allow_fast_forward_only_merge"`
 	}
 	what := "the repository " + repo
-	if err := c.get(ctx, what, at, nil, &r); err != nil {
-		return githost.Repository{}, err
+	if err := c.get(ctx, what, at, &r); err != nil {
+		return none, err
 	}
 	if r.FullName == "" {
-		return githost.Repository{}, unreadable(what)
+		return none, unreadable(what)
 	}
 	c.names.Learn(repo, r.FullName, r.ID)
 	out := githost.Repository{
@@ -76,7 +76,7 @@ func (c *Client) protection(ctx context.Context, repo, name string) (b branch, e
 		return b, err
 	}
 	what := "the branch " + name + " of " + repo
-	if err := c.get(ctx, what, at, nil, &b); err != nil {
+	if err := c.get(ctx, what, at, &b); err != nil {
 		return b, err
 	}
 	if b.Commit.ID == "" {

@@ -102,7 +102,7 @@ func (c *Client) Ping(ctx context.Context) error {
 func (c *Client) me(ctx context.Context) (string, error) {
 	const what = "the token's account"
 	var me user
-	if err := c.get(ctx, what, "/user", nil, &me); err != nil {
+	if err := c.get(ctx, what, "/user", &me); err != nil {
 		return "", err
 	}
 	if me.Login == "" {

@@ -131,10 +131,10 @@ func (c *Client) find(ctx context.Context, repo, branch, base, state string) (ou
 
 // OpenPullRequest implements githost.Host. What is open already into the same
 // base is returned.
-func (c *Client) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
+func (c *Client) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (none githost.PullRequest, err error) {
 	at, err := repoPath(n.Repo)
 	if err != nil {
-		return githost.PullRequest{}, err
+		return none, err
 	}
 	var made pull
 	what := "a pull request of " + n.Repo
@@ -143,15 +143,15 @@ func (c *Client) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) 
 	var e *Error
 	switch {
 	case err == nil && made.Number == 0:
-		return githost.PullRequest{}, unreadable(what)
+		return none, unreadable(what)
 	case err == nil:
 		return made.convert(), nil
 	case !errors.As(err, &e) || e.Status != http.StatusConflict:
-		return githost.PullRequest{}, err
+		return none, err
 	}
 	found, look := c.find(ctx, n.Repo, n.Head, n.Base, "open") // it was there already
 	if errors.Is(look, githost.ErrNotFound) {
-		return githost.PullRequest{}, err
+		return none, err
 	}
 	return found.convert(), look
 }
@@ -164,7 +164,7 @@ func (c *Client) pull(ctx context.Context, what, repo string, number int64) (pul
 		return pull{}, err
 	}
 	var p pull
-	if err := c.get(ctx, what, at+"/pulls/"+strconv.FormatInt(number, 10), nil, &p); err != nil {
+	if err := c.get(ctx, what, at+"/pulls/"+strconv.FormatInt(number, 10), &p); err != nil {
 		return pull{}, err
 	}
 	if p.Number == 0 {

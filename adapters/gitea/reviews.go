@@ -44,8 +44,8 @@ func reviewState(word string) (state githost.ReviewState, ok bool) {
 // Reviews implements githost.Host.
 func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
 	pr, err := c.find(ctx, repo, branch, "", "all")
-	if e := (*Error)(nil); errors.Is(err, githost.ErrNotFound) && !errors.As(err, &e) {
-		return nil, nil // the repository answered: there is none
+	if restclient.IsAbsent(err) {
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (c *Client) permission(ctx context.Context, repo string, who user, official
 // readPermission gives PermissionUnknown where the token may not look.
 func (c *Client) readPermission(ctx context.Context, what, path string) (githost.Permission, error) {
 	var level struct{ Permission string }
-	err := c.get(ctx, what, path, nil, &level)
+	err := c.get(ctx, what, path, &level)
 	switch {
 	case errors.Is(err, githost.ErrNotFound):
 		return githost.PermissionNone, nil

@@ -158,7 +158,7 @@ func plainText(text string) string {
 // LineComments implements githost.Details.
 func (c *Client) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
 	pr, err := c.PullRequest(ctx, repo, branch)
-	if e := (*Error)(nil); errors.Is(err, githost.ErrNotFound) && !errors.As(err, &e) {
+	if restclient.IsAbsent(err) {
 		return nil, nil
 	}
 	if err != nil {

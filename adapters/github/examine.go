@@ -14,17 +14,17 @@ import (
 )
 
 // Repository implements githost.Examiner.
-func (c *Client) Repository(ctx context.Context, repo string) (githost.Repository, error) {
+func (c *Client) Repository(ctx context.Context, repo string) (none githost.Repository, err error) {
 	owner, name, err := split(repo)
 	if err != nil {
-		return githost.Repository{}, err
+		return none, err
 	}
 	r, _, err := c.api.Repositories.Get(ctx, owner, name)
 	if err != nil {
-		return githost.Repository{}, c.convert(ctx, "the repository "+repo, err)
+		return none, c.convert(ctx, "the repository "+repo, err)
 	}
 	if r.GetFullName() == "" {
-		return githost.Repository{}, unreadable("the repository " + repo)
+		return none, unreadable("the repository " + repo)
 	}
 	c.names.Learn(repo, r.GetFullName(), r.GetID())
 	may := r.GetPermissions()
@@ -44,15 +44,15 @@ func (c *Client) Repository(ctx context.Context, repo string) (githost.Repositor
 }
 
 // Protection implements githost.Examiner.
-func (c *Client) Protection(ctx context.Context, repo, branch string) (githost.Protection, error) {
+func (c *Client) Protection(ctx context.Context, repo, branch string) (none githost.Protection, err error) {
 	owner, name, err := split(repo)
 	if err != nil {
-		return githost.Protection{}, err
+		return none, err
 	}
 	what := "the branch " + branch + " of " + repo
 	req, err := c.api.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/branches/%s", owner, name, url.PathEscape(branch)), nil)
 	if err != nil {
-		return githost.Protection{}, fmt.Errorf("github: %s: %w", what, err)
+		return none, fmt.Errorf("github: %s: %w", what, err)
 	}
 	var b struct {
 		Commit     struct{ SHA string }
@@ -62,10 +62,10 @@ func (c *Client) Protection(ctx context.Context, repo, branch string) (githost.P
 		}
 	}
 	if _, err := c.api.Do(ctx, req, &b); err != nil {
-		return githost.Protection{}, c.convert(ctx, what, err)
+		return none, c.convert(ctx, what, err)
 	}
 	if b.Commit.SHA == "" {
-		return githost.Protection{}, unreadable(what)
+		return none, unreadable(what)
 	}
 	return githost.Protection{SHA: b.Commit.SHA, Protected: b.Protected, Contexts: b.Protection.Checks.Contexts}, nil
 }

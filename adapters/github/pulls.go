@@ -30,18 +30,18 @@ var standings = map[string]githost.Standing{
 }
 
 // look reads a pull request by its number.
-func (c *Client) look(ctx context.Context, repo string, number int64) (githost.PullRequest, error) {
+func (c *Client) look(ctx context.Context, repo string, number int64) (none githost.PullRequest, err error) {
 	owner, name, err := split(c.names.Now(repo))
 	if err != nil {
-		return githost.PullRequest{}, err
+		return none, err
 	}
 	what := fmt.Sprintf("pull request %d of %s", number, repo)
 	got, _, err := c.api.PullRequests.Get(ctx, owner, name, int(number))
 	if err != nil {
-		return githost.PullRequest{}, c.convert(ctx, what, err)
+		return none, c.convert(ctx, what, err)
 	}
 	if got.GetNumber() == 0 {
-		return githost.PullRequest{}, unreadable(what)
+		return none, unreadable(what)
 	}
 	pr := pullRequest(got)
 	pr.Draft, pr.Standing = got.GetDraft(), cmp.Or(standings[got.GetMergeableState()], githost.StandingBlocked)
@@ -65,19 +65,19 @@ func (c *Client) pull(ctx context.Context, repo string, number int64) (githost.P
 }
 
 // find looks for the newest pull request of a branch into a base (empty = any).
-func (c *Client) find(ctx context.Context, repo, branch, base, state string) (githost.PullRequest, error) {
+func (c *Client) find(ctx context.Context, repo, branch, base, state string) (none githost.PullRequest, err error) {
 	owner, name, err := split(c.names.Now(repo))
 	if err != nil {
-		return githost.PullRequest{}, err
+		return none, err
 	}
 	list, _, err := c.api.PullRequests.List(ctx, owner, name, &gh.PullRequestListOptions{
 		State: state, Head: owner + ":" + branch, Base: base, Sort: "created", Direction: "desc", ListOptions: gh.ListOptions{PerPage: 100},
 	})
 	if err != nil {
-		return githost.PullRequest{}, c.convert(ctx, "the pull requests of "+repo, err)
+		return none, c.convert(ctx, "the pull requests of "+repo, err)
 	}
 	if list == nil {
-		return githost.PullRequest{}, unreadable("the pull requests of " + repo)
+		return none, unreadable("the pull requests of " + repo)
 	}
 	for _, pr := range list { // GitHub ignores a filter that it cannot read
 		c.names.Learn(repo, pr.GetBase().GetRepo().GetFullName(), pr.GetBase().GetRepo().GetID())
@@ -85,7 +85,7 @@ func (c *Client) find(ctx context.Context, repo, branch, base, state string) (gi
 			return pullRequest(pr), nil
 		}
 	}
-	return githost.PullRequest{}, fmt.Errorf("github: a pull request of %s in %s: %w", branch, repo, githost.ErrNotFound)
+	return none, fmt.Errorf("github: a pull request of %s in %s: %w", branch, repo, githost.ErrNotFound)
 }
 
 // ours reports whether a pull request's branch is in the repository itself, whatever that is called
@@ -96,10 +96,10 @@ func ours(pr *gh.PullRequest, repo string) bool {
 
 // OpenPullRequest implements githost.Host. What is open already into the same
 // base is returned.
-func (c *Client) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
+func (c *Client) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (none githost.PullRequest, err error) {
 	owner, name, err := split(n.Repo)
 	if err != nil {
-		return githost.PullRequest{}, err
+		return none, err
 	}
 	if pr, err := c.find(ctx, n.Repo, n.Head, n.Base, "open"); !errors.Is(err, githost.ErrNotFound) {
 		return pr, err
@@ -107,18 +107,18 @@ func (c *Client) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) 
 	asked := &gh.NewPullRequest{Title: &n.Title, Head: &n.Head, Base: &n.Base, Body: &n.Body}
 	pr, _, err := c.api.PullRequests.Create(ctx, owner, name, asked)
 	if err == nil && pr.GetNumber() == 0 {
-		return githost.PullRequest{}, unreadable("a pull request of " + n.Repo)
+		return none, unreadable("a pull request of " + n.Repo)
 	}
 	if err == nil {
 		return pullRequest(pr), nil
 	}
 	refused := c.convert(ctx, "a pull request of "+n.Repo, err)
 	if status(err) != http.StatusUnprocessableEntity {
-		return githost.PullRequest{}, refused
+		return none, refused
 	}
 	found, err := c.find(ctx, n.Repo, n.Head, n.Base, "open") // made meanwhile, or there is nothing to merge
 	if errors.Is(err, githost.ErrNotFound) {
-		return githost.PullRequest{}, refused
+		return none, refused
 	}
 	return found, err
 }

@@ -17,8 +17,8 @@ import (
 // Reviews implements githost.Host.
 func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
 	pr, err := c.find(ctx, repo, branch, "", "all")
-	if e := (*Error)(nil); errors.Is(err, githost.ErrNotFound) && !errors.As(err, &e) {
-		return nil, nil // the repository answered: there is none
+	if restclient.IsAbsent(err) {
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err

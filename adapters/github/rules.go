@@ -26,7 +26,7 @@ func (c *Client) Rules(ctx context.Context, repo, base string) (githost.Rules, e
 	return known.Rules, err
 }
 
-func (c *Client) knownRules(ctx context.Context, repo, base string) (knownRules, error) {
+func (c *Client) knownRules(ctx context.Context, repo, base string) (none knownRules, err error) {
 	key := strings.ToLower(repo) + " " + base
 	known, _ := c.rules.Get(key)
 	if c.opt.Now().Sub(known.at) < knownFor {
@@ -34,7 +34,7 @@ func (c *Client) knownRules(ctx context.Context, repo, base string) (knownRules,
 	}
 	b, err := c.Protection(ctx, repo, base)
 	if err != nil && !unseen(err) {
-		return knownRules{}, err
+		return none, err
 	}
 	var out githost.Rules
 	for _, name := range b.Contexts {
@@ -42,22 +42,22 @@ func (c *Client) knownRules(ctx context.Context, repo, base string) (knownRules,
 	}
 	if b.Protected {
 		if err = c.approvals(ctx, repo, base, &out); err != nil && !unseen(err) {
-			return knownRules{}, err
+			return none, err
 		}
 	}
 	if err = c.rulesets(ctx, repo, base, &out); err != nil && !unseen(err) {
-		return knownRules{}, err
+		return none, err
 	}
 	if b.Protected && out.Queue == "" {
 		if out.Queue, err = c.protectedQueue(ctx, repo, base); fault.Retryable(err) {
-			return knownRules{}, err
+			return none, err
 		}
 	}
 	now := knownRules{out, known.base, c.opt.Now()}
 	if owner, name, err := splitAt(repo, b.SHA); err == nil {
 		list, err := c.reported(ctx, owner, name, b.SHA)
 		if err = unknownCommit(err); err != nil && !unseen(err) {
-			return knownRules{}, err
+			return none, err
 		}
 		now.base = githost.FirstSight(known.base, checksOf(list))
 	}

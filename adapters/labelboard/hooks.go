@@ -45,17 +45,17 @@ type payload struct {
 }
 
 // Decode implements tracker.Receiver. What is about a pull request is of no interest.
-func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
+func (c *Client) Decode(event string, body []byte) (none tracker.Hook, err error) {
 	issues := slices.Contains([]string{"issues", "issue_label", "issue_assign", "issue_milestone"}, event)
 	if !issues && event != "issue_comment" {
 		if !json.Valid(body) {
-			return tracker.Hook{}, errors.New("labelboard: the payload is not JSON")
+			return none, errors.New("labelboard: the payload is not JSON")
 		}
 		return tracker.Hook{Kind: tracker.HookOther, Event: event}, nil
 	}
 	var p payload
 	if err := json.Unmarshal(body, &p); err != nil {
-		return tracker.Hook{}, fmt.Errorf("labelboard: the payload of %q cannot be read: %w", event, err)
+		return none, fmt.Errorf("labelboard: the payload of %q cannot be read: %w", event, err)
 	}
 	h := tracker.Hook{Kind: tracker.HookOther, Event: event + "." + p.Action}
 	if p.IsPull || p.Issue.PullRequest != nil {
@@ -72,7 +72,7 @@ func (c *Client) Decode(event string, body []byte) (tracker.Hook, error) {
 	h.ProjectID, h.ActorID = p.Repository.FullName, p.Sender.Login
 	h.Actor = tracker.Person{ID: h.ActorID, Name: cmp.Or(p.Sender.Name, p.Sender.FullName), Email: p.Sender.Email}
 	if h.ProjectID == "" || p.Issue.Number <= 0 {
-		return tracker.Hook{}, fmt.Errorf("labelboard: a webhook of %q without an issue or a repository", event)
+		return none, fmt.Errorf("labelboard: a webhook of %q without an issue or a repository", event)
 	}
 	h.ItemID = c.ItemID(h.ProjectID, p.Issue.Number)
 	h.Unsigned = restclient.TakesUnsigned(c.edge)

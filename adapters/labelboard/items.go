@@ -15,22 +15,22 @@ import (
 )
 
 // issue reads an issue.
-func (c *Client) issue(ctx context.Context, projectID, itemID string) (wireIssue, error) {
+func (c *Client) issue(ctx context.Context, projectID, itemID string) (none wireIssue, err error) {
 	at, err := c.item(projectID, itemID)
 	if err != nil {
-		return wireIssue{}, err
+		return none, err
 	}
 	var i wireIssue
 	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: at, Out: &i}); err != nil {
-		return wireIssue{}, err
+		return none, err
 	}
 	switch {
 	case i.Number == 0:
-		return wireIssue{}, unreadable(at, "without a number")
+		return none, unreadable(at, "without a number")
 	case i.PullRequest != nil:
-		return wireIssue{}, fmt.Errorf("labelboard: %s is a pull request: %w", at, tracker.ErrNotFound)
+		return none, fmt.Errorf("labelboard: %s is a pull request: %w", at, tracker.ErrNotFound)
 	case c.ItemID(projectID, i.Number) != itemID: // GitHub leads to where it was transferred
-		return wireIssue{}, fmt.Errorf("labelboard: %s is in another repository now: %w", at, tracker.ErrNotFound)
+		return none, fmt.Errorf("labelboard: %s is in another repository now: %w", at, tracker.ErrNotFound)
 	}
 	return i, nil
 }
@@ -120,17 +120,17 @@ func (c *Client) Item(ctx context.Context, projectID, itemID string) (tracker.It
 
 // LastMove implements tracker.Log: the label of the column that the issue stands in, or, without
 // one, the last that was taken away, else the making of the issue.
-func (c *Client) LastMove(ctx context.Context, projectID, itemID string) (tracker.Move, error) {
+func (c *Client) LastMove(ctx context.Context, projectID, itemID string) (none tracker.Move, err error) {
 	i, err := c.issue(ctx, projectID, itemID)
 	if err != nil {
-		return tracker.Move{}, err
+		return none, err
 	}
 	log, err := c.changes(ctx, projectID, itemID)
 	switch {
 	case restclient.IsStatus(err, http.StatusNotFound): // the issue is there
-		return tracker.Move{}, fmt.Errorf("%w: %w", tracker.ErrNoLog, err)
+		return none, fmt.Errorf("%w: %w", tracker.ErrNoLog, err)
 	case err != nil:
-		return tracker.Move{}, err
+		return none, err
 	}
 	column, m, ok := standing(i, log)
 	switch {
@@ -139,7 +139,7 @@ func (c *Client) LastMove(ctx context.Context, projectID, itemID string) (tracke
 	case column == "":
 		return tracker.Move{ActorID: i.User.Login, At: i.CreatedAt.Time}, nil
 	default: // its label was called something else, when it was given
-		return tracker.Move{}, fmt.Errorf("%w: issue %s of %s", tracker.ErrNoLog, itemID, projectID)
+		return none, fmt.Errorf("%w: issue %s of %s", tracker.ErrNoLog, itemID, projectID)
 	}
 }
 

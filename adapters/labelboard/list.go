@@ -15,16 +15,16 @@ import (
 // column are listed; without, all issues of the repository. An issue in a column by which nobody
 // requests anything is listed with its last change of any kind: there may be thousands, and each
 // log is a call.
-func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
+func (c *Client) List(ctx context.Context, q tracker.Query) (none tracker.Page, err error) {
 	at, err := project(q.ProjectID)
 	if err != nil {
-		return tracker.Page{}, err
+		return none, err
 	}
 	labels := []string{""}
 	if len(q.Statuses) > 0 {
 		b, err := c.board(ctx, q.ProjectID)
 		if err != nil {
-			return tracker.Page{}, err
+			return none, err
 		}
 		labels = nil
 		for _, s := range q.Statuses {
@@ -48,14 +48,14 @@ func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error
 			}
 		})
 		if err != nil {
-			return tracker.Page{}, err
+			return none, err
 		}
 	}
 	var out tracker.Page
 	for _, i := range found {
 		one, err := c.glance(ctx, q.ProjectID, i)
 		if err != nil {
-			return tracker.Page{}, err
+			return none, err
 		}
 		if !one.UpdatedAt.Before(q.Since) && (len(q.Statuses) == 0 || slices.Contains(q.Statuses, one.Status)) {
 			out.Items = append(out.Items, one)

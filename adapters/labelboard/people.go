@@ -16,26 +16,26 @@ import (
 // Person implements tracker.People. The id is the login, and the role what the account may do in
 // the repository, as the hosts call it: owner (Gitea), admin, write, read or none. Gitea answers
 // that to an administrator of the repository; a role that cannot be read is empty.
-func (c *Client) Person(ctx context.Context, projectID, accountID string) (tracker.Person, error) {
+func (c *Client) Person(ctx context.Context, projectID, accountID string) (none tracker.Person, err error) {
 	at, err := project(projectID)
 	if err != nil {
-		return tracker.Person{}, err
+		return none, err
 	}
 	if accountID == "" {
-		return tracker.Person{}, fmt.Errorf("labelboard: an account without a name: %w", tracker.ErrNotFound)
+		return none, fmt.Errorf("labelboard: an account without a name: %w", tracker.ErrNotFound)
 	}
 	var who wireUser
 	login := url.PathEscape(accountID)
 	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: "/users/" + login, Out: &who}); err != nil {
-		return tracker.Person{}, err
+		return none, err
 	}
 	if who.Login == "" {
-		return tracker.Person{}, unreadable("/users/"+login, "without a login")
+		return none, unreadable("/users/"+login, "without a login")
 	}
 	var may struct{ Permission string }
 	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: at + "collaborators/" + login + "/permission", Out: &may})
 	if err != nil && (ctx.Err() != nil || fault.Retryable(err)) {
-		return tracker.Person{}, err
+		return none, err
 	}
 	if err != nil {
 		c.opt.Log.Warn("what an account may do cannot be read; the token must be an administrator's of the repository",

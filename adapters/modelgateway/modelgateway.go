@@ -168,16 +168,16 @@ var errContainer = errors.New("modelgateway: the gateway listens at this machine
 	"or let ORCH_MODEL_GATEWAY be this machine's address in the containers' network")
 
 // Open implements agentcli.Link. An execution of a vendor that is not served gets nothing.
-func (g *Gateway) Open(_ context.Context, x agentcli.LinkedRun) (agentcli.Opened, error) {
+func (g *Gateway) Open(_ context.Context, x agentcli.LinkedRun) (none agentcli.Opened, err error) {
 	served := g.servedTo(x)
 	if len(served) == 0 {
 		return agentcli.Opened{Close: func() agentcli.Seen { return agentcli.Seen{} }}, nil
 	}
 	if g.server == nil {
-		return agentcli.Opened{}, errors.New("modelgateway: Listen was not called: no agent would reach the gateway")
+		return none, errors.New("modelgateway: Listen was not called: no agent would reach the gateway")
 	}
 	if j := x.Jail; j != nil && j.Box.Kind == work.BoxContainer && j.Box.Network != "host" && !j.Proxied && g.address.IP.IsLoopback() {
-		return agentcli.Opened{}, errContainer
+		return none, errContainer
 	}
 	token := rand.Text()
 	e := newExecution(g, x)

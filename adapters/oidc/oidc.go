@@ -93,26 +93,26 @@ func (p *Provider) Begin(ctx context.Context, c access.Challenge) (string, error
 }
 
 // Finish implements access.Provider.
-func (p *Provider) Finish(ctx context.Context, code string, c access.Challenge) (access.Person, error) {
+func (p *Provider) Finish(ctx context.Context, code string, c access.Challenge) (none access.Person, err error) {
 	found, config, err := p.describe(ctx)
 	if err != nil {
-		return access.Person{}, err
+		return none, err
 	}
 	given, err := config.Exchange(coreos.ClientContext(ctx, p.opt.Client), code, oauth2.VerifierOption(c.Verifier))
 	if err != nil {
-		return access.Person{}, fmt.Errorf("oidc: the code is not exchanged: %w", err)
+		return none, fmt.Errorf("oidc: the code is not exchanged: %w", err)
 	}
 	raw, _ := given.Extra("id_token").(string)
 	token, err := found.Verifier(&coreos.Config{ClientID: p.opt.ClientID, Now: p.opt.Now}).Verify(ctx, raw)
 	if err != nil {
-		return access.Person{}, fmt.Errorf("the provider's token: %w", err)
+		return none, fmt.Errorf("the provider's token: %w", err)
 	}
 	if token.Nonce != c.Nonce {
-		return access.Person{}, errors.New("oidc: the token is not for this sign-in: its nonce is another one")
+		return none, errors.New("oidc: the token is not for this sign-in: its nonce is another one")
 	}
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
-		return access.Person{}, fmt.Errorf("the provider's token: %w", err)
+		return none, fmt.Errorf("the provider's token: %w", err)
 	}
 	return p.person(token, claims)
 }

@@ -69,14 +69,14 @@ func ReadPipeline(name string) (stage.Pipeline, error) {
 }
 
 // parsePipeline reads the stages of a pipeline, in their order, and its lanes. Errors name the file and the line.
-func parsePipeline(name string, body []byte) (stage.Pipeline, error) {
+func parsePipeline(name string, body []byte) (none stage.Pipeline, err error) {
 	var f stagesFile
 	tree, err := parser.ParseBytes(body, 0)
 	if err == nil {
 		err = yaml.UnmarshalWithOptions(body, &f, yaml.Strict())
 	}
 	if err != nil {
-		return stage.Pipeline{}, &yamlplace.Error{File: name, Line: yamlplace.Of(err), Err: errors.New(yamlplace.Short(err))}
+		return none, &yamlplace.Error{File: name, Line: yamlplace.Of(err), Err: errors.New(yamlplace.Short(err))}
 	}
 	var stages []stage.Info
 	if f.Stages == nil && f.Lanes != nil {
@@ -86,18 +86,18 @@ func parsePipeline(name string, body []byte) (stage.Pipeline, error) {
 		stages = append(stages, e.info())
 		if err := prompt.Check(e.Prompt); e.Prompt != "" && err != nil {
 			line := yamlplace.Line(tree, "stages", at, "prompt")
-			return stage.Pipeline{}, &yamlplace.Error{File: name, Line: line, Err: fmt.Errorf("stage %s: prompt: %w", e.Stage, err)}
+			return none, &yamlplace.Error{File: name, Line: line, Err: fmt.Errorf("stage %s: prompt: %w", e.Stage, err)}
 		}
 	}
 	if at, err := stage.CheckStages(stages); err != nil {
-		return stage.Pipeline{}, &yamlplace.Error{File: name, Line: yamlplace.Line(tree, "stages", at, "stage"), Err: err}
+		return none, &yamlplace.Error{File: name, Line: yamlplace.Line(tree, "stages", at, "stage"), Err: err}
 	}
 	p := stage.Of(stages...)
 	for _, name := range slices.Sorted(maps.Keys(f.Lanes)) {
 		p.Lanes = append(p.Lanes, stage.Lane{Name: name, Stages: f.Lanes[name]})
 	}
 	if at, err := p.CheckLanes(); err != nil {
-		return stage.Pipeline{}, &yamlplace.Error{File: name, Line: yamlplace.Line(tree, "lanes."+p.Lanes[at].Name, 0, ""), Err: err}
+		return none, &yamlplace.Error{File: name, Line: yamlplace.Line(tree, "lanes."+p.Lanes[at].Name, 0, ""), Err: err}
 	}
 	return p, nil
 }

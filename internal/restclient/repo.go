@@ -1,6 +1,7 @@
 package restclient
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -32,6 +33,11 @@ func SplitRepoAt(service, repo, sha string) (owner, name string, err error) {
 		return "", "", fmt.Errorf("%s: commit %q, want a hexadecimal id: %w", service, sha, githost.ErrNotFound)
 	}
 	return SplitRepo(service, repo)
+}
+
+// IsAbsent reports that a repository has answered that it has no such thing: it is the one that is not found else.
+func IsAbsent(err error) bool {
+	return errors.Is(err, githost.ErrNotFound) && !errors.As(err, new(*Error))
 }
 
 // MarkComment is the body of a comment of ours, which begins with a mark: a comment has no identity of its own on a host, and the mark

@@ -20,20 +20,20 @@ func (l Lease) Free() Lease { return Lease{Name: l.Name, Epoch: l.Epoch} }
 // Grant decides an acquisition: what is stored afterwards, given what is stored
 // now (the zero Lease when there is nothing). It is the one rule that all
 // lockers share.
-func Grant(stored Lease, name, holder string, now time.Time, ttl time.Duration) (Lease, error) {
+func Grant(stored Lease, name, holder string, now time.Time, ttl time.Duration) (none Lease, err error) {
 	switch {
 	case name == "":
-		return Lease{}, errors.New("lease: name is empty: say what the right is to")
+		return none, errors.New("lease: name is empty: say what the right is to")
 	case holder == "":
-		return Lease{}, errors.New("lease: holder is empty: say who asks")
+		return none, errors.New("lease: holder is empty: say who asks")
 	case ttl <= 0:
-		return Lease{}, errors.New("lease: ttl must be above zero")
+		return none, errors.New("lease: ttl must be above zero")
 	case !stored.Live(now):
 		return Lease{Name: name, Holder: holder, Epoch: stored.Epoch + 1, Expires: now.Add(ttl)}, nil
 	case stored.Holder == holder:
 		stored.Expires = now.Add(ttl)
 		return stored, nil
 	default:
-		return Lease{}, &Held{Lease: stored}
+		return none, &Held{Lease: stored}
 	}
 }

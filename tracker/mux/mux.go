@@ -202,16 +202,16 @@ func (t *Tracker) LastMove(ctx context.Context, projectID, itemID string) (track
 
 // Person implements tracker.People. An account is described by the tracker of the project
 // alone.
-func (t *Tracker) Person(ctx context.Context, projectID, accountID string) (tracker.Person, error) {
+func (t *Tracker) Person(ctx context.Context, projectID, accountID string) (none tracker.Person, err error) {
 	at, name, id, err := t.of(projectID)
 	if err != nil {
-		return tracker.Person{}, err
+		return none, err
 	}
 	account := accountID
 	if accountID != "" {
 		var of string
 		if _, of, account, err = t.of(accountID); err != nil || of != name {
-			return tracker.Person{}, fmt.Errorf("mux: the account %q is of another tracker: %w", accountID, tracker.ErrNotFound)
+			return none, fmt.Errorf("mux: the account %q is of another tracker: %w", accountID, tracker.ErrNotFound)
 		}
 	}
 	p, err := at.Person(ctx, id, account)
