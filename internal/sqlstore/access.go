@@ -38,10 +38,9 @@ func (s *Store) Tokens(ctx context.Context) ([]access.Token, error) {
 // found carries out a statement that returns rows, and reports whether it had one.
 func (s *Store) found(ctx context.Context, query string, args ...any) (bool, error) {
 	var rows []string
-	err := s.Alone(ctx, func(t *Tx) error {
-		rows = nil
-		t.Queue(into(&rows, scanOne[string]), query, args...)
-		return t.Flush()
+	err := s.Alone(ctx, func(t *Tx) (err error) {
+		rows, err = ask(t, scanOne[string], query, args...)
+		return err
 	})
 	return len(rows) > 0, err
 }

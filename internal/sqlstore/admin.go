@@ -49,9 +49,8 @@ func (s *Store) Cancel(ctx context.Context, taskID int64, pools ...string) (jobs
 
 // cancel cancels unfinished jobs of a task, except one; running ones only if running is set.
 func (t *Tx) cancel(taskID, except int64, pools []string, running bool) (out []queue.Job, err error) {
-	var jobs []queue.Job
-	t.Queue(into(&jobs, scanJob), openOfTask, taskID, except, int64(len(pools)), append([]string{}, pools...))
-	if err := t.Flush(); err != nil {
+	jobs, err := ask(t, scanJob, openOfTask, taskID, except, int64(len(pools)), append([]string{}, pools...))
+	if err != nil {
 		return nil, err
 	}
 	for _, j := range jobs {
@@ -67,9 +66,8 @@ func (t *Tx) cancel(taskID, except int64, pools []string, running bool) (out []q
 
 func (s *Store) Reap(ctx context.Context) (out []queue.Job, err error) {
 	err = s.Alone(ctx, func(t *Tx) error {
-		var jobs []queue.Job
-		t.Queue(into(&jobs, scanJob), overdueJobs, t.Now)
-		if err := t.Flush(); err != nil {
+		jobs, err := ask(t, scanJob, overdueJobs, t.Now)
+		if err != nil {
 			return err
 		}
 		slices.SortFunc(jobs, func(a, b queue.Job) int { return cmp.Compare(a.ID, b.ID) })
@@ -84,25 +82,20 @@ func (s *Store) Reap(ctx context.Context) (out []queue.Job, err error) {
 
 func (s *Store) Hasten(ctx context.Context, pool string, taskID int64) (n int, err error) {
 	err = s.Alone(ctx, func(t *Tx) error {
-		var pools []string
-		t.Queue(into(&pools, scanOne[string]), hastenJobs, t.Now, pool, taskID)
-		if err := t.Flush(); err != nil {
-			return err
-		}
+		pools, err := ask(t, scanOne[string], hastenJobs, t.Now, pool, taskID)
 		for _, p := range pools {
 			t.wake[p] = true
 		}
 		n = len(pools)
-		return nil
+		return err
 	})
 	return n, err
 }
 
 func (s *Store) Repeat(ctx context.Context, id int64) (next int64, err error) {
 	err = s.Alone(ctx, func(t *Tx) error {
-		var jobs []queue.Job
-		t.Queue(into(&jobs, scanJob), failedJob, id)
-		if err := t.Flush(); err != nil {
+		jobs, err := ask(t, scanJob, failedJob, id)
+		if err != nil {
 			return err
 		}
 		if len(jobs) == 0 {

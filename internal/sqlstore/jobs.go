@@ -60,14 +60,10 @@ func (t *Tx) end(jobs []queue.Job, next []int64) {
 			t.deduped[j.DedupeKey] = 0
 		}
 	}
-	t.Queue(nil, endJobs, time.Time{},
-		column(jobs, func(j *queue.Job) int64 { return j.ID }),
-		column(jobs, func(j *queue.Job) string { return string(j.Status) }),
-		places,
-		column(jobs, func(j *queue.Job) int64 { return int64(j.MaxAttempts) }),
-		column(jobs, func(j *queue.Job) time.Time { return j.AvailableAt }),
-		column(jobs, func(j *queue.Job) time.Time { return j.FinishedAt }),
-		column(jobs, func(j *queue.Job) string { return j.Error }))
+	t.Queue(nil, endJobs, columns(len(jobs), func(i int) []any {
+		j := jobs[i]
+		return []any{j.ID, string(j.Status), places[i], int64(j.MaxAttempts), j.AvailableAt, j.FinishedAt, j.Error}
+	}, time.Time{})...)
 	if len(next) > 0 {
 		t.Queue(t.waking, openJobs, t.Now, next)
 	}
@@ -76,7 +72,12 @@ func (t *Tx) end(jobs []queue.Job, next []int64) {
 // endAll is end for jobs whose keys may have any job next.
 func (t *Tx) endAll(jobs []queue.Job) error {
 	t.end(jobs, nil)
-	keys := slices.DeleteFunc(column(jobs, func(j *queue.Job) string { return j.Key }), func(key string) bool { return key == "" })
+	var keys []string
+	for _, j := range jobs {
+		if j.Key != "" {
+			keys = append(keys, j.Key)
+		}
+	}
 	if len(keys) == 0 {
 		return nil
 	}
@@ -123,9 +124,7 @@ func (t *Tx) waking(rows Rows) error {
 
 func (t *Tx) extend(jobs []queue.Job) {
 	if len(jobs) > 0 {
-		t.Queue(nil, extendJobs, t.Now,
-			column(jobs, func(j *queue.Job) int64 { return j.ID }),
-			column(jobs, func(j *queue.Job) time.Time { return j.LeaseUntil }))
+		t.Queue(nil, extendJobs, columns(len(jobs), func(i int) []any { return []any{jobs[i].ID, jobs[i].LeaseUntil} }, t.Now)...)
 	}
 }
 
@@ -193,23 +192,13 @@ func (t *Tx) lookUp(jobs []queue.Job) (queued bool) {
 }
 
 func (t *Tx) insert(jobs []queue.Job, behind []bool) {
-	text := func(of func(*queue.Job) string) []string { return column(jobs, of) }
-	number := func(of func(*queue.Job) int64) []int64 { return column(jobs, of) }
-	t.Queue(nil, putJobs, t.Now,
-		number(func(j *queue.Job) int64 { return j.ID }),
-		text(func(j *queue.Job) string { return j.Pool }),
-		text(func(j *queue.Job) string { return j.Kind }),
-		text(func(j *queue.Job) string { return j.Key }),
-		number(func(j *queue.Job) int64 { return j.TaskID }),
-		text(func(j *queue.Job) string { return j.Lane }),
-		text(func(j *queue.Job) string { return j.Role }),
-		column(jobs, func(j *queue.Job) List { return j.Holds }),
-		column(jobs, func(j *queue.Job) []byte { return j.Payload }),
-		number(func(j *queue.Job) int64 { return int64(j.Priority) }),
-		column(jobs, func(j *queue.Job) time.Time { return j.AvailableAt }),
-		number(func(j *queue.Job) int64 { return int64(j.MaxAttempts) }),
-		text(func(j *queue.Job) string { return j.DedupeKey }),
-		behind)
+	t.Queue(nil, putJobs, columns(len(jobs), func(i int) []any {
+		j := &jobs[i]
+		return []any{
+			j.ID, j.Pool, j.Kind, j.Key, j.TaskID, j.Lane, j.Role, List(j.Holds), j.Payload, int64(j.Priority), j.AvailableAt,
+			int64(j.MaxAttempts), j.DedupeKey, behind[i],
+		}
+	}, t.Now)...)
 }
 
 // claimMax bounds how much of the ready queue is read at once.
@@ -224,9 +213,8 @@ func (t *Tx) room(pool string, want int) (int, error) {
 	if !bounded {
 		return want, nil
 	}
-	var running []int64
-	t.Queue(into(&running, scanOne[int64]), countRunning, pool)
-	if err := t.Flush(); err != nil {
+	running, err := ask(t, scanOne[int64], countRunning, pool)
+	if err != nil {
 		return 0, err
 	}
 	return max(0, min(want, bound-int(running[0]))), nil
@@ -320,10 +308,9 @@ func (t *Tx) hand(k *takers, want int) int {
 		t.Queue(nil, placeJobs, aside, held)
 	}
 	if len(claims) > 0 {
-		t.Queue(nil, claimJobs, t.Now,
-			column(claims, func(j *queue.Job) int64 { return j.ID }),
-			column(claims, func(j *queue.Job) string { return j.Worker }),
-			column(claims, func(j *queue.Job) time.Time { return j.LeaseUntil }))
+		t.Queue(nil, claimJobs, columns(len(claims), func(i int) []any {
+			return []any{claims[i].ID, claims[i].Worker, claims[i].LeaseUntil}
+		}, t.Now)...)
 	}
 	return want
 }

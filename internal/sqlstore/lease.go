@@ -28,9 +28,8 @@ func (k *Leases) change(
 	ctx context.Context, name string, f func(now time.Time, stored lease.Lease) (lease.Lease, error),
 ) (l lease.Lease, err error) {
 	err = k.store.Alone(ctx, func(t *Tx) error {
-		stored := make([]lease.Lease, 0, 1)
-		t.Queue(into(&stored, scanLease), leaseByName, name)
-		if err := t.Flush(); err != nil {
+		stored, err := ask(t, scanLease, leaseByName, name)
+		if err != nil {
 			return err
 		}
 		if l, err = f(t.Now, append(stored, lease.Lease{})[0]); err == nil {

@@ -25,31 +25,25 @@ func (s *Store) PruneJobs(ctx context.Context, before time.Time, after int64, li
 		put time.Time
 	}
 	err = s.Alone(ctx, func(t *Tx) error {
-		var window []job
-		var gone []int64
 		removed, next = 0, 0
-		t.Queue(into(&window, func(rows Rows) (j job, err error) { return j, rows.Scan(&j.id, &j.put) }), pruneWindow, after, int64(limit))
-		if err := t.Flush(); err != nil || len(window) == 0 {
+		scan := func(rows Rows) (j job, err error) { return j, rows.Scan(&j.id, &j.put) }
+		window, err := ask(t, scan, pruneWindow, after, int64(limit))
+		if err != nil || len(window) == 0 {
 			return err
 		}
 		last := window[len(window)-1]
-		t.Queue(into(&gone, scanOne[int64]), pruneJobs, after, last.id, before)
-		if err := t.Flush(); err != nil {
-			return err
-		}
+		gone, err := ask(t, scanOne[int64], pruneJobs, after, last.id, before)
 		if removed = len(gone); len(window) == limit && last.put.Before(before) {
 			next = last.id
 		}
-		return nil
+		return err
 	})
 	return removed, next, err
 }
 
 func (s *Store) PruneDeliveries(ctx context.Context, before time.Time, limit int) (removed int, err error) {
 	err = s.Alone(ctx, func(t *Tx) error {
-		var gone []int64
-		t.Queue(into(&gone, scanOne[int64]), pruneDeliveries, int64(limit), before)
-		err := t.Flush()
+		gone, err := ask(t, scanOne[int64], pruneDeliveries, int64(limit), before)
 		removed = len(gone)
 		return err
 	})

@@ -23,6 +23,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -186,6 +187,13 @@ func list[T any](ctx context.Context, s *Store, scan func(Rows) (T, error), quer
 	return out, err
 }
 
+// ask reads all rows of a query within a transaction.
+func ask[T any](t *Tx, scan func(Rows) (T, error), query string, args ...any) (out []T, err error) {
+	t.Queue(into(&out, scan), query, args...)
+	err = t.Flush()
+	return out, err
+}
+
 // into appends what scan reads of each row.
 func into[T any](out *[]T, scan func(Rows) (T, error)) func(Rows) error {
 	return func(rows Rows) error {
@@ -218,13 +226,21 @@ func intoMap[K comparable, V any](out map[K]V) func(Rows) error {
 // scanOne scans rows of one column.
 func scanOne[T any](rows Rows) (v T, err error) { return v, rows.Scan(&v) }
 
-// column is one column of a list.
-func column[T, V any](list []T, of func(*T) V) []V {
-	out := make([]V, len(list))
-	for i := range list {
-		out[i] = of(&list[i])
+// columns are arguments of a statement: first, and then the values of n rows, column by column, in lists of their types.
+func columns(n int, row func(i int) []any, first ...any) []any {
+	var lists []reflect.Value
+	for i := range n {
+		for at, v := range row(i) {
+			if i == 0 {
+				lists = append(lists, reflect.MakeSlice(reflect.SliceOf(reflect.TypeOf(v)), n, n))
+			}
+			lists[at].Index(i).Set(reflect.ValueOf(v))
+		}
 	}
-	return out
+	for _, l := range lists {
+		first = append(first, l.Interface())
+	}
+	return first
 }
 
 var (

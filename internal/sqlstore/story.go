@@ -58,26 +58,15 @@ const (
 func (t *Tx) saveStory(c *task.Commit, head []byte) {
 	if e := c.Journal; len(e) > 0 {
 		links := t.link(e, head)
-		type entry = task.JournalEntry
-		t.Queue(nil, appendJournal,
-			column(e, func(e *entry) int64 { return e.TaskID }),
-			column(e, func(e *entry) int64 { return e.Seq }),
-			column(e, func(e *entry) time.Time { return e.At }),
-			column(e, func(e *entry) string { return e.Kind }),
-			column(e, func(e *entry) []byte { return append([]byte{}, e.Payload...) }),
-			links)
+		t.Queue(nil, appendJournal, columns(len(e), func(i int) []any {
+			return []any{e[i].TaskID, e[i].Seq, e[i].At, e[i].Kind, append([]byte{}, e[i].Payload...), links[i]}
+		})...)
 	}
-	if g := c.Gates; len(g) > 0 {
-		type result = task.GateResult
-		t.Queue(nil, appendGates,
-			column(g, func(g *result) int64 { return g.TaskID }),
-			column(g, func(g *result) string { return string(g.Stage) }),
-			column(g, func(g *result) string { return g.Verdict.Check }),
-			column(g, func(g *result) string { return g.Verdict.Outcome.String() }),
-			column(g, func(g *result) string { return g.Verdict.Reason }),
-			column(g, func(g *result) string { return g.Verdict.SHA }),
-			column(g, func(g *result) string { return encode(g.Verdict) }),
-			column(g, func(g *result) time.Time { return g.At }))
+	if len(c.Gates) > 0 {
+		t.Queue(nil, appendGates, columns(len(c.Gates), func(i int) []any {
+			g, v := c.Gates[i], c.Gates[i].Verdict
+			return []any{g.TaskID, string(g.Stage), v.Check, v.Outcome.String(), v.Reason, v.SHA, encode(v), g.At}
+		})...)
 	}
 	for i := range c.Runs {
 		t.saveRun(&c.Runs[i])
@@ -136,12 +125,11 @@ func (t *Tx) loadDuplicates(l *loaded, received []*request) {
 		return
 	}
 	seen := map[[3]string]bool{}
-	numbers := make([]int64, len(received))
-	for i, r := range received {
+	for _, r := range received {
 		d := r.receive.delivery
 		id, body := [3]string{"id", d.Source, d.ID}, [3]string{"body", d.Source, d.BodyHash}
 		l.duplicates[r] = d.ID != "" && seen[id] || seen[body]
-		seen[id], seen[body], numbers[i] = true, true, int64(i)
+		seen[id], seen[body] = true, true
 	}
 	t.Queue(func(rows Rows) error {
 		for rows.Next() {
@@ -152,24 +140,19 @@ func (t *Tx) loadDuplicates(l *loaded, received []*request) {
 			l.duplicates[received[i]] = true
 		}
 		return nil
-	}, knownDeliveries, numbers,
-		column(received, func(r **request) string { return (*r).receive.delivery.Source }),
-		column(received, func(r **request) string { return (*r).receive.delivery.ID }),
-		column(received, func(r **request) string { return (*r).receive.delivery.BodyHash }))
+	}, knownDeliveries, columns(len(received), func(i int) []any {
+		d := received[i].receive.delivery
+		return []any{int64(i), d.Source, d.ID, d.BodyHash}
+	})...)
 }
 
 func (t *Tx) saveDeliveries(d []task.Delivery) {
 	if len(d) == 0 {
 		return
 	}
-	type delivery = task.Delivery
-	t.Queue(nil, saveDeliveries,
-		column(d, func(d *delivery) string { return d.Source }),
-		column(d, func(d *delivery) string { return d.ID }),
-		column(d, func(d *delivery) string { return d.BodyHash }),
-		column(d, func(d *delivery) string { return d.Event }),
-		column(d, func(d *delivery) time.Time { return d.ReceivedAt }),
-		column(d, func(d *delivery) string { return d.Outcome }))
+	t.Queue(nil, saveDeliveries, columns(len(d), func(i int) []any {
+		return []any{d[i].Source, d[i].ID, d[i].BodyHash, d[i].Event, d[i].ReceivedAt, d[i].Outcome}
+	})...)
 }
 
 func (t *Tx) saveContents(list []task.Content) {

@@ -63,10 +63,9 @@ func scanTask(rows Rows) (t task.Task, err error) {
 
 func (s *Store) NewTaskID(ctx context.Context) (int64, error) {
 	var ids []int64
-	err := s.Alone(ctx, func(t *Tx) error {
-		ids = nil
-		t.Queue(into(&ids, scanOne[int64]), s.Options.NewTaskID)
-		return t.Flush()
+	err := s.Alone(ctx, func(t *Tx) (err error) {
+		ids, err = ask(t, scanOne[int64], s.Options.NewTaskID)
+		return err
 	})
 	if err != nil {
 		return 0, err
@@ -152,40 +151,15 @@ func (t *Tx) saveTasks(created, changed []*task.Task) {
 
 // savedArgs are tasks, column by column.
 func savedArgs(tasks []*task.Task) []any {
-	type row = *task.Task
-	text := func(of func(row) string) []string { return column(tasks, func(k *row) string { return of(*k) }) }
-	number := func(of func(row) int64) []int64 { return column(tasks, func(k *row) int64 { return of(*k) }) }
-	at := func(of func(row) time.Time) []time.Time {
-		return column(tasks, func(k *row) time.Time { return of(*k) })
-	}
-	return []any{
-		number(func(k row) int64 { return k.ID }),
-		text(func(k row) string { return k.WorkItemID }),
-		text(func(k row) string { return k.TrackerProjectID }),
-		text(func(k row) string { return k.TrackerIssueID }),
-		text(func(k row) string { return k.Repo }),
-		text(func(k row) string { return k.Branch }),
-		text(func(k row) string { return k.Slug }),
-		text(func(k row) string { return k.Title }),
-		text(func(k row) string { return k.Description }),
-		text(func(k row) string { return string(k.State.Stage) }),
-		text(func(k row) string { return encode(k.State) }),
-		text(func(k row) string { return string(k.State.Phase) }),
-		text(func(k row) string { return k.State.Head }),
-		text(func(k row) string { return k.TrackerMessageID }),
-		text(func(k row) string { return k.ApprovedBy }),
-		number(func(k row) int64 { return int64(k.State.Retries) }),
-		number(func(k row) int64 { return k.Version + 1 }),
-		at(func(k row) time.Time { return k.BRDReviewStartedAt }),
-		at(func(k row) time.Time { return k.BRDReviewEndedAt }),
-		at(func(k row) time.Time { return k.ApprovedAt }),
-		at(func(k row) time.Time { return k.CancelRequestedAt }),
-		at(func(k row) time.Time { return k.CancelledAt }),
-		at(func(k row) time.Time { return k.CreatedAt }),
-		at(func(k row) time.Time { return k.UpdatedAt }),
-		at(func(k row) time.Time { return k.StageEnteredAt }),
-		at(endedAt),
-	}
+	return columns(len(tasks), func(i int) []any {
+		k := tasks[i]
+		return []any{
+			k.ID, k.WorkItemID, k.TrackerProjectID, k.TrackerIssueID, k.Repo, k.Branch, k.Slug, k.Title, k.Description,
+			string(k.State.Stage), encode(k.State), string(k.State.Phase), k.State.Head, k.TrackerMessageID, k.ApprovedBy,
+			int64(k.State.Retries), k.Version + 1, k.BRDReviewStartedAt, k.BRDReviewEndedAt, k.ApprovedAt,
+			k.CancelRequestedAt, k.CancelledAt, k.CreatedAt, k.UpdatedAt, k.StageEnteredAt, endedAt(k),
+		}
+	})
 }
 
 // endedAt is set for a task that is over.
