@@ -33,7 +33,7 @@ func (w *builder) vouch() {
 	}
 	w.comment(Stream, sentence(w.edge.Why+" as of "+short(s.Head)))
 	w.status(w.statusOf(s.Stage))
-	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectAskCI, SHA: s.Head})
+	w.owe(Effect{Kind: EffectAskCI, SHA: s.Head})
 }
 
 // notApproved answers an approval that cannot be taken.

@@ -34,7 +34,7 @@ func (w *builder) status(to Status) {
 	if board {
 		f.Answers = Status(w.ev.On)
 	}
-	w.d.Effects = append(w.d.Effects, f)
+	w.owe(f)
 	s.Set = to
 }
 
@@ -51,11 +51,13 @@ func Replaceable(statuses ...Status) []Status {
 }
 
 func (w *builder) comment(author Role, text string) {
-	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectComment, Author: author, Text: text})
+	w.owe(Effect{Kind: EffectComment, Author: author, Text: text})
 }
 
+func (w *builder) owe(effects ...Effect) { w.d.Effects = append(w.d.Effects, effects...) }
+
 func (w *builder) notify(text string) {
-	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectNotify, Text: text})
+	w.owe(Effect{Kind: EffectNotify, Text: text})
 }
 
 func (w *builder) note(text string) { w.d.Notes = append(w.d.Notes, text) }

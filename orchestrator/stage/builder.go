@@ -164,17 +164,17 @@ func (w *builder) finished() {
 			note += "; " + a.Caveat
 			w.note(a.Caveat)
 		}
-		w.d.Effects = append(w.d.Effects, Effect{
+		w.owe(Effect{
 			Kind: EffectComment, Author: a.Role, Text: wordsFinished(a.Role, s.Stage), Note: note, Files: a.Files, SHA: s.Head,
 		})
 	}
 	switch {
 	case s.Head == "":
 	case s.Head != s.Pushed:
-		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed})
+		w.owe(Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed})
 	case s.PR == 0 && s.MergeSHA == "" && s.Stage != Analysis && s.Stage != Architecture:
 		// Pushed before, but its pull request was given up: nothing else opens it.
-		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPull})
+		w.owe(Effect{Kind: EffectPull})
 	}
 }
 
@@ -278,9 +278,8 @@ func (w *builder) refuse(reason string) {
 
 // notStarted comments the reason on a work item that gets no task.
 func (w *builder) notStarted(text string) {
-	w.d.Effects = append(w.d.Effects,
-		Effect{Kind: EffectComment, Author: Analyst, Text: text},
-		Effect{Kind: EffectStatus, Status: StatusBlocked, Replaces: []Status{StatusToAnalyse}, Answers: StatusToAnalyse})
+	w.comment(Analyst, text)
+	w.owe(Effect{Kind: EffectStatus, Status: StatusBlocked, Replaces: []Status{StatusToAnalyse}, Answers: StatusToAnalyse})
 }
 
 // enter moves the task to a stage and starts what is done there.
@@ -294,7 +293,7 @@ func (w *builder) enter(to Stage, why string) {
 	}
 	if from == None {
 		if !w.ev.BranchLater {
-			w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPrepare})
+			w.owe(Effect{Kind: EffectPrepare})
 		}
 		w.comment(w.m.info[to].Role, wordsStart(w.m.info[to].Role, s.Follows))
 	} else {
@@ -303,7 +302,7 @@ func (w *builder) enter(to Stage, why string) {
 	switch {
 	case to.Terminal():
 		w.status(w.terminalStatus(from, to))
-		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectTidy})
+		w.owe(Effect{Kind: EffectTidy})
 	case to == Deploy && !s.SelfHosting:
 		w.merge()
 	case to == Deploy:
@@ -382,5 +381,5 @@ func (w *builder) hold(h Hold, reason string, status Status) {
 }
 
 func (w *builder) askCI() {
-	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectAskCI, SHA: w.d.State.Head, Delay: w.m.opt.CIPoll})
+	w.owe(Effect{Kind: EffectAskCI, SHA: w.d.State.Head, Delay: w.m.opt.CIPoll})
 }

@@ -11,7 +11,7 @@ func (w *builder) resumeDeploy(phase Phase) {
 		w.launch("")
 	default:
 		if s := w.d.State; s.Pushed == "" && s.Head != "" { // the remote has the branch no more
-			w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPublish, SHA: s.Head})
+			w.owe(Effect{Kind: EffectPublish, SHA: s.Head})
 		}
 		w.merge()
 	}
@@ -44,7 +44,7 @@ func (w *builder) merge() {
 	w.note("the branch is merged at " + short(s.Head))
 	s.Phase = PhaseMerge
 	w.status(StatusDeploying)
-	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectMerge, SHA: s.Head})
+	w.owe(Effect{Kind: EffectMerge, SHA: s.Head})
 }
 
 // release starts the deployer on what was merged.
@@ -84,7 +84,7 @@ func (w *builder) awaitCI(reason string) {
 	w.note("not merged yet: " + reason)
 	w.comment(Stream, sentence("not merged yet: "+reason))
 	w.d.State.Phase = PhaseRetest
-	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectAskCI, SHA: w.d.State.Head})
+	w.owe(Effect{Kind: EffectAskCI, SHA: w.d.State.Head})
 }
 
 // deployFailed ends a deployment that did not work. A repository that needs a

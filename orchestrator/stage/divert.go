@@ -9,7 +9,7 @@ func Divert(s State, e Event, d Decision, to Stage, phase Phase, why string) Dec
 	}
 	for _, f := range d.Effects {
 		if f.Kind == EffectPublish || f.Kind == EffectComment && f.Author != Stream {
-			w.d.Effects = append(w.d.Effects, f)
+			w.owe(f)
 		}
 	}
 	n := &w.d.State

@@ -30,7 +30,7 @@ func (w *builder) lookAgain() {
 		s.Hold, s.HoldReason, s.Outside = HoldNone, "", false
 	}
 	w.status(w.statusOf(s.Stage))
-	w.d.Effects = append(w.d.Effects, Effect{Kind: EffectAskCI, SHA: s.Head})
+	w.owe(Effect{Kind: EffectAskCI, SHA: s.Head})
 }
 
 // decline answers a word that moves nothing here, and gives the card its column back. The
@@ -44,6 +44,6 @@ func (w *builder) decline() {
 			f.Files, f.SHA = []string{QuestionsFile}, w.d.State.Head
 		}
 	}
-	w.d.Effects = append(w.d.Effects, f)
+	w.owe(f)
 	w.status(back)
 }

@@ -21,30 +21,31 @@ func develops(i Info) bool { return i.Stage == Development }
 
 // pushedEdges are the rows of what others push to the branch. built means that the stage stands behind development.
 func pushedEdges(s Stage, built bool) []Edge {
+	stay := stays(s)
 	judge := func(on Condition, why string) Edge {
 		return Edge{s, OnPushed, on, nil, DoJudge, Development, RedNone, why}
 	}
 	switch {
 	case s == Deploy:
 		return []Edge{
-			{s, OnPushed, WhenRelease, nil, DoNothing, s, RedNone, "the branch is merged already"},
+			stay(OnPushed, WhenRelease, DoNothing, "the branch is merged already"),
 			judge(WhenHeld, "CI and the review judge it again"),
 			judge(WhenRefused, "CI and the review judge it again"),
-			{s, OnPushed, WhenMerging, nil, DoNothing, s, RedNone, "the branch is being merged; where others were faster, that is refused"},
+			stay(OnPushed, WhenMerging, DoNothing, "the branch is being merged; where others were faster, that is refused"),
 			judge(Always, "CI and the review judge it again"),
 		}
 	case built:
 		return []Edge{judge(Always, "CI and the review judge it again")}
 	case s == Development:
 		return []Edge{
-			{s, OnPushed, WhenActive, nil, DoAdopt, s, RedNone, "the developer's own commits are put on top of that"},
+			stay(OnPushed, WhenActive, DoAdopt, "the developer's own commits are put on top of that"),
 			judge(Always, "CI decides again"),
-			{s, OnAgentFinished, WhenApart, nil, DoAgain, s, RedNone, "the commits of the run conflict with what others have pushed"},
+			stay(OnAgentFinished, WhenApart, DoAgain, "the commits of the run conflict with what others have pushed"),
 		}
 	default:
 		return []Edge{
-			{s, OnPushed, Always, nil, DoAdopt, s, RedNone, "the task goes on from there"},
-			{s, OnAgentFinished, WhenApart, nil, DoAgain, s, RedNone, "the commits of the run conflict with what others have pushed"},
+			stay(OnPushed, Always, DoAdopt, "the task goes on from there"),
+			stay(OnAgentFinished, WhenApart, DoAgain, "the commits of the run conflict with what others have pushed"),
 		}
 	}
 }
@@ -60,7 +61,7 @@ func (w *builder) pushed() {
 	w.note(w.wordsPushed())
 	w.comment(Stream, sentence(w.wordsPushed()))
 	if s.Head != s.Pushed {
-		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed})
+		w.owe(Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed})
 	}
 }
 
@@ -87,7 +88,7 @@ func (w *builder) judgeAgain() {
 		w.launch(w.ev.Push.words())
 	default:
 		w.status(w.statusOf(s.Stage))
-		w.d.Effects = append(w.d.Effects, Effect{Kind: EffectAskCI, SHA: s.Head})
+		w.owe(Effect{Kind: EffectAskCI, SHA: s.Head})
 	}
 }
 
@@ -121,4 +122,11 @@ func (w *builder) wordsPushed() string {
 func (p *Push) words() string {
 	const text = "the commits of agents conflict with what others have pushed in %s; they are kept as %s, and made again on top of %s"
 	return fmt.Sprintf(text, strings.Join(p.Conflicts, ", "), p.Left, short(p.SHA))
+}
+
+// stays makes rows that leave the stage as it is, and ask no gate.
+func stays(s Stage) func(on Trigger, when Condition, do Action, why string) Edge {
+	return func(on Trigger, when Condition, do Action, why string) Edge {
+		return Edge{s, on, when, nil, do, s, RedNone, why}
+	}
 }

@@ -272,63 +272,59 @@ func (i Info) Written(at Phase) []string {
 
 // stageEdges are the rows that a stage does not share with all others. next is where it leads.
 func stageEdges(i Info, next Stage) []Edge {
-	s := i.Stage
+	s, stay := i.Stage, stays(i.Stage)
 	switch s {
 	case Analysis:
 		return []Edge{
-			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the analyst has open questions"},
+			stay(OnAgentFinished, WhenAsking, DoAsk, "the analyst has open questions"),
 			{
 				s, OnAgentFinished, Always, i.Gates, DoAwaitApproval, s, RedStay,
 				"the analyst has finished; a human decides",
 			},
-			{
-				s, OnApproved, WhenActive, nil, DoDecline, s, RedNone,
-				"the analyst is at work; look at what it writes when it has finished, and set Approved then",
-			},
-			{
-				s, OnApproved, WhenAsked, nil, DoDecline, s, RedNone,
-				"questions are open; answer them in a comment and set In Progress, the requirements can be approved after that",
-			},
-			{s, OnApproved, WhenBlocked, nil, DoRelaunch, s, RedNone, "a human resumes the blocked task"},
+			stay(OnApproved, WhenActive, DoDecline,
+				"the analyst is at work; look at what it writes when it has finished, and set Approved then"),
+			stay(OnApproved, WhenAsked, DoDecline,
+				"questions are open; answer them in a comment and set In Progress, the requirements can be approved after that"),
+			stay(OnApproved, WhenBlocked, DoRelaunch, "a human resumes the blocked task"),
 			{s, OnApproved, Always, []string{"check_analysis_approved"}, DoEnter, next, RedStay, "the requirements are approved"},
-			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the requirements are rejected"},
-			{s, OnInProgress, WhenIdle, nil, DoRelaunch, s, RedNone, "In Progress with no active job runs the analyst again"},
-			{s, OnInProgress, WhenActive, nil, DoNothing, s, RedNone, "the analyst is at work already"},
-			{s, OnToAnalyse, WhenIdle, nil, DoRelaunch, s, RedNone, "To Analyse resumes the analysis"},
-			{s, OnToAnalyse, WhenActive, nil, DoNothing, s, RedNone, "the analyst is at work already"},
+			stay(OnRejected, Always, DoReject, "the requirements are rejected"),
+			stay(OnInProgress, WhenIdle, DoRelaunch, "In Progress with no active job runs the analyst again"),
+			stay(OnInProgress, WhenActive, DoNothing, "the analyst is at work already"),
+			stay(OnToAnalyse, WhenIdle, DoRelaunch, "To Analyse resumes the analysis"),
+			stay(OnToAnalyse, WhenActive, DoNothing, "the analyst is at work already"),
 		}
 	case Development:
 		return []Edge{
-			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the developer has open questions"},
+			stay(OnAgentFinished, WhenAsking, DoAsk, "the developer has open questions"),
 			{s, OnAgentFinished, WhenCINone, i.Gates, DoEnter, next, RedBack, "the repository declares no CI"},
-			{s, OnAgentFinished, Always, nil, DoAwaitCI, s, RedNone, "the developer has finished; CI decides"},
-			{s, OnCI, WhenActive, nil, DoNothing, s, RedNone, "the developer is still at work"},
+			stay(OnAgentFinished, Always, DoAwaitCI, "the developer has finished; CI decides"),
+			stay(OnCI, WhenActive, DoNothing, "the developer is still at work"),
 			{s, OnCI, WhenOutside, i.Gates, DoEnter, next, RedBack, i.Green},
-			{s, OnCI, WhenHeld, nil, DoNothing, s, RedNone, "the task waits for a human"},
-			{s, OnCI, WhenVouch, nil, DoNothing, s, RedNone, "the task waits for a human"},
+			stay(OnCI, WhenHeld, DoNothing, "the task waits for a human"),
+			stay(OnCI, WhenVouch, DoNothing, "the task waits for a human"),
 			{s, OnCI, Always, i.Gates, DoEnter, next, RedBack, i.Green},
-			{s, OnApproved, WhenVouch, nil, DoVouch, s, RedNone, "a person stands for the commit"},
-			{s, OnInProgress, WhenVouch, nil, DoRelaunch, s, RedNone, "a human runs the developer again"},
-			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the work is rejected"},
+			stay(OnApproved, WhenVouch, DoVouch, "a person stands for the commit"),
+			stay(OnInProgress, WhenVouch, DoRelaunch, "a human runs the developer again"),
+			stay(OnRejected, Always, DoReject, "the work is rejected"),
 		}
 	case Deploy:
 		return deployEdges(i, next)
 	}
 	if i.Report == "" { // documents
 		return []Edge{
-			{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, fmt.Sprintf("the %s has open questions", i.Role)},
+			stay(OnAgentFinished, WhenAsking, DoAsk, fmt.Sprintf("the %s has open questions", i.Role)),
 			{s, OnAgentFinished, Always, i.Gates, DoEnter, next, RedAgain, i.Green},
-			{s, OnRejected, Always, nil, DoReject, s, RedNone, "the design is rejected"},
+			stay(OnRejected, Always, DoReject, "the design is rejected"),
 		}
 	}
 	edges := []Edge{
-		{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the agent has open questions"},
+		stay(OnAgentFinished, WhenAsking, DoAsk, "the agent has open questions"),
 		{s, OnAgentFinished, Always, i.Gates, DoEnter, next, RedBack, i.Green},
 		{s, OnRejected, Always, nil, DoReject, Development, RedNone, "rejected; back to development"},
 	}
 	if slices.Contains(i.Gates, reviewApproved) { // the host's reviews count too
 		edges = append(edges,
-			Edge{s, OnReview, WhenHeld, nil, DoNothing, s, RedNone, "the task waits for a human"},
+			stay(OnReview, WhenHeld, DoNothing, "the task waits for a human"),
 			Edge{s, OnReview, Always, i.Gates, DoEnter, next, RedBack, i.Green})
 	}
 	return edges
@@ -336,62 +332,63 @@ func stageEdges(i Info, next Stage) []Edge {
 
 func deployEdges(i Info, next Stage) []Edge {
 	const s = Deploy
+	stay := stays(s)
 	return []Edge{
-		{s, OnAgentFinished, WhenAsking, nil, DoAsk, s, RedNone, "the deployer has open questions"},
-		{s, OnAgentFinished, WhenAwait, nil, DoAwaitConfirm, s, RedNone, "phase A is done; an operator confirms the deployment"},
+		stay(OnAgentFinished, WhenAsking, DoAsk, "the deployer has open questions"),
+		stay(OnAgentFinished, WhenAwait, DoAwaitConfirm, "phase A is done; an operator confirms the deployment"),
 		{s, OnAgentFinished, WhenRelease, i.Gates, DoEnter, next, RedFail, i.Green},
-		{s, OnConfirmDeploy, WhenReady, nil, DoMerge, s, RedNone, "Confirm Deploy starts phase B"},
-		{s, OnConfirmDeploy, Always, nil, DoNothing, s, RedNone, "there is nothing to confirm now"},
-		{s, OnMergeDone, WhenMerging, nil, DoRelease, s, RedNone, "the branch is merged"},
+		stay(OnConfirmDeploy, WhenReady, DoMerge, "Confirm Deploy starts phase B"),
+		stay(OnConfirmDeploy, Always, DoNothing, "there is nothing to confirm now"),
+		stay(OnMergeDone, WhenMerging, DoRelease, "the branch is merged"),
 		{s, OnMergeFailed, WhenMerging, nil, DoMergeFailed, Development, RedNone, "the branch could not be merged"},
 		{s, OnCI, WhenRetesting, []string{"check_ci_green"}, DoMerge, s, RedBack, "CI is green again"},
 		{
 			s, OnReview, WhenOutside, []string{"check_ci_green"}, DoMerge, s, RedSilent,
 			"the pull request was reviewed; the merge is tried again",
 		},
-		{s, OnApproved, Always, nil, DoNothing, s, RedNone, "Approved is never a deploy trigger"},
+		stay(OnApproved, Always, DoNothing, "Approved is never a deploy trigger"),
 		{s, OnRejected, WhenAwait, nil, DoReject, Development, RedNone, "rejected before the deployment; back to development"},
 		{s, OnRejected, WhenRetesting, nil, DoReject, Development, RedNone, "rejected before the merge; back to development"},
 		{s, OnRejected, WhenBlocked, nil, DoReject, Development, RedNone, "the deployment has failed and is rejected; back to development"},
-		{s, OnRejected, Always, nil, DoDecline, s, RedNone, "the deployment is under way and cannot be rejected any more"},
-		{s, OnPRMerged, Always, nil, DoNothing, s, RedNone, "a merge does not finish a deployment; the deployer's verdict does"},
+		stay(OnRejected, Always, DoDecline, "the deployment is under way and cannot be rejected any more"),
+		stay(OnPRMerged, Always, DoNothing, "a merge does not finish a deployment; the deployer's verdict does"),
 	}
 }
 
 // sharedEdges are the rows that every working stage has.
 func sharedEdges(i Info) (edges []Edge) {
-	s := i.Stage
+	s, stay := i.Stage, stays(i.Stage)
 	if i.Report == "" { // a task may begin here
 		why := "the remote has a branch of that name already; the task gets another"
-		edges = append(edges, Edge{s, OnBranchTaken, Always, nil, DoRecord, s, RedNone, why})
+		edges = append(edges, stay(OnBranchTaken, Always, DoRecord, why))
 	}
 	edges = append(edges, []Edge{
-		{s, OnAgentAttempt, WhenActive, nil, DoRecord, s, RedNone, "an attempt failed; the queue tries again"},
-		{s, OnAgentFailed, WhenAsking, nil, DoAsk, s, RedNone, "the agent makes no progress; a human says how to go on"},
-		{s, OnAgentFailed, WhenActive, nil, DoBlock, s, RedNone, "the agent failed for good"},
-		{s, OnPublished, Always, nil, DoRecord, s, RedNone, "the branch is published"},
-		{s, OnEffectFailed, WhenRefused, nil, DoBlock, s, RedNone, "the remote refuses the branch"},
-		{s, OnEffectFailed, WhenActive, nil, DoNothing, s, RedNone, "an agent is at work; what failed is owed again when it has finished"},
-		{s, OnEffectFailed, WhenBlocked, nil, DoNothing, s, RedNone, "the task is blocked already"},
-		{s, OnEffectFailed, Always, nil, DoBlock, s, RedNone, "what the stage needs was refused for good"},
-		{s, OnRetry, WhenActive, nil, DoNothing, s, RedNone, "a job is active already"},
-		{s, OnStop, Always, nil, DoNothing, s, RedNone, "STOP is switched off"},
+		stay(OnAgentAttempt, WhenActive, DoRecord, "an attempt failed; the queue tries again"),
+		stay(OnAgentFailed, WhenAsking, DoAsk, "the agent makes no progress; a human says how to go on"),
+		stay(OnAgentFailed, WhenActive, DoBlock, "the agent failed for good"),
+		stay(OnPublished, Always, DoRecord, "the branch is published"),
+		stay(OnEffectFailed, WhenRefused, DoBlock, "the remote refuses the branch"),
+		stay(OnEffectFailed, WhenActive, DoNothing, "an agent is at work; what failed is owed again when it has finished"),
+		stay(OnEffectFailed, WhenBlocked, DoNothing, "the task is blocked already"),
+		stay(OnEffectFailed, Always, DoBlock, "what the stage needs was refused for good"),
+		stay(OnRetry, WhenActive, DoNothing, "a job is active already"),
+		stay(OnStop, Always, DoNothing, "STOP is switched off"),
 	}...)
 	if s != Deploy {
 		edges = append(edges, Edge{s, OnPRMerged, Always, nil, DoEnter, Done, RedNone, "the pull request was merged"})
 	}
 	if s == Development || s == DeployStaging { // what is blocked at Deploy is merged again
 		edges = append(edges,
-			Edge{s, OnInProgress, WhenOutside, nil, DoLook, s, RedNone, "a human has it looked at again"},
-			Edge{s, OnApproved, WhenOutside, nil, DoLook, s, RedNone, "a human has it looked at again"})
+			stay(OnInProgress, WhenOutside, DoLook, "a human has it looked at again"),
+			stay(OnApproved, WhenOutside, DoLook, "a human has it looked at again"))
 	}
 	if s != Deploy && s != Analysis {
-		edges = append(edges, Edge{s, OnApproved, WhenBlocked, nil, DoRelaunch, s, RedNone, "a human resumes the blocked task"})
+		edges = append(edges, stay(OnApproved, WhenBlocked, DoRelaunch, "a human resumes the blocked task"))
 	}
 	if s != Analysis {
 		edges = append(edges,
-			Edge{s, OnInProgress, WhenHeld, nil, DoRelaunch, s, RedNone, "a human resumes the task"},
-			Edge{s, OnInProgress, Always, nil, DoNothing, s, RedNone, "In Progress relaunches the analyst only"})
+			stay(OnInProgress, WhenHeld, DoRelaunch, "a human resumes the task"),
+			stay(OnInProgress, Always, DoNothing, "In Progress relaunches the analyst only"))
 	}
-	return append(edges, Edge{s, OnRetry, Always, nil, DoRelaunch, s, RedNone, "an operator runs the stage again"})
+	return append(edges, stay(OnRetry, Always, DoRelaunch, "an operator runs the stage again"))
 }
