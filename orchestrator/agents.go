@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/prompt"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -29,6 +31,7 @@ const remoteWait = 5 * time.Second
 // attempt is one attempt of an agent's run: its claim, and what it was launched for.
 type attempt struct {
 	*Engine
+	log     *slog.Logger // of the task
 	claim   queue.Claim
 	project task.Project
 	task    task.Task
@@ -59,18 +62,19 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	}
 	project, ok := e.Projects.ByRepo(task.Repo)
 	if !ok {
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(unregisteredPoll), Error: (&UnregisteredError{task.Repo}).Error()}
+		return released(e.Now().Add(unregisteredPoll), (&UnregisteredError{task.Repo}).Error())
 	}
 	if isOccupied(e, at, task.Repo+"/"+task.WorkItemID) {
 		why := "the agent of the card's task before has not ended"
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: why}
+		return released(e.Now().Add(time.Second), why)
 	}
 	if waits, err := isUncounted(ctx, e, task, c.Job); err != nil {
 		return retryOutcome(err)
 	} else if waits {
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: "the attempt before is not counted yet"}
+		return released(e.Now().Add(time.Second), "the attempt before is not counted yet")
 	}
-	a := &attempt{Engine: e, claim: c, project: project, task: task, launch: p.Launch}
+	log := e.Log.With("task", task.ID, "repo", task.Repo)
+	a := &attempt{Engine: e, log: log, claim: c, project: project, task: task, launch: p.Launch}
 	if o := a.resumeFinishedDeploy(ctx); o != nil {
 		return o
 	}
@@ -82,7 +86,7 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	}
 	why, unused := e.Admission.Claim(ctx, admit.Start{Task: task, JobID: c.Job.ID, Attempt: c.Job.Attempt})
 	if why != "" {
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(e.opt.Poll), Error: why}
+		return released(e.Now().Add(e.opt.Poll), why)
 	}
 	o := a.work(ctx)
 	if ctx.Err() != nil && o.Kind != queue.OutcomeDone { // what it failed at says nothing of the agent
@@ -125,7 +129,7 @@ func (a *attempt) removeStaleCheckout(ctx context.Context) {
 		err = a.Workspaces.Close(ctx, a.project.Workspace(a.task))
 	}
 	if err != nil {
-		a.Log.Warn("the checkout of a cancelled task could not be removed", "task", a.task.ID, "repo", a.task.Repo, "err", err)
+		a.log.Warn("the checkout of a cancelled task could not be removed", "err", err)
 	}
 }
 
@@ -148,13 +152,12 @@ func (a *attempt) resumeFinishedDeploy(ctx context.Context) *queue.Outcome {
 	if err != nil || v == nil || !v.Passed() {
 		return nil
 	}
-	a.Log.Info("the deployment was made by an attempt that was interrupted",
-		"task", a.task.ID, "repo", a.task.Repo, "run", a.launch.Run, "sha", a.task.State.MergeSHA)
+	a.log.Info("the deployment was made by an attempt that was interrupted", "run", a.launch.Run, "sha", a.task.State.MergeSHA)
 	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{a.event(result, ev)}}
 }
 
 func (a *attempt) interrupted() *queue.Outcome {
-	return &queue.Outcome{Kind: queue.OutcomeRelease, At: a.Now(), Error: "interrupted"}
+	return released(a.Now(), "interrupted")
 }
 
 func (a *attempt) work(ctx context.Context) *queue.Outcome {
@@ -168,9 +171,9 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 			return o
 		}
 		if held, err := LookAtPull(ctx, a.Engine, a.task, githost.BeforeRun, ""); held != "" {
-			return &queue.Outcome{Kind: queue.OutcomeRelease, At: a.Now(), Error: held}
+			return released(a.Now(), held)
 		} else if err != nil { // what is wrong with the host is met again where it is needed
-			a.Log.Warn("the pull request of a task cannot be read", "task", a.task.ID, "repo", a.task.Repo, "err", err)
+			a.log.Warn("the pull request of a task cannot be read", "err", err)
 		}
 		if o := a.readText(ctx); o != nil {
 			return o
@@ -189,8 +192,8 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 		return &queue.Outcome{Kind: queue.OutcomeRelease, At: a.Now().Add(time.Second), Error: err.Error(), Then: []queue.Job{next}}
 	}
 	if errors.Is(err, work.ErrRemote) && fault.Retryable(err) || fault.IsShortage(err) { // the agent keeps its retries
-		a.Log.Warn("an agent waits for its checkout", "task", a.task.ID, "repo", a.task.Repo, "err", err)
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: a.Now().Add(remoteWait), Error: err.Error()}
+		a.log.Warn("an agent waits for its checkout", "err", err)
+		return released(a.Now().Add(remoteWait), err.Error())
 	}
 	if err != nil {
 		why := "the workspace: " + fault.Words(err.Error())
@@ -208,7 +211,7 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 	cmd := a.command(ctx, at)
 	caveat := a.vendorCaveat(ctx, cmd.Agent)
 	if caveat != "" {
-		a.Log.Warn("an agent is not independent", "task", a.task.ID, "repo", a.task.Repo, "run", a.launch.Run, "why", caveat)
+		a.log.Warn("an agent is not independent", "run", a.launch.Run, "why", caveat)
 	}
 	a.ran = true
 	result := a.Agents.Run(ctx, cmd)
@@ -286,7 +289,8 @@ func (a *attempt) event(r work.Result, ev stage.Event) queue.Job {
 		Run: a.launch.Run, Stage: a.launch.Stage, Role: a.launch.Role,
 		Started: r.StartedAt, Finished: r.FinishedAt, Status: r.Kind, ExitCode: r.ExitCode, Trouble: r.Trouble.Kind,
 		Usage: r.Usage, Measured: r.Measured, Refused: r.Refused, LogPath: r.LogPath, Summary: r.Summary,
-		Agent: r.Agent, Vendor: r.Vendor, Session: r.SessionID, Prompt: r.Template, Text: textHash(a.task),
+		Agent: r.Agent, Vendor: r.Vendor, Session: r.SessionID, Prompt: r.Template,
+		Text: prompt.Hash(a.task.Title + "\n" + a.task.Description),
 	}
 	return a.triggerJob(a.task, ev, &run, fmt.Sprintf("run/%d/%d/%d", a.task.ID, a.launch.Run, a.claim.Job.Attempt))
 }

@@ -52,7 +52,7 @@ func (in intake) try(ctx context.Context, t task.Task, ev stage.Event, run *task
 	case errors.Is(err, task.ErrConflict):
 		return retryOutcome(err), err
 	case err != nil && ctx.Err() != nil:
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: in.Now(), Error: "interrupted"}, nil
+		return released(in.Now(), "interrupted"), nil
 	case err != nil:
 		return retryOutcome(err), nil
 	}
@@ -353,7 +353,7 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 		return o
 	}
 	if removes := f.Kind == stage.EffectTidy || f.Kind == EffectCancel; removes && isAtWork(e, f.TaskID) {
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: "an attempt of the task has not ended"}
+		return released(e.Now().Add(time.Second), "an attempt of the task has not ended")
 	}
 	var o queue.Outcome
 	if err := run.Guard("effect "+string(f.Kind), func() { o = runner.Run(ctx, f) }); err != nil {

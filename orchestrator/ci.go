@@ -190,7 +190,7 @@ func (in intake) notIntegrated(ctx context.Context, t task.Task, ev stage.Event,
 	case errors.Is(err, errOvertaken):
 		return done(err.Error())
 	case ctx.Err() != nil:
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: in.Now(), Error: "interrupted"}
+		return released(in.Now(), "interrupted")
 	case GivenUp(err, in.claim.Job.Attempt):
 		ev.Final = true
 		ev.Reason = fmt.Sprintf("CI of %.12s could not be run: %s. Mend that; In Progress runs the stage again",

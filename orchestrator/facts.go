@@ -234,7 +234,7 @@ func (a *attempt) hindrance(r work.Result) *stage.Hindrance {
 
 // hindered gives an attempt back that its agent could not make.
 func (a *attempt) hindered(r work.Result, ev stage.Event) *queue.Outcome {
-	a.Log.Warn("an agent cannot work", "task", a.task.ID, "repo", a.task.Repo, "agent", ev.Agent.Hindered.Agent, "why", r.Reason)
+	a.log.Warn("an agent cannot work", "agent", ev.Agent.Hindered.Agent, "why", r.Reason)
 	then := []queue.Job{a.event(r, ev)}
 	return &queue.Outcome{Kind: queue.OutcomeRelease, At: a.Now().Add(takeIn), Error: r.Reason, Then: then}
 }
@@ -248,7 +248,7 @@ func (a *attempt) vendorCaveat(ctx context.Context, agent work.Agent) string {
 	_, own := work.Identify(a.Agents, agent)
 	runs, err := a.Records.AgentRuns(ctx, a.task.ID)
 	if err != nil {
-		a.Log.Warn("the vendor of the developer cannot be read", "task", a.task.ID, "repo", a.task.Repo, "err", err)
+		a.log.Warn("the vendor of the developer cannot be read", "err", err)
 	}
 	developer := ""
 	for _, r := range runs { // the newest is the last

@@ -208,7 +208,7 @@ func (a *attempt) take(ctx context.Context, space work.Workspace, report *stage.
 		if !fault.IsShortage(err) {
 			return tip, why, err
 		}
-		a.Log.Warn("what a run has left waits for room", "task", a.task.ID, "repo", a.task.Repo, "run", a.launch.Run, "err", err)
+		a.log.Warn("what a run has left waits for room", "run", a.launch.Run, "err", err)
 		if a.Wait(ctx, remoteWait) != nil {
 			return tip, why, err
 		}
@@ -284,7 +284,7 @@ func (a *attempt) failedBefore(ctx context.Context) string {
 	}
 	entries, err := a.Records.Journal(ctx, a.task.ID)
 	if err != nil {
-		a.Log.Warn("why the last attempt failed cannot be read", "task", a.task.ID, "repo", a.task.Repo, "err", err)
+		a.log.Warn("why the last attempt failed cannot be read", "err", err)
 		return ""
 	}
 	for i := len(entries) - 1; i >= 0; i-- {

@@ -32,7 +32,7 @@ func (a *attempt) filesOf(ctx context.Context) (out []work.File, told []quotatio
 	project, item := a.project.On(a.task.TrackerProjectID).TrackerProject, task.OriginalKey(a.task.TrackerIssueID)
 	list, err := from.Files(ctx, project, item)
 	if err != nil {
-		a.Log.Warn("the files of a card could not be listed", "task", a.task.ID, "repo", a.task.Repo, "err", err)
+		a.log.Warn("the files of a card could not be listed", "err", err)
 	}
 	if err != nil || len(list) == 0 {
 		return nil, nil
@@ -42,7 +42,7 @@ func (a *attempt) filesOf(ctx context.Context) (out []work.File, told []quotatio
 		name := fmt.Sprintf("%d-%s", n+1, plainName(f.Name))
 		body, err := readFile(ctx, from, project, item, f, min(room, cardFileMax))
 		if err != nil {
-			a.Log.Warn("a file of a card is left out", "task", a.task.ID, "repo", a.task.Repo, "file", f.ID, "err", err)
+			a.log.Warn("a file of a card is left out", "file", f.ID, "err", err)
 			text += fmt.Sprintf("%q is left out: it is too large, or could not be read\n", f.Name)
 			continue
 		}

@@ -87,7 +87,7 @@ func (a *attempt) former(ctx context.Context) []quotation {
 		runs, err = a.Records.AgentRuns(ctx, list[0].ID)
 	}
 	if err != nil {
-		a.Log.Warn("the task that is followed cannot be read", "task", a.task.ID, "repo", a.task.Repo, "err", err)
+		a.log.Warn("the task that is followed cannot be read", "err", err)
 	}
 	for _, r := range slices.Backward(runs) {
 		if r.Summary != "" {
@@ -193,7 +193,7 @@ func ownAssignment(p task.Project, role stage.Role, main fs.FS) (text, from stri
 func (a *attempt) answers(ctx context.Context) (out []string) {
 	comments, err := a.comments(ctx, a.project, a.task)
 	if err != nil {
-		a.Log.Warn("comments could not be read", "task", a.task.ID, "err", err)
+		a.log.Warn("comments could not be read", "err", err)
 	}
 	for _, c := range comments {
 		if !c.Own && c.Body != "" {
@@ -202,7 +202,7 @@ func (a *attempt) answers(ctx context.Context) (out []string) {
 	}
 	entries, err := a.Records.Journal(ctx, a.task.ID)
 	if err != nil {
-		a.Log.Warn("notes could not be read", "task", a.task.ID, "err", err)
+		a.log.Warn("notes could not be read", "err", err)
 	}
 	for _, e := range entries {
 		if n, err := e.Acted(); err == nil && (n.Act == task.ActNote || n.Act == task.ActAnswer) {
@@ -252,7 +252,7 @@ func (a *attempt) findings(ctx context.Context) (out []quotation) {
 func (a *attempt) failures(ctx context.Context, host githost.Details, sha string) string {
 	list, err := a.Host.Checks(ctx, a.project.Repo, a.project.Main, sha)
 	if err != nil {
-		a.Log.Warn("what has failed in CI could not be read", "task", a.task.ID, "repo", a.task.Repo, "err", err)
+		a.log.Warn("what has failed in CI could not be read", "err", err)
 		return ""
 	}
 	var b strings.Builder
@@ -262,7 +262,7 @@ func (a *attempt) failures(ctx context.Context, host githost.Details, sha string
 		}
 		text, err := host.FailureLog(ctx, a.project.Repo, c)
 		if err != nil {
-			a.Log.Warn("why a check failed could not be read", "task", a.task.ID, "repo", a.task.Repo, "check", c.Name, "err", err)
+			a.log.Warn("why a check failed could not be read", "check", c.Name, "err", err)
 		}
 		fmt.Fprintf(&b, "%s\n", strings.TrimSpace(strings.Join([]string{c.Name + ": " + string(c.State), c.Note, c.URL}, " ")))
 		if text != "" {
@@ -277,7 +277,7 @@ func (a *attempt) failures(ctx context.Context, host githost.Details, sha string
 func (a *attempt) remarks(ctx context.Context, host githost.Details) string {
 	list, err := host.LineComments(ctx, a.project.Repo, a.task.Branch)
 	if err != nil {
-		a.Log.Warn("comments on lines could not be read", "task", a.task.ID, "repo", a.task.Repo, "err", err)
+		a.log.Warn("comments on lines could not be read", "err", err)
 		return ""
 	}
 	var b strings.Builder

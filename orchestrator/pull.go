@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -138,7 +139,7 @@ func awaitPull(ctx context.Context, e *Engine, j queue.Job, f Effect) *queue.Out
 	case unbegun(j):
 		held = notBegun + held
 	}
-	return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now(), Error: held}
+	return released(e.Now(), held)
 }
 
 // mendPull tells a person what to do about a task that is held for its pull request.
@@ -149,4 +150,9 @@ func mendPull(h queue.Hold) string {
 		}
 	}
 	return ""
+}
+
+// released is the outcome of a job that is given back until then.
+func released(until time.Time, why string) *queue.Outcome {
+	return &queue.Outcome{Kind: queue.OutcomeRelease, At: until, Error: why}
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
-	"github.com/signalbox-dev/signalbox/orchestrator/prompt"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -179,8 +178,7 @@ func (a *attempt) readText(ctx context.Context) *queue.Outcome {
 	case err != nil && item.ID != "": // it was read, and the store has failed
 		return retryOutcome(err)
 	case err != nil:
-		a.Log.Warn("the card cannot be read, and an agent works by the text that is known",
-			"task", a.task.ID, "repo", a.task.Repo, "err", err)
+		a.log.Warn("the card cannot be read, and an agent works by the text that is known", "err", err)
 		return nil
 	}
 	for range decideMax {
@@ -190,9 +188,9 @@ func (a *attempt) readText(ctx context.Context) *queue.Outcome {
 		now := a.task
 		now.Title, now.Description = item.Title, item.Description
 		if err := refreshRequest(ctx, a.Workspaces, a.project, now, a.launch); fault.Retryable(err) {
-			return &queue.Outcome{Kind: queue.OutcomeRelease, At: a.Now().Add(remoteWait), Error: err.Error()}
+			return released(a.Now().Add(remoteWait), err.Error())
 		} else if err != nil { // the prompt has the text, too
-			a.Log.Warn("the file of a request stays as it was", "task", a.task.ID, "repo", a.task.Repo, "err", err)
+			a.log.Warn("the file of a request stays as it was", "err", err)
 		}
 		text := fmt.Sprintf("The card was edited: the %s has its new text (run %d). "+
 			"What was written and approved before stays as it is.", a.launch.Role, a.launch.Run)
@@ -218,9 +216,6 @@ func (a *attempt) readText(ctx context.Context) *queue.Outcome {
 	}
 	return retryOutcome(task.ErrConflict)
 }
-
-// textHash names the text of a card in the records of the runs that have read it.
-func textHash(t task.Task) string { return prompt.Hash(t.Title + "\n" + t.Description) }
 
 // refreshRequest brings the file of the request in a task's branch up to the text of its card. What is
 // merged stays as it is.
@@ -262,7 +257,7 @@ func putOff(e *Engine, j queue.Job, t task.Task, item tracker.Item, err error) *
 	if unbegun(j) {
 		why = notBegun + why
 	}
-	return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(max(cardWait, fault.After(err))), Error: why}
+	return released(e.Now().Add(max(cardWait, fault.After(err))), why)
 }
 
 // isUnbegun reports whether what a task cannot undo is held, by a pause of agents or the pull request, before its first attempt:

@@ -337,7 +337,7 @@ func (e *Engine) Identified(p task.Project) error {
 // nil = it is to be done.
 func (e *Engine) awaitAccounts(p task.Project) *queue.Outcome {
 	if err := e.Identified(p); err != nil {
-		return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(identifyWait), Error: err.Error()}
+		return released(e.Now().Add(identifyWait), err.Error())
 	}
 	return nil
 }

@@ -182,20 +182,20 @@ func lastWord(ctx context.Context, records task.Records, t task.Task) (w task.Wo
 
 // movedAt is when a webhook's move was made that has no time of its own, by the tracker's log: what is sent later than it was
 // done shows the card as it stands by then. Zero where the log does not say. What a STOP brakes waits while the log is away.
-func (in intake) movedAt(ctx context.Context, b board) (time.Time, error) {
+func (in intake) movedAt(ctx context.Context, b board) (none time.Time, err error) {
 	_, trigger := stage.BoardTrigger(b.told)
 	if !trigger || b.item.Status == b.told || !b.hook.At.IsZero() || b.task.ID == 0 || b.task.State.Stage.Terminal() {
 		return b.hook.At, nil
 	}
 	m, late, err := in.findMoveInLog(ctx, b.item, b.item.Status, false)
 	if err != nil && b.told == stage.StatusStop && !fault.Retryable(err) {
-		return time.Time{}, nil
+		return none, nil
 	}
 	if err != nil {
-		return time.Time{}, err
+		return none, err
 	}
 	if late && m.At.After(b.item.Moved()) {
-		return time.Time{}, task.ErrConflict // the card was moved since it was read
+		return none, task.ErrConflict // the card was moved since it was read
 	}
 	m, err = moveTo(ctx, in.Engine, b.item.ProjectID, m, b.told, b.hook.To, b.hook.ActorID)
 	return m.At, err

@@ -62,8 +62,7 @@ func Undo(ctx context.Context, e *orchestrator.Engine, taskID int64, by stage.Pr
 		return &RefusedError{why}
 	}
 	job := e.EventJob(t, stage.Event{On: orchestrator.OnUndo, At: e.Now(), By: by}, fmt.Sprintf("%s/%d", task.ActUndo, t.ID))
-	act := actEntry(e, t, task.Act{Act: task.ActUndo, By: by})
-	return e.Store.Commit(ctx, task.Commit{Journal: []task.JournalEntry{act}, Jobs: []queue.Job{job}})
+	return record(ctx, e, t, task.Act{Act: task.ActUndo, By: by}, task.Commit{Jobs: []queue.Job{job}})
 }
 
 // operate puts an operator's event, with its row in the journal and what else it owes. The same
@@ -74,21 +73,23 @@ func operate(ctx context.Context, e *orchestrator.Engine, t task.Task, a task.Ac
 	}
 	ev.At, ev.By = e.Now(), a.By
 	job := e.EventJob(t, ev, fmt.Sprintf("%s/%d", a.Act, t.ID))
-	return e.Store.Commit(ctx, task.Commit{Journal: []task.JournalEntry{actEntry(e, t, a)}, Jobs: append(more, job)})
+	return record(ctx, e, t, a, task.Commit{Jobs: append(more, job)})
 }
 
 // Audit writes an operator's act that concerns no task into the journal. Do it
 // before the act.
 func Audit(ctx context.Context, e *orchestrator.Engine, a task.Act) error {
-	return e.Store.Commit(ctx, task.Commit{Journal: []task.JournalEntry{actEntry(e, task.Task{}, a)}})
+	return record(ctx, e, task.Task{}, a, task.Commit{})
 }
 
 // AuditTask writes an operator's act on a task into its journal. Do it before the act.
 func AuditTask(ctx context.Context, e *orchestrator.Engine, t task.Task, a task.Act) error {
-	return e.Store.Commit(ctx, task.Commit{Journal: []task.JournalEntry{actEntry(e, t, a)}})
+	return record(ctx, e, t, a, task.Commit{})
 }
 
-func actEntry(e *orchestrator.Engine, t task.Task, a task.Act) task.JournalEntry {
+// record commits what an act makes, with the act itself.
+func record(ctx context.Context, e *orchestrator.Engine, t task.Task, a task.Act, made task.Commit) error {
 	payload, _ := json.Marshal(a) // acts always encode
-	return task.JournalEntry{TaskID: t.ID, Seq: t.State.Seq, At: e.Now(), Kind: task.KindOperator, Payload: payload}
+	made.Journal = []task.JournalEntry{{TaskID: t.ID, Seq: t.State.Seq, At: e.Now(), Kind: task.KindOperator, Payload: payload}}
+	return e.Store.Commit(ctx, made)
 }

@@ -126,10 +126,10 @@ func (c *Chat) Hear(ctx context.Context, a messenger.Act) error {
 	return nil
 }
 
-func (c *Chat) hear(ctx context.Context, a messenger.Act) (messenger.Answer, error) {
+func (c *Chat) hear(ctx context.Context, a messenger.Act) (none messenger.Answer, err error) {
 	verb, t, bound, err := c.find(ctx, a.Choice)
 	if err != nil {
-		return messenger.Answer{}, err
+		return none, err
 	}
 	if t.ID == 0 {
 		return messenger.Answer{Text: "There is no such task any more."}, nil
@@ -147,7 +147,7 @@ func (c *Chat) hear(ctx context.Context, a messenger.Act) (messenger.Answer, err
 	taken := messenger.Answer{Text: item + ": " + act.label + " is taken.", Done: true}
 	switch before, err := c.heard(ctx, t, by); {
 	case err != nil:
-		return messenger.Answer{}, err
+		return none, err
 	case before:
 		return taken, nil
 	case a.Text != "" && act.asks == "": // it takes a touch

@@ -20,8 +20,8 @@ func Note(ctx context.Context, e *orchestrator.Engine, taskID int64, text string
 	if err != nil {
 		return err
 	}
-	act := actEntry(e, t, task.Act{Act: task.ActNote, By: by, Why: strings.TrimSpace(text)})
-	return e.Store.Commit(ctx, task.Commit{Journal: []task.JournalEntry{act}, Jobs: []queue.Job{said}})
+	a := task.Act{Act: task.ActNote, By: by, Why: strings.TrimSpace(text)}
+	return record(ctx, e, t, a, task.Commit{Jobs: []queue.Job{said}})
 }
 
 // Answer keeps what a person has answered to the questions of a task, shows it on the card and runs the stage again.

@@ -44,9 +44,7 @@ func Pause(ctx context.Context, e *orchestrator.Engine, repo, why string, by sta
 		p.Why += ": " + why
 	}
 	act := task.Act{Act: task.ActPause, By: by, Repo: repo, Why: why}
-	return e.Store.Commit(ctx, task.Commit{
-		Journal: []task.JournalEntry{actEntry(e, task.Task{}, act)}, Hold: []queue.Hold{p.hold()},
-	})
+	return record(ctx, e, task.Task{}, act, task.Commit{Hold: []queue.Hold{p.hold()}})
 }
 
 // Unpause ends a pause, and returns whether there was one. That of all repositories and that
@@ -58,9 +56,7 @@ func Unpause(ctx context.Context, e *orchestrator.Engine, repo string, by stage.
 		return false, err
 	}
 	act := task.Act{Act: task.ActUnpause, By: by, Repo: paused[i].Repo}
-	return true, e.Store.Commit(ctx, task.Commit{
-		Journal: []task.JournalEntry{actEntry(e, task.Task{}, act)}, Free: []queue.Hold{paused[i].hold()},
-	})
+	return true, record(ctx, e, task.Task{}, act, task.Commit{Free: []queue.Hold{paused[i].hold()}})
 }
 
 // pausesMax bounds the pauses that are listed.

@@ -67,32 +67,32 @@ func One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation
 }
 
 // One answers for one task, with its forecast.
-func (l *Lives) One(ctx context.Context, e *orchestrator.Engine, taskID int64) (Explanation, error) {
+func (l *Lives) One(ctx context.Context, e *orchestrator.Engine, taskID int64) (none Explanation, err error) {
 	t, err := e.Store.Task(ctx, taskID)
 	if err != nil {
-		return Explanation{}, err
+		return none, err
 	}
 	s := newSituation(e)
 	if s.waits, err = e.Jobs.Waiting(ctx, queue.Filter{TaskID: taskID}); err != nil {
-		return Explanation{}, err
+		return none, err
 	}
 	s.fresh = e.Admission.Fresh(ctx, s.waits)
 	for _, key := range orchestrator.BoardKeys(task.OriginalKey(t.TrackerIssueID)) {
 		heard, err := e.Jobs.Jobs(ctx, queue.Filter{Key: key, Open: true})
 		if err != nil {
-			return Explanation{}, err
+			return none, err
 		}
 		s.heard = append(s.heard, heard...)
 	}
 	if s.failed, err = admin.FailedEffects(ctx, e, taskID); err != nil {
-		return Explanation{}, err
+		return none, err
 	}
 	depth, err := e.Jobs.Depth(ctx)
 	if s.running = Busy(depth); err != nil {
-		return Explanation{}, err
+		return none, err
 	}
 	if err = s.readMarks(ctx, e); err != nil {
-		return Explanation{}, err
+		return none, err
 	}
 	x := explain(e, t, s)
 	x.Moves = moves(e, t.State)

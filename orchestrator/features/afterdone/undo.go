@@ -91,8 +91,9 @@ func (o Options) freeze(_ context.Context, m any) error {
 	}
 	p, _ := o.Projects.ByRepo(t.Repo)
 	for _, subject := range []string{orchestrator.RoleInRepo(stage.Analyst, t.Repo), orchestrator.MergesIn(t.Repo)} {
-		h := queue.Hold{Subject: subject, Name: Freeze, Reason: fmt.Sprintf("%s is frozen until %s is over, which takes back what was merged",
-			t.Repo, task.OriginalKey(t.WorkItemID))}
+		h := queue.Hold{Subject: subject, Name: Freeze, Reason: fmt.Sprintf(
+			"%s is frozen until %s is over, which takes back what was merged", t.Repo, task.OriginalKey(t.WorkItemID),
+		)}
 		switch {
 		case c.Began() && o.Freeze && !p.SelfHosting:
 			c.With.Hold = append(c.With.Hold, h)

@@ -100,12 +100,12 @@ func (s *said) stale(now map[int64]string) (tasks []int64) {
 }
 
 // Feature is the live message for the engine.
-func Feature(o Options) (orchestrator.Feature, error) {
+func Feature(o Options) (none orchestrator.Feature, err error) {
 	if o.Messenger == nil {
-		return orchestrator.Feature{}, errors.New("livemessage: Options.Messenger is required")
+		return none, errors.New("livemessage: Options.Messenger is required")
 	}
 	if err := o.Complete("livemessage"); err != nil {
-		return orchestrator.Feature{}, err
+		return none, err
 	}
 	o.said = &said{waits: map[int64]string{}, work: map[int64]string{}}
 	loops := []orchestrator.Loop{{Name: "refresh", Run: o.refreshLoop}}

@@ -297,15 +297,3 @@ func (g *Gate) tend(ctx context.Context) error {
 	}
 	return g.opt.Store.Free(ctx, free...)
 }
-
-// tendLoop looks after the lines now and then.
-func (g *Gate) tendLoop(ctx context.Context, e *orchestrator.Engine) {
-	for {
-		if err := g.tend(ctx); err != nil && ctx.Err() == nil {
-			g.opt.Log.Error("the lines of the merge gate could not be looked after", "err", err)
-		}
-		if e.Wait(ctx, g.opt.DeferDelay) != nil {
-			return
-		}
-	}
-}

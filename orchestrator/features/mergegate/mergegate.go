@@ -105,8 +105,11 @@ func (g *Gate) Feature() orchestrator.Feature {
 			orchestrator.EffectLanded:     orchestrator.RunnerFunc(g.landed),
 			orchestrator.EffectRelease:    orchestrator.RunnerFunc(g.release),
 		},
-		Loops: []orchestrator.Loop{{Name: "renew", Run: g.renewLoop}, {Name: "line", Run: g.tendLoop}},
-		Show:  g.show,
+		Loops: []orchestrator.Loop{
+			{Name: "renew", Run: g.every(g.opt.TTL/3, g.renew, "merge leases could not be renewed")},
+			{Name: "line", Run: g.every(g.opt.DeferDelay, g.tend, "the lines of the merge gate could not be looked after")},
+		},
+		Show: g.show,
 	}
 }
 
@@ -118,14 +121,16 @@ func holder(workItem string, id int64) string {
 	return fmt.Sprintf("%s (task %d)", workItem, id)
 }
 
-// renewLoop keeps the leases of tasks that have one.
-func (g *Gate) renewLoop(ctx context.Context, e *orchestrator.Engine) {
-	for {
-		if err := g.renew(ctx); err != nil && ctx.Err() == nil {
-			g.opt.Log.Error("merge leases could not be renewed", "err", err)
-		}
-		if e.Wait(ctx, g.opt.TTL/3) != nil {
-			return
+// every does something now and then.
+func (g *Gate) every(wait time.Duration, do func(context.Context) error, failed string) func(context.Context, *orchestrator.Engine) {
+	return func(ctx context.Context, e *orchestrator.Engine) {
+		for {
+			if err := do(ctx); err != nil && ctx.Err() == nil {
+				g.opt.Log.Error(failed, "err", err)
+			}
+			if e.Wait(ctx, wait) != nil {
+				return
+			}
 		}
 	}
 }
@@ -147,6 +152,7 @@ func (g *Gate) keep(ctx context.Context, t task.Task) error {
 	return g.handBack(ctx, t.Repo, holder(t.WorkItemID, t.ID))
 }
 
+// renew keeps the leases of tasks that have one.
 func (g *Gate) renew(ctx context.Context) error {
 	var errs []error
 	for _, at := range []stage.Stage{stage.DeployStaging, stage.Deploy} {

@@ -132,13 +132,13 @@ func (g *Gate) merged(ctx context.Context, p task.Project, t task.Task, head str
 }
 
 // pull returns the pull request of a task; zero = it has none.
-func (g *Gate) pull(ctx context.Context, p task.Project, t task.Task) (githost.PullRequest, error) {
+func (g *Gate) pull(ctx context.Context, p task.Project, t task.Task) (none githost.PullRequest, err error) {
 	if _, plain := githost.PlainOf(g.opt.Host, p.Repo); plain {
-		return githost.PullRequest{}, nil
+		return none, nil
 	}
 	pr, err := g.opt.Host.PullRequest(ctx, p.Repo, t.Branch)
 	if errors.Is(err, githost.ErrNotFound) {
-		return githost.PullRequest{}, nil
+		return none, nil
 	}
 	return pr, err
 }

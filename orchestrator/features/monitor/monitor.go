@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/defaults"
@@ -78,7 +79,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 // rule begins to look when a deployment has ended well.
 func rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	if d.Moved && s.Stage == stage.Deploy && d.State.Stage == stage.Done && d.State.MergeSHA != "" {
-		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: name, SHA: d.State.MergeSHA})
+		d.Effects = append(slices.Clip(d.Effects), stage.Effect{Kind: name, SHA: d.State.MergeSHA})
 	}
 	return d
 }

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -45,13 +46,13 @@ type Options struct {
 }
 
 // Feature makes the feature.
-func Feature(o Options) (orchestrator.Feature, error) {
+func Feature(o Options) (none orchestrator.Feature, err error) {
 	switch {
 	case !post.IsAddress(o.URL.Reveal()):
 		// What it is may hold a token.
-		return orchestrator.Feature{}, errors.New("subscriber: Options.URL: want an address such as https://example.org/events")
+		return none, errors.New("subscriber: Options.URL: want an address such as https://example.org/events")
 	case o.Source == "":
-		return orchestrator.Feature{}, errors.New("subscriber: Options.Source is required: it names the service in events")
+		return none, errors.New("subscriber: Options.Source is required: it names the service in events")
 	}
 	o.Client = post.Client(o.Client)
 	defaults.Fill(&o)
@@ -117,7 +118,7 @@ func rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	if err != nil { // our own types always encode
 		return d
 	}
-	d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: orchestrator.EffectEvent, Text: string(body)})
+	d.Effects = append(slices.Clip(d.Effects), stage.Effect{Kind: orchestrator.EffectEvent, Text: string(body)})
 	return d
 }
 

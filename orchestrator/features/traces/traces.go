@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/internal/defaults"
@@ -60,12 +61,12 @@ func (o Options) Check() error {
 }
 
 // Feature makes the feature.
-func Feature(o Options) (orchestrator.Feature, error) {
+func Feature(o Options) (none orchestrator.Feature, err error) {
 	if err := o.Check(); err != nil {
-		return orchestrator.Feature{}, err
+		return none, err
 	}
 	if err := o.Complete("traces"); err != nil {
-		return orchestrator.Feature{}, err
+		return none, err
 	}
 	o.Client = post.Client(o.Client)
 	defaults.Fill(&o)
@@ -79,7 +80,7 @@ func Feature(o Options) (orchestrator.Feature, error) {
 // rule adds a trace to a decision that ends a task.
 func rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 	if d.Moved && d.State.Stage.Terminal() && !s.Stage.Terminal() {
-		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: orchestrator.EffectTrace})
+		d.Effects = append(slices.Clip(d.Effects), stage.Effect{Kind: orchestrator.EffectTrace})
 	}
 	return d
 }

@@ -274,18 +274,18 @@ func (l *Limit) order(ctx context.Context, project string) ([]string, error) {
 }
 
 // ready finds the first task of a line's cards that can begin, or does once there is a place; held: that waits for that.
-func (l *Limit) ready(ctx context.Context, repo string, items []string, held bool) (task.Task, error) {
+func (l *Limit) ready(ctx context.Context, repo string, items []string, held bool) (none task.Task, err error) {
 	for _, item := range items {
 		list, err := l.opt.Store.Tasks(ctx, task.Filter{TrackerIssueID: item, Repo: repo, Live: true, Limit: 1})
 		if err != nil {
-			return task.Task{}, err
+			return none, err
 		}
 		if len(list) == 0 || list[0].State.Run > 1 || !begins(list[0].State) {
 			continue
 		}
 		waits, err := l.opt.Store.Waiting(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: list[0].ID})
 		if err != nil {
-			return task.Task{}, err
+			return none, err
 		}
 		soon := l.opt.Now().Add(turn)
 		other := func(r queue.Reason) bool { // what waits for its turn is looked at within that time
@@ -297,7 +297,7 @@ func (l *Limit) ready(ctx context.Context, repo string, items []string, held boo
 			}
 		}
 	}
-	return task.Task{}, nil
+	return none, nil
 }
 
 // first is the task that people have put first of those that wait for a place; 0 where they have not.

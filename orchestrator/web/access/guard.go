@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"crypto/subtle"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -269,6 +268,3 @@ func (g *Guard) FirstToken(ctx context.Context) (secret string, err error) {
 	}
 	return secret, nil
 }
-
-// isRefusal reports an error that says why somebody is refused.
-func isRefusal(err error) bool { return errors.As(err, new(*Refusal)) }

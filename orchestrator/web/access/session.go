@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"crypto/subtle"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -119,7 +120,7 @@ func (g *Guard) begin(w http.ResponseWriter, r *http.Request, s Session, path st
 	if err := g.Store.AddSession(r.Context(), s); err != nil {
 		return err
 	}
-	_, err := g.drop(r.Context(), func(o Session) bool { return o.over(s.Began) })
+	err := g.drop(r.Context(), func(o Session) bool { return o.over(s.Began) })
 	if err != nil {
 		g.Log.Warn("sessions that have ended are not removed", "err", err)
 	}
@@ -129,11 +130,8 @@ func (g *Guard) begin(w http.ResponseWriter, r *http.Request, s Session, path st
 }
 
 // drop ends the sessions that f selects.
-func (g *Guard) drop(ctx context.Context, f func(Session) bool) (n int, err error) {
+func (g *Guard) drop(ctx context.Context, f func(Session) bool) error {
 	all, err := g.Store.Sessions(ctx)
-	if err != nil {
-		return 0, err
-	}
 	var ids []string
 	for _, s := range all {
 		if f(s) {
@@ -141,9 +139,9 @@ func (g *Guard) drop(ctx context.Context, f func(Session) bool) (n int, err erro
 		}
 	}
 	if len(ids) == 0 {
-		return 0, nil
+		return err
 	}
-	return len(ids), g.Store.DropSessions(ctx, ids...)
+	return g.Store.DropSessions(ctx, ids...)
 }
 
 // SignOut ends the session of a request in every process that shares the store; with all, every
@@ -161,7 +159,7 @@ func (g *Guard) SignOut(w http.ResponseWriter, r *http.Request, path string, all
 	if !all {
 		return g.Store.DropSessions(r.Context(), s.ID)
 	}
-	_, err = g.drop(r.Context(), func(o Session) bool { return o.Name == s.Name && o.Via == s.Via })
+	err = g.drop(r.Context(), func(o Session) bool { return o.Name == s.Name && o.Via == s.Via })
 	return err
 }
 
@@ -195,7 +193,7 @@ func (g *Guard) SendAway(w http.ResponseWriter, r *http.Request, path, next stri
 
 // away tells a person that a provider does not answer.
 func (g *Guard) away(err error) error {
-	if isRefusal(err) {
+	if errors.As(err, new(*Refusal)) {
 		return err
 	}
 	g.Log.Warn("the identity provider does not answer as it should", "err", err)

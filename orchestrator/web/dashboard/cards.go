@@ -147,7 +147,7 @@ func (s *server) places(ctx context.Context) (out []place) {
 // isOwn reports whether a project is on a board of our own, whose ids have no name of another in front.
 func (s *server) isOwn(project string) bool { return s.Cards != nil && mux.Name(project) == "" }
 
-func (s *server) ownBoard(r *http.Request) (view, error) {
+func (s *server) ownBoard(r *http.Request) (none view, err error) {
 	q := r.URL.Query()
 	p := cardsPage{
 		Only: q.Get("column"), Archived: q.Get("archived") != "", Who: rightsOf(r),
@@ -156,7 +156,7 @@ func (s *server) ownBoard(r *http.Request) (view, error) {
 	p.Places = s.places(r.Context())
 	at := slices.IndexFunc(p.Places, func(b place) bool { return b.ID == q.Get("project") })
 	if at < 0 && q.Get("project") != "" || len(p.Places) == 0 {
-		return view{}, notFound("There is no such board.")
+		return none, notFound("There is no such board.")
 	}
 	p.Place = p.Places[max(at, 0)]
 	p.Shown = p.Place.ID
@@ -170,11 +170,11 @@ func (s *server) ownBoard(r *http.Request) (view, error) {
 	}
 	list, err := s.Cards.Cards(r.Context(), f)
 	if err != nil {
-		return view{}, err
+		return none, err
 	}
 	var tasks map[string]*card
 	if p.Tasks, tasks, err = s.tasks(r); err != nil {
-		return view{}, err
+		return none, err
 	}
 	for _, at := range shown {
 		p.Lanes = append(p.Lanes, p.lane(at, list, tasks))
@@ -187,7 +187,7 @@ func (s *server) ownBoard(r *http.Request) (view, error) {
 	slices.Sort(p.Labels)
 	p.Labels = slices.Compact(p.Labels)
 	if len(p.Lanes[0].Columns) == 0 {
-		return view{}, notFound("There is no such column.")
+		return none, notFound("There is no such column.")
 	}
 	return view{Name: "cards", Script: "cards.js", Title: title, Nav: "board", Data: p}, nil
 }

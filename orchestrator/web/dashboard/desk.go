@@ -180,18 +180,18 @@ func (s *server) rendered(text string) template.HTML {
 }
 
 // review is the page that a task is decided on: all that is asked, at a commit. ?file= shows one file whole.
-func (s *server) review(r *http.Request) (view, error) {
+func (s *server) review(r *http.Request) (none view, err error) {
 	p, err := s.paperOf(r)
 	if err != nil {
-		return view{}, err
+		return none, err
 	}
 	q := r.URL.Query()
 	p.Only = q.Get("file")
 	if p.Decision, err = s.reading().Decision(r.Context(), p.Task, q.Get("commit"), access.Of(r.Context()).Reads); err != nil {
-		return view{}, err
+		return none, err
 	}
 	if p.Decision.Unread != "" && q.Get("commit") != "" {
-		return view{}, notFound(p.Decision.Unread)
+		return none, notFound(p.Decision.Unread)
 	}
 	p.Desk.Here = "diff"
 	if d := p.Decision.Since; d != nil && p.Only == "" {
@@ -214,7 +214,7 @@ func (s *server) review(r *http.Request) (view, error) {
 		}
 		text, err := s.reading().Read(r.Context(), p.Task, d.Name, p.Decision.Commit)
 		if err != nil {
-			return view{}, notFound(documents.Unreadable(err))
+			return none, notFound(documents.Unreadable(err))
 		}
 		p.Papers = append(p.Papers, paper{Text: text, HTML: s.markdown(text.Text)})
 		for i, f := range p.Files { // it was shown

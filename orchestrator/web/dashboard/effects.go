@@ -63,19 +63,19 @@ func (s *server) doHasten(r *http.Request) (string, error) {
 }
 
 // confirmAgain renders the question whether an effect that was given up is to be made again.
-func (s *server) confirmAgain(r *http.Request) (view, error) {
+func (s *server) confirmAgain(r *http.Request) (none view, err error) {
 	id, err := number(r, "id") // also where the table of routes has refused the request before it looked
 	if err != nil {
-		return view{}, err
+		return none, err
 	}
 	jobs, err := s.Engine.Jobs.Jobs(r.Context(), queue.Filter{ID: id})
 	switch {
 	case err != nil:
-		return view{}, err
+		return none, err
 	case len(jobs) == 0 || !orchestrator.IsEffect(jobs[0]):
-		return view{}, admin.ErrNoEffect
+		return none, admin.ErrNoEffect
 	case jobs[0].Status != queue.Failed:
-		return view{}, queue.ErrNotFailed
+		return none, queue.ErrNotFailed
 	}
 	c := confirmation{
 		Question: fmt.Sprintf("Make effect %d again?", id), Subject: fmt.Sprintf("%s of %s: %s", jobs[0].Kind, jobs[0].Lane, jobs[0].Error),

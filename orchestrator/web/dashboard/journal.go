@@ -95,14 +95,14 @@ type pastCard struct {
 	Here        bool // it is the task of the entry
 }
 
-func (s *server) moment(r *http.Request) (view, error) {
+func (s *server) moment(r *http.Request) (none view, err error) {
 	ctx, id := r.Context(), id(r)
 	found, err := s.Engine.Records.JournalSince(ctx, id-1, 2)
 	if err != nil {
-		return view{}, err
+		return none, err
 	}
 	if len(found) == 0 || found[0].ID != id {
-		return view{}, notFound("There is no such entry in the journal.")
+		return none, notFound("There is no such entry in the journal.")
 	}
 	p := momentPage{Line: journalLine{event: eventOf(found[0]), ID: id}}
 	if len(found) > 1 {
@@ -112,11 +112,11 @@ func (s *server) moment(r *http.Request) (view, error) {
 		p.Before = before[0].ID
 	}
 	if err := s.replay(r, found[0], &p); err != nil {
-		return view{}, err
+		return none, err
 	}
 	past, err := s.History.DecisionsAt(ctx, id)
 	if err != nil {
-		return view{}, err
+		return none, err
 	}
 	ids := map[int64]bool{found[0].TaskID: true}
 	for _, e := range past {
@@ -124,7 +124,7 @@ func (s *server) moment(r *http.Request) (view, error) {
 	}
 	tasks, err := s.tasksOf(ctx, ids)
 	if err != nil {
-		return view{}, err
+		return none, err
 	}
 	p.Line.Task = tasks[found[0].TaskID]
 	maps.DeleteFunc(tasks, func(_ int64, t task.Task) bool { return !access.Of(ctx).Reads(t.Repo) })

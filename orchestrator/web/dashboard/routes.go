@@ -29,12 +29,14 @@ func Routes(o Options) ([]access.Route, error) {
 	return s.routes(), nil
 }
 
+// get is a row for viewers.
+func get(pattern string, of access.Scope, h http.HandlerFunc) access.Route {
+	return access.Route{Method: "GET", Pattern: pattern, Needs: access.Viewer, Of: of, Handler: h}
+}
+
 func (s *server) routes() []access.Route {
 	page := func(pattern string, of access.Scope, page func(*http.Request) (view, error)) access.Route {
-		return access.Route{Method: "GET", Pattern: pattern, Needs: access.Viewer, Of: of, Handler: s.show(page)}
-	}
-	file := func(pattern string, of access.Scope, h http.HandlerFunc) access.Route {
-		return access.Route{Method: "GET", Pattern: pattern, Needs: access.Viewer, Of: of, Handler: h}
+		return get(pattern, of, s.show(page).ServeHTTP)
 	}
 	free := func(method, pattern string, h http.Handler) access.Route {
 		return access.Route{Method: method, Pattern: pattern, Needs: access.Everybody, Of: access.Free, Handler: h}
@@ -43,12 +45,12 @@ func (s *server) routes() []access.Route {
 	out := []access.Route{
 		page("/{$}", access.Some, s.board), page("/queue", access.Some, s.queue), page("/repos", access.Some, s.repos),
 		page("/cost", access.Some, s.cost), page("/history", access.Some, s.history),
-		file("/history/{kind}", access.Some, s.historyRows),
+		get("/history/{kind}", access.Some, s.historyRows),
 		page("/journal", access.Some, s.journal), page("/journal/{id}", ofEntry, s.moment),
 		page("/tasks/{id}", ofTask, s.task), page("/tasks/{id}/runs/{run}/{attempt}", ofTask, s.run),
-		file("/tasks/{id}/runs/{run}/{attempt}/log", ofTask, s.log),
-		file("/tasks/{id}/runs/{run}/{attempt}/steps", ofTask, s.moreSteps),
-		file("/tasks/{id}/ci", ofTask, s.ciLog),
+		get("/tasks/{id}/runs/{run}/{attempt}/log", ofTask, s.log),
+		get("/tasks/{id}/runs/{run}/{attempt}/steps", ofTask, s.moreSteps),
+		get("/tasks/{id}/ci", ofTask, s.ciLog),
 		page("/tasks/{id}/documents/{name}", ofTask, s.document), page("/tasks/{id}/diff", ofTask, s.review),
 		page("/tasks/{id}/review", ofTask, s.review), page("/review", access.Some, s.line),
 		{
@@ -96,8 +98,7 @@ func (s *server) routes() []access.Route {
 // cardRoutes are the pages of our own board.
 func (s *server) cardRoutes() []access.Route {
 	form := func(pattern string, of access.Scope, page func(*http.Request, typed) (view, error)) access.Route {
-		fresh := s.show(func(r *http.Request) (view, error) { return page(r, blank()) })
-		return access.Route{Method: "GET", Pattern: pattern, Needs: access.Viewer, Of: of, Handler: fresh}
+		return get(pattern, of, s.show(func(r *http.Request) (view, error) { return page(r, blank()) }).ServeHTTP)
 	}
 	change := func(
 		pattern string, of access.Scope,
@@ -112,7 +113,7 @@ func (s *server) cardRoutes() []access.Route {
 	moved := func(w http.ResponseWriter, r *http.Request) { seeOther(w, root(r)+"?"+r.URL.RawQuery) } // where the board was once
 	resend := func(r *http.Request, in typed) (view, error) { return unsent(r, in.Wrong), nil }
 	out := []access.Route{
-		{Method: "GET", Pattern: "/board", Needs: access.Viewer, Of: access.Some, Handler: http.HandlerFunc(moved)},
+		get("/board", access.Some, moved),
 		form("/board/new", ofPlace, s.showNew),
 		form("/board/cards/{id}", ofCard, s.showCard),
 		form("/board/cards/{id}/edit", ofCard, s.showEdit),
@@ -126,10 +127,7 @@ func (s *server) cardRoutes() []access.Route {
 		change("/board/cards/{id}/arrange", ofCard, s.showCard, s.doArrange),
 		change("/board/cards/{id}/files", ofCard, s.showCard, s.doAttach),
 		change("/board/cards/{id}/files/{file}", ofCard, s.showCard, s.doDetach),
-		{
-			Method: "GET", Pattern: "/board/cards/{id}/files/{file}", Needs: access.Viewer, Of: ofCard,
-			Handler: http.HandlerFunc(s.showFile),
-		},
+		get("/board/cards/{id}/files/{file}", ofCard, s.showFile),
 	}
 	for i, r := range out {
 		if r.Pattern == "/board/cards/{id}/move" || r.Pattern == "/board/cards/{id}/say" {
