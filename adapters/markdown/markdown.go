@@ -49,28 +49,36 @@ func Render(text string) template.HTML {
 // safe renders what could be dangerous in the way of the package.
 type safe struct{}
 
+// register has nodes of a kind rendered so; then says what is rendered next.
+func register[N ast.Node](
+	r renderer.NodeRendererFuncRegisterer, kind ast.NodeKind, then ast.WalkStatus,
+	render func(w util.BufWriter, source []byte, n N, entering bool),
+) {
+	r.Register(kind, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if is, ok := n.(N); ok {
+			render(w, source, is, entering)
+		}
+		return then, nil
+	})
+}
+
 func (safe) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
-	r.Register(ast.KindHTMLBlock, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if b, ok := n.(*ast.HTMLBlock); ok && entering {
+	register(r, ast.KindHTMLBlock, ast.WalkSkipChildren, func(w util.BufWriter, source []byte, b *ast.HTMLBlock, entering bool) {
+		if entering {
 			end := ""
 			if b.HasClosure() {
 				end = escaped(b.ClosureLine.Value(source))
 			}
 			_, _ = w.WriteString("<pre>" + escaped(b.Lines().Value(source)) + end + "</pre>\n")
 		}
-		return ast.WalkSkipChildren, nil
 	})
-	r.Register(ast.KindRawHTML, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if h, ok := n.(*ast.RawHTML); ok && entering {
+	register(r, ast.KindRawHTML, ast.WalkSkipChildren, func(w util.BufWriter, source []byte, h *ast.RawHTML, entering bool) {
+		if entering {
 			_, _ = w.WriteString("<code>" + escaped(h.Segments.Value(source)) + "</code>")
 		}
-		return ast.WalkSkipChildren, nil
 	})
-	r.Register(ast.KindLink, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if l, ok := n.(*ast.Link); ok {
-			link(w, l.Destination, entering)
-		}
-		return ast.WalkContinue, nil
+	register(r, ast.KindLink, ast.WalkContinue, func(w util.BufWriter, _ []byte, l *ast.Link, entering bool) {
+		link(w, l.Destination, entering)
 	})
 	r.Register(ast.KindImage, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 		i, ok := n.(*ast.Image)
@@ -89,26 +97,21 @@ func (safe) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 		}
 		return ast.WalkContinue, nil
 	})
-	r.Register(ast.KindAutoLink, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if l, ok := n.(*ast.AutoLink); ok && entering {
+	register(r, ast.KindAutoLink, ast.WalkContinue, func(w util.BufWriter, source []byte, l *ast.AutoLink, entering bool) {
+		if entering {
 			link(w, l.URL(source), true)
 			_, _ = w.WriteString(escaped(l.Label(source)))
 			link(w, l.URL(source), false)
 		}
-		return ast.WalkContinue, nil
 	})
-	r.Register(ast.KindHeading, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if h, ok := n.(*ast.Heading); ok {
-			tag := map[bool]string{true: "<h", false: "</h"}[entering]
-			_, _ = w.WriteString(tag + string(rune('0'+min(h.Level+2, 6))) + ">")
-		}
-		return ast.WalkContinue, nil
+	register(r, ast.KindHeading, ast.WalkContinue, func(w util.BufWriter, _ []byte, h *ast.Heading, entering bool) {
+		tag := map[bool]string{true: "<h", false: "</h"}[entering]
+		_, _ = w.WriteString(tag + string(rune('0'+min(h.Level+2, 6))) + ">")
 	})
-	r.Register(east.KindTaskCheckBox, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if b, ok := n.(*east.TaskCheckBox); ok && entering {
+	register(r, east.KindTaskCheckBox, ast.WalkContinue, func(w util.BufWriter, _ []byte, b *east.TaskCheckBox, entering bool) {
+		if entering {
 			_, _ = w.WriteString(map[bool]string{true: "☑ ", false: "☐ "}[b.IsChecked])
 		}
-		return ast.WalkContinue, nil
 	})
 }
 

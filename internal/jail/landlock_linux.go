@@ -35,11 +35,6 @@ const (
 		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | devices
 )
 
-// harmless are devices that every program may use.
-func harmless() []string {
-	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
-}
-
 // landlockABI is the version of the kernel's Landlock; the error reports that it is too old or off.
 func landlockABI() (int, error) {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
@@ -82,7 +77,7 @@ func newRuleset(j work.Jail, abi int) (r ruleset, err error) {
 		return r, fmt.Errorf("landlock_create_ruleset: %w", errno)
 	}
 	r = ruleset{fd: int(fd), mask: attr.Handled_access_fs}
-	for _, name := range harmless() {
+	for _, name := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"} { // that every program may use
 		err = errors.Join(err, r.path(name, read|unix.LANDLOCK_ACCESS_FS_WRITE_FILE|devices, 0))
 	}
 	for _, name := range j.Read {

@@ -26,10 +26,7 @@ func (c backupCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	return c.print(s.out, b, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s: %v of %s\n", c.Dir, b.Files, b.At.Format(time.RFC3339))
-		return err
-	})
+	return c.say(s.out, b, "%s: %v of %s\n", c.Dir, b.Files, b.At.Format(time.RFC3339))
 }
 
 type copyCmd struct {

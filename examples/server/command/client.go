@@ -210,6 +210,14 @@ type output struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
+// say prints a value as JSON, or what it is to people.
+func (o output) say(w io.Writer, v any, format string, args ...any) error {
+	return o.print(w, v, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, format, args...)
+		return err
+	})
+}
+
 // print prints a value as JSON, or as people prints it.
 func (o output) print(w io.Writer, v any, people func(io.Writer) error) error {
 	if !o.JSON {

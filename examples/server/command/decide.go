@@ -2,7 +2,6 @@ package command
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -60,10 +59,7 @@ func (c noteCmd) Run(s *streams) error {
 	if err := c.call(http.MethodPost, fmt.Sprintf("/tasks/%d/notes", id), map[string]string{"text": c.Text}, &queued); err != nil {
 		return err
 	}
-	return c.print(s.out, queued, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "kept for the next run of %s\n", key)
-		return err
-	})
+	return c.say(s.out, queued, "kept for the next run of %s\n", key)
 }
 
 // decided holds the result of a decision, as JSON has it.
@@ -111,11 +107,8 @@ func (c decision) decide(s *streams, name, verb string) error {
 			out.Status = "refused"
 		}
 	}
-	err = c.print(s.out, out, func(w io.Writer) error {
-		notes := oneLine(strings.Join(out.Notes, "; "), 400)
-		_, err := fmt.Fprintf(w, "%s of %s: %s; it is at %s: %s\n", verb, before.WorkItemID, out.Status, out.Stage, notes)
-		return err
-	})
+	notes := oneLine(strings.Join(out.Notes, "; "), 400)
+	err = c.say(s.out, out, "%s of %s: %s; it is at %s: %s\n", verb, before.WorkItemID, out.Status, out.Stage, notes)
 	if err == nil && out.Status == "refused" {
 		return &exitError{exitRefused, fmt.Errorf("the %s moves nothing: look at signalbox why %s", verb, before.WorkItemID)}
 	}

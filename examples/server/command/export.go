@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -45,10 +44,7 @@ func (c tracksExportCmd) Run(s *streams) error {
 		if err != nil {
 			return err
 		}
-		return c.print(s.out, map[string]any{"tracks": n, "file": c.Out}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%d tracks are in %s\n", n, c.Out)
-			return err
-		})
+		return c.say(s.out, map[string]any{"tracks": n, "file": c.Out}, "%d tracks are in %s\n", n, c.Out)
 	})
 }
 

@@ -172,7 +172,7 @@ type versionCmd struct{ output }
 
 func (c versionCmd) Run(s *streams) error {
 	v := map[string]string{"version": app.Version(), "commit": app.Commit(), "go": runtime.Version()}
-	return c.print(s.out, v, func(w io.Writer) error { _, err := fmt.Fprintln(w, build()); return err })
+	return c.say(s.out, v, "%s\n", build())
 }
 
 // build names the program, its version and what it was made of.

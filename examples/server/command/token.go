@@ -90,7 +90,7 @@ func (c tokenAddCmd) Run(s *streams) error {
 			tokenView
 			Token string `json:"token"`
 		}{viewOf(t), secret}
-		return c.print(s.out, made, func(w io.Writer) error { _, err := fmt.Fprintln(w, secret); return err })
+		return c.say(s.out, made, "%s\n", secret)
 	})
 }
 
@@ -221,9 +221,6 @@ func (c sessionRevokeCmd) Run(s *streams) error {
 		if err := db.DropSessions(ctx, ids...); err != nil {
 			return err
 		}
-		return c.print(s.out, map[string]int{"ended": len(ids)}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%d sessions have ended\n", len(ids))
-			return err
-		})
+		return c.say(s.out, map[string]int{"ended": len(ids)}, "%d sessions have ended\n", len(ids))
 	})
 }

@@ -79,10 +79,8 @@ func (c tracksHideCmd) Run(s *streams) error {
 		if err != nil {
 			return err
 		}
-		return c.print(s.out, map[string]any{"zone": c.Name, "tracks_cut": len(changed)}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "zone %s is hidden; tracks cut: %d\n", c.Name, len(changed))
-			return err
-		})
+		cut := map[string]any{"zone": c.Name, "tracks_cut": len(changed)}
+		return c.say(s.out, cut, "zone %s is hidden; tracks cut: %d\n", c.Name, len(changed))
 	})
 }
 

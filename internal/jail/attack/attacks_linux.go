@@ -101,12 +101,12 @@ func lists(dir string) error {
 
 func onFiles() []Attack {
 	return []Attack{
-		{"read the database", Files, true, func(s Scene) error { return reads(s.DB()) }},
+		{"read the database", Files, true, readsBelow("data/signalbox.db")},
 		{"list the data directory", Files, true, func(s Scene) error { _, err := os.ReadDir(filepath.Join(s.Root, "data")); return err }},
 		{"read another task's checkout", Files, true, readsBelow("data/git/work/b/main.go")},
 		{"read another task's log", Files, true, readsBelow("data/logs/task-2/001.out")},
 		{"read another run's outbox", Files, true, readsBelow("data/logs/task-1/outbox-2/review.md")},
-		{"read a key in the service's HOME", Files, true, func(s Scene) error { return reads(filepath.Join(s.Home(), ".ssh/id")) }},
+		{"read a key in the service's HOME", Files, true, readsBelow("home/.ssh/id")},
 		{"read the database by /proc/self/root", Files, true, func(s Scene) error { return reads("/proc/self/root" + s.DB()) }},
 		{"read the database by the service's root", Files, true, func(s Scene) error {
 			return reads(fmt.Sprintf("/proc/%d/root%s", s.Victim, s.DB()))
@@ -135,21 +135,11 @@ func onFiles() []Attack {
 		{"write the database", Files, true, func(s Scene) error { return writes(s.DB(), os.O_WRONLY) }},
 		{"truncate the database", Files, true, func(s Scene) error { return os.Truncate(s.DB(), 0) }},
 		{"remove the database", Files, true, func(s Scene) error { return os.Remove(s.DB()) }},
-		{"write an object of the mirror", Files, true, func(s Scene) error {
-			return writes(filepath.Join(s.Root, "data/git/mirrors/m.git/objects/aa"), os.O_WRONLY|os.O_CREATE)
-		}},
-		{"write a ref of the mirror", Files, true, func(s Scene) error {
-			return writes(filepath.Join(s.Root, "data/git/mirrors/m.git/refs"), os.O_WRONLY|os.O_CREATE)
-		}},
-		{"put a file into another run's outbox", Files, true, func(s Scene) error {
-			return writes(filepath.Join(s.Root, "data/logs/task-1/outbox-2/review.md"), os.O_WRONLY)
-		}},
-		{"leave a program in the service's HOME", Files, true, func(s Scene) error {
-			return writes(filepath.Join(s.Home(), ".bashrc"), os.O_WRONLY|os.O_CREATE)
-		}},
-		{"edit the record of a run", Files, true, func(s Scene) error {
-			return writes(filepath.Join(s.Root, "data/running/2.json"), os.O_WRONLY)
-		}},
+		{"write an object of the mirror", Files, true, writesBelow("data/git/mirrors/m.git/objects/aa", os.O_WRONLY|os.O_CREATE)},
+		{"write a ref of the mirror", Files, true, writesBelow("data/git/mirrors/m.git/refs", os.O_WRONLY|os.O_CREATE)},
+		{"put a file into another run's outbox", Files, true, writesBelow("data/logs/task-1/outbox-2/review.md", os.O_WRONLY)},
+		{"leave a program in the service's HOME", Files, true, writesBelow("home/.bashrc", os.O_WRONLY|os.O_CREATE)},
+		{"edit the record of a run", Files, true, writesBelow("data/running/2.json", os.O_WRONLY)},
 		{"make a device", Privileges, false, func(s Scene) error {
 			return unix.Mknod(filepath.Join(s.Own(), "disk"), unix.S_IFBLK|0o600, 8<<8)
 		}},

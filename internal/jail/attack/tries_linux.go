@@ -26,6 +26,10 @@ func readsBelow(name string) func(Scene) error {
 	return func(s Scene) error { return reads(filepath.Join(s.Root, name)) }
 }
 
+func writesBelow(name string, flags int) func(Scene) error {
+	return func(s Scene) error { return writes(filepath.Join(s.Root, name), flags) }
+}
+
 func writes(name string, flags int) error {
 	f, err := os.OpenFile(name, flags, 0o600)
 	if err == nil {
