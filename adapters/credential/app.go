@@ -19,9 +19,9 @@ type App struct {
 }
 
 // Mint implements Minter.
-func (a App) Mint(ctx context.Context, f For) (Minted, error) {
+func (a App) Mint(ctx context.Context, f For) (minted, error) {
 	token, expires, err := a.Host.MintToken(ctx, a.Path(f.Repo), a.Permissions)
-	return Minted{Secret: token, Expires: expires}, err
+	return minted{Secret: token, Expires: expires}, err
 }
 
 // Revoke implements Minter.

@@ -25,7 +25,7 @@ type Command struct {
 const saidMax = 300
 
 // Mint implements Minter.
-func (c Command) Mint(ctx context.Context, f For) (Minted, error) {
+func (c Command) Mint(ctx context.Context, f For) (minted, error) {
 	out, err := c.run(ctx, c.MintArgv, f)
 	text := strings.TrimSpace(string(out))
 	var printed struct {
@@ -38,7 +38,7 @@ func (c Command) Mint(ctx context.Context, f For) (Minted, error) {
 		// Its words may have the secret.
 		err = fmt.Errorf(`%s: want the secret alone, or {"secret": "…", "expires_at": "2026-01-02T15:04:05Z"}`, c.MintArgv[0])
 	}
-	return Minted{Secret: printed.Secret, Expires: printed.Expires}, err
+	return minted{Secret: printed.Secret, Expires: printed.Expires}, err
 }
 
 // Revoke implements Minter.

@@ -35,15 +35,15 @@ type For struct {
 	Attempt  int         `json:"attempt"`
 }
 
-// Minted is a credential.
-type Minted struct {
+// minted is a credential.
+type minted struct {
 	Secret  string
 	Expires time.Time // zero = not known
 }
 
 // Minter makes credentials and ends them.
 type Minter interface {
-	Mint(ctx context.Context, f For) (Minted, error)
+	Mint(ctx context.Context, f For) (minted, error)
 	// Revoke ends one, also one that was never minted. The secret is empty when the service was
 	// started anew since: ErrNeedsSecret reports that it cannot be ended without.
 	Revoke(ctx context.Context, f For, secret string) error
@@ -115,7 +115,7 @@ func (l *Link) Open(ctx context.Context, x agentcli.LinkedRun) (none agentcli.Op
 }
 
 // mint calls the Minter, and checks what it gives. The secret is hidden before anything is said.
-func (l *Link) mint(ctx context.Context, g *Grant, f For) (Minted, error) {
+func (l *Link) mint(ctx context.Context, g *Grant, f For) (minted, error) {
 	ctx, cancel := context.WithTimeout(ctx, callMax)
 	defer cancel()
 	m, err := g.By.Mint(ctx, f)

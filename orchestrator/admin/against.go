@@ -34,8 +34,8 @@ func Causes() []Cause {
 	return []Cause{causeMoved, causeGate, causePerson, causeLater, causeEarlier, causeMore, causeFewer, causeDelay, causeChat}
 }
 
-// Divergence is a decision of a journal that another policy makes otherwise.
-type Divergence struct {
+// divergence is a decision of a journal that another policy makes otherwise.
+type divergence struct {
 	EntryID  int64         `json:"entry_id"`
 	At       time.Time     `json:"at"`
 	On       stage.Trigger `json:"on"`
@@ -48,7 +48,7 @@ type Divergence struct {
 type Comparison struct {
 	TaskID    int64        `json:"task_id"`
 	Decisions int          `json:"decisions"`
-	Differ    []Divergence `json:"differ,omitempty"`
+	Differ    []divergence `json:"differ,omitempty"`
 	Unknown   []Unknown    `json:"unknown,omitempty"` // the record stands in for what the journal does not have
 	Broken    string       `json:"broken,omitempty"`  // an entry that cannot be read: nothing behind it was decided again
 }
@@ -63,7 +63,7 @@ func Compare(ctx context.Context, e *orchestrator.Engine, taskID int64, all bool
 			out.Unknown = append(out.Unknown, Unknown{entry.ID, again.Unknown})
 		}
 		if why := causes(e.Machine().Pipeline(), s, r, again, all); len(why) > 0 {
-			out.Differ = append(out.Differ, Divergence{
+			out.Differ = append(out.Differ, divergence{
 				entry.ID, entry.At, r.Event.On, why, judged(r.Event, r.Decision), judged(again.Event, again.Decision),
 			})
 		}

@@ -19,7 +19,7 @@ import (
 type Replayed struct {
 	TaskID    int64        `json:"task_id"`
 	Decisions int          `json:"decisions"`         // that were decided again
-	Differ    []Difference `json:"differ,omitempty"`  // in the order of the journal
+	Differ    []difference `json:"differ,omitempty"`  // in the order of the journal
 	Other     int          `json:"other,omitempty"`   // by another policy, or from before these were kept: what was concluded stands
 	Unknown   []Unknown    `json:"unknown,omitempty"` // decided by what was concluded then
 	Broken    string       `json:"broken,omitempty"`  // an entry that cannot be read: nothing behind it was decided again
@@ -41,16 +41,16 @@ func (r Replayed) First() string {
 }
 
 // At returns the difference at an entry, if there is one.
-func (r Replayed) At(entryID int64) (Difference, bool) {
-	i := slices.IndexFunc(r.Differ, func(d Difference) bool { return d.EntryID == entryID })
+func (r Replayed) At(entryID int64) (difference, bool) {
+	i := slices.IndexFunc(r.Differ, func(d difference) bool { return d.EntryID == entryID })
 	if i < 0 {
-		return Difference{}, false
+		return difference{}, false
 	}
 	return r.Differ[i], true
 }
 
-// Difference is a decision of a journal that is decided otherwise now.
-type Difference struct {
+// difference is a decision of a journal that is decided otherwise now.
+type difference struct {
 	EntryID  int64          `json:"entry_id"`
 	At       time.Time      `json:"at"`
 	Event    stage.Event    `json:"event"`
@@ -60,7 +60,7 @@ type Difference struct {
 }
 
 // String is the difference for people, in several lines.
-func (d Difference) String() string {
+func (d difference) String() string {
 	return fmt.Sprintf("entry %d, %s at %s:\n  recorded: %s\n  now:      %s\n  %s", d.EntryID, d.Event.On, d.At.UTC().Format(time.RFC3339),
 		summary(d.Recorded), summary(d.Now), strings.Join(d.What, "\n  "))
 }
@@ -86,7 +86,7 @@ func Replay(ctx context.Context, e *orchestrator.Engine, taskID int64) (Replayed
 	out := Replayed{TaskID: taskID}
 	broken, err := decideAgain(ctx, e, taskID, false, func(entry task.JournalEntry, _ stage.State, r task.Recorded, again decided) {
 		if what := differences(r.Decision, again.Decision); len(what) > 0 {
-			out.Differ = append(out.Differ, Difference{entry.ID, entry.At, r.Event, r.Decision, again.Decision, what})
+			out.Differ = append(out.Differ, difference{entry.ID, entry.At, r.Event, r.Decision, again.Decision, what})
 		}
 		if again.Other {
 			out.Other++

@@ -30,11 +30,11 @@ const attachMax = cards.FileMax*4/3 + bodyMax
 
 // CardList is the answer of GET /cards: by board and column, in the order of the board.
 type CardList struct {
-	Cards []CardView `json:"cards"`
+	Cards []cardView `json:"cards"`
 }
 
-// CardView is a card of a board of our own.
-type CardView struct {
+// cardView is a card of a board of our own.
+type cardView struct {
 	ID       string    `json:"id"`
 	Key      string    `json:"key"` // its name for people, such as APP-7
 	Board    string    `json:"board"`
@@ -51,15 +51,15 @@ type CardView struct {
 
 // CardDetail is the answer of the routes of one card.
 type CardDetail struct {
-	CardView
+	cardView
 	Description string        `json:"description"`
-	Comments    []CommentView `json:"comments"` // oldest first
-	Files       []FileView    `json:"files"`    // as well; /dashboard/board/cards/{id}/files/{file} has what is in one
+	Comments    []commentView `json:"comments"` // oldest first
+	Files       []fileView    `json:"files"`    // as well; /dashboard/board/cards/{id}/files/{file} has what is in one
 	BlockedBy   []string      `json:"blocked_by,omitempty"`
 }
 
-// CommentView is a comment on a card.
-type CommentView struct {
+// commentView is a comment on a card.
+type commentView struct {
 	ID        string    `json:"id"`
 	Author    string    `json:"author"`
 	Service   bool      `json:"service,omitempty"`
@@ -69,8 +69,8 @@ type CommentView struct {
 	DeletedBy string    `json:"deleted_by,omitempty"` // its body is empty
 }
 
-// FileView is a file on a card. A text of the card shows an image as ![words](files/{id}).
-type FileView struct {
+// fileView is a file on a card. A text of the card shows an image as ![words](files/{id}).
+type fileView struct {
 	ID   string    `json:"id"`
 	Name string    `json:"name"`
 	Type string    `json:"type"`
@@ -166,9 +166,9 @@ func noBoard() error {
 	return refusal(http.StatusNotFound, "feature-off", "This program keeps no board of its own (ORCH_TRACKER=board).")
 }
 
-func (s *server) viewOf(c cards.Card) CardView {
+func (s *server) viewOf(c cards.Card) cardView {
 	p, _ := s.Engine.Projects.ByTracker(c.Project)
-	return CardView{
+	return cardView{
 		ID: c.ID, Key: fmt.Sprintf("%s-%d", p.Prefix, c.Number), Board: c.Project, Repo: p.Repo, Title: c.Title,
 		Labels: c.Labels, Column: c.Column,
 		Archived: c.State == cards.Archived, Version: c.Version, MadeBy: c.MadeBy, MadeAt: c.MadeAt, MovedAt: c.MovedAt,
@@ -192,13 +192,13 @@ func (s *server) cards(r *http.Request) (any, error) {
 		f.Project = p.TrackerProject
 	}
 	list, err := s.Desk.Cards.Cards(r.Context(), f)
-	out := CardList{Cards: []CardView{}}
+	out := CardList{Cards: []cardView{}}
 	for _, c := range list {
 		if q.Get("column") == "" || q.Get("column") == c.Column {
 			out.Cards = append(out.Cards, s.viewOf(c))
 		}
 	}
-	out.Cards = append([]CardView{}, access.Readable(r.Context(), out.Cards, func(v CardView) string { return v.Repo })...)
+	out.Cards = append([]cardView{}, access.Readable(r.Context(), out.Cards, func(v cardView) string { return v.Repo })...)
 	return out, err
 }
 
@@ -252,12 +252,12 @@ func (s *server) card(r *http.Request) (any, error) {
 
 func (s *server) detail(r *http.Request, id string) (any, error) {
 	story, err := s.Desk.Cards.Story(r.Context(), id)
-	out := CardDetail{CardView: s.viewOf(story.Card), Description: story.Description, Comments: []CommentView{}, Files: []FileView{}}
+	out := CardDetail{cardView: s.viewOf(story.Card), Description: story.Description, Comments: []commentView{}, Files: []fileView{}}
 	for _, f := range story.Files {
-		out.Files = append(out.Files, FileView{f.ID, f.Name, f.Type, f.Size, f.By.Name, f.At})
+		out.Files = append(out.Files, fileView{f.ID, f.Name, f.Type, f.Size, f.By.Name, f.At})
 	}
 	for _, c := range story.Comments {
-		out.Comments = append(out.Comments, CommentView{c.ID, c.Author, c.Service, c.At, c.Body, c.EditedAt, c.DeletedBy})
+		out.Comments = append(out.Comments, commentView{c.ID, c.Author, c.Service, c.At, c.Body, c.EditedAt, c.DeletedBy})
 	}
 	for _, c := range story.BlockedBy {
 		out.BlockedBy = append(out.BlockedBy, s.viewOf(c).Key)

@@ -22,8 +22,8 @@ const (
 	resultMax     = 32 << 10
 )
 
-// Repetition tells what the last calls of a run have in common: each had the result of the others of its kind.
-type Repetition struct {
+// repetition tells what the last calls of a run have in common: each had the result of the others of its kind.
+type repetition struct {
 	Words string // what was repeated, and how often; empty: nothing was
 	Sure  bool   // often enough to be no progress
 	Turns int64  // calls of the run so far
@@ -38,7 +38,7 @@ type turn struct {
 }
 
 // repeats judges turns, oldest first.
-func repeats(turns []turn) (r Repetition) {
+func repeats(turns []turn) (r repetition) {
 	last := turns[max(0, len(turns)-repeatWindow):]
 	most, times := repeatSuspect-1, map[uint64]int{}
 	for _, t := range last {
@@ -68,7 +68,7 @@ func repeats(turns []turn) (r Repetition) {
 }
 
 // Repeats judges what the run has done last.
-func (r *Reader) Repeats() Repetition {
+func (r *Reader) Repeats() repetition {
 	out := repeats(r.turns)
 	out.Turns = r.turned
 	return out
