@@ -17,12 +17,10 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// decideMax is how often an event is decided anew, because others came first,
-// before it is put off.
+// decideMax is how often an event is decided anew, because others came first, before it is put off.
 const decideMax = 5
 
-// apply decides an event of a task and commits the decision. When the task has
-// changed meanwhile it loads it again and decides again.
+// apply decides an event of a task and commits the decision. When the task has changed meanwhile it loads it again and decides again.
 func (in intake) apply(ctx context.Context, t task.Task, ev stage.Event, run *task.AgentRun) *queue.Outcome {
 	for range decideMax {
 		o, err := in.try(ctx, t, ev, run)
@@ -83,10 +81,9 @@ func (in intake) try(ctx context.Context, t task.Task, ev stage.Event, run *task
 	return in.finish(err), err
 }
 
-// judge evaluates the gates of the edge that the event meets, on the subject that is recorded. The verdict is nil when
-// the edge has none. A gate that could not look, for a reason that may go away, is an error: the event is to be
-// tried again; errApart: it is to be judged in another pool; ErrConflict: the task has changed
-// meanwhile.
+// judge evaluates the gates of the edge that the event meets, on the subject that is recorded. The verdict is nil when the edge has none.
+// A gate that could not look, for a reason that may go away, is an error: the event is to be tried again; errApart: it is to be judged in
+// another pool; ErrConflict: the task has changed meanwhile.
 func (in intake) judge(ctx context.Context, t task.Task, ev stage.Event) (*gates.Verdict, *gates.Recording, error) {
 	names := gatesAt(in.machine, in.project, t.State, ev)
 	if len(names) == 0 {
@@ -127,10 +124,9 @@ func (in intake) commit(
 	if run != nil {
 		out.Runs = append(out.Runs, *run)
 	}
-	// A decision that changes nothing is stored only beside the version that it was
-	// made on too: else it could stand in the journal behind a newer one, and an event
-	// could mean nothing to a state that is gone. The row stays as it is: a new version
-	// for nothing would make others decide again that have read the same state.
+	// A decision that changes nothing is stored only beside the version that it was made on too: else it could stand in the journal behind
+	// a newer one, and an event could mean nothing to a state that is gone. The row stays as it is: a new version for nothing would make
+	// others decide again that have read the same state.
 	out.Task, out.Unchanged = &next, !d.Moved
 	if d.Moved {
 		stamp(&next, before, ev, now)
@@ -255,8 +251,7 @@ func lineOf(ahead, behind *task.Task) *task.Line {
 	return l
 }
 
-// beside reads the neighbours of a task in the line of its
-// repository; nil = none.
+// beside reads the neighbours of a task in the line of its repository; nil = none.
 func beside(ctx context.Context, s task.Store, t task.Task) (ahead, behind *task.Task, err error) {
 	first := func(f task.Filter) *task.Task {
 		f.Repo, f.Live, f.Limit = t.Repo, true, 1
@@ -323,8 +318,7 @@ func (in intake) recordMetrics(t task.Task, before stage.State, ev stage.Event, 
 	}
 }
 
-// handleEffect makes an effect. An unknown kind (its feature was switched off
-// meanwhile) is given up, visibly.
+// handleEffect makes an effect. An unknown kind (its feature was switched off meanwhile) is given up, visibly.
 func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome {
 	var f Effect
 	if err := json.Unmarshal(c.Job.Payload, &f); err != nil {

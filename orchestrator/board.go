@@ -15,8 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/mux"
 )
 
-// HookReplayed is the Event of a hook that no tracker has sent: the reconciler has
-// found the move on the board.
+// HookReplayed is the Event of a hook that no tracker has sent: the reconciler has found the move on the board.
 const HookReplayed = "reconcile"
 
 // Heard passes a webhook of a work item to the features, and has comments read again after one of a comment. It returns
@@ -31,9 +30,8 @@ func (e *Engine) Heard(h tracker.Hook) {
 	}
 }
 
-// onTracker reads the work item again and acts on its status of now. A person's status is
-// distinguished from one that the service has set by the last one written and the last one acted on,
-// so that it never waits for a write.
+// onTracker reads the work item again and acts on its status of now. A person's status is distinguished from one that the service has set
+// by the last one written and the last one acted on, so that it never waits for a write.
 func (in intake) onTracker(ctx context.Context, h tracker.Hook) *queue.Outcome {
 	var ok bool
 	if in.project, ok = in.Projects.ByTracker(h.ProjectID); !ok {
@@ -65,9 +63,8 @@ func (in intake) onTracker(ctx context.Context, h tracker.Hook) *queue.Outcome {
 	return retryOutcome(task.ErrConflict)
 }
 
-// actOnBoard reads the board once and acts on it. The task and the writes that are owed are read before
-// the board: a decision that is made meanwhile changes the task's version, and then
-// the error is ErrConflict.
+// actOnBoard reads the board once and acts on it. The task and the writes that are owed are read before the board: a decision that is made
+// meanwhile changes the task's version, and then the error is ErrConflict.
 func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome, error) {
 	task, found, past, err := in.taskOf(ctx, h.ItemID)
 	if err != nil {
@@ -323,9 +320,8 @@ func (b board) word() (word stage.Status, why string) {
 	return stage.StatusUnknown, why
 }
 
-// acted reports whether the status of the item is what the service has dealt with
-// already: the word that was acted on last and stands there still, or what a write
-// that is owed replaces or sets.
+// acted reports whether the status of the item is what the service has dealt with already: the word that was acted on last and stands
+// there still, or what a write that is owed replaces or sets.
 func (b board) acted() bool {
 	s := b.task.State
 	if b.past.ID != 0 {
@@ -358,10 +354,9 @@ func (b board) acted() bool {
 // with no time of its own and is not on the board any more.
 const overwriteWindow = time.Minute
 
-// lost reports whether the webhook carries a word of a person's that a write of ours
-// has overwritten: the board is looked at before it is written to, but has no write on
-// a condition. A STOP that was set since the task began is not taken back by moving the card
-// on, whoever does.
+// lost reports whether the webhook carries a word of a person's that a write of ours has overwritten: the board is looked at before it is
+// written to, but has no write on a condition. A STOP that was set since the task began is not taken back by moving the card on, whoever
+// does.
 func (b board) lost() bool {
 	if _, trigger := stage.BoardTrigger(b.told); !trigger || b.task.ID == 0 || b.task.State.Stage.Terminal() {
 		return false
@@ -379,9 +374,8 @@ func (b board) lost() bool {
 	return newer && (ours || b.told == stage.StatusStop && b.hook.At.IsZero())
 }
 
-// shownAs reports whether an item stands in the column that shows what the service set
-// last, unless the webhook says that a person has put it there since. On a board with few
-// columns that can be the column of a trigger.
+// shownAs reports whether an item stands in the column that shows what the service set last, unless the webhook says that a person has put
+// it there since. On a board with few columns that can be the column of a trigger.
 func shownAs(ctx context.Context, tracks tracker.Board, item tracker.Item, t task.Task, h tracker.Hook, told stage.Status) (bool, error) {
 	before := !h.At.IsZero() && (h.At.Before(t.State.ActedAt) || h.At.Before(item.MovedAt))
 	byPerson := h.Status && !h.Self && h.ActorID != "" && (h.To == "" || told == item.Status) && !before

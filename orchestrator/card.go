@@ -48,9 +48,8 @@ func (b board) column() string {
 	return b.item.StatusName
 }
 
-// putBack gives a card its column back and says why, at most once a minute: trackers may save a move twice.
-// Nothing of the task changes; it is done only beside the version that was read, else an older column could be
-// set last.
+// putBack gives a card its column back and says why, at most once a minute: trackers may save a move twice. Nothing of the task changes;
+// it is done only beside the version that was read, else an older column could be set last.
 func (in intake) putBack(ctx context.Context, b board, why string) (*queue.Outcome, error) {
 	t := b.task
 	to, _ := stage.StatusNamed(t.State.Set)
@@ -106,8 +105,7 @@ func (e *Engine) RestoreColumn(
 	return err == nil, err
 }
 
-// answerWithoutTask answers a word on a card that has no task. Its column stays: where it was is not
-// known.
+// answerWithoutTask answers a word on a card that has no task. Its column stays: where it was is not known.
 func (in intake) answerWithoutTask(ctx context.Context, b board, word stage.Status, past bool) *queue.Outcome {
 	info, _ := stage.StatusNamed(word)
 	why := info.Name + " is ignored: the work item has no task"
@@ -195,8 +193,7 @@ func (e *Engine) began(ctx context.Context, t task.Task) (time.Time, error) {
 	return since(t), nil
 }
 
-// since is from when a word on the card is about a task: behind the last that was acted on. No word of the board has
-// begun an undo.
+// since is from when a word on the card is about a task: behind the last that was acted on. No word of the board has begun an undo.
 func since(t task.Task) time.Time {
 	if t.State.ActedAt.IsZero() {
 		return t.CreatedAt
@@ -217,8 +214,7 @@ func (e *Engine) hosts(p task.Project) (field, wrong string) {
 	}
 }
 
-// confirmLanded looks whether main of a plain repository has the head of a task, by any pusher.
-// A nil outcome means that it has.
+// confirmLanded looks whether main of a plain repository has the head of a task, by any pusher. A nil outcome means that it has.
 func (in intake) confirmLanded(ctx context.Context, host githost.Plain, t task.Task, ev *stage.Event) *queue.Outcome {
 	head := t.State.Head
 	landed, err := githost.Landed(ctx, host, in.project.Repo, in.project.Main, head)
@@ -235,8 +231,7 @@ func (in intake) confirmLanded(ctx context.Context, host githost.Plain, t task.T
 	}
 }
 
-// hookStatus returns the status that a person has set by a webhook; StatusUnknown when the webhook
-// names none, or no person.
+// hookStatus returns the status that a person has set by a webhook; StatusUnknown when the webhook names none, or no person.
 func hookStatus(ctx context.Context, tracks tracker.Board, h tracker.Hook) (stage.Status, error) {
 	if !h.Status || h.Self || h.To == "" || h.ActorID == "" {
 		return stage.StatusUnknown, nil

@@ -20,9 +20,8 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// Feature is an additive behaviour: edges and rules of the state machine, gates, runners of effects,
-// holds on jobs, loops, words for people. The engine has no switch: a feature that
-// is off is not given to New, so the program is then built without it.
+// Feature is an additive behaviour: edges and rules of the state machine, gates, runners of effects, holds on jobs, loops, words for
+// people. The engine has no switch: a feature that is off is not given to New, so the program is then built without it.
 type Feature struct {
 	Name      string
 	Pipeline  func(stage.Pipeline) stage.Pipeline // adds rows behind the pipeline's own
@@ -72,15 +71,13 @@ func passOn(ctx context.Context, features []Feature, m any) (err error) {
 	return err
 }
 
-// launched reports whether an agent is to work, for the first time or again
-// after a failed attempt.
+// launched reports whether an agent is to work, for the first time or again after a failed attempt.
 func (c Change) launched() bool {
 	n := c.Task.State
 	return n.Active != "" && (n.Run != c.Before.Run || n.Failures != c.Before.Failures)
 }
 
-// Began and Ended report whether the change is the beginning or the end of the
-// task's life. They are decided one at a time in a process.
+// Began and Ended report whether the change is the beginning or the end of the task's life. They are decided one at a time in a process.
 func (c Change) Began() bool { return c.Before.Stage == stage.None }
 
 // Ended reports the end of the task's life.
@@ -104,8 +101,7 @@ type RunnerFunc func(ctx context.Context, e Effect) queue.Outcome
 // Run calls f.
 func (f RunnerFunc) Run(ctx context.Context, e Effect) queue.Outcome { return f(ctx, e) }
 
-// Effect is an effect as it waits in the queue: what to do, and for which task
-// and work item. TaskID is 0 when a work item was refused.
+// Effect is an effect as it waits in the queue: what to do, and for which task and work item. TaskID is 0 when a work item was refused.
 type Effect struct {
 	stage.Effect
 	Key       string `json:"key"` // identity, for the outside world
@@ -167,9 +163,8 @@ var effectWords = map[stage.EffectKind]string{
 // questionsMax bounds what is taken over of an agent's questions, in bytes.
 const questionsMax = 4000
 
-// file takes over the report of a run: what its outbox holds is the verdict, and goes
-// into the branch, where people read it. It returns the branch's tip too, which is tip
-// when nothing was put there. A file that somebody has committed is no verdict.
+// file takes over the report of a run: what its outbox holds is the verdict, and goes into the branch, where people read it. It returns
+// the branch's tip too, which is tip when nothing was put there. A file that somebody has committed is no verdict.
 func (a *attempt) file(ctx context.Context, tip string) (stage.Filed, string, error) {
 	name := a.machine.Info(a.launch.Stage).ReportFile(a.launch.Phase)
 	if name == "" || tip == "" {
@@ -215,10 +210,9 @@ func (a *attempt) take(ctx context.Context, space work.Workspace, report *stage.
 	}
 }
 
-// readLeft reads what a run has left for people in its commit: open questions, if any, and
-// which of its artefacts are there. Questions that stood there when it began were put to
-// people then. What cannot be read is an error: a task whose questions are overlooked goes
-// on without the answers.
+// readLeft reads what a run has left for people in its commit: open questions, if any, and which of its artefacts are there. Questions
+// that stood there when it began were put to people then. What cannot be read is an error: a task whose questions are overlooked goes on
+// without the answers.
 func (a *attempt) readLeft(ctx context.Context, sha string, r *stage.Report) error {
 	if sha == "" {
 		return nil

@@ -27,9 +27,8 @@ const (
 	KindEffect  = "effect/" // followed by the effect's kind
 )
 
-// agentAttempts is how often an agent's job is claimed before it is given up; failures
-// of the agent are counted by the machine's state. Events and effects have no bound:
-// see settle.
+// agentAttempts is how often an agent's job is claimed before it is given up; failures of the agent are counted by the machine's state.
+// Events and effects have no bound: see settle.
 const agentAttempts = 40
 
 // triggerPayload is an event of our own making.
@@ -40,8 +39,7 @@ type triggerPayload struct {
 	Last   string         `json:"last,omitempty"`      // of a timer: why the look before has decided nothing
 }
 
-// CITimer decodes the job of the next look at CI; last is why the look before has decided
-// nothing. ok is false for another job.
+// CITimer decodes the job of the next look at CI; last is why the look before has decided nothing. ok is false for another job.
 func CITimer(j queue.Job) (ev stage.Event, last string, ok bool) {
 	var p triggerPayload
 	if j.Kind != KindTrigger || json.Unmarshal(j.Payload, &p) != nil || p.Event.On != stage.OnCI {
@@ -77,8 +75,7 @@ func HostJob(p task.Project, h githost.Hook) queue.Job {
 	}
 }
 
-// triggerJob makes the event job of something that happened to a task. The
-// dedupe key may be empty.
+// triggerJob makes the event job of something that happened to a task. The dedupe key may be empty.
 func (e *Engine) triggerJob(t task.Task, ev stage.Event, run *task.AgentRun, dedupe string) queue.Job {
 	p, _ := e.Projects.ByRepo(t.Repo) // the first host's, when it is not registered
 	return triggerJob(t, p.NamedHost(), ev, run, dedupe)
@@ -153,9 +150,8 @@ const (
 // RoleInRepo is the subject of a role's jobs in a repository.
 func RoleInRepo(role stage.Role, repo string) string { return string(role) + "@" + repo }
 
-// EffectJob makes the job of an effect that a feature owes for a task. key is its
-// identity in the world: the same key again while the first is unfinished is a
-// no-op.
+// EffectJob makes the job of an effect that a feature owes for a task. key is its identity in the world: the same key again while the
+// first is unfinished is a no-op.
 func EffectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Job {
 	p = p.On(t.TrackerProjectID)
 	e := Effect{
@@ -195,8 +191,7 @@ func effectOrder(itemID string, kind stage.EffectKind) string {
 	return itemKey(itemID) + "/" + orderOf(kind)
 }
 
-// FollowUpJob makes the job of a further effect of the same task, not to be made
-// before a moment. key is its identity in the world.
+// FollowUpJob makes the job of a further effect of the same task, not to be made before a moment. key is its identity in the world.
 func FollowUpJob(e Effect, f stage.Effect, key string, at time.Time) queue.Job {
 	t := task.Task{ID: e.TaskID, TrackerIssueID: e.ItemID, WorkItemID: e.WorkItem, Title: e.Title}
 	j := EffectJob(t, task.Project{TrackerProject: e.ProjectID, Repo: e.Repo, Board: e.Board, Host: e.Host}, f, key)
@@ -204,9 +199,8 @@ func FollowUpJob(e Effect, f stage.Effect, key string, at time.Time) queue.Job {
 	return j
 }
 
-// askCIJob makes the timer that looks at CI again, after what was decided by an event. It has no key: a job that
-// waits for its time keeps its place in the order, and would hold up every other
-// event of the item meanwhile. While the host's webhooks come, it looks more seldom.
+// askCIJob makes the timer that looks at CI again, after what was decided by an event. It has no key: a job that waits for its time keeps
+// its place in the order, and would hold up every other event of the item meanwhile. While the host's webhooks come, it looks more seldom.
 func (in intake) askCIJob(ctx context.Context, t task.Task, f stage.Effect, by stage.Event, now time.Time) queue.Job {
 	if last, err := in.Records.LastDelivery(ctx, in.project.HostName()); err == nil && now.Sub(last) < hearsFor {
 		f.Delay = max(f.Delay, min(f.Delay*seldomLooks, seldomMax))

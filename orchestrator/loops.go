@@ -16,9 +16,8 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Run works until ctx ends: it takes jobs of all pools, gives back what dead
-// workers left and runs the features' loops. It returns when everything that it
-// started has ended; an agent that is interrupted has its job given back.
+// Run works until ctx ends: it takes jobs of all pools, gives back what dead workers left and runs the features' loops. It returns when
+// everything that it started has ended; an agent that is interrupted has its job given back.
 func (e *Engine) Run(ctx context.Context) {
 	// Before anything begins; where it fails, it is made again at once.
 	_ = run.Guard("admission", func() { _, _, _ = e.Admission.Review(ctx) })
@@ -47,8 +46,7 @@ type pool struct {
 	poll   time.Duration
 }
 
-// idlePolls is how much more seldom pools are looked at than that of events: its looks
-// find the jobs of all that have come due, and hint.
+// idlePolls is how much more seldom pools are looked at than that of events: its looks find the jobs of all that have come due, and hint.
 const idlePolls = 10
 
 // pools are all that the engine takes jobs of.
@@ -231,8 +229,7 @@ func (p pool) do(ctx context.Context, c queue.Claim) (due time.Time, next []queu
 	return due, next
 }
 
-// note notes what the end of a job says of its destination. What has waited for it
-// is due when it answers again.
+// note notes what the end of a job says of its destination. What has waited for it is due when it answers again.
 func (p pool) note(ctx context.Context, o *queue.Outcome) {
 	if p.health == nil {
 		return
@@ -275,8 +272,7 @@ func (p pool) heartbeat(ctx context.Context, c queue.Claim, lost func()) {
 	}
 }
 
-// mendEvery is how often all tasks are looked through for one whose job is gone. At
-// all other times a job that is given up says so itself.
+// mendEvery is how often all tasks are looked through for one whose job is gone. At all other times a job that is given up says so itself.
 const mendEvery = time.Hour
 
 // reaper gives back what dead workers left, and looks after tasks whose job was given up.
@@ -359,10 +355,9 @@ func Retry(err error) queue.Outcome {
 // looks is how often an effect is tried that is refused for good.
 const looks = 3
 
-// settle decides what becomes of a job that met an error. An effect that is refused
-// for good is given up at its third look; whatever may pass is tried again for as long
-// as it takes, because what is owed stays owed. An event is never given up: it is
-// what people and neighbours have said.
+// settle decides what becomes of a job that met an error. An effect that is refused for good is given up at its third look; whatever may
+// pass is tried again for as long as it takes, because what is owed stays owed. An event is never given up: it is what people and
+// neighbours have said.
 func settle(o queue.Outcome, j queue.Job, now time.Time) queue.Outcome {
 	if o.Cause == nil || o.Kind != queue.OutcomeRetry {
 		return o
@@ -383,9 +378,8 @@ func GivenUp(err error, attempt int) bool {
 	return err != nil && !fault.Retryable(err) && attempt >= looks
 }
 
-// backoff is how long to wait before a failed job is tried again: what the error
-// says, else 1 s, 2 s, 4 s … at most 5 min, less up to a quarter, so that jobs that
-// failed together do not come back together.
+// backoff is how long to wait before a failed job is tried again: what the error says, else 1 s, 2 s, 4 s … at most 5 min, less up to a
+// quarter, so that jobs that failed together do not come back together.
 func backoff(err error, attempt int, id int64) time.Duration {
 	if d := fault.After(err); d > 0 {
 		return min(d, time.Hour)

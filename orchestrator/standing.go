@@ -217,8 +217,7 @@ func (a *attempt) readText(ctx context.Context) *queue.Outcome {
 	return retryOutcome(task.ErrConflict)
 }
 
-// refreshRequest brings the file of the request in a task's branch up to the text of its card. What is
-// merged stays as it is.
+// refreshRequest brings the file of the request in a task's branch up to the text of its card. What is merged stays as it is.
 func refreshRequest(ctx context.Context, at Workspaces, p task.Project, t task.Task, l stage.Launch) error {
 	space := p.Workspace(t)
 	tip, err := at.Tip(ctx, space)

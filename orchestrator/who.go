@@ -17,20 +17,17 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/mux"
 )
 
-// How long the tracker's log is waited for, when it does not show yet what the board
-// shows, and how often it is looked at meanwhile.
+// How long the tracker's log is waited for, when it does not show yet what the board shows, and how often it is looked at meanwhile.
 const (
 	logPatience = 2 * time.Minute
 	logWait     = 5 * time.Second
 )
 
-// madeWithin is how far the last change of an item may be from its making for the item
-// to stand where it was made.
+// madeWithin is how far the last change of an item may be from its making for the item to stand where it was made.
 const madeWithin = time.Minute
 
-// findMover returns who has set a status on the board, and the account as far as it is
-// described. late: the tracker's log is behind the board. A webhook proves the author of the
-// very change that it reports, and of no other one: a person who edits the title of a card has
+// findMover returns who has set a status on the board, and the account as far as it is described. late: the tracker's log is behind the
+// board. A webhook proves the author of the very change that it reports, and of no other one: a person who edits the title of a card has
 // not approved it, and one that comes late does not prove who has set the same status since.
 func (in intake) findMover(ctx context.Context, b board, word stage.Status) (by stage.Principal, who tracker.Person, late bool, err error) {
 	h := b.hook
@@ -69,9 +66,8 @@ func senderOf(h tracker.Hook) stage.Principal {
 	return by
 }
 
-// findMoveInLog returns the move that has set a status by the tracker's log, without an actor when
-// the log has none. late: the log may have it in a moment. A log that is refused for good is none,
-// unless it was read before or is needed: the outage of a board can look so.
+// findMoveInLog returns the move that has set a status by the tracker's log, without an actor when the log has none. late: the log may
+// have it in a moment. A log that is refused for good is none, unless it was read before or is needed: the outage of a board can look so.
 func (e *Engine) findMoveInLog(
 	ctx context.Context, item tracker.Item, word stage.Status, needed bool,
 ) (m tracker.Move, late bool, err error) {
@@ -106,9 +102,8 @@ func (e *Engine) findMoveInLog(
 	return m, err == nil && to != word, err
 }
 
-// SetByUs reports whether the service has set the status that an item stands at: the tracker's
-// log names an account of its own, and it was not a person who uses the same one. t is the
-// item's NewestTask.
+// SetByUs reports whether the service has set the status that an item stands at: the tracker's log names an account of its own, and it was
+// not a person who uses the same one. t is the item's NewestTask.
 func (e *Engine) SetByUs(ctx context.Context, item tracker.Item, t task.Task) (bool, error) {
 	m, _, err := e.findMoveInLog(ctx, item, item.Status, false)
 	if err != nil || m.ActorID == "" {
@@ -176,9 +171,8 @@ func (in intake) nameOf(ctx context.Context, project, account string) string {
 	return who.Name
 }
 
-// unwitnessed says why a STOP that stands on the board is not believed yet; empty when it is. It
-// cannot be taken back, and one look may have been answered by a replica that is behind. late: by
-// the log the last move was another.
+// unwitnessed says why a STOP that stands on the board is not believed yet; empty when it is. It cannot be taken back, and one look may
+// have been answered by a replica that is behind. late: by the log the last move was another.
 func (b board) unwitnessed(late bool) string {
 	switch {
 	case b.told == stage.StatusStop || b.task.ID == 0:
@@ -264,10 +258,9 @@ func seenAt(s stage.State, at time.Time) time.Time {
 	return s.ActedAt.Add(at.Sub(s.HeardAt))
 }
 
-// RefusalOfOperator returns in one sentence why a principal of the service's own (a token, a person
-// whom a provider has signed in) may not decide; empty when it may. The registry names such
-// people by the names of their tokens or their e-mail addresses; a role is one of the tracker's
-// accounts and names none of them.
+// RefusalOfOperator returns in one sentence why a principal of the service's own (a token, a person whom a provider has signed in) may not
+// decide; empty when it may. The registry names such people by the names of their tokens or their e-mail addresses; a role is one of the
+// tracker's accounts and names none of them.
 func (e *Engine) RefusalOfOperator(
 	ctx context.Context, people task.People, on stage.Trigger, t task.Task, by stage.Principal,
 ) (string, error) {
@@ -318,8 +311,7 @@ func (e *Engine) isOther(ctx context.Context, t task.Task, by stage.Principal) (
 	return starter.Email != "" && strings.Contains(by.ID, "@") && !strings.EqualFold(starter.Email, by.ID), nil
 }
 
-// identifyWait is how long a job is put off at a time while the tracker has not
-// answered which accounts are the service's own.
+// identifyWait is how long a job is put off at a time while the tracker has not answered which accounts are the service's own.
 const identifyWait = 5 * time.Second
 
 // nobody is an id that no account has.
@@ -332,9 +324,8 @@ func (e *Engine) Identified(p task.Project) error {
 	return err
 }
 
-// awaitAccounts is the outcome of a job that is not to be done yet: it is not known which
-// accounts are the service's own, so that our own words could be taken for a person's.
-// nil = it is to be done.
+// awaitAccounts is the outcome of a job that is not to be done yet: it is not known which accounts are the service's own, so that our own
+// words could be taken for a person's. nil = it is to be done.
 func (e *Engine) awaitAccounts(p task.Project) *queue.Outcome {
 	if err := e.Identified(p); err != nil {
 		return released(e.Now().Add(identifyWait), err.Error())
@@ -349,17 +340,15 @@ type ourMove struct {
 	writes []Effect  // that are owed to it
 }
 
-// isEcho reports whether a webhook of a move by an account of the service's own comes of a
-// write of the service. Other columns than that of the last write count as a person's, but
-// those that request nothing, and In Progress: an earlier write may be reported late.
+// isEcho reports whether a webhook of a move by an account of the service's own comes of a write of the service. Other columns than that
+// of the last write count as a person's, but those that request nothing, and In Progress: an earlier write may be reported late.
 func (m ourMove) isEcho(to stage.Status) bool {
 	_, trigger := stage.BoardTrigger(to)
 	return !trigger || to == stage.StatusInProgress || m.set(to)
 }
 
-// made reports whether the service has set the status that a work item stands at, by an
-// account of its own as the tracker's log says. In Progress, which it sets too, may be
-// read from a replica that lags while a task goes on.
+// made reports whether the service has set the status that a work item stands at, by an account of its own as the tracker's log says. In
+// Progress, which it sets too, may be read from a replica that lags while a task goes on.
 func (m ourMove) made(at stage.Status, now time.Time) bool {
 	moving := len(m.writes) > 0 || now.Sub(m.task.UpdatedAt) < overwriteWindow
 	_, served := tracker.Resolve(m.task.State.Set, func(s stage.Status) bool { return s == at }) // a board that lacked the column then

@@ -1,7 +1,6 @@
-// Package tracker is the port to a project board: the work items that tasks
-// come from, their statuses and their comments. Wire knowledge stays in the
-// adapters (adapters/plane); tracker/memtracker is an in-memory double and
-// tracker/trackertest the suite that every implementation passes.
+// Package tracker is the port to a project board: the work items that tasks come from, their statuses and their comments. Wire knowledge
+// stays in the adapters (adapters/plane); tracker/memtracker is an in-memory double and tracker/trackertest the suite that every
+// implementation passes.
 //
 // Errors follow the contract of package orchestrator/fault.
 package tracker
@@ -69,8 +68,7 @@ func (i Item) Moved() time.Time {
 
 // Linker has a page for each work item.
 type Linker interface {
-	// ItemURL is the address of an item's page, whether there is one or not. It does not
-	// call the network.
+	// ItemURL is the address of an item's page, whether there is one or not. It does not call the network.
 	ItemURL(projectID, itemID string) string
 }
 
@@ -156,16 +154,13 @@ type Tracker interface {
 	Item(ctx context.Context, projectID, itemID string) (Item, error)
 	// List reads work items newest change first.
 	List(ctx context.Context, q Query) (Page, error)
-	// SetStatus moves an item. Setting the status that it has is a success.
-	// ErrNoStatus when the project has no column for it and no fallback; a *NoWayError when it
-	// cannot be reached from where the item stands.
+	// SetStatus moves an item. Setting the status that it has is a success. ErrNoStatus when the project has no column for it and no
+	// fallback; a *NoWayError when it cannot be reached from where the item stands.
 	SetStatus(ctx context.Context, projectID, itemID string, status stage.Status) error
-	// Comments lists the comments of an item, oldest first. ErrUnidentified while
-	// the service's own cannot be recognised. Of an item that does not exist there are
-	// none, or ErrNotFound.
+	// Comments lists the comments of an item, oldest first. ErrUnidentified while the service's own cannot be recognised. Of an item that
+	// does not exist there are none, or ErrNotFound.
 	Comments(ctx context.Context, projectID, itemID string) ([]Comment, error)
-	// AddComment posts a comment once per key and returns its id. ErrUnderWay when that is not
-	// known to be safe yet.
+	// AddComment posts a comment once per key and returns its id. ErrUnderWay when that is not known to be safe yet.
 	AddComment(ctx context.Context, c NewComment) (string, error)
 }
 
@@ -176,31 +171,26 @@ type Editor interface {
 	SetComment(ctx context.Context, c NewComment) error
 }
 
-// ErrUnidentified means that the tracker has not answered yet which accounts are
-// the service's own.
+// ErrUnidentified means that the tracker has not answered yet which accounts are the service's own.
 var ErrUnidentified = errors.New("tracker: which accounts are the service's own is not known yet")
 
 // Accounts distinguishes the service's own accounts from people's.
 type Accounts interface {
-	// Own reports whether an account is one that the service acts as; the empty id is
-	// not. A person may use it as well: a move by it is the service's when the service has
-	// set that status. ErrUnidentified until the tracker has answered which ones are: an
-	// account must not be taken for a person's before. It does not call the network.
+	// Own reports whether an account is one that the service acts as; the empty id is not. A person may use it as well: a move by it is
+	// the service's when the service has set that status. ErrUnidentified until the tracker has answered which ones are: an account must
+	// not be taken for a person's before. It does not call the network.
 	Own(accountID string) (bool, error)
 }
 
 // Board returns which columns a project has.
 type Board interface {
-	// Columns maps each logical status to the name of the column that serves it
-	// in the project; a status that nothing serves is absent.
+	// Columns maps each logical status to the name of the column that serves it in the project; a status that nothing serves is absent.
 	Columns(ctx context.Context, projectID string) (map[stage.Status]string, error)
-	// StatusOf is the logical status of a column, which is called as a Hook's To
-	// calls it; stage.StatusUnknown when it serves none.
+	// StatusOf is the logical status of a column, which is called as a Hook's To calls it; stage.StatusUnknown when it serves none.
 	StatusOf(ctx context.Context, projectID, column string) (stage.Status, error)
 }
 
-// ErrNoLog means that the tracker (or its version) keeps no log of moves, or that an
-// item's does not hold any.
+// ErrNoLog means that the tracker (or its version) keeps no log of moves, or that an item's does not hold any.
 var ErrNoLog = errors.New("tracker: who has moved the item is not logged here")
 
 // Move is one change of a work item's status.
@@ -233,8 +223,7 @@ type Person struct {
 
 // People describes the accounts of a tracker.
 type People interface {
-	// Person describes an account and its role in a project; ErrNotFound when the tracker
-	// has none to describe.
+	// Person describes an account and its role in a project; ErrNotFound when the tracker has none to describe.
 	Person(ctx context.Context, projectID, accountID string) (Person, error)
 }
 
@@ -267,9 +256,8 @@ type Budgeted interface {
 
 // Recent returns what was seen last.
 type Recent interface {
-	// Recent is a work item as it was some seconds ago at most: as this process has read it
-	// or written to it last; others may have written since, so that nothing about a person
-	// follows from it. ok is false when it was not. It does not call the network.
+	// Recent is a work item as it was some seconds ago at most: as this process has read it or written to it last; others may have written
+	// since, so that nothing about a person follows from it. ok is false when it was not. It does not call the network.
 	Recent(projectID, itemID string) (item Item, ok bool)
 }
 
@@ -289,8 +277,7 @@ type Ref struct{ ProjectID, ItemID string }
 
 // Relations returns which work items must be finished before another.
 type Relations interface {
-	// BlockedBy lists the prerequisites of an item; ErrNoRelations when the
-	// tracker has none.
+	// BlockedBy lists the prerequisites of an item; ErrNoRelations when the tracker has none.
 	BlockedBy(ctx context.Context, projectID, itemID string) ([]Ref, error)
 }
 
@@ -303,10 +290,8 @@ const (
 	HookOther       = "other" // understood, and of no interest
 )
 
-// Hook is one webhook of a tracker, decoded. It is a hint: the engine reads the
-// item again and acts on what the tracker says then. Only a person's STOP is taken
-// from the hook itself, whatever the item shows by now, and that an item was removed, while
-// it cannot be read.
+// Hook is one webhook of a tracker, decoded. It is a hint: the engine reads the item again and acts on what the tracker says then. Only a
+// person's STOP is taken from the hook itself, whatever the item shows by now, and that an item was removed, while it cannot be read.
 type Hook struct {
 	Kind      string
 	Event     string // the tracker's own name of it, for logs
@@ -327,8 +312,7 @@ type Hook struct {
 	// At is when it was changed, by the tracker's clock; zero when the payload has no time, or not of this change.
 	At       time.Time `json:",omitzero"`
 	Unsigned bool      `json:",omitempty"` // nothing proves who has sent it
-	// Via and Proof are the way that it came by and what proves the actor; empty = a webhook,
-	// and its signature unless it is Unsigned.
+	// Via and Proof are the way that it came by and what proves the actor; empty = a webhook, and its signature unless it is Unsigned.
 	Via   stage.Via   `json:",omitempty"`
 	Proof stage.Proof `json:",omitempty"`
 	Body  string      // of a comment, Markdown

@@ -113,8 +113,7 @@ func TestDoneThoughItCannotBeClosed(t *testing.T) {
 	require.True(t, fault.Retryable(c.SetStatus(t.Context(), repo, id, stage.StatusDone)), "what may pass is tried again")
 }
 
-// A comment changes an issue at the host and does not move it: else an approval would become
-// newer than what it approves of.
+// A comment changes an issue at the host and does not move it: else an approval would become newer than what it approves of.
 func TestCommentsMoveNothing(t *testing.T) {
 	for _, kind := range kinds() {
 		at := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)

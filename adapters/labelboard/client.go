@@ -59,8 +59,7 @@ func calls(host *restclient.Client) *restclient.Client {
 	return &own
 }
 
-// unreadable is a success without what was to be read: it is a page of something in front of
-// the host.
+// unreadable is a success without what was to be read: it is a page of something in front of the host.
 func unreadable(path, why string) error {
 	return &Error{Service: service, Status: http.StatusOK, What: path + " answers " + why, Again: true}
 }
@@ -68,8 +67,7 @@ func unreadable(path, why string) error {
 // pagesMax bounds a listing.
 const pagesMax = 200
 
-// each reads all pages of a list. A part of one would be no list: what is missing could be
-// what counts.
+// each reads all pages of a list. A part of one would be no list: what is missing could be what counts.
 func each[T any](ctx context.Context, c *Client, path string, query url.Values, f func(T)) error {
 	q := maps.Clone(c.opt.Issues.Page)
 	maps.Copy(q, query)

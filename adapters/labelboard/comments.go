@@ -154,8 +154,7 @@ func (c *Client) find(ctx context.Context, n tracker.NewComment) (id string, err
 // identity is a comment's within the process.
 func identity(n tracker.NewComment) string { return n.ProjectID + "\n" + n.Key }
 
-// turn waits until nobody else posts under a key: between looking for a comment and posting it
-// another could do the same.
+// turn waits until nobody else posts under a key: between looking for a comment and posting it another could do the same.
 func (c *Client) turn(ctx context.Context, n tracker.NewComment) (end func(), err error) {
 	key, over := identity(n), make(chan struct{})
 	for {

@@ -104,8 +104,7 @@ func TestPagesWithoutEnd(t *testing.T) {
 	}
 }
 
-// A pull request is in GitHub's lists of issues, and has a number of theirs; an issue that was
-// transferred is another one.
+// A pull request is in GitHub's lists of issues, and has a number of theirs; an issue that was transferred is another one.
 func TestPullRequestsAreNoItems(t *testing.T) {
 	t.Parallel()
 	c := says(t, onGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {

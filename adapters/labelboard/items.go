@@ -85,9 +85,8 @@ func place(column string) int {
 	return slices.IndexFunc(cards.Columns(), func(c cards.Column) bool { return c.Status == status })
 }
 
-// read makes an item of an issue. It counts as updated when it was moved: comments change an
-// issue too, and an approval would be newer than it is. Only an issue that stands in a column
-// has its log read.
+// read makes an item of an issue. It counts as updated when it was moved: comments change an issue too, and an approval would be newer
+// than it is. Only an issue that stands in a column has its log read.
 func (c *Client) read(ctx context.Context, projectID string, i wireIssue) (tracker.Item, error) {
 	id := c.ItemID(projectID, i.Number)
 	if len(i.columns()) == 0 {

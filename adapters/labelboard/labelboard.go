@@ -1,20 +1,16 @@
-// Package labelboard makes a board of the issues of a git host, GitHub or Gitea (Forgejo), so
-// that a team needs nothing but its git host. An issue is a card, and the column that it stands
-// in is its label "status/<column>", such as "status/To Analyse".
+// Package labelboard makes a board of the issues of a git host, GitHub or Gitea (Forgejo), so that a team needs nothing but its git host.
+// An issue is a card, and the column that it stands in is its label "status/<column>", such as "status/To Analyse".
 //
-// A project is a repository, owner/name as the host writes it. An item's id is the host's name,
-// the repository and the issue's number, such as "github.com/acme/shop#7", since numbers begin
-// anew in each repository; pull requests are no items. All labels that begin with "status/" are the board's.
-// An issue has one of them: of several, which GitHub lets happen, the one that was given last
-// counts, and the service leaves the one that it sets. An issue without one has no status.
+// A project is a repository, owner/name as the host writes it. An item's id is the host's name, the repository and the issue's number,
+// such as "github.com/acme/shop#7", since numbers begin anew in each repository; pull requests are no items. All labels that begin with
+// "status/" are the board's. An issue has one of them: of several, which GitHub lets happen, the one that was given last counts, and the
+// service leaves the one that it sets. An issue without one has no status.
 //
-// A comment of ours ends with its key in an HTML comment, which nobody sees. By that and by its
-// account it is the service's own. It is looked for before it is posted, so that a key is posted
-// once for an issue; within one process once for a repository. What is posted is escaped: it
-// shows as it is, and neither mentions anybody nor refers to anything.
+// A comment of ours ends with its key in an HTML comment, which nobody sees. By that and by its account it is the service's own. It is
+// looked for before it is posted, so that a key is posted once for an issue; within one process once for a repository. What is posted is
+// escaped: it shows as it is, and neither mentions anybody nor refers to anything.
 //
-// Waiting for longer than a moment is left to the caller: an error reports whether and when a
-// later try may succeed.
+// Waiting for longer than a moment is left to the caller: an error reports whether and when a later try may succeed.
 package labelboard
 
 import (
@@ -36,9 +32,8 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Options of a Client. Issues are required; so is one of Secrets for webhooks, unless Insecure. The
-// accounts that the hosts' clients sign in as must be no person's: what they do is the service's own, and
-// nobody's word.
+// Options of a Client. Issues are required; so is one of Secrets for webhooks, unless Insecure. The accounts that the hosts' clients sign
+// in as must be no person's: what they do is the service's own, and nobody's word.
 type Options struct {
 	Issues   Issues            // of a host's client, of the account that the service acts as
 	Secrets  signature.Secrets // of the webhooks
@@ -49,8 +44,7 @@ type Options struct {
 // knownMax bounds how many comments and how many issues are remembered.
 const knownMax = 10_000
 
-// Client implements tracker.Tracker with every optional port of package tracker, and
-// tracker.Receiver. It is safe for concurrent use.
+// Client implements tracker.Tracker with every optional port of package tracker, and tracker.Receiver. It is safe for concurrent use.
 type Client struct {
 	*edge
 

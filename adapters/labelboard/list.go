@@ -11,10 +11,9 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// List implements tracker.Tracker, all of it in one page. With statuses the issues of each
-// column are listed; without, all issues of the repository. An issue in a column by which nobody
-// requests anything is listed with its last change of any kind: there may be thousands, and each
-// log is a call.
+// List implements tracker.Tracker, all of it in one page. With statuses the issues of each column are listed; without, all issues of the
+// repository. An issue in a column by which nobody requests anything is listed with its last change of any kind: there may be thousands,
+// and each log is a call.
 func (c *Client) List(ctx context.Context, q tracker.Query) (none tracker.Page, err error) {
 	at, err := project(q.ProjectID)
 	if err != nil {

@@ -37,8 +37,7 @@ func TestLongLog(t *testing.T) {
 	})
 }
 
-// What an issue stands at counts, not what was done last: who takes a label away that was given
-// on top of another has not given the other.
+// What an issue stands at counts, not what was done last: who takes a label away that was given on top of another has not given the other.
 func TestWhoseLabelStays(t *testing.T) {
 	t.Parallel()
 	c, d := setup(t, onGitHub, nil)

@@ -102,8 +102,7 @@ func escapeLine(b *strings.Builder, line string) {
 	}
 }
 
-// splits reports whether the character at a place and the next one must not stand together:
-// @name, #1, !1, GH-1, ://, www.
+// splits reports whether the character at a place and the next one must not stand together: @name, #1, !1, GH-1, ://, www.
 func splits(line string, n int) bool {
 	if n+1 == len(line) {
 		return false

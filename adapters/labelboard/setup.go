@@ -26,8 +26,7 @@ func colour(s stage.Status) string {
 	}
 }
 
-// AddColumn makes the label of a status in a repository, at Gitea an exclusive one; one that is
-// there stays.
+// AddColumn makes the label of a status in a repository, at Gitea an exclusive one; one that is there stays.
 func (c *Client) AddColumn(ctx context.Context, projectID string, s stage.Status) error {
 	info, ok := stage.StatusNamed(s)
 	if !ok {

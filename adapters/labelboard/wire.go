@@ -79,8 +79,7 @@ type wireEntry struct {
 	CreatedAt restclient.Time `json:"created_at"`
 }
 
-// move is the change of labels that an entry tells of; ok is false for another. At Gitea a label that is
-// taken away has no body.
+// move is the change of labels that an entry tells of; ok is false for another. At Gitea a label that is taken away has no body.
 func (e wireEntry) move() (m move, ok bool) {
 	added := e.Event == "labeled" || e.Type == "label" && e.Body == "1"
 	m = move{id: e.ID, label: e.Label.Name, added: added, by: cmp.Or(e.Actor.Login, e.User.Login), at: e.CreatedAt.Time}

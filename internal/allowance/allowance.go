@@ -1,6 +1,5 @@
-// Package allowance shares the requests that a destination allows in a window of time among classes of
-// work. It has no clock and makes no request: adapters tell a Meter what they send and what is answered,
-// and the class of a request comes with its context.
+// Package allowance shares the requests that a destination allows in a window of time among classes of work. It has no clock and makes no
+// request: adapters tell a Meter what they send and what is answered, and the class of a request comes with its context.
 package allowance
 
 import (
@@ -170,8 +169,7 @@ func (m *Meter) Send(c Class, now time.Time) *Request {
 	return r
 }
 
-// Answered notes what remains of the window by the answer to a request, and of how many: remaining < 0 and limit 0 =
-// that was not said.
+// Answered notes what remains of the window by the answer to a request, and of how many: remaining < 0 and limit 0 = that was not said.
 func (m *Meter) Answered(r *Request, limit, remaining int, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -29,12 +29,10 @@ import (
 // RehearsalBranch begins the names of the branches that rehearsals merge into.
 const RehearsalBranch = "signalbox-rehearsal-"
 
-// Rehearsal is one card that goes through every stage of a project with the rehearsal
-// agent: in the jail, with the project's CI and gates, and on its real git host. It is merged
-// into a branch of its own that begins at main, so that main stays what it is. The store, the
-// checkouts and the board, which is one of our own, are scratch ones in the data directory; a
-// server that runs meanwhile sees nothing of it. On a board of another program only a
-// person's account may set To Analyse and Approved.
+// Rehearsal is one card that goes through every stage of a project with the rehearsal agent: in the jail, with the project's CI and gates,
+// and on its real git host. It is merged into a branch of its own that begins at main, so that main stays what it is. The store, the
+// checkouts and the board, which is one of our own, are scratch ones in the data directory; a server that runs meanwhile sees nothing of
+// it. On a board of another program only a person's account may set To Analyse and Approved.
 type Rehearsal struct {
 	Settings Settings
 	Program  []string // as for Open
@@ -49,8 +47,7 @@ type Rehearsal struct {
 	before  map[string]string // branches of the remote
 }
 
-// Run makes the rehearsal and removes what it has made, also when ctx ends. An error says
-// where the card has stopped and why.
+// Run makes the rehearsal and removes what it has made, also when ctx ends. An error says where the card has stopped and why.
 func (r *Rehearsal) Run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(r.Limit, 10*time.Minute))
 	defer cancel()
@@ -249,8 +246,7 @@ func (r *Rehearsal) late(ctx context.Context, at stage.Stage) error {
 // cleanUpTime bounds what is done when a rehearsal is over.
 const cleanUpTime = 2 * time.Minute
 
-// cleanUp removes the branches that the rehearsal has made. Pull requests of a branch that
-// is gone are closed by their host.
+// cleanUp removes the branches that the rehearsal has made. Pull requests of a branch that is gone are closed by their host.
 func (r *Rehearsal) cleanUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanUpTime)
 	defer cancel()

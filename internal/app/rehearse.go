@@ -42,9 +42,8 @@ func (s Settings) MissingAgents(projects *task.Projects) (out []string) {
 	return out
 }
 
-// CheckAgents is the error of a project where the rehearsal agent is one among others (a
-// reviewer that has looked at nothing must not judge what an agent has made), and of one
-// whose agent is to be independent of the developer's and cannot be.
+// CheckAgents is the error of a project where the rehearsal agent is one among others (a reviewer that has looked at nothing must not
+// judge what an agent has made), and of one whose agent is to be independent of the developer's and cannot be.
 func (s Settings) CheckAgents(projects *task.Projects) error {
 	for i, p := range projects.All() {
 		if wrong := s.checkVendors(p); wrong != "" {
@@ -130,8 +129,7 @@ func (r *Rehearsal) sweep(ctx context.Context) error {
 	return err
 }
 
-// isDead reports whether a directory is that of a rehearsal of this repository that nobody
-// holds any more.
+// isDead reports whether a directory is that of a rehearsal of this repository that nobody holds any more.
 func (r *Rehearsal) isDead(dir string) bool {
 	f, err := os.Open(filepath.Join(dir, lockFile))
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package effects makes the effects that decisions owe the outside world: one
-// small runner for each kind. A runner is called at least once; by the effect's
-// key, the state it sets or the commit it names, the world sees it once.
+// Package effects makes the effects that decisions owe the outside world: one small runner for each kind. A runner is called at least
+// once; by the effect's key, the state it sets or the commit it names, the world sees it once.
 //
 //	comment   posted under its key, by which a second one is refused or recognised
 //	waits     set-state: one comment of each task says what it waits for
@@ -82,8 +81,7 @@ func dead(why string) queue.Outcome {
 	return queue.Outcome{Kind: queue.OutcomeDead, Error: why}
 }
 
-// noCard is the outcome of an effect on a work item that is not found; the engine looks what that means
-// for the task.
+// noCard is the outcome of an effect on a work item that is not found; the engine looks what that means for the task.
 func noCard(err error) queue.Outcome {
 	return queue.Outcome{Kind: queue.OutcomeDead, Cause: err, Error: "the work item does not exist any more"}
 }
@@ -118,10 +116,8 @@ func (d Deps) posted(e orchestrator.Effect, err error) queue.Outcome {
 	}
 }
 
-// status brings the board status up to date, unless a human has set another trigger
-// meanwhile: their word is newer and will be acted upon. The status is a register: of
-// the writes that are owed to a work item the first sets the newest value, and
-// the others find it done.
+// status brings the board status up to date, unless a human has set another trigger meanwhile: their word is newer and will be acted upon.
+// The status is a register: of the writes that are owed to a work item the first sets the newest value, and the others find it done.
 func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	writes, last, err := orchestrator.StatusWrites(ctx, d.Jobs, e.Board, e.ItemID, e.TaskID)
 	if err != nil {
@@ -194,9 +190,8 @@ func (d Deps) item(ctx context.Context, e orchestrator.Effect, to stage.Status) 
 	return d.Tracker.Item(ctx, e.ProjectID, e.ItemID)
 }
 
-// replaces reports whether the status of an item is one that writes may replace: a
-// word that was acted on, or the column that shows what the service set before. On a
-// board with few columns that can be the column of a trigger.
+// replaces reports whether the status of an item is one that writes may replace: a word that was acted on, or the column that shows what
+// the service set before. On a board with few columns that can be the column of a trigger.
 func (d Deps) replaces(ctx context.Context, item tracker.Item, writes []orchestrator.Effect) (bool, error) {
 	for _, w := range writes {
 		if item.Status == w.Status || slices.Contains(w.Replaces, item.Status) {
@@ -223,8 +218,7 @@ func (d Deps) replaces(ctx context.Context, item tracker.Item, writes []orchestr
 	return false, nil
 }
 
-// notify sends an audible message. A chat that cannot be reached never holds up
-// the pipeline.
+// notify sends an audible message. A chat that cannot be reached never holds up the pipeline.
 func (d Deps) notify(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	title := cmp.Or(e.WorkItem, e.Repo)
 	if title != "" && e.Title != "" {

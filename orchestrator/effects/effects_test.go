@@ -116,8 +116,7 @@ func (r recalling) Recent(project, item string) (tracker.Item, bool) {
 	return tracker.Item{ID: item, ProjectID: project, Status: r.seen}, true
 }
 
-// What this process has seen a moment ago is no person's word, and is not taken for what is owed: another process has
-// written meanwhile.
+// What this process has seen a moment ago is no person's word, and is not taken for what is owed: another process has written meanwhile.
 func TestStatusBesideAnotherProcess(t *testing.T) {
 	for seen, now := range map[stage.Status]stage.Status{
 		stage.StatusToAnalyse:  stage.StatusInProgress, // our own column of before
@@ -173,8 +172,7 @@ func TestMergeIsPinned(t *testing.T) {
 	require.Contains(t, string(o.Then[0].Payload), `"final":true`)
 }
 
-// What a run has left is linked to at its commit; without a commit, or pages of the
-// repository, there is nothing to link to.
+// What a run has left is linked to at its commit; without a commit, or pages of the repository, there is nothing to link to.
 func TestLinksAreToCommits(t *testing.T) {
 	f := stage.Effect{Kind: stage.EffectComment, Text: "done", Files: []string{"a.md", "b.md"}, SHA: "abc", Note: "$0.10"}
 	bare := f
@@ -225,9 +223,8 @@ func ExampleRunners() {
 	// Output: [comment leave merge notify prepare publish pull_request reply status tidy unbranch waits]
 }
 
-// On a board with few columns our own status may stand in the column of a trigger: it
-// is not a person's word, and is replaced. Where the column of our status is another,
-// it is a person's; where the card's own column is gone, it was renamed while the card was read.
+// On a board with few columns our own status may stand in the column of a trigger: it is not a person's word, and is replaced. Where the
+// column of our status is another, it is a person's; where the card's own column is gone, it was renamed while the card was read.
 func TestStatusInAFallbackColumn(t *testing.T) {
 	for _, c := range []struct {
 		columns []stage.Status
@@ -295,8 +292,7 @@ func TestNoticeOfADeadProcess(t *testing.T) {
 	require.Equal(t, []string{"look at it", "(This may be a second copy.)"}, list[1].Shown.Lines)
 }
 
-// A branch that the host deleted when it merged it is no failure: what is left to push
-// is said to be missing, and nobody is called.
+// A branch that the host deleted when it merged it is no failure: what is left to push is said to be missing, and nobody is called.
 func TestPublishAfterTheMerge(t *testing.T) {
 	k := setup(t)
 	sha := k.head()
@@ -317,8 +313,7 @@ func TestPublishAfterTheMerge(t *testing.T) {
 	}
 }
 
-// What was judged green is judged again on the head that would land: results that have come
-// since keep it from the host.
+// What was judged green is judged again on the head that would land: results that have come since keep it from the host.
 func TestMergeOfWhatIsNotGreen(t *testing.T) {
 	k := setup(t)
 	sha := k.head()

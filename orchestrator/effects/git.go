@@ -18,8 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// prepare makes the branch with the request as its first commit and publishes
-// it.
+// prepare makes the branch with the request as its first commit and publishes it.
 func (d Deps) prepare(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	t, p, err := d.target(ctx, e)
 	if err != nil {
@@ -49,8 +48,7 @@ func (d Deps) prepare(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 	return finished
 }
 
-// unpublished is reported when the remote's own rules refuse the branch, at its first word: no later
-// stage could publish it either.
+// unpublished is reported when the remote's own rules refuse the branch, at its first word: no later stage could publish it either.
 func (d Deps) unpublished(t task.Task, err error) stage.Event {
 	why := fmt.Sprintf("the remote refuses the branch %s, which the service must be able to push: %s", t.Branch, fault.Words(err.Error()))
 	return stage.Event{On: stage.OnEffectFailed, At: d.Now(), Final: true, Reason: why}
@@ -173,8 +171,7 @@ func report(e orchestrator.Effect, ev stage.Event) queue.Outcome {
 	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{orchestrator.TriggerJob(e, ev)}}
 }
 
-// tidy removes the workspace, when nothing of an agent lives in it; the mirror keeps
-// the commits.
+// tidy removes the workspace, when nothing of an agent lives in it; the mirror keeps the commits.
 func (d Deps) tidy(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	t, p, err := d.target(ctx, e)
 	if err != nil {
@@ -196,9 +193,8 @@ func (d Deps) tidy(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	return finished
 }
 
-// unbranch deletes the remote branch of a task that is done, in a plain repository: at its
-// last commit, which may have come behind the merge, or where it was left before. One that
-// others have pushed to stays; the mirror keeps the commits.
+// unbranch deletes the remote branch of a task that is done, in a plain repository: at its last commit, which may have come behind the
+// merge, or where it was left before. One that others have pushed to stays; the mirror keeps the commits.
 func (d Deps) unbranch(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	t, p, err := d.target(ctx, e)
 	if err != nil {

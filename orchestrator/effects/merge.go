@@ -18,9 +18,8 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// merge merges the pull request at the head that was decided. It looks first:
-// what is merged already, by an earlier attempt or by a human, is not merged
-// again.
+// merge merges the pull request at the head that was decided. It looks first: what is merged already, by an earlier attempt or by a human,
+// is not merged again.
 func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	t, p, err := d.target(ctx, e)
 	if err != nil {
@@ -54,8 +53,7 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	}
 }
 
-// refused returns the event of a merge that was refused for good. A push of what the remote should
-// have shows whether it has the branch.
+// refused returns the event of a merge that was refused for good. A push of what the remote should have shows whether it has the branch.
 func (d Deps) refused(ctx context.Context, p task.Project, t task.Task, sha string, err error) stage.Event {
 	ev := stage.Event{On: stage.OnMergeFailed, At: d.Now(), Reason: fault.Words(err.Error()), Final: true}
 	switch {
@@ -67,9 +65,8 @@ func (d Deps) refused(ctx context.Context, p task.Project, t task.Task, sha stri
 	return ev
 }
 
-// unmergeable returns the event of a branch that a host does not merge as it is: git itself shows
-// whether it conflicts, which is the developer's matter, with its files. One that is behind is brought
-// up to date, and whatever else is in the way is for people.
+// unmergeable returns the event of a branch that a host does not merge as it is: git itself shows whether it conflicts, which is the
+// developer's matter, with its files. One that is behind is brought up to date, and whatever else is in the way is for people.
 func (d Deps) unmergeable(ctx context.Context, p task.Project, t task.Task, refused error) stage.Event {
 	ev := stage.Event{
 		On: stage.OnMergeFailed, At: d.Now(),
@@ -170,9 +167,8 @@ type unreadyError struct{ reason string }
 // Error is the gate's reason.
 func (e *unreadyError) Error() string { return e.reason }
 
-// confirmCI judges CI of what is to be merged, by the gate that has let it pass before: results may
-// have come since, and the head may be a later commit. The event of an unreadyError has the machine
-// wait for CI, or act on a red one, as it does elsewhere.
+// confirmCI judges CI of what is to be merged, by the gate that has let it pass before: results may have come since, and the head may be a
+// later commit. The event of an unreadyError has the machine wait for CI, or act on a red one, as it does elsewhere.
 func (d Deps) confirmCI(ctx context.Context, p task.Project, t task.Task, sha string) error {
 	if p.WithoutCI() {
 		return nil

@@ -28,8 +28,7 @@ func setupPlain(t *testing.T) (k *kit, sha string) {
 	return k, sha
 }
 
-// No pull request is opened, nor queried: a push owes none, and one that is owed from
-// before is done.
+// No pull request is opened, nor queried: a push owes none, and one that is owed from before is done.
 func TestPlainOwesNoPullRequest(t *testing.T) {
 	k, sha := setupPlain(t)
 	o := k.run(stage.Effect{Kind: stage.EffectPublish, SHA: sha}, 1)
@@ -55,8 +54,7 @@ func TestPlainBehind(t *testing.T) {
 	require.Contains(t, string(o.Then[0].Payload), `"moved":true`)
 }
 
-// What is done has no branch left, unless somebody else has pushed to it; a remote that
-// does not answer is queried again.
+// What is done has no branch left, unless somebody else has pushed to it; a remote that does not answer is queried again.
 func TestPlainUnbranch(t *testing.T) {
 	k, sha := setupPlain(t)
 	require.Equal(t, queue.OutcomeDone, k.run(stage.Effect{Kind: stage.EffectPublish, SHA: sha}, 1).Kind)

@@ -41,8 +41,7 @@ func New(now func() time.Time) *Queue {
 // Tx is the queue while Atomically holds it. Its methods cannot fail but Check.
 type Tx struct{ q *Queue }
 
-// Atomically runs f while nobody else can see or change the queue. Nothing is
-// undone when f returns an error: f checks before it changes.
+// Atomically runs f while nobody else can see or change the queue. Nothing is undone when f returns an error: f checks before it changes.
 func (q *Queue) Atomically(f func(*Tx) error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -116,8 +115,7 @@ func (q *Queue) hintAfter(j queue.Job) {
 	}
 }
 
-// Cancel cancels a task's unfinished jobs in the pools (none = all), except one
-// job, and returns them.
+// Cancel cancels a task's unfinished jobs in the pools (none = all), except one job, and returns them.
 func (t *Tx) Cancel(taskID, except int64, pools ...string) []queue.Job {
 	return t.cancel(pools, func(j queue.Job) bool { return j.TaskID == taskID && j.ID != except })
 }

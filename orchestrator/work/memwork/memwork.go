@@ -1,6 +1,5 @@
-// Package memwork is the double of package work: workspaces and agents in
-// memory, without git and without processes. An agent is a function that writes
-// files.
+// Package memwork is the double of package work: workspaces and agents in memory, without git and without processes. An agent is a
+// function that writes files.
 package memwork
 
 import (
@@ -21,9 +20,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// Script is an agent: it may change the files of its checkout, and says how it
-// ended. Files that it changed are committed when it ends well, and left uncommitted
-// when it does not. What it writes to work.ReportPath is its report.
+// Script is an agent: it may change the files of its checkout, and says how it ended. Files that it changed are committed when it ends
+// well, and left uncommitted when it does not. What it writes to work.ReportPath is its report.
 type Script func(ctx context.Context, c work.Command, files map[string]string) work.Result
 
 // Place implements work.Workspaces, work.Mirror, work.Rebaser, work.Reverter, work.Adopter, work.Disk and work.Agents
@@ -50,8 +48,7 @@ type Place struct {
 	quiesced int
 }
 
-// origin holds what all machines share: every commit is handed over through the
-// remote. Its lock is that of the places too.
+// origin holds what all machines share: every commit is handed over through the remote. Its lock is that of the places too.
 type origin struct {
 	mu       sync.Mutex
 	commits  map[string]commit   // by id
@@ -86,8 +83,7 @@ func newPlace(s Script, o *origin) *Place {
 	}
 }
 
-// Machine makes the place of another machine, with mirrors and checkouts of its
-// own over the same remote.
+// Machine makes the place of another machine, with mirrors and checkouts of its own over the same remote.
 func (p *Place) Machine(s Script) *Place {
 	other := newPlace(s, p.origin)
 	other.Now, other.OnPush = p.Now, p.OnPush
@@ -215,8 +211,7 @@ func (p *Place) begin(s work.Workspace, first []work.File) error {
 // owner returns the owner of a branch, by its tip.
 func (p *Place) owner(tip string) string { return p.commits[tip].owner }
 
-// obtain brings the mirror's branch to the commit that the space names, unless it
-// is there or further.
+// obtain brings the mirror's branch to the commit that the space names, unless it is there or further.
 func (p *Place) obtain(s work.Workspace) {
 	if _, known := p.commits[s.Head]; known && !p.ancestor(s.Head, p.branches[key(s)]) {
 		p.branches[key(s)] = s.Head
@@ -258,8 +253,7 @@ func (p *Place) Add(ctx context.Context, s work.Workspace, files []work.File, _ 
 	return p.tip(s), nil
 }
 
-// SameCode lists a commit and those before it that differ from it in nothing but a
-// directory of documents.
+// SameCode lists a commit and those before it that differ from it in nothing but a directory of documents.
 func (p *Place) SameCode(sha, docs string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
