@@ -100,10 +100,8 @@ type Service struct {
 	titleMax    atomic.Pointer[string]
 }
 
-// Open puts the service together. program is how this program is run again: with
-// agent-shim it ends in agentcli.RunShim, with check-shim in gitcli.RunCheckShim, with
-// rehearse.Command in rehearse.Main.
-// Close it when it is not needed any more.
+// Open puts the service together. program is how this program is run again: with agent-shim it ends in agentcli.RunShim, with check-shim
+// in gitcli.RunCheckShim, with rehearse.Command in rehearse.Main. Close it when it is not needed any more.
 func Open(ctx context.Context, s Settings, program []string, log *slog.Logger) (*Service, error) {
 	v := &Service{Settings: s, Log: log, inForce: s}
 	v.titleMax.Store(&s.QG0TitleMax)
