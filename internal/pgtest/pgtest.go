@@ -46,7 +46,7 @@ type Scratch struct{ cleanups []func() }
 func (s *Scratch) Helper()          {}
 func (s *Scratch) Failed() bool     { return false }
 func (s *Scratch) Log(...any)       {}
-func (s *Scratch) Fatal(a ...any)   { fmt.Println(a...); runtime.Goexit() }
+func (s *Scratch) Fatal(a ...any)   { fmt.Fprintln(os.Stderr, a...); runtime.Goexit() }
 func (s *Scratch) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
 
 // End cleans up.

@@ -126,7 +126,7 @@ func (g *Gate) every(wait time.Duration, do func(context.Context) error, failed 
 	return func(ctx context.Context, e *orchestrator.Engine) {
 		for {
 			if err := do(ctx); err != nil && ctx.Err() == nil {
-				g.opt.Log.Error(failed, "err", err)
+				g.opt.Log.Error("a loop of the merge gate has failed", "what", failed, "err", err)
 			}
 			if e.Wait(ctx, wait) != nil {
 				return
