@@ -173,7 +173,8 @@ func pin(e stage.Event, d stage.Decision) stage.Decision {
 func giveBack(s stage.State, d stage.Decision) stage.Decision {
 	n := &d.State
 	keeps := working(*n) || n.Stage == stage.Deploy && n.Hold != stage.HoldBlocked
-	if keeps || !d.Moved || !s.Leased && !n.Leased && !working(s) {
+	owes := n.Stage == stage.Cancelled && n.Gated // a return that waits is dropped with all that a cancelled task owes
+	if keeps || !d.Moved || !s.Leased && !n.Leased && !working(s) && !owes {
 		return d
 	}
 	n.MergeGate = stage.MergeGate{Gated: n.Gated}
