@@ -250,8 +250,7 @@ func (v *Service) openTracker(ctx context.Context) (err error) {
 	return nil
 }
 
-// identifiers read which accounts of each tracker are the service's own. Those of our own
-// board are known by their names.
+// identifiers read which accounts of each tracker are the service's own. Those of our own board are known by their names.
 func (v *Service) identifiers() map[string]func(context.Context) error {
 	out := map[string]func(context.Context) error{}
 	for name, b := range v.Boards {

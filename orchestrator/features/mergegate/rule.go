@@ -53,9 +53,8 @@ func working(s stage.State) bool {
 	return s.Stage == stage.DeployStaging && (s.Phase == stage.PhaseCatchUp || s.Phase == stage.PhaseRetest) && s.Hold == stage.HoldNone
 }
 
-// Rule puts the gate between deploy-staging and every merge of a task that began where
-// the gate is on, and behind the merge that was found to land on a main which the
-// branch lacks.
+// Rule puts the gate between deploy-staging and every merge of a task that began where the gate is on, and behind the merge that was found
+// to land on a main which the branch lacks.
 func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	if !d.Moved {
 		return d
@@ -168,8 +167,7 @@ func pin(e stage.Event, d stage.Decision) stage.Decision {
 	return d
 }
 
-// giveBack returns the lease when the task has no use for it any more: it is
-// done, sent back, cancelled, or waits for somebody to help it.
+// giveBack returns the lease when the task has no use for it any more: it is done, sent back, cancelled, or waits for somebody to help it.
 func giveBack(s stage.State, d stage.Decision) stage.Decision {
 	n := &d.State
 	keeps := working(*n) || n.Stage == stage.Deploy && n.Hold != stage.HoldBlocked
