@@ -46,5 +46,8 @@ func Example() {
 	for _, l := range issues.Issue("acme/shop", 1).Labels {
 		fmt.Println(l.Name)
 	}
-	// Output: Analysis <nil> status/Analysis bug
+	// Output:
+	// Analysis <nil>
+	// status/Analysis
+	// bug
 }
