@@ -168,7 +168,7 @@ func (b *Board) put(account string, i tracker.Item) {
 	if info, ok := stage.StatusNamed(i.Status); ok {
 		i.StatusName = info.Name
 	}
-	i.Finished = i.Finished || i.Status == stage.StatusDone
+	i.Finished = i.Status == stage.StatusDone || i.Finished && i.Status == stage.StatusUnknown // not by where it stood before
 	if b.items[i.ProjectID] == nil {
 		b.items[i.ProjectID] = map[string]placed{}
 	}
