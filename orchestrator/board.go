@@ -238,7 +238,7 @@ func (e *Engine) IsNew(ctx context.Context, item tracker.Item, t task.Task) (boo
 }
 
 // StatusWrites lists the status writes of a work item that the board may not show yet, in order: those of its task that were
-// refused for good since one was made last, and those owed. last is the one that was made last, and Put when that was.
+// refused for good since one was made last, and those owed. last is the one that was made last as it is, and Put when that was.
 func StatusWrites(ctx context.Context, jobs queue.Inspector, board, itemID string, taskID int64) (out []Effect, last Effect, err error) {
 	list, err := jobs.Jobs(ctx, queue.Filter{Key: effectOrder(itemID, stage.EffectStatus), Open: true})
 	if err != nil {
@@ -251,7 +251,7 @@ func StatusWrites(ctx context.Context, jobs queue.Inspector, board, itemID strin
 		}
 		list = append(refused(all), list...)
 		for _, j := range slices.Backward(all) {
-			if j.Status == queue.Done && json.Unmarshal(j.Payload, &last) == nil {
+			if j.Status == queue.Done && j.Error == "" && json.Unmarshal(j.Payload, &last) == nil {
 				last.Put = j.FinishedAt
 				break
 			}

@@ -132,7 +132,7 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if err != nil {
 		return d.retry(e, err)
 	}
-	if item.Status == to && !lags(e, last, to) {
+	if item.Status == to && !lags(e, last, to, d.Now()) {
 		return finished
 	}
 	if orchestrator.IsAway(item) {
@@ -163,6 +163,8 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return dead(fmt.Sprintf("the board has no status for %s", to))
 	case err != nil:
 		return d.retry(e, err)
+	case to != e.Status:
+		return queue.Outcome{Kind: queue.OutcomeDone, Error: "set a newer one"}
 	default:
 		return finished
 	}
@@ -171,11 +173,9 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 // lag is how far a replica of a tracker may be behind.
 const lag = 5 * time.Second
 
-// lags reports whether a card that shows a status already may be read from a replica: the service had set another one a moment before
-// this was decided, and nothing since.
-func lags(e, last orchestrator.Effect, to stage.Status) bool {
-	another := last.Kind == stage.EffectStatus && last.Status != to && e.Previous != to && e.Attempt <= 1
-	return another && !last.Put.After(e.Put) && e.Put.Sub(last.Put) < lag
+// lags reports whether a card that shows a status already may be read from a replica: the service has set another one a moment before.
+func lags(e, last orchestrator.Effect, to stage.Status, now time.Time) bool {
+	return last.Status != to && e.Previous != to && e.Attempt <= 1 && now.Sub(last.Put) < lag
 }
 
 // item is the work item of a status. As it was seen a moment ago will do only where it shows what the service had set
