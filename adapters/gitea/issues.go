@@ -22,6 +22,6 @@ func (c *Client) Issues() labelboard.Issues {
 		NewLabel: func(name, colour string) any {
 			return map[string]any{"name": name, "color": "#" + colour, "exclusive": true}
 		},
-		Kind: map[string]string{"type": "gitea"}, Events: []string{"issues", "issue_label", "issue_comment"},
+		HookType: "gitea", Events: []string{"issues", "issue_label", "issue_comment"},
 	}
 }

@@ -35,8 +35,8 @@ type Issues struct {
 	Label func(id int64, name string) any
 	// NewLabel is the request for a label; the colour is six hexadecimal digits.
 	NewLabel func(name, colour string) any
-	Kind     map[string]string // that a request for a webhook has
-	Events   []string          // of webhooks that tell of issues
+	HookType string   // that a request for a webhook names; empty = none
+	Events   []string // of webhooks that tell of issues
 }
 
 // calls makes a host's calls with errors of the board's.

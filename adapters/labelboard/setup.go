@@ -56,8 +56,8 @@ func (c *Client) AddWebhook(ctx context.Context, projectID, address, secret stri
 		return false, err
 	}
 	var hooks []struct{ Config struct{ URL string } }
-	at += "hooks"
-	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: at, Query: c.opt.Issues.Page, Out: &hooks}); err != nil {
+	get := restclient.Call{Method: http.MethodGet, Path: at + "hooks", Query: c.opt.Issues.Page, Out: &hooks}
+	if _, err := c.rest.Do(ctx, get); err != nil {
 		return false, err
 	}
 	for _, h := range hooks {
@@ -69,10 +69,10 @@ func (c *Client) AddWebhook(ctx context.Context, projectID, address, secret stri
 		"active": true, "events": c.opt.Issues.Events,
 		"config": map[string]string{"url": address, "content_type": "json", "secret": secret},
 	}
-	for name, value := range c.opt.Issues.Kind {
-		in[name] = value
+	if c.opt.Issues.HookType != "" {
+		in["type"] = c.opt.Issues.HookType
 	}
-	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPost, Path: at, In: in})
+	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPost, Path: at + "hooks", In: in})
 	return err == nil, err
 }
 
@@ -85,11 +85,11 @@ func (c *Client) MakeItem(ctx context.Context, projectID, title string) (tracker
 	var made wireIssue
 	at += "issues"
 	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPost, Path: at, In: map[string]string{"title": title}, Out: &made})
-	switch {
-	case err != nil:
+	if err == nil && made.Number == 0 {
+		err = unreadable(at, "without a number")
+	}
+	if err != nil {
 		return tracker.Item{}, err
-	case made.Number == 0:
-		return tracker.Item{}, unreadable(at, "without a number")
 	}
 	return c.read(ctx, projectID, made)
 }

@@ -96,7 +96,7 @@ type doctor struct {
 	Report
 }
 
-// examineTime bounds an examination; each agent that is probed has as much again.
+// examineTime bounds an examination; each agent that is probed has as much again, and each board what a card takes there.
 const examineTime = 2 * time.Minute
 
 // Examine examines a deployment and reports what it finds: git, tokens, the board's columns, agents, secrets, disk. It
@@ -108,7 +108,7 @@ func Examine(ctx context.Context, v *Service, e Examination, report Report) (wro
 		}
 		report(f)
 	}}
-	ctx, cancel := context.WithTimeout(ctx, examineTime)
+	ctx, cancel := context.WithTimeout(ctx, examineTime+time.Duration(len(v.Projects.Boards()))*2*hookWait)
 	defer cancel()
 	version, err := v.Git.Version(ctx)
 	d.of("git").Check("version "+version, "", err)
@@ -155,6 +155,11 @@ func Examine(ctx context.Context, v *Service, e Examination, report Report) (wro
 	for _, p := range v.Projects.Boards() {
 		if look := boards[p.Board]; look != nil {
 			d.project(ctx, v, p, look)
+		}
+	}
+	for _, n := range v.near {
+		if n.isBoard { // after what was registered, and what has come of a card
+			d.boardHooks(ctx, v, n)
 		}
 	}
 	d.agents(v)
@@ -206,7 +211,6 @@ func (d *doctor) boards(ctx context.Context, v *Service) map[string]look {
 		} else if d.of(n.source()).Check("the token is accepted", "make a token and set it as "+n.TokenEnv, b.Identify(ctx)) {
 			out[n.Name] = no
 		}
-		d.boardHooks(ctx, v, n)
 		if c, ok := b.(tracker.Budgeted); ok && s.Features.Reconcile && s.Features.ReadBoards && out[n.Name] != nil {
 			limit, projects, of := c.Budgets()[0].Limit, 0, ""
 			for _, p := range v.Projects.Boards() {
@@ -319,7 +323,7 @@ func (d *doctor) project(ctx context.Context, v *Service, p task.Project, look l
 		d.addBoardHook(ctx, v, p, n)
 	}
 	if d.Card {
-		d.tryBoard(ctx, v, p, n, columns)
+		d.tryBoard(ctx, v, p, n)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -248,12 +247,12 @@ func (x visit) addHook(ctx context.Context, fix bool, target, page string) {
 		x.Bad("webhooks: none is registered to %s: signalbox doctor --fix does it, or make one at %s", target, page)
 		return
 	}
-	i := slices.IndexFunc(x.at.secrets, func(s signature.Secret) bool { return s.Repo == "" }) // the newest that speaks for all
-	if i < 0 {
+	secret := x.at.commonSecret()
+	if secret == "" {
 		x.Bad("webhooks: the project has a secret of its own: make one to %s with it at %s", target, page)
 		return
 	}
-	made := x.host.AddWebhook(ctx, x.HostPath(), target, x.at.secrets[i].Value)
+	made := x.host.AddWebhook(ctx, x.HostPath(), target, secret)
 	x.Check("webhooks: one to "+target+" was registered", "", made)
 }
 

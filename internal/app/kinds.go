@@ -228,6 +228,16 @@ func (s Settings) neighbours(r projectfile.Neighbours) (list []neighbour) {
 // source names it in delivery records.
 func (n neighbour) source() string { return cmp.Or(n.Name, string(n.Kind)) }
 
+// commonSecret is the newest secret of its webhooks that speaks for all repositories; empty = there is none.
+func (n neighbour) commonSecret() string {
+	for _, s := range n.secrets {
+		if s.Repo == "" {
+			return s.Value
+		}
+	}
+	return ""
+}
+
 // what names it in errors.
 func (n neighbour) what() string {
 	if n.isBoard {

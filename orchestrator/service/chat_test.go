@@ -43,9 +43,6 @@ func TestChatForecasts(t *testing.T) {
 		put := func(id string, status stage.Status) {
 			board.Put(tracker.Item{ID: id, ProjectID: "APP", Sequence: int64(id[0]), Title: "card " + id, Description: "d", Status: status})
 			time.Sleep(3 * time.Minute)
-			if id != "4" {
-				time.Sleep(time.Minute) // the last one has waited for less long than the others did: they tell of it
-			}
 		}
 		live := func(id string) memmessenger.Sent {
 			var of []memmessenger.Sent
@@ -59,6 +56,7 @@ func TestChatForecasts(t *testing.T) {
 		}
 		for _, id := range []string{"1", "2", "3"} {
 			put(id, stage.StatusToAnalyse)
+			time.Sleep(time.Minute) // longer than the last one, of which they tell then
 			if id == "1" {
 				require.NotContains(t, live(id).Shown.Lines[1], "done by", "nothing has ended")
 			}
