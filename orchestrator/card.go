@@ -67,7 +67,8 @@ func (in intake) putBack(ctx context.Context, b board, why string) (*queue.Outco
 }
 
 // RestoreColumn sets the column of a task again when its newest write was made, and the card stands where the service's
-// own account has put it earlier: a write came late, or was lost. A person's move stays. It reports false while one is owed.
+// own account has put it earlier: a write came late, or was lost. A person's move stays, and is heard where a write has replaced it. It
+// reports false while one is owed.
 func (e *Engine) RestoreColumn(
 	ctx context.Context, p task.Project, item tracker.Item, t task.Task, columns map[stage.Status]string,
 ) (settled bool, err error) {
@@ -84,6 +85,9 @@ func (e *Engine) RestoreColumn(
 		}
 	}
 	if newest := writes[len(writes)-1].Status; newest != queue.Done || columns[w.Status] == item.StatusName || !earlier {
+		if newest.Terminal() && !t.State.Stage.Terminal() {
+			return replayOverwritten(ctx, e, item, t)
+		}
 		return newest.Terminal(), nil
 	}
 	_, trigger := stage.BoardTrigger(item.Status)

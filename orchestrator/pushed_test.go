@@ -203,6 +203,35 @@ func TestConflictWithAPersonsCommit(t *testing.T) {
 	})
 }
 
+// Questions reach people where the commits of their run conflict, too, and the run after the answers is told of that.
+func TestQuestionsBesideAConflict(t *testing.T) {
+	Run(t, nil, func(r *Rig) {
+		item := r.Card(App, "x")
+		run := atWork(stage.Developer, func() { r.PushByHand(item, map[string]string{"src/APP-1.go": "package x // by hand"}) })
+		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			if c.Role == stage.Developer && c.Run == 3 {
+				files[c.Env["SIGNALBOX_DOCS"]+"/"+stage.QuestionsFile] = "which zoom?"
+			}
+			return run(ctx, c, files)
+		})
+		r.Set(item, stage.StatusToAnalyse)
+		r.Settle(time.Minute)
+		r.Set(item, stage.StatusApproved)
+		r.Settle(5 * time.Minute)
+		r.Waits(item, stage.HoldNeedsInput)
+		require.Contains(r, strings.Join(r.Comments(App, item), "\n"), "which zoom?")
+		r.Set(item, stage.StatusInProgress)
+		r.Settle(5 * time.Minute)
+		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		for _, c := range r.Place.Runs() {
+			if c.Run == 4 {
+				require.Contains(r, c.Prompt, "conflict with what others have pushed in src/APP-1.go")
+			}
+		}
+		r.Replays()
+	})
+}
+
 // What a person changes at a protected path needs a person's word, as a branch's change does.
 func TestPushedProtectedPath(t *testing.T) {
 	Run(t, nil, func(r *Rig) {

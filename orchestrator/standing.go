@@ -299,18 +299,11 @@ func lookTwice(ctx context.Context, e *Engine, t task.Task) (tracker.Item, error
 		}
 		return item, nil // it keeps none, or not for us
 	}
-	m, err = moveTo(ctx, e, item.ProjectID, m, stage.StatusStop, "", "")
-	if err != nil || !m.At.After(since(t)) {
-		return item, err
+	found, err := replayWord(ctx, e, item, t, m, func(word stage.Status, _ string) (bool, error) { return word == stage.StatusStop, nil })
+	if err == nil && found {
+		err = errStopSet
 	}
-	job := TrackerJob(tracker.Hook{
-		Kind: tracker.HookItemUpdated, Event: HookReplayed, ProjectID: item.ProjectID, ItemID: item.ID, Status: true, Browser: true,
-		ActorID: m.ActorID, To: m.To, Word: stage.StatusStop, At: m.At,
-		Via: stage.ViaReconciler, Proof: cmp.Or(m.Proof, stage.ProofActivity),
-	})
-	job.DedupeKey = fmt.Sprintf("stop/%s/%d", task.Identity(t), m.At.UnixMicro())
-	_, err = e.Jobs.Put(ctx, job)
-	return item, cmp.Or(err, error(errStopSet))
+	return item, err
 }
 
 // irreversible reports whether an effect cannot be undone.

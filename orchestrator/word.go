@@ -1,8 +1,10 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -213,6 +215,51 @@ func moveTo(
 		}
 	}
 	return tracker.Move{}, nil
+}
+
+// replayOverwritten puts the event of a person's word that the card of a task that waits does not show, since a write of ours has replaced
+// it, and of which no webhook has come: the tracker's log has it. It reports false while that may be behind the board.
+func replayOverwritten(ctx context.Context, e *Engine, item tracker.Item, t task.Task) (settled bool, err error) {
+	m, late, err := e.findMoveInLog(ctx, item, item.Status, false)
+	if err != nil || late {
+		return late && e.Now().Sub(item.Moved()) > logPatience, err
+	}
+	_, err = replayWord(ctx, e, item, t, m, func(word stage.Status, actor string) (bool, error) {
+		own, err := e.Tracker.Own(actor)
+		_, trigger := stage.BoardTrigger(word)
+		return trigger && actor != "" && !own && word != item.Status, err
+	})
+	return err == nil, err
+}
+
+// replayWord puts the event of the newest word in a log since the last that was acted on, of those that are wanted by status and actor.
+func replayWord(
+	ctx context.Context, e *Engine, item tracker.Item, t task.Task, last tracker.Move, wanted func(stage.Status, string) (bool, error),
+) (found bool, err error) {
+	for _, m := range append([]tracker.Move{last}, last.Earlier...) {
+		if !m.At.After(since(t)) {
+			break
+		}
+		word, err := e.Tracker.(tracker.Board).StatusOf(ctx, item.ProjectID, m.To)
+		if err == nil {
+			found, err = wanted(word, m.ActorID)
+		}
+		if err != nil {
+			return false, err
+		}
+		if !found {
+			continue
+		}
+		job := TrackerJob(tracker.Hook{
+			Kind: tracker.HookItemUpdated, Event: HookReplayed, ProjectID: item.ProjectID, ItemID: item.ID, Status: true, Browser: true,
+			ActorID: m.ActorID, To: m.To, Word: word, At: m.At,
+			Via: stage.ViaReconciler, Proof: cmp.Or(m.Proof, stage.ProofActivity),
+		})
+		job.DedupeKey = fmt.Sprintf("%s/%s/%d", word, task.Identity(t), m.At.UnixMicro())
+		_, err = e.Jobs.Put(ctx, job)
+		return true, err
+	}
+	return false, nil
 }
 
 // setAgain returns when a person has set the status again that was acted on last, and whether the log says so. That the

@@ -20,6 +20,14 @@ type word struct {
 	seq    int // its place among all changes of the card's status
 }
 
+// reply is a status that answers a task, as it stood.
+type reply struct {
+	word
+
+	task, moves int64 // its Seq
+	rounds      int   // of the rest since
+}
+
 // people are the persons around the board.
 type people struct {
 	s        *sim
@@ -28,6 +36,8 @@ type people struct {
 	changes  map[string]int // of the status, ours too
 	answered map[string]int64
 	rejected map[string]int
+	answers  map[string]int            // by card
+	missed   map[string]reply          // whose webhook was lost
 	stops    map[int64]time.Time       // tasks that an operator stopped
 	met      map[string]int            // status writes of ours, by card
 	columns  map[string][]stage.Status // of each board by the names that the service has for them
@@ -36,8 +46,8 @@ type people struct {
 func newPeople(s *sim) *people {
 	return &people{
 		s: s, words: map[string][]word{}, history: map[string][]tracker.Item{}, changes: map[string]int{},
-		answered: map[string]int64{}, rejected: map[string]int{}, stops: map[int64]time.Time{}, met: map[string]int{},
-		columns: map[string][]stage.Status{},
+		answered: map[string]int64{}, rejected: map[string]int{}, answers: map[string]int{}, missed: map[string]reply{},
+		stops: map[int64]time.Time{}, met: map[string]int{}, columns: map[string][]stage.Status{},
 	}
 }
 
@@ -137,11 +147,14 @@ func (p *people) changed(item string) {
 // meet has a person act in the moment before a status write of ours reaches the board.
 func (p *people) meet(item string) {
 	for i, c := range p.s.world.Cards {
-		if c.Meets == 0 || cardID(i) != item {
+		if cardID(i) != item || p.s.calm {
 			continue
 		}
-		if p.met[item]++; p.met[item] == c.Meets && !p.s.calm {
+		if p.met[item]++; p.met[item] == c.Meets {
 			p.move(i, stage.StatusStop, false)
+		}
+		if c.Misses == p.answers[item]+1 {
+			p.answer(i)
 		}
 	}
 }
@@ -303,32 +316,50 @@ func (p *people) merge(t task.Task) {
 // answer answers what a task waits for, once for each state that it waits in and
 // again when nothing came of it for a while.
 func (p *people) answer(i int) {
-	s, c := p.s, p.s.world.Cards[i]
-	t, live := s.check.taskOf(cardID(i))
-	if !live || p.answered[t.WorkItemID] == t.State.Seq && s.v.Now().Sub(t.UpdatedAt) < 10*time.Minute {
+	s, c, item := p.s, p.s.world.Cards[i], cardID(i)
+	t, live := s.check.taskOf(item)
+	if !live || p.unheard(t) || p.answered[t.WorkItemID] == t.State.Seq && s.v.Now().Sub(t.UpdatedAt) < 10*time.Minute {
 		return
 	}
-	if words := p.words[cardID(i)]; words[len(words)-1].status == stage.StatusStop {
+	if words := p.words[item]; words[len(words)-1].status == stage.StatusStop {
 		return // nobody helps a task that is to stop
 	}
 	p.answered[t.WorkItemID] = t.State.Seq
+	to := stage.StatusInProgress
 	switch t.State.Hold {
+	case stage.HoldNone:
+		return
 	case stage.HoldApproval:
-		if p.rejected[cardID(i)] < c.Rejects {
-			p.rejected[cardID(i)]++
-			s.board.Say(cardID(i), "kim", "not like that")
-			p.move(i, stage.StatusRejected, false)
-			return
+		to = stage.StatusApproved
+		if p.rejected[item] < c.Rejects {
+			p.rejected[item]++
+			s.board.Say(item, "kim", "not like that")
+			to = stage.StatusRejected
 		}
-		p.move(i, stage.StatusApproved, false)
 	case stage.HoldConfirm:
-		p.move(i, stage.StatusConfirmDeploy, false)
+		to = stage.StatusConfirmDeploy
 	case stage.HoldNeedsInput:
-		s.board.Say(cardID(i), "kim", "this one")
-		p.move(i, stage.StatusInProgress, false)
-	case stage.HoldBlocked:
-		p.move(i, stage.StatusInProgress, false)
+		s.board.Say(item, "kim", "this one")
 	}
+	said := len(p.words[item])
+	p.answers[item]++
+	lost := p.answers[item] == c.Misses
+	if p.move(i, to, lost); lost && len(p.words[item]) > said {
+		p.missed[item] = reply{word: p.words[item][said], task: t.ID, moves: t.State.Seq}
+	}
+}
+
+// unheard reports whether an answer to a task is the last that people have said, no webhook has told of it, and nothing came of it yet.
+func (p *people) unheard(t task.Task) bool {
+	a, words := p.missed[t.TrackerIssueID], p.words[t.TrackerIssueID]
+	if a.task != t.ID || a.moves != t.State.Seq || words[len(words)-1] != a.word || !p.s.world.has("reconcile") {
+		return false
+	}
+	entries, err := p.s.store.Journal(p.s.ctx, t.ID)
+	return err == nil && !slices.ContainsFunc(entries, func(e task.JournalEntry) bool {
+		w, ok := e.Word()
+		return ok && !w.SaidAt.Before(a.at)
+	})
 }
 
 // last is when a person has set a status on a card last, up to a moment; zero = never.

@@ -125,6 +125,14 @@ func (s *sim) helpCard(i int) (ended bool) {
 	if item.Status == stage.StatusStop && s.nodes[0].has("stop") {
 		return s.pressStop(t, item)
 	}
+	if s.people.unheard(t) {
+		a := s.people.missed[item.ID]
+		if a.rounds++; a.rounds > 4 {
+			s.check.fail(Heard, "%s: a person has set %s, its webhook was lost, and nobody has found it", t.WorkItemID, a.status)
+		}
+		s.people.missed[item.ID] = a
+		return false
+	}
 	var x explain.Explanation
 	if err := s.inside(func(ctx context.Context, e *orchestrator.Engine) (err error) {
 		x, err = explain.One(ctx, e, t.ID)

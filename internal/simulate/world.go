@@ -76,6 +76,7 @@ type Card struct {
 	BlockedBy int           `json:"blocked_by"`        // index of another card of the project; -1 = none
 	Acts      []Act         `json:"acts,omitempty"`    // what people do besides answering
 	Meets     int           `json:"meets,omitempty"`   // STOP is set between the look and the write of the service's n-th status write
+	Misses    int           `json:"misses,omitempty"`  // people's n-th answer meets a write, its webhook never arrives, and it is not repeated
 }
 
 // Act describes what a person does with a card at a moment.
@@ -204,6 +205,7 @@ func NewWorld(seed uint64, l Limits) World {
 	w.addLanes(seed)
 	w.addMemories(seed)
 	w.addPushes(seed)
+	w.addMisses(seed)
 	w.Rates = Rates{AgentTime: time.Duration(5+r.IntN(90)) * time.Second, Agent: 4 + r.IntN(12)}
 	if w.Recalls {
 		w.Rates.AgentTime = time.Duration(1+r.IntN(4)) * time.Second
@@ -347,6 +349,17 @@ func (w *World) addPushes(seed uint64) {
 			c.Acts = append(c.Acts, Act{At: c.At + time.Duration(10+r.IntN(900))*time.Second, Do: DoPush, Lost: r.IntN(3) == 0})
 		}
 		slices.SortStableFunc(c.Acts, func(a, b Act) int { return int(a.At - b.At) })
+	}
+}
+
+// addMisses has the webhook of an answer lost, in some worlds in which that is found.
+func (w *World) addMisses(seed uint64) {
+	if !w.has("reconcile") || !w.Recalls && seed%8 != 3 {
+		return
+	}
+	r := rand.New(rand.NewPCG(seed, 0x3155e5))
+	for i := range w.Cards {
+		w.Cards[i].Misses = r.IntN(4)
 	}
 }
 

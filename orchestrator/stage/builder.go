@@ -34,13 +34,7 @@ func (w *builder) act() {
 		w.backFromMain()
 		w.runAgain(w.edge.To, w.edge.Why, w.ev.Reason)
 	case DoAsk:
-		w.note(w.edge.Why)
-		w.hold(HoldNeedsInput, w.ev.Agent.Questions, StatusNeedsInput)
-		w.closing(w.ev.Agent.Role, wordsQuestions(w.ev.Agent.Questions))
-		w.notify(wordsQuestionsNotice(w.ev.Agent.Role, w.ev.Agent.Questions))
-		if w.ev.On == OnAgentFailed { // what it was stopped at is said to the next run
-			w.d.State.Feedback = strings.TrimSpace(w.d.State.Feedback + "\n" + w.ev.Agent.Reason)
-		}
+		w.ask(w.ev.Agent.Reason)
 	case DoAwaitApproval:
 		w.note(w.edge.Why)
 		w.awaitApproval(wordsVerdict, StatusInReview)
@@ -373,6 +367,16 @@ func (w *builder) block(why, notice string) {
 	w.hold(HoldBlocked, why, StatusBlocked)
 	w.comment(Stream, wordsBlocked(why, w.d.State.Stage))
 	w.notify(notice)
+}
+
+// ask puts the questions of an agent to people; why is what the next run is told with their answers.
+func (w *builder) ask(why string) {
+	a := w.ev.Agent
+	w.note(w.edge.Why)
+	w.hold(HoldNeedsInput, a.Questions, StatusNeedsInput)
+	w.closing(a.Role, wordsQuestions(a.Questions))
+	w.notify(wordsQuestionsNotice(a.Role, a.Questions))
+	w.d.State.Feedback = strings.TrimSpace(w.d.State.Feedback + "\n" + why)
 }
 
 func (w *builder) hold(h Hold, reason string, status Status) {

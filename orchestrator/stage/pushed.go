@@ -92,10 +92,14 @@ func (w *builder) judgeAgain() {
 	}
 }
 
-// again runs the agent anew from what others have pushed. It is no failure.
+// again runs the agent anew from what others have pushed, once its questions are answered. It is no failure.
 func (w *builder) again() {
 	s := &w.d.State
 	why := w.ev.Push.words()
+	if WhenAsking.holds(*s, w.ev) { // the answers come first
+		w.ask(why)
+		return
+	}
 	w.note(why)
 	w.comment(Stream, wordsAgain(s.Stage, why))
 	w.launch(strings.TrimSpace(s.Feedback + "\n" + why))

@@ -19,8 +19,8 @@ type listed struct {
 	judged int64
 }
 
-// restore sets columns again that tasks which wait or have ended have set and the board does not show. A card is
-// judged once as it was listed and for each version of its task.
+// restore sets columns again that tasks which wait or have ended have set and the board does not show, and has words heard that such
+// a write has replaced. A card is judged once as it was listed and for each version of its task.
 func (r *Reconciler) restore(ctx context.Context, e *orchestrator.Engine, p task.Project, columns map[stage.Status]string) error {
 	cards := r.view(p.TrackerProject).listed
 	for _, id := range slices.Sorted(maps.Keys(cards)) {

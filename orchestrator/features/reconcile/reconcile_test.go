@@ -190,6 +190,30 @@ func written(r *Rig, item string) [2]int {
 	return [2]int{len(entries), len(jobs)}
 }
 
+// A word is heard that a write of the service has replaced, and whose webhook was lost.
+func TestOverwrittenWordIsFound(t *testing.T) {
+	for word, want := range map[stage.Status]func(task.Task) bool{
+		stage.StatusApproved: func(t task.Task) bool { return t.State.Stage == stage.Done },
+		stage.StatusRejected: func(t task.Task) bool { return t.State.Hold == stage.HoldApproval && t.State.Run == 2 },
+		stage.StatusStop:     func(t task.Task) bool { return t.State.Stage == stage.Cancelled },
+	} {
+		t.Run(string(word), func(t *testing.T) {
+			reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
+				item := r.Card(App, "x")
+				r.Set(item, stage.StatusToAnalyse)
+				r.Settle(time.Minute)
+				shows := r.Status(App, item)
+				r.MoveUnseen(App, item, word)
+				require.NoError(r, r.Board.SetStatus(context.Background(), App, item, shows))
+				r.Settle(5 * time.Minute)
+				newest, err := orchestrator.NewestTask(context.Background(), r.Store, item)
+				require.NoError(r, err)
+				require.True(r, want(newest), "%+v", newest.State)
+			})
+		})
+	}
+}
+
 // What stands still is not touched again and again.
 func TestReconcilerIsQuiet(t *testing.T) {
 	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
