@@ -287,19 +287,16 @@ func lookTwice(ctx context.Context, e *Engine, t task.Task) (tracker.Item, error
 	if err != nil || IsAway(item) {
 		return item, err
 	}
-	log, logs := e.Tracker.(tracker.Log)
-	_, named := e.Tracker.(tracker.Board)
-	if stops := e.machine.Decide(t.State, stage.Event{On: stage.OnStop}).Moved; !logs || !named || !stops { // it may be switched off
+	if stops := e.machine.Decide(t.State, stage.Event{On: stage.OnStop}).Moved; !stops { // it may be switched off
 		return item, nil
 	}
-	m, err := log.LastMove(ctx, item.ProjectID, item.ID)
-	if err != nil {
-		if fault.Retryable(err) {
-			return item, err
-		}
-		return item, nil // it keeps none, or not for us
+	m, _, err := e.findMoveInLog(ctx, item, item.Status, false)
+	if err != nil || m.At.IsZero() {
+		return item, err
 	}
-	found, err := replayWord(ctx, e, item, t, m, func(word stage.Status, _ string) (bool, error) { return word == stage.StatusStop, nil })
+	found, err := replayWord(ctx, e, item, t, m, func(_ tracker.Move, word stage.Status) (bool, error) {
+		return word == stage.StatusStop, nil
+	})
 	if err == nil && found {
 		err = errStopSet
 	}

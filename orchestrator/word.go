@@ -199,22 +199,28 @@ func (in intake) movedAt(ctx context.Context, b board) (none time.Time, err erro
 	if late && m.At.After(b.item.Moved()) {
 		return none, task.ErrConflict // the card was moved since it was read
 	}
-	m, err = moveTo(ctx, in.Engine, b.item.ProjectID, m, b.told, b.hook.To, b.hook.ActorID)
+	m, _, err = newestMove(ctx, in.Engine, b.item, m, func(m tracker.Move, to stage.Status) (bool, error) {
+		named := to == b.told || b.hook.To != "" && m.To == b.hook.To
+		return named && (b.hook.ActorID == "" || m.ActorID == b.hook.ActorID), nil
+	})
 	return m.At, err
 }
 
-// moveTo is the newest move of a log to a status, or to the column that a webhook names, which may have another name by now; by an
-// account where one is given. Zero where there is none.
-func moveTo(
-	ctx context.Context, e *Engine, project string, last tracker.Move, to stage.Status, column, by string,
-) (tracker.Move, error) {
+// newestMove is the newest move of a log that is wanted, by the status that its column means by now. Zero where there is none.
+func newestMove(
+	ctx context.Context, e *Engine, item tracker.Item, last tracker.Move, wanted func(tracker.Move, stage.Status) (bool, error),
+) (tracker.Move, stage.Status, error) {
 	for _, m := range append([]tracker.Move{last}, last.Earlier...) {
-		status, err := e.Tracker.(tracker.Board).StatusOf(ctx, project, m.To)
-		if err != nil || (status == to || column != "" && m.To == column) && (by == "" || m.ActorID == by) {
-			return m, err
+		to, err := e.Tracker.(tracker.Board).StatusOf(ctx, item.ProjectID, m.To)
+		found := false
+		if err == nil {
+			found, err = wanted(m, to)
+		}
+		if err != nil || found {
+			return m, to, err
 		}
 	}
-	return tracker.Move{}, nil
+	return tracker.Move{}, stage.StatusUnknown, nil
 }
 
 // replayOverwritten puts the event of a person's word that the card of a task that waits does not show, since a write of ours has replaced
@@ -224,42 +230,31 @@ func replayOverwritten(ctx context.Context, e *Engine, item tracker.Item, t task
 	if err != nil || late {
 		return late && e.Now().Sub(item.Moved()) > logPatience, err
 	}
-	_, err = replayWord(ctx, e, item, t, m, func(word stage.Status, actor string) (bool, error) {
-		own, err := e.Tracker.Own(actor)
+	_, err = replayWord(ctx, e, item, t, m, func(m tracker.Move, word stage.Status) (bool, error) {
+		own, err := e.Tracker.Own(m.ActorID)
 		_, trigger := stage.BoardTrigger(word)
-		return trigger && actor != "" && !own && word != item.Status, err
+		return trigger && m.ActorID != "" && !own && word != item.Status, err
 	})
 	return err == nil, err
 }
 
-// replayWord puts the event of the newest word in a log since the last that was acted on, of those that are wanted by status and actor.
+// replayWord puts the event of the newest word in a log since the last that was acted on, of those that are wanted.
 func replayWord(
-	ctx context.Context, e *Engine, item tracker.Item, t task.Task, last tracker.Move, wanted func(stage.Status, string) (bool, error),
+	ctx context.Context, e *Engine, item tracker.Item, t task.Task, last tracker.Move,
+	wanted func(tracker.Move, stage.Status) (bool, error),
 ) (found bool, err error) {
-	for _, m := range append([]tracker.Move{last}, last.Earlier...) {
-		if !m.At.After(since(t)) {
-			break
-		}
-		word, err := e.Tracker.(tracker.Board).StatusOf(ctx, item.ProjectID, m.To)
-		if err == nil {
-			found, err = wanted(word, m.ActorID)
-		}
-		if err != nil {
-			return false, err
-		}
-		if !found {
-			continue
-		}
-		job := TrackerJob(tracker.Hook{
-			Kind: tracker.HookItemUpdated, Event: HookReplayed, ProjectID: item.ProjectID, ItemID: item.ID, Status: true, Browser: true,
-			ActorID: m.ActorID, To: m.To, Word: word, At: m.At,
-			Via: stage.ViaReconciler, Proof: cmp.Or(m.Proof, stage.ProofActivity),
-		})
-		job.DedupeKey = fmt.Sprintf("%s/%s/%d", word, task.Identity(t), m.At.UnixMicro())
-		_, err = e.Jobs.Put(ctx, job)
-		return true, err
+	m, word, err := newestMove(ctx, e, item, last, wanted)
+	if err != nil || !m.At.After(since(t)) {
+		return false, err
 	}
-	return false, nil
+	job := TrackerJob(tracker.Hook{
+		Kind: tracker.HookItemUpdated, Event: HookReplayed, ProjectID: item.ProjectID, ItemID: item.ID, Status: true, Browser: true,
+		ActorID: m.ActorID, To: m.To, Word: word, At: m.At,
+		Via: stage.ViaReconciler, Proof: cmp.Or(m.Proof, stage.ProofActivity),
+	})
+	job.DedupeKey = fmt.Sprintf("%s/%s/%d", word, task.Identity(t), m.At.UnixMicro())
+	_, err = e.Jobs.Put(ctx, job)
+	return true, err
 }
 
 // setAgain returns when a person has set the status again that was acted on last, and whether the log says so. That the

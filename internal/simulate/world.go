@@ -76,7 +76,7 @@ type Card struct {
 	BlockedBy int           `json:"blocked_by"`        // index of another card of the project; -1 = none
 	Acts      []Act         `json:"acts,omitempty"`    // what people do besides answering
 	Meets     int           `json:"meets,omitempty"`   // STOP is set between the look and the write of the service's n-th status write
-	Misses    int           `json:"misses,omitempty"`  // people's n-th answer meets a write, its webhook never arrives, and it is not repeated
+	Misses    int           `json:"misses,omitempty"`  // people's n-th answer meets a write, its webhook is lost, and nobody repeats it
 }
 
 // Act describes what a person does with a card at a moment.
