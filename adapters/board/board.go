@@ -190,16 +190,17 @@ func scanEntry(scan func(...any) error) (e cards.Entry, err error) {
 	return e, err
 }
 
-// lastMove is the entry of the log by which a card stands where it stands.
-func (b *Board) lastMove(ctx context.Context, from asker, id string) (e cards.Entry, err error) {
+// lastMoves are the newest entries of the log by which a card stands where it stands, newest first.
+func (b *Board) lastMoves(ctx context.Context, from asker, id string, most int) (list []cards.Entry, err error) {
 	query := "select " + columnsOfEntry + ` from board_moves
-		where card = ? and kind in ('made', 'moved') order by n desc limit 1`
-	err = b.db.each(ctx, from, query, []any{id},
-		func(scan func(...any) error) (err error) {
-			e, err = scanEntry(scan)
+		where card = ? and kind in ('made', 'moved') order by n desc limit ?`
+	err = b.db.each(ctx, from, query, []any{id, most},
+		func(scan func(...any) error) error {
+			e, err := scanEntry(scan)
+			list = append(list, e)
 			return err
 		})
-	return e, err
+	return list, err
 }
 
 // Ping reports whether the database answers.

@@ -243,7 +243,10 @@ func (b *Board) Move(ctx context.Context, id, column string, by cards.Person) (e
 		case to.Key != cards.Backlog && !b.has(r.Project, to.Status):
 			return &cards.InputError{Text: fmt.Sprintf("The board has no column %s.", to.Name)}
 		case r.Column == to.Key:
-			e, err = b.lastMove(ctx, t, id)
+			list, err := b.lastMoves(ctx, t, id, 1)
+			if len(list) > 0 {
+				e = list[0]
+			}
 			return err
 		}
 		e, err = b.put(ctx, t, &r, to.Key, by.Name, proof(by))

@@ -235,9 +235,20 @@ func (b *Board) LastMove(ctx context.Context, projectID, itemID string) (tracker
 	if _, err := b.find(ctx, b.db, projectID, itemID); err != nil {
 		return tracker.Move{}, err
 	}
-	e, err := b.lastMove(ctx, b.db, itemID)
-	return tracker.Move{To: e.To, ActorID: e.By, Proof: e.Proof, At: e.At}, err
+	list, err := b.lastMoves(ctx, b.db, itemID, movesMax)
+	if err != nil || len(list) == 0 {
+		return tracker.Move{}, err
+	}
+	moves := make([]tracker.Move, len(list))
+	for i, e := range list {
+		moves[i] = tracker.Move{To: e.To, ActorID: e.By, Proof: e.Proof, At: e.At}
+	}
+	moves[0].Earlier = moves[1:]
+	return moves[0], nil
 }
+
+// movesMax bounds the moves of a card that are read.
+const movesMax = 200
 
 // Person implements tracker.People: an account is described by the
 // name.

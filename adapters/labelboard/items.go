@@ -51,10 +51,13 @@ func (c *Client) changes(ctx context.Context, projectID, itemID string) (out []m
 	return out, err
 }
 
+// order compares changes by when they were made.
+func order(a, b move) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id)) }
+
 // newest is the last change that a condition holds for.
 func newest(log []move, holds func(move) bool) (out move, ok bool) {
 	for _, m := range log {
-		if holds(m) && (!ok || cmp.Or(m.at.Compare(out.at), cmp.Compare(m.id, out.id)) >= 0) {
+		if holds(m) && (!ok || order(m, out) >= 0) {
 			out, ok = m, true
 		}
 	}
@@ -134,12 +137,25 @@ func (c *Client) LastMove(ctx context.Context, projectID, itemID string) (none t
 	column, m, ok := standing(i, log)
 	switch {
 	case ok:
-		return tracker.Move{To: column, ActorID: m.by, At: m.at}, nil
+		return tracker.Move{To: column, ActorID: m.by, At: m.at, Earlier: before(log, m)}, nil
 	case column == "":
 		return tracker.Move{ActorID: i.User.Login, At: i.CreatedAt.Time}, nil
 	default: // its label was called something else, when it was given
 		return none, fmt.Errorf("%w: issue %s of %s", tracker.ErrNoLog, itemID, projectID)
 	}
+}
+
+// before are the moves of a log before one, newest first. A label that was taken away leaves no column.
+func before(log []move, last move) []tracker.Move {
+	log = slices.DeleteFunc(slices.Clone(log), func(m move) bool { return m == last || order(m, last) > 0 })
+	slices.SortStableFunc(log, func(a, b move) int { return order(b, a) })
+	out := make([]tracker.Move, len(log))
+	for i, m := range log {
+		if out[i] = (tracker.Move{ActorID: m.by, At: m.at}); m.added {
+			out[i].To = m.label
+		}
+	}
+	return out
 }
 
 // BlockedBy implements tracker.Relations.

@@ -212,6 +212,16 @@ func moves(t *testing.T, f Fixture) {
 	m, to = last()
 	require.Equal(t, stage.StatusApproved, to)
 	require.Equal(t, f.Person.ID, m.ActorID)
+	var before []stage.Status // what is overwritten is found there
+	for _, e := range m.Earlier {
+		to, err := f.Tracker.StatusOf(t.Context(), p, e.To)
+		require.NoError(t, err)
+		require.False(t, e.At.After(m.At))
+		if to != stage.StatusUnknown {
+			before = append(before, to)
+		}
+	}
+	require.Equal(t, []stage.Status{stage.StatusRejected, stage.StatusApproved, stage.StatusInReview}, before)
 	_, err = log.LastMove(t.Context(), p, nothing)
 	require.True(t, errors.Is(err, tracker.ErrNotFound) || errors.Is(err, tracker.ErrNoLog), "%v", err)
 }
