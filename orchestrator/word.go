@@ -301,7 +301,8 @@ func setAgain(ctx context.Context, e *Engine, b board) (again time.Time, logged 
 		if err != nil {
 			return again, false, err
 		}
-		if left && status == acted && !(own && (ourMove{t, b.writes}).made(status, e.Now())) { // on a board with few columns
+		by := ourMove{t, b.writes} // on a board with few columns, or it answers the word
+		if left && status == acted && !(own && (by.isEcho(status) || by.made(status, e.Now()))) {
 			again = m.At
 		}
 		left = left || status != acted

@@ -38,7 +38,7 @@ func (g *Gate) rows(p stage.Pipeline) stage.Pipeline {
 		},
 	}...)
 	for _, i := range p.Stages {
-		if i.Stage != s && !i.Sink {
+		if !i.Sink {
 			p.Edges = append(p.Edges, stage.Edge{
 				From: i.Stage, On: orchestrator.OnCaughtUp, When: stage.Always, Do: stage.DoRecord, To: i.Stage,
 				Why: "the branch was brought up to date while the task went elsewhere",
@@ -73,7 +73,7 @@ func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 // merged are looked at at once, because a branch that was up to date may have its results already.
 func caughtUp(e stage.Event, d stage.Decision) stage.Decision {
 	n := &d.State
-	if n.Stage != stage.DeployStaging { // a person's word came while it was being pushed: the remote branch is there all the same
+	if n.Stage != stage.DeployStaging || !inLine(*n) && n.Hold != stage.HoldBlocked { // a person's word came while it was being pushed: the remote branch is there all the same
 		if e.SHA != "" && !e.Outside {
 			n.Pushed = e.SHA
 		}
