@@ -142,7 +142,8 @@ func (l *linear) resolve(operation string, v map[string]any) (any, string) {
 
 func (l *linear) show(i *issue) issue {
 	out, log := *i, l.log[i.ID]
-	out.History.Nodes = log[max(0, len(log)-1):]
+	out.History.Nodes = slices.Clone(log)
+	slices.Reverse(out.History.Nodes)
 	return out
 }
 

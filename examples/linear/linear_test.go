@@ -33,7 +33,7 @@ type (
 		CreatedAt, UpdatedAt                    time.Time
 		Team, Creator                           user
 		State                                   state
-		History                                 page[move] // the newest entry
+		History                                 page[move] // newest first
 	}
 	move struct {
 		CreatedAt time.Time
@@ -192,8 +192,8 @@ func (i issue) item() tracker.Item {
 		Status: tracker.StatusCalled(i.State.Name), StatusName: i.State.Name, UpdatedAt: i.UpdatedAt, MovedAt: i.CreatedAt,
 		Finished: i.State.Type == "completed" || i.State.Type == "canceled",
 	}
-	for _, m := range i.History.Nodes {
-		out.MovedAt = m.CreatedAt
+	if moves := i.History.Nodes; len(moves) > 0 {
+		out.MovedAt = moves[0].CreatedAt
 	}
 	return out
 }
@@ -237,10 +237,13 @@ func (c *client) SetStatus(ctx context.Context, team, id string, s stage.Status)
 
 func (c *client) LastMove(ctx context.Context, team, id string) (tracker.Move, error) {
 	i, err := c.issue(ctx, "History", team, id)
+	var moves []tracker.Move
 	for _, m := range i.History.Nodes {
-		return tracker.Move{To: m.ToState.ID, ActorID: m.Actor.ID, At: m.CreatedAt}, err
+		moves = append(moves, tracker.Move{To: m.ToState.ID, ActorID: m.Actor.ID, At: m.CreatedAt})
 	}
-	return tracker.Move{ActorID: i.Creator.ID, At: i.CreatedAt}, err
+	moves = append(moves, tracker.Move{ActorID: i.Creator.ID, At: i.CreatedAt})
+	moves[0].Earlier = moves[1:]
+	return moves[0], err
 }
 
 func (c *client) Comments(ctx context.Context, _, id string) (out []tracker.Comment, err error) {
