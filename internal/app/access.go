@@ -86,11 +86,6 @@ func (s Settings) guard(store access.Store, log *slog.Logger) (*access.Guard, er
 	return access.New(o), nil
 }
 
-// Listen listens at an address of the settings.
-func Listen(ctx context.Context, address string) (net.Listener, error) {
-	return service.Listen(ctx, address)
-}
-
 // Client returns a client for the server that the settings describe, and its address: a socket's is of no host.
 func (s Settings) Client() (c *http.Client, base string) {
 	path, is := strings.CutPrefix(s.Listen, service.SocketKind)
@@ -102,12 +97,6 @@ func (s Settings) Client() (c *http.Client, base string) {
 		return d.DialContext(ctx, "unix", path)
 	}
 	return &http.Client{Transport: &http.Transport{DialContext: dial}}, "http://localhost"
-}
-
-// FirstToken makes the first token of a deployment that others reach and that has no way to be
-// identified; empty: it has one. It is to be shown to the operator, once.
-func (v *Service) FirstToken(ctx context.Context) (string, error) {
-	return v.Access.FirstToken(ctx)
 }
 
 // OpenStore opens the database alone, as commands do that need nothing else. Close it.

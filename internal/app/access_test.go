@@ -44,7 +44,7 @@ func (v *visitor) request(method, path string, header ...string) *httptest.Respo
 func TestAccessFromElsewhere(t *testing.T) {
 	s := open(t, "ORCH_LISTEN=0.0.0.0:8080", "ORCH_HOSTS=box.example.org")
 	v := &visitor{t, s.Handler, map[string]string{}}
-	first, err := s.FirstToken(t.Context())
+	first, err := s.Access.FirstToken(t.Context())
 	require.NoError(t, err)
 	for path, want := range map[string][2]int{
 		"/healthz": {200, 200}, "/readyz": {200, 200}, "/api/gps-tracks/health": {200, 200}, "/tasks": {401, 200}, "/queue": {401, 200}, "/events?after=x": {401, 400},
@@ -60,7 +60,7 @@ func TestAccessFromElsewhere(t *testing.T) {
 	require.Less(t, v.request(http.MethodPost, "/api/gps-tracks/cache/clear", "Authorization", "Bearer "+first).Code, 300)
 	said, _ := diagnosis(t, s, app.Examination{})
 	require.Regexp(t, `ok +access +people are identified by 1 named tokens`, said)
-	again, err := s.FirstToken(t.Context())
+	again, err := s.Access.FirstToken(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, again)
 

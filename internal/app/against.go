@@ -79,7 +79,7 @@ func (v *Service) Against(ctx context.Context, taskID string, all bool) (Against
 }
 
 // Print writes each decision that differs, with its causes, and what cannot be known.
-func (a Against) Print(w io.Writer) {
+func (a Against) Print(w io.Writer) error {
 	for _, t := range a.Tasks {
 		if len(t.Differ) > 0 {
 			fmt.Fprintf(w, "%s (task %d, %s): %d of %d decisions differ\n", t.WorkItem, t.TaskID, t.Repo, len(t.Differ), t.Decisions)
@@ -106,4 +106,5 @@ func (a Against) Print(w io.Writer) {
 	for _, lack := range slices.Sorted(maps.Keys(a.Unknown)) {
 		fmt.Fprintf(w, "not known in %d decisions: %s\n", a.Unknown[lack], lack)
 	}
+	return nil
 }

@@ -45,7 +45,7 @@ func (v *Service) Backtest(ctx context.Context, since time.Time, policy string) 
 }
 
 // Print writes the cards that are not the same, and totals.
-func (b Backtest) Print(w io.Writer) {
+func (b Backtest) Print(w io.Writer) error {
 	for _, p := range b.Cards {
 		if p.Outcome != admin.OutcomeSame {
 			fmt.Fprintf(w, "%s (task %d, %s): %s\n  %s\n", p.WorkItem, p.TaskID, p.Repo, changeOf(p), p.Why)
@@ -60,7 +60,8 @@ func (b Backtest) Print(w io.Writer) {
 			fmt.Fprintf(w, ", %d %s", n, o)
 		}
 	}
-	fmt.Fprintf(w, "; %s\n%s\n", b.together(), b.Note)
+	_, err := fmt.Fprintf(w, "; %s\n%s\n", b.together(), b.Note)
+	return err
 }
 
 // outcomes are those of cards in the order in which they are told.

@@ -91,7 +91,7 @@ func (r *Replay) add(t task.Task, again admin.Replayed) {
 
 // Print writes one line for each task, the first difference of those that differ, and
 // a summary.
-func (r Replay) Print(w io.Writer) {
+func (r Replay) Print(w io.Writer) error {
 	for _, t := range r.Tasks {
 		name := fmt.Sprintf("%s (task %d, %s)", t.WorkItem, t.TaskID, t.Repo)
 		if t.Equal {
@@ -104,6 +104,7 @@ func (r Replay) Print(w io.Writer) {
 	if r.Other > 0 {
 		fmt.Fprintf(w, "%d decisions were made by other settings, or before these were kept: what was concluded then stands.\n", r.Other)
 	}
+	return nil
 }
 
 // NeedsDatabase is the error of a database that is not there: opening it would make an

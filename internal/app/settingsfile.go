@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -146,7 +147,7 @@ func (v *values) take(fields map[string]reflect.StructField, pair *ast.MappingVa
 		return fmt.Errorf("%s: %s names this file: set %s in the environment", line, key, configVariable)
 	case !known:
 		return fmt.Errorf("%s: %s is no setting of this program%s (config lists all, without %s and in lower case here)",
-			line, key, nearest(keyOf(strings.ToUpper(key)), knownKeys(fields)), Prefix)
+			line, key, nearest(keyOf(strings.ToUpper(key)), slices.Sorted(maps.Keys(fields))), Prefix)
 	case v.lines[name] != "":
 		return fmt.Errorf("%s: %s is set twice, before at %s", line, key, v.lines[name])
 	case isSecret(f) && mode.Perm()&0o004 != 0:
@@ -238,14 +239,6 @@ func settingFields() map[string]reflect.StructField {
 	for _, f := range declared() {
 		out[keyOf(Prefix+f.Tag.Get("env"))] = f
 	}
-	return out
-}
-
-func knownKeys(fields map[string]reflect.StructField) (out []string) {
-	for key := range fields {
-		out = append(out, key)
-	}
-	slices.Sort(out)
 	return out
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"runtime/debug"
 	"slices"
@@ -57,7 +58,7 @@ func forms() map[reflect.Type]string {
 // unknown is the error of variables that look like settings and are none.
 func unknown(environ []string) error {
 	var known []string
-	for _, key := range knownKeys(settingFields()) {
+	for _, key := range slices.Sorted(maps.Keys(settingFields())) {
 		known = append(known, Prefix+strings.ToUpper(key))
 	}
 	var errs []error

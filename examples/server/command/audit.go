@@ -212,7 +212,7 @@ func (c backtestCmd) Run(s *streams) error {
 	if c.HTML {
 		return out.Page(s.out)
 	}
-	return c.print(s.out, out, func(w io.Writer) error { out.Print(w); return nil })
+	return c.print(s.out, out, out.Print)
 }
 
 // Run decides every journal again. It changes nothing, and may run beside the server.
@@ -239,7 +239,7 @@ func (c replayCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	err = c.print(s.out, again, func(w io.Writer) error { again.Print(w); return nil })
+	err = c.print(s.out, again, again.Print)
 	if err == nil && again.Differing > 0 {
 		err = fmt.Errorf("%d of %d journals are decided otherwise now", again.Differing, len(again.Tasks))
 	}
@@ -250,7 +250,7 @@ func (c replayCmd) Run(s *streams) error {
 func (c replayCmd) compare(ctx context.Context, s *streams, service *app.Service, task string) error {
 	against, err := service.Against(ctx, task, c.All)
 	if err == nil {
-		err = c.print(s.out, against, func(w io.Writer) error { against.Print(w); return nil })
+		err = c.print(s.out, against, against.Print)
 	}
 	switch {
 	case err != nil:

@@ -40,7 +40,7 @@ type cardListCmd struct {
 // Run lists cards.
 func (c cardListCmd) Run(s *streams) error {
 	query := url.Values{"board": {c.Board}, "column": {c.Column}, "archived": {strconv.FormatBool(c.Archived)}}
-	return read(c.printer, s, http.MethodGet, "/cards?"+query.Encode(), nil, func(w io.Writer, list web.CardList) {
+	return fetch(c.printer, s, "/cards?"+query.Encode(), func(w io.Writer, list web.CardList) {
 		_ = table(w, "CARD\tREPOSITORY\tCOLUMN\tMOVED\tTITLE", func(row func(...any)) { // nobody can be told of errors of w
 			for _, k := range list.Cards {
 				row(k.Key, k.Repo, k.Column, moment(k.MovedAt), oneLine(k.Title, 60))

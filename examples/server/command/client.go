@@ -134,6 +134,9 @@ func (c client) call(method, path string, body, into any) error {
 	return json.Unmarshal(answer, into)
 }
 
+// get decodes what there is at a path.
+func (c client) get(path string, into any) error { return c.call(http.MethodGet, path, nil, into) }
+
 // find is the id of a task that is named by it or by its work item, in letters of either
 // case: the newest one, a cancelled one if there is no other.
 func (c client) find(name string) (int64, error) {
@@ -143,7 +146,7 @@ func (c client) find(name string) (int64, error) {
 	var list web.TaskList
 	item := strings.ReplaceAll(strings.ToUpper(name), "-UNDO", "-undo") // GPX-7-undo
 	path := "/tasks?cancelled=true&limit=1000&work_item=" + url.QueryEscape(item)
-	if err := c.call(http.MethodGet, path, nil, &list); err != nil {
+	if err := c.get(path, &list); err != nil {
 		return 0, err
 	}
 	var found web.TaskView
@@ -164,7 +167,7 @@ func (c client) item(name string) (id int64, key string, err error) {
 		return 0, "", err
 	}
 	var t web.TaskView
-	err = c.call(http.MethodGet, fmt.Sprintf("/tasks/%d", id), nil, &t)
+	err = c.get(fmt.Sprintf("/tasks/%d", id), &t)
 	return id, t.WorkItemID, err
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"net/http"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -24,11 +24,8 @@ type costsCmd struct {
 
 // Run prints sums, the dearest first; days in their order.
 func (c costsCmd) Run(s *streams) error {
-	query := url.Values{"days": {strconv.Itoa(c.Days)}}
-	if c.Repo != "" {
-		query.Set("repo", c.Repo)
-	}
-	return read(c.printer, s, http.MethodGet, "/costs?"+query.Encode(), nil, func(w io.Writer, costs web.Costs) {
+	query := url.Values{"days": {strconv.Itoa(c.Days)}, "repo": {c.Repo}}
+	return fetch(c.printer, s, "/costs?"+query.Encode(), func(w io.Writer, costs web.Costs) {
 		sums := map[string]web.CostSum{}
 		for _, row := range costs.Costs {
 			parts := map[string]string{
@@ -38,21 +35,15 @@ func (c costsCmd) Run(s *streams) error {
 			name := cmp.Or(parts[c.By], "-")
 			sums[name] = plus(sums[name], row.CostSum)
 		}
-		names := make([]string, 0, len(sums))
-		for name := range sums {
-			names = append(names, name)
-		}
-		slices.SortFunc(names, func(a, b string) int {
+		names := slices.SortedFunc(maps.Keys(sums), func(a, b string) int {
 			if c.By == "day" {
 				return cmp.Compare(a, b)
 			}
 			return cmp.Or(cmp.Compare(sums[b].CostUSD, sums[a].CostUSD), cmp.Compare(a, b))
 		})
-		heads := map[string]string{
-			"day": "DAY", "repo": "REPOSITORY", "stage": "STAGE", "role": "ROLE", "agent": "AGENT", "model": "MODEL",
-		}
+		head := strings.ToUpper(strings.Replace(c.By, "repo", "repository", 1))
 		sums["all"] = costs.Total
-		_ = table(w, heads[c.By]+"\tUSD\tRUNS\tWORKED\tTOKENS IN\tOUT", func(row func(...any)) { // as in tasksCmd
+		_ = table(w, head+"\tUSD\tRUNS\tWORKED\tTOKENS IN\tOUT", func(row func(...any)) { // as in tasksCmd
 			for _, name := range append(names, "all") {
 				sum := sums[name]
 				worked := time.Duration(sum.Worked) * time.Second
@@ -115,13 +106,10 @@ type reportCmd struct {
 
 // Run prints a report as a text for a message.
 func (c reportCmd) Run(s *streams) error {
-	query := url.Values{"days": {strconv.Itoa(int(c.Days))}}
-	for name, text := range map[string]string{"from": c.From, "to": c.To, "repo": c.Repo, "person": c.Person, "end": c.End} {
-		if text != "" {
-			query.Set(name, text)
-		}
+	query := url.Values{
+		"days": {strconv.Itoa(int(c.Days))}, "from": {c.From}, "to": {c.To}, "repo": {c.Repo}, "person": {c.Person}, "end": {c.End},
 	}
-	return read(c.printer, s, http.MethodGet, "/report?"+query.Encode(), nil, func(w io.Writer, r explain.Report) {
+	return fetch(c.printer, s, "/report?"+query.Encode(), func(w io.Writer, r explain.Report) {
 		if c.CSV {
 			var b strings.Builder
 			_ = r.CSV(&b) // a builder takes all

@@ -83,7 +83,7 @@ func (c decision) decide(s *streams, name, verb string) error {
 	var before web.TaskDetail
 	var queued web.Queued
 	path := fmt.Sprintf("/tasks/%d", id)
-	if err := c.call(http.MethodGet, path, nil, &before); err != nil {
+	if err := c.get(path, &before); err != nil {
 		return err
 	}
 	if err := c.call(http.MethodPost, path+"/"+verb, map[string]string{"why": c.Why, "commit": c.Commit}, &queued); err != nil {
@@ -92,7 +92,7 @@ func (c decision) decide(s *streams, name, verb string) error {
 	out := decided{TaskID: id, Status: queued.Status, Stage: before.Stage, Hold: before.Hold, Notes: []string{}}
 	for began := time.Now(); out.Status == queued.Status && time.Since(began) < c.Wait; time.Sleep(decisionPoll) {
 		var k web.TaskDetail
-		if err := c.call(http.MethodGet, path, nil, &k); err != nil {
+		if err := c.get(path, &k); err != nil {
 			return err
 		}
 		i := slices.IndexFunc(k.Journal, func(e web.EntryView) bool {

@@ -37,7 +37,7 @@ func (c logsCmd) Run(s *streams) error {
 	}
 	if c.Number == 0 {
 		var k web.TaskDetail
-		if err := c.call(http.MethodGet, fmt.Sprintf("/tasks/%d", task), nil, &k); err != nil {
+		if err := c.get(fmt.Sprintf("/tasks/%d", task), &k); err != nil {
 			return err
 		}
 		if c.Number = k.Run; c.Number == 0 {

@@ -24,6 +24,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
 	"github.com/signalbox-dev/signalbox/internal/app"
+	"github.com/signalbox-dev/signalbox/orchestrator/service"
 )
 
 // cli is the command line.
@@ -203,13 +204,13 @@ func (serveCmd) Run(s *streams) error {
 		return err
 	}
 	defer held.Close()
-	service, err := app.Open(ctx, settings, itself(), settings.Logger(s.err))
+	v, err := app.Open(ctx, settings, itself(), settings.Logger(s.err))
 	if err != nil {
 		return err
 	}
-	defer service.Close()
-	service.Reloads = reloads
-	first, err := service.FirstToken(ctx)
+	defer v.Close()
+	v.Reloads = reloads
+	first, err := v.Access.FirstToken(ctx)
 	if err != nil {
 		return err
 	}
@@ -217,17 +218,17 @@ func (serveCmd) Run(s *streams) error {
 		fmt.Fprint(s.err, "The first token of this server, of an administrator. It is shown this once:\n\n"+
 			"\t"+first+"\n\nSign in at "+signInLink(settings, first)+"\nsignalbox token makes others.\n")
 	}
-	l, err := app.Listen(ctx, settings.Listen)
+	l, err := service.Listen(ctx, settings.Listen)
 	if err != nil {
 		return fmt.Errorf("ORCH_LISTEN: %w", err)
 	}
 	var hooks net.Listener
 	if settings.HooksListen != "" {
-		if hooks, err = app.Listen(ctx, settings.HooksListen); err != nil {
+		if hooks, err = service.Listen(ctx, settings.HooksListen); err != nil {
 			return fmt.Errorf("ORCH_HOOKS_LISTEN: %w", err)
 		}
 	}
-	return service.Run(ctx, l, hooks)
+	return v.Run(ctx, l, hooks)
 }
 
 // signInLink is the address at which a browser finds the token typed. The token stands in the fragment: no server and

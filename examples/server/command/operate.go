@@ -123,7 +123,7 @@ func (c drainCmd) Run(s *streams) error {
 			return fmt.Errorf("%d agents are at work still after %s; the pause stays", left, c.Timeout)
 		}
 		list = web.PauseList{}
-		if err := c.call(http.MethodGet, "/pauses", nil, &list); err != nil {
+		if err := c.get("/pauses", &list); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"slices"
@@ -34,7 +33,7 @@ func (c receiptCmd) Run(s *streams) error {
 		return err
 	}
 	var got receipt.Issued
-	if err := c.call(http.MethodGet, fmt.Sprintf("/tasks/%d/receipt", id), nil, &got); err != nil {
+	if err := c.get(fmt.Sprintf("/tasks/%d/receipt", id), &got); err != nil {
 		return err
 	}
 	return c.print(s.out, got, func(w io.Writer) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -36,14 +35,14 @@ func (c reviewCmd) Validate() error {
 // Run prints what a person decides a task by, and says the word that is given: of the commit shown.
 func (c reviewCmd) Run(s *streams) error {
 	if c.Task == "" {
-		return read(c.printer, s, http.MethodGet, "/decisions", nil, printLine)
+		return fetch(c.printer, s, "/decisions", printLine)
 	}
 	id, err := c.find(c.Task)
 	if err != nil {
 		return err
 	}
 	var shown documents.Decision
-	err = read(c.printer, s, http.MethodGet, fmt.Sprintf("/tasks/%d/decision", id), nil, func(w io.Writer, d documents.Decision) {
+	err = fetch(c.printer, s, fmt.Sprintf("/tasks/%d/decision", id), func(w io.Writer, d documents.Decision) {
 		shown = d
 		c.show(w, d)
 	})

@@ -43,6 +43,11 @@ func read[T any](c printer, s *streams, method, path string, body any, people fu
 	return nil
 }
 
+// fetch is read of a request that changes nothing.
+func fetch[T any](c printer, s *streams, path string, people func(io.Writer, T)) error {
+	return read(c, s, http.MethodGet, path, nil, people)
+}
+
 type tasksCmd struct {
 	Repo  string `help:"Of this repository only."`
 	Stage string `help:"At this stage only."`
@@ -53,13 +58,11 @@ type tasksCmd struct {
 
 // Run lists tasks, a thousand at a time.
 func (c tasksCmd) Run(s *streams) error {
-	query := url.Values{"limit": {"1000"}, "live": {strconv.FormatBool(!c.All)}, "after": {strconv.FormatInt(c.After, 10)}}
-	for name, value := range map[string]string{"repo": c.Repo, "stage": c.Stage} {
-		if value != "" {
-			query.Set(name, value)
-		}
+	query := url.Values{
+		"limit": {"1000"}, "live": {strconv.FormatBool(!c.All)}, "after": {strconv.FormatInt(c.After, 10)},
+		"repo": {c.Repo}, "stage": {c.Stage},
 	}
-	return read(c.printer, s, http.MethodGet, "/tasks?"+query.Encode(), nil, func(w io.Writer, list web.TaskList) {
+	return fetch(c.printer, s, "/tasks?"+query.Encode(), func(w io.Writer, list web.TaskList) {
 		_ = table(w, "TASK\tITEM\tREPOSITORY\tSTAGE\tSTATE\tSINCE\tTITLE", func(row func(...any)) { // nobody can be told of errors of w
 			for _, k := range list.Tasks {
 				row(k.ID, task.OriginalKey(k.WorkItemID), k.Repo, k.Stage, state(k), moment(k.StageEnteredAt), oneLine(k.Title, 60))
@@ -112,12 +115,12 @@ func (c showCmd) Run(s *streams) error {
 	path, note := fmt.Sprintf("/tasks/%d", id), "%s at commit %s\n"
 	switch {
 	case c.Doc != "":
-		return read(c.printer, s, http.MethodGet, path+"/documents/"+url.PathEscape(c.Doc), nil, func(w io.Writer, d documents.Text) {
+		return fetch(c.printer, s, path+"/documents/"+url.PathEscape(c.Doc), func(w io.Writer, d documents.Text) {
 			fmt.Fprintf(s.err, note, d.Name, d.Commit)
 			fmt.Fprint(w, d.Text, ending(d.Cut))
 		})
 	case c.Diff:
-		return read(c.printer, s, http.MethodGet, path+"/diff", nil, func(w io.Writer, d documents.Diff) {
+		return fetch(c.printer, s, path+"/diff", func(w io.Writer, d documents.Diff) {
 			fmt.Fprintf(s.err, note, "since "+d.Main, d.Commit)
 			for _, f := range d.Files {
 				if f.Protected {
@@ -130,7 +133,7 @@ func (c showCmd) Run(s *streams) error {
 			fmt.Fprint(w, ending(d.Cut))
 		})
 	default:
-		return read(c.printer, s, http.MethodGet, path, nil, showTask)
+		return fetch(c.printer, s, path, showTask)
 	}
 }
 
@@ -172,7 +175,7 @@ type queueCmd struct{ printer }
 
 // Run prints what is under way and what waits, in the order in which it will be taken.
 func (c queueCmd) Run(s *streams) error {
-	return read(c.printer, s, http.MethodGet, "/queue", nil, func(w io.Writer, v explain.QueueView) {
+	return fetch(c.printer, s, "/queue", func(w io.Writer, v explain.QueueView) {
 		fmt.Fprintf(w, "agents at work: %d of %d\n", v.Workers.Running, v.Workers.MaxConcurrency)
 		_ = table(w, "JOB\tTASK\tPOOL\tKIND\tSTATUS\tWAITS FOR", func(row func(...any)) { // as in tasksCmd
 			for _, j := range append(v.Jobs, v.Effects...) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -47,7 +46,7 @@ func (c whyCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	return read(c.printer, s, http.MethodGet, fmt.Sprintf("/tasks/%d/explain", id), nil, func(w io.Writer, x explain.Explanation) {
+	return fetch(c.printer, s, fmt.Sprintf("/tasks/%d/explain", id), func(w io.Writer, x explain.Explanation) {
 		show(w, x)
 		for i := 0; c.Words && i < len(x.Words); i++ {
 			fmt.Fprintf(w, "  word %s\n", x.Words[i])
@@ -58,7 +57,7 @@ func (c whyCmd) Run(s *streams) error {
 // unbegun explains a card of the server's own board that has no task: what the service has said on it last. Of another card
 // the error stays.
 func (c whyCmd) unbegun(s *streams, missing error) error {
-	err := read(c.printer, s, http.MethodGet, card{Card: c.Task}.path(), nil, func(w io.Writer, k web.CardDetail) {
+	err := fetch(c.printer, s, card{Card: c.Task}.path(), func(w io.Writer, k web.CardDetail) {
 		fmt.Fprintf(w, "%s (no task, %s): %s\n", k.Key, k.Repo, oneLine(k.Title, 200))
 		fmt.Fprintf(w, "  in %s since %s\n", k.Column, k.MovedAt.UTC().Format(time.RFC3339))
 		do := "Set To Analyse"
@@ -81,7 +80,7 @@ func (c whyCmd) all(out io.Writer) error {
 	list := web.ExplanationList{Tasks: []explain.Explanation{}}
 	for query := (url.Values{"repo": {c.Repo}}); ; {
 		var page web.ExplanationList
-		if err := c.call(http.MethodGet, "/explain?"+query.Encode(), nil, &page); err != nil {
+		if err := c.get("/explain?"+query.Encode(), &page); err != nil {
 			return err
 		}
 		list.Tasks = append(list.Tasks, page.Tasks...)
@@ -107,17 +106,12 @@ func show(w io.Writer, x explain.Explanation) {
 	if x.Forecast != nil {
 		fmt.Fprintf(w, "  forecast: %s\n", x.Forecast.Text)
 	}
-	if x.Lane != "" {
-		fmt.Fprintf(w, "  lane: %s\n", x.Lane)
-	}
-	if x.Follows != "" {
-		fmt.Fprintf(w, "  follows: %s\n", x.Follows)
-	}
-	if len(x.FollowedBy) > 0 {
-		fmt.Fprintf(w, "  followed by: %s\n", strings.Join(x.FollowedBy, ", "))
-	}
-	if x.CI != "" {
-		fmt.Fprintf(w, "  CI: %s\n", x.CI)
+	for _, line := range [][2]string{
+		{"lane", x.Lane}, {"follows", x.Follows}, {"followed by", strings.Join(x.FollowedBy, ", ")}, {"CI", x.CI},
+	} {
+		if line[1] != "" {
+			fmt.Fprintf(w, "  %s: %s\n", line[0], line[1])
+		}
 	}
 	for _, o := range x.Owed {
 		word := "owed"
