@@ -41,7 +41,7 @@ func unreadable(path, why string) error {
 
 // call is one request.
 type call struct {
-	method, path string // below /api/v1/, with a slash at the end
+	method, path string // GET without one; below /api/v1/, with a slash at the end
 	query        url.Values
 	token        string
 	in, out      any
@@ -51,7 +51,7 @@ type call struct {
 
 // call makes a call when its turn has come.
 func (c *Client) call(ctx context.Context, r call) error {
-	r.token = cmp.Or(r.token, c.opt.Token)
+	r.method, r.token = cmp.Or(r.method, http.MethodGet), cmp.Or(r.token, c.opt.Token)
 	if err := c.admit(ctx, r); err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func each[T any](ctx context.Context, c *Client, path string, f func(T)) error {
 	values := url.Values{"per_page": {"100"}}
 	for range pagesMax {
 		var p page[T]
-		if err := c.call(ctx, call{method: http.MethodGet, path: path, query: values, out: &p}); err != nil {
+		if err := c.call(ctx, call{path: path, query: values, out: &p}); err != nil {
 			return err
 		}
 		if p.Results == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -37,7 +36,7 @@ func (c *Client) LastMove(ctx context.Context, projectID, itemID string) (tracke
 	var moves, made []tracker.Move
 	for range activitiesMax {
 		var p page[wireActivity]
-		err := c.call(ctx, call{method: http.MethodGet, path: path, query: values, out: &p})
+		err := c.call(ctx, call{path: path, query: values, out: &p})
 		if e := (*Error)(nil); errors.As(err, &e) && e.unserved {
 			return tracker.Move{}, fmt.Errorf("%w: %w", tracker.ErrNoLog, err)
 		}
@@ -122,7 +121,7 @@ func (c *Client) readMembers(ctx context.Context) (members, error) {
 		Role  int    `json:"role"`
 	}
 	path := "workspaces/" + url.PathEscape(c.opt.Workspace) + "/members/"
-	err := c.call(ctx, call{method: http.MethodGet, path: path, out: &list})
+	err := c.call(ctx, call{path: path, out: &list})
 	out := members{byID: map[string]tracker.Person{}, read: c.opt.Now()}
 	switch {
 	case err != nil:

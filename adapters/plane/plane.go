@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -141,7 +142,7 @@ func (c *Client) item(projectID, itemID string) string {
 func (c *Client) Item(ctx context.Context, projectID, itemID string) (tracker.Item, error) {
 	var w wireItem
 	named := url.Values{"expand": {"labels"}}
-	if err := c.call(ctx, call{method: http.MethodGet, path: c.item(projectID, itemID), query: named, out: &w}); err != nil {
+	if err := c.call(ctx, call{path: c.item(projectID, itemID), query: named, out: &w}); err != nil {
 		return tracker.Item{}, err
 	}
 	if w.ID == "" {
@@ -183,7 +184,7 @@ func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error
 	}
 	var p page[wireItem]
 	at := c.project(q.ProjectID) + "work-items/"
-	if err := c.call(ctx, call{method: http.MethodGet, path: at, query: values, out: &p}); err != nil {
+	if err := c.call(ctx, call{path: at, query: values, out: &p}); err != nil {
 		return tracker.Page{}, err
 	}
 	if p.Results == nil {
@@ -203,20 +204,11 @@ func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error
 			out.Next = ""
 			break
 		}
-		if matches(q.Statuses, item.Status) {
+		if len(q.Statuses) == 0 || slices.Contains(q.Statuses, item.Status) {
 			out.Items = append(out.Items, item)
 		}
 	}
 	return out, nil
-}
-
-func matches(statuses []stage.Status, s stage.Status) bool {
-	for _, w := range statuses {
-		if w == s {
-			return true
-		}
-	}
-	return len(statuses) == 0
 }
 
 // SetStatus implements tracker.Tracker.

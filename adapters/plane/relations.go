@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -38,7 +37,7 @@ func (c *Client) BlockedBy(ctx context.Context, projectID, itemID string) ([]tra
 	var out struct {
 		BlockedBy []related `json:"blocked_by"`
 	}
-	err := c.call(ctx, call{method: http.MethodGet, path: c.item(projectID, itemID) + "relations/", out: &out})
+	err := c.call(ctx, call{path: c.item(projectID, itemID) + "relations/", out: &out})
 	var e *Error
 	if errors.As(err, &e) && e.unserved {
 		return nil, fmt.Errorf("%w: %w", tracker.ErrNoRelations, err)

@@ -66,7 +66,7 @@ func (c *Client) readAccount(ctx context.Context, t *token) error {
 		Name  string `json:"display_name"`
 		Email string
 	}
-	if err := c.call(ctx, call{method: http.MethodGet, path: "users/me/", token: t.secret, out: &me}); err != nil {
+	if err := c.call(ctx, call{path: "users/me/", token: t.secret, out: &me}); err != nil {
 		return err
 	}
 	if me.ID == "" {
@@ -86,7 +86,7 @@ const noItem = "00000000-0000-4000-8000-000000000000"
 // a role's comment. Nothing is changed by that: Plane refuses who may not before it looks whether
 // there is such a work item; and who may read a project may comment there.
 func (c *Client) may(ctx context.Context, projectID string, t token) (bool, error) {
-	r := call{method: http.MethodGet, path: c.project(projectID) + "states/", token: t.secret}
+	r := call{path: c.project(projectID) + "states/", token: t.secret}
 	if t.role == "" {
 		r = call{method: http.MethodPatch, path: c.item(projectID, noItem), token: t.secret, in: map[string]string{}}
 	}
@@ -109,7 +109,7 @@ func (c *Client) makers(ctx context.Context, projectID string) (map[string]bool,
 	}]
 	path := c.project(projectID) + "work-items/"
 	query := url.Values{"per_page": {"100"}, "order_by": {"-created_at"}, "fields": {"id,created_by"}}
-	if err := c.call(ctx, call{method: http.MethodGet, path: path, query: query, out: &p}); err != nil {
+	if err := c.call(ctx, call{path: path, query: query, out: &p}); err != nil {
 		return nil, err
 	}
 	if p.Results == nil {
