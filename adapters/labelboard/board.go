@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -134,16 +134,11 @@ func (c *Client) relabel(ctx context.Context, projectID, itemID string, i wireIs
 		return err
 	}
 	var now []wireLabel
-	put := restclient.Call{Method: http.MethodPut, Path: at + "/labels", In: map[string]any{"labels": labels}, Out: &now}
-	if _, err := c.rest.Do(ctx, put); err != nil {
-		return err
+	err = c.call(ctx, http.MethodPut, at+"/labels", map[string]any{"labels": labels}, &now)
+	if err == nil && !slices.ContainsFunc(now, func(l wireLabel) bool { return l.ID == to.ID }) {
+		err = unreadable(at+"/labels", "without the label that was set")
 	}
-	for _, l := range now {
-		if l.ID == to.ID {
-			return nil
-		}
-	}
-	return unreadable(at+"/labels", "without the label that was set")
+	return err
 }
 
 // setOpen closes an issue in the column Done and opens it in any other. The column counts: an
@@ -162,7 +157,7 @@ func (c *Client) setOpen(ctx context.Context, projectID, itemID string, i wireIs
 		return err
 	}
 	var out wireIssue
-	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPatch, Path: at, In: map[string]string{"state": want}, Out: &out})
+	err = c.call(ctx, http.MethodPatch, at, map[string]string{"state": want}, &out)
 	switch {
 	case err == nil && out.Number == 0:
 		return unreadable(at, "without a number")

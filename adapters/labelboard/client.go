@@ -64,6 +64,12 @@ func unreadable(path, why string) error {
 	return &Error{Service: service, Status: http.StatusOK, What: path + " answers " + why, Again: true}
 }
 
+// call calls the host. What goes in and comes out is JSON; nil is neither.
+func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	_, err := c.rest.Do(ctx, restclient.Call{Method: method, Path: path, In: in, Out: out})
+	return err
+}
+
 // pagesMax bounds a listing.
 const pagesMax = 200
 

@@ -21,7 +21,7 @@ func (c *Client) list(ctx context.Context, projectID, itemID string, f func(wire
 	}
 	if c.opt.Issues.Whole {
 		var rows []wireComment
-		_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: at + "/comments", Out: &rows})
+		err = c.call(ctx, http.MethodGet, at+"/comments", nil, &rows)
 		for _, row := range rows {
 			f(row)
 		}
@@ -88,7 +88,7 @@ func (c *Client) SetComment(ctx context.Context, n tracker.NewComment) error {
 	at += "issues/comments/" + url.PathEscape(id)
 	var out wireComment
 	in := map[string]string{"body": markdown(n)}
-	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPatch, Path: at, In: in, Out: &out})
+	err = c.call(ctx, http.MethodPatch, at, in, &out)
 	switch {
 	case errors.Is(err, tracker.ErrNotFound): // somebody has deleted it: the next try posts it again
 		c.posted.Remove(identity(n))
@@ -117,7 +117,7 @@ func (c *Client) addComment(ctx context.Context, n tracker.NewComment) (id strin
 	}
 	var out wireComment
 	in := map[string]string{"body": markdown(n)}
-	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPost, Path: at + "/comments", In: in, Out: &out})
+	err = c.call(ctx, http.MethodPost, at+"/comments", in, &out)
 	if err == nil && out.ID == 0 {
 		err = unreadable(at+"/comments", "without an id")
 	}

@@ -21,7 +21,7 @@ func (c *Client) issue(ctx context.Context, projectID, itemID string) (none wire
 		return none, err
 	}
 	var i wireIssue
-	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: at, Out: &i}); err != nil {
+	if err := c.call(ctx, http.MethodGet, at, nil, &i); err != nil {
 		return none, err
 	}
 	switch {

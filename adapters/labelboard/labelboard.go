@@ -97,7 +97,7 @@ func New(o Options) (*Client, error) {
 // Until it has succeeded once, Own and Comments answer tracker.ErrUnidentified.
 func (c *Client) Identify(ctx context.Context) error {
 	var me wireUser
-	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: "/user", Out: &me}); err != nil {
+	if err := c.call(ctx, http.MethodGet, "/user", nil, &me); err != nil {
 		return fmt.Errorf("Token: %w", err)
 	}
 	if me.Login == "" {

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -26,14 +25,14 @@ func (c *Client) Person(ctx context.Context, projectID, accountID string) (none 
 	}
 	var who wireUser
 	login := url.PathEscape(accountID)
-	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: "/users/" + login, Out: &who}); err != nil {
+	if err := c.call(ctx, http.MethodGet, "/users/"+login, nil, &who); err != nil {
 		return none, err
 	}
 	if who.Login == "" {
 		return none, unreadable("/users/"+login, "without a login")
 	}
 	var may struct{ Permission string }
-	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodGet, Path: at + "collaborators/" + login + "/permission", Out: &may})
+	err = c.call(ctx, http.MethodGet, at+"collaborators/"+login+"/permission", nil, &may)
 	if err != nil && (ctx.Err() != nil || fault.Retryable(err)) {
 		return none, err
 	}

@@ -42,7 +42,7 @@ func (c *Client) AddColumn(ctx context.Context, projectID string, s stage.Status
 	}
 	var made wireLabel
 	label := c.opt.Issues.NewLabel(scope+info.Name, colour(s))
-	if _, err := c.rest.Do(ctx, restclient.Call{Method: http.MethodPost, Path: at + "labels", In: label, Out: &made}); err != nil {
+	if err := c.call(ctx, http.MethodPost, at+"labels", label, &made); err != nil {
 		return err
 	}
 	_, err = c.refresh(ctx, projectID)
@@ -72,7 +72,7 @@ func (c *Client) AddWebhook(ctx context.Context, projectID, address, secret stri
 	if c.opt.Issues.HookType != "" {
 		in["type"] = c.opt.Issues.HookType
 	}
-	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPost, Path: at + "hooks", In: in})
+	err = c.call(ctx, http.MethodPost, at+"hooks", in, nil)
 	return err == nil, err
 }
 
@@ -84,7 +84,7 @@ func (c *Client) MakeItem(ctx context.Context, projectID, title string) (tracker
 	}
 	var made wireIssue
 	at += "issues"
-	_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPost, Path: at, In: map[string]string{"title": title}, Out: &made})
+	err = c.call(ctx, http.MethodPost, at, map[string]string{"title": title}, &made)
 	if err == nil && made.Number == 0 {
 		err = unreadable(at, "without a number")
 	}
@@ -100,9 +100,8 @@ func (c *Client) RemoveItem(ctx context.Context, projectID, itemID string) error
 	if err != nil {
 		return err
 	}
-	put := restclient.Call{Method: http.MethodPut, Path: at + "/labels", In: map[string]any{"labels": []any{}}}
-	if _, err = c.rest.Do(ctx, put); err == nil {
-		_, err = c.rest.Do(ctx, restclient.Call{Method: http.MethodPatch, Path: at, In: map[string]string{"state": "closed"}})
+	if err = c.call(ctx, http.MethodPut, at+"/labels", map[string]any{"labels": []any{}}, nil); err == nil {
+		err = c.call(ctx, http.MethodPatch, at, map[string]string{"state": "closed"}, nil)
 	}
 	return err
 }
