@@ -48,7 +48,7 @@ func (c *Client) DeleteBranch(ctx context.Context, repo, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.call(ctx, "branch "+name+" of "+repo, http.MethodDelete, at, nil, nil, nil)
+	err = c.call(ctx, "branch "+name+" of "+repo, http.MethodDelete, at, nil, nil)
 	if errors.Is(err, githost.ErrNotFound) {
 		return nil
 	}

@@ -18,13 +18,13 @@ const service = "gitea"
 type Error = restclient.Error
 
 func (c *Client) get(ctx context.Context, what, path string, out any) error {
-	_, err := c.call(ctx, what, http.MethodGet, path, nil, nil, out)
-	return err
+	return c.call(ctx, what, http.MethodGet, path, nil, out)
 }
 
 // call makes one request. A nil out means that a success has nothing to be read.
-func (c *Client) call(ctx context.Context, what, method, path string, q url.Values, in, out any) (http.Header, error) {
-	return c.rest.Do(ctx, restclient.Call{What: what, Method: method, Path: path, Query: q, In: in, Out: out})
+func (c *Client) call(ctx context.Context, what, method, path string, in, out any) error {
+	_, err := c.rest.Do(ctx, restclient.Call{What: what, Method: method, Path: path, In: in, Out: out})
+	return err
 }
 
 // renaming sends what is for a repository to where that is called now. Gitea leads reads there alone: a write that it
@@ -131,7 +131,7 @@ func list[T any](ctx context.Context, c *Client, what, path string, q url.Values
 	for page := 1; page <= pagesMax; page++ {
 		q.Set("page", strconv.Itoa(page))
 		var rows []T
-		header, err := c.call(ctx, what, http.MethodGet, path, q, nil, &rows)
+		header, err := c.rest.Do(ctx, restclient.Call{What: what, Method: http.MethodGet, Path: path, Query: q, Out: &rows})
 		if err != nil {
 			return err
 		}

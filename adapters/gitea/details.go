@@ -109,8 +109,7 @@ func (c *Client) Comment(ctx context.Context, n githost.NewComment) error {
 	what := fmt.Sprintf("a comment on pull request %d of %s", n.Number, n.Repo)
 	say := func(sha, text string, on ...reviewComment) error {
 		in := map[string]any{"event": "COMMENT", "commit_id": sha, "body": text, "comments": append([]reviewComment{}, on...)}
-		_, err := c.call(ctx, what, http.MethodPost, at+"/reviews", nil, in, nil)
-		return err
+		return c.call(ctx, what, http.MethodPost, at+"/reviews", in, nil)
 	}
 	if n.Thread == "" {
 		for _, r := range all {
@@ -139,7 +138,7 @@ func (c *Client) Comment(ctx context.Context, n githost.NewComment) error {
 		return nil
 	}
 	path, _ := repoPath(n.Repo)
-	_, err = c.call(ctx, what, http.MethodPost, path+"/pulls/comments/"+n.Thread+"/resolve", nil, nil, nil)
+	err = c.call(ctx, what, http.MethodPost, path+"/pulls/comments/"+n.Thread+"/resolve", nil, nil)
 	if errors.Is(err, githost.ErrDenied) || errors.Is(err, githost.ErrNotFound) { // servers before 1.26, and Forgejo, cannot
 		return nil
 	}

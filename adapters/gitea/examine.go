@@ -143,11 +143,10 @@ func (c *Client) AddWebhook(ctx context.Context, repo, address, secret string) e
 	if err != nil {
 		return err
 	}
-	_, err = c.call(ctx, "a webhook of "+repo, http.MethodPost, at+"/hooks", nil, map[string]any{
+	return c.call(ctx, "a webhook of "+repo, http.MethodPost, at+"/hooks", map[string]any{
 		"type": "gitea", "active": true, "events": hookEvents(),
 		"config": map[string]string{"url": address, "content_type": "json", "secret": secret},
 	}, nil)
-	return err
 }
 
 var (

@@ -3,7 +3,6 @@ package gitea
 import (
 	"cmp"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
@@ -88,7 +87,7 @@ var readers = map[string]func(payload) githost.Hook{
 
 	"pull_request_approved": reviewHook, "pull_request_rejected": reviewHook, "pull_request_comment": reviewHook,
 
-	"push":   pushHook,
+	"push":   func(p payload) githost.Hook { return restclient.PushHook(p.Ref, p.After) },
 	"create": func(p payload) githost.Hook { return refHook(p, p.SHA) },
 	"delete": func(p payload) githost.Hook { return refHook(p, noCommit) },
 
@@ -111,25 +110,14 @@ func ciHook(action string, state githost.CheckState, r run, p payload) githost.H
 	if r.HeadRepo.ID != 0 && r.HeadRepo.ID != p.Repository.ID {
 		r.HeadBranch = ""
 	}
-	return githost.Hook{
-		Kind: githost.HookCI, Action: action, SHA: r.HeadSHA, Branch: r.HeadBranch,
-		State: string(state), Finished: state != githost.CheckPending,
-	}
+	return restclient.CIHook(action, state, r.HeadSHA, r.HeadBranch)
 }
 
 func pullRequestHook(p payload) githost.Hook {
 	pr := p.PullRequest
-	h := githost.Hook{
-		Kind: githost.HookPullRequest, Action: p.Action, SHA: pr.Head.SHA, Branch: branchHere(pr),
-		Number: cmp.Or(p.Number, pr.Number), State: pr.State,
-	}
-	switch {
-	case h.Action == "closed" && pr.Merged:
-		h.Kind, h.MergeSHA = githost.HookMerged, pr.MergeSHA
-	case h.Action == "synchronized":
-		h.Kind = githost.HookPush
-	}
-	return h
+	return restclient.PullHook(githost.Hook{
+		Action: p.Action, SHA: pr.Head.SHA, Branch: branchHere(pr), Number: cmp.Or(p.Number, pr.Number), State: pr.State,
+	}, "synchronized", pr.Merged, pr.MergeSHA)
 }
 
 // branchHere is a pull request's branch unless it is a fork's.
@@ -152,14 +140,6 @@ func reviewHook(p payload) githost.Hook {
 	h.Kind, h.State, h.Body = githost.HookReview, string(states[p.Review.Type]), p.Review.Content
 	if h.State == "" { // a kind of review that came later
 		h.Kind = githost.HookOther
-	}
-	return h
-}
-
-func pushHook(p payload) githost.Hook {
-	h := githost.Hook{Kind: githost.HookPush, SHA: p.After}
-	if branch, ok := strings.CutPrefix(p.Ref, "refs/heads/"); ok {
-		h.Branch = branch
 	}
 	return h
 }

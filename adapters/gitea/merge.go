@@ -65,10 +65,9 @@ func (c *Client) merge(ctx context.Context, what string, m githost.Merge, style 
 	if err != nil {
 		return err
 	}
-	_, err = c.call(ctx, what, http.MethodPost, at+"/pulls/"+strconv.FormatInt(m.Number, 10)+"/merge", nil, map[string]any{
+	return c.call(ctx, what, http.MethodPost, at+"/pulls/"+strconv.FormatInt(m.Number, 10)+"/merge", map[string]any{
 		"Do": style, "MergeTitleField": m.Title, "head_commit_id": m.HeadSHA, "delete_branch_after_merge": false,
 	}, nil)
-	return err
 }
 
 // undecided reports a failure after which only the pull request itself shows what has
@@ -87,17 +86,9 @@ func bare(e *Error) *Error {
 	return &Error{Service: service, Status: e.Status, Text: e.Text, What: e.What}
 }
 
-// contains reports whether the server's words have one of some texts in them. They alone
+// contains reports whether the server's words have a text in them. They alone
 // distinguish the causes of a merge's refusal.
-func contains(e *Error, texts ...string) bool {
-	words := strings.ToLower(e.Text)
-	for _, t := range texts {
-		if strings.Contains(words, t) {
-			return true
-		}
-	}
-	return false
-}
+func contains(e *Error, text string) bool { return strings.Contains(strings.ToLower(e.Text), text) }
 
 // judge finds why a pull request is not merged. Gitea's words show no more than which of its conflicts (409) is one of the branches.
 func (c *Client) judge(ctx context.Context, m githost.Merge, style string, p pull, e *Error) error {

@@ -139,7 +139,7 @@ func (c *Client) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) 
 	var made pull
 	what := "a pull request of " + n.Repo
 	in := map[string]string{"title": n.Title, "body": n.Body, "head": n.Head, "base": n.Base}
-	_, err = c.call(ctx, what, http.MethodPost, at+"/pulls", nil, in, &made)
+	err = c.call(ctx, what, http.MethodPost, at+"/pulls", in, &made)
 	var e *Error
 	switch {
 	case err == nil && made.Number == 0:

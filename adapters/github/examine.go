@@ -32,13 +32,8 @@ func (c *Client) Repository(ctx context.Context, repo string) (none githost.Repo
 		Name: r.GetFullName(), CloneURL: r.GetCloneURL(), DefaultBranch: r.GetDefaultBranch(), Archived: r.GetArchived(),
 		Push: may["push"] || may["maintain"] || may["admin"], Admin: may["admin"],
 	}
-	for _, m := range []struct {
-		name    string
-		allowed bool
-	}{{"merge", r.GetAllowMergeCommit()}, {"squash", r.GetAllowSquashMerge()}, {"rebase", r.GetAllowRebaseMerge()}} {
-		if m.allowed {
-			out.Methods = append(out.Methods, m.name)
-		}
+	for _, m := range methodsOf(r) {
+		out.Methods = append(out.Methods, string(m))
 	}
 	return out, nil
 }

@@ -128,9 +128,7 @@ var readers = map[string]func(payload) githost.Hook{
 		h.Kind, h.State = githost.HookThread, ""
 		return h
 	},
-	"push": func(p payload) githost.Hook {
-		return githost.Hook{Kind: githost.HookPush, SHA: p.After, Branch: branchOf(p.Ref)}
-	},
+	"push":        func(p payload) githost.Hook { return restclient.PushHook(p.Ref, p.After) },
 	"merge_group": func(p payload) githost.Hook { return githost.Hook{Kind: githost.HookQueue, Action: p.Action} },
 	"issue_comment": func(p payload) githost.Hook {
 		return githost.Hook{Kind: githost.HookComment, Action: p.Action, Number: p.Issue.Number, Body: p.Comment.Body}
@@ -146,18 +144,13 @@ func (c *Client) Decode(event string, body []byte) (githost.Hook, error) {
 }
 
 func ciHook(p payload, r run) githost.Hook {
-	state := conclusion(r.Status, r.Conclusion)
-	return githost.Hook{
-		Kind: githost.HookCI, Action: p.Action, SHA: r.HeadSHA, Branch: r.HeadBranch,
-		State: string(state), Finished: state != githost.CheckPending,
-	}
+	return restclient.CIHook(p.Action, conclusion(r.Status, r.Conclusion), r.HeadSHA, r.HeadBranch)
 }
 
 // statusHook keeps only the branches whose head is the commit: GitHub lists
 // those that contain it.
 func statusHook(p payload) githost.Hook {
-	state := stateOf(p.State)
-	h := githost.Hook{Kind: githost.HookCI, Action: p.Context, SHA: p.SHA, State: string(state), Finished: state != githost.CheckPending}
+	h := restclient.CIHook(p.Context, stateOf(p.State), p.SHA, "")
 	for _, b := range p.Branches {
 		if b.Commit.SHA == h.SHA {
 			h.Branches = append(h.Branches, b.Name)
@@ -184,17 +177,9 @@ func branchHere(p payload) string {
 
 func pullRequestHook(p payload) githost.Hook {
 	pr := p.PullRequest
-	h := githost.Hook{
-		Kind: githost.HookPullRequest, Action: p.Action, SHA: pr.Head.SHA, Branch: branchHere(p),
-		Number: cmp.Or(p.Number, pr.Number), State: pr.State,
-	}
-	switch {
-	case h.Action == "closed" && pr.Merged:
-		h.Kind, h.MergeSHA = githost.HookMerged, pr.MergeCommitSHA
-	case h.Action == "synchronize":
-		h.Kind = githost.HookPush
-	}
-	return h
+	return restclient.PullHook(githost.Hook{
+		Action: p.Action, SHA: pr.Head.SHA, Branch: branchHere(p), Number: cmp.Or(p.Number, pr.Number), State: pr.State,
+	}, "synchronize", pr.Merged, pr.MergeCommitSHA)
 }
 
 func reviewHook(p payload) githost.Hook {
@@ -208,12 +193,4 @@ func reviewHook(p payload) githost.Hook {
 		h.Kind = githost.HookOther
 	}
 	return h
-}
-
-func branchOf(ref string) string {
-	branch, ok := strings.CutPrefix(ref, "refs/heads/")
-	if !ok {
-		return ""
-	}
-	return branch
 }

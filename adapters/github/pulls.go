@@ -184,6 +184,10 @@ func (c *Client) methods(ctx context.Context, m githost.Merge) []githost.MergeMe
 // allowed are the ways of merging that a repository shows that it takes.
 func (c *Client) allowed(ctx context.Context, owner, name string) []githost.MergeMethod {
 	r, _, _ := c.api.Repositories.Get(ctx, owner, name) // one that cannot be read shows none
+	return methodsOf(r)
+}
+
+func methodsOf(r *gh.Repository) []githost.MergeMethod {
 	shown := map[githost.MergeMethod]bool{
 		githost.MergeCommit: r.GetAllowMergeCommit(),
 		githost.MergeSquash: r.GetAllowSquashMerge(),

@@ -2,9 +2,11 @@ package restclient
 
 import (
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 )
 
@@ -34,3 +36,32 @@ func (e *Edge) Signature(h http.Header) (*signature.Check, error) {
 // TakesUnsigned reports whether webhooks pass now that nobody has signed. It is no method, which
 // adapters would have too.
 func TakesUnsigned(e *Edge) bool { return len(*e.secrets.Load()) == 0 && e.insecure }
+
+// CIHook tells that CI has reported a state.
+func CIHook(action string, state githost.CheckState, sha, branch string) githost.Hook {
+	return githost.Hook{
+		Kind: githost.HookCI, Action: action, SHA: sha, Branch: branch, State: string(state), Finished: state != githost.CheckPending,
+	}
+}
+
+// PullHook tells what has become of a pull request: one that was closed may be merged, and the action pushed is that
+// of new commits.
+func PullHook(h githost.Hook, pushed string, merged bool, mergeSHA string) githost.Hook {
+	h.Kind = githost.HookPullRequest
+	switch {
+	case h.Action == "closed" && merged:
+		h.Kind, h.MergeSHA = githost.HookMerged, mergeSHA
+	case h.Action == pushed:
+		h.Kind = githost.HookPush
+	}
+	return h
+}
+
+// PushHook tells that a ref was set to a commit, with its branch if it is one.
+func PushHook(ref, sha string) githost.Hook {
+	branch, is := strings.CutPrefix(ref, "refs/heads/")
+	if !is {
+		branch = ""
+	}
+	return githost.Hook{Kind: githost.HookPush, SHA: sha, Branch: branch}
+}
