@@ -75,7 +75,7 @@ func (g *Git) makeAnew(ctx context.Context, p checkout, m mark) (_ mark, err err
 	}
 	gone := []string{p.repo, p.index + ".lock"}
 	if err := g.sweep(ctx, p, before, m); err != nil {
-		g.opt.Log.Debug("a checkout is made from nothing", "work_item", p.WorkItem, "repo", p.Repo, "why", err)
+		g.log(p).Debug("a checkout is made from nothing", "why", err)
 		gone = append(gone, p.dir, p.index)
 	}
 	for _, name := range gone {
@@ -157,7 +157,7 @@ func (g *Git) ignored(ctx context.Context, p checkout, dirs []string) []string {
 	in.stdin = strings.Join(dirs, "/\x00") + "/\x00"
 	out, err := g.run(ctx, in)
 	if err != nil && exitCode(err) != 1 { // 1: none is
-		g.opt.Log.Warn("caches are not kept", "work_item", p.WorkItem, "repo", p.Repo, "err", err)
+		g.log(p).Warn("caches are not kept", "err", err)
 		return nil
 	}
 	return strings.FieldsFunc(strings.ReplaceAll(out, "/\x00", "\x00"), func(r rune) bool { return r == 0 })

@@ -134,6 +134,11 @@ type checkout struct {
 	lost   string // a repository that commits could not be read from
 }
 
+// log tells of a checkout.
+func (g *Git) log(p checkout) *slog.Logger {
+	return g.opt.Log.With("work_item", p.WorkItem, "repo", p.Repo)
+}
+
 // locate checks the names of a space and finds its directories.
 func (g *Git) locate(s work.Workspace) (checkout, error) {
 	p := checkout{Workspace: s}

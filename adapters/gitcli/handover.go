@@ -36,7 +36,7 @@ func (g *Git) handOver(ctx context.Context, p checkout, sha string) error {
 		if n == handOverMax-1 || !fault.Retryable(err) {
 			return err
 		}
-		g.opt.Log.Warn("a commit could not be handed over; it is tried again", "repo", p.Repo, "work_item", p.WorkItem, "err", err)
+		g.log(p).Warn("a commit could not be handed over; it is tried again", "err", err)
 		if run.Sleep(ctx, run.Real{}, time.Second<<n) != nil {
 			return err
 		}
@@ -270,7 +270,7 @@ func (g *Git) forget(ctx context.Context, p checkout) {
 		_, err = g.remotely(ctx, p, args...)
 	}
 	if err != nil { // they cost a few bytes
-		g.opt.Log.Warn("commits that were handed over stay on the remote", "repo", p.Repo, "work_item", p.WorkItem, "err", err)
+		g.log(p).Warn("commits that were handed over stay on the remote", "err", err)
 	}
 }
 

@@ -61,7 +61,7 @@ func (g *Git) keepLogged(ctx context.Context, p checkout, m mark, own heads, sta
 		return left, err
 	}
 	if err != nil {
-		g.opt.Log.Warn("what an attempt had not committed is lost: it cannot be kept", "work_item", p.WorkItem, "repo", p.Repo, "err", err)
+		g.log(p).Warn("what an attempt had not committed is lost: it cannot be kept", "err", err)
 	}
 	return left, nil
 }
@@ -87,8 +87,8 @@ func (g *Git) fetchCommits(ctx context.Context, p checkout, m mark) (heads, erro
 	}
 	if unread != nil && ctx.Err() == nil {
 		err := errors.Join(g.remove(p.lost), os.Rename(p.repo, p.lost))
-		g.opt.Log.Warn("the repository of the attempt before cannot be read and is set aside",
-			"work_item", p.WorkItem, "repo", p.Repo, "path", p.lost, "why", unread, "err", err)
+		g.log(p).Warn("the repository of the attempt before cannot be read and is set aside",
+			"path", p.lost, "why", unread, "err", err)
 	}
 	return own, nil
 }

@@ -251,8 +251,7 @@ func (g *Git) putBeside(p checkout) error {
 	for _, f := range p.Beside {
 		err := writeNew(root, f)
 		if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
-			g.opt.Log.Warn("a file is not put into a checkout: its place is taken",
-				"path", f.Path, "work_item", p.WorkItem, "repo", p.Repo, "err", err)
+			g.log(p).Warn("a file is not put into a checkout: its place is taken", "path", f.Path, "err", err)
 		} else if err != nil {
 			return err
 		}

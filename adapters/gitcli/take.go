@@ -203,7 +203,7 @@ func (g *Git) Drop(ctx context.Context, s work.Workspace, keep string) error {
 		return err
 	}
 	if err := g.obtainLocked(ctx, p); err != nil { // then less of what is there is known to be ours
-		g.opt.Log.Warn("the newest commit of a task could not be fetched", "work_item", s.WorkItem, "repo", s.Repo, "err", err)
+		g.log(p).Warn("the newest commit of a task could not be fetched", "err", err)
 	}
 	done, err := g.caughtUpLocked(ctx, p) // the task may have ended meanwhile, so that it is not recorded
 	if err != nil {
@@ -214,7 +214,7 @@ func (g *Git) Drop(ctx context.Context, s work.Workspace, keep string) error {
 	}
 	// Once more: what was taken may be of an attempt that was given up.
 	if err := g.obtainLocked(ctx, p); err != nil {
-		g.opt.Log.Debug("the newest commit of a task is not known", "work_item", s.WorkItem, "repo", s.Repo, "err", err)
+		g.log(p).Debug("the newest commit of a task is not known", "err", err)
 	}
 	defer g.lockMirror(ctx, p)()
 	if err := g.makeMirror(ctx, p); err != nil { // this service may never have worked on the repository
@@ -336,7 +336,7 @@ func (g *Git) Close(ctx context.Context, s work.Workspace) error {
 		return ctx.Err()
 	}
 	if err != nil { // its repository is spoilt: what was taken before stays
-		g.opt.Log.Warn("the last commits of a workspace could not be taken", "work_item", s.WorkItem, "repo", s.Repo, "err", err)
+		g.log(p).Warn("the last commits of a workspace could not be taken", "err", err)
 	}
 	g.forget(ctx, p)
 	defer g.lock(p.dir)()
