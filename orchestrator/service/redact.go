@@ -77,9 +77,9 @@ func (d redactedStore) commit(c task.Commit) task.Commit {
 		})
 	}
 	c.Gates = each(c.Gates, func(g *task.GateResult) { g.Verdict = redacted(d.by, g.Verdict) })
-	c.Runs = each(c.Runs, func(r *task.AgentRun) { r.Summary = d.by.Text(r.Summary) })
-	c.Pauses = each(c.Pauses, func(p *task.Pause) { p.Reason = d.by.Text(p.Reason) })
-	c.Facts = each(c.Facts, func(f *task.Fact) { f.Text = d.by.Text(f.Text) })
+	c.Runs = each(c.Runs, func(r *task.AgentRun) { hide(d.by, &r.Summary) })
+	c.Pauses = each(c.Pauses, func(p *task.Pause) { hide(d.by, &p.Reason) })
+	c.Facts = each(c.Facts, func(f *task.Fact) { hide(d.by, &f.Text) })
 	c.Jobs, c.Hold = d.jobs(c.Jobs), d.holds(c.Hold)
 	return c
 }
@@ -94,7 +94,7 @@ func (d redactedStore) outcome(o queue.Outcome) queue.Outcome {
 }
 
 func (d redactedStore) holds(holds []queue.Hold) []queue.Hold {
-	return each(holds, func(h *queue.Hold) { h.Reason = d.by.Text(h.Reason) })
+	return each(holds, func(h *queue.Hold) { hide(d.by, &h.Reason) })
 }
 
 // each returns a copy of a list, in which each was cleaned: the caller's own stays.
@@ -104,6 +104,13 @@ func each[T any](list []T, clean func(*T)) []T {
 		clean(&list[i])
 	}
 	return list
+}
+
+// hide replaces secrets in texts.
+func hide(by *secret.Redactor, texts ...*string) {
+	for _, t := range texts {
+		*t = by.Text(*t)
+	}
 }
 
 // redacted is v, or what its JSON says with secrets replaced. T can be read from its JSON.
@@ -133,7 +140,7 @@ type redactedTracker struct {
 // Item keeps a card's text as the store keeps it, so that the two can be compared.
 func (t redactedTracker) Item(ctx context.Context, projectID, itemID string) (tracker.Item, error) {
 	i, err := t.Tracker.Item(ctx, projectID, itemID)
-	i.Title, i.Description = t.by.Text(i.Title), t.by.Text(i.Description)
+	hide(t.by, &i.Title, &i.Description)
 	return i, err
 }
 
@@ -205,8 +212,8 @@ func (t redactedTracker) SetComment(ctx context.Context, c tracker.NewComment) e
 }
 
 func (t redactedTracker) comment(c tracker.NewComment) tracker.NewComment {
-	c.Body, c.Note = t.by.Text(c.Body), t.by.Text(c.Note)
-	c.Links = each(c.Links, func(l *tracker.Link) { l.Name, l.URL = t.by.Text(l.Name), t.by.Text(l.URL) })
+	hide(t.by, &c.Body, &c.Note)
+	c.Links = each(c.Links, func(l *tracker.Link) { hide(t.by, &l.Name, &l.URL) })
 	return c
 }
 
@@ -233,17 +240,17 @@ func redactHost(h orchestrator.Hosting, by *secret.Redactor) orchestrator.Hostin
 }
 
 func (h redactedHost) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
-	n.Title, n.Body = h.by.Text(n.Title), h.by.Text(n.Body)
+	hide(h.by, &n.Title, &n.Body)
 	return h.Hosting.OpenPullRequest(ctx, n)
 }
 
 func (h redactedHost) Merge(ctx context.Context, m githost.Merge) (string, error) {
-	m.Title = h.by.Text(m.Title)
+	hide(h.by, &m.Title)
 	return h.Hosting.Merge(ctx, m)
 }
 
 func (h redactedHost) Comment(ctx context.Context, c githost.NewComment) error {
-	c.Body = h.by.Text(c.Body)
+	hide(h.by, &c.Body)
 	if to, ok := h.Hosting.(githost.Commenter); ok {
 		return to.Comment(ctx, c)
 	}
@@ -286,8 +293,8 @@ func (c redactedChat) Edit(ctx context.Context, id string, m messenger.Message) 
 }
 
 func (c redactedChat) message(m messenger.Message) messenger.Message {
-	m.Title, m.Link = c.by.Text(m.Title), c.by.Text(m.Link)
-	m.Lines = each(m.Lines, func(line *string) { *line = c.by.Text(*line) })
+	hide(c.by, &m.Title, &m.Link)
+	m.Lines = each(m.Lines, func(line *string) { hide(c.by, line) })
 	return m
 }
 
@@ -298,7 +305,7 @@ type redactedListener struct {
 }
 
 func (l redactedListener) Answer(ctx context.Context, a messenger.Act, with messenger.Answer) error {
-	with.Text = l.by.Text(with.Text)
+	hide(l.by, &with.Text)
 	return l.Listener.Answer(ctx, a, with)
 }
 
@@ -331,21 +338,21 @@ type redactedCards struct {
 }
 
 func (c redactedCards) Make(ctx context.Context, n cards.New) (cards.Card, cards.Entry, error) {
-	n.Title, n.Description, n.Labels = c.by.Text(n.Title), c.by.Text(n.Description), c.by.Text(n.Labels)
+	hide(c.by, &n.Title, &n.Description, &n.Labels)
 	return c.Board.Make(ctx, n)
 }
 
 func (c redactedCards) Edit(ctx context.Context, e cards.Edit) error {
-	e.Title, e.Description, e.Labels = c.by.Text(e.Title), c.by.Text(e.Description), c.by.Text(e.Labels)
+	hide(c.by, &e.Title, &e.Description, &e.Labels)
 	return c.Board.Edit(ctx, e)
 }
 
 func (c redactedCards) Say(ctx context.Context, s cards.Saying) error {
-	s.Body = c.by.Text(s.Body)
+	hide(c.by, &s.Body)
 	return c.Board.Say(ctx, s)
 }
 
 func (c redactedCards) Amend(ctx context.Context, a cards.Amendment) error {
-	a.Body = c.by.Text(a.Body)
+	hide(c.by, &a.Body)
 	return c.Board.Amend(ctx, a)
 }
