@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -177,9 +178,8 @@ func (s *Store) transact(group []*request) error {
 		return err
 	}
 	s.untold = nil
-	pools := make([]string, 0, len(t.wake))
-	for pool := range t.wake {
-		pools = append(pools, pool)
+	pools := slices.Collect(maps.Keys(t.wake))
+	for _, pool := range pools {
 		s.wakers.hint(pool)
 	}
 	if len(pools) > 0 && s.Committed != nil {

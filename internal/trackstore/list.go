@@ -169,26 +169,20 @@ func (s *Store) within(ctx context.Context, boxes []orb.Bound, most int) (int, e
 func passing(f gpstracks.Filter, touches string, before ...any) (condition string, args []any) {
 	args = before
 	where := []string{"true"}
-	if len(f.Activities) > 0 {
-		names := make([]string, len(f.Activities))
-		for i, a := range f.Activities {
-			names[i] = string(a)
+	among := func(n int, format string, list any) {
+		if n > 0 {
+			args = append(args, list)
+			where = append(where, fmt.Sprintf(format, len(args)))
 		}
-		args = append(args, names)
-		where = append(where, fmt.Sprintf("activity in @%d", len(args)))
 	}
-	if len(f.Sources) > 0 {
-		args = append(args, f.Sources)
-		where = append(where, fmt.Sprintf("source in @%d", len(args)))
+	names := make([]string, len(f.Activities))
+	for i, a := range f.Activities {
+		names[i] = string(a)
 	}
-	if len(f.Without) > 0 {
-		args = append(args, f.Without)
-		where = append(where, fmt.Sprintf("not (source in @%d)", len(args)))
-	}
-	if len(f.IDs) > 0 {
-		args = append(args, f.IDs)
-		where = append(where, fmt.Sprintf("id in @%d", len(args)))
-	}
+	among(len(names), "activity in @%d", names)
+	among(len(f.Sources), "source in @%d", f.Sources)
+	among(len(f.Without), "not (source in @%d)", f.Without)
+	among(len(f.IDs), "id in @%d", f.IDs)
 	if f.After.ID != 0 {
 		args = append(args, f.After.Metres, f.After.ID)
 		n := len(args)

@@ -104,7 +104,7 @@ func (s *server) act(do func(*http.Request) (next string, err error)) http.Handl
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next, err := do(r)
 		if err != nil {
-			s.render(w, r, s.frame(r, s.failed(err)))
+			s.fail(w, r, err)
 			return
 		}
 		p := access.Of(r.Context())

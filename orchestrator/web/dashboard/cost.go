@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -53,7 +54,7 @@ func (s *server) cost(r *http.Request) (view, error) {
 	p.Budget.Repos = access.Readable(r.Context(), p.Budget.Repos, func(b spent) string { return b.Repo })
 	p.Plot = draw(list, first, p.Days)
 	p.Tables = []costTable{
-		table("repository", list, p.Total, func(c task.DayCost) string { return c.Repo }),
+		table("repository", list, p.Total, repoOfCost),
 		table("stage", list, p.Total, func(c task.DayCost) string { return string(c.Stage) }),
 		table("model", list, p.Total, func(c task.DayCost) string { return c.Model }),
 		byDay(table("day", list, p.Total, func(c task.DayCost) string { return c.Day.Format(time.DateOnly) })),
@@ -114,11 +115,7 @@ func series(list []task.DayCost, classes map[string]int) []legend {
 	for _, c := range list {
 		total[c.Repo] += c.Cost.Usage.MicroUSD
 	}
-	var names []string
-	for name := range total {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(total[b], total[a]), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(total), func(a, b string) int { return cmp.Or(cmp.Compare(total[b], total[a]), cmp.Compare(a, b)) })
 	var out []legend
 	for i, name := range names {
 		classes[name] = min(i, seriesMax-1)

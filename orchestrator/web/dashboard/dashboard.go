@@ -243,6 +243,11 @@ func (s *server) show(page func(*http.Request) (view, error)) http.Handler {
 	})
 }
 
+// fail shows the page of an error.
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	s.render(w, r, s.frame(r, s.failed(err)))
+}
+
 // failed is the page of an error.
 func (s *server) failed(err error) view {
 	f := s.failureOf(err)

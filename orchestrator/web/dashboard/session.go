@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -96,7 +97,7 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if no != nil {
 		no.Header(w.Header())
 	}
-	s.render(w, r, s.frame(r, s.failed(err)))
+	s.fail(w, r, err)
 }
 
 // signIn is the page with the field for the token.
@@ -144,12 +145,9 @@ func (s *server) login(w http.ResponseWriter, r *http.Request) {
 	case errors.As(err, &no):
 		s.askToken(w, r, no, next)
 	case err != nil:
-		s.render(w, r, s.frame(r, s.failed(err)))
+		s.fail(w, r, err)
 	default:
-		if next == "" {
-			next = "?said=in"
-		}
-		seeOther(w, root(r)+next)
+		seeOther(w, root(r)+cmp.Or(next, "?said=in"))
 	}
 }
 
@@ -169,9 +167,7 @@ func (s *server) comeBack(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := s.frame(r.WithContext(access.With(r.Context(), p)), view{Name: "arrived", Title: "You are signed in", Nav: "session", Still: true})
-	if f.Onward = root(r) + local(next); local(next) == "" {
-		f.Onward = root(r) + "?said=in"
-	}
+	f.Onward = root(r) + cmp.Or(local(next), "?said=in")
 	s.render(w, r, f)
 }
 
@@ -188,7 +184,7 @@ func (s *server) refused(r *http.Request, err error) {
 func (s *server) logout(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, formMax)
 	if err := s.Access.SignOut(w, r, home(r), r.PostFormValue("all") != ""); err != nil {
-		s.render(w, r, s.frame(r, s.failed(err)))
+		s.fail(w, r, err)
 		return
 	}
 	seeOther(w, root(r)+"?said=out")
