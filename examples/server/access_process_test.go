@@ -49,9 +49,8 @@ func (w *world) told(what string) (n int) {
 func TestBrokenAccess(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]string{"TELEGRAM_TOKEN": chatToken, "TELEGRAM_CHAT_ID": "1", "MONITOR_ENABLED": "false"}, &place{prefix: "HST"})
-	item := w.card("HST", "Access")
-	w.move(item, "To Analyse")
-	w.until("it waits for a person", func() bool { return w.column(item) == "In Review" })
+	item := w.cardIn("HST", "Access", "To Analyse")
+	w.reaches(item, "In Review")
 	require.Equal(t, "ok", w.access())
 	for neighbour, says := range map[string][2]string{
 		"plane":  {"the tracker refuses the service at the board of HST", "set it as ORCH_PLANE_TOKEN, or make its account a member"},

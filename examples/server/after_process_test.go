@@ -28,7 +28,7 @@ func TestAfterTheEnd(t *testing.T) {
 			onMain := func() string { return w.git(w.places["AFT"].bare, "ls-tree", "-r", "--name-only", "main") }
 			w.move(item, "To Analyse")
 			w.approve(item)
-			w.until("it is done", func() bool { return w.column(item) == "Done" && !owed(w.task(item)) })
+			w.ends(item)
 			require.Contains(t, onMain(), "src/new.txt")
 			first := w.task(item)
 
@@ -36,7 +36,7 @@ func TestAfterTheEnd(t *testing.T) {
 			out, errs, code := w.command("undo", first.WorkItemID)
 			require.Zero(t, code, errs)
 			require.Contains(t, out, "undo of AFT-1: queued")
-			w.until("a person is requested", func() bool { return w.task(item).Hold == "approval" && w.column(item) == "In Review" })
+			w.analysed(item)
 			u := w.task(item)
 			require.Equal(t, "AFT-1-undo", u.WorkItemID)
 			_, errs, code = w.command("undo", first.WorkItemID)
@@ -49,7 +49,7 @@ func TestAfterTheEnd(t *testing.T) {
 			w.until("it is taken in", func() bool { return w.task(item).Hold == "" })
 			w.end(syscall.SIGKILL)
 			w.start()
-			w.until("it is done", func() bool { return w.column(item) == "Done" && !owed(w.task(item)) })
+			w.ends(item)
 			require.NotContains(t, onMain(), "src/new.txt")
 			require.Equal(t, 1, strings.Count(w.git(w.places["AFT"].bare, "log", "--format=%B", "main"), "This reverts commit "+first.MergeSHA))
 

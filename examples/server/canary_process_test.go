@@ -149,8 +149,7 @@ func TestCanaries(t *testing.T) {
 		w.write("APP-1-"+role, thief)
 	}
 	w.sick["telegram"].Sicken(fakehttp.Hang) // its token is in the address of each call
-	item := w.card("APP", "A card with a life")
-	w.move(item, "To Analyse")
+	item := w.cardIn("APP", "A card with a life", "To Analyse")
 	w.until("the chat is missed", func() bool { return strings.Contains(w.read("server.log"), "telegram: ") })
 	w.sick["telegram"].Heal()
 	w.approve(item)

@@ -80,8 +80,7 @@ func TestChatWords(t *testing.T) {
 	ann, mal := telegramtest.User{ID: 12345, Name: "Ann & <b>"}, telegramtest.User{ID: 666, Name: "Mal"}
 	w.write("APP-1-analyst", `if [ "$SIGNALBOX_RUN" = 1 ]; then echo 'which zoom?' >"$docs/questions.md"; keep; exit 0; fi
 rm -f "$docs/questions.md"`)
-	item := w.card("APP", "decided in the chat")
-	w.move(item, "To Analyse")
+	item := w.cardIn("APP", "decided in the chat", "To Analyse")
 
 	require.True(t, w.chat.Press(mal, w.shows("APP-1", "Answer").ID, "Answer"))
 	w.until("a stranger is refused", func() bool {
@@ -130,8 +129,7 @@ rm -f "$docs/questions.md"`)
 	})
 
 	w.write("APP-2-analyst", "await \"$WORLD_DIR/never\"")
-	other := w.card("APP", "stopped in the chat")
-	w.move(other, "To Analyse")
+	other := w.cardIn("APP", "stopped in the chat", "To Analyse")
 	require.True(t, w.chat.Press(ann, w.shows("APP-2", "Stop").ID, "Stop"))
 	w.until("it is stopped", func() bool { return w.task(other).Stage == "cancelled" })
 	log := w.read("server.log")

@@ -155,8 +155,7 @@ func TestWebhooksHaveTheirOwnListener(t *testing.T) {
 		require.Equal(t, http.StatusOK, status(http.MethodGet, address, "/healthz"))
 	}
 	w.board.SetHookURL("http://" + hooks + "/webhooks/tracker")
-	item := w.card("HKS", "Come in")
-	w.move(item, "To Analyse")
+	item := w.cardIn("HKS", "Come in", "To Analyse")
 	w.until("the webhook begins a task", func() bool { return len(w.tasks(item)) == 1 })
 }
 
@@ -165,8 +164,7 @@ func TestWebhooksHaveTheirOwnListener(t *testing.T) {
 func TestDataIsPrivate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil, &place{prefix: "PRV"})
-	item := w.card("PRV", "x")
-	w.move(item, "To Analyse")
+	item := w.cardIn("PRV", "x", "To Analyse")
 	w.approve(item)
 	w.until("the task goes on", func() bool { return len(w.runs("PRV-1")) > 1 })
 	w.end(syscall.SIGKILL)

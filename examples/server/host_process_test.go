@@ -11,6 +11,32 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
+// cardIn makes a card and moves it to a column.
+func (w *world) cardIn(prefix, title, column string) string {
+	w.Helper()
+	id := w.card(prefix, title)
+	w.move(id, column)
+	return id
+}
+
+// analysed waits until a person is to approve what the analyst has written.
+func (w *world) analysed(item string) {
+	w.Helper()
+	w.until("the analyst finishes", func() bool { return w.task(item).Hold == "approval" && w.column(item) == "In Review" })
+}
+
+// ends waits until a card is done, and the outside has had all of it.
+func (w *world) ends(item string) {
+	w.Helper()
+	w.until("it is done", func() bool { return w.column(item) == "Done" && !owed(w.task(item)) })
+}
+
+// reaches waits until a card stands in a column.
+func (w *world) reaches(item, column string) {
+	w.Helper()
+	w.until("the card gets to "+column, func() bool { return w.column(item) == column })
+}
+
 // at waits until a card is at a stage with a role at work.
 func (w *world) at(item string, s stage.Stage, role stage.Role) {
 	w.Helper()
@@ -41,8 +67,7 @@ func TestWhatTheHostTells(t *testing.T) {
 	w.write("HST-1-reviewer", "await $WORLD_DIR/never\n")
 	w.write("HST-1-tester", "await $WORLD_DIR/never\n")
 	w.write("HST-1-developer", `printf '%s\n' "$SIGNALBOX_FEEDBACK" >>"$WORLD_DIR/feedback"`+"\n")
-	item := w.card("HST", "Look at it")
-	w.move(item, "To Analyse")
+	item := w.cardIn("HST", "Look at it", "To Analyse")
 	w.approve(item)
 	w.at(item, stage.Review, stage.Reviewer)
 	branch := w.task(item).Branch

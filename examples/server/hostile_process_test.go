@@ -148,8 +148,7 @@ func TestHostileRequests(t *testing.T) {
 			hooks = append(hooks, body)
 		}
 	}
-	item := w.card("HOS", "Work on")
-	w.move(item, "To Analyse")
+	item := w.cardIn("HOS", "Work on", "To Analyse")
 	before := w.memory()
 	var mu sync.Mutex
 	answers := map[int]int{}

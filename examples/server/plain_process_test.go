@@ -53,8 +53,7 @@ func TestNoHost(t *testing.T) {
 	w.write("PLN-1-reviewer", `await "$WORLD_DIR/review"`+"\n")
 	w.write("ci-held", "")
 
-	item := w.card("PLN", "No host at all")
-	w.move(item, "To Analyse")
+	item := w.cardIn("PLN", "No host at all", "To Analyse")
 	w.approve(item)
 	w.until("CI runs", func() bool { return w.read("ci-runs") != "" })
 	var x explain.Explanation
@@ -75,7 +74,7 @@ func TestNoHost(t *testing.T) {
 	w.at(item, stage.Review, stage.Reviewer)
 	theirs := push("theirs", "a person works on main")
 	w.write("review", "")
-	w.until("it is done", func() bool { return w.column(item) == "Done" && !owed(w.task(item)) })
+	w.ends(item)
 	task := w.task(item)
 	require.Equal(t, task.MergeSHA, w.branches("PLN")["main"])
 	require.Equal(t, theirs, w.git(w.places["PLN"].bare, "merge-base", theirs, task.MergeSHA), "on top of what the person has pushed")
@@ -97,7 +96,7 @@ func TestNoHost(t *testing.T) {
 	w.at(item, stage.Review, stage.Reviewer)
 	branch := w.task(item).Branch
 	w.git(w.places["PLN"].bare, "update-ref", "refs/heads/main", w.branches("PLN")[branch])
-	w.until("it is done", func() bool { return w.column(item) == "Done" && !owed(w.task(item)) })
+	w.ends(item)
 	require.NotContains(t, w.branches("PLN"), branch)
 	require.Empty(t, w.read("deployed-PLN-2"))
 }

@@ -75,13 +75,12 @@ func TestRealClaudeTakesACardToDone(t *testing.T) {
 		"AGENT": "claude", "JAIL_READ": dir, "TELEGRAM_TOKEN": chatToken, "TELEGRAM_CHAT_ID": "1", "MONITOR_WINDOW": "1s", "MONITOR_INTERVAL": "100ms",
 		"ANTHROPIC_BASE_URL": model.URL, "ANTHROPIC_API_KEY": "sk-ant-imitated",
 	}, &place{prefix: "GPX"})
-	item := w.card("GPX", "A real one")
-	w.move(item, "To Analyse")
+	item := w.cardIn("GPX", "A real one", "To Analyse")
 	w.approve(item)
 	for n := range 7 { // each may take as long as a wait does
 		w.until(fmt.Sprintf("run %d ends", n+1), func() bool { return len(w.task(item).Runs) > n })
 	}
-	w.until("the card is done", func() bool { return w.column(item) == "Done" })
+	w.reaches(item, "Done")
 
 	task := w.task(item)
 	require.Equal(t, stage.Done, task.Stage)

@@ -36,14 +36,12 @@ func TestReloadOfTheRegistry(t *testing.T) {
 
 	w.write("projects.yaml", one)
 	w.hangUp(read)
-	added := w.card("SHP", "begins when its board is known")
-	w.move(added, "To Analyse")
+	added := w.cardIn("SHP", "begins when its board is known", "To Analyse")
 	w.write("projects.yaml", both+"    wip: 3\n")
 	w.hangUp(wrong)
 	require.Equal(t, http.StatusUnprocessableEntity, w.post("/admin/reload"))
 	require.Contains(t, w.checks()["registry file"], "projects.yaml:4: ")
-	known := w.card("GPX", "works by the registry of before")
-	w.move(known, "To Analyse")
+	known := w.cardIn("GPX", "works by the registry of before", "To Analyse")
 	w.approve(known)
 	require.Zero(t, w.task(added).ID)
 
@@ -69,9 +67,8 @@ func TestReloadOfTheRegistry(t *testing.T) {
 		require.Equal(t, "projects: 2\n", out)
 		require.Equal(t, c.answers, []int{w.ping(first), w.ping(second), w.ping(w.env["GITHUB_WEBHOOK_SECRET"])})
 	}
-	item := w.card("GPX", "says "+second)
-	w.move(item, "To Analyse")
-	w.until("the analyst finishes", func() bool { return w.task(item).Hold == "approval" && w.column(item) == "In Review" })
+	item := w.cardIn("GPX", "says "+second, "To Analyse")
+	w.analysed(item)
 	require.Equal(t, "says "+strings.Repeat("*", len(second)), w.task(item).Title)
 
 	w.write("projects.yaml", strings.Replace(one, "repo: acme/gpx,", "repo: acme/moved,", 1))

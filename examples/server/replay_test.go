@@ -55,10 +55,9 @@ func TestReplay(t *testing.T) {
 	_, errs, code := w.replay()
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "nothing was decided yet in SQLite, ")
-	item := w.card("APP", "Once more")
-	w.move(item, "To Analyse")
+	item := w.cardIn("APP", "Once more", "To Analyse")
 	w.approve(item)
-	w.until("the task is done", func() bool { return w.column(item) == "Done" })
+	w.reaches(item, "Done")
 
 	out, errs, code := w.replay()
 	require.Zero(t, code, out+errs)

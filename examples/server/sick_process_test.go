@@ -148,8 +148,7 @@ func (w *world) isOver(item string) bool { return w.task(item).Stage == "done" }
 // wholeLife is for what no card needs to get from its beginning to its end.
 func wholeLife(w *world, c ill) {
 	w.sick[c.neighbour].Sicken(c.kind)
-	item := w.card("APP", "A whole life")
-	w.move(item, "To Analyse")
+	item := w.cardIn("APP", "A whole life", "To Analyse")
 	w.until("the analyst finishes", func() bool { return w.task(item).Hold == "approval" })
 	w.move(item, "Approved")
 	w.until("the card ends", func() bool { return w.isOver(item) })
@@ -213,8 +212,7 @@ func (w *world) atWork(prefix, title string) (item string, release func()) {
 func withoutBoard(w *world, c ill) {
 	item, release := w.atWork("APP", "Under way")
 	w.sick[c.neighbour].Sicken(c.kind)
-	other := w.card("OTH", "To begin")
-	w.move(other, "To Analyse")
+	other := w.cardIn("OTH", "To begin", "To Analyse")
 	release()
 	w.until("the card comes to its merge", func() bool { return w.task(item).Phase == stage.PhaseMerge })
 	require.Empty(w, w.tasks(other))
@@ -233,8 +231,7 @@ func withoutHost(w *world, c ill) {
 	item, release := w.atWork("APP", "Under way")
 	w.sick[c.neighbour].Sicken(c.kind)
 	release()
-	other := w.card("OTH", "Another")
-	w.move(other, "To Analyse")
+	other := w.cardIn("OTH", "Another", "To Analyse")
 	w.approve(other)
 	w.until("the other's developer begins", func() bool { return w.worked("OTH-1", "developer") })
 	w.until("calls meet it", func() bool { return w.sick[c.neighbour].Met() > 6 })
@@ -253,15 +250,13 @@ func withoutHost(w *world, c ill) {
 
 func withoutGit(w *world, c ill) {
 	item, release := w.atWork("APP", "Under way")
-	other := w.card("OTH", "Another")
-	w.move(other, "To Analyse")
-	w.until("the analyst finishes", func() bool { return w.task(other).Hold == "approval" && w.column(other) == "In Review" })
+	other := w.cardIn("OTH", "Another", "To Analyse")
+	w.analysed(other)
 	w.sick[c.neighbour].Sicken(c.kind)
 	release()
 	w.move(other, "Approved")
 	w.until("the other's developer begins", func() bool { return w.worked("OTH-1", "developer") })
-	third := w.card("NEW", "To begin")
-	w.move(third, "To Analyse")
+	third := w.cardIn("NEW", "To begin", "To Analyse")
 	if c.kind != fakehttp.Refuse {
 		w.until("the third's agent waits", func() bool { return strings.Contains(w.read("server.log"), "an agent waits for the remote") })
 	}

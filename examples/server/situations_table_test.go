@@ -49,9 +49,9 @@ func persons() []situation {
 		{
 			name: "approved without acceptance", prefix: "NAC", often: true, agents: script("analyst", `fixed || { echo r >"$docs/requirements.md"; `+leaves+"}\n"), make: func(o *obedient, _ situation) {
 				o.move(o.item, "To Analyse")
-				o.until("the analyst finishes", func() bool { return o.world.task(o.item).Hold == "approval" && o.column(o.item) == "In Review" })
+				o.analysed(o.item)
 				o.move(o.item, "Approved")
-				o.until("it is refused", func() bool { return o.column(o.item) == "In Review" })
+				o.reaches(o.item, "In Review")
 			},
 			kind: "human", who: you, why: "acceptance.md", do: "Set In Progress",
 		},
@@ -144,8 +144,7 @@ func merging(o *obedient, s situation) {
 // first begins a card before the one of the situation, which waits for it then.
 func first(prefix string) func(*obedient, situation) {
 	return func(o *obedient, _ situation) {
-		other := o.card(prefix, "First of "+prefix)
-		o.move(other, "To Analyse")
+		other := o.cardIn(prefix, "First of "+prefix, "To Analyse")
 		o.until("the first has a task", func() bool { return o.world.task(other).ID != 0 })
 		o.board.Block(o.item, other)
 		o.move(o.item, "To Analyse")
@@ -225,7 +224,7 @@ func apart() []situation {
 	return []situation{
 		{name: "tracker down with a stored move", prefix: "TRK", world: "outages", often: true, make: func(o *obedient, _ situation) {
 			o.move(o.item, "To Analyse")
-			o.until("the analyst finishes", func() bool { return o.world.task(o.item).Hold == "approval" && o.column(o.item) == "In Review" })
+			o.analysed(o.item)
 			o.sick["plane"].Sicken(fakehttp.Error)
 			x, _ := o.see()
 			o.heed(x.Blockers[len(x.Blockers)-1])
@@ -236,7 +235,7 @@ func apart() []situation {
 		}, mend: func(o *obedient, _ situation) { o.board.Break("GET work-items/*/relations", planetest.None) }, kind: "task_deps", who: outside, why: "is being looked up", do: "Wait"},
 		{name: "revoked access", prefix: "RVK", world: "outages", often: true, make: func(o *obedient, _ situation) {
 			o.move(o.item, "To Analyse")
-			o.until("the analyst finishes", func() bool { return o.world.task(o.item).Hold == "approval" && o.column(o.item) == "In Review" })
+			o.analysed(o.item)
 			o.sick["plane"].Sicken(fakehttp.Refuse)
 			o.Cleanup(o.sick["plane"].Heal)
 		}, mend: healed("plane"), kind: "access", who: you, why: "the tracker refuses the service at the board of ", do: "set it as ORCH_PLANE_TOKEN, or make its account a member of the project at "},
@@ -256,8 +255,7 @@ func apart() []situation {
 		}, mend: healed("github"), kind: "event", who: outside, why: "the reviewer has ended, and its result", do: "Wait"},
 		{name: "slots", prefix: "SLO", also: "SLP", world: "restarts", make: restarted("MAX_CONCURRENCY", "1", func(o *obedient, s situation) {
 			o.write(s.also+"-1-analyst", awaits)
-			other := o.card(s.also, "Takes the slot")
-			o.move(other, "To Analyse")
+			o.cardIn(s.also, "Takes the slot", "To Analyse")
 			o.until("the slot is taken", func() bool { return o.worked(s.also+"-1", "analyst") })
 			o.move(o.item, "To Analyse")
 		}), kind: "slot", who: another, why: "slots are taken", do: "ORCH_MAX_CONCURRENCY"},
@@ -278,7 +276,7 @@ func apart() []situation {
 		}), mend: func(o *obedient, _ situation) { require.Len(o, o.runs("EGR-1"), 2, "it is not tried again for money") }, kind: "human", who: you, why: "add evil.example.net to egress of acme/egr (architect)", do: "Set In Progress"},
 		{name: "a repository that was taken out", prefix: "REG", world: "restarts", make: func(o *obedient, s situation) {
 			o.move(o.item, "To Analyse")
-			o.until("the analyst finishes", func() bool { return o.world.task(o.item).Hold == "approval" && o.column(o.item) == "In Review" })
+			o.analysed(o.item)
 			var left strings.Builder
 			for line := range strings.Lines(o.registry) {
 				if !strings.Contains(line, o.places[s.prefix].repo) {

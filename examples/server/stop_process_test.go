@@ -181,7 +181,7 @@ func stopHostile(w *world) {
 	require.NoError(w, os.Remove(w.path("HOS-1-architect")))
 	w.move(item, "To Analyse")
 	w.approve(item)
-	w.until("the new task is done", func() bool { return w.column(item) == "Done" })
+	w.reaches(item, "Done")
 	list := w.tasks(item)
 	require.Len(w, list, 2)
 	again := list[1]
@@ -196,8 +196,7 @@ func stopHostile(w *world) {
 // In the middle of a deployment STOP waits until that has finished.
 func stopDeployment(w *world) {
 	w.write("WIN-1-deployerdeploy", `touch "$WORLD_DIR/deploying"; await "$WORLD_DIR/deploy"`+"\n")
-	item := w.card("WIN", "Cannot be undone")
-	w.move(item, "To Analyse")
+	item := w.cardIn("WIN", "Cannot be undone", "To Analyse")
 	w.approve(item)
 	w.until("the deployer works", func() bool { _, err := os.Stat(w.path("deploying")); return err == nil })
 	branch := w.task(item).Branch
@@ -217,8 +216,7 @@ func stopDeployment(w *world) {
 // The same in the middle of a merge.
 func stopMerge(w *world) {
 	release := w.holdMerges("MRG")
-	item := w.card("MRG", "Is being merged")
-	w.move(item, "To Analyse")
+	item := w.cardIn("MRG", "Is being merged", "To Analyse")
 	w.approve(item)
 	w.until("the merge is under way", func() bool { return w.isMerging("MRG") })
 	w.move(item, "STOP")

@@ -32,10 +32,9 @@ func TestForgedVerdictsAreNone(t *testing.T) {
 	for _, role := range []string{"reviewer", "tester", "deployer"} {
 		w.write("APP-1-"+role, "echo done; exit 0\n")
 	}
-	item := w.card("APP", "Trust me")
-	w.move(item, "To Analyse")
+	item := w.cardIn("APP", "Trust me", "To Analyse")
 	w.approve(item)
-	w.until("it is Blocked", func() bool { return w.column(item) == "Blocked" })
+	w.reaches(item, "Blocked")
 	require.EqualValues(t, stage.Review, w.task(item).Stage)
 	require.Contains(t, w.task(item).HoldReason, "has not reported yet")
 	for _, p := range w.host.Pulls() {
@@ -80,9 +79,8 @@ func takesNothing(t *testing.T, kind string) {
 	t.Parallel()
 	w := newWorld(t, map[string]string{"JAIL": kind}, &place{prefix: "APP"})
 	w.write("APP-1-analyst", strings.ReplaceAll(takeover, "ADDR", w.addr))
-	item := w.card("APP", "Be good")
-	w.move(item, "To Analyse")
-	w.until("the analyst finishes", func() bool { return w.task(item).Hold == "approval" && w.column(item) == "In Review" })
+	item := w.cardIn("APP", "Be good", "To Analyse")
+	w.analysed(item)
 	if kind == "landlock" { // in namespaces there is nothing to be seen
 		require.Equal(t, "reached\n", w.read("reached"), "it looked where the service keeps its things")
 	}
@@ -102,8 +100,7 @@ func TestNoJailIsLoud(t *testing.T) {
 	w := newWorld(t, map[string]string{"JAIL": "none"}, &place{prefix: "APP"})
 	w.write("APP-1-analyst", `ls "$(dirname "$(dirname "$SIGNALBOX_PROMPT_FILE")")" >"$WORLD_DIR/loot"
 `)
-	item := w.card("APP", "Look around")
-	w.move(item, "To Analyse")
+	item := w.cardIn("APP", "Look around", "To Analyse")
 	w.until("the analyst finishes", func() bool { return w.task(item).Hold == "approval" })
 	require.NotEmpty(t, w.read("loot"))
 	require.Contains(t, w.read("server.log"), "agents are not confined")
