@@ -119,7 +119,7 @@ func TestRunRepeatsItself(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRunner(t, nil)
+			r := newRunner(t)
 			cmd := command(t, `echo '{"type":"usage","model":"m1","output_tokens":7,"cost_usd":0.5}'`+"\nfor i in 1 2 3 4 5; do for j in 1 2 3 4 5 6 7 8; do "+c.body+"done; sleep 0.6; done; echo '"+`{"type":"result","text":"done"}`+"'")
 			res := r.Run(t.Context(), cmd)
 			require.Equal(t, c.want, res.Kind, res.Reason)
@@ -285,9 +285,9 @@ func TestTrouble(t *testing.T) {
 	require.Equal(t, work.TroubleLimit, r.Run(t.Context(), cmd).Trouble.Kind)
 	cmd = command(t, "")
 	cmd.Agent.Use = "no-such-agent --x"
-	res := newRunner(t, nil).Run(t.Context(), cmd)
+	res := newRunner(t).Run(t.Context(), cmd)
 	require.Equal(t, work.TroubleMissing, res.Trouble.Kind)
 	require.Contains(t, res.Reason, "no-such-agent is not installed")
 	cmd = command(t, "echo no-such-agent is not installed >&2; exit 127")
-	require.Zero(t, newRunner(t, nil).Run(t.Context(), cmd).Trouble)
+	require.Zero(t, newRunner(t).Run(t.Context(), cmd).Trouble)
 }

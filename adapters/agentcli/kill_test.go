@@ -86,7 +86,7 @@ func TestNothingOutlivesARun(t *testing.T) {
 					cancel()
 				}()
 			}
-			res := newRunner(t, nil).Run(ctx, c)
+			res := newRunner(t).Run(ctx, c)
 			require.Equal(t, want, res.Kind, res.Reason)
 			require.Empty(t, alive(t, mark))
 		})
@@ -103,7 +103,7 @@ func TestSpinnersAreCaught(t *testing.T) {
 			mark := aDay(t)
 			c := command(t, spin(mark, "")+spin(mark, "")+spin(mark, "sleep 0.001"))
 			c.Agent.Timeout = time.Hour
-			res := newRunner(t, nil).Run(t.Context(), c)
+			res := newRunner(t).Run(t.Context(), c)
 			require.Equal(t, work.ResultOK, res.Kind, res.Reason)
 			for range 10 { // nor may this be one look
 				require.Empty(t, alive(t, mark))
@@ -340,7 +340,7 @@ func TestCancelledBeforeItBegan(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	c := command(t, "touch started")
-	require.Equal(t, work.ResultCancelled, newRunner(t, nil).Run(ctx, c).Kind)
+	require.Equal(t, work.ResultCancelled, newRunner(t).Run(ctx, c).Kind)
 	require.NoFileExists(t, filepath.Join(c.Dir, "started"))
 }
 

@@ -48,14 +48,13 @@ func options(dir string) agentcli.Options {
 	}
 }
 
-func newRunner(t testing.TB, change func(*agentcli.Options)) *agentcli.Runner {
+func newRunner(t testing.TB, change ...func(*agentcli.Options)) *agentcli.Runner {
 	t.Helper()
 	o := options(t.TempDir())
-	if change != nil {
-		change(&o)
+	for _, f := range change {
+		f(&o)
 	}
-	r := newly(t, o)
-	return r
+	return newly(t, o)
 }
 
 func command(t testing.TB, body string) work.Command {
@@ -85,7 +84,7 @@ func alive(t testing.TB, text string) []string {
 
 func TestRunOK(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, nil)
+	r := newRunner(t)
 	c := command(t, `read line; cat >rest; pwd >where
 echo '{"type":"result","subtype":"success","is_error":false,"result":"'"$line $SIGNALBOX_ROLE $SIGNALBOX_STAGE $SIGNALBOX_RUN $SIGNALBOX_SHA"'","session_id":"s","total_cost_usd":0.01,"usage":{"input_tokens":3,"output_tokens":4}}'`)
 	res := r.Run(t.Context(), c)
@@ -140,7 +139,7 @@ func TestOpenLog(t *testing.T) {
 // What a run reports comes from its own outbox, which is empty when it begins.
 func TestReport(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t, nil)
+	r := newRunner(t)
 	report := func(body string) (string, error) {
 		t.Helper()
 		c := command(t, body)
@@ -178,7 +177,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret2")
 	t.Setenv("ANTHROPIC_API_KEY", "passed on")
 	t.Setenv("CLAUDECODE", "1")
-	r := newRunner(t, nil)
+	r := newRunner(t)
 	t.Setenv("OPENAI_API_KEY", "secret3")
 	t.Setenv("GOPROXY", "https://user:secret4@proxy.example.org")
 	t.Setenv("HTTPS_PROXY", "http://user:secret5@proxy.example.org")
@@ -220,7 +219,7 @@ func TestEachToolSeesItsOwnKey(t *testing.T) {
 		program(t, filepath.Join(bin, tool), "env >env.txt; echo done\n")
 		c := command(t, "")
 		c.Agent.Use = filepath.Join(bin, tool)
-		require.Equal(t, work.ResultOK, newRunner(t, nil).Run(t.Context(), c).Kind)
+		require.Equal(t, work.ResultOK, newRunner(t).Run(t.Context(), c).Kind)
 		body := contents(t, filepath.Join(c.Dir, "env.txt"))
 		var got []string
 		for _, found := range regexp.MustCompile(`(?m)^(\w+)=canary`).FindAllStringSubmatch(string(body), -1) {
@@ -251,7 +250,7 @@ func TestRunFails(t *testing.T) {
 			if c.agent != "" {
 				cmd.Agent.Use = c.agent
 			}
-			res := newRunner(t, nil).Run(t.Context(), cmd)
+			res := newRunner(t).Run(t.Context(), cmd)
 			require.Equal(t, c.kind, res.Kind)
 			require.Equal(t, c.exit, res.ExitCode)
 			require.Contains(t, res.Reason, c.reason)
@@ -306,7 +305,7 @@ func TestLogIsBounded(t *testing.T) {
 	c := command(t, `stat -L -c %F /proc/self/fd/1 >kind
 echo first; i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done
 echo '{"type":"result","subtype":"success","result":"end"}'`)
-	res := newRunner(t, nil).Run(t.Context(), c)
+	res := newRunner(t).Run(t.Context(), c)
 	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
 	require.Equal(t, "end", res.Summary)
 	body := contents(t, res.LogPath)
@@ -341,7 +340,7 @@ func TestDirIsChecked(t *testing.T) {
 	for _, dir := range []string{"", "/", "/no/such/directory", "relative"} {
 		c := command(t, "true")
 		c.Dir = dir
-		res := newRunner(t, nil).Run(t.Context(), c)
+		res := newRunner(t).Run(t.Context(), c)
 		require.Equal(t, work.ResultFailed, res.Kind, dir)
 		require.Contains(t, res.Reason, "Command.Dir", dir)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
-	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
@@ -63,7 +62,7 @@ func TestStatusesAndTheirClasses(t *testing.T) {
 // A server that is sick as a whole is one that may be well later, but for a refusal.
 func TestSickServer(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	sick := fakehttp.New(k.Server, nil)
 	srv := httptest.NewServer(sick)
 	t.Cleanup(srv.Close)

@@ -21,7 +21,7 @@ func TestRepositoryAndProtection(t *testing.T) {
 // its events are listed.
 func TestHooks(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	_, err := k.client.Webhooks(t.Context(), repo)
 	require.ErrorIs(t, err, githost.ErrDenied)
 	require.ErrorIs(t, k.client.AddWebhook(t.Context(), repo, "https://box.example.org/x", "secret"), githost.ErrDenied)

@@ -30,9 +30,9 @@ type kit struct {
 	client *gitea.Client
 }
 
-func setup(t testing.TB, o forgetest.Options) *kit {
+func setup(t testing.TB, o ...forgetest.Options) *kit {
 	t.Helper()
-	k := &kit{Kit: forgekit.New(t, "gitea", o)}
+	k := &kit{Kit: forgekit.New(t, "gitea", append(o, forgetest.Options{})[0])}
 	k.client = client(t, gitea.Options{BaseURL: k.URL, Secrets: signature.Of(secret), Now: k.Now, HTTPClient: forgekit.HTTP(time.Minute)})
 	k.Client = k.client
 	return k
@@ -41,7 +41,7 @@ func setup(t testing.TB, o forgetest.Options) *kit {
 // open makes a kit without options.
 func open(t *testing.T) *forgekit.Kit {
 	t.Helper()
-	return setup(t, forgetest.Options{}).Kit
+	return setup(t).Kit
 }
 
 // client makes a client with the token of a kit, unless there is another.
@@ -55,7 +55,7 @@ func client(t testing.TB, o gitea.Options) *gitea.Client {
 
 func TestConformance(t *testing.T) {
 	hosttest.Run(t, func(t *testing.T) hosttest.Fixture {
-		k := setup(t, forgetest.Options{})
+		k := setup(t)
 		// A conflict looks like what has yet to be compared: time decides.
 		k.Client = client(t, gitea.Options{BaseURL: k.URL, HTTPClient: forgekit.HTTP(5 * time.Second), Comparing: -1})
 		f := k.Fixture(map[string]string{
@@ -87,7 +87,7 @@ func TestFaults(t *testing.T) {
 
 func TestDenied(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	forgekit.Denied(k.Kit, client(t, gitea.Options{BaseURL: k.URL + "/api/v1/", Token: "wrong", HTTPClient: forgekit.HTTP(0)}))
 	for _, bad := range []string{"../../../../user", "", "main"} {
 		_, err := k.client.Checks(t.Context(), repo, "main", bad)

@@ -24,7 +24,7 @@ func TestStyles(t *testing.T) {
 	for _, style := range []string{"merge", "squash", "rebase", "rebase-merge", "fast-forward-only"} {
 		t.Run(style, func(t *testing.T) {
 			t.Parallel()
-			k := setup(t, forgetest.Options{})
+			k := setup(t)
 			k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{style} })
 			head := k.Commit("feature/a")
 			pr := k.Pull("feature/a")
@@ -43,7 +43,7 @@ func TestStyles(t *testing.T) {
 // take them over first: Gitea has an internal error for that.
 func TestNotForward(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"fast-forward-only"} })
 	head := k.Commit("feature/a")
 	pr := k.Pull("feature/a")
@@ -58,7 +58,7 @@ func TestNotForward(t *testing.T) {
 // A rule that only people can satisfy is refused in Gitea's words.
 func TestMergeAgainstTheRules(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	head := k.Commit("feature/a")
 	pr := k.Pull("feature/a")
 	merge := func() error {
@@ -94,7 +94,7 @@ func TestMergeAgainstTheRules(t *testing.T) {
 // shows no difference.
 func TestConflictByTime(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	head := k.Conflict("feature/a")
 	m := githost.Merge{Repo: repo, Number: k.Pull("feature/a").Number, HeadSHA: head, Title: "T"}
 	for range 2 {
@@ -216,7 +216,7 @@ func TestStylesUnknown(t *testing.T) {
 // A merge whose answer never comes is found, not made again.
 func TestTimeOut(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	hurried := client(t, gitea.Options{BaseURL: k.URL, HTTPClient: forgekit.HTTP(200 * time.Millisecond)})
 	var e *gitea.Error
 	require.ErrorAs(t, forgekit.TimeOut(k.Kit, hurried, 4), &e) // the merge, and the look at it three times
@@ -227,7 +227,7 @@ func TestTimeOut(t *testing.T) {
 // for a person.
 func TestMergeMethod(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"merge", "squash"} })
 	head := k.Commit("feature/a")
 	m := githost.Merge{Repo: repo, Number: k.Pull("feature/a").Number, HeadSHA: head, Title: "T", Method: githost.MergeRebase}

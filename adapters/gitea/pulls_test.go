@@ -20,7 +20,7 @@ import (
 // A fork's branch of the same name is none of ours, and many pull requests hide none.
 func TestForksAndPages(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	head := k.Commit("feature/a")
 	ours := k.Pull("feature/a")
 	for range 120 {
@@ -163,7 +163,7 @@ func TestRetries(t *testing.T) {
 // of the server refuses.
 func TestMergeOfWhatIsClosed(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	m := forgekit.Closed(k.Kit)
 	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Refusal = "Changed protected files" })
 	_, err := k.client.Merge(t.Context(), m)

@@ -14,7 +14,7 @@ const permissionCall = "GET " + below + "/collaborators/{login}/permission"
 
 // reviewed has a pull request that kim, who may write, has approved.
 func reviewed(t *testing.T) *kit {
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	k.Approved()
 	return k
 }

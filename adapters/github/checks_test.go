@@ -34,7 +34,7 @@ func (k *kit) states(sha string) (out []string) {
 // The suite of an app that has run nothing says nothing.
 func TestSuites(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	sha := k.Commit("feature/a")
 	k.Server.SetSuite(repo, sha, "vercel", "queued", "")
 	k.Server.SetStatus(repo, sha, "Vercel", "success")
@@ -82,7 +82,7 @@ func TestSuiteOfADemandedApp(t *testing.T) {
 // at any moment between.
 func TestEarlyStatusDoesNotPass(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	sha := k.Commit("feature/a")
 	r, err := gates.NewRegistry(checks.All(nil)...)
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func TestEarlyStatusDoesNotPass(t *testing.T) {
 // Rules are read now and then, and not for every look.
 func TestRulesAreCached(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	sha := k.Commit("feature/a")
 	require.Empty(t, k.states(sha))
 	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Rules["main"] = []string{"build"} })
@@ -133,7 +133,7 @@ func TestConclusionsOfTheDocs(t *testing.T) {
 // A job of the workflows is run again; what another app reports is that app's, and what has no number is nobody's.
 func TestRerun(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	sha := k.Commit("feature/a")
 	k.Server.SetCheckRun(repo, sha, "build", "completed", "cancelled")
 	state := func() githost.Check {
@@ -155,7 +155,7 @@ func TestRerun(t *testing.T) {
 // and what a rule takes from one app is not taken from another.
 func TestIssuers(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	main := k.Server.Heads(repo)["main"]
 	k.Server.SetStatus(repo, main, "e2e", "success")
 	k.Server.SetStatusAs("mallory", repo, main, "later", "success")

@@ -21,7 +21,7 @@ import (
 // on the pull request then, once, and nothing has failed.
 func TestReportOfADeletedBranch(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.DeleteHead, s.Methods = true, []string{"squash"} })
 	git, err := gitcli.New(t.Context(), gitcli.Options{Root: t.TempDir()})
 	require.NoError(t, err)

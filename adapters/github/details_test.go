@@ -24,7 +24,7 @@ func (k *kit) failure(sha string) (string, error) {
 // that turn text around and moments are left out, and so is what cleans up behind the error.
 func TestFailureLog(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	sha := k.Commit("feature/a")
 	k.Server.SetCheckRun(repo, sha, "build", "completed", "failure")
 	var log strings.Builder
@@ -45,7 +45,7 @@ func TestFailureLog(t *testing.T) {
 // What cannot be read is left out; when nothing can that is an error.
 func TestFailureLogInPart(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	sha := k.Commit("feature/a")
 	k.Server.SetCheckRun(repo, sha, "build", "completed", "failure")
 	note := forgetest.Annotation{Path: "cart.go", Line: 7, Message: strings.Repeat("x", 2*githost.FailureMax)}

@@ -20,7 +20,7 @@ func TestRepositoryAndProtection(t *testing.T) {
 // Webhooks are for administrators; one is registered once.
 func TestHooks(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	_, err := k.client.Webhooks(t.Context(), repo)
 	require.ErrorIs(t, err, githost.ErrNotFound)
 	require.ErrorIs(t, k.client.AddWebhook(t.Context(), repo, "https://box.example.org/x", "secret"), githost.ErrNotFound)

@@ -15,7 +15,7 @@ import (
 // A merge whose answer never comes is found, not made again.
 func TestTimeOut(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	hurried := client(t, github.Options{BaseURL: k.URL, HTTPClient: forgekit.HTTP(100 * time.Millisecond)})
 	var e *github.Error
 	require.ErrorAs(t, forgekit.TimeOut(k.Kit, hurried, 6), &e) // the merge and the look at it, three times each
@@ -26,7 +26,7 @@ func TestTimeOut(t *testing.T) {
 func TestFaultsOfWebhooks(t *testing.T) {
 	t.Parallel()
 	forgekit.FaultsOfWebhooks(open(t), true)
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	got, ci := k.Webhooks(), forgekit.Kind(githost.HookCI, "")
 	k.Server.SetFaults(forgetest.Faults{HookReordered: 1})
 	k.Server.SetStatus(repo, head40, "first", "success")
@@ -38,7 +38,7 @@ func TestFaultsOfWebhooks(t *testing.T) {
 // A pull request ends with its branch.
 func TestBranchGone(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	k.Commit("feature/a")
 	k.Pull("feature/a")
 	require.NoError(t, k.client.DeleteBranch(t.Context(), repo, "feature/a"))

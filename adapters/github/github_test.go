@@ -33,9 +33,9 @@ type kit struct {
 	client *github.Client
 }
 
-func setup(t testing.TB, o forgetest.Options) *kit {
+func setup(t testing.TB, o ...forgetest.Options) *kit {
 	t.Helper()
-	k := &kit{Kit: forgekit.New(t, "github", o)}
+	k := &kit{Kit: forgekit.New(t, "github", append(o, forgetest.Options{})[0])}
 	k.client = client(t, github.Options{BaseURL: k.URL, Secrets: signature.Of(secret), Now: k.Now, HTTPClient: forgekit.HTTP(5 * time.Second)})
 	k.Client = k.client
 	return k
@@ -44,7 +44,7 @@ func setup(t testing.TB, o forgetest.Options) *kit {
 // open makes a kit without options.
 func open(t *testing.T) *forgekit.Kit {
 	t.Helper()
-	return setup(t, forgetest.Options{}).Kit
+	return setup(t).Kit
 }
 
 // client makes a client with the token of a kit, unless there is another.
@@ -58,7 +58,7 @@ func client(t testing.TB, o github.Options) *github.Client {
 
 func TestConformance(t *testing.T) {
 	hosttest.Run(t, func(t *testing.T) hosttest.Fixture {
-		k := setup(t, forgetest.Options{})
+		k := setup(t)
 		f := k.Fixture(map[string]string{
 			"OpenPullRequest": "POST /repos/{owner}/{repo}/pulls", "Merge": "PUT /repos/{owner}/{repo}/pulls/{number}/merge",
 			"DeleteBranch": "DELETE /repos/{owner}/{repo}/git/refs/heads/{branch...}",
@@ -90,7 +90,7 @@ func TestFaults(t *testing.T) {
 
 func TestDenied(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	forgekit.Denied(k.Kit, client(t, github.Options{BaseURL: k.URL, Token: "wrong", HTTPClient: forgekit.HTTP(0)}))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -99,7 +99,7 @@ func TestDenied(t *testing.T) {
 
 func TestNothingToMerge(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	k.Git("push", "--quiet", "origin", "HEAD:refs/heads/feature/empty")
 	_, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/empty", Base: "main", Title: "T"})
 	require.ErrorContains(t, err, "No commits between")

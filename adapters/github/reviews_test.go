@@ -16,7 +16,7 @@ const permissionCall = "GET /repos/{owner}/{repo}/collaborators/{login}/permissi
 
 // reviewed has a pull request that kim, who may write, has approved.
 func reviewed(t *testing.T) *kit {
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	k.Approved()
 	return k
 }
@@ -55,7 +55,7 @@ func TestPermissionIsRemembered(t *testing.T) {
 // An account that is gone may do nothing, and an association proves nothing.
 func TestStrangers(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	k.Commit("feature/a")
 	k.Pull("feature/a")
 	k.Server.SetRole("member", "read") // the fake says MEMBER of every account with a role
@@ -79,7 +79,7 @@ func TestReadiness(t *testing.T) {
 // The double refuses, closes and reopens as GitHub does.
 func TestMergeOfWhatIsClosed(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	m := forgekit.Closed(k.Kit)
 	for standing, is := range map[string]error{"blocked": githost.ErrDenied, "draft": githost.ErrDenied, "behind": githost.ErrBehind, "dirty": githost.ErrNotMergeable} {
 		k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing, s.Refusal = standing, "in GitHub's words" })

@@ -128,7 +128,7 @@ func TestPagesWithoutEnd(t *testing.T) {
 // is for a person, with GitHub's words. What is squashed has the tree that was merged.
 func TestMergeMethod(t *testing.T) {
 	t.Parallel()
-	k := setup(t, forgetest.Options{})
+	k := setup(t)
 	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"squash"} })
 	for i, c := range []struct {
 		method  githost.MergeMethod

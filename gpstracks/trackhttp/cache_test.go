@@ -20,10 +20,11 @@ import (
 func newRecorder() *httptest.ResponseRecorder { return httptest.NewRecorder() }
 
 // gated is a rig whose queries wait at a gate.
-func gated(t *testing.T, o trackhttp.Options) (*rig, *gate) {
+func gated(t *testing.T, opts ...trackhttp.Options) (*rig, *gate) {
 	t.Helper()
 	store := storetest.Memory(t)
 	g := newGate(store)
+	o := append(opts, trackhttp.Options{})[0]
 	o.Store, o.Tiles = store, g
 	r := newRig(t, o)
 	r.store = store
@@ -63,7 +64,7 @@ func TestCache(t *testing.T) {
 // What changed is forgotten, and nothing else.
 func TestInvalidate(t *testing.T) {
 	t.Parallel()
-	r, g := gated(t, trackhttp.Options{})
+	r, g := gated(t)
 	close(g.open)
 	r.get(alpsTile)
 	r.get("/tiles/9/0/0.mvt")
@@ -93,7 +94,7 @@ func TestInvalidateUnderWay(t *testing.T) {
 
 func TestBegunBeforeIsNotKept(t *testing.T) {
 	t.Parallel()
-	r, g := gated(t, trackhttp.Options{})
+	r, g := gated(t)
 	before := r.async(t.Context(), alpsTile)
 	<-g.entered
 	r.h.Invalidate(orb.Bound{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}})
@@ -106,7 +107,7 @@ func TestBegunBeforeIsNotKept(t *testing.T) {
 
 func TestSingleFlight(t *testing.T) {
 	t.Parallel()
-	r, g := gated(t, trackhttp.Options{})
+	r, g := gated(t)
 	var waits []<-chan *httptest.ResponseRecorder
 	for range 20 {
 		waits = append(waits, r.async(t.Context(), alpsTile))
@@ -126,7 +127,7 @@ func TestSingleFlight(t *testing.T) {
 // The query ends when the last request that waits for it goes away, and no earlier.
 func TestGoneAway(t *testing.T) {
 	t.Parallel()
-	r, g := gated(t, trackhttp.Options{})
+	r, g := gated(t)
 	first, leaveFirst := context.WithCancel(t.Context())
 	one := r.async(first, alpsTile)
 	query := <-g.entered
@@ -228,6 +229,6 @@ func TestClear(t *testing.T) {
 	require.Equal(t, "POST", w.Header().Get("Allow"))
 	r.problem(r.do(t.Context(), http.MethodDelete, alpsTile), http.StatusMethodNotAllowed)
 
-	r = newRig(t, trackhttp.Options{})
+	r = newRig(t)
 	r.problem(post("Authorization", "Bearer "), http.StatusForbidden)
 }

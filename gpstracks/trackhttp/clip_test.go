@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
 
 // trail is a line of 1,200 km that winds with 14,000 points from west to east.
@@ -36,7 +35,7 @@ func (r *rig) drawn(path string) orb.Geometry {
 // whole has there, and everything if it says so.
 func TestListIsClipped(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
+	r := newRig(t)
 	line := trail()
 	r.put(gpstracks.Track{Name: "trail", Lines: orb.MultiLineString{line}})
 	at := line[7000]
@@ -64,7 +63,7 @@ func TestListIsClipped(t *testing.T) {
 // A track whose bounds alone are in the view is left out, and pages go on behind it.
 func TestListLeavesOutWhatIsNotThere(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
+	r := newRig(t)
 	for i := range 3 {
 		r.put(gpstracks.Track{Name: fmt.Sprint("round ", i), Lines: orb.MultiLineString{{{7, 46}, {9 + float64(i), 46},
 			{9 + float64(i), 48}}}})
@@ -84,7 +83,7 @@ func TestListLeavesOutWhatIsNotThere(t *testing.T) {
 // A line that leaves the view and comes back is in parts; a view across the antimeridian has those of both sides.
 func TestListInParts(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
+	r := newRig(t)
 	r.put(gpstracks.Track{Name: "bend", Lines: orb.MultiLineString{{{7, 46}, {7.1, 46.01}, {8, 46}, {9, 46}, {9, 46.05}, {8, 46.05},
 		{7.1, 46.06}, {7, 46.05}}}})
 	require.Equal(t, orb.MultiLineString{{{7, 46}, {7.1, 46.01}, {8, 46}}, {{8, 46.05}, {7.1, 46.06}, {7, 46.05}}},

@@ -34,7 +34,7 @@ func (r *rig) healthy() (h trackhttp.Health) {
 
 func TestList(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
+	r := newRig(t)
 	r.put(gpstracks.Track{
 		Name: `</script><img src=x onerror="alert(1)">\ ü`, Activity: gpstracks.Skiing, URL: "https://example.org/?a=1&b=2",
 		Attribution: "© all",
@@ -74,7 +74,7 @@ func TestList(t *testing.T) {
 // What was measured of a track is in its properties, the profile if it is asked for.
 func TestListMeasures(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
+	r := newRig(t)
 	at := time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)
 	r.put(gpstracks.Track{
 		Activity: gpstracks.Hiking, ActivityFrom: gpstracks.FromFolder, StartedAt: at, EndedAt: at.Add(90 * time.Minute), Moving: time.Hour,
@@ -116,7 +116,7 @@ func TestListTellsOfHowMany(t *testing.T) {
 // What is at a place are the tracks whose lines pass there, of those whose bounds hold it; the longest first.
 func TestListAt(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
+	r := newRig(t)
 	r.put(gpstracks.Track{Name: "corner", Activity: gpstracks.Hiking, Lines: orb.MultiLineString{{{7, 46}, {7, 46.5}, {7.5, 46.5}}}},
 		gpstracks.Track{Name: "slope", Activity: gpstracks.Skiing, Lines: orb.MultiLineString{{{7, 46}, {7.5, 46.5}}}},
 		gpstracks.Track{Name: "short", Activity: gpstracks.Hiking, Lines: orb.MultiLineString{{{7.249, 46.25}, {7.2491, 46.2502}}}})
@@ -173,7 +173,7 @@ func TestListSimplifiesAndEnds(t *testing.T) {
 
 func TestListBoxes(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
+	r := newRig(t)
 	r.put(gpstracks.Track{Name: "fiji", Lines: orb.MultiLineString{{{179.8, -17}, {179.9, -17.1}}}},
 		gpstracks.Track{Name: "taveuni", Lines: orb.MultiLineString{{{-179.9, -16.8}, {-179.8, -16.9}}}},
 		gpstracks.Track{Name: "across", Lines: orb.MultiLineString{{{179.95, -18}, {-179.95, -18}}}},
@@ -191,7 +191,7 @@ func TestListBoxes(t *testing.T) {
 
 func TestBadQueries(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
+	r := newRig(t)
 	for _, query := range []string{
 		"", "?bbox=", "?bbox=1,2,3", "?bbox=1,2,3,4,5", "?bbox=a,b,c,d", "?bbox=NaN,0,1,1", "?bbox=0,0,Inf,1", "?bbox=0,0,1e999,1",
 		"?bbox=0x1,0,1,1", "?bbox=0,1,1,0",
@@ -357,7 +357,7 @@ func FuzzQuery(f *testing.F) {
 // A client that has a list keeps it until some track changes, and the store reads none for it.
 func TestListIsKept(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
+	r := newRig(t)
 	r.put(alps("ridge"))
 	const path = "?bbox=7,45,8,47&zoom=20"
 	tags := map[string]string{}

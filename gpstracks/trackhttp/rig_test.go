@@ -32,8 +32,9 @@ type rig struct {
 	h     *trackhttp.Handler
 }
 
-func newRig(t *testing.T, o trackhttp.Options) *rig {
+func newRig(t *testing.T, opts ...trackhttp.Options) *rig {
 	t.Helper()
+	o := append(opts, trackhttp.Options{})[0]
 	r := &rig{T: t, store: storetest.Memory(t)}
 	if o.Store == nil {
 		o.Store = r.store

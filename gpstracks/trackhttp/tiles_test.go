@@ -36,7 +36,7 @@ func names(t *testing.T, body []byte) string {
 
 func TestTile(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
+	r := newRig(t)
 	r.put(alps("ridge"))
 	w := r.get(alpsTile)
 	require.Equal(t, http.StatusOK, w.Code)
@@ -66,7 +66,7 @@ func TestTile(t *testing.T) {
 
 func TestTileGzip(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
+	r := newRig(t)
 	for i := range 30 {
 		track := alps(fmt.Sprintf("track %d", i))
 		track.Lines[0][0][0] -= 0.01 * float64(i)
@@ -103,7 +103,7 @@ func TestTileGzip(t *testing.T) {
 
 func TestTileEmpty(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
+	r := newRig(t)
 	r.put(alps("ridge"))
 	for _, path := range []string{"/tiles/9/0/0.mvt", alpsTile + "?activity=skiing", alpsTile + "?activity=", alpsTile + "?source=,",
 		"/tiles/22/0/4194303.mvt"} {
@@ -131,7 +131,7 @@ func TestTileLimits(t *testing.T) {
 
 func TestTileJSON(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
+	r := newRig(t)
 	var doc struct {
 		TileJSON     string
 		Tiles        []string
@@ -159,7 +159,7 @@ func TestTileJSON(t *testing.T) {
 
 func TestHostileHost(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
+	r := newRig(t)
 	for _, host := range []string{`a"b`, "a/b", "", "a b", "evil@host", strings.Repeat("a", 300)} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/api/gps-tracks/tiles.json", nil)
 		require.NoError(t, err)

@@ -77,7 +77,7 @@ func TestTrack(t *testing.T) {
 // A map opens where the tracks are, and names whom their licences want named.
 func TestTileJSONOfTheData(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trackhttp.Options{})
+	r := newRig(t)
 	var doc struct {
 		Bounds, Center []float64
 		Attribution    string

@@ -169,7 +169,7 @@ func TestAWebhookIsGivenUp(t *testing.T) {
 
 func TestLostDoubledReordered(t *testing.T) {
 	t.Parallel()
-	s, p, at := open(t, planetest.Options{})
+	s, p, at := open(t)
 	calls := receive(t, s, nil)
 	add := func(name string, f planetest.Faults) {
 		t.Helper()

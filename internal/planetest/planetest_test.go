@@ -25,8 +25,9 @@ const (
 )
 
 // open starts a board with one project, reachable at the address.
-func open(t *testing.T, o planetest.Options) (s *planetest.Server, project, address string) {
+func open(t *testing.T, opts ...planetest.Options) (s *planetest.Server, project, address string) {
 	t.Helper()
+	o := append(opts, planetest.Options{})[0]
 	o.Tokens = map[string]string{token: bot, "second": "account-second"}
 	s = planetest.New(o)
 	srv := httptest.NewServer(s)
@@ -76,7 +77,7 @@ func must(t *testing.T, method, url, body string) reply {
 
 func TestHabits(t *testing.T) {
 	t.Parallel()
-	s, p, at := open(t, planetest.Options{})
+	s, p, at := open(t)
 	id := addItem(t, s, p, "t", "<p>d</p>")
 	project := at + "/api/v1/workspaces/acme/projects/" + p + "/"
 	item := project + "work-items/" + id + "/"
@@ -123,7 +124,7 @@ func TestHabits(t *testing.T) {
 // The name that the web page uses for the field is ignored, without a word.
 func TestStateIDIsIgnored(t *testing.T) {
 	t.Parallel()
-	s, p, at := open(t, planetest.Options{})
+	s, p, at := open(t)
 	id := addItem(t, s, p, "t", "d")
 	item := at + "/api/v1/workspaces/acme/projects/" + p + "/work-items/" + id + "/"
 	done := s.States(p)[2].ID
@@ -139,7 +140,7 @@ func TestStateIDIsIgnored(t *testing.T) {
 
 func TestPages(t *testing.T) {
 	t.Parallel()
-	s, p, at := open(t, planetest.Options{})
+	s, p, at := open(t)
 	for n := range 5 {
 		addItem(t, s, p, fmt.Sprint(n), "d")
 	}
@@ -193,7 +194,7 @@ func TestFaults(t *testing.T) {
 // A connection that is held ends with the server, and holds up nobody else.
 func TestHeldConnectionEndsWithTheServer(t *testing.T) {
 	t.Parallel()
-	s, _, at := open(t, planetest.Options{})
+	s, _, at := open(t)
 	s.SetFaults(planetest.Faults{Hold: time.Hour})
 	s.Fail(planetest.Held)
 	held := make(chan error)

@@ -21,7 +21,7 @@ func updated(t *testing.T, item string) string {
 // second has no webhook.
 func TestWhatIsSavedIsUpdated(t *testing.T) {
 	t.Parallel()
-	s, p, at := open(t, planetest.Options{})
+	s, p, at := open(t)
 	calls := receive(t, s, nil)
 	id := addItem(t, s, p, "t", "d")
 	next(t, calls)
@@ -77,7 +77,7 @@ func TestADragIsSavedTwice(t *testing.T) {
 // Webhooks show an item whole.
 func TestWebhooksAreWhole(t *testing.T) {
 	t.Parallel()
-	s, p, _ := open(t, planetest.Options{})
+	s, p, _ := open(t)
 	calls := receive(t, s, nil)
 	addItem(t, s, p, "t", "<p>a <b>d</b></p>")
 	data := next(t, calls).body.Data
@@ -97,7 +97,7 @@ func TestWebhooksAreWhole(t *testing.T) {
 // A column is removed where nothing stands, but the one where items are made; new ones stand behind the others.
 func TestColumnsAreKept(t *testing.T) {
 	t.Parallel()
-	s, p, at := open(t, planetest.Options{})
+	s, p, at := open(t)
 	states := at + "/api/v1/workspaces/acme/projects/" + p + "/states/"
 	id := addItem(t, s, p, "t", "d")
 	require.NoError(t, s.Move(id, "Done"))
@@ -129,7 +129,7 @@ func names(states []planetest.State) (out []string) {
 // alone.
 func TestProjectsAndTheirItems(t *testing.T) {
 	t.Parallel()
-	s, p, at := open(t, planetest.Options{})
+	s, p, at := open(t)
 	id := addItem(t, s, p, "t", "d")
 	project := func(id string) string { return at + "/api/v1/workspaces/acme/projects/" + id + "/" }
 	other := s.AddProject("SHP", "Backlog")
@@ -148,7 +148,7 @@ func TestProjectsAndTheirItems(t *testing.T) {
 // The people of the workspace are described to each of them, whatever the role in a project.
 func TestMembersAreListedToMembers(t *testing.T) {
 	t.Parallel()
-	s, p, at := open(t, planetest.Options{})
+	s, p, at := open(t)
 	s.SetRole(p, bot, planetest.Guest)
 	s.AddMember(planetest.Member{ID: "a", Name: "Ann", Email: "ann@example.org", Role: planetest.Normal})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+"/api/v1/workspaces/acme/members/", http.NoBody)
