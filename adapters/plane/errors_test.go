@@ -63,7 +63,7 @@ func TestASuccessThatIsNotPlanes(t *testing.T) {
 				return
 			}
 			_, _ = w.Write([]byte(text))
-		}), nil)
+		}))
 		_, comment := c.AddComment(t.Context(), tracker.NewComment{ProjectID: projectID, ItemID: itemID, Key: "k", Body: "b"})
 		set := c.SetStatus(t.Context(), projectID, itemID, stage.StatusDone)
 		_, relations := c.BlockedBy(t.Context(), projectID, itemID)
@@ -77,7 +77,7 @@ func TestASuccessThatIsNotPlanes(t *testing.T) {
 // Only Plane itself can say that it has no relations: then nothing waits for them.
 func TestAProxysPageIsNoLackOfRelations(t *testing.T) {
 	t.Parallel()
-	c := clientOf(t, http.NotFoundHandler(), nil)
+	c := clientOf(t, http.NotFoundHandler())
 	_, err := c.BlockedBy(t.Context(), projectID, itemID)
 	require.Error(t, err)
 	require.NotErrorIs(t, err, tracker.ErrNoRelations)

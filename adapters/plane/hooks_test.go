@@ -33,7 +33,7 @@ func passes(c *plane.Client, h http.Header, body []byte) bool {
 // the time of the later move; what the column means is found without a call, by its name or in memory.
 func TestDecodeWithoutACall(t *testing.T) {
 	t.Parallel()
-	c, s := setup(t, nil)
+	c, s := setup(t)
 	stop := func(shown string) []byte {
 		return []byte(`{"event":"issue","action":"updated","data":{"id":"` + itemID + `","project":"` + projectID + `","updated_at":"2031-02-03T04:05:06Z","state":` + shown + `},
 			"activity":{"field":"state_id","new_value":"s-stop","actor":{"id":"` + kim + `"}}}`)
@@ -92,7 +92,7 @@ func TestSignature(t *testing.T) {
 
 func TestDecode(t *testing.T) {
 	t.Parallel()
-	c, _ := setup(t, nil)
+	c, _ := setup(t)
 	hook := func(kind, event string, change func(*tracker.Hook)) tracker.Hook {
 		h := tracker.Hook{Kind: kind, Event: event, ProjectID: projectID, ItemID: itemID, ActorID: kim}
 		if change != nil {
@@ -161,7 +161,7 @@ func TestDecode(t *testing.T) {
 // Our own changes come back as webhooks, and are known as our own.
 func TestFeedback(t *testing.T) {
 	t.Parallel()
-	c, board := setup(t, nil)
+	c, board := setup(t)
 	require.NoError(t, c.Identify(t.Context()))
 	got := make(chan tracker.Hook, 20)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -53,7 +53,7 @@ func TestIdentifyWithoutARole(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, own)
 
-	c, board := setup(t, nil)
+	c, board := setup(t)
 	board.Fail(planetest.None, planetest.TooMany) // the second token meets it
 	require.Error(t, c.Identify(t.Context()))
 	_, err = c.Own(bot)

@@ -17,11 +17,10 @@ func TestServerWithoutALog(t *testing.T) {
 	t.Parallel()
 	board := planetest.New(planetest.Options{Tokens: map[string]string{botToken: bot}, NoLog: true})
 	t.Cleanup(board.Close)
-	c := clientOf(t, board, nil)
+	c := clientOf(t, board)
 	p := board.AddProject("GPX", planetest.StandardStates()...)
-	id, err := board.AddItem(p, "t", "d")
-	require.NoError(t, err)
-	_, err = c.LastMove(t.Context(), p, id)
+	id := addItem(t, board, p)
+	_, err := c.LastMove(t.Context(), p, id)
 	require.ErrorIs(t, err, tracker.ErrNoLog)
 	board.Fail(planetest.ErrorBefore, planetest.ErrorBefore, planetest.ErrorBefore)
 	_, err = c.LastMove(t.Context(), p, id)
@@ -32,10 +31,9 @@ func TestServerWithoutALog(t *testing.T) {
 // The newest move is found on whatever page it is.
 func TestLongLog(t *testing.T) {
 	t.Parallel()
-	c, board := setup(t, nil)
+	c, board := setup(t)
 	p := board.AddProject("GPX", planetest.StandardStates()...)
-	id, err := board.AddItem(p, "t", "d")
-	require.NoError(t, err)
+	id := addItem(t, board, p)
 	for range 60 { // each move is two entries
 		require.NoError(t, board.MoveAs("ann", id, "In Review"))
 		require.NoError(t, board.MoveAs(bot, id, "Analysis"))
@@ -52,7 +50,7 @@ func TestLongLog(t *testing.T) {
 // that says so, and nobody is taken for anybody.
 func TestMembers(t *testing.T) {
 	t.Parallel()
-	c, board := setup(t, nil)
+	c, board := setup(t)
 	for role, want := range map[int]string{5: "guest", 15: "member", 20: "admin", 7: ""} {
 		board.AddMember(planetest.Member{ID: want, Role: role})
 	}
@@ -61,7 +59,7 @@ func TestMembers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, p.Role)
 	}
-	other, server := setup(t, nil)
+	other, server := setup(t)
 	server.Fail(planetest.Denied)
 	_, err := other.Person(t.Context(), "", "kim")
 	require.Error(t, err)

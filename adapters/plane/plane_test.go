@@ -30,7 +30,7 @@ const (
 	secret        = "plane_wh_of_the_test"
 )
 
-func setup(t *testing.T, change func(*plane.Options)) (*plane.Client, *planetest.Server) {
+func setup(t *testing.T, change ...func(*plane.Options)) (*plane.Client, *planetest.Server) {
 	t.Helper()
 	board := planetest.New(planetest.Options{Tokens: map[string]string{botToken: bot, reviewerToken: reviewer}, Secret: secret})
 	srv := httptest.NewServer(board)
@@ -38,13 +38,29 @@ func setup(t *testing.T, change func(*plane.Options)) (*plane.Client, *planetest
 		BaseURL: srv.URL, Workspace: "acme", Token: botToken, RoleTokens: map[stage.Role]string{stage.Reviewer: reviewerToken}, Secrets: signature.Of(secret),
 		HTTPClient: &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
-	if change != nil {
-		change(&o)
+	for _, f := range change {
+		f(&o)
 	}
 	c, err := plane.New(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { board.Close(); srv.Close() })
 	return c, board
+}
+
+// failure is the error of a call that Plane, or what stands in front of it, has refused.
+func failure(t *testing.T, err error) *plane.Error {
+	t.Helper()
+	var e *plane.Error
+	require.ErrorAs(t, err, &e)
+	return e
+}
+
+// addItem makes a card in a project of the board.
+func addItem(t *testing.T, board *planetest.Server, project string) string {
+	t.Helper()
+	id, err := board.AddItem(project, "t", "d")
+	require.NoError(t, err)
+	return id
 }
 
 func names(statuses []stage.Status) []string {
@@ -90,10 +106,9 @@ func TestConformance(t *testing.T) {
 
 func TestRolesCommentWithTheirOwnToken(t *testing.T) {
 	t.Parallel()
-	c, board := setup(t, nil)
+	c, board := setup(t)
 	p := board.AddProject("GPX", "Backlog")
-	id, err := board.AddItem(p, "t", "d")
-	require.NoError(t, err)
+	id := addItem(t, board, p)
 	for role, want := range map[stage.Role]string{stage.Reviewer: reviewer, stage.Tester: bot, "": bot} {
 		_, err := c.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Author: role, Key: string(role), Body: "x"})
 		require.NoError(t, err)
@@ -111,14 +126,12 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			c, board := setup(t, hasty)
 			p := board.AddProject("GPX", planetest.StandardStates()...)
-			id, err := board.AddItem(p, "t", "d")
-			require.NoError(t, err)
+			id := addItem(t, board, p)
 			n := tracker.NewComment{ProjectID: p, ItemID: id, Key: "1/1/1", Body: "once"}
 			board.SetFaults(planetest.Faults{Hold: time.Millisecond})
 			board.Fail(fault, fault, fault) // more than is tried at once
-			_, err = c.AddComment(t.Context(), n)
-			var e *plane.Error
-			require.ErrorAs(t, err, &e)
+			_, err := c.AddComment(t.Context(), n)
+			e := failure(t, err)
 			require.True(t, e.Retryable())
 			require.Equal(t, after, e.RetryAfter())
 			board.Fail()
@@ -136,13 +149,11 @@ func TestTimeOut(t *testing.T) {
 	t.Parallel()
 	c, board := setup(t, func(o *plane.Options) { o.HTTPClient.Timeout = 50 * time.Millisecond })
 	p := board.AddProject("GPX", "Backlog")
-	id, err := board.AddItem(p, "t", "d")
-	require.NoError(t, err)
+	id := addItem(t, board, p)
 	board.SetFaults(planetest.Faults{Hold: time.Hour})
 	board.Fail(planetest.Held)
-	_, err = c.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Body: "x"})
-	var e *plane.Error
-	require.ErrorAs(t, err, &e)
+	_, err := c.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Body: "x"})
+	e := failure(t, err)
 	require.True(t, e.Retryable())
 	require.NotContains(t, err.Error(), "http://", "no address in an error")
 }
@@ -152,11 +163,10 @@ func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	board := planetest.New(planetest.Options{Tokens: map[string]string{botToken: bot, reviewerToken: reviewer}, RateLimit: 1})
 	defer board.Close()
-	c := clientOf(t, board, nil)
+	c := clientOf(t, board)
 	require.NoError(t, c.Identify(t.Context()))
 	err := c.Identify(t.Context())
-	var e *plane.Error
-	require.ErrorAs(t, err, &e)
+	e := failure(t, err)
 	require.True(t, e.Retryable())
 	require.Greater(t, e.RetryAfter(), time.Duration(0))
 	require.LessOrEqual(t, e.RetryAfter(), time.Minute+time.Second)
@@ -165,12 +175,11 @@ func TestRateLimit(t *testing.T) {
 // A single failure is overcome at once where that is safe.
 func TestSafeCallsAreTriedAgain(t *testing.T) {
 	t.Parallel()
-	c, board := setup(t, nil)
+	c, board := setup(t)
 	p := board.AddProject("GPX", planetest.StandardStates()...)
-	id, err := board.AddItem(p, "t", "d")
-	require.NoError(t, err)
+	id := addItem(t, board, p)
 	board.Fail(planetest.Dropped, planetest.ErrorBefore)
-	_, err = c.Item(t.Context(), p, id)
+	_, err := c.Item(t.Context(), p, id)
 	require.NoError(t, err)
 	require.NoError(t, c.SetStatus(t.Context(), p, id, stage.StatusDone))
 	board.Fail(planetest.ErrorBefore)
@@ -180,7 +189,7 @@ func TestSafeCallsAreTriedAgain(t *testing.T) {
 
 func TestAnswersThatAreFinal(t *testing.T) {
 	t.Parallel()
-	c, board := setup(t, nil)
+	c, board := setup(t)
 	p := board.AddProject("GPX", "Backlog")
 	wrong, _ := setup(t, func(o *plane.Options) { o.Token = "wrong" })
 	for name, err := range map[string]error{
@@ -209,8 +218,7 @@ func TestRedirectsAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	err = c.Identify(t.Context())
 	require.ErrorContains(t, err, "elsewhere.example.org")
-	var e *plane.Error
-	require.ErrorAs(t, err, &e)
+	e := failure(t, err)
 	require.False(t, e.Retryable())
 }
 
@@ -219,8 +227,7 @@ func TestUnreachable(t *testing.T) {
 	c, err := plane.New(plane.Options{BaseURL: "http://127.0.0.1:1", Workspace: "acme", Token: "x"})
 	require.NoError(t, err)
 	err = c.Identify(t.Context())
-	var e *plane.Error
-	require.ErrorAs(t, err, &e)
+	e := failure(t, err)
 	require.True(t, e.Retryable())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -233,8 +240,7 @@ func TestColumnsAreLookedUpAgain(t *testing.T) {
 	now := time.Now()
 	c, board := setup(t, func(o *plane.Options) { o.Now = func() time.Time { return now } })
 	p := board.AddProject("GPX", "Backlog", "In Progress")
-	id, err := board.AddItem(p, "t", "d")
-	require.NoError(t, err)
+	id := addItem(t, board, p)
 	require.ErrorIs(t, c.SetStatus(t.Context(), p, id, stage.StatusBlocked), tracker.ErrNoStatus)
 	cols, err := c.Columns(t.Context(), p)
 	require.NoError(t, err)

@@ -73,14 +73,14 @@ func TestWebhooksOfOneCardAreOneRead(t *testing.T) {
 // An id that is none is refused at the door, and is not found where it is met all the same.
 func TestIDsOfWebhooks(t *testing.T) {
 	t.Parallel()
-	c, _ := setup(t, nil)
+	c, _ := setup(t)
 	for _, id := range []string{"x", "../" + itemID, itemID + "0", strings.Repeat("9", 300)} {
 		_, err := c.Decode("", fmt.Appendf(nil, `{"event":"issue","action":"updated","data":{"id":%q,"project":%q}}`, id, projectID))
 		require.ErrorContains(t, err, "is no UUID", id)
 		_, err = c.Decode("", fmt.Appendf(nil, `{"event":"issue","action":"updated","data":{"id":%q,"project":%q}}`, itemID, id))
 		require.ErrorContains(t, err, "is no UUID", id)
 	}
-	answering, s := setup(t, nil)
+	answering, s := setup(t)
 	p := s.AddProject("REA", "Backlog")
 	_, err := answering.Item(t.Context(), p, "no-id")
 	require.ErrorIs(t, err, tracker.ErrNotFound)

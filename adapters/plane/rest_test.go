@@ -95,10 +95,10 @@ func replay(t *testing.T, answers map[string]answer) (*plane.Client, *recorded) 
 	for what, a := range answers {
 		s.answers[what] = a
 	}
-	return clientOf(t, s, nil), s
+	return clientOf(t, s), s
 }
 
-func clientOf(t *testing.T, h http.Handler, change func(*plane.Options)) *plane.Client {
+func clientOf(t *testing.T, h http.Handler, change ...func(*plane.Options)) *plane.Client {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
@@ -106,8 +106,8 @@ func clientOf(t *testing.T, h http.Handler, change func(*plane.Options)) *plane.
 		BaseURL: srv.URL + "/", Workspace: "acme", Token: botToken, RoleTokens: map[stage.Role]string{stage.Reviewer: reviewerToken},
 		HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
 	}
-	if change != nil {
-		change(&o)
+	for _, f := range change {
+		f(&o)
 	}
 	c, err := plane.New(o)
 	require.NoError(t, err)
@@ -262,8 +262,7 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 		c, _ := replay(t, map[string]answer{"GET " + atItem: {text: text}})
 		_, err := c.Item(t.Context(), projectID, itemID)
 		require.ErrorContains(t, err, "cannot be read", text)
-		var e *plane.Error
-		require.ErrorAs(t, err, &e)
+		e := failure(t, err)
 		require.True(t, e.Retryable(), "it is a page of something in front of Plane: %q", text)
 	}
 	for _, text := range []string{"null", "{}"} { // what can be read and says nothing

@@ -203,12 +203,11 @@ func TestOneAccountForBoth(t *testing.T) {
 // Every comment of the service's carries its mark, also one without a key.
 func TestOwnCommentsAreMarked(t *testing.T) {
 	t.Parallel()
-	c, board := setup(t, nil)
+	c, board := setup(t)
 	p := board.AddProject("GPX", "Backlog")
-	id, err := board.AddItem(p, "t", "d")
-	require.NoError(t, err)
+	id := addItem(t, board, p)
 	for n := range 2 {
-		_, err = c.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Key: strings.Repeat("k", n), Body: "ours"})
+		_, err := c.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Key: strings.Repeat("k", n), Body: "ours"})
 		require.NoError(t, err)
 		require.NoError(t, board.SayAs(bot, id, fmt.Sprint("a person's ", n)))
 	}

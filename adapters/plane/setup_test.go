@@ -15,7 +15,7 @@ import (
 // known is read again then.
 func TestAddColumn(t *testing.T) {
 	t.Parallel()
-	c, board := setup(t, nil)
+	c, board := setup(t)
 	p := board.AddProject("GPX", "Backlog")
 	columns, err := c.Columns(t.Context(), p)
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestAddColumn(t *testing.T) {
 
 func TestProjects(t *testing.T) {
 	t.Parallel()
-	c, board := setup(t, nil)
+	c, board := setup(t)
 	list, err := c.Projects(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, list)

@@ -17,11 +17,10 @@ import (
 // board is still taken for known.
 func TestColumnMadeAnew(t *testing.T) {
 	t.Parallel()
-	c, board := setup(t, nil)
+	c, board := setup(t)
 	p := board.AddProject("GPX", "Backlog", "Done")
-	id, err := board.AddItem(p, "t", "d")
-	require.NoError(t, err)
-	_, err = c.Item(t.Context(), p, id)
+	id := addItem(t, board, p)
+	_, err := c.Item(t.Context(), p, id)
 	require.NoError(t, err)
 	require.NoError(t, board.RemoveState(p, "Done"))
 	board.AddState(p, "done")
@@ -39,10 +38,9 @@ func TestColumnMadeAnew(t *testing.T) {
 // nothing is written to the board.
 func TestConfirmDeployFailsClosed(t *testing.T) {
 	t.Parallel()
-	c, board := setup(t, nil)
+	c, board := setup(t)
 	p := board.AddProject("GPX", "Backlog", "In Progress", "In Review", "Awaiting Deploy", "Confirm  Deploy", "Done")
-	id, err := board.AddItem(p, "t", "d")
-	require.NoError(t, err)
+	id := addItem(t, board, p)
 	require.ErrorIs(t, c.SetStatus(t.Context(), p, id, stage.StatusConfirmDeploy), tracker.ErrNoStatus)
 	require.Empty(t, board.Changes())
 	cols, err := c.Columns(t.Context(), p)
@@ -102,8 +100,7 @@ func TestUnreadableColumns(t *testing.T) {
 	configured := map[stage.Status]string{stage.StatusDone: "id-done", stage.StatusConfirmDeploy: "id-confirm"}
 	c, board := setup(t, func(o *plane.Options) { o.Now, o.States = func() time.Time { return now }, configured })
 	p := board.AddProject("GPX", planetest.StandardStates()...)
-	id, err := board.AddItem(p, "t", "d")
-	require.NoError(t, err)
+	id := addItem(t, board, p)
 	outage := []planetest.Fault{planetest.Dropped, planetest.Dropped, planetest.Dropped} // one call and its retries
 	for _, status := range []stage.Status{stage.StatusConfirmDeploy, stage.StatusBlocked} {
 		board.Fail(append(outage, outage...)...)
