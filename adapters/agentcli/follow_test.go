@@ -63,7 +63,7 @@ echo '{"type":"result","text":"Done.","session":"s-1"}'`)
 	require.Equal(t, want, steps(t, r, c))
 	touch(t, c, "go")
 	res := <-ended
-	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+	succeeded(t, res)
 	require.Equal(t, "Done.", res.Summary)
 	require.Equal(t, "s-1", res.SessionID)
 	require.Equal(t, work.Usage{Model: "m1", Output: 5, MicroUSD: 500_000}, res.Usage)

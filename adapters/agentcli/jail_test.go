@@ -76,7 +76,7 @@ echo done`)
 		c.Jail.Read = append(c.Jail.Read, filepath.Dir(strings.Trim(c.Agent.Use, "'"))) // the script is not the image's
 	}
 	res := r.Run(t.Context(), c)
-	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+	succeeded(t, res)
 	require.FileExists(t, filepath.Join(c.Dir, "here"))
 	text, err := r.Report(t.Context(), c)
 	require.NoError(t, err)
@@ -156,7 +156,7 @@ CGO_ENABLED=0 go test -vet=off .`,
 			c := command(t, "set -e; PATH=/usr/bin:$PATH\n"+body+"\necho done")
 			c.Agent.Timeout = 5 * time.Minute
 			res := r.Run(t.Context(), c)
-			require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+			succeeded(t, res)
 		})
 	}
 }

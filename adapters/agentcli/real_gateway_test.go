@@ -49,7 +49,7 @@ func TestRealAgentsBehindTheGateway(t *testing.T) {
 				outcome := "failed"
 				defer func() { done.add(tool, outcome) }()
 				_, _, res := r.run(t, &box, work.Agent{Use: tool, Model: model, Timeout: 4 * time.Minute}, "Build it.")
-				require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+				succeeded(t, res)
 				require.NotNil(t, res.Measured)
 				require.False(t, res.Measured.Estimated)
 				require.EqualValues(t, 12000, res.Usage.CacheRead, "four turns")

@@ -254,7 +254,7 @@ func (r reality) whole(t *testing.T, box *work.Box, tool realTool) {
 		agent.Model, model = tool.told, tool.told[strings.LastIndex(tool.told, "/")+1:]
 	}
 	runner, c, res := r.run(t, box, agent, "Build it.")
-	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+	succeeded(t, res)
 	require.Equal(t, "All is written.", res.Summary)
 	keepOutput(t, tool.name+"_works.jsonl", res)
 	require.NotEmpty(t, res.SessionID)

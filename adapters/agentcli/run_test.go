@@ -48,6 +48,12 @@ func options(dir string) agentcli.Options {
 	}
 }
 
+// succeeded requires a run to have ended well.
+func succeeded(t testing.TB, res work.Result) {
+	t.Helper()
+	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+}
+
 func newRunner(t testing.TB, change ...func(*agentcli.Options)) *agentcli.Runner {
 	t.Helper()
 	o := options(t.TempDir())
@@ -88,7 +94,7 @@ func TestRunOK(t *testing.T) {
 	c := command(t, `read line; cat >rest; pwd >where
 echo '{"type":"result","subtype":"success","is_error":false,"result":"'"$line $SIGNALBOX_ROLE $SIGNALBOX_STAGE $SIGNALBOX_RUN $SIGNALBOX_SHA"'","session_id":"s","total_cost_usd":0.01,"usage":{"input_tokens":3,"output_tokens":4}}'`)
 	res := r.Run(t.Context(), c)
-	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+	succeeded(t, res)
 	require.Equal(t, "Build it. developer development 3 abc", res.Summary)
 	require.EqualValues(t, 10000, res.Usage.MicroUSD)
 	require.Equal(t, "s", res.SessionID)
@@ -145,7 +151,7 @@ func TestReport(t *testing.T) {
 		c := command(t, body)
 		c.Role, c.Report, c.Prompt = stage.Reviewer, "review.md", "Write to {report}, and read {report}."
 		res := r.Run(t.Context(), c)
-		require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+		succeeded(t, res)
 		return r.Report(t.Context(), c)
 	}
 	text, err := report(`read line; [ "$line" = "Write to $SIGNALBOX_REPORT, and read $SIGNALBOX_REPORT." ] && echo fine >"$SIGNALBOX_REPORT"; echo done`)
@@ -281,7 +287,7 @@ func TestPrices(t *testing.T) {
 	c := command(t, "")
 	c.Agent.Use = "c"
 	res := r.Run(t.Context(), c)
-	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+	succeeded(t, res)
 	require.EqualValues(t, 2_000_000+5_000_000+100_000, res.Usage.MicroUSD)
 }
 
@@ -306,7 +312,7 @@ func TestLogIsBounded(t *testing.T) {
 echo first; i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done
 echo '{"type":"result","subtype":"success","result":"end"}'`)
 	res := newRunner(t).Run(t.Context(), c)
-	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+	succeeded(t, res)
 	require.Equal(t, "end", res.Summary)
 	body := contents(t, res.LogPath)
 	require.LessOrEqual(t, len(body), 4096)

@@ -26,7 +26,7 @@ func TestSecretsStayInside(t *testing.T) {
 		echo "value: $OPENAI_API_KEY" >"$SIGNALBOX_REPORT"; printf "x$OPENAI_API_KEY" | base64 >&2`)
 	c.Report = "report.md"
 	res := r.Run(t.Context(), c)
-	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+	succeeded(t, res)
 	require.Equal(t, "it is ********************", res.Summary, "it is escaped in the log")
 	errs := contents(t, strings.TrimSuffix(res.LogPath, ".out")+".err")
 	require.Equal(t, "401 for ********************\neH**************************\n", string(errs))

@@ -74,7 +74,7 @@ func TestSessionIsGoneOnWith(t *testing.T) {
 			require.DirExists(t, kept)
 			c.Attempt++
 			res := attempt(t, r, c, "")
-			require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+			succeeded(t, res)
 			require.Equal(t, "--resume="+session+": attempt 1 "+session+".jsonl notes.jsonl Your session was interru", res.Summary)
 			require.NoDirExists(t, kept, "it has finished")
 			c.Attempt++
@@ -103,7 +103,7 @@ func TestSessionIsOfOneRun(t *testing.T) {
 			}
 			c.Attempt++
 			res := attempt(t, r, c, "")
-			require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+			succeeded(t, res)
 			require.NotContains(t, res.Summary, "attempt")
 			require.Contains(t, res.Summary, "Build it.")
 			if name != "another task" {
@@ -120,7 +120,7 @@ func TestSessionIsLost(t *testing.T) {
 	interrupted(t, r, c)
 	c.Attempt++
 	res := attempt(t, r, c, `case "$1" in --resume=*) echo '{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["No conversation found with session ID: x"]}'; exit 1;; esac`)
-	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
+	succeeded(t, res)
 	require.Contains(t, res.Summary, "Build it.")
 }
 

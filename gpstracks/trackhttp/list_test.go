@@ -44,7 +44,7 @@ func TestList(t *testing.T) {
 	}, gpstracks.Track{Source: "club", Lines: orb.MultiLineString{{{-0.00001, -0.5}, {7, 46}}}})
 	w := r.get("?bbox=7,45,8,47&zoom=20")
 	require.Equal(t, http.StatusOK, w.Code)
-	require.Equal(t, "application/geo+json", w.Header().Get("Content-Type"))
+	has(t, w, "Content-Type", "application/geo+json")
 	body := w.Body.String()
 	require.Contains(t, body, `"coordinates":[[[7.12346,46],[7.2,46.1],[7.3,46.00001]],[[7.5,46.5],[7.6,46.5]]]`)
 	require.Contains(t, body, `"coordinates":[[-0.00001,-0.5],[7,46]]`)
@@ -298,7 +298,7 @@ func TestHealth(t *testing.T) {
 			"finished_at": "2026-03-04T05:07:07Z", "inserted": 4, "updated": 0, "duplicates": 0, "rejected": 3,
 			"rejected_for": {"one_point": 2, "gaps": 1}, "changed_for": {}}},
 		{"name": "club", "enabled": false, "decision": "proposed", "last_run": null}]}`, w.Body.String())
-	require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
+	has(t, w, "Cache-Control", "no-store")
 }
 
 func TestCORS(t *testing.T) {
@@ -363,8 +363,8 @@ func TestListIsKept(t *testing.T) {
 	tags := map[string]string{}
 	for _, coding := range []string{"", "gzip", "br"} {
 		w := r.get(path, "Accept-Encoding", coding)
-		require.Equal(t, "public, no-cache", w.Header().Get("Cache-Control"))
-		require.Equal(t, "Accept-Encoding", w.Header().Get("Vary"))
+		has(t, w, "Cache-Control", "public, no-cache")
+		has(t, w, "Vary", "Accept-Encoding")
 		require.Equal(t, coding, w.Header().Get("Content-Encoding"))
 		tags[w.Header().Get("ETag")] = coding
 		if coding != "" {

@@ -173,7 +173,7 @@ func TestStyle(t *testing.T) {
 	ridge.Attribution = "<them>"
 	r.put(ridge)
 	w := r.get("/style.json")
-	require.Equal(t, "application/json", w.Header().Get("Content-Type"))
+	has(t, w, "Content-Type", "application/json")
 	require.NotEmpty(t, w.Header().Get("ETag"))
 	var style struct {
 		Version int

@@ -98,6 +98,12 @@ func (r *rig) problem(w *httptest.ResponseRecorder, status int) trackhttp.Proble
 	return p
 }
 
+// has requires a header of an answer to be so.
+func has(t *testing.T, w *httptest.ResponseRecorder, name, want string) {
+	t.Helper()
+	require.Equal(t, want, w.Header().Get(name))
+}
+
 func expanded(t *testing.T, coding string, b []byte) []byte {
 	t.Helper()
 	if coding == "gzip" {

@@ -9,12 +9,16 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/allowance"
 )
 
+// meter is a new one, and the moment at which it begins.
+func meter() (*allowance.Meter, time.Time) {
+	return &allowance.Meter{Window: time.Minute, Slack: time.Second, Settling: 2 * time.Second}, time.Date(2031, 5, 4, 8, 0, 0, 0, time.UTC)
+}
+
 // A process that begins anew sends one request, whose answer says what the one before it has spent: nothing is refused
 // that words still have room for. Without an answer another is sent in a while.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2031, 5, 4, 8, 0, 0, 0, time.UTC)
-	m := &allowance.Meter{Window: time.Minute, Slack: time.Second, Settling: 2 * time.Second}
+	m, now := meter()
 	require.Zero(t, m.Turn(allowance.Event, now))
 	first := m.Send(allowance.Event, now)
 	for _, c := range allowance.Classes() {
@@ -38,8 +42,7 @@ func TestRestart(t *testing.T) {
 // A destination that never says what remains is not metered, but for the first request.
 func TestNothingIsSaid(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2031, 5, 4, 8, 0, 0, 0, time.UTC)
-	m := &allowance.Meter{Window: time.Minute, Slack: time.Second, Settling: 2 * time.Second}
+	m, now := meter()
 	m.Answered(m.Send(allowance.Word, now), 0, -1, now)
 	for range 200 {
 		require.Zero(t, m.Turn(allowance.Retry, now))
@@ -51,8 +54,7 @@ func TestNothingIsSaid(t *testing.T) {
 func TestAnswerComesLate(t *testing.T) {
 	t.Parallel()
 	for _, others := range []int{0, 5} {
-		now := time.Date(2031, 5, 4, 8, 0, 0, 0, time.UTC)
-		m := &allowance.Meter{Window: time.Minute, Slack: time.Second, Settling: 2 * time.Second}
+		m, now := meter()
 		m.Answered(m.Send(allowance.Event, now), 60, 59-others, now)
 		late := m.Send(allowance.Event, now)
 		for i := range 40 {
@@ -70,8 +72,7 @@ func TestAnswerComesLate(t *testing.T) {
 // Each of many that wait is told when there is room for it, and not all of them when there is room for one.
 func TestManyWait(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2031, 5, 4, 8, 0, 0, 0, time.UTC)
-	m := &allowance.Meter{Window: time.Minute, Slack: time.Second, Settling: 2 * time.Second}
+	m, now := meter()
 	m.Answered(m.Send(allowance.Event, now), 60, 59, now)
 	due, looks, sent, began := make([]time.Time, 500), 0, 0, now
 	for i := range due {

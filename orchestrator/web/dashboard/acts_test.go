@@ -137,7 +137,7 @@ func TestRetry(t *testing.T) {
 		w.Settle(time.Minute)
 		require.Len(w, w.Place.Runs(), before+1)
 		require.Equal(w, []task.Act{{Act: task.ActRetry, By: admin.OperatorBy(stage.ViaDashboard)}}, w.acts())
-		require.Contains(w, plain(w.get("/tasks/1").body), "asked for: retry by admin (dashboard, token)")
+		w.shows("/tasks/1", "asked for: retry by admin (dashboard, token)")
 	})
 }
 
@@ -145,10 +145,10 @@ func TestStop(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.card(project, "x")
 		require.Contains(w, w.get("/tasks/1").body, `href="../tasks/1/stop"`)
-		require.Contains(w, plain(w.get("/tasks/1/stop").body), "Stop APP-1?")
+		w.shows("/tasks/1/stop", "Stop APP-1?")
 		require.Equal(w, http.StatusSeeOther, w.post("/tasks/1/stop", right()).status)
 		w.Settle(time.Minute)
-		require.Contains(w, plain(w.get("/tasks/1").body), "cancelled The task is cancelled.")
+		w.shows("/tasks/1", "cancelled The task is cancelled.")
 		require.Equal(w, []task.Act{{Act: task.ActStop, By: admin.OperatorBy(stage.ViaDashboard)}}, w.acts())
 		require.NotContains(w, w.get("/tasks/1").body, `href="../tasks/1/stop"`, "a task that has ended cannot be stopped")
 		a := w.post("/tasks/1/stop", right())
@@ -167,7 +167,7 @@ func TestStop(t *testing.T) {
 func TestUnfreeze(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		require.NoError(w, w.gate.Freeze(context.Background(), repo, 0, "task 7 is degraded"))
-		require.Contains(w, plain(w.get("/repos").body), "frozen task 7 is degraded for")
+		w.shows("/repos", "frozen task 7 is degraded for")
 		require.Contains(w, w.get("/repos/unfreeze?repo="+repo).body, `<a href="../tasks/7">task 7</a> is degraded`)
 		a := w.post("/repos/unfreeze", right("repo", repo))
 		require.Equal(w, "../repos?said=unfrozen", a.header.Get("Location"))
@@ -176,7 +176,7 @@ func TestUnfreeze(t *testing.T) {
 		require.Equal(w, http.StatusNotFound, w.post("/repos/unfreeze", right("repo", "no/such")).status)
 		require.Len(w, w.acts(), 2, "what was asked for in vain was asked for")
 		require.Equal(w, task.Act{Act: task.ActUnfreeze, By: admin.OperatorBy(stage.ViaDashboard), Repo: repo}, w.acts()[0])
-		require.Contains(w, plain(w.get("/journal").body), "asked for: unfreeze acme/app by admin (dashboard, token)")
+		w.shows("/journal", "asked for: unfreeze acme/app by admin (dashboard, token)")
 	})
 	inWorld(t, func(o *dashboard.Options) { o.Unfreeze = nil }, func(w *world) {
 		a := w.post("/repos/unfreeze", right("repo", repo))
@@ -192,13 +192,13 @@ func TestResume(t *testing.T) {
 		require.NoError(w, w.Store.Commit(context.Background(), task.Commit{Pauses: []task.Pause{pause}}))
 		require.Regexp(w, `Paused agents 1 .* claude opus paused its vendor has no such model\. Name another model under agents in the registry and reload it\. no <model> .* is tried .* 0 Resume…`, plain(w.get("/queue").body))
 		require.Contains(w, w.get("/queue").body, `href="./agents/resume?agent=claude"`)
-		require.Contains(w, plain(w.get("/agents/resume?agent=claude").body), "Resume claude?")
+		w.shows("/agents/resume?agent=claude", "Resume claude?")
 		require.Equal(w, http.StatusUnauthorized, w.post("/agents/resume", url.Values{"agent": {"claude"}}).status)
 		require.Equal(w, "../queue?said=resumed", w.post("/agents/resume", right("agent", "claude")).header.Get("Location"))
 		require.NotContains(w, w.get("/queue").body, "Paused agents")
 		require.Equal(w, "../queue?said=not-paused", w.post("/agents/resume", right("agent", "claude")).header.Get("Location"))
 		require.Equal(w, task.Act{Act: task.ActResume, By: admin.OperatorBy(stage.ViaDashboard), Use: "claude"}, w.acts()[0])
-		require.Contains(w, plain(w.get("/journal").body), "asked for: resume claude by admin (dashboard, token)")
+		w.shows("/journal", "asked for: resume claude by admin (dashboard, token)")
 	})
 	inWorld(t, func(o *dashboard.Options) { o.Resume = nil }, func(w *world) {
 		require.Equal(w, http.StatusNotFound, w.get("/agents/resume?agent=claude").status)

@@ -219,6 +219,12 @@ func (w *world) request(method, prefix, path string, form url.Values, header ...
 
 func (w *world) get(path string) answer { w.Helper(); return w.request(http.MethodGet, "", path, nil) }
 
+// shows requires a page to have a text.
+func (w *world) shows(path, text string) {
+	w.Helper()
+	require.Contains(w, plain(w.get(path).body), text)
+}
+
 func handler(t testing.TB, o dashboard.Options) http.Handler {
 	t.Helper()
 	pages, err := dashboard.Handler(o)
