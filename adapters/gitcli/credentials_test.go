@@ -58,8 +58,8 @@ func TestCredentials(t *testing.T) {
 	dir := k.open()
 	commit(t, dir, "a.go", "package a\n")
 	tip := k.take()
-	require.NoError(t, k.g.Push(t.Context(), k.space, tip.SHA, k.remoteHead()))
-	require.NoError(t, k.g.Close(t.Context(), k.space))
+	k.push(tip.SHA, k.remoteHead())
+	k.close()
 	require.Zero(t, foreign.Load())
 	require.GreaterOrEqual(t, seen.Load(), 2*requests.Load(), "the processes behind each request were looked at")
 

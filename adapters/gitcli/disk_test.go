@@ -39,8 +39,7 @@ func (k *kit) maintain(m work.Maintenance, live ...string) {
 // Every replica can clear its own disk; what was not committed there is kept.
 func TestRemainsOnReplicas(t *testing.T) {
 	t.Parallel()
-	_, all := replicas(t, 2)
-	a, b := all[0], all[1]
+	a, b := two(t)
 	head := commit(t, a.open(), "tiles.go", "package tiles\n")
 	a.take()
 	b = b.at(head)
@@ -126,7 +125,7 @@ func TestMaintain(t *testing.T) {
 	run(t, next, "fsck", "--full", "--strict", "--no-dangling")
 	require.Equal(t, "commit", run(t, k.mirror(), "cat-file", "-t", tip), "no ref has it, a checkout may")
 
-	require.NoError(t, k.g.Close(t.Context(), k.space))
+	k.close()
 	require.NoError(t, os.WriteFile(filepath.Join(k.mirror(), "objects", "maintenance.lock"), nil, 0o600))
 	require.NoError(t, os.Chtimes(filepath.Join(k.mirror(), "objects", "maintenance.lock"), old, old))
 	run(t, k.mirror(), "update-ref", "refs/signalbox/left/APP-1/1", "refs/remotes/origin/main")
@@ -175,8 +174,7 @@ func TestMaintainLeft(t *testing.T) {
 // What was handed over and not removed at the end goes a day after.
 func TestMaintainHanded(t *testing.T) {
 	t.Parallel()
-	_, all := replicas(t, 2)
-	a := all[0]
+	a := replicas(t, 1)[0]
 	head := commit(t, a.open(), "tiles.go", "package tiles\n")
 	a.take()
 	ref := "refs/signalbox/APP-1/" + head

@@ -102,6 +102,16 @@ func (k *kit) take() work.Tip {
 	return tip
 }
 
+func (k *kit) push(sha, at string) {
+	k.Helper()
+	require.NoError(k, k.g.Push(k.Context(), k.space, sha, at))
+}
+
+func (k *kit) close() {
+	k.Helper()
+	require.NoError(k, k.g.Close(k.Context(), k.space))
+}
+
 func (k *kit) remoteHead() string {
 	k.Helper()
 	return run(k, k.bare, "rev-parse", k.space.Branch)
@@ -121,9 +131,9 @@ func TestJourney(t *testing.T) {
 
 	begin := k.take()
 	require.False(t, begin.Changed)
-	require.NoError(t, k.g.Push(t.Context(), k.space, begin.SHA, ""))
+	k.push(begin.SHA, "")
 	require.Equal(t, begin.SHA, k.remoteHead())
-	require.NoError(t, k.g.Push(t.Context(), k.space, begin.SHA, ""), "pushing again is a success")
+	k.push(begin.SHA, "") // pushing again is a success
 
 	head := commit(t, dir, "tiles.go", "package tiles\n")
 	write(t, dir, "uncommitted.txt", "x")
@@ -131,7 +141,7 @@ func TestJourney(t *testing.T) {
 	require.Equal(t, head, tip.SHA)
 	require.True(t, tip.Changed)
 	require.NotEmpty(t, tip.Base)
-	require.NoError(t, k.g.Push(t.Context(), k.space, head, begin.SHA))
+	k.push(head, begin.SHA)
 	require.Equal(t, head, k.remoteHead())
 
 	files, err := k.g.Files(t.Context(), k.space, head)
@@ -139,9 +149,9 @@ func TestJourney(t *testing.T) {
 	_, err = fs.Stat(files, "uncommitted.txt")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 
-	require.NoError(t, k.g.Close(t.Context(), k.space))
+	k.close()
 	require.NoDirExists(t, dir)
-	require.NoError(t, k.g.Close(t.Context(), k.space), "closing again is a success")
+	k.close() // closing again is a success
 	dir = k.open()
 	require.Equal(t, head, run(t, dir, "rev-parse", "HEAD"), "the mirror keeps the commits")
 }
@@ -304,7 +314,7 @@ func TestAdopt(t *testing.T) {
 	k := setup(t)
 	k.open()
 	begin := k.take().SHA
-	require.NoError(t, k.g.Push(t.Context(), k.space, begin, ""))
+	k.push(begin, "")
 	k.root = t.TempDir() // the disk was lost
 	k.restart()
 	k.open()

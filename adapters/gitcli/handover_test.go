@@ -14,17 +14,22 @@ import (
 
 // replicas are several services over one remote, each with a directory of its
 // own.
-func replicas(t *testing.T, n int) (first *kit, all []*kit) {
+func replicas(t *testing.T, n int) (all []*kit) {
 	t.Helper()
-	first = setup(t)
+	first := setup(t)
 	for range n {
 		k := *first
 		k.root = t.TempDir()
-		g := openGit(t, gitcli.Options{Root: k.root, Shared: true})
-		k.g = g
+		k.g = openGit(t, gitcli.Options{Root: k.root, Shared: true})
 		all = append(all, &k)
 	}
-	return all[0], all
+	return all
+}
+
+func two(t *testing.T) (a, b *kit) {
+	t.Helper()
+	all := replicas(t, 2)
+	return all[0], all[1]
 }
 
 // at is the space of a task that stands at a commit.
@@ -42,8 +47,7 @@ func (k *kit) refs(pattern string) string {
 // What one replica has added for people, every other one can judge and publish.
 func TestHandOverOfAReport(t *testing.T) {
 	t.Parallel()
-	_, all := replicas(t, 2)
-	a, b := all[0], all[1]
+	a, b := two(t)
 	a.open()
 	begun := a.take().SHA
 	tip, err := a.g.Add(t.Context(), a.at(begun).space, []work.File{{Path: "docs/work/APP-1/review.md", Body: []byte("fine\n")}}, "a report")
@@ -59,8 +63,7 @@ func TestHandOverOfAReport(t *testing.T) {
 // and publish, also before it was published.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
-	_, all := replicas(t, 2)
-	a, b := all[0], all[1]
+	a, b := two(t)
 	dir := a.open()
 	head := commit(t, dir, "tiles.go", "package tiles\n")
 	tip := a.take()
@@ -88,8 +91,7 @@ func TestHandOver(t *testing.T) {
 // decided counts, in its mirror and in its checkout.
 func TestAttemptThatWasGivenUp(t *testing.T) {
 	t.Parallel()
-	_, all := replicas(t, 2)
-	a, b := all[0], all[1]
+	a, b := two(t)
 	dir := a.open()
 	lost := commit(t, dir, "slow.go", "package slow\n")
 	require.Equal(t, lost, a.take().SHA)
@@ -113,7 +115,7 @@ func TestAttemptThatWasGivenUp(t *testing.T) {
 // twoReplicas are two of which one has published a commit of an agent.
 func twoReplicas(t *testing.T) (a, b *kit, head string) {
 	t.Helper()
-	_, all := replicas(t, 2)
+	all := replicas(t, 2)
 	head = commit(t, all[0].open(), "a.go", "package a\n")
 	all[0].take()
 	a, b = all[0].at(head), all[1].at(head)
@@ -176,7 +178,7 @@ func TestChangedOnANewerMain(t *testing.T) {
 // Replicas that rebase together publish one result.
 func TestCatchUpTogether(t *testing.T) {
 	t.Parallel()
-	_, all := replicas(t, 3)
+	all := replicas(t, 3)
 	head := commit(t, all[0].open(), "a.go", "package a\n")
 	all[0].take()
 	require.NoError(t, all[0].g.Push(t.Context(), all[0].at(head).space, head, ""))
@@ -204,7 +206,7 @@ func TestCatchUpTogether(t *testing.T) {
 // Replicas that begin a task together begin it with one commit.
 func TestBeginTogether(t *testing.T) {
 	t.Parallel()
-	_, all := replicas(t, 4)
+	all := replicas(t, 4)
 	var wg sync.WaitGroup
 	tips := make([]string, len(all))
 	for i, k := range all {
@@ -233,8 +235,7 @@ func TestLeftOverOfAnEarlierTask(t *testing.T) {
 	for name, begun := range map[string]bool{"nobody has begun": false, "another has begun": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, all := replicas(t, 2)
-			a, b := all[0], all[1]
+			a, b := two(t)
 			head := commit(t, a.open(), "old.go", "package old\n")
 			a.take()
 			require.NoError(t, b.g.Drop(t.Context(), b.at(head).space, "APP-1-1"))
@@ -265,7 +266,7 @@ func elsewhere(k *kit) string {
 // A commit that is nowhere is an error that says so.
 func TestCommitThatIsNowhere(t *testing.T) {
 	t.Parallel()
-	k, _ := replicas(t, 1)
+	k := replicas(t, 1)[0]
 	_, err := k.g.Tip(t.Context(), k.at("0123456789012345678901234567890123456789").space)
 	require.ErrorContains(t, err, "neither in the mirror nor on the remote")
 	_, err = k.g.Tip(t.Context(), k.at("--upload-pack=x").space)
@@ -294,8 +295,7 @@ func TestDropOfABranchThatAnotherHasBegun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, all := replicas(t, 2)
-			a, b := all[0], all[1]
+			a, b := two(t)
 			a.open()
 			tip, err := a.g.Tip(t.Context(), a.space)
 			require.NoError(t, err)
@@ -321,8 +321,7 @@ func TestDropAfterAnAttemptThatWasGivenUp(t *testing.T) {
 	for name, taken := range map[string]bool{"taken": true, "not taken": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, all := replicas(t, 2)
-			a, b := all[0], all[1]
+			a, b := two(t)
 			commit(t, a.open(), "slow.go", "package slow\n")
 			if taken {
 				a.take()
@@ -342,8 +341,7 @@ func TestDropAfterAnAttemptThatWasGivenUp(t *testing.T) {
 // A task that is cancelled while it is brought up to date leaves nothing either: what came out is the service's own, and not recorded.
 func TestDropOfWhatWasBroughtUpToDate(t *testing.T) {
 	t.Parallel()
-	_, all := replicas(t, 2)
-	a, b := all[0], all[1]
+	a, b := two(t)
 	commit(t, a.open(), "a.go", "package a\n")
 	head := a.take().SHA
 	require.NoError(t, a.g.Push(t.Context(), a.space, head, ""))

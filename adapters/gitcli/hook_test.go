@@ -74,7 +74,7 @@ func TestHook(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(k.root, "check-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
-	require.NoError(t, k.g.Close(t.Context(), k.space))
+	k.close()
 	_, _, err = k.g.RunHook(t.Context(), k.space, work.Hook{Argv: []string{"true"}})
 	require.ErrorContains(t, err, "is not there")
 }
@@ -160,7 +160,7 @@ func TestCreatedOnce(t *testing.T) {
 	require.NoError(t, k.g.Created(t.Context(), k.space))
 	k.space.Role = stage.Tester
 	require.False(t, k.reopen().Created, "another role has a place of its own")
-	require.NoError(t, k.g.Close(t.Context(), k.space))
+	k.close()
 	require.Error(t, k.g.Created(t.Context(), k.space))
 }
 
@@ -231,7 +231,7 @@ func TestHookIsEnded(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { return len(running(t, "sleep\x004241\x00")) > 0 }, time.Minute, 10*time.Millisecond)
 	cancel()
-	require.NoError(t, k.g.Close(t.Context(), k.space))
+	k.close()
 	require.Empty(t, running(t, "sleep\x004241\x00"))
 	require.NoDirExists(t, at.Dir)
 	require.ErrorIs(t, <-ended, context.Canceled)

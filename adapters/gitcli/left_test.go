@@ -82,7 +82,7 @@ func TestLeftFiles(t *testing.T) {
 	run(t, k.mirror(), "fsck", "--strict", "--no-dangling")
 
 	require.Equal(t, head, k.take().SHA)
-	require.NoError(t, k.g.Push(t.Context(), k.space, head, ""))
+	k.push(head, "")
 	require.NotContains(t, run(t, k.bare, "for-each-ref"), "left", "it is for people here")
 }
 
@@ -164,7 +164,7 @@ func TestLostCommits(t *testing.T) {
 			lost := strings.TrimSuffix(k.repo(), "git") + "lost"
 			require.DirExists(t, filepath.Join(lost, "objects", head[:2]))
 			require.Empty(t, k.reopen().Left)
-			require.NoError(t, k.g.Close(t.Context(), k.space))
+			k.close()
 			require.NoDirExists(t, lost)
 		})
 	}

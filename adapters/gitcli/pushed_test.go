@@ -85,14 +85,13 @@ func TestAttemptGoesOnBesideAPush(t *testing.T) {
 	require.FileExists(t, filepath.Join(at.Dir, "theirs.go"))
 	tip := k.take()
 	run(t, k.mirror(), "merge-base", "--is-ancestor", theirs, tip.SHA)
-	require.NoError(t, k.g.Push(t.Context(), k.space, tip.SHA, got.SHA))
+	k.push(tip.SHA, got.SHA)
 }
 
 // A replica that has never seen the branch takes in a push for the others, whose run is joined with it.
 func TestAdoptAmongReplicas(t *testing.T) {
 	t.Parallel()
-	_, all := replicas(t, 2)
-	a, b := all[0], all[1]
+	a, b := two(t)
 	sha := a.published()
 	commit(t, a.reopen().Dir, "b.go", "package b\n")
 	dir := a.byHand()

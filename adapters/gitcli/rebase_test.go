@@ -35,7 +35,7 @@ func TestCatchUp(t *testing.T) {
 	dir := k.open()
 	head := commit(t, dir, "src/a.go", "package a\n")
 	require.Equal(t, head, k.take().SHA)
-	require.NoError(t, k.g.Push(t.Context(), k.space, head, ""))
+	k.push(head, "")
 
 	same := k.catchUp()
 	require.Equal(t, head, same.SHA, "a branch that stands on main stays as it is")
@@ -55,7 +55,7 @@ func TestCatchUp(t *testing.T) {
 	require.Equal(t, got.SHA, k.take().SHA)
 	require.Equal(t, got.SHA, k.take().SHA)
 
-	require.NoError(t, k.g.Push(t.Context(), k.space, got.SHA, head))
+	k.push(got.SHA, head)
 	require.Equal(t, got.SHA, k.remoteHead())
 	tip, err := k.g.MainTip(t.Context(), k.space)
 	require.NoError(t, err)

@@ -220,9 +220,9 @@ func TestAgentsSettingsAreNotRun(t *testing.T) {
 			k.agentCommits(dir, "b.txt", "b\n")
 			last := k.take()
 			require.True(t, last.Changed)
-			require.NoError(t, k.g.Push(t.Context(), k.space, last.SHA, ""))
+			k.push(last.SHA, "")
 			require.NoError(t, k.g.Maintain(t.Context(), k.space, work.Maintenance{Idle: true}))
-			require.NoError(t, k.g.Close(t.Context(), k.space))
+			k.close()
 			require.NoFileExists(t, x.proof)
 
 			calls, err := os.ReadFile(log)
