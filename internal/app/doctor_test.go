@@ -102,6 +102,14 @@ func (c *clinic) examine(e app.Examination) (said string, wrong int) {
 	return c.examined("projects:\n  - {"+strings.Join(entry, ", ")+"}\n", e)
 }
 
+// finds is what is said of a deployment in which so many things are wrong.
+func (c *clinic) finds(n int) string {
+	c.Helper()
+	said, wrong := c.examine(app.Examination{})
+	require.Equal(c, n, wrong, said)
+	return said
+}
+
 // examined is examine with another registry.
 func (c *clinic) examined(registry string, e app.Examination) (said string, wrong int) {
 	v := c.start(registry)
@@ -198,8 +206,7 @@ func TestDoctorFindsMistakes(t *testing.T) {
 			delete(told, name)
 			c := newClinic(t)
 			m.make(c)
-			said, wrong := c.examine(app.Examination{})
-			require.Equal(t, 1, wrong, said)
+			said := c.finds(1)
 			for _, want := range m.wants {
 				require.Contains(t, said, want)
 			}
@@ -218,13 +225,11 @@ func TestDoctorOfAPersonsToken(t *testing.T) {
 	c := newClinic(t)
 	_, err := c.board.AddItem(c.project, "of a person", "")
 	require.NoError(t, err)
-	said, wrong := c.examine(app.Examination{})
-	require.Zero(t, wrong, said)
+	said := c.finds(0)
 	require.NotContains(t, said, "belongs to")
 	_, err = c.board.AddItemAs("bot", c.project, "of the token's account", "")
 	require.NoError(t, err)
-	said, wrong = c.examine(app.Examination{})
-	require.Zero(t, wrong, said)
+	said = c.finds(0)
 	require.Regexp(t, `warn  APP +ORCH_PLANE_TOKEN belongs to bot, who makes cards on the board: .* invite an account for the service at http.*/plane/w/settings/members/, make it a member of the project, and make the token in its own profile settings`, said)
 }
 
@@ -233,8 +238,7 @@ func TestDoctorOfAProxyHere(t *testing.T) {
 	c := newClinic(t)
 	c.env["PROXY_USER_HEADER"], c.env["PROXY_USERS_FROM"], c.env["ACCESS_ROLES"] = "X-User", "127.0.0.1/32", "*=viewer"
 	const hole = "each user of this machine may name anybody in X-User: let the proxy use a unix socket"
-	said, wrong := c.examine(app.Examination{})
-	require.Zero(t, wrong, said)
+	said := c.finds(0)
 	require.Contains(t, said, hole)
 	c.env["PROXY_SECRET"] = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
 	said, _ = c.examine(app.Examination{})
@@ -276,8 +280,7 @@ func TestDoctorOfRules(t *testing.T) {
 	c.host1(func(s *forgetest.Settings) {
 		s.Required["main"], s.Rules["main"] = []string{"build"}, []string{"biuld", "security scan"}
 	})
-	said, wrong := c.examine(app.Examination{})
-	require.Zero(t, wrong, said)
+	said := c.finds(0)
 	require.Contains(t, said, "pull requests may be merged by squash, which merge names\n")
 	require.Contains(t, said, "warn  APP          the ruleset 42 of acme/app demands the check biuld, and nothing has reported one of that name on main: cards wait for it, at most 6h0m0s, ")
 	require.Contains(t, said, "whoever may write there can report it then: say who does, as in ci: [{name: biuld, app: …}]")
@@ -297,18 +300,15 @@ func TestDoctorOfAnApp(t *testing.T) {
 	c.env["GITHUB_APP_ID"], c.env["GITHUB_APP_KEY_FILE"] = "12345", file
 	hostApp := forgetest.App{ID: "12345", Key: &key.PublicKey, Rights: map[string]string{"checks": "read", "statuses": "read", "actions": "read", "contents": "write", "pull_requests": "write", "issues": "write", "metadata": "read"}}
 	c.host.SetApp(&hostApp)
-	said, wrong := c.examine(app.Examination{})
-	require.Zero(t, wrong, said)
+	said := c.finds(0)
 	require.Contains(t, said, "ok    github       the app is accepted\n")
 	require.Contains(t, said, "the app signalbox has the permissions that cards of acme/app need\n")
 	require.Equal(t, 1, c.host.Issued())
 	delete(hostApp.Rights, "contents")
-	said, wrong = c.examine(app.Examination{})
-	require.Equal(t, 1, wrong, said)
+	said = c.finds(1)
 	require.Contains(t, said, "the app signalbox lacks permissions for acme/app: contents (write): give them to it in its settings")
 	hostApp.ID = "another"
-	said, wrong = c.examine(app.Examination{})
-	require.Equal(t, 1, wrong, said)
+	said = c.finds(1)
 	require.Contains(t, said, "look whether ORCH_GITHUB_APP_KEY is a private key of the app ORCH_GITHUB_APP_ID")
 	require.NotContains(t, said, "PRIVATE")
 	none, err := task.NewProjects()

@@ -49,6 +49,12 @@ func queued(t *testing.T, gated bool, test func(r *orchestratortest.Rig, w *twin
 	})
 }
 
+// isDone requires the task of a card to be done.
+func isDone(r *orchestratortest.Rig, item string) {
+	r.Helper()
+	require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Explain(item).Summary)
+}
+
 func moved(r *orchestratortest.Rig, h githost.Hook) {
 	h.Repo = orchestratortest.AppRepo
 	r.HostHook(h)
@@ -103,7 +109,7 @@ func TestMergeQueueRed(t *testing.T) {
 		require.Equal(r, []string{queuedBranch}, w.server.Queued(orchestratortest.AppRepo), "and joins again")
 		require.NoError(r, w.server.BuildGroup(orchestratortest.AppRepo, ""))
 		r.Settle(10 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Explain(item).Summary)
+		isDone(r, item)
 	})
 }
 

@@ -50,7 +50,7 @@ func TestConversations(t *testing.T) {
 			item := r.Card(orchestratortest.App, "x")
 			r.ToDone(orchestratortest.App, item)
 			r.Settle(20 * time.Minute)
-			require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Explain(item).Summary)
+			isDone(r, item)
 			require.Len(r, r.Roles(), 11, "two reviews and two developer's runs more")
 			require.Contains(r, prompt, "    1. cart.go:9 as it was (kim): Why so, says kim\n")
 			require.NotContains(r, prompt, "passer")
@@ -105,7 +105,7 @@ func TestAnswersOfARefusedPush(t *testing.T) {
 		r.Start()
 		r.Set(item, stage.StatusInProgress)
 		r.Settle(20 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage, r.Explain(item).Summary)
+		isDone(r, item)
 		require.Equal(r, 2, developed)
 		said := map[string]int{}
 		for _, l := range w.server.LineComments(orchestratortest.AppRepo, branch)[2:] {
