@@ -78,8 +78,7 @@ func TestNoColumnIsMade(t *testing.T) {
 func TestDoneCloses(t *testing.T) {
 	for _, kind := range kinds() {
 		c, d := setup(t, kind, nil)
-		d.columns(all()...)
-		id := d.card("t", "d")
+		id := d.onBoard("t", "d")
 		isOpen := func() bool { return d.issues.Issue(repo, number(t, id)).Open }
 		for range 2 {
 			require.NoError(t, c.SetStatus(t.Context(), repo, id, stage.StatusDone))
@@ -119,8 +118,7 @@ func TestCommentsMoveNothing(t *testing.T) {
 		at := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
 		d := open(t, kind, func() time.Time { at = at.Add(time.Second); return at }) // called under the double's lock
 		c := client(t, d.url, kind, nil)
-		d.columns(all()...)
-		id := d.card("t", "d")
+		id := d.onBoard("t", "d")
 		d.move(t, id, stage.StatusApproved)
 		before, err := c.Item(t.Context(), repo, id)
 		require.NoError(t, err)

@@ -60,8 +60,7 @@ func TestCommentsAreFoundAgain(t *testing.T) {
 func TestALostAnswer(t *testing.T) {
 	for _, kind := range kinds() {
 		c, d := setup(t, kind, nil)
-		d.columns(all()...)
-		id := d.card("t", "d")
+		id := d.onBoard("t", "d")
 		d.meet(calls(kind)["AddComment"], forgetest.DroppedLate)
 		n := tracker.NewComment{ProjectID: repo, ItemID: id, Key: "1/1/1", Body: "once"}
 		_, err := c.AddComment(t.Context(), n)
@@ -75,8 +74,7 @@ func TestALostAnswer(t *testing.T) {
 // A comment that somebody has deleted is posted again when it is to be brought up to date.
 func TestADeletedComment(t *testing.T) {
 	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
-		d.columns(all()...)
-		id := d.card("t", "d")
+		id := d.onBoard("t", "d")
 		n := tracker.NewComment{ProjectID: repo, ItemID: id, Key: "waits/1", Body: "Waits."}
 		require.NoError(t, c.SetComment(t.Context(), n))
 		d.issues.DeleteComments(repo, number(t, id))
@@ -90,8 +88,7 @@ func TestADeletedComment(t *testing.T) {
 // A text of any length is posted, its links and its key included.
 func TestALongComment(t *testing.T) {
 	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
-		d.columns(all()...)
-		id := d.card("t", "d")
+		id := d.onBoard("t", "d")
 		n := tracker.NewComment{ProjectID: repo, ItemID: id, Key: "1/1/1", Body: strings.Repeat("@a ", 100_000), Note: "the end"}
 		for range 2 {
 			_, err := c.AddComment(t.Context(), n)

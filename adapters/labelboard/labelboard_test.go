@@ -186,6 +186,12 @@ func (d *double) card(title, text string) string {
 	return d.id(repo, d.issues.Open(repo, kim, title, text))
 }
 
+// onBoard is a card in a repository that has all columns.
+func (d *double) onBoard(title, text string) string {
+	d.columns(all()...)
+	return d.card(title, text)
+}
+
 // split divides an id.
 func split(t *testing.T, id string) (repo string, number int) {
 	t.Helper()

@@ -41,8 +41,7 @@ func TestLongLog(t *testing.T) {
 func TestWhoseLabelStays(t *testing.T) {
 	t.Parallel()
 	c, d := setup(t, onGitHub, nil)
-	d.columns(all()...)
-	id := d.card("t", "d")
+	id := d.onBoard("t", "d")
 	n := number(t, id)
 	require.NoError(t, d.issues.Label(repo, n, "ann", label(stage.StatusApproved)))
 	require.NoError(t, d.issues.Label(repo, n, kim, label(stage.StatusRejected)))
@@ -92,8 +91,7 @@ func TestARenamedLabel(t *testing.T) {
 // A host that serves no log has none, which is something else than one that cannot be read now.
 func TestNoLog(t *testing.T) {
 	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
-		d.columns(all()...)
-		id := d.card("t", "d")
+		id := d.onBoard("t", "d")
 		d.move(t, id, stage.StatusApproved)
 		d.fail(calls(d.kind)["LastMove"], faulttest.Passing)
 		_, err := c.LastMove(t.Context(), repo, id)
@@ -108,8 +106,7 @@ func TestNoLog(t *testing.T) {
 
 func TestRelationsThatAreNotServed(t *testing.T) {
 	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
-		d.columns(all()...)
-		id := d.card("t", "d")
+		id := d.onBoard("t", "d")
 		d.issues.SetRelated(false)
 		_, err := c.BlockedBy(t.Context(), repo, id)
 		require.ErrorIs(t, err, tracker.ErrNoRelations)

@@ -81,12 +81,11 @@ func TestCostOfALife(t *testing.T) {
 			time.Sleep(time.Minute)
 			return orchestratortest.GoodAgent(ctx, c, files)
 		})
-		item := p.card("one")
-		p.move(planetest.Human, item, stage.StatusToAnalyse)
+		item := p.started("one")
 		p.Settle(2 * time.Minute)
 		p.move(planetest.Human, item, stage.StatusApproved)
 		p.Settle(10 * time.Minute)
-		require.Equal(p, stage.Done, p.Task(item).State.Stage)
+		p.isDone(item)
 		made := p.plane.Requests()
 		total := -made["GET users/me"] // of the start
 		for call, n := range made {
@@ -130,7 +129,7 @@ func TestCommentsAreReadAgain(t *testing.T) {
 						require.Equal(p, c.want, strings.Contains(run.Prompt, "Mind the gap."))
 					}
 				}
-				require.Equal(p, stage.Done, p.Task(item).State.Stage)
+				p.isDone(item)
 			})
 		})
 	}
@@ -145,8 +144,7 @@ func TestLookBeforeAWrite(t *testing.T) {
 				time.Sleep(wait)
 				return orchestratortest.GoodAgent(ctx, c, files)
 			}))
-			item := p.card("one")
-			p.move(planetest.Human, item, stage.StatusToAnalyse)
+			item := p.started("one")
 			p.Settle(2 * time.Minute)
 			require.Equal(p, "In Review", p.column(item))
 			require.Equal(p, looks, p.plane.Requests()["GET work-items/*"])

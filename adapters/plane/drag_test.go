@@ -63,7 +63,7 @@ func TestOneDragIsOneWord(t *testing.T) {
 				item := p.card("one")
 				if to != stage.StatusToAnalyse {
 					p.move(planetest.Human, item, stage.StatusToAnalyse)
-					require.Equal(p, stage.HoldApproval, p.Task(item).State.Hold)
+					p.isReviewed(item)
 				}
 				p.beforeAPass()
 				slow.Store(true)
@@ -102,8 +102,7 @@ func TestASaveIsNoWord(t *testing.T) {
 				reconciling(p, s, o)
 				p.refuseColumns(&stuck)
 			}, func(p *rig) {
-				item := p.card("one")
-				p.move(planetest.Human, item, stage.StatusToAnalyse)
+				item := p.started("one")
 				stuck.Store(true)
 				p.move(planetest.Human, item, stage.StatusRejected)
 				p.Settle(time.Minute)
@@ -169,7 +168,7 @@ func approvedAt(t *testing.T, late time.Duration, nth int, acted *int) (over boo
 		}
 		if !set.Before(asked) {
 			require.Equal(p, []task.Fate{task.FateActed}, fates, "request %d", nth)
-			require.Equal(p, stage.Done, p.Task(item).State.Stage)
+			p.isDone(item)
 			*acted++
 			return
 		}
@@ -177,7 +176,7 @@ func approvedAt(t *testing.T, late time.Duration, nth int, acted *int) (over boo
 			return
 		}
 		require.NotContains(p, fates, task.FateActed, "request %d", nth)
-		require.Equal(p, stage.HoldApproval, p.Task(item).State.Hold)
+		p.isReviewed(item)
 	})
 	return over
 }

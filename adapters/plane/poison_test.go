@@ -44,8 +44,7 @@ func TestPoisonWebhooks(t *testing.T) {
 		made := p.spoiled.Load()
 		p.Settle(10 * time.Minute)
 		require.InDelta(p, 10*20, p.spoiled.Load()-made, 30, "retries have a third of the requests")
-		item := p.card("honest")
-		p.move(planetest.Human, item, stage.StatusToAnalyse)
+		item := p.started("honest")
 		p.Settle(5 * time.Second)
 		require.Equal(p, stage.Analysis, p.Task(item).State.Stage)
 	})
@@ -55,8 +54,7 @@ func TestPoisonWebhooks(t *testing.T) {
 func TestWebhooksOfOneCardAreOneRead(t *testing.T) {
 	engine(t, nil, func(p *rig) {
 		p.spoil(func(*http.Request) int { time.Sleep(10 * time.Millisecond); return 0 })
-		item := p.card("one")
-		p.move(planetest.Human, item, stage.StatusToAnalyse)
+		item := p.started("one")
 		p.Settle(time.Minute)
 		before := p.plane.Requests()["GET work-items/*"]
 		for range 50 {
@@ -66,7 +64,7 @@ func TestWebhooksOfOneCardAreOneRead(t *testing.T) {
 		require.LessOrEqual(p, p.plane.Requests()["GET work-items/*"]-before, 4)
 		p.move(planetest.Human, item, stage.StatusApproved)
 		p.Settle(time.Minute)
-		require.Equal(p, stage.Done, p.Task(item).State.Stage)
+		p.isDone(item)
 	})
 }
 

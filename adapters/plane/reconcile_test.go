@@ -102,7 +102,7 @@ func TestCardThatIsGone(t *testing.T) {
 				p.move(planetest.Human, item, stage.StatusToAnalyse)
 				p.move(planetest.Human, next, stage.StatusToAnalyse)
 				p.Settle(5 * time.Minute)
-				require.Equal(p, stage.HoldApproval, p.Task(item).State.Hold)
+				p.isReviewed(item)
 				require.Contains(p, p.Explain(next).Blockers[0].Why, "and APP-1 (task 1) is before it")
 				c.remove(p, item)
 				p.Settle(65 * time.Minute) // an archived project and a move beside a new card fall to the hourly listing
@@ -219,7 +219,7 @@ func TestNothingIrreversibleWithoutTheBoard(t *testing.T) {
 				require.Contains(p, p.Explain(item).Blockers[0].Why, "nothing is merged or deployed until")
 				away(p, false)
 				p.Settle(10 * time.Minute)
-				require.Equal(p, stage.Done, p.Task(item).State.Stage)
+				p.isDone(item)
 			})
 		})
 	}
@@ -229,8 +229,7 @@ func TestNothingIrreversibleWithoutTheBoard(t *testing.T) {
 // Plane's editor meanwhile reaches the agents as Markdown.
 func TestCardInPlanesCancelled(t *testing.T) {
 	engine(t, reconciling, func(p *rig) {
-		item := p.card("one")
-		p.move(planetest.Human, item, stage.StatusToAnalyse)
+		item := p.started("one")
 		require.NoError(p, p.plane.MoveAs(planetest.Human, item, "Cancelled"))
 		p.Settle(5 * time.Minute)
 		require.Equal(p, "Cancelled", p.column(item))
@@ -239,7 +238,7 @@ func TestCardInPlanesCancelled(t *testing.T) {
 		p.move(planetest.Human, item, stage.StatusInProgress)
 		p.move(planetest.Human, item, stage.StatusApproved)
 		p.Settle(5 * time.Minute)
-		require.Equal(p, stage.Done, p.Task(item).State.Stage)
+		p.isDone(item)
 		for _, c := range p.Place.Runs()[1:] {
 			require.Contains(p, c.Prompt, "    See [mockup](https://figma.example/x)\n    \n    ```go\n    a()\n", c.Role)
 		}

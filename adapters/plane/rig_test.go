@@ -141,6 +141,25 @@ func (p *rig) card(title string) string {
 	return id
 }
 
+// started is a card that a person has set To Analyse.
+func (p *rig) started(title string) string {
+	p.Helper()
+	item := p.card(title)
+	p.move(planetest.Human, item, stage.StatusToAnalyse)
+	return item
+}
+
+// isDone requires the task of a card to be done, isReviewed one to wait for an approval.
+func (p *rig) isDone(item string) {
+	p.Helper()
+	require.Equal(p, stage.Done, p.Task(item).State.Stage)
+}
+
+func (p *rig) isReviewed(item string) {
+	p.Helper()
+	require.Equal(p, stage.HoldApproval, p.Task(item).State.Hold)
+}
+
 // move is an account moving a card in the browser; what follows is done when it returns.
 func (p *rig) move(account, item string, to stage.Status) {
 	p.Helper()
@@ -167,10 +186,10 @@ func TestOneAccountForBoth(t *testing.T) {
 			engine(t, nil, func(p *rig) {
 				item := p.card("one")
 				p.move(account, item, stage.StatusToAnalyse)
-				require.Equal(p, stage.HoldApproval, p.Task(item).State.Hold)
+				p.isReviewed(item)
 				require.NoError(p, p.plane.SayAs(account, item, "<p>Name the colours.</p>"))
 				p.move(account, item, stage.StatusRejected)
-				require.Equal(p, stage.HoldApproval, p.Task(item).State.Hold)
+				p.isReviewed(item)
 				runs := p.Place.Runs()
 				require.Len(p, runs, 2)
 				require.Equal(p, "Name the colours.", runs[1].Env["SIGNALBOX_FEEDBACK"])
@@ -180,7 +199,7 @@ func TestOneAccountForBoth(t *testing.T) {
 				require.Len(p, p.Place.Runs(), 3, "the column is one that the service sets too")
 				p.move(account, item, stage.StatusApproved)
 				p.Settle(time.Minute)
-				require.Equal(p, stage.Done, p.Task(item).State.Stage)
+				p.isDone(item)
 				require.Equal(p, "Done", p.column(item))
 				require.Len(p, p.Place.Runs(), 9, "no echo has started anything")
 

@@ -46,7 +46,7 @@ func TestAfterTheEnd(t *testing.T) {
 			require.NotContains(t, w.page("/dashboard/tasks/1"), "Undo…")
 			_, errs, code = w.command("review", "aft-1-undo", "--approve")
 			require.Zero(t, code, errs)
-			w.until("it is taken in", func() bool { return w.task(item).Hold == "" })
+			w.holds(item, "")
 			w.end(syscall.SIGKILL)
 			w.start()
 			w.ends(item)

@@ -91,7 +91,7 @@ rm -f "$docs/questions.md"`)
 
 	const rejections = 4
 	for n := range rejections {
-		w.until("it waits for a verdict", func() bool { return w.task(item).Hold == "approval" })
+		w.holds(item, "approval")
 		w.shows("APP-1", "Approve")
 		w.asks(ann, "APP-1", "Reject", fmt.Sprintf("reason %d", n), func() {
 			if n == 0 { // the server is not there when the button is pressed
@@ -105,7 +105,7 @@ rm -f "$docs/questions.md"`)
 		w.until("the analyst runs again", func() bool { return len(w.runs("APP-1")) >= n+3 })
 		w.until("the update is confirmed", func() bool { return w.chat.Waiting() == 0 })
 	}
-	w.until("it waits for a verdict", func() bool { return w.task(item).Hold == "approval" })
+	w.holds(item, "approval")
 	id := w.shows("APP-1", "Approve").ID
 	require.True(t, w.chat.Press(ann, id, "Approve"))
 	w.chat.Expire() // the answer comes too late, and the word counts

@@ -31,6 +31,18 @@ func (w *world) ends(item string) {
 	w.until("it is done", func() bool { return w.column(item) == "Done" && !owed(w.task(item)) })
 }
 
+// holds waits until a card's task waits in a way.
+func (w *world) holds(item, hold string) {
+	w.Helper()
+	w.until("the task waits: "+hold, func() bool { return string(w.task(item).Hold) == hold })
+}
+
+// over waits until the service has ended a card's task.
+func (w *world) over(item string) {
+	w.Helper()
+	w.until("the task is done", func() bool { return w.isOver(item) })
+}
+
 // reaches waits until a card stands in a column.
 func (w *world) reaches(item, column string) {
 	w.Helper()
@@ -90,7 +102,7 @@ func TestWhatTheHostTells(t *testing.T) {
 	w.until("the merge is heard of", func() bool { return strings.Contains(w.read("server.log"), "on=pr_merged stage=deploy") })
 	require.Equal(t, []any{stage.Deploy, stage.HoldConfirm}, []any{w.task(item).Stage, w.task(item).Hold}, "which ends no deployment")
 	w.move(item, "Confirm Deploy")
-	w.until("it is deployed", func() bool { return w.isOver(item) })
+	w.over(item)
 	require.Equal(t, w.task(item).MergeSHA+"\n", w.read("deployed-SLF-1"))
 	require.Equal(t, 2, w.host.Merges())
 	w.until("the lease is free", func() bool { return w.holder() == "" })
@@ -115,11 +127,11 @@ git checkout --quiet -b side; echo s >side; keep; git checkout --quiet "$own"; e
 				w.approve(item)
 			}
 			bare, base := w.places["RBS"].bare, w.heads("RBS")["main"]
-			w.until("the first is done", func() bool { return w.isOver(one) })
+			w.over(one)
 			merged := w.task(one).MergeSHA
 			require.Equal(t, merges, w.git(bare, "rev-list", "--count", "--merges", base+".."+merged+"^2"))
 			w.write("test", "")
-			w.until("the second is done", func() bool { return w.isOver(two) })
+			w.over(two)
 			require.Equal(t, merged, w.git(bare, "merge-base", merged, w.task(two).MergeSHA+"^2"), "behind main it is brought onto it")
 		})
 	}

@@ -81,7 +81,7 @@ func TestReloadOfTheRegistry(t *testing.T) {
 	w.move(item, "Approved")
 	w.write("projects.yaml", both)
 	require.Equal(t, http.StatusOK, w.post("/admin/reload"))
-	w.until("it goes on", func() bool { return w.isOver(item) })
+	w.over(item)
 	w.until("nothing is warned of", func() bool { return w.checks()["registry"] == "ok" })
 	now, _ := w.process()
 	require.Equal(t, process.Process.Pid, now.Process.Pid)

@@ -149,9 +149,9 @@ func (w *world) isOver(item string) bool { return w.task(item).Stage == "done" }
 func wholeLife(w *world, c ill) {
 	w.sick[c.neighbour].Sicken(c.kind)
 	item := w.cardIn("APP", "A whole life", "To Analyse")
-	w.until("the analyst finishes", func() bool { return w.task(item).Hold == "approval" })
+	w.holds(item, "approval")
 	w.move(item, "Approved")
-	w.until("the card ends", func() bool { return w.isOver(item) })
+	w.over(item)
 	c.awaitLog(w)
 	switch c.neighbour {
 	case "telegram":
@@ -219,7 +219,7 @@ func withoutBoard(w *world, c ill) {
 	c.awaitLog(w)
 	require.Equal(w, stage.PhaseMerge, w.task(item).Phase, "nothing is merged of a card that cannot be read")
 	w.sick[c.neighbour].Heal()
-	w.until("the card ends", func() bool { return w.isOver(item) })
+	w.over(item)
 	w.until("the other begins", func() bool { return len(w.runs("OTH-1")) > 0 })
 	w.owesNothing()
 	if c.kind != fakehttp.Refuse {
@@ -274,7 +274,7 @@ func withoutGit(w *world, c ill) {
 		}
 	}
 	w.until("both end", func() bool { return w.isOver(item) && w.isOver(other) })
-	w.until("the new one begins", func() bool { return w.task(third).Hold == "approval" })
+	w.holds(third, "approval")
 	w.owesNothing()
 }
 

@@ -101,7 +101,7 @@ func TestNoJailIsLoud(t *testing.T) {
 	w.write("APP-1-analyst", `ls "$(dirname "$(dirname "$SIGNALBOX_PROMPT_FILE")")" >"$WORLD_DIR/loot"
 `)
 	item := w.cardIn("APP", "Look around", "To Analyse")
-	w.until("the analyst finishes", func() bool { return w.task(item).Hold == "approval" })
+	w.holds(item, "approval")
 	require.NotEmpty(t, w.read("loot"))
 	require.Contains(t, w.read("server.log"), "agents are not confined")
 	require.Contains(t, w.page("/readyz"), "ORCH_JAIL=none")

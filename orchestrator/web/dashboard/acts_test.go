@@ -132,7 +132,7 @@ func TestRetry(t *testing.T) {
 		a := w.post("/tasks/1/retry", right())
 		require.Equal(w, http.StatusSeeOther, a.status)
 		require.Equal(w, "../../tasks/1?said=retry", a.header.Get("Location"))
-		require.Contains(w, w.get("/tasks/1?said=retry").body, "The retry is queued.")
+		w.has("/tasks/1?said=retry", "The retry is queued.")
 		require.NotContains(w, w.get("/tasks/1?said="+url.QueryEscape(evil)).body, "said\"")
 		w.Settle(time.Minute)
 		require.Len(w, w.Place.Runs(), before+1)
@@ -144,7 +144,7 @@ func TestRetry(t *testing.T) {
 func TestStop(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.card(project, "x")
-		require.Contains(w, w.get("/tasks/1").body, `href="../tasks/1/stop"`)
+		w.has("/tasks/1", `href="../tasks/1/stop"`)
 		w.shows("/tasks/1/stop", "Stop APP-1?")
 		require.Equal(w, http.StatusSeeOther, w.post("/tasks/1/stop", right()).status)
 		w.Settle(time.Minute)
@@ -191,7 +191,7 @@ func TestResume(t *testing.T) {
 		pause := task.Pause{Agent: "claude", Model: "opus", Kind: work.TroubleModel, Reason: "no <model>", Since: now, Next: now.Add(time.Hour)}
 		require.NoError(w, w.Store.Commit(context.Background(), task.Commit{Pauses: []task.Pause{pause}}))
 		require.Regexp(w, `Paused agents 1 .* claude opus paused its vendor has no such model\. Name another model under agents in the registry and reload it\. no <model> .* is tried .* 0 Resume…`, plain(w.get("/queue").body))
-		require.Contains(w, w.get("/queue").body, `href="./agents/resume?agent=claude"`)
+		w.has("/queue", `href="./agents/resume?agent=claude"`)
 		w.shows("/agents/resume?agent=claude", "Resume claude?")
 		require.Equal(w, http.StatusUnauthorized, w.post("/agents/resume", url.Values{"agent": {"claude"}}).status)
 		require.Equal(w, "../queue?said=resumed", w.post("/agents/resume", right("agent", "claude")).header.Get("Location"))
@@ -278,7 +278,7 @@ func TestDegradedIsNotDone(t *testing.T) {
 		body := w.get("/").body
 		require.Equal(w, 1, strings.Count(body, `<article class="card done"`))
 		require.Contains(w, body, `<article class="card blocked" id="t1">`)
-		require.Contains(w, w.get("/tasks/1").body, `<section class="now blocked"`)
-		require.Contains(w, w.get("/tasks/2").body, `<section class="now done"`)
+		w.has("/tasks/1", `<section class="now blocked"`)
+		w.has("/tasks/2", `<section class="now done"`)
 	})
 }

@@ -245,7 +245,7 @@ func TestBadAddresses(t *testing.T) {
 			require.Equal(w, want, a.status, path)
 			require.Contains(w, a.header.Get("Content-Security-Policy"), "default-src 'none'", path)
 		}
-		require.Contains(w, w.get("/tasks/9").body, "There is no such task.")
+		w.has("/tasks/9", "There is no such task.")
 	})
 }
 

@@ -219,6 +219,12 @@ func (w *world) request(method, prefix, path string, form url.Values, header ...
 
 func (w *world) get(path string) answer { w.Helper(); return w.request(http.MethodGet, "", path, nil) }
 
+// has requires the body of an answer to have a text.
+func (w *world) has(path, text string) {
+	w.Helper()
+	require.Contains(w, w.get(path).body, text)
+}
+
 // shows requires a page to have a text.
 func (w *world) shows(path, text string) {
 	w.Helper()
