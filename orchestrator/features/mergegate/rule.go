@@ -73,7 +73,8 @@ func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 // merged are looked at at once, because a branch that was up to date may have its results already.
 func caughtUp(e stage.Event, d stage.Decision) stage.Decision {
 	n := &d.State
-	if n.Stage != stage.DeployStaging || !inLine(*n) && n.Hold != stage.HoldBlocked { // a person's word came while it was being pushed: the remote branch is there all the same
+	// A person's word came while it was being pushed: the remote branch is there all the same.
+	if n.Stage != stage.DeployStaging || !inLine(*n) && n.Hold != stage.HoldBlocked {
 		if e.SHA != "" && !e.Outside {
 			n.Pushed = e.SHA
 		}

@@ -115,7 +115,9 @@ func series(list []task.DayCost, classes map[string]int) []legend {
 	for _, c := range list {
 		total[c.Repo] += c.Cost.Usage.MicroUSD
 	}
-	names := slices.SortedFunc(maps.Keys(total), func(a, b string) int { return cmp.Or(cmp.Compare(total[b], total[a]), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(total), func(a, b string) int {
+		return cmp.Or(cmp.Compare(total[b], total[a]), cmp.Compare(a, b))
+	})
 	var out []legend
 	for i, name := range names {
 		classes[name] = min(i, seriesMax-1)
