@@ -66,6 +66,13 @@ func (l *listening) heard(t *testing.T, n int) []messenger.Act {
 // ann is in the chat.
 func ann() messenger.Account { return messenger.Account{ID: "12345", Name: "Ann <b> & Lee"} }
 
+func (l *listening) sent(t *testing.T) (id string) {
+	t.Helper()
+	id, err := l.to.Send(t.Context(), decision())
+	require.NoError(t, err)
+	return id
+}
+
 func decision() messenger.Message {
 	m := hello()
 	m.Choices = []messenger.Choice{
@@ -76,8 +83,7 @@ func decision() messenger.Message {
 }
 
 func choices(t *testing.T, l *listening) {
-	id, err := l.to.Send(t.Context(), decision())
-	require.NoError(t, err)
+	id := l.sent(t)
 	require.Equal(t, []string{"Approve", "Reject"}, l.Labels(id))
 	m := decision()
 	m.Choices = m.Choices[1:]
@@ -88,10 +94,8 @@ func choices(t *testing.T, l *listening) {
 }
 
 func chosen(t *testing.T, l *listening) {
-	other, err := l.to.Send(t.Context(), decision())
-	require.NoError(t, err)
-	id, err := l.to.Send(t.Context(), decision())
-	require.NoError(t, err)
+	other := l.sent(t)
+	id := l.sent(t)
 	l.Press(ann(), id, "Reject")
 	a := l.heard(t, 1)[0]
 	require.NotEmpty(t, a.ID)
@@ -112,8 +116,7 @@ func chosen(t *testing.T, l *listening) {
 }
 
 func untaken(t *testing.T, l *listening) {
-	id, err := l.to.Send(t.Context(), decision())
-	require.NoError(t, err)
+	id := l.sent(t)
 	l.mu.Lock()
 	l.refuse = 2
 	l.mu.Unlock()
@@ -126,8 +129,7 @@ func untaken(t *testing.T, l *listening) {
 }
 
 func asked(t *testing.T, l *listening) {
-	id, err := l.to.Send(t.Context(), decision())
-	require.NoError(t, err)
+	id := l.sent(t)
 	l.Press(ann(), id, "Reject")
 	a := l.heard(t, 1)[0]
 	require.NoError(t, l.to.Answer(t.Context(), a, messenger.Answer{Text: "why?", Ask: true}))

@@ -84,10 +84,16 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	}
 }
 
-// sending is of a call without an identity: it is seen as often as it is made.
-func sending(t *testing.T, f Fixture) faulttest.Trial {
+func (f Fixture) sent(t *testing.T) (id string) {
+	t.Helper()
 	id, err := f.Messenger.Send(t.Context(), hello())
 	require.NoError(t, err)
+	return id
+}
+
+// sending is of a call without an identity: it is seen as often as it is made.
+func sending(t *testing.T, f Fixture) faulttest.Trial {
+	id := f.sent(t)
 	return faulttest.Trial{
 		Call: func(ctx context.Context) error {
 			_, err := f.Messenger.Send(ctx, messenger.Message{Title: "new"})
@@ -99,8 +105,7 @@ func sending(t *testing.T, f Fixture) faulttest.Trial {
 }
 
 func editing(t *testing.T, f Fixture) faulttest.Trial {
-	id, err := f.Messenger.Send(t.Context(), hello())
-	require.NoError(t, err)
+	id := f.sent(t)
 	return faulttest.Trial{
 		Call: func(ctx context.Context) error { return f.Messenger.Edit(ctx, id, messenger.Message{Title: "new"}) },
 		Others: func() {
@@ -127,8 +132,7 @@ func arrives(t *testing.T, f Fixture) {
 func edits(t *testing.T, f Fixture) {
 	other, err := f.Messenger.Send(t.Context(), messenger.Message{Title: "other"})
 	require.NoError(t, err)
-	id, err := f.Messenger.Send(t.Context(), hello())
-	require.NoError(t, err)
+	id := f.sent(t)
 	require.NotEqual(t, other, id)
 	require.NoError(t, f.Messenger.Edit(t.Context(), id, messenger.Message{Title: "new"}))
 	shown := f.Shown()
@@ -139,8 +143,7 @@ func edits(t *testing.T, f Fixture) {
 }
 
 func editsNothing(t *testing.T, f Fixture) {
-	id, err := f.Messenger.Send(t.Context(), hello())
-	require.NoError(t, err)
+	id := f.sent(t)
 	for range 2 {
 		require.NoError(t, f.Messenger.Edit(t.Context(), id, hello()))
 	}
@@ -151,8 +154,7 @@ func editsNothing(t *testing.T, f Fixture) {
 }
 
 func gone(t *testing.T, f Fixture) {
-	id, err := f.Messenger.Send(t.Context(), hello())
-	require.NoError(t, err)
+	id := f.sent(t)
 	f.Delete(id)
 	require.ErrorIs(t, f.Messenger.Edit(t.Context(), id, messenger.Message{Title: "x"}), messenger.ErrGone)
 	require.ErrorIs(t, f.Messenger.Edit(t.Context(), "987654", hello()), messenger.ErrGone)

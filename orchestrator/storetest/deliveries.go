@@ -30,8 +30,7 @@ func receives(k *kit) {
 	require.False(k, receive(nameless))
 	nameless.BodyHash = "h4"
 	require.False(k, receive(nameless), "no id is no identity")
-	jobs, err := k.s.Jobs(k.Context(), queue.Filter{})
-	require.NoError(k, err)
+	jobs := k.all()
 	require.Len(k, jobs, 4)
 	last, err := k.s.LastDelivery(k.Context(), "plane")
 	require.NoError(k, err)

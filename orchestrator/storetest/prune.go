@@ -48,8 +48,7 @@ func (k *kit) prune() (sum int) {
 // jobs are the ids of all jobs.
 func (k *kit) jobs() (ids []int64) {
 	k.Helper()
-	list, err := k.s.Jobs(k.Context(), queue.Filter{})
-	require.NoError(k, err)
+	list := k.all()
 	for _, j := range list {
 		ids = append(ids, j.ID)
 	}

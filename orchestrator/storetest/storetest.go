@@ -161,8 +161,7 @@ func versions(k *kit) {
 
 func (k *kit) noJobs() {
 	k.Helper()
-	jobs, err := k.s.Jobs(k.Context(), queue.Filter{})
-	require.NoError(k, err)
+	jobs := k.all()
 	require.Empty(k, jobs)
 }
 
@@ -205,12 +204,26 @@ func successors(k *kit) {
 	k.commit(task.Commit{Task: &t})
 }
 
+func (k *kit) all() []queue.Job {
+	k.Helper()
+	jobs, err := k.s.Jobs(k.Context(), queue.Filter{})
+	require.NoError(k, err)
+	return jobs
+}
+
+// take claims one job, if there is one to be had.
+func (k *kit) take(pool string) []queue.Claim {
+	k.Helper()
+	claims, err := k.s.Take(k.Context(), pool, "w", 1, time.Minute)
+	require.NoError(k, err)
+	return claims
+}
+
 func (k *kit) claim() queue.Claim {
 	k.Helper()
 	_, err := k.s.Put(k.Context(), queue.Job{Pool: "events", TaskID: 1, DedupeKey: "timer"})
 	require.NoError(k, err)
-	claims, err := k.s.Take(k.Context(), "events", "w", 1, time.Minute)
-	require.NoError(k, err)
+	claims := k.take("events")
 	require.Len(k, claims, 1)
 	return claims[0]
 }
@@ -228,8 +241,7 @@ func finishesClaim(k *kit) {
 	c := k.claim()
 	t := k.newTask(1)
 	k.commit(task.Commit{Task: &t, Claim: &c, Jobs: []queue.Job{{Pool: "p", TaskID: t.ID, DedupeKey: "timer"}}})
-	jobs, err := k.s.Jobs(k.Context(), queue.Filter{})
-	require.NoError(k, err)
+	jobs := k.all()
 	require.Len(k, jobs, 2, "the finished claim's dedupe key is free for what follows")
 	require.Equal(k, queue.Done, jobs[0].Status)
 	require.Equal(k, queue.Queued, jobs[1].Status)
@@ -241,12 +253,10 @@ func cancels(k *kit) {
 	_, err := k.s.Put(k.Context(),
 		queue.Job{Pool: "agents", TaskID: t.ID}, queue.Job{Pool: "effects", TaskID: t.ID}, queue.Job{Pool: "agents", TaskID: t.ID + 1})
 	require.NoError(k, err)
-	claims, err := k.s.Take(k.Context(), "agents", "w", 1, time.Minute)
-	require.NoError(k, err)
+	claims := k.take("agents")
 	k.commit(task.Commit{Task: &t, CancelPools: []string{"agents"}, Jobs: []queue.Job{{Pool: "agents", TaskID: t.ID}}})
 	require.ErrorIs(k, k.s.Extend(k.Context(), claims[0], time.Minute), queue.ErrLost)
-	jobs, err := k.s.Jobs(k.Context(), queue.Filter{})
-	require.NoError(k, err)
+	jobs := k.all()
 	statuses := []queue.Status{}
 	for _, j := range jobs {
 		statuses = append(statuses, j.Status)
@@ -259,24 +269,20 @@ func cancelsQueued(k *kit) {
 	_, err := k.s.Put(k.Context(),
 		queue.Job{Pool: "effects", TaskID: t.ID}, queue.Job{Pool: "effects", TaskID: t.ID}, queue.Job{Pool: "events", TaskID: t.ID})
 	require.NoError(k, err)
-	claims, err := k.s.Take(k.Context(), "effects", "w", 1, time.Minute)
-	require.NoError(k, err)
+	claims := k.take("effects")
 	k.commit(task.Commit{Task: &t, CancelQueued: []string{"effects"}})
 	require.NoError(k, k.s.Finish(k.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}), "what runs is finished")
-	jobs, err := k.s.Jobs(k.Context(), queue.Filter{})
-	require.NoError(k, err)
+	jobs := k.all()
 	got := []queue.Status{jobs[0].Status, jobs[1].Status, jobs[2].Status}
 	require.Equal(k, []queue.Status{queue.Done, queue.Cancelled, queue.Queued}, got)
 }
 
 func holds(k *kit) {
 	k.commit(task.Commit{Hold: []queue.Hold{{Subject: "s", Name: "n"}}, Jobs: []queue.Job{{Pool: "p", Holds: []string{"s"}}}})
-	claims, err := k.s.Take(k.Context(), "p", "w", 1, time.Minute)
-	require.NoError(k, err)
+	claims := k.take("p")
 	require.Empty(k, claims)
 	k.commit(task.Commit{Free: []queue.Hold{{Subject: "s", Name: "n"}}})
-	claims, err = k.s.Take(k.Context(), "p", "w", 1, time.Minute)
-	require.NoError(k, err)
+	claims = k.take("p")
 	require.Len(k, claims, 1)
 }
 

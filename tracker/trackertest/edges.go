@@ -48,8 +48,7 @@ func resolves(t *testing.T, f Fixture) {
 			continue
 		}
 		require.NoError(t, err)
-		item, err := f.Tracker.Item(t.Context(), p, id)
-		require.NoError(t, err)
+		item := f.item(t, p, id)
 		require.Equal(t, served, item.Status)
 		require.Equal(t, name, item.StatusName, "the column of %s", s)
 	}
@@ -110,11 +109,9 @@ func relates(t *testing.T, f Fixture) {
 
 // stays proves that a comment, and setting the status that an item has, are no move, where the tracker says when one was.
 func stays(t *testing.T, f Fixture) {
-	p := f.NewProject(all()...)
-	id := f.NewItem(p, "t", "d")
+	p, id := f.card()
 	read := func() tracker.Item {
-		item, err := f.Tracker.Item(t.Context(), p, id)
-		require.NoError(t, err)
+		item := f.item(t, p, id)
 		require.False(t, item.Moved().IsZero())
 		return item
 	}

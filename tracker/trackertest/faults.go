@@ -29,8 +29,7 @@ func faults(t *testing.T, open func(t *testing.T) Fixture) {
 }
 
 func commenting(t *testing.T, f Fixture) faulttest.Trial {
-	p := f.NewProject(all()...)
-	id := f.NewItem(p, "t", "d")
+	p, id := f.card()
 	said := func() int {
 		list, err := f.Tracker.Comments(t.Context(), p, id)
 		require.NoError(t, err)
@@ -51,8 +50,7 @@ func commenting(t *testing.T, f Fixture) faulttest.Trial {
 }
 
 func setting(t *testing.T, f Fixture) faulttest.Trial {
-	p := f.NewProject(all()...)
-	id := f.NewItem(p, "t", "d")
+	p, id := f.card()
 	return faulttest.Trial{
 		Call: func(ctx context.Context) error { return f.Tracker.SetStatus(ctx, p, id, stage.StatusBlocked) },
 		Others: func() {
@@ -61,8 +59,7 @@ func setting(t *testing.T, f Fixture) faulttest.Trial {
 			f.reads(t, p, id)
 		},
 		Done: func() int {
-			item, err := f.Tracker.Item(t.Context(), p, id)
-			require.NoError(t, err)
+			item := f.item(t, p, id)
 			if item.Status == stage.StatusBlocked {
 				return 1
 			}

@@ -104,6 +104,19 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	t.Run("a call that fails says how, and nothing else fails", func(t *testing.T) { faults(t, open) })
 }
 
+// card makes an item in a project with all columns.
+func (f Fixture) card() (project, id string) {
+	project = f.NewProject(all()...)
+	return project, f.NewItem(project, "t", "d")
+}
+
+func (f Fixture) item(t *testing.T, project, id string) tracker.Item {
+	t.Helper()
+	item, err := f.Tracker.Item(t.Context(), project, id)
+	require.NoError(t, err)
+	return item
+}
+
 func reads(t *testing.T, f Fixture) {
 	p := f.NewProject(all()...)
 	title := strings.Repeat("длинный 🚦 \u202e عنوانطول", 500) // 10,000 characters
@@ -112,8 +125,7 @@ func reads(t *testing.T, f Fixture) {
 		title = strings.TrimSpace(string([]rune(title)[:f.TitleMax]))
 	}
 	id := f.NewItem(p, title, "Tiles are slow & old")
-	item, err := f.Tracker.Item(t.Context(), p, id)
-	require.NoError(t, err)
+	item := f.item(t, p, id)
 	require.Equal(t, title, item.Title)
 	require.Equal(t, "Tiles are slow & old", item.Description)
 	require.Equal(t, []string{id, p}, []string{item.ID, item.ProjectID})
@@ -121,13 +133,11 @@ func reads(t *testing.T, f Fixture) {
 }
 
 func statuses(t *testing.T, f Fixture) {
-	p := f.NewProject(all()...)
-	id := f.NewItem(p, "t", "d")
+	p, id := f.card()
 	for _, s := range all() {
 		require.NoError(t, f.Tracker.SetStatus(t.Context(), p, id, s))
 		require.NoError(t, f.Tracker.SetStatus(t.Context(), p, id, s), "setting it again")
-		item, err := f.Tracker.Item(t.Context(), p, id)
-		require.NoError(t, err)
+		item := f.item(t, p, id)
 		require.Equal(t, s, item.Status)
 		require.NotEmpty(t, item.StatusName)
 	}
@@ -141,8 +151,7 @@ func statuses(t *testing.T, f Fixture) {
 		require.False(t, ok)
 	}
 	f.Move(id, stage.StatusApproved)
-	item, err := f.Tracker.Item(t.Context(), p, id)
-	require.NoError(t, err)
+	item := f.item(t, p, id)
 	require.Equal(t, stage.StatusApproved, item.Status)
 }
 
@@ -155,8 +164,7 @@ func fallbacks(t *testing.T, f Fixture) {
 		stage.StatusMonitoring: stage.StatusDone,
 	} {
 		require.NoError(t, f.Tracker.SetStatus(t.Context(), p, id, set))
-		item, err := f.Tracker.Item(t.Context(), p, id)
-		require.NoError(t, err)
+		item := f.item(t, p, id)
 		require.Equal(t, want, item.Status, "the item is where it is, not where it was meant to be")
 	}
 	require.ErrorIs(t, f.Tracker.SetStatus(t.Context(), p, id, stage.StatusBlocked), tracker.ErrNoStatus)
@@ -172,18 +180,15 @@ func failsClosed(t *testing.T, f Fixture) {
 	}
 	p := f.project(t, columns...)
 	id := f.NewItem(p, "t", "d")
-	before, err := f.Tracker.Item(t.Context(), p, id)
-	require.NoError(t, err)
+	before := f.item(t, p, id)
 	require.ErrorIs(t, f.Tracker.SetStatus(t.Context(), p, id, stage.StatusConfirmDeploy), tracker.ErrNoStatus)
-	after, err := f.Tracker.Item(t.Context(), p, id)
-	require.NoError(t, err)
+	after := f.item(t, p, id)
 	require.Equal(t, before, after)
 }
 
 func moves(t *testing.T, f Fixture) {
 	log := part[tracker.Log](t, f)
-	p := f.NewProject(all()...)
-	id := f.NewItem(p, "t", "d")
+	p, id := f.card()
 	last := func() (tracker.Move, stage.Status) {
 		m, err := log.LastMove(t.Context(), p, id)
 		require.NoError(t, err)
@@ -236,8 +241,7 @@ func people(t *testing.T, f Fixture) {
 }
 
 func comments(t *testing.T, f Fixture) {
-	p := f.NewProject(all()...)
-	id := f.NewItem(p, "t", "d")
+	p, id := f.card()
 	f.Say(id, "please")
 	n := tracker.NewComment{ProjectID: p, ItemID: id, Author: stage.Reviewer, Key: "7/3/0", Body: "one\ntwo <b> & three"}
 	first, err := f.Tracker.AddComment(t.Context(), n)
@@ -272,8 +276,7 @@ func comments(t *testing.T, f Fixture) {
 // edits keeps one comment under its key, and leaves the others as they are.
 func edits(t *testing.T, f Fixture) {
 	editor := part[tracker.Editor](t, f)
-	p := f.NewProject(all()...)
-	id := f.NewItem(p, "t", "d")
+	p, id := f.card()
 	n := tracker.NewComment{ProjectID: p, ItemID: id, Author: stage.Stream, Key: "waits/7", Body: "Waits for <GPX-1>."}
 	require.NoError(t, editor.SetComment(t.Context(), n))
 	fine := tracker.NewComment{ProjectID: p, ItemID: id, Author: stage.Reviewer, Key: "7/3/0", Body: "fine"}

@@ -86,7 +86,7 @@ func adopting(k *kit) faulttest.Trial {
 
 func catchingUp(k *kit) faulttest.Trial {
 	at := k.attempt()
-	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	k.work(at, "a.go", "package a\n")
 	before := k.take().SHA
 	k.MoveMain()
 	return faulttest.Trial{

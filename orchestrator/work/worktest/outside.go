@@ -32,7 +32,7 @@ func (k *kit) outside(files map[string]string) *work.OutsideError {
 }
 
 func refusesOutside(k *kit) {
-	k.Agent(k.attempt().Dir, map[string]string{"a.go": "package a\n"}, true)
+	k.work(k.attempt(), "a.go", "package a\n")
 	before := k.take()
 	questions := k.judge()
 	at := k.attempt()
@@ -45,7 +45,7 @@ func refusesOutside(k *kit) {
 	require.Empty(k, at.Left, "it is kept once")
 	k.has(at, "a.go", "package a\n")
 	k.has(at, questions, "")
-	k.Agent(at.Dir, map[string]string{questions: "why?\n"}, true)
+	k.work(at, questions, "why?\n")
 	tip := k.take()
 	require.Equal(k, "why?\n", k.file(tip.SHA, questions))
 	require.Contains(k, tip.SameCode, before.SHA)
@@ -65,11 +65,11 @@ func refusesOutside(k *kit) {
 func startsClean(k *kit) {
 	k.attempt()
 	questions := k.judge()
-	k.Agent(k.attempt().Dir, map[string]string{"a.go": "package evil\n"}, true) // and it dies before that is taken
+	k.work(k.attempt(), "a.go", "package evil\n") // and it dies before that is taken
 	at := k.attempt()
 	require.NotEmpty(k, at.Left)
 	k.has(at, "a.go", "")
-	k.Agent(at.Dir, map[string]string{questions: "why?\n"}, true)
+	k.work(at, questions, "why?\n")
 	k.Space.Role, k.Space.Writes = stage.Developer, stage.Paths{}
 	at = k.attempt()
 	require.NotEmpty(k, at.Left)
@@ -81,7 +81,7 @@ func closesOutside(k *kit) {
 	k.judge()
 	at := k.attempt()
 	before := k.tip()
-	k.Agent(at.Dir, map[string]string{"a.go": "package evil\n"}, true)
+	k.work(at, "a.go", "package evil\n")
 	k.Space.Role, k.Space.Writes = "", stage.Paths{} // Close is called outside of any attempt
 	require.NoError(k, k.Spaces.Close(k.Context(), k.Space))
 	require.Equal(k, before, k.tip())
@@ -135,7 +135,7 @@ func diffs(k *kit) {
 		require.Contains(k, texts[name], line, "attributes hide nothing, and each file has its own lines")
 	}
 	require.NotContains(k, texts["z.go"], "odd")
-	k.Agent(at.Dir, map[string]string{"src/long.txt": strings.Repeat("long\n", work.DiffMax/4)}, true)
+	k.work(at, "src/long.txt", strings.Repeat("long\n", work.DiffMax/4))
 	d, texts = read(k.take().SHA)
 	require.True(k, d.Cut)
 	require.Contains(k, texts, "z.go")

@@ -10,7 +10,7 @@ import (
 func (k *kit) published() (at work.Checkout, sha string) {
 	k.Helper()
 	at = k.attempt()
-	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	k.work(at, "a.go", "package a\n")
 	sha = k.take().SHA
 	require.NoError(k, k.Spaces.Push(k.Context(), k.Space, sha, ""))
 	k.Space.Head = sha
@@ -51,7 +51,7 @@ func takesIn(k *kit) {
 	require.Zero(k, k.adopt(theirs))
 	at := k.attempt()
 	k.has(at, "theirs.go", "package a\n")
-	k.Agent(at.Dir, map[string]string{"b.go": "package b\n"}, true)
+	k.work(at, "b.go", "package b\n")
 	tip := k.take()
 	require.NoError(k, k.Spaces.Push(k.Context(), k.Space, tip.SHA, theirs))
 	require.Equal(k, "package a\n", k.file(tip.SHA, "more.go"))
@@ -63,7 +63,7 @@ func joins(k *kit) {
 	at := k.attempt()
 	theirs := k.Push("", map[string]string{"theirs.go": "package a\n"})
 	require.Equal(k, theirs, k.adopt(sha).SHA)
-	k.Agent(at.Dir, map[string]string{"b.go": "package b\n"}, true)
+	k.work(at, "b.go", "package b\n")
 	taken := k.take()
 	require.Equal(k, "package b\n", k.file(taken.SHA, "b.go"))
 	require.Equal(k, theirs, k.tip().SHA, "the branch does not go back")
@@ -102,7 +102,7 @@ func joins(k *kit) {
 func keepsApart(k *kit) {
 	_, sha := k.published()
 	at := k.attempt()
-	k.Agent(at.Dir, map[string]string{"a.go": "package ours\n"}, true)
+	k.work(at, "a.go", "package ours\n")
 	k.Space.Head = k.take().SHA
 	ours := k.Space.Head
 	theirs := k.Push("", map[string]string{"a.go": "package theirs\n"})

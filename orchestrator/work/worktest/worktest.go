@@ -89,6 +89,12 @@ func (k *kit) attempt() work.Checkout {
 	return at
 }
 
+// work has an agent commit a file.
+func (k *kit) work(at work.Checkout, name, body string) {
+	k.Helper()
+	k.Agent(at.Dir, map[string]string{name: body}, true)
+}
+
 func (k *kit) take() work.Tip {
 	k.Helper()
 	tip, err := k.Spaces.Take(k.Context(), k.Space)
@@ -209,7 +215,7 @@ func leavesAlone(k *kit) {
 // was removed.
 func setsAside(k *kit) {
 	at := k.attempt()
-	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	k.work(at, "a.go", "package a\n")
 	left := k.take().SHA
 	next := k.Space
 	next.Task, next.Identity = k.Space.Task+1, "another"
@@ -226,7 +232,7 @@ func setsAside(k *kit) {
 func adds(k *kit) {
 	report := []work.File{{Path: k.Space.Docs + "/review.md", Body: []byte("fine\n")}}
 	at := k.attempt()
-	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	k.work(at, "a.go", "package a\n")
 	before := k.take()
 	tip, err := k.Spaces.Add(k.Context(), k.Space, report, "a report")
 	require.NoError(k, err)
@@ -242,14 +248,14 @@ func adds(k *kit) {
 	require.Equal(k, tip.SHA, k.take().SHA, "the checkout stays behind")
 	at = k.attempt()
 	k.has(at, report[0].Path, "fine\n")
-	k.Agent(at.Dir, map[string]string{"b.go": "package b\n"}, true)
+	k.work(at, "b.go", "package b\n")
 	require.Equal(k, "fine\n", k.file(k.take().SHA, report[0].Path))
 }
 
 func takes(k *kit) {
 	at := k.attempt()
 	begun := k.tip()
-	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	k.work(at, "a.go", "package a\n")
 	require.Equal(k, begun.SHA, k.tip().SHA, "before it is taken")
 	k.Agent(at.Dir, map[string]string{"b.go": "package b\n"}, false)
 	tip := k.take()
@@ -262,7 +268,7 @@ func takes(k *kit) {
 
 func leaves(k *kit) {
 	at := k.attempt()
-	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	k.work(at, "a.go", "package a\n")
 	tip := k.take()
 	k.Agent(at.Dir, map[string]string{"a.go": "package", "b.go": "half a thought"}, false)
 	at = k.attempt()
@@ -279,13 +285,13 @@ func leavesNothing(k *kit) {
 	for _, file := range []string{"a.go", "b.go", "c.go"} {
 		at := k.attempt()
 		require.Empty(k, at.Left)
-		k.Agent(at.Dir, map[string]string{file: "package x\n"}, true)
+		k.work(at, file, "package x\n")
 		k.take()
 	}
 }
 
 func goesOn(k *kit) {
-	k.Agent(k.attempt().Dir, map[string]string{"a.go": "package a\n"}, true)
+	k.work(k.attempt(), "a.go", "package a\n")
 	for range 2 { // it dies, and so does the next
 		at := k.attempt()
 		require.Empty(k, at.Left)
@@ -296,7 +302,7 @@ func goesOn(k *kit) {
 
 func catchesUp(k *kit) {
 	at := k.attempt()
-	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	k.work(at, "a.go", "package a\n")
 	before := k.take()
 	k.MoveMain()
 	got, err := k.Spaces.CatchUp(k.Context(), k.Space, true)
@@ -309,7 +315,7 @@ func catchesUp(k *kit) {
 	at = k.attempt()
 	require.Empty(k, at.Left)
 	k.has(at, "a.go", "package a\n")
-	k.Agent(at.Dir, map[string]string{"b.go": "package b\n"}, true)
+	k.work(at, "b.go", "package b\n")
 	require.Equal(k, "package b\n", k.file(k.take().SHA, "b.go"))
 	again, err := k.Spaces.CatchUp(k.Context(), k.Space, true)
 	require.NoError(k, err)
@@ -322,7 +328,7 @@ func pushes(k *kit) {
 	begun := k.take().SHA
 	require.NoError(k, k.Spaces.Push(ctx, k.Space, begun, ""))
 	require.NoError(k, k.Spaces.Push(ctx, k.Space, begun, ""), "it is there already")
-	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	k.work(at, "a.go", "package a\n")
 	next := k.take().SHA
 	require.NoError(k, k.Spaces.Push(ctx, k.Space, next, begun))
 	require.Equal(k, next, k.Remote(k.Space.Branch))
@@ -334,7 +340,7 @@ func pushes(k *kit) {
 
 func closes(k *kit) {
 	at := k.attempt()
-	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	k.work(at, "a.go", "package a\n")
 	for range 2 {
 		require.NoError(k, k.Spaces.Close(k.Context(), k.Space))
 	}
@@ -343,7 +349,7 @@ func closes(k *kit) {
 
 func drops(k *kit) {
 	at := k.attempt()
-	k.Agent(at.Dir, map[string]string{"a.go": "package a\n"}, true)
+	k.work(at, "a.go", "package a\n")
 	require.NoError(k, k.Spaces.Push(k.Context(), k.Space, k.take().SHA, ""))
 	for range 2 {
 		require.NoError(k, k.Spaces.Drop(k.Context(), k.Space, k.Space.WorkItem+"-7"))
@@ -367,7 +373,7 @@ func removes(k *kit) {
 	require.NoError(k, err)
 	require.Empty(k, none)
 	at := k.attempt()
-	k.Agent(at.Dir, map[string]string{"a.txt": "a"}, true)
+	k.work(at, "a.txt", "a")
 	head := k.take().SHA
 	before, err := k.Spaces.Remains(k.Context())
 	require.NoError(k, err)
