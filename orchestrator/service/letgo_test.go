@@ -2,12 +2,10 @@ package service
 
 import (
 	"log/slog"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
@@ -32,8 +30,7 @@ func TestSwitchedOffLetsGo(t *testing.T) {
 		features    *Features
 		left, known []string
 	}{{on, append(held, "somebody's"), append(facts, "somebody's")}, {&Features{}, []string{"somebody's"}, []string{"somebody's"}}} {
-		db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "x.db")})
-		require.NoError(t, err)
+		db := opened(t)
 		for _, name := range append(held, "somebody's") {
 			require.NoError(t, db.Hold(t.Context(), queue.Hold{Subject: admit.Subjects("acme/app", 1)[0], Name: name}))
 		}

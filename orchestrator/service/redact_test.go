@@ -7,14 +7,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/memhost"
@@ -34,8 +32,7 @@ const canary = `canary"of<the>test`
 // Whatever is put into the store comes out of it without secrets, and is else what it was.
 func TestStoreKeepsNoSecret(t *testing.T) {
 	t.Parallel()
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "db")})
-	require.NoError(t, err)
+	db := opened(t)
 	defer func() { require.NoError(t, db.Close()) }()
 	store := redactedStore{db, secret.NewRedactor(canary)}
 	ctx, now := t.Context(), time.Now().Truncate(time.Second)

@@ -87,8 +87,7 @@ func (s *sore) Holds(ctx context.Context) ([]queue.Hold, error) {
 
 // A store that fails at the start costs a while: what features held is let go then.
 func TestLetGoIsTriedAgain(t *testing.T) {
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "x.db")})
-	require.NoError(t, err)
+	db := opened(t)
 	defer db.Close()
 	require.NoError(t, db.Hold(t.Context(), queue.Hold{Subject: "s", Name: serialgate.Name}))
 	s := &sore{Store: db}
@@ -140,4 +139,11 @@ func TestBoards(t *testing.T) {
 		stop()
 		<-ended
 	})
+}
+
+func opened(t *testing.T) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "x.db")})
+	require.NoError(t, err)
+	return db
 }

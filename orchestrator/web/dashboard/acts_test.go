@@ -62,7 +62,7 @@ func (w *world) signIn() *http.Cookie {
 func TestRefused(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.card(project, "x")
-		require.NoError(w, w.gate.Freeze(context.Background(), repo, 0, "cause"))
+		w.freeze(0, "cause")
 		cookie := w.signIn()
 		session := "signalbox_session=" + cookie.Value
 		forged := "signalbox_session=" + cookie.Value[1:] + "x"
@@ -166,7 +166,7 @@ func TestStop(t *testing.T) {
 
 func TestUnfreeze(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
-		require.NoError(w, w.gate.Freeze(context.Background(), repo, 0, "task 7 is degraded"))
+		w.freeze(0, "task 7 is degraded")
 		w.shows("/repos", "frozen task 7 is degraded for")
 		require.Contains(w, w.get("/repos/unfreeze?repo="+repo).body, `<a href="../tasks/7">task 7</a> is degraded`)
 		a := w.post("/repos/unfreeze", right("repo", repo))
@@ -274,7 +274,7 @@ func TestDegradedIsNotDone(t *testing.T) {
 			w.Settle(time.Minute)
 		}
 		require.Equal(w, 2, strings.Count(w.get("/").body, `<article class="card done"`))
-		require.NoError(w, w.gate.Freeze(context.Background(), repo, 1, "APP-1 (task 1) is degraded after its deployment: 500"))
+		w.freeze(1, "APP-1 (task 1) is degraded after its deployment: 500")
 		body := w.get("/").body
 		require.Equal(w, 1, strings.Count(body, `<article class="card done"`))
 		require.Contains(w, body, `<article class="card blocked" id="t1">`)

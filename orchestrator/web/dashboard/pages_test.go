@@ -207,7 +207,7 @@ func TestNeedsYou(t *testing.T) {
 	inWorld(t, warn, func(w *world) {
 		first := w.card(project, "first card")
 		w.card("p2", "second card")
-		require.NoError(w, w.gate.Freeze(context.Background(), repo, 0, "degraded since noon"))
+		w.freeze(0, "degraded since noon")
 		body := plain(w.get("/").body)
 		require.Regexp(w, `Needs you 3 frozen acme/app degraded since noon Unfreeze… .* needs you APP-1 first card .* Set Approved on the card, .* needs you OTH-\d second card .* Repository`, body)
 		w.move(project, first, stage.StatusApproved)

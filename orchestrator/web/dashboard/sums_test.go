@@ -28,7 +28,7 @@ func TestRepos(t *testing.T) {
 		w.card("p2", "third")
 		_, err := w.leases.Acquire(context.Background(), "merge/"+other, "OTH-9 (task 2)", time.Hour)
 		require.NoError(w, err)
-		require.NoError(w, w.gate.Freeze(context.Background(), repo, 0, "task 1 is degraded"))
+		w.freeze(0, "task 1 is degraded")
 		w.Settle(2 * time.Minute)
 		body := w.get("/repos").body
 		text := plain(body)

@@ -179,7 +179,7 @@ func (w *world) full() {
 	w.move("p2", asks, stage.StatusRejected)
 	after := w.card("p2", "depends "+evil)
 	w.Board.Block(after, asks)
-	require.NoError(w, w.gate.Freeze(context.Background(), repo, 1, "the deployment of task 1 is degraded: "+evil))
+	w.freeze(1, "the deployment of task 1 is degraded: "+evil)
 	w.Settle(10 * time.Minute)
 	runs, err := w.Store.AgentRuns(context.Background())
 	require.NoError(w, err)
@@ -223,6 +223,11 @@ func (w *world) get(path string) answer { w.Helper(); return w.request(http.Meth
 func (w *world) has(path, text string) {
 	w.Helper()
 	require.Contains(w, w.get(path).body, text)
+}
+
+func (w *world) freeze(task int64, why string) {
+	w.Helper()
+	require.NoError(w, w.gate.Freeze(context.Background(), repo, task, why))
 }
 
 // shows requires a page to have a text.
