@@ -86,11 +86,7 @@ func ofURL(text string) (entry string, loopback netip.AddrPort, ok bool) {
 	if err != nil || u.Hostname() == "" {
 		return "", loopback, false
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80"}[u.Scheme]
-	}
-	port = cmp.Or(port, "443")
+	port := cmp.Or(u.Port(), map[string]string{"http": "80"}[u.Scheme], "443")
 	host := u.Hostname()
 	if host == "localhost" {
 		host = "127.0.0.1"

@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -232,10 +233,7 @@ func begun(s *gh.CheckSuite, runs []checkRun, demands []githost.Demand) (k githo
 	}
 	named := slices.ContainsFunc(demands, func(d githost.Demand) bool { return d.App != 0 && d.App == app.GetID() })
 	state := conclusion(s.GetStatus(), s.GetConclusion())
-	k = githost.Check{Name: app.GetName(), Kind: "check_suite", App: appOf(app.GetSlug()), State: state}
-	if k.Name == "" {
-		k.Name = app.GetSlug()
-	}
+	k = githost.Check{Name: cmp.Or(app.GetName(), app.GetSlug()), Kind: "check_suite", App: appOf(app.GetSlug()), State: state}
 	switch {
 	case state != githost.CheckPending:
 		if state == githost.CheckCancelled {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,7 +53,7 @@ func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]trac
 			Own: w.ExternalSource == c.opt.Source, // the account may be a person's too
 		})
 	})
-	sortComments(out)
+	slices.SortStableFunc(out, func(a, b tracker.Comment) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return out, err
 }
 

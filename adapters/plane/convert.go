@@ -3,7 +3,6 @@ package plane
 import (
 	"encoding/json"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/internal/restclient"
@@ -82,8 +81,4 @@ func (c *Client) convert(w wireItem, b board) tracker.Item {
 func (c *Client) ItemURL(projectID, itemID string) string {
 	workspace := strings.TrimSuffix(c.opt.BaseURL, "/") + "/" + url.PathEscape(c.opt.Workspace)
 	return workspace + "/projects/" + url.PathEscape(projectID) + "/issues/" + url.PathEscape(itemID)
-}
-
-func sortComments(list []tracker.Comment) {
-	slices.SortStableFunc(list, func(a, b tracker.Comment) int { return a.CreatedAt.Compare(b.CreatedAt) })
 }

@@ -144,10 +144,7 @@ func (s Settings) Database() string {
 	if err != nil {
 		return "PostgreSQL"
 	}
-	host := u.Host
-	if host == "" {
-		host = u.Query().Get("host")
-	}
+	host := cmp.Or(u.Host, u.Query().Get("host"))
 	return fmt.Sprintf("PostgreSQL, database %s at %s, schema %s", strings.TrimPrefix(u.Path, "/"), host, s.DatabaseSchema)
 }
 

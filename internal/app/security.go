@@ -193,12 +193,8 @@ func (v *Service) attack(ctx context.Context, program []string, dir string, a at
 // live describes what the service itself has.
 func (v *Service) live() attack.Live {
 	out := attack.Live{}
-	if data, err := resolved(v.Settings.DataDir); err == nil {
-		out.Data = data
-	}
-	if file, err := resolved(v.Settings.file()); err == nil { // none where PostgreSQL has it
-		out.Database = file
-	}
+	out.Data, _ = resolved(v.Settings.DataDir)    // empty where there is none
+	out.Database, _ = resolved(v.Settings.file()) // as where PostgreSQL has it
 	if home, err := os.UserHomeDir(); err == nil {
 		if _, err := os.ReadDir(home); err == nil {
 			out.Home = home

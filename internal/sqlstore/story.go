@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -89,9 +90,7 @@ func (s *Store) JournalSince(ctx context.Context, after int64, limit int) ([]tas
 }
 
 func (s *Store) JournalBefore(ctx context.Context, taskID, before int64, limit int) ([]task.JournalEntry, error) {
-	if before == 0 {
-		before = 1<<63 - 1
-	}
+	before = cmp.Or(before, 1<<63-1)
 	if taskID == 0 {
 		return list(ctx, s, scanEntry, journalBefore, before, int64(limit))
 	}

@@ -69,10 +69,6 @@ func (s *Store) LastRuns(ctx context.Context) ([]gpstracks.Run, error) {
 }
 
 func (s *Store) Runs(ctx context.Context, f gpstracks.RunFilter) ([]gpstracks.Run, error) {
-	limit := int64(f.Limit)
-	if limit == 0 {
-		limit = 1 << 40
-	}
 	return s.runs(ctx, "where ($1 = '' or source = $1) and ($2 = '' or region = $2) and ($3 = '' or status = $3) order by id desc limit $4",
-		f.Source, f.Region, string(f.Status), limit)
+		f.Source, f.Region, string(f.Status), cmp.Or(int64(f.Limit), 1<<40))
 }

@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -214,10 +215,7 @@ func lastSeen(story []task.JournalEntry, commit string) *Seen {
 		if err != nil || rec.Event.Denied != "" {
 			continue
 		}
-		on, head := rec.Event.On, rec.Event.Of
-		if head == "" {
-			head = rec.Decision.State.Head
-		}
+		on, head := rec.Event.On, cmp.Or(rec.Event.Of, rec.Decision.State.Head)
 		said := on == stage.OnApproved || on == stage.OnRejected || on == stage.OnConfirmDeploy
 		if said && head != "" && head != commit {
 			return &Seen{rec.Event.By.Who(), stage.Status(on), head, e.At}

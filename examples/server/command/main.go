@@ -178,8 +178,7 @@ func (c versionCmd) Run(s *streams) error {
 
 // build names the program, its version and what it was made of.
 func build() string {
-	commit := app.Commit()
-	commit = cmp.Or(commit, "unknown")
+	commit := cmp.Or(app.Commit(), "unknown")
 	return fmt.Sprintf("%s %s (commit %s, %s)", program, app.Version(), commit, runtime.Version())
 }
 

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"html/template"
@@ -115,10 +116,7 @@ var ownImage = regexp.MustCompile(`<img src="(board/cards/\w+/)?files/(\w+)" alt
 func (s *server) cardText(root, card, text string) template.HTML {
 	return template.HTML(ownImage.ReplaceAllStringFunc(string(s.rendered(text)), func(tag string) string {
 		part := ownImage.FindStringSubmatch(tag)
-		at := part[1]
-		if at == "" {
-			at = cardAddress(card) + "/"
-		}
+		at := cmp.Or(part[1], cardAddress(card)+"/")
 		return `<img src="` + root + at + "files/" + part[2] + `" alt="` + part[3] + `" loading="lazy">`
 	}))
 }
