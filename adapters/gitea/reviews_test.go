@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 )
 
@@ -52,7 +53,7 @@ func TestPermissionIsRemembered(t *testing.T) {
 	k.Server.SetRole("kim", "admin")
 	k.Clock.Add(int64(time.Hour))
 	require.Equal(t, githost.PermissionAdmin, k.reviews()[0].Permission)
-	k.Server.Break(permissionCall, forgetest.TooMany)
+	k.Server.Break(permissionCall, fakehttp.TooMany)
 	k.Clock.Add(int64(time.Hour))
 	_, err := k.client.Reviews(t.Context(), repo, "feature/a")
 	require.ErrorContains(t, err, "what kim may do in acme/shop")

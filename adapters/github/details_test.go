@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 )
 
@@ -54,7 +55,7 @@ func TestFailureLogInPart(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(text, "cart.go:7: xxx"))
 	require.LessOrEqual(t, len(text), githost.FailureMax)
-	k.Server.Break("GET /repos/{owner}/{repo}/check-runs/{id}/annotations", forgetest.Denied)
+	k.Server.Break("GET /repos/{owner}/{repo}/check-runs/{id}/annotations", fakehttp.Denied)
 	_, err = k.failure(sha)
 	require.ErrorIs(t, err, githost.ErrDenied)
 	require.NotContains(t, err.Error(), "sig=")

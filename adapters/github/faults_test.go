@@ -8,6 +8,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 )
@@ -28,7 +29,7 @@ func TestFaultsOfWebhooks(t *testing.T) {
 	forgekit.FaultsOfWebhooks(open(t), true)
 	k := setup(t)
 	got, ci := k.Webhooks(), forgekit.Kind(githost.HookCI, "")
-	k.Server.SetFaults(forgetest.Faults{HookReordered: 1})
+	k.Server.SetFaults(fakehttp.Faults{HookReordered: 1})
 	k.Server.SetStatus(repo, head40, "first", "success")
 	k.Server.SetStatus(repo, head40, "second", "success")
 	first, second := k.Next(got, ci).ID, k.Next(got, ci).ID

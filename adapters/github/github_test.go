@@ -15,6 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/hosttest"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -85,7 +86,7 @@ func TestConformance(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	forgekit.Faults(t, open, forgetest.TooMany, forgetest.Secondary, forgetest.Primary)
+	forgekit.Faults(t, open, fakehttp.TooMany, fakehttp.Secondary, fakehttp.Primary)
 }
 
 func TestDenied(t *testing.T) {

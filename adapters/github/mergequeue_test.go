@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
@@ -71,7 +72,7 @@ func TestMergeQueue(t *testing.T) {
 			_, err := q.client.Merge(t.Context(), moved)
 			require.ErrorIs(t, err, githost.ErrHeadMoved)
 			require.Len(t, q.Server.Queued(repo), 1)
-			q.Server.SetFaults(forgetest.Faults{})
+			q.Server.SetFaults(fakehttp.Faults{})
 			_, err = q.join()
 			q.waits(err, 2)
 			_, err = q.join()

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
@@ -34,10 +35,10 @@ func (k *kit) permission() githost.Permission {
 func TestPermissionThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	k := reviewed(t)
-	k.Server.Break(permissionCall, forgetest.TooMany)
+	k.Server.Break(permissionCall, fakehttp.TooMany)
 	_, err := k.client.Reviews(t.Context(), repo, "feature/a")
 	require.ErrorContains(t, err, "what kim may do in acme/shop")
-	k.Server.Break(permissionCall, forgetest.Denied)
+	k.Server.Break(permissionCall, fakehttp.Denied)
 	require.Equal(t, githost.PermissionUnknown, k.permission())
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
-	"github.com/signalbox-dev/signalbox/internal/forgetest"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -61,7 +61,7 @@ func TestALostAnswer(t *testing.T) {
 	for _, kind := range kinds() {
 		c, d := setup(t, kind, nil)
 		id := d.onBoard("t", "d")
-		d.meet(calls(kind)["AddComment"], forgetest.DroppedLate)
+		d.meet(calls(kind)["AddComment"], fakehttp.DroppedLate)
 		n := tracker.NewComment{ProjectID: repo, ItemID: id, Key: "1/1/1", Body: "once"}
 		_, err := c.AddComment(t.Context(), n)
 		require.True(t, fault.Retryable(err))

@@ -19,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/labelboard"
 	"github.com/signalbox-dev/signalbox/internal/apidoc"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -82,7 +83,7 @@ func (d *double) add(t *testing.T, repo string) {
 }
 
 // meet makes a call meet a fault; it is called as in "GET /repos/{owner}/{repo}/labels".
-func (d *double) meet(call string, f forgetest.Fault) {
+func (d *double) meet(call string, f fakehttp.Fault) {
 	method, path, _ := strings.Cut(call, " ")
 	if d.kind == onGitea {
 		path = forgetest.Prefix + path
@@ -91,11 +92,11 @@ func (d *double) meet(call string, f forgetest.Fault) {
 }
 
 func (d *double) fail(call string, how faulttest.Kind) {
-	later := forgetest.Secondary
+	later := fakehttp.Secondary
 	if d.kind == onGitea {
-		later = forgetest.TooMany
+		later = fakehttp.TooMany
 	}
-	d.meet(call, map[faulttest.Kind]forgetest.Fault{faulttest.Final: forgetest.Denied, faulttest.Passing: forgetest.ErrorBefore, faulttest.Later: later}[how])
+	d.meet(call, map[faulttest.Kind]fakehttp.Fault{faulttest.Final: fakehttp.Denied, faulttest.Passing: fakehttp.ErrorBefore, faulttest.Later: later}[how])
 }
 
 // described holds what the board sends and the double answers against the host's own description.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
@@ -114,10 +115,10 @@ func TestCommentsAreReadAgain(t *testing.T) {
 				item := p.card("one")
 				p.Place.SetScript(orchestratortest.Instead(stage.Architect, func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {
 					if c.lost {
-						p.plane.SetFaults(planetest.Faults{HookLost: 1})
+						p.plane.SetFaults(fakehttp.Faults{HookLost: 1})
 					}
 					require.NoError(p, p.plane.Say(item, "<p>Mind the gap.</p>"))
-					p.plane.SetFaults(planetest.Faults{})
+					p.plane.SetFaults(fakehttp.Faults{})
 					time.Sleep(c.work)
 					return orchestratortest.GoodAgent(ctx, cmd, files)
 				}))

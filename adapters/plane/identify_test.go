@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
-	"github.com/signalbox-dev/signalbox/internal/planetest"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -54,7 +54,7 @@ func TestIdentifyWithoutARole(t *testing.T) {
 	require.True(t, own)
 
 	c, board := setup(t)
-	board.Fail(planetest.None, planetest.TooMany) // the second token meets it
+	board.Fail(fakehttp.None, fakehttp.TooMany) // the second token meets it
 	require.Error(t, c.Identify(t.Context()))
 	_, err = c.Own(bot)
 	require.ErrorIs(t, err, tracker.ErrUnidentified)

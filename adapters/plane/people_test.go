@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -22,7 +23,7 @@ func TestServerWithoutALog(t *testing.T) {
 	id := addItem(t, board, p)
 	_, err := c.LastMove(t.Context(), p, id)
 	require.ErrorIs(t, err, tracker.ErrNoLog)
-	board.Fail(planetest.ErrorBefore, planetest.ErrorBefore, planetest.ErrorBefore)
+	board.Fail(fakehttp.ErrorBefore, fakehttp.ErrorBefore, fakehttp.ErrorBefore)
 	_, err = c.LastMove(t.Context(), p, id)
 	require.NotErrorIs(t, err, tracker.ErrNoLog)
 	require.True(t, fault.Retryable(err), "it is waited for")
@@ -60,7 +61,7 @@ func TestMembers(t *testing.T) {
 		require.Equal(t, want, p.Role)
 	}
 	other, server := setup(t)
-	server.Fail(planetest.Denied)
+	server.Fail(fakehttp.Denied)
 	_, err := other.Person(t.Context(), "", "kim")
 	require.Error(t, err)
 	require.NotErrorIs(t, err, tracker.ErrNotFound)

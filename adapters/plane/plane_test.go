@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -95,8 +96,8 @@ func TestConformance(t *testing.T) {
 			TitleMax: planetest.TitleMax,
 			Person:   tracker.Person{ID: planetest.Human, Name: "Kim", Email: "kim@example.org", Role: "member"},
 			Fail: func(call string, how faulttest.Kind) {
-				board.Break(calls()[call], map[faulttest.Kind]planetest.Fault{
-					faulttest.Final: planetest.Denied, faulttest.Passing: planetest.ErrorBefore, faulttest.Later: planetest.TooMany,
+				board.Break(calls()[call], map[faulttest.Kind]fakehttp.Fault{
+					faulttest.Final: fakehttp.Denied, faulttest.Passing: fakehttp.ErrorBefore, faulttest.Later: fakehttp.TooMany,
 				}[how])
 			},
 			Edges: trackertest.Edges{Block: board.Block, Label: board.SetLabels, HookTo: board.SetHookURL},
@@ -119,8 +120,8 @@ func TestRolesCommentWithTheirOwnToken(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	for fault, after := range map[planetest.Fault]time.Duration{
-		planetest.TooMany: time.Second, planetest.ErrorBefore: 0, planetest.ErrorAfter: 0, planetest.Dropped: 0, planetest.DroppedLate: 0, planetest.Held: 0,
+	for fault, after := range map[fakehttp.Fault]time.Duration{
+		fakehttp.TooMany: time.Second, fakehttp.ErrorBefore: 0, fakehttp.ErrorAfter: 0, fakehttp.Dropped: 0, fakehttp.DroppedLate: 0, fakehttp.Held: 0,
 	} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +129,7 @@ func TestFaults(t *testing.T) {
 			p := board.AddProject("GPX", planetest.StandardStates()...)
 			id := addItem(t, board, p)
 			n := tracker.NewComment{ProjectID: p, ItemID: id, Key: "1/1/1", Body: "once"}
-			board.SetFaults(planetest.Faults{Hold: time.Millisecond})
+			board.SetFaults(fakehttp.Faults{Hold: time.Millisecond})
 			board.Fail(fault, fault, fault) // more than is tried at once
 			_, err := c.AddComment(t.Context(), n)
 			e := failure(t, err)
@@ -150,8 +151,8 @@ func TestTimeOut(t *testing.T) {
 	c, board := setup(t, func(o *plane.Options) { o.HTTPClient.Timeout = 50 * time.Millisecond })
 	p := board.AddProject("GPX", "Backlog")
 	id := addItem(t, board, p)
-	board.SetFaults(planetest.Faults{Hold: time.Hour})
-	board.Fail(planetest.Held)
+	board.SetFaults(fakehttp.Faults{Hold: time.Hour})
+	board.Fail(fakehttp.Held)
 	_, err := c.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Body: "x"})
 	e := failure(t, err)
 	require.True(t, e.Retryable())
@@ -178,11 +179,11 @@ func TestSafeCallsAreTriedAgain(t *testing.T) {
 	c, board := setup(t)
 	p := board.AddProject("GPX", planetest.StandardStates()...)
 	id := addItem(t, board, p)
-	board.Fail(planetest.Dropped, planetest.ErrorBefore)
+	board.Fail(fakehttp.Dropped, fakehttp.ErrorBefore)
 	_, err := c.Item(t.Context(), p, id)
 	require.NoError(t, err)
 	require.NoError(t, c.SetStatus(t.Context(), p, id, stage.StatusDone))
-	board.Fail(planetest.ErrorBefore)
+	board.Fail(fakehttp.ErrorBefore)
 	_, err = c.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Body: "without a key"})
 	require.Error(t, err, "what Plane would post twice is not tried again")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
@@ -191,8 +192,8 @@ var stages = []stage.Stage{stage.Analysis, stage.Architecture, stage.Development
 // Nothing is merged or deployed while the board cannot be read; agents go on until then.
 func TestNothingIrreversibleWithoutTheBoard(t *testing.T) {
 	for name, away := range map[string]func(p *rig, is bool){
-		"errors": func(p *rig, is bool) { p.plane.SetFaults(planetest.Faults{ErrorBefore: chanceOf(is)}) },
-		"hangs":  func(p *rig, is bool) { p.plane.SetFaults(planetest.Faults{Held: chanceOf(is), Hold: time.Hour}) },
+		"errors": func(p *rig, is bool) { p.plane.SetFaults(fakehttp.Faults{ErrorBefore: chanceOf(is)}) },
+		"hangs":  func(p *rig, is bool) { p.plane.SetFaults(fakehttp.Faults{Held: chanceOf(is), Hold: time.Hour}) },
 		"not a member": func(p *rig, is bool) {
 			role := planetest.Normal
 			if is {

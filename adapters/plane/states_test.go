@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -101,7 +102,7 @@ func TestUnreadableColumns(t *testing.T) {
 	c, board := setup(t, func(o *plane.Options) { o.Now, o.States = func() time.Time { return now }, configured })
 	p := board.AddProject("GPX", planetest.StandardStates()...)
 	id := addItem(t, board, p)
-	outage := []planetest.Fault{planetest.Dropped, planetest.Dropped, planetest.Dropped} // one call and its retries
+	outage := []fakehttp.Fault{fakehttp.Dropped, fakehttp.Dropped, fakehttp.Dropped} // one call and its retries
 	for _, status := range []stage.Status{stage.StatusConfirmDeploy, stage.StatusBlocked} {
 		board.Fail(append(outage, outage...)...)
 		require.Error(t, c.SetStatus(t.Context(), p, id, status), status)

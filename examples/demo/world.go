@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/internal/telegramtest"
@@ -81,8 +82,8 @@ func newWorld(ctx context.Context, o options, dir string) (*world, error) {
 	}
 	w.board.AddMember(planetest.Member{ID: planetest.Human, Name: "Kim", Role: planetest.Normal})
 	w.host = forgetest.NewGitHub(forgetest.Options{Token: githubToken, Secret: githubSecret, Seed: o.seed, CI: w.ci})
-	w.host.SetFaults(forgetest.Faults{HookLost: o.lose})
-	w.board.SetFaults(planetest.Faults{HookLost: o.lose})
+	w.host.SetFaults(fakehttp.Faults{HookLost: o.lose})
+	w.board.SetFaults(fakehttp.Faults{HookLost: o.lose})
 	var err error
 	if w.page, err = listen(ctx, fmt.Sprintf("127.0.0.1:%d", o.port)); err != nil {
 		return w, err

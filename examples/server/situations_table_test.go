@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
-	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -230,9 +229,9 @@ func apart() []situation {
 			o.heed(x.Blockers[len(x.Blockers)-1])
 		}, mend: healed("plane"), kind: "board", who: outside, why: "a change of the card, received ", do: "Set nothing again"},
 		{name: "relations not read", prefix: "REL", world: "outages", make: func(o *obedient, _ situation) {
-			o.board.Break("GET work-items/*/relations", planetest.Held)
+			o.board.Break("GET work-items/*/relations", fakehttp.Held)
 			o.move(o.item, "To Analyse")
-		}, mend: func(o *obedient, _ situation) { o.board.Break("GET work-items/*/relations", planetest.None) }, kind: "task_deps", who: outside, why: "is being looked up", do: "Wait"},
+		}, mend: func(o *obedient, _ situation) { o.board.Break("GET work-items/*/relations", fakehttp.None) }, kind: "task_deps", who: outside, why: "is being looked up", do: "Wait"},
 		{name: "revoked access", prefix: "RVK", world: "outages", often: true, make: func(o *obedient, _ situation) {
 			o.move(o.item, "To Analyse")
 			o.analysed(o.item)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 )
 
@@ -15,7 +16,7 @@ func Example() {
 		forgetest.Prefix + "/user": forgetest.NewGitea(forgetest.Options{}),
 	} {
 		srv := httptest.NewServer(host)
-		host.Fail(forgetest.ErrorBefore)
+		host.Fail(fakehttp.ErrorBefore)
 		for range 2 {
 			resp, err := http.Get(srv.URL + path)
 			if err != nil {

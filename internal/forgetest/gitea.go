@@ -34,9 +34,10 @@ func gitea() dialect {
 			"pull_request_review_comment": "pull_request_comment",
 		},
 		synced: "synchronized", reviewed: "reviewed",
-		faults: map[Fault]refusal{
-			TooMany: proxy, Secondary: proxy, Primary: proxy, ErrorBefore: {status: http.StatusInternalServerError},
-			Denied: {status: http.StatusForbidden, text: "token does not have at least one of required scope(s), " +
+		faults: map[fakehttp.Fault]refusal{
+			fakehttp.TooMany: proxy, fakehttp.Secondary: proxy, fakehttp.Primary: proxy,
+			fakehttp.ErrorBefore: {status: http.StatusInternalServerError},
+			fakehttp.Denied: {status: http.StatusForbidden, text: "token does not have at least one of required scope(s), " +
 				"required=[write:repository], token scope=read:repository"},
 		},
 		badToken:   refusal{status: http.StatusUnauthorized, text: "invalid username, password or token"},

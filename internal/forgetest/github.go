@@ -23,13 +23,13 @@ func github() dialect {
 		order:  [3]string{"merge_method", "commit_title", "sha"},
 		events: map[string]string{"pull_request_sync": "pull_request", "issue_label": "issues"},
 		synced: "synchronize", reviewed: "submitted",
-		faults: map[Fault]refusal{
-			TooMany: {status: http.StatusTooManyRequests, text: "You have exceeded a secondary rate limit."},
-			Secondary: {status: http.StatusForbidden, text: "You have exceeded a secondary rate limit. " +
+		faults: map[fakehttp.Fault]refusal{
+			fakehttp.TooMany: {status: http.StatusTooManyRequests, text: "You have exceeded a secondary rate limit."},
+			fakehttp.Secondary: {status: http.StatusForbidden, text: "You have exceeded a secondary rate limit. " +
 				"Please wait a few minutes before you try again."},
-			Primary:     {status: http.StatusForbidden, text: "API rate limit exceeded for user ID 7."},
-			Denied:      {status: http.StatusForbidden, text: "Resource not accessible by personal access token"},
-			ErrorBefore: {status: http.StatusInternalServerError, text: "Server Error"},
+			fakehttp.Primary:     {status: http.StatusForbidden, text: "API rate limit exceeded for user ID 7."},
+			fakehttp.Denied:      {status: http.StatusForbidden, text: "Resource not accessible by personal access token"},
+			fakehttp.ErrorBefore: {status: http.StatusInternalServerError, text: "Server Error"},
 		},
 		badToken:   refusal{status: http.StatusUnauthorized, text: "Bad credentials"},
 		unreadable: refusal{status: http.StatusBadRequest, text: "Problems parsing JSON"},

@@ -13,46 +13,26 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 )
 
-// Fault names what an API call meets.
-type Fault = fakehttp.Fault
-
-// Faults of API calls. Gitea itself limits nobody: there 429 is of a proxy in front of it.
-const (
-	None        = fakehttp.None
-	TooMany     = fakehttp.TooMany
-	Secondary   = fakehttp.Secondary
-	Primary     = fakehttp.Primary
-	Denied      = fakehttp.Denied
-	ErrorBefore = fakehttp.ErrorBefore
-	ErrorAfter  = fakehttp.ErrorAfter
-	Dropped     = fakehttp.Dropped
-	DroppedLate = fakehttp.DroppedLate
-	Hang        = fakehttp.TimeOut
-)
-
-// Faults are chances, between 0 and 1, that hold until they are set anew.
-type Faults = fakehttp.Faults
-
 // SetFaults sets the chances of failure.
-func (s *Server) SetFaults(f Faults) {
+func (s *Server) SetFaults(f fakehttp.Faults) {
 	s.API.SetFaults(f)
 	s.Sender.SetFaults(f)
 }
 
 // refuse answers what meets a fault.
-func (s *Server) refuse(w http.ResponseWriter, _ *http.Request, f Fault) {
+func (s *Server) refuse(w http.ResponseWriter, _ *http.Request, f fakehttp.Fault) {
 	no, known := s.faults[f]
 	switch {
 	case f == fakehttp.TooLarge:
 		http.Error(w, "Payload too large", http.StatusRequestEntityTooLarge)
 		return
 	case !known:
-		no = s.faults[ErrorBefore]
-	case f == Primary && !s.gitea:
+		no = s.faults[fakehttp.ErrorBefore]
+	case f == fakehttp.Primary && !s.gitea:
 		w.Header().Set("X-RateLimit-Limit", "5000")
 		w.Header().Set("X-RateLimit-Remaining", "0")
 		w.Header().Set("X-RateLimit-Reset", strconv.FormatInt(s.opt.Now().Add(2*time.Second).Unix(), 10))
-	case f != Denied && f != ErrorBefore:
+	case f != fakehttp.Denied && f != fakehttp.ErrorBefore:
 		w.Header().Set("Retry-After", "1")
 	}
 	if s.gitea && no.status == http.StatusTooManyRequests {

@@ -10,26 +10,8 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 )
 
-// Fault names what an API call meets.
-type Fault = fakehttp.Fault
-
-// Faults of API calls.
-const (
-	None        = fakehttp.None
-	TooMany     = fakehttp.TooMany
-	Denied      = fakehttp.Denied
-	ErrorBefore = fakehttp.ErrorBefore
-	ErrorAfter  = fakehttp.ErrorAfter
-	Dropped     = fakehttp.Dropped
-	DroppedLate = fakehttp.DroppedLate
-	Held        = fakehttp.Held
-)
-
-// Faults are chances, between 0 and 1, that hold until they are set anew.
-type Faults = fakehttp.Faults
-
 // SetFaults sets the chances of failure.
-func (s *Server) SetFaults(f Faults) {
+func (s *Server) SetFaults(f fakehttp.Faults) {
 	s.API.SetFaults(f)
 	s.Sender.SetFaults(f)
 }
@@ -46,11 +28,11 @@ func named(r *http.Request) string {
 }
 
 // refuse answers what meets a fault.
-func refuse(w http.ResponseWriter, _ *http.Request, f Fault) {
+func refuse(w http.ResponseWriter, _ *http.Request, f fakehttp.Fault) {
 	switch f {
-	case TooMany:
+	case fakehttp.TooMany:
 		tooMany(w, time.Second)
-	case Denied:
+	case fakehttp.Denied:
 		reply(w, http.StatusForbidden, map[string]string{"detail": "You do not have permission to perform this action."})
 	case fakehttp.TooLarge:
 		reply(w, http.StatusRequestEntityTooLarge, map[string]string{"error": "REQUEST_BODY_TOO_LARGE"})

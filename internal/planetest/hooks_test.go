@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 )
 
@@ -171,29 +172,29 @@ func TestLostDoubledReordered(t *testing.T) {
 	t.Parallel()
 	s, p, at := open(t)
 	calls := receive(t, s, nil)
-	add := func(name string, f planetest.Faults) {
+	add := func(name string, f fakehttp.Faults) {
 		t.Helper()
 		s.SetFaults(f)
 		addItem(t, s, p, name, "d")
 	}
-	add("lost", planetest.Faults{HookLost: 1})
-	add("doubled", planetest.Faults{HookDoubled: 1})
+	add("lost", fakehttp.Faults{HookLost: 1})
+	add("doubled", fakehttp.Faults{HookDoubled: 1})
 	a, b := next(t, calls), next(t, calls)
 	require.Equal(t, []string{"doubled", "doubled"}, []string{a.name(), b.name()})
 	require.NotEqual(t, a.header.Get("X-Plane-Delivery"), b.header.Get("X-Plane-Delivery"))
 	require.Equal(t, a.raw, b.raw)
 	require.NoError(t, settled(s, 2))
 
-	add("earlier", planetest.Faults{HookReordered: 1, Hold: time.Hour})
+	add("earlier", fakehttp.Faults{HookReordered: 1, Hold: time.Hour})
 	giveTime(t, at)
-	add("later", planetest.Faults{})
+	add("later", fakehttp.Faults{})
 	require.Equal(t, "later", next(t, calls).name())
 	require.Equal(t, "earlier", next(t, calls).name())
 	require.NoError(t, settled(s, 4))
 
-	add("alone", planetest.Faults{HookReordered: 1, Hold: time.Millisecond})
+	add("alone", fakehttp.Faults{HookReordered: 1, Hold: time.Millisecond})
 	require.Equal(t, "alone", next(t, calls).name(), "when no other one comes, it is sent in the end")
-	add("slow", planetest.Faults{HookDelay: 2 * time.Millisecond})
+	add("slow", fakehttp.Faults{HookDelay: 2 * time.Millisecond})
 	require.Equal(t, "slow", next(t, calls).name())
 }
 
@@ -201,7 +202,7 @@ func TestLostDoubledReordered(t *testing.T) {
 func TestClose(t *testing.T) {
 	t.Parallel()
 	s, p, _ := open(t, planetest.Options{RetryWait: time.Hour, HookURL: "http://127.0.0.1:1/"})
-	s.SetFaults(planetest.Faults{HookReordered: 0.5, Hold: time.Hour})
+	s.SetFaults(fakehttp.Faults{HookReordered: 0.5, Hold: time.Hour})
 	for range 20 {
 		addItem(t, s, p, strings.Repeat("x", 10), "d")
 	}

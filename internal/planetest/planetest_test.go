@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 )
 
@@ -161,17 +162,17 @@ func TestPages(t *testing.T) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		faults planetest.Faults
+		faults fakehttp.Faults
 		status int // 0 = the connection breaks
 		done   int // comments there are afterwards
 	}{
-		"429":          {planetest.Faults{TooMany: 1}, 429, 0},
-		"500 before":   {planetest.Faults{ErrorBefore: 1}, 500, 0},
-		"500 after":    {planetest.Faults{ErrorAfter: 1}, 500, 1},
-		"dropped":      {planetest.Faults{Dropped: 1}, 0, 0},
-		"dropped late": {planetest.Faults{DroppedLate: 1}, 0, 1},
-		"held":         {planetest.Faults{Held: 1, Hold: time.Millisecond}, 0, 0},
-		"none":         {planetest.Faults{}, 201, 1},
+		"429":          {fakehttp.Faults{TooMany: 1}, 429, 0},
+		"500 before":   {fakehttp.Faults{ErrorBefore: 1}, 500, 0},
+		"500 after":    {fakehttp.Faults{ErrorAfter: 1}, 500, 1},
+		"dropped":      {fakehttp.Faults{Dropped: 1}, 0, 0},
+		"dropped late": {fakehttp.Faults{DroppedLate: 1}, 0, 1},
+		"held":         {fakehttp.Faults{Held: 1, Hold: time.Millisecond}, 0, 0},
+		"none":         {fakehttp.Faults{}, 201, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -185,7 +186,7 @@ func TestFaults(t *testing.T) {
 			if tt.status == 429 {
 				require.Equal(t, "1", r.header.Get("Retry-After"))
 			}
-			s.SetFaults(planetest.Faults{})
+			s.SetFaults(fakehttp.Faults{})
 			require.Equal(t, 200, must(t, "GET", at+"/api/v1/users/me/", "").status, "and it is over at once")
 		})
 	}
@@ -195,8 +196,8 @@ func TestFaults(t *testing.T) {
 func TestHeldConnectionEndsWithTheServer(t *testing.T) {
 	t.Parallel()
 	s, _, at := open(t)
-	s.SetFaults(planetest.Faults{Hold: time.Hour})
-	s.Fail(planetest.Held)
+	s.SetFaults(fakehttp.Faults{Hold: time.Hour})
+	s.Fail(fakehttp.Held)
 	held := make(chan error)
 	go func() {
 		_, err := request(t, "GET", at+"/api/v1/users/me/", token, "")
@@ -216,7 +217,7 @@ func TestSeed(t *testing.T) {
 	draw := func(seed uint64) string {
 		s := planetest.New(planetest.Options{Seed: seed, Tokens: map[string]string{token: bot}})
 		defer s.Close()
-		s.SetFaults(planetest.Faults{TooMany: 0.3, ErrorBefore: 0.3})
+		s.SetFaults(fakehttp.Faults{TooMany: 0.3, ErrorBefore: 0.3})
 		var out bytes.Buffer
 		for range 60 {
 			w := httptest.NewRecorder()

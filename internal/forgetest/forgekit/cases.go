@@ -2,6 +2,7 @@ package forgekit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,30 +10,28 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
 // Faults shows that limits name a moment, that errors pass, and that a merge whose answer was lost is
 // found and not made again.
-func Faults(t *testing.T, open func(*testing.T) *Kit, limits ...forgetest.Fault) {
+func Faults(t *testing.T, open func(*testing.T) *Kit, limits ...fakehttp.Fault) {
 	t.Helper()
-	for _, f := range append(limits, forgetest.ErrorBefore, forgetest.ErrorAfter, forgetest.Dropped, forgetest.DroppedLate) {
+	for _, f := range append(limits, fakehttp.ErrorBefore, fakehttp.ErrorAfter, fakehttp.Dropped, fakehttp.DroppedLate) {
 		t.Run(string(f), func(t *testing.T) {
 			t.Parallel()
 			k := open(t)
-			head := k.Commit("feature/a")
-			m := githost.Merge{Repo: Repo, Number: k.Pull("feature/a").Number, HeadSHA: head, Title: "T"}
+			m := k.merge()
 			k.Server.Fail(f, f, f) // more than is tried at once
-			_, err := k.Client.Checks(t.Context(), Repo, "main", head)
+			_, err := k.Client.Checks(t.Context(), Repo, "main", m.HeadSHA)
 			require.True(t, fault.Retryable(err), "%v", err)
 			require.NotContains(t, err.Error(), "secret")
-			for _, limit := range limits {
-				if f == limit {
-					require.Positive(t, fault.After(err))
-					require.LessOrEqual(t, fault.After(err), 3*time.Second)
-					return
-				}
+			if slices.Contains(limits, f) {
+				require.Positive(t, fault.After(err))
+				require.LessOrEqual(t, fault.After(err), 3*time.Second)
+				return
 			}
 			k.Server.Fail(f)
 			if sha, err := k.Client.Merge(t.Context(), m); err != nil {
@@ -43,6 +42,13 @@ func Faults(t *testing.T, open func(*testing.T) *Kit, limits ...forgetest.Fault)
 			k.mergedOnce(m)
 		})
 	}
+}
+
+// merge is that of a pull request which is made for it.
+func (k *Kit) merge() githost.Merge {
+	k.Helper()
+	head := k.Commit("feature/a")
+	return githost.Merge{Repo: Repo, Number: k.Pull("feature/a").Number, HeadSHA: head, Title: "T"}
 }
 
 // mergedOnce merges again what may be merged.
@@ -58,10 +64,9 @@ func (k *Kit) mergedOnce(m githost.Merge) {
 // and its error is returned.
 func TimeOut(k *Kit, hurried Client, calls int) error {
 	k.Helper()
-	head := k.Commit("feature/a")
-	m := githost.Merge{Repo: Repo, Number: k.Pull("feature/a").Number, HeadSHA: head, Title: "T"}
+	m := k.merge()
 	for range calls {
-		k.Server.Fail(forgetest.Hang)
+		k.Server.Fail(fakehttp.TimeOut)
 	}
 	_, err := hurried.Merge(k.Context(), m)
 	require.True(k, fault.Retryable(err), "%v", err)
@@ -115,8 +120,7 @@ func Renamed(k *Kit) {
 // Closed shows that a pull request which somebody closes is refused for people, and opens it again.
 func Closed(k *Kit) githost.Merge {
 	k.Helper()
-	head := k.Commit("feature/a")
-	m := githost.Merge{Repo: Repo, Number: k.Pull("feature/a").Number, HeadSHA: head, Title: "T"}
+	m := k.merge()
 	k.Server.ChangePull(Repo, "feature/a", "ann", "closed", func(p *forgetest.Pull) { p.Open = false })
 	pr, err := k.Client.PullRequest(k.Context(), Repo, "feature/a")
 	require.NoError(k, err)
@@ -132,8 +136,7 @@ func Closed(k *Kit) githost.Merge {
 // demands and it has.
 func Readiness(k *Kit) {
 	k.Helper()
-	head := k.Commit("feature/a")
-	m := githost.Merge{Repo: Repo, Number: k.Pull("feature/a").Number, HeadSHA: head, Title: "T"}
+	m := k.merge()
 	k.Server.SetSettings(Repo, func(s *forgetest.Settings) { s.Required["main"], s.Approvals, s.Admin = nil, 2, true })
 	k.Server.SetRole("kim", "write")
 	k.Server.SetRole("lee", "admin")
@@ -208,13 +211,13 @@ func Journey(k *Kit, besides func(got <-chan Delivered, approved Delivered)) <-c
 func FaultsOfWebhooks(k *Kit, keepsID bool) {
 	k.Helper()
 	got, sha, ci := k.Webhooks(), strings.Repeat("a", 40), Kind(githost.HookCI, "")
-	k.Server.SetFaults(forgetest.Faults{HookLost: 1})
+	k.Server.SetFaults(fakehttp.Faults{HookLost: 1})
 	k.Server.SetStatus(Repo, sha, "lost", "success")
-	k.Server.SetFaults(forgetest.Faults{HookDoubled: 1})
+	k.Server.SetFaults(fakehttp.Faults{HookDoubled: 1})
 	k.Server.SetStatus(Repo, sha, "twice", "success")
 	first, second := k.Next(got, ci), k.Next(got, ci)
 	require.Equal(k, []string{"twice", first.ID}, []string{first.Hook.Action, second.ID})
-	k.Server.SetFaults(forgetest.Faults{})
+	k.Server.SetFaults(fakehttp.Faults{})
 	require.NoError(k, k.Server.Redeliver(first.ID))
 	third := k.Next(got, ci)
 	require.Equal(k, keepsID, first.ID == third.ID)

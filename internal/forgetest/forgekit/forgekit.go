@@ -21,6 +21,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/hosttest"
 	"github.com/signalbox-dev/signalbox/internal/apidoc"
+	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/gittest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
@@ -165,8 +166,8 @@ func (k *Kit) Fixture(calls map[string]string) hosttest.Fixture {
 			return out
 		},
 		Fail: func(call string, how faulttest.Kind) {
-			k.Server.Break(calls[call], map[faulttest.Kind]forgetest.Fault{
-				faulttest.Final: forgetest.Denied, faulttest.Passing: forgetest.ErrorBefore, faulttest.Later: forgetest.TooMany,
+			k.Server.Break(calls[call], map[faulttest.Kind]fakehttp.Fault{
+				faulttest.Final: fakehttp.Denied, faulttest.Passing: fakehttp.ErrorBefore, faulttest.Later: fakehttp.TooMany,
 			}[how])
 		},
 	}
