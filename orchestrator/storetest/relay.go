@@ -27,7 +27,8 @@ func (k *kit) relay(c task.Commit, n int) ([]queue.Claim, error) {
 func relays(k *kit) {
 	t := k.newTask(1)
 	k.commit(task.Commit{Task: &t, Jobs: []queue.Job{{Pool: "events", Key: "k", TaskID: t.ID}}})
-	claims, err := k.take("events"), error(nil)
+	var err error
+	claims := k.take("events")
 	for i := range 6 {
 		require.Len(k, claims, 1)
 		t = k.task(t.ID)
