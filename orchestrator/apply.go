@@ -170,7 +170,7 @@ func (in intake) commit(
 			}
 			continue
 		}
-		out.Jobs = append(out.Jobs, EffectJob(next, in.project, f, effectKey(next, d.State.Seq, i)))
+		out.Jobs = append(out.Jobs, EffectJob(next, in.project, f, fmt.Sprintf("%s/%d/%d", task.Identity(next), d.State.Seq, i)))
 	}
 	change := Change{Task: next, Before: before, Run: run, With: &out}
 	if run != nil {
@@ -262,11 +262,6 @@ func beside(ctx context.Context, s task.Store, t task.Task) (ahead, behind *task
 		return &list[0]
 	}
 	return first(task.Filter{BeforeID: t.ID}), first(task.Filter{AfterID: t.ID}), err
-}
-
-// effectKey is an effect's identity for the outside world.
-func effectKey(t task.Task, seq int64, i int) string {
-	return fmt.Sprintf("%s/%d/%d", task.Identity(t), seq, i)
 }
 
 // stamp keeps the clocks of a task.

@@ -102,7 +102,7 @@ func (c *clinic) examine(e app.Examination) (said string, wrong int) {
 	return c.examined("projects:\n  - {"+strings.Join(entry, ", ")+"}\n", e)
 }
 
-// finds is what is said of a deployment in which so many things are wrong.
+// finds examines a deployment in which so many things are wrong, and returns what is said of it.
 func (c *clinic) finds(n int) string {
 	c.Helper()
 	said, wrong := c.examine(app.Examination{})

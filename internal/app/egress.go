@@ -40,16 +40,11 @@ func (s Settings) checkEgress(wrong func(name, format string, args ...any)) {
 		wrong("JAIL_NETWORK", "is %q, and with %sEGRESS=%s a container has no network but its proxy: unset one of them",
 			s.JailNetwork, Prefix, egressList)
 	}
-	if s.limitsEgress() && s.ModelGateway != "" && !onLoopback(s.ModelGateway) {
+	gateway, _, _ := net.SplitHostPort(s.ModelGateway) // empty where it has no port
+	if s.limitsEgress() && s.ModelGateway != "" && gateway != "127.0.0.1" {
 		wrong("MODEL_GATEWAY", "is %q, want 127.0.0.1 and a port with %sEGRESS=%s: "+
 			"no other address of this machine leads out of an agent's network", s.ModelGateway, Prefix, egressList)
 	}
-}
-
-// onLoopback reports whether an address is of this machine alone.
-func onLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	return err == nil && host == "127.0.0.1"
 }
 
 func (s Settings) limitsEgress() bool { return s.Egress == egressList }
@@ -215,18 +210,12 @@ func (d *doctor) gateway(v *Service, prefix string, a work.Agent) {
 		}
 		d.of(prefix).Warn("the key of %s, or its login, is within the reach of the agent %s, and its costs are what it says: %s",
 			vendor, name, how)
-	case v.Gateway.Priced(vendor, toolOf(name), a.Model):
+	case v.Gateway.Priced(vendor, strings.SplitN(name, " ", 2)[0], a.Model):
 		d.of(prefix).OK("the key of %s stays in the gateway of models, which measures what the agent %s costs", vendor, name)
 	default:
 		d.of(prefix).Warn("the gateway of models counts the tokens of the agent %s and has no price of %s: "+
 			"give that of its model in %sAGENT_PRICES", name, vendor, Prefix)
 	}
-}
-
-// toolOf is the tool that an agent's command begins with.
-func toolOf(name string) string {
-	tool, _, _ := strings.Cut(name, " ")
-	return tool
 }
 
 // prices are those of models, and of agents that name no model.

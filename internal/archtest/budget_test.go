@@ -22,12 +22,12 @@ import (
 func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        130_295,
-		"tokens outside tests":       892_200,
-		"tokens of tests":            782_650,
+		"tokens outside tests":       891_600,
+		"tokens of tests":            780_900,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       658_200,
+		"tokens of the server":       657_850,
 		"words of Markdown":          28_880,
 		"settings":                   154,
 		"fields of Feature":          9,

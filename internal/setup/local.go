@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -80,11 +79,6 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 
 // remoteName names the copy in the repository that it was made of.
 const remoteName = "signalbox"
-
-// copyOf is where the copy of a repository lies.
-func copyOf(repo string) string {
-	return absolute(filepath.Join(dataDir(), "repositories", path.Base(repo)+".git"))
-}
 
 // copy makes a bare copy of the local repository, in which main can move; one that is there
 // stays.

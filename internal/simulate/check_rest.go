@@ -175,7 +175,8 @@ func (c *checker) leftOf(t task.Task) {
 		was, _ := task.ParseTombstone(o.Branch)
 		return o.Repo == t.Repo && was == branch && (len(c.theirs[o.ID]) > 0 || c.refused(o, orchestrator.EffectCancel))
 	})
-	if cancelled && !stays && s.places[0].Remote(t.Repo, branch) != "" && !c.inUse(t.Repo, branch) {
+	inUse := func(o task.Task) bool { return o.Repo == t.Repo && o.Branch == branch }
+	if cancelled && !stays && s.places[0].Remote(t.Repo, branch) != "" && !slices.ContainsFunc(c.tasks(), inUse) {
 		c.fail(Leftover, "the branch of the cancelled task %d is on the remote: %s", t.ID, branch)
 	}
 	item, _ := task.ParseTombstone(t.WorkItemID)
@@ -198,11 +199,6 @@ func (c *checker) refused(t task.Task, kind stage.EffectKind) (last bool) {
 		}
 	}
 	return last
-}
-
-// inUse reports whether a task that lives or was done has a branch.
-func (c *checker) inUse(repo, branch string) bool {
-	return slices.ContainsFunc(c.tasks(), func(t task.Task) bool { return t.Repo == repo && t.Branch == branch })
 }
 
 // shown looks whether the board shows what was set last.

@@ -2,8 +2,10 @@ package simulate
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"maps"
@@ -155,7 +157,7 @@ func (c *checker) finished(claim queue.Claim, o queue.Outcome, held bool, err er
 
 // acknowledged looks whether a body that was answered with 2xx is stored.
 func (c *checker) acknowledged(body []byte) {
-	if !c.received[hashOf(body)] {
+	if !c.received[fmt.Sprintf("%x", sha256.Sum256(body))] {
 		c.fail(DurableAck, "a webhook was answered with 2xx and is not stored: %s", body)
 	}
 }

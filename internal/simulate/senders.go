@@ -55,12 +55,6 @@ func (hooks) Signature(h http.Header) (*signature.Check, error) {
 	return signature.Of(hookSecret).Check(given), nil
 }
 
-// hashOf identifies a stored delivery by its body.
-func hashOf(body []byte) string {
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:])
-}
-
 func sign(body []byte) string {
 	mac := hmac.New(sha256.New, []byte(hookSecret))
 	mac.Write(body)
@@ -101,10 +95,6 @@ type senders struct {
 	tries   int
 	away    int                           // letters that are under way, or that their sender will try once more
 	results map[string]githost.CheckState // of CI, by commit
-}
-
-func newSenders(s *sim) *senders {
-	return &senders{s: s, results: map[string]githost.CheckState{}}
 }
 
 // moved sends the webhook of a card's new status.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/internal/run/virtual"
 	"github.com/signalbox-dev/signalbox/messenger/memmessenger"
@@ -86,7 +87,8 @@ func newSim(w World, keep bool) *sim {
 	for _, f := range w.Fates {
 		s.planned[fateKey{f.Call, f.N}] = f
 	}
-	s.agents, s.people, s.senders, s.check = newAgents(s), newPeople(s), newSenders(s), newChecker(s)
+	s.agents, s.people, s.check = newAgents(s), newPeople(s), newChecker(s)
+	s.senders = &senders{s: s, results: map[string]githost.CheckState{}}
 	first := memwork.New(s.agents.script)
 	first.Now = s.v.Now
 	first.OnPush = func(repo, branch, sha string) {

@@ -257,7 +257,8 @@ func pastOf(t task.Task, story []task.JournalEntry, gates []task.GateResult, run
 		if r.Event.On == stage.OnRejected || next.Retries > state.Retries {
 			p.Backs = append(p.Backs, backOf(r.Event, gates))
 		}
-		if approves(r.Event) && who != "" && !slices.Contains(p.Approved, who) {
+		approves := r.Event.On == stage.OnApproved || r.Event.On == stage.OnConfirmDeploy
+		if approves && who != "" && !slices.Contains(p.Approved, who) {
 			p.Approved = append(p.Approved, who)
 		}
 		if r.Event.On == stage.OnToAnalyse && p.BegunBy == "" {
@@ -306,10 +307,6 @@ func redOf(v gates.Verdict) gates.Verdict {
 		}
 	}
 	return v
-}
-
-func approves(ev stage.Event) bool {
-	return ev.On == stage.OnApproved || ev.On == stage.OnConfirmDeploy
 }
 
 // Text is a report for a message to people: what was merged, by repository, and the sums.

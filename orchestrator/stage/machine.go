@@ -159,7 +159,7 @@ func (m *Machine) deny(s State, e Event, why string) Decision {
 	w := &builder{m: m, ev: e, d: Decision{State: s}}
 	w.note(why)
 	if s.Stage == None {
-		w.notStarted(wordsDenied(why))
+		w.notStarted("The pipeline has not started: " + brief(why))
 		return w.d
 	}
 	w.setBack(why)

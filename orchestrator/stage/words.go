@@ -98,10 +98,6 @@ func wordsNothingToApproveNotice(reason string) string {
 	return "nothing to approve: the analyst has finished, but " + sentence(reason) + " In Progress runs it again"
 }
 
-func wordsDenied(reason string) string {
-	return "The pipeline has not started: " + brief(reason)
-}
-
 func wordsQuestions(q string) string {
 	return "Questions are open:\n" + q + "\nAnswer in a comment and set the status In Progress."
 }
