@@ -51,7 +51,8 @@ func PlanUpsert(tracks, known []Track) (p Plan) {
 		} else {
 			p.Duplicates++
 		}
-		e.seen = e.seen || merged.RunID != e.RunID || !sameTime(merged.LastSeenAt, e.LastSeenAt)
+		then := e.LastSeenAt.Truncate(time.Microsecond) // as stores keep it
+		e.seen = e.seen || merged.RunID != e.RunID || !merged.LastSeenAt.Truncate(time.Microsecond).Equal(then)
 		e.Track = merged
 	}
 	for i := range all {
@@ -65,8 +66,4 @@ func PlanUpsert(tracks, known []Track) (p Plan) {
 		}
 	}
 	return p
-}
-
-func sameTime(a, b time.Time) bool {
-	return a.Truncate(time.Microsecond).Equal(b.Truncate(time.Microsecond))
 }

@@ -230,12 +230,14 @@ func replayOverwritten(ctx context.Context, e *Engine, item tracker.Item, t task
 	if err != nil || late {
 		return late && e.Now().Sub(item.Moved()) > logPatience, err
 	}
+	renamed := false // by a person's move, to a column whose name of now is not known yet
 	_, err = replayWord(ctx, e, item, t, m, func(m tracker.Move, word stage.Status) (bool, error) {
 		own, err := e.Tracker.Own(m.ActorID)
+		renamed = renamed || word == stage.StatusUnknown && !own && m.To != "" && m.At.After(since(t))
 		_, trigger := stage.BoardTrigger(word)
 		return trigger && m.ActorID != "" && !own && word != item.Status, err
 	})
-	return err == nil, err
+	return err == nil && (!renamed || e.Now().Sub(t.UpdatedAt) > namesPatience), err
 }
 
 // replayWord puts the event of the newest word in a log since the last that was acted on, of those that are wanted.

@@ -77,7 +77,9 @@ func wait(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	if s.Stopping {
 		return out
 	}
-	out.State.Stopping, out.State.Acted, out.State.ActedAt, out.Moved = true, stage.StatusStop, e.Seen, true
+	if out.State.Stopping, out.Moved = true, true; !e.Seen.IsZero() { // as in cancel
+		out.State.Acted, out.State.ActedAt = stage.StatusStop, e.Seen
+	}
 	out.State.Seq++
 	out.Effects = []stage.Effect{{Kind: stage.EffectComment, Author: stage.Stream, Text: why + "."}}
 	return out

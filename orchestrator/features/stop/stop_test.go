@@ -2,6 +2,7 @@ package stop_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -165,6 +166,23 @@ func TestStopBeforeAClaim(t *testing.T) {
 		r.Settle(20 * time.Second)
 		require.Equal(r, stage.HoldApproval, r.Task(third).State.Hold, "a cancelled task lets the next one begin")
 	})
+}
+
+// An operator's STOP is none of the board's words: the one that the board shows stays known, also while the STOP waits.
+func TestOperatorsStopKeepsTheWord(t *testing.T) {
+	at := time.Unix(1, 0)
+	s := stage.State{Stage: stage.Deploy, Phase: stage.PhaseMerge, Acted: stage.StatusToAnalyse, ActedAt: at}
+	waits := stop.Rule(s, stage.Event{On: stage.OnStop}, stage.Decision{State: s})
+	require.True(t, waits.State.Stopping)
+	over := waits.State
+	over.Phase = stage.PhaseRelease
+	over.Hold = stage.HoldBlocked
+	ended := stop.Rule(waits.State, stage.Event{On: stage.OnAgentFailed}, stage.Decision{State: over, Moved: true})
+	require.Equal(t, stage.Cancelled, ended.State.Stage)
+	require.Equal(t, stage.StatusToAnalyse, ended.State.Acted)
+	require.Equal(t, at, ended.State.ActedAt)
+	i := slices.IndexFunc(ended.Effects, func(f stage.Effect) bool { return f.Kind == stage.EffectStatus })
+	require.Contains(t, ended.Effects[i].Replaces, stage.StatusToAnalyse)
 }
 
 // In the middle of a deployment STOP waits, and takes effect then.
