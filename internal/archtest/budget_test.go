@@ -23,7 +23,7 @@ func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        130_295,
 		"tokens outside tests":       891_600,
-		"tokens of tests":            781_000,
+		"tokens of tests":            781_300,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,

@@ -99,6 +99,26 @@ func TestOrdinal(t *testing.T) {
 	}
 }
 
+// Wherever a task has gone while its branch was brought up to date: what was pushed is known.
+func TestWhatWasPushedIsKnown(t *testing.T) {
+	feature := mergegate.For(nil).Feature()
+	pipeline := stage.Default()
+	pipeline.When = map[stage.Condition]func(stage.State) bool{}
+	pipeline = feature.Pipeline(pipeline)
+	m, err := stage.New(pipeline, stage.Options{}, feature.Rules...)
+	require.NoError(t, err)
+	rapid.Check(t, func(t *rapid.T) {
+		at := rapid.SampledFrom(pipeline.Stages).Filter(func(i stage.Info) bool { return !i.Sink }).Draw(t, "stage")
+		s := stage.State{Stage: at.Stage, Head: "h", Pushed: "h", MergeGate: stage.MergeGate{Gated: true}}
+		s.Phase = rapid.SampledFrom([]stage.Phase{"", stage.PhaseAwait, stage.PhaseCatchUp, stage.PhaseRetest}).Draw(t, "phase")
+		s.Hold = rapid.SampledFrom([]stage.Hold{"", stage.HoldApproval, stage.HoldNeedsInput, stage.HoldBlocked}).Draw(t, "hold")
+		s.Active = rapid.SampledFrom([]stage.Role{"", at.Role}).Draw(t, "at work")
+		green := stage.Derived{Verdict: stage.Verdict{Outcome: stage.Green}}
+		d := m.Decide(s, stage.Event{On: orchestrator.OnCaughtUp, SHA: "onto main", Derived: green})
+		require.Equal(t, "onto main", d.State.Pushed)
+	})
+}
+
 // What the host's own queue tests neither has the lease nor is compared with what was tested here.
 func TestRuleOfAHostsQueue(t *testing.T) {
 	s := stage.State{Stage: stage.DeployStaging, Phase: stage.PhaseCatchUp, Head: "h"}
