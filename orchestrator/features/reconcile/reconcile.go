@@ -10,7 +10,7 @@
 //	     tracker limits requests.
 //
 // A column that was set, and that the board does not show once its task waits or has ended, is set again,
-// unless a person has moved the card.
+// unless a person has moved the card; a person's word that such a write has replaced is heard by the tracker's log.
 //
 // Commits that others have pushed to the branch of a task are raised, where no webhook has told of them.
 //
