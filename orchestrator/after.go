@@ -40,11 +40,11 @@ func (b board) straysAfterEnd() bool {
 // afterClearing starts a task when what a cancelled one of the same work item leaves
 // behind is gone: the two have their names in common. A status that is being written lands first: its webhook
 // would be a word about the task that begins.
-func (in intake) afterClearing(ctx context.Context, item tracker.Item, ev stage.Event) *queue.Outcome {
+func (in intake) afterClearing(ctx context.Context, item tracker.Item, ev stage.Event) (*queue.Outcome, error) {
 	for _, kind := range []stage.EffectKind{EffectCancel, stage.EffectStatus} {
 		jobs, err := in.Jobs.Jobs(ctx, queue.Filter{Key: effectOrder(item.ID, kind), Open: true})
 		if err != nil {
-			return retryOutcome(err)
+			return retryOutcome(err), nil
 		}
 		if slices.ContainsFunc(jobs, func(j queue.Job) bool {
 			of, _ := EffectKindOf(j)
@@ -53,10 +53,10 @@ func (in intake) afterClearing(ctx context.Context, item tracker.Item, ev stage.
 			return &queue.Outcome{
 				Kind: queue.OutcomeRelease, At: in.Now().Add(in.opt.StatusDefer),
 				Error: "waits until what the cancelled task leaves behind is removed and written",
-			}
+			}, nil
 		}
 	}
-	return in.start(ctx, item, ev)
+	return in.begin(ctx, item, ev)
 }
 
 // UndoLane is the way of a task that takes back what another has landed: where a pipeline has it, the card of a task

@@ -324,25 +324,6 @@ func (in intake) onTrigger(ctx context.Context, p triggerPayload) *queue.Outcome
 	return in.apply(ctx, row, ev, p.Run)
 }
 
-// start makes a task of a work item. When others began or ended meanwhile it looks
-// again: the store admits a beginning only beside the tasks that it was decided
-// among, and one task of a work item.
-func (in intake) start(ctx context.Context, item tracker.Item, ev stage.Event) *queue.Outcome {
-	for range decideMax {
-		row, found, _, err := in.taskOf(ctx, item.ID)
-		switch {
-		case err != nil:
-			return retryOutcome(err)
-		case found && (row.State.Stage != stage.Done || row.WorkItemID != ev.Follows):
-			return in.apply(ctx, row, ev, nil)
-		}
-		if o, err := in.begin(ctx, item, ev); !errors.Is(err, task.ErrConflict) {
-			return o
-		}
-	}
-	return retryOutcome(task.ErrConflict)
-}
-
 // begin decides the beginning of a task once. The error is that of the commit.
 func (in intake) begin(ctx context.Context, item tracker.Item, ev stage.Event) (*queue.Outcome, error) {
 	if ev.Denied != "" {

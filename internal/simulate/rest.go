@@ -122,7 +122,7 @@ func (s *sim) helpCard(i int) (ended bool) {
 	if !live {
 		return s.helpStart(i, item)
 	}
-	if item.Status == stage.StatusStop && s.nodes[0].has("stop") {
+	if item.Status == stage.StatusStop && s.nodes[0].has("stop") && !t.State.Stopping {
 		return s.pressStop(t, item)
 	}
 	if s.people.unheard(t) {
@@ -181,9 +181,6 @@ func (s *sim) repeatHook(i int, item tracker.Item, why string) bool {
 
 // pressStop sets STOP again on a task that has not stopped.
 func (s *sim) pressStop(t task.Task, item tracker.Item) (ended bool) {
-	if t.State.Stopping {
-		return false
-	}
 	for i := range s.world.Cards {
 		if cardID(i) == item.ID {
 			s.repeatHook(i, item, id(t.ID))
@@ -228,7 +225,7 @@ func (s *sim) lift(i int, t task.Task, item tracker.Item, x explain.Explanation)
 			s.senders.pushed(t.Repo, t.Branch, sha)
 		}
 		to := b.Status
-		if to == stage.StatusUnknown {
+		if to == stage.StatusUnknown || t.State.Stopping && item.Status == stage.StatusStop {
 			continue
 		}
 		if a.stage == t.State.Stage && a.word == to {

@@ -70,6 +70,9 @@ func (a account) block(registered bool) {
 			Why: "STOP waits until the deployment that is under way has finished",
 			Do:  "Wait: a deployment that has begun is not cut off",
 		})
+		if st.Active != "" { // which may be paused
+			a.blockOfJob()
+		}
 		a.Summary = "Stops when the deployment that is under way has finished."
 	case st.Active != "":
 		a.blockOfJob()
