@@ -280,7 +280,7 @@ func (w *world) end(s syscall.Signal) {
 // core, of which some are hostile agents that fork on and on, it was not there after 30 s once.
 func (w *world) until(what string, is func() bool) {
 	w.Helper()
-	for deadline := time.Now().Add(90 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
 		require.True(w, time.Now().Before(deadline), "it never happens that %s", what)
 	}
 }
