@@ -55,12 +55,12 @@ func TestWithTx(t *testing.T) {
 		})
 		require.NoError(t, err)
 	}
-	first := claimable(t, db, "p", 1)[0]
 	select {
-	case <-hint:
+	case <-hint: // before anybody takes them: who does in the transaction that moves them needs none
 	case <-time.After(20 * time.Second):
 		require.Fail(t, "no hint")
 	}
+	first := claimable(t, db, "p", 1)[0]
 	require.Eventually(t, func() bool { // all of both are there, by the last of them
 		list, err := db.Jobs(t.Context(), queue.Filter{Pool: "p"})
 		return err == nil && len(list) == 5
