@@ -85,7 +85,7 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		h.Self = false
 		in.hearBoard(h)
 	}
-	item, err := in.readItem(ctx, h, task, writes)
+	item, err := in.readItem(ctx, h, newest(task, past), writes)
 	removed := h.Kind == tracker.HookItemRemoved
 	if !found || task.State.Stage.Terminal() { // a card whose task lives was not refused
 		if ended := EndRefusal(ctx, in.Engine, h.ItemID, item, err); ended != nil {
