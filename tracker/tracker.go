@@ -199,7 +199,7 @@ type Move struct {
 	ActorID string    // account that has moved it; empty when the log has none
 	At      time.Time // by the tracker's clock
 	ID      string    // of the log's entry; empty when it has none
-	// Earlier are moves before it, newest first, as far as the log was read; nil where that does not say.
+	// Earlier are moves before it, newest first, as far as the log was read: a word that was overwritten is found there.
 	Earlier []Move `json:"-"`
 	// Proof names what shows that it was the actor; empty = the log itself does. A board of our
 	// own has ProofNone for a name that was only typed.
