@@ -183,7 +183,7 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 			d.begin(e, reads, t)
 		}
 		if concerned[id] {
-			err, waited = errors.Join(err, d.record(ctx, id)), true
+			err, waited = errors.Join(err, d.record(ctx, id, d.ofTask(id))), true
 		}
 	}
 	var changed []int64

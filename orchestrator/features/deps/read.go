@@ -191,14 +191,14 @@ func (d *Deps) takeRead(ctx context.Context) (ids []int64, err error) {
 		if r.reading = false; r.stale { // the card has changed meanwhile
 			d.due = slices.Insert(d.due, 0, a.task.ID)
 		}
+		if a.err == nil { // nobody is judged by a part of it
+			found := r
+			found.read, found.refs, found.names = true, a.refs, a.names
+			a.err = d.record(ctx, a.task.ID, found)
+		}
 		if a.err != nil {
 			r.at, err = d.opt.Now().Add(d.opt.Every-d.opt.Read), errors.Join(err, a.err)
-		} else {
-			r.read, r.refs, r.names = true, a.refs, a.names
-		}
-		d.keep(a.task.ID, r)
-		if a.err == nil {
-			err = errors.Join(err, d.record(ctx, a.task.ID))
+			d.keep(a.task.ID, r)
 		}
 		ids = append(ids, a.task.ID)
 	}
@@ -206,9 +206,8 @@ func (d *Deps) takeRead(ctx context.Context) (ids []int64, err error) {
 }
 
 // record brings the table up to what the tracker says of a task: it waits for the newest tasks of the cards that its
-// relations name, cancelled ones too, which are over. A card without one is waited for as a card.
-func (d *Deps) record(ctx context.Context, id int64) error {
-	r := d.ofTask(id)
+// relations name, cancelled ones too, which are over. A card without one is waited for as a card. What was found is kept then.
+func (d *Deps) record(ctx context.Context, id int64, r related) error {
 	var on []int64
 	var cards []string
 	for _, ref := range r.refs {
@@ -241,7 +240,6 @@ func (d *Deps) record(ctx context.Context, id int64) error {
 		}
 		d.look(append(on, had...)...)
 	}
-	r = d.ofTask(id)
 	r.cards = cards
 	d.keep(id, r)
 	return nil

@@ -1,0 +1,48 @@
+package deps_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
+	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+)
+
+// slow is a store that takes its time to find a card's task.
+type slow struct{ orchestrator.Keeping }
+
+func (s slow) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
+	if f.TrackerIssueID != "" && f.Cancelled {
+		time.Sleep(10 * time.Second)
+	}
+	return s.Keeping.Tasks(ctx, f)
+}
+
+// Nobody begins by what was read and is not compared with the tasks that there are yet.
+func TestReadIsNotKnownByHalf(t *testing.T) {
+	Run(t, func(r *Rig) {
+		r.Features = func() []orchestrator.Feature {
+			parts := r.Parts()
+			parts.Store = slow{parts.Store}
+			d, err := deps.New(deps.Options{Parts: parts, Relations: r.Board, Items: r.Board})
+			require.NoError(r, err)
+			return []orchestrator.Feature{d.Feature()}
+		}
+	}, func(r *Rig) {
+		later, wish := r.Card(App, "later"), r.Card(App, "a wish")
+		r.Board.Block(later, wish)
+		r.Set(later, stage.StatusToAnalyse)
+		r.Settle(time.Second)
+		other := r.Card(App, "another")
+		r.Set(other, stage.StatusToAnalyse) // all are judged again
+		r.Settle(time.Hour)
+		require.Equal(r, 1, r.Ran(stage.Analyst))
+		r.Waits(other, stage.HoldApproval)
+	})
+}
