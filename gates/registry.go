@@ -138,10 +138,5 @@ func longestWait(verdicts []Verdict) (wait time.Duration) {
 }
 
 func allRetryable(verdicts []Verdict) bool {
-	for _, v := range verdicts {
-		if v.Outcome == Error && !v.Retryable {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Outcome == Error && !v.Retryable })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,15 +28,8 @@ func isOwn(accountID string) bool { return strings.HasPrefix(accountID, cards.Se
 
 // has reports whether a project has a column for a status.
 func (b *Board) has(project string, s stage.Status) bool {
-	if _, known := stage.StatusNamed(s); !known || b.opt.Columns == nil {
-		return known
-	}
-	for _, one := range b.opt.Columns(project) {
-		if one == s {
-			return true
-		}
-	}
-	return false
+	_, known := stage.StatusNamed(s)
+	return known && (b.opt.Columns == nil || slices.Contains(b.opt.Columns(project), s))
 }
 
 // column is the column that serves a status.

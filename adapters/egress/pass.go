@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -149,9 +150,7 @@ func (p *proxy) forward(w http.ResponseWriter, r *http.Request) {
 	}
 	defer answer.Body.Close()
 	dropHops(answer.Header)
-	for name, values := range answer.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), answer.Header)
 	w.WriteHeader(answer.StatusCode)
 	to := http.NewResponseController(w)
 	alive := func() { _ = to.SetWriteDeadline(time.Now().Add(p.opt.Idle)) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -89,12 +90,7 @@ func errorContains(err error, texts ...string) bool {
 		return false
 	}
 	said := strings.ToLower(err.Error())
-	for _, t := range texts {
-		if strings.Contains(said, t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(said, t) })
 }
 
 // hider replaces a token, and the secret half of it wherever that stands alone

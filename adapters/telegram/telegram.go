@@ -58,9 +58,7 @@ func New(o Options) (*Chat, error) {
 	if o.ChatID == "" {
 		return nil, errors.New("telegram: Options.ChatID is missing: a number, or @channelname")
 	}
-	if o.HTTPClient == nil {
-		o.HTTPClient = &http.Client{Timeout: 20 * time.Second}
-	}
+	o.HTTPClient = cmp.Or(o.HTTPClient, &http.Client{Timeout: 20 * time.Second})
 	defaults.Fill(&o)
 	hide := hider(o.Token.Reveal())
 	opts := []bot.Option{
