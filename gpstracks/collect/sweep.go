@@ -47,16 +47,8 @@ func stale(t *gpstracks.Track, c Config, l Licences, now time.Time) string {
 }
 
 func inRegion(t *gpstracks.Track, c Config) bool {
-	for _, r := range c.Regions {
-		if r.Enabled && slices.ContainsFunc(r.Areas, func(a Area) bool { return touches(t, a.Bounds) }) {
-			return true
-		}
-	}
-	return false
-}
-
-func touches(t *gpstracks.Track, b orb.Bound) bool {
-	return gpstracks.Filter{Bounds: []orb.Bound{b}}.Match(t)
+	touched := func(a Area) bool { return gpstracks.Filter{Bounds: []orb.Bound{a.Bounds}}.Match(t) }
+	return slices.ContainsFunc(c.Regions, func(r Region) bool { return r.Enabled && slices.ContainsFunc(r.Areas, touched) })
 }
 
 // PlanSweep looks which tracks are stale. It removes nothing.

@@ -2,6 +2,7 @@ package trackfile
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -80,12 +81,7 @@ func sniffText(begin []byte) Format {
 	text = strings.TrimSpace(text)
 	lower := strings.ToLower(text)
 	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(lower, w) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(lower, w) })
 	}
 	switch {
 	case strings.HasPrefix(text, "<"):
