@@ -63,8 +63,8 @@ func (c *Client) Decode(event string, body []byte) (none tracker.Hook, err error
 	}
 	if issues {
 		p.decodeIssue(&h)
-	} else {
-		p.decodeComment(&h)
+	} else if p.Action == "created" || p.Action == "edited" {
+		h.Kind, h.At, h.Body = tracker.HookComment, p.Comment.UpdatedAt.Time, visible(p.Comment.Body)
 	}
 	if h.Kind == tracker.HookOther {
 		return h, nil
@@ -105,11 +105,5 @@ func (p payload) decodeIssue(h *tracker.Hook) {
 	h.Word = tracker.StatusCalled(h.To)
 	if h.Status && h.To == "" {
 		h.Proof = stage.ProofNone
-	}
-}
-
-func (p payload) decodeComment(h *tracker.Hook) {
-	if p.Action == "created" || p.Action == "edited" {
-		h.Kind, h.At, h.Body = tracker.HookComment, p.Comment.UpdatedAt.Time, visible(p.Comment.Body)
 	}
 }
