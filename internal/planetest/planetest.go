@@ -140,9 +140,7 @@ func New(o Options) *Server {
 		o.Now = time.Now
 	}
 	o.RateLimit = cmp.Or(o.RateLimit, 60)
-	if o.Hooks == nil {
-		o.Hooks = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	}
+	o.Hooks = cmp.Or(o.Hooks, &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}})
 	s := &Server{
 		opt: o, group: run.New(context.Background(), nil),
 		blockedBy: map[string][]string{}, calls: map[string][]time.Time{},

@@ -1,6 +1,7 @@
 package planetest
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"slices"
@@ -75,10 +76,7 @@ func (s *Server) deleteState(w http.ResponseWriter, p *project, id string) {
 }
 
 func (st State) wire() map[string]any {
-	g := st.Group
-	if g == "" {
-		g = group(st.Name)
-	}
+	g := cmp.Or(st.Group, group(st.Name))
 	return map[string]any{"id": st.ID, "name": st.Name, "group": g, "color": st.Color, "sequence": st.Sequence}
 }
 
