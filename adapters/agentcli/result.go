@@ -111,10 +111,7 @@ func (r *Runner) clean(s string, n int) string {
 // priced is a usage with its model and what it costs.
 func (r *Runner) priced(e execution, u work.Usage) work.Usage {
 	u = clamp(u)
-	if u.Model == "" {
-		u.Model = agentout.ShortModel(e.model())
-	}
-	u.Model = r.clean(u.Model, sessionMax)
+	u.Model = r.clean(cmp.Or(u.Model, agentout.ShortModel(e.model())), sessionMax)
 	if u.MicroUSD == 0 {
 		price, _ := PriceOf(r.opt.Prices, u.Model, e.name)
 		u.MicroUSD = price.Cost(u)
