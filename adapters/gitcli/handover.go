@@ -201,6 +201,9 @@ func (g *Git) surpassed(ctx context.Context, p checkout, sha string) (bool, erro
 // onto is the remote name of what came out when the task's commit was rebased.
 func onto(p checkout) string { return "refs/signalbox/" + p.WorkItem + "/onto/" + p.Head }
 
+// rebasedRef is the mirror's own name of what came out.
+func rebasedRef(p checkout, of string) string { return leftRefs + p.WorkItem + "/onto/" + of }
+
 // caughtUp finds what came out when another replica rebased the task's commit
 // and died before it could say so: a commit is brought up to date once, so that
 // two replicas never publish two results. Nothing is found where there is none.

@@ -34,8 +34,24 @@ func (g *Git) Adopt(ctx context.Context, s work.Workspace, pushed string) (a wor
 	if has, err := g.contains(ctx, p, p.Head, seen); err != nil || has {
 		return a, err
 	}
-	if on, err := g.goesOn(ctx, p, seen, pushed); err != nil || !on {
-		return a, errors.Join(err, g.ours(ctx, p, seen))
+	on, err := g.goesOn(ctx, p, seen, pushed)
+	if err == nil && !on && p.Head != "" {
+		var tip string
+		if tip, err = g.rebased(ctx, p); err == nil {
+			on, err = g.contains(ctx, p, seen, tip)
+		}
+		if on { // it was pushed, which no decision tells
+			p.Head, pushed = tip, tip
+		}
+	}
+	if err != nil || seen == pushed {
+		return a, err
+	}
+	if !on { // unless it is made here, and nothing is decided for it yet
+		if on, err = g.contains(ctx, p, "refs/heads/"+p.Branch, seen); err == nil && !on {
+			err = fmt.Errorf("%w: %s is at %.12s, which does not go on from where it was left", work.ErrMoved, p.Branch, seen)
+		}
+		return a, err
 	}
 	a.Push.SHA = seen
 	if err := g.authors(ctx, p, pushed, &a); err != nil || a.Push.Commits == 0 && p.Head == "" { // nothing but our first commit
@@ -114,18 +130,12 @@ func (g *Git) goesOn(ctx context.Context, p checkout, seen, pushed string) (bool
 	return owner != "" && owner == p.Identity, err
 }
 
-// ours returns nil for a head of the remote branch that this service, or a replica, has made and nothing is
-// decided for yet, and ErrMoved for another.
-func (g *Git) ours(ctx context.Context, p checkout, seen string) error {
-	if own, err := g.contains(ctx, p, "refs/heads/"+p.Branch, seen); err != nil || own {
-		return err
+// rebased finds what the task's commit was rebased to, here or by another replica.
+func (g *Git) rebased(ctx context.Context, p checkout) (string, error) {
+	if done, err := g.caughtUpLocked(ctx, p); err != nil || done.SHA != "" {
+		return done.SHA, err
 	}
-	if g.opt.Shared {
-		if out, err := g.remotely(ctx, p, "ls-remote", "--quiet", "--", p.CloneURL, handoverRef(p, seen)); err != nil || out != "" {
-			return err
-		}
-	}
-	return fmt.Errorf("%w: %s is at %.12s, which does not go on from where it was left", work.ErrMoved, p.Branch, seen)
+	return g.ref(ctx, p.mirror, rebasedRef(p, p.Head))
 }
 
 // authors counts the commits of others, without those of main and the branch's first one, and lists who

@@ -109,4 +109,14 @@ func TestAdoptAmongReplicas(t *testing.T) {
 	tree := run(t, a.bare, "ls-tree", "--name-only", joined.SHA)
 	require.Contains(t, tree, "b.go")
 	require.Contains(t, tree, "theirs.go")
+
+	a.pushMain("main.go", "package main\n")
+	tip := a.at(joined.SHA).catchUp().SHA
+	require.NoError(t, a.g.Push(t.Context(), a.at(joined.SHA).space, tip, joined.SHA))
+	run(t, dir, "pull", "--quiet", "--rebase")
+	theirs = commit(t, dir, "more.go", "package theirs\n")
+	run(t, dir, "push", "--quiet", "origin", "HEAD")
+	got, err = b.g.Adopt(t.Context(), b.at(joined.SHA).space, joined.SHA)
+	require.NoError(t, err, "the replica that has pushed it dies before it is recorded")
+	require.Equal(t, theirs, got.SHA)
 }

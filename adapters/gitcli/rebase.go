@@ -54,7 +54,8 @@ func (g *Git) CatchUp(ctx context.Context, s work.Workspace, always bool) (none 
 		if other, err := g.handOverOnto(ctx, p, tip); err != nil || other.SHA != "" {
 			return other, errors.Join(err, p.passBy(other.SHA))
 		}
-		if _, err := g.git(ctx, p.mirror, "update-ref", "refs/heads/"+p.Branch, tip, head); err != nil {
+		both := fmt.Sprintf("update %s %s\nupdate refs/heads/%s %s %s\n", rebasedRef(p, head), tip, p.Branch, tip, head)
+		if _, err := g.run(ctx, call{repo: p.mirror, stdin: both, args: []string{"update-ref", "--stdin"}}); err != nil {
 			return none, err
 		}
 	}

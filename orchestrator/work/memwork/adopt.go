@@ -34,13 +34,16 @@ func (p *Place) Adopt(ctx context.Context, s work.Workspace, pushed string) (a w
 	p.obtain(s)
 	seen, head := p.remote[key(s)], s.Head
 	_, known := p.commits[seen]
+	if tip := p.onto[head]; head != "" && tip != "" && p.ancestor(tip, seen) { // it was pushed, which was not recorded
+		pushed, head, s.Head = tip, tip, tip
+	}
 	switch {
 	case seen == pushed, seen != "" && head != "" && p.ancestor(seen, head):
 		return a, nil
 	case seen == "":
 		return a, work.ErrRemoved
 	case !known, pushed != "" && !p.ancestor(pushed, seen), pushed == "" && p.owner(seen) != s.Identity:
-		if onto := slices.Collect(maps.Values(p.onto)); p.ancestor(seen, p.branches[key(s)]) || slices.Contains(onto, seen) {
+		if p.ancestor(seen, p.branches[key(s)]) {
 			return a, nil // ours, and not decided yet
 		}
 		return a, work.ErrMoved

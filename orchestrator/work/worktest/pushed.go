@@ -118,6 +118,21 @@ func keepsApart(k *kit) {
 	require.Equal(k, "package ours\n", k.file(ours, "a.go"))
 }
 
+// goesOnFromRebased: the service dies between the push of a branch that it brought up to date and its record.
+func goesOnFromRebased(k *kit) {
+	_, sha := k.published()
+	k.MoveMain()
+	got, err := k.Spaces.CatchUp(k.Context(), k.Space, true)
+	require.NoError(k, err)
+	require.NoError(k, k.Spaces.Push(k.Context(), k.Space, got.SHA, sha))
+	require.Zero(k, k.adopt(sha), "it is the service's")
+	theirs := k.Push("", map[string]string{"theirs.go": "package a\n"})
+	a := k.adopt(sha)
+	require.Equal(k, theirs, a.SHA)
+	require.Equal(k, 1, a.Push.Commits)
+	require.Equal(k, a, k.adopt(sha), "it may be done again")
+}
+
 func leavesMoved(k *kit) {
 	require.NoError(k, k.Spaces.Begin(k.Context(), k.Space, nil))
 	begun := k.tip().SHA

@@ -69,6 +69,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		"files that no commit has lie in a checkout":        liesBeside,
 		"what others have pushed is taken in":               takesIn,
 		"commits are put on top of what others have pushed": joins,
+		"what was rebased and pushed is gone on from":       goesOnFromRebased,
 		"what conflicts with others is kept":                keepsApart,
 		"a branch that was set elsewhere is left alone":     leavesMoved,
 	} {
