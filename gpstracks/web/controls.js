@@ -51,11 +51,16 @@ export function mountControls(layer, into) {
 		box.hidden = !box.children[1]
 	}
 
+	let listed = ''
+
 	// The tracks in the view; one under the pointer is marked here and on the map.
 	function list() {
 		if (!view.open) return
 		const text = wanted.value.toLowerCase()
 		const tracks = layer.inView().filter(t => `${t.name}`.toLowerCase().includes(text))
+		const now = JSON.stringify(tracks.map(t => [t.id, t.name, t.length_m]))
+		if (now === listed) return // an element keeps the focus and the pointer
+		listed = now
 		const cut = tracks.length > 100 ? [element('li', {}, `100 of ${tracks.length.toLocaleString('en')} shown: zoom in`)] : []
 		seen.replaceChildren(...cut, ...tracks.slice(0, 100).map(t => {
 			const one = button(`${t.name || t.activity} · ${distance(t.length_m)}`, () => layer.select(t.id))

@@ -274,6 +274,9 @@ test('lists what is in view, and marks it here and there', async ({ page }) => {
   await page.getByPlaceholder('part of a name').fill('')
   const top = () => page.evaluate(() => /** @type {any} */ (window).demo.map.queryRenderedFeatures({ layers: ['gps-tracks-list-top'] }).length)
   await items.first().getByRole('button').hover()
+  await items.first().getByRole('button').focus()
+  await page.evaluate(() => /** @type {any} */ (window).demo.layer.dispatchEvent(new Event('view')))
+  await expect(items.first().getByRole('button')).toBeFocused()
   await expect.poll(top).toBeGreaterThan(0)
   const at = await page.evaluate(() => /** @type {any} */ (window).demo.map.project([10, 45.2])) // beside the panel
   await page.mouse.move(at.x + 129, at.y)
