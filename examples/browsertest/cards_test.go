@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,7 +75,7 @@ func (k *killable) kill() {
 
 // startCards adds the site cards, and cards-control, where POST /kill ends the server
 // (kill -9) and POST /start starts it again.
-func startCards(ctx context.Context, g *work.Group, sites map[string]string) (end func(), err error) {
+func startCards(ctx context.Context, sites map[string]string) (end func(), err error) {
 	dir, err := os.MkdirTemp("", "signalbox-cards-")
 	if err != nil {
 		return nil, err
@@ -92,10 +93,6 @@ func startCards(ctx context.Context, g *work.Group, sites map[string]string) (en
 	if err := k.start(ctx, sites["cards"]); err != nil {
 		return nil, err
 	}
-	control, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /kill", func(http.ResponseWriter, *http.Request) { k.kill() })
 	mux.HandleFunc("POST /start", func(w http.ResponseWriter, r *http.Request) {
@@ -103,12 +100,9 @@ func startCards(ctx context.Context, g *work.Group, sites map[string]string) (en
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	g.Go("cards control", func(ctx context.Context) {
-		defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-		_ = server.Serve(control) // until it is closed
-	})
-	sites["cards-control"] = "http://" + control.Addr().String()
+	control := httptest.NewServer(mux)
+	context.AfterFunc(ctx, control.Close)
+	sites["cards-control"] = control.URL
 	return func() { k.kill(); _ = os.RemoveAll(dir) }, nil
 }
 

@@ -1,13 +1,15 @@
 package browsertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/paulmach/orb"
@@ -18,13 +20,18 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/mappage"
 	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
-	work "github.com/signalbox-dev/signalbox/internal/run"
 )
 
-// mapSites are the map pages: the name of the site and its prefix. map-own is the page as the reference server has it,
-// map-base has an archive as its base, map-v5 has MapLibre 5.
-func mapSites() [][2]string {
-	return [][2]string{{"map", "/"}, {"map-prefix", "/some/where/"}, {"map-v5", "/"}, {"map-own", "/"}, {"map-base", "/"}}
+// guarded lets those in who have the key as a bearer token, as a cookie, or in the address.
+func guarded(next http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		given := fmt.Sprint(r.Header["Authorization"], r.Header["Cookie"], r.URL.RawQuery)
+		if r.Method != http.MethodOptions && !strings.Contains(given, "key") {
+			http.Error(w, "log in", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}
 }
 
 // maplibre5 is MapLibre 5 with the names of a module, as the page loads version 6.
@@ -44,8 +51,9 @@ func style(colour string) http.HandlerFunc {
 	}
 }
 
-// startMaps serves the map pages, with the real API over tracks in memory.
-func startMaps(ctx context.Context, g *work.Group, modules string, sites map[string]string) error {
+// startMaps serves the map pages, with the real API over tracks in memory. map-own is the page as the reference server
+// has it, map-base has an archive as its base, map-v5 has MapLibre 5, map-guarded is behind a login, for the pages of map.
+func startMaps(ctx context.Context, modules string, sites map[string]string) error {
 	store, err := tracksqlite.Open(ctx, tracksqlite.Options{Path: tracksqlite.Memory})
 	if err != nil {
 		return err
@@ -63,9 +71,10 @@ func startMaps(ctx context.Context, g *work.Group, modules string, sites map[str
 		return err
 	}
 	context.AfterFunc(ctx, func() { _ = os.Remove(base) })
-	for _, s := range mapSites() {
-		name, prefix := s[0], s[1]
+	for _, name := range []string{"map", "map-prefix", "map-v5", "map-own", "map-base", "map-guarded"} {
+		prefix := cmp.Or(map[string]string{"map-prefix": "/some/where/"}[name], "/")
 		api, err := trackhttp.New(trackhttp.Options{
+			Private: name == "map-guarded", AllowOrigins: []string{strings.TrimSuffix(sites["map"], "/")}, AllowHeaders: []string{"Authorization"},
 			Store: store, Tiles: store, Prefix: prefix + "api/gps-tracks",
 			Sources: []trackhttp.Source{
 				{Name: "osm", Enabled: true, Licence: "ODbL 1.0", LicenceURL: "https://odbl.example/"},
@@ -79,6 +88,7 @@ func startMaps(ctx context.Context, g *work.Group, modules string, sites map[str
 		mux := http.NewServeMux()
 		mux.Handle(prefix+"api/gps-tracks", api)
 		mux.Handle(prefix+"api/gps-tracks/", api)
+		mux.Handle(prefix+"files/", http.StripPrefix(prefix+"files/", http.FileServer(http.Dir(filepath.Dir(modules)))))
 		page := mappage.Options{Prefix: prefix}
 		switch name {
 		case "map-base":
@@ -102,16 +112,9 @@ func startMaps(ctx context.Context, g *work.Group, modules string, sites map[str
 			})
 		}
 		mux.Handle(prefix, mappage.Handler(page))
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-		g.Go(name, func(ctx context.Context) {
-			defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-			_ = server.Serve(l) // until it is closed
-		})
-		sites[name] = "http://" + l.Addr().String() + prefix
+		server := httptest.NewServer(map[bool]http.Handler{false: mux, true: guarded(mux)}[name == "map-guarded"])
+		context.AfterFunc(ctx, server.Close)
+		sites[name] = server.URL + prefix
 	}
 	return nil
 }
@@ -131,12 +134,11 @@ func archive(ctx context.Context, store *tracksqlite.Tracks) (path string, err e
 
 // testTracks are 1,200 generated tracks, and at 10 E 45.2 N, where nobody else
 // walks, those that tests look for.
-func testTracks() ([]gpstracks.Track, error) {
-	tracks := sample.Tracks(1200, 1)
-	add := func(t gpstracks.Track) error {
-		t, err := gpstracks.Prepare(t)
-		tracks = append(tracks, t)
-		return err
+func testTracks() (tracks []gpstracks.Track, err error) {
+	tracks = sample.Tracks(1200, 1)
+	add := func(t gpstracks.Track) {
+		t, failed := gpstracks.Prepare(t)
+		tracks, err = append(tracks, t), errors.Join(err, failed)
 	}
 	day := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
 	for i, t := range []gpstracks.Track{
@@ -151,19 +153,14 @@ func testTracks() ([]gpstracks.Track, error) {
 		{Source: "upload"},
 	} {
 		t.Lines = orb.MultiLineString{{{9.9, 45.2 + float64(i-1)*0.02}, {10, 45.2}, {10.1, 45.2 + float64(i-1)*0.02}}}
-		if err := add(t); err != nil {
-			return nil, err
-		}
+		add(t)
 	}
 	for i := range 10 { // more than a popup shows
 		x := 10.5 + float64(i)*0.002
-		ray := gpstracks.Track{
+		add(gpstracks.Track{
 			Source: "osm", Name: fmt.Sprint("Ray ", i), Activity: gpstracks.Running, RecordedOn: day,
 			Lines: orb.MultiLineString{{{x, 45.1}, {10.509, 45.2}, {10.509 + float64(i)*0.003, 45.3}}},
-		}
-		if err := add(ray); err != nil {
-			return nil, err
-		}
+		})
 	}
-	return tracks, nil
+	return tracks, err
 }

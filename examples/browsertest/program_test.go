@@ -52,7 +52,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	g := work.New(ctx, slog.New(slog.NewTextHandler(errs, nil)))
 	defer g.Stop()
 	if *modules != "" {
-		if err := startMaps(ctx, g, *modules, sites); err != nil {
+		if err := startMaps(ctx, *modules, sites); err != nil {
 			fmt.Fprintln(errs, "browsertest:", err)
 			return 1
 		}
@@ -69,7 +69,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 		}
 	}
 	if *own {
-		end, err := startCards(ctx, g, sites)
+		end, err := startCards(ctx, sites)
 		if err != nil {
 			fmt.Fprintln(errs, "browsertest:", err)
 			return 1

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"time"
@@ -71,23 +71,16 @@ func startStrangers(ctx context.Context, g *work.Group, name string, sites map[s
 		if err != nil {
 			return err
 		}
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
 		mux := http.NewServeMux()
 		mux.Handle("/", http.StripPrefix(strings.TrimSuffix(prefix, "/"), pages))
 		mux.HandleFunc("POST /finish", func(http.ResponseWriter, *http.Request) { s.once.Do(func() { close(s.ended) }) })
-		server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-		g.Go(name, func(ctx context.Context) {
-			defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-			_ = server.Serve(l) // until it is closed
-		})
+		server := httptest.NewServer(mux)
+		context.AfterFunc(ctx, server.Close)
 		site := name
 		if n > 0 {
 			site = fmt.Sprint(name, "-", n+1)
 		}
-		sites[site] = "http://" + l.Addr().String() + prefix
+		sites[site] = server.URL + prefix
 	}
 	return nil
 }

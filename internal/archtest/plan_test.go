@@ -161,10 +161,7 @@ func Check(root fs.FS) ([]Violation, error) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && name != "." || d.Name() == "testdata" || d.Name() == "node_modules") {
-			return fs.SkipDir
-		}
-		if d.IsDir() && name != "." && isModule(root, name) {
+		if n := d.Name(); d.IsDir() && name != "." && (n[0] == '.' || n == "testdata" || n == "node_modules" || isModule(root, name)) {
 			return fs.SkipDir
 		}
 		if d.IsDir() || path.Ext(name) != ".go" {
