@@ -85,10 +85,6 @@ func (c *Client) protection(ctx context.Context, repo, name string) (b branch, e
 	return b, nil
 }
 
-// hookEvents are the webhooks that the service works by, by the names under which a
-// webhook is made: pull_request is all that concerns one, its reviews included.
-func hookEvents() []string { return []string{"pull_request", "push", "status"} }
-
 // Webhooks implements githost.Examiner. Gitea keeps no record of deliveries that could be
 // read.
 func (c *Client) Webhooks(ctx context.Context, repo string) (out []githost.Webhook, err error) {
@@ -144,7 +140,8 @@ func (c *Client) AddWebhook(ctx context.Context, repo, address, secret string) e
 		return err
 	}
 	return c.call(ctx, "a webhook of "+repo, http.MethodPost, at+"/hooks", map[string]any{
-		"type": "gitea", "active": true, "events": hookEvents(),
+		"type": "gitea", "active": true,
+		"events": []string{"pull_request", "push", "status"}, // pull_request is all that concerns one, its reviews included
 		"config": map[string]string{"url": address, "content_type": "json", "secret": secret},
 	}, nil)
 }

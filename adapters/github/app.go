@@ -192,14 +192,6 @@ func (c *Client) Token(ctx context.Context, repo string) (string, error) {
 	return c.installationToken(ctx, repo)
 }
 
-// appRights are the permissions that the service needs, and whether it needs them to write.
-func appRights() map[string]string {
-	return map[string]string{
-		"checks": "read", "statuses": "read", "actions": "read", "metadata": "read",
-		"contents": "write", "pull_requests": "write", "issues": "write",
-	}
-}
-
 // Rights reads the name of the app and the permissions that it lacks to work on a repository; none where the Client signs
 // in with a token, whose rights GitHub does not show.
 func (c *Client) Rights(ctx context.Context, repo string) (app string, lacks []string, err error) {
@@ -221,7 +213,10 @@ func (c *Client) Rights(ctx context.Context, repo string) (app string, lacks []s
 	if _, err := c.app.api.Do(ctx, req, &got); err != nil {
 		return "", nil, c.convert(ctx, "the app's installation for "+repo, err)
 	}
-	for right, want := range appRights() {
+	for right, want := range map[string]string{ // that the service needs
+		"checks": "read", "statuses": "read", "actions": "read", "metadata": "read",
+		"contents": "write", "pull_requests": "write", "issues": "write",
+	} {
 		if have := got.Permissions[right]; have != want && have != "write" && have != "admin" {
 			lacks = append(lacks, right+" ("+want+")")
 		}

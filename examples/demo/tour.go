@@ -30,9 +30,14 @@ type step struct {
 	Key             string // of the task's card
 }
 
+// tell begins a step with its words.
+func tell(id, title, text string) step {
+	return step{ID: id, Title: title, Text: text, Standing: ahead}
+}
+
 // show moves the step on: when something has begun, and when it is over.
 func (s step) show(of seen, begun, over bool, proof string) step {
-	s.Standing, s.Key = ahead, of.Key
+	s.Key = of.Key
 	switch {
 	case over:
 		s.Standing = past
@@ -80,12 +85,9 @@ func ticked(steps []step) (n int, last string) {
 }
 
 func taken(f facts) step {
-	s := step{
-		ID:    "taken",
-		Title: "A card becomes work",
-		Text: "A person moves a card to To Analyse. The service makes a task of it, " +
-			"and the first agent, the analyst, writes down what is wanted.",
-	}
+	s := tell("taken", "A card becomes work",
+		"A person moves a card to To Analyse. The service makes a task of it, "+
+			"and the first agent, the analyst, writes down what is wanted.")
 	for _, c := range f.Cards {
 		if done := slices.ContainsFunc(c.Task.Runs, func(r web.RunView) bool { return r.Role == "analyst" && r.Status == "ok" }); done {
 			return s.show(c, true, true, fmt.Sprintf("“%s” is task %d; its analyst has finished", c.Title, c.Task.ID))
@@ -103,13 +105,9 @@ func taken(f facts) step {
 }
 
 func approved(f facts) step {
-	s := step{
-		ID:    "approved",
-		Title: "A person approves what is wanted",
-		Text: "No code is written before a person has read the requirements. " +
-			"The card waits in In Review, and the chat rings.",
-	}
-	return s.byPerson(f, "Approved", "In Review")
+	return tell("approved", "A person approves what is wanted",
+		"No code is written before a person has read the requirements. "+
+			"The card waits in In Review, and the chat rings.").byPerson(f, "Approved", "In Review")
 }
 
 // byPerson is a step that a person takes by setting a status where the card
@@ -127,16 +125,13 @@ func (s step) byPerson(f facts, status, waits string) step {
 			return s.show(c, true, false, c.Why)
 		}
 	}
-	return s.show(seen{}, false, false, "")
+	return s
 }
 
 func sideBySide(f facts) step {
-	s := step{
-		ID:    "side-by-side",
-		Title: "Repositories go side by side",
-		Text: "Agents of different repositories work at the same time, each in a git worktree of its own. " +
-			"Within one repository tasks begin one after another: that is the serial gate.",
-	}
+	s := tell("side-by-side", "Repositories go side by side",
+		"Agents of different repositories work at the same time, each in a git worktree of its own. "+
+			"Within one repository tasks begin one after another: that is the serial gate.")
 	for _, a := range f.Cards {
 		for _, b := range f.Cards {
 			for _, x := range a.Task.Runs {
@@ -149,16 +144,13 @@ func sideBySide(f facts) step {
 			}
 		}
 	}
-	return s.show(seen{}, false, false, "")
+	return s
 }
 
 func stop(f facts) step {
-	s := step{
-		ID:    "stop",
-		Title: "A person says STOP",
-		Text: "Moving a card to STOP ends its agent, cancels its jobs, and removes its worktree and its branch, " +
-			"while everything else goes on. It counts although somebody moves the card on at once.",
-	}
+	s := tell("stop", "A person says STOP",
+		"Moving a card to STOP ends its agent, cancels its jobs, and removes its worktree and its branch, "+
+			"while everything else goes on. It counts although somebody moves the card on at once.")
 	for _, c := range f.Cards {
 		asked := slices.ContainsFunc(c.Changes, func(x planetest.Change) bool { return x.Actor != bot && x.To == "STOP" })
 		over := c.Task.Stage == "cancelled" && !c.Branch
@@ -170,16 +162,13 @@ func stop(f facts) step {
 			return s.show(c, true, over, proof)
 		}
 	}
-	return s.show(seen{}, false, false, "")
+	return s
 }
 
 func killed(f facts) step {
-	s := step{
-		ID:    "killed",
-		Title: "An agent was killed and came back",
-		Text: "The tester of this card hangs, and somebody kills its process. " +
-			"The run is tried again; nothing that was committed is lost.",
-	}
+	s := tell("killed", "An agent was killed and came back",
+		"The tester of this card hangs, and somebody kills its process. "+
+			"The run is tried again; nothing that was committed is lost.")
 	c := f.card(stuck)
 	var failed, again web.RunView
 	for _, r := range c.Task.Runs {
@@ -201,22 +190,15 @@ func killed(f facts) step {
 }
 
 func confirmed(f facts) step {
-	s := step{
-		ID:    "confirmed",
-		Title: "A person confirms a deployment",
-		Text: "The shop hosts the service itself, so nothing of it is merged and deployed " +
-			"before a person sets Confirm Deploy.",
-	}
-	return s.byPerson(f, "Confirm Deploy", "Awaiting Deploy")
+	return tell("confirmed", "A person confirms a deployment",
+		"The shop hosts the service itself, so nothing of it is merged and deployed "+
+			"before a person sets Confirm Deploy.").byPerson(f, "Confirm Deploy", "Awaiting Deploy")
 }
 
 func waited(f facts) step {
-	s := step{
-		ID:    "waited",
-		Title: "A card waits for another",
-		Text: "This card is blocked by one of another repository. It says so, in the words of the code that decides, " +
-			"and begins when the other is done.",
-	}
+	s := tell("waited", "A card waits for another",
+		"This card is blocked by one of another repository. It says so, in the words of the code that decides, "+
+			"and begins when the other is done.")
 	c := f.card(flawed)
 	words := ""
 	for _, t := range append(slices.Clone(c.Live.Before), c.Live.Text) {
@@ -243,12 +225,9 @@ func waited(f facts) step {
 }
 
 func worse(f facts) step {
-	s := step{
-		ID:    "worse",
-		Title: "A deployment made things worse",
-		Text: "After a deployment the service looks at what it deployed. This one does not answer any more: " +
-			"the card is Blocked, the chat rings, and the repository is frozen.",
-	}
+	s := tell("worse", "A deployment made things worse",
+		"After a deployment the service looks at what it deployed. This one does not answer any more: "+
+			"the card is Blocked, the chat rings, and the repository is frozen.")
 	c := f.card(harmful)
 	for _, m := range f.Chat {
 		if t := telegramtest.Plain(m.Text); !m.Silent && strings.HasPrefix(t, c.Key+":") && strings.Contains(t, "DEGRADED") {
@@ -260,12 +239,9 @@ func worse(f facts) step {
 }
 
 func frozenRepo(f facts) step {
-	s := step{
-		ID:    "frozen",
-		Title: "A frozen repository begins nothing, and says why",
-		Text: "The next card of that repository must not build on a broken deployment. " +
-			"It waits until a person has looked and ends the freeze.",
-	}
+	s := tell("frozen", "A frozen repository begins nothing, and says why",
+		"The next card of that repository must not build on a broken deployment. "+
+			"It waits until a person has looked and ends the freeze.")
 	c := frozenCard(f)
 	namesFreeze := func(text string) bool { return strings.Contains(text, "(freeze)") }
 	held := namesFreeze(c.Why)
@@ -288,12 +264,9 @@ func frozenCard(f facts) seen {
 }
 
 func red(f facts) step {
-	s := step{
-		ID:    "red",
-		Title: "A red build went back to the developer",
-		Text: "The first version does not build. The gate looks at CI, not at what the agent says of itself: " +
-			"the developer gets the failure and writes again.",
-	}
+	s := tell("red", "A red build went back to the developer",
+		"The first version does not build. The gate looks at CI, not at what the agent says of itself: "+
+			"the developer gets the failure and writes again.")
 	c := f.card(flawed)
 	begun, over, words := false, false, ""
 	for _, v := range c.Task.Verdicts {
@@ -310,12 +283,9 @@ func red(f facts) step {
 }
 
 func conflict(f facts) step {
-	s := step{
-		ID:    "conflict",
-		Title: "A conflict with main was resolved by the developer agent",
-		Text: "While this card was on its way, a colleague changed the same lines on main. " +
-			"Before the merge the branch is rebased and tested again; what conflicts goes back to development.",
-	}
+	s := tell("conflict", "A conflict with main was resolved by the developer agent",
+		"While this card was on its way, a colleague changed the same lines on main. "+
+			"Before the merge the branch is rebased and tested again; what conflicts goes back to development.")
 	c := f.card(rivalled)
 	words := ""
 	for _, t := range c.Comments {
@@ -331,11 +301,8 @@ func conflict(f facts) step {
 }
 
 func rewritten(f facts) step {
-	s := step{
-		ID:    "edited",
-		Title: "A person edits a card that is worked on",
-		Text:  "What an agent reads is what the card says when its run begins, and the card says that it was read.",
-	}
+	s := tell("edited", "A person edits a card that is worked on",
+		"What an agent reads is what the card says when its run begins, and the card says that it was read.")
 	c := f.card(edited)
 	for _, t := range c.Comments {
 		if _, what, ok := strings.Cut(t, "The card was edited: "); ok {
@@ -346,12 +313,9 @@ func rewritten(f facts) step {
 }
 
 func gone(f facts) step {
-	s := step{
-		ID:    "gone",
-		Title: "A card that is taken off the board is not built on",
-		Text: "The next agent does not begin, nothing is merged or deployed, and the chat says what to do. " +
-			"When the card is back, its task goes on by itself.",
-	}
+	s := tell("gone", "A card that is taken off the board is not built on",
+		"The next agent does not begin, nothing is merged or deployed, and the chat says what to do. "+
+			"When the card is back, its task goes on by itself.")
 	c := f.card(archived)
 	seen := slices.ContainsFunc(f.Chat, isGone)
 	return s.show(c, seen, seen && c.Task.MergeSHA != "", "the chat says that the card is gone")

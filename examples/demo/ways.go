@@ -87,19 +87,15 @@ func (w *world) approveInChat(key string) bool {
 }
 
 func onPage(f facts) step {
-	return step{
-		ID:    "page",
-		Title: "A person approves on the review page",
-		Text:  "What is asked, the documents and the words for an answer are on one page, and the word is about the commit that was shown.",
-	}.byWay(f, flawed, stage.ViaDashboard)
+	return tell("page", "A person approves on the review page",
+		"What is asked, the documents and the words for an answer are on one page, and the word is about the commit "+
+			"that was shown.").byWay(f, flawed, stage.ViaDashboard)
 }
 
 func inChat(f facts) step {
-	return step{
-		ID:    "chat",
-		Title: "A person approves in the chat",
-		Text:  "The notice has buttons. The registry says whose account of the chat it is, and so what that person may do.",
-	}.byWay(f, stuck, stage.ViaChat)
+	return tell("chat", "A person approves in the chat",
+		"The notice has buttons. The registry says whose account of the chat it is, and so what that person may "+
+			"do.").byWay(f, stuck, stage.ViaChat)
 }
 
 // byWay is a step that a person takes by approving a card by some way.
@@ -121,12 +117,9 @@ const (
 )
 
 func answered(f facts) step {
-	s := step{
-		ID:    "answered",
-		Title: "An agent asks, and a person answers",
-		Text: "An agent that cannot go on leaves its questions and ends. The card waits in Needs Input; " +
-			"the answer is given to the next run.",
-	}
+	s := tell("answered", "An agent asks, and a person answers",
+		"An agent that cannot go on leaves its questions and ends. The card waits in Needs Input; "+
+			"the answer is given to the next run.")
 	c := f.card(unclear)
 	asked := slices.ContainsFunc(c.Comments, func(t string) bool { return strings.Contains(t, question) })
 	n := 0
@@ -143,12 +136,9 @@ func answered(f facts) step {
 }
 
 func takenBack(f facts) step {
-	s := step{
-		ID:    "undone",
-		Title: "A person takes a merge back",
-		Text: "Undo on the page of a done task makes the revert, without an agent. CI tests it, a person approves it, " +
-			"and it is merged and deployed as any other change.",
-	}
+	s := tell("undone", "A person takes a merge back",
+		"Undo on the page of a done task makes the revert, without an agent. CI tests it, a person approves it, "+
+			"and it is merged and deployed as any other change.")
 	c := f.card(undone)
 	c.Task = c.Undo
 	proof := c.Why

@@ -21,8 +21,8 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        130_274,
-		"tokens outside tests":       891_390,
+		"lines outside tests":        130_185,
+		"tokens outside tests":       891_370,
 		"tokens of tests":            781_600,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,

@@ -33,13 +33,9 @@ func (s *Server) ShowFailure(repo, sha, name, log string, annotations ...Annotat
 }
 
 func (c *call) annotations() {
-	rows := []any{}
-	for _, a := range c.shown[c.r.PathValue("id")].annotations {
-		rows = append(rows, object{
-			"path": a.Path, "start_line": a.Line, "end_line": a.Line, "annotation_level": "failure", "message": a.Message,
-		})
-	}
-	c.list(rows)
+	c.list(wired(c.shown[c.r.PathValue("id")].annotations, func(a Annotation) object {
+		return object{"path": a.Path, "start_line": a.Line, "end_line": a.Line, "annotation_level": "failure", "message": a.Message}
+	}))
 }
 
 // files is where logs are, at another host than the API.

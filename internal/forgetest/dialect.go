@@ -73,7 +73,7 @@ func common() map[string]func(*call) {
 
 		"GET " + repo + "/collaborators/{login}/permission": (*call).permission,
 
-		"GET " + repo + "/labels":                    func(c *call) { c.listIn(c.wireLabels(c.at.labels)) },
+		"GET " + repo + "/labels":                    func(c *call) { c.listIn(wired(c.at.labels, c.wireLabel)) },
 		"POST " + repo + "/labels":                   (*call).postLabel,
 		"GET " + repo + "/issues":                    (*call).listIssues,
 		"POST " + repo + "/issues":                   (*call).postIssue,

@@ -75,10 +75,7 @@ func (c *call) listIssues() {
 			rows = append(rows, c.wirePullIssue(p))
 		}
 	}
-	for _, i := range list {
-		rows = append(rows, c.wireIssue(i))
-	}
-	c.listIn(rows)
+	c.listIn(append(rows, wired(list, c.wireIssue)...))
 }
 
 func (c *call) postIssue() {
@@ -134,7 +131,7 @@ func (c *call) putLabels() {
 		}
 	}
 	c.setLabels(c.i, c.login(c.r), list)
-	c.ok(c.wireLabels(c.i.Labels))
+	c.ok(wired(c.i.Labels, c.wireLabel))
 }
 
 // listComments has pages at GitHub alone.
@@ -145,10 +142,7 @@ func (c *call) listComments() {
 	} else {
 		list = c.p.said
 	}
-	rows := []any{}
-	for _, one := range list {
-		rows = append(rows, c.wireComment(one))
-	}
+	rows := wired(list, c.wireComment)
 	if c.gitea {
 		c.ok(rows)
 		return
@@ -212,9 +206,5 @@ func (c *call) listBlockers() {
 		c.fail(c.notFound)
 		return
 	}
-	rows := []any{}
-	for _, by := range c.blockers() {
-		rows = append(rows, c.wireIssue(by))
-	}
-	c.listIn(rows)
+	c.listIn(wired(c.blockers(), c.wireIssue))
 }

@@ -8,10 +8,10 @@ func (s *Server) wireLabel(l Label) object {
 	return out
 }
 
-func (s *Server) wireLabels(list []Label) []any {
+func wired[T any](list []T, wire func(T) object) []any {
 	out := []any{}
-	for _, l := range list {
-		out = append(out, s.wireLabel(l))
+	for _, one := range list {
+		out = append(out, wire(one))
 	}
 	return out
 }
@@ -20,7 +20,7 @@ func (s *Server) wireIssue(i *Issue) object {
 	r := s.repo(i.Repo)
 	out := object{
 		"id": 5000 + i.Number, "number": i.Number, "title": i.Title, "body": i.Body, "user": s.wireUser(i.Author),
-		"state": map[bool]string{true: "open", false: "closed"}[i.Open], "labels": s.wireLabels(i.Labels),
+		"state": map[bool]string{true: "open", false: "closed"}[i.Open], "labels": wired(i.Labels, s.wireLabel),
 		"comments": len(i.Comments), "created_at": stamp(i.Created), "updated_at": stamp(i.Updated), "closed_at": nil,
 		"html_url": s.address(r, "issues", i.Number),
 	}

@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -93,9 +94,7 @@ func (c *call) createReview() {
 		c.fail(refusal{status: http.StatusUnprocessableEntity, text: "review event COMMENT requires a body or a comment"})
 		return
 	}
-	if in.Commit == "" {
-		in.Commit = c.p.HeadSHA
-	}
+	in.Commit = cmp.Or(in.Commit, c.p.HeadSHA)
 	var lines []LineComment
 	for _, k := range in.Comments {
 		lines = append(lines, LineComment{Path: k.Path, Body: k.Body, Line: max(k.Line, k.Old), Old: k.Old > 0})

@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -60,10 +61,7 @@ func (s *Server) wireRepo(r *repository) object {
 	if r.Repo == nil {
 		return out
 	}
-	address := r.settings.CloneURL
-	if address == "" {
-		address = s.clones + r.called + ".git"
-	}
+	address := cmp.Or(r.settings.CloneURL, s.clones+r.called+".git")
 	out["clone_url"], out["default_branch"], out["archived"], out["private"] = address, r.First(), r.settings.Archived, s.gitea
 	if s.gitea {
 		s.wireRights(r, out)

@@ -270,7 +270,9 @@ func (t *Tx) commitRest(c *task.Commit) error {
 	t.free(c.Free)
 	t.savePauses(c)
 	t.saveFacts(c)
-	t.saveContents(c.Contents)
+	for _, one := range c.Contents {
+		t.Queue(nil, saveContent, one.ID, task.Pack(one.Body))
+	}
 	return nil
 }
 

@@ -154,12 +154,6 @@ func (t *Tx) saveDeliveries(d []task.Delivery) {
 	})...)
 }
 
-func (t *Tx) saveContents(list []task.Content) {
-	for _, c := range list {
-		t.Queue(nil, saveContent, c.ID, task.Pack(c.Body))
-	}
-}
-
 func (s *Store) Content(ctx context.Context, id string) ([]byte, error) {
 	packed, err := list(ctx, s, scanOne[[]byte], contentOf, id)
 	if err != nil {
