@@ -81,9 +81,7 @@ func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, 
 		row := pr.Row(p.Main)
 		ready := row.Next[at] != githost.ForPerson || t.State.Leased // nobody waits for a person with the lease: the merge is refused
 		switch hold := (queue.Hold{Subject: CardSubject(t.ID), Name: pullPrefix + row.State, Reason: row.Why(pr, p.Main)}); {
-		case row.State == githost.PullRetargeted && pr.Number != t.State.PR: // another of the same branch
-			return "", nil
-		case ready && len(known) == 0:
+		case ready && len(known) == 0, row.State == githost.PullRetargeted && pr.Number != t.State.PR: // another of the same branch
 			return "", nil
 		case ready:
 			e.Log.Info("the pull request of a task is ready", "task", t.ID, "repo", t.Repo, "pull_request", pr.Number)
@@ -92,9 +90,11 @@ func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, 
 			return hold.Reason, nil
 		default:
 			if row.State == githost.PullClosed {
-				at, err := e.Host.BranchesAt(ctx, p.Repo, pr.HeadSHA)
-				if err == nil && !slices.Contains(at, t.Branch) { // its head does not follow what is pushed when it is closed
-					at, err = e.Host.BranchesAt(ctx, p.Repo, t.State.Pushed)
+				var at []string // its head does not follow what is pushed when it is closed, and a push is recorded after it is made
+				for _, sha := range []string{pr.HeadSHA, t.State.Pushed, t.State.Head} {
+					if err == nil && !slices.Contains(at, t.Branch) {
+						at, err = e.Host.BranchesAt(ctx, p.Repo, sha)
+					}
 				}
 				if err != nil || !slices.Contains(at, t.Branch) {
 					return "", err // the host has closed it with its branch, which is missed where it is needed

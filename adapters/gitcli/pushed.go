@@ -36,13 +36,11 @@ func (g *Git) Adopt(ctx context.Context, s work.Workspace, pushed string) (a wor
 	}
 	on, err := g.goesOn(ctx, p, seen, pushed)
 	if err == nil && !on && p.Head != "" {
-		var tip string
-		if tip, err = g.rebased(ctx, p); err == nil {
-			on, err = g.contains(ctx, p, seen, tip)
-		}
-		if on { // it was pushed, which no decision tells
+		tip, failed := g.rebased(ctx, p)
+		if on, err = g.contains(ctx, p, seen, tip); on { // it was pushed, which no decision tells
 			p.Head, pushed = tip, tip
 		}
+		err = errors.Join(failed, err)
 	}
 	if err != nil || seen == pushed {
 		return a, err
