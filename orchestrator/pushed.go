@@ -122,6 +122,7 @@ func holdForPushed(ctx context.Context, e *Engine, p task.Project, t task.Task) 
 	case err != nil || got.SHA == "": // what is wrong with the remote is met again in a moment
 		return nil
 	}
-	next := e.triggerJob(t, ev, nil, fmt.Sprintf("pushed/%d/%d", t.ID, t.State.Seq))
-	return &queue.Outcome{Kind: queue.OutcomeRelease, At: e.Now().Add(time.Second), Error: why, Then: []queue.Job{next}}
+	o := released(e.Now().Add(time.Second), why)
+	o.Then = []queue.Job{e.triggerJob(t, ev, nil, fmt.Sprintf("pushed/%d/%d", t.ID, t.State.Seq))}
+	return o
 }
