@@ -323,20 +323,19 @@ func (b board) word() (word stage.Status, why string) {
 // acted reports whether the status of the item is what the service has dealt with already: the word that was acted on last and stands
 // there still, or what a write that is owed replaces or sets.
 func (b board) acted() bool {
-	s := b.task.State
-	if b.past.ID != 0 {
-		s = b.past.State
-	}
+	s := newest(b.task, b.past).State
 	switch {
 	case b.item.Status == s.Acted && b.logged:
 		return b.again.IsZero()
+	case b.item.Status == s.Acted && b.item.Moved().Before(b.past.StageEnteredAt): // an operator has stopped what it began
+		return true
 	case b.told == b.item.Status && b.hook.At.After(s.ActedAt):
 		return false
 	case b.item.Status == s.Acted && !b.item.Moved().After(s.ActedAt):
 		return true
 	}
-	for i := len(b.writes) - 1; i >= 0; i-- { // back to the last word of a person's that a write answers
-		switch w := b.writes[i]; {
+	for _, w := range slices.Backward(b.writes) { // back to the last word of a person's that a write answers
+		switch {
 		case b.item.Status == w.Status, b.item.Status == w.Answers:
 			return true
 		case b.past.ID != 0 && slices.Contains(w.Replaces, b.item.Status):
