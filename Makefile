@@ -19,7 +19,7 @@ demo: tools ## watch cards go from the board to deployed; ends with Ctrl-C
 test: tools ## the quick suite: everything but long lives, tortures and most of the browser (make check has these)
 	@command -v node >/dev/null && command -v npm >/dev/null || echo "!! node or npm is missing: no tile will be decoded with @mapbox/vector-tile (install Node.js 18 or newer)"
 	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || test -n "$$TEST_DATABASE_URL$$PGTEST_BINDIR" || echo "!! PostgreSQL is missing: its tests are skipped (apt-get install -y postgresql)"
-	$(GO) test -short -timeout 15m ./...
+	$(GO) test -short -timeout 25m ./...
 	@$(MAKE) --no-print-directory test-browser ARGS="--grep @quick"
 
 test-browser: tools ## the pages in a real Chromium; ARGS goes to playwright test
