@@ -76,7 +76,7 @@ func (w row) sentence() string {
 	for _, n := range w.refused {
 		refused += n
 	}
-	return fmt.Sprintf("of %d files as %d exporters write them %d are accepted and %d refused for a reason that is right; the worst "+
+	return fmt.Sprintf("of %d files as %d exporters write them %d are accepted and %d rightly refused; the worst "+
 		"length is %.2f %% from that of another reader, "+
 		"the worst box %.2f %%, the worst start or end %.2f %%; %d outliers were planted, and %d points dropped",
 		w.files, w.files/filesEach, w.accepted, refused, 100*w.length, 100*w.box, 100*w.time, w.spikes+w.missed-w.wrong, w.spikes)
