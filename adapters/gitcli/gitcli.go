@@ -9,7 +9,8 @@
 // For each attempt of an agent the repository is made anew, and the checkout is brought to
 // what it would be if it were (see sweep), so nothing that one was killed in, or has planted, is
 // in the next one's way. What it had not committed is kept in the mirror as
-// refs/signalbox/left/<item>/<n>.
+// refs/signalbox/left/<item>/<n>, and what came out when a commit of the task was
+// rebased as refs/signalbox/left/<item>/onto/<commit>.
 //
 // No git runs in a task's repository: its refs are read as files, its objects are copied
 // into a directory made for that, measured (Limits), and fetched into the mirror from

@@ -42,6 +42,7 @@ const landedSHA = "1234567890123456789012345678901234567890"
 
 // RoundTrip implements http.RoundTripper.
 func (f *forge) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(time.Millisecond)
 	rec := httptest.NewRecorder()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,6 +120,7 @@ func played(t *testing.T, f *forge, test func(*orchestratortest.Rig)) {
 		r.Place.OnPush = func(_, branch, sha string) {
 			if branch != "main" {
 				f.set(func() { f.branch, f.head = branch, sha })
+				time.Sleep(100 * time.Millisecond) // it is recorded later than it is read
 			}
 		}
 		test(r)
