@@ -84,9 +84,10 @@ func (e *Engine) RestoreColumn(
 			return false, fmt.Errorf("orchestrator: job %d: %w", j.ID, err)
 		}
 	}
-	if newest := writes[len(writes)-1].Status; newest != queue.Done || columns[w.Status] == item.StatusName || !earlier {
+	shown := columns[w.Status] == item.StatusName
+	if newest := writes[len(writes)-1].Status; newest != queue.Done || shown || !earlier {
 		if newest.Terminal() && !t.State.Stage.Terminal() {
-			return replayOverwritten(ctx, e, item, t)
+			return replayOverwritten(ctx, e, item, t, shown)
 		}
 		return newest.Terminal(), nil
 	}

@@ -223,9 +223,9 @@ func newestMove(
 	return tracker.Move{}, stage.StatusUnknown, nil
 }
 
-// replayOverwritten puts the event of a person's word that the card of a task that waits does not show, since a write of ours has replaced
-// it, and of which no webhook has come: the tracker's log has it. It reports false while that may be behind the board.
-func replayOverwritten(ctx context.Context, e *Engine, item tracker.Item, t task.Task) (settled bool, err error) {
+// replayOverwritten puts the event of a person's word of which no webhook has come and that a write of ours has replaced, or set as well
+// where shown: the tracker's log has it. It reports false while that may be behind the board.
+func replayOverwritten(ctx context.Context, e *Engine, item tracker.Item, t task.Task, shown bool) (settled bool, err error) {
 	m, late, err := e.findMoveInLog(ctx, item, item.Status, false)
 	if err != nil || late {
 		return late && e.Now().Sub(item.Moved()) > logPatience, err
@@ -235,7 +235,7 @@ func replayOverwritten(ctx context.Context, e *Engine, item tracker.Item, t task
 		own, err := e.Tracker.Own(m.ActorID)
 		renamed = renamed || word == stage.StatusUnknown && !own && m.To != "" && m.At.After(since(t))
 		_, trigger := stage.BoardTrigger(word)
-		return trigger && m.ActorID != "" && !own && word != item.Status, err
+		return trigger && m.ActorID != "" && !own && (shown || word != item.Status), err
 	})
 	return err == nil && (!renamed || e.Now().Sub(t.UpdatedAt) > namesPatience), err
 }

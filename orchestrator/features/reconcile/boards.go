@@ -92,7 +92,7 @@ func (r *Reconciler) missed(ctx context.Context, e *orchestrator.Engine, item tr
 	return r.unreported(ctx, e, item, t)
 }
 
-// unreported reports whether a person has moved a work item and no event of it is stored, a
+// unreported reports whether a person may have moved a work item and no event of it is stored, a
 // webhook's or a replayed one: that would read the item when its turn comes, however late.
 func (r *Reconciler) unreported(ctx context.Context, e *orchestrator.Engine, item tracker.Item, t task.Task) (bool, error) {
 	var open []queue.Job
@@ -109,15 +109,9 @@ func (r *Reconciler) unreported(ctx context.Context, e *orchestrator.Engine, ite
 			return false, nil
 		}
 	}
-	return r.persons(ctx, e, item, t), nil
-}
-
-// persons reports whether a move may be a person's: not one that the service has made. Where
-// the log cannot be read the replayed event waits for it, and the other cards do not.
-func (r *Reconciler) persons(ctx context.Context, e *orchestrator.Engine, item tracker.Item, t task.Task) bool {
 	ours, err := e.SetByUs(ctx, item, t)
-	if err != nil {
+	if err != nil { // the replayed event waits for the log, and the other cards do not
 		r.opt.Log.Warn("who has moved a work item cannot be read", "item", item.ID, "status", item.Status, "err", err)
 	}
-	return !ours
+	return !ours, nil
 }
