@@ -194,11 +194,10 @@ func (s *server) cards(r *http.Request) (any, error) {
 	list, err := s.Desk.Cards.Cards(r.Context(), f)
 	out := CardList{Cards: []cardView{}}
 	for _, c := range list {
-		if q.Get("column") == "" || q.Get("column") == c.Column {
-			out.Cards = append(out.Cards, s.viewOf(c))
+		if v := s.viewOf(c); access.Of(r.Context()).Reads(v.Repo) && (q.Get("column") == "" || q.Get("column") == c.Column) {
+			out.Cards = append(out.Cards, v)
 		}
 	}
-	out.Cards = append([]cardView{}, access.Readable(r.Context(), out.Cards, func(v cardView) string { return v.Repo })...)
 	return out, err
 }
 

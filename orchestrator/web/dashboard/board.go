@@ -133,7 +133,7 @@ func (s *server) live(ctx context.Context) (list []task.Task, why []explain.Expl
 	if list, err = s.Engine.Store.Tasks(ctx, task.Filter{Live: true, Limit: liveMax}); err != nil {
 		return nil, nil, err
 	}
-	list = access.Readable(ctx, list, repoOf)
+	list = slices.DeleteFunc(list, func(t task.Task) bool { return !access.Of(ctx).Reads(t.Repo) }) // in place: a task is a kilobyte
 	why, err = explain.All(ctx, s.Engine, list)
 	return list, why, err
 }
@@ -167,14 +167,10 @@ func (s *server) tasks(r *http.Request) (p boardPage, of map[string]*card, err e
 		return p, nil, err
 	}
 	p, of = boardPage{Filter: f, Repos: s.repoNames(ctx)}, map[string]*card{}
-	var apart []task.Task
-	var whyApart []explain.Explanation
 	for i, t := range live {
 		c := cardOf(t, why[i])
 		of[t.TrackerIssueID] = &c
-		if !s.isOwn(t.TrackerProjectID) {
-			apart, whyApart = append(apart, t), append(whyApart, why[i])
-		}
+		p.Apart = p.Apart || !s.isOwn(t.TrackerProjectID)
 		if f.selects(t) {
 			p.Found++
 		}
@@ -182,7 +178,7 @@ func (s *server) tasks(r *http.Request) (p boardPage, of map[string]*card, err e
 			p.Needs = append(p.Needs, needOf(t, why[i]))
 		}
 	}
-	p.Columns = columns(s.Engine.Machine().Pipeline(), apart, whyApart, f)
+	p.Columns = s.columns(s.Engine.Machine().Pipeline(), live, why, f)
 	refused, err := s.reading().Refused(ctx, access.Of(ctx).Reads)
 	if err != nil {
 		return p, nil, err
@@ -208,7 +204,7 @@ func (s *server) tasks(r *http.Request) (p boardPage, of map[string]*card, err e
 	needs := len(p.Needs)
 	p.Needs = p.Needs[:min(needs, needsMax)]
 	p.MoreNeeds = needs - len(p.Needs)
-	p.Apart = len(apart)+len(p.Ended) > 0
+	p.Apart = p.Apart || len(p.Ended) > 0
 	if err := s.addCosts(ctx, &p); err != nil {
 		return p, nil, err
 	}
@@ -216,12 +212,12 @@ func (s *server) tasks(r *http.Request) (p boardPage, of map[string]*card, err e
 	return p, of, err
 }
 
-// columns are the working stages with their cards.
-func columns(p stage.Pipeline, live []task.Task, why []explain.Explanation, f boardFilter) []column {
+// columns are the working stages with the cards that are not on a board of our own.
+func (s *server) columns(p stage.Pipeline, live []task.Task, why []explain.Explanation, f boardFilter) []column {
 	var out []column
 	at := map[stage.Stage]int{}
 	for _, i := range p.Stages {
-		here := func(t task.Task) bool { return t.State.Stage == i.Stage }
+		here := func(t task.Task) bool { return t.State.Stage == i.Stage && !s.isOwn(t.TrackerProjectID) }
 		if i.Ruled && !slices.ContainsFunc(live, here) { // of a feature, which leads few tasks there
 			continue
 		}
@@ -232,7 +228,7 @@ func columns(p stage.Pipeline, live []task.Task, why []explain.Explanation, f bo
 	}
 	for i, t := range live {
 		n, ok := at[t.State.Stage]
-		if !ok || !f.selects(t) {
+		if !ok || !f.selects(t) || s.isOwn(t.TrackerProjectID) {
 			continue
 		}
 		c := &out[n]

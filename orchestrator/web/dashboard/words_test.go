@@ -85,9 +85,9 @@ func TestNice(t *testing.T) {
 // A stage that only a feature leads to is drawn where a task is there, or was.
 func TestRuledStages(t *testing.T) {
 	p := stage.Of(slices.DeleteFunc(stage.DefaultStages(), func(i stage.Info) bool { return i.Stage == stage.DeployStaging })...).Ruled(stage.DeployStaging)
-	at := task.Task{ID: 1, State: stage.State{Stage: stage.DeployStaging}}
-	require.Len(t, columns(p, nil, nil, boardFilter{}), 6)
-	require.Len(t, columns(p, []task.Task{at}, make([]explain.Explanation, 1), boardFilter{}), 7)
+	s, at := &server{}, []task.Task{{State: stage.State{Stage: stage.DeployStaging}}}
+	require.Len(t, s.columns(p, nil, nil, boardFilter{}), 6)
+	require.Len(t, s.columns(p, at, make([]explain.Explanation, 1), boardFilter{}), 7)
 	drawn := func(here stage.Stage) bool {
 		return slices.ContainsFunc(marks(p, stage.State{Stage: here}, nil), func(m stageMark) bool { return m.Stage == stage.DeployStaging })
 	}
