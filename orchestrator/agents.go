@@ -349,22 +349,14 @@ func (a *attempt) command(ctx context.Context, at work.Checkout) work.Command {
 
 // failOrphanedRuns finds tasks that wait for an agent job that does not exist any more and
 // raises its failure, so that no task is left without a next step.
-func (r reaper) failOrphanedRuns(ctx context.Context) error {
-	for after := int64(0); ; {
-		tasks, err := r.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
-		if err != nil || len(tasks) == 0 {
-			return err
+func (r reaper) failOrphanedRuns(ctx context.Context) (err error) {
+	for t, failed := range task.Each(ctx, r.Store, task.Filter{Live: true}) {
+		if failed == nil && t.State.Active != "" {
+			failed = r.mendTask(ctx, t)
 		}
-		for _, t := range tasks {
-			after = t.ID
-			if t.State.Active != "" {
-				err = errors.Join(err, r.mendTask(ctx, t))
-			}
-		}
-		if err != nil {
-			return err
-		}
+		err = errors.Join(err, failed)
 	}
+	return err
 }
 
 func (r reaper) mendTask(ctx context.Context, t task.Task) error {

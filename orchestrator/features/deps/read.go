@@ -200,7 +200,9 @@ func (d *Deps) takeRead(ctx context.Context) (ids []int64, err error) {
 			r.at, err = d.opt.Now().Add(d.opt.Every-d.opt.Read), errors.Join(err, a.err)
 			d.keep(a.task.ID, r)
 		}
-		ids = append(ids, a.task.ID)
+		if a.err != nil || !r.read || !slices.Equal(r.cards, d.ofTask(a.task.ID).cards) { // record has the rest judged
+			ids = append(ids, a.task.ID)
+		}
 	}
 	return ids, err
 }

@@ -38,26 +38,23 @@ func (g *Gate) readLine(ctx context.Context, repo string) (line, error) {
 	if live {
 		l.holder = held.Holder
 	}
-	for after := int64(0); ; {
-		page, err := g.opt.Store.Tasks(ctx, task.Filter{Repo: repo, Live: true, Stage: stage.DeployStaging, AfterID: after})
-		if err != nil || len(page) == 0 {
-			if len(l.waiting) > 0 && err == nil {
-				err = g.leaveHeld(ctx, &l)
-			}
-			slices.SortStableFunc(l.waiting, first)
+	for t, err := range task.Each(ctx, g.opt.Store, task.Filter{Repo: repo, Live: true, Stage: stage.DeployStaging}) {
+		if err != nil {
 			return l, err
 		}
-		for _, t := range page {
-			after = t.ID
-			who := holder(t.WorkItemID, t.ID)
-			if l.holder == "" && working(t.State) && t.State.Phase == stage.PhaseRetest {
-				l.holder = who // its lease has ended while the service was down: it comes back for it
-			}
-			if inLine(t.State) && who != l.holder {
-				l.waiting = append(l.waiting, t)
-			}
+		who := holder(t.WorkItemID, t.ID)
+		if l.holder == "" && working(t.State) && t.State.Phase == stage.PhaseRetest {
+			l.holder = who // its lease has ended while the service was down: it comes back for it
+		}
+		if inLine(t.State) && who != l.holder {
+			l.waiting = append(l.waiting, t)
 		}
 	}
+	if len(l.waiting) > 0 {
+		err = g.leaveHeld(ctx, &l)
+	}
+	slices.SortStableFunc(l.waiting, first)
+	return l, err
 }
 
 // leaveHeld takes tasks out of a line whose pull requests wait for people: others go before them.

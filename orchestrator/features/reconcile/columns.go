@@ -25,20 +25,25 @@ func (r *Reconciler) restore(ctx context.Context, e *orchestrator.Engine, p task
 	cards := r.view(p.TrackerProject).listed
 	for _, id := range slices.Sorted(maps.Keys(cards)) {
 		card := cards[id]
+		if card.judged != 0 && card.judged == r.versions[id] {
+			continue
+		}
 		t, err := orchestrator.NewestTask(ctx, e.Store, id)
 		if err != nil {
 			return err
 		}
 		own, known := e.Projects.ByRepo(t.Repo)
-		moves := !t.State.Stage.Terminal() && t.State.Hold == stage.HoldNone
 		switch {
 		case t.ID == 0, !known, t.State.Stage == stage.Cancelled:
 			delete(cards, id)
 			continue
-		case moves, card.judged == t.Version, r.opt.Now().Sub(t.UpdatedAt) < r.opt.Every:
+		case card.judged == t.Version, r.opt.Now().Sub(t.UpdatedAt) < r.opt.Every:
 			continue
 		}
-		settled, err := e.RestoreColumn(ctx, own.On(p.TrackerProject), card.Item, t, columns)
+		settled := !t.State.Stage.Terminal() && t.State.Hold == stage.HoldNone // until it waits
+		if !settled {
+			settled, err = e.RestoreColumn(ctx, own.On(p.TrackerProject), card.Item, t, columns)
+		}
 		switch {
 		case err != nil && !errors.Is(err, task.ErrConflict):
 			return err

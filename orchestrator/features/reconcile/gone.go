@@ -18,25 +18,22 @@ func (r *Reconciler) absent(ctx context.Context, e *orchestrator.Engine, p task.
 	if err != nil || all == nil && len(held) == 0 {
 		return err
 	}
-	for after := int64(0); ; {
-		page, failed := e.Store.Tasks(ctx, task.Filter{Repo: p.Repo, Live: true, AfterID: after})
-		if failed != nil || len(page) == 0 {
+	for t, failed := range task.Each(ctx, e.Store, task.Filter{Repo: p.Repo, Live: true}) {
+		if failed != nil {
 			return errors.Join(err, failed)
 		}
-		for _, t := range page {
-			after = t.ID
-			h, gone := held[t.ID]
-			if now := r.opt.Now(); orchestrator.IsForPull(h) && now.Sub(r.pulls[t.ID]) >= headsEvery {
-				r.pulls[t.ID] = now
-				_, failed := orchestrator.LookAtPull(ctx, e, t, githost.BeforeRun, "")
-				err = errors.Join(err, failed)
-			}
-			if t.TrackerProjectID != p.TrackerProject || !gone && (all == nil || all[t.TrackerIssueID]) {
-				continue
-			}
-			if _, failed := e.LookAtCard(ctx, t); !errors.Is(failed, tracker.ErrNotFound) {
-				err = errors.Join(err, failed)
-			}
+		h, gone := held[t.ID]
+		if now := r.opt.Now(); orchestrator.IsForPull(h) && now.Sub(r.pulls[t.ID]) >= headsEvery {
+			r.pulls[t.ID] = now
+			_, failed := orchestrator.LookAtPull(ctx, e, t, githost.BeforeRun, "")
+			err = errors.Join(err, failed)
+		}
+		if t.TrackerProjectID != p.TrackerProject || !gone && (all == nil || all[t.TrackerIssueID]) {
+			continue
+		}
+		if _, failed := e.LookAtCard(ctx, t); !errors.Is(failed, tracker.ErrNotFound) {
+			err = errors.Join(err, failed)
 		}
 	}
+	return err
 }

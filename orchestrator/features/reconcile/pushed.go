@@ -19,49 +19,40 @@ const headsEvery = 5 * time.Minute
 // heads are the branches of repositories as one pass has seen them; nil = not looked at.
 type heads map[string]map[string]string
 
-// pushed raises what others have pushed to the branches of tasks. Each commit is raised once: whether it can be
+// pushed raises what others have pushed to the branch of a task. Each commit is raised once: whether it can be
 // taken in is the engine's matter.
-func (r *Reconciler) pushed(ctx context.Context, e *orchestrator.Engine) (err error) {
+func (r *Reconciler) pushed(ctx context.Context, e *orchestrator.Engine, t task.Task, seen heads) (err error) {
 	git, ok := e.Workspaces.(work.Adopter)
-	if !ok {
+	p, known := e.Projects.ByRepo(t.Repo)
+	if !ok || !known {
 		return nil
 	}
-	seen := heads{}
-	for after := int64(0); ; {
-		page, failed := e.Store.Tasks(ctx, task.Filter{Live: true, AfterID: after})
-		if failed != nil || len(page) == 0 {
-			return errors.Join(err, failed)
-		}
-		for _, t := range page {
-			after = t.ID
-			p, known := e.Projects.ByRepo(t.Repo)
-			if now := r.opt.Now(); known && orchestrator.WaitsForReview(p, t) && now.Sub(r.pulls[t.ID]) >= headsEvery {
-				r.pulls[t.ID] = now
-				_, failed := e.Jobs.Put(ctx, orchestrator.HostJob(p, githost.Hook{
-					Kind: githost.HookReview, Event: orchestrator.HookReplayed, State: string(githost.ReviewApproved),
-					Repo: p.Repo, Branch: t.Branch,
-				}))
-				err = errors.Join(err, failed)
-			}
-			if !known || t.State.Pushed == "" || t.State.MergeSHA != "" {
-				continue
-			}
-			list, looked := seen[t.Repo]
-			if !looked && r.looks(p) {
-				list, failed = git.Heads(ctx, p.Workspace(t))
-				err = errors.Join(err, failed)
-			}
-			seen[t.Repo] = list
-			at := list[t.Branch]
-			if at == "" || at == t.State.Head || at == t.State.Pushed || r.raised[t.ID] == at {
-				continue
-			}
-			failed = e.Raise(ctx, t, stage.Event{On: stage.OnPushed, At: r.opt.Now()}, fmt.Sprintf("pushed/%d/%s", t.ID, at))
-			if err = errors.Join(err, failed); failed == nil {
-				r.raised[t.ID] = at
-			}
-		}
+	if now := r.opt.Now(); orchestrator.WaitsForReview(p, t) && now.Sub(r.pulls[t.ID]) >= headsEvery {
+		r.pulls[t.ID] = now
+		_, err = e.Jobs.Put(ctx, orchestrator.HostJob(p, githost.Hook{
+			Kind: githost.HookReview, Event: orchestrator.HookReplayed, State: string(githost.ReviewApproved),
+			Repo: p.Repo, Branch: t.Branch,
+		}))
 	}
+	if t.State.Pushed == "" || t.State.MergeSHA != "" {
+		return err
+	}
+	list, looked := seen[t.Repo]
+	if !looked && r.looks(p) {
+		var failed error
+		list, failed = git.Heads(ctx, p.Workspace(t))
+		err = errors.Join(err, failed)
+	}
+	seen[t.Repo] = list
+	at := list[t.Branch]
+	if at == "" || at == t.State.Head || at == t.State.Pushed || r.raised[t.ID] == at {
+		return err
+	}
+	failed := e.Raise(ctx, t, stage.Event{On: stage.OnPushed, At: r.opt.Now()}, fmt.Sprintf("pushed/%d/%s", t.ID, at))
+	if failed == nil {
+		r.raised[t.ID] = at
+	}
+	return errors.Join(err, failed)
 }
 
 // looks reports whether it is time to list the branches of a project's repository.

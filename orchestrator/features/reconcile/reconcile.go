@@ -76,6 +76,8 @@ type Reconciler struct {
 	heard time.Time       // when the newest webhook came, as of the last pass
 	moves map[string]bool // that were found since then
 
+	versions map[string]int64 // of live tasks, by work item, as of this pass
+
 	looked map[string]time.Time // when the branches of a repository were listed last
 	pulls  map[int64]time.Time  // when the pull request of a held task was read
 	raised map[int64]string     // the head of a task's branch that was raised last
@@ -187,13 +189,13 @@ func (r *Reconciler) loop(ctx context.Context, e *orchestrator.Engine) {
 
 // Pass looks once at all tasks and boards.
 func (r *Reconciler) Pass(ctx context.Context, e *orchestrator.Engine) error {
-	advanced, err1 := r.stalled(ctx, e)
+	advanced, err1 := r.tasks(ctx, e)
 	replayed, lost, braked, err2 := r.boards(ctx, e)
 	if r.opt.Polled {
 		lost = nil
 	}
 	silent, err3 := r.listen(ctx, e, lost)
-	err := errors.Join(err1, err2, err3, r.pushed(ctx, e))
+	err := errors.Join(err1, err2, err3)
 	e.Metrics.Reconciled.Add(float64(advanced), "advanced")
 	e.Metrics.Reconciled.Add(float64(replayed), "replayed")
 	if err == nil {
@@ -229,14 +231,17 @@ func (r *Reconciler) grace(s stage.Stage) time.Duration {
 	return 5 * time.Minute
 }
 
-// stalled is F-1.
-func (r *Reconciler) stalled(ctx context.Context, e *orchestrator.Engine) (advanced int, err error) {
+// tasks is F-1, and raises what others have pushed.
+func (r *Reconciler) tasks(ctx context.Context, e *orchestrator.Engine) (advanced int, err error) {
+	seen := heads{}
+	r.versions = map[string]int64{}
 	for t, failed := range task.Each(ctx, e.Store, task.Filter{Live: true}) {
-		ok := false
-		if failed == nil {
-			ok, failed = r.advance(ctx, e, t)
+		if failed != nil {
+			return advanced, errors.Join(err, failed)
 		}
-		if err = errors.Join(err, failed); ok {
+		r.versions[t.TrackerIssueID] = t.Version
+		ok, failed := r.advance(ctx, e, t)
+		if err = errors.Join(err, failed, r.pushed(ctx, e, t, seen)); ok {
 			advanced++
 		}
 	}

@@ -168,7 +168,6 @@ func (r *Reconciler) follow(ctx context.Context, p task.Project, before view) (v
 
 // add takes an item in as it is now.
 func (v *view) add(item tracker.Item) {
-	v.listed[item.ID] = listed{Item: item}
 	if _, trigger := stage.BoardTrigger(item.Status); trigger {
 		v.standing[item.ID] = item
 	} else {
@@ -181,6 +180,8 @@ func (v *view) add(item tracker.Item) {
 	if item.UpdatedAt.After(v.newest) {
 		v.newest = item.UpdatedAt
 	}
+	item.Description = "" // columns need none, and those of all cards are megabytes
+	v.listed[item.ID] = listed{Item: item}
 }
 
 // forget drops what is not listed again.
