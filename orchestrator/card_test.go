@@ -186,8 +186,7 @@ func TestCardInCancelled(t *testing.T) {
 			r.Settle(time.Second)
 			drag(r, item, "Cancelled", true)
 			r.Settle(10 * time.Minute)
-			i := cardOf(r, item)
-			require.Equal(r, "Cancelled", i.StatusName)
+			require.Equal(r, "Cancelled", cardOf(r, item).StatusName)
 			ran := len(r.Roles())
 			require.Less(r, ran, 6)
 			const says = "The card stands in Cancelled, which ends work on the board. The task is held"
@@ -335,7 +334,6 @@ func TestColumnsThatMeanNothing(t *testing.T) {
 		}
 		drag(r, item, "Released", true)
 		r.Settle(10 * time.Minute)
-		i := cardOf(r, item)
-		require.Equal(r, "Released", i.StatusName, "where a card that is done is kept is the team's own matter")
+		require.Equal(r, "Released", cardOf(r, item).StatusName, "where a card that is done is kept is the team's own matter")
 	})
 }

@@ -69,8 +69,7 @@ func TestQG0Refuses(t *testing.T) {
 	Run(t, nil, func(r *Rig) {
 		item := r.Begin("")
 		r.Settle(5 * time.Second)
-		list := read(r, r.Store.Tasks, task.Filter{})
-		require.Empty(r, list)
+		require.Empty(r, read(r, r.Store.Tasks, task.Filter{}))
 		require.Equal(r, stage.StatusBlocked, r.Status(App, item))
 		require.True(r, r.Commented(App, item, "the title is empty"))
 
@@ -90,8 +89,7 @@ func TestCreatedItemStartsNothing(t *testing.T) {
 		r.MoveUnseen(App, item, stage.StatusToAnalyse)
 		r.Hook(tracker.Hook{Kind: tracker.HookItemCreated, ProjectID: App, ItemID: item})
 		r.Settle(5 * time.Second)
-		list := read(r, r.Store.Tasks, task.Filter{})
-		require.Empty(r, list)
+		require.Empty(r, read(r, r.Store.Tasks, task.Filter{}))
 	})
 }
 
@@ -107,8 +105,7 @@ func TestConcurrentStartsMakeOneTask(t *testing.T) {
 			require.NoError(r, err)
 		}
 		r.Settle(20 * time.Second)
-		list := read(r, r.Store.Tasks, task.Filter{})
-		require.Len(r, list, 1)
+		require.Len(r, read(r, r.Store.Tasks, task.Filter{}), 1)
 		require.Equal(r, 1, r.Ran(stage.Analyst))
 	})
 }
@@ -251,8 +248,7 @@ func TestSelfHostingWaitsForConfirmDeploy(t *testing.T) {
 	Run(t, nil, func(r *Rig) {
 		item := r.Card(Self, "x")
 		r.ToDone(Self, item)
-		task := r.Task(item)
-		require.Equal(r, stage.HoldConfirm, task.State.Hold)
+		require.Equal(r, stage.HoldConfirm, r.Task(item).State.Hold)
 		require.Equal(r, stage.StatusAwaitingDeploy, r.Status(Self, item))
 		require.Zero(r, r.Host.Merges())
 		r.Move(Self, item, stage.StatusApproved)

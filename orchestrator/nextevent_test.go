@@ -45,14 +45,12 @@ func TestDecisionThenNextEvent(t *testing.T) {
 			items = append(items, r.Card(App, "Draw the line"))
 			r.Set(items[len(items)-1], stage.StatusToAnalyse)
 		}
-		events := read(r, r.Store.Jobs, queue.Filter{Pool: orchestrator.TrackerJob(tracker.Hook{}).Pool, Open: true})
-		require.Len(r, events, 3)
+		require.Len(r, read(r, r.Store.Jobs, queue.Filter{Pool: orchestrator.TrackerJob(tracker.Hook{}).Pool, Open: true}), 3)
 		r.Start()
 		r.Settle(time.Second)
 		require.Equal(r, []int{0, 0, 0}, atWork, "when a decision is committed its event has ended, and no other is claimed")
 		for _, item := range items {
-			tasks := read(r, r.Store.Tasks, task.Filter{TrackerIssueID: item})
-			require.Len(r, tasks, 1)
+			require.Len(r, read(r, r.Store.Tasks, task.Filter{TrackerIssueID: item}), 1)
 		}
 	})
 }

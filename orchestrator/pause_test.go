@@ -61,8 +61,7 @@ func TestPause(t *testing.T) {
 				was, err = admin.Unpause(ctx, r.Engine, c.repo, holder("ann"))
 				require.NoError(r, err)
 				require.False(r, was)
-				story := read(r, r.Store.Journal, 0)
-				require.Len(r, story, 2)
+				require.Len(r, read(r, r.Store.Journal, 0), 2)
 			})
 		})
 	}

@@ -116,8 +116,7 @@ func TestPlainLife(t *testing.T) {
 		require.Contains(p, seen, "./lint "+task.State.MergeSHA)
 		require.Equal(p, task.State.MergeSHA, p.heads()["main"])
 		require.NotContains(p, p.heads(), task.Branch, "the branch is deleted")
-		all := strings.Join(p.Comments(App, item), "\n")
-		require.NotContains(p, all, "http")
+		require.NotContains(p, strings.Join(p.Comments(App, item), "\n"), "http")
 		x := p.Explain(item)
 		require.Contains(p, x.CI, "make test: exit code 0; ./lint: exit code 0 (at ")
 		log := p.logs.logs[orchestrator.CILog(task.ID, task.State.CI)]

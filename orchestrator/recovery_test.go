@@ -43,8 +43,7 @@ func TestAgentFailures(t *testing.T) {
 		require.Equal(r, stage.HoldBlocked, row.State.Hold)
 		require.Equal(r, stage.StatusBlocked, r.Status(App, item))
 		require.Contains(r, r.Notices(), "agent failure: the analyst: API Error: 529")
-		runs := runsOf(r, row.ID)
-		require.Len(r, runs, 4, "a failed run costs too")
+		require.Len(r, runsOf(r, row.ID), 4, "a failed run costs too")
 
 		r.Place.SetScript(GoodAgent)
 		require.NoError(r, admin.Retry(context.Background(), r.Engine, row.ID, admin.OperatorBy(stage.ViaAPI)))
@@ -134,8 +133,7 @@ func TestSilentWorker(t *testing.T) {
 		}
 		r.Start()
 		r.Settle(20 * time.Second)
-		list := read(r, r.Store.Tasks, task.Filter{})
-		require.Empty(r, list, "the claim is respected")
+		require.Empty(r, read(r, r.Store.Tasks, task.Filter{}), "the claim is respected")
 		r.Settle(time.Minute)
 		r.Waits(item, stage.HoldApproval)
 	})

@@ -103,8 +103,7 @@ func TestReviewByAStranger(t *testing.T) {
 			item, task := reviewed(r, githost.Review{Author: "stranger", Permission: githost.PermissionRead, State: state})
 			require.Equal(r, task.State, r.Task(item).State)
 			if state != githost.ReviewCommented {
-				x := r.Explain(item)
-				require.Contains(r, x.LastNote, "the review of stranger does not count: the account may not write (read)")
+				require.Contains(r, r.Explain(item).LastNote, "the review of stranger does not count: the account may not write (read)")
 			}
 		})
 	}

@@ -174,7 +174,6 @@ func TestVerifyCannotRun(t *testing.T) {
 		c.endAs(func(context.Context, []string) (int, string, error) { return 0, "", nil })
 		r.Start()
 		r.Settle(20 * time.Minute)
-		list := read(r, r.Store.Tasks, task.Filter{Stage: stage.Done})
-		require.Len(r, list, 2)
+		require.Len(r, read(r, r.Store.Tasks, task.Filter{Stage: stage.Done}), 2)
 	})
 }

@@ -198,8 +198,7 @@ func write(t testing.TB, dir string, rec map[string]any) string {
 
 func boot(t testing.TB) string {
 	t.Helper()
-	body := contents(t, "/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(body))
+	return strings.TrimSpace(string(contents(t, "/proc/sys/kernel/random/boot_id")))
 }
 
 // startOf reads when a process began, in the kernel's ticks.

@@ -180,8 +180,7 @@ var recordInto = flag.String("record", "", "directory for what the real tools pr
 func keepOutput(t *testing.T, name string, res work.Result) {
 	t.Helper()
 	if *recordInto != "" {
-		body := contents(t, res.LogPath)
-		require.NoError(t, os.WriteFile(filepath.Join(*recordInto, name), body, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(*recordInto, name), contents(t, res.LogPath), 0o600))
 	}
 }
 

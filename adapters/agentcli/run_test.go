@@ -114,8 +114,7 @@ func TestRoomOfARun(t *testing.T) {
 	res := r.Run(t.Context(), c)
 	require.Equal(t, work.ResultFailed, res.Kind)
 	require.Regexp(t, `^stopped: its directories have grown by 11 MiB, and may by 8 MiB`, res.Reason)
-	out := contents(t, res.LogPath)
-	require.Equal(t, "fits\n", string(out))
+	require.Equal(t, "fits\n", string(contents(t, res.LogPath)))
 }
 
 // What a run has printed can be read by its name, and nothing else can.

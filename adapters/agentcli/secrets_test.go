@@ -36,8 +36,7 @@ func TestSecretsStayInside(t *testing.T) {
 	kept, err := filepath.Glob(filepath.Join(filepath.Dir(res.LogPath), "outbox-*", "report.md"))
 	require.NoError(t, err)
 	require.Len(t, kept, 1)
-	body := contents(t, kept[0])
-	require.Equal(t, report, string(body))
+	require.Equal(t, report, string(contents(t, kept[0])))
 
 	c = command(t, `echo "401 for $OPENAI_API_KEY" >&2; exit 1`)
 	require.Equal(t, "exit code 1: 401 for ********************", r.Run(t.Context(), c).Reason)

@@ -60,8 +60,7 @@ func TestFilesOfACard(t *testing.T) {
 		}
 
 		first := s.Files[0].ID
-		other := card(t, b, "two")
-		require.NoError(t, b.Detach(t.Context(), other.ID, first, lee), "it is not there")
+		require.NoError(t, b.Detach(t.Context(), card(t, b, "two").ID, first, lee), "it is not there")
 		for range 2 {
 			require.NoError(t, b.Detach(t.Context(), c.ID, first, lee))
 		}
@@ -139,8 +138,7 @@ func TestFilesAreBounded(t *testing.T) {
 			require.ErrorAs(t, err, &input)
 		}
 		require.Equal(t, 1, taken)
-		s := read(t, b.Story, c.ID)
-		require.Len(t, s.Files, cards.FilesMax)
+		require.Len(t, read(t, b.Story, c.ID).Files, cards.FilesMax)
 	})
 }
 

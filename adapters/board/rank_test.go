@@ -50,8 +50,7 @@ func TestOrderByHand(t *testing.T) {
 		story := read(t, b.Story, ids["c"])
 		require.Equal(t, cards.PutBehind, story.Log[len(story.Log)-1].Kind)
 		require.NoError(t, put("c", cards.PutBehind, "d"))
-		again := read(t, b.Story, ids["c"])
-		require.Len(t, again.Log, len(story.Log), "it stands there already")
+		require.Len(t, read(t, b.Story, ids["c"]).Log, len(story.Log), "it stands there already")
 		for range 40 { // there is room no more between two at some time
 			require.NoError(t, put("b", cards.PutBehind, "d"))
 			require.Equal(t, "dbca", order("analysis"))

@@ -81,8 +81,7 @@ func TestLeaseOfAnotherMachineIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	body, err := os.ReadFile(file)
 	require.NoError(t, err)
-	foreign := strings.ReplaceAll(string(body), strconv.Quote(host), `"elsewhere"`)
-	require.NoError(t, os.WriteFile(file, []byte(foreign), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(body), strconv.Quote(host), `"elsewhere"`)), 0o600))
 	_, err = l.Acquire(t.Context(), "x", "b", time.Minute)
 	require.ErrorIs(t, err, filelease.ErrForeign)
 }

@@ -163,13 +163,11 @@ func TestSameCode(t *testing.T) {
 	begin := k.take().SHA
 	code := commit(t, dir, "a.go", "package a\n")
 	report := commit(t, dir, "docs/work/APP-1/test-report.md", "r")
-	second := commit(t, dir, "docs/work/APP-1/ünïcode \" name.md", "r")
-	require.Equal(t, []string{second}, k.take().SameCode[:1])
+	require.Equal(t, []string{commit(t, dir, "docs/work/APP-1/ünïcode \" name.md", "r")}, k.take().SameCode[:1])
 	third := commit(t, dir, "docs/work/APP-1/review.md", "r")
 	run(t, dir, "reset", "--quiet", "--hard", report)
 	require.Equal(t, []string{report, code}, k.take().SameCode)
-	other := commit(t, dir, "docs/work/APP-10/review.md", "another task's directory is not ours")
-	require.Equal(t, []string{other}, k.take().SameCode)
+	require.Equal(t, []string{commit(t, dir, "docs/work/APP-10/review.md", "another task's directory is not ours")}, k.take().SameCode)
 	run(t, dir, "reset", "--quiet", "--hard", begin)
 	require.Equal(t, begin, k.take().SameCode[0])
 	require.NotEmpty(t, third)
@@ -212,8 +210,7 @@ func TestOpenRepairs(t *testing.T) {
 			require.Equal(t, head, run(t, dir, "rev-parse", k.space.Branch))
 			require.Equal(t, k.space.Branch, run(t, dir, "branch", "--show-current"))
 			require.FileExists(t, filepath.Join(dir, "a.go"))
-			next := commit(t, dir, "b.go", "package b\n")
-			require.Equal(t, next, k.take().SHA)
+			require.Equal(t, commit(t, dir, "b.go", "package b\n"), k.take().SHA)
 		})
 	}
 }

@@ -93,8 +93,7 @@ func TestAttemptThatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	a, b := two(t)
 	dir := a.open()
-	lost := commit(t, dir, "slow.go", "package slow\n")
-	require.Equal(t, lost, a.take().SHA)
+	require.Equal(t, commit(t, dir, "slow.go", "package slow\n"), a.take().SHA)
 	write(t, dir, "left.txt", "of an agent that was killed")
 
 	head := commit(t, b.open(), "fast.go", "package fast\n")

@@ -132,8 +132,7 @@ func TestLeftThatCannotBeKept(t *testing.T) {
 	dir := k.open()
 	write(t, dir, "draft.txt", "x")
 	write(t, k.mirror(), "refs/signalbox/left", "where a directory should be")
-	at := k.reopen()
-	require.Empty(t, at.Left)
+	require.Empty(t, k.reopen().Left)
 	require.NoFileExists(t, filepath.Join(dir, "draft.txt"))
 }
 

@@ -38,8 +38,7 @@ func TestLocksLeftInAMirror(t *testing.T) {
 				dir := k.open()
 				all := []string{"HEAD.lock", "config.lock", "packed-refs.lock", "refs/heads/" + k.space.Branch + ".lock", "refs/remotes/origin/main.lock"}
 				leave(all...)
-				head := commit(t, dir, "a.go", "package a\n")
-				require.Equal(t, head, k.take().SHA)
+				require.Equal(t, commit(t, dir, "a.go", "package a\n"), k.take().SHA)
 				leave(all...)
 				commit(t, dir, "b.go", "package b\n")
 				k.restart()

@@ -220,8 +220,7 @@ func TestLimits(t *testing.T) {
 			}
 			require.ErrorContains(t, err, c.says)
 			require.Equal(t, before, run(t, k.mirror(), "rev-parse", k.space.Branch))
-			at := k.reopen()
-			require.Equal(t, before, run(t, at.Dir, "rev-parse", "HEAD"), "the next attempt begins where the last good one was")
+			require.Equal(t, before, run(t, k.reopen().Dir, "rev-parse", "HEAD"), "the next attempt begins where the last good one was")
 		})
 	}
 }

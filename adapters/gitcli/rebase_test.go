@@ -37,8 +37,7 @@ func TestCatchUp(t *testing.T) {
 	require.Equal(t, head, k.take().SHA)
 	k.push(head, "")
 
-	same := k.catchUp()
-	require.Equal(t, head, same.SHA, "a branch that stands on main stays as it is")
+	require.Equal(t, head, k.catchUp().SHA, "a branch that stands on main stays as it is")
 
 	base := k.pushMain("b.go", "package b\n")
 	got := k.catchUp()
@@ -64,8 +63,7 @@ func TestCatchUp(t *testing.T) {
 	left, err := os.ReadDir(filepath.Join(k.root, "rebase"))
 	require.NoError(t, err)
 	require.Empty(t, left)
-	next := commit(t, dir, "src/c.go", "package a\n")
-	require.Equal(t, next, k.take().SHA, "an agent goes on from there")
+	require.Equal(t, commit(t, dir, "src/c.go", "package a\n"), k.take().SHA, "an agent goes on from there")
 }
 
 // A conflict names the files and changes nothing.

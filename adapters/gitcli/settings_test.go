@@ -206,16 +206,13 @@ func TestAgentsSettingsAreNotRun(t *testing.T) {
 			write(t, dir, ".gitignore", "cache\n")
 			write(t, dir, "cache/x", "x")
 			k.agentCommits(dir, "a.txt", "one\n")
-			first := k.take()
-			require.True(t, first.Changed)
+			require.True(t, k.take().Changed)
 			head := k.agentCommits(dir, "a.txt", "two\n") // not taken: the next attempt finds it
 			write(t, dir, "draft.txt", "x")
-			at := k.reopen()
-			require.NotEmpty(t, at.Left.Ref)
+			require.NotEmpty(t, k.reopen().Left.Ref)
 			require.Equal(t, head, k.take().SHA)
 			k.pushMain("other.txt", "main\n")
-			caught := k.catchUp()
-			require.NotEqual(t, head, caught.SHA)
+			require.NotEqual(t, head, k.catchUp().SHA)
 			k.open()
 			k.agentCommits(dir, "b.txt", "b\n")
 			last := k.take()
@@ -243,8 +240,7 @@ func (k *kit) planting(x trap, log string) *gitcli.Git {
 	name := filepath.Join(k.TempDir(), "git")
 	write(k, filepath.Dir(name), "git", "#!/bin/sh\necho \"$*\" >>"+log+"\nfor repo in "+k.root+"/repos/*/*.git; do\n"+
 		"	[ -d \"$repo\" ] && cp -R "+x.dir+"/. \"$repo\"\ndone\nexec git \"$@\"\n")
-	g := openGit(k, gitcli.Options{Root: k.root, Git: name})
-	return g
+	return openGit(k, gitcli.Options{Root: k.root, Git: name})
 }
 
 // agentCommits commits without running into what was planted.

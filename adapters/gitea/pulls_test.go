@@ -136,8 +136,7 @@ func TestRedirectElsewhere(t *testing.T) {
 	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, elsewhere.URL+"/user", http.StatusMovedPermanently)
 	})
-	err := c.Ping(t.Context())
-	require.ErrorContains(t, err, "correct BaseURL")
+	require.ErrorContains(t, c.Ping(t.Context()), "correct BaseURL")
 	require.False(t, asked)
 }
 

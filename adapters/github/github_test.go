@@ -164,8 +164,7 @@ func TestDecode(t *testing.T) {
 		_, err := c.Decode(event, []byte(bad))
 		require.Error(t, err, event)
 	}
-	h := decode(t, c, "unheard_of", []byte(`{}`))
-	require.Equal(t, githost.HookOther, h.Kind)
+	require.Equal(t, githost.HookOther, decode(t, c, "unheard_of", []byte(`{}`)).Kind)
 	_, err = c.Decode("unheard_of", []byte(`{`))
 	require.Error(t, err)
 }

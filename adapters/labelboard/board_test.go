@@ -147,8 +147,7 @@ func TestLongList(t *testing.T) {
 			d.issues.SetOpen(repo, number(t, id), kim, n%2 == 0)
 		}
 		for _, statuses := range [][]stage.Status{nil, {stage.StatusApproved, stage.StatusRejected}} {
-			page := read(t, c.List, tracker.Query{ProjectID: repo, Statuses: statuses})
-			require.Len(t, page.Items, 10)
+			require.Len(t, read(t, c.List, tracker.Query{ProjectID: repo, Statuses: statuses}).Items, 10)
 		}
 		columns, err := c.Columns(t.Context(), repo)
 		require.NoError(t, err)

@@ -164,8 +164,7 @@ func TestPause(t *testing.T) {
 		require.Zero(t, c.Budgets()[0].Paused)
 		made := s.made()
 		err := c.SetStatus(s.as(allowance.Word), s.project, s.item, stage.StatusBlocked)
-		e := failure(t, err)
-		require.Equal(t, []any{http.StatusTooManyRequests, time.Minute}, []any{e.Status, fault.After(err)})
+		require.Equal(t, []any{http.StatusTooManyRequests, time.Minute}, []any{failure(t, err).Status, fault.After(err)})
 		require.Equal(t, made+1, s.made())
 		for what, call := range map[string]func() error{
 			"read": func() error { return s.read(c) }, "list": func() error { return s.list(c) },

@@ -35,8 +35,7 @@ func TestBound(t *testing.T) {
 	require.Len(t, take(a, "free", 9), 9)
 	first := take(a, "p", 2)
 	require.Len(t, first, 2)
-	second := take(b, "p", 5)
-	require.Len(t, second, 1)
+	require.Len(t, take(b, "p", 5), 1)
 	require.Empty(t, take(a, "p", 1))
 
 	room := b.Wake("p")

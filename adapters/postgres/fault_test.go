@@ -191,8 +191,7 @@ func TestTerminated(t *testing.T) {
 	wg.Wait()
 	cancel()
 	killer.Wait()
-	list := read(t, db.Jobs, queue.Filter{})
-	require.Len(t, list, jobs)
+	require.Len(t, read(t, db.Jobs, queue.Filter{}), jobs)
 	agree(t, url)
 }
 

@@ -51,8 +51,7 @@ func TestCreatedWhole(t *testing.T) {
 	}
 	wg.Wait()
 	db := openAt(t, path)
-	jobs := read(t, db.Jobs, queue.Filter{Pool: "p"})
-	require.Len(t, jobs, 8)
+	require.Len(t, read(t, db.Jobs, queue.Filter{Pool: "p"}), 8)
 	require.NoError(t, db.Close())
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)

@@ -68,8 +68,7 @@ func TestPrunedFileShrinks(t *testing.T) {
 	require.Greater(t, large, int64(4_000_000))
 	require.Equal(t, 1000, pruneAll(t, db, now()))
 	require.Less(t, size(t, path), large/4)
-	left := read(t, db.Jobs, queue.Filter{})
-	require.Len(t, left, 10)
+	require.Len(t, read(t, db.Jobs, queue.Filter{}), 10)
 
 	skip.Add(31 * 24 * 3600)
 	require.Equal(t, 9, pruneAll(t, db, now()))
@@ -77,8 +76,7 @@ func TestPrunedFileShrinks(t *testing.T) {
 	db, err = sqlite.Open(t.Context(), sqlite.Options{Path: path, Now: now})
 	require.NoError(t, err)
 	defer db.Close()
-	next := end(t, db, 1)
-	require.Equal(t, young[9]+1, next[0], "ids go on behind those that were removed")
+	require.Equal(t, young[9]+1, end(t, db, 1)[0], "ids go on behind those that were removed")
 }
 
 // A file that was made without the means to shrink is pruned all the same.

@@ -146,8 +146,7 @@ func database(t *testing.T) string {
 		_, err := c.Exec(t.Context(), line)
 		require.NoError(t, err)
 	}
-	config := c.Config()
-	return "postgres:///signalbox?host=" + config.Host + "&user=signalbox&password=a-password-that-is-long"
+	return "postgres:///signalbox?host=" + c.Config().Host + "&user=signalbox&password=a-password-that-is-long"
 }
 
 const documented = "postgres://signalbox:a-password-that-is-long@db.example.org/signalbox"

@@ -78,8 +78,7 @@ func (n *newcomer) command(args ...string) (*exec.Cmd, *lines) {
 func (n *newcomer) do(args ...string) (said string, ok bool) {
 	n.Helper()
 	cmd, out := n.command(args...)
-	err := cmd.Run()
-	return out.String(), err == nil
+	return out.String(), cmd.Run() == nil
 }
 
 // token is that of the file of settings.
@@ -158,8 +157,7 @@ func TestFromNothing(t *testing.T) {
 	require.Contains(t, said, "ORCH_AGENT is rehearse: --agent is not taken: change it here\n")
 	require.Contains(t, said, "signalbox.env: complete, nothing was changed\n")
 	for name, body := range files {
-		now := contents(t, n.path(name))
-		require.Equal(t, string(body), string(now), name)
+		require.Equal(t, string(body), string(contents(t, n.path(name))), name)
 	}
 
 	said, ok = n.do("doctor", "--json", "--probe")

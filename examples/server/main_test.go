@@ -26,8 +26,7 @@ import (
 
 func server(args ...string) (int, string) {
 	var out bytes.Buffer
-	code := command.Run(args, &out, &out)
-	return code, out.String()
+	return command.Run(args, &out, &out), out.String()
 }
 
 // environment sets up a whole outside world and the settings for it.

@@ -45,8 +45,7 @@ func TestReleasedProgram(t *testing.T) {
 func TestReleaseToolsPinned(t *testing.T) {
 	read := func(name string) string {
 		t.Helper()
-		body := contents(t, filepath.Join("../..", name))
-		return string(body)
+		return string(contents(t, filepath.Join("../..", name)))
 	}
 	makefile, release := read("Makefile"), read(".github/workflows/release.yml")
 	for name, where := range map[string]string{"GORELEASER": `goreleaser-action@.*\n.*version: ([^,\s]+),`, "SYFT": `cmd/syft@([^\s]+)`} {

@@ -83,8 +83,7 @@ func TestManualOfSickNeighbours(t *testing.T) {
 		})
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.neighbour, strings.Join(alike, ", "), c.waits, c.heals)
 	}
-	manual := contents(t, "../../docs/operations.md")
-	require.Contains(t, string(manual), b.String(), "docs/operations.md is to have this table:\n%s", &b)
+	require.Contains(t, string(contents(t, "../../docs/operations.md")), b.String(), "docs/operations.md is to have this table:\n%s", &b)
 }
 
 // Whatever a neighbour does, what does not need it goes on, the log says which

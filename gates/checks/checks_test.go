@@ -116,8 +116,7 @@ func TestReviewWithoutHost(t *testing.T) {
 
 func TestNoTree(t *testing.T) {
 	for _, name := range []string{checks.AnalysisReady, checks.AnalysisApproved, checks.ArchitectureReady} {
-		v := registry(t).Judge(t.Context(), gates.Facts{}, name)
-		require.Equal(t, gates.Error, v.Outcome, name)
+		require.Equal(t, gates.Error, registry(t).Judge(t.Context(), gates.Facts{}, name).Outcome, name)
 	}
 }
 

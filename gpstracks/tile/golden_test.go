@@ -43,8 +43,7 @@ func TestGolden(t *testing.T) {
 			fmt.Fprintln(h, id, stats.Features, len(body))
 			_, _ = h.Write(body)
 		}
-		got := fmt.Sprintf("%x", h.Sum(nil)[:8])
-		require.Equal(t, want[z], got, "zoom %d", z)
+		require.Equal(t, want[z], fmt.Sprintf("%x", h.Sum(nil)[:8]), "zoom %d", z)
 	}
 }
 

@@ -48,8 +48,7 @@ func TestCache(t *testing.T) {
 		require.Equal(t, http.StatusNoContent, r.get("/tiles/9/0/0.mvt").Code)
 	}
 	require.EqualValues(t, 2, g.calls.Load(), "an empty tile is kept too")
-	h := r.healthy()
-	require.Equal(t, trackhttp.CacheHealth{Size: 2, Capacity: 2, Hits: 4, Misses: 2}, h.Cache)
+	require.Equal(t, trackhttp.CacheHealth{Size: 2, Capacity: 2, Hits: 4, Misses: 2}, r.healthy().Cache)
 	r.get(alpsTile) // it is the older one, but was used last
 	r.get(alpsTile + "?source=osm,club")
 	r.get(alpsTile + "?source=club&source=osm&source=club")

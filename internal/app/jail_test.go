@@ -41,8 +41,7 @@ func TestJailSettings(t *testing.T) {
 	}
 	_, err := app.Load([]string{"ORCH_JAIL_PORTS=443,8000-9000"})
 	require.NoError(t, err, "its own port is left out of a range")
-	s := load(t, []string{"ORCH_JAIL_PORTS=none"})
-	require.Empty(t, s.JailPorts)
+	require.Empty(t, load(t, []string{"ORCH_JAIL_PORTS=none"}).JailPorts)
 }
 
 // Without a jail that was proven nothing is opened; /bin/true proves nothing.

@@ -95,8 +95,7 @@ func TestWhichSettingsFile(t *testing.T) {
 	other := put(t, "other.yaml", "listen: other:1\n")
 	listen := func(environ ...string) string {
 		t.Helper()
-		s := load(t, environ)
-		return s.Listen
+		return load(t, environ).Listen
 	}
 	require.Equal(t, "127.0.0.1:8080", listen())
 	put(t, "signalbox.yaml", "listen: here:1\nlog_level: warn\n")

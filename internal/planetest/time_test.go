@@ -99,8 +99,7 @@ func TestColumnsAreKept(t *testing.T) {
 	t.Parallel()
 	s, p, at := open(t)
 	states := at + "/api/v1/workspaces/acme/projects/" + p + "/states/"
-	id := addItem(t, s, p, "t", "d")
-	require.NoError(t, s.Move(id, "Done"))
+	require.NoError(t, s.Move(addItem(t, s, p, "t", "d"), "Done"))
 	list := s.States(p)
 	for state, want := range map[string]string{
 		list[0].ID: "Default state cannot be deleted", list[2].ID: "The state is not empty, only empty states can be deleted",

@@ -78,8 +78,7 @@ func TestPlaneAndGitHub(t *testing.T) {
 	before := contents(t, app.EnvFile)
 	said = proposed(t, setup.Options{})
 	require.Contains(t, said, "projects.yaml: has acme/shop, with cards SHOP-…; kept as it is\nsignalbox.env: complete, nothing was changed\n")
-	after := contents(t, app.EnvFile)
-	require.Equal(t, string(before), string(after))
+	require.Equal(t, string(before), string(contents(t, app.EnvFile)))
 }
 
 // Without a terminal everything that only a person knows is named at once; on one it is asked
@@ -108,8 +107,7 @@ func TestWhatIsMissing(t *testing.T) {
 	proposed(t, o, "plane-token\n", "web\n")
 	require.True(t, shown)
 	require.Equal(t, []bool{false, true}, seen)
-	body := contents(t, app.EnvFile)
-	require.Contains(t, string(body), "\nORCH_PLANE_TOKEN=plane-token\n", "serve finds it")
+	require.Contains(t, string(contents(t, app.EnvFile)), "\nORCH_PLANE_TOKEN=plane-token\n", "serve finds it")
 }
 
 // withTokens are the options, with the tokens in the environment.

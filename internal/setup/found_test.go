@@ -29,8 +29,7 @@ func TestHowItIsTested(t *testing.T) {
 			require.Contains(t, said, "Command that tests a commit, such as make test ["+c.want+"]: ")
 			said = proposed(t, setup.Options{Agent: "rehearse"})
 			require.Equal(t, c.want != "none", strings.Contains(said, "nothing tests commits: --ci '"+c.want), said)
-			r := registry(t)
-			require.True(t, r.Projects.All()[0].WithoutCI(), "nobody has agreed to it")
+			require.True(t, registry(t).Projects.All()[0].WithoutCI(), "nobody has agreed to it")
 		})
 	}
 }

@@ -128,8 +128,7 @@ func TestNothingReports(t *testing.T) {
 			o.CI = c.command
 			said := proposed(t, o)
 			require.Contains(t, said, c.said)
-			body := contents(t, "projects.yaml")
-			require.Contains(t, string(body), c.wrote)
+			require.Contains(t, string(contents(t, "projects.yaml")), c.wrote)
 		})
 	}
 }

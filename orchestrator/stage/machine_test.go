@@ -196,8 +196,7 @@ func checkLaws(t require.TestingT, m *stage.Machine, s stage.State, e stage.Even
 		require.Equal(t, s.Run+1, d.Launch.Run, "a run number is used once")
 		require.True(t, s.Active == "" || d.Cancel || e.On == stage.OnAgentFinished, "at most one job is active")
 	}
-	again := m.Decide(s, e)
-	require.Equal(t, d, again, "the same question has the same answer")
+	require.Equal(t, d, m.Decide(s, e), "the same question has the same answer")
 	for _, f := range d.Effects {
 		if f.Kind == stage.EffectStatus {
 			require.NotContains(t, f.Replaces, stage.StatusStop, "a human's STOP is never overwritten")

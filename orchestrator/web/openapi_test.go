@@ -293,8 +293,7 @@ func (w *world) fits(name string, rec *httptest.ResponseRecorder) {
 	require.NoError(w, err, what)
 	require.Empty(w, w.root.Violations(content.At(w.root, "schema"), v, name), what)
 	if kinds, problem := response["x-kinds"].([]any); problem {
-		kind := strings.TrimPrefix(v.(map[string]any)["type"].(string), "urn:signalbox:problem:")
-		require.Contains(w, kinds, kind, what)
+		require.Contains(w, kinds, strings.TrimPrefix(v.(map[string]any)["type"].(string), "urn:signalbox:problem:"), what)
 	}
 }
 

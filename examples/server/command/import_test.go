@@ -56,8 +56,7 @@ func importer(t *testing.T) (own *board.Board, imports func(csv string) (int, st
 		file := filepath.Join(t.TempDir(), "cards.csv")
 		require.NoError(t, os.WriteFile(file, []byte(csv), 0o600))
 		var out bytes.Buffer
-		code := Run([]string{"card", "import", file, "--server", s.URL}, &out, &out)
-		return code, out.String()
+		return Run([]string{"card", "import", file, "--server", s.URL}, &out, &out), out.String()
 	}
 }
 

@@ -19,8 +19,7 @@ func TestMain(m *testing.M) {
 
 func server(args ...string) (int, string) {
 	var out bytes.Buffer
-	code := Run(args, &out, &out)
-	return code, out.String()
+	return Run(args, &out, &out), out.String()
 }
 
 // The token of this machine's server is not sent elsewhere.

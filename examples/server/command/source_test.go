@@ -33,8 +33,7 @@ func sourced(t *testing.T, env ...string) func(args ...string) (int, string) {
 	}
 	return func(args ...string) (int, string) {
 		var out bytes.Buffer
-		code := Run(append([]string{"card", "import"}, args...), &out, &out)
-		return code, out.String()
+		return Run(append([]string{"card", "import"}, args...), &out, &out), out.String()
 	}
 }
 

@@ -269,8 +269,7 @@ func TestDependenciesOfACancelledTask(t *testing.T) {
 		r.Settle(20 * time.Second)
 		r.Set(fourth, stage.StatusToAnalyse)
 		r.Settle(20 * time.Second)
-		x := r.Explain(fourth)
-		require.Contains(r, x.Summary, "waits for APP-1 (task 4)")
+		require.Contains(r, r.Explain(fourth).Summary, "waits for APP-1 (task 4)")
 	})
 }
 

@@ -128,8 +128,7 @@ func (g *gateRig) red(sha string) {
 
 func (g *gateRig) summary(item string) string {
 	g.Helper()
-	x := g.Explain(item)
-	return x.Summary
+	return g.Explain(item).Summary
 }
 
 // both takes two cards as far as they come at the same time.

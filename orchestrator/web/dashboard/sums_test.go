@@ -107,8 +107,7 @@ func TestUnknownPrices(t *testing.T) {
 		w.ToDone(project, item)
 		w.Settle(time.Minute)
 		for page, want := range map[string]string{"/cost": "$0.0015 and 1 run of unknown price for 2 runs", "/": "$0.0015 + $?", "/tasks/1": "price not known"} {
-			text := plain(w.get(page).body)
-			require.Contains(w, text, want, page)
+			require.Contains(w, plain(w.get(page).body), want, page)
 		}
 		require.True(w, w.Commented(project, item, "20 out, price not known"))
 	})
