@@ -38,7 +38,10 @@ func reconciling(p *rig, _ *planetest.Options, _ *plane.Options) {
 // Twenty boards of a thousand cards cost ten requests a minute at most while nothing changes, and a
 // move of which no webhook has come is found all the same.
 func TestCostOfIdleBoards(t *testing.T) {
-	const boards, cards = 20, 1000
+	boards, cards := 20, 1000
+	if testing.Short() {
+		cards = 100
+	}
 	engine(t, func(p *rig, s *planetest.Options, o *plane.Options) {
 		reconciling(p, s, o)
 		s.RateLimit = 60

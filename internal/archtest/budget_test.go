@@ -23,7 +23,7 @@ func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        130_170,
 		"tokens outside tests":       891_310,
-		"tokens of tests":            781_410,
+		"tokens of tests":            781_420,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
