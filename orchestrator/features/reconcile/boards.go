@@ -18,7 +18,9 @@ const pagesMax = 100
 
 // boards is F-2: it replays the moves on boards of which no webhook came. lost names each move
 // that was found so; braked is the reason when it was too much to be true.
-func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replayed int, lost []string, braked string, err error) {
+func (r *Reconciler) boards(
+	ctx context.Context, e *orchestrator.Engine, versions map[string]int64,
+) (replayed int, lost []string, braked string, err error) {
 	if r.opt.Tracker == nil {
 		return 0, nil, "", nil
 	}
@@ -28,7 +30,7 @@ func (r *Reconciler) boards(ctx context.Context, e *orchestrator.Engine) (replay
 			err = errors.Join(err, unknown)
 			continue
 		}
-		items, listed, failed := r.lost(ctx, e, p)
+		items, listed, failed := r.lost(ctx, e, p, versions)
 		if failed != nil { // a part of a listing is no ground to act on
 			err = errors.Join(err, failed)
 			continue

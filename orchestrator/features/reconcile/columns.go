@@ -21,11 +21,13 @@ type listed struct {
 
 // restore sets columns again that tasks which wait or have ended have set and the board does not show, and has words heard that such
 // a write has replaced. A card is judged once as it was listed and for each version of its task.
-func (r *Reconciler) restore(ctx context.Context, e *orchestrator.Engine, p task.Project, columns map[stage.Status]string) error {
+func (r *Reconciler) restore(
+	ctx context.Context, e *orchestrator.Engine, p task.Project, columns map[stage.Status]string, versions map[string]int64,
+) error {
 	cards := r.view(p.TrackerProject).listed
 	for _, id := range slices.Sorted(maps.Keys(cards)) {
 		card := cards[id]
-		if card.judged != 0 && card.judged == r.versions[id] {
+		if card.judged != 0 && card.judged == versions[id] {
 			continue
 		}
 		t, err := orchestrator.NewestTask(ctx, e.Store, id)

@@ -76,8 +76,6 @@ type Reconciler struct {
 	heard time.Time       // when the newest webhook came, as of the last pass
 	moves map[string]bool // that were found since then
 
-	versions map[string]int64 // of live tasks, by work item, as of this pass
-
 	looked map[string]time.Time // when the branches of a repository were listed last
 	pulls  map[int64]time.Time  // when the pull request of a held task was read
 	raised map[int64]string     // the head of a task's branch that was raised last
@@ -189,8 +187,8 @@ func (r *Reconciler) loop(ctx context.Context, e *orchestrator.Engine) {
 
 // Pass looks once at all tasks and boards.
 func (r *Reconciler) Pass(ctx context.Context, e *orchestrator.Engine) error {
-	advanced, err1 := r.tasks(ctx, e)
-	replayed, lost, braked, err2 := r.boards(ctx, e)
+	versions, advanced, err1 := r.tasks(ctx, e)
+	replayed, lost, braked, err2 := r.boards(ctx, e, versions)
 	if r.opt.Polled {
 		lost = nil
 	}
@@ -231,21 +229,21 @@ func (r *Reconciler) grace(s stage.Stage) time.Duration {
 	return 5 * time.Minute
 }
 
-// tasks is F-1, and raises what others have pushed.
-func (r *Reconciler) tasks(ctx context.Context, e *orchestrator.Engine) (advanced int, err error) {
+// tasks is F-1, and raises what others have pushed. It returns the versions of live tasks, by work item.
+func (r *Reconciler) tasks(ctx context.Context, e *orchestrator.Engine) (versions map[string]int64, advanced int, err error) {
+	versions = map[string]int64{}
 	seen := heads{}
-	r.versions = map[string]int64{}
 	for t, failed := range task.Each(ctx, e.Store, task.Filter{Live: true}) {
 		if failed != nil {
-			return advanced, errors.Join(err, failed)
+			return versions, advanced, errors.Join(err, failed)
 		}
-		r.versions[t.TrackerIssueID] = t.Version
+		versions[t.TrackerIssueID] = t.Version
 		ok, failed := r.advance(ctx, e, t)
 		if err = errors.Join(err, failed, r.pushed(ctx, e, t, seen)); ok {
 			advanced++
 		}
 	}
-	return advanced, err
+	return versions, advanced, err
 }
 
 // advance raises the event of a task that stands still though its gate is green.

@@ -208,7 +208,9 @@ func (r *Reconciler) list(ctx context.Context, p task.Project, q tracker.Query, 
 
 // lost lists a project's work items whose status was not acted on and is in no stored event.
 // listed is the number of items that were compared.
-func (r *Reconciler) lost(ctx context.Context, e *orchestrator.Engine, p task.Project) (out []tracker.Item, listed int, err error) {
+func (r *Reconciler) lost(
+	ctx context.Context, e *orchestrator.Engine, p task.Project, versions map[string]int64,
+) (out []tracker.Item, listed int, err error) {
 	columns, err := r.opt.Board.Columns(ctx, p.TrackerProject)
 	if err != nil {
 		return nil, 0, err
@@ -221,7 +223,7 @@ func (r *Reconciler) lost(ctx context.Context, e *orchestrator.Engine, p task.Pr
 		r.setView(p.TrackerProject, view{}) // the next pass lists all of it again
 		return nil, 0, err
 	}
-	if err := r.restore(ctx, e, p, columns); err != nil {
+	if err := r.restore(ctx, e, p, columns, versions); err != nil {
 		return nil, 0, err
 	}
 	for _, item := range standing {
