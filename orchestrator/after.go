@@ -39,12 +39,15 @@ func (b board) straysAfterEnd() bool {
 
 // afterClearing starts a task when what a cancelled one of the same work item leaves
 // behind is gone: the two have their names in common. A status that is being written lands first: its webhook
-// would be a word about the task that begins.
-func (in intake) afterClearing(ctx context.Context, item tracker.Item, ev stage.Event) (*queue.Outcome, error) {
+// would be a word about the task that begins. One that has landed since the board was read is read.
+func (in intake) afterClearing(ctx context.Context, b board, ev stage.Event) (*queue.Outcome, error) {
 	for _, kind := range []stage.EffectKind{EffectCancel, stage.EffectStatus} {
-		jobs, err := in.Jobs.Jobs(ctx, queue.Filter{Key: effectOrder(item.ID, kind), Open: true})
+		jobs, err := in.Jobs.Jobs(ctx, queue.Filter{Key: effectOrder(b.item.ID, kind), Open: true})
 		if err != nil {
 			return retryOutcome(err), nil
+		}
+		if kind == stage.EffectStatus && len(jobs) < len(b.writes) {
+			return nil, task.ErrConflict
 		}
 		if slices.ContainsFunc(jobs, func(j queue.Job) bool {
 			of, _ := EffectKindOf(j)
@@ -56,7 +59,7 @@ func (in intake) afterClearing(ctx context.Context, item tracker.Item, ev stage.
 			}, nil
 		}
 	}
-	return in.begin(ctx, item, ev)
+	return in.begin(ctx, b.item, ev)
 }
 
 // UndoLane is the way of a task that takes back what another has landed: where a pipeline has it, the card of a task

@@ -198,7 +198,7 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		return in.try(ctx, task, ev, nil)
 	case on == stage.OnToAnalyse:
 		ev.Follows = followed(b.past)
-		return in.afterClearing(ctx, item, ev)
+		return in.afterClearing(ctx, b, ev)
 	default:
 		return in.answerWithoutTask(ctx, b, word, answers), nil
 	}

@@ -147,6 +147,15 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 			"task", e.TaskID, "repo", e.Repo, "item", e.ItemID, "owed", to, "set", item.Status)
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: fmt.Sprintf("not set: a human has set %s", item.Status)}
 	}
+	if to == stage.StatusStop { // it would be a person's word about a task that has begun since
+		newest, err := orchestrator.NewestTask(ctx, d.Store, e.ItemID)
+		if err != nil {
+			return d.retry(e, err)
+		}
+		if newest.ID != e.TaskID {
+			return queue.Outcome{Kind: queue.OutcomeDone, Error: "not set: another task of the card has begun"}
+		}
+	}
 	err = d.Tracker.SetStatus(ctx, e.ProjectID, e.ItemID, to)
 	var noWay *tracker.NoWayError
 	switch {
