@@ -228,7 +228,13 @@ func (in intake) addKept(ctx context.Context, c *Change, moved bool) error {
 		case c.Began() && behind != nil: // it has begun meanwhile, and may be at work: a later number stands behind it
 			return task.ErrConflict
 		default:
-			c.behind, c.With.Line = behind, lineOf(ahead, behind)
+			c.behind, c.With.Line = behind, &task.Line{}
+			if ahead != nil {
+				c.With.Line.Ahead = ahead.ID
+			}
+			if behind != nil {
+				c.With.Line.Behind = behind.ID
+			}
 		}
 	}
 	if err := passOn(ctx, in.features, *c); err != nil {
@@ -238,17 +244,6 @@ func (in intake) addKept(ctx context.Context, c *Change, moved bool) error {
 		return in.Admission.Decide(ctx, admit.Start{Task: c.Task, Run: c.Run, With: c.With})
 	}
 	return nil
-}
-
-func lineOf(ahead, behind *task.Task) *task.Line {
-	l := &task.Line{}
-	if ahead != nil {
-		l.Ahead = ahead.ID
-	}
-	if behind != nil {
-		l.Behind = behind.ID
-	}
-	return l
 }
 
 // beside reads the neighbours of a task in the line of its repository; nil = none.

@@ -310,7 +310,8 @@ func (in intake) onTrigger(ctx context.Context, p triggerPayload) *queue.Outcome
 	if ev.On == OnUndo {
 		return in.undo(ctx, row, ev)
 	}
-	if isDecision(ev.On) {
+	switch ev.On {
+	case stage.OnApproved, stage.OnRejected, stage.OnConfirmDeploy: // otherwise than by the board; see package admin
 		if err := in.complete(ctx, row, &ev); err != nil {
 			return retryOutcome(err)
 		}

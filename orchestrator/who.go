@@ -235,11 +235,6 @@ func StatusName(on stage.Trigger) string {
 	return info.Name
 }
 
-// isDecision reports whether a trigger is a person's word that may come otherwise than by the board; see package admin.
-func isDecision(on stage.Trigger) bool {
-	return on == stage.OnApproved || on == stage.OnRejected || on == stage.OnConfirmDeploy
-}
-
 // complete fills in what the machine needs of a decision that was not made on the board: when
 // it was, by the tracker's clock, and whether the principal may.
 func (in intake) complete(ctx context.Context, t task.Task, ev *stage.Event) (err error) {

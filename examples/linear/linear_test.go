@@ -283,7 +283,8 @@ func (c *client) SetComment(ctx context.Context, n tracker.NewComment) error {
 
 func (c *client) Person(ctx context.Context, _, account string) (tracker.Person, error) {
 	var u user
-	return tracker.Person{ID: u.ID, Name: u.Name, Email: u.Email}, c.do(ctx, "User", map[string]any{"id": account}, &u)
+	err := c.do(ctx, "User", map[string]any{"id": account}, &u)
+	return tracker.Person{ID: u.ID, Name: u.Name, Email: u.Email}, err
 }
 
 // ItemURL has nothing to say: an issue names its page itself.

@@ -78,7 +78,8 @@ func (n *newcomer) command(args ...string) (*exec.Cmd, *lines) {
 func (n *newcomer) do(args ...string) (said string, ok bool) {
 	n.Helper()
 	cmd, out := n.command(args...)
-	return out.String(), cmd.Run() == nil
+	err := cmd.Run()
+	return out.String(), err == nil
 }
 
 // token is that of the file of settings.

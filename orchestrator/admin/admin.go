@@ -72,8 +72,7 @@ func operate(ctx context.Context, e *orchestrator.Engine, t task.Task, a task.Ac
 		return &RefusedError{fmt.Sprintf("%s moves nothing: the task is %s", a.Act, t.State.Stage)}
 	}
 	ev.At, ev.By = e.Now(), a.By
-	job := e.EventJob(t, ev, fmt.Sprintf("%s/%d", a.Act, t.ID))
-	return record(ctx, e, t, a, task.Commit{Jobs: append(more, job)})
+	return record(ctx, e, t, a, task.Commit{Jobs: append(more, e.EventJob(t, ev, fmt.Sprintf("%s/%d", a.Act, t.ID)))})
 }
 
 // Audit writes an operator's act that concerns no task into the journal. Do it

@@ -165,7 +165,8 @@ func (c *Chat) hear(ctx context.Context, a messenger.Act) (none messenger.Answer
 	case task.ActAnswer:
 		err = Answer(ctx, c.Engine, t.ID, a.Text, by)
 	default:
-		err = Decide(ctx, c.Engine, t.ID, Word{On: act.on, Why: cut(a.Text), Of: t.State.Head}, by)
+		why := strings.ToValidUTF8(a.Text[:min(len(a.Text), NoteMax)], "")
+		err = Decide(ctx, c.Engine, t.ID, Word{On: act.on, Why: why, Of: t.State.Head}, by)
 	}
 	var refused *RefusedError
 	var denied *DeniedError
@@ -174,9 +175,6 @@ func (c *Chat) hear(ctx context.Context, a messenger.Act) (none messenger.Answer
 	}
 	return taken, err
 }
-
-// cut bounds the reason of a rejection.
-func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), NoteMax)], "") }
 
 // find is the task that a choice is about, and whether it stands as it did then. Of what is no choice of ours
 // the task is zero.

@@ -70,7 +70,8 @@ func (d Desk) Edit(ctx context.Context, project string, e cards.Edit) error {
 // Do carries an act out: the comment first, since of a rejection the newest one is the reason. A verdict of what is not
 // the head of the task any more is a *RefusedError, and nothing is done.
 func (d Desk) Do(ctx context.Context, a Act) error {
-	verdict := decides(a.Column)
+	on, _ := stage.BoardTrigger(stage.Status(a.Column))
+	verdict := decisions()[on] != ""
 	if verdict {
 		if err := d.checkVerdict(ctx, a); err != nil {
 			return err
@@ -119,12 +120,6 @@ func (d Desk) Detach(ctx context.Context, id, file string, by cards.Person, admi
 		return &DeniedError{Why: "only who has put a file on a card removes it, or an administrator"}
 	}
 	return d.Cards.Detach(ctx, id, file, by)
-}
-
-// decides reports whether a column holds a person's verdict.
-func decides(column string) bool {
-	on, ok := stage.BoardTrigger(stage.Status(column))
-	return ok && decisions()[on] != ""
 }
 
 func (d Desk) move(ctx context.Context, id, column string, by cards.Person) error {

@@ -53,8 +53,7 @@ func fold(r rune) string {
 	}
 	for _, row := range foldRows {
 		if i := strings.IndexRune(row.from, r); i >= 0 {
-			n := len([]rune(row.from[:i]))
-			return strings.Fields(row.to)[n]
+			return strings.Fields(row.to)[len([]rune(row.from[:i]))]
 		}
 	}
 	return " "

@@ -170,16 +170,13 @@ func (d *Deps) read(ctx context.Context, t task.Task) (related, error) {
 		if d.opt.Items == nil {
 			break
 		}
-		if item, err := d.opt.Items.Item(ctx, ref.ProjectID, ref.ItemID); err == nil && !isOver(item) {
+		item, err := d.opt.Items.Item(ctx, ref.ProjectID, ref.ItemID)
+		if err == nil && !item.Finished && item.Status != stage.StatusStop { // whatever the tracker counts STOP as
 			r.names[ref] = fmt.Sprintf("the card %q", item.Title)
 		}
 	}
 	return r, nil
 }
-
-// isOver reports whether the column of a card means that its work is over, whatever the
-// tracker counts STOP as.
-func isOver(item tracker.Item) bool { return item.Finished || item.Status == stage.StatusStop }
 
 // takeRead keeps what the readings that have ended have found, and returns the tasks that are judged by it.
 func (d *Deps) takeRead(ctx context.Context) (ids []int64, err error) {

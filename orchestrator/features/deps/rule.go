@@ -121,7 +121,8 @@ func (d *Deps) tellCycle(_ context.Context, s admit.Start, why admit.Reason, c *
 	since, _ := why.Detail.(time.Time)
 	d.look(why.Tasks...)
 	text := "Blocked: " + why.Text + ".\nRemove one of these relations, or stop one of the tasks."
-	status := stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusBlocked, Replaces: replaceable(s.Task.State)}
+	replaces := stage.Replaceable(s.Task.State.Acted, s.Task.State.Set)
+	status := stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusBlocked, Replaces: replaces}
 	identity := fmt.Sprintf("cycle/%x/%d", why.Text, since.UnixNano())
 	d.tell(c, s.Task, identity, "blocked: "+why.Text, text, status, why.Tasks[0] == s.Task.ID)
 }
@@ -152,12 +153,4 @@ func (d *Deps) tell(c *task.Commit, t task.Task, identity, notice, comment strin
 	for _, f := range effects {
 		c.Jobs = append(c.Jobs, orchestrator.EffectJob(t, p, f, fmt.Sprintf("%s/%d/%s", identity, t.ID, f.Kind)))
 	}
-}
-
-// replaceable are the trigger statuses that the service itself has dealt with.
-func replaceable(s stage.State) []stage.Status {
-	return slices.DeleteFunc([]stage.Status{s.Acted, s.Set}, func(x stage.Status) bool {
-		_, trigger := stage.BoardTrigger(x)
-		return !trigger
-	})
 }

@@ -155,8 +155,7 @@ func (o Options) scheduleNext(e orchestrator.Effect, s seen) queue.Outcome {
 	}
 	look := stage.Effect{Kind: name, SHA: e.SHA, Text: string(text)}
 	key := fmt.Sprintf("monitor/%d/%s/%d", e.TaskID, e.SHA, s.Looks)
-	next := orchestrator.FollowUpJob(e, look, key, o.Now().Add(o.Interval))
-	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{next}}
+	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{orchestrator.FollowUpJob(e, look, key, o.Now().Add(o.Interval))}}
 }
 
 // end writes the result down and acts on it.
