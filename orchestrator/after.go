@@ -39,14 +39,15 @@ func (b board) straysAfterEnd() bool {
 
 // afterClearing starts a task when what a cancelled one of the same work item leaves
 // behind is gone: the two have their names in common. A status that is being written lands first: its webhook
-// would be a word about the task that begins. One that has landed since the board was read is read.
+// would be a word about the task that begins. Where one has landed since the board was read, it is read again.
 func (in intake) afterClearing(ctx context.Context, b board, ev stage.Event) (*queue.Outcome, error) {
 	for _, kind := range []stage.EffectKind{EffectCancel, stage.EffectStatus} {
 		jobs, err := in.Jobs.Jobs(ctx, queue.Filter{Key: effectOrder(b.item.ID, kind), Open: true})
 		if err != nil {
 			return retryOutcome(err), nil
 		}
-		if kind == stage.EffectStatus && len(jobs) < len(b.writes) {
+		cancelled := b.past.State.Stage == stage.Cancelled // else some of the writes were refused for good
+		if kind == stage.EffectStatus && cancelled && len(jobs) < len(b.writes) {
 			return nil, task.ErrConflict
 		}
 		if slices.ContainsFunc(jobs, func(j queue.Job) bool {
