@@ -24,7 +24,6 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -202,9 +201,6 @@ func into[T any](out *[]T, scan func(Rows) (T, error)) func(Rows) error {
 			v, err := scan(rows)
 			if err != nil {
 				return err
-			}
-			if len(*out) == cap(*out) { // a quarter more, as append makes it, copies a long list of tasks four times
-				*out = slices.Grow(*out, len(*out)+1)
 			}
 			*out = append(*out, v)
 		}

@@ -39,7 +39,7 @@ func (r *Reconciler) restore(
 		case t.ID == 0, !known, t.State.Stage == stage.Cancelled:
 			delete(cards, id)
 			continue
-		case card.judged == t.Version, r.opt.Now().Sub(t.UpdatedAt) < r.opt.Every:
+		case r.opt.Now().Sub(t.UpdatedAt) < r.opt.Every:
 			continue
 		}
 		settled := !t.State.Stage.Terminal() && t.State.Hold == stage.HoldNone // until it waits
