@@ -238,21 +238,15 @@ func StatusName(on stage.Trigger) string {
 // complete fills in what the machine needs of a decision that was not made on the board: when
 // it was, by the tracker's clock, and whether the principal may.
 func (in intake) complete(ctx context.Context, t task.Task, ev *stage.Event) (err error) {
-	ev.Seen = seenAt(t.State, ev.At)
+	if s := t.State; !s.HeardAt.IsZero() { // as long after the last word by the tracker's clock as by our own
+		ev.Seen = s.ActedAt.Add(ev.At.Sub(s.HeardAt))
+	}
 	people := in.project.People
 	if ev.By.Via == stage.ViaHost {
 		people.Approvers = nil // the account is among those that the registry names for the host
 	}
 	ev.Denied, err = in.RefusalOfOperator(ctx, people, ev.On, t, ev.By)
 	return err
-}
-
-// seenAt is a moment of the service's clock by the tracker's: as long after the last word as it is by our own.
-func seenAt(s stage.State, at time.Time) time.Time {
-	if s.HeardAt.IsZero() {
-		return time.Time{}
-	}
-	return s.ActedAt.Add(at.Sub(s.HeardAt))
 }
 
 // RefusalOfOperator returns in one sentence why a principal of the service's own (a token, a person whom a provider has signed in) may not

@@ -38,8 +38,6 @@ type process struct {
 	orphaned bool // its replica died
 }
 
-func newAgents(s *sim) *agents { return &agents{s: s, alive: map[place]*process{}} }
-
 // behaviour names what an agent does.
 type behaviour string
 

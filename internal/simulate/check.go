@@ -209,7 +209,9 @@ func (c *checker) moved(n *node, x task.Commit, b snapshot) {
 	t, was := x.Task, b.task.State
 	if !b.known {
 		c.began[t.ID] = c.s.v.Now()
-		c.alone(*t)
+		if list, _ := c.s.store.Tasks(c.s.ctx, task.Filter{TrackerIssueID: t.TrackerIssueID, Live: true}); len(list) > 1 {
+			c.fail(OneTask, "%s has %d tasks that live", t.TrackerIssueID, len(list))
+		}
 	}
 	switch {
 	case b.known && b.task.Version != t.Version:
@@ -247,14 +249,6 @@ func (c *checker) moved(n *node, x task.Commit, b snapshot) {
 	c.gate(n, *t, was, x)
 }
 
-// alone looks whether a card has one task that lives.
-func (c *checker) alone(t task.Task) {
-	list, _ := c.s.store.Tasks(c.s.ctx, task.Filter{TrackerIssueID: t.TrackerIssueID, Live: true})
-	if len(list) > 1 {
-		c.fail(OneTask, "%s has %d tasks that live", t.TrackerIssueID, len(list))
-	}
-}
-
 // word looks whether a person has said what a move needs a person's word for.
 func (c *checker) word(t task.Task, was stage.State) {
 	card, _ := task.ParseTombstone(t.TrackerIssueID)
@@ -267,7 +261,8 @@ func (c *checker) word(t task.Task, was stage.State) {
 		c.fail(HumanWord, "task %d began, and nobody has set To Analyse on %s", t.ID, card)
 	case was.Stage == stage.Analysis && n.Stage != was.Stage && !n.Stage.Terminal() && !said(stage.StatusApproved):
 		c.fail(HumanWord, "the requirements of task %d were taken for approved, and nobody has approved them", t.ID)
-	case was.Stage == stage.Development && n.Stage != was.Stage && !n.Stage.Terminal() && c.changesWorkflow(n):
+	case was.Stage == stage.Development && n.Stage != was.Stage && !n.Stage.Terminal() &&
+		c.workflowAt(n.Head) != "on: push\n" && c.workflowAt(n.Head) != c.workflowAt(n.Vouched.SHA):
 		c.fail(HumanWord, "task %d left development at %.12s, which changes %s, and nobody stands for that", t.ID, n.Head, workflow)
 	case n.Acted != was.Acted && n.Acted != stage.StatusStop && !c.s.people.hasSet(card, n.Acted, time.Time{}):
 		c.fail(HumanWord, "task %d acted on %s, which nobody has ever set", t.ID, n.Acted)
@@ -325,7 +320,7 @@ func (c *checker) passed(n *node, t task.Task) bool {
 	if t.State.CINone {
 		return true
 	}
-	for _, sha := range c.sameCode(n, t) {
+	for _, sha := range c.s.places[n.machine].SameCode(t.State.Head, c.s.list[c.s.projectOf(t.Repo)].Docs(t.WorkItemID)) {
 		if c.s.senders.results[sha] == passedCI {
 			return true
 		}
@@ -336,12 +331,6 @@ func (c *checker) passed(n *node, t task.Task) bool {
 // reports reports whether a stage is left by an agent's report.
 func reports(s stage.Stage) bool {
 	return s == stage.Review || s == stage.Testing || s == stage.DeployStaging
-}
-
-// sameCode are the commits with the code of a task's head.
-func (c *checker) sameCode(n *node, t task.Task) []string {
-	p := c.s.list[c.s.projectOf(t.Repo)]
-	return c.s.places[n.machine].SameCode(t.State.Head, p.Docs(t.WorkItemID))
 }
 
 // wrote looks at a decision that the journal has now.

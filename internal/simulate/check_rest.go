@@ -302,12 +302,6 @@ func (c *checker) workflowAt(sha string) string {
 	return string(body)
 }
 
-// changesWorkflow reports whether a head has a workflow that nobody stands for.
-func (c *checker) changesWorkflow(n stage.State) bool {
-	now := c.workflowAt(n.Head)
-	return now != "on: push\n" && now != c.workflowAt(n.Vouched.SHA)
-}
-
 // Invariants of agents whose vendor refuses them.
 const (
 	Unharmed  Invariant = "unharmed"   // a run that was refused is no failure of its task

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -77,19 +76,6 @@ func (p *people) gather() {
 			s.senders.moved(moved, person)
 		})
 	}
-}
-
-// fails reports whether a card cannot be read.
-func (s *sim) fails(item string) bool {
-	return s.world.Crowd == CrowdFailing && !s.calm && strings.HasPrefix(item, crowd)
-}
-
-// pages is how many requests a listing costs.
-func (s *sim) pages() int {
-	if s.world.Crowd == CrowdListing && !s.calm {
-		return 100
-	}
-	return 1
 }
 
 // promised looks later whether a card that a person has moved to the first column has its task.

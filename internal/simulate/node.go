@@ -109,7 +109,9 @@ func (n *node) up() bool { return n.domain != nil && !n.domain.Dead() && n.engin
 // build makes the engine with everything real but its ports.
 func (n *node) build() error {
 	s := n.sim
-	projects, err := task.NewProjects(n.registry()...)
+	gone := func(p task.Project) bool { return n.without != "" && p.Repo == "acme/"+n.without }
+	registry := slices.DeleteFunc(slices.Clone(n.sim.list), gone)
+	projects, err := task.NewProjects(registry...)
 	if err != nil {
 		return err
 	}
@@ -132,20 +134,11 @@ func (n *node) build() error {
 		return err
 	}
 	n.edge, err = web.Handler(web.Options{
-		Engine: n.engine, Access: n.door(), Stop: n.has("stop"),
+		Engine: n.engine, Stop: n.has("stop"),
+		Access:  access.New(access.Options{AdminToken: adminToken, Now: n.domain.Now, NewID: func() string { return "request" }}),
 		Sources: []web.Source{{Name: sourceBoard, Tracker: boardHooks{}}, {Name: sourceHost, Host: hostHooks{}}},
 	})
 	return err
-}
-
-// door lets in who has the token; ids of requests are the same in each run of a seed.
-func (n *node) door() *access.Guard {
-	return access.New(access.Options{AdminToken: adminToken, Now: n.domain.Now, NewID: func() string { return "request" }})
-}
-
-// registry are the projects that the process has.
-func (n *node) registry() []task.Project {
-	return slices.DeleteFunc(slices.Clone(n.sim.list), func(p task.Project) bool { return n.without != "" && p.Repo == "acme/"+n.without })
 }
 
 // ports are the ports of one process.

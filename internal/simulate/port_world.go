@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
@@ -25,7 +26,7 @@ func (p *trackerPort) Item(ctx context.Context, project, item string) (tracker.I
 	o, s := ofBoard("Item"), p.n.sim
 	o.stale = func(lag time.Duration) any { return s.people.past(item, lag) }
 	i, err := request(ctx, p.n, o, item, func() (tracker.Item, error) {
-		if s.fails(item) {
+		if s.world.Crowd == CrowdFailing && !s.calm && strings.HasPrefix(item, crowd) {
 			return tracker.Item{}, &fault.Error{Text: o.lane + ": 502 of this card", Again: true}
 		}
 		return s.board.Item(ctx, project, item)
@@ -49,7 +50,7 @@ func (p *trackerPort) Recent(_, item string) (tracker.Item, bool) {
 
 func (p *trackerPort) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
 	page, err := request(ctx, p.n, ofBoard("List"), q.ProjectID, func() (tracker.Page, error) { return p.n.sim.board.List(ctx, q) })
-	for i := 1; i < p.n.sim.pages() && err == nil; i++ {
+	for i := 1; i < 100 && err == nil && p.n.sim.world.Crowd == CrowdListing && !p.n.sim.calm; i++ { // each costs a request
 		page, err = request(ctx, p.n, ofBoard("List"), q.ProjectID, func() (tracker.Page, error) { return p.n.sim.board.List(ctx, q) })
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -76,7 +77,7 @@ func newSim(w World, keep bool) *sim {
 	}
 	s := &sim{
 		world: w, v: virtual.New(epoch(), order), ctx: context.Background(), chance: rand.New(rand.NewPCG(w.Seed, 0xfa7e)),
-		calls: map[string]int{}, planned: map[fateKey]Fate{}, trace: newTrace(keep), meter: meter{},
+		calls: map[string]int{}, planned: map[fateKey]Fate{}, trace: &trace{hash: sha256.New(), keep: keep}, meter: meter{},
 	}
 	s.root = s.v.Domain()
 	s.store = memstore.New(s.clock)
@@ -87,7 +88,7 @@ func newSim(w World, keep bool) *sim {
 	for _, f := range w.Fates {
 		s.planned[fateKey{f.Call, f.N}] = f
 	}
-	s.agents, s.people, s.check = newAgents(s), newPeople(s), newChecker(s)
+	s.agents, s.people, s.check = &agents{s: s, alive: map[place]*process{}}, newPeople(s), newChecker(s)
 	s.senders = &senders{s: s, results: map[string]githost.CheckState{}}
 	first := memwork.New(s.agents.script)
 	first.Now = s.v.Now

@@ -20,6 +20,7 @@ package simulate
 
 import (
 	"context"
+	"encoding/hex"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -68,7 +69,8 @@ func play(w World, keep bool) Result {
 	s := newSim(w, keep)
 	s.play()
 	r := Result{
-		World: w, Failure: s.check.failed, Trace: s.trace.sum(), Lines: s.trace.lines, Steps: s.v.Steps(), Lived: s.since(),
+		World: w, Failure: s.check.failed, Trace: hex.EncodeToString(s.trace.hash.Sum(nil)), Lines: s.trace.lines,
+		Steps: s.v.Steps(), Lived: s.since(),
 		Fates: slices.Clone(s.drawn), Measured: s.meter,
 	}
 	for _, t := range s.check.tasks() {

@@ -1,8 +1,6 @@
 package simulate
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"hash"
 	"slices"
@@ -206,8 +204,6 @@ type trace struct {
 	lines  []string
 }
 
-func newTrace(keep bool) *trace { return &trace{hash: sha256.New(), keep: keep} }
-
 // line adds a line.
 func (t *trace) line(at time.Duration, who, what string, details ...string) {
 	b := strconv.AppendInt(t.buffer[:0], at.Milliseconds(), 10)
@@ -222,8 +218,6 @@ func (t *trace) line(at time.Duration, who, what string, details ...string) {
 	t.buffer = append(b, '\n')
 	t.hash.Write(t.buffer)
 }
-
-func (t *trace) sum() string { return hex.EncodeToString(t.hash.Sum(nil)) }
 
 // traceCall adds the line of a call of a port.
 func (s *sim) traceCall(n *node, o op, arg string, f Fate, err error) {

@@ -156,7 +156,7 @@ func (w *World) addUpsets(r *rand.Rand, may func(string) bool) {
 			case 0:
 				u.Flip = w.Projects[0].Name
 			case 1:
-				if w.trap(TrapSwitch) {
+				if slices.Contains(w.Traps, TrapSwitch) {
 					others := slices.DeleteFunc(AllFeatures(), func(name string) bool { return name == "agent_pause" })
 					u.Flip = others[r.IntN(len(others))]
 				}

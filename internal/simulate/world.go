@@ -370,6 +370,4 @@ func (w World) pushes() bool {
 	})
 }
 
-func (w World) trap(name string) bool { return slices.Contains(w.Traps, name) }
-
 func (w World) has(feature string) bool { return slices.Contains(w.Features, feature) }

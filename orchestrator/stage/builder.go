@@ -31,7 +31,9 @@ func (w *builder) act() {
 		w.runAgain(w.edge.From, w.edge.Why, w.d.State.Feedback)
 	case DoReject:
 		w.d.State.Retries = 0
-		w.backFromMain()
+		if s := &w.d.State; s.MergeSHA != "" { // another pull request follows; the host may have removed the branch with the merge
+			s.Landed, s.MergeSHA, s.Pushed, s.PR, s.PRURL = s.MergeSHA, "", "", 0, ""
+		}
 		w.runAgain(w.edge.To, w.edge.Why, w.ev.Reason)
 	case DoAsk:
 		w.ask(w.ev.Agent.Reason)

@@ -73,18 +73,13 @@ func (w *builder) mergeFailed() {
 		return
 	}
 	if w.ev.Unready {
-		w.awaitCI(w.ev.Reason)
+		w.note("not merged yet: " + w.ev.Reason)
+		w.comment(Stream, sentence("not merged yet: "+w.ev.Reason))
+		w.d.State.Phase = PhaseRetest // CI was judged before, and is not green now
+		w.owe(Effect{Kind: EffectAskCI, SHA: w.d.State.Head})
 		return
 	}
 	w.back("the merge failed: " + w.ev.Reason)
-}
-
-// awaitCI waits for CI of what is to be merged, which was judged before and is not green now.
-func (w *builder) awaitCI(reason string) {
-	w.note("not merged yet: " + reason)
-	w.comment(Stream, sentence("not merged yet: "+reason))
-	w.d.State.Phase = PhaseRetest
-	w.owe(Effect{Kind: EffectAskCI, SHA: w.d.State.Head})
 }
 
 // deployFailed ends a deployment that did not work. A repository that needs a
@@ -93,13 +88,5 @@ func (w *builder) deployFailed(reason string) {
 	w.block("the deployment failed: "+reason, wordsDeployFailure(reason))
 	if w.d.State.SelfHosting {
 		w.d.State.Phase = PhaseAwait
-	}
-}
-
-// backFromMain has what was merged already followed by another pull request. The host may
-// have removed the branch with the merge.
-func (w *builder) backFromMain() {
-	if s := &w.d.State; s.MergeSHA != "" {
-		s.Landed, s.MergeSHA, s.Pushed, s.PR, s.PRURL = s.MergeSHA, "", "", 0, ""
 	}
 }

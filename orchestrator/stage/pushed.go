@@ -17,8 +17,6 @@ type Push struct {
 	Left      string   `json:"left,omitempty"`
 }
 
-func develops(i Info) bool { return i.Stage == Development }
-
 // pushedEdges are the rows of what others push to the branch. built means that the stage stands behind development.
 func pushedEdges(s Stage, built bool) []Edge {
 	stay := stays(s)

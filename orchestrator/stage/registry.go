@@ -170,7 +170,8 @@ func Of(stages ...Info) Pipeline {
 		})
 	}
 	for n, i := range stages {
-		p.Edges = append(p.Edges, pushedEdges(i.Stage, slices.ContainsFunc(stages[:n], develops))...)
+		built := slices.ContainsFunc(stages[:n], func(i Info) bool { return i.Stage == Development })
+		p.Edges = append(p.Edges, pushedEdges(i.Stage, built)...)
 		p.Edges = append(p.Edges, stageEdges(i, p.Stages[n+1].Stage)...)
 		p.Edges = append(p.Edges, sharedEdges(i)...)
 	}

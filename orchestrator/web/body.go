@@ -51,7 +51,9 @@ func (b *inbox) read(r io.Reader, sender string, check *signature.Check) ([]byte
 	defer b.bodies.Free(sender, 1)
 	var blocks []*block
 	defer func() {
-		b.give(blocks)
+		b.mu.Lock()
+		b.spare = append(b.spare, blocks...)
+		b.mu.Unlock()
 		b.blocks.Free(sender, int64(max(len(blocks)-1, 0)))
 	}()
 	for size := 0; ; {
@@ -85,12 +87,6 @@ func (b *inbox) take() *block {
 	one := b.spare[last]
 	b.spare = b.spare[:last]
 	return one
-}
-
-func (b *inbox) give(blocks []*block) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.spare = append(b.spare, blocks...)
 }
 
 // fill reads until p is full or the reader fails or ends.

@@ -50,11 +50,6 @@ type Job struct {
 // pending reports a call that has no end.
 func (c Call) pending() bool { return c.To == math.MaxInt64 }
 
-func (c Call) overlaps(d Call) bool { return c.From <= d.To && d.From <= c.To }
-
-// same reports whether both are the same call, about whatever.
-func (c Call) same(d Call) bool { return c.Client == d.Client && c.N == d.N }
-
 // Log is one client's record, a line of JSON for each begin and end. It is safe
 // for concurrent use.
 type Log struct {

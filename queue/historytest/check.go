@@ -129,7 +129,7 @@ func byTask(history []Call) map[int64][]Call {
 			looks = append(looks, c)
 		case c.pending() && (c.Op == opTake || c.Op == opReap):
 			anyJob = append(anyJob, c)
-		case c.Op == opTake && slices.ContainsFunc(crashes, c.overlaps):
+		case c.Op == opTake && slices.ContainsFunc(crashes, func(d Call) bool { return c.From <= d.To && d.From <= c.To }):
 			untold := c
 			untold.To, untold.Jobs = math.MaxInt64, nil
 			anyJob = append(anyJob, untold)
@@ -149,7 +149,7 @@ func byTask(history []Call) map[int64][]Call {
 		}
 		last := slices.MaxFunc(calls, func(a, b Call) int { return int(a.From - b.From) }).From
 		for _, c := range anyJob {
-			if c.From <= last && !slices.ContainsFunc(calls, c.same) {
+			if c.From <= last && !slices.ContainsFunc(calls, func(d Call) bool { return c.Client == d.Client && c.N == d.N }) {
 				c.Jobs = []Job{{Task: task}}
 				calls = append(calls, c)
 			}

@@ -17,6 +17,7 @@ package agentpause
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -152,5 +153,6 @@ func (f *Pauses) renewed(stored []task.Pause, h stage.Hindrance, reason string, 
 // end adds the end of a pause, and its notice.
 func (f *Pauses) end(with *task.Commit, p task.Pause, why string) {
 	with.Resumed = append(with.Resumed, p)
-	with.Jobs = append(with.Jobs, notice(p, "resumed", name(p)+" is used again", resumedText(p, f.opt.Now(), why)))
+	text := fmt.Sprintf("%s: %s. It was paused since %s: %s.", name(p), why, orchestrator.Moment(f.opt.Now(), p.Since), p.Kind.What())
+	with.Jobs = append(with.Jobs, notice(p, "resumed", name(p)+" is used again", text))
 }

@@ -89,11 +89,6 @@ func quoted(reason string) string {
 	return fmt.Sprintf(" It said: %s", string(words))
 }
 
-// resumedText is the notice of a pause's end.
-func resumedText(p task.Pause, now time.Time, why string) string {
-	return fmt.Sprintf("%s: %s. It was paused since %s: %s.", name(p), why, orchestrator.Moment(now, p.Since), p.Kind.What())
-}
-
 // waitText is the reason of a hold. It is the same as long as the trouble is.
 func waitText(p task.Pause) string {
 	until := ""

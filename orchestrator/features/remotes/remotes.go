@@ -113,7 +113,9 @@ func (w *watch) check(ctx context.Context, e *orchestrator.Engine, host githost.
 	if err != nil {
 		now.main, now.Error = "", err.Error()
 	}
-	w.note(now)
+	w.mu.Lock()
+	w.repos[now.Repo] = now
+	w.mu.Unlock()
 	return err
 }
 
@@ -169,12 +171,6 @@ func (w *watch) before(repo string) look {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.repos[repo]
-}
-
-func (w *watch) note(now look) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.repos[now.Repo] = now
 }
 
 func (w *watch) hasRaised(task int64, what string) bool {

@@ -92,11 +92,6 @@ func gauge(is bool) float64 {
 	return 0
 }
 
-// personHolds are the holds that a person's word ends.
-func personHolds() []stage.Hold {
-	return []stage.Hold{stage.HoldApproval, stage.HoldConfirm, stage.HoldNeedsInput, stage.HoldBlocked}
-}
-
 func (o Options) measureTasks(ctx context.Context, e *orchestrator.Engine) error {
 	stages, leases := map[stage.Stage]int{}, map[string]float64{}
 	held, oldest := map[stage.Hold]int{}, map[stage.Hold]time.Time{}
@@ -119,7 +114,7 @@ func (o Options) measureTasks(ctx context.Context, e *orchestrator.Engine) error
 			e.Metrics.Tasks.Set(float64(stages[i.Stage]), string(i.Stage))
 		}
 	}
-	for _, h := range personHolds() {
+	for _, h := range []stage.Hold{stage.HoldApproval, stage.HoldConfirm, stage.HoldNeedsInput, stage.HoldBlocked} { // a person ends them
 		by, age := string(h), time.Duration(0)
 		if held[h] > 0 {
 			age = e.Now().Sub(oldest[h])
