@@ -59,6 +59,9 @@ func (in intake) afterClearing(ctx context.Context, b board, ev stage.Event) (*q
 				Error: "waits until what the cancelled task leaves behind is removed and written",
 			}, nil
 		}
+		for _, j := range jobs {
+			in.owed = append(in.owed, j.ID)
+		}
 	}
 	return in.begin(ctx, b.item, ev)
 }

@@ -117,7 +117,7 @@ func (in intake) commit(
 	ctx context.Context, t task.Task, ev stage.Event, d stage.Decision, v *gates.Verdict, of *gates.Recording, run *task.AgentRun,
 ) error {
 	now := in.Now()
-	out := task.Commit{Claim: &in.claim}
+	out := task.Commit{Claim: &in.claim, Unclaimed: in.owed}
 	before := t.State
 	next := t
 	next.State = d.State

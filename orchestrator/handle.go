@@ -28,6 +28,7 @@ type intake struct {
 	*Engine
 	claim   queue.Claim
 	project task.Project
+	owed    []int64    // status writes that are not begun: one that lands first would be a word about the task that begins
 	word    *task.Word // that it carries; without a principal: none. The handler of the event fills it in
 }
 

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -24,6 +25,7 @@ type Tx struct {
 // loaded holds what the requests of a round are decided on.
 type loaded struct {
 	running    map[int64]claimed // jobs of the claims that end or are prolonged
+	queued     map[int64]bool    // of the others that are to be so
 	versions   map[int64]int64   // of tasks
 	lines      map[*request]task.Line
 	pauses     []task.Pause
@@ -56,7 +58,7 @@ func (t *Tx) round(reqs []*request) error {
 
 func (t *Tx) load(reqs []*request) (*loaded, error) {
 	l := &loaded{
-		running: map[int64]claimed{}, versions: map[int64]int64{},
+		running: map[int64]claimed{}, queued: map[int64]bool{}, versions: map[int64]int64{},
 		lines: map[*request]task.Line{}, duplicates: map[*request]bool{},
 	}
 	var claims, tasks []int64
@@ -79,6 +81,7 @@ func (t *Tx) load(reqs []*request) (*loaded, error) {
 			if c := r.commit.Claim; c != nil {
 				claims = append(claims, c.Job.ID)
 			}
+			claims = append(claims, r.commit.Unclaimed...)
 			if k := r.commit.Task; k != nil {
 				tasks = append(tasks, k.ID)
 				t.loadLine(l, r)
@@ -101,8 +104,11 @@ func (t *Tx) load(reqs []*request) (*loaded, error) {
 	err := t.Flush()
 	t.Now = Stamp(t.store.Now())
 	for _, c := range found {
-		if c.job.Status == queue.Running {
+		switch c.job.Status {
+		case queue.Running:
 			l.running[c.job.ID] = c
+		case queue.Queued:
+			l.queued[c.job.ID] = true
 		}
 	}
 	return l, err
@@ -203,7 +209,7 @@ func (d *decided) commit(t *Tx, r *request, l *loaded) {
 		r.err = queue.ErrLost
 		return
 	}
-	if c.PausesMoved(l.pauses) {
+	if slices.ContainsFunc(c.Unclaimed, func(id int64) bool { return !l.queued[id] }) || c.PausesMoved(l.pauses) {
 		r.err = task.ErrConflict
 		return
 	}

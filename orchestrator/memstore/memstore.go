@@ -112,7 +112,12 @@ func (s *Store) commit(q *memqueue.Tx, c task.Commit) error {
 		}
 		own = c.Claim.Job.ID
 	}
-	if c.PausesMoved(s.pauses) || c.Task != nil && (s.conflicts(*c.Task) || c.Line != nil && *c.Line != s.line(*c.Task)) {
+	claimed := func(id int64) bool {
+		j := q.Window(id-1, 1)
+		return len(j) == 0 || j[0].ID != id || j[0].Status != queue.Queued
+	}
+	if slices.ContainsFunc(c.Unclaimed, claimed) || c.PausesMoved(s.pauses) ||
+		c.Task != nil && (s.conflicts(*c.Task) || c.Line != nil && *c.Line != s.line(*c.Task)) {
 		return task.ErrConflict
 	}
 	if c.Claim != nil {

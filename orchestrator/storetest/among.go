@@ -61,6 +61,23 @@ func among(k *kit) {
 	k.commit(task.Commit{Task: &again}) // without a condition
 }
 
+// behindClaim: a decision about jobs that nobody has begun does not stand when one has been.
+func behindClaim(k *kit) {
+	ids, err := k.s.Put(k.Context(), queue.Job{Pool: "p"}, queue.Job{Pool: "p"})
+	require.NoError(k, err)
+	commit := func(n int) error {
+		t := k.newTask(n)
+		return k.s.Commit(k.Context(), task.Commit{Task: &t, Unclaimed: ids})
+	}
+	require.NoError(k, commit(1))
+	c := k.take("p")[0]
+	require.ErrorIs(k, commit(2), task.ErrConflict)
+	require.NoError(k, k.s.Finish(k.Context(), c, queue.Outcome{Kind: queue.OutcomeDone}))
+	require.ErrorIs(k, commit(2), task.ErrConflict)
+	ids = ids[1:]
+	require.NoError(k, commit(2))
+}
+
 func dependencies(k *kit) {
 	set := func(task int64, source string, on ...int64) {
 		k.Helper()

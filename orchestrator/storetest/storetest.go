@@ -50,6 +50,7 @@ func Run(t *testing.T, open opener) {
 		"a commit that changes nothing leaves the row":      unchanged,
 		"a journal is in the order of versions":             func(k *kit) { Order(k.T, k.s) },
 		"a commit is refused among other tasks":             among,
+		"a commit is refused behind a claim":                behindClaim,
 		"names are unique":                                  unique,
 		"a card may have another task after the end":        successors,
 		"a lost claim undoes the whole commit":              lostClaim,

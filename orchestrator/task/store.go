@@ -19,7 +19,7 @@ type Store interface {
 	Tasks(ctx context.Context, f Filter) ([]Task, error)
 	// Commit applies a decision. ErrConflict on a version mismatch, on a taken
 	// (repo, work item) or (repo, branch), on a (tracker project, issue) that another
-	// unfinished task has, and when Commit.Line is not so any more.
+	// unfinished task has, and when Commit.Line or Commit.Unclaimed is not so any more.
 	Commit(ctx context.Context, c Commit) error
 	// Receive records a delivery and puts its job, both or neither. It reports
 	// true, and does nothing, for one that is known by (source, id) or by
@@ -61,6 +61,8 @@ type Commit struct {
 	// Line, when not nil, is between which unfinished tasks of its repository the
 	// decision about Task was made: ErrConflict when they are others by now.
 	Line *Line
+	// Unclaimed are jobs that nobody has begun when the decision was made: ErrConflict when one has been begun or has ended by now.
+	Unclaimed []int64
 	// Claim, when set, is finished as Done in the same transaction, with Why as the error
 	// of its job; queue.ErrLost when it is no longer held, and then nothing happens.
 	Claim *queue.Claim
