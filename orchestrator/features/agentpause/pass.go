@@ -81,7 +81,10 @@ func (f paused) Judge(s admit.Start) (r admit.Reason, waits bool) {
 	}
 	p := f.pauses[i]
 	r = admit.Reason{Text: waitText(p), Brief: waitText(p), Until: p.Until}
-	resume := "to try at once, run signalbox resume " + quotedName(p.Agent) + ", or press Resume on the dashboard (Queue)"
+	if strings.Contains(p.Agent, " ") { // for a command line
+		p.Agent = strconv.Quote(p.Agent)
+	}
+	resume := "to try at once, run signalbox resume " + p.Agent + ", or press Resume on the dashboard (Queue)"
 	if !p.Until.IsZero() {
 		r.Who, r.Do = admit.WhoOutside, "Wait, it ends by itself; "+resume
 		return r, true
@@ -92,14 +95,6 @@ func (f paused) Judge(s admit.Start) (r admit.Reason, waits bool) {
 		r.Text, r.Until = r.Brief+"; it is tried again at "+orchestrator.Moment(f.now, p.Next), p.Next
 	}
 	return r, true
-}
-
-// quotedName is an agent's name for a command line.
-func quotedName(agent string) string {
-	if strings.Contains(agent, " ") {
-		return strconv.Quote(agent)
-	}
-	return agent
 }
 
 // admitted has a task that may start try the agents that are paused.

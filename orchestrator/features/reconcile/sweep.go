@@ -68,7 +68,7 @@ func IdleCost(boards, limit int, every time.Duration) float64 {
 }
 
 // turn returns the boards of this pass: some in turn, when there are many.
-func (r *Reconciler) turn(all []task.Project) []task.Project {
+func (r *Reconciler) turn(all []task.Project) (out []task.Project) {
 	limit, limited := 0, false
 	if b, ok := r.opt.Tracker.(tracker.Budgeted); ok {
 		for _, one := range b.Budgets() {
@@ -80,10 +80,12 @@ func (r *Reconciler) turn(all []task.Project) []task.Project {
 	n := share(limited, limit, r.opt.Every, len(all))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var out []task.Project
 	for range n {
 		r.at %= len(all)
 		out = append(out, all[r.at])
+		r.at++
+	}
+	if n == len(all) { // else the last one would always be that for which no requests are left
 		r.at++
 	}
 	return out
