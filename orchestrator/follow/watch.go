@@ -51,8 +51,16 @@ func (w *Watch) Progress(ctx context.Context, x Execution) (Progress, error) {
 	defer w.mu.Unlock()
 	seen := w.by[name]
 	if seen == nil {
+		if w.by == nil {
+			w.by = map[work.LogName]*watched{}
+		}
+		if len(w.by) >= watchedMax { // the one that was read longest ago makes room
+			delete(w.by, slices.MinFunc(slices.Collect(maps.Keys(w.by)), func(a, b work.LogName) int {
+				return w.by[a].at.Compare(w.by[b].at)
+			}))
+		}
 		seen = &watched{paths: map[string]bool{}}
-		w.keep(name, seen)
+		w.by[name] = seen
 	}
 	if x.Live && time.Since(seen.at) < lookEvery {
 		return seen.Progress, nil
@@ -65,17 +73,6 @@ func (w *Watch) Progress(ctx context.Context, x Execution) (Progress, error) {
 	err = seen.catchUp(f, !x.Live)
 	seen.at = time.Now()
 	return seen.Progress, err
-}
-
-// keep makes room for one more by dropping the one that was read longest ago.
-func (w *Watch) keep(name work.LogName, seen *watched) {
-	if w.by == nil {
-		w.by = map[work.LogName]*watched{}
-	}
-	if len(w.by) >= watchedMax {
-		delete(w.by, slices.MinFunc(slices.Collect(maps.Keys(w.by)), func(a, b work.LogName) int { return w.by[a].at.Compare(w.by[b].at) }))
-	}
-	w.by[name] = seen
 }
 
 func (s *watched) catchUp(r io.ReadSeeker, ended bool) error {

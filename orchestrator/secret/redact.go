@@ -15,10 +15,6 @@ const (
 	leastWord = 16 // of lower-case letters and - _ . / alone
 )
 
-func isHidden(value string) bool {
-	return len(value) >= leastWord || len(value) >= least && strings.Trim(value, "abcdefghijklmnopqrstuvwxyz-_./") != ""
-}
-
 // Redactor replaces secrets in what leaves a program by as many asterisks: nothing moves,
 // so that lengths and offsets stay what they are. It finds values as they are, escaped as
 // in JSON, Go, HTML and addresses, and within unbroken base64. It is safe for concurrent use;
@@ -45,7 +41,8 @@ func (r *Redactor) Hide(values ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, v := range values {
-		if isHidden(v) && !slices.Contains(r.values, v) {
+		hidden := len(v) >= leastWord || len(v) >= least && strings.Trim(v, "abcdefghijklmnopqrstuvwxyz-_./") != ""
+		if hidden && !slices.Contains(r.values, v) {
 			r.values = append(r.values, v)
 		}
 	}

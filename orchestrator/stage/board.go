@@ -13,15 +13,6 @@ func (w *builder) statusOf(s Stage) Status {
 	}
 }
 
-// terminalStatus returns the status of the board at the end: only what was deployed is
-// monitored.
-func (w *builder) terminalStatus(from, to Stage) Status {
-	if to == Done && (from != Deploy || w.d.State.NoDeploy) {
-		return w.m.info[to].Status
-	}
-	return w.statusOf(to)
-}
-
 // status writes a board status, unless it is what was written last and nobody
 // has touched the board since.
 func (w *builder) status(to Status) {

@@ -297,7 +297,11 @@ func (w *builder) enter(to Stage, why string) {
 	}
 	switch {
 	case to.Terminal():
-		w.status(w.terminalStatus(from, to))
+		end := w.statusOf(to)
+		if to == Done && (from != Deploy || w.d.State.NoDeploy) { // only what was deployed is monitored
+			end = w.m.info[to].Status
+		}
+		w.status(end)
 		w.owe(Effect{Kind: EffectTidy})
 	case to == Deploy && !s.SelfHosting:
 		w.merge()

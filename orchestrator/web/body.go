@@ -36,12 +36,6 @@ type inbox struct {
 
 type block [blockSize]byte
 
-func newInbox() *inbox {
-	return &inbox{
-		bodies: limit.Share{All: bodiesAll, Each: bodiesEach}, blocks: limit.Share{All: blocksAll, Each: blocksEach},
-	}
-}
-
 // read reads a body through the check of its signature, and gives it when it has passed.
 // The error is errFull, errUnsigned or that of the reader.
 func (b *inbox) read(r io.Reader, sender string, check *signature.Check) ([]byte, error) {

@@ -146,7 +146,10 @@ func newServer(o Options) (*server, error) {
 		return nil, err
 	}
 	s := &server{
-		Options: o, sources: sources, inbox: newInbox(), lives: explain.Remember(o.History),
+		Options: o, sources: sources, lives: explain.Remember(o.History),
+		inbox: &inbox{
+			bodies: limit.Share{All: bodiesAll, Each: bodiesEach}, blocks: limit.Share{All: blocksAll, Each: blocksEach},
+		},
 		listeners: limit.NewStreams(listenersAll, listenersEach), ready: newReadiness(o.Checks, o.Log),
 	}
 	s.declare()

@@ -94,8 +94,7 @@ func TestBudgetOfATask(t *testing.T) {
 		job, why := waitsForBudget(r, task)
 		require.Equal(r, words+" (budget)", why)
 		require.Zero(r, job.Attempt, "it was never claimed: the hold came with the decision")
-		x := r.Explain(item)
-		require.Equal(r, why, x.Blockers[0].Why, "why says the same")
+		require.Equal(r, why, r.Explain(item).Blockers[0].Why, "why says the same")
 		v, err := explain.ReadQueue(context.Background(), r.Engine)
 		require.NoError(r, err)
 		require.Zero(r, v.Workers.Running)
@@ -215,8 +214,7 @@ func TestBudgetOfACostlyRun(t *testing.T) {
 			res.Usage.MicroUSD = 9000
 			return res
 		}))
-		item := r.Finish("x")
-		job, why := waitsForBudget(r, r.Task(item))
+		job, why := waitsForBudget(r, r.Task(r.Finish("x")))
 		require.Contains(r, why, "has cost 0.0105 USD, and the next run")
 		require.Zero(r, job.Attempt)
 	})
@@ -355,8 +353,7 @@ func TestBudgetFailsClosed(t *testing.T) {
 // A cap that is never reached changes no decision.
 func TestBudgetThatIsNotReached(t *testing.T) {
 	story := func(r *Rig) (out []string) {
-		item := r.Finish("x")
-		entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
+		entries, err := r.Store.Journal(context.Background(), r.Task(r.Finish("x")).ID)
 		require.NoError(r, err)
 		for _, e := range entries {
 			out = append(out, regexp.MustCompile(`,"policy":"[^"]*"`).ReplaceAllString(string(e.Payload), ""))

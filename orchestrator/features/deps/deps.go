@@ -136,7 +136,7 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 		err := d.pass(ctx, e, reads)
 		now := e.Now()
 		all := !now.Before(whole)
-		if d.opt.Relations != nil && all {
+		if all {
 			err = errors.Join(err, d.listDue(ctx))
 		}
 		err = errors.Join(err, d.readDue(ctx, e, reads))

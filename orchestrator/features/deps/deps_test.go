@@ -84,8 +84,7 @@ func TestDependencies(t *testing.T) {
 		r.Board.Block(later, wish)
 		r.Set(later, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
-		x = r.Explain(later)
-		require.Contains(r, x.Summary, `waits for the card "a wish"`)
+		require.Contains(r, r.Explain(later).Summary, `waits for the card "a wish"`)
 		r.Shutdown()
 		r.Start()
 		r.Settle(time.Hour)
@@ -100,11 +99,12 @@ func TestDependencies(t *testing.T) {
 		r.Set(third, stage.StatusApproved)
 		r.Settle(time.Minute)
 		r.Stands(third, stage.Architecture)
-		x = r.Explain(third)
-		require.Contains(r, x.Summary, "SLF-2")
+		require.Contains(r, r.Explain(third).Summary, "SLF-2")
 		require.NoError(r, r.Store.SetDependencies(context.Background(), r.Task(third).ID, deps.SourceDB, nil))
 		r.Settle(5 * time.Minute)
 		r.Stands(third, stage.Done)
+		rows, err := r.Store.Dependencies(context.Background())
+		require.Empty(r, rows, err)
 	})
 }
 
@@ -188,8 +188,7 @@ func TestDependenciesThatHang(t *testing.T) {
 func TestDependenciesOfATrackerWithout(t *testing.T) {
 	dependent(t, func(r *Rig, rel *relations) {
 		rel.err = tracker.ErrNoRelations
-		item := r.Finish("one")
-		r.Stands(item, stage.Done)
+		r.Stands(r.Finish("one"), stage.Done)
 		held, err := r.Store.Holds(context.Background())
 		require.NoError(r, err)
 		require.Empty(r, held)

@@ -64,15 +64,20 @@ func (d *Deps) tracked(ctx context.Context, t task.Task) (cards []string, unread
 	return nil, unread, until, err
 }
 
+// tidied bounds how many dependencies of tasks that have ended are removed at a time.
+const tidied = 100
+
 // listDue lists the tasks whose relations are to be read: those that wait for that, and those of which they may have changed.
+// What ended tasks have waited for is removed.
 func (d *Deps) listDue(ctx context.Context) error {
 	var now, later []int64
 	alive, waits := map[int64]bool{}, map[int64]bool{}
+	table, failed := d.opt.Store.Dependencies(ctx) // before the tasks: who does not live then has ended
 	rows, err := admit.ListWaiting(ctx, d.opt.Store, d.rules()[0], "")
 	for _, w := range rows {
 		waits[w.TaskID] = true
 	}
-	if err != nil {
+	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
 	for t, err := range task.Each(ctx, d.opt.Store, task.Filter{Live: true}) {
@@ -81,6 +86,7 @@ func (d *Deps) listDue(ctx context.Context) error {
 		}
 		alive[t.ID] = true
 		switch r := d.ofTask(t.ID); {
+		case d.opt.Relations == nil:
 		case r.stale, r.at.IsZero() && waits[t.ID]:
 			now = append(now, t.ID)
 		case d.isOld(r):
@@ -92,7 +98,11 @@ func (d *Deps) listDue(ctx context.Context) error {
 		return cmp.Compare(d.ofTask(a).at.UnixNano(), d.ofTask(b).at.UnixNano())
 	})
 	d.due = append(now, later...)
-	return nil
+	over := slices.DeleteFunc(table, func(row task.Dependency) bool { return alive[row.TaskID] })
+	for _, row := range over[:min(len(over), tidied)] {
+		err = errors.Join(err, d.opt.Store.Undepend(ctx, row))
+	}
+	return err
 }
 
 // isOld reports whether what was read may have changed since.

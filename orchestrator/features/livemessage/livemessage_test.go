@@ -103,8 +103,7 @@ func TestLiveMessageFailures(t *testing.T) {
 	})
 	live(t, func(r *Rig) {
 		r.Chat.FailWith(messenger.ErrUnreachable)
-		item := r.Finish("x")
-		r.Stands(item, stage.Done)
+		r.Stands(r.Finish("x"), stage.Done)
 		require.Empty(r, r.Open())
 	})
 }
@@ -132,8 +131,7 @@ func TestLiveMessageOfACancelledTask(t *testing.T) {
 func TestLiveMessageOnlyAdds(t *testing.T) {
 	story := func(with func(*testing.T, func(*Rig))) (out []string) {
 		with(t, func(r *Rig) {
-			item := r.Finish("x")
-			entries, err := r.Store.Journal(context.Background(), r.Task(item).ID)
+			entries, err := r.Store.Journal(context.Background(), r.Task(r.Finish("x")).ID)
 			require.NoError(r, err)
 			for _, e := range entries {
 				if e.Kind == task.KindWord { // numbered by jobs, of which there are more

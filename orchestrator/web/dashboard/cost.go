@@ -53,11 +53,13 @@ func (s *server) cost(r *http.Request) (view, error) {
 	p.Budget = readBlocks(r.Context(), s.Engine).Budget
 	p.Budget.Repos = access.Readable(r.Context(), p.Budget.Repos, func(b spent) string { return b.Repo })
 	p.Plot = draw(list, first, p.Days)
+	daily := table("day", list, p.Total, func(c task.DayCost) string { return c.Day.Format(time.DateOnly) })
+	slices.SortStableFunc(daily.Rows, func(a, b costRow) int { return cmp.Compare(b.Name, a.Name) }) // the newest first
 	p.Tables = []costTable{
 		table("repository", list, p.Total, repoOfCost),
 		table("stage", list, p.Total, func(c task.DayCost) string { return string(c.Stage) }),
 		table("model", list, p.Total, func(c task.DayCost) string { return c.Model }),
-		byDay(table("day", list, p.Total, func(c task.DayCost) string { return c.Day.Format(time.DateOnly) })),
+		daily,
 	}
 	return view{Name: "cost", Title: "Cost", Nav: "cost", Data: p}, nil
 }
@@ -81,12 +83,6 @@ func table(by string, list []task.DayCost, total task.Cost, of func(task.DayCost
 		}
 	}
 	slices.SortStableFunc(t.Rows, func(a, b costRow) int { return cmp.Compare(b.Cost.Usage.MicroUSD, a.Cost.Usage.MicroUSD) })
-	return t
-}
-
-// byDay puts the newest day first.
-func byDay(t costTable) costTable {
-	slices.SortStableFunc(t.Rows, func(a, b costRow) int { return cmp.Compare(b.Name, a.Name) })
 	return t
 }
 
