@@ -114,7 +114,7 @@ func (e *Engine) RestoreColumn(
 func (in intake) answerWithoutTask(ctx context.Context, b board, word stage.Status, past bool) *queue.Outcome {
 	info, _ := stage.StatusNamed(word)
 	why := info.Name + " is ignored: the work item has no task"
-	if !b.hook.Status || word == stage.StatusStop {
+	if !b.hook.Status || word == stage.StatusStop && b.told != stage.StatusToAnalyse { // else it was written over
 		return done(why)
 	}
 	text := fmt.Sprintf("%s moves nothing: there is no task of this card. To Analyse starts one.", info.Name)

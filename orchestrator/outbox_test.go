@@ -48,8 +48,7 @@ func TestForgedVerdicts(t *testing.T) {
 // What a run has reported is put into the branch for people, under its role's name.
 func TestReportsAreForPeople(t *testing.T) {
 	Run(t, nil, func(r *Rig) {
-		item := r.Finish("x")
-		task := r.Task(item)
+		task := r.Task(r.Finish("x"))
 		require.Equal(r, stage.Done, task.State.Stage)
 		tree, err := r.Place.Files(r.Context(), work.Workspace{}, task.State.Head)
 		require.NoError(r, err)

@@ -262,8 +262,7 @@ func TestUnreachableChatHoldsNothingUp(t *testing.T) {
 	})
 	Run(t, nil, func(r *Rig) {
 		r.Chat.FailWith(&flaky{})
-		item := r.Finish("x")
-		r.Stands(item, stage.Done)
+		r.Stands(r.Finish("x"), stage.Done)
 		r.Chat.FailWith(nil)
 		r.Settle(time.Hour)
 		require.Contains(r, r.Notices(), "second copy", "a message that may have been sent before says so")
@@ -315,8 +314,7 @@ func TestExplain(t *testing.T) {
 			}
 		}
 		require.NoError(r, r.Store.Free(context.Background(), queue.Hold{Subject: "repo/" + AppRepo, Name: "freeze"}))
-		head := r.Task(first).State.Head
-		r.Host.SetChecks(head, githost.Check{Name: "b", State: githost.CheckPassed})
+		r.Host.SetChecks(r.Task(first).State.Head, githost.Check{Name: "b", State: githost.CheckPassed})
 		r.SetCI(githost.CheckPassed)
 		r.Settle(10 * time.Minute)
 		require.Equal(r, "The task is done.", readExplanation(first).Summary)

@@ -40,8 +40,7 @@ func TestRejectedAfterAFailedDeployment(t *testing.T) {
 		require.Equal(r, 1, r.Host.Merges())
 		require.True(r, r.Commented(App, item, "or Rejected with a comment to send it back to development."))
 		require.Contains(r, r.Notices(), "deploy failure: ")
-		x := r.Explain(item)
-		require.Contains(r, x.Blockers[0].Do, "Rejected with a comment to send it back to development")
+		require.Contains(r, r.Explain(item).Blockers[0].Do, "Rejected with a comment to send it back to development")
 		require.NoError(r, r.Host.DeleteBranch(context.Background(), AppRepo, task.Branch)) // as hosts do after a merge
 		r.Place.SetRemote(AppRepo, task.Branch, "")
 		failing.Store(false)

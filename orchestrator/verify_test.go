@@ -68,8 +68,7 @@ func verifying(t *testing.T, ends func(ctx context.Context, argv []string) (int,
 // The exit codes decide, on the very commit that is judged; each is in the gate's results.
 func TestVerifyGreen(t *testing.T) {
 	verifying(t, func(context.Context, []string) (int, string, error) { return 0, "fine", nil }, func(r *Rig, c *commands) {
-		item := r.Finish("x")
-		task := r.Task(item)
+		task := r.Task(r.Finish("x"))
 		require.Equal(r, stage.Done, task.State.Stage)
 		require.Len(r, c.runs(), 2)
 		results := read(r, r.Store.GateResults, task.ID)

@@ -121,8 +121,7 @@ func TestWritesOfTheRegistry(t *testing.T) {
 		r.Projects[0].Writes = map[stage.Role][]string{stage.Tester: {"tests/**"}}
 	}, func(r *Rig) {
 		r.Place.SetScript(trespass(stage.Tester, always, "tests/deep/more_test.go"))
-		item := r.Finish("x")
-		task := r.Task(item)
+		task := r.Task(r.Finish("x"))
 		require.Equal(r, stage.Done, task.State.Stage)
 		require.Equal(r, []string{"tests/deep/more_test.go"}, trespassed(r, task))
 	})

@@ -49,8 +49,7 @@ func inRun(t *testing.T, f func(*running)) {
 			}
 		}))
 	}, func(r *Rig) {
-		item := r.Finish("x")
-		state := r.Task(item).State
+		state := r.Task(r.Finish("x")).State
 		require.Equal(r, stage.Developer, state.Active)
 		k.name = work.LogName{TaskID: 1, Role: stage.Developer, Run: state.Run, Attempt: 1, Stream: work.StreamSteps}
 		h, err := web.Handler(web.Options{Engine: r.Engine, Access: access.New(access.Options{PublicRead: true}), Logs: k.logs, Done: k.done})

@@ -134,15 +134,10 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 	d.projects.Store(e.Projects)
 	for whole := e.Now(); ; {
 		err := d.pass(ctx, e, reads)
-		now := e.Now()
-		all := !now.Before(whole)
-		if all {
-			err = errors.Join(err, d.listDue(ctx))
+		if now := e.Now(); !now.Before(whole) {
+			whole, err = now.Add(d.opt.Every), errors.Join(err, d.listDue(ctx))
 		}
 		err = errors.Join(err, d.readDue(ctx, e, reads))
-		if all {
-			whole = now.Add(d.opt.Every)
-		}
 		if err != nil && ctx.Err() == nil {
 			d.opt.Log.Error("dependencies could not be looked after", "err", err)
 		}

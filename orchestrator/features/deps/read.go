@@ -64,9 +64,6 @@ func (d *Deps) tracked(ctx context.Context, t task.Task) (cards []string, unread
 	return nil, unread, until, err
 }
 
-// tidied bounds how many dependencies of tasks that have ended are removed at a time.
-const tidied = 100
-
 // listDue lists the tasks whose relations are to be read: those that wait for that, and those of which they may have changed.
 // What ended tasks have waited for is removed.
 func (d *Deps) listDue(ctx context.Context) error {
@@ -99,7 +96,7 @@ func (d *Deps) listDue(ctx context.Context) error {
 	})
 	d.due = append(now, later...)
 	over := slices.DeleteFunc(table, func(row task.Dependency) bool { return alive[row.TaskID] })
-	for _, row := range over[:min(len(over), tidied)] {
+	for _, row := range over[:min(len(over), 100)] {
 		err = errors.Join(err, d.opt.Store.Undepend(ctx, row))
 	}
 	return err
