@@ -143,9 +143,11 @@ func TestReconcilerAndWebhookRace(t *testing.T) {
 			items = append(items, item)
 			r.MoveUnseen(App, item, stage.StatusToAnalyse)
 			var both sync.WaitGroup
-			for range 3 {
-				both.Go(func() { _ = rec.Pass(context.Background(), r.Engine) })
-			}
+			both.Go(func() { // a process makes one pass at a time
+				for range 3 {
+					_ = rec.Pass(context.Background(), r.Engine)
+				}
+			})
 			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, Status: true})
 			both.Wait()
 			r.Settle(5 * time.Second)
