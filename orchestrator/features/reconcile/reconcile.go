@@ -185,7 +185,7 @@ func (r *Reconciler) loop(ctx context.Context, e *orchestrator.Engine) {
 	}
 }
 
-// Pass looks once at all tasks and boards.
+// Pass looks once at all tasks and boards. One is made at a time.
 func (r *Reconciler) Pass(ctx context.Context, e *orchestrator.Engine) error {
 	versions, advanced, err1 := r.tasks(ctx, e)
 	replayed, lost, braked, err2 := r.boards(ctx, e, versions)
