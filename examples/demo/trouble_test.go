@@ -14,7 +14,7 @@ import (
 // may find it read-only.
 const fill = `dir=$1 && shift && mkdir "$dir/data" && mount -t tmpfs -o size=300m none "$dir/data" || exit
 "$0" -exit -dir "$dir" "$@" &
-while sleep 9 && kill -0 $!; do
+while sleep 20 && kill -0 $!; do
   dd if=/dev/zero of="$dir/data/ballast" bs=64k
   sleep 1
   rm "$dir/data/ballast"
@@ -35,7 +35,7 @@ func TestFullDisk(t *testing.T) {
 		t.Skip("no file system can be mounted here: ", err)
 	}
 	dir := t.TempDir()
-	s := playedBy(t, append(mounts, "sh", "-c", fill, os.Args[0], dir, "-speed", "8", "-kills", "10", "-limit", "10m")...)
+	s := playedBy(t, append(mounts, "sh", "-c", fill, os.Args[0], dir, "-speed", "8", "-kills", "10", "-limit", "20m")...)
 	judge(t, s)
 	full, err := os.ReadFile(filepath.Join(dir, "full"))
 	require.NoError(t, err)
