@@ -88,16 +88,18 @@ func TestToAnalyseResumes(t *testing.T) {
 // A word on a card without a task is answered once, and starts nothing.
 func TestMoveOfACardWithoutATask(t *testing.T) {
 	Run(t, withReconciler, func(r *Rig) {
-		for to, said := range map[stage.Status]stage.Status{
-			stage.StatusInProgress: stage.StatusInProgress, stage.StatusApproved: stage.StatusApproved,
-			stage.StatusRejected: stage.StatusRejected, stage.StatusConfirmDeploy: stage.StatusConfirmDeploy,
-			stage.StatusStop: stage.StatusToAnalyse, // which a STOP of the service was written over
+		for _, to := range []stage.Status{
+			stage.StatusInProgress, stage.StatusApproved, stage.StatusRejected, stage.StatusConfirmDeploy, stage.StatusStop,
 		} {
+			said := to
+			if to == stage.StatusStop { // of the service, written over a person's word
+				said = stage.StatusToAnalyse
+			}
 			item := r.Card(App, "x")
 			r.Set(item, to)
 			r.Settle(time.Second)
-			i := cardOf(r, item)
-			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: string(said), At: i.UpdatedAt})
+			at := cardOf(r, item).UpdatedAt
+			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim", Status: true, To: string(said), At: at})
 			r.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: item, ActorID: "kim"}) // an edit of its text
 			r.Settle(10 * time.Minute)
 			info, _ := stage.StatusNamed(to)

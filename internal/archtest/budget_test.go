@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        130_155,
-		"tokens outside tests":       891_275,
+		"lines outside tests":        130_090,
+		"tokens outside tests":       891_250,
 		"tokens of tests":            781_420,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       657_600,
+		"tokens of the server":       657_590,
 		"words of Markdown":          28_880,
 		"settings":                   154,
 		"fields of Feature":          9,

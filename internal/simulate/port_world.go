@@ -48,9 +48,9 @@ func (p *trackerPort) Recent(_, item string) (tracker.Item, bool) {
 	return i.Item, ok && p.n.sim.world.Recalls && p.n.domain.Now().Sub(i.at) <= recentFor
 }
 
-func (p *trackerPort) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
-	page, err := request(ctx, p.n, ofBoard("List"), q.ProjectID, func() (tracker.Page, error) { return p.n.sim.board.List(ctx, q) })
-	for i := 1; i < 100 && err == nil && p.n.sim.world.Crowd == CrowdListing && !p.n.sim.calm; i++ { // each costs a request
+func (p *trackerPort) List(ctx context.Context, q tracker.Query) (page tracker.Page, err error) {
+	// A listing of a crowd is of many pages, each of which costs a request.
+	for i := 0; i == 0 || i < 100 && err == nil && p.n.sim.world.Crowd == CrowdListing && !p.n.sim.calm; i++ {
 		page, err = request(ctx, p.n, ofBoard("List"), q.ProjectID, func() (tracker.Page, error) { return p.n.sim.board.List(ctx, q) })
 	}
 	if err != nil {

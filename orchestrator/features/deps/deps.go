@@ -135,7 +135,7 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 	for whole := e.Now(); ; {
 		err := d.pass(ctx, e, reads)
 		if now := e.Now(); !now.Before(whole) {
-			whole, err = now.Add(d.opt.Every), errors.Join(err, d.listDue(ctx))
+			whole, err = now.Add(d.opt.Every), errors.Join(err, d.tidy(ctx))
 		}
 		err = errors.Join(err, d.readDue(ctx, e, reads))
 		if err != nil && ctx.Err() == nil {

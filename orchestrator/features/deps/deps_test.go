@@ -104,7 +104,8 @@ func TestDependencies(t *testing.T) {
 		r.Settle(5 * time.Minute)
 		r.Stands(third, stage.Done)
 		rows, err := r.Store.Dependencies(context.Background())
-		require.Empty(r, rows, err)
+		require.NoError(r, err)
+		require.Empty(r, rows)
 	})
 }
 

@@ -64,9 +64,9 @@ func (d *Deps) tracked(ctx context.Context, t task.Task) (cards []string, unread
 	return nil, unread, until, err
 }
 
-// listDue lists the tasks whose relations are to be read: those that wait for that, and those of which they may have changed.
-// What ended tasks have waited for is removed.
-func (d *Deps) listDue(ctx context.Context) error {
+// tidy lists the tasks whose relations are to be read, those that wait for that and those of which they may have changed,
+// and removes what tasks that have ended waited for.
+func (d *Deps) tidy(ctx context.Context) error {
 	var now, later []int64
 	alive, waits := map[int64]bool{}, map[int64]bool{}
 	table, failed := d.opt.Store.Dependencies(ctx) // before the tasks: who does not live then has ended

@@ -174,9 +174,7 @@ func (s *server) tasks(r *http.Request) (p boardPage, of map[string]*card, err e
 		if f.selects(t) {
 			p.Found++
 		}
-		if t.State.Hold != stage.HoldNone || slices.ContainsFunc(why[i].Blockers, func(b explain.Blocker) bool {
-			return b.Who == admit.WhoYou && b.Kind != "freeze" // that is shown once for each repository
-		}) {
+		if t.State.Hold != stage.HoldNone || wantsPerson(why[i]) {
 			p.Needs = append(p.Needs, needOf(t, why[i]))
 		}
 	}
@@ -241,6 +239,12 @@ func (s *server) columns(p stage.Pipeline, live []task.Task, why []explain.Expla
 		}
 	}
 	return out
+}
+
+// wantsPerson reports whether a task waits for a person. Frozen repositories are shown once
+// each, not with every task.
+func wantsPerson(x explain.Explanation) bool {
+	return slices.ContainsFunc(x.Blockers, func(b explain.Blocker) bool { return b.Who == admit.WhoYou && b.Kind != "freeze" })
 }
 
 func needOf(t task.Task, x explain.Explanation) need {
