@@ -169,6 +169,8 @@ func (in intake) brake(ctx context.Context, h tracker.Hook) *queue.Outcome {
 			if err = holdFor(ctx, in.Engine, t, in.project, hold, h.At, ""); err == nil {
 				return read
 			}
+		case !t.State.Stopping && !stops(in.Engine, t):
+			return read
 		default:
 			in.hearBoard(h)
 			in.word.Said = string(stage.StatusStop)

@@ -104,7 +104,7 @@ func lookAtCard(ctx context.Context, e *Engine, t task.Task, removed bool) (item
 		switch known := len(held) > len(others); {
 		case failed != nil:
 			return item, failed
-		case len(others) == 0 && (known || hold.Name == ""), hold.Name == "" && item.Status == stage.StatusStop: // STOP ends it, held
+		case len(others) == 0 && (known || hold.Name == ""), hold.Name == "" && item.Status == stage.StatusStop && stops(e, t): // held
 			return item, err
 		case hold.Name == "":
 			e.Log.Info("the card of a task is back", "task", t.ID, "work_item", t.WorkItemID, "repo", t.Repo)
@@ -162,8 +162,11 @@ const textFor = 5 * time.Second
 // is not nil while the card is gone, or cannot be read before a deployment; else the agent of a card that cannot be read works
 // by the text that is known.
 func (a *attempt) readText(ctx context.Context) *queue.Outcome {
-	if a.launch.Phase == stage.PhaseRelease && a.task.State.Stopping && unbegun(a.claim.Job) {
-		return stopUnbegun(a.Engine, a.task)
+	if a.launch.Phase == stage.PhaseRelease && a.task.State.Stopping {
+		if unbegun(a.claim.Job) {
+			return stopUnbegun(a.Engine, a.task)
+		}
+		return nil // a STOP waits for the end of what has begun, and for no card
 	}
 	last, err := a.items.get(a.task.TrackerIssueID), error(nil)
 	item := last.item
@@ -281,13 +284,18 @@ func stopUnbegun(e *Engine, t task.Task) *queue.Outcome {
 // errStopSet reports that a person has set STOP, of which no webhook has come, and the card was moved on. It is replayed.
 var errStopSet = &fault.Error{Text: "STOP was set on the card", Again: true}
 
+// stops reports whether STOP ends a task: it may be switched off.
+func stops(e *Engine, t task.Task) bool {
+	return e.machine.Decide(t.State, stage.Event{On: stage.OnStop}).Moved
+}
+
 // lookTwice is LookAtCard before what cannot be undone: a STOP that was set since the last word counts by the log, too.
 func lookTwice(ctx context.Context, e *Engine, t task.Task) (tracker.Item, error) {
 	item, err := e.LookAtCard(ctx, t)
 	if err != nil || IsAway(item) {
 		return item, err
 	}
-	if stops := e.machine.Decide(t.State, stage.Event{On: stage.OnStop}).Moved; !stops { // it may be switched off
+	if !stops(e, t) {
 		return item, nil
 	}
 	m, _, err := e.findMoveInLog(ctx, item, item.Status, false)
@@ -308,16 +316,19 @@ func irreversible(kind stage.EffectKind) bool {
 	return kind == stage.EffectMerge || kind == EffectGatedMerge
 }
 
-// withoutCard decides what becomes of an effect on a card that the tracker does not find. What is owed to a
-// card that is gone is owed no more; one that is there after all is written to again.
+// withoutCard decides what becomes of an effect on a card that the tracker does not find: it waits until the card is back, and is
+// not made once the task has ended.
 func (e *Engine) withoutCard(ctx context.Context, f Effect, o queue.Outcome) queue.Outcome {
 	t, err := e.Store.Task(ctx, f.TaskID)
-	if err != nil || t.State.Stage.Terminal() {
-		return o
+	if t.State.Stage.Terminal() {
+		return *done(o.Error)
 	}
-	switch _, err := e.LookAtCard(ctx, t); {
+	if err == nil {
+		_, err = e.LookAtCard(ctx, t)
+	}
+	switch {
 	case errors.Is(err, tracker.ErrNotFound):
-		return queue.Outcome{Kind: queue.OutcomeDone, Error: holdOfCard(t.ID, tracker.Item{}, err).Reason}
+		return *released(e.Now().Add(3*time.Minute), holdOfCard(t.ID, tracker.Item{}, err).Reason)
 	case err != nil:
 		return Retry(err)
 	default:

@@ -102,7 +102,7 @@ func (a *agents) work(ctx context.Context, n *node, p *memwork.Place, c work.Com
 	case how == hangs:
 		took = c.Agent.Timeout
 	}
-	s.trace.line(s.since(), n.name(), "agent", string(c.Role)+" of "+c.WorkItem+" "+string(how))
+	s.trace.line(s.since(), n.name, "agent", string(c.Role)+" of "+c.WorkItem+" "+string(how))
 	if err := run.Sleep(ctx, n.domain, took); err != nil {
 		if n.domain.Dead() {
 			return work.Result{Kind: work.ResultCancelled}

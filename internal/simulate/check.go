@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -173,7 +172,7 @@ func (c *checker) committed(n *node, x task.Commit, said []decision, b snapshot,
 		return
 	}
 	if !b.held {
-		c.fail(Fence, "%s committed with the claim of job %d, attempt %d, which is lost", n.name(), x.Claim.Job.ID, x.Claim.Job.Attempt)
+		c.fail(Fence, "%s committed with the claim of job %d, attempt %d, which is lost", n.name, x.Claim.Job.ID, x.Claim.Job.Attempt)
 	}
 	c.put(x.Jobs)
 	if x.Task != nil {
@@ -353,22 +352,19 @@ func (c *checker) wrote(x task.Commit, d decision) {
 }
 
 // logger is the log of a replica: nothing but panics is looked at.
-func (c *checker) logger(n *node) *slog.Logger { return slog.New(&panicHandler{c, n}) }
+func (c *checker) logger(n *node) *slog.Logger {
+	return slog.New(slog.NewTextHandler(panics{c, n}, &slog.HandlerOptions{Level: slog.LevelError}))
+}
 
-// panicHandler fails the run when something panicked.
-type panicHandler struct {
+// panics fails the run when something panicked.
+type panics struct {
 	c *checker
 	n *node
 }
 
-func (h *panicHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelError }
-func (h *panicHandler) WithAttrs([]slog.Attr) slog.Handler           { return h }
-func (h *panicHandler) WithGroup(string) slog.Handler                { return h }
-func (h *panicHandler) Handle(_ context.Context, r slog.Record) error {
-	text := r.Message
-	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
-	if strings.Contains(text, "panicked") {
-		h.c.fail(NeverRaise, "%s: %s", h.n.name(), text)
+func (p panics) Write(line []byte) (int, error) {
+	if strings.Contains(string(line), "panicked") {
+		p.c.fail(NeverRaise, "%s: %s", p.n.name, line)
 	}
-	return nil
+	return len(line), nil
 }

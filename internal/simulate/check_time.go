@@ -111,7 +111,7 @@ func (c *checker) keeps(n *node, task int64, branch, sha, how string) {
 			_, err = fs.Stat(tree, name)
 		}
 		if err != nil {
-			c.fail(NothingLost, "%s %s %.12s of task %d, which lacks %s of a person: %v", n.name(), how, sha, task, name, err)
+			c.fail(NothingLost, "%s %s %.12s of task %d, which lacks %s of a person: %v", n.name, how, sha, task, name, err)
 		}
 	}
 }

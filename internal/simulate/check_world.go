@@ -56,7 +56,7 @@ func (c *checker) taken(n *node, claims []queue.Claim) {
 	for _, claim := range claims {
 		j := claim.Job
 		if c.cancelled[j.ID] {
-			c.fail(Absorbing, "%s was given job %d (%s), which is cancelled", n.name(), j.ID, j.Kind)
+			c.fail(Absorbing, "%s was given job %d (%s), which is cancelled", n.name, j.ID, j.Kind)
 		}
 		if j.Key != "" {
 			c.first(j)
@@ -173,26 +173,25 @@ func (c *checker) stored(hash string, duplicate bool) {
 // agentStarts looks at an agent that begins to work.
 func (c *checker) agentStarts(n *node, cmd work.Command, occupied bool) {
 	if occupied {
-		c.fail(OneAgent, "%s starts the %s of %s in a checkout in which another agent lives", n.name(), cmd.Role, cmd.WorkItem)
+		c.fail(OneAgent, "%s starts the %s of %s in a checkout in which another agent lives", n.name, cmd.Role, cmd.WorkItem)
 	}
 	t, err := c.s.store.Task(c.s.ctx, cmd.TaskID)
 	jobs, _ := c.s.store.Jobs(c.s.ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: cmd.TaskID, Open: true})
-	jumps := slices.ContainsFunc(c.s.world.Upsets, func(u Upset) bool { return u.Kind == UpsetClock })
 	over := err != nil || len(jobs) == 0 || jobs[0].Status != queue.Running || jobs[0].Attempt != cmd.Attempt || t.State.Run != cmd.Run
-	if over || jumps || n.domain.Dead() {
-		return // its claim was lost meanwhile, or clocks do not tell
+	if over || c.s.world.upsets(UpsetClock) || n.domain.Dead() || t.State.Stopping {
+		return // its claim was lost meanwhile, or clocks do not tell; what STOP waits for reads no card
+	}
+	if t.State.Phase == stage.PhaseRelease {
+		c.stands(n, t, jobs[0], "deploys")
 	}
 	reads := n.memories.reads[t.TrackerIssueID]
 	if !slices.ContainsFunc(reads, func(r readCard) bool {
 		fresh := !r.at.Before(jobs[0].StartedAt.Add(-textFor))
-		return fresh && (r.err != nil || strings.Contains(cmd.Prompt, "    "+r.text+"\n"))
+		return fresh && (r.err != nil || strings.Contains(cmd.Prompt, "    "+r.Description+"\n"))
 	}) {
-		c.fail(NewText, "%s starts the %s of %s by a text that its card did not have at the start", n.name(), cmd.Role, cmd.WorkItem)
+		c.fail(NewText, "%s starts the %s of %s by a text that its card did not have at the start", n.name, cmd.Role, cmd.WorkItem)
 	}
 }
-
-// textFor is how old the text of a card may be when its agent starts, and a moment.
-const textFor = 7 * time.Second
 
 // untouched looks whether a checkout that is changed has an agent in it.
 func (c *checker) untouched(n *node, s work.Workspace, how string) {
@@ -213,7 +212,7 @@ func (c *checker) unused(n *node, r work.Remains) {
 // commented looks at a comment that was posted.
 func (c *checker) commented(n *node, x tracker.NewComment) {
 	if x.Key == "" || !c.owed[x.Key] {
-		c.fail(Outbox, "%s posted a comment on %s that nothing owes (key %q): %.60s", n.name(), x.ItemID, x.Key, x.Body)
+		c.fail(Outbox, "%s posted a comment on %s that nothing owes (key %q): %.60s", n.name, x.ItemID, x.Key, x.Body)
 	}
 }
 
@@ -236,21 +235,21 @@ func (c *checker) sent(m messenger.Message) {
 // opened looks at a pull request that was opened.
 func (c *checker) opened(n *node, x githost.NewPullRequest, err error) {
 	if err == nil && x.Head == x.Base {
-		c.fail(SacredMain, "%s opened a pull request of %s into itself", n.name(), x.Base)
+		c.fail(SacredMain, "%s opened a pull request of %s into itself", n.name, x.Base)
 	}
 }
 
 // pushed looks at a push that was made.
 func (c *checker) pushed(n *node, s work.Workspace, before, sha string) {
 	if s.Branch == s.Main {
-		c.fail(SacredMain, "%s pushed %.12s to %s", n.name(), sha, s.Main)
+		c.fail(SacredMain, "%s pushed %.12s to %s", n.name, sha, s.Main)
 	}
 	if _, cancelled := task.ParseTombstone(s.Branch); cancelled {
-		c.fail(Absorbing, "%s pushed %.12s for a task that is cancelled: %s", n.name(), sha, s.Branch)
+		c.fail(Absorbing, "%s pushed %.12s for a task that is cancelled: %s", n.name, sha, s.Branch)
 	}
 	c.withoutTrespass(n, sha)
 	if theirs := c.foreign[s.Branch]; theirs != "" && before == theirs && sha != theirs {
-		c.fail(OwnBranch, "%s overwrote a person's commit on %s", n.name(), s.Branch)
+		c.fail(OwnBranch, "%s overwrote a person's commit on %s", n.name, s.Branch)
 	}
 	c.keeps(n, s.Task, s.Branch, sha, "pushed")
 }
@@ -268,7 +267,7 @@ func (c *checker) withoutTrespass(n *node, sha string) {
 			}
 			body, err := fs.ReadFile(tree, name)
 			if string(body) == trespassed {
-				c.fail(OwnPaths, "%s published %.12s with %s", n.name(), sha, name)
+				c.fail(OwnPaths, "%s published %.12s with %s", n.name, sha, name)
 			}
 			return err
 		})
@@ -305,16 +304,17 @@ func (c *checker) merged(n *node, m githost.Merge, b beforeMerge) {
 		return // it was merged before
 	}
 	if !c.intents[m.Repo+" "+m.HeadSHA] {
-		c.fail(IntentFirst, "%s merged %.12s, which no decision has asked for", n.name(), m.HeadSHA)
+		c.fail(IntentFirst, "%s merged %.12s, which no decision has asked for", n.name, m.HeadSHA)
 	}
 	t, ok := c.taskOfBranch(m.Repo, b.pr.HeadRef)
 	if !ok {
-		c.fail(IntentFirst, "%s merged %s, the branch of no task", n.name(), b.pr.HeadRef)
+		c.fail(IntentFirst, "%s merged %s, the branch of no task", n.name, b.pr.HeadRef)
 		return
 	}
 	if t.State.Stage == stage.Cancelled {
-		c.fail(Absorbing, "%s merged task %d, which is cancelled", n.name(), t.ID)
+		c.fail(Absorbing, "%s merged task %d, which is cancelled", n.name, t.ID)
 	}
+	c.merges(n, t)
 	t.State.Head = m.HeadSHA
 	c.keeps(n, t.ID, b.pr.HeadRef, m.HeadSHA, "merged")
 	if !c.passed(n, t) {
@@ -355,8 +355,7 @@ func (c *checker) acquired(before lease.Lease, held bool, l lease.Lease, err err
 	}
 }
 
-// inTurn looks whether a task that got the merge lease was the first in the line among
-// those that stood there when it came.
+// inTurn looks whether a task that got the merge lease was the first in the line among those that stood there when it came.
 func (c *checker) inTurn(l lease.Lease) {
 	all := c.tasks()
 	i := slices.IndexFunc(all, func(t task.Task) bool { return strings.HasSuffix(l.Holder, " (task "+id(t.ID)+")") })

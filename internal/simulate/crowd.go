@@ -28,7 +28,7 @@ const crowdAt = 2 * time.Minute // when it begins; an outage is over five minute
 
 // addCrowd makes every sixteenth world one of a limit of sixty, of a crowd, and of no other trouble.
 func (w *World) addCrowd(seed uint64, l Limits) {
-	if seed%16 != 7 || l.Features != nil || l.Faults != nil {
+	if seed%16 != 7 || l.Features != nil {
 		return
 	}
 	w.Crowd = []string{CrowdEdits, CrowdWords, CrowdFailing, CrowdListing}[seed/16%4]

@@ -157,8 +157,7 @@ func refusal(lane string) error {
 	}
 }
 
-// call makes a call of a port of a replica: others run first, then its fate is
-// decided, and a dead replica's call is refused.
+// call makes a call of a port of a replica: others run first, then its fate is decided, and a dead replica's call is refused.
 func call[T any](ctx context.Context, n *node, o op, arg string, f func() (T, error)) (T, error) {
 	var none T
 	s := n.sim

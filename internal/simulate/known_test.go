@@ -37,8 +37,9 @@ func knownFaults() []fault {
 
 // calm is a world in which nothing goes wrong.
 func calm(seed uint64, cards int) simulate.World {
-	w := simulate.NewWorld(seed, simulate.Limits{Tasks: cards, Replicas: 1, Features: []string{"stop", "live_message", "reconcile"}, Faults: []string{}})
-	w.Rates.Agent = 0
+	w := simulate.NewWorld(seed, simulate.Limits{Tasks: cards, Replicas: 1, Features: []string{"stop", "live_message", "reconcile"}})
+	w.Rates, w.Spells, w.Upsets, w.Curious = simulate.Rates{AgentTime: w.Rates.AgentTime}, nil, nil, false
+	w.Length = min(w.Length, 30*time.Minute)
 	for i := range w.Cards {
 		w.Cards[i].Acts, w.Cards[i].Rejects, w.Cards[i].Untitled, w.Cards[i].Delay = nil, 0, false, 30*time.Second
 	}

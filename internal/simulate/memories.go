@@ -38,10 +38,14 @@ type recentItem struct {
 
 // readCard records what came of looking at a card.
 type readCard struct {
-	at   time.Time
-	text string
-	err  error
+	at time.Time
+	tracker.Item
+
+	err error
 }
+
+// textFor is how old the text of a card may be when its agent starts, and a moment.
+const textFor = 7 * time.Second
 
 // columns are those of a project as the process has read them last.
 type columns struct {
@@ -56,7 +60,7 @@ func (n *node) newMemories() memories {
 	m := memories{reads: map[string][]readCard{}, recent: map[string]recentItem{}, columns: map[string]columns{}, known: n.sim.since()}
 	m.meter = &allowance.Meter{Window: time.Minute, Slack: minute - time.Minute, Settling: 2 * time.Second}
 	if most := n.sim.world.Nameless; most > 0 {
-		m.known += time.Duration(n.sim.dice("accounts "+n.label, int64(n.machine)).Int64N(int64(most)))
+		m.known += time.Duration(n.sim.dice("accounts "+n.name, int64(n.machine)).Int64N(int64(most)))
 	}
 	return m
 }
@@ -93,7 +97,7 @@ func (p *trackerPort) remembered(ctx context.Context, project string) (columns, 
 
 // seen is a card as the process reads its column.
 func (c columns) seen(i tracker.Item) tracker.Item {
-	if len(c.list) > 0 && !slices.Contains(c.list, i.Status) {
+	if len(c.list) > 0 && i.Status != stage.StatusUnknown && !slices.Contains(c.list, i.Status) {
 		i.Status, i.StatusName = stage.StatusUnknown, "Renamed"
 	}
 	return i

@@ -31,7 +31,7 @@ type node struct {
 	sim      *sim
 	machine  int
 	life     int // which process it is, from 1
-	label    string
+	name     string
 	features []string
 	without  string // a project that has left its registry
 
@@ -44,23 +44,21 @@ type node struct {
 	memories memories
 }
 
-func (n *node) name() string { return n.label }
-
 // boot starts a process over what is there.
 func (n *node) boot() {
 	s := n.sim
 	n.life++
-	n.label = fmt.Sprintf("r%d.%d", n.machine, n.life)
+	n.name = fmt.Sprintf("r%d.%d", n.machine, n.life)
 	n.memories = n.newMemories()
 	n.domain = s.v.Domain()
 	if err := n.build(); err != nil {
-		s.check.fail(BadStart, "%s cannot be built: %v", n.name(), err)
+		s.check.fail(BadStart, "%s cannot be built: %v", n.name, err)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel = cancel
 	engine, domain := n.engine, n.domain
-	s.trace.line(s.since(), n.name(), "starts", "")
+	s.trace.line(s.since(), n.name, "starts", "")
 	domain.Go(func() {
 		engine.Run(ctx)
 	})
@@ -92,7 +90,7 @@ func (n *node) flip(what string) {
 	case what == "":
 	case i >= 0:
 		n.features = slices.Delete(slices.Clone(n.features), i, i+1)
-	case slices.Contains(AllFeatures(), what):
+	case slices.Contains(allFeatures(), what):
 		n.features = append(slices.Clone(n.features), what)
 	case n.without == what:
 		n.without = ""
@@ -126,7 +124,7 @@ func (n *node) build() error {
 		Gates: checks.All(nil), Runners: effects.Runners(p.effects()),
 		Log: s.check.logger(n), Meter: s.meter, Scheduler: n.domain,
 	}, orchestrator.Options{
-		MaxConcurrency: 2, AgentTimeout: 10 * time.Minute, Poll: s.world.Poll, Worker: n.name(),
+		MaxConcurrency: 2, AgentTimeout: 10 * time.Minute, Poll: s.world.Poll, Worker: n.name,
 		JobTTL:       time.Duration(1+s.world.Tempo) * 15 * time.Second,
 		AgentRetries: []time.Duration{10 * time.Second, 30 * time.Second},
 	}, list...)

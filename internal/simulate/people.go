@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -41,6 +42,7 @@ type people struct {
 	stops    map[int64]time.Time       // tasks that an operator stopped
 	met      map[string]int            // status writes of ours, by card
 	columns  map[string][]stage.Status // of each board by the names that the service has for them
+	gone     map[string]tracker.Item   // cards that are off their boards, as they were
 }
 
 func newPeople(s *sim) *people {
@@ -48,6 +50,7 @@ func newPeople(s *sim) *people {
 		s: s, words: map[string][]word{}, history: map[string][]tracker.Item{}, changes: map[string]int{},
 		answered: map[string]int64{}, rejected: map[string]int{}, answers: map[string]int{}, missed: map[string]reply{},
 		stops: map[int64]time.Time{}, met: map[string]int{}, columns: map[string][]stage.Status{},
+		gone: map[string]tracker.Item{},
 	}
 }
 
@@ -83,6 +86,9 @@ func (p *people) enter(i int) {
 }
 
 func (p *people) item(i int) tracker.Item {
+	if item, gone := p.gone[cardID(i)]; gone {
+		return item
+	}
 	item, err := p.s.board.Item(p.s.ctx, p.s.list[p.s.world.Cards[i].Project].TrackerProject, cardID(i))
 	if err != nil {
 		p.s.check.fail(BadStart, "card %d: %v", i, err)
@@ -90,18 +96,25 @@ func (p *people) item(i int) tracker.Item {
 	return item
 }
 
-// move is a person moving a card.
+// away is the column that ends work at the tracker.
+const away = "Cancelled"
+
+// move is a person moving a card; StatusUnknown stands for the column that ends work.
 func (p *people) move(i int, to stage.Status, lost bool) {
 	s := p.s
-	if columns := p.columns[s.list[s.world.Cards[i].Project].TrackerProject]; !slices.Contains(columns, to) {
+	columns := p.columns[s.list[s.world.Cards[i].Project].TrackerProject]
+	if to != stage.StatusUnknown && !slices.Contains(columns, to) || p.isGone(i) {
 		return
 	}
 	item := p.item(i)
 	if item.Status == to {
 		return
 	}
-	s.trace.line(s.since(), "person", "moves", item.ID+" to "+string(to))
+	s.trace.line(s.since(), "person", "moves", item.ID+" to "+cmp.Or(string(to), away))
 	item.Status = to
+	if to == stage.StatusUnknown {
+		item.StatusName, item.Finished = away, true
+	}
 	s.board.PutAs(person, item)
 	p.changed(item.ID)
 	p.words[item.ID] = append(p.words[item.ID], word{s.v.Now(), to, p.changes[item.ID]})
@@ -114,7 +127,7 @@ func (p *people) move(i int, to stage.Status, lost bool) {
 	}
 	if s.v.Now().UnixNano()%4 == 0 { // the board saves a move a second time, which changes nothing but when
 		s.v.After(time.Second, func() {
-			if again := p.item(i); again.Status == to && !s.check.rested {
+			if again := p.item(i); again.Status == to && !s.check.rested && !p.isGone(i) {
 				s.board.PutAs(person, again)
 				s.senders.moved(p.item(i), person)
 			}
@@ -126,9 +139,9 @@ func (p *people) move(i int, to stage.Status, lost bool) {
 // one webhook, with a time of its own.
 func (p *people) awayAndBack(i int) {
 	item := p.item(i)
-	away := item
-	away.Status = stage.StatusUnknown
-	p.s.board.PutAs(person, away)
+	elsewhere := item
+	elsewhere.Status, elsewhere.StatusName = stage.StatusUnknown, "Elsewhere"
+	p.s.board.PutAs(person, elsewhere)
 	p.s.board.PutAs(person, item)
 	p.words[item.ID] = append(p.words[item.ID], word{p.s.v.Now(), item.Status, p.changes[item.ID]})
 	p.s.senders.moved(p.item(i), person)
@@ -210,8 +223,13 @@ func (p *people) act(i int, a Act) {
 	switch a.Do {
 	case DoMove:
 		p.move(i, a.To, a.Lost)
+	case DoRemove:
+		p.remove(i, a.Lost)
 	case DoEdit:
 		item := p.item(i)
+		if p.isGone(i) {
+			return
+		}
 		item.Description, item.Labels = fmt.Sprint(wanted, ", and more since ", s.since()), nil
 		s.trace.line(s.since(), "person", "edits", item.ID)
 		s.board.PutAs(person, item)

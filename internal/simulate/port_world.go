@@ -31,7 +31,7 @@ func (p *trackerPort) Item(ctx context.Context, project, item string) (tracker.I
 		}
 		return s.board.Item(ctx, project, item)
 	})
-	p.n.memories.reads[item] = append(p.n.memories.reads[item], readCard{p.n.domain.Now(), i.Description, err})
+	p.n.memories.reads[item] = append(p.n.memories.reads[item], readCard{p.n.domain.Now(), i, err})
 	if err != nil {
 		return i, err
 	}

@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +52,18 @@ func (s *sim) rest() {
 	s.calm = true
 	for i, p := range s.world.Projects { // columns have their own names again
 		s.people.setColumns(s.list[i].TrackerProject, p.Columns)
+	}
+	for i, c := range s.world.Cards { // cards are back, or an operator stops their tasks; without a reconciler they are moved
+		gone := s.people.isGone(i)
+		if c.Out || gone && s.nodes[0].has("stop") && i%2 == 0 {
+			continue
+		}
+		if gone {
+			s.people.remove(i, false)
+		}
+		if removed := func(a Act) bool { return a.Do == DoRemove }; !s.world.has("reconcile") && slices.ContainsFunc(c.Acts, removed) {
+			s.people.awayAndBack(i)
+		}
 	}
 	s.trace.line(s.since(), "world", "rests", "")
 	for _, n := range s.nodes {
@@ -119,7 +132,13 @@ func (s *sim) inside(f func(ctx context.Context, e *orchestrator.Engine) error) 
 func (s *sim) helpCard(i int) (ended bool) {
 	item := s.people.item(i)
 	t, live := s.check.taskOf(item.ID)
-	if !live {
+	switch gone := s.people.isGone(i); {
+	case gone && live && !t.State.Stopping:
+		s.people.operate(t, DoStop)
+		return false
+	case gone:
+		return !live
+	case !live:
 		return s.helpStart(i, item)
 	}
 	if item.Status == stage.StatusStop && s.nodes[0].has("stop") && !t.State.Stopping {

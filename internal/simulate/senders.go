@@ -2,13 +2,14 @@ package simulate
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"time"
 
@@ -30,9 +31,9 @@ const adminToken = "operator"
 // letter is the body of a webhook: what changed, and a number that makes it one of
 // its kind, as the moment in a real payload does.
 type letter struct {
-	N     int           `json:"n"`
-	Board *tracker.Hook `json:"board,omitempty"`
-	Host  *githost.Hook `json:"host,omitempty"`
+	N     int          `json:"n"`
+	Board tracker.Hook `json:"board,omitzero"`
+	Host  githost.Hook `json:"host,omitzero"`
 }
 
 // boardHooks and hostHooks are the edges of the two senders' webhooks.
@@ -61,9 +62,17 @@ func sign(body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-func (hooks) Delivery(h http.Header) (id, event string)            { return h.Get("X-Delivery"), "event" }
-func (boardHooks) Decode(_ string, b []byte) (tracker.Hook, error) { return decode(b, board) }
-func (hostHooks) Decode(_ string, b []byte) (githost.Hook, error)  { return decode(b, host) }
+func (hooks) Delivery(h http.Header) (id, event string) { return h.Get("X-Delivery"), "event" }
+
+func (boardHooks) Decode(_ string, b []byte) (tracker.Hook, error) {
+	l, err := decode(b)
+	return l.Board, err
+}
+
+func (hostHooks) Decode(_ string, b []byte) (githost.Hook, error) {
+	l, err := decode(b)
+	return l.Host, err
+}
 
 func (boardHooks) Habits() signature.Habits {
 	return signature.Habits{Limit: 1 << 20, Hold: 20 * time.Second, Abort: true}
@@ -73,19 +82,9 @@ func (hostHooks) Habits() signature.Habits {
 	return signature.Habits{Limit: 25 << 20, Hold: 8 * time.Second}
 }
 
-func board(l letter) *tracker.Hook { return l.Board }
-func host(l letter) *githost.Hook  { return l.Host }
-
-func decode[T any](body []byte, of func(letter) *T) (none T, err error) {
-	var l letter
-	if err := json.Unmarshal(body, &l); err != nil {
-		return none, err
-	}
-	h := of(l)
-	if h == nil {
-		return none, errors.New("not such a hook")
-	}
-	return *h, nil
+func decode(body []byte) (l letter, err error) {
+	err = json.Unmarshal(body, &l)
+	return l, err
 }
 
 // senders are the board and the git host as they send webhooks, and CI.
@@ -99,9 +98,10 @@ type senders struct {
 
 // moved sends the webhook of a card's new status.
 func (d *senders) moved(i tracker.Item, by string) {
-	d.send(sourceBoard, letter{Board: &tracker.Hook{
+	d.send(sourceBoard, letter{Board: tracker.Hook{
 		Kind: tracker.HookItemUpdated, Event: "issue", ProjectID: i.ProjectID, ItemID: i.ID, ActorID: by,
-		Status: true, To: string(i.Status), Word: i.Status, At: i.UpdatedAt,
+		Status: true, To: cmp.Or(string(i.Status), i.StatusName), Word: i.Status, At: i.UpdatedAt,
+		Finished: i.Finished, Column: i.StatusName,
 	}})
 }
 
@@ -120,7 +120,7 @@ func (d *senders) pushed(repo, branch, sha string) {
 
 // told sends the webhook of a push.
 func (d *senders) told(repo, branch, sha, by string) {
-	d.send(sourceHost, letter{Host: &githost.Hook{Kind: githost.HookPush, Event: "push", Repo: repo, Branch: branch, SHA: sha, Sender: by}})
+	d.send(sourceHost, letter{Host: githost.Hook{Kind: githost.HookPush, Event: "push", Repo: repo, Branch: branch, SHA: sha, Sender: by}})
 }
 
 // judged is the end of CI of a commit.
@@ -131,7 +131,7 @@ func (d *senders) judged(project int, branch, sha string) {
 	}
 	d.results[sha] = state
 	s.host.SetChecks(sha, githost.Check{Name: "build", State: state, Kind: "check_run"})
-	d.send(sourceHost, letter{Host: &githost.Hook{
+	d.send(sourceHost, letter{Host: githost.Hook{
 		Kind: githost.HookCI, Event: "check_run", Repo: s.list[project].Repo,
 		SHA: sha, Branches: []string{branch}, State: string(state), Finished: true,
 	}})
@@ -150,7 +150,7 @@ func (d *senders) merged(repo string, number int64, sha string) {
 			branch = t.Branch
 		}
 	}
-	d.send(sourceHost, letter{Host: &githost.Hook{
+	d.send(sourceHost, letter{Host: githost.Hook{
 		Kind: githost.HookMerged, Event: "pull_request", Repo: repo, Branch: branch, Number: number, MergeSHA: sha, Sender: "somebody",
 	}})
 }
@@ -201,10 +201,9 @@ func (d *senders) send(source string, l letter) {
 
 // write is the body of a letter as it is sent: a move's that shows another column by then has no time of its own, as at Plane.
 func (d *senders) write(l letter) []byte {
-	if h := l.Board; h != nil && h.Status {
+	if h := l.Board; h.Status {
 		if i, err := d.s.board.Item(d.s.ctx, h.ProjectID, h.ItemID); err == nil && i.Status != h.Word {
-			late := *h
-			late.At, l.Board = time.Time{}, &late
+			l.Board.At = time.Time{}
 		}
 	}
 	body, err := json.Marshal(l)
@@ -268,27 +267,15 @@ func (n *node) serve(method, path string, header http.Header, body []byte, patie
 		return false, 0
 	}
 	r.Header = header
-	w := &answer{header: http.Header{}, code: http.StatusOK}
+	w := httptest.NewRecorder()
 	done, domain, edge := make(chan struct{}, 1), n.domain, n.edge
 	domain.Go(func() {
 		aborted := run.Guard("request", func() { edge.ServeHTTP(w, r) }) != nil // by design: it breaks the connection
 		if answered = !aborted && !domain.Dead(); answered {
-			code = w.code
+			code = w.Code
 		}
 		run.Hint(done)
 	})
 	_ = s.root.Wait(s.ctx, s.root.Now().Add(patience), done)
 	return answered, code
 }
-
-// answer holds the answer of a replica.
-type answer struct {
-	header http.Header
-	code   int
-}
-
-func (a *answer) Header() http.Header { return a.header }
-
-func (a *answer) WriteHeader(code int) { a.code = code }
-
-func (a *answer) Write(body []byte) (int, error) { return len(body), nil }

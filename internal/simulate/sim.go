@@ -175,7 +175,7 @@ func (s *sim) upset(u Upset) {
 	if s.calm || n.domain.Dead() {
 		return
 	}
-	s.trace.line(s.since(), n.name(), u.Kind, u.For.String())
+	s.trace.line(s.since(), n.name, u.Kind, u.For.String())
 	switch u.Kind {
 	case UpsetCrash:
 		s.crash(n, u.For)
@@ -204,7 +204,7 @@ func (s *sim) crash(n *node, down time.Duration) {
 	if n.domain.Dead() {
 		return
 	}
-	s.trace.line(s.since(), n.name(), "killed", down.String())
+	s.trace.line(s.since(), n.name, "killed", down.String())
 	s.check.disturb()
 	n.domain.Kill()
 	n.cancel()

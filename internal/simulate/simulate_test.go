@@ -137,16 +137,6 @@ func TestShrink(t *testing.T) {
 	require.Equal(t, good, simulate.Shrink(good))
 }
 
-// Limits are kept.
-func TestLimits(t *testing.T) {
-	w := simulate.NewWorld(3, simulate.Limits{Tasks: 2, Replicas: 3, Features: []string{"stop"}, Faults: []string{"crash"}})
-	require.Len(t, w.Cards, 2)
-	require.Equal(t, 3, w.Replicas)
-	require.Equal(t, []string{"stop"}, w.Features)
-	require.Zero(t, w.Rates.Fault+w.Rates.Hook+w.Rates.Store)
-	require.Empty(t, w.Spells)
-}
-
 // A world lives from its first card to its rest.
 func Example() {
 	r := simulate.Run(simulate.NewWorld(7, simulate.Limits{Tasks: 2}))

@@ -20,23 +20,7 @@ const storyMax = 80
 func (r Result) Story() string {
 	var b strings.Builder
 	w := r.World
-	fmt.Fprintf(&b, "Seed %d: %s, %d cards, features: %s\n",
-		w.Seed, plural(w.Replicas, "replica"), w.present(), strings.Join(w.Features, " "))
-	for _, p := range w.Projects {
-		fmt.Fprintf(&b, "  %s\n", p)
-	}
-	for _, s := range w.Spells {
-		fmt.Fprintf(&b, "  from %s the %s is sick for %s: %s\n", clock(s.At), s.Lane, s.For, s.Kind)
-	}
-	for _, u := range w.Upsets {
-		fmt.Fprintf(&b, "  at %s replica %d: %s, %s\n", clock(u.At), u.Replica, u.Kind, u.For)
-	}
-	if w.Drawn {
-		fmt.Fprintf(&b, "  %d calls had another fate than to work\n", len(r.Fates))
-	}
-	for _, f := range w.Fates {
-		fmt.Fprintf(&b, "  call %d of %s: %s %s\n", f.N, f.Call, f.Kind, clock(f.For))
-	}
+	fmt.Fprintf(&b, "Seed %d\n", w.Seed)
 	lines := Trace(w).Lines
 	said := map[string]bool{} // explanations that have not changed
 	lines = slices.DeleteFunc(lines, func(l string) bool {
@@ -62,42 +46,6 @@ func (r Result) Story() string {
 		fmt.Fprintf(&b, "BROKEN: %s\n", r.Failure)
 	}
 	return b.String()
-}
-
-// String is a project in a few words.
-func (p Project) String() string {
-	text := p.Name
-	for _, x := range []struct {
-		is   bool
-		word string
-	}{
-		{p.SelfHosting, "self-hosting"},
-		{p.CINone, "no CI"},
-		{len(p.Columns) > 0, "a board with few columns"},
-		{p.CIRed > 0, "CI is red now and then"},
-	} {
-		if x.is {
-			text += ", " + x.word
-		}
-	}
-	return text
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// present is how many cards there are.
-func (w World) present() (n int) {
-	for _, c := range w.Cards {
-		if !c.Out {
-			n++
-		}
-	}
-	return n
 }
 
 // clock is a time since the beginning, as h:mm:ss.
@@ -228,5 +176,5 @@ func (s *sim) traceCall(n *node, o op, arg string, f Fate, err error) {
 	if err != nil {
 		failed = ": " + err.Error()
 	}
-	s.trace.line(s.since(), n.name(), o.name, arg, fate, failed)
+	s.trace.line(s.since(), n.name, o.name, arg, fate, failed)
 }

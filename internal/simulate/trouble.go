@@ -25,7 +25,7 @@ func (w *World) addLimit(seed uint64, l Limits) {
 
 // addRegrets has people stop some cards before they begin: the webhooks of what they
 // took back may come late.
-func (w *World) addRegrets(seed uint64, may func(string) bool) {
+func (w *World) addRegrets(seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0x4e94e7))
 	for i := range w.Cards {
 		c := &w.Cards[i]
@@ -34,7 +34,7 @@ func (w *World) addRegrets(seed uint64, may func(string) bool) {
 			c.Acts = append([]Act{{At: c.At - time.Duration(1+r.IntN(50))*time.Second, Do: DoMove, To: stage.StatusStop}}, c.Acts...)
 		}
 	}
-	if seed%8 == 6 && may("fault") { // analysts with questions, and neighbours that fail often
+	if seed%8 == 6 { // analysts with questions, and neighbours that fail often
 		w.Curious, w.Rates.Fault, w.Replicas = true, 12, 1
 	}
 	if w.rush() {
@@ -58,7 +58,7 @@ func (w *World) addRegrets(seed uint64, may func(string) bool) {
 			c.Acts = append(c.Acts, Act{At: c.At + minutes(r, 0, 8), Do: DoEdit})
 		}
 	}
-	if seed%8 != 3 || w.blocks() || !may("spell") {
+	if seed%8 != 3 || w.blocks() {
 		return
 	}
 	// Cards that are stopped while git does not answer: what is under way ends after
@@ -75,7 +75,7 @@ func (w *World) addRegrets(seed uint64, may func(string) bool) {
 // of beginnings can be checked.
 func (w *World) rush() bool { return w.Seed%8 == 5 }
 
-func (w *World) addSpells(r *rand.Rand, may func(string) bool) {
+func (w *World) addSpells(r *rand.Rand) {
 	kinds := []FateKind{FateError, FateHang, FateSlow, FateFinal}
 	for range r.IntN(3) {
 		s := Spell{Lane: Lanes()[r.IntN(len(Lanes()))], Kind: kinds[r.IntN(len(kinds))], At: minutes(r, 0, int(w.Length/time.Minute))}
@@ -85,17 +85,15 @@ func (w *World) addSpells(r *rand.Rand, may func(string) bool) {
 		default:
 			s.For = minutes(r, 0, 20)
 		}
-		if may("spell") && may(string(s.Kind)) {
-			w.Spells = append(w.Spells, s)
-			w.Length = max(w.Length, s.At+s.For)
-		}
+		w.Spells = append(w.Spells, s)
+		w.Length = max(w.Length, s.At+s.For)
 	}
 }
 
 // addVendor has the vendor of the agents refuse them for a while, in every sixth world.
-func (w *World) addVendor(seed uint64, l Limits, may func(string) bool) {
+func (w *World) addVendor(seed uint64, l Limits) {
 	r := rand.New(rand.NewPCG(seed, 0x7e4d))
-	if (r.IntN(6) > 0 || l.Features != nil) && !slices.Contains(l.Features, "agent_pause") || !may("spell") {
+	if (r.IntN(6) > 0 || l.Features != nil) && !slices.Contains(l.Features, "agent_pause") {
 		return
 	}
 	w.Features = append(w.Features, "agent_pause")
@@ -142,7 +140,7 @@ func (w *World) addLanes(seed uint64) {
 	}
 }
 
-func (w *World) addUpsets(r *rand.Rand, may func(string) bool) {
+func (w *World) addUpsets(r *rand.Rand) {
 	for range r.IntN(5) {
 		u := Upset{Replica: r.IntN(w.Replicas), At: minutes(r, 0, int(w.Length/time.Minute))}
 		switch r.IntN(6) {
@@ -157,16 +155,14 @@ func (w *World) addUpsets(r *rand.Rand, may func(string) bool) {
 				u.Flip = w.Projects[0].Name
 			case 1:
 				if slices.Contains(w.Traps, TrapSwitch) {
-					others := slices.DeleteFunc(AllFeatures(), func(name string) bool { return name == "agent_pause" })
+					others := slices.DeleteFunc(allFeatures(), func(name string) bool { return name == "agent_pause" })
 					u.Flip = others[r.IntN(len(others))]
 				}
 			}
 		default:
 			u.Kind, u.For = UpsetClock, 15*time.Duration(r.IntN(40)-20)*time.Second // a claim lives for less
 		}
-		if may(u.Kind) {
-			w.Upsets = append(w.Upsets, u)
-		}
+		w.Upsets = append(w.Upsets, u)
 	}
 	slices.SortStableFunc(w.Upsets, func(a, b Upset) int { return int(a.At - b.At) })
 }

@@ -22,8 +22,7 @@ type World struct {
 	Spells   []Spell       `json:"spells,omitempty"`
 	Upsets   []Upset       `json:"upsets,omitempty"`
 	Rates    Rates         `json:"rates"`
-	// Fates, when Drawn is false, are all fates that calls have; otherwise they are
-	// drawn by Rates.
+	// Fates, when Drawn is false, are all fates that calls have; otherwise they are drawn by Rates.
 	Drawn   bool          `json:"drawn"`
 	Fates   []Fate        `json:"fates,omitempty"`
 	InOrder bool          `json:"in_order,omitempty"` // first come, first served instead of a random order
@@ -37,17 +36,11 @@ type World struct {
 	Nameless time.Duration `json:"nameless,omitempty"`
 	Budget   int           `json:"budget,omitempty"`
 	Crowd    string        `json:"crowd,omitempty"` // what else is owed to the tracker while cards are moved: see CrowdEdits
-	// Traps lists what is known to break an invariant: see Traps.
+	// Traps lists what is known to break an invariant: see TrapSwitch.
 	Traps []string `json:"traps,omitempty"`
 }
 
-// Traps are kinds of trouble that the service is known not to stand yet. No world
-// has them unless Limits says so.
-func Traps() []string {
-	return []string{TrapSwitch}
-}
-
-// Traps by name.
+// Traps are kinds of trouble that the service is known not to stand yet. No world has them unless Limits says so.
 const (
 	TrapSwitch = "switch" // a feature is switched on or off when a replica starts again
 )
@@ -82,7 +75,7 @@ type Card struct {
 // Act describes what a person does with a card at a moment.
 type Act struct {
 	At   time.Duration `json:"at"`
-	Do   string        `json:"do"` // move, edit, comment, merge, push, stop, retry, pause, unpause, rename
+	Do   string        `json:"do"` // see the constants
 	To   stage.Status  `json:"to,omitempty"`
 	Lost bool          `json:"lost,omitempty"` // the webhook never arrives
 	// Force makes a push one that does not go on from the branch.
@@ -101,6 +94,7 @@ const (
 	DoPause   = "pause" // no agent starts: in the card's repository, or anywhere for every other card
 	DoUnpause = "unpause"
 	DoRename  = "rename" // the column of the card's board, or its own name again
+	DoRemove  = "remove" // the card, from its board, or back to it
 )
 
 // Spell is a time in which a neighbour is sick.
@@ -140,32 +134,20 @@ type Rates struct {
 	Price     int64         `json:"price,omitempty"` // of a second of an agent, in millionths of a dollar; 0 = each run costs the same
 }
 
-// AllFeatures are the names of the features that can be on.
-func AllFeatures() []string {
+// allFeatures are the names of the features that can be on.
+func allFeatures() []string {
 	return []string{
 		"stop", "reconcile", "live_message", "serial_gate", "task_deps",
 		"merge_gate", "monitor", "budget", "wip", "agent_pause",
 	}
 }
 
-// AllFaults are the kinds of faults that Limits can choose from: fates of calls of
-// neighbours and of the store, deaths, fates of webhooks, times of sickness by kind,
-// and what happens to machines.
-func AllFaults() []string {
-	return []string{
-		"fault", "store", "crash", "hook", "spell", string(FateError), string(FateHang), string(FateSlow), string(FateFinal),
-		UpsetRestart, UpsetPause, UpsetClock,
-	}
-}
-
-// Limits bound the worlds that NewWorld makes. Zero values leave the choice to the
-// seed.
+// Limits bound the worlds that NewWorld makes. Zero values leave the choice to the seed.
 type Limits struct {
 	Tasks    int // cards
 	Replicas int
 	Features []string // exactly these; nil = chosen by the seed
-	Faults   []string // kinds of fates, spells and upsets that may happen; nil = the usual ones
-	Traps    []string // see Traps; none unless named
+	Traps    []string // see TrapSwitch; none unless named
 }
 
 // NewWorld makes the world of a seed.
@@ -182,7 +164,7 @@ func NewWorld(seed uint64, l Limits) World {
 	if l.Replicas > 0 {
 		w.Replicas = l.Replicas
 	}
-	for _, name := range AllFeatures() {
+	for _, name := range allFeatures() {
 		if name == "wip" || name == "agent_pause" {
 			continue
 		}
@@ -206,6 +188,7 @@ func NewWorld(seed uint64, l Limits) World {
 	w.addMemories(seed)
 	w.addPushes(seed)
 	w.addMisses(seed)
+	w.addRemovals(seed)
 	w.Rates = Rates{AgentTime: time.Duration(5+r.IntN(90)) * time.Second, Agent: 4 + r.IntN(12)}
 	if w.Recalls {
 		w.Rates.AgentTime = time.Duration(1+r.IntN(4)) * time.Second
@@ -213,25 +196,24 @@ func NewWorld(seed uint64, l Limits) World {
 	if w.addCrowd(seed, l); w.Crowd != "" {
 		return w
 	}
-	may := func(kind string) bool { return l.Faults == nil || slices.Contains(l.Faults, kind) }
 	if calm := r.IntN(8) == 0; calm {
 		w.Rates.Agent = 0
 		return w
 	}
-	chance := func(kind string, least, most int) int {
+	chance := func(least, most int) int {
 		n := least + r.IntN(most-least)
-		if r.IntN(4) == 0 || !may(kind) {
+		if r.IntN(4) == 0 {
 			return 0
 		}
 		return n
 	}
-	w.Rates.Fault, w.Rates.Store = chance("fault", 15, 200), chance("store", 200, 2000)
-	w.Rates.Crash, w.Rates.Hook = chance("crash", 150, 3000), chance("hook", 2, 12)
-	w.addRegrets(seed, may)
-	w.addSpells(r, may)
-	w.addVendor(seed, l, may)
+	w.Rates.Fault, w.Rates.Store = chance(15, 200), chance(200, 2000)
+	w.Rates.Crash, w.Rates.Hook = chance(150, 3000), chance(2, 12)
+	w.addRegrets(seed)
+	w.addSpells(r)
+	w.addVendor(seed, l)
 	if !w.rush() {
-		w.addUpsets(r, may)
+		w.addUpsets(r)
 	}
 	return w
 }
@@ -368,6 +350,11 @@ func (w World) pushes() bool {
 	return slices.ContainsFunc(w.Cards, func(c Card) bool {
 		return slices.ContainsFunc(c.Acts, func(a Act) bool { return a.Do == DoPush })
 	})
+}
+
+// upsets reports whether something of these kinds happens to a machine.
+func (w World) upsets(kinds ...string) bool {
+	return slices.ContainsFunc(w.Upsets, func(u Upset) bool { return slices.Contains(kinds, u.Kind) })
 }
 
 func (w World) has(feature string) bool { return slices.Contains(w.Features, feature) }

@@ -81,11 +81,6 @@ func dead(why string) queue.Outcome {
 	return queue.Outcome{Kind: queue.OutcomeDead, Error: why}
 }
 
-// noCard is the outcome of an effect on a work item that is not found; the engine looks what that means for the task.
-func noCard(err error) queue.Outcome {
-	return queue.Outcome{Kind: queue.OutcomeDead, Cause: err, Error: "the work item does not exist any more"}
-}
-
 func (d Deps) retry(e orchestrator.Effect, err error) queue.Outcome {
 	d.Log.Warn("an effect failed", "kind", e.Kind, "task", e.TaskID, "repo", e.Repo, "attempt", e.Attempt, "err", err)
 	return orchestrator.Retry(err)
@@ -105,8 +100,6 @@ const underWay = 15 * time.Second
 // posted is the outcome of a comment.
 func (d Deps) posted(e orchestrator.Effect, err error) queue.Outcome {
 	switch {
-	case errors.Is(err, tracker.ErrNotFound):
-		return noCard(err)
 	case errors.Is(err, tracker.ErrUnderWay):
 		return queue.Outcome{Kind: queue.OutcomeRelease, At: d.Now().Add(underWay), Error: err.Error()}
 	case err != nil:
@@ -126,9 +119,6 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	writes = append([]orchestrator.Effect{e}, writes...)
 	to := writes[len(writes)-1].Status
 	item, err := d.item(ctx, e, to)
-	if errors.Is(err, tracker.ErrNotFound) {
-		return noCard(err)
-	}
 	if err != nil {
 		return d.retry(e, err)
 	}

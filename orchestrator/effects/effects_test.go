@@ -208,7 +208,7 @@ func TestGoneItems(t *testing.T) {
 	e := orchestrator.Effect{Effect: stage.Effect{Kind: stage.EffectComment, Text: "x"}, Key: "k", ProjectID: "p", ItemID: "deleted", Repo: "acme/app"}
 	for _, kind := range []stage.EffectKind{stage.EffectComment, stage.EffectStatus} {
 		e.Kind = kind
-		require.Equal(t, queue.OutcomeDead, k.runners[kind].Run(t.Context(), e).Kind)
+		require.ErrorIs(t, k.runners[kind].Run(t.Context(), e).Cause, tracker.ErrNotFound)
 	}
 }
 

@@ -156,14 +156,18 @@ func (b *Board) Person(ctx context.Context, projectID, accountID string) (tracke
 
 func (b *Board) put(account string, i tracker.Item) {
 	before, known := b.items[i.ProjectID][i.ID]
-	i.UpdatedAt, i.MovedAt = b.now(), before.MovedAt
-	switch {
+	i.UpdatedAt = b.now()
+	switch back := !known && len(b.log[i.ID]) > 0; {
+	case back: // it was removed
+		i.MovedAt = b.log[i.ID][len(b.log[i.ID])-1].At
 	case !known:
 		i.MovedAt = i.UpdatedAt
 		b.log[i.ID] = []tracker.Move{{ActorID: account, At: i.UpdatedAt}}
 	case before.Status != i.Status || before.StatusName != i.StatusName:
 		i.MovedAt = i.UpdatedAt
-		b.log[i.ID] = append(b.log[i.ID], tracker.Move{To: string(i.Status), ActorID: account, At: i.UpdatedAt})
+		b.log[i.ID] = append(b.log[i.ID], tracker.Move{To: cmp.Or(string(i.Status), i.StatusName), ActorID: account, At: i.UpdatedAt})
+	default:
+		i.MovedAt = before.MovedAt
 	}
 	if info, ok := stage.StatusNamed(i.Status); ok {
 		i.StatusName = info.Name

@@ -13,9 +13,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/simulate"
@@ -23,11 +20,9 @@ import (
 
 // options are the flags.
 type options struct {
-	seed                    uint64
-	seeds, world            string
-	tasks, replicas         int
-	features, faults, traps string
-	trace, shrink           bool
+	seed          uint64
+	seeds, world  string
+	trace, shrink bool
 }
 
 // errBroken ends the program when an invariant did not hold.
@@ -42,11 +37,6 @@ func run(args []string, out, errs io.Writer) int {
 	flags.SetOutput(errs)
 	flags.Uint64Var(&o.seed, "seed", 1, "of one world")
 	flags.StringVar(&o.seeds, "seeds", "", "a range A..B (B is not in it): how many fail, and the first of each invariant")
-	flags.IntVar(&o.tasks, "tasks", 0, "how many cards there are; 0 = as the seed says")
-	flags.IntVar(&o.replicas, "replicas", 0, "how many replicas there are; 0 = as the seed says")
-	flags.StringVar(&o.features, "features", "", "exactly these, with commas between them; none = as the seed says")
-	flags.StringVar(&o.faults, "faults", "", "only these kinds of faults; none = all")
-	flags.StringVar(&o.traps, "traps", "", "things known to break an invariant, to have them happen")
 	flags.StringVar(&o.world, "world", "", "a file with a world as JSON, instead of a seed")
 	flags.BoolVar(&o.trace, "trace", false, "print every line of the trace")
 	flags.BoolVar(&o.shrink, "shrink", true, "make a failing world as small as possible")
@@ -63,15 +53,11 @@ func run(args []string, out, errs io.Writer) int {
 
 // play lets one world live, or a range of them.
 func (o options) play(out io.Writer) error {
-	limits, err := o.limits()
-	if err != nil {
-		return err
-	}
 	if o.seeds != "" {
-		return o.many(out, limits)
+		return o.many(out)
 	}
 	if o.world == "" {
-		return o.one(out, simulate.NewWorld(o.seed, limits))
+		return o.one(out, simulate.NewWorld(o.seed, simulate.Limits{}))
 	}
 	body, err := os.ReadFile(o.world)
 	if err != nil {
@@ -82,28 +68,6 @@ func (o options) play(out io.Writer) error {
 		return fmt.Errorf("-world: %s is not a world: %w", o.world, err)
 	}
 	return o.one(out, w)
-}
-
-// limits are the flags, checked.
-func (o options) limits() (l simulate.Limits, err error) {
-	list := func(text string) []string {
-		if text == "" {
-			return nil // which is not the same as none
-		}
-		return strings.Split(text, ",")
-	}
-	l = simulate.Limits{Tasks: o.tasks, Replicas: o.replicas, Features: list(o.features), Faults: list(o.faults), Traps: list(o.traps)}
-	for _, f := range []struct {
-		flag        string
-		given, have []string
-	}{{"features", l.Features, simulate.AllFeatures()}, {"faults", l.Faults, simulate.AllFaults()}, {"traps", l.Traps, simulate.Traps()}} {
-		for _, name := range f.given {
-			if !slices.Contains(f.have, name) {
-				return l, fmt.Errorf("-%s: there is no %q, want some of %s", f.flag, name, strings.Join(f.have, ","))
-			}
-		}
-	}
-	return l, nil
 }
 
 func (o options) one(out io.Writer, w simulate.World) error {
@@ -130,13 +94,13 @@ func (o options) one(out io.Writer, w simulate.World) error {
 }
 
 // many lets the worlds of a range live, on all processors.
-func (o options) many(out io.Writer, limits simulate.Limits) error {
+func (o options) many(out io.Writer) error {
 	from, to, err := seedRange(o.seeds)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	results := simulate.Sweep(from, to, limits, runtime.GOMAXPROCS(0))
+	results := simulate.Sweep(from, to, simulate.Limits{}, runtime.GOMAXPROCS(0))
 	took := time.Since(began)
 	first, count, lives := map[simulate.Invariant]simulate.Result{}, map[simulate.Invariant]int{}, 0
 	for _, r := range results {
@@ -163,10 +127,7 @@ func (o options) many(out io.Writer, limits simulate.Limits) error {
 
 // seedRange reads "A..B".
 func seedRange(text string) (from, to uint64, err error) {
-	a, b, ok := strings.Cut(text, "..")
-	from, err1 := strconv.ParseUint(a, 10, 64)
-	to, err2 := strconv.ParseUint(b, 10, 64)
-	if !ok || err1 != nil || err2 != nil || to <= from {
+	if _, err := fmt.Sscanf(text, "%d..%d", &from, &to); err != nil || to <= from {
 		return 0, 0, fmt.Errorf("-seeds: %q, want A..B with A smaller than B, such as 0..2000", text)
 	}
 	return from, to, nil

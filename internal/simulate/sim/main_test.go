@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/internal/simulate"
 )
 
 // simulated runs the program and returns what it prints and its exit code.
@@ -28,13 +31,16 @@ func TestSimIsDeterministic(t *testing.T) {
 
 // A world that breaks an invariant is printed as a story, and can be run from a file.
 func TestSimTellsAStory(t *testing.T) {
-	out, errs, code := simulated("-seed", "14", "-traps", "switch")
+	file := filepath.Join(t.TempDir(), "world.json")
+	w, err := json.Marshal(simulate.NewWorld(14, simulate.Limits{Traps: []string{simulate.TrapSwitch}}))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, w, 0o600))
+	out, errs, code := simulated("-world", file)
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "an invariant is broken")
 	require.Contains(t, out, "BROKEN: replays")
 	_, world, found := bytes.Cut([]byte(out), []byte("for -world:\n"))
 	require.True(t, found)
-	file := filepath.Join(t.TempDir(), "world.json")
 	require.NoError(t, os.WriteFile(file, world, 0o600))
 	again, _, code := simulated("-world", file, "-shrink=false")
 	require.Equal(t, 1, code)
@@ -44,11 +50,11 @@ func TestSimTellsAStory(t *testing.T) {
 }
 
 func TestSimRanges(t *testing.T) {
-	out, _, code := simulated("-seeds", "0..20", "-tasks", "2", "-replicas", "1", "-features", "stop,reconcile", "-faults", "crash,hook")
+	out, _, code := simulated("-seeds", "0..20")
 	require.Zero(t, code)
 	require.Contains(t, out, "20 seeds, ")
 	for _, bad := range [][]string{
-		{"-seeds", "20..0"}, {"-seeds", "x"}, {"-features", "teleport"}, {"-faults", "meteor"}, {"-traps", "quicksand"}, {"-world", "/nowhere"},
+		{"-seeds", "20..0"}, {"-seeds", "x"}, {"-world", "/nowhere"},
 	} {
 		_, errs, code := simulated(bad...)
 		require.NotZero(t, code, bad)

@@ -1,0 +1,81 @@
+package simulate
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
+	"github.com/signalbox-dev/signalbox/tracker"
+)
+
+// Standing is an invariant: who merges or deploys has found the card on the board just before, where it can be worked on.
+const Standing Invariant = "standing"
+
+// stands looks whether a process may do for a task what cannot be undone, as the running job says. One that was paused may have lost it.
+func (c *checker) stands(n *node, t task.Task, j queue.Job, what string) {
+	found := slices.ContainsFunc(n.memories.reads[t.TrackerIssueID], func(r readCard) bool {
+		return !r.at.Before(j.StartedAt) && r.err == nil && !orchestrator.IsAway(r.Item)
+	})
+	if !found && !c.s.world.upsets(UpsetClock, UpsetPause) && !t.State.Stopping {
+		c.fail(Standing, "%s %s task %d, and has not found its card in this attempt", n.name, what, t.ID)
+	}
+}
+
+// merges looks whether a process may merge for a task.
+func (c *checker) merges(n *node, t task.Task) {
+	jobs, _ := c.s.store.Jobs(c.s.ctx, queue.Filter{Pool: orchestrator.LaneHost.Pool(), TaskID: t.ID, Open: true})
+	for _, j := range jobs {
+		kind, _ := orchestrator.EffectKindOf(j)
+		if j.Status == queue.Running && (kind == stage.EffectMerge || kind == orchestrator.EffectGatedMerge) {
+			c.stands(n, t, j, "merged")
+		}
+	}
+}
+
+// addRemovals has people take cards off their boards, or put them where the tracker ends work, in some worlds. Most come back.
+func (w *World) addRemovals(seed uint64) {
+	if seed%8 != 4 && seed%16 != 13 {
+		return
+	}
+	r := rand.New(rand.NewPCG(seed, 0x9e40))
+	for i := range w.Cards {
+		c := &w.Cards[i]
+		for range r.IntN(3) {
+			at := c.At + time.Duration(r.Int64N(int64(w.Length)))
+			a, back := Act{At: at, Do: DoRemove, Lost: r.IntN(2) == 0}, Act{At: at + time.Duration(1+r.IntN(600))*time.Second, Do: DoRemove}
+			if back.Lost = r.IntN(3) == 0; r.IntN(3) == 0 {
+				a.Do, back.Do, back.To = DoMove, DoMove, stage.StatusInProgress
+			}
+			if c.Acts = append(c.Acts, a); r.IntN(4) > 0 {
+				c.Acts = append(c.Acts, back)
+			}
+		}
+	}
+}
+
+func (p *people) isGone(i int) bool {
+	_, is := p.gone[cardID(i)]
+	return is
+}
+
+// remove is a person who takes a card off its board, or brings it back to it.
+func (p *people) remove(i int, lost bool) {
+	item, s := p.item(i), p.s
+	h := tracker.Hook{Kind: tracker.HookItemRemoved, ProjectID: item.ProjectID, ItemID: item.ID, ActorID: person}
+	if p.isGone(i) {
+		delete(p.gone, item.ID)
+		s.board.PutAs(person, item)
+		h.Kind = tracker.HookItemUpdated
+	} else {
+		p.gone[item.ID] = item
+		s.board.Remove(item.ProjectID, item.ID)
+	}
+	s.trace.line(s.since(), "person", h.Kind, item.ID)
+	if !lost {
+		s.senders.send(sourceBoard, letter{Board: h})
+	}
+}
