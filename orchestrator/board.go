@@ -150,12 +150,12 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 	if b.again, b.logged, err = setAgain(ctx, in.Engine, b); err != nil {
 		return retryOutcome(err), nil
 	}
-	if at := later(b.hook.At, b.again); in.said() && at.After(in.word.SaidAt) { // a webhook of the time before has come late
-		in.word.SaidAt = at
+	if in.said() { // a webhook of the time before may have come late
+		in.word.SaidAt = later(in.word.SaidAt, later(b.hook.At, b.again))
 	}
 	word, why := b.word()
-	if in.said() && word == item.Status && item.Moved().After(in.word.SaidAt) { // it is the word that stands
-		in.word.SaidAt = item.Moved()
+	if in.said() && word == item.Status { // it is the word that stands
+		in.word.SaidAt = later(in.word.SaidAt, item.Moved())
 	}
 	answers, way := afterDone(in.machine)
 	switch {

@@ -320,10 +320,10 @@ func (b board) seen() time.Time {
 	return b.item.UpdatedAt
 }
 
-// saidAt is the moment of a word, by the tracker's clock: of one that was overwritten the card's last change is another's.
+// saidAt is the moment of a word, by the tracker's clock. One that was overwritten may have been set again.
 func (b board) saidAt(word stage.Status) time.Time {
 	if word != b.item.Status && !b.hook.At.IsZero() {
-		return b.hook.At
+		return later(b.hook.At, b.again)
 	}
 	return b.seen()
 }

@@ -145,9 +145,8 @@ func (c *checker) checkComments(jobs []queue.Job) {
 	for _, j := range jobs {
 		var e orchestrator.Effect
 		kind, _ := orchestrator.EffectKindOf(j)
-		said := kind == stage.EffectComment && j.Status == queue.Done && json.Unmarshal(j.Payload, &e) == nil
-		_, gone := c.s.people.gone[e.ItemID]
-		if said && !keys[e.Key] && !gone && !strings.HasPrefix(e.ItemID, crowd) {
+		said := kind == stage.EffectComment && j.Status == queue.Done && j.Error == "" && json.Unmarshal(j.Payload, &e) == nil
+		if said && !keys[e.Key] && c.s.people.gone[e.ItemID].ID == "" && !strings.HasPrefix(e.ItemID, crowd) {
 			keys[e.Key] = true
 			body := tracker.NewComment{Body: e.Text, Note: e.Note}.Plain() // the repositories of the worlds have no pages to link to
 			want[[2]string{e.ItemID, strings.TrimSpace(body)}]++
