@@ -103,7 +103,8 @@ func Combine(sha string, verdicts ...Verdict) Verdict {
 		if reasons := reasonsOf(verdicts, worst); len(reasons) > 0 {
 			out.Outcome, out.Asks, out.Person, out.Reason = worst.Outcome, worst.Asks, worst.Person, strings.Join(reasons, "; ")
 			out.Empty = worst.Asks && slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Asks && v.Empty })
-			if worst.Outcome == Error && allRetryable(verdicts) {
+			final := func(v Verdict) bool { return v.Outcome == Error && !v.Retryable }
+			if worst.Outcome == Error && !slices.ContainsFunc(verdicts, final) {
 				out.Retryable, out.RetryAfter = true, longestWait(verdicts)
 			}
 			return out
@@ -135,8 +136,4 @@ func longestWait(verdicts []Verdict) (wait time.Duration) {
 		wait = max(wait, v.RetryAfter)
 	}
 	return wait
-}
-
-func allRetryable(verdicts []Verdict) bool {
-	return !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Outcome == Error && !v.Retryable })
 }

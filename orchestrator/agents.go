@@ -165,7 +165,11 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 	space.Role, space.FromMain = a.launch.Role, a.launch.FromMain()
 	space.Writes = a.project.Writable(a.task, a.launch, a.machine.Info(a.launch.Stage))
 	var at work.Checkout
-	err := a.Agents.Quiesce(ctx, a.task.ID)
+	// A cancelled task of the card had the same checkout, and may have been ended by another machine.
+	all, err := a.Store.Tasks(ctx, task.Filter{TrackerIssueID: a.task.TrackerIssueID, Cancelled: true, BeforeID: a.task.ID + 1})
+	for _, t := range all {
+		err = errors.Join(err, a.Agents.Quiesce(ctx, t.ID))
+	}
 	if err == nil && ctx.Err() == nil {
 		if o := holdForPushed(ctx, a.Engine, a.project, a.task); o != nil {
 			return o

@@ -323,7 +323,8 @@ func (b board) word() (word stage.Status, why string) {
 // acted reports whether the status of the item is what the service has dealt with already: the word that was acted on last and stands
 // there still, or what a write that is owed replaces or sets.
 func (b board) acted() bool {
-	s := newest(b.task, b.past).State
+	t := newest(b.task, b.past)
+	s := t.State
 	switch {
 	case b.item.Status == s.Acted && b.logged:
 		return b.again.IsZero()
@@ -331,7 +332,7 @@ func (b board) acted() bool {
 		return true
 	case b.told == b.item.Status && b.hook.At.After(s.ActedAt):
 		return false
-	case b.item.Status == s.Acted && !b.item.Moved().After(s.ActedAt):
+	case (b.item.Status == s.Acted || s.Acted == stage.StatusUnknown) && !b.item.Moved().After(since(t)): // no word has begun an undo
 		return true
 	}
 	for _, w := range slices.Backward(b.writes) { // back to the last word of a person's that a write answers
@@ -362,11 +363,12 @@ func (b board) lost() bool {
 	}
 	owed := slices.ContainsFunc(b.writes, func(w Effect) bool { return w.Status == b.item.Status })
 	ours := b.shown || b.item.Status == b.task.State.Set || owed
+	acted, last := b.task.State.Acted, since(b.task)
 	if b.told == stage.StatusStop && b.hook.At.After(b.began) {
-		return b.task.State.Acted != stage.StatusStop || b.hook.At.After(b.task.State.ActedAt)
+		return acted != stage.StatusStop || b.hook.At.After(last)
 	}
-	newer := b.hook.At.After(b.task.State.ActedAt) && (b.told != b.task.State.Acted || !b.again.IsZero() || !b.logged) ||
-		b.hook.At.Equal(b.task.State.ActedAt) && b.told != b.task.State.Acted // a tracker's clock may tick slowly
+	newer := b.hook.At.After(last) && (b.told != acted || !b.again.IsZero() || !b.logged) ||
+		b.hook.At.Equal(last) && b.told != acted // a tracker's clock may tick slowly
 	if b.hook.At.IsZero() {
 		newer = b.told == stage.StatusStop && b.received.Sub(b.item.Moved()) < overwriteWindow
 	}

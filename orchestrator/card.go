@@ -162,7 +162,7 @@ func (in intake) brake(ctx context.Context, h tracker.Hook) *queue.Outcome {
 		case !registered || h.At.Equal(b.began) || !b.lost():
 			return read
 		case ends(h) && !in.project.CancelledIsStop:
-			if !h.At.After(t.State.ActedAt) {
+			if t.State.Stopping || !h.At.After(t.State.ActedAt) {
 				return read
 			}
 			hold := holdOfCard(t.ID, tracker.Item{StatusName: cmp.Or(h.Column, "a column"), Finished: true}, nil)

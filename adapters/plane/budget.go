@@ -43,10 +43,6 @@ type budget struct {
 	of string // whose token it is
 }
 
-func newBudget(of string) *budget {
-	return &budget{Meter: allowance.Meter{Window: window, Slack: slack, Settling: settling}, of: of}
-}
-
 // answer notes what Plane has said of the minute.
 func (b *budget) answer(r *allowance.Request, resp *http.Response, now time.Time) {
 	if resp.StatusCode == http.StatusTooManyRequests {

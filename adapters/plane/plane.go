@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/allowance"
 	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/internal/run"
@@ -86,7 +87,7 @@ func New(o Options) (*Client, error) {
 		own: map[string]bool{}, boards: map[string]board{}, budgets: map[string]*budget{},
 	}
 	for _, t := range c.tokens() {
-		c.budgets[t.secret] = newBudget(t.of())
+		c.budgets[t.secret] = &budget{Meter: allowance.Meter{Window: window, Slack: slack, Settling: settling}, of: t.of()}
 	}
 	own := http.Client{}
 	if o.HTTPClient != nil {

@@ -155,7 +155,7 @@ func (a *agents) leave(at place, self *process) bool {
 // and may commit something at their end.
 func (a *agents) orphan(n *node) {
 	s := a.s
-	for at := range s.check.byTask(a.alive) {
+	for _, at := range byTask(a.alive) {
 		p := a.alive[at]
 		if at.machine != n.machine || p.orphaned {
 			continue

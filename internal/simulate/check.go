@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -119,9 +120,6 @@ func (c *checker) disturb() {
 	c.disturbed++
 	c.quietSince = c.s.since()
 }
-
-// uncertain notes a call of which its caller cannot say whether it happened.
-func (s *sim) uncertain(o op) { s.check.unsure[o.name]++ }
 
 // tasks are all tasks as the store has them.
 func (c *checker) tasks() []task.Task {
@@ -256,7 +254,7 @@ func (c *checker) word(t task.Task, was stage.State) {
 		return c.s.people.hasSet(card, stage.StatusStop, c.s.people.last(card, stage.StatusToAnalyse, c.began[t.ID]))
 	}
 	switch n := t.State; {
-	case was.Stage == stage.None && !c.s.people.hasSet(card, stage.StatusToAnalyse, c.lastEnd(card)):
+	case was.Stage == stage.None && n.Lane != orchestrator.UndoLane && !c.s.people.hasSet(card, stage.StatusToAnalyse, c.lastEnd(card)):
 		c.fail(HumanWord, "task %d began, and nobody has set To Analyse on %s", t.ID, card)
 	case was.Stage == stage.Analysis && n.Stage != was.Stage && !n.Stage.Terminal() && !said(stage.StatusApproved):
 		c.fail(HumanWord, "the requirements of task %d were taken for approved, and nobody has approved them", t.ID)

@@ -49,7 +49,7 @@ func (c *checker) still(since int64) {
 // as a whole.
 func (c *checker) posted(j queue.Job) bool {
 	for item := range c.s.people.gone {
-		if j.TaskID == 0 && strings.Contains(string(j.Payload), `"`+item+`"`) {
+		if strings.Contains(string(j.Payload), `"`+item+`"`) {
 			return true
 		}
 	}
@@ -171,7 +171,7 @@ func (c *checker) checkComments(jobs []queue.Job) {
 // leftOf looks for what a task that has ended has left behind.
 func (c *checker) leftOf(t task.Task) {
 	s := c.s
-	for at := range c.byTask(s.agents.alive) {
+	for _, at := range byTask(s.agents.alive) {
 		if at.task == t.ID {
 			c.fail(Leftover, "an agent of task %d lives on machine %d", t.ID, at.machine)
 		}

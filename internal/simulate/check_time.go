@@ -124,7 +124,7 @@ func (c *checker) legal(s stage.State, from, to stage.Stage) bool {
 	})
 	i, k := slices.Index(order, from), slices.Index(order, to)
 	switch {
-	case from == to, to == stage.Cancelled, to == stage.Done, to == stage.Development && i > k:
+	case from == to, s.Lane == orchestrator.UndoLane, to == stage.Cancelled, to == stage.Done, to == stage.Development && i > k:
 		return true
 	case from == stage.Deploy && to == stage.DeployStaging: // the merge gate tests again
 		return true

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -366,6 +365,9 @@ func (c *checker) inTurn(l lease.Lease) {
 	t := all[i]
 	for _, o := range all {
 		s := o.State
+		if t.State.Lane == orchestrator.UndoLane {
+			break // it goes before all others
+		}
 		if o.ID == t.ID || o.Repo != t.Repo || s.Stage != stage.DeployStaging || s.Phase != stage.PhaseCatchUp || s.Hold != stage.HoldNone {
 			continue
 		}
@@ -387,13 +389,8 @@ func (c *checker) released(before lease.Lease, held bool, l lease.Lease, err err
 }
 
 // byTask goes through agents in an order that does not change.
-func (c *checker) byTask(alive map[place]*process) iter.Seq[place] {
-	return func(yield func(place) bool) {
-		order := func(a, b place) int { return cmp.Or(cmp.Compare(a.machine, b.machine), cmp.Compare(a.task, b.task)) }
-		for _, at := range slices.SortedFunc(maps.Keys(alive), order) {
-			if !yield(at) {
-				return
-			}
-		}
-	}
+func byTask(alive map[place]*process) []place {
+	return slices.SortedFunc(maps.Keys(alive), func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.machine, b.machine), cmp.Compare(a.task, b.task))
+	})
 }

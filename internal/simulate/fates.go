@@ -195,22 +195,20 @@ func enact[T any](ctx context.Context, n *node, o op, fate Fate, f func() (T, er
 		return none, &fault.Error{Text: o.lane + ": 429 too many requests", Again: true, Wait: fate.For}
 	case FateFinal:
 		return none, refusal(o.lane)
-	case FateLost:
-		s.uncertain(o)
-		_, _ = f()
+	case FateLost, FateTwice:
+		s.check.unsure[o.name]++
+		if _, _ = f(); fate.Kind == FateTwice {
+			return f()
+		}
 		return none, &fault.Error{Text: o.lane + ": the connection was reset", Again: true}
 	case FateHang:
-		s.uncertain(o)
+		s.check.unsure[o.name]++
 		if err := run.Sleep(ctx, n.domain, timeout); err != nil {
 			return none, err
 		}
 		return none, &fault.Error{Text: o.lane + ": no answer for " + timeout.String(), Again: true}
 	case FateSlow:
 		return slowly(ctx, n, o, fate.For, f)
-	case FateTwice:
-		s.uncertain(o)
-		_, _ = f()
-		return f()
 	case FateStale:
 		if o.stale != nil {
 			if res, ok := o.stale(fate.For).(T); ok {
@@ -218,12 +216,11 @@ func enact[T any](ctx context.Context, n *node, o op, fate Fate, f func() (T, er
 			}
 		}
 		return f()
-	case FateBefore:
-		s.crash(n, s.someTime(fate))
-		return none, virtual.ErrDead
-	case FateAfter:
-		_, _ = f()
-		s.crash(n, s.someTime(fate))
+	case FateBefore, FateAfter:
+		if fate.Kind == FateAfter {
+			_, _ = f()
+		}
+		s.crash(n, time.Duration(1+s.dice(fate.Call, int64(fate.N)).IntN(90))*time.Second)
 		return none, virtual.ErrDead
 	default:
 		return f()
@@ -247,16 +244,10 @@ func slowly[T any](ctx context.Context, n *node, o op, d time.Duration, f func()
 	}
 	if failed := run.Sleep(ctx, n.domain, d); failed != nil {
 		if !n.domain.Dead() {
-			s.uncertain(o)
+			s.check.unsure[o.name]++
 		}
-		var none T
-		return none, failed
+		return *new(T), failed
 	}
 	arrive()
 	return res, err
-}
-
-// someTime is how long a machine is down.
-func (s *sim) someTime(f Fate) time.Duration {
-	return time.Duration(1+s.dice(f.Call, int64(f.N)).IntN(90)) * time.Second
 }

@@ -16,11 +16,12 @@ import (
 // fault is a fault of the service that is known and not mended yet. Its world must
 // break its invariant: one that does not is mended, and leaves the list.
 type fault struct {
-	name      string
+	name      string // of its world in testdata/known
 	invariant simulate.Invariant
 	text      string // for docs/reliability.md
-	world     func() simulate.World
 }
+
+func (f fault) world() simulate.World { return written("testdata/known/" + f.name + ".txtar") }
 
 // knownFaults belong to the seams of features.
 func knownFaults() []fault {
@@ -28,16 +29,14 @@ func knownFaults() []fault {
 		{
 			"feature-switched", simulate.Replays,
 			"A feature is switched on or off at a restart: the journal of before is decided otherwise by the features of now.",
-			func() simulate.World {
-				return simulate.NewWorld(14, simulate.Limits{Traps: []string{simulate.TrapSwitch}})
-			},
 		},
 	}
 }
 
 // calm is a world in which nothing goes wrong.
 func calm(seed uint64, cards int) simulate.World {
-	w := simulate.NewWorld(seed, simulate.Limits{Tasks: cards, Replicas: 1, Features: []string{"stop", "live_message", "reconcile"}})
+	w := simulate.NewWorld(seed, simulate.Limits{Tasks: cards, Features: []string{"stop", "live_message", "reconcile"}})
+	w.Replicas = 1
 	w.Rates, w.Spells, w.Upsets, w.Curious = simulate.Rates{AgentTime: w.Rates.AgentTime}, nil, nil, false
 	w.Length = min(w.Length, 30*time.Minute)
 	for i := range w.Cards {

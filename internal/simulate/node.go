@@ -24,6 +24,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // node is a replica: a machine that stays, and on it one process after the other.
@@ -139,6 +140,12 @@ func (n *node) build() error {
 	return err
 }
 
+// reverting are workspaces that can take back what has landed, which never fails.
+type reverting struct {
+	intercept.Places
+	work.Reverter
+}
+
 // ports are the ports of one process.
 type ports struct {
 	n        *node
@@ -147,7 +154,7 @@ type ports struct {
 	tracker  *trackerPort
 	host     intercept.Hosting
 	chat     *chatPort
-	work     intercept.Places
+	work     reverting
 	agents   *agentsPort
 	leases   *leasePort
 }
@@ -159,8 +166,8 @@ func (n *node) ports(projects *task.Projects) ports {
 		store: intercept.Store(watchedStore{s.store, n}, n.fated("store", LaneStore, "Task Tasks Journal JournalSince GateResults "+
 			"AgentRuns Content LastDelivery Dependencies Reservations RunsSince Pauses Waiting Jobs Holds HoldsIn Depth")),
 		host: intercept.Host(watchedHost{s.host, n}, n.fated("host", LaneHost, "Checks Reviews PullRequest BranchesAt")),
-		work: intercept.Workspaces(watchedPlace{place, n}, n.fated("git", LaneGit,
-			"Tip Changed Diff Files MainTip SameTree Remains Heads")),
+		work: reverting{intercept.Workspaces(watchedPlace{place, n}, n.fated("git", LaneGit,
+			"Tip Changed Diff Files MainTip SameTree Remains Heads")), place},
 	}
 }
 
@@ -179,7 +186,7 @@ func (n *node) makeFeatures(p ports) ([]orchestrator.Feature, error) {
 		Stop: n.has("stop"), AgentPause: n.has("agent_pause"), Reconcile: n.has("reconcile"),
 		ReadBoards: true, WaitComment: true, LiveMessage: n.has("live_message"),
 		Serial: n.has("serial_gate"), WIP: n.has("wip"),
-		Deps: n.has("task_deps"), DepsSource: []string{deps.SourceDB, deps.SourceTracker},
+		AfterDone: n.has("after_done"), Deps: n.has("task_deps"), DepsSource: []string{deps.SourceDB, deps.SourceTracker},
 		Merge: n.has("merge_gate"), RebaseAlways: true, Monitor: n.has("monitor"), Freeze: true,
 		Reconciler:   reconcile.Options{Source: sourceBoard, Every: 2 * every},
 		SerialGate:   serialgate.Options{Repos: n.gated()},

@@ -96,9 +96,6 @@ func (p *people) item(i int) tracker.Item {
 	return item
 }
 
-// away is the column that ends work at the tracker.
-const away = "Cancelled"
-
 // move is a person moving a card; StatusUnknown stands for the column that ends work.
 func (p *people) move(i int, to stage.Status, lost bool) {
 	s := p.s
@@ -239,6 +236,12 @@ func (p *people) act(i int, a Act) {
 	case DoStop, DoRetry:
 		if live {
 			p.operate(t, a.Do)
+		}
+	case DoUndo:
+		for _, t := range s.check.tasks() {
+			if t.TrackerIssueID == cardID(i) && t.State.Stage == stage.Done {
+				p.operate(t, DoUndo)
+			}
 		}
 	case DoPause, DoUnpause:
 		p.pause(i, a.Do)

@@ -37,9 +37,15 @@ func (c *checker) merges(n *node, t task.Task) {
 }
 
 // addRemovals has people take cards off their boards, or put them where the tracker ends work, in some worlds. Most come back.
+// In others they undo what is done, or begin it again.
 func (w *World) addRemovals(seed uint64) {
-	if seed%8 != 4 && seed%16 != 13 {
+	after := seed%16 == 2 || seed%16 == 8
+	if seed%8 != 4 && seed%16 != 13 && !after {
 		return
+	}
+	if after {
+		w.Features = append(w.Features, "after_done")
+		w.Length += 20 * time.Minute
 	}
 	r := rand.New(rand.NewPCG(seed, 0x9e40))
 	for i := range w.Cards {
@@ -50,12 +56,18 @@ func (w *World) addRemovals(seed uint64) {
 			if back.Lost = r.IntN(3) == 0; r.IntN(3) == 0 {
 				a.Do, back.Do, back.To = DoMove, DoMove, stage.StatusInProgress
 			}
+			if after {
+				a.Do, back.Do, back.To = DoUndo, DoMove, stage.StatusToAnalyse
+			}
 			if c.Acts = append(c.Acts, a); r.IntN(4) > 0 {
 				c.Acts = append(c.Acts, back)
 			}
 		}
 	}
 }
+
+// away is the column that ends work at the tracker.
+const away = "Cancelled"
 
 func (p *people) isGone(i int) bool {
 	_, is := p.gone[cardID(i)]

@@ -86,10 +86,10 @@ func (s *sim) rest() {
 func (s *sim) help() {
 	wait := func(d time.Duration) { _ = run.Sleep(s.ctx, s.root, d) }
 	wait(2 * time.Minute)
-	for range roundsMax {
-		all := true
-		for i, c := range s.world.Cards {
-			all = (c.Out || s.helpCard(i)) && all
+	for i := range roundsMax {
+		all := !s.world.has("after_done") || s.senders.away == 0 && i > 5 // a late word may begin a task
+		for card, c := range s.world.Cards {
+			all = (c.Out || s.helpCard(card)) && all
 		}
 		if all || s.check.broken() {
 			break

@@ -74,9 +74,6 @@ func TestKnownFaults(t *testing.T) {
 			r := simulate.Run(f.world())
 			require.NotNil(t, r.Failure, "the fault is mended: take it off the list, and keep its world in testdata/worlds")
 			require.Equal(t, f.invariant, r.Failure.Invariant, r.Failure.String())
-			if os.Getenv("STORIES") != "" { // takes minutes
-				keep(t, "testdata/known/"+f.name+".txtar", r)
-			}
 		})
 	}
 	if os.Getenv("MUTANTS") == "all" {
@@ -119,7 +116,7 @@ func TestShrink(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make check plays it: many worlds are tried")
 	}
-	r := simulate.Run(simulate.NewWorld(14, simulate.Limits{Traps: []string{simulate.TrapSwitch}}))
+	r := simulate.Run(knownFaults()[0].world())
 	require.NotNil(t, r.Failure)
 	small := simulate.Shrink(r)
 	require.Equal(t, r.Failure.Invariant, small.Failure.Invariant)

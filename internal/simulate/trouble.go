@@ -150,14 +150,8 @@ func (w *World) addUpsets(r *rand.Rand) {
 			u.Kind, u.For = UpsetPause, minutes(r, 0, 3)
 		case 4:
 			u.Kind, u.For = UpsetRestart, minutes(r, 0, 2)
-			switch r.IntN(3) {
-			case 0:
+			if r.IntN(3) == 0 {
 				u.Flip = w.Projects[0].Name
-			case 1:
-				if slices.Contains(w.Traps, TrapSwitch) {
-					others := slices.DeleteFunc(allFeatures(), func(name string) bool { return name == "agent_pause" })
-					u.Flip = others[r.IntN(len(others))]
-				}
 			}
 		default:
 			u.Kind, u.For = UpsetClock, 15*time.Duration(r.IntN(40)-20)*time.Second // a claim lives for less

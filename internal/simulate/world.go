@@ -36,14 +36,7 @@ type World struct {
 	Nameless time.Duration `json:"nameless,omitempty"`
 	Budget   int           `json:"budget,omitempty"`
 	Crowd    string        `json:"crowd,omitempty"` // what else is owed to the tracker while cards are moved: see CrowdEdits
-	// Traps lists what is known to break an invariant: see TrapSwitch.
-	Traps []string `json:"traps,omitempty"`
 }
-
-// Traps are kinds of trouble that the service is known not to stand yet. No world has them unless Limits says so.
-const (
-	TrapSwitch = "switch" // a feature is switched on or off when a replica starts again
-)
 
 // Project is a board with its repository.
 type Project struct {
@@ -94,6 +87,7 @@ const (
 	DoPause   = "pause" // no agent starts: in the card's repository, or anywhere for every other card
 	DoUnpause = "unpause"
 	DoRename  = "rename" // the column of the card's board, or its own name again
+	DoUndo    = "undo"   // what has landed
 	DoRemove  = "remove" // the card, from its board, or back to it
 )
 
@@ -144,10 +138,8 @@ func allFeatures() []string {
 
 // Limits bound the worlds that NewWorld makes. Zero values leave the choice to the seed.
 type Limits struct {
-	Tasks    int // cards
-	Replicas int
+	Tasks    int      // cards
 	Features []string // exactly these; nil = chosen by the seed
-	Traps    []string // see TrapSwitch; none unless named
 }
 
 // NewWorld makes the world of a seed.
@@ -157,12 +149,9 @@ func NewWorld(seed uint64, l Limits) World {
 		Seed: seed, Replicas: 1 + r.IntN(5)/2, Drawn: true,
 		Length: minutes(r, 8, 30), Poll: time.Duration(10+r.IntN(50)) * time.Second,
 	}
-	w.Traps, w.Tempo = l.Traps, 1+r.IntN(4)
+	w.Tempo = 1 + r.IntN(4)
 	if w.Recalls = seed%16 == 10 || seed%16 == 13; w.Recalls {
 		w.Replicas = max(w.Replicas, 2)
-	}
-	if l.Replicas > 0 {
-		w.Replicas = l.Replicas
 	}
 	for _, name := range allFeatures() {
 		if name == "wip" || name == "agent_pause" {

@@ -161,8 +161,9 @@ func (s *Store) write(ctx context.Context, f func(*tx) error) error {
 	lost := false // the answer to the last commit
 	return s.retry(ctx, &lost, func() (err error) {
 		if lost {
-			var last int64
-			if last, err = s.lastSigned(ctx); err != nil || last >= s.seq {
+			var last int64 // transaction that was committed; this waits until one that is under way has ended
+			err = s.DB.QueryRowContext(ctx, s.q("select seq from ~track_writers where writer = $1 for update"), s.writer).Scan(&last)
+			if err != nil || last >= s.seq {
 				return err
 			}
 		}
@@ -203,12 +204,6 @@ func (t *tx) sign(name string, seq int64) error {
 	_, err := t.exec(`insert into ~track_writers (writer, seq, at) values ($1, $2, $3)
 		on conflict (writer) do update set seq = excluded.seq, at = excluded.at`, name, seq, time.Now())
 	return err
-}
-
-// lastSigned is the number of the last transaction that was committed. It waits until one that
-// is under way has ended.
-func (s *Store) lastSigned(ctx context.Context) (seq int64, err error) {
-	return seq, s.DB.QueryRowContext(ctx, s.q("select seq from ~track_writers where writer = $1 for update"), s.writer).Scan(&seq)
 }
 
 // retry calls f until it succeeds, fails for good, or patience is used up. lost, if any, says

@@ -2,15 +2,12 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/signalbox-dev/signalbox/internal/simulate"
 )
 
 // simulated runs the program and returns what it prints and its exit code.
@@ -32,8 +29,9 @@ func TestSimIsDeterministic(t *testing.T) {
 // A world that breaks an invariant is printed as a story, and can be run from a file.
 func TestSimTellsAStory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "world.json")
-	w, err := json.Marshal(simulate.NewWorld(14, simulate.Limits{Traps: []string{simulate.TrapSwitch}}))
+	known, err := os.ReadFile("../testdata/known/feature-switched.txtar")
 	require.NoError(t, err)
+	_, w, _ := bytes.Cut(known, []byte("-- world.json --\n"))
 	require.NoError(t, os.WriteFile(file, w, 0o600))
 	out, errs, code := simulated("-world", file)
 	require.Equal(t, 1, code)
