@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 )
@@ -105,7 +104,10 @@ func Combine(sha string, verdicts ...Verdict) Verdict {
 			out.Empty = worst.Asks && slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Asks && v.Empty })
 			final := func(v Verdict) bool { return v.Outcome == Error && !v.Retryable }
 			if worst.Outcome == Error && !slices.ContainsFunc(verdicts, final) {
-				out.Retryable, out.RetryAfter = true, longestWait(verdicts)
+				out.Retryable = true
+				for _, v := range verdicts { // until all errors may have gone away
+					out.RetryAfter = max(out.RetryAfter, v.RetryAfter)
+				}
 			}
 			return out
 		}
@@ -128,12 +130,4 @@ func reasonsOf(verdicts []Verdict, as Verdict) []string {
 		return named
 	}
 	return out
-}
-
-// longestWait is until when all errors may have gone away.
-func longestWait(verdicts []Verdict) (wait time.Duration) {
-	for _, v := range verdicts {
-		wait = max(wait, v.RetryAfter)
-	}
-	return wait
 }

@@ -116,7 +116,7 @@ func (in intake) undo(ctx context.Context, of task.Task, ev stage.Event) *queue.
 			o, _ := in.end(ctx, task.Commit{}, task.FateRefused, why)
 			return o
 		}
-		ev.Follows, ev.Lane = of.WorkItemID, UndoLane
+		ev.Follows, ev.Lane, ev.Seen = of.WorkItemID, UndoLane, onBoard(of.State, ev.At)
 		item := tracker.Item{
 			ID: of.TrackerIssueID, Title: fmt.Sprintf("Undo %s: %s", of.WorkItemID, of.Title),
 			Description: fmt.Sprintf("Take back what %s has landed, for %s.", of.WorkItemID, ev.By.Who()),

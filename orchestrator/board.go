@@ -323,8 +323,7 @@ func (b board) word() (word stage.Status, why string) {
 // acted reports whether the status of the item is what the service has dealt with already: the word that was acted on last and stands
 // there still, or what a write that is owed replaces or sets.
 func (b board) acted() bool {
-	t := newest(b.task, b.past)
-	s := t.State
+	s := newest(b.task, b.past).State
 	switch {
 	case b.item.Status == s.Acted && b.logged:
 		return b.again.IsZero()
@@ -332,7 +331,7 @@ func (b board) acted() bool {
 		return true
 	case b.told == b.item.Status && b.hook.At.After(s.ActedAt):
 		return false
-	case (b.item.Status == s.Acted || s.Acted == stage.StatusUnknown) && !b.item.Moved().After(since(t)): // no word has begun an undo
+	case (b.item.Status == s.Acted || s.Acted == stage.StatusUnknown) && !b.item.Moved().After(s.ActedAt): // no word has begun an undo
 		return true
 	}
 	for _, w := range slices.Backward(b.writes) { // back to the last word of a person's that a write answers

@@ -235,12 +235,18 @@ func StatusName(on stage.Trigger) string {
 	return info.Name
 }
 
+// onBoard is a moment by the tracker's clock, zero where it is not known: as long after the last word as by our own.
+func onBoard(s stage.State, at time.Time) (seen time.Time) {
+	if !s.HeardAt.IsZero() {
+		seen = s.ActedAt.Add(at.Sub(s.HeardAt))
+	}
+	return seen
+}
+
 // complete fills in what the machine needs of a decision that was not made on the board: when
 // it was, by the tracker's clock, and whether the principal may.
 func (in intake) complete(ctx context.Context, t task.Task, ev *stage.Event) (err error) {
-	if s := t.State; !s.HeardAt.IsZero() { // as long after the last word by the tracker's clock as by our own
-		ev.Seen = s.ActedAt.Add(ev.At.Sub(s.HeardAt))
-	}
+	ev.Seen = onBoard(t.State, ev.At)
 	people := in.project.People
 	if ev.By.Via == stage.ViaHost {
 		people.Approvers = nil // the account is among those that the registry names for the host

@@ -39,11 +39,6 @@ type cache struct {
 	hits, misses atomic.Int64
 }
 
-func newCache(capacity int) (*cache, error) {
-	tiles, err := lru.New[key, *entry](capacity)
-	return &cache{tiles: tiles, capacity: capacity}, err
-}
-
 // get finds a tile, or the generation in which it is to be made.
 func (c *cache) get(k key) (e *entry, generation uint64, ok bool) {
 	c.mu.Lock()

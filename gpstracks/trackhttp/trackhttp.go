@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/paulmach/orb"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
@@ -88,10 +89,11 @@ func New(o Options) (*Handler, error) {
 	o.BaseURL = strings.TrimSuffix(o.BaseURL, "/")
 	defaults.Fill(&o)
 	o.Encoders = cmp.Or(o.Encoders, runtime.GOMAXPROCS(0))
-	c, err := newCache(o.CacheTiles)
+	tiles, err := lru.New[key, *entry](o.CacheTiles)
 	if err != nil {
 		return nil, err
 	}
+	c := &cache{tiles: tiles, capacity: o.CacheTiles}
 	h := &Handler{o: o, cache: c, maker: newMaker(o, c)}
 	h.sources.Store(&o.Sources)
 	return h, nil

@@ -123,8 +123,10 @@ func (s *Service) engine() (err error) {
 	if !o.Features.Stop {
 		runners[orchestrator.EffectCancel] = features.CleanUp(parts)
 	}
+	announces := func(w web.Source) bool { return w.Tracker != nil } // its changes
+	polled := o.Dashboard.Cards == nil && !slices.ContainsFunc(o.Web.Sources, announces)
 	if s.features, err = o.Features.Make(features.Parts{
-		Parts: parts, Tracker: boarded{s.tracker(), s.boards}, Polled: !s.announced(), Cards: o.Dashboard.Cards,
+		Parts: parts, Tracker: boarded{s.tracker(), s.boards}, Polled: polled, Cards: o.Dashboard.Cards,
 		Messenger: s.chat(), Dress: s.dress, Work: s.working, Leases: o.Leases, Merger: runners[stage.EffectMerge],
 	}); err != nil {
 		return err
@@ -144,11 +146,6 @@ func (s *Service) engine() (err error) {
 	}, o.Engine, append(s.features.List, o.Further...)...)
 	s.words.Engine = s.Engine
 	return err
-}
-
-// announced reports whether anything tells of the tracker's changes.
-func (s *Service) announced() bool {
-	return s.opt.Dashboard.Cards != nil || slices.ContainsFunc(s.opt.Web.Sources, func(w web.Source) bool { return w.Tracker != nil })
 }
 
 // boarded is the tracker with the columns as the service has read them last.

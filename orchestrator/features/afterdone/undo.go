@@ -46,6 +46,7 @@ func rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 		})
 		text := fmt.Sprintf("What %s has landed is taken back, on a branch of its own: CI tests it, and a person approves it.", n.Follows)
 		if s.Stage == stage.None {
+			n.ActedAt = e.Seen // no word of before is about it
 			d.Effects = append(d.Effects, comment(text, ""))
 		}
 		d.Effects = append(d.Effects, stage.Effect{Kind: orchestrator.EffectRevert})
