@@ -47,7 +47,7 @@ func (r *Reconciler) restore(
 			settled, err = e.RestoreColumn(ctx, own.On(p.TrackerProject), card.Item, t, columns)
 		}
 		switch {
-		case err != nil && !errors.Is(err, task.ErrConflict):
+		case err != nil && !errors.Is(err, task.ErrConflict) && !errors.Is(err, tracker.ErrNotFound): // a card may be gone
 			return err
 		case settled && t.State.Stage.Terminal():
 			delete(cards, id)

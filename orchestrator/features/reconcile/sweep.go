@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -230,7 +231,7 @@ func (r *Reconciler) lost(
 	}
 	for _, item := range standing {
 		missed, err := r.missed(ctx, e, item, columns)
-		if err != nil {
+		if err != nil && !errors.Is(err, tracker.ErrNotFound) { // it may be gone since it was listed
 			return nil, 0, err
 		}
 		if missed {
