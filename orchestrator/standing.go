@@ -319,6 +319,7 @@ func irreversible(kind stage.EffectKind) bool {
 // withoutCard decides what becomes of an effect on a card that the tracker does not find: it waits until the card is back, and is
 // not made once the task has ended.
 func (e *Engine) withoutCard(ctx context.Context, f Effect, o queue.Outcome) queue.Outcome {
+	o.Error = "the work item does not exist any more"
 	t, err := e.Store.Task(ctx, f.TaskID)
 	if t.State.Stage.Terminal() {
 		return *done(o.Error)
@@ -332,7 +333,7 @@ func (e *Engine) withoutCard(ctx context.Context, f Effect, o queue.Outcome) que
 	case err != nil:
 		return Retry(err)
 	default:
-		return queue.Outcome{Kind: queue.OutcomeRetry, Cause: o.Cause, Error: o.Error}
+		return o
 	}
 }
 
