@@ -21,7 +21,7 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        130_070,
+		"lines outside tests":        130_080,
 		"tokens outside tests":       891_220,
 		"tokens of tests":            781_320,
 		"exported names":             2_621,
