@@ -331,7 +331,7 @@ func (b board) acted() bool {
 		return true
 	case b.told == b.item.Status && b.hook.At.After(s.ActedAt):
 		return false
-	case (b.item.Status == s.Acted || s.Acted == stage.StatusUnknown) && !b.item.Moved().After(s.ActedAt): // no word has begun an undo
+	case (b.item.Status == s.Acted || s.Acted == "" && !s.ActedAt.IsZero()) && !b.item.Moved().After(s.ActedAt): // of before an undo
 		return true
 	}
 	for _, w := range slices.Backward(b.writes) { // back to the last word of a person's that a write answers
