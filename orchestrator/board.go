@@ -150,12 +150,12 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 	if b.again, b.logged, err = setAgain(ctx, in.Engine, b); err != nil {
 		return retryOutcome(err), nil
 	}
+	word, why := b.word()
 	if in.said() { // a webhook of the time before may have come late
 		in.word.SaidAt = later(in.word.SaidAt, later(b.hook.At, b.again))
-	}
-	word, why := b.word()
-	if in.said() && word == item.Status { // it is the word that stands
-		in.word.SaidAt = later(in.word.SaidAt, item.Moved())
+		if word == item.Status { // it is the word that stands
+			in.word.SaidAt = later(in.word.SaidAt, item.Moved())
+		}
 	}
 	answers, way := afterDone(in.machine)
 	switch {
@@ -321,7 +321,7 @@ func (b board) word() (word stage.Status, why string) {
 }
 
 // acted reports whether the status of the item is what the service has dealt with already: the word that was acted on last and stands
-// there still, or what a write that is owed replaces or sets.
+// there still, what has stood there since before an undo, or what a write that is owed replaces or sets.
 func (b board) acted() bool {
 	s := newest(b.task, b.past).State
 	switch {
@@ -331,7 +331,7 @@ func (b board) acted() bool {
 		return true
 	case b.told == b.item.Status && b.hook.At.After(s.ActedAt):
 		return false
-	case (b.item.Status == s.Acted || s.Acted == "" && !s.ActedAt.IsZero()) && !b.item.Moved().After(s.ActedAt): // of before an undo
+	case (b.item.Status == s.Acted || s.Acted == stage.StatusUnknown && !s.ActedAt.IsZero()) && !b.item.Moved().After(s.ActedAt):
 		return true
 	}
 	for _, w := range slices.Backward(b.writes) { // back to the last word of a person's that a write answers

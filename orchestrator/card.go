@@ -169,7 +169,7 @@ func (in intake) brake(ctx context.Context, h tracker.Hook) *queue.Outcome {
 			if err = holdFor(ctx, in.Engine, t, in.project, hold, h.At, ""); err == nil {
 				return read
 			}
-		case !t.State.Stopping && !stops(in.Engine, t):
+		case !t.State.Stopping && !stops(in.Engine, t): // STOP is switched off, and the card may be back
 			return read
 		default:
 			in.hearBoard(h)

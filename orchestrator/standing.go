@@ -316,20 +316,22 @@ func irreversible(kind stage.EffectKind) bool {
 	return kind == stage.EffectMerge || kind == EffectGatedMerge
 }
 
-// withoutCard decides what becomes of an effect on a card that the tracker does not find: it waits until the card is back, and is
-// not made once the task has ended.
+// goneWait is how long what is owed to a card that is gone is put off.
+const goneWait = 3 * time.Minute
+
+// withoutCard decides what becomes of an effect on a card that the tracker does not find: it waits until the card is back. Once its
+// task was cancelled it is not made, and once that is done it is given up aloud.
 func (e *Engine) withoutCard(ctx context.Context, f Effect, o queue.Outcome) queue.Outcome {
 	o.Error = "the work item does not exist any more"
 	t, err := e.Store.Task(ctx, f.TaskID)
-	if t.State.Stage.Terminal() {
-		return *done(o.Error)
-	}
-	if err == nil {
+	if err == nil && !t.State.Stage.Terminal() {
 		_, err = e.LookAtCard(ctx, t)
 	}
 	switch {
+	case t.State.Stage == stage.Cancelled:
+		return *done(o.Error)
 	case errors.Is(err, tracker.ErrNotFound):
-		return *released(e.Now().Add(3*time.Minute), holdOfCard(t.ID, tracker.Item{}, err).Reason)
+		return *released(e.Now().Add(goneWait), holdOfCard(t.ID, tracker.Item{}, err).Reason)
 	case err != nil:
 		return Retry(err)
 	default:

@@ -177,7 +177,7 @@ func NewWorld(seed uint64, l Limits) World {
 	w.addMemories(seed)
 	w.addPushes(seed)
 	w.addMisses(seed)
-	w.addRemovals(seed)
+	w.addReversals(seed)
 	w.Rates = Rates{AgentTime: time.Duration(5+r.IntN(90)) * time.Second, Agent: 4 + r.IntN(12)}
 	if w.Recalls {
 		w.Rates.AgentTime = time.Duration(1+r.IntN(4)) * time.Second

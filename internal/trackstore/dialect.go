@@ -161,7 +161,7 @@ func (s *Store) write(ctx context.Context, f func(*tx) error) error {
 	lost := false // the answer to the last commit
 	return s.retry(ctx, &lost, func() (err error) {
 		if lost {
-			var last int64 // transaction that was committed; this waits until one that is under way has ended
+			var last int64 // committed transaction; the look waits until one that is under way has ended
 			err = s.DB.QueryRowContext(ctx, s.q("select seq from ~track_writers where writer = $1 for update"), s.writer).Scan(&last)
 			if err != nil || last >= s.seq {
 				return err

@@ -124,9 +124,9 @@ func (s *Service) engine() (err error) {
 		runners[orchestrator.EffectCancel] = features.CleanUp(parts)
 	}
 	announces := func(w web.Source) bool { return w.Tracker != nil } // its changes
-	polled := o.Dashboard.Cards == nil && !slices.ContainsFunc(o.Web.Sources, announces)
 	if s.features, err = o.Features.Make(features.Parts{
-		Parts: parts, Tracker: boarded{s.tracker(), s.boards}, Polled: polled, Cards: o.Dashboard.Cards,
+		Parts: parts, Tracker: boarded{s.tracker(), s.boards}, Cards: o.Dashboard.Cards,
+		Polled:    o.Dashboard.Cards == nil && !slices.ContainsFunc(o.Web.Sources, announces),
 		Messenger: s.chat(), Dress: s.dress, Work: s.working, Leases: o.Leases, Merger: runners[stage.EffectMerge],
 	}); err != nil {
 		return err

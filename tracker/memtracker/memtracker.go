@@ -157,8 +157,8 @@ func (b *Board) Person(ctx context.Context, projectID, accountID string) (tracke
 func (b *Board) put(account string, i tracker.Item) {
 	before, known := b.items[i.ProjectID][i.ID]
 	i.UpdatedAt = b.now()
-	switch back := !known && len(b.log[i.ID]) > 0; {
-	case back: // it was removed
+	switch {
+	case !known && len(b.log[i.ID]) > 0: // it was removed, and is back
 		i.MovedAt = b.log[i.ID][len(b.log[i.ID])-1].At
 	case !known:
 		i.MovedAt = i.UpdatedAt

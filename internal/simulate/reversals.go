@@ -36,9 +36,9 @@ func (c *checker) merges(n *node, t task.Task) {
 	}
 }
 
-// addRemovals has people take cards off their boards, or put them where the tracker ends work, in some worlds. Most come back.
+// addReversals has people take cards off their boards, or put them where the tracker ends work, in some worlds. Most come back.
 // In others they undo what is done, or begin it again.
-func (w *World) addRemovals(seed uint64) {
+func (w *World) addReversals(seed uint64) {
 	after := seed%16 == 2 || seed%16 == 8
 	if seed%8 != 4 && seed%16 != 13 && !after {
 		return
