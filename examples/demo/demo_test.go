@@ -49,7 +49,7 @@ func judge(t *testing.T, s summary) {
 // played plays the demonstration and returns its summary.
 func played(t *testing.T, args ...string) summary {
 	t.Helper()
-	return playedBy(t, append([]string{os.Args[0], "-exit", "-dir", t.TempDir()}, args...)...)
+	return playedBy(t, append([]string{os.Args[0], "-exit", "-limit", "30m", "-dir", t.TempDir()}, args...)...)
 }
 
 // long skips what make check plays: one whole demo is enough.
@@ -100,7 +100,7 @@ func TestTorture(t *testing.T) {
 	if left == 0 {
 		t.Skip("make torture plays it")
 	}
-	args := []string{"-speed", "8", "-kills", "40", "-lose", "0.3", "-limit", "30m"}
+	args := []string{"-speed", "8", "-kills", "40", "-lose", "0.3"}
 	if os.Getenv("STORE") == "postgres" {
 		args = append(args, "-replicas", "3", "-pauses", "4", "-database-url", pgtest.Start(t, pgtest.Options{Durable: true}).URL("postgres"))
 	}
