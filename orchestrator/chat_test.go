@@ -194,7 +194,8 @@ func TestChatActComesAgain(t *testing.T) {
 		store.Store = r.Store
 		r.Deps = func(d *orchestrator.Deps) { d.Store = store }
 	}, func(k talk) {
-		item := k.Begin("x")
+		item := k.Card(Self, "x")
+		k.Move(Self, item, stage.StatusToAnalyse)
 		k.Settle(10 * time.Second)
 		id, list := k.buttons()
 		act := messenger.Act{ID: "77", By: annInChat, Message: id, Choice: list[0].ID}
@@ -207,9 +208,10 @@ func TestChatActComesAgain(t *testing.T) {
 		require.NotEqual(k, stage.Analysis, at)
 		next := &admin.Chat{Engine: k.Chat.Engine, Listener: k.Rig.Chat, Stop: true} // of another process
 		require.NoError(k, next.Hear(context.Background(), act))
-		require.Equal(k, "APP-1: Approve is taken.", k.told())
+		require.Equal(k, "SLF-1: Approve is taken.", k.told())
 		k.Settle(time.Minute)
 		require.Equal(k, []string{"approved by ann@example.org: acted"}, k.words(item))
+		require.Equal(k, "SLF-1: Stop is taken.", k.do(annInChat, id, list[2].ID, ""), "by a button however old")
 	})
 }
 

@@ -176,22 +176,19 @@ func (c *Chat) hear(ctx context.Context, a messenger.Act) (none messenger.Answer
 	return taken, err
 }
 
-// find is the task that a choice is about, and whether it stands as it did then. Of what is no choice of ours
+// find is the task that a choice is about, and whether it stands as it did then, which is all one to STOP. Of what is no choice of ours
 // the task is zero.
 func (c *Chat) find(ctx context.Context, choice string) (verb string, t task.Task, bound bool, err error) {
-	part := strings.Split(choice, ".")
-	if len(part) != 3 || chatActs()[part[0]].label == "" {
-		return "", t, false, nil
-	}
+	part := append(strings.SplitN(choice, ".", 3), "", "")
 	id, err := strconv.ParseInt(part[1], 10, 64)
-	if err != nil {
+	if err != nil || chatActs()[part[0]].label == "" {
 		return "", t, false, nil
 	}
 	t, err = c.Engine.Store.Task(ctx, id)
 	if errors.Is(err, task.ErrNotFound) {
 		return "", task.Task{}, false, nil
 	}
-	return part[0], t, moment(t) == part[2], err
+	return part[0], t, moment(t) == part[2] || part[0] == task.ActStop, err
 }
 
 // heard reports whether an act was taken before: its answer, or that it was taken, was lost.
