@@ -179,6 +179,9 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 	switch {
 	case found && task.State.Stage == stage.Done && answers && word == stage.StatusToAnalyse: // as on a card without a task
 		b.past, b.task, found = b.task, b.past, false
+		if here, _ := in.Projects.ByTracker(h.ProjectID); here.Repo != task.Repo { // where that has nothing to follow
+			in.project, b.past = here, b.task
+		}
 	case found && task.State.Stage == stage.Done:
 		return in.putBack(ctx, b, b.column()+" moves nothing: the task is done"+way)
 	case b.back && word == stage.StatusInProgress && task.State.Hold == stage.HoldNone:

@@ -247,6 +247,14 @@ func TestFollowUpThatIsRefused(t *testing.T) {
 		tell(r, item, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
 		require.Len(r, tasks(r, item), 2)
+		r.Set(item, stage.StatusApproved)
+		r.Settle(2 * time.Minute)
+		r.Board.Remove(App, item)
+		i.ProjectID = Self
+		r.Board.Put(i)
+		r.Move(Self, item, stage.StatusToAnalyse)
+		r.Settle(time.Minute)
+		require.Equal(r, "acme/self", r.Task(item).Repo, "its board's by now")
 	})
 }
 
