@@ -233,17 +233,12 @@ func reap(pid int, gone func()) int {
 		case err != nil: // no child is left
 			return code
 		case got == pid:
-			code = statusOf(ws)
+			if code = ws.ExitStatus(); ws.Signaled() {
+				code = 128 + int(ws.Signal())
+			}
 			gone()
 		}
 	}
-}
-
-func statusOf(ws syscall.WaitStatus) int {
-	if ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return ws.ExitStatus()
 }
 
 // lookPath finds an executable as a shell would, relative to the directory.

@@ -61,7 +61,10 @@ func (r *Runner) supervise(ctx context.Context, e execution) (ending, error) {
 	if why := stopped.Load(); why != nil {
 		out = *why
 	}
-	out.exit, out.missing = exitOf(e.record)
+	out.exit = -1 // the shim did not live to write it
+	if rec, err := readRecord(e.record); err == nil && rec.Exit != nil {
+		out.exit, out.missing = *rec.Exit, rec.Missing
+	}
 	out = f.end(out)
 	if failed := new(exec.ExitError); err != nil && !errors.As(err, &failed) {
 		return none, err
@@ -113,13 +116,4 @@ func (r *Runner) startShim(e execution) (*exec.Cmd, *os.File, error) {
 		return nil, nil, fmt.Errorf("the shim cannot be started: %w", err)
 	}
 	return cmd, line, nil
-}
-
-// exitOf reads the agent's exit code, -1 when the shim did not live to write it, and why the
-// agent could not be found.
-func exitOf(name string) (code int, missing string) {
-	if rec, err := readRecord(name); err == nil && rec.Exit != nil {
-		return *rec.Exit, rec.Missing
-	}
-	return -1, ""
 }

@@ -21,9 +21,9 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        130_080,
+		"lines outside tests":        130_060,
 		"tokens outside tests":       891_230,
-		"tokens of tests":            781_320,
+		"tokens of tests":            781_240,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,

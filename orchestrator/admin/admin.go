@@ -75,14 +75,8 @@ func operate(ctx context.Context, e *orchestrator.Engine, t task.Task, a task.Ac
 	return record(ctx, e, t, a, task.Commit{Jobs: append(more, e.EventJob(t, ev, fmt.Sprintf("%s/%d", a.Act, t.ID)))})
 }
 
-// Audit writes an operator's act that concerns no task into the journal. Do it
-// before the act.
-func Audit(ctx context.Context, e *orchestrator.Engine, a task.Act) error {
-	return record(ctx, e, task.Task{}, a, task.Commit{})
-}
-
-// AuditTask writes an operator's act on a task into its journal. Do it before the act.
-func AuditTask(ctx context.Context, e *orchestrator.Engine, t task.Task, a task.Act) error {
+// Audit writes an operator's act on a task, or on none (zero), into the journal. Do it before the act.
+func Audit(ctx context.Context, e *orchestrator.Engine, t task.Task, a task.Act) error {
 	return record(ctx, e, t, a, task.Commit{})
 }
 

@@ -30,7 +30,7 @@ func HastenLane(ctx context.Context, e *orchestrator.Engine, lane string, by sta
 	if i < 0 {
 		return 0, ErrNoLane
 	}
-	if err := Audit(ctx, e, task.Act{Act: task.ActHasten, By: by, Lane: lane}); err != nil {
+	if err := Audit(ctx, e, task.Task{}, task.Act{Act: task.ActHasten, By: by, Lane: lane}); err != nil {
 		return 0, err
 	}
 	return hasten(ctx, e, all[i].Pool, 0)
@@ -43,7 +43,7 @@ func HastenTask(ctx context.Context, e *orchestrator.Engine, taskID int64, by st
 	if err != nil {
 		return 0, err
 	}
-	if err := AuditTask(ctx, e, t, task.Act{Act: task.ActHasten, By: by}); err != nil {
+	if err := Audit(ctx, e, t, task.Act{Act: task.ActHasten, By: by}); err != nil {
 		return 0, err
 	}
 	open, err := e.Jobs.Jobs(ctx, queue.Filter{TaskID: taskID, Open: true})
@@ -94,7 +94,7 @@ func Again(ctx context.Context, e *orchestrator.Engine, jobID int64, by stage.Pr
 	if err != nil && !errors.Is(err, task.ErrNotFound) { // an effect may belong to no task
 		return 0, err
 	}
-	if err := AuditTask(ctx, e, t, task.Act{Act: task.ActAgain, By: by, Job: jobID}); err != nil {
+	if err := Audit(ctx, e, t, task.Act{Act: task.ActAgain, By: by, Job: jobID}); err != nil {
 		return 0, err
 	}
 	return e.Jobs.Repeat(ctx, jobID)

@@ -169,7 +169,7 @@ func (s *server) unfreeze(r *http.Request) (any, error) {
 	if _, known := s.Engine.Projects.ByRepo(in.Repo); !known {
 		return nil, &orchestrator.UnregisteredError{Repo: in.Repo}
 	}
-	if err := admin.Audit(r.Context(), s.Engine, task.Act{Act: task.ActUnfreeze, By: by(r), Repo: in.Repo}); err != nil {
+	if err := admin.Audit(r.Context(), s.Engine, task.Task{}, task.Act{Act: task.ActUnfreeze, By: by(r), Repo: in.Repo}); err != nil {
 		return nil, err
 	}
 	was, reason, err := s.Unfreeze(r.Context(), in.Repo)
@@ -187,7 +187,7 @@ func (s *server) resume(r *http.Request) (any, error) {
 		return nil, absent("pauses of agents", "ORCH_AGENT_PAUSE_ENABLED")
 	}
 	agent := r.PathValue("agent")
-	if err := admin.Audit(r.Context(), s.Engine, task.Act{Act: task.ActResume, By: by(r), Use: agent}); err != nil {
+	if err := admin.Audit(r.Context(), s.Engine, task.Task{}, task.Act{Act: task.ActResume, By: by(r), Use: agent}); err != nil {
 		return nil, err
 	}
 	was, err := s.Resume(r.Context(), agent)
@@ -208,7 +208,7 @@ func (s *server) reload(r *http.Request) (any, error) {
 	if s.Reload == nil {
 		return nil, refusal(http.StatusNotFound, "no-reload", "This program reads its project registry at the start alone.")
 	}
-	if err := admin.Audit(r.Context(), s.Engine, task.Act{Act: task.ActReload, By: by(r)}); err != nil {
+	if err := admin.Audit(r.Context(), s.Engine, task.Task{}, task.Act{Act: task.ActReload, By: by(r)}); err != nil {
 		return nil, err
 	}
 	out, err := s.Reload(r.Context())

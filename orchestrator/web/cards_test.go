@@ -38,7 +38,7 @@ func deskWithACard(r *Rig) admin.Desk {
 func (d *door) card(t *testing.T) func(role access.Role, method, path, body string, want int) web.CardDetail {
 	return func(role access.Role, method, path, body string, want int) (c web.CardDetail) {
 		t.Helper()
-		a := d.fetch(method, path, map[string]string{"Authorization": "Bearer " + d.tokens[role]}, body)
+		a := d.do(method, path, map[string]string{"Authorization": "Bearer " + d.tokens[role]}, body)
 		require.Equal(t, want, a.status, "%s %s %s: %s", method, path, body, a.body)
 		if want == http.StatusOK {
 			require.NoError(t, json.Unmarshal([]byte(a.body), &c))
@@ -79,7 +79,7 @@ func TestCardsByTheAPI(t *testing.T) {
 	for body, field := range map[string]string{
 		`{"title": ""}`: "title", `{"board": "app", "title": "x", "begn": true}`: "begn", `{"board": "moon", "title": "x"}`: "board", `{"title": "x", "board": ""}`: "board",
 	} {
-		a := d.fetch("POST", "/cards", map[string]string{"Authorization": "Bearer " + d.tokens[access.Operator]}, body)
+		a := d.do("POST", "/cards", map[string]string{"Authorization": "Bearer " + d.tokens[access.Operator]}, body)
 		require.GreaterOrEqual(t, a.status, 400, body)
 		require.Contains(t, strings.ToLower(a.body), field)
 	}
@@ -90,7 +90,7 @@ func TestCardsByTheAPI(t *testing.T) {
 		ask(access.Operator, "POST", "/cards", `{"board": "app", "title": "Behind"}`, 200)
 	}
 	moveAll := func(role access.Role, body string) (status int, list web.MoveList) {
-		a := d.fetch("POST", "/cards/move", map[string]string{"Authorization": "Bearer " + d.tokens[role]}, body)
+		a := d.do("POST", "/cards/move", map[string]string{"Authorization": "Bearer " + d.tokens[role]}, body)
 		_ = json.Unmarshal([]byte(a.body), &list)
 		return a.status, list
 	}
@@ -116,7 +116,7 @@ func TestCardsByTheAPI(t *testing.T) {
 	ask(access.Operator, "POST", "/cards/APP-3", `{"behind": "APP-2"}`, 400) // which is in another column
 	for side, order := range map[string][]string{"before": {`"APP-3"`, `"APP-4"`}, "behind": {`"APP-4"`, `"APP-3"`}} {
 		ask(access.Operator, "POST", "/cards/APP-3", fmt.Sprintf(`{%q: "app-4"}`, side), 200)
-		a := d.fetch("GET", "/cards?column=backlog", map[string]string{"Authorization": "Bearer " + d.tokens[access.Viewer]}, "")
+		a := d.do("GET", "/cards?column=backlog", map[string]string{"Authorization": "Bearer " + d.tokens[access.Viewer]}, "")
 		require.Less(t, strings.Index(a.body, order[0]), strings.Index(a.body, order[1]), a.body)
 	}
 
@@ -139,13 +139,13 @@ func TestNameBesideAToken(t *testing.T) {
 	d := openDoor(t)
 	said := func(token, typed string) (by stage.Principal, author string) {
 		header := map[string]string{"Authorization": "Bearer " + token, "Cookie": access.NameCookie + "=" + typed}
-		require.Equal(t, http.StatusAccepted, d.fetch("POST", "/tasks/1/notes", header, `{"text": "mind the poles"}`).status)
+		require.Equal(t, http.StatusAccepted, d.do("POST", "/tasks/1/notes", header, `{"text": "mind the poles"}`).status)
 		story, err := d.store.Journal(t.Context(), 1)
 		require.NoError(t, err)
 		a, err := story[len(story)-1].Acted()
 		require.NoError(t, err)
 		var c web.CardDetail
-		made := d.fetch("POST", "/cards", header, fmt.Sprintf(`{"key": "%s/%s", "board": "app", "title": "x"}`, token, typed))
+		made := d.do("POST", "/cards", header, fmt.Sprintf(`{"key": "%s/%s", "board": "app", "title": "x"}`, token, typed))
 		require.NoError(t, json.Unmarshal([]byte(made.body), &c), made.body)
 		return a.By, c.MadeBy
 	}

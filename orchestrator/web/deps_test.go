@@ -18,7 +18,7 @@ func TestDeps(t *testing.T) {
 	t.Parallel()
 	off := setup(t, nil)
 	off.begin()
-	require.Contains(t, off.do(http.MethodGet, "/tasks/1/deps", nil, nil).body, "ORCH_TASK_DEPS_ENABLED")
+	require.Contains(t, off.do(http.MethodGet, "/tasks/1/deps", nil, "").body, "ORCH_TASK_DEPS_ENABLED")
 	var d *deps.Deps
 	k := setup(t, func(o *web.Options) {
 		store, ok := o.Engine.Store.(*brokenStore)
@@ -52,7 +52,7 @@ func TestDeps(t *testing.T) {
 		{http.MethodGet, "/tasks/9/deps", "", nil, 404},
 		{http.MethodPut, "/tasks/1/deps", "", operator, 405},
 	} {
-		a := k.do(c.method, c.path, c.with, []byte(c.body))
+		a := k.do(c.method, c.path, c.with, c.body)
 		require.Equal(k, c.want, a.status, "%s %s %s: %s", c.method, c.path, c.body, a.body)
 	}
 	list := func(a answer) (out web.DependencyList) {
@@ -61,12 +61,12 @@ func TestDeps(t *testing.T) {
 		require.NoError(k, json.Unmarshal([]byte(a.body), &out))
 		return out
 	}
-	got := list(k.do(http.MethodGet, "/tasks/1/deps", nil, nil)).Dependencies
+	got := list(k.do(http.MethodGet, "/tasks/1/deps", nil, "")).Dependencies
 	require.Len(k, got, 1)
 	require.Equal(k, []any{int64(2), "db"}, []any{got[0].On, got[0].Source})
 	require.NoError(k, k.store.SetDependencies(k.Context(), 2, deps.SourceTracker, []int64{3}))
-	require.Equal(k, http.StatusConflict, k.do(http.MethodDelete, "/tasks/2/deps", operator, []byte(`{"on":3}`)).status, "it is the tracker's")
-	require.Empty(k, list(k.do(http.MethodDelete, "/tasks/1/deps", operator, []byte(`{"on":2}`))).Dependencies)
+	require.Equal(k, http.StatusConflict, k.do(http.MethodDelete, "/tasks/2/deps", operator, `{"on":3}`).status, "it is the tracker's")
+	require.Empty(k, list(k.do(http.MethodDelete, "/tasks/1/deps", operator, `{"on":2}`)).Dependencies)
 }
 
 // A cancelled task is found by its former names in a query with cancelled=true.
@@ -80,8 +80,8 @@ func TestTasksByTheirOldNames(t *testing.T) {
 	require.NoError(k, k.store.Commit(k.Context(), task.Commit{Task: &row}))
 	for query, want := range map[string]int{"work_item=APP-1": 0, "work_item=APP-1&cancelled=true": 1, "issue=i&cancelled=true": 1, "cancelled=true": 1} {
 		var out web.TaskList
-		require.NoError(k, json.Unmarshal([]byte(k.do(http.MethodGet, "/tasks?"+query, nil, nil).body), &out))
+		require.NoError(k, json.Unmarshal([]byte(k.do(http.MethodGet, "/tasks?"+query, nil, "").body), &out))
 		require.Len(k, out.Tasks, want, query)
 	}
-	require.Equal(k, http.StatusBadRequest, k.do(http.MethodGet, "/tasks?cancelled=x", nil, nil).status)
+	require.Equal(k, http.StatusBadRequest, k.do(http.MethodGet, "/tasks?cancelled=x", nil, "").status)
 }

@@ -131,12 +131,12 @@ func TestSecretsOfProjects(t *testing.T) {
 		body := fmt.Appendf(nil, ciOf, strings.Repeat(fmt.Sprint(i), 40), "acme/app")
 		a := k.do(http.MethodPost, "/webhooks/githost", map[string]string{
 			"Content-Type": "application/json", "X-GitHub-Delivery": c.secret, "X-GitHub-Event": "status", "X-Hub-Signature-256": "sha256=" + sign(c.secret, body),
-		}, body)
+		}, string(body))
 		require.Equal(t, c.want, a.status, c.secret)
 		body = planetest.Encode(issue("state", map[string]any{"id": itemID(fmt.Sprint(i)), "project": projectID}))
 		a = k.do(http.MethodPost, "/webhooks/tracker", map[string]string{
 			"Content-Type": "application/json", "X-Plane-Delivery": c.secret, "X-Plane-Event": "issue", "X-Plane-Signature": sign(c.secret, body),
-		}, body)
+		}, string(body))
 		require.Equal(t, c.want, a.status, c.secret)
 	}
 	require.Len(t, k.jobs(), 4)
@@ -166,7 +166,7 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 	var log lines
 	k := setup(t, func(o *web.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	for range 50 {
-		require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/webhooks/githost", map[string]string{"Content-Type": "application/json"}, []byte("{}")).status)
+		require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/webhooks/githost", map[string]string{"Content-Type": "application/json"}, "{}").status)
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "webhooks were refused"), log.String())
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"path/filepath"
@@ -131,22 +130,6 @@ func (p place) address(r access.Route, prefix string) (path string, body string)
 	return path + "?" + form, form
 }
 
-// fetch is do, without following where an answer leads.
-func (d *door) fetch(method, path string, header map[string]string, body string) answer {
-	d.Helper()
-	req, err := http.NewRequestWithContext(d.Context(), method, d.url+path, strings.NewReader(body))
-	require.NoError(d, err)
-	for name, value := range header {
-		req.Header.Set(name, value)
-	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	require.NoError(d, err)
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	require.NoError(d, err)
-	return answer{resp.StatusCode, resp.Header, string(text)}
-}
-
 // ask sends a request for a route as somebody.
 func (d *door) ask(r access.Route, prefix string, in place, token string) answer {
 	d.Helper()
@@ -160,7 +143,7 @@ func (d *door) ask(r access.Route, prefix string, in place, token string) answer
 	}
 	method := r.Method
 	method = cmp.Or(method, http.MethodGet)
-	return d.fetch(method, path, header, body)
+	return d.do(method, path, header, body)
 }
 
 // Every route, as everybody and with each role, in the repository of the role and in another one.
@@ -207,7 +190,7 @@ func TestColumnsNeedRoles(t *testing.T) {
 	} {
 		for _, role := range access.Roles()[1:] {
 			header := map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Authorization": "Bearer " + d.tokens[role]}
-			a := d.fetch(http.MethodPost, "/dashboard/board/cards/"+d.mine.card+"/move", header, "column="+string(column))
+			a := d.do(http.MethodPost, "/dashboard/board/cards/"+d.mine.card+"/move", header, "column="+string(column))
 			require.Equal(t, role.Includes(least), a.status != http.StatusForbidden, "%s by %s: %d", column, role, a.status)
 		}
 	}

@@ -140,7 +140,7 @@ func TestFormOfTheHost(t *testing.T) {
 	post := func(body []byte, signed []byte) int {
 		return k.do(http.MethodPost, "/webhooks/githost", map[string]string{
 			"Content-Type": "application/x-www-form-urlencoded", "X-GitHub-Event": "status", "X-GitHub-Delivery": string(body[:7]), "X-Hub-Signature-256": "sha256=" + sign(githubSecret, signed),
-		}, body).status
+		}, string(body)).status
 	}
 	form := []byte(url.Values{"payload": {payload}}.Encode())
 	require.Equal(t, http.StatusUnauthorized, post(form, []byte(payload)))

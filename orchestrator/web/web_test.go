@@ -125,14 +125,15 @@ type answer struct {
 	body   string
 }
 
-func (k *kit) do(method, path string, header map[string]string, body []byte) answer {
+// do sends a request, without following where its answer leads.
+func (k *kit) do(method, path string, header map[string]string, body string) answer {
 	k.Helper()
-	req, err := http.NewRequestWithContext(k.Context(), method, k.url+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(k.Context(), method, k.url+path, strings.NewReader(body))
 	require.NoError(k, err)
 	for name, value := range header {
 		req.Header.Set(name, value)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := http.DefaultTransport.RoundTrip(req)
 	require.NoError(k, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
@@ -149,14 +150,14 @@ func (k *kit) plane(id string, payload any) answer {
 	}
 	return k.do(http.MethodPost, "/webhooks/tracker", map[string]string{
 		"Content-Type": "application/json", "X-Plane-Delivery": id, "X-Plane-Event": "issue", "X-Plane-Signature": sign(planeSecret, body),
-	}, body)
+	}, string(body))
 }
 
 func (k *kit) github(id, event string, body []byte) answer {
 	k.Helper()
 	return k.do(http.MethodPost, "/webhooks/githost", map[string]string{
 		"Content-Type": "application/json; charset=utf-8", "X-GitHub-Delivery": id, "X-GitHub-Event": event, "X-Hub-Signature-256": "sha256=" + sign(githubSecret, body),
-	}, body)
+	}, string(body))
 }
 
 func issue(field string, data map[string]any) map[string]any {
@@ -262,14 +263,14 @@ func TestBadInput(t *testing.T) {
 		cases[name] = c
 	}
 	for name, c := range cases {
-		a := k.do(http.MethodPost, "/webhooks/tracker", c.header, c.body)
+		a := k.do(http.MethodPost, "/webhooks/tracker", c.header, string(c.body))
 		require.Equal(t, c.want, a.status, name)
 		require.Equal(t, "application/problem+json", a.header.Get("Content-Type"), name)
 		require.NotContains(t, a.body, "state=done", "what was sent is not repeated")
 	}
 	body := []byte(`{"state":"success"}`)
 	require.Equal(t, http.StatusBadRequest, k.github("d", "status", body).status)
-	a := k.do(http.MethodPost, "/webhooks/githost", map[string]string{"Content-Type": "application/json", "X-GitHub-Event": "ping", "X-Hub-Signature": "sha1=abc"}, body)
+	a := k.do(http.MethodPost, "/webhooks/githost", map[string]string{"Content-Type": "application/json", "X-GitHub-Event": "ping", "X-Hub-Signature": "sha1=abc"}, string(body))
 	require.Equal(t, http.StatusUnauthorized, a.status, "SHA-1 does not count")
 	require.Empty(t, k.jobs())
 }
@@ -285,7 +286,7 @@ func TestHostileTexts(t *testing.T) {
 		require.Equal(t, http.StatusAccepted, k.plane(fmt.Sprint(n), issue("state", body)).status, "%.30q", text)
 		body["id"] = text
 		require.Equal(t, http.StatusBadRequest, k.plane("id "+fmt.Sprint(n), issue("state", body)).status, "%.30q", text)
-		require.Equal(t, http.StatusOK, k.do(http.MethodGet, "/queue", nil, nil).status)
+		require.Equal(t, http.StatusOK, k.do(http.MethodGet, "/queue", nil, "").status)
 	}
 	require.Len(t, k.jobs(), 9)
 }
@@ -318,7 +319,7 @@ func TestPaths(t *testing.T) {
 		"POST /effects/hasten": 401, "POST /admin/reload": 401, "GET /admin/reload": 405, "POST /effects/1/again": 401, "GET /effects": 404,
 	} {
 		method, p, _ := strings.Cut(path, " ")
-		a := k.do(method, p, nil, nil)
+		a := k.do(method, p, nil, "")
 		require.Equal(t, want, a.status, path)
 		require.Equal(t, "nosniff", a.header.Get("X-Content-Type-Options"), path)
 		if want >= 400 {
@@ -328,26 +329,26 @@ func TestPaths(t *testing.T) {
 			require.NotEmpty(t, problem.Detail)
 		}
 	}
-	require.Equal(t, "POST", k.do(http.MethodGet, "/webhooks/tracker", nil, nil).header.Get("Allow"))
+	require.Equal(t, "POST", k.do(http.MethodGet, "/webhooks/tracker", nil, "").header.Get("Allow"))
 }
 
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
 	row := k.begin()
-	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/retry", operator, nil).status)
+	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/retry", operator, "").status)
 	require.Len(t, k.jobs(), 1)
-	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/retry", operator, nil).status, "asked twice, done once")
+	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/retry", operator, "").status, "asked twice, done once")
 	require.Len(t, k.jobs(), 1)
-	require.Equal(t, http.StatusNotFound, k.do(http.MethodPost, "/tasks/2/retry", operator, nil).status)
-	a := k.do(http.MethodPost, "/tasks/1/stop", operator, nil)
+	require.Equal(t, http.StatusNotFound, k.do(http.MethodPost, "/tasks/2/retry", operator, "").status)
+	a := k.do(http.MethodPost, "/tasks/1/stop", operator, "")
 	require.Equal(t, http.StatusNotFound, a.status)
 	require.Contains(t, a.body, "ORCH_STOP_STATUS_ENABLED")
-	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer wrong"}, nil).status)
-	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": adminToken}, nil).status)
-	require.Equal(t, http.StatusForbidden, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer " + adminToken, "Sec-Fetch-Site": "cross-site"}, nil).status)
+	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer wrong"}, "").status)
+	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": adminToken}, "").status)
+	require.Equal(t, http.StatusForbidden, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer " + adminToken, "Sec-Fetch-Site": "cross-site"}, "").status)
 
-	a = k.do(http.MethodGet, "/tasks/1", nil, nil)
+	a = k.do(http.MethodGet, "/tasks/1", nil, "")
 	require.Equal(t, http.StatusOK, a.status)
 	var d web.TaskDetail
 	require.NoError(t, json.Unmarshal([]byte(a.body), &d))
@@ -360,14 +361,14 @@ func TestOperator(t *testing.T) {
 		run := task.AgentRun{TaskID: 1, JobID: int64(i), Attempt: 1, Usage: usage, Measured: &work.Measured{Told: told, Estimated: i == 0}}
 		require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row, Runs: []task.AgentRun{run}}))
 	}
-	require.NoError(t, json.Unmarshal([]byte(k.do(http.MethodGet, "/tasks/1", nil, nil).body), &d))
+	require.NoError(t, json.Unmarshal([]byte(k.do(http.MethodGet, "/tasks/1", nil, "").body), &d))
 	require.True(t, d.Runs[0].Measured && d.Runs[0].Estimated)
 	require.InDelta(t, 0.4, d.Runs[0].Told.CostUSD, 1e-9, "it differs")
 	require.Nil(t, d.Runs[1].Told)
 	require.InDelta(t, 0.9, d.Totals.CostUSD, 1e-9)
 
 	locked := setup(t, func(o *web.Options) { o.Access = access.New(access.Options{PublicRead: true}) })
-	a = locked.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer "}, nil)
+	a = locked.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer "}, "")
 	require.Equal(t, http.StatusUnauthorized, a.status)
 	require.Contains(t, a.body, "signalbox token add")
 }
@@ -378,9 +379,9 @@ func TestReady(t *testing.T) {
 	k := setup(t, func(o *web.Options) {
 		o.Checks = []web.Check{{Name: "a", Ping: sick, Warning: true}, {Name: "b", Ping: func(context.Context) error { return nil }}}
 	})
-	a := k.do(http.MethodGet, "/readyz", nil, nil)
+	a := k.do(http.MethodGet, "/readyz", nil, "")
 	require.Equal(t, http.StatusOK, a.status)
 	require.Contains(t, a.body, "warning: sick")
 	k = setup(t, func(o *web.Options) { o.Checks = []web.Check{{Name: "a", Ping: sick}} })
-	require.Equal(t, http.StatusServiceUnavailable, k.do(http.MethodGet, "/readyz", nil, nil).status)
+	require.Equal(t, http.StatusServiceUnavailable, k.do(http.MethodGet, "/readyz", nil, "").status)
 }

@@ -56,7 +56,7 @@ func (d *Deps) change(ctx context.Context, e *orchestrator.Engine, taskID, on in
 		why := fmt.Sprintf("Task %d waits for task %d because of a relation of its card: remove it at the tracker.", taskID, on)
 		return &admin.RefusedError{Why: why}
 	}
-	if err := admin.AuditTask(ctx, e, t, act); err != nil {
+	if err := admin.Audit(ctx, e, t, act); err != nil {
 		return err
 	}
 	write := d.opt.Store.Depend

@@ -92,7 +92,7 @@ func (s *server) doResume(r *http.Request) (string, error) {
 	if s.Resume == nil {
 		return "", notFound("This program runs without pauses of agents (ORCH_AGENT_PAUSE_ENABLED).")
 	}
-	if err := admin.Audit(r.Context(), s.Engine, task.Act{Act: task.ActResume, By: byPage(r), Use: agent}); err != nil {
+	if err := admin.Audit(r.Context(), s.Engine, task.Task{}, task.Act{Act: task.ActResume, By: byPage(r), Use: agent}); err != nil {
 		return "", err
 	}
 	was, err := s.Resume(r.Context(), agent)
@@ -166,7 +166,7 @@ func (s *server) doUnfreeze(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := admin.Audit(r.Context(), s.Engine, task.Act{Act: task.ActUnfreeze, By: byPage(r), Repo: repo}); err != nil {
+	if err := admin.Audit(r.Context(), s.Engine, task.Task{}, task.Act{Act: task.ActUnfreeze, By: byPage(r), Repo: repo}); err != nil {
 		return "", err
 	}
 	was, _, err := s.Unfreeze(r.Context(), repo)

@@ -80,7 +80,7 @@ func TestSleepersSlowNobody(t *testing.T) {
 			require.Equal(w, http.StatusOK, status)
 			_, err := io.Copy(io.Discard, body)
 			require.NoError(w, err)
-			require.NoError(w, admin.Audit(context.Background(), w.Engine, task.Act{Act: "test", By: stage.Principal{ID: "test"}}))
+			require.NoError(w, admin.Audit(context.Background(), w.Engine, task.Task{}, task.Act{Act: "test", By: stage.Principal{ID: "test"}}))
 		}
 		require.Zero(w, time.Since(begin), "by the clock of the test, waiting for nothing takes no time")
 
@@ -134,7 +134,7 @@ func TestChanges(t *testing.T) {
 		quiet(time.Hour)
 		for _, change := range []func() error{
 			func() error {
-				return admin.Audit(context.Background(), w.Engine, task.Act{Act: "test", By: stage.Principal{ID: evil}})
+				return admin.Audit(context.Background(), w.Engine, task.Task{}, task.Act{Act: "test", By: stage.Principal{ID: evil}})
 			},
 			func() error {
 				_, err := w.Store.Put(context.Background(), queue.Job{Pool: "test", Kind: "test"})
