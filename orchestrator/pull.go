@@ -80,26 +80,30 @@ func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, 
 		}
 		row := pr.Row(p.Main)
 		ready := row.Next[at] != githost.ForPerson || t.State.Leased // nobody waits for a person with the lease: the merge is refused
-		switch hold := (queue.Hold{Subject: CardSubject(t.ID), Name: pullPrefix + row.State, Reason: row.Why(pr, p.Main)}); {
-		case ready && len(known) == 0, row.State == githost.PullRetargeted && pr.Number != t.State.PR: // another of the same branch
+		ready = ready || row.State == githost.PullRetargeted && pr.Number != t.State.PR // another of the same branch
+		hold := queue.Hold{Subject: CardSubject(t.ID), Name: pullPrefix + row.State, Reason: row.Why(pr, p.Main)}
+		same := slices.ContainsFunc(known, func(h queue.Hold) bool { return h.Name == hold.Name && h.Reason == hold.Reason })
+		if row.State == githost.PullClosed && !same && !ready {
+			var at []string // its head does not follow what is pushed when it is closed, and a push is recorded after it is made
+			for _, sha := range []string{pr.HeadSHA, t.State.Pushed, t.State.Head} {
+				if err == nil && !slices.Contains(at, t.Branch) {
+					at, err = e.Host.BranchesAt(ctx, p.Repo, sha)
+				}
+			}
+			if err != nil {
+				return "", err
+			}
+			ready = !slices.Contains(at, t.Branch) // the host has closed it with its branch, which is missed where it is needed
+		}
+		switch {
+		case ready && len(known) == 0:
 			return "", nil
 		case ready:
 			e.Log.Info("the pull request of a task is ready", "task", t.ID, "repo", t.Repo, "pull_request", pr.Number)
 			return "", e.Store.Commit(ctx, task.Commit{Free: known})
-		case slices.ContainsFunc(known, func(h queue.Hold) bool { return h.Name == hold.Name && h.Reason == hold.Reason }):
+		case same:
 			return hold.Reason, nil
 		default:
-			if row.State == githost.PullClosed {
-				var at []string // its head does not follow what is pushed when it is closed, and a push is recorded after it is made
-				for _, sha := range []string{pr.HeadSHA, t.State.Pushed, t.State.Head} {
-					if err == nil && !slices.Contains(at, t.Branch) {
-						at, err = e.Host.BranchesAt(ctx, p.Repo, sha)
-					}
-				}
-				if err != nil || !slices.Contains(at, t.Branch) {
-					return "", err // the host has closed it with its branch, which is missed where it is needed
-				}
-			}
 			known = slices.DeleteFunc(known, func(h queue.Hold) bool { return h.Name == hold.Name })
 			if err = holdFor(ctx, e, t, p, hold, e.Now(), by, known...); !errors.Is(err, task.ErrConflict) {
 				return hold.Reason, err

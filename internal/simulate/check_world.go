@@ -363,12 +363,15 @@ func (c *checker) inTurn(l lease.Lease) {
 		return
 	}
 	t := all[i]
+	held, _ := c.s.store.Holds(c.s.ctx)
 	for _, o := range all {
 		s := o.State
+		waits := slices.ContainsFunc(held, func(h queue.Hold) bool { return h.Subject == orchestrator.CardSubject(o.ID) })
 		if t.State.Lane == orchestrator.UndoLane {
 			break // it goes before all others
 		}
-		if o.ID == t.ID || o.Repo != t.Repo || s.Stage != stage.DeployStaging || s.Phase != stage.PhaseCatchUp || s.Hold != stage.HoldNone {
+		if o.ID == t.ID || o.Repo != t.Repo || s.Stage != stage.DeployStaging || s.Phase != stage.PhaseCatchUp ||
+			s.Hold != stage.HoldNone || waits {
 			continue
 		}
 		first := c.lined[o.ID] < c.lined[t.ID] && cmp.Or(s.LinedUp.Compare(t.State.LinedUp), cmp.Compare(o.ID, t.ID)) < 0

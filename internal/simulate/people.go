@@ -248,9 +248,9 @@ func (p *people) act(i int, a Act) {
 	case DoRename:
 		p.rename(s.world.Cards[i].Project, a.To)
 	case DoMerge:
-		if live {
-			p.merge(t)
-		}
+		p.merge(t)
+	case DoClose, DoDraft, DoApprove:
+		p.pull(t, a.Do, a.Lost)
 	case DoPush:
 		if live && s.places[0].Remote(t.Repo, t.Branch) != "" {
 			p.push(i, t, a)

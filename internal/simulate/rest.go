@@ -9,7 +9,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
-	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -226,11 +225,17 @@ func (s *sim) lift(i int, t task.Task, item tracker.Item, x explain.Explanation)
 	}
 	for _, b := range x.Blockers {
 		if strings.HasPrefix(b.Do, "Run signalbox unpause") {
-			s.unpause(t.Repo)
+			for card := range s.world.Cards {
+				s.people.pause(card, DoUnpause)
+			}
 			continue
 		}
 		if strings.HasPrefix(b.Do, "Run signalbox unfreeze ") {
 			s.unfreeze(t.Repo)
+			continue
+		}
+		if do := map[string]string{"Reopen it": DoClose, "Mark it r": DoDraft}[b.Do[:min(len(b.Do), 9)]]; do != "" {
+			s.people.pull(t, do, false)
 			continue
 		}
 		if strings.HasPrefix(b.Why, "a dependency cycle") { // a person takes the relations of the card away
@@ -275,18 +280,6 @@ func setBack(why, branch string) (sha string, told bool) {
 	_, rest, told := strings.Cut(why, "git push --force-with-lease origin ")
 	sha, _, _ = strings.Cut(rest, ":refs/heads/"+branch)
 	return sha, told
-}
-
-// unpause is an operator who lets agents start again.
-func (s *sim) unpause(repo string) {
-	_ = s.inside(func(ctx context.Context, e *orchestrator.Engine) error {
-		for _, one := range []string{"", repo} {
-			if _, err := admin.Unpause(ctx, e, one, admin.OperatorBy(stage.ViaAPI)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // unfreeze is an operator who lets a repository go on.

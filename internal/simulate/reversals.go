@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -37,20 +38,24 @@ func (c *checker) merges(n *node, t task.Task) {
 }
 
 // addReversals has people take cards off their boards, or put them where the tracker ends work, in some worlds. Most come back.
-// In others they undo what is done, or begin it again.
+// In others they undo what is done, or begin it again, or act at the git host.
 func (w *World) addReversals(seed uint64) {
 	after := seed%16 == 2 || seed%16 == 8
-	if seed%8 != 4 && seed%16 != 13 && !after {
+	pulls := seed%16 == 0 || seed%16 == 9
+	if seed%8 != 4 && seed%16 != 13 && !pulls && !after {
 		return
 	}
 	if after {
 		w.Features = append(w.Features, "after_done")
 		w.Length += 20 * time.Minute
 	}
-	r := rand.New(rand.NewPCG(seed, 0x9e40))
+	most, r := 3, rand.New(rand.NewPCG(seed, 0x9e40))
+	if pulls {
+		most = 9 // many meet no pull request
+	}
 	for i := range w.Cards {
 		c := &w.Cards[i]
-		for range r.IntN(3) {
+		for range r.IntN(most) {
 			at := c.At + time.Duration(r.Int64N(int64(w.Length)))
 			a, back := Act{At: at, Do: DoRemove, Lost: r.IntN(2) == 0}, Act{At: at + time.Duration(1+r.IntN(600))*time.Second, Do: DoRemove}
 			if back.Lost = r.IntN(3) == 0; r.IntN(3) == 0 {
@@ -59,10 +64,44 @@ func (w *World) addReversals(seed uint64) {
 			if after {
 				a.Do, back.Do, back.To = DoUndo, DoMove, stage.StatusToAnalyse
 			}
+			if pulls {
+				a.Do = []string{DoClose, DoDraft, DoApprove}[r.IntN(3)]
+				back.Do = a.Do
+			}
 			if c.Acts = append(c.Acts, a); r.IntN(4) > 0 {
 				c.Acts = append(c.Acts, back)
 			}
 		}
+	}
+}
+
+// pull is a person at the git host who closes the pull request of a task or makes it a draft, takes that back, or approves it.
+func (p *people) pull(t task.Task, do string, lost bool) {
+	s := p.s
+	pr, err := s.host.PullRequest(s.ctx, t.Repo, t.Branch)
+	if err != nil || pr.Merged {
+		return
+	}
+	h := githost.Hook{
+		Kind: githost.HookPullRequest, Action: "edited", Repo: t.Repo, Branch: t.Branch, SHA: pr.HeadSHA, Number: pr.Number, Sender: person,
+	}
+	switch do {
+	case DoClose:
+		pr.Open = s.calm || !pr.Open
+	case DoDraft:
+		pr.Draft = !s.calm && !pr.Draft
+	case DoApprove:
+		h.Kind, h.State = githost.HookReview, string(githost.ReviewApproved)
+		s.host.AddReview(t.Repo, t.Branch, githost.Review{
+			Author: person, State: githost.ReviewApproved, SHA: pr.HeadSHA, At: s.v.Now(), Permission: githost.PermissionWrite,
+		})
+		said := p.words[t.TrackerIssueID]
+		p.words[t.TrackerIssueID] = append(said, word{s.v.Now(), stage.StatusApproved, said[len(said)-1].seq})
+	}
+	s.host.ChangePull(t.Repo, t.Branch, func(now *githost.PullRequest) { *now = pr })
+	s.trace.line(s.since(), "person", do, t.Branch)
+	if !lost {
+		s.senders.send(sourceHost, letter{Host: h})
 	}
 }
 

@@ -93,7 +93,7 @@ func newSim(w World, keep bool) *sim {
 	first := memwork.New(s.agents.script)
 	first.Now = s.v.Now
 	first.OnPush = func(repo, branch, sha string) {
-		if s.senders.pushed(repo, branch, sha); w.pushes() { // then the service hears of its own as well
+		if s.senders.pushed(repo, branch, sha); w.does(DoPush) { // then the service hears of its own as well
 			s.senders.told(repo, branch, sha, ours)
 		}
 	}
@@ -128,6 +128,9 @@ func (s *sim) addProject(i int, p Project) {
 		Monitor: []string{"https://" + p.Name + ".example.org/health"},
 		Lanes:   lanes,
 	})
+	if s.world.does(DoApprove) {
+		s.list[i].People.AtHost = []string{person}
+	}
 }
 
 // clock is the clock of the replica whose call is being made: a store takes the time

@@ -86,9 +86,12 @@ const (
 	DoRetry   = "retry" // on the dashboard
 	DoPause   = "pause" // no agent starts: in the card's repository, or anywhere for every other card
 	DoUnpause = "unpause"
-	DoRename  = "rename" // the column of the card's board, or its own name again
-	DoUndo    = "undo"   // what has landed
-	DoRemove  = "remove" // the card, from its board, or back to it
+	DoRename  = "rename"  // the column of the card's board, or its own name again
+	DoUndo    = "undo"    // what has landed
+	DoRemove  = "remove"  // the card, from its board, or back to it
+	DoClose   = "close"   // the pull request, or open it again
+	DoDraft   = "draft"   // make one of the pull request, or no more
+	DoApprove = "approve" // the pull request, at the host
 )
 
 // Spell is a time in which a neighbour is sick.
@@ -334,10 +337,10 @@ func (w *World) addMisses(seed uint64) {
 	}
 }
 
-// pushes reports whether people push to branches of tasks.
-func (w World) pushes() bool {
+// does reports whether people do something.
+func (w World) does(what string) bool {
 	return slices.ContainsFunc(w.Cards, func(c Card) bool {
-		return slices.ContainsFunc(c.Acts, func(a Act) bool { return a.Do == DoPush })
+		return slices.ContainsFunc(c.Acts, func(a Act) bool { return a.Do == what })
 	})
 }
 
