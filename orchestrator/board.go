@@ -70,6 +70,7 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 	if err != nil {
 		return retryOutcome(err), nil
 	}
+	live := found && !task.State.Stage.Terminal()
 	writes, _, err := StatusWrites(ctx, in.Jobs, in.project.Board, h.ItemID, task.ID)
 	if err != nil {
 		return retryOutcome(err), nil
@@ -87,13 +88,13 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 	}
 	item, err := in.readItem(ctx, h, newest(task, past), writes)
 	removed := h.Kind == tracker.HookItemRemoved
-	if !found || task.State.Stage.Terminal() { // a card whose task lives was not refused
+	if !live { // a card whose task lives was not refused
 		if ended := EndRefusal(ctx, in.Engine, h.ItemID, item, err); ended != nil {
 			return retryOutcome(ended), nil
 		}
 	}
 	switch told := removed && !h.Unsigned; {
-	case (errors.Is(err, tracker.ErrNotFound) || err != nil && told) && found && !task.State.Stage.Terminal():
+	case (errors.Is(err, tracker.ErrNotFound) || err != nil && told) && live:
 		if _, err := lookAtCard(ctx, in.Engine, task, told); err != nil && !errors.Is(err, tracker.ErrNotFound) {
 			return retryOutcome(err), nil
 		}
@@ -115,12 +116,12 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 		}
 		in.project = own
 	}
-	stops := found && !task.State.Stage.Terminal() && IsAway(item)
+	stops := live && IsAway(item)
 	if stops {
 		item = AsRead(in.project, item)
 	}
 	b := board{item: item, task: task, past: past, writes: writes, hook: h, received: in.claim.Job.CreatedAt}
-	if found && !task.State.Stage.Terminal() {
+	if live {
 		if b.back, err = isBack(ctx, in.Engine, task, item); err != nil {
 			return retryOutcome(err), nil
 		}

@@ -135,12 +135,13 @@ func (c *Chat) hear(ctx context.Context, a messenger.Act) (none messenger.Answer
 		return messenger.Answer{Text: "There is no such task any more."}, nil
 	}
 	p, _ := c.Engine.Projects.ByRepo(t.Repo)
-	name := p.People.Accounts[c.Listener.Accounts()+":"+a.By.ID]
+	subject := c.Listener.Accounts() + ":" + a.By.ID
+	name := p.People.Accounts[subject]
 	if name == "" {
 		return messenger.Answer{Text: c.refuse(a.By)}, nil
 	}
 	by := stage.Principal{
-		Kind: stage.KindOperator, ID: name, Subject: c.Listener.Accounts() + ":" + a.By.ID,
+		Kind: stage.KindOperator, ID: name, Subject: subject,
 		Via: stage.ViaChat, Proof: stage.ProofChat, Request: a.ID,
 	}
 	item, act := task.OriginalKey(t.WorkItemID), chatActs()[verb]

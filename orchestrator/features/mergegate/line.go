@@ -38,31 +38,33 @@ func (g *Gate) readLine(ctx context.Context, repo string) (line, error) {
 	if live {
 		l.holder = held.Holder
 	}
+	var back int64 // a task whose lease has ended while the service was down: it comes back for it
 	for t, err := range task.Each(ctx, g.opt.Store, task.Filter{Repo: repo, Live: true, Stage: stage.DeployStaging}) {
 		if err != nil {
 			return l, err
 		}
 		who := holder(t.WorkItemID, t.ID)
 		if l.holder == "" && working(t.State) && t.State.Phase == stage.PhaseRetest {
-			l.holder = who // its lease has ended while the service was down: it comes back for it
+			l.holder, back = who, t.ID
 		}
 		if inLine(t.State) && who != l.holder {
 			l.waiting = append(l.waiting, t)
 		}
 	}
 	if len(l.waiting) > 0 {
-		err = g.leaveHeld(ctx, &l)
+		err = g.leaveHeld(ctx, &l, back)
 	}
 	slices.SortStableFunc(l.waiting, first)
 	return l, err
 }
 
-// leaveHeld takes tasks out of a line whose pull requests wait for people: others go before them.
-func (g *Gate) leaveHeld(ctx context.Context, l *line) error {
+// leaveHeld takes tasks out of a line whose cards or pull requests wait for people: others go before them.
+func (g *Gate) leaveHeld(ctx context.Context, l *line, back int64) error {
 	held, err := g.opt.Store.Holds(ctx)
 	for _, h := range held {
-		if orchestrator.IsForPull(h) {
-			l.waiting = slices.DeleteFunc(l.waiting, func(t task.Task) bool { return h.Subject == orchestrator.CardSubject(t.ID) })
+		l.waiting = slices.DeleteFunc(l.waiting, func(t task.Task) bool { return h.Subject == orchestrator.CardSubject(t.ID) })
+		if h.Subject == orchestrator.CardSubject(back) {
+			l.holder = ""
 		}
 	}
 	return err
@@ -94,27 +96,11 @@ func (l line) place(id int64) string {
 	}
 	for _, t := range l.waiting {
 		if t.ID == id && len(before) > 0 {
-			return fmt.Sprintf("%s in line to merge in %s, behind %s", ordinal(len(before)+1), l.repo, before[len(before)-1])
+			return fmt.Sprintf("number %d in line to merge in %s, behind %s", len(before)+1, l.repo, before[len(before)-1])
 		}
 		before = append(before, t.WorkItemID)
 	}
 	return ""
-}
-
-// ordinal is 2nd, 3rd, 4th …
-func ordinal(n int) string {
-	end := "th"
-	if n%100 < 11 || n%100 > 13 {
-		switch n % 10 {
-		case 1:
-			end = "st"
-		case 2:
-			end = "nd"
-		case 3:
-			end = "rd"
-		}
-	}
-	return fmt.Sprintf("%d%s", n, end)
 }
 
 func turn(id int64) queue.Hold {

@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // lineRig is a gate whose re-tests end when pass says so, with live messages.
@@ -64,9 +65,9 @@ func TestMergeLine(t *testing.T) {
 		v, err := explain.ReadQueue(context.Background(), l.Engine)
 		require.NoError(l, err)
 		for item, want := range map[string]string{
-			two:   "2nd in line to merge in acme/app, behind " + l.Task(one).WorkItemID,
-			three: "3rd in line to merge in acme/app, behind " + l.Task(two).WorkItemID,
-			four:  "4th in line to merge in acme/app, behind " + l.Task(three).WorkItemID,
+			two:   "number 2 in line to merge in acme/app, behind " + l.Task(one).WorkItemID,
+			three: "number 3 in line to merge in acme/app, behind " + l.Task(two).WorkItemID,
+			four:  "number 4 in line to merge in acme/app, behind " + l.Task(three).WorkItemID,
 		} {
 			x := l.Explain(item)
 			require.Equal(l, "The merge gate: "+want+".", x.Summary)
@@ -77,7 +78,7 @@ func TestMergeLine(t *testing.T) {
 
 		l.Set(three, stage.StatusStop)
 		l.Settle(10 * time.Second)
-		require.Contains(l, l.summary(four), "3rd in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
+		require.Contains(l, l.summary(four), "number 3 in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
 
 		l.pass(one)
 		for l.Task(one).State.Stage != stage.Done {
@@ -85,7 +86,7 @@ func TestMergeLine(t *testing.T) {
 		}
 		l.Settle(3 * time.Second) // at once, and not at the next look
 		require.Equal(l, stage.PhaseRetest, l.Task(two).State.Phase)
-		require.Contains(l, l.summary(four), "2nd in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
+		require.Contains(l, l.summary(four), "number 2 in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
 
 		l.Set(two, stage.StatusRejected)
 		l.Settle(4 * time.Second)
@@ -110,7 +111,7 @@ func TestMergeLineIsDurable(t *testing.T) {
 		one, two := l.Finish("one"), l.Finish("two")
 		l.Set(late, stage.StatusApproved)
 		l.Settle(time.Minute)
-		require.Contains(l, l.summary(late), "3rd in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
+		require.Contains(l, l.summary(late), "number 3 in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
 		l.Shutdown()
 		time.Sleep(time.Hour) // the lease of one has ended by itself
 		l.Start()
@@ -121,7 +122,7 @@ func TestMergeLineIsDurable(t *testing.T) {
 		l.Settle(2 * time.Minute)
 		l.Stands(one, stage.Done)
 		require.Equal(l, stage.PhaseRetest, l.Task(two).State.Phase)
-		require.Contains(l, l.summary(late), "2nd in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
+		require.Contains(l, l.summary(late), "number 2 in line to merge in acme/app, behind "+l.Task(two).WorkItemID)
 	})
 }
 
@@ -191,6 +192,30 @@ func TestUnapprovedLeavesTheLine(t *testing.T) {
 	})
 }
 
+// A task without its card leaves the line as well, and the lease that it has goes to the next one.
+func TestGoneLeavesTheLine(t *testing.T) {
+	mergeLine(t, func(l lineRig) {
+		one, two, three := l.Finish("one"), l.Finish("two"), l.Finish("three")
+		for _, item := range []string{one, two} {
+			l.Board.Remove(App, item)
+			l.Hook(tracker.Hook{Kind: tracker.HookItemRemoved, ProjectID: App, ItemID: item, ActorID: "kim"})
+		}
+		l.Settle(time.Hour)
+		l.pass(three)
+		l.Settle(time.Minute)
+		l.Stands(three, stage.Done)
+		card := l.Task(one)
+		l.Board.Put(tracker.Item{ID: one, ProjectID: App, Title: card.Title, Description: card.Description, Status: card.State.Set})
+		l.Hook(tracker.Hook{Kind: tracker.HookItemUpdated, ProjectID: App, ItemID: one, ActorID: "kim"})
+		for range 2 { // what it was tested on is not main any more
+			l.Settle(time.Minute)
+			l.pass(one)
+		}
+		l.Settle(time.Minute)
+		l.Stands(one, stage.Done)
+	})
+}
+
 // A pull request that changes while its task has the lease is not merged: the refusal gives the lease back.
 func TestRetargetedWithTheLease(t *testing.T) {
 	mergeLine(t, func(l lineRig) {
@@ -230,7 +255,7 @@ func TestPushedInLine(t *testing.T) {
 		require.True(l, l.Place.Contains(l.Task(two).State.Head, sha))
 		l.green(two)
 		l.Settle(2 * time.Minute)
-		require.Contains(l, l.summary(two), "2nd in line to merge in acme/app, behind "+l.Task(three).WorkItemID, "it was judged again")
+		require.Contains(l, l.summary(two), "number 2 in line to merge in acme/app, behind "+l.Task(three).WorkItemID, "it was judged again")
 	})
 }
 

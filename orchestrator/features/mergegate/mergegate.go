@@ -33,6 +33,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/lease"
 )
 
@@ -136,7 +137,7 @@ func (g *Gate) every(wait time.Duration, do func(context.Context) error, failed 
 }
 
 // keep prolongs the lease of a task, or gives it back when the task has left the gate
-// meanwhile: then nobody else would.
+// meanwhile, or waits for its card: then nobody else would.
 func (g *Gate) keep(ctx context.Context, t task.Task) error {
 	busy, err := g.prolong(ctx, t)
 	if busy != "" {
@@ -146,7 +147,14 @@ func (g *Gate) keep(ctx context.Context, t task.Task) error {
 		return err
 	}
 	now, err := g.opt.Store.Task(ctx, t.ID)
-	if err != nil || now.State.Leased {
+	if err != nil {
+		return err
+	}
+	held, err := g.opt.Store.Holds(ctx)
+	waits := now.State.MergeSHA == "" && slices.ContainsFunc(held, func(h queue.Hold) bool { // a merge that had begun has ended
+		return h.Subject == orchestrator.CardSubject(t.ID) && g.opt.Now().Sub(h.Since) > g.opt.TTL/3
+	})
+	if err != nil || now.State.Leased && !waits {
 		return err
 	}
 	return g.handBack(ctx, t.Repo, holder(t.WorkItemID, t.ID))

@@ -93,12 +93,6 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-func TestOrdinal(t *testing.T) {
-	for n, want := range map[int]string{2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 22: "22nd", 103: "103rd", 112: "112th"} {
-		require.Equal(t, want, mergegate.Ordinal(n))
-	}
-}
-
 // Wherever a task has gone while its branch was brought up to date: what was pushed is known.
 func TestWhatWasPushedIsKnown(t *testing.T) {
 	feature := mergegate.For(nil).Feature()

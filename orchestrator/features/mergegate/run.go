@@ -237,9 +237,13 @@ func (g *Gate) show(ctx context.Context) (any, error) {
 			v.Leases = append(v.Leases, leaseOf{Repo: p.Repo, Holder: l.Holder, Expires: l.Expires})
 		}
 	}
-	why, err := g.waiting(ctx)
+	held, err := g.opt.Store.Holds(ctx)
 	if err != nil {
 		return v, err
+	}
+	why := map[string]string{}
+	for _, h := range held {
+		why[h.Subject] = h.Reason
 	}
 	for t, err := range task.Each(ctx, g.opt.Store, task.Filter{Live: true, Stage: stage.DeployStaging}) {
 		if err != nil {
@@ -252,16 +256,4 @@ func (g *Gate) show(ctx context.Context) (any, error) {
 		}
 	}
 	return v, nil
-}
-
-// waiting is the place of tasks in the line, by the subject of their turn.
-func (g *Gate) waiting(ctx context.Context) (map[string]string, error) {
-	out := map[string]string{}
-	held, err := g.opt.Store.Holds(ctx)
-	for _, h := range held {
-		if h.Name == Name {
-			out[h.Subject] = h.Reason
-		}
-	}
-	return out, err
 }
