@@ -104,7 +104,7 @@ func TestWaitCommentText(t *testing.T) {
 	for reason, want := range map[string]string{
 		"waits for GPX-2 (task 12)":                                "Waits for GPX-2.",
 		"waits for the card \"K\", GPX-2 (task 12)":                "Waits for the card \"K\", GPX-2.",
-		"number 2 in line to merge in acme/gpx, behind GPX-4":           "Waits: number 2 in line to merge in acme/gpx, behind GPX-4.",
+		"number 2 in line to merge in acme/gpx, behind GPX-4":      "Waits: number 2 in line to merge in acme/gpx, behind GPX-4.",
 		"what it depends on is being looked up":                    "Waits: what it depends on is being looked up.",
 		"the task costs more than its cap of $5.00 (it costs $6).": "Waits: the task costs more than its cap of $5.00 (it costs $6).",
 	} {
