@@ -59,8 +59,8 @@ conformance: tools ## the rows of the specification, each with what came of its 
 
 check: tools fmt lint ## format, lint, floor plan, the quick suite with the race detector, every test, simulated worlds, all of the browser, coverage
 	$(GO) mod tidy -diff
-	$(GO) test -timeout 40m -race -short $$($(GO) list ./... | grep -v internal/simulate) # which runs one process at a time
-	$(GO) test -timeout 40m ./...
+	$(GO) test -timeout 90m -race -short $$($(GO) list ./... | grep -v internal/simulate) # which runs one process at a time
+	$(GO) test -timeout 90m ./...
 	@$(MAKE) --no-print-directory sim
 	@$(MAKE) --no-print-directory test-browser
 	@$(MAKE) --no-print-directory cover
