@@ -73,10 +73,7 @@ func (j job) work(out io.Writer) error {
 		files[os.Getenv("SIGNALBOX_REPORT")] = gates.FormatReport(verdict, j.sha, "checked by a script") + "\nThis is a demonstration.\n"
 	}
 	for name, body := range files {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(name, []byte(body), 0o600); err != nil {
+		if err := write(name, body); err != nil {
 			return err
 		}
 	}
@@ -146,15 +143,26 @@ func exists(name string) bool {
 // deploy puts a commit where the demo can see what is out.
 func (j job) deploy() error {
 	name := filepath.Join(production(j.dir, j.repo), j.item)
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
 	if strings.Contains(j.title, harmful) {
-		if err := os.WriteFile(name+".harmful", nil, 0o600); err != nil {
+		if err := write(name+".harmful", ""); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(name, []byte(j.sha+"\n"), 0o600)
+	return write(name, j.sha+"\n")
+}
+
+func write(name, body string) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(name, []byte(body), 0o600)
+}
+
+func git(args ...string) error {
+	if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("git %s: %w: %s", args, err, out)
+	}
+	return nil
 }
 
 // resolve rebases the branch onto main and keeps what both sides wrote.
@@ -167,30 +175,21 @@ func (j job) resolve() error {
 	if err != nil {
 		return fmt.Errorf("git show: %w", err)
 	}
-	if err := os.WriteFile(shared, []byte(string(theirs)+j.title+"\n"), 0o600); err != nil {
+	if err := errors.Join(write(shared, string(theirs)+j.title+"\n"), git("add", shared)); err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"add", shared}, {"-c", "core.editor=true", "rebase", "--continue"}} {
-		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
-			return fmt.Errorf("git %s: %w: %s", args, err, out)
-		}
-	}
-	return nil
+	return git("-c", "core.editor=true", "rebase", "--continue")
 }
 
 // commit commits what has changed, if anything.
 func (j job) commit() error {
-	if out, err := exec.Command("git", "add", "--all").CombinedOutput(); err != nil {
-		return fmt.Errorf("git add: %w: %s", err, out)
+	if err := git("add", "--all"); err != nil {
+		return err
 	}
 	if exec.Command("git", "diff", "--cached", "--quiet").Run() == nil {
 		return nil // done in an earlier attempt
 	}
-	out, err := exec.Command("git", "commit", "--quiet", "-m", j.item+": "+j.role).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("git commit: %w: %s", err, out)
-	}
-	return nil
+	return git("commit", "--quiet", "-m", j.item+": "+j.role)
 }
 
 // number is a number below max that is always the same for one run.

@@ -59,8 +59,8 @@ func (f facts) card(word string) seen {
 	return seen{}
 }
 
-// cost sums what agents have cost so far, in dollars.
-func (f facts) cost() (sum float64) {
+// Cost sums what agents have cost so far, in dollars.
+func (f facts) Cost() (sum float64) {
 	for _, c := range f.Cards {
 		sum += c.Task.Totals.CostUSD
 	}
@@ -146,15 +146,21 @@ func (l *looker) readTasks(ctx context.Context, w *world, f *facts) {
 
 // api reads from the server.
 func (w *world) api(ctx context.Context, path string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.service+path, nil)
-	if err != nil {
-		return err
-	}
-	body, err := answer(http.DefaultClient.Do(req))
+	body, err := w.send(ctx, http.MethodGet, path)
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal(body, into)
+}
+
+// send sends the server a request of its operator.
+func (w *world) send(ctx context.Context, method, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+w.service+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+adminToken)
+	return answer(http.DefaultClient.Do(req))
 }
 
 // answer is the body of a response, which has to be 200.

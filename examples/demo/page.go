@@ -9,7 +9,6 @@ import (
 	"html/template"
 	"io"
 	"log/slog"
-	"mime"
 	"net/http"
 	"strings"
 	"time"
@@ -98,28 +97,16 @@ func (w *world) pages(mux *http.ServeMux) {
 				http.Error(rw, "the page could not be made", http.StatusInternalServerError)
 				return
 			}
-			send(rw, "text/html; charset=utf-8", body.Bytes())
+			h := rw.Header()
+			h.Set("Content-Type", "text/html; charset=utf-8")
+			h.Set("Content-Security-Policy", policy)
+			h.Set("X-Content-Type-Options", "nosniff")
+			h.Set("Cache-Control", "no-cache")
+			_, _ = body.WriteTo(rw) // a reader that has gone away needs no page
 		})
 	}
-	mux.HandleFunc("GET /assets/{name}", func(rw http.ResponseWriter, r *http.Request) {
-		name := r.PathValue("name")
-		body, err := files.ReadFile("assets/" + name)
-		if err != nil {
-			http.NotFound(rw, r)
-			return
-		}
-		send(rw, mime.TypeByExtension(name[strings.LastIndex(name, "."):]), body)
-	})
+	mux.Handle("GET /assets/{name}", http.FileServerFS(files))
 	mux.Handle("POST /move", http.NewCrossOriginProtection().Handler(http.HandlerFunc(w.move)))
-}
-
-func send(rw http.ResponseWriter, kind string, body []byte) {
-	h := rw.Header()
-	h.Set("Content-Type", kind)
-	h.Set("Content-Security-Policy", policy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-cache")
-	_, _ = rw.Write(body) // a reader that has gone away needs no page
 }
 
 // screen gathers what a page shows.
@@ -137,7 +124,8 @@ func (w *world) screen(r *http.Request, name string) screen {
 		s.Live, s.Notices = messages(f.Chat)
 	case "tour":
 		s.Steps = tour(f)
-		s.Ticked, s.Last = ticked(s.Steps)
+		last, ahead := missing(s.Steps)
+		s.Ticked, s.Last = len(s.Steps)-len(ahead), last
 		for _, c := range f.Cards {
 			s.Runs += len(c.Task.Runs)
 			if c.Task.MergeSHA != "" && c.Task.Stage == "done" {
@@ -148,15 +136,12 @@ func (w *world) screen(r *http.Request, name string) screen {
 	return s
 }
 
-// Cost sums what agents have cost so far, in dollars.
-func (s screen) Cost() float64 { return s.Facts.cost() }
-
 // All reports whether every step was seen.
 func (s screen) All() bool { return len(s.Steps) > 0 && s.Ticked == len(s.Steps) }
 
 // Frozen is the card that waits for a frozen repository, if one does now.
 func (s screen) Frozen() *seen {
-	if c := frozenCard(s.Facts); strings.Contains(c.Why, "(freeze)") {
+	if c := s.Facts.card(behind); strings.Contains(c.Why, "(freeze)") {
 		return &c
 	}
 	return nil

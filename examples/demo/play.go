@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,20 +116,13 @@ func (w *world) play(ctx context.Context, out io.Writer) (summary, error) {
 
 // ready waits until the server answers.
 func (w *world) ready(ctx context.Context) error {
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
-		if resp, err := http.Get("http://" + w.service + "/readyz"); err == nil {
-			_ = resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
+	var said any
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline) && pause(ctx, 50*time.Millisecond); {
+		if w.api(ctx, "/readyz", &said) == nil {
+			return nil
 		}
 	}
-	return errors.New("the server does not get ready")
+	return cmp.Or(ctx.Err(), errors.New("the server does not get ready"))
 }
 
 // countComments counts the comments of the service that have some words.
@@ -141,9 +135,7 @@ func (w *world) countComments(item, words string) (n int) {
 	return n
 }
 
-// every waits for the next turn; false when ctx has ended.
-func every(ctx context.Context, d time.Duration) bool { return pause(ctx, d) }
-
+// pause waits for the next turn; false when ctx has ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -172,7 +164,7 @@ func agentOf(item string) (pid int, ok bool) {
 
 // killStuck kills the agent that hangs.
 func (w *world) killStuck(ctx context.Context) {
-	for every(ctx, 50*time.Millisecond) {
+	for pause(ctx, 50*time.Millisecond) {
 		marks, _ := filepath.Glob(filepath.Join(w.outer(), "stuck-*-*[0-9]"))
 		for _, mark := range marks {
 			if !pause(ctx, w.scaled(time.Second)) {

@@ -41,6 +41,7 @@ const (
 	unclear  = "tiles"     // the analyst has a question, which a person answers
 	undone   = "offline"   // a person takes back what it has landed
 	edited   = "tiles"     // a person adds to its text when the requirements are there
+	behind   = "rotate"    // it waits for the repository that what is deployed has frozen
 	archived = "перевод"   // a person takes it off the board while it is worked on, and puts it back
 )
 
@@ -109,7 +110,7 @@ func (w *world) people(ctx context.Context) {
 		"the design is ready":        "STOP",
 	}
 	answered, away := map[string]int{}, map[string]bool{} // cards that are about to be taken off the board
-	for every(ctx, max(w.scaled(500*time.Millisecond), 20*time.Millisecond)) {
+	for pause(ctx, max(w.scaled(500*time.Millisecond), 20*time.Millisecond)) {
 		harm := false
 		for _, i := range w.board.Items("") {
 			if away[i.ID] && w.countComments(i.ID, "analysis → architecture") > 0 {
@@ -182,18 +183,10 @@ func (w *world) behind(i planetest.Item) (id string) {
 	return id
 }
 
-// fateOf is how a card is to end.
-func (w *world) fateOf(title string) fate {
-	for _, c := range cards() {
-		if c.title == title {
-			return c.fate
-		}
-	}
-	return ""
-}
-
 // ends reports whether a card has a fate.
-func (w *world) ends(title string, f fate) bool { return w.fateOf(title) == f }
+func (w *world) ends(title string, f fate) bool {
+	return slices.ContainsFunc(cards(), func(c card) bool { return c.title == title && c.fate == f })
+}
 
 // colleague is a person who works on main of the shop without the service: the
 // lines that a card changes are changed there too, while the card is under way.
@@ -202,7 +195,7 @@ func (w *world) colleague(ctx context.Context) {
 		if p.prefix != "SHP" {
 			continue
 		}
-		for every(ctx, 30*time.Millisecond) {
+		for pause(ctx, 30*time.Millisecond) {
 			branch := w.branch(p, "SHP-2")
 			diff := exec.CommandContext(ctx, "git", "-C", w.bare(p), "diff", "--quiet", "main..."+branch, "--", shared)
 			if branch == "" || diff.Run() == nil {
@@ -234,7 +227,7 @@ func (w *world) health(rw http.ResponseWriter, r *http.Request) {
 		if p.prefix != r.PathValue("project") {
 			continue
 		}
-		out, _ := filepath.Glob(filepath.Join(w.production(p.repo), "*.harmful"))
+		out, _ := filepath.Glob(filepath.Join(production(w.outer(), p.repo), "*.harmful"))
 		if len(out) > 0 {
 			http.Error(rw, "no route to the collector", http.StatusServiceUnavailable)
 			return
@@ -244,8 +237,6 @@ func (w *world) health(rw http.ResponseWriter, r *http.Request) {
 }
 
 // production is where the demo can see what is out.
-func (w *world) production(repo string) string { return production(w.outer(), repo) }
-
 func production(dir, repo string) string {
 	return filepath.Join(dir, "production", strings.ReplaceAll(repo, "/", "--"))
 }

@@ -128,7 +128,7 @@ func (w *world) sum(ctx context.Context) (summary, error) {
 	s.flaps(w, decided)
 	s.Lost = len(cards()) - s.Done - s.Cancelled - s.Explained
 	w.duplicates(&s)
-	s.Missing = missing(tour(w.look(ctx)))
+	_, s.Missing = missing(tour(w.look(ctx)))
 	return s, errors.Join(append(errs, w.replay(ctx, &s))...)
 }
 
@@ -166,7 +166,7 @@ func (s *summary) task(w *world, d web.TaskDetail, why string) {
 	if d.MergeSHA == "" {
 		return
 	}
-	out, err := os.ReadFile(filepath.Join(w.production(d.Repo), d.WorkItemID))
+	out, err := os.ReadFile(filepath.Join(production(w.outer(), d.Repo), d.WorkItemID))
 	if err != nil || strings.TrimSpace(string(out)) != d.MergeSHA {
 		s.Wrong = append(s.Wrong, fmt.Sprintf("%s: production has %.12q, %.12s was merged", d.WorkItemID, out, d.MergeSHA))
 	}

@@ -17,7 +17,7 @@ func (w *world) printEvents(ctx context.Context, out io.Writer) {
 	show := func(who, item, what string) {
 		fmt.Fprintf(out, "%6.1fs  %-7s %-8s %s\n", time.Since(w.began).Seconds(), who, item, strings.ReplaceAll(what, "\n", " · "))
 	}
-	for every(ctx, 50*time.Millisecond) {
+	for pause(ctx, 50*time.Millisecond) {
 		for _, i := range w.board.Items("") {
 			names[i.ID] = fmt.Sprintf("%s-%d", w.board.Identifier(i.Project), i.Sequence)
 		}

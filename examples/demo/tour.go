@@ -63,25 +63,16 @@ func tour(f facts) []step {
 	return steps
 }
 
-// missing names the steps that were not seen.
-func missing(steps []step) (ids []string) {
+// missing names the steps that were not seen, and tells the last that was.
+func missing(steps []step) (last string, ids []string) {
 	for _, s := range steps {
-		if s.Standing != past {
+		if s.Standing == past {
+			last = s.Title
+		} else {
 			ids = append(ids, s.ID)
 		}
 	}
-	return ids
-}
-
-// ticked counts the steps that were seen, and names the last of the list.
-func ticked(steps []step) (n int, last string) {
-	for _, s := range steps {
-		if s.Standing == past {
-			n++
-			last = s.Title
-		}
-	}
-	return n, last
+	return last, ids
 }
 
 func taken(f facts) step {
@@ -242,7 +233,7 @@ func frozenRepo(f facts) step {
 	s := tell("frozen", "A frozen repository begins nothing, and says why",
 		"The next card of that repository must not build on a broken deployment. "+
 			"It waits until a person has looked and ends the freeze.")
-	c := frozenCard(f)
+	c := f.card(behind)
 	namesFreeze := func(text string) bool { return strings.Contains(text, "(freeze)") }
 	held := namesFreeze(c.Why)
 	went := slices.ContainsFunc(append(slices.Clone(c.Live.Before), c.Live.Text), namesFreeze)
@@ -251,16 +242,6 @@ func frozenRepo(f facts) step {
 		proof = "it waited for the end of the freeze, and has begun"
 	}
 	return s.show(c, c.Task.ID != 0, held || went, proof)
-}
-
-// frozenCard is the card that waits for the frozen repository.
-func frozenCard(f facts) seen {
-	for _, c := range cards() {
-		if c.fate == frozen {
-			return f.card(strings.ToLower(c.title))
-		}
-	}
-	return seen{}
 }
 
 func red(f facts) step {

@@ -160,11 +160,6 @@ func (w *world) undo(ctx context.Context) error {
 	if c.Undo.ID != 0 {
 		return nil
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("http://%s/tasks/%d/undo", w.service, c.Task.ID), http.NoBody)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+adminToken)
-	_, err = answer(http.DefaultClient.Do(req))
+	_, err := w.send(ctx, http.MethodPost, fmt.Sprintf("/tasks/%d/undo", c.Task.ID))
 	return err
 }

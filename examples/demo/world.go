@@ -287,13 +287,10 @@ func (w *world) handler(k *keeper) http.Handler {
 	mux.HandleFunc("GET /health/{project}", w.health)
 	w.pages(mux)
 	tracks(mux, w.o.seed)
-	known := web.OnlyHosts(mux)
-	if w.balancer == nil {
-		return known
-	}
+	known, replicas := web.OnlyHosts(mux), w.balance()
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.Host == w.service {
-			w.balance(rw, r)
+			replicas.ServeHTTP(rw, r)
 			return
 		}
 		known.ServeHTTP(rw, r)
