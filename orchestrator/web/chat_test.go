@@ -64,9 +64,9 @@ func TestNote(t *testing.T) {
 	k.begin()
 	const body = `{"text": "mind the poles"}`
 	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/notes", nil, body).status)
-	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/notes", operator, body).status)
-	require.Equal(t, http.StatusBadRequest, k.do(http.MethodPost, "/tasks/1/notes", operator, strings.Repeat("x", admin.NoteMax)).status)
-	require.Equal(t, http.StatusConflict, k.do(http.MethodPost, "/tasks/1/notes", operator, `{"text": " "}`).status)
+	require.Equal(t, http.StatusAccepted, k.order("/tasks/1/notes", body).status)
+	require.Equal(t, http.StatusBadRequest, k.order("/tasks/1/notes", strings.Repeat("x", admin.NoteMax)).status)
+	require.Equal(t, http.StatusConflict, k.order("/tasks/1/notes", `{"text": " "}`).status)
 	story, err := k.store.Journal(t.Context(), 1)
 	require.NoError(t, err)
 	a, err := story[len(story)-1].Acted()

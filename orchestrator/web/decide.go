@@ -54,16 +54,16 @@ func (s *server) note(r *http.Request) (any, error) {
 	})(r)
 }
 
-// fromMirror answers with what a task's branch has at ?commit=, its head without one.
-func fromMirror[T any](
-	s *server, read func(d documents.Reader, ctx context.Context, t task.Task, commit string) (T, error),
-) view {
+// ofMirror reads what a task's branch has at ?commit=, its head without one.
+type ofMirror func(d documents.Reader, r *http.Request, t task.Task, commit string) (any, error)
+
+func (s *server) mirrored(what ofMirror) view {
 	return func(r *http.Request) (any, error) {
 		t, err := s.Engine.Store.Task(r.Context(), id(r))
 		if err != nil {
 			return nil, err
 		}
-		return read(documents.Reader{Engine: s.Engine, Redactor: s.Redactor}, r.Context(), t, r.URL.Query().Get("commit"))
+		return what(documents.Reader{Engine: s.Engine, Redactor: s.Redactor}, r, t, r.URL.Query().Get("commit"))
 	}
 }
 
@@ -77,22 +77,20 @@ func (s *server) decisions(r *http.Request) (any, error) {
 	return DecisionList{list}, err
 }
 
-func (s *server) decision(r *http.Request) (any, error) {
-	return fromMirror(s, func(d documents.Reader, ctx context.Context, t task.Task, commit string) (documents.Decision, error) {
-		return d.Decision(ctx, t, commit, access.Of(ctx).Reads)
-	})(r)
+func readDecision(d documents.Reader, r *http.Request, t task.Task, commit string) (any, error) {
+	return d.Decision(r.Context(), t, commit, access.Of(r.Context()).Reads)
 }
 
-func (s *server) diff(r *http.Request) (any, error) {
-	return fromMirror(s, func(d documents.Reader, ctx context.Context, t task.Task, commit string) (documents.Diff, error) {
-		return d.DiffFrom(ctx, t, r.URL.Query().Get("from"), commit)
-	})(r)
+func readDiff(d documents.Reader, r *http.Request, t task.Task, commit string) (any, error) {
+	return d.DiffFrom(r.Context(), t, r.URL.Query().Get("from"), commit)
 }
 
-func (s *server) document(r *http.Request) (any, error) {
-	return fromMirror(s, func(d documents.Reader, ctx context.Context, t task.Task, commit string) (documents.Text, error) {
-		return d.Read(ctx, t, r.PathValue("name"), commit)
-	})(r)
+func listDocuments(d documents.Reader, r *http.Request, t task.Task, commit string) (any, error) {
+	return d.List(r.Context(), t, commit)
+}
+
+func readDocument(d documents.Reader, r *http.Request, t task.Task, commit string) (any, error) {
+	return d.Read(r.Context(), t, r.PathValue("name"), commit)
 }
 
 // receiptOf answers with what says where the commits of a task that has ended come from.

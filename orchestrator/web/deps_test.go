@@ -18,7 +18,7 @@ func TestDeps(t *testing.T) {
 	t.Parallel()
 	off := setup(t, nil)
 	off.begin()
-	require.Contains(t, off.do(http.MethodGet, "/tasks/1/deps", nil, "").body, "ORCH_TASK_DEPS_ENABLED")
+	require.Contains(t, off.get("/tasks/1/deps").body, "ORCH_TASK_DEPS_ENABLED")
 	var d *deps.Deps
 	k := setup(t, func(o *web.Options) {
 		store, ok := o.Engine.Store.(*brokenStore)
@@ -61,7 +61,7 @@ func TestDeps(t *testing.T) {
 		require.NoError(k, json.Unmarshal([]byte(a.body), &out))
 		return out
 	}
-	got := list(k.do(http.MethodGet, "/tasks/1/deps", nil, "")).Dependencies
+	got := list(k.get("/tasks/1/deps")).Dependencies
 	require.Len(k, got, 1)
 	require.Equal(k, []any{int64(2), "db"}, []any{got[0].On, got[0].Source})
 	require.NoError(k, k.store.SetDependencies(k.Context(), 2, deps.SourceTracker, []int64{3}))
@@ -80,8 +80,8 @@ func TestTasksByTheirOldNames(t *testing.T) {
 	require.NoError(k, k.store.Commit(k.Context(), task.Commit{Task: &row}))
 	for query, want := range map[string]int{"work_item=APP-1": 0, "work_item=APP-1&cancelled=true": 1, "issue=i&cancelled=true": 1, "cancelled=true": 1} {
 		var out web.TaskList
-		require.NoError(k, json.Unmarshal([]byte(k.do(http.MethodGet, "/tasks?"+query, nil, "").body), &out))
+		require.NoError(k, json.Unmarshal([]byte(k.get("/tasks?"+query).body), &out))
 		require.Len(k, out.Tasks, want, query)
 	}
-	require.Equal(k, http.StatusBadRequest, k.do(http.MethodGet, "/tasks?cancelled=x", nil, "").status)
+	require.Equal(k, http.StatusBadRequest, k.get("/tasks?cancelled=x").status)
 }

@@ -41,7 +41,7 @@ func (k *kit) queueBlocks() (out struct {
 	Failed []explain.FailedEffect `json:"effects_failed"`
 }) {
 	k.Helper()
-	require.NoError(k, json.Unmarshal([]byte(k.do(http.MethodGet, "/queue", nil, "").body), &out))
+	require.NoError(k, json.Unmarshal([]byte(k.get("/queue").body), &out))
 	return out
 }
 
@@ -63,10 +63,10 @@ func TestEffects(t *testing.T) {
 	for body, want := range map[string]int{
 		"": 400, "{}": 400, `{"task":1,"lane":"chat"}`: 400, `{"task":-1}`: 400, `{"task":"x"}`: 400, `{"task":2}`: 404, `{"lane":"nowhere"}`: 404, `{"lane":"chat"}`: 200,
 	} {
-		require.Equal(k, want, k.do(http.MethodPost, "/effects/hasten", operator, body).status, body)
+		require.Equal(k, want, k.order("/effects/hasten", body).status, body)
 	}
 	for _, body := range []string{`{"task":1}`, `{"lane":"comments"}`} {
-		a := k.do(http.MethodPost, "/effects/hasten", operator, body)
+		a := k.order("/effects/hasten", body)
 		require.Equal(k, http.StatusOK, a.status)
 		var h web.Hastened
 		require.NoError(k, json.Unmarshal([]byte(a.body), &h))
@@ -79,14 +79,14 @@ func TestEffects(t *testing.T) {
 	for path, want := range map[string]int{
 		"/effects/x/again": 400, "/effects/0/again": 400, "/effects/999/again": 404, fmt.Sprintf("/effects/%d/again", late): 409,
 	} {
-		require.Equal(k, want, k.do(http.MethodPost, path, operator, "").status, path)
+		require.Equal(k, want, k.order(path, "").status, path)
 	}
-	a := k.do(http.MethodPost, again, operator, "")
+	a := k.order(again, "")
 	require.Equal(k, http.StatusAccepted, a.status)
 	var m web.MadeAgain
 	require.NoError(k, json.Unmarshal([]byte(a.body), &m))
 	require.Greater(k, m.JobID, late)
-	require.Equal(k, http.StatusConflict, k.do(http.MethodPost, again, operator, "").status, "once")
+	require.Equal(k, http.StatusConflict, k.order(again, "").status, "once")
 	require.Empty(k, k.queueBlocks().Failed)
 	require.Contains(k, k.queueBlocks().Lanes, explain.LaneView{Lane: "comments", Owed: 2})
 
@@ -109,7 +109,7 @@ func TestEffects(t *testing.T) {
 
 	locked := setup(t, func(o *web.Options) { o.Access = access.New(access.Options{PublicRead: true}) })
 	for _, path := range []string{again, "/effects/hasten"} {
-		a := locked.do(http.MethodPost, path, operator, `{"lane":"chat"}`)
+		a := locked.order(path, `{"lane":"chat"}`)
 		require.Equal(k, http.StatusUnauthorized, a.status)
 		require.Contains(k, a.body, "signalbox token add")
 	}

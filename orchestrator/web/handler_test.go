@@ -29,7 +29,7 @@ func TestQueueSaysWhatIsOff(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
 	var q map[string]any
-	require.NoError(t, json.Unmarshal([]byte(k.do(http.MethodGet, "/queue", nil, "").body), &q))
+	require.NoError(t, json.Unmarshal([]byte(k.get("/queue").body), &q))
 	for _, block := range []string{"stop", "serial_gate", "reconcile", "task_deps", "merge_gate", "budget", "agent_pause"} {
 		require.Equal(t, map[string]any{"enabled": false}, q[block], block)
 	}
@@ -41,50 +41,50 @@ func TestQueueSaysWhatIsOff(t *testing.T) {
 func TestUnfreeze(t *testing.T) {
 	t.Parallel()
 	off := setup(t, nil)
-	a := off.do(http.MethodPost, "/serial-gate/unfreeze", operator, `{"repo":"acme/app"}`)
+	a := off.order("/serial-gate/unfreeze", `{"repo":"acme/app"}`)
 	require.Equal(t, http.StatusNotFound, a.status)
 	require.Contains(t, a.body, "ORCH_SERIAL_GATE_ENABLED")
 	on := setup(t, func(o *web.Options) {
 		o.Unfreeze = func(_ context.Context, repo string) (bool, string, error) { return repo == "acme/app", "degraded", nil }
 	})
-	a = on.do(http.MethodPost, "/serial-gate/unfreeze", operator, `{"repo":"acme/app"}`)
+	a = on.order("/serial-gate/unfreeze", `{"repo":"acme/app"}`)
 	require.Equal(t, http.StatusOK, a.status)
 	require.JSONEq(t, `{"repo":"acme/app","was_frozen":true,"reason":"degraded"}`, a.body)
 	for body, want := range map[string]int{"": 400, "{}": 400, `{"repo":`: 400, `{"repo":"acme/none"}`: 404} {
-		require.Equal(t, want, on.do(http.MethodPost, "/serial-gate/unfreeze", operator, body).status, body)
+		require.Equal(t, want, on.order("/serial-gate/unfreeze", body).status, body)
 	}
 	require.Equal(t, http.StatusUnauthorized, on.do(http.MethodPost, "/serial-gate/unfreeze", nil, `{"repo":"acme/app"}`).status)
 }
 
 func TestResume(t *testing.T) {
 	t.Parallel()
-	a := setup(t, nil).do(http.MethodPost, "/agents/claude/resume", operator, "")
+	a := setup(t, nil).order("/agents/claude/resume", "")
 	require.Equal(t, http.StatusNotFound, a.status)
 	require.Contains(t, a.body, "ORCH_AGENT_PAUSE_ENABLED")
 	on := setup(t, func(o *web.Options) {
 		o.Resume = func(_ context.Context, agent string) (bool, error) { return agent == "/opt/my agent", nil }
 	})
-	a = on.do(http.MethodPost, "/agents/%2Fopt%2Fmy%20agent/resume", operator, "")
+	a = on.order("/agents/%2Fopt%2Fmy%20agent/resume", "")
 	require.Equal(t, http.StatusOK, a.status)
 	require.JSONEq(t, `{"agent":"/opt/my agent","was_paused":true}`, a.body)
-	require.JSONEq(t, `{"agent":"claude","was_paused":false}`, on.do(http.MethodPost, "/agents/claude/resume", operator, "").body)
+	require.JSONEq(t, `{"agent":"claude","was_paused":false}`, on.order("/agents/claude/resume", "").body)
 }
 
 func TestReload(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, http.StatusNotFound, setup(t, nil).do(http.MethodPost, "/admin/reload", operator, "").status)
+	require.Equal(t, http.StatusNotFound, setup(t, nil).order("/admin/reload", "").status)
 	wrong := errors.New("projects.yaml:6: project 1 (acme/x): wip: is -1")
 	k := setup(t, func(o *web.Options) {
 		o.Reload = func(context.Context) (web.Reloaded, error) {
 			return web.Reloaded{Projects: 2, Added: []string{"acme/new"}, Removed: []string{}}, wrong
 		}
 	})
-	a := k.do(http.MethodPost, "/admin/reload", operator, "")
+	a := k.order("/admin/reload", "")
 	require.Equal(t, http.StatusUnprocessableEntity, a.status)
 	require.Equal(t, "application/problem+json", a.header.Get("Content-Type"))
 	require.Contains(t, a.body, wrong.Error())
 	wrong = nil
-	a = k.do(http.MethodPost, "/admin/reload", operator, "")
+	a = k.order("/admin/reload", "")
 	require.Equal(t, http.StatusOK, a.status)
 	require.JSONEq(t, `{"projects":2,"added":["acme/new"],"removed":[]}`, a.body)
 	story, err := k.store.Journal(t.Context(), 0)
@@ -98,11 +98,11 @@ func TestStop(t *testing.T) {
 	k := setup(t, func(o *web.Options) { o.Stop = true })
 	k.begin()
 	for range 2 {
-		require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/stop", operator, "").status)
+		require.Equal(t, http.StatusAccepted, k.order("/tasks/1/stop", "").status)
 	}
 	require.Len(t, k.jobs(), 1, "asked twice, done once")
-	require.Equal(t, http.StatusNotFound, k.do(http.MethodPost, "/tasks/2/stop", operator, "").status)
-	require.Equal(t, http.StatusBadRequest, k.do(http.MethodPost, "/tasks/x/stop", operator, "").status)
+	require.Equal(t, http.StatusNotFound, k.order("/tasks/2/stop", "").status)
+	require.Equal(t, http.StatusBadRequest, k.order("/tasks/x/stop", "").status)
 	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/stop", nil, "").status)
 }
 
@@ -122,7 +122,7 @@ func TestTaskIsAsNewAsItsStory(t *testing.T) {
 		row.Version, row.State.Hold = 1, stage.HoldApproval
 		require.NoError(k, k.store.Commit(context.Background(), task.Commit{Task: &row}))
 	}
-	require.Contains(t, k.do(http.MethodGet, "/tasks/1", nil, "").body, `"hold": "approval"`)
+	require.Contains(t, k.get("/tasks/1").body, `"hold": "approval"`)
 }
 
 func TestHandlerRefuses(t *testing.T) {

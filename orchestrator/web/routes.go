@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
-	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/tracker/cards"
@@ -79,12 +78,12 @@ func (s *server) routes() []access.Route {
 		get("/tasks", access.Some, s.tasks),
 		get("/tasks/{id}", ofTask, s.task),
 		get("/tasks/{id}/explain", ofTask, s.explain),
-		get("/tasks/{id}/documents", ofTask, fromMirror(s, documents.Reader.List)),
-		get("/tasks/{id}/documents/{name}", ofTask, s.document),
-		get("/tasks/{id}/diff", ofTask, s.diff),
+		get("/tasks/{id}/documents", ofTask, s.mirrored(listDocuments)),
+		get("/tasks/{id}/documents/{name}", ofTask, s.mirrored(readDocument)),
+		get("/tasks/{id}/diff", ofTask, s.mirrored(readDiff)),
 		get("/tasks/{id}/receipt", ofTask, s.receiptOf),
 		get("/decisions", access.Some, s.decisions),
-		get("/tasks/{id}/decision", ofTask, s.decision),
+		get("/tasks/{id}/decision", ofTask, s.mirrored(readDecision)),
 		row("POST", "/tasks/{id}/retry", access.Operator, ofTask, s.order(admin.Retry)),
 		row("POST", "/tasks/{id}/stop", access.Operator, ofTask, s.stop),
 		row("POST", "/tasks/{id}/undo", access.Operator, ofTask, s.order(admin.Undo)),

@@ -253,7 +253,7 @@ func TestRunEventsWithoutSteps(t *testing.T) {
 	})
 	off := setup(t, nil)
 	off.begin()
-	a := off.do(http.MethodGet, "/tasks/1/runs/1/events", nil, "")
+	a := off.get("/tasks/1/runs/1/events")
 	require.Equal(t, http.StatusNotFound, a.status)
 	require.Contains(t, a.body, "runs without the logs of agents")
 }

@@ -141,6 +141,11 @@ func (k *kit) do(method, path string, header map[string]string, body string) ans
 	return answer{resp.StatusCode, resp.Header, string(text)}
 }
 
+func (k *kit) get(path string) answer { return k.do(http.MethodGet, path, nil, "") }
+
+// order posts a request of the operator's.
+func (k *kit) order(path, body string) answer { return k.do(http.MethodPost, path, operator, body) }
+
 // plane posts a webhook of Plane, signed.
 func (k *kit) plane(id string, payload any) answer {
 	k.Helper()
@@ -286,7 +291,7 @@ func TestHostileTexts(t *testing.T) {
 		require.Equal(t, http.StatusAccepted, k.plane(fmt.Sprint(n), issue("state", body)).status, "%.30q", text)
 		body["id"] = text
 		require.Equal(t, http.StatusBadRequest, k.plane("id "+fmt.Sprint(n), issue("state", body)).status, "%.30q", text)
-		require.Equal(t, http.StatusOK, k.do(http.MethodGet, "/queue", nil, "").status)
+		require.Equal(t, http.StatusOK, k.get("/queue").status)
 	}
 	require.Len(t, k.jobs(), 9)
 }
@@ -329,26 +334,26 @@ func TestPaths(t *testing.T) {
 			require.NotEmpty(t, problem.Detail)
 		}
 	}
-	require.Equal(t, "POST", k.do(http.MethodGet, "/webhooks/tracker", nil, "").header.Get("Allow"))
+	require.Equal(t, "POST", k.get("/webhooks/tracker").header.Get("Allow"))
 }
 
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
 	row := k.begin()
-	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/retry", operator, "").status)
+	require.Equal(t, http.StatusAccepted, k.order("/tasks/1/retry", "").status)
 	require.Len(t, k.jobs(), 1)
-	require.Equal(t, http.StatusAccepted, k.do(http.MethodPost, "/tasks/1/retry", operator, "").status, "asked twice, done once")
+	require.Equal(t, http.StatusAccepted, k.order("/tasks/1/retry", "").status, "asked twice, done once")
 	require.Len(t, k.jobs(), 1)
-	require.Equal(t, http.StatusNotFound, k.do(http.MethodPost, "/tasks/2/retry", operator, "").status)
-	a := k.do(http.MethodPost, "/tasks/1/stop", operator, "")
+	require.Equal(t, http.StatusNotFound, k.order("/tasks/2/retry", "").status)
+	a := k.order("/tasks/1/stop", "")
 	require.Equal(t, http.StatusNotFound, a.status)
 	require.Contains(t, a.body, "ORCH_STOP_STATUS_ENABLED")
 	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer wrong"}, "").status)
 	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": adminToken}, "").status)
 	require.Equal(t, http.StatusForbidden, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer " + adminToken, "Sec-Fetch-Site": "cross-site"}, "").status)
 
-	a = k.do(http.MethodGet, "/tasks/1", nil, "")
+	a = k.get("/tasks/1")
 	require.Equal(t, http.StatusOK, a.status)
 	var d web.TaskDetail
 	require.NoError(t, json.Unmarshal([]byte(a.body), &d))
@@ -361,7 +366,7 @@ func TestOperator(t *testing.T) {
 		run := task.AgentRun{TaskID: 1, JobID: int64(i), Attempt: 1, Usage: usage, Measured: &work.Measured{Told: told, Estimated: i == 0}}
 		require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row, Runs: []task.AgentRun{run}}))
 	}
-	require.NoError(t, json.Unmarshal([]byte(k.do(http.MethodGet, "/tasks/1", nil, "").body), &d))
+	require.NoError(t, json.Unmarshal([]byte(k.get("/tasks/1").body), &d))
 	require.True(t, d.Runs[0].Measured && d.Runs[0].Estimated)
 	require.InDelta(t, 0.4, d.Runs[0].Told.CostUSD, 1e-9, "it differs")
 	require.Nil(t, d.Runs[1].Told)
@@ -379,9 +384,9 @@ func TestReady(t *testing.T) {
 	k := setup(t, func(o *web.Options) {
 		o.Checks = []web.Check{{Name: "a", Ping: sick, Warning: true}, {Name: "b", Ping: func(context.Context) error { return nil }}}
 	})
-	a := k.do(http.MethodGet, "/readyz", nil, "")
+	a := k.get("/readyz")
 	require.Equal(t, http.StatusOK, a.status)
 	require.Contains(t, a.body, "warning: sick")
 	k = setup(t, func(o *web.Options) { o.Checks = []web.Check{{Name: "a", Ping: sick}} })
-	require.Equal(t, http.StatusServiceUnavailable, k.do(http.MethodGet, "/readyz", nil, "").status)
+	require.Equal(t, http.StatusServiceUnavailable, k.get("/readyz").status)
 }
