@@ -120,7 +120,11 @@ func holdForPushed(ctx context.Context, e *Engine, p task.Project, t task.Task) 
 		why = t.OthersPushed(t.State.Pushed)
 		ev = stage.Event{On: stage.OnEffectFailed, At: e.Now(), Final: true, Reason: why}
 	case err != nil || got.SHA == "": // what is wrong with the remote is met again in a moment
-		return nil
+		ev = stage.Event{On: OnCaughtUp, At: e.Now(), SHA: got.Push.SHA}
+		if _, known := e.machine.Edge(t.State, ev); err != nil || ev.SHA == "" || ev.SHA == t.State.Pushed || !known {
+			return nil
+		}
+		why = "what was pushed is recorded" // its answer was lost, and the task went elsewhere
 	}
 	o := released(e.Now().Add(time.Second), why)
 	o.Then = []queue.Job{e.triggerJob(t, ev, nil, fmt.Sprintf("pushed/%d/%d", t.ID, t.State.Seq))}

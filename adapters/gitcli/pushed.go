@@ -38,7 +38,7 @@ func (g *Git) Adopt(ctx context.Context, s work.Workspace, pushed string) (a wor
 	if err == nil && !on && p.Head != "" {
 		tip, failed := g.rebased(ctx, p)
 		if on, err = g.contains(ctx, p, seen, tip); on { // it was pushed, which no decision tells
-			p.Head, pushed = tip, tip
+			p.Head, pushed, a.Push.SHA = tip, tip, tip
 		}
 		err = errors.Join(failed, err)
 	}

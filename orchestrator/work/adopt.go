@@ -10,8 +10,9 @@ import (
 type Adopter interface {
 	// Adopt looks where the remote task branch is. When others have gone on from pushed, where it was left,
 	// their commits are brought into the mirror, checked as those of an attempt, and its branch to them, with
-	// the commits of Workspace.Head that they lack on top. The zero value means that they have not. ErrMoved
-	// when the branch was set elsewhere, ErrRemoved when there is none any more.
+	// the commits of Workspace.Head that they lack on top. Without a SHA they have not: Push.SHA is a push of the
+	// service's own, then, which was not recorded. ErrMoved when the branch was set elsewhere, ErrRemoved when
+	// there is none any more.
 	Adopt(ctx context.Context, s Workspace, pushed string) (Adopted, error)
 	// Join puts the commits of Workspace.Head that a commit of the branch lacks on top of that.
 	Join(ctx context.Context, s Workspace, onto string) (Adopted, error)

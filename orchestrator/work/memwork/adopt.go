@@ -35,7 +35,7 @@ func (p *Place) Adopt(ctx context.Context, s work.Workspace, pushed string) (a w
 	seen, head := p.remote[key(s)], s.Head
 	_, known := p.commits[seen]
 	if tip := p.onto[head]; head != "" && tip != "" && p.ancestor(tip, seen) { // it was pushed, which was not recorded
-		pushed, head, s.Head = tip, tip, tip
+		pushed, head, s.Head, a.Push.SHA = tip, tip, tip, tip
 	}
 	switch {
 	case seen == pushed, seen != "" && head != "" && p.ancestor(seen, head):
