@@ -22,7 +22,7 @@ const (
 	logPatience = 2 * time.Minute
 	logWait     = 5 * time.Second
 
-	namesPatience = 15 * time.Minute // with a column's name: adapters know names for ten minutes
+	namesPatience = time.Hour // with a column's name, which may be another for a while; adapters know names for ten minutes
 )
 
 // madeWithin is how far the last change of an item may be from its making for the item to stand where it was made.
