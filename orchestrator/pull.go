@@ -79,8 +79,9 @@ func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, 
 			return "", err
 		}
 		row := pr.Row(p.Main)
-		ready := row.Next[at] != githost.ForPerson || t.State.Leased                    // nobody waits for a person with the lease: the merge is refused
-		ready = ready || row.State == githost.PullRetargeted && pr.Number != t.State.PR // another of the same branch
+		// Nobody waits for a person with the lease: the merge is refused. Another pull request of the same branch is none of the task's.
+		ready := row.Next[at] != githost.ForPerson || t.State.Leased
+		ready = ready || row.State == githost.PullRetargeted && pr.Number != t.State.PR
 		hold := queue.Hold{Subject: CardSubject(t.ID), Name: pullPrefix + row.State, Reason: row.Why(pr, p.Main)}
 		same := slices.ContainsFunc(known, func(h queue.Hold) bool { return h.Name == hold.Name && h.Reason == hold.Reason })
 		if row.State == githost.PullClosed && !same && !ready {

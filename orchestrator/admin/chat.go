@@ -154,7 +154,7 @@ func (c *Chat) hear(ctx context.Context, a messenger.Act) (none messenger.Answer
 	case a.Text != "" && act.asks == "": // it takes a touch
 		return messenger.Answer{Text: item + ": press the button again."}, nil
 	case !bound || !slices.Contains(c.sayable(t), verb):
-		return messenger.Answer{Text: fmt.Sprintf("%s has moved on since: %s", item, standing(t)), Done: true}, nil
+		return messenger.Answer{Text: fmt.Sprintf("%s has moved on since: it is at %s", item, t.State.Stage), Done: true}, nil
 	case act.asks != "" && strings.TrimSpace(a.Text) == "":
 		return messenger.Answer{Text: item + ": " + act.asks, Ask: true}, nil
 	}
@@ -213,11 +213,4 @@ func (c *Chat) refuse(by messenger.Account) string {
 	c.Engine.Log.Warn("somebody who is not in the registry has acted in the chat", "account", by.ID)
 	return fmt.Sprintf("You are not registered here. An administrator adds you to people in projects.yaml: %s: %q.",
 		c.Listener.Accounts(), by.ID)
-}
-
-func standing(t task.Task) string {
-	if t.State.HoldReason != "" && t.State.Hold != stage.HoldNone {
-		return fmt.Sprintf("it is at %s: %.100s", t.State.Stage, strings.ToValidUTF8(t.State.HoldReason, ""))
-	}
-	return "it is at " + string(t.State.Stage)
 }
