@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        130_020,
-		"tokens outside tests":       891_230,
-		"tokens of tests":            781_190,
+		"lines outside tests":        130_015,
+		"tokens outside tests":       891_210,
+		"tokens of tests":            781_180,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       657_560,
+		"tokens of the server":       657_540,
 		"words of Markdown":          28_880,
 		"settings":                   154,
 		"fields of Feature":          9,

@@ -57,8 +57,8 @@ func TestEffects(t *testing.T) {
 
 	again := fmt.Sprintf("/effects/%d/again", refused)
 	for _, path := range []string{again, "/effects/hasten"} {
-		require.Equal(k, http.StatusUnauthorized, k.do(http.MethodPost, path, nil, `{"task":1}`).status)
-		require.Equal(k, http.StatusMethodNotAllowed, k.do(http.MethodGet, path, operator, "").status)
+		k.is(http.StatusUnauthorized, k.do(http.MethodPost, path, nil, `{"task":1}`))
+		k.is(http.StatusMethodNotAllowed, k.do(http.MethodGet, path, operator, ""))
 	}
 	for body, want := range map[string]int{
 		"": 400, "{}": 400, `{"task":1,"lane":"chat"}`: 400, `{"task":-1}`: 400, `{"task":"x"}`: 400, `{"task":2}`: 404, `{"lane":"nowhere"}`: 404, `{"lane":"chat"}`: 200,

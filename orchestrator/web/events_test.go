@@ -66,5 +66,5 @@ func TestEvents(t *testing.T) {
 	require.Equal(t, stage.OnApproved, last.On)
 	kinds, _, _ = k.listen(5, "Last-Event-ID", "0", nil)
 	require.Equal(t, []string{"task", "gate", "job", "task", "task"}, kinds)
-	require.Equal(t, http.StatusBadRequest, k.get("/events?after=x").status)
+	k.is(http.StatusBadRequest, k.get("/events?after=x"))
 }

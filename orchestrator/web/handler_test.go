@@ -53,7 +53,7 @@ func TestUnfreeze(t *testing.T) {
 	for body, want := range map[string]int{"": 400, "{}": 400, `{"repo":`: 400, `{"repo":"acme/none"}`: 404} {
 		require.Equal(t, want, on.order("/serial-gate/unfreeze", body).status, body)
 	}
-	require.Equal(t, http.StatusUnauthorized, on.do(http.MethodPost, "/serial-gate/unfreeze", nil, `{"repo":"acme/app"}`).status)
+	on.is(http.StatusUnauthorized, on.do(http.MethodPost, "/serial-gate/unfreeze", nil, `{"repo":"acme/app"}`))
 }
 
 func TestResume(t *testing.T) {
@@ -90,7 +90,7 @@ func TestReload(t *testing.T) {
 	story, err := k.store.Journal(t.Context(), 0)
 	require.NoError(t, err)
 	require.Len(t, story, 2, "each is in the journal")
-	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/admin/reload", nil, "").status)
+	k.is(http.StatusUnauthorized, k.do(http.MethodPost, "/admin/reload", nil, ""))
 }
 
 func TestStop(t *testing.T) {
@@ -98,12 +98,12 @@ func TestStop(t *testing.T) {
 	k := setup(t, func(o *web.Options) { o.Stop = true })
 	k.begin()
 	for range 2 {
-		require.Equal(t, http.StatusAccepted, k.order("/tasks/1/stop", "").status)
+		k.is(http.StatusAccepted, k.order("/tasks/1/stop", ""))
 	}
 	require.Len(t, k.jobs(), 1, "asked twice, done once")
-	require.Equal(t, http.StatusNotFound, k.order("/tasks/2/stop", "").status)
-	require.Equal(t, http.StatusBadRequest, k.order("/tasks/x/stop", "").status)
-	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/stop", nil, "").status)
+	k.is(http.StatusNotFound, k.order("/tasks/2/stop", ""))
+	k.is(http.StatusBadRequest, k.order("/tasks/x/stop", ""))
+	k.is(http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/stop", nil, ""))
 }
 
 func (b *brokenStore) GateResults(ctx context.Context, taskID int64) ([]task.GateResult, error) {

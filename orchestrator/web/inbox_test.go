@@ -93,7 +93,7 @@ func TestBodiesOfOneSender(t *testing.T) {
 	forged := "sha256=" + strings.Repeat("0", 64)
 	k.crowd("127.0.0.9")
 	require.Equal(t, "HTTP/1.1 503", k.readStatus(k.post("127.0.0.9", forged, 10, 10)))
-	require.Equal(t, http.StatusAccepted, k.github("g1", "status", fmt.Appendf(nil, ciOf, strings.Repeat("a", 40), "acme/app")).status)
+	k.is(http.StatusAccepted, k.github("g1", "status", fmt.Appendf(nil, ciOf, strings.Repeat("a", 40), "acme/app")))
 }
 
 // Large bodies share a bound, and leave room for ordinary webhooks.
@@ -110,7 +110,7 @@ func TestBytesOfUnverifiedBodies(t *testing.T) {
 		a := large()
 		return a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != ""
 	}, 20*time.Second, 50*time.Millisecond)
-	require.Equal(t, http.StatusAccepted, k.github("g1", "status", fmt.Appendf(nil, ciOf, strings.Repeat("a", 40), "acme/app")).status)
+	k.is(http.StatusAccepted, k.github("g1", "status", fmt.Appendf(nil, ciOf, strings.Repeat("a", 40), "acme/app")))
 }
 
 // A project with a secret of its own is spoken for by that alone, and it speaks for no other.
@@ -166,7 +166,7 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 	var log lines
 	k := setup(t, func(o *web.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	for range 50 {
-		require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/webhooks/githost", map[string]string{"Content-Type": "application/json"}, "{}").status)
+		k.is(http.StatusUnauthorized, k.do(http.MethodPost, "/webhooks/githost", map[string]string{"Content-Type": "application/json"}, "{}"))
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "webhooks were refused"), log.String())
 }

@@ -143,6 +143,12 @@ func (k *kit) do(method, path string, header map[string]string, body string) ans
 
 func (k *kit) get(path string) answer { return k.do(http.MethodGet, path, nil, "") }
 
+// is requires the status of an answer.
+func (k *kit) is(want int, a answer) {
+	k.Helper()
+	require.Equal(k, want, a.status, a.body)
+}
+
 // order posts a request of the operator's.
 func (k *kit) order(path, body string) answer { return k.do(http.MethodPost, path, operator, body) }
 
@@ -274,7 +280,7 @@ func TestBadInput(t *testing.T) {
 		require.NotContains(t, a.body, "state=done", "what was sent is not repeated")
 	}
 	body := []byte(`{"state":"success"}`)
-	require.Equal(t, http.StatusBadRequest, k.github("d", "status", body).status)
+	k.is(http.StatusBadRequest, k.github("d", "status", body))
 	a := k.do(http.MethodPost, "/webhooks/githost", map[string]string{"Content-Type": "application/json", "X-GitHub-Event": "ping", "X-Hub-Signature": "sha1=abc"}, string(body))
 	require.Equal(t, http.StatusUnauthorized, a.status, "SHA-1 does not count")
 	require.Empty(t, k.jobs())
@@ -291,7 +297,7 @@ func TestHostileTexts(t *testing.T) {
 		require.Equal(t, http.StatusAccepted, k.plane(fmt.Sprint(n), issue("state", body)).status, "%.30q", text)
 		body["id"] = text
 		require.Equal(t, http.StatusBadRequest, k.plane("id "+fmt.Sprint(n), issue("state", body)).status, "%.30q", text)
-		require.Equal(t, http.StatusOK, k.get("/queue").status)
+		k.is(http.StatusOK, k.get("/queue"))
 	}
 	require.Len(t, k.jobs(), 9)
 }
@@ -341,17 +347,17 @@ func TestOperator(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
 	row := k.begin()
-	require.Equal(t, http.StatusAccepted, k.order("/tasks/1/retry", "").status)
+	k.is(http.StatusAccepted, k.order("/tasks/1/retry", ""))
 	require.Len(t, k.jobs(), 1)
 	require.Equal(t, http.StatusAccepted, k.order("/tasks/1/retry", "").status, "asked twice, done once")
 	require.Len(t, k.jobs(), 1)
-	require.Equal(t, http.StatusNotFound, k.order("/tasks/2/retry", "").status)
+	k.is(http.StatusNotFound, k.order("/tasks/2/retry", ""))
 	a := k.order("/tasks/1/stop", "")
 	require.Equal(t, http.StatusNotFound, a.status)
 	require.Contains(t, a.body, "ORCH_STOP_STATUS_ENABLED")
-	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer wrong"}, "").status)
-	require.Equal(t, http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": adminToken}, "").status)
-	require.Equal(t, http.StatusForbidden, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer " + adminToken, "Sec-Fetch-Site": "cross-site"}, "").status)
+	k.is(http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer wrong"}, ""))
+	k.is(http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": adminToken}, ""))
+	k.is(http.StatusForbidden, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer " + adminToken, "Sec-Fetch-Site": "cross-site"}, ""))
 
 	a = k.get("/tasks/1")
 	require.Equal(t, http.StatusOK, a.status)
@@ -388,5 +394,5 @@ func TestReady(t *testing.T) {
 	require.Equal(t, http.StatusOK, a.status)
 	require.Contains(t, a.body, "warning: sick")
 	k = setup(t, func(o *web.Options) { o.Checks = []web.Check{{Name: "a", Ping: sick}} })
-	require.Equal(t, http.StatusServiceUnavailable, k.get("/readyz").status)
+	k.is(http.StatusServiceUnavailable, k.get("/readyz"))
 }
