@@ -180,7 +180,7 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 	switch {
 	case found && task.State.Stage == stage.Done && answers && word == stage.StatusToAnalyse: // as on a card without a task
 		b.past, b.task, found = b.task, b.past, false
-		if here, _ := in.Projects.ByTracker(h.ProjectID); here.Repo != task.Repo { // where that has nothing to follow
+		if here, _ := in.Projects.ByTracker(h.ProjectID); here.Repo != task.Repo { // the card was moved, and follows nothing there
 			in.project, b.past = here, b.task
 		}
 	case found && task.State.Stage == stage.Done:

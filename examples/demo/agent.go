@@ -167,8 +167,8 @@ func git(args ...string) error {
 
 // resolve rebases the branch onto main and keeps what both sides wrote.
 func (j job) resolve() error {
-	_ = exec.Command("git", "rebase", "--quiet", "--abort").Run() // of an attempt that was killed
-	if exec.Command("git", "rebase", "--quiet", "origin/main").Run() == nil {
+	_ = git("rebase", "--quiet", "--abort") // of an attempt that was killed
+	if git("rebase", "--quiet", "origin/main") == nil {
 		return nil
 	}
 	theirs, err := exec.Command("git", "show", "origin/main:"+shared).Output()
@@ -186,7 +186,7 @@ func (j job) commit() error {
 	if err := git("add", "--all"); err != nil {
 		return err
 	}
-	if exec.Command("git", "diff", "--cached", "--quiet").Run() == nil {
+	if git("diff", "--cached", "--quiet") == nil {
 		return nil // done in an earlier attempt
 	}
 	return git("commit", "--quiet", "-m", j.item+": "+j.role)
@@ -234,20 +234,18 @@ func (u usage) cost() float64 {
 // report returns what Claude Code would print.
 func (j job) report() map[string]any {
 	u := j.usage()
-	cost := u.cost()
 	return map[string]any{
 		"type": "result", "subtype": "success", "is_error": false,
-		"duration_ms": 1000, "duration_api_ms": 900, "num_turns": 3,
 		"result":         "The " + j.role + " of " + j.item + " is done.",
 		"session_id":     fmt.Sprintf("%s-%d-%d", j.item, j.run, j.attempt),
-		"total_cost_usd": cost,
+		"total_cost_usd": u.cost(),
 		"usage": map[string]any{
 			"input_tokens": u.in, "output_tokens": u.out,
 			"cache_read_input_tokens": u.read, "cache_creation_input_tokens": u.made,
 		},
 		"modelUsage": map[string]any{j.model: map[string]any{
 			"inputTokens": u.in, "outputTokens": u.out,
-			"cacheReadInputTokens": u.read, "cacheCreationInputTokens": u.made, "costUSD": cost,
+			"cacheReadInputTokens": u.read, "cacheCreationInputTokens": u.made, "costUSD": u.cost(),
 		}},
 	}
 }

@@ -116,18 +116,18 @@ func run(args []string, out, errs io.Writer) int {
 func serve(errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	settings, err := app.Load(app.Environ())
-	if err == nil {
-		err = serveWith(ctx, settings, errs)
-	}
-	if err != nil {
+	if err := serveWith(ctx, errs); err != nil {
 		fmt.Fprintln(errs, "server:", err)
 		return 1
 	}
 	return 0
 }
 
-func serveWith(ctx context.Context, settings app.Settings, errs io.Writer) error {
+func serveWith(ctx context.Context, errs io.Writer) error {
+	settings, err := app.Load(app.Environ())
+	if err != nil {
+		return err
+	}
 	service, err := app.Open(ctx, settings, []string{"/proc/self/exe"}, settings.Logger(errs))
 	if err != nil {
 		return err

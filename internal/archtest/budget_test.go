@@ -23,7 +23,7 @@ func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        130_015,
 		"tokens outside tests":       891_210,
-		"tokens of tests":            781_180,
+		"tokens of tests":            781_110,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -296,12 +297,10 @@ func (c *checker) gate(n *node, t task.Task, was stage.State, x task.Commit) {
 	if !green && !(was.Stage == stage.Deploy && to == stage.Deploy) {
 		c.fail(GreenGate, "task %d went from %s to %s without a gate that was green", t.ID, was.Stage, to)
 	}
-	reviews, _ := c.s.host.Reviews(c.s.ctx, t.Repo, t.Branch) // by which a review passes as well
+	reviews, _ := c.s.host.Reviews(c.s.ctx, t.Repo, t.Branch) // a person's counts beside the agent's
+	reviewed := was.Stage == stage.Review && slices.ContainsFunc(reviews, func(r githost.Review) bool { return r.SHA == was.Head })
 	for _, r := range x.Runs {
-		if was.Stage == stage.Review && len(reviews) > 0 {
-			break
-		}
-		if how := c.behaved[attempt{t.ID, r.Run, r.Attempt}]; (how == refuses || how == misnames) && reports(was.Stage) {
+		if how := c.behaved[attempt{t.ID, r.Run, r.Attempt}]; (how == refuses || how == misnames) && reports(was.Stage) && !reviewed {
 			c.fail(GreenGate, "task %d left %s, and its agent %s", t.ID, was.Stage, how)
 		}
 	}

@@ -234,9 +234,10 @@ func (s *sim) lift(i int, t task.Task, item tracker.Item, x explain.Explanation)
 			s.unfreeze(t.Repo)
 			continue
 		}
-		if do := map[string]string{"Reopen it": DoClose, "Mark it r": DoDraft}[b.Do[:min(len(b.Do), 9)]]; do != "" {
-			s.people.pull(t, do, false)
-			continue
+		for way, do := range map[string]string{"Reopen it": DoClose, "Mark it ready": DoDraft} {
+			if strings.HasPrefix(b.Do, way) {
+				s.people.pull(t, do, false)
+			}
 		}
 		if strings.HasPrefix(b.Why, "a dependency cycle") { // a person takes the relations of the card away
 			s.board.Block(item.ID)

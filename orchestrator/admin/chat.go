@@ -177,8 +177,8 @@ func (c *Chat) hear(ctx context.Context, a messenger.Act) (none messenger.Answer
 	return taken, err
 }
 
-// find is the task that a choice is about, and whether it stands as it did then, which is all one to STOP. Of what is no choice of ours
-// the task is zero.
+// find is the task that a choice is about, and whether that counts still: the task stands as it did then, or is to stop. Of what is
+// no choice of ours the task is zero.
 func (c *Chat) find(ctx context.Context, choice string) (verb string, t task.Task, bound bool, err error) {
 	part := append(strings.SplitN(choice, ".", 3), "", "")
 	id, err := strconv.ParseInt(part[1], 10, 64)

@@ -3,6 +3,7 @@ package worktest
 import (
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -125,7 +126,7 @@ func goesOnFromRebased(k *kit) {
 	got, err := k.Spaces.CatchUp(k.Context(), k.Space, true)
 	require.NoError(k, err)
 	require.NoError(k, k.Spaces.Push(k.Context(), k.Space, got.SHA, sha))
-	require.Zero(k, k.adopt(sha), "it is the service's")
+	require.Equal(k, work.Adopted{Push: stage.Push{SHA: got.SHA}}, k.adopt(sha), "it is the service's, and to be recorded")
 	theirs := k.Push("", map[string]string{"theirs.go": "package a\n"})
 	a := k.adopt(sha)
 	require.Equal(k, theirs, a.SHA)
