@@ -10,9 +10,7 @@ func (w *builder) resumeDeploy(phase Phase) {
 		w.d.State.Phase = PhaseRelease
 		w.launch("")
 	default:
-		if s := w.d.State; s.Pushed == "" && s.Head != "" { // the remote has the branch no more
-			w.owe(Effect{Kind: EffectPublish, SHA: s.Head})
-		}
+		w.publish()
 		w.merge()
 	}
 }

@@ -8,10 +8,11 @@ func Divert(s State, e Event, d Decision, to Stage, phase Phase, why string) Dec
 		d: Decision{State: d.State, Moved: true, Cancel: d.Cancel, Edge: d.Edge},
 	}
 	for _, f := range d.Effects {
-		if f.Kind == EffectPublish || f.Kind == EffectComment && f.Author != Stream {
+		if f.Kind == EffectComment && f.Author != Stream {
 			w.owe(f)
 		}
 	}
+	w.publish()
 	n := &w.d.State
 	n.Seq, n.Run, n.Set, n.Active, n.Failures = s.Seq+1, s.Run, s.Set, "", 0
 	n.Stage, n.Phase, n.EnteredAt = to, phase, s.EnteredAt

@@ -58,7 +58,12 @@ func (w *builder) pushed() {
 	s.Head, s.Pushed, s.Adopted = w.ev.SHA, p.SHA, p.SHA
 	w.note(w.wordsPushed())
 	w.comment(Stream, sentence(w.wordsPushed()))
-	if s.Head != s.Pushed {
+	w.publish()
+}
+
+// publish has the remote get what it lacks of the branch: commits that are new, or whose push it has refused, or all of it.
+func (w *builder) publish() {
+	if s := w.d.State; s.Head != s.Pushed {
 		w.owe(Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed})
 	}
 }
@@ -76,8 +81,7 @@ func (w *builder) adopt() {
 // judgeAgain has the branch judged as after a run of the developer, which costs none. What a person has been
 // asked stays open, and commits that are not in the branch any more are made again.
 func (w *builder) judgeAgain() {
-	s := &w.d.State
-	hold, reason := s.Hold, s.HoldReason
+	s, hold, reason := &w.d.State, w.d.State.Hold, w.d.State.HoldReason
 	w.leave(w.edge.To)
 	switch {
 	case hold == HoldNeedsInput:
@@ -92,8 +96,7 @@ func (w *builder) judgeAgain() {
 
 // again runs the agent anew from what others have pushed, once its questions are answered. It is no failure.
 func (w *builder) again() {
-	s := &w.d.State
-	why := w.ev.Push.words()
+	s, why := &w.d.State, w.ev.Push.words()
 	if WhenAsking.holds(*s, w.ev) { // the answers come first
 		w.ask(why)
 		return
@@ -105,11 +108,10 @@ func (w *builder) again() {
 
 // wordsPushed says who has pushed how much, and what follows.
 func (w *builder) wordsPushed() string {
-	p, who := w.ev.Push, w.ev.By.Who()
+	p, who, commits := w.ev.Push, w.ev.By.Who(), "1 commit"
 	if w.ev.By.ID == "" {
 		who = cmp.Or(strings.Join(p.Authors, ", "), "somebody")
 	}
-	commits := "1 commit"
 	if p.Commits != 1 {
 		commits = fmt.Sprintf("%d commits", p.Commits)
 	}

@@ -10,7 +10,7 @@ import (
 // A task of which a person has said that it may be deployed is not merged before
 // its branch stands on the newest main.
 func Example() {
-	s := stage.State{Stage: stage.Deploy, Phase: stage.PhaseAwait, Head: "c0ffee", MergeGate: stage.MergeGate{Gated: true}}
+	s := stage.State{Stage: stage.Deploy, Head: "c0ffee", Pushed: "c0ffee", MergeGate: stage.MergeGate{Gated: true}}
 	merge := stage.Decision{State: s, Moved: true, Effects: []stage.Effect{{Kind: stage.EffectMerge, SHA: s.Head}}}
 	merge.State.Phase = stage.PhaseMerge
 
