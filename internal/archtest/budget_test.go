@@ -22,12 +22,12 @@ import (
 func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        130_015,
-		"tokens outside tests":       891_210,
+		"tokens outside tests":       891_190,
 		"tokens of tests":            781_110,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       657_540,
+		"tokens of the server":       657_530,
 		"words of Markdown":          28_880,
 		"settings":                   154,
 		"fields of Feature":          9,

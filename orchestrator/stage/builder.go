@@ -167,7 +167,7 @@ func (w *builder) finished() {
 	switch {
 	case s.Head == "":
 	case s.Head != s.Pushed:
-		w.owe(Effect{Kind: EffectPublish, SHA: s.Head, Expected: s.Pushed})
+		w.publish()
 	case s.PR == 0 && s.MergeSHA == "" && s.Stage != Analysis && s.Stage != Architecture:
 		// Pushed before, but its pull request was given up: nothing else opens it.
 		w.owe(Effect{Kind: EffectPull})
