@@ -146,7 +146,7 @@ apidiff: tools ## the public API against the last release: what breaks an import
 	{ echo "!! an importer of $$last breaks: keep these names, or tell of them in CHANGELOG.md"; exit 1; }
 
 build: ## the reference server, as ./bin/signalbox
-	$(GO) build -trimpath -o bin/signalbox ./examples/server
+	$(GO) build -trimpath -o bin/ .
 
 GORELEASER := v2.16.0# as in .github/workflows/release.yml, with syft
 SYFT := v1.57.1

@@ -24,8 +24,8 @@ func TestReleasedProgram(t *testing.T) {
 	require.Equal(t, []any{"CGO_ENABLED=0"}, at(t, recipe, "builds", 0, "env"))
 	require.Equal(t, []any{"-s -w"}, at(t, recipe, "builds", 0, "ldflags"))
 	require.Contains(t, at(t, recipe, "builds", 0, "flags"), "-trimpath")
-	program := filepath.Join(t.TempDir(), "signalbox")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
+	program := filepath.Join(t.TempDir(), "signalbox") // as go install names it
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Dir(program)+"/", "../..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))

@@ -5,6 +5,7 @@ package mappage
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
@@ -21,7 +22,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/defaults"
 )
 
-//go:embed page maplibre pmtiles world
+//go:embed page
 var builtIn embed.FS
 
 // Options of a page. Only Prefix is required.
@@ -50,12 +51,12 @@ func Handler(o Options) http.Handler {
 			})
 		}
 	}
-	mux.HandleFunc("GET "+o.Prefix+"{$}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+o.Prefix+"{name...}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", policy(o.Bases))
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		// servers of tiles want one
 		w.Header().Set("Referrer-Policy", "strict-origin-when-cross-origin")
-		serve(w, r, "page/index.html")
+		serve(w, r, "page/"+cmp.Or(r.PathValue("name"), "index.html"))
 	})
 	config, _ := json.Marshal(map[string]any{"api": o.API, "bases": o.Bases, "on": o.On}) // strings and booleans always have a form
 	mux.HandleFunc("GET "+o.Prefix+"config.json", func(w http.ResponseWriter, _ *http.Request) {
@@ -63,14 +64,7 @@ func Handler(o Options) http.Handler {
 		w.Header().Set("Cache-Control", "no-cache")
 		_, _ = w.Write(config) // a client that has gone away needs none
 	})
-	for _, name := range []string{"host.js", "style.js", "host.css"} {
-		mux.HandleFunc("GET "+o.Prefix+name, func(w http.ResponseWriter, r *http.Request) { serve(w, r, "page/"+name) })
-	}
 	mux.Handle("GET "+o.Prefix+"gpstracks/", http.StripPrefix(o.Prefix+"gpstracks/", web.Handler()))
-	mux.HandleFunc("GET "+o.Prefix+"world.json", func(w http.ResponseWriter, r *http.Request) { serve(w, r, "world/world.json") })
-	for _, d := range []string{"maplibre/", "pmtiles/"} {
-		mux.HandleFunc("GET "+o.Prefix+d+"{name}", func(w http.ResponseWriter, r *http.Request) { serve(w, r, d+r.PathValue("name")) })
-	}
 	return mux
 }
 

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Takes MapLibre GL JS and the reader of PMTiles from the packages of the browser tests into
-# maplibre/ and pmtiles/, compressed, with their licences: so the page needs no npm. Run it after a
+# page/, compressed, with their licences: so the page needs no npm. Run it after a
 # change of a version in examples/browsertest/package.json; TestMapLibreIsBuiltIn compares them.
-# The package of PMTiles has no file of its licence: pmtiles/LICENSE.txt is that of its repository.
+# The package of PMTiles has no file of its licence: page/pmtiles/LICENSE.txt is that of its repository.
 set -eu
 cd "$(dirname "$0")"
-modules=../../examples/browsertest/node_modules
+modules=../../../examples/browsertest/node_modules
+cd page
 mkdir -p maplibre pmtiles
 cp "$modules/maplibre-gl/LICENSE.txt" maplibre/LICENSE.txt
 for name in maplibre-gl.mjs maplibre-gl-worker.mjs maplibre-gl.css; do

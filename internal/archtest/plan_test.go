@@ -29,7 +29,7 @@ type room struct {
 // plan is the floor plan, the most exact path first.
 func plan() []room {
 	return []room{
-		{"orchestrator/stage", 0, nil}, {"gpstracks", 0, nil},
+		{".", 6, nil}, {"orchestrator/stage", 0, nil}, {"gpstracks", 0, nil},
 		{"orchestrator/signature", 0, nil}, {"orchestrator/fault", 0, nil}, {"orchestrator/fault/memfault", 1, nil}, {"orchestrator/prompt", 1, nil},
 		{"gpstracks/tile", 1, nil}, {"gpstracks/gpx", 1, nil}, {"gpstracks/trackfile", 1, []string{"gpstracks/gpx"}}, {"gpstracks/web", 1, nil},
 		{"gpstracks/sample", 1, nil}, {"gpstracks/trackhttp", 2, nil}, {"gpstracks/mappage", 2, nil}, {"gpstracks/collect", 2, nil}, {"gpstracks/export", 2, []string{"gpstracks/trackhttp"}},
