@@ -134,26 +134,10 @@ func (w *row) take(t *testing.T, e exporter, s sample) {
 	w.accepted++
 	kept := r.list()
 	require.Len(t, kept, 1, e.name)
-	want := truth(t, s)
+	want := independent(t, cmp.Or(s.clean, s.text, s.body))
 	far := compare(want, kept[0])
 	require.LessOrEqual(t, max(far.length, far.box, far.time), deviation, "%s, %s: %+v, %v m", e.name, s.name, want, kept[0].LengthM)
 	w.agreement = w.agreement.worst(far)
-}
-
-// truth reads a file with another reader.
-func truth(t *testing.T, s sample) reading {
-	if s.fit == nil {
-		return independent(t, cmp.Or(s.clean, s.text, s.body))
-	}
-	var lines [][]place
-	for _, points := range s.fit {
-		var line []place
-		for _, p := range points {
-			line = append(line, place{p.At[0], p.At[1], p.Time.Format(seconds)})
-		}
-		lines = append(lines, line)
-	}
-	return reads(lines)
 }
 
 func compare(want reading, got gpstracks.Track) (a agreement) {

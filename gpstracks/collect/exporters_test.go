@@ -22,7 +22,6 @@ type sample struct {
 	clean    string           // the document without the outliers that were planted; "" = text
 	spikes   int              // that were planted
 	rejected gpstracks.Reason // why it is refused; "" = it is not
-	fit      [][]gpx.Point    // the points of a FIT file
 }
 
 // dice are thrown for what differs from file to file.

@@ -13,10 +13,6 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"github.com/muktihari/fit/encoder"
-	"github.com/muktihari/fit/profile/filedef"
-	"github.com/muktihari/fit/profile/mesgdef"
-	"github.com/muktihari/fit/profile/typedef"
 	"github.com/paulmach/orb"
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
@@ -78,23 +74,6 @@ func geoJSON(points []gpx.Point) string {
 	return string(body)
 }
 
-// fitFile writes as a device does, and returns the points as the format can hold them.
-func fitFile(sport typedef.Sport, points []gpx.Point) (string, [][]gpx.Point) {
-	a := filedef.NewActivity()
-	a.FileId = *mesgdef.NewFileId(nil).SetType(typedef.FileActivity).SetTimeCreated(points[0].Time)
-	for i := range points {
-		r := mesgdef.NewRecord(nil).SetTimestamp(points[i].Time).SetPositionLatDegrees(points[i].At[1]).
-			SetPositionLongDegrees(points[i].At[0]).SetEnhancedAltitudeScaled(points[i].Ele)
-		a.Records = append(a.Records, r)
-	}
-	a.Sessions = append(a.Sessions, mesgdef.NewSession(nil).SetTimestamp(points[0].Time).SetSport(sport))
-	a.Activity = mesgdef.NewActivity(nil).SetTimestamp(points[0].Time)
-	file := a.ToFIT(nil)
-	var b bytes.Buffer
-	_ = encoder.New(&b).Encode(&file) // into memory
-	return b.String(), [][]gpx.Point{points}
-}
-
 func wide(text string) string {
 	out := []byte{0xff, 0xfe}
 	for _, u := range utf16.Encode([]rune(strings.Replace(text, "UTF-8", "UTF-16", 1))) {
@@ -145,21 +124,8 @@ func otherFormats() []exporter {
 			return sample{name: name, body: strings.ReplaceAll(body, "#", fmt.Sprint(10+r.IntN(80))), rejected: why}
 		}
 	}
-	device := func(sport typedef.Sport, journey func(dice) []gpx.Point, pack func(string) string) func(dice) sample {
-		return func(r dice) sample {
-			body, points := fitFile(sport, journey(r))
-			return sample{name: "1.fit", body: pack(body), fit: points}
-		}
-	}
-	asIs := func(s string) string { return s }
 	gpxOf := func(r dice) string { return plain.write(hike(r)) }
 	return []exporter{
-		{"Garmin, FIT", device(typedef.SportHiking, hike, asIs)},
-		{"Wahoo, FIT", device(typedef.SportCycling, ride, asIs)},
-		{"Strava bulk export, FIT", device(typedef.SportRunning, jog, func(s string) string {
-			return zipOf("activities/1.fit.gz",
-				gzipOf(s))
-		})},
 		{"Garmin, TCX", file("a.tcx", func(r dice) string { return tcx("Biking", divided(r, ride(r), 3)...) })},
 		{"Strava, TCX", file("b.tcx", func(r dice) string { return tcx("Running", jog(r)) })},
 		{"Polar, TCX without some places", file("c.tcx", func(r dice) string {

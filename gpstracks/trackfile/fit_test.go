@@ -61,18 +61,21 @@ func fitFile(header byte, summed bool, data string) string {
 	return body + fitSum(body)
 }
 
+// fitActivity is a whole file of n points.
+func fitActivity(n int) string { return fitFile(14, true, defineRecord+fitRecords(n)) }
+
 // What devices write is read, whole or up to where it ends; what was damaged is refused.
 func TestFITOfDevices(t *testing.T) {
 	t.Parallel()
 	data := defineRecord + fitRecords(5)
 	short, unsummed := fitFile(12, false, data), fitFile(14, false, data)
-	wrong := []byte(fitFile(14, true, data))
+	wrong := []byte(fitActivity(5))
 	wrong[40] ^= 1
 	for name, c := range map[string]struct {
 		body, want string
 		cut        bool
 	}{
-		"14 bytes":           {fitFile(14, true, data), "a [FIT] :5", false},
+		"14 bytes":           {fitActivity(5), "a [FIT] :5", false},
 		"12 bytes":           {short, "a [FIT] :5", false},
 		"no sum":             {unsummed, "a [FIT] :5", false},
 		"chained":            {short + unsummed, "a [FIT] :5 :5", false},

@@ -8,16 +8,13 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/muktihari/fit/encoder"
-	"github.com/muktihari/fit/profile/filedef"
-	"github.com/muktihari/fit/profile/mesgdef"
-	"github.com/muktihari/fit/profile/typedef"
 	"github.com/paulmach/orb"
 	"github.com/stretchr/testify/require"
 
@@ -86,29 +83,6 @@ func bzipped(t testing.TB) string {
 	return string(b)
 }
 
-// fitActivity is a ride of n points, with one without a position.
-func fitActivity(t testing.TB, n int) string {
-	t.Helper()
-	at := time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)
-	a := filedef.NewActivity()
-	a.FileId = *mesgdef.NewFileId(nil).SetType(typedef.FileActivity).SetTimeCreated(at)
-	for i := range n {
-		r := mesgdef.NewRecord(nil).SetTimestamp(at.Add(time.Duration(i) * time.Second)).SetPositionLatDegrees(46.5 +
-			0.001*float64(i)).SetPositionLongDegrees(7.5).SetAltitudeScaled(500 + float64(i))
-		if i == 1 {
-			r = mesgdef.NewRecord(nil).SetTimestamp(at.Add(time.Second))
-		}
-		a.Records = append(a.Records, r)
-	}
-	a.Sessions = append(a.Sessions, mesgdef.NewSession(nil).SetTimestamp(at).SetSport(typedef.SportCycling).
-		SetSubSport(typedef.SubSportGravelCycling))
-	a.Activity = mesgdef.NewActivity(nil).SetTimestamp(at)
-	file := a.ToFIT(nil)
-	var b bytes.Buffer
-	require.NoError(t, encoder.New(&b).Encode(&file))
-	return b.String()
-}
-
 // summary has a line for each document of a file.
 func summary(name string, r io.Reader, l trackfile.Limits) (lines []string) {
 	for d := range trackfile.Read(name, r, l) {
@@ -141,8 +115,8 @@ func TestFormats(t *testing.T) {
 		"a.kmz": {zipped(t, "doc.kml", `<kml><Placemark><name>k</name><LineString><coordinates>7,46 8,46</coordinates></LineString>`+
 			`</Placemark></kml>`, "icon.png", "\x89PNG..."), "a.kmz/doc.kml [KML] k:2|a.kmz/icon.png [PNG] the file is PNG: it holds no " +
 			"track"},
-		"a.fit": {fitActivity(t, 4), "a.fit [FIT] :3"},
-		"export.zip": {zipped(t, "activities/1.fit.gz", gzipped(t, fitActivity(t, 3)), "activities/", "", "a.csv", "lat,lon\n1,2",
+		"a.fit": {fitActivity(3), "a.fit [FIT] :3"},
+		"export.zip": {zipped(t, "activities/1.fit.gz", gzipped(t, fitActivity(2)), "activities/", "", "a.csv", "lat,lon\n1,2",
 			"in.kmz", zipped(t, "doc.kml", "<kml/>")), "export.zip/activities/1.fit.gz [FIT] :2|export.zip/a.csv [CSV] the file is CSV: " +
 			"convert it to GPX, as with gpsbabel|export.zip/in.kmz/doc.kml [KML]"},
 		"a.tar.gz": {gzipped(t, tarred(t, "x/1.gpx", one, "2.txt", "hello")),
@@ -162,7 +136,6 @@ func TestFormats(t *testing.T) {
 		"points.geojson": {`{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2]}}`,
 			"points.geojson [GeoJSON] the file holds 1 single points, and no track or route"},
 		"nothing": {"", "nothing [] the file is empty"},
-		"cut.fit": {fitActivity(t, 9)[:90], "cut.fit [FIT] FIT: the file is damaged: decode message [byte pos: 87]: EOF"},
 		"cut.gz":  {gzipped(t, one)[:30], "cut.gz [GPX] GPX line 1: the document is cut off"},
 		"bad.gz":  {"\x1f\x8b\x00", "bad.gz [gzip] the gzip compression is damaged: unexpected EOF"},
 		"bad.zip": {"PK\x03\x04 and so on", "bad.zip [ZIP] the archive is damaged: zip: not a valid zip file"},
@@ -181,12 +154,12 @@ func TestFormats(t *testing.T) {
 func TestValues(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)
-	for d := range trackfile.Read("", strings.NewReader(fitActivity(t, 3)), trackfile.Limits{}) {
-		require.NoError(t, d.Err)
-		require.Equal(t, "cycling gravel_cycling", d.Tracks[0].Type)
-		p := d.Tracks[0].Segments[0][1]
-		require.InDelta(t, 46.502, p.At[1], 1e-7)
-		require.Equal(t, []any{at.Add(2 * time.Second), 502.0, true}, []any{p.Time, p.Ele, p.HasEle})
+	device, err := os.Open("testdata/strangers/garmin.fit.gz")
+	require.NoError(t, err)
+	defer device.Close()
+	for d := range trackfile.Read("", device, trackfile.Limits{}) {
+		p := d.Tracks[0].Segments[0][0]
+		require.Equal(t, []any{"cycling road", 159.8}, []any{d.Tracks[0].Type, math.Round(10*p.Ele) / 10})
 	}
 	for d := range trackfile.Read("", strings.NewReader(`{"type":"Feature","properties":{"activity":"hiking",`+
 		`"coordTimes":["2026-05-01T08:00:00Z","x"]},
@@ -220,8 +193,8 @@ func TestLimits(t *testing.T) {
 			"one": {zipped(t, "1", one), trackfile.Limits{Memory: 99}},
 		"a [ZIP] the table of contents of the archive is too long: divide " +
 			"it": {zipped(t, "1", one), trackfile.Limits{Directory: 50}},
-		"a [FIT] FIT: there are more than 3 points":    {fitActivity(t, 9), trackfile.Limits{Document: gpx.Limits{Points: 3}}},
-		"a [FIT] the document is longer than 50 bytes": {fitActivity(t, 9), trackfile.Limits{Document: gpx.Limits{Bytes: 50}}},
+		"a [FIT] FIT: there are more than 3 points":    {fitActivity(9), trackfile.Limits{Document: gpx.Limits{Points: 3}}},
+		"a [FIT] the document is longer than 50 bytes": {fitActivity(9), trackfile.Limits{Document: gpx.Limits{Bytes: 50}}},
 		"a [GeoJSON] GeoJSON: there are too many points": {`{"type":"LineString","coordinates":[[1,2],[2,3]]}`,
 			trackfile.Limits{Document: gpx.Limits{Points: 1}}},
 		"a [GeoJSON] GeoJSON: collections are more than 8 deep": {strings.Repeat(`{"type":"GeometryCollection","geometries":[`, 12) +
@@ -256,7 +229,7 @@ func TestInPlace(t *testing.T) {
 
 // No file makes the reader fail otherwise than by an error, or go on for ever.
 func FuzzRead(f *testing.F) {
-	for _, body := range []string{one, gzipped(f, one), zipped(f, "a", one), tarred(f, "a", one), fitActivity(f, 3),
+	for _, body := range []string{one, gzipped(f, one), zipped(f, "a", one), tarred(f, "a", one), fitActivity(3),
 		`{"type":"LineString","coordinates":[[1,2],[2,3]]}`, "<kml><Placemark><LineString><coordinates>1,2 3,4"} {
 		f.Add([]byte(body))
 	}

@@ -353,3 +353,26 @@ test.describe('on a phone', () => {
     expect(south).toBeGreaterThan(top / 2)
   })
 })
+
+test('draws on the terrain that a style brings', async ({ page }) => {
+  const url = site('map-own')
+  await page.route('**/config.json', route => route.fulfill({ json: { api: 'api/gps-tracks', on: true, bases: [{ name: 'Relief', kind: 'style', url: 'relief.json' }] } }))
+  await page.route('**/relief.json', route => route.fulfill({ json: {
+    version: 8, terrain: { source: 'dem' }, layers: [{ id: 'relief', type: 'hillshade', source: 'dem' }],
+    sources: { dem: { type: 'raster-dem', encoding: 'terrarium', tileSize: 64, maxzoom: 12, tiles: [`${url}dem/{z}/{x}/{y}.png`] } },
+  } }))
+  await page.goto(url)
+  const picture = await page.evaluate(() => {
+    const canvas = Object.assign(document.createElement('canvas'), { width: 64, height: 64 })
+    const draw = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'))
+    draw.fillStyle = 'rgb(131, 232, 0)' // 131 × 256 + 232 − 32768 = 1000 m
+    draw.fillRect(0, 0, 64, 64)
+    return canvas.toDataURL().replace(/.*,/, '')
+  })
+  await page.route('**/dem/**', route => route.fulfill({ contentType: 'image/png', body: Buffer.from(picture, 'base64') }))
+  await page.goto('about:blank')
+  await open(page, `#map=${CROSSING}/0/60`)
+  await expect.poll(() => page.evaluate(() => /** @type {any} */ (window).demo.map.queryTerrainElevation([9.98, 45.196]))).toBeCloseTo(1000, 0)
+  await expect.poll(() => drawn(page)).toHaveLength(3)
+  await look(page, 'map-own-terrain')
+})
