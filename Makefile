@@ -7,7 +7,7 @@ LINTVER := v2.15.0
 COVERED := ./orchestrator/stage/... ./gates/... ./queue/...
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-jail test-agents test-emulate corpus conformance check nightly lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak torture sim mutants vuln apidiff build release-dry drill test-manifests tools
+.PHONY: help demo test test-browser test-jail test-agents test-emulate corpus conformance check long nightly lint fmt cover bench bench-queue bench-engine bench-tiles fuzz soak torture sim mutants vuln apidiff build release-dry drill test-manifests tools
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,7 +16,7 @@ demo: tools ## watch cards go from the board to deployed; ends with Ctrl-C
 	@echo "compiling the demo: about a minute the first time, seconds after that" >&2
 	@$(GO) run -trimpath ./examples/demo $(ARGS)
 
-test: tools ## the quick suite: everything but long lives, tortures and most of the browser (make check has these)
+test: tools ## the quick suite: everything but long lives, tortures (make long) and most of the browser (make check)
 	@command -v node >/dev/null && command -v npm >/dev/null || echo "!! node or npm is missing: no tile will be decoded with @mapbox/vector-tile (install Node.js 18 or newer)"
 	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || test -n "$$TEST_DATABASE_URL$$PGTEST_BINDIR" || echo "!! PostgreSQL is missing: its tests are skipped (apt-get install -y postgresql)"
 	$(GO) test -short -timeout 25m ./...
@@ -57,13 +57,16 @@ conformance: tools ## the rows of the specification, each with what came of its 
 	@sh examples/browsertest/prepare.sh
 	@$(GO) test -count 1 -timeout 60m -v ./internal/conformance -run TestConformance -drive $(ARGS)
 
-check: tools fmt lint ## format, lint, floor plan, the quick suite with the race detector, every test, simulated worlds, all of the browser, coverage
+check: tools fmt lint ## what gates a change: format, lint, floor plan, the quick suite with the race detector, simulated worlds, all of the browser, coverage
 	$(GO) mod tidy -diff
-	$(GO) test -timeout 90m -race -short $$($(GO) list ./... | grep -v internal/simulate) # which runs one process at a time
-	$(GO) test -timeout 90m ./...
+	$(GO) test -timeout 90m -race -short $$($(GO) list ./... | grep -v internal/simulate)
+	$(GO) test -timeout 30m -short ./internal/simulate/... # which runs one process at a time
 	@$(MAKE) --no-print-directory sim
 	@$(MAKE) --no-print-directory test-browser
 	@$(MAKE) --no-print-directory cover
+
+long: tools ## every test, long lives and tortures too: an hour
+	$(GO) test -timeout 90m ./...
 
 nightly: tools ## hours: every test with the race detector, each sickness and situation, planted bugs, 20000 worlds, the upgrade, fuzzing
 	$(GO) test -timeout 90m -race ./...

@@ -144,7 +144,7 @@ CGO_ENABLED=0 go test -vet=off .`,
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if testing.Short() && name == "go" {
-				t.Skip("make check plays it: Go's build cache is empty")
+				t.Skip("make long plays it: Go's build cache is empty")
 			}
 			if _, err := exec.LookPath(name); err != nil && name != "python" {
 				t.Skipf("%s is missing", name)

@@ -52,11 +52,11 @@ func played(t *testing.T, args ...string) summary {
 	return playedBy(t, append([]string{os.Args[0], "-exit", "-limit", "30m", "-dir", t.TempDir()}, args...)...)
 }
 
-// long skips what make check plays: one whole demo is enough.
+// long skips what make long plays: one whole demo is enough.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() && t.Name() != "TestDemo" {
-		t.Skip("make check plays it")
+		t.Skip("make long plays it")
 	}
 }
 

@@ -28,7 +28,7 @@ func alike(said string) string {
 // Each command of docs/cli.md prints what stands below it; UPDATE_TRANSCRIPT=1 writes it there.
 func TestCommandsOfTheManual(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make check plays it")
+		t.Skip("make long plays it")
 	}
 	t.Parallel()
 	const page = "../../docs/cli.md"

@@ -41,7 +41,7 @@ func section(t *testing.T, file, heading string) string {
 // Each command of the manual does what the manual says.
 func TestGuides(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make check plays it")
+		t.Skip("make long plays it")
 	}
 	t.Parallel()
 	played := map[string]func(t *testing.T, page []step){

@@ -33,7 +33,7 @@ type newcomer struct {
 func newNewcomer(t *testing.T) *newcomer {
 	t.Helper()
 	if testing.Short() && !isEveryday(t.Name()) {
-		t.Skip("make check plays it")
+		t.Skip("make long plays it")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

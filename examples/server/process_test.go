@@ -137,7 +137,7 @@ func isEveryday(test string) bool {
 func newWorld(t *testing.T, settings map[string]string, places ...*place) *world {
 	t.Helper()
 	if testing.Short() && !isEveryday(t.Name()) {
-		t.Skip("make check plays it")
+		t.Skip("make long plays it")
 	}
 	w := &world{T: t, parts: &parts{dir: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), places: map[string]*place{}, merge: map[string]chan struct{}{}, merging: map[string]bool{}}}
 	w.environment(settings)

@@ -199,7 +199,7 @@ func (p *proxied) send(method, path string, form url.Values, header map[string]s
 // address of the client, streams that are not held back, webhooks that get through.
 func TestProxies(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make check plays it")
+		t.Skip("make long plays it")
 	}
 	t.Parallel()
 	for _, recipe := range []string{"nginx.conf", "nginx-path.conf", "Caddyfile"} {
@@ -261,7 +261,7 @@ func TestProxies(t *testing.T) {
 // A proxy that signs people in names them to the server, and nobody else does.
 func TestForwardAuth(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make check plays it")
+		t.Skip("make long plays it")
 	}
 	t.Parallel()
 	for _, recipe := range []string{"nginx-forward-auth.conf", "Caddyfile-forward-auth"} {

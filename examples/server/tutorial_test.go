@@ -163,7 +163,7 @@ func (r *reader) follow(steps []step, persons map[string]func()) (said map[strin
 // Each command of the tutorial does what the tutorial says.
 func TestTutorial(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make check plays it")
+		t.Skip("make long plays it")
 	}
 	t.Parallel()
 	r := newNewcomer(t).read()

@@ -123,7 +123,7 @@ func TestPMTiles(t *testing.T) {
 		leaves       bool
 	}{{40, 9, false}, {400, 14, true}} {
 		if testing.Short() && c.leaves {
-			continue // make check reads the large one
+			continue // make long reads the large one
 		}
 		s := stored(t, c.tracks)
 		o := options(s)

@@ -59,7 +59,7 @@ func (c tally) String() string {
 func TestForecastsAreCalibrated(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("make check plays it: hundreds of lives")
+		t.Skip("make long plays it: hundreds of lives")
 	}
 	names := []string{"at the beginning", "at development", "at the beginning, acme/app", "at the beginning, acme/site", "at development, acme/app", "at development, acme/site", "in line"}
 	counts := map[string]*tally{}

@@ -114,7 +114,7 @@ func TestMendedFaults(t *testing.T) {
 func TestShrink(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("make check plays it: many worlds are tried")
+		t.Skip("make long plays it: many worlds are tried")
 	}
 	r := simulate.Run(knownFaults()[0].world())
 	require.NotNil(t, r.Failure)
