@@ -58,11 +58,11 @@ func Handler(o Options) http.Handler {
 		w.Header().Set("Referrer-Policy", "strict-origin-when-cross-origin")
 		serve(w, r, "page/"+cmp.Or(r.PathValue("name"), "index.html"))
 	})
-	config, _ := json.Marshal(map[string]any{"api": o.API, "bases": o.Bases, "on": o.On}) // strings and booleans always have a form
 	mux.HandleFunc("GET "+o.Prefix+"config.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-cache")
-		_, _ = w.Write(config) // a client that has gone away needs none
+		// a client that has gone away needs none
+		_ = json.NewEncoder(w).Encode(map[string]any{"api": o.API, "bases": o.Bases, "on": o.On})
 	})
 	mux.Handle("GET "+o.Prefix+"gpstracks/", http.StripPrefix(o.Prefix+"gpstracks/", web.Handler()))
 	return mux
@@ -98,14 +98,10 @@ func serve(w http.ResponseWriter, r *http.Request, name string) {
 
 // policy is the content security policy of the page with bases.
 func policy(bases []Base) string {
-	from := map[string]bool{}
-	var hosts bytes.Buffer
+	from := "'self'"
 	for _, b := range bases {
-		if host := b.origin(); host != "" && !from[host] {
-			from[host] = true
-			hosts.WriteString(" " + host)
-		}
+		from = strings.TrimSpace(from + " " + b.origin())
 	}
-	return "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data: blob:" + hosts.String() +
-		"; connect-src 'self'" + hosts.String() + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	return "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src data: blob: " + from +
+		"; connect-src " + from + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }

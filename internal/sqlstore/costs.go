@@ -78,14 +78,13 @@ func (s *Store) RunsSince(ctx context.Context, repo string, since time.Time) ([]
 
 func (s *Store) DayCosts(ctx context.Context, since time.Time) ([]task.DayCost, error) {
 	sums := task.DayCosts{}
-	_, err := list(ctx, s, func(rows Rows) (struct{}, error) {
+	_, err := list(ctx, s, func(rows Rows) (none struct{}, err error) {
 		var a task.AgentRun
 		var repo string
-		if err := runInto(rows, &a, &repo); err != nil {
-			return struct{}{}, err
+		if err = runInto(rows, &a, &repo); err == nil {
+			sums.Add(repo, a)
 		}
-		sums.Add(repo, a)
-		return struct{}{}, nil
+		return none, err
 	}, runsByRepo, since)
 	return sums.List(), err
 }
