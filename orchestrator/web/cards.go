@@ -298,7 +298,7 @@ func (s *server) actOnCard(r *http.Request) (any, error) {
 	return s.change(r, &in, func(c cards.Card, by cards.Person) error {
 		to, known := cards.ColumnOf(in.To)
 		if in.To != "" && !known {
-			return badPayload(fmt.Sprintf("to: there is no column %.40q.", in.To))
+			return noColumn(in.To)
 		}
 		err := s.Access.Check(access.Of(r.Context()), access.ForColumn(to.Status), s.viewOf(c).Repo)
 		put := cards.Arrangement{ID: c.ID, Kind: cards.PutBefore, Other: in.Before, By: by}
@@ -372,7 +372,9 @@ func (s *server) moveCards(r *http.Request) (any, error) {
 		return nil, noBoard()
 	case len(in.Cards) == 0 || len(in.Cards) > movesMax:
 		return nil, badPayload(fmt.Sprintf("cards: send the keys of 1 to %d cards.", movesMax))
-	case !known || access.ForColumn(to.Status) != access.Operator:
+	case !known:
+		return nil, noColumn(in.To)
+	case access.ForColumn(to.Status) != access.Operator:
 		return nil, badPayload("to: send a column that is no verdict: Approved, Rejected and Confirm Deploy are said card by card.")
 	}
 	out := MoveList{}

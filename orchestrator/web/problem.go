@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -128,4 +129,8 @@ func (s *server) refusalOf(err error) *access.Refusal {
 	}
 	s.Log.Error("a request failed", "err", err)
 	return refusal(http.StatusServiceUnavailable, "store", "The store does not answer.")
+}
+
+func noColumn(name string) error {
+	return badPayload(fmt.Sprintf("to: there is no column %.40q: send one of the board, such as to_analyse or In Progress.", name))
 }

@@ -61,13 +61,10 @@ func (c auditVerifyCmd) Run(s *streams) error {
 			_, err := fmt.Fprintf(w, "entries: %d, from before the chain: %d, head: %s\n", a.Entries, a.Before, verified.Head)
 			return err
 		})
-		if err != nil {
-			return err
+		if err == nil && len(a.Broken) > 0 {
+			err = fmt.Errorf("the journal is not as it was written: %d faults", len(a.Broken))
 		}
-		if len(a.Broken) > 0 {
-			return fmt.Errorf("the journal is not as it was written: %d faults", len(a.Broken))
-		}
-		return nil
+		return err
 	})
 }
 

@@ -23,6 +23,7 @@ type cardCmd struct {
 	List    cardListCmd    `cmd:"" help:"List the cards of the server's own board."`
 	Show    cardShowCmd    `cmd:"" help:"Show a card with its text and comments."`
 	Add     cardAddCmd     `cmd:"" help:"Make a card."`
+	Edit    cardEditCmd    `cmd:"" help:"Change a card's texts; who works on it has them from the next run on."`
 	Move    cardMoveCmd    `cmd:"" help:"Move a card to a column, or within it: the order in a column is that in which its cards begin."`
 	Comment cardCommentCmd `cmd:"" help:"Comment on a card."`
 	Attach  cardAttachCmd  `cmd:"" help:"Put files on a card; an image stands in its texts by ![words](files/ID)."`
@@ -110,20 +111,46 @@ type cardAddCmd struct {
 
 // Run makes a card; it needs the right operator.
 func (c cardAddCmd) Run(s *streams) error {
-	if c.Text == "-" {
-		text, err := io.ReadAll(io.LimitReader(os.Stdin, answerMax))
-		if err != nil {
-			return err
-		}
-		c.Text = string(text)
+	text, err := written(c.Text)
+	if err != nil {
+		return err
 	}
 	return read(c.printer, s, http.MethodPost, "/cards", map[string]any{
-		"key": c.Key, "board": c.Board, "title": c.Title, "description": c.Text, "labels": strings.Join(c.Labels, ","), "begin": c.Begin,
+		"key": c.Key, "board": c.Board, "title": c.Title, "description": text, "labels": strings.Join(c.Labels, ","), "begin": c.Begin,
 	}, func(w io.Writer, k web.CardDetail) { fmt.Fprintln(w, k.Key) })
 }
 
+// written is a text of the command line, or for - that of the standard input.
+func written(text string) (string, error) {
+	if text != "-" {
+		return text, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(os.Stdin, answerMax))
+	return string(body), err
+}
+
+type cardEditCmd struct {
+	card
+	Title  string   `help:"In a few words."`
+	Text   string   `help:"The description in Markdown; - reads it from the standard input."`
+	Labels []string `help:"Names, with commas between them."`
+}
+
+// Run changes what is given of a card's texts, unless another changes them meanwhile; it needs the right operator.
+func (c cardEditCmd) Run(s *streams) error {
+	var k web.CardDetail
+	text, err := written(c.Text)
+	if err = errors.Join(err, c.get(c.path(), &k)); err != nil {
+		return err
+	}
+	return c.act(s, http.MethodPut, map[string]any{
+		"version": k.Version, "title": cmp.Or(c.Title, k.Title), "description": cmp.Or(text, k.Description),
+		"labels": cmp.Or(strings.Join(c.Labels, ","), k.Labels),
+	})
+}
+
 type cardMoveCmd struct {
-	Words  []string `arg:"" name:"card" help:"Keys of cards, then a column: to_analyse, 'In Progress', STOP; Approved takes one card."`
+	Words  []string `arg:"" name:"card" help:"Keys of cards, then a column: to_analyse, In Progress, STOP; Approved takes one card."`
 	Before string   `help:"Put it before this card of the column."`
 	Behind string   `help:"Put it behind this card of the column."`
 	Why    string   `help:"A comment that goes with it; a rejection needs one."`
@@ -136,12 +163,13 @@ var isKey = regexp.MustCompile(`^\s*\w+-\d+\s*$`)
 
 // Run moves cards; it needs the right operator, and for a verdict that of an approver.
 func (c cardMoveCmd) Run(s *streams) error {
-	keys, to := c.Words, ""
-	if last := len(keys) - 1; !isKey.MatchString(keys[last]) {
-		keys, to = keys[:last], keys[last]
+	n := 1
+	for n < len(c.Words) && isKey.MatchString(c.Words[n]) {
+		n++
 	}
+	keys, to := c.Words[:n], strings.Join(c.Words[n:], " ")
 	switch {
-	case len(keys) == 0:
+	case to == "" && !isKey.MatchString(keys[0]):
 		return &exitError{exitUsage, errors.New("name the card that is to be moved, such as APP-7, before the column")}
 	case len(keys) == 1:
 		return card{keys[0], c.printer}.act(s, http.MethodPost, map[string]string{

@@ -33,7 +33,8 @@ const (
 )
 
 // The environment of commands that call a server: its address, and the token of the person who
-// uses them; unset: ORCH_ADMIN_TOKEN, for a server on this machine. A name is shown beside that token, and proves nothing.
+// uses them; unset: ORCH_ADMIN_TOKEN, for a server on this machine. A name, else the account's, is shown beside a token that
+// several have, and proves nothing.
 const (
 	serverVariable = "SIGNALBOX_URL"
 	tokenVariable  = "SIGNALBOX_TOKEN"
@@ -70,7 +71,7 @@ func (c client) open(ctx context.Context, method, path string, body any, header 
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
-		req.AddCookie(&http.Cookie{Name: access.NameCookie, Value: url.QueryEscape(personName())})
+		req.AddCookie(&http.Cookie{Name: access.NameCookie, Value: url.QueryEscape(cmp.Or(os.Getenv(nameVariable), account()))})
 	}
 	resp, err := over.Do(req)
 	if err != nil {
@@ -84,13 +85,12 @@ func (c client) open(ctx context.Context, method, path string, body any, header 
 	return nil, refusal(resp, token != "")
 }
 
-// personName is SIGNALBOX_NAME, else the account's name: people are shown it beside a token that several have.
-func personName() string {
-	account := ""
+// account is the name of who runs the command; empty: this machine does not have it.
+func account() string {
 	if u, err := user.Current(); err == nil {
-		account = u.Username
+		return u.Username
 	}
-	return cmp.Or(os.Getenv(nameVariable), account)
+	return ""
 }
 
 // isHere reports whether a request goes to this machine: none was named, or one of its own addresses.
@@ -155,10 +155,7 @@ func (c client) find(name string) (int64, error) {
 			found = t
 		}
 	}
-	if found.ID == 0 {
-		return 0, &exitError{exitNotFound, fmt.Errorf("there is no task %q", name)}
-	}
-	return found.ID, nil
+	return found.ID, orMissing(found.ID != 0, nil, "there is no task %q", name)
 }
 
 // item is find, with the work item id of the task for people.
@@ -198,6 +195,14 @@ func (e *exitError) Error() string { return e.err.Error() }
 
 // Unwrap is the error.
 func (e *exitError) Unwrap() error { return e.err }
+
+// orMissing is the error of what was looked for, or that there is no such thing.
+func orMissing(found bool, err error, format string, args ...any) error {
+	if err == nil && !found {
+		err = &exitError{exitNotFound, fmt.Errorf(format, args...)}
+	}
+	return err
+}
 
 // exitCode returns the exit code of the program for an error.
 func exitCode(err error) int {

@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
 type depsCmd struct {
-	List   depsListCmd   `cmd:"" help:"List what a task waits for."`
-	Add    depsAddCmd    `cmd:"" help:"Make a task wait for another."`
-	Remove depsRemoveCmd `cmd:"" help:"Let a task wait for another no more."`
+	List   depsListCmd `cmd:"" help:"List what a task waits for."`
+	Add    dependCmd   `cmd:"" help:"Make a task wait for another."`
+	Remove dependCmd   `cmd:"" help:"Let a task wait for another no more."`
 }
 
 type depsListCmd struct {
@@ -23,23 +24,16 @@ type depsListCmd struct {
 // Run lists the dependencies of a task.
 func (c depsListCmd) Run(s *streams) error { return c.deps(s, http.MethodGet, c.Task, "") }
 
-type depsAddCmd struct {
-	Task string `arg:"" help:"The task that is to wait: its id, or its work item id."`
-	On   string `arg:"" help:"The task that it is to wait for."`
-	printer
-}
-
-// Run adds a dependency; it needs the right operator.
-func (c depsAddCmd) Run(s *streams) error { return c.deps(s, http.MethodPost, c.Task, c.On) }
-
-type depsRemoveCmd struct {
+type dependCmd struct {
 	Task string `arg:"" help:"The task that waits: its id, or its work item id."`
 	On   string `arg:"" help:"The task that it waits for."`
 	printer
 }
 
-// Run removes a dependency; it needs the right operator.
-func (c depsRemoveCmd) Run(s *streams) error { return c.deps(s, http.MethodDelete, c.Task, c.On) }
+// Run adds or removes a dependency; it needs the right operator.
+func (c dependCmd) Run(s *streams, k *kong.Context) error {
+	return c.deps(s, map[string]string{"add": http.MethodPost, "remove": http.MethodDelete}[k.Selected().Name], c.Task, c.On)
+}
 
 // deps makes a request about the dependencies of a task and prints what they are then.
 func (c printer) deps(s *streams, method, task, on string) error {
@@ -60,7 +54,7 @@ func (c printer) deps(s *streams, method, task, on string) error {
 			fmt.Fprintf(w, "task %d waits for no other\n", id)
 		}
 		for _, d := range out.Dependencies {
-			fmt.Fprintf(w, "task %d waits for task %d (%s, since %s)\n", d.TaskID, d.On, d.Source, d.CreatedAt.UTC().Format(time.RFC3339))
+			fmt.Fprintf(w, "task %d waits for task %d (%s, since %s)\n", d.TaskID, d.On, d.Source, moment(d.CreatedAt))
 		}
 	})
 }

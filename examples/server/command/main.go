@@ -73,9 +73,9 @@ type cli struct {
 	Script   completionCmd `cmd:"" name:"completion" help:"Print what makes a shell complete command lines."`
 	Man      manCmd        `cmd:"" help:"Print the manual page (signalbox man | man -l -)."`
 	Shim     shimCmd       `cmd:"" name:"agent-shim" hidden:""`
-	Checks   checksCmd     `cmd:"" name:"check-shim" hidden:""`
+	Checks   shimCmd       `cmd:"" name:"check-shim" hidden:""`
 	Attack   attackCmd     `cmd:"" name:"security-attack" hidden:""`
-	Rehearse rehearseCmd   `cmd:"" name:"rehearse-agent" hidden:""`
+	Rehearse shimCmd       `cmd:"" name:"rehearse-agent" hidden:""`
 	Release  versionCmd    `cmd:"" name:"version" help:"Print the version, its commit and the Go release."`
 	Version  kong.VersionFlag
 }
@@ -259,23 +259,12 @@ func itself() []string { return []string{"/proc/self/exe"} }
 
 type shimCmd struct{}
 
-// Run is the agents' shim.
-func (shimCmd) Run() error {
-	return endedError(agentcli.RunShim())
-}
-
-type checksCmd struct{}
-
-// Run is the shim of checks.
-func (checksCmd) Run() error {
-	return endedError(gitcli.RunCheckShim())
-}
-
-type rehearseCmd struct{}
-
-// Run is the rehearsal agent.
-func (rehearseCmd) Run() error {
-	return endedError(rehearse.Main(os.Stdout, os.Stderr))
+// Run is the shim of agents or of checks, or the rehearsal agent.
+func (shimCmd) Run(k *kong.Context) error {
+	return endedError(map[string]func() int{
+		"agent-shim": agentcli.RunShim, "check-shim": gitcli.RunCheckShim,
+		"rehearse-agent": func() int { return rehearse.Main(os.Stdout, os.Stderr) },
+	}[k.Selected().Name]())
 }
 
 type configCmd struct{ output }

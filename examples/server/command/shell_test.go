@@ -85,7 +85,7 @@ func TestEveryCommandIsForPrograms(t *testing.T) {
 	calling := []string{
 		"tasks", "show", "review", "queue", "costs", "report", "receipt", "logs",
 		"approve", "reject", "confirm", "note", "pause", "unpause", "drain", "stop", "retry", "undo", "why",
-		"card list", "card show", "card add", "card import", "card move", "card comment", "card attach", "card answer", "deps list", "deps add", "deps remove", "unfreeze", "resume", "reload",
+		"card list", "card show", "card add", "card import", "card edit", "card move", "card comment", "card attach", "card answer", "deps list", "deps add", "deps remove", "unfreeze", "resume", "reload",
 	}
 	var all, called []string
 	for _, leaf := range parser.Model.Leaves(true) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os/user"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -47,10 +46,7 @@ func inStore(f func(context.Context, app.Database) error) error {
 
 // audit writes what a command changes into the journal, before it does.
 func audit(ctx context.Context, db app.Database, act, name string) error {
-	by := stage.Principal{Kind: stage.KindOperator, ID: "local", Via: stage.ViaCommand, Proof: stage.ProofNone}
-	if u, err := user.Current(); err == nil {
-		by.Name = u.Username
-	}
+	by := stage.Principal{Kind: stage.KindOperator, ID: "local", Name: account(), Via: stage.ViaCommand, Proof: stage.ProofNone}
 	return db.Commit(ctx, task.Commit{Journal: []task.JournalEntry{task.ActEntry(time.Now(), task.Act{Act: act, By: by, Name: name})}})
 }
 
@@ -116,9 +112,9 @@ func (c tokenListCmd) Run(s *streams) error {
 		return printList(c.output, s, "tokens", list, err, viewOf, "NAME\tRIGHT\tMADE\tEXPIRES", func(t access.Token) []any {
 			ends := "never"
 			if !t.Expires.IsZero() {
-				ends = t.Expires.UTC().Format(time.DateTime)
+				ends = moment(t.Expires)
 			}
-			return []any{t.Name, t.Grant, t.Made.UTC().Format(time.DateTime), ends}
+			return []any{t.Name, t.Grant, moment(t.Made), ends}
 		})
 	})
 }
@@ -162,10 +158,7 @@ func (c tokenRevokeCmd) Run(s *streams) error {
 			return err
 		}
 		dropped, err := db.DropToken(ctx, c.Name)
-		if err == nil && !dropped {
-			err = &exitError{exitNotFound, fmt.Errorf("there is no token %q (signalbox token list)", c.Name)}
-		}
-		return err
+		return orMissing(dropped, err, "there is no token %q (signalbox token list)", c.Name)
 	})
 }
 
@@ -188,8 +181,7 @@ func (c sessionListCmd) Run(s *streams) error {
 		return printList(c.output, s, "sessions", list, err, func(n access.Session) sessionView {
 			return sessionView{n.Name, string(n.Via), append([]string{}, n.Groups...), n.From, n.Began, n.Seen}
 		}, "NAME\tVIA\tGROUPS\tFROM\tBEGAN\tUSED", func(n access.Session) []any {
-			began, used := n.Began.UTC().Format(time.DateTime), n.Seen.UTC().Format(time.DateTime)
-			return []any{n.Name, n.Via, strings.Join(n.Groups, ","), n.From, began, used}
+			return []any{n.Name, n.Via, strings.Join(n.Groups, ","), n.From, moment(n.Began), moment(n.Seen)}
 		})
 	})
 }
@@ -212,8 +204,8 @@ func (c sessionRevokeCmd) Run(s *streams) error {
 				ids = append(ids, n.ID)
 			}
 		}
-		if len(ids) == 0 {
-			return &exitError{exitNotFound, fmt.Errorf("%q has no session (signalbox session list)", c.Name)}
+		if err := orMissing(len(ids) > 0, nil, "%q has no session (signalbox session list)", c.Name); err != nil {
+			return err
 		}
 		if err := audit(ctx, db, task.ActSessionRevoke, c.Name); err != nil {
 			return err

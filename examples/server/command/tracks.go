@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"math"
-	"os/user"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,10 +114,7 @@ type tracksUnhideCmd struct {
 func (c tracksUnhideCmd) Run(*streams) error {
 	return inTracks(task.ActTracksUnhide, c.Name, func(ctx context.Context, store app.TrackStore, _ app.Settings) error {
 		done, err := store.Unhide(ctx, c.Name)
-		if err == nil && !done {
-			err = &exitError{exitNotFound, fmt.Errorf("there is no zone %q (signalbox tracks hidden)", c.Name)}
-		}
-		return err
+		return orMissing(done, err, "there is no zone %q (signalbox tracks hidden)", c.Name)
 	})
 }
 
@@ -140,10 +136,7 @@ type takenView struct {
 
 // Run shows which tracks it takes, and takes them.
 func (c tracksRemoveCmd) Run(s *streams) error {
-	act, by := "", ""
-	if u, err := user.Current(); err == nil {
-		by = u.Username
-	}
+	act := ""
 	if c.Yes {
 		act = task.ActTracksRemove
 	}
@@ -160,7 +153,7 @@ func (c tracksRemoveCmd) Run(s *streams) error {
 			if err != nil {
 				return err
 			}
-			wish.Reason, wish.By, wish.At = c.Reason, by, time.Now().UTC()
+			wish.Reason, wish.By, wish.At = c.Reason, account(), time.Now().UTC()
 			tracks, err := store.Withheld(ctx, wish)
 			if err != nil {
 				return err
@@ -190,11 +183,11 @@ func (c tracksRemoveCmd) Run(s *streams) error {
 					row(t.ID, t.Source, t.Day, fmt.Sprintf("%.1f", t.Metres/1000), oneLine(t.Name, 60))
 				}
 			})
-			if err == nil && c.Yes {
-				_, err = fmt.Fprintf(w, "tracks removed: %d\n", removed)
-			} else if err == nil {
-				_, err = fmt.Fprintln(w, "nothing was removed: these go with --yes")
+			said := "nothing was removed: these go with --yes"
+			if c.Yes {
+				said = fmt.Sprint("tracks removed: ", removed)
 			}
+			fmt.Fprintln(w, said)
 			return err
 		})
 	})
@@ -256,7 +249,7 @@ func (c tracksRemovedCmd) Run(s *streams) error {
 		return printList(c.output, s, "removals", all, err, func(r gpstracks.Removal) removalView {
 			return removalView{r.ID, r.Source, reference(r), r.By, r.At, r.Reason}
 		}, "REMOVAL\tSOURCE\tREFERENCE\tBY\tAT\tREASON", func(r gpstracks.Removal) []any {
-			return []any{r.ID, r.Source, reference(r), r.By, r.At.UTC().Format(time.DateTime), r.Reason}
+			return []any{r.ID, r.Source, reference(r), r.By, moment(r.At), r.Reason}
 		})
 	})
 }
@@ -270,9 +263,6 @@ func (c tracksReadmitCmd) Run(*streams) error {
 	return inTracks(task.ActTracksReadmit, strconv.FormatInt(c.Removal, 10),
 		func(ctx context.Context, store app.TrackStore, _ app.Settings) error {
 			done, err := store.Readmit(ctx, c.Removal)
-			if err == nil && !done {
-				err = &exitError{exitNotFound, fmt.Errorf("there is no removal %d (signalbox tracks removed)", c.Removal)}
-			}
-			return err
+			return orMissing(done, err, "there is no removal %d (signalbox tracks removed)", c.Removal)
 		})
 }

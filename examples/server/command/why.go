@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -59,7 +58,7 @@ func (c whyCmd) Run(s *streams) error {
 func (c whyCmd) unbegun(s *streams, missing error) error {
 	err := fetch(c.printer, s, card{Card: c.Task}.path(), func(w io.Writer, k web.CardDetail) {
 		fmt.Fprintf(w, "%s (no task, %s): %s\n", k.Key, k.Repo, oneLine(k.Title, 200))
-		fmt.Fprintf(w, "  in %s since %s\n", k.Column, k.MovedAt.UTC().Format(time.RFC3339))
+		fmt.Fprintf(w, "  in %s since %s\n", k.Column, moment(k.MovedAt))
 		do := "Set To Analyse"
 		for _, v := range slices.Backward(k.Comments) {
 			if v.Service {
@@ -101,7 +100,7 @@ func (c whyCmd) all(out io.Writer) error {
 // show prints an explanation for people.
 func show(w io.Writer, x explain.Explanation) {
 	fmt.Fprintf(w, "%s (task %d, %s): %s\n", x.WorkItem, x.TaskID, x.Repo, x.Title)
-	fmt.Fprintf(w, "  at %s since %s\n  %s\n", x.Stage, x.Since.UTC().Format(time.RFC3339), x.Summary)
+	fmt.Fprintf(w, "  at %s since %s\n  %s\n", x.Stage, moment(x.Since), x.Summary)
 	showBlockers(w, x)
 	if x.Forecast != nil {
 		fmt.Fprintf(w, "  forecast: %s\n", x.Forecast.Text)
