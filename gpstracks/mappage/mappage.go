@@ -52,11 +52,14 @@ func Handler(o Options) http.Handler {
 		}
 	}
 	mux.HandleFunc("GET "+o.Prefix+"{name...}", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", policy(o.Bases))
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		// servers of tiles want one
-		w.Header().Set("Referrer-Policy", "strict-origin-when-cross-origin")
-		serve(w, r, "page/"+cmp.Or(r.PathValue("name"), "index.html"))
+		name, header := cmp.Or(r.PathValue("name"), "index.html"), w.Header()
+		if name == "index.html" { // pages of others may have MapLibre's worker from here, for tiles of any origin
+			header.Set("Content-Security-Policy", policy(o.Bases))
+			header.Set("X-Content-Type-Options", "nosniff")
+			// servers of tiles want one
+			header.Set("Referrer-Policy", "strict-origin-when-cross-origin")
+		}
+		serve(w, r, "page/"+name)
 	})
 	mux.HandleFunc("GET "+o.Prefix+"config.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

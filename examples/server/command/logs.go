@@ -41,7 +41,7 @@ func (c logsCmd) Run(s *streams) error {
 			return err
 		}
 		if c.Number = k.Run; c.Number == 0 {
-			return &exitError{exitNotFound, fmt.Errorf("no agent has worked for task %d yet", task)}
+			return orMissing(false, nil, "no agent has worked for task %d yet", task)
 		}
 	}
 	query := url.Values{"follow": {strconv.FormatBool(c.Follow)}}

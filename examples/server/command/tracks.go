@@ -207,7 +207,7 @@ func removal(ctx context.Context, store app.TrackStore, config collect.Config, n
 		}
 		return wish, err
 	}
-	err = &exitError{exitNotFound, fmt.Errorf("there is no track %d", id)}
+	err = orMissing(false, nil, "there is no track %d", id)
 	for t, unread := range store.List(ctx, gpstracks.Filter{IDs: []int64{id}, Limit: 1}) {
 		if err = unread; err == nil {
 			wish.Source, wish.Cells, wish.RecordedOn, wish.LengthM = t.Source, t.Cells, t.RecordedOn, t.LengthM
