@@ -25,6 +25,7 @@ type document struct {
 	next              func() (Track, error) // by the format
 	format            string
 	strava            bool   // the document is of Strava, which writes types as numbers
+	placed            bool   // the start of a Placemark was read
 	keywords, rights  string // of the document
 	tracks, waypoints int    // that were read
 }
@@ -93,8 +94,8 @@ func (d *document) root() error {
 			d.strava = strings.HasPrefix(attribute(start, "creator"), "Strava")
 		case "TrainingCenterDatabase":
 			d.format, d.next = "TCX", d.nextTCX
-		case "kml":
-			d.format, d.next = "KML", d.nextKML
+		case "kml", "Document", "Folder", "Placemark": // parts of KML stand alone, too
+			d.format, d.next, d.placed = "KML", d.nextKML, start.Name.Local == "Placemark"
 		default:
 			return d.wrong("the document is not GPX, TCX or KML: its element is <%s>", clipped(start.Name.Local, 40))
 		}
@@ -106,10 +107,10 @@ func (d *document) root() error {
 // token reads on. It counts the depth, and refuses what no track needs.
 func (d *document) token() (xml.Token, error) {
 	t, err := d.xml.Token()
-	if errors.Is(err, io.EOF) && d.begun {
-		return nil, errEnd
-	}
 	if errors.Is(err, io.EOF) {
+		if d.begun {
+			return nil, errEnd
+		}
 		return nil, &Error{Reason: "the document is empty"}
 	}
 	switch t := t.(type) {

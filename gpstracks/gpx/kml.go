@@ -9,14 +9,15 @@ import (
 // nextKML reads the next Placemark with lines.
 func (d *document) nextKML() (Track, error) {
 	for {
-		t, err := d.token()
-		if err != nil {
-			return Track{}, err
+		for !d.placed {
+			t, err := d.token()
+			if err != nil {
+				return Track{}, err
+			}
+			start, ok := t.(xml.StartElement)
+			d.placed = ok && start.Name.Local == "Placemark"
 		}
-		start, ok := t.(xml.StartElement)
-		if !ok || start.Name.Local != "Placemark" {
-			continue
-		}
+		d.placed = false
 		track, lines, err := d.placemark()
 		if err != nil || lines {
 			return track, err
@@ -43,7 +44,7 @@ func (d *document) placemark() (t Track, lines bool, err error) {
 			err = d.timedTrack(&t)
 		case "Point":
 			d.waypoints++
-			err = d.skip()
+			fallthrough
 		default: // areas too
 			err = d.skip()
 		}
@@ -62,11 +63,8 @@ func (d *document) lineString(t *Track) error {
 		}
 		text, err := d.longText()
 		for word := range strings.FieldsSeq(text) {
-			if err != nil {
-				return err
-			}
-			if points, err = d.tuple(t, points, strings.Split(clipped(word, 200), ","), time.Time{}); err != nil {
-				return err
+			if err == nil {
+				points, err = d.tuple(t, points, strings.Split(clipped(word, 200), ","), time.Time{})
 			}
 		}
 		return err
