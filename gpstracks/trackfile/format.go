@@ -2,6 +2,7 @@ package trackfile
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -108,7 +109,7 @@ func sniffText(begin []byte) Format {
 			return formatGeoJSON
 		}
 		return "JSON"
-	case strings.HasPrefix(text, "$G"), strings.HasPrefix(text, "$P"):
+	case nmeaLine.MatchString(text): // behind a logger's own words, perhaps
 		return formatNMEA
 	case strings.HasPrefix(text, "A") && has("\nhfdte", "\rhfdte"):
 		return formatIGC
@@ -121,6 +122,9 @@ func sniffText(begin []byte) Format {
 	}
 	return ""
 }
+
+// nmeaLine begins a sentence of NMEA 0183.
+var nmeaLine = regexp.MustCompile(`(?m)^\$[A-Z]{5},`)
 
 // advice names the way out of a format that is not read.
 func (f Format) advice() string {

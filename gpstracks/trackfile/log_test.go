@@ -44,15 +44,16 @@ func TestIGC(t *testing.T) {
 
 func TestNMEA(t *testing.T) {
 	t.Parallel()
-	k := only(t, "log.nmea", "$GPGGA,123519,4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,*47\r\n"+
+	k := only(t, "log.nmea", "the words of a logger\r\n$GPGGA,123519,4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,*47\r\n"+
 		"$GPRMC,123519,A,4807.038,N,01131.000,E,022.4,084.4,230394,003.1,W*6A\r\n"+
 		"$GPRMC,123520,V,4807.038,N,01131.000,E,022.4,084.4,230394,003.1,W*77\r\n"+
 		"$GPRMC,123521,A,4807.138,N,01131.000,E,022.4,084.4,230394,003.1,W\r\n"+
-		"$GPRMC,123522,A,4807.038,N,01131.000,E,022.4,084.4,230394,003.1,W*6A\r\n")
-	require.Equal(t, 1, k.BadPoints, "the checksum of the last one is wrong")
-	require.Len(t, k.Segments[0], 2)
+		"$GPRMC,123522,A,4807.038,N,01131.000,E,022.4,084.4,230394,003.1,W*6A\r\n"+
+		"$SDDPT,5.3\r\n$IIZDA,123523,24,03,1994,00,00\r\n$IIGGA,123523.00,4807.138,N,01131.000,E,1,08,0.9,540,M,46.9,M,,\r\n$GPRMC,12352")
+	require.Equal(t, 1, k.BadPoints, "the checksum of one is wrong")
+	require.Len(t, k.Segments[0], 3)
 	require.InDelta(t, 48+7.038/60, k.Segments[0][0].At[1], 1e-9)
-	require.InDelta(t, 545.4, k.Segments[0][0].Ele, 0)
+	require.InDelta(t, 540, k.Segments[0][2].Ele, 0)
 	require.False(t, k.Segments[0][1].HasEle)
-	require.Equal(t, time.Date(1994, 3, 23, 12, 35, 19, 0, time.UTC), k.Segments[0][0].Time)
+	require.Equal(t, time.Date(1994, 3, 24, 12, 35, 23, 0, time.UTC), k.Segments[0][2].Time)
 }

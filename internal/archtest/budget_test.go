@@ -21,7 +21,7 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        129_995,
+		"lines outside tests":        130_005,
 		"tokens outside tests":       891_080,
 		"tokens of tests":            780_990,
 		"exported names":             2_621,
