@@ -56,6 +56,7 @@ func judged(name string) bool {
 	return slices.ContainsFunc([]string{
 		"Mojstrovka.gpx",                                // 1901: the clock was not set
 		"altitudemodes.kml", "altitudemodes-golden.kml", // rings, which are areas
+		"Geometries.kml", "PosData-20081216-115434.nmea", // a ring again; GGA alone, without a date
 		"corrupt-activity-filecrc.fit", "/activity-filecrc.fit", // the checksum says that a byte is another one
 	}, func(end string) bool { return strings.HasSuffix("/"+strings.TrimSuffix(name, ".gz"), end) })
 }

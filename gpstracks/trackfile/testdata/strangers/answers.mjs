@@ -45,10 +45,10 @@ function sessions(starts, points) { // a point belongs to the last session that 
 console.info = console.debug = () => {}
 const quiet = f => { const log = console.log, warn = console.warn; console.log = console.warn = () => {}; try { return f() } finally { console.log = log; console.warn = warn } }
 
-const babel = format => body => {
+const babel = (format, named) => body => {
   fs.writeFileSync('x', body)
   const gpx = execFileSync('gpsbabel', ['-t', '-i', format, '-f', 'x', '-o', 'gpx', '-F', '-'], { maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'ignore'] }).toString()
-  return gpx.split('<trk>').slice(1).map(t => ({ name: /<name>(?:<!\[CDATA\[)?(.*?)(?:\]\]>)?<\/name>/s.exec(t.split('<trkseg>')[0])?.[1], lines: t.split('<trkseg>').slice(1).map(s =>
+  return gpx.split('<trk>').slice(1).map(t => ({ name: named && /<name>(?:<!\[CDATA\[)?(.*?)(?:\]\]>)?<\/name>/s.exec(t.split('<trkseg>')[0])?.[1], lines: t.split('<trkseg>').slice(1).map(s =>
     [...s.matchAll(/<trkpt lat="([^"]*)" lon="([^"]*)">(.*?)<\/trkpt>/gs)].map(p => [+p[2], +p[1], /<time>(.*?)</.exec(p[3])?.[1]])) }))
 }
 const readers = {
@@ -76,9 +76,11 @@ const readers = {
   },
   tcx: {
     '@tmcw/togeojson': body => xml(togeojson.tcx, body),
-    gpsbabel: body => babel('gtrnctr')(body).map(({ lines }) => ({ lines })), // names are of their times
+    gpsbabel: babel('gtrnctr'),
   },
-  kml: { '@tmcw/togeojson': body => xml(togeojson.kml, body), gpsbabel: babel('kml') },
+  igc: { gpsbabel: babel('igc') },
+  nmea: { gpsbabel: babel('nmea') },
+  kml: { '@tmcw/togeojson': body => xml(togeojson.kml, body), gpsbabel: babel('kml', true) },
 }
 function xml(read, body) {
   const doc = new DOMParser({ errorHandler: () => {} }).parseFromString(body.toString(), 'text/xml')
