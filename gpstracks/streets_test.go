@@ -41,12 +41,12 @@ func TestFalseMerges(t *testing.T) {
 			if turn := rng.IntN(10); turn < 3 {
 				heading = (heading + 1 + 2*(turn%2)) % 4
 			}
-			next, street := place+[]int{1, side, -1, -side}[heading], 0
+			next := place + []int{1, side, -1, -side}[heading]
 			if x := place%side + []int{1, 0, -1, 0}[heading]; x < 0 || x == side || next < 0 || next >= side*side {
 				heading = (heading + 1) % 4
 				continue
 			}
-			street = 2*min(place, next) + heading%2
+			street := 2*min(place, next) + heading%2
 			line, way, place = append(line, bends[street], crossings[next]), append(way, street), next
 		}
 		slices.Sort(way)
