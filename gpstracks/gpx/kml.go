@@ -14,8 +14,8 @@ func (d *document) nextKML() (Track, error) {
 			if err != nil {
 				return Track{}, err
 			}
-			start, ok := t.(xml.StartElement)
-			d.placed = ok && start.Name.Local == "Placemark"
+			start, _ := t.(xml.StartElement)
+			d.placed = start.Name.Local == "Placemark"
 		}
 		d.placed = false
 		track, lines, err := d.placemark()

@@ -72,7 +72,7 @@ func (l *logbook) date(text string) {
 func (l *logbook) igc(s string) bool {
 	switch {
 	case strings.HasPrefix(s, "HFDTE"):
-		date := strings.TrimLeft(strings.TrimPrefix(s[5:], "DATE"), ": ")
+		date := strings.TrimLeft(s[5:], "DATE: ")
 		l.date(date[:min(len(date), 6)])
 	case strings.HasPrefix(s, "HFGID") || strings.HasPrefix(s, "HFGTY"): // the glider, not its pilot
 		_, l.Desc, _ = strings.Cut(s, ":")

@@ -75,12 +75,13 @@ func (w *World) addReversals(seed uint64) {
 	}
 }
 
-// pull is a person at the git host who closes the pull request of a task or makes it a draft, takes that back, or approves it.
-func (p *people) pull(t task.Task, do string, lost bool) {
+// pull is a person at the git host who closes the pull request of a task or makes it a draft, takes that back, or approves it,
+// unless it is merged.
+func (p *people) pull(t task.Task, do string, lost bool) (merged bool) {
 	s := p.s
 	pr, err := s.host.PullRequest(s.ctx, t.Repo, t.Branch)
 	if err != nil || pr.Merged {
-		return
+		return pr.Merged
 	}
 	h := githost.Hook{
 		Kind: githost.HookPullRequest, Action: "edited", Repo: t.Repo, Branch: t.Branch, SHA: pr.HeadSHA, Number: pr.Number, Sender: person,
@@ -103,6 +104,7 @@ func (p *people) pull(t task.Task, do string, lost bool) {
 	if !lost {
 		s.senders.send(sourceHost, letter{Host: h})
 	}
+	return false
 }
 
 // away is the column that ends work at the tracker.

@@ -39,7 +39,7 @@ func (c whyCmd) Run(s *streams) error {
 		return c.all(s.out)
 	}
 	id, err := c.find(c.Task)
-	if e := (*exitError)(nil); errors.As(err, &e) && e.code == exitNotFound {
+	if exitCode(err) == exitNotFound {
 		return c.unbegun(s, err)
 	}
 	if err != nil {
