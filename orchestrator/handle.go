@@ -177,7 +177,7 @@ func (in intake) onHost(ctx context.Context, h githost.Hook) *queue.Outcome {
 	if on == stage.OnPushed && (h.SHA == task.State.Head || h.SHA == task.State.Pushed) {
 		return done("the service has pushed that itself")
 	}
-	if on != stage.OnPushed && on != stage.OnCI {
+	if on != stage.OnPushed && on != stage.OnCI { // a merge frees a task that was held for its pull request, too
 		held, err := LookAtPull(ctx, in.Engine, task, githost.BeforeRun, h.Sender)
 		if err != nil && !errors.Is(err, githost.ErrNotFound) {
 			return retryOutcome(err)

@@ -94,7 +94,7 @@ func (d *document) root() error {
 			d.strava = strings.HasPrefix(attribute(start, "creator"), "Strava")
 		case "TrainingCenterDatabase":
 			d.format, d.next = "TCX", d.nextTCX
-		case "kml", "Document", "Folder", "Placemark": // parts of KML stand alone, too
+		case "kml", "Placemark": // which some programs write alone
 			d.format, d.next, d.placed = "KML", d.nextKML, start.Name.Local == "Placemark"
 		default:
 			return d.wrong("the document is not GPX, TCX or KML: its element is <%s>", clipped(start.Name.Local, 40))

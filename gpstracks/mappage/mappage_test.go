@@ -38,7 +38,7 @@ func TestHandler(t *testing.T) {
 			require.Equal(t, http.StatusOK, w.Code, name)
 			require.Equal(t, "text/javascript; charset=utf-8", w.Header().Get("Content-Type"), name)
 		}
-		for _, name := range []string{"nothing", "maplibre/secret.txt", "maplibre/", "maplibre/..%2f..%2fvendor.sh"} {
+		for _, name := range []string{"nothing", "maplibre/secret.txt", "maplibre/", "maplibre/..%2findex.html"} {
 			require.Equal(t, http.StatusNotFound, get(h, prefix+name).Code, name)
 		}
 		require.JSONEq(t, `{"api": "api/gps-tracks", "on": false, "bases": [{"name": "Map", "kind": "plain"}]}`,

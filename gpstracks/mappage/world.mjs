@@ -1,7 +1,7 @@
 // Makes page/world.json.gz of Natural Earth, which is in the public domain: land and borders (1:50 million) as npm's
 // world-atlas has them, and cities (1:110 million) as Debian's python3-geopandas has them. node world.mjs
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,5 +50,4 @@ const world = { type: 'FeatureCollection', features: [
 	of('coast', mesh(atlas, atlas.objects.countries, (/** @type {any} */ a, /** @type {any} */ b) => a === b)),
 	of('border', mesh(atlas, atlas.objects.countries, (/** @type {any} */ a, /** @type {any} */ b) => a !== b)), ...cities,
 ] }
-mkdirSync(new URL('world/', import.meta.url), { recursive: true })
 writeFileSync(new URL('page/world.json.gz', import.meta.url), gzipSync(JSON.stringify(world), { level: 9 }))

@@ -31,7 +31,7 @@ func readLog(format Format, body []byte, most int) ([]gpx.Track, error) {
 			return nil, &limitError{fmt.Sprintf("%s: there are more than %d points", format, most)}
 		}
 	}
-	if len(l.points) == 0 && l.BadPoints == 0 {
+	if len(l.points)+l.BadPoints == 0 {
 		return nil, nil
 	}
 	l.Segments = [][]gpx.Point{l.points}
@@ -108,7 +108,7 @@ func (l *logbook) nmea(s string) bool {
 	case kind == "ZDA" && len(f) > 4:
 		l.date(f[2] + f[3] + f[4][max(0, len(f[4])-2):])
 	case len(f) < 10: // another, or cut off
-	case kind == "GGA" && strings.Trim(f[6], "0") != "":
+	case kind == "GGA" && f[6] > "0":
 		p := l.fix(f[1], f[2], f[3], f[4], f[5])
 		if m, err := strconv.ParseFloat(f[9], 64); err == nil && p != nil {
 			p.Ele, p.HasEle = m, true
@@ -137,17 +137,20 @@ func (l *logbook) fix(clock, lat, south, lon, west string) *gpx.Point {
 }
 
 // located is a point of degrees and minutes, as ddmm.mmm and dddmm.mmm.
-func located(lat, south, lon, west string) (p gpx.Point, ok bool) {
-	degrees := func(text, mark string) (float64, error) {
-		v, err := strconv.ParseFloat(text, 64)
-		whole := math.Trunc(v / 100)
-		v = whole + (v-100*whole)/60
+func located(lat, south, lon, west string) (gpx.Point, bool) {
+	degrees := func(text string, whole int, mark string) (float64, bool) {
+		if len(text) < whole+2 {
+			return 0, false
+		}
+		d, err1 := strconv.ParseUint(text[:whole], 10, 8)
+		m, err2 := strconv.ParseFloat(text[whole:], 64)
+		v := float64(d) + m/60
 		if mark == "S" || mark == "W" {
 			v = -v
 		}
-		return v, err
+		return v, err1 == nil && err2 == nil && m >= 0 && m < 60
 	}
-	y, errY := degrees(lat, south)
-	x, errX := degrees(lon, west)
-	return gpx.Point{At: orb.Point{x, y}}, errY == nil && errX == nil && math.Abs(y) <= 90 && math.Abs(x) <= 180
+	y, ok1 := degrees(lat, 2, south)
+	x, ok2 := degrees(lon, 3, west)
+	return gpx.Point{At: orb.Point{x, y}}, ok1 && ok2 && math.Abs(y) <= 90 && math.Abs(x) <= 180
 }

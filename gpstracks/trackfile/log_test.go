@@ -27,8 +27,9 @@ func only(t *testing.T, name, body string) gpx.Track {
 func TestIGC(t *testing.T) {
 	t.Parallel()
 	k := only(t, "flight.igc", "AXCT123\r\nHFDTEDATE:310524,01\r\nHFPLTPILOTINCHARGE:Jane Roe\r\nHFGTYGLIDERTYPE:Zeno\r\n"+
-		"B2359505206343N00006198WA0058700558\r\nB0000105206259S00006295EV0059300000\r\nB0000125206X59S00006295EA0059300000\r\nB00\r\n")
-	require.Equal(t, 2, k.BadPoints)
+		"B2359505206343N00006198WA0058700558\r\nB0000105206259S00006295EV0059300000\r\nB0000125206X59S00006295EA0059300000\r\n"+
+		"B0000145260259S00006295EA0059300000\r\nB00\r\n")
+	require.Equal(t, 3, k.BadPoints)
 	require.Equal(t, "Zeno", k.Desc)
 	require.Empty(t, k.Name, "nobody is named")
 	require.Len(t, k.Segments[0], 2)

@@ -131,9 +131,8 @@ func written(text string) (string, error) {
 
 type cardEditCmd struct {
 	card
-	Title  string   `help:"In a few words."`
-	Text   string   `help:"The description in Markdown; - reads it from the standard input."`
-	Labels []string `help:"Names, with commas between them."`
+	Title string `help:"In a few words."`
+	Text  string `help:"The description in Markdown; - reads it from the standard input."`
 }
 
 // Run changes what is given of a card's texts, unless another changes them meanwhile; it needs the right operator.
@@ -144,8 +143,7 @@ func (c cardEditCmd) Run(s *streams) error {
 		return err
 	}
 	return c.act(s, http.MethodPut, map[string]any{
-		"version": k.Version, "title": cmp.Or(c.Title, k.Title), "description": cmp.Or(text, k.Description),
-		"labels": cmp.Or(strings.Join(c.Labels, ","), k.Labels),
+		"version": k.Version, "title": cmp.Or(c.Title, k.Title), "description": cmp.Or(text, k.Description), "labels": k.Labels,
 	})
 }
 

@@ -36,7 +36,7 @@ type cli struct {
 	Validate validateCmd   `cmd:"" help:"Check the settings, the project registry and the pipeline."`
 	Doctor   doctorCmd     `cmd:"" help:"Examine a deployment: git, tokens, board columns, agents, disk."`
 	Tasks    tasksCmd      `cmd:"" help:"List tasks: those that have not ended."`
-	Card     cardCmd       `cmd:"" help:"Keep cards of the server's own board: list, show, add, move, comment, answer."`
+	Card     cardCmd       `cmd:"" help:"Keep cards of the server's own board: list, show, add, edit, move, comment, answer."`
 	Show     showCmd       `cmd:"" help:"Show a task: where it stands, its runs, its story."`
 	Review   reviewCmd     `cmd:"" help:"Show what waits for a person's word and what it is decided by, and say the word."`
 	Queue    queueCmd      `cmd:"" help:"Show what is under way, and what everything else waits for."`
