@@ -9,9 +9,32 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
+
+// columns counts the moves whose column is looked up.
+type columns struct {
+	Tracking
+	tracker.Board
+	read int
+}
+
+func (c *columns) StatusOf(context.Context, string, string) (stage.Status, error) {
+	c.read++
+	return stage.StatusApproved, nil
+}
+
+// A card that was moved for years costs no more than one that was moved today.
+func TestOldMovesAreNotRead(t *testing.T) {
+	var b columns
+	now := time.Date(2031, 5, 4, 12, 9, 0, 0, time.UTC)
+	last := tracker.Move{At: now.Add(time.Second), Earlier: make([]tracker.Move, 1000)}
+	_, _, err := newestMove(t.Context(), &Engine{Deps: Deps{Tracker: &b}}, tracker.Item{}, last, now, func(tracker.Move, stage.Status) (bool, error) { return false, nil })
+	require.NoError(t, err)
+	require.Equal(t, 1, b.read)
+}
 
 // A lane is a warning when it has been silent for longer than a minute.
 func TestReachable(t *testing.T) {

@@ -199,18 +199,23 @@ func (in intake) movedAt(ctx context.Context, b board) (none time.Time, err erro
 	if late && m.At.After(b.item.Moved()) {
 		return none, task.ErrConflict // the card was moved since it was read
 	}
-	m, _, err = newestMove(ctx, in.Engine, b.item, m, func(m tracker.Move, to stage.Status) (bool, error) {
+	m, _, err = newestMove(ctx, in.Engine, b.item, m, none, func(m tracker.Move, to stage.Status) (bool, error) {
 		named := to == b.told || b.hook.To != "" && m.To == b.hook.To
 		return named && (b.hook.ActorID == "" || m.ActorID == b.hook.ActorID), nil
 	})
 	return m.At, err
 }
 
-// newestMove is the newest move of a log that is wanted, by the status that its column means by now. Zero where there is none.
+// newestMove is the newest move of a log after a moment that is wanted, by the status that its column means by now. Zero where
+// there is none. Older ones cost nothing: a card may have been moved for years.
 func newestMove(
-	ctx context.Context, e *Engine, item tracker.Item, last tracker.Move, wanted func(tracker.Move, stage.Status) (bool, error),
+	ctx context.Context, e *Engine, item tracker.Item, last tracker.Move, after time.Time,
+	wanted func(tracker.Move, stage.Status) (bool, error),
 ) (tracker.Move, stage.Status, error) {
 	for _, m := range append([]tracker.Move{last}, last.Earlier...) {
+		if !m.At.After(after) {
+			break
+		}
 		to, err := e.Tracker.(tracker.Board).StatusOf(ctx, item.ProjectID, m.To)
 		found := false
 		if err == nil {
@@ -245,8 +250,8 @@ func replayWord(
 	ctx context.Context, e *Engine, item tracker.Item, t task.Task, last tracker.Move,
 	wanted func(tracker.Move, stage.Status) (bool, error),
 ) (found bool, err error) {
-	m, word, err := newestMove(ctx, e, item, last, wanted)
-	if err != nil || !m.At.After(since(t)) {
+	m, word, err := newestMove(ctx, e, item, last, since(t), wanted)
+	if err != nil || m.At.IsZero() {
 		return false, err
 	}
 	job := TrackerJob(tracker.Hook{
