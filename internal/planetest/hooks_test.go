@@ -6,8 +6,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +96,13 @@ func TestWebhooks(t *testing.T) {
 	c := expect("issue", "created", human, nil)
 	require.Contains(t, string(c.raw), `"name": "Z\u00e4hler \ud83d\udea6\u007f\b"`)
 	require.Equal(t, "Zähler 🚦\u007f\b", c.name())
+	raw, err := os.ReadFile("../../adapters/plane/testdata/hooks/issue_created.json") // that a Plane has sent
+	require.NoError(t, err)
+	var sent call
+	require.NoError(t, json.Unmarshal(raw, &sent.body))
+	for key := range sent.body.Data {
+		require.Contains(t, slices.Sorted(maps.Keys(c.body.Data)), key)
+	}
 	require.NoError(t, s.Move(id, "in progress"))
 	dragged := []any{next(t, calls).body.Activity.Field, next(t, calls).body.Activity.Field}
 	require.ElementsMatch(t, []any{"state_id", "sort_order"}, dragged, "a drag changes the place too")

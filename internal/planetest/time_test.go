@@ -1,7 +1,6 @@
 package planetest_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
@@ -74,26 +73,6 @@ func TestADragIsSavedTwice(t *testing.T) {
 	require.Len(t, s.Changes(), 1)
 }
 
-// Webhooks show an item whole.
-func TestWebhooksAreWhole(t *testing.T) {
-	t.Parallel()
-	s, p, _ := open(t)
-	calls := receive(t, s, nil)
-	addItem(t, s, p, "t", "<p>a <b>d</b></p>")
-	data := next(t, calls).body.Data
-	for _, key := range []string{
-		"description_json", "description_html", "description_stripped", "description_binary", "sort_order", "parent", "priority",
-		"start_date", "target_date", "completed_at", "archived_at", "estimate_point", "point", "type", "is_draft", "external_source",
-		"external_id", "created_by", "updated_by", "created_at", "updated_at", "deleted_at", "project", "workspace",
-	} {
-		require.Contains(t, data, key)
-	}
-	require.Equal(t, "a d", data["description_stripped"])
-	require.Equal(t, "Backlog", data["state"].(map[string]any)["name"])
-	require.IsType(t, []any{}, data["labels"])
-	require.IsType(t, []any{}, data["assignees"])
-}
-
 // A column is removed where nothing stands, but the one where items are made; new ones stand behind the others.
 func TestColumnsAreKept(t *testing.T) {
 	t.Parallel()
@@ -142,24 +121,6 @@ func TestProjectsAndTheirItems(t *testing.T) {
 		require.EqualValues(t, 0, r.body["total_count"])
 		require.Empty(t, r.body["results"])
 	}
-}
-
-// The people of the workspace are described to each of them, whatever the role in a project.
-func TestMembersAreListedToMembers(t *testing.T) {
-	t.Parallel()
-	s, p, at := open(t)
-	s.SetRole(p, bot, planetest.Guest)
-	s.AddMember(planetest.Member{ID: "a", Name: "Ann", Email: "ann@example.org", Role: planetest.Normal})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+"/api/v1/workspaces/acme/members/", http.NoBody)
-	require.NoError(t, err)
-	req.Header.Set("X-Api-Key", token)
-	resp, err := client.Do(req)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	var list []map[string]any
-	require.NoError(t, json.NewDecoder(resp.Body).Decode(&list), "a plain array")
-	require.Equal(t, "ann@example.org", list[0]["email"])
-	require.Contains(t, list[0], "avatar")
 }
 
 func addItem(t *testing.T, s *planetest.Server, project, title, description string) (id string) {
