@@ -42,7 +42,7 @@ const (
 
 // Options of a Chat. URL and Secret are required.
 type Options struct {
-	URL    secret.String    `env:"CHAT_URL" doc:"address of a chat in the place of Telegram; unset: none"`
+	URL    secret.String    `env:"CHAT_URL" with:"CHAT_SECRET" doc:"address of a chat in the place of Telegram; unset: none"`
 	Secret secret.String    `env:"CHAT_SECRET" form:"long" doc:"signs what goes to CHAT_URL and what comes from there"`
 	Client *http.Client     // nil = one with a limit of 10 s; redirects are not followed
 	Now    func() time.Time // nil = the real clock

@@ -23,7 +23,7 @@ import (
 
 // Options of a Provider. Issuer, ClientID and RedirectURL are required.
 type Options struct {
-	Issuer   string `env:"OIDC_ISSUER" doc:"address of an OpenID Connect provider at which people sign in; needs PUBLIC_URL"`
+	Issuer   string `env:"OIDC_ISSUER" with:"OIDC_CLIENT_ID" doc:"address of an OpenID Connect provider, to sign in at; needs PUBLIC_URL"`
 	ClientID string `env:"OIDC_CLIENT_ID" doc:"of this server there; its redirect address is PUBLIC_URL and /dashboard/session/return"`
 
 	ClientSecret secret.String `env:"OIDC_CLIENT_SECRET" doc:"of the client"`

@@ -93,7 +93,7 @@ func (t token) setting(shared string) string {
 	if t.role == "" {
 		return shared
 	}
-	return shared + "_" + strings.ToUpper(string(t.role))
+	return shared + "_" + strings.ToUpper(strings.ReplaceAll(string(t.role), "-", "_"))
 }
 
 // who names an account for people.

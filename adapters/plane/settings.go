@@ -16,25 +16,19 @@ type Settings struct {
 
 	States map[stage.Status]string `env:"PLANE_STATES" doc:"columns' ids (key:id,…) where a project's are unreadable; never Confirm Deploy"`
 
-	Analyst   secret.String `env:"PLANE_TOKEN_ANALYST" doc:"comments of the analyst; unset: the shared token"`
-	Architect secret.String `env:"PLANE_TOKEN_ARCHITECT" doc:"comments of the architect"`
-	Developer secret.String `env:"PLANE_TOKEN_DEVELOPER" doc:"comments of the developer"`
-	Reviewer  secret.String `env:"PLANE_TOKEN_REVIEWER" doc:"comments of the reviewer"`
-	Tester    secret.String `env:"PLANE_TOKEN_TESTER" doc:"comments of the tester"`
-	Deployer  secret.String `env:"PLANE_TOKEN_DEPLOYER" doc:"comments of the deployer"`
-	Stream    secret.String `env:"PLANE_TOKEN_STREAM" doc:"comments about stage changes"`
+	Tokens map[stage.Role]secret.String `env:"PLANE_TOKEN_<ROLE>" doc:"comments of that role (STREAM: of changes); unset: the shared token"`
 }
 
 // Options are those of a client.
 func (s Settings) Options() Options {
+	roles := map[stage.Role]string{}
+	for role, token := range s.Tokens {
+		roles[role] = token.Reveal()
+	}
 	return Options{
 		BaseURL: s.URL, Workspace: s.Workspace, Token: s.Token.Reveal(), States: s.States,
-		Secrets: signature.Of(s.Secret.Reveal(), s.SecretOld.Reveal()),
-		RoleTokens: map[stage.Role]string{
-			stage.Analyst: s.Analyst.Reveal(), stage.Architect: s.Architect.Reveal(), stage.Developer: s.Developer.Reveal(),
-			stage.Reviewer: s.Reviewer.Reveal(), stage.Tester: s.Tester.Reveal(), stage.Deployer: s.Deployer.Reveal(),
-			stage.Stream: s.Stream.Reveal(),
-		},
+		Secrets:    signature.Of(s.Secret.Reveal(), s.SecretOld.Reveal()),
+		RoleTokens: roles,
 	}
 }
 

@@ -25,8 +25,8 @@ import (
 
 // Options of a Chat. Token, AppToken and Channel are required.
 type Options struct {
-	Token    secret.String `env:"SLACK_TOKEN" doc:"xoxb-… of the app's bot; unset: Slack is not used"`
-	AppToken secret.String `env:"SLACK_APP_TOKEN" doc:"xapp-… of the app, for Socket Mode"`
+	Token    secret.String `env:"SLACK_TOKEN" with:"SLACK_APP_TOKEN" doc:"xoxb-… of the app's bot; unset: Slack is not used"`
+	AppToken secret.String `env:"SLACK_APP_TOKEN" with:"SLACK_CHANNEL" doc:"xapp-… of the app, for Socket Mode"`
 	Channel  string        `env:"SLACK_CHANNEL" doc:"id of the channel, such as C0123ABCD"`
 	BaseURL  string        `env:"SLACK_URL" form:"url" doc:"address of the Web API; unset: Slack's own"`
 

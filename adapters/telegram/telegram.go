@@ -27,7 +27,7 @@ import (
 
 // Options of a Chat. Token and ChatID are required.
 type Options struct {
-	Token secret.String `env:"TELEGRAM_TOKEN" doc:"of the bot; unset: notices are only logged"`
+	Token secret.String `env:"TELEGRAM_TOKEN" with:"TELEGRAM_CHAT_ID" doc:"of the bot; unset: notices are only logged"`
 	// ChatID is a number, or @channelname; a group that becomes a supergroup is followed to its new number.
 	ChatID string `env:"TELEGRAM_CHAT_ID" doc:"of the chat; of a topic of a forum as chat/topic"`
 	// Secret makes Telegram send what people do to Hooks, in the place of long polling.

@@ -186,7 +186,7 @@ func (w *work) do(ctx context.Context) (code int, err error) {
 	log := slog.New(slog.NewTextHandler(w.screen, nil))
 	settings := app.Settings{DataDir: w.Data, DatabaseSettings: app.DatabaseSettings{DatabaseURL: w.Database, DatabaseSchema: w.Schema}}
 	if !settings.DatabaseURL.IsSet() {
-		if settings.DatabaseURL, err = app.FindSecret(app.Environ(), "DATABASE_URL"); err != nil {
+		if settings.DatabaseURL, err = app.FindSecret(os.Environ(), "DATABASE_URL"); err != nil {
 			return exitFailed, err
 		}
 	}

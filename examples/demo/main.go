@@ -124,7 +124,7 @@ func serve(errs io.Writer) int {
 }
 
 func serveWith(ctx context.Context, errs io.Writer) error {
-	settings, err := app.Load(app.Environ())
+	settings, err := app.Load(os.Environ())
 	if err != nil {
 		return err
 	}

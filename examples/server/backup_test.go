@@ -37,7 +37,7 @@ func TestBackupDrill(t *testing.T) {
 				t.Setenv("ORCH_DATABASE_URL", pgtest.Start(t, pgtest.Options{Durable: true}).URL("postgres")+"&password=hidden")
 			}
 			open := func() *app.Service {
-				settings, err := app.Load(app.Environ())
+				settings, err := app.Load(os.Environ())
 				require.NoError(t, err)
 				service, err := app.Open(t.Context(), settings, []string{"/proc/self/exe"}, slog.New(slog.DiscardHandler))
 				require.NoError(t, err)

@@ -27,7 +27,7 @@ func TestCopyMovesADeployment(t *testing.T) {
 	address := pgtest.Start(t, pgtest.Options{Durable: true}).URL("postgres")
 	live := func(item string) {
 		t.Helper()
-		settings, err := app.Load(app.Environ())
+		settings, err := app.Load(os.Environ())
 		require.NoError(t, err)
 		v, err := app.Open(t.Context(), settings, []string{"/proc/self/exe"}, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)

@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -21,7 +22,7 @@ func TestTracksDocument(t *testing.T) {
 	}
 	environment(t)
 	t.Setenv("ORCH_ADMIN_TOKEN", "the-operators-token-of-128-bits")
-	settings, err := app.Load(app.Environ())
+	settings, err := app.Load(os.Environ())
 	require.NoError(t, err)
 	service, err := app.Open(t.Context(), settings, []string{"/proc/self/exe"}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)

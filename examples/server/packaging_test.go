@@ -16,7 +16,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/internal/app"
 )
 
@@ -111,11 +110,7 @@ func TestPackagedRegistry(t *testing.T) {
 	}
 	s, err := app.Load(environ)
 	require.NoError(t, err)
-	r, err := projectfile.Load(s.Projects)
-	require.NoError(t, err)
-	require.NoError(t, s.NeedsToServe(r.Projects))
-	require.NoError(t, s.CheckRepos(r.Projects))
-	_, err = s.HookSecrets(r, func(string) string { return "" })
+	_, _, err = s.ReadRegistry()
 	require.NoError(t, err)
 	require.Equal(t, "0.0.0.0:8080", s.Listen)
 

@@ -30,14 +30,8 @@ type AccessSettings struct {
 }
 
 func (s Settings) checkAccess(wrong func(name, format string, args ...any)) {
-	switch {
-	case s.OIDC.Issuer == "" && s.OIDC.ClientID != "":
-		wrong("OIDC_ISSUER", "is not set, and ORCH_OIDC_CLIENT_ID is: set the address of the provider")
-	case s.OIDC.Issuer != "" && (s.OIDC.ClientID == "" || s.PublicURL == ""):
-		wrong("OIDC_ISSUER", "needs ORCH_OIDC_CLIENT_ID, and ORCH_PUBLIC_URL, where people come back to")
-	}
-	if (s.Proxy.User == "") != (len(s.Proxy.From) == 0) {
-		wrong("PROXY_USER_HEADER", "and ORCH_PROXY_USERS_FROM must be set together: a header is believed of listed proxies alone")
+	if s.OIDC.Issuer != "" && s.PublicURL == "" {
+		wrong("OIDC_ISSUER", "needs ORCH_PUBLIC_URL, where people come back to")
 	}
 	if strings.HasPrefix(s.Listen, service.SocketKind) && s.PublicURL == "" {
 		wrong("PUBLIC_URL", "is missing: ORCH_LISTEN is a socket, at which people find the server by a proxy alone")

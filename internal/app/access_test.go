@@ -112,8 +112,8 @@ func TestAccessByProvider(t *testing.T) {
 
 func TestAccessSettings(t *testing.T) {
 	for text, want := range map[string]string{
-		"ORCH_OIDC_ISSUER=https://id":                                "ORCH_OIDC_ISSUER needs ORCH_OIDC_CLIENT_ID",
-		"ORCH_OIDC_CLIENT_ID=x":                                      "ORCH_OIDC_ISSUER is not set",
+		"ORCH_OIDC_ISSUER=https://id":                                "ORCH_OIDC_ISSUER needs ORCH_PUBLIC_URL",
+		"ORCH_OIDC_CLIENT_ID=x":                                      "ORCH_OIDC_ISSUER and ORCH_OIDC_CLIENT_ID must be set together",
 		"ORCH_PROXY_USER_HEADER=X-User":                              "ORCH_PROXY_USER_HEADER and ORCH_PROXY_USERS_FROM must be set together",
 		"ORCH_PROXY_GROUPS_HEADER=X-Groups":                          "ORCH_PROXY_GROUPS_HEADER needs",
 		"ORCH_PROXY_SECRET=of-the-proxy-of-at-least-128-bits":        "ORCH_PROXY_SECRET needs",

@@ -169,7 +169,7 @@ func Examine(ctx context.Context, v *Service, e Examination, report Report) (wro
 // hosts examines how the service signs in to git hosts; those of whose answers can be believed are true, by name.
 func (d *doctor) hosts(ctx context.Context, v *Service) map[string]bool {
 	out := map[string]bool{}
-	for _, n := range v.Settings.neighbours(v.neighbours) {
+	for _, n := range v.Settings.neighbours(v.opened.Neighbours) {
 		if host := v.Hosts[n.Name]; host != nil && !n.isBoard {
 			out[n.Name] = d.of(n.Name).Check(cmp.Or(n.accepted, "the token is accepted"),
 				cmp.Or(n.mend, "make a token and set it as "+n.TokenEnv+": "+n.tokenPage(n)), host.Ping(ctx))

@@ -94,10 +94,10 @@ func (d *doctor) agents(v *Service) {
 	}
 	var seen []work.Agent
 	for _, p := range v.Projects.All() {
-		for _, role := range stage.Roles() {
-			a := p.Agents[role]
+		for _, role := range v.opened.Pipeline.Roles() {
+			a := v.Settings.agentOf(p, role)
 			// What else it has does not show here.
-			agent := work.Agent{Use: v.Settings.agentOf(p, role), Model: a.Model, Args: a.Args, Env: a.Env}
+			agent := work.Agent{Use: a.Use, Model: a.Model, Args: a.Args, Env: a.Env}
 			if slices.ContainsFunc(seen, func(o work.Agent) bool { return reflect.DeepEqual(o, agent) }) {
 				continue
 			}

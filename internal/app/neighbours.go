@@ -150,10 +150,10 @@ func (v *Service) setSecrets(secrets HookSecrets) {
 
 // places are the destinations of the registry, for lanes of their own.
 func (v *Service) places() (out orchestrator.Places) {
-	for _, h := range v.neighbours.Hosts {
+	for _, h := range v.opened.Neighbours.Hosts {
 		out.Hosts = append(out.Hosts, h.Name)
 	}
-	for _, b := range v.neighbours.Boards {
+	for _, b := range v.opened.Neighbours.Boards {
 		out.Boards = append(out.Boards, b.Name)
 	}
 	return out

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
@@ -90,18 +92,42 @@ func cause(err error) error {
 	return err
 }
 
-// secretNames are the names of the settings that are secret.
-func secretNames() (out []string) {
+// ofRole ends the name of a setting that there is for each role.
+const ofRole = "<ROLE>"
+
+// fieldOf is the field of Settings that a variable sets; nil: none.
+func fieldOf(name string) *reflect.StructField {
 	for _, f := range declared() {
-		if isSecret(f) {
-			out = append(out, Prefix+f.Tag.Get("env"))
+		whole := Prefix + f.Tag.Get("env")
+		family, each := strings.CutSuffix(whole, ofRole)
+		if name == whole || each && name != family && strings.HasPrefix(name, family) {
+			return &f
 		}
 	}
-	return out
+	return nil
 }
 
-// isSecret reports whether a field of Settings is secret.
-func isSecret(f reflect.StructField) bool { return f.Type == reflect.TypeFor[secret.String]() }
+// isSecret reports whether a variable sets what is secret.
+func isSecret(name string) bool {
+	f := fieldOf(name)
+	return f != nil && strings.HasSuffix(f.Type.String(), "secret.String") // or a map of them
+}
+
+// secretNames are the names of the secrets that an environment has, in whatever place.
+func secretNames(set map[string]string) (out []string) {
+	all := slices.Collect(maps.Keys(set))
+	files, _ := os.ReadDir(set[credentials]) // without it there are none
+	for _, file := range files {
+		all = append(all, strings.ToUpper(file.Name()))
+	}
+	for _, name := range all {
+		if name = strings.TrimSuffix(name, fileSuffix); isSecret(name) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
 
 // fillSecrets puts the secrets that are in files beside the variables of an environment. It
 // returns where each secret comes from, by name.
@@ -109,7 +135,7 @@ func fillSecrets(have map[string]string) (origins map[string]string, err error) 
 	origins = map[string]string{}
 	getenv := func(name string) string { return have[name] }
 	var errs []error
-	for _, name := range secretNames() {
+	for _, name := range secretNames(have) {
 		value, origin, err := findSecret(getenv, name)
 		errs = append(errs, err)
 		if origin != "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/internal/app"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // put writes a file and gives its name.
@@ -38,14 +39,17 @@ func TestSecretsFromFiles(t *testing.T) {
 	file := put(t, filepath.Join(dir, "token"), "token-from-a-file-of-128-bits\n")
 	put(t, filepath.Join(dir, "orch_plane_token"), "plane-token-of-systemd\r\n")
 	put(t, filepath.Join(dir, "orch_github_token"), "not this one")
-	environ := []string{"ORCH_ADMIN_TOKEN_FILE=" + file, "CREDENTIALS_DIRECTORY=" + dir, "ORCH_GITHUB_TOKEN=github-token", "ORCH_GITHUB_TOKEN_FILE=/nowhere"}
+	put(t, filepath.Join(dir, "orch_plane_token_tester"), "tester-of-systemd")
+	environ := []string{"ORCH_ADMIN_TOKEN_FILE=" + file, "CREDENTIALS_DIRECTORY=" + dir, "ORCH_GITHUB_TOKEN=github-token", "ORCH_GITHUB_TOKEN_FILE=/nowhere", "ORCH_PLANE_TOKEN_REVIEWER=reviewer", "ORCH_PLANE_TOKEN_SEC_AUDIT_FILE=" + file}
 	s := load(t, environ)
 	require.Equal(t, "token-from-a-file-of-128-bits", s.AdminToken.Reveal())
 	require.Equal(t, "plane-token-of-systemd", s.Plane.Token.Reveal())
 	require.Equal(t, "github-token", s.GitHub.Token.Reveal())
 	require.False(t, s.Telegram.Token.IsSet())
+	require.Equal(t, map[stage.Role]string{"sec-audit": "token-from-a-file-of-128-bits", stage.Tester: "tester-of-systemd", stage.Reviewer: "reviewer"}, s.Plane.Options().RoleTokens)
 	for name, origin := range map[string]string{
 		"ORCH_ADMIN_TOKEN": "file " + file, "ORCH_PLANE_TOKEN": "credential " + filepath.Join(dir, "orch_plane_token"), "ORCH_GITHUB_TOKEN": "environment",
+		"ORCH_PLANE_TOKEN_SEC_AUDIT": "file " + file, "ORCH_PLANE_TOKEN_TESTER": "credential " + filepath.Join(dir, "orch_plane_token_tester"),
 	} {
 		require.Equal(t, origin, shown(t, name, environ...).Origin)
 		require.Equal(t, "***", shown(t, name, environ...).Value)

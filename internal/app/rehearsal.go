@@ -79,7 +79,7 @@ func (r *Rehearsal) Run(ctx context.Context) (err error) {
 
 // Repos are the repositories of the project registry, in its order.
 func (s Settings) Repos() (out []string, err error) {
-	r, _, err := s.readRegistry()
+	r, _, err := s.ReadRegistry()
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (s Settings) Repos() (out []string, err error) {
 
 // find reads the project from the registry.
 func (r *Rehearsal) find() error {
-	registry, _, err := r.Settings.readRegistry()
+	registry, _, err := r.Settings.ReadRegistry()
 	if err != nil {
 		return err
 	}

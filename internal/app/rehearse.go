@@ -15,26 +15,28 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
+	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // agentOf is the agent of a role.
-func (s Settings) agentOf(p task.Project, r stage.Role) string {
-	return cmp.Or(p.Agents[r].Use, s.Agent)
+func (s Settings) agentOf(p task.Project, r stage.Role) work.Agent {
+	a := p.Agents[r]
+	a.Use = cmp.Or(a.Use, s.Agent)
+	return a
 }
 
 // MissingAgents names the agents of a registry whose programs are not here. A container's are its image's.
-func (s Settings) MissingAgents(projects *task.Projects) (out []string) {
-	for _, p := range projects.All() {
-		for _, role := range stage.Roles() {
-			agent := s.agentOf(p, role)
-			if agent == rehearse.Name || s.Jail == "container" || slices.Contains(out, agent) {
-				continue
-			}
+func (s Settings) MissingAgents(r projectfile.Registry) (out []string) {
+	for _, p := range r.Projects.All() {
+		for _, role := range r.Pipeline.Roles() {
+			agent := s.agentOf(p, role).Use
 			program, err := agentcli.Program(agent)
-			if _, absent := exec.LookPath(program); err == nil && absent != nil {
+			_, absent := exec.LookPath(program)
+			if absent != nil && err == nil && agent != rehearse.Name && s.Jail != "container" && !slices.Contains(out, agent) {
 				out = append(out, agent)
 			}
 		}
@@ -42,16 +44,16 @@ func (s Settings) MissingAgents(projects *task.Projects) (out []string) {
 	return out
 }
 
-// CheckAgents is the error of a project where the rehearsal agent is one among others (a reviewer that has looked at nothing must not
+// checkAgents is the error of a project where the rehearsal agent is one among others (a reviewer that has looked at nothing must not
 // judge what an agent has made), and of one whose agent is to be independent of the developer's and cannot be.
-func (s Settings) CheckAgents(projects *task.Projects) error {
-	for i, p := range projects.All() {
-		if wrong := s.checkVendors(p); wrong != "" {
+func (s Settings) checkAgents(r projectfile.Registry) error {
+	for i, p := range r.Projects.All() {
+		if wrong := s.checkVendors(p, r.Pipeline); wrong != "" {
 			return &task.FieldError{Entry: i, Repo: p.Repo, Field: "agents", Text: wrong}
 		}
 		var rehearses, works stage.Role
-		for _, role := range stage.Roles() {
-			if s.agentOf(p, role) == rehearse.Name {
+		for _, role := range r.Pipeline.Roles() {
+			if s.agentOf(p, role).Use == rehearse.Name {
 				rehearses = role
 			} else {
 				works = role
@@ -60,7 +62,7 @@ func (s Settings) CheckAgents(projects *task.Projects) error {
 		if rehearses != "" && works != "" {
 			return &task.FieldError{Entry: i, Repo: p.Repo, Field: "agents", Text: fmt.Sprintf(
 				"the %s is %s, which looks at nothing, and the %s is %q: use %s for every role (or in %sAGENT), or for none",
-				rehearses, rehearse.Name, works, s.agentOf(p, works), rehearse.Name, Prefix)}
+				rehearses, rehearse.Name, works, s.agentOf(p, works).Use, rehearse.Name, Prefix)}
 		}
 	}
 	return nil
@@ -68,22 +70,17 @@ func (s Settings) CheckAgents(projects *task.Projects) error {
 
 // checkVendors returns what is wrong with an agent that is to be of another vendor than the
 // developer's. Where a vendor is not known here the task says what came of it.
-func (s Settings) checkVendors(p task.Project) string {
-	vendorOf := func(r stage.Role) string {
-		agent := p.Agents[r]
-		agent.Use = s.agentOf(p, r)
-		return agentcli.VendorOf(agent)
-	}
-	developer := vendorOf(stage.Developer)
-	for _, role := range stage.Roles() {
-		switch {
-		case !p.Agents[role].Independent:
+func (s Settings) checkVendors(p task.Project, stages stage.Pipeline) string {
+	developer := agentcli.VendorOf(s.agentOf(p, stage.Developer))
+	for _, role := range stages.Roles() {
+		switch agent := s.agentOf(p, role); {
+		case !agent.Independent:
 		case role == stage.Developer:
 			return "developer: independent is for the other roles: they are compared with the developer"
-		case developer != "" && vendorOf(role) == developer:
+		case developer != "" && agentcli.VendorOf(agent) == developer:
 			return fmt.Sprintf("%s: independent, and its agent %s is of the same vendor as the developer's %s (%s): "+
 				"name one of another vendor in use, or leave independent out",
-				role, s.agentOf(p, role), s.agentOf(p, stage.Developer), developer)
+				role, agent.Use, s.agentOf(p, stage.Developer).Use, developer)
 		}
 	}
 	return ""

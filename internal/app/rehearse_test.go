@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // An agent that looks at nothing judges no other agent's work, and one that is to be
@@ -27,11 +28,19 @@ func TestCheckAgents(t *testing.T) {
 	} {
 		r, err := projectfile.Parse("p.yaml", []byte(entry+c.agents+"}}\n"))
 		require.NoError(t, err, c.agents)
-		err = Settings{AgentSettings: AgentSettings{Agent: c.common}}.CheckAgents(r.Projects)
+		err = Settings{AgentSettings: AgentSettings{Agent: c.common}}.checkAgents(r)
 		if c.wrong == "" {
 			require.NoError(t, err, c.agents)
 			continue
 		}
 		require.ErrorContains(t, r.Placed(err), c.wrong)
+	}
+
+	r, err := projectfile.Parse("p.yaml", []byte(entry+"}}\n"))
+	require.NoError(t, err)
+	r.Pipeline.Stages[4].Role = "auditor"
+	for use, wrong := range map[string]string{"claude": "independent, and its agent claude is of the same vendor", "rehearse": "looks at nothing"} {
+		r.Projects.All()[0].Agents["auditor"] = work.Agent{Use: use, Independent: true}
+		require.ErrorContains(t, Settings{AgentSettings: AgentSettings{Agent: "claude"}}.checkAgents(r), wrong)
 	}
 }

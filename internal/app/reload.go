@@ -2,12 +2,12 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/gates/checks"
@@ -15,9 +15,9 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
 
-// readRegistry reads the project registry and the secrets that it names, and checks them
-// against the settings. It changes nothing.
-func (s Settings) readRegistry() (r projectfile.Registry, secrets HookSecrets, err error) {
+// ReadRegistry reads the project registry and the secrets that it names, and checks them
+// against the settings: an error with Projects names all that is wrong there. It changes nothing.
+func (s Settings) ReadRegistry() (r projectfile.Registry, secrets HookSecrets, err error) {
 	if r, err = projectfile.Load(s.Projects, s.Kinds()...); err != nil {
 		return r, secrets, err
 	}
@@ -26,17 +26,8 @@ func (s Settings) readRegistry() (r projectfile.Registry, secrets HookSecrets, e
 			return r, secrets, err
 		}
 	}
-	if err = s.NeedsToServe(r.Projects); err != nil {
-		return r, secrets, err
-	}
-	if err = s.CheckRepos(r.Projects); err != nil {
-		return r, secrets, err
-	}
-	if err = s.CheckAgents(r.Projects); err != nil {
-		return r, secrets, r.Placed(err)
-	}
 	secrets, err = s.HookSecrets(r, os.Getenv)
-	return r, secrets, err
+	return r, secrets, errors.Join(s.NeedsToServe(r.Projects), s.CheckNames(r), r.Placed(s.checkAgents(r)), err)
 }
 
 // settingsFile is a part of readiness.
@@ -95,8 +86,8 @@ func (v *Service) getenv(name string) string {
 // a function. It returns the names of those that have changed, and of those that wait for a restart.
 func (s *Settings) take(next Settings, live map[string]func(Settings)) (changed, restart []string) {
 	now, other := reflect.ValueOf(s).Elem(), reflect.ValueOf(next)
-	for key, f := range settingFields() {
-		name, from := Prefix+strings.ToUpper(key), other.FieldByIndex(f.Index)
+	for _, f := range declared() {
+		name, from := Prefix+f.Tag.Get("env"), other.FieldByIndex(f.Index)
 		if reflect.DeepEqual(now.FieldByIndex(f.Index).Interface(), from.Interface()) {
 			continue
 		}
@@ -118,15 +109,15 @@ func (s *Settings) take(next Settings, live map[string]func(Settings)) (changed,
 // force before the projects that they speak for: receivers read them in the other order.
 // Settings are not read again.
 func (v *Service) reread(context.Context) (*task.Projects, error) {
-	r, secrets, err := v.Settings.readRegistry()
+	r, secrets, err := v.Settings.ReadRegistry()
 	if err != nil {
 		return nil, err
 	}
-	if !reflect.DeepEqual(r.Neighbours, v.neighbours) {
+	if !reflect.DeepEqual(r.Neighbours, v.opened.Neighbours) {
 		return nil, fmt.Errorf("%s: hosts or boards are others than at the start: they are opened there, so restart the server",
 			v.Settings.Projects)
 	}
-	if !reflect.DeepEqual(r.Pipeline, v.pipeline) {
+	if !reflect.DeepEqual(r.Pipeline, v.opened.Pipeline) {
 		return nil, fmt.Errorf("%s: the stages are others than at the start: tasks stand at them, so restart the server",
 			filepath.Join(filepath.Dir(v.Settings.Projects), projectfile.PipelineName))
 	}

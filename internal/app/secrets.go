@@ -159,7 +159,7 @@ func (v *Service) minter(projects *task.Projects, p task.Project) credential.Min
 	if c.AppID == "" {
 		return credential.Command{MintArgv: c.Command, RevokeArgv: c.Revoke}
 	}
-	host, _ := v.neighbours.Host(p.Host)
+	host, _ := v.opened.Neighbours.Host(p.Host)
 	return credential.App{
 		Host:        v.Settings.appOf(c.AppID, c.AppKey, cmp.Or(host.URL, v.Settings.GitHub.URL)),
 		Permissions: c.Permissions,

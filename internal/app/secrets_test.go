@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // What protects the edge cannot be short; the error names the setting and the mend.
@@ -55,6 +56,11 @@ func TestSecretsOfProjects(t *testing.T) {
 	require.Equal(t, [2]bool{true, false}, speaks(all["plane"], "own-of-the-board-of-128-bits"))
 	require.Equal(t, [2]bool{false, true}, speaks(all["plane"], "common-of-the-board-of-128-bits"))
 
+	s.GitHub.Token, s.Plane.Tokens = secret.New("t"), map[stage.Role]secret.String{"auditor": secret.New("t")}
+	require.EqualError(t, s.CheckNames(r), `ORCH_PLANE_TOKEN_<ROLE>: there is no role "auditor" in the pipeline`)
+	r.Pipeline.Stages[3].Role = "auditor"
+	require.NoError(t, s.CheckNames(r))
+
 	env["APP_HOOK"], env["APP_HOOK_OLD"] = "short", ""
 	_, err = s.HookSecrets(r, func(name string) string { return env[name] })
 	require.ErrorContains(t, err, "APP_HOOK (webhooks of acme/app) has at most 25 bits, want at least 128")
@@ -91,11 +97,11 @@ func TestSettingsPrintNoSecret(t *testing.T) {
 	var environ []string
 	for _, s := range app.List(nil) {
 		if s.Secret {
-			environ = append(environ, s.Name+"=postgres://canary-of-the-settings/n")
+			environ = append(environ, strings.Replace(s.Name, "<ROLE>", "STREAM", 1)+"=postgres://canary-of-the-settings/n")
 		}
 	}
 	require.Greater(t, len(environ), 10)
 	s := load(t, append(environ, "ORCH_TELEGRAM_CHAT_ID=1", "ORCH_SLACK_CHANNEL=C1", "ORCH_PROXY_USER_HEADER=X-User", "ORCH_PROXY_USERS_FROM=127.0.0.1/32", "ORCH_ACCESS_ROLES=*=viewer", "ORCH_EVENTS_URL=https://canary-of-the-settings/n", "ORCH_OTLP_URL=https://canary-of-the-settings/n"))
-	require.Equal(t, "postgres://canary-of-the-settings/n", s.Plane.Stream.Reveal())
+	require.Equal(t, "postgres://canary-of-the-settings/n", s.Plane.Tokens[stage.Stream].Reveal())
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v", s, &s, s), "canary")
 }

@@ -87,16 +87,15 @@ type Service struct {
 	trackStore  TrackStore // nil: switched off
 	Access      *access.Guard
 	Log         *slog.Logger
-	neighbours  projectfile.Neighbours // as of the start
-	pipeline    stage.Pipeline         // as of the start
-	near        []neighbour            // Hosts and Boards
-	program     []string               // as for Open
-	walls       confinement            // of agents and checks
-	egress      *egress.Link           // nil: they may reach all hosts
-	credentials *credential.Link       // of deployers
-	reloading   sync.Mutex             // held while files are read: one at a time
-	wrong       atomic.Pointer[error]  // of the settings file, when it was read last
-	inForce     Settings               // what a reload compares with
+	opened      projectfile.Registry  // as of the start
+	near        []neighbour           // Hosts and Boards
+	program     []string              // as for Open
+	walls       confinement           // of agents and checks
+	egress      *egress.Link          // nil: they may reach all hosts
+	credentials *credential.Link      // of deployers
+	reloading   sync.Mutex            // held while files are read: one at a time
+	wrong       atomic.Pointer[error] // of the settings file, when it was read last
+	inForce     Settings              // what a reload compares with
 	titleMax    atomic.Pointer[string]
 }
 
@@ -143,11 +142,11 @@ func (v *Service) checkStages(ctx context.Context) error {
 // adapters opens what the engine works with.
 func (v *Service) adapters(ctx context.Context, program []string) (err error) {
 	s := v.Settings
-	r, secrets, err := s.readRegistry()
+	r, secrets, err := s.ReadRegistry()
 	if err != nil {
 		return err
 	}
-	v.Projects, v.neighbours, v.pipeline = r.Projects, r.Neighbours, r.Pipeline
+	v.Projects, v.opened = r.Projects, r
 	secrets.hideBy(s.hidden)
 	if err := v.openNeighbours(s.neighbours(r.Neighbours), secrets, os.Getenv); err != nil {
 		return err
@@ -224,7 +223,7 @@ func (v *Service) assemble(ctx context.Context) error {
 		return err
 	}
 	o := service.Options{
-		Store: v.DB, Projects: v.Projects, Pipeline: &v.pipeline, Tracker: v.Tracker,
+		Store: v.DB, Projects: v.Projects, Pipeline: &v.opened.Pipeline, Tracker: v.Tracker,
 		Host:       hosts{gitonly.New(v.Git, gitonly.Registered(v.Projects)), v.Projects, v.Hosts},
 		Workspaces: v.Git, Agents: v.Agents, Leases: v.Leases,
 		Gates: checks.All(v.getenv), Commands: v.Git, Hooks: v.Git, Probe: commitprobe.New(nil),
@@ -311,7 +310,7 @@ func (v *Service) Run(ctx context.Context, l, hooks net.Listener) error {
 	if v.Settings.InsecureWebhooks {
 		v.Log.Warn("unsigned webhooks are taken", "setting", "ORCH_INSECURE_WEBHOOKS")
 	}
-	for _, agent := range v.Settings.MissingAgents(v.Projects) {
+	for _, agent := range v.Settings.MissingAgents(v.opened) {
 		v.Log.Warn("an agent's program is not installed: tasks that need it will wait", "agent", agent)
 	}
 	v.Log.Info("starting", "version", Version(), "settings_file", cmp.Or(v.Settings.from.file, noConfig))

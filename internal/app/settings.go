@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -32,6 +31,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
@@ -100,27 +100,32 @@ func Load(environ []string) (Settings, error) { return load(environ, nil) }
 
 // load is Load with kinds beside those of the program.
 func load(environ []string, further map[projectfile.Kind]kind) (Settings, error) {
+	wrong := unknown(environ)
 	all, err := readValues(environ)
 	if err != nil {
-		return Settings{}, errors.Join(err, unknown(environ))
+		return Settings{}, errors.Join(err, wrong)
 	}
 	have := all.set
 	s, err := env.ParseAsWithOptions[Settings](env.Options{Environment: have, Prefix: Prefix})
 	if err != nil {
-		return s, errors.Join(cmp.Or(wrongVariables(all), err), unknown(environ))
+		return s, errors.Join(cmp.Or(wrongVariables(all), err), wrong)
 	}
 	s.further, s.from, s.level = further, all, new(slog.LevelVar)
 	_ = s.level.UnmarshalText([]byte(s.LogLevel)) // it is one of them
 	s.hidden = secret.NewRedactor(secret.Credentials(environ)...)
-	for _, name := range secretNames() {
+	s.Plane.Tokens = map[stage.Role]secret.String{}
+	for _, name := range secretNames(have) {
 		s.hidden.Hide(have[name], secret.Password(have[name]))
+		if role, is := strings.CutPrefix(name, s.nameOf(&s.Plane.Token)+"_"); is {
+			s.Plane.Tokens[stage.Role(strings.ToLower(strings.ReplaceAll(role, "_", "-")))] = secret.New(have[name])
+		}
 	}
 	for _, value := range s.Features.Traces.HeaderValues() {
 		s.hidden.Hide(value)
 	}
 	s.hideKey(s.GitHub.AppKey.Reveal())
 	s.DataDir, err = filepath.Abs(s.DataDir) // it is named to processes with directories of their own
-	return s, errors.Join(err, s.check(), unknown(environ))
+	return s, errors.Join(err, s.check(), wrong)
 }
 
 func (s Settings) check() error {
@@ -171,24 +176,19 @@ func (s Settings) check() error {
 		wrong("BUDGET_RUN_USD", "is 0, want more than 0")
 	}
 	s.Plane.Check(wrong)
-	if s.Telegram.Token.IsSet() != (s.Telegram.ChatID != "") {
-		wrong("TELEGRAM_CHAT_ID", "and ORCH_TELEGRAM_TOKEN must be set together")
-	}
-	if on := s.Slack.Token.IsSet(); on != s.Slack.AppToken.IsSet() || on != (s.Slack.Channel != "") {
-		wrong("SLACK_TOKEN", "and ORCH_SLACK_APP_TOKEN and ORCH_SLACK_CHANNEL must be set together")
-	}
-	if s.Chat.URL.IsSet() != s.Chat.Secret.IsSet() {
-		wrong("CHAT_URL", "and ORCH_CHAT_SECRET must be set together")
-	}
 	return errors.Join(errs...)
 }
 
 // checkTags holds settings against what their tags demand: spans of time are more than 0, numbers between min and
-// max or, with zero, 0 as well, and words one of oneof, or of the form url or long (a secret of some length).
+// max or, with zero, 0 as well, and words one of oneof, or of the form url or long (a secret of some length); a setting is set
+// with another, or neither is.
 func (s Settings) checkTags(wrong func(name, format string, args ...any)) {
 	all := reflect.ValueOf(s)
 	for _, f := range declared() {
 		name, least, most := f.Tag.Get("env"), f.Tag.Get("min"), f.Tag.Get("max")
+		if with := f.Tag.Get("with"); with != "" && all.FieldByIndex(f.Index).IsZero() == (s.from.set[Prefix+with] != "") {
+			wrong(name, "and %s%s must be set together", Prefix, with)
+		}
 		switch value := all.FieldByIndex(f.Index).Interface().(type) {
 		case time.Duration:
 			if value <= 0 {
@@ -243,25 +243,3 @@ func (s Settings) checkNeeded(family string) error {
 	}
 	return errors.Join(errs...)
 }
-
-// strangers lists variables of the environment that begin like settings and are
-// none: typing errors, mostly.
-func strangers(environ []string) []string {
-	known := map[string]bool{}
-	for key, f := range settingFields() {
-		name := Prefix + strings.ToUpper(key)
-		known[name] = true
-		known[name+fileSuffix] = isSecret(f)
-	}
-	var out []string
-	for _, pair := range environ {
-		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, Prefix) && !known[name] {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
-// Environ is the environment of this process.
-func Environ() []string { return os.Environ() }

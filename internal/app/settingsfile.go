@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -119,7 +118,6 @@ func (v *values) readConfig() error {
 	if err != nil {
 		return fmt.Errorf("%s:%d: %s", v.file, yamlplace.Of(err), yamlplace.Short(err))
 	}
-	fields := settingFields()
 	var errs []error
 	for _, doc := range tree.Docs {
 		if doc.Body == nil {
@@ -130,27 +128,27 @@ func (v *values) readConfig() error {
 			return fmt.Errorf("%s:%d: want settings, as listen: 127.0.0.1:8080", v.file, doc.Body.GetToken().Position.Line)
 		}
 		for at := pairs.MapRange(); at.Next(); {
-			errs = append(errs, v.take(fields, at.KeyValue(), info.Mode()))
+			errs = append(errs, v.take(at.KeyValue(), info.Mode()))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // take adds one line of the settings file.
-func (v *values) take(fields map[string]reflect.StructField, pair *ast.MappingValueNode, mode fs.FileMode) error {
+func (v *values) take(pair *ast.MappingValueNode, mode fs.FileMode) error {
 	at := pair.Key.GetToken()
 	line, key := fmt.Sprintf("%s:%d", v.file, at.Position.Line), at.Value
 	name := Prefix + strings.ToUpper(key)
-	f, known := fields[key]
+	f := fieldOf(name)
 	switch {
 	case name == configVariable:
 		return fmt.Errorf("%s: %s names this file: set %s in the environment", line, key, configVariable)
-	case !known:
+	case f == nil:
 		return fmt.Errorf("%s: %s is no setting of this program%s (config lists all, without %s and in lower case here)",
-			line, key, nearest(keyOf(strings.ToUpper(key)), slices.Sorted(maps.Keys(fields))), Prefix)
+			line, key, strings.ToLower(strings.Replace(nearest(Prefix+keyOf(key), settingNames()), Prefix, "", 1)), Prefix)
 	case v.lines[name] != "":
 		return fmt.Errorf("%s: %s is set twice, before at %s", line, key, v.lines[name])
-	case isSecret(f) && mode.Perm()&0o004 != 0:
+	case isSecret(name) && mode.Perm()&0o004 != 0:
 		return fmt.Errorf("%s: %s is a secret, and all users may read the file: chmod o-r %s, "+
 			"or put the secret into a file of its own (%s)", line, key, v.file, name+fileSuffix)
 	}
@@ -166,7 +164,7 @@ func (v *values) take(fields map[string]reflect.StructField, pair *ast.MappingVa
 }
 
 // scalar is a value as a variable would have it: a list with commas.
-func scalar(n ast.Node, f reflect.StructField) (string, error) {
+func scalar(n ast.Node, f *reflect.StructField) (string, error) {
 	if f.Type.Kind() != reflect.Slice && f.Type.Kind() != reflect.Map {
 		return word(n)
 	}
@@ -233,11 +231,10 @@ func (s *Settings) nameOf(field any) string {
 	return ""
 }
 
-// settingFields are these fields by their names in the settings file.
-func settingFields() map[string]reflect.StructField {
-	out := map[string]reflect.StructField{}
+// settingNames lists all, in order.
+func settingNames() (out []string) {
 	for _, f := range declared() {
-		out[keyOf(Prefix+f.Tag.Get("env"))] = f
+		out = append(out, Prefix+f.Tag.Get("env"))
 	}
 	return out
 }
@@ -257,14 +254,20 @@ type Setting struct {
 func List(environ []string) []Setting {
 	v, _ := readValues(environ) // Load says what is wrong
 	var out []Setting
-	for _, f := range declared() {
-		tag := f.Tag
-		s := Setting{Name: Prefix + tag.Get("env"), Default: tag.Get("envDefault"), Origin: "default", Doc: tag.Get("doc")}
-		s.Value = s.Default
-		if value, set := v.set[s.Name]; set {
-			s.Value, s.Origin = value, cmp.Or(v.origins[s.Name], "environment")
+	names := settingNames()
+	for _, name := range secretNames(v.set) {
+		if !slices.Contains(names, name) {
+			names = append(names, name) // of a role
 		}
-		if s.Secret = isSecret(f); s.Secret && s.Value != "" {
+	}
+	for _, name := range names {
+		tag := fieldOf(name).Tag
+		s := Setting{Name: name, Default: tag.Get("envDefault"), Origin: "default", Doc: tag.Get("doc"), Secret: isSecret(name)}
+		s.Value = s.Default
+		if value, set := v.set[name]; set {
+			s.Value, s.Origin = value, cmp.Or(v.origins[name], "environment")
+		}
+		if s.Secret && s.Value != "" {
 			s.Value = "***"
 		}
 		out = append(out, s)
@@ -275,8 +278,8 @@ func List(environ []string) []Setting {
 // policy returns what is set, without secrets, and the program, for the journal: decisions are made by it.
 func (s Settings) policy() map[string]string {
 	out := map[string]string{"program": Version()}
-	for _, f := range declared() {
-		if name := Prefix + f.Tag.Get("env"); !isSecret(f) && s.from != nil && s.from.set[name] != "" {
+	for _, name := range settingNames() {
+		if !isSecret(name) && s.from != nil && s.from.set[name] != "" {
 			out[name] = s.from.set[name]
 		}
 	}

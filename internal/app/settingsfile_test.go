@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/internal/app"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // A file has what the environment does not say, as the environment would say it.
@@ -30,6 +31,7 @@ reconcile_grace: development:10m,review:1h
 budget_task_usd: 2.50
 telegram_chat_id: -100200
 plane_token: of the settings file
+plane_token_stream: stream-token-of-the-file
 telegram_token: telegram-token-of-the-file
 github_app_key: |
   -----BEGIN KEY-----
@@ -41,6 +43,7 @@ github_app_key: |
 	require.Equal(t, "127.0.0.1:9", s.Listen)
 	require.Equal(t, 5, s.Engine.MaxConcurrency, "the environment goes first")
 	require.Equal(t, "plane-token-of-a-file", s.Plane.Token.Reveal(), "and the file that it names")
+	require.Equal(t, "stream-token-of-the-file", s.Plane.Tokens[stage.Stream].Reveal())
 	require.False(t, s.Features.Reconcile)
 	require.Len(t, s.Engine.AgentRetries, 2)
 	require.Equal(t, []string{"box.example.org", "forge.example.org"}, s.Hosts)
@@ -49,7 +52,7 @@ github_app_key: |
 	require.Equal(t, "-100200", s.Telegram.ChatID)
 	require.Equal(t, "-----BEGIN KEY-----\nabc\n-----END KEY-----\n", s.GitHub.AppKey.Reveal())
 	for setting, origin := range map[string]string{
-		"ORCH_LISTEN": name + ":2", "ORCH_HOSTS": name + ":6", "ORCH_MAX_CONCURRENCY": "environment", "ORCH_PLANE_TOKEN": "file " + token, "ORCH_TELEGRAM_TOKEN": name + ":17", "ORCH_POLL": "default",
+		"ORCH_LISTEN": name + ":2", "ORCH_HOSTS": name + ":6", "ORCH_MAX_CONCURRENCY": "environment", "ORCH_PLANE_TOKEN": "file " + token, "ORCH_TELEGRAM_TOKEN": name + ":18", "ORCH_POLL": "default",
 	} {
 		require.Equal(t, origin, shown(t, setting, environ...).Origin, setting)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/dashboard"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/limit"
 )
@@ -57,21 +57,20 @@ func forms() map[reflect.Type]string {
 
 // unknown is the error of variables that look like settings and are none.
 func unknown(environ []string) error {
-	var known []string
-	for _, key := range slices.Sorted(maps.Keys(settingFields())) {
-		known = append(known, Prefix+strings.ToUpper(key))
-	}
 	var errs []error
-	for _, name := range strangers(environ) {
-		errs = append(errs, fmt.Errorf("%s is no setting of this program%s (config lists all)", name, nearest(name, known)))
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if strings.HasPrefix(name, Prefix) && fieldOf(name) == nil && !isSecret(strings.TrimSuffix(name, fileSuffix)) {
+			errs = append(errs, fmt.Errorf("%s is no setting of this program%s (config lists all)", name, nearest(name, settingNames())))
+		}
 	}
 	return errors.Join(errs...)
 }
 
-// CheckRepos looks whether the repositories that settings name are registered, and whether
-// those that are registered can be reached with the settings.
-func (s Settings) CheckRepos(p *task.Projects) error {
-	var known []string
+// CheckNames looks whether the repositories and roles that settings name are registered, and whether the repositories that are
+// registered can be reached with the settings.
+func (s Settings) CheckNames(r projectfile.Registry) error {
+	p, known := r.Projects, []string(nil)
 	for _, one := range p.All() {
 		known = append(known, one.Repo)
 	}
@@ -86,6 +85,11 @@ func (s Settings) CheckRepos(p *task.Projects) error {
 				errs = append(errs, fmt.Errorf("%s%s names %q, which is not in %s%s It has %s; * is all",
 					Prefix, list.name, repo, s.Projects, near, strings.Join(known, ", ")))
 			}
+		}
+	}
+	for _, role := range slices.Sorted(maps.Keys(s.Plane.Tokens)) {
+		if !slices.Contains(append(r.Pipeline.Roles(), append(stage.Roles(), stage.Stream)...), role) {
+			errs = append(errs, fmt.Errorf("%s: there is no role %q in the pipeline", s.nameOf(&s.Plane.Tokens), role))
 		}
 	}
 	for _, n := range s.neighbours(projectfile.Neighbours{}) {

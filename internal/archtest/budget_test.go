@@ -21,15 +21,15 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        130_006,
-		"tokens outside tests":       891_080,
-		"tokens of tests":            780_990,
+		"lines outside tests":        130_005,
+		"tokens outside tests":       891_065,
+		"tokens of tests":            780_980,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       657_370,
+		"tokens of the server":       657_345,
 		"words of Markdown":          28_880,
-		"settings":                   154,
+		"settings":                   148,
 		"fields of Feature":          9,
 		"methods of Engine":          59,
 		"exported methods of Engine": 30,

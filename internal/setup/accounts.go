@@ -77,7 +77,7 @@ func (a answers) Setting(ctx context.Context, name, flag, given, question string
 
 func (a answers) Secret(ctx context.Context, name, question string) (value string, err error) {
 	if strings.HasPrefix(name, app.Prefix) {
-		value, _, err = app.Given(app.Environ(), name)
+		value, _, err = app.Given(os.Environ(), name)
 	} else {
 		value = os.Getenv(name)
 	}

@@ -42,14 +42,14 @@ func readEnv() (e envFile, err error) {
 
 // has reports whether a setting is set, in the file or around it.
 func (e *envFile) has(name string) bool {
-	_, set, _ := app.Given(app.Environ(), name) // an error of the settings file has ended read
+	_, set, _ := app.Given(os.Environ(), name) // an error of the settings file has ended read
 	_, filed := os.LookupEnv(name + "_FILE")
 	return e.have[name] || set || filed
 }
 
 // valueOf is the value of a setting that is set; empty when it is not.
 func valueOf(name string) string {
-	value, _, _ := app.Given(app.Environ(), name)
+	value, _, _ := app.Given(os.Environ(), name)
 	return value
 }
 
@@ -78,7 +78,7 @@ func (e *envFile) generate(name, why string) error {
 
 // placeOf is where a setting stands.
 func (e *envFile) placeOf(name string) string {
-	for _, one := range app.List(app.Environ()) {
+	for _, one := range app.List(os.Environ()) {
 		if one.Name == name && one.Origin != "environment" {
 			return one.Origin
 		}

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -95,7 +96,7 @@ func (s *setup) read(ctx context.Context) (err error) {
 	if err := app.UseEnvFile(); err != nil {
 		return err
 	}
-	if _, _, err := app.Given(app.Environ(), app.Prefix+"CONFIG"); err != nil {
+	if _, _, err := app.Given(os.Environ(), app.Prefix+"CONFIG"); err != nil {
 		return err
 	}
 	if s.env, err = readEnv(); err != nil {

@@ -3,6 +3,7 @@ package stage
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -96,15 +97,25 @@ func (p Pipeline) reach() error {
 	return nil
 }
 
+// Has reports whether a stage of the pipeline has a role.
+func (p Pipeline) Has(role Role) bool { return slices.Contains(p.Roles(), role) }
+
+// Roles lists who works at the stages, in their order, each once.
+func (p Pipeline) Roles() (out []Role) {
+	for _, i := range p.Stages {
+		if i.Role != "" && !slices.Contains(out, i.Role) {
+			out = append(out, i.Role)
+		}
+	}
+	return out
+}
+
 // Gates lists the names of all gates that the registry judges, in order of
 // first use.
-func (p Pipeline) Gates() []string {
-	var names []string
-	seen := map[string]bool{}
+func (p Pipeline) Gates() (names []string) {
 	for _, e := range p.Edges {
 		for _, g := range e.Gates {
-			if !seen[g] {
-				seen[g] = true
+			if !slices.Contains(names, g) {
 				names = append(names, g)
 			}
 		}

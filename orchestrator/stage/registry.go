@@ -239,11 +239,6 @@ func (p Pipeline) Info(s Stage) Info {
 	return p.Stages[i]
 }
 
-// Has reports whether a stage of the pipeline has a role.
-func (p Pipeline) Has(role Role) bool {
-	return role != "" && slices.ContainsFunc(p.Stages, func(i Info) bool { return i.Role == role })
-}
-
 // ReportFile is the name of the report that a job at a phase of the stage owes; empty when it owes none.
 func (i Info) ReportFile(at Phase) string {
 	if at == PhaseAwait {

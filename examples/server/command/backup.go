@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
@@ -18,7 +19,7 @@ type backupCmd struct {
 
 // Run copies what the service keeps, while it runs.
 func (c backupCmd) Run(s *streams) error {
-	settings, err := app.Load(app.Environ())
+	settings, err := app.Load(os.Environ())
 	if err != nil {
 		return err
 	}
@@ -37,7 +38,7 @@ type copyCmd struct {
 
 // Run fills a PostgreSQL with what the SQLite file keeps.
 func (c copyCmd) Run(s *streams) error {
-	settings, err := app.Load(app.Environ())
+	settings, err := app.Load(os.Environ())
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ type restoreCmd struct {
 
 // Run puts a backup in the place of what the service keeps, with all servers stopped.
 func (c restoreCmd) Run(s *streams) error {
-	settings, err := app.Load(app.Environ())
+	settings, err := app.Load(os.Environ())
 	if err != nil {
 		return err
 	}

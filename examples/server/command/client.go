@@ -44,7 +44,7 @@ const (
 // open makes a request with the person's token, if there is one. What the server refuses is an
 // exitError. The body of the answer is the caller's to close.
 func (c client) open(ctx context.Context, method, path string, body any, header ...string) (*http.Response, error) {
-	settings, err := app.Load(app.Environ())
+	settings, err := app.Load(os.Environ())
 	if err != nil {
 		return nil, err
 	}

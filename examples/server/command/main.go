@@ -21,7 +21,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
-	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
 	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/orchestrator/service"
@@ -238,7 +237,7 @@ func signInLink(s app.Settings, token string) string {
 
 // readSettings reads the settings of a program that works with further kinds.
 func readSettings(kinds []Kind) (app.Settings, error) {
-	settings, err := app.Load(app.Environ())
+	settings, err := app.Load(os.Environ())
 	if err != nil {
 		return settings, err
 	}
@@ -271,7 +270,7 @@ type configCmd struct{ output }
 
 // Run lists the settings.
 func (c configCmd) Run(s *streams) error {
-	err := printList(c.output, s, "settings", app.List(app.Environ()), nil, func(v app.Setting) app.Setting {
+	err := printList(c.output, s, "settings", app.List(os.Environ()), nil, func(v app.Setting) app.Setting {
 		return v
 	}, "SETTING\tVALUE\tDEFAULT\tORIGIN\tMEANING", func(v app.Setting) []any {
 		return []any{v.Name, v.Value, v.Default, v.Origin, v.Doc}
@@ -279,7 +278,7 @@ func (c configCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	_, err = app.Load(app.Environ())
+	_, err = app.Load(os.Environ())
 	return err
 }
 
@@ -294,23 +293,20 @@ func (c validateCmd) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	registry, err := projectfile.Load(settings.Projects, settings.Kinds()...)
-	if err != nil {
+	registry, _, err := settings.ReadRegistry()
+	if registry.Projects == nil {
 		return err
 	}
 	p := registry.Pipeline
 	out := validated{
 		Registry: settings.Projects, Projects: len(registry.Projects.All()), Transitions: len(p.Edges), Secrets: map[string]string{},
 	}
-	for _, one := range app.List(app.Environ()) {
+	for _, one := range app.List(os.Environ()) {
 		if one.Secret && one.Value != "" {
 			out.Secrets[one.Name] = one.Origin
 		}
 	}
-	_, err = settings.HookSecrets(registry, os.Getenv)
-	err = errors.Join(settings.NeedsToServe(registry.Projects), settings.CheckRepos(registry.Projects),
-		registry.Placed(settings.CheckAgents(registry.Projects)), err)
-	out.Missing = settings.MissingAgents(registry.Projects)
+	out.Missing = settings.MissingAgents(registry)
 	if out.Valid = err == nil; !out.Valid {
 		out.Wrong = err.Error()
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/json"
 	"io"
+	"os"
 
 	"github.com/goccy/go-yaml"
 
@@ -17,7 +18,7 @@ type pipelineCmd struct {
 
 // Run prints the pipeline beside the registry, else the built-in one.
 func (c pipelineCmd) Run(s *streams) error {
-	settings, err := app.Load(app.Environ())
+	settings, err := app.Load(os.Environ())
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func TestCardsComeFromPlane(t *testing.T) {
 	p.SetLabels(first, "fix", "a, b")
 	require.NoError(t, p.Say(first, "It is late."))
 	imports := sourced(t, "ORCH_PLANE_URL="+serving(t, p), "ORCH_PLANE_WORKSPACE=team", "ORCH_PLANE_TOKEN=bot-token")
-	settings, err := app.Load(app.Environ())
+	settings, err := app.Load(os.Environ())
 	require.NoError(t, err)
 	b, err := settings.OpenSource(t.Context(), "plane", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)

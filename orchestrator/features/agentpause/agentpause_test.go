@@ -58,25 +58,7 @@ type world struct {
 	*Rig
 	account
 	feature *agentpause.Pauses
-	said    lines // the log of the feature
-}
-
-// lines is a log that may be read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	body bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.body.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.body.String()
+	said    bytes.Buffer // the log of the feature
 }
 
 // paused makes a rig whose roles have agents: all claude, the reviewer codex.

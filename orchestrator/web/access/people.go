@@ -61,7 +61,7 @@ func (l Rules) grants(p Person) (out []Grant) {
 
 // Proxy names people whom it has signed in, in headers that it sets itself and takes from nobody.
 type Proxy struct {
-	User   string          `env:"PROXY_USER_HEADER" doc:"header in which a proxy names who has signed in, such as X-Forwarded-User"`
+	User   string          `env:"PROXY_USER_HEADER" with:"PROXY_USERS_FROM" doc:"header where a proxy names people, as X-Remote-User"`
 	Groups string          `env:"PROXY_GROUPS_HEADER" doc:"header with their groups, separated by commas"`
 	From   []limit.Trusted `env:"PROXY_USERS_FROM" doc:"proxies, as 10.0.0.5/32,… or uid:33, whose PROXY_USER_HEADER is believed"`
 	Secret secret.String   `env:"PROXY_SECRET" form:"long" doc:"which such a proxy sends as X-Signalbox-Proxy, 128 bits"`
