@@ -108,7 +108,7 @@ func TestProblemsAreDescribed(t *testing.T) {
 	}
 	require.Equal(t, slices.Compact(code), listed)
 	words := func(name string) (out []string) {
-		for _, word := range root.At(root, "components", "schemas", name)["enum"].([]any) {
+		for _, word := range root.At(root, "components", "schemas", name)["examples"].([]any) {
 			out = append(out, word.(string))
 		}
 		return out
