@@ -79,7 +79,7 @@ func parsePipeline(name string, body []byte) (none stage.Pipeline, err error) {
 		return none, &yamlplace.Error{File: name, Line: yamlplace.Of(err), Err: errors.New(yamlplace.Short(err))}
 	}
 	var stages []stage.Info
-	if f.Stages == nil && f.Lanes != nil {
+	if f.Stages == nil { // lanes alone, or a file that is being written
 		stages = stage.DefaultStages()
 	}
 	for at, e := range f.Stages {
