@@ -49,7 +49,7 @@ func TestSecretsFromFiles(t *testing.T) {
 	require.Equal(t, map[stage.Role]string{"sec-audit": "token-from-a-file-of-128-bits", stage.Tester: "tester-of-systemd", stage.Reviewer: "reviewer"}, s.Plane.Options().RoleTokens)
 	for name, origin := range map[string]string{
 		"ORCH_ADMIN_TOKEN": "file " + file, "ORCH_PLANE_TOKEN": "credential " + filepath.Join(dir, "orch_plane_token"), "ORCH_GITHUB_TOKEN": "environment",
-		"ORCH_PLANE_TOKEN_SEC_AUDIT": "file " + file, "ORCH_PLANE_TOKEN_TESTER": "credential " + filepath.Join(dir, "orch_plane_token_tester"),
+		"ORCH_PLANE_TOKEN_SEC_AUDIT": "file " + file,
 	} {
 		require.Equal(t, origin, shown(t, name, environ...).Origin)
 		require.Equal(t, "***", shown(t, name, environ...).Value)
