@@ -26,8 +26,10 @@ const (
 	runsOfTasks = runColumns + " from ~agent_runs r where r.task_id = any($1) order by r.id"
 	runsOfRepo  = runColumns + ` from ~agent_runs r join ~tasks t on t.id = r.task_id
 		where t.repo = $1 and ($2::timestamptz is null or r.finished_at >= $2) order by r.id`
-	runsByRepo = runColumns + ", coalesce(t.repo, '') from ~agent_runs r left join ~tasks t on t.id = r.task_id " +
-		"where r.finished_at is not null and ($1::timestamptz is null or r.finished_at >= $1)"
+	costsSince = `select coalesce(t.repo, ''), r.stage, r.role, r.agent, r.model, r.started_at, r.finished_at,
+		r.input_tokens, r.output_tokens, r.cache_read_input_tokens, r.cache_creation_input_tokens, r.cost_micro_usd
+		from ~agent_runs r left join ~tasks t on t.id = r.task_id
+		where r.finished_at is not null and ($1::timestamptz is null or r.finished_at >= $1)`
 
 	reserve = `insert into ~reservations (job_id, attempt, task_id, repo, micro_usd, at) values ($1, $2, $3, $4, $5, $6)
 		on conflict (job_id, attempt) do update set
@@ -47,23 +49,18 @@ func (t *Tx) saveRun(r *task.AgentRun) {
 		r.Agent, r.Vendor, r.Session, string(r.Trouble), r.Prompt, encode(r.Measured), encode(r.Refused))
 }
 
-// runInto reads a run, and what stands behind its columns.
-func runInto(rows Rows, a *task.AgentRun, behind ...any) error {
+func scanRun(rows Rows) (a task.AgentRun, err error) {
 	u := &a.Usage
 	var measured, refused []byte
-	err := rows.Scan(append([]any{
-		&a.ID, &a.TaskID, &a.JobID, &a.Attempt, &a.Run, (*string)(&a.Stage), (*string)(&a.Role), &u.Model,
+	err = rows.Scan(&a.ID, &a.TaskID, &a.JobID, &a.Attempt, &a.Run, (*string)(&a.Stage), (*string)(&a.Role), &u.Model,
 		&u.Input, &u.Output, &u.CacheRead, &u.CacheCreate, &u.MicroUSD,
 		&a.Status, &a.ExitCode, &a.Started, &a.Finished, &a.LogPath, &a.Summary,
-		&a.Agent, &a.Vendor, &a.Session, (*string)(&a.Trouble), &a.Prompt, &measured, &refused,
-	}, behind...)...)
+		&a.Agent, &a.Vendor, &a.Session, (*string)(&a.Trouble), &a.Prompt, &measured, &refused)
 	if err != nil {
-		return err
+		return a, err
 	}
-	return errors.Join(json.Unmarshal(measured, &a.Measured), json.Unmarshal(refused, &a.Refused))
+	return a, errors.Join(json.Unmarshal(measured, &a.Measured), json.Unmarshal(refused, &a.Refused))
 }
-
-func scanRun(rows Rows) (a task.AgentRun, err error) { return a, runInto(rows, &a) }
 
 func (s *Store) AgentRuns(ctx context.Context, taskIDs ...int64) ([]task.AgentRun, error) {
 	if len(taskIDs) == 0 {
@@ -79,13 +76,14 @@ func (s *Store) RunsSince(ctx context.Context, repo string, since time.Time) ([]
 func (s *Store) DayCosts(ctx context.Context, since time.Time) ([]task.DayCost, error) {
 	sums := task.DayCosts{}
 	_, err := list(ctx, s, func(rows Rows) (none struct{}, err error) {
-		var a task.AgentRun
 		var repo string
-		if err = runInto(rows, &a, &repo); err == nil {
-			sums.Add(repo, a)
-		}
+		var a task.AgentRun
+		u := &a.Usage
+		err = rows.Scan(&repo, (*string)(&a.Stage), (*string)(&a.Role), &a.Agent, &u.Model, &a.Started, &a.Finished,
+			&u.Input, &u.Output, &u.CacheRead, &u.CacheCreate, &u.MicroUSD)
+		sums.Add(repo, a)
 		return none, err
-	}, runsByRepo, since)
+	}, costsSince, since)
 	return sums.List(), err
 }
 
