@@ -151,7 +151,7 @@ func awaitPull(ctx context.Context, e *Engine, j queue.Job, f Effect) *queue.Out
 func mendPull(h queue.Hold) string {
 	for _, r := range githost.Readinesses {
 		if h.Name == pullPrefix+r.State {
-			return r.Do + ", and the task goes on by itself; set STOP on the card, and it ends"
+			return r.Do + ", and the task goes on by itself, once the webhook of that has come; set STOP on the card, and it ends"
 		}
 	}
 	return ""

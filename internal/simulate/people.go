@@ -72,9 +72,10 @@ func (p *people) enter(i int) {
 	if c.BlockedBy >= 0 && s.world.Cards[c.BlockedBy].Project == c.Project {
 		s.board.Block(cardID(i), cardID(c.BlockedBy))
 	}
-	s.v.After(c.At, func() { p.move(i, stage.StatusToAnalyse, false) })
+	// Nobody moves a card twice at once: answers come at whole seconds.
+	s.v.After(c.At+time.Microsecond, func() { p.move(i, stage.StatusToAnalyse, false) })
 	for _, a := range c.Acts {
-		s.v.After(a.At, func() { p.act(i, a) })
+		s.v.After(a.At+2*time.Microsecond, func() { p.act(i, a) })
 	}
 	s.root.Go(func() {
 		for !s.check.rested && run.Sleep(s.ctx, s.root, c.Delay) == nil {

@@ -235,8 +235,8 @@ func (s *sim) lift(i int, t task.Task, item tracker.Item, x explain.Explanation)
 			continue
 		}
 		for way, do := range map[string]string{"Reopen it": DoClose, "Mark it ready": DoDraft} {
-			if strings.HasPrefix(b.Do, way) && s.people.pull(t, do, false) { // no webhook has told the service
-				s.people.move(i, stage.StatusStop, false)
+			if strings.HasPrefix(b.Do, way) {
+				s.people.pull(t, do, false)
 			}
 		}
 		if strings.HasPrefix(b.Why, "a dependency cycle") { // a person takes the relations of the card away

@@ -76,12 +76,15 @@ func (w *World) addReversals(seed uint64) {
 }
 
 // pull is a person at the git host who closes the pull request of a task or makes it a draft, takes that back, or approves it,
-// unless it is merged.
-func (p *people) pull(t task.Task, do string, lost bool) (merged bool) {
+// unless it is merged: whoever helps has the host send the webhook of that again.
+func (p *people) pull(t task.Task, do string, lost bool) {
 	s := p.s
 	pr, err := s.host.PullRequest(s.ctx, t.Repo, t.Branch)
+	if pr.Merged {
+		s.senders.merged(t.Repo, pr.Number, pr.MergeSHA)
+	}
 	if err != nil || pr.Merged {
-		return pr.Merged
+		return
 	}
 	h := githost.Hook{
 		Kind: githost.HookPullRequest, Action: "edited", Repo: t.Repo, Branch: t.Branch, SHA: pr.HeadSHA, Number: pr.Number, Sender: person,
@@ -104,7 +107,6 @@ func (p *people) pull(t task.Task, do string, lost bool) (merged bool) {
 	if !lost {
 		s.senders.send(sourceHost, letter{Host: h})
 	}
-	return false
 }
 
 // away is the column that ends work at the tracker.

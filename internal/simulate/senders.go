@@ -140,7 +140,7 @@ func (d *senders) judged(project int, branch, sha string) {
 // merged is a pull request that was merged, by the service or by a person.
 func (d *senders) merged(repo string, number int64, sha string) {
 	s := d.s
-	if s.places[0].Remote(repo, "main") == sha {
+	if s.places[0].Remote(repo, "main") == sha && !s.calm {
 		return
 	}
 	s.places[0].SetRemote(repo, "main", sha)
