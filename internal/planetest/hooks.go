@@ -56,8 +56,7 @@ func (s *Server) wireIssue(i *Item) map[string]any {
 		"id": i.ID, "name": i.Name, "sequence_id": i.Sequence, "project": i.Project, "workspace": workspaceID,
 		"description_html": i.HTML, "description_stripped": tags.ReplaceAllString(i.HTML, ""), "description_json": map[string]any{},
 		"description": map[string]any{}, "description_binary": nil, "state": state, "labels": labels, "assignees": []any{},
-		"parent": nil, "priority": "none", "sort_order": i.Sort,
-		"start_date": nil, "target_date": nil, "completed_at": nil, "archived_at": nil, "is_draft": false,
+		"parent": nil, "priority": "none", "sort_order": i.Sort, "is_draft": false,
 		"estimate_point": nil, "type": nil, "external_source": nil, "external_id": nil,
 		"created_at": stamp(i.Created), "updated_at": stamp(i.Updated), "deleted_at": nil, "created_by": i.Creator, "updated_by": i.Editor,
 	}
