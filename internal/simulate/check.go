@@ -298,7 +298,9 @@ func (c *checker) gate(n *node, t task.Task, was stage.State, x task.Commit) {
 		c.fail(GreenGate, "task %d went from %s to %s without a gate that was green", t.ID, was.Stage, to)
 	}
 	reviews, _ := c.s.host.Reviews(c.s.ctx, t.Repo, t.Branch) // a person's counts beside the agent's
-	reviewed := was.Stage == stage.Review && slices.ContainsFunc(reviews, func(r githost.Review) bool { return r.SHA == was.Head })
+	same := c.sameCode(n, t, was.Head)
+	ofHead := func(r githost.Review) bool { return slices.Contains(same, r.SHA) }
+	reviewed := was.Stage == stage.Review && slices.ContainsFunc(reviews, ofHead)
 	for _, r := range x.Runs {
 		if how := c.behaved[attempt{t.ID, r.Run, r.Attempt}]; (how == refuses || how == misnames) && reports(was.Stage) && !reviewed {
 			c.fail(GreenGate, "task %d left %s, and its agent %s", t.ID, was.Stage, how)
@@ -320,12 +322,12 @@ func (c *checker) passed(n *node, t task.Task) bool {
 	if t.State.CINone {
 		return true
 	}
-	for _, sha := range c.s.places[n.machine].SameCode(t.State.Head, c.s.list[c.s.projectOf(t.Repo)].Docs(t.WorkItemID)) {
-		if c.s.senders.results[sha] == passedCI {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.sameCode(n, t, t.State.Head), func(sha string) bool { return c.s.senders.results[sha] == passedCI })
+}
+
+// sameCode lists a commit of a task, and those before it that differ in documents alone.
+func (c *checker) sameCode(n *node, t task.Task, sha string) []string {
+	return c.s.places[n.machine].SameCode(sha, c.s.list[c.s.projectOf(t.Repo)].Docs(t.WorkItemID))
 }
 
 // reports reports whether a stage is left by an agent's report.

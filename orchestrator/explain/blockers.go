@@ -81,7 +81,7 @@ func (a account) block(registered bool) {
 	case st.Stage == stage.Development || st.Phase == stage.PhaseRetest:
 		a.blockOfCI()
 	case st.Phase == stage.PhaseCatchUp:
-		a.blockOfCatchUp()
+		a.blockOfEffect(orchestrator.EffectCatchUp, "the branch is brought up to date with main")
 		a.Summary = "The merge gate: " + a.Blockers[len(a.Blockers)-1].Why + "."
 	case st.Stage == stage.Deploy && st.Phase == stage.PhaseMerge:
 		kind := stage.EffectMerge
@@ -89,7 +89,9 @@ func (a account) block(registered bool) {
 			kind = orchestrator.EffectGatedMerge
 		}
 		a.blockOfEffect(kind, fmt.Sprintf("the branch is being merged at %.12s", st.Head))
-		a.Summary = "The branch is being merged."
+		if a.Blockers[len(a.Blockers)-1].Kind == "merge" {
+			a.Summary = "The branch is being merged."
+		}
 	default:
 		a.add(Blocker{
 			Kind: "event", Why: "no job is active", Since: a.UpdatedAt, Who: admit.WhoService,
@@ -248,26 +250,20 @@ func (a account) addOwed(o Owed, kind string) {
 	a.add(b)
 }
 
-// blockOfCatchUp explains a task in the merge gate by its place in the line, or by what its
-// effect said last.
-func (a account) blockOfCatchUp() {
+// blockOfEffect explains a task that goes on when an effect is made, by what holds that (a line, an undo), or by what it said last.
+func (a account) blockOfEffect(kind stage.EffectKind, doing string) {
 	for _, w := range a.waits {
 		for _, r := range w.Reasons {
-			if r.Kind != queue.ReasonHold || r.Subject != orchestrator.MergeTurn(a.ID) {
+			ofCard := r.Subject == orchestrator.CardSubject(a.ID) // blockOfCard says it
+			if w.Job.Kind != orchestrator.KindEffect+string(kind) || r.Kind != queue.ReasonHold || ofCard {
 				continue
 			}
-			why := orchestrator.ReasonText(r)
-			_, before, _ := strings.Cut(why, ", behind ")
-			end := "Wait until " + before + " is merged or sent back, or stop it"
-			a.add(Blocker{Kind: r.Name, Why: why, Since: r.Since, Who: admit.WhoTask, Do: end})
+			b := Blocker{Kind: r.Name, Why: orchestrator.ReasonText(r), Since: r.Since}
+			b.Who, b.Do, _ = a.endOf(r)
+			a.add(b)
 			return
 		}
 	}
-	a.blockOfEffect(orchestrator.EffectCatchUp, "the branch is brought up to date with main")
-}
-
-// blockOfEffect explains a task that goes on when an effect is made.
-func (a account) blockOfEffect(kind stage.EffectKind, doing string) {
 	if o, owed := a.owes(kind); owed && (o.Error != "" || o.GivenUp || o.sick) {
 		if o.Error != "" && !o.GivenUp && !o.sick {
 			o.brief = o.Error

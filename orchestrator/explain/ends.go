@@ -73,6 +73,9 @@ func (a account) endOf(r queue.Reason) (who admit.Who, do, more string) {
 	case r.Name == orchestrator.HoldPause:
 		_, repo, _ := strings.Cut(r.Subject, "/")
 		return admit.WhoYou, strings.TrimSpace("Run signalbox unpause " + repo), ""
+	case r.Subject == orchestrator.MergeTurn(a.ID):
+		_, before, _ := strings.Cut(orchestrator.ReasonText(r), ", behind ")
+		return admit.WhoTask, "Wait until " + before + " is merged or sent back, or stop it", ""
 	case r.Kind == queue.ReasonHold:
 		return admit.WhoService, "Wait for the end of " + strings.ReplaceAll(r.Name, "_", " "), ""
 	default:

@@ -87,6 +87,7 @@ func TestUndo(t *testing.T) {
 		r.Set(merging, stage.StatusApproved)
 		r.Settle(5 * time.Minute)
 		require.Contains(r, r.Explain(next).Summary, AppRepo+" is frozen until "+u.WorkItemID)
+		require.Contains(r, r.Explain(merging).Summary, AppRepo+" is frozen until "+u.WorkItemID)
 		require.Equal(r, stage.Deploy, r.Task(merging).State.Stage, "it is not merged")
 		require.Empty(r, r.Task(merging).State.MergeSHA)
 

@@ -22,6 +22,9 @@ func (d *Deps) rules() []admit.Rule {
 	}
 }
 
+// isUndo reports whether a start takes a change back: it waits for nobody, for others wait until it is over.
+func isUndo(s admit.Start) bool { return s.Task.State.Lane == orchestrator.UndoLane }
+
 // prerequisites hold all that a task waits for.
 type prerequisites struct {
 	cards  []string // that have no task
@@ -31,6 +34,9 @@ type prerequisites struct {
 }
 
 func (d *Deps) readPrerequisites(ctx context.Context, p *admit.Pass, s admit.Start) (admit.Facts, error) {
+	if isUndo(s) {
+		return nil, nil
+	}
 	var f prerequisites
 	var err error
 	if d.opt.Relations != nil && !s.Task.State.Leased {
@@ -91,7 +97,7 @@ type circle struct {
 
 func (d *Deps) readCycle(ctx context.Context, p *admit.Pass, s admit.Start) (admit.Facts, error) {
 	w, err := d.world(ctx, p)
-	if err != nil {
+	if err != nil || isUndo(s) {
 		return nil, err
 	}
 	f := circle{}

@@ -109,7 +109,7 @@ func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) (o queue.Outcom
 	if merged {
 		return g.opt.Merge.Run(ctx, e)
 	}
-	why, err := g.unfit(ctx, e, p, t)
+	why, err := g.unfit(ctx, &e, p, t)
 	switch {
 	case err != nil:
 		return g.mergeAgain(e, err)
@@ -152,7 +152,7 @@ func (g *Gate) mergeAgain(e orchestrator.Effect, err error) queue.Outcome {
 }
 
 // unfit returns why what would land is not what was tested; empty = it is.
-func (g *Gate) unfit(ctx context.Context, e orchestrator.Effect, p task.Project, t task.Task) (string, error) {
+func (g *Gate) unfit(ctx context.Context, e *orchestrator.Effect, p task.Project, t task.Task) (string, error) {
 	busy, err := g.acquire(ctx, t)
 	if err != nil || busy != "" {
 		return busy, err
@@ -168,6 +168,7 @@ func (g *Gate) unfit(ctx context.Context, e orchestrator.Effect, p task.Project,
 	case e.Tested == "" && tip.Base != main:
 		return fmt.Sprintf("the branch is behind %s, which is at %.12s", p.Main, main), nil
 	case e.Tested == "":
+		e.Base = main // the runner looks once more: a slow host answers what is read in between late
 		return "", nil
 	case e.Base == "":
 		return fmt.Sprintf("it is not known on which commit of %s the branch was tested; it is at %.12s now", p.Main, main), nil
