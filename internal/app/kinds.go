@@ -63,15 +63,15 @@ func (s Settings) kinds() map[projectfile.Kind]kind {
 				o := s.GitHub.Options()
 				n := neighbour{
 					Host: projectfile.Host{
-						Name: task.HostGitHub, URL: o.BaseURL, CloneBase: s.GitHub.CloneBase, TokenEnv: s.nameOf(&s.GitHub.Token),
+						Name: task.HostGitHub, URL: o.BaseURL, CloneBase: s.GitHub.CloneBase, TokenEnv: Prefix + "GITHUB_TOKEN",
 					},
-					title: "GitHub", path: "githost", secretName: s.nameOf(&s.GitHub.Secret), lacks: s.GitHub.Check(),
+					title: "GitHub", path: "githost", secretName: Prefix + "GITHUB_WEBHOOK_SECRET", lacks: s.GitHub.Check(),
 					token: o.Token, app: o.App != nil, secrets: o.Secrets, signed: s.GitHub.Secret.IsSet(),
 				}
 				if n.app {
 					n.accepted = "the app is accepted"
-					n.mend = "look whether " + s.nameOf(&s.GitHub.AppKey) + " is a private key of the app " + s.nameOf(&s.GitHub.AppID) +
-						", and whether this machine's clock is right"
+					n.mend = "look whether ORCH_GITHUB_APP_KEY is a private key of the app ORCH_GITHUB_APP_ID, " +
+						"and whether this machine's clock is right"
 				}
 				return n
 			},
@@ -101,9 +101,10 @@ func (s Settings) kinds() map[projectfile.Kind]kind {
 			own: func(s Settings) neighbour {
 				o := s.Plane.Options()
 				return neighbour{
-					Host:    projectfile.Host{URL: o.BaseURL, TokenEnv: s.nameOf(&s.Plane.Token)},
-					isBoard: true, title: "Plane", path: "tracker", secretName: s.nameOf(&s.Plane.Secret), lacks: s.checkNeeded("PLANE_"),
-					workspace: o.Workspace, workspaceName: s.nameOf(&s.Plane.Workspace),
+					Host:    projectfile.Host{URL: o.BaseURL, TokenEnv: Prefix + "PLANE_TOKEN"},
+					isBoard: true, title: "Plane", path: "tracker", secretName: Prefix + "PLANE_WEBHOOK_SECRET",
+					lacks:     s.checkNeeded("PLANE_"),
+					workspace: o.Workspace, workspaceName: Prefix + "PLANE_WORKSPACE",
 					token: o.Token, secrets: o.Secrets, signed: s.Plane.Secret.IsSet(),
 				}
 			},

@@ -166,16 +166,6 @@ projects:
 	require.ErrorContains(t, err, `the board wall: nothing of the kind "shed" can be one`)
 }
 
-// Each setting has the name that its field is tagged with.
-func TestNameOf(t *testing.T) {
-	var s Settings
-	for field, want := range map[any]string{
-		&s.GitHub.AppKey: "ORCH_GITHUB_APP_KEY", &s.Plane.Workspace: "ORCH_PLANE_WORKSPACE", &s.Config: "ORCH_CONFIG", new(string): "",
-	} {
-		require.Equal(t, want, s.nameOf(field))
-	}
-}
-
 // A kind that a main adds has a name of its own, and is something.
 func TestKindsOfAMain(t *testing.T) {
 	s, err := Load([]string{"ORCH_DATA_DIR=" + t.TempDir()})

@@ -28,7 +28,6 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features"
-	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/retention"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -116,7 +115,7 @@ func load(environ []string, further map[projectfile.Kind]kind) (Settings, error)
 	s.Plane.Tokens = map[stage.Role]secret.String{}
 	for _, name := range secretNames(have) {
 		s.hidden.Hide(have[name], secret.Password(have[name]))
-		if role, is := strings.CutPrefix(name, s.nameOf(&s.Plane.Token)+"_"); is {
+		if role, is := strings.CutPrefix(name, Prefix+"PLANE_TOKEN_"); is {
 			s.Plane.Tokens[stage.Role(strings.ToLower(strings.ReplaceAll(role, "_", "-")))] = secret.New(have[name])
 		}
 	}
@@ -158,11 +157,6 @@ func (s Settings) check() error {
 			wrong("GPS_CORS_ORIGINS", "names %q, want origins such as https://example.org, or *", origin)
 		}
 	}
-	for _, source := range s.Features.DepsSource {
-		if source != deps.SourceDB && source != deps.SourceTracker {
-			wrong("TASK_DEPS_SOURCE", "is %q, want db, tracker or db,tracker", strings.Join(s.Features.DepsSource, ","))
-		}
-	}
 	for name, limit := range map[string]work.Dollars{
 		"BUDGET_TASK_USD":     s.Features.BudgetTask,
 		"BUDGET_REPO_DAY_USD": s.Features.BudgetRepoDay,
@@ -189,6 +183,7 @@ func (s Settings) checkTags(wrong func(name, format string, args ...any)) {
 		if with := f.Tag.Get("with"); with != "" && all.FieldByIndex(f.Index).IsZero() == (s.from.set[Prefix+with] != "") {
 			wrong(name, "and %s%s must be set together", Prefix, with)
 		}
+		var words []string
 		switch value := all.FieldByIndex(f.Index).Interface().(type) {
 		case time.Duration:
 			if value <= 0 {
@@ -205,17 +200,23 @@ func (s Settings) checkTags(wrong func(name, format string, args ...any)) {
 			case f.Tag.Get("zero") == "" && least != "" && value < low:
 				wrong(name, "is %d, want at least %d", value, low)
 			}
+		case []string:
+			words = value
 		case string:
-			known := strings.Split(f.Tag.Get("oneof"), ",")
-			if last := len(known) - 1; last > 0 && !slices.Contains(known, value) {
-				wrong(name, "is %q, want %s or %s", value, strings.Join(known[:last], ", "), known[last])
-			}
+			words = []string{value}
 			if u, err := url.Parse(value); f.Tag.Get("form") == "url" && value != "" && (err != nil || u.Host == "") {
 				wrong(name, "is %q, want an address such as https://example.org", value)
 			}
 		case secret.String:
 			if err := long(value.Reveal()); f.Tag.Get("form") == "long" && value.IsSet() && err != nil {
 				wrong(name, "%w", err)
+			}
+		}
+		known := strings.Split(f.Tag.Get("oneof"), ",")
+		last := len(known) - 1
+		for _, word := range words {
+			if last > 0 && !slices.Contains(known, word) {
+				wrong(name, "is %q, want %s or %s", word, strings.Join(known[:last], ", "), known[last])
 			}
 		}
 	}

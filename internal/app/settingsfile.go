@@ -221,16 +221,6 @@ func declared() (out []reflect.StructField) {
 	return out
 }
 
-// nameOf is the setting that a field is read from; the field is given by its address, such as &s.GitHub.Token.
-func (s *Settings) nameOf(field any) string {
-	for _, f := range declared() {
-		if reflect.ValueOf(s).Elem().FieldByIndex(f.Index).Addr().Interface() == field {
-			return Prefix + f.Tag.Get("env")
-		}
-	}
-	return ""
-}
-
 // settingNames lists all, in order.
 func settingNames() (out []string) {
 	for _, f := range declared() {

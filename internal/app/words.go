@@ -89,7 +89,7 @@ func (s Settings) CheckNames(r projectfile.Registry) error {
 	}
 	for _, role := range slices.Sorted(maps.Keys(s.Plane.Tokens)) {
 		if !slices.Contains(append(r.Pipeline.Roles(), append(stage.Roles(), stage.Stream)...), role) {
-			errs = append(errs, fmt.Errorf("%s: there is no role %q in the pipeline", s.nameOf(&s.Plane.Tokens), role))
+			errs = append(errs, fmt.Errorf("%sPLANE_TOKEN_<ROLE>: there is no role %q in the pipeline", Prefix, role))
 		}
 	}
 	for _, n := range s.neighbours(projectfile.Neighbours{}) {

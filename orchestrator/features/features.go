@@ -50,7 +50,7 @@ type Set struct {
 	SerialGate    serialgate.Options
 	WIP           bool     `env:"WIP_ENABLED" envDefault:"true" doc:"where the serial gate is not, so many tasks of a repository are in work at a time as the registry's wip says"`
 	Deps          bool     `env:"TASK_DEPS_ENABLED" envDefault:"true" doc:"a task waits for the tasks that it depends on"`
-	DepsSource    []string `env:"TASK_DEPS_SOURCE" envDefault:"db,tracker" doc:"where dependencies come from: db (the local table), tracker (relations of cards) or both"`
+	DepsSource    []string `env:"TASK_DEPS_SOURCE" envDefault:"db,tracker" oneof:"db,tracker" doc:"where dependencies are: db (the local table), tracker (relations of cards) or both"`
 	Dependencies  deps.Options
 	Merge         bool `env:"MERGE_GATE_ENABLED" envDefault:"true" doc:"a branch is brought up to date and tested again before it is merged; false: only one that is behind main"`
 	RebaseAlways  bool `env:"PREMERGE_REBASE_ALWAYS" envDefault:"true" doc:"make branches straight even when they have all of main"`
