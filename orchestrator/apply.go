@@ -320,6 +320,7 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 	}
 	f.Attempt, f.Killed, f.Put = c.Job.Attempt, c.Job.Attempt > 1 && c.Job.Error == queue.LostHeartbeat, c.Job.CreatedAt
 	if irreversible(f.Kind) {
+		f.Confirm = func(ctx context.Context) error { return e.Jobs.Extend(ctx, c, e.opt.JobTTL) } // a machine may have slept
 		t, err := e.Store.Task(ctx, f.TaskID)
 		switch {
 		case err != nil:

@@ -117,6 +117,9 @@ type Effect struct {
 	Killed    bool   `json:"-"`               // the process died that made the attempt before this one
 
 	Put time.Time `json:"-"` // when the job was
+
+	// Confirm is called right before what cannot be undone: an error says that the job is another worker's by now.
+	Confirm func(context.Context) error `json:"-"`
 }
 
 // EffectOf is the effect of a job; ok is false when it cannot be read.

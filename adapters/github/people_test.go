@@ -174,7 +174,7 @@ func TestPullRequestThatPeopleChange(t *testing.T) {
 					}
 					why := r.Explain(item)
 					require.Contains(r, why.Summary, "Held: pull request 1 (https://github.example.org/acme/app/pull/1) "+c.says)
-					require.Contains(r, strings.ToLower(why.Blockers[0].Do), c.do+", and the task goes on by itself; set stop")
+					require.Contains(r, strings.ToLower(why.Blockers[0].Do), c.do+", and the task goes on by itself, once the webhook of that has come; set stop")
 					require.Equal(r, 1, strings.Count(r.Notices(), c.says), "told once")
 					if hooked {
 						require.Contains(r, r.Notices(), ", by ann")

@@ -58,7 +58,7 @@ func setup(t testing.TB) *kit {
 
 func (k *kit) run(f stage.Effect, attempt int) queue.Outcome {
 	k.Helper()
-	e := orchestrator.Effect{Effect: f, Key: "1/2/3", TaskID: 1, ProjectID: "p", ItemID: "i", WorkItem: "APP-1", Title: "T", Repo: "acme/app", Attempt: attempt}
+	e := orchestrator.Effect{Effect: f, Key: "1/2/3", TaskID: 1, ProjectID: "p", ItemID: "i", WorkItem: "APP-1", Title: "T", Repo: "acme/app", Attempt: attempt, Confirm: func(context.Context) error { return nil }}
 	return k.runners[f.Kind].Run(k.Context(), e)
 }
 

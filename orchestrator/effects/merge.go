@@ -96,6 +96,9 @@ func (d Deps) unmergeable(ctx context.Context, p task.Project, t task.Task, refu
 // mergeOnce merges what is not merged yet. sent becomes true when the host is to merge.
 func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Project, t task.Task, sent *bool) (string, error) {
 	merge := func(m githost.Merge) (string, error) {
+		if err := e.Confirm(ctx); err != nil {
+			return "", err
+		}
 		*sent = true
 		return d.Host.Merge(ctx, m)
 	}

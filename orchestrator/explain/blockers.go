@@ -254,14 +254,13 @@ func (a account) addOwed(o Owed, kind string) {
 func (a account) blockOfEffect(kind stage.EffectKind, doing string) {
 	for _, w := range a.waits {
 		for _, r := range w.Reasons {
-			ofCard := r.Subject == orchestrator.CardSubject(a.ID) // blockOfCard says it
-			if w.Job.Kind != orchestrator.KindEffect+string(kind) || r.Kind != queue.ReasonHold || ofCard {
-				continue
+			if w.Job.Kind == orchestrator.KindEffect+string(kind) && r.Kind == queue.ReasonHold &&
+				r.Subject != orchestrator.CardSubject(a.ID) { // blockOfCard says it
+				b := Blocker{Kind: r.Name, Why: orchestrator.ReasonText(r), Since: r.Since}
+				b.Who, b.Do, _ = a.endOf(r)
+				a.add(b)
+				return
 			}
-			b := Blocker{Kind: r.Name, Why: orchestrator.ReasonText(r), Since: r.Since}
-			b.Who, b.Do, _ = a.endOf(r)
-			a.add(b)
-			return
 		}
 	}
 	if o, owed := a.owes(kind); owed && (o.Error != "" || o.GivenUp || o.sick) {

@@ -22,9 +22,6 @@ func (d *Deps) rules() []admit.Rule {
 	}
 }
 
-// isUndo reports whether a start takes a change back: it waits for nobody, for others wait until it is over.
-func isUndo(s admit.Start) bool { return s.Task.State.Lane == orchestrator.UndoLane }
-
 // prerequisites hold all that a task waits for.
 type prerequisites struct {
 	cards  []string // that have no task
@@ -34,7 +31,7 @@ type prerequisites struct {
 }
 
 func (d *Deps) readPrerequisites(ctx context.Context, p *admit.Pass, s admit.Start) (admit.Facts, error) {
-	if isUndo(s) {
+	if s.Task.State.Lane == orchestrator.UndoLane { // others wait until it is over, so it waits for nobody
 		return nil, nil
 	}
 	var f prerequisites
@@ -97,7 +94,7 @@ type circle struct {
 
 func (d *Deps) readCycle(ctx context.Context, p *admit.Pass, s admit.Start) (admit.Facts, error) {
 	w, err := d.world(ctx, p)
-	if err != nil || isUndo(s) {
+	if err != nil || s.Task.State.Lane == orchestrator.UndoLane {
 		return nil, err
 	}
 	f := circle{}
