@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -187,12 +188,8 @@ func (h *health) hints() <-chan struct{} {
 
 // Sick lists the lanes whose destination does not answer, as this process sees it.
 func (e *Engine) Sick() []Sickness {
-	out := []Sickness{}
-	for _, s := range e.SickPools() {
-		out = append(out, s)
-	}
-	slices.SortFunc(out, func(a, b Sickness) int { return cmp.Compare(a.Lane, b.Lane) })
-	return out
+	byLane := func(a, b Sickness) int { return cmp.Compare(a.Lane, b.Lane) }
+	return append([]Sickness{}, slices.SortedFunc(maps.Values(e.SickPools()), byLane)...)
 }
 
 // SickPools are the same by pool.

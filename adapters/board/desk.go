@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -69,10 +70,7 @@ func (t tx) label(ctx context.Context, id, labels string) error {
 // form is the identity of what was typed: the key of its form, and the texts, so that a
 // form that is sent again with other words loses none of them.
 func form(kind, key string, texts ...string) string {
-	if key == "" {
-		key = newID()
-	}
-	return fmt.Sprintf("%s/%s/%.8x", kind, key, sha256.Sum256([]byte(strings.Join(texts, "\x00"))))
+	return fmt.Sprintf("%s/%s/%.8x", kind, cmp.Or(key, newID()), sha256.Sum256([]byte(strings.Join(texts, "\x00"))))
 }
 
 // Cards implements cards.Reader.

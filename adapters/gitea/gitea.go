@@ -7,6 +7,7 @@
 package gitea
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,9 +75,7 @@ func New(o Options) (*Client, error) {
 		return nil, errors.New("gitea: BaseURL must be the address of the server, such as https://git.example.org")
 	}
 	defaults.Fill(&o)
-	if o.Comparing == 0 {
-		o.Comparing = comparingMax
-	}
+	o.Comparing = cmp.Or(o.Comparing, comparingMax)
 	c := &Client{
 		edge: restclient.NewEdge(scheme, o.Secrets, o.Insecure), opt: o, base: u,
 		permissions: expirable.NewLRU[string, permission](knownMax, nil, 0),

@@ -11,7 +11,7 @@ import (
 type Settings struct {
 	URL          string        `env:"GITHUB_URL" form:"url" doc:"address of the REST API; unset: GitHub's own"`
 	Token        secret.String `env:"GITHUB_TOKEN" doc:"API token; not needed while no repository is on GitHub"`
-	AppID        string        `env:"GITHUB_APP_ID" doc:"App ID or client ID of a GitHub App, which signs in in the place of a token"`
+	AppID        string        `env:"GITHUB_APP_ID" with:"GITHUB_APP_KEY" doc:"App ID or client ID of an app, in the place of a token"`
 	AppKey       secret.String `env:"GITHUB_APP_KEY" doc:"its private key, the PEM file that GitHub gives for download"`
 	Installation int64         `env:"GITHUB_INSTALLATION_ID" doc:"of the app; unset: that of each repository is looked up"`
 	Secret       secret.String `env:"GITHUB_WEBHOOK_SECRET" form:"long" doc:"of GitHub's webhooks, at least 16 bytes (openssl rand -hex 32); of projects that have none of their own"`
@@ -31,10 +31,7 @@ func (s Settings) Options() Options {
 
 // Check says which of them cannot go together.
 func (s Settings) Check() error {
-	switch {
-	case (s.AppID != "") != s.AppKey.IsSet():
-		return errors.New("ORCH_GITHUB_APP_KEY and ORCH_GITHUB_APP_ID must be set together")
-	case s.AppKey.IsSet() && s.Token.IsSet():
+	if s.AppKey.IsSet() && s.Token.IsSet() {
 		return errors.New("ORCH_GITHUB_TOKEN and ORCH_GITHUB_APP_KEY are set, and one signs in: take one of them away")
 	}
 	return nil

@@ -96,10 +96,7 @@ func (c *Client) Page(ctx context.Context, box orb.Bound, next string) (p collec
 	case <-ctx.Done():
 		return p, ctx.Err()
 	}
-	query := next
-	if query == "" {
-		query = url.Values{"bbox": {bbox(box)}}.Encode()
-	}
+	query := cmp.Or(next, url.Values{"bbox": {bbox(box)}}.Encode())
 	for try := 1; ; try++ {
 		a, err := c.query(ctx, query)
 		p.Requests++

@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -38,10 +39,7 @@ func (c command) Judge(ctx context.Context, s gates.Facts) gates.Verdict {
 	case 0:
 		return gates.Greenf("%s passed", c.argv[0]).With(seen)
 	case 2:
-		if stderr == "" {
-			stderr = c.argv[0] + " gave no reason"
-		}
-		return gates.Redf("%s", stderr).With(seen)
+		return gates.Redf("%s", cmp.Or(stderr, c.argv[0]+" gave no reason")).With(seen)
 	default:
 		return gates.Errorf("%s ended with exit code %d: %s", c.argv[0], exit, stderr).With(seen)
 	}

@@ -163,9 +163,7 @@ func (d *document) track(route bool) (t Track, err error) {
 		case "url":
 			t.URL, err = d.text()
 		case "link":
-			if t.URL == "" {
-				t.URL = clipped(attribute(e, "href"), d.limits.Text)
-			}
+			t.URL = cmp.Or(t.URL, clipped(attribute(e, "href"), d.limits.Text))
 			err = d.skip()
 		case "trkseg":
 			err = d.segment(&t)

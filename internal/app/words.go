@@ -111,22 +111,16 @@ func Version() string {
 
 // Commit is the revision that the program was built from, with a plus when files had
 // been changed since; empty when the build does not record it.
-func Commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	at := func(key string) string {
-		for _, s := range info.Settings {
-			if s.Key == key {
-				return s.Value
+func Commit() (revision string) {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings { // the revision first
+			if s.Key == "vcs.revision" {
+				revision = s.Value
+			}
+			if s.Key == "vcs.modified" && s.Value == "true" {
+				revision += "+"
 			}
 		}
-		return ""
-	}
-	revision := at("vcs.revision")
-	if at("vcs.modified") == "true" {
-		revision += "+"
 	}
 	return revision
 }

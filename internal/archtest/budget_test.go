@@ -21,8 +21,8 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        130_003,
-		"tokens outside tests":       891_050,
+		"lines outside tests":        129_980,
+		"tokens outside tests":       891_035,
 		"tokens of tests":            780_930,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,

@@ -6,6 +6,7 @@ package restclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,9 +81,7 @@ type Client struct {
 
 // Do makes a call. Its error is that of the context when that has ended, and has no address in it.
 func (c *Client) Do(ctx context.Context, r Call) (http.Header, error) {
-	if r.What == "" {
-		r.What = r.Method + " " + r.Path
-	}
+	r.What = cmp.Or(r.What, r.Method+" "+r.Path)
 	req, err := c.request(ctx, r)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package explain
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -146,9 +147,7 @@ func (v QueueView) MarshalJSON() ([]byte, error) {
 	} {
 		out[name] = map[string]any{"enabled": false}
 	}
-	for name, block := range v.Features {
-		out[name] = block
-	}
+	maps.Copy(out, v.Features)
 	return json.Marshal(out)
 }
 

@@ -3,6 +3,7 @@ package memstore
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -55,10 +56,6 @@ func (s *Store) DecisionsAt(_ context.Context, id int64) ([]task.JournalEntry, e
 			newest[e.TaskID] = e
 		}
 	}
-	var out []task.JournalEntry
-	for _, e := range newest {
-		out = append(out, e)
-	}
-	slices.SortFunc(out, func(a, b task.JournalEntry) int { return cmp.Compare(a.TaskID, b.TaskID) })
-	return out, nil
+	byTask := func(a, b task.JournalEntry) int { return cmp.Compare(a.TaskID, b.TaskID) }
+	return slices.SortedFunc(maps.Values(newest), byTask), nil
 }

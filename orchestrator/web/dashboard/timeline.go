@@ -159,9 +159,7 @@ func decisionOf(ev event, r task.Recorded) event {
 	ev.Head = string(r.Event.On)
 	if info, ok := stage.StatusNamed(stage.Status(r.Event.On)); ok {
 		ev.Kind, ev.Head = eventHuman, "set "+info.Name
-		if ev.By == "" {
-			ev.By = "a person"
-		}
+		ev.By = cmp.Or(ev.By, "a person")
 	}
 	ev.Small = ev.Kind == eventNote && !d.Moved && r.Event.Reason == "" && r.Event.Denied == ""
 	if r.Event.Reason != "" {
