@@ -101,7 +101,7 @@ func TestSettingsPrintNoSecret(t *testing.T) {
 		}
 	}
 	require.Greater(t, len(environ), 10)
-	s := load(t, append(environ, "ORCH_TELEGRAM_CHAT_ID=1", "ORCH_SLACK_CHANNEL=C1", "ORCH_PROXY_USER_HEADER=X-User", "ORCH_PROXY_USERS_FROM=127.0.0.1/32", "ORCH_ACCESS_ROLES=*=viewer", "ORCH_EVENTS_URL=https://canary-of-the-settings/n", "ORCH_OTLP_URL=https://canary-of-the-settings/n"))
+	s := load(t, append(environ, "ORCH_TELEGRAM_CHAT_ID=1", "ORCH_GITHUB_APP_ID=1", "ORCH_SLACK_CHANNEL=C1", "ORCH_PROXY_USER_HEADER=X-User", "ORCH_PROXY_USERS_FROM=127.0.0.1/32", "ORCH_ACCESS_ROLES=*=viewer", "ORCH_EVENTS_URL=https://canary-of-the-settings/n", "ORCH_OTLP_URL=https://canary-of-the-settings/n"))
 	require.Equal(t, "postgres://canary-of-the-settings/n", s.Plane.Tokens[stage.Stream].Reveal())
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v", s, &s, s), "canary")
 }

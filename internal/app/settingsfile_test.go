@@ -33,6 +33,7 @@ telegram_chat_id: -100200
 plane_token: of the settings file
 plane_token_stream: stream-token-of-the-file
 telegram_token: telegram-token-of-the-file
+github_app_id: 1
 github_app_key: |
   -----BEGIN KEY-----
   abc
