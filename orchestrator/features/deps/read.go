@@ -133,7 +133,7 @@ func (d *Deps) keep(id int64, r related) { d.locked(func() { d.known[id] = r }) 
 // What was read once is no longer waited for, and has a time of its own.
 func (d *Deps) begin(e *orchestrator.Engine, reads *run.Group, t task.Task) {
 	p, _ := e.Projects.ByRepo(t.Repo)
-	_, sick := e.SickPools()[orchestrator.LaneBoard.PoolOf(p.On(t.TrackerProjectID))]
+	lane := e.SickPools()[orchestrator.LaneBoard.PoolOf(p.On(t.TrackerProjectID))]
 	r, now := d.ofTask(t.ID), d.opt.Now()
 	within := t.CreatedAt.Add(wait).Sub(now)
 	if r.read || within <= 0 {
@@ -143,7 +143,7 @@ func (d *Deps) begin(e *orchestrator.Engine, reads *run.Group, t task.Task) {
 	if busy && !r.stale {
 		d.due = slices.Insert(d.due, 0, t.ID)
 	}
-	if r.item, r.stale = t.TrackerIssueID, busy || sick || r.reading; !r.stale {
+	if r.item, r.stale = t.TrackerIssueID, busy || now.Before(lane.Next) || r.reading; !r.stale { // where no job comes by, this looks
 		r.at, r.reading = now, true
 	}
 	if d.keep(t.ID, r); r.stale {
