@@ -188,8 +188,9 @@ func (h *health) hints() <-chan struct{} {
 
 // Sick lists the lanes whose destination does not answer, as this process sees it.
 func (e *Engine) Sick() []Sickness {
-	byLane := func(a, b Sickness) int { return cmp.Compare(a.Lane, b.Lane) }
-	return append([]Sickness{}, slices.SortedFunc(maps.Values(e.SickPools()), byLane)...)
+	return append([]Sickness{}, slices.SortedFunc(maps.Values(e.SickPools()), func(a, b Sickness) int {
+		return cmp.Compare(a.Lane, b.Lane)
+	})...)
 }
 
 // SickPools are the same by pool.
