@@ -118,7 +118,7 @@ type Effect struct {
 
 	Put time.Time `json:"-"` // when the job was
 
-	// Confirm is called right before what cannot be undone: an error says that the job is another worker's by now.
+	// Confirm is set for what cannot be undone, and called right before it: an error says that the job is another worker's by now.
 	Confirm func(context.Context) error `json:"-"`
 }
 

@@ -63,9 +63,9 @@ func (s Settings) kinds() map[projectfile.Kind]kind {
 				o := s.GitHub.Options()
 				n := neighbour{
 					Host: projectfile.Host{
-						Name: task.HostGitHub, URL: o.BaseURL, CloneBase: s.GitHub.CloneBase, TokenEnv: Prefix + "GITHUB_TOKEN",
+						Name: task.HostGitHub, URL: o.BaseURL, CloneBase: s.GitHub.CloneBase, TokenEnv: "ORCH_GITHUB_TOKEN",
 					},
-					title: "GitHub", path: "githost", secretName: Prefix + "GITHUB_WEBHOOK_SECRET", lacks: s.GitHub.Check(),
+					title: "GitHub", path: "githost", secretName: "ORCH_GITHUB_WEBHOOK_SECRET", lacks: s.GitHub.Check(),
 					token: o.Token, app: o.App != nil, secrets: o.Secrets, signed: s.GitHub.Secret.IsSet(),
 				}
 				if n.app {
@@ -101,10 +101,10 @@ func (s Settings) kinds() map[projectfile.Kind]kind {
 			own: func(s Settings) neighbour {
 				o := s.Plane.Options()
 				return neighbour{
-					Host:    projectfile.Host{URL: o.BaseURL, TokenEnv: Prefix + "PLANE_TOKEN"},
-					isBoard: true, title: "Plane", path: "tracker", secretName: Prefix + "PLANE_WEBHOOK_SECRET",
+					Host:    projectfile.Host{URL: o.BaseURL, TokenEnv: "ORCH_PLANE_TOKEN"},
+					isBoard: true, title: "Plane", path: "tracker", secretName: "ORCH_PLANE_WEBHOOK_SECRET",
 					lacks:     s.checkNeeded("PLANE_"),
-					workspace: o.Workspace, workspaceName: Prefix + "PLANE_WORKSPACE",
+					workspace: o.Workspace, workspaceName: "ORCH_PLANE_WORKSPACE",
 					token: o.Token, secrets: o.Secrets, signed: s.Plane.Secret.IsSet(),
 				}
 			},
