@@ -85,15 +85,13 @@ func (e *Engine) RestoreColumn(
 		}
 	}
 	shown := columns[w.Status] == item.StatusName
-	if newest := writes[len(writes)-1].Status; newest != queue.Done || shown || !earlier {
+	_, said := stage.BoardTrigger(item.Status) // maybe by a person who uses the same account
+	said = said && (item.Status != stage.StatusInProgress || !t.State.Stage.Terminal())
+	if newest := writes[len(writes)-1].Status; newest != queue.Done || shown || said || !earlier {
 		if newest.Terminal() && !t.State.Stage.Terminal() {
 			return replayOverwritten(ctx, e, item, t, shown)
 		}
 		return newest.Terminal(), nil
-	}
-	_, trigger := stage.BoardTrigger(item.Status)
-	if trigger && (item.Status != stage.StatusInProgress || !t.State.Stage.Terminal()) {
-		return true, nil // it may be the word of a person who uses the same account
 	}
 	m, _, err := e.findMoveInLog(ctx, item, item.Status, false)
 	if err != nil || m.ActorID == "" {
