@@ -13,7 +13,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: tools ## watch cards go from the board to deployed; ends with Ctrl-C
-	@echo "compiling the demo: up to three minutes the first time, seconds after that" >&2
+	@echo "compiling the demo: a minute or two the first time, seconds after that" >&2
 	@$(GO) run -trimpath ./examples/demo $(ARGS)
 
 test: tools ## the quick suite: everything but long lives, tortures (make long) and most of the browser (make check)
