@@ -158,8 +158,8 @@ func (s store) PruneJobs(ctx context.Context, before time.Time, after int64, lim
 func (s store) PruneDeliveries(ctx context.Context, before time.Time, limit int) (int, error) {
 	return get2(ctx, s.r, "PruneDeliveries", Records.PruneDeliveries, before, limit)
 }
-func (s store) Dependencies(ctx context.Context) ([]task.Dependency, error) {
-	return get0(ctx, s.r, "Dependencies", Records.Dependencies)
+func (s store) Dependencies(ctx context.Context, taskID int64) ([]task.Dependency, error) {
+	return get1(ctx, s.r, "Dependencies", Records.Dependencies, taskID)
 }
 func (s store) SetDependencies(ctx context.Context, taskID int64, source string, on []int64) error {
 	return do(ctx, s.r, "SetDependencies", func(to Records) error { return to.SetDependencies(ctx, taskID, source, on) }, taskID, on)

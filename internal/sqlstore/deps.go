@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	allDeps = "select task_id, depends_on_task_id, source, created_at from ~job_deps order by task_id, depends_on_task_id"
+	depsOf = "select task_id, depends_on_task_id, source, created_at from ~job_deps where " +
+		"task_id between $1 and case when $1 = 0::bigint then 9223372036854775807 else $1 end order by task_id, depends_on_task_id"
 	// addDeps leaves those alone that another source has named.
 	addDeps = `insert into ~job_deps (task_id, depends_on_task_id, source, created_at)
 		select $1::bigint, u.task, $2::text, $3::timestamptz from unnest($4::bigint[]) u(task) where true
@@ -16,10 +17,10 @@ const (
 	dropDep  = "delete from ~job_deps where task_id = $1 and depends_on_task_id = $2 and source = $3"
 )
 
-func (s *Store) Dependencies(ctx context.Context) ([]task.Dependency, error) {
+func (s *Store) Dependencies(ctx context.Context, taskID int64) ([]task.Dependency, error) {
 	return list(ctx, s, func(rows Rows) (d task.Dependency, err error) {
 		return d, rows.Scan(&d.TaskID, &d.On, &d.Source, &d.CreatedAt)
-	}, allDeps)
+	}, depsOf, taskID)
 }
 
 func (s *Store) SetDependencies(ctx context.Context, taskID int64, source string, on []int64) error {

@@ -217,8 +217,8 @@ func (s *Store) Receive(ctx context.Context, d task.Delivery, job queue.Job) (bo
 }
 
 // Dependencies implements task.Dependencies.
-func (s *Store) Dependencies(context.Context) ([]task.Dependency, error) {
-	return pick(s, &s.deps, func(task.Dependency) bool { return true })
+func (s *Store) Dependencies(_ context.Context, taskID int64) ([]task.Dependency, error) {
+	return pick(s, &s.deps, func(d task.Dependency) bool { return taskID == 0 || d.TaskID == taskID })
 }
 
 // SetDependencies implements task.Dependencies.

@@ -85,7 +85,7 @@ func dependencies(k *kit) {
 	}
 	list := func() (out [][2]int64) {
 		k.Helper()
-		deps, err := k.s.Dependencies(k.Context())
+		deps, err := k.s.Dependencies(k.Context(), 0)
 		require.NoError(k, err)
 		for _, d := range deps {
 			require.True(k, d.CreatedAt.Equal(k.clock.Now()))
@@ -110,8 +110,7 @@ func dependencies(k *kit) {
 	set(2, "tracker", 9, 9)
 	require.Equal(k, [][2]int64{{2, 3}, {2, 9}, {4, 2}}, list(), "what the tracker named first was the tracker's")
 	set(2, "tracker")
-	set(2, "db")
-	deps, err := k.s.Dependencies(k.Context())
+	deps, err := k.s.Dependencies(k.Context(), 4)
 	require.NoError(k, err)
 	require.Equal(k, []task.Dependency{{TaskID: 4, On: 2, Source: "db", CreatedAt: k.clock.Now()}}, deps)
 }

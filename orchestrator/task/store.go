@@ -96,8 +96,8 @@ type Dependency struct {
 
 // Dependencies keeps the local table of dependencies.
 type Dependencies interface {
-	// Dependencies lists all of them, by task and prerequisite.
-	Dependencies(ctx context.Context) ([]Dependency, error)
+	// Dependencies lists those of a task, or all for 0, by task and prerequisite.
+	Dependencies(ctx context.Context, taskID int64) ([]Dependency, error)
 	// SetDependencies makes a task's dependencies from a source what is given.
 	// One that another source has named already stays that source's.
 	SetDependencies(ctx context.Context, taskID int64, source string, on []int64) error

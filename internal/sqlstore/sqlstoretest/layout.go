@@ -76,7 +76,7 @@ func Seen(ctx context.Context, s Store) ([]byte, error) {
 	}
 	runs, err := s.AgentRuns(ctx)
 	note("runs", runs, err)
-	deps, err := s.Dependencies(ctx)
+	deps, err := s.Dependencies(ctx, 0)
 	note("dependencies", deps, err)
 	reserved, err := s.Reservations(ctx, "")
 	note("reservations", reserved, err)

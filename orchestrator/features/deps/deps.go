@@ -194,7 +194,7 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 
 // waitedFor reports whether others depend on one of some tasks, or one on others.
 func (d *Deps) waitedFor(ctx context.Context, tasks []task.Task) bool {
-	table, err := d.opt.Store.Dependencies(ctx)
+	table, err := d.opt.Store.Dependencies(ctx, 0)
 	return err != nil || slices.ContainsFunc(table, func(row task.Dependency) bool {
 		return slices.ContainsFunc(tasks, func(t task.Task) bool { return t.ID == row.TaskID || t.ID == row.On })
 	})
@@ -214,7 +214,7 @@ type waiting struct {
 
 func (d *Deps) show(ctx context.Context) (any, error) {
 	v := view{Enabled: true, Table: []task.Dependency{}, Waiting: []waiting{}}
-	table, err := d.opt.Store.Dependencies(ctx)
+	table, err := d.opt.Store.Dependencies(ctx, 0)
 	v.Table = append(v.Table, table...)
 	for _, r := range d.rules() {
 		list, failed := admit.ListWaiting(ctx, d.opt.Store, r, "")

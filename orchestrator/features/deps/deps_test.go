@@ -103,7 +103,7 @@ func TestDependencies(t *testing.T) {
 		require.NoError(r, r.Store.SetDependencies(context.Background(), r.Task(third).ID, deps.SourceDB, nil))
 		r.Settle(5 * time.Minute)
 		r.Stands(third, stage.Done)
-		rows, err := r.Store.Dependencies(context.Background())
+		rows, err := r.Store.Dependencies(context.Background(), 0)
 		require.NoError(r, err)
 		require.Empty(r, rows)
 	})

@@ -50,7 +50,7 @@ type world struct {
 
 func (d *Deps) world(ctx context.Context, p *admit.Pass) (*world, error) {
 	return admit.Once(p, d, func() (*world, error) {
-		table, err := d.opt.Store.Dependencies(ctx)
+		table, err := d.opt.Store.Dependencies(ctx, 0)
 		return &world{Deps: d, table: table, tasks: map[int64]task.Task{}, line: map[int64]int64{}}, err
 	})
 }

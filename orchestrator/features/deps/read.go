@@ -69,7 +69,7 @@ func (d *Deps) tracked(ctx context.Context, t task.Task) (cards []string, unread
 func (d *Deps) tidy(ctx context.Context) error {
 	var now, later []int64
 	alive, waits := map[int64]bool{}, map[int64]bool{}
-	table, failed := d.opt.Store.Dependencies(ctx) // before the tasks: who does not live then has ended
+	table, failed := d.opt.Store.Dependencies(ctx, 0) // before the tasks: who does not live then has ended
 	rows, err := admit.ListWaiting(ctx, d.opt.Store, d.rules()[0], "")
 	for _, w := range rows {
 		waits[w.TaskID] = true
@@ -229,13 +229,13 @@ func (d *Deps) record(ctx context.Context, id int64, r related) error {
 	}
 	slices.Sort(on)
 	on = slices.Compact(on)
-	table, err := d.opt.Store.Dependencies(ctx)
+	known, err := d.opt.Store.Dependencies(ctx, id)
 	if err != nil {
 		return err
 	}
 	var had []int64
-	for _, row := range table {
-		if row.TaskID == id && row.Source == SourceTracker {
+	for _, row := range known {
+		if row.Source == SourceTracker {
 			had = append(had, row.On)
 		}
 	}

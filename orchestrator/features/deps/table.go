@@ -17,8 +17,7 @@ func (d *Deps) List(ctx context.Context, taskID int64) ([]task.Dependency, error
 	if _, err := d.opt.Store.Task(ctx, taskID); err != nil {
 		return nil, err
 	}
-	table, err := d.opt.Store.Dependencies(ctx)
-	return slices.DeleteFunc(table, func(r task.Dependency) bool { return r.TaskID != taskID }), err
+	return d.opt.Store.Dependencies(ctx, taskID)
 }
 
 // Add makes a task wait for another, in the local table. It has taken effect a moment
@@ -39,7 +38,7 @@ func (d *Deps) change(ctx context.Context, e *orchestrator.Engine, taskID, on in
 	if err != nil {
 		return err
 	}
-	table, err := d.opt.Store.Dependencies(ctx)
+	table, err := d.opt.Store.Dependencies(ctx, 0)
 	if err != nil {
 		return err
 	}
