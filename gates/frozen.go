@@ -178,8 +178,8 @@ type recordedReviews struct {
 	r    *Recording
 }
 
-func (v recordedReviews) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
-	list, err := v.from.Reviews(ctx, repo, branch)
+func (v recordedReviews) Reviews(ctx context.Context, repo, branch, base string) ([]githost.Review, error) {
+	list, err := v.from.Reviews(ctx, repo, branch, base)
 	if err == nil {
 		kept := append([]githost.Review{}, list...)
 		v.r.read.Reviews = &kept
@@ -378,7 +378,7 @@ func (t *thawed) RunCheck(_ context.Context, argv []string, _ Facts) (int, strin
 type thawedReviews struct{ *thawed }
 
 // Reviews implements Reviews.
-func (t thawedReviews) Reviews(context.Context, string, string) ([]githost.Review, error) {
+func (t thawedReviews) Reviews(context.Context, string, string, string) ([]githost.Review, error) {
 	if t.Frozen.Reviews == nil {
 		return nil, t.miss("the reviews of " + t.SHA)
 	}

@@ -158,7 +158,7 @@ type CI interface {
 
 // Reviews reads the reviews of a branch's pull request. githost.Host is one.
 type Reviews interface {
-	Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error)
+	Reviews(ctx context.Context, repo, branch, base string) ([]githost.Review, error)
 }
 
 // Commands runs the command of a command check in a checkout of Subject.SHA. Its program

@@ -89,7 +89,7 @@ func TestDoubles(t *testing.T) {
 	checks, err := gates.StaticCI{"a": {{Name: "x"}}}.Checks(t.Context(), "", "", "a")
 	require.NoError(t, err)
 	require.Len(t, checks, 1)
-	reviews, err := gates.StaticReviews{{Author: "x"}}.Reviews(t.Context(), "", "")
+	reviews, err := gates.StaticReviews{{Author: "x"}}.Reviews(t.Context(), "", "", "")
 	require.NoError(t, err)
 	require.Equal(t, []githost.Review{{Author: "x"}}, reviews)
 	exit, stderr, err := gates.StaticCommands{Exit: 3, Stderr: "e"}.RunCheck(t.Context(), nil, gates.Facts{})

@@ -19,7 +19,7 @@ func (s StaticCI) Checks(_ context.Context, _, _, sha string) ([]githost.Check, 
 type StaticReviews []githost.Review
 
 // Reviews implements Reviews.
-func (s StaticReviews) Reviews(context.Context, string, string) ([]githost.Review, error) {
+func (s StaticReviews) Reviews(context.Context, string, string, string) ([]githost.Review, error) {
 	return s, nil
 }
 

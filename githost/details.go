@@ -17,7 +17,7 @@ type Details interface {
 	FailureLog(ctx context.Context, repo string, c Check) (string, error)
 	// LineComments lists, oldest first, the newest comments on lines of the newest pull
 	// request of a branch, at most LineCommentsMax; none when there is no such pull request.
-	LineComments(ctx context.Context, repo, branch string) ([]LineComment, error)
+	LineComments(ctx context.Context, repo, branch, base string) ([]LineComment, error)
 }
 
 // Commenter is a host on whose pull requests the service can say something, also when they

@@ -197,12 +197,12 @@ type Host interface {
 	// of that branch demand, and what has begun without a result. An empty list means that no CI
 	// has reported anything, and that none is known to.
 	Checks(ctx context.Context, repo, base, sha string) ([]Check, error)
-	// Reviews lists, oldest first, the reviews of the newest pull request whose
-	// head is the branch; none when there is no such pull request. They come with what
-	// their authors may do.
-	Reviews(ctx context.Context, repo, branch string) ([]Review, error)
-	// PullRequest returns the newest pull request of a branch, one that is open with its readiness, or ErrNotFound.
-	PullRequest(ctx context.Context, repo, branch string) (PullRequest, error)
+	// Reviews lists, oldest first, the reviews of what PullRequest returns; none when there is no such pull request.
+	// They come with what their authors may do.
+	Reviews(ctx context.Context, repo, branch, base string) ([]Review, error)
+	// PullRequest returns the newest pull request of a branch into base, else the newest into another that is not merged, or
+	// ErrNotFound: one branch may go into several. One that is open comes with its readiness.
+	PullRequest(ctx context.Context, repo, branch, base string) (PullRequest, error)
 	// OpenPullRequest opens one, or returns the one that is open already.
 	OpenPullRequest(ctx context.Context, n NewPullRequest) (PullRequest, error)
 	// Merge merges a pull request; merging a merged one returns its MergeSHA. Of a

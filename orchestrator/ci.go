@@ -120,7 +120,7 @@ func (in intake) isBranchGone(ctx context.Context, t task.Task) (bool, error) {
 	if in.project.Plain() {
 		return true, nil
 	}
-	pr, err := in.Host.PullRequest(ctx, in.project.Repo, t.Branch)
+	pr, err := in.Host.PullRequest(ctx, in.project.Repo, t.Branch, in.project.Main)
 	if errors.Is(err, githost.ErrNotFound) {
 		return true, nil
 	}

@@ -92,7 +92,7 @@ func TestCIOfAMergedBranch(t *testing.T) {
 		item := atCI(r)
 		task := r.Task(item)
 		ctx := context.Background()
-		pr, err := r.Host.PullRequest(ctx, AppRepo, task.Branch)
+		pr, err := r.Host.PullRequest(ctx, AppRepo, task.Branch, "main")
 		require.NoError(r, err)
 		_, err = r.Host.Merge(ctx, githost.Merge{Repo: AppRepo, Number: pr.Number, HeadSHA: pr.HeadSHA})
 		require.NoError(r, err)

@@ -229,13 +229,7 @@ func TestHostWebhooks(t *testing.T) {
 // A merge by a person ends the task, and the agent that is at work.
 func TestMergedByAPerson(t *testing.T) {
 	Run(t, nil, func(r *Rig) {
-		r.Place.SetScript(Instead(stage.Reviewer, func(ctx context.Context, _ work.Command, _ map[string]string) work.Result {
-			<-ctx.Done()
-			return work.Result{Kind: work.ResultCancelled}
-		}))
-		item := r.Finish("x")
-		task := r.Task(item)
-		require.Equal(r, stage.Review, task.State.Stage)
+		item, task := atReview(r)
 		r.MergeByHand(task)
 		r.Settle(10 * time.Second)
 		r.Stands(item, stage.Done)

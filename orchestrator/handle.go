@@ -218,14 +218,14 @@ func (in intake) confirmMerge(ctx context.Context, t task.Task, ev *stage.Event)
 	if host, plain := githost.PlainOf(in.Host, in.project.Repo); plain {
 		return in.confirmLanded(ctx, host, t, ev)
 	}
-	pr, err := in.Host.PullRequest(ctx, in.project.Repo, t.Branch)
+	pr, err := in.Host.PullRequest(ctx, in.project.Repo, t.Branch, in.project.Main)
 	if err != nil && !errors.Is(err, githost.ErrNotFound) {
 		return retryOutcome(err)
 	}
 	if err == nil && pr.Merged && pr.MergeSHA == t.State.Landed && t.State.Landed != "" {
 		return done("that merge was deployed and rejected")
 	}
-	if err == nil && pr.Merged && pr.BaseRef == in.project.Main {
+	if err == nil && pr.Merged {
 		ev.SHA = pr.HeadSHA
 		return nil
 	}

@@ -2,6 +2,7 @@ package orchestrator_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -17,32 +18,31 @@ import (
 // atReview brings a card to a reviewer that works until it is ended.
 func atReview(r *Rig) (item string, t task.Task) {
 	r.Helper()
-	r.Place.SetScript(Instead(stage.Reviewer, func(ctx context.Context, _ work.Command, _ map[string]string) work.Result {
-		<-ctx.Done()
-		return work.Result{Kind: work.ResultCancelled}
-	}))
+	r.Place.SetScript(Instead(stage.Reviewer, Hang))
 	item = r.Finish("x")
 	t = r.Task(item)
 	require.Equal(r, stage.Review, t.State.Stage)
 	return item, t
 }
 
+// port merges the branch of a task into another branch.
+func port(r *Rig, t task.Task) {
+	r.Host.Push(t.Repo, t.Branch, t.State.Head)
+	pr, err1 := r.Host.OpenPullRequest(r.Context(), githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: "release"})
+	_, err2 := r.Host.Merge(r.Context(), githost.Merge{Repo: t.Repo, Number: pr.Number, HeadSHA: pr.HeadSHA})
+	require.NoError(r, errors.Join(err1, err2))
+}
+
 // What a webhook claims moves no task: the host is read.
 func TestClaimedMergeIsReadAtTheHost(t *testing.T) {
-	open := func(r *Rig, t task.Task, base string) githost.PullRequest {
-		r.Host.Push(t.Repo, t.Branch, t.State.Head)
-		pr, err := r.Host.OpenPullRequest(context.Background(), githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: base})
-		require.NoError(r, err)
-		return pr
-	}
 	for name, at := range map[string]func(*Rig, task.Task){
 		"no pull request": func(*Rig, task.Task) {},
-		"an open one":     func(r *Rig, t task.Task) { open(r, t, "main") },
-		"merged elsewhere": func(r *Rig, t task.Task) {
-			pr := open(r, t, "a-branch-of-somebody")
-			_, err := r.Host.Merge(context.Background(), githost.Merge{Repo: t.Repo, Number: pr.Number, HeadSHA: pr.HeadSHA})
+		"an open one": func(r *Rig, t task.Task) {
+			r.Host.Push(t.Repo, t.Branch, t.State.Head)
+			_, err := r.Host.OpenPullRequest(r.Context(), githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: "main"})
 			require.NoError(r, err)
 		},
+		"merged elsewhere": port,
 	} {
 		t.Run(name, func(t *testing.T) {
 			Run(t, nil, func(r *Rig) {
@@ -57,6 +57,20 @@ func TestClaimedMergeIsReadAtTheHost(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A branch that somebody has merged into another branch, too, is merged into main all the same.
+func TestPortedBranchIsMerged(t *testing.T) {
+	Run(t, nil, func(r *Rig) {
+		r.Place.SetScript(Instead(stage.Tester, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			task, err := r.Store.Task(ctx, c.TaskID)
+			require.NoError(r, err)
+			port(r, task)
+			return GoodAgent(ctx, c, files)
+		}))
+		r.Stands(r.Finish("x"), stage.Done)
+		require.Equal(r, 2, r.Host.Merges())
+	})
 }
 
 // A merge that the host cannot confirm now is not forgotten: the event waits.

@@ -275,7 +275,7 @@ func (a *attempt) failures(ctx context.Context, host githost.Details, sha string
 
 // remarks are the comments on lines by those whose reviews count.
 func (a *attempt) remarks(ctx context.Context, host githost.Details) string {
-	list, err := host.LineComments(ctx, a.project.Repo, a.task.Branch)
+	list, err := host.LineComments(ctx, a.project.Repo, a.task.Branch, a.project.Main)
 	if err != nil {
 		a.log.Warn("comments on lines could not be read", "err", err)
 		return ""

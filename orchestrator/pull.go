@@ -74,14 +74,12 @@ func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, 
 		if slices.ContainsFunc(known, func(h queue.Hold) bool { return h.Name == pullPrefix+githost.PullUnapproved }) {
 			at = githost.BeforeMerge
 		}
-		pr, err := e.Host.PullRequest(ctx, p.Repo, t.Branch)
+		pr, err := e.Host.PullRequest(ctx, p.Repo, t.Branch, p.Main)
 		if err != nil {
 			return "", err
 		}
 		row := pr.Row(p.Main)
-		// Nobody waits for a person with the lease: the merge is refused. Another pull request of the same branch is none of the task's.
-		ready := row.Next[at] != githost.ForPerson || t.State.Leased
-		ready = ready || row.State == githost.PullRetargeted && pr.Number != t.State.PR
+		ready := row.Next[at] != githost.ForPerson || t.State.Leased // nobody waits for a person with it: the merge is refused
 		hold := queue.Hold{Subject: CardSubject(t.ID), Name: pullPrefix + row.State, Reason: row.Why(pr, p.Main)}
 		same := slices.ContainsFunc(known, func(h queue.Hold) bool { return h.Name == hold.Name && h.Reason == hold.Reason })
 		if row.State == githost.PullClosed && !same && !ready {

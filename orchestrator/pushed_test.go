@@ -221,7 +221,7 @@ func TestQuestionsBesideAConflict(t *testing.T) {
 		require.Contains(r, strings.Join(r.Comments(App, item), "\n"), "which zoom?")
 		r.Set(item, stage.StatusInProgress)
 		r.Settle(5 * time.Minute)
-		require.Equal(r, stage.Done, r.Task(item).State.Stage)
+		r.Stands(item, stage.Done)
 		for _, c := range r.Place.Runs() {
 			if c.Run == 4 {
 				require.Contains(r, c.Prompt, "conflict with what others have pushed in src/APP-1.go")
@@ -293,7 +293,7 @@ func TestUnheardPushIsReconciled(t *testing.T) {
 		r.SetCI("")
 		item := r.Finish("x")
 		r.Settle(time.Minute)
-		require.Equal(r, stage.Development, r.Task(item).State.Stage)
+		r.Stands(item, stage.Development)
 		sha := r.PushUnheard(item, "", theirs)
 		r.Settle(7 * time.Minute)
 		require.Equal(r, sha, r.Task(item).State.Head)

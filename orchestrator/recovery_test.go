@@ -87,8 +87,7 @@ func TestRestartBehindADeployment(t *testing.T) {
 			out := GoodAgent(ctx, c, files)
 			if c.Env["SIGNALBOX_PHASE"] == string(stage.PhaseRelease) {
 				deployed++
-				<-ctx.Done()
-				return work.Result{Kind: work.ResultCancelled}
+				return Hang(ctx, c, files)
 			}
 			return out
 		}))

@@ -22,7 +22,7 @@ func WaitsForReview(p task.Project, t task.Task) bool {
 // read at the host. by is who has reviewed it; empty: whoever has approved the head, where no webhook has told of it. heard: there is
 // such an approval, which was not judged before.
 func (in intake) onApproval(ctx context.Context, t task.Task, by string) (o *queue.Outcome, heard bool) {
-	list, err := in.Host.Reviews(ctx, in.project.Repo, t.Branch)
+	list, err := in.Host.Reviews(ctx, in.project.Repo, t.Branch, in.project.Main)
 	if err != nil {
 		return retryOutcome(err), true
 	}

@@ -57,8 +57,8 @@ func (c *Client) remarks(ctx context.Context, at string, all map[int64]review) (
 }
 
 // LineComments implements githost.Details.
-func (c *Client) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
-	pr, err := c.find(ctx, repo, branch, "", "all")
+func (c *Client) LineComments(ctx context.Context, repo, branch, base string) ([]githost.LineComment, error) {
+	pr, err := c.find(ctx, repo, branch, base, "all")
 	if restclient.IsAbsent(err) {
 		return nil, nil
 	}

@@ -29,7 +29,7 @@ func TestAnswers(t *testing.T) {
 			require.NoError(t, k.Server.Comment(repo, "feature/a", forgetest.LineComment{Author: by, Path: "a.go", Line: 7, Old: true, Body: "Why?"}))
 		}
 		k.Commit("feature/a")
-		list, err := k.client.LineComments(t.Context(), repo, "feature/a")
+		list, err := k.client.LineComments(t.Context(), repo, "feature/a", "main")
 		require.NoError(t, err)
 		require.Len(t, list, 2)
 		require.Equal(t, []bool{true, false}, []bool{list[0].Permission.MayWrite(), list[1].Permission.MayWrite()})

@@ -42,7 +42,7 @@ func TestStatusesAndTheirClasses(t *testing.T) {
 		}))
 		client, err := gitea.New(gitea.Options{BaseURL: srv.URL, Token: token, Now: func() time.Time { return now }, HTTPClient: forgekit.HTTP(0)})
 		require.NoError(t, err)
-		_, read := client.PullRequest(t.Context(), repo, "feature/a")
+		_, read := client.PullRequest(t.Context(), repo, "feature/a", "main")
 		_, written := client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
 		deleted := client.DeleteBranch(t.Context(), repo, "feature/a")
 		srv.Close()
@@ -88,8 +88,8 @@ func calls(t *testing.T, c *gitea.Client) map[string]error {
 	)
 	for what, call := range map[string]func() error{
 		"checks":       func() error { _, err := c.Checks(ctx, repo, "main", head40); return err },
-		"reviews":      func() error { _, err := c.Reviews(ctx, repo, "feature/a"); return err },
-		"pull request": func() error { _, err := c.PullRequest(ctx, repo, "feature/a"); return err },
+		"reviews":      func() error { _, err := c.Reviews(ctx, repo, "feature/a", "main"); return err },
+		"pull request": func() error { _, err := c.PullRequest(ctx, repo, "feature/a", "main"); return err },
 		"open": func() error {
 			_, err := c.OpenPullRequest(ctx, githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
 			return err
@@ -149,7 +149,7 @@ func TestEmptyLists(t *testing.T) {
 	at, err := c.BranchesAt(t.Context(), repo, head40)
 	require.NoError(t, err)
 	require.Empty(t, at)
-	_, err = c.PullRequest(t.Context(), repo, "feature/a")
+	_, err = c.PullRequest(t.Context(), repo, "feature/a", "main")
 	require.ErrorIs(t, err, githost.ErrNotFound)
 	require.False(t, fault.Retryable(err))
 }

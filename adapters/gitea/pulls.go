@@ -70,8 +70,8 @@ const pullsMax = 1000
 
 // PullRequest implements githost.Host. Gitea does not find one by its branch alone: the
 // newest are listed.
-func (c *Client) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
-	p, err := c.find(ctx, repo, branch, "", "all")
+func (c *Client) PullRequest(ctx context.Context, repo, branch, base string) (githost.PullRequest, error) {
+	p, err := c.find(ctx, repo, branch, base, "all")
 	if err != nil || !p.open() {
 		return p.convert(), err
 	}
@@ -97,19 +97,22 @@ func (c *Client) ready(ctx context.Context, repo string, p pull) (githost.PullRe
 	return out, err
 }
 
-// find looks for the newest pull request of a branch into a base (empty = any).
+// find looks for the newest pull request of a branch into a base, or, among all, for one that is not merged into another.
 func (c *Client) find(ctx context.Context, repo, branch, base, state string) (out pull, err error) {
 	at, err := repoPath(repo)
 	if err != nil {
 		return pull{}, err
 	}
+	var other pull
 	seen := 0
 	newest := int64(0) // the list begins with it
 	err = list(ctx, c, "the pull requests of "+repo, at+"/pulls", url.Values{"state": {state}}, func(rows []pull) bool {
 		for _, p := range rows {
-			fits := p.Head.Label == branch && (base == "" || p.Base.Label == base)
-			if fits && p.here() && (state == "all" || p.open()) && p.Number > out.Number {
+			switch fits := p.Head.Label == branch && p.here() && (state == "all" || p.open()); {
+			case fits && p.Base.Label == base && p.Number > out.Number:
 				out = p
+			case fits && !p.Merged && state == "all" && p.Number > other.Number:
+				other = p
 			}
 		}
 		again := newest == rows[0].Number
@@ -117,6 +120,9 @@ func (c *Client) find(ctx context.Context, repo, branch, base, state string) (ou
 		seen += len(rows)
 		return out.Number == 0 && !again && seen < pullsMax
 	})
+	if out.Number == 0 {
+		out = other
+	}
 	switch {
 	case err != nil:
 		return pull{}, err

@@ -74,7 +74,7 @@ func TestRealGitea(t *testing.T) {
 
 	lines := func(want int) []githost.LineComment {
 		t.Helper()
-		list, err := client.LineComments(t.Context(), name, "feature/a")
+		list, err := client.LineComments(t.Context(), name, "feature/a", "main")
 		require.NoError(t, err)
 		require.Len(t, list, want)
 		return list
@@ -109,7 +109,7 @@ func TestRealGitea(t *testing.T) {
 
 func reviewsOf(t *testing.T, c *gitea.Client, repo string) []githost.Review {
 	t.Helper()
-	list, err := c.Reviews(t.Context(), repo, "feature/a")
+	list, err := c.Reviews(t.Context(), repo, "feature/a", "main")
 	require.NoError(t, err)
 	return list
 }

@@ -22,7 +22,7 @@ func reviewed(t *testing.T) *kit {
 
 func (k *kit) reviews() []githost.Review {
 	k.Helper()
-	list, err := k.client.Reviews(k.Context(), repo, "feature/a")
+	list, err := k.client.Reviews(k.Context(), repo, "feature/a", "main")
 	require.NoError(k, err)
 	return list
 }
@@ -55,7 +55,7 @@ func TestPermissionIsRemembered(t *testing.T) {
 	require.Equal(t, githost.PermissionAdmin, k.reviews()[0].Permission)
 	k.Server.Break(permissionCall, fakehttp.TooMany)
 	k.Clock.Add(int64(time.Hour))
-	_, err := k.client.Reviews(t.Context(), repo, "feature/a")
+	_, err := k.client.Reviews(t.Context(), repo, "feature/a", "main")
 	require.ErrorContains(t, err, "what kim may do in acme/shop")
 }
 

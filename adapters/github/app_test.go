@@ -68,7 +68,7 @@ func TestApp(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, k.Server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
 	k.Server.SetRole("kim", "write")
-	list, err := c.Reviews(t.Context(), repo, "feature/a")
+	list, err := c.Reviews(t.Context(), repo, "feature/a", "main")
 	require.NoError(t, err)
 	require.True(t, list[0].Permission.MayWrite() && !list[0].Own)
 	token, err := c.Token(t.Context(), repo)

@@ -156,8 +156,8 @@ func plainText(text string) string {
 }
 
 // LineComments implements githost.Details.
-func (c *Client) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
-	pr, err := c.PullRequest(ctx, repo, branch)
+func (c *Client) LineComments(ctx context.Context, repo, branch, base string) ([]githost.LineComment, error) {
+	pr, err := c.PullRequest(ctx, repo, branch, base)
 	if restclient.IsAbsent(err) {
 		return nil, nil
 	}

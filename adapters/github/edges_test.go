@@ -65,7 +65,7 @@ func TestReviewsOfAMissingRepository(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprint(w, `{"message":"Not Found"}`)
 	})
-	_, err := c.Reviews(t.Context(), repo, "feature/a")
+	_, err := c.Reviews(t.Context(), repo, "feature/a", "main")
 	require.ErrorIs(t, err, githost.ErrNotFound)
 }
 
@@ -259,7 +259,7 @@ func TestPages(t *testing.T) {
 		names = append(names, k.Name)
 	}
 	require.Equal(t, []string{"s1", "s2", "r1", "r2"}, names)
-	reviews, err := c.Reviews(t.Context(), repo, "feature/a")
+	reviews, err := c.Reviews(t.Context(), repo, "feature/a", "main")
 	require.NoError(t, err)
 	require.Len(t, reviews, 2)
 	require.Equal(t, []string{"c2", "c1"}, []string{reviews[0].SHA, reviews[1].SHA})

@@ -117,11 +117,11 @@ github:
 	said := object{"path": "cart.go", "line": 2, "side": "RIGHT", "body": "Why?", "commit_id": head}
 	made("kim", "POST", in+fmt.Sprintf("/pulls/%d/comments", pr.Number), said, nil)
 	made("kim", "POST", in+fmt.Sprintf("/pulls/%d/reviews", pr.Number), object{"event": "APPROVE", "body": "Fine.", "commit_id": head}, nil)
-	reviews, err := c.Reviews(ctx, name, "feature/a")
+	reviews, err := c.Reviews(ctx, name, "feature/a", "main")
 	require.NoError(t, err)
 	require.Len(t, reviews, 1)
 	require.Equal(t, []any{"kim", githost.ReviewApproved, true, head}, []any{reviews[0].Author, reviews[0].State, reviews[0].Permission.MayWrite(), reviews[0].SHA})
-	lines, err := c.LineComments(ctx, name, "feature/a")
+	lines, err := c.LineComments(ctx, name, "feature/a", "main")
 	require.NoError(t, err)
 	require.Len(t, lines, 1)
 	require.Equal(t, []any{"cart.go", 2, "Why?"}, []any{lines[0].Path, lines[0].Line, lines[0].Body})
@@ -138,7 +138,7 @@ github:
 	m.HeadSHA = head
 	sha, err := c.Merge(ctx, m)
 	require.NoError(t, err)
-	merged, err := c.PullRequest(ctx, name, "feature/a")
+	merged, err := c.PullRequest(ctx, name, "feature/a", "main")
 	require.NoError(t, err)
 	require.Equal(t, []any{true, sha}, []any{merged.Merged, merged.MergeSHA})
 	require.NoError(t, c.DeleteBranch(ctx, name, "feature/a"))

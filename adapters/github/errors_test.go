@@ -53,7 +53,7 @@ func TestStatusesAndTheirClasses(t *testing.T) {
 			BaseURL: srv.URL, Token: "t", Now: func() time.Time { return now }, HTTPClient: forgekit.HTTP(0),
 		})
 		require.NoError(t, err)
-		_, read := client.PullRequest(t.Context(), repo, "feature/a")
+		_, read := client.PullRequest(t.Context(), repo, "feature/a", "main")
 		deleted := client.DeleteBranch(t.Context(), repo, "feature/a")
 		srv.Close()
 		if c.status == http.StatusNotFound {
@@ -84,8 +84,8 @@ func TestASuccessThatIsNotGitHubs(t *testing.T) {
 		})
 		calls := map[string]error{}
 		_, calls["checks"] = c.Checks(t.Context(), repo, "main", head40)
-		_, calls["reviews"] = c.Reviews(t.Context(), repo, "feature/a")
-		_, calls["pull request"] = c.PullRequest(t.Context(), repo, "feature/a")
+		_, calls["reviews"] = c.Reviews(t.Context(), repo, "feature/a", "main")
+		_, calls["pull request"] = c.PullRequest(t.Context(), repo, "feature/a", "main")
 		_, calls["open"] = c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
 		_, calls["merge"] = c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3, HeadSHA: head40})
 		_, calls["branches"] = c.BranchesAt(t.Context(), repo, head40)

@@ -28,7 +28,7 @@ func mergeQueue(t *testing.T, set func(*forgetest.Settings)) queueing {
 	q.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Queue = true; set(s) })
 	head := q.Commit(q.branch)
 	q.Pull(q.branch)
-	pr, err := q.client.PullRequest(t.Context(), repo, q.branch)
+	pr, err := q.client.PullRequest(t.Context(), repo, q.branch, "main")
 	require.NoError(t, err)
 	q.pr, q.merge = pr, githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Queue: githost.QueueJoin, Since: time.Now()}
 	return q

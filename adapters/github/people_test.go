@@ -161,7 +161,7 @@ func TestPullRequestThatPeopleChange(t *testing.T) {
 					})
 					item := r.Card(orchestratortest.App, "x")
 					r.ToDone(orchestratortest.App, item)
-					require.Equal(r, stage.Testing, r.Task(item).State.Stage)
+					r.Stands(item, stage.Testing)
 					hook := githost.Hook{Kind: githost.HookPullRequest, Event: "pull_request", Action: c.action, Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch, Number: 1, Sender: "ann"}
 					f.set(func() { c.to(f) })
 					if hooked {
@@ -188,7 +188,7 @@ func TestPullRequestThatPeopleChange(t *testing.T) {
 						r.HostHook(githost.Hook{Kind: githost.HookPullRequest, Event: "pull_request", Action: map[string]string{"closed": "reopened", "converted_to_draft": "ready_for_review"}[c.action], Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch, Number: 1, Sender: "ann"})
 						r.HostHook(hook)
 						r.Settle(5 * time.Minute)
-						require.Equal(r, stage.Done, r.Task(item).State.Stage)
+						r.Stands(item, stage.Done)
 						require.Len(r, r.Roles(), 7)
 					}
 					require.Equal(r, 1, f.number, "no second pull request")

@@ -15,8 +15,8 @@ import (
 )
 
 // PullRequest implements githost.Host. GitHub compares the branches of one that is read by its number alone.
-func (c *Client) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
-	pr, err := c.find(ctx, repo, branch, "", "all")
+func (c *Client) PullRequest(ctx context.Context, repo, branch, base string) (githost.PullRequest, error) {
+	pr, err := c.find(ctx, repo, branch, base, "all")
 	if err != nil || !pr.Open {
 		return pr, err
 	}
@@ -64,14 +64,14 @@ func (c *Client) pull(ctx context.Context, repo string, number int64) (githost.P
 	return pr, err
 }
 
-// find looks for the newest pull request of a branch into a base (empty = any).
+// find looks for the newest pull request of a branch into a base, or, among all, for one that is not merged into another.
 func (c *Client) find(ctx context.Context, repo, branch, base, state string) (none githost.PullRequest, err error) {
 	owner, name, err := split(c.names.Now(repo))
 	if err != nil {
 		return none, err
 	}
 	list, _, err := c.api.PullRequests.List(ctx, owner, name, &gh.PullRequestListOptions{
-		State: state, Head: owner + ":" + branch, Base: base, Sort: "created", Direction: "desc", ListOptions: gh.ListOptions{PerPage: 100},
+		State: state, Head: owner + ":" + branch, Sort: "created", Direction: "desc", ListOptions: gh.ListOptions{PerPage: 100},
 	})
 	if err != nil {
 		return none, c.convert(ctx, "the pull requests of "+repo, err)
@@ -79,11 +79,18 @@ func (c *Client) find(ctx context.Context, repo, branch, base, state string) (no
 	if list == nil {
 		return none, unreadable("the pull requests of " + repo)
 	}
+	var other *gh.PullRequest
 	for _, pr := range list { // GitHub ignores a filter that it cannot read
 		c.names.Learn(repo, pr.GetBase().GetRepo().GetFullName(), pr.GetBase().GetRepo().GetID())
-		if ours(pr, repo) && pr.GetHead().GetRef() == branch && (base == "" || pr.GetBase().GetRef() == base) {
+		switch here := ours(pr, repo) && pr.GetHead().GetRef() == branch; {
+		case here && pr.GetBase().GetRef() == base:
 			return pullRequest(pr), nil
+		case here && other == nil && state == "all" && pr.MergedAt == nil:
+			other = pr
 		}
+	}
+	if other != nil {
+		return pullRequest(other), nil
 	}
 	return none, fmt.Errorf("github: a pull request of %s in %s: %w", branch, repo, githost.ErrNotFound)
 }

@@ -36,8 +36,7 @@ func TestPushesAreTakenIn(t *testing.T) {
 						hook := decode(r, c, event, fmt.Appendf(nil, body, r.Task(item).Branch, pushed))
 						r.HostHook(hook)
 						r.HostHook(hook)
-						<-ctx.Done()
-						return work.Result{Kind: work.ResultCancelled}
+						return orchestratortest.Hang(ctx, cmd, files)
 					}
 					return orchestratortest.GoodAgent(ctx, cmd, files)
 				})

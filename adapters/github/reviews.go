@@ -15,8 +15,8 @@ import (
 )
 
 // Reviews implements githost.Host.
-func (c *Client) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
-	pr, err := c.find(ctx, repo, branch, "", "all")
+func (c *Client) Reviews(ctx context.Context, repo, branch, base string) ([]githost.Review, error) {
+	pr, err := c.find(ctx, repo, branch, base, "all")
 	if restclient.IsAbsent(err) {
 		return nil, nil
 	}

@@ -24,7 +24,7 @@ func reviewed(t *testing.T) *kit {
 
 func (k *kit) permission() githost.Permission {
 	k.Helper()
-	list, err := k.client.Reviews(k.Context(), repo, "feature/a")
+	list, err := k.client.Reviews(k.Context(), repo, "feature/a", "main")
 	require.NoError(k, err)
 	require.Len(k, list, 1)
 	return list[0].Permission
@@ -36,7 +36,7 @@ func TestPermissionThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	k := reviewed(t)
 	k.Server.Break(permissionCall, fakehttp.TooMany)
-	_, err := k.client.Reviews(t.Context(), repo, "feature/a")
+	_, err := k.client.Reviews(t.Context(), repo, "feature/a", "main")
 	require.ErrorContains(t, err, "what kim may do in acme/shop")
 	k.Server.Break(permissionCall, fakehttp.Denied)
 	require.Equal(t, githost.PermissionUnknown, k.permission())
@@ -63,7 +63,7 @@ func TestStrangers(t *testing.T) {
 	for _, author := range []string{"ghost", "member", "a/../kim"} {
 		require.NoError(t, k.Server.Review(repo, "feature/a", author, "APPROVED", "", ""))
 	}
-	list, err := k.client.Reviews(t.Context(), repo, "feature/a")
+	list, err := k.client.Reviews(t.Context(), repo, "feature/a", "main")
 	require.NoError(t, err)
 	require.Len(t, list, 3)
 	require.Equal(t, githost.PermissionNone, list[0].Permission)
@@ -81,7 +81,7 @@ func TestReadiness(t *testing.T) {
 func TestMergeOfWhatIsClosed(t *testing.T) {
 	t.Parallel()
 	k := setup(t)
-	m := forgekit.Closed(k.Kit)
+	m := k.Opened()
 	for standing, is := range map[string]error{"blocked": githost.ErrDenied, "draft": githost.ErrDenied, "behind": githost.ErrBehind, "dirty": githost.ErrNotMergeable} {
 		k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing, s.Refusal = standing, "in GitHub's words" })
 		_, err := k.client.Merge(t.Context(), m)

@@ -44,7 +44,7 @@ func Example() {
 	})
 	heads, err := host.Heads(ctx, "acme/shop")
 	fmt.Println("branches:", len(heads), err)
-	_, err = host.PullRequest(ctx, "acme/shop", "feature/SHOP-1")
+	_, err = host.PullRequest(ctx, "acme/shop", "feature/SHOP-1", "main")
 	fmt.Println(err)
 	// Output:
 	// branches: 1 <nil>

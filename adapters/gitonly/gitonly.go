@@ -92,12 +92,12 @@ func (h *Host) Checks(context.Context, string, string, string) ([]githost.Check,
 }
 
 // Reviews implements githost.Host: there is nowhere to write one.
-func (h *Host) Reviews(context.Context, string, string) ([]githost.Review, error) {
+func (h *Host) Reviews(context.Context, string, string, string) ([]githost.Review, error) {
 	return nil, githost.ErrLacking
 }
 
 // PullRequest implements githost.Host: there are none.
-func (h *Host) PullRequest(context.Context, string, string) (githost.PullRequest, error) {
+func (h *Host) PullRequest(context.Context, string, string, string) (githost.PullRequest, error) {
 	return githost.PullRequest{}, githost.ErrLacking
 }
 

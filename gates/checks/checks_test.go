@@ -86,7 +86,7 @@ type failing struct{ err error }
 func (f failing) Checks(context.Context, string, string, string) ([]githost.Check, error) {
 	return nil, f.err
 }
-func (f failing) Reviews(context.Context, string, string) ([]githost.Review, error) {
+func (f failing) Reviews(context.Context, string, string, string) ([]githost.Review, error) {
 	return nil, f.err
 }
 

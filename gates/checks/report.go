@@ -205,7 +205,7 @@ func standing(ctx context.Context, s gates.Facts) (o opinion, err error) {
 	if s.Reviews == nil {
 		return o, nil
 	}
-	list, err := s.Reviews.Reviews(ctx, s.Task.Repo, s.Task.Branch)
+	list, err := s.Reviews.Reviews(ctx, s.Task.Repo, s.Task.Branch, s.Task.Main)
 	if err != nil {
 		return o, err
 	}

@@ -52,7 +52,7 @@ func lineComments(t *testing.T, f Fixture) {
 			Review: githost.Review{Author: by, SHA: sha, Body: "by " + by, Permission: permission}, Path: "main.go", Line: i, Old: i == 1,
 		})
 	}
-	list, err := f.details(t).LineComments(t.Context(), f.Repo, "feature/a")
+	list, err := f.details(t).LineComments(t.Context(), f.Repo, "feature/a", "main")
 	require.NoError(t, err)
 	require.Len(t, list, 3)
 	for i, by := range []string{"kim", "stranger", f.Self} {
@@ -90,7 +90,7 @@ func answersOnce(t *testing.T, f Fixture) {
 		kim := githost.Review{Author: "kim", SHA: sha, Body: body, Permission: githost.PermissionWrite}
 		f.AddLineComment("feature/a", githost.LineComment{Review: kim, Path: "main.go", Line: 7 + i}) // one line may be one thread
 	}
-	list, err := f.details(t).LineComments(t.Context(), f.Repo, "feature/a")
+	list, err := f.details(t).LineComments(t.Context(), f.Repo, "feature/a", "main")
 	require.NoError(t, err)
 	one, two := list[0].ID, list[1].ID
 	require.NotEqual(t, one, two)
@@ -105,7 +105,7 @@ func answersOnce(t *testing.T, f Fixture) {
 	require.Empty(t, f.Comments(pr.Number))
 	c.Thread, c.Key = "999999", "2/replies"
 	require.ErrorIs(t, host.Comment(t.Context(), c), githost.ErrNotFound)
-	list, err = f.details(t).LineComments(t.Context(), f.Repo, "feature/a")
+	list, err = f.details(t).LineComments(t.Context(), f.Repo, "feature/a", "main")
 	require.NoError(t, err)
 	for _, k := range list[2:] {
 		require.Equal(t, []any{two, true}, []any{k.ID, k.Own}, "what it says itself is of the thread")
@@ -113,7 +113,7 @@ func answersOnce(t *testing.T, f Fixture) {
 }
 
 func noLineComments(t *testing.T, f Fixture) {
-	list, err := f.details(t).LineComments(t.Context(), f.Repo, "feature/none")
+	list, err := f.details(t).LineComments(t.Context(), f.Repo, "feature/none", "main")
 	require.NoError(t, err)
 	require.Empty(t, list)
 }

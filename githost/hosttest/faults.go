@@ -103,7 +103,7 @@ func (f Fixture) others(t *testing.T, sha, other string) {
 // newest is the newest pull request of a branch; its number is 0 when there is none.
 func (f Fixture) newest(t *testing.T, branch string) githost.PullRequest {
 	t.Helper()
-	pr, err := f.Host.PullRequest(t.Context(), f.Repo, branch)
+	pr, err := f.Host.PullRequest(t.Context(), f.Repo, branch, "main")
 	if !errors.Is(err, githost.ErrNotFound) {
 		require.NoError(t, err)
 	}
@@ -115,6 +115,6 @@ func (f Fixture) reads(t *testing.T, sha string) {
 	t.Helper()
 	_, err := f.Host.Checks(t.Context(), f.Repo, "main", sha)
 	require.NoError(t, err)
-	_, err = f.Host.Reviews(t.Context(), f.Repo, "feature/a")
+	_, err = f.Host.Reviews(t.Context(), f.Repo, "feature/a", "main")
 	require.NoError(t, err)
 }

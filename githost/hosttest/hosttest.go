@@ -167,7 +167,7 @@ func opensOnce(t *testing.T, f Fixture) {
 	require.Equal(t, []string{"feature/a", sha, "main"}, []string{first.HeadRef, first.HeadSHA, first.BaseRef})
 	require.NotEmpty(t, first.URL)
 	head := f.Commit("feature/a")
-	again, err := f.Host.PullRequest(t.Context(), f.Repo, "feature/a")
+	again, err := f.Host.PullRequest(t.Context(), f.Repo, "feature/a", "main")
 	require.NoError(t, err)
 	require.Equal(t, head, again.HeadSHA)
 }
@@ -202,12 +202,12 @@ func mergedSays(t *testing.T, f Fixture) {
 	f.pull(t, "feature/a")
 	sha, err := f.merge(t, "feature/a", head)
 	require.NoError(t, err)
-	pr, err := f.Host.PullRequest(t.Context(), f.Repo, "feature/a")
+	pr, err := f.Host.PullRequest(t.Context(), f.Repo, "feature/a", "main")
 	require.NoError(t, err)
 	require.True(t, pr.Merged && !pr.Open)
 	require.Equal(t, sha, pr.MergeSHA)
 	require.NoError(t, f.Host.DeleteBranch(t.Context(), f.Repo, "feature/a"))
-	after, err := f.Host.PullRequest(t.Context(), f.Repo, "feature/a")
+	after, err := f.Host.PullRequest(t.Context(), f.Repo, "feature/a", "main")
 	require.NoError(t, err)
 	require.Equal(t, pr, after, "a merged pull request is found when its branch is gone")
 }
@@ -219,14 +219,14 @@ func conflicts(t *testing.T, f Fixture) {
 }
 
 func reviews(t *testing.T, f Fixture) {
-	list, err := f.Host.Reviews(t.Context(), f.Repo, "feature/a")
+	list, err := f.Host.Reviews(t.Context(), f.Repo, "feature/a", "main")
 	require.NoError(t, err)
 	require.Empty(t, list, "no pull request, no reviews")
 	sha := f.Commit("feature/a")
 	f.pull(t, "feature/a")
 	f.review("feature/a", "kim", githost.ReviewChangesRequested, sha)
 	f.review("feature/a", "kim", githost.ReviewApproved, sha)
-	list, err = f.Host.Reviews(t.Context(), f.Repo, "feature/a")
+	list, err = f.Host.Reviews(t.Context(), f.Repo, "feature/a", "main")
 	require.NoError(t, err)
 	require.Len(t, list, 2)
 	require.Equal(t, githost.ReviewApproved, list[1].State)
@@ -250,7 +250,7 @@ func reviewers(t *testing.T, f Fixture) {
 		r.State, r.SHA = githost.ReviewApproved, sha
 		f.AddReview("feature/a", r)
 	}
-	list, err := f.Host.Reviews(t.Context(), f.Repo, "feature/a")
+	list, err := f.Host.Reviews(t.Context(), f.Repo, "feature/a", "main")
 	require.NoError(t, err)
 	may, said := map[string]bool{}, map[string]githost.Permission{}
 	for _, r := range list {
@@ -281,7 +281,7 @@ func branches(t *testing.T, f Fixture) {
 }
 
 func missing(t *testing.T, f Fixture) {
-	_, err := f.Host.PullRequest(t.Context(), f.Repo, "feature/none")
+	_, err := f.Host.PullRequest(t.Context(), f.Repo, "feature/none", "main")
 	require.ErrorIs(t, err, githost.ErrNotFound)
 }
 
@@ -293,7 +293,14 @@ func follows(t *testing.T, f Fixture) {
 	f.Commit("feature/a")
 	next := f.pull(t, "feature/a")
 	require.NotEqual(t, pr.Number, next.Number)
-	newest, err := f.Host.PullRequest(t.Context(), f.Repo, "feature/a")
+	f.Commit("release")
+	other, err := f.Host.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: f.Repo, Head: "feature/a", Base: "release", Title: "T"})
 	require.NoError(t, err)
-	require.Equal(t, next.Number, newest.Number)
+	for range 2 { // the other is open, and merged
+		newest, err := f.Host.PullRequest(t.Context(), f.Repo, "feature/a", "main")
+		require.NoError(t, err)
+		require.Equal(t, next.Number, newest.Number)
+		_, err = f.Host.Merge(t.Context(), githost.Merge{Repo: f.Repo, Number: other.Number, HeadSHA: other.HeadSHA, Title: "T"})
+		require.NoError(t, err)
+	}
 }

@@ -20,9 +20,9 @@ func (f Fixture) plain(t *testing.T) githost.Plain {
 func lacking(t *testing.T, f Fixture) {
 	sha := f.Commit("feature/a")
 	ctx := t.Context()
-	_, err1 := f.Host.PullRequest(ctx, f.Repo, "feature/a")
+	_, err1 := f.Host.PullRequest(ctx, f.Repo, "feature/a", "main")
 	_, err2 := f.Host.OpenPullRequest(ctx, githost.NewPullRequest{Repo: f.Repo, Head: "feature/a", Base: "main"})
-	_, err3 := f.Host.Reviews(ctx, f.Repo, "feature/a")
+	_, err3 := f.Host.Reviews(ctx, f.Repo, "feature/a", "main")
 	_, err4 := f.Host.Checks(ctx, f.Repo, "main", sha)
 	for _, err := range []error{err1, err2, err3, err4} {
 		require.ErrorIs(t, err, githost.ErrLacking)

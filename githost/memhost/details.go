@@ -75,10 +75,10 @@ func (h *Host) FailureLog(ctx context.Context, _ string, c githost.Check) (strin
 }
 
 // LineComments implements githost.Details.
-func (h *Host) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
+func (h *Host) LineComments(ctx context.Context, repo, branch, base string) ([]githost.LineComment, error) {
 	leave, err := h.enter(ctx, "LineComments")
 	defer leave()
-	pr := h.find(repo, func(p githost.PullRequest) bool { return p.HeadRef == branch })
+	pr := h.pull(repo, branch, base)
 	if err != nil || pr == nil {
 		return nil, err
 	}

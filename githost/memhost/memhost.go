@@ -105,11 +105,11 @@ func (h *Host) Conflict(sha string) {
 	h.conflict[sha] = true
 }
 
-// ChangePull changes the newest pull request of a branch, as people do at a host.
+// ChangePull changes the newest pull request of a branch into main, or else into another, as people do at a host.
 func (h *Host) ChangePull(repo, branch string, change func(*githost.PullRequest)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	change(h.find(repo, func(p githost.PullRequest) bool { return p.HeadRef == branch }))
+	change(h.pull(repo, branch, "main"))
 }
 
 // Merges counts the merges that were made.
@@ -150,7 +150,7 @@ func (h *Host) Checks(ctx context.Context, repo, base, sha string) ([]githost.Ch
 }
 
 // Reviews implements githost.Host.
-func (h *Host) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
+func (h *Host) Reviews(ctx context.Context, repo, branch, base string) ([]githost.Review, error) {
 	leave, err := h.enter(ctx, "Reviews")
 	defer leave()
 	if err == nil && h.plain[repo] {
@@ -159,7 +159,7 @@ func (h *Host) Reviews(ctx context.Context, repo, branch string) ([]githost.Revi
 	if err != nil {
 		return nil, err
 	}
-	pr := h.find(repo, func(p githost.PullRequest) bool { return p.HeadRef == branch })
+	pr := h.pull(repo, branch, base)
 	if pr == nil {
 		return nil, nil
 	}
@@ -168,6 +168,14 @@ func (h *Host) Reviews(ctx context.Context, repo, branch string) ([]githost.Revi
 		out[i].Own, out[i].Opener = out[i].Author == Self, out[i].Author == pr.Author
 	}
 	return out, nil
+}
+
+// pull finds what PullRequest returns.
+func (h *Host) pull(repo, branch, base string) *githost.PullRequest {
+	if pr := h.find(repo, func(p githost.PullRequest) bool { return p.HeadRef == branch && p.BaseRef == base }); pr != nil {
+		return pr
+	}
+	return h.find(repo, func(p githost.PullRequest) bool { return p.HeadRef == branch && !p.Merged })
 }
 
 // find looks for the newest pull request of a branch, its head refreshed.
@@ -186,7 +194,7 @@ func (h *Host) find(repo string, match func(githost.PullRequest) bool) *githost.
 }
 
 // PullRequest implements githost.Host.
-func (h *Host) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
+func (h *Host) PullRequest(ctx context.Context, repo, branch, base string) (githost.PullRequest, error) {
 	leave, err := h.enter(ctx, "PullRequest")
 	defer leave()
 	if err == nil && h.plain[repo] {
@@ -195,7 +203,7 @@ func (h *Host) PullRequest(ctx context.Context, repo, branch string) (githost.Pu
 	if err != nil {
 		return githost.PullRequest{}, err
 	}
-	if pr := h.find(repo, func(p githost.PullRequest) bool { return p.HeadRef == branch }); pr != nil {
+	if pr := h.pull(repo, branch, base); pr != nil {
 		return *pr, nil
 	}
 	return githost.PullRequest{}, githost.ErrNotFound

@@ -244,7 +244,7 @@ func TestAttacksOnEvidence(t *testing.T) {
 			b.judge(checks.ReviewApproved)
 		}, "the reviewer has not reported yet", ""},
 		{"the approval of the service's account, which agents' pull requests are of", func(b *besieged) {
-			pr, err := b.host.PullRequest(b.Context(), besiegedRepo, besiegedBranch)
+			pr, err := b.host.PullRequest(b.Context(), besiegedRepo, besiegedBranch, "main")
 			require.NoError(b, err)
 			b.facts.Policy.Reviewers = []string{pr.Author}
 			b.review(pr.Author, "APPROVED", b.head)

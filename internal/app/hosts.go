@@ -1,9 +1,7 @@
 package app
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"strings"
 
@@ -23,73 +21,52 @@ type hosts struct {
 }
 
 // at is the host of a repository, and the repository's name there.
-func (h hosts) at(repo string) (orchestrator.Hosting, string, error) {
+func (h hosts) at(repo string) (orchestrator.Hosting, string) {
 	p, ok := h.projects.ByRepo(repo)
-	if ok && p.Plain() {
-		return h.Host, repo, nil
+	if host := h.named[p.HostName()]; ok && !p.Plain() && host != nil {
+		return host, p.HostPath()
 	}
-	if host := h.named[p.HostName()]; ok && host != nil {
-		return host, p.HostPath(), nil
-	}
-	return nil, "", fmt.Errorf("%w: the host of %s", githost.ErrNotFound, repo)
+	return h.Host, repo // which has no repository that is not registered
 }
 
 // Repository describes a repository as its host does; a plain one has none.
 func (h hosts) Repository(ctx context.Context, repo string) (githost.Repository, error) {
-	at, path, err := h.at(repo)
-	if e, ok := at.(githost.Examiner); ok && err == nil {
+	at, path := h.at(repo)
+	if e, ok := at.(githost.Examiner); ok {
 		return e.Repository(ctx, path)
 	}
-	return githost.Repository{}, cmp.Or(err, githost.ErrLacking)
+	return githost.Repository{}, githost.ErrLacking
 }
 
 func (h hosts) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
-	at, path, err := h.at(repo)
-	if err != nil {
-		return nil, err
-	}
+	at, path := h.at(repo)
 	return at.Checks(ctx, path, base, sha)
 }
 
-func (h hosts) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
-	at, path, err := h.at(repo)
-	if err != nil {
-		return nil, err
-	}
-	return at.Reviews(ctx, path, branch)
+func (h hosts) Reviews(ctx context.Context, repo, branch, base string) ([]githost.Review, error) {
+	at, path := h.at(repo)
+	return at.Reviews(ctx, path, branch, base)
 }
 
-func (h hosts) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
-	at, path, err := h.at(repo)
-	if err != nil {
-		return githost.PullRequest{}, err
-	}
-	return at.PullRequest(ctx, path, branch)
+func (h hosts) PullRequest(ctx context.Context, repo, branch, base string) (githost.PullRequest, error) {
+	at, path := h.at(repo)
+	return at.PullRequest(ctx, path, branch, base)
 }
 
 func (h hosts) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
-	at, path, err := h.at(n.Repo)
-	if err != nil {
-		return githost.PullRequest{}, err
-	}
+	at, path := h.at(n.Repo)
 	n.Repo = path
 	return at.OpenPullRequest(ctx, n)
 }
 
 func (h hosts) Merge(ctx context.Context, m githost.Merge) (string, error) {
-	at, path, err := h.at(m.Repo)
-	if err != nil {
-		return "", err
-	}
+	at, path := h.at(m.Repo)
 	m.Repo = path
 	return at.Merge(ctx, m)
 }
 
 func (h hosts) Comment(ctx context.Context, c githost.NewComment) error {
-	at, path, err := h.at(c.Repo)
-	if err != nil {
-		return err
-	}
+	at, path := h.at(c.Repo)
 	c.Repo = path
 	if d, ok := at.(githost.Commenter); ok {
 		return d.Comment(ctx, c)
@@ -98,42 +75,36 @@ func (h hosts) Comment(ctx context.Context, c githost.NewComment) error {
 }
 
 func (h hosts) FailureLog(ctx context.Context, repo string, c githost.Check) (string, error) {
-	at, path, err := h.at(repo)
-	if d, ok := at.(githost.Details); ok && err == nil {
+	at, path := h.at(repo)
+	if d, ok := at.(githost.Details); ok {
 		return d.FailureLog(ctx, path, c)
 	}
-	return "", err
+	return "", nil
 }
 
 func (h hosts) Rerun(ctx context.Context, repo string, c githost.Check) error {
-	at, path, err := h.at(repo)
-	if d, ok := at.(githost.Rerunner); ok && err == nil {
+	at, path := h.at(repo)
+	if d, ok := at.(githost.Rerunner); ok {
 		return d.Rerun(ctx, path, c)
 	}
-	return cmp.Or(err, githost.ErrLacking)
+	return githost.ErrLacking
 }
 
-func (h hosts) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
-	at, path, err := h.at(repo)
-	if d, ok := at.(githost.Details); ok && err == nil {
-		return d.LineComments(ctx, path, branch)
+func (h hosts) LineComments(ctx context.Context, repo, branch, base string) ([]githost.LineComment, error) {
+	at, path := h.at(repo)
+	if d, ok := at.(githost.Details); ok {
+		return d.LineComments(ctx, path, branch, base)
 	}
-	return nil, err
+	return nil, nil
 }
 
 func (h hosts) BranchesAt(ctx context.Context, repo, sha string) ([]string, error) {
-	at, path, err := h.at(repo)
-	if err != nil {
-		return nil, err
-	}
+	at, path := h.at(repo)
 	return at.BranchesAt(ctx, path, sha)
 }
 
 func (h hosts) DeleteBranch(ctx context.Context, repo, branch string) error {
-	at, path, err := h.at(repo)
-	if err != nil {
-		return err
-	}
+	at, path := h.at(repo)
 	return at.DeleteBranch(ctx, path, branch)
 }
 

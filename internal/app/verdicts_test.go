@@ -94,7 +94,7 @@ func TestVerdictsRunNoAgent(t *testing.T) {
 				w.report(w.heads[len(w.heads)-1])
 				r.HostHook(hook)
 				r.Settle(5 * time.Minute)
-				require.Equal(r, stage.Done, r.Task(item).State.Stage)
+				r.Stands(item, stage.Done)
 				require.Len(r, r.Roles(), 7)
 				r.Replays()
 			})
@@ -120,7 +120,7 @@ func TestRunAgainAndGreen(t *testing.T) {
 				r.Settle(10 * time.Minute)
 				require.Equal(r, stage.HoldNone, r.Task(item).State.Hold)
 			}
-			require.Equal(r, stage.Done, r.Task(item).State.Stage)
+			r.Stands(item, stage.Done)
 			require.Len(r, r.Roles(), 7)
 			require.Equal(r, 1, w.server.Requests()[rerun])
 			r.Replays()

@@ -117,7 +117,7 @@ func github() dialect {
 				return invalid("head, base or title is invalid")
 			case heads[head] == heads[base]:
 				return invalid(fmt.Sprintf("No commits between %s and %s", base, head))
-			case c.twin(head, "") != nil:
+			case c.twin(head, base) != nil:
 				return invalid(fmt.Sprintf("A pull request already exists for %s:%s.", owner(c.at.called), head))
 			default:
 				return nil

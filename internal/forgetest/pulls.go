@@ -46,7 +46,7 @@ func (c *call) createPull() {
 // twin is the open pull request of a branch into a base; an empty base is any.
 func (c *call) twin(head, base string) *pull {
 	for _, p := range c.pulls {
-		if p.repo == c.at && p.Head == head && (base == "" || p.Base == base) && p.Open && !p.fork {
+		if p.repo == c.at && p.Head == head && p.Base == base && p.Open && !p.fork {
 			return p
 		}
 	}

@@ -212,11 +212,11 @@ type host struct{ p port[Hosting] }
 func (h host) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
 	return get3(ctx, h.p, "Checks", Hosting.Checks, repo, base, sha)
 }
-func (h host) Reviews(ctx context.Context, repo, branch string) ([]githost.Review, error) {
-	return get2(ctx, h.p, "Reviews", Hosting.Reviews, repo, branch)
+func (h host) Reviews(ctx context.Context, repo, branch, base string) ([]githost.Review, error) {
+	return get3(ctx, h.p, "Reviews", Hosting.Reviews, repo, branch, base)
 }
-func (h host) PullRequest(ctx context.Context, repo, branch string) (githost.PullRequest, error) {
-	return get2(ctx, h.p, "PullRequest", Hosting.PullRequest, repo, branch)
+func (h host) PullRequest(ctx context.Context, repo, branch, base string) (githost.PullRequest, error) {
+	return get3(ctx, h.p, "PullRequest", Hosting.PullRequest, repo, branch, base)
 }
 func (h host) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
 	return get1(ctx, h.p, "OpenPullRequest", Hosting.OpenPullRequest, n)

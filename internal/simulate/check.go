@@ -297,7 +297,7 @@ func (c *checker) gate(n *node, t task.Task, was stage.State, x task.Commit) {
 	if !green && !(was.Stage == stage.Deploy && to == stage.Deploy) {
 		c.fail(GreenGate, "task %d went from %s to %s without a gate that was green", t.ID, was.Stage, to)
 	}
-	reviews, _ := c.s.host.Reviews(c.s.ctx, t.Repo, t.Branch) // a person's counts beside the agent's
+	reviews, _ := c.s.host.Reviews(c.s.ctx, t.Repo, t.Branch, "main") // a person's counts beside the agent's
 	same := c.sameCode(n, t, was.Head)
 	ofHead := func(r githost.Review) bool { return slices.Contains(same, r.SHA) }
 	reviewed := was.Stage == stage.Review && slices.ContainsFunc(reviews, ofHead)

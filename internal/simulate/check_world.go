@@ -290,7 +290,7 @@ func (c *checker) beforeMerge(m githost.Merge) (b beforeMerge) {
 	b.holder, b.held, _ = c.s.leases.Holder(c.s.ctx, "merge/"+strings.ToLower(m.Repo))
 	for _, t := range c.tasks() {
 		branch, _ := task.ParseTombstone(t.Branch)
-		if pr, err := c.s.host.PullRequest(c.s.ctx, m.Repo, branch); err == nil && pr.Number == m.Number && t.Repo == m.Repo {
+		if pr, err := c.s.host.PullRequest(c.s.ctx, m.Repo, branch, "main"); err == nil && pr.Number == m.Number && t.Repo == m.Repo {
 			b.pr, b.open = pr, pr.Open
 		}
 	}

@@ -250,7 +250,7 @@ func (p *people) act(i int, a Act) {
 		p.rename(s.world.Cards[i].Project, a.To)
 	case DoMerge:
 		p.merge(t)
-	case DoClose, DoDraft, DoApprove:
+	case DoClose, DoDraft, DoApprove, DoTarget, DoPort:
 		p.pull(t, a.Do, a.Lost)
 	case DoPush:
 		if live && s.places[0].Remote(t.Repo, t.Branch) != "" {
@@ -324,7 +324,7 @@ func (p *people) request(method, path string, body []byte) {
 // merge is a person merging a pull request by hand.
 func (p *people) merge(t task.Task) {
 	s := p.s
-	pr, err := s.host.PullRequest(s.ctx, t.Repo, t.Branch)
+	pr, err := s.host.PullRequest(s.ctx, t.Repo, t.Branch, "main")
 	if err != nil || !pr.Open {
 		return
 	}

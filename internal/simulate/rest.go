@@ -234,7 +234,7 @@ func (s *sim) lift(i int, t task.Task, item tracker.Item, x explain.Explanation)
 			s.unfreeze(t.Repo)
 			continue
 		}
-		for way, do := range map[string]string{"Reopen it": DoClose, "Mark it ready": DoDraft} {
+		for way, do := range map[string]string{"Reopen it": DoClose, "Mark it ready": DoDraft, "Set its base": DoTarget} {
 			if strings.HasPrefix(b.Do, way) {
 				s.people.pull(t, do, false)
 			}

@@ -65,7 +65,7 @@ func (w *World) addReversals(seed uint64) {
 				a.Do, back.Do, back.To = DoUndo, DoMove, stage.StatusToAnalyse
 			}
 			if pulls {
-				a.Do = []string{DoClose, DoDraft, DoApprove}[r.IntN(3)]
+				a.Do = []string{DoClose, DoDraft, DoApprove, []string{DoTarget, DoPort}[seed/16%2]}[r.IntN(4)]
 				back.Do = a.Do
 			}
 			if c.Acts = append(c.Acts, a); r.IntN(4) > 0 {
@@ -79,7 +79,7 @@ func (w *World) addReversals(seed uint64) {
 // unless it is merged: whoever helps has the host send the webhook of that again.
 func (p *people) pull(t task.Task, do string, lost bool) {
 	s := p.s
-	pr, err := s.host.PullRequest(s.ctx, t.Repo, t.Branch)
+	pr, err := s.host.PullRequest(s.ctx, t.Repo, t.Branch, "main")
 	if pr.Merged {
 		s.senders.merged(t.Repo, pr.Number, pr.MergeSHA)
 	}
@@ -94,6 +94,15 @@ func (p *people) pull(t task.Task, do string, lost bool) {
 		pr.Open = s.calm || !pr.Open
 	case DoDraft:
 		pr.Draft = !s.calm && !pr.Draft
+	case DoTarget:
+		away := pr.BaseRef == "main" && !s.calm && t.State.Phase != stage.PhaseMerge // no host compares the base with a merge
+		pr.BaseRef = map[bool]string{true: "release", false: "main"}[away]
+	case DoPort:
+		other, err := s.host.OpenPullRequest(s.ctx, githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: "release"})
+		if h.Number = other.Number; err == nil && s.dice("port "+t.Branch, other.Number).IntN(2) == 0 {
+			h.Kind = githost.HookMerged
+			h.MergeSHA, _ = s.host.Merge(s.ctx, githost.Merge{Repo: t.Repo, Number: other.Number, HeadSHA: other.HeadSHA})
+		}
 	case DoApprove:
 		h.Kind, h.State = githost.HookReview, string(githost.ReviewApproved)
 		s.host.AddReview(t.Repo, t.Branch, githost.Review{

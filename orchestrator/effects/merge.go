@@ -110,7 +110,7 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 			Repo: p.Repo, Head: t.Branch, Base: p.Main, HeadSHA: e.SHA, Method: p.Merge, Title: subject(t), Body: t.Description,
 		})
 	}
-	pr, err := d.Host.PullRequest(ctx, p.Repo, t.Branch)
+	pr, err := d.Host.PullRequest(ctx, p.Repo, t.Branch, p.Main)
 	anew := err == nil && !pr.Open && !pr.Merged && t.State.PR == 0 // its branch was deleted, and made once more
 	if anew || errors.Is(err, githost.ErrNotFound) || err == nil && pr.Merged && t.State.Landed != "" && pr.MergeSHA == t.State.Landed {
 		pr, err = d.Host.OpenPullRequest(ctx, pullRequest(p, t))

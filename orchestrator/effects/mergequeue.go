@@ -21,7 +21,7 @@ func (d Deps) leave(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if err != nil {
 		return d.retry(e, err)
 	}
-	pr, err := d.Host.PullRequest(ctx, p.Repo, t.Branch)
+	pr, err := d.Host.PullRequest(ctx, p.Repo, t.Branch, p.Main)
 	if err == nil && pr.Queue != "" {
 		_, err = d.Host.Merge(ctx, githost.Merge{Repo: p.Repo, Number: pr.Number, HeadSHA: e.SHA, Queue: githost.QueueLeave})
 	}

@@ -55,7 +55,7 @@ func (d Deps) reply(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if len(said) == 0 {
 		return finished
 	}
-	list, err := shown.LineComments(ctx, p.Repo, t.Branch)
+	list, err := shown.LineComments(ctx, p.Repo, t.Branch, p.Main)
 	if err != nil {
 		return d.retry(e, err)
 	}

@@ -271,9 +271,9 @@ func (h redactedHost) Rerun(ctx context.Context, repo string, c githost.Check) e
 	return githost.ErrLacking
 }
 
-func (h redactedHost) LineComments(ctx context.Context, repo, branch string) ([]githost.LineComment, error) {
+func (h redactedHost) LineComments(ctx context.Context, repo, branch, base string) ([]githost.LineComment, error) {
 	if d, ok := h.Hosting.(githost.Details); ok {
-		return d.LineComments(ctx, repo, branch)
+		return d.LineComments(ctx, repo, branch, base)
 	}
 	return nil, nil
 }

@@ -14,33 +14,31 @@ import (
 // costs checks the sums over agent runs.
 func costs(k *kit) {
 	begin := k.clock.Now().UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
-	run := func(row task.Task, job int64, end time.Time, s stage.Stage, model string) task.AgentRun {
+	job := int64(0)
+	run := func(row task.Task, after time.Duration, s stage.Stage, role stage.Role, agent, model string) task.AgentRun {
+		job++
 		return task.AgentRun{
-			TaskID: row.ID, JobID: job, Attempt: 1, Stage: s, Role: stage.Tester,
-			Status: "ok", Started: end.Add(-time.Minute), Finished: end,
+			TaskID: row.ID, JobID: job, Attempt: 1, Stage: s, Role: role, Agent: agent,
+			Status: "ok", Started: begin.Add(after - time.Minute), Finished: begin.Add(after),
 			Usage: work.Usage{Model: model, Input: 1, Output: 20, CacheRead: 300, CacheCreate: 4000, MicroUSD: 50_000},
 		}
-	}
-	as := func(r task.AgentRun, role stage.Role, agent string) task.AgentRun {
-		r.Role, r.Agent = role, agent
-		return r
 	}
 	a, b := k.newTask(1), k.newTask(2)
 	b.Repo = "acme/other"
 	k.commit(task.Commit{Task: &a, Runs: []task.AgentRun{
-		run(a, 1, begin.Add(-time.Microsecond), stage.Testing, "m"),
-		run(a, 2, begin, stage.Testing, "m"),
-		run(a, 3, begin.Add(time.Hour), stage.Testing, "m"),
-		run(a, 4, begin.Add(time.Hour), stage.Testing, "n"),
-		run(a, 5, begin.Add(time.Hour), stage.Review, "m"),
-		as(run(a, 7, begin, stage.Review, "m"), stage.Reviewer, "codex"),
-		as(run(a, 8, begin, stage.Review, "m"), stage.Reviewer, "claude"),
-		as(run(a, 9, begin, stage.Review, "m"), stage.Developer, "codex"),
+		run(a, -time.Microsecond, stage.Testing, stage.Tester, "", "m"),
+		run(a, 0, stage.Testing, stage.Tester, "", "m"),
+		run(a, time.Hour, stage.Testing, stage.Tester, "", "m"),
+		run(a, time.Hour, stage.Testing, stage.Tester, "", "n"),
+		run(a, time.Hour, stage.Review, stage.Tester, "", "m"),
+		run(a, 0, stage.Review, stage.Reviewer, "codex", "m"),
+		run(a, 0, stage.Review, stage.Reviewer, "claude", "m"),
+		run(a, 0, stage.Review, stage.Developer, "codex", "m"),
 	}})
-	k.commit(task.Commit{Task: &b, Runs: []task.AgentRun{run(b, 6, begin.Add(25*time.Hour), stage.Testing, "m")}})
+	k.commit(task.Commit{Task: &b, Runs: []task.AgentRun{run(b, 25*time.Hour, stage.Testing, stage.Tester, "", "m")}})
 	sum := func(n int64) (c task.Cost) {
-		for i := range n {
-			c.Add(task.CostOf(run(a, i, begin, stage.Testing, "m")))
+		for range n {
+			c.Add(task.CostOf(run(a, 0, "", "", "", "m")))
 		}
 		return c
 	}
@@ -53,14 +51,19 @@ func costs(k *kit) {
 
 	days, err := k.s.DayCosts(k.Context(), begin)
 	require.NoError(k, err)
+	day := func(s stage.Stage, role stage.Role, agent, model string, n int64) task.DayCost {
+		return task.DayCost{Day: begin, Repo: a.Repo, Stage: s, Role: role, Agent: agent, Model: model, Cost: sum(n)}
+	}
+	last := day(stage.Testing, stage.Tester, "", "m", 1)
+	last.Day, last.Repo = begin.Add(24*time.Hour), b.Repo
 	require.Equal(k, []task.DayCost{
-		{Day: begin, Repo: "acme/app", Stage: stage.Review, Role: stage.Developer, Agent: "codex", Model: "m", Cost: sum(1)},
-		{Day: begin, Repo: "acme/app", Stage: stage.Review, Role: stage.Reviewer, Agent: "claude", Model: "m", Cost: sum(1)},
-		{Day: begin, Repo: "acme/app", Stage: stage.Review, Role: stage.Reviewer, Agent: "codex", Model: "m", Cost: sum(1)},
-		{Day: begin, Repo: "acme/app", Stage: stage.Review, Role: stage.Tester, Model: "m", Cost: sum(1)},
-		{Day: begin, Repo: "acme/app", Stage: stage.Testing, Role: stage.Tester, Model: "m", Cost: sum(2)},
-		{Day: begin, Repo: "acme/app", Stage: stage.Testing, Role: stage.Tester, Model: "n", Cost: sum(1)},
-		{Day: begin.Add(24 * time.Hour), Repo: "acme/other", Stage: stage.Testing, Role: stage.Tester, Model: "m", Cost: sum(1)},
+		day(stage.Review, stage.Developer, "codex", "m", 1),
+		day(stage.Review, stage.Reviewer, "claude", "m", 1),
+		day(stage.Review, stage.Reviewer, "codex", "m", 1),
+		day(stage.Review, stage.Tester, "", "m", 1),
+		day(stage.Testing, stage.Tester, "", "m", 2),
+		day(stage.Testing, stage.Tester, "", "n", 1),
+		last,
 	}, days)
 }
 

@@ -76,9 +76,8 @@ func reservations(k *kit) {
 	require.Equal(k, []task.Reservation{two}, list(""))
 	got, err := k.s.RunsSince(k.Context(), "acme/app", at)
 	require.NoError(k, err)
-	require.Len(k, got, 1)
 	got[0].ID = 0
-	require.Equal(k, last, got[0])
+	require.Equal(k, []task.AgentRun{last}, got)
 
 	require.NoError(k, k.s.Forget(k.Context(), two, far))
 	require.NoError(k, k.s.Forget(k.Context(), two))

@@ -3,7 +3,9 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -335,35 +337,29 @@ func filters(k *kit) {
 		k.commit(task.Commit{Task: &t})
 		made = append(made, t)
 	}
-	for _, c := range []struct {
-		f    task.Filter
-		want []int
-	}{
-		{task.Filter{}, []int{0, 1, 2, 3, 4}},
-		{task.Filter{Live: true}, []int{0, 1, 2}},
-		{task.Filter{Repo: "acme/other"}, []int{3}},
-		{task.Filter{Stage: stage.Done}, []int{3}},
-		{task.Filter{TrackerIssueID: "issue-2"}, []int{2}},
-		{task.Filter{TrackerIssueID: "issue-2", Cancelled: true}, []int{2, 4}},
-		{task.Filter{TrackerIssueID: "issue", Cancelled: true}, nil},
-		{task.Filter{WorkItemID: "APP-2", Cancelled: true}, []int{2, 4}},
-		{task.Filter{WorkItemID: "APP-2", Live: true, Cancelled: true}, []int{2}},
-		{task.Filter{Repo: "acme/app", Branch: made[1].Branch}, []int{1}},
-		{task.Filter{WorkItemID: "APP-0"}, []int{0}},
-		{task.Filter{AfterID: made[1].ID}, []int{2, 3, 4}},
-		{task.Filter{AfterID: made[0].ID, Limit: 1}, []int{1}},
-	} {
-		list, err := k.s.Tasks(k.Context(), c.f)
+	check := func(f task.Filter, want ...int) {
+		k.Helper()
+		list, err := k.s.Tasks(k.Context(), f)
 		require.NoError(k, err)
-		var got, want []int64
+		var got []int
 		for _, t := range list {
-			got = append(got, t.ID)
+			got = append(got, slices.IndexFunc(made, func(m task.Task) bool { return m.ID == t.ID }))
 		}
-		for _, i := range c.want {
-			want = append(want, made[i].ID)
-		}
-		require.Equal(k, want, got, "%+v", c.f)
+		require.Equal(k, want, got)
 	}
+	check(task.Filter{}, 0, 1, 2, 3, 4)
+	check(task.Filter{Live: true}, 0, 1, 2)
+	check(task.Filter{Repo: "acme/other"}, 3)
+	check(task.Filter{Stage: stage.Done}, 3)
+	check(task.Filter{TrackerIssueID: "issue-2"}, 2)
+	check(task.Filter{TrackerIssueID: "issue-2", Cancelled: true}, 2, 4)
+	check(task.Filter{TrackerIssueID: "issue", Cancelled: true})
+	check(task.Filter{WorkItemID: "APP-2", Cancelled: true}, 2, 4)
+	check(task.Filter{WorkItemID: "APP-2", Live: true, Cancelled: true}, 2)
+	check(task.Filter{Repo: "acme/app", Branch: made[1].Branch}, 1)
+	check(task.Filter{WorkItemID: "APP-0"}, 0)
+	check(task.Filter{AfterID: made[1].ID}, 2, 3, 4)
+	check(task.Filter{AfterID: made[0].ID, Limit: 1}, 1)
 }
 
 func races(k *kit) {
@@ -374,13 +370,6 @@ func races(k *kit) {
 		wg.Go(func() { results[i] = k.s.Commit(k.Context(), task.Commit{Task: &t}) })
 	}
 	wg.Wait()
-	won := 0
-	for _, err := range results {
-		if err == nil {
-			won++
-			continue
-		}
-		require.ErrorIs(k, err, task.ErrConflict)
-	}
-	require.Equal(k, 1, won)
+	won := slices.DeleteFunc(results, func(err error) bool { return errors.Is(err, task.ErrConflict) })
+	require.Equal(k, []error{nil}, won)
 }

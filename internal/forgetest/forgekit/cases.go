@@ -23,7 +23,7 @@ func Faults(t *testing.T, open func(*testing.T) *Kit, limits ...fakehttp.Fault) 
 		t.Run(string(f), func(t *testing.T) {
 			t.Parallel()
 			k := open(t)
-			m := k.merge()
+			m := k.Opened()
 			k.Server.Fail(f, f, f) // more than is tried at once
 			_, err := k.Client.Checks(t.Context(), Repo, "main", m.HeadSHA)
 			require.True(t, fault.Retryable(err), "%v", err)
@@ -44,8 +44,8 @@ func Faults(t *testing.T, open func(*testing.T) *Kit, limits ...fakehttp.Fault) 
 	}
 }
 
-// merge is that of a pull request which is made for it.
-func (k *Kit) merge() githost.Merge {
+// Opened is the merge of a pull request which is made for it.
+func (k *Kit) Opened() githost.Merge {
 	k.Helper()
 	head := k.Commit("feature/a")
 	return githost.Merge{Repo: Repo, Number: k.Pull("feature/a").Number, HeadSHA: head, Title: "T"}
@@ -64,7 +64,7 @@ func (k *Kit) mergedOnce(m githost.Merge) {
 // and its error is returned.
 func TimeOut(k *Kit, hurried Client, calls int) error {
 	k.Helper()
-	m := k.merge()
+	m := k.Opened()
 	for range calls {
 		k.Server.Fail(fakehttp.TimeOut)
 	}
@@ -104,7 +104,7 @@ func Renamed(k *Kit) {
 	}
 	hook(fmt.Sprintf(`"id":%d,"full_name":"store/shop2"`, k.Server.RepoID(Repo)), "a webhook is the first to say it")
 	pr := k.Pull("feature/a")
-	found, err := k.Client.PullRequest(k.Context(), Repo, "feature/a")
+	found, err := k.Client.PullRequest(k.Context(), Repo, "feature/a", "main")
 	require.NoError(k, err)
 	require.Equal(k, pr.Number, found.Number)
 	require.Equal(k, pr.Number, k.Pull("feature/a").Number)
@@ -117,31 +117,16 @@ func Renamed(k *Kit) {
 	require.Equal(k, "store/shop2", r.Name)
 }
 
-// Closed shows that a pull request which somebody closes is refused for people, and opens it again.
-func Closed(k *Kit) githost.Merge {
-	k.Helper()
-	m := k.merge()
-	k.Server.ChangePull(Repo, "feature/a", "ann", "closed", func(p *forgetest.Pull) { p.Open = false })
-	pr, err := k.Client.PullRequest(k.Context(), Repo, "feature/a")
-	require.NoError(k, err)
-	require.False(k, pr.Open || pr.Merged)
-	_, err = k.Client.Merge(k.Context(), m)
-	require.ErrorIs(k, err, githost.ErrDenied)
-	require.ErrorContains(k, err, "is closed")
-	k.Server.ChangePull(Repo, "feature/a", "ann", "reopened", func(p *forgetest.Pull) { p.Open = true })
-	return m
-}
-
 // Readiness shows that a pull request is read with its readiness: what people do to it, and the approvals that its base
 // demands and it has.
 func Readiness(k *Kit) {
 	k.Helper()
-	m := k.merge()
+	m := k.Opened()
 	k.Server.SetSettings(Repo, func(s *forgetest.Settings) { s.Required["main"], s.Approvals, s.Admin = nil, 2, true })
 	k.Server.SetRole("kim", "write")
 	k.Server.SetRole("lee", "admin")
 	row := func() (string, string) {
-		pr, err := k.Client.PullRequest(k.Context(), Repo, "feature/a")
+		pr, err := k.Client.PullRequest(k.Context(), Repo, "feature/a", "main")
 		require.NoError(k, err)
 		at := pr.Row("main")
 		return at.State, at.Why(pr, "main")

@@ -136,7 +136,7 @@ func (g *Gate) pull(ctx context.Context, p task.Project, t task.Task) (none gith
 	if _, plain := githost.PlainOf(g.opt.Host, p.Repo); plain {
 		return none, nil
 	}
-	pr, err := g.opt.Host.PullRequest(ctx, p.Repo, t.Branch)
+	pr, err := g.opt.Host.PullRequest(ctx, p.Repo, t.Branch, p.Main)
 	if errors.Is(err, githost.ErrNotFound) {
 		return none, nil
 	}

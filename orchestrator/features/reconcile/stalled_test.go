@@ -226,8 +226,7 @@ func TestReconcilerOnlyLooks(t *testing.T) {
 	listed(t, &paged{size: 50}, nil, func(r *Rig, _ *reconcile.Reconciler) {
 		r.Place.SetScript(Instead(stage.Reviewer, func(ctx context.Context, c work.Command, _ map[string]string) work.Result {
 			if c.Repo == "acme/self" { // works on
-				<-ctx.Done()
-				return work.Result{Kind: work.ResultCancelled}
+				return Hang(ctx, c, nil)
 			}
 			return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "broken"}
 		}))

@@ -105,10 +105,7 @@ func (p *Place) main(s work.Workspace) string {
 func (p *Place) MainTip(ctx context.Context, s work.Workspace) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.Failure(ctx, "MainTip"); err != nil {
-		return "", err
-	}
-	return p.main(s), nil
+	return p.main(s), p.Failure(ctx, "MainTip")
 }
 
 // SameTree implements work.Rebaser.
