@@ -43,7 +43,7 @@ func (c *call) createPull() {
 	c.reply(http.StatusCreated, c.wirePull(p))
 }
 
-// twin is the open pull request of a branch into a base; an empty base is any.
+// twin is the open pull request of a branch into a base.
 func (c *call) twin(head, base string) *pull {
 	for _, p := range c.pulls {
 		if p.repo == c.at && p.Head == head && p.Base == base && p.Open && !p.fork {
