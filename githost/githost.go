@@ -200,8 +200,8 @@ type Host interface {
 	// Reviews lists, oldest first, the reviews of what PullRequest returns; none when there is no such pull request.
 	// They come with what their authors may do.
 	Reviews(ctx context.Context, repo, branch, base string) ([]Review, error)
-	// PullRequest returns the newest pull request of a branch into base, else the newest into another that is not merged, or
-	// ErrNotFound: one branch may go into several. One that is open comes with its readiness.
+	// PullRequest returns the newest pull request of a branch into base, else the newest into another, or ErrNotFound: a
+	// branch may go into several. One that is open comes with its readiness.
 	PullRequest(ctx context.Context, repo, branch, base string) (PullRequest, error)
 	// OpenPullRequest opens one, or returns the one that is open already.
 	OpenPullRequest(ctx context.Context, n NewPullRequest) (PullRequest, error)

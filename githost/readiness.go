@@ -76,17 +76,20 @@ func stands(at Standing) func(PullRequest, string) bool {
 // Readinesses is the table. The first row that holds counts, and the last always does. Git itself shows before a merge
 // whether a branch is behind or conflicts; what the host says of that counts once it has refused.
 var Readinesses = []Ready{
-	{"merged", [3]Next{GoOn, GoOn, GoOn}, "", func(p PullRequest, _ string) bool { return p.Merged }, nil},
 	{
-		PullClosed, [3]Next{ForPerson, ForPerson, ForPerson}, "reopen it",
-		func(p PullRequest, _ string) bool { return !p.Open }, says("is closed"),
+		"merged", [3]Next{GoOn, GoOn, GoOn}, "",
+		func(p PullRequest, main string) bool { return p.Merged && (main == "" || p.BaseRef == main) }, nil,
 	},
 	{
-		PullRetargeted, [3]Next{ForPerson, ForPerson, ForPerson}, "set its base back",
+		PullRetargeted, [3]Next{ForPerson, ForPerson, ForPerson}, "set its base back, or open another",
 		func(p PullRequest, main string) bool { return main != "" && p.BaseRef != main },
 		func(p PullRequest, main string) string {
 			return fmt.Sprintf("goes into %s, and not into %s", p.BaseRef, main)
 		},
+	},
+	{
+		PullClosed, [3]Next{ForPerson, ForPerson, ForPerson}, "reopen it",
+		func(p PullRequest, _ string) bool { return !p.Open }, says("is closed"),
 	},
 	{
 		PullDraft, [3]Next{ForPerson, ForPerson, ForPerson}, "mark it ready for review",

@@ -42,7 +42,7 @@ func TestReadinesses(t *testing.T) {
 	}{
 		{pull(func(p *githost.PullRequest) { p.Open, p.Merged = false, true }), "merged", on, on, on, nil, ""},
 		{pull(func(p *githost.PullRequest) { p.Open, p.Draft = false, true }), "closed", person, person, person, githost.ErrDenied, "pull request 5 (u) is closed"},
-		{pull(func(p *githost.PullRequest) { p.BaseRef, p.Draft = "old", true }), "retargeted", person, person, person, nil, "pull request 5 (u) goes into old, and not into main"},
+		{pull(func(p *githost.PullRequest) { p.BaseRef, p.Open, p.Merged = "old", false, true }), "retargeted", person, person, person, nil, "pull request 5 (u) goes into old, and not into main"},
 		{pull(func(p *githost.PullRequest) { p.Draft, p.Standing = true, githost.StandingConflict }), "draft", person, person, person, githost.ErrDenied, "pull request 5 (u) is a draft"},
 		{approved(1, 2, false), "unapproved", on, person, person, githost.ErrDenied, "pull request 5 (u) waits for 1 approval by somebody with write access"},
 		{approved(0, 2, true), "unapproved", on, person, person, githost.ErrDenied, "pull request 5 (u) waits for 2 approvals by people with write access; an owner of the code has to be among them"},

@@ -225,7 +225,7 @@ func (in intake) confirmMerge(ctx context.Context, t task.Task, ev *stage.Event)
 	if err == nil && pr.Merged && pr.MergeSHA == t.State.Landed && t.State.Landed != "" {
 		return done("that merge was deployed and rejected")
 	}
-	if err == nil && pr.Merged {
+	if err == nil && pr.Merged && pr.BaseRef == in.project.Main {
 		ev.SHA = pr.HeadSHA
 		return nil
 	}

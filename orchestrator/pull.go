@@ -25,7 +25,7 @@ func IsForPull(h queue.Hold) bool { return strings.HasPrefix(h.Name, pullPrefix)
 const onPullChanged stage.Trigger = "pull_changed"
 
 // pullActions are the hosts' words for what may do so.
-var pullActions = []string{"closed", "reopened", "converted_to_draft", "ready_for_review", "edited", "enqueued", "dequeued"}
+var pullActions = []string{"opened", "closed", "reopened", "converted_to_draft", "ready_for_review", "edited", "enqueued", "dequeued"}
 
 // hastenMerges has the merges into a repository looked at that wait in a merge queue of its host, which has moved.
 func (in intake) hastenMerges(ctx context.Context) error {
@@ -82,7 +82,7 @@ func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, 
 		ready := row.Next[at] != githost.ForPerson || t.State.Leased // nobody waits for a person with it: the merge is refused
 		hold := queue.Hold{Subject: CardSubject(t.ID), Name: pullPrefix + row.State, Reason: row.Why(pr, p.Main)}
 		same := slices.ContainsFunc(known, func(h queue.Hold) bool { return h.Name == hold.Name && h.Reason == hold.Reason })
-		if row.State == githost.PullClosed && !same && !ready {
+		if !pr.Open && !same && !ready {
 			var at []string // its head does not follow what is pushed when it is closed, and a push is recorded after it is made
 			for _, sha := range []string{pr.HeadSHA, t.State.Pushed, t.State.Head} {
 				if err == nil && !slices.Contains(at, t.Branch) {

@@ -97,7 +97,7 @@ func (c *Client) ready(ctx context.Context, repo string, p pull) (githost.PullRe
 	return out, err
 }
 
-// find looks for the newest pull request of a branch into a base, or, among all, for one that is not merged into another.
+// find looks for the newest pull request of a branch into a base, or, among all, for the newest into another.
 func (c *Client) find(ctx context.Context, repo, branch, base, state string) (out pull, err error) {
 	at, err := repoPath(repo)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Client) find(ctx context.Context, repo, branch, base, state string) (ou
 			switch fits := p.Head.Label == branch && p.here() && (state == "all" || p.open()); {
 			case fits && p.Base.Label == base && p.Number > out.Number:
 				out = p
-			case fits && !p.Merged && state == "all" && p.Number > other.Number:
+			case fits && state == "all" && p.Number > other.Number:
 				other = p
 			}
 		}

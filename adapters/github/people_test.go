@@ -144,7 +144,7 @@ func TestPullRequestThatPeopleChange(t *testing.T) {
 		},
 		"draft": {func(f *forge) { f.standing = "draft" }, func(f *forge) { f.standing = "clean" }, "converted_to_draft", "is a draft", "mark it ready for review"},
 		"retargeted": {
-			func(f *forge) { f.base = "release" }, func(f *forge) { f.base = "main" }, "edited", "goes into release, and not into main", "set its base back",
+			func(f *forge) { f.base = "release" }, func(f *forge) { f.base = "main" }, "edited", "goes into release, and not into main", "set its base back, or open another",
 		},
 	} {
 		for _, hooked := range []bool{true, false} {

@@ -64,7 +64,7 @@ func (c *Client) pull(ctx context.Context, repo string, number int64) (githost.P
 	return pr, err
 }
 
-// find looks for the newest pull request of a branch into a base, or, among all, for one that is not merged into another.
+// find looks for the newest pull request of a branch into a base, or, among all, for the newest into another.
 func (c *Client) find(ctx context.Context, repo, branch, base, state string) (none githost.PullRequest, err error) {
 	owner, name, err := split(c.names.Now(repo))
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Client) find(ctx context.Context, repo, branch, base, state string) (no
 		switch here := ours(pr, repo) && pr.GetHead().GetRef() == branch; {
 		case here && pr.GetBase().GetRef() == base:
 			return pullRequest(pr), nil
-		case here && other == nil && state == "all" && pr.MergedAt == nil:
+		case here && other == nil && state == "all":
 			other = pr
 		}
 	}

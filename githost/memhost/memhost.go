@@ -175,7 +175,7 @@ func (h *Host) pull(repo, branch, base string) *githost.PullRequest {
 	if pr := h.find(repo, func(p githost.PullRequest) bool { return p.HeadRef == branch && p.BaseRef == base }); pr != nil {
 		return pr
 	}
-	return h.find(repo, func(p githost.PullRequest) bool { return p.HeadRef == branch && !p.Merged })
+	return h.find(repo, func(p githost.PullRequest) bool { return p.HeadRef == branch })
 }
 
 // find looks for the newest pull request of a branch, its head refreshed.

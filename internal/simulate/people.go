@@ -324,11 +324,9 @@ func (p *people) request(method, path string, body []byte) {
 // merge is a person merging a pull request by hand.
 func (p *people) merge(t task.Task) {
 	s := p.s
-	pr, err := s.host.PullRequest(s.ctx, t.Repo, t.Branch, "main")
-	if err != nil || !pr.Open {
-		return
-	}
-	if sha, err := s.host.Merge(s.ctx, githost.Merge{Repo: t.Repo, Number: pr.Number, HeadSHA: pr.HeadSHA}); err == nil {
+	pr, _ := s.host.PullRequest(s.ctx, t.Repo, t.Branch, "main") // none is not found once more
+	sha, err := s.host.Merge(s.ctx, githost.Merge{Repo: t.Repo, Number: pr.Number, HeadSHA: pr.HeadSHA})
+	if err == nil && pr.Open && pr.BaseRef == "main" {
 		s.trace.line(s.since(), "person", "merges", t.Branch)
 		s.check.handMerged[t.Repo+" "+sha] = s.v.Now()
 		s.senders.merged(t.Repo, pr.Number, sha)

@@ -78,16 +78,21 @@ func (w *World) addReversals(seed uint64) {
 // pull is a person at the git host who closes the pull request of a task or makes it a draft, takes that back, or approves it,
 // unless it is merged: whoever helps has the host send the webhook of that again.
 func (p *people) pull(t task.Task, do string, lost bool) {
-	s := p.s
+	s, action := p.s, "edited"
 	pr, err := s.host.PullRequest(s.ctx, t.Repo, t.Branch, "main")
-	if pr.Merged {
-		s.senders.merged(t.Repo, pr.Number, pr.MergeSHA)
+	if s.calm && do == DoTarget { // it may be merged by now
+		action = "opened"
+		pr, err = s.host.OpenPullRequest(s.ctx, githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: "main"})
 	}
-	if err != nil || pr.Merged {
+	switch {
+	case pr.Merged:
+		s.senders.merged(t.Repo, pr.Number, pr.MergeSHA)
+		return
+	case err != nil:
 		return
 	}
 	h := githost.Hook{
-		Kind: githost.HookPullRequest, Action: "edited", Repo: t.Repo, Branch: t.Branch, SHA: pr.HeadSHA, Number: pr.Number, Sender: person,
+		Kind: githost.HookPullRequest, Action: action, Repo: t.Repo, Branch: t.Branch, SHA: pr.HeadSHA, Number: pr.Number, Sender: person,
 	}
 	switch do {
 	case DoClose:
@@ -95,8 +100,11 @@ func (p *people) pull(t task.Task, do string, lost bool) {
 	case DoDraft:
 		pr.Draft = !s.calm && !pr.Draft
 	case DoTarget:
-		away := pr.BaseRef == "main" && !s.calm && t.State.Phase != stage.PhaseMerge // no host compares the base with a merge
-		pr.BaseRef = map[bool]string{true: "release", false: "main"}[away]
+		if pr.BaseRef == "main" && !s.calm && t.State.Phase != stage.PhaseMerge { // no host compares the base with a merge
+			pr.BaseRef = "release"
+		} else {
+			pr.BaseRef = "main"
+		}
 	case DoPort:
 		other, err := s.host.OpenPullRequest(s.ctx, githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: "release"})
 		if h.Number = other.Number; err == nil && s.dice("port "+t.Branch, other.Number).IntN(2) == 0 {

@@ -118,7 +118,7 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 	if err != nil {
 		return "", err
 	}
-	if pr.Merged {
+	if pr.Merged && pr.BaseRef == p.Main {
 		return pr.MergeSHA, nil
 	}
 	m := githost.Merge{

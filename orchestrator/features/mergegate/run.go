@@ -128,7 +128,7 @@ func (g *Gate) merged(ctx context.Context, p task.Project, t task.Task, head str
 		return as != "" && as != t.State.Landed, err
 	}
 	pr, err := g.pull(ctx, p, t)
-	return pr.Queue != "" || pr.Merged && (t.State.Landed == "" || pr.MergeSHA != t.State.Landed), err
+	return pr.Queue != "" || pr.Merged && pr.BaseRef == p.Main && (t.State.Landed == "" || pr.MergeSHA != t.State.Landed), err
 }
 
 // pull returns the pull request of a task; zero = it has none.
