@@ -242,7 +242,7 @@ func TestSelfHostingWaitsForConfirmDeploy(t *testing.T) {
 	Run(t, nil, func(r *Rig) {
 		item := r.Card(Self, "x")
 		r.ToDone(Self, item)
-		require.Equal(r, stage.HoldConfirm, r.Task(item).State.Hold)
+		r.Waits(item, stage.HoldConfirm)
 		require.Equal(r, stage.StatusAwaitingDeploy, r.Status(Self, item))
 		require.Zero(r, r.Host.Merges())
 		r.Move(Self, item, stage.StatusApproved)

@@ -280,7 +280,7 @@ func (in intake) taskOfHook(ctx context.Context, h githost.Hook) (t task.Task, i
 	if h.Kind != githost.HookCI || len(branches) > 0 {
 		return t, false, "no task has that branch", nil
 	}
-	tasks, err := in.Store.Tasks(ctx, task.Filter{Repo: in.project.Repo, Stage: stage.Development})
+	tasks, err := in.Store.Tasks(ctx, task.Filter{Repo: in.project.Repo, Live: true, Stage: stage.Development})
 	if err != nil {
 		return t, false, "", err
 	}

@@ -29,7 +29,7 @@ var pullActions = []string{"opened", "closed", "reopened", "converted_to_draft",
 
 // hastenMerges has the merges into a repository looked at that wait in a merge queue of its host, which has moved.
 func (in intake) hastenMerges(ctx context.Context) error {
-	tasks, err := in.Store.Tasks(ctx, task.Filter{Repo: in.project.Repo, Stage: stage.Deploy})
+	tasks, err := in.Store.Tasks(ctx, task.Filter{Repo: in.project.Repo, Live: true, Stage: stage.Deploy})
 	for _, t := range tasks {
 		if t.State.Phase == stage.PhaseMerge && err == nil {
 			_, err = in.Jobs.Hasten(ctx, LaneHost.PoolOf(in.project), t.ID)

@@ -93,7 +93,7 @@ func TestApprovalOfThePullRequest(t *testing.T) {
 					r.Stands(item, stage.Done)
 					require.Len(r, r.Roles(), 7)
 				} else {
-					require.Equal(r, stage.HoldApproval, r.Task(item).State.Hold)
+					r.Waits(item, stage.HoldApproval)
 					require.Equal(r, 1, strings.Count(strings.Join(r.Comments(App, item), "\n"), c.says))
 				}
 				r.Replays()

@@ -152,11 +152,11 @@ func TestALife(t *testing.T) {
 						}
 						l.Settle(20 * time.Minute)
 						if s == stage.StatusToAnalyse {
-							require.Equal(l, stage.HoldApproval, l.Task(id).State.Hold)
+							l.Waits(id, stage.HoldApproval)
 							l.stands(id, stage.StatusInReview)
 						}
 					}
-					require.Equal(l, stage.Done, l.Task(id).State.Stage)
+					l.Stands(id, stage.Done)
 					require.True(l, l.stands(id, stage.StatusDone).Finished)
 					said, err := l.board.Comments(l.Context(), orchestratortest.AppRepo, id)
 					require.NoError(l, err)
@@ -188,7 +188,7 @@ func TestWhoApproves(t *testing.T) {
 				require.NoError(l, l.issues.Label(orchestratortest.AppRepo, n, kim, "bug"))
 				l.hook(kim, id, "bug")
 				l.Settle(10 * time.Minute)
-				require.Equal(l, stage.Analysis, l.Task(id).State.Stage)
+				l.Stands(id, stage.Analysis)
 				l.stands(id, stage.StatusInReview)
 				said, err := l.board.Comments(l.Context(), orchestratortest.AppRepo, id)
 				require.NoError(l, err)

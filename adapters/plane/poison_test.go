@@ -46,7 +46,7 @@ func TestPoisonWebhooks(t *testing.T) {
 		require.InDelta(p, 10*20, p.spoiled.Load()-made, 30, "retries have a third of the requests")
 		item := p.started("honest")
 		p.Settle(5 * time.Second)
-		require.Equal(p, stage.Analysis, p.Task(item).State.Stage)
+		p.Stands(item, stage.Analysis)
 	})
 }
 

@@ -152,12 +152,12 @@ func (p *rig) started(title string) string {
 // isDone requires the task of a card to be done, isReviewed one to wait for an approval.
 func (p *rig) isDone(item string) {
 	p.Helper()
-	require.Equal(p, stage.Done, p.Task(item).State.Stage)
+	p.Stands(item, stage.Done)
 }
 
 func (p *rig) isReviewed(item string) {
 	p.Helper()
-	require.Equal(p, stage.HoldApproval, p.Task(item).State.Hold)
+	p.Waits(item, stage.HoldApproval)
 }
 
 // move is an account moving a card in the browser; what follows is done when it returns.

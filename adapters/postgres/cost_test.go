@@ -104,7 +104,7 @@ func TestCallsReadTheirOwn(t *testing.T) {
 		holds = append(holds, queue.Hold{Subject: subject, Name: "gate", Reason: "another"})
 		jobs = append(jobs, queue.Job{Pool: "p", TaskID: 10 + i, Key: subject, Holds: []string{"free/" + subject, subject}},
 			queue.Job{Pool: "p", AvailableAt: time.Now().Add(time.Hour)}, queue.Job{Pool: "p", TaskID: 10 + i, Key: subject}, queue.Job{Pool: "ended"}, queue.Job{Pool: "running"})
-		k := task.Task{ID: 10 + i, WorkItemID: fmt.Sprint(i), TrackerIssueID: fmt.Sprint(i), Branch: fmt.Sprint(i)}
+		k := task.Task{ID: 10 + i, Repo: fmt.Sprint("r", i%3), WorkItemID: fmt.Sprint(i), TrackerIssueID: fmt.Sprint(i), Branch: fmt.Sprint(i)}
 		if i%5 == 0 {
 			require.NoError(t, db.Commit(ctx, task.Commit{Task: &k}))
 		}
@@ -125,6 +125,8 @@ func TestCallsReadTheirOwn(t *testing.T) {
 		require.Empty(t, none)
 		return c.read < 100
 	}, 20*time.Second, 20*time.Millisecond)
+	_, err = on.Exec(ctx, "analyze")
+	require.NoError(t, err)
 	var claims []queue.Claim
 	row := task.Task{ID: 1, WorkItemID: "mine", TrackerIssueID: "mine", Branch: "mine"}
 	for _, step := range []struct {
@@ -166,6 +168,10 @@ func TestCallsReadTheirOwn(t *testing.T) {
 		{"the newest task of a card", 1, func() error {
 			found, err := s.Tasks(ctx, task.Filter{TrackerIssueID: "mine", Cancelled: true, BeforeID: math.MaxInt64, Limit: 1})
 			require.Len(t, found, 1)
+			return err
+		}},
+		{"tasks of a repository", 1, func() error {
+			_, err := s.Tasks(ctx, task.Filter{Repo: "mine", Live: true, BeforeID: math.MaxInt64, Limit: 1})
 			return err
 		}},
 		{"a reaper", 1, func() error { _, err := s.Reap(ctx); return err }},

@@ -40,7 +40,8 @@ func (d *DB) translated(query string) statement {
 // translate puts a statement into SQLite's words: lists are JSON, a set of rows is one
 // row at a time whose fields are parameters (there is no round trip to save), and no time is 0.
 func translate(query string) statement {
-	text := casts.ReplaceAllString(strings.NewReplacer("~", "", ` collate "C"`, "", "limit $", "limit +$").Replace(query), "")
+	text := strings.NewReplacer("~", "", ` collate "C"`, "", "limit $", "limit +$", "(id + 0)", "id").Replace(query)
+	text = casts.ReplaceAllString(text, "")
 	s := statement{}
 	if part := each.FindStringSubmatch(text); part != nil {
 		s.each = true

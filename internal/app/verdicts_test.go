@@ -113,12 +113,12 @@ func TestRunAgainAndGreen(t *testing.T) {
 			r.ToDone(orchestratortest.App, item)
 			r.Settle(2 * time.Minute)
 			require.Equal(r, 1, w.server.Requests()[rerun], conclusion)
-			require.Equal(r, stage.HoldNone, r.Task(item).State.Hold)
+			r.Waits(item, stage.HoldNone)
 			for _, ci := range []string{"pending", "success"} {
 				w.ci = ci
 				w.report(w.heads[len(w.heads)-1])
 				r.Settle(10 * time.Minute)
-				require.Equal(r, stage.HoldNone, r.Task(item).State.Hold)
+				r.Waits(item, stage.HoldNone)
 			}
 			r.Stands(item, stage.Done)
 			require.Len(r, r.Roles(), 7)

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,10 +21,10 @@ const (
 	// taskVersions reads what decisions about tasks are compared with.
 	taskVersions = "select id, version from ~tasks where id = any($1)"
 
-	// taskLine is the place of a task among the unfinished ones of its repository.
+	// taskLine is the place of a task among the unfinished ones of its repository; see Tasks.
 	taskLine = `select
-		coalesce((select id from ~tasks where repo = $1 and id < $2 and ended_at is null order by id desc limit 1), 0::bigint),
-		coalesce((select id from ~tasks where repo = $1 and id > $2 and ended_at is null order by id limit 1), 0::bigint)`
+		coalesce((select id from ~tasks where repo = $1 and (id + 0) < $2 and ended_at is null order by (id + 0) desc limit 1), 0::bigint),
+		coalesce((select id from ~tasks where repo = $1 and (id + 0) > $2 and ended_at is null order by (id + 0) limit 1), 0::bigint)`
 
 	savedColumns = `id, work_item_id, tracker_project_id, tracker_issue_id, repo, branch, slug, title, description,
 		stage, state, deploy_phase, head_sha, tracker_message_id, approved_by, developer_retries, version,
@@ -85,9 +86,11 @@ func (s *Store) Task(ctx context.Context, id int64) (task.Task, error) {
 }
 
 func (s *Store) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
-	id := "id"
-	if f.TrackerIssueID != "" || f.WorkItemID != "" || f.Branch != "" {
-		id = "+id" // few tasks have these: a planner that walked the ids for them would read all
+	id := "id" // a planner that walked all ids for a few tasks would read all: as the index has it that is to be walked
+	if f.TrackerIssueID+f.WorkItemID+f.Branch != "" {
+		id = "+id"
+	} else if f.Repo != "" && f.Live {
+		id = "(id + 0)" // see migration 0016 of PostgreSQL
 	}
 	conds, args, order := []string{id + " > $1"}, []any{f.AfterID}, id
 	if f.BeforeID != 0 {
@@ -115,10 +118,7 @@ func (s *Store) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
 	if f.Live {
 		conds = append(conds, "ended_at is null")
 	}
-	if f.Limit <= 0 {
-		f.Limit = 100
-	}
-	args = append(args, int64(f.Limit))
+	args = append(args, int64(cmp.Or(f.Limit, 100)))
 	query := "select " + taskColumns + " from ~tasks where " + strings.Join(conds, " and ")
 	return list(ctx, s, scanTask, query+fmt.Sprintf(" order by %s limit $%d", order, len(args)), args...)
 }

@@ -78,8 +78,7 @@ func reservations(k *kit) {
 	got[0].ID = 0
 	require.Equal(k, []task.AgentRun{last}, got)
 
-	require.NoError(k, k.s.Forget(k.Context(), two, far))
-	require.NoError(k, k.s.Forget(k.Context(), two))
+	require.NoError(k, k.s.Forget(k.Context(), two, far, two))
 	require.Empty(k, list(""))
 	stale := k.task(app.ID)
 	stale.Version++
