@@ -84,11 +84,10 @@ func (p *people) pull(t task.Task, do string, lost bool) {
 		action = "opened"
 		pr, err = s.host.OpenPullRequest(s.ctx, githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: "main"})
 	}
-	switch {
-	case pr.Merged:
+	if pr.Merged && pr.BaseRef == "main" {
 		s.senders.merged(t.Repo, pr.Number, pr.MergeSHA)
-		return
-	case err != nil:
+	}
+	if err != nil || pr.Merged {
 		return
 	}
 	h := githost.Hook{
@@ -106,8 +105,8 @@ func (p *people) pull(t task.Task, do string, lost bool) {
 			pr.BaseRef = "main"
 		}
 	case DoPort:
-		other, err := s.host.OpenPullRequest(s.ctx, githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: "release"})
-		if h.Number = other.Number; err == nil && s.dice("port "+t.Branch, other.Number).IntN(2) == 0 {
+		other, _ := s.host.OpenPullRequest(s.ctx, githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: "release"})
+		if h.Number = other.Number; s.dice("port "+t.Branch, other.Number).IntN(2) == 0 {
 			h.Kind = githost.HookMerged
 			h.MergeSHA, _ = s.host.Merge(s.ctx, githost.Merge{Repo: t.Repo, Number: other.Number, HeadSHA: other.HeadSHA})
 		}

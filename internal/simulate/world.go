@@ -93,7 +93,7 @@ const (
 	DoDraft   = "draft"   // make one of the pull request, or no more
 	DoApprove = "approve" // the pull request, at the host
 	DoTarget  = "target"  // another branch with the pull request, or main again
-	DoPort    = "port"    // the branch into another with a pull request more, which is merged the second time
+	DoPort    = "port"    // the branch into another with a pull request more, which may be merged at once
 )
 
 // Spell is a time in which a neighbour is sick.

@@ -78,7 +78,7 @@ func reservations(k *kit) {
 	got[0].ID = 0
 	require.Equal(k, []task.AgentRun{last}, got)
 
-	require.NoError(k, k.s.Forget(k.Context(), two, far, two))
+	require.NoError(k, k.s.Forget(k.Context(), two, far))
 	require.Empty(k, list(""))
 	stale := k.task(app.ID)
 	stale.Version++
