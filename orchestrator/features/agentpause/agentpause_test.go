@@ -65,6 +65,7 @@ type world struct {
 func paused(t *testing.T, f func(*world)) {
 	t.Helper()
 	w := &world{}
+	log := slog.New(slog.NewTextHandler(&w.said, nil)) // of all processes: its lock is the handler's
 	Run(t, func(r *Rig) {
 		w.Rig = r
 		r.Place.SetScript(w.work)
@@ -79,7 +80,7 @@ func paused(t *testing.T, f func(*world)) {
 			projects, err := task.NewProjects(r.Projects...)
 			require.NoError(r, err)
 			r.Registry = projects
-			w.feature, err = agentpause.New(orchestrator.Parts{Store: r.Store, Projects: projects, Agents: r.Place, Log: slog.New(slog.NewTextHandler(&w.said, nil))})
+			w.feature, err = agentpause.New(orchestrator.Parts{Store: r.Store, Projects: projects, Agents: r.Place, Log: log})
 			require.NoError(r, err)
 			s, err := stop.Feature(r.Parts())
 			require.NoError(r, err)
