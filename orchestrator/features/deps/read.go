@@ -20,7 +20,7 @@ import (
 
 // burst is how many tasks have their relations read at the same time, or again in one pass:
 // trackers limit requests, and what is known stays true most of the time.
-const burst = 20
+const burst = 5
 
 // wait is how long a task waits for its relations at most, and how long one reading may take.
 const wait = time.Minute
