@@ -62,6 +62,10 @@ func TestPlans(t *testing.T) {
 	require.NoError(t, err)
 	_, err = d.Ended(ctx, time.Now(), 9)
 	require.NoError(t, err)
+	_, err = d.DayCosts(ctx, time.Now())
+	require.NoError(t, err)
+	_, err = d.RunsSince(ctx, "r", time.Now())
+	require.NoError(t, err)
 	var texts []string
 	for text := range d.stmts {
 		texts = append(texts, text)
@@ -83,6 +87,9 @@ func TestPlans(t *testing.T) {
 			plan = append(plan, step)
 		}
 		require.NoError(t, errors.Join(rows.Err(), rows.Close()))
+		if strings.Contains(text, "r.finished_at >=") {
+			require.Contains(t, plan[0], "agent_runs_finished", text)
+		}
 		for _, step := range plan {
 			require.NotContains(t, step, "USING INTEGER PRIMARY KEY (rowid>?", text)
 			words := strings.Fields(step)

@@ -25,11 +25,12 @@ const (
 	allRuns     = runColumns + " from ~agent_runs r order by r.id"
 	runsOfTasks = runColumns + " from ~agent_runs r where r.task_id = any($1) order by r.id"
 	runsOfRepo  = runColumns + ` from ~agent_runs r join ~tasks t on t.id = r.task_id
-		where t.repo = $1 and ($2::timestamptz is null or r.finished_at >= $2) order by r.id`
+		where coalesce(t.repo, '') = $1 and r.finished_at is not null and r.finished_at >= coalesce($2::timestamptz, '-infinity')
+		order by +r.id`
 	costsSince = `select coalesce(t.repo, ''), r.stage, r.role, r.agent, r.model, r.started_at, r.finished_at,
 		r.input_tokens, r.output_tokens, r.cache_read_input_tokens, r.cache_creation_input_tokens, r.cost_micro_usd
 		from ~agent_runs r left join ~tasks t on t.id = r.task_id
-		where r.finished_at is not null and ($1::timestamptz is null or r.finished_at >= $1)`
+		where r.finished_at is not null and r.finished_at >= coalesce($1::timestamptz, '-infinity')`
 
 	reserve = `insert into ~reservations (job_id, attempt, task_id, repo, micro_usd, at) values ($1, $2, $3, $4, $5, $6)
 		on conflict (job_id, attempt) do update set
