@@ -324,7 +324,7 @@ func (p *people) request(method, path string, body []byte) {
 // merge is a person merging a pull request by hand.
 func (p *people) merge(t task.Task) {
 	s := p.s
-	pr, _ := s.host.PullRequest(s.ctx, t.Repo, t.Branch, "main") // none is not found once more
+	pr, _ := s.host.PullRequest(s.ctx, t.Repo, t.Branch, "main") // the zero one cannot be merged
 	sha, err := s.host.Merge(s.ctx, githost.Merge{Repo: t.Repo, Number: pr.Number, HeadSHA: pr.HeadSHA})
 	if err == nil && pr.Open && pr.BaseRef == "main" {
 		s.trace.line(s.since(), "person", "merges", t.Branch)

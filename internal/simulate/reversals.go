@@ -75,8 +75,8 @@ func (w *World) addReversals(seed uint64) {
 	}
 }
 
-// pull is a person at the git host who closes the pull request of a task or makes it a draft, takes that back, or approves it,
-// unless it is merged: whoever helps has the host send the webhook of that again.
+// pull is a person at the git host who closes, retargets or approves the pull request of a task, makes it a draft, takes that back,
+// or opens one into another branch, unless it is merged: whoever helps has the host send the webhook of that again.
 func (p *people) pull(t task.Task, do string, lost bool) {
 	s, action := p.s, "edited"
 	pr, err := s.host.PullRequest(s.ctx, t.Repo, t.Branch, "main")

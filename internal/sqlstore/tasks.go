@@ -86,7 +86,7 @@ func (s *Store) Task(ctx context.Context, id int64) (task.Task, error) {
 }
 
 func (s *Store) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
-	id := "id" // a planner that walked all ids for a few tasks would read all: as the index has it that is to be walked
+	id := "id" // as the index has it that is to serve the filter: one that walks all ids reads all for a few tasks
 	if f.TrackerIssueID+f.WorkItemID+f.Branch != "" {
 		id = "+id"
 	} else if f.Repo != "" && f.Live {
