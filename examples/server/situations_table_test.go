@@ -228,10 +228,6 @@ func apart() []situation {
 			x, _ := o.see()
 			o.heed(x.Blockers[len(x.Blockers)-1])
 		}, mend: healed("plane"), kind: "board", who: outside, why: "a change of the card, received ", do: "Set nothing again"},
-		{name: "relations not read", prefix: "REL", world: "outages", make: func(o *obedient, _ situation) {
-			o.board.Break("GET work-items/*/relations", fakehttp.Held)
-			o.move(o.item, "To Analyse")
-		}, mend: func(o *obedient, _ situation) { o.board.Break("GET work-items/*/relations", fakehttp.None) }, kind: "task_deps", who: outside, why: "is being looked up", do: "Wait"},
 		{name: "revoked access", prefix: "RVK", world: "outages", often: true, make: func(o *obedient, _ situation) {
 			o.move(o.item, "To Analyse")
 			o.analysed(o.item)

@@ -184,7 +184,9 @@ func (d *Desk) Claim(ctx context.Context, s Start) (why string, unused func(cont
 	var undo []func(context.Context) error
 	for _, r := range d.Rules {
 		if r.Reserve != nil && len(Admit(read, s)) == 0 {
-			back, err := r.Reserve(ctx, s)
+			within, cancel := d.Scheduler.WithTimeout(ctx, readMax)
+			back, err := r.Reserve(within, s)
+			cancel()
 			if err != nil {
 				why = r.Name + " could not reserve what the agent uses: " + err.Error()
 				break

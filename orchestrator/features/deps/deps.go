@@ -1,9 +1,9 @@
 // Package deps makes a task wait for the tasks that it depends on: those in the
 // local table, and those that the tracker's relations name.
 //
-// A new task waits until its relations have been read once. What cannot be read
-// counts as ready. Tasks that wait for each other in a circle will never be ready:
-// they are Blocked on the board, with one alert that names the circle.
+// An agent starts by relations that were read within the last minute: trackers tell nobody
+// of theirs. What cannot be read counts as ready. Tasks that wait for each other in a circle
+// will never be ready: they are Blocked on the board, with one alert that names the circle.
 package deps
 
 import (
@@ -48,8 +48,8 @@ type Options struct {
 	// repository; empty = there is none. With them the waiting of tasks
 	// for each other can be a circle, too.
 	Line  string
-	Every time.Duration `envDefault:"1m"` // how often is looked which are to be read
-	Read  time.Duration `envDefault:"5m"` // how often a task's relations are read again
+	Every time.Duration `envDefault:"1m"` // how often is looked which are to be read, and how long a start goes by what was read
+	Read  time.Duration `envDefault:"5m"` // how often the relations of a task that waits by them are read again
 }
 
 // Deps is the feature.
@@ -65,7 +65,6 @@ type Deps struct {
 	changed []int64           // tasks by whose dependencies others are judged otherwise since; nil = none are
 	ended   []reading         // since
 	known   map[int64]related // what the relations said when they were read
-	started time.Time         // never changed: when it was made
 
 	// Only the loop uses these.
 	reading int     // how many are being read
@@ -78,7 +77,7 @@ func New(o Options) (*Deps, error) {
 		return nil, err
 	}
 	defaults.Fill(&o)
-	return &Deps{opt: o, nudge: make(chan struct{}, 1), known: map[int64]related{}, cards: map[string]bool{}, started: o.Now()}, nil
+	return &Deps{opt: o, nudge: make(chan struct{}, 1), known: map[int64]related{}, cards: map[string]bool{}}, nil
 }
 
 // Feature is the dependencies for the engine.
@@ -147,8 +146,8 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 	}
 }
 
-// pass looks after what has happened: it begins to read the relations of tasks that have begun and of cards that have
-// changed, and has those judged anew that wait for them.
+// pass looks after what has happened: it begins to read the relations of cards that have changed, and has those judged anew
+// that wait for them or for a task that has begun or ended.
 func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Group) error {
 	ids, err := d.takeRead(ctx)
 	var moved []task.Task
@@ -167,11 +166,6 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 			}
 		}
 	})
-	for _, t := range moved {
-		if !t.State.Stage.Terminal() && d.opt.Relations != nil {
-			d.begin(e, reads, t)
-		}
-	}
 	waited := len(moved) > 0 && d.waitedFor(ctx, moved)
 	for _, id := range slices.Sorted(maps.Keys(concerned)) {
 		if t, failed := d.opt.Store.Task(ctx, id); failed == nil && !t.State.Stage.Terminal() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,9 +26,11 @@ type relations struct {
 	tracker.Relations
 	err   error
 	hangs func(item string) bool // no answer comes; nil = of none
+	reads atomic.Int64
 }
 
 func (r *relations) BlockedBy(ctx context.Context, p, i string) ([]tracker.Ref, error) {
+	r.reads.Add(1)
 	if r.hangs != nil && r.hangs(i) {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -152,37 +155,28 @@ func TestDependenciesFailOpen(t *testing.T) {
 	})
 }
 
-// Each task begins a minute after it began to wait, whatever does not answer, and says when; one
-// whose relations can be read does not wait for those of others.
+// Each task begins 15 seconds after its agent has a place, whatever does not answer; one whose relations can be read
+// begins at once.
 func TestDependenciesThatHang(t *testing.T) {
 	dependent(t, func(r *Rig, rel *relations) {
 		healthy := r.Card(Self, "healthy")
 		rel.hangs = func(item string) bool { return item != healthy }
-		begun, items := time.Now(), []string{}
 		for range 3 {
-			items = append(items, r.Card(App, "x"))
-			r.Set(items[len(items)-1], stage.StatusToAnalyse)
-			r.Settle(5 * time.Second)
+			r.Begin("x")
+			r.Settle(4 * time.Second)
 		}
 		r.Move(Self, healthy, stage.StatusToAnalyse)
-		r.Settle(5 * time.Second)
+		r.Settle(2 * time.Second)
 		require.Equal(r, stage.HoldApproval, r.Task(healthy).State.Hold, "it was read")
-		b := r.Explain(items[2]).Blockers[0]
-		require.Equal(r, "Wait for the tracker's answer: the card starts without it at "+begun.Add(70*time.Second).UTC().Format(time.TimeOnly)+" UTC at the latest", b.Do)
-		for i, item := range items {
-			at := begun.Add(time.Duration(5*i)*time.Second + time.Minute)
-			r.Settle(time.Until(at) - time.Second)
-			require.Equal(r, 1+i, r.Ran(stage.Analyst), "not before its minute is over")
-			r.Settle(2 * time.Second)
-			require.Equal(r, 2+i, r.Ran(stage.Analyst), item)
+		for ran := 1; ran < 4; ran++ {
+			require.Equal(r, ran, r.Ran(stage.Analyst))
+			r.Settle(4 * time.Second)
 		}
-		for range 25 { // more than are read at the same time
+		for range 24 { // three for each place
 			r.Begin("x")
 		}
-		r.Settle(59 * time.Second)
-		require.Equal(r, 4, r.Ran(stage.Analyst))
-		r.Settle(10 * time.Second)
-		require.Equal(r, 29, r.Ran(stage.Analyst))
+		r.Settle(50 * time.Second)
+		require.Equal(r, 28, r.Ran(stage.Analyst))
 	})
 }
 
@@ -288,6 +282,26 @@ func TestDependenciesOfACardThatMoves(t *testing.T) {
 			require.Equal(r, []stage.Role{stage.Analyst}, r.Roles(), end)
 		})
 	}
+}
+
+// No tracker tells of a relation: one that a person sets a moment before the approval holds what that starts, and one
+// that is taken away lets it go. While nothing is about to start, nothing is read.
+func TestDependenciesAreReadForAStart(t *testing.T) {
+	dependent(t, func(r *Rig, rel *relations) {
+		wish, item := r.Card(App, "a wish"), r.Card(App, "x")
+		r.Set(item, stage.StatusToAnalyse)
+		r.Settle(3 * time.Hour)
+		require.EqualValues(r, 1, rel.reads.Load())
+		r.Board.Block(item, wish)
+		r.Set(item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Zero(r, r.Ran(stage.Architect))
+		require.Contains(r, r.Explain(item).Summary, `waits for the card "a wish"`)
+		r.Board.Block(item)
+		r.Settle(7 * time.Minute)
+		require.Equal(r, 1, r.Ran(stage.Architect))
+		require.LessOrEqual(r, rel.reads.Load(), int64(5))
+	})
 }
 
 // A relation that is taken from a card is seen by the webhook of that card.

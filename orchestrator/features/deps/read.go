@@ -1,7 +1,6 @@
 package deps
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,15 +21,13 @@ import (
 // trackers limit requests, and what is known stays true most of the time.
 const burst = 5
 
-// wait is how long a task waits for its relations at most, and how long one reading may take.
+// wait is how long one reading may take.
 const wait = time.Minute
 
 // related holds what a task's relations said when they were read.
 type related struct {
-	at      time.Time // when the newest reading began; zero = they are to be read now
+	at      time.Time // when the newest reading began; zero = they are to be read
 	reading bool      // it has not ended
-	stale   bool      // it is to be read as soon as that is possible
-	read    bool      // one has succeeded
 	item    string    // the task's own card
 	refs    []tracker.Ref
 	names   map[tracker.Ref]string // of unfinished cards
@@ -44,30 +41,30 @@ type reading struct {
 	err error
 }
 
-// tracked returns the cards without a task that a task waits for, or what it waits for as long as its relations can
-// still be read in time. A task that waited when a former process ended is given this one's time to read.
-func (d *Deps) tracked(ctx context.Context, t task.Task) (cards []string, unread string, until time.Time, err error) {
-	r := d.ofTask(t.ID)
-	if now := d.opt.Now(); r.read || !r.reading && !r.at.IsZero() {
-		return r.cards, "", until, nil // else nothing could be read
-	} else if until = t.CreatedAt.Add(wait); now.Before(until) {
-		return nil, lookup, until, nil
-	} else if until = d.started.Add(wait); !now.Before(until) {
-		return nil, "", until, nil
+// refresh reads the relations of a task whose agent is about to start: it goes by those that were read within the last
+// minute, or by what is known when they cannot be read.
+func (d *Deps) refresh(ctx context.Context, s admit.Start) (unused func(context.Context) error, err error) {
+	unused = func(context.Context) error { return nil }
+	r := d.ofTask(s.Task.ID)
+	fresh := !r.reading && d.opt.Now().Sub(r.at) < d.opt.Every
+	if fresh || d.opt.Relations == nil || s.Task.State.Leased || s.Task.State.Lane == orchestrator.UndoLane {
+		return unused, nil
 	}
-	rows, err := admit.Rows(ctx, d.opt.Store, t.Repo, t.ID)
-	for _, row := range rows {
-		if row.Name == Name && row.Reason != lookup {
-			unread = row.Reason
-		}
+	a := reading{task: s.Task}
+	d.note(s.Task.ID, func(r *related) { r.at, r.item = d.opt.Now(), s.Task.TrackerIssueID })
+	if a.related, a.err = d.read(ctx, s.Task); a.err == nil {
+		a.err = d.record(ctx, s.Task.ID, a.related)
 	}
-	return nil, unread, until, err
+	if a.err != nil {
+		d.fail(a)
+		d.opt.Log.Warn("an agent starts by what is known of its dependencies", "task", s.Task.ID, "repo", s.Task.Repo, "err", a.err)
+	}
+	return unused, nil
 }
 
-// tidy lists the tasks whose relations are to be read, those that wait for that and those of which they may have changed,
-// and removes what tasks that have ended waited for.
+// tidy lists the tasks whose relations are to be read: those of which nothing is known and an agent is due, then those that
+// wait by what may have changed. It removes what tasks that have ended waited for.
 func (d *Deps) tidy(ctx context.Context) error {
-	var now, later []int64
 	alive, waits := map[int64]bool{}, map[int64]bool{}
 	table, failed := d.opt.Store.Dependencies(ctx, 0) // before the tasks: who does not live then has ended
 	rows, err := admit.ListWaiting(ctx, d.opt.Store, d.rules()[0], "")
@@ -77,24 +74,19 @@ func (d *Deps) tidy(ctx context.Context) error {
 	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
+	d.due = nil
 	for t, err := range task.Each(ctx, d.opt.Store, task.Filter{Live: true}) {
 		if err != nil {
 			return err
 		}
 		alive[t.ID] = true
-		switch r := d.ofTask(t.ID); {
-		case d.opt.Relations == nil:
-		case r.stale, r.at.IsZero() && waits[t.ID]:
-			now = append(now, t.ID)
-		case d.isOld(r):
-			later = append(later, t.ID)
+		r := d.ofTask(t.ID)
+		if d.opt.Relations != nil && t.State.Active != "" && (r.at.IsZero() || waits[t.ID] && d.isOld(r)) {
+			d.due = append(d.due, t.ID)
 		}
 	}
 	d.locked(func() { maps.DeleteFunc(d.known, func(id int64, r related) bool { return !alive[id] && !r.reading }) })
-	slices.SortStableFunc(later, func(a, b int64) int {
-		return cmp.Compare(d.ofTask(a).at.UnixNano(), d.ofTask(b).at.UnixNano())
-	})
-	d.due = append(now, later...)
+	slices.SortStableFunc(d.due, func(a, b int64) int { return d.ofTask(a).at.Compare(d.ofTask(b).at) })
 	over := slices.DeleteFunc(table, func(row task.Dependency) bool { return alive[row.TaskID] })
 	for _, row := range over[:min(len(over), 100)] {
 		err = errors.Join(err, d.opt.Store.Undepend(ctx, row))
@@ -108,7 +100,7 @@ func (d *Deps) isOld(r related) bool { return d.opt.Now().Sub(r.at) >= d.opt.Rea
 // readDue begins to read the relations that are due, as many as may be read at the same time.
 func (d *Deps) readDue(ctx context.Context, e *orchestrator.Engine, reads *run.Group) error {
 	for ; len(d.due) > 0 && d.reading < burst; d.due = d.due[1:] {
-		if r := d.ofTask(d.due[0]); r.reading || !r.stale && !d.isOld(r) {
+		if r := d.ofTask(d.due[0]); r.reading || !d.isOld(r) {
 			continue // since it was listed
 		}
 		t, err := d.opt.Store.Task(ctx, d.due[0])
@@ -127,27 +119,37 @@ func (d *Deps) ofTask(id int64) (r related) {
 	return r
 }
 
-func (d *Deps) keep(id int64, r related) { d.locked(func() { d.known[id] = r }) }
+// note changes what is known of a task.
+func (d *Deps) note(id int64, change func(*related)) {
+	d.locked(func() {
+		r := d.known[id]
+		change(&r)
+		d.known[id] = r
+	})
+}
+
+// fail has a task read again a little later.
+func (d *Deps) fail(a reading) {
+	d.note(a.task.ID, func(r *related) { r.at = d.opt.Now().Add(d.opt.Every - d.opt.Read) })
+}
 
 // begin begins to read a task's relations. Too many that are being read, and a tracker that does not answer, put it off.
-// What was read once is no longer waited for, and has a time of its own.
 func (d *Deps) begin(e *orchestrator.Engine, reads *run.Group, t task.Task) {
 	p, _ := e.Projects.ByRepo(t.Repo)
 	lane := e.SickPools()[orchestrator.LaneBoard.PoolOf(p.On(t.TrackerProjectID))]
-	r, now := d.ofTask(t.ID), d.opt.Now()
-	within := t.CreatedAt.Add(wait).Sub(now)
-	if r.read || within <= 0 {
-		within = wait
+	now, begins := d.opt.Now(), false
+	d.note(t.ID, func(r *related) {
+		begins = d.reading < burst && !r.reading && !now.Before(lane.Next)
+		r.item, r.at, r.reading = t.TrackerIssueID, time.Time{}, r.reading || begins
+		if begins {
+			r.at = now
+		}
+	})
+	if d.reading >= burst {
+		d.due = append(d.due, t.ID)
 	}
-	busy := d.reading >= burst
-	if busy && !r.stale {
-		d.due = slices.Insert(d.due, 0, t.ID)
-	}
-	if r.item, r.stale = t.TrackerIssueID, busy || now.Before(lane.Next) || r.reading; !r.stale { // where no job comes by, this looks
-		r.at, r.reading = now, true
-	}
-	if d.keep(t.ID, r); r.stale {
-		return
+	if !begins {
+		return // else tidy lists it
 	}
 	d.reading++
 	reads.Go("relations", func(ctx context.Context) {
@@ -156,7 +158,7 @@ func (d *Deps) begin(e *orchestrator.Engine, reads *run.Group, t task.Task) {
 			d.locked(func() { d.ended = append(d.ended, a) })
 			run.Hint(d.nudge)
 		}()
-		ctx, cancel := e.Scheduler.WithTimeout(ctx, within)
+		ctx, cancel := e.Scheduler.WithTimeout(ctx, wait)
 		defer cancel()
 		a.related, a.err = d.read(ctx, t)
 	})
@@ -164,7 +166,7 @@ func (d *Deps) begin(e *orchestrator.Engine, reads *run.Group, t task.Task) {
 
 // read queries the tracker for what a task waits for.
 func (d *Deps) read(ctx context.Context, t task.Task) (related, error) {
-	r := related{read: true, item: t.TrackerIssueID, names: map[tracker.Ref]string{}}
+	r := related{names: map[tracker.Ref]string{}}
 	refs, err := d.opt.Relations.BlockedBy(ctx, t.TrackerProjectID, t.TrackerIssueID)
 	if errors.Is(err, tracker.ErrNoRelations) || errors.Is(err, tracker.ErrNotFound) {
 		return r, nil
@@ -191,20 +193,18 @@ func (d *Deps) takeRead(ctx context.Context) (ids []int64, err error) {
 	d.locked(func() { ended, d.ended = d.ended, nil })
 	for _, a := range ended {
 		d.reading--
-		r := d.ofTask(a.task.ID)
-		if r.reading = false; r.stale { // the card has changed meanwhile
+		before := d.ofTask(a.task.ID)
+		d.note(a.task.ID, func(r *related) { r.reading = false })
+		if before.at.IsZero() { // the card has changed meanwhile
 			d.due = slices.Insert(d.due, 0, a.task.ID)
 		}
 		if a.err == nil { // nobody is judged by a part of it
-			found := r
-			found.read, found.refs, found.names = true, a.refs, a.names
-			a.err = d.record(ctx, a.task.ID, found)
+			a.err = d.record(ctx, a.task.ID, a.related)
 		}
 		if a.err != nil {
-			r.at, err = d.opt.Now().Add(d.opt.Every-d.opt.Read), errors.Join(err, a.err)
-			d.keep(a.task.ID, r)
-		}
-		if a.err != nil || !r.read || !slices.Equal(r.cards, d.ofTask(a.task.ID).cards) { // record has the rest judged
+			d.fail(a)
+			err = errors.Join(err, a.err)
+		} else if !slices.Equal(before.cards, d.ofTask(a.task.ID).cards) { // record has the rest judged
 			ids = append(ids, a.task.ID)
 		}
 	}
@@ -246,7 +246,6 @@ func (d *Deps) record(ctx context.Context, id int64, r related) error {
 		}
 		d.look(append(on, had...)...)
 	}
-	r.cards = cards
-	d.keep(id, r)
+	d.note(id, func(known *related) { known.refs, known.names, known.cards = r.refs, r.names, cards })
 	return nil
 }

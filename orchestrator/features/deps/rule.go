@@ -17,42 +17,32 @@ import (
 // rules are fail-open: what cannot be read holds nobody.
 func (d *Deps) rules() []admit.Rule {
 	return []admit.Rule{
-		{Name: Name, Always: true, Read: d.readPrerequisites},
+		{Name: Name, Always: true, Read: d.readPrerequisites, Reserve: d.refresh},
 		{Name: Cycle, Always: true, Read: d.readCycle, Told: d.tellCycle, Over: d.tellEnd},
 	}
 }
 
 // prerequisites hold all that a task waits for.
 type prerequisites struct {
-	cards  []string // that have no task
-	tasks  []task.Task
-	unread string    // what it waits for as long as its relations can still be read in time; empty = they were, or cannot be
-	until  time.Time // that is so long
+	cards []string // that have no task
+	tasks []task.Task
 }
 
 func (d *Deps) readPrerequisites(ctx context.Context, p *admit.Pass, s admit.Start) (admit.Facts, error) {
 	if s.Task.State.Lane == orchestrator.UndoLane { // others wait until it is over, so it waits for nobody
 		return nil, nil
 	}
-	var f prerequisites
-	var err error
-	if d.opt.Relations != nil && !s.Task.State.Leased {
-		if f.cards, f.unread, f.until, err = d.tracked(ctx, s.Task); err != nil {
-			return nil, err
-		}
-	}
 	w, err := d.world(ctx, p)
-	if err != nil && f.unread == "" {
+	if err != nil {
 		return nil, err
 	}
-	if err == nil {
-		f.tasks, err = w.prerequisites(ctx, s.Task)
+	var f prerequisites
+	if !s.Task.State.Leased {
+		f.cards = d.ofTask(s.Task.ID).cards
 	}
+	f.tasks, err = w.prerequisites(ctx, s.Task)
 	return f, err
 }
-
-// lookup explains why a new task waits.
-const lookup = "what it depends on is being looked up"
 
 // Seen are the cards and tasks that the task waits for.
 func (f prerequisites) Seen() any {
@@ -70,9 +60,6 @@ func (f prerequisites) Judge(admit.Start) (r admit.Reason, waits bool) {
 	}
 	cards, tasks := strings.Join(f.cards, ", "), strings.Join(names[len(f.cards):], ", ")
 	switch r.Text, r.Who = "waits for "+strings.Join(names, ", "), admit.WhoTask; {
-	case f.unread != "":
-		r.Text, r.Who, r.Until = f.unread, admit.WhoOutside, f.until
-		r.Do = "Wait for the tracker's answer: the card starts without it at " + f.until.UTC().Format(time.TimeOnly) + " UTC at the latest"
 	case len(f.cards) == 0:
 		r.Do = "Wait for the end of " + tasks + " (done or stopped), or remove the relation"
 	case len(f.tasks) == 0:
@@ -82,7 +69,7 @@ func (f prerequisites) Judge(admit.Start) (r admit.Reason, waits bool) {
 		r.Do = fmt.Sprintf("Set To Analyse on %s, which nobody has begun, and wait for the end of %s; "+
 			"or remove the relations", cards, tasks)
 	}
-	return r, f.unread != "" || len(names) > 0
+	return r, len(names) > 0
 }
 
 // circle is a cycle that a task is in, the smallest first.

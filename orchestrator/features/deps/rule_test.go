@@ -23,7 +23,6 @@ func TestJudge(t *testing.T) {
 			prerequisites{cards: []string{`the card "D"`}, tasks: one}, `waits for the card "D", GPX-1 (task 1)`,
 			`Set To Analyse on the card "D", which nobody has begun, and wait for the end of GPX-1 (task 1); or remove the relations`, admit.WhoYou,
 		},
-		{prerequisites{tasks: one, unread: lookup}, lookup, "Wait for the tracker's answer: the card starts without it at 00:00:00 UTC at the latest", admit.WhoOutside},
 	} {
 		r, waits := c.facts.Judge(admit.Start{})
 		require.Equal(t, []any{true, c.text, c.do, c.who}, []any{waits, r.Text, r.Do, r.Who})

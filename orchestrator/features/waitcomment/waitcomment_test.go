@@ -105,7 +105,6 @@ func TestWaitCommentText(t *testing.T) {
 		"waits for GPX-2 (task 12)":                                "Waits for GPX-2.",
 		"waits for the card \"K\", GPX-2 (task 12)":                "Waits for the card \"K\", GPX-2.",
 		"number 2 in line to merge in acme/gpx, behind GPX-4":      "Waits: number 2 in line to merge in acme/gpx, behind GPX-4.",
-		"what it depends on is being looked up":                    "Waits: what it depends on is being looked up.",
 		"the task costs more than its cap of $5.00 (it costs $6).": "Waits: the task costs more than its cap of $5.00 (it costs $6).",
 	} {
 		texts, _ := orchestrator.HeldBy(queue.Wait{Reasons: []queue.Reason{queue.Held(queue.Hold{Subject: "s", Name: "task_deps", Reason: reason})}})
