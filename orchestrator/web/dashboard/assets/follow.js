@@ -34,7 +34,12 @@ async function tail(pane, box) {
   const end = () => (pane.scrollTop = pane.scrollHeight);
   end();
   box.addEventListener("change", () => box.checked && end());
-  pane.addEventListener("scroll", () => (box.checked = pane.scrollTop + pane.clientHeight > pane.scrollHeight - 24));
+  let was = pane.scrollTop;
+  pane.addEventListener("scroll", () => {
+    const down = pane.scrollTop + pane.clientHeight > pane.scrollHeight - 24;
+    if (down || pane.scrollTop < was) box.checked = down; // a pane that became lower is no reader who scrolled up
+    was = pane.scrollTop;
+  });
   for (;;) {
     await new Promise((done) => setTimeout(done, 1000));
     if (!pane.isConnected) return;
