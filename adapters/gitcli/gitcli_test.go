@@ -41,13 +41,10 @@ func commit(t testing.TB, dir, name, body string) string {
 // remote makes a bare repository with one commit on main.
 func remote(t testing.TB) string {
 	t.Helper()
-	bare := filepath.Join(t.TempDir(), "remote.git")
-	run(t, t.TempDir(), "init", "--quiet", "--bare", "--initial-branch=main", bare)
-	seed := filepath.Join(t.TempDir(), "seed")
-	run(t, t.TempDir(), "clone", "--quiet", bare, seed)
-	run(t, seed, "checkout", "--quiet", "-B", "main")
+	bare, seed := filepath.Join(t.TempDir(), "remote.git"), filepath.Join(t.TempDir(), "seed")
+	run(t, t.TempDir(), "init", "--quiet", "--initial-branch=main", seed)
 	commit(t, seed, "README.md", "hello\n")
-	run(t, seed, "push", "--quiet", "origin", "main")
+	run(t, seed, "clone", "--quiet", "--bare", ".", bare)
 	return bare
 }
 
