@@ -41,6 +41,7 @@ const (
 	Copies       Invariant = "copies"        // one comment per key, one notice but for lost answers
 	OwnBranch    Invariant = "own-branch"    // a commit that is not ours is never overwritten
 	NewText      Invariant = "new-text"      // an agent works by the text that its card has when it begins
+	Relations    Invariant = "relations"     // an agent begins by relations of its card that were read shortly before
 	FreezeHolds  Invariant = "freeze"        // no agent that is held starts
 	Bounded      Invariant = "bounded"       // no task begins while its repository has as many in work as it may
 	Serial       Invariant = "serial"        // the serial gate lets one task of a repository begin

@@ -190,6 +190,7 @@ func (c *checker) agentStarts(n *node, cmd work.Command, occupied bool) {
 	}) {
 		c.fail(NewText, "%s starts the %s of %s by a text that its card did not have at the start", n.name, cmd.Role, cmd.WorkItem)
 	}
+	c.related(n, t, jobs[0])
 }
 
 // untouched looks whether a checkout that is changed has an agent in it.

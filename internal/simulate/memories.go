@@ -7,8 +7,11 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/allowance"
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
@@ -42,6 +45,21 @@ type readCard struct {
 	tracker.Item
 
 	err error
+}
+
+// relations are read apart from their card.
+const relations = "relations of "
+
+// related looks whether a process has read the relations of a task whose agent starts.
+func (c *checker) related(n *node, t task.Task, j queue.Job) {
+	if n.has("task_deps") && !t.State.Leased && t.State.Lane != orchestrator.UndoLane && !slices.ContainsFunc(
+		n.memories.reads[relations+t.TrackerIssueID],
+		func(r readCard) bool {
+			return r.at.After(j.StartedAt.Add(-time.Duration(c.s.world.Tempo) * 30 * time.Second))
+		},
+	) {
+		c.fail(Relations, "%s starts an agent of task %d by relations that were not read for it", n.name, t.ID)
+	}
 }
 
 // textFor is how old the text of a card may be when its agent starts, and a moment.

@@ -199,18 +199,6 @@ func (p *people) ourMove(project, item string, status stage.Status, known column
 	return set, err
 }
 
-// past is a card as it was a while ago; nil when nobody can say.
-func (p *people) past(item string, lag time.Duration) any {
-	then := p.s.v.Now().Add(-lag)
-	list := p.history[item]
-	for i := len(list) - 1; i >= 0; i-- {
-		if !list[i].UpdatedAt.After(then) {
-			return list[i]
-		}
-	}
-	return nil
-}
-
 // act does what a person does besides answering.
 func (p *people) act(i int, a Act) {
 	s := p.s
@@ -248,6 +236,15 @@ func (p *people) act(i int, a Act) {
 		p.pause(i, a.Do)
 	case DoRename:
 		p.rename(s.world.Cards[i].Project, a.To)
+	case DoRelate: // no tracker sends a webhook of that
+		if i > 0 && s.world.Cards[i].Project == s.world.Cards[i-1].Project {
+			on := []string{cardID(i - 1)}
+			if a.Lost {
+				on = nil
+			}
+			s.trace.line(s.since(), "person", cardID(i), fmt.Sprint("waits for ", on))
+			s.board.Block(cardID(i), on...)
+		}
 	case DoMerge:
 		p.merge(t)
 	case DoClose, DoDraft, DoApprove, DoTarget, DoPort:

@@ -145,9 +145,11 @@ func (p *trackerPort) LastMove(ctx context.Context, project, item string) (track
 }
 
 func (p *trackerPort) BlockedBy(ctx context.Context, project, item string) ([]tracker.Ref, error) {
-	return request(ctx, p.n, ofBoard("BlockedBy"), item, func() ([]tracker.Ref, error) {
+	refs, err := request(ctx, p.n, ofBoard("BlockedBy"), item, func() ([]tracker.Ref, error) {
 		return p.n.sim.board.BlockedBy(ctx, project, item)
 	})
+	p.n.memories.reads[relations+item] = append(p.n.memories.reads[relations+item], readCard{at: p.n.domain.Now(), err: err})
+	return refs, err
 }
 
 // watchedHost is the git host with a look at what a replica does to it.

@@ -42,7 +42,8 @@ func (c *checker) merges(n *node, t task.Task) {
 func (w *World) addReversals(seed uint64) {
 	after := seed%16 == 2 || seed%16 == 8
 	pulls := seed%16 == 0 || seed%16 == 9
-	if seed%8 != 4 && seed%16 != 13 && !pulls && !after {
+	relates := seed%16 == 5
+	if seed%8 != 4 && seed%16 != 13 && !pulls && !after && !relates {
 		return
 	}
 	if after {
@@ -63,6 +64,9 @@ func (w *World) addReversals(seed uint64) {
 			}
 			if after {
 				a.Do, back.Do, back.To = DoUndo, DoMove, stage.StatusToAnalyse
+			}
+			if relates {
+				a.Do, back.Do, a.Lost, back.Lost = DoRelate, DoRelate, false, true
 			}
 			if pulls {
 				a.Do = []string{DoClose, DoDraft, DoApprove, []string{DoTarget, DoPort}[seed/16%2]}[r.IntN(4)]

@@ -93,6 +93,7 @@ const (
 	DoDraft   = "draft"   // make one of the pull request, or no more
 	DoApprove = "approve" // the pull request, at the host
 	DoTarget  = "target"  // another branch with the pull request, or main again
+	DoRelate  = "relate"  // the card waits for the one before it; lost: no more
 	DoPort    = "port"    // the branch into another with a pull request more, which may be merged at once
 )
 

@@ -62,13 +62,11 @@ type Deps struct {
 	mu      sync.Mutex
 	moved   []task.Task       // that have begun or ended since the loop last looked
 	cards   map[string]bool   // of which a webhook has come since
-	changed []int64           // tasks by whose dependencies others are judged otherwise since; nil = none are
-	ended   []reading         // since
+	changed []int64           // tasks that are judged otherwise since; 0 is all that wait
 	known   map[int64]related // what the relations said when they were read
 
-	// Only the loop uses these.
-	reading int     // how many are being read
-	due     []int64 // tasks that are to be read, those first that wait for it
+	reading atomic.Int32 // how many are being read
+	due     []task.Task  // those that are to be read; only the loop uses it
 }
 
 // New checks the options.
@@ -136,7 +134,7 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 		if now := e.Now(); !now.Before(whole) {
 			whole, err = now.Add(d.opt.Every), errors.Join(err, d.tidy(ctx))
 		}
-		err = errors.Join(err, d.readDue(ctx, e, reads))
+		d.readDue(e, reads)
 		if err != nil && ctx.Err() == nil {
 			d.opt.Log.Error("dependencies could not be looked after", "err", err)
 		}
@@ -149,7 +147,7 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 // pass looks after what has happened: it begins to read the relations of cards that have changed, and has those judged anew
 // that wait for them or for a task that has begun or ended.
 func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Group) error {
-	ids, err := d.takeRead(ctx)
+	var err error
 	var moved []task.Task
 	var cards map[string]bool
 	concerned := map[int64]bool{} // tasks, and whether their relations name a card that has changed
@@ -177,11 +175,11 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 	}
 	var changed []int64
 	d.locked(func() { changed, d.changed = d.changed, nil })
-	if waited || len(changed) > 0 {
+	if waited || slices.Contains(changed, 0) {
 		e.Admission.Mark("")
 	}
-	if ids = append(ids, changed...); len(ids) > 0 {
-		e.Admission.Mark("", ids...) // 0 is none
+	if len(changed) > 0 {
+		e.Admission.Mark("", changed...) // 0 is none
 	}
 	return err
 }

@@ -284,26 +284,6 @@ func TestDependenciesOfACardThatMoves(t *testing.T) {
 	}
 }
 
-// No tracker tells of a relation: one that a person sets a moment before the approval holds what that starts, and one
-// that is taken away lets it go. While nothing is about to start, nothing is read.
-func TestDependenciesAreReadForAStart(t *testing.T) {
-	dependent(t, func(r *Rig, rel *relations) {
-		wish, item := r.Card(App, "a wish"), r.Card(App, "x")
-		r.Set(item, stage.StatusToAnalyse)
-		r.Settle(3 * time.Hour)
-		require.EqualValues(r, 1, rel.reads.Load())
-		r.Board.Block(item, wish)
-		r.Set(item, stage.StatusApproved)
-		r.Settle(time.Minute)
-		require.Zero(r, r.Ran(stage.Architect))
-		require.Contains(r, r.Explain(item).Summary, `waits for the card "a wish"`)
-		r.Board.Block(item)
-		r.Settle(7 * time.Minute)
-		require.Equal(r, 1, r.Ran(stage.Architect))
-		require.LessOrEqual(r, rel.reads.Load(), int64(5))
-	})
-}
-
 // A relation that is taken from a card is seen by the webhook of that card.
 func TestDependenciesOfACardThatIsEdited(t *testing.T) {
 	dependent(t, func(r *Rig, _ *relations) {

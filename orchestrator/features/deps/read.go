@@ -12,6 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admit"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -20,6 +21,9 @@ import (
 // burst is how many tasks have their relations read at the same time, or again in one pass:
 // trackers limit requests, and what is known stays true most of the time.
 const burst = 5
+
+// dueMax is how many tasks are listed to be read at the same time.
+const dueMax = 1000
 
 // wait is how long one reading may take.
 const wait = time.Minute
@@ -34,32 +38,16 @@ type related struct {
 	cards   []string               // those of them that have no task
 }
 
-// reading is one that has ended.
-type reading struct {
-	task task.Task
-	related
-	err error
-}
-
 // refresh reads the relations of a task whose agent is about to start: it goes by those that were read within the last
 // minute, or by what is known when they cannot be read.
 func (d *Deps) refresh(ctx context.Context, s admit.Start) (unused func(context.Context) error, err error) {
-	unused = func(context.Context) error { return nil }
-	r := d.ofTask(s.Task.ID)
-	fresh := !r.reading && d.opt.Now().Sub(r.at) < d.opt.Every
-	if fresh || d.opt.Relations == nil || s.Task.State.Leased || s.Task.State.Lane == orchestrator.UndoLane {
-		return unused, nil
+	r, now := d.ofTask(s.Task.ID), d.opt.Now()
+	fresh := !r.reading && now.Sub(r.at) < d.opt.Every
+	if !fresh && d.opt.Relations != nil && !s.Task.State.Leased && s.Task.State.Lane != orchestrator.UndoLane {
+		d.note(s.Task.ID, func(r *related) { r.at, r.item = now, s.Task.TrackerIssueID })
+		d.update(ctx, s.Task)
 	}
-	a := reading{task: s.Task}
-	d.note(s.Task.ID, func(r *related) { r.at, r.item = d.opt.Now(), s.Task.TrackerIssueID })
-	if a.related, a.err = d.read(ctx, s.Task); a.err == nil {
-		a.err = d.record(ctx, s.Task.ID, a.related)
-	}
-	if a.err != nil {
-		d.fail(a)
-		d.opt.Log.Warn("an agent starts by what is known of its dependencies", "task", s.Task.ID, "repo", s.Task.Repo, "err", a.err)
-	}
-	return unused, nil
+	return func(context.Context) error { return nil }, nil
 }
 
 // tidy lists the tasks whose relations are to be read: those of which nothing is known and an agent is due, then those that
@@ -81,12 +69,13 @@ func (d *Deps) tidy(ctx context.Context) error {
 		}
 		alive[t.ID] = true
 		r := d.ofTask(t.ID)
-		if d.opt.Relations != nil && t.State.Active != "" && (r.at.IsZero() || waits[t.ID] && d.isOld(r)) {
-			d.due = append(d.due, t.ID)
+		due := t.State.Active != "" && (r.at.IsZero() || waits[t.ID] && d.isOld(r))
+		if due && d.opt.Relations != nil && len(d.due) < dueMax {
+			d.due = append(d.due, t)
 		}
 	}
 	d.locked(func() { maps.DeleteFunc(d.known, func(id int64, r related) bool { return !alive[id] && !r.reading }) })
-	slices.SortStableFunc(d.due, func(a, b int64) int { return d.ofTask(a).at.Compare(d.ofTask(b).at) })
+	slices.SortStableFunc(d.due, func(a, b task.Task) int { return d.ofTask(a.ID).at.Compare(d.ofTask(b.ID).at) })
 	over := slices.DeleteFunc(table, func(row task.Dependency) bool { return alive[row.TaskID] })
 	for _, row := range over[:min(len(over), 100)] {
 		err = errors.Join(err, d.opt.Store.Undepend(ctx, row))
@@ -98,20 +87,12 @@ func (d *Deps) tidy(ctx context.Context) error {
 func (d *Deps) isOld(r related) bool { return d.opt.Now().Sub(r.at) >= d.opt.Read }
 
 // readDue begins to read the relations that are due, as many as may be read at the same time.
-func (d *Deps) readDue(ctx context.Context, e *orchestrator.Engine, reads *run.Group) error {
-	for ; len(d.due) > 0 && d.reading < burst; d.due = d.due[1:] {
-		if r := d.ofTask(d.due[0]); r.reading || !d.isOld(r) {
-			continue // since it was listed
-		}
-		t, err := d.opt.Store.Task(ctx, d.due[0])
-		if err != nil && !errors.Is(err, task.ErrNotFound) {
-			return err
-		}
-		if err == nil && !t.State.Stage.Terminal() {
-			d.begin(e, reads, t)
+func (d *Deps) readDue(e *orchestrator.Engine, reads *run.Group) {
+	for ; len(d.due) > 0 && d.reading.Load() < burst; d.due = d.due[1:] {
+		if r := d.ofTask(d.due[0].ID); !r.reading && d.isOld(r) { // else it was read since it was listed
+			d.begin(e, reads, d.due[0])
 		}
 	}
-	return nil
 }
 
 func (d *Deps) ofTask(id int64) (r related) {
@@ -128,87 +109,75 @@ func (d *Deps) note(id int64, change func(*related)) {
 	})
 }
 
-// fail has a task read again a little later.
-func (d *Deps) fail(a reading) {
-	d.note(a.task.ID, func(r *related) { r.at = d.opt.Now().Add(d.opt.Every - d.opt.Read) })
+// update reads a task's relations and keeps what they say. Nobody is judged by a part of it; what has failed is read again a little later.
+func (d *Deps) update(ctx context.Context, t task.Task) {
+	cards := d.ofTask(t.ID).cards
+	r, err := d.read(ctx, t)
+	if err == nil {
+		err = d.record(ctx, t.ID, r)
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		d.note(t.ID, func(r *related) { r.at = d.opt.Now().Add(d.opt.Every - d.opt.Read) })
+		d.opt.Log.Warn("relations could not be read", "task", t.ID, "repo", t.Repo, "err", err)
+	}
+	if !slices.Equal(cards, d.ofTask(t.ID).cards) { // record has the rest judged
+		d.locked(func() { d.changed = append(d.changed, t.ID) })
+	}
 }
 
 // begin begins to read a task's relations. Too many that are being read, and a tracker that does not answer, put it off.
 func (d *Deps) begin(e *orchestrator.Engine, reads *run.Group, t task.Task) {
 	p, _ := e.Projects.ByRepo(t.Repo)
 	lane := e.SickPools()[orchestrator.LaneBoard.PoolOf(p.On(t.TrackerProjectID))]
-	now, begins := d.opt.Now(), false
+	begins := false
 	d.note(t.ID, func(r *related) {
-		begins = d.reading < burst && !r.reading && !now.Before(lane.Next)
-		r.item, r.at, r.reading = t.TrackerIssueID, time.Time{}, r.reading || begins
-		if begins {
-			r.at = now
+		free := d.reading.Load() < burst
+		if !free {
+			d.due = append(d.due, t)
+		}
+		begins = free && !r.reading && !d.opt.Now().Before(lane.Next)
+		if r.item, r.at = t.TrackerIssueID, (time.Time{}); begins {
+			r.at, r.reading = d.opt.Now(), true
+			d.reading.Add(1)
 		}
 	})
-	if d.reading >= burst {
-		d.due = append(d.due, t.ID)
-	}
 	if !begins {
 		return // else tidy lists it
 	}
-	d.reading++
 	reads.Go("relations", func(ctx context.Context) {
-		a := reading{task: t, err: run.ErrUnfinished}
-		defer func() {
-			d.locked(func() { d.ended = append(d.ended, a) })
-			run.Hint(d.nudge)
-		}()
 		ctx, cancel := e.Scheduler.WithTimeout(ctx, wait)
 		defer cancel()
-		a.related, a.err = d.read(ctx, t)
+		defer d.note(t.ID, func(r *related) {
+			d.reading.Add(-1)
+			if r.reading = false; r.at.IsZero() { // the card has changed meanwhile
+				d.cards[r.item] = true
+			}
+			run.Hint(d.nudge)
+		})
+		d.update(ctx, t)
 	})
 }
 
 // read queries the tracker for what a task waits for.
-func (d *Deps) read(ctx context.Context, t task.Task) (related, error) {
-	r := related{names: map[tracker.Ref]string{}}
-	refs, err := d.opt.Relations.BlockedBy(ctx, t.TrackerProjectID, t.TrackerIssueID)
+func (d *Deps) read(ctx context.Context, t task.Task) (r related, err error) {
+	r.refs, err = d.opt.Relations.BlockedBy(ctx, t.TrackerProjectID, t.TrackerIssueID)
 	if errors.Is(err, tracker.ErrNoRelations) || errors.Is(err, tracker.ErrNotFound) {
 		return r, nil
 	}
-	if err != nil {
-		return r, fmt.Errorf("relations of task %d: %w", t.ID, err)
+	if err != nil || d.opt.Items == nil {
+		return r, err
 	}
-	r.refs = refs
-	for _, ref := range refs {
-		if d.opt.Items == nil {
-			break
-		}
+	r.names = map[tracker.Ref]string{}
+	for _, ref := range r.refs {
 		item, err := d.opt.Items.Item(ctx, ref.ProjectID, ref.ItemID)
+		if err != nil && fault.Retryable(err) {
+			return r, err
+		}
 		if err == nil && !item.Finished && item.Status != stage.StatusStop { // whatever the tracker counts STOP as
 			r.names[ref] = fmt.Sprintf("the card %q", item.Title)
 		}
 	}
 	return r, nil
-}
-
-// takeRead keeps what the readings that have ended have found, and returns the tasks that are judged by it.
-func (d *Deps) takeRead(ctx context.Context) (ids []int64, err error) {
-	var ended []reading
-	d.locked(func() { ended, d.ended = d.ended, nil })
-	for _, a := range ended {
-		d.reading--
-		before := d.ofTask(a.task.ID)
-		d.note(a.task.ID, func(r *related) { r.reading = false })
-		if before.at.IsZero() { // the card has changed meanwhile
-			d.due = slices.Insert(d.due, 0, a.task.ID)
-		}
-		if a.err == nil { // nobody is judged by a part of it
-			a.err = d.record(ctx, a.task.ID, a.related)
-		}
-		if a.err != nil {
-			d.fail(a)
-			err = errors.Join(err, a.err)
-		} else if !slices.Equal(before.cards, d.ofTask(a.task.ID).cards) { // record has the rest judged
-			ids = append(ids, a.task.ID)
-		}
-	}
-	return ids, err
 }
 
 // record brings the table up to what the tracker says of a task: it waits for the newest tasks of the cards that its

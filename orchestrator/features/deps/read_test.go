@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/deps"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -44,5 +45,29 @@ func TestReadIsNotKnownByHalf(t *testing.T) {
 		r.Settle(time.Hour)
 		require.Equal(r, 1, r.Ran(stage.Analyst))
 		r.Waits(other, stage.HoldApproval)
+	})
+}
+
+// No tracker tells of a relation: one that a person sets a moment before the approval holds what that starts, and one
+// that is taken away lets it go. While nothing is about to start, nothing is read.
+func TestDependenciesAreReadForAStart(t *testing.T) {
+	dependent(t, func(r *Rig, rel *relations) {
+		wish, item := r.Card(App, "a wish"), r.Card(App, "x")
+		r.Set(item, stage.StatusToAnalyse)
+		r.Settle(3 * time.Hour)
+		require.EqualValues(r, 1, rel.reads.Load())
+		r.Board.Block(item, wish)
+		r.Set(item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		require.Zero(r, r.Ran(stage.Architect))
+		require.Contains(r, r.Explain(item).Summary, `waits for the card "a wish"`)
+		r.Board.FailCall("Item", faulttest.Error(faulttest.Passing))
+		r.Settle(7 * time.Minute)
+		require.Zero(r, r.Ran(stage.Architect), "what was read counts until it is read otherwise")
+		r.Board.FailCall("Item", nil)
+		r.Board.Block(item)
+		r.Settle(7 * time.Minute)
+		require.Equal(r, 1, r.Ran(stage.Architect))
+		require.LessOrEqual(r, rel.reads.Load(), int64(12))
 	})
 }
