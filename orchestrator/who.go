@@ -127,7 +127,7 @@ func (in intake) authorize(ctx context.Context, b board, word stage.Status) (by 
 	}
 	if own, err := in.Tracker.Own(by.ID); err != nil {
 		return by, "", retryOutcome(err)
-	} else if own && b.told != word && (ourMove{newest(b.task, b.past), b.writes}).made(word, in.Now()) {
+	} else if own && (b.told != word || by.ID != b.hook.ActorID) && (ourMove{newest(b.task, b.past), b.writes}).made(word, in.Now()) {
 		return by, "", done("the service itself has set " + b.item.StatusName)
 	}
 	by.Name = cmp.Or(by.Name, in.nameOf(ctx, b.item.ProjectID, by.ID))

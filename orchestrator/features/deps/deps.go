@@ -146,8 +146,7 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 
 // pass looks after what has happened: it begins to read the relations of cards that have changed, and has those judged anew
 // that wait for them or for a task that has begun or ended.
-func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Group) error {
-	var err error
+func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Group) (err error) {
 	var moved []task.Task
 	var cards map[string]bool
 	concerned := map[int64]bool{} // tasks, and whether their relations name a card that has changed

@@ -22,12 +22,6 @@ import (
 // trackers limit requests, and what is known stays true most of the time.
 const burst = 5
 
-// dueMax is how many tasks are listed to be read at the same time.
-const dueMax = 1000
-
-// wait is how long one reading may take.
-const wait = time.Minute
-
 // related holds what a task's relations said when they were read.
 type related struct {
 	at      time.Time // when the newest reading began; zero = they are to be read
@@ -42,8 +36,8 @@ type related struct {
 // minute, or by what is known when they cannot be read.
 func (d *Deps) refresh(ctx context.Context, s admit.Start) (unused func(context.Context) error, err error) {
 	r, now := d.ofTask(s.Task.ID), d.opt.Now()
-	fresh := !r.reading && now.Sub(r.at) < d.opt.Every
-	if !fresh && d.opt.Relations != nil && !s.Task.State.Leased && s.Task.State.Lane != orchestrator.UndoLane {
+	old := r.reading || now.Sub(r.at) >= d.opt.Every
+	if old && d.opt.Relations != nil && !s.Task.State.Leased && s.Task.State.Lane != orchestrator.UndoLane {
 		d.note(s.Task.ID, func(r *related) { r.at, r.item = now, s.Task.TrackerIssueID })
 		d.update(ctx, s.Task)
 	}
@@ -69,8 +63,8 @@ func (d *Deps) tidy(ctx context.Context) error {
 		}
 		alive[t.ID] = true
 		r := d.ofTask(t.ID)
-		due := t.State.Active != "" && (r.at.IsZero() || waits[t.ID] && d.isOld(r))
-		if due && d.opt.Relations != nil && len(d.due) < dueMax {
+		if d.opt.Relations != nil && len(d.due) < 1000 && // the others a minute later
+			t.State.Active != "" && (r.at.IsZero() || waits[t.ID] && d.isOld(r)) {
 			d.due = append(d.due, t)
 		}
 	}
@@ -145,7 +139,7 @@ func (d *Deps) begin(e *orchestrator.Engine, reads *run.Group, t task.Task) {
 		return // else tidy lists it
 	}
 	reads.Go("relations", func(ctx context.Context) {
-		ctx, cancel := e.Scheduler.WithTimeout(ctx, wait)
+		ctx, cancel := e.Scheduler.WithTimeout(ctx, time.Minute)
 		defer cancel()
 		defer d.note(t.ID, func(r *related) {
 			d.reading.Add(-1)
