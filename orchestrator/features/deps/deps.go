@@ -9,7 +9,6 @@ package deps
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -130,9 +129,10 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 	defer reads.Stop()
 	d.projects.Store(e.Projects)
 	for whole := e.Now(); ; {
-		err := d.pass(ctx, e, reads)
+		var err error
+		d.pass(ctx, e, reads)
 		if now := e.Now(); !now.Before(whole) {
-			whole, err = now.Add(d.opt.Every), errors.Join(err, d.tidy(ctx))
+			whole, err = now.Add(d.opt.Every), d.tidy(ctx)
 		}
 		d.readDue(e, reads)
 		if err != nil && ctx.Err() == nil {
@@ -146,10 +146,10 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 
 // pass looks after what has happened: it begins to read the relations of cards that have changed, and has those judged anew
 // that wait for them or for a task that has begun or ended.
-func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Group) (err error) {
+func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Group) {
 	var moved []task.Task
 	var cards map[string]bool
-	concerned := map[int64]bool{} // tasks, and whether their relations name a card that has changed
+	var concerned []int64
 	d.locked(func() {
 		moved, cards = d.moved, d.cards
 		d.moved, d.cards = nil, map[string]bool{}
@@ -157,19 +157,17 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 			return
 		}
 		for id, r := range d.known {
-			names := slices.ContainsFunc(r.refs, func(ref tracker.Ref) bool { _, said := cards[ref.ItemID]; return said })
-			if names || cards[r.item] {
-				concerned[id] = names
+			has := func(ref tracker.Ref) bool { _, said := cards[ref.ItemID]; return said }
+			if cards[r.item] || slices.ContainsFunc(r.refs, has) {
+				concerned = append(concerned, id)
 			}
 		}
 	})
 	waited := len(moved) > 0 && d.waitedFor(ctx, moved)
-	for _, id := range slices.Sorted(maps.Keys(concerned)) {
-		if t, failed := d.opt.Store.Task(ctx, id); failed == nil && !t.State.Stage.Terminal() {
+	slices.Sort(concerned)
+	for _, id := range concerned {
+		if t, err := d.opt.Store.Task(ctx, id); err == nil && !t.State.Stage.Terminal() {
 			d.begin(e, reads, t)
-		}
-		if concerned[id] {
-			err, waited = errors.Join(err, d.record(ctx, id, d.ofTask(id))), true
 		}
 	}
 	var changed []int64
@@ -180,7 +178,6 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 	if len(changed) > 0 {
 		e.Admission.Mark("", changed...) // 0 is none
 	}
-	return err
 }
 
 // waitedFor reports whether others depend on one of some tasks, or one on others.
