@@ -137,6 +137,9 @@ func (in intake) commit(
 			return err
 		}
 		next.Branch = branch
+		said := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: fmt.Sprintf(
+			"The branch %s is another's: the work of this task is in %s. Of two servers on one board, stop one.", ev.Branch, branch)}
+		out.Jobs = append(out.Jobs, EffectJob(next, in.project, said, "taken/"+task.Identity(next)+branch))
 	}
 	if v != nil && d.Moved {
 		out.Gates = append(out.Gates, task.GateResult{TaskID: t.ID, Stage: before.Stage, Verdict: *v, At: now})

@@ -91,10 +91,8 @@ func (d *Deps) Feature() orchestrator.Feature {
 func (d *Deps) on(_ context.Context, m any) error {
 	switch m := m.(type) {
 	case tracker.Hook:
-		if d.opt.Relations != nil {
-			d.hear(m.ItemID, !m.Status)
-			run.Hint(d.nudge)
-		}
+		d.hear(m.ItemID, !m.Status)
+		run.Hint(d.nudge)
 	case orchestrator.Change:
 		if m.With == nil && (m.Began() || m.Ended()) {
 			item, _ := task.ParseTombstone(m.Task.TrackerIssueID)
