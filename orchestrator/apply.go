@@ -138,7 +138,7 @@ func (in intake) commit(
 		}
 		next.Branch = branch
 		said := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: fmt.Sprintf(
-			"The branch %s is another's: the work of this task is in %s. Of two servers on one board, stop one.", ev.Branch, branch)}
+			"The branch %s is another's: the work of this task is in %s. If two servers work on this board, stop one.", ev.Branch, branch)}
 		out.Jobs = append(out.Jobs, EffectJob(next, in.project, said, "taken/"+task.Identity(next)+branch))
 	}
 	if v != nil && d.Moved {

@@ -46,7 +46,7 @@ func TestAPersonsBranchIsLeftAlone(t *testing.T) {
 		r.Settle(10 * time.Second)
 		branch := r.Task(item).Branch
 		require.NotEqual(r, "feature/APP-1-x", branch)
-		told := "The branch feature/APP-1-x is another's: the work of this task is in " + branch + ". Of two servers on one board, stop one."
+		told := "The branch feature/APP-1-x is another's: the work of this task is in " + branch + ". If two servers work on this board, stop one."
 		require.Equal(r, 1, strings.Count(strings.Join(r.Comments(App, item), "\n"), told))
 		r.Waits(item, stage.HoldApproval)
 		r.Set(item, stage.StatusStop)

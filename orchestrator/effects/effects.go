@@ -133,6 +133,9 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return d.retry(e, err)
 	}
 	if _, trigger := stage.BoardTrigger(item.Status); trigger && !ours {
+		if lags(e, last, item.Status, d.Now()) { // what stood there before may look like a word
+			return queue.Outcome{Kind: queue.OutcomeRetry, At: d.Now().Add(lag), Error: "the board may be read from a replica"}
+		}
 		d.Log.Warn("a status is not set: a person has set another one",
 			"task", e.TaskID, "repo", e.Repo, "item", e.ItemID, "owed", to, "set", item.Status)
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: fmt.Sprintf("not set: a human has set %s", item.Status)}

@@ -1,8 +1,8 @@
 // Package deps makes a task wait for the tasks that it depends on: those in the
 // local table, and those that the tracker's relations name.
 //
-// An agent starts by relations that were read within the last minute: trackers tell nobody
-// of theirs. What cannot be read counts as ready. Tasks that wait for each other in a circle
+// An agent starts by relations that were read within the last minute: trackers send no
+// webhook of them. What cannot be read counts as ready. Tasks that wait for each other in a circle
 // will never be ready: they are Blocked on the board, with one alert that names the circle.
 package deps
 
@@ -128,7 +128,7 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 	d.projects.Store(e.Projects)
 	for whole := e.Now(); ; {
 		var err error
-		d.pass(ctx, e, reads)
+		d.pass(ctx, e)
 		if now := e.Now(); !now.Before(whole) {
 			whole, err = now.Add(d.opt.Every), d.tidy(ctx)
 		}
@@ -142,9 +142,9 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 	}
 }
 
-// pass looks after what has happened: it begins to read the relations of cards that have changed, and has those judged anew
+// pass looks after what has happened: it has the relations of cards read that have changed, and has those judged anew
 // that wait for them or for a task that has begun or ended.
-func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Group) {
+func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine) {
 	var moved []task.Task
 	var cards map[string]bool
 	var concerned []int64
@@ -157,7 +157,8 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 		for id, r := range d.known {
 			has := func(ref tracker.Ref) bool { _, said := cards[ref.ItemID]; return said }
 			if cards[r.item] || slices.ContainsFunc(r.refs, has) {
-				concerned = append(concerned, id)
+				r.at = time.Time{}
+				d.known[id], concerned = r, append(concerned, id)
 			}
 		}
 	})
@@ -165,7 +166,7 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine, reads *run.Grou
 	slices.Sort(concerned)
 	for _, id := range concerned {
 		if t, err := d.opt.Store.Task(ctx, id); err == nil && !t.State.Stage.Terminal() {
-			d.begin(e, reads, t)
+			d.due = append(d.due, t)
 		}
 	}
 	var changed []int64

@@ -119,25 +119,14 @@ func (d *Deps) update(ctx context.Context, t task.Task) {
 	}
 }
 
-// begin begins to read a task's relations. Too many that are being read, and a tracker that does not answer, put it off.
+// begin begins to read a task's relations. A tracker that does not answer puts it off: tidy lists it again.
 func (d *Deps) begin(e *orchestrator.Engine, reads *run.Group, t task.Task) {
 	p, _ := e.Projects.ByRepo(t.Repo)
-	lane := e.SickPools()[orchestrator.LaneBoard.PoolOf(p.On(t.TrackerProjectID))]
-	begins := false
-	d.note(t.ID, func(r *related) {
-		free := d.reading.Load() < burst
-		if !free {
-			d.due = append(d.due, t)
-		}
-		begins = free && !r.reading && !d.opt.Now().Before(lane.Next)
-		if r.item, r.at = t.TrackerIssueID, (time.Time{}); begins {
-			r.at, r.reading = d.opt.Now(), true
-			d.reading.Add(1)
-		}
-	})
-	if !begins {
-		return // else tidy lists it
+	if d.opt.Now().Before(e.SickPools()[orchestrator.LaneBoard.PoolOf(p.On(t.TrackerProjectID))].Next) {
+		return
 	}
+	d.note(t.ID, func(r *related) { r.item, r.at, r.reading = t.TrackerIssueID, d.opt.Now(), true })
+	d.reading.Add(1)
 	reads.Go("relations", func(ctx context.Context) {
 		ctx, cancel := e.Scheduler.WithTimeout(ctx, time.Minute)
 		defer cancel()
