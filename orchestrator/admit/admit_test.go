@@ -78,6 +78,29 @@ func TestRowsAreReasons(t *testing.T) {
 	})
 }
 
+// Of two that judge a task at the same time, one writes its rows and tells people of them.
+func TestRowsAreToldOnce(t *testing.T) {
+	s := memstore.New(nil)
+	require.NoError(t, s.Commit(t.Context(), task.Commit{Task: &task.Task{ID: 1, Repo: "acme/app"}}))
+	wet := rule("rain", false, waits{1: true})
+	wet.Always, wet.Told = true, func(_ context.Context, _ admit.Start, _ admit.Reason, c *task.Commit) {
+		c.Jobs = append(c.Jobs, queue.Job{Pool: "words"})
+	}
+	other, slow := deskOf(s, wet), wet
+	slow.Read = func(ctx context.Context, p *admit.Pass, start admit.Start) (admit.Facts, error) {
+		why, _ := other.Claim(ctx, start)
+		require.Equal(t, "waits for the weather", why)
+		return wet.Read(ctx, p, start)
+	}
+	desk := deskOf(s, slow)
+	desk.Mark("", 1)
+	_, _, err := desk.Review(t.Context())
+	require.NoError(t, err)
+	words, err := s.Jobs(t.Context(), queue.Filter{Pool: "words"})
+	require.NoError(t, err)
+	require.Len(t, words, 1)
+}
+
 func Example() {
 	start := admit.Start{Task: task.Task{ID: 7, Repo: "acme/app"}, Queued: true}
 	facts := admit.Snapshot{{Rule: "rain", Facts: waits{7: true}}}

@@ -208,8 +208,6 @@ func (d *Desk) Claim(ctx context.Context, s Start) (why string, unused func(cont
 	}
 	if err = errors.Join(err, d.commit(ctx, s.Task, c)); err != nil && why == "" {
 		why = "what the agent uses could not be taken: " + err.Error()
-	} else if err != nil && ctx.Err() == nil {
-		d.Log.Warn("an agent that may not start could not be held; it is judged again", "task", s.Task.ID, "repo", s.Task.Repo, "err", err)
 	}
 	unused = func(ctx context.Context) {
 		for _, back := range slices.Backward(undo) {
@@ -234,12 +232,13 @@ func (d *Desk) take(p *Pass, s Start, c *task.Commit) {
 	}
 }
 
-// commit writes down what concerns a task, unless the task has changed.
+// commit writes down what concerns a task, unless the task has changed. Its rows are part of it: of two that judge it at
+// the same time, the one that has read less may not write last.
 func (d *Desk) commit(ctx context.Context, t task.Task, c task.Commit) error {
 	if len(c.Hold)+len(c.Free)+len(c.Facts)+len(c.Over)+len(c.Pauses)+len(c.Jobs) == 0 {
 		return nil
 	}
-	c.Task, c.Unchanged = &t, true
+	c.Task, c.Unchanged = &t, len(c.Hold)+len(c.Free) == 0
 	c.Tell(t, d.Scheduler.Now(), c.Free)
 	return d.Store.Commit(ctx, c)
 }

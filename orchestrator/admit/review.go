@@ -173,7 +173,7 @@ func (v *review) look(ctx context.Context, p *Pass, repo string, id int64) (wait
 	if err != nil {
 		return false, err
 	}
-	s, held := Start{Task: t, Begins: v.Begins(t)}, false
+	s, held, shared := Start{Task: t, Begins: v.Begins(t)}, false, len(p.read) > 0
 	for _, w := range jobs {
 		s.Queued = s.Queued || w.Job.Status == queue.Queued
 		held = held || slices.ContainsFunc(w.Reasons, v.isOther)
@@ -185,6 +185,10 @@ func (v *review) look(ctx context.Context, p *Pass, repo string, id int64) (wait
 		waits = waits || slices.ContainsFunc(v.Rules, func(o Rule) bool { return o.Line && o.Name == r.Rule })
 	}
 	v.change(ctx, s, rows, reasons, read, &c)
+	if shared && len(c.Hold)+len(c.Free) > 0 { // by what was read for another task, before this one
+		clear(p.read)
+		return v.look(ctx, p, repo, id)
+	}
 	if len(reasons) == 0 && s.Queued && !held && len(rows) > 0 {
 		v.take(p, s, &c)
 	}
