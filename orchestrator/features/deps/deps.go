@@ -56,7 +56,7 @@ type Deps struct {
 	opt   Options
 	nudge chan struct{} // a task has begun or ended
 
-	projects atomic.Pointer[task.Projects] // nil: the loop has not begun
+	engine atomic.Pointer[orchestrator.Engine] // nil: the loop has not begun
 
 	mu      sync.Mutex
 	moved   []task.Task       // that have begun or ended since the loop last looked
@@ -92,21 +92,22 @@ func (d *Deps) on(_ context.Context, m any) error {
 	switch m := m.(type) {
 	case tracker.Hook:
 		d.hear(m.ItemID, !m.Status)
-		run.Hint(d.nudge)
 	case orchestrator.Change:
 		if m.With == nil && (m.Began() || m.Ended()) {
 			item, _ := task.ParseTombstone(m.Task.TrackerIssueID)
-			d.hear(item, false)
-			d.locked(func() { d.moved = append(d.moved, m.Task) })
-			run.Hint(d.nudge)
+			d.hear(item, false, m.Task)
 		}
 	}
 	return nil
 }
 
-// hear notes a card of which something was heard: it may be edited.
-func (d *Deps) hear(item string, edited bool) {
-	d.locked(func() { d.cards[item] = d.cards[item] || edited })
+// hear notes a card of which something was heard: it may be edited, or its task has begun or ended.
+func (d *Deps) hear(item string, edited bool, moved ...task.Task) {
+	d.locked(func() {
+		d.cards[item] = d.cards[item] || edited
+		d.moved = append(d.moved, moved...)
+	})
+	run.Hint(d.nudge)
 }
 
 // locked runs a short function under the lock.
@@ -125,17 +126,16 @@ func (d *Deps) look(ids ...int64) {
 func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 	reads := run.NewOn(e.Scheduler, ctx, d.opt.Log)
 	defer reads.Stop()
-	d.projects.Store(e.Projects)
+	d.engine.Store(e)
 	for whole := e.Now(); ; {
-		var err error
 		d.pass(ctx, e)
 		if now := e.Now(); !now.Before(whole) {
-			whole, err = now.Add(d.opt.Every), d.tidy(ctx)
+			whole = now.Add(d.opt.Every)
+			if err := d.tidy(ctx); err != nil && ctx.Err() == nil {
+				d.opt.Log.Error("dependencies could not be looked after", "err", err)
+			}
 		}
 		d.readDue(e, reads)
-		if err != nil && ctx.Err() == nil {
-			d.opt.Log.Error("dependencies could not be looked after", "err", err)
-		}
 		if e.Wait(ctx, whole.Sub(e.Now()), d.nudge) != nil {
 			return
 		}

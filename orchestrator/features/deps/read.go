@@ -35,13 +35,26 @@ type related struct {
 // refresh reads the relations of a task whose agent is about to start: it goes by those that were read within the last
 // minute, or by what is known when they cannot be read.
 func (d *Deps) refresh(ctx context.Context, s admit.Start) (unused func(context.Context) error, err error) {
-	r, now := d.ofTask(s.Task.ID), d.opt.Now()
-	old := r.reading || now.Sub(r.at) >= d.opt.Every
-	if old && d.opt.Relations != nil && !s.Task.State.Leased && s.Task.State.Lane != orchestrator.UndoLane {
-		d.note(s.Task.ID, func(r *related) { r.at, r.item = now, s.Task.TrackerIssueID })
-		d.update(ctx, s.Task)
+	if d.opt.Relations != nil && !s.Task.State.Leased && s.Task.State.Lane != orchestrator.UndoLane {
+		for e := d.engine.Load(); e != nil && d.ofTask(s.Task.ID).reading && e.Wait(ctx, 100*time.Millisecond) == nil; {
+		}
+		if d.opt.Now().Sub(d.ofTask(s.Task.ID).at) >= d.opt.Every && d.start(s.Task) {
+			d.update(ctx, s.Task)
+		}
 	}
 	return func(context.Context) error { return nil }, nil
+}
+
+// start notes that a task's relations are read from now on. Two do not read them at the same time: what the older one
+// found could be recorded last.
+func (d *Deps) start(t task.Task) (free bool) {
+	d.note(t.ID, func(r *related) {
+		if free = !r.reading; free {
+			r.item, r.at, r.reading = t.TrackerIssueID, d.opt.Now(), true
+			d.reading.Add(1)
+		}
+	})
+	return free
 }
 
 // tidy lists the tasks whose relations are to be read: those of which nothing is known and an agent is due, then those that
@@ -83,7 +96,7 @@ func (d *Deps) isOld(r related) bool { return d.opt.Now().Sub(r.at) >= d.opt.Rea
 // readDue begins to read the relations that are due, as many as may be read at the same time.
 func (d *Deps) readDue(e *orchestrator.Engine, reads *run.Group) {
 	for ; len(d.due) > 0 && d.reading.Load() < burst; d.due = d.due[1:] {
-		if r := d.ofTask(d.due[0].ID); !r.reading && d.isOld(r) { // else it was read since it was listed
+		if d.isOld(d.ofTask(d.due[0].ID)) { // else it was read since it was listed
 			d.begin(e, reads, d.due[0])
 		}
 	}
@@ -105,38 +118,37 @@ func (d *Deps) note(id int64, change func(*related)) {
 
 // update reads a task's relations and keeps what they say. Nobody is judged by a part of it; what has failed is read again a little later.
 func (d *Deps) update(ctx context.Context, t task.Task) {
-	cards := d.ofTask(t.ID).cards
+	cards, failed := d.ofTask(t.ID).cards, true
+	defer d.note(t.ID, func(r *related) {
+		d.reading.Add(-1)
+		if r.reading = false; failed {
+			r.at = d.opt.Now().Add(d.opt.Every - d.opt.Read)
+		} else if r.at.IsZero() { // the card has changed meanwhile
+			d.cards[r.item] = true
+		}
+		if !slices.Equal(cards, r.cards) { // record has the rest judged
+			d.changed = append(d.changed, t.ID)
+		}
+		run.Hint(d.nudge)
+	})
 	r, err := d.read(ctx, t)
 	if err == nil {
 		err = d.record(ctx, t.ID, r)
 	}
-	if err != nil && !errors.Is(err, context.Canceled) {
-		d.note(t.ID, func(r *related) { r.at = d.opt.Now().Add(d.opt.Every - d.opt.Read) })
+	if failed = err != nil && !errors.Is(err, context.Canceled); failed {
 		d.opt.Log.Warn("relations could not be read", "task", t.ID, "repo", t.Repo, "err", err)
-	}
-	if !slices.Equal(cards, d.ofTask(t.ID).cards) { // record has the rest judged
-		d.locked(func() { d.changed = append(d.changed, t.ID) })
 	}
 }
 
 // begin begins to read a task's relations. A tracker that does not answer puts it off: tidy lists it again.
 func (d *Deps) begin(e *orchestrator.Engine, reads *run.Group, t task.Task) {
 	p, _ := e.Projects.ByRepo(t.Repo)
-	if d.opt.Now().Before(e.SickPools()[orchestrator.LaneBoard.PoolOf(p.On(t.TrackerProjectID))].Next) {
+	if d.opt.Now().Before(e.SickPools()[orchestrator.LaneBoard.PoolOf(p.On(t.TrackerProjectID))].Next) || !d.start(t) {
 		return
 	}
-	d.note(t.ID, func(r *related) { r.item, r.at, r.reading = t.TrackerIssueID, d.opt.Now(), true })
-	d.reading.Add(1)
 	reads.Go("relations", func(ctx context.Context) {
 		ctx, cancel := e.Scheduler.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		defer d.note(t.ID, func(r *related) {
-			d.reading.Add(-1)
-			if r.reading = false; r.at.IsZero() { // the card has changed meanwhile
-				d.cards[r.item] = true
-			}
-			run.Hint(d.nudge)
-		})
 		d.update(ctx, t)
 	})
 }
@@ -180,7 +192,6 @@ func (d *Deps) record(ctx context.Context, id int64, r related) error {
 		}
 	}
 	slices.Sort(on)
-	on = slices.Compact(on)
 	known, err := d.opt.Store.Dependencies(ctx, id)
 	if err != nil {
 		return err
@@ -192,12 +203,12 @@ func (d *Deps) record(ctx context.Context, id int64, r related) error {
 		}
 	}
 	slices.Sort(had)
-	if !slices.Equal(on, had) {
+	if on = slices.Compact(on); !slices.Equal(on, had) {
 		if err := d.opt.Store.SetDependencies(ctx, id, SourceTracker, on); err != nil {
 			return err
 		}
 		d.look(append(on, had...)...)
 	}
-	d.note(id, func(known *related) { known.refs, known.names, known.cards = r.refs, r.names, cards })
+	d.note(id, func(known *related) { known.refs, known.cards = r.refs, cards })
 	return nil
 }

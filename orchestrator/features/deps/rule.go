@@ -32,13 +32,13 @@ func (d *Deps) readPrerequisites(ctx context.Context, p *admit.Pass, s admit.Sta
 	if s.Task.State.Lane == orchestrator.UndoLane { // others wait until it is over, so it waits for nobody
 		return nil, nil
 	}
+	var f prerequisites
+	if !s.Task.State.Leased {
+		f.cards = d.ofTask(s.Task.ID).cards // before the table: a card that becomes a task is put there first
+	}
 	w, err := d.world(ctx, p)
 	if err != nil {
 		return nil, err
-	}
-	var f prerequisites
-	if !s.Task.State.Leased {
-		f.cards = d.ofTask(s.Task.ID).cards
 	}
 	f.tasks, err = w.prerequisites(ctx, s.Task)
 	return f, err
@@ -120,18 +120,14 @@ func (d *Deps) tellCycle(_ context.Context, s admit.Start, why admit.Reason, c *
 // tellEnd comments on a card that it is in a cycle no more.
 func (d *Deps) tellEnd(_ context.Context, s admit.Start, row queue.Hold, c *task.Commit) {
 	d.look()
-	text, first := "the dependency cycle is gone", strings.HasPrefix(row.Reason, "a dependency cycle: "+s.Task.WorkItemID+" →")
+	first := strings.HasPrefix(row.Reason, "a dependency cycle: "+s.Task.WorkItemID+" →")
 	status := stage.Effect{Kind: stage.EffectStatus, Status: s.Task.State.Set}
 	identity := fmt.Sprintf("uncycle/%x/%d", row.Reason, row.Since.UnixNano())
-	d.tell(c, s.Task, identity, "unblocked: "+text, "Unblocked: "+text+".", status, first)
+	d.tell(c, s.Task, identity, "unblocked: the dependency cycle is gone", "Unblocked: the dependency cycle is gone.", status, first)
 }
 
 func (d *Deps) tell(c *task.Commit, t task.Task, identity, notice, comment string, status stage.Effect, notify bool) {
-	projects := d.projects.Load()
-	if projects == nil {
-		return
-	}
-	p, known := projects.ByRepo(t.Repo)
+	p, known := d.opt.Projects.ByRepo(t.Repo)
 	if !known {
 		return
 	}
