@@ -147,10 +147,10 @@ func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine) {
 	var moved []task.Task
 	var cards map[string]bool
-	var concerned []int64
+	var concerned, changed []int64
 	d.locked(func() {
-		moved, cards = d.moved, d.cards
-		d.moved, d.cards = nil, map[string]bool{}
+		moved, cards, changed = d.moved, d.cards, d.changed
+		d.moved, d.cards, d.changed = nil, map[string]bool{}, nil
 		if len(cards) == 0 {
 			return
 		}
@@ -169,8 +169,6 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine) {
 			d.due = append(d.due, t)
 		}
 	}
-	var changed []int64
-	d.locked(func() { changed, d.changed = d.changed, nil })
 	if waited || slices.Contains(changed, 0) {
 		e.Admission.Mark("")
 	}

@@ -24,9 +24,9 @@ const burst = 5
 
 // related holds what a task's relations said when they were read.
 type related struct {
-	at      time.Time // when the newest reading began; zero = they are to be read
-	reading bool      // it has not ended
-	item    string    // the task's own card
+	at      time.Time     // when the newest reading began; zero = they are to be read
+	reading chan struct{} // has a hint once that has ended; nil = it has
+	item    string        // the task's own card
 	refs    []tracker.Ref
 	names   map[tracker.Ref]string // of unfinished cards
 	cards   []string               // those of them that have no task
@@ -36,7 +36,8 @@ type related struct {
 // minute, or by what is known when they cannot be read.
 func (d *Deps) refresh(ctx context.Context, s admit.Start) (unused func(context.Context) error, err error) {
 	if d.opt.Relations != nil && !s.Task.State.Leased && s.Task.State.Lane != orchestrator.UndoLane {
-		for e := d.engine.Load(); e != nil && d.ofTask(s.Task.ID).reading && e.Wait(ctx, 100*time.Millisecond) == nil; {
+		if e, r := d.engine.Load(), d.ofTask(s.Task.ID); e != nil && r.reading != nil {
+			_ = e.Wait(ctx, time.Minute, r.reading)
 		}
 		if d.opt.Now().Sub(d.ofTask(s.Task.ID).at) >= d.opt.Every && d.start(s.Task) {
 			d.update(ctx, s.Task)
@@ -49,8 +50,8 @@ func (d *Deps) refresh(ctx context.Context, s admit.Start) (unused func(context.
 // found could be recorded last.
 func (d *Deps) start(t task.Task) (free bool) {
 	d.note(t.ID, func(r *related) {
-		if free = !r.reading; free {
-			r.item, r.at, r.reading = t.TrackerIssueID, d.opt.Now(), true
+		if free = r.reading == nil; free {
+			r.item, r.at, r.reading = t.TrackerIssueID, d.opt.Now(), make(chan struct{}, 1)
 			d.reading.Add(1)
 		}
 	})
@@ -81,7 +82,9 @@ func (d *Deps) tidy(ctx context.Context) error {
 			d.due = append(d.due, t)
 		}
 	}
-	d.locked(func() { maps.DeleteFunc(d.known, func(id int64, r related) bool { return !alive[id] && !r.reading }) })
+	d.locked(func() {
+		maps.DeleteFunc(d.known, func(id int64, r related) bool { return !alive[id] && r.reading == nil })
+	})
 	slices.SortStableFunc(d.due, func(a, b task.Task) int { return d.ofTask(a.ID).at.Compare(d.ofTask(b.ID).at) })
 	over := slices.DeleteFunc(table, func(row task.Dependency) bool { return alive[row.TaskID] })
 	for _, row := range over[:min(len(over), 100)] {
@@ -118,16 +121,14 @@ func (d *Deps) note(id int64, change func(*related)) {
 
 // update reads a task's relations and keeps what they say. Nobody is judged by a part of it; what has failed is read again a little later.
 func (d *Deps) update(ctx context.Context, t task.Task) {
-	cards, failed := d.ofTask(t.ID).cards, true
+	failed := true
 	defer d.note(t.ID, func(r *related) {
 		d.reading.Add(-1)
-		if r.reading = false; failed {
+		run.Hint(r.reading)
+		if r.reading = nil; failed {
 			r.at = d.opt.Now().Add(d.opt.Every - d.opt.Read)
 		} else if r.at.IsZero() { // the card has changed meanwhile
 			d.cards[r.item] = true
-		}
-		if !slices.Equal(cards, r.cards) { // record has the rest judged
-			d.changed = append(d.changed, t.ID)
 		}
 		run.Hint(d.nudge)
 	})
@@ -209,6 +210,11 @@ func (d *Deps) record(ctx context.Context, id int64, r related) error {
 		}
 		d.look(append(on, had...)...)
 	}
-	d.note(id, func(known *related) { known.refs, known.cards = r.refs, cards })
+	d.note(id, func(known *related) {
+		if !slices.Equal(known.cards, cards) {
+			d.changed = append(d.changed, id)
+		}
+		known.refs, known.cards = r.refs, cards
+	})
 	return nil
 }
