@@ -56,13 +56,12 @@ type Deps struct {
 	opt   Options
 	nudge chan struct{} // a task has begun or ended
 
-	engine atomic.Pointer[orchestrator.Engine] // nil: the loop has not begun
-
 	mu      sync.Mutex
 	moved   []task.Task       // that have begun or ended since the loop last looked
 	cards   map[string]bool   // of which a webhook has come since
 	changed []int64           // tasks that are judged otherwise since; 0 is all that wait
 	known   map[int64]related // what the relations said when they were read
+	number  int64             // of the newest reading
 
 	reading atomic.Int32 // how many are being read
 	due     []task.Task  // those that are to be read; only the loop uses it
@@ -126,7 +125,6 @@ func (d *Deps) look(ids ...int64) {
 func (d *Deps) loop(ctx context.Context, e *orchestrator.Engine) {
 	reads := run.NewOn(e.Scheduler, ctx, d.opt.Log)
 	defer reads.Stop()
-	d.engine.Store(e)
 	for whole := e.Now(); ; {
 		d.pass(ctx, e)
 		if now := e.Now(); !now.Before(whole) {

@@ -142,17 +142,19 @@ func TestDependencyCycle(t *testing.T) {
 	})
 }
 
-// What cannot be read counts as ready.
+// What cannot be read counts as ready, and so does a card of a tracker without relations.
 func TestDependenciesFailOpen(t *testing.T) {
-	dependent(t, func(r *Rig, rel *relations) {
-		rel.err = errors.New("503")
-		one, two := r.Card(App, "one"), r.Card(App, "two")
-		r.Board.Block(two, one)
-		r.Set(one, stage.StatusToAnalyse)
-		r.Set(two, stage.StatusToAnalyse)
-		r.Settle(time.Minute)
-		require.Equal(r, 2, r.Ran(stage.Analyst))
-	})
+	for _, err := range []error{errors.New("503"), tracker.ErrNoRelations} {
+		dependent(t, func(r *Rig, rel *relations) {
+			rel.err = err
+			one, two := r.Card(App, "one"), r.Card(App, "two")
+			r.Board.Block(two, one)
+			r.Set(one, stage.StatusToAnalyse)
+			r.Set(two, stage.StatusToAnalyse)
+			r.Settle(time.Minute)
+			require.Equal(r, 2, r.Ran(stage.Analyst))
+		})
+	}
 }
 
 // Each task begins 15 seconds after its agent has a place, whatever does not answer; one whose relations can be read
@@ -177,16 +179,6 @@ func TestDependenciesThatHang(t *testing.T) {
 		}
 		r.Settle(50 * time.Second)
 		require.Equal(r, 28, r.Ran(stage.Analyst))
-	})
-}
-
-func TestDependenciesOfATrackerWithout(t *testing.T) {
-	dependent(t, func(r *Rig, rel *relations) {
-		rel.err = tracker.ErrNoRelations
-		r.Stands(r.Finish("one"), stage.Done)
-		held, err := r.Store.Holds(context.Background())
-		require.NoError(r, err)
-		require.Empty(r, held)
 	})
 }
 

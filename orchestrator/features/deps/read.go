@@ -24,9 +24,9 @@ const burst = 5
 
 // related holds what a task's relations said when they were read.
 type related struct {
-	at      time.Time     // when the newest reading began; zero = they are to be read
-	reading chan struct{} // has a hint once that has ended; nil = it has
-	item    string        // the task's own card
+	at      time.Time // when the newest reading began; zero = they are to be read
+	reading int64     // its number; 0 = it has ended
+	item    string    // the task's own card
 	refs    []tracker.Ref
 	names   map[tracker.Ref]string // of unfinished cards
 	cards   []string               // those of them that have no task
@@ -35,27 +35,26 @@ type related struct {
 // refresh reads the relations of a task whose agent is about to start: it goes by those that were read within the last
 // minute, or by what is known when they cannot be read.
 func (d *Deps) refresh(ctx context.Context, s admit.Start) (unused func(context.Context) error, err error) {
-	if d.opt.Relations != nil && !s.Task.State.Leased && s.Task.State.Lane != orchestrator.UndoLane {
-		if e, r := d.engine.Load(), d.ofTask(s.Task.ID); e != nil && r.reading != nil {
-			_ = e.Wait(ctx, time.Minute, r.reading)
-		}
-		if d.opt.Now().Sub(d.ofTask(s.Task.ID).at) >= d.opt.Every && d.start(s.Task) {
-			d.update(ctx, s.Task)
-		}
+	r, now := d.ofTask(s.Task.ID), d.opt.Now()
+	old := r.reading != 0 || now.Sub(r.at) >= d.opt.Every
+	if old && d.opt.Relations != nil && !s.Task.State.Leased && s.Task.State.Lane != orchestrator.UndoLane {
+		d.update(ctx, s.Task, d.start(s.Task, true))
 	}
 	return func(context.Context) error { return nil }, nil
 }
 
-// start notes that a task's relations are read from now on. Two do not read them at the same time: what the older one
-// found could be recorded last.
-func (d *Deps) start(t task.Task) (free bool) {
+// start notes that a task's relations are read from now on, and returns the number of the reading: 0 = they are being read
+// already, which may hang. A claim does not wait for that.
+func (d *Deps) start(t task.Task, claimed bool) (number int64) {
 	d.note(t.ID, func(r *related) {
-		if free = r.reading == nil; free {
-			r.item, r.at, r.reading = t.TrackerIssueID, d.opt.Now(), make(chan struct{}, 1)
+		if claimed || r.reading == 0 {
+			d.number++
+			number = d.number
+			r.item, r.at, r.reading = t.TrackerIssueID, d.opt.Now(), number
 			d.reading.Add(1)
 		}
 	})
-	return free
+	return number
 }
 
 // tidy lists the tasks whose relations are to be read: those of which nothing is known and an agent is due, then those that
@@ -83,7 +82,7 @@ func (d *Deps) tidy(ctx context.Context) error {
 		}
 	}
 	d.locked(func() {
-		maps.DeleteFunc(d.known, func(id int64, r related) bool { return !alive[id] && r.reading == nil })
+		maps.DeleteFunc(d.known, func(id int64, r related) bool { return !alive[id] && r.reading == 0 })
 	})
 	slices.SortStableFunc(d.due, func(a, b task.Task) int { return d.ofTask(a.ID).at.Compare(d.ofTask(b.ID).at) })
 	over := slices.DeleteFunc(table, func(row task.Dependency) bool { return alive[row.TaskID] })
@@ -119,15 +118,18 @@ func (d *Deps) note(id int64, change func(*related)) {
 	})
 }
 
-// update reads a task's relations and keeps what they say. Nobody is judged by a part of it; what has failed is read again a little later.
-func (d *Deps) update(ctx context.Context, t task.Task) {
+// update reads a task's relations and keeps what they say. Nobody is judged by a part of it; what has failed is read again a
+// little later, and at once where a newer reading has begun meanwhile: this one may have recorded after it.
+func (d *Deps) update(ctx context.Context, t task.Task, number int64) {
 	failed := true
 	defer d.note(t.ID, func(r *related) {
 		d.reading.Add(-1)
-		run.Hint(r.reading)
-		if r.reading = nil; failed {
+		if r.reading != number {
+			r.at = time.Time{}
+		} else if r.reading = 0; failed {
 			r.at = d.opt.Now().Add(d.opt.Every - d.opt.Read)
-		} else if r.at.IsZero() { // the card has changed meanwhile
+		}
+		if r.reading == 0 && r.at.IsZero() { // or the card has changed
 			d.cards[r.item] = true
 		}
 		run.Hint(d.nudge)
@@ -144,14 +146,16 @@ func (d *Deps) update(ctx context.Context, t task.Task) {
 // begin begins to read a task's relations. A tracker that does not answer puts it off: tidy lists it again.
 func (d *Deps) begin(e *orchestrator.Engine, reads *run.Group, t task.Task) {
 	p, _ := e.Projects.ByRepo(t.Repo)
-	if d.opt.Now().Before(e.SickPools()[orchestrator.LaneBoard.PoolOf(p.On(t.TrackerProjectID))].Next) || !d.start(t) {
+	if d.opt.Now().Before(e.SickPools()[orchestrator.LaneBoard.PoolOf(p.On(t.TrackerProjectID))].Next) {
 		return
 	}
-	reads.Go("relations", func(ctx context.Context) {
-		ctx, cancel := e.Scheduler.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		d.update(ctx, t)
-	})
+	if number := d.start(t, false); number != 0 {
+		reads.Go("relations", func(ctx context.Context) {
+			ctx, cancel := e.Scheduler.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			d.update(ctx, t, number)
+		})
+	}
 }
 
 // read queries the tracker for what a task waits for.
