@@ -75,15 +75,16 @@ func TestPauseOfNothing(t *testing.T) {
 	})
 }
 
-// A STOP waits for a deployment that is under way, and for none that a pause keeps from beginning.
+// A STOP waits for a deployment that is under way, and for none that a pause keeps from beginning, or from beginning again.
 func TestStopOfAPausedDeployment(t *testing.T) {
 	ctx := context.Background()
 	stoppableWith(t, func(r *Rig) {
 		r.Place.SetScript(Instead(stage.Deployer, func(ctx context.Context, k work.Command, files map[string]string) work.Result {
 			if k.Stage == stage.DeployStaging {
-				require.NoError(r, admin.Pause(ctx, r.Engine, "", "the host is upgraded", holder("ann")))
+				return GoodAgent(ctx, k, files)
 			}
-			return GoodAgent(ctx, k, files)
+			require.NoError(r, admin.Pause(ctx, r.Engine, "", "the host is upgraded", holder("ann")))
+			return work.Result{Kind: work.ResultFailed}
 		}))
 	}, func(r *Rig) {
 		item := r.Finish("x")
@@ -95,6 +96,6 @@ func TestStopOfAPausedDeployment(t *testing.T) {
 		_, err := admin.Unpause(ctx, r.Engine, "", holder("ann"))
 		require.NoError(r, err)
 		r.Settle(time.Hour)
-		require.Equal(r, 1, r.Ran(stage.Deployer), "staging's")
+		require.Equal(r, 2, r.Ran(stage.Deployer), "staging's too")
 	})
 }

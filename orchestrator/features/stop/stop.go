@@ -3,8 +3,8 @@
 // removed, and its names are free for a new task. Documents stay in the mirror,
 // the board stays as the person left it.
 //
-// In the middle of a merge or a deployment STOP waits until that has finished,
-// and takes effect then.
+// In the middle of a merge or a deployment STOP waits until that has finished or
+// an attempt has failed, and takes effect then.
 package stop
 
 import (
@@ -63,8 +63,8 @@ func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 		return wait(s, e, d)
 	case e.On == stage.OnStop:
 		return cancel(s, e, stage.Decision{State: s, Edge: d.Edge}, "STOP")
-	case s.Stopping && !critical(d.State):
-		return cancel(s, e, d, "STOP; the deployment that was under way has finished")
+	case s.Stopping && (!critical(d.State) || e.On == stage.OnAgentAttempt && d.Edge != ""): // which is not made again
+		return cancel(s, e, d, "STOP; the deployment that was under way has ended")
 	default:
 		return d
 	}
