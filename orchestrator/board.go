@@ -242,29 +242,32 @@ func (e *Engine) IsNew(ctx context.Context, item tracker.Item, t task.Task) (boo
 }
 
 // StatusWrites lists the status writes of a work item that the board may not show yet, in order: those of its task that were
-// refused for good since one was made last, and those owed. last is the one that was made last as it is, and Put when that was.
+// refused for good since one was made last, and those owed, whose Put is zero. last is the one that was made last as it is. Put is
+// when a write has ended.
 func StatusWrites(ctx context.Context, jobs queue.Inspector, board, itemID string, taskID int64) (out []Effect, last Effect, err error) {
 	list, err := jobs.Jobs(ctx, queue.Filter{Key: effectOrder(itemID, stage.EffectStatus), Open: true})
 	if err != nil {
 		return nil, last, err
 	}
+	var all []queue.Job
 	if taskID != 0 {
-		all, err := jobs.Jobs(ctx, queue.Filter{Pool: poolAt(LaneBoard.Pool(), board), TaskID: taskID, Limit: statusMax})
+		all, err = jobs.Jobs(ctx, queue.Filter{Pool: poolAt(LaneBoard.Pool(), board), TaskID: taskID, Limit: statusMax})
 		if err != nil {
 			return nil, last, err
 		}
-		list = append(refused(all), list...)
-		for _, j := range slices.Backward(all) {
-			if j.Status == queue.Done && j.Error == "" && json.Unmarshal(j.Payload, &last) == nil {
-				last.Put = j.FinishedAt
-				break
-			}
-		}
 	}
-	out = make([]Effect, len(list))
-	for i, j := range list {
-		if err := json.Unmarshal(j.Payload, &out[i]); err != nil {
+	for i, j := range slices.Concat(all, list) {
+		w := Effect{Put: j.FinishedAt}
+		if err := json.Unmarshal(j.Payload, &w); err != nil {
 			return nil, last, fmt.Errorf("orchestrator: job %d: %w", j.ID, err)
+		}
+		switch {
+		case i >= len(all), j.Status == queue.Failed:
+			out = append(out, w)
+		case j.Status == queue.Done:
+			if out = nil; j.Error == "" {
+				last = w
+			}
 		}
 	}
 	return out, last, nil
@@ -272,19 +275,6 @@ func StatusWrites(ctx context.Context, jobs queue.Inspector, board, itemID strin
 
 // statusMax bounds the status writes of one task.
 const statusMax = 10_000
-
-// refused are the jobs that failed since one was done last.
-func refused(jobs []queue.Job) (out []queue.Job) {
-	for _, j := range jobs {
-		switch j.Status {
-		case queue.Done:
-			out = nil
-		case queue.Failed:
-			out = append(out, j)
-		}
-	}
-	return out
-}
 
 // board holds what is known of a work item when a webhook of it is handled.
 type board struct {
@@ -338,15 +328,17 @@ func (b board) acted() bool {
 	case (b.item.Status == s.Acted || s.Acted == stage.StatusUnknown && !s.ActedAt.IsZero()) && !b.item.Moved().After(s.ActedAt):
 		return true
 	}
-	for _, w := range slices.Backward(b.writes) { // back to the last word of a person's that a write answers
+	// Where a refused write would have put the card, a person has put it since.
+	refused := func(w Effect) bool { return !w.Put.IsZero() && b.seen().After(s.ActedAt) }
+	for i, w := range slices.Backward(b.writes) { // back to the last word of a person's that a write answers
 		switch {
-		case b.item.Status == w.Status, b.item.Status == w.Answers:
+		case b.item.Status == w.Status && !refused(w), b.item.Status == w.Answers:
 			return true
 		case b.past.ID != 0 && slices.Contains(w.Replaces, b.item.Status):
 			return true
 		case w.Answers != stage.StatusUnknown:
 			return false
-		case b.item.Status == w.Previous:
+		case b.item.Status == w.Previous && (i == 0 || !refused(b.writes[i-1])):
 			return true
 		}
 	}
