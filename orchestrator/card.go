@@ -94,8 +94,8 @@ func (e *Engine) RestoreColumn(
 		return newest.Terminal(), nil
 	}
 	m, _, err := e.findMoveInLog(ctx, item, item.Status, false)
-	if err != nil || m.ActorID == "" {
-		return err == nil, err
+	if err != nil {
+		return false, err
 	}
 	if own, err := e.Tracker.Own(m.ActorID); !own {
 		return err == nil, err

@@ -268,9 +268,9 @@ func isUnbegun(ctx context.Context, e *Engine, t task.Task) (bool, error) {
 	waits, err := e.Waiting(ctx, queue.Filter{TaskID: t.ID})
 	return slices.ContainsFunc(waits, func(w queue.Wait) bool {
 		kind, _ := EffectKindOf(w.Job)
-		fresh := w.Job.Kind == KindAgent || w.Job.Attempt == 0 || strings.HasPrefix(w.Job.Error, notBegun)
+		unsent := irreversible(kind) && (w.Job.Attempt == 0 || strings.HasPrefix(w.Job.Error, notBegun))
 		held := slices.ContainsFunc(w.Reasons, func(r queue.Reason) bool { return r.Kind == queue.ReasonHold })
-		return (w.Job.Kind == KindAgent || irreversible(kind)) && w.Job.Status == queue.Queued && fresh && held
+		return (w.Job.Kind == KindAgent || unsent) && w.Job.Status == queue.Queued && held
 	}), err
 }
 

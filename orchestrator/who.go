@@ -108,7 +108,7 @@ func (e *Engine) findMoveInLog(
 // not a person who uses the same one. t is the item's NewestTask.
 func (e *Engine) SetByUs(ctx context.Context, item tracker.Item, t task.Task) (bool, error) {
 	m, _, err := e.findMoveInLog(ctx, item, item.Status, false)
-	if err != nil || m.ActorID == "" {
+	if err != nil {
 		return false, err
 	}
 	if own, err := e.Tracker.Own(m.ActorID); err != nil || !own {
@@ -348,11 +348,11 @@ func (m ourMove) isEcho(to stage.Status) bool {
 // Progress, which it sets too, may be read from a replica that lags while a task goes on.
 func (m ourMove) made(at stage.Status, now time.Time) bool {
 	moving := len(m.writes) > 0 || now.Sub(m.task.UpdatedAt) < overwriteWindow
-	_, served := tracker.Resolve(m.task.State.Set, func(s stage.Status) bool { return s == at }) // a board that lacked the column then
-	return m.set(at) || served || at == stage.StatusInProgress && moving
+	return m.set(at) || at == stage.StatusInProgress && moving
 }
 
 // set reports whether a status was set last, or a write that is owed sets or replaces it.
 func (m ourMove) set(s stage.Status) bool {
-	return s == m.task.State.Set || slices.ContainsFunc(m.writes, func(w Effect) bool { return w.Status == s || w.Previous == s })
+	_, served := tracker.Resolve(m.task.State.Set, func(at stage.Status) bool { return at == s }) // a board that lacked the column then
+	return served || slices.ContainsFunc(m.writes, func(w Effect) bool { return w.Status == s || w.Previous == s })
 }

@@ -193,10 +193,10 @@ func (v *review) look(ctx context.Context, p *Pass, repo string, id int64) (wait
 		v.take(p, s, &c)
 	}
 	err = v.commit(ctx, t, c)
-	reworded := !slices.ContainsFunc(c.Hold, func(h queue.Hold) bool { // by a process that has read more, or less
+	added := slices.ContainsFunc(c.Hold, func(h queue.Hold) bool { // not reworded by a process that has read more, or less
 		return !slices.ContainsFunc(rows, func(r queue.Hold) bool { return r.Name == h.Name })
 	})
-	if err == nil && (len(c.Free) > 0 || !reworded) {
+	if err == nil && (len(c.Free) > 0 || added) {
 		clear(p.read)
 		v.Mark(repo) // what has begun and is held leaves room for others
 	}

@@ -45,7 +45,7 @@ type Deps struct {
 	Store      orchestrator.Storing
 	Jobs       jobStore
 	Projects   *task.Projects
-	Tracker    tracker.Tracker
+	Tracker    orchestrator.Tracking
 	Host       githost.Host
 	Messenger  messenger.Messenger
 	Workspaces orchestrator.Workspaces
@@ -205,8 +205,8 @@ func (d Deps) replaces(ctx context.Context, item tracker.Item, writes []orchestr
 		return false, nil
 	}
 	for _, w := range writes {
-		info, _ := stage.StatusNamed(w.Previous)
-		if info.Fallback == "" {
+		_, stood := tracker.Resolve(w.Previous, func(s stage.Status) bool { return s == item.Status })
+		if !stood || w.Previous == item.Status {
 			continue
 		}
 		columns, err := board.Columns(ctx, w.ProjectID)
@@ -215,6 +215,11 @@ func (d Deps) replaces(ctx context.Context, item tracker.Item, writes []orchestr
 		}
 		if err != nil || columns[w.Previous] == item.StatusName {
 			return err == nil, err
+		}
+		if log, ok := board.(tracker.Log); ok { // the board lacked the column then, or a person has moved the card
+			if m, err := log.LastMove(ctx, w.ProjectID, item.ID); err == nil {
+				return d.Tracker.Own(m.ActorID)
+			}
 		}
 	}
 	return false, nil

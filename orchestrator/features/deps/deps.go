@@ -163,7 +163,7 @@ func (d *Deps) pass(ctx context.Context, e *orchestrator.Engine) {
 	waited := len(moved) > 0 && d.waitedFor(ctx, moved)
 	slices.Sort(concerned)
 	for _, id := range concerned {
-		if t, err := d.opt.Store.Task(ctx, id); err == nil && !t.State.Stage.Terminal() {
+		if t, err := d.opt.Store.Task(ctx, id); err == nil {
 			d.due = append(d.due, t)
 		}
 	}

@@ -35,8 +35,8 @@ type related struct {
 // refresh reads the relations of a task whose agent is about to start: it goes by those that were read within the last
 // minute, or by what is known when they cannot be read.
 func (d *Deps) refresh(ctx context.Context, s admit.Start) (unused func(context.Context) error, err error) {
-	r, now := d.ofTask(s.Task.ID), d.opt.Now()
-	old := r.reading != 0 || now.Sub(r.at) >= d.opt.Every
+	r := d.ofTask(s.Task.ID)
+	old := r.reading != 0 || d.opt.Now().Sub(r.at) >= d.opt.Every
 	if old && d.opt.Relations != nil && !s.Task.State.Leased && s.Task.State.Lane != orchestrator.UndoLane {
 		d.update(ctx, s.Task, d.start(s.Task, true))
 	}

@@ -46,11 +46,8 @@ func (d *Deps) readPrerequisites(ctx context.Context, p *admit.Pass, s admit.Sta
 
 // Seen are the cards and tasks that the task waits for.
 func (f prerequisites) Seen() any {
-	ids := []int64{}
-	for _, t := range f.tasks {
-		ids = append(ids, t.ID)
-	}
-	return map[string]any{"cards": f.cards, "tasks": ids}
+	r, _ := f.Judge(admit.Start{})
+	return map[string]any{"cards": f.cards, "tasks": r.Tasks}
 }
 
 func (f prerequisites) Judge(admit.Start) (r admit.Reason, waits bool) {
@@ -111,8 +108,9 @@ func (d *Deps) tellCycle(_ context.Context, s admit.Start, why admit.Reason, c *
 	since, _ := why.Detail.(time.Time)
 	d.look(why.Tasks...)
 	text := "Blocked: " + why.Text + ".\nRemove one of these relations, or stop one of the tasks."
-	replaces := stage.Replaceable(s.Task.State.Acted, s.Task.State.Set)
-	status := stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusBlocked, Replaces: replaces}
+	status := stage.Effect{
+		Kind: stage.EffectStatus, Status: stage.StatusBlocked, Replaces: stage.Replaceable(s.Task.State.Acted, s.Task.State.Set),
+	}
 	identity := fmt.Sprintf("cycle/%x/%d", why.Text, since.UnixNano())
 	d.tell(c, s.Task, identity, "blocked: "+why.Text, text, status, why.Tasks[0] == s.Task.ID)
 }
@@ -122,8 +120,8 @@ func (d *Deps) tellEnd(_ context.Context, s admit.Start, row queue.Hold, c *task
 	d.look()
 	first := strings.HasPrefix(row.Reason, "a dependency cycle: "+s.Task.WorkItemID+" →")
 	status := stage.Effect{Kind: stage.EffectStatus, Status: s.Task.State.Set}
-	identity := fmt.Sprintf("uncycle/%x/%d", row.Reason, row.Since.UnixNano())
-	d.tell(c, s.Task, identity, "unblocked: the dependency cycle is gone", "Unblocked: the dependency cycle is gone.", status, first)
+	d.tell(c, s.Task, fmt.Sprintf("uncycle/%x/%d", row.Reason, row.Since.UnixNano()),
+		"unblocked: the dependency cycle is gone", "Unblocked: the dependency cycle is gone.", status, first)
 }
 
 func (d *Deps) tell(c *task.Commit, t task.Task, identity, notice, comment string, status stage.Effect, notify bool) {
