@@ -193,10 +193,10 @@ func (v *review) look(ctx context.Context, p *Pass, repo string, id int64) (wait
 		v.take(p, s, &c)
 	}
 	err = v.commit(ctx, t, c)
-	added := slices.ContainsFunc(c.Hold, func(h queue.Hold) bool { // not reworded by a process that has read more, or less
+	changed := len(c.Free) > 0 || slices.ContainsFunc(c.Hold, func(h queue.Hold) bool { // not reworded by a process that has read more
 		return !slices.ContainsFunc(rows, func(r queue.Hold) bool { return r.Name == h.Name })
 	})
-	if err == nil && (len(c.Free) > 0 || added) {
+	if err == nil && changed {
 		clear(p.read)
 		v.Mark(repo) // what has begun and is held leaves room for others
 	}

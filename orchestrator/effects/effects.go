@@ -206,7 +206,7 @@ func (d Deps) replaces(ctx context.Context, item tracker.Item, writes []orchestr
 	}
 	for _, w := range writes {
 		_, stood := tracker.Resolve(w.Previous, func(s stage.Status) bool { return s == item.Status })
-		if !stood || w.Previous == item.Status {
+		if !stood {
 			continue
 		}
 		columns, err := board.Columns(ctx, w.ProjectID)
@@ -217,7 +217,8 @@ func (d Deps) replaces(ctx context.Context, item tracker.Item, writes []orchestr
 			return err == nil, err
 		}
 		if log, ok := board.(tracker.Log); ok { // the board lacked the column then, or a person has moved the card
-			if m, err := log.LastMove(ctx, w.ProjectID, item.ID); err == nil {
+			m, err := log.LastMove(ctx, w.ProjectID, item.ID)
+			if to, _ := board.StatusOf(ctx, w.ProjectID, m.To); err == nil && to == item.Status { // else it may be late
 				return d.Tracker.Own(m.ActorID)
 			}
 		}

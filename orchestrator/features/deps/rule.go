@@ -81,12 +81,11 @@ func (d *Deps) readCycle(ctx context.Context, p *admit.Pass, s admit.Start) (adm
 	if err != nil || s.Task.State.Lane == orchestrator.UndoLane {
 		return nil, err
 	}
-	f := circle{}
-	f.tasks, err = w.cycle(ctx, s.Task.ID)
-	if err != nil || len(f.tasks) == 0 {
+	tasks, err := w.cycle(ctx, s.Task.ID)
+	if err != nil || len(tasks) == 0 {
 		return nil, err
 	}
-	f.text = w.describe(f.tasks)
+	f := circle{text: w.describe(tasks), tasks: tasks}
 	for _, row := range w.table {
 		if row.CreatedAt.After(f.since) {
 			f.since = row.CreatedAt
@@ -118,10 +117,10 @@ func (d *Deps) tellCycle(_ context.Context, s admit.Start, why admit.Reason, c *
 // tellEnd comments on a card that it is in a cycle no more.
 func (d *Deps) tellEnd(_ context.Context, s admit.Start, row queue.Hold, c *task.Commit) {
 	d.look()
-	first := strings.HasPrefix(row.Reason, "a dependency cycle: "+s.Task.WorkItemID+" →")
-	status := stage.Effect{Kind: stage.EffectStatus, Status: s.Task.State.Set}
 	d.tell(c, s.Task, fmt.Sprintf("uncycle/%x/%d", row.Reason, row.Since.UnixNano()),
-		"unblocked: the dependency cycle is gone", "Unblocked: the dependency cycle is gone.", status, first)
+		"unblocked: the dependency cycle is gone", "Unblocked: the dependency cycle is gone.",
+		stage.Effect{Kind: stage.EffectStatus, Status: s.Task.State.Set},
+		strings.HasPrefix(row.Reason, "a dependency cycle: "+s.Task.WorkItemID+" →"))
 }
 
 func (d *Deps) tell(c *task.Commit, t task.Task, identity, notice, comment string, status stage.Effect, notify bool) {

@@ -63,7 +63,7 @@ func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 		return wait(s, e, d)
 	case e.On == stage.OnStop:
 		return cancel(s, e, stage.Decision{State: s, Edge: d.Edge}, "STOP")
-	case s.Stopping && (!critical(d.State) || e.On == stage.OnAgentAttempt && d.Edge != ""): // which is not made again
+	case s.Stopping && (!critical(d.State) || d.Moved && e.On == stage.OnAgentAttempt): // which is not made again
 		return cancel(s, e, d, "STOP; the deployment that was under way has ended")
 	default:
 		return d
