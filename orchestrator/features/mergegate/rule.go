@@ -68,14 +68,14 @@ func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	return giveBack(s, pin(e, gate(s, e, d)))
 }
 
-// caughtUp takes over where the branch stands now. The task that tried has the lease, unless a queue of the host's
+// caughtUp takes over where the branch was pushed to, if it was. The task that tried has the lease, unless a queue of the host's
 // brings up to date and tests what lands: then it stays where it is. The tests of what is to be
 // merged are looked at at once, because a branch that was up to date may have its results already.
 func caughtUp(e stage.Event, d stage.Decision) stage.Decision {
 	n := &d.State
 	// A person's word came while it was being pushed: the remote branch is there all the same.
 	if n.Stage != stage.DeployStaging || !inLine(*n) && n.Hold != stage.HoldBlocked {
-		if e.SHA != "" && !e.Outside {
+		if e.SHA != "" {
 			n.Pushed = e.SHA
 		}
 		d.Effects = append(slices.Clone(d.Effects), stage.Effect{Kind: orchestrator.EffectRelease})
@@ -84,9 +84,9 @@ func caughtUp(e stage.Event, d stage.Decision) stage.Decision {
 	if !n.Leased && !e.Outside {
 		n.LeasedAt = e.At
 	}
-	n.Leased, n.Tested = !e.Outside, ""
+	n.Leased, n.Tested, n.Base = !e.Outside, "", e.Base
 	if e.SHA != "" {
-		n.Head, n.Pushed, n.Base = e.SHA, e.SHA, e.Base
+		n.Head, n.Pushed = e.SHA, e.SHA
 	}
 	if inLine(*n) {
 		n.Phase = stage.PhaseRetest
@@ -169,6 +169,7 @@ func pin(e stage.Event, d stage.Decision) stage.Decision {
 }
 
 // giveBack returns the lease when the task has no use for it any more: it is done, sent back, cancelled, or waits for somebody to help it.
+// It adds to the effects that pin has copied.
 func giveBack(s stage.State, d stage.Decision) stage.Decision {
 	n := &d.State
 	keeps := working(*n) || n.Stage == stage.Deploy && n.Hold != stage.HoldBlocked
@@ -177,6 +178,6 @@ func giveBack(s stage.State, d stage.Decision) stage.Decision {
 		return d
 	}
 	n.MergeGate = stage.MergeGate{Gated: n.Gated}
-	d.Effects = append(slices.Clone(d.Effects), stage.Effect{Kind: orchestrator.EffectRelease})
+	d.Effects = append(d.Effects, stage.Effect{Kind: orchestrator.EffectRelease})
 	return d
 }

@@ -49,7 +49,7 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 	if pr, err := g.pull(ctx, p, t); fault.Retryable(err) { // what is refused for good is met where it is needed
 		return g.retryOutcome(e, err)
 	} else if pr.Queue != "" {
-		return g.report(e, stage.Event{On: orchestrator.OnCaughtUp, SHA: e.SHA, Outside: true})
+		return g.report(e, stage.Event{On: orchestrator.OnCaughtUp, Outside: true})
 	}
 	busy, err := g.acquire(ctx, t)
 	if err != nil {
@@ -82,9 +82,10 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 		return g.report(e, stage.Event{On: orchestrator.OnCatchUpFailed, Final: true, Reason: err.Error()})
 	case err != nil:
 		return g.retryOutcome(e, err)
-	default:
-		return g.report(e, stage.Event{On: orchestrator.OnCaughtUp, SHA: got.SHA, Base: got.Base})
+	case got.SHA == e.SHA:
+		got.SHA = "" // nothing was pushed here, and the push before may have been refused
 	}
+	return g.report(e, stage.Event{On: orchestrator.OnCaughtUp, SHA: got.SHA, Base: got.Base})
 }
 
 // merge merges when that lands what was tested; what is merged already, by an
