@@ -179,8 +179,8 @@ func (in intake) commit(
 	if run != nil {
 		change.Report = ev.Agent
 	}
-	if change.Ended() || next.State.Stopping { // a STOP waits for no card
-		out.Free = append(out.Free, allHolds(t.ID)...)
+	if ended := change.Ended() || next.State.Stopping; ended || before.PR > next.State.PR { // a STOP waits for no card
+		out.Free = append(out.Free, allHolds(t.ID, ended)...)
 	}
 	if err := in.addKept(ctx, &change, d.Moved); err != nil {
 		return err

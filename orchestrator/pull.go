@@ -47,9 +47,12 @@ func holdsOf(ctx context.Context, e *Engine, taskID int64, pull bool) ([]queue.H
 // holdsMax is more than the holds that a task may have for its card and its pull request.
 const holdsMax = 16
 
-// allHolds are those that a task may have for its card and its pull request.
-func allHolds(taskID int64) (out []queue.Hold) {
-	names := []string{cardGone, cardAway}
+// allHolds are those that a task may have for its pull request, which may be given up, and for its card.
+func allHolds(taskID int64, card bool) (out []queue.Hold) {
+	var names []string
+	if card {
+		names = []string{cardGone, cardAway}
+	}
 	for _, r := range githost.Readinesses {
 		names = append(names, pullPrefix+r.State)
 	}
@@ -82,7 +85,7 @@ func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, 
 		ready := row.Next[at] != githost.ForPerson || t.State.Leased // nobody waits for a person with it: the merge is refused
 		hold := queue.Hold{Subject: CardSubject(t.ID), Name: pullPrefix + row.State, Reason: row.Why(pr, p.Main)}
 		same := slices.ContainsFunc(known, func(h queue.Hold) bool { return h.Name == hold.Name && h.Reason == hold.Reason })
-		if !pr.Open && !same && !ready {
+		if !pr.Open && !ready { // also where that holds the task already: its branch may be deleted since
 			var at []string // its head does not follow what is pushed when it is closed, and a push is recorded after it is made
 			for _, sha := range []string{pr.HeadSHA, t.State.Pushed, t.State.Head} {
 				if err == nil && !slices.Contains(at, t.Branch) {

@@ -247,12 +247,12 @@ func (p *people) act(i int, a Act) {
 		}
 	case DoMerge:
 		p.merge(t)
-	case DoClose, DoDraft, DoApprove, DoTarget, DoPort:
-		p.pull(t, a.Do, a.Lost)
 	case DoPush:
 		if live && s.places[0].Remote(t.Repo, t.Branch) != "" {
 			p.push(i, t, a)
 		}
+	default:
+		p.pull(t, a.Do, a.Lost)
 	}
 }
 

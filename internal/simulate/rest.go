@@ -3,7 +3,6 @@ package simulate
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +59,7 @@ func (s *sim) rest() {
 		if gone {
 			s.people.remove(i, false)
 		}
-		if removed := func(a Act) bool { return a.Do == DoRemove }; !s.world.has("reconcile") && slices.ContainsFunc(c.Acts, removed) {
+		if !s.world.has("reconcile") && c.does(DoRemove) {
 			s.people.awayAndBack(i)
 		}
 	}
@@ -141,7 +140,8 @@ func (s *sim) helpCard(i int) (ended bool) {
 		return s.helpStart(i, item)
 	}
 	if item.Status == stage.StatusStop && s.nodes[0].has("stop") && !t.State.Stopping {
-		return s.pressStop(t, item)
+		s.repeatHook(i, item, id(t.ID)) // of a STOP that nothing came of
+		return false
 	}
 	if s.people.unheard(t) {
 		a := s.people.missed[item.ID]
@@ -172,7 +172,6 @@ func (s *sim) helpStart(i int, item tracker.Item) (ended bool) {
 	case item.Title == "" && !s.check.ever(item.ID):
 		item.Title = "Named at last"
 		s.board.Put(item)
-		s.people.move(i, stage.StatusToAnalyse, false)
 		return false
 	case s.check.ever(item.ID), item.Status == stage.StatusStop:
 		return true
@@ -195,16 +194,6 @@ func (s *sim) repeatHook(i int, item tracker.Item, why string) bool {
 	}
 	s.people.awayAndBack(i)
 	return true
-}
-
-// pressStop sets STOP again on a task that has not stopped.
-func (s *sim) pressStop(t task.Task, item tracker.Item) (ended bool) {
-	for i := range s.world.Cards {
-		if cardID(i) == item.ID {
-			s.repeatHook(i, item, id(t.ID))
-		}
-	}
-	return false
 }
 
 // lift does what the explanation of a task names as the way on.

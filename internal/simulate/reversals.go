@@ -69,7 +69,7 @@ func (w *World) addReversals(seed uint64) {
 				a.Do, back.Do, a.Lost, back.Lost = DoRelate, DoRelate, false, true
 			}
 			if pulls {
-				a.Do = []string{DoClose, DoDraft, DoApprove, []string{DoTarget, DoPort}[seed/16%2]}[r.IntN(4)]
+				a.Do = []string{DoClose, DoDraft, DoApprove, []string{DoTarget, DoPort, DoDelete}[seed/16%3]}[r.IntN(4)]
 				back.Do = a.Do
 			}
 			if c.Acts = append(c.Acts, a); r.IntN(4) > 0 {
@@ -80,7 +80,7 @@ func (w *World) addReversals(seed uint64) {
 }
 
 // pull is a person at the git host who closes, retargets or approves the pull request of a task, makes it a draft, takes that back,
-// or opens one into another branch, unless it is merged: whoever helps has the host send the webhook of that again.
+// opens one into another branch, or deletes its own, unless it is merged: whoever helps has the host send the webhook of that again.
 func (p *people) pull(t task.Task, do string, lost bool) {
 	s, action := p.s, "edited"
 	pr, err := s.host.PullRequest(s.ctx, t.Repo, t.Branch, "main")
@@ -99,7 +99,7 @@ func (p *people) pull(t task.Task, do string, lost bool) {
 	}
 	switch do {
 	case DoClose:
-		pr.Open = s.calm || !pr.Open
+		pr.Open = (s.calm || !pr.Open) && s.places[0].Remote(t.Repo, t.Branch) != ""
 	case DoDraft:
 		pr.Draft = !s.calm && !pr.Draft
 	case DoTarget:
@@ -108,6 +108,10 @@ func (p *people) pull(t task.Task, do string, lost bool) {
 		} else {
 			pr.BaseRef = "main"
 		}
+	case DoDelete:
+		s.check.theirs[t.ID], pr.Open = nil, false
+		s.places[0].SetRemote(t.Repo, t.Branch, "")
+		_ = s.host.DeleteBranch(s.ctx, t.Repo, t.Branch)
 	case DoPort:
 		other, _ := s.host.OpenPullRequest(s.ctx, githost.NewPullRequest{Repo: t.Repo, Head: t.Branch, Base: "release"})
 		if h.Number = other.Number; s.dice("port "+t.Branch, other.Number).IntN(2) == 0 {

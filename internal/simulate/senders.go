@@ -169,9 +169,9 @@ func (d *senders) send(source string, l letter) {
 	s := d.s
 	d.letters++
 	l.N = d.letters
-	o := op{name: "hook." + source}
-	s.calls[o.name]++
-	fate := Fate{Call: o.name, N: s.calls[o.name]}
+	call := "hook." + source
+	s.calls[call]++
+	fate := Fate{Call: call, N: s.calls[call]}
 	switch rate := s.world.Rates.Hook; {
 	case s.calm:
 	case !s.world.Drawn:
@@ -183,7 +183,7 @@ func (d *senders) send(source string, l letter) {
 		fate.For = time.Duration(s.chance.IntN(600)) * time.Second
 		s.drawn = append(s.drawn, fate)
 	}
-	s.trace.line(s.since(), "world", o.name, string(fate.Kind))
+	s.trace.line(s.since(), "world", call, string(fate.Kind))
 	if fate.Kind != FateOK {
 		s.check.quietSince = s.since()
 	}
@@ -247,7 +247,7 @@ func (d *senders) request(source string, body []byte) (answered bool, code int) 
 		}
 	}
 	if len(up) == 0 {
-		return false, 0
+		return
 	}
 	d.tries++
 	n := up[d.tries%len(up)]
@@ -262,10 +262,7 @@ func (d *senders) request(source string, body []byte) (answered bool, code int) 
 // serve lets a replica answer a request, as far as it lives and in time.
 func (n *node) serve(method, path string, header http.Header, body []byte, patience time.Duration) (answered bool, code int) {
 	s := n.sim
-	r, err := http.NewRequestWithContext(s.ctx, method, path, bytes.NewReader(body))
-	if err != nil {
-		return false, 0
-	}
+	r := httptest.NewRequestWithContext(s.ctx, method, path, bytes.NewReader(body))
 	r.Header = header
 	w := httptest.NewRecorder()
 	done, domain, edge := make(chan struct{}, 1), n.domain, n.edge

@@ -94,6 +94,7 @@ const (
 	DoApprove = "approve" // the pull request, at the host
 	DoTarget  = "target"  // another branch with the pull request, or main again
 	DoRelate  = "relate"  // the card waits for the one before it; lost: no more
+	DoDelete  = "delete"  // the branch, with which its pull request is closed
 	DoPort    = "port"    // the branch into another with a pull request more, which may be merged at once
 )
 
@@ -342,9 +343,11 @@ func (w *World) addMisses(seed uint64) {
 
 // does reports whether people do something.
 func (w World) does(what string) bool {
-	return slices.ContainsFunc(w.Cards, func(c Card) bool {
-		return slices.ContainsFunc(c.Acts, func(a Act) bool { return a.Do == what })
-	})
+	return slices.ContainsFunc(w.Cards, func(c Card) bool { return c.does(what) })
+}
+
+func (c Card) does(what string) bool {
+	return slices.ContainsFunc(c.Acts, func(a Act) bool { return a.Do == what })
 }
 
 // upsets reports whether something of these kinds happens to a machine.
