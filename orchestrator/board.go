@@ -140,7 +140,7 @@ func (in intake) actOnBoard(ctx context.Context, h tracker.Hook) (*queue.Outcome
 			return retryOutcome(err), nil
 		}
 	}
-	if b.told == stage.StatusStop {
+	if b.told == stage.StatusStop || item.Status == stage.StatusStop {
 		if b.began, err = in.began(ctx, task); err != nil {
 			return retryOutcome(err), nil
 		}
@@ -321,7 +321,8 @@ func (b board) acted() bool {
 	switch {
 	case b.item.Status == s.Acted && b.logged:
 		return b.again.IsZero()
-	case b.item.Status == s.Acted && b.item.Moved().Before(b.past.StageEnteredAt): // an operator has stopped what it began
+	case b.item.Status == s.Acted && b.item.Moved().Before(b.past.StageEnteredAt), // an operator has stopped what it began
+		b.item.Moved().Before(b.began): // STOP has ended the undo before this one
 		return true
 	case b.told == b.item.Status && b.hook.At.After(s.ActedAt):
 		return false

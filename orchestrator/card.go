@@ -191,7 +191,7 @@ func (e *Engine) began(ctx context.Context, t task.Task) (time.Time, error) {
 		return time.Time{}, err
 	}
 	for _, entry := range entries {
-		if r, err := entry.Recorded(); err == nil && r.Event.On == stage.OnToAnalyse {
+		if r, err := entry.Recorded(); err == nil && !r.Event.Seen.IsZero() {
 			return r.Event.Seen, nil
 		}
 	}
