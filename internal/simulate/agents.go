@@ -135,7 +135,9 @@ func (a *agents) work(ctx context.Context, n *node, p *memwork.Place, c work.Com
 	a.plan = how
 	s.check.behaved[attempt{c.TaskID, c.Run, c.Attempt}] = how
 	res := p.Run(ctx, c)
-	res.Usage = usage
+	if res.Usage = usage; how == wellDone && c.Role == stage.Developer {
+		p.SetConflict(c.Repo, c.Env["SIGNALBOX_BRANCH"])
+	}
 	return res
 }
 

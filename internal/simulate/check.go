@@ -250,22 +250,23 @@ func (c *checker) moved(n *node, x task.Commit, b snapshot) {
 
 // word looks whether a person has said what a move needs a person's word for.
 func (c *checker) word(t task.Task, was stage.State) {
+	p := c.s.people
 	card, _ := task.ParseTombstone(t.TrackerIssueID)
-	said := func(s stage.Status) bool { return c.s.people.hasSet(card, s, c.began[t.ID]) }
+	said := func(s stage.Status) bool { return p.hasSet(card, s, c.began[t.ID]) }
 	saidStop := func() bool { // perhaps before what To Analyse has begun late
-		return c.s.people.hasSet(card, stage.StatusStop, c.s.people.last(card, stage.StatusToAnalyse, c.began[t.ID]))
+		return p.hasSet(card, stage.StatusStop, p.last(card, stage.StatusToAnalyse, c.began[t.ID]))
 	}
 	switch n := t.State; {
-	case was.Stage == stage.None && n.Lane != orchestrator.UndoLane && !c.s.people.hasSet(card, stage.StatusToAnalyse, c.lastEnd(card)):
+	case was.Stage == stage.None && n.Lane != orchestrator.UndoLane && !p.hasSet(card, stage.StatusToAnalyse, c.lastEnd(card)):
 		c.fail(HumanWord, "task %d began, and nobody has set To Analyse on %s", t.ID, card)
 	case was.Stage == stage.Analysis && n.Stage != was.Stage && !n.Stage.Terminal() && !said(stage.StatusApproved):
 		c.fail(HumanWord, "the requirements of task %d were taken for approved, and nobody has approved them", t.ID)
 	case was.Stage == stage.Development && n.Stage != was.Stage && !n.Stage.Terminal() &&
 		c.workflowAt(n.Head) != "on: push\n" && c.workflowAt(n.Head) != c.workflowAt(n.Vouched.SHA):
 		c.fail(HumanWord, "task %d left development at %.12s, which changes %s, and nobody stands for that", t.ID, n.Head, workflow)
-	case n.Acted != was.Acted && n.Acted != stage.StatusStop && !c.s.people.hasSet(card, n.Acted, time.Time{}):
+	case n.Acted != was.Acted && n.Acted != stage.StatusStop && !p.hasSet(card, n.Acted, time.Time{}):
 		c.fail(HumanWord, "task %d acted on %s, which nobody has ever set", t.ID, n.Acted)
-	case n.Stage == stage.Cancelled && !saidStop() && c.s.people.stops[t.ID].IsZero():
+	case n.Stage == stage.Cancelled && !saidStop() && p.stops[t.ID].IsZero():
 		c.fail(HumanWord, "task %d was cancelled, and nobody has said STOP", t.ID)
 	case n.SelfHosting && n.Phase == stage.PhaseMerge && was.Phase != stage.PhaseMerge && !said(stage.StatusConfirmDeploy):
 		c.fail(HumanWord, "task %d of a self-hosting repository is merged, and nobody has confirmed that", t.ID)
@@ -323,7 +324,9 @@ func (c *checker) passed(n *node, t task.Task) bool {
 	if t.State.CINone {
 		return true
 	}
-	return slices.ContainsFunc(c.sameCode(n, t, t.State.Head), func(sha string) bool { return c.s.senders.results[sha] == passedCI })
+	return slices.ContainsFunc(c.sameCode(n, t, t.State.Head), func(sha string) bool {
+		return c.s.senders.results[sha] == githost.CheckPassed
+	})
 }
 
 // sameCode lists a commit of a task, and those before it that differ in documents alone.

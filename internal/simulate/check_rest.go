@@ -19,11 +19,11 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// ever reports whether a card has had a task.
-func (c *checker) ever(card string) bool {
+// ever reports whether a card has had a task, later than another.
+func (c *checker) ever(card string, than int64) bool {
 	return slices.ContainsFunc(c.tasks(), func(t task.Task) bool {
 		was, _ := task.ParseTombstone(t.TrackerIssueID)
-		return was == card
+		return was == card && t.ID > than
 	})
 }
 
@@ -210,7 +210,7 @@ func (c *checker) refused(t task.Task, kind stage.EffectKind) (last bool) {
 func (c *checker) shown(t task.Task) {
 	card, cancelled := task.ParseTombstone(t.TrackerIssueID)
 	words := c.s.people.words[card]
-	if cancelled || len(words) == 0 || c.newer(t) {
+	if cancelled || len(words) == 0 || c.ever(card, t.ID) {
 		return
 	}
 	last := words[len(words)-1]
@@ -232,15 +232,6 @@ func (c *checker) shown(t task.Task) {
 		return
 	}
 	c.fail(Shown, "task %d is %s and set %s last, and its card shows %s", t.ID, t.State.Stage, t.State.Set, item.Status)
-}
-
-// newer reports whether a card has had a later task.
-func (c *checker) newer(t task.Task) bool {
-	card, _ := task.ParseTombstone(t.TrackerIssueID)
-	return slices.ContainsFunc(c.tasks(), func(o task.Task) bool {
-		was, _ := task.ParseTombstone(o.TrackerIssueID)
-		return was == card && o.ID > t.ID
-	})
 }
 
 // leases looks for leases and holds of tasks that have ended.
@@ -299,10 +290,7 @@ func (c *checker) workflowAt(sha string) string {
 	if err != nil {
 		return ""
 	}
-	body, err := fs.ReadFile(tree, workflow)
-	if err != nil {
-		return ""
-	}
+	body, _ := fs.ReadFile(tree, workflow)
 	return string(body)
 }
 

@@ -39,19 +39,12 @@ func (c *checker) sample() {
 	for _, w := range open {
 		lane := laneOf(w.Job)
 		_, sick := s.spell(lane)
-		late := s.v.Now().Sub(later(w.Job.CreatedAt, w.Job.AvailableAt))
+		late := min(s.v.Now().Sub(w.Job.CreatedAt), s.v.Now().Sub(w.Job.AvailableAt))
 		if len(w.Reasons) == 0 && w.Job.Attempt == 0 && late > waitMax && lane != "" && !sick && !c.sickSince(lane, late) {
 			c.fail(Progress, "job %d (%s, task %d) could be done since %s and has not been tried, and its neighbour is well",
 				w.Job.ID, w.Job.Kind, w.Job.TaskID, late)
 		}
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // sickSince reports whether a lane was sick at some time in the last d, or whether
@@ -67,16 +60,9 @@ func (c *checker) sickSince(lane string, d time.Duration) bool {
 // laneOf is where an effect goes; empty = to several places.
 func laneOf(j queue.Job) string {
 	kind, _ := orchestrator.EffectKindOf(j)
-	switch kind {
-	case stage.EffectComment:
-		return LaneComments
-	case stage.EffectNotify:
-		return LaneChat
-	case stage.EffectPrepare:
-		return LaneGit
-	default:
-		return ""
-	}
+	return map[stage.EffectKind]string{
+		stage.EffectComment: LaneComments, stage.EffectNotify: LaneChat, stage.EffectPrepare: LaneGit,
+	}[kind]
 }
 
 // stopSet looks later whether a STOP that a person has set has taken effect, wherever the card

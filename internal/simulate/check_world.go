@@ -24,8 +24,6 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-const passedCI = githost.CheckPassed
-
 // put notes jobs that were put: what is owed, and what cannot be undone.
 func (c *checker) put(jobs []queue.Job) {
 	for _, j := range jobs {
@@ -34,18 +32,13 @@ func (c *checker) put(jobs []queue.Job) {
 			continue
 		}
 		c.owed[strings.TrimPrefix(j.DedupeKey, "effect/")] = true
-		switch kind {
-		case stage.EffectNotify, stage.EffectMerge, orchestrator.EffectGatedMerge:
-			var e orchestrator.Effect
-			if json.Unmarshal(j.Payload, &e) != nil {
-				continue
-			}
-			switch {
-			case kind != stage.EffectNotify:
-				c.intents[e.Repo+" "+e.SHA] = true
-			case e.Copies == 0: // else it was owed before, and a process has died over it
-				c.notices[e.Text]++
-			}
+		var e orchestrator.Effect
+		err := json.Unmarshal(j.Payload, &e)
+		switch {
+		case kind == stage.EffectMerge, kind == orchestrator.EffectGatedMerge:
+			c.intents[e.Repo+" "+e.SHA] = true
+		case kind == stage.EffectNotify && e.Copies == 0 && err == nil: // else it was owed before, and a process has died over it
+			c.notices[e.Text]++
 		}
 	}
 }
@@ -57,20 +50,13 @@ func (c *checker) taken(n *node, claims []queue.Claim) {
 		if c.cancelled[j.ID] {
 			c.fail(Absorbing, "%s was given job %d (%s), which is cancelled", n.name, j.ID, j.Kind)
 		}
-		if j.Key != "" {
-			c.first(j)
+		if running := c.s.store.Running(j.Key); j.Key != "" && len(running) > 1 {
+			c.fail(OneAtATime, "jobs %d of %s run at the same time", running, j.Key)
 		}
 		if j.Pool == queue.PoolAgents {
 			c.mayStart(j)
 			c.oldest(j)
 		}
-	}
-}
-
-// first looks whether a claimed job is the only one of its key that runs.
-func (c *checker) first(j queue.Job) {
-	if running := c.s.store.Running(j.Key); len(running) > 1 {
-		c.fail(OneAtATime, "jobs %d of %s run at the same time", running, j.Key)
 	}
 }
 
@@ -109,7 +95,7 @@ func (c *checker) begins(cmd work.Command) {
 		return
 	}
 	defer func() { c.working[cmd.TaskID] = c.s.v.Now() }()
-	i := slices.IndexFunc(c.s.list, func(p task.Project) bool { return p.Repo == cmd.Repo })
+	i := c.s.projectOf(cmd.Repo)
 	own, err := c.s.store.Task(c.s.ctx, cmd.TaskID)
 	if again := err == nil && own.State.Failures > 0; !w.has("wip") || clocks || again || w.has("serial_gate") && c.s.list[i].SelfHosting {
 		return

@@ -274,6 +274,7 @@ func (p *people) push(i int, t task.Task, a Act) {
 		files["src/"+t.WorkItemID+".go"] = name
 	}
 	sha = s.places[0].PushAs(person, t.Repo, t.Branch, "", files)
+	s.places[0].SetConflict(t.Repo, t.Branch)
 	s.check.theirs[t.ID] = append(s.check.theirs[t.ID], [2]string{t.Branch, name})
 	s.senders.pushed(t.Repo, t.Branch, sha)
 	if !a.Lost {
@@ -295,7 +296,7 @@ func (p *people) operate(t task.Task, what string) {
 func (p *people) pause(i int, what string) {
 	body, method := "{}", http.MethodPost
 	if i%2 == 0 {
-		body = fmt.Sprintf("{%q:%q}", "repo", p.s.list[p.s.world.Cards[i].Project].Repo)
+		body = fmt.Sprintf(`{"repo":%q}`, p.s.list[p.s.world.Cards[i].Project].Repo)
 	}
 	if what == DoUnpause {
 		method = http.MethodDelete

@@ -169,11 +169,11 @@ func (s *sim) helpStart(i int, item tracker.Item) (ended bool) {
 		return true
 	case item.Status == stage.StatusToAnalyse && item.Title != "":
 		return !s.repeatHook(i, item, "")
-	case item.Title == "" && !s.check.ever(item.ID):
+	case item.Title == "" && !s.check.ever(item.ID, 0):
 		item.Title = "Named at last"
 		s.board.Put(item)
 		return false
-	case s.check.ever(item.ID), item.Status == stage.StatusStop:
+	case s.check.ever(item.ID, 0), item.Status == stage.StatusStop:
 		return true
 	default:
 		s.people.move(i, stage.StatusToAnalyse, false)
@@ -223,10 +223,13 @@ func (s *sim) lift(i int, t task.Task, item tracker.Item, x explain.Explanation)
 			s.unfreeze(t.Repo)
 			continue
 		}
-		for way, do := range map[string]string{"Reopen it": DoClose, "Mark it ready": DoDraft, "Set its base": DoTarget} {
-			if strings.HasPrefix(b.Do, way) {
+		for way, do := range map[string]string{"reopen it": DoClose, "mark it ready": DoDraft, "set its base": DoTarget} {
+			if strings.Contains(strings.ToLower(b.Why+b.Do), way) {
 				s.people.pull(t, do, false)
 			}
+		}
+		if strings.Contains(b.Why, "(git revert)") && s.places[0].Remote(t.Repo, t.Branch) != "" {
+			s.people.push(i, t, Act{At: s.since()})
 		}
 		if strings.HasPrefix(b.Why, "a dependency cycle") { // a person takes the relations of the card away
 			s.board.Block(item.ID)

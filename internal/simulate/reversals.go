@@ -1,7 +1,7 @@
 package simulate
 
 import (
-	"math/rand/v2"
+	"fmt"
 	"slices"
 	"time"
 
@@ -41,7 +41,7 @@ func (c *checker) merges(n *node, t task.Task) {
 // In others they undo what is done, or begin it again, or act at the git host.
 func (w *World) addReversals(seed uint64) {
 	after := seed%16 == 2 || seed%16 == 8
-	pulls := seed%16 == 0 || seed%16 == 9
+	pulls := seed%16 == 0 || seed%16 == 9 || after && seed/16%2 == 1
 	relates := seed%16 == 5
 	if seed%8 != 4 && seed%16 != 13 && !pulls && !after && !relates {
 		return
@@ -50,7 +50,7 @@ func (w *World) addReversals(seed uint64) {
 		w.Features = append(w.Features, "after_done")
 		w.Length += 20 * time.Minute
 	}
-	most, r := 3, rand.New(rand.NewPCG(seed, 0x9e40))
+	most, r := 3, newDice(seed, 0x9e40)
 	if pulls {
 		most = 9 // many meet no pull request
 	}
@@ -68,8 +68,8 @@ func (w *World) addReversals(seed uint64) {
 			if relates {
 				a.Do, back.Do, a.Lost, back.Lost = DoRelate, DoRelate, false, true
 			}
-			if pulls {
-				a.Do = []string{DoClose, DoDraft, DoApprove, []string{DoTarget, DoPort, DoDelete}[seed/16%3]}[r.IntN(4)]
+			if pulls && (!after || r.IntN(3) > 0) {
+				a.Do = []string{DoClose, DoDraft, DoApprove, []string{DoTarget, DoPort, DoDelete, DoConflict}[seed/16%4]}[r.IntN(4)]
 				back.Do = a.Do
 			}
 			if c.Acts = append(c.Acts, a); r.IntN(4) > 0 {
@@ -80,7 +80,8 @@ func (w *World) addReversals(seed uint64) {
 }
 
 // pull is a person at the git host who closes, retargets or approves the pull request of a task, makes it a draft, takes that back,
-// opens one into another branch, or deletes its own, unless it is merged: whoever helps has the host send the webhook of that again.
+// opens one into another branch, deletes its own, or merges another that conflicts with it, unless it is merged: whoever helps has the host
+// send the webhook of that again.
 func (p *people) pull(t task.Task, do string, lost bool) {
 	s, action := p.s, "edited"
 	pr, err := s.host.PullRequest(s.ctx, t.Repo, t.Branch, "main")
@@ -108,6 +109,10 @@ func (p *people) pull(t task.Task, do string, lost bool) {
 		} else {
 			pr.BaseRef = "main"
 		}
+	case DoConflict:
+		s.places[0].SetConflict(t.Repo, t.Branch, workflow)
+		s.host.Conflict(pr.HeadSHA)
+		s.senders.merged(t.Repo, 0, fmt.Sprint("main-", s.since()))
 	case DoDelete:
 		s.check.theirs[t.ID], pr.Open = nil, false
 		s.places[0].SetRemote(t.Repo, t.Branch, "")

@@ -73,10 +73,10 @@ type sim struct {
 func newSim(w World, keep bool) *sim {
 	var order *rand.Rand
 	if !w.InOrder {
-		order = rand.New(rand.NewPCG(w.Seed, 0x0dde))
+		order = newDice(w.Seed, 0x0dde)
 	}
 	s := &sim{
-		world: w, v: virtual.New(epoch(), order), ctx: context.Background(), chance: rand.New(rand.NewPCG(w.Seed, 0xfa7e)),
+		world: w, v: virtual.New(epoch(), order), ctx: context.Background(), chance: newDice(w.Seed, 0xfa7e),
 		calls: map[string]int{}, planned: map[fateKey]Fate{}, trace: &trace{hash: sha256.New(), keep: keep}, meter: meter{},
 	}
 	s.root = s.v.Domain()
@@ -97,18 +97,15 @@ func newSim(w World, keep bool) *sim {
 			s.senders.told(repo, branch, sha, ours)
 		}
 	}
-	for i := range w.Replicas {
-		if i == 0 {
-			s.places = append(s.places, first)
-			continue
-		}
-		s.places = append(s.places, first.Machine(s.agents.script))
-	}
 	for i, p := range w.Projects {
 		s.addProject(i, p)
 	}
+	s.places = append(s.places, first)
 	for i := range w.Replicas {
 		s.nodes = append(s.nodes, &node{sim: s, machine: i, features: w.Features})
+		if i > 0 {
+			s.places = append(s.places, first.Machine(s.agents.script))
+		}
 	}
 	return s
 }
@@ -199,8 +196,11 @@ func (s *sim) upset(u Upset) {
 func (s *sim) dice(about string, n int64) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %s %d", s.world.Seed, about, n)
-	return rand.New(rand.NewPCG(h.Sum64(), 0xd1ce))
+	return newDice(h.Sum64(), 0xd1ce)
 }
+
+// newDice are for one thing of a world: what is drawn for it moves nothing else.
+func newDice(seed, of uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, of)) }
 
 // crash kills a replica, and has it started again after a while.
 func (s *sim) crash(n *node, down time.Duration) {

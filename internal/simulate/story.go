@@ -39,19 +39,13 @@ func (r Result) Story() string {
 		ms, rest, _ := strings.Cut(l, " ")
 		at, err := time.ParseDuration(ms + "ms")
 		if err == nil {
-			fmt.Fprintf(&b, "%s %s\n", clock(at), rest)
+			fmt.Fprintf(&b, "%s %s\n", at.Round(time.Second), rest)
 		}
 	}
 	if r.Failure != nil {
 		fmt.Fprintf(&b, "BROKEN: %s\n", r.Failure)
 	}
 	return b.String()
-}
-
-// clock is a time since the beginning, as h:mm:ss.
-func clock(d time.Duration) string {
-	d = d.Round(time.Second)
-	return fmt.Sprintf("%d:%02d:%02d", int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60)
 }
 
 // isNotable reports whether a line of a trace says more than that somebody looked.

@@ -12,7 +12,7 @@ import (
 // fourth. The draws of what else is in
 // the world stay as they are without it.
 func (w *World) addLimit(seed uint64, l Limits) {
-	r := rand.New(rand.NewPCG(seed, 0x3177))
+	r := newDice(seed, 0x3177)
 	on, chosen := r.IntN(2) == 0 && (!w.has("serial_gate") || r.IntN(2) == 0), l.Features != nil
 	if (!on || chosen) && !slices.Contains(l.Features, "wip") {
 		return
@@ -26,7 +26,7 @@ func (w *World) addLimit(seed uint64, l Limits) {
 // addRegrets has people stop some cards before they begin: the webhooks of what they
 // took back may come late.
 func (w *World) addRegrets(seed uint64) {
-	r := rand.New(rand.NewPCG(seed, 0x4e94e7))
+	r := newDice(seed, 0x4e94e7)
 	for i := range w.Cards {
 		c := &w.Cards[i]
 		if r.IntN(6) == 0 && !w.blocks() {
@@ -92,7 +92,7 @@ func (w *World) addSpells(r *rand.Rand) {
 
 // addVendor has the vendor of the agents refuse them for a while, in every sixth world.
 func (w *World) addVendor(seed uint64, l Limits) {
-	r := rand.New(rand.NewPCG(seed, 0x7e4d))
+	r := newDice(seed, 0x7e4d)
 	if (r.IntN(6) > 0 || l.Features != nil) && !slices.Contains(l.Features, "agent_pause") {
 		return
 	}
@@ -107,7 +107,7 @@ func (w *World) addVendor(seed uint64, l Limits) {
 
 // addPause has an operator pause agents for a while.
 func (w *World) addPause(seed uint64) {
-	r := rand.New(rand.NewPCG(seed, 0x9a05e))
+	r := newDice(seed, 0x9a05e)
 	if r.IntN(5) > 0 {
 		return
 	}
@@ -127,7 +127,7 @@ func pipeline() stage.Pipeline {
 
 // addLanes has projects and cards choose lanes.
 func (w *World) addLanes(seed uint64) {
-	r := rand.New(rand.NewPCG(seed, 0x1a7e))
+	r := newDice(seed, 0x1a7e)
 	if r.IntN(4) > 0 {
 		return
 	}
@@ -164,7 +164,7 @@ func (w *World) addUpsets(r *rand.Rand) {
 // addMemories has people rename columns for a while, the tracker be slow to tell which accounts are the
 // service's own, and its limit be shared, each in a part of the worlds in which processes remember.
 func (w *World) addMemories(seed uint64) {
-	r := rand.New(rand.NewPCG(seed, 0x4e3e4))
+	r := newDice(seed, 0x4e3e4)
 	if !w.Recalls {
 		return
 	}

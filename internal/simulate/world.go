@@ -95,7 +95,9 @@ const (
 	DoTarget  = "target"  // another branch with the pull request, or main again
 	DoRelate  = "relate"  // the card waits for the one before it; lost: no more
 	DoDelete  = "delete"  // the branch, with which its pull request is closed
-	DoPort    = "port"    // the branch into another with a pull request more, which may be merged at once
+	// DoConflict is a merge of another pull request that changes the same.
+	DoConflict = "conflict"
+	DoPort     = "port" // the branch into another with a pull request more, which may be merged at once
 )
 
 // Spell is a time in which a neighbour is sick.
@@ -151,7 +153,7 @@ type Limits struct {
 
 // NewWorld makes the world of a seed.
 func NewWorld(seed uint64, l Limits) World {
-	r := rand.New(rand.NewPCG(seed, 0x5167))
+	r := newDice(seed, 0x5167)
 	w := World{
 		Seed: seed, Replicas: 1 + r.IntN(5)/2, Drawn: true,
 		Length: minutes(r, 8, 30), Poll: time.Duration(10+r.IntN(50)) * time.Second,
@@ -320,7 +322,7 @@ func (w *World) addPushes(seed uint64) {
 	if seed%4 != 1 {
 		return
 	}
-	r := rand.New(rand.NewPCG(seed, 0x9054))
+	r := newDice(seed, 0x9054)
 	for i := range w.Cards {
 		c := &w.Cards[i]
 		for range r.IntN(4) {
@@ -335,7 +337,7 @@ func (w *World) addMisses(seed uint64) {
 	if !w.has("reconcile") || !w.Recalls && seed%8 != 3 {
 		return
 	}
-	r := rand.New(rand.NewPCG(seed, 0x3155e5))
+	r := newDice(seed, 0x3155e5)
 	for i := range w.Cards {
 		w.Cards[i].Misses = r.IntN(4)
 	}

@@ -278,13 +278,10 @@ func onceMore(e orchestrator.Effect) queue.Outcome {
 
 // target loads what an effect on the repository is about.
 func (d Deps) target(ctx context.Context, e orchestrator.Effect) (task.Task, task.Project, error) {
-	t, err := d.Store.Task(ctx, e.TaskID)
-	if err != nil {
-		return t, task.Project{}, err
-	}
 	p, ok := d.Projects.ByRepo(e.Repo)
-	if !ok {
-		return t, p, &orchestrator.UnregisteredError{Repo: e.Repo}
+	t, err := d.Store.Task(ctx, e.TaskID)
+	if err == nil && !ok {
+		err = &orchestrator.UnregisteredError{Repo: e.Repo}
 	}
-	return t, p, nil
+	return t, p, err
 }

@@ -107,13 +107,13 @@ func (o Options) freeze(_ context.Context, m any) error {
 
 // revert makes the branch of an undo with its commit; again, it finds what was made.
 func (o Options) revert(ctx context.Context, e orchestrator.Effect) queue.Outcome {
+	p, ok := o.Projects.ByRepo(e.Repo)
 	t, err := o.Store.Task(ctx, e.TaskID)
+	if err == nil && !ok {
+		err = &orchestrator.UnregisteredError{Repo: e.Repo}
+	}
 	if err != nil {
 		return orchestrator.Retry(err)
-	}
-	p, ok := o.Projects.ByRepo(e.Repo)
-	if !ok {
-		return orchestrator.Retry(&orchestrator.UnregisteredError{Repo: e.Repo})
 	}
 	if t.State.Stage != stage.Development {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "it is not waited for any more"}
@@ -140,13 +140,22 @@ func (o Options) revert(ctx context.Context, e orchestrator.Effect) queue.Outcom
 		if conflict != nil {
 			why = fmt.Sprintf("%.12s conflicts with what was merged since in %s", landed[0].Merge, strings.Join(conflict.Files, ", "))
 		}
-		if begun, err := o.Workspaces.Tip(ctx, space); err == nil && begun.SHA != "" { // for people to go on from
-			if err := o.Workspaces.Push(ctx, space, begun.SHA, t.State.Pushed); fault.Retryable(err) {
-				return orchestrator.Retry(err)
+		way := "In Progress tries it again"
+		tip, err = o.Workspaces.Tip(ctx, space)
+		if err == nil && tip.SHA != "" { // for people to go on from
+			if err = o.Workspaces.Push(ctx, space, tip.SHA, t.State.Pushed); err == nil || t.State.Pushed != "" {
+				way = "Take it back by hand (git revert) on the branch " + t.Branch +
+					" and push that: it is tested and approved as any other"
 			}
 		}
-		why = fmt.Sprintf("what %s has landed cannot be taken back by the service: %s. Take it back by hand (git revert) on the branch %s "+
-			"and push that: it is tested and approved as any other; or STOP gives the undo up", t.State.Follows, fault.Words(why), t.Branch)
+		switch {
+		case fault.Retryable(err):
+			return orchestrator.Retry(err)
+		case errors.Is(err, work.ErrRemoved):
+			return report(stage.Event{On: stage.OnEffectFailed, At: o.Now(), Gone: true, Reason: t.Deleted()})
+		}
+		why = fmt.Sprintf("what %s has landed cannot be taken back by the service: %s. %s; or STOP gives the undo up",
+			t.State.Follows, fault.Words(why), way)
 		return report(stage.Event{On: stage.OnEffectFailed, At: o.Now(), Reason: why})
 	case err != nil:
 		return orchestrator.Retry(err)

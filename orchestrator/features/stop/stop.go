@@ -134,13 +134,13 @@ func (o feature) clear(ctx context.Context, e orchestrator.Effect) queue.Outcome
 
 // drop removes workspace and branch, and returns their names.
 func (o feature) drop(ctx context.Context, e orchestrator.Effect) (branch, kept string, err error) {
+	p, ok := o.Projects.ByRepo(e.Repo)
 	t, err := o.Store.Task(ctx, e.TaskID)
+	if err == nil && !ok {
+		err = &orchestrator.UnregisteredError{Repo: e.Repo}
+	}
 	if err != nil {
 		return "", "", err
-	}
-	p, ok := o.Projects.ByRepo(e.Repo)
-	if !ok {
-		return "", "", &orchestrator.UnregisteredError{Repo: e.Repo}
 	}
 	// The row carries tombstones; the workspace has the names of its life.
 	t.Branch, _ = task.ParseTombstone(t.Branch)
