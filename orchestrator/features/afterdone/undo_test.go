@@ -100,9 +100,7 @@ func TestUndo(t *testing.T) {
 		require.Equal(r, stage.StatusDone, r.Status(App, item))
 		r.Stands(merging, stage.Done)
 		r.Waits(next, stage.HoldApproval)
-		held, err := r.Store.Holds(context.Background())
-		require.NoError(r, err)
-		require.Empty(r, held)
+		holdNothing(r)
 		require.ErrorContains(r, undo(r, former), "has taken it back")
 		r.Replays()
 		tell(r, item, stage.StatusToAnalyse) // and the card goes on answering
@@ -136,40 +134,49 @@ func TestUndoThatIsRefused(t *testing.T) {
 	})
 }
 
+func holdNothing(r *Rig) {
+	held, err := r.Store.Holds(context.Background())
+	require.NoError(r, err)
+	require.Empty(r, held)
+}
+
 // What cannot be taken back is told once, with the files and the way on. STOP frees what was held; so does the push of
 // a person's own revert, which is judged and approved as the service's.
 func TestUndoThatConflicts(t *testing.T) {
-	for name, byHand := range map[string]bool{"STOP": false, "by hand": true} {
-		t.Run(name, func(t *testing.T) {
-			answering(t, func(r *Rig) {
-				item := r.Finish("the work")
-				former := r.Task(item)
-				branch := "feature/" + former.WorkItemID + "-undo-" + task.Slug("Undo "+former.WorkItemID+": the work")
-				r.Place.SetConflict(AppRepo, branch, "src/a.go", "src/b.go")
-				require.NoError(r, undo(r, former))
-				r.Settle(10 * time.Minute)
-				require.Equal(r, branch, r.Task(item).Branch)
-				r.Waits(item, stage.HoldBlocked)
-				require.Equal(r, stage.StatusBlocked, r.Status(App, item))
-				said := strings.Join(r.Comments(App, item), "\n")
-				require.Equal(r, 1, strings.Count(said, "src/a.go, src/b.go"), said)
-				require.Contains(r, said, "git revert")
-				if byHand {
-					r.PushByHand(item, map[string]string{"src/a.go": "as it was"})
+	for _, byHand := range []bool{false, true} {
+		answering(t, func(r *Rig) {
+			item := r.Finish("the work")
+			former := r.Task(item)
+			branch := "feature/" + former.WorkItemID + "-undo-" + task.Slug("Undo "+former.WorkItemID+": the work")
+			r.Place.SetConflict(AppRepo, branch, "src/a.go", "src/b.go")
+			require.NoError(r, undo(r, former))
+			r.Settle(10 * time.Minute)
+			require.Equal(r, branch, r.Task(item).Branch)
+			r.Waits(item, stage.HoldBlocked)
+			require.Equal(r, stage.StatusBlocked, r.Status(App, item))
+			said := strings.Join(r.Comments(App, item), "\n")
+			require.Equal(r, 1, strings.Count(said, "src/a.go, src/b.go"), said)
+			require.Contains(r, said, "git revert")
+			if byHand {
+				r.PushByHand(item, map[string]string{"src/a.go": "as it was"})
+				r.Settle(time.Minute)
+				r.Place.SetRemote(AppRepo, branch, "") // In Progress makes it anew, to go on from
+				for range 2 {
+					r.Set(item, stage.StatusInProgress)
 					r.Settle(time.Minute)
-					r.Waits(item, stage.HoldApproval)
-					r.Set(item, stage.StatusApproved)
-					r.Settle(5 * time.Minute)
-					r.Stands(item, stage.Done)
-				} else {
-					tell(r, item, stage.StatusStop)
-					r.Settle(5 * time.Minute)
-					r.Cancelled(item)
 				}
-				held, err := r.Store.Holds(context.Background())
-				require.NoError(r, err)
-				require.Empty(r, held)
-			})
+				r.PushByHand(item, map[string]string{"src/b.go": "as it was"})
+				r.Settle(time.Minute)
+				r.Waits(item, stage.HoldApproval)
+				r.Set(item, stage.StatusApproved)
+				r.Settle(5 * time.Minute)
+				r.Stands(item, stage.Done)
+			} else {
+				tell(r, item, stage.StatusStop)
+				r.Settle(5 * time.Minute)
+				r.Cancelled(item)
+			}
+			holdNothing(r)
 		})
 	}
 }
@@ -218,9 +225,7 @@ func TestUndoThatIsKilled(t *testing.T) {
 			r.Stands(item, stage.Done)
 			said := strings.Join(r.Comments(App, item), "\n")
 			require.Equal(r, 1, strings.Count(said, "is taken back, on a branch of its own"), said)
-			held, err := r.Store.Holds(context.Background())
-			require.NoError(r, err)
-			require.Empty(r, held)
+			holdNothing(r)
 		})
 	}
 }
