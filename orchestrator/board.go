@@ -319,7 +319,7 @@ func (b board) word() (word stage.Status, why string) {
 func (b board) acted() bool {
 	s := newest(b.task, b.past).State
 	switch {
-	case b.item.Status == s.Acted && b.logged:
+	case b.logged && (b.item.Status == s.Acted || b.told != s.Acted):
 		return b.again.IsZero()
 	case b.item.Status == s.Acted && b.item.Moved().Before(b.past.StageEnteredAt), // an operator has stopped what it began
 		b.item.Moved().Before(b.began): // STOP has ended the undo before this one

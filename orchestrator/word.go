@@ -145,7 +145,7 @@ func (in intake) compare(ctx context.Context, t task.Task, w *task.Word) error {
 	if t.ID == 0 || w.Said != "" && !onBoard || w.Said == "" && w.By.Via != stage.ViaReconciler {
 		return nil
 	}
-	last, err := lastWord(ctx, in.Records, t)
+	last, err := lastWord(ctx, in.Records, t, t.State.Acted)
 	switch {
 	case err != nil:
 		return err
@@ -159,8 +159,8 @@ func (in intake) compare(ctx context.Context, t task.Task, w *task.Word) error {
 	return nil
 }
 
-// lastWord is the word of the board that was acted on last, without a number where it was read there before it was heard.
-func lastWord(ctx context.Context, records task.Records, t task.Task) (w task.Word, err error) {
+// lastWord is the last word of a status that was acted on, without a number where it was read on the board before it was heard.
+func lastWord(ctx context.Context, records task.Records, t task.Task, acted stage.Status) (w task.Word, err error) {
 	entries, err := records.Journal(ctx, t.ID)
 	var found *task.Recorded
 	for i := len(entries) - 1; i >= 0; i-- {
@@ -170,9 +170,9 @@ func lastWord(ctx context.Context, records task.Records, t task.Task) (w task.Wo
 		case found != nil && decided:
 			w.Fate = fateOf(r.Decision.State, found.Event, found.Decision)
 			return w, err
-		case found == nil && isWord && old.Seq != 0 && old.Said == string(t.State.Acted):
+		case found == nil && isWord && old.Seq != 0 && old.Said == string(acted):
 			return old, err
-		case found == nil && decided && r.Event.On == stage.Trigger(t.State.Acted) && !r.Event.Unbegun:
+		case found == nil && decided && r.Event.On == stage.Trigger(acted) && !r.Event.Unbegun:
 			found, w = &r, task.Word{
 				Said: string(r.Event.On), SaidAt: r.Event.Seen, Seq: r.Decision.State.Seq, Fate: task.FateActed,
 				Why: strings.Join(r.Decision.Notes, "; "),
@@ -264,13 +264,23 @@ func replayWord(
 	return true, err
 }
 
-// setAgain returns when a person has set the status again that was acted on last, and whether the log says so. That the
-// work item has changed since does not: a comment, an edit and the second save of the same move change it too. It was
-// set again when the item has stood elsewhere in between.
+// setAgain returns when a person has set the status again that was acted on last, or that stands there still since it was acted on before
+// a word from elsewhere, and whether the log says so. That the work item has changed since does not: a comment, an edit and the second save
+// of the same move change it too. It was set again when the item has stood elsewhere in between.
 func setAgain(ctx context.Context, e *Engine, b board) (again time.Time, logged bool, err error) {
 	t := newest(b.task, b.past)
 	acted := t.State.Acted
 	stands := b.item.Status == acted && b.seen().After(t.State.ActedAt)
+	untold := b.told == stage.StatusUnknown || b.told == b.item.Status && !b.hook.At.After(t.State.ActedAt)
+	if _, trigger := stage.BoardTrigger(b.item.Status); trigger && b.item.Status != acted && untold {
+		old, err := lastWord(ctx, e.Records, t, b.item.Status)
+		if err != nil {
+			return again, false, err
+		}
+		if stands = old.Said != ""; stands {
+			acted = b.item.Status
+		}
+	}
 	replaced := b.item.Status != acted && b.told == acted && b.hook.At.After(t.State.ActedAt)
 	if !stands && !replaced || b.told == stage.StatusStop { // nobody is to be kept from stopping
 		return again, false, nil
@@ -284,7 +294,7 @@ func setAgain(ctx context.Context, e *Engine, b board) (again time.Time, logged 
 	case err != nil || late || m.Earlier == nil:
 		return again, false, err
 	}
-	last, err := lastWord(ctx, e.Records, t)
+	last, err := lastWord(ctx, e.Records, t, acted)
 	if err != nil {
 		return again, false, err
 	}

@@ -135,9 +135,7 @@ func (a *agents) work(ctx context.Context, n *node, p *memwork.Place, c work.Com
 	a.plan = how
 	s.check.behaved[attempt{c.TaskID, c.Run, c.Attempt}] = how
 	res := p.Run(ctx, c)
-	if res.Usage = usage; how == wellDone && c.Role == stage.Developer {
-		p.SetConflict(c.Repo, c.Env["SIGNALBOX_BRANCH"])
-	}
+	res.Usage = usage
 	return res
 }
 

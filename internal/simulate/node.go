@@ -163,10 +163,10 @@ func (n *node) ports(projects *task.Projects) ports {
 	s, place := n.sim, n.sim.places[n.machine]
 	return ports{
 		n: n, projects: projects, tracker: &trackerPort{n}, chat: &chatPort{n}, agents: &agentsPort{n, place}, leases: &leasePort{n},
-		store: intercept.Store(watchedStore{s.store, n}, n.fated("store", LaneStore, "Task Tasks Journal JournalSince GateResults "+
-			"AgentRuns Content LastDelivery Dependencies Reservations RunsSince Pauses Waiting Jobs Holds HoldsIn Depth")),
+		store: intercept.Store(watchedStore{s.store, n, s.check}, n.fated("store", LaneStore, "Task Tasks Journal JournalSince "+
+			"GateResults AgentRuns Content LastDelivery Dependencies Reservations RunsSince Pauses Waiting Jobs Holds HoldsIn Depth")),
 		host: intercept.Host(watchedHost{s.host, n}, n.fated("host", LaneHost, "Checks Reviews PullRequest BranchesAt")),
-		work: reverting{intercept.Workspaces(watchedPlace{place, n}, n.fated("git", LaneGit,
+		work: reverting{intercept.Workspaces(watchedPlace{place, n, s.check}, n.fated("git", LaneGit,
 			"Tip Changed Diff Files MainTip SameTree Remains Heads")), place},
 	}
 }

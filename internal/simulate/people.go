@@ -115,7 +115,7 @@ func (p *people) move(i int, to stage.Status, lost bool) {
 	}
 	s.board.PutAs(person, item)
 	p.changed(item.ID)
-	p.words[item.ID] = append(p.words[item.ID], word{s.v.Now(), to, p.changes[item.ID]})
+	p.say(item.ID, to)
 	if t, live := s.check.taskOf(item.ID); live && to == stage.StatusStop && !lost {
 		s.check.stopSet(t)
 	}
@@ -141,8 +141,13 @@ func (p *people) awayAndBack(i int) {
 	elsewhere.Status, elsewhere.StatusName = stage.StatusUnknown, "Elsewhere"
 	p.s.board.PutAs(person, elsewhere)
 	p.s.board.PutAs(person, item)
-	p.words[item.ID] = append(p.words[item.ID], word{p.s.v.Now(), item.Status, p.changes[item.ID]})
+	p.say(item.ID, item.Status)
 	p.s.senders.moved(p.item(i), person)
+}
+
+// say notes a person's word on a card, which shows what it shows.
+func (p *people) say(item string, status stage.Status) {
+	p.words[item] = append(p.words[item], word{p.s.v.Now(), status, p.changes[item]})
 }
 
 // changed notes that a card's status has changed.
@@ -256,32 +261,6 @@ func (p *people) act(i int, a Act) {
 	}
 }
 
-// push is a person who pushes to the branch of a task: a commit on top of it, which may change what the developer
-// changes too, or by force another.
-func (p *people) push(i int, t task.Task, a Act) {
-	s := p.s
-	s.trace.line(s.since(), "person", "pushes", t.Branch)
-	sha := fmt.Sprintf("%040x", 0xbad0000+i)
-	if a.Force || s.check.foreign[t.Branch] != "" {
-		s.check.foreign[t.Branch], s.check.theirs[t.ID] = sha, nil
-		s.places[0].SetRemote(t.Repo, t.Branch, sha)
-		s.senders.pushed(t.Repo, t.Branch, sha)
-		return
-	}
-	name := fmt.Sprintf("people/%d.md", a.At)
-	files := map[string]string{name: person}
-	if s.dice(name, int64(i)).IntN(4) == 0 {
-		files["src/"+t.WorkItemID+".go"] = name
-	}
-	sha = s.places[0].PushAs(person, t.Repo, t.Branch, "", files)
-	s.places[0].SetConflict(t.Repo, t.Branch)
-	s.check.theirs[t.ID] = append(s.check.theirs[t.ID], [2]string{t.Branch, name})
-	s.senders.pushed(t.Repo, t.Branch, sha)
-	if !a.Lost {
-		s.senders.told(t.Repo, t.Branch, sha, person)
-	}
-}
-
 // operate is an operator's request on the dashboard.
 func (p *people) operate(t task.Task, what string) {
 	s := p.s
@@ -289,7 +268,7 @@ func (p *people) operate(t task.Task, what string) {
 		p.stops[t.ID] = s.v.Now()
 	}
 	s.trace.line(s.since(), "operator", what, t.WorkItemID)
-	p.request(http.MethodPost, fmt.Sprintf("/tasks/%d/%s", t.ID, what), nil)
+	p.request(http.MethodPost, fmt.Sprintf("/tasks/%d/%s", t.ID, what), []byte(`{"why":"not like that"}`))
 }
 
 // pause is an operator who begins or ends a pause of agents.
@@ -343,21 +322,26 @@ func (p *people) answer(i int) {
 		return // nobody helps a task that is to stop
 	}
 	p.answered[t.WorkItemID] = t.State.Seq
-	to := stage.StatusInProgress
+	to, act := stage.StatusInProgress, ""
 	switch t.State.Hold {
 	case stage.HoldNone:
 		return
 	case stage.HoldApproval:
-		to = stage.StatusApproved
+		to, act = stage.StatusApproved, "approve"
 		if p.rejected[item] < c.Rejects {
 			p.rejected[item]++
 			s.board.Say(item, "kim", "not like that")
-			to = stage.StatusRejected
+			to, act = stage.StatusRejected, "reject"
 		}
 	case stage.HoldConfirm:
-		to = stage.StatusConfirmDeploy
+		to, act = stage.StatusConfirmDeploy, "confirm"
 	case stage.HoldNeedsInput:
 		s.board.Say(item, "kim", "this one")
+	}
+	if act != "" && s.world.Pages && t.State.Seq%2 == 0 {
+		p.say(item, to)
+		p.operate(t, act)
+		return
 	}
 	said := len(p.words[item])
 	p.answers[item]++

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -57,7 +58,7 @@ func told(v any) string {
 	case queue.Claim:
 		return v.Job.Kind + " " + id(v.Job.ID) + "." + id(int64(v.Job.Attempt))
 	case queue.Outcome:
-		return ended(v)
+		return strings.TrimSuffix(fmt.Sprintf("%s (%s)", v.Kind, v.Error), " ()")
 	case githost.NewPullRequest:
 		return v.Head
 	case githost.Merge:
@@ -80,50 +81,51 @@ func id(n int64) string { return strconv.FormatInt(n, 10) }
 type watchedStore struct {
 	*memstore.Store
 
-	n *node
+	n     *node
+	check *checker
 }
 
 func (w watchedStore) Commit(ctx context.Context, c task.Commit) error {
-	before := w.n.sim.check.before(c)
-	w.n.sim.check.freed(c.Free)
+	before := w.check.before(c)
+	w.check.freed(c.Free)
 	err := w.Store.Commit(ctx, c)
-	w.n.sim.check.committed(w.n, c, recorded(c), before, err)
+	w.check.committed(w.n, c, recorded(c), before, err)
 	return err
 }
 
 func (w watchedStore) Receive(ctx context.Context, d task.Delivery, job queue.Job) (bool, error) {
 	duplicate, err := w.Store.Receive(ctx, d, job)
 	if err == nil {
-		w.n.sim.check.stored(d.BodyHash, duplicate)
+		w.check.stored(d.BodyHash, duplicate)
 	}
 	return duplicate, err
 }
 
 func (w watchedStore) Put(ctx context.Context, jobs ...queue.Job) ([]int64, error) {
 	ids, err := w.Store.Put(ctx, jobs...)
-	w.n.sim.check.put(jobs)
+	w.check.put(jobs)
 	return ids, err
 }
 
 func (w watchedStore) Take(ctx context.Context, pool, worker string, n int, ttl time.Duration) ([]queue.Claim, error) {
 	claims, err := w.Store.Take(ctx, pool, worker, n, ttl)
-	w.n.sim.check.taken(w.n, claims)
+	w.check.taken(w.n, claims)
 	return claims, err
 }
 
 func (w watchedStore) Finish(ctx context.Context, c queue.Claim, o queue.Outcome) error {
-	held := w.n.sim.check.holds(c)
+	held := w.check.holds(c)
 	err := w.Store.Finish(ctx, c, o)
-	w.n.sim.check.finished(c, o, held, err)
+	w.check.finished(c, o, held, err)
 	return err
 }
 
 func (w watchedStore) FinishTake(
 	ctx context.Context, c queue.Claim, o queue.Outcome, pool, worker string, n int, ttl time.Duration,
 ) ([]queue.Claim, error) {
-	held := w.n.sim.check.holds(c)
+	held := w.check.holds(c)
 	claims, err := w.Store.FinishTake(ctx, c, o, pool, worker, n, ttl)
-	w.n.sim.check.finished(c, o, held, err)
-	w.n.sim.check.taken(w.n, claims)
+	w.check.finished(c, o, held, err)
+	w.check.taken(w.n, claims)
 	return claims, err
 }

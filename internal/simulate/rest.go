@@ -228,9 +228,6 @@ func (s *sim) lift(i int, t task.Task, item tracker.Item, x explain.Explanation)
 				s.people.pull(t, do, false)
 			}
 		}
-		if strings.Contains(b.Why, "(git revert)") && s.places[0].Remote(t.Repo, t.Branch) != "" {
-			s.people.push(i, t, Act{At: s.since()})
-		}
 		if strings.HasPrefix(b.Why, "a dependency cycle") { // a person takes the relations of the card away
 			s.board.Block(item.ID)
 			continue

@@ -69,7 +69,7 @@ func (w *World) addReversals(seed uint64) {
 				a.Do, back.Do, a.Lost, back.Lost = DoRelate, DoRelate, false, true
 			}
 			if pulls && (!after || r.IntN(3) > 0) {
-				a.Do = []string{DoClose, DoDraft, DoApprove, []string{DoTarget, DoPort, DoDelete, DoConflict}[seed/16%4]}[r.IntN(4)]
+				a.Do = []string{DoClose, DoDraft, DoApprove, []string{DoTarget, DoPort, DoDelete}[seed/16%3]}[r.IntN(4)]
 				back.Do = a.Do
 			}
 			if c.Acts = append(c.Acts, a); r.IntN(4) > 0 {
@@ -80,8 +80,7 @@ func (w *World) addReversals(seed uint64) {
 }
 
 // pull is a person at the git host who closes, retargets or approves the pull request of a task, makes it a draft, takes that back,
-// opens one into another branch, deletes its own, or merges another that conflicts with it, unless it is merged: whoever helps has the host
-// send the webhook of that again.
+// opens one into another branch, or deletes its own, unless it is merged: whoever helps has the host send the webhook of that again.
 func (p *people) pull(t task.Task, do string, lost bool) {
 	s, action := p.s, "edited"
 	pr, err := s.host.PullRequest(s.ctx, t.Repo, t.Branch, "main")
@@ -109,10 +108,6 @@ func (p *people) pull(t task.Task, do string, lost bool) {
 		} else {
 			pr.BaseRef = "main"
 		}
-	case DoConflict:
-		s.places[0].SetConflict(t.Repo, t.Branch, workflow)
-		s.host.Conflict(pr.HeadSHA)
-		s.senders.merged(t.Repo, 0, fmt.Sprint("main-", s.since()))
 	case DoDelete:
 		s.check.theirs[t.ID], pr.Open = nil, false
 		s.places[0].SetRemote(t.Repo, t.Branch, "")
@@ -135,6 +130,31 @@ func (p *people) pull(t task.Task, do string, lost bool) {
 	s.trace.line(s.since(), "person", do, t.Branch)
 	if !lost {
 		s.senders.send(sourceHost, letter{Host: h})
+	}
+}
+
+// push is a person who pushes to the branch of a task: a commit on top of it, which may change what the developer
+// changes too, or by force another.
+func (p *people) push(i int, t task.Task, a Act) {
+	s := p.s
+	s.trace.line(s.since(), "person", "pushes", t.Branch)
+	sha := fmt.Sprintf("%040x", 0xbad0000+i)
+	if a.Force || s.check.foreign[t.Branch] != "" {
+		s.check.foreign[t.Branch], s.check.theirs[t.ID] = sha, nil
+		s.places[0].SetRemote(t.Repo, t.Branch, sha)
+		s.senders.pushed(t.Repo, t.Branch, sha)
+		return
+	}
+	name := fmt.Sprintf("people/%d.md", a.At)
+	files := map[string]string{name: person}
+	if s.dice(name, int64(i)).IntN(4) == 0 {
+		files["src/"+t.WorkItemID+".go"] = name
+	}
+	sha = s.places[0].PushAs(person, t.Repo, t.Branch, "", files)
+	s.check.theirs[t.ID] = append(s.check.theirs[t.ID], [2]string{t.Branch, name})
+	s.senders.pushed(t.Repo, t.Branch, sha)
+	if !a.Lost {
+		s.senders.told(t.Repo, t.Branch, sha, person)
 	}
 }
 

@@ -129,14 +129,6 @@ func kinds(jobs []queue.Job) string {
 	return strings.Join(out, " ")
 }
 
-// ended is how a claim ended in a few words, for the trace.
-func ended(o queue.Outcome) string {
-	if o.Error == "" {
-		return string(o.Kind)
-	}
-	return string(o.Kind) + " (" + o.Error + ")"
-}
-
 // trace records what happened, a line for each step: the virtual time, who, what, and
 // what became of it. Its hash is made of every line; the lines are kept on demand.
 type trace struct {

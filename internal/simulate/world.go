@@ -29,6 +29,7 @@ type World struct {
 	Poll    time.Duration `json:"poll"`
 	Tempo   int           `json:"tempo"`             // how many times the usual the periods of background loops are
 	Curious bool          `json:"curious,omitempty"` // every analyst has questions at first
+	Pages   bool          `json:"pages,omitempty"`   // people answer every other request on the service's own pages
 	// Recalls: each process keeps what it has seen of its tracker (see memories), and agents are quick.
 	Recalls bool `json:"recalls,omitempty"`
 	// Nameless is how long a process may have to wait for the tracker's answer which accounts are the
@@ -95,9 +96,7 @@ const (
 	DoTarget  = "target"  // another branch with the pull request, or main again
 	DoRelate  = "relate"  // the card waits for the one before it; lost: no more
 	DoDelete  = "delete"  // the branch, with which its pull request is closed
-	// DoConflict is a merge of another pull request that changes the same.
-	DoConflict = "conflict"
-	DoPort     = "port" // the branch into another with a pull request more, which may be merged at once
+	DoPort    = "port"    // the branch into another with a pull request more, which may be merged at once
 )
 
 // Spell is a time in which a neighbour is sick.
@@ -158,7 +157,7 @@ func NewWorld(seed uint64, l Limits) World {
 		Seed: seed, Replicas: 1 + r.IntN(5)/2, Drawn: true,
 		Length: minutes(r, 8, 30), Poll: time.Duration(10+r.IntN(50)) * time.Second,
 	}
-	w.Tempo = 1 + r.IntN(4)
+	w.Tempo, w.Pages = 1+r.IntN(4), seed/16%4 == 1
 	if w.Recalls = seed%16 == 10 || seed%16 == 13; w.Recalls {
 		w.Replicas = max(w.Replicas, 2)
 	}
