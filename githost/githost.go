@@ -212,7 +212,7 @@ type Host interface {
 
 // Branches resolves and removes branches.
 type Branches interface {
-	// BranchesAt lists the branches whose head is the commit.
+	// BranchesAt lists the branches whose head is the commit; ErrNotFound may be said of one that the host does not have.
 	BranchesAt(ctx context.Context, repo, sha string) ([]string, error)
 	// DeleteBranch removes a branch; one that is gone already is a success.
 	DeleteBranch(ctx context.Context, repo, branch string) error

@@ -92,7 +92,7 @@ func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, 
 					at, err = e.Host.BranchesAt(ctx, p.Repo, sha)
 				}
 			}
-			if err != nil {
+			if err != nil && !errors.Is(err, githost.ErrNotFound) { // what was not pushed, the host has on no branch
 				return "", err
 			}
 			ready = !slices.Contains(at, t.Branch) // the host has closed it with its branch, which is missed where it is needed

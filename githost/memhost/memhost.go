@@ -279,6 +279,9 @@ func (h *Host) BranchesAt(ctx context.Context, repo, sha string) ([]string, erro
 			out = append(out, name)
 		}
 	}
+	if _, known := h.parents[sha]; len(out) == 0 && !known {
+		return nil, githost.ErrNotFound
+	}
 	return out, nil
 }
 

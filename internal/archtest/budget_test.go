@@ -22,12 +22,12 @@ import (
 func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        129_915,
-		"tokens outside tests":       890_980,
+		"tokens outside tests":       891_020,
 		"tokens of tests":            780_930,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       657_165,
+		"tokens of the server":       657_175,
 		"words of Markdown":          28_880,
 		"settings":                   148,
 		"fields of Feature":          9,
