@@ -70,10 +70,10 @@ func (a *agents) draw(c work.Command) (behaviour, time.Duration) {
 	if w.Curious && !a.s.calm && c.Role == stage.Analyst && c.Run == 1 {
 		return asks, took
 	}
-	if a.s.calm || w.Rates.Agent == 0 || r.IntN(w.Rates.Agent) != 0 {
-		if a.s.calm || w.Rates.Agent == 0 {
-			return wellDone, took
-		}
+	if a.s.calm || w.Rates.Agent == 0 {
+		return wellDone, took
+	}
+	if r.IntN(w.Rates.Agent) != 0 {
 		switch more := a.s.dice(fmt.Sprint(c.WorkItem, " trespass ", c.Run), int64(c.Attempt)).IntN(3 * w.Rates.Agent); {
 		case more == 0:
 			return trespasses, took

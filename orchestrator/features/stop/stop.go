@@ -61,6 +61,8 @@ func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	switch {
 	case e.On == stage.OnStop && critical(s) && !e.Unbegun:
 		return wait(s, e, d)
+	case e.On == stage.OnRetry && critical(s) && s.Stopping: // a merge that was sent is not ended by that
+		return wait(s, e, d)
 	case e.On == stage.OnStop:
 		return cancel(s, e, stage.Decision{State: s, Edge: d.Edge}, "STOP")
 	case s.Stopping && (!critical(d.State) || d.Moved && e.On == stage.OnAgentAttempt): // which is not made again

@@ -2,7 +2,6 @@ package stop_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -173,16 +172,15 @@ func TestOperatorsStopKeepsTheWord(t *testing.T) {
 	at := time.Unix(1, 0)
 	s := stage.State{Stage: stage.Deploy, Phase: stage.PhaseMerge, Acted: stage.StatusToAnalyse, ActedAt: at}
 	waits := stop.Rule(s, stage.Event{On: stage.OnStop}, stage.Decision{State: s})
-	require.True(t, waits.State.Stopping)
 	over := waits.State
-	over.Phase = stage.PhaseRelease
 	over.Hold = stage.HoldBlocked
+	waits = stop.Rule(waits.State, stage.Event{On: stage.OnRetry}, stage.Decision{State: over, Moved: true}) // ends no merge
+	require.True(t, waits.State.Stopping)
 	ended := stop.Rule(waits.State, stage.Event{On: stage.OnAgentFailed}, stage.Decision{State: over, Moved: true})
 	require.Equal(t, stage.Cancelled, ended.State.Stage)
 	require.Equal(t, stage.StatusToAnalyse, ended.State.Acted)
 	require.Equal(t, at, ended.State.ActedAt)
-	i := slices.IndexFunc(ended.Effects, func(f stage.Effect) bool { return f.Kind == stage.EffectStatus })
-	require.Contains(t, ended.Effects[i].Replaces, stage.StatusToAnalyse)
+	require.Contains(t, ended.Effects[len(ended.Effects)-1].Replaces, stage.StatusToAnalyse)
 }
 
 // In the middle of a deployment STOP waits, and takes effect then.
