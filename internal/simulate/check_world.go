@@ -213,7 +213,7 @@ func (c *checker) sent(m messenger.Message) {
 		c.fail(Outbox, "a notice was sent that nothing owes: %s", text)
 	}
 	c.sentTexts[text]++
-	if most := c.notices[text] + min(c.notices[text], c.disturbed) + c.unsure["chat.Send"]; c.sentTexts[text] > most {
+	if most := c.notices[text]*(1+min(1, c.disturbed)) + c.unsure["chat.Send"]; c.sentTexts[text] > most {
 		c.fail(Copies, "%d copies of a notice that was owed %d times: %s", c.sentTexts[text], c.notices[text], text)
 	}
 }

@@ -105,7 +105,7 @@ func (s *sim) help() {
 	for s.senders.away > 0 { // a late word is answered
 		wait(round)
 	}
-	wait(round) // a card says within a minute that it waits no more
+	wait(columnsFor) // a card says within a minute that it waits no more, and a process may remember columns of before
 	jobs := s.store.LastJob()
 	wait(quiet)
 	s.check.still(jobs)
