@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/githost/memhost"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -62,6 +63,6 @@ func TestHook(t *testing.T) {
 	list, err := host.BranchesAt(t.Context(), "acme/app", "2")
 	require.ErrorIs(t, err, queue.ErrLost)
 	require.Nil(t, list)
-	require.Equal(t, []any{"BranchesAt", []any{"acme/app", "2"}, nil, []string(nil), []string{"main"}}, said)
+	require.Equal(t, []any{"BranchesAt", []any{"acme/app", "2"}, githost.ErrNotFound, []string(nil), []string{"main"}}, said)
 	require.NoError(t, Queue(nil, nil).Hold(t.Context()), "nothing is no call")
 }
