@@ -322,7 +322,7 @@ func (b board) acted() bool {
 	case b.logged && (b.item.Status == s.Acted || b.told != s.Acted):
 		return b.again.IsZero()
 	case b.item.Status == s.Acted && b.item.Moved().Before(b.past.StageEnteredAt), // an operator has stopped what it began
-		b.item.Moved().Before(b.began): // STOP has ended the undo before this one
+		b.item.Moved().Before(b.began): // as the STOP that has ended the undo before this one
 		return true
 	case b.told == b.item.Status && b.hook.At.After(s.ActedAt):
 		return false

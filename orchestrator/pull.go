@@ -86,16 +86,16 @@ func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, 
 		hold := queue.Hold{Subject: CardSubject(t.ID), Name: pullPrefix + row.State, Reason: row.Why(pr, p.Main)}
 		same := slices.ContainsFunc(known, func(h queue.Hold) bool { return h.Name == hold.Name && h.Reason == hold.Reason })
 		if !pr.Open && !ready { // also where that holds the task already: its branch may be deleted since
-			var at []string // its head does not follow what is pushed when it is closed, and a push is recorded after it is made
+			// The head does not follow what is pushed when it is closed, and a push is recorded after it is made.
 			for _, sha := range []string{pr.HeadSHA, t.State.Pushed, t.State.Head} {
-				if err == nil && !slices.Contains(at, t.Branch) {
-					at, err = e.Host.BranchesAt(ctx, p.Repo, sha)
+				at, err := e.Host.BranchesAt(ctx, p.Repo, sha)
+				if err != nil && !errors.Is(err, githost.ErrNotFound) { // what was not pushed, the host has on no branch
+					return "", err
+				}
+				if ready = !slices.Contains(at, t.Branch); !ready { // else the branch is missed where it is needed
+					break
 				}
 			}
-			if err != nil && !errors.Is(err, githost.ErrNotFound) { // what was not pushed, the host has on no branch
-				return "", err
-			}
-			ready = !slices.Contains(at, t.Branch) // the host has closed it with its branch, which is missed where it is needed
 		}
 		switch {
 		case ready && len(known) == 0:

@@ -22,12 +22,12 @@ import (
 func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        129_917,
-		"tokens outside tests":       891_031,
+		"tokens outside tests":       891_014,
 		"tokens of tests":            780_930,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       657_200,
+		"tokens of the server":       657_185,
 		"words of Markdown":          28_880,
 		"settings":                   148,
 		"fields of Feature":          9,
