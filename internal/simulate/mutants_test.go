@@ -19,7 +19,7 @@ import (
 )
 
 // mutantSeeds is within how many seeds every planted bug is found.
-const mutantSeeds = 3000
+const mutantSeeds = 4000
 
 // everyday are the mutants of the ordinary test run.
 func everyday() []string {
