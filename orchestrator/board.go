@@ -318,15 +318,19 @@ func (b board) word() (word stage.Status, why string) {
 // there still, what has stood there since before an undo, or what a write that is owed replaces or sets.
 func (b board) acted() bool {
 	s := newest(b.task, b.past).State
+	until := s.ActedAt
+	if b.item.Status == s.Acted {
+		until = until.Add(saving)
+	}
 	switch {
 	case b.logged && (b.item.Status == s.Acted || b.told != s.Acted):
 		return b.again.IsZero()
 	case b.item.Status == s.Acted && b.item.Moved().Before(b.past.StageEnteredAt), // an operator has stopped what it began
 		b.item.Moved().Before(b.began): // as the STOP that has ended the undo before this one
 		return true
-	case b.told == b.item.Status && b.hook.At.After(s.ActedAt):
+	case b.told == b.item.Status && b.hook.At.After(until):
 		return false
-	case (b.item.Status == s.Acted || s.Acted == stage.StatusUnknown && !s.ActedAt.IsZero()) && !b.item.Moved().After(s.ActedAt):
+	case (b.item.Status == s.Acted || s.Acted == stage.StatusUnknown && !s.ActedAt.IsZero()) && !b.item.Moved().After(until):
 		return true
 	}
 	// Where a refused write would have put the card, a person has put it since.
@@ -346,6 +350,9 @@ func (b board) acted() bool {
 	return false
 }
 
+// saving is within how long a browser saves the place in a column after the column: nobody moves a card away and back meanwhile.
+const saving = 2 * time.Second
+
 // overwriteWindow is how long after the item's last change a STOP counts that came
 // with no time of its own and is not on the board any more.
 const overwriteWindow = time.Minute
@@ -360,15 +367,18 @@ func (b board) lost() bool {
 	owed := slices.ContainsFunc(b.writes, func(w Effect) bool { return w.Status == b.item.Status })
 	ours := b.shown || b.item.Status == b.task.State.Set || owed
 	acted, last := b.task.State.Acted, since(b.task)
+	if b.told == acted && !b.logged {
+		last = last.Add(saving)
+	}
 	if b.told == stage.StatusStop && b.hook.At.After(b.began) {
 		return acted != stage.StatusStop || b.hook.At.After(last)
 	}
 	newer := b.hook.At.After(last) && (b.told != acted || !b.again.IsZero() || !b.logged) ||
 		b.hook.At.Equal(last) && b.told != acted // a tracker's clock may tick slowly
 	if b.hook.At.IsZero() {
-		newer = b.told == stage.StatusStop && b.received.Sub(b.item.Moved()) < overwriteWindow
+		return b.told == stage.StatusStop && b.received.Sub(b.item.Moved()) < overwriteWindow
 	}
-	return newer && (ours || b.told == stage.StatusStop && b.hook.At.IsZero())
+	return newer && ours
 }
 
 // shownAs reports whether an item stands in the column that shows what the service set last, unless the webhook says that a person has put

@@ -200,10 +200,7 @@ func (e *Engine) began(ctx context.Context, t task.Task) (time.Time, error) {
 
 // since is from when a word on the card is about a task: behind the last that was acted on. No word of the board has begun an undo.
 func since(t task.Task) time.Time {
-	if t.State.ActedAt.IsZero() {
-		return t.CreatedAt
-	}
-	return t.State.ActedAt
+	return cmp.Or(t.State.ActedAt, t.CreatedAt)
 }
 
 // hosts returns the field of an entry that the engine's parts are not made for, and why.

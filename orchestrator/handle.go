@@ -304,9 +304,7 @@ func (in intake) onTrigger(ctx context.Context, p triggerPayload) *queue.Outcome
 		return retryOutcome(&UnregisteredError{row.Repo})
 	}
 	ev := p.Event
-	if ev.At.IsZero() {
-		ev.At = in.Now()
-	}
+	ev.At = cmp.Or(ev.At, in.Now())
 	in.hear(row, ev)
 	if ev.On == OnUndo {
 		return in.undo(ctx, row, ev)

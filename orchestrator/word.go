@@ -91,9 +91,7 @@ func (in intake) judged(ctx context.Context, out *task.Commit, before stage.Stat
 		}
 	default:
 		w.Said, w.By, w.Fate, w.Why = string(ev.On), ev.By, fateOf(before, ev, d), strings.Join(d.Notes, "; ")
-		if w.SaidAt.IsZero() {
-			w.SaidAt = ev.Seen
-		}
+		w.SaidAt = cmp.Or(w.SaidAt, ev.Seen)
 		if d.Moved {
 			w.Seq = d.State.Seq
 		}
@@ -298,10 +296,7 @@ func setAgain(ctx context.Context, e *Engine, b board) (again time.Time, logged 
 	if err != nil {
 		return again, false, err
 	}
-	at, left, itself := last.SaidAt, false, false
-	if at.IsZero() {
-		at = t.State.ActedAt
-	}
+	at, left, itself := cmp.Or(last.SaidAt, t.State.ActedAt), false, false
 	for _, m := range slices.Backward(append([]tracker.Move{m}, m.Earlier...)) {
 		if m.At.Before(at) {
 			continue
@@ -329,10 +324,7 @@ func setAgain(ctx context.Context, e *Engine, b board) (again time.Time, logged 
 
 // seen is the moment as of which the card is known, by the tracker's clock.
 func (b board) seen() time.Time {
-	if b.hook.At.After(b.item.UpdatedAt) {
-		return b.hook.At
-	}
-	return b.item.UpdatedAt
+	return later(b.hook.At, b.item.UpdatedAt)
 }
 
 // saidAt is the moment of a word, by the tracker's clock. One that was overwritten may have been set again.

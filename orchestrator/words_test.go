@@ -31,11 +31,6 @@ type moody struct {
 	well bool
 }
 
-type noAnswerError struct{}
-
-func (noAnswerError) Error() string   { return "no answer" }
-func (noAnswerError) Retryable() bool { return true }
-
 func (m *moody) SetStatus(ctx context.Context, project, item string, s stage.Status) error {
 	m.mu.Lock()
 	mood, late := m.rng.IntN(5), time.Duration(m.rng.IntN(20))*time.Second
@@ -51,9 +46,9 @@ func (m *moody) SetStatus(ctx context.Context, project, item string, s stage.Sta
 		return m.Board.SetStatus(ctx, project, item, s)
 	case 3:
 		_ = m.Board.SetStatus(ctx, project, item, s) // the answer is lost, whatever it was
-		return noAnswerError{}
+		return faulttest.Error(faulttest.Passing)
 	default:
-		return noAnswerError{}
+		return faulttest.Error(faulttest.Passing)
 	}
 }
 
@@ -191,11 +186,6 @@ func judged(r *Rig, what, item string, said []spoken) {
 	}
 }
 
-// stuck is a board that takes no status.
-type stuck struct{ *memtracker.Board }
-
-func (stuck) SetStatus(context.Context, string, string, stage.Status) error { return noAnswerError{} }
-
 // One move is one word, however it is heard: by a webhook, by the reconciler, by the second save of the same drag, and
 // beside a comment or an edit that changes the card. Set again in between, it is another.
 func TestOneMoveIsOneWord(t *testing.T) {
@@ -234,7 +224,7 @@ func TestOneMoveIsOneWord(t *testing.T) {
 		"set again, the log refused":      {[]act{move(stage.StatusRejected), webhook, refuse, back, move(stage.StatusRejected), webhook, heal}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			Run(t, func(r *Rig) { r.Tracker = stuck{r.Board} }, func(r *Rig) {
+			Run(t, func(r *Rig) { r.Board.FailCall("SetStatus", faulttest.Error(faulttest.Passing)) }, func(r *Rig) {
 				item := r.Begin("x")
 				r.Settle(time.Minute)
 				r.Waits(item, stage.HoldApproval)

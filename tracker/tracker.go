@@ -6,6 +6,7 @@
 package tracker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,10 +61,7 @@ type Item struct {
 
 // Moved is when the item was put where it stands, as far as the tracker says; a change of anything else may be what it is then.
 func (i Item) Moved() time.Time {
-	if i.MovedAt.IsZero() {
-		return i.UpdatedAt
-	}
-	return i.MovedAt
+	return cmp.Or(i.MovedAt, i.UpdatedAt)
 }
 
 // Linker has a page for each work item.

@@ -13,6 +13,7 @@
 package board
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -149,9 +150,7 @@ func (b *Board) find(ctx context.Context, from asker, project, id string) (r row
 func (b *Board) change(ctx context.Context, t tx, r *row, e cards.Entry, set string, args ...any) (cards.Entry, error) {
 	r.entries++
 	e.Card, e.Project, e.N = r.ID, r.Project, r.entries
-	if e.At.IsZero() {
-		e.At = moment(b.now())
-	}
+	e.At = cmp.Or(e.At, moment(b.now()))
 	if set != "" {
 		set = ", " + set
 	}

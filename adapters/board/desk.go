@@ -193,10 +193,7 @@ func (b *Board) add(ctx context.Context, t tx, n cards.New, once string) (cards.
 
 // proof returns the proof of a person's act for the log: never empty, as the service's own is.
 func proof(p cards.Person) stage.Proof {
-	if p.Proof == "" {
-		return stage.ProofNone
-	}
-	return p.Proof
+	return cmp.Or(p.Proof, stage.ProofNone)
 }
 
 // Edit implements cards.Writer.

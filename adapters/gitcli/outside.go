@@ -1,6 +1,7 @@
 package gitcli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -194,10 +195,7 @@ func (g *Git) swaps(ctx context.Context, p checkout, m mark, commit string) (lis
 }
 
 func (m mark) main() string {
-	if m.Main == "" {
-		return emptyTree
-	}
-	return m.Main
+	return cmp.Or(m.Main, emptyTree)
 }
 
 // below reports whether a name lies in one of some directories.

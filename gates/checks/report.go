@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -68,10 +69,7 @@ func last(commits []string) string {
 }
 
 func summary(r stage.Filed) string {
-	if r.Summary == "" {
-		return "no summary was given"
-	}
-	return r.Summary
+	return cmp.Or(r.Summary, "no summary was given")
 }
 
 // heads are the commits that a report on the branch head may name.

@@ -1,6 +1,7 @@
 package collect
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -86,9 +87,7 @@ func draw(t gpx.Track, s Source) (d drawn) {
 		}
 		from := 0
 		for i, p := range segment {
-			if d.day.IsZero() {
-				d.day = p.Time
-			}
+			d.day = cmp.Or(d.day, p.Time)
 			if i > 0 && anonymous && !continues(segment[i-1], p) {
 				d.lose(gpstracks.ReasonGaps)
 				d.end(segment[from:i])

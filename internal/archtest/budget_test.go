@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        129_917,
-		"tokens outside tests":       891_014,
-		"tokens of tests":            780_930,
+		"lines outside tests":        129_893,
+		"tokens outside tests":       891_004,
+		"tokens of tests":            780_883,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       657_185,
+		"tokens of the server":       657_172,
 		"words of Markdown":          28_880,
 		"settings":                   148,
 		"fields of Feature":          9,

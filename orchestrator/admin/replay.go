@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -156,10 +157,7 @@ func differences(recorded, now stage.Decision) []string {
 }
 
 func value(text string) string {
-	if text == "" {
-		return "nothing"
-	}
-	return text
+	return cmp.Or(text, "nothing")
 }
 
 // flatten lists the values in a JSON text by their paths, such as effects.0.kind.

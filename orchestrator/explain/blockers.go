@@ -41,9 +41,7 @@ type account struct {
 
 // add adds a blocker that was looked at now unless it says when.
 func (a account) add(b Blocker) {
-	if b.CheckedAt.IsZero() {
-		b.CheckedAt = a.now
-	}
+	b.CheckedAt = cmp.Or(b.CheckedAt, a.now)
 	a.Blockers = append(a.Blockers, b)
 }
 

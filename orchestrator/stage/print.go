@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -139,10 +140,7 @@ func (p Pipeline) Print(out io.Writer) error {
 }
 
 func dash(s string) string {
-	if s == "" {
-		return "–"
-	}
-	return s
+	return cmp.Or(s, "–")
 }
 
 // Mermaid writes the edges that change the stage as a Mermaid state diagram.

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -36,10 +37,7 @@ func Slug(title string) string {
 	}
 	s := b.String()
 	s = strings.Trim(s[:min(len(s), slugMax)], "-")
-	if s == "" {
-		return "untitled"
-	}
-	return s
+	return cmp.Or(s, "untitled")
 }
 
 // fold transliterates a lower-case letter to ASCII. Combining marks vanish,
