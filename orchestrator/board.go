@@ -364,8 +364,8 @@ func (b board) lost() bool {
 	if _, trigger := stage.BoardTrigger(b.told); !trigger || b.task.ID == 0 || b.task.State.Stage.Terminal() {
 		return false
 	}
-	owed := slices.ContainsFunc(b.writes, func(w Effect) bool { return w.Status == b.item.Status })
-	ours := b.shown || b.item.Status == b.task.State.Set || owed
+	ours := b.shown || b.item.Status == b.task.State.Set ||
+		slices.ContainsFunc(b.writes, func(w Effect) bool { return w.Status == b.item.Status }) // it is owed
 	acted, last := b.task.State.Acted, since(b.task)
 	if b.told == acted && !b.logged {
 		last = last.Add(saving)

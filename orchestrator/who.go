@@ -76,7 +76,7 @@ func (e *Engine) findMoveInLog(
 	log, ok := e.Tracker.(tracker.Log)
 	columns, both := e.Tracker.(tracker.Board)
 	if !ok || !both {
-		return tracker.Move{}, false, nil
+		return m, false, nil
 	}
 	m, err = log.LastMove(ctx, item.ProjectID, item.ID)
 	_, readable := e.logs.Load(item.ProjectID)
@@ -84,7 +84,7 @@ func (e *Engine) findMoveInLog(
 	case errors.Is(err, tracker.ErrNoLog):
 		return tracker.Move{}, false, nil
 	case err != nil && (readable || needed || fault.Retryable(err)):
-		return tracker.Move{}, false, err
+		return m, false, err
 	case err != nil:
 		e.Log.Warn("who has moved the work item cannot be read", "item", item.ID, "err", err)
 		return tracker.Move{}, false, nil

@@ -73,7 +73,8 @@ func openPostgres(address, in string) (database, error) {
 	db := stdlib.OpenDB(*c)
 	db.SetMaxOpenConns(4)
 	name := strings.ReplaceAll("signalbox board of "+in, "'", "")
-	return database{DB: db, numbered: true, lock: "select pg_advisory_xact_lock(hashtextextended('" + name + "', 0))"}, nil
+	return database{DB: db, numbered: true, lock: "set local idle_in_transaction_session_timeout = '5s'; " + // who is paused
+		"select pg_advisory_xact_lock(hashtextextended('" + name + "', 0))"}, nil
 }
 
 // migrate makes the tables that are missing.

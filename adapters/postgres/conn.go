@@ -31,12 +31,10 @@ func (d dialect) Write(f func(sqlstore.Conn) error) error {
 		var err error
 		if lost {
 			var committed bool
-			if committed, err = db.committed(); err == nil {
-				if committed {
-					return nil
-				}
-				lost = false
+			if committed, err = db.committed(); committed && err == nil {
+				return nil
 			}
+			lost = err != nil
 		}
 		if err == nil {
 			if lost, err = db.attempt(f); err == nil {
@@ -160,10 +158,11 @@ func (d *DB) undo(ctx context.Context, why error) {
 	}
 }
 
-// session bounds what a writer that is paused, or cut off, can do to the others: the server
-// ends its transaction. Every statement goes by key, so the planner is set not to try
-// anything else while tables are small: its plans are kept while tables grow.
-const session = `set idle_in_transaction_session_timeout = '5s'; set lock_timeout = '20s'; set statement_timeout = '25s';
+// unpaused bounds what a process that is paused, or cut off, can do to the others: the server ends its transaction.
+const unpaused = "set idle_in_transaction_session_timeout = '5s';"
+
+// session is the writer's. Every statement goes by key: the planner tries nothing else while tables are small, and keeps its plans.
+const session = unpaused + `set lock_timeout = '20s'; set statement_timeout = '25s';
 set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3;
 set enable_seqscan = off; set enable_bitmapscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set enable_material = off;
 set jit = off; set plan_cache_mode = force_generic_plan`
@@ -177,7 +176,7 @@ func (d *DB) connect(ctx context.Context) error {
 		return err
 	}
 	d.writer.conn = conn
-	if _, err := conn.PgConn().Exec(ctx, session).ReadAll(); err != nil {
+	if _, err := conn.Exec(ctx, session); err != nil {
 		d.disconnect()
 		return err
 	}

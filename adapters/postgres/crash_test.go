@@ -141,16 +141,23 @@ func (h *heard) process(t *testing.T, url string) *exec.Cmd {
 	return cmd
 }
 
-// Three processes share a database. One is killed, one is paused for longer than
-// its claims live, and the server crashes, in turn: what was acknowledged is
-// there, nothing is done twice, and the small tables agree with the jobs.
+// Three processes share a database. One is paused while it starts, one is killed, one is
+// paused for longer than its claims live, and the server crashes, in turn: what was acknowledged
+// is there, nothing is done twice, and the small tables agree with the jobs.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	s := pgtest.Start(t, pgtest.Options{Durable: true})
 	url := s.URL("postgres")
 	h := &heard{received: map[string]bool{}, finished: map[string]bool{}, changed: make(chan struct{}, 1)}
-	procs := []*exec.Cmd{h.process(t, url), h.process(t, url), h.process(t, url)}
+	c, lock := connect(t, url), "lock(hashtextextended('signalbox migrations of signalbox', 0))"
+	execute(t, c, "select pg_advisory_"+lock)
+	first := h.process(t, url)
+	waits(t, url, 1)
+	require.NoError(t, first.Process.Signal(syscall.SIGSTOP)) // in the middle of its start
+	execute(t, c, "select pg_advisory_un"+lock)
+	procs := []*exec.Cmd{first, h.process(t, url), h.process(t, url)}
 	h.more(t, 20)
+	require.NoError(t, first.Process.Signal(syscall.SIGCONT))
 	rounds := 2 * soak(t)
 	if testing.Short() {
 		rounds = 1

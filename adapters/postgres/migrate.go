@@ -56,7 +56,7 @@ func (d *DB) prepare(ctx context.Context, unsafe bool) error {
 			return err
 		}
 	}
-	return pgx.BeginFunc(ctx, conn, func(t pgx.Tx) error { return d.migrate(ctx, t) })
+	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{BeginQuery: "begin; " + unpaused}, func(t pgx.Tx) error { return d.migrate(ctx, t) })
 }
 
 // safe refuses a server that may forget what it has committed.
