@@ -3,7 +3,6 @@ package githost_test
 import (
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,7 +67,7 @@ func TestReadinesses(t *testing.T) {
 	require.Len(t, seen, len(githost.Readinesses), "a row without a case")
 	body, err := os.ReadFile("../docs/operations.md")
 	require.NoError(t, err)
-	require.True(t, strings.Contains(string(body), table), "docs/operations.md wants:\n%s", table)
+	require.Contains(t, string(body), table, "docs/operations.md wants:\n%s", table)
 }
 
 // An approval counts by its author's newest word, and by what that author may do.

@@ -2,7 +2,6 @@ package credential_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -183,5 +182,5 @@ func TestApp(t *testing.T) {
 	require.Equal(t, []string{"there/app write"}, h.minted)
 	require.NoError(t, a.Revoke(t.Context(), credential.For{}, m.Secret))
 	require.Equal(t, []string{value}, h.revoked)
-	require.True(t, errors.Is(a.Revoke(t.Context(), credential.For{}, ""), credential.ErrNeedsSecret))
+	require.ErrorIs(t, a.Revoke(t.Context(), credential.For{}, ""), credential.ErrNeedsSecret)
 }

@@ -111,7 +111,7 @@ func TestKilledGit(t *testing.T) {
 	t.Parallel()
 	points := 4
 	if testing.Short() {
-		points = 2
+		points = 1
 	}
 	for name, commands := range killed() {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func TestBesideStaysInTheCheckout(t *testing.T) {
 	info, err := os.Lstat(filepath.Join(dir, "docs/plain/a.png"))
 	require.NoError(t, err)
 	require.Zero(t, info.Mode().Perm()&0o111)
-	require.Equal(t, "", run(t, dir, "status", "--porcelain", "--untracked-files=all"), "an agent's git passes them over")
+	require.Empty(t, run(t, dir, "status", "--porcelain", "--untracked-files=all"), "an agent's git passes them over")
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "docs")))
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "docs/links"), 0o755))
 	for from, to := range map[string]string{"docs/links/out": outside, "docs/links/in": "../../src", "docs/leaf": filepath.Join(outside, "leaf")} {

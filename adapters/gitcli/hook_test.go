@@ -247,7 +247,7 @@ func TestHookInTheJail(t *testing.T) {
 	k.hook(0, "./bin/hook")
 	require.FileExists(t, filepath.Join(at.Dir, "new"))
 	_, err := os.Stat(filepath.Join(k.mirror(), "new"))
-	require.True(t, errors.Is(err, fs.ErrNotExist))
+	require.ErrorIs(t, err, fs.ErrNotExist)
 	j.Write = append(j.Write, "/no/such/directory")
 	k.shimmed(&j)
 	require.Contains(t, k.hook(jail.ExitRefused, "true"), "/no/such/directory", "it is not run without one")

@@ -54,6 +54,6 @@ func TestWrongUse(t *testing.T) {
 		require.Equal(t, exitUse, code, out)
 	}
 	code, out := gatecheck("--help")
-	require.Equal(t, 0, code)
+	require.Zero(t, code)
 	require.Contains(t, out, "Judge a checkout")
 }

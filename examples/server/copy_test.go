@@ -42,11 +42,11 @@ func TestCopyMovesADeployment(t *testing.T) {
 	chain := func() (head string, entries []string) {
 		t.Helper()
 		code, out := server("audit", "verify", "--json")
-		require.Equal(t, 0, code, out)
+		require.Zero(t, code, out)
 		var verified struct{ Head string }
 		require.NoError(t, json.Unmarshal([]byte(out), &verified))
 		code, out = server("audit", "export")
-		require.Equal(t, 0, code, out)
+		require.Zero(t, code, out)
 		return verified.Head, strings.Split(strings.TrimSpace(out), "\n")
 	}
 	live("APP-1")
@@ -74,7 +74,7 @@ func TestCopyMovesADeployment(t *testing.T) {
 	t.Setenv("ORCH_DATABASE_URL", "")
 
 	code, out = server("copy", "--from", "sqlite", "--to", address)
-	require.Equal(t, 0, code, out)
+	require.Zero(t, code, out)
 	require.Contains(t, out, "journal: 2 rows in both\n")
 	require.Contains(t, out, "The journal is whole and the same.")
 	for _, from := range []string{filepath.Join(data, "signalbox.db"), data} {
@@ -92,5 +92,5 @@ func TestCopyMovesADeployment(t *testing.T) {
 	require.Len(t, entries, 3)
 	require.Equal(t, copied, entries[:2])
 	code, out = server("audit", "verify", "--head", head)
-	require.Equal(t, 0, code, out)
+	require.Zero(t, code, out)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -89,7 +88,7 @@ func TestGrafana(t *testing.T) {
 	var ids []int
 	taken := map[[2]int]string{}
 	for _, p := range board.Panels {
-		require.False(t, slices.Contains(ids, p.ID), p.Title)
+		require.NotContains(t, ids, p.ID, p.Title)
 		ids = append(ids, p.ID)
 		require.Equal(t, "${datasource}", p.Datasource.UID, p.Title)
 		require.NotEmpty(t, p.Targets, p.Title)

@@ -54,8 +54,8 @@ func at(t *testing.T, in any, path ...any) any {
 
 // Every setting that a file of packaging or a guide names is one.
 func TestPackagedSettings(t *testing.T) {
-	known := map[string]bool{}
-	for _, s := range app.List(nil) {
+	list, known := app.List(nil), map[string]bool{}
+	for _, s := range list {
 		known[s.Name] = true
 		known[s.Name+"_FILE"] = s.Secret
 	}
@@ -76,7 +76,7 @@ func TestPackagedSettings(t *testing.T) {
 		}
 		for _, one := range name.FindAllString(string(body), -1) {
 			seen++
-			family := slices.ContainsFunc(app.List(nil), func(s app.Setting) bool { return strings.HasPrefix(s.Name, one+"_") }) // ORCH_GITHUB_…
+			family := slices.ContainsFunc(list, func(s app.Setting) bool { return strings.HasPrefix(s.Name, one+"_") }) // ORCH_GITHUB_…
 			require.True(t, known[one] || family, "%s names %s", file, one)
 		}
 	}

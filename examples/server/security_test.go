@@ -23,15 +23,12 @@ func TestDoctorSecurity(t *testing.T) {
 	t.Setenv("ORCH_MODEL_GATEWAY", "127.0.0.1:0")
 	t.Setenv("ORCH_OPENAI_API_KEY", "k")
 	require.NoError(t, os.WriteFile(filepath.Join(os.Getenv("ORCH_DATA_DIR"), "signalbox.db"), []byte("tokens"), 0o600))
-	report := func(args ...string) (int, app.SecurityReport, string) {
-		code, out := server(append([]string{"doctor", "security"}, args...)...)
-		var r app.SecurityReport
-		if len(args) > 0 {
-			require.NoError(t, json.NewDecoder(strings.NewReader(out)).Decode(&r), out)
-		}
+	report := func() (code int, r app.SecurityReport, out string) {
+		code, out = server("doctor", "security", "--json")
+		require.NoError(t, json.NewDecoder(strings.NewReader(out)).Decode(&r), out)
 		return code, r, out
 	}
-	code, r, out := report("--json")
+	code, r, out := report()
 	require.Zero(t, code, out)
 	require.Len(t, r.Attacks, len(attack.All()))
 	require.Zero(t, r.Succeeded)
@@ -71,7 +68,7 @@ func TestDoctorSecurity(t *testing.T) {
 		}
 		t.Setenv("ORCH_JAIL", kind)
 		t.Setenv("ORCH_EGRESS", "allow-list")
-		code, r, out = report("--json")
+		code, r, out = report()
 		require.Zero(t, code, out)
 		require.Len(t, r.Attacks, len(attack.All())+len(attack.OnEgress()))
 		require.Contains(t, r.Posture.Egress, map[string]string{"landlock": "open by TCP at every other address", "bwrap": "a network of its own"}[kind])
@@ -83,11 +80,11 @@ func TestDoctorSecurity(t *testing.T) {
 	}
 
 	t.Setenv("ORCH_JAIL", "none")
-	code, r, _ = report("--json")
+	code, r, _ = report()
 	require.Equal(t, 1, code)
 	require.Greater(t, r.Succeeded, 40)
 	require.NotContains(t, []string{walls()[string(attack.Files)], walls()[string(attack.Seccomp)], walls()[string(attack.Namespaces)]}, "held")
-	code, _, out = report()
+	code, out = server("doctor", "security")
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "ORCH_JAIL=none: AGENTS ARE NOT CONFINED")
 	if os.Getuid() == 0 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"slices"
 	"testing"
 
 	"github.com/paulmach/orb"
@@ -50,7 +49,7 @@ func TestListIsClipped(t *testing.T) {
 	for _, p := range r.drawn(query).(orb.LineString) {
 		got[p] = true
 		require.True(t, view.Pad(0.03).Contains(p))
-		require.True(t, slices.Contains(line, p), "%v is no point of the trail", p)
+		require.Contains(t, line, p, "%v is no point of the trail", p)
 	}
 	for _, p := range line {
 		require.True(t, got[p] || !view.Contains(p), "a point of the view is missing")

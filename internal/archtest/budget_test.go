@@ -23,7 +23,7 @@ func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        129_893,
 		"tokens outside tests":       891_004,
-		"tokens of tests":            780_883,
+		"tokens of tests":            780_870,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,

@@ -50,7 +50,7 @@ func TestSeeds(t *testing.T) {
 // same time, and when the fates that were drawn are written down.
 func TestSameSeedSameTrace(t *testing.T) {
 	t.Parallel()
-	const seeds = 100
+	const seeds = 30
 	first, different := simulate.Sweep(5000, 5000+seeds, simulate.Limits{}, 1), map[string]bool{}
 	for i, again := range simulate.Sweep(5000, 5000+seeds, simulate.Limits{}, 8) {
 		require.Equal(t, first[i].Trace, again.Trace, "seed %d", again.World.Seed)

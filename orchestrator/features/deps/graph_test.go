@@ -26,7 +26,7 @@ func TestCycleIsRight(t *testing.T) {
 			found = true
 			require.Equal(t, []int64{id, id}, []int64{path[0], path[len(path)-1]})
 			for i := range len(path) - 1 {
-				require.True(t, slices.Contains(g[path[i]], path[i+1]), "%v in %v", path, g)
+				require.Contains(t, g[path[i]], path[i+1], "%v in %v", path, g)
 			}
 		}
 		done := map[int64]bool{}

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -297,7 +296,7 @@ func TestColumns(t *testing.T) {
 		keys = append(keys, c.Status)
 	}
 	for _, s := range stage.Statuses() {
-		require.True(t, slices.Contains(keys, s.Key), s.Key)
+		require.Contains(t, keys, s.Key, s.Key)
 	}
 	require.Len(t, keys, len(stage.Statuses()))
 	require.Equal(t, stage.StatusUnknown, cards.Columns()[0].Status)
