@@ -26,7 +26,7 @@ func TestJourney(t *testing.T) {
 		require.Equal(r, []string{"APP-1", "feature/APP-1-cache-the-tiles", AppRepo}, []string{task.WorkItemID, task.Branch, task.Repo})
 		require.Equal(r, stage.HoldApproval, task.State.Hold)
 		require.Equal(r, stage.StatusInReview, r.Status(App, item))
-		require.False(r, task.BRDReviewStartedAt.IsZero())
+		require.NotZero(r, task.BRDReviewStartedAt)
 		require.NotEmpty(r, r.Place.Remote(AppRepo, task.Branch), "the branch is published from the start")
 
 		r.Set(item, stage.StatusApproved)
@@ -35,7 +35,7 @@ func TestJourney(t *testing.T) {
 		require.Equal(r, stage.Done, task.State.Stage)
 		require.Equal(r, stage.StatusDone, r.Status(App, item))
 		require.Equal(r, "kim", task.ApprovedBy)
-		require.False(r, task.BRDReviewEndedAt.IsZero())
+		require.NotZero(r, task.BRDReviewEndedAt)
 		require.Equal(r, []stage.Role{stage.Analyst, stage.Architect, stage.Developer, stage.Reviewer, stage.Tester, stage.Deployer, stage.Deployer}, r.Roles())
 		require.Equal(r, 1, r.Host.Merges())
 		require.Empty(r, r.Open(), "nothing is left to do")

@@ -148,7 +148,7 @@ func TestHooksBefore(t *testing.T) {
 				require.Equal(r, c.happens, h.list())
 				runs := runsOf(r, r.Task(item).ID)
 				require.Equal(r, []any{work.ResultFailed, c.exit}, []any{runs[2].Status, runs[2].ExitCode})
-				require.False(r, runs[2].Started.IsZero())
+				require.NotZero(r, runs[2].Started)
 				require.Contains(r, r.Place.Runs()[2].Prompt, "The attempt before this one failed: "+strings.ReplaceAll(c.why, "\n", "\n    "))
 			})
 		})

@@ -242,7 +242,7 @@ func TestRefusedCommentIsMadeAgain(t *testing.T) {
 		first := failed[0]
 		require.Equal(r, []any{stage.EffectComment, orchestrator.LaneComments, r.Task(item).ID, AppRepo, "403: the account may not comment", 3},
 			[]any{first.Kind, first.Lane, first.TaskID, first.Repo, first.Error, first.Attempt})
-		require.False(r, first.At.IsZero())
+		require.NotZero(r, first.At)
 		for i := 1; i < len(failed); i++ {
 			require.False(r, failed[i].At.After(failed[i-1].At), "the newest first")
 		}

@@ -36,7 +36,7 @@ func TestRefusedCardWaitsForAPerson(t *testing.T) {
 		require.Len(r, list, 1)
 		require.Equal(r, []string{item, App, "acme/app", "APP-1"}, []string{list[0].ItemID, list[0].Project, list[0].Repo, list[0].Key})
 		require.Contains(r, list[0].Why, "the title is empty")
-		require.False(r, list[0].Since.IsZero())
+		require.NotZero(r, list[0].Since)
 		line, err := documents.Reader{Engine: r.Engine}.Decisions(ctx, func(repo string) bool { return repo == "acme/app" })
 		require.NoError(r, err)
 		require.Len(r, line, 1)

@@ -34,7 +34,7 @@ func steps(t testing.TB, r *agentcli.Runner, c work.Command) (out []string) {
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var s work.Step
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &s), lines.Text())
-		require.False(t, s.At.IsZero())
+		require.NotZero(t, s.At)
 		out = append(out, strings.TrimSpace(string(s.Kind)+" "+s.Tool+s.Text+s.Path))
 	}
 	return out

@@ -50,7 +50,7 @@ func TestCommentsAreAmended(t *testing.T) {
 		s, err = open(t, o).Story(ctx, c.ID)
 		require.NoError(t, err)
 		require.Equal(t, []any{1, 3}, []any{s.Said, len(s.Comments)})
-		require.False(t, s.Comments[0].EditedAt.IsZero())
+		require.NotZero(t, s.Comments[0].EditedAt)
 		require.Equal(t, []string{"", "Lee", "Lee"}, []string{s.Comments[0].DeletedBy, s.Comments[1].DeletedBy, s.Comments[2].DeletedBy})
 		require.Len(t, s.Log, 4, "made, and each change once")
 		for n, want := range [][]string{{cards.Reworded, first, "Kim", "first"}, {cards.Unsaid, second, "Lee", "second"}, {cards.Unsaid, ours, "Lee", "at work"}} {

@@ -74,9 +74,8 @@ func safe(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// migrate applies the steps that are missing. The lock keeps processes that
-// start together from doing so twice; an older program leaves the steps of a
-// newer one alone.
+// migrate applies the steps that are missing. The lock keeps processes that start together from doing so twice; an older program
+// leaves the steps of a newer one alone.
 func (d *DB) migrate(ctx context.Context, t pgx.Tx) error {
 	if _, err := t.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 0))", "signalbox migrations of "+d.schema); err != nil {
 		return err

@@ -29,7 +29,7 @@ func TestRegion(t *testing.T) {
 	want := gpstracks.Run{ID: 1, Source: "osm", Region: "alps", Status: gpstracks.StatusDone, Requests: 4, Fetched: 4, Inserted: 4,
 		Bytes: 400}
 	require.Equal(t, []gpstracks.Run{want}, r.runs())
-	require.False(t, run.FinishedAt.IsZero())
+	require.NotZero(t, run.FinishedAt)
 	require.Equal(t, []float64{0, 0.25, 0.5, 0.75, 1}, shares)
 	require.Equal(t, 4, r.changed)
 	k := r.list()[0]

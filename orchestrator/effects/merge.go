@@ -44,11 +44,9 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return report(e, stage.Event{On: stage.OnMergeDone, At: d.Now(), SHA: sha})
 	case errors.Is(err, githost.ErrNotMergeable):
 		return report(e, d.unmergeable(ctx, p, t, err))
-	case errors.Is(err, githost.ErrHeadMoved) && !orchestrator.GivenUp(err, e.Attempt): // hosts show a push a moment later
-		return d.retry(e, err)
-	case errors.Is(err, githost.ErrHeadMoved), errors.Is(err, githost.ErrDenied), orchestrator.GivenUp(err, e.Attempt):
+	case errors.Is(err, githost.ErrDenied), orchestrator.GivenUp(err, e.Attempt):
 		return report(e, d.refused(ctx, p, t, e.SHA, err))
-	default:
+	default: // also of ErrHeadMoved: hosts show a push a moment later
 		return d.retry(e, err)
 	}
 }
@@ -124,7 +122,10 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 	m := githost.Merge{
 		Repo: p.Repo, Number: pr.Number, HeadSHA: e.SHA, Title: subject(t), Method: p.Merge, Queue: githost.QueueLeave, Since: e.Put,
 	}
-	if pr.Queue != "" && t.State.Stopping {
+	if t.State.Stopping { // since an attempt failed: there is no other
+		if pr.Queue == "" {
+			return "", githost.ErrUnqueued
+		}
 		return merge(m)
 	}
 	if pr.HeadSHA != e.SHA {

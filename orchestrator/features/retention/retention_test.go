@@ -73,7 +73,7 @@ func TestRetentionOfJobs(t *testing.T) {
 		require.Equal(r, 1010, pool(r, queue.Filter{Pool: "over"}))
 		last, err := r.Store.LastDelivery(context.Background(), "plane")
 		require.NoError(r, err)
-		require.False(r, last.IsZero())
+		require.NotZero(r, last)
 		r.Settle(4 * time.Minute)
 		require.Equal(r, 10, pool(r, queue.Filter{Pool: "over"}))
 		require.GreaterOrEqual(r, pool(r, live), before, "of a task that lives")
