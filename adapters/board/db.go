@@ -72,9 +72,9 @@ func openPostgres(address, in string) (database, error) {
 	c.RuntimeParams["application_name"] = "signalbox board"
 	db := stdlib.OpenDB(*c)
 	db.SetMaxOpenConns(4)
-	name := strings.ReplaceAll("signalbox board of "+in, "'", "")
-	return database{DB: db, numbered: true, lock: "set local idle_in_transaction_session_timeout = '5s'; " + // who is paused
-		"select pg_advisory_xact_lock(hashtextextended('" + name + "', 0))"}, nil
+	const lock = "set local idle_in_transaction_session_timeout = '5s'; set local tcp_user_timeout = '10s'; " + // who is paused
+		"select pg_advisory_xact_lock(hashtextextended('signalbox board of "
+	return database{DB: db, numbered: true, lock: lock + strings.ReplaceAll(in, "'", "") + "', 0))"}, nil
 }
 
 // migrate makes the tables that are missing.

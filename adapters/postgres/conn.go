@@ -158,10 +158,10 @@ func (d *DB) undo(ctx context.Context, why error) {
 	}
 }
 
-// unpaused bounds what a process that is paused, or cut off, can do to the others: the server ends its transaction.
-const unpaused = "set idle_in_transaction_session_timeout = '5s';"
+// unpaused has the server end the transaction of a process that is paused or cut off, also of one that has yet to take an answer.
+const unpaused = "set idle_in_transaction_session_timeout = '5s'; set tcp_user_timeout = '10s';"
 
-// session is the writer's. Every statement goes by key: the planner tries nothing else while tables are small, and keeps its plans.
+// session is the writer's. Every statement goes by key: the planner tries nothing else while tables are small.
 const session = unpaused + `set lock_timeout = '20s'; set statement_timeout = '25s';
 set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3;
 set enable_seqscan = off; set enable_bitmapscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set enable_material = off;
