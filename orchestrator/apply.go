@@ -380,5 +380,5 @@ func (p pool) givenUp(j queue.Job, why string) []queue.Job {
 		return []queue.Job{TriggerJob(f, stage.Event{On: stage.OnEffectFailed, At: p.Now(), Reason: what + ": " + why})}
 	}
 	text := fmt.Sprintf("%s could not be made and is given up: %s", f.Describe(), why)
-	return []queue.Job{FollowUpJob(f, stage.Effect{Kind: stage.EffectNotify, Text: text}, "given_up/"+f.Key, time.Time{})}
+	return []queue.Job{FollowUpJob(f, stage.Effect{Kind: stage.EffectNotify, Text: text}, "given_up/"+f.Key)}
 }

@@ -191,12 +191,10 @@ func effectOrder(itemID string, kind stage.EffectKind) string {
 	return itemKey(itemID) + "/" + orderOf(kind)
 }
 
-// FollowUpJob makes the job of a further effect of the same task, not to be made before a moment. key is its identity in the world.
-func FollowUpJob(e Effect, f stage.Effect, key string, at time.Time) queue.Job {
+// FollowUpJob makes the job of a further effect of the same task. key is its identity in the world.
+func FollowUpJob(e Effect, f stage.Effect, key string) queue.Job {
 	t := task.Task{ID: e.TaskID, TrackerIssueID: e.ItemID, WorkItemID: e.WorkItem, Title: e.Title}
-	j := EffectJob(t, task.Project{TrackerProject: e.ProjectID, Repo: e.Repo, Board: e.Board, Host: e.Host}, f, key)
-	j.AvailableAt = at
-	return j
+	return EffectJob(t, task.Project{TrackerProject: e.ProjectID, Repo: e.Repo, Board: e.Board, Host: e.Host}, f, key)
 }
 
 // askCIJob makes the timer that looks at CI again, after what was decided by an event. It has no key: a job that waits for its time keeps

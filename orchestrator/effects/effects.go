@@ -157,7 +157,7 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 			". The task goes on; move the card by hand, or let the board have that way."
 		said := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}
 		o := dead(noWay.Error())
-		o.Then = []queue.Job{orchestrator.FollowUpJob(e, said, "no_way/"+e.Key, time.Time{})}
+		o.Then = []queue.Job{orchestrator.FollowUpJob(e, said, "no_way/"+e.Key)}
 		return o
 	case errors.Is(err, tracker.ErrNoStatus) && to == stage.StatusStop:
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "the board has no STOP: it was said elsewhere"}
@@ -272,7 +272,7 @@ func onceMore(e orchestrator.Effect) queue.Outcome {
 	next.Copies++
 	return queue.Outcome{
 		Kind: queue.OutcomeDone, Error: "the process died while it may have sent it: it is sent once more",
-		Then: []queue.Job{orchestrator.FollowUpJob(e, next, e.Key+"/again", time.Time{})},
+		Then: []queue.Job{orchestrator.FollowUpJob(e, next, e.Key+"/again")},
 	}
 }
 

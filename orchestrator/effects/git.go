@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"time"
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -92,13 +91,13 @@ func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 		}
 		if len(said) > 0 {
 			answers := stage.Effect{Kind: stage.EffectReply, SHA: e.SHA, Expected: e.Expected}
-			o.Then = append(o.Then, orchestrator.FollowUpJob(e, answers, e.Key+"/replies", time.Time{}))
+			o.Then = append(o.Then, orchestrator.FollowUpJob(e, answers, e.Key+"/replies"))
 		}
 	}
 	_, plain := githost.PlainOf(d.Host, p.Repo)
 	unpulled := t.State.PR == 0 || e.Expected == "" // a branch that is made anew has no pull request
 	if !plain && wantsPullRequest(t.State) && unpulled {
-		o.Then = append(o.Then, orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectPull}, e.Key+"/pull_request", time.Time{}))
+		o.Then = append(o.Then, orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectPull}, e.Key+"/pull_request"))
 	}
 	return o
 }
@@ -187,7 +186,7 @@ func (d Deps) tidy(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 		return d.retry(e, err)
 	}
 	if _, plain := githost.PlainOf(d.Host, p.Repo); plain && t.State.Stage == stage.Done { // a host has a setting for that
-		unbranch := orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectUnbranch}, e.Key+"/branch", time.Time{})
+		unbranch := orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectUnbranch}, e.Key+"/branch")
 		return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{unbranch}}
 	}
 	return finished

@@ -100,7 +100,13 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 		*sent = true
 		return d.Host.Merge(ctx, m)
 	}
-	if _, plain := githost.PlainOf(d.Host, p.Repo); plain {
+	if host, plain := githost.PlainOf(d.Host, p.Repo); plain && t.State.Stopping { // since an attempt failed: there is no other
+		as, err := githost.Landed(ctx, host, p.Repo, p.Main, e.SHA)
+		if err == nil && (as == "" || as == t.State.Landed) {
+			err = githost.ErrUnqueued
+		}
+		return as, err
+	} else if plain {
 		if err := d.confirmCI(ctx, p, t, e.SHA); err != nil {
 			return "", err
 		}
@@ -122,7 +128,7 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 	m := githost.Merge{
 		Repo: p.Repo, Number: pr.Number, HeadSHA: e.SHA, Title: subject(t), Method: p.Merge, Queue: githost.QueueLeave, Since: e.Put,
 	}
-	if t.State.Stopping { // since an attempt failed: there is no other
+	if t.State.Stopping {
 		if pr.Queue == "" {
 			return "", githost.ErrUnqueued
 		}

@@ -28,17 +28,21 @@ func setupPlain(t *testing.T) (k *kit, sha string) {
 	return k, sha
 }
 
-// No pull request is opened, nor queried: a push owes none, and one that is owed from before is done.
+// No pull request is opened, nor queried: a push owes none, and one that is owed from before is done. Main moves once.
 func TestPlainOwesNoPullRequest(t *testing.T) {
 	k, sha := setupPlain(t)
 	o := k.run(stage.Effect{Kind: stage.EffectPublish, SHA: sha}, 1)
 	require.Equal(t, queue.OutcomeDone, o.Kind)
 	require.Len(t, o.Then, 1, "the event of the push")
 	require.Equal(t, queue.OutcomeDone, k.run(stage.Effect{Kind: stage.EffectPull}, 1).Kind)
-	for range 2 {
+	for i, want := range []stage.Trigger{stage.OnStop, stage.OnMergeDone, stage.OnMergeDone, stage.OnMergeDone} {
+		now, err := k.store.Task(t.Context(), 1)
+		require.NoError(t, err)
+		now.State.Stopping = i%3 == 0 // since an attempt failed: what it has made is found, and nothing is made
+		require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &now}))
 		o = k.run(stage.Effect{Kind: stage.EffectMerge, SHA: sha}, 1)
 		require.Equal(t, queue.OutcomeDone, o.Kind)
-		require.Contains(t, string(o.Then[0].Payload), string(stage.OnMergeDone))
+		require.Contains(t, string(o.Then[0].Payload), want)
 	}
 	require.Equal(t, 1, k.host.Merges())
 }

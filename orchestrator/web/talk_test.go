@@ -38,5 +38,5 @@ func TestCommentsAreAmendedByTheAPI(t *testing.T) {
 
 	after, err := d.store.Jobs(t.Context(), queue.Filter{Limit: 100})
 	require.NoError(t, err)
-	require.Equal(t, len(jobs), len(after))
+	require.Len(t, jobs, len(after))
 }

@@ -133,8 +133,8 @@ func (o Options) revert(ctx context.Context, e orchestrator.Effect) queue.Outcom
 	var conflict *work.Conflict
 	switch {
 	case errors.Is(err, work.ErrTaken): // again, on a branch of another name
-		next := orchestrator.FollowUpJob(e, e.Effect, e.Key+"/"+t.Branch, o.Now())
-		return report(stage.Event{On: stage.OnBranchTaken, At: o.Now(), Branch: t.Branch}, next)
+		taken := stage.Event{On: stage.OnBranchTaken, At: o.Now(), Branch: t.Branch}
+		return report(taken, orchestrator.FollowUpJob(e, e.Effect, e.Key+"/"+t.Branch))
 	case errors.As(err, &conflict) || err != nil && !fault.Retryable(err):
 		why := err.Error()
 		if conflict != nil {

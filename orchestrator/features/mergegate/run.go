@@ -104,13 +104,10 @@ func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) (o queue.Outcom
 		}()
 	}
 	merged, err := g.merged(ctx, p, t, e.SHA)
-	if err != nil {
-		return g.mergeAgain(e, err)
+	why := ""
+	if err == nil && !merged && !t.State.Stopping { // else nothing is merged any more
+		why, err = g.unfit(ctx, &e, p, t)
 	}
-	if merged {
-		return g.opt.Merge.Run(ctx, e)
-	}
-	why, err := g.unfit(ctx, &e, p, t)
 	switch {
 	case err != nil:
 		return g.mergeAgain(e, err)
@@ -200,11 +197,9 @@ func (g *Gate) landed(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 		"somebody else has pushed to %s at the same moment", e.SHA, e.Expected, p.Main)
 	g.opt.Log.Error("something was merged that was not tested", "task", e.TaskID, "repo", e.Repo, "why", text)
 	key := fmt.Sprintf("landed/%d/%s", e.TaskID, e.SHA)
-	notice := stage.Effect{Kind: stage.EffectNotify, Text: text}
-	comment := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text + "."}
 	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{
-		orchestrator.FollowUpJob(e, notice, key, time.Time{}),
-		orchestrator.FollowUpJob(e, comment, key+"/comment", time.Time{}),
+		orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectNotify, Text: text}, key),
+		orchestrator.FollowUpJob(e, stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text + "."}, key+"/comment"),
 	}}
 }
 

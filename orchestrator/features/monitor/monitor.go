@@ -155,7 +155,9 @@ func (o Options) scheduleNext(e orchestrator.Effect, s seen) queue.Outcome {
 	}
 	look := stage.Effect{Kind: name, SHA: e.SHA, Text: string(text)}
 	key := fmt.Sprintf("monitor/%d/%s/%d", e.TaskID, e.SHA, s.Looks)
-	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{orchestrator.FollowUpJob(e, look, key, o.Now().Add(o.Interval))}}
+	next := orchestrator.FollowUpJob(e, look, key)
+	next.AvailableAt = o.Now().Add(o.Interval)
+	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{next}}
 }
 
 // end writes the result down and acts on it.
@@ -174,7 +176,7 @@ func (o Options) end(ctx context.Context, e orchestrator.Effect, p task.Project,
 	}
 	out := queue.Outcome{Kind: queue.OutcomeDone}
 	then := func(f stage.Effect) {
-		out.Then = append(out.Then, orchestrator.FollowUpJob(e, f, fmt.Sprintf("monitor/%d/%s/%s", e.TaskID, e.SHA, f.Kind), time.Time{}))
+		out.Then = append(out.Then, orchestrator.FollowUpJob(e, f, fmt.Sprintf("monitor/%d/%s/%s", e.TaskID, e.SHA, f.Kind)))
 	}
 	switch result {
 	case Healthy:

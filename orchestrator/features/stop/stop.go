@@ -116,7 +116,7 @@ func (o feature) clear(ctx context.Context, e orchestrator.Effect) queue.Outcome
 		text := fmt.Sprintf("Cancelled: %s. %s What the task had committed is kept in the service's mirror "+
 			"as refs/signalbox/kept/%s.", e.Text, what, kept)
 		comment := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}
-		return []queue.Job{orchestrator.FollowUpJob(e, comment, "cancelled/"+e.Key, time.Time{})}
+		return []queue.Job{orchestrator.FollowUpJob(e, comment, "cancelled/"+e.Key)}
 	}
 	switch {
 	case errors.Is(err, work.ErrMoved), errors.Is(err, work.ErrTaken):

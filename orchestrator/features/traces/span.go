@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -77,9 +78,9 @@ func export(service string, spans []span) request {
 // attributes are those of names and values in turn; empty values are left out.
 func attributes(pairs ...string) []attribute {
 	out := []attribute{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			out = append(out, attribute{pairs[i], value{pairs[i+1]}})
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			out = append(out, attribute{pair[0], value{pair[1]}})
 		}
 	}
 	return out

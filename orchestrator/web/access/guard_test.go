@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,8 +55,8 @@ func (r *rig) add(name, grant string, expires time.Time) string {
 func request(peer string, header ...string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/dash/x", nil)
 	r.RemoteAddr = peer + ":4711"
-	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		r.Header.Set(pair[0], pair[1])
 	}
 	return r
 }

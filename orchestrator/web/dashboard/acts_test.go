@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,8 +43,8 @@ func (w *world) acts() (out []task.Act) {
 // right is a form with the operator's token.
 func right(pairs ...string) url.Values {
 	out := url.Values{"token": {token}}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		out.Set(pairs[i], pairs[i+1])
+	for pair := range slices.Chunk(pairs, 2) {
+		out.Set(pair[0], pair[1])
 	}
 	return out
 }

@@ -12,6 +12,7 @@ import (
 	"net/textproto"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,8 +49,8 @@ func (d *desk) send(path, kind string, body io.Reader, header ...string) answer 
 	r.Header.Set("Content-Type", kind)
 	r.Header.Set("Authorization", "Bearer "+d.bearer)
 	r.AddCookie(&http.Cookie{Name: access.NameCookie, Value: "Kim"})
-	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		r.Header.Set(pair[0], pair[1])
 	}
 	rec := httptest.NewRecorder()
 	http.StripPrefix("/x", d.pages).ServeHTTP(rec, r)

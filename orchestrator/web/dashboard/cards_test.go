@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,8 +82,8 @@ func (d *desk) request(method, path string, form url.Values, header ...string) a
 	if d.bearer != "" {
 		r.Header.Set("Authorization", "Bearer "+d.bearer)
 	}
-	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		r.Header.Set(pair[0], pair[1])
 	}
 	for _, c := range d.cookie {
 		r.AddCookie(c)

@@ -141,12 +141,12 @@ func linked(root, text string) template.HTML {
 // dict gives a template several values: name, value, name, value …
 func dict(pairs ...any) (map[string]any, error) {
 	out := map[string]any{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		name, ok := pairs[i].(string)
+	for pair := range slices.Chunk(pairs, 2) {
+		name, ok := pair[0].(string)
 		if !ok {
-			return nil, fmt.Errorf("dict: %v is no name", pairs[i])
+			return nil, fmt.Errorf("dict: %v is no name", pair[0])
 		}
-		out[name] = pairs[i+1]
+		out[name] = pair[1]
 	}
 	return out, nil
 }

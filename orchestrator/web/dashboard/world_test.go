@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -209,8 +210,8 @@ func (w *world) request(method, prefix, path string, form url.Values, header ...
 	if form != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Add(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		r.Header.Add(pair[0], pair[1])
 	}
 	rec := httptest.NewRecorder()
 	http.StripPrefix(prefix, w.pages).ServeHTTP(rec, r)
