@@ -150,7 +150,7 @@ func TestCells(t *testing.T) {
 		back, err := gpstracks.ParseCells(gpstracks.AppendCells(nil, c))
 		require.NoError(t, err, name)
 		require.Equal(t, c.N, back.N, name)
-		require.Equal(t, len(c.Low), len(back.Low), name)
+		require.Len(t, c.Low, len(back.Low), name)
 		if c.N > 0 {
 			require.InDelta(t, 1, c.Shared(c), 0, name)
 			require.NotEmpty(t, c.Marks(), name)

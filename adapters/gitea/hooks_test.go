@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,8 +125,8 @@ func TestSignature(t *testing.T) {
 	const good = "9c1cbf367262bfa438947512466d6195b85b28cfd040e1cf6b7b1081c4a3ec39"
 	header := func(pairs ...string) http.Header {
 		h := http.Header{}
-		for i := 0; i < len(pairs); i += 2 {
-			h.Set(pairs[i], pairs[i+1])
+		for pair := range slices.Chunk(pairs, 2) {
+			h.Set(pair[0], pair[1])
 		}
 		return h
 	}

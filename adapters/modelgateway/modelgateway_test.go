@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -122,8 +123,8 @@ func (r *rig) call(token, path, body string, header ...string) (int, http.Header
 	q, err := http.NewRequestWithContext(r.Context(), method, r.URL()+path, strings.NewReader(body))
 	require.NoError(r, err)
 	q.Header.Set("X-Api-Key", token)
-	for i := 0; i < len(header); i += 2 {
-		q.Header.Set(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		q.Header.Set(pair[0], pair[1])
 	}
 	a, err := http.DefaultTransport.RoundTrip(q)
 	require.NoError(r, err)

@@ -103,8 +103,7 @@ const (
 
 var schemaForm = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 
-// Open connects, brings the tables up to date and starts the writer. Several
-// processes may open one database at the same time.
+// Open connects, brings the tables up to date and starts the writer. Several processes may open one database at the same time.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	d, err := configure(ctx, o)
 	if err != nil {
@@ -164,8 +163,7 @@ func (d *DB) connectPool(ctx context.Context, url string) (err error) {
 	return nil
 }
 
-// sessionName returns the name of a schema's two connections of a store's own: the server shows
-// it, and cuts longer names.
+// sessionName returns the name of a schema's two connections of a store's own: the server shows it, and cuts longer names.
 func sessionName(schema string) string {
 	name := "signalbox " + schema
 	return name[:min(len(name), 63)]

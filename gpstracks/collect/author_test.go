@@ -129,7 +129,7 @@ func TestReasons(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.Equal(t, []tally{c.rejected, c.changed}, []tally{run.RejectedFor, run.ChangedFor}, what)
-		require.Equal(t, len(c.rejected), run.Rejected, what)
+		require.Len(t, c.rejected, run.Rejected, what)
 		require.Equal(t, 2-len(c.rejected), run.Inserted, what)
 		require.Equal(t, c.rejected, r.runs()[0].RejectedFor, what)
 		require.Equal(t, c.changed, r.runs()[0].ChangedFor, what)

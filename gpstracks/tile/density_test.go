@@ -246,7 +246,7 @@ func TestSummarize(t *testing.T) {
 			names[tracks[i].Attribution] = true
 		}
 	}
-	require.Equal(t, len(tracks), s.Tracks)
+	require.Len(t, tracks, s.Tracks)
 	require.ElementsMatch(t, slices.Collect(maps.Keys(names)), s.Attributions)
 	require.Equal(t, "© all", s.Attributions[0], "the most frequent one")
 	require.InDelta(t, want.Min[0], s.Bounds.Min[0], 6)

@@ -309,7 +309,7 @@ func TestRegroup(t *testing.T) {
 				require.NoError(r, e.Add(b.Data))
 			}
 		}
-		require.Equal(r, len(features), n)
+		require.Len(r, features, n)
 		got, _, err := e.Append(nil)
 		require.NoError(r, err)
 		require.Equal(r, want, got)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,10 +41,10 @@ func zipped(t testing.TB, files ...string) string {
 	t.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
-	for i := 0; i < len(files); i += 2 {
-		w, err := z.Create(files[i])
+	for pair := range slices.Chunk(files, 2) {
+		w, err := z.Create(pair[0])
 		require.NoError(t, err)
-		_, err = io.WriteString(w, files[i+1])
+		_, err = io.WriteString(w, pair[1])
 		require.NoError(t, err)
 	}
 	require.NoError(t, z.Close())
@@ -55,9 +56,9 @@ func tarred(t testing.TB, files ...string) string {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	require.NoError(t, w.WriteHeader(&tar.Header{Name: "link", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}))
-	for i := 0; i < len(files); i += 2 {
-		require.NoError(t, w.WriteHeader(&tar.Header{Name: files[i], Mode: 0o600, Size: int64(len(files[i+1]))}))
-		_, err := io.WriteString(w, files[i+1])
+	for pair := range slices.Chunk(files, 2) {
+		require.NoError(t, w.WriteHeader(&tar.Header{Name: pair[0], Mode: 0o600, Size: int64(len(pair[1]))}))
+		_, err := io.WriteString(w, pair[1])
 		require.NoError(t, err)
 	}
 	require.NoError(t, w.Close())

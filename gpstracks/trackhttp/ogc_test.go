@@ -121,7 +121,7 @@ func TestOGC(t *testing.T) {
 		for address != "" {
 			p := b.open(address)
 			require.Equal(t, "FeatureCollection", p.Type)
-			require.Equal(t, len(p.Features), *p.NumberReturned)
+			require.Len(t, p.Features, *p.NumberReturned)
 			for _, f := range p.Features {
 				names = append(names, f.Properties["name"].(string))
 			}

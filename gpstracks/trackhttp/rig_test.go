@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -76,8 +77,8 @@ func (r *rig) get(path string, header ...string) *httptest.ResponseRecorder {
 func (r *rig) do(ctx context.Context, method, path string, header ...string) *httptest.ResponseRecorder {
 	r.Helper()
 	req := httptest.NewRequestWithContext(ctx, method, "/api/gps-tracks"+path, nil)
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		req.Header.Set(pair[0], pair[1])
 	}
 	w := httptest.NewRecorder()
 	r.h.ServeHTTP(w, req)

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -125,8 +126,8 @@ func (b *besieged) identify(proxy access.Proxy, from string, header ...string) {
 	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 	r.RemoteAddr = from
 	r.Header.Set("X-Forwarded-User", "boss@acme.org")
-	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		r.Header.Set(pair[0], pair[1])
 	}
 	guard := access.New(access.Options{Proxy: proxy})
 	limit.Behind(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

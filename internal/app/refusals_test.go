@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,8 +52,8 @@ type twin struct {
 func (w *twin) translate(text string, back bool) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i := 0; i < len(w.pairs); i += 2 {
-		from, to := w.pairs[i], w.pairs[i+1]
+	for pair := range slices.Chunk(w.pairs, 2) {
+		from, to := pair[0], pair[1]
 		if back {
 			from, to = to, from
 		}

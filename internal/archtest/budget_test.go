@@ -22,12 +22,12 @@ import (
 func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        129_893,
-		"tokens outside tests":       890_968,
-		"tokens of tests":            780_832,
+		"tokens outside tests":       890_917,
+		"tokens of tests":            780_823,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       657_136,
+		"tokens of the server":       657_085,
 		"words of Markdown":          28_880,
 		"settings":                   148,
 		"fields of Feature":          9,

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,8 +63,8 @@ func (c client) open(ctx context.Context, method, path string, body any, header 
 		err = fmt.Errorf("--server or %s: %q is no address, want one such as https://box.example.org", serverVariable, base)
 		return nil, &exitError{exitUsage, err}
 	}
-	for i := 0; i+1 < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		req.Header.Set(pair[0], pair[1])
 	}
 	token := os.Getenv(tokenVariable)
 	if token == "" && isHere(named, req.URL.Host) { // it is the secret of this machine's server
