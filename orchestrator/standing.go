@@ -163,10 +163,7 @@ const textFor = 5 * time.Second
 // by the text that is known.
 func (a *attempt) readText(ctx context.Context) *queue.Outcome {
 	if a.launch.Phase == stage.PhaseRelease && a.task.State.Stopping {
-		if unbegun(a.claim.Job) {
-			return stopUnbegun(a.Engine, a.task)
-		}
-		return nil // a STOP waits for the end of what has begun, and for no card
+		return stopUnbegun(a.Engine, a.task) // what has begun before has ended with its process
 	}
 	last, err := a.items.get(a.task.TrackerIssueID), error(nil)
 	item := last.item

@@ -211,6 +211,31 @@ func TestStopInTheMiddleOfADeployment(t *testing.T) {
 	})
 }
 
+// A deployment that ended with its process is not made again after STOP.
+func TestStopOfADeploymentThatWasInterrupted(t *testing.T) {
+	stoppable(t, func(r *Rig) {
+		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			if c.Stage == stage.Deploy {
+				return Hang(ctx, c, files)
+			}
+			return GoodAgent(ctx, c, files)
+		})
+		item := r.Begin("x")
+		r.Settle(10 * time.Second)
+		r.Set(item, stage.StatusApproved)
+		r.Settle(time.Minute)
+		r.Set(item, stage.StatusStop)
+		r.Settle(time.Second)
+		require.Equal(r, stage.PhaseRelease, r.Task(item).State.Phase)
+		ran := r.Ran(stage.Deployer)
+		r.Shutdown()
+		r.Start()
+		r.Settle(time.Minute)
+		r.Cancelled(item)
+		require.Equal(r, ran, r.Ran(stage.Deployer))
+	})
+}
+
 // A merge of which no attempt has come as far as the host need not be waited for, and of which one has failed there is no other.
 func TestStopBeforeTheMergeIsMade(t *testing.T) {
 	for _, call := range []string{"PullRequest", "Merge"} {
