@@ -44,7 +44,7 @@ func TestMarks(t *testing.T) {
 	dir := t.TempDir()
 	r := newly(t, options(dir))
 	for _, name := range []string{"7.1.1.json", "7.2.1.json.new", "8.1.1.json"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "state", name), []byte(`{"task_id":7,"token":"x","boot":"before"}`), 0o600))
+		put(t, `{"task_id":7,"token":"x","boot":"before"}`, dir, "state", name)
 	}
 	list, err := r.Marks().Remains(t.Context())
 	require.NoError(t, err)

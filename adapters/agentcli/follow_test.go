@@ -45,7 +45,7 @@ func until(name string) string { return "while ! [ -e " + name + " ]; do sleep 0
 
 func touch(t testing.TB, c work.Command, name string) {
 	t.Helper()
-	require.NoError(t, os.WriteFile(filepath.Join(c.Dir, name), nil, 0o600))
+	put(t, "", c.Dir, name)
 }
 
 // What an agent does is there to read while it works, without secrets and as it stays.

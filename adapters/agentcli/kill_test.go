@@ -359,3 +359,9 @@ func program(t testing.TB, name, body string) {
 	defer syscall.ForkLock.RUnlock()
 	require.NoError(t, os.WriteFile(name, []byte("#!/bin/sh\n"+body), 0o755))
 }
+
+// put writes a file that may be executed.
+func put(t testing.TB, body string, path ...string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(path...), []byte(body), 0o700))
+}

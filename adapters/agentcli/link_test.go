@@ -71,7 +71,7 @@ func TestLinkGives(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "sk-vendor")
 	t.Setenv("ANTHROPIC_BASE_URL", "https://elsewhere.example")
 	require.NoError(t, os.MkdirAll(filepath.Join(home, ".claude"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(home, ".claude/.credentials.json"), []byte("{}"), 0o600))
+	put(t, "{}", home, ".claude/.credentials.json")
 	l := &turnstile{give: agentcli.Opened{
 		Env:  map[string]string{"ANTHROPIC_API_KEY": "", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9", "ANTHROPIC_AUTH_TOKEN": "t"},
 		Home: map[string]string{".claude/x/settings.json": "given"},

@@ -188,7 +188,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://user:secret5@proxy.example.org")
 	t.Setenv("HOME", t.TempDir())
 	require.NoError(t, os.MkdirAll(filepath.Join(os.Getenv("HOME"), ".claude"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(os.Getenv("HOME"), ".claude/.credentials.json"), []byte("signed in"), 0o600))
+	put(t, "signed in", os.Getenv("HOME"), ".claude/.credentials.json")
 	c := command(t, "")
 	bin := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "claude"), []byte(`#!/bin/sh

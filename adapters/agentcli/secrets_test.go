@@ -57,7 +57,7 @@ func TestSecretsInLiveLogs(t *testing.T) {
 	body, err := io.ReadAll(f)
 	require.NoError(t, err)
 	require.Equal(t, "it is *****************\n", string(body))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "read"), nil, 0o600))
+	put(t, "", dir, "read")
 	require.Equal(t, work.ResultOK, (<-ended).Kind)
 }
 
@@ -71,7 +71,7 @@ func TestSecretsInLogsOfTheDead(t *testing.T) {
 	log := filepath.Join(dir, "001-tester-1.out")
 	require.NoError(t, os.WriteFile(log, []byte("it is very-secret-value\n"+strings.Repeat("x", 5000)), 0o600))
 	record := `{"task_id": 7, "token": "t", "dir": "/nowhere", "boot": "an earlier one", "log": "` + log + `"}`
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "state", "7.1.1.json"), []byte(record), 0o600))
+	put(t, record, dir, "state", "7.1.1.json")
 	require.NoError(t, r.Quiesce(t.Context(), 7))
 	body := contents(t, log)
 	require.Contains(t, string(body), "it is *****************\nxxx")

@@ -41,7 +41,7 @@ echo '{"type":"result","subtype":"success","result":"'$say'"}'`
 // attempt runs one, which does what a script says before its result.
 func attempt(t *testing.T, r *agentcli.Runner, c work.Command, do string) work.Result {
 	t.Helper()
-	require.NoError(t, os.WriteFile(filepath.Join(c.Dir, "do"), []byte(do+"\n"), 0o600))
+	put(t, do+"\n", c.Dir, "do")
 	return r.Run(t.Context(), c)
 }
 
@@ -54,7 +54,7 @@ func interrupted(t *testing.T, r *agentcli.Runner, c work.Command) {
 		waitFor(t, "the agent starts", func() bool { return exists(filepath.Join(c.Dir, "started")) })
 		cancel()
 	}()
-	require.NoError(t, os.WriteFile(filepath.Join(c.Dir, "do"), []byte("touch started; sleep 1000\n"), 0o600))
+	put(t, "touch started; sleep 1000\n", c.Dir, "do")
 	require.Equal(t, work.ResultCancelled, r.Run(ctx, c).Kind)
 }
 
@@ -139,7 +139,7 @@ func TestSessionOfTheDead(t *testing.T) {
 			require.NoError(t, os.WriteFile(file, []byte("attempt 1"), 0o600))
 			require.NoError(t, os.Truncate(file, size))
 			record := `{"task_id": 7, "token": "t", "dir": "/nowhere", "boot": "an earlier one", "session": "` + kept + `/3-developer-c", "sessions": [".claude/projects"]}`
-			require.NoError(t, os.WriteFile(filepath.Join(state, "7.3.1.json"), []byte(record), 0o600))
+			put(t, record, state, "7.3.1.json")
 			require.NoError(t, r.Quiesce(t.Context(), 7))
 			require.NoDirExists(t, dir)
 			if name == "too much" {

@@ -14,9 +14,9 @@ import (
 func TestVersion(t *testing.T) {
 	bin := t.TempDir()
 	script := "#!/bin/sh\n[ \"$*\" = --version ] || exit 9\necho \"1.2.3 key=$ANTHROPIC_API_KEY\"\necho more\n"
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "claude"), []byte(script), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "own"), []byte("#!/bin/sh\ntouch "+bin+"/called\n"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "codex"), []byte("#!/bin/sh\necho no node >&2\nexit 1\n"), 0o700))
+	put(t, script, bin, "claude")
+	put(t, "#!/bin/sh\ntouch "+bin+"/called\n", bin, "own")
+	put(t, "#!/bin/sh\necho no node >&2\nexit 1\n", bin, "codex")
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("ANTHROPIC_API_KEY", "sk-very-secret")
 	r := newly(t, agentcli.Options{LogDir: t.TempDir(), StateDir: t.TempDir(), Shim: []string{"/bin/true"}})

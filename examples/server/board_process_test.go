@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -147,7 +146,7 @@ func TestOwnBoard(t *testing.T) {
 			const shot = "\x89PNG\r\n\x1a\n\x00 of a page"
 			_, err := desk.Attach(w.Context(), cards.Attachment{ID: id, Name: "a shot.png", Body: []byte(shot), By: cards.Person{Name: "Lee"}})
 			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(filepath.Join(w.dir, "OWN-1-developer"), []byte(`cp "$docs/files/1-a-shot.png" "$WORLD_DIR/given"`), 0o600))
+			put(t, `cp "$docs/files/1-a-shot.png" "$WORLD_DIR/given"`, w.dir, "OWN-1-developer")
 			lee.submit(page+"/say", url.Values{"key": {lee.key(page)}, "body": {"Fine with me."}, "column": {"approved"}})
 			w.until("it is done", func() bool { return in(stage.StatusDone) })
 			given := contents(t, filepath.Join(w.dir, "given"))

@@ -211,7 +211,7 @@ func TestRehearsalIsCleanedUp(t *testing.T) {
 
 	work := filepath.Join(t.TempDir(), "work")
 	n.git(filepath.Dir(work), "clone", "--quiet", n.bare(), work)
-	require.NoError(t, os.WriteFile(filepath.Join(work, "ci.sh"), []byte("#!/bin/sh\nsleep 600\n"), 0o700))
+	put(t, "#!/bin/sh\nsleep 600\n", work, "ci.sh")
 	n.git(work, "commit", "--quiet", "--all", "-m", "it takes long")
 	n.git(work, "push", "--quiet", "origin", "trunk")
 	cmd, out := n.command("init")
@@ -234,7 +234,7 @@ func TestRehearsalIsCleanedUp(t *testing.T) {
 	n.until("nothing of it runs any more", func() bool { return len(n.processes("ci.sh")) == 0 })
 	require.Len(t, n.left(), 1)
 	require.Equal(t, 3, strings.Count(n.heads()+"\n", "\n"), "main, the base and the card's branch: %s", n.heads())
-	require.NoError(t, os.WriteFile(filepath.Join(work, "ci.sh"), []byte("#!/bin/sh\n"), 0o700))
+	put(t, "#!/bin/sh\n", work, "ci.sh")
 	n.git(work, "commit", "--quiet", "--all", "-m", "it takes no time")
 	n.git(work, "push", "--quiet", "origin", "trunk")
 	said, ok = n.do("init")

@@ -94,7 +94,7 @@ func TestPackagedRegistry(t *testing.T) {
 	data := at(t, kinds["ConfigMap"], "data").(map[string]any)
 	dir := t.TempDir()
 	for _, name := range []string{"signalbox.yaml", "projects.yaml"} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(data[name].(string)), 0o600))
+		put(t, data[name].(string), dir, name)
 	}
 	container := at(t, kinds["StatefulSet"], "spec", "template", "spec", "containers", 0).(map[string]any)
 	keys := at(t, kinds["Secret"], "stringData").(map[string]any)

@@ -375,6 +375,12 @@ func (w *world) post(path string) int {
 	return resp.StatusCode
 }
 
+// put writes a file that may be executed.
+func put(t testing.TB, body string, path ...string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(path...), []byte(body), 0o700))
+}
+
 func contents(t testing.TB, name string) []byte {
 	t.Helper()
 	body, err := os.ReadFile(name)

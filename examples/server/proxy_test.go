@@ -117,7 +117,7 @@ func behind(t *testing.T, recipe, gatekeeper string, env ...string) *proxied {
 			text = strings.Replace(text, " user root;", "", 1)
 		}
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.conf"), []byte(text), 0o600))
+	put(t, text, dir, "main.conf")
 	cmd, said := exec.Command(program, args...), &lines{}
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "SIGNALBOX_PROXY_SECRET=" + proxySecret}, said, said
 	require.NoError(t, cmd.Start())

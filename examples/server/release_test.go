@@ -82,7 +82,7 @@ func TestDryRunCompares(t *testing.T) {
 		require.NoError(t, err)
 		fake := "#!/bin/sh\nset -e\nmkdir -p dist/signalbox_linux_amd64_v1\n" + build + " >dist/signalbox_linux_amd64_v1/signalbox\n" +
 			"for kind in tar.gz deb rpm; do cp dist/signalbox_linux_amd64_v1/signalbox dist/x.$kind; done\ncd \"$AT\" && " + commit + "\n"
-		require.NoError(t, os.WriteFile(filepath.Join(bin, "goreleaser"), []byte(fake), 0o700))
+		put(t, fake, bin, "goreleaser")
 		require.NoError(t, os.WriteFile(filepath.Join(bin, "syft"), nil, 0o700))
 		out, err := run("sh '" + script + "' '" + filepath.Join(bin, "out") + "'")
 		if differs {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,7 +21,7 @@ func TestDoctorSecurity(t *testing.T) {
 	t.Setenv("ORCH_JAIL", "landlock")
 	t.Setenv("ORCH_MODEL_GATEWAY", "127.0.0.1:0")
 	t.Setenv("ORCH_OPENAI_API_KEY", "k")
-	require.NoError(t, os.WriteFile(filepath.Join(os.Getenv("ORCH_DATA_DIR"), "signalbox.db"), []byte("tokens"), 0o600))
+	put(t, "tokens", os.Getenv("ORCH_DATA_DIR"), "signalbox.db")
 	report := func() (code int, r app.SecurityReport, out string) {
 		code, out = server("doctor", "security", "--json")
 		require.NoError(t, json.NewDecoder(strings.NewReader(out)).Decode(&r), out)
