@@ -259,15 +259,14 @@ func putOff(e *Engine, j queue.Job, t task.Task, item tracker.Item, err error) *
 	return released(e.Now().Add(max(cardWait, fault.After(err))), why)
 }
 
-// isUnbegun reports whether what a task cannot undo is held, by a pause of agents or the pull request: a deployment between two
-// attempts, or a merge of which none was sent. It need not be waited for, and would be for as long as it is held.
+// isUnbegun reports whether what a task cannot undo waits to begin, for a worker, the end of a pause or the pull request: a deployment
+// between two attempts, or a merge of which none was sent. It need not be waited for.
 func isUnbegun(ctx context.Context, e *Engine, t task.Task) (bool, error) {
 	waits, err := e.Waiting(ctx, queue.Filter{TaskID: t.ID})
 	return slices.ContainsFunc(waits, func(w queue.Wait) bool {
 		kind, _ := EffectKindOf(w.Job)
 		unsent := irreversible(kind) && (w.Job.Attempt == 0 || strings.HasPrefix(w.Job.Error, notBegun))
-		held := slices.ContainsFunc(w.Reasons, func(r queue.Reason) bool { return r.Kind == queue.ReasonHold })
-		return (w.Job.Kind == KindAgent || unsent) && w.Job.Status == queue.Queued && held
+		return (w.Job.Kind == KindAgent || unsent) && w.Job.Status == queue.Queued
 	}), err
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -211,50 +212,44 @@ func TestStopInTheMiddleOfADeployment(t *testing.T) {
 	})
 }
 
-// A deployment that ended with its process is not made again after STOP.
-func TestStopOfADeploymentThatWasInterrupted(t *testing.T) {
-	stoppable(t, func(r *Rig) {
-		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			if c.Stage == stage.Deploy {
-				return Hang(ctx, c, files)
-			}
-			return GoodAgent(ctx, c, files)
-		})
-		item := r.Begin("x")
-		r.Settle(10 * time.Second)
-		r.Set(item, stage.StatusApproved)
-		r.Settle(time.Minute)
-		r.Set(item, stage.StatusStop)
-		r.Settle(time.Second)
-		require.Equal(r, stage.PhaseRelease, r.Task(item).State.Phase)
-		ran := r.Ran(stage.Deployer)
-		r.Shutdown()
-		r.Start()
-		r.Settle(time.Minute)
-		r.Cancelled(item)
-		require.Equal(r, ran, r.Ran(stage.Deployer))
-	})
-}
-
-// A merge of which no attempt has come as far as the host need not be waited for, and of which one has failed there is no other.
-func TestStopBeforeTheMergeIsMade(t *testing.T) {
-	for _, call := range []string{"PullRequest", "Merge"} {
-		stoppable(t, func(r *Rig) {
-			r.Place.SetScript(Instead(stage.Deployer, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-				r.Host.FailCall(call, faulttest.Error(faulttest.Passing))
-				return GoodAgent(ctx, c, files)
-			}))
+// What has yet to begin need not be waited for, and what has failed, or has ended with its process, is not made again.
+func TestStopOfWhatIsNotUnderWay(t *testing.T) {
+	fails := func(call string, err error) func(*Rig) { return func(r *Rig) { r.Host.FailCall(call, err) } }
+	away, none := faulttest.Error(faulttest.Passing), func(*Rig) {}
+	for name, c := range map[string]struct {
+		phase           stage.Phase
+		staged, stopped func(*Rig)
+		deploy          memwork.Script
+	}{
+		"no merge was sent":  {stage.PhaseMerge, fails("PullRequest", away), fails("PullRequest", nil), GoodAgent},
+		"a merge has failed": {stage.PhaseMerge, fails("Merge", away), fails("Merge", nil), GoodAgent},
+		"no worker is free":  {stage.PhaseRelease, func(r *Rig) { r.Move(Self, r.Card(Self, "other"), stage.StatusToAnalyse) }, none, GoodAgent},
+		"it was interrupted": {stage.PhaseRelease, none, func(r *Rig) { r.Shutdown(); r.Start() }, Hang},
+	} {
+		stoppableWith(t, func(r *Rig) { r.Options.MaxConcurrency = 1 }, func(r *Rig) {
+			r.Place.SetScript(func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {
+				switch {
+				case cmd.Repo != AppRepo:
+					return Hang(ctx, cmd, files)
+				case cmd.Stage == stage.Deploy:
+					return c.deploy(ctx, cmd, files)
+				case cmd.Stage == stage.DeployStaging:
+					c.staged(r)
+				}
+				return GoodAgent(ctx, cmd, files)
+			})
 			item := r.Begin("x")
 			r.Settle(10 * time.Second)
 			r.Set(item, stage.StatusApproved)
 			r.Settle(time.Minute)
-			require.Equal(r, stage.PhaseMerge, r.Task(item).State.Phase)
+			require.Equal(r, c.phase, r.Task(item).State.Phase, name)
+			made := []int{r.Host.Merges(), r.Ran(stage.Deployer)}
 			r.Set(item, stage.StatusStop)
 			r.Settle(time.Second)
-			r.Host.FailCall(call, nil)
+			c.stopped(r)
 			r.Settle(time.Minute)
 			r.Cancelled(item)
-			require.Zero(r, r.Host.Merges(), call)
+			require.Equal(r, made, []int{r.Host.Merges(), r.Ran(stage.Deployer)}, name)
 		})
 	}
 }
