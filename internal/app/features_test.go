@@ -22,7 +22,7 @@ import (
 func few(t *testing.T, dir string, settings ...string) app.Settings {
 	t.Helper()
 	projects := filepath.Join(dir, "projects.yaml")
-	require.NoError(t, os.WriteFile(projects, []byte("projects:\n  - {tracker_project: p, repo: acme/app, clone_url: \"https://github.com/acme/app.git\", prefix: APP}\n"), 0o600))
+	put(t, projects, "projects:\n  - {tracker_project: p, repo: acme/app, clone_url: \"https://github.com/acme/app.git\", prefix: APP}\n")
 	s, err := app.Load(append([]string{
 		"ORCH_DATA_DIR=" + dir, "ORCH_PROJECTS=" + projects, "ORCH_PLANE_URL=https://plane.example.org", "ORCH_PLANE_WORKSPACE=acme", "ORCH_PLANE_TOKEN=t", "ORCH_PLANE_WEBHOOK_SECRET=plane-webhook-secret-of-128-bits",
 		"ORCH_GITHUB_TOKEN=t", "ORCH_GITHUB_WEBHOOK_SECRET=github-webhook-secret-of-128-bits", "ORCH_TELEGRAM_TOKEN=1:t", "ORCH_TELEGRAM_CHAT_ID=1", "ORCH_AGENT=/bin/true", "ORCH_JAIL=none",
@@ -81,7 +81,7 @@ func TestSwitches(t *testing.T) {
 // stands at a stage of nobody's, or has a lane that is gone, is named.
 func TestStrandedTasksAreNamed(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "pipeline.yaml"), []byte("stages: [development, review, deploy]\n"), 0o600))
+	put(t, filepath.Join(dir, "pipeline.yaml"), "stages: [development, review, deploy]\n")
 	s := few(t, dir)
 	begin := func() (*app.Service, error) {
 		return app.Open(t.Context(), s, []string{"/bin/true"}, slog.New(slog.DiscardHandler))

@@ -49,7 +49,7 @@ func TestJailIsProvenOrRefused(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
 	projects := filepath.Join(dir, "projects.yaml")
-	require.NoError(t, os.WriteFile(projects, []byte("projects:\n  - {tracker_project: p, repo: acme/app, clone_url: \"https://github.com/acme/app.git\", prefix: APP}\n"), 0o600))
+	put(t, projects, "projects:\n  - {tracker_project: p, repo: acme/app, clone_url: \"https://github.com/acme/app.git\", prefix: APP}\n")
 	data := filepath.Join(dir, "data")
 	require.NoError(t, os.Mkdir(data, 0o700))
 	for want, settings := range map[string][]string{

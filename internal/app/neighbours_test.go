@@ -84,7 +84,7 @@ func TestTwoHostsAreExamined(t *testing.T) {
 	v := c.open(registry)
 	_, err := v.Reload(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(c.env["PROJECTS"], []byte(strings.Replace(registry, "https://forge.example.org/", "https://git.example.org/", 1)), 0o600))
+	put(t, c.env["PROJECTS"], strings.Replace(registry, "https://forge.example.org/", "https://git.example.org/", 1))
 	_, err = v.Reload(t.Context())
 	require.ErrorContains(t, err, "hosts or boards are others than at the start")
 }

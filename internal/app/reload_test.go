@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,7 +48,7 @@ func TestReload(t *testing.T) {
 	v := open(t, "ORCH_SERIAL_GATE_REPOS=acme/app")
 	write := func(text string) {
 		t.Helper()
-		require.NoError(t, os.WriteFile(v.Settings.Projects, []byte("projects:\n"+text), 0o600))
+		put(t, v.Settings.Projects, "projects:\n"+text)
 	}
 	const more = `  - {tracker_project: n, repo: acme/new, clone_url: u, prefix: NEW, githost_secret_env: [NEW_HOOK]}
 `
@@ -69,7 +68,7 @@ func TestReload(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, ping(v.Handler, "acme/new", "secret-of-the-new-one-of-128-bits"))
 
 	write(entry + more)
-	require.NoError(t, os.WriteFile(file, []byte("secret-of-the-new-one-of-128-bits"), 0o600))
+	put(t, file, "secret-of-the-new-one-of-128-bits")
 	got, err := v.Reload(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, web.Reloaded{Projects: 2, Added: []string{"acme/new"}, Removed: []string{}}, got)
@@ -86,7 +85,7 @@ func TestReload(t *testing.T) {
 	require.Equal(t, []int{200, 403, 401}, answers("secret-of-the-new-one-of-128-bits", "github-webhook-secret-of-128-bits", "secret-of-tomorrow-of-128-bits"))
 	require.Equal(t, http.StatusOK, ping(v.Handler, "acme/app", "github-webhook-secret-of-128-bits"))
 
-	require.NoError(t, os.WriteFile(file, []byte("secret-of-tomorrow-of-128-bits"), 0o600))
+	put(t, file, "secret-of-tomorrow-of-128-bits")
 	got, err = v.Reload(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, web.Reloaded{Projects: 2, Added: []string{}, Removed: []string{}}, got)

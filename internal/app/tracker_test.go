@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -20,7 +19,7 @@ import (
 func TestOwnBoard(t *testing.T) {
 	dir := t.TempDir()
 	registry := filepath.Join(dir, "projects.yaml")
-	require.NoError(t, os.WriteFile(registry, []byte("projects:\n  - {tracker_project: app, repo: acme/app, clone_url: /nowhere, prefix: APP}\n"), 0o600))
+	put(t, registry, "projects:\n  - {tracker_project: app, repo: acme/app, clone_url: /nowhere, prefix: APP}\n")
 	env := []string{
 		"ORCH_TRACKER=board", "ORCH_DATA_DIR=" + dir, "ORCH_PROJECTS=" + registry, "ORCH_GITHUB_TOKEN=x", "ORCH_GITHUB_URL=http://127.0.0.1:1", "ORCH_GITHUB_WEBHOOK_SECRET=0123456789abcdef0123456789abcdef",
 		"ORCH_JAIL=none", "ORCH_AGENT=true", "ORCH_PUBLIC_URL=https://box.example.org/",

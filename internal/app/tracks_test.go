@@ -64,7 +64,7 @@ func TestRejectedSource(t *testing.T) {
 	dir := t.TempDir()
 	record := func(source, status string) {
 		text := "---\nsource: " + source + "\nstatus: " + status + "\nlicence: ODbL\nattribution: mappers\ndecided_on: 2026-05-01\nurl: \"\"\n---\n"
-		require.NoError(t, os.WriteFile(filepath.Join(dir, source+".md"), []byte(text), 0o600))
+		put(t, filepath.Join(dir, source+".md"), text)
 	}
 	record("osm", "accepted")
 	record("club", "accepted")
