@@ -163,8 +163,8 @@ func (c *checker) agentStarts(n *node, cmd work.Command, occupied bool) {
 	t, err := c.s.store.Task(c.s.ctx, cmd.TaskID)
 	jobs, _ := c.s.store.Jobs(c.s.ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: cmd.TaskID, Open: true})
 	over := err != nil || len(jobs) == 0 || jobs[0].Status != queue.Running || jobs[0].Attempt != cmd.Attempt || t.State.Run != cmd.Run
-	if over || c.s.world.upsets(UpsetClock) || n.domain.Dead() || t.State.Stopping {
-		return // its claim was lost meanwhile, or clocks do not tell; what STOP waits for reads no card
+	if over || c.s.world.upsets(UpsetClock) || n.domain.Dead() {
+		return // its claim was lost meanwhile, or clocks do not tell
 	}
 	if t.State.Phase == stage.PhaseRelease {
 		c.stands(n, t, jobs[0], "deploys")

@@ -13,7 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// Standing is an invariant: who merges or deploys has found the card on the board just before, where it can be worked on.
+// Standing is an invariant: who merges or deploys has found the card on the board just before, where it can be worked on, without STOP.
 const Standing Invariant = "standing"
 
 // stands looks whether a process may do for a task what cannot be undone, as the running job says. One that was paused may have lost it.
@@ -21,8 +21,11 @@ func (c *checker) stands(n *node, t task.Task, j queue.Job, what string) {
 	found := slices.ContainsFunc(n.memories.reads[t.TrackerIssueID], func(r readCard) bool {
 		return !r.at.Before(j.StartedAt) && r.err == nil && !orchestrator.IsAway(r.Item)
 	})
-	if !found && !c.s.world.upsets(UpsetClock, UpsetPause) && !t.State.Stopping {
-		c.fail(Standing, "%s %s task %d, and has not found its card in this attempt", n.name, what, t.ID)
+	if t.State.Stopping { // which waits for what has begun, and for no card
+		found = !j.StartedAt.After(t.CancelRequestedAt)
+	}
+	if !found && !c.s.world.upsets(UpsetClock, UpsetPause) {
+		c.fail(Standing, "%s %s task %d, and has not found its card in this attempt, or began it after STOP", n.name, what, t.ID)
 	}
 }
 
