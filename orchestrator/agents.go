@@ -78,6 +78,9 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if o := a.resumeFinishedDeploy(ctx); o != nil {
 		return o
 	}
+	if task.State.Stopping { // what has begun before has ended with its process
+		return stopUnbegun(e, task)
+	}
 	if o := e.awaitAccounts(project); o != nil { // the agent would be given comments, and people's only
 		return o
 	}

@@ -162,9 +162,6 @@ const textFor = 5 * time.Second
 // is not nil while the card is gone, or cannot be read before a deployment; else the agent of a card that cannot be read works
 // by the text that is known.
 func (a *attempt) readText(ctx context.Context) *queue.Outcome {
-	if a.launch.Phase == stage.PhaseRelease && a.task.State.Stopping {
-		return stopUnbegun(a.Engine, a.task) // what has begun before has ended with its process
-	}
 	last, err := a.items.get(a.task.TrackerIssueID), error(nil)
 	item := last.item
 	if age := a.Now().Sub(last.at); a.launch.Phase == stage.PhaseRelease {
