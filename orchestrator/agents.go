@@ -65,8 +65,7 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 		return released(e.Now().Add(unregisteredPoll), (&UnregisteredError{task.Repo}).Error())
 	}
 	if isOccupied(e, at, task.Repo+"/"+task.WorkItemID) {
-		why := "the agent of the card's task before has not ended"
-		return released(e.Now().Add(time.Second), why)
+		return released(e.Now().Add(time.Second), "the agent of the card's task before has not ended")
 	}
 	if waits, err := isUncounted(ctx, e, task, c.Job); err != nil {
 		return retryOutcome(err)
@@ -93,7 +92,7 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	}
 	o := a.work(ctx)
 	if ctx.Err() != nil && o.Kind != queue.OutcomeDone { // what it failed at says nothing of the agent
-		o = a.interrupted()
+		o = released(a.Now(), "interrupted")
 	}
 	if !a.ran && o.Kind == queue.OutcomeRelease {
 		unused(ctx)
@@ -159,10 +158,6 @@ func (a *attempt) resumeFinishedDeploy(ctx context.Context) *queue.Outcome {
 	return &queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{a.event(result, ev)}}
 }
 
-func (a *attempt) interrupted() *queue.Outcome {
-	return released(a.Now(), "interrupted")
-}
-
 func (a *attempt) work(ctx context.Context) *queue.Outcome {
 	space := a.project.Workspace(a.task)
 	space.Role, space.FromMain = a.launch.Role, a.launch.FromMain()
@@ -190,7 +185,7 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 		a.noteLeft(ctx, a.task, at.Left)
 	}
 	if ctx.Err() != nil {
-		return a.interrupted()
+		return released(a.Now(), "interrupted")
 	}
 	begins := a.task.State.Head == "" || a.task.State.Stage == stage.Analysis
 	if errors.Is(err, work.ErrTaken) && begins { // again, on a branch of another name
@@ -212,7 +207,7 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 		return a.failed(*failed)
 	}
 	if ctx.Err() != nil {
-		return a.interrupted()
+		return released(a.Now(), "interrupted")
 	}
 	defer around.after(ctx)
 	cmd := a.command(ctx, at)
@@ -228,7 +223,7 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 		result.Trouble = work.Trouble{} // it has come over it
 	}
 	if result.Kind == work.ResultCancelled {
-		return a.interrupted()
+		return released(a.Now(), "interrupted")
 	}
 	if result.Kind != work.ResultOK {
 		return a.failed(result)
@@ -246,7 +241,7 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 		report.Filed.Probed, err = a.probed(ctx, ev)
 	}
 	if ctx.Err() != nil {
-		return a.interrupted()
+		return released(a.Now(), "interrupted")
 	}
 	if err != nil {
 		result.Kind, result.Reason = work.ResultUnusable, fault.Words(err.Error())

@@ -259,12 +259,17 @@ func putOff(e *Engine, j queue.Job, t task.Task, item tracker.Item, err error) *
 // isUnbegun reports whether what a task cannot undo waits to begin, for a worker, the end of a pause or the pull request: a deployment
 // between two attempts, or a merge of which none was sent. It need not be waited for.
 func isUnbegun(ctx context.Context, e *Engine, t task.Task) (bool, error) {
-	waits, err := e.Waiting(ctx, queue.Filter{TaskID: t.ID})
-	return slices.ContainsFunc(waits, func(w queue.Wait) bool {
-		kind, _ := EffectKindOf(w.Job)
-		unsent := irreversible(kind) && (w.Job.Attempt == 0 || strings.HasPrefix(w.Job.Error, notBegun))
-		return (w.Job.Kind == KindAgent || unsent) && w.Job.Status == queue.Queued
-	}), err
+	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{TaskID: t.ID, Open: true})
+	var waits, begun bool
+	for _, j := range jobs { // one of a run before may be there yet
+		kind, _ := EffectKindOf(j)
+		merge := irreversible(kind)
+		if merge || j.Kind == KindAgent && t.State.Active != "" {
+			sent := merge && j.Attempt > 0 && !strings.HasPrefix(j.Error, notBegun)
+			waits, begun = true, begun || sent || j.Status == queue.Running
+		}
+	}
+	return waits && !begun, err
 }
 
 // stopUnbegun ends what cannot be undone before it begins, since a STOP waits for its end.

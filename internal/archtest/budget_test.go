@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        129_892,
-		"tokens outside tests":       890_865,
+		"lines outside tests":        129_890,
+		"tokens outside tests":       890_864,
 		"tokens of tests":            780_719,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       657_025,
+		"tokens of the server":       657_024,
 		"words of Markdown":          28_880,
 		"settings":                   148,
 		"fields of Feature":          9,

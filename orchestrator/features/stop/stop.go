@@ -59,9 +59,7 @@ func Rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 		return d
 	}
 	switch {
-	case e.On == stage.OnStop && critical(s) && !e.Unbegun:
-		return wait(s, e, d)
-	case e.On == stage.OnRetry && critical(s) && s.Stopping: // a merge that was sent is not ended by that
+	case critical(s) && (e.On == stage.OnStop && !e.Unbegun || e.On == stage.OnRetry && s.Stopping): // which does not end it
 		return wait(s, e, d)
 	case e.On == stage.OnStop:
 		return cancel(s, e, stage.Decision{State: s, Edge: d.Edge}, "STOP")
