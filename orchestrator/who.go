@@ -82,12 +82,12 @@ func (e *Engine) findMoveInLog(
 	_, readable := e.logs.Load(item.ProjectID)
 	switch {
 	case errors.Is(err, tracker.ErrNoLog):
-		return tracker.Move{}, false, nil
+		return m, false, nil
 	case err != nil && (readable || needed || fault.Retryable(err)):
 		return m, false, err
 	case err != nil:
 		e.Log.Warn("who has moved the work item cannot be read", "item", item.ID, "err", err)
-		return tracker.Move{}, false, nil
+		return m, false, nil
 	}
 	e.logs.Store(item.ProjectID, true)
 	if m.To == "" {

@@ -85,7 +85,7 @@ func table(w io.Writer, runs []gpstracks.Run) error {
 	dry := false
 	for _, r := range runs {
 		dry = dry || r.DryRun
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", r.Source, orDash(r.Region), r.Status, r.Requests, r.Fetched,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", r.Source, cmp.Or(r.Region, "-"), r.Status, r.Requests, r.Fetched,
 			r.Inserted, r.Updated,
 			r.Duplicates, r.Rejected, (r.Bytes+1023)/1024, r.FinishedAt.Sub(r.StartedAt).Round(time.Second))
 	}
@@ -112,10 +112,6 @@ func tally(w io.Writer, what string, t gpstracks.Tally) {
 			fmt.Fprintf(w, "%s: %d (%s)\n", what, t[why], why.Words())
 		}
 	}
-}
-
-func orDash(s string) string {
-	return cmp.Or(s, "-")
 }
 
 // reasons shows what a sweep removes.

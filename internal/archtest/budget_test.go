@@ -21,9 +21,9 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        129_890,
-		"tokens outside tests":       890_864,
-		"tokens of tests":            780_719,
+		"lines outside tests":        129_886,
+		"tokens outside tests":       890_850,
+		"tokens of tests":            780_716,
 		"exported names":             2_621,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,

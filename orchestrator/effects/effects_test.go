@@ -62,6 +62,15 @@ func (k *kit) run(f stage.Effect, attempt int) queue.Outcome {
 	return k.runners[f.Kind].Run(k.Context(), e)
 }
 
+// change changes the task.
+func (k *kit) change(how func(*task.Task)) {
+	k.Helper()
+	row, err := k.store.Task(k.Context(), 1)
+	require.NoError(k, err)
+	how(&row)
+	require.NoError(k, k.store.Commit(k.Context(), task.Commit{Task: &row}))
+}
+
 // head makes the branch and returns its head.
 func (k *kit) head() string {
 	k.Helper()
@@ -160,6 +169,11 @@ func TestMergeIsPinned(t *testing.T) {
 	k.host.Push("acme/app", "main", "base")
 	k.host.Push("acme/app", k.task.Branch, "somebody else's")
 	f := stage.Effect{Kind: stage.EffectMerge, SHA: k.head()}
+	k.change(func(t *task.Task) { t.State.Stopping = true })
+	require.Contains(t, string(k.run(f, 2).Then[0].Payload), stage.OnStop)
+	_, err := k.host.PullRequest(t.Context(), "acme/app", k.task.Branch, "main")
+	require.ErrorIs(t, err, githost.ErrNotFound, "none is opened after STOP")
+	k.change(func(t *task.Task) { t.State.Stopping = false })
 	k.place.SetRemote("acme/app", k.task.Branch, "somebody else's")
 	require.Equal(t, queue.OutcomeRetry, k.run(f, 1).Kind, "the host may show our push a moment later")
 	o := k.run(f, 3)
@@ -297,10 +311,7 @@ func TestPublishAfterTheMerge(t *testing.T) {
 	k := setup(t)
 	sha := k.head()
 	for _, merged := range []string{"", "m"} {
-		row, err := k.store.Task(t.Context(), 1)
-		require.NoError(t, err)
-		row.State.Stage, row.State.MergeSHA = stage.Deploy, merged
-		require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row}))
+		k.change(func(t *task.Task) { t.State.Stage, t.State.MergeSHA = stage.Deploy, merged })
 		o := k.run(stage.Effect{Kind: stage.EffectPublish, SHA: sha, Expected: "where it was"}, 1)
 		require.Equal(t, queue.OutcomeDone, o.Kind)
 		if merged == "" { // it was removed by somebody: that is for a person
@@ -322,10 +333,7 @@ func TestMergeOfWhatIsNotGreen(t *testing.T) {
 	projects, err := task.NewProjects(task.Project{TrackerProject: "p", Repo: "acme/app", CloneURL: "u", Prefix: "APP"})
 	require.NoError(t, err)
 	k.runners = effects.Runners(effects.Deps{Store: k.store, Jobs: k.store, Projects: projects, Tracker: k.board, Host: k.host, Workspaces: k.place})
-	row, err := k.store.Task(t.Context(), 1)
-	require.NoError(t, err)
-	row.State.Stage, row.State.Head, row.State.Pushed = stage.Deploy, sha, sha
-	require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row}))
+	k.change(func(t *task.Task) { t.State.Stage, t.State.Head, t.State.Pushed = stage.Deploy, sha, sha })
 	build := githost.Check{Name: "build", State: githost.CheckPassed, Kind: "check_run"}
 	for reason, late := range map[string]githost.Check{
 		"CI failed": {Name: "e2e", State: githost.CheckFailed, Kind: "check_run"}, "not finished": {Name: "e2e", State: githost.CheckPending, Kind: "check_run"},

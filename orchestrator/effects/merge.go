@@ -116,7 +116,11 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 	}
 	pr, err := d.Host.PullRequest(ctx, p.Repo, t.Branch, p.Main)
 	anew := err == nil && !pr.Open && !pr.Merged && t.State.PR == 0 // its branch was deleted, and made once more
-	if anew || errors.Is(err, githost.ErrNotFound) || err == nil && pr.Merged && t.State.Landed != "" && pr.MergeSHA == t.State.Landed {
+	anew = anew || errors.Is(err, githost.ErrNotFound) || err == nil && pr.Merged && t.State.Landed != "" && pr.MergeSHA == t.State.Landed
+	switch {
+	case anew && t.State.Stopping:
+		return "", githost.ErrUnqueued
+	case anew:
 		pr, err = d.Host.OpenPullRequest(ctx, pullRequest(p, t))
 	}
 	if err != nil {

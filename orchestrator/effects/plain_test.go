@@ -36,10 +36,7 @@ func TestPlainOwesNoPullRequest(t *testing.T) {
 	require.Len(t, o.Then, 1, "the event of the push")
 	require.Equal(t, queue.OutcomeDone, k.run(stage.Effect{Kind: stage.EffectPull}, 1).Kind)
 	for i, want := range []stage.Trigger{stage.OnStop, stage.OnMergeDone, stage.OnMergeDone, stage.OnMergeDone} {
-		now, err := k.store.Task(t.Context(), 1)
-		require.NoError(t, err)
-		now.State.Stopping = i%3 == 0 // since an attempt failed: what it has made is found, and nothing is made
-		require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &now}))
+		k.change(func(t *task.Task) { t.State.Stopping = i%3 == 0 }) // since an attempt failed: what it has made is found, and nothing is made
 		o = k.run(stage.Effect{Kind: stage.EffectMerge, SHA: sha}, 1)
 		require.Equal(t, queue.OutcomeDone, o.Kind)
 		require.Contains(t, string(o.Then[0].Payload), want)
@@ -62,10 +59,7 @@ func TestPlainBehind(t *testing.T) {
 func TestPlainUnbranch(t *testing.T) {
 	k, sha := setupPlain(t)
 	require.Equal(t, queue.OutcomeDone, k.run(stage.Effect{Kind: stage.EffectPublish, SHA: sha}, 1).Kind)
-	now, err := k.store.Task(t.Context(), 1)
-	require.NoError(t, err)
-	now.State.Stage, now.State.Head = stage.Done, sha
-	require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &now}))
+	k.change(func(t *task.Task) { t.State.Stage, t.State.Head = stage.Done, sha })
 	o := k.run(stage.Effect{Kind: stage.EffectTidy}, 1)
 	require.Len(t, o.Then, 1)
 	require.Contains(t, string(o.Then[0].Payload), stage.EffectUnbranch)

@@ -37,10 +37,7 @@ func TestTitleInAMergeCommit(t *testing.T) {
 		strings.Repeat("长", 500):                               strings.Repeat("长", 200),
 	} {
 		k := setup(t)
-		row, err := k.store.Task(t.Context(), 1)
-		require.NoError(t, err)
-		row.Title = title
-		require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &row}))
+		k.change(func(t *task.Task) { t.Title = title })
 		k.host.Push("acme/app", "main", "base")
 		k.host.Push("acme/app", k.task.Branch, "abc")
 		k.run(stage.Effect{Kind: stage.EffectMerge, SHA: "abc"}, 1)

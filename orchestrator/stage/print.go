@@ -133,14 +133,10 @@ func (p Pipeline) Print(out io.Writer) error {
 		if e.From == None {
 			from = "(none)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", from, e.On, dash(string(e.When)),
-			dash(strings.Join(e.Gates, ", ")), e.Do, e.To, dash(string(e.Red)))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", from, e.On, cmp.Or(e.When, "–"),
+			cmp.Or(strings.Join(e.Gates, ", "), "–"), e.Do, e.To, cmp.Or(e.Red, "–"))
 	}
 	return w.Flush()
-}
-
-func dash(s string) string {
-	return cmp.Or(s, "–")
 }
 
 // Mermaid writes the edges that change the stage as a Mermaid state diagram.

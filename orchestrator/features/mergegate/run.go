@@ -105,7 +105,7 @@ func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) (o queue.Outcom
 	}
 	merged, err := g.merged(ctx, p, t, e.SHA)
 	why := ""
-	if err == nil && !merged && !t.State.Stopping { // else nothing is merged any more
+	if err == nil && !merged && !t.State.Stopping { // else it is there, or is merged no more
 		why, err = g.unfit(ctx, &e, p, t)
 	}
 	switch {
