@@ -2,6 +2,7 @@ package gitcli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -57,29 +58,25 @@ func (t *tree) object(op, name string) (kind string, body []byte, err error) {
 	if name == "." {
 		ask = t.sha + ":"
 	}
-	out, err := t.g.run(t.ctx, call{repo: t.mirror, stdin: ask + "\n", args: []string{"cat-file", "--batch-check"}})
-	if err != nil {
-		return fail(err)
-	}
-	fields := strings.Fields(out)
+	var out strings.Builder
+	_, failed := t.g.run(t.ctx, call{repo: t.mirror, stdin: ask + "\n", args: []string{"cat-file", "--batch"}, out: &out, most: fileMax + 100})
+	head, content, _ := strings.Cut(out.String(), "\n")
+	fields := strings.Fields(head)
 	if len(fields) < 3 || fields[len(fields)-1] == "missing" {
-		return fail(fs.ErrNotExist)
+		return fail(cmp.Or(failed, fs.ErrNotExist))
 	}
-	id, kind := fields[0], fields[1]
 	size, err := strconv.ParseInt(fields[2], 10, 64)
 	switch {
-	case err != nil || !commitID(id):
-		return fail(fmt.Errorf("git answered %q", out))
-	case kind != "blob":
-		return kind, nil, nil
-	case size > fileMax: // before any of it is read
+	case err != nil || !commitID(fields[0]):
+		return fail(fmt.Errorf("git answered %q", head))
+	case fields[1] != "blob":
+		return fields[1], nil, nil
+	case size > fileMax:
 		return fail(fmt.Errorf("the file has %d bytes, and files of at most %d are read", size, fileMax))
+	case failed != nil:
+		return fail(failed)
 	}
-	content, err := t.g.git(t.ctx, t.mirror, "cat-file", kind, id)
-	if err != nil {
-		return fail(err)
-	}
-	return kind, []byte(content), nil
+	return "blob", []byte(content[:size]), nil
 }
 
 func (t *tree) Open(name string) (fs.File, error) {
