@@ -19,9 +19,11 @@ demo: tools ## watch cards go from the board to deployed; ends with Ctrl-C
 test: tools ## the quick suite: everything but long lives, tortures (make long) and most of the browser (make check)
 	@command -v node >/dev/null && command -v npm >/dev/null || echo "!! node or npm is missing: no tile will be decoded with @mapbox/vector-tile (install Node.js 18 or newer)"
 	@command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || test -n "$$TEST_DATABASE_URL$$PGTEST_BINDIR" || echo "!! PostgreSQL is missing: its tests are skipped (apt-get install -y postgresql)"
-	@$(IN_MEMORY) set -x; $(GO) test -short -p 3 -timeout 25m ./...
-	@$(MAKE) --no-print-directory test-browser ARGS="--grep @quick"
+	@$(IN_MEMORY) set -x; GOGC=400 $(GO) test -short -vet=off -p 3 -timeout 25m ./...
+	@$(MAKE) --no-print-directory test-browser ARGS="--grep @quick --workers 2"
 
+# Of the processor's time collecting garbage takes a tenth, unless it may wait; vet is a part of lint.
+#
 # Tests make and delete files by the hundred thousand. With 2 GB free in memory, where programs may run, that is done there. The name stays
 # the same, so that results are cached.
 ROOM := /dev/shm/signalbox.$(shell id -u)
