@@ -252,23 +252,25 @@ func TestPushedProtectedPath(t *testing.T) {
 // A branch that was set elsewhere stops the next run before it starts; the card goes on by itself when the commits
 // are pushed again on top of what the service has left.
 func TestForcedPush(t *testing.T) {
-	Run(t, nil, func(r *Rig) {
-		item := r.Card(App, "x")
-		r.Place.SetScript(atWork(stage.Reviewer, func() { r.PushUnheard(item, r.Place.Runs()[1].Env["SIGNALBOX_SHA"], theirs) }))
-		r.ToDone(App, item)
-		r.Settle(5 * time.Minute)
-		blocked := r.Task(item)
-		require.Equal(r, stage.HoldBlocked, blocked.State.Hold)
-		require.Contains(r, blocked.State.HoldReason, "push them again on top of "+blocked.State.Pushed[:12])
-		require.Len(r, r.Roles(), 4, "no tester is run for it")
-		sha := r.PushUnheard(item, blocked.State.Pushed, theirs)
-		r.HostHook(githost.Hook{
-			Kind: githost.HookPush, Action: "synchronize", Repo: AppRepo, Branch: blocked.Branch,
-			Number: blocked.State.PR, SHA: sha, Sender: "ann",
+	for _, files := range []map[string]string{theirs, nil} { // nil: it is set back, and has less
+		Run(t, nil, func(r *Rig) {
+			item := r.Card(App, "x")
+			r.Place.SetScript(atWork(stage.Reviewer, func() { r.PushUnheard(item, r.Place.Runs()[2].Env["SIGNALBOX_SHA"], files) }))
+			r.ToDone(App, item)
+			r.Settle(5 * time.Minute)
+			blocked := r.Task(item)
+			require.Equal(r, stage.HoldBlocked, blocked.State.Hold)
+			require.Contains(r, blocked.State.HoldReason, "on top of "+blocked.State.Pushed[:12])
+			require.Len(r, r.Roles(), 4, "no tester is run for it")
+			sha := r.PushUnheard(item, blocked.State.Pushed, theirs)
+			r.HostHook(githost.Hook{
+				Kind: githost.HookPush, Action: "synchronize", Repo: AppRepo, Branch: blocked.Branch,
+				Number: blocked.State.PR, SHA: sha, Sender: "ann",
+			})
+			r.Settle(5 * time.Minute)
+			adopted(r, item, sha, 8)
 		})
-		r.Settle(5 * time.Minute)
-		adopted(r, item, sha, 8)
-	})
+	}
 }
 
 // A branch that was deleted stops the next run too; In Progress makes it anew.

@@ -47,9 +47,9 @@ func TestConformance(t *testing.T) {
 				run(t, dir, "checkout", "--quiet", "--detach", from)
 				for name, body := range files {
 					write(t, dir, name, body)
+					run(t, dir, "add", "--all")
+					run(t, dir, "commit", "--quiet", "--author=Ann Lee <ann@example.org>", "-m", "by hand")
 				}
-				run(t, dir, "add", "--all")
-				run(t, dir, "commit", "--quiet", "--author=Ann Lee <ann@example.org>", "-m", "by hand")
 				run(t, dir, "push", "--quiet", "--force", "origin", "HEAD:"+at)
 				return run(t, dir, "rev-parse", "HEAD")
 			},

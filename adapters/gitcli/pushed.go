@@ -31,6 +31,9 @@ func (g *Git) Adopt(ctx context.Context, s work.Workspace, pushed string) (a wor
 	if err := g.bringOthers(ctx, p, seen); err != nil {
 		return a, err
 	}
+	if back, err := g.contains(ctx, p, pushed, seen); err != nil || back {
+		return a, errors.Join(err, fmt.Errorf("%w: %s was set back to %.12s", work.ErrMoved, p.Branch, seen))
+	}
 	if has, err := g.contains(ctx, p, p.Head, seen); err != nil || has {
 		return a, err
 	}

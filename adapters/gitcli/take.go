@@ -314,12 +314,9 @@ func (g *Git) mayReplace(ctx context.Context, p checkout, seen, expected, sha st
 	if seen == "" {
 		return fmt.Errorf("%w: %s", work.ErrRemoved, p.Branch)
 	}
-	known, err := g.ref(ctx, p.mirror, seen)
-	ok := false
-	if err == nil && known != "" { // else the mirror, which has all of sha, does not stand on it
-		ok, err = g.ancestor(ctx, p, seen, sha)
-	}
-	if err == nil && !ok {
+	ok, err := g.contains(ctx, p, sha, seen) // not where the mirror, which has all of sha, lacks it
+	back, failed := g.contains(ctx, p, expected, seen)
+	if err = errors.Join(err, failed); err == nil && (!ok || back) { // what a person has taken off the branch stays off
 		err = fmt.Errorf("%w: %s is at %.12s and has commits that we do not know", work.ErrMoved, p.Branch, seen)
 	}
 	return err

@@ -78,10 +78,10 @@ func (t Task) Deleted() string {
 func (t Task) OthersPushed(pushed string) string {
 	way := "delete it (git push origin --delete " + t.Branch + ")"
 	if pushed != "" {
-		way = fmt.Sprintf("push them again on top of %.12s, where the service left it, and they are taken in, or "+
+		way = fmt.Sprintf("push on top of %.12s, where the service left it, and that is taken in, or "+
 			"set it back (git push --force-with-lease origin %s:refs/heads/%s)", pushed, pushed, t.Branch)
 	}
-	return fmt.Sprintf("%s has other commits than the service has pushed, and it overwrites nobody's: %s", t.Branch, way)
+	return fmt.Sprintf("%s has other commits than the service has pushed, or fewer, and it overwrites nobody's: %s", t.Branch, way)
 }
 
 // Identity is a task's name for the outside world. The moment of its creation is in it:

@@ -11,16 +11,19 @@ import (
 )
 
 // PushAs is a person who commits files on top of the remote branch and pushes that; from says where to
-// begin instead, which makes it a forced push. It returns the commit.
+// begin instead, which makes it a forced push; without files the branch is set back to that. It returns the commit.
 func (p *Place) PushAs(author, repo, branch, from string, files map[string]string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := repo + " " + branch
-	parent := cmp.Or(from, p.remote[at])
-	all := maps.Clone(p.commits[parent].files)
-	maps.Copy(all, files)
-	sha := p.commit(parent, all)
-	p.authors[sha], p.remote[at] = author, sha
+	sha := cmp.Or(from, p.remote[at])
+	if len(files) > 0 {
+		all := maps.Clone(p.commits[sha].files)
+		maps.Copy(all, files)
+		sha = p.commit(sha, all)
+		p.authors[sha] = author
+	}
+	p.remote[at] = sha
 	return sha
 }
 
@@ -38,10 +41,14 @@ func (p *Place) Adopt(ctx context.Context, s work.Workspace, pushed string) (a w
 		pushed, head, s.Head, a.Push.SHA = tip, tip, tip, tip
 	}
 	switch {
-	case seen == pushed, seen != "" && head != "" && p.ancestor(seen, head):
+	case seen == pushed:
 		return a, nil
 	case seen == "":
 		return a, work.ErrRemoved
+	case pushed != "" && p.ancestor(seen, pushed):
+		return a, work.ErrMoved
+	case head != "" && p.ancestor(seen, head):
+		return a, nil
 	case !known, pushed != "" && !p.ancestor(pushed, seen), pushed == "" && p.owner(seen) != s.Identity:
 		if p.ancestor(seen, p.branches[key(s)]) {
 			return a, nil // ours, and not decided yet

@@ -289,7 +289,7 @@ func (p *Place) Push(ctx context.Context, s work.Workspace, sha, expected string
 	if s.Branch == s.Main {
 		err = work.ErrProtected
 	}
-	if err == nil && seen != sha && seen != expected && (seen == "" || !p.ancestor(seen, sha)) {
+	if err == nil && seen != sha && seen != expected && (seen == "" || !p.ancestor(seen, sha) || expected != "" && p.ancestor(seen, expected)) {
 		err = work.ErrMoved
 		if seen == "" {
 			err = work.ErrRemoved

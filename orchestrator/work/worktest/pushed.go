@@ -145,6 +145,11 @@ func leavesMoved(k *kit) {
 	require.NotErrorIs(k, err, work.ErrRemoved)
 	require.Equal(k, sha, k.tip().SHA)
 
+	k.Push(begun, nil)
+	_, err = k.Spaces.Adopt(k.Context(), k.Space, sha)
+	require.ErrorIs(k, err, work.ErrMoved)
+	require.ErrorIs(k, k.Spaces.Push(k.Context(), k.Space, sha, sha), work.ErrMoved, "what a person has taken off it stays off")
+
 	moved := k.Push(begun, map[string]string{"b.go": "package b\n"})
 	require.Zero(k, k.adopt(moved), "that is where it was left")
 

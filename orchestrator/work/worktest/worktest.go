@@ -29,7 +29,7 @@ type Fixture struct {
 	// Look reads a file of a checkout; ok is false when there is none.
 	Look func(dir, name string) (body string, ok bool)
 	// Push is a person, Ann Lee, who commits files on top of the remote task branch, or on top of a commit, and
-	// pushes that.
+	// pushes that. Without files the branch is set back to it.
 	Push func(from string, files map[string]string) (sha string)
 	// MoveMain puts a commit of another on the remote main.
 	MoveMain func()
