@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -113,8 +112,7 @@ func (in intake) isBranchGone(ctx context.Context, t task.Task) (bool, error) {
 	if t.State.Pushed != t.State.Head {
 		return false, nil
 	}
-	at, err := in.Host.BranchesAt(ctx, in.project.Repo, t.State.Head)
-	if err != nil && !errors.Is(err, githost.ErrNotFound) || slices.Contains(at, t.Branch) {
+	if there, err := isAt(ctx, in.Host, t, t.State.Head); err != nil || there {
 		return false, err
 	}
 	if in.project.Plain() {

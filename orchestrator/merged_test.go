@@ -87,3 +87,23 @@ func TestMergeWaitsForTheHost(t *testing.T) {
 		r.Stands(item, stage.Done)
 	})
 }
+
+// What was merged by hand before the developer has worked once more is not what a task lands.
+func TestMergeBeforeTheHead(t *testing.T) {
+	Run(t, nil, func(r *Rig) {
+		item := r.Card(Self, "x")
+		r.ToDone(Self, item)
+		r.Waits(item, stage.HoldConfirm)
+		first := r.Task(item)
+		r.MergeByHand(first)
+		r.Settle(time.Minute)
+		r.Board.Say(item, "kim", "the button is gone")
+		r.Move(Self, item, stage.StatusRejected)
+		r.Settle(5 * time.Minute)
+		require.NotEqual(r, first.State.Head, r.Task(item).State.Head)
+		r.Move(Self, item, stage.StatusConfirmDeploy)
+		r.Settle(5 * time.Minute)
+		r.Stands(item, stage.Done)
+		require.Equal(r, 2, r.Host.Merges())
+	})
+}

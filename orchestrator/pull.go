@@ -62,6 +62,29 @@ func allHolds(taskID int64, card bool) (out []queue.Hold) {
 	return out
 }
 
+// HasMerged reports whether a pull request has landed a head of its task on main. What was merged before the head was pushed has not, nor
+// a merge whose deployment was rejected.
+func HasMerged(ctx context.Context, host Hosting, places Workspaces, p task.Project, t task.Task, pr githost.PullRequest, head string) (bool, error) {
+	if !pr.Merged || pr.BaseRef != p.Main || t.State.Landed != "" && pr.MergeSHA == t.State.Landed {
+		return false, nil
+	}
+	tip, err := places.Tip(ctx, p.Workspace(t))
+	if err != nil || pr.HeadSHA == head || slices.Contains(tip.SameCode, pr.HeadSHA) {
+		return err == nil, err
+	}
+	newer, err := isAt(ctx, host, t, head) // else others have pushed, and merged that
+	return !newer, err
+}
+
+// isAt reports whether the branch of a task is at a commit, at its host. What was not pushed, the host has on no branch.
+func isAt(ctx context.Context, host githost.Branches, t task.Task, sha string) (bool, error) {
+	at, err := host.BranchesAt(ctx, t.Repo, sha)
+	if errors.Is(err, githost.ErrNotFound) {
+		return false, nil
+	}
+	return slices.Contains(at, t.Branch), err
+}
+
 // LookAtPull reads the pull request of a task, if it has one that is not merged. While a person has to act there first the task
 // is held, and people are told once; else it is freed. by is who is said to have changed it, or nobody. held is why it is held.
 func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, by string) (held string, err error) {
@@ -88,11 +111,11 @@ func LookAtPull(ctx context.Context, e *Engine, t task.Task, at githost.Moment, 
 		if !pr.Open && !ready { // also where that holds the task already: its branch may be deleted since
 			// The head does not follow what is pushed when it is closed, and a push is recorded after it is made.
 			for _, sha := range []string{pr.HeadSHA, t.State.Pushed, t.State.Head} {
-				at, err := e.Host.BranchesAt(ctx, p.Repo, sha)
-				if err != nil && !errors.Is(err, githost.ErrNotFound) { // what was not pushed, the host has on no branch
+				there, err := isAt(ctx, e.Host, t, sha)
+				if err != nil {
 					return "", err
 				}
-				if ready = !slices.Contains(at, t.Branch); !ready { // else the branch is missed where it is needed
+				if ready = !there; there { // else the branch is missed where it is needed
 					break
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -61,7 +62,7 @@ func TestRejectedAfterAFailedDeployment(t *testing.T) {
 
 // oncePicky is a host that refuses the first merge.
 type oncePicky struct {
-	githost.Host
+	orchestrator.Hosting
 	asked bool
 }
 
@@ -70,14 +71,14 @@ func (h *oncePicky) Merge(ctx context.Context, m githost.Merge) (string, error) 
 		h.asked = true
 		return "", githost.ErrNotMergeable
 	}
-	return h.Host.Merge(ctx, m)
+	return h.Hosting.Merge(ctx, m)
 }
 
 // A branch that conflicts is sent back with the files and what to do where the merge gate
 // is off, too.
 func TestConflictWithoutTheMergeGate(t *testing.T) {
 	Run(t, func(r *Rig) {
-		r.Effects = func(d *effects.Deps) { d.Host = &oncePicky{Host: d.Host} }
+		r.Effects = func(d *effects.Deps) { d.Host = &oncePicky{Hosting: d.Host} }
 	}, func(r *Rig) {
 		item := r.Card(App, "x")
 		var feedback []string

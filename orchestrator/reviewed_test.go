@@ -2,6 +2,7 @@ package orchestrator_test
 
 import (
 	"cmp"
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // vouched is how many words of the git host were acted on as Approved, and the last of them.
@@ -124,4 +126,31 @@ func TestUnheardApprovalOfThePullRequest(t *testing.T) {
 		w, _ := vouched(r, item)
 		require.Equal(r, "2", w.Act)
 	})
+}
+
+// What a person requests after the review is done before anything is merged; the webhook of it merges nothing.
+func TestChangesRequestedAfterTheReview(t *testing.T) {
+	for _, role := range []stage.Role{stage.Tester, stage.Deployer} {
+		Run(t, nil, func(r *Rig) {
+			item, said := "", false
+			r.Place.SetScript(Instead(role, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				if !said {
+					said = true
+					now := r.Task(item)
+					r.Host.AddReview(AppRepo, now.Branch, githost.Review{
+						Author: "kim", Permission: githost.PermissionWrite, State: githost.ReviewChangesRequested, SHA: now.State.Head, Body: "it deletes data",
+					})
+					r.HostHook(githost.Hook{Kind: githost.HookReview, Repo: AppRepo, Branch: now.Branch, SHA: now.State.Head, Sender: "kim"})
+				}
+				return GoodAgent(ctx, c, files)
+			}))
+			item = r.Card(App, "x")
+			r.ToDone(App, item)
+			r.Settle(10 * time.Minute)
+			r.Stands(item, stage.Done)
+			require.Equal(r, 2, r.Ran(stage.Developer))
+			require.Equal(r, 1, r.Host.Merges())
+			require.True(r, r.Commented(App, item, "kim requests changes: it deletes data"))
+		})
+	}
 }

@@ -190,6 +190,12 @@ func reviewApproved(ctx context.Context, s gates.Facts) gates.Verdict {
 	}
 }
 
+// Objection returns the open request of a person for changes of the head; empty when there is none.
+func Objection(ctx context.Context, s gates.Facts) (string, error) {
+	o, err := standing(ctx, s)
+	return o.objection, err
+}
+
 // opinion holds what the git host's reviews say of the head.
 type opinion struct {
 	approval, objection, uncounted string

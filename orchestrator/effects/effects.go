@@ -22,7 +22,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
@@ -46,7 +45,7 @@ type Deps struct {
 	Jobs       jobStore
 	Projects   *task.Projects
 	Tracker    orchestrator.Tracking
-	Host       githost.Host
+	Host       orchestrator.Hosting
 	Messenger  messenger.Messenger
 	Workspaces orchestrator.Workspaces
 	Agents     work.Agents

@@ -39,7 +39,7 @@ func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	case errors.Is(err, githost.ErrUnqueued):
 		return report(e, stage.Event{On: stage.OnStop, At: d.Now(), Unbegun: true})
 	case errors.As(err, &unready):
-		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Unready: true, Reason: unready.Error()})
+		return report(e, stage.Event{On: stage.OnMergeFailed, At: d.Now(), Unready: !unready.objected, Reason: unready.Error()})
 	case err == nil:
 		return report(e, stage.Event{On: stage.OnMergeDone, At: d.Now(), SHA: sha})
 	case errors.Is(err, githost.ErrNotMergeable):
@@ -107,7 +107,7 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 		}
 		return as, err
 	} else if plain {
-		if err := d.confirmCI(ctx, p, t, e.SHA); err != nil {
+		if err := d.confirm(ctx, p, t, e.SHA); err != nil {
 			return "", err
 		}
 		return merge(githost.Merge{
@@ -115,8 +115,14 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 		})
 	}
 	pr, err := d.Host.PullRequest(ctx, p.Repo, t.Branch, p.Main)
-	anew := err == nil && !pr.Open && !pr.Merged && t.State.PR == 0 // its branch was deleted, and made once more
-	anew = anew || errors.Is(err, githost.ErrNotFound) || err == nil && pr.Merged && t.State.Landed != "" && pr.MergeSHA == t.State.Landed
+	anew := errors.Is(err, githost.ErrNotFound) || err == nil && !pr.Open && !pr.Merged && t.State.PR == 0 // its branch was made once more
+	if err == nil && pr.Merged && pr.BaseRef == p.Main {
+		merged, failed := orchestrator.HasMerged(ctx, d.Host, d.Workspaces, p, t, pr, e.SHA)
+		if failed != nil || merged {
+			return pr.MergeSHA, failed
+		}
+		anew = true
+	}
 	switch {
 	case anew && t.State.Stopping:
 		return "", githost.ErrUnqueued
@@ -125,9 +131,6 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 	}
 	if err != nil {
 		return "", err
-	}
-	if pr.Merged && pr.BaseRef == p.Main {
-		return pr.MergeSHA, nil
 	}
 	m := githost.Merge{
 		Repo: p.Repo, Number: pr.Number, HeadSHA: e.SHA, Title: subject(t), Method: p.Merge, Queue: githost.QueueLeave, Since: e.Put,
@@ -144,7 +147,7 @@ func (d Deps) mergeOnce(ctx context.Context, e orchestrator.Effect, p task.Proje
 	if row := pr.Row(p.Main); row.Next[githost.BeforeMerge] == githost.ForPerson {
 		return "", fmt.Errorf("%w: %s: %s", githost.ErrDenied, row.Why(pr, p.Main), row.Do)
 	}
-	if err := d.confirmCI(ctx, p, t, e.SHA); err != nil {
+	if err := d.confirm(ctx, p, t, e.SHA); err != nil {
 		if pr.Queue != "" && errors.As(err, new(*unreadyError)) { // it may be there already
 			if sha, left := merge(m); !errors.Is(left, githost.ErrUnqueued) {
 				return sha, left
@@ -175,21 +178,33 @@ func (d Deps) isOnMain(ctx context.Context, e orchestrator.Effect, p task.Projec
 	return err
 }
 
-// unreadyError reports that CI of what is to be merged is not green.
-type unreadyError struct{ reason string }
+// unreadyError reports that CI of what is to be merged is not green, or that a person has requested changes.
+type unreadyError struct {
+	reason   string
+	objected bool
+}
 
-// Error is the gate's reason.
+// Error is the reason of the gate, or the person's.
 func (e *unreadyError) Error() string { return e.reason }
 
-// confirmCI judges CI of what is to be merged, by the gate that has let it pass before: results may have come since, and the head may be a
-// later commit. The event of an unreadyError has the machine wait for CI, or act on a red one, as it does elsewhere.
-func (d Deps) confirmCI(ctx context.Context, p task.Project, t task.Task, sha string) error {
-	if p.WithoutCI() {
+// confirm judges CI of what is to be merged, by the gate that has let it pass before: results may have come since, and the head may be a
+// later commit. The event of an unreadyError has the machine wait for CI, or act on a red one, as it does elsewhere. What a person has
+// requested since the review is the developer's matter, as it is there.
+func (d Deps) confirm(ctx context.Context, p task.Project, t task.Task, sha string) error {
+	if p.WithoutCI() && p.Plain() {
 		return nil
 	}
 	facts, err := orchestrator.FactsOf(ctx, d.Workspaces, d.Host, p, t, sha, d.Now())
 	if err != nil {
 		return err
+	}
+	switch why, err := checks.Objection(ctx, facts); {
+	case why != "":
+		return &unreadyError{why, true}
+	case err != nil && fault.Retryable(err): // else a host that shows no reviews would let nothing be merged
+		return err
+	case p.WithoutCI():
+		return nil
 	}
 	r, err := gates.NewRegistry(checks.All(nil)...)
 	if err != nil {
@@ -201,6 +216,6 @@ func (d Deps) confirmCI(ctx context.Context, p task.Project, t task.Task, sha st
 	case v.Outcome == gates.Error:
 		return &fault.Error{Text: v.Reason, Again: v.Retryable, Wait: v.RetryAfter}
 	default:
-		return &unreadyError{v.Reason}
+		return &unreadyError{v.Reason, false}
 	}
 }

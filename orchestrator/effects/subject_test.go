@@ -39,8 +39,9 @@ func TestTitleInAMergeCommit(t *testing.T) {
 		k := setup(t)
 		k.change(func(t *task.Task) { t.Title = title })
 		k.host.Push("acme/app", "main", "base")
-		k.host.Push("acme/app", k.task.Branch, "abc")
-		k.run(stage.Effect{Kind: stage.EffectMerge, SHA: "abc"}, 1)
+		sha := k.head()
+		k.host.Push("acme/app", k.task.Branch, sha)
+		k.run(stage.Effect{Kind: stage.EffectMerge, SHA: sha}, 1)
 		require.Equal(t, []string{"APP-1: " + want}, k.merges.titles, "%q", title)
 	}
 }

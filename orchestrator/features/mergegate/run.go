@@ -118,15 +118,17 @@ func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) (o queue.Outcom
 	}
 }
 
-// merged reports whether the branch of a task is merged at a head, or a queue of the host's tests what lands of it; a merge whose
-// deployment was rejected does not count.
+// merged reports whether the branch of a task is merged at a head, or a queue of the host's tests what lands of it.
 func (g *Gate) merged(ctx context.Context, p task.Project, t task.Task, head string) (bool, error) {
 	if host, plain := githost.PlainOf(g.opt.Host, p.Repo); plain {
 		as, err := githost.Landed(ctx, host, p.Repo, p.Main, head)
 		return as != "" && as != t.State.Landed, err
 	}
 	pr, err := g.pull(ctx, p, t)
-	return pr.Queue != "" || pr.Merged && pr.BaseRef == p.Main && (t.State.Landed == "" || pr.MergeSHA != t.State.Landed), err
+	if err != nil || pr.Queue != "" {
+		return err == nil, err
+	}
+	return orchestrator.HasMerged(ctx, g.opt.Host, g.opt.Workspaces, p, t, pr, head)
 }
 
 // pull returns the pull request of a task; zero = it has none.
