@@ -45,6 +45,14 @@ func protectedPaths(ctx context.Context, s gates.Facts) gates.Verdict {
 		return unreachable("what the branch changes", err)
 	}
 	weaker, unread := weakened(diff, cut)
+	if cut { // what is behind its end
+		tests, err := s.Changes.Changed(ctx, "", testFiles())
+		if err != nil {
+			return unreachable("what the branch changes", err)
+		}
+		listed := func(name string) bool { return slices.ContainsFunc(diff, func(f gates.FileDiff) bool { return f.Path == name }) }
+		unread = append(unread, slices.DeleteFunc(tests, listed)...)
+	}
 	if len(changed)+len(weaker)+len(unread) == 0 {
 		return gates.Greenf("no protected path is changed at %.12s", s.SHA)
 	}

@@ -34,6 +34,8 @@ var (
 		`|@(?:Disabled|Ignore)\b|#\[ignore\b|\[Ignore\b|\bSkip\s*=\s*"`)
 	// builds finds what may leave a file out: in one that was there before.
 	builds = regexp.MustCompile(`^(?://go:build|// \+build) `)
+	// media finds files that are binary by nature; any other that git shows as binary has been given a NUL.
+	media = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|webp|ico|bmp|pdf|zip|t?gz|zst|jar|bin|dat|db|sqlite|pb|wasm|mp[34]|wav|ttf|otf|woff2?)$`)
 )
 
 // weakened lists what a branch's changes take away from its tests, each as "path: line". unread lists files with tests
@@ -47,7 +49,8 @@ func weakened(files []gates.FileDiff, cut bool) (lines, unread []string) {
 		if !stage.MatchPath(testFiles(), f.Path) {
 			continue
 		}
-		if cut && (f.Text == "" || n == len(files)-1 || files[n+1].Text == "") {
+		unseen := cut && (f.Text == "" || n == len(files)-1 || files[n+1].Text == "")
+		if unseen || strings.Contains(f.Text, "\nBinary files a/") && !media.MatchString(f.Path) {
 			unread = append(unread, f.Path)
 			continue
 		}
