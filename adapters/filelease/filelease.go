@@ -146,7 +146,7 @@ func (g *guarded) read(ttl time.Duration) (none lease.Lease, err error) {
 	if json.Unmarshal(body, &r) != nil || r.Epoch < 1 {
 		return g.torn(epoch, ttl)
 	}
-	if r.Host != g.now.host {
+	if r.Host != g.now.host && r.Holder != "" && g.now.wall.Before(r.Expires) {
 		return none, fmt.Errorf("%w (%s, by %s)", ErrForeign, g.path, r.Host)
 	}
 	if r.Boot != "" && r.Boot == g.now.boot {
