@@ -215,6 +215,9 @@ func TestOpenRepairs(t *testing.T) {
 func TestMainMovesOn(t *testing.T) {
 	t.Parallel()
 	k := setup(t)
+	file, tip := filepath.Join(t.TempDir(), "commit"), run(t, k.bare, "rev-parse", "main") // of long ago, as git takes it no more
+	write(t, filepath.Dir(file), "commit", "tree "+run(t, k.bare, "rev-parse", "main^{tree}")+"\nparent "+tip+"\nauthor a <a@x> 1313584730 +051800\ncommitter a <a@x> 1313584730 +051800\n\nold\n")
+	run(t, k.bare, "update-ref", "refs/heads/main", run(t, k.bare, "hash-object", "-t", "commit", "-w", "--literally", file))
 	dir := k.open()
 	clone := filepath.Join(t.TempDir(), "c")
 	run(t, t.TempDir(), "clone", "--quiet", k.bare, clone)

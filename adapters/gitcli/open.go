@@ -115,7 +115,8 @@ func (g *Git) fetch(ctx context.Context, p checkout, refs ...string) error {
 func tracked(branch string) string { return "+refs/heads/" + branch + ":refs/remotes/origin/" + branch }
 
 func (g *Git) fetchMain(ctx context.Context, p checkout) error {
-	err := g.fetch(ctx, p, tracked(p.Main))
+	_, err := g.remotely(ctx, p, "-c", "fetch.fsckObjects=false", // old history may have faults that every host and clone takes
+		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, tracked(p.Main))
 	if err != nil && !fault.Retryable(err) {
 		if _, looked := g.remote(ctx, p); looked != nil { // it is not the repository that says so
 			err = looked
