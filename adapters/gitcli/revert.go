@@ -74,7 +74,7 @@ func (g *Git) mergeTree(ctx context.Context, p checkout, ours, theirs, base stri
 }
 
 // landedFrom finds the commit of main that a landing was made on: the first parent of a merge, and of what was landed as
-// one commit, or as those of the branch, the one before which the same was changed as on the branch.
+// one commit, or as those of the branch, which may end in a merge, the one before which the same was changed as on the branch.
 func (g *Git) landedFrom(ctx context.Context, p checkout, l work.Landing) (string, error) {
 	if !commitID(l.Merge) || !commitID(l.Head) {
 		return "", fmt.Errorf("%w: commit %q or %q", work.ErrBadName, l.Merge, l.Head)
@@ -84,7 +84,7 @@ func (g *Git) landedFrom(ctx context.Context, p checkout, l work.Landing) (strin
 	if err != nil || !on {
 		return "", errors.Join(unclear, err)
 	}
-	if merge, err := g.ref(ctx, p.mirror, l.Merge+"^2"); err != nil || merge != "" {
+	if merge, err := g.ref(ctx, p.mirror, l.Merge+"^2"); err != nil || merge != "" && l.Merge != l.Head {
 		return l.Merge + "^1", err
 	}
 	out, err := g.git(ctx, p.mirror, "log", "--first-parent", "--max-count=1000", "--format=%x00%P%n%B", l.Head)

@@ -102,7 +102,8 @@ func TestRevertThatCannotBeMade(t *testing.T) {
 	in := k.clone()
 	landings()["squash"](k, in, k.space.Branch)
 	merge := run(k, in, "rev-parse", "HEAD")
-	run(k, in, "push", "--quiet", "origin", "HEAD:main")
+	both := run(k, in, "commit-tree", "HEAD^{tree}", "-p", head, "-p", "HEAD", "-m", "Merge main")
+	run(k, in, "push", "--quiet", "origin", both+":main")
 	k.pushMain("src/b.go", "package a\n\nvar B = 2\n")
 	undo := k.space
 	undo.Branch, undo.WorkItem, undo.Identity = "feature/APP-7-undo-x", "APP-7-undo", "9.9"
@@ -115,8 +116,10 @@ func TestRevertThatCannotBeMade(t *testing.T) {
 	require.Equal(t, []string{"src/b.go"}, conflict.Files)
 	_, err = k.g.Revert(t.Context(), undo, []work.Landing{{Merge: merge, Head: run(k, in, "rev-parse", merge+"^")}}, "x")
 	require.ErrorContains(t, err, "cannot be seen what")
-	_, err = k.g.Revert(t.Context(), undo, []work.Landing{{Merge: head, Head: head}}, "x")
-	require.ErrorContains(t, err, "cannot be seen what", "it is not on main")
+	for _, l := range []string{strings.Repeat("1", 40), both} { // it is not on main, or has main in it and what others did there
+		_, err = k.g.Revert(t.Context(), undo, []work.Landing{{Merge: l, Head: l}}, "x")
+		require.ErrorContains(t, err, "cannot be seen what")
+	}
 	_, err = k.g.Revert(t.Context(), undo, []work.Landing{{Merge: merge, Head: merge}, {Merge: merge, Head: head}}, "x")
 	require.ErrorContains(t, err, "each of 2 landings")
 	tip, err := k.g.Tip(t.Context(), undo)
