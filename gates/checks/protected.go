@@ -50,7 +50,9 @@ func protectedPaths(ctx context.Context, s gates.Facts) gates.Verdict {
 		if err != nil {
 			return unreachable("what the branch changes", err)
 		}
-		listed := func(name string) bool { return slices.ContainsFunc(diff, func(f gates.FileDiff) bool { return f.Path == name }) }
+		listed := func(name string) bool {
+			return slices.ContainsFunc(diff, func(f gates.FileDiff) bool { return f.Path == name })
+		}
 		unread = append(unread, slices.DeleteFunc(tests, listed)...)
 	}
 	if len(changed)+len(weaker)+len(unread) == 0 {

@@ -139,7 +139,7 @@ func (d Deps) status(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 			"task", e.TaskID, "repo", e.Repo, "item", e.ItemID, "owed", to, "set", item.Status)
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: fmt.Sprintf("not set: a human has set %s", item.Status)}
 	}
-	if to == stage.StatusStop { // it would be a person's word about a task that has begun since
+	if e.TaskID != 0 { // what has begun since is what the card shows; STOP would be a person's word about it
 		newest, err := orchestrator.NewestTask(ctx, d.Store, e.ItemID)
 		if err != nil {
 			return d.retry(e, err)

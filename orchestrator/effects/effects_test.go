@@ -164,6 +164,20 @@ func TestOutages(t *testing.T) {
 	require.Contains(t, string(o.Then[0].Payload), `"final":true`)
 }
 
+// The card shows what the newest of its tasks does, such as the undo of a task whose monitor ends.
+func TestStatusOfAnEarlierTask(t *testing.T) {
+	k := setup(t)
+	f := stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusDone, Replaces: []stage.Status{stage.StatusToAnalyse}}
+	k.change(func(t *task.Task) { t.State.Stage = stage.Done })
+	next := k.task
+	next.ID, next.Version, next.WorkItemID, next.Branch = 2, 0, "APP-1-2", "feature/APP-1-2-t"
+	require.NoError(t, k.store.Commit(t.Context(), task.Commit{Task: &next}))
+	require.Contains(t, k.run(f, 1).Error, "another task of the card")
+	i, err := k.board.Item(t.Context(), "p", "i")
+	require.NoError(t, err)
+	require.Equal(t, stage.StatusToAnalyse, i.Status)
+}
+
 func TestMergeIsPinned(t *testing.T) {
 	k := setup(t)
 	k.host.Push("acme/app", "main", "base")
