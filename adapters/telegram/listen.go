@@ -178,7 +178,7 @@ func (c *Chat) DecodeAct(body []byte) (a messenger.Act, ok bool, err error) {
 		a.Message = fmt.Sprintf("%d/%d", chat, id)
 		a.Handle = fmt.Sprintf("query/%s/%d", q.ID, topic)
 		return a, q.Data != "", nil
-	case m == nil, m.From == nil, m.From.IsBot, m.Text == "", m.ReplyToMessage == nil, m.ReplyToMessage.From == nil:
+	case m == nil, m.From == nil, m.From.IsBot, m.ReplyToMessage == nil, m.ReplyToMessage.From == nil:
 		return a, false, nil
 	}
 	m, asked := u.Message, u.Message.ReplyToMessage
@@ -186,7 +186,7 @@ func (c *Chat) DecodeAct(body []byte) (a messenger.Act, ok bool, err error) {
 	if asked.From.ID != c.bot.ID() || found == nil || !mentions(*asked, m.From.ID) {
 		return a, false, nil
 	}
-	a.By, a.Choice, a.Text = account(*m.From), found[1], m.Text
+	a.By, a.Choice, a.Text = account(*m.From), found[1], cmp.Or(m.Text, m.Caption)
 	a.Message = fmt.Sprintf("%d/%d", m.Chat.ID, asked.ID)
 	a.Handle = fmt.Sprintf("reply/%d/%d/%s", m.ID, m.MessageThreadID, found[2])
 	return a, true, nil

@@ -129,6 +129,8 @@ func TestForgedQuestions(t *testing.T) {
 	api.Reply(telegramtest.User{ID: 666, Name: "Mal"}, question.ID, "I answer for Kim")
 	api.Reply(kim, question.ID, "for me")
 	require.Equal(t, "for me", (<-acts).Text)
+	api.Reply(kim, question.ID, "[picture] as here")
+	require.Equal(t, "as here", (<-acts).Text)
 	require.Empty(t, acts)
 }
 

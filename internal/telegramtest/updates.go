@@ -82,7 +82,7 @@ func (s *Server) Expire() {
 	clear(s.queries)
 }
 
-// Reply has somebody write a reply to a message, and returns its number.
+// Reply has somebody write a reply to a message, and returns its number. With "[picture] " before it the text is beneath one.
 func (s *Server) Reply(by User, message int, text string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,6 +92,9 @@ func (s *Server) Reply(by User, message int, text string) int {
 			said := s.wire(Message{ID: s.last, Chat: m.Chat, Text: text, Topic: m.Topic, At: time.Now()})
 			said["from"], said["reply_to_message"] = by.wire(), s.wire(m)
 			delete(said, "entities")
+			if caption, beneath := strings.CutPrefix(text, "[picture] "); beneath {
+				said["caption"], said["text"] = caption, ""
+			}
 			s.add(map[string]any{"message": said})
 		}
 	}
