@@ -147,8 +147,8 @@ func (h *health) ended(o *queue.Outcome, now time.Time) (healed, fell bool) {
 		wait := min(time.Second<<min(max(h.failures-sickAfter, 0), 5), probeMax)
 		h.next = now.Add(max(wait, min(fault.After(o.Cause), time.Hour)))
 		return false, h.failures == sickAfter
-	case o != nil && (o.Kind == queue.OutcomeRelease || errors.Is(o.Cause, tracker.ErrBudget)):
-		return false, false // it says nothing of the destination
+	case o != nil && (o.Kind == queue.OutcomeRelease || isElsewhere(o.Cause)):
+		return false, false
 	default:
 		if healed = h.failures >= sickAfter; healed {
 			h.answers = now
@@ -160,7 +160,12 @@ func (h *health) ended(o *queue.Outcome, now time.Time) (healed, fell bool) {
 
 // silent reports whether the end of a job says that its destination does not answer.
 func silent(o *queue.Outcome) bool {
-	return o != nil && o.Cause != nil && fault.Retryable(o.Cause) && !errors.Is(o.Cause, tracker.ErrBudget)
+	return o != nil && o.Cause != nil && fault.Retryable(o.Cause) && !isElsewhere(o.Cause)
+}
+
+// isElsewhere reports whether an error says nothing of the destination.
+func isElsewhere(err error) bool {
+	return errors.Is(err, tracker.ErrBudget) || errors.As(err, new(*UnregisteredError))
 }
 
 // Hurry lets the next job of a pool through at once, though its neighbour is sick.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
@@ -180,4 +181,23 @@ func TestNowStaysWhatItWas(t *testing.T) {
 	_, now := one.ByTracker("pacme/two")
 	require.Equal(t, []bool{true, false, true}, []bool{old, gone, now})
 	require.Equal(t, "acme/two", one.All()[0].Repo)
+}
+
+// What is owed to a repository that is registered no more makes no neighbour sick, which others wait for.
+func TestMissingRepositoryMakesNobodySick(t *testing.T) {
+	reloading(t, GoodAgent, func(r *Rig) {
+		r.SetCI(githost.CheckPending)
+		for range 8 {
+			item := r.Card(Self, "x")
+			r.Move(Self, item, stage.StatusToAnalyse)
+			r.Settle(10 * time.Second)
+			r.Move(Self, item, stage.StatusApproved)
+		}
+		r.Settle(time.Minute)
+		reload(r, r.Projects[0])
+		r.Settle(30 * time.Minute)
+		require.NoError(r, r.Engine.Reachable(context.Background()))
+		r.SetCI(githost.CheckPassed)
+		r.Stands(r.Finish("of another repository"), stage.Done)
+	})
 }
