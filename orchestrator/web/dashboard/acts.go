@@ -41,7 +41,7 @@ func (s *server) confirmTask(r *http.Request) (view, error) {
 		Question: fmt.Sprintf("Run %s of %s again?", t.State.Stage, item(t.WorkItemID)), Subject: t.Title,
 		Effect: "The stage's agent starts again and retries are counted from zero. " +
 			"One that waits for its next attempt tries at once; while one is at work nothing happens.",
-		Back: back, Action: back + "/retry", Button: "Run it again",
+		Back: back, Action: back + "/retry", Fields: map[string]string{"moment": task.Moment(t)}, Button: "Run it again",
 	}
 	if strings.HasSuffix(r.URL.Path, "/undo") {
 		c.Question, c.Action, c.Button, c.Danger = fmt.Sprintf("Undo %s?", item(t.WorkItemID)), back+"/undo", "Take it back", true
@@ -150,7 +150,14 @@ func (s *server) order(
 	word string, do func(context.Context, *orchestrator.Engine, int64, stage.Principal) error,
 ) func(*http.Request) (string, error) {
 	return func(r *http.Request) (string, error) {
-		return fmt.Sprintf("tasks/%d?said=%s", id(r), word), do(r.Context(), s.Engine, id(r), byPage(r))
+		t, err := s.taskOf(r)
+		if seen := r.PostFormValue("moment"); err == nil && word == "retry" && seen != "" && seen != task.Moment(t) {
+			err = &admin.RefusedError{Why: "the task has moved on since that was shown"}
+		}
+		if err == nil {
+			err = do(r.Context(), s.Engine, t.ID, byPage(r))
+		}
+		return fmt.Sprintf("tasks/%d?said=%s", id(r), word), err
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -257,4 +258,18 @@ func TestDecideOnOurOwnCard(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, d.post(path+"/move", drag).status, "the comment was for the last time")
 	require.Equal(t, http.StatusSeeOther, d.post(path+"/say", url.Values{"form": {"say"}, "key": {"4"}, "body": {"still no limits"}}).status)
 	require.Equal(t, http.StatusSeeOther, d.post(path+"/move", drag).status)
+}
+
+// The question whether a stage is to be run again is about that stage.
+func TestRetryOfAnotherStage(t *testing.T) {
+	atVerdict(t, func(w *world, tk task.Task) {
+		moment := regexp.MustCompile(`name="moment" value="(\w+)"`).FindStringSubmatch(w.get("/tasks/1/retry").body)[1]
+		w.post("/tasks/1/decide", right("column", "approved", "commit", tk.State.Head))
+		w.Settle(time.Minute)
+		asks := w.Task(tk.TrackerIssueID).State
+		require.Equal(t, stage.HoldApproval, asks.Hold)
+		require.Equal(t, http.StatusConflict, w.post("/tasks/1/retry", right("moment", moment)).status)
+		w.Settle(time.Minute)
+		require.Equal(t, asks.Run, w.Task(tk.TrackerIssueID).State.Run)
+	})
 }
