@@ -32,6 +32,7 @@ type Message struct {
 	To     string // chat, as the implementation names it; empty = its own. An edit leaves a message where it is
 	// Choices are shown with the message, a few at most; an edit replaces them.
 	Choices []Choice
+	Moment  string // of its task, which its choices are for; not shown. Empty: that at which it is sent
 }
 
 // ChoiceMax bounds the ID of a choice, in bytes.

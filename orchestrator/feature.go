@@ -111,10 +111,11 @@ type Effect struct {
 	WorkItem  string `json:"work_item,omitempty"`
 	Title     string `json:"title,omitempty"`
 	Repo      string `json:"repo"`
-	Board     string `json:"board,omitempty"` // as task.Project has it
-	Host      string `json:"host,omitempty"`  // as task.Project.NamedHost
-	Attempt   int    `json:"-"`               // of the job
-	Killed    bool   `json:"-"`               // the process died that made the attempt before this one
+	Board     string `json:"board,omitempty"`  // as task.Project has it
+	Host      string `json:"host,omitempty"`   // as task.Project.NamedHost
+	Moment    string `json:"moment,omitempty"` // of a notice: of the task's state that it tells of
+	Attempt   int    `json:"-"`                // of the job
+	Killed    bool   `json:"-"`                // the process died that made the attempt before this one
 
 	Put time.Time `json:"-"` // when the job was
 

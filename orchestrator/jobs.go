@@ -81,9 +81,13 @@ func (e *Engine) triggerJob(t task.Task, ev stage.Event, run *task.AgentRun, ded
 	return triggerJob(t, p.NamedHost(), ev, run, dedupe)
 }
 
-// EventJob makes the event job of something that a person did to a task.
+// EventJob makes the event job of something that a person did to a task. STOP waits for nothing that came before it.
 func (e *Engine) EventJob(t task.Task, ev stage.Event, dedupe string) queue.Job {
-	return e.triggerJob(t, ev, nil, dedupe)
+	j := e.triggerJob(t, ev, nil, dedupe)
+	if ev.On == stage.OnStop {
+		j.Key = brakeKey(t.TrackerIssueID)
+	}
+	return j
 }
 
 func triggerJob(t task.Task, host string, e stage.Event, run *task.AgentRun, dedupe string) queue.Job {
@@ -163,6 +167,9 @@ func EffectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Jo
 		Role: string(f.Author), Payload: encode(e), DedupeKey: "effect/" + key,
 	}
 	switch {
+	case f.Kind == stage.EffectNotify && t.ID != 0:
+		e.Moment = task.Moment(t)
+		j.Payload = encode(e)
 	case f.Kind == EffectCatchUp:
 		j.Holds = []string{MergeTurn(t.ID), CardSubject(t.ID)}
 	case irreversible(f.Kind):

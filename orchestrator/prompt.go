@@ -205,7 +205,7 @@ func (a *attempt) answers(ctx context.Context) (out []string) {
 		a.log.Warn("notes could not be read", "err", err)
 	}
 	for _, e := range entries {
-		if n, err := e.Acted(); err == nil && (n.Act == task.ActNote || n.Act == task.ActAnswer) {
+		if n, err := e.Acted(); err == nil && slices.Contains([]string{task.ActNote, task.ActAnswer, task.ActReject}, n.Act) {
 			out = append(out, fmt.Sprintf("%s %s: %s", e.At.UTC().Format(time.RFC3339), n.By.Who(), n.Why))
 		}
 	}

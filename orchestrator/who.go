@@ -221,7 +221,7 @@ func refusalByRegistry(people task.People, on stage.Trigger, t task.Task, by sta
 		return ""
 	case !by.Proved():
 		return fmt.Sprintf("it cannot be proved who has set %s, and not everybody may here; set it again", StatusName(on))
-	case apart && by.ID == t.State.Starter:
+	case apart && strings.EqualFold(by.ID, t.State.Starter):
 		return fmt.Sprintf("%s has started the task, and somebody else is to approve it", by.Who())
 	case len(list) == 0 || task.Matches(list, who):
 		return ""
@@ -288,8 +288,8 @@ func (e *Engine) isOther(ctx context.Context, t task.Task, by stage.Principal) (
 	}
 	for _, entry := range entries {
 		if r, err := entry.Recorded(); err == nil && r.Event.On == stage.OnToAnalyse {
-			if r.Event.By.Via == stage.ViaBoard { // whose names are those of the service
-				return true, nil
+			if r.Event.By.Via == stage.ViaBoard { // whose names are those of the service, and not of a git host
+				return by.Via != stage.ViaHost, nil
 			}
 			break
 		}

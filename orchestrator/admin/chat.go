@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
@@ -69,7 +69,10 @@ func (c *Chat) Dress(ctx context.Context, taskID int64, repo string, m *messenge
 	}
 	acts := chatActs()
 	for _, act := range c.sayable(t) {
-		m.Choices = append(m.Choices, messenger.Choice{ID: fmt.Sprintf("%s.%d.%s", act, t.ID, moment(t)), Label: acts[act].label})
+		if m.Moment != "" && m.Moment != task.Moment(t) && act != task.ActStop {
+			continue // it is not about what the message says
+		}
+		m.Choices = append(m.Choices, messenger.Choice{ID: fmt.Sprintf("%s.%d.%s", act, t.ID, task.Moment(t)), Label: acts[act].label})
 	}
 	return nil
 }
@@ -98,13 +101,6 @@ func (c *Chat) sayable(t task.Task) (out []string) {
 	return out
 }
 
-// moment names what a button is bound to: where the task stands, its run, and its commit.
-func moment(t task.Task) string {
-	s := t.State
-	state := fmt.Appendf(nil, "%s/%s/%s/%d/%d/%s", s.Stage, s.Phase, s.Hold, s.Run, s.Failures, s.Head)
-	return fmt.Sprintf("%.8x", sha256.Sum256(state))
-}
-
 // Listen takes acts until ctx ends.
 func (c *Chat) Listen(ctx context.Context) { c.Listener.Listen(ctx, c.Hear) }
 
@@ -119,8 +115,8 @@ func (c *Chat) Hear(ctx context.Context, a messenger.Act) error {
 	}
 	if err := c.Listener.Answer(ctx, a, with); err != nil {
 		c.Engine.Log.Warn("an act in the chat could not be answered", "act", a.ID, "err", err)
-		if with.Ask {
-			return err // else nobody could say why
+		if with.Ask && fault.Retryable(err) {
+			return err // else nobody could say why; a chat that refuses it for good would keep what others say from being heard
 		}
 	}
 	return nil
@@ -134,7 +130,10 @@ func (c *Chat) hear(ctx context.Context, a messenger.Act) (none messenger.Answer
 	if t.ID == 0 {
 		return messenger.Answer{Text: "There is no such task any more."}, nil
 	}
-	p, _ := c.Engine.Projects.ByRepo(t.Repo)
+	p, registered := c.Engine.Projects.ByRepo(t.Repo)
+	if all := c.Engine.Projects.All(); !registered && len(all) > 0 {
+		p = all[0] // people are those of every project
+	}
 	subject := c.Listener.Accounts() + ":" + a.By.ID
 	name := p.People.Accounts[subject]
 	if name == "" {
@@ -189,7 +188,7 @@ func (c *Chat) find(ctx context.Context, choice string) (verb string, t task.Tas
 	if errors.Is(err, task.ErrNotFound) {
 		return "", task.Task{}, false, nil
 	}
-	return part[0], t, moment(t) == part[2] || part[0] == task.ActStop, err
+	return part[0], t, task.Moment(t) == part[2] || part[0] == task.ActStop, err
 }
 
 // heard reports whether an act was taken before: its answer, or that it was taken, was lost.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
@@ -58,7 +59,7 @@ func Decide(ctx context.Context, e *orchestrator.Engine, taskID int64, w Word, b
 		return err
 	}
 	denied, err := e.RefusalOfOperator(ctx, p.People, on, t, by)
-	if err != nil {
+	if err != nil && !fault.Retryable(err) { // else it is looked at once more before it is acted on, and no other word waits for it
 		return err
 	}
 	if denied != "" {
@@ -69,7 +70,7 @@ func Decide(ctx context.Context, e *orchestrator.Engine, taskID int64, w Word, b
 		text = fmt.Sprintf("%s by %s: %s", orchestrator.StatusName(on), by, why)
 	}
 	comment := stage.Effect{Kind: stage.EffectComment, Author: stage.Stream, Text: text}
-	said := orchestrator.EffectJob(t, p, comment, fmt.Sprintf("decided/%s/%d/%s", task.Identity(t), t.State.Seq, on))
+	said := orchestrator.EffectJob(t, p, comment, fmt.Sprintf("decided/%s/%d/%s/%s", task.Identity(t), t.State.Seq, on, by.Who()))
 	return operate(ctx, e, t, task.Act{Act: decisions()[on], By: by, Why: why}, stage.Event{On: on, Reason: why, Of: w.Of}, said)
 }
 
@@ -82,6 +83,8 @@ func (w Word) check(t task.Task) error {
 	case w.Of != "" && w.Of != t.State.Head:
 		return &RefusedError{fmt.Sprintf("what was read, %.12s, is not the head of the task any more: "+
 			"look at %.12s and decide again", w.Of, t.State.Head)}
+	case w.Of != "" && t.State.Hold == stage.HoldNone:
+		return &RefusedError{"what was read is decided: the task is at " + string(t.State.Stage)}
 	default:
 		return nil
 	}

@@ -238,7 +238,7 @@ func (d Deps) notify(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	if e.Killed {
 		return onceMore(e)
 	}
-	m := messenger.Message{Title: title + e.Title, Lines: []string{e.Text}}
+	m := messenger.Message{Title: title + e.Title, Lines: []string{e.Text}, Moment: e.Moment}
 	if cards, ok := d.Tracker.(tracker.Linker); ok && e.ItemID != "" {
 		m.Link = cards.ItemURL(e.ProjectID, e.ItemID)
 	}

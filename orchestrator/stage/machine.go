@@ -123,7 +123,7 @@ func refusalOfWord(s State, e Event) string {
 	switch {
 	case e.Denied != "":
 		return e.Denied
-	case e.Of != "" && e.Of != s.Head:
+	case e.Of != "" && (e.Of != s.Head || s.Hold == HoldNone): // the commit is another, or what it was read for is decided
 		return wordsReadOutdated
 	case e.On == OnApproved && s.Hold == HoldApproval && s.AskedAfter > 0 && !e.Seen.IsZero() && e.Seen.Sub(s.ActedAt) < s.AskedAfter:
 		if s.Stage != Analysis {

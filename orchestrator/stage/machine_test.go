@@ -251,7 +251,7 @@ func TestWordsAreOfTheHead(t *testing.T) {
 		d := machine(t).Decide(waits, ev)
 		require.Equal(t, stage.HoldApproval, d.State.Hold, on)
 		require.Nil(t, d.Launch, on)
-		require.Contains(t, d.Notes[0], "the commit has changed since it was read")
+		require.Contains(t, d.Notes[0], "the task has moved on since that was read")
 		ev.Of = "b"
 		require.NotNil(t, machine(t).Decide(waits, ev).Launch, on)
 	}

@@ -21,7 +21,7 @@ const (
 	wordsWorkAgain     = "Set the status In Progress to run the analyst again, or Rejected with a comment that says what is wrong."
 	wordsOutdated      = "the requirements have changed since Approved was set; look at them and set it again"
 	wordsVouchOutdated = "the commit has changed since Approved was set; look at it and set it again"
-	wordsReadOutdated  = "the commit has changed since it was read; look at it and decide again"
+	wordsReadOutdated  = "the task has moved on since that was read; look at it and decide again"
 	wordsConfirm       = "The deployment is prepared. Set the status Confirm Deploy to merge and deploy it."
 	wordsConfirmMerge  = "Set the status Confirm Deploy to merge it; nothing is deployed."
 	wordsConfirmNotice = "approval needed: the deployment waits for Confirm Deploy"

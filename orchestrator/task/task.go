@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
@@ -82,6 +83,13 @@ func (t Task) OthersPushed(pushed string) string {
 			"set it back (git push --force-with-lease origin %s:refs/heads/%s)", pushed, pushed, t.Branch)
 	}
 	return fmt.Sprintf("%s has other commits than the service has pushed, or fewer, and it overwrites nobody's: %s", t.Branch, way)
+}
+
+// Moment names what a word that is said by a button is bound to: where the task stands, its run, and its commit.
+func Moment(t Task) string {
+	s := t.State
+	state := fmt.Appendf(nil, "%s/%s/%s/%d/%d/%s", s.Stage, s.Phase, s.Hold, s.Run, s.Failures, s.Head)
+	return fmt.Sprintf("%.8x", sha256.Sum256(state))
 }
 
 // Identity is a task's name for the outside world. The moment of its creation is in it:

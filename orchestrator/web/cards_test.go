@@ -67,7 +67,7 @@ func TestCardsByTheAPI(t *testing.T) {
 
 	ask(access.Operator, "POST", "/cards/APP-2", `{"to": "Approved"}`, 403)
 	ask(access.Approver, "POST", "/cards/APP-2", `{"to": "rejected", "commit": ""}`, 400) // without a reason
-	row := task.Task{ID: 3, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: made.ID, WorkItemID: "APP-2", Branch: "b3", State: stage.State{Stage: stage.Analysis, Head: "c2"}}
+	row := task.Task{ID: 3, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: made.ID, WorkItemID: "APP-2", Branch: "b3", State: stage.State{Stage: stage.Analysis, Hold: stage.HoldApproval, Head: "c2"}}
 	require.NoError(t, d.store.Commit(t.Context(), task.Commit{Task: &row}))
 	ask(access.Approver, "POST", "/cards/APP-2", `{"to": "approved", "commit": "c1", "comment": "Fine."}`, 409)
 	require.Len(t, ask(access.Viewer, "GET", "/cards/APP-2", "", 200).Comments, 1, "what is refused is not said")

@@ -24,7 +24,7 @@ type view struct {
 // render makes the message of a task.
 func render(v view) messenger.Message {
 	item, _ := task.ParseTombstone(v.Task.WorkItemID)
-	m := messenger.Message{Title: item + ": " + v.Task.Title, Silent: true, Lines: []string{standing(v)}}
+	m := messenger.Message{Title: item + ": " + v.Task.Title, Silent: true, Lines: []string{standing(v)}, Moment: task.Moment(v.Task)}
 	m.Lines = append(m.Lines, move(v)...)
 	var total sum
 	for i, r := range v.Runs { // stages in the order of their first runs
