@@ -1,11 +1,13 @@
 package limit_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -115,4 +117,17 @@ func TestGuessesForget(t *testing.T) {
 		now = now.Add(time.Second)
 	}
 	require.Zero(t, g.Wait("0", now))
+}
+
+// A stream ends, so that whose right to read was taken away reads no more of it.
+func TestStreamsEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithTimeout(t.Context(), time.Hour)
+		defer end()
+		begun := time.Now()
+		limit.NewStreams(1, 1).Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), "kim", nil,
+			func() ([]byte, bool, error) { return nil, false, nil })
+		require.Less(t, time.Since(begun), time.Hour)
+	})
 }

@@ -10,6 +10,7 @@ const (
 	streamPoll  = 250 * time.Millisecond // how often it is looked whether anything has come
 	streamBeat  = 15 * time.Second       // a comment, so that proxies keep the connection
 	streamWrite = 5 * time.Second        // a reader that takes longer is let go; it comes back
+	streamMax   = 5 * time.Minute        // a client comes back, and what it may read is looked at again
 )
 
 // Streams bounds how many streams a sender, a name and all together have open. Its zero value
@@ -58,7 +59,7 @@ func (s *Streams) Serve(
 	if r.Method == http.MethodHead {
 		return true
 	}
-	control, quiet := http.NewResponseController(w), time.Time{}
+	control, quiet, over := http.NewResponseController(w), time.Time{}, time.After(streamMax)
 	for {
 		text, ended, err := next()
 		if err != nil {
@@ -79,6 +80,8 @@ func (s *Streams) Serve(
 		case <-r.Context().Done():
 			return true
 		case <-done:
+			return true
+		case <-over:
 			return true
 		case <-time.After(streamPoll):
 		}
