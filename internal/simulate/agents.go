@@ -125,7 +125,7 @@ func (a *agents) work(ctx context.Context, n *node, p *memwork.Place, c work.Com
 		return work.Result{Kind: work.ResultTimeout, ExitCode: -1, Reason: "it took too long", Usage: usage}
 	case refused:
 		trouble := work.Trouble{Kind: work.TroubleLogin}
-		if spell.Kind == FateLater {
+		if spell.Kind == fateLater {
 			trouble = work.Trouble{Kind: work.TroubleLimit, Until: epoch().Add(spell.At + spell.For)}
 		}
 		return work.Result{Kind: work.ResultFailed, ExitCode: 1, Reason: "the vendor has refused it", Trouble: trouble}

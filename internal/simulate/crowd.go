@@ -16,10 +16,10 @@ const fairMax = 30 * time.Second
 
 // Crowds use up the limit beside the world's cards.
 const (
-	CrowdEdits   = "edits"   // 500 cards are put elsewhere at once
-	CrowdWords   = "words"   // 200 cards are moved by people during an outage of five minutes
-	CrowdFailing = "failing" // 200 cards cannot be read
-	CrowdListing = "listing" // a board is so large that no pass of the reconciler reads all of it
+	crowdEdits   = "edits"   // 500 cards are put elsewhere at once
+	crowdWords   = "words"   // 200 cards are moved by people during an outage of five minutes
+	crowdFailing = "failing" // 200 cards cannot be read
+	crowdListing = "listing" // a board is so large that no pass of the reconciler reads all of it
 )
 
 const crowd = "crowd-" // begins the ids of its cards
@@ -31,19 +31,19 @@ func (w *World) addCrowd(seed uint64, l Limits) {
 	if seed%16 != 7 || l.Features != nil {
 		return
 	}
-	w.Crowd = []string{CrowdEdits, CrowdWords, CrowdFailing, CrowdListing}[seed/16%4]
+	w.Crowd = []string{crowdEdits, crowdWords, crowdFailing, crowdListing}[seed/16%4]
 	w.Budget, w.Recalls, w.Replicas, w.Nameless, w.Length = 60, true, 1, 0, w.Length+time.Hour
 	for i := range w.Cards {
 		w.Cards[i].Acts, w.Cards[i].Untitled, w.Cards[i].Meets = nil, false, 0
 		w.Cards[i].At = crowdAt + 6*time.Minute + time.Duration(i)*time.Minute // one after the other
 		switch w.Crowd {
-		case CrowdEdits:
+		case crowdEdits:
 			w.Cards[i].At -= 6*time.Minute - 2*time.Second
-		case CrowdWords:
+		case crowdWords:
 			w.Cards[i].At -= 42 * time.Second // when the board has just answered again
 		}
 	}
-	if w.Crowd == CrowdWords {
+	if w.Crowd == crowdWords {
 		w.Spells = []Spell{{Lane: LaneBoard, Kind: FateError, At: crowdAt, For: 5 * time.Minute}}
 	}
 }
@@ -52,9 +52,9 @@ func (w *World) addCrowd(seed uint64, l Limits) {
 func (p *people) gather() {
 	s, n, to := p.s, 200, stage.StatusApproved
 	switch s.world.Crowd {
-	case "", CrowdListing:
+	case "", crowdListing:
 		return
-	case CrowdEdits:
+	case crowdEdits:
 		n, to = 500, stage.StatusInReview
 	}
 	for i := range n {
@@ -63,7 +63,7 @@ func (p *people) gather() {
 		}
 		s.board.Put(item)
 		at := crowdAt
-		if s.world.Crowd == CrowdWords {
+		if s.world.Crowd == crowdWords {
 			at += time.Duration(i) * time.Second
 		}
 		s.v.After(at, func() {

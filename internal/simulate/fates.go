@@ -17,16 +17,16 @@ type FateKind string
 
 // Fates. The zero value is a call that works.
 const (
-	FateOK     FateKind = ""
+	fateOK     FateKind = ""
 	FateError  FateKind = "error" // fails before anything happened; may go away
-	FateLater  FateKind = "later" // the same, and names the moment to try again
+	fateLater  FateKind = "later" // the same, and names the moment to try again
 	FateFinal  FateKind = "final" // refused for good
-	FateLost   FateKind = "lost"  // happens, and the answer is lost
+	fateLost   FateKind = "lost"  // happens, and the answer is lost
 	FateHang   FateKind = "hang"  // no answer until the client gives up
-	FateSlow   FateKind = "slow"  // happens after a while; if the caller dies meanwhile, all the same
-	FateStale  FateKind = "stale" // answers what was true a moment ago
-	FateTwice  FateKind = "twice" // arrives twice
-	FateBefore FateKind = "crash-before"
+	fateSlow   FateKind = "slow"  // happens after a while; if the caller dies meanwhile, all the same
+	fateStale  FateKind = "stale" // answers what was true a moment ago
+	fateTwice  FateKind = "twice" // arrives twice
+	fateBefore FateKind = "crash-before"
 	FateAfter  FateKind = "crash-after"
 )
 
@@ -67,7 +67,7 @@ func (s *sim) fate(o op) Fate {
 	default:
 		f.Kind, f.For = s.draw(o)
 	}
-	if f.Kind == FateOK {
+	if f.Kind == fateOK {
 		if spell, sick := s.spell(o.lane); sick {
 			f.Kind, f.For = spell.Kind, timeout/2
 			return f
@@ -104,42 +104,42 @@ func (s *sim) draw(o op) (FateKind, time.Duration) {
 	switch {
 	case hit(s.world.Rates.Crash):
 		if o.read || s.chance.IntN(2) == 0 {
-			return FateBefore, 0
+			return fateBefore, 0
 		}
 		return FateAfter, 0
 	case hit(rate):
 		return s.fault(o)
 	default:
-		return FateOK, 0
+		return fateOK, 0
 	}
 }
 
 // fault draws a failure that the kind of call can have.
 func (s *sim) fault(o op) (FateKind, time.Duration) {
-	kinds := []FateKind{FateError, FateError, FateLater, FateSlow, FateHang}
+	kinds := []FateKind{FateError, FateError, fateLater, fateSlow, FateHang}
 	switch {
 	case o.lane == LaneStore && o.read:
-		kinds = []FateKind{FateError, FateSlow}
+		kinds = []FateKind{FateError, fateSlow}
 	case o.lane == LaneStore:
-		kinds = []FateKind{FateError, FateLost, FateSlow}
+		kinds = []FateKind{FateError, fateLost, fateSlow}
 	case o.lane == LaneAgents:
-		kinds = []FateKind{FateError, FateSlow}
+		kinds = []FateKind{FateError, fateSlow}
 	case o.lane == LaneBoard:
-		kinds = append(kinds, FateStale, FateStale)
+		kinds = append(kinds, fateStale, fateStale)
 	case !o.read:
-		kinds = append(kinds, FateLost, FateLost, FateTwice)
+		kinds = append(kinds, fateLost, fateLost, fateTwice)
 	}
 	kind := kinds[s.chance.IntN(len(kinds))]
 	length := time.Duration(0)
 	switch kind {
-	case FateSlow:
+	case fateSlow:
 		length = time.Duration(1+s.chance.IntN(25)) * time.Second
 		if o.lane == LaneStore {
 			length = time.Duration(1+s.chance.IntN(5)) * time.Second
 		}
-	case FateLater:
+	case fateLater:
 		length = time.Duration(1+s.chance.IntN(120)) * time.Second
-	case FateStale:
+	case fateStale:
 		length = time.Duration(s.chance.IntN(int(staleMax)))
 	}
 	return kind, length
@@ -185,19 +185,19 @@ func call[T any](ctx context.Context, n *node, o op, arg string, f func() (T, er
 func enact[T any](ctx context.Context, n *node, o op, fate Fate, f func() (T, error)) (T, error) {
 	var none T
 	s := n.sim
-	if o.lane == LaneStore && fate.Kind != FateOK {
+	if o.lane == LaneStore && fate.Kind != fateOK {
 		s.check.disturb()
 	}
 	switch fate.Kind {
 	case FateError:
 		return none, &fault.Error{Text: o.lane + ": 503 service unavailable", Again: true}
-	case FateLater:
+	case fateLater:
 		return none, &fault.Error{Text: o.lane + ": 429 too many requests", Again: true, Wait: fate.For}
 	case FateFinal:
 		return none, refusal(o.lane)
-	case FateLost, FateTwice:
+	case fateLost, fateTwice:
 		s.check.unsure[o.name]++
-		if _, _ = f(); fate.Kind == FateTwice {
+		if _, _ = f(); fate.Kind == fateTwice {
 			return f()
 		}
 		return none, &fault.Error{Text: o.lane + ": the connection was reset", Again: true}
@@ -207,16 +207,16 @@ func enact[T any](ctx context.Context, n *node, o op, fate Fate, f func() (T, er
 			return none, err
 		}
 		return none, &fault.Error{Text: o.lane + ": no answer for " + timeout.String(), Again: true}
-	case FateSlow:
+	case fateSlow:
 		return slowly(ctx, n, o, fate.For, f)
-	case FateStale:
+	case fateStale:
 		if o.stale != nil {
 			if res, ok := o.stale(fate.For).(T); ok {
 				return res, nil
 			}
 		}
 		return f()
-	case FateBefore, FateAfter:
+	case fateBefore, FateAfter:
 		if fate.Kind == FateAfter {
 			_, _ = f()
 		}

@@ -25,7 +25,7 @@ func (p *trackerPort) Item(ctx context.Context, project, item string) (tracker.I
 	o, s := ofBoard("Item"), p.n.sim
 	o.stale = func(lag time.Duration) any { return s.people.past(item, lag) }
 	i, err := request(ctx, p.n, o, item, func() (tracker.Item, error) {
-		if s.world.Crowd == CrowdFailing && !s.calm && strings.HasPrefix(item, crowd) {
+		if s.world.Crowd == crowdFailing && !s.calm && strings.HasPrefix(item, crowd) {
 			return tracker.Item{}, &fault.Error{Text: o.lane + ": 502 of this card", Again: true}
 		}
 		return s.board.Item(ctx, project, item)
@@ -49,7 +49,7 @@ func (p *trackerPort) Recent(_, item string) (tracker.Item, bool) {
 
 func (p *trackerPort) List(ctx context.Context, q tracker.Query) (page tracker.Page, err error) {
 	// A listing of a crowd is of many pages, each of which costs a request.
-	for i := 0; i == 0 || i < 100 && err == nil && p.n.sim.world.Crowd == CrowdListing && !p.n.sim.calm; i++ {
+	for i := 0; i == 0 || i < 100 && err == nil && p.n.sim.world.Crowd == crowdListing && !p.n.sim.calm; i++ {
 		page, err = request(ctx, p.n, ofBoard("List"), q.ProjectID, func() (tracker.Page, error) { return p.n.sim.board.List(ctx, q) })
 	}
 	if err != nil {

@@ -137,12 +137,16 @@ func (p *people) pull(t task.Task, do string, lost bool) {
 }
 
 // push is a person who pushes to the branch of a task: a commit on top of it, which may change what the developer
-// changes too, or by force another.
+// changes too, or by force another, or one that was there before.
 func (p *people) push(i int, t task.Task, a Act) {
 	s := p.s
 	s.trace.line(s.since(), "person", "pushes", t.Branch)
 	sha := fmt.Sprintf("%040x", 0xbad0000+i)
 	if a.Force || s.check.foreign[t.Branch] != "" {
+		same := s.places[0].SameCode(t.State.Pushed, s.list[s.projectOf(t.Repo)].Docs(t.WorkItemID))
+		if len(same) > 1 && s.dice("set back "+t.Branch, int64(i)).IntN(2) == 0 {
+			sha = same[1] // without the newest commit
+		}
 		s.check.foreign[t.Branch], s.check.theirs[t.ID] = sha, nil
 		s.places[0].SetRemote(t.Repo, t.Branch, sha)
 		s.senders.pushed(t.Repo, t.Branch, sha)

@@ -179,18 +179,18 @@ func (d *senders) send(source string, l letter) {
 			fate = planned
 		}
 	case rate > 0 && s.chance.IntN(rate) == 0:
-		fate.Kind = []FateKind{FateError, FateTwice, FateSlow}[s.chance.IntN(3)]
+		fate.Kind = []FateKind{FateError, fateTwice, fateSlow}[s.chance.IntN(3)]
 		fate.For = time.Duration(s.chance.IntN(600)) * time.Second
 		s.drawn = append(s.drawn, fate)
 	}
 	s.trace.line(s.since(), "world", call, string(fate.Kind))
-	if fate.Kind != FateOK {
+	if fate.Kind != fateOK {
 		s.check.quietSince = s.since()
 	}
 	switch fate.Kind {
 	case FateError:
 		return
-	case FateTwice:
+	case fateTwice:
 		body := d.write(l)
 		d.post(source, func() []byte { return body }, 0)
 		d.post(source, func() []byte { return body }, fate.For)

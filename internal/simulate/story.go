@@ -156,7 +156,7 @@ func (t *trace) line(at time.Duration, who, what string, details ...string) {
 // traceCall adds the line of a call of a port.
 func (s *sim) traceCall(n *node, o op, arg string, f Fate, err error) {
 	fate, failed := "", ""
-	if f.Kind != FateOK {
+	if f.Kind != fateOK {
 		fate = " [" + string(f.Kind) + "]"
 	}
 	if err != nil {

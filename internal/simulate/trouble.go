@@ -76,7 +76,7 @@ func (w *World) addRegrets(seed uint64) {
 func (w *World) rush() bool { return w.Seed%8 == 5 }
 
 func (w *World) addSpells(r *rand.Rand) {
-	kinds := []FateKind{FateError, FateHang, FateSlow, FateFinal}
+	kinds := []FateKind{FateError, FateHang, fateSlow, FateFinal}
 	for range r.IntN(3) {
 		s := Spell{Lane: Lanes()[r.IntN(len(Lanes()))], Kind: kinds[r.IntN(len(kinds))], At: minutes(r, 0, int(w.Length/time.Minute))}
 		switch r.IntN(8) {
@@ -97,7 +97,7 @@ func (w *World) addVendor(seed uint64, l Limits) {
 		return
 	}
 	w.Features = append(w.Features, "agent_pause")
-	s := Spell{Lane: LaneVendor, Kind: FateLater, At: minutes(r, 0, int(w.Length/time.Minute)), For: minutes(r, 1, 40)}
+	s := Spell{Lane: LaneVendor, Kind: fateLater, At: minutes(r, 0, int(w.Length/time.Minute)), For: minutes(r, 1, 40)}
 	if r.IntN(2) == 0 {
 		s.Kind = FateError
 	}

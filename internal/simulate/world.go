@@ -36,7 +36,7 @@ type World struct {
 	// service's own; Budget is how many requests a minute the tracker takes of all replicas together.
 	Nameless time.Duration `json:"nameless,omitempty"`
 	Budget   int           `json:"budget,omitempty"`
-	Crowd    string        `json:"crowd,omitempty"` // what else is owed to the tracker while cards are moved: see CrowdEdits
+	Crowd    string        `json:"crowd,omitempty"` // what else is owed to the tracker while cards are moved: see crowdEdits
 }
 
 // Project is a board with its repository.
@@ -300,7 +300,7 @@ const (
 	LaneChat     = "chat"     // the messenger
 	LaneStore    = "store"
 	LaneAgents   = "agents"
-	LaneVendor   = "vendor" // of the agents' models: spells of FateLater are limits that name their end, others a login that is missing
+	LaneVendor   = "vendor" // of the agents' models: spells of fateLater are limits that name their end, others a login that is missing
 )
 
 // title is the title of a card.
