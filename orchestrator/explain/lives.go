@@ -111,7 +111,7 @@ func (c Choice) selects(p Past) bool {
 // Report tells of the tasks that are chosen. It reads the rows of those that have ended since, and the journals of
 // the last readMax of them that it does not remember: another report goes on from there.
 func (l *Lives) Report(ctx context.Context, e *orchestrator.Engine, c Choice) (Report, error) {
-	out := Report{Since: c.Since.UTC(), Until: c.Until, Tasks: []Past{}, Weeks: []week{}, Stages: []StageTime{}, Backs: []BackCount{}}
+	out := Report{Since: c.Since.UTC(), Until: c.Until, Tasks: []Past{}, Weeks: []week{}, Stages: []stageTime{}, Backs: []backCount{}}
 	ended, err := l.Ended(ctx, c.Since, livesMax)
 	if err != nil {
 		return out, err

@@ -19,8 +19,8 @@ type Report struct {
 	Tasks  []Past      `json:"tasks"`          // the last one first
 	Sum    Sum         `json:"sum"`
 	Weeks  []week      `json:"weeks"`          // the last one first, from Monday (UTC); those without a task are there
-	Stages []StageTime `json:"stages"`         // of the merged, in the order they were entered first
-	Backs  []BackCount `json:"sent_back"`      // the most frequent first
+	Stages []stageTime `json:"stages"`         // of the merged, in the order they were entered first
+	Backs  []backCount `json:"sent_back"`      // the most frequent first
 	More   bool        `json:"more,omitempty"` // further tasks have ended, and are not listed
 }
 
@@ -46,8 +46,8 @@ type week struct {
 	Sum
 }
 
-// StageTime is how long merged tasks were at a stage.
-type StageTime struct {
+// stageTime is how long merged tasks were at a stage.
+type stageTime struct {
 	Stage  stage.Stage `json:"stage"`
 	Tasks  int         `json:"tasks"`
 	Median int64       `json:"median_seconds"`
@@ -60,8 +60,8 @@ type Back struct {
 	Reason string `json:"reason"`
 }
 
-// BackCount is how often tasks were sent back for a reason.
-type BackCount struct {
+// backCount is how often tasks were sent back for a reason.
+type backCount struct {
 	Back
 	Times int `json:"times"`
 }
@@ -146,7 +146,7 @@ func (r *Report) sum(now time.Time) {
 		leads, costs = append(leads, p.Lead), append(costs, p.CostUSD)
 		for _, s := range p.Stages {
 			if _, known := spent[s.Stage]; !known {
-				r.Stages = append(r.Stages, StageTime{Stage: s.Stage})
+				r.Stages = append(r.Stages, stageTime{Stage: s.Stage})
 			}
 			spent[s.Stage] = append(spent[s.Stage], s.Seconds)
 		}
@@ -154,15 +154,15 @@ func (r *Report) sum(now time.Time) {
 	r.Sum.Lead, r.Sum.Lead85, r.Sum.CostEach = quantile(leads, 50), quantile(leads, 85), quantile(costs, 50)
 	for i, s := range r.Stages {
 		list := spent[s.Stage]
-		r.Stages[i] = StageTime{s.Stage, len(list), quantile(list, 50), quantile(list, 85)}
+		r.Stages[i] = stageTime{s.Stage, len(list), quantile(list, 50), quantile(list, 85)}
 	}
 	for i, p := range r.Tasks {
 		r.Tasks[i].Outlier = p.MergeSHA != "" && p.CostUSD > 3*r.Sum.CostEach && r.Sum.CostEach > 0
 	}
 	for b, n := range backs {
-		r.Backs = append(r.Backs, BackCount{b, n})
+		r.Backs = append(r.Backs, backCount{b, n})
 	}
-	slices.SortFunc(r.Backs, func(a, b BackCount) int {
+	slices.SortFunc(r.Backs, func(a, b backCount) int {
 		return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Gate, b.Gate), cmp.Compare(a.Reason, b.Reason))
 	})
 }

@@ -81,11 +81,11 @@ type fileView struct {
 
 // MoveList is the answer of POST /cards/move, in the order of the request.
 type MoveList struct {
-	Cards []MovedView `json:"cards"`
+	Cards []movedView `json:"cards"`
 }
 
-// MovedView tells what has come of the move of a card.
-type MovedView struct {
+// movedView tells what has come of the move of a card.
+type movedView struct {
 	Card    string `json:"card"`              // as it was sent
 	Column  string `json:"column,omitempty"`  // where it stands; empty: it was not moved
 	Problem string `json:"problem,omitempty"` // why not
@@ -386,7 +386,7 @@ func (s *server) moveCards(r *http.Request) (any, error) {
 		if err == nil {
 			err = s.Desk.Do(r.Context(), admin.Act{Card: c.ID, Key: in.Key, Body: in.Comment, Column: to.Key, By: by})
 		}
-		moved := MovedView{Card: name, Column: to.Key}
+		moved := movedView{Card: name, Column: to.Key}
 		if err != nil {
 			no := s.refusalOf(err)
 			if no.Status == http.StatusServiceUnavailable {
