@@ -330,8 +330,8 @@ func (e *Engine) handleEffect(ctx context.Context, c queue.Claim) *queue.Outcome
 			return retryOutcome(err)
 		case t.State.Stopping && unbegun(c.Job):
 			return stopUnbegun(e, t)
-		case t.State.Stage == stage.Cancelled: // after this job was taken
-			return done("the task was cancelled")
+		case t.State.Phase != stage.PhaseMerge || t.State.Head != f.SHA: // a word came after this job was put
+			return done("the task, at " + string(t.State.Stage) + ", waits for no such merge")
 		}
 		if item, err := lookTwice(ctx, e, t); !t.State.Stopping && (err != nil || IsAway(item)) { // a STOP waits for no card
 			return putOff(e, c.Job, t, item, err)

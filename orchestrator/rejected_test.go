@@ -12,7 +12,9 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
+	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/effects"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -136,4 +138,28 @@ func TestFindingsOfTheHost(t *testing.T) {
 		require.NotContains(r, prompts[2], "undefined: x")
 		r.Stands(item, stage.Done)
 	})
+}
+
+// A merge that was owed when a deployment was taken back by Retry is not made, whatever is said of it then.
+func TestRetryTakesTheMergeBack(t *testing.T) {
+	for _, reject := range []bool{false, true} {
+		Run(t, nil, func(r *Rig) {
+			item := r.Card(Self, "x")
+			r.ToDone(Self, item)
+			r.Waits(item, stage.HoldConfirm)
+			r.Host.FailCall("Merge", &fault.Error{Text: "503", Again: true})
+			r.Move(Self, item, stage.StatusConfirmDeploy)
+			r.Settle(10 * time.Second)
+			require.NoError(r, admin.Retry(r.Context(), r.Engine, r.Task(item).ID, holder("kim")))
+			r.Settle(10 * time.Second)
+			r.Waits(item, stage.HoldConfirm)
+			if reject {
+				r.Place.SetScript(Instead(stage.Developer, Hang))
+				r.Move(Self, item, stage.StatusRejected)
+			}
+			r.Host.FailCall("Merge", nil)
+			r.Settle(30 * time.Minute)
+			require.Zero(r, r.Host.Merges())
+		})
+	}
 }

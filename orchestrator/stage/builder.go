@@ -354,6 +354,7 @@ func (w *builder) launch(feedback string) {
 }
 
 func (w *builder) failed() {
+	w.d.State.Refused = w.d.State.Feedback // what was rejected, and nobody has worked on, goes on by no gate
 	if w.ev.On == OnEffectFailed {
 		w.d.Cancel, w.d.State.Active = w.d.State.Active != "", ""
 		w.block(w.ev.Reason, wordsTaskBlocked(w.ev.Reason))

@@ -72,6 +72,9 @@ func hold(s stage.State, e stage.Event, d stage.Decision, on stage.Hold, shown s
 	out := stage.Divert(s, e, d, stage.Development, stage.PhaseNone, why)
 	n := &out.State
 	n.Hold, n.HoldReason, n.Set = on, why, shown
+	if e.On == stage.OnRejected {
+		n.Refused = why
+	}
 	out.Effects = slices.DeleteFunc(out.Effects, func(f stage.Effect) bool { return f.Kind == stage.EffectStatus })
 	out.Effects = append(out.Effects, comment(text, n.Head),
 		stage.Effect{Kind: stage.EffectStatus, Status: shown, Replaces: stage.Replaceable(s.Acted, s.Set), Previous: s.Set},

@@ -249,7 +249,7 @@ func (r *Reconciler) tasks(ctx context.Context, e *orchestrator.Engine) (version
 // advance raises the event of a task that stands still though its gate is green.
 func (r *Reconciler) advance(ctx context.Context, e *orchestrator.Engine, t task.Task) (bool, error) {
 	s := t.State
-	waits := s.Hold != stage.HoldNone && s.Hold != stage.HoldBlocked
+	waits := s.Hold != stage.HoldNone && s.Hold != stage.HoldBlocked || s.Refused != ""
 	if s.Stage == stage.Analysis || s.Active != "" || waits || r.opt.Now().Sub(t.UpdatedAt) < r.grace(s.Stage) {
 		return false, nil
 	}
