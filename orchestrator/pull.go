@@ -64,7 +64,9 @@ func allHolds(taskID int64, card bool) (out []queue.Hold) {
 
 // HasMerged reports whether a pull request has landed a head of its task on main. What was merged before the head was pushed has not, nor
 // a merge whose deployment was rejected.
-func HasMerged(ctx context.Context, host Hosting, places Workspaces, p task.Project, t task.Task, pr githost.PullRequest, head string) (bool, error) {
+func HasMerged(
+	ctx context.Context, host Hosting, places Workspaces, p task.Project, t task.Task, pr githost.PullRequest, head string,
+) (bool, error) {
 	if !pr.Merged || pr.BaseRef != p.Main || t.State.Landed != "" && pr.MergeSHA == t.State.Landed {
 		return false, nil
 	}

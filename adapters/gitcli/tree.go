@@ -59,7 +59,8 @@ func (t *tree) object(op, name string) (kind string, body []byte, err error) {
 		ask = t.sha + ":"
 	}
 	var out strings.Builder
-	_, failed := t.g.run(t.ctx, call{repo: t.mirror, stdin: ask + "\n", args: []string{"cat-file", "--batch"}, out: &out, most: fileMax + 100})
+	read := call{repo: t.mirror, stdin: ask + "\n", args: []string{"cat-file", "--batch"}, out: &out, most: fileMax + 100}
+	_, failed := t.g.run(t.ctx, read)
 	head, content, _ := strings.Cut(out.String(), "\n")
 	fields := strings.Fields(head)
 	if len(fields) < 3 || fields[len(fields)-1] == "missing" {

@@ -35,7 +35,7 @@ var (
 	// builds finds what may leave a file out: in one that was there before.
 	builds = regexp.MustCompile(`^(?://go:build|// \+build) `)
 	// media finds files that are binary by nature; any other that git shows as binary has been given a NUL.
-	media = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|webp|ico|bmp|pdf|zip|t?gz|zst|jar|bin|dat|db|sqlite|pb|wasm|mp[34]|wav|ttf|otf|woff2?)$`)
+	media = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|webp|ico|bmp|pdf|zip|t?gz|zst|jar|bin|dat|db|sqlite|pb|wasm|mp[34]|wav|[ot]tf|woff2?)$`)
 )
 
 // weakened lists what a branch's changes take away from its tests, each as "path: line". unread lists files with tests

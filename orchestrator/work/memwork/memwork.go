@@ -289,7 +289,8 @@ func (p *Place) Push(ctx context.Context, s work.Workspace, sha, expected string
 	if s.Branch == s.Main {
 		err = work.ErrProtected
 	}
-	if err == nil && seen != sha && seen != expected && (seen == "" || !p.ancestor(seen, sha) || expected != "" && p.ancestor(seen, expected)) {
+	back := expected != "" && p.ancestor(seen, expected)
+	if err == nil && seen != sha && seen != expected && (seen == "" || back || !p.ancestor(seen, sha)) {
 		err = work.ErrMoved
 		if seen == "" {
 			err = work.ErrRemoved
