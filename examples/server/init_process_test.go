@@ -109,7 +109,7 @@ func (n *newcomer) sign() *browser {
 }
 
 // bare is the copy of the repository in which main moves.
-func (n *newcomer) bare() string { return filepath.Join(n.data, "repositories", "app.git") }
+func (n *newcomer) bare() string { return filepath.Join(n.data, "repositories", "local", "app.git") }
 
 // heads are the branches there, each with its commit.
 func (n *newcomer) heads() string {

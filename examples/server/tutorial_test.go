@@ -173,7 +173,7 @@ func TestTutorial(t *testing.T) {
 	require.Contains(t, said["signalbox why APP-1"], "do: Set Approved on the card")
 	require.Contains(t, said["git log --oneline"], "APP-1: rehearsal of the developer")
 	require.Contains(t, said["ls docs/work docs/work/APP-1"], "rehearsal-APP-1.md")
-	require.Contains(t, said["git remote -v"], "data/repositories/app.git")
+	require.Contains(t, said["git remote -v"], "data/repositories/local/app.git")
 }
 
 // doer does what a person does with a card of our own board.

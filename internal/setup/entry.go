@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,7 +79,7 @@ func (s *setup) place(ctx context.Context, e *entry) error {
 		return look(ctx, e)
 	}
 	e.Main = cmp.Or(e.Main, s.local.branch)
-	e.CloneURL, e.copied = absolute(filepath.Join(dataDir(), "repositories", path.Base(e.Repo)+".git")), true
+	e.CloneURL, e.copied = absolute(filepath.Join(dataDir(), "repositories", filepath.FromSlash(e.Repo)+".git")), true
 	return nil
 }
 

@@ -130,6 +130,10 @@ func TestWhatIsThereIsKept(t *testing.T) {
 	require.NotContains(t, string(body), "ORCH_EGRESS", "what is at work goes on")
 	require.Contains(t, git(t, "remote", "-v"), "signalbox")
 
+	git(t, "commit", "--quiet", "--allow-empty", "-m", "of another owner")
+	proposed(t, setup.Options{Repo: "bea/shop", Prefix: "BEA"})
+	require.Equal(t, git(t, "rev-parse", "HEAD"), git(t, "-C", registry(t).Projects.All()[2].CloneURL, "rev-parse", "main"), "not acme/shop")
+
 	const inline = "projects: [{tracker_project: other, host: git, repo: acme/other, clone_url: /srv/other.git, prefix: OTH}]\n"
 	require.NoError(t, os.WriteFile("projects.yaml", []byte(inline), 0o600))
 	_, err := attempt(t, setup.Options{Repo: "acme/shop"})
