@@ -86,7 +86,10 @@ func Readable(ctx context.Context, path string) error {
 	if err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
-	_, err = layout(ctx, db)
+	version, err := layout(ctx, db)
+	if err == nil && version == 0 {
+		err = errors.New("the file has no tables")
+	}
 	if err = errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("sqlite: %s: %w", path, err)
 	}

@@ -80,9 +80,9 @@ func (s Settings) MakeBackup(ctx context.Context, dir string) (b Backup, err err
 	return b, err
 }
 
-// RestoreBackup puts a backup in the place of what the service keeps. No server may run, and a backup that
-// this program could not read afterwards is refused before anything is moved. What was there stays: SQLite
-// files, or the PostgreSQL schema, get another name, which aside lists.
+// RestoreBackup puts a backup in the place of what the service keeps. No server may run, and a backup that is
+// damaged or that this program could not read afterwards is refused before anything is moved. What was there
+// stays: SQLite files, or the PostgreSQL schema, get another name, which aside lists.
 func (s Settings) RestoreBackup(ctx context.Context, dir string) (b Backup, aside []string, err error) {
 	note, err := os.ReadFile(filepath.Join(dir, backupNote))
 	if err == nil {
@@ -91,11 +91,14 @@ func (s Settings) RestoreBackup(ctx context.Context, dir string) (b Backup, asid
 	if err != nil {
 		return b, nil, fmt.Errorf("%s is not a backup: %w", dir, err)
 	}
+	own := slices.DeleteFunc(databases(), func(name string) bool { return !slices.Contains(b.Files, name) }) // no other is followed
 	switch dumped := slices.Contains(b.Files, dumpFile); {
 	case dumped && !s.Shared():
 		return b, nil, fmt.Errorf("%s is a backup of a PostgreSQL: set %sDATABASE_URL", dir, Prefix)
 	case !dumped && s.Shared():
 		return b, nil, fmt.Errorf("%s is a backup of SQLite files: unset %sDATABASE_URL", dir, Prefix)
+	case !dumped && len(own) == 0:
+		return b, nil, fmt.Errorf("%s is not a backup: its %s names none of %v", dir, backupNote, databases())
 	case dumped && b.Schema != s.DatabaseSchema:
 		return b, nil, fmt.Errorf("%s is a backup of the schema %s: set %sDATABASE_SCHEMA to it", dir, b.Schema, Prefix)
 	}
@@ -116,25 +119,41 @@ func (s Settings) RestoreBackup(ctx context.Context, dir string) (b Backup, asid
 	if err := os.MkdirAll(s.DataDir, 0o700); err != nil {
 		return b, nil, fmt.Errorf("%sDATA_DIR: %w", Prefix, err)
 	}
+	fresh, err := os.MkdirTemp(s.DataDir, "restore.new-")
+	if err != nil {
+		return b, nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(fresh)) }()
+	for _, name := range own {
+		if err := sqlite.Backup(ctx, filepath.Join(dir, name), filepath.Join(fresh, name)); err != nil {
+			return b, nil, fmt.Errorf("nothing was changed: %w", err)
+		}
+	}
 	for _, name := range databases() { // all of them first: either each is replaced or none
 		err := sqlite.Unused(ctx, filepath.Join(s.DataDir, name))
 		if errors.Is(err, sqlite.ErrInUse) {
 			return b, nil, fmt.Errorf("a server runs: stop it first: %w", err)
 		}
 	}
+	// A crash from here on leaves each database whole, as it was or as it is in the backup: a file has its second name before another
+	// file takes the first, and Unused has emptied its -wal. One may be restored and the other not; the same restore again ends it.
+	// What remains besides is fresh, of no use.
 	suffix := ".before-" + time.Now().UTC().Format(asideTime)
 	for _, name := range databases() {
-		to := filepath.Join(s.DataDir, name)
-		for _, part := range []string{"", "-wal", "-shm"} {
-			switch err := os.Rename(to+part, to+suffix+part); {
+		to, has, keep := filepath.Join(s.DataDir, name), slices.Contains(own, name), os.Rename
+		for _, part := range []string{"-shm", "-wal", ""} {
+			if part == "" && has {
+				keep = os.Link
+			}
+			switch err := keep(to+part, to+suffix+part); {
 			case err == nil:
 				aside = append(aside, to+suffix+part)
 			case !errors.Is(err, fs.ErrNotExist):
 				return b, aside, err
 			}
 		}
-		if slices.Contains(b.Files, name) {
-			if err := sqlite.Backup(ctx, filepath.Join(dir, name), to); err != nil {
+		if has {
+			if err := os.Rename(filepath.Join(fresh, name), to); err != nil {
 				return b, aside, err
 			}
 		}
