@@ -33,31 +33,25 @@ type Paths struct {
 	Licences string `env:"GPS_LICENCES" doc:"own folder of licence records; unset: what is built in"`
 }
 
-// Load reads the sources, the regions and the licence records. A record that
-// cannot be read is no error here: its source is refused.
-func Load(p Paths) (collect.Config, collect.Licences, error) {
-	var c collect.Config
-	name, body, err := file(p.Sources, "gps_sources.yaml")
-	if err == nil {
-		c.Sources, err = sources(name, body)
+// Load reads the sources, the regions and the licence records, which come with every error: no mistake
+// elsewhere keeps a licence in force that was taken back. A record that cannot be read is no error here: its source is refused.
+func Load(p Paths) (c collect.Config, l collect.Licences, err error) {
+	records, err := fs.Sub(gpstracks.Licences, "licences")
+	if p.Licences != "" {
+		records = os.DirFS(p.Licences)
+		if s, none := os.Stat(p.Licences); none != nil || !s.IsDir() {
+			err = &yamlplace.Error{File: p.Licences, Err: errors.New("is no directory of licence records")}
+		}
 	}
-	if err != nil {
-		return c, nil, err
+	name, body, wrong := file(p.Sources, "gps_sources.yaml")
+	if wrong == nil {
+		c.Sources, wrong = sources(name, body)
 	}
-	if name, body, err = file(p.Regions, "gps_regions.yaml"); err == nil {
-		c.Regions, err = regions(name, body)
+	err = errors.Join(err, wrong)
+	if name, body, wrong = file(p.Regions, "gps_regions.yaml"); wrong == nil {
+		c.Regions, wrong = regions(name, body)
 	}
-	if err != nil {
-		return c, nil, err
-	}
-	if p.Licences == "" {
-		records, err := fs.Sub(gpstracks.Licences, "licences")
-		return c, licences(records), err
-	}
-	if s, err := os.Stat(p.Licences); err != nil || !s.IsDir() {
-		return c, nil, &yamlplace.Error{File: p.Licences, Err: errors.New("is no directory of licence records")}
-	}
-	return c, licences(os.DirFS(p.Licences)), nil
+	return c, licences(records), errors.Join(err, wrong)
 }
 
 func file(path, otherwise string) (name string, body []byte, err error) {

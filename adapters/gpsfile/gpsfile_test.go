@@ -73,8 +73,9 @@ func TestOwnFiles(t *testing.T) {
 	require.Len(t, config.Sources, 1)
 	require.Len(t, config.Regions, 2)
 	require.Empty(t, licences)
-	_, _, err = gpsfile.Load(gpsfile.Paths{Regions: filepath.Join(dir, "none.yaml")})
+	_, licences, err = gpsfile.Load(gpsfile.Paths{Regions: filepath.Join(dir, "none.yaml")})
 	require.EqualError(t, err, filepath.Join(dir, "none.yaml")+": cannot be read: no such file or directory")
+	require.Equal(t, "accepted", licences.Status("osm"))
 	_, _, err = gpsfile.Load(gpsfile.Paths{Licences: sources})
 	require.EqualError(t, err, sources+": is no directory of licence records")
 }

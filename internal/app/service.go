@@ -279,6 +279,9 @@ func (v *Service) checks() []web.Check {
 	if v.Chat != nil {
 		list = append(list, web.Check{Name: "chat", Warning: true, Ping: v.Chat.Moved})
 	}
+	if v.Tracks != nil {
+		list = append(list, web.Check{Name: "tracks", Warning: true, Ping: v.Tracks.readable})
+	}
 	if v.Settings.InsecureWebhooks {
 		list = append(list, web.Check{Name: "webhooks", Warning: true, Ping: func(context.Context) error {
 			return errors.New("unsigned webhooks are taken (ORCH_INSECURE_WEBHOOKS)")

@@ -69,12 +69,13 @@ type Layer struct {
 	Handler *trackhttp.Handler
 	Sources []trackhttp.Source
 
-	files gpsfile.Paths
-	store TrackStore
-	kept  []string // the sources of the store's tracks
-	last  int64    // change that was seen
-	every time.Duration
-	log   *slog.Logger
+	files  gpsfile.Paths
+	config collect.Config // the last one without a mistake
+	store  TrackStore
+	kept   []string // the sources of the store's tracks
+	last   int64    // change that was seen
+	every  time.Duration
+	log    *slog.Logger
 }
 
 // tracks makes the layer, and returns its handlers by their paths.
@@ -95,14 +96,14 @@ func (v *Service) tracks(ctx context.Context) (map[string]http.Handler, error) {
 	if err := collect.HideZones(ctx, store, config, time.Now()); err != nil {
 		return nil, err
 	}
-	l := &Layer{files: s.GPSFiles, store: store, every: s.GPSRefresh, log: v.Log}
+	l := &Layer{files: s.GPSFiles, config: config, store: store, every: s.GPSRefresh, log: v.Log}
 	if _, l.last, err = store.Changes(ctx, -1); err != nil {
 		return nil, err
 	}
 	if l.kept, err = tile.Sources(ctx, store); err != nil {
 		return nil, err
 	}
-	l.Sources = l.sources(config, licences)
+	l.Sources = l.sources(licences)
 	own := access.Draw()
 	o := s.Layer
 	o.Store, o.Tiles, o.Runs, o.Sources, o.Prefix, o.ClearToken, o.Log = store, store, store, l.Sources, tracksPath, own, v.Log
@@ -120,7 +121,7 @@ func (v *Service) tracks(ctx context.Context) (map[string]http.Handler, error) {
 
 // sources returns what the layer says of sources: those that are configured, and those of which there are tracks although they
 // are not.
-func (l *Layer) sources(config collect.Config, licences collect.Licences) (all []trackhttp.Source) {
+func (l *Layer) sources(licences collect.Licences) (all []trackhttp.Source) {
 	configured := map[string]bool{}
 	add := func(name string, enabled bool) {
 		out := trackhttp.Source{Name: name, Enabled: enabled, Decision: licences.Status(name)}
@@ -129,7 +130,7 @@ func (l *Layer) sources(config collect.Config, licences collect.Licences) (all [
 		}
 		all, configured[name] = append(all, out), true
 	}
-	for _, s := range config.Sources {
+	for _, s := range l.config.Sources {
 		add(s.Name, s.Enabled)
 	}
 	for _, name := range l.kept {
@@ -200,10 +201,16 @@ func (l *Layer) Run(ctx context.Context) {
 			return
 		case <-tick.C:
 			if err := l.Refresh(ctx); err != nil && ctx.Err() == nil {
-				l.log.Warn("changed tracks cannot be looked for: tiles may be old", "err", err)
+				l.log.Warn("changed tracks or sources cannot be read: tiles may be old", "err", err)
 			}
 		}
 	}
+}
+
+// readable is a part of readiness.
+func (l *Layer) readable(context.Context) error {
+	_, _, err := gpsfile.Load(l.files)
+	return err
 }
 
 // Refresh looks for changes of tracks and of the decisions on their sources once.
@@ -214,8 +221,9 @@ func (l *Layer) Refresh(ctx context.Context) error {
 	}
 	config, licences, wrong := gpsfile.Load(l.files)
 	if wrong == nil {
-		l.Handler.SetSources(l.sources(config, licences))
+		l.config = config
 	}
+	l.Handler.SetSources(l.sources(licences))
 	if err == nil {
 		l.Handler.Invalidate(changed...)
 		l.last = last

@@ -68,7 +68,8 @@ func TestRejectedSource(t *testing.T) {
 	}
 	record("osm", "accepted")
 	record("club", "accepted")
-	v := open(t, "ORCH_GPS_LICENCES="+dir)
+	file := put(t, filepath.Join(t.TempDir(), "s.yaml"), "sources: [{name: osm, kind: files, enabled: true}]")
+	v := open(t, "ORCH_GPS_LICENCES="+dir, "ORCH_GPS_SOURCES="+file)
 	store, err := tracksqlite.Open(t.Context(), tracksqlite.Options{Path: filepath.Join(v.Settings.DataDir, "tracks.db")})
 	require.NoError(t, err)
 	defer store.Close()
@@ -89,6 +90,15 @@ func TestRejectedSource(t *testing.T) {
 	require.Contains(t, shown(), `"source":"club"`)
 	require.NoError(t, os.Remove(filepath.Join(dir, "club.md")))
 	require.NotContains(t, shown(), `"source":"club"`)
+
+	record("club", "accepted")
+	require.Contains(t, shown(), `"source":"club"`)
+	record("club", "rejected")
+	put(t, file, "sources: [{name: osm, kind: files, enabled: flase}]")
+	require.ErrorContains(t, v.Tracks.Refresh(t.Context()), file)
+	require.NotContains(t, get(t, v, "/api/gps-tracks?bbox=5,44,15,48").Body.String(), `"source":"club"`)
+	require.Contains(t, get(t, v, "/api/gps-tracks/health").Body.String(), `"enabled": true`, "of osm, as before")
+	require.Contains(t, ready(t, v.Handler), `"tracks": "warning: `+file)
 }
 
 // The map is there, on the base of the settings.
