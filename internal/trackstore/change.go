@@ -132,9 +132,6 @@ func (t *tx) applyTracks(c *change) error {
 		if _, err := t.exec("update ~track_state set value = $1 where name = $2", c.fresh[n-1].ID, stateTrack); err != nil {
 			return err
 		}
-		if err := t.insertTracks(c.fresh); err != nil {
-			return err
-		}
 	}
 	for i := range c.sketched {
 		if err := t.must(1, "update ~tracks set cells = $1 where id = $2", gpstracks.AppendCells(nil, c.sketched[i].Cells),
@@ -142,7 +139,7 @@ func (t *tx) applyTracks(c *change) error {
 			return err
 		}
 	}
-	return errors.Join(t.insertMarks(c.sketched), t.touch(c.seen), t.tell(c.told))
+	return errors.Join(t.insertTracks(slices.Concat(c.fresh, c.told)), t.insertMarks(c.sketched), t.touch(c.seen))
 }
 
 // sketch gives tracks of an earlier version their cells.
@@ -201,32 +198,28 @@ func (s *Store) upsert(ctx context.Context, brought []gpstracks.Track) (done gps
 			return err
 		}
 		plan := gpstracks.PlanUpsert(tracks, known)
-		var full []gpstracks.Track
-		if len(plan.Told) > 0 { // they are needed with all that is theirs
-			ids := make([]int64, len(plan.Told))
-			for i := range ids {
-				ids[i] = plan.Told[i].ID
-			}
-			full, err = read(ctx, s, scanTrack, fullTracks+"id in @1", ids)
-			if err == nil && len(full) < len(ids) {
-				err = errors.New("tracks: a track has no geometry: remove it and collect it again")
-			}
-			if err != nil {
-				return err
-			}
-			for i := range known {
-				if at := slices.IndexFunc(full, func(k gpstracks.Track) bool { return k.ID == known[i].ID }); at >= 0 {
-					known[i] = full[at]
-				}
-			}
-			plan = gpstracks.PlanUpsert(tracks, known)
-		}
 		done = plan.Upserted
 		done.Screened = screened
 		if plan.Empty() {
 			return nil
 		}
 		c.fresh, c.told, c.seen, c.changed = plan.New, plan.Told, plan.Seen, plan.Changed
+		ids := make([]int64, len(c.told))
+		for i := range ids {
+			ids[i] = c.told[i].ID
+		}
+		full, err := read(ctx, s, scanTrack, fullTracks+"id in @1 order by id", ids)
+		if err == nil && len(full) < len(ids) {
+			err = errors.New("tracks: a track has no geometry: remove it and collect it again")
+		}
+		if err != nil {
+			return err
+		}
+		for i := range full { // they are written anew, as a whole; Known has them by id
+			if c.erase(full[i]); c.told[i].Lines == nil {
+				c.told[i].Lines = full[i].Lines
+			}
+		}
 		for i := range c.fresh {
 			c.fresh[i].ID = last + 1 + int64(i)
 		}

@@ -19,7 +19,7 @@ func (s *Store) Known(ctx context.Context, tracks ...gpstracks.Track) ([]gpstrac
 	for i := range tracks {
 		keys[i] = tracks[i].Key
 	}
-	known, err := read(ctx, s, scanKnown, knownTracks+"dedupe_key in @1", keys)
+	known, err := read(ctx, s, scanTrack, knownTracks+"dedupe_key in @1", keys)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (s *Store) Known(ctx context.Context, tracks ...gpstracks.Track) ([]gpstrac
 			marks = append(marks, tracks[i].Cells.Marks()...)
 		}
 	}
-	alike, err := read(ctx, s, scanKnown, knownTracks+"id in (select track_id from ~track_marks where mark in @1)", marks)
+	alike, err := read(ctx, s, scanTrack, knownTracks+"id in (select track_id from ~track_marks where mark in @1)", marks)
 	known = append(known, alike...)
 	slices.SortFunc(known, func(a, b gpstracks.Track) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.CompactFunc(known, func(a, b gpstracks.Track) bool { return a.ID == b.ID }), err

@@ -82,7 +82,7 @@ func scanTrack(r *sql.Rows) (k gpstracks.Track, err error) {
 		&cells, &k.ActivityFrom, when{&k.StartedAt}, when{&k.EndedAt}, seconds{&k.Moving},
 		&e.ascent, &e.descent, &e.low, &e.high, &e.profile,
 		&lines)
-	if err == nil {
+	if err == nil && lines != nil {
 		k.Lines, err = gpstracks.ParseLines(lines)
 	}
 	if err == nil {
@@ -94,30 +94,14 @@ func scanTrack(r *sql.Rows) (k gpstracks.Track, err error) {
 	return k, err
 }
 
-// knownTracks reads what PlanUpsert looks at.
-const knownTracks = "select id, dedupe_key, name, url, attribution, activity, activity_from, started_at, ended_at, moving_s, profile, " +
-	"last_seen_at, run_id, recorded_on, length_m, cells, min_lon, min_lat, max_lon, max_lat from ~tracks where "
-
-func scanKnown(r *sql.Rows) (k gpstracks.Track, err error) {
-	var e elevation
-	var cells []byte
-	if err = r.Scan(&k.ID, &k.Key, &k.Name, &k.URL, &k.Attribution, &k.Activity, &k.ActivityFrom, when{&k.StartedAt}, when{&k.EndedAt},
-		seconds{&k.Moving}, &e.profile,
-		when{&k.LastSeenAt}, &k.RunID, when{&k.RecordedOn}, &k.LengthM, &cells, &k.Bounds.Min[0], &k.Bounds.Min[1], &k.Bounds.Max[0],
-		&k.Bounds.Max[1]); err == nil {
-		k.Elevation, err = e.of()
-	}
-	if err == nil {
-		k.Cells, err = gpstracks.ParseCells(cells)
-	}
-	return k, err
-}
+// knownTracks reads what PlanUpsert looks at: all but the lines.
+const knownTracks = "select " + columns + ", null from ~tracks where "
 
 // inRow is up to how many bytes a line lies in the row of its track. A longer one lies apart,
 // so that a row which only was seen again is written without its line.
 const inRow = 512
 
-// insertTracks keeps new tracks and their lines.
+// insertTracks keeps tracks and their lines.
 func (t *tx) insertTracks(tracks []gpstracks.Track) error {
 	var long [][]any // rows of lines that lie apart
 	err := t.insert("tracks", append(strings.Split(columns, ", "), "geometry", "metres"), len(tracks), func(i int) []any {
@@ -164,20 +148,6 @@ func (t *tx) touch(seen []gpstracks.Track) error {
 	}
 	for s, ids := range bySight {
 		if _, err := t.exec("update ~tracks set last_seen_at = $1, run_id = $2 where id in @3", s.at, s.run, ids); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tell keeps what known tracks lacked.
-func (t *tx) tell(told []gpstracks.Track) error {
-	for i := range told {
-		k := &told[i]
-		if _, err := t.exec("update ~tracks set (name, url, attribution, activity, last_seen_at, run_id, recorded_on, "+measures+") = "+
-			"($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) where id = $17",
-			slices.Concat([]any{k.Name, k.URL, k.Attribution, string(k.Activity), k.LastSeenAt, k.RunID, k.RecordedOn}, measured(k),
-				[]any{k.ID})...); err != nil {
 			return err
 		}
 	}
