@@ -1,6 +1,11 @@
 package collect
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+
+	"github.com/signalbox-dev/signalbox/gpstracks"
+)
 
 // Licence is a decision record: whether tracks of a source may be collected and
 // shown, and under which licence.
@@ -88,4 +93,34 @@ func (l Licences) Status(source string) string {
 		}
 	}
 	return "missing"
+}
+
+// upsert gives tracks to the store, which would take them for known where it has the same of a source that is not accepted any
+// more, and is in no answer: such a one gives way.
+func (j *job) upsert(ctx context.Context, tracks []gpstracks.Track) (u gpstracks.Upserted, err error) {
+	brought, _, err := j.screen(ctx, tracks)
+	if err != nil {
+		return u, err
+	}
+	stored, err := j.o.Store.Known(ctx, brought...)
+	if err != nil {
+		return u, err
+	}
+	var index gpstracks.Index
+	for i := range brought {
+		index.Add(&brought[i])
+	}
+	var gone []int64
+	for i := range stored {
+		if j.o.Licences.Status(stored[i].Source) != accepted && index.Find(&stored[i]) >= 0 {
+			gone = append(gone, stored[i].ID)
+		}
+	}
+	changed, err := j.o.Store.Remove(ctx, gone...)
+	if err != nil {
+		return u, err
+	}
+	u, err = j.o.Store.Upsert(ctx, tracks)
+	u.Changed = append(changed, u.Changed...)
+	return u, err
 }

@@ -34,8 +34,8 @@ func (j *job) screened(s gpstracks.Screened) {
 	j.run.ChangedFor = j.run.ChangedFor.AddN(s.Cut, gpstracks.ReasonHidden)
 }
 
-// screen returns the tracks of a dry run that a store would keep.
-func (j *job) screen(ctx context.Context, tracks []gpstracks.Track) ([]gpstracks.Track, error) {
+// screen returns the tracks that a store would keep.
+func (j *job) screen(ctx context.Context, tracks []gpstracks.Track) ([]gpstracks.Track, gpstracks.Screened, error) {
 	var zones []gpstracks.Zone
 	var removals []gpstracks.Removal
 	var err error
@@ -46,6 +46,5 @@ func (j *job) screen(ctx context.Context, tracks []gpstracks.Track) ([]gpstracks
 		removals, err = s.Removals(ctx)
 	}
 	kept, s := gpstracks.Screen(tracks, zones, removals)
-	j.screened(s)
-	return kept, err
+	return kept, s, err
 }

@@ -336,7 +336,7 @@ func (j *job) store(ctx context.Context, tracks []gpstracks.Track) error {
 	if j.o.DryRun {
 		return j.count(ctx, tracks)
 	}
-	u, err := j.o.Store.Upsert(ctx, tracks)
+	u, err := j.upsert(ctx, tracks)
 	if err != nil {
 		return fmt.Errorf("the tracks cannot be kept: %w", err)
 	}
@@ -371,14 +371,17 @@ func (j *job) name(t trackReport, why ...gpstracks.Reason) {
 // count counts new tracks of a dry run as inserted and known ones as duplicates, also those
 // that have something new.
 func (j *job) count(ctx context.Context, tracks []gpstracks.Track) error {
-	tracks, err := j.screen(ctx, tracks)
+	tracks, screened, err := j.screen(ctx, tracks)
 	if err != nil {
 		return err
 	}
+	j.screened(screened)
 	stored, err := j.o.Store.Known(ctx, tracks...)
 	var known gpstracks.Index
 	for i := range stored {
-		known.Add(&stored[i])
+		if j.o.Licences.Status(stored[i].Source) == accepted { // or else it gives way
+			known.Add(&stored[i])
+		}
 	}
 	for _, t := range tracks {
 		if known.Find(&t) >= 0 || j.seen.Find(&t) >= 0 {

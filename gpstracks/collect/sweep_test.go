@@ -10,6 +10,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/collect"
+	"github.com/signalbox-dev/signalbox/gpstracks/trackfile"
 )
 
 func config() collect.Config {
@@ -106,4 +107,26 @@ func TestCheck(t *testing.T) {
 		c.Regions[0].Areas[0].Bounds = orb.Bound{Min: orb.Point{b[0], b[1]}, Max: orb.Point{b[2], b[3]}}
 		require.ErrorContains(t, c.Check(), "whose bbox is not", "%v", b)
 	}
+}
+
+// A track that two sources bring obeys the licence of the first, and is the second one's whole once that is taken back.
+func TestTwoSources(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.o.Licences = append(licences(), collect.Licence{Source: "club", Status: "accepted", Attribution: "© clbu"})
+	brings := func(source, name string) gpstracks.Track {
+		r.ok(r.collector().Import(t.Context(), collect.Source{Name: source, Kind: collect.Files, Enabled: true}, []collect.File{
+			fileOf("", `<gpx><trk><name>`+name+`</name><trkseg><trkpt lat="46" lon="7"/><trkpt lat="46.1" lon="7"/></trkseg></trk></gpx>`),
+		}, trackfile.Limits{}, nil))
+		require.Len(t, r.list(), 1)
+		return r.list()[0]
+	}
+	brings("local", "")
+	require.Empty(t, brings("club", "Ridge").Name)
+	r.o.Licences[1].Status, r.o.DryRun = "rejected", true
+	brings("club", "Ridge")
+	require.Equal(t, 1, r.runs()[2].Inserted)
+	r.o.DryRun = false
+	got := brings("club", "Ridge")
+	require.Equal(t, []string{"club", "Ridge", "© clbu"}, []string{got.Source, got.Name, got.Attribution})
 }
