@@ -81,8 +81,8 @@ type Upserted struct {
 // either side. Package gpstracks/storetest is its suite.
 type Store interface {
 	// Upsert keeps tracks. One that is the same as a known one, as PlanUpsert judges, makes no second
-	// track: the first keeps its id and geometry, and takes of its own source a name, an address, an
-	// attribution, an activity, times or an elevation that it lacked; see Merge. A small call is one transaction, a large
+	// track: the first keeps its id and geometry, and takes of its own source a later run's attribution, and a
+	// name, an address, an activity, times or an elevation that it lacked; see Merge. A small call is one transaction, a large
 	// one may be several, in order: with an error comes what was kept before it. A track whose Key is empty
 	// is an *InvalidError, and nothing is kept.
 	Upsert(ctx context.Context, tracks []Track) (Upserted, error)
@@ -114,7 +114,7 @@ type Versioned interface {
 }
 
 // Merge returns the track to keep of a known one that was brought again: the known
-// one with what it lacked, of the same source alone, as a track has one licence.
+// one with a later run's attribution and what it lacked, of the same source alone, as a track has one licence.
 // told reports that people see it otherwise, and so it counts as updated.
 func Merge(known, again Track) (merged Track, told bool) {
 	if merged = known; again.Source != known.Source {
@@ -128,6 +128,9 @@ func Merge(known, again Track) (merged Track, told bool) {
 	fill(&merged.Name, again.Name)
 	fill(&merged.URL, again.URL)
 	fill(&merged.Attribution, again.Attribution)
+	if again.RunID != known.RunID && again.Attribution != "" && again.Attribution != merged.Attribution { // its record was corrected
+		merged.Attribution, told = again.Attribution, true
+	}
 	if merged.Activity == Unknown && again.Activity != Unknown {
 		merged.Activity, merged.ActivityFrom, told = again.Activity, again.ActivityFrom, true
 	}

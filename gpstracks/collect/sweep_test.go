@@ -129,4 +129,6 @@ func TestTwoSources(t *testing.T) {
 	r.o.DryRun = false
 	got := brings("club", "Ridge")
 	require.Equal(t, []string{"club", "Ridge", "© clbu"}, []string{got.Source, got.Name, got.Attribution})
+	r.o.Licences[2].Attribution = "© club"
+	require.Equal(t, "© club", brings("club", "").Attribution, "corrected")
 }
