@@ -78,6 +78,10 @@ func (s *setup) place(ctx context.Context, e *entry) error {
 		e.CloneURL = pathOrURL(e.CloneURL)
 		return look(ctx, e)
 	}
+	// cards need all commits of the copy
+	if shallow, _ := git(ctx, s.local.root, "rev-parse", "--is-shallow-repository"); shallow == "true" {
+		return fmt.Errorf("the repository %s is a shallow clone: git fetch --unshallow", s.local.root)
+	}
 	e.Main = cmp.Or(e.Main, s.local.branch)
 	e.CloneURL, e.copied = absolute(filepath.Join(dataDir(), "repositories", filepath.FromSlash(e.Repo)+".git")), true
 	return nil

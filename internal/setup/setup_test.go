@@ -150,9 +150,13 @@ func TestWrongAnswers(t *testing.T) {
 		o      setup.Options
 		wrong  string
 	}{
-		"no repository":   {func(t *testing.T) { t.Helper(); t.Chdir(t.TempDir()) }, setup.Options{}, "this is no git repository: run it in one, or name one with --clone-url"},
-		"no commit":       {func(t *testing.T) { t.Helper(); t.Chdir(t.TempDir()); git(t, "init", "--quiet") }, setup.Options{}, "has no commit: make a first one"},
-		"no branch":       {func(t *testing.T) { t.Helper(); git(t, "checkout", "--quiet", "--detach") }, setup.Options{}, "has no branch checked out: git switch main"},
+		"no repository": {func(t *testing.T) { t.Helper(); t.Chdir(t.TempDir()) }, setup.Options{}, "this is no git repository: run it in one, or name one with --clone-url"},
+		"no commit":     {func(t *testing.T) { t.Helper(); t.Chdir(t.TempDir()); git(t, "init", "--quiet") }, setup.Options{}, "has no commit: make a first one"},
+		"no branch":     {func(t *testing.T) { t.Helper(); git(t, "checkout", "--quiet", "--detach") }, setup.Options{}, "has no branch checked out: git switch main"},
+		"shallow": {func(t *testing.T) {
+			t.Helper()
+			require.NoError(t, os.WriteFile(".git/shallow", []byte(git(t, "rev-parse", "HEAD")), 0o600))
+		}, setup.Options{}, "is a shallow clone: git fetch --unshallow"},
 		"no such address": {nil, setup.Options{CloneURL: "/no/such.git"}, "--clone-url: the repository cannot be read: "},
 		"no such main":    {nil, setup.Options{CloneURL: ".", Main: "trunk"}, "has no branch trunk: push a first commit to it, or name another"},
 		"prefix":          {nil, setup.Options{Prefix: "shop"}, `prefix: is "shop", want capitals and digits such as GPX, at most 12`},
