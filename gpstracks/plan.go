@@ -53,7 +53,7 @@ func PlanUpsert(tracks, known []Track) (p Plan) {
 		}
 		then := e.LastSeenAt.Truncate(time.Microsecond) // as stores keep it
 		e.seen = e.seen || merged.RunID != e.RunID || !merged.LastSeenAt.Truncate(time.Microsecond).Equal(then)
-		e.Track = merged
+		e.Track, index.byKey[merged.Key] = merged, at
 	}
 	for i := range all {
 		switch e := &all[i]; {

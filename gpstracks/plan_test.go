@@ -50,3 +50,11 @@ func TestPlanUpsert(t *testing.T) {
 	require.Equal(t, "a", known[0].Name)
 	require.True(t, known[0].LastSeenAt.Equal(day), "what was given is not changed")
 }
+
+// A fuller line comes with its key, under which it is found from then on.
+func TestFullerLine(t *testing.T) {
+	way := gpstracks.Cells{N: 3, Low: []uint32{1, 2, 3}}
+	p := gpstracks.PlanUpsert([]gpstracks.Track{{Key: "whole", Points: 9, Cells: way}, {Key: "whole", LengthM: 1}},
+		[]gpstracks.Track{{Key: "cut", Points: 8, Cells: way}})
+	require.Equal(t, []int{0, 1, 1}, []int{p.Inserted, p.Updated, p.Duplicates})
+}

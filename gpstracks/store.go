@@ -81,8 +81,8 @@ type Upserted struct {
 // either side. Package gpstracks/storetest is its suite.
 type Store interface {
 	// Upsert keeps tracks. One that is the same as a known one, as PlanUpsert judges, makes no second
-	// track: the first keeps its id and geometry, and takes of its own source a later run's attribution, and a
-	// name, an address, an activity, times or an elevation that it lacked; see Merge. A small call is one transaction, a large
+	// track: the first keeps its id, and takes of its own source a later run's attribution, and a name, an
+	// address, an activity, times, an elevation or points that it lacked; see Merge. A small call is one transaction, a large
 	// one may be several, in order: with an error comes what was kept before it. A track whose Key is empty
 	// is an *InvalidError, and nothing is kept.
 	Upsert(ctx context.Context, tracks []Track) (Upserted, error)
@@ -119,6 +119,9 @@ type Versioned interface {
 func Merge(known, again Track) (merged Track, told bool) {
 	if merged = known; again.Source != known.Source {
 		again = Track{Activity: Unknown, LastSeenAt: again.LastSeenAt, RunID: again.RunID}
+	} else if known.StartedAt.IsZero() && again.Points > known.Points { // a zone that was forgotten has taken the rest, with the times
+		merged, again, told = again, known, true
+		merged.ID, merged.FirstSeenAt = known.ID, known.FirstSeenAt
 	}
 	fill := func(to *string, from string) {
 		if *to == "" && from != "" {

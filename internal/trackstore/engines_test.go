@@ -29,6 +29,7 @@ import (
 // store has the methods of the stores of both adapters.
 type store interface {
 	storetest.Store
+	gpstracks.ZoneStore
 	Build(ctx context.Context) error
 	Changes(ctx context.Context, after int64) ([]orb.Bound, int64, error)
 	Close() error
@@ -255,6 +256,23 @@ func TestSeenLater(t *testing.T) {
 			upsert(t, s, tracks)
 			storetest.RequireShows(t, s, want)
 		}
+	})
+}
+
+// A track that a zone has cut little is whole again when the zone is forgotten and it is collected again.
+func TestUnhide(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, e engine) {
+		s, tracks := e.reopen(t), sample.Tracks(1, 1)
+		upsert(t, s, tracks)
+		_, err := s.Hide(t.Context(), gpstracks.Zone{Name: "end", Center: tracks[0].Lines[0][0], RadiusM: 50})
+		require.NoError(t, err)
+		_, err = s.Unhide(t.Context(), "end")
+		require.NoError(t, err)
+		upsert(t, s, tracks)
+		want := gpstracks.PlanUpsert(tracks, nil).New
+		want[0].ID = 2
+		storetest.RequireShows(t, s, want)
 	})
 }
 
