@@ -136,6 +136,7 @@ func (s Set) Make(p Parts) (*Made, error) {
 		make func(Set, Parts) (orchestrator.Feature, error)
 	}{
 		{s.Stop, func(_ Set, p Parts) (orchestrator.Feature, error) { return stop.Feature(p.Parts) }},
+		{!s.Stop, func(_ Set, p Parts) (orchestrator.Feature, error) { return stop.Owed(p.Parts) }},
 		{s.AfterDone, afterDone},
 		{s.AgentPause, m.agentPause}, // before those that reserve something for a run
 		{s.Reconcile, m.reconciler},
@@ -164,9 +165,6 @@ func (s Set) Make(p Parts) (*Made, error) {
 	}
 	return m, nil
 }
-
-// CleanUp removes what STOP has left to remove. Where the feature is switched off it is owed all the same.
-func CleanUp(p orchestrator.Parts) orchestrator.Runner { return stop.CleanUp(p) }
 
 func afterDone(s Set, p Parts) (orchestrator.Feature, error) {
 	return afterdone.Feature(afterdone.Options{Parts: p.Parts, Freeze: s.Freeze && s.Serial})

@@ -119,10 +119,6 @@ func (s *Service) engine() (err error) {
 	parts := orchestrator.Parts{
 		Store: o.Store, Projects: o.Projects, Host: s.host(), Workspaces: o.Workspaces, Agents: o.Agents, Log: o.Log,
 	}
-	// What a feature owes that is switched off now is cleared away all the same.
-	if !o.Features.Stop {
-		runners[orchestrator.EffectCancel] = features.CleanUp(parts)
-	}
 	announces := func(w web.Source) bool { return w.Tracker != nil } // its changes
 	if s.features, err = o.Features.Make(features.Parts{
 		Parts: parts, Tracker: boarded{s.tracker(), s.boards}, Cards: o.Dashboard.Cards,

@@ -41,10 +41,18 @@ func Feature(p orchestrator.Parts) (orchestrator.Feature, error) {
 	}, nil
 }
 
-// CleanUp removes what cancelled tasks have left in a program that is built without the
-// feature: what is owed is owed all the same. All of its parts are required.
-func CleanUp(p orchestrator.Parts) orchestrator.Runner {
-	return orchestrator.RunnerFunc(feature{p}.clear)
+// Owed is for a program that is built without the feature: it ends the tasks whose STOP was taken before, and removes what
+// cancelled ones have left.
+func Owed(p orchestrator.Parts) (orchestrator.Feature, error) {
+	f, err := Feature(p)
+	f.Name, f.Show = name+"_owed", nil
+	f.Rules = []stage.Rule{func(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
+		if !s.Stopping {
+			return d
+		}
+		return Rule(s, e, d)
+	}}
+	return f, err
 }
 
 // critical reports whether a task is in the middle of what cannot be undone. A

@@ -269,9 +269,29 @@ func TestStopOfAFinishedTaskAndByAnOperator(t *testing.T) {
 	})
 }
 
-// With the switch off STOP has no effect.
+// With the switch off STOP has no effect, but for one that waited when it was.
 func TestStopSwitchedOff(t *testing.T) {
-	Run(t, nil, func(r *Rig) {
+	feature := stop.Feature
+	Run(t, func(r *Rig) {
+		r.Features = func() []orchestrator.Feature {
+			f, err := feature(r.Parts())
+			require.NoError(r, err)
+			return []orchestrator.Feature{f}
+		}
+	}, func(r *Rig) {
+		r.Host.FailCall("Merge", faulttest.Error(faulttest.Passing))
+		merging := r.Finish("y")
+		r.Settle(20 * time.Minute) // attempts are far apart
+		r.Set(merging, stage.StatusStop)
+		r.Settle(time.Second)
+		require.True(r, r.Task(merging).State.Stopping)
+		r.Shutdown()
+		feature = stop.Owed
+		r.Start()
+		r.Host.FailCall("Merge", nil)
+		r.Settle(time.Hour)
+		r.Cancelled(merging)
+
 		item := r.Begin("x")
 		r.Settle(10 * time.Second)
 		r.Set(item, stage.StatusStop)
