@@ -300,15 +300,21 @@ func (l *Limit) ready(ctx context.Context, repo string, items []string, held boo
 	return none, nil
 }
 
-// first is the task that people have put first of those that wait for a place; 0 where they have not.
+// first is the task that people have put first, on the first board that has one, of those that wait for a place; else 0.
 func (l *Limit) first(ctx context.Context, repo string) (int64, error) {
-	p, _ := l.opt.Projects.ByRepo(repo)
-	items, err := l.order(ctx, p.TrackerProject)
-	if err != nil || len(items) == 0 {
-		return 0, err
+	for _, p := range l.opt.Projects.Boards() {
+		if p.Repo != repo {
+			continue
+		}
+		items, err := l.order(ctx, p.TrackerProject)
+		if err != nil {
+			return 0, err
+		}
+		if t, err := l.ready(ctx, repo, items, true); err != nil || t.ID != 0 {
+			return t.ID, err
+		}
 	}
-	t, err := l.ready(ctx, repo, items, true)
-	return t.ID, err
+	return 0, nil
 }
 
 // namesMax is how many tasks a reason names.

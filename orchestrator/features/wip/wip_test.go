@@ -256,19 +256,23 @@ func TestPlacesOfWhatHadBegun(t *testing.T) {
 	})
 }
 
-// ordered is the order that people have put cards in.
-type ordered struct{ items []string }
+// ordered is the order that people have put cards in, by board.
+type ordered map[string][]string
 
 // Order implements what wip.Options requires of cards.
-func (o *ordered) Order(context.Context, string) ([]string, error) { return o.items, nil }
+func (o ordered) Order(_ context.Context, board string) ([]string, error) { return o[board], nil }
 
 // What people have put first begins first: of those that wait for a place, and of those that wait for an agent only.
 func TestTheOrderOfTheBoardIsThatOfTheLine(t *testing.T) {
-	for name, agents := range map[string]int{"places are short": 8, "agents are short": 1} {
+	for name, agents := range map[string]int{"places are short": 8, "agents are short": 1, "on a second board": 9} {
 		t.Run(name, func(t *testing.T) {
-			by := &ordered{}
+			by := ordered{}
 			Run(t, func(r *Rig) {
 				r.Options.MaxConcurrency, r.Projects[0].WIP = agents, 2
+				if agents == 9 {
+					r.Board.AddProject("p-first")
+					r.Projects[0].TrackerProject, r.Projects[0].MoreBoards = "p-first", []task.Board{{TrackerProject: App, Prefix: "MOR"}}
+				}
 				r.Features = func() []orchestrator.Feature {
 					l, err := wip.New(wip.Options{Parts: r.Parts(), Cards: by})
 					require.NoError(r, err)
@@ -279,7 +283,7 @@ func TestTheOrderOfTheBoardIsThatOfTheLine(t *testing.T) {
 				items := begin(r, 6)
 				r.Settle(10 * time.Second)
 				begun := len(analysed(r))
-				by.items = []string{items[0], items[4], items[5], items[1], items[3]} // the third is on another board
+				by[App] = []string{items[0], items[4], items[5], items[1], items[3]} // the third is on another board
 				r.Engine.Admission.Mark(AppRepo)
 				r.Settle(10 * time.Second)
 				require.Len(r, analysed(r), begun, "there is no place")
