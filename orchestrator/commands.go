@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,8 +137,8 @@ func (e *Engine) until(ctx context.Context, taskID int64, cause error, over func
 // verified runs the commands of a project on what its tester calls good, in the job of the run: it
 // may take long, a STOP ends it, and no event waits for it.
 func (a *attempt) verified(ctx context.Context, ev stage.Event) (out []stage.Verified, err error) {
-	passed := ev.Agent.Questions == "" && ev.Agent.Filed.Verdict == checks.Passed
-	if a.launch.Stage != stage.Testing || len(a.project.Verify) == 0 || !passed {
+	tests := slices.Contains(gatesAt(a.machine, a.project, a.task.State, ev), checks.TestsPassed)
+	if !tests || len(a.project.Verify) == 0 || !slices.Contains(a.machine.Info(a.launch.Stage).Good, ev.Agent.Filed.Verdict) {
 		return nil, nil
 	}
 	s, err := a.subject(ctx, a.project, a.task, ev)

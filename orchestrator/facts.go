@@ -145,7 +145,7 @@ const probePoll = 10 * time.Second
 // looks again until that is the commit, or Options.ProbeWait is over. Nil means that there is
 // nothing to look at. It is an error when it was interrupted, or when nobody can look.
 func (a *attempt) probed(ctx context.Context, ev stage.Event) (*stage.Probed, error) {
-	if a.project.Probe.ByStage()[a.task.State.Stage] == "" || ev.Agent.Filed.Role != stage.Deployer {
+	if a.project.Probe.ByStage()[a.task.State.Stage] == "" {
 		return nil, nil
 	}
 	s, err := a.subject(ctx, a.project, a.task, ev)
@@ -169,7 +169,7 @@ func (e *Engine) probe(ctx context.Context, s gates.Facts) *stage.Probed {
 	if s.Stage == stage.Deploy && s.Deployed == "" { // the deployer runs before the merge too
 		return nil
 	}
-	if address == "" || s.Filed.Role != stage.Deployer || s.Filed.Verdict != checks.Success {
+	if address == "" || s.Filed.Role != s.Works.Role || !slices.Contains(s.Works.Good, s.Filed.Verdict) {
 		return nil
 	}
 	fact := &stage.Probed{Address: address}

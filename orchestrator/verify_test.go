@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/gates"
+	"github.com/signalbox-dev/signalbox/gates/checks"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -85,6 +86,33 @@ func TestVerifyGreen(t *testing.T) {
 		require.Equal(r, []string{"make test: exit code 0", "./bin/e2e: exit code 0"}, seen)
 		r.Replays()
 	})
+}
+
+// What the service does itself at the built-in stages it does where they have other gates, names, words and roles.
+func TestStagesOfOnesOwn(t *testing.T) {
+	for name, change := range map[string]func([]stage.Info){
+		"CI at review": func(l []stage.Info) { l[3].Gates = []string{checks.ReviewApproved, checks.CIGreen} },
+		"a name":       func(l []stage.Info) { l[4].Stage = "qa" },
+		"words":        func(l []stage.Info) { l[4].Good, l[5].Good = []string{"works"}, []string{"live"} },
+		"a role":       func(l []stage.Info) { l[5].Role, l[5].Prompt = "shipper", "Ship it." },
+	} {
+		item, c, look := "", &commands{ends: func(context.Context, []string) (int, string, error) { return 0, "", nil }}, &answers{}
+		t.Run(name, func(t *testing.T) {
+			Run(t, func(r *Rig) {
+				list := stage.DefaultStages()
+				change(list)
+				r.Pipeline = stage.Of(list...)
+				look.says = func(int) (string, error) { return r.Task(item).State.Head, nil }
+				r.Projects[0].Verify, r.Projects[0].Probe.Staging = [][]string{{"make", "test"}}, stagingProbe
+				r.Deps = func(d *orchestrator.Deps) { d.Commands, d.Probe = c, look }
+			}, func(r *Rig) {
+				item = r.Card(App, "x")
+				r.ToDone(App, item)
+				r.Stands(item, stage.Done)
+				require.Equal(r, []int{1, 1}, []int{len(c.runs()), len(look.read)})
+			})
+		})
+	}
 }
 
 // A tester that says passed of what does not pass sends the card back with the command's

@@ -158,8 +158,7 @@ func (c byCommit) Checks(_ context.Context, _, _, sha string) ([]githost.Check, 
 }
 
 // A CI that skips commits of documents never reports on a head of documents: at
-// the gate before the merge the newest commit with the same code speaks for it.
-// Before a review it does not: the head itself is what is reviewed.
+// the gates behind development the newest commit with the same code speaks for it.
 func TestSameCodeCI(t *testing.T) {
 	r := registry(t)
 	passed := []githost.Check{{Name: "build", State: githost.CheckPassed, Kind: "check_run"}}
@@ -187,7 +186,7 @@ func TestSameCodeCI(t *testing.T) {
 		"and fails on them":                    {[]githost.Check{{Name: "Vercel", State: githost.CheckFailed, Kind: "status"}, expected}, gates.Red},
 		"the workflow has begun":               {[]githost.Check{{Name: "GitHub Actions", State: githost.CheckExpected, Kind: "check_suite"}}, gates.Defer},
 	} {
-		for _, at := range []stage.Stage{stage.DeployStaging, stage.Deploy} {
+		for _, at := range []stage.Stage{stage.Review, stage.DeployStaging, stage.Deploy} {
 			s.CI, s.Stage = byCommit{"docs2": c.head, "code": passed}, at
 			require.Equal(t, c.want, r.Judge(t.Context(), s, checks.CIGreen).Outcome, "%s at %s", what, at)
 		}

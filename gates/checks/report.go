@@ -53,12 +53,13 @@ func judgeReport(s gates.Facts, w stage.Info, commits []string) gates.Verdict {
 	}
 }
 
-// at are the words of a built-in stage, or those of the stage of the facts where its role is another's.
+// at are the words of a built-in stage, or of the one of the facts where it is that or its role works there.
 func at(s gates.Facts, which stage.Stage) stage.Info {
-	if s.Stage == which {
-		return works(s)
+	built := stage.Default().Info(which)
+	if w := works(s); s.Stage == which || w.Role == built.Role {
+		return w
 	}
-	return stage.Default().Info(which)
+	return built
 }
 
 func last(commits []string) string {
@@ -79,9 +80,6 @@ func heads(s gates.Facts) []string {
 	}
 	return []string{s.SHA}
 }
-
-// Passed is the verdict of a good test report.
-const Passed = "passed"
 
 // testsPassed takes the tester's report, and more than its word where the service has
 // commands to run: their exit codes.
@@ -115,18 +113,15 @@ func testsPassed(_ context.Context, s gates.Facts) gates.Verdict {
 	return v
 }
 
-// Success is the verdict of a good report of a deployment.
-const Success = "success"
-
 func stagingStatus(_ context.Context, s gates.Facts) gates.Verdict {
-	return deployed(s, heads(s))
+	return deployed(s, stage.DeployStaging, heads(s))
 }
 
 func deployStatus(_ context.Context, s gates.Facts) gates.Verdict {
 	if s.Deployed == "" {
 		return gates.Deferf("nothing has been merged yet")
 	}
-	return deployed(s, []string{s.Deployed})
+	return deployed(s, stage.Deploy, []string{s.Deployed})
 }
 
 // Proved reports whether a deployment runs what it is to run at the subject's stage.
@@ -139,8 +134,8 @@ func Proved(s gates.Facts, p stage.Probed) bool {
 
 // deployed takes the deployer's report, and more than its word where the deployment says
 // which commit it runs.
-func deployed(s gates.Facts, commits []string) gates.Verdict {
-	v := judgeReport(s, at(s, stage.Deploy), commits)
+func deployed(s gates.Facts, which stage.Stage, commits []string) gates.Verdict {
+	v := judgeReport(s, at(s, which), commits)
 	address := s.Policy.Probe[s.Stage]
 	if address == "" || v.Outcome != gates.Green {
 		return v
