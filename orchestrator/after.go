@@ -97,12 +97,24 @@ func RefusalOfUndo(ctx context.Context, e *Engine, t task.Task) (string, error) 
 	if len(live) > 0 {
 		return fmt.Sprintf("%s (task %d) of the same card is not finished: wait for it, or stop it", live[0].WorkItemID, live[0].ID), nil
 	}
-	_, after, err := task.Around(ctx, e.Store, t)
-	i := slices.IndexFunc(after, func(o task.Task) bool { return o.State.Lane == UndoLane && o.State.Stage == stage.Done })
-	if err != nil || i < 0 {
+	by, err := undoOf(ctx, e, t)
+	if err != nil || by.ID == 0 {
 		return "", err
 	}
-	return fmt.Sprintf("%s (task %d) has taken it back", after[i].WorkItemID, after[i].ID), nil
+	return fmt.Sprintf("%s (task %d) has taken it back", by.WorkItemID, by.ID), nil
+}
+
+// undoOf is the task that has taken back what another has landed, and was not taken back itself; zero: there is none.
+func undoOf(ctx context.Context, e *Engine, t task.Task) (none task.Task, err error) {
+	_, after, err := task.Around(ctx, e.Store, t)
+	for _, o := range after {
+		if o.State.Lane == UndoLane && o.State.Stage == stage.Done {
+			if by, failed := undoOf(ctx, e, o); failed != nil || by.ID == 0 {
+				return o, failed
+			}
+		}
+	}
+	return none, err
 }
 
 // undo begins the task that takes back what another has landed.

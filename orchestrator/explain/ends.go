@@ -70,6 +70,8 @@ func (a account) endOf(r queue.Reason) (who admit.Who, do, more string) {
 	case r.Name == "freeze":
 		_, repo, _ := strings.Cut(r.Subject, "@")
 		return admit.WhoYou, fmt.Sprintf("Run signalbox unfreeze %s, or press Unfreeze on the dashboard (Repositories)", repo), ""
+	case strings.HasPrefix(r.Name, "undo/"):
+		return admit.WhoTask, fmt.Sprintf("Wait until %s is over: a person sets Approved or STOP on its card", r.Name[5:]), ""
 	case r.Name == orchestrator.HoldPause:
 		_, repo, _ := strings.Cut(r.Subject, "/")
 		return admit.WhoYou, strings.TrimSpace("Run signalbox unpause " + repo), ""

@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/messenger"
@@ -293,8 +294,9 @@ func (s Set) LetGo(ctx context.Context, store orchestrator.Keeping, log *slog.Lo
 	var c task.Commit
 	for _, h := range held {
 		_, _, row := admit.Parse(h.Subject)
-		is, known := on[h.Name]
-		freezes := h.Name == serialgate.Freeze || h.Name == afterdone.Freeze
+		name, _, _ := strings.Cut(h.Name, "/")
+		is, known := on[name]
+		freezes := name == serialgate.Freeze || name == afterdone.Freeze
 		if known && (!is || !row && !freezes) { // before there were rules, other subjects were held
 			log.Warn("what a feature held is let go: it is off, or holds otherwise", "feature", h.Name, "held", h.Subject, "why", h.Reason)
 			c.Free = append(c.Free, h)

@@ -10,15 +10,13 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/afterdone"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
 // What an undo holds outlives a restart, and goes with its switch.
 func TestFreezeOfAnUndoIsLetGo(t *testing.T) {
 	store := memstore.New(nil)
-	frozen := queue.Hold{Subject: orchestrator.MergesIn("acme/app"), Name: afterdone.Freeze, Reason: "x"}
-	require.NoError(t, store.Commit(t.Context(), task.Commit{Hold: []queue.Hold{frozen}}))
+	require.NoError(t, store.Hold(t.Context(), queue.Hold{Subject: orchestrator.MergesIn("acme/app"), Name: afterdone.Freeze + "/APP-1-undo"}))
 	for _, on := range []bool{true, false} {
 		set := features.Default()
 		set.AfterDone = on

@@ -10,7 +10,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
-// Names of the feature, and of the holds of an undo that is under way.
+// Names of the feature, and, with its key behind a slash, of the holds of an undo that is under way.
 const (
 	name   = "after_done"
 	Freeze = "undo"

@@ -94,15 +94,16 @@ func (o Options) freeze(_ context.Context, m any) error {
 		return nil
 	}
 	p, _ := o.Projects.ByRepo(t.Repo)
+	key := task.OriginalKey(t.WorkItemID)
 	for _, subject := range []string{orchestrator.RoleInRepo(stage.Analyst, t.Repo), orchestrator.MergesIn(t.Repo)} {
-		h := queue.Hold{Subject: subject, Name: Freeze, Reason: fmt.Sprintf(
-			"%s is frozen until %s is over, which takes back what was merged", t.Repo, task.OriginalKey(t.WorkItemID),
+		h := queue.Hold{Subject: subject, Name: Freeze + "/" + key, Reason: fmt.Sprintf(
+			"%s is frozen until %s is over, which takes back what was merged", t.Repo, key,
 		)}
 		switch {
 		case c.Began() && o.Freeze && !p.SelfHosting:
 			c.With.Hold = append(c.With.Hold, h)
 		case c.Ended():
-			c.With.Free = append(c.With.Free, h)
+			c.With.Free = append(c.With.Free, h, queue.Hold{Subject: subject, Name: Freeze}) // as an earlier version has named it
 		}
 	}
 	return nil

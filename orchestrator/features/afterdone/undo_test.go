@@ -11,12 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/githost"
+	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/afterdone"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
+	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -106,6 +109,45 @@ func TestUndo(t *testing.T) {
 		tell(r, item, stage.StatusToAnalyse) // and the card goes on answering
 		r.Settle(time.Minute)
 		require.Equal(r, former.WorkItemID+"-2", r.Task(item).WorkItemID)
+	})
+}
+
+// The end of one undo does not let others merge while another one of the repository goes on.
+func TestTwoUndosOfARepository(t *testing.T) {
+	answering(t, func(r *Rig) {
+		one, two, merging := r.Finish("one"), r.Finish("two"), r.Begin("is about to merge")
+		r.Settle(10 * time.Second)
+		require.NoError(r, undo(r, r.Task(one)))
+		require.NoError(r, undo(r, r.Task(two)))
+		r.Settle(time.Minute)
+		former := queue.Hold{Subject: orchestrator.MergesIn(AppRepo), Name: afterdone.Freeze} // of a version before
+		require.NoError(r, r.Store.Hold(r.Context(), former))
+		tell(r, one, stage.StatusStop)
+		r.Set(merging, stage.StatusApproved)
+		r.Settle(5 * time.Minute)
+		r.Cancelled(one)
+		require.Equal(r, stage.Deploy, r.Task(merging).State.Stage)
+		require.Contains(r, r.Explain(merging).Blockers[0].Do, "until "+r.Task(two).WorkItemID+" is over: a person sets")
+		r.Set(two, stage.StatusApproved)
+		r.Settle(5 * time.Minute)
+		r.Stands(merging, stage.Done)
+		holdNothing(r)
+	})
+}
+
+// What was brought back by the undo of an undo can be taken back again.
+func TestUndoOfAnUndo(t *testing.T) {
+	answering(t, func(r *Rig) {
+		item := r.Finish("x")
+		former := r.Task(item)
+		for range 2 {
+			require.NoError(r, undo(r, r.Task(item)))
+			r.Settle(time.Minute)
+			r.Set(item, stage.StatusApproved)
+			r.Settle(5 * time.Minute)
+			r.Stands(item, stage.Done)
+		}
+		require.NoError(r, undo(r, former))
 	})
 }
 
