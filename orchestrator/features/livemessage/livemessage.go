@@ -54,7 +54,6 @@ type Options struct {
 type said struct {
 	mu    sync.Mutex
 	waits map[int64]string
-	begun bool
 	work  map[int64]string // how far agents are, as shown or owed
 }
 
@@ -78,14 +77,12 @@ func (s *said) note(task int64, waits string) {
 }
 
 // stale lists the tasks that wait for something else now than their messages say, or for nothing any more.
-// At the start each message shows what the task waited for last.
+// What messages of a former process say may be outdated: after a start, each of a task that waits is shown once.
 func (s *said) stale(now map[int64]string) (tasks []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, text := range now {
-		if had, known := s.waits[id]; !known && !s.begun {
-			s.waits[id] = text
-		} else if had != text {
+		if s.waits[id] != text {
 			tasks = append(tasks, id)
 		}
 	}
@@ -94,7 +91,6 @@ func (s *said) stale(now map[int64]string) (tasks []int64) {
 			tasks = append(tasks, id)
 		}
 	}
-	s.begun = true
 	slices.Sort(tasks)
 	return tasks
 }

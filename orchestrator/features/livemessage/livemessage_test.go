@@ -152,24 +152,31 @@ func TestLiveMessageOfATaskThatWaits(t *testing.T) {
 	liveWith(t, func(r *Rig) orchestrator.Feature {
 		d, err := deps.New(deps.Options{Parts: r.Parts(), Relations: r.Board, Items: r.Board})
 		require.NoError(r, err)
+		r.Options.MaxConcurrency = 3
 		return d.Feature()
 	}, func(r *Rig) {
 		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
 			time.Sleep(5 * time.Minute)
 			return GoodAgent(ctx, c, files)
 		})
-		first, second := r.Card(App, "one"), r.Card(Self, "two")
-		r.Board.Block(second, first)
+		first, second, third := r.Card(App, "one"), r.Card(Self, "two"), r.Begin("three")
+		r.Board.Block(second, first, third)
 		r.Set(first, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
 		require.True(r, containsText(r, first, "analysis: the analyst is at work"), r.Silent())
 		require.False(r, containsText(r, first, "waits"))
 		r.Move(Self, second, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
-		require.True(r, containsText(r, second, "waits for APP-1"), r.Silent())
-		edits := r.Silent()[1].Edits
+		require.True(r, containsText(r, second, "waits for APP-1, APP-3"), r.Silent())
+		r.MergeByHand(r.Task(third))
+		r.Settle(5 * time.Second)
+		r.Shutdown() // before the message says so
+		r.Start()
+		r.Settle(2 * time.Minute)
+		require.False(r, containsText(r, second, "APP-3"))
+		edits := r.Silent()[2].Edits
 		r.Settle(3 * time.Minute)
-		require.Equal(r, edits, r.Silent()[1].Edits, "nothing has changed")
+		require.Equal(r, edits, r.Silent()[2].Edits, "nothing has changed")
 		r.MergeByHand(r.Task(first))
 		r.Settle(time.Minute)
 		r.Stands(first, stage.Done)
