@@ -5,6 +5,7 @@
 //	              alerted, and the repository is frozen; for the repository of the
 //	              service itself there is the alert only
 //	INCONCLUSIVE  the probe itself did not work: nothing is changed
+//	REPLACED      a later deployment is looked at: the board shows Done
 //
 // Each look is an effect that puts the next one in the transaction that ends it,
 // with what has been seen so far: a restart goes on where it stood.
@@ -32,6 +33,7 @@ const (
 	Healthy      = "HEALTHY"
 	Degraded     = "DEGRADED"
 	Inconclusive = "INCONCLUSIVE"
+	replaced     = "REPLACED"
 )
 
 // Look names what one look at an address saw.
@@ -97,7 +99,10 @@ type seen struct {
 // observe looks once and decides what comes next.
 func (o Options) observe(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 	p, ok := o.Projects.ByRepo(e.Repo)
-	if !ok || len(p.Monitor) == 0 {
+	if !ok {
+		return orchestrator.Retry(&orchestrator.UnregisteredError{Repo: e.Repo})
+	}
+	if len(p.Monitor) == 0 {
 		return queue.Outcome{Kind: queue.OutcomeDone, Error: "there is nothing to look at"}
 	}
 	s := seen{Until: o.Now().Add(o.Window)}
@@ -105,6 +110,14 @@ func (o Options) observe(ctx context.Context, e orchestrator.Effect) queue.Outco
 		if err := json.Unmarshal([]byte(e.Text), &s); err != nil {
 			return queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
 		}
+	}
+	all, err := o.watched(ctx)
+	if err != nil {
+		return orchestrator.Retry(err)
+	}
+	if slices.ContainsFunc(all, func(w watching) bool { return w.Repo == e.Repo && w.Until.After(s.Until) }) {
+		s.Last = "a later deployment is looked at"
+		return o.end(ctx, e, p, s, replaced)
 	}
 	o.probe(ctx, p, &s)
 	if ctx.Err() != nil {
@@ -179,7 +192,7 @@ func (o Options) end(ctx context.Context, e orchestrator.Effect, p task.Project,
 		out.Then = append(out.Then, orchestrator.FollowUpJob(e, f, fmt.Sprintf("monitor/%d/%s/%s", e.TaskID, e.SHA, f.Kind)))
 	}
 	switch result {
-	case Healthy:
+	case Healthy, replaced:
 		then(stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusDone})
 	case Degraded:
 		frozen := ""
@@ -225,7 +238,13 @@ type watching struct {
 }
 
 func (o Options) show(ctx context.Context) (any, error) {
-	v := view{Enabled: true, Watching: []watching{}}
+	all, err := o.watched(ctx)
+	return view{Enabled: true, Watching: all}, err
+}
+
+// watched lists what monitors look at.
+func (o Options) watched(ctx context.Context) ([]watching, error) {
+	out := []watching{}
 	waits, err := o.Store.Waiting(ctx, queue.Filter{Pool: orchestrator.LaneOf(name).Pool()})
 	for _, w := range waits {
 		var e orchestrator.Effect
@@ -234,7 +253,7 @@ func (o Options) show(ctx context.Context) (any, error) {
 			continue
 		}
 		_ = json.Unmarshal([]byte(e.Text), &s) // the first look has seen nothing yet
-		v.Watching = append(v.Watching, watching{TaskID: e.TaskID, Repo: e.Repo, Until: s.Until, Looks: s.Looks, Bad: s.Bad, Last: s.Last})
+		out = append(out, watching{TaskID: e.TaskID, Repo: e.Repo, Until: s.Until, Looks: s.Looks, Bad: s.Bad, Last: s.Last})
 	}
-	return v, err
+	return out, err
 }

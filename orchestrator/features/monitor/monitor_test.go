@@ -14,6 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // health sets what a probe will see.
@@ -80,7 +81,14 @@ func TestMonitorHealthy(t *testing.T) {
 		r.Settle(55 * time.Second)
 		h.set(monitor.Good)
 		r.Shutdown()
+		var err error
+		r.Registry, err = task.NewProjects(r.Projects...)
+		require.NoError(r, err)
 		r.Start() // and a restart loses nothing
+		was := r.Registry.Now()
+		r.Engine.Replace(&task.Projects{}) // nor does a registry that names it no more for a while
+		r.Settle(time.Minute)
+		r.Engine.Replace(was)
 		r.Settle(5 * time.Minute)
 		require.Empty(r, result(r, item))
 		r.Settle(12 * time.Minute)
@@ -163,6 +171,17 @@ func TestMonitorOfTheServiceItselfOnlyAlerts(t *testing.T) {
 		frozen, err := gate.Frozen(context.Background())
 		require.NoError(r, err)
 		require.Empty(r, frozen)
+	})
+}
+
+// What a later deployment has replaced is not blamed for it.
+func TestMonitorOfWhatWasReplaced(t *testing.T) {
+	watched(t, func(r *Rig, h *health, _ *serialgate.Gate) {
+		one, two := r.Finish("one"), r.Finish("two")
+		h.set(monitor.Bad)
+		r.Settle(5 * time.Minute)
+		require.Equal(r, []string{"REPLACED", monitor.Degraded}, []string{result(r, one), result(r, two)})
+		require.Equal(r, stage.StatusDone, r.Status(App, one))
 	})
 }
 
