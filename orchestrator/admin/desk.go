@@ -39,7 +39,7 @@ type Act struct {
 	By     cards.Person
 }
 
-// Make makes a card, and sets To Analyse on it when it is to begin.
+// Make makes a card, and sets To Analyse on it when it is to begin, unless it was made before and moved since.
 func (d Desk) Make(ctx context.Context, n cards.New, begin bool) (cards.Card, error) {
 	if _, known := d.Engine.Projects.ByTracker(n.Project); !known {
 		return cards.Card{}, fmt.Errorf("the board %.40q: %w", n.Project, tracker.ErrNotFound)
@@ -49,7 +49,7 @@ func (d Desk) Make(ctx context.Context, n cards.New, begin bool) (cards.Card, er
 		return c, err
 	}
 	d.Announce(ctx, e, tracker.HookItemCreated)
-	if begin {
+	if begin && c.MovedAt.Equal(c.MadeAt) {
 		err = d.move(ctx, c.ID, string(stage.StatusToAnalyse), n.By)
 	}
 	return c, err

@@ -73,6 +73,7 @@ func TestCardsByTheAPI(t *testing.T) {
 	require.Len(t, ask(access.Viewer, "GET", "/cards/APP-2", "", 200).Comments, 1, "what is refused is not said")
 	rejected := ask(access.Approver, "POST", "/cards/APP-2", `{"to": "rejected", "commit": "c2", "comment": "Red."}`, 200)
 	require.Equal(t, []any{"rejected", 2}, []any{rejected.Column, len(rejected.Comments)})
+	require.Equal(t, rejected, ask(access.Operator, "POST", "/cards", card, 200), "sent again after people have moved it")
 
 	require.Equal(t, "New", ask(access.Operator, "PUT", "/cards/APP-2", `{"version": 1, "title": "New"}`, 200).Title)
 	ask(access.Operator, "PUT", "/cards/APP-2", `{"version": 1, "title": "Newer"}`, 409)
@@ -120,6 +121,10 @@ func TestCardsByTheAPI(t *testing.T) {
 		require.Less(t, strings.Index(a.body, order[0]), strings.Index(a.body, order[1]), a.body)
 	}
 
+	ask(access.Operator, "POST", "/cards", `{"key": "cut", "board": "app", "title": "x"}`, 200)
+	cut := ask(access.Operator, "POST", "/cards", `{"key": "cut", "board": "app", "title": "x", "begin": true}`, 200)
+	require.Equal(t, "to_analyse", cut.Column, "as after a crash between making and moving it")
+
 	jobs, err := d.store.Jobs(t.Context(), queue.Filter{Limit: 100})
 	require.NoError(t, err)
 	var moves []string
@@ -129,7 +134,7 @@ func TestCardsByTheAPI(t *testing.T) {
 			moves = append(moves, string(j.Payload))
 		}
 	}
-	require.Len(t, moves, 7)
+	require.Len(t, moves, 8)
 }
 
 // Who shares the operator's token is shown by the name that was sent, and is nobody else by that; who has a token of
