@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -181,23 +182,40 @@ func (d Desk) Announce(ctx context.Context, e cards.Entry, kind string) {
 	}
 }
 
-// Find finds a card on boards by its name for people, such as APP-7.
-func (d Desk) Find(ctx context.Context, boards []task.Project, key string) (cards.Card, error) {
-	prefix, digits, _ := strings.Cut(strings.TrimSpace(key), "-")
-	number, err := strconv.ParseInt(digits, 10, 64)
-	example := "APP"
+// Find finds a card on boards by its name for people, such as APP-7, or by its id. Of several with that name one comes with the error.
+func (d Desk) Find(ctx context.Context, boards []task.Project, key string) (found cards.Card, err error) {
+	key = strings.TrimSpace(key)
+	prefix, digits, _ := strings.Cut(key, "-")
+	number, failed := strconv.ParseInt(digits, 10, 64)
+	var byID cards.Story
+	if failed != nil {
+		if byID, err = d.Cards.Story(ctx, key); err != nil && !errors.Is(err, tracker.ErrNotFound) {
+			return found, err
+		}
+	}
+	example, repo := "APP", ""
 	for _, p := range boards {
-		if example = p.Prefix; err != nil || number < 1 || !strings.EqualFold(p.Prefix, prefix) {
+		if byID.Project == p.TrackerProject {
+			return byID.Card, nil
+		}
+		if example = p.Prefix; failed != nil || number < 1 || !strings.EqualFold(p.Prefix, prefix) {
 			continue
 		}
 		for _, state := range []cards.State{cards.Live, cards.Archived} {
 			list, err := d.Cards.Cards(ctx, cards.Filter{Project: p.TrackerProject, Number: number, State: state})
-			if err != nil || len(list) > 0 {
-				return append(list, cards.Card{})[0], err
+			switch {
+			case err != nil:
+				return found, err
+			case len(list) > 0 && repo != "":
+				text := "%.40s is a card of %s and one of %s: write the id of the one that is meant, as its page's address has it."
+				return found, &cards.InputError{Text: fmt.Sprintf(text, key, repo, p.Repo)}
+			case len(list) > 0:
+				found, repo = list[0], p.Repo
 			}
 		}
 	}
-	return cards.Card{}, &cards.InputError{
-		Text: fmt.Sprintf("There is no card %.40q on a board: write its key, such as %s-1.", strings.TrimSpace(key), example),
+	if repo != "" {
+		return found, nil
 	}
+	return found, &cards.InputError{Text: fmt.Sprintf("There is no card %.40q on a board: write its key, such as %s-1.", key, example)}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -114,34 +113,23 @@ func (s *server) cardRoutes(row func(method, pattern string, needs access.Role, 
 }
 
 // boardNamed returns the board of our own that is called by its prefix or its project; the only one without a name.
-func (s *server) boardNamed(name string) (task.Project, bool) {
+func (s *server) boardNamed(name string) (found task.Project, err error) {
 	boards := s.Engine.Projects.Boards()
-	at := slices.IndexFunc(boards, func(p task.Project) bool { return strings.EqualFold(p.Prefix, name) || p.TrackerProject == name })
-	if name == "" && len(boards) == 1 {
-		at = 0
+	for _, p := range boards {
+		switch {
+		case p.TrackerProject == name:
+			return p, nil
+		case !strings.EqualFold(p.Prefix, name) && (name != "" || len(boards) > 1):
+		case found.Repo != "":
+			err = badPayload(fmt.Sprintf("board: several have the prefix %.40s: write the tracker_project of one.", name))
+		default:
+			found = p
+		}
 	}
-	if at < 0 {
-		return task.Project{}, false
+	if found.Repo == "" {
+		err = badPayload(fmt.Sprintf("board: there is no board %.40q: write the prefix of its cards.", name))
 	}
-	return boards[at], true
-}
-
-func (s *server) repoOfBoard(r *http.Request) (string, error) {
-	var in struct{ Board string }
-	if err := readBody(r, &in); err != nil {
-		return "", err
-	}
-	p, known := s.boardNamed(in.Board)
-	if !known {
-		return "", badPayload(fmt.Sprintf("board: there is no board %.40q: write the prefix of its cards.", in.Board))
-	}
-	return p.Repo, nil
-}
-
-func (s *server) repoOfCard(r *http.Request) (string, error) {
-	c, err := s.cardNamed(r)
-	p, _ := s.Engine.Projects.ByTracker(c.Project)
-	return p.Repo, err
+	return found, err
 }
 
 // cardNamed is the card of the path, which names it by its key or its id.
@@ -152,9 +140,15 @@ func (s *server) cardNamed(r *http.Request) (cards.Card, error) {
 	return s.cardCalled(r, r.PathValue("card"))
 }
 
+// find finds a card of the repositories that may be read.
+func (s *server) find(r *http.Request, name string) (cards.Card, error) {
+	boards := access.Readable(r.Context(), s.Engine.Projects.Boards(), func(p task.Project) string { return p.Repo })
+	return s.Desk.Find(r.Context(), boards, name)
+}
+
 func (s *server) cardCalled(r *http.Request, name string) (cards.Card, error) {
-	c, err := s.Desk.Find(r.Context(), s.Engine.Projects.Boards(), name)
-	if _, unknown := errors.AsType[*cards.InputError](err); unknown {
+	c, err := s.find(r, name)
+	if _, unknown := errors.AsType[*cards.InputError](err); unknown && c.ID == "" {
 		var story cards.Story
 		story, err = s.Desk.Cards.Story(r.Context(), name)
 		c = story.Card
@@ -185,9 +179,12 @@ func (s *server) cards(r *http.Request) (any, error) {
 		f.State = cards.Archived
 	}
 	if name := q.Get("board"); name != "" {
-		p, known := s.boardNamed(name)
-		if !known {
+		p, err := s.boardNamed(name)
+		switch {
+		case p.Repo == "":
 			return nil, refusal(http.StatusNotFound, "no-board", fmt.Sprintf("There is no board %.40q.", name))
+		case err != nil:
+			return nil, err
 		}
 		f.Project = p.TrackerProject
 	}
@@ -307,7 +304,7 @@ func (s *server) actOnCard(r *http.Request) (any, error) {
 		}
 		if err == nil && put.Other != "" {
 			var other cards.Card
-			other, err = s.Desk.Find(r.Context(), s.Engine.Projects.Boards(), put.Other)
+			other, err = s.find(r, put.Other)
 			put.Other = other.ID
 		}
 		if err == nil && (put.Other == "" || in.To != "" || in.Comment != "") {

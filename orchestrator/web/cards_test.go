@@ -161,3 +161,27 @@ func TestNameBesideAToken(t *testing.T) {
 	by, author := said(d.tokens[access.Operator], "kim")
 	require.Equal(t, []string{"the-operator", "", "the-operator"}, []string{by.ID, by.Name, author})
 }
+
+// A name that two boards have changes nothing: the answer says whose they are, as far as they may be read, and how one is meant.
+func TestNameOfTwo(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t)
+	projects, err := task.NewProjects(task.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP"}, task.Project{TrackerProject: "p2", Repo: "acme/other", CloneURL: "u", Prefix: "APP"})
+	require.NoError(t, err)
+	d.projects.Replace(projects)
+	ask := func(token, path, body string) answer {
+		return d.do("POST", path, map[string]string{"Authorization": "Bearer " + token}, body)
+	}
+	for path, body := range map[string]string{
+		"/cards/APP-1": `{"to": "STOP"}`, "/cards/" + d.none.card: `{"before": "APP-1"}`, "/cards": `{"board": "app", "title": "x"}`,
+	} {
+		a := ask(adminToken, path, body)
+		require.Equal(t, http.StatusBadRequest, a.status, a.body)
+		if strings.Contains(body+path, "APP-1") {
+			require.Contains(t, a.body, "APP-1 is a card of acme/app and one of acme/other: write the id")
+		}
+	}
+	require.Equal(t, http.StatusOK, ask(d.tokens[access.Operator], "/cards/APP-1", `{"to": "STOP"}`).status, "who reads one of them means that")
+	require.Contains(t, ask(adminToken, "/cards/"+d.none.card, `{"before": "`+d.mine.card+`"}`).body, "column", "an id is taken there, too")
+	require.Equal(t, http.StatusOK, ask(adminToken, "/cards", `{"board": "p2", "title": "x"}`).status)
+}

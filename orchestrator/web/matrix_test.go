@@ -35,6 +35,7 @@ type place struct {
 // door is a whole service over HTTP with two repositories, and a token for each role in the first.
 type door struct {
 	*kit
+	projects   *task.Projects
 	guard      *access.Guard
 	mine, none place
 	api, pages []access.Route
@@ -59,7 +60,8 @@ func openDoor(t *testing.T) *door {
 	projects, err := task.NewProjects(task.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP"}, task.Project{TrackerProject: "p2", Repo: "acme/other", CloneURL: "u", Prefix: "OTH"})
 	require.NoError(t, err)
 	d.kit = setup(t, func(o *web.Options) {
-		o.Engine.Projects.Replace(projects)
+		d.projects = o.Engine.Projects
+		d.projects.Replace(projects)
 		history, ok := o.Engine.Store.(*brokenStore)
 		require.True(t, ok)
 		unfreeze := func(context.Context, string) (bool, string, error) { return true, "", nil }

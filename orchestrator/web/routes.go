@@ -180,6 +180,21 @@ func (s *server) repoOfEffect(r *http.Request) (string, error) {
 	return admin.RepoOfEffect(r.Context(), s.Engine, id(r))
 }
 
+func (s *server) repoOfBoard(r *http.Request) (string, error) {
+	var in struct{ Board string }
+	if err := readBody(r, &in); err != nil {
+		return "", err
+	}
+	p, err := s.boardNamed(in.Board)
+	return p.Repo, err
+}
+
+func (s *server) repoOfCard(r *http.Request) (string, error) {
+	c, err := s.cardNamed(r)
+	p, _ := s.Engine.Projects.ByTracker(c.Project)
+	return p.Repo, err
+}
+
 // readBody reads the body, which stays for the handler: one that is no JSON is the handler's to
 // refuse.
 func readBody(r *http.Request, into any) error {

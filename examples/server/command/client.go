@@ -139,7 +139,7 @@ func (c client) call(method, path string, body, into any) error {
 func (c client) get(path string, into any) error { return c.call(http.MethodGet, path, nil, into) }
 
 // find is the id of a task that is named by it or by its work item, in letters of either
-// case: the newest one, a cancelled one if there is no other.
+// case: the newest one, a cancelled one if there is no other. Of two repositories it is none.
 func (c client) find(name string) (int64, error) {
 	if id, err := strconv.ParseInt(name, 10, 64); err == nil {
 		return id, nil
@@ -152,6 +152,10 @@ func (c client) find(name string) (int64, error) {
 	}
 	var found web.TaskView
 	for _, t := range list.Tasks {
+		if found.ID != 0 && t.Repo != found.Repo {
+			err := fmt.Errorf("%s is task %d of %s and task %d of %s: write the id of one", name, found.ID, found.Repo, t.ID, t.Repo)
+			return 0, &exitError{exitUsage, err}
+		}
 		if found.ID == 0 || t.Stage != stage.Cancelled || found.Stage == stage.Cancelled {
 			found = t
 		}

@@ -42,6 +42,8 @@ func TestLogs(t *testing.T) {
 		switch r.URL.Path {
 		case "/tasks/3":
 			_, _ = w.Write([]byte(`{"id":3,"run":4}`))
+		case "/tasks":
+			_, _ = w.Write([]byte(`{"tasks":[{"id":8,"repo":"acme/a"},{"id":9,"repo":"acme/b"}]}`))
 		case "/tasks/5":
 			_, _ = w.Write([]byte(`{"id":5}`))
 		default:
@@ -60,6 +62,9 @@ func TestLogs(t *testing.T) {
 	require.Equal(t, []string{"/tasks/3", "/tasks/3/runs/4/events?follow=false", "/tasks/3/runs/2/events?attempt=1&follow=true"}, asked)
 	code, out = server("logs", "--server", srv.URL, "5")
 	require.Equal(t, exitNotFound, code, out)
+	code, out = server("logs", "--server", srv.URL, "GPX-7")
+	require.Equal(t, exitUsage, code, out)
+	require.Contains(t, out, "GPX-7 is task 8 of acme/a and task 9 of acme/b: write the id")
 	code, out = server("tasks", "--server", "no address")
 	require.Equal(t, exitUsage, code, out)
 	require.Contains(t, out, "SIGNALBOX_URL")
