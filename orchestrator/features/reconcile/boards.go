@@ -31,8 +31,8 @@ func (r *Reconciler) boards(
 			continue
 		}
 		items, listed, failed := r.lost(ctx, e, p, versions)
-		if failed != nil { // a part of a listing is no ground to act on
-			err = errors.Join(err, failed)
+		err = errors.Join(err, failed)
+		if failed != nil && len(items) == 0 { // nothing to act on, and no sign that a brake is over
 			continue
 		}
 		for _, item := range items {

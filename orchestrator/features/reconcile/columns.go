@@ -23,7 +23,7 @@ type listed struct {
 // a write has replaced. A card is judged once as it was listed and for each version of its task.
 func (r *Reconciler) restore(
 	ctx context.Context, e *orchestrator.Engine, p task.Project, columns map[stage.Status]string, versions map[string]int64,
-) error {
+) (unread error) {
 	cards := r.view(p.TrackerProject).listed
 	for _, id := range slices.Sorted(maps.Keys(cards)) {
 		card := cards[id]
@@ -32,7 +32,7 @@ func (r *Reconciler) restore(
 		}
 		t, err := orchestrator.NewestTask(ctx, e.Store, id)
 		if err != nil {
-			return err
+			return errors.Join(unread, err)
 		}
 		own, known := e.Projects.ByRepo(t.Repo)
 		switch {
@@ -48,7 +48,7 @@ func (r *Reconciler) restore(
 		}
 		switch {
 		case err != nil && !errors.Is(err, task.ErrConflict) && !errors.Is(err, tracker.ErrNotFound): // a card may be gone
-			return err
+			unread = errors.Join(unread, err)
 		case settled && t.State.Stage.Terminal():
 			delete(cards, id)
 		case settled:
@@ -56,5 +56,5 @@ func (r *Reconciler) restore(
 			cards[id] = card
 		}
 	}
-	return nil
+	return unread
 }

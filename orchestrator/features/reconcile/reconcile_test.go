@@ -36,9 +36,12 @@ func reconciled(t *testing.T, f func(*Rig, *reconcile.Reconciler)) {
 }
 
 // reconciledAs keeps in rec which reconciler is at work.
-func reconciledAs(t *testing.T, rec **reconcile.Reconciler, f func(*Rig)) {
+func reconciledAs(t *testing.T, rec **reconcile.Reconciler, f func(*Rig), prepare ...func(*Rig)) {
 	t.Helper()
 	Run(t, func(r *Rig) {
+		for _, p := range prepare {
+			p(r)
+		}
 		r.Features = func() []orchestrator.Feature {
 			var err error
 			*rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 5, Source: "plane"})

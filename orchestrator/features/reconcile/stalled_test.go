@@ -16,6 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -23,6 +24,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
+	"github.com/signalbox-dev/signalbox/tracker/memtracker"
 )
 
 // paged is a board that lists in pages.
@@ -343,4 +345,54 @@ func TestRejectedWorkStays(t *testing.T) {
 		r.Settle(time.Hour)
 		require.Zero(r, r.Host.Merges())
 	})
+}
+
+// unreadable is a board of which one card cannot be read.
+type unreadable struct {
+	*memtracker.Board
+
+	log, card string // ids
+}
+
+func (u *unreadable) LastMove(ctx context.Context, project, item string) (tracker.Move, error) {
+	if item == u.log {
+		return tracker.Move{}, faulttest.Error(faulttest.Final)
+	}
+	return u.Board.LastMove(ctx, project, item)
+}
+
+func (u *unreadable) Item(ctx context.Context, project, item string) (tracker.Item, error) {
+	if item == u.card {
+		return tracker.Item{}, faulttest.Error(faulttest.Passing)
+	}
+	return u.Board.Item(ctx, project, item)
+}
+
+// A STOP that was lost is found beside a card that cannot be read, which is reported.
+func TestOneCardBlindsNoBoard(t *testing.T) {
+	for name, spoil := range map[string]func(*unreadable, string){
+		"its log": func(u *unreadable, item string) { u.log = item },
+		"it is gone from the listing": func(u *unreadable, item string) {
+			u.card = item
+			u.Remove(App, item)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var board *unreadable
+			var rec *reconcile.Reconciler
+			reconciledAs(t, &rec, func(r *Rig) {
+				a, other := r.Begin("a"), r.Begin("b")
+				r.Settle(30 * time.Second)
+				spoil(board, a)
+				r.Settle(2 * time.Hour)
+				r.MoveUnseen(App, other, stage.StatusStop)
+				r.Settle(3 * time.Minute)
+				require.Equal(r, stage.Cancelled, r.Cancelled(other).State.Stage)
+				require.Error(r, rec.Pass(r.Context(), r.Engine))
+			}, func(r *Rig) {
+				board = &unreadable{Board: r.Board}
+				r.Tracker = board
+			})
+		})
+	}
 }

@@ -210,7 +210,7 @@ func (r *Reconciler) list(ctx context.Context, p task.Project, q tracker.Query, 
 }
 
 // lost lists a project's work items whose status was not acted on and is in no stored event.
-// listed is the number of items that were compared.
+// listed is the number of items that were compared; 0 with an error: none. One that could not be is in the error, and the others are found.
 func (r *Reconciler) lost(
 	ctx context.Context, e *orchestrator.Engine, p task.Project, versions map[string]int64,
 ) (out []tracker.Item, listed int, err error) {
@@ -222,21 +222,18 @@ func (r *Reconciler) lost(
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := r.absent(ctx, e, p, all); err != nil {
-		r.setView(p.TrackerProject, view{}) // the next pass lists all of it again
-		return nil, 0, err
+	if err = r.absent(ctx, e, p, all); err != nil {
+		defer r.setView(p.TrackerProject, view{}) // the next pass lists all of it again
 	}
-	if err := r.restore(ctx, e, p, columns, versions); err != nil {
-		return nil, 0, err
-	}
+	err = errors.Join(err, r.restore(ctx, e, p, columns, versions))
 	for _, item := range standing {
-		missed, err := r.missed(ctx, e, item, columns)
-		if err != nil && !errors.Is(err, tracker.ErrNotFound) { // it may be gone since it was listed
-			return nil, 0, err
+		missed, failed := r.missed(ctx, e, item, columns)
+		if failed != nil && !errors.Is(failed, tracker.ErrNotFound) { // it may be gone since it was listed
+			err = errors.Join(err, failed)
 		}
 		if missed {
 			out = append(out, item)
 		}
 	}
-	return out, len(standing), nil
+	return out, len(standing), err
 }
