@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -91,6 +92,11 @@ func (c *Client) glance(ctx context.Context, projectID string, i wireIssue) (tra
 		return out, nil
 	}
 	out, err := c.read(ctx, projectID, i)
+	if err != nil && ctx.Err() == nil && fault.After(err) == 0 { // no other issue waits for this log
+		c.opt.Log.Warn("the log of an issue cannot be read now", "item", id, "repo", projectID, "err", err)
+		column, _, _ := standing(i, nil)
+		return convert(projectID, id, i, column, i.UpdatedAt.Time), nil
+	}
 	if err != nil {
 		return tracker.Item{}, err
 	}

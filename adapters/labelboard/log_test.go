@@ -97,6 +97,11 @@ func TestNoLog(t *testing.T) {
 		_, err := c.LastMove(t.Context(), repo, id)
 		require.NotErrorIs(t, err, tracker.ErrNoLog)
 		require.True(t, fault.Retryable(err), "it is waited for")
+		listed := read(t, c.List, tracker.Query{ProjectID: repo}).Items
+		require.Equal(t, stage.StatusApproved, listed[0].Status, "a listing does not wait")
+		d.fail(calls(d.kind)["LastMove"], faulttest.Later)
+		_, err = c.List(t.Context(), tracker.Query{ProjectID: repo})
+		require.Positive(t, fault.After(err))
 		d.fail(calls(d.kind)["LastMove"], faulttest.Final)
 		_, err = c.LastMove(t.Context(), repo, id)
 		require.Error(t, err)
