@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/serialgate"
+	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/wip"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -162,6 +163,36 @@ func TestTasksGoOnWhenTheirRepositoryIsBack(t *testing.T) {
 		r.Set(item, stage.StatusApproved)
 		r.Settle(time.Minute)
 		r.Stands(item, stage.Done)
+	})
+}
+
+// A board that leaves the registry strands its tasks: people are told, and what they are told ends them.
+func TestBoardLeavesTheRegistry(t *testing.T) {
+	Run(t, func(r *Rig) {
+		r.Projects[0].MoreBoards = []task.Board{{TrackerProject: "p-web", Prefix: "WEB"}}
+		r.Board.AddProject("p-web")
+		r.Features = func() []orchestrator.Feature {
+			f, err := stop.Feature(r.Parts())
+			require.NoError(r, err)
+			return []orchestrator.Feature{f}
+		}
+	}, func(r *Rig) {
+		item := r.Card("p-web", "x")
+		r.Move("p-web", item, stage.StatusToAnalyse)
+		r.Settle(10 * time.Second)
+		left := r.Projects[0]
+		left.MoreBoards = nil
+		reload(r, left, r.Projects[1])
+		list, err := admin.FindStranded(r.Context(), r.Engine)
+		require.NoError(r, err)
+		require.Len(r, list, 1)
+		require.Contains(r, list[0].String(), "WEB-1; put that back")
+		b := r.Explain(item).Blockers
+		require.Equal(r, []any{"registry", "human"}, []any{b[0].Kind, b[1].Kind})
+		require.Contains(r, b[0].Do, "signalbox stop WEB-1")
+		require.NoError(r, admin.Stop(r.Context(), r.Engine, r.Task(item).ID, admin.OperatorBy(stage.ViaAPI)))
+		r.Settle(time.Minute)
+		require.Equal(r, stage.Cancelled, r.Cancelled(item).State.Stage)
 	})
 }
 

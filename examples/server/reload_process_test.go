@@ -76,7 +76,7 @@ func TestReloadOfTheRegistry(t *testing.T) {
 	require.Zero(t, code, errs)
 	require.Equal(t, "projects: 1\nadded: acme/moved\nremoved: acme/gpx, acme/shp\n", out)
 	w.until("readiness warns", func() bool {
-		return strings.HasPrefix(w.checks()["registry"], "warning: 1 live task belongs to acme/gpx, which is not registered")
+		return strings.HasPrefix(w.checks()["registry"], "warning: 1 live task belongs to a board or repository that is not registered (of acme/gpx): ")
 	})
 	w.move(item, "Approved")
 	w.write("projects.yaml", both)

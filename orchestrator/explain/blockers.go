@@ -46,7 +46,7 @@ func (a account) add(b Blocker) {
 }
 
 // block fills in what the task waits for, and the summary.
-func (a account) block(registered bool) {
+func (a account) block() {
 	if a.State.Stage.Terminal() {
 		a.Summary = fmt.Sprintf("The task is %s.", a.State.Stage)
 		return
@@ -55,13 +55,19 @@ func (a account) block(registered bool) {
 	if word, waits := a.pendingMove(); waits {
 		a.add(word)
 	}
+	_, heard := a.engine.Projects.ByTracker(a.project.TrackerProject)
+	why, registered := "no word on the card is heard: its board is not registered", a.project.Repo != ""
+	if !registered {
+		why = fmt.Sprintf("nothing is done: the repository %s is not registered", a.Task.Repo)
+	}
+	if !heard || !registered {
+		a.add(Blocker{
+			Kind: "registry", Since: a.UpdatedAt, Who: admit.WhoYou, Why: why,
+			Do: "Put it back into projects.yaml and reload it (signalbox reload), or stop the task: signalbox stop " + a.WorkItem,
+		})
+	}
 	switch st := a.State; {
 	case !registered:
-		a.add(Blocker{
-			Kind: "registry", Since: a.UpdatedAt, Who: admit.WhoYou,
-			Why: fmt.Sprintf("nothing is done: the repository %s is not registered", a.Task.Repo),
-			Do:  fmt.Sprintf("Put %s back into projects.yaml and reload it (signalbox reload), or set STOP on the card", a.Task.Repo),
-		})
 	case st.Stopping:
 		a.add(Blocker{
 			Kind: "stop", Since: a.CancelRequestedAt, Who: admit.WhoService,

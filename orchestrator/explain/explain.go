@@ -204,7 +204,7 @@ func explain(e *orchestrator.Engine, t task.Task, s situation) Explanation {
 	if registered {
 		x.CI = tested(p, t.State)
 	}
-	account{s, &x, t, p.On(t.TrackerProjectID), e}.block(registered)
+	account{s, &x, t, p.On(t.TrackerProjectID), e}.block()
 	return x
 }
 

@@ -14,7 +14,7 @@ import (
 // strandedEvery is how often live tasks are compared with the registry.
 const strandedEvery = 10 * time.Minute
 
-// stranded remembers which live tasks belong to no registered repository.
+// stranded remembers which live tasks belong to no registered repository or board.
 type stranded struct {
 	changed chan struct{} // the registry is another one
 
@@ -46,7 +46,7 @@ func (s *Service) lookStranded(ctx context.Context) error {
 	s.stranded.list = list
 	s.stranded.mu.Unlock()
 	for _, one := range list {
-		s.Log.Error("live tasks belong to a repository that is not registered",
+		s.Log.Error("live tasks belong to a repository or board that is not registered",
 			"repo", one.Repo, "tasks", len(one.Tasks), "what", one.String())
 	}
 	return admin.TellStranded(ctx, s.Engine, list)
