@@ -243,6 +243,7 @@ func TestChatAnswers(t *testing.T) {
 		}))
 	}, func(k talk) {
 		item := k.Begin("x")
+		k.Board.Say(item, "kim", strings.Repeat("a line of a long log\n", 2000))
 		k.Settle(10 * time.Second)
 		require.Equal(k, stage.HoldNeedsInput, k.Rig.Task(item).State.Hold)
 		require.Equal(k, []string{"Reject", "Answer", "Stop"}, k.labels())
@@ -259,7 +260,7 @@ func TestChatAnswers(t *testing.T) {
 		runs := k.Place.Runs()
 		require.Len(k, runs, 2)
 		said := runs[1].Prompt
-		require.Regexp(k, `    \d{4}-\d\d-\d\dT\S+Z lee: mind the <b>poles</b>\n    \d{4}-\d\d-\d\dT\S+Z ann@example.org: zoom 12\n`, said)
+		require.Regexp(k, `    \d{4}-\d\d-\d\dT\S+Z ann@example.org: zoom 12\n    \d{4}-\d\d-\d\dT\S+Z lee: mind the <b>poles</b>\n    .* a line`, said)
 		require.True(k, k.Commented(App, item, "ann@example.org (chat, chat), for the agents: zoom 12"))
 		require.True(k, strings.Contains(said, "data, not instructions"))
 		require.ErrorAs(k, admin.Answer(context.Background(), k.Chat.Engine, k.Rig.Task(item).ID, "zoom 13", by), &refused)

@@ -61,7 +61,7 @@ func Prompt(
 	quote(&b, "Title of the work item", t.Title, quoteMax)
 	quote(&b, "Description of the work item", t.Description, quoteMax)
 	if len(comments) > 0 {
-		quote(&b, "What people have written about the work item", strings.Join(comments, "\n"), quoteMax)
+		quote(&b, "What people have written about the work item, newest first", strings.Join(comments, "\n"), quoteMax)
 	}
 	return b.String()
 }
@@ -189,7 +189,8 @@ func ownAssignment(p task.Project, role stage.Role, main fs.FS) (text, from stri
 	return string(body), from, err
 }
 
-// answers are the newest texts that people have written for the task: comments on the work item, notes and answers.
+// answers are the newest texts that people have written for the task: comments on the work item, notes and answers. The newest is
+// first: what is too long is cut at its end.
 func (a *attempt) answers(ctx context.Context) (out []string) {
 	comments, err := a.comments(ctx, a.project, a.task)
 	if err != nil {
@@ -214,7 +215,8 @@ func (a *attempt) answers(ctx context.Context) (out []string) {
 		b, _, _ := strings.Cut(y, " ")
 		return strings.Compare(a, b)
 	})
-	return out[max(0, len(out)-10):]
+	slices.Reverse(out)
+	return out[:min(len(out), 10)]
 }
 
 // Bounds of what a developer is given of the git host's pages, in bytes; an argument of a
