@@ -59,9 +59,9 @@ func (b *Board) Item(ctx context.Context, projectID, itemID string) (tracker.Ite
 }
 
 // pageMax is how many cards a page of List has.
-const pageMax = 100
+const pageMax = 1000
 
-// List implements tracker.Tracker. Cards that are archived are not listed.
+// List implements tracker.Tracker. Cards that are archived are not listed, and descriptions are left out.
 func (b *Board) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
 	where, args := "project = ? and state = 0 and moved_at >= ?", []any{q.ProjectID, int64(0)}
 	if !q.Since.IsZero() {
@@ -83,7 +83,8 @@ func (b *Board) List(ctx context.Context, q tracker.Query) (tracker.Page, error)
 		args = append(args, before, before, id)
 	}
 	var p tracker.Page
-	query := fmt.Sprintf("select %s from board_cards where %s order by moved_at desc, id desc limit %d", columnsOfCard, where, pageMax+1)
+	fields := strings.Replace(columnsOfCard, "description", "''", 1)
+	query := fmt.Sprintf("select %s from board_cards where %s order by moved_at desc, id desc limit %d", fields, where, pageMax+1)
 	err := b.db.each(ctx, b.db, query, args, func(scan func(...any) error) error {
 		var r row
 		if err := r.scan(scan); err != nil {
