@@ -135,6 +135,7 @@ var ErrUnderWay = errors.New("tracker: an earlier attempt to post the comment ma
 type Query struct {
 	ProjectID string
 	Statuses  []stage.Status
+	Placed    bool      // without Statuses: those that stand in no column may be left out
 	Since     time.Time // only items updated at or after it; zero = all
 	Cursor    string    // from Page.Next
 }

@@ -191,6 +191,22 @@ func TestListsAreCheap(t *testing.T) {
 	require.Equal(t, 3, logs, "nobody requests anything by it")
 }
 
+// A repository that has more issues and pull requests than can be listed has its board read.
+func TestLargeRepository(t *testing.T) {
+	t.Parallel()
+	c := says(t, onGitHub, time.Now(), func(w http.ResponseWriter, r *http.Request) {
+		rows := `[{"number":1,"labels":[{"id":1,"name":"status/Done"}]}]`
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/labels"):
+			rows = `[{"id":1,"name":"status/Done"}]`
+		case r.URL.Query().Get("labels") == "":
+			w.Header().Set("Link", `<http://x/?page=2>; rel="next"`)
+		}
+		_, _ = w.Write([]byte(rows))
+	})
+	require.Len(t, read(t, c.List, tracker.Query{ProjectID: repo, Placed: true}).Items, 1)
+}
+
 func TestAddColumn(t *testing.T) {
 	inEach(t, func(t *testing.T, c *labelboard.Client, d *double) {
 		d.issues.AddLabel(repo, "status/done")

@@ -12,23 +12,23 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
-// List implements tracker.Tracker, all of it in one page. With statuses the issues of each column are listed; without, all issues of the
-// repository. An issue in a column by which nobody requests anything is listed with its last change of any kind: there may be thousands,
-// and each log is a call.
+// List implements tracker.Tracker, all of it in one page. With statuses, or where columns are enough, the issues of each column are
+// listed; else all issues of the repository, for which pagesMax may not be enough. An issue in a column by which nobody requests anything
+// is listed with its last change of any kind: there may be thousands, and each log is a call.
 func (c *Client) List(ctx context.Context, q tracker.Query) (none tracker.Page, err error) {
 	at, err := project(q.ProjectID)
 	if err != nil {
 		return none, err
 	}
 	labels := []string{""}
-	if len(q.Statuses) > 0 {
+	if len(q.Statuses) > 0 || q.Placed {
 		b, err := c.board(ctx, q.ProjectID)
 		if err != nil {
 			return none, err
 		}
 		labels = nil
-		for _, s := range q.Statuses {
-			if l, has := b.labels[s]; has {
+		for s, l := range b.labels {
+			if q.Placed || slices.Contains(q.Statuses, s) {
 				labels = append(labels, l.Name)
 			}
 		}

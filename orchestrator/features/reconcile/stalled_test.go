@@ -46,6 +46,9 @@ func (p *paged) set(broken int, endless bool) {
 }
 
 func (p *paged) List(ctx context.Context, q tracker.Query) (tracker.Page, error) {
+	if q.Since.IsZero() && !q.Placed {
+		return tracker.Page{}, errors.New("more is listed than stands in columns")
+	}
 	from, _ := strconv.Atoi(q.Cursor) // none = the first page
 	q.Cursor = ""
 	all, err := p.Tracker.List(ctx, q)

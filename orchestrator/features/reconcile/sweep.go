@@ -124,10 +124,10 @@ func (r *Reconciler) setView(project string, v view) {
 	r.views[project] = v
 }
 
-// sweep lists all of a board.
+// sweep lists all of a board that stands in a column.
 func (r *Reconciler) sweep(ctx context.Context, p task.Project) (view, map[string]bool, error) {
 	v, all := view{standing: map[string]tracker.Item{}, listed: map[string]listed{}, swept: r.opt.Now()}, map[string]bool{}
-	err := r.list(ctx, p, tracker.Query{ProjectID: p.TrackerProject}, func(page tracker.Page) (enough bool) {
+	err := r.list(ctx, p, tracker.Query{ProjectID: p.TrackerProject, Placed: true}, func(page tracker.Page) (enough bool) {
 		v.total = page.Total
 		for _, item := range page.Items {
 			if !all[item.ID] { // rows move between pages
