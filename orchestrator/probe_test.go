@@ -112,7 +112,7 @@ func TestProbeIsReadAgain(t *testing.T) {
 	var up atomic.Bool
 	late := func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
-			rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 5, Source: "plane"})
+			rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 5, Sources: []string{"plane"}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{rec.Feature()}
 		}

@@ -24,7 +24,7 @@ func reconciled(t *testing.T, f func(*Rig, *reconcile.Reconciler)) {
 	Run(t, func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
 			var err error
-			rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 5, Source: "plane"})
+			rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 5, Sources: []string{"plane"}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{stopFeature(r), rec.Feature()}
 		}

@@ -61,7 +61,7 @@ func ruled(t *testing.T, people task.People, f func(*Rig, *reconcile.Reconciler)
 		r.Projects[0].People = people
 		r.Features = func() []orchestrator.Feature {
 			var err error
-			rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Source: "plane"})
+			rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Sources: []string{"plane"}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{rec.Feature()}
 		}

@@ -27,7 +27,7 @@ import (
 func reconciling(p *rig, _ *planetest.Options, _ *plane.Options) {
 	features := p.Features
 	p.Features = func() []orchestrator.Feature {
-		rec, err := reconcile.New(reconcile.Options{Tracker: p.client, Board: p.client, Source: "plane"})
+		rec, err := reconcile.New(reconcile.Options{Tracker: p.client, Board: p.client, Sources: []string{"plane"}})
 		require.NoError(p, err)
 		gate, err := serialgate.New(serialgate.Options{Parts: p.Parts(), Repos: []string{"*"}})
 		require.NoError(p, err)

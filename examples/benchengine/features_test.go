@@ -32,12 +32,12 @@ func (w *world) list(runners map[stage.EffectKind]orchestrator.Runner) ([]orches
 		return nil, nil
 	}
 	set := features.Default()
-	set.AgentPause, set.SerialGate.Repos, set.Reconciler.Source = false, w.gated(), "plane"
+	set.AgentPause, set.SerialGate.Repos = false, w.gated()
 	made, err := set.Make(features.Parts{
 		Parts: orchestrator.Parts{
 			Store: w.store, Projects: w.projects, Host: w.host, Workspaces: w.place, Agents: w.place, Log: w.log,
 		},
-		Tracker: w.boards, Messenger: w.chat, Leases: w.leases, Merger: runners[stage.EffectMerge],
+		Tracker: w.boards, Sources: []string{"plane"}, Messenger: w.chat, Leases: w.leases, Merger: runners[stage.EffectMerge],
 	})
 	if err != nil {
 		return nil, err

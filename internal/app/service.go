@@ -253,7 +253,7 @@ func (v *Service) assemble(ctx context.Context) error {
 // features are those of the settings, with what they call others with.
 func (s Settings) features() *service.Features {
 	f := s.Features
-	f.Reconciler.Source, f.Budget.Price = s.Tracker, s.priceOf
+	f.Budget.Price = s.priceOf
 	f.Events.Source, f.Events.Client, f.Traces.Client = s.publicURL(), s.client(), s.client()
 	return &f
 }

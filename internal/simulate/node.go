@@ -188,7 +188,7 @@ func (n *node) makeFeatures(p ports) ([]orchestrator.Feature, error) {
 		Serial: n.has("serial_gate"), WIP: n.has("wip"),
 		AfterDone: n.has("after_done"), Deps: n.has("task_deps"), DepsSource: []string{deps.SourceDB, deps.SourceTracker},
 		Merge: n.has("merge_gate"), RebaseAlways: true, Monitor: n.has("monitor"), Freeze: true,
-		Reconciler:   reconcile.Options{Source: sourceBoard, Every: 2 * every},
+		Reconciler:   reconcile.Options{Every: 2 * every},
 		SerialGate:   serialgate.Options{Repos: n.gated()},
 		Dependencies: deps.Options{Every: every},
 		MergeGate:    mergegate.Options{Repos: []string{"*"}},
@@ -204,7 +204,8 @@ func (n *node) makeFeatures(p ports) ([]orchestrator.Feature, error) {
 			Store: p.store, Projects: p.projects, Host: p.host, Workspaces: p.work, Agents: p.agents,
 			Log: n.sim.check.logger(n), Now: n.domain.Now,
 		},
-		Tracker: p.tracker, Messenger: p.chat, Leases: p.leases, Merger: effects.Runners(p.effects())[stage.EffectMerge],
+		Tracker: p.tracker, Sources: []string{sourceBoard}, Messenger: p.chat, Leases: p.leases,
+		Merger: effects.Runners(p.effects())[stage.EffectMerge],
 	})
 	if err != nil {
 		return nil, err

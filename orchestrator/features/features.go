@@ -99,7 +99,7 @@ type Parts struct {
 	orchestrator.Parts
 
 	Tracker   fullTracker
-	Polled    bool                // nothing announces the tracker's changes
+	Sources   []string            // as of reconcile.Options
 	Cards     cards.Reader        // nil = people put no order to them
 	Messenger messenger.Messenger // nil = no feature sends live messages
 	Dress     messenger.Dress     // of livemessage.Options, as Work
@@ -189,8 +189,8 @@ const polledEvery = 5 * time.Second
 
 func (m *Made) reconciler(s Set, p Parts) (_ orchestrator.Feature, err error) {
 	o := s.Reconciler
-	o.Log, o.Now, o.Polled, o.AfterDone = p.Log, p.Now, p.Polled, s.AfterDone
-	if p.Polled && o.Every == 0 {
+	o.Log, o.Now, o.Sources, o.AfterDone = p.Log, p.Now, p.Sources, s.AfterDone
+	if len(p.Sources) == 0 && o.Every == 0 {
 		o.Every = polledEvery
 	}
 	if s.ReadBoards {

@@ -119,10 +119,17 @@ func (s *Service) engine() (err error) {
 	parts := orchestrator.Parts{
 		Store: o.Store, Projects: o.Projects, Host: s.host(), Workspaces: o.Workspaces, Agents: o.Agents, Log: o.Log,
 	}
-	announces := func(w web.Source) bool { return w.Tracker != nil } // its changes
+	var sources []string
+	if d := o.Dashboard; d.Cards != nil {
+		sources = append(sources, d.CardsSource)
+	}
+	for _, w := range o.Web.Sources {
+		if w.Tracker != nil {
+			sources = append(sources, w.Name)
+		}
+	}
 	if s.features, err = o.Features.Make(features.Parts{
-		Parts: parts, Tracker: boarded{s.tracker(), s.boards}, Cards: o.Dashboard.Cards,
-		Polled:    o.Dashboard.Cards == nil && !slices.ContainsFunc(o.Web.Sources, announces),
+		Parts: parts, Tracker: boarded{s.tracker(), s.boards}, Sources: sources, Cards: o.Dashboard.Cards,
 		Messenger: s.chat(), Dress: s.dress, Work: s.working, Leases: o.Leases, Merger: runners[stage.EffectMerge],
 	}); err != nil {
 		return err

@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/memstore"
 	"github.com/signalbox-dev/signalbox/orchestrator/service"
+	"github.com/signalbox-dev/signalbox/orchestrator/signature"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -105,6 +107,34 @@ func TestBareTracker(t *testing.T) {
 		left, err := place.Remains(ctx)
 		require.NoError(t, err)
 		require.Empty(t, left)
+	})
+}
+
+// hooks receives webhooks of a board.
+type hooks struct{ tracker.Receiver }
+
+func (hooks) Habits() signature.Habits { return signature.Habits{} }
+
+// A webhook of any board shows that webhooks come, whichever board is that of the settings.
+func TestWebhooksOfAnyBoard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, board, _ := options(t)
+		o.Features = service.DefaultFeatures()
+		o.Web.Sources = []web.Source{{Name: "plane", Tracker: hooks{}}, {Name: "issues", Tracker: hooks{}}}
+		s, err := service.New(o)
+		require.NoError(t, err)
+		ctx, stop := running(t, s)
+		defer stop()
+		for n := range 3 {
+			board.Put(tracker.Item{ID: fmt.Sprint(n), ProjectID: "APP", Title: "t", Description: "d", Status: stage.StatusToAnalyse})
+			time.Sleep(3 * time.Minute)
+		}
+		require.Contains(t, get(s.Handler, "/readyz").Body.String(), "boards have moved")
+		h := tracker.Hook{Kind: tracker.HookComment, ProjectID: "APP", ItemID: "0"}
+		_, err = o.Store.Receive(ctx, task.Delivery{Source: "issues", ID: "1", ReceivedAt: time.Now()}, orchestrator.TrackerJob(h))
+		require.NoError(t, err)
+		time.Sleep(3 * time.Minute)
+		require.Contains(t, get(s.Handler, "/readyz").Body.String(), `"reconcile": "ok"`)
 	})
 }
 

@@ -221,7 +221,7 @@ func (w *world) features(o *web.Options) (list []orchestrator.Feature) {
 	merge, err := mergegate.New(mergegate.Options{Parts: w.Parts(), Leases: memlease.New(nil), Merge: orchestrator.RunnerFunc(nil)})
 	require.NoError(w, err)
 	add(merge.Feature(), nil)
-	rec, err := reconcile.New(reconcile.Options{Tracker: w.Board, Board: w.Board, Brake: 5, Source: "plane"})
+	rec, err := reconcile.New(reconcile.Options{Tracker: w.Board, Board: w.Board, Brake: 5, Sources: []string{"plane"}})
 	require.NoError(w, err)
 	add(rec.Feature(), nil)
 	spend, err := budget.New(budget.Options{Parts: w.Parts(), Caps: budget.Caps{RepoDay: 5e7}})

@@ -55,11 +55,10 @@ type Options struct {
 	// Brake is how many work items of one project may be replayed in one pass.
 	// More, when they are more than a quarter of those that stand in a status by which a person
 	// requests something, are taken for a misunderstanding, and none is. Default 20.
-	Brake  int          `envDefault:"20"`
-	Polled bool         // the tracker sends no webhooks: none are missed
-	Source string       `envDefault:"tracker"` // of the tracker's webhooks, as deliveries have it
-	Log    *slog.Logger // nil discards
-	Now    func() time.Time
+	Brake   int          `envDefault:"20"`
+	Sources []string     // of the boards' webhooks, as deliveries have them; none: boards send none, and none are missed
+	Log     *slog.Logger // nil discards
+	Now     func() time.Time
 
 	AfterDone bool // To Analyse on the card of a task that is done begins another
 }
@@ -189,7 +188,7 @@ func (r *Reconciler) loop(ctx context.Context, e *orchestrator.Engine) {
 func (r *Reconciler) Pass(ctx context.Context, e *orchestrator.Engine) error {
 	versions, advanced, err1 := r.tasks(ctx, e)
 	replayed, lost, braked, err2 := r.boards(ctx, e, versions)
-	if r.opt.Polled {
+	if len(r.opt.Sources) == 0 {
 		lost = nil
 	}
 	silent, err3 := r.listen(ctx, e, lost)

@@ -44,7 +44,7 @@ func reconciledAs(t *testing.T, rec **reconcile.Reconciler, f func(*Rig), prepar
 		}
 		r.Features = func() []orchestrator.Feature {
 			var err error
-			*rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 5, Source: "plane"})
+			*rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 5, Sources: []string{"plane"}})
 			require.NoError(r, err)
 			s, err := stop.Feature(r.Parts())
 			require.NoError(r, err)

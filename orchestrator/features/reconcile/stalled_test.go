@@ -74,7 +74,7 @@ func listed(t *testing.T, board *paged, grace map[stage.Stage]time.Duration, f f
 		board.Tracker = r.Board
 		r.Features = func() []orchestrator.Feature {
 			var err error
-			rec, err = reconcile.New(reconcile.Options{Tracker: board, Board: r.Board, Grace: grace, Source: "plane"})
+			rec, err = reconcile.New(reconcile.Options{Tracker: board, Board: r.Board, Grace: grace, Sources: []string{"plane"}})
 			require.NoError(r, err)
 			return []orchestrator.Feature{rec.Feature()}
 		}

@@ -41,9 +41,15 @@ func (r *Reconciler) Webhooks(context.Context) error {
 // listen notices that webhooks have stopped, and that they come again, and notifies
 // people of both. It returns since when they count as stopped and people are notified of it.
 func (r *Reconciler) listen(ctx context.Context, e *orchestrator.Engine, lost []string) (silent time.Time, err error) {
-	last, err1 := e.Records.LastDelivery(ctx, r.opt.Source)
-	told, err2 := e.Store.Facts(ctx, task.Fact{Kind: Told}, 1)
-	if err := errors.Join(err1, err2); err != nil {
+	told, err := e.Store.Facts(ctx, task.Fact{Kind: Told}, 1)
+	var last time.Time
+	for _, source := range r.opt.Sources {
+		at, failed := e.Records.LastDelivery(ctx, source)
+		if err = errors.Join(err, failed); at.After(last) {
+			last = at
+		}
+	}
+	if err != nil {
 		return silent, err
 	}
 	missed, stopped := r.count(last, lost)
@@ -52,12 +58,12 @@ func (r *Reconciler) listen(ctx context.Context, e *orchestrator.Engine, lost []
 		text := fmt.Sprintf("Boards have moved %d times and no webhook has come since %s. "+
 			"Until they come again boards are read every %s. Is the webhook switched off at the tracker?",
 			missed, sinceText(last), stage.Span(r.opt.Every))
-		mark := task.Fact{Kind: Told, Of: r.opt.Source, Text: "no webhook since " + sinceText(last)}
-		r.opt.Log.Error("webhooks have stopped while boards move", "source", r.opt.Source, "last", last, "moves", missed)
+		mark := task.Fact{Kind: Told, Of: "boards", Text: "no webhook since " + sinceText(last)}
+		r.opt.Log.Error("webhooks have stopped while boards move", "sources", r.opt.Sources, "last", last, "moves", missed)
 		notice := r.notice("stopped", last, "Webhooks have stopped", text)
 		return r.opt.Now(), e.Store.Commit(ctx, task.Commit{Facts: []task.Fact{mark}, Jobs: []queue.Job{notice}})
 	case len(told) > 0 && last.After(told[0].Since):
-		r.opt.Log.Info("webhooks come again", "source", r.opt.Source)
+		r.opt.Log.Info("webhooks come again", "sources", r.opt.Sources)
 		text := fmt.Sprintf("They were missing since %s. What boards said meanwhile was found by reading them.",
 			told[0].Since.UTC().Format(time.RFC3339))
 		notice := r.notice("again", told[0].Since, "Webhooks come again", text)
@@ -96,6 +102,6 @@ func sinceText(last time.Time) string {
 // notice is a message to people. It is put in the transaction that records that
 // it was; replicas that notice the same at the same time put it once.
 func (r *Reconciler) notice(what string, since time.Time, title, text string) queue.Job {
-	key := fmt.Sprintf("webhooks/%s/%s/%d", r.opt.Source, what, since.UnixMicro())
+	key := fmt.Sprintf("webhooks/%s/%d", what, since.UnixMicro())
 	return orchestrator.EffectJob(task.Task{Title: title}, task.Project{}, stage.Effect{Kind: stage.EffectNotify, Text: text}, key)
 }

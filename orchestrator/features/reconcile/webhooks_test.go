@@ -75,7 +75,7 @@ func TestPolledBoardMissesNoWebhooks(t *testing.T) {
 	Run(t, func(r *Rig) {
 		r.Features = func() []orchestrator.Feature {
 			var err error
-			rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Polled: true})
+			rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board})
 			require.NoError(r, err)
 			return []orchestrator.Feature{rec.Feature()}
 		}
@@ -145,7 +145,7 @@ func TestStoredIsNotLost(t *testing.T) {
 		board = &locked{Board: r.Board}
 		r.Tracker = board
 	}, func(r *Rig) {
-		rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 2, Source: "plane"})
+		rec, err := reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board, Brake: 2, Sources: []string{"plane"}})
 		require.NoError(r, err)
 		pass := func(n int) {
 			for range n {
