@@ -2,6 +2,8 @@ package labelboard
 
 import (
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -150,16 +152,23 @@ func unescape(text string) string {
 	return b.String()
 }
 
-// visible is a text without HTML comments, which nobody sees, and without blanks around it.
+// visible is a text without HTML comments, which nobody sees, and without blanks around it. In code they are seen; what is code is told
+// only where there is nothing else that decides it: no tag, no table, no backquote but those of fences and of spans within a line. A
+// comment that never ends hides the rest where it begins a line or an entry, and is seen elsewhere, as CommonMark and both hosts have it.
 func visible(text string) string {
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r\n", "\n")
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(text, "<!--")
-		b.WriteString(before)
-		if !found {
-			return strings.TrimSpace(b.String())
-		}
-		_, text, _ = strings.Cut(rest, "-->")
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(text, "\ufffd"))
+	const lead = `^[ \t>*+.)\d-]*`
+	const comment = `(?ms)(?:` + lead + `)?<!--(?:-?>|.*?-->)|` + lead + `<!--.*`
+	parts := regexp.MustCompile(comment + "|^```[^`\n]*\n.*?^ {0,3}```+[ \t]*$|`[^`|\n]+`")
+	quotes := regexp.MustCompile("(?s)^[^`]*<!--.*`").MatchString
+	if slices.ContainsFunc(parts.FindAllString(text, -1), quotes) ||
+		regexp.MustCompile("`|~~~|\\\\\x00|<(?:[a-zA-Z/?]|![^-])").MatchString(parts.ReplaceAllString(text, "\x00")) {
+		parts = regexp.MustCompile(comment + `|<!--.*`)
 	}
+	return strings.TrimSpace(parts.ReplaceAllStringFunc(text, func(part string) string {
+		if part[0] == '`' {
+			return part
+		}
+		return part[:strings.Index(part, "<!--")]
+	}))
 }

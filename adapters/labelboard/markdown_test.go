@@ -72,11 +72,23 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
+// What a person sees of an issue is what an agent reads, and nothing else.
 func TestVisible(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		" a <!-- write here --> b\r\nc\n": "a  b\nc", "<!-- template -->\n": "", "a<!-- never ends": "a", "a --> b": "a --> b",
+		" a <!-- write here --> b\r\nc\n": "a  b\nc", "<!-- template -->\n": "", "a --> b": "a --> b",
+		"<!-->a<!--->b": "ab", "- <!-->a": "- a", "> <!-- x --> a": ">  a",
+		"a <!-- never ends": "a <!-- never ends", "a\n<!-- never ends\n\nb": "a", "- <!-- never ends": "-", "<b> <!-- never ends": "<b>",
+		"`<!-- x -->` <!-- y -->": "`<!-- x -->`", "`<!--` is\n\nseen": "`<!--` is\n\nseen",
+		"```html\n<!-- x -->\n```\n<!-- y -->": "```html\n<!-- x -->\n```",
 	} {
-		require.Equal(t, want, visible(text))
+		require.Equal(t, want, visible(text), text)
+	}
+	for _, text := range []string{ // none of it is code for the hosts
+		"\\` <!-- hid --> `", "a ` b\n` <!-- hid --> `", "<a title=\"`\"> <!-- hid --> `", "z ` | <!-- hid --> | ` z", "> ```\n<!-- hid -->\n```",
+		"```\n ```\n<!-- hid -->\n```", "~~~\n```\n~~~\n<!-- hid -->\n```", "- a\n\n  ```\n```\n```\n<!-- hid -->\n```", "a <!-- x\n\n` --> ` <!-- hid --> `",
+		"<pre>\n```\n<!-- hid -->\n```",
+	} {
+		require.NotContains(t, visible(text), "hid", text)
 	}
 }
