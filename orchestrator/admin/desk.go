@@ -42,8 +42,10 @@ type Act struct {
 
 // Make makes a card, and sets To Analyse on it when it is to begin, unless it was made before and moved since.
 func (d Desk) Make(ctx context.Context, n cards.New, begin bool) (cards.Card, error) {
-	if _, known := d.Engine.Projects.ByTracker(n.Project); !known {
+	if p, known := d.Engine.Projects.ByTracker(n.Project); !known {
 		return cards.Card{}, fmt.Errorf("the board %.40q: %w", n.Project, tracker.ErrNotFound)
+	} else if p.Board != "" {
+		return cards.Card{}, &cards.InputError{Text: fmt.Sprintf("The cards of %s are on the board %s: make it there.", p.Repo, p.Board)}
 	}
 	c, e, err := d.Cards.Make(ctx, n)
 	if err != nil {

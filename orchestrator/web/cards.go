@@ -303,9 +303,12 @@ func (s *server) actOnCard(r *http.Request) (any, error) {
 			put.Kind, put.Other = cards.PutBehind, in.Behind
 		}
 		if err == nil && put.Other != "" {
-			var other cards.Card
-			other, err = s.find(r, put.Other)
+			other, failed := s.find(r, put.Other)
 			put.Other = other.ID
+			column := cmp.Or(to.Key, c.Column)
+			if err = failed; err == nil && (other.Project != c.Project || other.Column != column || other.State != cards.Live) {
+				err = badPayload("before, behind: write the key of a card in the column where this one is to be.")
+			}
 		}
 		if err == nil && (put.Other == "" || in.To != "" || in.Comment != "") {
 			err = s.Desk.Do(r.Context(), admin.Act{Card: c.ID, Key: in.Key, Body: in.Comment, Column: to.Key, Of: in.Commit, By: by})

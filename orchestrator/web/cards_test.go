@@ -115,6 +115,8 @@ func TestCardsByTheAPI(t *testing.T) {
 	ask(access.Viewer, "POST", "/cards/APP-3", `{"behind": "app-4"}`, 403)
 	ask(access.Operator, "POST", "/cards/APP-3", `{"behind": "app-77"}`, 400)
 	ask(access.Operator, "POST", "/cards/APP-3", `{"behind": "APP-2"}`, 400) // which is in another column
+	ask(access.Operator, "POST", "/cards/APP-3", `{"to": "STOP", "behind": "APP-4"}`, 400)
+	require.Equal(t, "backlog", ask(access.Viewer, "GET", "/cards/APP-3", "", 200).Column, "what is refused is not done")
 	for side, order := range map[string][]string{"before": {`"APP-3"`, `"APP-4"`}, "behind": {`"APP-4"`, `"APP-3"`}} {
 		ask(access.Operator, "POST", "/cards/APP-3", fmt.Sprintf(`{%q: "app-4"}`, side), 200)
 		a := d.do("GET", "/cards?column=backlog", map[string]string{"Authorization": "Bearer " + d.tokens[access.Viewer]}, "")
@@ -166,7 +168,11 @@ func TestNameBesideAToken(t *testing.T) {
 func TestNameOfTwo(t *testing.T) {
 	t.Parallel()
 	d := openDoor(t)
-	projects, err := task.NewProjects(task.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP"}, task.Project{TrackerProject: "p2", Repo: "acme/other", CloneURL: "u", Prefix: "APP"})
+	projects, err := task.NewProjects(
+		task.Project{TrackerProject: "p1", Repo: "acme/app", CloneURL: "u", Prefix: "APP"},
+		task.Project{TrackerProject: "p2", Repo: "acme/other", CloneURL: "u", Prefix: "APP"},
+		task.Project{TrackerProject: "issues:x", Board: "issues", Repo: "acme/x", CloneURL: "u", Prefix: "X"},
+	)
 	require.NoError(t, err)
 	d.projects.Replace(projects)
 	ask := func(token, path, body string) answer {
@@ -181,7 +187,8 @@ func TestNameOfTwo(t *testing.T) {
 			require.Contains(t, a.body, "APP-1 is a card of acme/app and one of acme/other: write the id")
 		}
 	}
-	require.Equal(t, http.StatusOK, ask(d.tokens[access.Operator], "/cards/APP-1", `{"to": "STOP"}`).status, "who reads one of them means that")
+	require.Equal(t, http.StatusOK, ask(d.tokens[access.Operator], "/cards/APP-1", `{"to": "STOP"}`).status, "who reads one means that")
 	require.Contains(t, ask(adminToken, "/cards/"+d.none.card, `{"before": "`+d.mine.card+`"}`).body, "column", "an id is taken there, too")
 	require.Equal(t, http.StatusOK, ask(adminToken, "/cards", `{"board": "p2", "title": "x"}`).status)
+	require.Contains(t, ask(adminToken, "/cards", `{"board": "x", "title": "x"}`).body, "acme/x are on the board issues")
 }
