@@ -64,6 +64,10 @@ func (c cardImportCmd) Run(s *streams) error {
 		}
 		return nil
 	}
+	board := web.CardList{}
+	if err := c.get("/cards?column=none&board="+url.QueryEscape(c.Board), &board); err != nil {
+		return err
+	}
 	all := []web.CardDetail{}
 	for n, k := range list {
 		var made web.CardDetail
@@ -72,6 +76,9 @@ func (c cardImportCmd) Run(s *streams) error {
 		}, &made)
 		if err == nil && k.column.Key != made.Column && made.MovedAt.Equal(made.MadeAt) { // else people have moved it since
 			err = c.call(http.MethodPost, "/cards/"+url.PathEscape(made.ID), map[string]string{"to": k.column.Key}, &made)
+		}
+		if exitCode(err) == exitNotFound { // people have deleted it since: the board is there
+			continue
 		}
 		if err != nil {
 			return fmt.Errorf("%d of %d cards are made; run it again for the others, none is made twice: %w", n, len(list), err)
