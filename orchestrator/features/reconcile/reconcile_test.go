@@ -2,7 +2,6 @@ package reconcile_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
-	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault/faulttest"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/reconcile"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
@@ -243,24 +241,6 @@ func TestFallbackColumnsAreOurOwn(t *testing.T) {
 	})
 }
 
-// F-1: a blocked task whose gate has turned green goes on, and people are notified.
-func TestUnblocks(t *testing.T) {
-	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
-		r.SetCI(githost.CheckFailed)
-		item := r.Finish("x")
-		r.Settle(10 * time.Minute)
-		task := r.Task(item)
-		require.Equal(r, stage.HoldBlocked, task.State.Hold)
-		r.Settle(time.Hour)
-		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold, "red is silent")
-		r.SetCI(githost.CheckPassed) // of the reports that follow
-		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
-		r.Settle(15 * time.Minute)
-		r.Stands(item, stage.Done)
-		require.Contains(r, r.Notices(), "unblocked: development is green now; the task goes on to review")
-	})
-}
-
 // A task that waits for an answer is not advanced past its question.
 func TestQuestionsAreNotPassedOver(t *testing.T) {
 	reconciled(t, func(r *Rig, _ *reconcile.Reconciler) {
@@ -271,25 +251,6 @@ func TestQuestionsAreNotPassedOver(t *testing.T) {
 		item := r.Finish("x")
 		r.Settle(2 * time.Hour)
 		r.Waits(item, stage.HoldNeedsInput)
-	})
-}
-
-// Too much at once is a misunderstanding; a tracker that does not answer is no
-// ground to act on.
-func TestBrakeAndOutage(t *testing.T) {
-	reconciled(t, func(r *Rig, rec *reconcile.Reconciler) {
-		for range 6 {
-			r.MoveUnseen(App, r.Card(App, "x"), stage.StatusToAnalyse)
-		}
-		r.Settle(5 * time.Minute)
-		list, err := r.Store.Tasks(context.Background(), task.Filter{})
-		require.NoError(r, err)
-		require.Empty(r, list)
-		v, err := explain.ReadQueue(context.Background(), r.Engine)
-		require.NoError(r, err)
-		require.Contains(r, fmt.Sprintf("%+v", v.Features["reconcile"]), "6 work items of acme/app would change at once")
-		r.Board.FailWith(errors.New("503"))
-		require.Error(r, rec.Pass(context.Background(), r.Engine))
 	})
 }
 

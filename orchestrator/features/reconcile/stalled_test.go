@@ -304,7 +304,7 @@ func TestEveryTaskThatGoesOnIsToldOf(t *testing.T) {
 	})
 }
 
-// An unblock is logged, and sent to people.
+// F-1: a blocked task whose gate has turned green goes on, which is logged, and people are notified.
 func TestUnblockIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	Run(t, func(r *Rig) {
@@ -319,11 +319,15 @@ func TestUnblockIsLogged(t *testing.T) {
 		r.Settle(10 * time.Minute)
 		task := r.Task(item)
 		require.Equal(r, stage.HoldBlocked, task.State.Hold)
+		r.Settle(time.Hour)
+		require.Equal(r, stage.HoldBlocked, r.Task(item).State.Hold, "red is silent")
 		require.NotContains(r, log.String(), "goes on")
+		r.SetCI(githost.CheckPassed) // of the reports that follow
 		r.Host.SetChecks(task.State.Head, githost.Check{Name: "build", State: githost.CheckPassed})
 		r.Settle(15 * time.Minute)
 		require.Contains(r, log.String(), `msg="a task that stood still goes on" task=1 work_item=APP-1 repo=acme/app stage=development blocked=true`)
-		require.Contains(r, r.Notices(), "unblocked: ")
+		r.Stands(item, stage.Done)
+		require.Contains(r, r.Notices(), "unblocked: development is green now; the task goes on to review")
 	})
 }
 

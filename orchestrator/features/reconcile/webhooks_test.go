@@ -69,24 +69,6 @@ func TestWebhooksHaveStopped(t *testing.T) {
 	})
 }
 
-// A board that sends none is read all the same, and is not missed.
-func TestPolledBoardMissesNoWebhooks(t *testing.T) {
-	var rec *reconcile.Reconciler
-	Run(t, func(r *Rig) {
-		r.Features = func() []orchestrator.Feature {
-			var err error
-			rec, err = reconcile.New(reconcile.Options{Tracker: r.Board, Board: r.Board})
-			require.NoError(r, err)
-			return []orchestrator.Feature{rec.Feature()}
-		}
-	}, func(r *Rig) {
-		lose(r, 8)
-		require.Equal(r, 8, r.Ran(stage.Analyst))
-		require.Zero(r, titles(r, "Webhooks have stopped"))
-		require.NoError(r, rec.Webhooks(t.Context()))
-	})
-}
-
 // Readiness reports which moves had webhooks and which had none, after a restart too.
 func TestReadinessKnowsOfWebhooks(t *testing.T) {
 	var rec *reconcile.Reconciler
@@ -228,6 +210,7 @@ func TestBrakeIsTold(t *testing.T) {
 		r.Settle(10 * time.Minute)
 		require.Equal(r, 1, titles(r, title), "once, over a restart")
 		require.Empty(r, r.Roles())
+		require.Contains(r, view(r), "6 work items of acme/app would change at once")
 		r.MoveUnseen(App, items[0], stage.StatusBlocked) // what the message says to do: few are left
 		r.Settle(10 * time.Minute)
 		require.Len(r, r.Roles(), 5)
