@@ -131,7 +131,7 @@ func TestChanges(t *testing.T) {
 			case <-time.After(d):
 			}
 		}
-		quiet(time.Hour)
+		quiet(time.Minute)
 		for _, change := range []func() error{
 			func() error {
 				return admin.Audit(context.Background(), w.Engine, task.Task{}, task.Act{Act: "test", By: stage.Principal{ID: evil}})
@@ -149,7 +149,7 @@ func TestChanges(t *testing.T) {
 			require.NoError(w, change())
 			data := <-news
 			require.Regexp(w, `^\{"rev":"[0-9a-f]+"\}`, data)
-			quiet(time.Minute)
+			quiet(10 * time.Second)
 		}
 		close(done)
 		_, more := <-news
