@@ -2,6 +2,7 @@ package gates
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -16,8 +17,8 @@ func FormatReport(verdict, sha, summary string) string {
 }
 
 // ParseReport reads the front matter of an agent's report: lines "key: value" between
-// two lines "---" at its beginning. Quotes around a value are dropped, unknown keys
-// are allowed; anything below is prose. What cannot be read says so in Problem.
+// two lines "---" at its beginning, each with the indented lines below it. Quotes around a value are
+// dropped, unknown keys are allowed; anything below is prose. What cannot be read says so in Problem.
 func ParseReport(role stage.Role, run int64, text string) stage.Filed {
 	r, err := parseReport(text)
 	if err != nil {
@@ -38,12 +39,25 @@ func parseReport(text string) (r stage.Filed, err error) {
 		return r, errors.New(`the report's front matter does not end: a second line "---" is missing`)
 	}
 	fields := map[string]*string{"verdict": &r.Verdict, "sha": &r.SHA, "summary": &r.Summary}
+	begun := map[*string]bool{}
+	var field *string
 	for line := range strings.Lines(head) {
-		key, value, _ := strings.Cut(line, ":")
-		if field := fields[strings.ToLower(strings.TrimSpace(key))]; field != nil {
-			*field = strings.TrimSpace(strings.Trim(strings.TrimSpace(value), `"'`))
-			*field = string([]rune(*field)[:min(len([]rune(*field)), fieldMax)])
+		value := line
+		if strings.TrimLeft(line, " \t\n") == line { // any other goes on with the key above
+			var key string
+			key, value, _ = strings.Cut(line, ":")
+			if field = fields[strings.ToLower(strings.TrimSpace(key))]; begun[field] {
+				return r, fmt.Errorf("the report's front matter has %s twice", key)
+			}
+			begun[field] = field != nil
 		}
+		if value = strings.TrimSpace(value); field != nil && strings.Trim(value, "|>+-") != "" { // a mere one begins a block
+			*field += value + " "
+		}
+	}
+	for _, field := range fields {
+		*field = strings.TrimSpace(strings.Trim(strings.TrimSpace(*field), `"'`))
+		*field = string([]rune(*field)[:min(len([]rune(*field)), fieldMax)])
 	}
 	r.Verdict, r.SHA = strings.ToLower(r.Verdict), strings.ToLower(r.SHA)
 	switch {
