@@ -83,3 +83,22 @@ func TestChangesOutside(t *testing.T) {
 		})
 	}
 }
+
+// An agent keeps no CI from running: its next attempt has the work, and rewords it. Commits of main may.
+func TestMessagesThatSkipCI(t *testing.T) {
+	t.Parallel()
+	k := setup(t)
+	dir := k.open()
+	commit(t, dir, "a.go", "package a")
+	for _, message := range []string{"x [skip ci]", "[CI-SKIP]", "[no ci]", "[actions skip]", "x\n\n\nskip-checks:true", "***NO_CI***"} {
+		run(t, dir, "commit", "--quiet", "--amend", "--message", message)
+		_, err := k.g.Take(t.Context(), k.space)
+		require.ErrorContains(t, err, "keeps CI from running, as [skip ci] does: reword it", message)
+	}
+	k.pushMain("[skip ci]", "x")
+	require.Empty(t, k.reopen().Left)
+	run(t, dir, "commit", "--quiet", "--amend", "--message", "skip ci [skip]")
+	run(t, dir, "merge", "--quiet", "--no-edit", "origin/main")
+	require.Equal(t, run(t, dir, "rev-parse", "HEAD"), k.take().SHA)
+	require.FileExists(t, filepath.Join(dir, "a.go"))
+}

@@ -301,6 +301,21 @@ func (g *Git) measure(ctx context.Context, p checkout, objects, from, sha string
 	return g.compare(ctx, in, from, sha)
 }
 
+// skipsCI is a pattern of what keeps the CI of git hosts from running: then what other apps say would count.
+const skipsCI = `\[(skip[ _-][a-z]+|[a-z]+[ _-]skip|no[ _-]ci)\]|\*\*\*no_ci|skip-checks *: *true`
+
+// checkMessages refuses an agent's commits that keep CI from running. Those of main may.
+func (g *Git) checkMessages(ctx context.Context, p checkout, from, sha string) error {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	found, err := g.git(ctx, p.mirror, "log", "--encoding=none", "--max-count=1", "--format=%h", "--extended-regexp",
+		"--regexp-ignore-case", "--grep="+skipsCI, sha, "--not", from, "refs/remotes/origin/"+p.Main, "--")
+	if found != "" {
+		return tooMuch("the message of %.7s keeps CI from running, as [skip ci] does: reword it", found)
+	}
+	return err
+}
+
 // compare counts the files of two commits: a few trees that have each other many times
 // can stand for more files than any disk has.
 func (g *Git) compare(ctx context.Context, in call, from, sha string) error {

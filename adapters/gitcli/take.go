@@ -81,6 +81,9 @@ func (g *Git) take(ctx context.Context, p checkout) (none work.Tip, err error) {
 		if err := g.within(ctx, p, m, own); err != nil {
 			return none, err
 		}
+		if err := g.checkMessages(ctx, p, m.Taken, own); err != nil {
+			return none, err
+		}
 	}
 	defer g.lockMirror(ctx, p)()
 	before, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
