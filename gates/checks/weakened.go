@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -13,8 +14,8 @@ import (
 // testFiles are patterns of the files that tests stand in. Those of Rust stand beside what they test.
 func testFiles() []string {
 	return []string{
-		"**/*_test.*", "**/test_*.py", "**/conftest.py", "**/*.test.*", "**/*.spec.*", "**/*_spec.rb", "**/*Test.*", "**/*Tests.*",
-		"**/*IT.java", "**/tests", "**/test", "**/__tests__", "**/spec", "**/*.rs",
+		"**/*.rs", "**/*_test.*", "**/test_*.py", "**/conftest.py", "**/*.test.*", "**/*.spec.*", "**/*_spec.rb", "**/*Test.*",
+		"**/*Tests.*", "**/*IT.java", "**/tests", "**/test", "**/__tests__", "**/spec",
 	}
 }
 
@@ -38,15 +39,25 @@ var (
 	media = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|webp|ico|bmp|pdf|zip|t?gz|zst|jar|bin|dat|db|sqlite|pb|wasm|mp[34]|wav|[ot]tf|woff2?)$`)
 )
 
+// runnersOf names those that take a file with tests, by its name and place; none is empty.
+func runnersOf(file string) string {
+	n := slices.IndexFunc(testFiles(), func(pattern string) bool { return stage.MatchPath([]string{pattern}, file) })
+	if n < 0 {
+		return ""
+	}
+	return fmt.Sprint(n, path.Ext(file), strings.Contains(file, "testdata/"))
+}
+
 // weakened lists what a branch's changes take away from its tests, each as "path: line". unread lists files with tests
 // whose changes are too large to be looked at.
 func weakened(files []gates.FileDiff, cut bool) (lines, unread []string) {
-	type found struct{ path, line string }
-	var taken, skipped []found
-	given := map[string]int{} // what begins a test, in any file: tests may move
-	moved := map[string]bool{}
+	type found struct{ line, test string }
+	var taken []found
+	var skipped []string
+	given := map[string]int{} // tests by what begins them, in any file of the same runners, and files: they may move
 	for n, f := range files {
-		if !stage.MatchPath(testFiles(), f.Path) {
+		by := runnersOf(f.Path)
+		if by == "" {
 			continue
 		}
 		unseen := cut && (f.Text == "" || n == len(files)-1 || files[n+1].Text == "")
@@ -68,34 +79,29 @@ func weakened(files []gates.FileDiff, cut bool) (lines, unread []string) {
 			text := strings.TrimSpace(line[1:])
 			if name := declares.FindString(line[1:]); name != "" {
 				if name = strings.Join(strings.Fields(name), " "); line[0] == '+' {
-					given[name]++
+					given[by+name]++
 				} else {
-					taken, tests = append(taken, found{f.Path, name}), tests+1
+					taken, tests = append(taken, found{f.Path + ": - " + name, by + name}), tests+1
 				}
 			}
 			if skips.MatchString(text) || !fresh && builds.MatchString(text) {
 				if line[0] == '-' {
 					had[text]++
 				} else if had[text]--; had[text] < 0 {
-					skipped = append(skipped, found{f.Path, "+ " + text})
+					skipped = append(skipped, f.Path+": + "+text)
 				}
 			}
 		}
 		if !deleted {
-			moved[path.Base(f.Path)] = true
+			given[path.Base(f.Path)]++
 		} else if tests == 0 && !strings.HasSuffix(f.Path, ".rs") {
-			taken = append(taken, found{f.Path, ""})
+			taken = append(taken, found{f.Path + ": deleted", path.Base(f.Path)})
 		}
 	}
 	for _, t := range taken {
-		if given[t.line]--; t.line != "" && given[t.line] < 0 {
-			lines = append(lines, t.path+": - "+t.line)
-		} else if t.line == "" && !moved[path.Base(t.path)] {
-			lines = append(lines, t.path+": deleted")
+		if given[t.test]--; given[t.test] < 0 {
+			lines = append(lines, t.line)
 		}
 	}
-	for _, s := range skipped {
-		lines = append(lines, s.path+": "+s.line)
-	}
-	return slices.Compact(lines), unread
+	return slices.Compact(append(lines, skipped...)), unread
 }
