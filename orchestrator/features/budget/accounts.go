@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -107,6 +108,7 @@ func (b *Budget) sum(runs []task.AgentRun, reserved []task.Reservation) (a accou
 		used := u.Input > 0 || u.Output > 0 || u.CacheRead > 0 || u.CacheCreate > 0
 		switch {
 		case cost != 0:
+		case !used && r.Trouble != "" && r.Trouble != work.TroubleRoom: // its agent could not work
 		case !used && !r.Started.IsZero():
 			cost = b.opt.Caps.Run
 			a.silent = add(a.silent, cost)

@@ -12,8 +12,8 @@
 // gives way, in whatever process. It goes on when there is room again: the day has ended, a
 // run cost less than was reserved, or the service was started with a higher cap.
 //
-// A run that reports neither tokens nor a cost is taken to have cost its estimate, and so is
-// one that names no model, where its agent has no price either.
+// A run that reports neither tokens nor a cost is taken to have cost its estimate, unless its agent
+// could not work, and so is one that names no model, where its agent has no price either.
 // A model that was used by name, cost nothing and has no known price counts as over. What
 // cannot be read lets nothing start: a cap that fails open is none.
 package budget

@@ -328,6 +328,21 @@ func TestBudgetOfFailedAttempts(t *testing.T) {
 	})
 }
 
+// An agent that nobody is signed in at costs nothing, however often it is tried.
+func TestBudgetOfAnAgentThatCannotWork(t *testing.T) {
+	thrifty(t, budget.Caps{Task: 3000}, func(r *Rig, _ *budget.Options, _ *books) {
+		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+			if c.Attempt < 3 {
+				return work.Result{Kind: work.ResultFailed, Trouble: work.Trouble{Kind: work.TroubleLogin}}
+			}
+			return GoodAgent(ctx, c, files)
+		})
+		item := r.Begin("x")
+		r.Settle(time.Hour)
+		r.Waits(item, stage.HoldApproval)
+	})
+}
+
 // What cannot be read lets nothing start, and all goes on when it can.
 func TestBudgetFailsClosed(t *testing.T) {
 	thrifty(t, budget.Caps{Task: 1_000_000}, func(r *Rig, _ *budget.Options, b *books) {
