@@ -189,7 +189,7 @@ func (f *follower) note(text string) { f.write(work.Step{Kind: work.StepNote, Te
 func (f *follower) end(out ending) ending {
 	f.read()
 	out.printed, out.found = f.reader.Close()
-	out.worked = f.reader.Worked()
+	out.worked, out.done = f.reader.Worked(), f.reader.Ended() && !out.printed.Failed
 	f.write(f.reader.Steps()...)
 	if out.why != "" {
 		f.note(out.why)

@@ -133,32 +133,36 @@ func TestRunRepeatsItself(t *testing.T) {
 	}
 }
 
-// An agent that prints nothing for long is ended; one that prints now and then is not.
+// An agent that prints nothing for long is ended; one that prints now and then is not. What is done by then is kept.
 func TestStall(t *testing.T) {
 	t.Parallel()
-	for _, want := range []string{work.ResultOK, work.ResultStalled} {
-		t.Run(want, func(t *testing.T) {
+	for name, c := range map[string]struct{ says, want string }{
+		"goes on": {"", work.ResultOK},
+		"stalls":  {"", work.ResultStalled},
+		"is done": {`echo '{"type":"result","text":"Done."}'; `, work.ResultOK},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var passed atomic.Int64
 			r := newRunner(t, func(o *agentcli.Options) {
 				o.Now = func() time.Time { return time.Unix(1_000_000_000, passed.Load()) }
 			})
-			c := command(t, "echo one\n"+until("a")+"echo two\n"+until("b")+"echo 'waiting for \033[1mnetwork\033[0m' >&2; echo three\n"+until("c"))
-			c.Agent.Timeout = time.Hour
+			cmd := command(t, "echo one\n"+until("a")+"echo two\n"+until("b")+"echo 'waiting for \033[1mnetwork\033[0m' >&2; "+c.says+"echo three\n"+until("c"))
+			cmd.Agent.Timeout = time.Hour
 			ended := make(chan work.Result)
-			go func() { ended <- r.Run(t.Context(), c) }()
+			go func() { ended <- r.Run(t.Context(), cmd) }()
 			for i, next := range []string{"a", "b", "c"} {
-				waitFor(t, "it prints, and goes on", func() bool { return len(steps(t, r, c)) == i+1 })
-				if next == "c" && want == work.ResultStalled {
+				waitFor(t, "it prints, and goes on", func() bool { return len(steps(t, r, cmd)) == i+1 })
+				if next == "c" && name != "goes on" {
 					passed.Add(int64(31 * time.Minute))
 					break
 				}
 				passed.Add(int64(20 * time.Minute))
-				touch(t, c, next)
+				touch(t, cmd, next)
 			}
 			res := <-ended
-			require.Equal(t, want, res.Kind)
-			if want == work.ResultStalled {
+			require.Equal(t, c.want, res.Kind)
+			if c.want == work.ResultStalled {
 				require.Equal(t, "stopped: it printed nothing for 30m0s; the tool's last words: waiting for network", res.Reason)
 			}
 		})

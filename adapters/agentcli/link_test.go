@@ -135,7 +135,7 @@ func TestLinkMeasures(t *testing.T) {
 }
 
 // A run that a link stops ends so, while it works, and also when the tool has ended before it
-// was seen.
+// was seen, unless it was done.
 func TestLinkStops(t *testing.T) {
 	t.Parallel()
 	stop := agentcli.Seen{Kind: work.ResultBudget, Why: "stopped: enough", Refused: []work.Refusal{{Host: "evil.example", Times: 1}}}
@@ -155,6 +155,7 @@ func TestLinkStops(t *testing.T) {
 	res = linked(t, early).Run(t.Context(), command(t, "echo words; exit 1"))
 	require.Equal(t, work.ResultBudget, res.Kind)
 	require.Equal(t, 1, early.closed)
+	succeeded(t, linked(t, early).Run(t.Context(), command(t, `echo '{"type":"result","text":"Done."}'`)))
 }
 
 // What the vendor has said to the link is the trouble of a run that failed, in the tool's words.

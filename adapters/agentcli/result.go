@@ -23,11 +23,18 @@ type ending struct {
 	printed agentout.Output
 	found   bool // it has a result
 	worked  bool // a model has said or done something
+	done    bool // it has said that it has done its work
 }
 
 // toResult makes the result of what the agent left behind. What it says itself
 // comes before its exit code. Escaped in an odd way, a secret may have stayed in the log.
 func (r *Runner) toResult(e execution, end ending, seen Seen) work.Result {
+	switch {
+	case end.done && end.stopped != "" && end.stopped != work.ResultCancelled: // what is done is not lost
+		end.stopped, end.exit = "", 0
+	case end.stopped == "" && (!end.done || end.exit != 0): // the tool was faster
+		end.stopped, end.why = seen.Kind, seen.Why
+	}
 	printed, found := end.printed, end.found
 	if !found { // what was followed may have holes
 		body, err := os.ReadFile(e.log)
@@ -46,9 +53,8 @@ func (r *Runner) toResult(e execution, end ending, seen Seen) work.Result {
 	}
 	res := work.Result{
 		Kind: work.ResultOK, ExitCode: end.exit, LogPath: e.log, Usage: r.counted(e, printed.Usage, seen), Vendor: e.vendor(),
-		SessionID: r.clean(printed.Session, sessionMax), Summary: r.clean(printed.Summary, summaryMax),
+		SessionID: r.clean(printed.Session, sessionMax), Summary: r.clean(printed.Summary, summaryMax), Refused: seen.Refused,
 	}
-	res.Refused = seen.Refused
 	if seen.Usage != nil {
 		res.Measured = &work.Measured{Told: r.priced(e, printed.Usage), Estimated: seen.Estimated}
 	}
@@ -57,15 +63,10 @@ func (r *Runner) toResult(e execution, end ending, seen Seen) work.Result {
 		res.Usage = work.Usage{Model: res.Usage.Model}
 	}
 	last := cmp.Or(printed.Reason, errs[max(0, len(errs)-reasonMax):])
-	if end.stopped == "" { // the tool was faster
-		end.stopped, end.why = seen.Kind, seen.Why
-	}
 	switch limit := e.Agent.MicroUSD; {
-	case end.stopped == work.ResultCancelled:
-		res.Kind, res.Reason = end.stopped, end.why
 	case end.stopped != "":
 		res.Kind, res.Reason = end.stopped, end.why
-		if last != "" {
+		if last != "" && end.stopped != work.ResultCancelled {
 			res.Reason += lastWords + last
 		}
 	case end.missing != "":
