@@ -29,7 +29,7 @@ type account struct{ vendor, model string }
 // close keeps all runs from an account whose refusal one of them has met: they meet the same here.
 // A refusal by 403 may be about the request alone.
 func (g *Gateway) close(x *exchange, status int, t work.Trouble, said string) {
-	if status == http.StatusForbidden || !x.call {
+	if status == http.StatusForbidden {
 		return
 	}
 	of, now := account{vendor: x.vendor.name}, g.opt.Now()

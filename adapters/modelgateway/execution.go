@@ -81,6 +81,7 @@ func (e *execution) goesOn(x *exchange, u work.Usage, more bool) (why string) {
 	cost, _ := e.g.cost(e.tool, x.vendor.name, u)
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.trouble = work.Trouble{} // a vendor that is answering does not refuse all requests
 	if e.flying[x] = cost; more && e.passes() {
 		return e.over
 	}
@@ -115,13 +116,15 @@ func sum(a, b work.Usage) work.Usage {
 }
 
 // answered notes how a vendor has answered: with a refusal of all requests, or not.
-func (e *execution) answered(t work.Trouble, said string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if t.Kind == "" || e.trouble.Kind == "" {
-		e.since = e.g.opt.Now()
+func (x *exchange) answered(t work.Trouble, said string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if t.Kind == "" || x.trouble.Kind == "" {
+		x.since = x.g.opt.Now()
 	}
-	e.trouble, e.said = t, said
+	if x.trouble, x.said = t, said; t.Kind != "" {
+		delete(x.flying, x)
+	}
 }
 
 // seen implements agentcli.Opened's Look and Close.
@@ -150,7 +153,7 @@ func (e *execution) seen() (s agentcli.Seen) {
 	switch {
 	case e.over != "":
 		s.Kind, s.Why = work.ResultBudget, e.over
-	case e.trouble.Kind != "" && e.g.opt.Now().Sub(e.since) >= patience:
+	case e.trouble.Kind != "" && len(e.flying) == 0 && e.g.opt.Now().Sub(e.since) >= patience:
 		s.Kind, s.Why = work.ResultFailed, "stopped: the vendor of its models refuses all requests: "+e.said
 	}
 	return s

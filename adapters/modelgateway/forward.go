@@ -50,7 +50,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status, why := x.read(w, r)
 	if c, closed := g.shut(x); status == 0 && closed {
 		status, why = c.status, c.said
-		e.answered(c.trouble, c.said)
+		x.answered(c.trouble, c.said)
 	}
 	if status == 0 {
 		status, why = e.begin(x)
@@ -187,8 +187,8 @@ func (x *exchange) answer(a *http.Response) error {
 		a.ContentLength = -1
 		a.Body = &metered{ReadCloser: a.Body, x: x, meter: newMeter(a.Header.Get("Content-Type"), x.model, len(x.body))}
 	}
-	x.answered(work.Trouble{}, "")
 	if x.call {
+		x.answered(work.Trouble{}, "")
 		x.g.open(x)
 	}
 	return nil
@@ -202,7 +202,7 @@ func (x *exchange) refused(a *http.Response) error {
 		return err
 	}
 	a.Body = unpacked{io.MultiReader(bytes.NewReader(body), a.Body), a.Body}
-	if t, said := troubleOf(a.StatusCode, a.Header, body, x.g.opt.Now()); t.Kind != "" {
+	if t, said := troubleOf(a.StatusCode, a.Header, body, x.g.opt.Now()); x.call && t.Kind != "" {
 		x.g.opt.Log.Info("a vendor of models refuses", "vendor", x.vendor.name, "status", a.StatusCode, "trouble", t.Kind, "until", t.Until)
 		x.answered(t, cmp.Or(said, a.Status))
 		x.g.close(x, a.StatusCode, t, cmp.Or(said, a.Status))

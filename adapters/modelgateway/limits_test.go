@@ -101,6 +101,48 @@ func TestEndsRequests(t *testing.T) {
 	require.Eventually(t, func() bool { s := o.Look(); return s.Usage != nil && s.Estimated && s.Usage.Output > 0 }, time.Minute, time.Millisecond)
 }
 
+// A list that is refused, or the limit of another model, ends no run that a vendor answers.
+func TestOneRefusal(t *testing.T) {
+	t.Parallel()
+	more := make(chan string, 1)
+	more <- `{"model":"m-1",`
+	r := newRig(t, vendor(t, func(w http.ResponseWriter, q *http.Request) {
+		body, _ := io.ReadAll(q.Body)
+		switch {
+		case q.Method == http.MethodGet:
+			w.WriteHeader(http.StatusForbidden)
+		case strings.Contains(string(body), "m-2"):
+			w.Header().Set("Retry-After", "7200")
+			w.WriteHeader(http.StatusTooManyRequests)
+		default:
+			for text := range more {
+				_, _ = io.WriteString(w, text)
+				_ = http.NewResponseController(w).Flush()
+			}
+		}
+	}))
+	o, token := r.run(limited(0))
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.URL()+"/anthropic/v1/messages", strings.NewReader(`{"model":"m-1"}`))
+	require.NoError(t, err)
+	q.Header.Set("X-Api-Key", token)
+	a, err := http.DefaultTransport.RoundTrip(q)
+	require.NoError(t, err)
+	status, _, _ := r.call(token, "/anthropic/v1/messages", `{"model":"m-2"}`)
+	require.Equal(t, http.StatusTooManyRequests, status)
+	r.pass(30 * time.Second)
+	meanwhile := o.Look().Kind
+	more <- `"usage":{"output_tokens":1}}`
+	close(more)
+	_, err = io.Copy(io.Discard, a.Body)
+	require.NoError(t, err)
+	require.NoError(t, a.Body.Close())
+	require.Empty(t, meanwhile)
+	require.Zero(t, o.Look().Trouble)
+	status, _, _ = r.call(token, "/anthropic/v1/models", "")
+	require.Equal(t, http.StatusForbidden, status)
+	require.Zero(t, o.Close().Trouble)
+}
+
 // Of one execution so many requests are under way, and a further one is refused for a moment.
 func TestBoundsRequests(t *testing.T) {
 	t.Parallel()
