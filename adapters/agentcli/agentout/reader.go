@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"strings"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
@@ -20,7 +21,7 @@ const (
 // concurrent use.
 type Reader struct {
 	Dir  string              // the checkout: a file in it is a step's Path, relative to it
-	Hide func(string) string // replaces secrets in steps; nil hides nothing
+	Hide func(string) string // replaces secrets
 
 	format Format
 	event  func(line []byte) bool // reads an object; false: it is no event of the format
@@ -44,7 +45,7 @@ type Reader struct {
 
 // NewReader makes one for an output from its beginning.
 func NewReader(f Format) *Reader {
-	r := &Reader{format: f}
+	r := &Reader{format: f, Hide: strings.Clone}
 	switch f {
 	case Claude:
 		r.event = (&claude{Reader: r, seen: map[string]work.Usage{}}).event
@@ -126,7 +127,8 @@ func (r *Reader) Close() (Output, bool) {
 	}
 	out := r.out
 	if !r.found && out.Summary == "" {
-		out.Summary = string(bytes.TrimSpace(r.text[max(0, len(r.text)-summaryMax):]))
+		text := r.Hide(string(r.text)) // before it is cut
+		out.Summary = strings.TrimSpace(text[max(0, len(text)-summaryMax):])
 	}
 	return out, r.found || r.format == Any
 }
@@ -163,14 +165,8 @@ func (r *Reader) emit(s work.Step) {
 }
 
 func (r *Reader) clean(s string, n int) string {
-	if len(s) > lineMax/4 {
-		s = s[:lineMax/4]
-	}
-	s = Plain(s)
-	if r.Hide != nil {
-		s = r.Hide(s) // before it is cut: half a secret is not found
-	}
-	return Clip(s, n)
+	s = Plain(s[:min(len(s), lineMax/4)])
+	return Clip(r.Hide(s), n) // half a secret is not found
 }
 
 // say is words of the agent: its last ones are the summary. More means that the next event

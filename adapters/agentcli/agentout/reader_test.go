@@ -94,6 +94,15 @@ func TestReaderIsBounded(t *testing.T) {
 	require.LessOrEqual(t, len(r.text), 2*textMax)
 }
 
+// Words without a result are cut after secrets were hidden in them.
+func TestSummaryIsCut(t *testing.T) {
+	r := NewReader(Any)
+	r.Hide = func(s string) string { return strings.ReplaceAll(s, "secret", "******") }
+	_, _ = r.Write([]byte("secret" + strings.Repeat("y", summaryMax-3)))
+	out, _ := r.Close()
+	require.NotContains(t, out.Summary, "t")
+}
+
 // A tool whose key is refused is not waited for, unless a model has spoken, or may yet.
 func TestHopeless(t *testing.T) {
 	retry := func(attempt, status int, word string) string {
