@@ -92,31 +92,23 @@ func (x *exchange) read(w http.ResponseWriter, r *http.Request) (status int, why
 	if x.body = body; !x.call {
 		return 0, ""
 	}
-	var said struct {
-		Model      string
-		Stream     bool
-		Background bool
-	}
-	fields := map[string]json.RawMessage{}
-	if err := errors.Join(json.Unmarshal(body, &fields), json.Unmarshal(body, &said)); err != nil {
+	fields := map[string]json.RawMessage{} // in their own spelling: vendors read no other
+	if err := json.Unmarshal(body, &fields); err != nil {
 		return http.StatusBadRequest, "signalbox: the body is no call of a model: " + err.Error()
 	}
-	if x.model = said.Model; len(named) > 1 && x.vendor.name == Google {
+	_ = json.Unmarshal(fields["model"], &x.model) // none is the vendor's to refuse
+	if x.vendor.name == Google {
 		x.model = named[1]
 	}
-	if said.Background {
+	if b := string(fields["background"]); b != "" && b != "false" && b != "null" {
 		return http.StatusBadRequest, "signalbox: background is not possible: its usage would not be seen"
 	}
-	if said.Stream && strings.HasSuffix(x.path, "/chat/completions") { // else it says nothing of its usage
+	if string(fields["stream"]) == "true" && strings.HasSuffix(x.path, "/chat/completions") { // else it says nothing of its usage
 		options := map[string]any{}
 		_ = json.Unmarshal(fields["stream_options"], &options) // none is the usual case
 		options["include_usage"] = true
-		if fields["stream_options"], err = json.Marshal(options); err == nil {
-			x.body, err = json.Marshal(fields)
-		}
-	}
-	if err != nil {
-		return http.StatusBadRequest, "signalbox: " + err.Error()
+		fields["stream_options"], _ = json.Marshal(options) // as it was read
+		x.body, _ = json.Marshal(fields)
 	}
 	return 0, ""
 }

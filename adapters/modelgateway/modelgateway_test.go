@@ -216,7 +216,7 @@ func TestRefuses(t *testing.T) {
 		"a key":       {"/anthropic/v1/organizations/api_keys", "", http.StatusNotFound, nil},
 		"dots":        {"/anthropic/v1/messages/../files", "{}", http.StatusNotFound, nil},
 		"a host":      {"/openai//evil.example/v1/responses", "{}", http.StatusNotFound, nil},
-		"background":  {"/openai/v1/responses", `{"background":true}`, http.StatusBadRequest, nil},
+		"background":  {"/openai/v1/responses", `{"background":true,"Background":false}`, http.StatusBadRequest, nil},
 		"a websocket": {"/openai/v1/responses", "", http.StatusUpgradeRequired, []string{"Connection", "Upgrade", "Upgrade", "websocket"}},
 		"compressed":  {"/openai/v1/responses", "{}", http.StatusUnsupportedMediaType, []string{"Content-Encoding", "gzip"}},
 		"no JSON":     {"/gemini/v1beta/models/m:generateContent", "x", http.StatusBadRequest, nil},
