@@ -101,7 +101,11 @@ func (x books) Judge(admit.Start) (r admit.Reason, waits bool) {
 		}
 	}
 	r.Text, r.Who, r.Detail = reasonOf(over), admit.WhoYou, over
-	r.Do = "Raise " + strings.Join(caps, " and ") + " and restart the service" + day
+	r.Do = "Raise " + strings.Join(caps, " and ")
+	if len(x.task.unpriced)+len(x.repoDay.unpriced) > 0 { // no cap is high enough
+		r.Do = "Give the model's price in ORCH_AGENT_PRICES"
+	}
+	r.Do += " and restart the service" + day
 	return r, len(over) > 0
 }
 
@@ -135,7 +139,7 @@ func models(names []string) string {
 		out = append(out, fmt.Sprintf("the model %q", n))
 	}
 	slices.Sort(out)
-	return strings.Join(slices.Compact(out), " and ")
+	return strings.Join(out, " and ")
 }
 
 // dayOf is the beginning of a moment's day (UTC).

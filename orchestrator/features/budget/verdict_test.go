@@ -127,4 +127,6 @@ func TestJudgeNamesTheCaps(t *testing.T) {
 			require.Equal(t, []any{c.do, admit.WhoYou}, []any{r.Do, r.Who})
 		}
 	}
+	r, _ := books{caps: Caps{Task: 1}, task: account{unpriced: []string{"m"}}}.Judge(admit.Start{})
+	require.Equal(t, "Give the model's price in ORCH_AGENT_PRICES and restart the service", r.Do)
 }
