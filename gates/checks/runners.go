@@ -13,6 +13,7 @@ just: justfile .justfile Justfile
 task: Taskfile.y*ml Taskfile.dist.y*ml
 npm npx pnpm pnpx yarn bun bunx node deno jest vitest mocha playwright cypress turbo nx: package.json .npmrc jest.config.* vitest.config.*
 	vitest.workspace.* vite.config.* .mocharc.* playwright.config.* karma.conf.* cypress.config.* ava.config.* turbo.json nx.json
+	project.json deno.json* .yarnrc* bunfig.toml .pnpmfile.* pnpm-workspace.yaml
 python python3 pytest py.test tox nox uv uvx poetry hatch pdm pipenv coverage: pyproject.toml tox.ini setup.cfg setup.py pytest.ini
 	.pytest.ini .coveragerc noxfile.py conftest.py sitecustomize.py usercustomize.py
 cargo: Cargo.toml build.rs .cargo rust-toolchain*

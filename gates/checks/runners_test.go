@@ -20,6 +20,7 @@ func TestReadBy(t *testing.T) {
 	}{
 		{[]string{"make", "test"}, []string{"Makefile", "GNUmakefile", "build/rules.mk", "sub/Makefile"}, "package.json"},
 		{[]string{"npm", "test"}, []string{"package.json", "web/vitest.config.ts", ".npmrc"}, "Makefile"},
+		{[]string{"nx", "test"}, []string{"web/project.json", "deno.jsonc", ".yarnrc.yml", "bunfig.toml", ".pnpmfile.cjs"}, "a.json"},
 		{[]string{"sh", "-c", "cd web && npm ci; make -j2 check"}, []string{"package.json", "Makefile"}, "Cargo.toml"},
 		{[]string{"env", "CI=1", "pytest", "-q"}, []string{"pyproject.toml", "tox.ini", "setup.cfg", "tests/conftest.py"}, "a.py"},
 		{[]string{"/usr/bin/cargo", "test"}, []string{"Cargo.toml", ".cargo/config.toml", "crates/a/build.rs"}, "src/lib.rs"},
