@@ -104,8 +104,10 @@ func (x *exchange) read(w http.ResponseWriter, r *http.Request) (status int, why
 		return http.StatusBadRequest, "signalbox: background is not possible: its usage would not be seen"
 	}
 	if string(fields["stream"]) == "true" && strings.HasSuffix(x.path, "/chat/completions") { // else it says nothing of its usage
-		options := map[string]any{}
-		_ = json.Unmarshal(fields["stream_options"], &options) // none is the usual case
+		var options map[string]any
+		if _ = json.Unmarshal(fields["stream_options"], &options); options == nil { // none is the usual case
+			options = map[string]any{}
+		}
 		options["include_usage"] = true
 		fields["stream_options"], _ = json.Marshal(options) // as it was read
 		x.body, _ = json.Marshal(fields)

@@ -245,6 +245,8 @@ func TestChatReportsUsage(t *testing.T) {
 	_, token := r.run(limited(0))
 	r.call(token, "/openai/v1/chat/completions", `{"model":"m","stream":true,"n":1,"stream_options":{"a":1}}`)
 	require.Equal(t, map[string]any{"a": 1.0, "include_usage": true}, got["stream_options"])
+	r.call(token, "/openai/v1/chat/completions", `{"model":"m","stream":true,"stream_options":null}`)
+	require.Equal(t, map[string]any{"include_usage": true}, got["stream_options"])
 	require.InDelta(t, 1, got["n"], 0)
 	got = nil
 	r.call(token, "/openai/v1/chat/completions", `{"model":"m"}`)
