@@ -36,7 +36,7 @@ var (
 	// builds finds what may leave a file out: in one that was there before.
 	builds = regexp.MustCompile(`^(?://go:build|// \+build) `)
 	// media finds files that are binary by nature; any other that git shows as binary has been given a NUL.
-	media = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|webp|ico|bmp|pdf|zip|t?gz|zst|jar|bin|dat|db|sqlite|pb|wasm|mp[34]|wav|[ot]tf|woff2?)$`)
+	media = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|webp|ico|bmp|pdf|zip|t?gz|zst|jar|bin|dat|db|sqlite|pb|wasm|mp[34]|[ot]tf|woff2?)$`)
 )
 
 // runnersOf names those that take a file with tests, by its name and place; none is empty.
