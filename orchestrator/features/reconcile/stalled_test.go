@@ -331,29 +331,6 @@ func TestUnblockIsLogged(t *testing.T) {
 	})
 }
 
-// What a person has rejected, and no agent could work on, goes on by no green gate.
-func TestRejectedWorkStays(t *testing.T) {
-	Run(t, func(r *Rig) {
-		r.Features = func() []orchestrator.Feature {
-			rec, err := reconcile.New(reconcile.Options{})
-			require.NoError(r, err)
-			return []orchestrator.Feature{rec.Feature()}
-		}
-	}, func(r *Rig) {
-		r.Place.SetScript(Instead(stage.Tester, Hang))
-		item := r.Finish("x")
-		r.Place.SetScript(Instead(stage.Developer, func(context.Context, work.Command, map[string]string) work.Result {
-			return work.Result{Kind: work.ResultFailed, Reason: "no such model"}
-		}))
-		r.Board.Say(item, "kim", "it deletes data")
-		r.Set(item, stage.StatusRejected)
-		r.Settle(20 * time.Minute)
-		r.Waits(item, stage.HoldBlocked)
-		r.Settle(time.Hour)
-		require.Zero(r, r.Host.Merges())
-	})
-}
-
 // unreadable is a board of which one card cannot be read.
 type unreadable struct {
 	*memtracker.Board
