@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Module is the path of this module.
@@ -26,50 +27,73 @@ type room struct {
 	neighbours []string
 }
 
-// plan is the floor plan, the most exact path first.
-func plan() []room {
-	return []room{
-		{".", 6, nil}, {"orchestrator/stage", 0, nil}, {"gpstracks", 0, nil},
-		{"orchestrator/signature", 0, nil}, {"orchestrator/fault", 0, nil}, {"orchestrator/fault/memfault", 1, nil}, {"orchestrator/prompt", 1, nil},
-		{"gpstracks/tile", 1, nil}, {"gpstracks/gpx", 1, nil}, {"gpstracks/trackfile", 1, []string{"gpstracks/gpx"}}, {"gpstracks/web", 1, nil},
-		{"gpstracks/sample", 1, nil}, {"gpstracks/trackhttp", 2, nil}, {"gpstracks/mappage", 2, nil}, {"gpstracks/collect", 2, nil}, {"gpstracks/export", 2, []string{"gpstracks/trackhttp"}},
-		{"githost", 1, nil}, {"tracker", 1, nil}, {"messenger", 1, nil}, {"queue", 1, nil},
-		{"queue/lease", 1, nil}, {"orchestrator/work", 1, nil}, {"orchestrator/secret", 1, nil},
-		{"gates", 1, []string{"githost"}},
-		{"queue/memqueue", 2, nil}, {"queue/lease/memlease", 2, nil}, {"tracker/memtracker", 2, nil}, {"tracker/cards", 2, nil}, {"tracker/mux", 2, nil}, {"tracker/cardlist", 2, nil}, {"githost/memhost", 2, nil},
-		{"messenger/memmessenger", 2, nil}, {"gates/checks", 2, nil}, {"gates/fixture", 2, nil}, {"orchestrator/work/memwork", 2, nil},
-		{"orchestrator/task", 2, []string{"gates/checks"}}, {"orchestrator/admit", 2, []string{"orchestrator/task"}}, {"orchestrator", 3, nil},
-		{"orchestrator/effects", 3, []string{"orchestrator"}}, {"orchestrator/admin", 3, []string{"orchestrator"}}, {"orchestrator/explain", 3, []string{"orchestrator", "orchestrator/admin"}},
-		{"orchestrator/receipt", 2, []string{"orchestrator/task"}},
-		{"orchestrator/follow", 3, []string{"orchestrator"}}, {"orchestrator/documents", 3, []string{"orchestrator", "orchestrator/explain", "orchestrator/follow"}},
-		{"orchestrator/web", 3, shown()}, {"orchestrator/web/dashboard", 3, shown()},
-		{"orchestrator/web/limit", 2, nil}, {"orchestrator/web/access", 2, []string{"orchestrator/web/limit"}},
-		{"internal/intercept", 3, nil}, {"internal/simulate", 3, simulated()}, {"internal/simulate/sim", 5, nil},
-		{"orchestrator/service", 3, assembled()},
-		{"orchestrator/memstore", 3, nil}, {"orchestrator/features", 3, featured()}, {"orchestrator/features/", 3, []string{"orchestrator", "orchestrator/admin"}},
-		{"adapters/gpsfile", 4, []string{"internal/yamlplace"}},
-		{"adapters/projectfile", 4, []string{"adapters/agentcli", "adapters/egress", "internal/yamlplace"}}, // agent commands and hosts are checked where they are written
-		{"adapters/credential", 4, []string{"adapters/agentcli"}}, {"adapters/egress", 4, []string{"adapters/agentcli"}}, {"adapters/agentcli/agentout", 4, nil}, {"adapters/agentcli", 4, []string{"internal/jail", "adapters/agentcli/agentout"}}, {"adapters/gitcli", 4, []string{"internal/jail"}},
-		{"adapters/modelgateway", 4, []string{"adapters/agentcli", "adapters/agentcli/agentout"}},                                          // it is a link of its executions
-		{"adapters/sqlite", 4, []string{"internal/sqlstore"}}, {"adapters/postgres", 4, []string{"internal/sqlstore", "internal/pgerror"}}, // one engine, two dialects
-		{"adapters/tracksqlite", 4, []string{"internal/trackstore"}}, {"adapters/trackpostgres", 4, []string{"internal/trackstore", "internal/pgerror"}},
-		{"adapters/github", 4, []string{"internal/restclient", "adapters/labelboard"}}, {"adapters/gitea", 4, []string{"internal/restclient", "adapters/labelboard"}}, // labels are over their issues
-		{"adapters/plane", 4, []string{"internal/restclient"}}, {"adapters/slack", 4, []string{"internal/restclient"}},
-		{"internal/forgetest", 4, []string{"internal/fakehttp"}},
-		{"adapters/labelboard", 4, []string{"internal/restclient"}},
-		{"adapters/", 4, nil},
-		{"internal/proposal", 2, nil}, {"internal/app", 5, nil}, {"internal/setup", 5, []string{"internal/app"}}, {"examples/", 5, []string{"internal/app", "internal/setup"}},
-		{"internal/allowance", -1, nil}, {"internal/defaults", -1, nil}, {"internal/run", -1, nil}, {"internal/run/virtual", -1, []string{"internal/run"}}, {"internal/jail", 4, nil}, {"internal/jail/attack", 4, []string{"internal/jail"}}, {"internal/yamlplace", 4, nil}, {"internal/jail/jailtest", 4, []string{"internal/jail"}}, {"internal/trackstore", 4, nil}, {"internal/pgerror", 4, nil}, {"internal/sqlstore", 4, nil}, {"internal/sqlstore/sqlstoretest", 4, nil}, {"internal/fakehttp", 4, nil}, {"internal/planetest", 4, []string{"internal/fakehttp"}}, {"internal/telegramtest", 4, []string{"internal/fakehttp"}}, {"internal/modeltest", 4, nil}, {"internal/oidctest", 4, nil}, {"internal/pgtest", 4, nil}, {"internal/restclient", 4, nil}, {"internal/post", 2, nil}, {"internal/apidoc", -1, nil}, {"internal/archtest", 5, nil}, {"internal/conformance", 5, nil},
+// floors has a floor and its rooms in each line, the most exact path first; behind a room are its neighbours. Agent commands and hosts
+// are checked where a project file names them, the gateway to models is a link of its executions, the stores are one engine in two
+// dialects, and labels are over the issues of a host.
+const floors = `
+6 .
+0 orchestrator/stage gpstracks orchestrator/signature orchestrator/fault
+1 orchestrator/fault/memfault orchestrator/prompt gpstracks/tile gpstracks/gpx gpstracks/trackfile(gpstracks/gpx)
+1 gpstracks/web gpstracks/sample
+2 gpstracks/trackhttp gpstracks/mappage gpstracks/collect gpstracks/export(gpstracks/trackhttp)
+1 githost tracker messenger queue queue/lease orchestrator/work orchestrator/secret gates(githost)
+2 queue/memqueue queue/lease/memlease tracker/memtracker tracker/cards tracker/mux tracker/cardlist githost/memhost
+2 messenger/memmessenger gates/checks gates/fixture orchestrator/work/memwork orchestrator/task(gates/checks)
+2 orchestrator/admit(orchestrator/task)
+3 orchestrator orchestrator/effects(orchestrator) orchestrator/admin(orchestrator)
+3 orchestrator/explain(orchestrator,orchestrator/admin)
+2 orchestrator/receipt(orchestrator/task)
+3 orchestrator/follow(orchestrator) orchestrator/documents(orchestrator,orchestrator/explain,orchestrator/follow)
+2 orchestrator/web/limit orchestrator/web/access(orchestrator/web/limit)
+3 internal/intercept
+5 internal/simulate/sim
+3 orchestrator/memstore orchestrator/features/(orchestrator,orchestrator/admin)
+4 adapters/gpsfile(internal/yamlplace) adapters/projectfile(adapters/agentcli,adapters/egress,internal/yamlplace)
+4 adapters/credential(adapters/agentcli) adapters/egress(adapters/agentcli) adapters/agentcli/agentout
+4 adapters/agentcli(internal/jail,adapters/agentcli/agentout) adapters/gitcli(internal/jail)
+4 adapters/modelgateway(adapters/agentcli,adapters/agentcli/agentout) adapters/sqlite(internal/sqlstore)
+4 adapters/postgres(internal/sqlstore,internal/pgerror) adapters/tracksqlite(internal/trackstore)
+4 adapters/trackpostgres(internal/trackstore,internal/pgerror) adapters/github(internal/restclient,adapters/labelboard)
+4 adapters/gitea(internal/restclient,adapters/labelboard) adapters/plane(internal/restclient)
+4 adapters/slack(internal/restclient) internal/forgetest(internal/fakehttp) adapters/labelboard(internal/restclient)
+4 adapters/
+2 internal/proposal
+5 internal/app internal/setup(internal/app) examples/(internal/app,internal/setup)
+-1 internal/allowance internal/defaults internal/run internal/run/virtual(internal/run)
+4 internal/jail internal/jail/attack(internal/jail) internal/yamlplace internal/jail/jailtest(internal/jail)
+4 internal/trackstore internal/pgerror internal/sqlstore internal/sqlstore/sqlstoretest internal/fakehttp
+4 internal/planetest(internal/fakehttp) internal/telegramtest(internal/fakehttp) internal/modeltest internal/oidctest
+4 internal/pgtest internal/restclient
+2 internal/post
+-1 internal/apidoc
+5 internal/archtest internal/conformance
+`
+
+// plan reads the floors, and adds those who put many others together.
+var plan = sync.OnceValue(func() []room {
+	out := []room{
+		{"orchestrator/web", 3, shown()}, {"orchestrator/web/dashboard", 3, shown()}, {"internal/simulate", 3, simulated()},
+		{"orchestrator/service", 3, assembled()}, {"orchestrator/features", 3, featured()},
 	}
-}
+	for line := range strings.Lines(strings.TrimSpace(floors)) {
+		rooms := strings.Fields(line)
+		floor, err := strconv.Atoi(rooms[0])
+		if err != nil {
+			panic(err)
+		}
+		for _, r := range rooms[1:] {
+			name, beside, _ := strings.Cut(strings.TrimSuffix(r, ")"), "(")
+			out = append(out, room{name, floor, strings.Split(beside, ",")})
+		}
+	}
+	return out
+})
 
 // featured are the features that their table puts in order.
 func featured() []string {
 	out := []string{"orchestrator", "orchestrator/admin"}
-	for _, f := range []string{
-		"afterdone", "agentpause", "budget", "deps", "livemessage", "mergegate", "monitor", "reconcile", "remotes", "retention", "serialgate", "signals", "stop",
-		"subscriber", "traces", "waitcomment", "wip",
-	} {
+	for _, f := range strings.Fields(`afterdone agentpause budget deps livemessage mergegate monitor reconcile remotes retention
+		serialgate signals stop subscriber traces waitcomment wip`) {
 		out = append(out, "orchestrator/features/"+f)
 	}
 	return out
@@ -83,23 +107,21 @@ func simulated() []string {
 
 // shown are the packages of its own floor that the API and the pages are made of.
 func shown() []string {
-	return []string{"orchestrator", "orchestrator/admin", "orchestrator/documents", "orchestrator/explain", "orchestrator/follow"}
+	return strings.Fields(`orchestrator orchestrator/admin orchestrator/documents orchestrator/explain orchestrator/follow`)
 }
 
 // assembled are the packages of its own floor that the service puts together; adapters are none.
 func assembled() []string {
-	return []string{
-		"orchestrator", "orchestrator/admin", "orchestrator/effects", "orchestrator/explain", "orchestrator/features", "orchestrator/follow", "orchestrator/web",
-		"orchestrator/web/dashboard",
-	}
+	return strings.Fields(`orchestrator orchestrator/admin orchestrator/effects orchestrator/explain orchestrator/features orchestrator/follow
+		orchestrator/web orchestrator/web/dashboard`)
 }
 
 // suites are packages that only tests import; they may use test libraries.
 func suites() []string {
-	return []string{
-		"internal/apidoc", "internal/forgetest/forgekit", "internal/gittest", "internal/jail/jailtest", "queue/queuetest", "queue/historytest", "queue/lease/leasetest", "tracker/trackertest", "githost/hosttest", "messenger/messengertest", "gates/gatestest", "orchestrator/storetest", "orchestrator/orchestratortest",
-		"gpstracks/storetest", "orchestrator/work/worktest", "orchestrator/fault/faulttest", "internal/sqlstore/sqlstoretest", "orchestrator/web/access/accesstest",
-	}
+	return strings.Fields(`internal/apidoc internal/forgetest/forgekit internal/gittest internal/jail/jailtest queue/queuetest queue/historytest
+		queue/lease/leasetest tracker/trackertest githost/hosttest messenger/messengertest gates/gatestest orchestrator/storetest
+		orchestrator/orchestratortest gpstracks/storetest orchestrator/work/worktest orchestrator/fault/faulttest
+		internal/sqlstore/sqlstoretest orchestrator/web/access/accesstest`)
 }
 
 // exceptions are the imports that a package may have against its floor's rule,
