@@ -22,11 +22,9 @@ func TestBackup(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "a.db"), filepath.Join(dir, "copy.db")
 	db := openAt(t, from)
-	defer db.Close()
 	const before = 500
 	for i := range before {
-		_, err := db.Put(t.Context(), queue.Job{Pool: "p", Kind: fmt.Sprint(i)})
-		require.NoError(t, err)
+		put(t, db, queue.Job{Pool: "p", Kind: fmt.Sprint(i)})
 	}
 	done, stop := make(chan error), make(chan struct{})
 	go func() {
@@ -52,10 +50,7 @@ func TestBackup(t *testing.T) {
 	require.ErrorIs(t, sqlite.Backup(t.Context(), from, to), fs.ErrExist)
 	agree(t, to)
 
-	copied := openAt(t, to)
-	defer copied.Close()
-	jobs, err := copied.Jobs(t.Context(), queue.Filter{Limit: 1_000_000})
-	require.NoError(t, err)
+	jobs := read(t, openAt(t, to).Jobs, queue.Filter{Limit: 1_000_000})
 	require.GreaterOrEqual(t, len(jobs), before)
 	for i := range before {
 		require.Equal(t, fmt.Sprint(i), jobs[i].Kind)
@@ -73,8 +68,7 @@ func TestDamage(t *testing.T) {
 	from, to := filepath.Join(dir, "a.db"), filepath.Join(dir, "copy.db")
 	db := openAt(t, from)
 	for range 200 {
-		_, err := db.Put(t.Context(), queue.Job{Pool: "p", Payload: make([]byte, 1000)})
-		require.NoError(t, err)
+		put(t, db, queue.Job{Pool: "p", Payload: make([]byte, 1000)})
 	}
 	require.NoError(t, db.Close())
 	f, err := os.OpenFile(from, os.O_RDWR, 0)

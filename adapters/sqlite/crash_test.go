@@ -75,7 +75,7 @@ func victim(path string) {
 // acknowledged is there, and the small tables agree with the jobs.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "x.db")
+	path := place(t)
 	acked := map[string]bool{}
 	finished := map[string]bool{}
 	for range 8 {
@@ -106,7 +106,6 @@ func TestKill(t *testing.T) {
 	require.Greater(t, len(acked), 20)
 	agree(t, path)
 	db := openAt(t, path)
-	defer db.Close()
 	jobs := read(t, db.Jobs, queue.Filter{Limit: 1_000_000})
 	byID := map[string]queue.Job{}
 	open := map[queue.Status]int64{}
@@ -137,15 +136,14 @@ func TestKill(t *testing.T) {
 
 func TestClosed(t *testing.T) {
 	t.Parallel()
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: filepath.Join(t.TempDir(), "x.db")})
-	require.NoError(t, err)
+	db := openAt(t, place(t))
 	require.NoError(t, db.Ping(t.Context()))
 	require.NoError(t, db.Close())
 	require.NoError(t, db.Close(), "closing again is a success")
 	require.ErrorIs(t, db.Ping(t.Context()), sqlite.ErrClosed)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = sqlite.Open(ctx, sqlite.Options{Path: filepath.Join(t.TempDir(), "x.db")})
+	_, err := sqlite.Open(ctx, sqlite.Options{Path: place(t)})
 	require.Error(t, err)
 	_, err = sqlite.Open(t.Context(), sqlite.Options{})
 	require.ErrorContains(t, err, "Path is missing")

@@ -15,8 +15,7 @@ import (
 // A file that is there and empty was a store: it is not taken for a new one.
 func TestEmptyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "signalbox.db")
-	db := openAt(t, path)
-	require.NoError(t, db.Close())
+	require.NoError(t, openAt(t, path).Close())
 	require.NoError(t, os.Truncate(path, 0))
 	_, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
 	require.ErrorContains(t, err, path)
@@ -25,8 +24,7 @@ func TestEmptyFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, info.Size(), "it is left as it is")
 	require.NoError(t, os.Remove(path))
-	db = openAt(t, path)
-	require.NoError(t, db.Close())
+	openAt(t, path)
 }
 
 // A file is never seen empty while it is made, nothing is left beside it, and whoever

@@ -16,8 +16,7 @@ import (
 // refuse makes the file refuse jobs of the kind "bad".
 func (y *yard) refuse() {
 	y.Helper()
-	_, err := y.raw.ExecContext(y.Context(), "create trigger refuse before insert on jobs when new.kind = 'bad' begin select raise(abort, 'refused'); end")
-	require.NoError(y, err)
+	execute(y, y.raw, "create trigger refuse before insert on jobs when new.kind = 'bad' begin select raise(abort, 'refused'); end")
 }
 
 // A request that fails leaves the others of its transaction alone, and nothing of
@@ -28,8 +27,7 @@ func TestOneFails(t *testing.T) {
 	ctx := t.Context()
 	y.refuse()
 	y.put(same(20, queue.Job{Pool: "p"})...)
-	claims, err := y.db.Take(ctx, "p", "w", 20, time.Minute)
-	require.NoError(t, err)
+	claims := take(t, y.db, "p", 20)
 	busy, err := y.raw.Conn(ctx)
 	require.NoError(t, err)
 	defer busy.Close()
@@ -95,8 +93,7 @@ func TestUndoneIsForgotten(t *testing.T) {
 			y := newYard(t)
 			y.refuse()
 			first := y.put(queue.Job{Pool: "p", Key: "a", DedupeKey: "a"}, queue.Job{Pool: "p", Key: "a"})
-			claims, err := y.db.Take(ctx, "p", "w", 9, time.Minute)
-			require.NoError(t, err)
+			claims := take(t, y.db, "p", 9)
 			require.Len(t, claims, 1)
 			after := time.Now().Add(time.Hour)
 			require.ErrorContains(t, fail(y, claims[0], queue.Job{Pool: "p", Key: "b", Holds: []string{"s"}}, queue.Job{Pool: "p", AvailableAt: after}, queue.Job{Pool: "p", Kind: "bad"}), "refused")

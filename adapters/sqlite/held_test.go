@@ -2,10 +2,8 @@ package sqlite_test
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -25,16 +23,10 @@ type yard struct {
 
 func newYard(t *testing.T) *yard {
 	t.Helper()
-	y := &yard{T: t, path: filepath.Join(t.TempDir(), "x.db")}
-	var err error
-	y.db, err = sqlite.Open(t.Context(), sqlite.Options{Path: y.path})
-	require.NoError(t, err)
-	y.raw, err = sql.Open("sqlite", dsn(y.path)+"?_pragma=busy_timeout(10000)")
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		agree(t, y.path)
-		require.NoError(t, errors.Join(y.raw.Close(), y.db.Close()))
-	})
+	y := &yard{T: t, path: place(t)}
+	y.db = openAt(t, y.path)
+	y.raw = openRaw(t, dsn(y.path)+"?_pragma=busy_timeout(10000)")
+	t.Cleanup(func() { agree(t, y.path) })
 	return y
 }
 
@@ -50,16 +42,12 @@ func (y *yard) count(where string) (n int) {
 
 func (y *yard) put(jobs ...queue.Job) []int64 {
 	y.Helper()
-	ids, err := y.db.Put(y.Context(), jobs...)
-	require.NoError(y, err)
-	return ids
+	return put(y.T, y.db, jobs...)
 }
 
 func (y *yard) take(n int) (ids []int64) {
 	y.Helper()
-	claims, err := y.db.Take(y.Context(), "p", "w", n, time.Minute)
-	require.NoError(y, err)
-	for _, c := range claims {
+	for _, c := range take(y.T, y.db, "p", n) {
 		ids = append(ids, c.Job.ID)
 	}
 	return ids
@@ -123,9 +111,7 @@ func TestManyHolds(t *testing.T) {
 	}
 	before := y.put(queue.Job{Pool: "p", Holds: []string{"free", "s7"}}, queue.Job{Pool: "p", Holds: []string{"free"}})
 	require.NoError(t, y.db.Hold(t.Context(), holds...))
-	other, err := sqlite.Open(t.Context(), sqlite.Options{Path: y.path})
-	require.NoError(t, err)
-	defer other.Close()
+	other := openAt(t, y.path)
 	require.NoError(t, other.Ping(t.Context()), "what was remembered is forgotten")
 	require.Equal(t, before[1:], y.take(9))
 	after := y.put(queue.Job{Pool: "p", Holds: []string{"s8"}}, queue.Job{Pool: "p", Holds: []string{"s9"}})

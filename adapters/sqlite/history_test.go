@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -31,7 +30,7 @@ func historian() {
 // it, time and again: what all of them saw can be explained by one call after the
 // other.
 func TestHistory(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.db")
+	path := place(t)
 	clients := historytest.NewClients(t, path)
 	for n := 0; n < 4 || n < 40 && historytest.CheckJobs(t, clients.History())["pending"] == 0; n++ { // one is killed within a call
 		p := clients.Start("jobs")
@@ -40,7 +39,6 @@ func TestHistory(t *testing.T) {
 	}
 	clients.Finish(clients.Start("jobs"))
 	db := openAt(t, path)
-	defer db.Close()
 	var wg sync.WaitGroup
 	for range 4 {
 		log := clients.Log()

@@ -2,11 +2,9 @@ package sqlite_test
 
 import (
 	"compress/gzip"
-	"database/sql"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -27,7 +25,7 @@ func old(t *testing.T, layout int) string {
 	require.NoError(t, err)
 	body, err := io.ReadAll(z)
 	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "x.db")
+	path := place(t)
 	require.NoError(t, os.WriteFile(path, body, 0o600))
 	return path
 }
@@ -43,17 +41,13 @@ func TestOlderLayouts(t *testing.T) {
 func carryOver(t *testing.T, path string) {
 	now := sqlstoretest.Begun()
 	o := sqlite.Options{Path: path, Now: func() time.Time { return now }}
-	first, err := sqlite.Open(t.Context(), o)
-	require.NoError(t, err)
-	require.NoError(t, first.Close())
+	require.NoError(t, openWith(t, o).Close())
 	agree(t, path)
-	db, err := sqlite.Open(t.Context(), o)
-	require.NoError(t, err)
+	db := openWith(t, o)
 	before, err := os.ReadFile("testdata/layout.json")
 	require.NoError(t, err)
 	sqlstoretest.Check(t, db, before, func(d time.Duration) { now = now.Add(d) })
 	agree(t, path)
-	require.NoError(t, db.Close())
 }
 
 // A file that cannot be carried over stays as it is.
@@ -70,26 +64,21 @@ func TestLayout2Undone(t *testing.T) {
 	require.Equal(t, 2, version)
 	require.Positive(t, jobs)
 	execute(t, raw, "create table parked (subject text not null, job_id integer not null, primary key (subject, job_id)) without rowid")
-	db := openAt(t, path)
-	_, err = db.Put(t.Context(), queue.Job{Pool: "p"})
-	require.NoError(t, err)
-	require.NoError(t, db.Close())
+	put(t, openAt(t, path), queue.Job{Pool: "p"})
 }
 
 // A file whose cards have one task for ever is opened as one whose cards may have another after the end, once.
 func TestIndexOfCards(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "x.db")
+	path := place(t)
 	open := func() (index string) {
-		db := openAt(t, path)
-		require.NoError(t, db.Close())
+		require.NoError(t, openAt(t, path).Close())
 		raw := openRaw(t, dsn(path))
 		require.NoError(t, raw.QueryRowContext(t.Context(), "select sql from sqlite_schema where name = 'tasks_issue'").Scan(&index))
 		return index
 	}
 	now := open()
-	raw, err := sql.Open("sqlite", dsn(path))
-	require.NoError(t, err)
+	raw := openRaw(t, dsn(path))
 	execute(t, raw, "drop index tasks_issue; create unique index tasks_issue on tasks (tracker_project_id, tracker_issue_id)")
 	require.NoError(t, raw.Close())
 	require.Equal(t, now, open())

@@ -2,9 +2,7 @@ package sqlite_test
 
 import (
 	"bytes"
-	"database/sql"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,10 +20,8 @@ func end(t *testing.T, db *sqlite.DB, n int) (ids []int64) {
 	for i := range jobs {
 		jobs[i] = queue.Job{Pool: "p", Payload: bytes.Repeat([]byte{'x'}, 4000)}
 	}
-	ids, err := db.Put(t.Context(), jobs...)
-	require.NoError(t, err)
-	claims, err := db.Take(t.Context(), "p", "w", n, time.Hour)
-	require.NoError(t, err)
+	ids = put(t, db, jobs...)
+	claims := take(t, db, "p", n)
 	for _, c := range claims {
 		require.NoError(t, db.Finish(t.Context(), c, queue.Outcome{Kind: queue.OutcomeDone}))
 	}
@@ -56,11 +52,10 @@ func size(t *testing.T, path string) int64 {
 }
 
 func TestPrunedFileShrinks(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.db")
+	path := place(t)
 	var skip atomic.Int64
 	now := func() time.Time { return time.Unix(1_800_000_000+skip.Load(), 0) }
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Now: now})
-	require.NoError(t, err)
+	db := openWith(t, sqlite.Options{Path: path, Now: now})
 	end(t, db, 1000)
 	skip.Add(31 * 24 * 3600)
 	young := end(t, db, 10)
@@ -73,23 +68,18 @@ func TestPrunedFileShrinks(t *testing.T) {
 	skip.Add(31 * 24 * 3600)
 	require.Equal(t, 9, pruneAll(t, db, now()))
 	require.NoError(t, db.Close())
-	db, err = sqlite.Open(t.Context(), sqlite.Options{Path: path, Now: now})
-	require.NoError(t, err)
-	defer db.Close()
+	db = openWith(t, sqlite.Options{Path: path, Now: now})
 	require.Equal(t, young[9]+1, end(t, db, 1)[0], "ids go on behind those that were removed")
 }
 
 // A file that was made without the means to shrink is pruned all the same.
 func TestPruneOfAnOlderFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.db")
-	raw, err := sql.Open("sqlite", path)
-	require.NoError(t, err)
+	path := place(t)
+	raw := openRaw(t, path)
 	execute(t, raw, "create table other (a)")
 	require.NoError(t, raw.Close())
 	now := time.Unix(1_800_000_000, 0)
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Now: func() time.Time { return now }})
-	require.NoError(t, err)
-	defer db.Close()
+	db := openWith(t, sqlite.Options{Path: path, Now: func() time.Time { return now }})
 	end(t, db, 20)
 	require.Equal(t, 19, pruneAll(t, db, now.Add(31*24*time.Hour)))
 }

@@ -18,12 +18,8 @@ import (
 func open(t *testing.T, now func() time.Time) *sqlite.DB {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a?b c", "x.db")
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Now: now})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		agree(t, path)
-		require.NoError(t, db.Close())
-	})
+	db := openWith(t, sqlite.Options{Path: path, Now: now})
+	t.Cleanup(func() { agree(t, path) })
 	return db
 }
 
@@ -37,37 +33,53 @@ func TestStoreConformance(t *testing.T) {
 
 // What holds a job cannot be read: nothing is claimed, and the job is held when it can.
 func TestHoldsFailClosed(t *testing.T) {
-	ctx, path := t.Context(), filepath.Join(t.TempDir(), "x.db")
-	db, err := sqlite.Open(ctx, sqlite.Options{Path: path})
-	require.NoError(t, err)
-	defer db.Close()
+	ctx, path := t.Context(), place(t)
+	db := openAt(t, path)
 	raw := openRaw(t, path)
 	require.NoError(t, db.Hold(ctx, queue.Hold{Subject: "analyst@acme/app", Name: "freeze", Reason: "degraded"}))
-	rename := func(from, to string) {
-		_, err := raw.ExecContext(ctx, "alter table "+from+" rename to "+to)
-		require.NoError(t, err)
-	}
-	_, err = db.Put(ctx, queue.Job{Pool: "agents", Kind: "agent", Holds: []string{"analyst@acme/app"}})
-	require.NoError(t, err)
+	rename := func(from, to string) { execute(t, raw, "alter table "+from+" rename to "+to) }
+	put(t, db, queue.Job{Pool: "agents", Kind: "agent", Holds: []string{"analyst@acme/app"}})
 	rename("holds", "broken")
 	claims, err := db.Take(ctx, "agents", "w", 9, time.Minute)
 	require.ErrorContains(t, err, "no such table")
 	require.Empty(t, claims)
 	rename("broken", "holds")
-	claims, err = db.Take(ctx, "agents", "w", 9, time.Minute)
-	require.NoError(t, err)
-	require.Empty(t, claims)
+	require.Empty(t, take(t, db, "agents", 9))
 	require.NoError(t, db.Free(ctx, queue.Hold{Subject: "analyst@acme/app", Name: "freeze"}))
-	claims, err = db.Take(ctx, "agents", "w", 9, time.Minute)
-	require.NoError(t, err)
-	require.Len(t, claims, 1)
+	require.Len(t, take(t, db, "agents", 9), 1)
 }
 
 func openAt(t *testing.T, path string) *sqlite.DB {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+	return openWith(t, sqlite.Options{Path: path})
+}
+
+// openWith opens a store, which is closed in the end.
+func openWith(t *testing.T, o sqlite.Options) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), o)
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
+}
+
+// place returns the path of a file that is not there yet.
+func place(t *testing.T) string { return filepath.Join(t.TempDir(), "x.db") }
+
+// put puts jobs and returns their ids.
+func put(t *testing.T, db *sqlite.DB, jobs ...queue.Job) []int64 {
+	t.Helper()
+	ids, err := db.Put(t.Context(), jobs...)
+	require.NoError(t, err)
+	return ids
+}
+
+// take claims up to n jobs of a pool.
+func take(t *testing.T, db *sqlite.DB, pool string, n int) []queue.Claim {
+	t.Helper()
+	claims, err := db.Take(t.Context(), pool, "w", n, time.Hour)
+	require.NoError(t, err)
+	return claims
 }
 
 // openRaw opens the file beside the store.

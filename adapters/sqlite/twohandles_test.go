@@ -1,9 +1,7 @@
 package sqlite_test
 
 import (
-	"database/sql"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -22,12 +20,9 @@ func dsn(path string) string { return "file:" + (&url.URL{Path: path}).EscapedPa
 // openTwo opens two handles on one file, as two processes have them.
 func openTwo(t *testing.T, now func() time.Time) (dbs [2]*sqlite.DB) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "x.db")
+	path := place(t)
 	for i := range dbs {
-		db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path, Now: now})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, db.Close()) })
-		dbs[i] = db
+		dbs[i] = openWith(t, sqlite.Options{Path: path, Now: now})
 	}
 	t.Cleanup(func() { agree(t, path) })
 	return dbs
@@ -59,12 +54,8 @@ func TestOrderOfTwo(t *testing.T) {
 func TestTwoHandles(t *testing.T) {
 	t.Parallel()
 	dbs := openTwo(t, nil)
-	batch := make([]queue.Job, 200)
-	for i := range batch {
-		batch[i] = queue.Job{Pool: "p"}
-	}
-	_, err := dbs[0].Put(t.Context(), batch...)
-	require.NoError(t, err)
+	batch := same(200, queue.Job{Pool: "p"})
+	put(t, dbs[0], batch...)
 	var mu sync.Mutex
 	seen := map[int64]int{}
 	var wg sync.WaitGroup
@@ -98,12 +89,11 @@ func TestLayout(t *testing.T) {
 		"create table jobs (id integer primary key)":               "use the older program",
 		"create table other (id integer); pragma user_version = 1": "use the older program",
 	} {
-		path := filepath.Join(t.TempDir(), "x.db")
-		raw, err := sql.Open("sqlite", dsn(path))
-		require.NoError(t, err)
+		path := place(t)
+		raw := openRaw(t, dsn(path))
 		execute(t, raw, layout)
 		require.NoError(t, raw.Close())
-		_, err = sqlite.Open(t.Context(), sqlite.Options{Path: path})
+		_, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, path)
 	}
