@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"testing"
 
-	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/internal/pgtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access/accesstest"
@@ -14,6 +13,6 @@ func TestAccessConformance(t *testing.T) {
 	accesstest.Run(t, func(t *testing.T) (first, second access.Store) {
 		t.Helper()
 		url := pgtest.Open(t)
-		return open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
+		return at(t, url), at(t, url)
 	})
 }

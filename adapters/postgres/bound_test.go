@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
@@ -22,10 +23,8 @@ func TestBound(t *testing.T) {
 	o := postgres.Options{URL: url, Bounds: map[string]int{"p": 3}, Now: func() time.Time { return now }}
 	a, b := open(t, o), open(t, o)
 	ctx := t.Context()
-	_, err := a.Put(ctx, slicesOf(10, queue.Job{Pool: "p", TaskID: 7})...)
-	require.NoError(t, err)
-	_, err = a.Put(ctx, slicesOf(10, queue.Job{Pool: "free"})...)
-	require.NoError(t, err)
+	put(t, a, slicesOf(10, queue.Job{Pool: "p", TaskID: 7})...)
+	put(t, a, slicesOf(10, queue.Job{Pool: "free"})...)
 	take := func(db *postgres.DB, pool string, n int) []queue.Claim {
 		t.Helper()
 		claims, err := db.Take(ctx, pool, "w", n, time.Minute)
@@ -56,11 +55,10 @@ func TestBound(t *testing.T) {
 		first = first[1:]
 		require.Len(t, take(b, "p", 5), 1)
 	}
-	cancelled, err := a.Cancel(ctx, 7)
+	cancelled, err := a.Cancel(t.Context(), 7)
 	require.NoError(t, err)
 	require.Len(t, cancelled, 9)
-	_, err = a.Put(ctx, slicesOf(4, queue.Job{Pool: "p"})...)
-	require.NoError(t, err)
+	put(t, a, slicesOf(4, bare)...)
 	require.Len(t, take(b, "p", 5), 3)
 	now = now.Add(2 * time.Minute)
 	reaped, err := a.Reap(ctx)
@@ -79,8 +77,7 @@ func TestBoundUnderLoad(t *testing.T) {
 	for range 3 {
 		dbs = append(dbs, open(t, postgres.Options{URL: url, Bounds: map[string]int{"p": bound}}))
 	}
-	_, err := dbs[0].Put(t.Context(), slicesOf(jobs, queue.Job{Pool: "p"})...)
-	require.NoError(t, err)
+	put(t, dbs[0], slicesOf(jobs, bare)...)
 	ctx := bounded(t, dbs[0], 2*time.Minute)
 	var running, most, done atomic.Int64
 	var wg sync.WaitGroup
@@ -89,8 +86,7 @@ func TestBoundUnderLoad(t *testing.T) {
 			db := dbs[w%len(dbs)]
 			for done.Load() < jobs && ctx.Err() == nil {
 				claims, err := db.Take(t.Context(), "p", "w", 2, time.Minute)
-				if err != nil {
-					t.Errorf("take: %v", err)
+				if !assert.NoError(t, err, "take") {
 					return
 				}
 				for now := running.Add(int64(len(claims))); ; {
@@ -100,9 +96,7 @@ func TestBoundUnderLoad(t *testing.T) {
 				}
 				for _, c := range claims {
 					running.Add(-1) // before: whoever is next may begin before we hear of it
-					if err := db.Finish(t.Context(), c, queue.Outcome{Kind: queue.OutcomeDone}); err != nil {
-						t.Errorf("finish: %v", err)
-					}
+					assert.NoError(t, db.Finish(t.Context(), c, success), "finish")
 					done.Add(1)
 				}
 			}

@@ -12,10 +12,7 @@ import (
 // agree runs the rules in one snapshot: none finds a row.
 func agree(t *testing.T, url string) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), url)
-	require.NoError(t, err)
-	defer c.Close(t.Context())
-	snap, err := c.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	snap, err := connect(t, url).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	require.NoError(t, err)
 	for rule, query := range sqlstoretest.Rules("signalbox.", "null", "unnest(holds)") {
 		rows, err := snap.Query(t.Context(), query)

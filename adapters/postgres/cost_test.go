@@ -79,14 +79,21 @@ func planned(t *testing.T, s *sqlstore.Store) {
 	require.NoError(t, s.Free(ctx, queue.Hold{Subject: "s", Name: "n"}))
 }
 
+// inside opens a store in a database of its own.
+func inside(t *testing.T) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), Options{URL: pgtest.Open(t), AllowUnsafe: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
 // What is done with one task or one job reads its own rows, whatever else is unfinished,
 // held or has ended.
 func TestCallsReadTheirOwn(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	db, err := Open(ctx, Options{URL: pgtest.Open(t), AllowUnsafe: true})
-	require.NoError(t, err)
-	defer db.Close()
+	db := inside(t)
 	on, err := pgx.ConnectConfig(ctx, db.config)
 	require.NoError(t, err)
 	defer on.Close(context.WithoutCancel(ctx))
@@ -128,6 +135,11 @@ func TestCallsReadTheirOwn(t *testing.T) {
 	_, err = on.Exec(ctx, "analyze")
 	require.NoError(t, err)
 	var claims []queue.Claim
+	relay := func() (err error) {
+		claims, err = s.FinishTake(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Hour)
+		require.Len(t, claims, 1)
+		return err
+	}
 	row := task.Task{ID: 1, WorkItemID: "mine", TrackerIssueID: "mine", Branch: "mine"}
 	for _, step := range []struct {
 		name string
@@ -152,16 +164,8 @@ func TestCallsReadTheirOwn(t *testing.T) {
 		}},
 		{"a claim", 2, func() (err error) { claims, err = s.Take(ctx, "p", "w", 1, time.Hour); return err }},
 		{"a heartbeat", 2, func() error { return s.Extend(ctx, claims[0], time.Hour) }},
-		{"a relay to what it lets in", 3, func() (err error) {
-			claims, err = s.FinishTake(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Hour)
-			require.Len(t, claims, 1)
-			return err
-		}},
-		{"a relay", 2, func() (err error) {
-			claims, err = s.FinishTake(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Hour)
-			require.Len(t, claims, 1)
-			return err
-		}},
+		{"a relay to what it lets in", 3, relay},
+		{"a relay", 2, relay},
 		{"a commit", 2, func() error {
 			return s.Commit(ctx, task.Commit{Claim: &claims[0], Task: &row, Line: &task.Line{Behind: 5}})
 		}},
@@ -193,9 +197,7 @@ func TestCallsReadTheirOwn(t *testing.T) {
 func TestAnswerThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	db, err := Open(ctx, Options{URL: pgtest.Open(t), AllowUnsafe: true})
-	require.NoError(t, err)
-	defer db.Close()
+	db := inside(t)
 	for _, unread := range []func(sqlstore.Rows) error{
 		func(sqlstore.Rows) error { return errors.New("nobody can read this") },
 		func(sqlstore.Rows) error { panic("nobody can read this") },
@@ -209,7 +211,7 @@ func TestAnswerThatCannotBeRead(t *testing.T) {
 		}), "nobody can read this")
 		require.Equal(t, 1, times)
 	}
-	err = db.Alone(ctx, func(t *sqlstore.Tx) error {
+	err := db.Alone(ctx, func(t *sqlstore.Tx) error {
 		_, err := t.Put([]queue.Job{{Pool: "p"}})
 		t.Queue(nil, "select $1::bigint", struct{}{})
 		return err

@@ -66,7 +66,7 @@ func victim(url string) {
 			continue
 		}
 		for _, c := range claims {
-			if db.Finish(ctx, c, queue.Outcome{Kind: queue.OutcomeDone}) == nil {
+			if db.Finish(ctx, c, success) == nil {
 				say("finished", c.Job.Kind)
 			}
 		}

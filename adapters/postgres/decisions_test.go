@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/internal/pgtest"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -21,20 +21,15 @@ func TestOneEndOfMany(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Open(t)
 	ctx := t.Context()
-	db := open(t, postgres.Options{URL: url})
+	db := at(t, url)
 	host := connect(t, url)
-	_, err := db.Put(ctx, slicesOf(6, queue.Job{Pool: "p", DedupeKey: ""})...)
-	require.NoError(t, err)
-	claims, err := db.Take(ctx, "p", "w", 6, time.Hour)
-	require.NoError(t, err)
+	put(t, db, slicesOf(6, bare)...)
+	claims := take(t, db, "p", 6)
 	for _, c := range claims {
-		turn, err := host.Begin(ctx) // everybody waits, so that the requests come together
-		require.NoError(t, err)
-		_, err = turn.Exec(ctx, "select from signalbox.turn for update")
-		require.NoError(t, err)
+		turn := turnOf(t, host) // everybody waits, so that the requests come together
 		go func() { _, _ = db.Take(context.WithoutCancel(ctx), "nothing", "w", 1, time.Hour) }()
 		waits(t, url, 1)
-		done := queue.Outcome{Kind: queue.OutcomeDone}
+		done := success
 		calls := []func() error{
 			func() error { return db.Finish(ctx, c, done) },
 			func() error { return db.Finish(ctx, c, done) },
@@ -69,7 +64,7 @@ func TestOneEndOfMany(t *testing.T) {
 func TestManyDecisions(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Open(t)
-	db, other := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
+	db, other := at(t, url), at(t, url)
 	ctx := t.Context()
 	const tasks, moves, workers = 1300, 8, 1500
 	first := int64(0)
@@ -119,9 +114,8 @@ func TestManyDecisions(t *testing.T) {
 			mu.Unlock()
 		}
 		for range 3 {
-			if _, err := other.Put(context.Background(), queue.Job{Pool: "q", DedupeKey: "other"}); err != nil {
-				t.Errorf("the other store: %v", err)
-			}
+			_, err := other.Put(context.Background(), queue.Job{Pool: "q", DedupeKey: "other"})
+			assert.NoError(t, err, "the other store")
 		}
 	})
 	for range workers {
@@ -143,16 +137,10 @@ func TestManyDecisions(t *testing.T) {
 	}
 	wg.Wait()
 	for id := first; id < first+tasks; id++ {
-		k, err := db.Task(ctx, id)
-		require.NoError(t, err)
-		require.EqualValues(t, moves+1, k.Version)
-		entries, err := db.Journal(ctx, id)
-		require.NoError(t, err)
-		require.Len(t, entries, moves)
+		require.EqualValues(t, moves+1, read(t, db.Task, id).Version)
+		require.Len(t, read(t, db.Journal, id), moves)
 	}
-	jobs := read(t, db.Jobs, queue.Filter{Pool: "effects", Limit: 100_000})
-	require.Len(t, jobs, tasks*(moves/2+1))
-	jobs = read(t, db.Jobs, queue.Filter{Pool: "p", Limit: 100_000})
-	require.Len(t, jobs, tasks*moves)
+	require.Len(t, read(t, db.Jobs, queue.Filter{Pool: "effects", Limit: 100_000}), tasks*(moves/2+1))
+	require.Len(t, read(t, db.Jobs, queue.Filter{Pool: "p", Limit: 100_000}), tasks*moves)
 	agree(t, url)
 }

@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/postgres"
-	"github.com/signalbox-dev/signalbox/internal/pgtest"
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
@@ -17,26 +16,15 @@ import (
 // time: they share a transaction, and each is told of his own claim.
 func TestHeartbeatsOfTwoAttempts(t *testing.T) {
 	t.Parallel()
-	url := pgtest.Open(t)
-	db := open(t, postgres.Options{URL: url})
-	_, err := db.Put(t.Context(), queue.Job{Pool: "p"})
-	require.NoError(t, err)
-	take := func() queue.Claim {
-		claims, err := db.Take(t.Context(), "p", "w", 1, time.Hour)
-		require.NoError(t, err)
-		require.Len(t, claims, 1)
-		return claims[0]
-	}
-	before := take()
+	db, url := opened(t)
+	put(t, db, bare)
+	before := take(t, db, "p", 1)[0]
 	require.NoError(t, db.Finish(t.Context(), before, queue.Outcome{Kind: queue.OutcomeRetry}))
-	now := take()
+	now := take(t, db, "p", 1)[0]
 
 	c := connect(t, url)
 	for range 5 {
-		turn, err := c.Begin(t.Context())
-		require.NoError(t, err)
-		_, err = turn.Exec(t.Context(), "select from signalbox.turn for no key update")
-		require.NoError(t, err)
+		turn := turnOf(t, c)
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = db.Ping(t.Context()) }) // the others gather behind it
 		for range 10 {
@@ -46,9 +34,7 @@ func TestHeartbeatsOfTwoAttempts(t *testing.T) {
 				}
 			})
 			wg.Go(func() {
-				if err := db.Extend(t.Context(), now, time.Hour); err != nil {
-					t.Errorf("the claim that is held: %v", err)
-				}
+				assert.NoError(t, db.Extend(t.Context(), now, time.Hour), "the claim that is held")
 			})
 		}
 		require.NoError(t, turn.Commit(t.Context()))

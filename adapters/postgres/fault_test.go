@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
@@ -24,7 +25,7 @@ func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Open(t)
 	w, url := pgtest.NewWire(t, server)
-	db := open(t, postgres.Options{URL: url})
+	db := at(t, url)
 	c := connect(t, server)
 	for _, deliver := range []int64{pgtest.Never, pgtest.AtOnce} {
 		for n := int64(1); n <= 6; n++ {
@@ -50,15 +51,14 @@ func TestLateRequest(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Open(t)
 	w, url := pgtest.NewWire(t, server)
-	other, db := open(t, postgres.Options{URL: server}), open(t, postgres.Options{URL: url})
-	ids, err := other.Put(t.Context(), queue.Job{Pool: "p"}, queue.Job{Pool: "p"}, queue.Job{Pool: "p"}, queue.Job{Pool: "p"})
-	require.NoError(t, err)
+	other, db := at(t, server), at(t, url)
+	ids := put(t, other, bare, bare, bare, bare)
 	work := func(call func(func() error)) {
 		t.Helper()
 		var claims []queue.Claim
 		call(func() (err error) { claims, err = db.Take(t.Context(), "p", "w", 1, time.Hour); return err })
 		require.Len(t, claims, 1)
-		call(func() error { return db.Finish(t.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}) })
+		call(func() error { return db.Finish(t.Context(), claims[0], success) })
 	}
 	work(func(f func() error) { require.NoError(t, f()) }) // from now on one message is a whole transaction
 	w.Deliver.Store(pgtest.Late)
@@ -84,22 +84,21 @@ func TestLostClaims(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Open(t)
 	w, url := pgtest.NewWire(t, server)
-	db, other := open(t, postgres.Options{URL: url, Patience: 1}), open(t, postgres.Options{URL: server})
+	db, other := open(t, postgres.Options{URL: url, Patience: 1}), at(t, server)
 	unknown := 0 // a busy machine may send a commit with other messages
 	for i := int64(0); i < 4 || unknown < 2 && i < 40; i++ {
 		n := i%4 + 1
 		for step := range 2 {
-			ids, err := other.Put(t.Context(), queue.Job{Pool: "p"}, queue.Job{Pool: "p"}, queue.Job{Pool: "p", MaxAttempts: 1})
-			require.NoError(t, err)
-			held, err := db.Take(t.Context(), "p", "w", 1, time.Hour)
-			require.NoError(t, err)
+			ids := put(t, other, bare, bare, queue.Job{Pool: "p", MaxAttempts: 1})
+			held := take(t, db, "p", 1)
 			require.Equal(t, ids[0], held[0].Job.ID)
 			w.Deliver.Store(pgtest.AtOnce)
 			w.Left.Store(n)
+			var err error
 			if step == 0 {
 				_, err = db.Take(t.Context(), "p", "w", 2, time.Hour)
 			} else {
-				_, err = db.FinishTake(t.Context(), held[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 2, time.Hour)
+				_, err = db.FinishTake(t.Context(), held[0], success, "p", "w", 2, time.Hour)
 			}
 			w.Left.Store(-1)
 			var away *postgres.UnavailableError
@@ -107,8 +106,7 @@ func TestLostClaims(t *testing.T) {
 				if away.Unknown {
 					unknown++
 				}
-				again, err := db.Take(t.Context(), "p", "w", 2, time.Hour)
-				require.NoError(t, err)
+				again := take(t, db, "p", 2)
 				require.Len(t, again, 2, "message %d, step %d", n, step)
 				require.Equal(t, ids[1:], []int64{again[0].Job.ID, again[1].Job.ID})
 			}
@@ -125,14 +123,11 @@ func steps(t *testing.T, db *postgres.DB) []func() {
 	var claims []queue.Claim
 	return []func(){
 		func() {
-			ids, err := db.Put(t.Context(), queue.Job{Pool: "p", Key: "a"}, queue.Job{Pool: "p"})
-			require.NoError(t, err)
+			ids := put(t, db, queue.Job{Pool: "p", Key: "a"}, bare)
 			require.Len(t, ids, 2)
 		},
 		func() {
-			var err error
-			claims, err = db.Take(t.Context(), "p", "w", 5, time.Hour)
-			require.NoError(t, err)
+			claims = take(t, db, "p", 5)
 			require.Len(t, claims, 2, "a claim whose answer was lost is handed out")
 			require.Equal(t, 1, claims[0].Job.Attempt)
 		},
@@ -140,9 +135,7 @@ func steps(t *testing.T, db *postgres.DB) []func() {
 			var wg sync.WaitGroup
 			for _, c := range claims {
 				wg.Go(func() {
-					if err := db.Finish(t.Context(), c, queue.Outcome{Kind: queue.OutcomeDone}); err != nil {
-						t.Errorf("finish: %v", err)
-					}
+					assert.NoError(t, db.Finish(t.Context(), c, success), "finish")
 				})
 			}
 			wg.Wait()
@@ -163,28 +156,23 @@ func TestTerminated(t *testing.T) {
 	for w := range 4 {
 		wg.Go(func() {
 			for i := range jobs / 4 {
-				if _, err := db.Put(t.Context(), queue.Job{Pool: "p", Kind: fmt.Sprint(w, i), Key: fmt.Sprint(i % 5)}); err != nil {
-					t.Errorf("put: %v", err)
-				}
+				_, err := db.Put(t.Context(), queue.Job{Pool: "p", Kind: fmt.Sprint(w, i), Key: fmt.Sprint(i % 5)})
+				assert.NoError(t, err, "put")
 				put.Add(1)
 			}
 		})
 		wg.Go(func() {
 			for done.Load() < jobs && ctx.Err() == nil {
 				claims, err := db.Take(t.Context(), "p", "w", 3, time.Hour)
-				if err != nil {
-					t.Errorf("take: %v", err)
+				if !assert.NoError(t, err, "take") {
 					return
 				}
 				for _, c := range claims {
-					if err := db.Finish(t.Context(), c, queue.Outcome{Kind: queue.OutcomeDone}); err != nil {
-						t.Errorf("finish: %v", err)
-					}
+					assert.NoError(t, db.Finish(t.Context(), c, success), "finish")
 					done.Add(1)
 				}
-				if _, err := db.Depth(t.Context()); err != nil {
-					t.Errorf("depth: %v", err)
-				}
+				_, err = db.Depth(t.Context())
+				assert.NoError(t, err, "depth")
 			}
 		})
 	}
@@ -199,8 +187,7 @@ func TestTerminated(t *testing.T) {
 // something more was done: on a busy machine a connection may take longer than one is left.
 func terminate(ctx context.Context, t *testing.T, url string, progress func() int64) {
 	c, err := pgx.Connect(ctx, url)
-	if err != nil {
-		t.Errorf("connect: %v", err)
+	if !assert.NoError(t, err, "connect") {
 		return
 	}
 	defer c.Close(context.WithoutCancel(ctx))
@@ -224,10 +211,9 @@ func TestAway(t *testing.T) {
 	t.Parallel()
 	s := pgtest.Start(t, pgtest.Options{Durable: true})
 	db := open(t, postgres.Options{URL: s.URL("postgres"), Patience: 50 * time.Millisecond})
-	ids, err := db.Put(t.Context(), queue.Job{Pool: "p"})
-	require.NoError(t, err)
+	ids := put(t, db, bare)
 	require.NoError(t, s.Kill())
-	_, err = db.Put(t.Context(), queue.Job{Pool: "p"})
+	_, err := db.Put(t.Context(), bare)
 	var away *postgres.UnavailableError
 	require.True(t, errors.As(err, &away), "%v", err)
 	require.True(t, away.Retryable())

@@ -68,7 +68,7 @@ func TestHistory(t *testing.T) {
 					historytest.CheckLeases(t, clients.History()).Need(t, "acquire", "release", "holder", "no acquire")
 					continue
 				}
-				db := open(t, postgres.Options{URL: url})
+				db := at(t, url)
 				end := clients.Log()
 				historytest.See(t.Context(), db, end)
 				require.NoError(t, end.Err())

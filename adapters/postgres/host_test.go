@@ -28,18 +28,16 @@ func claimable(t *testing.T, db *postgres.DB, pool string, want int) (out []queu
 // A host puts jobs in its own transaction: they come and go with it.
 func TestWithTx(t *testing.T) {
 	t.Parallel()
-	url := pgtest.Open(t)
-	db := open(t, postgres.Options{URL: url})
+	db, url := opened(t)
 	host := connect(t, url)
-	_, err := db.Put(t.Context(), queue.Job{Pool: "known", DedupeKey: "taken"})
-	require.NoError(t, err)
+	put(t, db, queue.Job{Pool: "known", DedupeKey: "taken"})
 	jobs := []queue.Job{
 		{Pool: "p", Key: "k", DedupeKey: "d", Kind: "first", Payload: []byte("\x00\xff"), Holds: []string{"h"}, TaskID: 7, Lane: "l", Role: "r", Priority: -3, MaxAttempts: 5},
 		{Pool: "p", Key: "k", Kind: "second"}, {Pool: "p", DedupeKey: "d", Kind: "the first again"}, {Pool: "p", DedupeKey: "taken"},
 		{Pool: "p", Kind: "tomorrow", AvailableAt: time.Now().Add(24 * time.Hour).Truncate(time.Microsecond)},
 	}
 	stop := errors.New("stop")
-	err = pgx.BeginFunc(t.Context(), host, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(t.Context(), host, func(tx pgx.Tx) error {
 		require.NoError(t, db.WithTx(tx).Put(t.Context(), jobs...))
 		return stop
 	})
@@ -71,8 +69,7 @@ func TestWithTx(t *testing.T) {
 	got := first.Job
 	got.Status, got.Attempt, got.Worker, got.StartedAt, got.HeartbeatAt, got.LeaseUntil = queue.Queued, 0, "", time.Time{}, time.Time{}, time.Time{}
 	require.Equal(t, want, got, "nothing of it is lost on the way")
-	claims, err := db.Take(t.Context(), "p", "w", 5, time.Minute)
-	require.NoError(t, err)
+	claims := take(t, db, "p", 5)
 	require.Empty(t, claims, "the others wait for the first, or for tomorrow")
 	list := read(t, db.Jobs, queue.Filter{Pool: "p"})
 	require.Equal(t, jobs[4].AvailableAt.UTC(), list[2].AvailableAt.UTC())
@@ -84,7 +81,7 @@ func TestWithTx(t *testing.T) {
 func TestHostKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Open(t)
-	db, other := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
+	db, other := at(t, url), at(t, url)
 	hosts := make([]pgx.Tx, 2)
 	for i := range hosts {
 		var err error
@@ -93,14 +90,12 @@ func TestHostKeepsNobodyWaiting(t *testing.T) {
 		require.NoError(t, db.WithTx(hosts[i]).Put(t.Context(), queue.Job{Pool: "host", Kind: fmt.Sprint(i)}))
 	}
 	for _, store := range []*postgres.DB{db, other} { // with the transactions open: each call returns
-		_, err := store.Put(t.Context(), queue.Job{Pool: "p"})
-		require.NoError(t, err)
+		put(t, store, bare)
 		claim := claimable(t, store, "p", 1)[0]
 		require.NoError(t, store.Extend(t.Context(), claim, time.Minute))
-		require.NoError(t, store.Finish(t.Context(), claim, queue.Outcome{Kind: queue.OutcomeDone}))
+		require.NoError(t, store.Finish(t.Context(), claim, success))
 	}
-	claims, err := db.Take(t.Context(), "host", "w", 5, time.Minute)
-	require.NoError(t, err)
+	claims := take(t, db, "host", 5)
 	require.Empty(t, claims, "nothing is committed")
 	require.NoError(t, hosts[1].Commit(t.Context())) // the later one first
 	require.Equal(t, "1", claimable(t, other, "host", 1)[0].Job.Kind)
@@ -113,9 +108,8 @@ func TestHostKeepsNobodyWaiting(t *testing.T) {
 // whichever store does it.
 func TestManyOfAHost(t *testing.T) {
 	t.Parallel()
-	url := pgtest.Open(t)
-	db := open(t, postgres.Options{URL: url})
-	open(t, postgres.Options{URL: url})
+	db, url := opened(t)
+	at(t, url)
 	host := connect(t, url)
 	const n = 1203
 	jobs := make([]queue.Job, n)

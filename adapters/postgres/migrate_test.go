@@ -58,17 +58,15 @@ func TestStep8(t *testing.T) {
 	o := postgres.Options{URL: url, AllowUnsafe: true, Now: func() time.Time { return now }}
 	db := open(t, o)
 	hosts := func() bool {
-		jobs := read(t, db.Jobs, queue.Filter{Pool: "hosts"})
-		return len(jobs) == 1
+		return len(read(t, db.Jobs, queue.Filter{Pool: "hosts"})) == 1
 	}
 	require.Eventually(t, hosts, 20*time.Second, 10*time.Millisecond, "a host's job is moved into the queue")
-	claims, err := db.Take(t.Context(), "hosts", "w", 1, time.Minute)
-	require.NoError(t, err)
+	claims := take(t, db, "hosts", 1)
 	c := connect(t, url)
 	execute(t, c, "delete from signalbox.jobs where id = $1", claims[0].Job.ID)
 	execute(t, c, "delete from signalbox.depth where pool = 'hosts'")
 	agree(t, url)
-	_, err = db.Leases().Acquire(t.Context(), "l", "another", time.Minute)
+	_, err := db.Leases().Acquire(t.Context(), "l", "another", time.Minute)
 	var held *lease.Held
 	require.ErrorAs(t, err, &held)
 	before, err := os.ReadFile("testdata/step8.json")
@@ -83,16 +81,14 @@ func TestStep8IDs(t *testing.T) {
 	url := step8(t)
 	c := connect(t, url)
 	execute(t, c, "update signalbox.turn set ids = 5000; delete from signalbox.inbox")
-	ids, err := open(t, postgres.Options{URL: url}).Put(t.Context(), queue.Job{Pool: "p"}, queue.Job{Pool: "p"})
-	require.NoError(t, err)
-	require.Equal(t, []int64{5001, 5002}, ids)
+	require.Equal(t, []int64{5001, 5002}, put(t, at(t, url), bare, bare))
 }
 
 // Tables that a newer program has laid out anew are refused, and left as they are.
 func TestLaterLayout(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Open(t)
-	require.NoError(t, open(t, postgres.Options{URL: url}).Close())
+	require.NoError(t, at(t, url).Close())
 	c := connect(t, url)
 	execute(t, c, "update signalbox.turn set layout = 99")
 	_, err := postgres.Open(t.Context(), postgres.Options{URL: url, AllowUnsafe: true})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
@@ -27,22 +28,16 @@ func TestOpenTogether(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			db, err := postgres.Open(t.Context(), postgres.Options{URL: url, AllowUnsafe: true})
-			if err != nil {
-				t.Errorf("open: %v", err)
+			if !assert.NoError(t, err, "open") {
 				return
 			}
-			if _, err := db.Put(t.Context(), queue.Job{Pool: "p"}); err != nil {
-				t.Errorf("put: %v", err)
-			}
-			if err := db.Close(); err != nil {
-				t.Errorf("close: %v", err)
-			}
+			_, err = db.Put(t.Context(), bare)
+			assert.NoError(t, err, "put")
+			assert.NoError(t, db.Close(), "close")
 		})
 	}
 	wg.Wait()
-	jobs, err := open(t, postgres.Options{URL: url}).Jobs(t.Context(), queue.Filter{})
-	require.NoError(t, err)
-	require.Len(t, jobs, 8)
+	require.Len(t, read(t, at(t, url).Jobs, queue.Filter{}), 8)
 }
 
 // What a newer program has added to the tables does not keep this one from
@@ -50,22 +45,18 @@ func TestOpenTogether(t *testing.T) {
 func TestNewerTables(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Open(t)
-	o := postgres.Options{URL: url, AllowUnsafe: true}
-	db, err := postgres.Open(t.Context(), o)
-	require.NoError(t, err)
-	require.NoError(t, db.Close())
+	require.NoError(t, at(t, url).Close())
 	c := connect(t, url)
-	var tables []string
 	rows, err := c.Query(t.Context(), "select tablename from pg_tables where schemaname = 'signalbox'")
 	require.NoError(t, err)
-	tables, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	require.Contains(t, tables, "jobs")
 	for _, table := range tables {
 		execute(t, c, "alter table signalbox."+table+" add column of_tomorrow bigint not null default 7")
 	}
 	execute(t, c, "insert into signalbox.migrations (version) values (9999)")
-	works(t, open(t, o))
+	works(t, at(t, url))
 	agree(t, url)
 }
 
@@ -87,17 +78,14 @@ func works(t *testing.T, db *postgres.DB) {
 	require.NoError(t, db.SetDependencies(ctx, id, "db", []int64{id + 1}))
 	require.NoError(t, db.Reserve(ctx, task.Reservation{JobID: 5, Attempt: 1}))
 	require.NoError(t, db.Free(ctx, hold))
-	claims, err := db.Take(ctx, "p", "w", 5, time.Minute)
-	require.NoError(t, err)
+	claims := take(t, db, "p", 5)
 	require.Len(t, claims, 1)
 	require.NoError(t, db.Extend(ctx, claims[0], time.Minute))
 	require.NoError(t, db.Finish(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{{Pool: "p"}}}))
 	lease, err := db.Leases().Acquire(ctx, "l", "me", time.Minute)
 	require.NoError(t, err)
 	require.NoError(t, db.Leases().Release(ctx, lease))
-	waits, err := db.Waiting(ctx, queue.Filter{})
-	require.NoError(t, err)
-	require.Len(t, waits, 2)
+	require.Len(t, read(t, db.Waiting, queue.Filter{}), 2)
 }
 
 func TestOptions(t *testing.T) {
@@ -121,8 +109,7 @@ func TestOptions(t *testing.T) {
 	}
 	db, err := postgres.Open(t.Context(), postgres.Options{Pool: pool, Schema: "other", AllowUnsafe: true})
 	require.NoError(t, err)
-	_, err = db.Put(t.Context(), queue.Job{Pool: "p"})
-	require.NoError(t, err)
+	put(t, db, bare)
 	require.NoError(t, db.Close())
 	var n int
 	require.NoError(t, pool.QueryRow(t.Context(), "select count(*) from other.jobs").Scan(&n), "the host's pool stays open")
@@ -139,10 +126,10 @@ func TestDurableServerIsTaken(t *testing.T) {
 
 func TestClosed(t *testing.T) {
 	t.Parallel()
-	db := open(t, postgres.Options{URL: pgtest.Open(t)})
+	db := at(t, pgtest.Open(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := db.Put(ctx, queue.Job{Pool: "p"})
+	_, err := db.Put(ctx, bare)
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = db.Jobs(ctx, queue.Filter{})
 	require.ErrorIs(t, err, context.Canceled)
@@ -159,13 +146,12 @@ func TestClosed(t *testing.T) {
 // Texts that PostgreSQL cannot hold are made such that it can.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
-	db := open(t, postgres.Options{URL: pgtest.Open(t)})
+	db := at(t, pgtest.Open(t))
 	nasty := "a\x00b\xff\\'\";--"
 	job := queue.Job{
 		Pool: nasty, Kind: nasty, Key: nasty, Lane: nasty, Role: nasty, Holds: []string{nasty, `{"`, "", nasty}, DedupeKey: nasty, Payload: []byte(nasty), TaskID: 7,
 	}
-	ids, err := db.Put(t.Context(), job, job)
-	require.NoError(t, err)
+	ids := put(t, db, job, job)
 	require.Equal(t, ids[0], ids[1])
 	require.NoError(t, db.Hold(t.Context(), queue.Hold{Subject: nasty, Name: nasty, Reason: nasty}))
 	claims, err := db.Take(t.Context(), nasty, nasty, 1, time.Minute)
@@ -179,8 +165,7 @@ func TestHostileTexts(t *testing.T) {
 	require.NoError(t, db.Finish(t.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone, Error: nasty, Then: []queue.Job{job}}))
 	k := task.Task{ID: 1, Title: nasty, Description: nasty, WorkItemID: nasty}
 	require.NoError(t, db.Commit(t.Context(), task.Commit{Task: &k, Journal: []task.JournalEntry{{TaskID: 1}}}))
-	got, err := db.Tasks(t.Context(), task.Filter{WorkItemID: nasty})
-	require.NoError(t, err)
+	got := read(t, db.Tasks, task.Filter{WorkItemID: nasty})
 	require.Len(t, got, 1)
 	require.Equal(t, "a\uFFFDb\uFFFD\\'\";--", got[0].Title)
 }
@@ -188,8 +173,7 @@ func TestHostileTexts(t *testing.T) {
 // What one caller has wrong fails nobody else, though they share a transaction.
 func TestBadNeighbour(t *testing.T) {
 	t.Parallel()
-	url := pgtest.Open(t)
-	db := open(t, postgres.Options{URL: url})
+	db, url := opened(t)
 	long := make([]byte, 20_000) // more than an index takes
 	_, err := rand.Read(long)
 	require.NoError(t, err)
@@ -201,14 +185,12 @@ func TestBadNeighbour(t *testing.T) {
 			}
 		})
 		wg.Go(func() {
-			if _, err := db.Put(t.Context(), queue.Job{Pool: "p"}); err != nil {
-				t.Errorf("put: %v", err)
-			}
+			_, err := db.Put(t.Context(), bare)
+			assert.NoError(t, err, "put")
 		})
 	}
 	wg.Wait()
-	claims, err := db.Take(t.Context(), "p", "w", 100, time.Minute)
-	require.NoError(t, err)
+	claims := take(t, db, "p", 100)
 	require.Len(t, claims, 20)
 	agree(t, url)
 }
@@ -217,12 +199,11 @@ func TestBadNeighbour(t *testing.T) {
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Open(t)
-	a, b := open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url})
+	a, b := at(t, url), at(t, url)
 	hint := b.Wake("p")
 	// A listener that connects hints everything, once; then only news does.
 	for range 3 {
-		_, err := a.Put(t.Context(), queue.Job{Pool: "p"})
-		require.NoError(t, err)
+		put(t, a, bare)
 		select {
 		case <-hint:
 		case <-time.After(20 * time.Second):

@@ -86,7 +86,7 @@ func TestStoreConformance(t *testing.T) {
 func TestOrderOfTwo(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Open(t)
-	storetest.Order(t, open(t, postgres.Options{URL: url}), open(t, postgres.Options{URL: url}))
+	storetest.Order(t, at(t, url), at(t, url))
 	agree(t, url)
 }
 
@@ -122,6 +122,50 @@ func open(t *testing.T, o postgres.Options) *postgres.DB {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
+}
+
+var (
+	bare    = queue.Job{Pool: "p"} // there is nothing else to know of it
+	success = queue.Outcome{Kind: queue.OutcomeDone}
+)
+
+// at opens a store in a database.
+func at(t *testing.T, url string) *postgres.DB {
+	t.Helper()
+	return open(t, postgres.Options{URL: url})
+}
+
+// opened opens a store in a database of its own.
+func opened(t *testing.T) (db *postgres.DB, url string) {
+	t.Helper()
+	url = pgtest.Open(t)
+	return at(t, url), url
+}
+
+// put puts jobs and returns their ids.
+func put(t *testing.T, db *postgres.DB, jobs ...queue.Job) []int64 {
+	t.Helper()
+	ids, err := db.Put(t.Context(), jobs...)
+	require.NoError(t, err)
+	return ids
+}
+
+// take claims up to n jobs of a pool.
+func take(t *testing.T, db *postgres.DB, pool string, n int) []queue.Claim {
+	t.Helper()
+	claims, err := db.Take(t.Context(), pool, "w", n, time.Hour)
+	require.NoError(t, err)
+	return claims
+}
+
+// turnOf has the turn of all stores of a database held until the transaction ends.
+func turnOf(t *testing.T, c *pgx.Conn) pgx.Tx {
+	t.Helper()
+	turn, err := c.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = turn.Exec(t.Context(), "select from signalbox.turn for no key update")
+	require.NoError(t, err)
+	return turn
 }
 
 // connect opens a connection beside the store's own.

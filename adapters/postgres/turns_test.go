@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
@@ -40,44 +41,37 @@ func TestStoresInTurns(t *testing.T) {
 // ends a claim that was cancelled meanwhile.
 func TestTurn(t *testing.T) {
 	t.Parallel()
-	url := pgtest.Open(t)
-	db := open(t, postgres.Options{URL: url})
+	db, url := opened(t)
 	host := connect(t, url)
-	other := open(t, postgres.Options{URL: url})
+	other := at(t, url)
 	for range 3 {
-		tx, err := host.Begin(t.Context())
-		require.NoError(t, err)
-		_, err = tx.Exec(t.Context(), "select from signalbox.turn for no key update")
-		require.NoError(t, err)
+		tx := turnOf(t, host)
 		put := make(chan []int64, 1)
 		go func() {
 			ids, err := other.Put(context.WithoutCancel(t.Context()), queue.Job{Pool: "p", TaskID: 3}, queue.Job{Pool: "q"})
-			if err != nil {
-				t.Errorf("put: %v", err)
-			}
+			assert.NoError(t, err, "put")
 			put <- ids
 		}()
 		waits(t, url, 1)
-		var claims []queue.Claim
-		taken := make(chan error, 1)
+		taken := make(chan []queue.Claim, 1)
 		go func() {
-			claims, err = db.Take(context.WithoutCancel(t.Context()), "p", "w", 1, time.Hour)
-			taken <- err
+			claims, err := db.Take(context.WithoutCancel(t.Context()), "p", "w", 1, time.Hour)
+			assert.NoError(t, err, "take")
+			taken <- claims
 		}()
 		waits(t, url, 2)
 		require.NoError(t, tx.Commit(t.Context()))
-		ids := <-put
-		require.NoError(t, <-taken)
+		ids, claims := <-put, <-taken
 		require.Len(t, claims, 1)
 		require.Equal(t, ids[0], claims[0].Job.ID)
 
 		cancelled, err := other.Cancel(t.Context(), 3)
 		require.NoError(t, err)
 		require.Len(t, cancelled, 1)
-		next, err := db.FinishTake(t.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{{Pool: "p"}}}, "q", "w", 1, time.Hour)
+		next, err := db.FinishTake(t.Context(), claims[0], queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{bare}}, "q", "w", 1, time.Hour)
 		require.ErrorIs(t, err, queue.ErrLost)
 		require.Len(t, next, 1)
-		require.NoError(t, db.Finish(t.Context(), next[0], queue.Outcome{Kind: queue.OutcomeDone}))
+		require.NoError(t, db.Finish(t.Context(), next[0], success))
 	}
 	agree(t, url)
 }
@@ -89,8 +83,7 @@ func TestTimeOfTheTurn(t *testing.T) {
 	var waited atomic.Int64
 	begin := time.Now()
 	db := open(t, postgres.Options{URL: url, Now: func() time.Time { return begin.Add(time.Duration(waited.Load())) }})
-	_, err := db.Put(t.Context(), queue.Job{Pool: "p"})
-	require.NoError(t, err)
+	put(t, db, bare)
 	host := connect(t, url)
 	for name, call := range map[string]func(ctx context.Context) (until time.Time, err error){
 		"lease": func(ctx context.Context) (time.Time, error) {
@@ -102,10 +95,7 @@ func TestTimeOfTheTurn(t *testing.T) {
 			return append(claims, queue.Claim{})[0].Job.LeaseUntil, err
 		},
 	} {
-		tx, err := host.Begin(t.Context())
-		require.NoError(t, err)
-		_, err = tx.Exec(t.Context(), "select from signalbox.turn for no key update")
-		require.NoError(t, err)
+		tx := turnOf(t, host)
 		until := make(chan time.Time, 1)
 		go func() {
 			at, err := call(context.WithoutCancel(t.Context()))
@@ -140,8 +130,7 @@ func TestClaimOfAnotherLife(t *testing.T) {
 	o := postgres.Options{URL: url, Now: func() time.Time { return now }}
 	db := open(t, o)
 	ctx := t.Context()
-	_, err := db.Put(ctx, queue.Job{Pool: "p"})
-	require.NoError(t, err)
+	put(t, db, bare)
 	claims, err := db.Take(ctx, "p", "w", 1, time.Minute)
 	require.NoError(t, err)
 	now = now.Add(30 * time.Second)
@@ -154,7 +143,7 @@ func TestClaimOfAnotherLife(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, reaped, want)
 	}
-	require.ErrorIs(t, db.Finish(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}), queue.ErrLost, "the claim was given back")
+	require.ErrorIs(t, db.Finish(ctx, claims[0], success), queue.ErrLost, "the claim was given back")
 	agree(t, url)
 }
 
@@ -172,7 +161,7 @@ func TestConnectionLostUnderLoad(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Open(t)
 	w, wired := pgtest.NewWire(t, url)
-	db := open(t, postgres.Options{URL: wired})
+	db := at(t, wired)
 	jobs := 20_000
 	if testing.Short() {
 		jobs = 6000
@@ -195,15 +184,14 @@ type meddled struct {
 func manyWorkers(t *testing.T, url string, jobs, more, workers int, m *meddled) {
 	t.Helper()
 	if m == nil {
-		m = &meddled{open(t, postgres.Options{URL: url}), jobs, func(int) {}}
+		m = &meddled{at(t, url), jobs, func(int) {}}
 	}
-	db, other := m.db, open(t, postgres.Options{URL: url})
+	db, other := m.db, at(t, url)
 	batch := make([]queue.Job, jobs)
 	for i := range batch {
 		batch[i] = queue.Job{Pool: "p", Key: fmt.Sprint("k", i%900), Holds: []string{fmt.Sprint("s", i%7)}, Priority: i % 3}
 	}
-	_, err := db.Put(t.Context(), batch...)
-	require.NoError(t, err)
+	put(t, db, batch...)
 	ctx := bounded(t, other, 3*time.Minute)
 	var mu sync.Mutex
 	last, done := map[string]int64{}, map[int64]int{}
@@ -231,10 +219,8 @@ func manyWorkers(t *testing.T, url string, jobs, more, workers int, m *meddled) 
 				time.Sleep(time.Millisecond)
 			}
 			hold := queue.Hold{Subject: fmt.Sprint("s", i%7), Name: "n"}
-			_, err := other.Put(context.Background(), queue.Job{Pool: "p"})
-			if err := errors.Join(err, other.Hold(context.Background(), hold), other.Free(context.Background(), hold)); err != nil {
-				t.Errorf("the other store: %v", err)
-			}
+			_, err := other.Put(context.Background(), bare)
+			assert.NoError(t, errors.Join(err, other.Hold(context.Background(), hold), other.Free(context.Background(), hold)), "the other store")
 		}
 	})
 	for range workers {
@@ -246,10 +232,9 @@ func manyWorkers(t *testing.T, url string, jobs, more, workers int, m *meddled) 
 					claims, err = db.Take(context.Background(), "p", "w", 1, time.Hour)
 				} else {
 					note(claims[0])
-					claims, err = db.FinishTake(context.Background(), claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 1, time.Hour)
+					claims, err = db.FinishTake(context.Background(), claims[0], success, "p", "w", 1, time.Hour)
 				}
-				if err != nil {
-					t.Errorf("a worker: %v", err)
+				if !assert.NoError(t, err, "a worker") {
 					return
 				}
 			}
