@@ -56,6 +56,17 @@ func (s *shop) read(c *plane.Client) error {
 	return err
 }
 
+// reads requires a read to succeed.
+func (s *shop) reads(c *plane.Client) {
+	s.Helper()
+	require.NoError(s, s.read(c))
+}
+
+// set sets the status of the card for a word.
+func (s *shop) set(c *plane.Client, to stage.Status) error {
+	return c.SetStatus(s.as(allowance.Word), s.project, s.item, to)
+}
+
 func (s *shop) list(c *plane.Client) error {
 	_, err := c.List(context.Background(), tracker.Query{ProjectID: s.project})
 	return err
@@ -87,7 +98,7 @@ func (s *shop) as(c allowance.Class) context.Context { return allowance.With(s.C
 func TestReserves(t *testing.T) {
 	limited(t, 60, func(s *shop) {
 		c := s.client()
-		require.NoError(t, s.read(c)) // and the columns
+		s.reads(c) // and the columns
 		began, made := time.Now(), 2
 		for _, row := range []struct {
 			class allowance.Class
@@ -110,7 +121,7 @@ func TestReserves(t *testing.T) {
 		require.Equal(t, tracker.Budget{Token: "the token of the role reviewer", Limit: 60, Used: 1}, c.Budgets()[1])
 
 		time.Sleep(58 * time.Second)
-		require.NoError(t, c.SetStatus(s.as(allowance.Word), s.project, s.item, stage.StatusBlocked), "a wait of seconds is waited for here")
+		require.NoError(t, s.set(c, stage.StatusBlocked), "a wait of seconds is waited for here")
 		require.Equal(t, 61*time.Second, time.Since(began))
 	})
 }
@@ -119,7 +130,7 @@ func TestReserves(t *testing.T) {
 func TestNothingStarves(t *testing.T) {
 	limited(t, 60, func(s *shop) {
 		c, made := s.client(), map[allowance.Class]int{}
-		require.NoError(t, s.read(c))
+		s.reads(c)
 		for began := time.Now(); time.Since(began) < 10*time.Minute; time.Sleep(4 * time.Second) {
 			for _, class := range allowance.Classes() {
 				n, _ := until(func() error { _, err := c.Item(s.as(class), s.project, s.item); return err })
@@ -138,14 +149,14 @@ func TestNothingStarves(t *testing.T) {
 func TestOthersUseTheToken(t *testing.T) {
 	limited(t, 60, func(s *shop) {
 		other, c := s.client(), s.client()
-		require.NoError(t, s.read(c))
+		s.reads(c)
 		n, _ := until(func() error { return s.read(other) })
 		require.Equal(t, 48, n, "it leaves a sixth of what it has seen to words")
 		require.NoError(t, s.read(c), "what the other one has used is not known yet")
 		require.Error(t, s.read(c))
-		require.NoError(t, c.SetStatus(s.as(allowance.Word), s.project, s.item, stage.StatusDone))
+		require.NoError(t, s.set(c, stage.StatusDone))
 		time.Sleep(62 * time.Second)
-		require.NoError(t, s.read(c))
+		s.reads(c)
 		require.Equal(t, tracker.Budget{Token: "Token", Limit: 60, Used: 1}, c.Budgets()[0])
 	})
 }
@@ -154,7 +165,7 @@ func TestOthersUseTheToken(t *testing.T) {
 func TestPause(t *testing.T) {
 	limited(t, 60, func(s *shop) {
 		c := s.client()
-		require.NoError(t, s.read(c))
+		s.reads(c)
 		thief := s.client()
 		for thief != nil { // who knows no reserve
 			if err := thief.SetStatus(s.as(allowance.Word), s.project, s.item, stage.StatusDone); err != nil {
@@ -163,7 +174,7 @@ func TestPause(t *testing.T) {
 		}
 		require.Zero(t, c.Budgets()[0].Paused)
 		made := s.made()
-		err := c.SetStatus(s.as(allowance.Word), s.project, s.item, stage.StatusBlocked)
+		err := s.set(c, stage.StatusBlocked)
 		require.Equal(t, []any{http.StatusTooManyRequests, time.Minute}, []any{failure(t, err).Status, fault.After(err)})
 		require.Equal(t, made+1, s.made())
 		for what, call := range map[string]func() error{
@@ -175,8 +186,8 @@ func TestPause(t *testing.T) {
 		require.Equal(t, made+1, s.made(), "nobody finds it out by himself")
 		require.Equal(t, time.Now().Add(time.Minute), c.Budgets()[0].Paused)
 		time.Sleep(time.Minute)
-		require.NoError(t, c.SetStatus(s.as(allowance.Word), s.project, s.item, stage.StatusBlocked))
-		require.NoError(t, s.read(c))
+		require.NoError(t, s.set(c, stage.StatusBlocked))
+		s.reads(c)
 		require.Zero(t, c.Budgets()[0].Paused)
 	})
 }
@@ -197,7 +208,7 @@ func TestNoLimit(t *testing.T) {
 func TestWaitEndsWithTheCaller(t *testing.T) {
 	limited(t, 2, func(s *shop) {
 		c := s.client()
-		require.NoError(t, s.read(c))
+		s.reads(c)
 		time.Sleep(59 * time.Second)
 		ctx, cancel := context.WithTimeout(s.Context(), time.Second)
 		defer cancel()

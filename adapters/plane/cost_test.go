@@ -19,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 )
 
 // gauges keeps the newest value of each gauge, by name and labels.
@@ -42,6 +43,14 @@ func (g *gauges) get(name string) float64 {
 	return g.values[name]
 }
 
+// takes is a good agent that needs some time.
+func takes(d time.Duration) memwork.Script {
+	return func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+		time.Sleep(d)
+		return orchestratortest.GoodAgent(ctx, c, files)
+	}
+}
+
 // What is used of the budget is in /queue and measured.
 func TestBudgetIsShown(t *testing.T) {
 	meter := &gauges{values: map[string]float64{}}
@@ -49,7 +58,7 @@ func TestBudgetIsShown(t *testing.T) {
 		s.RateLimit = 60
 		p.Deps = func(d *orchestrator.Deps) { d.Meter = meter }
 	}, func(p *rig) {
-		p.move(planetest.Human, p.card("one"), stage.StatusToAnalyse)
+		p.started("one")
 		v, err := explain.ReadQueue(context.Background(), p.Engine)
 		require.NoError(p, err)
 		body, err := v.MarshalJSON()
@@ -79,13 +88,10 @@ func TestCostOfALife(t *testing.T) {
 			return append(features(), d.Feature())
 		}
 	}, func(p *rig) {
-		p.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			time.Sleep(time.Minute)
-			return orchestratortest.GoodAgent(ctx, c, files)
-		})
+		p.Place.SetScript(takes(time.Minute))
 		item := p.started("one")
 		p.Settle(2 * time.Minute)
-		p.move(planetest.Human, item, stage.StatusApproved)
+		p.approve(item)
 		p.Settle(10 * time.Minute)
 		p.isDone(item)
 		made := p.plane.Requests()
@@ -123,8 +129,8 @@ func TestCommentsAreReadAgain(t *testing.T) {
 					time.Sleep(c.work)
 					return orchestratortest.GoodAgent(ctx, cmd, files)
 				}))
-				p.move(planetest.Human, item, stage.StatusToAnalyse)
-				p.move(planetest.Human, item, stage.StatusApproved)
+				p.begin(item)
+				p.approve(item)
 				p.Settle(time.Hour)
 				for _, run := range p.Place.Runs() {
 					if run.Role == stage.Developer {
@@ -142,10 +148,7 @@ func TestCommentsAreReadAgain(t *testing.T) {
 func TestLookBeforeAWrite(t *testing.T) {
 	for wait, looks := range map[time.Duration]int{time.Second: 2, time.Minute: 3} { // two are for the webhooks
 		engine(t, nil, func(p *rig) {
-			p.Place.SetScript(orchestratortest.Instead(stage.Analyst, func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-				time.Sleep(wait)
-				return orchestratortest.GoodAgent(ctx, c, files)
-			}))
+			p.Place.SetScript(orchestratortest.Instead(stage.Analyst, takes(wait)))
 			item := p.started("one")
 			p.Settle(2 * time.Minute)
 			require.Equal(p, "In Review", p.column(item))

@@ -1,7 +1,6 @@
 package plane_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -12,10 +11,8 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
-	"github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // beforeAPass waits until the reconciler looks at the board in half a second.
@@ -62,7 +59,7 @@ func TestOneDragIsOneWord(t *testing.T) {
 			}, func(p *rig) {
 				item := p.card("one")
 				if to != stage.StatusToAnalyse {
-					p.move(planetest.Human, item, stage.StatusToAnalyse)
+					p.begin(item)
 					p.isReviewed(item)
 				}
 				p.beforeAPass()
@@ -137,10 +134,7 @@ func TestOverwrittenWordsCount(t *testing.T) {
 func approvedAt(t *testing.T, late time.Duration, nth int, acted *int) (over bool) {
 	var made atomic.Int64
 	engine(t, func(_ *rig, s *planetest.Options, _ *plane.Options) { s.Drag = late }, func(p *rig) {
-		p.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			time.Sleep(time.Minute)
-			return orchestratortest.GoodAgent(ctx, c, files)
-		})
+		p.Place.SetScript(takes(time.Minute))
 		item, set, stood := p.card("one"), time.Time{}, ""
 		p.spoil(func(*http.Request) int {
 			if made.Add(1) == int64(nth) {

@@ -100,6 +100,9 @@ func TestDecode(t *testing.T) {
 		}
 		return h
 	}
+	said := func(event, body string, self bool) tracker.Hook {
+		return hook(tracker.HookComment, event, func(h *tracker.Hook) { h.Body, h.Self = body, self })
+	}
 	for file, want := range map[string]tracker.Hook{
 		"issue_created":          hook(tracker.HookItemCreated, "issue.created", nil),
 		"issue_updated_state_id": hook(tracker.HookItemUpdated, "issue.updated", func(h *tracker.Hook) { h.Status, h.Browser, h.To, h.Word = true, true, "9100-02", stage.StatusApproved }),
@@ -109,16 +112,16 @@ func TestDecode(t *testing.T) {
 		"issue_updated_labels":      hook(tracker.HookItemUpdated, "issue.updated", nil),
 		"issue_updated_description": hook(tracker.HookItemUpdated, "issue.updated", nil),
 		"issue_deleted":             hook(tracker.HookOther, "issue.deleted", func(h *tracker.Hook) { h.ProjectID = "" }),
-		"comment_created":           hook(tracker.HookComment, "issue_comment.created", func(h *tracker.Hook) { h.Body = "looks **good**\nship <it>" }),
-		"comment_updated":           hook(tracker.HookComment, "issue_comment.updated", func(h *tracker.Hook) { h.Body = "looks **good**\nship <it>" }),
-		"comment_own":               hook(tracker.HookComment, "issue_comment.created", func(h *tracker.Hook) { h.Body, h.Self = "looks **good**\nship <it>", true }),
+		"comment_created":           said("issue_comment.created", "looks **good**\nship <it>", false),
+		"comment_updated":           said("issue_comment.updated", "looks **good**\nship <it>", false),
+		"comment_own":               said("issue_comment.created", "looks **good**\nship <it>", true),
 		"cycle_created":             hook(tracker.HookOther, "cycle.created", func(h *tracker.Hook) { h.ItemID, h.ProjectID = "cy", "" }),
 		"v2_created":                hook(tracker.HookItemCreated, "workitem.created", func(h *tracker.Hook) { h.ActorID = "" }),
 		"v2_constant_name": hook(tracker.HookItemUpdated, "workitem.updated", func(h *tracker.Hook) {
 			h.Status, h.To = true, "91000000-5555-4555-8555-000000000002"
 		}),
-		"v2_comment":          hook(tracker.HookComment, "workitem.comment.created", func(h *tracker.Hook) { h.Body = "looks good\nship <it>" }),
-		"v2_comment_constant": hook(tracker.HookComment, "workitem.comment.updated", func(h *tracker.Hook) { h.Body, h.Self = "looks **good**\nship <it>", true }),
+		"v2_comment":          said("workitem.comment.created", "looks good\nship <it>", false),
+		"v2_comment_constant": said("workitem.comment.updated", "looks **good**\nship <it>", true),
 		"v2_deleted":          hook(tracker.HookOther, "workitem.deleted", func(h *tracker.Hook) { h.ActorID = "" }),
 		"v2_updated":          hook(tracker.HookItemUpdated, "workitem.updated", func(h *tracker.Hook) { h.Status, h.To = true, "9100-02" }),
 		"v2_renamed":          hook(tracker.HookItemUpdated, "workitem.updated", func(h *tracker.Hook) { h.ActorID = ourselves }),
@@ -162,7 +165,7 @@ func TestDecode(t *testing.T) {
 func TestFeedback(t *testing.T) {
 	t.Parallel()
 	c, board := setup(t)
-	require.NoError(t, c.Identify(t.Context()))
+	identify(t, c)
 	got := make(chan tracker.Hook, 20)
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := make([]byte, r.ContentLength)

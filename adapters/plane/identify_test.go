@@ -16,7 +16,7 @@ func TestIdentify(t *testing.T) {
 	c, s := replay(t, map[string]answer{"GET /api/v1/users/me/": {file: "users_me"}})
 	_, err := c.Own(ourselves)
 	require.ErrorIs(t, err, tracker.ErrUnidentified)
-	require.NoError(t, c.Identify(t.Context()))
+	identify(t, c)
 	require.Equal(t, 2, s.times("GET /api/v1/users/me/"), "once for each token")
 	for account, want := range map[string]bool{ourselves: true, kim: false, "": false} {
 		own, err := c.Own(account)
@@ -58,7 +58,7 @@ func TestIdentifyWithoutARole(t *testing.T) {
 	require.Error(t, c.Identify(t.Context()))
 	_, err = c.Own(bot)
 	require.ErrorIs(t, err, tracker.ErrUnidentified)
-	require.NoError(t, c.Identify(t.Context()))
+	identify(t, c)
 	own, err = c.Own(reviewer)
 	require.NoError(t, err)
 	require.True(t, own)

@@ -9,7 +9,6 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -39,7 +38,7 @@ func TestEngineDuringAStall(t *testing.T) {
 	engine(t, func(_ *rig, s *planetest.Options, _ *plane.Options) { s.RateLimit = 60 }, func(p *rig) {
 		item := p.card("one")
 		p.plane.Stall(75 * time.Second)
-		p.move(planetest.Human, item, stage.StatusToAnalyse)
+		p.begin(item)
 		p.Settle(5 * time.Minute)
 		p.plane.Stall(0)
 		p.Settle(10 * time.Minute)

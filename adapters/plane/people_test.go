@@ -16,11 +16,8 @@ import (
 // that does not exist or a log that cannot be read now.
 func TestServerWithoutALog(t *testing.T) {
 	t.Parallel()
-	board := planetest.New(planetest.Options{Tokens: map[string]string{botToken: bot}, NoLog: true})
-	t.Cleanup(board.Close)
-	c := clientOf(t, board)
-	p := board.AddProject("GPX", planetest.StandardStates()...)
-	id := addItem(t, board, p)
+	c, board := serve(t, planetest.Options{NoLog: true})
+	p, id := addItem(t, board)
 	_, err := c.LastMove(t.Context(), p, id)
 	require.ErrorIs(t, err, tracker.ErrNoLog)
 	board.Fail(fakehttp.ErrorBefore, fakehttp.ErrorBefore, fakehttp.ErrorBefore)
@@ -33,8 +30,7 @@ func TestServerWithoutALog(t *testing.T) {
 func TestLongLog(t *testing.T) {
 	t.Parallel()
 	c, board := setup(t)
-	p := board.AddProject("GPX", planetest.StandardStates()...)
-	id := addItem(t, board, p)
+	p, id := addItem(t, board)
 	for range 60 { // each move is two entries
 		require.NoError(t, board.MoveAs("ann", id, "In Review"))
 		require.NoError(t, board.MoveAs(bot, id, "Analysis"))

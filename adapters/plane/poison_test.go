@@ -62,7 +62,7 @@ func TestWebhooksOfOneCardAreOneRead(t *testing.T) {
 		}
 		p.Settle(time.Minute)
 		require.LessOrEqual(p, p.plane.Requests()["GET work-items/*"]-before, 4)
-		p.move(planetest.Human, item, stage.StatusApproved)
+		p.approve(item)
 		p.Settle(time.Minute)
 		p.isDone(item)
 	})

@@ -100,7 +100,7 @@ func (p site) client(t *testing.T) *plane.Client {
 		HTTPClient: &http.Client{Timeout: 3 * time.Minute, Transport: patient(p.send)},
 	})
 	require.NoError(t, err)
-	require.NoError(t, c.Identify(t.Context()))
+	identify(t, c)
 	return c
 }
 

@@ -103,8 +103,8 @@ func TestCardThatIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			engine(t, reconciling, func(p *rig) {
 				item, next := p.card("one"), p.card("two")
-				p.move(planetest.Human, item, stage.StatusToAnalyse)
-				p.move(planetest.Human, next, stage.StatusToAnalyse)
+				p.begin(item)
+				p.begin(next)
 				p.Settle(5 * time.Minute)
 				p.isReviewed(item)
 				require.Contains(p, p.Explain(next).Blockers[0].Why, "and APP-1 (task 1) is before it")
@@ -156,9 +156,9 @@ func TestCardThatIsDeletedAtWork(t *testing.T) {
 					}
 					return orchestratortest.GoodAgent(ctx, c, files)
 				})
-				p.move(planetest.Human, item, stage.StatusToAnalyse)
+				p.begin(item)
 				p.Settle(time.Minute)
-				p.move(planetest.Human, item, stage.StatusApproved)
+				p.approve(item)
 				p.Settle(3 * time.Hour)
 				require.True(p, deleted)
 				task := p.Task(item)
@@ -214,9 +214,9 @@ func TestNothingIrreversibleWithoutTheBoard(t *testing.T) {
 					}
 					return orchestratortest.GoodAgent(ctx, c, files)
 				})
-				p.move(planetest.Human, item, stage.StatusToAnalyse)
+				p.begin(item)
 				p.Settle(time.Minute)
-				p.move(planetest.Human, item, stage.StatusApproved)
+				p.approve(item)
 				p.Settle(2 * time.Hour)
 				require.Equal(p, stage.PhaseMerge, p.Task(item).State.Phase)
 				require.Empty(p, p.Task(item).State.MergeSHA)
@@ -240,7 +240,7 @@ func TestCardInPlanesCancelled(t *testing.T) {
 		require.Contains(p, p.Explain(item).Blockers[0].Why, "the card stands in Cancelled")
 		p.plane.Edit(item, "one", `<p>See <a href="https://figma.example/x">mockup</a></p><pre><code class="language-go">a()</code></pre>`)
 		p.move(planetest.Human, item, stage.StatusInProgress)
-		p.move(planetest.Human, item, stage.StatusApproved)
+		p.approve(item)
 		p.Settle(5 * time.Minute)
 		p.isDone(item)
 		for _, c := range p.Place.Runs()[1:] {

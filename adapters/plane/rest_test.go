@@ -268,7 +268,7 @@ func TestAnswersThatCannotBeRead(t *testing.T) {
 	for _, text := range []string{"null", "{}"} { // what can be read and says nothing
 		states, all, comments := "GET "+atProject+"states/", "GET "+atProject+"work-items/", "GET "+atItem+"comments/"
 		c, _ := replay(t, map[string]answer{"GET " + atItem: {text: text}, states: {text: text}, all: {text: text}, comments: {text: text}, "GET /api/v1/users/me/": {file: "users_me"}})
-		require.NoError(t, c.Identify(t.Context()))
+		identify(t, c)
 		_, item := c.Item(t.Context(), projectID, itemID)
 		_, columns := c.Columns(t.Context(), projectID)
 		_, list := c.List(t.Context(), tracker.Query{ProjectID: projectID})
@@ -287,7 +287,7 @@ func TestEndlessPages(t *testing.T) {
 	endless := answer{text: `{"next_cursor":"100:1:0","next_page_results":true,"results":[]}`}
 	at := "GET " + atItem + "comments/"
 	c, s := replay(t, map[string]answer{at: endless, at + " 100:1:0": endless, "GET /api/v1/users/me/": {file: "users_me"}})
-	require.NoError(t, c.Identify(t.Context()))
+	identify(t, c)
 	_, err := c.Comments(t.Context(), projectID, itemID)
 	require.ErrorContains(t, err, "pages")
 	require.LessOrEqual(t, s.times(at+" 100:1:0"), 200)

@@ -145,9 +145,13 @@ func (p *rig) card(title string) string {
 func (p *rig) started(title string) string {
 	p.Helper()
 	item := p.card(title)
-	p.move(planetest.Human, item, stage.StatusToAnalyse)
+	p.begin(item)
 	return item
 }
+
+// begin has a person set a card To Analyse, approve has the person approve it.
+func (p *rig) begin(item string)   { p.move(planetest.Human, item, stage.StatusToAnalyse) }
+func (p *rig) approve(item string) { p.move(planetest.Human, item, stage.StatusApproved) }
 
 // isDone requires the task of a card to be done, isReviewed one to wait for an approval.
 func (p *rig) isDone(item string) {
@@ -223,8 +227,7 @@ func TestOneAccountForBoth(t *testing.T) {
 func TestOwnCommentsAreMarked(t *testing.T) {
 	t.Parallel()
 	c, board := setup(t)
-	p := board.AddProject("GPX", "Backlog")
-	id := addItem(t, board, p)
+	p, id := addItem(t, board, "Backlog")
 	for n := range 2 {
 		_, err := c.AddComment(t.Context(), tracker.NewComment{ProjectID: p, ItemID: id, Key: strings.Repeat("k", n), Body: "ours"})
 		require.NoError(t, err)

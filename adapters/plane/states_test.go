@@ -9,7 +9,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
-	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
@@ -19,8 +18,7 @@ import (
 func TestColumnMadeAnew(t *testing.T) {
 	t.Parallel()
 	c, board := setup(t)
-	p := board.AddProject("GPX", "Backlog", "Done")
-	id := addItem(t, board, p)
+	p, id := addItem(t, board, "Backlog", "Done")
 	_, err := c.Item(t.Context(), p, id)
 	require.NoError(t, err)
 	require.NoError(t, board.RemoveState(p, "Done"))
@@ -40,8 +38,7 @@ func TestColumnMadeAnew(t *testing.T) {
 func TestConfirmDeployFailsClosed(t *testing.T) {
 	t.Parallel()
 	c, board := setup(t)
-	p := board.AddProject("GPX", "Backlog", "In Progress", "In Review", "Awaiting Deploy", "Confirm  Deploy", "Done")
-	id := addItem(t, board, p)
+	p, id := addItem(t, board, "Backlog", "In Progress", "In Review", "Awaiting Deploy", "Confirm  Deploy", "Done")
 	require.ErrorIs(t, c.SetStatus(t.Context(), p, id, stage.StatusConfirmDeploy), tracker.ErrNoStatus)
 	require.Empty(t, board.Changes())
 	cols, err := c.Columns(t.Context(), p)
@@ -100,8 +97,7 @@ func TestUnreadableColumns(t *testing.T) {
 	now := time.Now()
 	configured := map[stage.Status]string{stage.StatusDone: "id-done", stage.StatusConfirmDeploy: "id-confirm"}
 	c, board := setup(t, func(o *plane.Options) { o.Now, o.States = func() time.Time { return now }, configured })
-	p := board.AddProject("GPX", planetest.StandardStates()...)
-	id := addItem(t, board, p)
+	p, id := addItem(t, board)
 	outage := []fakehttp.Fault{fakehttp.Dropped, fakehttp.Dropped, fakehttp.Dropped} // one call and its retries
 	for _, status := range []stage.Status{stage.StatusConfirmDeploy, stage.StatusBlocked} {
 		board.Fail(append(outage, outage...)...)
