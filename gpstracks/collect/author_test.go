@@ -1,7 +1,6 @@
 package collect_test
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -36,6 +35,9 @@ func leg(points []gpx.Point, east, north float64, seconds, n int) []gpx.Point {
 	return points
 }
 
+// one counts a track for a reason.
+func one(why gpstracks.Reason) gpstracks.Tally { return gpstracks.Tally{why: 1} }
+
 // The same lines from a source of anonymous points end at their gaps, and the run
 // says so.
 func TestAnonymousGaps(t *testing.T) {
@@ -47,19 +49,16 @@ func TestAnonymousGaps(t *testing.T) {
 		rejected, changed gpstracks.Tally
 	}{
 		"whole":    {walk, 1, nil, nil},
-		"a pause":  {leg(leg(walk, 0, 0.0001, 360, 1), 0.0001, 0.0001, 8, 60), 2, nil, gpstracks.Tally{gpstracks.ReasonGaps: 1}},
-		"a step":   {leg(leg(walk, 0.4, 0.3, 200, 1), 0.0001, 0.0001, 8, 60), 2, nil, gpstracks.Tally{gpstracks.ReasonGaps: 1}},
-		"far":      {leg(nil, 0.05, 0.03, 600, 50), 0, gpstracks.Tally{gpstracks.ReasonGaps: 1}, nil},
-		"too long": {leg(nil, 0.000001, 0, 8, gpstracks.MaxPoints), 0, gpstracks.Tally{gpstracks.ReasonInvalid: 1}, nil},
-		"no times": {leg(nil, 0.0001, 0, 0, 50), 0, gpstracks.Tally{gpstracks.ReasonNoTimes: 1}, nil},
+		"a pause":  {leg(leg(walk, 0, 0.0001, 360, 1), 0.0001, 0.0001, 8, 60), 2, nil, one(gpstracks.ReasonGaps)},
+		"a step":   {leg(leg(walk, 0.4, 0.3, 200, 1), 0.0001, 0.0001, 8, 60), 2, nil, one(gpstracks.ReasonGaps)},
+		"far":      {leg(nil, 0.05, 0.03, 600, 50), 0, one(gpstracks.ReasonGaps), nil},
+		"too long": {leg(nil, 0.000001, 0, 8, gpstracks.MaxPoints), 0, one(gpstracks.ReasonInvalid), nil},
+		"no times": {leg(nil, 0.0001, 0, 0, 50), 0, one(gpstracks.ReasonNoTimes), nil},
 	} {
 		r := newRig(t)
-		f := &feed{page: func(_ context.Context, box orb.Bound, _ string) (p collect.Page, err error) {
-			if box.Min == region().Areas[0].Bounds.Min {
-				p.Tracks = []gpx.Track{{Segments: [][]gpx.Point{c.points}}}
-			}
-			return p, nil
-		}}
+		f := inOneBox(func(string) collect.Page {
+			return collect.Page{Tracks: []gpx.Track{{Segments: [][]gpx.Point{c.points}}}}
+		})
 		run := r.ok(r.collects(f))
 		require.Equal(t, []gpstracks.Tally{c.rejected, c.changed}, []gpstracks.Tally{run.RejectedFor, run.ChangedFor}, what)
 		require.Equal(t, run.Rejected, len(run.RejectedFor), what)
@@ -95,22 +94,22 @@ func TestReasons(t *testing.T) {
 		rejected, changed tally
 	}{
 		"whole":               {trk(seg("46 7", "46.1 7")), nil, nil},
-		"cut off":             {"<gpx><trk>", tally{gpstracks.ReasonUnreadable: 1}, nil},
-		"another document":    {"<sml/>", tally{gpstracks.ReasonUnreadable: 1}, nil},
-		"another format":      {"SQLite format 3\x00", tally{gpstracks.ReasonForeign: 1}, nil},
-		"empty":               {"<kml/>", tally{gpstracks.ReasonNoTracks: 1}, nil},
-		"waypoints only":      {`<gpx><wpt lat="46" lon="7"/></gpx>`, tally{gpstracks.ReasonWaypoints: 1}, nil},
-		"an empty track":      {trk(), tally{gpstracks.ReasonNoPoints: 1}, nil},
-		"an empty route":      {"<gpx><rte/></gpx>", tally{gpstracks.ReasonNoPoints: 1}, nil},
-		"one point":           {trk(seg("46 7")), tally{gpstracks.ReasonOnePoint: 1}, nil},
-		"points apart":        {trk(seg("46 7"), seg("46.1 7")), tally{gpstracks.ReasonOnePoint: 1}, nil},
-		"in one place":        {trk(seg("46 7", "46 7", "46 7")), tally{gpstracks.ReasonOnePlace: 1}, nil},
-		"nowhere on earth":    {trk(seg("undefined 7", "46 NaN")), tally{gpstracks.ReasonBadPoints: 1}, nil},
-		"one on earth":        {trk(seg("46 7", "100 0")), tally{gpstracks.ReasonBadPoints: 1}, nil},
-		"one not on earth":    {trk(seg("46 7", "100 0", "46.1 7")), nil, tally{gpstracks.ReasonBadPoints: 1}},
-		"a time that is none": {trk(seg("46 7 yesterday", "46.1 7 2026-05-01T08:00:00Z")), nil, tally{gpstracks.ReasonBadTimes: 1}},
-		"a point beside":      {trk(seg("46 7", "46.1 7"), seg("47 7")), nil, tally{gpstracks.ReasonOnePoint: 1}},
-		"a place beside":      {trk(seg("47 7", "47 7"), seg("46 7", "46.1 7")), nil, tally{gpstracks.ReasonOnePlace: 1}},
+		"cut off":             {"<gpx><trk>", one(gpstracks.ReasonUnreadable), nil},
+		"another document":    {"<sml/>", one(gpstracks.ReasonUnreadable), nil},
+		"another format":      {"SQLite format 3\x00", one(gpstracks.ReasonForeign), nil},
+		"empty":               {"<kml/>", one(gpstracks.ReasonNoTracks), nil},
+		"waypoints only":      {`<gpx><wpt lat="46" lon="7"/></gpx>`, one(gpstracks.ReasonWaypoints), nil},
+		"an empty track":      {trk(), one(gpstracks.ReasonNoPoints), nil},
+		"an empty route":      {"<gpx><rte/></gpx>", one(gpstracks.ReasonNoPoints), nil},
+		"one point":           {trk(seg("46 7")), one(gpstracks.ReasonOnePoint), nil},
+		"points apart":        {trk(seg("46 7"), seg("46.1 7")), one(gpstracks.ReasonOnePoint), nil},
+		"in one place":        {trk(seg("46 7", "46 7", "46 7")), one(gpstracks.ReasonOnePlace), nil},
+		"nowhere on earth":    {trk(seg("undefined 7", "46 NaN")), one(gpstracks.ReasonBadPoints), nil},
+		"one on earth":        {trk(seg("46 7", "100 0")), one(gpstracks.ReasonBadPoints), nil},
+		"one not on earth":    {trk(seg("46 7", "100 0", "46.1 7")), nil, one(gpstracks.ReasonBadPoints)},
+		"a time that is none": {trk(seg("46 7 yesterday", "46.1 7 2026-05-01T08:00:00Z")), nil, one(gpstracks.ReasonBadTimes)},
+		"a point beside":      {trk(seg("46 7", "46.1 7"), seg("47 7")), nil, one(gpstracks.ReasonOnePoint)},
+		"a place beside":      {trk(seg("47 7", "47 7"), seg("46 7", "46.1 7")), nil, one(gpstracks.ReasonOnePlace)},
 		"several, each one time": {trk(seg("47 7"), seg("47 8"), seg("46 7", "99 9", "46.1 7")), nil,
 			tally{gpstracks.ReasonOnePoint: 1, gpstracks.ReasonBadPoints: 1}},
 	} {
@@ -118,10 +117,7 @@ func TestReasons(t *testing.T) {
 		var log strings.Builder
 		r.o.Log = slog.New(slog.NewTextHandler(&log, nil))
 		var bad []string
-		file := func(text string) collect.File {
-			return fileOf("a.gpx", text)
-		}
-		files := []collect.File{file(c.text), file(trk(seg("40 7", "41 7")))}
+		files := []collect.File{fileOf("a.gpx", c.text), fileOf("a.gpx", trk(seg("40 7", "41 7")))}
 		run, err := r.imports(files, func(f collect.FileReport) {
 			if f.Reason != "" {
 				bad = append(bad, f.File)

@@ -35,11 +35,13 @@ type exporter struct {
 
 // dialect describes the GPX of an exporter.
 type dialect struct {
+	creator  string // whose root is of GPX 1.1
 	head     string // attributes of the root, and the metadata
 	before   string // in the track, before its segments
 	point    func(i int, p gpx.Point) string
 	decimals int
 	kind     string // "rte" for a route
+	pieces   int    // that a journey is divided into
 }
 
 const gpx11 = `version="1.1" xmlns="http://www.topografix.com/GPX/1/1" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"`
@@ -47,6 +49,9 @@ const gpx11 = `version="1.1" xmlns="http://www.topografix.com/GPX/1/1" xmlns:xsi
 // write writes segments. A nil point function writes coordinates alone.
 func (d dialect) write(segments ...[]gpx.Point) string {
 	var b strings.Builder
+	if d.creator != "" {
+		d.head = fmt.Sprintf("creator=%q %s%s", d.creator, gpx11, d.head)
+	}
 	head, metadata, _ := strings.Cut(d.head, "|")
 	fmt.Fprintf(&b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<gpx %s>%s", head, metadata)
 	outer, point := "trk", "trkpt"
@@ -63,8 +68,7 @@ func (d dialect) write(segments ...[]gpx.Point) string {
 			if d.point != nil {
 				inner = d.point(i, p)
 			}
-			decimals := d.decimals
-			decimals = cmp.Or(decimals, 7)
+			decimals := cmp.Or(d.decimals, 7)
 			fmt.Fprintf(&b, "<%s lat=\"%.*f\" lon=\"%.*f\">%s</%s>\n", point, decimals, p.At[1], decimals, p.At[0], inner, point)
 		}
 		if d.kind == "" {
@@ -102,13 +106,21 @@ func divided(r dice, points []gpx.Point, n int) (out [][]gpx.Point) {
 	return append(out, points)
 }
 
-// doubled repeats some points.
-func doubled(r dice, points []gpx.Point) []gpx.Point {
-	for range 5 {
-		i := r.IntN(len(points))
-		points = slices.Insert(points, i, points[i])
+// doubled repeats some points of a journey.
+func doubled(journey func(dice) []gpx.Point) func(dice) []gpx.Point {
+	return func(r dice) []gpx.Point {
+		points := journey(r)
+		for range 5 {
+			i := r.IntN(len(points))
+			points = slices.Insert(points, i, points[i])
+		}
+		return points
 	}
-	return points
+}
+
+// by writes a journey in a dialect.
+func by(name string, d dialect, journey func(dice) []gpx.Point) func(dice) sample {
+	return func(r dice) sample { return sample{name: name, body: d.write(divided(r, journey(r), d.pieces)...)} }
 }
 
 // zoned writes times with an offset.
@@ -128,10 +140,8 @@ func exporters() []exporter {
 		return fmt.Sprintf("<ele>%.15f</ele><time>%s</time><extensions><ns3:TrackPointExtension><ns3:hr>%d</ns3:hr></ns3:TrackPointExtension></extensions>", p.Ele, p.Time.Format(millis), 90+i%60)
 	}
 	return []exporter{
-		{"Garmin Connect", func(r dice) sample {
-			return gpxFile("activity_123.gpx", dialect{head: garmin, before: "<name>Bern Trail Running</name><type>trail_running</type>",
-				point: heart, decimals: 15}, jog(r))
-		}},
+		{"Garmin Connect", by("activity_123.gpx", dialect{head: garmin, before: "<name>Bern Trail Running</name><type>trail_running</type>",
+			point: heart, decimals: 15}, jog)},
 		{"Garmin Connect, no places", func(r dice) sample {
 			return sample{name: "treadmill.gpx", body: dialect{head: garmin,
 				before: fmt.Sprintf("<name>Treadmill %d</name><type>treadmill_running</type>", r.IntN(1000))}.write(),
@@ -140,132 +150,79 @@ func exporters() []exporter {
 		{"Garmin eTrex", func(r dice) sample {
 			parts := divided(r, hike(r), 4)
 			parts = append(parts, nil, nil)
-			return gpxFile("Track_2024-05-01 080000.gpx", dialect{head: `creator="eTrex 30" ` + gpx11,
+			return gpxFile("Track_2024-05-01 080000.gpx", dialect{creator: "eTrex 30",
 				before: "<name>2024-05-01 08:00:00</name><extensions><gpxx:TrackExtension " +
 					"xmlns:gpxx=\"g\"><gpxx:DisplayColor>Cyan</gpxx:DisplayColor></gpxx:TrackExtension></extensions>",
 				point: stamp(seconds), decimals: 10}, parts...)
 		}},
 		{"Garmin eTrex, switched on for one point", func(r dice) sample {
 			points := hike(r)
-			return gpxFile("Current.gpx", dialect{head: `creator="eTrex 10" ` + gpx11, before: "<name>ACTIVE LOG</name>",
+			return gpxFile("Current.gpx", dialect{creator: "eTrex 10", before: "<name>ACTIVE LOG</name>",
 				point: stamp(seconds)}, points[:1], points[2:])
 		}},
-		{"Garmin course", func(r dice) sample {
-			return gpxFile("course.gpx", dialect{head: `creator="Garmin Desktop App" ` + gpx11, before: "<name>Ponale</name>", kind: "rte",
-				decimals: 10}, plan(r, 0))
-		}},
-		{"Strava", func(r dice) sample {
-			return gpxFile("1234567.gpx", dialect{head: `creator="StravaGPX Android" ` + gpx11,
-				before: "<name>Morning Run</name><type>9</type>", point: stamp(seconds)}, doubled(r, jog(r)))
-		}},
-		{"Strava route", func(r dice) sample {
-			return gpxFile("route.gpx", dialect{head: `creator="StravaGPX" ` + gpx11, before: "<name>Loop</name>", point: stamp(seconds)},
-				plan(r, 0))
-		}},
-		{"Komoot, planned", func(r dice) sample {
-			return gpxFile("tour.gpx", dialect{head: `creator="https://www.komoot.de" ` + gpx11,
-				before: "<name>Rundtour</name><type>hike</type>", point: stamp(millis), decimals: 6}, plan(r, 1.1))
-		}},
-		{"Komoot, recorded", func(r dice) sample {
-			return gpxFile("tour2.gpx", dialect{head: `creator="https://www.komoot.de" ` + gpx11,
-				before: "<name>Abendrunde</name><type>touringbicycle</type>", point: stamp(millis), decimals: 6}, ride(r))
-		}},
-		{"OsmAnd", func(r dice) sample {
-			return gpxFile("2024-05-01_08-00_Wed.gpx", dialect{head: `creator="OsmAnd 4.7.4" ` + gpx11 +
-				` xmlns:osmand="https://osmand.net"|<metadata><name>2024-05-01_08-00_Wed</name></metadata>`,
-				point: func(_ int, p gpx.Point) string {
-					return fmt.Sprintf("<ele>%.1f</ele><time>%s</time><hdop>4.2</hdop><extensions><osmand:speed>1.2</osmand:speed></extensions>", p.Ele, p.Time.Format(seconds))
-				}}, divided(r, hike(r), 2)...)
-		}},
-		{"OsmAnd, imported", func(r dice) sample {
-			return gpxFile("imported.gpx", dialect{head: `creator="OsmAndRouterV2" ` + gpx11}, plan(r, 0))
-		}},
-		{"Locus Map", func(r dice) sample {
-			return gpxFile("locus.gpx", dialect{head: `creator="Locus Map, Android" ` + gpx11 + ` xmlns:locus="http://www.locusmap.eu"`,
-				before: "<name>Day</name><extensions><locus:activity>hiking</locus:activity></extensions>", point: stamp(millis)}, hike(r))
-		}},
-		{"Polar Flow", func(r dice) sample {
-			return gpxFile("polar.gpx", dialect{head: `creator="Polar Vantage V2" ` + gpx11, before: "<type>RUNNING</type>",
-				point: stamp(millis), decimals: 8}, jog(r))
-		}},
-		{"Suunto", func(r dice) sample {
-			return gpxFile("suunto.gpx", dialect{head: `creator="Suunto app" ` + gpx11, before: "<name>suuntoapp-Hiking</name>",
-				point: zoned(2, time.RFC3339), decimals: 6}, hike(r))
-		}},
-		{"Movescount", func(r dice) sample {
-			return gpxFile("Move.gpx", dialect{head: `creator="Movescount" ` + gpx11, before: "<name>Move</name>",
-				point: zoned(-7, "2006-01-02T15:04:05.000-07:00")}, ride(r))
-		}},
-		{"Coros", func(r dice) sample {
-			return gpxFile("coros.gpx", dialect{head: `creator="COROS Wearables" ` + gpx11, before: "<name>Hike</name><type>Hike</type>",
-				point: stamp(seconds)}, doubled(r, hike(r)))
-		}},
-		{"Apple Health", func(r dice) sample {
-			return gpxFile("route_2024-05-01_8.00am.gpx", dialect{head: `creator="Apple Health Export" ` + gpx11 +
-				`|<metadata><time>2024-06-01T08:00:00Z</time></metadata>`, before: "<name>Route 2024-05-01 8:00am</name>",
-				point: stamp(seconds), decimals: 6}, jog(r))
-		}},
-		{"WorkOutDoors", func(r dice) sample {
-			return gpxFile("wod.gpx", dialect{head: `creator="WorkOutDoors" ` + gpx11, before: "<name>Outdoor Walk</name>",
-				point: stamp(millis)}, divided(r, hike(r), 6)...)
-		}},
-		{"GPSLogger", func(r dice) sample {
-			return gpxFile("20240501.gpx", dialect{head: `creator="GPSLogger 120" version="1.0" ` +
-				`xmlns="http://www.topografix.com/GPX/1/0"|<time>2024-05-01T08:00:00Z</time>`, point: func(i int, p gpx.Point) string {
-				return stamp(millis)(i, p) + "<course>12.3</course><speed>1.4</speed><src>gps</src><sat>9</sat>"
-			}}, divided(r, drive(r), 2)...)
-		}},
-		{"Organic Maps", func(r dice) sample {
-			return gpxFile("organic.gpx", dialect{head: `creator="Organic Maps" ` + gpx11,
-				before: "<name>Lakes</name><extensions><gpx:color xmlns:gpx=\"g\">#0000FF</gpx:color></extensions>", decimals: 6},
-				plan(r, 0))
-		}},
+		{"Garmin course", by("course.gpx", dialect{creator: "Garmin Desktop App", before: "<name>Ponale</name>", kind: "rte",
+			decimals: 10}, planned(0))},
+		{"Strava", by("1234567.gpx", dialect{creator: "StravaGPX Android",
+			before: "<name>Morning Run</name><type>9</type>", point: stamp(seconds)}, doubled(jog))},
+		{"Strava route", by("route.gpx", dialect{creator: "StravaGPX", before: "<name>Loop</name>", point: stamp(seconds)}, planned(0))},
+		{"Komoot, planned", by("tour.gpx", dialect{creator: "https://www.komoot.de",
+			before: "<name>Rundtour</name><type>hike</type>", point: stamp(millis), decimals: 6}, planned(1.1))},
+		{"Komoot, recorded", by("tour2.gpx", dialect{creator: "https://www.komoot.de",
+			before: "<name>Abendrunde</name><type>touringbicycle</type>", point: stamp(millis), decimals: 6}, ride)},
+		{"OsmAnd", by("2024-05-01_08-00_Wed.gpx", dialect{creator: "OsmAnd 4.7.4",
+			head: ` xmlns:osmand="https://osmand.net"|<metadata><name>2024-05-01_08-00_Wed</name></metadata>`,
+			point: func(_ int, p gpx.Point) string {
+				return fmt.Sprintf("<ele>%.1f</ele><time>%s</time><hdop>4.2</hdop><extensions><osmand:speed>1.2</osmand:speed></extensions>", p.Ele, p.Time.Format(seconds))
+			}, pieces: 2}, hike)},
+		{"OsmAnd, imported", by("imported.gpx", dialect{creator: "OsmAndRouterV2"}, planned(0))},
+		{"Locus Map", by("locus.gpx", dialect{creator: "Locus Map, Android", head: ` xmlns:locus="http://www.locusmap.eu"`,
+			before: "<name>Day</name><extensions><locus:activity>hiking</locus:activity></extensions>", point: stamp(millis)}, hike)},
+		{"Polar Flow", by("polar.gpx", dialect{creator: "Polar Vantage V2", before: "<type>RUNNING</type>",
+			point: stamp(millis), decimals: 8}, jog)},
+		{"Suunto", by("suunto.gpx", dialect{creator: "Suunto app", before: "<name>suuntoapp-Hiking</name>",
+			point: zoned(2, time.RFC3339), decimals: 6}, hike)},
+		{"Movescount", by("Move.gpx", dialect{creator: "Movescount", before: "<name>Move</name>",
+			point: zoned(-7, "2006-01-02T15:04:05.000-07:00")}, ride)},
+		{"Coros", by("coros.gpx", dialect{creator: "COROS Wearables", before: "<name>Hike</name><type>Hike</type>",
+			point: stamp(seconds)}, doubled(hike))},
+		{"Apple Health", by("route_2024-05-01_8.00am.gpx", dialect{creator: "Apple Health Export",
+			head: `|<metadata><time>2024-06-01T08:00:00Z</time></metadata>`, before: "<name>Route 2024-05-01 8:00am</name>",
+			point: stamp(seconds), decimals: 6}, jog)},
+		{"WorkOutDoors", by("wod.gpx", dialect{creator: "WorkOutDoors", before: "<name>Outdoor Walk</name>",
+			point: stamp(millis), pieces: 6}, hike)},
+		{"GPSLogger", by("20240501.gpx", dialect{head: `creator="GPSLogger 120" version="1.0" ` +
+			`xmlns="http://www.topografix.com/GPX/1/0"|<time>2024-05-01T08:00:00Z</time>`, point: func(i int, p gpx.Point) string {
+			return stamp(millis)(i, p) + "<course>12.3</course><speed>1.4</speed><src>gps</src><sat>9</sat>"
+		}, pieces: 2}, drive)},
+		{"Organic Maps", by("organic.gpx", dialect{creator: "Organic Maps",
+			before: "<name>Lakes</name><extensions><gpx:color xmlns:gpx=\"g\">#0000FF</gpx:color></extensions>", decimals: 6}, planned(0))},
 		{"OpenTracks", func(r dice) sample { // a latitude of 100 marks a pause
 			points := hike(r)
 			i := len(points) / 2
 			points = slices.Insert(points, i, gpx.Point{At: orb.Point{0, 100}, Time: points[i].Time})
-			return gpxFile("opentracks.gpx", dialect{head: `creator="OpenTracks" ` + gpx11,
+			return gpxFile("opentracks.gpx", dialect{creator: "OpenTracks",
 				before: "<name>2024-05-01T08:00</name><type>mountain biking</type>", point: zoned(1, "2006-01-02T15:04:05.999Z07:00")},
 				points)
 		}},
-		{"BRouter", func(r dice) sample {
-			return gpxFile("brouter.gpx", dialect{head: `creator="BRouter-1.7" ` + gpx11 +
-				`|<!-- track-length = 12345 filtered ascend = 210 -->`, before: "<name>brouter_trekking_0</name>", point: stamp(""),
-				decimals: 6}, plan(r, 0))
-		}},
-		{"BRouter, timed", func(r dice) sample {
-			return gpxFile("brouter2.gpx", dialect{head: `creator="BRouter-1.7" ` + gpx11, point: stamp(millis), decimals: 6}, plan(r, 6))
-		}},
-		{"GraphHopper", func(r dice) sample {
-			return gpxFile("GraphHopper.gpx", dialect{head: `creator="Graphhopper" ` + gpx11, before: "<name>GraphHopper Route</name>",
-				kind: "rte"}, plan(r, 0))
-		}},
-		{"Outdooractive", func(r dice) sample {
-			return gpxFile("oa.gpx", dialect{head: `creator="Outdooractive" ` + gpx11,
-				before: "<name>Heidschnuckenweg</name><type>Fernwanderweg</type>", point: stamp(seconds), decimals: 6}, plan(r, 0.9))
-		}},
-		{"Wikiloc", func(r dice) sample {
-			return gpxFile("wikiloc.gpx", dialect{head: `creator="Wikiloc" ` + gpx11 +
-				`|<metadata><keywords>Senderismo</keywords></metadata>`, before: "<name>Cumbre</name>", point: stamp(seconds), decimals: 6},
-				hike(r))
-		}},
-		{"inReach", func(r dice) sample {
-			return gpxFile("explore.gpx", dialect{head: `creator="Garmin Explore" ` + gpx11, before: "<name>Expedition</name>",
-				point: stamp(seconds), decimals: 6}, message(r))
-		}},
-		{"Spot", func(r dice) sample {
-			return gpxFile("spot.gpx", dialect{head: `creator="SPOT" ` + gpx11, point: zoned(0, time.RFC3339), decimals: 5}, message(r))
-		}},
-		{"a ferry", func(r dice) sample {
-			return gpxFile("ferry.gpx", dialect{head: `creator="AIS" ` + gpx11, point: stamp(seconds)}, sail(r))
-		}},
+		{"BRouter", by("brouter.gpx", dialect{creator: "BRouter-1.7",
+			head: `|<!-- track-length = 12345 filtered ascend = 210 -->`, before: "<name>brouter_trekking_0</name>", point: stamp(""),
+			decimals: 6}, planned(0))},
+		{"BRouter, timed", by("brouter2.gpx", dialect{creator: "BRouter-1.7", point: stamp(millis), decimals: 6}, planned(6))},
+		{"GraphHopper", by("GraphHopper.gpx", dialect{creator: "Graphhopper", before: "<name>GraphHopper Route</name>",
+			kind: "rte"}, planned(0))},
+		{"Outdooractive", by("oa.gpx", dialect{creator: "Outdooractive",
+			before: "<name>Heidschnuckenweg</name><type>Fernwanderweg</type>", point: stamp(seconds), decimals: 6}, planned(0.9))},
+		{"Wikiloc", by("wikiloc.gpx", dialect{creator: "Wikiloc",
+			head: `|<metadata><keywords>Senderismo</keywords></metadata>`, before: "<name>Cumbre</name>", point: stamp(seconds), decimals: 6}, hike)},
+		{"inReach", by("explore.gpx", dialect{creator: "Garmin Explore", before: "<name>Expedition</name>",
+			point: stamp(seconds), decimals: 6}, message)},
+		{"Spot", by("spot.gpx", dialect{creator: "SPOT", point: zoned(0, time.RFC3339), decimals: 5}, message)},
+		{"a ferry", by("ferry.gpx", dialect{creator: "AIS", point: stamp(seconds)}, sail)},
 		{"a ship across the antimeridian", func(r dice) sample {
 			points := journey{n: 90, seconds: 1800, speed: 9, turn: 0.01, from: orb.Point{179.5, -20 + 40*r.Float64()}}.points(r)
 			return gpxFile("pacific.gpx", dialect{head: gpx11, point: stamp(seconds)}, points)
 		}},
-		{"an airliner", func(r dice) sample {
-			return gpxFile("flight.gpx", dialect{head: `creator="FlightAware" ` + gpx11, point: stamp(seconds), decimals: 5}, fly(r))
-		}},
+		{"an airliner", by("flight.gpx", dialect{creator: "FlightAware", point: stamp(seconds), decimals: 5}, fly)},
 		{"a flight between two walks", func(r dice) sample {
 			there := hike(r)
 			last := there[len(there)-1]
@@ -298,9 +255,6 @@ func exporters() []exporter {
 			}
 			return gpxFile("converter.gpx", dialect{head: gpx11, point: stamp(seconds)}, points)
 		}},
-		{"hours between points", func(r dice) sample {
-			return gpxFile("sea.gpx", dialect{head: gpx11, point: stamp(seconds)},
-				journey{n: 50, seconds: 3600, speed: 3, turn: 0.1}.points(r))
-		}},
+		{"hours between points", by("sea.gpx", dialect{head: gpx11, point: stamp(seconds)}, journey{n: 50, seconds: 3600, speed: 3, turn: 0.1}.points)},
 	}
 }

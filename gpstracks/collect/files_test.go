@@ -65,14 +65,13 @@ func TestRights(t *testing.T) {
 			<trk><name>Ride of Jane</name><trkseg><trkpt lat="%d" lon="7"/>
 			<trkpt lat="%d.01" lon="7"/></trkseg></trk></gpx>`, rights, lat, lat))
 	}
-	run, err := r.imports([]collect.File{text("All-Rights-Reserved", 46), text("https://creativecommons.org/licenses/by/4.0/", 47)}, nil)
-	require.NoError(t, err)
+	run := r.ok(r.imports([]collect.File{text("All-Rights-Reserved", 46), text("https://creativecommons.org/licenses/by/4.0/", 47)}, nil))
 	require.Equal(t, gpstracks.Tally{gpstracks.ReasonRights: 1}, run.RejectedFor)
 	require.Len(t, r.list(), 1)
 	require.Equal(t, "Ride of Jane", r.list()[0].Name)
 	nameless := local()
 	nameless.DropNames = true
-	_, err = r.collector().Import(t.Context(), nameless, []collect.File{text("", 48)}, trackfile.Limits{}, nil)
+	_, err := r.collector().Import(t.Context(), nameless, []collect.File{text("", 48)}, trackfile.Limits{}, nil)
 	require.NoError(t, err)
 	names := []string{r.list()[0].Name, r.list()[1].Name}
 	require.ElementsMatch(t, []string{"Ride of Jane", ""}, names)
@@ -166,14 +165,8 @@ func TestLines(t *testing.T) {
 			r := newRig(t)
 			s := source()
 			s.NeedTimes = needTimes
-			f := &feed{page: func(_ context.Context, box orb.Bound, _ string) (collect.Page, error) {
-				if box.Min != region().Areas[0].Bounds.Min {
-					return collect.Page{}, nil
-				}
-				return collect.Page{Tracks: []gpx.Track{{Segments: c.parts}}}, nil
-			}}
-			run, err := r.collector().Region(t.Context(), s, region(), f)
-			require.NoError(t, err)
+			f := inOneBox(func(string) collect.Page { return collect.Page{Tracks: []gpx.Track{{Segments: c.parts}}} })
+			run := r.ok(r.reads(s, region(), f))
 			want := map[bool]string{true: c.timed, false: c.any}[needTimes]
 			got := ""
 			for _, k := range r.list() {
@@ -205,17 +198,12 @@ func TestJoin(t *testing.T) {
 		r := newRig(t)
 		s := source()
 		s.MaxPages = 5
-		f := &feed{page: func(_ context.Context, box orb.Bound, next string) (p collect.Page, err error) {
-			if box.Min != region().Areas[0].Bounds.Min {
-				return p, nil
-			}
+		f := inOneBox(func(next string) collect.Page {
 			at := len(next)
-			p.Tracks = []gpx.Track{{URL: c.urls[at], Name: c.names[at], Segments: [][]gpx.Point{whole[4*at : 4*at+4]}}}
-			p.Next = [...]string{"x", "xx", ""}[at]
-			return p, nil
-		}}
-		_, err := r.collector().Region(t.Context(), s, region(), f)
-		require.NoError(t, err)
+			part := gpx.Track{URL: c.urls[at], Name: c.names[at], Segments: [][]gpx.Point{whole[4*at : 4*at+4]}}
+			return collect.Page{Tracks: []gpx.Track{part}, Next: [...]string{"x", "xx", ""}[at]}
+		})
+		r.ok(r.reads(s, region(), f))
 		require.Len(t, r.list(), c.want, what)
 		if c.want == 1 {
 			require.Len(t, r.list()[0].Lines, 1, what)

@@ -102,3 +102,8 @@ func plan(r dice, speed float64) []gpx.Point {
 	}
 	return points
 }
+
+// planned makes plans for one speed.
+func planned(speed float64) func(dice) []gpx.Point {
+	return func(r dice) []gpx.Point { return plan(r, speed) }
+}

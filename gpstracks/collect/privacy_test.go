@@ -92,8 +92,7 @@ func TestPrivacy(t *testing.T) {
 
 	for _, dry := range []bool{true, false} {
 		r.o.DryRun = dry
-		run, err := r.collector().Region(t.Context(), source(), home, f)
-		require.NoError(t, err)
+		run := r.ok(r.reads(source(), home, f))
 		require.Equal(t, gpstracks.Tally{gpstracks.ReasonRemoved: 1, gpstracks.ReasonHidden: 1}, run.RejectedFor)
 		require.Equal(t, gpstracks.Tally{gpstracks.ReasonHidden: 1}, run.ChangedFor)
 		require.Equal(t, []int{4, 0, 2, 2}, []int{run.Fetched, run.Inserted, run.Duplicates, run.Rejected})

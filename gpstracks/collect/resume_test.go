@@ -68,8 +68,7 @@ func keys(list []gpstracks.Track) (out []string) {
 // the page where the one before it stood, and no track is cut by that.
 func TestGoesOnInsideABox(t *testing.T) {
 	whole := newRig(t)
-	_, err := whole.collector().Region(t.Context(), source(), crowded(), book(20))
-	require.NoError(t, err)
+	whole.ok(whole.reads(source(), crowded(), book(20)))
 	require.Len(t, keys(whole.list()), 7+7)
 
 	r, runs := newRig(t), 0
@@ -77,14 +76,14 @@ func TestGoesOnInsideABox(t *testing.T) {
 		require.Less(t, runs, 20, "no progress")
 		f := book(20)
 		ctx, cancel := context.WithCancel(t.Context())
-		answer, asked := f.page, 0
-		f.page = func(ctx context.Context, box orb.Bound, next string) (collect.Page, error) {
+		asked := 0
+		f.fails(func(orb.Bound, string) error {
 			if asked++; asked > 6 {
 				cancel()
-				return collect.Page{}, ctx.Err()
+				return ctx.Err()
 			}
-			return answer(ctx, box, next)
-		}
+			return nil
+		})
 		run, err := r.collector().Region(ctx, source(), crowded(), f)
 		if done = err == nil; !done {
 			require.ErrorIs(t, err, context.Canceled)
@@ -98,32 +97,28 @@ func TestGoesOnInsideABox(t *testing.T) {
 	// A page that the source does not have any more begins the box again.
 	r = newRig(t)
 	f := book(20)
-	answer := f.page
-	f.page = func(ctx context.Context, box orb.Bound, next string) (collect.Page, error) {
+	f.fails(func(_ orb.Bound, next string) error {
 		if n, _ := strconv.Atoi(next); n > 6 {
-			return collect.Page{}, errors.New("no such page")
+			return errors.New("no such page")
 		}
-		return answer(ctx, box, next)
-	}
-	run, err := r.collector().Region(t.Context(), source(), crowded(), f)
+		return nil
+	})
+	run, err := r.reads(source(), crowded(), f)
 	require.ErrorContains(t, err, "no such page")
 	require.Contains(t, run.Cursor, "@")
 	f = book(20)
-	answer = f.page
-	f.page = func(ctx context.Context, box orb.Bound, next string) (collect.Page, error) {
+	f.fails(func(orb.Bound, string) error {
 		if len(f.asked) == 1 {
-			return collect.Page{}, errors.New("this page has gone")
+			return errors.New("this page has gone")
 		}
-		return answer(ctx, box, next)
-	}
-	_, err = r.collector().Region(t.Context(), source(), crowded(), f)
-	require.NoError(t, err)
+		return nil
+	})
+	r.ok(r.reads(source(), crowded(), f))
 	require.Equal(t, keys(whole.list()), keys(r.list()))
 
 	// A dry run leaves no place.
 	r = newRig(t)
 	r.o.DryRun = true
-	run, err = r.collector().Region(t.Context(), source(), crowded(), book(5))
-	require.NoError(t, err)
+	run = r.ok(r.reads(source(), crowded(), book(5)))
 	require.Empty(t, run.Cursor)
 }

@@ -54,6 +54,27 @@ func (f *feed) Page(ctx context.Context, box orb.Bound, next string) (collect.Pa
 	return p, err
 }
 
+// fails has a request fail where a function returns an error.
+func (f *feed) fails(why func(box orb.Bound, next string) error) {
+	good := f.page
+	f.page = func(ctx context.Context, box orb.Bound, next string) (collect.Page, error) {
+		if err := why(box, next); err != nil {
+			return collect.Page{}, err
+		}
+		return good(ctx, box, next)
+	}
+}
+
+// inOneBox answers for the first box of the region, and with nothing for the others.
+func inOneBox(page func(next string) collect.Page) *feed {
+	return &feed{page: func(_ context.Context, box orb.Bound, next string) (p collect.Page, err error) {
+		if box.Min == region().Areas[0].Bounds.Min {
+			p = page(next)
+		}
+		return p, nil
+	}}
+}
+
 // start is the time of the first point of tracks.
 func start() time.Time { return time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC) }
 
@@ -121,7 +142,12 @@ func (r *rig) runs() []gpstracks.Run {
 
 // collects collects from the source in the region.
 func (r *rig) collects(f collect.Feed) (gpstracks.Run, error) {
-	return r.collector().Region(r.Context(), source(), region(), f)
+	return r.reads(source(), region(), f)
+}
+
+// reads collects from a source in a region.
+func (r *rig) reads(s collect.Source, g collect.Region, f collect.Feed) (gpstracks.Run, error) {
+	return r.collector().Region(r.Context(), s, g, f)
 }
 
 // imports collects from files of one's own.

@@ -87,17 +87,17 @@ func TestOff(t *testing.T) {
 	r, f := newRig(t), oneEach()
 	s, g := source(), region()
 	s.Enabled = false
-	_, err := r.collector().Region(t.Context(), s, g, f)
+	_, err := r.reads(s, g, f)
 	require.EqualError(t, err, "source osm is switched off: set its enabled to true")
 	g.Enabled = false
-	_, err = r.collector().Region(t.Context(), source(), g, f)
+	_, err = r.reads(source(), g, f)
 	require.EqualError(t, err, "region alps is switched off: set its enabled to true")
 	require.Empty(t, f.asked)
 	require.Equal(t, []gpstracks.RunStatus{gpstracks.StatusRefused, gpstracks.StatusRefused},
 		[]gpstracks.RunStatus{r.runs()[0].Status, r.runs()[1].Status})
 	s = source()
 	s.Kind = collect.Placeholder
-	_, err = r.collector().Region(t.Context(), s, region(), collect.NoParserError{Source: "osm"})
+	_, err = r.reads(s, region(), collect.NoParserError{Source: "osm"})
 	require.EqualError(t, err, "source osm has a placeholder in place of a parser: nothing can be read from it, and nothing was asked for")
 	require.Zero(t, r.runs()[2].Requests)
 }
@@ -136,8 +136,7 @@ func TestQuartering(t *testing.T) {
 	r, f = newRig(t), pages(9, 0)
 	small := collect.Region{Name: "alps", Enabled: true, Areas: []collect.Area{{Bounds: orb.Bound{Min: orb.Point{7, 46},
 		Max: orb.Point{7.01, 46.01}}}}}
-	run, err := r.collector().Region(t.Context(), source(), small, f)
-	require.NoError(t, err)
+	run := r.ok(r.reads(source(), small, f))
 	require.Len(t, f.asked, 9)
 	require.Equal(t, 9, run.Fetched)
 	require.Len(t, r.list(), 9)
@@ -179,13 +178,12 @@ func TestResume(t *testing.T) {
 		r := newRig(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		f := oneEach()
-		good := f.page
-		f.page = func(ctx context.Context, box orb.Bound, next string) (collect.Page, error) {
+		f.fails(func(orb.Bound, string) error {
 			if len(f.asked) == 3 {
-				return collect.Page{}, end(cancel)
+				return end(cancel)
 			}
-			return good(ctx, box, next)
-		}
+			return nil
+		})
 		run, err := r.collector().Region(ctx, source(), region(), f)
 		require.Error(t, err)
 		require.NotEmpty(t, run.Cursor, what)
@@ -215,14 +213,13 @@ func TestInterrupted(t *testing.T) {
 	r := newRig(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	f := oneEach()
-	good := f.page
-	f.page = func(ctx context.Context, box orb.Bound, next string) (collect.Page, error) {
+	f.fails(func(orb.Bound, string) error {
 		if len(f.asked) == 2 {
 			cancel()
-			return collect.Page{}, ctx.Err()
+			return ctx.Err()
 		}
-		return good(ctx, box, next)
-	}
+		return nil
+	})
 	run, err := r.collector().Region(ctx, source(), region(), f)
 	require.Error(t, err)
 	run.Status, run.FinishedAt, run.Error = gpstracks.StatusRunning, time.Time{}, "" // as a killed process leaves it
@@ -239,7 +236,7 @@ func TestInterrupted(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	_, err := r.collector().Region(t.Context(), source(), collect.Region{Name: "alps", Enabled: true,
+	_, err := r.reads(source(), collect.Region{Name: "alps", Enabled: true,
 		Areas: []collect.Area{{Bounds: orb.Bound{Min: orb.Point{7, 46}, Max: orb.Point{7.5, 46.5}}}}}, oneEach())
 	require.NoError(t, err)
 	r.o.DryRun, r.changed = true, 0
@@ -255,13 +252,12 @@ func TestDryRun(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	r, f := newRig(t), oneEach()
-	good := f.page
-	f.page = func(ctx context.Context, box orb.Bound, next string) (collect.Page, error) {
+	f.fails(func(box orb.Bound, _ string) error {
 		if box.Min[0] == 7.5 {
-			return collect.Page{}, fmt.Errorf("page 1: %w", &gpx.Error{Line: 3, Reason: "is not XML"})
+			return fmt.Errorf("page 1: %w", &gpx.Error{Line: 3, Reason: "is not XML"})
 		}
-		return good(ctx, box, next)
-	}
+		return nil
+	})
 	run := r.ok(r.collects(f))
 	require.Equal(t, []any{gpstracks.StatusDone, "2 of 4 boxes could not be read", 2}, []any{run.Status, run.Error, run.Inserted})
 	f.page = func(context.Context, orb.Bound, string) (collect.Page, error) {
@@ -281,7 +277,7 @@ func TestCircle(t *testing.T) {
 	}}
 	s := source()
 	s.MaxPages = 10
-	_, err := r.collector().Region(t.Context(), s, region(), f)
+	_, err := r.reads(s, region(), f)
 	require.EqualError(t, err, "the source names the same page as the next one again and again")
 	require.Len(t, f.asked, 2)
 }
@@ -290,11 +286,7 @@ func TestCircle(t *testing.T) {
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	r, f := newRig(t), oneEach()
-	good := f.page
-	f.page = func(ctx context.Context, box orb.Bound, next string) (collect.Page, error) {
-		_ = r.store.Close()
-		return good(ctx, box, next)
-	}
+	f.fails(func(orb.Bound, string) error { return r.store.Close() })
 	_, err := r.collects(f)
 	require.ErrorIs(t, err, tracksqlite.ErrClosed)
 	require.ErrorContains(t, err, "the tracks cannot be kept")

@@ -52,9 +52,8 @@ func TestSpikes(t *testing.T) {
 	} {
 		r := newRig(t)
 		var reports []collect.FileReport
-		text := dialect{head: gpx11, point: stamp("2006-01-02T15:04:05.000Z")}.write(c.points)
-		file := fileOf("", text)
-		run := r.ok(r.imports([]collect.File{file}, func(f collect.FileReport) { reports = append(reports, f) }))
+		text := dialect{head: gpx11, point: stamp(millis)}.write(c.points)
+		run := r.ok(r.imports([]collect.File{fileOf("", text)}, func(f collect.FileReport) { reports = append(reports, f) }))
 		require.Equal(t, c.spikes, reports[0].Tracks[0].Spikes, what)
 		require.Equal(t, min(c.spikes, 1), run.ChangedFor[gpstracks.ReasonSpikes], what)
 		require.Len(t, r.list()[0].Lines, 1, what, "no line is cut")
@@ -71,8 +70,7 @@ func TestMeasures(t *testing.T) {
 		"/run.gpx": {"running", "file"},
 	} {
 		r := newRig(t)
-		f := fileOf(file, text)
-		r.ok(r.imports([]collect.File{f}, nil))
+		r.ok(r.imports([]collect.File{fileOf(file, text)}, nil))
 		k := r.list()[0]
 		require.Equal(t, want, [2]string{string(k.Activity), string(k.ActivityFrom)}, file)
 		require.Equal(t, []time.Duration{100 * time.Second, 700 * time.Second}, []time.Duration{k.Moving, k.EndedAt.Sub(k.StartedAt)})
