@@ -11,7 +11,6 @@ import (
 	"github.com/paulmach/orb"
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
@@ -44,8 +43,8 @@ func TestCache(t *testing.T) {
 	r, g := gated(t, trackhttp.Options{CacheTiles: 2})
 	close(g.open)
 	for range 3 {
-		require.Equal(t, http.StatusOK, r.get(alpsTile).Code)
-		require.Equal(t, http.StatusNoContent, r.get("/tiles/9/0/0.mvt").Code)
+		r.is(http.StatusOK, alpsTile)
+		r.is(http.StatusNoContent, "/tiles/9/0/0.mvt")
 	}
 	require.EqualValues(t, 2, g.calls.Load(), "an empty tile is kept too")
 	require.Equal(t, trackhttp.CacheHealth{Size: 2, Capacity: 2, Hits: 4, Misses: 2}, r.healthy().Cache)
@@ -81,7 +80,7 @@ func TestInvalidateUnderWay(t *testing.T) {
 	r, g := gated(t, trackhttp.Options{Encoders: 2})
 	before := r.async(t.Context(), alpsTile)
 	<-g.entered
-	r.put(gpstracks.Track{Name: "new", Lines: orb.MultiLineString{{{7.1, 46.1}, {7.4, 46.2}}}})
+	r.put(way("new", 7.1, 46.1, 7.4, 46.2))
 	after := r.async(t.Context(), alpsTile)
 	<-g.entered // it does not share the work that began before
 	close(g.open)
@@ -100,7 +99,7 @@ func TestBegunBeforeIsNotKept(t *testing.T) {
 	close(g.open)
 	require.Equal(t, http.StatusOK, (<-before).Code)
 	require.Zero(t, r.healthy().Cache.Size)
-	require.Equal(t, http.StatusOK, r.get(alpsTile).Code)
+	r.is(http.StatusOK, alpsTile)
 	require.EqualValues(t, 2, g.calls.Load())
 }
 
@@ -168,7 +167,7 @@ func TestBusy(t *testing.T) {
 	wg.Wait()
 	require.Equal(t, 400, codes[http.StatusServiceUnavailable]+codes[http.StatusNoContent])
 	require.GreaterOrEqual(t, codes[http.StatusNoContent], 256)
-	require.Equal(t, http.StatusOK, r.get(alpsTile).Code, "and then all is well again")
+	r.is(http.StatusOK, alpsTile) // and then all is well again
 }
 
 // explosive is a source that has a bug, until it is mended.
@@ -196,12 +195,11 @@ func TestFailures(t *testing.T) {
 		require.NotContains(t, p.Detail, "secret")
 	}
 	source.mended = true
-	require.Equal(t, http.StatusOK, r.get(alpsTile).Code, "a failure is not kept")
+	r.is(http.StatusOK, alpsTile) // a failure is not kept
 	require.NoError(t, store.Close())
 	p := r.problem(r.get(alpsBox), http.StatusServiceUnavailable)
 	require.NotContains(t, p.Detail, "closed")
-	w := r.get("/health")
-	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	w := r.is(http.StatusServiceUnavailable, "/health")
 	require.Contains(t, w.Body.String(), `"down"`)
 }
 

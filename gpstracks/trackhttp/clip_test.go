@@ -67,7 +67,7 @@ func TestListLeavesOutWhatIsNotThere(t *testing.T) {
 		r.put(gpstracks.Track{Name: fmt.Sprint("round ", i), Lines: orb.MultiLineString{{{7, 46}, {9 + float64(i), 46},
 			{9 + float64(i), 48}}}})
 	}
-	r.put(gpstracks.Track{Name: "here", Lines: orb.MultiLineString{{{7.4, 47.4}, {7.5, 47.5}}}})
+	r.put(way("here", 7.4, 47.4, 7.5, 47.5))
 	query := "?bbox=7.4,47.4,7.6,47.6&limit=2"
 	first := r.list(query)
 	require.Zero(t, first.NumberReturned)

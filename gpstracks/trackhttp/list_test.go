@@ -25,8 +25,7 @@ import (
 
 func (r *rig) healthy() (h trackhttp.Health) {
 	r.Helper()
-	w := r.get("/health")
-	require.Equal(r, http.StatusOK, w.Code)
+	w := r.is(http.StatusOK, "/health")
 	require.NoError(r, json.Unmarshal(w.Body.Bytes(), &h))
 	require.Equal(r, "ok", h.Status)
 	return h
@@ -42,8 +41,7 @@ func TestList(t *testing.T) {
 		Lines: orb.MultiLineString{{{7.123456789, 46}, {7.2, 46.100004}, {7.2000001, 46.1000041}, {7.3, 46.00001}},
 			{{7.5, 46.5}, {7.6, 46.5}}},
 	}, gpstracks.Track{Source: "club", Lines: orb.MultiLineString{{{-0.00001, -0.5}, {7, 46}}}})
-	w := r.get("?bbox=7,45,8,47&zoom=20")
-	require.Equal(t, http.StatusOK, w.Code)
+	w := r.is(http.StatusOK, "?bbox=7,45,8,47&zoom=20")
 	has(t, w, "Content-Type", "application/geo+json")
 	body := w.Body.String()
 	require.Contains(t, body, `"coordinates":[[[7.12346,46],[7.2,46.1],[7.3,46.00001]],[[7.5,46.5],[7.6,46.5]]]`)
@@ -66,7 +64,7 @@ func TestList(t *testing.T) {
 	require.Nil(t, l.Next)
 	require.Equal(t, 2, l.NumberReturned)
 	zipped := r.get("?bbox=7,45,8,47&zoom=20", "Accept-Encoding", "gzip")
-	require.Equal(t, "gzip", zipped.Header().Get("Content-Encoding"))
+	has(t, zipped, "Content-Encoding", "gzip")
 	require.Equal(t, body, string(unzipped(t, zipped.Body.Bytes())))
 	require.Equal(t, body, r.get("/?bbox=7,45,8,47&zoom=20").Body.String())
 }
@@ -85,7 +83,7 @@ func TestListMeasures(t *testing.T) {
 	want := `"activity_from":"folder","started_at":"2026-05-01T08:00:00Z","ended_at":"2026-05-01T09:30:00Z","duration_s":5400,"moving_s":3600,"ascent_m":120.5,"descent_m":20,"min_ele_m":-3,"max_ele_m":110`
 	require.Contains(t, r.get("?bbox=7,45,8,47").Body.String(), want+"}}")
 	require.Contains(t, r.get("?bbox=7,45,8,47&profile=true").Body.String(), want+`,"profile":[[0,-3],[500,110.2]]}}`)
-	require.Equal(t, http.StatusBadRequest, r.get("?bbox=7,45,8,47&profile=yes").Code)
+	r.is(http.StatusBadRequest, "?bbox=7,45,8,47&profile=yes")
 }
 
 // A list that is cut says of how many tracks, if the store can count.
@@ -132,7 +130,7 @@ func TestListAt(t *testing.T) {
 		require.Equal(t, want, fmt.Sprint(names), query)
 	}
 	for _, wrong := range []string{"7", "7,91", "7,46,8", "x,y", "nan,1"} {
-		require.Equal(t, http.StatusBadRequest, r.get("?at="+wrong).Code, wrong)
+		r.is(http.StatusBadRequest, "?at="+wrong)
 	}
 }
 
@@ -155,8 +153,7 @@ func TestListFilters(t *testing.T) {
 func TestListSimplifiesAndEnds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, trackhttp.Options{ListBytes: 300_000})
-	_, err := r.store.Upsert(t.Context(), sample.Tracks(100, 1))
-	require.NoError(t, err)
+	fill(t, r.store, 100, 1)
 	size := 1 << 30
 	for _, zoom := range []string{"13", "9", "5.5", "0"} {
 		w := r.get("?limit=5&bbox=-180,-90,180,90&zoom=" + zoom)
@@ -174,10 +171,10 @@ func TestListSimplifiesAndEnds(t *testing.T) {
 func TestListBoxes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.put(gpstracks.Track{Name: "fiji", Lines: orb.MultiLineString{{{179.8, -17}, {179.9, -17.1}}}},
-		gpstracks.Track{Name: "taveuni", Lines: orb.MultiLineString{{{-179.9, -16.8}, {-179.8, -16.9}}}},
-		gpstracks.Track{Name: "across", Lines: orb.MultiLineString{{{179.95, -18}, {-179.95, -18}}}},
-		gpstracks.Track{Name: "pole", Lines: orb.MultiLineString{{{0, 90}, {10, 89}}}})
+	r.put(way("fiji", 179.8, -17, 179.9, -17.1),
+		way("taveuni", -179.9, -16.8, -179.8, -16.9),
+		way("across", 179.95, -18, -179.95, -18),
+		way("pole", 0, 90, 10, 89))
 	for box, want := range map[string]int{
 		"179,-20,181,-10": 3, "-181,-20,-179,-10": 3, "179,-20,-179,-10": 3, "539,-20,541,-10": 3, "179,-20,179.92,-10": 1,
 		"-180,-20,-179,-10": 2,
@@ -244,8 +241,7 @@ func (b *brittle) List(ctx context.Context, f gpstracks.Filter) iter.Seq2[gpstra
 func TestListBreaksOff(t *testing.T) {
 	t.Parallel()
 	store := &brittle{Tracks: storetest.Memory(t), n: 50, left: make(chan int, 9)}
-	_, err := store.Upsert(t.Context(), sample.Tracks(100, 1))
-	require.NoError(t, err)
+	fill(t, store, 100, 1)
 	r := newRig(t, trackhttp.Options{Store: store})
 	l := r.list("?bbox=-180,-90,180,90&zoom=20")
 	require.Equal(t, 50, l.NumberReturned)
@@ -271,8 +267,7 @@ func (g gone) Write(b []byte) (int, error) {
 func TestListClientGone(t *testing.T) {
 	t.Parallel()
 	store := &brittle{Tracks: storetest.Memory(t), n: -1, left: make(chan int, 1)}
-	_, err := store.Upsert(t.Context(), sample.Tracks(100, 1))
-	require.NoError(t, err)
+	fill(t, store, 100, 1)
 	r := newRig(t, trackhttp.Options{Store: store})
 	ctx, cancel := context.WithCancel(t.Context())
 	w := gone{httptest.NewRecorder(), cancel}
@@ -365,7 +360,7 @@ func TestListIsKept(t *testing.T) {
 		w := r.get(path, "Accept-Encoding", coding)
 		has(t, w, "Cache-Control", "public, no-cache")
 		has(t, w, "Vary", "Accept-Encoding")
-		require.Equal(t, coding, w.Header().Get("Content-Encoding"))
+		has(t, w, "Content-Encoding", coding)
 		tags[w.Header().Get("ETag")] = coding
 		if coding != "" {
 			require.Equal(t, r.get(path).Body.Bytes(), expanded(t, coding, w.Body.Bytes()))
@@ -373,15 +368,14 @@ func TestListIsKept(t *testing.T) {
 	}
 	require.Len(t, tags, 3)
 	for tag, coding := range tags {
-		again := r.get(path, "Accept-Encoding", coding, "If-None-Match", tag)
-		require.Equal(t, http.StatusNotModified, again.Code)
-		require.Equal(t, tag, again.Header().Get("ETag"))
+		again := r.is(http.StatusNotModified, path, "Accept-Encoding", coding, "If-None-Match", tag)
+		has(t, again, "ETag", tag)
 		require.Zero(t, again.Body.Len())
-		require.Equal(t, http.StatusOK, r.get(path+"&limit=1", "Accept-Encoding", coding, "If-None-Match", tag).Code, "another list")
+		r.is(http.StatusOK, path+"&limit=1", "Accept-Encoding", coding, "If-None-Match", tag) // another list
 	}
-	r.put(gpstracks.Track{Name: "second", Lines: orb.MultiLineString{{{7.1, 46.1}, {7.3, 46.3}}}})
+	r.put(way("second", 7.1, 46.1, 7.3, 46.3))
 	for tag, coding := range tags {
-		require.Equal(t, http.StatusOK, r.get(path, "Accept-Encoding", coding, "If-None-Match", tag).Code)
+		r.is(http.StatusOK, path, "Accept-Encoding", coding, "If-None-Match", tag)
 	}
 	require.NoError(t, r.store.Close())
 	w := r.get(path)

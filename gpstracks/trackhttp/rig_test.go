@@ -19,6 +19,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
+	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
@@ -72,6 +73,14 @@ func (r *rig) put(tracks ...gpstracks.Track) {
 func (r *rig) get(path string, header ...string) *httptest.ResponseRecorder {
 	r.Helper()
 	return r.do(r.Context(), http.MethodGet, path, header...)
+}
+
+// is requests a path below the prefix, whose answer is to have a status.
+func (r *rig) is(want int, path string, header ...string) *httptest.ResponseRecorder {
+	r.Helper()
+	w := r.get(path, header...)
+	require.Equal(r, want, w.Code, "%s %v: %s", path, header, w.Body)
+	return w
 }
 
 func (r *rig) do(ctx context.Context, method, path string, header ...string) *httptest.ResponseRecorder {
@@ -158,6 +167,22 @@ func (r *rig) parse(body []byte) (l list) {
 // alps is a track in the tile of alpsTile.
 func alps(name string) gpstracks.Track {
 	return gpstracks.Track{Name: name, Activity: gpstracks.Hiking, Lines: orb.MultiLineString{{{7.1, 46.1}, {7.15, 46.2}, {7.2, 46.15}}}}
+}
+
+// way is a track of one line, by the longitudes and latitudes of its points.
+func way(name string, at ...float64) gpstracks.Track {
+	var line orb.LineString
+	for p := range slices.Chunk(at, 2) {
+		line = append(line, orb.Point(p))
+	}
+	return gpstracks.Track{Name: name, Lines: orb.MultiLineString{line}}
+}
+
+// fill keeps tracks that are made up.
+func fill(t *testing.T, store gpstracks.Store, n int, seed uint64) {
+	t.Helper()
+	_, err := store.Upsert(t.Context(), sample.Tracks(n, seed))
+	require.NoError(t, err)
 }
 
 const (

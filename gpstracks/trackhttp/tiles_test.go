@@ -8,11 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/paulmach/orb"
 	"github.com/paulmach/orb/encoding/mvt"
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/gpstracks/tile"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
@@ -38,8 +36,7 @@ func TestTile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.put(alps("ridge"))
-	w := r.get(alpsTile)
-	require.Equal(t, http.StatusOK, w.Code)
+	w := r.is(http.StatusOK, alpsTile)
 	has(t, w, "Content-Type", "application/vnd.mapbox-vector-tile")
 	has(t, w, "Cache-Control", "public, max-age=300")
 	has(t, w, "X-Content-Type-Options", "nosniff")
@@ -50,16 +47,14 @@ func TestTile(t *testing.T) {
 	etag := w.Header().Get("ETag")
 	require.Regexp(t, `^"[0-9a-f]{24}"$`, etag)
 	for _, tag := range []string{etag, "W/" + etag, `"other", ` + etag, "*"} {
-		w = r.get(alpsTile, "If-None-Match", tag)
-		require.Equal(t, http.StatusNotModified, w.Code, tag)
+		w = r.is(http.StatusNotModified, alpsTile, "If-None-Match", tag)
 		require.Zero(t, w.Body.Len())
-		require.Equal(t, etag, w.Header().Get("ETag"))
+		has(t, w, "ETag", etag)
 		require.NotEmpty(t, w.Header().Get("Cache-Control"))
 	}
-	require.Equal(t, http.StatusOK, r.get(alpsTile, "If-None-Match", `"other"`).Code)
-	r.put(gpstracks.Track{Name: "second", Lines: orb.MultiLineString{{{7.1, 46.1}, {7.3, 46.3}}}})
-	w = r.get(alpsTile, "If-None-Match", etag)
-	require.Equal(t, http.StatusOK, w.Code, "the tile is another now")
+	r.is(http.StatusOK, alpsTile, "If-None-Match", `"other"`)
+	r.put(way("second", 7.1, 46.1, 7.3, 46.3))
+	w = r.is(http.StatusOK, alpsTile, "If-None-Match", etag) // the tile is another now
 	require.Equal(t, "ridge second", names(t, w.Body.Bytes()))
 }
 
@@ -81,8 +76,8 @@ func TestTileGzip(t *testing.T) {
 	} {
 		w := r.get(alpsTile, "Accept-Encoding", accept)
 		body, tag := w.Body.Bytes(), w.Header().Get("ETag")
-		require.Equal(t, fmt.Sprint(len(body)), w.Header().Get("Content-Length"))
-		require.Equal(t, coding, w.Header().Get("Content-Encoding"), accept)
+		has(t, w, "Content-Length", fmt.Sprint(len(body)))
+		has(t, w, "Content-Encoding", coding)
 		has(t, w, "Vary", "Accept-Encoding")
 		if coding != "" {
 			require.Less(t, len(body), len(plain))
@@ -91,10 +86,10 @@ func TestTileGzip(t *testing.T) {
 		require.Equal(t, plain, body, accept)
 		require.Contains(t, []string{"", tag}, tags[coding], "one for each coding")
 		tags[coding] = tag
-		require.Equal(t, http.StatusNotModified, r.get(alpsTile, "Accept-Encoding", accept, "If-None-Match", tag).Code)
+		r.is(http.StatusNotModified, alpsTile, "Accept-Encoding", accept, "If-None-Match", tag)
 	}
 	require.NotEqual(t, tags["br"], tags["gzip"])
-	require.Equal(t, http.StatusOK, r.get(alpsTile, "Accept-Encoding", "br", "If-None-Match", tags["gzip"]).Code)
+	r.is(http.StatusOK, alpsTile, "Accept-Encoding", "br", "If-None-Match", tags["gzip"])
 	var health trackhttp.Health
 	require.NoError(t, json.Unmarshal(r.get("/health").Body.Bytes(), &health))
 	require.EqualValues(t, 2, health.Cache.Misses, "made once for each coding")
@@ -106,23 +101,22 @@ func TestTileEmpty(t *testing.T) {
 	r.put(alps("ridge"))
 	for _, path := range []string{"/tiles/9/0/0.mvt", alpsTile + "?activity=skiing", alpsTile + "?activity=", alpsTile + "?source=,",
 		"/tiles/22/0/4194303.mvt"} {
-		w := r.get(path)
-		require.Equal(t, http.StatusNoContent, w.Code, path)
+		w := r.is(http.StatusNoContent, path)
 		require.Zero(t, w.Body.Len())
 		require.NotEmpty(t, w.Header().Get("Cache-Control"))
 	}
-	require.Equal(t, http.StatusOK, r.get(alpsTile+"?activity=hiking&activity=skiing&source=osm,club").Code)
+	r.is(http.StatusOK, alpsTile+"?activity=hiking&activity=skiing&source=osm,club")
 	world := r.get("/tiles/0/0/0.mvt")
 	require.Contains(t, world.Body.String(), tile.DensityLayer, "what is too small to be drawn is counted")
 	require.Empty(t, names(t, world.Body.Bytes()))
-	r.put(gpstracks.Track{Lines: orb.MultiLineString{{{8, 46}, {8.001, 46}}}})
+	r.put(way("", 8, 46, 8.001, 46))
 	require.NotEqual(t, world.Body.String(), r.get("/tiles/0/0/0.mvt").Body.String(), "and forgotten with the tile")
 }
 
 func TestTileLimits(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, trackhttp.Options{Limits: tile.Limits{Features: 1}})
-	r.put(alps("short"), gpstracks.Track{Name: "long", Lines: orb.MultiLineString{{{7, 46}, {7.3, 46.5}}}})
+	r.put(alps("short"), way("long", 7, 46, 7.3, 46.5))
 	w := r.get(alpsTile)
 	has(t, w, "Gps-Tracks-Dropped", "1")
 	require.Equal(t, "long", names(t, w.Body.Bytes()))
@@ -141,8 +135,7 @@ func TestTileJSON(t *testing.T) {
 			Fields map[string]string
 		} `json:"vector_layers"`
 	}
-	w := r.get("/tiles.json?source=osm&activity=hiking,cycling")
-	require.Equal(t, http.StatusOK, w.Code)
+	w := r.is(http.StatusOK, "/tiles.json?source=osm&activity=hiking,cycling")
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &doc))
 	require.Equal(t, "3.0.0", doc.TileJSON)
 	require.Equal(t, []string{"http://example.com/api/gps-tracks/tiles/{z}/{x}/{y}.mvt?activity=cycling&activity=hiking&source=osm"},

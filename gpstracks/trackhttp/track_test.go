@@ -27,8 +27,7 @@ func TestTrack(t *testing.T) {
 		gpstracks.Track{Source: "local", Name: `<&">`, Attribution: `A "B" & C`, URL: "https://t.example/?x&y", Activity: gpstracks.Hiking,
 			Lines: orb.MultiLineString{{{7, 46}, {7.1, 46.1}}, {{7.2, 46}, {7.3, 46.1}}}})
 
-	w := r.get("/tracks/1")
-	require.Equal(t, http.StatusOK, w.Code)
+	w := r.is(http.StatusOK, "/tracks/1")
 	f, err := geojson.UnmarshalFeature(w.Body.Bytes())
 	require.NoError(t, err)
 	require.Len(t, f.Geometry, len(line), "every point")
@@ -36,14 +35,14 @@ func TestTrack(t *testing.T) {
 		[]any{f.Properties["name"], f.Properties["licence"], f.Properties["licence_url"]})
 	require.Equal(t, orb.MultiPoint(line).Bound(), f.BBox.Bound())
 	require.NotContains(t, w.Body.String(), ".gpx")
-	require.Equal(t, http.StatusNotModified, r.get("/tracks/1", "If-None-Match", w.Header().Get("ETag")).Code)
+	r.is(http.StatusNotModified, "/tracks/1", "If-None-Match", w.Header().Get("ETag"))
 	require.Equal(t, w.Body.Bytes(), unzipped(t, r.get("/tracks/1", "Accept-Encoding", "gzip").Body.Bytes()))
 	r.problem(r.get("/tracks/1.gpx"), http.StatusForbidden)
 
 	require.Contains(t, r.get("/tracks/2").Body.String(), `"gpx":"/api/gps-tracks/tracks/2.gpx"`)
 	w = r.get("/tracks/2.gpx")
 	has(t, w, "Content-Type", "application/gpx+xml")
-	require.Equal(t, `attachment; filename="track-2.gpx"`, w.Header().Get("Content-Disposition"))
+	has(t, w, "Content-Disposition", `attachment; filename="track-2.gpx"`)
 	var doc struct {
 		Copyright struct {
 			Author  string `xml:"author,attr"`
@@ -119,8 +118,7 @@ func TestUnknownParameters(t *testing.T) {
 	for _, path := range []string{alpsBox, "/tracks/1?", "/tracks/1.gpx?", "/tiles.json?", "/style.json?", alpsTile + "?"} {
 		plain := r.get(path)
 		for _, other := range []string{"key=K", "k=1", "t=1", "_t=1", "v=1&v=2", "order=name", "access_token=K", "f=json", "datetime=x"} {
-			w := r.get(path + "&" + other)
-			require.Equal(t, http.StatusOK, w.Code, path+other)
+			w := r.is(http.StatusOK, path+"&"+other)
 			require.Equal(t, plain.Body.String(), w.Body.String(), path+other)
 		}
 	}

@@ -27,19 +27,17 @@ func TestWithheldSource(t *testing.T) {
 	paths := []string{list, alpsTile, "/tiles.json", "/ogc/collections/tracks/items"}
 	tags := map[string]string{}
 	for _, path := range paths {
-		w := r.get(path)
-		require.Equal(t, http.StatusOK, w.Code)
+		w := r.is(http.StatusOK, path)
 		require.Contains(t, w.Body.String(), "the club", path)
 		tags[path] = w.Header().Get("ETag")
 	}
 	single := []string{"/tracks/2", "/tracks/2.gpx", "/ogc/collections/tracks/items/2"}
 	for _, path := range single {
-		require.Equal(t, http.StatusOK, r.get(path).Code, path)
+		r.is(http.StatusOK, path)
 	}
 	r.h.SetSources(sources("rejected"))
 	for _, path := range paths {
-		w := r.get(path, "If-None-Match", tags[path])
-		require.Equal(t, http.StatusOK, w.Code, path)
+		w := r.is(http.StatusOK, path, "If-None-Match", tags[path])
 		require.NotContains(t, w.Body.String(), "the club", path)
 	}
 	require.Contains(t, r.get(list).Body.String(), "mine")
@@ -60,9 +58,8 @@ func TestBehindLogin(t *testing.T) {
 		alpsTile: "private, max-age=300", "/tiles.json": "private, max-age=300",
 		alpsBox: "private, no-cache", "/tracks/1": "private, max-age=300",
 	} {
-		w := r.get(path)
-		require.Equal(t, http.StatusOK, w.Code, path)
-		require.Equal(t, want, w.Header().Get("Cache-Control"), path)
+		w := r.is(http.StatusOK, path)
+		has(t, w, "Cache-Control", want)
 	}
 	w := r.do(t.Context(), http.MethodOptions, alpsTile, "Origin", "https://map.example", "Access-Control-Request-Headers", "authorization")
 	has(t, w, "Access-Control-Allow-Headers", "If-None-Match, Authorization")
