@@ -20,11 +20,9 @@ func TestBuild(t *testing.T) {
 	tracks := sample.Tracks(150, 1)
 	for i := range 700 {
 		at := orb.Point{7 + float64(i%350)/1000, 46} // two at each place
-		k, err := gpstracks.Prepare(gpstracks.Track{
+		tracks = append(tracks, prepared(t, gpstracks.Track{
 			Source: "s", ExternalID: fmt.Sprint(i), Lines: orb.MultiLineString{{at, {at[0] + 0.01, at[1] + 0.01}, {at[0] + 0.02, at[1]}}},
-		})
-		require.NoError(t, err)
-		tracks = append(tracks, k)
+		})...)
 	}
 	var features [tile.Levels][]tile.Feature
 	var p tile.Packer

@@ -31,9 +31,7 @@ func crowd(t *testing.T) (source, []gpstracks.Track) {
 			x, y := [...]float64{-180, 179.999}[i%2], [...]float64{-89, 88}[i/2]
 			k.Lines = orb.MultiLineString{{{x, y}, {x + 1e-3, y + 1e-3}}}
 		}
-		k, err := gpstracks.Prepare(k)
-		require.NoError(t, err)
-		tracks = append(tracks, k)
+		tracks = append(tracks, prepared(t, k)...)
 	}
 	return sourceOf(t, tracks), tracks
 }
@@ -79,9 +77,9 @@ func TestDensity(t *testing.T) {
 	t.Parallel()
 	_, all := crowd(t)
 	testDensity(t, all[:900], tile.DensityZoom+1)
-	testDensity(t, prepared(t, gpstracks.Track{Lines: orb.MultiLineString{{{-80, 10}, {10, 60}, {90, -20}}}},
-		gpstracks.Track{Lines: orb.MultiLineString{{{-180, 1.1}, {-10.2, -88.7}, {179.99, 88}}}},
-		gpstracks.Track{Lines: orb.MultiLineString{{{-80, 10}, {9, 61}}}}), 3)
+	testDensity(t, prepared(t, along(-80, 10, 10, 60, 90, -20),
+		along(-180, 1.1, -10.2, -88.7, 179.99, 88),
+		along(-80, 10, 9, 61)), 3)
 }
 
 func testDensity(t *testing.T, all []gpstracks.Track, zoom int) {
@@ -193,12 +191,10 @@ func TestDensityIsBounded(t *testing.T) {
 	for x := range 128 {
 		for y := range 128 {
 			at := orb.Point{(float64(x)+0.5)/128*360/16 - 180, 60 + float64(y)/128*5}
-			k, err := gpstracks.Prepare(gpstracks.Track{
+			tracks = append(tracks, prepared(t, gpstracks.Track{
 				Source: fmt.Sprint("s", (x*31+y*17)%97), Activity: gpstracks.Activities()[(x+y)%8],
 				Lines: orb.MultiLineString{{at, {at[0] + 1e-3, at[1] + 1e-3}}},
-			})
-			require.NoError(t, err)
-			tracks = append(tracks, k)
+			})...)
 		}
 	}
 	store := sourceOf(t, tracks)

@@ -113,7 +113,7 @@ func TestCovers(t *testing.T) {
 		id := at(z, line[rapid.IntRange(0, len(line)-1).Draw(t, "point")])
 		want := exact(id, track.Lines)
 		tolerance := tile.Tolerance * math.Exp2(float64(z-id.Level()))
-		body, _ := encode(t, tile.Limits{Bytes: 1 << 30}, id, gpstracks.Filter{}, track)
+		body, _ := encode(t, tile.Limits{Bytes: 1 << 30}, id, track)
 		if len(body) == 0 {
 			b := want.Bound()
 			small := max(b.Max[0]-b.Min[0], b.Max[1]-b.Min[1]) < tolerance+tile.Visible*math.Exp2(float64(z-id.Level()))
@@ -168,8 +168,8 @@ func TestNeighboursMeet(t *testing.T) {
 		if !right.Valid() {
 			return
 		}
-		a, _ := encode(t, tile.Limits{Bytes: 1 << 30}, left, gpstracks.Filter{}, track)
-		b, _ := encode(t, tile.Limits{Bytes: 1 << 30}, right, gpstracks.Filter{}, track)
+		a, _ := encode(t, tile.Limits{Bytes: 1 << 30}, left, track)
+		b, _ := encode(t, tile.Limits{Bytes: 1 << 30}, right, track)
 		if len(a) == 0 {
 			return
 		}

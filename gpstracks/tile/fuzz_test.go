@@ -31,7 +31,7 @@ func FuzzEncodeDecode(f *testing.F) {
 		track.ID = 7
 		first := track.Lines[0][0]
 		first[1] = max(-85, min(85, first[1]))
-		body, _ := encode(t, tile.Limits{}, at(int(zoom%23), first), gpstracks.Filter{}, track)
+		body, _ := encode(t, tile.Limits{}, at(int(zoom%23), first), track)
 		for _, f := range decode(t, body) {
 			if track.Name == "" {
 				require.NotContains(t, f.Properties, "name")

@@ -73,9 +73,7 @@ func odd(t *testing.T) (out []gpstracks.Track) {
 				p[0] += 0.01
 			}
 		}
-		k, err := gpstracks.Prepare(k)
-		require.NoError(t, err)
-		out = append(out, k)
+		out = append(out, prepared(t, k)...)
 	}
 	return out
 }

@@ -15,8 +15,8 @@ import (
 func TestPoles(t *testing.T) {
 	t.Parallel()
 	tracks := prepared(t, gpstracks.Track{Lines: orb.MultiLineString{{{10, 80}, {10, 90}}, {{20, -80}, {20, -90}}}},
-		gpstracks.Track{Lines: orb.MultiLineString{{{-180, 89}, {0, 89.2}, {180, 89.5}}}})
-	body, stats := encode(t, tile.Limits{}, tile.ID{}, gpstracks.Filter{}, tracks...)
+		along(-180, 89, 0, 89.2, 180, 89.5))
+	body, stats := encode(t, tile.Limits{}, tile.ID{}, tracks...)
 	require.Equal(t, 1, stats.Features, "what is beyond the map is not in it")
 	b := decode(t, body)[0].Geometry.Bound()
 	require.EqualValues(t, -tile.Buffer, b.Min[1])
@@ -36,7 +36,7 @@ func TestMillionPoints(t *testing.T) {
 	tracks := prepared(t, gpstracks.Track{Lines: orb.MultiLineString{line}})
 	for _, z := range []int{5, 10, 14, 18} {
 		id := at(z, orb.Point{7.01, 46.01})
-		body, stats := encode(t, tile.Limits{}, id, gpstracks.Filter{}, tracks...)
+		body, stats := encode(t, tile.Limits{}, id, tracks...)
 		require.Equal(t, tile.Stats{Features: 1}, stats, z)
 		require.LessOrEqual(t, len(body), tile.DefaultLimits().Bytes)
 		decode(t, body)
@@ -49,7 +49,7 @@ func TestTooSmall(t *testing.T) {
 	tracks := prepared(t, gpstracks.Track{Lines: orb.MultiLineString{{{7, 46}, {7 + 1e-9, 46}}}})
 	var p tile.Packer
 	require.Empty(t, p.Pack(&tracks[0]))
-	tracks = prepared(t, gpstracks.Track{Lines: orb.MultiLineString{{{7, 46}, {7.001, 46}}}})
+	tracks = prepared(t, along(7, 46, 7.001, 46))
 	features := p.Pack(&tracks[0])
 	require.Equal(t, tile.MaxLevel, features[0].Level)
 	for _, f := range features {

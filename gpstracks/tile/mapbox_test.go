@@ -60,7 +60,7 @@ func TestMapboxDecoder(t *testing.T) {
 	var input bytes.Buffer
 	var bodies [][]byte
 	for _, id := range ids {
-		body, _ := encode(t, tile.Limits{}, id, gpstracks.Filter{}, tracks...)
+		body, _ := encode(t, tile.Limits{}, id, tracks...)
 		bodies = append(bodies, body)
 		require.NoError(t, binary.Write(&input, binary.LittleEndian, uint32(len(body))))
 		input.Write(body)

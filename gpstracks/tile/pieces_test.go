@@ -98,12 +98,12 @@ func TestPiecesAreCapped(t *testing.T) {
 	tracks = prepared(t, tracks...)
 	id := at(13, orb.Point{7.05, 46.01})
 	require.Greater(t, len(piecesOf(13, tracks...)), 9)
-	whole, stats := encode(t, tile.Limits{Features: 3}, id, gpstracks.Filter{}, tracks...)
+	whole, stats := encode(t, tile.Limits{Features: 3}, id, tracks...)
 	require.Equal(t, tile.Stats{Features: 3}, stats)
-	capped, stats := encode(t, tile.Limits{Features: 2}, id, gpstracks.Filter{}, tracks...)
+	capped, stats := encode(t, tile.Limits{Features: 2}, id, tracks...)
 	require.Equal(t, tile.Stats{Features: 2, Dropped: 1}, stats)
 	require.Equal(t, []any{1.0, 2.0}, []any{decode(t, capped)[0].ID, decode(t, capped)[1].ID})
-	_, stats = encode(t, tile.Limits{Bytes: len(whole) - 100}, id, gpstracks.Filter{}, tracks...)
+	_, stats = encode(t, tile.Limits{Bytes: len(whole) - 100}, id, tracks...)
 	require.Equal(t, tile.Stats{Features: 2, Dropped: 1}, stats)
 }
 
@@ -113,7 +113,7 @@ func TestSizes(t *testing.T) {
 	for _, name := range []int{0, 20, 15_900, 16_100, 16_300, 20_000, 2_000_000, 2_097_000, 2_100_000} {
 		tracks := prepared(t, gpstracks.Track{Name: "a", Lines: orb.MultiLineString{{{7, 46}, {7.2, 46.2}}}})
 		tracks[0].Name = strings.Repeat("n", name)
-		body, _ := encode(t, tile.Limits{Bytes: math.MaxInt32}, at(9, orb.Point{7.05, 46.1}), gpstracks.Filter{}, tracks...)
+		body, _ := encode(t, tile.Limits{Bytes: math.MaxInt32}, at(9, orb.Point{7.05, 46.1}), tracks...)
 		f := decode(t, body)
 		require.Len(t, f, 1)
 		require.Len(t, f[0].Properties.MustString("name", ""), name)

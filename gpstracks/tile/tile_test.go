@@ -35,6 +35,15 @@ func prepared(t require.TestingT, tracks ...gpstracks.Track) []gpstracks.Track {
 	return tracks
 }
 
+// along is a track of one line, by the longitudes and latitudes of its points.
+func along(at ...float64) gpstracks.Track {
+	var line orb.LineString
+	for p := range slices.Chunk(at, 2) {
+		line = append(line, orb.Point(p))
+	}
+	return gpstracks.Track{Lines: orb.MultiLineString{line}}
+}
+
 // source hands out blocks in memory, by level.
 type source [tile.Levels][]tile.Block
 
@@ -72,7 +81,12 @@ func blocks(level int, tracks ...gpstracks.Track) (out [][]byte) {
 	return out
 }
 
-func encode(t require.TestingT, l tile.Limits, id tile.ID, f gpstracks.Filter, tracks ...gpstracks.Track) ([]byte, tile.Stats) {
+// encode makes a tile of tracks, encodeSome one of those that pass a filter.
+func encode(t require.TestingT, l tile.Limits, id tile.ID, tracks ...gpstracks.Track) ([]byte, tile.Stats) {
+	return encodeSome(t, l, id, gpstracks.Filter{}, tracks...)
+}
+
+func encodeSome(t require.TestingT, l tile.Limits, id tile.ID, f gpstracks.Filter, tracks ...gpstracks.Track) ([]byte, tile.Stats) {
 	e := tile.NewEncoder(l)
 	e.Begin(id, f)
 	for _, b := range blocks(id.Level(), tracks...) {
@@ -127,7 +141,7 @@ func TestProperties(t *testing.T) {
 		Attribution: "© contributors",
 		RecordedOn:  time.Date(2025, 5, 4, 9, 0, 0, 0, time.UTC), Lines: orb.MultiLineString{{{7, 46}, {7.2, 46.2}}},
 	}, gpstracks.Track{Source: "club", Lines: orb.MultiLineString{{{7, 46}, {7.1, 46.2}}}})
-	body, stats := encode(t, tile.Limits{}, at(9, orb.Point{7.05, 46.1}), gpstracks.Filter{}, tracks...)
+	body, stats := encode(t, tile.Limits{}, at(9, orb.Point{7.05, 46.1}), tracks...)
 	require.Equal(t, tile.Stats{Features: 2}, stats)
 	features := decode(t, body)
 	require.Len(t, features, 2)
@@ -155,7 +169,7 @@ func TestFilter(t *testing.T) {
 		"2":     {Activities: []gpstracks.Activity{gpstracks.Cycling, gpstracks.Skiing}, Sources: []string{"osm"}},
 		"":      {Activities: []gpstracks.Activity{gpstracks.Boating}},
 	} {
-		body, _ := encode(t, tile.Limits{}, at(9, orb.Point{7.05, 46.1}), f, tracks...)
+		body, _ := encodeSome(t, tile.Limits{}, at(9, orb.Point{7.05, 46.1}), f, tracks...)
 		var ids []string
 		for _, f := range decode(t, body) {
 			ids = append(ids, fmt.Sprint(f.ID))
@@ -174,12 +188,12 @@ func TestLimits(t *testing.T) {
 	}
 	tracks = prepared(t, tracks...)
 	id := at(7, orb.Point{7, 46})
-	body, stats := encode(t, tile.Limits{Features: 10}, id, gpstracks.Filter{}, tracks...)
+	body, stats := encode(t, tile.Limits{Features: 10}, id, tracks...)
 	require.Equal(t, tile.Stats{Features: 10, Dropped: 30}, stats)
 	for i, f := range decode(t, body) {
 		require.EqualValues(t, 40-i, f.ID, "the longest stay")
 	}
-	body, stats = encode(t, tile.Limits{Bytes: 3000}, id, gpstracks.Filter{}, tracks...)
+	body, stats = encode(t, tile.Limits{Bytes: 3000}, id, tracks...)
 	require.LessOrEqual(t, len(body), 3000)
 	require.Greater(t, len(body), 2500)
 	require.Equal(t, 40, stats.Features+stats.Dropped)
@@ -189,7 +203,7 @@ func TestLimits(t *testing.T) {
 	for _, f := range features {
 		require.Equal(t, "osm", f.Properties["source"], "a value that was dropped is written again")
 	}
-	body, stats = encode(t, tile.Limits{Bytes: 150}, id, gpstracks.Filter{}, tracks...)
+	body, stats = encode(t, tile.Limits{Bytes: 150}, id, tracks...)
 	require.Empty(t, body)
 	require.Equal(t, 40, stats.Dropped)
 }
@@ -199,8 +213,8 @@ func TestLimitCountsWhatIsDrawn(t *testing.T) {
 	t.Parallel()
 	id := at(9, orb.Point{7.2, 46.2})
 	around := orb.MultiLineString{{{6, 46.3}, {6, 45}, {7.5, 45}}} // longer, and its bounds hold the tile's corner
-	tracks := prepared(t, gpstracks.Track{Lines: around}, gpstracks.Track{Lines: orb.MultiLineString{{{7.1, 46.1}, {7.2, 46.25}}}})
-	body, stats := encode(t, tile.Limits{Features: 1}, id, gpstracks.Filter{}, tracks...)
+	tracks := prepared(t, gpstracks.Track{Lines: around}, along(7.1, 46.1, 7.2, 46.25))
+	body, stats := encode(t, tile.Limits{Features: 1}, id, tracks...)
 	require.Equal(t, tile.Stats{Features: 1}, stats)
 	require.EqualValues(t, 2, decode(t, body)[0].ID)
 }
@@ -213,8 +227,8 @@ func TestOneTooLarge(t *testing.T) {
 		zigzag = append(zigzag, orb.Point{7 + 0.0002*float64(i), 46 + 0.2*float64(i%2)})
 	}
 	tracks := prepared(t, gpstracks.Track{Lines: orb.MultiLineString{zigzag}},
-		gpstracks.Track{Lines: orb.MultiLineString{{{7, 46}, {7.2, 46.2}}}})
-	body, stats := encode(t, tile.Limits{Bytes: 2000}, at(7, orb.Point{7, 46}), gpstracks.Filter{}, tracks...)
+		along(7, 46, 7.2, 46.2))
+	body, stats := encode(t, tile.Limits{Bytes: 2000}, at(7, orb.Point{7, 46}), tracks...)
 	require.Equal(t, tile.Stats{Features: 1, Dropped: 1}, stats)
 	f := decode(t, body)[0]
 	require.EqualValues(t, 2, f.ID)
@@ -286,7 +300,7 @@ func TestRegroup(t *testing.T) {
 	tracks := prepared(t, sample.Tracks(80, 5)...)
 	rapid.Check(t, func(r *rapid.T) {
 		id := at(rapid.IntRange(4, 15).Draw(r, "z"), tracks[rapid.IntRange(0, 79).Draw(r, "track")].Lines[0][0])
-		want, _ := encode(t, tile.Limits{}, id, gpstracks.Filter{}, tracks...)
+		want, _ := encode(t, tile.Limits{}, id, tracks...)
 		var features []tile.Feature
 		for _, b := range blocks(id.Level(), tracks...) {
 			again, err := tile.BlockFeatures(b)
