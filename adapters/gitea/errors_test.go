@@ -40,10 +40,9 @@ func TestStatusesAndTheirClasses(t *testing.T) {
 			w.WriteHeader(c.status)
 			fmt.Fprint(w, `{"message":"in its own words","url":"x"}`)
 		}))
-		client, err := gitea.New(gitea.Options{BaseURL: srv.URL, Token: token, Now: func() time.Time { return now }, HTTPClient: forgekit.HTTP(0)})
-		require.NoError(t, err)
+		client := client(t, gitea.Options{BaseURL: srv.URL, Now: func() time.Time { return now }, HTTPClient: forgekit.HTTP(0)})
 		_, read := client.PullRequest(t.Context(), repo, "feature/a", "main")
-		_, written := client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
+		_, written := client.OpenPullRequest(t.Context(), asked)
 		deleted := client.DeleteBranch(t.Context(), repo, "feature/a")
 		srv.Close()
 		if c.status == http.StatusNotFound || c.status == http.StatusGone {
@@ -90,19 +89,13 @@ func calls(t *testing.T, c *gitea.Client) map[string]error {
 		"checks":       func() error { _, err := c.Checks(ctx, repo, "main", head40); return err },
 		"reviews":      func() error { _, err := c.Reviews(ctx, repo, "feature/a", "main"); return err },
 		"pull request": func() error { _, err := c.PullRequest(ctx, repo, "feature/a", "main"); return err },
-		"open": func() error {
-			_, err := c.OpenPullRequest(ctx, githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
-			return err
-		},
-		"merge": func() error {
-			_, err := c.Merge(ctx, githost.Merge{Repo: repo, Number: 3, HeadSHA: head40})
-			return err
-		},
-		"branches":   func() error { _, err := c.BranchesAt(ctx, repo, head40); return err },
-		"repository": func() error { _, err := c.Repository(ctx, repo); return err },
-		"protection": func() error { _, err := c.Protection(ctx, repo, "main"); return err },
-		"webhooks":   func() error { _, err := c.Webhooks(ctx, repo); return err },
-		"account":    func() error { return c.Ping(ctx) },
+		"open":         func() error { _, err := c.OpenPullRequest(ctx, asked); return err },
+		"merge":        func() error { _, err := c.Merge(ctx, third); return err },
+		"branches":     func() error { _, err := c.BranchesAt(ctx, repo, head40); return err },
+		"repository":   func() error { _, err := c.Repository(ctx, repo); return err },
+		"protection":   func() error { _, err := c.Protection(ctx, repo, "main"); return err },
+		"webhooks":     func() error { _, err := c.Webhooks(ctx, repo); return err },
+		"account":      func() error { return c.Ping(ctx) },
 	} {
 		all.Go(func() {
 			err := call()
@@ -133,10 +126,6 @@ func TestEmptyLists(t *testing.T) {
 	t.Parallel()
 	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Total-Count", "0")
-		if strings.HasSuffix(r.URL.Path, "/statuses") {
-			fmt.Fprint(w, `null`)
-			return
-		}
 		if strings.HasSuffix(r.URL.Path, "/branches/main") {
 			fmt.Fprintf(w, `{"name":"main","commit":{"id":"%s"}}`, head40)
 			return

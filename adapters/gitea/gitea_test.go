@@ -39,6 +39,9 @@ func setup(t testing.TB, o ...forgetest.Options) *kit {
 	return k
 }
 
+// merge merges a pull request.
+func (k *kit) merge(m githost.Merge) (string, error) { return k.client.Merge(k.Context(), m) }
+
 // open makes a kit without options.
 func open(t *testing.T) *forgekit.Kit {
 	t.Helper()
@@ -99,7 +102,7 @@ func TestDenied(t *testing.T) {
 	}
 	require.ErrorIs(t, k.client.DeleteBranch(t.Context(), repo, "main"), githost.ErrDenied)
 	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Archived = true })
-	_, err := k.client.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "x", Base: "main", Title: "T"})
+	_, err := k.client.OpenPullRequest(t.Context(), asked)
 	require.ErrorIs(t, err, githost.ErrDenied)
 }
 

@@ -19,9 +19,7 @@ import (
 
 func receiver(t testing.TB) *gitea.Client {
 	t.Helper()
-	c, err := gitea.New(gitea.Options{BaseURL: "https://git.example.org", Token: "t", Secrets: signature.Of(secret)})
-	require.NoError(t, err)
-	return c
+	return client(t, gitea.Options{BaseURL: "https://git.example.org", Secrets: signature.Of(secret)})
 }
 
 // hookFiles are payloads by name and event.
@@ -151,8 +149,7 @@ func TestSignature(t *testing.T) {
 	require.True(t, forgekit.Passes(c, h, body))
 	c.SetSecrets(nil)
 	require.False(t, forgekit.Passes(c, h, body), "no secret lets nobody in")
-	open, err := gitea.New(gitea.Options{BaseURL: "https://git.example.org", Token: "t", Insecure: true})
-	require.NoError(t, err)
+	open := client(t, gitea.Options{BaseURL: "https://git.example.org", Insecure: true})
 	require.True(t, forgekit.Passes(open, http.Header{}, body))
 	c.SetSecrets(signature.Of(secret))
 	forgekit.Proof(t, open, c)

@@ -26,15 +26,14 @@ func TestStyles(t *testing.T) {
 			t.Parallel()
 			k := setup(t)
 			k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{style} })
-			head := k.Commit("feature/a")
-			pr := k.Pull("feature/a")
-			sha, err := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+			m := k.Opened()
+			sha, err := k.merge(m)
 			require.NoError(t, err)
 			require.Equal(t, k.Server.Heads(repo)["main"], sha)
 			k.Git("fetch", "--quiet")
 			parents := len(strings.Fields(k.Git("rev-list", "--parents", "-1", sha))) - 1
 			require.Equal(t, map[string]int{"merge": 2, "squash": 1, "rebase": 1, "rebase-merge": 2, "fast-forward-only": 1}[style], parents)
-			require.Equal(t, style == "rebase" || style == "fast-forward-only", sha == head)
+			require.Equal(t, style == "rebase" || style == "fast-forward-only", sha == m.HeadSHA)
 		})
 	}
 }
@@ -45,11 +44,10 @@ func TestNotForward(t *testing.T) {
 	t.Parallel()
 	k := setup(t)
 	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"fast-forward-only"} })
-	head := k.Commit("feature/a")
-	pr := k.Pull("feature/a")
+	m := k.Opened()
 	k.Git("checkout", "--quiet", "main")
 	k.Write("other.txt", "x")
-	_, err := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+	_, err := k.merge(m)
 	require.ErrorIs(t, err, githost.ErrBehind)
 	require.ErrorIs(t, err, githost.ErrNotMergeable)
 	require.False(t, fault.Retryable(err))
@@ -59,10 +57,9 @@ func TestNotForward(t *testing.T) {
 func TestMergeAgainstTheRules(t *testing.T) {
 	t.Parallel()
 	k := setup(t)
-	head := k.Commit("feature/a")
-	pr := k.Pull("feature/a")
+	m := k.Opened()
 	merge := func() error {
-		_, err := k.client.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+		_, err := k.merge(m)
 		return err
 	}
 	for words, change := range map[string]func(*forgetest.Settings){
@@ -86,7 +83,7 @@ func TestMergeAgainstTheRules(t *testing.T) {
 	})
 	k.Server.SetRole("kim", "write")
 	require.NoError(t, k.Server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
-	k.Server.SetStatus(repo, head, "ci / unit", "success")
+	k.Server.SetStatus(repo, m.HeadSHA, "ci / unit", "success")
 	require.NoError(t, merge())
 }
 
@@ -98,17 +95,17 @@ func TestConflictByTime(t *testing.T) {
 	head := k.Conflict("feature/a")
 	m := githost.Merge{Repo: repo, Number: k.Pull("feature/a").Number, HeadSHA: head, Title: "T"}
 	for range 2 {
-		_, err := k.client.Merge(t.Context(), m)
+		_, err := k.merge(m)
 		require.True(t, fault.Retryable(err), "%v", err)
 		require.Positive(t, fault.After(err))
 	}
 	k.Clock.Add(int64(time.Minute))
-	_, err := k.client.Merge(t.Context(), m)
+	_, err := k.merge(m)
 	require.ErrorIs(t, err, githost.ErrNotMergeable)
 	require.ErrorContains(t, err, "it conflicts with main")
 	k.Git("checkout", "--quiet", "main")
 	k.Write("other.txt", "main has moved")
-	_, err = k.client.Merge(t.Context(), m)
+	_, err = k.merge(m)
 	require.True(t, fault.Retryable(err), "other branches: they are compared anew")
 }
 
@@ -153,7 +150,7 @@ func TestRefusedMerge(t *testing.T) {
 				}
 				fmt.Fprintf(w, `{"number":3,%s,"head":{"label":"x","sha":"%s"}}`, k.state, k.head)
 			})
-			sha, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3, HeadSHA: head40})
+			sha, err := c.Merge(t.Context(), third)
 			require.Equal(t, k.sha, sha)
 			if k.sha != "" {
 				require.NoError(t, err)
@@ -209,7 +206,7 @@ func TestStylesUnknown(t *testing.T) {
 			w.WriteHeader(http.StatusBadGateway)
 		}
 	})
-	_, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3, HeadSHA: head40})
+	_, err := c.Merge(t.Context(), third)
 	require.True(t, fault.Retryable(err), "%v", err)
 }
 
@@ -229,13 +226,13 @@ func TestMergeMethod(t *testing.T) {
 	t.Parallel()
 	k := setup(t)
 	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Methods = []string{"merge", "squash"} })
-	head := k.Commit("feature/a")
-	m := githost.Merge{Repo: repo, Number: k.Pull("feature/a").Number, HeadSHA: head, Title: "T", Method: githost.MergeRebase}
-	_, err := k.client.Merge(t.Context(), m)
+	m := k.Opened()
+	m.Method = githost.MergeRebase
+	_, err := k.merge(m)
 	require.ErrorIs(t, err, githost.ErrDenied)
 	require.ErrorContains(t, err, "merge style")
 	m.Method = githost.MergeSquash
-	sha, err := k.client.Merge(t.Context(), m)
+	sha, err := k.merge(m)
 	require.NoError(t, err)
 	require.Len(t, strings.Fields(gittest.Run(t, k.Bare, "rev-list", "--parents", "-n1", sha)), 2, "one parent")
 }

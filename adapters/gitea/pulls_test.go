@@ -11,7 +11,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/githost"
-	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 	"github.com/signalbox-dev/signalbox/internal/gittest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
@@ -147,27 +146,12 @@ func TestRetries(t *testing.T) {
 	})
 	_, err := c.BranchesAt(t.Context(), repo, head40)
 	require.True(t, fault.Retryable(err))
-	_, err = c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "x", Base: "main", Title: "T"})
+	_, err = c.OpenPullRequest(t.Context(), asked)
 	require.True(t, fault.Retryable(err))
 	require.Equal(t, map[string]int{http.MethodGet: 3, http.MethodPost: 1}, counts)
 	var e *gitea.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, http.StatusBadGateway, e.Status)
-}
-
-// A pull request that somebody closes is refused for people, until it is open again; so is what a rule
-// of the server refuses.
-func TestMergeOfWhatIsClosed(t *testing.T) {
-	t.Parallel()
-	k := setup(t)
-	m := k.Opened()
-	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Refusal = "Changed protected files" })
-	_, err := k.client.Merge(t.Context(), m)
-	require.ErrorIs(t, err, githost.ErrDenied)
-	require.ErrorContains(t, err, "Changed protected files")
-	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Refusal = "" })
-	_, err = k.client.Merge(t.Context(), m)
-	require.NoError(t, err)
 }
 
 // A pull request is read with its readiness: what people do to it, and the approvals that its base demands and it has.
