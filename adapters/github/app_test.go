@@ -31,10 +31,7 @@ func appKey(t *testing.T) (*rsa.PrivateKey, string) {
 // appClient is a client that signs in as an app.
 func appClient(t *testing.T, address, key string, now func() time.Time) *github.Client {
 	t.Helper()
-	c, err := github.New(github.Options{
-		BaseURL: address, Now: now, HTTPClient: forgekit.HTTP(5 * time.Second),
-		App: &github.App{ID: "Iv1.box", Key: key},
-	})
+	c, err := github.New(github.Options{BaseURL: address, Now: now, HTTPClient: forgekit.HTTP(5 * time.Second), App: &github.App{ID: "Iv1.box", Key: key}})
 	require.NoError(t, err)
 	return c
 }
@@ -64,21 +61,23 @@ func TestApp(t *testing.T) {
 		_, err := c.Checks(t.Context(), repo, "main", head)
 		require.NoError(t, err)
 	}
-	pr, err := c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
+	pr, err := c.OpenPullRequest(t.Context(), asked)
 	require.NoError(t, err)
 	require.NoError(t, k.Server.Review(repo, "feature/a", "kim", "APPROVED", "", ""))
 	k.Server.SetRole("kim", "write")
 	list, err := c.Reviews(t.Context(), repo, "feature/a", "main")
 	require.NoError(t, err)
 	require.True(t, list[0].Permission.MayWrite() && !list[0].Own)
-	token, err := c.Token(t.Context(), repo)
-	require.NoError(t, err)
-	require.Equal(t, "ghs_token-1", token)
+	signs := func(want string) {
+		t.Helper()
+		token, err := c.Token(t.Context(), repo)
+		require.NoError(t, err)
+		require.Equal(t, want, token)
+	}
+	signs("ghs_token-1")
 	require.Equal(t, 1, k.Server.Issued())
 	later(56 * time.Minute)
-	token, err = c.Token(t.Context(), repo)
-	require.NoError(t, err)
-	require.Equal(t, "ghs_token-2", token, "what ends soon is not used")
+	signs("ghs_token-2") // what ends soon is not used
 	later(3 * time.Hour)
 	_, err = c.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
 	require.NoError(t, err)

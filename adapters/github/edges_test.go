@@ -42,19 +42,30 @@ func withoutRules(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-var head40 = strings.Repeat("a1", 20)
+var (
+	head40 = strings.Repeat("a1", 20)
+	third  = githost.Merge{Repo: repo, Number: 3, HeadSHA: head40}
+	asked  = githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"}
+)
+
+// answeringTo makes a client of a server that answers a method with a status and a text, and else with another.
+func answeringTo(t *testing.T, method string, status int, text, other string) *github.Client {
+	t.Helper()
+	return answering(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == method {
+			w.WriteHeader(status)
+			fmt.Fprint(w, text)
+			return
+		}
+		fmt.Fprint(w, other)
+	})
+}
 
 // A branch that GitHub refuses to remove, such as a protected one, is not gone.
 func TestProtectedBranch(t *testing.T) {
 	t.Parallel()
-	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodDelete {
-			w.WriteHeader(http.StatusUnprocessableEntity)
-			fmt.Fprint(w, `{"message":"Cannot delete this protected branch"}`)
-			return
-		}
-		fmt.Fprintf(w, `{"ref":"refs/heads/main","object":{"sha":"%s"}}`, head40)
-	})
+	c := answeringTo(t, http.MethodDelete, http.StatusUnprocessableEntity, `{"message":"Cannot delete this protected branch"}`,
+		`{"ref":"refs/heads/main","object":{"sha":"`+head40+`"}}`)
 	require.Error(t, c.DeleteBranch(t.Context(), repo, "main"))
 }
 
@@ -72,7 +83,7 @@ func TestReviewsOfAMissingRepository(t *testing.T) {
 // A fork's branch of the same name is none of ours.
 func TestForks(t *testing.T) {
 	t.Parallel()
-	c := client(t, github.Options{Token: "t"})
+	c := client(t, github.Options{})
 	h, err := c.Decode("pull_request", []byte(`{"action":"closed","number":3,"pull_request":{"number":3,"merged":true,"merge_commit_sha":"`+head40+`",
 		"head":{"ref":"feature/a","sha":"`+head40+`","repo":{"full_name":"mallory/shop"}}},"repository":{"full_name":"acme/shop"}}`))
 	require.NoError(t, err)
@@ -82,15 +93,9 @@ func TestForks(t *testing.T) {
 // A trial that is not judged yet is not a conflict.
 func TestMergeabilityBeingComputed(t *testing.T) {
 	t.Parallel()
-	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPut {
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			fmt.Fprint(w, `{"message":"Base branch was modified. Review and try the merge again."}`)
-			return
-		}
-		fmt.Fprintf(w, `{"number":3,"state":"open","merged":false,"mergeable":null,"mergeable_state":"unknown","head":{"ref":"feature/a","sha":"%s"}}`, head40)
-	})
-	_, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3, HeadSHA: head40})
+	c := answeringTo(t, http.MethodPut, http.StatusMethodNotAllowed, `{"message":"Base branch was modified. Review and try the merge again."}`,
+		`{"number":3,"state":"open","merged":false,"mergeable":null,"mergeable_state":"unknown","head":{"ref":"feature/a","sha":"`+head40+`"}}`)
+	_, err := c.Merge(t.Context(), third)
 	var e *github.Error
 	require.ErrorAs(t, err, &e)
 	require.True(t, e.Retryable())
@@ -117,7 +122,7 @@ func TestLookFails(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusBadGateway)
 	})
-	_, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3, HeadSHA: head40})
+	_, err := c.Merge(t.Context(), third)
 	require.NotErrorIs(t, err, githost.ErrNotMergeable)
 }
 
@@ -135,7 +140,7 @@ func TestRedirect(t *testing.T) {
 		}
 		fmt.Fprint(w, `[]`)
 	})
-	_, err := c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
+	_, err := c.OpenPullRequest(t.Context(), asked)
 	require.Error(t, err)
 }
 
@@ -178,15 +183,9 @@ func TestJobsOfOneNameAreAllKept(t *testing.T) {
 // An open pull request of the branch to another base does not count.
 func TestAnotherBase(t *testing.T) {
 	t.Parallel()
-	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
-			w.WriteHeader(http.StatusCreated)
-			fmt.Fprint(w, `{"number":5,"state":"open","head":{"ref":"feature/a"},"base":{"ref":"main"}}`)
-			return
-		}
-		fmt.Fprint(w, `[{"number":4,"state":"open","head":{"ref":"feature/a","repo":{"full_name":"acme/shop"}},"base":{"ref":"old"}}]`)
-	})
-	pr, err := c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
+	c := answeringTo(t, http.MethodPost, http.StatusCreated, `{"number":5,"state":"open","head":{"ref":"feature/a"},"base":{"ref":"main"}}`,
+		`[{"number":4,"state":"open","head":{"ref":"feature/a","repo":{"full_name":"acme/shop"}},"base":{"ref":"old"}}]`)
+	pr, err := c.OpenPullRequest(t.Context(), asked)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, pr.Number)
 }
@@ -206,7 +205,7 @@ func TestContext(t *testing.T) {
 // What an event always has must be there.
 func TestHalfAHook(t *testing.T) {
 	t.Parallel()
-	c := client(t, github.Options{Token: "t"})
+	c := client(t, github.Options{})
 	const of = `"repository":{"full_name":"acme/shop"}`
 	for body, event := range map[string]string{
 		`{"action":"closed","number":3,"pull_request":{"merged":true,"head":{"sha":"a"}},` + of + `}`:            "pull_request", // no merge commit
@@ -300,7 +299,7 @@ func TestRetries(t *testing.T) {
 			})
 			var err error
 			if k.write {
-				_, err = c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "x", Base: "main", Title: "T"})
+				_, err = c.OpenPullRequest(t.Context(), asked)
 			} else {
 				_, err = c.BranchesAt(t.Context(), repo, head40)
 			}
@@ -329,7 +328,7 @@ func TestRedirectedWriteElsewhere(t *testing.T) {
 	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	})
-	_, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3, HeadSHA: head40})
+	_, err := c.Merge(t.Context(), third)
 	require.Error(t, err)
 	require.False(t, called)
 }

@@ -49,10 +49,7 @@ func TestStatusesAndTheirClasses(t *testing.T) {
 			w.WriteHeader(c.status)
 			fmt.Fprintf(w, `{"message":%q}`, c.text)
 		}))
-		client, err := github.New(github.Options{
-			BaseURL: srv.URL, Token: "t", Now: func() time.Time { return now }, HTTPClient: forgekit.HTTP(0),
-		})
-		require.NoError(t, err)
+		client := client(t, github.Options{BaseURL: srv.URL, Now: func() time.Time { return now }, HTTPClient: forgekit.HTTP(0)})
 		_, read := client.PullRequest(t.Context(), repo, "feature/a", "main")
 		deleted := client.DeleteBranch(t.Context(), repo, "feature/a")
 		srv.Close()
@@ -72,22 +69,18 @@ func TestASuccessThatIsNotGitHubs(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "<html>sign in</html>", "null"} {
 		c := answering(t, func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPost {
-				_, _ = w.Write([]byte(text))
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pulls") && r.URL.Query().Get("state") == "open" {
+				fmt.Fprint(w, "[]")
 				return
 			}
-			if strings.HasSuffix(r.URL.Path, "/pulls") && r.URL.Query().Get("state") == "open" {
-				_, _ = w.Write([]byte("[]"))
-				return
-			}
-			_, _ = w.Write([]byte(text))
+			fmt.Fprint(w, text)
 		})
 		calls := map[string]error{}
 		_, calls["checks"] = c.Checks(t.Context(), repo, "main", head40)
 		_, calls["reviews"] = c.Reviews(t.Context(), repo, "feature/a", "main")
 		_, calls["pull request"] = c.PullRequest(t.Context(), repo, "feature/a", "main")
-		_, calls["open"] = c.OpenPullRequest(t.Context(), githost.NewPullRequest{Repo: repo, Head: "feature/a", Base: "main", Title: "T"})
-		_, calls["merge"] = c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 3, HeadSHA: head40})
+		_, calls["open"] = c.OpenPullRequest(t.Context(), asked)
+		_, calls["merge"] = c.Merge(t.Context(), third)
 		_, calls["branches"] = c.BranchesAt(t.Context(), repo, head40)
 		for what, err := range calls {
 			require.Error(t, err, "%s: %q", what, text)

@@ -44,8 +44,10 @@ func (q queueing) leave() (string, error) {
 	return q.client.Merge(q.Context(), m)
 }
 
-func (q queueing) waits(err error, place int) {
+// waits joins the queue, or asks for the place in it.
+func (q queueing) waits(place int) {
 	q.Helper()
+	_, err := q.join()
 	var queued *githost.QueuedError
 	require.ErrorAs(q, err, &queued)
 	require.Equal(q, githost.QueuedError{Host: "GitHub", Place: place}, *queued)
@@ -73,14 +75,11 @@ func TestMergeQueue(t *testing.T) {
 			require.ErrorIs(t, err, githost.ErrHeadMoved)
 			require.Len(t, q.Server.Queued(repo), 1)
 			q.Server.SetFaults(fakehttp.Faults{})
-			_, err = q.join()
-			q.waits(err, 2)
-			_, err = q.join()
-			q.waits(err, 2)
+			q.waits(2)
+			q.waits(2)
 			require.Equal(t, []string{"feature/APP-2-y", q.branch}, q.Server.Queued(repo))
 			require.NoError(t, q.Server.BuildGroup(repo, ""))
-			_, err = q.join()
-			q.waits(err, 1)
+			q.waits(1)
 			require.NoError(t, q.Server.BuildGroup(repo, ""))
 			sha, err := q.join()
 			require.NoError(t, err)
@@ -96,25 +95,22 @@ func TestMergeQueue(t *testing.T) {
 func TestMergeQueueRemoves(t *testing.T) {
 	t.Parallel()
 	q := mergeQueue(t, func(*forgetest.Settings) {})
-	_, err := q.join()
-	q.waits(err, 1)
+	q.waits(1)
 	require.NoError(t, q.Server.BuildGroup(repo, "e2e"))
-	_, err = q.join()
+	_, err := q.join()
 	require.ErrorIs(t, err, githost.ErrRed)
 	require.ErrorContains(t, err, "GitHub has removed pull request 1 of acme/shop from its merge queue: failed checks; e2e has failed")
 	require.False(t, fault.Retryable(err))
 	require.Empty(t, q.Server.Queued(repo))
 
 	q.merge.Since = time.Now().Add(2 * time.Minute)
-	_, err = q.join()
-	q.waits(err, 1)
+	q.waits(1)
 	_, err = q.leave()
 	require.ErrorIs(t, err, githost.ErrUnqueued)
 	_, err = q.leave()
 	require.ErrorIs(t, err, githost.ErrUnqueued)
 	q.merge.Since = time.Time{}
-	_, err = q.join()
-	q.waits(err, 1) // its own removal is no reason
+	q.waits(1) // its own removal is no reason
 
 	q.Server.ChangePull(repo, q.branch, "kim", "converted_to_draft", func(p *forgetest.Pull) { p.Draft = true })
 	_, err = q.join()

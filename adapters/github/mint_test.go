@@ -36,7 +36,7 @@ func TestMintedToken(t *testing.T) {
 	_, _, err = c.MintToken(t.Context(), "acme/none", map[string]string{"contents": "read"})
 	require.ErrorIs(t, err, githost.ErrNotFound)
 	require.Equal(t, []string{own}, k.Server.Valid())
-	plain := client(t, github.Options{Token: "t"})
+	plain := client(t, github.Options{})
 	_, _, err = plain.MintToken(t.Context(), repo, map[string]string{"contents": "read"})
 	require.ErrorContains(t, err, "sign in as one")
 }

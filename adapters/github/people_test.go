@@ -105,7 +105,7 @@ func (f *forge) set(change func()) {
 // played runs an engine on GitHub as a forge answers for it, with the merge gate on for no repository.
 func played(t *testing.T, f *forge, test func(*orchestratortest.Rig)) {
 	t.Helper()
-	c := client(t, github.Options{BaseURL: "http://host", Token: token, HTTPClient: &http.Client{Transport: f}})
+	c := client(t, github.Options{BaseURL: "http://host", HTTPClient: &http.Client{Transport: f}})
 	orchestratortest.Run(t, func(r *orchestratortest.Rig) {
 		r.Projects[0].Protected.None = true
 		var with effects.Deps
@@ -163,6 +163,8 @@ func TestPullRequestThatPeopleChange(t *testing.T) {
 					r.ToDone(orchestratortest.App, item)
 					r.Stands(item, stage.Testing)
 					hook := githost.Hook{Kind: githost.HookPullRequest, Event: "pull_request", Action: c.action, Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch, Number: 1, Sender: "ann"}
+					undone := hook
+					undone.Action = map[string]string{"closed": "reopened", "converted_to_draft": "ready_for_review"}[c.action]
 					f.set(func() { c.to(f) })
 					if hooked {
 						r.HostHook(hook)
@@ -185,7 +187,7 @@ func TestPullRequestThatPeopleChange(t *testing.T) {
 					require.Len(r, r.Roles(), 5)
 					f.set(func() { c.back(f) })
 					if hooked {
-						r.HostHook(githost.Hook{Kind: githost.HookPullRequest, Event: "pull_request", Action: map[string]string{"closed": "reopened", "converted_to_draft": "ready_for_review"}[c.action], Repo: orchestratortest.AppRepo, Branch: r.Task(item).Branch, Number: 1, Sender: "ann"})
+						r.HostHook(undone)
 						r.HostHook(hook)
 						r.Settle(5 * time.Minute)
 						r.Stands(item, stage.Done)

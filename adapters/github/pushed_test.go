@@ -27,7 +27,7 @@ func TestPushesAreTakenIn(t *testing.T) {
 		t.Run(event, func(t *testing.T) {
 			t.Parallel()
 			f := &forge{standing: "clean"}
-			c := client(t, github.Options{Token: token})
+			c := client(t, github.Options{})
 			played(t, f, func(r *orchestratortest.Rig) {
 				item, pushed := r.Card(orchestratortest.App, "x"), ""
 				r.Place.SetScript(func(ctx context.Context, cmd work.Command, files map[string]string) work.Result {

@@ -8,9 +8,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
-	"github.com/signalbox-dev/signalbox/internal/forgetest"
 	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
-	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
 const permissionCall = "GET /repos/{owner}/{repo}/collaborators/{login}/permission"
@@ -75,24 +73,4 @@ func TestStrangers(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	forgekit.Readiness(open(t))
-}
-
-// The double refuses, closes and reopens as GitHub does.
-func TestMergeOfWhatIsClosed(t *testing.T) {
-	t.Parallel()
-	k := setup(t)
-	m := k.Opened()
-	for standing, is := range map[string]error{"blocked": githost.ErrDenied, "draft": githost.ErrDenied, "behind": githost.ErrBehind, "dirty": githost.ErrNotMergeable} {
-		k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing, s.Refusal = standing, "in GitHub's words" })
-		_, err := k.client.Merge(t.Context(), m)
-		require.ErrorIs(t, err, is, standing)
-		require.ErrorContains(t, err, "in GitHub's words")
-		require.False(t, fault.Retryable(err))
-	}
-	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing = "unknown" })
-	_, err := k.client.Merge(t.Context(), m)
-	require.True(t, fault.Retryable(err))
-	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Standing, s.Refusal = "", "" })
-	_, err = k.client.Merge(t.Context(), m)
-	require.NoError(t, err)
 }

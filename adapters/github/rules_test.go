@@ -19,7 +19,7 @@ import (
 // What is not read of a webhook may be anything, and what can be read elsewhere is.
 func TestHooksOfOthers(t *testing.T) {
 	t.Parallel()
-	c := client(t, github.Options{Token: "t"})
+	c := client(t, github.Options{})
 	const of = `"repository":{"full_name":"acme/shop","pushed_at":{"odd":1}},"sender":{"login":"kim","id":"x"}`
 	for event, body := range map[string]string{
 		"discussion": `{"answer":{"id":"x"},"discussion":{"number":"odd"},` + of + `}`, "package": `{"package":{"package_version":{"release":"odd"}},` + of + `}`,
@@ -68,13 +68,13 @@ func TestMergeByTheRules(t *testing.T) {
 				}
 				w.WriteHeader(http.StatusMethodNotAllowed)
 				fmt.Fprintf(w, `{"message":%q}`, k.words)
-			case strings.HasSuffix(r.URL.Path, "/pulls/4"):
-				fmt.Fprintf(w, `{"number":4,"state":"open","mergeable_state":%q,"draft":%t,"head":{"ref":"x","sha":"%s"}}`, k.state, k.state == "draft", head40)
+			case strings.HasSuffix(r.URL.Path, "/pulls/3"):
+				fmt.Fprintf(w, `{"number":3,"state":"open","mergeable_state":%q,"draft":%t,"head":{"ref":"x","sha":"%s"}}`, k.state, k.state == "draft", head40)
 			default:
 				fmt.Fprintf(w, `{%s}`, k.allows)
 			}
 		})
-		sha, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 4, HeadSHA: head40})
+		sha, err := c.Merge(t.Context(), third)
 		require.Equal(t, k.methods, methods, k.words)
 		if k.is == nil {
 			require.NoError(t, err)
@@ -97,15 +97,17 @@ func TestMerge422(t *testing.T) {
 			fmt.Fprint(w, `{"message":"not now"}`)
 			return
 		}
-		fmt.Fprintf(w, `{"number":4,"state":"closed","merged":%t,"merge_commit_sha":"landed","head":{"ref":"x","sha":"%s"}}`, merged, head40)
+		fmt.Fprintf(w, `{"number":3,"state":"closed","merged":%t,"merge_commit_sha":"landed","head":{"ref":"x","sha":"%s"}}`, merged, head40)
 	})
-	sha, err := c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 4, HeadSHA: head40})
+	sha, err := c.Merge(t.Context(), third)
 	require.NoError(t, err)
 	require.Equal(t, "landed", sha)
 	merged = false
-	_, err = c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 4, HeadSHA: head40})
+	_, err = c.Merge(t.Context(), third)
 	require.ErrorContains(t, err, "not now")
-	_, err = c.Merge(t.Context(), githost.Merge{Repo: repo, Number: 4, HeadSHA: strings.Repeat("b", 40)})
+	moved := third
+	moved.HeadSHA = strings.Repeat("b", 40)
+	_, err = c.Merge(t.Context(), moved)
 	require.ErrorIs(t, err, githost.ErrHeadMoved)
 }
 
