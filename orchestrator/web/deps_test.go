@@ -31,7 +31,7 @@ func TestDeps(t *testing.T) {
 	for i, s := range []stage.Stage{stage.Review, stage.Testing, stage.Done} {
 		id := string(rune('a' + i))
 		row := task.Task{ID: int64(i + 1), Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: id, WorkItemID: "APP-" + id, Branch: id, State: stage.State{Stage: s}}
-		require.NoError(k, k.store.Commit(k.Context(), task.Commit{Task: &row}))
+		k.keep(row)
 	}
 	for _, c := range []struct {
 		method, path, body string
@@ -52,8 +52,7 @@ func TestDeps(t *testing.T) {
 		{http.MethodGet, "/tasks/9/deps", "", nil, 404},
 		{http.MethodPut, "/tasks/1/deps", "", operator, 405},
 	} {
-		a := k.do(c.method, c.path, c.with, c.body)
-		require.Equal(k, c.want, a.status, "%s %s %s: %s", c.method, c.path, c.body, a.body)
+		k.is(c.want, k.do(c.method, c.path, c.with, c.body))
 	}
 	list := func(a answer) (out web.DependencyList) {
 		k.Helper()
@@ -65,7 +64,7 @@ func TestDeps(t *testing.T) {
 	require.Len(k, got, 1)
 	require.Equal(k, []any{int64(2), "db"}, []any{got[0].On, got[0].Source})
 	require.NoError(k, k.store.SetDependencies(k.Context(), 2, deps.SourceTracker, []int64{3}))
-	require.Equal(k, http.StatusConflict, k.do(http.MethodDelete, "/tasks/2/deps", operator, `{"on":3}`).status, "it is the tracker's")
+	k.is(http.StatusConflict, k.do(http.MethodDelete, "/tasks/2/deps", operator, `{"on":3}`)) // it is the tracker's
 	require.Empty(k, list(k.do(http.MethodDelete, "/tasks/1/deps", operator, `{"on":2}`)).Dependencies)
 }
 
@@ -77,7 +76,7 @@ func TestTasksByTheirOldNames(t *testing.T) {
 		ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i#cancelled-1-99", WorkItemID: "APP-1#cancelled-1-99", Branch: "b#cancelled-1-99",
 		State: stage.State{Stage: stage.Cancelled},
 	}
-	require.NoError(k, k.store.Commit(k.Context(), task.Commit{Task: &row}))
+	k.keep(row)
 	for query, want := range map[string]int{"work_item=APP-1": 0, "work_item=APP-1&cancelled=true": 1, "issue=i&cancelled=true": 1, "cancelled=true": 1} {
 		var out web.TaskList
 		require.NoError(k, json.Unmarshal([]byte(k.get("/tasks?"+query).body), &out))

@@ -63,11 +63,11 @@ func TestEffects(t *testing.T) {
 	for body, want := range map[string]int{
 		"": 400, "{}": 400, `{"task":1,"lane":"chat"}`: 400, `{"task":-1}`: 400, `{"task":"x"}`: 400, `{"task":2}`: 404, `{"lane":"nowhere"}`: 404, `{"lane":"chat"}`: 200,
 	} {
-		require.Equal(k, want, k.order("/effects/hasten", body).status, body)
+		k.is(want, k.order("/effects/hasten", body))
 	}
 	for _, body := range []string{`{"task":1}`, `{"lane":"comments"}`} {
 		a := k.order("/effects/hasten", body)
-		require.Equal(k, http.StatusOK, a.status)
+		k.is(http.StatusOK, a)
 		var h web.Hastened
 		require.NoError(k, json.Unmarshal([]byte(a.body), &h))
 		require.Equal(k, map[string]int{`{"task":1}`: 1, `{"lane":"comments"}`: 0}[body], h.Due, "the second finds nothing that waits")
@@ -79,14 +79,14 @@ func TestEffects(t *testing.T) {
 	for path, want := range map[string]int{
 		"/effects/x/again": 400, "/effects/0/again": 400, "/effects/999/again": 404, fmt.Sprintf("/effects/%d/again", late): 409,
 	} {
-		require.Equal(k, want, k.order(path, "").status, path)
+		k.is(want, k.order(path, ""))
 	}
 	a := k.order(again, "")
 	require.Equal(k, http.StatusAccepted, a.status)
 	var m web.MadeAgain
 	require.NoError(k, json.Unmarshal([]byte(a.body), &m))
 	require.Greater(k, m.JobID, late)
-	require.Equal(k, http.StatusConflict, k.order(again, "").status, "once")
+	k.is(http.StatusConflict, k.order(again, "")) // once
 	require.Empty(k, k.queueBlocks().Failed)
 	require.Contains(k, k.queueBlocks().Lanes, explain.LaneView{Lane: "comments", Owed: 2})
 
@@ -109,8 +109,6 @@ func TestEffects(t *testing.T) {
 
 	locked := setup(t, func(o *web.Options) { o.Access = access.New(access.Options{PublicRead: true}) })
 	for _, path := range []string{again, "/effects/hasten"} {
-		a := locked.order(path, `{"lane":"chat"}`)
-		require.Equal(k, http.StatusUnauthorized, a.status)
-		require.Contains(k, a.body, "signalbox token add")
+		k.has(http.StatusUnauthorized, "signalbox token add", locked.order(path, `{"lane":"chat"}`))
 	}
 }

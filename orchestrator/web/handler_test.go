@@ -41,33 +41,26 @@ func TestQueueSaysWhatIsOff(t *testing.T) {
 func TestUnfreeze(t *testing.T) {
 	t.Parallel()
 	off := setup(t, nil)
-	a := off.order("/serial-gate/unfreeze", `{"repo":"acme/app"}`)
-	require.Equal(t, http.StatusNotFound, a.status)
-	require.Contains(t, a.body, "ORCH_SERIAL_GATE_ENABLED")
+	off.has(http.StatusNotFound, "ORCH_SERIAL_GATE_ENABLED", off.order("/serial-gate/unfreeze", `{"repo":"acme/app"}`))
 	on := setup(t, func(o *web.Options) {
 		o.Unfreeze = func(_ context.Context, repo string) (bool, string, error) { return repo == "acme/app", "degraded", nil }
 	})
-	a = on.order("/serial-gate/unfreeze", `{"repo":"acme/app"}`)
-	require.Equal(t, http.StatusOK, a.status)
-	require.JSONEq(t, `{"repo":"acme/app","was_frozen":true,"reason":"degraded"}`, a.body)
+	on.says(http.StatusOK, `{"repo":"acme/app","was_frozen":true,"reason":"degraded"}`, on.order("/serial-gate/unfreeze", `{"repo":"acme/app"}`))
 	for body, want := range map[string]int{"": 400, "{}": 400, `{"repo":`: 400, `{"repo":"acme/none"}`: 404} {
-		require.Equal(t, want, on.order("/serial-gate/unfreeze", body).status, body)
+		on.is(want, on.order("/serial-gate/unfreeze", body))
 	}
 	on.is(http.StatusUnauthorized, on.do(http.MethodPost, "/serial-gate/unfreeze", nil, `{"repo":"acme/app"}`))
 }
 
 func TestResume(t *testing.T) {
 	t.Parallel()
-	a := setup(t, nil).order("/agents/claude/resume", "")
-	require.Equal(t, http.StatusNotFound, a.status)
-	require.Contains(t, a.body, "ORCH_AGENT_PAUSE_ENABLED")
+	off := setup(t, nil)
+	off.has(http.StatusNotFound, "ORCH_AGENT_PAUSE_ENABLED", off.order("/agents/claude/resume", ""))
 	on := setup(t, func(o *web.Options) {
 		o.Resume = func(_ context.Context, agent string) (bool, error) { return agent == "/opt/my agent", nil }
 	})
-	a = on.order("/agents/%2Fopt%2Fmy%20agent/resume", "")
-	require.Equal(t, http.StatusOK, a.status)
-	require.JSONEq(t, `{"agent":"/opt/my agent","was_paused":true}`, a.body)
-	require.JSONEq(t, `{"agent":"claude","was_paused":false}`, on.order("/agents/claude/resume", "").body)
+	on.says(http.StatusOK, `{"agent":"/opt/my agent","was_paused":true}`, on.order("/agents/%2Fopt%2Fmy%20agent/resume", ""))
+	on.says(http.StatusOK, `{"agent":"claude","was_paused":false}`, on.order("/agents/claude/resume", ""))
 }
 
 func TestReload(t *testing.T) {
@@ -84,9 +77,7 @@ func TestReload(t *testing.T) {
 	require.Equal(t, "application/problem+json", a.header.Get("Content-Type"))
 	require.Contains(t, a.body, wrong.Error())
 	wrong = nil
-	a = k.order("/admin/reload", "")
-	require.Equal(t, http.StatusOK, a.status)
-	require.JSONEq(t, `{"projects":2,"added":["acme/new"],"removed":[]}`, a.body)
+	k.says(http.StatusOK, `{"projects":2,"added":["acme/new"],"removed":[]}`, k.order("/admin/reload", ""))
 	story, err := k.store.Journal(t.Context(), 0)
 	require.NoError(t, err)
 	require.Len(t, story, 2, "each is in the journal")

@@ -15,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/signature"
@@ -118,26 +117,14 @@ func TestSecretsOfProjects(t *testing.T) {
 	t.Parallel()
 	k := setup(t, func(o *web.Options) {
 		secrets := signature.Secrets{{Value: "common"}, {Value: "new", Repo: "acme/app"}, {Value: "old", Repo: "acme/app"}, {Value: "other", Repo: "acme/other"}}
-		p, err := plane.New(plane.Options{BaseURL: "http://plane.example.org", Workspace: "w", Token: "t", Secrets: secrets})
-		require.NoError(t, err)
-		g, err := github.New(github.Options{Token: "t", Secrets: secrets})
-		require.NoError(t, err)
-		o.Sources = []web.Source{{Name: "plane", Tracker: p}, {Name: "github", Host: g}}
+		o.Sources = sources(t, secrets, secrets)
 	})
 	for i, c := range []struct {
 		secret string
 		want   int
 	}{{"new", 202}, {"old", 202}, {"common", 403}, {"other", 403}, {"nobody", 401}} {
-		body := fmt.Appendf(nil, ciOf, strings.Repeat(fmt.Sprint(i), 40), "acme/app")
-		a := k.do(http.MethodPost, "/webhooks/githost", map[string]string{
-			"Content-Type": "application/json", "X-GitHub-Delivery": c.secret, "X-GitHub-Event": "status", "X-Hub-Signature-256": "sha256=" + sign(c.secret, body),
-		}, string(body))
-		require.Equal(t, c.want, a.status, c.secret)
-		body = planetest.Encode(issue("state", map[string]any{"id": itemID(fmt.Sprint(i)), "project": projectID}))
-		a = k.do(http.MethodPost, "/webhooks/tracker", map[string]string{
-			"Content-Type": "application/json", "X-Plane-Delivery": c.secret, "X-Plane-Event": "issue", "X-Plane-Signature": sign(c.secret, body),
-		}, string(body))
-		require.Equal(t, c.want, a.status, c.secret)
+		k.is(c.want, k.githubBy(c.secret, c.secret, "status", fmt.Appendf(nil, ciOf, strings.Repeat(fmt.Sprint(i), 40), "acme/app")))
+		k.is(c.want, k.planeBy(c.secret, c.secret, issue("state", moved(fmt.Sprint(i)))))
 	}
 	require.Len(t, k.jobs(), 4)
 }

@@ -19,7 +19,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/internal/apidoc"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/agentpause"
@@ -164,11 +163,9 @@ func describedWorld(t *testing.T, test func(*world)) {
 		w.failed = jobs[0].Job.ID
 		logs := new(memwork.Logs)
 		logs.Step(work.LogName{TaskID: 1, Role: stage.Analyst, Run: 1, Attempt: 1, Stream: work.StreamSteps}, work.Step{At: time.Now(), Kind: work.StepUsage, Usage: &work.Usage{Model: "m"}})
-		p, err := plane.New(plane.Options{BaseURL: "http://plane.example.org", Workspace: "w", Token: "t", Secrets: signature.Of(planeSecret)})
-		require.NoError(r, err)
 		stopped, stop := context.WithCancel(context.Background())
 		stop()
-		o.Engine, o.History, o.Logs, o.Done, o.Sources = r.Engine, r.Store, logs, stopped.Done(), []web.Source{{Name: "plane", Tracker: p}}
+		o.Engine, o.History, o.Logs, o.Done, o.Sources = r.Engine, r.Store, logs, stopped.Done(), sources(r, signature.Of(planeSecret), nil)[:1]
 		o.Reload = func(context.Context) (web.Reloaded, error) {
 			return web.Reloaded{Added: []string{}, Removed: []string{}}, nil
 		}
@@ -273,6 +270,14 @@ func (w *world) send(name string, values map[string]string, body, token string) 
 	return rec
 }
 
+// refuses requires a request to be refused as described.
+func (w *world) refuses(status int, name string, values map[string]string, body, token string) {
+	w.Helper()
+	rec := w.send(name, values, body, token)
+	require.Equal(w, status, rec.Code, "%s: %s", name, rec.Body)
+	w.fits(name, rec)
+}
+
 // fits checks an answer against what is described, its status first.
 func (w *world) fits(name string, rec *httptest.ResponseRecorder) {
 	w.Helper()
@@ -350,50 +355,40 @@ func TestRefusalsAreAsDescribed(t *testing.T) {
 	describedWorld(t, func(w *world) {
 		for name, op := range w.operations {
 			if op["x-role"] != string(access.Everybody) {
-				rec := w.send(name, nil, "", "")
-				require.Equal(w, http.StatusUnauthorized, rec.Code, name)
-				w.fits(name, rec)
+				w.refuses(http.StatusUnauthorized, name, nil, "", "")
 			}
 			if op.At(w.root, "requestBody") != nil {
-				rec := w.send(name, nil, `{"`, adminToken)
-				require.Equal(w, http.StatusBadRequest, rec.Code, "%s: %s", name, rec.Body)
-				w.fits(name, rec)
+				w.refuses(http.StatusBadRequest, name, nil, `{"`, adminToken)
 			}
 			if strings.Contains(name, "{id}") {
 				for id, status := range map[string]int{"999": http.StatusNotFound, "x": http.StatusBadRequest} {
-					rec := w.send(name, map[string]string{"id": id}, "", adminToken)
-					require.Equal(w, status, rec.Code, "%s: %s", name, rec.Body)
-					w.fits(name, rec)
+					w.refuses(status, name, map[string]string{"id": id}, "", adminToken)
 				}
 			}
 		}
 		for _, c := range []struct {
-			name   string
-			values map[string]string
-			body   string
-			status int
+			name, parameter, value, body string
+			status                       int
 		}{
-			{"GET /tasks", map[string]string{"limit": "0"}, "", http.StatusBadRequest},
-			{"GET /explain", map[string]string{"stage": "moon"}, "", http.StatusBadRequest},
-			{"GET /costs", map[string]string{"days": "0"}, "", http.StatusBadRequest},
-			{"GET /tasks/{id}/runs/{run}/events", map[string]string{"run": "77"}, "", http.StatusNotFound},
-			{"GET /tasks/{id}/runs/{run}/events", map[string]string{"follow": "perhaps"}, "", http.StatusBadRequest},
-			{"GET /tasks/{id}/receipt", map[string]string{"id": "2"}, "", http.StatusConflict},
-			{"POST /tasks/{id}/approve", map[string]string{"id": "2"}, "", http.StatusConflict},
-			{"POST /tasks/{id}/approve", nil, `{"why": "` + strings.Repeat("x", 10_001) + `"}`, http.StatusBadRequest},
-			{"POST /tasks/{id}/approve", nil, `{"commit": "an older one"}`, http.StatusConflict},
-			{"POST /tasks/{id}/reject", nil, `{"why": " "}`, http.StatusConflict},
-			{"GET /tasks/{id}/documents", map[string]string{"commit": "none"}, "", http.StatusNotFound},
-			{"GET /tasks/{id}/documents/{name}", map[string]string{"name": "../x"}, "", http.StatusNotFound},
-			{"GET /tasks/{id}/diff", map[string]string{"commit": "none"}, "", http.StatusNotFound},
-			{"POST /effects/{id}/again", map[string]string{"id": "1"}, "", http.StatusNotFound},
-			{"POST /effects/hasten", nil, `{"lane": "moon"}`, http.StatusNotFound},
-			{"POST /serial-gate/unfreeze", nil, `{"repo": "acme/none"}`, http.StatusNotFound},
-			{"POST /pauses", nil, `{"repo": "acme/none"}`, http.StatusNotFound},
+			{"GET /tasks", "limit", "0", "", http.StatusBadRequest},
+			{"GET /explain", "stage", "moon", "", http.StatusBadRequest},
+			{"GET /costs", "days", "0", "", http.StatusBadRequest},
+			{"GET /tasks/{id}/runs/{run}/events", "run", "77", "", http.StatusNotFound},
+			{"GET /tasks/{id}/runs/{run}/events", "follow", "perhaps", "", http.StatusBadRequest},
+			{"GET /tasks/{id}/receipt", "id", "2", "", http.StatusConflict},
+			{"POST /tasks/{id}/approve", "id", "2", "", http.StatusConflict},
+			{"POST /tasks/{id}/approve", "", "", `{"why": "` + strings.Repeat("x", 10_001) + `"}`, http.StatusBadRequest},
+			{"POST /tasks/{id}/approve", "", "", `{"commit": "an older one"}`, http.StatusConflict},
+			{"POST /tasks/{id}/reject", "", "", `{"why": " "}`, http.StatusConflict},
+			{"GET /tasks/{id}/documents", "commit", "none", "", http.StatusNotFound},
+			{"GET /tasks/{id}/documents/{name}", "name", "../x", "", http.StatusNotFound},
+			{"GET /tasks/{id}/diff", "commit", "none", "", http.StatusNotFound},
+			{"POST /effects/{id}/again", "id", "1", "", http.StatusNotFound},
+			{"POST /effects/hasten", "", "", `{"lane": "moon"}`, http.StatusNotFound},
+			{"POST /serial-gate/unfreeze", "", "", `{"repo": "acme/none"}`, http.StatusNotFound},
+			{"POST /pauses", "", "", `{"repo": "acme/none"}`, http.StatusNotFound},
 		} {
-			rec := w.send(c.name, c.values, c.body, adminToken)
-			require.Equal(w, c.status, rec.Code, "%s: %s", c.name, rec.Body)
-			w.fits(c.name, rec)
+			w.refuses(c.status, c.name, map[string]string{c.parameter: c.value}, c.body, adminToken)
 		}
 	})
 }

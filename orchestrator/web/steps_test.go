@@ -253,7 +253,5 @@ func TestRunEventsWithoutSteps(t *testing.T) {
 	})
 	off := setup(t, nil)
 	off.begin()
-	a := off.get("/tasks/1/runs/1/events")
-	require.Equal(t, http.StatusNotFound, a.status)
-	require.Contains(t, a.body, "runs without the logs of agents")
+	off.has(http.StatusNotFound, "runs without the logs of agents", off.get("/tasks/1/runs/1/events"))
 }

@@ -79,7 +79,7 @@ func setup(t *testing.T, change func(*web.Options), features ...orchestrator.Fea
 func (k *kit) begin() task.Task {
 	k.Helper()
 	row := task.Task{ID: 1, Repo: "acme/app", TrackerProjectID: "p1", TrackerIssueID: "i1", WorkItemID: "APP-1", Branch: "b", State: stage.State{Stage: stage.Review}}
-	require.NoError(k, k.store.Commit(k.Context(), task.Commit{Task: &row}))
+	k.keep(row)
 	return row
 }
 
@@ -95,12 +95,8 @@ func handler(t *testing.T, change func(*web.Options), features ...orchestrator.F
 		Runners: effects.Runners(effects.Deps{Store: store, Jobs: store, Projects: projects, Tracker: board, Host: host, Workspaces: place}),
 	}, orchestrator.Options{}, features...)
 	require.NoError(t, err)
-	p, err := plane.New(plane.Options{BaseURL: "http://plane.example.org", Workspace: "w", Token: "t", Secrets: signature.Of(planeSecret)})
-	require.NoError(t, err)
-	g, err := github.New(github.Options{Token: "t", Secrets: signature.Of(githubSecret)})
-	require.NoError(t, err)
 	o := web.Options{
-		Engine: engine, Sources: []web.Source{{Name: "plane", Tracker: p}, {Name: "github", Host: g}}, Access: access.New(access.Options{AdminToken: adminToken, PublicRead: true}),
+		Engine: engine, Sources: sources(t, signature.Of(planeSecret), signature.Of(githubSecret)), Access: access.New(access.Options{AdminToken: adminToken, PublicRead: true}),
 		Hold:    300 * time.Millisecond,
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "signalbox_up 1") }),
 	}
@@ -110,6 +106,22 @@ func handler(t *testing.T, change func(*web.Options), features ...orchestrator.F
 	h, err := web.Handler(o)
 	require.NoError(t, err)
 	return h, store
+}
+
+// sources are a Plane and a GitHub with secrets.
+func sources(t testing.TB, board, host signature.Secrets) []web.Source {
+	t.Helper()
+	p, err := plane.New(plane.Options{BaseURL: "http://plane.example.org", Workspace: "w", Token: "t", Secrets: board})
+	require.NoError(t, err)
+	g, err := github.New(github.Options{Token: "t", Secrets: host})
+	require.NoError(t, err)
+	return []web.Source{{Name: "plane", Tracker: p}, {Name: "github", Host: g}}
+}
+
+// keep puts a task into the store.
+func (k *kit) keep(row task.Task) {
+	k.Helper()
+	require.NoError(k, k.store.Commit(k.Context(), task.Commit{Task: &row}))
 }
 
 func sign(secret string, body []byte) string {
@@ -123,6 +135,7 @@ type answer struct {
 	status int
 	header http.Header
 	body   string
+	asked  string
 }
 
 // do sends a request, without following where its answer leads.
@@ -138,7 +151,7 @@ func (k *kit) do(method, path string, header map[string]string, body string) ans
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	require.NoError(k, err)
-	return answer{resp.StatusCode, resp.Header, string(text)}
+	return answer{resp.StatusCode, resp.Header, string(text), fmt.Sprintf("%s %s %.60q", method, path, body)}
 }
 
 func (k *kit) get(path string) answer { return k.do(http.MethodGet, path, nil, "") }
@@ -146,33 +159,57 @@ func (k *kit) get(path string) answer { return k.do(http.MethodGet, path, nil, "
 // is requires the status of an answer.
 func (k *kit) is(want int, a answer) {
 	k.Helper()
-	require.Equal(k, want, a.status, a.body)
+	require.Equal(k, want, a.status, "%s: %s", a.asked, a.body)
+}
+
+// says requires an answer to be a document, has one to have a text.
+func (k *kit) says(want int, document string, a answer) {
+	k.Helper()
+	k.is(want, a)
+	require.JSONEq(k, document, a.body)
+}
+
+func (k *kit) has(want int, text string, a answer) {
+	k.Helper()
+	k.is(want, a)
+	require.Contains(k, a.body, text)
 }
 
 // order posts a request of the operator's.
 func (k *kit) order(path, body string) answer { return k.do(http.MethodPost, path, operator, body) }
 
 // plane posts a webhook of Plane, signed.
-func (k *kit) plane(id string, payload any) answer {
+func (k *kit) plane(id string, payload any) answer { return k.planeBy(planeSecret, id, payload) }
+
+func (k *kit) planeBy(secret, id string, payload any) answer {
 	k.Helper()
 	body, ok := payload.([]byte)
 	if !ok {
 		body = planetest.Encode(payload)
 	}
 	return k.do(http.MethodPost, "/webhooks/tracker", map[string]string{
-		"Content-Type": "application/json", "X-Plane-Delivery": id, "X-Plane-Event": "issue", "X-Plane-Signature": sign(planeSecret, body),
+		"Content-Type": "application/json", "X-Plane-Delivery": id, "X-Plane-Event": "issue", "X-Plane-Signature": sign(secret, body),
 	}, string(body))
 }
 
 func (k *kit) github(id, event string, body []byte) answer {
+	return k.githubBy(githubSecret, id, event, body)
+}
+
+func (k *kit) githubBy(secret, id, event string, body []byte) answer {
 	k.Helper()
 	return k.do(http.MethodPost, "/webhooks/githost", map[string]string{
-		"Content-Type": "application/json; charset=utf-8", "X-GitHub-Delivery": id, "X-GitHub-Event": event, "X-Hub-Signature-256": "sha256=" + sign(githubSecret, body),
+		"Content-Type": "application/json; charset=utf-8", "X-GitHub-Delivery": id, "X-GitHub-Event": event, "X-Hub-Signature-256": "sha256=" + sign(secret, body),
 	}, string(body))
 }
 
 func issue(field string, data map[string]any) map[string]any {
 	return map[string]any{"event": "issue", "action": "updated", "data": data, "activity": map[string]any{"field": field, "actor": map[string]any{"id": "kim"}}}
+}
+
+// moved is a card of the project.
+func moved(card string) map[string]any {
+	return map[string]any{"id": itemID(card), "project": projectID}
 }
 
 func (k *kit) jobs() []queue.Job {
@@ -185,14 +222,10 @@ func (k *kit) jobs() []queue.Job {
 func TestWebhookIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
-	hook := issue("state_id", map[string]any{"id": itemID("1"), "project": projectID})
-	a := k.plane("d1", hook)
-	require.Equal(t, http.StatusAccepted, a.status)
-	require.JSONEq(t, `{"status":"queued"}`, a.body)
+	hook := issue("state_id", moved("1"))
+	k.says(http.StatusAccepted, `{"status":"queued"}`, k.plane("d1", hook))
 	for _, id := range []string{"d1", "d2", ""} { // Plane makes a new id for each attempt
-		a = k.plane(id, hook)
-		require.Equal(t, http.StatusOK, a.status)
-		require.JSONEq(t, `{"status":"duplicate"}`, a.body)
+		k.says(http.StatusOK, `{"status":"duplicate"}`, k.plane(id, hook))
 	}
 	require.Len(t, k.jobs(), 1)
 	require.Contains(t, orchestrator.BoardKeys(itemID("1")), k.jobs()[0].Key)
@@ -210,7 +243,7 @@ func TestIgnored(t *testing.T) {
 		return nil
 	}})
 	for why, hook := range map[string]map[string]any{
-		"the status has not changed":    issue("name", map[string]any{"id": itemID("0"), "project": projectID}),
+		"the status has not changed":    issue("name", moved("0")),
 		"the project is not registered": issue("state", map[string]any{"id": itemID("0"), "project": itemID("9")}),
 		"the event is of no interest":   {"event": "cycle", "action": "created", "data": map[string]any{"id": "c"}},
 		"comments are only noted":       {"event": "issue_comment", "action": "created", "data": map[string]any{"id": "c", "issue": itemID("0"), "project": projectID}},
@@ -227,9 +260,7 @@ func TestIgnored(t *testing.T) {
 		"ping": `{"zen":"x"}`, "unheard_of": `{}`, "push": `{"ref":"refs/heads/x","after":"` + strings.Repeat("a", 40) + `","repository":{"full_name":"acme/app"}}`,
 		"status": `{"state":"success","sha":"` + strings.Repeat("a", 40) + `","repository":{"full_name":"acme/other"}}`,
 	} {
-		a := k.github("d-"+event, event, []byte(body))
-		require.Equal(t, http.StatusOK, a.status, event)
-		require.Contains(t, a.body, "ignored", event)
+		k.has(http.StatusOK, "ignored", k.github("d-"+event, event, []byte(body)))
 	}
 	require.Empty(t, k.jobs())
 }
@@ -238,40 +269,35 @@ func TestIgnored(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
-	good := planetest.Encode(issue("state", map[string]any{"id": itemID("1"), "project": projectID}))
-	planeHeaders := func(body []byte, change func(map[string]string)) map[string]string {
-		h := map[string]string{"Content-Type": "application/json", "X-Plane-Delivery": "d", "X-Plane-Event": "issue", "X-Plane-Signature": sign(planeSecret, body)}
-		if change != nil {
-			change(h)
+	good := planetest.Encode(issue("state", moved("1")))
+	with := func(name, value string) map[string]string {
+		h := map[string]string{"Content-Type": "application/json", "X-Plane-Delivery": "d", "X-Plane-Event": "issue", "X-Plane-Signature": sign(planeSecret, good)}
+		if name != "" {
+			h[name] = value
 		}
 		return h
 	}
-	signed := func(body string) ([]byte, map[string]string) {
-		return []byte(body), planeHeaders([]byte(body), nil)
-	}
-	cases := map[string]struct {
+	type input struct {
 		want   int
 		body   []byte
 		header map[string]string
-	}{
-		"unsigned":          {http.StatusUnauthorized, good, planeHeaders(good, func(h map[string]string) { delete(h, "X-Plane-Signature") })},
-		"wrongly signed":    {http.StatusUnauthorized, good, planeHeaders(good, func(h map[string]string) { h["X-Plane-Signature"] = sign("other", good) })},
-		"signature of hex":  {http.StatusUnauthorized, good, planeHeaders(good, func(h map[string]string) { h["X-Plane-Signature"] = "zz" })},
-		"another body":      {http.StatusUnauthorized, append(good, ' '), planeHeaders(good, nil)},
-		"form":              {http.StatusUnsupportedMediaType, good, planeHeaders(good, func(h map[string]string) { h["Content-Type"] = "application/x-www-form-urlencoded" })},
-		"no content type":   {http.StatusUnsupportedMediaType, good, planeHeaders(good, func(h map[string]string) { h["Content-Type"] = "" })},
-		"gzip":              {http.StatusUnsupportedMediaType, good, planeHeaders(good, func(h map[string]string) { h["Content-Encoding"] = "gzip" })},
-		"oversized":         {http.StatusRequestEntityTooLarge, bytes.Repeat([]byte(" "), 1<<20+1), planeHeaders(nil, nil)},
-		"truncated payload": {http.StatusBadRequest, nil, nil}, "not JSON": {http.StatusBadRequest, nil, nil}, "empty": {http.StatusBadRequest, nil, nil},
-		"a JSON word": {http.StatusBadRequest, nil, nil}, "an issue without an id": {http.StatusBadRequest, nil, nil}, "an issue without a project": {http.StatusBadRequest, nil, nil},
 	}
+	cases := map[string]input{
+		"unsigned":         {http.StatusUnauthorized, good, with("", "")},
+		"wrongly signed":   {http.StatusUnauthorized, good, with("X-Plane-Signature", sign("other", good))},
+		"signature of hex": {http.StatusUnauthorized, good, with("X-Plane-Signature", "zz")},
+		"another body":     {http.StatusUnauthorized, append(good, ' '), with("", "")},
+		"form":             {http.StatusUnsupportedMediaType, good, with("Content-Type", "application/x-www-form-urlencoded")},
+		"no content type":  {http.StatusUnsupportedMediaType, good, with("Content-Type", "")},
+		"gzip":             {http.StatusUnsupportedMediaType, good, with("Content-Encoding", "gzip")},
+		"oversized":        {http.StatusRequestEntityTooLarge, bytes.Repeat([]byte(" "), 1<<20+1), with("", "")},
+	}
+	delete(cases["unsigned"].header, "X-Plane-Signature")
 	for name, body := range map[string]string{
 		"truncated payload": string(good[:len(good)/2]), "not JSON": "state=done", "empty": "", "a JSON word": `"hello"`,
 		"an issue without an id": `{"event":"issue","action":"updated","data":{"project":"` + projectID + `"}}`, "an issue without a project": `{"event":"issue","action":"updated","data":{"id":"i"}}`,
 	} {
-		c := cases[name]
-		c.body, c.header = signed(body)
-		cases[name] = c
+		cases[name] = input{http.StatusBadRequest, []byte(body), with("X-Plane-Signature", sign(planeSecret, []byte(body)))}
 	}
 	for name, c := range cases {
 		a := k.do(http.MethodPost, "/webhooks/tracker", c.header, string(c.body))
@@ -294,9 +320,9 @@ func TestHostileTexts(t *testing.T) {
 		"--upload-pack=touch /tmp/x", "../../etc/passwd", "line\nfeed", "\u202egnp.exe", "🚦🧨", strings.Repeat("长", 10_000), "<script>alert(1)</script>", "'; drop table tasks; --", "\x00nul",
 	} {
 		body := map[string]any{"id": itemID("1"), "project": projectID, "name": text, "description_html": text}
-		require.Equal(t, http.StatusAccepted, k.plane(fmt.Sprint(n), issue("state", body)).status, "%.30q", text)
+		k.is(http.StatusAccepted, k.plane(fmt.Sprint(n), issue("state", body)))
 		body["id"] = text
-		require.Equal(t, http.StatusBadRequest, k.plane("id "+fmt.Sprint(n), issue("state", body)).status, "%.30q", text)
+		k.is(http.StatusBadRequest, k.plane("id "+fmt.Sprint(n), issue("state", body)))
 		k.is(http.StatusOK, k.get("/queue"))
 	}
 	require.Len(t, k.jobs(), 9)
@@ -307,7 +333,7 @@ func TestStoreOutage(t *testing.T) {
 	t.Parallel()
 	k := setup(t, nil)
 	k.store.fails = 2
-	a := k.plane("d1", issue("state", map[string]any{"id": itemID("1"), "project": projectID}))
+	a := k.plane("d1", issue("state", moved("1")))
 	require.Equal(t, http.StatusAccepted, a.status, "held until the store was back")
 	k.store.mu.Lock()
 	k.store.fails = -1
@@ -349,17 +375,15 @@ func TestOperator(t *testing.T) {
 	row := k.begin()
 	k.is(http.StatusAccepted, k.order("/tasks/1/retry", ""))
 	require.Len(t, k.jobs(), 1)
-	require.Equal(t, http.StatusAccepted, k.order("/tasks/1/retry", "").status, "asked twice, done once")
+	k.is(http.StatusAccepted, k.order("/tasks/1/retry", "")) // asked twice, done once
 	require.Len(t, k.jobs(), 1)
 	k.is(http.StatusNotFound, k.order("/tasks/2/retry", ""))
-	a := k.order("/tasks/1/stop", "")
-	require.Equal(t, http.StatusNotFound, a.status)
-	require.Contains(t, a.body, "ORCH_STOP_STATUS_ENABLED")
+	k.has(http.StatusNotFound, "ORCH_STOP_STATUS_ENABLED", k.order("/tasks/1/stop", ""))
 	k.is(http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer wrong"}, ""))
 	k.is(http.StatusUnauthorized, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": adminToken}, ""))
 	k.is(http.StatusForbidden, k.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer " + adminToken, "Sec-Fetch-Site": "cross-site"}, ""))
 
-	a = k.get("/tasks/1")
+	a := k.get("/tasks/1")
 	require.Equal(t, http.StatusOK, a.status)
 	var d web.TaskDetail
 	require.NoError(t, json.Unmarshal([]byte(a.body), &d))
@@ -379,9 +403,7 @@ func TestOperator(t *testing.T) {
 	require.InDelta(t, 0.9, d.Totals.CostUSD, 1e-9)
 
 	locked := setup(t, func(o *web.Options) { o.Access = access.New(access.Options{PublicRead: true}) })
-	a = locked.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer "}, "")
-	require.Equal(t, http.StatusUnauthorized, a.status)
-	require.Contains(t, a.body, "signalbox token add")
+	k.has(http.StatusUnauthorized, "signalbox token add", locked.do(http.MethodPost, "/tasks/1/retry", map[string]string{"Authorization": "Bearer "}, ""))
 }
 
 func TestReady(t *testing.T) {
@@ -390,9 +412,7 @@ func TestReady(t *testing.T) {
 	k := setup(t, func(o *web.Options) {
 		o.Checks = []web.Check{{Name: "a", Ping: sick, Warning: true}, {Name: "b", Ping: func(context.Context) error { return nil }}}
 	})
-	a := k.get("/readyz")
-	require.Equal(t, http.StatusOK, a.status)
-	require.Contains(t, a.body, "warning: sick")
+	k.has(http.StatusOK, "warning: sick", k.get("/readyz"))
 	k = setup(t, func(o *web.Options) { o.Checks = []web.Check{{Name: "a", Ping: sick}} })
 	k.is(http.StatusServiceUnavailable, k.get("/readyz"))
 }
