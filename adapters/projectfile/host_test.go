@@ -5,32 +5,27 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 )
 
 // A repository without a git host: where it is, and what the service runs as its CI.
 func TestPlainRepository(t *testing.T) {
 	const head = "projects:\n  - tracker_project: a\n    repo: acme/x\n    prefix: X\n"
-	r, err := projectfile.Parse("p.yaml", []byte(head+"    host: git\n    clone_url: /srv/git/x.git\n    ci: [[go, test, ./...], [./bin/lint, --all]]\n"))
-	require.NoError(t, err)
+	r := parsed(t, head+"    host: git\n    clone_url: /srv/git/x.git\n    ci: [[go, test, ./...], [./bin/lint, --all]]\n")
 	p := r.Projects.All()[0]
 	require.True(t, p.Plain())
 	require.Equal(t, [][]string{{"go", "test", "./..."}, {"./bin/lint", "--all"}}, p.CI)
 	require.Contains(t, p.Protected.More, "bin/lint", "who may change it decides what it says")
-	r, err = projectfile.Parse("p.yaml", []byte(head+"    clone_url: /srv/git/x.git\n    verify: [[make, test]]\n    commands: {lint: [npm, run, lint]}\n"))
-	require.NoError(t, err)
+	r = parsed(t, head+"    clone_url: /srv/git/x.git\n    verify: [[make, test]]\n    commands: {lint: [npm, run, lint]}\n")
 	for _, name := range []string{"Makefile", "rules.mk", "package.json"} {
 		require.True(t, stage.MatchPath(r.Projects.All()[0].Policy().Protected, name), name)
 	}
 	for _, body := range []string{"", "    ci: none\n", "    ci: any\n", "    ci: []\n"} {
-		r, err := projectfile.Parse("p.yaml", []byte(head+"    host: git\n    clone_url: /srv/git/x.git\n"+body))
-		require.NoError(t, err, body)
+		r := parsed(t, head+"    host: git\n    clone_url: /srv/git/x.git\n"+body)
 		require.Empty(t, r.Projects.All()[0].CI)
 	}
 	for _, url := range []string{"/srv/git/x.git", "file:///srv/git/x.git", "ssh://git@git.example.org/x.git", "git@git.example.org:x.git", "https://git.example.org/x.git"} {
-		_, err := projectfile.Parse("p.yaml", []byte(head+"    host: git\n    clone_url: "+url+"\n"))
-		require.NoError(t, err, url)
+		parsed(t, head+"    host: git\n    clone_url: "+url+"\n")
 	}
 	const git = head + "    clone_url: /srv/git/x.git\n    host: git\n"
 	for body, want := range map[string]string{
@@ -47,8 +42,6 @@ func TestPlainRepository(t *testing.T) {
 		head + "    host: git\n    clone_url: --upload-pack=x\n":              "clone_url: is not what git can clone from",
 		head + "    host: git\n    clone_url: https://kim:pw@example.org/x\n": "p.yaml:6: project 1 (acme/x): clone_url: has a user or a password in it",
 	} {
-		_, err := projectfile.Parse("p.yaml", []byte(body))
-		require.ErrorContains(t, err, want, body)
-		require.NotContains(t, err.Error(), "pw@", body)
+		require.NotContains(t, refused(t, body, want).Error(), "pw@", body)
 	}
 }

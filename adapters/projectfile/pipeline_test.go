@@ -28,16 +28,22 @@ const audited = `stages:
   - deploy
 `
 
+// pipelineOf parses a pipeline.
+func pipelineOf(t *testing.T, text []byte) stage.Pipeline {
+	t.Helper()
+	p, err := projectfile.ParsePipeline("pipeline.yaml", text)
+	require.NoError(t, err)
+	return p
+}
+
 // The built-in pipeline is read as it is printed, and a stage of a file's own has its row.
 func TestPipeline(t *testing.T) {
 	text, err := projectfile.FormatPipeline(stage.Default())
 	require.NoError(t, err)
-	again, err := projectfile.ParsePipeline("pipeline.yaml", text)
-	require.NoError(t, err)
+	again := pipelineOf(t, text)
 	require.Equal(t, stage.Default(), again)
 
-	p, err := projectfile.ParsePipeline("pipeline.yaml", []byte(audited))
-	require.NoError(t, err)
+	p := pipelineOf(t, []byte(audited))
 	require.Equal(t, stage.Info{
 		Stage: "security", Role: "auditor", Status: stage.StatusCodeReview, Gates: []string{"check_report"}, Green: "the auditor is content",
 		Report: "security.md", Good: []string{"clean"}, Bad: []string{"vulnerable"}, Prompt: "Look for holes in {{.Branch}}.",
@@ -75,20 +81,17 @@ const laned = audited + "lanes:\n  fix: [development, review, deploy]\n  audit:\
 
 // Lanes are read as they are printed, by name.
 func TestLanes(t *testing.T) {
-	p, err := projectfile.ParsePipeline("pipeline.yaml", []byte(laned))
-	require.NoError(t, err)
+	p := pipelineOf(t, []byte(laned))
 	require.Equal(t, []stage.Lane{
 		{Name: "audit", Stages: []stage.Stage{stage.Development, "security", stage.Deploy}},
 		{Name: "fix", Stages: []stage.Stage{stage.Development, stage.Review, stage.Deploy}},
 	}, p.Lanes)
 	text, err := projectfile.FormatPipeline(p)
 	require.NoError(t, err)
-	again, err := projectfile.ParsePipeline("pipeline.yaml", text)
-	require.NoError(t, err)
+	again := pipelineOf(t, text)
 	require.Equal(t, p.Lanes, again.Lanes)
 	for _, text := range []string{"lanes:\n  fix: [development, review, deploy]\n", ""} { // a shell makes the file that pipeline is printed to
-		only, err := projectfile.ParsePipeline("pipeline.yaml", []byte(text))
-		require.NoError(t, err)
+		only := pipelineOf(t, []byte(text))
 		require.Equal(t, stage.Default().Edges, only.Edges)
 	}
 	for text, want := range map[string]string{

@@ -79,8 +79,7 @@ projects:
 `
 
 func TestParse(t *testing.T) {
-	r, err := projectfile.Parse("projects.yaml", []byte(good))
-	require.NoError(t, err)
+	r := parsed(t, good)
 	gpx, ok := r.Projects.ByRepo("ACME/gpxflow")
 	require.True(t, ok)
 	require.Equal(t, []string{"build", "e2e"}, gpx.Contexts)
@@ -152,14 +151,11 @@ func TestWrongCredentials(t *testing.T) {
 		"{env: T, secret: x}":                         "unknown field \"secret\"",
 		"{env: T, github_app: {id: \"1\", key_file: /k.pem, permissions: {contents: all}}}": `the permission contents is "all", want read or write`,
 	} {
-		_, err := projectfile.Parse("p.yaml", []byte(head+"    deploy: {credential: "+body+"}\n"))
-		require.ErrorContains(t, err, want, body)
+		_ = refused(t, head+"    deploy: {credential: "+body+"}\n", want)
 	}
-	r, err := projectfile.Parse("p.yaml", []byte(head+"    deploy: {credential: {env: T, "+app+"}}\n"))
-	require.NoError(t, err)
+	r := parsed(t, head+"    deploy: {credential: {env: T, "+app+"}}\n")
 	require.Equal(t, task.Credential{Env: "T", AppID: "1", AppKey: "/k.pem", Permissions: map[string]string{"contents": "write"}}, r.Projects.All()[0].Credential)
-	_, err = projectfile.Parse("p.yaml", []byte(head+"    host: git\n    deploy: {credential: {env: T, "+app+"}}\n"))
-	require.ErrorContains(t, err, "github_app: the repository is not on GitHub")
+	_ = refused(t, head+"    host: git\n    deploy: {credential: {env: T, "+app+"}}\n", "github_app: the repository is not on GitHub")
 }
 
 // Hosts are checked where they are written.
@@ -169,86 +165,102 @@ func TestWrongHosts(t *testing.T) {
 		head + "    agents: {tester: {egress: [\"https://x.org\"]}}\n": `p.yaml:6: project 1 (acme/x): agents: tester: egress: "https://x.org", want a host such as proxy.example.org`,
 		head + "    egress: [packages, \"*\"]\n":                       `p.yaml:6: project 1 (acme/x): egress: "*", want a host such as proxy.example.org, *.example.org, proxy.example.org:8443 or 192.0.2.7:443 (none of the link, or of a cloud's metadata), or one of the lists packages`,
 	} {
-		_, err := projectfile.Parse("p.yaml", []byte(body))
-		require.ErrorContains(t, err, want)
+		_ = refused(t, body, want)
 	}
+}
+
+// refused parses a registry, which is to be refused with some words.
+func refused(t *testing.T, body, want string) error {
+	t.Helper()
+	_, err := projectfile.Parse("p.yaml", []byte(body))
+	require.ErrorContains(t, err, want, body)
+	return err
+}
+
+// parsed parses a registry.
+func parsed(t *testing.T, body string) projectfile.Registry {
+	t.Helper()
+	r, err := projectfile.Parse("p.yaml", []byte(body))
+	require.NoError(t, err, body)
+	return r
 }
 
 func TestErrorsNameFileLineAndField(t *testing.T) {
 	head := "projects:\n  - tracker_project: a\n    repo: acme/x\n    clone_url: u\n    prefix: X\n"
 	for body, want := range map[string]string{
-		"":                                               "p.yaml: projects: no project is registered",
-		"projects: []":                                   "no project is registered",
-		"projects:\n  - repo: [":                         "p.yaml:2",
-		head + "    rep: y\n":                            "p.yaml:6: unknown field",
-		head + "    ci: sometimes\n":                     "want none, any, all, or a list",
-		head + "    agents: {cook: x}\n":                 `p.yaml:6: project 1 (acme/x): agents: there is no role "cook"`,
-		head + "    agents: {tester: \"'\"}":             "quote",
-		head + "    agents: {tester: {run: x}}\n":        "agents: want the name of an agent or a command, as developer: claude, or as developer: {use: claude, model: opus}: unknown field \"run\"",
-		head + "    agents: {tester: {use: \"'\"}}":      "p.yaml:6: project 1 (acme/x): agents: tester: use: a quote is not closed",
-		head + "    agents: {tester: {model: --resume}}": `p.yaml:6: project 1 (acme/x): agents: tester: model: is "--resume", want a model's name`,
-		head + "    agents: {tester: {timeout: -1m}}":    "agents: tester: timeout, stall: less than nothing",
-		head + "    agents: {tester: {budget_usd: -1}}":  "agents: tester: budget_usd: is -1, want dollars",
-		head + "    agents: {tester: {env: [a=b]}}":      `agents: tester: env: "a=b" is no name of a variable`,
-		head + "    gates: {lunch: [x]}\n":               `there is no stage "lunch"`,
-		head + "    required_files: {done: [x]}\n":       "there is no stage",
-		head + "    monitor: [example.org]\n":            "p.yaml:6: project 1 (acme/x): monitor",
-		head + "    commands: {c: []}\n":                 "commands: c has no command",
-		head + "    githost_secret_env: [APP_HOOK]\n    agents: {tester: {env: [APP_HOOK]}}":                      `agents: tester: env: APP_HOOK is a secret of the service`,
-		head + "    githost_secret_env: [3f9a-the-secret-itself]\n":                                               "p.yaml:6: project 1 (acme/x): githost_secret_env: entry 1 is no name of a variable",
-		head + "    tracker_secret_env: [A, B, C]\n":                                                              "tracker_secret_env: 3 secrets, want one, or two",
-		head + "    keep: [ok, ../x]\n":                                                                           `p.yaml:6: project 1 (acme/x): keep: work: the name is not allowed: "../x", want a directory inside the repository`,
-		head + "    writes: {tester: [ok, /x]}\n":                                                                 `p.yaml:6: project 1 (acme/x): writes: tester: "/x" is no pattern of paths inside the repository, want one such as tests/**`,
-		head + "    protected: [ok, ../x]\n":                                                                      `p.yaml:6: project 1 (acme/x): protected: "../x" is no pattern`,
-		head + "    more_boards: [{tracker_project: b, prefix: X}]\n":                                             "p.yaml:6: project 1 (acme/x): more_boards: two boards have the prefix X, and so would their work items, branches and documents: give each board one of its own",
-		head + "    more_boards: [{tracker_project: b}]\n":                                                        `more_boards: the prefix of b is "", want capitals and digits`,
-		head + "    more_boards: [{prefix: Y}]\n":                                                                 "more_boards: a board has no tracker_project",
-		head + "    more_boards: [{tracker_project: a, prefix: Y}]\n":                                             `p.yaml:6: project 1 (acme/x): more_boards: "a" is registered twice`,
-		head + "    more_boards: [{tracker_project: b, prefix: Y, repo: z}]\n":                                    "unknown field",
-		head + "  - {tracker_project: b, repo: acme/X, clone_url: u, prefix: Y}\n":                                `repo: "acme/X" is registered twice; several boards of a repository are one entry with more_boards`,
-		head + "    wip: -1\n":                                                                                    "p.yaml:6: project 1 (acme/x): wip: is -1, want 1 or more: how many tasks are in work at a time (leave it out for 3, or write 1000 for no limit)",
-		head + "    merge: queue\n":                                                                               "p.yaml:6: project 1 (acme/x): merge: is queue: a merge queue is used where the rules of main demand it; want merge",
-		head + "    merge: fast\n":                                                                                `p.yaml:6: project 1 (acme/x): merge: is "fast", want merge, squash or rebase`,
-		head + "    wip: 0\n":                                                                                     "p.yaml:6: project 1 (acme/x): wip: is 0, so that nothing would ever begin; want 1 or more, or leave it out for 3",
-		head + "    wip: many\n":                                                                                  "p.yaml:6",
-		head + "    protected: sometimes\n":                                                                       "want none, or a list of paths",
-		head + "    verify: [[make], []]\n":                                                                       "p.yaml:6: project 1 (acme/x): verify: has an empty command",
-		head + "    probe: {staging: ftp://x}\n":                                                                  `p.yaml:6: project 1 (acme/x): probe: staging is "ftp://x", want an address`,
-		head + "    probe: {production: \"https://u:p@x/version\"}\n":                                             "probe: production is",
-		head + "    probe: https://x\n":                                                                           "p.yaml:6",
-		head + "    prompts: {cook: x}\n":                                                                         `p.yaml:6: project 1 (acme/x): prompts: there is no role "cook"`,
-		head + "    prompts: {tester: \"\"}\n":                                                                    "p.yaml:6: project 1 (acme/x): prompts.tester: is empty",
-		head + "    prompts: {tester: {file: x}}\n":                                                               `prompts: want a text for each role, such as developer: "{{.Default}} Run make test before each commit."`,
-		head + "    prompts: [x]\n":                                                                               "prompts: want a text for each role",
-		head + "    prompts:\n      tester: |\n        a\n        {{.Titel}}\n":                                   "p.yaml:7: project 1 (acme/x): prompts.tester: line 2: there is no field .Titel, there are .Role, .WorkItem",
-		head + "    prompts: {tester: \"{{if .Docs}}\"}\n":                                                        "p.yaml:6: project 1 (acme/x): prompts.tester: line 1: unexpected EOF: want text, fields such as {{.Docs}}",
-		head + "    prompts: {tester: \"{{range 9}}{{end}}\"}\n":                                                  "prompts.tester: line 1: {{range 9}}{{end}} is not allowed: want text, fields",
-		head + "    prompts: {tester: \"" + strings.Repeat("x", 9000) + "\"}\n":                                   "prompts.tester: has 9000 bytes, and at most 8192 are taken: say less, and name files of the repository for the rest",
-		head + "    deploy: {prod: x}\n":                                                                          `p.yaml:6: deploy: want none, or texts, such as {staging: run make staging, production: run make production}, and credential where the deployer gets one: unknown field "prod"`,
-		head + "    deploy: make deploy\n":                                                                        "deploy: want none, or texts",
-		head + "    deploy: {staging: \"" + strings.Repeat("x", 9000) + "\"}\n":                                   "p.yaml:6: project 1 (acme/x): deploy: the recipe of deploy-staging has 9000 bytes, and at most 8192 are taken: name a file of the repository",
-		head + "    hooks: {before: [[x]]}\n":                                                                     `p.yaml:6: hooks: want lists of commands, each a list of words, such as {after_create: [[npm, ci]], before_run: [[./bin/services, up]], after_run: [[./bin/services, down]], timeout: 90s}: unknown field "before"`,
-		head + "    hooks: {after_create: [npm, ci]}\n":                                                           "hooks: want lists of commands, each a list of words",
-		head + "    hooks: {after_create: npm ci}\n":                                                              "hooks: want lists of commands, each a list of words",
-		head + "    hooks: {after_run: [[x]], timeout: soon}\n":                                                   "hooks: want lists of commands",
-		head + "    hooks: {after_create: [[npm, ci], []]}\n":                                                     "p.yaml:6: project 1 (acme/x): hooks: after_create has an empty command, want lists of an executable and its arguments",
-		head + "    hooks: {before_run: [[\"\"]]}\n":                                                              "hooks: before_run has an empty command",
-		head + "    hooks: {after_run: [[]]}\n":                                                                   "hooks: after_run has an empty command",
-		head + "    hooks: {after_run: [[x]], timeout: 11m}\n":                                                    "p.yaml:6: project 1 (acme/x): hooks: timeout is 11m0s, want at most 10m0s, such as 90s, or leave it out for 1m0s",
-		head + "    hooks: {after_run: [[x]], timeout: -1s}\n":                                                    "hooks: timeout is -1s, want at most 10m0s",
-		head + "    writes: {cook: [x]}\n":                                                                        `p.yaml:6: project 1 (acme/x): writes: cook: there is no role "cook"`,
-		head + "    keep: [.git/lfs]\n":                                                                           `".git/lfs", want a directory inside the repository such as node_modules`,
-		head + "    approvers: [\"role:\"]\n":                                                                     `p.yaml:6: project 1 (acme/x): approvers: has an empty entry, want ids of accounts, e-mail addresses, role:NAME, or for approvers host:ACCOUNT`,
-		"projects:\n  - tracker_project: a\n    repo: acme\n    clone_url: u\n    prefix: X\n":                    `p.yaml:3: project 1 (acme): repo: is "acme", want owner/name`,
-		"projects:\n  - repo: acme/x\n    clone_url: u\n    prefix: X\n":                                          "tracker_project: is missing",
-		"projects:\n  - tracker_project: a\n    repo: acme/x\n    prefix: X\n":                                    "clone_url: is missing",
-		"projects:\n  - tracker_project: a\n    repo: acme/x\n    clone_url: u\n    prefix: x y\n":                "p.yaml:5",
-		head + "  - tracker_project: a\n    repo: acme/y\n    clone_url: u\n    prefix: Y\n":                      `p.yaml:6: project 2 (acme/y): tracker_project: "a" is registered twice`,
-		head + "  - tracker_project: b\n    repo: ACME/X\n    clone_url: u\n    prefix: Y\n    self_hosting: x\n": "p.yaml:10",
+		"":                                        "p.yaml: projects: no project is registered",
+		"projects: []":                            "no project is registered",
+		"projects:\n  - repo: [":                  "p.yaml:2",
+		"    rep: y\n":                            "p.yaml:6: unknown field",
+		"    ci: sometimes\n":                     "want none, any, all, or a list",
+		"    agents: {cook: x}\n":                 `p.yaml:6: project 1 (acme/x): agents: there is no role "cook"`,
+		"    agents: {tester: \"'\"}":             "quote",
+		"    agents: {tester: {run: x}}\n":        "agents: want the name of an agent or a command, as developer: claude, or as developer: {use: claude, model: opus}: unknown field \"run\"",
+		"    agents: {tester: {use: \"'\"}}":      "p.yaml:6: project 1 (acme/x): agents: tester: use: a quote is not closed",
+		"    agents: {tester: {model: --resume}}": `p.yaml:6: project 1 (acme/x): agents: tester: model: is "--resume", want a model's name`,
+		"    agents: {tester: {timeout: -1m}}":    "agents: tester: timeout, stall: less than nothing",
+		"    agents: {tester: {budget_usd: -1}}":  "agents: tester: budget_usd: is -1, want dollars",
+		"    agents: {tester: {env: [a=b]}}":      `agents: tester: env: "a=b" is no name of a variable`,
+		"    gates: {lunch: [x]}\n":               `there is no stage "lunch"`,
+		"    required_files: {done: [x]}\n":       "there is no stage",
+		"    monitor: [example.org]\n":            "p.yaml:6: project 1 (acme/x): monitor",
+		"    commands: {c: []}\n":                 "commands: c has no command",
+		"    githost_secret_env: [APP_HOOK]\n    agents: {tester: {env: [APP_HOOK]}}": `agents: tester: env: APP_HOOK is a secret of the service`,
+		"    githost_secret_env: [3f9a-the-secret-itself]\n":                          "p.yaml:6: project 1 (acme/x): githost_secret_env: entry 1 is no name of a variable",
+		"    tracker_secret_env: [A, B, C]\n":                                         "tracker_secret_env: 3 secrets, want one, or two",
+		"    keep: [ok, ../x]\n":                                                      `p.yaml:6: project 1 (acme/x): keep: work: the name is not allowed: "../x", want a directory inside the repository`,
+		"    writes: {tester: [ok, /x]}\n":                                            `p.yaml:6: project 1 (acme/x): writes: tester: "/x" is no pattern of paths inside the repository, want one such as tests/**`,
+		"    protected: [ok, ../x]\n":                                                 `p.yaml:6: project 1 (acme/x): protected: "../x" is no pattern`,
+		"    more_boards: [{tracker_project: b, prefix: X}]\n":                        "p.yaml:6: project 1 (acme/x): more_boards: two boards have the prefix X, and so would their work items, branches and documents: give each board one of its own",
+		"    more_boards: [{tracker_project: b}]\n":                                   `more_boards: the prefix of b is "", want capitals and digits`,
+		"    more_boards: [{prefix: Y}]\n":                                            "more_boards: a board has no tracker_project",
+		"    more_boards: [{tracker_project: a, prefix: Y}]\n":                        `p.yaml:6: project 1 (acme/x): more_boards: "a" is registered twice`,
+		"    more_boards: [{tracker_project: b, prefix: Y, repo: z}]\n":               "unknown field",
+		"  - {tracker_project: b, repo: acme/X, clone_url: u, prefix: Y}\n":           `repo: "acme/X" is registered twice; several boards of a repository are one entry with more_boards`,
+		"    wip: -1\n":                   "p.yaml:6: project 1 (acme/x): wip: is -1, want 1 or more: how many tasks are in work at a time (leave it out for 3, or write 1000 for no limit)",
+		"    merge: queue\n":              "p.yaml:6: project 1 (acme/x): merge: is queue: a merge queue is used where the rules of main demand it; want merge",
+		"    merge: fast\n":               `p.yaml:6: project 1 (acme/x): merge: is "fast", want merge, squash or rebase`,
+		"    wip: 0\n":                    "p.yaml:6: project 1 (acme/x): wip: is 0, so that nothing would ever begin; want 1 or more, or leave it out for 3",
+		"    wip: many\n":                 "p.yaml:6",
+		"    protected: sometimes\n":      "want none, or a list of paths",
+		"    verify: [[make], []]\n":      "p.yaml:6: project 1 (acme/x): verify: has an empty command",
+		"    probe: {staging: ftp://x}\n": `p.yaml:6: project 1 (acme/x): probe: staging is "ftp://x", want an address`,
+		"    probe: {production: \"https://u:p@x/version\"}\n":                                             "probe: production is",
+		"    probe: https://x\n":                                                                           "p.yaml:6",
+		"    prompts: {cook: x}\n":                                                                         `p.yaml:6: project 1 (acme/x): prompts: there is no role "cook"`,
+		"    prompts: {tester: \"\"}\n":                                                                    "p.yaml:6: project 1 (acme/x): prompts.tester: is empty",
+		"    prompts: {tester: {file: x}}\n":                                                               `prompts: want a text for each role, such as developer: "{{.Default}} Run make test before each commit."`,
+		"    prompts: [x]\n":                                                                               "prompts: want a text for each role",
+		"    prompts:\n      tester: |\n        a\n        {{.Titel}}\n":                                   "p.yaml:7: project 1 (acme/x): prompts.tester: line 2: there is no field .Titel, there are .Role, .WorkItem",
+		"    prompts: {tester: \"{{if .Docs}}\"}\n":                                                        "p.yaml:6: project 1 (acme/x): prompts.tester: line 1: unexpected EOF: want text, fields such as {{.Docs}}",
+		"    prompts: {tester: \"{{range 9}}{{end}}\"}\n":                                                  "prompts.tester: line 1: {{range 9}}{{end}} is not allowed: want text, fields",
+		"    prompts: {tester: \"" + strings.Repeat("x", 9000) + "\"}\n":                                   "prompts.tester: has 9000 bytes, and at most 8192 are taken: say less, and name files of the repository for the rest",
+		"    deploy: {prod: x}\n":                                                                          `p.yaml:6: deploy: want none, or texts, such as {staging: run make staging, production: run make production}, and credential where the deployer gets one: unknown field "prod"`,
+		"    deploy: make deploy\n":                                                                        "deploy: want none, or texts",
+		"    deploy: {staging: \"" + strings.Repeat("x", 9000) + "\"}\n":                                   "p.yaml:6: project 1 (acme/x): deploy: the recipe of deploy-staging has 9000 bytes, and at most 8192 are taken: name a file of the repository",
+		"    hooks: {before: [[x]]}\n":                                                                     `p.yaml:6: hooks: want lists of commands, each a list of words, such as {after_create: [[npm, ci]], before_run: [[./bin/services, up]], after_run: [[./bin/services, down]], timeout: 90s}: unknown field "before"`,
+		"    hooks: {after_create: [npm, ci]}\n":                                                           "hooks: want lists of commands, each a list of words",
+		"    hooks: {after_create: npm ci}\n":                                                              "hooks: want lists of commands, each a list of words",
+		"    hooks: {after_run: [[x]], timeout: soon}\n":                                                   "hooks: want lists of commands",
+		"    hooks: {after_create: [[npm, ci], []]}\n":                                                     "p.yaml:6: project 1 (acme/x): hooks: after_create has an empty command, want lists of an executable and its arguments",
+		"    hooks: {before_run: [[\"\"]]}\n":                                                              "hooks: before_run has an empty command",
+		"    hooks: {after_run: [[]]}\n":                                                                   "hooks: after_run has an empty command",
+		"    hooks: {after_run: [[x]], timeout: 11m}\n":                                                    "p.yaml:6: project 1 (acme/x): hooks: timeout is 11m0s, want at most 10m0s, such as 90s, or leave it out for 1m0s",
+		"    hooks: {after_run: [[x]], timeout: -1s}\n":                                                    "hooks: timeout is -1s, want at most 10m0s",
+		"    writes: {cook: [x]}\n":                                                                        `p.yaml:6: project 1 (acme/x): writes: cook: there is no role "cook"`,
+		"    keep: [.git/lfs]\n":                                                                           `".git/lfs", want a directory inside the repository such as node_modules`,
+		"    approvers: [\"role:\"]\n":                                                                     `p.yaml:6: project 1 (acme/x): approvers: has an empty entry, want ids of accounts, e-mail addresses, role:NAME, or for approvers host:ACCOUNT`,
+		"projects:\n  - tracker_project: a\n    repo: acme\n    clone_url: u\n    prefix: X\n":             `p.yaml:3: project 1 (acme): repo: is "acme", want owner/name`,
+		"projects:\n  - repo: acme/x\n    clone_url: u\n    prefix: X\n":                                   "tracker_project: is missing",
+		"projects:\n  - tracker_project: a\n    repo: acme/x\n    prefix: X\n":                             "clone_url: is missing",
+		"projects:\n  - tracker_project: a\n    repo: acme/x\n    clone_url: u\n    prefix: x y\n":         "p.yaml:5",
+		"  - tracker_project: a\n    repo: acme/y\n    clone_url: u\n    prefix: Y\n":                      `p.yaml:6: project 2 (acme/y): tracker_project: "a" is registered twice`,
+		"  - tracker_project: b\n    repo: ACME/X\n    clone_url: u\n    prefix: Y\n    self_hosting: x\n": "p.yaml:10",
 	} {
-		_, err := projectfile.Parse("p.yaml", []byte(body))
-		require.ErrorContains(t, err, want, body)
-		require.ErrorContains(t, err, "p.yaml", body)
+		if strings.HasPrefix(body, " ") {
+			body = head + body
+		}
+		require.ErrorContains(t, refused(t, body, want), "p.yaml", body)
 	}
 }
 
