@@ -82,15 +82,12 @@ func TestBox(t *testing.T) {
 	t.Parallel()
 	s := newServer(serverOptions{})
 	c := client(t, s, osm.Options{})
-	for _, b := range []orb.Bound{{Min: orb.Point{7.1, 46.6}, Max: orb.Point{7.6, 47.1}},
-		{Min: orb.Point{-180, -90}, Max: orb.Point{-179.5, -89.5}}, {Min: orb.Point{1. / 3, -2. / 3},
-			Max: orb.Point{1./3 + 0.5, -2./3 + 0.5}}} {
-		_, err := c.Page(t.Context(), b, "")
+	for i, want := range []string{"7.1,46.6,7.6,47.1", "-180,-90,-179.5,-89.5", "0.3333334,-0.6666666,0.8333333,-0.1666667"} {
+		at := []orb.Point{{7.1, 46.6}, {-180, -90}, {1. / 3, -2. / 3}}[i]
+		_, err := c.Page(t.Context(), orb.Bound{Min: at, Max: orb.Point{at[0] + 0.5, at[1] + 0.5}}, "")
 		require.NoError(t, err)
+		require.Equal(t, want, s.Requests()[i].Query.Get("bbox"))
 	}
-	require.Equal(t, "7.1,46.6,7.6,47.1", s.Requests()[0].Query.Get("bbox"))
-	require.Equal(t, "-180,-90,-179.5,-89.5", s.Requests()[1].Query.Get("bbox"))
-	require.Equal(t, "0.3333334,-0.6666666,0.8333333,-0.1666667", s.Requests()[2].Query.Get("bbox"))
 	_, err := c.Page(t.Context(), orb.Bound{Min: orb.Point{7, 46}, Max: orb.Point{7.6, 46.5}}, "")
 	var much interface{ TooMuch() bool }
 	require.ErrorAs(t, err, &much)
@@ -107,34 +104,34 @@ func TestFaults(t *testing.T) {
 	f := func(f ...fault) []fault { return f }
 	for _, c := range []struct {
 		faults []fault
-		waits  []time.Duration
+		waits  string // before each request but the first
 		want   string
 	}{
-		{nil, nil, "1 tracks, 1 requests"},
-		{f(tooMany), []time.Duration{7 * time.Second}, "1 tracks, 2 requests"},
-		{f(overBandwidth, overBandwidth), []time.Duration{7 * time.Second, 7 * time.Second}, "1 tracks, 3 requests"},
-		{f(tooMany, overBandwidth, tooMany), []time.Duration{7 * time.Second, 7 * time.Second},
+		{nil, "[]", "1 tracks, 1 requests"},
+		{f(tooMany), "[7s]", "1 tracks, 2 requests"},
+		{f(overBandwidth, overBandwidth), "[7s 7s]", "1 tracks, 3 requests"},
+		{f(tooMany, overBandwidth, tooMany), "[7s 7s]",
 			"0 tracks, 3 requests: osm: the server answered 429 Too Many Requests: Too Many Requests"},
-		{f(unavailable), []time.Duration{5 * time.Second}, "1 tracks, 2 requests"},
-		{f(timedOut, dropped), []time.Duration{5 * time.Second, 20 * time.Second}, "1 tracks, 3 requests"},
-		{f(dropped, dropped, dropped), []time.Duration{5 * time.Second, 20 * time.Second},
+		{f(unavailable), "[5s]", "1 tracks, 2 requests"},
+		{f(timedOut, dropped), "[5s 20s]", "1 tracks, 3 requests"},
+		{f(dropped, dropped, dropped), "[5s 20s]",
 			"0 tracks, 3 requests: osm: there was no answer: unexpected EOF"},
-		{f(cutOff), []time.Duration{5 * time.Second}, "1 tracks, 2 requests"},
-		{f(halfPage), []time.Duration{5 * time.Second}, "1 tracks, 2 requests"},
-		{f(noGPX, noGPX, noGPX), []time.Duration{5 * time.Second, 5 * time.Second},
+		{f(cutOff), "[5s]", "1 tracks, 2 requests"},
+		{f(halfPage), "[5s]", "1 tracks, 2 requests"},
+		{f(noGPX, noGPX, noGPX), "[5s 5s]",
 			"0 tracks, 3 requests: osm: a page cannot be read: GPX line 1: a document type is not read: remove it"},
-		{f(hang), []time.Duration{6*time.Minute + 5*time.Second}, "1 tracks, 2 requests"},
-		{f(blocked), nil, "0 tracks, 1 requests: osm: the server answered 403 Forbidden: You are blocked: the User-Agent does not say " +
+		{f(hang), "[6m5s]", "1 tracks, 2 requests"},
+		{f(blocked), "[]", "0 tracks, 1 requests: osm: the server answered 403 Forbidden: You are blocked: the User-Agent does not say " +
 			"who you are"},
-		{f(notFound), nil, "0 tracks, 1 requests: osm: the server answered 404 Not Found: Traces are not available"},
-		{f(moved), nil, `0 tracks, 1 requests: osm: the server answered 301 Moved Permanently to ` +
+		{f(notFound), "[]", "0 tracks, 1 requests: osm: the server answered 404 Not Found: Traces are not available"},
+		{f(moved), "[]", `0 tracks, 1 requests: osm: the server answered 301 Moved Permanently to ` +
 			`"https://elsewhere.example/api/0.6/trackpoints": Options.URL must be the address that answers itself`},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(serverOptions{}, trace(1, 9, trackable))
 			s.Fail(c.faults...)
-			require.Equal(t, c.want, summary(client(t, s, osm.Options{}).Page(t.Context(), cell(), "")))
-			require.Equal(t, c.waits, waits(s), "%v", c.faults)
+			require.Equal(t, c.want, summary(page(t, s)))
+			require.Equal(t, c.waits, fmt.Sprint(waits(s)), "%v", c.faults)
 		})
 	}
 }
@@ -155,14 +152,14 @@ func TestLongWait(t *testing.T) {
 		s := newServer(serverOptions{})
 		s.SetRetryAfter(3600)
 		s.Fail(tooMany)
-		_, err := client(t, s, osm.Options{}).Page(t.Context(), cell(), "")
+		_, err := page(t, s)
 		var e *osm.Error
 		require.ErrorAs(t, err, &e)
 		require.True(t, e.Retryable() && e.RetryAfter() == time.Hour)
 		require.Len(t, s.Requests(), 1)
 		s.SetRetryAfter(0)
 		s.Fail(tooMany, tooMany)
-		_, err = client(t, s, osm.Options{}).Page(t.Context(), cell(), "")
+		_, err = page(t, s)
 		require.NoError(t, err)
 		require.Equal(t, []time.Duration{time.Minute, 2 * time.Minute}, waits(s)[1:])
 	})
@@ -229,7 +226,7 @@ func TestElsewhere(t *testing.T) {
 			w.Header().Set("Link", header)
 			fmt.Fprint(w, "<gpx/>")
 		})
-		p, err := client(t, h, osm.Options{}).Page(t.Context(), cell(), "")
+		p, err := page(t, h)
 		got := p.Next
 		if err != nil {
 			got = err.Error()

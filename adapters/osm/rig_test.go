@@ -68,6 +68,12 @@ func client(t *testing.T, s http.Handler, o osm.Options) *osm.Client {
 	return c
 }
 
+// page reads the first page of the box.
+func page(t *testing.T, s http.Handler) (collect.Page, error) {
+	t.Helper()
+	return client(t, s, osm.Options{}).Page(t.Context(), cell(), "")
+}
+
 // cell is the box of the tests.
 func cell() orb.Bound { return orb.Bound{Min: orb.Point{7.5, 46.5}, Max: orb.Point{8, 47}} }
 
