@@ -15,7 +15,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/service"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
-	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // counted counts the journals that are read.
@@ -36,14 +35,10 @@ func TestChatForecasts(t *testing.T) {
 		o, board, _ := options(t)
 		chat, store := memmessenger.New(), &counted{Store: memstore.New(nil)}
 		o.Features, o.Messenger, o.Store = service.DefaultFeatures(), chat, store
-		s, err := service.New(o)
-		require.NoError(t, err)
+		s := serve(t, o)
 		_, stop := running(t, s)
 		defer stop()
-		put := func(id string, status stage.Status) {
-			board.Put(tracker.Item{ID: id, ProjectID: "APP", Sequence: int64(id[0]), Title: "card " + id, Description: "d", Status: status})
-			time.Sleep(3 * time.Minute)
-		}
+		put := puts(board)
 		live := func(id string) memmessenger.Sent {
 			var of []memmessenger.Sent
 			for _, m := range chat.Messages() {

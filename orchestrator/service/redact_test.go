@@ -29,6 +29,14 @@ import (
 
 const canary = `canary"of<the>test`
 
+// read asks a port, which is to answer.
+func read[Q, A any](t testing.TB, port func(context.Context, Q) (A, error), of Q) A {
+	t.Helper()
+	answer, err := port(t.Context(), of)
+	require.NoError(t, err)
+	return answer
+}
+
 // Whatever is put into the store comes out of it without secrets, and is else what it was.
 func TestStoreKeepsNoSecret(t *testing.T) {
 	t.Parallel()
@@ -73,29 +81,23 @@ func TestStoreKeepsNoSecret(t *testing.T) {
 	require.NoError(t, store.Hold(ctx, queue.Hold{Subject: "s2", Name: "n", Reason: canary}))
 	require.Equal(t, "use "+canary, commit.Task.Title, "the caller's own stays")
 
-	row, err := store.Task(ctx, id)
-	require.NoError(t, err)
+	row := read(t, store.Task, id)
 	require.Equal(t, "use "+strings.Repeat("*", 29), row.Title, "as long as it is in JSON")
 	require.Equal(t, stage.Analysis, row.State.Stage)
 	require.True(t, now.Equal(row.CreatedAt))
-	jobs, err := store.Jobs(ctx, queue.Filter{})
-	require.NoError(t, err)
+	jobs := read(t, store.Jobs, queue.Filter{})
 	require.Len(t, jobs, 5)
-	journal, err := store.Journal(ctx, id)
-	require.NoError(t, err)
+	journal := read(t, store.Journal, id)
 	require.Len(t, journal, 2)
 	var named struct{ Subject, Diff string }
 	require.NoError(t, json.Unmarshal(journal[1].Payload, &named))
-	body, err := store.Content(ctx, named.Subject)
-	require.NoError(t, err)
+	body := read(t, store.Content, named.Subject)
 	require.Equal(t, named.Subject, task.NewContent(body).ID, "its name is the hash of what is kept")
 	require.NoError(t, json.Unmarshal(body, &named))
-	body, err = store.Content(ctx, named.Diff)
-	require.NoError(t, err)
+	body = read(t, store.Content, named.Diff)
 	require.Contains(t, string(body), "***")
 	require.NotContains(t, string(body), "canary")
-	verdicts, err := store.GateResults(ctx, id)
-	require.NoError(t, err)
+	verdicts := read(t, store.GateResults, id)
 	require.Equal(t, gates.Red, verdicts[0].Verdict.Outcome)
 	runs, err := store.AgentRuns(ctx, id)
 	require.NoError(t, err)

@@ -69,6 +69,22 @@ func get(h http.Handler, path string) *httptest.ResponseRecorder {
 	return w
 }
 
+// serve makes a service.
+func serve(t *testing.T, o service.Options) *service.Service {
+	t.Helper()
+	s, err := service.New(o)
+	require.NoError(t, err)
+	return s
+}
+
+// puts puts cards into columns, and waits for what follows.
+func puts(board *memtracker.Board) func(id string, status stage.Status) {
+	return func(id string, status stage.Status) {
+		board.Put(tracker.Item{ID: id, ProjectID: "APP", Sequence: int64(id[0]), Title: "card " + id, Description: "d", Status: status})
+		time.Sleep(3 * time.Minute)
+	}
+}
+
 // running runs a service until stop is called.
 func running(t *testing.T, s *service.Service) (ctx context.Context, stop func()) {
 	t.Helper()
@@ -87,15 +103,11 @@ func TestBareTracker(t *testing.T) {
 		o.Features.Retention.Every, o.Features.Retention.Unknown = time.Minute, time.Minute
 		_, err := place.Open(t.Context(), work.Workspace{Repo: "acme/APP", Main: "main", Branch: "forgotten", WorkItem: "APP-9", Task: 9}, nil)
 		require.NoError(t, err)
-		s, err := service.New(o)
-		require.NoError(t, err)
+		s := serve(t, o)
 		require.NotContains(t, s.Engine.Features(), "wait_comment", "the tracker cannot edit comments")
 		ctx, stop := running(t, s)
 		defer stop()
-		put := func(id string, status stage.Status) {
-			board.Put(tracker.Item{ID: id, ProjectID: "APP", Sequence: int64(id[0]), Title: "t", Description: "d", Status: status})
-			time.Sleep(3 * time.Minute)
-		}
+		put := puts(board)
 		for _, id := range []string{"1", "2", "3", "4"} {
 			put(id, stage.StatusToAnalyse)
 			put(id, stage.StatusApproved)
@@ -145,8 +157,7 @@ func TestAccessByDefault(t *testing.T) {
 	for listen, want := range map[string]int{"127.0.0.1:0": http.StatusOK, "0.0.0.0:80": http.StatusUnauthorized, "": http.StatusUnauthorized} {
 		o, _, _ := options(t)
 		o.Listen = listen
-		s, err := service.New(o)
-		require.NoError(t, err)
+		s := serve(t, o)
 		require.Equal(t, want, get(s.Handler, "/tasks").Code, listen)
 	}
 }
@@ -157,14 +168,13 @@ func TestOptions(t *testing.T) {
 	o, _, _ := options(t)
 	o.NoDashboard, o.HooksApart = true, true
 	o.Beside = map[string]http.Handler{"/mine": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })}
-	s, err := service.New(o)
-	require.NoError(t, err)
+	s := serve(t, o)
 	require.Equal(t, http.StatusTeapot, get(s.Handler, "/mine/too").Code)
 	require.Equal(t, http.StatusNotFound, get(s.Handler, "/minefield").Code)
 	require.Equal(t, http.StatusNotFound, get(s.Handler, "/dashboard/").Code)
 	require.Equal(t, http.StatusOK, get(s.Hooks, "/healthz").Code)
 	o.Leases = nil
-	_, err = service.New(o)
+	_, err := service.New(o)
 	require.EqualError(t, err, "service: Options.Leases is required")
 }
 
@@ -172,14 +182,12 @@ func TestOptions(t *testing.T) {
 func TestReload(t *testing.T) {
 	t.Parallel()
 	o, _, _ := options(t)
-	s, err := service.New(o)
-	require.NoError(t, err)
-	_, err = s.Reload(t.Context())
+	s := serve(t, o)
+	_, err := s.Reload(t.Context())
 	require.ErrorContains(t, err, "at the start alone")
 	next, fails := registry(t, "APP", "NEW"), errors.New("line 3 is wrong")
 	o.Reread = func(context.Context) (*task.Projects, error) { return next, fails }
-	s, err = service.New(o)
-	require.NoError(t, err)
+	s = serve(t, o)
 	_, err = s.Reload(t.Context())
 	require.ErrorIs(t, err, fails)
 	require.Contains(t, get(s.Handler, "/readyz").Body.String(), "is not in force, because it is wrong: line 3 is wrong")
