@@ -36,6 +36,13 @@ func connect(t *testing.T, at string, log *slog.Logger) *slack.Chat {
 	return c
 }
 
+// opened is a workspace, and a chat in it.
+func opened(t *testing.T) (*workspace, *slack.Chat) {
+	t.Helper()
+	w := open(t)
+	return w, connect(t, w.GetAPIURL(), nil)
+}
+
 // hearing has a chat listen until the test ends.
 func hearing(t *testing.T, c *slack.Chat, take func(messenger.Act) error) {
 	t.Helper()
@@ -143,8 +150,7 @@ func TestServerOfTheLibrary(t *testing.T) {
 // Nothing that a title or a text says becomes markup, a mention or a label of a link; addresses lead where they say.
 func TestUntrustedText(t *testing.T) {
 	t.Parallel()
-	w := open(t)
-	c := connect(t, w.GetAPIURL(), nil)
+	w, c := opened(t)
 	const text = "<!channel> *b* <https://evil.example|trust me> see https://example.org/a?b=1&c=2, (http://example.org/x)."
 	_, err := c.Send(t.Context(), messenger.Message{Title: "<!here> " + text, Lines: []string{text}})
 	require.NoError(t, err)
@@ -159,8 +165,7 @@ func TestUntrustedText(t *testing.T) {
 // The buttons that a person has pressed go, and what the message says meanwhile stays.
 func TestEditBesideAnAnswer(t *testing.T) {
 	t.Parallel()
-	w := open(t)
-	c := connect(t, w.GetAPIURL(), nil)
+	w, c := opened(t)
 	id, err := c.Send(t.Context(), decision)
 	require.NoError(t, err)
 	acts := make(chan messenger.Act, 9)
@@ -185,16 +190,16 @@ func TestEditBesideAnAnswer(t *testing.T) {
 // A dialog that comes too late is no reason to take the act for ever.
 func TestLateDialog(t *testing.T) {
 	t.Parallel()
-	w := open(t)
-	c := connect(t, w.GetAPIURL(), nil)
+	w, c := opened(t)
 	w.expired = true
+	ask := messenger.Answer{Text: "why?", Ask: true}
 	a := messenger.Act{ID: "T1", Handle: "T1", By: kim, Message: "C1/1", Choice: "reject.1.a"}
-	require.NoError(t, c.Answer(t.Context(), a, messenger.Answer{Text: "why?", Ask: true}))
+	require.NoError(t, c.Answer(t.Context(), a, ask))
 	require.Equal(t, []string{"That took too long to open a dialog: press the button again."}, w.told)
 	w.broken["/views.open"] = faulttest.Final
-	require.Error(t, c.Answer(t.Context(), a, messenger.Answer{Text: "why?", Ask: true}))
+	require.Error(t, c.Answer(t.Context(), a, ask))
 	w.broken["/views.open"] = faulttest.Later
-	require.Equal(t, 7*time.Second, fault.After(c.Answer(t.Context(), a, messenger.Answer{Text: "why?", Ask: true})))
+	require.Equal(t, 7*time.Second, fault.After(c.Answer(t.Context(), a, ask)))
 }
 
 func TestWrongTokens(t *testing.T) {
