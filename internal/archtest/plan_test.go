@@ -293,7 +293,7 @@ func (f *file) oneImport(spec *ast.ImportSpec, here room, imp string) {
 		f.report(spec.Pos(), "imports %s: third-party code lives on floors 4 and 5, so that a port brings nothing else along", imp)
 	case here.floor == 0 && slices.Contains([]string{"os", "net", "net/http", "context", "sync", "log/slog", "database/sql"}, imp):
 		f.report(spec.Pos(), "imports %s: floor 0 is pure", imp)
-	case imp == "testing" && !f.test:
+	case imp == "testing":
 		f.report(spec.Pos(), "imports testing: a program that uses this package would carry the test framework")
 	case (imp == "log" || imp == "math/rand") && here.floor < 5:
 		f.report(spec.Pos(), "imports %s: log with slog, and draw chance from math/rand/v2 with a seed", imp)
