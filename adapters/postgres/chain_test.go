@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-
 	"github.com/signalbox-dev/signalbox/internal/pgtest"
 	"github.com/signalbox-dev/signalbox/internal/sqlstore/sqlstoretest"
 )
