@@ -20,7 +20,7 @@ import (
 // accounts gathers what is needed to reach other services.
 func (s *setup) accounts(ctx context.Context) error {
 	for _, one := range s.list() {
-		at, err := one.Propose(ctx, answers{s})
+		at, err := one.Propose(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -42,55 +42,42 @@ func (s *setup) accounts(ctx context.Context) error {
 	return nil
 }
 
-// answers are those that adapters are given.
-type answers struct{ *setup }
+// Value is the first of the answers that adapters are given.
+func (s *setup) Value(name string) string { return valueOf(name) }
 
-func (a answers) Value(name string) string { return valueOf(name) }
-
-func (a answers) Origin(ctx context.Context) string {
-	if a.CloneURL != "" { // another repository
+func (s *setup) Origin(ctx context.Context) string {
+	if s.CloneURL != "" { // another repository
 		return ""
 	}
-	return a.local.origin(ctx)
+	return s.local.origin(ctx)
 }
 
-func (a answers) Say(format string, args ...any) { a.say(format, args...) }
-
-func (a answers) Take(flag, name, given, why string) string {
-	a.take(flag, name, given, why)
-	return cmp.Or(valueOf(name), given)
-}
-
-func (a answers) Ask(ctx context.Context, flag, given, question, otherwise string) (string, error) {
-	return a.ask(ctx, flag, given, question, otherwise)
-}
-
-func (a answers) Setting(ctx context.Context, name, flag, given, question string) (string, error) {
-	if a.env.has(name) {
-		a.take(flag, name, given, question)
+func (s *setup) Setting(ctx context.Context, name, flag, given, question string) (string, error) {
+	if s.env.has(name) {
+		s.Take(flag, name, given, question)
 		return valueOf(name), nil
 	}
-	value, err := a.ask(ctx, flag, given, question, "")
-	a.env.add(name, value, question)
+	value, err := s.Ask(ctx, flag, given, question, "")
+	s.env.add(name, value, question)
 	return value, err
 }
 
-func (a answers) Secret(ctx context.Context, name, question string) (value string, err error) {
+func (s *setup) Secret(ctx context.Context, name, question string) (value string, err error) {
 	if strings.HasPrefix(name, app.Prefix) {
 		value, _, err = app.Given(os.Environ(), name)
 	} else {
 		value = os.Getenv(name)
 	}
 	if err != nil || value != "" {
-		a.env.add(name, "", question)
+		s.env.add(name, "", question)
 		return value, err
 	}
-	if a.Echo != nil { // it is not shown while it is typed
-		a.Echo(false)
-		defer func() { a.Echo(true); a.say("") }()
+	if s.Echo != nil { // it is not shown while it is typed
+		s.Echo(false)
+		defer func() { s.Echo(true); s.Say("") }()
 	}
-	value, err = a.ask(ctx, name+" (in the environment)", "", question, "")
-	a.env.add(name, value, question)
+	value, err = s.Ask(ctx, name+" (in the environment)", "", question, "")
+	s.env.add(name, value, question)
 	return value, err
 }
 
@@ -113,7 +100,7 @@ func (s *setup) onHost(ctx context.Context, e *entry) error {
 	if err != nil {
 		return err
 	}
-	if e.Repo, err = s.ask(ctx, "--repo", e.Repo, "Repository on "+at.Title+", as owner/name", ""); err != nil || e.Repo == "" {
+	if e.Repo, err = s.Ask(ctx, "--repo", e.Repo, "Repository on "+at.Title+", as owner/name", ""); err != nil || e.Repo == "" {
 		return err
 	}
 	err = c.Ping(ctx)
@@ -174,13 +161,13 @@ func (s *setup) checks(ctx context.Context, c proposal.Host, e *entry) error {
 	if len(names) > 0 {
 		e.CI = list(names)
 	}
-	s.say("%s: main is %s, checks: %s", e.Repo, e.Main, e.CI)
+	s.Say("%s: main is %s, checks: %s", e.Repo, e.Main, e.CI)
 	switch {
 	case e.CI == none:
-		s.say("%s: nothing reports on %s, and no file there configures a CI: ci is none, so that no card waits for one; "+
+		s.Say("%s: nothing reports on %s, and no file there configures a CI: ci is none, so that no card waits for one; "+
 			"name checks in ci of %s when there are some", e.Repo, e.Main, registry())
 	case len(names) == 0:
-		s.say("%s: nothing has reported on %s yet: cards wait for the first check that does; "+
+		s.Say("%s: nothing has reported on %s yet: cards wait for the first check that does; "+
 			"set ci to none in %s if there will be none", e.Repo, e.Main, registry())
 	}
 	return nil

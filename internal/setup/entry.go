@@ -43,7 +43,7 @@ func (s *setup) entry(ctx context.Context) (*entry, error) {
 		have = r.Neighbours
 		for i, p := range r.Projects.All() {
 			if s.Repo == "" && s.CloneURL == "" || strings.EqualFold(p.Repo, s.Repo) || p.CloneURL == s.CloneURL {
-				s.say("%s: has %s, with cards %s-…; kept as it is", registry(), p.Repo, p.Prefix)
+				s.Say("%s: has %s, with cards %s-…; kept as it is", registry(), p.Repo, p.Prefix)
 				return nil, s.untaken(r, i, p)
 			}
 		}
@@ -90,7 +90,7 @@ func (s *setup) place(ctx context.Context, e *entry) error {
 // fill asks for the other fields.
 func (s *setup) fill(ctx context.Context, e *entry) (err error) {
 	_, name, _ := strings.Cut(e.Repo, "/")
-	if e.Prefix, err = s.ask(ctx, "--prefix", s.Prefix, "Prefix of cards", prefixOf(name)); err != nil {
+	if e.Prefix, err = s.Ask(ctx, "--prefix", s.Prefix, "Prefix of cards", prefixOf(name)); err != nil {
 		return err
 	}
 	e.Tracker = cmp.Or(e.Tracker, strings.ToLower(e.Prefix))
@@ -103,9 +103,9 @@ func (s *setup) fill(ctx context.Context, e *entry) (err error) {
 		if s.lines != nil {
 			otherwise = cmp.Or(found, none)
 		} else if found != "" && ci == "" {
-			s.say("nothing tests commits: --ci '%s' would", found)
+			s.Say("nothing tests commits: --ci '%s' would", found)
 		}
-		if ci, err = s.ask(ctx, "--ci", ci, "Command that tests a commit, such as make test", otherwise); err != nil {
+		if ci, err = s.Ask(ctx, "--ci", ci, "Command that tests a commit, such as make test", otherwise); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func (s *setup) untaken(r projectfile.Registry, at int, p task.Project) error {
 		},
 	} {
 		if f.differs {
-			s.say("%v", r.Placed(&task.FieldError{Entry: at, Repo: p.Repo, Field: f.field, Text: f.flag + " is not taken: change it here"}))
+			s.Say("%v", r.Placed(&task.FieldError{Entry: at, Repo: p.Repo, Field: f.field, Text: f.flag + " is not taken: change it here"}))
 		}
 	}
 	return nil
@@ -179,8 +179,7 @@ func (e *entry) text() string {
 		{"prefix", e.Prefix},
 	} {
 		if f.value != "" {
-			one := list([]string{f.value})
-			fmt.Fprintf(&b, "    %s: %s\n", f.name, one[1:len(one)-1])
+			fmt.Fprintf(&b, "    %s: %s\n", f.name, quoted(f.value))
 		}
 	}
 	return "  - " + strings.TrimLeft(b.String(), " ") + "    ci: " + e.CI + "\n"

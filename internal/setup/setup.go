@@ -106,11 +106,11 @@ func (s *setup) read(ctx context.Context) (err error) {
 	return err
 }
 
-func (s *setup) say(format string, args ...any) { fmt.Fprintf(s.Out, format+"\n", args...) }
+func (s *setup) Say(format string, args ...any) { fmt.Fprintf(s.Out, format+"\n", args...) }
 
-// ask is an answer: what was given, else what a person types, else the default. What has no
+// Ask is an answer: what was given, else what a person types, else the default. What has no
 // default is needed: without a person it is noted as missing, under its flag.
-func (s *setup) ask(ctx context.Context, flag, given, question, otherwise string) (string, error) {
+func (s *setup) Ask(ctx context.Context, flag, given, question, otherwise string) (string, error) {
 	switch {
 	case given != "":
 		return given, nil
@@ -155,12 +155,13 @@ func (s *setup) line(ctx context.Context) (string, error) {
 	return "", ErrStopped
 }
 
-// take notes a setting that a flag gives. Where another value stands it says so, and where.
-func (s *setup) take(flag, name, given, why string) {
+// Take notes a setting that a flag gives, and returns what it is then. Where another value stands it says so, and where.
+func (s *setup) Take(flag, name, given, why string) string {
 	if stands := valueOf(name); given != "" && given != stands && s.env.has(name) {
-		s.say("%s: %s is %s: %s is not taken: change it here", s.env.placeOf(name), name, stands, flag)
+		s.Say("%s: %s is %s: %s is not taken: change it here", s.env.placeOf(name), name, stands, flag)
 	}
 	s.env.add(name, given, why)
+	return cmp.Or(valueOf(name), given)
 }
 
 // none is the answer that stands for nothing, where that is one.
@@ -174,23 +175,23 @@ func (s *setup) settings(ctx context.Context) error {
 		question := "Agent: " + strings.Join(agentcli.Tools(), ", ") + ", a command, or " + rehearse.Name + ", which costs nothing"
 		tool, signedIn := agentcli.Installed()
 		var err error
-		if agent, err = s.ask(ctx, "--agent", s.Agent, question, cmp.Or(tool, rehearse.Name)); err != nil {
+		if agent, err = s.Ask(ctx, "--agent", s.Agent, question, cmp.Or(tool, rehearse.Name)); err != nil {
 			return err
 		}
 		if agent == tool && tool != "" && !signedIn {
-			s.say("nobody seems to be signed in at %s: start it once by hand, or set its vendor's key", tool)
+			s.Say("nobody seems to be signed in at %s: start it once by hand, or set its vendor's key", tool)
 		}
 		if _, err := agentcli.Split(agent); err != nil {
 			return fmt.Errorf("--agent: %w", err)
 		}
 	}
-	s.take("--agent", "ORCH_AGENT", agent, "of every role that projects.yaml gives none")
+	s.Take("--agent", "ORCH_AGENT", agent, "of every role that projects.yaml gives none")
 	if s.env.before == "" { // who is at work already goes on as before
 		s.env.add("ORCH_EGRESS", "allow-list",
 			"agents reach their vendor and what projects.yaml has as egress (package registries by itself); off: every host")
 	}
-	s.take("--listen", "ORCH_LISTEN", s.Listen, "address of the server")
-	s.take("--public-url", "ORCH_PUBLIC_URL", s.PublicURL, "as others reach it")
+	s.Take("--listen", "ORCH_LISTEN", s.Listen, "address of the server")
+	s.Take("--public-url", "ORCH_PUBLIC_URL", s.PublicURL, "as others reach it")
 	for _, at := range []*proposal.Account{s.board, s.host} {
 		if at != nil {
 			if err := s.env.generate(at.Secret, at.Why); err != nil {
@@ -209,19 +210,19 @@ func (s *setup) write(ctx context.Context, entry *entry) error {
 		}
 	}
 	if entry != nil && entry.copied {
-		if err := s.local.copy(ctx, entry, s.say); err != nil {
+		if err := s.local.copy(ctx, entry, s.Say); err != nil {
 			return err
 		}
 	}
-	if err := s.env.write(s.say); err != nil {
+	if err := s.env.write(s.Say); err != nil {
 		return err
 	}
 	if entry != nil {
-		if err := entry.write(s.say); err != nil {
+		if err := entry.write(s.Say); err != nil {
 			return err
 		}
 	}
-	return s.local.exclude(s.say)
+	return s.local.exclude(s.Say)
 }
 
 // dataDir is where the service keeps its data.
