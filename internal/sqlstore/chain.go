@@ -17,14 +17,7 @@ const (
 
 // intoHead reads the head, where there is one.
 func intoHead(into *[]byte) func(Rows) error {
-	return func(rows Rows) error {
-		for rows.Next() {
-			if err := rows.Scan(into); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	return each(scanOne[[]byte], func(head []byte) { *into = head })
 }
 
 // link chains entries behind a head: each is kept with the hash before it and its own. Whoever

@@ -112,14 +112,7 @@ func (t *Tx) due(at time.Time) string {
 
 // waking hints the pools that a statement returns.
 func (t *Tx) waking(rows Rows) error {
-	for rows.Next() {
-		var pool string
-		if err := rows.Scan(&pool); err != nil {
-			return err
-		}
-		t.wake[pool] = true
-	}
-	return nil
+	return each(scanOne[string], func(pool string) { t.wake[pool] = true })(rows)
 }
 
 func (t *Tx) extend(jobs []queue.Job) {
@@ -182,12 +175,7 @@ func (t *Tx) lookUp(jobs []queue.Job) (queued bool) {
 		return len(keys) > 0
 	}
 	t.last = new(int64)
-	t.Queue(func(rows Rows) error {
-		if rows.Next() {
-			return rows.Scan(t.last)
-		}
-		return nil
-	}, t.store.LastJob)
+	t.Queue(each(scanOne[int64], func(id int64) { *t.last = id }), t.store.LastJob)
 	return true
 }
 

@@ -262,14 +262,11 @@ func (t *Tx) commitRest(c *task.Commit) error {
 	if c.Claim != nil {
 		own = c.Claim.Job.ID
 	}
-	if c.Task != nil && len(c.CancelPools) > 0 {
-		if _, err := t.cancel(c.Task.ID, own, c.CancelPools, true); err != nil {
-			return err
-		}
-	}
-	if c.Task != nil && len(c.CancelQueued) > 0 {
-		if _, err := t.cancel(c.Task.ID, own, c.CancelQueued, false); err != nil {
-			return err
+	for i, pools := range [][]string{c.CancelPools, c.CancelQueued} {
+		if c.Task != nil && len(pools) > 0 {
+			if _, err := t.cancel(c.Task.ID, own, pools, i == 0); err != nil { // of CancelQueued none at work
+				return err
+			}
 		}
 	}
 	t.hold(c.Hold)

@@ -196,13 +196,18 @@ func ask[T any](t *Tx, scan func(Rows) (T, error), query string, args ...any) (o
 
 // into appends what scan reads of each row.
 func into[T any](out *[]T, scan func(Rows) (T, error)) func(Rows) error {
+	return each(scan, func(v T) { *out = append(*out, v) })
+}
+
+// each takes what scan reads of each row.
+func each[T any](scan func(Rows) (T, error), take func(T)) func(Rows) error {
 	return func(rows Rows) error {
 		for rows.Next() {
 			v, err := scan(rows)
 			if err != nil {
 				return err
 			}
-			*out = append(*out, v)
+			take(v)
 		}
 		return nil
 	}

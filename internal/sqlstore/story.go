@@ -130,16 +130,8 @@ func (t *Tx) loadDuplicates(l *loaded, received []*request) {
 		l.duplicates[r] = d.ID != "" && seen[id] || seen[body]
 		seen[id], seen[body] = true, true
 	}
-	t.Queue(func(rows Rows) error {
-		for rows.Next() {
-			var i int64
-			if err := rows.Scan(&i); err != nil {
-				return err
-			}
-			l.duplicates[received[i]] = true
-		}
-		return nil
-	}, knownDeliveries, columns(len(received), func(i int) []any {
+	known := each(scanOne[int64], func(i int64) { l.duplicates[received[i]] = true })
+	t.Queue(known, knownDeliveries, columns(len(received), func(i int) []any {
 		d := received[i].receive.delivery
 		return []any{int64(i), d.Source, d.ID, d.BodyHash}
 	})...)

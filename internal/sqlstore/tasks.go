@@ -169,9 +169,8 @@ func endedAt(k *task.Task) time.Time {
 		return time.Time{}
 	case k.UpdatedAt.IsZero():
 		return time.UnixMicro(1)
-	default:
-		return k.UpdatedAt
 	}
+	return k.UpdatedAt
 }
 
 func encode(v any) string {
