@@ -12,9 +12,7 @@ func (p *Packer) Cover(t *gpstracks.Track, zoom int, yield func(ID)) {
 	})
 	p.weigh(t.Lines)
 	for level := min(zoom, MaxLevel); level >= 0; level-- {
-		p.quantise(level)
-		bounds := boundsOf(p.steps)
-		if len(p.steps) == 0 || bounds.MaxX-bounds.MinX < Visible && bounds.MaxY-bounds.MinY < Visible {
+		if _, shows := p.quantise(level); !shows {
 			return
 		}
 		last := ID{-1, 0, 0}

@@ -167,12 +167,11 @@ func (e *Encoder) cell(all []uint64, side int32) {
 			tags = e.tag(tags, &kind.starts, kind.startsName, one.starts)
 		}
 	}
-	tags = appendVarint(append(tags, 1), e.wordValue(strongest))
-	tags = appendVarint(append(tags, 0), e.numberValue(uint64(total)))
+	tags = appendVarint(append(tags, 1), valueOf(&e.layer, d.words, strongest, appendStringValue))
+	tags = appendVarint(append(tags, 0), valueOf(&e.layer, d.numbers, uint64(total), appendUintValue))
 	first := &d.counted[all[0]&(1<<indexBits-1)]
 	at := append(e.path.geometry[:0], moveTo)
-	at = appendVarint(at, zigzag(int32(first.column)*side+side/2))
-	at = appendVarint(at, zigzag(int32(first.row)*side+side/2))
+	at = appendPair(at, int32(first.column)*side+side/2, int32(first.row)*side+side/2)
 	b := append(appendVarint(append(e.scratch[:0], tagTags), uint64(len(tags))), tags...)
 	b = append(append(b, tagType, point, tagGeometry, byte(len(at))), at...)
 	e.features = append(appendVarint(append(e.features, tagFeature), uint64(len(b))), b...)
@@ -186,27 +185,16 @@ func (e *Encoder) tag(tags []byte, key *int, name string, n int64) []byte {
 		d.keys = append(d.keys, name)
 		*key = len(d.keys)
 	}
-	return appendVarint(appendVarint(tags, uint64(*key-1)), e.numberValue(uint64(n)))
+	return appendVarint(appendVarint(tags, uint64(*key-1)), valueOf(&e.layer, d.numbers, uint64(n), appendUintValue))
 }
 
-// numberValue returns the place of the value n in the layer.
-func (e *Encoder) numberValue(n uint64) uint64 {
-	at, ok := e.density.numbers[n]
+// valueOf returns the place of a value in the layer, which is written where it is not known.
+func valueOf[T comparable](l *layer, known map[T]int, v T, write func([]byte, T) []byte) uint64 {
+	at, ok := known[v]
 	if !ok {
-		at = e.count
-		e.density.numbers[n] = at
-		e.values, e.count = appendUintValue(e.values, n), at+1
-	}
-	return uint64(at)
-}
-
-// wordValue returns the place of the value word.
-func (e *Encoder) wordValue(word string) uint64 {
-	at, ok := e.density.words[word]
-	if !ok {
-		at = e.count
-		e.density.words[word] = at
-		e.values, e.count = appendStringValue(e.values, word), at+1
+		at = l.count
+		known[v] = at
+		l.values, l.count = write(l.values, v), at+1
 	}
 	return uint64(at)
 }

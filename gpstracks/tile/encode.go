@@ -351,7 +351,7 @@ func (e *Encoder) feature(track []candidate) (drawn bool, err error) {
 		x, y = x-e.originX, y-e.originY
 		if whole && e.window.holds(bounds) {
 			b := append(e.path.geometry, moveTo)
-			e.path.geometry = append(appendVarint(appendVarint(b, zigzag(x)), zigzag(y)), commands...)
+			e.path.geometry = append(appendPair(b, x, y), commands...)
 			break
 		}
 		k := uint(e.tile.enlarged())
@@ -362,11 +362,12 @@ func (e *Encoder) feature(track []candidate) (drawn bool, err error) {
 	if e.path.end(); len(e.path.geometry) == 0 {
 		return false, nil
 	}
-	return true, e.write(&track[0], e.path.geometry)
+	e.write(&track[0])
+	return true, nil
 }
 
-// write writes a feature with its commands.
-func (e *Encoder) write(c *candidate, commands []byte) error {
+// write writes a feature with the commands of the path.
+func (e *Encoder) write(c *candidate) {
 	values, _, _ := parts(c.record)
 	id, _ := uintValue(values)
 	b := append(e.scratch[:0], tagFeatureID)
@@ -393,8 +394,7 @@ func (e *Encoder) write(c *candidate, commands []byte) error {
 		tags = appendVarint(append(tags, byte(ownKeys+k)), uint64(w.index-1))
 	}
 	b = append(appendVarint(append(b, tagTags), uint64(len(tags))), tags...)
-	b = append(appendVarint(append(b, tagType, lineString, tagGeometry), uint64(len(commands))), commands...)
+	b = append(appendVarint(append(b, tagType, lineString, tagGeometry), uint64(len(e.path.geometry))), e.path.geometry...)
 	e.features = append(appendVarint(append(e.features, tagFeature), uint64(len(b))), b...)
 	e.scratch, e.tags = b, tags
-	return nil
 }

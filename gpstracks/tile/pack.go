@@ -46,9 +46,8 @@ func (p *Packer) Pack(t *gpstracks.Track) (out []Feature) {
 	f := Feature{ID: t.ID, place: hilbert(project(t.Bounds.Center())), words: [...]string{string(t.Activity), t.Source, t.Attribution}}
 	f.values, f.flags = ownValues(t)
 	for f.Level = MaxLevel; f.Level >= 0; f.Level-- {
-		p.quantise(f.Level)
-		bounds := boundsOf(p.steps)
-		if len(p.steps) == 0 || bounds.MaxX-bounds.MinX < Visible && bounds.MaxY-bounds.MinY < Visible {
+		bounds, shows := p.quantise(f.Level)
+		if !shows {
 			break
 		}
 		if len(p.steps) > wholePoints && (bounds.MaxX-bounds.MinX > Extent || bounds.MaxY-bounds.MinY > Extent) {
@@ -116,7 +115,7 @@ func geometry(dst []byte, steps []step, bounds Window) []byte {
 }
 
 func appendDelta(dst []byte, from, to step) []byte {
-	return appendVarint(appendVarint(dst, zigzag(to.x-from.x)), zigzag(to.y-from.y))
+	return appendPair(dst, to.x-from.x, to.y-from.y)
 }
 
 // place is that of a window's middle.
@@ -142,8 +141,8 @@ func (p *Packer) weigh(lines orb.MultiLineString) {
 }
 
 // quantise leaves out the points that the level, and so every coarser one, does not need, and
-// puts the others on its grid. A line of a single unit is none there.
-func (p *Packer) quantise(level int) {
+// puts the others on its grid. A line of a single unit is none there. It reports the bounds, and whether they are Visible.
+func (p *Packer) quantise(level int) (bounds Window, shows bool) {
 	tolerance, scale := simplifyTo*math.Exp2(float64(MaxLevel-level)), math.Exp2(float64(level-MaxLevel))
 	points := p.points
 	p.points, p.steps = p.points[:0], p.steps[:0]
@@ -164,6 +163,8 @@ func (p *Packer) quantise(level int) {
 	if n := len(p.steps); n > 0 && p.steps[n-1].first {
 		p.steps = p.steps[:n-1]
 	}
+	bounds = boundsOf(p.steps)
+	return bounds, len(p.steps) > 0 && (bounds.MaxX-bounds.MinX >= Visible || bounds.MaxY-bounds.MinY >= Visible)
 }
 
 // ownValues are the values that a track shares with no other, in the order of trackKeys, and

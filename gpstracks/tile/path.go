@@ -34,7 +34,7 @@ func (p *path) to(x, y int32) {
 	if x == p.x && y == p.y {
 		return
 	}
-	p.run = appendVarint(appendVarint(p.run, zigzag(x-p.x)), zigzag(y-p.y))
+	p.run = appendPair(p.run, x-p.x, y-p.y)
 	p.x, p.y = x, y
 	p.points++
 }
@@ -45,9 +45,7 @@ func (p *path) end() {
 		return
 	}
 	if p.points > 0 {
-		b := append(p.geometry, moveTo)
-		b = appendVarint(b, zigzag(p.startX-p.cursorX))
-		b = appendVarint(b, zigzag(p.startY-p.cursorY))
+		b := appendPair(append(p.geometry, moveTo), p.startX-p.cursorX, p.startY-p.cursorY)
 		b = appendVarint(b, uint64(p.points)<<3|lineTo)
 		p.geometry = append(b, p.run...)
 		p.cursorX, p.cursorY = p.x, p.y
@@ -174,9 +172,8 @@ func cut(s uint, ax, ay, bx, by int64) (x, y int64) {
 		return far, ay + ratio(far-ax, by-ay, bx-ax)
 	case s&4 != 0:
 		return ax + ratio(near-ay, bx-ax, by-ay), near
-	default:
-		return ax + ratio(far-ay, bx-ax, by-ay), far
 	}
+	return ax + ratio(far-ay, bx-ax, by-ay), far
 }
 
 // ratio is a×b/c, rounded.

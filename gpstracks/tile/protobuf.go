@@ -30,12 +30,11 @@ const (
 	lineTo     = 2        // with the number of points above bit 3
 )
 
-func appendVarint(b []byte, v uint64) []byte {
-	for v >= 0x80 {
-		b = append(b, byte(v)|0x80)
-		v >>= 7
-	}
-	return append(b, byte(v))
+func appendVarint(b []byte, v uint64) []byte { return binary.AppendUvarint(b, v) }
+
+// appendPair appends the parameters of a point, or of the way from one to the next.
+func appendPair(b []byte, x, y int32) []byte {
+	return appendVarint(appendVarint(b, zigzag(x)), zigzag(y))
 }
 
 func varintSize(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
