@@ -2,8 +2,8 @@ package trackhttp
 
 import (
 	"context"
+	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -126,10 +126,4 @@ func (f *flights) leave(name string, own *flight) {
 	}
 }
 
-func (k key) name(generation uint64) string {
-	b := strconv.AppendUint(make([]byte, 0, 64), generation, 10)
-	for _, n := range [...]int{k.id.Z, k.id.X, k.id.Y} {
-		b = strconv.AppendInt(append(b, '/'), int64(n), 10)
-	}
-	return string(append(append(append(append(b, '/'), k.coding...), '/'), k.filter...))
-}
+func (k key) name(generation uint64) string { return fmt.Sprint(generation, k) }

@@ -174,13 +174,8 @@ func parseCursor(s string) (gpstracks.Cursor, bool) {
 
 // whole reads a number of at most n digits, written as a program writes it.
 func whole(s string, n int) (int, bool) {
-	if s == "" || len(s) > n || s[0] == '0' && len(s) > 1 {
+	if s == "" || len(s) > n || s[0] == '0' && len(s) > 1 || strings.Trim(s, "0123456789") != "" {
 		return 0, false
-	}
-	for _, c := range s {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
 	}
 	v, err := strconv.Atoi(s)
 	return v, err == nil
