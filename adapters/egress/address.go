@@ -17,17 +17,19 @@ func closed() []netip.Prefix {
 	return out
 }
 
-// translation is the block in which an IPv6 network shows IPv4 addresses.
-func translation() netip.Prefix { return netip.MustParsePrefix("64:ff9b::/96") }
+// inner is the IPv4 address within an address, if there is one: 64:ff9b::/96 is the block in which an IPv6 network shows them.
+func inner(a netip.Addr) netip.Addr {
+	if a = a.Unmap(); netip.MustParsePrefix("64:ff9b::/96").Contains(a) {
+		b := a.As16()
+		a = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	return a
+}
 
 // public reports whether an address is one of the internet: none of this machine, its networks,
 // its cloud's metadata, or a group.
 func public(a netip.Addr) bool {
-	a = a.Unmap()
-	if translation().Contains(a) {
-		b := a.As16()
-		a = netip.AddrFrom4([4]byte(b[12:]))
-	}
+	a = inner(a)
 	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Zone() != "" {
 		return false
 	}
@@ -42,11 +44,7 @@ func public(a netip.Addr) bool {
 // metadata reports whether an address is one at which a cloud tells a machine who it is, or is of the link: what is
 // said there is the operator's, and no list allows it.
 func metadata(a netip.Addr) bool {
-	a = a.Unmap()
-	if translation().Contains(a) {
-		b := a.As16()
-		a = netip.AddrFrom4([4]byte(b[12:]))
-	}
+	a = inner(a)
 	switch a.WithZone("").String() {
 	case "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254":
 		return true

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -46,7 +47,7 @@ func (r *refusals) add(host, why string) {
 func (r *refusals) all() []work.Refusal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]work.Refusal(nil), r.list...)
+	return slices.Clone(r.list)
 }
 
 // clean is a host's name that can be shown.
@@ -60,8 +61,7 @@ func clean(host string) string {
 			return r
 		case r >= 'A' && r <= 'Z':
 			return r - 'A' + 'a'
-		default:
-			return '?'
 		}
+		return '?'
 	}, host)
 }

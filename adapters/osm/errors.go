@@ -118,9 +118,8 @@ func retryWait(err error, try int) (wait time.Duration, again bool) {
 		return e.after, true
 	case e.throttled():
 		return time.Duration(try) * time.Minute, true
-	default:
-		return time.Duration(try*try) * 5 * time.Second, true
 	}
+	return time.Duration(try*try) * 5 * time.Second, true
 }
 
 // bare is a transport's error without the address.

@@ -128,7 +128,6 @@ func bbox(b orb.Bound) string {
 
 // answer is an answer with its body, which may be compressed.
 type answer struct {
-	status int
 	header http.Header
 	body   []byte
 }
@@ -153,7 +152,7 @@ func (c *Client) query(ctx context.Context, query string) (a answer, err error) 
 		return a, &Error{what: "there was no answer: " + bare(err).Error(), cause: bare(err)}
 	}
 	defer resp.Body.Close()
-	a.status, a.header = resp.StatusCode, resp.Header
+	a.header = resp.Header
 	a.body, err = io.ReadAll(io.LimitReader(resp.Body, c.o.Limits.Bytes+1))
 	switch {
 	case resp.StatusCode != http.StatusOK:
