@@ -202,16 +202,13 @@ func (c *Client) Rights(ctx context.Context, repo string) (app string, lacks []s
 	if err != nil {
 		return "", nil, err
 	}
-	req, err := c.app.api.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/installation", owner, name), nil)
-	if err != nil {
-		return "", nil, fmt.Errorf("github: %w", err)
-	}
 	var got struct {
 		Slug        string            `json:"app_slug"`
 		Permissions map[string]string `json:"permissions"`
 	}
-	if _, err := c.app.api.Do(ctx, req, &got); err != nil {
-		return "", nil, c.convert(ctx, "the app's installation for "+repo, err)
+	what, path := "the app's installation for "+repo, fmt.Sprintf("repos/%s/%s/installation", owner, name)
+	if _, err := c.send(ctx, c.app.api, what, http.MethodGet, path, nil, &got); err != nil {
+		return "", nil, err
 	}
 	for right, want := range map[string]string{ // that the service needs
 		"checks": "read", "statuses": "read", "actions": "read", "metadata": "read",

@@ -243,8 +243,7 @@ func begun(s *gh.CheckSuite, runs []checkRun, demands []githost.Demand) (k githo
 		return k, has == 0 && app.GetSlug() == actions
 	case open > 0:
 		return k, false
-	default:
-		k.State, k.Note = githost.CheckExpected, "its check suite is "+s.GetStatus()
-		return k, has > 0 || named || app.GetSlug() == actions
 	}
+	k.State, k.Note = githost.CheckExpected, "its check suite is "+s.GetStatus()
+	return k, has > 0 || named || app.GetSlug() == actions
 }

@@ -37,9 +37,8 @@ func status(err error) int {
 		return e.Response.StatusCode
 	case errors.As(err, &rate), errors.As(err, &abuse):
 		return http.StatusForbidden
-	default:
-		return 0
 	}
+	return 0
 }
 
 // convert makes a typed error of what go-github returns. The end of the
@@ -155,9 +154,8 @@ func stateOf(s string) githost.CheckState {
 		return githost.CheckPassed
 	case "failure", "error":
 		return githost.CheckFailed
-	default:
-		return githost.CheckPending
 	}
+	return githost.CheckPending
 }
 
 // conclusions translates GitHub's words for how check runs and workflows end; any other is a failure.
@@ -196,9 +194,8 @@ func reviewState(s string) (state githost.ReviewState, ok bool) {
 		return githost.ReviewCommented, true
 	case "DISMISSED":
 		return githost.ReviewDismissed, true
-	default:
-		return "", false
 	}
+	return "", false
 }
 
 func pullRequest(pr *gh.PullRequest) githost.PullRequest {

@@ -45,10 +45,6 @@ func (c *Client) Protection(ctx context.Context, repo, branch string) (none gith
 		return none, err
 	}
 	what := "the branch " + branch + " of " + repo
-	req, err := c.api.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/%s/branches/%s", owner, name, url.PathEscape(branch)), nil)
-	if err != nil {
-		return none, fmt.Errorf("github: %s: %w", what, err)
-	}
 	var b struct {
 		Commit     struct{ SHA string }
 		Protected  bool
@@ -56,8 +52,9 @@ func (c *Client) Protection(ctx context.Context, repo, branch string) (none gith
 			Checks struct{ Contexts []string } `json:"required_status_checks"`
 		}
 	}
-	if _, err := c.api.Do(ctx, req, &b); err != nil {
-		return none, c.convert(ctx, what, err)
+	path := fmt.Sprintf("repos/%s/%s/branches/%s", owner, name, url.PathEscape(branch))
+	if _, err := c.send(ctx, c.api, what, http.MethodGet, path, nil, &b); err != nil {
+		return none, err
 	}
 	if b.Commit.SHA == "" {
 		return none, unreadable(what)

@@ -98,6 +98,16 @@ func (c *Client) Ping(ctx context.Context) error {
 	return c.convert(ctx, "the token's account", err)
 }
 
+// send makes a request that go-github has no call for, or none that reads enough.
+func (c *Client) send(ctx context.Context, api *gh.Client, what, method, path string, in, out any) (*gh.Response, error) {
+	req, err := api.NewRequest(method, path, in)
+	if err != nil {
+		return nil, fmt.Errorf("github: %s: %w", what, err)
+	}
+	resp, err := api.Do(ctx, req, out)
+	return resp, c.convert(ctx, what, err)
+}
+
 func split(repo string) (owner, name string, err error) { return restclient.SplitRepo(service, repo) }
 
 func splitAt(repo, sha string) (owner, name string, err error) {

@@ -45,18 +45,18 @@ func (c *Client) FormPayload(body []byte) ([]byte, error) {
 // payload holds what is read of webhooks, of all kinds: few fields, so that a payload whose
 // others have changed is read all the same. GitHub never sends again what was refused.
 type payload struct {
-	Action     string `json:"action"`
-	Number     int64  `json:"number"`
+	Action     string
+	Number     int64
 	Repository struct {
-		ID       int64  `json:"id"`
+		ID       int64
 		FullName string `json:"full_name"`
 	} `json:"repository"`
-	Sender account `json:"sender"`
+	Sender account
 
-	SHA      string   `json:"sha"` // of a status
-	State    string   `json:"state"`
-	Context  string   `json:"context"`
-	Branches []branch `json:"branches"`
+	SHA      string // of a status
+	State    string
+	Context  string
+	Branches []branch
 
 	CheckRun struct {
 		run
@@ -66,24 +66,24 @@ type payload struct {
 	WorkflowRun run `json:"workflow_run"`
 
 	PullRequest struct {
-		Number         int64  `json:"number"`
-		State          string `json:"state"`
-		Merged         bool   `json:"merged"`
+		Number         int64
+		State          string
+		Merged         bool
 		MergeCommitSHA string `json:"merge_commit_sha"`
 		Head           struct {
-			Ref  string  `json:"ref"`
-			SHA  string  `json:"sha"`
-			Repo account `json:"repo"`
+			Ref  string
+			SHA  string
+			Repo account
 		} `json:"head"`
 	} `json:"pull_request"`
 	Review struct {
-		State    string `json:"state"`
-		Body     string `json:"body"`
+		State    string
+		Body     string
 		CommitID string `json:"commit_id"`
 	} `json:"review"`
 
-	Ref     string `json:"ref"`
-	After   string `json:"after"`
+	Ref     string
+	After   string
 	Issue   struct{ Number int64 }
 	Comment struct{ Body string }
 }
@@ -91,23 +91,23 @@ type payload struct {
 // account is a repository or a user.
 type account struct {
 	FullName string `json:"full_name"`
-	Login    string `json:"login"`
-	Type     string `json:"type"`
+	Login    string
+	Type     string
 }
 
 type branch struct {
-	Name   string `json:"name"`
+	Name   string
 	Commit struct {
-		SHA string `json:"sha"`
+		SHA string
 	} `json:"commit"`
 }
 
 // run is a check run, a check suite or a workflow run.
 type run struct {
-	HeadSHA    string  `json:"head_sha"`
-	HeadBranch string  `json:"head_branch"`
-	Status     string  `json:"status"`
-	Conclusion string  `json:"conclusion"`
+	HeadSHA    string `json:"head_sha"`
+	HeadBranch string `json:"head_branch"`
+	Status     string
+	Conclusion string
 	HeadRepo   account `json:"head_repository"`
 }
 

@@ -134,9 +134,8 @@ func (r removal) standing() githost.Standing {
 		return githost.StandingConflict
 	case slices.Contains([]string{"merge", "merged", "already_merged"}, word):
 		return githost.StandingClean
-	default:
-		return githost.StandingBlocked
 	}
+	return githost.StandingBlocked
 }
 
 // removed words why a queue has removed a pull request, and sends it through the table.

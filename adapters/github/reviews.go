@@ -166,7 +166,6 @@ func permissionOf(word string) githost.Permission {
 		return githost.PermissionRead
 	case "none":
 		return githost.PermissionNone
-	default:
-		return githost.PermissionUnknown
 	}
+	return githost.PermissionUnknown
 }

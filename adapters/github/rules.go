@@ -112,14 +112,10 @@ func (c *Client) rulesets(ctx context.Context, repo, base string, out *githost.R
 		if page > 0 {
 			path += fmt.Sprintf("&page=%d", page)
 		}
-		req, err := c.api.NewRequest(http.MethodGet, path, nil)
-		if err != nil {
-			return fmt.Errorf("github: %s: %w", what, err)
-		}
 		var list []rule
-		resp, err := c.api.Do(ctx, req, &list)
+		resp, err := c.send(ctx, c.api, what, http.MethodGet, path, nil, &list)
 		if err != nil {
-			return c.convert(ctx, what, err)
+			return err
 		}
 		if list == nil {
 			return unreadable(what)

@@ -15,16 +15,13 @@ import (
 
 // query makes a request of GraphQL, for what the REST API does not have. GitHub answers most refusals with 200.
 func (c *Client) query(ctx context.Context, what, text string, with map[string]any, out any) error {
-	req, err := c.api.NewRequest(http.MethodPost, "../graphql", map[string]any{"query": text, "variables": with}) // of /api/v3/ too
-	if err != nil {
-		return fmt.Errorf("github: %s: %w", what, err)
-	}
 	var got struct {
 		Data   json.RawMessage
 		Errors []struct{ Type, Message string }
 	}
-	if _, err = c.api.Do(ctx, req, &got); err != nil {
-		return c.convert(ctx, what, err)
+	in := map[string]any{"query": text, "variables": with}
+	if _, err := c.send(ctx, c.api, what, http.MethodPost, "../graphql", in, &got); err != nil { // of /api/v3/ too
+		return err
 	}
 	if len(got.Errors) == 0 {
 		if json.Unmarshal(got.Data, out) != nil {
@@ -108,12 +105,8 @@ func (c *Client) answer(ctx context.Context, owner, name string, n githost.NewCo
 	}
 	if !slices.ContainsFunc(t.Comments.Nodes, func(k remark) bool { return strings.HasPrefix(k.Body, mark) }) {
 		path := fmt.Sprintf("repos/%s/%s/pulls/%d/comments/%s/replies", owner, name, n.Number, n.Thread)
-		req, err := c.api.NewRequest(http.MethodPost, path, map[string]any{"body": body})
-		if err != nil {
-			return fmt.Errorf("github: %s: %w", what, err)
-		}
-		if _, err = c.api.Do(ctx, req, nil); err != nil {
-			return c.convert(ctx, what, err)
+		if _, err := c.send(ctx, c.api, what, http.MethodPost, path, map[string]any{"body": body}, nil); err != nil {
+			return err
 		}
 	}
 	if t.Resolved {
