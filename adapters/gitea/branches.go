@@ -10,11 +10,11 @@ import (
 
 // branch is a branch with that part of its protection which any reader sees.
 type branch struct {
-	Name   string `json:"name"`
+	Name   string
 	Commit struct {
-		ID string `json:"id"`
+		ID string
 	} `json:"commit"`
-	Protected bool     `json:"protected"`
+	Protected bool
 	Checks    bool     `json:"enable_status_check"`
 	Contexts  []string `json:"status_check_contexts"`
 	Approvals int      `json:"required_approvals"`

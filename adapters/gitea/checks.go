@@ -14,14 +14,14 @@ import (
 
 // status is a commit status. What the interface calls status the webhook calls state.
 type status struct {
-	ID          int64     `json:"id"`
-	State       string    `json:"status"`
-	Context     string    `json:"context"`
-	Description string    `json:"description"`
+	ID          int64
+	State       string `json:"status"`
+	Context     string
+	Description string
 	TargetURL   string    `json:"target_url"`
-	URL         string    `json:"url"` // of the statuses of its commit
+	URL         string    // of the statuses of its commit
 	Updated     time.Time `json:"updated_at"`
-	Creator     *user     `json:"creator"`
+	Creator     *user
 }
 
 // Checks implements githost.Host: the newest status of every context and account, and what the protection of
@@ -119,9 +119,8 @@ func stateOf(s string) githost.CheckState {
 		return githost.CheckPassed
 	case "failure", "error":
 		return githost.CheckFailed
-	default:
-		return githost.CheckPending
 	}
+	return githost.CheckPending
 }
 
 // conclusion normalises a workflow's run or job.
@@ -134,9 +133,8 @@ func conclusion(status, conclusion string) githost.CheckState {
 		return githost.CheckPassed
 	case "cancelled":
 		return githost.CheckCancelled
-	default:
-		return githost.CheckFailed
 	}
+	return githost.CheckFailed
 }
 
 // expected lists what a branch's protection requires and is not among the reported. A

@@ -22,13 +22,12 @@ func (c *Client) FailureLog(context.Context, string, githost.Check) (string, err
 // remark is a comment on a line, of a review. What is on one line of a file is one conversation, as on Gitea's pages: an answer
 // does not name what it answers.
 type remark struct {
-	ID       int64     `json:"id"`
-	Body     string    `json:"body"`
-	User     user      `json:"user"`
-	Resolver *user     `json:"resolver"`
-	Review   int64     `json:"pull_request_review_id"`
-	Path     string    `json:"path"`
-	SHA      string    `json:"commit_id"` // in which the line was last changed
+	ID       int64
+	Body     string
+	User     user
+	Resolver *user
+	Review   int64 `json:"pull_request_review_id"`
+	Path     string
 	Line     int       `json:"position"`
 	OldLine  int       `json:"original_position"`
 	At       time.Time `json:"created_at"`

@@ -16,11 +16,11 @@ func (c *Client) Repository(ctx context.Context, repo string) (none githost.Repo
 		return none, err
 	}
 	var r struct {
-		ID            int64  `json:"id"`
+		ID            int64
 		FullName      string `json:"full_name"`
 		CloneURL      string `json:"clone_url"`
 		DefaultBranch string `json:"default_branch"`
-		Archived      bool   `json:"archived"`
+		Archived      bool
 		Permissions   struct{ Admin, Push bool }
 		Merge         bool `json:"allow_merge_commits"`
 		Squash        bool `json:"allow_squash_merge"`

@@ -32,31 +32,31 @@ func (c *Client) Delivery(h http.Header) (id, event string) {
 // payload holds what is read of webhooks, of all kinds: few fields, so that a payload whose
 // others have changed is read all the same. Gitea never sends again what was refused.
 type payload struct {
-	Action     string `json:"action"`
-	Number     int64  `json:"number"`
+	Action     string
+	Number     int64
 	Repository struct {
-		ID       int64  `json:"id"`
+		ID       int64
 		FullName string `json:"full_name"`
 	} `json:"repository"`
-	Sender user `json:"sender"`
+	Sender user
 
-	SHA     string `json:"sha"` // of a status
-	State   string `json:"state"`
-	Context string `json:"context"`
+	SHA     string // of a status
+	State   string
+	Context string
 
 	Run run `json:"workflow_run"`
 	Job run `json:"workflow_job"`
 
 	PullRequest pull `json:"pull_request"`
 	Review      struct {
-		Type    string `json:"type"`
-		Content string `json:"content"`
+		Type    string
+		Content string
 	} `json:"review"`
 
-	Ref     string `json:"ref"`
+	Ref     string
 	RefType string `json:"ref_type"`
-	After   string `json:"after"`
-	IsPull  bool   `json:"is_pull"`
+	After   string
+	IsPull  bool `json:"is_pull"`
 	Issue   struct{ Number int64 }
 	Comment struct{ Body string }
 }
@@ -65,10 +65,10 @@ type payload struct {
 type run struct {
 	HeadSHA    string `json:"head_sha"`
 	HeadBranch string `json:"head_branch"`
-	Status     string `json:"status"`
-	Conclusion string `json:"conclusion"`
+	Status     string
+	Conclusion string
 	HeadRepo   struct {
-		ID int64 `json:"id"`
+		ID int64
 	} `json:"head_repository"`
 }
 

@@ -76,9 +76,8 @@ func undecided(e *Error) bool {
 	switch e.Status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusConflict, http.StatusUnprocessableEntity:
 		return true
-	default:
-		return e.Status == 0 || e.Status >= 500
 	}
+	return e.Status == 0 || e.Status >= 500
 }
 
 // bare is an error without its cause.

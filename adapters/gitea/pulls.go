@@ -14,8 +14,8 @@ import (
 // user is an account. Accounts of people and of other programs look alike; those of the
 // server itself, such as that of its Actions, have ids below zero.
 type user struct {
-	ID    int64  `json:"id"`
-	Login string `json:"login"`
+	ID    int64
+	Login string
 }
 
 // ghost is the id of deleted accounts.
@@ -25,26 +25,26 @@ func (u user) bot() bool { return u.ID < ghost }
 
 // end is the head or the base of a pull request.
 type end struct {
-	Label  string `json:"label"` // the branch, also when it is gone; its ref is refs/pull/… then
-	SHA    string `json:"sha"`
-	RepoID int64  `json:"repo_id"`
+	Label  string // the branch, also when it is gone; its ref is refs/pull/… then
+	SHA    string
+	RepoID int64 `json:"repo_id"`
 	Repo   struct {
 		Name string `json:"full_name"`
 	} `json:"repo"`
 }
 
 type pull struct {
-	Number    int64  `json:"number"`
+	Number    int64
 	URL       string `json:"html_url"`
-	State     string `json:"state"`
-	User      user   `json:"user"`
-	Merged    bool   `json:"merged"`
+	State     string
+	User      user
+	Merged    bool
 	MergeSHA  string `json:"merge_commit_sha"`
-	Draft     bool   `json:"draft"` // older servers do not say it
-	Mergeable bool   `json:"mergeable"`
+	Draft     bool   // older servers do not say it
+	Mergeable bool
 	MergeBase string `json:"merge_base"`
-	Head      end    `json:"head"`
-	Base      end    `json:"base"`
+	Head      end
+	Base      end
 }
 
 func (p pull) open() bool { return p.State == "open" }
@@ -130,9 +130,8 @@ func (c *Client) find(ctx context.Context, repo, branch, base, state string) (ou
 		return pull{}, fmt.Errorf("gitea: a pull request of %s in %s: %w", branch, repo, githost.ErrNotFound)
 	case out.open(): // the list's head comes a moment after a push
 		return c.pull(ctx, "the pull requests of "+repo, repo, out.Number)
-	default:
-		return out, nil
 	}
+	return out, nil
 }
 
 // OpenPullRequest implements githost.Host. What is open already into the same

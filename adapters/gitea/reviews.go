@@ -15,13 +15,13 @@ import (
 )
 
 type review struct {
-	ID        int64     `json:"id"`
-	User      user      `json:"user"`
-	State     string    `json:"state"`
-	Body      string    `json:"body"`
-	SHA       string    `json:"commit_id"`
-	Official  bool      `json:"official"` // its author may write, or is on the protection's list
-	Dismissed bool      `json:"dismissed"`
+	ID        int64
+	User      user
+	State     string
+	Body      string
+	SHA       string `json:"commit_id"`
+	Official  bool   // its author may write, or is on the protection's list
+	Dismissed bool
 	Comments  int       `json:"comments_count"` // on lines
 	At        time.Time `json:"submitted_at"`
 }
@@ -36,9 +36,8 @@ func reviewState(word string) (state githost.ReviewState, ok bool) {
 		return githost.ReviewChangesRequested, true
 	case "COMMENT":
 		return githost.ReviewCommented, true
-	default:
-		return "", false
 	}
+	return "", false
 }
 
 // Reviews implements githost.Host.
@@ -201,7 +200,6 @@ func (c *Client) readPermission(ctx context.Context, what, path string) (githost
 		return githost.Permission(level.Permission), nil
 	case "":
 		return githost.PermissionUnknown, unreadable(what)
-	default:
-		return githost.PermissionUnknown, nil
 	}
+	return githost.PermissionUnknown, nil
 }
