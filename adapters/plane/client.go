@@ -153,7 +153,7 @@ type page[T any] struct {
 	Next    string `json:"next_cursor"`
 	More    bool   `json:"next_page_results"`
 	Total   int    `json:"total_count"`
-	Results []T    `json:"results"`
+	Results []T
 }
 
 // pagesMax bounds a listing.

@@ -97,8 +97,9 @@ func (c *Client) addComment(ctx context.Context, n tracker.NewComment) (id strin
 		in["external_id"] = n.Key
 	}
 	var out struct{ ID string }
+	at := c.item(n.ProjectID, n.ItemID) + "comments/"
 	err = c.call(ctx, call{
-		method: http.MethodPost, path: c.item(n.ProjectID, n.ItemID) + "comments/", token: c.token(n.Author), in: in, out: &out,
+		method: http.MethodPost, path: at, token: c.token(n.Author), in: in, out: &out,
 		again: n.Key != "", once: true,
 	})
 	var e *Error
@@ -114,7 +115,7 @@ func (c *Client) addComment(ctx context.Context, n tracker.NewComment) (id strin
 		}
 	}
 	if err == nil && out.ID == "" {
-		return "", false, unreadable(c.item(n.ProjectID, n.ItemID)+"comments/", "without an id")
+		return "", false, unreadable(at, "without an id")
 	}
 	return out.ID, false, err
 }

@@ -12,19 +12,19 @@ import (
 
 // wireItem is a work item of the REST API.
 type wireItem struct {
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	HTML      string          `json:"description_html"`
-	Sequence  int64           `json:"sequence_id"`
-	State     stateID         `json:"state"`
-	Labels    labels          `json:"labels"`
-	Project   string          `json:"project"`
+	ID        string
+	Name      string
+	HTML      string `json:"description_html"`
+	Sequence  int64  `json:"sequence_id"`
+	State     stateID
+	Labels    labels
+	Project   string
 	UpdatedAt restclient.Time `json:"updated_at"`
 }
 
 type wireComment struct {
-	ID             string          `json:"id"`
-	Actor          string          `json:"actor"`
+	ID             string
+	Actor          string
 	HTML           string          `json:"comment_html"`
 	ExternalSource string          `json:"external_source"`
 	ExternalID     string          `json:"external_id"`

@@ -33,17 +33,17 @@ func (c *Client) Delivery(h http.Header) (id, event string) {
 
 // envelope is a webhook of either version.
 type envelope struct {
-	Version  json.RawMessage `json:"version"` // only from v2 on
-	Event    string          `json:"event"`
-	Action   string          `json:"action"`
-	Data     data            `json:"data"`
+	Version  json.RawMessage // only from v2 on
+	Event    string
+	Action   string
+	Data     data
 	Activity struct {
-		Field *string         `json:"field"`
+		Field *string
 		New   json.RawMessage `json:"new_value"` // of any type
 		Actor struct {
-			ID    string `json:"id"`
+			ID    string
 			Name  string `json:"display_name"`
-			Email string `json:"email"`
+			Email string
 		} `json:"actor"`
 	} `json:"activity"`
 	EntityID string                     `json:"entity_id"`           // v2
@@ -51,14 +51,14 @@ type envelope struct {
 }
 
 type data struct {
-	ID             string          `json:"id"`
-	Project        string          `json:"project"`
-	Issue          string          `json:"issue"` // comments
+	ID             string
+	Project        string
+	Issue          string          // comments
 	HTML           string          `json:"comment_html"`
 	ExternalSource string          `json:"external_source"`
 	UpdatedAt      restclient.Time `json:"updated_at"`
 
-	State json.RawMessage `json:"state"` // an object, or its id
+	State json.RawMessage // an object, or its id
 
 	// v2
 	ProjectID string `json:"project_id"`

@@ -14,12 +14,12 @@ import (
 
 // wireActivity is one entry of a work item's log.
 type wireActivity struct {
-	ID        string          `json:"id"`
-	Verb      string          `json:"verb"`
-	Field     *string         `json:"field"`
-	New       *string         `json:"new_value"`      // of a state: the column's name
-	NewID     *string         `json:"new_identifier"` // of a state: its id
-	Actor     *string         `json:"actor"`
+	ID        string
+	Verb      string
+	Field     *string
+	New       *string `json:"new_value"`      // of a state: the column's name
+	NewID     *string `json:"new_identifier"` // of a state: its id
+	Actor     *string
 	CreatedAt restclient.Time `json:"created_at"`
 }
 
@@ -115,10 +115,10 @@ func (c *Client) people(ctx context.Context) (members, error) {
 
 func (c *Client) readMembers(ctx context.Context) (members, error) {
 	var list []struct {
-		ID    string `json:"id"`
+		ID    string
 		Name  string `json:"display_name"`
-		Email string `json:"email"`
-		Role  int    `json:"role"`
+		Email string
+		Role  int
 	}
 	path := "workspaces/" + url.PathEscape(c.opt.Workspace) + "/members/"
 	err := c.call(ctx, call{path: path, out: &list})
@@ -147,7 +147,6 @@ func roleName(role int) string {
 		return "member"
 	case 5:
 		return "guest"
-	default:
-		return ""
 	}
+	return ""
 }

@@ -143,11 +143,12 @@ func (c *Client) item(projectID, itemID string) string {
 func (c *Client) Item(ctx context.Context, projectID, itemID string) (tracker.Item, error) {
 	var w wireItem
 	named := url.Values{"expand": {"labels"}}
-	if err := c.call(ctx, call{path: c.item(projectID, itemID), query: named, out: &w}); err != nil {
+	at := c.item(projectID, itemID)
+	if err := c.call(ctx, call{path: at, query: named, out: &w}); err != nil {
 		return tracker.Item{}, err
 	}
 	if w.ID == "" {
-		return tracker.Item{}, unreadable(c.item(projectID, itemID), "without an id")
+		return tracker.Item{}, unreadable(at, "without an id")
 	}
 	b, err := c.board(ctx, projectID, string(w.State))
 	if err != nil {
@@ -189,7 +190,7 @@ func (c *Client) List(ctx context.Context, q tracker.Query) (tracker.Page, error
 		return tracker.Page{}, err
 	}
 	if p.Results == nil {
-		return tracker.Page{}, unreadable(c.project(q.ProjectID)+"work-items/", "without results")
+		return tracker.Page{}, unreadable(at, "without results")
 	}
 	out := tracker.Page{Total: p.Total}
 	if p.More {

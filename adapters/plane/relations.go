@@ -37,7 +37,8 @@ func (c *Client) BlockedBy(ctx context.Context, projectID, itemID string) ([]tra
 	var out struct {
 		BlockedBy []related `json:"blocked_by"`
 	}
-	err := c.call(ctx, call{path: c.item(projectID, itemID) + "relations/", out: &out})
+	at := c.item(projectID, itemID) + "relations/"
+	err := c.call(ctx, call{path: at, out: &out})
 	var e *Error
 	if errors.As(err, &e) && e.unserved {
 		return nil, fmt.Errorf("%w: %w", tracker.ErrNoRelations, err)
@@ -46,7 +47,7 @@ func (c *Client) BlockedBy(ctx context.Context, projectID, itemID string) ([]tra
 		return nil, err
 	}
 	if out.BlockedBy == nil {
-		return nil, unreadable(c.item(projectID, itemID)+"relations/", "without blocked_by")
+		return nil, unreadable(at, "without blocked_by")
 	}
 	refs := []tracker.Ref{}
 	for _, r := range out.BlockedBy {

@@ -32,9 +32,8 @@ func looks(s stage.Status) (group, colour string) {
 		return "cancelled", "#dc2626"
 	case stage.StatusNeedsInput, stage.StatusInReview, stage.StatusAwaitingDeploy, stage.StatusBlocked:
 		return "started", "#d97706" // somebody is waited for
-	default:
-		return "started", "#7c3aed"
 	}
+	return "started", "#7c3aed"
 }
 
 // AddColumn makes the column of a status on a project's board; one that is there stays.

@@ -96,9 +96,8 @@ func (c *Client) may(ctx context.Context, projectID string, t token) (bool, erro
 		return false, nil
 	case t.role == "" && errors.Is(err, tracker.ErrNotFound):
 		return true, nil
-	default:
-		return err == nil, err
 	}
+	return err == nil, err
 }
 
 // makers reads which accounts have made the newest work items of a project, of which the
