@@ -129,9 +129,8 @@ func (p Principal) proof() stage.Proof {
 		return stage.ProofProvider
 	case viaProxy:
 		return stage.ProofProxy
-	default:
-		return stage.ProofNone
 	}
+	return stage.ProofNone
 }
 
 // By is the principal as the journal has it.
@@ -189,9 +188,8 @@ func ForColumn(to stage.Status) Role {
 		return Approver
 	case stage.StatusConfirmDeploy:
 		return Releaser
-	default:
-		return Operator
 	}
+	return Operator
 }
 
 type contextKey struct{}

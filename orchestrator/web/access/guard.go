@@ -138,7 +138,7 @@ func (g *Guard) tokens(ctx context.Context) ([]Token, error) {
 	kept, err := g.Store.Tokens(ctx)
 	if err != nil {
 		g.Log.Error("tokens cannot be read", "err", err)
-		err = &Refusal{Status: http.StatusServiceUnavailable, Kind: "store", Text: "The store does not answer. Try again in a moment."}
+		err = noStore()
 	}
 	var out []Token
 	if g.AdminToken != "" {
@@ -150,6 +150,11 @@ func (g *Guard) tokens(ctx context.Context) ([]Token, error) {
 		}
 	}
 	return out, err
+}
+
+// noStore tells a person that the store does not answer.
+func noStore() error {
+	return &Refusal{Status: http.StatusServiceUnavailable, Kind: "store", Text: "The store does not answer. Try again in a moment."}
 }
 
 // tokenOf finds a valid token by its hash. That of the settings needs no store.

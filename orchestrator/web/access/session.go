@@ -78,10 +78,7 @@ func (g *Guard) session(r *http.Request) (p Principal, ok bool, err error) {
 	switch {
 	case err != nil:
 		g.Log.Error("a session cannot be read", "err", err)
-		return p, false, &Refusal{
-			Status: http.StatusServiceUnavailable, Kind: "store",
-			Text: "The store does not answer. Try again in a moment.",
-		}
+		return p, false, noStore()
 	case !found || s.over(now):
 		return p, false, nil
 	}
@@ -159,8 +156,7 @@ func (g *Guard) SignOut(w http.ResponseWriter, r *http.Request, path string, all
 	if !all {
 		return g.Store.DropSessions(r.Context(), s.ID)
 	}
-	err = g.drop(r.Context(), func(o Session) bool { return o.Name == s.Name && o.Via == s.Via })
-	return err
+	return g.drop(r.Context(), func(o Session) bool { return o.Name == s.Name && o.Via == s.Via })
 }
 
 // Provider signs people in elsewhere, such as an OpenID Connect provider. Its errors are those of
