@@ -15,24 +15,24 @@ import (
 // blocks holds what the features show of themselves in /queue, as far as pages have
 // a place for it. A feature that is off has the zero block.
 type blocks struct {
-	Serial    serialBlock    `json:"serial_gate"`
-	Reconcile reconcileBlock `json:"reconcile"`
-	Deps      depsBlock      `json:"task_deps"`
-	Merge     mergeBlock     `json:"merge_gate"`
-	Budget    budgetBlock    `json:"budget"`
-	Pause     pauseBlock     `json:"agent_pause"`
-	Others    []otherBlock   `json:"-"` // the rest, as JSON
+	Serial    serialBlock `json:"serial_gate"`
+	Reconcile reconcileBlock
+	Deps      depsBlock  `json:"task_deps"`
+	Merge     mergeBlock `json:"merge_gate"`
+	Budget    budgetBlock
+	Pause     pauseBlock   `json:"agent_pause"`
+	Others    []otherBlock `json:"-"` // the rest, as JSON
 }
 
 type waitingTask struct {
-	TaskID int64     `json:"task_id"`
-	Reason string    `json:"reason"`
-	Since  time.Time `json:"since"`
+	TaskID int64 `json:"task_id"`
+	Reason string
+	Since  time.Time
 }
 
 // named is the part of what is shown of one repository.
 type named struct {
-	Repo string `json:"repo"`
+	Repo string
 }
 
 func (n named) is(repo string) bool { return strings.EqualFold(n.Repo, repo) }
@@ -47,56 +47,56 @@ func first[T interface{ is(repo string) bool }](list []T, repo string) *T {
 
 type frozen struct {
 	named
-	TaskID int64     `json:"task_id"`
-	Reason string    `json:"reason"`
-	Since  time.Time `json:"since"`
+	TaskID int64 `json:"task_id"`
+	Reason string
+	Since  time.Time
 }
 
 type serialBlock struct {
-	Enabled bool          `json:"enabled"`
-	Repos   []string      `json:"repos"`
-	Frozen  []frozen      `json:"frozen"`
-	Waiting []waitingTask `json:"waiting"`
-	Error   string        `json:"error"`
+	Enabled bool
+	Repos   []string
+	Frozen  []frozen
+	Waiting []waitingTask
+	Error   string
 }
 
 type reconcileBlock struct {
-	Enabled  bool      `json:"enabled"`
-	Tracker  bool      `json:"tracker"`
+	Enabled  bool
+	Tracker  bool
 	LastPass time.Time `json:"last_pass"`
-	Passes   int64     `json:"passes"`
-	Advanced int64     `json:"advanced"`
-	Replayed int64     `json:"replayed"`
-	Missed   int       `json:"missed_since_webhook"`
-	Braked   string    `json:"braked"`
-	Error    string    `json:"error"`
+	Passes   int64
+	Advanced int64
+	Replayed int64
+	Missed   int `json:"missed_since_webhook"`
+	Braked   string
+	Error    string
 }
 
 type depsBlock struct {
-	Enabled bool              `json:"enabled"`
+	Enabled bool
 	Table   []task.Dependency `json:"dependencies"`
-	Error   string            `json:"error"`
+	Error   string
 }
 
 type lease struct {
 	named
-	Holder  string    `json:"holder"`
-	Expires time.Time `json:"expires"`
+	Holder  string
+	Expires time.Time
 }
 
 // gateTask is a task that the merge gate works on.
 type gateTask struct {
 	named
-	TaskID int64  `json:"task_id"`
-	Phase  string `json:"phase"`
-	Why    string `json:"why"`
+	TaskID int64 `json:"task_id"`
+	Phase  string
+	Why    string
 }
 
 type mergeBlock struct {
-	Enabled bool       `json:"enabled"`
-	Leases  []lease    `json:"leases"`
-	Tasks   []gateTask `json:"tasks"`
-	Error   string     `json:"error"`
+	Enabled bool
+	Leases  []lease
+	Tasks   []gateTask
+	Error   string
 }
 
 // spent is the account of a repository today, in millionths of a dollar.
@@ -108,32 +108,32 @@ type spent struct {
 }
 
 type budgetBlock struct {
-	Enabled bool    `json:"enabled"`
-	TaskCap int64   `json:"task_cap_micro_usd"`
-	DayCap  int64   `json:"repo_day_cap_micro_usd"`
-	Run     int64   `json:"run_micro_usd"`
-	Repos   []spent `json:"repos"`
-	Error   string  `json:"error"`
+	Enabled bool
+	TaskCap int64 `json:"task_cap_micro_usd"`
+	DayCap  int64 `json:"repo_day_cap_micro_usd"`
+	Run     int64 `json:"run_micro_usd"`
+	Repos   []spent
+	Error   string
 }
 
 // paused is an agent that no task may use for now.
 type paused struct {
-	Agent  string    `json:"agent"`
-	Model  string    `json:"model"`
-	What   string    `json:"what"`
-	Do     string    `json:"do"`
-	Reason string    `json:"reason"`
-	Since  time.Time `json:"since"`
-	Until  time.Time `json:"until"`
+	Agent  string
+	Model  string
+	What   string
+	Do     string
+	Reason string
+	Since  time.Time
+	Until  time.Time
 	Next   time.Time `json:"next_try_at"`
 	Task   int64     `json:"tried_by_task"`
 	Tasks  []int64   `json:"waiting_tasks"`
 }
 
 type pauseBlock struct {
-	Enabled bool     `json:"enabled"`
-	Paused  []paused `json:"paused"`
-	Error   string   `json:"error"`
+	Enabled bool
+	Paused  []paused
+	Error   string
 }
 
 type otherBlock struct{ Name, JSON string }

@@ -116,9 +116,8 @@ func lampOf(x explain.Explanation, h stage.Hold) string {
 		return lampNeeds
 	case len(x.Blockers) > 0:
 		return lampWaits
-	default:
-		return lampMoves
 	}
+	return lampMoves
 }
 
 func cardOf(t task.Task, x explain.Explanation) card {

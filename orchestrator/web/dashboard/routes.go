@@ -58,7 +58,7 @@ func (s *server) routes() []access.Route {
 			Handler: http.HandlerFunc(s.decide), Refuse: s.keepWords(s.taskAgain), Note: "Confirm Deploy needs a releaser",
 		},
 		{Method: "GET", Pattern: "/changes", Needs: access.Viewer, Of: access.Some, Stream: true, Handler: http.HandlerFunc(s.changes)},
-		free("GET", "/session", s.known(http.HandlerFunc(s.session))),
+		free("GET", "/session", http.HandlerFunc(s.session)),
 		free("POST", "/session", limit.Finish(s.login)),
 		free("POST", "/session/end", limit.Finish(s.logout)),
 		free("GET", "/assets/{name}", http.HandlerFunc(s.asset)),

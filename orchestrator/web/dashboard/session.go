@@ -72,17 +72,6 @@ func (s *server) identify(r *http.Request) (access.Principal, error) {
 	return s.Access.Identify(r)
 }
 
-// known serves a page for everybody, which shows to people who they are.
-func (s *server) known(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p, err := s.Access.Identify(r)
-		if err != nil {
-			p = access.Principal{}
-		}
-		next.ServeHTTP(w, r.WithContext(access.With(r.Context(), p)))
-	})
-}
-
 // refuse shows why a page is not shown; who is nobody may sign in there.
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var no *access.Refusal
@@ -117,7 +106,13 @@ func (s *server) askToken(w http.ResponseWriter, r *http.Request, no *access.Ref
 	s.render(w, r, s.frame(r, s.signInView(no.Text, next, no.Status)))
 }
 
+// session is a page for everybody, which shows to people who they are.
 func (s *server) session(w http.ResponseWriter, r *http.Request) {
+	p, err := s.Access.Identify(r)
+	if err != nil {
+		p = access.Principal{}
+	}
+	r = r.WithContext(access.With(r.Context(), p))
 	f := s.frame(r, s.signInView("", local(r.URL.Query().Get("next")), 0))
 	if f.Who != "" {
 		f.Title = "You are " + f.Who

@@ -218,7 +218,6 @@ func effectHead(e orchestrator.Effect) string {
 		return string(e.Kind) + " " + short(e.SHA)
 	case text != "" && !strings.HasPrefix(text, "{"):
 		return string(e.Kind) + ": " + text
-	default:
-		return string(e.Kind)
 	}
+	return string(e.Kind)
 }

@@ -45,9 +45,8 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%d h", hours)
 	case d < 24*time.Hour:
 		return fmt.Sprintf("%d h %d min", hours, minutes)
-	default:
-		return fmt.Sprintf("%d d", hours/24)
 	}
+	return fmt.Sprintf("%d d", hours/24)
 }
 
 // age is how long ago a moment was, with the moment itself beside it.
@@ -85,9 +84,8 @@ func tokens(n int64) string {
 		return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1e3, 'f', 1, 64), ".0") + " k"
 	case n < 999_500:
 		return strconv.FormatInt((n+500)/1000, 10) + " k"
-	default:
-		return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64), ".0") + " M"
 	}
+	return strings.TrimSuffix(strconv.FormatFloat(float64(n)/1e6, 'f', 1, 64), ".0") + " M"
 }
 
 func short(sha string) string { return sha[:min(len(sha), 10)] }
