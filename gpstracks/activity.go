@@ -169,7 +169,6 @@ func fromSpeeds(speeds []float64) Activity {
 		return Cycling
 	case middle >= 13 && fast >= 20:
 		return Driving
-	default:
-		return Unknown
 	}
+	return Unknown
 }

@@ -45,8 +45,7 @@ func dedupeKey(t *Track) string {
 	}
 	b := append(make([]byte, 0, 96), 'v', '1')
 	for _, edge := range [...]int64{
-		floorDiv(fixed(t.Bounds.Min[0]), keyDegrees), floorDiv(fixed(t.Bounds.Min[1]), keyDegrees),
-		-floorDiv(-fixed(t.Bounds.Max[0]), keyDegrees), -floorDiv(-fixed(t.Bounds.Max[1]), keyDegrees),
+		bucket(t.Bounds.Min[0]), bucket(t.Bounds.Min[1]), -bucket(-t.Bounds.Max[0]), -bucket(-t.Bounds.Max[1]),
 		int64(math.Floor(t.LengthM/keyMetres + 0.5)),
 	} {
 		b = strconv.AppendInt(append(b, '|'), edge, 10)
@@ -59,9 +58,11 @@ func dedupeKey(t *Track) string {
 // fixed is a coordinate in units of 1e-7 degrees.
 func fixed(deg float64) int64 { return int64(math.Round(deg * 1e7)) }
 
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
+// bucket is the one of keyDegrees that a coordinate is in.
+func bucket(deg float64) int64 {
+	a := fixed(deg)
+	q := a / keyDegrees
+	if a%keyDegrees < 0 {
 		q--
 	}
 	return q
