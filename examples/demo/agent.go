@@ -130,9 +130,8 @@ func (j job) files() map[string]string {
 		return files
 	case j.role == "deployer" && j.phase == "a":
 		return doc("deploy-plan.md", "# Plan\n\nCommit "+j.sha+" goes out.\n")
-	default:
-		return map[string]string{}
 	}
+	return map[string]string{}
 }
 
 func exists(name string) bool {

@@ -87,9 +87,8 @@ func actionState(conclusion string) string {
 		return "pending"
 	case !slices.Contains(states(), conclusion):
 		return "failure"
-	default:
-		return conclusion
 	}
+	return conclusion
 }
 
 // states are those of a commit status at Gitea.

@@ -113,9 +113,8 @@ func gitea() dialect {
 				return refusal{status: http.StatusConflict, text: fmt.Sprintf("pull request already exists for these targets "+
 					"[id: %d, issue_id: %d, head_repo_id: %d, base_repo_id: %d, head_branch: %s, base_branch: %s]",
 					twin.Number, twin.Number, c.at.id, c.at.id, head, base)}
-			default:
-				return nil
 			}
+			return nil
 		},
 		// mayMerge looks at what Gitea looks at before it merges, in its order.
 		mayMerge: func(s *Server, p *pull, style string) error {
@@ -139,9 +138,8 @@ func gitea() dialect {
 				return unmerged("Does not have enough approvals")
 			case !slices.Contains(with.Methods, style):
 				return unmerged(style + " is not allowed an allowed merge style for this repository")
-			default:
-				return nil
 			}
+			return nil
 		},
 	}
 }

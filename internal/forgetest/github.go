@@ -119,9 +119,8 @@ func github() dialect {
 				return invalid(fmt.Sprintf("No commits between %s and %s", base, head))
 			case c.twin(head, base) != nil:
 				return invalid(fmt.Sprintf("A pull request already exists for %s:%s.", owner(c.at.called), head))
-			default:
-				return nil
 			}
+			return nil
 		},
 		mayMerge: func(s *Server, p *pull, method string) error {
 			words := map[string]string{
@@ -146,9 +145,8 @@ func github() dialect {
 				return unmerged(words)
 			case !p.Open || heads[p.Head] == "" || heads[p.Base] == "":
 				return notMergeable()
-			default:
-				return nil
 			}
+			return nil
 		},
 	}
 }

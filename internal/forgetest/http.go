@@ -61,9 +61,8 @@ func (c *call) found(method, path string) bool {
 	case c.at.Repo == nil || c.p == nil && strings.HasPrefix(below, "/pulls/{number}"):
 		c.fail(c.notFound)
 		return false
-	default:
-		return true
 	}
+	return true
 }
 
 // named finds the repository of a path; it has answered when there is none, or when it is called

@@ -351,7 +351,6 @@ func group(column string) string {
 		return "completed"
 	case "Cancelled":
 		return "cancelled"
-	default:
-		return "started"
 	}
+	return "started"
 }

@@ -80,7 +80,6 @@ func (a account) endOf(r queue.Reason) (who admit.Who, do, more string) {
 		return admit.WhoTask, "Wait until " + before + " is merged or sent back, or stop it", ""
 	case r.Kind == queue.ReasonHold:
 		return admit.WhoService, "Wait for the end of " + strings.ReplaceAll(r.Name, "_", " "), ""
-	default:
-		return admit.WhoService, "Wait for the end of the job", ""
 	}
+	return admit.WhoService, "Wait for the end of the job", ""
 }

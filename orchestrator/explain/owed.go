@@ -73,10 +73,8 @@ func (s situation) waiting(j queue.Job) Owed {
 	what := f.Describe()
 	o := Owed{JobID: j.ID, Kind: f.Kind, Attempt: j.Attempt, Next: j.AvailableAt, Error: j.Error, put: j.CreatedAt}
 	lane, sick := s.sick[j.Pool]
-	if sick {
-		if lane.Next.After(o.Next) {
-			o.Next = lane.Next
-		}
+	if sick && lane.Next.After(o.Next) {
+		o.Next = lane.Next
 	}
 	next := "now"
 	if o.Next.After(s.now) {

@@ -42,7 +42,6 @@ func (k TroubleKind) What() string {
 		return "it waits for a person"
 	case TroubleRoom:
 		return "the disk that it works on is full, or cannot be written to"
-	default:
-		return "it cannot work"
 	}
+	return "it cannot work"
 }

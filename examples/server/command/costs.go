@@ -71,9 +71,8 @@ func price(t web.Totals) string {
 		return fmt.Sprintf("%.2f", t.CostUSD)
 	case t.CostUSD == 0:
 		return "?"
-	default:
-		return fmt.Sprintf("%.2f + ?", t.CostUSD)
 	}
+	return fmt.Sprintf("%.2f + ?", t.CostUSD)
 }
 
 // days are counted, with a unit or without.

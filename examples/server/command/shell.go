@@ -25,9 +25,8 @@ complete -o default -F _signalbox signalbox
 _signalbox() { compadd -- $(signalbox complete -- ${words[2,CURRENT-1]}) || _files }
 compdef _signalbox signalbox
 `
-	default:
-		return "complete -c signalbox -a '(signalbox complete -- (commandline -opc)[2..])'\n"
 	}
+	return "complete -c signalbox -a '(signalbox complete -- (commandline -opc)[2..])'\n"
 }
 
 type completionCmd struct {

@@ -132,9 +132,8 @@ func (c showCmd) Run(s *streams) error {
 			}
 			fmt.Fprint(w, ending(d.Cut))
 		})
-	default:
-		return fetch(c.printer, s, path, showTask)
 	}
+	return fetch(c.printer, s, path, showTask)
 }
 
 // ending is behind a text whose end is left out.
