@@ -1,7 +1,6 @@
 package gitea_test
 
 import (
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -25,5 +24,3 @@ func answering(t *testing.T, f http.HandlerFunc) *gitea.Client {
 	t.Cleanup(srv.Close)
 	return client(t, gitea.Options{BaseURL: srv.URL, HTTPClient: forgekit.HTTP(0)})
 }
-
-func is(err, target error) bool { return errors.Is(err, target) }
