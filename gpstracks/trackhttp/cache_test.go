@@ -16,8 +16,6 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
 
-func newRecorder() *httptest.ResponseRecorder { return httptest.NewRecorder() }
-
 // gated is a rig whose queries wait at a gate.
 func gated(t *testing.T, opts ...trackhttp.Options) (*rig, *gate) {
 	t.Helper()

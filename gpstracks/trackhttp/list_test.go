@@ -18,7 +18,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/gpstracks"
-	"github.com/signalbox-dev/signalbox/gpstracks/sample"
 	"github.com/signalbox-dev/signalbox/gpstracks/storetest"
 	"github.com/signalbox-dev/signalbox/gpstracks/trackhttp"
 )
@@ -90,9 +89,7 @@ func TestListMeasures(t *testing.T) {
 func TestListTellsOfHowMany(t *testing.T) {
 	t.Parallel()
 	store := storetest.Memory(t)
-	tracks := sample.Tracks(30, 3)
-	_, err := store.Upsert(t.Context(), tracks)
-	require.NoError(t, err)
+	fill(t, store, 30, 3)
 	for name, c := range map[string]struct {
 		store gpstracks.Store
 		query string
@@ -103,11 +100,8 @@ func TestListTellsOfHowMany(t *testing.T) {
 		"whole":       {store, "&limit=30", `"numberReturned":30,"truncated":false`},
 		"not counted": {struct{ gpstracks.Store }{store}, "&limit=7", `"numberReturned":7,"truncated":true`},
 	} {
-		h, err := trackhttp.New(trackhttp.Options{Store: c.store, Tiles: store})
-		require.NoError(t, err)
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/gps-tracks?bbox=-180,-90,180,90"+c.query, nil))
-		require.Contains(t, w.Body.String(), c.want, name)
+		r := newRig(t, trackhttp.Options{Store: c.store, Tiles: store})
+		require.Contains(t, r.get("?bbox=-180,-90,180,90"+c.query).Body.String(), c.want, name)
 	}
 }
 
@@ -325,7 +319,7 @@ func TestOptions(t *testing.T) {
 	h, err := trackhttp.New(trackhttp.Options{Store: s, Tiles: s, Prefix: "/tracks"})
 	require.NoError(t, err)
 	for path, want := range map[string]int{"/tracks/health": 200, "/tracks/tiles/0/0/0.mvt": 204, "/tracksx": 404, "/": 404} {
-		w := newRecorder()
+		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		require.Equal(t, want, w.Code, path)
 	}
@@ -342,7 +336,7 @@ func FuzzQuery(f *testing.F) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/gps-tracks", nil)
 			r.URL.Path += path
 			r.URL.RawQuery = query
-			w := newRecorder()
+			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
 			require.Contains(t, []int{200, 204, 400, 404, 405}, w.Code)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -156,7 +157,7 @@ func TestHostileHost(t *testing.T) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/api/gps-tracks/tiles.json", nil)
 		require.NoError(t, err)
 		req.Host = host
-		w := newRecorder()
+		w := httptest.NewRecorder()
 		r.h.ServeHTTP(w, req)
 		r.problem(w, http.StatusBadRequest)
 	}
