@@ -213,7 +213,8 @@ func exporters() []exporter {
 		{"Outdooractive", by("oa.gpx", dialect{creator: "Outdooractive",
 			before: "<name>Heidschnuckenweg</name><type>Fernwanderweg</type>", point: stamp(seconds), decimals: 6}, planned(0.9))},
 		{"Wikiloc", by("wikiloc.gpx", dialect{creator: "Wikiloc",
-			head: `|<metadata><keywords>Senderismo</keywords></metadata>`, before: "<name>Cumbre</name>", point: stamp(seconds), decimals: 6}, hike)},
+			head: `|<metadata><keywords>Senderismo</keywords></metadata>`, before: "<name>Cumbre</name>",
+			point: stamp(seconds), decimals: 6}, hike)},
 		{"inReach", by("explore.gpx", dialect{creator: "Garmin Explore", before: "<name>Expedition</name>",
 			point: stamp(seconds), decimals: 6}, message)},
 		{"Spot", by("spot.gpx", dialect{creator: "SPOT", point: zoned(0, time.RFC3339), decimals: 5}, message)},
@@ -255,6 +256,7 @@ func exporters() []exporter {
 			}
 			return gpxFile("converter.gpx", dialect{head: gpx11, point: stamp(seconds)}, points)
 		}},
-		{"hours between points", by("sea.gpx", dialect{head: gpx11, point: stamp(seconds)}, journey{n: 50, seconds: 3600, speed: 3, turn: 0.1}.points)},
+		{"hours between points", by("sea.gpx", dialect{head: gpx11, point: stamp(seconds)},
+			journey{n: 50, seconds: 3600, speed: 3, turn: 0.1}.points)},
 	}
 }
