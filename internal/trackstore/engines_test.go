@@ -103,14 +103,36 @@ func (e engine) reopen(t testing.TB) store {
 // age makes every block one of an older layout.
 func (e engine) age(t *testing.T) {
 	t.Helper()
-	_, err := e.raw.ExecContext(t.Context(), "update track_state set value = 1 where name = 'blocks version'")
-	require.NoError(t, err)
+	e.execute(t, "update track_state set value = 1 where name = 'blocks version'")
 }
 
-func upsert(t testing.TB, s store, tracks []gpstracks.Track) {
+func upsert(t testing.TB, s store, tracks []gpstracks.Track) gpstracks.Upserted {
 	t.Helper()
-	_, err := s.Upsert(t.Context(), tracks)
+	u, err := s.Upsert(t.Context(), tracks)
 	require.NoError(t, err)
+	return u
+}
+
+func remove(t testing.TB, s store, ids ...int64) []orb.Bound {
+	t.Helper()
+	gone, err := s.Remove(t.Context(), ids...)
+	require.NoError(t, err)
+	return gone
+}
+
+// execute changes the database past the store.
+func (e engine) execute(t *testing.T, query string) {
+	t.Helper()
+	_, err := e.raw.ExecContext(t.Context(), query)
+	require.NoError(t, err, query)
+}
+
+// changes are those behind one, and the number of the last.
+func changes(t *testing.T, s store, after int64) ([]orb.Bound, int64) {
+	t.Helper()
+	changed, last, err := s.Changes(t.Context(), after)
+	require.NoError(t, err)
+	return changed, last
 }
 
 // A track that gets an activity counts for that one, and for no other any more; one that goes for none.
@@ -124,8 +146,7 @@ func TestCountsOfWhatChanges(t *testing.T) {
 		}
 		upsert(t, s, tracks)
 		upsert(t, s, want)
-		_, err := s.Remove(t.Context(), 1, 2)
-		require.NoError(t, err)
+		remove(t, s, 1, 2)
 		for i := range want {
 			want[i].ID = int64(i + 1)
 		}
@@ -159,14 +180,12 @@ func TestRegroup(t *testing.T) {
 		for id := int64(1); id < 6000; id += 9 {
 			gone = append(gone, id)
 		}
-		_, err := s.Remove(t.Context(), gone...)
-		require.NoError(t, err)
+		remove(t, s, gone...)
 		want = slices.DeleteFunc(want, func(k gpstracks.Track) bool { return k.ID%9 == 1 })
 		storetest.RequireShows(t, s, want)
 
 		e.age(t)
-		_, err = e.raw.ExecContext(t.Context(), "update track_blocks set data = substr(data, 1, 1)")
-		require.NoError(t, err)
+		e.execute(t, "update track_blocks set data = substr(data, 1, 1)")
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
@@ -208,12 +227,10 @@ func TestChanges(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, e engine) {
 		s, other, tracks := e.reopen(t), e.reopen(t), sample.Short(30, 7, 3)
-		_, last, err := other.Changes(t.Context(), -1)
-		require.NoError(t, err)
+		_, last := changes(t, other, -1)
 		require.Zero(t, last)
 		upsert(t, s, tracks[:10])
-		changed, last, err := other.Changes(t.Context(), last)
-		require.NoError(t, err)
+		changed, last := changes(t, other, last)
 		require.LessOrEqual(t, len(changed), 10)
 		for _, k := range tracks[:10] {
 			require.True(t, slices.ContainsFunc(changed, func(b orb.Bound) bool {
@@ -221,21 +238,16 @@ func TestChanges(t *testing.T) {
 					b.Contains(k.Bounds.Max)
 			}))
 		}
-		gone, err := s.Remove(t.Context(), 3)
-		require.NoError(t, err)
-		changed, last, err = other.Changes(t.Context(), last)
-		require.NoError(t, err)
+		gone := remove(t, s, 3)
+		changed, last = changes(t, other, last)
 		require.Equal(t, gone, changed)
 		tracks[0].LastSeenAt = tracks[0].LastSeenAt.Add(time.Hour) // seen again: nothing looks different
 		upsert(t, s, tracks[:2])
-		changed, again, err := other.Changes(t.Context(), last)
-		require.NoError(t, err)
+		changed, again := changes(t, other, last)
 		require.Empty(t, changed)
 		require.Equal(t, last, again)
-		_, err = e.raw.ExecContext(t.Context(), "delete from track_changes where id < (select max(id) from track_changes)")
-		require.NoError(t, err)
-		changed, _, err = other.Changes(t.Context(), 1)
-		require.NoError(t, err)
+		e.execute(t, "delete from track_changes where id < (select max(id) from track_changes)")
+		changed, _ = changes(t, other, 1)
 		require.Equal(t, []orb.Bound{{Min: orb.Point{-180, -90}, Max: orb.Point{180, 90}}}, changed, "too long ago to be remembered")
 	})
 }

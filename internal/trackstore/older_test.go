@@ -43,14 +43,12 @@ func TestOlderDatabase(t *testing.T) {
 				'a wish', 'ann', ` + e.moment + `),
 				('', 'club', '2', 'a wish', 'ann', ` + e.moment + `), ('none', 'osm', '4711', 'a wish', 'ann', ` + e.moment + `)`,
 		} {
-			_, err := e.raw.ExecContext(t.Context(), query)
-			require.NoError(t, err, query)
+			e.execute(t, query)
 		}
 		s = e.reopen(t)
 		removals := s.(gpstracks.RemovalStore)
 		screened := func(k gpstracks.Track) gpstracks.Upserted {
-			u, err := s.Upsert(t.Context(), []gpstracks.Track{k})
-			require.NoError(t, err)
+			u := upsert(t, s, []gpstracks.Track{k})
 			u.Changed, u.Learned = nil, nil
 			return u
 		}
@@ -77,8 +75,7 @@ func TestOlderDatabase(t *testing.T) {
 		for _, k := range storetest.All(t, s, gpstracks.Filter{}) {
 			ids = append(ids, k.ID)
 		}
-		_, err = s.Remove(t.Context(), ids...)
-		require.NoError(t, err)
+		remove(t, s, ids...)
 		require.NoError(t, e.raw.QueryRowContext(t.Context(), "select count(*) from track_marks").Scan(&marks))
 		require.Zero(t, marks)
 	})
@@ -99,11 +96,9 @@ func TestRemovedStayAway(t *testing.T) {
 			k.RecordedOn = k.RecordedOn.Add(24 * time.Hour)
 			others = append(others, rewritten(t, k))
 		}
-		u, err := s.Upsert(t.Context(), again)
-		require.NoError(t, err)
+		u := upsert(t, s, again)
 		require.Equal(t, gpstracks.Upserted{Screened: gpstracks.Screened{Removed: 60}}, u)
-		u, err = s.Upsert(t.Context(), others)
-		require.NoError(t, err)
+		u = upsert(t, s, others)
 		require.Equal(t, 30, u.Inserted)
 	})
 }
