@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -164,4 +165,28 @@ func TestHeadChangesNothing(t *testing.T) {
 			require.Equal(w, before, w.send("GET "+path, nil, "", adminToken).Body.String())
 		}
 	})
+}
+
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	k := setup(t, nil)
+	for path, want := range map[string]int{
+		"GET /healthz": 200, "GET /readyz": 200, "GET /metrics": 200, "GET /queue": 200, "GET /tasks": 200,
+		"GET /nothing": 404, "GET /webhooks/tracker": 405, "DELETE /queue": 405, "GET /tasks/1": 404, "GET /tasks/1/explain": 404, "GET /tasks/x": 400, "GET /tasks/-1": 400,
+		"GET /tasks?limit=0": 400, "GET /tasks?limit=x": 400, "GET /tasks?cursor=zzz": 400, "GET /tasks?stage=nope": 400, "GET /explain": 200, "GET /explain?limit=0": 400, "GET /explain?repo=acme/app&stage=analysis": 200, "GET /tasks?after=-1": 400, "GET /tasks?live=perhaps": 400, "GET /tasks?live=true&stage=review&limit=5": 200,
+		"POST /tasks/1/retry": 401, "POST /tasks/1/stop": 401, "POST /serial-gate/unfreeze": 401, "POST /agents/claude/resume": 401,
+		"POST /effects/hasten": 401, "POST /admin/reload": 401, "GET /admin/reload": 405, "POST /effects/1/again": 401, "GET /effects": 404,
+	} {
+		method, p, _ := strings.Cut(path, " ")
+		a := k.do(method, p, nil, "")
+		require.Equal(t, want, a.status, path)
+		require.Equal(t, "nosniff", a.header.Get("X-Content-Type-Options"), path)
+		if want >= 400 {
+			var problem web.Problem
+			require.NoError(t, json.Unmarshal([]byte(a.body), &problem), path)
+			require.Equal(t, want, problem.Status)
+			require.NotEmpty(t, problem.Detail)
+		}
+	}
+	require.Equal(t, "POST", k.get("/webhooks/tracker").header.Get("Allow"))
 }

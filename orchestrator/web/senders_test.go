@@ -105,6 +105,17 @@ func (s *slowStore) Task(ctx context.Context, id int64) (task.Task, error) {
 	return s.Storing.Task(ctx, id)
 }
 
+func TestReady(t *testing.T) {
+	t.Parallel()
+	sick := func(context.Context) error { return errors.New("sick") }
+	k := setup(t, func(o *web.Options) {
+		o.Checks = []web.Check{{Name: "a", Ping: sick, Warning: true}, {Name: "b", Ping: func(context.Context) error { return nil }}}
+	})
+	k.has(http.StatusOK, "warning: sick", k.get("/readyz"))
+	k = setup(t, func(o *web.Options) { o.Checks = []web.Check{{Name: "a", Ping: sick}} })
+	k.is(http.StatusServiceUnavailable, k.get("/readyz"))
+}
+
 // Readiness answers in time whatever its parts do, and shows no details of them.
 func TestReadyKeepsItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
