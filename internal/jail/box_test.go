@@ -70,28 +70,27 @@ func TestBoxes(t *testing.T) {
 	}
 	require.Equal(t, append(want, "--workdir", at("data/work/a"), "--entrypoint", "/shim", "agents:1", "agent-shim"), argv)
 
+	contained := func() string {
+		argv, err := container(j, "signalbox-1", "/", []string{"/shim"})
+		require.NoError(t, err)
+		return fmt.Sprint(argv)
+	}
+	cutOff := func() { // whichever box
+		require.Contains(t, contained(), "--network none")
+		argv, err := bubblewrap(j, "/", []string{"/shim"})
+		require.NoError(t, err)
+		require.Contains(t, argv, "--unshare-net")
+	}
 	j.Ports = nil // no network at all
-	argv, err = container(j, "signalbox-1", "/", []string{"/shim"})
-	require.NoError(t, err)
-	require.Contains(t, fmt.Sprint(argv), "--network none")
-	argv, err = bubblewrap(j, "/", []string{"/shim"})
-	require.NoError(t, err)
-	require.Contains(t, argv, "--unshare-net")
+	cutOff()
 
 	j.Box.Program = "/usr/bin/podman"
-	argv, err = container(j, "signalbox-1", "/", []string{"/shim"})
-	require.NoError(t, err)
-	require.Contains(t, argv, "type=bind,nosuid,source="+at("disk/work/a")+",target="+at("disk/work/a"))
+	require.Contains(t, contained(), " type=bind,nosuid,source="+at("disk/work/a")+",target="+at("disk/work/a")+" ")
 
 	j.Ports, j.Proxied = []work.Ports{{First: 443, Last: 443}}, true // none but by a relay
 	j.Relays = []work.Relay{{Port: 40000, Socket: at("disk/prompt")}}
-	argv, err = container(j, "signalbox-1", "/", []string{"/shim"})
-	require.NoError(t, err)
-	require.Contains(t, fmt.Sprint(argv), "--network none")
-	require.Contains(t, fmt.Sprint(argv), at("disk/prompt"))
-	argv, err = bubblewrap(j, "/", []string{"/shim"})
-	require.NoError(t, err)
-	require.Contains(t, argv, "--unshare-net")
+	cutOff()
+	require.Contains(t, contained(), at("disk/prompt"))
 
 	j.Write = append(j.Write, at("data")) // what is to be changed must be no link
 	_, err = bubblewrap(j, "/", []string{"/shim"})

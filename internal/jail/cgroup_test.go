@@ -47,8 +47,7 @@ func TestCgroup(t *testing.T) {
 	if len(g.Controllers) < 3 {
 		fmt.Printf("jail: cgroups, %s: limits in part SKIPPED: of memory, pids and cpu this machine has %v in cgroup v2\n", as(), g.Controllers)
 	}
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := program(t)
 	own := t.TempDir()
 	j := jail.System().And(work.Jail{
 		Write: []string{own}, Read: []string{self}, Cgroup: g.Dir, Limits: work.Limits{Memory: 256 << 20, Processes: 100, CPUWeight: 50},

@@ -30,8 +30,7 @@ func newScene(t *testing.T, box work.Box) (attack.Scene, work.Jail) {
 	t.Cleanup(remove)
 	s.SUID = os.Getenv("SUID")
 	s.Live = attack.Live{Database: s.DB(), Data: filepath.Join(s.Root, "data"), Home: s.Home(), Ports: []int{s.Free}}
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := program(t)
 	at := func(name string) string { return filepath.Join(s.Root, "data", name) }
 	j := jailtest.System(box).And(work.Jail{
 		Write: []string{s.Own(), at("git/repos/a.git"), at("logs/task-1/outbox-1"), at("homes/1/home"), at("homes/1/tmp")},
@@ -66,6 +65,23 @@ func runs(t *testing.T, j *work.Jail, env []string, argv ...string) (exit int, o
 	return cmd.ProcessState.ExitCode(), string(said)
 }
 
+// program is the path of the test's own program.
+func program(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	return self
+}
+
+// boxOf is a box of a kind, where it can be tried.
+func boxOf(t *testing.T, kind string) work.Box {
+	t.Helper()
+	if kind == work.BoxContainer && as() == "root" {
+		jailtest.Skip(t, kind+", root", "in a user namespace no engine has the further users that it needs")
+	}
+	return jailtest.Box(t, kind, []string{"/proc/self/exe", "shim"})
+}
+
 // as names who makes the attacks.
 func as() string {
 	if os.Getenv(asRoot) != "" {
@@ -77,17 +93,13 @@ func as() string {
 // Each attack fails in each jail, and where that can be tried succeeds without one: else
 // it would prove nothing. What Landlock alone shows is seen in it: SECURITY.md says so.
 func TestAttacks(t *testing.T) {
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := program(t)
 	require.GreaterOrEqual(t, len(attack.All()), 40)
 	controlled := map[string]bool{}
 	for _, kind := range jailtest.Kinds() {
 		var refused, shown, absent atomic.Int32
 		t.Run(kind, func(t *testing.T) {
-			if kind == work.BoxContainer && as() == "root" {
-				jailtest.Skip(t, kind+", root", "in a user namespace no engine has the further users that it needs")
-			}
-			box := jailtest.Box(t, kind, []string{"/proc/self/exe", "shim"})
+			box := boxOf(t, kind)
 			t.Run("attacks", func(t *testing.T) {
 				for _, a := range attack.All() {
 					control := a.Control && !controlled[a.Name]

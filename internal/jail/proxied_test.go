@@ -26,10 +26,7 @@ import (
 func TestProxied(t *testing.T) {
 	for _, kind := range jailtest.Kinds() {
 		t.Run(kind, func(t *testing.T) {
-			if kind == work.BoxContainer && as() == "root" {
-				jailtest.Skip(t, kind+", root", "in a user namespace no engine has the further users that it needs")
-			}
-			box := jailtest.Box(t, kind, []string{"/proc/self/exe", "shim"})
+			box := boxOf(t, kind)
 			proof, err := jail.Prove(t.Context(), []string{"/proc/self/exe", "shim"}, t.TempDir(), jailtest.System(box).And(work.Jail{Proxied: true}))
 			require.NoError(t, err)
 			require.Empty(t, proof.Weak)
@@ -46,8 +43,7 @@ func proxied(t *testing.T, box work.Box) {
 	require.NoError(t, err)
 	port := uint16(way.Listener.Addr().(*net.TCPAddr).Port)
 	own := t.TempDir()
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := program(t)
 	j := jailtest.System(box).And(work.Jail{Write: []string{own}, Read: []string{self}, Proxied: true, Ports: []work.Ports{{First: port, Last: port}}})
 	if box.Kind != "" {
 		require.NoError(t, way.Listener.Close())
