@@ -101,14 +101,6 @@ func get(t *testing.T, c *http.Client, address string) (int, string, error) {
 	return res.StatusCode, string(body), nil
 }
 
-// got is the status and the text of an answer.
-func got(t *testing.T, c *http.Client, address string) (int, string) {
-	t.Helper()
-	status, said, err := get(t, c, address)
-	require.NoError(t, err)
-	return status, said
-}
-
 func hostOf(srv *httptest.Server) string { return srv.Listener.Addr().String() }
 
 // What the list has is reached, through a tunnel and by plain HTTP; nothing else is.
@@ -116,9 +108,11 @@ func TestAllowList(t *testing.T) {
 	t.Parallel()
 	secure, plain, closed := serve(t, true), serve(t, false), serve(t, false)
 	p, c := open(t, egress.Options{}, hostOf(secure), hostOf(plain))
-	_, said := got(t, c, secure.URL+"/x?y=1")
+	_, said, err := get(t, c, secure.URL+"/x?y=1")
+	require.NoError(t, err)
 	require.Equal(t, "GET "+hostOf(secure)+" /x?y=1 [] ", said)
-	_, said = got(t, c, plain.URL+"/x?y=1")
+	_, said, err = get(t, c, plain.URL+"/x?y=1")
+	require.NoError(t, err)
 	require.Equal(t, "GET "+hostOf(plain)+" /x?y=1 [] ", said, "the proxy's password is not passed on")
 	require.Positive(t, p.Bytes())
 
@@ -134,12 +128,14 @@ func TestAllowList(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
 	require.Equal(t, http.StatusMethodNotAllowed, res.StatusCode)
-	status, _ := got(t, c, plain.URL+"/away")
+	status, _, err := get(t, c, plain.URL+"/away")
+	require.NoError(t, err)
 	require.Equal(t, http.StatusFound, status, "no redirect is followed")
 	require.Empty(t, p.Refused())
 
 	for range 2 {
-		status, said = got(t, c, closed.URL)
+		status, said, err = get(t, c, closed.URL)
+		require.NoError(t, err)
 		require.Equal(t, http.StatusForbidden, status)
 		require.Contains(t, said, "not on the list")
 	}
@@ -204,7 +200,8 @@ func TestSignIn(t *testing.T) {
 		u, err := url.Parse(proxy)
 		require.NoError(t, err)
 		c := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(u), DisableKeepAlives: true}}
-		status, _ := got(t, c, srv.URL)
+		status, _, err := get(t, c, srv.URL)
+		require.NoError(t, err)
 		require.Equal(t, http.StatusProxyAuthRequired, status, proxy)
 	}
 	require.Empty(t, p.Refused())
