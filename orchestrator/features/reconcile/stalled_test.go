@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -335,18 +336,18 @@ func TestUnblockIsLogged(t *testing.T) {
 type unreadable struct {
 	*memtracker.Board
 
-	log, card string // ids
+	log, card atomic.Value // ids
 }
 
 func (u *unreadable) LastMove(ctx context.Context, project, item string) (tracker.Move, error) {
-	if item == u.log {
+	if u.log.Load() == item {
 		return tracker.Move{}, faulttest.Error(faulttest.Final)
 	}
 	return u.Board.LastMove(ctx, project, item)
 }
 
 func (u *unreadable) Item(ctx context.Context, project, item string) (tracker.Item, error) {
-	if item == u.card {
+	if u.card.Load() == item {
 		return tracker.Item{}, faulttest.Error(faulttest.Passing)
 	}
 	return u.Board.Item(ctx, project, item)
@@ -355,9 +356,9 @@ func (u *unreadable) Item(ctx context.Context, project, item string) (tracker.It
 // A STOP that was lost is found beside a card that cannot be read, which is reported.
 func TestOneCardBlindsNoBoard(t *testing.T) {
 	for name, spoil := range map[string]func(*unreadable, string){
-		"its log": func(u *unreadable, item string) { u.log = item },
+		"its log": func(u *unreadable, item string) { u.log.Store(item) },
 		"it is gone from the listing": func(u *unreadable, item string) {
-			u.card = item
+			u.card.Store(item)
 			u.Remove(App, item)
 		},
 	} {
