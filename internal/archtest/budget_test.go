@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        129_886,
-		"tokens outside tests":       890_850,
-		"tokens of tests":            780_716,
-		"exported names":             2_621,
+		"lines outside tests":        130_078,
+		"tokens outside tests":       892_911,
+		"tokens of tests":            780_975,
+		"exported names":             2_618,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       657_024,
+		"tokens of the server":       658_884,
 		"words of Markdown":          28_880,
 		"settings":                   148,
 		"fields of Feature":          9,
