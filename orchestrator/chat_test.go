@@ -25,6 +25,7 @@ import (
 
 var (
 	annInChat = messenger.Account{ID: "12345", Name: "Ann"}
+	leeInChat = messenger.Account{ID: "2", Name: "Lee"}
 	stranger  = messenger.Account{ID: "666", Name: "Mal"}
 )
 
@@ -40,7 +41,7 @@ func withChat(t *testing.T, prepare func(*Rig, *admin.Chat), test func(talk)) {
 	Run(t, func(r *Rig) {
 		c.Listener = r.Chat
 		for i := range r.Projects {
-			r.Projects[i].People.Accounts = map[string]string{"chat:" + annInChat.ID: "ann@example.org"}
+			r.Projects[i].People.Accounts = map[string]string{"chat:12345": "ann@example.org", "chat:2": "lee@example.org"}
 		}
 		r.Effects = func(d *effects.Deps) { d.Dress = c.Dress }
 		if prepare != nil {

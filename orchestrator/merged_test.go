@@ -93,10 +93,8 @@ func TestMergeBeforeTheHead(t *testing.T) {
 	Run(t, nil, func(r *Rig) {
 		item := r.Card(Self, "x")
 		r.ToDone(Self, item)
-		r.Waits(item, stage.HoldConfirm)
 		first := r.Task(item)
 		r.MergeByHand(first)
-		r.Settle(time.Minute)
 		r.Board.Say(item, "kim", "the button is gone")
 		r.Move(Self, item, stage.StatusRejected)
 		r.Settle(5 * time.Minute)

@@ -146,7 +146,6 @@ func TestRetryTakesTheMergeBack(t *testing.T) {
 		Run(t, nil, func(r *Rig) {
 			item := r.Card(Self, "x")
 			r.ToDone(Self, item)
-			r.Waits(item, stage.HoldConfirm)
 			r.Host.FailCall("Merge", &fault.Error{Text: "503", Again: true})
 			r.Move(Self, item, stage.StatusConfirmDeploy)
 			r.Settle(10 * time.Second)

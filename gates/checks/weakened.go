@@ -60,8 +60,8 @@ func weakened(files []gates.FileDiff, cut bool) (lines, unread []string) {
 		if by == "" {
 			continue
 		}
-		unseen := cut && (f.Text == "" || n == len(files)-1 || files[n+1].Text == "")
-		if unseen || strings.Contains(f.Text, "\nBinary files a/") && !media.MatchString(f.Path) {
+		if cut && (f.Text == "" || n == len(files)-1 || files[n+1].Text == "") ||
+			strings.Contains(f.Text, "\nBinary files a/") && !media.MatchString(f.Path) {
 			unread = append(unread, f.Path)
 			continue
 		}

@@ -164,6 +164,16 @@ func TestOutages(t *testing.T) {
 	require.Contains(t, string(o.Then[0].Payload), `"final":true`)
 }
 
+// Another attempt publishes no branch: an agent may have committed to it meanwhile, which nothing is decided by.
+func TestPrepareAgain(t *testing.T) {
+	k := setup(t)
+	for attempt, want := range map[int]string{2: "", 1: k.head()} {
+		k.place.SetRemote("acme/app", k.task.Branch, "")
+		k.run(stage.Effect{Kind: stage.EffectPrepare}, attempt)
+		require.Equal(t, want, k.place.Remote("acme/app", k.task.Branch))
+	}
+}
+
 // The card shows what the newest of its tasks does, such as the undo of a task whose monitor ends.
 func TestStatusOfAnEarlierTask(t *testing.T) {
 	k := setup(t)

@@ -35,7 +35,7 @@ func (d Deps) prepare(ctx context.Context, e orchestrator.Effect) queue.Outcome 
 		return d.retry(e, err)
 	}
 	tip, err := d.Workspaces.Tip(ctx, space)
-	if err == nil && tip.SHA != "" && t.State.Head == "" && !e.Killed { // else it may be of an agent, and undecided
+	if err == nil && tip.SHA != "" && t.State.Head == "" && e.Attempt == 1 { // later it may be an agent's, and undecided
 		err = d.Workspaces.Push(ctx, space, tip.SHA, t.State.Pushed)
 	}
 	if errors.Is(err, work.ErrRefused) {
