@@ -95,6 +95,7 @@ func TestMergeBeforeTheHead(t *testing.T) {
 		r.ToDone(Self, item)
 		first := r.Task(item)
 		r.MergeByHand(first)
+		r.Settle(time.Minute)
 		r.Board.Say(item, "kim", "the button is gone")
 		r.Move(Self, item, stage.StatusRejected)
 		r.Settle(5 * time.Minute)

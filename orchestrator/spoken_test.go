@@ -144,6 +144,7 @@ func TestStopBesideTheHost(t *testing.T) {
 			return out
 		}))
 		item := r.Finish("x")
+		r.Settle(time.Minute)
 		r.Stands(item, stage.Review)
 		require.NoError(r, admin.Stop(context.Background(), r.Engine, r.Task(item).ID, holder("kim")))
 		r.Settle(time.Minute)

@@ -161,13 +161,14 @@ func TestLiveMessageOfATaskThatWaits(t *testing.T) {
 		})
 		first, second, third := r.Card(App, "one"), r.Card(Self, "two"), r.Begin("three")
 		r.Board.Block(second, first, third)
+		r.Settle(time.Second) // so that it is the first task
 		r.Set(first, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
 		require.True(r, containsText(r, first, "analysis: the analyst is at work"), r.Silent())
 		require.False(r, containsText(r, first, "waits"))
 		r.Move(Self, second, stage.StatusToAnalyse)
 		r.Settle(time.Minute)
-		require.True(r, containsText(r, second, "waits for APP-1, APP-3"), r.Silent())
+		require.True(r, containsText(r, second, "waits for APP-3, APP-1"), r.Silent())
 		r.MergeByHand(r.Task(third))
 		r.Settle(5 * time.Second)
 		r.Shutdown() // before the message says so
