@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
@@ -102,33 +103,34 @@ const OneFate Invariant = "one-fate"
 // fates looks whether each word of a person that was heard has one fate, and no move of a card was acted on twice.
 func (c *checker) fates(jobs []queue.Job) {
 	entries, _ := c.s.store.JournalSince(c.s.ctx, 0, 1<<20)
-	of, acted := map[int64]int{}, map[[2]string]int{}
+	of, acted, begun := map[int64]int{}, map[[2]string]int{}, map[string]time.Time{}
 	for _, e := range entries {
 		w, is := e.Word()
-		if !is {
+		of[w.Number]++
+		if !is || w.Fate != task.FateActed || w.By.Via != stage.ViaWebhook && w.By.Via != stage.ViaReconciler {
 			continue
 		}
-		of[w.Number]++
-		if w.Fate == task.FateActed && (w.By.Via == stage.ViaWebhook || w.By.Via == stage.ViaReconciler) {
-			acted[[2]string{w.Card, w.Said}]++
+		acted[[2]string{w.Card, w.Said}]++
+		if begins := string(stage.StatusToAnalyse); w.Said == begins {
+			begun[w.Card] = w.SaidAt
+		} else if w.Said == string(stage.StatusStop) && w.SaidAt.Before(begun[w.Card]) {
+			acted[[2]string{w.Card, begins}]-- // what a newer word has begun is ended by an older STOP; it begins the next task then
 		}
 	}
 	for _, j := range jobs {
 		w, is := orchestrator.WordOf(j)
-		is = is && w.Why != orchestrator.ReadFirst
-		if n := of[j.ID]; is && j.Status == queue.Done && n != 1 && w.By.ID != ours {
+		if n := of[j.ID]; is && w.Why != orchestrator.ReadFirst && j.Status == queue.Done && n != 1 && w.By.ID != ours {
 			c.fail(OneFate, "word %s has %d fates", w, n)
 		}
 	}
-	for at, n := range acted {
-		set := 0
-		for _, w := range c.s.people.words[at[0]] {
-			if string(w.status) == at[1] {
-				set++
-			}
+	for card, words := range c.s.people.words {
+		for _, w := range words {
+			acted[[2]string{card, string(w.status)}]--
 		}
-		if n > set {
-			c.fail(OneFate, "%s of %s was acted on %d times, and set %d times", at[1], at[0], n, set)
+	}
+	for at, n := range acted {
+		if n > 0 {
+			c.fail(OneFate, "%s of %s was acted on %d times more than it was set", at[1], at[0], n)
 		}
 	}
 }
@@ -145,11 +147,11 @@ func (c *checker) checkComments(jobs []queue.Job) {
 	for _, j := range jobs {
 		var e orchestrator.Effect
 		kind, _ := orchestrator.EffectKindOf(j)
-		said := kind == stage.EffectComment && j.Status == queue.Done && j.Error == "" && json.Unmarshal(j.Payload, &e) == nil
-		if said && !keys[e.Key] && c.s.people.gone[e.ItemID].ID == "" && !strings.HasPrefix(e.ItemID, crowd) {
+		if kind == stage.EffectComment && j.Status == queue.Done && j.Error == "" && json.Unmarshal(j.Payload, &e) == nil &&
+			!keys[e.Key] && c.s.people.gone[e.ItemID].ID == "" && !strings.HasPrefix(e.ItemID, crowd) {
 			keys[e.Key] = true
-			body := tracker.NewComment{Body: e.Text, Note: e.Note}.Plain() // the repositories of the worlds have no pages to link to
-			want[[2]string{e.ItemID, strings.TrimSpace(body)}]++
+			// The repositories of the worlds have no pages to link to.
+			want[[2]string{e.ItemID, strings.TrimSpace(tracker.NewComment{Body: e.Text, Note: e.Note}.Plain())}]++
 		}
 	}
 	for i, card := range c.s.world.Cards {
@@ -242,11 +244,10 @@ func (c *checker) leases() {
 		}
 	}
 	held, _ := c.s.store.Holds(c.s.ctx)
-	ofTasks := []string{"serial_gate", "wip", "task_deps", "budget", "merge_gate", "wait_comment", "agent_pause"}
 	for _, h := range held {
-		_, task, ok := strings.Cut(h.Subject, "/")
+		_, task, _ := strings.Cut(h.Subject, "/")
 		_, err := strconv.ParseInt(task, 10, 64)
-		if _, _, row := admit.Parse(h.Subject); row || ok && err == nil && slices.Contains(ofTasks, h.Name) {
+		if _, _, row := admit.Parse(h.Subject); row || err == nil {
 			c.fail(Leftover, "%s holds %s, and all tasks have ended: %s", h.Name, h.Subject, h.Reason)
 		}
 	}
@@ -312,17 +313,17 @@ func (c *checker) paused(n *node, x task.Commit, b snapshot) {
 		}
 	}
 	for _, p := range x.Pauses {
-		want, got := 1, 0
+		missing := 1
 		if slices.ContainsFunc(b.pauses, func(o task.Pause) bool { return o.Agent == p.Agent && o.Model == p.Model && o.Kind == p.Kind }) {
-			want = 0
+			missing = 0
 		}
 		for _, j := range x.Jobs {
 			if strings.HasPrefix(j.DedupeKey, "effect/agent_pause/") {
-				got++
+				missing--
 			}
 		}
-		if got != want {
-			c.fail(OneNotice, "%s pauses %s with %d notices, want %d", n.name, p.Agent, got, want)
+		if missing != 0 {
+			c.fail(OneNotice, "%s pauses %s, and %d notices are missing", n.name, p.Agent, missing)
 		}
 	}
 }

@@ -50,11 +50,9 @@ func (c *checker) sample() {
 // sickSince reports whether a lane was sick at some time in the last d, or whether
 // something else may have kept the replicas from working.
 func (c *checker) sickSince(lane string, d time.Duration) bool {
-	from := c.s.since() - d
-	if c.quietSince > from || len(c.s.world.Upsets) > 0 {
-		return true
-	}
-	return slices.ContainsFunc(c.s.world.Spells, func(p Spell) bool { return p.Lane == lane && p.At+p.For > from && p.At < c.s.since() })
+	now := c.s.since()
+	return c.quietSince > now-d || len(c.s.world.Upsets) > 0 ||
+		slices.ContainsFunc(c.s.world.Spells, func(p Spell) bool { return p.Lane == lane && p.At+p.For > now-d && p.At < now })
 }
 
 // laneOf is where an effect goes; empty = to several places.
@@ -109,12 +107,7 @@ func (c *checker) legal(s stage.State, from, to stage.Stage) bool {
 		return c.pipeline.Lacks(s, at) && (at != stage.DeployStaging || at != from && at != to)
 	})
 	i, k := slices.Index(order, from), slices.Index(order, to)
-	switch {
-	case from == to, s.Lane == orchestrator.UndoLane, to == stage.Cancelled, to == stage.Done, to == stage.Development && i > k:
-		return true
-	case from == stage.Deploy && to == stage.DeployStaging: // the merge gate tests again
-		return true
-	default:
-		return k == i+1
-	}
+	return from == to || s.Lane == orchestrator.UndoLane || to == stage.Cancelled || to == stage.Done || to == stage.Development && i > k ||
+		from == stage.Deploy && to == stage.DeployStaging || // the merge gate tests again
+		k == i+1
 }

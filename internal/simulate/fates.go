@@ -255,10 +255,9 @@ func slowly[T any](ctx context.Context, n *node, o op, d time.Duration, f func()
 // past is a card as it was a while ago; nil when nobody can say.
 func (p *people) past(item string, lag time.Duration) any {
 	then := p.s.v.Now().Add(-lag)
-	list := p.history[item]
-	for i := len(list) - 1; i >= 0; i-- {
-		if !list[i].UpdatedAt.After(then) {
-			return list[i]
+	for _, was := range slices.Backward(p.history[item]) {
+		if !was.UpdatedAt.After(then) {
+			return was
 		}
 	}
 	return nil
