@@ -99,6 +99,9 @@ func TestDecidedTooEarly(t *testing.T) {
 		decided(r, item, stage.OnApproved, "", holder("ann")) // the gate judges it
 		r.Stands(item, stage.Analysis)
 		require.Contains(r, r.Task(item).State.Refused, "requirements.md")
+		r.Move(App, item, stage.StatusApproved) // on the board it was not said before
+		r.Settle(time.Minute)
+		require.Equal(r, stage.StatusInReview, r.Status(App, item))
 	})
 }
 

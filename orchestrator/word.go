@@ -172,7 +172,7 @@ func lastWord(ctx context.Context, records task.Records, t task.Task, acted stag
 			return old, err
 		case found == nil && decided && r.Event.On == stage.Trigger(acted) && !r.Event.Unbegun:
 			found, w = &r, task.Word{
-				Said: string(r.Event.On), SaidAt: r.Event.Seen, Seq: r.Decision.State.Seq, Fate: task.FateActed,
+				Said: string(r.Event.On), SaidAt: r.Event.Seen, Seq: r.Decision.State.Seq, Fate: task.FateActed, By: r.Event.By,
 				Why: strings.Join(r.Decision.Notes, "; "),
 			}
 		}
@@ -296,7 +296,9 @@ func setAgain(ctx context.Context, e *Engine, b board) (again time.Time, logged 
 	if err != nil {
 		return again, false, err
 	}
-	at, left, itself := cmp.Or(last.SaidAt, t.State.ActedAt), false, false
+	// What was said elsewhere has put the work item nowhere.
+	left := !slices.Contains([]stage.Via{"", stage.ViaBoard, stage.ViaWebhook, stage.ViaReconciler}, last.By.Via)
+	at, itself := cmp.Or(last.SaidAt, t.State.ActedAt), false
 	for _, m := range slices.Backward(append([]tracker.Move{m}, m.Earlier...)) {
 		if m.At.Before(at) {
 			continue
