@@ -20,19 +20,17 @@ func (n *Names) Learn(repo, now string, id int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.ids == nil {
-		n.ids = map[int64]string{}
+		n.ids, n.now = map[int64]string{}, map[string]string{}
 	}
 	if id != 0 {
 		maps.DeleteFunc(n.ids, func(_ int64, name string) bool { return name == repo }) // another may have the name now
 		n.ids[id] = repo
 	}
-	if now == "" || strings.EqualFold(repo, now) {
-		return
+	if strings.EqualFold(repo, now) {
+		delete(n.now, repo) // it has its name back
+	} else if now != "" {
+		n.now[repo] = now
 	}
-	if n.now == nil {
-		n.now = map[string]string{}
-	}
-	n.now[repo] = now
 }
 
 // Now is the name of a repository at its host, as far as it is known.

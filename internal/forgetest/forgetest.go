@@ -81,6 +81,7 @@ type repository struct {
 	id       int    // above zero
 	name     string // of AddRepo, and of Pull; methods of a Server take it always
 	called   string // see Rename
+	former   []string
 	settings Settings
 	commits  map[string]*commit
 	labels   []Label
@@ -191,7 +192,13 @@ func (s *Server) made(name string) *repository {
 // Rename gives a repository another name in all that is served and sent. The old one leads there.
 func (s *Server) Rename(name, to string) {
 	defer s.lock()()
-	s.repo(name).called = to
+	r := s.repo(name)
+	r.former, r.called = append(r.former, r.called), to
+}
+
+// was reports whether a repository had a name: it leads on from there.
+func (r *repository) was(name string) bool {
+	return strings.EqualFold(r.name, name) || slices.Contains(r.former, name)
 }
 
 // RepoID is the number of a repository.
@@ -202,7 +209,7 @@ func (s *Server) RepoID(name string) int64 {
 
 func (s *Server) repo(name string) *repository {
 	for _, r := range s.repos {
-		if strings.EqualFold(r.name, name) || strings.EqualFold(r.called, name) {
+		if r.was(name) || strings.EqualFold(r.called, name) {
 			return r
 		}
 	}

@@ -79,9 +79,9 @@ func (c *call) named() *repository {
 				return nil
 			}
 			return r
-		case strings.EqualFold(r.name, name) && c.gitea:
+		case r.was(name) && c.gitea:
 			to = strings.Replace(c.r.URL.RequestURI(), "/"+name, "/"+r.called, 1)
-		case strings.EqualFold(r.name, name):
+		case r.was(name):
 			to = strings.Repeat("../", strings.Count(c.r.URL.Path, "/")-1) + "repos/" + numbered(r) +
 				strings.TrimPrefix(c.r.URL.RequestURI(), "/repos/"+name)
 			if c.r.Method != http.MethodGet {

@@ -11,11 +11,11 @@ import (
 // listPulls lists the newest first, those of forks with them. Gitea has no filter of branches.
 func (c *call) listPulls() {
 	q := c.r.URL.Query()
-	_, branch, _ := strings.Cut(q.Get("head"), ":")
+	who, branch, _ := strings.Cut(q.Get("head"), ":")
 	rows := []any{}
 	for _, p := range slices.Backward(c.pulls) {
 		listed := q.Get("state") == "all" || p.Open == (q.Get("state") != "closed")
-		if p.repo == c.at && listed && (c.gitea || branch == "" || p.Head == branch) {
+		if p.repo == c.at && listed && (c.gitea || branch == "" || p.Head == branch && who == owner(c.at.called)) {
 			row := c.wirePull(p)
 			if !c.gitea { // whose list shows less
 				delete(row, "merged")

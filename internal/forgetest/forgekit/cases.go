@@ -115,6 +115,15 @@ func Renamed(k *Kit) {
 	r, err := k.Client.Repository(k.Context(), Repo)
 	require.NoError(k, err)
 	require.Equal(k, "store/shop2", r.Name)
+
+	k.Server.Rename(Repo, Repo) // it was a mistake
+	_, err = k.Client.Repository(k.Context(), Repo)
+	require.NoError(k, err)
+	k.Commit("feature/b")
+	require.NotZero(k, k.Pull("feature/b").Number)
+	found, err = k.Client.PullRequest(k.Context(), Repo, "feature/b", "main")
+	require.NoError(k, err)
+	require.Equal(k, k.Pull("feature/b").Number, found.Number)
 }
 
 // Readiness shows that a pull request is read with its readiness: what people do to it, and the approvals that its base
