@@ -1,6 +1,7 @@
 package github
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/rand"
@@ -103,7 +104,8 @@ func (c *Client) signInAsApp(a App) (err error) {
 	}
 	c.app.api = with(func(*http.Request) (string, error) { return c.app.proof() })
 	c.api = with(func(r *http.Request) (string, error) {
-		repo := repoOf(c.api.BaseURL, r.URL.Path)
+		about, _ := r.Context().Value(aboutRepo{}).(string)
+		repo := cmp.Or(about, repoOf(c.api.BaseURL, r.URL.Path))
 		if repo == "" {
 			return "", errNoRepo
 		}

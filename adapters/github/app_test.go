@@ -86,6 +86,19 @@ func TestApp(t *testing.T) {
 	require.False(t, fault.Retryable(err))
 }
 
+// What GitHub has in its GraphQL API alone, such as its merge queue, is an app's too.
+func TestQueueOfAnApp(t *testing.T) {
+	t.Parallel()
+	k, c, _ := appKit(t, nil)
+	k.Server.SetSettings(repo, func(s *forgetest.Settings) { s.Queue = true })
+	head := k.Commit("feature/a")
+	pr, err := c.OpenPullRequest(t.Context(), asked)
+	require.NoError(t, err)
+	_, err = c.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Queue: githost.QueueJoin})
+	require.ErrorAs(t, err, new(*githost.QueuedError))
+	require.Equal(t, []string{"feature/a"}, k.Server.Queued(repo))
+}
+
 // What the app may not do is named; a token does not show that.
 func TestRightsOfAnApp(t *testing.T) {
 	t.Parallel()

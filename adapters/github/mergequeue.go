@@ -58,7 +58,7 @@ func (c *Client) protectedQueue(ctx context.Context, repo, base string) (string,
 	var got struct {
 		Repository struct{ MergeQueue *struct{ ID string } }
 	}
-	err = c.query(ctx, "the merge queue of "+repo, queueQuery, map[string]any{"owner": owner, "name": name, "branch": base}, &got)
+	err = c.query(ctx, repo, "the merge queue of "+repo, queueQuery, map[string]any{"owner": owner, "name": name, "branch": base}, &got)
 	if err != nil || got.Repository.MergeQueue == nil {
 		return "", err
 	}
@@ -71,7 +71,7 @@ func (c *Client) mergeByQueue(ctx context.Context, owner, name string, m githost
 	pr, self, err := c.queued(ctx, owner, name, what, m.Number)
 	var failed error
 	if err == nil && m.Queue == githost.QueueLeave && pr.MergeQueueEntry != nil { // which may be merged at this very moment
-		if failed = c.query(ctx, what, dequeue, map[string]any{"id": pr.ID}, &struct{}{}); failed == nil {
+		if failed = c.query(ctx, m.Repo, what, dequeue, map[string]any{"id": pr.ID}, &struct{}{}); failed == nil {
 			failed = errors.New("it is still there")
 		}
 		pr, _, err = c.queued(ctx, owner, name, what, m.Number)
@@ -102,7 +102,7 @@ func (c *Client) mergeByQueue(ctx context.Context, owner, name string, m githost
 	var in struct {
 		EnqueuePullRequest struct{ MergeQueueEntry struct{ Position int } }
 	}
-	err = c.query(ctx, what, enqueue, map[string]any{"id": pr.ID, "head": m.HeadSHA}, &in)
+	err = c.query(ctx, m.Repo, what, enqueue, map[string]any{"id": pr.ID, "head": m.HeadSHA}, &in)
 	if fault.Retryable(err) || ctx.Err() != nil {
 		return "", err
 	}
@@ -118,7 +118,7 @@ func (c *Client) queued(ctx context.Context, owner, name, what string, number in
 		Viewer     struct{ Login string }
 		Repository struct{ PullRequest queued }
 	}
-	err := c.query(ctx, what, queuedQuery, map[string]any{"owner": owner, "name": name, "number": number}, &got)
+	err := c.query(ctx, owner+"/"+name, what, queuedQuery, map[string]any{"owner": owner, "name": name, "number": number}, &got)
 	if err == nil && got.Repository.PullRequest.ID == "" {
 		err = unreadable(what)
 	}

@@ -13,8 +13,12 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 )
 
+// aboutRepo is the key of the repository that a request of GraphQL is about: its address names none.
+type aboutRepo struct{}
+
 // query makes a request of GraphQL, for what the REST API does not have. GitHub answers most refusals with 200.
-func (c *Client) query(ctx context.Context, what, text string, with map[string]any, out any) error {
+func (c *Client) query(ctx context.Context, repo, what, text string, with map[string]any, out any) error {
+	ctx = context.WithValue(ctx, aboutRepo{}, repo)
 	var got struct {
 		Data   json.RawMessage
 		Errors []struct{ Type, Message string }
@@ -78,7 +82,7 @@ func (c *Client) thread(ctx context.Context, owner, name, what string, n githost
 	}
 	with := map[string]any{"owner": owner, "name": name, "number": n.Number}
 	for range pagesMax {
-		if err := c.query(ctx, what, threadsQuery, with, &got); err != nil {
+		if err := c.query(ctx, n.Repo, what, threadsQuery, with, &got); err != nil {
 			return thread{}, err
 		}
 		page := got.Repository.PullRequest.ReviewThreads
@@ -112,7 +116,7 @@ func (c *Client) answer(ctx context.Context, owner, name string, n githost.NewCo
 	if t.Resolved {
 		return nil
 	}
-	err = c.query(ctx, what, `mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { id } } }`,
+	err = c.query(ctx, n.Repo, what, `mutation($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { id } } }`,
 		map[string]any{"id": t.ID}, &struct{}{})
 	if errors.Is(err, githost.ErrDenied) {
 		return nil

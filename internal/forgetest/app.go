@@ -60,7 +60,7 @@ func (s *Server) mayEnter(r *http.Request) bool {
 			if t.repo != "" {
 				in = "/repos/" + t.repo + "/"
 			}
-			return strings.HasPrefix(path, in) || path == "/installation/token"
+			return strings.HasPrefix(path, in) || path == "/installation/token" || path == "/graphql"
 		}
 	}
 	return s.login(r) != "" && (s.opt.App == nil || given == s.opt.Token && given != "")
