@@ -1,7 +1,6 @@
 package github
 
 import (
-	"cmp"
 	"context"
 	"crypto"
 	"crypto/rand"
@@ -14,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -48,8 +46,7 @@ type app struct {
 	api *gh.Client // signs in as the app itself
 	now func() time.Time
 
-	installations *expirable.LRU[string, int64] // by owner/name in small letters
-	tokens        *expirable.LRU[int64, *gh.InstallationToken]
+	tokens *expirable.LRU[string, *gh.InstallationToken] // by owner/name in small letters
 }
 
 // newApp reads the key.
@@ -68,9 +65,7 @@ func newApp(a App, now func() time.Time) (*app, error) {
 		key = rsaKey
 	}
 	return &app{
-		App: a, key: key, now: now,
-		installations: expirable.NewLRU[string, int64](knownMax, nil, 0),
-		tokens:        expirable.NewLRU[int64, *gh.InstallationToken](knownMax, nil, 0),
+		App: a, key: key, now: now, tokens: expirable.NewLRU[string, *gh.InstallationToken](knownMax, nil, 0),
 	}, nil
 }
 
@@ -97,68 +92,87 @@ func (c *Client) signInAsApp(a App) (err error) {
 	if c.app, err = newApp(a, c.opt.Now); err != nil {
 		return err
 	}
-	with := func(token func(*http.Request) (string, error)) *gh.Client {
-		to := restclient.Transport(c.opt.HTTPClient)
-		to.Transport = bearer{to.Transport, token}
-		return gh.NewClient(to)
-	}
-	c.app.api = with(func(*http.Request) (string, error) { return c.app.proof() })
-	c.api = with(func(r *http.Request) (string, error) {
-		about, _ := r.Context().Value(aboutRepo{}).(string)
-		repo := cmp.Or(about, repoOf(c.api.BaseURL, r.URL.Path))
-		if repo == "" {
+	c.app.api = c.signed(bearer{token: func(*http.Request) (string, error) { return c.app.proof() }})
+	c.api = c.signed(bearer{
+		token: func(r *http.Request) (string, error) {
+			if repo := c.repoOf(r); repo != "" {
+				return c.installationToken(r.Context(), repo)
+			}
 			return "", errNoRepo
-		}
-		return c.installationToken(r.Context(), repo)
+		},
+		refused: func(r *http.Request) { c.app.tokens.Remove(strings.ToLower(c.repoOf(r))) },
 	})
 	return nil
 }
 
-// bearer is a transport that signs each request.
+// signed makes a client whose requests are signed.
+func (c *Client) signed(by bearer) *gh.Client {
+	to := restclient.Transport(c.opt.HTTPClient)
+	by.next = to.Transport
+	to.Transport = by
+	return gh.NewClient(to)
+}
+
+// bearer is a transport that signs each request. With refused, one that is refused is sent again by another token: GitHub
+// may end one before its time, and its clock may be ahead of ours.
 type bearer struct {
-	next  http.RoundTripper
-	token func(*http.Request) (string, error)
+	next    http.RoundTripper
+	token   func(*http.Request) (string, error)
+	refused func(*http.Request)
 }
 
 // RoundTrip implements http.RoundTripper.
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.send(r)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || b.refused == nil {
+		return resp, err
+	}
+	_ = resp.Body.Close() // nobody reads it
+	b.refused(r)
+	return b.send(r)
+}
+
+func (b bearer) send(r *http.Request) (*http.Response, error) {
 	token, err := b.token(r)
 	if err != nil {
 		return nil, err
 	}
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+token)
-	return b.next.RoundTrip(r)
+	out := r.Clone(r.Context())
+	out.Header.Set("Authorization", "Bearer "+token)
+	if r.GetBody != nil {
+		out.Body, _ = r.GetBody() // of bytes, which does not fail
+	}
+	return b.next.RoundTrip(out)
 }
 
-// repoOf is the repository that a path of the API is about; empty when it is about none.
-func repoOf(base *url.URL, path string) string {
-	parts := strings.SplitN(strings.TrimPrefix(path, base.Path), "/", 4)
+// repoOf is the repository that a request is about; empty when it is about none.
+func (c *Client) repoOf(r *http.Request) string {
+	parts := strings.SplitN(strings.TrimPrefix(r.URL.Path, c.api.BaseURL.Path), "/", 4)
 	if len(parts) < 3 || parts[0] != "repos" {
-		return ""
+		about, _ := r.Context().Value(aboutRepo{}).(string)
+		return about
 	}
 	return parts[1] + "/" + parts[2]
 }
 
 // installationToken gives a token of the installation for a repository, which lasts some minutes at least.
 func (c *Client) installationToken(ctx context.Context, repo string) (string, error) {
-	id, err := c.installation(ctx, repo)
+	a, key := c.app, strings.ToLower(repo)
+	if known, ok := a.tokens.Get(key); ok && a.now().Before(known.GetExpiresAt().Add(-renewAhead)) {
+		return known.GetToken(), nil
+	}
+	id, err := c.installation(ctx, repo) // each time: the app may have been installed anew, or the repository be another owner's
 	if err != nil {
 		return "", err
 	}
-	a := c.app
-	if known, ok := a.tokens.Get(id); ok && a.now().Before(known.GetExpiresAt().Add(-renewAhead)) {
-		return known.GetToken(), nil
-	}
 	fresh, _, err := a.api.Apps.CreateInstallationToken(ctx, id, &gh.InstallationTokenOptions{})
 	if err = c.convert(ctx, "a token of the app's installation", err); err != nil {
-		a.installations.Remove(strings.ToLower(repo)) // the app may have been installed anew
 		return "", err
 	}
 	if fresh.GetToken() == "" {
 		return "", unreadable("a token of the app's installation")
 	}
-	a.tokens.Add(id, fresh)
+	a.tokens.Add(key, fresh)
 	return fresh.GetToken(), nil
 }
 
@@ -172,9 +186,6 @@ func (c *Client) installation(ctx context.Context, repo string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if id, ok := a.installations.Get(strings.ToLower(repo)); ok {
-		return id, nil
-	}
 	found, _, err := a.api.Apps.FindRepositoryInstallation(ctx, owner, name)
 	if err = c.convert(ctx, "the app's installation for "+repo, err); err != nil {
 		return 0, err
@@ -182,7 +193,6 @@ func (c *Client) installation(ctx context.Context, repo string) (int64, error) {
 	if found.GetID() == 0 {
 		return 0, unreadable("the app's installation for " + repo)
 	}
-	a.installations.Add(strings.ToLower(repo), found.GetID())
 	return found.GetID(), nil
 }
 

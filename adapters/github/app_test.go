@@ -99,6 +99,29 @@ func TestQueueOfAnApp(t *testing.T) {
 	require.Equal(t, []string{"feature/a"}, k.Server.Queued(repo))
 }
 
+// A token that GitHub has ended before its time, such as when the app was installed anew, is replaced at once: reading
+// and writing go on.
+func TestEndedTokenOfAnApp(t *testing.T) {
+	t.Parallel()
+	k, c, _ := appKit(t, nil)
+	head := k.Commit("feature/a")
+	end := func() {
+		token, err := c.Token(t.Context(), repo)
+		require.NoError(t, err)
+		require.NoError(t, c.RevokeToken(t.Context(), token))
+	}
+	end()
+	_, err := c.Checks(t.Context(), repo, "main", head)
+	require.NoError(t, err)
+	end()
+	pr, err := c.OpenPullRequest(t.Context(), asked)
+	require.NoError(t, err)
+	end()
+	_, err = c.Merge(t.Context(), githost.Merge{Repo: repo, Number: pr.Number, HeadSHA: head, Title: "T"})
+	require.NoError(t, err)
+	require.Equal(t, 1, k.Server.Merges())
+}
+
 // What the app may not do is named; a token does not show that.
 func TestRightsOfAnApp(t *testing.T) {
 	t.Parallel()

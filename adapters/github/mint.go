@@ -12,8 +12,6 @@ import (
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
-
-	"github.com/signalbox-dev/signalbox/internal/restclient"
 )
 
 // MintToken gives a new token of the app's installation that may do what the permissions say in
@@ -37,7 +35,6 @@ func (c *Client) MintToken(ctx context.Context, repo string, permissions map[str
 	asked := &gh.InstallationTokenOptions{Repositories: []string{name}, Permissions: wanted}
 	got, _, err := c.app.api.Apps.CreateInstallationToken(ctx, id, asked)
 	if err = c.convert(ctx, "a token for "+repo, err); err != nil {
-		c.app.installations.Remove(strings.ToLower(repo))
 		return "", expires, err
 	}
 	alone := len(got.Repositories) == 1 && strings.EqualFold(got.Repositories[0].GetFullName(), repo)
@@ -72,9 +69,7 @@ func permissionsOf(list map[string]string) (*gh.InstallationPermissions, error) 
 
 // RevokeToken ends a token of an installation. One that has ended already is no error.
 func (c *Client) RevokeToken(ctx context.Context, token string) error {
-	to := restclient.Transport(c.opt.HTTPClient)
-	to.Transport = bearer{to.Transport, func(*http.Request) (string, error) { return token, nil }}
-	api := gh.NewClient(to)
+	api := c.signed(bearer{token: func(*http.Request) (string, error) { return token, nil }})
 	api.BaseURL = c.api.BaseURL
 	res, err := api.Apps.RevokeInstallationToken(ctx)
 	if res != nil && res.StatusCode == http.StatusUnauthorized {
