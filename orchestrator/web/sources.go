@@ -79,10 +79,13 @@ func (s *server) sender(from Source) sender {
 	if from.Chat != nil {
 		out.take = func(ctx context.Context, body []byte) error {
 			a, ok, err := from.Chat.DecodeAct(body)
-			if err == nil && ok {
-				err = s.Hear(ctx, a)
+			if err != nil { // it would be the same the next time, with others behind it
+				s.Log.Warn("an act in the chat cannot be read", "source", from.Name, "err", err)
 			}
-			return err
+			if !ok {
+				return nil
+			}
+			return s.Hear(ctx, a)
 		}
 	} else if from.Tracker != nil {
 		out.decode = func(event string, body []byte) (happening, error) {
