@@ -332,3 +332,20 @@ func TestRedirectedWriteElsewhere(t *testing.T) {
 	require.Error(t, err)
 	require.False(t, called)
 }
+
+// An answer without end takes neither memory nor time without end.
+func TestEndlessAnswer(t *testing.T) {
+	t.Parallel()
+	written := 0
+	c := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		row := []byte(`{"name":"` + strings.Repeat("x", 1<<20) + `"},`)
+		_, err := w.Write([]byte("["))
+		for err == nil && written < 256<<20 {
+			_, err = w.Write(row)
+			written += len(row)
+		}
+	})
+	_, err := c.BranchesAt(t.Context(), repo, head40)
+	require.Error(t, err)
+	require.Less(t, written, 128<<20)
+}

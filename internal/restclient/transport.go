@@ -22,6 +22,7 @@ const (
 	waitMax = time.Second
 	hopsMax = 3
 	timeout = 30 * time.Second
+	readMax = 64 << 20 // of an answer, unpacked, in bytes: adapters' libraries read to its end
 )
 
 // Retry is when a request may be made again at once.
@@ -64,8 +65,19 @@ func transport(given *http.Client, redirect func(*http.Request, []*http.Request)
 	rc.ErrorHandler = giveUp
 	rc.CheckRetry, rc.Backoff = checkRetry, backoff
 	out := rc.StandardClient()
-	out.CheckRedirect, out.Transport = stay, newConditional(out.Transport)
+	out.CheckRedirect, out.Transport = stay, newConditional(bounded{out.Transport})
 	return out
+}
+
+// bounded is a transport whose answers have an end.
+type bounded struct{ http.RoundTripper }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, readMax)
+	}
+	return resp, err
 }
 
 // giveUp returns what came last. An answer beside an error, which the end of the context is, is
