@@ -112,6 +112,10 @@ func TestPullRequestsAreNoItems(t *testing.T) {
 			"/repos/acme/shop/issues":   `[{"number":2,"state":"open","pull_request":{"url":"x"}},{"number":1,"state":"open","title":"t"}]`,
 			"/repos/acme/shop/issues/2": `{"number":2,"pull_request":{"url":"x"},"labels":[{"id":1,"name":"status/Done"}]}`,
 			"/repos/acme/shop/issues/3": `{"number":40,"title":"elsewhere"}`,
+			"/repos/acme/shop/issues/4": `{"number":4,"repository_url":"https://api.github.com/repos/acme/other"}`,
+			"/repos/acme/shop":          `{"full_name":"acme/Shop"}`,
+			"/repos/acme/old/issues/4":  `{"number":4,"repository_url":"https://api.github.com/repos/acme/renamed"}`,
+			"/repos/acme/old":           `{"full_name":"acme/renamed"}`,
 
 			"/repos/acme/shop/issues/1/dependencies/blocked_by": `[{"number":2,"pull_request":{"url":"x"}},{"number":0},{"number":5,"repository_url":"https://api.github.com/repos/acme/Tiles"}]`,
 		}[r.URL.Path]
@@ -123,7 +127,10 @@ func TestPullRequestsAreNoItems(t *testing.T) {
 	refs, err := c.BlockedBy(t.Context(), repo, c.ItemID(repo, 1))
 	require.NoError(t, err)
 	require.Equal(t, []tracker.Ref{{ProjectID: "acme/Tiles", ItemID: c.ItemID("acme/tiles", 5)}}, refs)
-	for _, id := range []string{c.ItemID(repo, 2), c.ItemID(repo, 3)} {
+	item, err := c.Item(t.Context(), "acme/old", c.ItemID("acme/old", 4))
+	require.NoError(t, err)
+	require.Equal(t, "acme/old", item.ProjectID)
+	for _, id := range []string{c.ItemID(repo, 2), c.ItemID(repo, 3), c.ItemID(repo, 4)} {
 		_, err = c.Item(t.Context(), repo, id)
 		require.ErrorIs(t, err, tracker.ErrNotFound)
 		require.ErrorIs(t, c.SetStatus(t.Context(), repo, id, stage.StatusDone), tracker.ErrNotFound)

@@ -29,10 +29,25 @@ func (c *Client) issue(ctx context.Context, projectID, itemID string) (none wire
 		return none, unreadable(at, "without a number")
 	case i.PullRequest != nil:
 		return none, fmt.Errorf("labelboard: %s is a pull request: %w", at, tracker.ErrNotFound)
-	case c.ItemID(projectID, i.Number) != itemID: // GitHub leads to where it was transferred
-		return none, fmt.Errorf("labelboard: %s is in another repository now: %w", at, tracker.ErrNotFound)
 	}
-	return i, nil
+	here, err := c.isHere(ctx, projectID, i)
+	if err == nil && (!here || c.ItemID(projectID, i.Number) != itemID) { // GitHub leads to where it was transferred
+		err = fmt.Errorf("labelboard: %s is in another repository now: %w", at, tracker.ErrNotFound)
+	}
+	return i, err
+}
+
+// isHere reports whether an issue is in a project's repository, whatever that is called by now.
+func (c *Client) isHere(ctx context.Context, projectID string, i wireIssue) (bool, error) {
+	in := i.repository()
+	if in == "" || strings.EqualFold(in, projectID) {
+		return true, nil
+	}
+	var now struct {
+		Name string `json:"full_name"`
+	}
+	err := c.call(ctx, http.MethodGet, "/repos/"+projectID, nil, &now)
+	return strings.EqualFold(in, now.Name), err
 }
 
 // changes reads the log of the labels of the board on an issue, oldest first.
