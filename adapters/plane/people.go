@@ -93,13 +93,15 @@ type members struct {
 // to every member of the workspace.
 func (c *Client) Person(ctx context.Context, _, accountID string) (tracker.Person, error) {
 	known, err := c.people(ctx)
-	if err != nil {
-		return tracker.Person{}, err
+	p, is := known.byID[accountID]
+	if err == nil && !is { // it may have joined since
+		known, err = c.readMembers(ctx)
+		p, is = known.byID[accountID]
 	}
-	if p, ok := known.byID[accountID]; ok {
-		return p, nil
+	if err == nil && !is {
+		err = fmt.Errorf("%w: account %s", tracker.ErrNotFound, accountID)
 	}
-	return tracker.Person{}, fmt.Errorf("%w: account %s", tracker.ErrNotFound, accountID)
+	return p, err
 }
 
 // people are the members as they are known, or as they are read now.
