@@ -16,6 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/github"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
 // answering makes a client of a server that answers by a function.
@@ -348,4 +349,21 @@ func TestEndlessAnswer(t *testing.T) {
 	_, err := c.BranchesAt(t.Context(), repo, head40)
 	require.Error(t, err)
 	require.Less(t, written, 128<<20)
+}
+
+// A limit of GraphQL is an answer with 200, whose words GitHub has changed; it passes, and is nobody's refusal.
+func TestLimitsOfGraphQL(t *testing.T) {
+	t.Parallel()
+	for _, said := range []string{
+		`{"type":"RATE_LIMITED","message":"API rate limit exceeded for user ID 1."}`,
+		`{"type":"RATE_LIMIT","code":"graphql_rate_limit","message":"API rate limit already exceeded for user ID 1."}`,
+		`{"message":"You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}`,
+	} {
+		c := answering(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"data":null,"errors":[%s]}`, said) })
+		queued := third
+		queued.Queue = githost.QueueJoin
+		_, err := c.Merge(t.Context(), queued)
+		require.True(t, fault.Retryable(err), said)
+		require.Equal(t, time.Minute, fault.After(err), said)
+	}
 }

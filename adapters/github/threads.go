@@ -33,14 +33,17 @@ func (c *Client) query(ctx context.Context, repo, what, text string, with map[st
 		}
 		return nil
 	}
-	no := &Error{Service: service, Status: http.StatusOK, What: what + ": " + got.Errors[0].Message}
-	switch got.Errors[0].Type {
+	first := got.Errors[0]
+	no := &Error{Service: service, Status: http.StatusOK, What: what + ": " + first.Message}
+	switch first.Type {
 	case "NOT_FOUND":
 		no.Cause = githost.ErrNotFound
 	case "FORBIDDEN", "INSUFFICIENT_SCOPES":
 		no.Cause = githost.ErrDenied
-	case "RATE_LIMITED":
-		no.Again, no.After = true, limitWait
+	default: // limits have several types, or none
+		if no.Again = strings.Contains(first.Message, "rate limit"); no.Again {
+			no.After = limitWait
+		}
 	}
 	return no
 }
