@@ -3,40 +3,15 @@ package plane
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
 // stallOf is for how many time-outs a comment may still be posted by an attempt that was not answered.
 const stallOf = 4
-
-// posting are the comments of which an attempt was not answered in time.
-type posting struct {
-	mu    sync.Mutex
-	until map[string]time.Time // by key
-}
-
-func (p *posting) note(key string, until, now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.until == nil {
-		p.until = map[string]time.Time{}
-	}
-	maps.DeleteFunc(p.until, func(_ string, t time.Time) bool { return !now.Before(t) })
-	p.until[key] = until
-}
-
-func (p *posting) isUnderWay(key string, now time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return now.Before(p.until[key])
-}
 
 // Comments implements tracker.Tracker.
 func (c *Client) Comments(ctx context.Context, projectID, itemID string) ([]tracker.Comment, error) {
@@ -87,7 +62,7 @@ func (c *Client) addComment(ctx context.Context, n tracker.NewComment) (id strin
 		if id, err = c.findComment(ctx, n); err != nil || id != "" {
 			return id, id != "", err
 		}
-		if c.posting.isUnderWay(n.Key, c.opt.Now()) {
+		if until, _ := c.posting.Get(n.Key); c.opt.Now().Before(until) {
 			return "", false, tracker.ErrUnderWay
 		}
 	}
@@ -106,7 +81,7 @@ func (c *Client) addComment(ctx context.Context, n tracker.NewComment) (id strin
 	var late interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &late) && late.Timeout():
-		c.posting.note(n.Key, began.Add(stallOf*c.timeout), c.opt.Now())
+		c.posting.Add(n.Key, began.Add(stallOf*c.timeout))
 	case errors.As(err, &e) && e.Status == http.StatusConflict && e.ID != "":
 		return e.ID, true, nil
 	case isStatus(err, http.StatusBadRequest): // so Plane answers when there is no such item

@@ -20,6 +20,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/expirable"
+
 	"github.com/signalbox-dev/signalbox/internal/allowance"
 	"github.com/signalbox-dev/signalbox/internal/defaults"
 	"github.com/signalbox-dev/signalbox/internal/restclient"
@@ -46,6 +48,9 @@ type Options struct {
 	Sleep      func(context.Context, time.Duration) error // nil = a timer; its error is that of the context
 }
 
+// knownMax bounds how many items, and how many comments, are remembered.
+const knownMax = 1000
+
 // Client implements tracker.Tracker, tracker.Accounts, tracker.Board, tracker.Log,
 // tracker.People, tracker.Budgeted and tracker.Receiver. It is safe for concurrent use.
 type Client struct {
@@ -56,9 +61,9 @@ type Client struct {
 
 	timeout time.Duration // of one request
 
-	budgets map[string]*budget // by token; never changed
-	recent  recent
-	posting posting
+	budgets map[string]*budget                // by token; never changed
+	recent  *expirable.LRU[string, seen]      // by item
+	posting *expirable.LRU[string, time.Time] // until when a comment may come that was not answered in time, by key
 
 	mu         sync.Mutex
 	own        map[string]bool // ids of our accounts
@@ -85,6 +90,7 @@ func New(o Options) (*Client, error) {
 	c := &Client{
 		edge: restclient.NewEdge(scheme, o.Secrets, o.Insecure), opt: o,
 		own: map[string]bool{}, boards: map[string]board{}, budgets: map[string]*budget{},
+		recent: expirable.NewLRU[string, seen](knownMax, nil, 0), posting: expirable.NewLRU[string, time.Time](knownMax, nil, 0),
 	}
 	for _, t := range c.tokens() {
 		c.budgets[t.secret] = &budget{Meter: allowance.Meter{Window: window, Slack: slack, Settling: settling}, of: t.of()}
@@ -160,7 +166,7 @@ func (c *Client) Item(ctx context.Context, projectID, itemID string) (tracker.It
 		}
 	}
 	item := c.convert(w, b)
-	c.recent.put(item, c.opt.Now())
+	c.recent.Add(item.ID, seen{item, c.opt.Now()})
 	return item, nil
 }
 
@@ -249,10 +255,10 @@ func (c *Client) patchState(ctx context.Context, projectID, itemID, stateID stri
 	case err == nil && out.ID == "":
 		err = unreadable(at, "without an id") // it is not Plane that says so
 	case err == nil && string(out.State) == stateID:
-		c.recent.put(c.convert(out, b), c.opt.Now())
+		c.recent.Add(out.ID, seen{c.convert(out, b), c.opt.Now()})
 		return nil
 	}
-	c.recent.drop(itemID)
+	c.recent.Remove(itemID)
 	return err
 }
 

@@ -1,7 +1,6 @@
 package plane
 
 import (
-	"sync"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/tracker"
@@ -11,40 +10,15 @@ import (
 // person's move of these seconds; the webhook of that reports it.
 const recentFor = 10 * time.Second
 
-// recentMax bounds how many items are kept.
-const recentMax = 1000
-
-// recent are the work items that were read or written in the last seconds.
-type recent struct {
-	mu    sync.Mutex
-	items map[string]seen
-}
-
+// seen is a work item that was read or written in the last seconds.
 type seen struct {
 	item tracker.Item
 	at   time.Time
 }
 
-func (r *recent) put(item tracker.Item, now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.items) >= recentMax || r.items == nil {
-		r.items = map[string]seen{}
-	}
-	r.items[item.ID] = seen{item, now}
-}
-
-func (r *recent) drop(itemID string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.items, itemID)
-}
-
 // Recent implements tracker.Recent.
 func (c *Client) Recent(projectID, itemID string) (tracker.Item, bool) {
-	c.recent.mu.Lock()
-	defer c.recent.mu.Unlock()
-	s, ok := c.recent.items[itemID]
+	s, ok := c.recent.Get(itemID)
 	if !ok || s.item.ProjectID != projectID || c.opt.Now().Sub(s.at) > recentFor {
 		return tracker.Item{}, false
 	}
