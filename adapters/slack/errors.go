@@ -12,19 +12,16 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
-// causes are the errors of Slack that a caller can act upon; of the others those of passing are retryable.
-func causes() map[string]error {
-	list := map[string]error{}
-	for _, code := range []string{"message_not_found", "cant_update_message", "edit_window_closed"} {
-		list[code] = messenger.ErrGone
+// cause is what a caller can act upon of an error of Slack; nil = nothing.
+func cause(code string) error {
+	switch code {
+	case "message_not_found", "cant_update_message", "edit_window_closed":
+		return messenger.ErrGone
+	case "channel_not_found", "not_in_channel", "is_archived", "restricted_action", "invalid_auth", "not_authed", "account_inactive",
+		"token_revoked", "token_expired", "missing_scope", "no_permission", "org_login_required", "access_denied":
+		return messenger.ErrUnreachable
 	}
-	for _, code := range []string{
-		"channel_not_found", "not_in_channel", "is_archived", "restricted_action", "invalid_auth", "not_authed", "account_inactive",
-		"token_revoked", "token_expired", "missing_scope", "no_permission", "org_login_required", "access_denied",
-	} {
-		list[code] = messenger.ErrUnreachable
-	}
-	return list
+	return nil
 }
 
 // passing are the codes of what may go away by itself.
@@ -52,7 +49,7 @@ func convert(ctx context.Context, err error) error {
 	case errors.As(err, &status):
 		e.What, e.Status, e.Again = "the answer is "+status.Status, status.Code, fault.Passes(status.Code)
 	case errors.As(err, &said):
-		e.What, e.Cause, e.Again = restclient.Words(said.Err), causes()[said.Err], passing(said.Err)
+		e.What, e.Cause, e.Again = restclient.Words(said.Err), cause(said.Err), passing(said.Err)
 	default:
 		e.Cause, e.Again = restclient.Bare(err), true
 		e.What = "no answer that can be read: " + restclient.Words(e.Cause.Error())
