@@ -124,10 +124,12 @@ var stamp = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T[0-9:.]+Z `)
 func tail(log io.Reader) string {
 	const mark = "##[error]"
 	var lines, upToError []string
-	scan := bufio.NewScanner(log)
-	scan.Buffer(nil, lineMax)
-	for scan.Scan() {
-		line := plainText(stamp.ReplaceAllString(strings.TrimPrefix(scan.Text(), "\ufeff"), ""))
+	from := bufio.NewReaderSize(log, lineMax)
+	for err := error(nil); err == nil || errors.Is(err, bufio.ErrBufferFull); { // what is longer goes on in the next line
+		var raw []byte
+		raw, err = from.ReadSlice('\n')
+		text := strings.TrimPrefix(strings.TrimRight(string(raw), "\r\n"), "\ufeff")
+		line := plainText(stamp.ReplaceAllString(text, ""))
 		if lines = append(lines, line); len(lines) > logLines {
 			lines = lines[1:]
 		}

@@ -29,6 +29,7 @@ func TestFailureLog(t *testing.T) {
 	sha := k.Commit("feature/a")
 	k.Server.SetCheckRun(repo, sha, "build", "completed", "failure")
 	var log strings.Builder
+	log.WriteString(strings.Repeat("a bundle in one line", 1<<13) + "\n")
 	for i := range 500 {
 		fmt.Fprintf(&log, "2026-05-01T10:00:00.1234567Z step %d\n", i)
 	}
