@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/signalbox-dev/signalbox/adapters/gitea"
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/internal/forgetest/forgekit"
 	"github.com/signalbox-dev/signalbox/internal/gittest"
@@ -134,24 +133,6 @@ func TestRedirectElsewhere(t *testing.T) {
 	})
 	require.ErrorContains(t, c.Ping(t.Context()), "correct BaseURL")
 	require.False(t, asked)
-}
-
-// Reads are tried again at once, writes are not.
-func TestRetries(t *testing.T) {
-	t.Parallel()
-	counts := map[string]int{}
-	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
-		counts[r.Method]++
-		w.WriteHeader(http.StatusBadGateway)
-	})
-	_, err := c.BranchesAt(t.Context(), repo, head40)
-	require.True(t, fault.Retryable(err))
-	_, err = c.OpenPullRequest(t.Context(), asked)
-	require.True(t, fault.Retryable(err))
-	require.Equal(t, map[string]int{http.MethodGet: 3, http.MethodPost: 1}, counts)
-	var e *gitea.Error
-	require.ErrorAs(t, err, &e)
-	require.Equal(t, http.StatusBadGateway, e.Status)
 }
 
 // A pull request is read with its readiness: what people do to it, and the approvals that its base demands and it has.

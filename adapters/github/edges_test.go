@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -263,54 +262,6 @@ func TestPages(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, reviews, 2)
 	require.Equal(t, []string{"c2", "c1"}, []string{reviews[0].SHA, reviews[1].SHA})
-}
-
-// How often a call is tried, and how long the caller has to wait.
-func TestRetries(t *testing.T) {
-	t.Parallel()
-	for name, k := range map[string]struct {
-		status int
-		header map[string]string
-		write  bool
-		calls  int64
-		after  time.Duration
-	}{
-		"a read is tried three times":             {status: 502, calls: 3},
-		"a write is tried once":                   {status: 502, write: true, calls: 1},
-		"a short wait is waited":                  {status: 503, header: map[string]string{"Retry-After": "0"}, write: true, calls: 3, after: 0},
-		"a long wait is the caller's":             {status: 503, header: map[string]string{"Retry-After": "3600"}, calls: 1, after: time.Hour},
-		"429 is the caller's":                     {status: 429, header: map[string]string{"Retry-After": "7"}, calls: 1, after: 7 * time.Second},
-		"429 without a word is a minute":          {status: 429, calls: 1, after: time.Minute},
-		"403 with Retry-After is a limit as well": {status: 403, header: map[string]string{"Retry-After": "9"}, calls: 1, after: 9 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var calls atomic.Int64
-			c := answering(t, func(w http.ResponseWriter, r *http.Request) {
-				if k.write && r.Method == http.MethodGet {
-					fmt.Fprint(w, `[]`)
-					return
-				}
-				calls.Add(1)
-				for name, v := range k.header {
-					w.Header().Set(name, v)
-				}
-				w.WriteHeader(k.status)
-				fmt.Fprint(w, `{"message":"no"}`)
-			})
-			var err error
-			if k.write {
-				_, err = c.OpenPullRequest(t.Context(), asked)
-			} else {
-				_, err = c.BranchesAt(t.Context(), repo, head40)
-			}
-			var e *github.Error
-			require.ErrorAs(t, err, &e)
-			require.True(t, e.Retryable())
-			require.Equal(t, k.after, e.RetryAfter())
-			require.Equal(t, k.calls, calls.Load())
-		})
-	}
 }
 
 // A renamed repository is worked with under its old name: reads and writes are led on by GitHub, and

@@ -12,7 +12,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
-// cause is what a caller can act upon of an error of Slack; nil = nothing.
+// cause returns what a caller can act upon of an error of Slack; nil = nothing.
 func cause(code string) error {
 	switch code {
 	case "message_not_found", "cant_update_message", "edit_window_closed":

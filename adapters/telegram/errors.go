@@ -12,29 +12,23 @@ import (
 
 	"github.com/go-telegram/bot"
 
+	"github.com/signalbox-dev/signalbox/internal/restclient"
 	"github.com/signalbox-dev/signalbox/messenger"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 )
 
-// Error is a failure of the Bot API. Its text never holds the token.
-type Error struct {
-	text  string
-	cause error
-	after time.Duration
-	again bool
-}
+// service begins errors.
+const service = "telegram"
 
-// Error returns the Bot API's description.
-func (e *Error) Error() string { return "telegram: " + e.text }
+// Error is a failure of the Bot API, with its description. Its text never holds the token; its cause is messenger's
+// sentinel or the context's error, if one applies.
+type Error = restclient.Error
 
-// Unwrap gives messenger's sentinel or the context's error, if one applies.
-func (e *Error) Unwrap() error { return e.cause }
+// passes makes an error that may go away by itself.
+func passes(what string) *Error { return &Error{Service: service, What: what, Again: true} }
 
-// Retryable and RetryAfter implement the contract of package fault.
-func (e *Error) Retryable() bool { return e.again }
-
-// RetryAfter is the wait that the Bot API requires; 0 when it names none.
-func (e *Error) RetryAfter() time.Duration { return e.after }
+// words are others' without the token, cut.
+func (c *Chat) words(text string) string { return restclient.Words(c.hide.Replace(text)) }
 
 // convert makes a typed error. Only its description distinguishes the causes of a 400,
 // so this is the place that reads it. The library's own error is not kept:
@@ -43,31 +37,31 @@ func (c *Chat) convert(err error) error {
 	if err == nil {
 		return nil
 	}
-	out := &Error{text: clip(c.hide.Replace(err.Error()))}
+	out := &Error{Service: service, What: c.words(err.Error())}
 	var many *bot.TooManyRequestsError
 	var moved *bot.MigrateError
 	bad := errors.Is(err, bot.ErrorBadRequest)
 	switch {
 	case errors.As(err, &many):
-		out.again, out.after = true, time.Duration(many.RetryAfter)*time.Second
+		out.Again, out.After = true, time.Duration(many.RetryAfter)*time.Second
 	case errors.Is(err, context.Canceled):
-		out.again, out.cause = true, context.Canceled
+		out.Again, out.Cause = true, context.Canceled
 	case errors.Is(err, context.DeadlineExceeded):
-		out.again, out.cause = true, context.DeadlineExceeded
+		out.Again, out.Cause = true, context.DeadlineExceeded
 	case errors.As(err, &moved):
-		out.text = fmt.Sprintf("the group has become a supergroup: its chat id is %d now", moved.MigrateToChatID)
-		out.cause = messenger.ErrUnreachable
+		out.What = fmt.Sprintf("the group has become a supergroup: its chat id is %d now", moved.MigrateToChatID)
+		out.Cause = messenger.ErrUnreachable
 	case bad && errorContains(err, "message to edit not found", "message can't be edited", "message_id_invalid"):
-		out.cause = messenger.ErrGone
+		out.Cause = messenger.ErrGone
 	case bad && errorContains(err, "chat not found", "have no rights to send", "not enough rights",
 		"chat_write_forbidden", "peer_id_invalid"),
 		errors.Is(err, bot.ErrorForbidden), errors.Is(err, bot.ErrorUnauthorized), errors.Is(err, bot.ErrorNotFound):
-		out.cause = messenger.ErrUnreachable
+		out.Cause = messenger.ErrUnreachable
 	case bad: // the same request would be refused again
 	case errors.Is(err, bot.ErrorConflict): // with another call that is under way
-		out.again = true
+		out.Again = true
 	default:
-		out.again = fault.Passes(code(err))
+		out.Again = fault.Passes(code(err))
 	}
 	return out
 }
@@ -101,13 +95,4 @@ func hider(token string) *strings.Replacer {
 		secret = token // no real one is so short; hiding it would spoil words
 	}
 	return strings.NewReplacer(token, "***", secret, "***")
-}
-
-// clip bounds an error's text, which can be a proxy's page.
-func clip(s string) string {
-	const limit = 300
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
 }

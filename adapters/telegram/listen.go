@@ -104,14 +104,14 @@ func (c *Chat) updates(ctx context.Context, offset int64) ([]json.RawMessage, er
 	at := cmp.Or(strings.TrimSuffix(c.opt.BaseURL, "/"), "https://api.telegram.org") + "/bot" + c.opt.Token.Reveal() + "/getUpdates"
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at, bytes.NewReader(body))
 	if err != nil {
-		return nil, &Error{text: c.hide.Replace(err.Error())}
+		return nil, &Error{Service: service, What: c.words(err.Error())}
 	}
 	r.Header.Set("Content-Type", "application/json")
 	client := *c.opt.HTTPClient
 	client.Timeout = max(client.Timeout, 2*pollTime)
 	resp, err := client.Do(r)
 	if err != nil {
-		return nil, &Error{text: clip(c.hide.Replace(err.Error())), again: true}
+		return nil, passes(c.words(err.Error()))
 	}
 	defer resp.Body.Close()
 	var a struct {
@@ -124,7 +124,7 @@ func (c *Chat) updates(ctx context.Context, offset int64) ([]json.RawMessage, er
 		}
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, updatesMax)).Decode(&a); err != nil {
-		return nil, &Error{text: "getUpdates: " + resp.Status + ": " + clip(c.hide.Replace(err.Error())), again: true}
+		return nil, passes("getUpdates: " + resp.Status + ": " + c.words(err.Error()))
 	}
 	if a.OK {
 		return a.Result, nil
@@ -133,7 +133,7 @@ func (c *Chat) updates(ctx context.Context, offset int64) ([]json.RawMessage, er
 	if a.Code == http.StatusConflict {
 		wait = pollOther
 	}
-	return nil, &Error{text: "getUpdates: " + clip(c.hide.Replace(a.Description)), again: true, after: wait}
+	return nil, &Error{Service: service, What: "getUpdates: " + c.words(a.Description), Again: true, After: wait}
 }
 
 // Signature implements messenger.Receiver: the sender shows the secret, and signs nothing.

@@ -145,7 +145,7 @@ func (c *Chat) Send(ctx context.Context, m messenger.Message) (string, error) {
 		return "", c.convert(err)
 	}
 	if id == 0 {
-		return "", &Error{text: "the answer says nothing of the message that was sent", again: true} // it is not the Bot API that says so
+		return "", passes("the answer says nothing of the message that was sent") // it is not the Bot API that says so
 	}
 	return chat + "/" + strconv.Itoa(id), nil
 }

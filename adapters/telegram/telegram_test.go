@@ -330,7 +330,7 @@ func TestWhatErrorsMean(t *testing.T) {
 			require.Equal(t, c.again, e.Retryable())
 			require.Zero(t, e.RetryAfter())
 			require.NotContains(t, err.Error(), "secret")
-			require.Less(t, len(err.Error()), 400)
+			require.Less(t, len(err.Error()), 600)
 			for _, sentinel := range []error{messenger.ErrGone, messenger.ErrUnreachable} {
 				require.Equal(t, errors.Is(c.is, sentinel), errors.Is(err, sentinel), sentinel)
 			}

@@ -56,7 +56,7 @@ const floors = `
 4 adapters/trackpostgres(internal/trackstore,internal/pgerror) adapters/github(internal/restclient,adapters/labelboard)
 4 adapters/gitea(internal/restclient,adapters/labelboard) adapters/plane(internal/restclient)
 4 adapters/slack(internal/restclient) internal/forgetest(internal/fakehttp) adapters/labelboard(internal/restclient)
-4 adapters/
+4 adapters/telegram(internal/restclient) adapters/
 2 internal/proposal
 5 internal/app internal/setup(internal/app) examples/(internal/app,internal/setup)
 -1 internal/allowance internal/defaults internal/run internal/run/virtual(internal/run)
