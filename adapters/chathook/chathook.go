@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -156,14 +155,11 @@ func (c *Chat) call(ctx context.Context, in Request, into any) error {
 	r.Header.Set(StampHeader, stamp)
 	r.Header.Set(SignatureHeader, Sign([]byte(c.opt.Secret.Reveal()), stamp, body))
 	resp, err := c.opt.Client.Do(r)
-	var u *url.Error
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, &u):
-		return &fault.Error{Text: "the chat does not answer: " + fault.Words(u.Err.Error()), Again: true}
-	case err != nil:
-		return &fault.Error{Text: "the chat does not answer", Again: true}
+	case err != nil: // a *url.Error, whose own words have the address
+		return &fault.Error{Text: "the chat does not answer: " + fault.Words(errors.Unwrap(err).Error()), Again: true}
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, answerMax))

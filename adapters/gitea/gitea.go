@@ -14,7 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/expirable"
@@ -56,8 +56,7 @@ type Client struct {
 	base *url.URL
 	rest *restclient.Client
 
-	mu          sync.Mutex
-	self        string // the token's account; empty until it has answered
+	self        atomic.Pointer[string] // the token's account; nil until it has answered
 	permissions *expirable.LRU[string, permission]
 	names       githost.Names
 	comparing   *expirable.LRU[string, time.Time] // since when a pull request was not mergeable yet

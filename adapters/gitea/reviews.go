@@ -124,11 +124,8 @@ func (c *Client) know(ctx context.Context, repo string, pr pull, by user, offici
 
 // account is the login of the token's account; empty when the token may not read it.
 func (c *Client) account(ctx context.Context) (string, error) {
-	c.mu.Lock()
-	self := c.self
-	c.mu.Unlock()
-	if self != "" {
-		return self, nil
+	if known := c.self.Load(); known != nil {
+		return *known, nil
 	}
 	me, err := c.me(ctx)
 	if errors.Is(err, githost.ErrDenied) {
@@ -137,9 +134,7 @@ func (c *Client) account(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.self = me
+	c.self.Store(&me)
 	return me, nil
 }
 

@@ -44,13 +44,12 @@ type app struct {
 	App
 	key *rsa.PrivateKey
 	api *gh.Client // signs in as the app itself
-	now func() time.Time
 
 	tokens *expirable.LRU[string, *gh.InstallationToken] // by owner/name in small letters
 }
 
 // newApp reads the key.
-func newApp(a App, now func() time.Time) (*app, error) {
+func newApp(a App) (*app, error) {
 	block, _ := pem.Decode([]byte(strings.ReplaceAll(a.Key, `\n`, "\n")))
 	if a.ID == "" || block == nil {
 		return nil, errors.New("github: App wants an ID, and as Key the private key in PEM that GitHub gives for download")
@@ -65,13 +64,12 @@ func newApp(a App, now func() time.Time) (*app, error) {
 		key = rsaKey
 	}
 	return &app{
-		App: a, key: key, now: now, tokens: expirable.NewLRU[string, *gh.InstallationToken](knownMax, nil, 0),
+		App: a, key: key, tokens: expirable.NewLRU[string, *gh.InstallationToken](knownMax, nil, 0),
 	}, nil
 }
 
 // proof is a JSON web token that proves the app to GitHub, for some minutes.
-func (a *app) proof() (string, error) {
-	now := a.now()
+func (a *app) proof(now time.Time) (string, error) {
 	claims, err := json.Marshal(map[string]any{
 		"iat": now.Add(-clockSlack).Unix(),
 		"exp": now.Add(proofTime - clockSlack).Unix(),
@@ -89,16 +87,16 @@ func (a *app) proof() (string, error) {
 
 // signInAsApp makes the clients that sign in as the app, and as its installations.
 func (c *Client) signInAsApp(a App) (err error) {
-	if c.app, err = newApp(a, c.opt.Now); err != nil {
+	if c.app, err = newApp(a); err != nil {
 		return err
 	}
-	c.app.api = c.signed(bearer{token: func(*http.Request) (string, error) { return c.app.proof() }})
+	c.app.api = c.signed(bearer{token: func(*http.Request) (string, error) { return c.app.proof(c.opt.Now()) }})
 	c.api = c.signed(bearer{
 		token: func(r *http.Request) (string, error) {
 			if repo := c.repoOf(r); repo != "" {
 				return c.installationToken(r.Context(), repo)
 			}
-			return "", errNoRepo
+			return "", &Error{Service: service, What: "an app has no account", Cause: githost.ErrDenied}
 		},
 		refused: func(r *http.Request) { c.app.tokens.Remove(strings.ToLower(c.repoOf(r))) },
 	})
@@ -158,7 +156,7 @@ func (c *Client) repoOf(r *http.Request) string {
 // installationToken gives a token of the installation for a repository, which lasts some minutes at least.
 func (c *Client) installationToken(ctx context.Context, repo string) (string, error) {
 	a, key := c.app, strings.ToLower(repo)
-	if known, ok := a.tokens.Get(key); ok && a.now().Before(known.GetExpiresAt().Add(-renewAhead)) {
+	if known, ok := a.tokens.Get(key); ok && c.opt.Now().Before(known.GetExpiresAt().Add(-renewAhead)) {
 		return known.GetToken(), nil
 	}
 	id, err := c.installation(ctx, repo) // each time: the app may have been installed anew, or the repository be another owner's
@@ -233,6 +231,3 @@ func (c *Client) Rights(ctx context.Context, repo string) (app string, lacks []s
 	slices.Sort(lacks)
 	return got.Slug, lacks, nil
 }
-
-// errNoRepo means that a request is about no repository: an installation has no account.
-var errNoRepo error = &Error{Service: service, What: "an app has no account", Cause: githost.ErrDenied}

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	gh "github.com/google/go-github/v60/github"
@@ -52,8 +52,7 @@ type Client struct {
 	app   *app         // nil: a token is used
 	files *http.Client // without the token
 
-	mu          sync.Mutex
-	self        string // the token's account; empty until it has answered
+	self        atomic.Pointer[string] // the token's account; nil until it has answered
 	permissions *expirable.LRU[string, permission]
 	rules       *expirable.LRU[string, knownRules] // of branches, by repository and branch
 	names       githost.Names

@@ -96,11 +96,8 @@ const bot = "Bot"
 // account is the login of the token's account. An app's installation has none: its
 // reviews are those of a bot.
 func (c *Client) account(ctx context.Context) (string, error) {
-	c.mu.Lock()
-	self := c.self
-	c.mu.Unlock()
-	if self != "" {
-		return self, nil
+	if known := c.self.Load(); known != nil {
+		return *known, nil
 	}
 	me, _, err := c.api.Users.Get(ctx, "")
 	if err = c.convert(ctx, "the token's account", err); err != nil {
@@ -112,10 +109,8 @@ func (c *Client) account(ctx context.Context) (string, error) {
 	if me.GetLogin() == "" {
 		return "", unreadable("the token's account")
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.self = me.GetLogin()
-	return c.self, nil
+	c.self.Store(me.Login)
+	return me.GetLogin(), nil
 }
 
 // permission records what an account may do, and when that was read.

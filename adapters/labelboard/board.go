@@ -29,9 +29,7 @@ func (b board) column(s stage.Status) (wireLabel, bool) {
 
 // board gives the columns of a project, from memory when they are fresh.
 func (c *Client) board(ctx context.Context, projectID string) (board, error) {
-	c.mu.Lock()
-	b, known := c.boards[projectID]
-	c.mu.Unlock()
+	b, known := c.boards.Get(projectID)
 	if known && c.rest.Now().Sub(b.read) < boardTTL {
 		return b, nil
 	}
@@ -55,9 +53,7 @@ func (c *Client) refresh(ctx context.Context, projectID string) (board, error) {
 	if err != nil {
 		return board{}, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.boards[projectID] = b
+	c.boards.Add(projectID, b)
 	return b, nil
 }
 

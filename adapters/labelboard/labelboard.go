@@ -23,6 +23,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/golang-lru/v2/expirable"
 
@@ -41,7 +42,7 @@ type Options struct {
 	Log      *slog.Logger      // nil discards
 }
 
-// knownMax bounds how many comments and how many issues are remembered.
+// knownMax bounds how many comments, issues and boards are remembered.
 const knownMax = 10_000
 
 // Client implements tracker.Tracker with every optional port of package tracker, and tracker.Receiver. It is safe for concurrent use.
@@ -52,10 +53,10 @@ type Client struct {
 	rest *restclient.Client
 	site string // how ids of items begin: the address of the pages without its scheme, and a slash
 
+	own     atomic.Pointer[string] // login of our account; nil: it was not read yet
 	mu      sync.Mutex
-	own     string // login of our account, in lower case; empty: it was not read yet
-	boards  map[string]board
 	posting map[string]chan struct{}        // keys that are being posted, by project and key; closed when that is over
+	boards  *expirable.LRU[string, board]   // by project
 	posted  *expirable.LRU[string, string]  // ids of comments, by project and key
 	glances *expirable.LRU[string, glanced] // by item
 }
@@ -86,7 +87,7 @@ func New(o Options) (*Client, error) {
 	_, site, _ := strings.Cut(o.Issues.Web, "://")
 	c := &Client{
 		edge: restclient.NewEdge(scheme, o.Secrets, o.Insecure), opt: o,
-		rest: calls(o.Issues.REST), site: site + "/", boards: map[string]board{},
+		rest: calls(o.Issues.REST), site: site + "/", boards: expirable.NewLRU[string, board](knownMax, nil, 0),
 		posting: map[string]chan struct{}{},
 		posted:  expirable.NewLRU[string, string](knownMax, nil, 0), glances: expirable.NewLRU[string, glanced](knownMax, nil, 0),
 	}
@@ -103,20 +104,17 @@ func (c *Client) Identify(ctx context.Context) error {
 	if me.Login == "" {
 		return unreadable("/user", "without a login; is BaseURL the address of the API?")
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.own = strings.ToLower(me.Login)
+	c.own.Store(&me.Login)
 	return nil
 }
 
 // Own implements tracker.Accounts.
 func (c *Client) Own(accountID string) (bool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.own == "" {
+	own := c.own.Load()
+	if own == nil {
 		return false, tracker.ErrUnidentified
 	}
-	return c.own == strings.ToLower(accountID), nil
+	return strings.EqualFold(*own, accountID), nil
 }
 
 // project is the path of a repository. Nothing but owner/name reaches a path.

@@ -124,9 +124,8 @@ func (c *Client) read(h *tracker.Hook, shown wireState) {
 	if is && shown.isFinished() {
 		h.Finished, h.Column = true, shown.Name
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if h.Word = c.boards[h.ProjectID].status(h.To); h.Word == stage.StatusUnknown && is {
+	known, _ := c.boards.Get(h.ProjectID)
+	if h.Word = known.status(h.To); h.Word == stage.StatusUnknown && is {
 		h.Word = tracker.StatusCalled(shown.Name)
 	}
 }

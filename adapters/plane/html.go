@@ -75,9 +75,7 @@ type placeKey struct{}
 
 // placeOf is the place of a project: people are those that were read last.
 func (c *Client) placeOf(projectID string) place {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return place{c.members.byID, strings.TrimSuffix(c.opt.BaseURL, "/") + "/api/assets/v2/workspaces/" +
+	return place{c.members.Load().byID, strings.TrimSuffix(c.opt.BaseURL, "/") + "/api/assets/v2/workspaces/" +
 		url.PathEscape(c.opt.Workspace) + "/projects/" + url.PathEscape(projectID) + "/"}
 }
 

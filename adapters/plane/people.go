@@ -106,9 +106,7 @@ func (c *Client) Person(ctx context.Context, _, accountID string) (tracker.Perso
 
 // people are the members as they are known, or as they are read now.
 func (c *Client) people(ctx context.Context) (members, error) {
-	c.mu.Lock()
-	known := c.members
-	c.mu.Unlock()
+	known := *c.members.Load()
 	if known.byID != nil && c.opt.Now().Sub(known.read) < boardTTL {
 		return known, nil
 	}
@@ -134,9 +132,7 @@ func (c *Client) readMembers(ctx context.Context) (members, error) {
 	for _, m := range list {
 		out.byID[m.ID] = tracker.Person{ID: m.ID, Name: m.Name, Email: m.Email, Role: roleName(m.Role)}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.members = out
+	c.members.Store(&out)
 	return out, nil
 }
 

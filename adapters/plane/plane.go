@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/expirable"
@@ -48,7 +49,7 @@ type Options struct {
 	Sleep      func(context.Context, time.Duration) error // nil = a timer; its error is that of the context
 }
 
-// knownMax bounds how many items, and how many comments, are remembered.
+// knownMax bounds how many boards, items and comments are remembered.
 const knownMax = 1000
 
 // Client implements tracker.Tracker, tracker.Accounts, tracker.Board, tracker.Log,
@@ -61,15 +62,15 @@ type Client struct {
 
 	timeout time.Duration // of one request
 
-	budgets map[string]*budget                // by token; never changed
+	budgets map[string]*budget            // by token; never changed
+	boards  *expirable.LRU[string, board] // by project
+	members atomic.Pointer[members]
 	recent  *expirable.LRU[string, seen]      // by item
 	posting *expirable.LRU[string, time.Time] // until when a comment may come that was not answered in time, by key
 
 	mu         sync.Mutex
 	own        map[string]bool // ids of our accounts
 	identified bool            // own is complete
-	boards     map[string]board
-	members    members
 }
 
 // New checks the options. It does not call the network.
@@ -89,9 +90,10 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{
 		edge: restclient.NewEdge(scheme, o.Secrets, o.Insecure), opt: o,
-		own: map[string]bool{}, boards: map[string]board{}, budgets: map[string]*budget{},
+		own: map[string]bool{}, budgets: map[string]*budget{}, boards: expirable.NewLRU[string, board](knownMax, nil, 0),
 		recent: expirable.NewLRU[string, seen](knownMax, nil, 0), posting: expirable.NewLRU[string, time.Time](knownMax, nil, 0),
 	}
+	c.members.Store(&members{})
 	for _, t := range c.tokens() {
 		c.budgets[t.secret] = &budget{Meter: allowance.Meter{Window: window, Slack: slack, Settling: settling}, of: t.of()}
 	}

@@ -50,11 +50,9 @@ func (c *Client) AddColumn(ctx context.Context, projectID string, s stage.Status
 	if isStatus(err, http.StatusConflict) {
 		err = nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	b := c.boards[projectID]
+	b, _ := c.boards.Get(projectID)
 	b.read = time.Time{} // it is another one now
-	c.boards[projectID] = b
+	c.boards.Add(projectID, b)
 	return err
 }
 

@@ -31,9 +31,7 @@ func (b board) column(s stage.Status) (id string, ok bool) {
 // board gives the columns of a project, from memory when they are fresh and
 // have the state stateID (empty = none).
 func (c *Client) board(ctx context.Context, projectID, stateID string) (board, error) {
-	c.mu.Lock()
-	old := c.boards[projectID]
-	c.mu.Unlock()
+	old, _ := c.boards.Get(projectID)
 	fresh := !old.read.IsZero() && c.opt.Now().Sub(old.read) < boardTTL
 	if _, known := old.names[stateID]; fresh && (stateID == "" || known) {
 		return old, nil
@@ -87,9 +85,7 @@ func (c *Client) unlisted(projectID string, b board, earlier map[string]string, 
 		}
 	}
 	b.names = names
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.boards[projectID] = b
+	c.boards.Add(projectID, b)
 	return b
 }
 
@@ -136,8 +132,6 @@ func (c *Client) refresh(ctx context.Context, projectID string) (board, error) {
 			b.ids[info.Key], b.keys[id] = id, info.Key
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.boards[projectID] = b
+	c.boards.Add(projectID, b)
 	return b, nil
 }

@@ -196,7 +196,7 @@ func (c *Chat) Edit(ctx context.Context, id string, m messenger.Message) error {
 		ChatID: wire(chat), MessageID: n, Text: render(m), ParseMode: models.ParseModeHTML, ReplyMarkup: keyboard(m.Choices),
 		LinkPreviewOptions: &models.LinkPreviewOptions{IsDisabled: &off},
 	})
-	if err != nil && errorContains(err, "message is not modified") {
+	if errorContains(err, "message is not modified") {
 		return nil
 	}
 	if c.follow(chat, err) {

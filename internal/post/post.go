@@ -36,12 +36,8 @@ func Client(given *http.Client) *http.Client {
 func Send(ctx context.Context, c *http.Client, r *http.Request, who string, now time.Time, refusals ...int) error {
 	r.Header.Set("User-Agent", "signalbox")
 	resp, err := c.Do(r.WithContext(ctx))
-	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err
-		}
-		return &fault.Error{Text: who + " does not answer: " + fault.Words(err.Error()), Again: true}
+	if err != nil { // a *url.Error, whose own words have the address
+		return &fault.Error{Text: who + " does not answer: " + fault.Words(errors.Unwrap(err).Error()), Again: true}
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection is used again

@@ -120,10 +120,10 @@ func Renamed(k *Kit) {
 	_, err = k.Client.Repository(k.Context(), Repo)
 	require.NoError(k, err)
 	k.Commit("feature/b")
-	require.NotZero(k, k.Pull("feature/b").Number)
+	pr = k.Pull("feature/b")
 	found, err = k.Client.PullRequest(k.Context(), Repo, "feature/b", "main")
 	require.NoError(k, err)
-	require.Equal(k, k.Pull("feature/b").Number, found.Number)
+	require.Equal(k, pr.Number, found.Number)
 }
 
 // Readiness shows that a pull request is read with its readiness: what people do to it, and the approvals that its base
