@@ -89,6 +89,7 @@ func TestCostOfALife(t *testing.T) {
 		}
 	}, func(p *rig) {
 		p.Place.SetScript(takes(time.Minute))
+		p.plane.AddMember(planetest.Member{ID: planetest.Human})
 		item := p.started("one")
 		p.Settle(2 * time.Minute)
 		p.approve(item)

@@ -92,22 +92,21 @@ type members struct {
 // Person implements tracker.People; a role is one of the workspace. Plane describes them
 // to every member of the workspace.
 func (c *Client) Person(ctx context.Context, _, accountID string) (tracker.Person, error) {
-	known, err := c.people(ctx)
-	p, is := known.byID[accountID]
-	if err == nil && !is { // it may have joined since
-		known, err = c.readMembers(ctx)
-		p, is = known.byID[accountID]
+	known, err := c.people(ctx, boardTTL)
+	if _, is := known.byID[accountID]; err == nil && !is { // it may have joined since
+		known, err = c.people(ctx, time.Minute)
 	}
+	p, is := known.byID[accountID]
 	if err == nil && !is {
 		err = fmt.Errorf("%w: account %s", tracker.ErrNotFound, accountID)
 	}
 	return p, err
 }
 
-// people are the members as they are known, or as they are read now.
-func (c *Client) people(ctx context.Context) (members, error) {
+// people are the members as they are known for less than a time, or as they are read now.
+func (c *Client) people(ctx context.Context, age time.Duration) (members, error) {
 	known := *c.members.Load()
-	if known.byID != nil && c.opt.Now().Sub(known.read) < boardTTL {
+	if known.byID != nil && c.opt.Now().Sub(known.read) < age {
 		return known, nil
 	}
 	return c.readMembers(ctx)

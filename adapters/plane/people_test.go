@@ -2,9 +2,11 @@ package plane_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/signalbox-dev/signalbox/adapters/plane"
 	"github.com/signalbox-dev/signalbox/internal/fakehttp"
 	"github.com/signalbox-dev/signalbox/internal/planetest"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
@@ -47,7 +49,8 @@ func TestLongLog(t *testing.T) {
 // that says so, and nobody is taken for anybody.
 func TestMembers(t *testing.T) {
 	t.Parallel()
-	c, board := setup(t)
+	now := time.Now()
+	c, board := setup(t, func(o *plane.Options) { o.Now = func() time.Time { return now } })
 	for role, want := range map[int]string{5: "guest", 15: "member", 20: "admin", 7: ""} {
 		board.AddMember(planetest.Member{ID: want, Role: role})
 	}
@@ -57,8 +60,9 @@ func TestMembers(t *testing.T) {
 		require.Equal(t, want, p.Role)
 	}
 	board.AddMember(planetest.Member{ID: "new", Role: 20})
+	now = now.Add(time.Minute)
 	p, err := c.Person(t.Context(), "", "new")
-	require.NoError(t, err, "who has joined since is somebody")
+	require.NoError(t, err, "who has joined since")
 	require.Equal(t, "admin", p.Role)
 	other, server := setup(t)
 	server.Fail(fakehttp.Denied)

@@ -163,7 +163,7 @@ func (c *Client) Item(ctx context.Context, projectID, itemID string) (tracker.It
 		return tracker.Item{}, err
 	}
 	if strings.Contains(w.HTML, "<mention-component") {
-		if _, err := c.people(ctx); err != nil {
+		if _, err := c.people(ctx, boardTTL); err != nil {
 			c.opt.Log.Warn("people who are mentioned on a card are named by their ids", "item", w.ID, "err", err)
 		}
 	}
