@@ -15,7 +15,7 @@ import (
 // credentials makes a file without a name that has the tokens as configuration of git,
 // for a call to a remote over HTTP; nil when it needs none. Whatever such a call starts
 // inherits the open file; neither its arguments nor its environment have a token. Git
-// sends one to its own host only.
+// sends one to its own host, and to where that one redirects it: repositories are renamed.
 func (g *Git) credentials(ctx context.Context, remote string) (*os.File, error) {
 	scheme, _, _ := strings.Cut(strings.ToLower(remote), "://")
 	if g.opt.Tokens == nil || scheme != "https" && scheme != "http" {
