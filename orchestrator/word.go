@@ -172,7 +172,7 @@ func lastWord(ctx context.Context, records task.Records, t task.Task, acted stag
 			return old, err
 		case found == nil && decided && r.Event.On == stage.Trigger(acted) && !r.Event.Unbegun:
 			found, w = &r, task.Word{
-				Said: string(r.Event.On), SaidAt: r.Event.Seen, Seq: r.Decision.State.Seq, Fate: task.FateActed, By: r.Event.By,
+				Said: string(r.Event.On), SaidAt: r.Event.Seen, Seq: r.Decision.State.Seq, Fate: task.FateActed,
 				Why: strings.Join(r.Decision.Notes, "; "),
 			}
 		}
