@@ -105,6 +105,8 @@ func summary(name string, r io.Reader, l trackfile.Limits) (lines []string) {
 // Every format and every wrapping is read, or refused by its name.
 func TestFormats(t *testing.T) {
 	t.Parallel()
+	at, worn := len(zipped(t, "1", one))-38, zipped(t, "1", one, "2", one, "3", one) // the first byte of the second entry
+	worn = worn[:at] + "\xff" + worn[at+1:]
 	for name, c := range map[string]struct{ body, want string }{
 		"a.gpx":     {one, "a.gpx [GPX] a:2"},
 		"utf16.gpx": {"\xff\xfe<\x00g\x00p\x00x\x00/\x00>\x00", "utf16.gpx [GPX]"},
@@ -135,10 +137,11 @@ func TestFormats(t *testing.T) {
 		"points.gpx": {`<gpx><wpt lat="1" lon="2"/></gpx>`, "points.gpx [GPX] the file holds 1 single points, and no track or route"},
 		"points.geojson": {`{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2]}}`,
 			"points.geojson [GeoJSON] the file holds 1 single points, and no track or route"},
-		"nothing": {"", "nothing [] the file is empty"},
-		"cut.gz":  {gzipped(t, one)[:30], "cut.gz [GPX] GPX line 1: the document is cut off"},
-		"bad.gz":  {"\x1f\x8b\x00", "bad.gz [gzip] the gzip compression is damaged: unexpected EOF"},
-		"bad.zip": {"PK\x03\x04 and so on", "bad.zip [ZIP] the archive is damaged: zip: not a valid zip file"},
+		"nothing":  {"", "nothing [] the file is empty"},
+		"cut.gz":   {gzipped(t, one)[:30], "cut.gz [GPX] GPX line 1: the document is cut off"},
+		"bad.gz":   {"\x1f\x8b\x00", "bad.gz [gzip] the gzip compression is damaged: unexpected EOF"},
+		"worn.zip": {worn, "worn.zip/1 [GPX] a:2|worn.zip/2 [] flate: corrupt input before offset 1|worn.zip/3 [GPX] a:2"},
+		"bad.zip":  {"PK\x03\x04 and so on", "bad.zip [ZIP] the archive is damaged: zip: not a valid zip file"},
 		"bad.geojson": {`{"type":"Feature","geometry":{"type":"LineString","coordinates":7}}`,
 			"bad.geojson [GeoJSON] GeoJSON: the coordinates of a line are no list of positions"},
 		"collection.json": {`{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"name":7,"title":"g"},` +

@@ -43,7 +43,8 @@ func (w *walk) zip(name string, in io.Reader, depth int) error {
 			if err != nil {
 				return w.emit(Document{Name: path, Err: fmt.Errorf("the archive is damaged, or needs a password: %w", err)})
 			}
-			return errors.Join(w.file(path, &metered{w, r}, depth+1), r.Close())
+			defer r.Close() // what is wrong with its bytes, its Document says
+			return w.file(path, &metered{w, r}, depth+1)
 		})
 		if err != nil {
 			return err
