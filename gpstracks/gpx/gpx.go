@@ -22,7 +22,7 @@ import (
 // Limits bound one document. Zero values take the defaults.
 type Limits struct {
 	Bytes  int64 `envDefault:"10485760"` // after decompression
-	Points int   `envDefault:"200000"`   // of all tracks and routes
+	Points int   `envDefault:"200000"`   // of all tracks and routes, of which there are no more either
 	Depth  int   `envDefault:"32"`       // of elements in each other
 	Text   int   `envDefault:"4096"`     // bytes of one text, such as a name; more are cut off
 }
@@ -97,7 +97,10 @@ func read(r io.Reader, l Limits, fast bool) iter.Seq2[Track, error] {
 		}
 		for err == nil {
 			var t Track
-			if t, err = d.next(); err == nil {
+			if t, err = d.next(); err == nil && d.tracks == d.limits.Points {
+				err = d.wrong("there are more than %d tracks", d.tracks)
+			}
+			if err == nil {
 				if t.Keywords, t.Rights, d.tracks = d.keywords, clipped(d.rights, d.limits.Text), d.tracks+1; !yield(t, nil) {
 					return
 				}

@@ -169,6 +169,8 @@ func TestLimits(t *testing.T) {
 	require.EqualError(t, err, "GPX: the document is longer than 100 bytes")
 	_, err = read(strings.NewReader(points), gpx.Limits{Points: 11, Bytes: int64(len(points))})
 	require.NoError(t, err)
+	_, err = read(strings.NewReader("<gpx><trk/><rte/></gpx>"), gpx.Limits{Points: 1})
+	require.EqualError(t, err, "GPX line 1: there are more than 1 tracks", "each costs more memory than a point")
 	tracks, err := read(strings.NewReader("<gpx><trk><name>"+strings.Repeat("ä", 5000)+"</name></trk></gpx>"), gpx.Limits{})
 	require.NoError(t, err)
 	require.Equal(t, strings.Repeat("ä", 2048), tracks[0].Name)

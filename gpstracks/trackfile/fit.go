@@ -61,7 +61,7 @@ func decodeFIT(body []byte, most int) (tracks []gpx.Track, err error) {
 		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		switch {
 		case r.left < 0:
-			return nil, &limitError{fmt.Sprintf("FIT: there are more than %d points", most)}
+			return nil, &limitError{fmt.Sprintf("FIT: there are more than %d points and sessions", most)}
 		case err != nil && (!cut || !ended || len(r.points) == 0):
 			if n := len(tracks); n > 0 { // those before it are whole
 				tracks[n-1].CutOff = true
@@ -116,7 +116,7 @@ type recording struct {
 	barometer bool
 	records   int
 	waypoints int
-	left      int // points that it may still hold
+	left      int // points and sessions that it may still hold
 }
 
 // session is one sport of an activity.
@@ -163,7 +163,10 @@ func (r *recording) OnMesg(m proto.Message) {
 	switch m.Num {
 	case mesgnum.Record:
 		r.record(&m)
-	case mesgnum.Session:
+	case mesgnum.Session: // which may be a single byte
+		if r.left--; r.left < 0 {
+			return
+		}
 		s := session{up: m.FieldValueByNum(fieldnum.SessionTotalAscent).Uint16(),
 			down: m.FieldValueByNum(fieldnum.SessionTotalDescent).Uint16()}
 		if at := m.FieldValueByNum(fieldnum.SessionStartTime).Uint32(); at != basetype.Uint32Invalid {

@@ -196,7 +196,9 @@ func TestLimits(t *testing.T) {
 			"one": {zipped(t, "1", one), trackfile.Limits{Memory: 99}},
 		"a [ZIP] the table of contents of the archive is too long: divide " +
 			"it": {zipped(t, "1", one), trackfile.Limits{Directory: 50}},
-		"a [FIT] FIT: there are more than 3 points":    {fitActivity(9), trackfile.Limits{Document: gpx.Limits{Points: 3}}},
+		"a [FIT] FIT: there are more than 3 points and sessions": {fitActivity(9), trackfile.Limits{Document: gpx.Limits{Points: 3}}},
+		"a [FIT] FIT: there are more than 4 points and sessions": {fitFile(14, true, "\x40\x00\x00\x12\x00\x00"+strings.Repeat("\x00", 5)),
+			trackfile.Limits{Document: gpx.Limits{Points: 4}}},
 		"a [FIT] the document is longer than 50 bytes": {fitActivity(9), trackfile.Limits{Document: gpx.Limits{Bytes: 50}}},
 		"a [GeoJSON] GeoJSON: there are too many points": {`{"type":"LineString","coordinates":[[1,2],[2,3]]}`,
 			trackfile.Limits{Document: gpx.Limits{Points: 1}}},
