@@ -114,12 +114,14 @@ type Versioned interface {
 }
 
 // Merge returns the track to keep of a known one that was brought again: the known
-// one with a later run's attribution and what it lacked, of the same source alone, as a track has one licence.
+// one with a later run's attribution and what it lacked. Another source changes nothing, as a track has one licence, and
+// goes when its own source has it no more.
 // told reports that people see it otherwise, and so it counts as updated.
 func Merge(known, again Track) (merged Track, told bool) {
 	if merged = known; again.Source != known.Source {
-		again = Track{Activity: Unknown, LastSeenAt: again.LastSeenAt, RunID: again.RunID}
-	} else if known.StartedAt.IsZero() && again.Points > known.Points { // a zone that was forgotten has taken the rest, with the times
+		return merged, false
+	}
+	if known.StartedAt.IsZero() && again.Points > known.Points { // a zone that was forgotten has taken the rest, with the times
 		merged, again, told = again, known, true
 		merged.ID, merged.FirstSeenAt = known.ID, known.FirstSeenAt
 	}

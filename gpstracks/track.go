@@ -50,7 +50,7 @@ type Track struct {
 	Key                string    // of bounds, length and day: tracks with equal ones are one
 	Cells              Cells     // along Lines
 	FirstSeenAt        time.Time // when a collector brought it first; set by the store
-	LastSeenAt         time.Time // when one brought it last
+	LastSeenAt         time.Time // when one of its source brought it last
 	RunID              int64     // the run that did
 }
 

@@ -47,6 +47,7 @@ func TestSweep(t *testing.T) {
 	put("proposed", 7.6, now)
 	put("local", 100, now)
 	put("local", 101, now.Add(-2*time.Hour))
+	put("osm", 101, now) // which another source has is not seen at its own
 	r.o.DryRun = true
 	s, err := r.collector().PlanSweep(t.Context(), config())
 	require.NoError(t, err)
