@@ -87,6 +87,9 @@ func (l *lister) run(h *Handler, q query) {
 	}
 	if err != nil && ctx.Err() == nil {
 		h.o.Log.Error("gps tracks: a list broke off", "err", err, "sent", l.count)
+		if l.w.Header().Get("ETag") != "" { // clients would keep the part as the whole, until some track changes
+			panic(http.ErrAbortHandler)
+		}
 	}
 	if counter, ok := h.o.Store.(gpstracks.Counter); ok && l.truncated && l.passes == nil && err == nil {
 		if l.matched, err = counter.CountMatching(ctx, q.filter, maxCount); err != nil && ctx.Err() == nil {
@@ -133,7 +136,7 @@ type lister struct {
 }
 
 // features writes the tracks, and notes whether there are more. After an error
-// in the middle there are: the list says so and where to go on.
+// in the middle there are: a list without a tag says so and where to go on.
 func (l *lister) features(h *Handler, f gpstracks.Filter) error {
 	limit, read, seen := f.Limit, 0, 0
 	if f.Limit++; l.passes != nil { // one more shows whether there is more

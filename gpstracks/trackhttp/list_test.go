@@ -237,6 +237,9 @@ func TestListBreaksOff(t *testing.T) {
 	store := &brittle{Tracks: storetest.Memory(t), n: 50, left: make(chan int, 9)}
 	fill(t, store, 100, 1)
 	r := newRig(t, trackhttp.Options{Store: store})
+	require.PanicsWithValue(t, http.ErrAbortHandler, func() { r.get("?bbox=-180,-90,180,90&zoom=20") },
+		"nobody keeps half a list by the tag of the whole")
+	r = newRig(t, trackhttp.Options{Store: struct{ gpstracks.Store }{store}})
 	l := r.list("?bbox=-180,-90,180,90&zoom=20")
 	require.Equal(t, 50, l.NumberReturned)
 	require.True(t, l.Truncated, "what is missing is not hidden")

@@ -59,7 +59,7 @@ func (f *file) call(c *ast.CallExpr) {
 
 // abort reports the one panic that net/http specifies: it breaks a connection.
 func (f *file) abort(c *ast.CallExpr) bool {
-	if !slices.Contains([]string{"orchestrator/web", "adapters/egress"}, f.pkg) || len(c.Args) != 1 {
+	if !slices.Contains([]string{"orchestrator/web", "adapters/egress", "gpstracks/trackhttp"}, f.pkg) || len(c.Args) != 1 {
 		return false
 	}
 	sel, ok := c.Args[0].(*ast.SelectorExpr)
