@@ -32,7 +32,7 @@ import (
 type Source struct {
 	Name     string `json:"name"`
 	Enabled  bool   `json:"enabled"`
-	Decision string `json:"decision"` // status of its decision record: others than accepted are not shown
+	Decision string `json:"decision"` // status of its decision record: others than accepted are not shown; "" if nobody keeps such: shown
 
 	Licence    string `json:"licence,omitempty"`
 	LicenceURL string `json:"licence_url,omitempty"`
@@ -99,8 +99,8 @@ func New(o Options) (*Handler, error) {
 	return h, nil
 }
 
-// SetSources replaces Options.Sources. Tracks of one whose Decision is another than accepted are in no answer
-// from then on.
+// SetSources replaces Options.Sources. Tracks of one whose Decision is neither accepted nor empty are in no
+// answer from then on.
 func (h *Handler) SetSources(sources []Source) {
 	if !slices.Equal(*h.sources.Load(), sources) {
 		h.sources.Store(&sources)
