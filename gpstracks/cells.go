@@ -194,13 +194,14 @@ func isSame(a, b *Track) bool {
 	timed := !a.StartedAt.IsZero() && !b.StartedAt.IsZero()
 	return (a.RecordedOn.IsZero() || b.RecordedOn.IsZero() || a.RecordedOn.Equal(b.RecordedOn)) &&
 		!(timed && (a.EndedAt.Before(b.StartedAt) || b.EndedAt.Before(a.StartedAt))) &&
-		(min(a.Cells.N, b.Cells.N) >= fewCells || isNear(a, b)) &&
+		(min(a.Cells.N, b.Cells.N) >= fewCells && max(a.Bounds.Max[1], -a.Bounds.Min[1], b.Bounds.Max[1], -b.Bounds.Min[1]) <= maxLatitude ||
+			isNear(a, b)) &&
 		max(a.LengthM, b.LengthM) <= longer*min(a.LengthM, b.LengthM) &&
 		(a.Cells.Shared(b.Cells) >= alikeFrom || a.Cells.isTrimmed(b.Cells))
 }
 
-// isNear reports two short tracks, in the same few cells, that end within some ten metres of each other; a
-// removal, which has no bounds, is near everything.
+// isNear reports two tracks that end within some ten metres of each other: short ones in the same few cells, or ones near a
+// pole, where all cells are of one row. A removal, which has no bounds, is near everything.
 func isNear(a, b *Track) bool {
 	const most = 0.0001 // degrees
 	none, x, y := orb.Bound{}, a.Bounds, b.Bounds
