@@ -66,7 +66,7 @@ type described interface {
 // Tracker is several trackers as one. It is safe for concurrent use, as they are.
 type Tracker struct {
 	named map[string]Whole
-	pages sync.Map // tracker.Item.URL by id, of items that were read by themselves: those of webhooks and tasks
+	pages sync.Map // tracker.Item.URL by tracker and id, of items that were read by themselves: those of webhooks and tasks
 }
 
 // New makes one tracker of those by their names, of which one may be empty.
@@ -91,7 +91,7 @@ func (t *Tracker) Item(ctx context.Context, projectID, itemID string) (tracker.I
 	}
 	i, err := at.Item(ctx, id, itemID)
 	if i.URL != "" {
-		t.pages.Store(i.ID, i.URL)
+		t.pages.Store(Key(name, i.ID), i.URL)
 	}
 	i.ProjectID = Key(name, i.ProjectID)
 	return i, err
@@ -221,10 +221,10 @@ func (t *Tracker) Person(ctx context.Context, projectID, accountID string) (none
 
 // ItemURL implements tracker.Linker: the page that the item named itself when it was read, else its tracker's form of one.
 func (t *Tracker) ItemURL(projectID, itemID string) string {
-	if page, known := t.pages.Load(itemID); known {
+	at, name, id, err := t.of(projectID)
+	if page, known := t.pages.Load(Key(name, itemID)); known {
 		return fmt.Sprint(page)
 	}
-	at, _, id, err := t.of(projectID)
 	if err != nil {
 		return ""
 	}

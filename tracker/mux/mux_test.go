@@ -144,11 +144,12 @@ func Example() {
 func TestPages(t *testing.T) {
 	b := memtracker.New(nil)
 	b.AddProject("p")
-	m := mux.New(map[string]mux.Whole{"eng": b})
+	m := mux.New(map[string]mux.Whole{"eng": b, "": b})
 	b.Put(tracker.Item{ID: "i", ProjectID: "p"})
 	require.Equal(t, b.ItemURL("p", "i"), m.ItemURL("eng:p", "i"))
 	b.Put(tracker.Item{ID: "i", ProjectID: "p", URL: "https://tracker.example.org/ENG-7/one"})
 	_, err := m.Item(t.Context(), "eng:p", "i")
 	require.NoError(t, err)
 	require.Equal(t, "https://tracker.example.org/ENG-7/one", m.ItemURL("eng:p", "i"))
+	require.Equal(t, b.ItemURL("p", "i"), m.ItemURL("p", "i"), "another tracker's item of this id")
 }
