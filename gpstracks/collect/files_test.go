@@ -67,6 +67,13 @@ func TestRights(t *testing.T) {
 	}
 	run := r.ok(r.imports([]collect.File{text("All-Rights-Reserved", 46), text("https://creativecommons.org/licenses/by/4.0/", 47)}, nil))
 	require.Equal(t, gpstracks.Tally{gpstracks.ReasonRights: 1}, run.RejectedFor)
+	for _, order := range []string{"MNT", "TM"} { // M is metadata that reserves all rights, N others, T a track
+		run, _ := r.imports([]collect.File{fileOf("b.gpx", "<gpx>"+strings.NewReplacer(
+			"M", `<metadata><copyright author="Jane"><license>All rights reserved</license></copyright></metadata>`,
+			"N", `<metadata><copyright author="Acme maps"/></metadata>`,
+			"T", `<trk><trkseg><trkpt lat="40" lon="7"/><trkpt lat="40.1" lon="7"/></trkseg></trk>`).Replace(order)+"</gpx>")}, nil)
+		require.Equal(t, 1, run.Rejected, order)
+	}
 	require.Len(t, r.list(), 1)
 	require.Equal(t, "Ride of Jane", r.list()[0].Name)
 	nameless := local()

@@ -138,7 +138,10 @@ func (d *document) nextGPX() (Track, error) {
 				return Track{}, err
 			}
 		case "copyright":
-			d.rights = attribute(start, "author")
+			if d.tracks > 0 {
+				return Track{}, d.wrong("a copyright element stands behind tracks: put it before them")
+			}
+			d.rights += " " + attribute(start, "author")
 			if err = d.children(func(xml.StartElement) error {
 				text, err := d.text()
 				d.rights += " " + text
